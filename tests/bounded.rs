@@ -6,7 +6,7 @@ use crate::support::{Ran, root, schedviz_in, scratch};
 use sched::{Comm, Cpu, Dur, Kind, Pass, Pid, PrevState, SchedEvent, TaskRef, Ts, limits};
 use std::path::Path;
 use std::process::Command;
-use testkit::{Form, Measured, PerfBuilder, TraceBuilder, measured};
+use testkit::{MeasuredRun, PerfBuilder, PerfForm, TraceBuilder, measured};
 
 /// The greatest peak of memory, in bytes.
 const MOST: u64 = 300_000_000;
@@ -20,7 +20,7 @@ fn unpacked(name: &str) -> Vec<u8> {
 /// Runs a command on `x.dat` of a folder; what it printed to standard error.
 fn bounded(folder: &Path, arguments: &[&str]) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_schedviz"));
-    let Measured { status, stderr, peak, .. } = measured(command.args(arguments).current_dir(folder));
+    let MeasuredRun { status, stderr, peak, .. } = measured(command.args(arguments).current_dir(folder));
     assert!(peak < MOST, "{arguments:?}: {} MB", peak / 1_000_000);
     assert!(matches!(status.code(), Some(0..=3)), "{arguments:?}: {status}: {stderr}");
     assert!(!stderr.contains("panicked"), "{arguments:?}: {stderr}");
@@ -145,7 +145,7 @@ fn millions_of_switches_are_bounded() {
 fn pieces_of_perf_are_expanded_step_by_step() {
     let folder = scratch("perf-piece");
     let events = testkit::a_wait_beside_an_idle_cpu();
-    let builder = PerfBuilder { form: Form::Compressed, idle_rounds: 11_000_000, ..PerfBuilder::default() };
+    let builder = PerfBuilder { form: PerfForm::Compressed, idle_rounds: 11_000_000, ..PerfBuilder::default() };
     let mut own = builder.build(&TraceBuilder::default(), &events);
     assert!(own.len() < 990_000, "{} bytes", own.len());
     // Bytes that no part of the header names: the limit follows the size of the file.

@@ -6,7 +6,7 @@ mod pages;
 use sched::pass::EventSource;
 use sched::{Comm, Cpu, Diagnostics, EventIssue, Kind, Pass, Pid, PrevState, SchedEvent, StateClass, TaskRef, Ts};
 use std::ops::ControlFlow;
-use testkit::{Age, Buffer, Compression, Layout, Order, Ring, Simulation, TraceBuilder};
+use testkit::{Age, Buffer, ByteOrder, Compression, KernelLayout, Ring, Simulation, TraceBuilder};
 use tracedat::{Error, FileIssue, Options, Trace};
 
 fn open(bytes: Vec<u8>) -> Result<Trace, Error> {
@@ -122,7 +122,7 @@ fn case_1_unknown_versions_are_refused() {
 #[test]
 fn cases_2_3_4_byte_orders_word_sizes_and_page_sizes() {
     let sim = sim();
-    for order in [Order::Little, Order::Big] {
+    for order in [ByteOrder::Little, ByteOrder::Big] {
         for (user_long, kernel_long) in [(8, 8), (4, 8), (4, 4)] {
             for page_size in [4096, 16384, 65536] {
                 for version in [6, 7] {
@@ -344,7 +344,7 @@ fn cases_15_16_missing_sections_and_flags() {
 #[test]
 fn case_17_odd_formats() {
     let sim = sim();
-    let switch = Layout::id("sched_switch");
+    let switch = KernelLayout::id("sched_switch");
     let formats = vec![
         ("sched".to_owned(), format!("name: thief\nID: {switch}\nformat:\n\tfield:int x;\toffset:0;\tsize:4;\n")),
         ("odd".to_owned(), "name: odd\nID: 900\nformat:\n\tfield:what is this;\n\tfield:u8 m[TASK_COMM_LEN];offset:8;size:16;signed:0;\n".into()),

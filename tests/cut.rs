@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use testkit::{Compression, Order, Rng, Simulation, TraceBuilder};
+use testkit::{ByteOrder, Compression, Rng, Simulation, TraceBuilder};
 use tracedat::{FileIssue, Options, Trace};
 
 /// The commands whose figures are compared.
@@ -230,9 +230,9 @@ fn every_kind_of_file_can_be_cut() {
     let plain = TraceBuilder { page_size: 1024, chunk_pages: 2, ..TraceBuilder::default() };
     let kinds = [
         TraceBuilder { version: 6, ..plain.clone() },
-        TraceBuilder { version: 6, order: Order::Big, kernel_long: 4, ..plain.clone() },
+        TraceBuilder { version: 6, order: ByteOrder::Big, kernel_long: 4, ..plain.clone() },
         TraceBuilder { compression: Compression::Zstd, compress_sections: true, ..plain.clone() },
-        TraceBuilder { compression: Compression::Zlib, order: Order::Big, ..plain.clone() },
+        TraceBuilder { compression: Compression::Zlib, order: ByteOrder::Big, ..plain.clone() },
         TraceBuilder { age: testkit::Age::Dynamic, kernel_long: 4, ..plain },
     ];
     let mut kept = 0;

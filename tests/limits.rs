@@ -6,7 +6,7 @@ use sched::{Comm, Cpu, Kind, Pid, PrevState, SchedEvent, TaskRef, Ts};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use testkit::{Buffer, Compression, Measured, TraceBuilder, measured};
+use testkit::{Buffer, Compression, MeasuredRun, TraceBuilder, measured};
 use tracedat::{FileIssue, Trace};
 
 /// Every command that reads a trace.
@@ -53,7 +53,7 @@ fn all_commands(folder: &Path, file: &[u8]) -> Vec<String> {
     let run = |arguments: &&[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_schedviz"));
         let before = size_of(folder);
-        let Measured { status, stderr, peak } = measured(command.args(*arguments).current_dir(folder));
+        let MeasuredRun { status, stderr, peak } = measured(command.args(*arguments).current_dir(folder));
         let written = size_of(folder).saturating_sub(before);
         assert!(written < WRITTEN, "{arguments:?}: {} MB", written / 1_000_000);
         assert!(peak < 300_000_000, "{arguments:?}: {} MB", peak / 1_000_000);

@@ -9,7 +9,7 @@ use sched::{
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use testkit::{Age, Form, PerfBuilder, Simulation, TraceBuilder};
+use testkit::{Age, PerfBuilder, PerfForm, Simulation, TraceBuilder};
 use tracedat::{FileIssue, Options, Source, Trace};
 
 /// A file made by hand (`tests/cases/README.md`).
@@ -98,7 +98,7 @@ fn a_recording_of_some_tasks_concludes_nothing_from_what_it_lacks() {
         chosen.dedup();
         let chosen: Vec<Pid> = chosen.into_iter().step_by(3).collect();
         let some: Vec<SchedEvent> = run.events.iter().filter(|event| chosen.contains(&event.pid)).copied().collect();
-        for form in [Form::File, Form::Stream] {
+        for form in [PerfForm::File, PerfForm::Stream] {
             let builder = PerfBuilder { form, of_command: true, round: 16, ..PerfBuilder::default() };
             let bytes = builder.build(&TraceBuilder { cpu_count: 4, ..TraceBuilder::default() }, &some);
             let options = Options { threads: 1, ..Options::default() };

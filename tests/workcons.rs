@@ -4,7 +4,7 @@ use crate::support::{fixture, schedviz, scratch};
 use sched::{Comm, Cpu, Dur, Kind, Pass, Pid, PrevState, SchedEvent, TaskRef, Ts, Window};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
-use testkit::{Compression, Order, Simulation, TraceBuilder};
+use testkit::{ByteOrder, Compression, Simulation, TraceBuilder};
 use tracedat::Trace;
 use workcons::{Options, Report, WorkConservation};
 
@@ -440,7 +440,7 @@ fn the_truth_lies_within_the_bounds_of_a_cut_file() {
             (7, Compression::Zstd, 512),
             (7, Compression::Zlib, 512),
         ][seed as usize % 4];
-        let order = if seed % 3 == 0 { Order::Big } else { Order::Little };
+        let order = if seed % 3 == 0 { ByteOrder::Big } else { ByteOrder::Little };
         let page_size = 4096 << (seed % 2 * 2);
         let builder =
             TraceBuilder { version, compression, order, page_size, chunk_pages: 1, ..TraceBuilder::default() };

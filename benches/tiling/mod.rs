@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{BufWriter, Seek, SeekFrom, Write};
 use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
-use testkit::{Order, Ring, Simulation, TraceBuilder};
+use testkit::{ByteOrder, Ring, Simulation, TraceBuilder};
 use tracedat::{Options, Trace};
 
 /// The pages of each CPU.
@@ -72,7 +72,7 @@ fn pack(path: &Path) -> (Pages, u64, u64) {
     });
     let repeat = (200_000 / events).max(1);
     let pack_one = |(cpu, records): (&u32, &Vec<(u64, Vec<u8>)>)| {
-        let mut ring = Ring::new(Order::Little, 8, 4096);
+        let mut ring = Ring::new(ByteOrder::Little, 8, 4096);
         for n in 0..repeat {
             records.iter().for_each(|(ts, payload)| ring.event(ts + n * span, payload));
         }

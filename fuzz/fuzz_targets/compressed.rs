@@ -3,12 +3,12 @@
 #![no_main]
 
 use std::sync::LazyLock;
-use testkit::{Form, PerfBuilder, TraceBuilder};
+use testkit::{PerfForm, PerfBuilder, TraceBuilder};
 use zstd::stream::raw::{Encoder, InBuffer, Operation, OutBuffer};
 
 /// A stream with all that precedes the records.
 static HEAD: LazyLock<Vec<u8>> = LazyLock::new(|| {
-    PerfBuilder { form: Form::Stream, ..PerfBuilder::default() }.build(&TraceBuilder::default(), &[])
+    PerfBuilder { form: PerfForm::Stream, ..PerfBuilder::default() }.build(&TraceBuilder::default(), &[])
 });
 
 /// A record of compressed bytes (`PERF_RECORD_COMPRESSED`).

@@ -9,7 +9,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
         && let Ok(delta) = schedstat::Delta::between(&before, &after)
     {
         let columns = schedstat::Columns::of(&delta, Some(1.0));
-        let _ = schedstat::table(&[schedstat::Row { name: "new".into(), columns }]);
+        let _ = schedstat::table(&[schedstat::StatRow { name: "new".into(), columns }]);
         let _ = schedstat::domains_text(&delta.domains);
     }
     let _ = sched::Topology::parse(&text);

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// The CPUs of a machine.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Cpus {
+pub struct MachineCpus {
     /// The model, as /proc/cpuinfo names it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
@@ -79,8 +79,8 @@ pub struct Node {
 
 const FOLDER: &str = "sys/devices/system/cpu";
 
-impl Cpus {
-    pub(crate) fn read(root: &Root) -> Cpus {
+impl MachineCpus {
+    pub(crate) fn read(root: &Root) -> MachineCpus {
         let list = |name: &str| root.cpu_list(format!("{FOLDER}/{name}")).map(|cpus| format_cpu_list(&cpus));
         let nodes = nodes(root);
         let numbers = root.numbered(FOLDER, "cpu");
@@ -88,7 +88,7 @@ impl Cpus {
             numbers.iter().filter_map(|cpu| root.text(format!("{FOLDER}/cpu{cpu}/cpufreq/scaling_governor"))).collect();
         governors.sort();
         governors.dedup();
-        Cpus {
+        MachineCpus {
             model: model(root),
             online: list("online"),
             isolated: list("isolated"),

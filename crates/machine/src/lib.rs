@@ -25,7 +25,7 @@ mod summary;
 pub use affinity::Affinity;
 pub use bounded::read_bounded;
 pub use cgroups::Cgroup;
-pub use cpus::{CpuPlace, Cpus, Node};
+pub use cpus::{CpuPlace, MachineCpus, Node};
 pub use kernel::Kernel;
 pub use root::Root;
 pub use scheduler::{Domain, Scheduler};
@@ -57,7 +57,7 @@ pub struct Machine {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hypervisor: Option<String>,
     /// The processors and their places.
-    pub cpus: Cpus,
+    pub cpus: MachineCpus,
     /// The scheduler's settings.
     pub scheduler: Scheduler,
     /// The cgroups that limit CPU time or CPUs, and those below a limit of CPU time.
@@ -89,7 +89,7 @@ impl Machine {
     /// Reads the machine below `root`: `/` for the running one, or a folder with copies of its `sys` and `proc`.
     /// `keep_arguments` keeps the values of all parameters on the kernel's command line.
     pub fn read(root: &Root, keep_arguments: bool) -> Machine {
-        let cpus = Cpus::read(root);
+        let cpus = MachineCpus::read(root);
         let (virtualised, hypervisor) = kernel::virtualised(root);
         Machine {
             schema: SCHEMA.to_owned(),

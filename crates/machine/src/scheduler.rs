@@ -82,7 +82,7 @@ fn files(root: &Root, folder: &str, prefix: &str, wanted: impl Fn(&str) -> bool)
 }
 
 /// A domain's level and settings, by which CPUs are grouped.
-type Kind = (u32, BTreeMap<String, String>);
+type DomainKind = (u32, BTreeMap<String, String>);
 
 /// The CPUs with equal domains, and the greatest cost of a new-idle balance among them.
 #[derive(Default)]
@@ -93,7 +93,7 @@ struct Members {
 
 fn domains(root: &Root) -> Vec<Domain> {
     let folder = format!("{FOLDER}/domains");
-    let mut found: BTreeMap<Kind, Members> = BTreeMap::new();
+    let mut found: BTreeMap<DomainKind, Members> = BTreeMap::new();
     for cpu in root.numbered(&folder, "cpu") {
         for level in root.numbered(format!("{folder}/cpu{cpu}"), "domain") {
             let mut settings = files(root, &format!("{folder}/cpu{cpu}/domain{level}"), "", |_| true);
@@ -103,7 +103,7 @@ fn domains(root: &Root) -> Vec<Domain> {
             members.cost_ns = cost.max(members.cost_ns);
         }
     }
-    let domain = |((level, settings), members): (Kind, Members)| Domain {
+    let domain = |((level, settings), members): (DomainKind, Members)| Domain {
         cpus: format_cpu_list(&members.cpus),
         level,
         settings,

@@ -11,14 +11,14 @@ const STEP: usize = 64 << 10;
 
 /// A compressed record's bytes that are not decompressed yet.
 #[derive(Debug)]
-pub(crate) struct Piece<'r> {
+pub(crate) struct CompressedPiece<'r> {
     bytes: &'r [u8],
     is_done: bool,
 }
 
-impl<'r> Piece<'r> {
-    pub(crate) fn new(bytes: &'r [u8]) -> Piece<'r> {
-        Piece { bytes, is_done: false }
+impl<'r> CompressedPiece<'r> {
+    pub(crate) fn new(bytes: &'r [u8]) -> CompressedPiece<'r> {
+        CompressedPiece { bytes, is_done: false }
     }
 }
 
@@ -47,7 +47,7 @@ impl Decompressor {
     /// Decompresses the next bytes of a piece, which moves on: those that are left of the bytes before, and up to [`STEP`] more, so
     /// that a piece takes no more memory the better it was compressed. `None` at the end of the piece; after an error nothing more
     /// comes.
-    pub(crate) fn next(&mut self, piece: &mut Piece<'_>) -> Option<Result<Vec<u8>, FileIssue>> {
+    pub(crate) fn next(&mut self, piece: &mut CompressedPiece<'_>) -> Option<Result<Vec<u8>, FileIssue>> {
         if piece.is_done {
             return None;
         }
@@ -60,7 +60,7 @@ impl Decompressor {
         Some(result.map(|()| plain))
     }
 
-    fn step(&mut self, piece: &mut Piece<'_>, plain: &mut Vec<u8>) -> Result<(), FileIssue> {
+    fn step(&mut self, piece: &mut CompressedPiece<'_>, plain: &mut Vec<u8>) -> Result<(), FileIssue> {
         let corrupt = |_| FileIssue::CorruptChunk;
         if self.decoder.is_none() {
             self.decoder = Some(Decoder::new().map_err(corrupt)?);
@@ -98,7 +98,7 @@ mod tests {
 
     /// Decompresses a piece as the records of it are read: the number of bytes, and the most that there were at once.
     fn expand(decompressor: &mut Decompressor, bytes: &[u8]) -> Result<(usize, usize), FileIssue> {
-        let (mut piece, mut all, mut most) = (Piece::new(bytes), 0, 0);
+        let (mut piece, mut all, mut most) = (CompressedPiece::new(bytes), 0, 0);
         while let Some(plain) = decompressor.next(&mut piece) {
             let plain = plain?;
             (all, most) = (all + plain.len(), most.max(plain.len()));

@@ -2,7 +2,7 @@
 
 use crate::bytes::Bytes;
 use crate::limits;
-use crate::record::Layout;
+use crate::record::SampleLayout;
 use sched::counters::COUNTERS;
 use sched::seeded::SeededMap;
 use tracedat::Endian;
@@ -15,7 +15,7 @@ const TRACEPOINT: u32 = 2;
 struct Attr {
     kind: u32,
     config: u64,
-    layout: Layout,
+    layout: SampleLayout,
     /// The clock of its times, where it is not perf's own.
     clock: Option<i32>,
     /// It counts from the exec of the traced command on, and is inherited: a recording of that command alone.
@@ -133,7 +133,7 @@ impl Events {
 
     /// The layout of a sample, and whether it is that of a repeated event.
     #[inline]
-    pub(crate) fn of_sample(&self, body: &[u8], endian: Endian) -> Option<(Layout, bool)> {
+    pub(crate) fn of_sample(&self, body: &[u8], endian: Endian) -> Option<(SampleLayout, bool)> {
         if !self.differ {
             return self.attrs.first().map(|attr| (attr.layout, false));
         }
@@ -142,14 +142,14 @@ impl Events {
     }
 
     /// The layout of what stands at the end of a record that is no sample.
-    pub(crate) fn of_other(&self, body: &[u8], endian: Endian) -> Option<Layout> {
+    pub(crate) fn of_other(&self, body: &[u8], endian: Endian) -> Option<SampleLayout> {
         let places = self.attrs.first()?.layout.id_places().filter(|_| self.differ);
         let id = places.and_then(|(_, back)| body.get(body.len().checked_sub(back)?..));
         self.by_number(id, endian).map(|(layout, _)| layout)
     }
 
     /// Those of the event whose number stands at the start of `bytes`. Records without a number are the first event's.
-    fn by_number(&self, bytes: Option<&[u8]>, endian: Endian) -> Option<(Layout, bool)> {
+    fn by_number(&self, bytes: Option<&[u8]>, endian: Endian) -> Option<(SampleLayout, bool)> {
         let number = bytes.and_then(|bytes| Bytes::new(bytes, endian).u64());
         let place = number.and_then(|number| self.by_id.get(&number)).map_or(0, |place| *place as usize);
         self.attrs.get(place).map(|attr| (attr.layout, attr.is_repeated))
@@ -170,7 +170,7 @@ fn parse(bytes: &[u8], endian: Endian) -> Option<Attr> {
     let flags = u64::from_le_bytes(if endian == Endian::Big { raw.map(u8::reverse_bits) } else { raw });
     let is = |bit: u32| flags >> bit & 1 == 1;
     let clock = bytes.get(92..).and_then(|rest| Bytes::new(rest, endian).u32()).map(u32::cast_signed);
-    let layout = Layout { sample_type, read_format, sample_id_all: is(SAMPLE_ID_ALL) };
+    let layout = SampleLayout { sample_type, read_format, sample_id_all: is(SAMPLE_ID_ALL) };
     let clock = clock.filter(|_| is(USE_CLOCKID));
     Some(Attr { kind, config, layout, clock, is_of_command: is(ENABLE_ON_EXEC), is_repeated: false })
 }

@@ -6,7 +6,7 @@
 use crate::bytes::Bytes;
 use crate::events::Events;
 use crate::limits;
-use crate::machine::{Machine, feature};
+use crate::machine::{HeaderMachine, feature};
 use sched::Diagnostics;
 use std::ops::Range;
 use tracedat::{Endian, Error, FileIssue, Source};
@@ -18,7 +18,7 @@ pub(crate) fn is_magic(head: &[u8]) -> bool {
 
 /// All that precedes or describes the records.
 #[derive(Debug, Default)]
-pub(crate) struct Header {
+pub(crate) struct PerfHeader {
     pub(crate) endian: Endian,
     /// The file is a stream.
     pub(crate) is_stream: bool,
@@ -27,20 +27,20 @@ pub(crate) struct Header {
     /// There should be more records: the file was cut, or its recorder did not finish it.
     pub(crate) is_cut: bool,
     pub(crate) events: Events,
-    pub(crate) machine: Machine,
+    pub(crate) machine: HeaderMachine,
     /// Event formats and symbols.
     pub(crate) tracing_data: Option<Vec<u8>>,
 }
 
 /// A part of the file.
-struct Section {
+struct PerfSection {
     at: u64,
     size: u64,
 }
 
-impl Section {
-    fn read(bytes: &mut Bytes<'_>) -> Option<Section> {
-        Some(Section { at: bytes.u64()?, size: bytes.u64()? })
+impl PerfSection {
+    fn read(bytes: &mut Bytes<'_>) -> Option<PerfSection> {
+        Some(PerfSection { at: bytes.u64()?, size: bytes.u64()? })
     }
 
     fn end(&self) -> u64 {
@@ -53,9 +53,9 @@ impl Section {
     }
 }
 
-impl Header {
+impl PerfHeader {
     /// Reads the header of a file.
-    pub(crate) fn read(source: &Source, diagnostics: &mut Diagnostics) -> Result<Header, Error> {
+    pub(crate) fn read(source: &Source, diagnostics: &mut Diagnostics) -> Result<PerfHeader, Error> {
         const FILE_HEADER: u64 = 104;
         const STREAM_HEADER: u64 = 16;
         let damaged = |expected| Error::Damaged { part: "the header of perf.data", at: 8, expected };
@@ -65,12 +65,13 @@ impl Header {
         let size = bytes.u64().ok_or(damaged("its size"))?;
         if size == STREAM_HEADER {
             let data = STREAM_HEADER..source.size();
-            return Ok(Header { endian, is_stream: true, data, ..Header::default() });
+            return Ok(PerfHeader { endian, is_stream: true, data, ..PerfHeader::default() });
         }
-        let mut header = Header { endian, ..Header::default() };
+        let mut header = PerfHeader { endian, ..PerfHeader::default() };
         let read = |bytes: &mut Bytes<'_>| {
             let attr_size = bytes.u64()?;
-            let (attrs, data, _types) = (Section::read(bytes)?, Section::read(bytes)?, Section::read(bytes)?);
+            let (attrs, data, _types) =
+                (PerfSection::read(bytes)?, PerfSection::read(bytes)?, PerfSection::read(bytes)?);
             Some((attr_size, attrs, data))
         };
         let (attr_size, attrs, data) =
@@ -94,7 +95,7 @@ impl Header {
         &mut self,
         source: &Source,
         attr_size: u64,
-        attrs: &Section,
+        attrs: &PerfSection,
         diagnostics: &mut Diagnostics,
     ) -> Option<()> {
         const PLACE: u64 = 16;
@@ -105,7 +106,7 @@ impl Header {
         let table = attrs.get(source, most)?;
         for entry in table.chunks_exact(usize::try_from(attr_size).ok()?) {
             let (attr, place) = entry.split_at_checked(entry.len().checked_sub(16)?)?;
-            let place = Section::read(&mut Bytes::new(place, self.endian))?;
+            let place = PerfSection::read(&mut Bytes::new(place, self.endian))?;
             let Some(number) = self.events.add(attr, self.endian) else { continue };
             match place.get(source, 8 * limits::IDS as u64) {
                 Some(ids) => self.events.add_ids(number, &ids, self.endian),
@@ -126,7 +127,7 @@ impl Header {
         for (nth, number) in numbers.enumerate() {
             let at = table.saturating_add(16u64.saturating_mul(nth as u64));
             let place = source.get(&(at..at.saturating_add(16)));
-            let Some(place) = place.and_then(|place| Section::read(&mut Bytes::new(&place, self.endian))) else {
+            let Some(place) = place.and_then(|place| PerfSection::read(&mut Bytes::new(&place, self.endian))) else {
                 diagnostics.add_at(FileIssue::TruncatedHeader, || "the table of the header's parts".to_owned());
                 return;
             };

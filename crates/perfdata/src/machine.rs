@@ -22,7 +22,7 @@ pub(crate) mod feature {
 
 /// The machine and the recorder, as far as the header describes them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Machine {
+pub(crate) struct HeaderMachine {
     pub(crate) release: Option<String>,
     pub(crate) perf: Option<String>,
     pub(crate) arch: Option<String>,
@@ -57,7 +57,7 @@ const WITH_VALUE: (&[u8], [&str; 16]) = (
     ],
 );
 
-impl Machine {
+impl HeaderMachine {
     /// Whether the recorder was asked for some tasks (`perf record -p`, `-t`, `-u`): perf then ignores `-a` and `-C`.
     pub(crate) fn selects_tasks(&self) -> bool {
         let mut words = self.command.iter().skip_while(|word| *word != "record").skip(1);
@@ -197,7 +197,7 @@ mod tests {
     fn tasks_that_the_recorder_was_asked_for() {
         let of = |line: &str| {
             let command = line.split(' ').map(str::to_owned).collect();
-            Machine { command, ..Machine::default() }.selects_tasks()
+            HeaderMachine { command, ..HeaderMachine::default() }.selects_tasks()
         };
         for line in [
             "perf record -e sched:* -p 123",
@@ -227,7 +227,7 @@ mod tests {
 
     #[test]
     fn a_machine_of_two_sockets_and_threads() {
-        let mut machine = Machine::default();
+        let mut machine = HeaderMachine::default();
         let mut add = |number: u64, bytes: &[u8]| machine.add(number, bytes, Endian::Little);
         add(feature::NRCPUS, &numbers(&[4, 4])).unwrap();
         let lists = |lists: &[&str]| {
@@ -253,7 +253,7 @@ mod tests {
 
     #[test]
     fn lists_of_cpus_have_a_limit() {
-        let mut machine = Machine { cpus: 60_000, ..Machine::default() };
+        let mut machine = HeaderMachine { cpus: 60_000, ..HeaderMachine::default() };
         let list = text(&"0-59999,".repeat(1000));
         let mut nodes = numbers(&[50]);
         for node in 0..50 {
@@ -266,7 +266,7 @@ mod tests {
 
     #[test]
     fn parts_that_end_too_early() {
-        let mut machine = Machine { cpus: 4, ..Machine::default() };
+        let mut machine = HeaderMachine { cpus: 4, ..HeaderMachine::default() };
         assert_eq!(machine.add(feature::CMDLINE, &numbers(&[3, 1]), Endian::Little), None);
         assert_eq!(machine.add(feature::NUMA_TOPOLOGY, &numbers(&[u32::MAX, 1]), Endian::Little), None);
         assert_eq!(machine.add(feature::CACHE, &numbers(&[2]), Endian::Little), None);

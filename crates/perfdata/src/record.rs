@@ -71,7 +71,7 @@ impl Head {
 
 /// How the samples of an event are laid out, from its `perf_event_attr`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Layout {
+pub(crate) struct SampleLayout {
     pub(crate) sample_type: u64,
     pub(crate) read_format: u64,
     /// Records other than samples end in the time and the CPU as well.
@@ -80,7 +80,7 @@ pub(crate) struct Layout {
 
 /// The parts of a sample that are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Sample<'r> {
+pub(crate) struct PerfSample<'r> {
     pub(crate) time: u64,
     pub(crate) cpu: u32,
     /// The counter values, as `read_format` lays them out; empty where there are none.
@@ -96,7 +96,7 @@ pub(crate) struct Trailer {
     pub(crate) cpu: Option<u32>,
 }
 
-impl Layout {
+impl SampleLayout {
     fn has(&self, bits: u64) -> bool {
         self.sample_type & bits == bits
     }
@@ -118,9 +118,9 @@ impl Layout {
 
     /// A sample, from the bytes behind its head; `None` if it is shorter than its parts.
     #[inline]
-    pub(crate) fn sample<'r>(&self, body: &'r [u8], endian: Endian) -> Option<Sample<'r>> {
+    pub(crate) fn sample<'r>(&self, body: &'r [u8], endian: Endian) -> Option<PerfSample<'r>> {
         let mut bytes = Bytes::new(body, endian);
-        let mut sample = Sample { time: 0, cpu: 0, counts: &[], raw: &[] };
+        let mut sample = PerfSample { time: 0, cpu: 0, counts: &[], raw: &[] };
         for bits in [bit::IDENTIFIER, bit::IP, bit::TID] {
             if self.has(bits) {
                 bytes.take(8)?;
@@ -257,7 +257,7 @@ mod tests {
             | bit::CALLCHAIN
             | bit::RAW;
         // A group of two values with numbers and losses, and both times.
-        let layout = Layout { sample_type: all, read_format: 1 | 2 | 4 | 8 | 16, sample_id_all: true };
+        let layout = SampleLayout { sample_type: all, read_format: 1 | 2 | 4 | 8 | 16, sample_id_all: true };
         let mut body = words(&[1, 2, 3, 777, 5, 6, 7, 9, 10, 2, 11, 12, 13, 14, 15, 16, 17, 18, 2, 19, 20]);
         body.extend_from_slice(b"\x04\0\0\0abcd");
         let sample = layout.sample(&body, Endian::Little).unwrap();
@@ -271,15 +271,15 @@ mod tests {
             assert_eq!(layout.sample(&body[..cut], Endian::Little), None, "cut at {cut}");
         }
         // Counts that no record can hold.
-        let layout = Layout { sample_type: bit::READ, read_format: 8 | 4, sample_id_all: false };
+        let layout = SampleLayout { sample_type: bit::READ, read_format: 8 | 4, sample_id_all: false };
         assert_eq!(layout.sample(&words(&[u64::MAX, 1, 2]), Endian::Little), None);
-        let layout = Layout { sample_type: bit::CALLCHAIN, ..Layout::default() };
+        let layout = SampleLayout { sample_type: bit::CALLCHAIN, ..SampleLayout::default() };
         assert_eq!(layout.sample(&words(&[u64::MAX / 8]), Endian::Little), None);
     }
 
     #[test]
     fn a_trailer_is_read_from_the_end() {
-        let layout = Layout {
+        let layout = SampleLayout {
             sample_type: bit::TID | bit::TIME | bit::CPU | bit::IDENTIFIER,
             read_format: 0,
             sample_id_all: true,
@@ -287,7 +287,7 @@ mod tests {
         let body = words(&[99, 98, 1, 555, 3, 42]);
         assert_eq!(layout.trailer(&body, Endian::Little), Trailer { time: Some(555), cpu: Some(3) });
         assert_eq!(layout.trailer(&body[..24], Endian::Little), Trailer::default());
-        let without = Layout { sample_id_all: false, ..layout };
+        let without = SampleLayout { sample_id_all: false, ..layout };
         assert_eq!(without.trailer(&body, Endian::Little), Trailer::default());
     }
 

@@ -9,7 +9,7 @@ const WINDOW: u64 = 1 << 20;
 
 /// Why there are no more records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum End {
+pub(crate) enum RecordsEnd {
     /// They were all read.
     Reached,
     /// The last one runs past the end.
@@ -20,7 +20,7 @@ pub(crate) enum End {
 
 /// A position among the records of a file; reading moves it.
 #[derive(Debug)]
-pub(crate) struct Records<'s> {
+pub(crate) struct RecordCursor<'s> {
     source: &'s Source,
     endian: Endian,
     at: u64,
@@ -30,21 +30,21 @@ pub(crate) struct Records<'s> {
     start: u64,
 }
 
-impl<'s> Records<'s> {
-    pub(crate) fn new(source: &'s Source, place: Range<u64>, endian: Endian) -> Records<'s> {
-        Records { source, endian, at: place.start, end: place.end, window: Vec::new(), start: place.start }
+impl<'s> RecordCursor<'s> {
+    pub(crate) fn new(source: &'s Source, place: Range<u64>, endian: Endian) -> RecordCursor<'s> {
+        RecordCursor { source, endian, at: place.start, end: place.end, window: Vec::new(), start: place.start }
     }
 
     /// The next record, with its place, or why there is none.
-    pub(crate) fn next(&mut self) -> Result<(u64, Head, &[u8]), End> {
+    pub(crate) fn next(&mut self) -> Result<(u64, Head, &[u8]), RecordsEnd> {
         let at = self.at;
         if at >= self.end {
-            return Err(End::Reached);
+            return Err(RecordsEnd::Reached);
         }
-        let head = self.peek(Head::SIZE).ok_or(End::Cut)?;
+        let head = self.peek(Head::SIZE).ok_or(RecordsEnd::Cut)?;
         let endian = self.endian;
-        let head = Head::of(self.window.get(head).unwrap_or_default(), endian).ok_or(End::Damaged(at))?;
-        let record = self.peek(head.size).ok_or(End::Cut)?;
+        let head = Head::of(self.window.get(head).unwrap_or_default(), endian).ok_or(RecordsEnd::Damaged(at))?;
+        let record = self.peek(head.size).ok_or(RecordsEnd::Cut)?;
         self.at = at.saturating_add(head.size as u64);
         Ok((at, head, self.window.get(record).unwrap_or_default()))
     }
@@ -97,8 +97,8 @@ pub(crate) struct Whole<'b> {
 
 impl Whole<'_> {
     /// The number of bytes of the records so far, or the damage behind them.
-    pub(crate) fn end(&self) -> Result<usize, End> {
-        if self.is_damaged { Err(End::Damaged(self.at as u64)) } else { Ok(self.at) }
+    pub(crate) fn end(&self) -> Result<usize, RecordsEnd> {
+        if self.is_damaged { Err(RecordsEnd::Damaged(self.at as u64)) } else { Ok(self.at) }
     }
 }
 

@@ -2,16 +2,16 @@
 //!
 //! The recorder empties the ring buffer of one CPU after the other, round by round, so that the records of a CPU lie in
 //! stretches. In an uncompressed file these are read later where they are: only their places and times are kept
-//! ([`Run`]). Compressed records, and those of a file in which hardly two of a CPU follow one another, are written anew,
+//! ([`RecordStretch`]). Compressed records, and those of a file in which hardly two of a CPU follow one another, are written anew,
 //! sorted by CPU ([`Sorted`]).
 
 use crate::bytes::Bytes;
-use crate::decompress::{Decompressor, Piece};
-use crate::header::Header;
+use crate::decompress::{CompressedPiece, Decompressor};
+use crate::header::PerfHeader;
 use crate::limits;
 use crate::machine::feature;
 use crate::record::{Head, kind};
-use crate::records::{End, Records, whole_records};
+use crate::records::{RecordCursor, RecordsEnd, whole_records};
 use crate::sorted::Sorted;
 use sched::seeded::SeededMap;
 use sched::{Comm, Cpu, Diagnostics, Pid};
@@ -20,7 +20,7 @@ use tracedat::{Endian, FileIssue, Source};
 
 /// A stretch of the records of a CPU. Records of others, and of kinds that are not events, may be among them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Run {
+pub(crate) struct RecordStretch {
     pub(crate) at: u64,
     pub(crate) size: u32,
     /// Records of the CPU before it could not be read.
@@ -34,20 +34,20 @@ pub(crate) struct Run {
 /// The records of a CPU.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CpuRecords {
-    pub(crate) runs: Vec<Run>,
+    pub(crate) runs: Vec<RecordStretch>,
     /// Samples of tracepoints.
     pub(crate) events: u64,
     /// Records that the kernel counted as lost where it could say so in the buffer.
     pub(crate) lost: u64,
     /// Sorted records that are not written yet, and what they come to.
     buffer: Vec<u8>,
-    pending: Option<Run>,
+    pending: Option<RecordStretch>,
     damages: u64,
 }
 
 /// The findings of the pass.
 #[derive(Debug, Default)]
-pub(crate) struct Found {
+pub(crate) struct Scanned {
     pub(crate) cpus: BTreeMap<u32, CpuRecords>,
     /// Records sorted by CPU, which the runs are places in; `None` where these are places in the file.
     pub(crate) sorted: Option<Source>,
@@ -73,9 +73,9 @@ enum Stop {
 /// Goes over all records. An error is one of the temporary file.
 pub(crate) fn scan(
     source: &Source,
-    header: &mut Header,
+    header: &mut PerfHeader,
     diagnostics: &mut Diagnostics,
-) -> Result<Found, std::io::Error> {
+) -> Result<Scanned, std::io::Error> {
     // The findings of two passes count once.
     let before = diagnostics.clone();
     match Scan::new(source, header, diagnostics, None).run() {
@@ -89,16 +89,16 @@ pub(crate) fn scan(
     match Scan::new(source, header, diagnostics, Some(Sorted::default())).run() {
         Ok(found) => Ok(found),
         Err(Stop::Io(error)) => Err(error),
-        Err(Stop::Unsorted) => Ok(Found::default()),
+        Err(Stop::Unsorted) => Ok(Scanned::default()),
     }
 }
 
 struct Scan<'s> {
     source: &'s Source,
-    header: &'s mut Header,
+    header: &'s mut PerfHeader,
     diagnostics: &'s mut Diagnostics,
     endian: Endian,
-    found: Found,
+    found: Scanned,
     sorted: Option<Sorted>,
     /// Runs of all CPUs.
     runs: usize,
@@ -122,13 +122,13 @@ const KEPT: usize = BUFFERED / (4 * limits::RUN);
 impl<'s> Scan<'s> {
     fn new(
         source: &'s Source,
-        header: &'s mut Header,
+        header: &'s mut PerfHeader,
         diagnostics: &'s mut Diagnostics,
         sorted: Option<Sorted>,
     ) -> Scan<'s> {
         let endian = header.endian;
         let decompressor = Decompressor::new(limits::decompressed(source.size()));
-        let found = Found::default();
+        let found = Scanned::default();
         Scan {
             source,
             header,
@@ -144,18 +144,18 @@ impl<'s> Scan<'s> {
         }
     }
 
-    fn run(mut self) -> Result<Found, Stop> {
-        let mut records = Records::new(self.source, self.header.data.clone(), self.endian);
+    fn run(mut self) -> Result<Scanned, Stop> {
+        let mut records = RecordCursor::new(self.source, self.header.data.clone(), self.endian);
         let round = self.end_of_round();
         loop {
             let (at, head, record) = match records.next() {
                 Ok(next) => next,
-                Err(End::Reached) => break,
-                Err(End::Cut) => {
+                Err(RecordsEnd::Reached) => break,
+                Err(RecordsEnd::Cut) => {
                     self.cut("the last record");
                     break;
                 }
-                Err(End::Damaged(at)) => {
+                Err(RecordsEnd::Damaged(at)) => {
                     self.damage(at);
                     if records.find_round(&round) {
                         continue;
@@ -255,7 +255,7 @@ impl<'s> Scan<'s> {
         } else {
             body
         };
-        let mut piece = Piece::new(data);
+        let mut piece = CompressedPiece::new(data);
         while let Some(plain) = self.decompressor.next(&mut piece) {
             match plain {
                 Ok(plain) => self.decompressed(plain, at)?,
@@ -360,14 +360,14 @@ impl<'s> Scan<'s> {
         }
         let records = self.found.cpus.entry(cpu).or_default();
         let size = record.len() as u64;
-        let new = |at: u64| Run { at, size: 0, after_damage, first: u64::MAX, last: 0 };
+        let new = |at: u64| RecordStretch { at, size: 0, after_damage, first: u64::MAX, last: 0 };
         let run = if self.sorted.is_some() {
             records.buffer.extend_from_slice(record);
             self.buffered = self.buffered.saturating_add(record.len());
             records.pending.get_or_insert(new(0))
         } else {
             let at = at.unwrap_or_default();
-            let is_next = |run: &&mut Run| {
+            let is_next = |run: &&mut RecordStretch| {
                 let end = run.at.saturating_add(run.size.into());
                 let grown = at.saturating_add(size).saturating_sub(run.at);
                 !after_damage && at.saturating_sub(end) <= FOREIGN && grown <= limits::RUN as u64
@@ -407,7 +407,7 @@ impl<'s> Scan<'s> {
             if !keeps {
                 records.buffer = Vec::new();
             }
-            records.runs.push(Run { at, ..run });
+            records.runs.push(RecordStretch { at, ..run });
         }
         Ok(())
     }
@@ -417,7 +417,7 @@ impl<'s> Scan<'s> {
         cpus.into_iter().try_for_each(|cpu| self.flush(cpu))
     }
 
-    fn finish(mut self) -> Result<Found, Stop> {
+    fn finish(mut self) -> Result<Scanned, Stop> {
         self.flush_all()?;
         if self.decompressor.has_rest() {
             self.cut("the last compressed record");

@@ -3,7 +3,7 @@
 use sched::counters::Readings;
 use sched::{Comm, Cpu, EventSource, Kind, Pid, SchedEvent, Ts};
 use std::ops::ControlFlow;
-use testkit::{Form, Order, PerfBuilder, Simulation, TraceBuilder};
+use testkit::{ByteOrder, PerfBuilder, PerfForm, Simulation, TraceBuilder};
 use tracedat::{Error, FileIssue, Options, Source, Trace};
 
 /// All events of a trace, merged.
@@ -31,12 +31,12 @@ fn lossy() -> Vec<SchedEvent> {
     events
 }
 
-fn machine(order: Order) -> TraceBuilder {
+fn machine(order: ByteOrder) -> TraceBuilder {
     TraceBuilder { order, cpu_count: 4, cmdlines: "77 early\n4243 early\n".into(), ..TraceBuilder::default() }
 }
 
 /// The events of the trace.dat that the same kernel would have written.
-fn expected(order: Order, of: &[SchedEvent]) -> Vec<SchedEvent> {
+fn expected(order: ByteOrder, of: &[SchedEvent]) -> Vec<SchedEvent> {
     let dat = machine(order).events(of).build();
     events(&Trace::from_bytes(dat, Options { threads: 1, ..Options::default() }).expect("a trace.dat"))
 }
@@ -45,9 +45,9 @@ fn expected(order: Order, of: &[SchedEvent]) -> Vec<SchedEvent> {
 fn every_form_has_the_events_of_a_trace_dat() {
     let of = lossy();
     assert!(of.iter().any(|event| matches!(event.kind, Kind::Lost { count: Some(_) })));
-    for order in [Order::Little, Order::Big] {
+    for order in [ByteOrder::Little, ByteOrder::Big] {
         let expected = expected(order, &of);
-        for form in [Form::File, Form::Stream, Form::Compressed] {
+        for form in [PerfForm::File, PerfForm::Stream, PerfForm::Compressed] {
             for round in [1, 50, 100_000] {
                 let builder = PerfBuilder { order, form, round, ..PerfBuilder::default() };
                 let trace = open(builder.build(&machine(order), &of)).expect("a perf.data");
@@ -74,10 +74,10 @@ fn losses(events: &[SchedEvent]) -> u64 {
 #[test]
 fn buffers_of_tasks_are_sorted_and_repeated_events_left_out() {
     let of: Vec<SchedEvent> = lossy().into_iter().filter(|e| !matches!(e.kind, Kind::Lost { .. })).collect();
-    let expected = expected(Order::Little, &of);
-    for form in [Form::File, Form::Compressed] {
+    let expected = expected(ByteOrder::Little, &of);
+    for form in [PerfForm::File, PerfForm::Compressed] {
         let builder = PerfBuilder { form, per_thread: true, repeated: true, round: 200, ..PerfBuilder::default() };
-        let trace = open(builder.build(&machine(Order::Little), &of)).expect("a perf.data");
+        let trace = open(builder.build(&machine(ByteOrder::Little), &of)).expect("a perf.data");
         assert_eq!(events(&trace), expected);
         assert_eq!(trace.diagnostics().count(FileIssue::DuplicateEvents), of.len() as u64);
         // From the middle on, and one CPU alone.
@@ -102,9 +102,9 @@ fn buffers_of_tasks_are_sorted_and_repeated_events_left_out() {
 fn the_header_describes_the_machine_but_not_the_host() {
     let of = lossy();
     let marked: u64 = of.iter().map(|e| if let Kind::Lost { count } = e.kind { count.unwrap_or(0) } else { 0 }).sum();
-    for form in [Form::File, Form::Stream] {
+    for form in [PerfForm::File, PerfForm::Stream] {
         let builder = PerfBuilder { form, clock: Some(7), lost_samples: marked + 19, ..PerfBuilder::default() };
-        let trace = open(builder.build(&machine(Order::Little), &of)).expect("a perf.data");
+        let trace = open(builder.build(&machine(ByteOrder::Little), &of)).expect("a perf.data");
         let (info, origin) = (trace.info(), trace.origin().expect("another format").clone());
         assert_eq!((info.kernel.as_deref(), info.cpus), (Some(TraceBuilder::default().age.release()), 4));
         assert_eq!((info.clock.as_str(), info.writer.as_deref()), ("boot", Some("perf 6.12.1")));
@@ -119,10 +119,10 @@ fn the_header_describes_the_machine_but_not_the_host() {
 
 #[test]
 fn a_recording_of_one_command_is_no_recording_of_the_machine() {
-    for form in [Form::File, Form::Stream] {
+    for form in [PerfForm::File, PerfForm::Stream] {
         for of_command in [false, true] {
             let builder = PerfBuilder { form, of_command, ..PerfBuilder::default() };
-            let trace = open(builder.build(&machine(Order::Little), &lossy())).expect("a perf.data");
+            let trace = open(builder.build(&machine(ByteOrder::Little), &lossy())).expect("a perf.data");
             assert_eq!(trace.diagnostics().count(FileIssue::SomeTasks), u64::from(of_command));
         }
     }
@@ -132,7 +132,7 @@ fn a_recording_of_one_command_is_no_recording_of_the_machine() {
 fn what_cannot_be_read_is_refused_with_a_reason() {
     let why = |bytes: Vec<u8>| open(bytes).expect_err("refused").to_string();
     let of = lossy();
-    let file = PerfBuilder::default().build(&machine(Order::Little), &of);
+    let file = PerfBuilder::default().build(&machine(ByteOrder::Little), &of);
     assert!(why(file[..40].to_vec()).contains("header of perf.data"));
     // Cut in its records: the formats stood behind them.
     assert!(why(file[..file.len() / 2].to_vec()).contains("was cut"), "{}", why(file[..file.len() / 2].to_vec()));
@@ -140,8 +140,8 @@ fn what_cannot_be_read_is_refused_with_a_reason() {
     let mut unfinished = file.clone();
     unfinished[48..56].fill(0);
     assert!(why(unfinished).contains("killed"));
-    let stream = PerfBuilder { form: Form::Stream, ..PerfBuilder::default() };
-    let formats = testkit_formats(&stream.build(&machine(Order::Little), &[]));
+    let stream = PerfBuilder { form: PerfForm::Stream, ..PerfBuilder::default() };
+    let formats = testkit_formats(&stream.build(&machine(ByteOrder::Little), &[]));
     assert!(why(formats).contains("no event formats"));
     assert!(why(b"PERFILE2\x10\0\0\0\0\0\0\0".to_vec()).contains("no tracepoints"));
 }
@@ -155,8 +155,8 @@ fn testkit_formats(stream: &[u8]) -> Vec<u8> {
 #[test]
 fn behind_damage_reading_goes_on_at_the_next_round() {
     let of: Vec<SchedEvent> = lossy().into_iter().filter(|e| !matches!(e.kind, Kind::Lost { .. })).collect();
-    let builder = PerfBuilder { form: Form::Stream, round: 100, ..PerfBuilder::default() };
-    let mut bytes = builder.build(&machine(Order::Little), &of);
+    let builder = PerfBuilder { form: PerfForm::Stream, round: 100, ..PerfBuilder::default() };
+    let mut bytes = builder.build(&machine(ByteOrder::Little), &of);
     let rounds: Vec<usize> =
         (0..bytes.len() - 8).filter(|at| bytes[*at..*at + 8] == [68, 0, 0, 0, 0, 0, 8, 0]).collect();
     // The size of the first record of the third round is zero.
@@ -165,7 +165,7 @@ fn behind_damage_reading_goes_on_at_the_next_round() {
     assert_eq!(trace.diagnostics().count(FileIssue::CorruptRecord), 1);
     let found = events(&trace);
     let known: Vec<SchedEvent> = found.iter().copied().filter(|e| !matches!(e.kind, Kind::Lost { .. })).collect();
-    let expected = expected(Order::Little, &of);
+    let expected = expected(ByteOrder::Little, &of);
     let without: Vec<SchedEvent> = expected[..200].iter().chain(&expected[300..]).copied().collect();
     assert_eq!(known, without);
     // Each CPU that goes on lost something, at its last event before.
@@ -177,9 +177,10 @@ fn behind_damage_reading_goes_on_at_the_next_round() {
 #[test]
 fn a_cut_stream_is_read_to_its_end() {
     let of = lossy();
-    let bytes = PerfBuilder { form: Form::Stream, ..PerfBuilder::default() }.build(&machine(Order::Little), &of);
-    let whole = expected(Order::Little, &of).len();
-    let formats = machine(Order::Little).tracing_data().len() + 2000;
+    let bytes =
+        PerfBuilder { form: PerfForm::Stream, ..PerfBuilder::default() }.build(&machine(ByteOrder::Little), &of);
+    let whole = expected(ByteOrder::Little, &of).len();
+    let formats = machine(ByteOrder::Little).tracing_data().len() + 2000;
     let mut before = 0;
     for cut in (formats..bytes.len()).step_by(bytes.len() / 40) {
         let trace = open(bytes[..cut].to_vec()).expect("a perf.data");
@@ -192,12 +193,12 @@ fn a_cut_stream_is_read_to_its_end() {
 
 #[test]
 fn damaged_bytes_end_no_program() {
-    [Form::File, Form::Stream, Form::Compressed].into_iter().for_each(damage);
+    [PerfForm::File, PerfForm::Stream, PerfForm::Compressed].into_iter().for_each(damage);
 }
 
-fn damage(form: Form) {
+fn damage(form: PerfForm) {
     let of: Vec<SchedEvent> = lossy().into_iter().take(400).collect();
-    let bytes = PerfBuilder { form, round: 50, ..PerfBuilder::default() }.build(&machine(Order::Little), &of);
+    let bytes = PerfBuilder { form, round: 50, ..PerfBuilder::default() }.build(&machine(ByteOrder::Little), &of);
     let mut random = testkit::Rng::new(5);
     for _ in 0..200 {
         let mut damaged = bytes.clone();
@@ -215,8 +216,8 @@ fn damage(form: Form) {
 #[test]
 fn the_values_of_counters_are_found_at_the_switches() {
     let of: Vec<SchedEvent> = lossy();
-    for order in [Order::Little, Order::Big] {
-        for form in [Form::File, Form::Stream, Form::Compressed] {
+    for order in [ByteOrder::Little, ByteOrder::Big] {
+        for form in [PerfForm::File, PerfForm::Stream, PerfForm::Compressed] {
             let builder = PerfBuilder { order, form, counters: true, ..PerfBuilder::default() };
             let trace = open(builder.build(&machine(order), &of)).expect("a perf.data");
             let counters = trace.counters().expect("counters");
@@ -229,6 +230,6 @@ fn the_values_of_counters_are_found_at_the_switches() {
             }
         }
     }
-    let without = open(PerfBuilder::default().build(&machine(Order::Little), &of)).expect("a perf.data");
+    let without = open(PerfBuilder::default().build(&machine(ByteOrder::Little), &of)).expect("a perf.data");
     assert!(without.counters().is_none());
 }

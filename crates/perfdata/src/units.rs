@@ -8,9 +8,9 @@
 use crate::bytes::Bytes;
 use crate::events::Events;
 use crate::limits;
-use crate::record::{Head, Layout, Sample, kind};
+use crate::record::{Head, PerfSample, SampleLayout, kind};
 use crate::records::whole_records;
-use crate::scan::{CpuRecords, Run};
+use crate::scan::{CpuRecords, RecordStretch};
 use std::ops::{Range, RangeInclusive};
 use tracedat::{Endian, FileIssue, Source, UnitRecords, Units};
 
@@ -21,9 +21,9 @@ fn unit_size(cpus: usize) -> u64 {
 }
 
 #[derive(Debug)]
-struct Lane {
+struct CpuRuns {
     cpu: u32,
-    runs: Vec<Run>,
+    runs: Vec<RecordStretch>,
     units: Vec<Range<u32>>,
 }
 
@@ -34,12 +34,12 @@ pub(crate) struct PerfUnits {
     endian: Endian,
     events: Events,
     /// In the order of the CPUs.
-    lanes: Vec<Lane>,
+    lanes: Vec<CpuRuns>,
 }
 
 /// A sample or a loss in a unit.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Entry {
+struct TimedEntry {
     time: u64,
     what: What,
 }
@@ -61,7 +61,7 @@ impl PerfUnits {
         cpus: Vec<(u32, CpuRecords)>,
     ) -> PerfUnits {
         let (size, most) = (unit_size(cpus.len()), limits::unit(file, cpus.len()));
-        let lane = |(cpu, records): (u32, CpuRecords)| Lane {
+        let lane = |(cpu, records): (u32, CpuRecords)| CpuRuns {
             cpu,
             units: units(&records.runs, size, most),
             runs: records.runs,
@@ -74,14 +74,14 @@ impl PerfUnits {
         self.lanes.get(lane).map_or(0, |lane| lane.units.len())
     }
 
-    fn runs(&self, lane: usize, unit: usize) -> Option<(u32, &[Run])> {
+    fn runs(&self, lane: usize, unit: usize) -> Option<(u32, &[RecordStretch])> {
         let lane = self.lanes.get(lane)?;
         let place = lane.units.get(unit)?;
         Some((lane.cpu, lane.runs.get(place.start as usize..place.end as usize)?))
     }
 
     /// The sample of a tracepoint on this CPU in the body of a record, with its layout.
-    fn sample<'b>(&self, cpu: u32, body: &'b [u8]) -> Option<(Layout, Sample<'b>)> {
+    fn sample<'b>(&self, cpu: u32, body: &'b [u8]) -> Option<(SampleLayout, PerfSample<'b>)> {
         let (layout, is_repeated) = self.events.of_sample(body, self.endian)?;
         if is_repeated || !layout.is_usable() {
             return None;
@@ -91,7 +91,7 @@ impl PerfUnits {
     }
 
     /// The runs of the unit of a CPU that covers an instant, and the times of its first and last sample.
-    fn runs_at(&self, cpu: u32, time: u64) -> Option<(&[Run], RangeInclusive<u64>)> {
+    fn runs_at(&self, cpu: u32, time: u64) -> Option<(&[RecordStretch], RangeInclusive<u64>)> {
         let number = self.lanes.binary_search_by_key(&cpu, |lane| lane.cpu).ok()?;
         let lane = self.lanes.get(number)?;
         let is_before = |unit: &Range<u32>| {
@@ -109,7 +109,7 @@ impl PerfUnits {
         &self,
         cpu: u32,
         time: u64,
-        take: &mut dyn FnMut(Layout, &Sample<'_>),
+        take: &mut dyn FnMut(SampleLayout, &PerfSample<'_>),
     ) -> Option<RangeInclusive<u64>> {
         let (runs, times) = self.runs_at(cpu, time)?;
         let mut buffer = Vec::new();
@@ -132,7 +132,7 @@ impl PerfUnits {
     }
 
     /// The samples and losses of a CPU in the bytes of a run, which begin at `start` of the unit's bytes.
-    fn collect(&self, cpu: u32, bytes: &[u8], start: usize, entries: &mut Vec<Entry>) {
+    fn collect(&self, cpu: u32, bytes: &[u8], start: usize, entries: &mut Vec<TimedEntry>) {
         for (head, place) in whole_records(bytes, self.endian) {
             let body = bytes.get(place.start.saturating_add(Head::SIZE)..place.end).unwrap_or_default();
             match head.kind {
@@ -141,7 +141,7 @@ impl PerfUnits {
                         let at = (sample.raw.as_ptr() as usize).wrapping_sub(bytes.as_ptr() as usize);
                         let at = start.saturating_add(at);
                         let what = What::Sample(at..at.saturating_add(sample.raw.len()));
-                        entries.push(Entry { time: sample.time, what });
+                        entries.push(TimedEntry { time: sample.time, what });
                     }
                 }
                 kind::LOST => {
@@ -149,7 +149,7 @@ impl PerfUnits {
                     if layout.and_then(|layout| layout.trailer(body, self.endian).cpu) == Some(cpu) {
                         let mut bytes = Bytes::new(body, self.endian);
                         let (_id, count) = (bytes.u64(), bytes.u64());
-                        entries.push(Entry { time: u64::MAX, what: What::Loss(count) });
+                        entries.push(TimedEntry { time: u64::MAX, what: What::Loss(count) });
                     }
                 }
                 _ => {}
@@ -164,7 +164,7 @@ impl Units for PerfUnits {
         let (mut bytes, mut buffer, mut entries) = (Vec::new(), Vec::new(), Vec::new());
         for run in runs {
             if run.after_damage {
-                entries.push(Entry { time: u64::MAX, what: What::Loss(None) });
+                entries.push(TimedEntry { time: u64::MAX, what: What::Loss(None) });
             }
             let place = run.at..run.at.saturating_add(run.size.into());
             let read = self.source.read(&place, &mut buffer).ok_or(FileIssue::TruncatedData)?;
@@ -188,7 +188,7 @@ impl Units for PerfUnits {
 
 /// Sorts by time. The kernel stores a loss when it has room again, just before the next sample: it has that one's place,
 /// since its own time is a little later.
-fn sort(entries: &mut [Entry]) {
+fn sort(entries: &mut [TimedEntry]) {
     let mut next = u64::MAX;
     for entry in entries.iter_mut().rev() {
         match entry.what {
@@ -202,7 +202,7 @@ fn sort(entries: &mut [Entry]) {
 }
 
 /// Units of about `size` bytes, each of whole runs; of `most` where their times overlap.
-fn units(runs: &[Run], size: u64, most: u64) -> Vec<Range<u32>> {
+fn units(runs: &[RecordStretch], size: u64, most: u64) -> Vec<Range<u32>> {
     // The earliest time from each run on.
     let mut earliest = vec![u64::MAX; runs.len().saturating_add(1)];
     let mut least = u64::MAX;
@@ -231,8 +231,8 @@ mod tests {
 
     const UNIT: u64 = 16 << 20;
 
-    fn run(size: u32, first: u64, last: u64) -> Run {
-        Run { at: 0, size, after_damage: false, first, last }
+    fn run(size: u32, first: u64, last: u64) -> RecordStretch {
+        RecordStretch { at: 0, size, after_damage: false, first, last }
     }
 
     #[test]
@@ -253,8 +253,8 @@ mod tests {
 
     #[test]
     fn a_loss_stays_before_its_sample() {
-        let sample = |time| Entry { time, what: What::Sample(0..0) };
-        let loss = || Entry { time: u64::MAX, what: What::Loss(Some(3)) };
+        let sample = |time| TimedEntry { time, what: What::Sample(0..0) };
+        let loss = || TimedEntry { time: u64::MAX, what: What::Loss(Some(3)) };
         let mut entries = [sample(5), loss(), sample(9), sample(8), loss()];
         sort(&mut entries);
         let times: Vec<(u64, bool)> =

@@ -13,7 +13,7 @@ const MAX_DEPTH: usize = 32;
 
 /// Why type information cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Error {
+pub enum BtfError {
     /// The file is no BTF.
     #[error("this is no BTF: the magic number is missing")]
     Magic,
@@ -51,7 +51,7 @@ mod kind {
 
 /// A type.
 #[derive(Clone, Copy, Debug)]
-struct Type {
+struct BtfType {
     kind: u32,
     /// The size in bytes, or the type that this one refers to.
     size_or_type: u32,
@@ -74,7 +74,7 @@ pub struct Member {
 
 /// The form of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum ValueForm {
     /// A signed number of bytes.
     Signed(u32),
     /// An unsigned number of bytes.
@@ -95,40 +95,40 @@ pub struct Btf {
     /// The place of the strings.
     strings: usize,
     /// By number; number 0 is `void`.
-    types: Vec<Type>,
+    types: Vec<BtfType>,
     structs: HashMap<Vec<u8>, u32>,
     functions: HashMap<Vec<u8>, u32>,
 }
 
 impl Btf {
     /// Reads a file.
-    pub fn parse(data: Vec<u8>) -> Result<Btf, Error> {
+    pub fn parse(data: Vec<u8>) -> Result<Btf, BtfError> {
         if data.len() > MAX_BYTES {
-            return Err(Error::Size);
+            return Err(BtfError::Size);
         }
         let big_endian = match data.get(..2) {
             Some([0x9f, 0xeb]) => false,
             Some([0xeb, 0x9f]) => true,
-            _ => return Err(Error::Magic),
+            _ => return Err(BtfError::Magic),
         };
-        let void = Type { kind: 0, size_or_type: 0, count: 0, has_bitfields: false, at: 0 };
+        let void = BtfType { kind: 0, size_or_type: 0, count: 0, has_bitfields: false, at: 0 };
         let mut btf =
             Btf { data, big_endian, strings: 0, types: vec![void], structs: HashMap::new(), functions: HashMap::new() };
-        let word = |at: usize| btf.word(at).ok_or(Error::Cut);
+        let word = |at: usize| btf.word(at).ok_or(BtfError::Cut);
         let (header, types, length, strings) = (word(4)?, word(8)?, word(12)?, word(16)?);
-        let at = |offset: u32| (header as usize).checked_add(offset as usize).ok_or(Error::Cut);
+        let at = |offset: u32| (header as usize).checked_add(offset as usize).ok_or(BtfError::Cut);
         let (start, strings) = (at(types)?, at(strings)?);
-        let end = start.checked_add(length as usize).filter(|end| *end <= btf.data.len()).ok_or(Error::Cut)?;
+        let end = start.checked_add(length as usize).filter(|end| *end <= btf.data.len()).ok_or(BtfError::Cut)?;
         btf.strings = strings;
         btf.read_types(start, end)?;
         Ok(btf)
     }
 
-    fn read_types(&mut self, mut at: usize, end: usize) -> Result<(), Error> {
+    fn read_types(&mut self, mut at: usize, end: usize) -> Result<(), BtfError> {
         while at < end {
-            let name = self.word(at).ok_or(Error::Cut)?;
-            let info = self.word(at + 4).ok_or(Error::Cut)?;
-            let size_or_type = self.word(at + 8).ok_or(Error::Cut)?;
+            let name = self.word(at).ok_or(BtfError::Cut)?;
+            let info = self.word(at + 4).ok_or(BtfError::Cut)?;
+            let size_or_type = self.word(at + 8).ok_or(BtfError::Cut)?;
             let (kind, count) = (info >> 24 & 0x1f, (info & 0xffff) as usize);
             let following = match kind {
                 kind::INT | kind::VAR | kind::DECL_TAG => 4,
@@ -136,10 +136,10 @@ impl Btf {
                 kind::STRUCT | kind::UNION | kind::DATASEC | kind::ENUM64 => 12 * count,
                 kind::ENUM | kind::FUNC_PROTO => 8 * count,
                 kind::PTR | 7..=12 | 16 | kind::TYPE_TAG => 0,
-                other => return Err(Error::Kind(other)),
+                other => return Err(BtfError::Kind(other)),
             };
-            let number = u32::try_from(self.types.len()).map_err(|_| Error::Size)?;
-            let found = Type { kind, size_or_type, count, has_bitfields: info >> 31 == 1, at: at + 12 };
+            let number = u32::try_from(self.types.len()).map_err(|_| BtfError::Size)?;
+            let found = BtfType { kind, size_or_type, count, has_bitfields: info >> 31 == 1, at: at + 12 };
             self.types.push(found);
             let name = self.text(self.strings.saturating_add(name as usize)).to_vec();
             match kind {
@@ -150,7 +150,7 @@ impl Btf {
             }
             at += 12 + following;
         }
-        if at == end { Ok(()) } else { Err(Error::Cut) }
+        if at == end { Ok(()) } else { Err(BtfError::Cut) }
     }
 
     fn word(&self, at: usize) -> Option<u32> {
@@ -164,7 +164,7 @@ impl Btf {
         rest.split(|byte| *byte == 0).next().unwrap_or_default()
     }
 
-    fn get(&self, number: u32) -> Option<&Type> {
+    fn get(&self, number: u32) -> Option<&BtfType> {
         self.types.get(number as usize)
     }
 
@@ -238,25 +238,27 @@ impl Btf {
     }
 
     /// The form of an element of a member that is an array.
-    pub fn element(&self, member: Member) -> Form {
+    pub fn element(&self, member: Member) -> ValueForm {
         let array = self.resolved(member.type_id).and_then(|number| self.get(number));
         let element = array.filter(|t| t.kind == kind::ARRAY).and_then(|array| self.word(array.at));
-        element.map_or(Form::Other, |type_id| self.form(Member { offset: 0, type_id }))
+        element.map_or(ValueForm::Other, |type_id| self.form(Member { offset: 0, type_id }))
     }
 
     /// The form of a member's value.
-    pub fn form(&self, member: Member) -> Form {
-        let Some(found) = self.resolved(member.type_id).and_then(|number| self.get(number)) else { return Form::Other };
+    pub fn form(&self, member: Member) -> ValueForm {
+        let Some(found) = self.resolved(member.type_id).and_then(|number| self.get(number)) else {
+            return ValueForm::Other;
+        };
         let size = found.size_or_type;
         match found.kind {
-            kind::PTR => Form::Pointer,
-            kind::ARRAY => Form::Array,
-            kind::ENUM if !matches!(size, 1 | 2 | 4 | 8) => Form::Other,
-            kind::ENUM => Form::Signed(size),
+            kind::PTR => ValueForm::Pointer,
+            kind::ARRAY => ValueForm::Array,
+            kind::ENUM if !matches!(size, 1 | 2 | 4 | 8) => ValueForm::Other,
+            kind::ENUM => ValueForm::Signed(size),
             // Bit 0 of the encoding: signed.
-            kind::INT if self.word(found.at).is_some_and(|encoding| encoding >> 24 & 1 == 1) => Form::Signed(size),
-            kind::INT => Form::Unsigned(size),
-            _ => Form::Other,
+            kind::INT if self.word(found.at).is_some_and(|encoding| encoding >> 24 & 1 == 1) => ValueForm::Signed(size),
+            kind::INT => ValueForm::Unsigned(size),
+            _ => ValueForm::Other,
         }
     }
 }
@@ -284,8 +286,8 @@ mod tests {
 
     #[test]
     fn damaged_files_are_refused() {
-        assert_eq!(Btf::parse(vec![]).unwrap_err(), Error::Magic);
-        assert_eq!(Btf::parse(vec![0x9f, 0xeb, 1, 0]).unwrap_err(), Error::Cut);
+        assert_eq!(Btf::parse(vec![]).unwrap_err(), BtfError::Magic);
+        assert_eq!(Btf::parse(vec![0x9f, 0xeb, 1, 0]).unwrap_err(), BtfError::Cut);
         let whole = include_bytes!("../../../tests/fixtures/btf-6.12.btf");
         assert!(Btf::parse(whole.to_vec()).is_ok());
         for end in 0..whole.len() {

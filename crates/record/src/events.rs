@@ -41,7 +41,7 @@ pub struct Wanted {
 
 /// The events that a recording enables.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Plan {
+pub struct EventPlan {
     /// Paths below the folder of events: `sched/sched_switch`, or a system such as `irq`.
     pub events: Vec<String>,
     /// Events that this kernel does not have, and the cost of each.
@@ -50,7 +50,7 @@ pub struct Plan {
 
 /// Why there is no plan.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Error {
+pub enum EventPlanError {
     /// The kernel has no scheduler events.
     #[error(
         "this kernel has no event sched:sched_switch: it was built without tracepoints (CONFIG_FTRACE, CONFIG_SCHED_TRACER)"
@@ -69,12 +69,12 @@ pub trait Available {
     fn systems_with(&self, name: &str) -> Vec<String>;
 }
 
-impl Plan {
+impl EventPlan {
     /// Chooses the events among those that a kernel has.
-    pub fn new(wanted: &Wanted, kernel: &impl Available) -> Result<Plan, Error> {
-        let mut plan = Plan::default();
+    pub fn new(wanted: &Wanted, kernel: &impl Available) -> Result<EventPlan, EventPlanError> {
+        let mut plan = EventPlan::default();
         if !kernel.has(REQUIRED) {
-            return Err(Error::NoSwitch);
+            return Err(EventPlanError::NoSwitch);
         }
         for (event, cost) in DEFAULT {
             plan.add(event, cost, kernel);
@@ -86,7 +86,7 @@ impl Plan {
         for name in &wanted.more {
             let found = resolve(name, kernel);
             if found.is_empty() {
-                return Err(Error::NoEvent(name.clone()));
+                return Err(EventPlanError::NoEvent(name.clone()));
             }
             plan.events.extend(found);
         }
@@ -142,7 +142,7 @@ mod tests {
     fn events_are_chosen_among_those_that_exist() {
         let kernel = Kernel(vec!["sched/sched_switch", "sched/sched_waking", "irq/softirq_entry", "ext/sched_waking"]);
         let more = ["sched:sched_waking", "sched_waking", "irq"].map(str::to_owned).to_vec();
-        let plan = Plan::new(&Wanted { frequency: true, more, ..Wanted::default() }, &kernel).unwrap();
+        let plan = EventPlan::new(&Wanted { frequency: true, more, ..Wanted::default() }, &kernel).unwrap();
         assert_eq!(plan.events, ["sched/sched_switch", "sched/sched_waking", "ext/sched_waking", "irq"]);
         assert_eq!(plan.missing.len(), 11);
         assert_eq!(plan.missing[0], ("sched:sched_wakeup".into(), "the start of a wait is approximate".into()));
@@ -154,8 +154,8 @@ mod tests {
         let kernel = Kernel(vec!["sched/sched_switch"]);
         for name in ["nothing", "sched:nothing", "..", "sched:..", "a:b:c", "", "sched/../x"] {
             let wanted = Wanted { more: vec![name.into()], ..Wanted::default() };
-            assert_eq!(Plan::new(&wanted, &kernel), Err(Error::NoEvent(name.into())));
+            assert_eq!(EventPlan::new(&wanted, &kernel), Err(EventPlanError::NoEvent(name.into())));
         }
-        assert_eq!(Plan::new(&Wanted::default(), &Kernel(vec![])), Err(Error::NoSwitch));
+        assert_eq!(EventPlan::new(&Wanted::default(), &Kernel(vec![])), Err(EventPlanError::NoSwitch));
     }
 }

@@ -15,5 +15,5 @@ pub mod probes;
 pub mod runs;
 
 pub use buffers::{Calibration, CpuRate};
-pub use events::Plan;
-pub use runs::Runs;
+pub use events::EventPlan;
+pub use runs::RunsFile;

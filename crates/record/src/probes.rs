@@ -5,7 +5,7 @@
 //! return that also reads the arguments (kernels from 6.9 on), then a pair of probes on entry and return. The analyses lose
 //! something without a probe; [`Probe::cost`] states it.
 
-use crate::btf::{Btf, Form};
+use crate::btf::{Btf, ValueForm};
 use serde::Serialize;
 
 /// A probe, or a pair of them, that serves one purpose.
@@ -68,21 +68,21 @@ const CPU: Field = ("cpu", &["cpu"], None);
 const NR: Field = ("nr", &["nr_running"], None);
 
 /// A tracepoint without an event of its own, as kernels from 6.5 on can probe it.
-struct Tracepoint {
+struct BareTracepoint {
     name: &'static str,
     line: &'static str,
     purpose: &'static str,
     cost: &'static str,
 }
 
-const LENGTHS: Tracepoint = Tracepoint {
+const LENGTHS: BareTracepoint = BareTracepoint {
     name: "nr_running",
     line: "t:lb/nr_running sched_update_nr_running_tp cpu=rq->cpu nr=rq->nr_running change",
     purpose: "the kernel's run-queue lengths",
     cost: "run-queue lengths cannot be checked against the kernel's",
 };
 
-impl Tracepoint {
+impl BareTracepoint {
     fn probe(&self) -> Probe {
         let alternatives = vec![vec![self.line.to_owned()]];
         Probe { name: self.name, purpose: self.purpose, cost: self.cost, alternatives }
@@ -91,22 +91,22 @@ impl Tracepoint {
 
 /// The generator for one kernel.
 #[derive(Clone, Copy, Debug)]
-pub struct Kernel<'b> {
+pub struct ProbeWriter<'b> {
     btf: &'b Btf,
     /// One more than the largest number that a CPU can have; 0 if it is unknown.
     cpus: u32,
 }
 
-impl<'b> Kernel<'b> {
+impl<'b> ProbeWriter<'b> {
     /// The kernel with this type information.
-    pub fn new(btf: &'b Btf) -> Kernel<'b> {
-        Kernel { btf, cpus: 0 }
+    pub fn new(btf: &'b Btf) -> ProbeWriter<'b> {
+        ProbeWriter { btf, cpus: 0 }
     }
 
     /// The same on a machine with this many possible CPUs; without it sets of CPUs are not recorded.
     #[must_use]
-    pub fn with_cpus(self, cpus: u32) -> Kernel<'b> {
-        Kernel { cpus, ..self }
+    pub fn with_cpus(self, cpus: u32) -> ProbeWriter<'b> {
+        ProbeWriter { cpus, ..self }
     }
 
     /// The probes, in the order in which they are added.
@@ -317,7 +317,7 @@ impl<'b> Kernel<'b> {
     /// a set would be another set.
     fn words(&self) -> Option<String> {
         let bits = self.btf.member(self.btf.structure("cpumask")?, "bits")?;
-        let Form::Unsigned(size) = self.btf.element(bits) else { return None };
+        let ValueForm::Unsigned(size) = self.btf.element(bits) else { return None };
         let words = self.cpus.div_ceil(size.checked_mul(8)?);
         (words > 0).then(|| format!("x{}[{words}]", size * 8))
     }
@@ -434,13 +434,13 @@ impl<'b> Kernel<'b> {
 }
 
 /// The type of a probe's field.
-fn of_form(form: Form) -> Option<String> {
+fn of_form(form: ValueForm) -> Option<String> {
     match form {
-        Form::Signed(size) => Some(format!("s{}", u64::from(size) * 8)),
-        Form::Unsigned(size) => Some(format!("u{}", u64::from(size) * 8)),
-        Form::Pointer => Some("x64".to_owned()),
-        Form::Array => Some("string".to_owned()),
-        Form::Other => None,
+        ValueForm::Signed(size) => Some(format!("s{}", u64::from(size) * 8)),
+        ValueForm::Unsigned(size) => Some(format!("u{}", u64::from(size) * 8)),
+        ValueForm::Pointer => Some("x64".to_owned()),
+        ValueForm::Array => Some("string".to_owned()),
+        ValueForm::Other => None,
     }
 }
 
@@ -491,7 +491,7 @@ mod tests {
     }
 
     fn probes(kernel: usize) -> Vec<Probe> {
-        Kernel::new(&Btf::parse(BTF[kernel].to_vec()).unwrap()).with_cpus(8).probes()
+        ProbeWriter::new(&Btf::parse(BTF[kernel].to_vec()).unwrap()).with_cpus(8).probes()
     }
 
     #[test]
@@ -530,7 +530,7 @@ mod tests {
     fn sets_of_cpus_are_read_in_words_for_all_cpus() {
         let line = |kernel: usize, cpus: u32| {
             let btf = Btf::parse(BTF[kernel].to_vec()).unwrap();
-            let found = Kernel::new(&btf).with_cpus(cpus).probes();
+            let found = ProbeWriter::new(&btf).with_cpus(cpus).probes();
             found.into_iter().find(|probe| probe.name == "set_affinity").unwrap().alternatives.pop()
         };
         let context = "flags=+16($arg2):x32 mask=+0(+0($arg2))";
@@ -553,7 +553,7 @@ mod tests {
         // Without any type information there is nothing to probe.
         let empty = [0x9f, 0xeb, 1, 0, 24, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0].to_vec();
         let btf = Btf::parse(empty).unwrap();
-        let found = Kernel::new(&btf).probes();
+        let found = ProbeWriter::new(&btf).probes();
         assert!(found.iter().all(|probe| probe.alternatives.is_empty() || probe.name == "nr_running"));
     }
 }

@@ -10,7 +10,7 @@ pub const FILE: &str = "runs.json";
 
 /// The runs in a folder.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Runs {
+pub struct RunsFile {
     /// Always [`SCHEMA`].
     pub schema: String,
     /// The seed of the order.
@@ -23,12 +23,12 @@ pub struct Runs {
     /// The names of the variants, in the order in which they were given.
     pub variants: Vec<String>,
     /// The runs, in the order in which they were made.
-    pub runs: Vec<Run>,
+    pub runs: Vec<VariantRun>,
 }
 
 /// A run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Run {
+pub struct VariantRun {
     /// The name of its variant.
     pub variant: String,
     /// Its number among the runs of the variant that were, or were not, traced; from 1.
@@ -61,7 +61,7 @@ pub struct Planned {
 
 /// Why a file of runs cannot be used.
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
+pub enum RunsError {
     /// The text is not JSON of this form.
     #[error("not a list of runs: {0}")]
     Form(#[from] serde_json::Error),
@@ -73,16 +73,16 @@ pub enum Error {
     Name(String),
 }
 
-impl Runs {
+impl RunsFile {
     /// Reads the text of the file.
-    pub fn parse(text: &str) -> Result<Runs, Error> {
-        let runs: Runs = serde_json::from_str(text)?;
+    pub fn parse(text: &str) -> Result<RunsFile, RunsError> {
+        let runs: RunsFile = serde_json::from_str(text)?;
         if runs.schema != SCHEMA {
-            return Err(Error::Schema(runs.schema));
+            return Err(RunsError::Schema(runs.schema));
         }
         let leads_elsewhere = |name: &&String| name.contains('/') || name.is_empty() || *name == "." || *name == "..";
         match runs.runs.iter().filter_map(|run| run.trace.as_ref()).find(leads_elsewhere) {
-            Some(name) => Err(Error::Name(name.clone())),
+            Some(name) => Err(RunsError::Name(name.clone())),
             None => Ok(runs),
         }
     }
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn the_cost_of_tracing_is_that_of_the_medians() {
-        let run = |seconds: f64, trace: Option<&str>| Run {
+        let run = |seconds: f64, trace: Option<&str>| VariantRun {
             variant: "a".into(),
             number: 1,
             trace: trace.map(str::to_owned),
@@ -173,7 +173,7 @@ mod tests {
             complete: None,
         };
         let list = vec![run(11.0, Some("a.1.dat")), run(9.0, None), run(10.0, None), run(12.0, None)];
-        let runs = Runs {
+        let runs = RunsFile {
             schema: SCHEMA.into(),
             seed: 1,
             command: "x".into(),
@@ -184,8 +184,8 @@ mod tests {
         assert_eq!(runs.tracing_cost_percent("a"), Some(10.000000000000009));
         assert_eq!(runs.tracing_cost_percent("b"), None);
         let text = serde_json::to_string(&runs).unwrap();
-        assert_eq!(Runs::parse(&text).unwrap(), runs);
-        let elsewhere = Runs::parse(&text.replace("a.1.dat", "../a.1.dat")).unwrap_err();
+        assert_eq!(RunsFile::parse(&text).unwrap(), runs);
+        let elsewhere = RunsFile::parse(&text.replace("a.1.dat", "../a.1.dat")).unwrap_err();
         assert_eq!(elsewhere.to_string(), "\"../a.1.dat\" is not the name of a file in the folder");
     }
 }

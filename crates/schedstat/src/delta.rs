@@ -1,6 +1,6 @@
 //! The differences between two snapshots.
 
-use crate::parse::{CpuStat, DomainStat, Layout, PassedOver, Snapshot};
+use crate::parse::{CpuStat, DomainStat, PassedOver, Snapshot, StatLayout};
 use sched::Cpu;
 use serde::Serialize;
 
@@ -127,7 +127,7 @@ impl Delta {
         Ok(delta)
     }
 
-    fn add(&mut self, b: &CpuStat, a: &CpuStat, layout: &Layout) -> Result<(), String> {
+    fn add(&mut self, b: &CpuStat, a: &CpuStat, layout: &StatLayout) -> Result<(), String> {
         let small = |i: usize| wrapped(b.fields[i], a.fields[i]);
         let large = |i: usize, name: &str| {
             a.fields[i].checked_sub(b.fields[i]).ok_or_else(|| {
@@ -163,7 +163,7 @@ impl Delta {
         Ok(())
     }
 
-    fn add_domain(&mut self, depth: usize, b: &DomainStat, a: &DomainStat, layout: &Layout) {
+    fn add_domain(&mut self, depth: usize, b: &DomainStat, a: &DomainStat, layout: &StatLayout) {
         let name = b.name.clone().unwrap_or_else(|| format!("domain{depth}"));
         let order = if layout.busy_first { ["busy", "idle", "newidle"] } else { ["idle", "busy", "newidle"] };
         // The imbalance is one counter or four, which shifts the counters behind it.
@@ -218,7 +218,7 @@ impl std::fmt::Display for PassedOver {
     }
 }
 
-fn describe(layout: &Layout) -> String {
+fn describe(layout: &StatLayout) -> String {
     let stealing = if layout.stealing { " with the task-stealing fields" } else { "" };
     format!("version {}{stealing}", layout.version)
 }

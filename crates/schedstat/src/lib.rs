@@ -33,6 +33,6 @@ mod trace;
 
 pub use columns::{Columns, speedup};
 pub use delta::{CpuDelta, Delta, DomainDelta};
-pub use parse::{CpuStat, DomainStat, Layout, PassedOver, SchedstatError, Snapshot};
-pub use report::{Report, Row, domains_text, table};
+pub use parse::{CpuStat, DomainStat, PassedOver, SchedstatError, Snapshot, StatLayout};
+pub use report::{Report, StatRow, domains_text, table};
 pub use trace::{FromTrace, TraceColumns};

@@ -4,7 +4,7 @@ use sched::Cpu;
 
 /// The layout of the fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Layout {
+pub struct StatLayout {
     /// The version number in the first line.
     pub version: u32,
     /// Whether a CPU has the seven additional fields of the task-stealing series.
@@ -41,7 +41,7 @@ pub struct DomainStat {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Snapshot {
     /// The layout of the file.
-    pub layout: Layout,
+    pub layout: StatLayout,
     /// The time of the snapshot in jiffies, if the file has it.
     pub jiffies: Option<u64>,
     /// The CPUs that were online, in the order of the file.
@@ -128,7 +128,7 @@ impl Snapshot {
         if !(15..=17).contains(&version) {
             return Err(SchedstatError::Version(version));
         }
-        let mut layout = Layout { version, stealing: false, balance: 8, busy_first: version > 15 };
+        let mut layout = StatLayout { version, stealing: false, balance: 8, busy_first: version > 15 };
         let (mut jiffies, mut passed_over) = (None, None);
         let mut cpus: Vec<CpuStat> = Vec::new();
         let mut no_domain = true;
@@ -168,7 +168,7 @@ impl Snapshot {
     }
 }
 
-fn domain(words: &[&str], layout: &mut Layout, is_first: bool, line: usize) -> Result<DomainStat, SchedstatError> {
+fn domain(words: &[&str], layout: &mut StatLayout, is_first: bool, line: usize) -> Result<DomainStat, SchedstatError> {
     let fields = |n: usize| SchedstatError::Layout { line, version: layout.version, what: "domain", fields: n };
     // `domain0 MC ff 1 2 …` since version 17, `domain0 ff 1 2 …` before. The number of words decides.
     let (name, mask, rest, balance) = match (words.len(), words) {

@@ -8,7 +8,7 @@ use std::fmt::Write;
 /// A row of the table.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Row {
+pub struct StatRow {
     /// The name of the row: `base`, `new` or `trace`.
     pub name: String,
     /// The columns of the row.
@@ -25,7 +25,7 @@ pub struct Report {
     /// The version number of the snapshots.
     pub version: u32,
     /// The rows of the table.
-    pub rows: Vec<Row>,
+    pub rows: Vec<StatRow>,
     /// The speedup of the second of two pairs, in percent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub speedup_percent: Option<f64>,
@@ -39,14 +39,14 @@ pub struct Report {
 
 impl Report {
     /// Returns the speedup of the row `new` over the row `base`, in percent.
-    pub fn speedup_of(rows: &[Row]) -> Option<f64> {
+    pub fn speedup_of(rows: &[StatRow]) -> Option<f64> {
         let time = |name: &str| rows.iter().find(|r| r.name == name).and_then(|r| r.columns.time_s);
         speedup(time("base")?, time("new")?)
     }
 }
 
 /// Returns the table of these rows. Columns without values are left out.
-pub fn table(rows: &[Row]) -> String {
+pub fn table(rows: &[StatRow]) -> String {
     type Get = fn(&Columns) -> Option<f64>;
     let columns: [(&str, usize, Get); 8] = [
         ("time", 3, |c| c.time_s),

@@ -38,13 +38,13 @@ pub struct FromTrace {
     unknown_ns: u64,
     runs: u64,
     run_ns: u64,
-    moves: Moves,
+    moves: CountedMigrations,
     command: Option<Comm>,
 }
 
 /// The migrations from or to the chosen CPUs.
 #[derive(Debug, Default)]
-struct Moves {
+struct CountedMigrations {
     /// The chosen CPUs.
     cpus: ChosenCpus,
     by_cause: [u64; Cause::ALL.len()],
@@ -52,7 +52,7 @@ struct Moves {
     steals: u64,
 }
 
-impl Moves {
+impl CountedMigrations {
     fn count(&mut self, migration: &Migration) {
         if self.cpus.has(migration.orig) || self.cpus.has(migration.dest) {
             self.by_cause[migration.cause as usize] += 1;
@@ -64,7 +64,7 @@ impl Moves {
 impl FromTrace {
     /// Returns an analysis of these CPUs alone: of the events on them, and of migrations from or to them.
     pub fn only(cpus: ChosenCpus) -> FromTrace {
-        FromTrace { moves: Moves { cpus, ..Moves::default() }, ..FromTrace::default() }
+        FromTrace { moves: CountedMigrations { cpus, ..CountedMigrations::default() }, ..FromTrace::default() }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::args::{ReadArgs, read_text};
 use anyhow::{Context, Result, bail};
-use record::Runs;
+use record::RunsFile;
 use record::runs::FILE;
 use sched::Ts;
 use std::collections::HashMap;
@@ -113,13 +113,13 @@ impl Folder {
             return Ok(None);
         }
         let text = read_text(&list)?;
-        let runs = Runs::parse(&text).with_context(|| list.display().to_string())?;
+        let runs = RunsFile::parse(&text).with_context(|| list.display().to_string())?;
         let files = |variant: &String| {
             let runs = runs.runs.iter().filter(|run| run.variant == *variant);
             runs.filter_map(|run| Some(folder.join(run.trace.as_ref()?))).collect()
         };
         let groups = runs.variants.iter().map(|variant| (variant.clone(), files(variant))).collect();
-        let metric = |run: &record::runs::Run| Some((folder.join(run.trace.as_ref()?), run.metric?));
+        let metric = |run: &record::runs::VariantRun| Some((folder.join(run.trace.as_ref()?), run.metric?));
         Ok(Some(Folder { groups, metrics: runs.runs.iter().filter_map(metric).collect() }))
     }
 }

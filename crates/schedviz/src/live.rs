@@ -56,7 +56,7 @@ pub(crate) struct Follower {
 
 /// Creates the instance that is followed, and its follower.
 pub(crate) fn follow(tracefs: &Tracefs, buffer: Option<u64>, clock: Option<String>) -> Result<(Instance, Follower)> {
-    let plan = record::Plan::new(&Wanted::default(), &Kernel(tracefs))?;
+    let plan = record::EventPlan::new(&Wanted::default(), &Kernel(tracefs))?;
     let root = Root::running();
     // Pages are read each tenth of a second, but on an overloaded machine this program waits as well.
     let buffer_kb = buffer.unwrap_or_else(|| default_size(available_kb(), root.online()));

@@ -1,6 +1,6 @@
 //! Complete files of versions 6 and 7.
 
-use crate::{Age, Layout, Order, Ring};
+use crate::{Age, ByteOrder, KernelLayout, Ring};
 use sched::{Kind, SchedEvent};
 
 /// How the data of a version 7 file are compressed.
@@ -34,7 +34,7 @@ pub struct TraceBuilder {
     /// The version of the format: 6 or 7.
     pub version: u32,
     /// The byte order of the file.
-    pub order: Order,
+    pub order: ByteOrder,
     /// `sizeof(long)` of the recording program, in bytes.
     pub user_long: u8,
     /// `sizeof(long)` of the kernel, in bytes.
@@ -83,7 +83,7 @@ impl Default for TraceBuilder {
     fn default() -> TraceBuilder {
         TraceBuilder {
             version: 7,
-            order: Order::Little,
+            order: ByteOrder::Little,
             user_long: 8,
             kernel_long: 8,
             page_size: 4096,
@@ -111,8 +111,8 @@ impl Default for TraceBuilder {
 
 impl TraceBuilder {
     /// Returns the layout of the events.
-    pub fn layout(&self) -> Layout {
-        Layout { age: self.age, order: self.order, long: self.kernel_long }
+    pub fn layout(&self) -> KernelLayout {
+        KernelLayout { age: self.age, order: self.order, long: self.kernel_long }
     }
 
     /// Returns an empty ring with the page layout of this file.
@@ -239,7 +239,7 @@ impl TraceBuilder {
     fn start(&self, version: &str) -> Vec<u8> {
         let mut out = b"\x17\x08\x44tracing".to_vec();
         out.extend(version.bytes().chain([0]));
-        out.push(u8::from(self.order == Order::Big));
+        out.push(u8::from(self.order == ByteOrder::Big));
         out.push(self.user_long);
         self.put(&mut out, self.page_size as u64, 4);
         out

@@ -1,6 +1,6 @@
 //! The sched events in the record layouts of kernels of several ages.
 
-use crate::Order;
+use crate::ByteOrder;
 use sched::{Comm, Kind, SchedEvent, StateClass, TaskRef};
 
 /// The kernel whose layout is used.
@@ -45,7 +45,7 @@ impl Age {
 }
 
 /// The value of a field.
-enum Value {
+enum FieldValue {
     Int(i64),
     Comm(Comm),
     /// The path of a program of this name.
@@ -54,24 +54,24 @@ enum Value {
 
 /// The layout of the events of one kernel.
 #[derive(Clone, Copy, Debug)]
-pub struct Layout {
+pub struct KernelLayout {
     /// The kernel.
     pub age: Age,
     /// The byte order of the kernel.
-    pub order: Order,
+    pub order: ByteOrder,
     /// `sizeof(long)` of the kernel, in bytes.
     pub long: usize,
 }
 
-struct Builder {
-    order: Order,
+struct RecordBuilder {
+    order: ByteOrder,
     text: String,
     bytes: Vec<u8>,
     /// The dynamic strings, which follow the fixed fields: the place of the word that describes each, and its text.
     dynamic: Vec<(usize, Vec<u8>)>,
 }
 
-impl Builder {
+impl RecordBuilder {
     fn align(&mut self, size: usize) -> usize {
         let at = self.bytes.len().next_multiple_of(size);
         self.bytes.resize(at, 0);
@@ -129,7 +129,7 @@ const NAMES: [&str; 8] = [
 /// The id of the first event.
 const FIRST_ID: u16 = 300;
 
-impl Layout {
+impl KernelLayout {
     /// Returns the id of the event `name`.
     pub fn id(name: &str) -> u16 {
         FIRST_ID + NAMES.iter().position(|n| *n == name).expect("a known event") as u16
@@ -155,7 +155,7 @@ impl Layout {
             let fmt = if name == "sched_switch" { self.switch_fmt() } else { "\"\"" };
             (
                 "sched".to_owned(),
-                format!("name: {name}\nID: {}\nformat:\n{fields}\nprint fmt: {fmt}\n", Layout::id(name)),
+                format!("name: {name}\nID: {}\nformat:\n{fields}\nprint fmt: {fmt}\n", KernelLayout::id(name)),
             )
         });
         texts.collect()
@@ -212,15 +212,15 @@ impl Layout {
         b.bytes
     }
 
-    /// Returns the format text of an event whose records begin as those of [`Layout::bare`]; `fields` are declared
+    /// Returns the format text of an event whose records begin as those of [`KernelLayout::bare`]; `fields` are declared
     /// behind the common ones.
     pub fn format(&self, id: u16, name: &str, fields: &str) -> String {
         let common = self.common(id, 0, 0).text;
         format!("name: {name}\nID: {id}\nformat:\n{common}{fields}\nprint fmt: \"\"\n")
     }
 
-    fn common(&self, id: u16, pid: i32, flags: u8) -> Builder {
-        let mut b = Builder { order: self.order, text: String::new(), bytes: Vec::new(), dynamic: Vec::new() };
+    fn common(&self, id: u16, pid: i32, flags: u8) -> RecordBuilder {
+        let mut b = RecordBuilder { order: self.order, text: String::new(), bytes: Vec::new(), dynamic: Vec::new() };
         b.field("unsigned short common_type", 2, false, id.into());
         b.field("unsigned char common_flags", 1, false, flags.into());
         b.field("unsigned char common_preempt_count", 1, false, 0);
@@ -237,15 +237,15 @@ impl Layout {
     }
 
     /// Returns the name of an event and its fields.
-    fn contents(&self, event: &SchedEvent) -> Option<(&'static str, Vec<(&'static str, Value)>)> {
+    fn contents(&self, event: &SchedEvent) -> Option<(&'static str, Vec<(&'static str, FieldValue)>)> {
         let task = |task: &TaskRef| {
             [
-                ("comm", Value::Comm(task.comm)),
-                ("pid", Value::Int(task.pid.0.into())),
-                ("prio", Value::Int(task.prio.into())),
+                ("comm", FieldValue::Comm(task.comm)),
+                ("pid", FieldValue::Int(task.pid.0.into())),
+                ("prio", FieldValue::Int(task.prio.into())),
             ]
         };
-        let int = |name, value: i64| (name, Value::Int(value));
+        let int = |name, value: i64| (name, FieldValue::Int(value));
         let success = if self.age.has_success() { vec![int("success", 1)] } else { Vec::new() };
         let vendor = if self.age == Age::Vendor { vec![int("load", 1024)] } else { Vec::new() };
         Some(match &event.kind {
@@ -254,11 +254,11 @@ impl Layout {
                 (
                     "sched_switch",
                     vec![
-                        ("prev_comm", Value::Comm(prev.comm)),
+                        ("prev_comm", FieldValue::Comm(prev.comm)),
                         int("prev_pid", prev.pid.0.into()),
                         int("prev_prio", prev.prio.into()),
                         int("prev_state", raw),
-                        ("next_comm", Value::Comm(next.comm)),
+                        ("next_comm", FieldValue::Comm(next.comm)),
                         int("next_pid", next.pid.0.into()),
                         int("next_prio", next.prio.into()),
                     ],
@@ -281,22 +281,22 @@ impl Layout {
             Kind::Fork { parent, child, child_comm } => (
                 "sched_process_fork",
                 vec![
-                    ("parent_comm", Value::Comm(*child_comm)),
+                    ("parent_comm", FieldValue::Comm(*child_comm)),
                     int("parent_pid", parent.0.into()),
-                    ("child_comm", Value::Comm(*child_comm)),
+                    ("child_comm", FieldValue::Comm(*child_comm)),
                     int("child_pid", child.0.into()),
                 ],
             ),
             Kind::Exec { pid, old_pid, program } => (
                 "sched_process_exec",
                 vec![
-                    ("filename", Value::Program(*program)),
+                    ("filename", FieldValue::Program(*program)),
                     int("pid", pid.0.into()),
                     int("old_pid", old_pid.0.into()),
                 ],
             ),
             Kind::Exit { pid } => {
-                ("sched_process_exit", vec![("comm", Value::Comm(Comm::EMPTY)), int("pid", pid.0.into())])
+                ("sched_process_exit", vec![("comm", FieldValue::Comm(Comm::EMPTY)), int("pid", pid.0.into())])
             }
             _ => return None,
         })
@@ -304,19 +304,19 @@ impl Layout {
 
     fn build(&self, event: &SchedEvent) -> Option<(String, Vec<u8>)> {
         let (name, fields) = self.contents(event)?;
-        let mut b = self.common(Layout::id(name), event.pid.0, event.flags);
+        let mut b = self.common(KernelLayout::id(name), event.pid.0, event.flags);
         let fixed = matches!(
             name,
             "sched_switch" | "sched_waking" | "sched_wakeup" | "sched_wakeup_new" | "sched_process_exit"
         );
         for (field, value) in fields {
             match value {
-                Value::Program(name) => b.string(field, &[b"/bin/", name.as_bytes()].concat()),
-                Value::Comm(comm) if self.age == Age::Dynamic && !fixed => b.string(field, comm.as_bytes()),
-                Value::Comm(comm) => b.array(field, comm),
-                Value::Int(v) if field == "prev_state" => b.field("long prev_state", self.long, true, v),
-                Value::Int(v) if field.ends_with("pid") => b.field(&format!("pid_t {field}"), 4, true, v),
-                Value::Int(v) => b.field(&format!("int {field}"), 4, true, v),
+                FieldValue::Program(name) => b.string(field, &[b"/bin/", name.as_bytes()].concat()),
+                FieldValue::Comm(comm) if self.age == Age::Dynamic && !fixed => b.string(field, comm.as_bytes()),
+                FieldValue::Comm(comm) => b.array(field, comm),
+                FieldValue::Int(v) if field == "prev_state" => b.field("long prev_state", self.long, true, v),
+                FieldValue::Int(v) if field.ends_with("pid") => b.field(&format!("pid_t {field}"), 4, true, v),
+                FieldValue::Int(v) => b.field(&format!("int {field}"), 4, true, v),
             }
         }
         Some(b.finish())

@@ -3,7 +3,7 @@
 //! * [`TraceBuilder`] writes files of either version, any byte order, word size, page size and
 //!   compression. It is written from the description of the format (`trace-cmd.dat(5)`, the
 //!   kernel's ring-buffer documentation), and shares no code with the reader.
-//! * [`Layout`] describes the sched events as kernels of several ages lay them out.
+//! * [`KernelLayout`] describes the sched events as kernels of several ages lay them out.
 //! * [`Simulation`] runs CPUs and tasks at random, and records the running task and the run queue of
 //!   each CPU after each event.
 //! * [`Laws`] is an analysis that checks the invariants of every trace.
@@ -30,15 +30,15 @@ mod simulation;
 pub use example::a_wait_beside_an_idle_cpu;
 pub use file::{Buffer, Compression, TraceBuilder};
 pub use laws::{LawReport, Laws};
-pub use layout::{Age, Layout};
-pub use peak::{Measured, measured, peak, timed};
-pub use perf::{Form, PerfBuilder};
+pub use layout::{Age, KernelLayout};
+pub use peak::{MeasuredRun, measured, peak, timed};
+pub use perf::{PerfBuilder, PerfForm};
 pub use ring::Ring;
 pub use simulation::{Rng, Simulation, Truth, is_stopper};
 
 /// The byte order of a file to be written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Order {
+pub enum ByteOrder {
     /// Least significant byte first.
     #[default]
     Little,
@@ -46,12 +46,12 @@ pub enum Order {
     Big,
 }
 
-impl Order {
+impl ByteOrder {
     /// Appends `value` in `size` bytes.
     pub fn put(self, to: &mut Vec<u8>, value: u64, size: usize) {
         match self {
-            Order::Little => to.extend(&value.to_le_bytes()[..size]),
-            Order::Big => to.extend(&value.to_be_bytes()[8 - size..]),
+            ByteOrder::Little => to.extend(&value.to_le_bytes()[..size]),
+            ByteOrder::Big => to.extend(&value.to_be_bytes()[8 - size..]),
         }
     }
 }

@@ -11,7 +11,7 @@ const CPU_SECONDS: u32 = 120;
 
 /// The outcome of a run of a program.
 #[derive(Debug)]
-pub struct Measured {
+pub struct MeasuredRun {
     /// The exit status; a signal if the program took more than two minutes of CPU time.
     pub status: ExitStatus,
     /// The text on standard error.
@@ -26,7 +26,7 @@ pub struct Measured {
 ///
 /// Panics if the program cannot be run, or fails.
 pub fn peak(command: &Command) -> u64 {
-    let Measured { status, stderr, peak } = measured(command);
+    let MeasuredRun { status, stderr, peak } = measured(command);
     assert!(status.success(), "{command:?}: {status}: {stderr}");
     peak
 }
@@ -47,7 +47,7 @@ pub fn timed(command: &Command) -> (Duration, u64) {
 /// # Panics
 ///
 /// Panics if the program cannot be run.
-pub fn measured(command: &Command) -> Measured {
+pub fn measured(command: &Command) -> MeasuredRun {
     let mut limited = Command::new("sh");
     limited.arg("-c").arg(format!("ulimit -t {CPU_SECONDS}; exec \"$@\"")).arg("sh");
     limited.arg(command.get_program()).args(command.get_args());
@@ -79,7 +79,7 @@ pub fn measured(command: &Command) -> Measured {
             let mut bytes = Vec::new();
             child.stderr.take().map(|mut stderr| stderr.read_to_end(&mut bytes).expect("read"));
             let stderr = String::from_utf8_lossy(&bytes).into_owned();
-            return Measured { status, stderr, peak };
+            return MeasuredRun { status, stderr, peak };
         }
         std::thread::sleep(Duration::from_millis(2));
     }

@@ -1,12 +1,12 @@
 //! Complete perf.data files.
 
-use crate::{Order, TraceBuilder};
+use crate::{ByteOrder, TraceBuilder};
 use sched::{Kind, SchedEvent};
 use std::collections::BTreeMap;
 
 /// Where a file has its attributes and formats, and how it stores its records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum PerfForm {
     /// A file with a header, as `perf record` writes it.
     File,
     /// A stream, as `perf record -o -` writes it.
@@ -19,9 +19,9 @@ pub enum Form {
 #[derive(Clone, Debug)]
 pub struct PerfBuilder {
     /// The byte order of the file.
-    pub order: Order,
+    pub order: ByteOrder,
     /// The form of the file.
-    pub form: Form,
+    pub form: PerfForm,
     /// The number of events in a round.
     pub round: usize,
     /// Whether each task has a ring buffer (`--per-thread`), and not each CPU.
@@ -43,8 +43,8 @@ pub struct PerfBuilder {
 impl Default for PerfBuilder {
     fn default() -> PerfBuilder {
         PerfBuilder {
-            order: Order::Little,
-            form: Form::File,
+            order: ByteOrder::Little,
+            form: PerfForm::File,
             round: 64,
             per_thread: false,
             of_command: false,
@@ -90,7 +90,7 @@ impl PerfBuilder {
         out.extend(self.words(&[config, 1, sample_type, 4 | 8]));
         let flags =
             (1u64 << 18 | u64::from(self.of_command) << 12 | u64::from(self.clock.is_some()) << 25).to_le_bytes();
-        out.extend(if self.order == Order::Big { flags.map(u8::reverse_bits) } else { flags });
+        out.extend(if self.order == ByteOrder::Big { flags.map(u8::reverse_bits) } else { flags });
         out.resize(92, 0);
         self.order.put(&mut out, u64::from(self.clock.unwrap_or(0).cast_unsigned()), 4);
         out.resize(ATTR, 0);
@@ -134,7 +134,7 @@ impl PerfBuilder {
     }
 
     /// The records of an event in the buffer of its CPU.
-    fn records(&self, layout: &crate::Layout, event: &SchedEvent) -> Vec<u8> {
+    fn records(&self, layout: &crate::KernelLayout, event: &SchedEvent) -> Vec<u8> {
         let raw = match event.kind {
             Kind::Lost { count } => {
                 let mut body = self.words(&[IDS[2], count.unwrap_or(0), 0, event.ts.0 as u64 + 50]);
@@ -254,7 +254,7 @@ impl PerfBuilder {
         let rounds = self.rounds(trace, events);
         let formats = trace.tracing_data();
         let mut out = self.words(&[u64::from_le_bytes(*b"PERFILE2")]);
-        if self.form == Form::Stream {
+        if self.form == PerfForm::Stream {
             out.extend(self.words(&[16]));
             for (attr, ids) in self.attrs() {
                 out.extend(self.record(64, &[attr, ids].concat()));
@@ -271,7 +271,7 @@ impl PerfBuilder {
             out.extend(rounds);
             return out;
         }
-        let data = if self.form == Form::Compressed { self.compressed(&rounds) } else { rounds };
+        let data = if self.form == PerfForm::Compressed { self.compressed(&rounds) } else { rounds };
         let attrs = self.attrs();
         let (header, entry) = (104u64, ATTR as u64 + 16);
         let attrs_at = header + 8 * attrs.len() as u64;

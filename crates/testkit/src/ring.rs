@@ -1,12 +1,12 @@
 //! The ring buffer of one CPU: packs records into pages.
 
-use crate::Order;
+use crate::ByteOrder;
 
 /// The pages being written. Time stamps are raw. A full page ends by itself; a caller ends a page where a test
 /// needs it.
 #[derive(Clone, Debug)]
 pub struct Ring {
-    order: Order,
+    order: ByteOrder,
     /// `sizeof(long)` of the kernel, in bytes: 4 or 8.
     long: usize,
     page_size: usize,
@@ -19,7 +19,7 @@ pub struct Ring {
 
 impl Ring {
     /// Returns an empty ring.
-    pub fn new(order: Order, long: usize, page_size: usize) -> Ring {
+    pub fn new(order: ByteOrder, long: usize, page_size: usize) -> Ring {
         Ring { order, long, page_size, pages: Vec::new(), data: Vec::new(), begin: 0, now: 0, lost: None }
     }
 
@@ -33,8 +33,8 @@ impl Ring {
 
     fn word(&mut self, kind: u32, delta: u32) {
         let word = match self.order {
-            Order::Little => kind | delta << 5,
-            Order::Big => kind << 27 | delta,
+            ByteOrder::Little => kind | delta << 5,
+            ByteOrder::Big => kind << 27 | delta,
         };
         self.order.put(&mut self.data, word.into(), 4);
     }

@@ -8,19 +8,19 @@ use std::path::{Path, PathBuf};
 /// The buffers of an instance, one for each CPU. A page that was read has left the buffer.
 #[derive(Debug)]
 pub struct Pages {
-    cpus: Vec<Buffer>,
+    cpus: Vec<CpuPipe>,
     page: Vec<u8>,
 }
 
 /// The buffer of a CPU.
 #[derive(Debug)]
-struct Buffer {
+struct CpuPipe {
     cpu: u32,
     path: PathBuf,
     file: File,
 }
 
-impl Buffer {
+impl CpuPipe {
     /// Reads a page; whether there was one. A CPU that was never online has no buffer, and gets one when it comes online.
     fn read(&mut self, page: &mut [u8]) -> Result<bool, Error> {
         loop {
@@ -53,7 +53,7 @@ impl Pages {
                 Err(e) if is_no_device(&e) => continue,
                 opened => opened.map_err(|e| failed(&path, e))?,
             };
-            cpus.push(Buffer { cpu, path, file });
+            cpus.push(CpuPipe { cpu, path, file });
         }
         cpus.sort_by_key(|buffer| buffer.cpu);
         if cpus.is_empty() {

@@ -17,7 +17,7 @@ use crate::warnings::grouped;
 use crate::writer::replace;
 use anyhow::{Context, Result, bail};
 use machine::{Machine, Root};
-use record::Plan;
+use record::EventPlan;
 use record::buffers::{default_size, format_size, parse_size};
 use record::events::Wanted;
 use regex::Regex;
@@ -204,7 +204,7 @@ fn recorded(args: &RecordArgs, tracefs: &Tracefs, signals: &Forwarder) -> Result
         bail!("--time: a number of seconds above zero is needed");
     }
     let wanted = Wanted { irq: args.irq, frequency: args.frequency, numa: args.numa, more: args.event.clone() };
-    let plan = Plan::new(&wanted, &Kernel(tracefs))?;
+    let plan = EventPlan::new(&wanted, &Kernel(tracefs))?;
     for (event, cost) in &plan.missing {
         args.note(&format!("{event} does not exist on this kernel: {cost}"));
     }

@@ -5,7 +5,7 @@ use crate::output::{Forms, Gives, Origin, OutputArgs};
 use crate::session::Session;
 use crate::warnings;
 use anyhow::{Context, Result, anyhow, bail};
-use schedstat::{Columns, Delta, FromTrace, Report, Row, Snapshot, TraceColumns};
+use schedstat::{Columns, Delta, FromTrace, Report, Snapshot, StatRow, TraceColumns};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use timeline::text::lines;
@@ -94,7 +94,7 @@ pub(crate) fn run(args: &SchedstatArgs) -> Result<()> {
     if let [before, after] = args.base.as_slice() {
         let (_, delta) = pair(before, after)?;
         let (columns, short) = Columns::of(&delta, elapsed(args.base_time, &delta)).possible();
-        rows.push(Row { name: "base".into(), columns });
+        rows.push(StatRow { name: "base".into(), columns });
         let option = if args.base_time.is_some() { "--base-time" } else { "--hz" };
         warnings.extend(
             delta
@@ -107,14 +107,14 @@ pub(crate) fn run(args: &SchedstatArgs) -> Result<()> {
     }
     let (first, delta) = pair(&args.before, &args.after)?;
     let (columns, short) = Columns::of(&delta, elapsed(args.time, &delta)).possible();
-    rows.push(Row { name: "new".into(), columns });
+    rows.push(StatRow { name: "new".into(), columns });
     let option = if args.time.is_some() { "--time" } else { "--hz" };
     warnings.extend(delta.warnings.iter().cloned().chain(short.map(|at_least| too_short(option, at_least))));
     let trace = args.trace.as_deref().map(|path| of_trace(path, &args.read)).transpose()?;
     let speedup_percent = Report::speedup_of(&rows);
     if let Some(trace) = &trace {
         warnings.extend(of_another_run(&delta, trace));
-        rows.push(Row { name: "trace".into(), columns: trace.columns });
+        rows.push(StatRow { name: "trace".into(), columns: trace.columns });
     }
     let report = Report {
         schema: "schedviz/schedstat/1",

@@ -12,7 +12,7 @@ use anyhow::{Result, bail};
 use regex::Regex;
 use sched::chosen::is_match;
 use sched::{Diagnostics, Dur, EventIssue};
-use schedstat::{FromTrace, Row};
+use schedstat::{FromTrace, StatRow};
 use timeline::Sheet;
 use timeline::page::Heading;
 use timeline::scale::round_step;
@@ -126,7 +126,7 @@ pub(crate) fn section(session: &Session) -> Asked<'_> {
     Ok(Some(part((plain(session), chosen), |(options, chosen)| {
         let analyses = (Utilization::new(options), FromTrace::only(chosen.clone()));
         listed(analyses, move |(report, columns), page| {
-            let columns = schedstat::table(&[Row { name: "trace".into(), columns: columns.columns }]);
+            let columns = schedstat::table(&[StatRow { name: "trace".into(), columns: columns.columns }]);
             let text = utilization::text(&report, &page.session.drawable, true, Detail::Full);
             let heading = heading(page.session, &report, page.diagnostics).on(page.sheet);
             Ok(Section {

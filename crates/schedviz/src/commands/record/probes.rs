@@ -4,7 +4,7 @@ use super::{RecordArgs, check, message};
 use crate::warnings::grouped;
 use anyhow::{Context, Result};
 use record::btf::Btf;
-use record::probes::{Kernel, Probe};
+use record::probes::{Probe, ProbeWriter};
 use sched::{EventSource, Kind, SchedEvent};
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -17,7 +17,7 @@ pub(crate) fn of_kernel(path: &Path, cpus: u32) -> Result<(Vec<Probe>, Vec<Strin
         format!("--why needs the kernel's type information (CONFIG_DEBUG_INFO_BTF): {}", path.display())
     })?;
     let btf = Btf::parse(bytes).with_context(|| path.display().to_string())?;
-    let kernel = Kernel::new(&btf).with_cpus(cpus);
+    let kernel = ProbeWriter::new(&btf).with_cpus(cpus);
     Ok((kernel.probes(), kernel.imbalances()))
 }
 

@@ -5,8 +5,8 @@ use crate::atomic_file::Folders;
 use crate::output::json;
 use crate::writer::replace;
 use anyhow::{Context, Result, bail};
-use record::Runs;
-use record::runs::{FILE, Planned, Run, SCHEMA, order};
+use record::RunsFile;
+use record::runs::{FILE, Planned, SCHEMA, VariantRun, order};
 use regex::Regex;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -65,7 +65,7 @@ impl Series {
     pub(crate) fn record(&self, recorder: &Recorder<'_>) -> Result<bool> {
         let args = recorder.args;
         let program = args.command.first().map(|word| PathBuf::from(word.as_os_str())).unwrap_or_default();
-        let mut runs = Runs {
+        let mut runs = RunsFile {
             schema: SCHEMA.to_owned(),
             seed: args.seed,
             command: program.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned()),
@@ -100,7 +100,7 @@ impl Series {
     }
 
     /// Makes a run.
-    fn run(&self, recorder: &Recorder<'_>, variant: &Variant, planned: Planned) -> Result<Run> {
+    fn run(&self, recorder: &Recorder<'_>, variant: &Variant, planned: Planned) -> Result<VariantRun> {
         let stem = stem(variant, planned);
         let at = |ending: &str| self.folder.join(format!("{stem}.{ending}"));
         let output = at("out");
@@ -112,7 +112,7 @@ impl Series {
             (recorder.run_untraced(&output)?, None)
         };
         self.keep_schedstat(recorder, &at("schedstat.after"))?;
-        Ok(Run {
+        Ok(VariantRun {
             variant: variant.name.clone(),
             number: planned.number,
             trace: planned.traced.then(|| format!("{stem}.dat")),
