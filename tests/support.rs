@@ -12,6 +12,23 @@ pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("crates/schedviz is two levels down").to_owned()
 }
 
+/// Returns the sources of all crates, without the files that hold tests alone: the name of the crate's folder, the path and the text.
+pub(crate) fn sources_of_crates() -> Vec<(String, PathBuf, String)> {
+    let listed = Command::new("git")
+        .args(["ls-files", "--cached", "--others", "--exclude-standard", "--", "crates/*/src/*.rs"])
+        .current_dir(root())
+        .output();
+    let listed = String::from_utf8(listed.expect("git ls-files").stdout).expect("names");
+    let is_source = |name: &&str| name.split('/').all(|part| part != "tests" && part != "tests.rs");
+    let read = |name: &str| {
+        let path = root().join(name);
+        // A file that is deleted and not committed yet is still listed.
+        let text = std::fs::read_to_string(&path).ok()?;
+        Some((name.split('/').nth(1).expect("a crate").to_owned(), path, text))
+    };
+    listed.lines().filter(is_source).filter_map(read).collect()
+}
+
 /// Returns the path of a fixture.
 pub(crate) fn fixture(name: &str) -> PathBuf {
     root().join("tests/fixtures").join(name)

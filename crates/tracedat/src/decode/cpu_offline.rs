@@ -2,10 +2,10 @@
 //!
 //! No event of the scheduler shows that a CPU goes offline or comes back, and a tracepoint does not fire on a CPU
 //! that is not marked as online (`cpu_online` is part of its condition). The mark goes while the CPU's stopper,
-//! `migration/N`, runs (`take_cpu_down`) and comes back while its idle task does. So:
+//! `migration/N`, runs (`take_cpu_down`) and comes back while its idle task does. It follows:
 //!
-//! * the switch to the stopper is recorded, and the one away from it is not: the next event is of another task. So
-//!   it was all three times in hotplug-steps.dat of 6.1, in which the CPUs' own steps (`cpuhp_enter`) were recorded;
+//! * the switch to the stopper is recorded, and the one away from it is not: the next event is of another task. This
+//!   holds all three times in hotplug-steps.dat of 6.1, in which the CPUs' own steps (`cpuhp_enter`) were recorded;
 //! * where a CPU was offline when the recording began, its first event is of the idle task, which wakes the stopper
 //!   of its own CPU (`stop_machine_unpark` in `cpuhp_online_idle`). Nothing else makes the idle task do that.
 //!

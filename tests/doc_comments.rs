@@ -1,0 +1,93 @@
+//! Each doc comment stands alone: a reader understands it without the code around it.
+//!
+//! Those of the crates' items, fields, variants and methods count, help texts among them; those of test modules do not.
+
+use crate::support::{root, sources_of_crates};
+use std::collections::BTreeMap;
+
+/// Doc comments that break a rule, at most, in all crates together, by rule. The numbers may only fall: lower them with each
+/// comment that you mend.
+const ALLOWED: [(Fault, usize); 3] = [(Fault::FewWords, 359), (Fault::FirstWord, 153), (Fault::Pronoun, 416)];
+
+/// First words that make a fragment of a comment, since the noun that they are about is missing.
+const FRAGMENTS: [&str; 8] = ["Who", "Which", "Where", "That", "As", "For", "Of", "What"];
+
+/// Pronouns and prepositions: as a first word they leave out the noun that the comment is about.
+const PRONOUNS: [&str; 34] = [
+    "It", "Its", "They", "Them", "Their", "This", "These", "Those", "He", "His", "She", "Her", "In", "By", "On", "At",
+    "From", "With", "Without", "Within", "Between", "Before", "After", "Behind", "Since", "Until", "Under", "Over",
+    "Into", "Per", "Through", "Beside", "During", "To",
+];
+
+/// The rule that a doc comment breaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Fault {
+    /// The comment has fewer than three words.
+    FewWords,
+    /// The comment begins with one of `FRAGMENTS`, or with "Whether it would".
+    FirstWord,
+    /// The comment begins with one of `PRONOUNS`.
+    Pronoun,
+}
+
+impl Fault {
+    fn of(comment: &str) -> Option<Fault> {
+        let words: Vec<&str> = comment.split_whitespace().filter(|w| w.contains(char::is_alphanumeric)).collect();
+        let first = words.first()?.trim_matches(|c: char| !c.is_alphanumeric());
+        match words.len() {
+            0..3 => Some(Fault::FewWords),
+            _ if FRAGMENTS.contains(&first) || comment.starts_with("Whether it would") => Some(Fault::FirstWord),
+            _ if PRONOUNS.contains(&first) => Some(Fault::Pronoun),
+            _ => None,
+        }
+    }
+}
+
+/// The outer doc comments of a source with the numbers of their first lines, without those of its inline test modules.
+fn comments(text: &str) -> Vec<(usize, String)> {
+    let mut comments: Vec<(usize, String)> = Vec::new();
+    let (mut is_test, mut goes_on) = (false, false);
+    let mut lines = text.lines().enumerate().peekable();
+    while let Some((index, line)) = lines.next() {
+        let next = lines.peek().map_or("", |(_, next)| *next);
+        is_test |= line == "#[cfg(test)]" && next.starts_with("mod ") && next.ends_with('{');
+        is_test &= line != "}";
+        let comment = line.trim_start().strip_prefix("///").filter(|_| !is_test);
+        match (comment, comments.last_mut()) {
+            (Some(more), Some((_, comment))) if goes_on => *comment = [comment, more.trim()].join(" "),
+            (Some(first), _) => comments.push((index + 1, first.trim().to_owned())),
+            (None, _) => {}
+        }
+        goes_on = comment.is_some();
+    }
+    comments
+}
+
+#[test]
+fn doc_comments_stand_alone() {
+    let mut found: BTreeMap<Fault, BTreeMap<String, usize>> = BTreeMap::new();
+    for (name, path, text) in sources_of_crates() {
+        let path = path.strip_prefix(root()).expect("a path in the repository").display().to_string();
+        for (line, comment) in comments(&text) {
+            let Some(fault) = Fault::of(&comment) else { continue };
+            println!("{path}:{line}: {fault:?}: {comment}");
+            *found.entry(fault).or_default().entry(name.clone()).or_default() += 1;
+        }
+    }
+    for (fault, most) in ALLOWED {
+        let by_crate = found.remove(&fault).unwrap_or_default();
+        let sum: usize = by_crate.values().sum();
+        println!("{fault:?}: {sum} of at most {most}: {by_crate:?}");
+        assert!(sum <= most, "{fault:?}: {sum} doc comments, at most {most}; each one is in the output above");
+    }
+}
+
+#[test]
+fn fragments_are_found_and_sentences_are_not() {
+    let text = "/// Who.\nstruct A {\n    /// The PID of\n    /// the task.\n    b: u8,\n    /// Which, if any is known.\n    \
+                c: u8,\n}\n/// Its name in the table.\nfn f() {}\n\n#[cfg(test)]\nmod tests {\n    /// Which.\n    fn g() {}\n}\n\
+                \n/// Whether it would move.\nfn h() {}\n";
+    let found: Vec<_> = comments(text).into_iter().map(|(line, comment)| (line, Fault::of(&comment))).collect();
+    let [few, first, pronoun] = ALLOWED.map(|(fault, _)| Some(fault));
+    assert_eq!(found, [(1, few), (3, None), (6, first), (9, pronoun), (18, first)]);
+}
