@@ -1,7 +1,7 @@
 //! Events that were asked for and do not occur, and frequencies that change outside of the window.
 
 use crate::support::{fixture, schedviz, schedviz_in, scratch};
-use sched::{Comm, Cpu, Kind, Pid, PrevState, SchedEvent, TaskRef, Ts};
+use sched::{Comm, Cpu, EventKind, Pid, PrevState, SchedEvent, TaskRef, Ts};
 use testkit::{Buffer, TraceBuilder};
 
 /// Adds a format of this event to a recording of hackbench's, in which it never occurs.
@@ -76,7 +76,7 @@ fn the_frequency_in_force_at_the_start_of_a_window_is_looked_up() {
                 ring.event(at * 1_000_000, &frequency(*khz, *target));
             }
             let (prev, next) = if ms % 2 == 0 { (idle, task) } else { (task, idle) };
-            let kind = Kind::Switch { prev, state: PrevState::blocked(1), next };
+            let kind = EventKind::Switch { prev, state: PrevState::blocked(1), next };
             let event = SchedEvent { ts: Ts(ts as i64), cpu: Cpu(cpu), pid: prev.pid, flags: 0, kind };
             ring.event(ts + 1_000 * u64::from(cpu), &layout.payload(&event).expect("a switch"));
             if ms % 16 == 15 {

@@ -6,7 +6,7 @@ use crate::oracle::{OFFLINE, Slow};
 use crate::support::{csv, events, fixture, recordings, root, schedviz, scratch, unwrapped};
 use sched::affinity::Records;
 use sched::probe::Probe;
-use sched::{Affinity, Cpu, CpuMask, CpuSet, Kind, Pass, Pid, SchedEvent, SchedState, StateClass, Task};
+use sched::{Affinity, Cpu, CpuMask, CpuSet, EventKind, Pass, Pid, SchedEvent, SchedState, StateClass, Task};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use testkit::Simulation;
@@ -30,16 +30,16 @@ struct Family {
 impl Family {
     fn learn(&mut self, slow: &Slow, event: &SchedEvent) {
         match event.kind {
-            Kind::Probe { probe: Probe::Allows(pid, mask), .. } => {
+            EventKind::Probe { probe: Probe::Allows(pid, mask), .. } => {
                 let mask = mask.expect("a set that fits");
                 self.recorded.insert(pid.0, mask.cpus().map(|cpu| cpu.0).collect());
             }
-            Kind::Fork { parent, child, .. } => {
+            EventKind::Fork { parent, child, .. } => {
                 self.parents.insert(child.0, parent.0);
                 self.recorded.remove(&child.0);
                 self.recorded.extend(self.recorded.get(&parent.0).cloned().map(|set| (child.0, set)));
             }
-            Kind::Exec { pid, old_pid, .. } => {
+            EventKind::Exec { pid, old_pid, .. } => {
                 if pid != old_pid {
                     self.parents.remove(&old_pid.0);
                     let taken = self.recorded.remove(&old_pid.0);
@@ -50,7 +50,7 @@ impl Family {
                     self.root = Some(pid.0);
                 }
             }
-            Kind::Switch { prev, state, .. } if state.class == StateClass::Dead => {
+            EventKind::Switch { prev, state, .. } if state.class == StateClass::Dead => {
                 self.parents.remove(&prev.pid.0);
                 self.recorded.remove(&prev.pid.0);
             }
@@ -78,7 +78,7 @@ impl Family {
 /// The task whose CPUs a record shows.
 fn record_of(event: &SchedEvent) -> Option<Pid> {
     match event.kind {
-        Kind::Probe { probe: Probe::Allows(pid, _), .. } => Some(pid),
+        EventKind::Probe { probe: Probe::Allows(pid, _), .. } => Some(pid),
         _ => None,
     }
 }
@@ -103,7 +103,7 @@ fn slow_sums(events: &[SchedEvent], lists: &Lists) -> ((u64, u64, u64), (u64, u6
             parts.0 += ns * amount.2;
             parts.1 += ns * amount.3;
             last = event.ts;
-            if event.kind != Kind::Offline {
+            if event.kind != EventKind::Offline {
                 family.learn(slow, event);
             }
         }
@@ -159,18 +159,18 @@ fn with_any_records(events: &[SchedEvent], seed: u64) -> Vec<SchedEvent> {
         living.extend(Some(event.pid).filter(|pid| !pid.is_idle()));
         let chosen = living.iter().nth(draw(1 + living.len() as u64) as usize).copied();
         // The first event of a CPU shows whether it was offline.
-        let is_event = !matches!(event.kind, Kind::Lost { .. } | Kind::Offline);
+        let is_event = !matches!(event.kind, EventKind::Lost { .. } | EventKind::Offline);
         let takes_records = is_event && !begun.insert(event.cpu);
         if let Some(pid) = chosen.filter(|_| takes_records && draw(8) == 0) {
             let chosen: Vec<Cpu> = cpus.iter().copied().filter(|_| draw(2) == 0).map(Cpu).collect();
             if !chosen.is_empty() {
                 let probe = Probe::Allows(pid, CpuMask::of(chosen));
-                all.push(SchedEvent { kind: Kind::Probe { id: 997, probe }, ..*event });
+                all.push(SchedEvent { kind: EventKind::Probe { id: 997, probe }, ..*event });
             }
         }
         match event.kind {
-            Kind::Switch { prev, state, .. } if state.class == StateClass::Dead => drop(living.remove(&prev.pid)),
-            Kind::Exec { pid, old_pid, .. } if pid != old_pid => drop(living.remove(&old_pid)),
+            EventKind::Switch { prev, state, .. } if state.class == StateClass::Dead => drop(living.remove(&prev.pid)),
+            EventKind::Exec { pid, old_pid, .. } if pid != old_pid => drop(living.remove(&old_pid)),
             _ => {}
         }
         all.push(*event);
@@ -271,8 +271,8 @@ fn a_second_implementation_agrees_on_recordings() {
         let trace = Trace::open(&path, tracedat::Options::default()).expect("a readable recording");
         // The rule is the same for every trace whose state is simple: nothing lost, and wakeups recorded.
         let simple = |events: &[SchedEvent]| {
-            let any = |is: fn(&Kind) -> bool| events.iter().any(|event| is(&event.kind));
-            !any(|kind| matches!(kind, Kind::Lost { .. })) && any(|kind| matches!(kind, Kind::Wakeup { .. }))
+            let any = |is: fn(&EventKind) -> bool| events.iter().any(|event| is(&event.kind));
+            !any(|kind| matches!(kind, EventKind::Lost { .. })) && any(|kind| matches!(kind, EventKind::Wakeup { .. }))
         };
         if trace.has_time().is_err() || !simple(&events(&trace)) {
             continue;
@@ -287,9 +287,11 @@ fn a_second_implementation_agrees_on_recordings() {
 /// The tasks of a trace by number, each with one of its names.
 fn tasks(events: &[SchedEvent]) -> BTreeMap<i32, String> {
     let named = events.iter().flat_map(|event| match event.kind {
-        Kind::Switch { prev, next, .. } => vec![prev, next],
-        Kind::Waking { task, .. } | Kind::Wakeup { task, .. } | Kind::WakeupNew { task, .. } => vec![task],
-        Kind::Migrate { task, .. } => vec![task],
+        EventKind::Switch { prev, next, .. } => vec![prev, next],
+        EventKind::Waking { task, .. } | EventKind::Wakeup { task, .. } | EventKind::WakeupNew { task, .. } => {
+            vec![task]
+        }
+        EventKind::Migrate { task, .. } => vec![task],
         _ => Vec::new(),
     });
     named.filter(|task| task.pid.0 > 0).map(|task| (task.pid.0, task.comm.to_string())).collect()
@@ -411,7 +413,7 @@ fn tasks_that_are_bound_while_they_wait_are_followed() {
     let events = events(&Trace::open(&trace, tracedat::Options::default()).expect("a recording"));
     let mut sets: BTreeMap<i32, Vec<Vec<u32>>> = BTreeMap::new();
     for event in &events {
-        if let Kind::Probe { probe: Probe::Allows(pid, mask), .. } = event.kind {
+        if let EventKind::Probe { probe: Probe::Allows(pid, mask), .. } = event.kind {
             let cpus = mask.expect("a set").cpus().map(|cpu| cpu.0).collect();
             sets.entry(pid.0).or_default().push(cpus);
         }

@@ -3,7 +3,7 @@
 #![cfg(target_os = "linux")]
 
 use crate::support::{Ran, root, schedviz_in, scratch};
-use sched::{Comm, Cpu, Dur, Kind, Pass, Pid, PrevState, SchedEvent, TaskRef, Ts, limits};
+use sched::{Comm, Cpu, Dur, EventKind, Pass, Pid, PrevState, SchedEvent, TaskRef, Ts, limits};
 use std::path::Path;
 use std::process::Command;
 use testkit::{MeasuredRun, PerfBuilder, PerfForm, TraceBuilder, measured};
@@ -60,11 +60,12 @@ fn living_tasks_have_a_limit() {
 fn tasks_beyond_the_limit_only_run() {
     let task = |pid: i32| TaskRef { pid: Pid(pid), prio: 120, comm: Comm::new(b"many") };
     let idle = TaskRef { pid: Pid::IDLE, prio: 120, comm: Comm::new(b"swapper/0") };
-    let event = |ts: i64, pid: i32, kind: Kind| SchedEvent { ts: Ts(ts), cpu: Cpu(0), pid: Pid(pid), flags: 0, kind };
+    let event =
+        |ts: i64, pid: i32, kind: EventKind| SchedEvent { ts: Ts(ts), cpu: Cpu(0), pid: Pid(pid), flags: 0, kind };
     let many = limits::TASKS as i32;
-    let woken = |pid: i32| event(i64::from(pid), 0, Kind::Wakeup { task: task(pid), target: Cpu(0) });
+    let woken = |pid: i32| event(i64::from(pid), 0, EventKind::Wakeup { task: task(pid), target: Cpu(0) });
     let at = i64::from(many) + 100;
-    let switch = |prev, state, next| Kind::Switch { prev, state, next };
+    let switch = |prev, state, next| EventKind::Switch { prev, state, next };
     let mut events = vec![event(0, 0, switch(idle, PrevState::RUNNABLE, idle))];
     events.extend((1..=many + 2).map(woken));
     // The last one was not taken in. It runs, and the first one dies: its place is free for another.
@@ -89,10 +90,10 @@ fn rows_have_a_limit_and_the_rest_is_one_row() {
     for pid in 1..=tasks {
         let at = 10 * i64::from(pid);
         let event =
-            |ts: i64, pid: i32, kind: Kind| SchedEvent { ts: Ts(ts), cpu: Cpu(0), pid: Pid(pid), flags: 0, kind };
-        events.push(event(at, 0, Kind::WakeupNew { task: task(pid), target: Cpu(0) }));
-        events.push(event(at + 2, 0, Kind::Switch { prev: idle, state: PrevState::RUNNABLE, next: task(pid) }));
-        events.push(event(at + 7, pid, Kind::Switch { prev: task(pid), state: PrevState::DEAD, next: idle }));
+            |ts: i64, pid: i32, kind: EventKind| SchedEvent { ts: Ts(ts), cpu: Cpu(0), pid: Pid(pid), flags: 0, kind };
+        events.push(event(at, 0, EventKind::WakeupNew { task: task(pid), target: Cpu(0) }));
+        events.push(event(at + 2, 0, EventKind::Switch { prev: idle, state: PrevState::RUNNABLE, next: task(pid) }));
+        events.push(event(at + 7, pid, EventKind::Switch { prev: task(pid), state: PrevState::DEAD, next: idle }));
     }
     let (from, to) = (events[0].ts, events[events.len() - 1].ts);
     let options = fairness::Options::new(from, to);

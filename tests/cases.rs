@@ -4,7 +4,7 @@
 mod pages;
 
 use sched::pass::EventSource;
-use sched::{Comm, Cpu, Diagnostics, EventIssue, Kind, Pass, Pid, PrevState, SchedEvent, StateClass, TaskRef, Ts};
+use sched::{Comm, Cpu, Diagnostics, EventIssue, EventKind, Pass, Pid, PrevState, SchedEvent, StateClass, TaskRef, Ts};
 use std::ops::ControlFlow;
 use testkit::{Age, Buffer, ByteOrder, Compression, KernelLayout, Ring, Simulation, TraceBuilder};
 use tracedat::{Error, FileIssue, Options, Trace};
@@ -34,7 +34,7 @@ fn read_with(bytes: Vec<u8>, options: Options) -> (Vec<SchedEvent>, Diagnostics)
 /// The number behind a state differs from kernel to kernel; what it comes to does not.
 fn plain(event: &SchedEvent) -> SchedEvent {
     let mut event = *event;
-    if let Kind::Switch { state, .. } = &mut event.kind {
+    if let EventKind::Switch { state, .. } = &mut event.kind {
         state.raw = 0;
     }
     event
@@ -98,7 +98,7 @@ fn every_encoding_gives_the_same_events_with_any_threads_and_budget() {
 fn losses_come_out_the_same_in_every_encoding() {
     let (events, _) = Simulation::run(8, 5, 2500).lossy(1);
     let expected: Vec<SchedEvent> = events.iter().map(plain).collect();
-    assert!(expected.iter().any(|e| matches!(e.kind, Kind::Lost { count: None })));
+    assert!(expected.iter().any(|e| matches!(e.kind, EventKind::Lost { count: None })));
     for (version, compression, chunk_pages) in
         [(6, Compression::None, 1), (7, Compression::None, 1), (7, Compression::Zstd, 1), (7, Compression::Zstd, 10)]
     {
@@ -295,7 +295,8 @@ fn the_same_events_in_two_buffers_count_once() {
     let cpus = b.rings(&sim.events);
     b.buffers.push(Buffer { name: "again".into(), clock: "local".into(), page_size: 0, cpus });
     let (events, found) = read(b.build());
-    let state_events = |events: &[SchedEvent]| events.iter().filter(|e| !matches!(e.kind, Kind::Other { .. })).count();
+    let state_events =
+        |events: &[SchedEvent]| events.iter().filter(|e| !matches!(e.kind, EventKind::Other { .. })).count();
     assert_eq!(state_events(&events), state_events(&sim.events));
     assert_eq!(found.count(FileIssue::DuplicateEvents) as usize, state_events(&sim.events));
 }
@@ -358,7 +359,7 @@ fn case_17_odd_formats() {
 #[test]
 fn case_18_events_without_a_format_are_counted() {
     let trace = open(builder().events(&events()).build()).unwrap();
-    let unknown = events().iter().filter(|e| matches!(e.kind, Kind::Other { .. })).count() as u64;
+    let unknown = events().iter().filter(|e| matches!(e.kind, EventKind::Other { .. })).count() as u64;
     let found = trace.event_counts().into_iter().find(|e| e.name == "event 999").unwrap();
     assert_eq!((found.count, found.system.as_str()), (unknown, ""));
 }
@@ -376,7 +377,7 @@ fn cases_35_36_37_all_ages_of_the_sched_events() {
 
 #[test]
 fn case_43_only_some_of_the_events() {
-    let only: Vec<SchedEvent> = events().into_iter().filter(|e| matches!(e.kind, Kind::Switch { .. })).collect();
+    let only: Vec<SchedEvent> = events().into_iter().filter(|e| matches!(e.kind, EventKind::Switch { .. })).collect();
     let trace = open(builder().events(&only).build()).unwrap();
     assert!(trace.missing_events().contains(&"sched_wakeup") && !trace.missing_events().contains(&"sched_switch"));
     let mut stream = trace.events().unwrap();

@@ -2,7 +2,8 @@
 
 use crate::support::{fixture, recordings};
 use sched::{
-    Analysis, Cause, Causes, Comm, Cpu, Dur, Kind, Migration, Pass, Pid, PrevState, SchedEvent, SchedState, TaskRef, Ts,
+    Analysis, Cause, Causes, Comm, Cpu, Dur, EventKind, Migration, Pass, Pid, PrevState, SchedEvent, SchedState,
+    TaskRef, Ts,
 };
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -29,7 +30,7 @@ impl Analysis for Collect {
 
     fn before(&mut self, event: &SchedEvent, state: &SchedState) {
         let kind = match event.kind {
-            Kind::Probe { id, .. } if self.infers => Kind::Other { id },
+            EventKind::Probe { id, .. } if self.infers => EventKind::Other { id },
             kind => kind,
         };
         self.causes.event(&SchedEvent { kind, ..*event }, state, |m| self.found.push(m));
@@ -49,7 +50,7 @@ fn causes_are_the_true_ones() {
         let run = Simulation::balanced(seed, 2 + (seed % 9) as u32, 500);
         let found = Pass::over(run.events.as_slice()).run(Collect::default).unwrap_or_else(|never| match never {});
         let moved = |event: &SchedEvent| match event.kind {
-            Kind::Migrate { task, .. } => Some(task.pid),
+            EventKind::Migrate { task, .. } => Some(task.pid),
             _ => None,
         };
         let mut theirs: Vec<(&SchedEvent, Cause)> =
@@ -72,12 +73,12 @@ fn nothing_is_concluded_across_a_loss() {
     let at = |ts, cpu, kind| SchedEvent { ts: Ts(ts), cpu: Cpu(cpu), pid: Pid::IDLE, flags: 0, kind };
     let found = |lost_on| {
         let events = [
-            at(0, 0, Kind::Other { id: 1 }),
-            at(1, 1, Kind::Waking { task, target: Cpu(0) }),
-            at(2, lost_on, Kind::Lost { count: None }),
-            at(5, 1, Kind::Migrate { task, orig: Cpu(0), dest: Cpu(2) }),
-            at(6, lost_on + 1, Kind::Lost { count: None }),
-            at(9, 2, Kind::Switch { prev: idle, state: PrevState::RUNNABLE, next: task }),
+            at(0, 0, EventKind::Other { id: 1 }),
+            at(1, 1, EventKind::Waking { task, target: Cpu(0) }),
+            at(2, lost_on, EventKind::Lost { count: None }),
+            at(5, 1, EventKind::Migrate { task, orig: Cpu(0), dest: Cpu(2) }),
+            at(6, lost_on + 1, EventKind::Lost { count: None }),
+            at(9, 2, EventKind::Switch { prev: idle, state: PrevState::RUNNABLE, next: task }),
         ];
         let found = Pass::over(&events[..]).run(Collect::default).unwrap_or_else(|never| match never {});
         found.output.iter().map(|m| (m.cause, m.first_run)).collect::<Vec<_>>()

@@ -1,7 +1,7 @@
 //! The command line: what a user sees when all is well, and when it is not.
 
 use crate::support::{fixture, schedviz, scratch};
-use sched::{Comm, Cpu, Kind, Pid, PrevState, SchedEvent, TaskRef, Ts};
+use sched::{Comm, Cpu, EventKind, Pid, PrevState, SchedEvent, TaskRef, Ts};
 use testkit::TraceBuilder;
 
 fn path(name: &str) -> String {
@@ -114,9 +114,9 @@ fn who_starves_is_a_task_of_the_trace() {
     let (idle, hog, starved) = (task(0, "swapper/0"), task(7, "hog"), task(42, "starved"));
     let event = |ts, pid: i32, kind| SchedEvent { ts: Ts(ts), cpu: Cpu(0), pid: Pid(pid), flags: 0, kind };
     let events = [
-        event(1_000, 0, Kind::Switch { prev: idle, state: PrevState::RUNNABLE, next: hog }),
-        event(2_000, 7, Kind::Wakeup { task: starved, target: Cpu(0) }),
-        event(9_000, 7, Kind::Switch { prev: hog, state: PrevState::blocked(1), next: idle }),
+        event(1_000, 0, EventKind::Switch { prev: idle, state: PrevState::RUNNABLE, next: hog }),
+        event(2_000, 7, EventKind::Wakeup { task: starved, target: Cpu(0) }),
+        event(9_000, 7, EventKind::Switch { prev: hog, state: PrevState::blocked(1), next: idle }),
     ];
     let folder = scratch("starved");
     let trace = folder.join("starved.dat");

@@ -3,13 +3,13 @@
 #![cfg(target_os = "linux")]
 
 use crate::support::{schedviz, schedviz_in, scratch, stand_in};
-use sched::{Kind, SchedEvent};
+use sched::{EventKind, SchedEvent};
 use testkit::{PerfBuilder, Simulation, TraceBuilder};
 
 /// A perf.data of a simulated run, whose counter counts three cycles a nanosecond.
 fn counted(lost_samples: u64) -> Vec<u8> {
     let events: Vec<SchedEvent> = Simulation::run(5, 4, 20_000).events;
-    let events: Vec<SchedEvent> = events.into_iter().filter(|e| !matches!(e.kind, Kind::Offline)).collect();
+    let events: Vec<SchedEvent> = events.into_iter().filter(|e| !matches!(e.kind, EventKind::Offline)).collect();
     let machine = TraceBuilder { cpu_count: 4, ..TraceBuilder::default() };
     PerfBuilder { counters: true, lost_samples, ..PerfBuilder::default() }.build(&machine, &events)
 }

@@ -2,7 +2,7 @@
 
 use crate::support::{fixture, recordings, root, schedviz_in, scratch};
 use rayon::prelude::*;
-use sched::{Comm, Kind, Pass, Pid, SchedEvent, Ts, kthread::is_kernel_thread};
+use sched::{Comm, EventKind, Pass, Pid, SchedEvent, Ts, kthread::is_kernel_thread};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -240,7 +240,7 @@ fn every_kind_of_file_can_be_cut() {
         let run = Simulation::any(seed, 1 + (seed % 6) as u32, 1500);
         let lossy = run.events.iter().enumerate().flat_map(|(nth, event)| {
             let count = Some(5).filter(|_| nth % 2 == 0);
-            let lost = SchedEvent { kind: Kind::Lost { count }, pid: Pid::IDLE, ..*event };
+            let lost = SchedEvent { kind: EventKind::Lost { count }, pid: Pid::IDLE, ..*event };
             [Some(lost).filter(|_| seed % 3 == 0 && nth % 400 == 399), Some(*event)].into_iter().flatten()
         });
         let path = folder.join("whole.dat");
@@ -283,7 +283,7 @@ fn a_part_is_as_lossy_as_its_window() {
     let half = last.since(first).0 / 2;
     let middle = run.events.iter().position(|event| event.ts > Ts(first.0 + half as i64)).expect("an event");
     let mut lossy = run.events.clone();
-    lossy.insert(middle, SchedEvent { kind: Kind::Lost { count: Some(7) }, pid: Pid::IDLE, ..run.events[middle] });
+    lossy.insert(middle, SchedEvent { kind: EventKind::Lost { count: Some(7) }, pid: Pid::IDLE, ..run.events[middle] });
     let cpu = run.events[middle].cpu.0;
     let builder = |options| TraceBuilder { page_size: 1024, options, ..TraceBuilder::default() };
     let cases = [
@@ -338,9 +338,9 @@ fn an_anonymous_part_has_no_names() {
         let mut names: BTreeSet<Comm> = trace.saved_names().values().copied().collect();
         for event in crate::support::events(&trace) {
             match event.kind {
-                Kind::Switch { prev, next, .. } => names.extend([prev.comm, next.comm]),
-                Kind::Exec { program, .. } => drop(names.insert(program)),
-                Kind::Fork { child_comm, .. } => drop(names.insert(child_comm)),
+                EventKind::Switch { prev, next, .. } => names.extend([prev.comm, next.comm]),
+                EventKind::Exec { program, .. } => drop(names.insert(program)),
+                EventKind::Fork { child_comm, .. } => drop(names.insert(child_comm)),
                 _ => {}
             }
         }

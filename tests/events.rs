@@ -155,7 +155,8 @@ fn a_list_has_events_without_a_format_too() {
     let at = |ts, kind| sched::SchedEvent { ts: sched::Ts(ts), cpu: sched::Cpu(0), pid: sched::Pid(7), flags: 0, kind };
     let folder = scratch("events-unknown");
     let file = folder.join("unknown.dat");
-    let events = [at(1_000, sched::Kind::Other { id: 4000 }), at(2_000, sched::Kind::Exit { pid: sched::Pid(7) })];
+    let events =
+        [at(1_000, sched::EventKind::Other { id: 4000 }), at(2_000, sched::EventKind::Exit { pid: sched::Pid(7) })];
     std::fs::write(&file, testkit::TraceBuilder::default().events(&events).build()).expect("written");
     let file = file.to_str().expect("a path");
     let list = |more: &[&str]| schedviz(&[&["events", file, "--list", "-q"], more].concat()).success().text();
@@ -269,7 +270,7 @@ fn tasks_are_chosen_by_the_names_that_they_had() {
     let nameless = nameless.to_str().expect("a path");
     let called: Vec<(i32, String)> = (events.iter())
         .filter_map(|event| match event.kind {
-            sched::Kind::Switch { next, .. } if !next.pid.is_idle() => Some((next.pid.0, next.comm.to_string())),
+            sched::EventKind::Switch { next, .. } if !next.pid.is_idle() => Some((next.pid.0, next.comm.to_string())),
             _ => None,
         })
         .collect();

@@ -2,12 +2,12 @@
 
 use crate::support::{fixture, recordings, schedviz};
 use ::fairness::Fairness;
-use sched::{Analysis, Comm, Cpu, Dur, Kind, Load, Pass, Pid, PrevState, SchedEvent, SchedState, TaskRef, Ts};
+use sched::{Analysis, Comm, Cpu, Dur, EventKind, Load, Pass, Pid, PrevState, SchedEvent, SchedState, TaskRef, Ts};
 use std::collections::{BTreeMap, BTreeSet};
 use testkit::{Laws, Simulation};
 use tracedat::Trace;
 
-fn event(ts: i64, pid: i32, kind: Kind) -> SchedEvent {
+fn event(ts: i64, pid: i32, kind: EventKind) -> SchedEvent {
     SchedEvent { ts: Ts(ts), cpu: Cpu(0), pid: Pid(pid), flags: 0, kind }
 }
 
@@ -95,17 +95,17 @@ fn members_got_what_the_simulator_gave_them() {
 fn a_thread_that_executes_is_chosen_by_the_number_it_had() {
     let task = |pid| TaskRef { pid: Pid(pid), prio: 120, comm: Comm::new(b"t") };
     let switch = |ts, prev, state, next| {
-        event(ts, prev, Kind::Switch { prev: task(prev), state: PrevState::blocked(state), next: task(next) })
+        event(ts, prev, EventKind::Switch { prev: task(prev), state: PrevState::blocked(state), next: task(next) })
     };
-    let woken = |pid| event(1, 0, Kind::Wakeup { task: task(pid), target: Cpu(0) });
+    let woken = |pid| event(1, 0, EventKind::Wakeup { task: task(pid), target: Cpu(0) });
     // Thread 11 waits from 1 to 3, runs until it executes at 5, and goes on with its leader's number.
     let events = [
-        event(0, 0, Kind::Other { id: 1 }),
+        event(0, 0, EventKind::Other { id: 1 }),
         woken(10),
         woken(11),
         switch(2, 0, 1, 10),
         switch(3, 10, 1, 11),
-        event(5, 10, Kind::Exec { pid: Pid(10), old_pid: Pid(11), program: Comm::EMPTY }),
+        event(5, 10, EventKind::Exec { pid: Pid(10), old_pid: Pid(11), program: Comm::EMPTY }),
         switch(9, 10, 1, 0),
     ];
     let got = |pid: i32| {

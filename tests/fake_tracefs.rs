@@ -3,7 +3,7 @@
 #![cfg(target_os = "linux")]
 
 use crate::support::{Ran, schedviz_in, scratch};
-use sched::{Kind, SchedEvent};
+use sched::{EventKind, SchedEvent};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use testkit::{Simulation, TraceBuilder};
@@ -20,7 +20,7 @@ pub(crate) struct Fake {
 impl Fake {
     pub(crate) fn new(name: &str) -> Fake {
         let mut events = Simulation::run(11, CPUS, 4000).events;
-        events.retain(|event| !matches!(event.kind, Kind::Wakeup { .. }));
+        events.retain(|event| !matches!(event.kind, EventKind::Wakeup { .. }));
         let fake = Fake { folder: scratch(name), events };
         std::fs::create_dir_all(fake.path("tracefs/instances")).expect("made");
         let builder = TraceBuilder::default();

@@ -1,7 +1,7 @@
 //! `--fast-window`: the state before a window, inferred from the events around its start.
 
 use crate::support::{recordings, schedviz};
-use sched::{Analysis, Cpu, Current, Diagnostic, EventIssue, Kind, Pass, Pid, SchedEvent, SchedState, Ts, Window};
+use sched::{Analysis, Cpu, Current, Diagnostic, EventIssue, EventKind, Pass, Pid, SchedEvent, SchedState, Ts, Window};
 use std::collections::{BTreeMap, BTreeSet};
 use testkit::{Simulation, TraceBuilder};
 use tracedat::{FileIssue, Trace};
@@ -33,8 +33,8 @@ impl Analysis for Begin {
             self.seen.entry(pid).or_insert(shows);
         };
         match event.kind {
-            Kind::Switch { prev, next, .. } => [prev.pid, next.pid].into_iter().for_each(|pid| see(pid, true)),
-            Kind::Waking { task, .. } | Kind::Wakeup { task, .. } => see(task.pid, false),
+            EventKind::Switch { prev, next, .. } => [prev.pid, next.pid].into_iter().for_each(|pid| see(pid, true)),
+            EventKind::Waking { task, .. } | EventKind::Wakeup { task, .. } => see(task.pid, false),
             _ => {}
         }
     }

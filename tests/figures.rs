@@ -3,7 +3,7 @@
 use crate::support::{fixture, golden, kept, recordings, root, schedviz, schedviz_in};
 use dat2graph::{LaneFold, Options, Timeline};
 use sched::analysis::RunTime;
-use sched::{Cpu, EventIssue, Kind, Pass, Pid, PrevState, SchedEvent, TaskRef, Ts, Window};
+use sched::{Cpu, EventIssue, EventKind, Pass, Pid, PrevState, SchedEvent, TaskRef, Ts, Window};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use testkit::{Rng, TraceBuilder};
@@ -110,7 +110,7 @@ fn analyses_side_by_side_find_what_they_find_in_turn() {
 fn a_colour_is_listed_for_whom_it_shows() {
     let task = |pid: i32| TaskRef { pid: Pid(pid), prio: 120, comm: sched::Comm::new(b"work") };
     let switch = |ts, prev, next| {
-        let kind = Kind::Switch { prev: task(prev), state: PrevState::RUNNABLE, next: task(next) };
+        let kind = EventKind::Switch { prev: task(prev), state: PrevState::RUNNABLE, next: task(next) };
         SchedEvent { ts: Ts(ts), cpu: Cpu(0), pid: Pid(prev), flags: 0, kind }
     };
     let same = 20 + timeline::PALETTE.len() as i32;
@@ -168,7 +168,7 @@ fn noise(cpus: u32, switches: usize) -> Vec<u8> {
         for _ in 0..switches {
             now += 1 + rng.below(100_000) as i64;
             let next = if prev != 0 && rng.below(3) == 0 { 0 } else { 1 + cpu as i32 * 50 + rng.below(50) as i32 };
-            let kind = Kind::Switch { prev: task(prev), state: PrevState::RUNNABLE, next: task(next) };
+            let kind = EventKind::Switch { prev: task(prev), state: PrevState::RUNNABLE, next: task(next) };
             events.push(SchedEvent { ts: Ts(now), cpu: Cpu(cpu), pid: Pid(prev), flags: 0, kind });
             prev = next;
         }
@@ -310,7 +310,7 @@ fn frequencies_get_a_band_and_interrupts_a_class() {
     let task = TaskRef { pid: Pid(7), prio: 120, comm: sched::Comm::new(b"make") };
     let idle = TaskRef { pid: Pid(0), prio: 120, comm: sched::Comm::new(b"swapper/0") };
     let switch = |ts, prev, next, ring: &mut testkit::Ring| {
-        let kind = Kind::Switch { prev, state: PrevState::blocked(1), next };
+        let kind = EventKind::Switch { prev, state: PrevState::blocked(1), next };
         let event = SchedEvent { ts: Ts(ts), cpu: Cpu(0), pid: prev.pid, flags: 0, kind };
         ring.event(ts as u64, &layout.payload(&event).expect("a switch"));
     };

@@ -1,7 +1,7 @@
 //! CPUs that go offline and come back: the reader's conclusions, against a simulation and the kernel's own steps.
 
 use crate::support::{self, fixture};
-use sched::{Cpu, CpuSpan, Current, EventIssue, Kind, Pass, SchedEvent, SchedState, Ts};
+use sched::{Cpu, CpuSpan, Current, EventIssue, EventKind, Pass, SchedEvent, SchedState, Ts};
 use std::ops::ControlFlow;
 use testkit::{Compression, Laws, Simulation, TraceBuilder};
 use tracedat::{FileIssue, Options, Trace, Want};
@@ -12,7 +12,7 @@ fn offline(events: &[SchedEvent]) -> Vec<(Cpu, Ts, Option<Ts>)> {
         let next = events[place + 1..].iter().find(|e| e.cpu == event.cpu).map(|e| e.ts);
         (event.cpu, event.ts, next)
     };
-    events.iter().enumerate().filter(|(_, event)| event.kind == Kind::Offline).map(times).collect()
+    events.iter().enumerate().filter(|(_, event)| event.kind == EventKind::Offline).map(times).collect()
 }
 
 fn open(name: &str) -> Trace {
@@ -37,7 +37,7 @@ fn simulated_offline_times_are_concluded_from_the_file() {
                 let trace = Trace::from_bytes(bytes.clone(), options).expect("a trace");
                 let events = support::events(&trace);
                 assert_eq!(offline(&events), expected, "seed {seed}, pages of {page_size}");
-                let kept = |e: &&SchedEvent| e.kind != Kind::Offline;
+                let kept = |e: &&SchedEvent| e.kind != EventKind::Offline;
                 let times =
                     |events: &[SchedEvent]| -> Vec<_> { events.iter().filter(kept).map(|e| (e.ts, e.cpu)).collect() };
                 assert_eq!(times(&events), times(&run.events), "seed {seed}");

@@ -3,7 +3,7 @@
 
 use crate::support::{fixture, recordings, schedviz};
 use latency::{Latency, LatencyReport, Measure, Options};
-use sched::{Comm, Cpu, Dur, Kind, Lengths, Pass, Pid, PrevState, SchedEvent, TaskRef, Ts};
+use sched::{Comm, Cpu, Dur, EventKind, Lengths, Pass, Pid, PrevState, SchedEvent, TaskRef, Ts};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
@@ -38,7 +38,7 @@ fn intervals(sim: &Simulation) -> ([Vec<i64>; 7], Vec<i64>) {
     let mut before = &sim.initial;
     for (event, after) in sim.events.iter().zip(&sim.truth) {
         let ts = event.ts.0;
-        if let Kind::Exec { pid, old_pid, .. } = event.kind
+        if let EventKind::Exec { pid, old_pid, .. } = event.kind
             && pid != old_pid
         {
             // The same task under another number, whose previous owner is dead.
@@ -48,7 +48,7 @@ fn intervals(sim: &Simulation) -> ([Vec<i64>; 7], Vec<i64>) {
             before = after;
             continue;
         }
-        if event.kind == Kind::Offline {
+        if event.kind == EventKind::Offline {
             // The end of the stopper's run and the start of its sleep were not seen.
             let stopper = before.current[event.cpu.index()];
             now.remove(&stopper);
@@ -56,10 +56,10 @@ fn intervals(sim: &Simulation) -> ([Vec<i64>; 7], Vec<i64>) {
             continue;
         }
         match event.kind {
-            Kind::Waking { task, .. } => drop(waking.insert(task.pid.0, ts)),
+            EventKind::Waking { task, .. } => drop(waking.insert(task.pid.0, ts)),
             // A running task is not asleep.
-            Kind::Wakeup { task, .. } if runs(before, task.pid.0) => drop(waking.remove(&task.pid.0)),
-            Kind::Switch { next, .. } => drop(waking.remove(&next.pid.0)),
+            EventKind::Wakeup { task, .. } if runs(before, task.pid.0) => drop(waking.remove(&task.pid.0)),
+            EventKind::Switch { next, .. } => drop(waking.remove(&next.pid.0)),
             _ => {}
         }
         let mut pids: Vec<i32> =
@@ -89,15 +89,15 @@ fn intervals(sim: &Simulation) -> ([Vec<i64>; 7], Vec<i64>) {
             let what = match (was, is, event.kind) {
                 (_, (true, _), _) => Some(What::Run),
                 ((true, _), (_, true), _) => Some(What::Preempted),
-                (_, (_, true), Kind::WakeupNew { .. }) => Some(What::New),
-                (_, (_, true), Kind::Wakeup { .. }) => {
+                (_, (_, true), EventKind::WakeupNew { .. }) => Some(What::New),
+                (_, (_, true), EventKind::Wakeup { .. }) => {
                     let slept = match old {
                         Some((What::Sleep, since)) => since,
                         _ => i64::MIN,
                     };
                     Some(What::Woken { waking: waking.get(&pid).map(|w| *w.max(&slept)) })
                 }
-                ((true, _), (false, false), Kind::Switch { state, .. })
+                ((true, _), (false, false), EventKind::Switch { state, .. })
                     if state.class == sched::StateClass::Blocked =>
                 {
                     Some(What::Sleep)
@@ -216,20 +216,20 @@ fn task(pid: i32) -> TaskRef {
     TaskRef { pid: Pid(pid), prio: 120, comm: Comm::new(b"task") }
 }
 
-fn at(ts: i64, cpu: u32, pid: i32, kind: Kind) -> SchedEvent {
+fn at(ts: i64, cpu: u32, pid: i32, kind: EventKind) -> SchedEvent {
     SchedEvent { ts: Ts(ts), cpu: Cpu(cpu), pid: Pid(pid), flags: 0, kind }
 }
 
 fn switch(ts: i64, cpu: u32, prev: i32, state: PrevState, next: i32) -> SchedEvent {
-    at(ts, cpu, prev, Kind::Switch { prev: task(prev), state, next: task(next) })
+    at(ts, cpu, prev, EventKind::Switch { prev: task(prev), state, next: task(next) })
 }
 
 #[test]
 fn a_waking_is_of_one_wakeup() {
     let asleep = PrevState::blocked(1);
-    let announced = |ts| at(ts, 1, 9, Kind::Waking { task: task(7), target: Cpu(0) });
-    let woken = |ts| at(ts, 1, 9, Kind::Wakeup { task: task(7), target: Cpu(0) });
-    let start = [at(0, 1, 9, Kind::Other { id: 1 }), switch(10, 0, 0, PrevState::RUNNABLE, 7)];
+    let announced = |ts| at(ts, 1, 9, EventKind::Waking { task: task(7), target: Cpu(0) });
+    let woken = |ts| at(ts, 1, 9, EventKind::Wakeup { task: task(7), target: Cpu(0) });
+    let start = [at(0, 1, 9, EventKind::Other { id: 1 }), switch(10, 0, 0, PrevState::RUNNABLE, 7)];
     let measured = |events: &[SchedEvent]| {
         let report = measure(&[&start, events, &[switch(1000, 0, 0, PrevState::RUNNABLE, 7)]].concat());
         let max = |measure| report.of(measure).max_ns.map_or(0, |max| max.0);
@@ -241,8 +241,8 @@ fn a_waking_is_of_one_wakeup() {
     // This one began unseen.
     assert_eq!(measured(&[announced(80), woken(90), switch(100, 0, 7, asleep, 0), woken(400)]), (0, 0, 1));
     // It may have been of another wakeup, in the loss.
-    let lost = at(200, 0, 0, Kind::Lost { count: None });
-    let idle = at(300, 0, 0, Kind::Other { id: 1 });
+    let lost = at(200, 0, 0, EventKind::Lost { count: None });
+    let idle = at(300, 0, 0, EventKind::Other { id: 1 });
     assert_eq!(measured(&[announced(90), lost, idle, woken(400)]), (0, 0, 1));
     assert_eq!(measured(&[lost, idle, announced(350), woken(400)]), (650, 50, 0));
     // Where none was recorded it begins when it is queued.
@@ -251,12 +251,12 @@ fn a_waking_is_of_one_wakeup() {
 
 #[test]
 fn a_wakeup_counts_where_it_ends_with_all_of_its_parts() {
-    let announced = at(300, 1, 9, Kind::Waking { task: task(7), target: Cpu(0) });
+    let announced = at(300, 1, 9, EventKind::Waking { task: task(7), target: Cpu(0) });
     let events = [
-        at(0, 1, 9, Kind::Other { id: 1 }),
+        at(0, 1, 9, EventKind::Other { id: 1 }),
         switch(100, 0, 7, PrevState::blocked(1), 0),
         announced,
-        at(400, 1, 9, Kind::Wakeup { task: task(7), target: Cpu(0) }),
+        at(400, 1, 9, EventKind::Wakeup { task: task(7), target: Cpu(0) }),
         switch(1000, 0, 0, PrevState::RUNNABLE, 7),
     ];
     let within = |from, to| {
@@ -281,12 +281,12 @@ fn a_wakeup_counts_where_it_ends_with_all_of_its_parts() {
 fn what_a_loss_cut_has_no_length() {
     let (runnable, asleep) = (PrevState::RUNNABLE, PrevState::blocked(1));
     let events = [
-        at(0, 0, 0, Kind::Other { id: 1 }),
+        at(0, 0, 0, EventKind::Other { id: 1 }),
         switch(100, 1, 0, runnable, 7),
         switch(300, 1, 7, runnable, 8),
         // Where CPU 0 shows itself again it runs the task that was thought to wait on the other one.
-        at(400, 0, 0, Kind::Lost { count: None }),
-        at(900, 0, 7, Kind::Other { id: 1 }),
+        at(400, 0, 0, EventKind::Lost { count: None }),
+        at(900, 0, 7, EventKind::Other { id: 1 }),
         switch(950, 0, 7, runnable, 9),
         switch(1000, 0, 9, asleep, 7),
         switch(1500, 0, 7, asleep, 0),
@@ -311,11 +311,11 @@ fn shares(events: &[SchedEvent], by: fairness::GroupBy, to: i64) -> (fairness::F
 
 #[test]
 fn a_wait_that_was_not_recorded_to_its_end_has_no_length() {
-    let woken = |ts, pid, target| at(ts, 0, 0, Kind::Wakeup { task: task(pid), target: Cpu(target) });
-    let moved = |ts, orig, dest| at(ts, 0, 0, Kind::Migrate { task: task(7), orig: Cpu(orig), dest: Cpu(dest) });
+    let woken = |ts, pid, target| at(ts, 0, 0, EventKind::Wakeup { task: task(pid), target: Cpu(target) });
+    let moved = |ts, orig, dest| at(ts, 0, 0, EventKind::Migrate { task: task(7), orig: Cpu(orig), dest: Cpu(dest) });
     // There is no event of CPU 1.
     let events = [
-        at(0, 0, 0, Kind::Other { id: 1 }),
+        at(0, 0, 0, EventKind::Other { id: 1 }),
         woken(100, 7, 1),
         moved(300, 1, 0),
         switch(400, 0, 0, PrevState::RUNNABLE, 7),
@@ -324,7 +324,7 @@ fn a_wait_that_was_not_recorded_to_its_end_has_no_length() {
         moved(700, 0, 1),
         switch(900, 0, 8, PrevState::blocked(1), 7),
         woken(950, 9, 1),
-        at(1000, 0, 7, Kind::Other { id: 1 }),
+        at(1000, 0, 7, EventKind::Other { id: 1 }),
     ];
     let report = measure(&events);
     let of = |measure| (report.of(measure).count, report.of(measure).max_ns);

@@ -3,7 +3,7 @@
 use crate::support;
 use sched::pass::{Extent, Sink};
 use sched::{
-    Analysis, Comm, Current, Diagnostics, Dur, EventIssue, EventSource, Kind, Pass, Pid, SchedEvent, SchedState,
+    Analysis, Comm, Current, Diagnostics, Dur, EventIssue, EventKind, EventSource, Pass, Pid, SchedEvent, SchedState,
     Severity, TaskState, Ts, Window,
 };
 use std::cell::Cell;
@@ -78,7 +78,7 @@ fn the_state_is_the_simulators_at_every_event() {
             let outcome = outcome.unwrap_or_else(|never| match never {});
             assert_eq!(outcome.output.0, None, "seed {seed}, prologue {prologue}");
             // No event records that the stopper of a CPU that goes offline stops.
-            let gone = sim.events.iter().filter(|e| e.kind == Kind::Offline && e.ts > sim.events[0].ts).count();
+            let gone = sim.events.iter().filter(|e| e.kind == EventKind::Offline && e.ts > sim.events[0].ts).count();
             assert_eq!(outcome.output.1.unseen, gone as u64, "seed {seed}, prologue {prologue}");
             let repaired: Vec<_> =
                 outcome.diagnostics.iter().filter(|d| d.0.severity() == Severity::Repaired).collect();
@@ -125,7 +125,7 @@ fn laws_hold_with_losses_and_nothing_is_invented() {
     for (seed, sim) in (0..).zip(simulations()) {
         assert_eq!(laws(&sim.events, Window::default()).unknown, Dur(0), "seed {seed}");
         let (events, truth) = sim.lossy(seed);
-        losses += events.iter().filter(|e| matches!(e.kind, Kind::Lost { .. })).count();
+        losses += events.iter().filter(|e| matches!(e.kind, EventKind::Lost { .. })).count();
         let check = || NothingInvented { sim: &sim, truth: truth.iter(), claims: 0 };
         let outcome = Pass::over(events.as_slice()).run(|| (Laws::default(), check()));
         claims += outcome.unwrap_or_else(|never| match never {}).output.1;
@@ -162,7 +162,7 @@ impl Analysis for Waiting<'_> {
 fn tasks_forked_unseen_do_not_wait_from_the_start() {
     let (mut claims, mut runs) = (0, 0);
     for (seed, sim) in simulations().enumerate() {
-        let is_birth = |kind: &Kind| matches!(kind, Kind::WakeupNew { .. } | Kind::Fork { .. });
+        let is_birth = |kind: &EventKind| matches!(kind, EventKind::WakeupNew { .. } | EventKind::Fork { .. });
         let kept = || sim.events.iter().zip(&sim.truth).filter(|(event, _)| !is_birth(&event.kind));
         let (events, truth): (Vec<SchedEvent>, Vec<&Truth>) = kept().map(|(event, truth)| (*event, truth)).unzip();
         let check = || Waiting { truth: truth.iter(), claims: 0, wrong: 0 };
@@ -226,7 +226,7 @@ fn a_short_prologue_finds_the_same() {
         assert_eq!(patient, hasty, "{name}");
         broken_off += usize::from(again);
     };
-    let is_birth = |kind: &Kind| matches!(kind, Kind::WakeupNew { .. } | Kind::Fork { .. });
+    let is_birth = |kind: &EventKind| matches!(kind, EventKind::WakeupNew { .. } | EventKind::Fork { .. });
     for (seed, sim) in simulations().enumerate() {
         let unborn: Vec<SchedEvent> = sim.events.iter().filter(|event| !is_birth(&event.kind)).copied().collect();
         for events in [&sim.events, &unborn] {

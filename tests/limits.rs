@@ -2,7 +2,7 @@
 #![cfg(target_os = "linux")]
 
 use crate::support::{root, schedviz_in, scratch};
-use sched::{Comm, Cpu, Kind, Pid, PrevState, SchedEvent, TaskRef, Ts};
+use sched::{Comm, Cpu, EventKind, Pid, PrevState, SchedEvent, TaskRef, Ts};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -134,7 +134,7 @@ fn the_chunks_of_a_small_file_are_bounded() {
     let builder = TraceBuilder { compression: Compression::Zstd, chunk_pages: 2560, ..TraceBuilder::default() };
     let mut ring = builder.ring();
     let task = |pid| TaskRef { pid: Pid(pid), prio: 120, comm: Comm::new(b"task") };
-    let switch = Kind::Switch { prev: task(7), state: PrevState::RUNNABLE, next: task(7) };
+    let switch = EventKind::Switch { prev: task(7), state: PrevState::RUNNABLE, next: task(7) };
     let switch = SchedEvent { ts: Ts(0), cpu: Cpu(0), pid: Pid(7), flags: 0, kind: switch };
     let (switch, other) =
         (builder.layout().payload(&switch).expect("a switch"), [builder.layout().bare(999, 7), vec![0; 24]].concat());

@@ -1,7 +1,7 @@
 //! `events --list`: texts of early kernels, names, clocks, instances, and function graphs.
 
 use crate::support::{fixture, schedviz, schedviz_in, scratch};
-use sched::{Comm, Cpu, Kind, Pid, PrevState, SchedEvent, TaskRef, Ts};
+use sched::{Comm, Cpu, EventKind, Pid, PrevState, SchedEvent, TaskRef, Ts};
 use testkit::{Buffer, TraceBuilder};
 
 /// The lines of `events --list` with these arguments.
@@ -42,7 +42,7 @@ fn a_guests_events_are_listed_in_the_hosts_time() {
         [0, offset, 1].iter().for_each(|number: &i64| shift.extend(number.to_le_bytes()));
     }
     let exit = |ts: i64, cpu: u32| {
-        let kind = Kind::Exit { pid: Pid(7) };
+        let kind = EventKind::Exit { pid: Pid(7) };
         SchedEvent { ts: Ts(ts), cpu: Cpu(cpu), pid: Pid(7), flags: 0, kind }
     };
     let events = [exit(1_000, 0), exit(2_000, 1), exit(2_000_003_000, 0)];
@@ -85,14 +85,14 @@ fn printk_arguments_of_kernels_before_5_5_are_read() {
 #[test]
 fn names_that_were_not_saved_come_from_switches_and_forks() {
     let task = |pid: i32, name: &str| TaskRef { pid: Pid(pid), prio: 120, comm: Comm::new(name.as_bytes()) };
-    let at = |ts: i64, pid: i32, kind: Kind| SchedEvent { ts: Ts(ts), cpu: Cpu(0), pid: Pid(pid), flags: 0, kind };
-    let switch = |prev, next| Kind::Switch { prev, state: PrevState::blocked(1), next };
+    let at = |ts: i64, pid: i32, kind: EventKind| SchedEvent { ts: Ts(ts), cpu: Cpu(0), pid: Pid(pid), flags: 0, kind };
+    let switch = |prev, next| EventKind::Switch { prev, state: PrevState::blocked(1), next };
     let events = [
-        at(1_000, 5, Kind::Waking { task: task(8, "x"), target: Cpu(0) }),
+        at(1_000, 5, EventKind::Waking { task: task(8, "x"), target: Cpu(0) }),
         at(2_000, 5, switch(task(5, "late"), task(7, "saved"))),
-        at(3_000, 7, Kind::Fork { parent: Pid(7), child: Pid(9), child_comm: Comm::new(b"child") }),
-        at(4_000, 9, Kind::Exit { pid: Pid(9) }),
-        at(5_000, 6, Kind::Exit { pid: Pid(6) }),
+        at(3_000, 7, EventKind::Fork { parent: Pid(7), child: Pid(9), child_comm: Comm::new(b"child") }),
+        at(4_000, 9, EventKind::Exit { pid: Pid(9) }),
+        at(5_000, 6, EventKind::Exit { pid: Pid(6) }),
     ];
     let trace = TraceBuilder { cmdlines: "7 kept\n".into(), ..TraceBuilder::default() }.events(&events);
     let lines = list_of("listing-names", &trace, &[]);
@@ -115,7 +115,8 @@ fn clocks_without_time_are_listed_in_ticks() {
     assert!(seconds.starts_with("          <idle>-0     [003]    47.884689464: sched_waking:"), "{seconds:.200}");
     let ran = schedviz(&["events", "--list", file, "--min", "0.1"]);
     assert!(ran.code == Some(1) && ran.stderr.contains("--clock-hz"), "{}", ran.stderr);
-    let exit = |ts| SchedEvent { ts: Ts(ts), cpu: Cpu(0), pid: Pid(7), flags: 0, kind: Kind::Exit { pid: Pid(7) } };
+    let exit =
+        |ts| SchedEvent { ts: Ts(ts), cpu: Cpu(0), pid: Pid(7), flags: 0, kind: EventKind::Exit { pid: Pid(7) } };
     let trace =
         TraceBuilder { clock: "counter".into(), ..TraceBuilder::default() }.events(&[exit(5), exit(1_234_567_890_123)]);
     let ticks = ["           5", "1234567890123"];
@@ -267,7 +268,7 @@ fn flags_have_a_column() {
     assert_eq!(plain, list(file, &["--max", "1ms", "--latency-format=never"]), "made by trace-cmd 3.1.6");
     let mut trace = TraceBuilder { restored: true, ..TraceBuilder::default() };
     trace.options = vec![(9, b"3.3.1 (not-a-git-repo)\0".to_vec())];
-    let kind = Kind::Exit { pid: Pid(7) };
+    let kind = EventKind::Exit { pid: Pid(7) };
     let trace = trace.events(&[SchedEvent { ts: Ts(5), cpu: Cpu(0), pid: Pid(7), flags: 0x1c, kind }]);
     let line = |arguments: &[&str]| list_of("listing-flags", &trace, arguments);
     assert_eq!(line(&[]), "           <...>-7     [000] .NH..     0.000000005: sched_process_exit:   \n");

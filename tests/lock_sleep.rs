@@ -1,7 +1,7 @@
 //! Sleeps on a lock that a kernel records as preemptions: against a simulation and the kernel's own stacks.
 
 use crate::support::{self, fixture};
-use sched::{Cpu, EventSource, Kind, Pid, PrevState, SchedEvent, StateClass, Ts};
+use sched::{Cpu, EventKind, EventSource, Pid, PrevState, SchedEvent, StateClass, Ts};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use testkit::{Age, Compression, Rng, Simulation, TraceBuilder};
@@ -12,9 +12,9 @@ fn is_woken_next(events: &[SchedEvent], place: usize, left: Pid) -> bool {
     let mut announced = false;
     for event in &events[place + 1..] {
         match event.kind {
-            Kind::Waking { task, .. } => announced |= task.pid == left,
-            Kind::Wakeup { task, .. } if task.pid == left => return announced,
-            Kind::Switch { next, .. } if next.pid == left => return false,
+            EventKind::Waking { task, .. } => announced |= task.pid == left,
+            EventKind::Wakeup { task, .. } if task.pid == left => return announced,
+            EventKind::Switch { next, .. } if next.pid == left => return false,
             _ => {}
         }
     }
@@ -25,7 +25,7 @@ fn is_woken_next(events: &[SchedEvent], place: usize, left: Pid) -> bool {
 fn disguised(events: &[SchedEvent], rng: &mut Rng) -> Vec<SchedEvent> {
     let mut all = events.to_vec();
     for (place, event) in all.iter_mut().enumerate() {
-        let Kind::Switch { prev, state, .. } = &mut event.kind else { continue };
+        let EventKind::Switch { prev, state, .. } = &mut event.kind else { continue };
         let woken = is_woken_next(events, place, prev.pid);
         match state.class {
             StateClass::Blocked if woken && rng.below(2) == 0 => *state = PrevState::PREEMPTED,
@@ -38,7 +38,7 @@ fn disguised(events: &[SchedEvent], rng: &mut Rng) -> Vec<SchedEvent> {
 
 fn classes(events: &[SchedEvent]) -> Vec<(Ts, Cpu, Option<StateClass>)> {
     let class = |event: &SchedEvent| match event.kind {
-        Kind::Switch { state, .. } => Some(state.class),
+        EventKind::Switch { state, .. } => Some(state.class),
         _ => None,
     };
     events.iter().map(|event| (event.ts, event.cpu, class(event))).collect()
@@ -108,7 +108,7 @@ fn the_kernels_own_stacks_agree() {
     let events = support::events(&trace);
     let mut slept: BTreeSet<(Ts, Cpu)> = BTreeSet::new();
     for (place, event) in events.iter().enumerate() {
-        if let Kind::Switch { prev, state, .. } = event.kind
+        if let EventKind::Switch { prev, state, .. } = event.kind
             && state.raw == PrevState::PREEMPTED.raw
         {
             let woken = is_woken_next(&events, place, prev.pid);

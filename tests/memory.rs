@@ -2,7 +2,7 @@
 #![cfg(target_os = "linux")]
 
 use crate::support::scratch;
-use sched::{Comm, Cpu, Kind, Pid, PrevState, SchedEvent, TaskRef, Ts};
+use sched::{Comm, Cpu, EventKind, Pid, PrevState, SchedEvent, TaskRef, Ts};
 use std::path::Path;
 use std::process::Command;
 use testkit::{Simulation, TraceBuilder, peak};
@@ -67,19 +67,19 @@ fn forks(path: &Path, tasks: i32) {
     const CPUS: u32 = 4;
     let task = |pid, name: &str| TaskRef { pid: Pid(pid), prio: 120, comm: Comm::new(name.as_bytes()) };
     let at = |ts, cpu, pid, kind| SchedEvent { ts: Ts(ts), cpu: Cpu(cpu), pid: Pid(pid), flags: 0, kind };
-    let mut events: Vec<SchedEvent> = (0..CPUS).map(|cpu| at(0, cpu, 0, Kind::Other { id: 1 })).collect();
+    let mut events: Vec<SchedEvent> = (0..CPUS).map(|cpu| at(0, cpu, 0, EventKind::Other { id: 1 })).collect();
     let idle = task(0, "swapper");
     for n in 0..tasks {
         let (pid, cpu, ts) = (1000 + n, n as u32 % CPUS, 1000 + i64::from(n) * 1000);
         let (child, compiler) = (task(pid, "make"), task(pid, "cc1"));
-        let exec = Kind::Exec { pid: Pid(pid), old_pid: Pid(pid), program: compiler.comm };
+        let exec = EventKind::Exec { pid: Pid(pid), old_pid: Pid(pid), program: compiler.comm };
         events.extend([
-            at(ts, cpu, 0, Kind::Fork { parent: Pid(7), child: Pid(pid), child_comm: child.comm }),
-            at(ts + 1, cpu, 0, Kind::WakeupNew { task: child, target: Cpu(cpu) }),
-            at(ts + 2, cpu, 0, Kind::Switch { prev: idle, state: PrevState::RUNNABLE, next: child }),
+            at(ts, cpu, 0, EventKind::Fork { parent: Pid(7), child: Pid(pid), child_comm: child.comm }),
+            at(ts + 1, cpu, 0, EventKind::WakeupNew { task: child, target: Cpu(cpu) }),
+            at(ts + 2, cpu, 0, EventKind::Switch { prev: idle, state: PrevState::RUNNABLE, next: child }),
             at(ts + 500, cpu, pid, exec),
-            at(ts + 900, cpu, pid, Kind::Exit { pid: Pid(pid) }),
-            at(ts + 901, cpu, pid, Kind::Switch { prev: compiler, state: PrevState::DEAD, next: idle }),
+            at(ts + 900, cpu, pid, EventKind::Exit { pid: Pid(pid) }),
+            at(ts + 901, cpu, pid, EventKind::Switch { prev: compiler, state: PrevState::DEAD, next: idle }),
         ]);
     }
     std::fs::write(path, TraceBuilder::default().events(&events).build()).expect("written");

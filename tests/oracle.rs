@@ -4,7 +4,7 @@
 use crate::support::{events, recordings};
 use fairness::Fairness;
 use sched::probe::{CgroupId, Probe, Throttle};
-use sched::{Comm, Cpu, Dur, Kind, Pass, Pid, SchedEvent, StateClass, Window};
+use sched::{Comm, Cpu, Dur, EventKind, Pass, Pid, SchedEvent, StateClass, Window};
 use std::collections::{BTreeMap, BTreeSet};
 use testkit::Simulation;
 use tracedat::Trace;
@@ -57,7 +57,7 @@ impl Slow {
 
     /// Shows `each` the state before each event and after it, and the event.
     pub(crate) fn walk(events: &[SchedEvent], each: &mut dyn FnMut(&Slow, Option<&SchedEvent>)) {
-        let wakeups = of_kind(events, |kind| matches!(kind, Kind::Wakeup { .. }));
+        let wakeups = of_kind(events, |kind| matches!(kind, EventKind::Wakeup { .. }));
         let from = match Slow::waiting_at_start(events, wakeups) {
             Some(waiting) if !Slow::measure_from(events, waiting.clone(), !wakeups, &mut |_, _| {}).1 => {
                 (waiting, !wakeups)
@@ -85,7 +85,7 @@ impl Slow {
         };
         for event in events.iter().rev().filter(|event| !is_stack(event)) {
             // The first event of a CPU decides; a loss before it leaves it unknown.
-            let lost = matches!(event.kind, Kind::Lost { .. });
+            let lost = matches!(event.kind, EventKind::Lost { .. });
             slow.current.insert(event.cpu.0, (!lost).then_some(event.pid.0));
         }
         let (mut figures, mut last) = (SlowFigures::default(), start);
@@ -95,7 +95,7 @@ impl Slow {
         let mut came: BTreeMap<(i32, u32), sched::Ts> = BTreeMap::new();
         each(&slow, None);
         // Conclusions of the reader are drawn anew.
-        for (place, event) in events.iter().enumerate().filter(|(_, event)| event.kind != Kind::Offline) {
+        for (place, event) in events.iter().enumerate().filter(|(_, event)| event.kind != EventKind::Offline) {
             slow.add(&mut figures, event.ts.since(last).0);
             last = event.ts;
             let unseen = |slow: &Slow| -> Vec<(i32, u32)> {
@@ -123,7 +123,7 @@ impl Slow {
             each(&slow, Some(event));
             if offline_behind.contains(&place) {
                 slow.go_offline(event.cpu.0);
-                each(&slow, Some(&SchedEvent { kind: Kind::Offline, ..*event }));
+                each(&slow, Some(&SchedEvent { kind: EventKind::Offline, ..*event }));
             }
         }
         (figures, slow.queued_unseen)
@@ -133,16 +133,16 @@ impl Slow {
     /// last events before one of another task, to which no switch led.
     fn offline(events: &[SchedEvent]) -> (BTreeSet<u32>, BTreeSet<usize>) {
         let (mut at_start, mut behind, mut seen) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
-        let events = || events.iter().enumerate().filter(|(_, event)| event.kind != Kind::Offline);
+        let events = || events.iter().enumerate().filter(|(_, event)| event.kind != EventKind::Offline);
         for (place, event) in events() {
             let (cpu, name) = (event.cpu, Comm::new(format!("migration/{}", event.cpu).as_bytes()));
             if seen.insert(cpu)
                 && event.pid == Pid::IDLE
-                && matches!(event.kind, Kind::Waking { task, .. } if task.comm == name)
+                && matches!(event.kind, EventKind::Waking { task, .. } if task.comm == name)
             {
                 at_start.insert(cpu.0);
             }
-            let Kind::Switch { next, .. } = event.kind else { continue };
+            let EventKind::Switch { next, .. } = event.kind else { continue };
             if next.comm != name {
                 continue;
             }
@@ -152,13 +152,13 @@ impl Slow {
                     last = *at;
                 }
                 match e.kind {
-                    Kind::Lost { .. } | Kind::Switch { .. } => true,
-                    Kind::Other { .. } | Kind::Probe { .. } | Kind::Stack { .. } => false,
-                    Kind::Interrupt { .. } | Kind::Frequency { .. } => false,
+                    EventKind::Lost { .. } | EventKind::Switch { .. } => true,
+                    EventKind::Other { .. } | EventKind::Probe { .. } | EventKind::Stack { .. } => false,
+                    EventKind::Interrupt { .. } | EventKind::Frequency { .. } => false,
                     _ => e.pid != next.pid,
                 }
             });
-            if settled.is_none_or(|(_, e)| e.pid != next.pid && !matches!(e.kind, Kind::Lost { .. })) {
+            if settled.is_none_or(|(_, e)| e.pid != next.pid && !matches!(e.kind, EventKind::Lost { .. })) {
                 behind.insert(last);
             }
         }
@@ -180,10 +180,10 @@ impl Slow {
         let (at_start, behind) = Slow::offline(events);
         let mut emptied: BTreeSet<u32> = at_start;
         let mut newcomers = false;
-        let births = events.iter().any(|e| matches!(e.kind, Kind::WakeupNew { .. } | Kind::Fork { .. }));
-        for (place, event) in events.iter().enumerate().filter(|(_, event)| event.kind != Kind::Offline) {
+        let births = events.iter().any(|e| matches!(e.kind, EventKind::WakeupNew { .. } | EventKind::Fork { .. }));
+        for (place, event) in events.iter().enumerate().filter(|(_, event)| event.kind != EventKind::Offline) {
             match event.kind {
-                Kind::Lost { .. } => break,
+                EventKind::Lost { .. } => break,
                 _ if !wakeups => break,
                 _ => {}
             }
@@ -191,7 +191,7 @@ impl Slow {
                 seen.insert(event.pid.0);
             }
             match event.kind {
-                Kind::Switch { prev, next, .. } => {
+                EventKind::Switch { prev, next, .. } => {
                     seen.insert(prev.pid.0);
                     let pid = next.pid.0;
                     let orig: Option<u32> = moved.remove(&pid);
@@ -204,14 +204,14 @@ impl Slow {
                     }
                     seen.insert(pid);
                 }
-                Kind::Waking { task, .. } | Kind::Wakeup { task, .. } | Kind::WakeupNew { task, .. } => {
+                EventKind::Waking { task, .. } | EventKind::Wakeup { task, .. } | EventKind::WakeupNew { task, .. } => {
                     moved.remove(&task.pid.0);
                     seen.insert(task.pid.0);
                 }
-                Kind::Migrate { task, orig, .. } if seen.insert(task.pid.0) && !emptied.contains(&orig.0) => {
+                EventKind::Migrate { task, orig, .. } if seen.insert(task.pid.0) && !emptied.contains(&orig.0) => {
                     moved.insert(task.pid.0, orig.0);
                 }
-                Kind::Fork { child, .. } => drop(seen.insert(child.0)),
+                EventKind::Fork { child, .. } => drop(seen.insert(child.0)),
                 _ => {}
             }
             if behind.contains(&place) {
@@ -235,11 +235,11 @@ impl Slow {
     fn root(events: &[SchedEvent]) -> Option<i32> {
         let mut forked = BTreeSet::new();
         events.iter().find_map(|event| match event.kind {
-            Kind::Fork { child, .. } => {
+            EventKind::Fork { child, .. } => {
                 forked.insert(child);
                 None
             }
-            Kind::Exec { pid, .. } if !forked.contains(&pid) => Some(pid.0),
+            EventKind::Exec { pid, .. } if !forked.contains(&pid) => Some(pid.0),
             _ => None,
         })
     }
@@ -304,12 +304,12 @@ impl Slow {
 
     /// Tasks that were throttled are queued like others while an event is applied.
     fn queue_throttled(&mut self, event: &SchedEvent) {
-        if let Kind::Switch { next, .. } = event.kind
+        if let EventKind::Switch { next, .. } = event.kind
             && self.bandwidth.throttled.get(&next.pid.0) == Some(&event.cpu.0)
         {
             self.bandwidth.end(next.pid.0, event.cpu.0);
         }
-        if let Kind::Lost { .. } = event.kind {
+        if let EventKind::Lost { .. } = event.kind {
             self.bandwidth.throttled.clear();
         }
         self.waiting.extend(&self.bandwidth.throttled);
@@ -340,7 +340,7 @@ impl Slow {
 
     fn apply(&mut self, event: &SchedEvent) {
         let cpu = event.cpu.0;
-        if let Kind::Lost { .. } = event.kind {
+        if let EventKind::Lost { .. } = event.kind {
             self.incomplete = true;
             self.current.insert(cpu, None);
             self.waiting.retain(|_, c| *c != cpu);
@@ -350,7 +350,7 @@ impl Slow {
             self.run(cpu, event.pid.0);
         }
         match event.kind {
-            Kind::Switch { prev, state, next } => {
+            EventKind::Switch { prev, state, next } => {
                 self.run(cpu, prev.pid.0);
                 if matches!(state.class, StateClass::Runnable | StateClass::Preempted) && prev.pid.0 != 0 {
                     self.waiting.insert(prev.pid.0, cpu);
@@ -361,21 +361,21 @@ impl Slow {
                 self.current.insert(cpu, Some(0));
                 self.run(cpu, next.pid.0);
             }
-            Kind::Wakeup { task, target } if self.running_on(task.pid.0).is_none() => {
+            EventKind::Wakeup { task, target } if self.running_on(task.pid.0).is_none() => {
                 self.waiting.insert(task.pid.0, target.0);
             }
-            Kind::WakeupNew { task, target } => {
+            EventKind::WakeupNew { task, target } => {
                 if let Some(other) = self.running_on(task.pid.0) {
                     self.current.insert(other, None);
                 }
                 self.waiting.insert(task.pid.0, target.0);
             }
-            Kind::Migrate { task, dest, .. } => {
+            EventKind::Migrate { task, dest, .. } => {
                 if let Some(on) = self.waiting.get_mut(&task.pid.0) {
                     *on = dest.0;
                 }
             }
-            Kind::Fork { parent, child, .. } => {
+            EventKind::Fork { parent, child, .. } => {
                 self.traced.remove(&child.0);
                 // Its number is another task's now.
                 self.root = self.root.filter(|root| *root != child.0);
@@ -383,7 +383,7 @@ impl Slow {
                     self.traced.insert(child.0);
                 }
             }
-            Kind::Exec { pid, old_pid, .. } => {
+            EventKind::Exec { pid, old_pid, .. } => {
                 if pid != old_pid {
                     self.waiting.remove(&pid.0);
                     if let Some(on) = self.running_on(old_pid.0) {
@@ -416,16 +416,15 @@ impl Bandwidth {
     /// Ends without a beginning before them, and before any loss, are those of throttling since the start.
     fn at_start(events: &[SchedEvent]) -> Bandwidth {
         let (mut bandwidth, mut begun) = (Bandwidth::default(), BTreeSet::new());
-        for event in events.iter().take_while(|event| !matches!(event.kind, Kind::Lost { .. })) {
-            match event.kind {
-                Kind::Probe {
-                    probe: Probe::Throttles(Throttle { cpu: Some(cpu), cgroup: Some(group), .. }), ..
-                } => {
+        for event in events.iter().take_while(|event| !matches!(event.kind, EventKind::Lost { .. })) {
+            let EventKind::Probe { probe, .. } = event.kind else { continue };
+            match probe {
+                Probe::Throttles(Throttle { cpu: Some(cpu), cgroup: Some(group), .. }) => {
                     begun.insert((group, cpu.0));
                 }
-                Kind::Probe {
-                    probe: Probe::Unthrottles(Throttle { cpu: Some(cpu), cgroup: Some(group), .. }), ..
-                } if !begun.contains(&(group, cpu.0)) => {
+                Probe::Unthrottles(Throttle { cpu: Some(cpu), cgroup: Some(group), .. })
+                    if !begun.contains(&(group, cpu.0)) =>
+                {
                     *bandwidth.limits.entry((group, cpu.0)).or_default() += 1;
                 }
                 _ => {}
@@ -448,37 +447,40 @@ impl Bandwidth {
 
     fn apply(&mut self, event: &SchedEvent) {
         match event.kind {
-            Kind::Switch { prev, next, state } => {
+            EventKind::Switch { prev, next, state } => {
                 self.prios.extend([(prev.pid.0, prev.prio), (next.pid.0, next.prio)]);
                 if state.class == StateClass::Dead {
                     self.groups.remove(&prev.pid.0);
                 }
             }
-            Kind::Waking { task, .. } | Kind::Wakeup { task, .. } | Kind::WakeupNew { task, .. } => {
+            EventKind::Waking { task, .. } | EventKind::Wakeup { task, .. } | EventKind::WakeupNew { task, .. } => {
                 self.prios.insert(task.pid.0, task.prio);
             }
-            Kind::Migrate { task, .. } => drop(self.prios.insert(task.pid.0, task.prio)),
-            Kind::Fork { parent, child, .. } if !self.records_forks => match self.groups.get(&parent.0).copied() {
+            EventKind::Migrate { task, .. } => drop(self.prios.insert(task.pid.0, task.prio)),
+            EventKind::Fork { parent, child, .. } if !self.records_forks => match self.groups.get(&parent.0).copied() {
                 Some(group) => drop(self.groups.insert(child.0, group)),
                 None => drop(self.groups.remove(&child.0)),
             },
-            Kind::Exec { pid, old_pid, .. } if pid != old_pid => match self.groups.get(&old_pid.0).copied() {
+            EventKind::Exec { pid, old_pid, .. } if pid != old_pid => match self.groups.get(&old_pid.0).copied() {
                 Some(group) => drop(self.groups.insert(pid.0, group)),
                 None => drop(self.groups.remove(&pid.0)),
             },
-            Kind::Lost { .. } => self.limits.clear(),
-            Kind::Probe { probe: Probe::Joins { pid, cgroup, forked }, .. } => {
+            EventKind::Lost { .. } => self.limits.clear(),
+            EventKind::Probe { probe: Probe::Joins { pid, cgroup, forked }, .. } => {
                 self.records_forks |= forked;
                 self.groups.insert(pid.0, cgroup);
             }
-            Kind::Probe {
+            EventKind::Probe {
                 probe: Probe::Throttles(Throttle { cpu: Some(cpu), cgroup: Some(group), takes_queue }),
                 ..
             } => {
                 assert!(takes_queue, "a later kernel");
                 *self.limits.entry((group, cpu.0)).or_default() += 1;
             }
-            Kind::Probe { probe: Probe::Unthrottles(Throttle { cpu: Some(cpu), cgroup: Some(group), .. }), .. } => {
+            EventKind::Probe {
+                probe: Probe::Unthrottles(Throttle { cpu: Some(cpu), cgroup: Some(group), .. }),
+                ..
+            } => {
                 if let Some(limits) = self.limits.get_mut(&(group, cpu.0)) {
                     *limits = limits.saturating_sub(1);
                 }
@@ -490,10 +492,10 @@ impl Bandwidth {
 
 /// A stack behind a switch bears the number of the task that left.
 fn is_stack(event: &SchedEvent) -> bool {
-    matches!(event.kind, Kind::Stack { .. })
+    matches!(event.kind, EventKind::Stack { .. })
 }
 
-fn of_kind(events: &[SchedEvent], is: impl Fn(&Kind) -> bool) -> bool {
+fn of_kind(events: &[SchedEvent], is: impl Fn(&EventKind) -> bool) -> bool {
     events.iter().any(|event| is(&event.kind))
 }
 
@@ -501,28 +503,31 @@ fn of_kind(events: &[SchedEvent], is: impl Fn(&Kind) -> bool) -> bool {
 /// next scheduler event moves the task. Nothing where there are no wakings.
 fn of_wakings(events: &[SchedEvent]) -> Option<Vec<SchedEvent>> {
     let mut all = Vec::new();
-    let mut latest: BTreeMap<Cpu, Kind> = BTreeMap::new();
+    let mut latest: BTreeMap<Cpu, EventKind> = BTreeMap::new();
     for event in events {
         all.push(*event);
-        let is_bare = matches!(event.kind, Kind::Other { .. } | Kind::Probe { .. });
-        if is_bare || matches!(event.kind, Kind::Frequency { .. } | Kind::Interrupt { .. }) || is_stack(event) {
+        let is_bare = matches!(event.kind, EventKind::Other { .. } | EventKind::Probe { .. });
+        if is_bare || matches!(event.kind, EventKind::Frequency { .. } | EventKind::Interrupt { .. }) || is_stack(event)
+        {
             continue;
         }
         let before = latest.insert(event.cpu, event.kind);
         let placed = match (before, event.kind) {
-            (_, Kind::Waking { task, target }) => Some((task, target)),
-            (Some(Kind::Waking { task: woken, .. }), Kind::Migrate { task, dest, .. }) if woken.pid == task.pid => {
+            (_, EventKind::Waking { task, target }) => Some((task, target)),
+            (Some(EventKind::Waking { task: woken, .. }), EventKind::Migrate { task, dest, .. })
+                if woken.pid == task.pid =>
+            {
                 Some((task, dest))
             }
             _ => None,
         };
-        all.extend(placed.map(|(task, target)| SchedEvent { kind: Kind::Wakeup { task, target }, ..*event }));
+        all.extend(placed.map(|(task, target)| SchedEvent { kind: EventKind::Wakeup { task, target }, ..*event }));
     }
-    of_kind(events, |kind| matches!(kind, Kind::Waking { .. })).then_some(all)
+    of_kind(events, |kind| matches!(kind, EventKind::Waking { .. })).then_some(all)
 }
 
 pub(crate) fn compare(name: &str, events: &[SchedEvent]) {
-    let slow = match (of_kind(events, |kind| matches!(kind, Kind::Wakeup { .. })), of_wakings(events)) {
+    let slow = match (of_kind(events, |kind| matches!(kind, EventKind::Wakeup { .. })), of_wakings(events)) {
         (false, Some(events)) => Slow::measure(&events, true),
         (wakeups, _) => Slow::measure(events, wakeups),
     };
@@ -565,8 +570,9 @@ pub(crate) fn compare(name: &str, events: &[SchedEvent]) {
         mean(slow.waiting)
     );
     let is_known = Slow::root(events).is_some_and(|_| {
-        let count = |is: fn(&Kind) -> bool| events.iter().filter(|event| is(&event.kind)).count();
-        count(|kind| matches!(kind, Kind::Fork { .. })) > 0 || count(|kind| matches!(kind, Kind::WakeupNew { .. })) < 4
+        let count = |is: fn(&EventKind) -> bool| events.iter().filter(|event| is(&event.kind)).count();
+        count(|kind| matches!(kind, EventKind::Fork { .. })) > 0
+            || count(|kind| matches!(kind, EventKind::WakeupNew { .. })) < 4
     });
     let application = report.application.as_ref().map(|v| (v.ns, v.thread_ns));
     assert_eq!(application, is_known.then_some(slow.application), "{name}: application");
@@ -605,7 +611,7 @@ fn a_second_implementation_agrees_on_simulated_losses() {
         let sim = Simulation::any(seed, 1 + (seed % 7) as u32, 500);
         compare(&format!("seed {seed}"), &sim.events);
         // A mark behind a loss is nothing that a reader delivers.
-        if sim.events.iter().all(|event| event.kind != Kind::Offline) {
+        if sim.events.iter().all(|event| event.kind != EventKind::Offline) {
             compare(&format!("seed {seed}, lossy"), &sim.lossy(seed).0);
         }
     }

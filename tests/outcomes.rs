@@ -4,7 +4,7 @@
 use crate::conforms::conforms;
 use crate::support::{fixture, recordings, root, schedviz, unwrapped};
 use sched::balancer::NewIdleOutcome;
-use sched::{Cpu, Kind, Pass, SchedEvent, Ts};
+use sched::{Cpu, EventKind, Pass, SchedEvent, Ts};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Mutex;
@@ -54,7 +54,7 @@ fn outcomes_are_the_simulators() {
         let (report, missed) = missed(&sim.events);
         let mut truth: BTreeMap<(Ts, Cpu), NewIdleOutcome> = BTreeMap::new();
         for (event, newidle) in sim.events.iter().zip(&sim.newidles) {
-            if let (Kind::Switch { next, .. }, Some(newidle)) = (event.kind, newidle)
+            if let (EventKind::Switch { next, .. }, Some(newidle)) = (event.kind, newidle)
                 && next.pid.is_idle()
             {
                 truth.insert((event.ts, event.cpu), *newidle);

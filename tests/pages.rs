@@ -252,7 +252,7 @@ fn trace_of_256_cpus(folder: &std::path::Path) -> [String; 3] {
     };
     std::fs::write(&machine, (0..256).map(place).collect::<String>()).expect("written");
     let last = run.events.iter().rev().find_map(|event| match event.kind {
-        sched::Kind::Exit { pid } => Some(pid.to_string()),
+        sched::EventKind::Exit { pid } => Some(pid.to_string()),
         _ => None,
     });
     let [trace, machine] = [trace, machine].map(|path| path.to_str().expect("a path").to_owned());

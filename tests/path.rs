@@ -3,8 +3,8 @@
 use crate::support::{events, fixture, recordings, schedviz, scratch};
 use critical_path::{CriticalPath, Kind, Options, Path};
 use sched::{
-    Analysis, Comm, Cpu, Kind as Event, Pass, Pid, PrevState, SchedEvent, SchedState, Span, TaskId, TaskRef, TaskState,
-    Ts,
+    Analysis, Comm, Cpu, EventKind as Event, Pass, Pid, PrevState, SchedEvent, SchedState, Span, TaskId, TaskRef,
+    TaskState, Ts,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use testkit::{Simulation, TraceBuilder};

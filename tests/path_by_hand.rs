@@ -3,7 +3,7 @@
 use crate::path::{at, idle, path_of, pieces, task, tiles};
 use crate::support::{fixture, schedviz};
 use critical_path::Kind;
-use sched::{Comm, Cpu, Kind as Event, Pid, PrevState, SchedEvent, TaskRef, Ts};
+use sched::{Comm, Cpu, EventKind as Event, Pid, PrevState, SchedEvent, TaskRef, Ts};
 use std::collections::BTreeSet;
 use tracedat::Trace;
 

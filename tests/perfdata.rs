@@ -1,7 +1,7 @@
 //! perf.data files from real machines, and what perf itself reports of them.
 
 use crate::support::{events, fixture, schedviz};
-use sched::{Cpu, Kind, Ts};
+use sched::{Cpu, EventKind, Ts};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -95,7 +95,7 @@ fn waits_are_those_of_perf_sched_latency() {
 fn switches(trace: &Trace) -> BTreeMap<Cpu, Vec<(Ts, i32, i32)>> {
     let mut cpus: BTreeMap<Cpu, Vec<(Ts, i32, i32)>> = BTreeMap::new();
     for event in events(trace) {
-        if let Kind::Switch { prev, next, .. } = event.kind {
+        if let EventKind::Switch { prev, next, .. } = event.kind {
             cpus.entry(event.cpu).or_default().push((event.ts, prev.pid.0, next.pid.0));
         }
     }

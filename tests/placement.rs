@@ -2,7 +2,7 @@
 
 use crate::support::{Ran, events, fixture, recordings, schedviz, scratch, unwrapped};
 use sched::diag::Severity;
-use sched::{Cpu, Kind, Pass, Pid, StateClass};
+use sched::{Cpu, EventKind, Pass, Pid, StateClass};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -135,21 +135,23 @@ fn a_waking_names_the_previous_cpu() {
         let mut losses = 0;
         for event in events(&trace) {
             match event.kind {
-                Kind::Switch { prev, state, next } => {
+                EventKind::Switch { prev, state, next } => {
                     last.remove(&next.pid);
                     if state.class == StateClass::Blocked && losses == 0 {
                         last.insert(prev.pid, event.cpu);
                     }
                 }
                 // A balancer can move a sleeper.
-                Kind::Migrate { task, dest, .. } if last.contains_key(&task.pid) => drop(last.insert(task.pid, dest)),
-                Kind::Waking { task, target } => {
+                EventKind::Migrate { task, dest, .. } if last.contains_key(&task.pid) => {
+                    last.insert(task.pid, dest);
+                }
+                EventKind::Waking { task, target } => {
                     if let Some(slept_on) = last.remove(&task.pid) {
                         known += 1;
                         agree += u32::from(slept_on == target);
                     }
                 }
-                Kind::Lost { .. } => losses += 1,
+                EventKind::Lost { .. } => losses += 1,
                 _ => {}
             }
         }

@@ -3,7 +3,7 @@
 
 use crate::support::{fixture, schedviz, schedviz_in, scratch, unwrapped};
 use fairness::{Fairness, FairnessReport, Options, QueueTime};
-use sched::{Comm, Cpu, Dur, Kind, Pass, Pid, PrevState, SchedEvent, TaskRef, Ts};
+use sched::{Comm, Cpu, Dur, EventKind, Pass, Pid, PrevState, SchedEvent, TaskRef, Ts};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use testkit::TraceBuilder;
@@ -16,17 +16,17 @@ fn task(pid: i32, name: &str) -> TaskRef {
 }
 
 /// An event at a millisecond, on a CPU, while a task of this number runs there.
-fn at(ms: i64, cpu: u32, pid: i32, kind: Kind) -> SchedEvent {
+fn at(ms: i64, cpu: u32, pid: i32, kind: EventKind) -> SchedEvent {
     SchedEvent { ts: Ts(ms * MS), cpu: Cpu(cpu), pid: Pid(pid), flags: 0, kind }
 }
 
 fn exec(ms: i64, pid: i32, program: &str) -> SchedEvent {
     let program = Comm::new(program.as_bytes());
-    at(ms, 0, pid, Kind::Exec { pid: Pid(pid), old_pid: Pid(pid), program })
+    at(ms, 0, pid, EventKind::Exec { pid: Pid(pid), old_pid: Pid(pid), program })
 }
 
 fn switch(ms: i64, cpu: u32, prev: TaskRef, state: PrevState, next: TaskRef) -> SchedEvent {
-    at(ms, cpu, prev.pid.0, Kind::Switch { prev, state, next })
+    at(ms, cpu, prev.pid.0, EventKind::Switch { prev, state, next })
 }
 
 fn write(folder: &Path, name: &str, events: &[SchedEvent]) -> PathBuf {
@@ -50,19 +50,19 @@ fn json(arguments: &[&str]) -> Value {
 fn strangers() -> Vec<SchedEvent> {
     let (init, stranger, make, child) = (task(1, "init"), task(9, "cron"), task(5, "make"), task(6, "make"));
     let fork =
-        |parent: i32, child: TaskRef| Kind::Fork { parent: Pid(parent), child: child.pid, child_comm: child.comm };
+        |parent: i32, child: TaskRef| EventKind::Fork { parent: Pid(parent), child: child.pid, child_comm: child.comm };
     vec![
-        at(0, 0, 5, Kind::Waking { task: task(70, "late"), target: Cpu(2) }),
-        at(0, 1, 1, Kind::Waking { task: task(71, "late"), target: Cpu(2) }),
-        at(0, 2, 0, Kind::Waking { task: task(72, "late"), target: Cpu(2) }),
+        at(0, 0, 5, EventKind::Waking { task: task(70, "late"), target: Cpu(2) }),
+        at(0, 1, 1, EventKind::Waking { task: task(71, "late"), target: Cpu(2) }),
+        at(0, 2, 0, EventKind::Waking { task: task(72, "late"), target: Cpu(2) }),
         at(5, 1, 1, fork(1, stranger)),
-        at(6, 1, 1, Kind::WakeupNew { task: stranger, target: Cpu(1) }),
+        at(6, 1, 1, EventKind::WakeupNew { task: stranger, target: Cpu(1) }),
         exec(40, 5, "make"),
         switch(50, 1, init, ASLEEP, stranger),
         at(60, 0, 5, fork(5, child)),
-        at(60, 0, 5, Kind::WakeupNew { task: child, target: Cpu(0) }),
+        at(60, 0, 5, EventKind::WakeupNew { task: child, target: Cpu(0) }),
         switch(90, 0, make, PrevState::PREEMPTED, child),
-        at(100, 2, 0, Kind::Wakeup { task: task(72, "late"), target: Cpu(2) }),
+        at(100, 2, 0, EventKind::Wakeup { task: task(72, "late"), target: Cpu(2) }),
     ]
 }
 
@@ -243,9 +243,9 @@ fn panels_have_their_own_numbers_and_the_headline_is_the_machines() {
 fn run_of(ms: i64, is_cut: bool) -> Vec<SchedEvent> {
     let make = task(5, "make");
     let mut events = vec![
-        at(0, 0, 5, Kind::Waking { task: task(70, "late"), target: Cpu(0) }),
+        at(0, 0, 5, EventKind::Waking { task: task(70, "late"), target: Cpu(0) }),
         exec(1, 5, "make"),
-        at(1 + ms, 0, 5, Kind::Exit { pid: Pid(5) }),
+        at(1 + ms, 0, 5, EventKind::Exit { pid: Pid(5) }),
         switch(2 + ms, 0, make, PrevState::DEAD, task(0, "swapper/0")),
     ];
     if is_cut {
@@ -338,7 +338,7 @@ fn files_of_the_same_name_are_told_apart() {
     let folder = scratch("same-name");
     for (place, ms) in [("old/run.dat", 50), ("new/run.dat", 40)] {
         // A migration of the task that runs is repaired, and worth a warning.
-        let moved = Kind::Migrate { task: task(5, "make"), orig: Cpu(0), dest: Cpu(1) };
+        let moved = EventKind::Migrate { task: task(5, "make"), orig: Cpu(0), dest: Cpu(1) };
         let mut events = run_of(ms, false);
         events.insert(2, at(2, 0, 5, moved));
         write(&folder, place, &events);
@@ -393,11 +393,11 @@ fn fairness_of(events: &[SchedEvent]) -> FairnessReport {
 fn moved_waiter(name: &str) -> Vec<SchedEvent> {
     let (hog, other, waiter, idle) = (task(1, "hog"), task(2, "other"), task(7, name), task(0, "swapper"));
     vec![
-        at(0, 0, 0, Kind::Waking { task: task(70, "late"), target: Cpu(0) }),
-        at(0, 1, 1, Kind::Waking { task: waiter, target: Cpu(1) }),
-        at(0, 2, 2, Kind::Waking { task: task(72, "late"), target: Cpu(2) }),
-        at(10, 1, 1, Kind::Wakeup { task: waiter, target: Cpu(1) }),
-        at(90, 2, 2, Kind::Migrate { task: waiter, orig: Cpu(1), dest: Cpu(2) }),
+        at(0, 0, 0, EventKind::Waking { task: task(70, "late"), target: Cpu(0) }),
+        at(0, 1, 1, EventKind::Waking { task: waiter, target: Cpu(1) }),
+        at(0, 2, 2, EventKind::Waking { task: task(72, "late"), target: Cpu(2) }),
+        at(10, 1, 1, EventKind::Wakeup { task: waiter, target: Cpu(1) }),
+        at(90, 2, 2, EventKind::Migrate { task: waiter, orig: Cpu(1), dest: Cpu(2) }),
         switch(100, 2, other, ASLEEP, waiter),
         switch(110, 2, waiter, ASLEEP, idle),
         switch(120, 1, hog, ASLEEP, idle),
@@ -456,11 +456,11 @@ fn no_other_cpu_could_have_run_a_bound_thread() {
 fn a_task_that_neither_ran_nor_waited_is_no_member() {
     let (init, passing, idle) = (task(1, "init"), task(7, "passing"), task(0, "swapper"));
     let events = [
-        at(0, 0, 1, Kind::Waking { task: passing, target: Cpu(0) }),
-        at(20, 0, 1, Kind::Wakeup { task: passing, target: Cpu(0) }),
+        at(0, 0, 1, EventKind::Waking { task: passing, target: Cpu(0) }),
+        at(20, 0, 1, EventKind::Wakeup { task: passing, target: Cpu(0) }),
         switch(20, 0, init, ASLEEP, passing),
         switch(20, 0, passing, ASLEEP, idle),
-        at(40, 0, 0, Kind::Waking { task: init, target: Cpu(0) }),
+        at(40, 0, 0, EventKind::Waking { task: init, target: Cpu(0) }),
     ];
     let found = fairness_of(&events);
     assert_eq!(found.members.iter().map(|m| m.name.as_str()).collect::<Vec<_>>(), ["init 1"]);

@@ -2,7 +2,8 @@
 
 use crate::support::{fixture, recordings};
 use sched::{
-    Analysis, Comm, Cpu, CpuFold, Current, EventIssue, Kind, Pass, Pid, PrevState, SchedEvent, SchedState, TaskRef, Ts,
+    Analysis, Comm, Cpu, CpuFold, Current, EventIssue, EventKind, Pass, Pid, PrevState, SchedEvent, SchedState,
+    TaskRef, Ts,
 };
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -16,12 +17,12 @@ fn task(pid: i32) -> TaskRef {
     TaskRef { pid: Pid(pid), prio: 120, comm: Comm::new(if pid == 0 { b"swapper" } else { b"task" }) }
 }
 
-fn at(ts: i64, pid: i32, kind: Kind) -> SchedEvent {
+fn at(ts: i64, pid: i32, kind: EventKind) -> SchedEvent {
     SchedEvent { ts: Ts(ts), cpu: Cpu(0), pid: Pid(pid), flags: 0, kind }
 }
 
 fn switch(ts: i64, prev: i32, next: i32) -> SchedEvent {
-    at(ts, prev, Kind::Switch { prev: task(prev), state: PrevState::RUNNABLE, next: task(next) })
+    at(ts, prev, EventKind::Switch { prev: task(prev), state: PrevState::RUNNABLE, next: task(next) })
 }
 
 /// A trace of these events, with a stack as the kernel declares it.
@@ -75,12 +76,12 @@ fn ran(events: &[SchedEvent]) -> Vec<(i64, Current)> {
 #[test]
 fn a_stack_behind_a_gap_does_not_show_the_current_task() {
     let (seven, eight) = (Current::Task(Pid(7)), Current::Task(Pid(8)));
-    let stack = |ts, pid| at(ts, pid, Kind::Stack { id: STACK });
-    let other = |ts, pid| at(ts, pid, Kind::Other { id: OTHER });
+    let stack = |ts, pid| at(ts, pid, EventKind::Stack { id: STACK });
+    let other = |ts, pid| at(ts, pid, EventKind::Other { id: OTHER });
     // The switch from 7 to 8 is in the gap; its stack bears the number of 7.
     let behind_gap = [
         switch(100, 0, 7),
-        at(100, 0, Kind::Lost { count: None }),
+        at(100, 0, EventKind::Lost { count: None }),
         stack(300, 7),
         other(500, 8),
         switch(600, 8, 7),
@@ -117,7 +118,7 @@ fn stacks_of_recordings() {
         if count == 0 || trace.selected_buffers().len() > 1 || trace.has_time().is_err() {
             continue;
         }
-        let is_stack = |event: &&SchedEvent| matches!(event.kind, Kind::Stack { .. });
+        let is_stack = |event: &&SchedEvent| matches!(event.kind, EventKind::Stack { .. });
         let delivered = crate::support::events(&trace).iter().filter(is_stack).count() as u64;
         assert_eq!(delivered, count, "{}", path.display());
         found += count;

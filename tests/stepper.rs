@@ -1,7 +1,7 @@
 //! The stepper: its states are the simulator's run queues, whichever way one comes to them.
 
 use crate::support::{fixture, golden, recordings, schedviz, unwrapped};
-use sched::{Cpu, Current, EventSource, Kind, Replay, SchedEvent, SchedState, Ts};
+use sched::{Cpu, Current, EventKind, EventSource, Replay, SchedEvent, SchedState, Ts};
 use std::collections::BTreeSet;
 use testkit::{Rng, Simulation, TraceBuilder, Truth, is_stopper};
 use tracedat::Trace;
@@ -37,7 +37,7 @@ where
 {
     let (mut tasks, cpus) = run.witnessed();
     // Whether a task waited that is only ever migrated is unknown.
-    let moved = |kind: &Kind| if let Kind::Migrate { task, .. } = kind { Some(task.pid.0) } else { None };
+    let moved = |kind: &EventKind| if let EventKind::Migrate { task, .. } = kind { Some(task.pid.0) } else { None };
     let moves = run.events.iter().filter(|e| moved(&e.kind).is_some()).cloned().collect();
     let others = run.events.iter().filter(|e| moved(&e.kind).is_none()).cloned().collect();
     let of = |events| Simulation { events, ..run.clone() }.witnessed().0;
@@ -201,7 +201,7 @@ fn an_event_is_of_its_system() {
     let mut run = Simulation::run(3, 2, 400);
     let middle = run.events[run.events.len() / 2];
     let probe = 900;
-    run.events.insert(run.events.len() / 2 + 1, SchedEvent { kind: Kind::Other { id: probe }, ..middle });
+    run.events.insert(run.events.len() / 2 + 1, SchedEvent { kind: EventKind::Other { id: probe }, ..middle });
     let layout = TraceBuilder::default().layout();
     let formats = vec![("probes".to_owned(), layout.format(probe, "sched_switch", ""))];
     let folder = crate::support::scratch("stepper-system");
@@ -215,7 +215,7 @@ fn an_event_is_of_its_system() {
         let document: serde_json::Value = serde_json::from_str(&text).expect("JSON");
         document["steps"].as_array().expect("steps").len()
     };
-    let switches = run.events.iter().filter(|e| matches!(e.kind, Kind::Switch { .. })).count();
+    let switches = run.events.iter().filter(|e| matches!(e.kind, EventKind::Switch { .. })).count();
     assert!(switches > 50);
     assert_eq!(steps("probes:sched_switch"), 1);
     assert_eq!(steps("sched:sched_switch"), switches);

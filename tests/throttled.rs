@@ -3,7 +3,7 @@
 use crate::support::{fixture, schedviz, scratch, unwrapped};
 use machine::Machine;
 use sched::probe::{CgroupId, Probe, Throttle};
-use sched::{Analysis, Comm, Cpu, Current, Kind, Pass, Pid, PrevState, SchedEvent, SchedState, TaskRef, Ts};
+use sched::{Analysis, Comm, Cpu, Current, EventKind, Pass, Pid, PrevState, SchedEvent, SchedState, TaskRef, Ts};
 use std::collections::BTreeMap;
 use tracedat::{Options, Trace};
 
@@ -153,18 +153,18 @@ fn why_has_all_of_the_violation() {
 #[test]
 fn throttling_since_the_start_is_found_by_its_end() {
     let at = |ts, pid, kind| SchedEvent { ts: Ts(ts), cpu: Cpu(0), pid: Pid(pid), flags: 0, kind };
-    let probe = |ts, probe| at(ts, 0, Kind::Probe { id: 1, probe });
+    let probe = |ts, probe| at(ts, 0, EventKind::Probe { id: 1, probe });
     let task = |pid| TaskRef { pid: Pid(pid), prio: 120, comm: Comm::new(b"task") };
     let cgroup = CgroupId::new(28);
     let end = Probe::Unthrottles(Throttle { cpu: Some(Cpu(0)), cgroup: Some(cgroup), takes_queue: true });
     let events = [
-        at(0, 0, Kind::Other { id: 2 }),
+        at(0, 0, EventKind::Other { id: 2 }),
         // The record shows the cgroup of 7, which is throttled on CPU 0 from before.
         probe(1, Probe::Joins { pid: Pid(7), cgroup, forked: false }),
-        at(2, 0, Kind::Wakeup { task: task(7), target: Cpu(0) }),
+        at(2, 0, EventKind::Wakeup { task: task(7), target: Cpu(0) }),
         probe(10, end),
-        at(11, 0, Kind::Switch { prev: task(0), state: PrevState::RUNNABLE, next: task(7) }),
-        at(20, 7, Kind::Switch { prev: task(7), state: PrevState::blocked(1), next: task(0) }),
+        at(11, 0, EventKind::Switch { prev: task(0), state: PrevState::RUNNABLE, next: task(7) }),
+        at(20, 7, EventKind::Switch { prev: task(7), state: PrevState::blocked(1), next: task(0) }),
     ];
     for prologue in [0, 3, 100] {
         let pass = Pass::over(&events[..]).prologue(prologue).hasty(prologue);

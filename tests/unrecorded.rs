@@ -4,7 +4,8 @@
 use crate::support::{fixture, root, schedviz, schedviz_in, scratch, unwrapped};
 use regex::Regex;
 use sched::{
-    Analysis, Comm, Cpu, CpuSpan, Current, EventIssue, Kind, Pass, Pid, PrevState, SchedEvent, SchedState, TaskRef, Ts,
+    Analysis, Comm, Cpu, CpuSpan, Current, EventIssue, EventKind, Pass, Pid, PrevState, SchedEvent, SchedState,
+    TaskRef, Ts,
 };
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -179,10 +180,15 @@ fn lanes_have_the_names_that_the_trace_has() {
         cpu: Cpu(0),
         pid: prev.pid,
         flags: 0,
-        kind: Kind::Switch { prev, state: PrevState::blocked(1), next },
+        kind: EventKind::Switch { prev, state: PrevState::blocked(1), next },
     };
-    let other =
-        |ts, pid| SchedEvent { ts: Ts(ts), cpu: Cpu(0), pid: Pid(pid), flags: 0, kind: Kind::Exit { pid: Pid(9) } };
+    let other = |ts, pid| SchedEvent {
+        ts: Ts(ts),
+        cpu: Cpu(0),
+        pid: Pid(pid),
+        flags: 0,
+        kind: EventKind::Exit { pid: Pid(9) },
+    };
     let mut events = vec![switch(0, task(0, "swapper/0"), task(7, "early"))];
     events.extend((1..400).map(|nth| other(nth * 1_000_000, 7)));
     events.push(switch(400_000_000, task(7, "early"), task(8, "late")));
@@ -207,7 +213,7 @@ fn lanes_have_the_names_that_the_trace_has() {
 fn a_lazy_request_to_reschedule_has_the_kernels_letter() {
     let folder = scratch("unrecorded-flags");
     let letters = |age: Age, flags: u8| {
-        let kind = Kind::Exit { pid: Pid(7) };
+        let kind = EventKind::Exit { pid: Pid(7) };
         let event = SchedEvent { ts: Ts(5), cpu: Cpu(0), pid: Pid(7), flags, kind };
         let file = folder.join("flags.dat");
         std::fs::write(&file, TraceBuilder { age, ..TraceBuilder::default() }.events(&[event]).build())
@@ -319,12 +325,12 @@ fn numbers_and_nouns_agree() {
             for cpu in 0..cpus {
                 let (a, b) = (task(10 + 2 * cpu as i32, "first"), task(11 + 2 * cpu as i32, "second"));
                 let ts = |step: i64| nth * 20_000_000 + step * 1_000_000 + i64::from(cpu) * 10_000;
-                let switch = |prev: TaskRef, next| Kind::Switch { prev, state: PrevState::blocked(1), next };
-                push(ts(0), cpu, Pid(0), Kind::Waking { task: a, target: Cpu(cpu) });
-                push(ts(0) + 1000, cpu, Pid(0), Kind::Wakeup { task: a, target: Cpu(cpu) });
+                let switch = |prev: TaskRef, next| EventKind::Switch { prev, state: PrevState::blocked(1), next };
+                push(ts(0), cpu, Pid(0), EventKind::Waking { task: a, target: Cpu(cpu) });
+                push(ts(0) + 1000, cpu, Pid(0), EventKind::Wakeup { task: a, target: Cpu(cpu) });
                 push(ts(1), cpu, Pid(0), switch(idle(cpu), a));
-                push(ts(2), cpu, a.pid, Kind::Waking { task: b, target: Cpu(cpu) });
-                push(ts(2) + 1000, cpu, a.pid, Kind::Wakeup { task: b, target: Cpu(cpu) });
+                push(ts(2), cpu, a.pid, EventKind::Waking { task: b, target: Cpu(cpu) });
+                push(ts(2) + 1000, cpu, a.pid, EventKind::Wakeup { task: b, target: Cpu(cpu) });
                 push(ts(8), cpu, a.pid, switch(a, b));
                 push(ts(9), cpu, b.pid, switch(b, idle(cpu)));
             }

@@ -2,7 +2,7 @@
 
 use crate::support::recordings;
 use sched::pass::{EventSource, Window};
-use sched::{ChosenCpus, Cpu, Dur, Kind, Pass, Pid, SchedEvent, Topology, Ts};
+use sched::{ChosenCpus, Cpu, Dur, EventKind, Pass, Pid, SchedEvent, Topology, Ts};
 use std::collections::BTreeSet;
 use testkit::{Laws, Simulation};
 use tracedat::Trace;
@@ -71,7 +71,7 @@ fn recordings_are_divided_without_rest() {
             to: extent.end,
             zero: extent.start,
             cpus: trace.observed().into_iter().map(|cpu| (cpu, None)).collect(),
-            ..options(&[event(0, 0, Kind::Other { id: 0 })], 1)
+            ..options(&[event(0, 0, EventKind::Other { id: 0 })], 1)
         };
         let options = Options { interval: Dur(50_000_000), ..options };
         let window = Window { from: Some(extent.start), to: Some(extent.end) };
@@ -106,23 +106,23 @@ fn of_some_cpus_only_those_stand_beside_one_another() {
     assert!(idled > 20, "{idled}");
 }
 
-fn event(ts: i64, pid: i32, kind: Kind) -> SchedEvent {
+fn event(ts: i64, pid: i32, kind: EventKind) -> SchedEvent {
     SchedEvent { ts: Ts(ts), cpu: Cpu(0), pid: Pid(pid), flags: 0, kind }
 }
 
 #[test]
 fn interrupts_count_for_themselves() {
-    let entry = |ts, entry| event(ts, 0, Kind::Interrupt { id: 2, entry });
+    let entry = |ts, entry| event(ts, 0, EventKind::Interrupt { id: 2, entry });
     // Idle from 0 to 100 but for a handler from 10 to 40, in which another is nested; the entry of the
     // last one was lost.
     let events = [
-        event(0, 0, Kind::Other { id: 1 }),
+        event(0, 0, EventKind::Other { id: 1 }),
         entry(10, true),
         entry(20, true),
         entry(30, false),
         entry(40, false),
         entry(50, false),
-        event(100, 0, Kind::Other { id: 1 }),
+        event(100, 0, EventKind::Other { id: 1 }),
     ];
     let report = measure(&events, &options(&events, 4));
     assert_eq!((report.all.irq_ns, report.all.idle_ns, report.interrupts_recorded), (30, 70, true));
@@ -133,11 +133,11 @@ fn interrupts_count_for_themselves() {
     let task = |pid| sched::TaskRef { pid: Pid(pid), prio: 120, comm: sched::Comm::new(b"t") };
     let state = sched::PrevState::RUNNABLE;
     let events = [
-        event(0, 0, Kind::Other { id: 1 }),
+        event(0, 0, EventKind::Other { id: 1 }),
         entry(10, true),
-        event(15, 0, Kind::Switch { prev: task(0), state, next: task(7) }),
+        event(15, 0, EventKind::Switch { prev: task(0), state, next: task(7) }),
         entry(40, false),
-        event(100, 7, Kind::Other { id: 1 }),
+        event(100, 7, EventKind::Other { id: 1 }),
     ];
     let cpu = measure(&events, &options(&events, 1)).cpus[0];
     assert_eq!((cpu.shares.irq_ns, cpu.irq_in_tasks_ns, cpu.shares.idle_ns), (30, 25, 10));
@@ -155,14 +155,14 @@ fn a_herd_is_followed_until_it_has_run() {
         let (from, to) = (Cpu(2 * pair), Cpu(2 * pair + 1));
         let pid = |n: i32| 10 * pair as i32 + n;
         let mut events =
-            vec![on(0, from.0, pid(10), Kind::Other { id: 1 }), on(0, to.0, pid(9), Kind::Other { id: 1 })];
-        let wake = |n| on(1, from.0, pid(10), Kind::Wakeup { task: task(pid(n)), target: from });
+            vec![on(0, from.0, pid(10), EventKind::Other { id: 1 }), on(0, to.0, pid(9), EventKind::Other { id: 1 })];
+        let wake = |n| on(1, from.0, pid(10), EventKind::Wakeup { task: task(pid(n)), target: from });
         events.extend((1..=4).map(wake));
-        let moved = |n| Kind::Migrate { task: task(pid(n)), orig: from, dest: to };
+        let moved = |n| EventKind::Migrate { task: task(pid(n)), orig: from, dest: to };
         events.extend((1..=4).map(|n| on(10 + i64::from(n), to.0, pid(9), moved(n))));
         let run = |n: i32| {
             let (prev, next) = (task(pid(if n == 1 { 9 } else { n - 1 })), task(pid(n)));
-            on(100 * i64::from(n), to.0, prev.pid.0, Kind::Switch { prev, state: PrevState::blocked(1), next })
+            on(100 * i64::from(n), to.0, prev.pid.0, EventKind::Switch { prev, state: PrevState::blocked(1), next })
         };
         events.extend((1..=4).map(run));
         events
@@ -180,9 +180,9 @@ fn a_herd_is_followed_until_it_has_run() {
     }
     // Another one comes when they have nearly all run: it waits for them, and is of the herd.
     let mut events = herd(0);
-    let late = Kind::Wakeup { task: task(5), target: Cpu(0) };
-    let moved = Kind::Migrate { task: task(5), orig: Cpu(0), dest: Cpu(1) };
-    let waker = Kind::Wakeup { task: task(6), target: Cpu(1) };
+    let late = EventKind::Wakeup { task: task(5), target: Cpu(0) };
+    let moved = EventKind::Migrate { task: task(5), orig: Cpu(0), dest: Cpu(1) };
+    let waker = EventKind::Wakeup { task: task(6), target: Cpu(1) };
     events.extend([on(310, 0, 10, late), on(320, 1, 3, waker), on(330, 1, 3, moved)]);
     events.sort_by_key(|event| event.ts);
     let report = measure(&events, &options(&events, 1));
@@ -198,25 +198,29 @@ fn columns_count_what_the_simulator_did() {
         let events = sim.events.as_slice();
         let run = Pass::over(events).run(|| (FromTrace::default(), Laws::default()));
         let (found, laws) = run.unwrap_or_else(|never| match never {}).output;
-        let count = |of: &dyn Fn(&Kind) -> bool| events.iter().filter(|e| of(&e.kind)).count() as f64;
+        let count = |of: &dyn Fn(&EventKind) -> bool| events.iter().filter(|e| of(&e.kind)).count() as f64;
         let per_cpu = found.cpus as f64;
         let near = |a: f64, b: f64| assert!((a - b).abs() < 1e-6, "seed {seed}: {a}, {b}");
-        near(found.columns.sched * per_cpu, count(&|k| matches!(k, Kind::Switch { .. })));
-        near(found.columns.idle * per_cpu, count(&|k| matches!(k, Kind::Switch { next, .. } if next.pid.is_idle())));
-        near(found.columns.wake * per_cpu, count(&|k| matches!(k, Kind::Waking { .. })));
+        near(found.columns.sched * per_cpu, count(&|k| matches!(k, EventKind::Switch { .. })));
+        near(
+            found.columns.idle * per_cpu,
+            count(&|k| matches!(k, EventKind::Switch { next, .. } if next.pid.is_idle())),
+        );
+        near(found.columns.wake * per_cpu, count(&|k| matches!(k, EventKind::Waking { .. })));
         assert_eq!(found.busy_ns, laws.busy.0);
-        assert_eq!(found.migrations.iter().sum::<u64>() as f64, count(&|k| matches!(k, Kind::Migrate { .. })));
+        assert_eq!(found.migrations.iter().sum::<u64>() as f64, count(&|k| matches!(k, EventKind::Migrate { .. })));
         near(found.arrivals as f64, (found.columns.sched - found.columns.idle) * per_cpu);
         let observed: BTreeSet<Cpu> = events.iter().map(|e| e.cpu).collect();
         let (mut busy_ns, mut steals) = (0, 0.0);
         for cpu in observed {
             let run = Pass::over(events).run(|| FromTrace::only(ChosenCpus::only([cpu])));
             let alone = run.unwrap_or_else(|never| match never {}).output;
-            let on = |of: &dyn Fn(&Kind) -> bool| events.iter().filter(|e| e.cpu == cpu && of(&e.kind)).count() as f64;
+            let on =
+                |of: &dyn Fn(&EventKind) -> bool| events.iter().filter(|e| e.cpu == cpu && of(&e.kind)).count() as f64;
             assert_eq!(alone.cpus, 1);
-            near(alone.columns.sched, on(&|k| matches!(k, Kind::Switch { .. })));
-            near(alone.columns.wake, on(&|k| matches!(k, Kind::Waking { .. })));
-            let moves = count(&|k| matches!(k, Kind::Migrate { orig, dest, .. } if *orig == cpu || *dest == cpu));
+            near(alone.columns.sched, on(&|k| matches!(k, EventKind::Switch { .. })));
+            near(alone.columns.wake, on(&|k| matches!(k, EventKind::Waking { .. })));
+            let moves = count(&|k| matches!(k, EventKind::Migrate { orig, dest, .. } if *orig == cpu || *dest == cpu));
             assert_eq!(alone.migrations.iter().sum::<u64>() as f64, moves, "seed {seed}, CPU {cpu}");
             busy_ns += alone.busy_ns;
             steals += alone.columns.steal.unwrap_or_default();

@@ -370,7 +370,8 @@ fn an_exported_folder_is_as_large_as_its_trace_asks_for() {
     let folder = scratch("view-size");
     let few = folder.join("few.dat");
     let mut events = testkit::Simulation::run(7, 1, 2_000).events;
-    let nth = events.iter().enumerate().filter(|(_, event)| matches!(event.kind, sched::Kind::Switch { .. })).nth(199);
+    let nth =
+        events.iter().enumerate().filter(|(_, event)| matches!(event.kind, sched::EventKind::Switch { .. })).nth(199);
     events.truncate(nth.expect("two hundred switches").0 + 1);
     std::fs::write(&few, testkit::TraceBuilder::default().events(&events).build()).expect("written");
     for (trace, most) in [(few, 1.0), (fixture("marker.dat"), 1.0), (fixture("hackbench.dat"), 2.0)] {
@@ -386,7 +387,7 @@ fn an_exported_folder_is_as_large_as_its_trace_asks_for() {
 
 #[test]
 fn losses_and_contradictions_are_on_the_page_with_their_places() {
-    use sched::{Kind, Pid};
+    use sched::{EventKind, Pid};
     use std::collections::BTreeMap;
     let folder = scratch("view-findings");
     let path = folder.join("doubtful.dat");
@@ -394,8 +395,8 @@ fn losses_and_contradictions_are_on_the_page_with_their_places() {
     let (events, _) = testkit::Simulation::run(5, 4, 6_000).lossy(9);
     let mut switches = 0;
     let mut is_kept = |event: &&sched::SchedEvent| {
-        switches += u32::from(matches!(event.kind, Kind::Switch { .. }));
-        !matches!(event.kind, Kind::Switch { .. }) || switches % 41 != 0
+        switches += u32::from(matches!(event.kind, EventKind::Switch { .. }));
+        !matches!(event.kind, EventKind::Switch { .. }) || switches % 41 != 0
     };
     let events: Vec<sched::SchedEvent> = events.iter().filter(|event| is_kept(event)).copied().collect();
     std::fs::write(&path, testkit::TraceBuilder::default().events(&events).build()).expect("written");
@@ -405,11 +406,11 @@ fn losses_and_contradictions_are_on_the_page_with_their_places() {
     let (mut certain, mut possible, mut losses) = (Vec::new(), Vec::new(), 0);
     for event in &events {
         match event.kind {
-            Kind::Lost { .. } => {
+            EventKind::Lost { .. } => {
                 running.values_mut().for_each(|(_, certain)| *certain = false);
                 losses += 1;
             }
-            Kind::Switch { prev, next, .. } => {
+            EventKind::Switch { prev, next, .. } => {
                 let is_other = |known: &(Pid, bool)| known.0 != prev.pid;
                 if let Some((_, is_certain)) = running.insert(event.cpu, (next.pid, true)).filter(is_other) {
                     let place = serde_json::json!([event.ts.since(events[0].ts).0, event.cpu]);

@@ -8,7 +8,8 @@ use sched::kthread::{is_kernel_thread, is_stopper};
 use sched::probe::Probe;
 use sched::topology::{Distance, Place};
 use sched::{
-    Analysis, Cause, Causes, Cpu, Kind, Pass, Pid, SchedEvent, SchedState, StateClass, Topology, Tracepoint, Ts, Window,
+    Analysis, Cause, Causes, Cpu, EventKind, Pass, Pid, SchedEvent, SchedState, StateClass, Topology, Tracepoint, Ts,
+    Window,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use testkit::Simulation;
@@ -145,7 +146,7 @@ impl<'s> SlowWhy<'s> {
 
     /// The reason for which a switch takes the CPU from its previous task.
     fn left(&self, event: &SchedEvent) -> &'static str {
-        let Kind::Switch { prev, state, .. } = event.kind else { return "" };
+        let EventKind::Switch { prev, state, .. } = event.kind else { return "" };
         match state.class {
             _ if prev.pid.0 == 0 => "idle",
             StateClass::Runnable | StateClass::Preempted => "preemption",
@@ -159,8 +160,8 @@ impl<'s> SlowWhy<'s> {
 
     fn wait_origin(&self, pid: i32, cpu: u32, event: &SchedEvent, slow: Option<&Slow>) -> String {
         match event.kind {
-            Kind::Migrate { task, dest, .. } if task.pid.0 == pid => self.moved((pid, event.ts, dest)),
-            Kind::Wakeup { task, .. } if task.pid.0 == pid => {
+            EventKind::Migrate { task, dest, .. } if task.pid.0 == pid => self.moved((pid, event.ts, dest)),
+            EventKind::Wakeup { task, .. } if task.pid.0 == pid => {
                 let waking = self.waking.get(&pid).filter(|_| !self.used.contains(&pid));
                 let previous = self.last_ran.get(&pid).or(waking.map(|(_, target)| target));
                 let placed = match (previous, waking) {
@@ -171,26 +172,28 @@ impl<'s> SlowWhy<'s> {
                 };
                 format!("woken-{placed} {}", self.nearest(cpu, &self.state, State::is_idle))
             }
-            Kind::WakeupNew { task, .. } if task.pid.0 == pid => "forked".into(),
-            Kind::Switch { prev, next, .. } if prev.pid.0 == pid && event.cpu.0 == cpu => match next {
+            EventKind::WakeupNew { task, .. } if task.pid.0 == pid => "forked".into(),
+            EventKind::Switch { prev, next, .. } if prev.pid.0 == pid && event.cpu.0 == cpu => match next {
                 next if next.pid.0 == 0 => "held-back".into(),
                 next if is_kernel_thread(next.comm) => "preempted-by-kernel-thread".into(),
                 next if next.prio < 100 => "preempted-by-real-time".into(),
                 next if slow.is_some_and(|slow| slow.is_application(next.pid.0)) => "preempted-by-application".into(),
                 _ => "preempted-by-other".into(),
             },
-            Kind::Probe { probe: Probe::Unthrottles(_), .. } => "unthrottled".into(),
+            EventKind::Probe { probe: Probe::Unthrottles(_), .. } => "unthrottled".into(),
             _ => "unknown".into(),
         }
     }
 
     fn wait_end(&self, pid: i32, cpu: u32, new: &State, event: &SchedEvent) -> String {
         match event.kind {
-            Kind::Switch { next, .. } if next.pid.0 == pid && event.cpu.0 == cpu => format!("ran {}", self.left(event)),
-            Kind::Migrate { task, dest, .. } if task.pid.0 == pid && new.waiting.contains_key(&pid) => {
+            EventKind::Switch { next, .. } if next.pid.0 == pid && event.cpu.0 == cpu => {
+                format!("ran {}", self.left(event))
+            }
+            EventKind::Migrate { task, dest, .. } if task.pid.0 == pid && new.waiting.contains_key(&pid) => {
                 self.moved((pid, event.ts, dest))
             }
-            Kind::Probe { probe: Probe::Throttles(_), .. } => "throttled".into(),
+            EventKind::Probe { probe: Probe::Throttles(_), .. } => "throttled".into(),
             _ => "unknown".into(),
         }
     }
@@ -202,7 +205,7 @@ impl<'s> SlowWhy<'s> {
         let pids: BTreeSet<i32> = self.state.waiting.keys().chain(new.waiting.keys()).copied().collect();
         let renewed = |pid: i32| match event.kind {
             // In a lossy trace the task can be queued on the destination already.
-            Kind::WakeupNew { task, .. } | Kind::Migrate { task, .. } => task.pid.0 == pid,
+            EventKind::WakeupNew { task, .. } | EventKind::Migrate { task, .. } => task.pid.0 == pid,
             _ => false,
         };
         for pid in pids {
@@ -229,7 +232,7 @@ impl<'s> SlowWhy<'s> {
             let was = self.state.current.get(&at).copied().flatten();
             let now = new.current.get(&at).copied().flatten();
             // The CPU ran the task that is switched out for an unknown part of its idle stretch.
-            let is_unseen = matches!(event.kind, Kind::Switch { prev, .. } if at == cpu && prev.pid.0 != 0);
+            let is_unseen = matches!(event.kind, EventKind::Switch { prev, .. } if at == cpu && prev.pid.0 != 0);
             if was == Some(0) && is_unseen {
                 self.close_idle(at, "unknown".into());
                 if now == Some(0) {
@@ -252,7 +255,7 @@ impl<'s> SlowWhy<'s> {
                 self.open_idle(at, event, &new);
             }
         }
-        if let Kind::Switch { prev, next, .. } = event.kind {
+        if let EventKind::Switch { prev, next, .. } = event.kind {
             if is_stopper(next.comm, event.cpu) {
                 self.stoppers.insert(cpu, next.pid.0);
             }
@@ -270,7 +273,7 @@ impl<'s> SlowWhy<'s> {
     }
 
     fn open_idle(&mut self, cpu: u32, event: &SchedEvent, new: &State) {
-        let switched = matches!(event.kind, Kind::Switch { .. }) && event.cpu.0 == cpu;
+        let switched = matches!(event.kind, EventKind::Switch { .. }) && event.cpu.0 == cpu;
         let origin = match self.left(event) {
             _ if !switched => "unknown".into(),
             _ if new.queued(cpu) > 0 => "held-back".into(),
@@ -314,23 +317,25 @@ impl<'s> SlowWhy<'s> {
             }
         }
         match event.kind {
-            Kind::Waking { task, target } => {
+            EventKind::Waking { task, target } => {
                 self.waking.insert(task.pid.0, (cpu, target.0));
                 self.used.remove(&task.pid.0);
             }
-            Kind::Wakeup { task, .. } if new.waiting.contains_key(&task.pid.0) => drop(self.used.insert(task.pid.0)),
-            Kind::Switch { prev, .. } => {
+            EventKind::Wakeup { task, .. } if new.waiting.contains_key(&task.pid.0) => {
+                self.used.insert(task.pid.0);
+            }
+            EventKind::Switch { prev, .. } => {
                 // It has run there, even if no earlier event shows it.
                 self.last_ran.insert(prev.pid.0, cpu);
             }
-            Kind::Wakeup { task, .. } if new.current.values().any(|p| *p == Some(task.pid.0)) => {
+            EventKind::Wakeup { task, .. } if new.current.values().any(|p| *p == Some(task.pid.0)) => {
                 self.waking.remove(&task.pid.0);
             }
-            Kind::WakeupNew { task, .. } => {
+            EventKind::WakeupNew { task, .. } => {
                 self.waking.remove(&task.pid.0);
                 self.last_ran.remove(&task.pid.0);
             }
-            Kind::Migrate { task, orig, dest } if orig == event.cpu => {
+            EventKind::Migrate { task, orig, dest } if orig == event.cpu => {
                 let current = self.state.current.get(&cpu).copied().flatten();
                 if current == Some(event.pid.0) && self.is_stopper(event) {
                     self.stopped.insert(cpu, (task.pid.0, event.ts, dest));
@@ -430,8 +435,10 @@ fn machine(cpus: u32) -> Topology {
 /// Whether an event shows the state of a task.
 fn shows(event: &SchedEvent, pid: i32) -> bool {
     let shown = match event.kind {
-        Kind::Switch { prev, next, .. } => prev.pid.0 == pid || next.pid.0 == pid,
-        Kind::Waking { task, .. } | Kind::Wakeup { task, .. } | Kind::WakeupNew { task, .. } => task.pid.0 == pid,
+        EventKind::Switch { prev, next, .. } => prev.pid.0 == pid || next.pid.0 == pid,
+        EventKind::Waking { task, .. } | EventKind::Wakeup { task, .. } | EventKind::WakeupNew { task, .. } => {
+            task.pid.0 == pid
+        }
         _ => false,
     };
     shown || event.pid.0 == pid
@@ -447,7 +454,7 @@ fn both_tables_are_the_simulators() {
         let topology = if seed % 2 == 0 { machine(cpus) } else { Topology::default() };
         let moves: BTreeMap<(i32, Ts, Cpu), Cause> = (sim.events.iter().zip(&sim.causes))
             .filter_map(|(event, cause)| match event.kind {
-                Kind::Migrate { task, dest, .. } => Some(((task.pid.0, event.ts, dest), (*cause)?)),
+                EventKind::Migrate { task, dest, .. } => Some(((task.pid.0, event.ts, dest), (*cause)?)),
                 _ => None,
             })
             .collect();
@@ -582,17 +589,17 @@ fn two_overloaded_cpus_beside_idle_ones() {
     let task = |pid: i32| sched::TaskRef { pid: Pid(pid), prio: 120, comm: sched::Comm::new(b"task") };
     let idle = sched::TaskRef { pid: Pid::IDLE, prio: 120, comm: sched::Comm::new(b"swapper") };
     let at = |ts, cpu, pid, kind| SchedEvent { ts: Ts(ts), cpu: Cpu(cpu), pid: Pid(pid), flags: 0, kind };
-    let other = Kind::Other { id: 1 };
-    let switch = |prev, next| Kind::Switch { prev, state: sched::PrevState::blocked(1), next };
+    let other = EventKind::Other { id: 1 };
+    let switch = |prev, next| EventKind::Switch { prev, state: sched::PrevState::blocked(1), next };
     let events = [
         at(0, 0, 10, other),
         at(0, 1, 20, other),
         at(0, 2, 0, other),
         at(0, 3, 0, other),
-        at(0, 2, 0, Kind::Waking { task: task(11), target: Cpu(0) }),
-        at(0, 2, 0, Kind::Wakeup { task: task(11), target: Cpu(0) }),
-        at(0, 3, 0, Kind::Waking { task: task(21), target: Cpu(2) }),
-        at(0, 3, 0, Kind::Wakeup { task: task(21), target: Cpu(1) }),
+        at(0, 2, 0, EventKind::Waking { task: task(11), target: Cpu(0) }),
+        at(0, 2, 0, EventKind::Wakeup { task: task(11), target: Cpu(0) }),
+        at(0, 3, 0, EventKind::Waking { task: task(21), target: Cpu(2) }),
+        at(0, 3, 0, EventKind::Wakeup { task: task(21), target: Cpu(1) }),
         at(1_000_000, 0, 10, switch(task(10), task(11))),
         at(1_000_000, 1, 20, switch(task(20), task(21))),
         at(1_000_000, 1, 21, switch(task(21), idle)),

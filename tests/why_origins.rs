@@ -1,7 +1,7 @@
 //! `why`: how single waits and idle stretches begin and end.
 
 use crate::support::{events, fixture, schedviz};
-use sched::{Comm, Cpu, Kind, Pass, Pid, PrevState, SchedEvent, StateClass, TaskRef, Ts};
+use sched::{Comm, Cpu, EventKind, Pass, Pid, PrevState, SchedEvent, StateClass, TaskRef, Ts};
 use std::sync::Mutex;
 use tracedat::Trace;
 use why::{By, Cases, IdleEnd, IdleOrigin, ListedCase, WaitEnd, WaitOrigin, Why};
@@ -13,7 +13,7 @@ fn a_kernel_thread_preempts_as_one_whatever_its_priority() {
     let file = fixture("idleinject.dat");
     let trace = Trace::open(&file, tracedat::Options::default()).expect("a recording");
     let preempts = |event: &SchedEvent| match event.kind {
-        Kind::Switch { prev, state, next }
+        EventKind::Switch { prev, state, next }
             if prev.pid.0 != 0 && matches!(state.class, StateClass::Preempted | StateClass::Runnable) =>
         {
             next.comm.as_bytes().starts_with(b"idle_inject/") && next.prio < 100
@@ -38,12 +38,12 @@ fn a_kernel_thread_preempts_as_one_whatever_its_priority() {
 fn an_idle_cpu_that_runs_11(held: bool) -> Vec<SchedEvent> {
     let task = |pid: i32| TaskRef { pid: Pid(pid), prio: 120, comm: Comm::new(b"task") };
     let at = |ts, cpu, pid, kind| SchedEvent { ts: Ts(ts), cpu: Cpu(cpu), pid: Pid(pid), flags: 0, kind };
-    let switch = |prev, next| Kind::Switch { prev: task(prev), state: PrevState::blocked(1), next: task(next) };
-    let wakeup = |pid, target| Kind::Wakeup { task: task(pid), target: Cpu(target) };
+    let switch = |prev, next| EventKind::Switch { prev: task(prev), state: PrevState::blocked(1), next: task(next) };
+    let wakeup = |pid, target| EventKind::Wakeup { task: task(pid), target: Cpu(target) };
     let mut events = vec![
-        at(0, 0, 10, Kind::Other { id: 1 }),
-        at(0, 1, 20, Kind::Other { id: 1 }),
-        at(0, 2, 0, Kind::Other { id: 1 }),
+        at(0, 0, 10, EventKind::Other { id: 1 }),
+        at(0, 1, 20, EventKind::Other { id: 1 }),
+        at(0, 2, 0, EventKind::Other { id: 1 }),
         at(0, 1, 20, wakeup(21, 1)),
         at(if held { 5 } else { 15 }, 1, 20, wakeup(11, 0)),
         at(10, 0, 10, switch(10, 0)),

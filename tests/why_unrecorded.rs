@@ -3,7 +3,7 @@
 use crate::support::events;
 use crate::why::why;
 use ::why::Why;
-use sched::{Cpu, Kind, Pass, Pid, SchedEvent, Topology, Ts, Window};
+use sched::{Cpu, EventKind, Pass, Pid, SchedEvent, Topology, Ts, Window};
 use std::collections::BTreeMap;
 use tracedat::Trace;
 use workcons::{Options, Waiters};
@@ -16,16 +16,16 @@ fn an_idle_stretch_that_ends_at_an_unrecorded_switch_has_no_length() {
     let run = sched::PrevState::RUNNABLE;
     let sleep = sched::PrevState::blocked(1);
     let events = [
-        at(0, 0, 5, Kind::Other { id: 1 }),
-        at(0, 1, 0, Kind::Other { id: 1 }),
+        at(0, 0, 5, EventKind::Other { id: 1 }),
+        at(0, 1, 0, EventKind::Other { id: 1 }),
         // 8 waits on CPU 0 from 1 µs on, and CPU 1 idles.
-        at(1_000, 0, 5, Kind::Wakeup { task: task(8), target: Cpu(0) }),
-        at(1_000_000, 0, 5, Kind::Waking { task: task(6), target: Cpu(1) }),
-        at(1_001_000, 0, 5, Kind::Wakeup { task: task(6), target: Cpu(1) }),
-        at(1_010_000, 1, 0, Kind::Switch { prev: idle, state: run, next: task(6) }),
-        at(4_000_000, 1, 6, Kind::Switch { prev: task(6), state: sleep, next: idle }),
-        at(4_500_000, 0, 5, Kind::Switch { prev: task(5), state: sleep, next: task(8) }),
-        at(5_000_000, 0, 8, Kind::Other { id: 1 }),
+        at(1_000, 0, 5, EventKind::Wakeup { task: task(8), target: Cpu(0) }),
+        at(1_000_000, 0, 5, EventKind::Waking { task: task(6), target: Cpu(1) }),
+        at(1_001_000, 0, 5, EventKind::Wakeup { task: task(6), target: Cpu(1) }),
+        at(1_010_000, 1, 0, EventKind::Switch { prev: idle, state: run, next: task(6) }),
+        at(4_000_000, 1, 6, EventKind::Switch { prev: task(6), state: sleep, next: idle }),
+        at(4_500_000, 0, 5, EventKind::Switch { prev: task(5), state: sleep, next: task(8) }),
+        at(5_000_000, 0, 8, EventKind::Other { id: 1 }),
     ];
     let partial: Vec<SchedEvent> = events.into_iter().filter(|event| event.ts != Ts(1_010_000)).collect();
     let (report, workcons) = why(&events, &Topology::default(), Window::default());
@@ -59,7 +59,7 @@ fn every_idle_stretch_before_an_unrecorded_switch_ends_unknown() {
     // Where the switch before went to the idle task, and this one comes from another.
     let (mut last, mut unrecorded) = (BTreeMap::new(), 0);
     for event in &events {
-        if let Kind::Switch { prev, next, .. } = event.kind {
+        if let EventKind::Switch { prev, next, .. } = event.kind {
             unrecorded += usize::from(last.insert(event.cpu, next.pid) == Some(Pid::IDLE) && prev.pid != Pid::IDLE);
         }
     }

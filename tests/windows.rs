@@ -5,7 +5,8 @@ use fairness::Fairness;
 use latency::Latency;
 use rayon::prelude::*;
 use sched::{
-    Analysis, Cause, ChosenCpus, Comm, Cpu, Dur, Kind, Pass, Pid, PrevState, SchedEvent, TaskRef, Topology, Ts, Window,
+    Analysis, Cause, ChosenCpus, Comm, Cpu, Dur, EventKind, Pass, Pid, PrevState, SchedEvent, TaskRef, Topology, Ts,
+    Window,
 };
 use schedstat::FromTrace;
 use serde_json::Value;
@@ -230,29 +231,29 @@ fn task(pid: i32) -> TaskRef {
     TaskRef { pid: Pid(pid), prio: 120, comm: Comm::new(name.as_bytes()) }
 }
 
-fn at(ms: i64, cpu: u32, pid: i32, kind: Kind) -> SchedEvent {
+fn at(ms: i64, cpu: u32, pid: i32, kind: EventKind) -> SchedEvent {
     SchedEvent { ts: Ts(ms * 1_000_000), cpu: Cpu(cpu), pid: Pid(pid), flags: 0, kind }
 }
 
 fn switch(ms: i64, cpu: u32, prev: i32, state: PrevState, next: i32) -> SchedEvent {
-    at(ms, cpu, prev, Kind::Switch { prev: task(prev), state, next: task(next) })
+    at(ms, cpu, prev, EventKind::Switch { prev: task(prev), state, next: task(next) })
 }
 
 /// Task 7 wakes the stopper of CPU 0, which moves it to CPU 1, where it runs; 50 ms later it executes a program.
 fn moved_for_an_exec(exec: bool) -> Vec<SchedEvent> {
     let (runs, sleeps) = (PrevState::RUNNABLE, PrevState::blocked(1));
     let mut events = vec![
-        at(0, 0, 7, Kind::Other { id: 1 }),
-        at(0, 1, 0, Kind::Other { id: 1 }),
-        at(10, 0, 7, Kind::Waking { task: task(20), target: Cpu(0) }),
-        at(11, 0, 7, Kind::Wakeup { task: task(20), target: Cpu(0) }),
+        at(0, 0, 7, EventKind::Other { id: 1 }),
+        at(0, 1, 0, EventKind::Other { id: 1 }),
+        at(10, 0, 7, EventKind::Waking { task: task(20), target: Cpu(0) }),
+        at(11, 0, 7, EventKind::Wakeup { task: task(20), target: Cpu(0) }),
         switch(12, 0, 7, runs, 20),
-        at(13, 0, 20, Kind::Migrate { task: task(7), orig: Cpu(0), dest: Cpu(1) }),
+        at(13, 0, 20, EventKind::Migrate { task: task(7), orig: Cpu(0), dest: Cpu(1) }),
         switch(14, 0, 20, sleeps, 0),
         switch(15, 1, 0, runs, 7),
     ];
     if exec {
-        events.push(at(65, 1, 7, Kind::Exec { pid: Pid(7), old_pid: Pid(7), program: Comm::new(b"make") }));
+        events.push(at(65, 1, 7, EventKind::Exec { pid: Pid(7), old_pid: Pid(7), program: Comm::new(b"make") }));
     }
     events.push(switch(20_000, 1, 7, sleeps, 0));
     events
@@ -290,7 +291,7 @@ fn an_exec_behind_the_window_decides() {
     // Ten seconds behind the window, and no further.
     let late = |ms| {
         let mut events = without.clone();
-        events.insert(8, at(ms, 1, 7, Kind::Exec { pid: Pid(7), old_pid: Pid(7), program: Comm::new(b"make") }));
+        events.insert(8, at(ms, 1, 7, EventKind::Exec { pid: Pid(7), old_pid: Pid(7), program: Comm::new(b"make") }));
         causes(&events, 0, 20)
     };
     assert_eq!((late(10_020), late(10_021)), (vec![(Cause::Exec, ran)], vec![(Cause::Affinity, ran)]));
@@ -384,18 +385,18 @@ fn every_interval_of_latency_counts_where_it_ends() {
     use latency::Measure::{New, Preempted, Run, Sleep, Wakeup};
     let (runs, sleeps) = (PrevState::RUNNABLE, PrevState::blocked(1));
     let events = [
-        at(0, 0, 0, Kind::Other { id: 1 }),
-        at(10, 1, 9, Kind::Waking { task: task(7), target: Cpu(0) }),
-        at(10, 1, 9, Kind::Wakeup { task: task(7), target: Cpu(0) }),
+        at(0, 0, 0, EventKind::Other { id: 1 }),
+        at(10, 1, 9, EventKind::Waking { task: task(7), target: Cpu(0) }),
+        at(10, 1, 9, EventKind::Wakeup { task: task(7), target: Cpu(0) }),
         switch(20, 0, 0, runs, 7),
-        at(25, 1, 9, Kind::WakeupNew { task: task(8), target: Cpu(0) }),
+        at(25, 1, 9, EventKind::WakeupNew { task: task(8), target: Cpu(0) }),
         switch(40, 0, 7, runs, 8),
         switch(80, 0, 8, sleeps, 7),
         switch(100, 0, 7, sleeps, 0),
-        at(190, 1, 9, Kind::Waking { task: task(7), target: Cpu(0) }),
-        at(190, 1, 9, Kind::Wakeup { task: task(7), target: Cpu(0) }),
+        at(190, 1, 9, EventKind::Waking { task: task(7), target: Cpu(0) }),
+        at(190, 1, 9, EventKind::Wakeup { task: task(7), target: Cpu(0) }),
         switch(200, 0, 0, runs, 7),
-        at(300, 0, 7, Kind::Other { id: 1 }),
+        at(300, 0, 7, EventKind::Other { id: 1 }),
     ];
     let found = |from: i64, to: i64| {
         let options = latency::Options::default();

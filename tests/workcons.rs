@@ -1,7 +1,7 @@
 //! Work conservation: by hand, and against the simulator's truth.
 
 use crate::support::{fixture, schedviz, scratch};
-use sched::{Comm, Cpu, Dur, Kind, Pass, Pid, PrevState, SchedEvent, TaskRef, Ts, Window};
+use sched::{Comm, Cpu, Dur, EventKind, Pass, Pid, PrevState, SchedEvent, TaskRef, Ts, Window};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use testkit::{ByteOrder, Compression, Simulation, TraceBuilder};
@@ -28,7 +28,7 @@ fn task(pid: i32, name: &str) -> TaskRef {
 }
 
 impl Story {
-    fn at(&mut self, ts: i64, cpu: u32, pid: i32, kind: Kind) {
+    fn at(&mut self, ts: i64, cpu: u32, pid: i32, kind: EventKind) {
         self.0.push(SchedEvent { ts: Ts(ts), cpu: Cpu(cpu), pid: Pid(pid), flags: 0, kind });
     }
 
@@ -37,7 +37,7 @@ impl Story {
         let mut story = Story(Vec::new());
         for cpu in 0..n {
             let pid = busy.iter().find(|b| b.0 == cpu).map_or(0, |b| b.1);
-            story.at(0, cpu, pid, Kind::Other { id: 9 });
+            story.at(0, cpu, pid, EventKind::Other { id: 9 });
         }
         story
     }
@@ -47,14 +47,14 @@ impl Story {
         let mut prev = task(prev, "runner");
         for (i, name) in (0..).zip(names) {
             let next = task(900 + cpu as i32 * 10 + i, name);
-            self.at(end, cpu, prev.pid.0, Kind::Switch { prev, state: PrevState::blocked(1), next });
+            self.at(end, cpu, prev.pid.0, EventKind::Switch { prev, state: PrevState::blocked(1), next });
             prev = next;
         }
     }
 
     fn finish(mut self, n: u32, end: i64) -> Vec<SchedEvent> {
         // A wakeup at the very end shows that wakeups were recorded.
-        self.at(end, n - 1, 0, Kind::Wakeup { task: task(5000, "late"), target: Cpu(n - 1) });
+        self.at(end, n - 1, 0, EventKind::Wakeup { task: task(5000, "late"), target: Cpu(n - 1) });
         self.0.sort_by_key(|e| (e.ts, e.cpu));
         self.0
     }
@@ -83,8 +83,8 @@ fn two_overloaded_cpus_and_four_idle_ones() {
 fn a_cpu_that_is_waking_up_is_no_violation() {
     let mut story = Story::new(2, &[(0, 1)]);
     story.waited(0, 1, &["a"], 100_000);
-    story.at(0, 1, 0, Kind::Wakeup { task: task(50, "woken"), target: Cpu(1) });
-    let run = Kind::Switch { prev: task(0, "swapper/1"), state: PrevState::RUNNABLE, next: task(50, "woken") };
+    story.at(0, 1, 0, EventKind::Wakeup { task: task(50, "woken"), target: Cpu(1) });
+    let run = EventKind::Switch { prev: task(0, "swapper/1"), state: PrevState::RUNNABLE, next: task(50, "woken") };
     story.at(50_000, 1, 0, run);
     let report = measure(&story.finish(2, 100_000), &Options::default(), Window::default());
     assert_eq!(report.all.ns, 0);
@@ -95,12 +95,12 @@ fn who_waits_is_named_where_a_cpu_idles_for_long() {
     let mut story = Story::new(2, &[(0, 1)]);
     let throttled = TaskRef { prio: -1, ..task(7, "throttled") };
     let idle = task(0, "swapper/0");
-    let switch = |prev, state, next| Kind::Switch { prev, state, next };
+    let switch = |prev, state, next| EventKind::Switch { prev, state, next };
     story.at(1_000_000, 0, 1, switch(task(1, "runner"), PrevState::blocked(1), throttled));
     story.at(2_000_000, 0, 7, switch(throttled, PrevState::RUNNABLE, idle));
-    story.at(3_000_000, 1, 0, Kind::Wakeup { task: task(8, "behind it"), target: Cpu(0) });
-    story.at(3_500_000, 1, 0, Kind::Wakeup { task: task(9, "gone"), target: Cpu(0) });
-    story.at(4_000_000, 1, 0, Kind::Migrate { task: task(9, "gone"), orig: Cpu(0), dest: Cpu(1) });
+    story.at(3_000_000, 1, 0, EventKind::Wakeup { task: task(8, "behind it"), target: Cpu(0) });
+    story.at(3_500_000, 1, 0, EventKind::Wakeup { task: task(9, "gone"), target: Cpu(0) });
+    story.at(4_000_000, 1, 0, EventKind::Migrate { task: task(9, "gone"), orig: Cpu(0), dest: Cpu(1) });
     story.at(5_000_000, 0, 0, switch(idle, PrevState::RUNNABLE, task(8, "behind it")));
     story.at(5_100_000, 0, 8, switch(task(8, "behind it"), PrevState::blocked(1), idle));
     // Too short to be listed; and one that the trace's end cuts.
@@ -248,7 +248,7 @@ fn verdicts_and_exit_codes() {
     assert!(untrusted == Some(3) && why.contains("nothing is known of"), "{why}");
     // Switches alone do not show which tasks wait, be it much or little.
     let (switches, others): (Vec<SchedEvent>, Vec<SchedEvent>) =
-        Simulation::run(3, 6, 2000).events.into_iter().partition(|e| matches!(e.kind, Kind::Switch { .. }));
+        Simulation::run(3, 6, 2000).events.into_iter().partition(|e| matches!(e.kind, EventKind::Switch { .. }));
     let alone = folder.join("switches.dat");
     std::fs::write(&alone, TraceBuilder::default().events(&switches).build()).expect("written");
     let alone = alone.to_str().expect("a path").to_owned();
@@ -262,8 +262,7 @@ fn verdicts_and_exit_codes() {
         assert!(untrusted == Some(3) && why.contains("queued on CPUs that were not recorded"), "{why}");
     }
     // Nor where a filter let none from or to the idle tasks pass.
-    let is_idle =
-        |kind: Kind| matches!(kind, Kind::Switch { prev, next, .. } if prev.pid.is_idle() || next.pid.is_idle());
+    let is_idle = |kind: EventKind| matches!(kind, EventKind::Switch { prev, next, .. } if prev.pid.is_idle() || next.pid.is_idle());
     let kept: Vec<SchedEvent> =
         Simulation::run(3, 6, 2000).events.into_iter().filter(|event| !is_idle(event.kind)).collect();
     let filtered = folder.join("filtered.dat");
@@ -471,7 +470,7 @@ fn the_truth_lies_within_the_bounds_of_a_cut_file() {
             (at, kind) = (event.ts, Some(event.kind));
             ControlFlow::Continue(())
         });
-        assert_eq!(kind, Some(Kind::Lost { count: None }), "seed {seed}");
+        assert_eq!(kind, Some(EventKind::Lost { count: None }), "seed {seed}");
         let end = trace.extent().expect("events").1;
         let gaps: Vec<(u32, u64)> = report.unknown.gaps.iter().map(|gap| (gap.cpu.0, gap.ns)).collect();
         assert_eq!(gaps, [(last.0, end.since(at).0)], "seed {seed}");

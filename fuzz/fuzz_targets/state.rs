@@ -2,7 +2,7 @@
 #![no_main]
 
 use sched::probe::{Balancing, CgroupId, Probe, RunQueue, Throttle};
-use sched::{ChosenCpus, Comm, Cpu, CpuMask, Dur, Kind, Pass, Pid, PrevState, Replay, SchedEvent, StateClass, TaskRef, Topology, Ts};
+use sched::{ChosenCpus, Comm, Cpu, CpuMask, Dur, EventKind, Pass, Pid, PrevState, Replay, SchedEvent, StateClass, TaskRef, Topology, Ts};
 use timeline::Drawable;
 use timeline::text::Detail;
 
@@ -71,7 +71,7 @@ impl Input<'_> {
         }
     }
 
-    fn kind(&mut self) -> Kind {
+    fn kind(&mut self) -> EventKind {
         match self.byte() % 16 {
             0 | 1 => {
                 let class = match self.byte() % 4 {
@@ -80,29 +80,29 @@ impl Input<'_> {
                     2 => StateClass::Dead,
                     _ => StateClass::Blocked,
                 };
-                Kind::Switch { prev: self.task(), state: PrevState { class, raw: 0 }, next: self.task() }
+                EventKind::Switch { prev: self.task(), state: PrevState { class, raw: 0 }, next: self.task() }
             }
-            2 => Kind::Waking { task: self.task(), target: self.cpu() },
-            3 => Kind::Wakeup { task: self.task(), target: self.cpu() },
-            4 => Kind::WakeupNew { task: self.task(), target: self.cpu() },
-            5 => Kind::Migrate { task: self.task(), orig: self.cpu(), dest: self.cpu() },
-            6 => Kind::Fork { parent: self.pid(), child: self.pid(), child_comm: Comm::new(b"child") },
-            7 => Kind::Exec { pid: self.pid(), old_pid: self.pid(), program: Comm::new(b"task") },
-            8 => Kind::Exit { pid: self.pid() },
-            9 => Kind::Lost { count: None },
+            2 => EventKind::Waking { task: self.task(), target: self.cpu() },
+            3 => EventKind::Wakeup { task: self.task(), target: self.cpu() },
+            4 => EventKind::WakeupNew { task: self.task(), target: self.cpu() },
+            5 => EventKind::Migrate { task: self.task(), orig: self.cpu(), dest: self.cpu() },
+            6 => EventKind::Fork { parent: self.pid(), child: self.pid(), child_comm: Comm::new(b"child") },
+            7 => EventKind::Exec { pid: self.pid(), old_pid: self.pid(), program: Comm::new(b"task") },
+            8 => EventKind::Exit { pid: self.pid() },
+            9 => EventKind::Lost { count: None },
             10 => {
                 let with = Some(self.pid()).filter(|pid| pid.0 % 2 == 0);
-                Kind::Numa { pid: self.pid(), with, src: self.cpu(), dst: self.cpu(), nodes: None, stuck: self.byte() > 200 }
+                EventKind::Numa { pid: self.pid(), with, src: self.cpu(), dst: self.cpu(), nodes: None, stuck: self.byte() > 200 }
             }
-            11 => Kind::Interrupt { id: 2, entry: self.byte() > 100 },
-            12 => Kind::Offline,
+            11 => EventKind::Interrupt { id: 2, entry: self.byte() > 100 },
+            12 => EventKind::Offline,
             13 => {
                 let [before, after] = [0; 2].map(|_| if self.byte() > 100 { Comm::new(b"task") } else { Comm::EMPTY });
-                Kind::Rename { pid: self.pid(), before, after }
+                EventKind::Rename { pid: self.pid(), before, after }
             }
-            14 => Kind::Stack { id: 4 },
-            _ if self.byte() > 100 => Kind::Probe { id: 2, probe: self.probe() },
-            _ => Kind::Other { id: 1 },
+            14 => EventKind::Stack { id: 4 },
+            _ if self.byte() > 100 => EventKind::Probe { id: 2, probe: self.probe() },
+            _ => EventKind::Other { id: 1 },
         }
     }
 }

@@ -41,7 +41,7 @@ fn cases_20_21_losses_first_last_and_several() {
     let lost: Vec<(i64, Option<u64>)> = read(bytes)
         .0
         .iter()
-        .filter_map(|e| if let Kind::Lost { count } = e.kind { Some((e.ts.0, count)) } else { None })
+        .filter_map(|e| if let EventKind::Lost { count } = e.kind { Some((e.ts.0, count)) } else { None })
         .collect();
     assert_eq!(lost, [(1000, Some(3)), (1100, None), (2000, Some(5))]);
 }
@@ -61,7 +61,7 @@ fn case_22_bad_pages_and_records_cost_themselves() {
         ring.event(3000, &bare(b));
     });
     let (events, found) = read(bytes);
-    let kept: Vec<i64> = events.iter().filter(|e| !matches!(e.kind, Kind::Lost { .. })).map(|e| e.ts.0).collect();
+    let kept: Vec<i64> = events.iter().filter(|e| !matches!(e.kind, EventKind::Lost { .. })).map(|e| e.ts.0).collect();
     assert_eq!(kept, [1000, 2000, 3000]);
     assert_eq!((found.count(FileIssue::CorruptPage), found.count(FileIssue::CorruptRecord)), (1, 1));
     assert_eq!(events.len(), 5, "the events there are lost, and reported as lost");
@@ -82,7 +82,8 @@ fn cases_25_27_time_that_goes_back() {
     assert_eq!(times(&events), [5000, 6000, 6000, 7000, 7000, 8000, 8000]);
     assert_eq!(found.count(FileIssue::TimeBackwards), 2);
     // Between CPUs it is the clock's skew, and no matter; ties go to the lower CPU.
-    let tie = |cpu| SchedEvent { ts: Ts(100), cpu: Cpu(cpu), pid: Pid(7), flags: 0, kind: Kind::Other { id: 999 } };
+    let tie =
+        |cpu| SchedEvent { ts: Ts(100), cpu: Cpu(cpu), pid: Pid(7), flags: 0, kind: EventKind::Other { id: 999 } };
     let (events, _) = read(builder().events(&[tie(2), tie(0), tie(1)]).build());
     assert_eq!(events.iter().map(|e| e.cpu.0).collect::<Vec<_>>(), [0, 1, 2]);
 }
@@ -155,7 +156,7 @@ fn case_31_many_cpus() {
         cpu: Cpu(cpu),
         pid: Pid(0),
         flags: 0,
-        kind: Kind::Other { id: 999 },
+        kind: EventKind::Other { id: 999 },
     };
     let mut events: Vec<SchedEvent> = (0..4096).filter(|c| c % 5 != 0).map(event).collect();
     let (read_back, _) = read(TraceBuilder { page_size: 512, ..builder() }.events(&events).build());
@@ -169,8 +170,8 @@ fn case_33_names_of_any_kind() {
         let task = TaskRef { pid: Pid(9), prio: 120, comm: Comm::new(name) };
         let idle = TaskRef { pid: Pid(0), prio: 120, comm: Comm::new(b"swapper") };
         let kinds = [
-            Kind::Switch { prev: idle, state: PrevState { raw: 0, class: StateClass::Runnable }, next: task },
-            Kind::Migrate { task, orig: Cpu(0), dest: Cpu(1) },
+            EventKind::Switch { prev: idle, state: PrevState { raw: 0, class: StateClass::Runnable }, next: task },
+            EventKind::Migrate { task, orig: Cpu(0), dest: Cpu(1) },
         ];
         let events = kinds.map(|kind| SchedEvent { ts: Ts(5), cpu: Cpu(0), pid: Pid(0), flags: 0, kind });
         for age in [Age::Modern, Age::Dynamic] {

@@ -227,7 +227,7 @@ mod tests {
     use crate::{Timeline, figure};
     use draw::Item;
     use sched::topology::Place;
-    use sched::{Comm, Kind, Pass, Pid, PrevState, SchedEvent, TaskRef};
+    use sched::{Comm, EventKind, Pass, Pid, PrevState, SchedEvent, TaskRef};
 
     /// A machine of nodes with this many caches of as many cores of two CPUs, and their CPUs in display order.
     fn machine(nodes: u32, caches: u32, cores: u32) -> (Topology, Vec<(Cpu, Option<u32>)>) {
@@ -288,7 +288,7 @@ mod tests {
         };
         let switch = |ns, cpu, prev: i32, next: i32| {
             let state = if prev == 0 { PrevState::RUNNABLE } else { PrevState::blocked(1) };
-            let kind = Kind::Switch { prev: task(prev), state, next: task(next) };
+            let kind = EventKind::Switch { prev: task(prev), state, next: task(next) };
             SchedEvent { ts: Ts(ns), cpu: Cpu(cpu), pid: Pid(prev), flags: 0, kind }
         };
         let events = [

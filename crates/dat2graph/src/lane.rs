@@ -3,7 +3,7 @@
 use crate::color::{INTERRUPT, OTHERS};
 use crate::tasks::{self, TaskTime, TaskTimes};
 use crate::{ColorBy, LaneReport, Options};
-use sched::{Analysis, Comm, Cpu, CpuFold, CpuSpan, Current, Kind, Pid, SchedEvent, SchedState, Ts};
+use sched::{Analysis, Comm, Cpu, CpuFold, CpuSpan, Current, EventKind, Pid, SchedEvent, SchedState, Ts};
 use timeline::{Class, Columns, Piece, Rows};
 use tracedat::CpuReader;
 
@@ -171,12 +171,12 @@ impl<'o> LaneFold<'o> {
         self.mark(event, mark);
         match event.kind {
             // The last change before the window applies at its start, so earlier changes are kept.
-            Kind::Frequency { khz, target } if options.frequency && event.ts <= options.to => {
+            EventKind::Frequency { khz, target } if options.frequency && event.ts <= options.to => {
                 self.frequencies.push((event.ts, target, khz));
             }
-            Kind::Interrupt { entry, .. } if options.coloring.by == ColorBy::Class => self.interrupt(entry, event),
+            EventKind::Interrupt { entry, .. } if options.coloring.by == ColorBy::Class => self.interrupt(entry, event),
             // An exit from an interrupt may be among the lost events.
-            Kind::Lost { .. } | Kind::Offline => self.interrupts = 0,
+            EventKind::Lost { .. } | EventKind::Offline => self.interrupts = 0,
             _ => {}
         }
         let builder = &mut self.builder;
@@ -191,7 +191,7 @@ impl<'o> LaneFold<'o> {
         let inside = event.ts >= options.from && event.ts <= options.to;
         if let Some(marks) = mark.filter(|_| inside).and_then(|i| self.marks.get_mut(i)) {
             let to = match event.kind {
-                Kind::Numa { dst, stuck: false, .. } => Some(dst),
+                EventKind::Numa { dst, stuck: false, .. } => Some(dst),
                 _ => None,
             };
             marks.add(event.ts, to.filter(|to| *to != event.cpu), options);
@@ -276,7 +276,8 @@ impl Analysis for Timeline<'_> {
     }
 
     fn after(&mut self, event: &SchedEvent, _: &SchedState) {
-        let (switch, gap) = (matches!(event.kind, Kind::Switch { .. }), matches!(event.kind, Kind::Lost { .. }));
+        let (switch, gap) =
+            (matches!(event.kind, EventKind::Switch { .. }), matches!(event.kind, EventKind::Lost { .. }));
         if !switch && !gap {
             return;
         }

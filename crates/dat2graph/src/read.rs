@@ -4,7 +4,7 @@ use crate::Options;
 use crate::color::{Coloring, Needs};
 use crate::lane::{Lane, LaneFold};
 use sched::topology::Order;
-use sched::{Cpu, Current, Diagnostics, EventIssue, EventSource, Kind, Pid, SchedEvent, Topology, Ts};
+use sched::{Cpu, Current, Diagnostics, EventIssue, EventKind, EventSource, Pid, SchedEvent, Topology, Ts};
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 use timeline::palette::TaskColors;
@@ -32,9 +32,10 @@ pub fn read_lanes(
             return None;
         }
         match event.kind {
-            Kind::Other { id } | Kind::Stack { id } | Kind::Interrupt { id, .. } | Kind::Probe { id, .. } => {
-                marks.iter().position(|m| m.id == Some(id))
-            }
+            EventKind::Other { id }
+            | EventKind::Stack { id }
+            | EventKind::Interrupt { id, .. }
+            | EventKind::Probe { id, .. } => marks.iter().position(|m| m.id == Some(id)),
             kind => {
                 let name = kind.tracepoint()?.full_name();
                 marks.iter().position(|m| m.name == name)
@@ -114,7 +115,7 @@ fn first_runs(reader: &CpuReader<'_>, cpu: Cpu) -> HashMap<Pid, Ts> {
             if let Some(pid) = Current::of(event.pid).pid() {
                 firsts.entry(pid).or_insert(event.ts);
             }
-            if let Kind::Switch { next, .. } = event.kind {
+            if let EventKind::Switch { next, .. } = event.kind {
                 firsts.entry(next.pid).or_insert(event.ts);
             }
             ControlFlow::Continue(())

@@ -8,7 +8,7 @@ use sched::causes::{Herd, Herds};
 use sched::seeded::SeededMap;
 use sched::topology::Distance;
 use sched::{
-    Analysis, Cause, ChosenCpus, Comm, Cpu, Dur, Kind, Lengths, Migration, Pid, SchedEvent, SchedState, TaskState,
+    Analysis, Cause, ChosenCpus, Comm, Cpu, Dur, EventKind, Lengths, Migration, Pid, SchedEvent, SchedState, TaskState,
     Topology, Ts,
 };
 use serde::Serialize;
@@ -203,7 +203,7 @@ impl Analysis for Balance<'_> {
     }
 
     fn before(&mut self, event: &SchedEvent, state: &SchedState) {
-        if let Kind::Migrate { task, orig, dest } = event.kind
+        if let EventKind::Migrate { task, orig, dest } = event.kind
             && state.task_of(task.pid).is_some_and(|t| matches!(t.state, TaskState::Waiting(_)))
         {
             self.herds.migrate(event.ts, orig, dest);

@@ -445,7 +445,7 @@ fn amount(count: Option<u64>) -> String {
 mod tests {
     use super::*;
     use sched::counters::{Reading, Stretch};
-    use sched::{Kind, Pass, PrevState, SchedEvent, TaskRef};
+    use sched::{EventKind, Pass, PrevState, SchedEvent, TaskRef};
 
     /// Bursts of a task, each with its CPU and its length, one after another.
     fn bursts(pid: i32, list: &[(u32, i64)], now: &mut i64) -> Vec<SchedEvent> {
@@ -454,16 +454,20 @@ mod tests {
         let mut last = list[0].0;
         for (cpu, length) in list {
             let idle = TaskRef { pid: Pid::IDLE, prio: 120, comm: Comm::new(b"swapper") };
-            let mut put = |ts: i64, pid: Pid, kind: Kind| {
+            let mut put = |ts: i64, pid: Pid, kind: EventKind| {
                 events.push(SchedEvent { ts: Ts(ts), cpu: Cpu(*cpu), pid, flags: 0, kind });
             };
-            put(*now, Pid::IDLE, Kind::Waking { task, target: Cpu(last) });
+            put(*now, Pid::IDLE, EventKind::Waking { task, target: Cpu(last) });
             if last != *cpu {
-                put(*now + 1, Pid::IDLE, Kind::Migrate { task, orig: Cpu(last), dest: Cpu(*cpu) });
+                put(*now + 1, Pid::IDLE, EventKind::Migrate { task, orig: Cpu(last), dest: Cpu(*cpu) });
             }
-            put(*now + 2, Pid::IDLE, Kind::Wakeup { task, target: Cpu(*cpu) });
-            put(*now + 3, Pid::IDLE, Kind::Switch { prev: idle, state: PrevState::RUNNABLE, next: task });
-            put(*now + 3 + length, task.pid, Kind::Switch { prev: task, state: PrevState::blocked(1), next: idle });
+            put(*now + 2, Pid::IDLE, EventKind::Wakeup { task, target: Cpu(*cpu) });
+            put(*now + 3, Pid::IDLE, EventKind::Switch { prev: idle, state: PrevState::RUNNABLE, next: task });
+            put(
+                *now + 3 + length,
+                task.pid,
+                EventKind::Switch { prev: task, state: PrevState::blocked(1), next: idle },
+            );
             *now += 10 + length;
             last = *cpu;
         }

@@ -4,7 +4,7 @@
 use sched::balancer::{Attempt, AttemptOutcome, Attempts as Follower, Verdicts};
 use sched::nouns::{counted, noun};
 use sched::probe::{Balancing, Probe, RunQueue};
-use sched::{Analysis, Comm, Kind, Lengths, Past, PastMoves, SchedEvent, SchedState, Ts};
+use sched::{Analysis, Comm, EventKind, Lengths, Past, PastMoves, SchedEvent, SchedState, Ts};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -281,7 +281,7 @@ impl Analysis for Funnels {
     }
 
     fn before(&mut self, event: &SchedEvent, _: &SchedState) {
-        if let Kind::Probe { probe, .. } = event.kind {
+        if let EventKind::Probe { probe, .. } = event.kind {
             self.take(probe);
         }
         if let Some(attempt) = self.follower.event(event) {

@@ -74,7 +74,7 @@ impl<'o> Wakeups<'o> {
 
     /// Notes whether an interrupt or the idle task wakes a task.
     fn announce(&mut self, event: &SchedEvent) {
-        if let sched::Kind::Waking { task, .. } = event.kind {
+        if let sched::EventKind::Waking { task, .. } = event.kind {
             match event.in_task() && !event.pid.is_idle() {
                 true => drop(self.interrupts.remove(&task.pid)),
                 false => drop(self.interrupts.insert(task.pid, event.ts)),

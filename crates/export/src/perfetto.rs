@@ -8,7 +8,7 @@ mod message;
 
 use crate::output::Sink;
 use message::Message;
-use sched::{Analysis, Cause, ChosenCpus, Cpu, Current, Kind, Pid, SchedEvent, SchedState, TaskRef, Ts};
+use sched::{Analysis, Cause, ChosenCpus, Cpu, Current, EventKind, Pid, SchedEvent, SchedState, TaskRef, Ts};
 use std::collections::VecDeque;
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -355,7 +355,7 @@ impl Analysis for PerfettoEvents<'_> {
     }
 
     fn before(&mut self, event: &SchedEvent, _: &SchedState) {
-        if let Kind::Migrate { task, orig, dest } = event.kind
+        if let EventKind::Migrate { task, orig, dest } = event.kind
             && (self.cpus.has(orig) || self.cpus.has(dest))
         {
             let mut writer = self.file.writer();
@@ -369,12 +369,12 @@ impl Analysis for PerfettoEvents<'_> {
         }
         let mut writer = self.file.writer();
         match event.kind {
-            Kind::Lost { .. } => {
+            EventKind::Lost { .. } => {
                 // The mark belongs to the first event behind the gap.
                 writer.close(event.cpu);
                 writer.bundle(event.cpu).lost = true;
             }
-            Kind::Offline => {}
+            EventKind::Offline => {}
             _ => match ftrace::put(event) {
                 Some(message) => writer.event(event.cpu, &message),
                 None => self.others += 1,

@@ -1,7 +1,7 @@
 //! The slices: the stretches of time in which a task ran on a CPU.
 
 use crate::rows::Tables;
-use sched::{Analysis, ChosenCpus, Kind, PrevState, SchedEvent, SchedState, Span, TaskState, Ts};
+use sched::{Analysis, ChosenCpus, EventKind, PrevState, SchedEvent, SchedState, Span, TaskState, Ts};
 
 /// Lists the slices on the chosen CPUs. Its output is their number.
 pub struct Slices<'o> {
@@ -24,7 +24,7 @@ impl Analysis for Slices<'_> {
 
     fn before(&mut self, event: &SchedEvent, _: &SchedState) {
         self.switch = match event.kind {
-            Kind::Switch { prev, state, .. } => Some((prev.pid, state)),
+            EventKind::Switch { prev, state, .. } => Some((prev.pid, state)),
             _ => None,
         };
     }

@@ -45,7 +45,7 @@ use sched::limits::ROWS;
 use sched::seeded::SeededMap;
 use sched::state::Task;
 use sched::{
-    Analysis, Chosen, Comm, CpuSpan, Dur, Kind, Lengths, Part, PerTask, Pid, SchedEvent, SchedState, Span, Summed,
+    Analysis, Chosen, Comm, CpuSpan, Dur, EventKind, Lengths, Part, PerTask, Pid, SchedEvent, SchedState, Span, Summed,
     TaskId, TaskState, Ts,
 };
 use std::cmp::Ordering;
@@ -296,10 +296,10 @@ impl Analysis for Fairness<'_> {
     fn before(&mut self, event: &SchedEvent, state: &SchedState) {
         self.waits.pass(event.ts, state.counts().idle > 0);
         let renamed = match event.kind {
-            Kind::Exec { old_pid, .. } => state.task_of(old_pid),
-            Kind::Rename { pid, .. } => state.running(event.cpu).filter(|task| task.pid == pid),
+            EventKind::Exec { old_pid, .. } => state.task_of(old_pid),
+            EventKind::Rename { pid, .. } => state.running(event.cpu).filter(|task| task.pid == pid),
             // It named itself at some moment of its run. That began by the name which was known.
-            Kind::Switch { prev, .. } => state.running(event.cpu).filter(|task| {
+            EventKind::Switch { prev, .. } => state.running(event.cpu).filter(|task| {
                 task.comm != prev.comm && task.pid == prev.pid && !task.comm.is_empty() && !prev.comm.is_empty()
             }),
             _ => None,

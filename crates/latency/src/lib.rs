@@ -50,7 +50,7 @@ use sched::limits::ROWS;
 use sched::seeded::SeededMap;
 use sched::state::{Task, Waking};
 use sched::{
-    Analysis, Chosen, ChosenCpus, Comm, Cpu, Dur, Kind, Lengths, Load, Past, PerTask, Pid, SchedEvent, SchedState,
+    Analysis, Chosen, ChosenCpus, Comm, Cpu, Dur, EventKind, Lengths, Load, Past, PerTask, Pid, SchedEvent, SchedState,
     Span, TaskState, Topology, Ts,
 };
 use serde::Serialize;
@@ -283,7 +283,7 @@ impl<'o> Latency<'o> {
     }
 
     fn follow(&mut self, event: &SchedEvent, state: &SchedState) {
-        if let Kind::Switch { prev, .. } = event.kind {
+        if let EventKind::Switch { prev, .. } = event.kind {
             self.switched_out = (prev.pid, prev.comm);
         }
         for (task, span) in state.turns() {
@@ -347,8 +347,8 @@ impl<'o> Latency<'o> {
         state: &SchedState,
     ) -> Option<Wait> {
         match event.kind {
-            Kind::WakeupNew { .. } => Some(self.wait(Measure::New, None, None, cpu, state)),
-            Kind::Wakeup { .. } => Some(self.woken(task, before, cpu, span, state)),
+            EventKind::WakeupNew { .. } => Some(self.wait(Measure::New, None, None, cpu, state)),
+            EventKind::Wakeup { .. } => Some(self.woken(task, before, cpu, span, state)),
             _ if state.places_by_wakings() && task.waking.is_some() => Some(self.woken(task, before, cpu, span, state)),
             _ => None,
         }
@@ -562,7 +562,7 @@ impl Analysis for Latency<'_> {
     }
 
     fn after(&mut self, event: &SchedEvent, state: &SchedState) {
-        self.gaps += u64::from(matches!(event.kind, Kind::Lost { .. }));
+        self.gaps += u64::from(matches!(event.kind, EventKind::Lost { .. }));
         self.follow(event, state);
     }
 

@@ -2,7 +2,7 @@
 
 use crate::chain::{Kind, Link, NOTHING, Segment};
 use crate::{CriticalPath, Track, Until};
-use sched::{Cpu, Current, Kind as EventKind, Pid, SchedEvent, SchedState, Span, Task, TaskState, Ts};
+use sched::{Cpu, Current, EventKind, Pid, SchedEvent, SchedState, Span, Task, TaskState, Ts};
 
 /// The end of a gap.
 #[derive(Clone, Copy, Debug)]

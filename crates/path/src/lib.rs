@@ -31,9 +31,7 @@ use chain::{Chain, Link, MOST, NOTHING};
 use gap::{Gap, is_seen_to_end};
 use sched::limits::keep_of_pid;
 use sched::seeded::SeededMap;
-use sched::{
-    Analysis, Comm, Cpu, Kind as EventKind, PerTask, Pid, SchedEvent, SchedState, Span, Task, TaskState, Ts, Waking,
-};
+use sched::{Analysis, Comm, Cpu, EventKind, PerTask, Pid, SchedEvent, SchedState, Span, Task, TaskState, Ts, Waking};
 
 /// The path whose task is sought.
 #[derive(Clone, Copy, Debug, Default)]

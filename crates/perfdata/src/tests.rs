@@ -1,7 +1,7 @@
 //! perf.data files: the same events as from a trace.dat, whatever the form of the file.
 
 use sched::counters::Readings;
-use sched::{Comm, Cpu, EventSource, Kind, Pid, SchedEvent, Ts};
+use sched::{Comm, Cpu, EventKind, EventSource, Pid, SchedEvent, Ts};
 use std::ops::ControlFlow;
 use testkit::{ByteOrder, PerfBuilder, PerfForm, Simulation, TraceBuilder};
 use tracedat::{Error, FileIssue, Options, Source, Trace};
@@ -24,7 +24,7 @@ fn open(bytes: Vec<u8>) -> Result<Trace, Error> {
 /// Events of four CPUs with losses, all at different times: a file has no order between CPUs at one time.
 fn lossy() -> Vec<SchedEvent> {
     let (mut events, _) = Simulation::run(11, 4, 3000).lossy(3);
-    events.retain(|event| !matches!(event.kind, Kind::Offline));
+    events.retain(|event| !matches!(event.kind, EventKind::Offline));
     for (nth, event) in events.iter_mut().enumerate() {
         event.ts = Ts(1_000_000 + 100 * nth as i64);
     }
@@ -44,7 +44,7 @@ fn expected(order: ByteOrder, of: &[SchedEvent]) -> Vec<SchedEvent> {
 #[test]
 fn every_form_has_the_events_of_a_trace_dat() {
     let of = lossy();
-    assert!(of.iter().any(|event| matches!(event.kind, Kind::Lost { count: Some(_) })));
+    assert!(of.iter().any(|event| matches!(event.kind, EventKind::Lost { count: Some(_) })));
     for order in [ByteOrder::Little, ByteOrder::Big] {
         let expected = expected(order, &of);
         for form in [PerfForm::File, PerfForm::Stream, PerfForm::Compressed] {
@@ -54,7 +54,9 @@ fn every_form_has_the_events_of_a_trace_dat() {
                 let found = events(&trace);
                 // The mark of a loss without a number does not exist here: its number is zero.
                 let counted = |event: &SchedEvent| match event.kind {
-                    Kind::Lost { count } => SchedEvent { kind: Kind::Lost { count: count.or(Some(0)) }, ..*event },
+                    EventKind::Lost { count } => {
+                        SchedEvent { kind: EventKind::Lost { count: count.or(Some(0)) }, ..*event }
+                    }
                     _ => *event,
                 };
                 let expected: Vec<SchedEvent> = expected.iter().map(counted).collect();
@@ -68,12 +70,12 @@ fn every_form_has_the_events_of_a_trace_dat() {
 }
 
 fn losses(events: &[SchedEvent]) -> u64 {
-    events.iter().filter(|event| matches!(event.kind, Kind::Lost { .. })).count() as u64
+    events.iter().filter(|event| matches!(event.kind, EventKind::Lost { .. })).count() as u64
 }
 
 #[test]
 fn buffers_of_tasks_are_sorted_and_repeated_events_left_out() {
-    let of: Vec<SchedEvent> = lossy().into_iter().filter(|e| !matches!(e.kind, Kind::Lost { .. })).collect();
+    let of: Vec<SchedEvent> = lossy().into_iter().filter(|e| !matches!(e.kind, EventKind::Lost { .. })).collect();
     let expected = expected(ByteOrder::Little, &of);
     for form in [PerfForm::File, PerfForm::Compressed] {
         let builder = PerfBuilder { form, per_thread: true, repeated: true, round: 200, ..PerfBuilder::default() };
@@ -101,7 +103,8 @@ fn buffers_of_tasks_are_sorted_and_repeated_events_left_out() {
 #[test]
 fn the_header_describes_the_machine_but_not_the_host() {
     let of = lossy();
-    let marked: u64 = of.iter().map(|e| if let Kind::Lost { count } = e.kind { count.unwrap_or(0) } else { 0 }).sum();
+    let marked: u64 =
+        of.iter().map(|e| if let EventKind::Lost { count } = e.kind { count.unwrap_or(0) } else { 0 }).sum();
     for form in [PerfForm::File, PerfForm::Stream] {
         let builder = PerfBuilder { form, clock: Some(7), lost_samples: marked + 19, ..PerfBuilder::default() };
         let trace = open(builder.build(&machine(ByteOrder::Little), &of)).expect("a perf.data");
@@ -154,7 +157,7 @@ fn testkit_formats(stream: &[u8]) -> Vec<u8> {
 
 #[test]
 fn behind_damage_reading_goes_on_at_the_next_round() {
-    let of: Vec<SchedEvent> = lossy().into_iter().filter(|e| !matches!(e.kind, Kind::Lost { .. })).collect();
+    let of: Vec<SchedEvent> = lossy().into_iter().filter(|e| !matches!(e.kind, EventKind::Lost { .. })).collect();
     let builder = PerfBuilder { form: PerfForm::Stream, round: 100, ..PerfBuilder::default() };
     let mut bytes = builder.build(&machine(ByteOrder::Little), &of);
     let rounds: Vec<usize> =
@@ -164,14 +167,15 @@ fn behind_damage_reading_goes_on_at_the_next_round() {
     let trace = open(bytes).expect("a perf.data");
     assert_eq!(trace.diagnostics().count(FileIssue::CorruptRecord), 1);
     let found = events(&trace);
-    let known: Vec<SchedEvent> = found.iter().copied().filter(|e| !matches!(e.kind, Kind::Lost { .. })).collect();
+    let known: Vec<SchedEvent> = found.iter().copied().filter(|e| !matches!(e.kind, EventKind::Lost { .. })).collect();
     let expected = expected(ByteOrder::Little, &of);
     let without: Vec<SchedEvent> = expected[..200].iter().chain(&expected[300..]).copied().collect();
     assert_eq!(known, without);
     // Each CPU that goes on lost something, at its last event before.
-    let cpus: Vec<Cpu> = found.iter().filter(|e| matches!(e.kind, Kind::Lost { count: None })).map(|e| e.cpu).collect();
+    let cpus: Vec<Cpu> =
+        found.iter().filter(|e| matches!(e.kind, EventKind::Lost { count: None })).map(|e| e.cpu).collect();
     assert_eq!(cpus.len(), 4, "{cpus:?}");
-    assert!(found.iter().filter(|e| matches!(e.kind, Kind::Lost { .. })).all(|e| e.ts <= expected[199].ts));
+    assert!(found.iter().filter(|e| matches!(e.kind, EventKind::Lost { .. })).all(|e| e.ts <= expected[199].ts));
 }
 
 #[test]
@@ -223,7 +227,7 @@ fn the_values_of_counters_are_found_at_the_switches() {
             let counters = trace.counters().expect("counters");
             assert_eq!(counters.names(), ["cycles"]);
             let mut readings = Readings::of(counters);
-            for event in of.iter().filter(|event| !matches!(event.kind, Kind::Lost { .. })) {
+            for event in of.iter().filter(|event| !matches!(event.kind, EventKind::Lost { .. })) {
                 let reading = readings.at(event.cpu, event.ts).expect("a reading");
                 assert_eq!(reading.values[0], builder.cycles(event), "{order:?} {form:?} {event:?}");
                 assert_eq!(readings.at(event.cpu, Ts(event.ts.0 + 1)), None);

@@ -524,9 +524,9 @@ impl Analysis for RunningWaiting<'_> {
     }
 
     fn after(&mut self, event: &SchedEvent, state: &SchedState) {
-        self.gaps += u64::from(matches!(event.kind, sched::Kind::Lost { .. }));
+        self.gaps += u64::from(matches!(event.kind, sched::EventKind::Lost { .. }));
         if self.all {
-            if state.touched().is_empty() && !matches!(event.kind, sched::Kind::Probe { .. }) {
+            if state.touched().is_empty() && !matches!(event.kind, sched::EventKind::Probe { .. }) {
                 return;
             }
             self.parts.iter_mut().chain(&mut self.whole).for_each(|part| part.follow(event, state));

@@ -8,15 +8,15 @@
 //! `numbers`, `state`, `balance`, `analysis`, `pass`. `ARCHITECTURE.md` has their contents.
 //!
 //! ```
-//! use sched::{Comm, Cpu, Kind, Pass, Pid, PrevState, SchedEvent, TaskRef, Ts, analysis::RunTime};
+//! use sched::{Comm, Cpu, EventKind, Pass, Pid, PrevState, SchedEvent, TaskRef, Ts, analysis::RunTime};
 //!
 //! let idle = TaskRef { pid: Pid::IDLE, prio: 120, comm: Comm::new(b"swapper/0") };
 //! let task = TaskRef { pid: Pid(7), prio: 120, comm: Comm::new(b"make") };
 //! let at = |ns, pid, kind| SchedEvent { ts: Ts(ns), cpu: Cpu(0), pid, flags: 0, kind };
 //! let events = vec![
-//!     at(100, Pid::IDLE, Kind::Switch { prev: idle, state: PrevState::RUNNABLE, next: task }),
-//!     at(350, Pid(7), Kind::Switch { prev: task, state: PrevState::blocked(1), next: idle }),
-//!     at(400, Pid::IDLE, Kind::Wakeup { task, target: Cpu(0) }),
+//!     at(100, Pid::IDLE, EventKind::Switch { prev: idle, state: PrevState::RUNNABLE, next: task }),
+//!     at(350, Pid(7), EventKind::Switch { prev: task, state: PrevState::blocked(1), next: idle }),
+//!     at(400, Pid::IDLE, EventKind::Wakeup { task, target: Cpu(0) }),
 //! ];
 //! let outcome = Pass::over(events.as_slice()).run(RunTime::default).unwrap();
 //! assert_eq!(outcome.output.ns_of(Pid(7)), 250);
@@ -37,7 +37,10 @@ pub use balance::causes::{self, Cause, Causes, Migration};
 pub use balance::past_moves::PastMoves;
 pub use event::diag::{self, Diagnostic, Diagnostics, EventIssue, Severity};
 pub use event::span::{self, CpuSpan, Current, Span, TaskState};
-pub use event::{Comm, Cpu, CpuMask, Dur, Kind, Pid, PrevState, SchedEvent, StateClass, TaskRef, Ts};
+pub use event::{Comm, Cpu, CpuMask, Dur, EventKind, Pid, PrevState, SchedEvent, StateClass, TaskRef, Ts};
+// The old name, until no branch uses it.
+#[doc(hidden)]
+pub use event::EventKind as Kind;
 pub use event::{kthread, probe, task_id::TaskId, tracepoint::Tracepoint};
 pub use numbers::counters::{self, Counters};
 pub use numbers::lengths::{self, Lengths};

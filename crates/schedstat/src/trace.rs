@@ -3,7 +3,8 @@
 use crate::columns::Columns;
 use sched::analysis::Settled;
 use sched::{
-    Analysis, Cause, ChosenCpus, Comm, Cpu, CpuSpan, Current, Kind, Migration, SchedEvent, SchedState, TaskState, Ts,
+    Analysis, Cause, ChosenCpus, Comm, Cpu, CpuSpan, Current, EventKind, Migration, SchedEvent, SchedState, TaskState,
+    Ts,
 };
 use serde::Serialize;
 
@@ -85,11 +86,11 @@ impl Analysis for FromTrace {
     fn before(&mut self, event: &SchedEvent, _: &SchedState) {
         match event.kind {
             _ if !self.moves.cpus.has(event.cpu) => {}
-            Kind::Switch { next, .. } => {
+            EventKind::Switch { next, .. } => {
                 self.switches += 1;
                 self.to_idle += u64::from(next.pid.is_idle());
             }
-            Kind::Waking { .. } => self.wakings += 1,
+            EventKind::Waking { .. } => self.wakings += 1,
             _ => {}
         }
     }
@@ -113,7 +114,7 @@ impl Analysis for FromTrace {
                 self.run_ns = self.run_ns.saturating_add(span.duration().0);
             }
         }
-        if let Kind::Switch { prev, .. } = event.kind
+        if let EventKind::Switch { prev, .. } = event.kind
             && state.root() == Some(prev.pid)
         {
             self.command = Some(prev.comm);

@@ -16,7 +16,7 @@ use record::events::{Available, Wanted};
 use sched::lengths::Summary;
 use sched::pass::{Extent, Sink};
 use sched::{
-    Affinity, Analysis, ChosenCpus, Comm, Cpu, Current, Diagnostics, EventIssue, EventSource, Kind, Migration,
+    Affinity, Analysis, ChosenCpus, Comm, Cpu, Current, Diagnostics, EventIssue, EventKind, EventSource, Migration,
     NoteTaker, Pass, Past, Pid, SchedEvent, SchedState, Span, Task, TaskState, Topology, Ts,
 };
 use serde::Serialize;
@@ -400,11 +400,11 @@ impl<'o> Glance<'o> {
     /// Whether an event would not be there without this program.
     fn is_about_own(&self, event: &SchedEvent) -> bool {
         match event.kind {
-            Kind::Switch { prev, next, .. } => self.is_own(prev.pid) || self.is_own(next.pid),
-            Kind::Waking { task, .. } | Kind::Wakeup { task, .. } | Kind::WakeupNew { task, .. } => {
+            EventKind::Switch { prev, next, .. } => self.is_own(prev.pid) || self.is_own(next.pid),
+            EventKind::Waking { task, .. } | EventKind::Wakeup { task, .. } | EventKind::WakeupNew { task, .. } => {
                 self.is_own(task.pid)
             }
-            Kind::Migrate { task, .. } => self.is_own(task.pid),
+            EventKind::Migrate { task, .. } => self.is_own(task.pid),
             _ => self.is_own(event.pid),
         }
     }
@@ -536,12 +536,12 @@ mod tests {
             |pid: i32| sched::TaskRef { pid: Pid(pid), prio: 120, comm: Comm::new(format!("t{pid}").as_bytes()) };
         let switch = |ts: i64, cpu: u32, prev: i32, next: i32| {
             let state = if prev == 0 || cpu == 0 { sched::PrevState::RUNNABLE } else { sched::PrevState::blocked(1) };
-            let kind = Kind::Switch { prev: task(prev), state, next: task(next) };
+            let kind = EventKind::Switch { prev: task(prev), state, next: task(next) };
             SchedEvent { ts: Ts(ts), cpu: Cpu(cpu), pid: Pid(prev), flags: 0, kind }
         };
         let woken = |ts: i64, pid: i32| {
-            let kind = Kind::Waking { task: task(pid), target: Cpu(0) };
-            let queued = Kind::Wakeup { task: task(pid), target: Cpu(0) };
+            let kind = EventKind::Waking { task: task(pid), target: Cpu(0) };
+            let queued = EventKind::Wakeup { task: task(pid), target: Cpu(0) };
             [kind, queued].map(|kind| SchedEvent { ts: Ts(ts), cpu: Cpu(0), pid: Pid(7), flags: 0, kind })
         };
         let mut events = vec![switch(0, 1, 9, 0), switch(10, 0, 0, 7)];

@@ -10,7 +10,7 @@ use sched::affinity::Records;
 use sched::names::NameHistory;
 use sched::topology::format_cpu_list;
 use sched::{
-    Affinity, Analysis, Chosen, Comm, Cpu, Diagnostics, EventSource, Kind, OfSelection, Outcome, Pass, Past, Pid,
+    Affinity, Analysis, Chosen, Comm, Cpu, Diagnostics, EventKind, EventSource, OfSelection, Outcome, Pass, Past, Pid,
     SchedEvent, Selected, Selection, Topology, Tracepoint, Ts, Window,
 };
 use std::ops::ControlFlow;
@@ -191,10 +191,10 @@ impl Session {
         // The recorder saves a few names only; without switches no event has them.
         if !found && self.trace.has(Tracepoint::Switch) {
             let names = |event: &SchedEvent| match event.kind {
-                Kind::Switch { prev, next, .. } => wanted(prev.pid, prev.comm) || wanted(next.pid, next.comm),
+                EventKind::Switch { prev, next, .. } => wanted(prev.pid, prev.comm) || wanted(next.pid, next.comm),
                 // A starving task is woken, and never runs.
-                Kind::Waking { task, .. } | Kind::Wakeup { task, .. } => wanted(task.pid, task.comm),
-                Kind::WakeupNew { task, .. } | Kind::Migrate { task, .. } => wanted(task.pid, task.comm),
+                EventKind::Waking { task, .. } | EventKind::Wakeup { task, .. } => wanted(task.pid, task.comm),
+                EventKind::WakeupNew { task, .. } | EventKind::Migrate { task, .. } => wanted(task.pid, task.comm),
                 _ => false,
             };
             let mut search = |mut events: EventStream<'_>, to: Option<Ts>| {

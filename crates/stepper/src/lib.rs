@@ -31,7 +31,7 @@ mod words;
 
 pub use figure::figure;
 pub use text::text;
-pub use words::{Coming, EventKind, Names, Plain, tasks_of};
+pub use words::{Coming, EventLabel, Names, Plain, tasks_of};
 
 use sched::replay::Recorded;
 use sched::{Comm, Cpu, Load, Pid, SchedEvent, SchedState, Task, Ts};

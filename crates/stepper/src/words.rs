@@ -1,6 +1,6 @@
 //! The effect of an event, in words.
 
-use sched::{Comm, Cpu, Kind, Pid, SchedEvent, SchedState, StateClass, TaskState, Tracepoint};
+use sched::{Comm, Cpu, EventKind, Pid, SchedEvent, SchedState, StateClass, TaskState, Tracepoint};
 use serde::Serialize;
 
 /// Names of events without an effect on the state.
@@ -61,7 +61,7 @@ fn deed(event: &SchedEvent, state: &SchedState, names: &dyn Names) -> String {
     let whom = |pid: Pid| pid.named(state.task_of(pid).map_or(Comm::EMPTY, |t| t.comm));
     let current = || whom(event.pid);
     match event.kind {
-        Kind::Switch { prev, state: left, next } => {
+        EventKind::Switch { prev, state: left, next } => {
             let (from, to, leaves) = (prev.pid.named(prev.comm), next.pid.named(next.comm), leaves(left.class));
             match (prev.pid.is_idle(), next.pid.is_idle()) {
                 (true, _) => format!("CPU {cpu} leaves idle for {to}"),
@@ -69,7 +69,7 @@ fn deed(event: &SchedEvent, state: &SchedState, names: &dyn Names) -> String {
                 _ => format!("CPU {cpu} switches to {to}: {from} {leaves}"),
             }
         }
-        Kind::Waking { task, target } => {
+        EventKind::Waking { task, target } => {
             let waking = format!("{} on CPU {cpu} begins to wake {}", current(), task.pid.named(task.comm));
             let is_running = matches!(state.task_of(task.pid).map(|t| t.state), Some(TaskState::Running(_)));
             match state.places_by_wakings() && !is_running {
@@ -77,9 +77,13 @@ fn deed(event: &SchedEvent, state: &SchedState, names: &dyn Names) -> String {
                 false => waking,
             }
         }
-        Kind::Wakeup { task, target } => format!("{} is awake and waits on CPU {target}", task.pid.named(task.comm)),
-        Kind::WakeupNew { task, target } => format!("{} is new and waits on CPU {target}", task.pid.named(task.comm)),
-        Kind::Migrate { task, orig, dest } => {
+        EventKind::Wakeup { task, target } => {
+            format!("{} is awake and waits on CPU {target}", task.pid.named(task.comm))
+        }
+        EventKind::WakeupNew { task, target } => {
+            format!("{} is new and waits on CPU {target}", task.pid.named(task.comm))
+        }
+        EventKind::Migrate { task, orig, dest } => {
             let how = match state.task_of(task.pid).map(|t| t.state) {
                 Some(TaskState::Waiting(_) | TaskState::Throttled(_)) => "moves",
                 Some(TaskState::Blocked(_)) => "sleeps and moves",
@@ -87,29 +91,29 @@ fn deed(event: &SchedEvent, state: &SchedState, names: &dyn Names) -> String {
             };
             format!("{} {how} from CPU {orig} to CPU {dest}; CPU {cpu} does it", task.pid.named(task.comm))
         }
-        Kind::Fork { child, child_comm, .. } => format!("{} forks {}", current(), child.named(child_comm)),
-        Kind::Exec { program, .. } if !program.is_empty() => format!("{} executes {program}", current()),
-        Kind::Exec { .. } => format!("{} executes a program", current()),
-        Kind::Rename { pid, after, .. } => format!("{} is called {after} from now on", whom(pid)),
-        Kind::Exit { .. } => format!("{} exits", current()),
-        Kind::Lost { count } => {
+        EventKind::Fork { child, child_comm, .. } => format!("{} forks {}", current(), child.named(child_comm)),
+        EventKind::Exec { program, .. } if !program.is_empty() => format!("{} executes {program}", current()),
+        EventKind::Exec { .. } => format!("{} executes a program", current()),
+        EventKind::Rename { pid, after, .. } => format!("{} is called {after} from now on", whom(pid)),
+        EventKind::Exit { .. } => format!("{} exits", current()),
+        EventKind::Lost { count } => {
             let n = count.map_or(String::new(), |n| format!("{n} "));
             format!("{n}events of CPU {cpu} were lost here: what runs and waits there becomes unknown")
         }
-        Kind::Offline => format!("CPU {cpu} goes offline, or is so already: it runs nothing until its next event"),
-        Kind::Frequency { khz, target } => format!("CPU {target} goes to {:.2} GHz", f64::from(khz) / 1e6),
-        Kind::Interrupt { entry: true, .. } => format!("CPU {cpu} enters an interrupt handler"),
-        Kind::Interrupt { entry: false, .. } => format!("CPU {cpu} leaves an interrupt handler"),
-        Kind::Numa { pid, stuck: true, .. } => format!("NUMA balancing cannot move {}", whom(pid)),
-        Kind::Numa { pid, with: None, src, dst, nodes, .. } => {
+        EventKind::Offline => format!("CPU {cpu} goes offline, or is so already: it runs nothing until its next event"),
+        EventKind::Frequency { khz, target } => format!("CPU {target} goes to {:.2} GHz", f64::from(khz) / 1e6),
+        EventKind::Interrupt { entry: true, .. } => format!("CPU {cpu} enters an interrupt handler"),
+        EventKind::Interrupt { entry: false, .. } => format!("CPU {cpu} leaves an interrupt handler"),
+        EventKind::Numa { pid, stuck: true, .. } => format!("NUMA balancing cannot move {}", whom(pid)),
+        EventKind::Numa { pid, with: None, src, dst, nodes, .. } => {
             let (from, to) = (place(src, nodes, 0), place(dst, nodes, 1));
             format!("NUMA balancing wants to move {} from {from} to {to}", whom(pid))
         }
-        Kind::Numa { pid, with: Some(with), src, dst, nodes, .. } => {
+        EventKind::Numa { pid, with: Some(with), src, dst, nodes, .. } => {
             let (one, other) = (place(src, nodes, 0), place(dst, nodes, 1));
             format!("NUMA balancing wants to exchange {} on {one} and {} on {other}", whom(pid), whom(with))
         }
-        Kind::Stack { id } | Kind::Probe { id, .. } | Kind::Other { id } => {
+        EventKind::Stack { id } | EventKind::Probe { id, .. } | EventKind::Other { id } => {
             format!("{} on CPU {cpu}, in {}", names.event(id), current())
         }
     }
@@ -119,21 +123,29 @@ impl Coming {
     /// The words for an event, in the state before it.
     pub fn of(event: &SchedEvent, state: &SchedState, names: &dyn Names) -> Coming {
         let (task, from, to) = match event.kind {
-            Kind::Switch { prev, next, .. } => {
+            EventKind::Switch { prev, next, .. } => {
                 (Some(if next.pid.is_idle() { prev.pid } else { next.pid }), None, Some(event.cpu))
             }
-            Kind::Waking { task, target } => (Some(task.pid), None, state.places_by_wakings().then_some(target)),
-            Kind::Wakeup { task, target } | Kind::WakeupNew { task, target } => (Some(task.pid), None, Some(target)),
-            Kind::Migrate { task, orig, dest } => (Some(task.pid), Some(orig), Some(dest)),
-            Kind::Fork { parent: pid, .. } | Kind::Exec { pid, .. } | Kind::Exit { pid } => (Some(pid), None, None),
-            Kind::Rename { pid, .. } | Kind::Numa { pid, stuck: true, .. } => (Some(pid), None, None),
-            Kind::Numa { pid, src, dst, .. } => (Some(pid), Some(src), Some(dst)),
-            Kind::Stack { .. } | Kind::Probe { .. } | Kind::Other { .. } => (Some(event.pid), None, None),
-            Kind::Lost { .. } | Kind::Offline | Kind::Frequency { .. } | Kind::Interrupt { .. } => (None, None, None),
+            EventKind::Waking { task, target } => (Some(task.pid), None, state.places_by_wakings().then_some(target)),
+            EventKind::Wakeup { task, target } | EventKind::WakeupNew { task, target } => {
+                (Some(task.pid), None, Some(target))
+            }
+            EventKind::Migrate { task, orig, dest } => (Some(task.pid), Some(orig), Some(dest)),
+            EventKind::Fork { parent: pid, .. } | EventKind::Exec { pid, .. } | EventKind::Exit { pid } => {
+                (Some(pid), None, None)
+            }
+            EventKind::Rename { pid, .. } | EventKind::Numa { pid, stuck: true, .. } => (Some(pid), None, None),
+            EventKind::Numa { pid, src, dst, .. } => (Some(pid), Some(src), Some(dst)),
+            EventKind::Stack { .. } | EventKind::Probe { .. } | EventKind::Other { .. } => {
+                (Some(event.pid), None, None)
+            }
+            EventKind::Lost { .. } | EventKind::Offline | EventKind::Frequency { .. } | EventKind::Interrupt { .. } => {
+                (None, None, None)
+            }
         };
         let text = deed(event, state, names);
-        let wanted = matches!(event.kind, Kind::Numa { .. }) && to.is_some();
-        Coming { name: EventKind::of(&event.kind).name(names), cpu: event.cpu, text, task, from, to, wanted }
+        let wanted = matches!(event.kind, EventKind::Numa { .. }) && to.is_some();
+        Coming { name: EventLabel::of(&event.kind).name(names), cpu: event.cpu, text, task, from, to, wanted }
     }
 
     /// Whether it concerns this core.
@@ -143,26 +155,30 @@ impl Coming {
 }
 
 /// The tasks that an event names, besides the one that was current.
-fn named(kind: &Kind) -> Vec<(Pid, Comm)> {
+fn named(kind: &EventKind) -> Vec<(Pid, Comm)> {
     match *kind {
-        Kind::Switch { prev, next, .. } => vec![(prev.pid, prev.comm), (next.pid, next.comm)],
-        Kind::Waking { task, .. } | Kind::Wakeup { task, .. } | Kind::WakeupNew { task, .. } => {
+        EventKind::Switch { prev, next, .. } => vec![(prev.pid, prev.comm), (next.pid, next.comm)],
+        EventKind::Waking { task, .. } | EventKind::Wakeup { task, .. } | EventKind::WakeupNew { task, .. } => {
             vec![(task.pid, task.comm)]
         }
-        Kind::Migrate { task, .. } => vec![(task.pid, task.comm)],
-        Kind::Fork { parent, child, child_comm } => vec![(parent, Comm::EMPTY), (child, child_comm)],
-        Kind::Exec { pid, old_pid, .. } if pid != old_pid => vec![(pid, Comm::EMPTY), (old_pid, Comm::EMPTY)],
-        Kind::Rename { pid, before, after } => vec![(pid, before), (pid, after)],
-        Kind::Exec { pid, .. } | Kind::Exit { pid } => vec![(pid, Comm::EMPTY)],
-        Kind::Numa { pid, with, .. } => [Some(pid), with].into_iter().flatten().map(|p| (p, Comm::EMPTY)).collect(),
-        Kind::Lost { .. } | Kind::Offline | Kind::Frequency { .. } => Vec::new(),
-        Kind::Interrupt { .. } | Kind::Stack { .. } | Kind::Probe { .. } | Kind::Other { .. } => Vec::new(),
+        EventKind::Migrate { task, .. } => vec![(task.pid, task.comm)],
+        EventKind::Fork { parent, child, child_comm } => vec![(parent, Comm::EMPTY), (child, child_comm)],
+        EventKind::Exec { pid, old_pid, .. } if pid != old_pid => vec![(pid, Comm::EMPTY), (old_pid, Comm::EMPTY)],
+        EventKind::Rename { pid, before, after } => vec![(pid, before), (pid, after)],
+        EventKind::Exec { pid, .. } | EventKind::Exit { pid } => vec![(pid, Comm::EMPTY)],
+        EventKind::Numa { pid, with, .. } => {
+            [Some(pid), with].into_iter().flatten().map(|p| (p, Comm::EMPTY)).collect()
+        }
+        EventKind::Lost { .. } | EventKind::Offline | EventKind::Frequency { .. } => Vec::new(),
+        EventKind::Interrupt { .. } | EventKind::Stack { .. } | EventKind::Probe { .. } | EventKind::Other { .. } => {
+            Vec::new()
+        }
     }
 }
 
 /// The kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EventKind {
+pub enum EventLabel {
     /// A tracepoint that is interpreted.
     Interpreted(Tracepoint),
     /// Another event, by its number in the file.
@@ -171,25 +187,29 @@ pub enum EventKind {
     Concluded(&'static str),
 }
 
-impl EventKind {
+impl EventLabel {
     /// The kind of an event.
-    pub fn of(kind: &Kind) -> EventKind {
+    pub fn of(kind: &EventKind) -> EventLabel {
         match (kind.tracepoint(), kind) {
-            (Some(tracepoint), _) => EventKind::Interpreted(tracepoint),
-            (None, Kind::Interrupt { id, .. } | Kind::Stack { id } | Kind::Probe { id, .. } | Kind::Other { id }) => {
-                EventKind::Numbered(*id)
-            }
-            (None, Kind::Lost { .. }) => EventKind::Concluded("lost"),
-            (None, _) => EventKind::Concluded("offline"),
+            (Some(tracepoint), _) => EventLabel::Interpreted(tracepoint),
+            (
+                None,
+                EventKind::Interrupt { id, .. }
+                | EventKind::Stack { id }
+                | EventKind::Probe { id, .. }
+                | EventKind::Other { id },
+            ) => EventLabel::Numbered(*id),
+            (None, EventKind::Lost { .. }) => EventLabel::Concluded("lost"),
+            (None, _) => EventLabel::Concluded("offline"),
         }
     }
 
     /// Its name, without the system.
     fn name(self, names: &dyn Names) -> String {
         match self {
-            EventKind::Interpreted(tracepoint) => tracepoint.name().to_owned(),
-            EventKind::Concluded(name) => name.to_owned(),
-            EventKind::Numbered(id) => names.event(id),
+            EventLabel::Interpreted(tracepoint) => tracepoint.name().to_owned(),
+            EventLabel::Concluded(name) => name.to_owned(),
+            EventLabel::Numbered(id) => names.event(id),
         }
     }
 }
@@ -201,7 +221,7 @@ pub(crate) fn matches(event: &SchedEvent, names: &dyn Names, sought: &str) -> bo
         return event.pid == pid || tasks.iter().any(|(p, _)| *p == pid);
     }
     tasks.iter().any(|(_, comm)| comm.to_string().contains(sought))
-        || EventKind::of(&event.kind).name(names).contains(sought)
+        || EventLabel::of(&event.kind).name(names).contains(sought)
 }
 
 /// The tasks that an event is about, each with its name: those that it names, or else the one that was current.
@@ -233,14 +253,17 @@ mod tests {
             (coming.text, coming.from, coming.to)
         };
         let runnable = PrevState::RUNNABLE;
-        assert_eq!(say(Kind::Switch { prev: idle, state: runnable, next: make }).0, "CPU 0 leaves idle for make 7");
-        assert_eq!(say(Kind::Wakeup { task: cc, target: Cpu(0) }).0, "cc 9 is awake and waits on CPU 0");
-        let moved = say(Kind::Migrate { task: cc, orig: Cpu(0), dest: Cpu(3) });
+        assert_eq!(
+            say(EventKind::Switch { prev: idle, state: runnable, next: make }).0,
+            "CPU 0 leaves idle for make 7"
+        );
+        assert_eq!(say(EventKind::Wakeup { task: cc, target: Cpu(0) }).0, "cc 9 is awake and waits on CPU 0");
+        let moved = say(EventKind::Migrate { task: cc, orig: Cpu(0), dest: Cpu(3) });
         assert_eq!(moved, ("cc 9 moves from CPU 0 to CPU 3; CPU 0 does it".to_owned(), Some(Cpu(0)), Some(Cpu(3))));
-        let slept = Kind::Switch { prev: make, state: PrevState::blocked(1), next: idle };
+        let slept = EventKind::Switch { prev: make, state: PrevState::blocked(1), next: idle };
         assert_eq!(say(slept).0, "CPU 0 goes idle: make 7 goes to sleep");
-        assert_eq!(say(Kind::Other { id: 5 }).0, "event 5 on CPU 0, in idle");
-        let numa = |with, nodes, stuck| Kind::Numa { pid: Pid(9), with, src: Cpu(3), dst: Cpu(5), nodes, stuck };
+        assert_eq!(say(EventKind::Other { id: 5 }).0, "event 5 on CPU 0, in idle");
+        let numa = |with, nodes, stuck| EventKind::Numa { pid: Pid(9), with, src: Cpu(3), dst: Cpu(5), nodes, stuck };
         let wanted = say(numa(None, Some([0, 1]), false));
         let words = "NUMA balancing wants to move cc 9 from CPU 3 (node 0) to CPU 5 (node 1)".to_owned();
         assert_eq!(wanted, (words, Some(Cpu(3)), Some(Cpu(5))));
@@ -261,11 +284,11 @@ mod tests {
         };
         let (idle, make, cc) = (task(0, "swapper/0"), task(7, "make"), task(9, "cc"));
         let (slept, runnable) = (PrevState::blocked(1), PrevState::RUNNABLE);
-        assert_eq!(of(0, Kind::Switch { prev: idle, state: runnable, next: make }), ["make 7"]);
-        assert_eq!(of(7, Kind::Wakeup { task: cc, target: Cpu(0) }), ["cc 9"], "not who woke it");
-        assert_eq!(of(7, Kind::Other { id: 5 }), ["make 7"], "it ran");
-        assert_eq!(of(7, Kind::Switch { prev: make, state: slept, next: cc }), ["make 7", "cc 9"], "both");
-        assert_eq!(of(9, Kind::Exit { pid: Pid(9) }), ["cc 9"], "by the name it has");
-        assert!(of(0, Kind::Other { id: 5 }).is_empty());
+        assert_eq!(of(0, EventKind::Switch { prev: idle, state: runnable, next: make }), ["make 7"]);
+        assert_eq!(of(7, EventKind::Wakeup { task: cc, target: Cpu(0) }), ["cc 9"], "not who woke it");
+        assert_eq!(of(7, EventKind::Other { id: 5 }), ["make 7"], "it ran");
+        assert_eq!(of(7, EventKind::Switch { prev: make, state: slept, next: cc }), ["make 7", "cc 9"], "both");
+        assert_eq!(of(9, EventKind::Exit { pid: Pid(9) }), ["cc 9"], "by the name it has");
+        assert!(of(0, EventKind::Other { id: 5 }).is_empty());
     }
 }

@@ -1,6 +1,6 @@
 //! A schedule that is small enough to reckon by hand.
 
-use sched::{Comm, Cpu, Kind, Pid, PrevState, SchedEvent, TaskRef, Ts};
+use sched::{Comm, Cpu, EventKind, Pid, PrevState, SchedEvent, TaskRef, Ts};
 
 /// Returns the events of two CPUs from 100 to 600 ns, in time order.
 ///
@@ -13,12 +13,12 @@ pub fn a_wait_beside_an_idle_cpu() -> Vec<SchedEvent> {
     let at = |ns, cpu, pid, kind| SchedEvent { ts: Ts(ns), cpu: Cpu(cpu), pid: Pid(pid), flags: 0, kind };
     let blocked = PrevState::blocked(1);
     vec![
-        at(100, 0, 0, Kind::Switch { prev: idle[0], state: PrevState::RUNNABLE, next: make }),
-        at(100, 1, 0, Kind::Switch { prev: idle[1], state: PrevState::RUNNABLE, next: sort }),
-        at(150, 1, 9, Kind::Switch { prev: sort, state: blocked, next: idle[1] }),
-        at(200, 0, 7, Kind::Waking { task: cc, target: Cpu(0) }),
-        at(200, 0, 7, Kind::Wakeup { task: cc, target: Cpu(0) }),
-        at(400, 0, 7, Kind::Switch { prev: make, state: blocked, next: cc }),
-        at(600, 0, 8, Kind::Switch { prev: cc, state: blocked, next: idle[0] }),
+        at(100, 0, 0, EventKind::Switch { prev: idle[0], state: PrevState::RUNNABLE, next: make }),
+        at(100, 1, 0, EventKind::Switch { prev: idle[1], state: PrevState::RUNNABLE, next: sort }),
+        at(150, 1, 9, EventKind::Switch { prev: sort, state: blocked, next: idle[1] }),
+        at(200, 0, 7, EventKind::Waking { task: cc, target: Cpu(0) }),
+        at(200, 0, 7, EventKind::Wakeup { task: cc, target: Cpu(0) }),
+        at(400, 0, 7, EventKind::Switch { prev: make, state: blocked, next: cc }),
+        at(600, 0, 8, EventKind::Switch { prev: cc, state: blocked, next: idle[0] }),
     ]
 }

@@ -1,7 +1,7 @@
 //! Complete files of versions 6 and 7.
 
 use crate::{Age, ByteOrder, KernelLayout, Ring};
-use sched::{Kind, SchedEvent};
+use sched::{EventKind, SchedEvent};
 
 /// How the data of a version 7 file are compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,7 +120,7 @@ impl TraceBuilder {
         Ring::new(self.order, self.kernel_long, self.page_size)
     }
 
-    /// Returns the pages of each CPU for `events`, which are in trace order. A [`Kind::Lost`] ends the page of its
+    /// Returns the pages of each CPU for `events`, which are in trace order. A [`EventKind::Lost`] ends the page of its
     /// CPU and marks the next one.
     pub fn rings(&self, events: &[SchedEvent]) -> Vec<(u32, Vec<Vec<u8>>)> {
         let layout = self.layout();
@@ -131,10 +131,10 @@ impl TraceBuilder {
             let mut ring = self.ring();
             for event in events.iter().filter(|e| e.cpu.0 == cpu) {
                 match event.kind {
-                    Kind::Lost { count } => ring.lost(count),
+                    EventKind::Lost { count } => ring.lost(count),
                     // A reader concludes this from missing events: no record stands for it.
-                    Kind::Offline => {}
-                    Kind::Stack { id } | Kind::Probe { id, .. } | Kind::Other { id } => {
+                    EventKind::Offline => {}
+                    EventKind::Stack { id } | EventKind::Probe { id, .. } | EventKind::Other { id } => {
                         ring.event(event.ts.0 as u64, &layout.bare(id, event.pid.0));
                     }
                     _ => ring.event(event.ts.0 as u64, &layout.payload(event).expect("an event that can be written")),

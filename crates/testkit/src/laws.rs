@@ -1,7 +1,7 @@
 //! The invariants of every trace, as an analysis that checks them.
 
 use sched::{
-    Analysis, Counts, Cpu, CpuSpan, Current, Dur, Kind, Load, SchedEvent, SchedState, Span, TaskId, TaskState, Ts,
+    Analysis, Counts, Cpu, CpuSpan, Current, Dur, EventKind, Load, SchedEvent, SchedState, Span, TaskId, TaskState, Ts,
 };
 use std::collections::BTreeMap;
 
@@ -101,7 +101,7 @@ impl Analysis for Laws {
         self.report.events += 1;
         self.loads.extend(state.turned().iter().copied());
         match event.kind {
-            Kind::Lost { .. } => {
+            EventKind::Lost { .. } => {
                 self.lost.insert(event.cpu, event.ts);
                 assert_eq!(state.current(event.cpu), Current::Unknown);
             }

@@ -1,7 +1,7 @@
 //! The sched events in the record layouts of kernels of several ages.
 
 use crate::ByteOrder;
-use sched::{Comm, Kind, SchedEvent, StateClass, TaskRef};
+use sched::{Comm, EventKind, SchedEvent, StateClass, TaskRef};
 
 /// The kernel whose layout is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -140,14 +140,14 @@ impl KernelLayout {
         let sample = TaskRef { pid: sched::Pid(1), prio: 120, comm: Comm::EMPTY };
         let cpu = sched::Cpu(0);
         let kinds = [
-            Kind::Switch { prev: sample, state: sched::PrevState::RUNNABLE, next: sample },
-            Kind::Waking { task: sample, target: cpu },
-            Kind::Wakeup { task: sample, target: cpu },
-            Kind::WakeupNew { task: sample, target: cpu },
-            Kind::Migrate { task: sample, orig: cpu, dest: cpu },
-            Kind::Fork { parent: sample.pid, child: sample.pid, child_comm: Comm::EMPTY },
-            Kind::Exec { pid: sample.pid, old_pid: sample.pid, program: Comm::EMPTY },
-            Kind::Exit { pid: sample.pid },
+            EventKind::Switch { prev: sample, state: sched::PrevState::RUNNABLE, next: sample },
+            EventKind::Waking { task: sample, target: cpu },
+            EventKind::Wakeup { task: sample, target: cpu },
+            EventKind::WakeupNew { task: sample, target: cpu },
+            EventKind::Migrate { task: sample, orig: cpu, dest: cpu },
+            EventKind::Fork { parent: sample.pid, child: sample.pid, child_comm: Comm::EMPTY },
+            EventKind::Exec { pid: sample.pid, old_pid: sample.pid, program: Comm::EMPTY },
+            EventKind::Exit { pid: sample.pid },
         ];
         let texts = kinds.iter().zip(NAMES).map(|(kind, name)| {
             let event = SchedEvent { ts: sched::Ts(0), cpu, pid: sample.pid, flags: 0, kind: *kind };
@@ -249,7 +249,7 @@ impl KernelLayout {
         let success = if self.age.has_success() { vec![int("success", 1)] } else { Vec::new() };
         let vendor = if self.age == Age::Vendor { vec![int("load", 1024)] } else { Vec::new() };
         Some(match &event.kind {
-            Kind::Switch { prev, state, next } => {
+            EventKind::Switch { prev, state, next } => {
                 let raw = self.state(event, state.class);
                 (
                     "sched_switch",
@@ -264,21 +264,21 @@ impl KernelLayout {
                     ],
                 )
             }
-            Kind::Waking { task: t, target }
-            | Kind::Wakeup { task: t, target }
-            | Kind::WakeupNew { task: t, target } => {
+            EventKind::Waking { task: t, target }
+            | EventKind::Wakeup { task: t, target }
+            | EventKind::WakeupNew { task: t, target } => {
                 let name = match event.kind {
-                    Kind::Waking { .. } => "sched_waking",
-                    Kind::Wakeup { .. } => "sched_wakeup",
+                    EventKind::Waking { .. } => "sched_waking",
+                    EventKind::Wakeup { .. } => "sched_wakeup",
                     _ => "sched_wakeup_new",
                 };
                 (name, task(t).into_iter().chain(success).chain([int("target_cpu", target.0.into())]).collect())
             }
-            Kind::Migrate { task: t, orig, dest } => {
+            EventKind::Migrate { task: t, orig, dest } => {
                 let cpus = [int("orig_cpu", orig.0.into()), int("dest_cpu", dest.0.into())];
                 ("sched_migrate_task", task(t).into_iter().chain(vendor).chain(cpus).collect())
             }
-            Kind::Fork { parent, child, child_comm } => (
+            EventKind::Fork { parent, child, child_comm } => (
                 "sched_process_fork",
                 vec![
                     ("parent_comm", FieldValue::Comm(*child_comm)),
@@ -287,7 +287,7 @@ impl KernelLayout {
                     int("child_pid", child.0.into()),
                 ],
             ),
-            Kind::Exec { pid, old_pid, program } => (
+            EventKind::Exec { pid, old_pid, program } => (
                 "sched_process_exec",
                 vec![
                     ("filename", FieldValue::Program(*program)),
@@ -295,7 +295,7 @@ impl KernelLayout {
                     int("old_pid", old_pid.0.into()),
                 ],
             ),
-            Kind::Exit { pid } => {
+            EventKind::Exit { pid } => {
                 ("sched_process_exit", vec![("comm", FieldValue::Comm(Comm::EMPTY)), int("pid", pid.0.into())])
             }
             _ => return None,

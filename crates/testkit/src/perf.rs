@@ -1,7 +1,7 @@
 //! Complete perf.data files.
 
 use crate::{ByteOrder, TraceBuilder};
-use sched::{Kind, SchedEvent};
+use sched::{EventKind, SchedEvent};
 use std::collections::BTreeMap;
 
 /// Where a file has its attributes and formats, and how it stores its records.
@@ -136,14 +136,16 @@ impl PerfBuilder {
     /// The records of an event in the buffer of its CPU.
     fn records(&self, layout: &crate::KernelLayout, event: &SchedEvent) -> Vec<u8> {
         let raw = match event.kind {
-            Kind::Lost { count } => {
+            EventKind::Lost { count } => {
                 let mut body = self.words(&[IDS[2], count.unwrap_or(0), 0, event.ts.0 as u64 + 50]);
                 body.extend(self.cpu(event.cpu.0));
                 body.extend(self.words(&[IDS[2]]));
                 return self.record(2, &body);
             }
-            Kind::Offline => return Vec::new(),
-            Kind::Stack { id } | Kind::Probe { id, .. } | Kind::Other { id } => layout.bare(id, event.pid.0),
+            EventKind::Offline => return Vec::new(),
+            EventKind::Stack { id } | EventKind::Probe { id, .. } | EventKind::Other { id } => {
+                layout.bare(id, event.pid.0)
+            }
             _ => layout.payload(event).expect("an event that can be written"),
         };
         let mut out = self.sample(IDS[0], event, &raw);

@@ -8,7 +8,7 @@ mod probes;
 pub use balancer::is_stopper;
 
 use sched::balancer::NewIdleOutcome;
-use sched::{Cause, Comm, Cpu, Kind, Pid, PrevState, SchedEvent, TaskRef, Ts};
+use sched::{Cause, Comm, Cpu, EventKind, Pid, PrevState, SchedEvent, TaskRef, Ts};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A small generator of random numbers (xorshift64*). The same seed gives the same numbers on every machine.
@@ -138,11 +138,11 @@ impl Simulation {
         for event in &self.events {
             tasks.insert(event.pid.0);
             match event.kind {
-                Kind::Switch { prev, next, .. } => tasks.extend([prev.pid.0, next.pid.0]),
-                Kind::Waking { task, .. }
-                | Kind::Wakeup { task, .. }
-                | Kind::WakeupNew { task, .. }
-                | Kind::Migrate { task, .. } => drop(tasks.insert(task.pid.0)),
+                EventKind::Switch { prev, next, .. } => tasks.extend([prev.pid.0, next.pid.0]),
+                EventKind::Waking { task, .. }
+                | EventKind::Wakeup { task, .. }
+                | EventKind::WakeupNew { task, .. }
+                | EventKind::Migrate { task, .. } => drop(tasks.insert(task.pid.0)),
                 _ => {}
             }
         }
@@ -172,7 +172,7 @@ impl Simulation {
             if let Some(count) = gone.remove(&event.cpu.0) {
                 let ts = last.get(&event.cpu.0).copied().unwrap_or(Ts(i64::MIN));
                 let count = (rng.below(3) > 0).then_some(count);
-                let lost = Kind::Lost { count };
+                let lost = EventKind::Lost { count };
                 kept.push((SchedEvent { ts, cpu: event.cpu, pid: Pid::IDLE, flags: 0, kind: lost }, None));
             }
             last.insert(event.cpu.0, event.ts);
@@ -230,7 +230,7 @@ impl World {
     }
 
     /// Emits an event on `cpu`. The current state is recorded as the state after it.
-    fn emit(&mut self, cpu: usize, pid: i32, kind: Kind) {
+    fn emit(&mut self, cpu: usize, pid: i32, kind: EventKind) {
         let same_cpu = self.events.last().is_some_and(|e| e.cpu.index() == cpu);
         // Within a CPU some time stamps are equal; otherwise time passes, sometimes much of it.
         self.now += match self.rng.below(40) {
@@ -241,8 +241,8 @@ impl World {
         self.seen.insert(pid);
         self.events.push(SchedEvent { ts: Ts(self.now), cpu: Cpu(cpu as u32), pid: Pid(pid), flags: self.flags, kind });
         let cause = self.cause.take();
-        self.causes.push(cause.filter(|_| matches!(kind, Kind::Migrate { .. })));
-        let newidle = if let Kind::Switch { .. } = kind { self.newidle.take() } else { None };
+        self.causes.push(cause.filter(|_| matches!(kind, EventKind::Migrate { .. })));
+        let newidle = if let EventKind::Switch { .. } = kind { self.newidle.take() } else { None };
         self.newidles.push(newidle);
         self.truth.push(self.state.clone());
     }
@@ -296,7 +296,7 @@ impl World {
             0 => TaskRef { comm: Comm::new(format!("swapper/{cpu}").as_bytes()), ..task(pid) },
             _ => task(pid),
         };
-        self.emit(cpu, prev, Kind::Switch { prev: on(prev), state: how, next: on(next) });
+        self.emit(cpu, prev, EventKind::Switch { prev: on(prev), state: how, next: on(next) });
     }
 
     fn block(&mut self) {
@@ -306,7 +306,7 @@ impl World {
             return;
         }
         if self.rng.below(12) == 0 {
-            self.emit(cpu, prev, Kind::Exit { pid: Pid(prev) });
+            self.emit(cpu, prev, EventKind::Exit { pid: Pid(prev) });
             self.switch(cpu, PrevState::DEAD, false);
         } else {
             self.asleep.insert(prev, cpu as u32);
@@ -334,7 +334,7 @@ impl World {
     /// The CPU `waker` is about to wake a task that last ran on `last`.
     fn announce(&mut self, waker: usize, pid: i32, last: u32) {
         self.seen.insert(pid);
-        self.emit(waker, self.state.current[waker], Kind::Waking { task: task(pid), target: Cpu(last) });
+        self.emit(waker, self.state.current[waker], EventKind::Waking { task: task(pid), target: Cpu(last) });
     }
 
     /// Completes the wakeup that [`World::announce`] began.
@@ -344,14 +344,14 @@ impl World {
         let by = self.state.current[waker];
         if target != last as usize {
             self.asleep.insert(pid, target as u32);
-            let migrate = Kind::Migrate { task: task(pid), orig: Cpu(last), dest: Cpu(target as u32) };
+            let migrate = EventKind::Migrate { task: task(pid), orig: Cpu(last), dest: Cpu(target as u32) };
             self.cause = Some(Cause::Wakeup);
             self.emit(waker, by, migrate);
         }
         let on = if self.rng.below(2) == 0 { waker } else { target };
         self.asleep.remove(&pid);
         self.state.queues[target].push(pid);
-        self.emit(on, self.state.current[on], Kind::Wakeup { task: task(pid), target: Cpu(target as u32) });
+        self.emit(on, self.state.current[on], EventKind::Wakeup { task: task(pid), target: Cpu(target as u32) });
     }
 
     /// A CPU, idle or not, pulls a waiting task from another one; or a third CPU does it on its behalf.
@@ -364,7 +364,7 @@ impl World {
         let Some(&pid) = self.rng.pick(&free).filter(|_| from != to) else { return };
         self.state.queues[from].retain(|p| *p != pid);
         self.state.queues[to].push(pid);
-        let kind = Kind::Migrate { task: task(pid), orig: Cpu(from as u32), dest: Cpu(to as u32) };
+        let kind = EventKind::Migrate { task: task(pid), orig: Cpu(from as u32), dest: Cpu(to as u32) };
         self.emit(on, self.state.current[on], kind);
     }
 
@@ -376,10 +376,14 @@ impl World {
         }
         let child = self.next_pid;
         self.next_pid += 1;
-        self.emit(cpu, parent, Kind::Fork { parent: Pid(parent), child: Pid(child), child_comm: task(child).comm });
+        self.emit(
+            cpu,
+            parent,
+            EventKind::Fork { parent: Pid(parent), child: Pid(child), child_comm: task(child).comm },
+        );
         let target = self.cpu();
         self.state.queues[target].push(child);
-        self.emit(cpu, parent, Kind::WakeupNew { task: task(child), target: Cpu(target as u32) });
+        self.emit(cpu, parent, EventKind::WakeupNew { task: task(child), target: Cpu(target as u32) });
     }
 
     /// Emits one of the sequences that are rare but valid.
@@ -391,14 +395,14 @@ impl World {
             0 if current != 0 => {
                 let on = self.cpu();
                 let by = self.state.current[on];
-                self.emit(on, by, Kind::Waking { task: task(current), target: Cpu(cpu as u32) });
-                self.emit(cpu, current, Kind::Wakeup { task: task(current), target: Cpu(cpu as u32) });
+                self.emit(on, by, EventKind::Waking { task: task(current), target: Cpu(cpu as u32) });
+                self.emit(cpu, current, EventKind::Wakeup { task: task(current), target: Cpu(cpu as u32) });
             }
             // A waiting task is woken.
             1 => {
                 let seen = self.state.queues[cpu].iter().copied().find(|p| self.seen.contains(p));
                 if let Some(pid) = seen {
-                    self.emit(cpu, current, Kind::Wakeup { task: task(pid), target: Cpu(cpu as u32) });
+                    self.emit(cpu, current, EventKind::Wakeup { task: task(pid), target: Cpu(cpu as u32) });
                 }
             }
             // A wakeup is announced while the task is still running, about to sleep.
@@ -419,13 +423,13 @@ impl World {
                 let sleepers: Vec<i32> = self.asleep.keys().copied().filter(|p| !self.bound.contains(p)).collect();
                 if let Some(&pid) = self.rng.pick(&sleepers) {
                     let from = self.asleep.insert(pid, cpu as u32).unwrap_or(0);
-                    let kind = Kind::Migrate { task: task(pid), orig: Cpu(from), dest: Cpu(cpu as u32) };
+                    let kind = EventKind::Migrate { task: task(pid), orig: Cpu(from), dest: Cpu(cpu as u32) };
                     self.cause = Some(Cause::Unknown);
                     self.emit(on, self.state.current[on], kind);
                 }
             }
             // An event of another kind is recorded.
-            _ => self.emit(cpu, current, Kind::Other { id: 999 }),
+            _ => self.emit(cpu, current, EventKind::Other { id: 999 }),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The laws of a pass hold on simulated runs with throttling at random, and each pass comes to its end.
 
 use sched::probe::{CgroupId, Probe, Throttle};
-use sched::{Cpu, Kind, Pass, Pid, SchedEvent};
+use sched::{Cpu, EventKind, Pass, Pid, SchedEvent};
 use testkit::{Laws, Simulation};
 /// The events of a simulation, among which cgroups are throttled at random and tasks are moved between them.
 fn with_throttling(events: &[SchedEvent], seed: u64) -> Vec<SchedEvent> {
@@ -13,7 +13,7 @@ fn with_throttling(events: &[SchedEvent], seed: u64) -> Vec<SchedEvent> {
     let tasks: Vec<Pid> = events.iter().map(|event| event.pid).filter(|pid| !pid.is_idle()).collect();
     let mut all = Vec::new();
     for event in events {
-        if below(4) == 0 && !matches!(event.kind, Kind::Lost { .. } | Kind::Offline) {
+        if below(4) == 0 && !matches!(event.kind, EventKind::Lost { .. } | EventKind::Offline) {
             let (cgroup, cpu) = (CgroupId::new(below(2)), Cpu(below(3) as u32));
             let throttle = Throttle { cpu: Some(cpu), cgroup: Some(cgroup), takes_queue: true };
             let probe = match below(3) {
@@ -24,7 +24,7 @@ fn with_throttling(events: &[SchedEvent], seed: u64) -> Vec<SchedEvent> {
                     None => Probe::Throttles(throttle),
                 },
             };
-            all.push(SchedEvent { kind: Kind::Probe { id: 1, probe }, ..*event });
+            all.push(SchedEvent { kind: EventKind::Probe { id: 1, probe }, ..*event });
         }
         all.push(*event);
     }

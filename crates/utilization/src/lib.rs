@@ -42,7 +42,8 @@ use sched::kthread::is_any_stopper;
 use sched::seeded::SeededMap;
 use sched::state::Task;
 use sched::{
-    Analysis, ChosenCpus, Counts, Cpu, Current, Dur, Kind, PartCounts, SchedEvent, SchedState, TaskState, Topology, Ts,
+    Analysis, ChosenCpus, Counts, Cpu, Current, Dur, EventKind, PartCounts, SchedEvent, SchedState, TaskState,
+    Topology, Ts,
 };
 use serde::Serialize;
 use timeline::Rows;
@@ -390,15 +391,15 @@ impl Analysis for Utilization<'_> {
     fn after(&mut self, event: &SchedEvent, state: &SchedState) {
         self.follow_idling(event.ts, state);
         match event.kind {
-            Kind::Interrupt { entry, .. } => self.interrupt(event, entry),
-            Kind::Migrate { orig, dest, .. } => {
+            EventKind::Interrupt { entry, .. } => self.interrupt(event, entry),
+            EventKind::Migrate { orig, dest, .. } => {
                 let queued = |s: &sched::Span| matches!(s.state, TaskState::Waiting(_));
                 if state.spans().iter().any(queued) {
                     self.moved(event.ts, orig, dest);
                 }
             }
             // The task that runs there may turn out to be the traced command.
-            Kind::Exec { .. } => self.turn(event.cpu, event.ts, state),
+            EventKind::Exec { .. } => self.turn(event.cpu, event.ts, state),
             _ => {}
         }
         if !self.waiting_herds.is_empty() {
@@ -408,7 +409,7 @@ impl Analysis for Utilization<'_> {
             self.turn(span.cpu, event.ts, state);
         }
         // A loss may hide the end of a handler.
-        if let (Kind::Lost { .. } | Kind::Offline, Some(row)) = (event.kind, self.rows.of(event.cpu)) {
+        if let (EventKind::Lost { .. } | EventKind::Offline, Some(row)) = (event.kind, self.rows.of(event.cpu)) {
             self.cpus[row].depth = 0;
         }
     }

@@ -10,8 +10,8 @@ use crate::tasks::Tasks;
 use sched::analysis::Settled;
 use sched::causes::{Herd, Herds};
 use sched::{
-    Analysis, Comm, Cpu, CpuSpan, Current, EventIssue, Kind, Migration, PerTask, Pid, SchedEvent, SchedState, Severity,
-    Span, TaskState, Ts,
+    Analysis, Comm, Cpu, CpuSpan, Current, EventIssue, EventKind, Migration, PerTask, Pid, SchedEvent, SchedState,
+    Severity, Span, TaskState, Ts,
 };
 use std::sync::Arc;
 use std::thread::Scope as Threads;
@@ -185,11 +185,11 @@ impl<'p> Indexer<'p> {
     /// Notes the event of a trace that is read as a whole.
     fn note(&mut self, event: &SchedEvent, state: &SchedState) {
         match event.kind {
-            Kind::Lost { .. } => {
+            EventKind::Lost { .. } => {
                 self.notes.losses += 1;
                 self.notes.places.add(EventIssue::EventsLost, event.ts, event.cpu);
             }
-            Kind::Exec { pid, .. } if self.notes.command.is_none() && state.root() == Some(pid) => {
+            EventKind::Exec { pid, .. } if self.notes.command.is_none() && state.root() == Some(pid) => {
                 self.notes.command = Some(event.ts.since(self.scope.start).0);
             }
             _ => {}
@@ -260,7 +260,7 @@ impl Analysis for Indexer<'_> {
     }
 
     fn before(&mut self, event: &SchedEvent, state: &SchedState) {
-        if let Kind::Migrate { task, orig, dest } = event.kind
+        if let EventKind::Migrate { task, orig, dest } = event.kind
             && self.learns()
             && state.task_of(task.pid).is_some_and(|task| matches!(task.state, TaskState::Waiting(_)))
         {
@@ -294,7 +294,7 @@ impl Analysis for Indexer<'_> {
     fn after(&mut self, event: &SchedEvent, state: &SchedState) {
         let touched = state.touched();
         self.watch.after(event, state);
-        if !touched.is_empty() || matches!(event.kind, Kind::Probe { .. }) {
+        if !touched.is_empty() || matches!(event.kind, EventKind::Probe { .. }) {
             let at = self.scope.time(event.ts);
             touched.iter().for_each(|cpu| self.turn(*cpu, at, state));
             self.turn_machine(event.ts, state);

@@ -136,7 +136,7 @@ fn end_of_run(replay: &mut Replay<EventStream<'_>>, step: u64, cpu: Cpu) -> Resu
     let (searched, end) = (Cell::new(0), Cell::new(None));
     replay.find(step, |event| {
         searched.set(searched.get() + 1);
-        if event.cpu == cpu && matches!(event.kind, sched::Kind::Switch { .. }) {
+        if event.cpu == cpu && matches!(event.kind, sched::EventKind::Switch { .. }) {
             end.set(Some(event.ts));
         }
         end.get().is_some() || searched.get() > AHEAD

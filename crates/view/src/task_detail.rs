@@ -1,7 +1,7 @@
 //! A task in a window: its runs, waits, wakeups and migrations.
 
 use sched::analysis::Settled;
-use sched::{Analysis, Cpu, Kind, Migration, Pid, SchedEvent, SchedState, Span, TaskState, Ts};
+use sched::{Analysis, Cpu, EventKind, Migration, Pid, SchedEvent, SchedState, Span, TaskState, Ts};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -93,7 +93,7 @@ impl Analysis for TaskFollower {
 
     fn before(&mut self, event: &SchedEvent, state: &SchedState) {
         let TaskFollower { pid, zero, detail, .. } = self;
-        let (Kind::Wakeup { task, target } | Kind::WakeupNew { task, target }) = event.kind else { return };
+        let (EventKind::Wakeup { task, target } | EventKind::WakeupNew { task, target }) = event.kind else { return };
         let waking = state.task_of(task.pid).and_then(|task| task.waking);
         let (by, on) = waking.map_or((event.pid, event.cpu), |waking| (waking.by, waking.on));
         let at = event.ts.since(*zero).0;

@@ -4,7 +4,7 @@
 use crate::Why;
 use crate::story::Change;
 use sched::balancer::{Attempt, Attempts, NewIdle, NewIdles};
-use sched::{Cpu, Kind, Past, PastMoves, SchedEvent};
+use sched::{Cpu, EventKind, Past, PastMoves, SchedEvent};
 
 /// Which probes a trace has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -32,7 +32,7 @@ impl Balancer {
 
     /// Takes a record of a probe, or a loss; returns the attempt that it ends.
     pub(crate) fn take(&mut self, event: &SchedEvent) -> Option<Attempt> {
-        if !matches!(event.kind, Kind::Probe { .. } | Kind::Lost { .. }) {
+        if !matches!(event.kind, EventKind::Probe { .. } | EventKind::Lost { .. }) {
             return None;
         }
         let attempt = self.attempts.event(event);

@@ -49,7 +49,7 @@ impl Analysis for Homes {
 mod tests {
     use super::*;
     use crate::{Grouping, Why};
-    use sched::{Comm, Kind, Pass, PrevState, SchedEvent, TaskRef};
+    use sched::{Comm, EventKind, Pass, PrevState, SchedEvent, TaskRef};
     use workcons::Options;
 
     const MS: i64 = 1_000_000;
@@ -58,30 +58,30 @@ mod tests {
         TaskRef { pid: Pid(pid), prio: 120, comm: Comm::new(b"work") }
     }
 
-    fn event(ms: i64, cpu: u32, pid: i32, kind: Kind) -> SchedEvent {
+    fn event(ms: i64, cpu: u32, pid: i32, kind: EventKind) -> SchedEvent {
         SchedEvent { ts: Ts(ms * MS), cpu: Cpu(cpu), pid: Pid(pid), flags: 0, kind }
     }
 
     fn woken(ms: i64, pid: i32) -> [SchedEvent; 2] {
         let (task, target) = (task(pid), Cpu(0));
-        [event(ms, 1, 0, Kind::Waking { task, target }), event(ms, 1, 0, Kind::Wakeup { task, target })]
+        [event(ms, 1, 0, EventKind::Waking { task, target }), event(ms, 1, 0, EventKind::Wakeup { task, target })]
     }
 
     /// Task 1 runs on CPU 0 while 2, 3 and 4 wait there and CPU 1 idles; 3 leaves after 150 ms, 4 waits for 50 ms.
     fn events() -> Vec<SchedEvent> {
         let idle = task(0);
-        let switch = |prev, next| Kind::Switch { prev, state: PrevState::RUNNABLE, next };
+        let switch = |prev, next| EventKind::Switch { prev, state: PrevState::RUNNABLE, next };
         let mut events = vec![event(0, 0, 0, switch(idle, task(1)))];
-        events.push(event(0, 1, 9, Kind::Switch { prev: task(9), state: PrevState::blocked(1), next: idle }));
+        events.push(event(0, 1, 9, EventKind::Switch { prev: task(9), state: PrevState::blocked(1), next: idle }));
         events.extend(woken(10, 2));
         events.extend(woken(11, 3));
-        events.push(event(161, 1, 0, Kind::Migrate { task: task(3), orig: Cpu(0), dest: Cpu(1) }));
+        events.push(event(161, 1, 0, EventKind::Migrate { task: task(3), orig: Cpu(0), dest: Cpu(1) }));
         events.push(event(161, 1, 0, switch(idle, task(3))));
-        events.push(event(165, 1, 3, Kind::Switch { prev: task(3), state: PrevState::blocked(1), next: idle }));
-        events.push(event(210, 0, 1, Kind::Switch { prev: task(1), state: PrevState::blocked(1), next: task(2) }));
+        events.push(event(165, 1, 3, EventKind::Switch { prev: task(3), state: PrevState::blocked(1), next: idle }));
+        events.push(event(210, 0, 1, EventKind::Switch { prev: task(1), state: PrevState::blocked(1), next: task(2) }));
         events.extend(woken(220, 4));
-        events.push(event(270, 0, 2, Kind::Switch { prev: task(2), state: PrevState::blocked(1), next: task(4) }));
-        events.push(event(280, 0, 4, Kind::Switch { prev: task(4), state: PrevState::blocked(1), next: idle }));
+        events.push(event(270, 0, 2, EventKind::Switch { prev: task(2), state: PrevState::blocked(1), next: task(4) }));
+        events.push(event(280, 0, 4, EventKind::Switch { prev: task(4), state: PrevState::blocked(1), next: idle }));
         events
     }
 

@@ -67,8 +67,8 @@ use sched::causes::StopperMoves;
 use sched::kthread::is_stopper;
 use sched::probe::Probe;
 use sched::{
-    Analysis, Cause, Comm, Cpu, Current, Kind, Load, Migration, Past, PastMoves, PerTask, Pid, SchedEvent, SchedState,
-    Span, StateClass, Task, TaskId, TaskState, Ts,
+    Analysis, Cause, Comm, Cpu, Current, EventKind, Load, Migration, Past, PastMoves, PerTask, Pid, SchedEvent,
+    SchedState, Span, StateClass, Task, TaskId, TaskState, Ts,
 };
 use sets::{Role, Sets};
 use story::{Change, Chronicle, Who};
@@ -246,7 +246,7 @@ impl<'o> Why<'o> {
                 self.stretch_begins(span.cpu, event, state);
             }
         }
-        if let Kind::Switch { prev, next, .. } = event.kind
+        if let EventKind::Switch { prev, next, .. } = event.kind
             && prev.pid.is_idle()
             && !next.pid.is_idle()
             && state.queue_length(event.cpu) > 0
@@ -332,12 +332,12 @@ impl<'o> Why<'o> {
 
     fn wait_end(&self, span: &Span, event: &SchedEvent) -> (WaitEnd, Option<MoveKey>) {
         let end = match (span.next, event.kind) {
-            (TaskState::Running(cpu), Kind::Switch { next, .. })
+            (TaskState::Running(cpu), EventKind::Switch { next, .. })
                 if span.ended && span.state == TaskState::Waiting(cpu) && next.pid == span.pid =>
             {
                 WaitEnd::Ran(self.left(event))
             }
-            (TaskState::Waiting(_), Kind::Migrate { task, dest, .. }) if task.pid == span.pid => {
+            (TaskState::Waiting(_), EventKind::Migrate { task, dest, .. }) if task.pid == span.pid => {
                 return (WaitEnd::Moved(Cause::Unknown), Some((span.pid, event.ts, dest)));
             }
             (TaskState::Throttled(_), _) => WaitEnd::Throttled,
@@ -350,7 +350,7 @@ impl<'o> Why<'o> {
 
     /// How the task left that a switch took from its CPU.
     fn left(&self, event: &SchedEvent) -> Left {
-        let Kind::Switch { prev, state, .. } = event.kind else { return Left::Slept };
+        let EventKind::Switch { prev, state, .. } = event.kind else { return Left::Slept };
         let stopped = self.stopped.of(event.cpu);
         match state.class {
             _ if prev.pid.is_idle() => Left::Idle,
@@ -374,7 +374,7 @@ impl<'o> Why<'o> {
     }
 
     fn stretch_begins(&mut self, cpu: Cpu, event: &SchedEvent, state: &SchedState) {
-        let switched = matches!(event.kind, Kind::Switch { .. }) && event.cpu == cpu;
+        let switched = matches!(event.kind, EventKind::Switch { .. }) && event.cpu == cpu;
         let origin = match (switched, self.left(event)) {
             (true, _) if state.queue_length(cpu) > 0 => (IdleOrigin::HeldBack, None),
             (true, Left::Preempted) if state.throttled(cpu).next().is_some() => (IdleOrigin::Throttled, None),
@@ -459,7 +459,7 @@ fn idle_end(
     ran: Option<Wait>,
     state: &SchedState,
 ) -> (IdleEnd, Option<MoveKey>) {
-    let is_unrecorded = matches!(event.kind, Kind::Switch { prev, .. } if event.cpu == cpu && !prev.pid.is_idle());
+    let is_unrecorded = matches!(event.kind, EventKind::Switch { prev, .. } if event.cpu == cpu && !prev.pid.is_idle());
     let end = match (state.current(cpu), ran) {
         _ if is_unrecorded => IdleEnd::Unknown,
         (Current::Offline, _) => IdleEnd::Offline,
@@ -500,7 +500,7 @@ impl Analysis for Why<'_> {
         if let Some(balancer) = &mut self.balancer {
             balancer.take(event);
         }
-        if let Kind::Switch { .. } = event.kind {
+        if let EventKind::Switch { .. } = event.kind {
             self.newidle(event.cpu);
         }
     }
@@ -568,8 +568,8 @@ impl Analysis for Why<'_> {
         }
         match event.kind {
             // Nothing of it belongs to the next switch.
-            Kind::Switch { .. } => drop(self.newidle(event.cpu)),
-            Kind::Probe { probe: Probe::Allows(pid, mask), .. } => self.renew(event, pid, mask, state),
+            EventKind::Switch { .. } => drop(self.newidle(event.cpu)),
+            EventKind::Probe { probe: Probe::Allows(pid, mask), .. } => self.renew(event, pid, mask, state),
             _ => {}
         }
         self.stopped.event(event, state);

@@ -5,7 +5,7 @@ use crate::category::{By, Placed, WaitOrigin};
 use crate::ledger::MoveKey;
 use crate::nearest::Nearest;
 use crate::sets::Role;
-use sched::{Cause, Cpu, Kind, Pid, SchedEvent, SchedState, Span, Task, TaskState};
+use sched::{Cause, Cpu, EventKind, Pid, SchedEvent, SchedState, Span, Task, TaskState};
 
 impl Why<'_> {
     /// How the wait begins that `span` led to.
@@ -19,16 +19,18 @@ impl Why<'_> {
         let TaskState::Waiting(cpu) = span.next else { return (WaitOrigin::Unknown, None) };
         let is_it = |pid: Pid| pid == span.pid;
         let origin = match event.kind {
-            Kind::Migrate { task: moved, dest, .. } if is_it(moved.pid) && !state.has_placed() => {
+            EventKind::Migrate { task: moved, dest, .. } if is_it(moved.pid) && !state.has_placed() => {
                 return (WaitOrigin::Moved(Cause::Unknown), Some((span.pid, event.ts, dest)));
             }
-            Kind::Wakeup { task: woken, .. } | Kind::Waking { task: woken, .. } | Kind::Migrate { task: woken, .. }
+            EventKind::Wakeup { task: woken, .. }
+            | EventKind::Waking { task: woken, .. }
+            | EventKind::Migrate { task: woken, .. }
                 if is_it(woken.pid) =>
             {
                 self.woken(task, cpu, state)
             }
-            Kind::WakeupNew { task: new, .. } if is_it(new.pid) => WaitOrigin::Forked,
-            Kind::Switch { prev, next, .. } if is_it(prev.pid) && span.state == TaskState::Running(cpu) => {
+            EventKind::WakeupNew { task: new, .. } if is_it(new.pid) => WaitOrigin::Forked,
+            EventKind::Switch { prev, next, .. } if is_it(prev.pid) && span.state == TaskState::Running(cpu) => {
                 match next.pid.is_idle() {
                     true => WaitOrigin::HeldBack,
                     false => WaitOrigin::Preempted(self.preempter(next.pid, state)),

@@ -20,7 +20,7 @@
 use crate::{Options, flags};
 use sched::counted::{CountedQueues, Flags};
 use sched::probe::Probe;
-use sched::{Analysis, Cpu, Kind, Load, Pid, SchedEvent, SchedState, Task, TaskState, Ts};
+use sched::{Analysis, Cpu, EventKind, Load, Pid, SchedEvent, SchedState, Task, TaskState, Ts};
 use serde::Serialize;
 
 /// At least, and at most.
@@ -264,8 +264,8 @@ impl Analysis for Bounds<'_> {
 
     fn after(&mut self, event: &SchedEvent, state: &SchedState) {
         match event.kind {
-            Kind::Lost { .. } => self.lose(event.cpu),
-            Kind::Stack { .. } => {}
+            EventKind::Lost { .. } => self.lose(event.cpu),
+            EventKind::Stack { .. } => {}
             _ => self.notice(event.cpu),
         }
         let sure = if self.open == 0 { CERTAIN } else { 0 };
@@ -277,17 +277,17 @@ impl Analysis for Bounds<'_> {
             flags(options, task, cpu, state) | if restricted { 0 } else { sure }
         };
         self.queues.follow(state, count, |cpu, flags, by| places.waiter(cpu, flags, bit, by));
-        if let Kind::Probe { probe: Probe::Allows(pid, _), .. } = event.kind {
+        if let EventKind::Probe { probe: Probe::Allows(pid, _), .. } = event.kind {
             self.renew(pid, state);
         }
-        if let Kind::Switch { next, .. } = event.kind
+        if let EventKind::Switch { next, .. } = event.kind
             && next.pid.is_idle()
             && self.open == 0
         {
             self.places.touch(event.cpu).clean = true;
         }
         // A task that moves and is not known to wait may do so all the same.
-        if let Kind::Migrate { task, dest, .. } = event.kind {
+        if let EventKind::Migrate { task, dest, .. } = event.kind {
             let waits = state.task_of(task.pid).is_some_and(|t| matches!(t.state, TaskState::Waiting(_)));
             self.places.touch(dest).clean &= waits;
         }

@@ -5,7 +5,7 @@
 
 use sched::probe::Probe;
 use sched::seeded::{SeededMap, SeededSet};
-use sched::{Analysis, Cpu, Current, Kind, Pid, SchedEvent, SchedState, StateClass, TaskState, Ts};
+use sched::{Analysis, Cpu, Current, EventKind, Pid, SchedEvent, SchedState, StateClass, TaskState, Ts};
 use serde::Serialize;
 
 /// The number of disagreements that are listed.
@@ -114,7 +114,7 @@ impl LengthCheck {
     }
 
     fn switch(&mut self, event: &SchedEvent, state: &SchedState) {
-        let Kind::Switch { prev, state: left, .. } = event.kind else { return };
+        let EventKind::Switch { prev, state: left, .. } = event.kind else { return };
         let queue = self.queues.entry(event.cpu).or_default();
         let is_shortened = queue.shortened_by.take() == Some(prev.pid);
         if left.class == StateClass::Blocked && queue.length.is_some() && !is_shortened {
@@ -150,25 +150,25 @@ impl Analysis for LengthCheck {
 
     fn before(&mut self, event: &SchedEvent, state: &SchedState) {
         match event.kind {
-            Kind::Migrate { task, dest, .. }
+            EventKind::Migrate { task, dest, .. }
                 if state.task_of(task.pid).is_some_and(|task| matches!(task.state, TaskState::Waiting(_))) =>
             {
                 self.queues.entry(dest).or_default().in_flight += 1;
             }
-            Kind::Migrate { task, .. } | Kind::Wakeup { task, .. } | Kind::WakeupNew { task, .. } => {
+            EventKind::Migrate { task, .. } | EventKind::Wakeup { task, .. } | EventKind::WakeupNew { task, .. } => {
                 self.awake(task.pid);
             }
-            Kind::Switch { next, .. } if !next.pid.is_idle() => self.awake(next.pid),
+            EventKind::Switch { next, .. } if !next.pid.is_idle() => self.awake(next.pid),
             // Records of any queue can be among those that are lost.
-            Kind::Lost { .. } => self.queues.clear(),
+            EventKind::Lost { .. } => self.queues.clear(),
             _ => {}
         }
     }
 
     fn after(&mut self, event: &SchedEvent, state: &SchedState) {
         match event.kind {
-            Kind::Probe { probe: Probe::Length { cpu, nr, change }, .. } => self.probe(event, cpu, nr, change),
-            Kind::Switch { .. } => self.switch(event, state),
+            EventKind::Probe { probe: Probe::Length { cpu, nr, change }, .. } => self.probe(event, cpu, nr, change),
+            EventKind::Switch { .. } => self.switch(event, state),
             _ => {}
         }
     }

@@ -65,7 +65,7 @@ use sched::kthread::is_bound;
 use sched::probe::Probe;
 use sched::topology::Distance;
 use sched::{
-    Analysis, Chosen, ChosenCpus, Comm, Cpu, Dur, Kind, Load, Pid, SchedEvent, SchedState, Task, Topology, Ts,
+    Analysis, Chosen, ChosenCpus, Comm, Cpu, Dur, EventKind, Load, Pid, SchedEvent, SchedState, Task, Topology, Ts,
 };
 use serde::Serialize;
 use sets::Sets;
@@ -488,14 +488,14 @@ impl Analysis for WorkConservation<'_> {
             self.follow(event, state);
         }
         match event.kind {
-            Kind::Exec { pid, .. } => self.execute(event.ts, pid, state),
-            Kind::Probe { probe: Probe::Allows(pid, _), .. } => self.renew(event.ts, pid, state),
-            Kind::Exit { pid } if state.root() == Some(pid) => {
+            EventKind::Exec { pid, .. } => self.execute(event.ts, pid, state),
+            EventKind::Probe { probe: Probe::Allows(pid, _), .. } => self.renew(event.ts, pid, state),
+            EventKind::Exit { pid } if state.root() == Some(pid) => {
                 if let Some((_, end @ None)) = &mut self.traced {
                     *end = Some(event.ts);
                 }
             }
-            Kind::Probe { .. } | Kind::Lost { .. } => {
+            EventKind::Probe { .. } | EventKind::Lost { .. } => {
                 self.throttling.iter_mut().for_each(|throttling| throttling.record(event));
             }
             _ => {}

@@ -7,7 +7,7 @@
 use crate::{KEPT, Reaction};
 use sched::probe::{CgroupId, Probe, Throttle};
 use sched::seeded::SeededMap;
-use sched::{Comm, Cpu, Dur, Kind, Pid, SchedEvent, SchedState, Span, TaskId, TaskState, Ts};
+use sched::{Comm, Cpu, Dur, EventKind, Pid, SchedEvent, SchedState, Span, TaskId, TaskState, Ts};
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -150,15 +150,15 @@ impl Throttling {
     #[inline(never)]
     pub(crate) fn record(&mut self, event: &SchedEvent) {
         match event.kind {
-            Kind::Probe { probe: Probe::Throttles(Throttle { cpu, cgroup, .. }), .. } => {
+            EventKind::Probe { probe: Probe::Throttles(Throttle { cpu, cgroup, .. }), .. } => {
                 self.has_cgroups |= cgroup.is_some();
                 self.cpus.entry(cpu.unwrap_or(event.cpu)).or_default().begin(cgroup, event.ts);
             }
-            Kind::Probe { probe: Probe::Unthrottles(Throttle { cpu, cgroup, .. }), .. } => {
+            EventKind::Probe { probe: Probe::Unthrottles(Throttle { cpu, cgroup, .. }), .. } => {
                 self.has_cgroups |= cgroup.is_some();
                 self.cpus.entry(cpu.unwrap_or(event.cpu)).or_default().end(cgroup, event.ts);
             }
-            Kind::Lost { .. } => self.cpus.values_mut().for_each(|of_cpu| of_cpu.lose(event.ts)),
+            EventKind::Lost { .. } => self.cpus.values_mut().for_each(|of_cpu| of_cpu.lose(event.ts)),
             _ => {}
         }
     }

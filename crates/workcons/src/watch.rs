@@ -6,7 +6,9 @@ use sched::affinity::Affinity;
 use sched::counted::{CountedQueues, Flags};
 use sched::kthread::is_bound;
 use sched::probe::Probe;
-use sched::{ChosenCpus, Counts, Cpu, Kind, Load, PerTask, SchedEvent, SchedState, Task, TaskId, TaskState, Topology};
+use sched::{
+    ChosenCpus, Counts, Cpu, EventKind, Load, PerTask, SchedEvent, SchedState, Task, TaskId, TaskState, Topology,
+};
 use std::sync::Arc;
 
 /// Follows the violation among some CPUs: whether one of them idles while a task that counts waits on another.
@@ -180,7 +182,7 @@ impl ByReach {
         if let Some(reach) = &mut sets.reach {
             reach.follow(state, affinity, flags);
         }
-        if let Kind::Probe { probe: Probe::Allows(pid, _), .. } = event.kind
+        if let EventKind::Probe { probe: Probe::Allows(pid, _), .. } = event.kind
             && let (Some(reach), Some(task)) = (&mut sets.reach, state.task_of(pid))
         {
             reach.renew(task, affinity, state);

@@ -1,7 +1,7 @@
 //! The scheduler's events as Perfetto's events of ftrace.
 
 use super::message::Message;
-use sched::{Comm, Cpu, Kind, Pid, SchedEvent, TaskRef};
+use sched::{Comm, Cpu, EventKind, Pid, SchedEvent, TaskRef};
 
 /// The fields of an event in its bundle.
 mod event {
@@ -38,7 +38,7 @@ fn woken(message: &mut Message, woken: TaskRef, target: Cpu) {
 pub(super) fn switch_from_idle(cpu: Cpu, ts: i64, next: TaskRef) -> Message {
     let idle = TaskRef { pid: Pid::IDLE, prio: 120, comm: Comm::new(format!("swapper/{cpu}").as_bytes()) };
     let state = sched::PrevState::RUNNABLE;
-    let kind = Kind::Switch { prev: idle, state, next };
+    let kind = EventKind::Switch { prev: idle, state, next };
     put(&SchedEvent { ts: sched::Ts(ts), cpu, pid: Pid::IDLE, flags: 0, kind }).unwrap_or_default()
 }
 
@@ -46,53 +46,53 @@ pub(super) fn switch_from_idle(cpu: Cpu, ts: i64, next: TaskRef) -> Message {
 pub(super) fn put(of: &SchedEvent) -> Option<Message> {
     let mut inner = Message::default();
     let field = match of.kind {
-        Kind::Switch { prev, state, next } => {
+        EventKind::Switch { prev, state, next } => {
             task(&mut inner, [1, 2, 3], prev);
             inner.signed(4, state.raw.into());
             task(&mut inner, [5, 6, 7], next);
             event::SCHED_SWITCH
         }
-        Kind::Waking { task, target } => {
+        EventKind::Waking { task, target } => {
             woken(&mut inner, task, target);
             event::SCHED_WAKING
         }
-        Kind::Wakeup { task, target } => {
+        EventKind::Wakeup { task, target } => {
             woken(&mut inner, task, target);
             event::SCHED_WAKEUP
         }
-        Kind::WakeupNew { task, target } => {
+        EventKind::WakeupNew { task, target } => {
             woken(&mut inner, task, target);
             event::SCHED_WAKEUP_NEW
         }
-        Kind::Migrate { task: moved, orig, dest } => {
+        EventKind::Migrate { task: moved, orig, dest } => {
             task(&mut inner, [1, 2, 3], moved);
             inner.number(4, orig.0.into());
             inner.number(5, dest.0.into());
             event::SCHED_MIGRATE_TASK
         }
-        Kind::Fork { parent, child, child_comm } => {
+        EventKind::Fork { parent, child, child_comm } => {
             inner.signed(2, parent.0.into());
             name(&mut inner, 3, child_comm);
             inner.signed(4, child.0.into());
             event::SCHED_PROCESS_FORK
         }
-        Kind::Exec { pid, old_pid, program } => {
+        EventKind::Exec { pid, old_pid, program } => {
             name(&mut inner, 1, program);
             inner.signed(2, pid.0.into());
             inner.signed(3, old_pid.0.into());
             event::SCHED_PROCESS_EXEC
         }
-        Kind::Rename { pid, before, after } => {
+        EventKind::Rename { pid, before, after } => {
             inner.signed(1, pid.0.into());
             name(&mut inner, 2, before);
             name(&mut inner, 3, after);
             event::TASK_RENAME
         }
-        Kind::Exit { pid } => {
+        EventKind::Exit { pid } => {
             inner.signed(2, pid.0.into());
             event::SCHED_PROCESS_EXIT
         }
-        Kind::Frequency { khz, target } => {
+        EventKind::Frequency { khz, target } => {
             inner.number(1, khz.into());
             inner.number(2, target.0.into());
             event::CPU_FREQUENCY

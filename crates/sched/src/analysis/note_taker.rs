@@ -4,7 +4,7 @@ use crate::analysis::{Analysis, Settled};
 use crate::balance::balancer::{Attempts, NewIdles};
 use crate::balance::causes::{Causes, Migration, NotedMigration, PastCauses, StopperMoves};
 use crate::balance::past_moves::PastMoves;
-use crate::event::{Kind, SchedEvent, Ts};
+use crate::event::{EventKind, SchedEvent, Ts};
 use crate::state::SchedState;
 use crate::state::past::Past;
 
@@ -35,7 +35,7 @@ impl Analysis for NoteTaker {
         self.stopped.event(event, state);
         let attempt = self.attempts.event(event);
         self.newidles.event(event, attempt.as_ref());
-        if let Kind::Switch { .. } = event.kind {
+        if let EventKind::Switch { .. } = event.kind {
             self.newidles.switch(event.cpu);
         }
     }

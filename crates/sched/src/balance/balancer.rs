@@ -5,7 +5,7 @@
 //! arguments on the return (before 6.9) have a probe on the entry as well.
 
 use crate::event::probe::{Balancing, Examined, Probe, RunQueue};
-use crate::event::{Comm, Cpu, Kind, SchedEvent, Ts};
+use crate::event::{Comm, Cpu, EventKind, SchedEvent, Ts};
 use crate::tables::serial::exact;
 use serde::{Deserialize, Serialize};
 
@@ -127,9 +127,9 @@ impl Attempts {
     /// Takes the next event; returns the attempt that it ends.
     pub fn event(&mut self, event: &SchedEvent) -> Option<Attempt> {
         match event.kind {
-            Kind::Probe { probe, .. } => self.probe(event, probe),
+            EventKind::Probe { probe, .. } => self.probe(event, probe),
             // The parts seen so far may belong to another attempt than those behind the gap.
-            Kind::Lost { .. } => {
+            EventKind::Lost { .. } => {
                 self.open.get_mut(event.cpu.index()).into_iter().for_each(|open| *open = Open::default());
                 None
             }
@@ -351,15 +351,15 @@ impl NewIdles {
     pub fn event(&mut self, event: &SchedEvent, attempt: Option<&Attempt>) {
         match event.kind {
             // A balance begins anew after a pull of a task that sleeps: the one that came furthest counts.
-            Kind::Probe { probe: Probe::NewIdleBegins(queue), .. } => {
+            EventKind::Probe { probe: Probe::NewIdleBegins(queue), .. } => {
                 let since = self.cpu(event.cpu);
                 since.gate = since.gate.max(queue.gate());
             }
-            Kind::Probe { probe: Probe::GoesIdle(queue), .. } => {
+            EventKind::Probe { probe: Probe::GoesIdle(queue), .. } => {
                 let since = self.cpu(event.cpu);
                 since.gate = since.gate.or(queue.gate());
             }
-            Kind::Lost { .. } => *self.cpu(event.cpu) = SinceSwitch { blind: true, ..SinceSwitch::default() },
+            EventKind::Lost { .. } => *self.cpu(event.cpu) = SinceSwitch { blind: true, ..SinceSwitch::default() },
             _ => {}
         }
         if let Some(attempt) = attempt.filter(|attempt| attempt.balancing == Balancing::NewIdle) {

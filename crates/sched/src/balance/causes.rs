@@ -27,7 +27,7 @@
 use crate::event::kthread::{is_ksoftirqd, is_stopper};
 use crate::event::probe::Probe;
 use crate::event::span::TaskState;
-use crate::event::{Comm, Cpu, Dur, Kind, Pid, SchedEvent, TaskRef, Ts};
+use crate::event::{Comm, Cpu, Dur, EventKind, Pid, SchedEvent, TaskRef, Ts};
 use crate::state::{Load, SchedState};
 use crate::tables::seeded::SeededMap;
 use serde::{Deserialize, Serialize};
@@ -223,7 +223,7 @@ impl Causes {
             self.forget_unfollowed(state, &mut report);
         }
         match event.kind {
-            Kind::Waking { task, target } => {
+            EventKind::Waking { task, target } => {
                 let waking = Announcement { on: event.cpu, by: event.pid, in_task: event.in_task() };
                 if is_stopper(task.comm, target) {
                     self.stops.entry(target).or_insert(waking);
@@ -232,12 +232,12 @@ impl Causes {
                 mind.waking = Some(waking);
                 mind.touch();
             }
-            Kind::Wakeup { task, .. } | Kind::WakeupNew { task, .. } => {
+            EventKind::Wakeup { task, .. } | EventKind::WakeupNew { task, .. } => {
                 if let Some(mind) = self.minds.get_mut(&task.pid) {
                     mind.woken();
                 }
             }
-            Kind::Switch { prev, state: left, next } => {
+            EventKind::Switch { prev, state: left, next } => {
                 if !self.stops.is_empty() && is_stopper(prev.comm, event.cpu) {
                     self.stops.remove(&event.cpu);
                 }
@@ -257,7 +257,7 @@ impl Causes {
                     mind.waking = None;
                 }
             }
-            Kind::Numa { pid, with, src, dst, stuck, .. } => {
+            EventKind::Numa { pid, with, src, dst, stuck, .. } => {
                 let cause = if with.is_some() { Cause::NumaSwap } else { Cause::NumaMove };
                 let recorded = false;
                 self.reason(pid, Reason { ts: event.ts, orig: src, dest: dst, cause, recorded }, stuck);
@@ -265,7 +265,7 @@ impl Causes {
                     self.reason(with, Reason { ts: event.ts, orig: dst, dest: src, cause, recorded }, stuck);
                 }
             }
-            Kind::Exec { pid, old_pid, .. } => {
+            EventKind::Exec { pid, old_pid, .. } => {
                 self.exec(old_pid, event.ts, &mut report);
                 if pid != old_pid
                     && let Some(open) = self.minds.get_mut(&old_pid).and_then(|mind| mind.open.take())
@@ -274,13 +274,13 @@ impl Causes {
                     replaced.into_iter().for_each(|open| report(open.migration));
                 }
             }
-            Kind::Exit { pid } => {
+            EventKind::Exit { pid } => {
                 self.reasons.remove(&pid);
                 self.awake.remove(&pid).flatten().into_iter().for_each(&mut report);
                 let open = self.minds.remove(&pid).and_then(|mind| mind.open);
                 open.into_iter().for_each(|open| report(open.migration));
             }
-            Kind::Migrate { task, orig, dest } => {
+            EventKind::Migrate { task, orig, dest } => {
                 let latest = Box::new(self.migrate(event, task, orig, dest, state));
                 let is_exec = latest.pending == Pending::Exec;
                 let earlier = self.minds.entry(task.pid).or_default().open.replace(latest);
@@ -295,21 +295,21 @@ impl Causes {
                     self.awake.insert(task.pid, None).flatten().into_iter().for_each(&mut report);
                 }
             }
-            Kind::Probe { probe: Probe::Swaps { one, other }, .. } => {
+            EventKind::Probe { probe: Probe::Swaps { one, other }, .. } => {
                 for ((pid, orig), (_, dest)) in [(one, other), (other, one)] {
                     let reason = Reason { ts: event.ts, orig, dest, cause: Cause::NumaSwap, recorded: true };
                     self.reason(pid, reason, false);
                 }
             }
-            Kind::Probe { probe, .. } => self.decisions.take(event.cpu, probe),
-            Kind::Lost { .. } => self.lose(event.cpu),
-            Kind::Offline
-            | Kind::Frequency { .. }
-            | Kind::Fork { .. }
-            | Kind::Rename { .. }
-            | Kind::Interrupt { .. }
-            | Kind::Stack { .. }
-            | Kind::Other { .. } => {}
+            EventKind::Probe { probe, .. } => self.decisions.take(event.cpu, probe),
+            EventKind::Lost { .. } => self.lose(event.cpu),
+            EventKind::Offline
+            | EventKind::Frequency { .. }
+            | EventKind::Fork { .. }
+            | EventKind::Rename { .. }
+            | EventKind::Interrupt { .. }
+            | EventKind::Stack { .. }
+            | EventKind::Other { .. } => {}
         }
     }
 
@@ -388,11 +388,11 @@ impl Causes {
     /// The next event of the scheduler on a CPU that pulled tasks shows why it did.
     fn settle_pulls(&mut self, event: &SchedEvent) {
         let is_newidle = match event.kind {
-            Kind::Other { .. } | Kind::Probe { .. } | Kind::Stack { .. } => return,
-            Kind::Frequency { .. } | Kind::Interrupt { .. } => return,
+            EventKind::Other { .. } | EventKind::Probe { .. } | EventKind::Stack { .. } => return,
+            EventKind::Frequency { .. } | EventKind::Interrupt { .. } => return,
             // One more of the same pass.
-            Kind::Migrate { dest, .. } if dest == event.cpu && event.in_task() => return,
-            Kind::Switch { prev, state, .. } => prev.pid.is_idle() || !state.is_runnable(),
+            EventKind::Migrate { dest, .. } if dest == event.cpu && event.in_task() => return,
+            EventKind::Switch { prev, state, .. } => prev.pid.is_idle() || !state.is_runnable(),
             _ => false,
         };
         for pid in self.pulls.remove(&event.cpu).unwrap_or_default() {

@@ -340,7 +340,7 @@ impl PrevState {
 /// `TaskRef` arguments name the task the event is *about*; who emitted it is [`SchedEvent::pid`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)] // the fields are the kernel's own, by the kernel's names
-pub enum Kind {
+pub enum EventKind {
     /// `sched_switch`.
     Switch { prev: TaskRef, state: PrevState, next: TaskRef },
     /// `sched_waking`; `target` is where the task *last ran*, not where it will be placed.
@@ -395,7 +395,7 @@ pub struct SchedEvent {
     /// `common_flags`: 0x08 hard interrupt, 0x10 softirq, 0x01 interrupts off.
     pub flags: u8,
     /// The kind of the event.
-    pub kind: Kind,
+    pub kind: EventKind,
 }
 
 impl SchedEvent {

@@ -1,6 +1,6 @@
 //! The tracepoints that this toolkit interprets: the one table of their names.
 
-use crate::event::Kind;
+use crate::event::EventKind;
 
 /// Makes the table: each row is a variant, its system and its name.
 macro_rules! tracepoints {
@@ -97,33 +97,33 @@ impl Tracepoint {
     ];
 }
 
-impl Kind {
+impl EventKind {
     /// Whether no CPU recorded such an event: a reader concludes it from missing ones.
     #[must_use]
     pub fn is_concluded(&self) -> bool {
-        matches!(self, Kind::Lost { .. } | Kind::Offline)
+        matches!(self, EventKind::Lost { .. } | EventKind::Offline)
     }
 
     /// The tracepoint of the event; none for events that have only a number, and for those that a reader concludes.
     #[must_use]
     pub fn tracepoint(&self) -> Option<Tracepoint> {
         Some(match self {
-            Kind::Switch { .. } => Tracepoint::Switch,
-            Kind::Waking { .. } => Tracepoint::Waking,
-            Kind::Wakeup { .. } => Tracepoint::Wakeup,
-            Kind::WakeupNew { .. } => Tracepoint::WakeupNew,
-            Kind::Migrate { .. } => Tracepoint::Migrate,
-            Kind::Fork { .. } => Tracepoint::Fork,
-            Kind::Exec { .. } => Tracepoint::Exec,
-            Kind::Rename { .. } => Tracepoint::Rename,
-            Kind::Exit { .. } => Tracepoint::Exit,
-            Kind::Numa { stuck: true, .. } => Tracepoint::StickNuma,
-            Kind::Numa { with: Some(_), .. } => Tracepoint::SwapNuma,
-            Kind::Numa { .. } => Tracepoint::MoveNuma,
-            Kind::Frequency { .. } => Tracepoint::Frequency,
-            Kind::Lost { .. } | Kind::Offline => return None,
-            Kind::Interrupt { .. } | Kind::Stack { .. } => return None,
-            Kind::Probe { .. } | Kind::Other { .. } => return None,
+            EventKind::Switch { .. } => Tracepoint::Switch,
+            EventKind::Waking { .. } => Tracepoint::Waking,
+            EventKind::Wakeup { .. } => Tracepoint::Wakeup,
+            EventKind::WakeupNew { .. } => Tracepoint::WakeupNew,
+            EventKind::Migrate { .. } => Tracepoint::Migrate,
+            EventKind::Fork { .. } => Tracepoint::Fork,
+            EventKind::Exec { .. } => Tracepoint::Exec,
+            EventKind::Rename { .. } => Tracepoint::Rename,
+            EventKind::Exit { .. } => Tracepoint::Exit,
+            EventKind::Numa { stuck: true, .. } => Tracepoint::StickNuma,
+            EventKind::Numa { with: Some(_), .. } => Tracepoint::SwapNuma,
+            EventKind::Numa { .. } => Tracepoint::MoveNuma,
+            EventKind::Frequency { .. } => Tracepoint::Frequency,
+            EventKind::Lost { .. } | EventKind::Offline => return None,
+            EventKind::Interrupt { .. } | EventKind::Stack { .. } => return None,
+            EventKind::Probe { .. } | EventKind::Other { .. } => return None,
         })
     }
 }

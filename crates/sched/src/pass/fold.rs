@@ -6,7 +6,7 @@ use crate::analysis::Analysis;
 use crate::balance::causes::Causes;
 use crate::event::diag::{Diagnostics, EventIssue};
 use crate::event::probe::CgroupId;
-use crate::event::{Cpu, Kind, SchedEvent, Ts};
+use crate::event::{Cpu, EventKind, SchedEvent, Ts};
 use crate::state::past::Past;
 use crate::state::{SchedState, Start};
 use crate::tables::seeded::SeededSet;
@@ -276,8 +276,8 @@ impl<A: Analysis> Fold<A> {
         }
         for event in events {
             match event.kind {
-                Kind::Lost { .. } => self.lost += 1,
-                Kind::Offline => self.offlines += 1,
+                EventKind::Lost { .. } => self.lost += 1,
+                EventKind::Offline => self.offlines += 1,
                 _ => {}
             }
             self.analysis.before(event, &self.state);

@@ -4,7 +4,7 @@ use crate::analysis::Analysis;
 use crate::event::diag::Diagnostics;
 use crate::event::probe::CgroupId;
 use crate::event::span::Current;
-use crate::event::{Comm, Cpu, Kind, Pid, SchedEvent, TaskRef, Ts};
+use crate::event::{Comm, Cpu, EventKind, Pid, SchedEvent, TaskRef, Ts};
 use crate::state::past::Past;
 use crate::state::{SchedState, Start, Task};
 use std::convert::Infallible;
@@ -165,13 +165,13 @@ impl EventSource for &[SchedEvent] {
         // CPUs of which there were stacks alone so far.
         let mut stacks: Vec<Cpu> = Vec::new();
         for event in *self {
-            extent.wakeups |= matches!(event.kind, Kind::Wakeup { .. });
-            extent.wakings |= matches!(event.kind, Kind::Waking { .. });
+            extent.wakeups |= matches!(event.kind, EventKind::Wakeup { .. });
+            extent.wakings |= matches!(event.kind, EventKind::Waking { .. });
             let current = match event.kind {
-                Kind::Lost { .. } => Some(Current::Unknown),
-                Kind::Offline => Some(Current::Offline),
+                EventKind::Lost { .. } => Some(Current::Unknown),
+                EventKind::Offline => Some(Current::Offline),
                 // The next event shows it.
-                Kind::Stack { .. } => None,
+                EventKind::Stack { .. } => None,
                 _ => Some(Current::of(event.pid)),
             };
             match extent.firsts.iter_mut().find(|first| first.cpu == event.cpu) {
@@ -196,7 +196,7 @@ impl EventSource for &[SchedEvent] {
     }
 
     fn births(&mut self) -> bool {
-        self.iter().any(|event| matches!(event.kind, Kind::WakeupNew { .. } | Kind::Fork { .. }))
+        self.iter().any(|event| matches!(event.kind, EventKind::WakeupNew { .. } | EventKind::Fork { .. }))
     }
 }
 
@@ -479,20 +479,21 @@ mod tests {
     /// runs on CPU 1 from 10 to 50; the command forks 6, which runs there from 60 to 70. The trace ends at 100.
     fn command_and_stranger() -> Vec<SchedEvent> {
         let task = |pid| TaskRef { pid: Pid(pid), prio: 120, comm: Comm::EMPTY };
-        let switch = |prev, next| Kind::Switch { prev: task(prev), state: PrevState::blocked(1), next: task(next) };
-        let fork = |parent, child| Kind::Fork { parent: Pid(parent), child: Pid(child), child_comm: Comm::EMPTY };
+        let switch =
+            |prev, next| EventKind::Switch { prev: task(prev), state: PrevState::blocked(1), next: task(next) };
+        let fork = |parent, child| EventKind::Fork { parent: Pid(parent), child: Pid(child), child_comm: Comm::EMPTY };
         let program = Comm::new(b"make");
         let at = |ts, cpu, pid, kind| SchedEvent { ts: Ts(ts), cpu: Cpu(cpu), pid: Pid(pid), flags: 0, kind };
         vec![
-            at(0, 0, 5, Kind::Other { id: 1 }),
+            at(0, 0, 5, EventKind::Other { id: 1 }),
             at(5, 1, 1, fork(1, 9)),
             at(10, 1, 1, switch(1, 9)),
-            at(40, 0, 5, Kind::Exec { pid: Pid(5), old_pid: Pid(5), program }),
+            at(40, 0, 5, EventKind::Exec { pid: Pid(5), old_pid: Pid(5), program }),
             at(50, 1, 9, switch(9, 0)),
             at(55, 0, 5, fork(5, 6)),
             at(60, 1, 0, switch(0, 6)),
             at(70, 1, 6, switch(6, 0)),
-            at(100, 0, 5, Kind::Other { id: 1 }),
+            at(100, 0, 5, EventKind::Other { id: 1 }),
         ]
     }
 
@@ -512,7 +513,7 @@ mod tests {
         let before = Window { from: None, to: Some(Ts(30)) };
         assert_eq!(measure(&events, 200_000, before), (0, Some(Pid(5))));
         // Without the exec no task is known to be the application.
-        let unknown: Vec<_> = events.iter().filter(|e| !matches!(e.kind, Kind::Exec { .. })).copied().collect();
+        let unknown: Vec<_> = events.iter().filter(|e| !matches!(e.kind, EventKind::Exec { .. })).copied().collect();
         assert_eq!(measure(&unknown, 200_000, all), (0, None));
     }
 
@@ -526,8 +527,8 @@ mod tests {
         let at = |ts, kind| SchedEvent { ts: Ts(ts), cpu: Cpu(0), pid: Pid(7), flags: 0, kind };
         let woken = TaskRef { pid: Pid(8), ..softirq };
         let events = [
-            at(1, Kind::Waking { task: woken, target: Cpu(0) }),
-            at(2, Kind::Switch { prev: softirq, state: PrevState::blocked(1), next: idle }),
+            at(1, EventKind::Waking { task: woken, target: Cpu(0) }),
+            at(2, EventKind::Switch { prev: softirq, state: PrevState::blocked(1), next: idle }),
         ];
         let at_first = |events, prologue| {
             let pass = Pass::over(Saved(events)).prologue(prologue);
@@ -537,7 +538,7 @@ mod tests {
         // Only the recorder has it.
         assert_eq!(at_first(&events[..1], 200), Comm::new(b"at the end"));
         // It had another name before.
-        let exec = Kind::Exec { pid: Pid(7), old_pid: Pid(7), program: Comm::new(b"at the end") };
+        let exec = EventKind::Exec { pid: Pid(7), old_pid: Pid(7), program: Comm::new(b"at the end") };
         assert_eq!(at_first(&[events[0], at(2, exec)], 200), Comm::EMPTY);
     }
 
@@ -579,17 +580,17 @@ mod tests {
             |pid| TaskRef { pid: Pid(pid), prio: 120, comm: Comm::new(if pid == 0 { b"idle" } else { b"task" }) };
         let switch = |ts, cpu, prev, next| {
             let (prev, next) = (task(prev), task(next));
-            let kind = Kind::Switch { prev, state: PrevState::blocked(1), next };
+            let kind = EventKind::Switch { prev, state: PrevState::blocked(1), next };
             SchedEvent { ts: Ts(ts), cpu: Cpu(cpu), pid: prev.pid, flags: 0, kind }
         };
         // On CPU 1 a task waits behind another that ends at the event `late`.
         let found = |late: usize, to: Option<Ts>| {
             let quick = |n: i64| switch(n, 0, if n % 2 == 0 { 0 } else { 7 }, if n % 2 == 0 { 7 } else { 0 });
             let mut events: Vec<SchedEvent> = (0..300_000).map(quick).collect();
-            events[0] = SchedEvent { kind: Kind::Other { id: 1 }, ..switch(0, 1, 8, 9) };
+            events[0] = SchedEvent { kind: EventKind::Other { id: 1 }, ..switch(0, 1, 8, 9) };
             events[9] = switch(9, 1, 8, 10);
             events[10] = switch(10, 1, 10, 8);
-            let woken = Kind::Wakeup { task: task(11), target: Cpu(1) };
+            let woken = EventKind::Wakeup { task: task(11), target: Cpu(1) };
             events[11] = SchedEvent { kind: woken, ..switch(11, 1, 8, 9) };
             events[late] = switch(late as i64, 1, 8, 9);
             let mut source = Batches(&events, 0);

@@ -3,7 +3,7 @@
 use crate::analysis::{Analysis, BEHIND, Settled};
 use crate::balance::causes::{Causes, Migration};
 use crate::balance::past_moves::PastMoves;
-use crate::event::{Kind, SchedEvent, Ts};
+use crate::event::{EventKind, SchedEvent, Ts};
 use crate::state::SchedState;
 use crate::state::past::Past;
 use std::ops::ControlFlow;
@@ -83,7 +83,7 @@ impl Moves {
         state: &SchedState,
         analysis: &mut A,
     ) {
-        self.open += u64::from(inside && matches!(event.kind, Kind::Migrate { .. }));
+        self.open += u64::from(inside && matches!(event.kind, EventKind::Migrate { .. }));
         let settled = &mut self.settled;
         self.causes.event(event, state, |m| settled.push(m));
         if !self.settled.is_empty() {

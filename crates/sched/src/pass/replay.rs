@@ -462,14 +462,14 @@ impl<S: EventSource> Replay<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::{Comm, Cpu, Kind, Pid, PrevState, TaskRef};
+    use crate::event::{Comm, Cpu, EventKind, Pid, PrevState, TaskRef};
 
     /// A thousand tasks run by turns, each until the next event.
     fn turns(events: i32, ts: impl Fn(i32) -> i64) -> Vec<SchedEvent> {
         let task = |pid| TaskRef { pid: Pid(pid), prio: 120, comm: Comm::new(b"t") };
         let switch = |n: i32| {
             let (prev, next) = (task(1 + n % 1000), task(1 + (n + 1) % 1000));
-            let kind = Kind::Switch { prev, state: PrevState::blocked(1), next };
+            let kind = EventKind::Switch { prev, state: PrevState::blocked(1), next };
             SchedEvent { ts: Ts(ts(n)), cpu: Cpu(0), pid: prev.pid, flags: 0, kind }
         };
         (0..events).map(switch).collect()

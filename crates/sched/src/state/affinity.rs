@@ -199,7 +199,7 @@ fn unions(sets: &[CpuSet]) -> Vec<CpuSet> {
 mod tests {
     use super::*;
     use crate::event::probe::Probe;
-    use crate::event::{Comm, CpuMask, Kind, SchedEvent, TaskRef};
+    use crate::event::{Comm, CpuMask, EventKind, SchedEvent, TaskRef};
 
     fn set(cpus: &[u32]) -> CpuSet {
         cpus.iter().map(|cpu| Cpu(*cpu)).collect()
@@ -236,17 +236,17 @@ mod tests {
     /// Applies a record of the set of a task.
     fn allow(state: &mut SchedState, pid: i32, cpus: &[u32]) {
         let probe = Probe::Allows(Pid(pid), CpuMask::of(cpus.iter().map(|cpu| Cpu(*cpu))));
-        apply(state, Kind::Probe { id: 1, probe });
+        apply(state, EventKind::Probe { id: 1, probe });
     }
 
-    fn apply(state: &mut SchedState, kind: Kind) {
+    fn apply(state: &mut SchedState, kind: EventKind) {
         state.apply(&SchedEvent { ts: Ts(0), cpu: Cpu(0), pid: Pid::IDLE, flags: 0, kind });
     }
 
     /// The CPUs that a task may use that begins to wait on a CPU.
     fn cpus_of(affinity: &Affinity, state: &mut SchedState, pid: i32, cpu: u32) -> Option<Vec<u32>> {
         let task = TaskRef { pid: Pid(pid), prio: 120, comm: Comm::EMPTY };
-        apply(state, Kind::Wakeup { task, target: Cpu(cpu) });
+        apply(state, EventKind::Wakeup { task, target: Cpu(cpu) });
         let id = affinity.of(state.task_of(Pid(pid))?, Cpu(cpu), state)?;
         Some(affinity.set(id, state)?.cpus().map(|cpu| cpu.0).collect())
     }
@@ -277,7 +277,7 @@ mod tests {
         allow(&mut state, 8, &[0, 1, 2, 3]);
         assert_eq!(cpus_of(&affinity, &mut state, 8, 1), None);
         allow(&mut state, 7, &[3]);
-        let fork = |parent, child| Kind::Fork { parent: Pid(parent), child: Pid(child), child_comm: Comm::EMPTY };
+        let fork = |parent, child| EventKind::Fork { parent: Pid(parent), child: Pid(child), child_comm: Comm::EMPTY };
         apply(&mut state, fork(7, 9));
         allow(&mut state, 7, &[1]);
         assert_eq!([7, 9].map(|pid| cpus_of(&affinity, &mut state, pid, 3)), [Some(vec![1]), Some(vec![3])]);
@@ -290,7 +290,7 @@ mod tests {
     fn a_child_without_a_record_has_the_first_list_of_its_ancestors() {
         let affinity = of_two_tasks().with_records(Records::Changes(Ts(0)));
         let mut state = SchedState::default();
-        let fork = |parent, child| Kind::Fork { parent: Pid(parent), child: Pid(child), child_comm: Comm::EMPTY };
+        let fork = |parent, child| EventKind::Fork { parent: Pid(parent), child: Pid(child), child_comm: Comm::EMPTY };
         apply(&mut state, fork(8, 9));
         apply(&mut state, fork(9, 10));
         allow(&mut state, 8, &[2]);
@@ -302,7 +302,7 @@ mod tests {
 
     #[test]
     fn behind_a_loss_and_without_records_of_changes_lists_count_as_ever() {
-        let loss = Kind::Lost { count: None };
+        let loss = EventKind::Lost { count: None };
         let mut state = SchedState::default();
         let (some, all) = (Records::Some, Records::Changes(Ts(0)));
         assert_eq!(cpus_of(&of_two_tasks().with_records(some), &mut state, 8, 1), None);

@@ -213,19 +213,19 @@ impl SchedState {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::{Comm, Cpu, Kind, PrevState, TaskRef, Ts};
+    use crate::event::{Comm, Cpu, EventKind, PrevState, TaskRef, Ts};
 
-    fn apply(state: &mut SchedState, kind: Kind) {
+    fn apply(state: &mut SchedState, kind: EventKind) {
         state.apply(&SchedEvent { ts: Ts(0), cpu: Cpu(0), pid: Pid(1), flags: 0, kind });
     }
 
     fn allow(state: &mut SchedState, pid: i32, cpus: &[u32]) {
         let probe = Probe::Allows(Pid(pid), CpuMask::of(cpus.iter().map(|cpu| Cpu(*cpu))));
-        apply(state, Kind::Probe { id: 1, probe });
+        apply(state, EventKind::Probe { id: 1, probe });
     }
 
     fn fork(state: &mut SchedState, parent: i32, child: i32) {
-        apply(state, Kind::Fork { parent: Pid(parent), child: Pid(child), child_comm: Comm::EMPTY });
+        apply(state, EventKind::Fork { parent: Pid(parent), child: Pid(child), child_comm: Comm::EMPTY });
     }
 
     /// The CPUs of a task, and whether they are those of now.
@@ -259,10 +259,10 @@ mod tests {
         let mut state = SchedState::default();
         allow(&mut state, 5, &[1]);
         allow(&mut state, 6, &[2]);
-        apply(&mut state, Kind::Exec { pid: Pid(5), old_pid: Pid(6), program: Comm::EMPTY });
+        apply(&mut state, EventKind::Exec { pid: Pid(5), old_pid: Pid(6), program: Comm::EMPTY });
         assert_eq!((cpus(&state, 5), cpus(&state, 6)), (Some((Some(vec![2]), true)), None));
         let task = |pid| TaskRef { pid: Pid(pid), prio: 120, comm: Comm::EMPTY };
-        apply(&mut state, Kind::Switch { prev: task(5), state: PrevState::DEAD, next: task(9) });
+        apply(&mut state, EventKind::Switch { prev: task(5), state: PrevState::DEAD, next: task(9) });
         assert_eq!(cpus(&state, 5), None);
     }
 
@@ -270,7 +270,7 @@ mod tests {
     fn behind_a_loss_a_set_is_not_that_of_now() {
         let mut state = SchedState::default();
         allow(&mut state, 5, &[1]);
-        apply(&mut state, Kind::Lost { count: None });
+        apply(&mut state, EventKind::Lost { count: None });
         allow(&mut state, 6, &[1]);
         assert_eq!((cpus(&state, 5), cpus(&state, 6)), (Some((Some(vec![1]), false)), Some((Some(vec![1]), true))));
         // A part of the trace begins with both as they are.

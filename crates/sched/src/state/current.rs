@@ -6,7 +6,7 @@
 //! task switched in while another CPU, after an unmarked loss, is still thought to run it.
 
 use crate::event::span::{CpuSpan, Current};
-use crate::event::{Comm, Cpu, Kind, Pid, SchedEvent, Ts};
+use crate::event::{Comm, Cpu, EventKind, Pid, SchedEvent, Ts};
 
 /// Follows one CPU through its events.
 #[derive(Clone, Debug)]
@@ -95,15 +95,15 @@ impl CpuFold {
     pub fn apply(&mut self, event: &SchedEvent, emit: &mut impl FnMut(&CpuSpan)) {
         let inside = event.ts >= self.from && event.ts <= self.to;
         match event.kind {
-            Kind::Lost { .. } => {
+            EventKind::Lost { .. } => {
                 self.gaps += u64::from(inside);
                 return self.turn(Current::Unknown, Comm::EMPTY, event.ts, emit);
             }
-            Kind::Offline => return self.turn(Current::Offline, Comm::EMPTY, event.ts, emit),
+            EventKind::Offline => return self.turn(Current::Offline, Comm::EMPTY, event.ts, emit),
             _ => {}
         }
         match self.current {
-            None | Some(Current::Unknown | Current::Offline) if matches!(event.kind, Kind::Stack { .. }) => {}
+            None | Some(Current::Unknown | Current::Offline) if matches!(event.kind, EventKind::Stack { .. }) => {}
             // The first event shows the task that ran before it.
             None => self.current = Some(Current::of(event.pid)),
             Some(Current::Unknown | Current::Offline) => self.turn(Current::of(event.pid), Comm::EMPTY, event.ts, emit),
@@ -111,7 +111,7 @@ impl CpuFold {
         }
         self.done = event.ts > self.to;
         match event.kind {
-            Kind::Switch { prev, next, .. } => {
+            EventKind::Switch { prev, next, .. } => {
                 self.switches += u64::from(inside);
                 if self.current != Some(Current::of(prev.pid)) {
                     self.mismatches += u64::from(inside);
@@ -123,14 +123,14 @@ impl CpuFold {
                 }
                 self.turn(Current::of(next.pid), next.comm, event.ts, emit);
             }
-            Kind::Rename { pid, before, after } if self.current == Some(Current::Task(pid)) => {
+            EventKind::Rename { pid, before, after } if self.current == Some(Current::Task(pid)) => {
                 if self.comm.is_empty() {
                     self.comm = before;
                 }
                 self.go_on(pid, after, event.ts, emit);
             }
             // A switch between the exchange of numbers and this event used the new one already.
-            Kind::Exec { pid, old_pid, program } if self.current.is_some_and(|c| c.is_one_of(pid, old_pid)) => {
+            EventKind::Exec { pid, old_pid, program } if self.current.is_some_and(|c| c.is_one_of(pid, old_pid)) => {
                 self.go_on(pid, program, event.ts, emit);
             }
             _ => {}

@@ -1,7 +1,7 @@
 //! The parents of tasks, and the descendants of the traced command.
 
 use crate::event::kthread::is_kernel_thread;
-use crate::event::{Comm, Kind, Pid, SchedEvent, StateClass, Ts};
+use crate::event::{Comm, EventKind, Pid, SchedEvent, StateClass, Ts};
 use crate::tables::history::History;
 use crate::tables::limits::{PIDS, keep_of_pid};
 use crate::tables::seeded::SeededMap;
@@ -163,17 +163,17 @@ impl LineageHistory {
     /// nothing.
     pub fn learn(&mut self, event: &SchedEvent) {
         let changed = match event.kind {
-            Kind::Fork { parent, child, child_comm } => {
+            EventKind::Fork { parent, child, child_comm } => {
                 self.now.fork(parent, child);
                 self.name(child, child_comm);
                 child
             }
-            Kind::Exec { pid, old_pid, program } => {
+            EventKind::Exec { pid, old_pid, program } => {
                 self.now.exec(pid, old_pid, program, self.names.get(&old_pid).copied().unwrap_or_default());
                 pid
             }
-            Kind::Rename { pid, before, .. } => return self.now.rename(pid, before),
-            Kind::Switch { prev, state, next } => {
+            EventKind::Rename { pid, before, .. } => return self.now.rename(pid, before),
+            EventKind::Switch { prev, state, next } => {
                 if state.class == StateClass::Dead {
                     self.now.forget(prev.pid);
                 }
@@ -260,8 +260,8 @@ mod tests {
     #[test]
     fn history_knows_reused_numbers() {
         let at = |ts, kind| SchedEvent { ts: Ts(ts), cpu: Default::default(), pid: Pid(1), flags: 0, kind };
-        let fork = |parent, child| Kind::Fork { parent: Pid(parent), child: Pid(child), child_comm: Comm::EMPTY };
-        let exec = Kind::Exec { pid: Pid(5), old_pid: Pid(5), program: Comm::EMPTY };
+        let fork = |parent, child| EventKind::Fork { parent: Pid(parent), child: Pid(child), child_comm: Comm::EMPTY };
+        let exec = EventKind::Exec { pid: Pid(5), old_pid: Pid(5), program: Comm::EMPTY };
         let events = [at(1, exec), at(2, fork(5, 9)), at(10, fork(1, 9))];
         let mut history = LineageHistory::default();
         events.iter().for_each(|event| history.learn(event));

@@ -39,7 +39,7 @@
 use crate::event::diag::{Diagnostics, EventIssue};
 use crate::event::span::{Came, CpuSpan, Current, Span, TaskState};
 use crate::event::task_id::TaskId;
-use crate::event::{Comm, Cpu, Kind, Pid, SchedEvent, TaskRef, Ts};
+use crate::event::{Comm, Cpu, EventKind, Pid, SchedEvent, TaskRef, Ts};
 use crate::state::lineage::{Kin, Lineage};
 use crate::tables::seeded::SeededMap;
 
@@ -256,8 +256,8 @@ impl SchedState {
             self.follow_placement(event);
         }
         match event.kind {
-            Kind::Lost { .. } => self.lose(event.cpu, event.ts),
-            Kind::Offline => self.go_offline(event.cpu, event.ts),
+            EventKind::Lost { .. } => self.lose(event.cpu, event.ts),
+            EventKind::Offline => self.go_offline(event.cpu, event.ts),
             _ => self.happen(event),
         }
         if self.tally.is_some() {
@@ -270,33 +270,33 @@ impl SchedState {
         self.notice(event);
         self.seen.note(&event.kind);
         match event.kind {
-            Kind::Switch { prev, state, next } => self.switch(event.cpu, prev, state, next),
-            Kind::Waking { task, target } => self.waking(task, target, event),
-            Kind::Wakeup { task, target } => self.wakeup(task, target),
-            Kind::WakeupNew { task, target } => self.wakeup_new(task, target),
-            Kind::Migrate { task, orig, dest } => self.migrate(task, orig, dest),
-            Kind::Fork { parent, child, .. } => {
+            EventKind::Switch { prev, state, next } => self.switch(event.cpu, prev, state, next),
+            EventKind::Waking { task, target } => self.waking(task, target, event),
+            EventKind::Wakeup { task, target } => self.wakeup(task, target),
+            EventKind::WakeupNew { task, target } => self.wakeup_new(task, target),
+            EventKind::Migrate { task, orig, dest } => self.migrate(task, orig, dest),
+            EventKind::Fork { parent, child, .. } => {
                 self.lineage.fork(parent, child);
                 self.inherit(parent, child);
                 self.relate(child);
             }
-            Kind::Rename { pid, before, after } => {
+            EventKind::Rename { pid, before, after } => {
                 self.lineage.rename(pid, before);
                 self.take_name(event.cpu, pid, before, after);
             }
-            Kind::Exec { pid, old_pid, program } => {
+            EventKind::Exec { pid, old_pid, program } => {
                 self.exec(pid, old_pid, program);
                 self.relate(old_pid);
                 self.relate(pid);
             }
-            Kind::Exit { .. } | Kind::Lost { .. } | Kind::Offline | Kind::Frequency { .. } => {}
-            Kind::Interrupt { entry, .. } => {
+            EventKind::Exit { .. } | EventKind::Lost { .. } | EventKind::Offline | EventKind::Frequency { .. } => {}
+            EventKind::Interrupt { entry, .. } => {
                 let handlers = &mut self.cpu(event.cpu).handlers;
                 *handlers = if entry { handlers.saturating_add(1) } else { handlers.saturating_sub(1) };
             }
-            Kind::Numa { .. } | Kind::Stack { .. } => {}
-            Kind::Probe { probe, .. } => self.follow_probe(&probe, event),
-            Kind::Other { .. } => {}
+            EventKind::Numa { .. } | EventKind::Stack { .. } => {}
+            EventKind::Probe { probe, .. } => self.follow_probe(&probe, event),
+            EventKind::Other { .. } => {}
         }
     }
 
@@ -360,7 +360,7 @@ impl SchedState {
         if let Some(since) = self.cpu(cpu).lost_since.take() {
             self.gaps.entry(cpu).or_default().1 += ts.since(since).0;
         }
-        let is_stack = matches!(event.kind, Kind::Stack { .. });
+        let is_stack = matches!(event.kind, EventKind::Stack { .. });
         if !is_stack && matches!(self.current(cpu), Current::Unknown | Current::Offline) {
             self.settle(cpu, event.pid, ts);
         }

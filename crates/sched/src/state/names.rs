@@ -1,6 +1,6 @@
 //! The names of tasks over time.
 
-use crate::event::{Comm, Kind, Pid, SchedEvent, Ts};
+use crate::event::{Comm, EventKind, Pid, SchedEvent, Ts};
 use crate::tables::history::History;
 use crate::tables::limits::PIDS;
 use crate::tables::seeded::SeededMap;
@@ -30,16 +30,16 @@ impl NameHistory {
     /// Learns from the next event of a trace. Other events than those teach nothing.
     pub fn learn(&mut self, event: &SchedEvent) {
         match event.kind {
-            Kind::Switch { prev, next, .. } => {
+            EventKind::Switch { prev, next, .. } => {
                 self.is_called(prev.pid, prev.comm, event.ts);
                 self.is_called(next.pid, next.comm, event.ts);
             }
-            Kind::Fork { child, child_comm, .. } => self.is_called(child, child_comm, event.ts),
-            Kind::Rename { pid, before, after } => {
+            EventKind::Fork { child, child_comm, .. } => self.is_called(child, child_comm, event.ts),
+            EventKind::Rename { pid, before, after } => {
                 self.is_called(pid, before, event.ts);
                 self.is_called(pid, after, event.ts);
             }
-            Kind::Exec { pid, program, .. } => {
+            EventKind::Exec { pid, program, .. } => {
                 self.changes.entry(pid).or_insert_with(|| History::new(Ts::MIN, Comm::EMPTY));
                 self.is_called(pid, program, event.ts);
             }
@@ -73,16 +73,16 @@ mod tests {
     fn names_are_those_of_the_time() {
         let name = |name: &str| Comm::new(name.as_bytes());
         let task = |pid, comm| TaskRef { pid: Pid(pid), prio: 120, comm: name(comm) };
-        let switch = |prev, next| Kind::Switch { prev, state: PrevState::blocked(1), next };
-        let exec = |pid, program| Kind::Exec { pid: Pid(pid), old_pid: Pid(pid), program: name(program) };
+        let switch = |prev, next| EventKind::Switch { prev, state: PrevState::blocked(1), next };
+        let exec = |pid, program| EventKind::Exec { pid: Pid(pid), old_pid: Pid(pid), program: name(program) };
         let mut history = NameHistory::default();
         for (ts, kind) in [
             (1, exec(8, "make")),
             (2, switch(task(7, "sh"), task(0, "swapper/0"))),
             (3, exec(7, "chrt")),
             (5, switch(task(7, "soak"), task(9, "spmd"))),
-            (5, Kind::Rename { pid: Pid(10), before: name("exe"), after: name("nc") }),
-            (6, Kind::Fork { parent: Pid(9), child: Pid(8), child_comm: name("spmd") }),
+            (5, EventKind::Rename { pid: Pid(10), before: name("exe"), after: name("nc") }),
+            (6, EventKind::Fork { parent: Pid(9), child: Pid(8), child_comm: name("spmd") }),
         ] {
             history.learn(&SchedEvent { ts: Ts(ts), cpu: Cpu(0), pid: Pid(1), flags: 0, kind });
         }

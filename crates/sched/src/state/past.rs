@@ -5,7 +5,7 @@
 //! in the part what it finds in the same window of the whole.
 
 use crate::event::span::{Came, Current, TaskState};
-use crate::event::{Comm, Cpu, Kind, Pid, PrevState, SchedEvent, TaskRef, Ts};
+use crate::event::{Comm, Cpu, EventKind, Pid, PrevState, SchedEvent, TaskRef, Ts};
 use crate::state::lineage::{Kin, Lineage, LineageHistory};
 use crate::state::names::NameHistory;
 use crate::tables::serial::{bounded, exact};
@@ -220,14 +220,16 @@ impl Past {
         let past = self.occupants.iter().find(|past| past.cpu == cpu)?;
         let idle = TaskRef { pid: Pid::IDLE, prio: 0, comm: Comm::EMPTY };
         let kind = match past.current {
-            Current::Unknown => Kind::Lost { count: None },
-            Current::Offline => Kind::Offline,
+            Current::Unknown => EventKind::Lost { count: None },
+            Current::Offline => EventKind::Offline,
             Current::Idle => {
-                Kind::Switch { prev: idle, state: PrevState::RUNNABLE, next: TaskRef { comm: past.comm, ..idle } }
+                EventKind::Switch { prev: idle, state: PrevState::RUNNABLE, next: TaskRef { comm: past.comm, ..idle } }
             }
-            Current::Task(pid) => {
-                Kind::Switch { prev: idle, state: PrevState::RUNNABLE, next: TaskRef { pid, comm: past.comm, ..idle } }
-            }
+            Current::Task(pid) => EventKind::Switch {
+                prev: idle,
+                state: PrevState::RUNNABLE,
+                next: TaskRef { pid, comm: past.comm, ..idle },
+            },
         };
         let ts = Ts(self.from.0.saturating_sub(1));
         Some(SchedEvent { ts, cpu, pid: Pid::IDLE, flags: 0, kind })

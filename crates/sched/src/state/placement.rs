@@ -11,7 +11,7 @@
 use super::{SchedState, Slot, Waking};
 use crate::event::diag::EventIssue;
 use crate::event::span::TaskState;
-use crate::event::{Cpu, Kind, SchedEvent, TaskRef};
+use crate::event::{Cpu, EventKind, SchedEvent, TaskRef};
 
 impl SchedState {
     pub(super) fn waking(&mut self, task: TaskRef, target: Cpu, event: &SchedEvent) {
@@ -81,7 +81,7 @@ impl SchedState {
 
     /// Whether `event`, not yet applied, migrates a task as a part of its wakeup, where wakings place tasks.
     pub(crate) fn places(&self, event: &SchedEvent) -> bool {
-        let Kind::Migrate { task, .. } = event.kind else { return false };
+        let EventKind::Migrate { task, .. } = event.kind else { return false };
         self.cpus.get(event.cpu.index()).is_some_and(|c| c.placing == Some(task.pid))
     }
 
@@ -96,9 +96,9 @@ impl SchedState {
     pub(super) fn follow_placement(&mut self, event: &SchedEvent) {
         self.placed = self.places(event);
         self.cpu(event.cpu).placing = match event.kind {
-            Kind::Waking { task, .. } => Some(task.pid),
-            Kind::Other { .. } | Kind::Probe { .. } | Kind::Stack { .. } => return,
-            Kind::Frequency { .. } | Kind::Interrupt { .. } => return,
+            EventKind::Waking { task, .. } => Some(task.pid),
+            EventKind::Other { .. } | EventKind::Probe { .. } | EventKind::Stack { .. } => return,
+            EventKind::Frequency { .. } | EventKind::Interrupt { .. } => return,
             _ => None,
         };
     }

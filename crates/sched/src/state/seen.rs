@@ -3,7 +3,7 @@
 use super::SchedState;
 use crate::event::diag::{Diagnostics, EventIssue};
 use crate::event::tracepoint::Tracepoint;
-use crate::event::{Cpu, Kind, TaskRef};
+use crate::event::{Cpu, EventKind, TaskRef};
 use crate::tables::limits::TASKS;
 
 /// Amount of evidence that is enough: a few events may be cut off by the start or the end of a trace.
@@ -36,14 +36,14 @@ impl Seen {
     }
 
     #[inline]
-    pub(super) fn note(&mut self, kind: &Kind) {
+    pub(super) fn note(&mut self, kind: &EventKind) {
         let place = match kind {
-            Kind::Switch { .. } => SWITCH,
-            Kind::Waking { .. } => WAKING,
-            Kind::Wakeup { .. } => WAKEUP,
-            Kind::WakeupNew { .. } => WAKEUP_NEW,
-            Kind::Migrate { .. } => MIGRATE,
-            Kind::Fork { .. } => FORK,
+            EventKind::Switch { .. } => SWITCH,
+            EventKind::Waking { .. } => WAKING,
+            EventKind::Wakeup { .. } => WAKEUP,
+            EventKind::WakeupNew { .. } => WAKEUP_NEW,
+            EventKind::Migrate { .. } => MIGRATE,
+            EventKind::Fork { .. } => FORK,
             _ => OTHER,
         };
         self.0[place] += 1;

@@ -16,25 +16,25 @@ impl Drive {
         Drive(SchedState::new(&Start { cpus: (0..n).map(|c| (Cpu(c), Current::Idle)).collect(), ..Start::default() }))
     }
 
-    fn at(&mut self, ts: i64, cpu: u32, pid: i32, kind: Kind) -> &mut Drive {
+    fn at(&mut self, ts: i64, cpu: u32, pid: i32, kind: EventKind) -> &mut Drive {
         self.0.apply(&SchedEvent { ts: Ts(ts), cpu: Cpu(cpu), pid: Pid(pid), flags: 0, kind });
         self
     }
 
     fn switch(&mut self, ts: i64, cpu: u32, prev: i32, state: PrevState, next: i32) -> &mut Drive {
-        self.at(ts, cpu, prev, Kind::Switch { prev: task(prev), state, next: task(next) })
+        self.at(ts, cpu, prev, EventKind::Switch { prev: task(prev), state, next: task(next) })
     }
 
     fn wakeup(&mut self, ts: i64, cpu: u32, pid: i32, target: u32) -> &mut Drive {
-        self.at(ts, cpu, 0, Kind::Wakeup { task: task(pid), target: Cpu(target) })
+        self.at(ts, cpu, 0, EventKind::Wakeup { task: task(pid), target: Cpu(target) })
     }
 
     fn migrate(&mut self, ts: i64, pid: i32, orig: u32, dest: u32) -> &mut Drive {
-        self.at(ts, dest, 0, Kind::Migrate { task: task(pid), orig: Cpu(orig), dest: Cpu(dest) })
+        self.at(ts, dest, 0, EventKind::Migrate { task: task(pid), orig: Cpu(orig), dest: Cpu(dest) })
     }
 
     fn migrate_on(&mut self, ts: i64, cpu: u32, pid: i32, orig: u32, dest: u32) -> &mut Drive {
-        self.at(ts, cpu, 9, Kind::Migrate { task: task(pid), orig: Cpu(orig), dest: Cpu(dest) })
+        self.at(ts, cpu, 9, EventKind::Migrate { task: task(pid), orig: Cpu(orig), dest: Cpu(dest) })
     }
 
     fn state(&self, pid: i32) -> Option<TaskState> {
@@ -70,7 +70,7 @@ fn switch_out_follows_prev_state() {
 #[test]
 fn waking_changes_nothing_but_is_remembered() {
     let mut d = Drive::idle(2);
-    d.at(3, 1, 9, Kind::Waking { task: task(7), target: Cpu(0) });
+    d.at(3, 1, 9, EventKind::Waking { task: task(7), target: Cpu(0) });
     assert_eq!(d.state(7), Some(Blocked(Cpu(0))), "its previous CPU is the target");
     let waking = |at| Some(Waking { by: Pid(9), at: Ts(at), on: Cpu(1), previous: Cpu(0) });
     assert_eq!(d.0.task_of(Pid(7)).unwrap().waking, waking(3));
@@ -81,9 +81,9 @@ fn waking_changes_nothing_but_is_remembered() {
     assert!(remembered(&d).is_some());
     d.switch(6, 0, 0, R, 7);
     assert_eq!(remembered(&d), None, "that one is over");
-    d.at(7, 1, 9, Kind::Waking { task: task(7), target: Cpu(0) }).wakeup(8, 1, 7, 0);
+    d.at(7, 1, 9, EventKind::Waking { task: task(7), target: Cpu(0) }).wakeup(8, 1, 7, 0);
     assert_eq!(remembered(&d), None, "it was awake");
-    d.at(9, 1, 9, Kind::Waking { task: task(7), target: Cpu(0) }).switch(10, 0, 7, S, 0);
+    d.at(9, 1, 9, EventKind::Waking { task: task(7), target: Cpu(0) }).switch(10, 0, 7, S, 0);
     assert_eq!(remembered(&d), waking(9), "a wakeup is still to come");
     d.wakeup(11, 1, 7, 0);
     assert_eq!(remembered(&d), waking(9));
@@ -93,10 +93,10 @@ fn waking_changes_nothing_but_is_remembered() {
     // It slept unseen and was woken by a waking that is not there: that at 9 is another wakeup's.
     d.wakeup(13, 1, 7, 1);
     assert_eq!((d.state(7), remembered(&d)), (Some(Waiting(Cpu(1))), None));
-    d.at(14, 1, 9, Kind::Waking { task: task(7), target: Cpu(0) }).wakeup(15, 1, 7, 0);
+    d.at(14, 1, 9, EventKind::Waking { task: task(7), target: Cpu(0) }).wakeup(15, 1, 7, 0);
     assert_eq!((d.state(7), remembered(&d)), (Some(Waiting(Cpu(0))), waking(14)));
     // In a loss it can have been woken by any.
-    d.at(16, 0, 0, Kind::Lost { count: None }).wakeup(17, 1, 7, 0);
+    d.at(16, 0, 0, EventKind::Lost { count: None }).wakeup(17, 1, 7, 0);
     assert_eq!((d.state(7), remembered(&d)), (Some(Waiting(Cpu(0))), None));
 }
 
@@ -110,7 +110,7 @@ fn by_wakings(cpus: u32) -> Drive {
 #[test]
 fn without_wakeups_a_waking_places_its_task() {
     let mut d = by_wakings(3);
-    let waking = |pid, target| Kind::Waking { task: task(pid), target: Cpu(target) };
+    let waking = |pid, target| EventKind::Waking { task: task(pid), target: Cpu(target) };
     // On its previous CPU where nothing follows,
     d.at(3, 1, 9, waking(7, 0));
     assert_eq!(d.state(7), Some(Waiting(Cpu(0))));
@@ -119,7 +119,7 @@ fn without_wakeups_a_waking_places_its_task() {
     assert_eq!(d.closed(7), [(Waiting(Cpu(0)), 3, 5)]);
     d.switch(6, 0, 7, S, 0);
     // on another if the waker's next event of the scheduler shows so,
-    d.at(7, 1, 9, waking(7, 0)).at(8, 1, 9, Kind::Other { id: 1 }).migrate_on(9, 1, 7, 0, 2);
+    d.at(7, 1, 9, waking(7, 0)).at(8, 1, 9, EventKind::Other { id: 1 }).migrate_on(9, 1, 7, 0, 2);
     assert_eq!((d.state(7), d.0.has_placed()), (Some(Waiting(Cpu(2))), true));
     // and a later migration is another one.
     d.migrate_on(10, 1, 7, 2, 0);
@@ -129,7 +129,7 @@ fn without_wakeups_a_waking_places_its_task() {
 
 #[test]
 fn without_wakeups_a_waking_of_a_running_task_is_settled_later() {
-    let waking = Kind::Waking { task: task(7), target: Cpu(0) };
+    let waking = EventKind::Waking { task: task(7), target: Cpu(0) };
     let running = || {
         let mut d = by_wakings(2);
         d.at(1, 1, 9, waking).switch(2, 0, 0, R, 7).at(3, 1, 9, waking).switch(4, 0, 7, S, 0);
@@ -198,7 +198,7 @@ fn who_ran_from_the_start_on_is_named_by_its_switch() {
     assert_eq!(d.0.running(Cpu(0)).map(|t| (t.comm, t.known_prio())), Some((Comm::EMPTY, None)));
     // A task that executes a program had another name before.
     let make = Comm::new(b"make");
-    d.at(1, 1, 8, Kind::Exec { pid: Pid(8), old_pid: Pid(8), program: make });
+    d.at(1, 1, 8, EventKind::Exec { pid: Pid(8), old_pid: Pid(8), program: make });
     assert_eq!(d.0.running(Cpu(1)).map(|t| (t.comm, t.known_prio())), Some((make, None)), "an exec has no priority");
     let [span] = d.0.cpu_spans() else { panic!("what ran under two names is two spans: {:?}", d.0.cpu_spans()) };
     assert_eq!((span.comm, span.start, span.end), (Comm::EMPTY, Ts(0), Ts(1)));
@@ -240,7 +240,8 @@ fn what_was_not_recorded_shows_in_what_was() {
     assert_eq!((found.count(missing), found.detail(missing)), (2, Some("sched_wakeup, sched_migrate_task")));
     let mut d = Drive::idle(1);
     for pid in 10..14 {
-        d.at(1, 0, 0, Kind::Fork { parent: Pid(1), child: Pid(pid), child_comm: Comm::EMPTY }).wakeup(2, 0, pid, 0);
+        d.at(1, 0, 0, EventKind::Fork { parent: Pid(1), child: Pid(pid), child_comm: Comm::EMPTY })
+            .wakeup(2, 0, pid, 0);
     }
     assert_eq!(d.0.missing(), ["sched_wakeup_new", "sched_waking"]);
 }
@@ -250,8 +251,8 @@ fn a_new_task_is_a_new_life() {
     let mut d = Drive::idle(1);
     d.wakeup(1, 0, 7, 0);
     let old = d.0.task_of(Pid(7)).unwrap().id();
-    d.at(2, 0, 0, Kind::Fork { parent: Pid(1), child: Pid(7), child_comm: Comm::EMPTY });
-    d.at(3, 0, 0, Kind::WakeupNew { task: task(7), target: Cpu(0) });
+    d.at(2, 0, 0, EventKind::Fork { parent: Pid(1), child: Pid(7), child_comm: Comm::EMPTY });
+    d.at(3, 0, 0, EventKind::WakeupNew { task: task(7), target: Cpu(0) });
     let new = d.0.task_of(Pid(7)).unwrap();
     assert_ne!(new.id(), old);
     assert_eq!((new.state, new.born), (Waiting(Cpu(0)), Some(Ts(3))));
@@ -278,7 +279,7 @@ fn migration_moves_waiters_only() {
 fn exec_by_a_thread_renames_it() {
     let mut d = Drive::idle(1);
     d.wakeup(1, 0, 10, 0).wakeup(1, 0, 11, 0).switch(2, 0, 0, R, 10).switch(3, 0, 10, X, 11);
-    d.at(5, 0, 10, Kind::Exec { pid: Pid(10), old_pid: Pid(11), program: Comm::EMPTY });
+    d.at(5, 0, 10, EventKind::Exec { pid: Pid(10), old_pid: Pid(11), program: Comm::EMPTY });
     assert_eq!((d.state(10), d.state(11)), (Some(Running(Cpu(0))), None));
     assert_eq!(d.0.current(Cpu(0)), Current::Task(Pid(10)));
     d.switch(6, 0, 10, S, 0);
@@ -290,7 +291,7 @@ fn exec_by_a_thread_renames_it() {
 fn exec_while_both_run_leaves_no_dead_task_running() {
     let mut d = Drive::idle(2);
     d.wakeup(1, 0, 10, 0).wakeup(1, 0, 11, 1).switch(2, 0, 0, R, 10).switch(3, 1, 0, R, 11);
-    d.at(5, 0, 10, Kind::Exec { pid: Pid(10), old_pid: Pid(11), program: Comm::EMPTY });
+    d.at(5, 0, 10, EventKind::Exec { pid: Pid(10), old_pid: Pid(11), program: Comm::EMPTY });
     assert_eq!((d.state(10), d.state(11)), (Some(Running(Cpu(0))), None));
     assert_eq!(d.0.current(Cpu(1)), Current::Unknown);
 }
@@ -319,10 +320,10 @@ fn unseen_migration_wakeup_and_double_running() {
 fn loss_makes_unknown_until_the_next_event() {
     let mut d = Drive::idle(2);
     d.wakeup(1, 0, 7, 0).switch(2, 0, 0, R, 7).wakeup(3, 0, 8, 0).wakeup(3, 1, 9, 1);
-    d.at(3, 0, 0, Kind::Lost { count: Some(5) });
+    d.at(3, 0, 0, EventKind::Lost { count: Some(5) });
     assert_eq!((d.state(7), d.state(8), d.state(9)), (Some(Unknown), Some(Unknown), Some(Waiting(Cpu(1)))));
     assert_eq!((d.0.current(Cpu(0)), Counts::of(&d.0).unknown), (Current::Unknown, 1));
-    d.at(50, 0, 8, Kind::Other { id: 1 });
+    d.at(50, 0, 8, EventKind::Other { id: 1 });
     assert_eq!((d.state(8), d.0.current(Cpu(0))), (Some(Running(Cpu(0))), Current::Task(Pid(8))));
     assert_eq!(d.0.gaps(), [(Cpu(0), 1, 47)]);
     d.switch(60, 0, 8, S, 6);
@@ -356,7 +357,7 @@ fn who_waits_where_a_cpu_becomes_idle_left_unseen_if_anything_did() {
     let mut d = Drive::idle(2);
     d.wakeup(1, 0, 7, 0).switch(2, 0, 0, R, 7).wakeup(3, 0, 8, 0).switch(4, 0, 7, S, 0);
     assert_eq!((d.state(8), d.0.queue_length(Cpu(0))), (Some(Waiting(Cpu(0))), 1), "it is throttled");
-    d.at(5, 1, 0, Kind::Lost { count: Some(1) }).switch(6, 0, 0, R, 7).switch(7, 0, 7, R, 0);
+    d.at(5, 1, 0, EventKind::Lost { count: Some(1) }).switch(6, 0, 0, R, 7).switch(7, 0, 7, R, 0);
     assert_eq!(d.0.queue_length(Cpu(0)), 2, "both are: the first one would have gone on");
     d.switch(8, 0, 0, R, 7).switch(9, 0, 7, S, 0);
     assert_eq!((d.state(8), d.0.queue_length(Cpu(0))), (Some(Unknown), 0));
@@ -366,7 +367,7 @@ fn who_waits_where_a_cpu_becomes_idle_left_unseen_if_anything_did() {
 #[test]
 fn a_forked_child_did_not_exist_at_the_start() {
     let mut d = Drive::idle(1);
-    d.at(4, 0, 0, Kind::Fork { parent: Pid(1), child: Pid(7), child_comm: Comm::EMPTY });
+    d.at(4, 0, 0, EventKind::Fork { parent: Pid(1), child: Pid(7), child_comm: Comm::EMPTY });
     d.switch(5, 0, 0, R, 7);
     assert!(d.0.discovered().is_empty());
     assert_eq!(d.closed(7), [(Unknown, 5, 5)], "its life begins here");
@@ -398,19 +399,19 @@ fn closing_censors_what_is_open() {
 #[test]
 fn what_turns_out_in_a_loss_began_and_ended_unseen() {
     let mut d = Drive::idle(2);
-    d.wakeup(1, 1, 7, 1).switch(2, 1, 0, R, 7).switch(3, 1, 7, R, 8).at(4, 0, 0, Kind::Lost { count: None });
+    d.wakeup(1, 1, 7, 1).switch(2, 1, 0, R, 7).switch(3, 1, 7, R, 8).at(4, 0, 0, EventKind::Lost { count: None });
     let ends = |d: &Drive| d.0.spans().iter().map(|s| (s.state, s.begun, s.ended)).collect::<Vec<_>>();
     // It was taken there, and ran, unseen.
-    d.at(10, 0, 7, Kind::Other { id: 1 });
+    d.at(10, 0, 7, EventKind::Other { id: 1 });
     assert_eq!(ends(&d), [(Waiting(Cpu(1)), true, false)]);
     d.switch(12, 0, 7, S, 0);
     assert_eq!(ends(&d), [(Running(Cpu(0)), false, true)]);
-    d.at(14, 0, 0, Kind::Lost { count: None }).switch(20, 0, 7, S, 0);
+    d.at(14, 0, 0, EventKind::Lost { count: None }).switch(20, 0, 7, S, 0);
     // Nor was it seen to wake; that it slept then was.
     assert_eq!(ends(&d), [(Blocked(Cpu(0)), true, false), (Running(Cpu(0)), false, true)]);
     d.switch(30, 0, 0, R, 7);
     // Its wakeup was not seen, only its switch-in.
     assert_eq!(ends(&d), [(Blocked(Cpu(0)), true, false)]);
-    d.at(33, 0, 7, Kind::Lost { count: None });
+    d.at(33, 0, 7, EventKind::Lost { count: None });
     assert_eq!(ends(&d), [(Running(Cpu(0)), true, false)]);
 }

@@ -14,7 +14,7 @@ use anyhow::{Context, Result, bail};
 use events::BurstNotes;
 use machine::Machine;
 use sched::past::PastName;
-use sched::{Analysis, Cpu, EventIssue, Kind, NoteTaker, Pass, Past, SchedEvent, SchedState, Topology, Ts};
+use sched::{Analysis, Cpu, EventIssue, EventKind, NoteTaker, Pass, Past, SchedEvent, SchedState, Topology, Ts};
 use std::cell::RefCell;
 use std::io::{BufWriter, Seek, Write};
 use std::path::{Path, PathBuf};
@@ -108,7 +108,7 @@ impl Analysis for Offline {
     type Output = Vec<(Cpu, Ts)>;
 
     fn before(&mut self, event: &SchedEvent, _: &SchedState) {
-        if let Kind::Offline = event.kind {
+        if let EventKind::Offline = event.kind {
             self.0.push((event.cpu, event.ts));
         }
     }

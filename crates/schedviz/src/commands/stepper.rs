@@ -12,7 +12,7 @@ use std::collections::{HashMap, VecDeque};
 use std::io::IsTerminal;
 use std::ops::RangeInclusive;
 use stepper::tui::App;
-use stepper::{EventKind, Names, Options, Step};
+use stepper::{EventLabel, Names, Options, Step};
 use timeline::Sheet;
 use timeline::palette::TaskColors;
 use tracedat::{EventFormat, EventStream, Where};
@@ -180,10 +180,10 @@ impl<'t> Filter<'t> {
             let coming = stepper::Coming::of(event, state, names);
             self.cpus.named().any(|cpu| coming.concerns(cpu))
         };
-        let is_of = |format: &&EventFormat| match EventKind::of(&event.kind) {
-            EventKind::Interpreted(tracepoint) => Tracepoint::of(&format.system, &format.name) == Some(tracepoint),
-            EventKind::Numbered(id) => id == format.id,
-            EventKind::Concluded(_) => false,
+        let is_of = |format: &&EventFormat| match EventLabel::of(&event.kind) {
+            EventLabel::Interpreted(tracepoint) => Tracepoint::of(&format.system, &format.name) == Some(tracepoint),
+            EventLabel::Numbered(id) => id == format.id,
+            EventLabel::Concluded(_) => false,
         };
         self.formats.as_ref().is_none_or(|wanted| wanted.iter().any(is_of))
             && self.tasks.as_ref().is_none_or(about)

@@ -2,7 +2,7 @@
 //! and the threads of this program.
 
 use sched::topology::parse_cpu_list;
-use sched::{Affinity, Cpu, CpuSet, Kind, Past, Pid, PrevState, SchedEvent, StateClass};
+use sched::{Affinity, Cpu, CpuSet, EventKind, Past, Pid, PrevState, SchedEvent, StateClass};
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
@@ -112,14 +112,16 @@ fn waiting(events: &[SchedEvent], past: Option<&Past>) -> HashSet<Pid> {
     let mut tasks: HashSet<Pid> = HashSet::new();
     for event in events {
         match event.kind {
-            Kind::Waking { task, .. } | Kind::Wakeup { task, .. } | Kind::WakeupNew { task, .. } => {
+            EventKind::Waking { task, .. } | EventKind::Wakeup { task, .. } | EventKind::WakeupNew { task, .. } => {
                 tasks.insert(task.pid)
             }
-            Kind::Migrate { task, .. } => tasks.insert(task.pid),
-            Kind::Switch {
-                prev, state: PrevState { class: StateClass::Runnable | StateClass::Preempted, .. }, ..
+            EventKind::Migrate { task, .. } => tasks.insert(task.pid),
+            EventKind::Switch {
+                prev,
+                state: PrevState { class: StateClass::Runnable | StateClass::Preempted, .. },
+                ..
             } => tasks.insert(prev.pid),
-            Kind::Fork { parent, .. } => tasks.insert(parent),
+            EventKind::Fork { parent, .. } => tasks.insert(parent),
             _ => false,
         };
     }
@@ -156,7 +158,7 @@ mod tests {
         std::fs::write(folder.path().join("7/status"), "Name:\tx\nCpus_allowed_list:\t1\n").expect("written");
         let mut facts = Facts::new(folder.path(), (0..4).map(Cpu));
         let task = sched::TaskRef { pid: Pid(7), prio: 120, comm: sched::Comm::EMPTY };
-        let woken = Kind::Waking { task, target: Cpu(1) };
+        let woken = EventKind::Waking { task, target: Cpu(1) };
         let event = SchedEvent { ts: sched::Ts(1), cpu: Cpu(0), pid: Pid(0), flags: 0, kind: woken };
         assert!(facts.affinity(&[event], None).restricts());
         std::fs::remove_file(folder.path().join("7/status")).expect("removed");

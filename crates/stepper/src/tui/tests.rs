@@ -2,7 +2,7 @@ use super::*;
 use crate::Plain;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
-use sched::{Comm, Cpu, Kind, Pid, PrevState, SchedEvent, TaskRef};
+use sched::{Comm, Cpu, EventKind, Pid, PrevState, SchedEvent, TaskRef};
 
 fn task(pid: i32, name: &str) -> TaskRef {
     TaskRef { pid: Pid(pid), prio: 120, comm: Comm::new(name.as_bytes()) }
@@ -13,12 +13,12 @@ fn story() -> Vec<SchedEvent> {
     let (make, cc, idle) = (task(7, "make"), task(9, "cc"), task(0, "swapper/1"));
     let at = |ns, cpu, pid, kind| SchedEvent { ts: Ts(ns), cpu: Cpu(cpu), pid: Pid(pid), flags: 0, kind };
     vec![
-        at(0, 0, 7, Kind::Other { id: 1 }),
-        at(0, 1, 0, Kind::Other { id: 1 }),
-        at(1_000, 0, 7, Kind::Wakeup { task: cc, target: Cpu(0) }),
-        at(2_000, 1, 0, Kind::Migrate { task: cc, orig: Cpu(0), dest: Cpu(1) }),
-        at(3_000, 1, 0, Kind::Switch { prev: idle, state: PrevState::RUNNABLE, next: cc }),
-        at(4_000, 0, 7, Kind::Switch { prev: make, state: PrevState::blocked(1), next: task(0, "swapper/0") }),
+        at(0, 0, 7, EventKind::Other { id: 1 }),
+        at(0, 1, 0, EventKind::Other { id: 1 }),
+        at(1_000, 0, 7, EventKind::Wakeup { task: cc, target: Cpu(0) }),
+        at(2_000, 1, 0, EventKind::Migrate { task: cc, orig: Cpu(0), dest: Cpu(1) }),
+        at(3_000, 1, 0, EventKind::Switch { prev: idle, state: PrevState::RUNNABLE, next: cc }),
+        at(4_000, 0, 7, EventKind::Switch { prev: make, state: PrevState::blocked(1), next: task(0, "swapper/0") }),
     ]
 }
 
@@ -123,7 +123,7 @@ fn with_chosen_events_keys_go_from_one_to_the_next() {
     let events = story();
     let mut driver = Driver::new(&events);
     let placed = |event: &SchedEvent, state: &SchedState| {
-        crate::tasks_of(event, state).any(|(pid, _)| pid == Pid(9)) && !matches!(event.kind, Kind::Switch { .. })
+        crate::tasks_of(event, state).any(|(pid, _)| pid == Pid(9)) && !matches!(event.kind, EventKind::Switch { .. })
     };
     driver.app.step_at(Box::new(placed)).unwrap_or_else(|never| match never {});
     let at = |screen: Vec<String>| (screen[0].clone(), screen[8].clone());
@@ -145,11 +145,11 @@ fn the_cores_of_the_event_are_in_sight() {
     let idle = |cpu: u32| task(0, &format!("swapper/{cpu}"));
     let at = |ns, cpu, pid, kind| SchedEvent { ts: Ts(ns), cpu: Cpu(cpu), pid: Pid(pid), flags: 0, kind };
     let cc = task(9, "cc");
-    let mut events: Vec<SchedEvent> = (0..256).map(|cpu| at(0, cpu, 0, Kind::Other { id: 1 })).collect();
+    let mut events: Vec<SchedEvent> = (0..256).map(|cpu| at(0, cpu, 0, EventKind::Other { id: 1 })).collect();
     events.extend([
-        at(1_000, 200, 0, Kind::Wakeup { task: cc, target: Cpu(200) }),
-        at(2_000, 3, 0, Kind::Migrate { task: cc, orig: Cpu(200), dest: Cpu(3) }),
-        at(3_000, 3, 0, Kind::Switch { prev: idle(3), state: PrevState::RUNNABLE, next: cc }),
+        at(1_000, 200, 0, EventKind::Wakeup { task: cc, target: Cpu(200) }),
+        at(2_000, 3, 0, EventKind::Migrate { task: cc, orig: Cpu(200), dest: Cpu(3) }),
+        at(3_000, 3, 0, EventKind::Switch { prev: idle(3), state: PrevState::RUNNABLE, next: cc }),
     ]);
     let mut replay = Replay::with(events.as_slice(), 2, 4).unwrap_or_else(|never| match never {});
     replay.go(256).unwrap_or_else(|never| match never {});

@@ -1,7 +1,7 @@
 //! The migrations of a kernel's balancers, each in the context and between the events that it has in a kernel.
 
 use super::{World, task};
-use sched::{Cause, Cpu, Kind, Pid, PrevState, TaskRef};
+use sched::{Cause, Cpu, EventKind, Pid, PrevState, TaskRef};
 
 /// The `common_flags` of an event with interrupts off.
 pub(super) const IRQS_OFF: u8 = 0x01;
@@ -51,7 +51,7 @@ impl World {
         self.state.queues[to].push(pid);
         self.flags = flags;
         self.cause = Some(cause);
-        let kind = Kind::Migrate { task: moved, orig: Cpu(from as u32), dest: Cpu(to as u32) };
+        let kind = EventKind::Migrate { task: moved, orig: Cpu(from as u32), dest: Cpu(to as u32) };
         self.emit(on, self.state.current[on], kind);
         self.flags = 0;
     }
@@ -75,7 +75,7 @@ impl World {
             self.moves(to, task(pid), from, to, IRQS_OFF, Cause::NewIdle);
             // Other events may stand between the migrations and the switch.
             if self.rng.below(3) == 0 {
-                self.emit(to, prev, Kind::Other { id: 999 });
+                self.emit(to, prev, EventKind::Other { id: 999 });
             }
             pulled += 1;
         }
@@ -94,7 +94,7 @@ impl World {
         let Some(&pid) = self.rng.pick(&sleepers) else { return false };
         let from = self.asleep.insert(pid, to as u32).unwrap_or(0);
         (self.flags, self.cause) = (flags, Some(cause));
-        let kind = Kind::Migrate { task: task(pid), orig: Cpu(from), dest: Cpu(to as u32) };
+        let kind = EventKind::Migrate { task: task(pid), orig: Cpu(from), dest: Cpu(to as u32) };
         self.emit(on, self.state.current[on], kind);
         self.flags = 0;
         true
@@ -129,7 +129,7 @@ impl World {
         let prev = self.state.current[cpu];
         let waiting = std::mem::take(&mut self.state.queues[cpu]);
         self.state.queues[cpu] = [vec![stopper(cpu)], waiting].concat();
-        self.emit(cpu, prev, Kind::Wakeup { task: task(stopper(cpu)), target: Cpu(cpu as u32) });
+        self.emit(cpu, prev, EventKind::Wakeup { task: task(stopper(cpu)), target: Cpu(cpu as u32) });
         self.switch(cpu, PrevState::RUNNABLE, prev != 0);
         then(self);
         self.switch(cpu, PrevState::blocked(1), false);
@@ -152,7 +152,7 @@ impl World {
         let waker = if by == 2 && self.rng.below(2) == 0 { self.cpu() } else { to };
         let (pid, other) = (pid?, self.state.current[waker]);
         let is_another = other != 0 && other != pid;
-        let waking = Kind::Waking { task: task(stopper(from)), target: Cpu(from as u32) };
+        let waking = EventKind::Waking { task: task(stopper(from)), target: Cpu(from as u32) };
         match by {
             0 => self.emit(from, pid, waking),
             1 => {
@@ -189,7 +189,7 @@ impl World {
         // The NUMA event that gives the reason precedes the migration, or follows soon.
         let early = self.rng.below(3) > 0;
         let (src, dst) = (Cpu(from as u32), Cpu(to as u32));
-        let numa = Kind::Numa { pid: Pid(pid), with: None, src, dst, nodes: None, stuck: false };
+        let numa = EventKind::Numa { pid: Pid(pid), with: None, src, dst, nodes: None, stuck: false };
         if reason == Some(Cause::NumaMove) && early {
             self.emit(from, self.state.current[from], numa);
         }
@@ -201,7 +201,11 @@ impl World {
         }
         if reason == Some(Cause::Exec) && self.state.queues[to].first() == Some(&pid) {
             self.switch(to, PrevState::RUNNABLE, false);
-            self.emit(to, pid, Kind::Exec { pid: Pid(pid), old_pid: Pid(pid), program: sched::Comm::new(b"program") });
+            self.emit(
+                to,
+                pid,
+                EventKind::Exec { pid: Pid(pid), old_pid: Pid(pid), program: sched::Comm::new(b"program") },
+            );
         } else if reason == Some(Cause::Exec) {
             // No exec follows, so the migration looks like any other by a stopper.
             let place = self.causes.iter().rposition(Option::is_some);
@@ -214,7 +218,7 @@ impl World {
         let Some((one, other)) = self.pair() else { return };
         let (Some(a), Some(b)) = (self.victim(one), self.victim(other)) else { return };
         let (src, dst) = (Cpu(one as u32), Cpu(other as u32));
-        let numa = Kind::Numa { pid: Pid(a), with: Some(Pid(b)), src, dst, nodes: None, stuck: false };
+        let numa = EventKind::Numa { pid: Pid(a), with: Some(Pid(b)), src, dst, nodes: None, stuck: false };
         self.hurry = true;
         self.emit(one, self.state.current[one], numa);
         self.with_stopper(one, |world| {

@@ -2,7 +2,7 @@
 
 use super::balancer::{IRQS_OFF, stopper};
 use super::{Rng, Simulation, Truth, World, task};
-use sched::{Cause, Cpu, Kind, Pid, PrevState, SchedEvent, Ts};
+use sched::{Cause, Cpu, EventKind, Pid, PrevState, SchedEvent, Ts};
 
 impl Simulation {
     /// Simulates a run; with every fourth seed CPUs go offline and come back, if there are several.
@@ -15,7 +15,7 @@ impl Simulation {
     }
 
     /// Simulates at least two CPUs, some of which are offline at first, or go offline and come back. `events` has a
-    /// [`Kind::Offline`] where a reader must conclude it.
+    /// [`EventKind::Offline`] where a reader must conclude it.
     pub fn hotplug(seed: u64, cpus: u32, steps: usize) -> Simulation {
         let mut world = World { hotplug: true, ..World::new(Rng::new(seed), cpus) };
         let away: Vec<usize> = (0..cpus as usize - 1).filter(|_| world.rng.below(4) == 0).collect();
@@ -29,7 +29,7 @@ impl Simulation {
         let start = Ts(world.now);
         away.iter().for_each(|cpu| world.mark_offline(*cpu, start));
         let current = world.state.current[last];
-        world.push(last, current, Kind::Other { id: 999 }, start);
+        world.push(last, current, EventKind::Other { id: 999 }, start);
         let mut run = Simulation::of(world, cpus, steps);
         // A CPU that never comes online has no events, so its mark is removed.
         for place in (0..away.len()).rev() {
@@ -47,10 +47,10 @@ impl Simulation {
 impl World {
     /// Adds the mark that a reader must conclude.
     fn mark_offline(&mut self, cpu: usize, ts: Ts) {
-        self.push(cpu, 0, Kind::Offline, ts);
+        self.push(cpu, 0, EventKind::Offline, ts);
     }
 
-    fn push(&mut self, cpu: usize, pid: i32, kind: Kind, ts: Ts) {
+    fn push(&mut self, cpu: usize, pid: i32, kind: EventKind, ts: Ts) {
         self.events.push(SchedEvent { ts, cpu: Cpu(cpu as u32), pid: Pid(pid), flags: 0, kind });
         self.causes.push(None);
         self.truth.push(self.state.clone());
@@ -79,7 +79,7 @@ impl World {
         }
         self.wake_stopper(cpu);
         for _ in 0..self.rng.below(3) {
-            self.emit(cpu, stopper(cpu), Kind::Other { id: 999 });
+            self.emit(cpu, stopper(cpu), EventKind::Other { id: 999 });
         }
         self.state.current[cpu] = Truth::OFFLINE;
         self.mark_offline(cpu, Ts(self.now));
@@ -88,14 +88,14 @@ impl World {
     /// The idle task of the CPU wakes the stopper, which has nothing to do.
     fn come_online(&mut self, cpu: usize) {
         self.state.current[cpu] = 0;
-        self.emit(cpu, 0, Kind::Waking { task: task(stopper(cpu)), target: Cpu(cpu as u32) });
+        self.emit(cpu, 0, EventKind::Waking { task: task(stopper(cpu)), target: Cpu(cpu as u32) });
         self.wake_stopper(cpu);
         self.switch(cpu, PrevState::blocked(1), false);
     }
 
     fn wake_stopper(&mut self, cpu: usize) {
         self.state.queues[cpu].insert(0, stopper(cpu));
-        self.emit(cpu, 0, Kind::Wakeup { task: task(stopper(cpu)), target: Cpu(cpu as u32) });
+        self.emit(cpu, 0, EventKind::Wakeup { task: task(stopper(cpu)), target: Cpu(cpu as u32) });
         self.switch(cpu, PrevState::RUNNABLE, false);
     }
 }

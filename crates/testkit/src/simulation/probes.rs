@@ -3,14 +3,14 @@
 use super::World;
 use sched::balancer::NewIdleOutcome;
 use sched::probe::{AtMost4s, Balancing, Examined, Probe, RunQueue};
-use sched::{Comm, Kind};
+use sched::{Comm, EventKind};
 
 /// The number of the records of probes.
 const ID: u16 = 998;
 
 impl World {
     fn probe(&mut self, cpu: usize, probe: Probe) {
-        self.emit(cpu, self.state.current[cpu], Kind::Probe { id: ID, probe });
+        self.emit(cpu, self.state.current[cpu], EventKind::Probe { id: ID, probe });
     }
 
     /// Records the balance of a CPU that is about to idle; returns its outcome.

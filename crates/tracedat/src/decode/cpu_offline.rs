@@ -9,7 +9,7 @@
 //! * where a CPU was offline when the recording began, its first event is of the idle task, which wakes the stopper
 //!   of its own CPU (`stop_machine_unpark` in `cpuhp_online_idle`). Nothing else makes the idle task do that.
 //!
-//! Between two such events the CPU is neither idle nor busy: [`Kind::Offline`] stands behind the last one before.
+//! Between two such events the CPU is neither idle nor busy: [`EventKind::Offline`] stands behind the last one before.
 //!
 //! A recording of some tasks lacks the same switches: one that a filter by task selects is recorded because of the task
 //! that leaves, and the one away from the stopper is not. No such recording has a switch between an idle task and a
@@ -19,7 +19,7 @@
 
 use crate::decode::plan::{DecodePlan, Oddities};
 use sched::kthread::is_stopper;
-use sched::{Cpu, Kind, Pid, SchedEvent, TaskRef, Ts};
+use sched::{Cpu, EventKind, Pid, SchedEvent, TaskRef, Ts};
 
 /// A task that is current on a CPU.
 #[derive(Clone, Copy, Debug)]
@@ -44,8 +44,8 @@ impl Behind {
     /// The event that stands for it.
     pub(crate) fn event(self, cpu: Cpu, ts: Ts) -> SchedEvent {
         let kind = match self {
-            Behind::Offline => Kind::Offline,
-            Behind::Unknown => Kind::Lost { count: None },
+            Behind::Offline => EventKind::Offline,
+            Behind::Unknown => EventKind::Lost { count: None },
         };
         SchedEvent { ts, cpu, pid: Pid::IDLE, flags: 0, kind }
     }
@@ -107,8 +107,8 @@ impl<'p> Watch<'p> {
 
     /// Whether an event needs a look in any case: a stopper has the highest priority, and hardly any other task.
     #[inline(always)]
-    pub(crate) fn awakes(kind: &Kind) -> bool {
-        matches!(kind, Kind::Switch { next, .. } if next.prio == 0)
+    pub(crate) fn awakes(kind: &EventKind) -> bool {
+        matches!(kind, EventKind::Switch { next, .. } if next.prio == 0)
     }
 
     /// Looks at the event at `place`, the last one. Its conclusions are put before it, where they belong; `behind` has
@@ -118,7 +118,7 @@ impl<'p> Watch<'p> {
         if self.current.is_some() && self.is_settled_by(place, items, behind) {
             self.current = None;
         }
-        if let Some(SchedEvent { ts, kind: Kind::Switch { next, .. }, .. }) = items.last() {
+        if let Some(SchedEvent { ts, kind: EventKind::Switch { next, .. }, .. }) = items.last() {
             let is_watched = match self.watched {
                 Watched::Stopper => is_stopper(next.comm, self.cpu),
                 Watched::All => true,
@@ -136,14 +136,17 @@ impl<'p> Watch<'p> {
         let (Some(current), Some(event)) = (&mut self.current, items.get(place)) else { return true };
         if event.pid == current.pid {
             (current.last, current.behind) = (event.ts, place.saturating_add(1));
-            return matches!(event.kind, Kind::Switch { .. });
+            return matches!(event.kind, EventKind::Switch { .. });
         }
         match event.kind {
             // An event recorded with the switch, behind it, may have the number of the task that was switched out: a stack
             // does (stacktrace.dat of 6.12). The scheduler's own events are not.
-            Kind::Other { id } if !self.unwanted.contains(&id) => false,
-            Kind::Probe { .. } | Kind::Stack { .. } | Kind::Interrupt { .. } | Kind::Frequency { .. } => false,
-            Kind::Lost { .. } => true,
+            EventKind::Other { id } if !self.unwanted.contains(&id) => false,
+            EventKind::Probe { .. }
+            | EventKind::Stack { .. }
+            | EventKind::Interrupt { .. }
+            | EventKind::Frequency { .. } => false,
+            EventKind::Lost { .. } => true,
             _ => {
                 let concluded = behind().event(self.cpu, current.last);
                 items.insert(current.behind.min(items.len()), concluded);
@@ -168,7 +171,7 @@ impl<'p> Watch<'p> {
 pub(crate) fn comes_online(cpu: Cpu, payload: &[u8], plan: &DecodePlan) -> bool {
     let wakes = |task: TaskRef, target| target == cpu && is_stopper(task.comm, cpu);
     let event = plan.decode_any(plan.endian(), payload, &mut Oddities::default());
-    matches!(event, Some((Pid::IDLE, _, Kind::Waking { task, target })) if wakes(task, target))
+    matches!(event, Some((Pid::IDLE, _, EventKind::Waking { task, target })) if wakes(task, target))
 }
 
 #[cfg(test)]
@@ -178,7 +181,7 @@ mod tests {
 
     const STOPPER: Pid = Pid(31);
 
-    fn event(ts: i64, pid: Pid, kind: Kind) -> SchedEvent {
+    fn event(ts: i64, pid: Pid, kind: EventKind) -> SchedEvent {
         SchedEvent { ts: Ts(ts), cpu: Cpu(3), pid, flags: 0, kind }
     }
 
@@ -188,15 +191,15 @@ mod tests {
     }
 
     fn switch(ts: i64, prev: Pid, next: Pid) -> SchedEvent {
-        event(ts, prev, Kind::Switch { prev: task(prev), state: PrevState::blocked(1), next: task(next) })
+        event(ts, prev, EventKind::Switch { prev: task(prev), state: PrevState::blocked(1), next: task(next) })
     }
 
     fn other(ts: i64, pid: Pid) -> SchedEvent {
-        event(ts, pid, Kind::Other { id: 4 })
+        event(ts, pid, EventKind::Other { id: 4 })
     }
 
     fn wakes(ts: i64, pid: Pid) -> SchedEvent {
-        event(ts, pid, Kind::Waking { task: task(STOPPER), target: Cpu(3) })
+        event(ts, pid, EventKind::Waking { task: task(STOPPER), target: Cpu(3) })
     }
 
     /// The events as a unit has them, cut before its place `cut` and read in two; and the conclusions.
@@ -205,7 +208,7 @@ mod tests {
         let decode = |events: &[SchedEvent]| {
             let (mut watch, mut items) = (Watch::new(Cpu(3), &[], watched), Vec::new());
             for event in events {
-                if let Kind::Lost { .. } = event.kind {
+                if let EventKind::Lost { .. } = event.kind {
                     watch.lose();
                     items.push(*event);
                     continue;
@@ -230,7 +233,7 @@ mod tests {
     /// The times at which the CPU goes offline.
     fn found(events: &[SchedEvent], cut: usize) -> Vec<i64> {
         let all = concluded(events, cut, Watched::Stopper, Behind::Offline);
-        all.iter().filter(|event| event.kind == Kind::Offline).map(|event| event.ts.0).collect()
+        all.iter().filter(|event| event.kind == EventKind::Offline).map(|event| event.ts.0).collect()
     }
 
     #[track_caller]
@@ -269,7 +272,7 @@ mod tests {
 
     #[test]
     fn after_a_loss_nothing_is_concluded() {
-        finds(&[switch(1, Pid(0), STOPPER), event(1, Pid(0), Kind::Lost { count: None }), wakes(90, Pid(0))], &[]);
+        finds(&[switch(1, Pid(0), STOPPER), event(1, Pid(0), EventKind::Lost { count: None }), wakes(90, Pid(0))], &[]);
     }
 
     #[test]
@@ -286,7 +289,7 @@ mod tests {
         ];
         for cut in 0..=events.len() {
             let all = concluded(&events, cut, Watched::All, Behind::Unknown);
-            let unknown = all.iter().filter(|event| event.kind == Kind::Lost { count: None });
+            let unknown = all.iter().filter(|event| event.kind == EventKind::Lost { count: None });
             assert_eq!(unknown.map(|event| event.ts.0).collect::<Vec<_>>(), [1, 6, 9], "cut before {cut}");
         }
     }
@@ -297,7 +300,7 @@ mod tests {
         let kinds = |watched, behind| -> Vec<_> {
             concluded(&events, 1, watched, behind).iter().map(|event| event.kind).collect()
         };
-        let lost = Kind::Lost { count: None };
+        let lost = EventKind::Lost { count: None };
         assert_eq!(kinds(Watched::Stopper, Behind::Unknown)[2], lost);
         assert_eq!(kinds(Watched::Nothing, Behind::Unknown), events.map(|event| event.kind));
     }

@@ -3,7 +3,7 @@
 use crate::bytes::{Endian, sign_extend};
 use crate::decode::format::{self, EventFormat, Field, FieldShape};
 use crate::decode::prev_state::States;
-use sched::{Comm, Cpu, Kind, Pid, PrevState, StateClass, TaskRef, Tracepoint};
+use sched::{Comm, Cpu, EventKind, Pid, PrevState, StateClass, TaskRef, Tracepoint};
 use std::ops::Range;
 
 mod fast_path;
@@ -244,11 +244,11 @@ impl Decode {
 /// Which events are wanted. Others are not decoded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Want {
-    /// All, the unknown ones as [`Kind::Other`]: what the state needs.
+    /// All, the unknown ones as [`EventKind::Other`]: what the state needs.
     #[default]
     Everything,
     /// Switches, execs and renames, frequencies, interrupts and what NUMA balancing wants; other events only as
-    /// [`Kind::Other`].
+    /// [`EventKind::Other`].
     Switches,
     /// Forks and execs, and for the names switches and renames.
     Lineage,
@@ -274,7 +274,7 @@ pub(crate) struct DecodePlan {
     small_states: Vec<(StateClass, bool)>,
     common: CommonAt,
     want: Want,
-    /// The numbers of the state's events that are not wanted, and come as [`Kind::Other`].
+    /// The numbers of the state's events that are not wanted, and come as [`EventKind::Other`].
     unwanted: Vec<u16>,
 }
 
@@ -395,7 +395,7 @@ impl DecodePlan {
         self.endian
     }
 
-    /// The numbers of the state's events that come as [`Kind::Other`].
+    /// The numbers of the state's events that come as [`EventKind::Other`].
     pub(crate) fn unwanted(&self) -> &[u16] {
         &self.unwanted
     }
@@ -404,7 +404,7 @@ impl DecodePlan {
     ///
     /// Each kind of event is emitted where it is decoded: that lets the compiler write it where it will stand.
     #[inline(always)]
-    pub(crate) fn decode(&self, e: Endian, p: &[u8], odd: &mut Oddities, mut emit: impl FnMut(Pid, u8, Kind)) {
+    pub(crate) fn decode(&self, e: Endian, p: &[u8], odd: &mut Oddities, mut emit: impl FnMut(Pid, u8, EventKind)) {
         let common = p.first_chunk::<{ fast_path::COMMON_SIZE }>();
         let (id, pid, flags) = common.map_or((None, Pid(-1), 0), |p| fast_path::COMMON.here(p, e));
         // Nearly all events are one of these, and whole.
@@ -418,41 +418,41 @@ impl DecodePlan {
             }
             Some(FastPath::Waking) => {
                 if let Some((task, target)) = fast_path::wakeup(e, p) {
-                    return emit(pid, flags, Kind::Waking { task, target });
+                    return emit(pid, flags, EventKind::Waking { task, target });
                 }
             }
             Some(FastPath::Wakeup) => {
                 if let Some((task, target)) = fast_path::wakeup(e, p) {
-                    return emit(pid, flags, Kind::Wakeup { task, target });
+                    return emit(pid, flags, EventKind::Wakeup { task, target });
                 }
             }
             Some(FastPath::WakeupNew) => {
                 if let Some((task, target)) = fast_path::wakeup(e, p) {
-                    return emit(pid, flags, Kind::WakeupNew { task, target });
+                    return emit(pid, flags, EventKind::WakeupNew { task, target });
                 }
             }
             Some(FastPath::Migrate) => {
                 if let Some((task, orig, dest)) = fast_path::migrate(&fast_path::MIGRATE, e, p) {
-                    return emit(pid, flags, Kind::Migrate { task, orig, dest });
+                    return emit(pid, flags, EventKind::Migrate { task, orig, dest });
                 }
             }
             Some(FastPath::DynamicMigrate) => {
                 if let Some((task, orig, dest)) = fast_path::migrate(&fast_path::DYNAMIC_MIGRATE, e, p) {
-                    return emit(pid, flags, Kind::Migrate { task, orig, dest });
+                    return emit(pid, flags, EventKind::Migrate { task, orig, dest });
                 }
             }
             Some(FastPath::DynamicFork) => {
                 if let Some((parent, child, child_comm)) = fast_path::dynamic_fork(e, p) {
-                    return emit(pid, flags, Kind::Fork { parent, child, child_comm });
+                    return emit(pid, flags, EventKind::Fork { parent, child, child_comm });
                 }
             }
             Some(FastPath::Exit) => {
                 if let Some(left) = fast_path::exit(e, p) {
-                    return emit(pid, flags, Kind::Exit { pid: left });
+                    return emit(pid, flags, EventKind::Exit { pid: left });
                 }
             }
-            Some(FastPath::Stack) => return emit(pid, flags, Kind::Stack { id: id.unwrap_or_default() }),
-            Some(FastPath::Other) => return emit(pid, flags, Kind::Other { id: id.unwrap_or_default() }),
+            Some(FastPath::Stack) => return emit(pid, flags, EventKind::Stack { id: id.unwrap_or_default() }),
+            Some(FastPath::Other) => return emit(pid, flags, EventKind::Other { id: id.unwrap_or_default() }),
             Some(FastPath::None) | None => {}
         }
         if let Some((pid, flags, kind)) = self.decode_any(e, p, odd) {
@@ -462,7 +462,7 @@ impl DecodePlan {
 
     /// The same of any record.
     #[inline(never)]
-    pub(crate) fn decode_any(&self, e: Endian, p: &[u8], odd: &mut Oddities) -> Option<(Pid, u8, Kind)> {
+    pub(crate) fn decode_any(&self, e: Endian, p: &[u8], odd: &mut Oddities) -> Option<(Pid, u8, EventKind)> {
         let (id, pid, flags) = self.common.all(p, e);
         let id = id?;
         let kind = match self.entry(id) {
@@ -474,11 +474,11 @@ impl DecodePlan {
             None if self.want == Want::Lineage => return None,
             None => None,
         };
-        Some((pid, flags, kind.unwrap_or(Kind::Other { id })))
+        Some((pid, flags, kind.unwrap_or(EventKind::Other { id })))
     }
 
     #[inline(always)]
-    fn switch(&self, e: Endian, p: &[u8], at: &SwitchAt, odd: &mut Oddities) -> Option<Kind> {
+    fn switch(&self, e: Endian, p: &[u8], at: &SwitchAt, odd: &mut Oddities) -> Option<EventKind> {
         let (prev, next, raw) = (at.prev.task(p, e)?, at.next.task(p, e)?, at.state.uint(p, e)?);
         let (state, unknown) = match self.small_states.get(raw as usize).filter(|_| raw <= u64::from(u32::MAX)) {
             Some((class, unknown)) => (PrevState { class: *class, raw: raw as u32 }, *unknown),
@@ -488,10 +488,10 @@ impl DecodePlan {
             }
         };
         odd.unknown_states = odd.unknown_states.saturating_add(u64::from(unknown));
-        Some(Kind::Switch { prev, state, next })
+        Some(EventKind::Switch { prev, state, next })
     }
 
-    fn kind(&self, e: Endian, decode: &Decode, p: &[u8], odd: &mut Oddities) -> Option<Kind> {
+    fn kind(&self, e: Endian, decode: &Decode, p: &[u8], odd: &mut Oddities) -> Option<EventKind> {
         let mut cpu = |at: &At| {
             let cpu = at.cpu(p, e);
             odd.bad_cpus = odd.bad_cpus.saturating_add(u64::from(cpu.is_none()));
@@ -503,15 +503,15 @@ impl DecodePlan {
             Decode::Waking(WakeupAt { success: Some(s), .. }) | Decode::Wakeup(WakeupAt { success: Some(s), .. })
                 if s.uint(p, e)? == 0 =>
             {
-                Kind::Other { id: self.common.id(p, e)? }
+                EventKind::Other { id: self.common.id(p, e)? }
             }
-            Decode::Waking(at) => Kind::Waking { task: at.task.task(p, e)?, target: cpu(&at.target)? },
-            Decode::Wakeup(at) => Kind::Wakeup { task: at.task.task(p, e)?, target: cpu(&at.target)? },
-            Decode::WakeupNew(at) => Kind::WakeupNew { task: at.task.task(p, e)?, target: cpu(&at.target)? },
+            Decode::Waking(at) => EventKind::Waking { task: at.task.task(p, e)?, target: cpu(&at.target)? },
+            Decode::Wakeup(at) => EventKind::Wakeup { task: at.task.task(p, e)?, target: cpu(&at.target)? },
+            Decode::WakeupNew(at) => EventKind::WakeupNew { task: at.task.task(p, e)?, target: cpu(&at.target)? },
             Decode::Migrate(at) => {
-                Kind::Migrate { task: at.task.task(p, e)?, orig: cpu(&at.orig)?, dest: cpu(&at.dest)? }
+                EventKind::Migrate { task: at.task.task(p, e)?, orig: cpu(&at.orig)?, dest: cpu(&at.dest)? }
             }
-            Decode::Fork(at) => Kind::Fork {
+            Decode::Fork(at) => EventKind::Fork {
                 parent: Pid(at.parent.int(p, e)?),
                 child: Pid(at.child.int(p, e)?),
                 child_comm: at.child_comm.comm(p, e),
@@ -519,13 +519,15 @@ impl DecodePlan {
             Decode::Exec { pid, old_pid, program } => {
                 let pid = Pid(pid.int(p, e)?);
                 let old_pid = old_pid.and_then(|at| at.int(p, e)).map_or(pid, Pid);
-                Kind::Exec { pid, old_pid, program: program.program(p, e) }
+                EventKind::Exec { pid, old_pid, program: program.program(p, e) }
             }
             Decode::Rename { pid, before, after } => {
-                Kind::Rename { pid: Pid(pid.int(p, e)?), before: before.comm(p, e), after: after.comm(p, e) }
+                EventKind::Rename { pid: Pid(pid.int(p, e)?), before: before.comm(p, e), after: after.comm(p, e) }
             }
-            Decode::Exit { pid } => Kind::Exit { pid: Pid(pid.int(p, e)?) },
-            Decode::Frequency { state, cpu: at } => Kind::Frequency { khz: state.uint(p, e)? as u32, target: cpu(at)? },
+            Decode::Exit { pid } => EventKind::Exit { pid: Pid(pid.int(p, e)?) },
+            Decode::Frequency { state, cpu: at } => {
+                EventKind::Frequency { khz: state.uint(p, e)? as u32, target: cpu(at)? }
+            }
             Decode::Numa { pid, with, src, dst, nodes, stuck } => {
                 let src = cpu(src)?;
                 // There is none where nothing could be found: -1.
@@ -534,11 +536,11 @@ impl DecodePlan {
                 // There is none either where nothing could be found.
                 let node = |at: &At| at.int(p, e).and_then(|node| u16::try_from(node).ok());
                 let nodes = nodes.as_ref().and_then(|[src, dst]| Some([node(src)?, node(dst)?]));
-                Kind::Numa { pid: Pid(pid.int(p, e)?), with, src, dst, nodes, stuck: *stuck }
+                EventKind::Numa { pid: Pid(pid.int(p, e)?), with, src, dst, nodes, stuck: *stuck }
             }
-            Decode::Stack => Kind::Stack { id: self.common.id(p, e)? },
-            Decode::Probe(at) => Kind::Probe { id: self.common.id(p, e)?, probe: at.probe(p, e)? },
-            Decode::Interrupt { entry } => Kind::Interrupt { id: self.common.id(p, e)?, entry: *entry },
+            Decode::Stack => EventKind::Stack { id: self.common.id(p, e)? },
+            Decode::Probe(at) => EventKind::Probe { id: self.common.id(p, e)?, probe: at.probe(p, e)? },
+            Decode::Interrupt { entry } => EventKind::Interrupt { id: self.common.id(p, e)?, entry: *entry },
         })
     }
 

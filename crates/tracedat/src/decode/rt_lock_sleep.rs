@@ -12,7 +12,7 @@
 
 use crate::decode::format::EventFormat;
 use sched::seeded::SeededMap;
-use sched::{Cpu, Kind, Pid, SchedEvent, StateClass, Ts};
+use sched::{Cpu, EventKind, Pid, SchedEvent, StateClass, Ts};
 use std::ops::ControlFlow;
 
 /// A switch: when, where, away from whom.
@@ -53,7 +53,7 @@ impl LockSleeps {
         space.clear();
         space.extend_from_slice(events);
         for event in space.iter_mut() {
-            if let Kind::Switch { prev, state, .. } = &mut event.kind
+            if let EventKind::Switch { prev, state, .. } = &mut event.kind
                 && state.class == StateClass::Preempted
                 && self.0.binary_search(&(event.ts, event.cpu, prev.pid)).is_ok()
             {
@@ -104,7 +104,7 @@ impl Search {
 
     pub(crate) fn look(&mut self, event: &SchedEvent) {
         match event.kind {
-            Kind::Switch { prev, state, next } => {
+            EventKind::Switch { prev, state, next } => {
                 self.out.remove(&next.pid);
                 if state.class == StateClass::Preempted && !prev.pid.is_idle() {
                     let by = (event.ts, event.cpu, prev.pid);
@@ -113,14 +113,14 @@ impl Search {
                     self.out.remove(&prev.pid);
                 }
             }
-            Kind::Waking { task, .. } => {
+            EventKind::Waking { task, .. } => {
                 self.with_wakings = true;
                 if let Some(out) = self.out.get_mut(&task.pid) {
                     // A task that moved it before did not place it.
                     (out.waking, out.moved_by) = (true, None);
                 }
             }
-            Kind::Wakeup { task, .. } => {
+            EventKind::Wakeup { task, .. } => {
                 let Some(out) = self.out.remove(&task.pid) else { return };
                 let placed = out.moved_by == Some(event.cpu);
                 // A task about to be woken when it was switched out was, most often, preempted indeed.
@@ -129,13 +129,13 @@ impl Search {
                 }
                 self.proven |= placed;
             }
-            Kind::Migrate { task, dest, .. } => {
+            EventKind::Migrate { task, dest, .. } => {
                 if let Some(out) = self.out.get_mut(&task.pid) {
                     (out.at, out.moved_by) = (dest, Some(event.cpu));
                 }
             }
             // The tasks that were queued there may have run since.
-            Kind::Lost { .. } => self.out.retain(|_, out| out.at != event.cpu),
+            EventKind::Lost { .. } => self.out.retain(|_, out| out.at != event.cpu),
             _ => {}
         }
     }
@@ -159,24 +159,24 @@ mod tests {
         TaskRef { pid: Pid(pid), prio: 120, comm: Comm::new(b"task") }
     }
 
-    fn event(ts: i64, cpu: u32, kind: Kind) -> SchedEvent {
+    fn event(ts: i64, cpu: u32, kind: EventKind) -> SchedEvent {
         SchedEvent { ts: Ts(ts), cpu: Cpu(cpu), pid: Pid(9), flags: 0, kind }
     }
 
     fn switch(ts: i64, cpu: u32, prev: i32, state: PrevState, next: i32) -> SchedEvent {
-        event(ts, cpu, Kind::Switch { prev: task(prev), state, next: task(next) })
+        event(ts, cpu, EventKind::Switch { prev: task(prev), state, next: task(next) })
     }
 
     fn waking(ts: i64, cpu: u32, pid: i32) -> SchedEvent {
-        event(ts, cpu, Kind::Waking { task: task(pid), target: Cpu(0) })
+        event(ts, cpu, EventKind::Waking { task: task(pid), target: Cpu(0) })
     }
 
     fn wakeup(ts: i64, cpu: u32, pid: i32, target: u32) -> SchedEvent {
-        event(ts, cpu, Kind::Wakeup { task: task(pid), target: Cpu(target) })
+        event(ts, cpu, EventKind::Wakeup { task: task(pid), target: Cpu(target) })
     }
 
     fn migrate(ts: i64, cpu: u32, pid: i32, orig: u32, dest: u32) -> SchedEvent {
-        event(ts, cpu, Kind::Migrate { task: task(pid), orig: Cpu(orig), dest: Cpu(dest) })
+        event(ts, cpu, EventKind::Migrate { task: task(pid), orig: Cpu(orig), dest: Cpu(dest) })
     }
 
     const NONE: [i64; 0] = [];
@@ -207,7 +207,7 @@ mod tests {
         let differ = named.iter().zip(events).filter(|(now, was)| now != was);
         differ
             .map(|(now, _)| {
-                assert!(matches!(now.kind, Kind::Switch { state, .. } if state.class == StateClass::Blocked));
+                assert!(matches!(now.kind, EventKind::Switch { state, .. } if state.class == StateClass::Blocked));
                 now.ts.0
             })
             .collect()
@@ -262,7 +262,7 @@ mod tests {
 
     #[test]
     fn behind_a_loss_who_waited_there_may_have_run() {
-        let lost = |cpu| event(15, cpu, Kind::Lost { count: None });
+        let lost = |cpu| event(15, cpu, EventKind::Lost { count: None });
         let mut events = placed();
         events.insert(1, lost(0));
         assert_eq!(slept(&events), NONE);

@@ -3,7 +3,7 @@
 use super::Trace;
 use crate::decode::plan::Want;
 use crate::ring::unit::CpuPages;
-use sched::{Comm, Cpu, Dur, Kind, Pid, SchedEvent, Ts};
+use sched::{Comm, Cpu, Dur, EventKind, Pid, SchedEvent, Ts};
 use std::collections::BTreeMap;
 
 /// Number of units of all CPUs together that are looked at, or two of each.
@@ -63,7 +63,7 @@ fn runs(events: &[SchedEvent]) -> Vec<((Pid, Comm), Dur)> {
     let mut since = events.first().map(|event| event.ts);
     let mut ran = Vec::new();
     for event in events {
-        let (Kind::Switch { prev, .. }, Some(start)) = (&event.kind, since) else { continue };
+        let (EventKind::Switch { prev, .. }, Some(start)) = (&event.kind, since) else { continue };
         if !prev.pid.is_idle() {
             ran.push(((prev.pid, prev.comm), event.ts.since(start)));
         }

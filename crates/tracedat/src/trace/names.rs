@@ -3,7 +3,7 @@
 use super::cpu::CpuReader;
 use super::events::skip_of;
 use crate::ring::unit::CpuPages;
-use sched::{Comm, Cpu, CpuSpan, Current, Kind, Pid, SchedEvent, Ts};
+use sched::{Comm, Cpu, CpuSpan, Current, EventKind, Pid, SchedEvent, Ts};
 
 /// The part of an event on the name of a task that runs on its CPU.
 enum NameEvidence {
@@ -40,10 +40,10 @@ impl CpuReader<'_> {
     /// The name by the latest event that shows it, until `ts`; nothing where the task runs since the start, or since a gap.
     fn name_before(&self, buffer: usize, pages: &CpuPages, pid: Pid, ts: Ts) -> Option<Comm> {
         let shown = |event: &SchedEvent| match event.kind {
-            Kind::Switch { next, .. } if next.pid == pid => Some(NameEvidence::Name(next.comm)),
-            Kind::Exec { pid: of, program, .. } if of == pid => Some(NameEvidence::Name(program)),
-            Kind::Rename { pid: of, after, .. } if of == pid => Some(NameEvidence::Name(after)),
-            Kind::Switch { .. } | Kind::Lost { .. } | Kind::Offline => Some(NameEvidence::Nothing),
+            EventKind::Switch { next, .. } if next.pid == pid => Some(NameEvidence::Name(next.comm)),
+            EventKind::Exec { pid: of, program, .. } if of == pid => Some(NameEvidence::Name(program)),
+            EventKind::Rename { pid: of, after, .. } if of == pid => Some(NameEvidence::Name(after)),
+            EventKind::Switch { .. } | EventKind::Lost { .. } | EventKind::Offline => Some(NameEvidence::Nothing),
             _ => None,
         };
         for unit in (0..=self.trace.unit_before(pages, ts)).rev() {
@@ -60,11 +60,11 @@ impl CpuReader<'_> {
     /// The name by the first event that shows it, behind `ts`.
     fn name_behind(&self, buffer: usize, pages: &CpuPages, pid: Pid, ts: Ts) -> Option<Comm> {
         let shown = |event: &SchedEvent| match event.kind {
-            Kind::Switch { prev, .. } if prev.pid == pid => Some(NameEvidence::Name(prev.comm)),
-            Kind::Rename { pid: of, before, .. } if of == pid => Some(NameEvidence::Name(before)),
+            EventKind::Switch { prev, .. } if prev.pid == pid => Some(NameEvidence::Name(prev.comm)),
+            EventKind::Rename { pid: of, before, .. } if of == pid => Some(NameEvidence::Name(before)),
             // It had another one before.
-            Kind::Exec { pid: of, .. } if of == pid => Some(NameEvidence::Name(Comm::EMPTY)),
-            Kind::Switch { .. } | Kind::Lost { .. } | Kind::Offline => Some(NameEvidence::Nothing),
+            EventKind::Exec { pid: of, .. } if of == pid => Some(NameEvidence::Name(Comm::EMPTY)),
+            EventKind::Switch { .. } | EventKind::Lost { .. } | EventKind::Offline => Some(NameEvidence::Nothing),
             _ => None,
         };
         for unit in self.trace.unit_before(pages, ts)..pages.units() {

@@ -54,7 +54,7 @@ impl Trace {
 mod tests {
     use super::*;
     use crate::trace::Options;
-    use sched::{Cpu, Kind, Pid, SchedEvent, Ts};
+    use sched::{Cpu, EventKind, Pid, SchedEvent, Ts};
     use testkit::TraceBuilder;
 
     /// A trace with the formats of these probes, and a record of each of those behind.
@@ -65,8 +65,8 @@ mod tests {
         let formats = probes.iter().map(format).collect();
         builder.formats = formats;
         let event = |kind| SchedEvent { ts: Ts(1), cpu: Cpu(0), pid: Pid(1), flags: 0, kind };
-        let mut events = vec![event(Kind::Exit { pid: Pid(1) })];
-        events.extend(fired.iter().map(|name| event(Kind::Other { id: id(name) })));
+        let mut events = vec![event(EventKind::Exit { pid: Pid(1) })];
+        events.extend(fired.iter().map(|name| event(EventKind::Other { id: id(name) })));
         Trace::from_bytes(builder.events(&events).build(), Options::default()).unwrap()
     }
 

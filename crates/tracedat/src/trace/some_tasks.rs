@@ -6,7 +6,7 @@ use crate::decode::plan::{DecodePlan, Oddities, Want};
 use crate::issue::FileIssue;
 use crate::ring::page::{Loss, Raw};
 use crate::ring::unit::{CpuPages, Visitor};
-use sched::Kind;
+use sched::EventKind;
 use sched::kthread::is_any_stopper;
 
 impl Trace {
@@ -62,7 +62,7 @@ impl Visitor for StopperSwitches<'_> {
     fn record(&mut self, raw: &Raw<'_>) {
         let found = &mut self.found;
         self.plan.decode(raw.endian, raw.payload, &mut Oddities::default(), |_, _, kind| {
-            let Kind::Switch { prev, next, .. } = kind else { return };
+            let EventKind::Switch { prev, next, .. } = kind else { return };
             *found |=
                 prev.pid.is_idle() && is_any_stopper(next.comm) || next.pid.is_idle() && is_any_stopper(prev.comm);
         });

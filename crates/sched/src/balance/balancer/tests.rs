@@ -3,7 +3,7 @@ use crate::event::Pid;
 use crate::event::probe::AtMost4s;
 
 fn event(probe: Probe) -> SchedEvent {
-    SchedEvent { ts: Ts(5), cpu: Cpu(3), pid: Pid(7), flags: 0, kind: Kind::Probe { id: 1, probe } }
+    SchedEvent { ts: Ts(5), cpu: Cpu(3), pid: Pid(7), flags: 0, kind: EventKind::Probe { id: 1, probe } }
 }
 
 fn attempts(probes: &[Probe]) -> Vec<Attempt> {
@@ -34,7 +34,7 @@ fn an_attempt_ends_where_its_probes_show() {
     let found = attempts(&moved);
     assert_eq!((found[0].outcome, found[0].imbalance), (AttemptOutcome::Moved, Some((2, Some(2)))));
     assert_eq!(found[0].verdicts, Verdicts { movable: 1, running: 1, ..Verdicts::default() });
-    let lost = SchedEvent { kind: Kind::Lost { count: None }, ..event(FOUND) };
+    let lost = SchedEvent { kind: EventKind::Lost { count: None }, ..event(FOUND) };
     let mut attempts = Attempts::default();
     assert_eq!([event(FOUND), lost].map(|event| attempts.event(&event)), [None, None]);
     let after = attempts.event(&event(end_of)).expect("an attempt");

@@ -2,7 +2,7 @@
 
 use super::{Cause, Migration};
 use crate::event::kthread::is_stopper;
-use crate::event::{Cpu, Kind, Pid, SchedEvent, Ts};
+use crate::event::{Cpu, EventKind, Pid, SchedEvent, Ts};
 use crate::state::SchedState;
 
 /// A migration by its task, its time and its destination.
@@ -19,12 +19,12 @@ impl StopperMoves {
     #[inline]
     pub fn event(&mut self, event: &SchedEvent, state: &SchedState) {
         match event.kind {
-            Kind::Switch { .. } => {
+            EventKind::Switch { .. } => {
                 if let Some(moved) = self.cpus.get_mut(event.cpu.index()) {
                     *moved = None;
                 }
             }
-            Kind::Migrate { task, orig, dest }
+            EventKind::Migrate { task, orig, dest }
                 if orig == event.cpu && state.running(orig).is_some_and(|running| is_stopper(running.comm, orig)) =>
             {
                 self.put(orig, ((task.pid, event.ts, dest), None));

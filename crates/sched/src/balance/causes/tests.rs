@@ -40,20 +40,20 @@ fn task(pid: i32) -> TaskRef {
 }
 
 /// An event at `ms`.
-fn at(ms: i64, cpu: u32, pid: i32, flags: u8, kind: Kind) -> SchedEvent {
+fn at(ms: i64, cpu: u32, pid: i32, flags: u8, kind: EventKind) -> SchedEvent {
     SchedEvent { ts: Ts(ms * 1_000_000), cpu: Cpu(cpu), pid: Pid(pid), flags, kind }
 }
 
 fn switch(ms: i64, cpu: u32, prev: i32, state: PrevState, next: i32) -> SchedEvent {
-    at(ms, cpu, prev, 0, Kind::Switch { prev: task(prev), state, next: task(next) })
+    at(ms, cpu, prev, 0, EventKind::Switch { prev: task(prev), state, next: task(next) })
 }
 
 fn exec(ms: i64, cpu: u32, pid: i32) -> SchedEvent {
-    at(ms, cpu, pid, 0, Kind::Exec { pid: Pid(pid), old_pid: Pid(pid), program: Comm::new(b"program") })
+    at(ms, cpu, pid, 0, EventKind::Exec { pid: Pid(pid), old_pid: Pid(pid), program: Comm::new(b"program") })
 }
 
 fn migrate(ms: i64, cpu: u32, pid: i32, moved: i32, orig: u32, dest: u32) -> SchedEvent {
-    at(ms, cpu, pid, 0, Kind::Migrate { task: task(moved), orig: Cpu(orig), dest: Cpu(dest) })
+    at(ms, cpu, pid, 0, EventKind::Migrate { task: task(moved), orig: Cpu(orig), dest: Cpu(dest) })
 }
 
 fn found(events: &[&[SchedEvent]]) -> Vec<Migration> {
@@ -64,11 +64,15 @@ fn found(events: &[&[SchedEvent]]) -> Vec<Migration> {
 /// The causes of all migrations where task 7 runs on CPU 0, 9 on CPU 1 and 30 on CPU 2, the stopper of CPU 0 moves 7 to
 /// CPU 1 at 4 ms, where it runs at 6 ms, and then `after` follows; `waking` is what woke the stopper.
 fn stopped(waking: Option<(u32, i32, u8)>, after: &[SchedEvent]) -> Vec<Cause> {
-    let start = [at(0, 0, 7, 0, Kind::Other { id: 1 }), at(0, 1, 9, 0, Kind::Other { id: 1 }), switch(0, 2, 0, R, 30)];
-    let wakes = Kind::Waking { task: task(20), target: Cpu(0) };
+    let start = [
+        at(0, 0, 7, 0, EventKind::Other { id: 1 }),
+        at(0, 1, 9, 0, EventKind::Other { id: 1 }),
+        switch(0, 2, 0, R, 30),
+    ];
+    let wakes = EventKind::Waking { task: task(20), target: Cpu(0) };
     let waking: Vec<SchedEvent> = waking.map(|(cpu, pid, flags)| at(1, cpu, pid, flags, wakes)).into_iter().collect();
     let moved = [
-        at(2, 0, 7, 0, Kind::Wakeup { task: task(20), target: Cpu(0) }),
+        at(2, 0, 7, 0, EventKind::Wakeup { task: task(20), target: Cpu(0) }),
         switch(3, 0, 7, R, 20),
         migrate(4, 0, 20, 7, 0, 1),
         switch(5, 0, 20, S, 0),
@@ -90,10 +94,12 @@ fn a_move_by_the_stopper_has_the_cause_of_its_waking() {
     assert_eq!(stopped(None, &[exec(7, 1, 7)]), [Cause::Exec]);
     assert_eq!(stopped(None, &[exec(LATE, 1, 7)]), [Cause::Exec], "it did not sleep");
     // Not for CPU 1: a change of affinity by another task.
-    let on_cpu_3 =
-        [at(0, 3, 11, 0, Kind::Other { id: 1 }), at(1, 3, 11, 0, Kind::Waking { task: task(20), target: Cpu(0) })];
+    let on_cpu_3 = [
+        at(0, 3, 11, 0, EventKind::Other { id: 1 }),
+        at(1, 3, 11, 0, EventKind::Waking { task: task(20), target: Cpu(0) }),
+    ];
     let rest = [switch(3, 0, 7, R, 20), migrate(4, 0, 20, 7, 0, 1)];
-    let first = [at(0, 0, 7, 0, Kind::Other { id: 1 })];
+    let first = [at(0, 0, 7, 0, EventKind::Other { id: 1 })];
     assert_eq!(found(&[&first, &on_cpu_3, &rest])[0].cause, Cause::Affinity);
 }
 
@@ -103,8 +109,8 @@ fn a_sleep_separates_a_move_from_an_exec() {
     let wakes = |ms| {
         let woken = task(7);
         [
-            at(ms, 1, 0, 0, Kind::Waking { task: woken, target: Cpu(1) }),
-            at(ms, 1, 0, 0, Kind::Wakeup { task: woken, target: Cpu(1) }),
+            at(ms, 1, 0, 0, EventKind::Waking { task: woken, target: Cpu(1) }),
+            at(ms, 1, 0, 0, EventKind::Wakeup { task: woken, target: Cpu(1) }),
         ]
     };
     let slept = |state, ms: i64| {
@@ -125,21 +131,21 @@ fn an_exec_is_the_reason_of_the_move_before_others() {
     assert_eq!(with(&[exec(LATE, 2, 7)]), [Cause::Exec, Cause::NewIdle]);
     assert_eq!(with(&[]), [Cause::Affinity, Cause::NewIdle]);
     assert_eq!(with(&[switch(10, 2, 7, S, 0)]), [Cause::Affinity, Cause::NewIdle]);
-    assert_eq!(with(&[at(10, 2, 7, 0, Kind::Exit { pid: Pid(7) })]), [Cause::Affinity, Cause::NewIdle]);
+    assert_eq!(with(&[at(10, 2, 7, 0, EventKind::Exit { pid: Pid(7) })]), [Cause::Affinity, Cause::NewIdle]);
 }
 
 #[test]
 fn sleepers_that_the_balancer_moves() {
     // Task 7 sleeps on CPU 0, and CPU 1 runs task 9 or idles.
-    let asleep = [at(0, 1, 9, 0, Kind::Other { id: 1 }), switch(1, 0, 7, S, 0)];
+    let asleep = [at(0, 1, 9, 0, EventKind::Other { id: 1 }), switch(1, 0, 7, S, 0)];
     let pulled = |flags, cpu: u32, pid, dest, next: &[SchedEvent]| {
-        let migrate = Kind::Migrate { task: task(7), orig: Cpu(0), dest: Cpu(dest) };
+        let migrate = EventKind::Migrate { task: task(7), orig: Cpu(0), dest: Cpu(dest) };
         let found = found(&[&asleep, &[at(3, cpu, pid, flags, migrate)], next]);
         found.iter().map(|migration| (migration.cause, migration.first_run)).collect::<Vec<_>>()
     };
     let wakes = [
-        at(7, 0, 0, 0, Kind::Waking { task: task(7), target: Cpu(1) }),
-        at(8, 0, 0, 0, Kind::Wakeup { task: task(7), target: Cpu(1) }),
+        at(7, 0, 0, 0, EventKind::Waking { task: task(7), target: Cpu(1) }),
+        at(8, 0, 0, 0, EventKind::Wakeup { task: task(7), target: Cpu(1) }),
         switch(9, 1, 0, R, 7),
     ];
     let idles = [switch(4, 1, 9, S, 0)];
@@ -150,7 +156,7 @@ fn sleepers_that_the_balancer_moves() {
     assert_eq!(pulled(SOFTIRQ, 2, 0, 1, &after), [(Cause::BehalfSleeper, None)]);
     // Nothing about it follows, or its exit: it sleeps on.
     assert_eq!(pulled(0, 1, 9, 1, &idles), [(Cause::NewIdleSleeper, None)]);
-    let exit = [&idles[..], &[at(7, 0, 7, 0, Kind::Exit { pid: Pid(7) })]].concat();
+    let exit = [&idles[..], &[at(7, 0, 7, 0, EventKind::Exit { pid: Pid(7) })]].concat();
     assert_eq!(pulled(0, 1, 9, 1, &exit), [(Cause::NewIdleSleeper, None)]);
     // It is switched in, and nothing woke it: it had waited.
     let runs = [&idles[..], &[switch(9, 1, 0, R, 7)]].concat();
@@ -158,8 +164,8 @@ fn sleepers_that_the_balancer_moves() {
     assert_eq!(pulled(0, 1, 9, 1, &runs), [(Cause::Unknown, first_run)]);
     assert_eq!(pulled(SOFTIRQ, 1, 9, 1, &runs), [(Cause::Periodic, first_run)]);
     // An idle CPU.
-    let idle = [at(0, 1, 0, 0, Kind::Other { id: 1 }), switch(1, 0, 7, S, 0)];
-    let migrate = at(3, 1, 0, SOFTIRQ, Kind::Migrate { task: task(7), orig: Cpu(0), dest: Cpu(1) });
+    let idle = [at(0, 1, 0, 0, EventKind::Other { id: 1 }), switch(1, 0, 7, S, 0)];
+    let migrate = at(3, 1, 0, SOFTIRQ, EventKind::Migrate { task: task(7), orig: Cpu(0), dest: Cpu(1) });
     assert_eq!(found(&[&idle, &[migrate], &wakes])[0].cause, Cause::IdleSleeper);
 }
 
@@ -170,18 +176,18 @@ fn a_throttled_task_is_not_queued_and_not_pulled() {
     // balance would.
     let moved = |throttled: bool, wakes: bool| {
         let group = CgroupId::new(28);
-        let probe = |probe| at(2, 0, 8, 0, Kind::Probe { id: 1, probe });
+        let probe = |probe| at(2, 0, 8, 0, EventKind::Probe { id: 1, probe });
         let throttle = Throttle { cpu: Some(Cpu(0)), cgroup: Some(group), takes_queue: true };
         let throttles =
             [probe(Probe::Joins { pid: Pid(7), cgroup: group, forked: false }), probe(Probe::Throttles(throttle))];
         let start = [
-            at(0, 0, 8, 0, Kind::Other { id: 1 }),
-            at(0, 1, 9, 0, Kind::Other { id: 1 }),
-            at(1, 0, 8, 0, Kind::Wakeup { task: task(7), target: Cpu(0) }),
+            at(0, 0, 8, 0, EventKind::Other { id: 1 }),
+            at(0, 1, 9, 0, EventKind::Other { id: 1 }),
+            at(1, 0, 8, 0, EventKind::Wakeup { task: task(7), target: Cpu(0) }),
         ];
         let throttles = if throttled { &throttles[..] } else { &[] };
         // Or a wakeup follows, whose waking is not in the trace.
-        let wakeup = [at(4, 1, 9, 0, Kind::Wakeup { task: task(7), target: Cpu(1) })];
+        let wakeup = [at(4, 1, 9, 0, EventKind::Wakeup { task: task(7), target: Cpu(1) })];
         let end = [switch(5, 1, 9, S, 7)];
         let wakeup = if wakes { &wakeup[..] } else { &[] };
         let found = found(&[&start, throttles, &[migrate(3, 1, 9, 7, 0, 1)], wakeup, &end]);

@@ -3,7 +3,7 @@
 use super::*;
 use crate::event::span::Current;
 use crate::event::span::Span;
-use crate::event::{Comm, Kind, PrevState, TaskRef};
+use crate::event::{Comm, EventKind, PrevState, TaskRef};
 use crate::state::Start;
 use TaskState::{Running, Throttled, Unknown, Waiting};
 use std::sync::Arc;
@@ -18,20 +18,20 @@ fn task(pid: i32) -> TaskRef {
     TaskRef { pid: Pid(pid), prio: 120, comm: Comm::new(format!("t{pid}").as_bytes()) }
 }
 
-fn at(ts: i64, cpu: u32, pid: i32, kind: Kind) -> SchedEvent {
+fn at(ts: i64, cpu: u32, pid: i32, kind: EventKind) -> SchedEvent {
     SchedEvent { ts: Ts(ts), cpu: Cpu(cpu), pid: Pid(pid), flags: 0, kind }
 }
 
 fn switch(ts: i64, cpu: u32, prev: i32, state: PrevState, next: i32) -> SchedEvent {
-    at(ts, cpu, prev, Kind::Switch { prev: task(prev), state, next: task(next) })
+    at(ts, cpu, prev, EventKind::Switch { prev: task(prev), state, next: task(next) })
 }
 
 fn wakeup(ts: i64, pid: i32, target: u32) -> SchedEvent {
-    at(ts, target, 0, Kind::Wakeup { task: task(pid), target: Cpu(target) })
+    at(ts, target, 0, EventKind::Wakeup { task: task(pid), target: Cpu(target) })
 }
 
 fn probe(ts: i64, cpu: u32, pid: i32, probe: Probe) -> SchedEvent {
-    at(ts, cpu, pid, Kind::Probe { id: 1, probe })
+    at(ts, cpu, pid, EventKind::Probe { id: 1, probe })
 }
 
 fn limit(group: u64, cpu: u32) -> Throttle {
@@ -107,8 +107,8 @@ fn other_tasks_wait_as_before() {
     let others = [
         throttled(),
         vec![
-            at(12, 0, 0, Kind::Wakeup { task: rt, target: Cpu(0) }),
-            at(12, 0, 0, Kind::Wakeup { task: task(6), target: Cpu(0) }),
+            at(12, 0, 0, EventKind::Wakeup { task: rt, target: Cpu(0) }),
+            at(12, 0, 0, EventKind::Wakeup { task: task(6), target: Cpu(0) }),
         ],
     ]
     .concat();
@@ -147,8 +147,8 @@ fn nested_limits_end_one_by_one() {
 
 #[test]
 fn children_begin_in_the_cgroup_of_their_parent() {
-    let born = |ts, pid| at(ts, 1, 7, Kind::WakeupNew { task: task(pid), target: Cpu(0) });
-    let fork = |ts, child| at(ts, 1, 7, Kind::Fork { parent: Pid(7), child: Pid(child), child_comm: Comm::EMPTY });
+    let born = |ts, pid| at(ts, 1, 7, EventKind::WakeupNew { task: task(pid), target: Cpu(0) });
+    let fork = |ts, child| at(ts, 1, 7, EventKind::Fork { parent: Pid(7), child: Pid(child), child_comm: Comm::EMPTY });
     // By the fork alone.
     let by_fork = vec![throttle(10, OUTER, 0), fork(11, 30), born(12, 30)];
     let state = after(machine(&[(7, OUTER)]), &by_fork);
@@ -182,7 +182,8 @@ fn children_begin_in_the_cgroup_of_their_parent() {
 
 #[test]
 fn moved_tasks_are_throttled_where_their_cgroup_is() {
-    let moved = |ts, orig, dest| at(ts, dest, 0, Kind::Migrate { task: task(8), orig: Cpu(orig), dest: Cpu(dest) });
+    let moved =
+        |ts, orig, dest| at(ts, dest, 0, EventKind::Migrate { task: task(8), orig: Cpu(orig), dest: Cpu(dest) });
     let groups = [(7, OUTER), (8, OUTER)];
     let state = after(machine(&groups), &[throttled(), vec![moved(12, 0, 1)]].concat());
     assert_eq!(states(&state, [8]), [Some(Waiting(Cpu(1)))]);
@@ -222,7 +223,7 @@ fn a_throttled_task_that_runs_shows_that_an_end_was_not_seen() {
 
 #[test]
 fn a_loss_makes_throttling_unknown_until_it_begins_again() {
-    let lost = at(15, 1, 0, Kind::Lost { count: None });
+    let lost = at(15, 1, 0, EventKind::Lost { count: None });
     let mut state = after(machine(&[(7, OUTER), (8, OUTER), (5, OUTER)]), &[throttled(), vec![lost]].concat());
     assert_eq!(states(&state, [7, 8]), [Some(Unknown); 2]);
     // An end does not show throttling since the start, and a wakeup is believed.

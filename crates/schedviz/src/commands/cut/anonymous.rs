@@ -2,7 +2,7 @@
 
 use sched::diag::Diagnostics;
 use sched::pass::{Extent, Sink};
-use sched::{Comm, EventSource, Kind, Pid, SchedEvent, TaskRef};
+use sched::{Comm, EventKind, EventSource, Pid, SchedEvent, TaskRef};
 use std::cell::RefCell;
 use tracedat::{Aliases, EventStream};
 
@@ -51,26 +51,32 @@ impl EventSource for Anonymous<'_, '_> {
 }
 
 /// The same with aliases.
-fn rename(mut kind: Kind, aliases: &RefCell<Option<Aliases>>) -> Kind {
+fn rename(mut kind: EventKind, aliases: &RefCell<Option<Aliases>>) -> EventKind {
     let name = |name: &mut Comm| *name = alias(aliases, *name);
     let task = |task: &mut TaskRef| task.comm = alias(aliases, task.comm);
     match &mut kind {
-        Kind::Switch { prev, next, .. } => {
+        EventKind::Switch { prev, next, .. } => {
             task(prev);
             task(next);
         }
-        Kind::Waking { task: woken, .. } | Kind::Wakeup { task: woken, .. } | Kind::WakeupNew { task: woken, .. } => {
+        EventKind::Waking { task: woken, .. }
+        | EventKind::Wakeup { task: woken, .. }
+        | EventKind::WakeupNew { task: woken, .. } => {
             task(woken);
         }
-        Kind::Migrate { task: moved, .. } => task(moved),
-        Kind::Fork { child_comm, .. } => name(child_comm),
-        Kind::Rename { before, after, .. } => {
+        EventKind::Migrate { task: moved, .. } => task(moved),
+        EventKind::Fork { child_comm, .. } => name(child_comm),
+        EventKind::Rename { before, after, .. } => {
             name(before);
             name(after);
         }
-        Kind::Exec { program, .. } => name(program),
-        Kind::Exit { .. } | Kind::Lost { .. } | Kind::Offline | Kind::Frequency { .. } => {}
-        Kind::Interrupt { .. } | Kind::Numa { .. } | Kind::Stack { .. } | Kind::Probe { .. } | Kind::Other { .. } => {}
+        EventKind::Exec { program, .. } => name(program),
+        EventKind::Exit { .. } | EventKind::Lost { .. } | EventKind::Offline | EventKind::Frequency { .. } => {}
+        EventKind::Interrupt { .. }
+        | EventKind::Numa { .. }
+        | EventKind::Stack { .. }
+        | EventKind::Probe { .. }
+        | EventKind::Other { .. } => {}
     }
     kind
 }

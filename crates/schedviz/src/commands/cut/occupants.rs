@@ -2,7 +2,7 @@
 
 use crate::session::Session;
 use sched::past::Occupant;
-use sched::{Comm, Cpu, CpuFold, CpuSpan, Current, Kind, Pid, SchedEvent, Ts};
+use sched::{Comm, Cpu, CpuFold, CpuSpan, Current, EventKind, Pid, SchedEvent, Ts};
 use std::ops::ControlFlow;
 use tracedat::Want;
 
@@ -36,7 +36,7 @@ impl Look {
             self.fold.apply(event, &mut |_| {});
             return ControlFlow::Continue(());
         }
-        let switches = matches!(event.kind, Kind::Switch { .. } | Kind::Lost { .. } | Kind::Offline);
+        let switches = matches!(event.kind, EventKind::Switch { .. } | EventKind::Lost { .. } | EventKind::Offline);
         if let Some(pid) = self.nameless {
             return self.at_nameless(cpu, pid, event, switches);
         }
@@ -56,7 +56,9 @@ impl Look {
         let is_known = !occupant.comm.is_empty() || occupant.current.pid().is_none();
         // A task is named when it is switched out, which may be the first event behind the part.
         let comm = match event.kind {
-            Kind::Switch { prev, .. } if Current::of(prev.pid) == occupant.current && event.ts > self.to => prev.comm,
+            EventKind::Switch { prev, .. } if Current::of(prev.pid) == occupant.current && event.ts > self.to => {
+                prev.comm
+            }
             _ => Comm::EMPTY,
         };
         let comm = if is_known { occupant.comm } else { comm };
@@ -68,7 +70,7 @@ impl Look {
 impl Look {
     /// Looks for the name of a task that runs from before the first event to behind the part: the switch away from it has it.
     fn at_nameless(&mut self, cpu: Cpu, pid: Pid, event: &SchedEvent, switches: bool) -> ControlFlow<()> {
-        if let Kind::Switch { prev, .. } = event.kind
+        if let EventKind::Switch { prev, .. } = event.kind
             && event.ts > self.to
             && prev.pid == pid
         {
@@ -85,9 +87,9 @@ fn of_span(span: &CpuSpan) -> Occupant {
 /// The occupant of a CPU until an event, if that shows it.
 fn shown(event: &SchedEvent) -> Option<Current> {
     match event.kind {
-        Kind::Lost { .. } => Some(Current::Unknown),
-        Kind::Offline => Some(Current::Offline),
-        Kind::Stack { .. } => None,
+        EventKind::Lost { .. } => Some(Current::Unknown),
+        EventKind::Offline => Some(Current::Offline),
+        EventKind::Stack { .. } => None,
         _ => Some(Current::of(event.pid)),
     }
 }

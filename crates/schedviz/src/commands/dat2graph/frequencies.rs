@@ -1,7 +1,7 @@
 //! The frequencies of the CPUs in a window, from the changes in it and those in force at its start.
 
 use crate::session::Session;
-use sched::{Cpu, Dur, Kind, SchedEvent, Tracepoint, Ts};
+use sched::{Cpu, Dur, EventKind, SchedEvent, Tracepoint, Ts};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use tracedat::{CpuReader, Want};
@@ -62,7 +62,7 @@ fn between(session: &Session, reader: &CpuReader<'_>, from: Ts, to: Ts) -> Vec<C
                 if event.ts > to {
                     return ControlFlow::Break(());
                 }
-                if let Kind::Frequency { khz, target } = event.kind
+                if let EventKind::Frequency { khz, target } = event.kind
                     && event.ts >= from
                 {
                     changes.push((event.ts, target, khz));

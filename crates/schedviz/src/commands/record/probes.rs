@@ -5,7 +5,7 @@ use crate::warnings::grouped;
 use anyhow::{Context, Result};
 use record::btf::Btf;
 use record::probes::{Probe, ProbeWriter};
-use sched::{EventSource, Kind, SchedEvent};
+use sched::{EventKind, EventSource, SchedEvent};
 use std::ops::ControlFlow;
 use std::path::Path;
 use tracedat::{Trace, Want};
@@ -51,7 +51,7 @@ pub(crate) fn check(args: &RecordArgs, trace: &Trace) -> Result<()> {
     }
     let mut times = 0_u64;
     trace.events_of(Want::Switches)?.events(&mut |events| {
-        let idles = |event: &&SchedEvent| matches!(event.kind, Kind::Switch { next, .. } if next.pid.is_idle());
+        let idles = |event: &&SchedEvent| matches!(event.kind, EventKind::Switch { next, .. } if next.pid.is_idle());
         times += events.iter().filter(idles).count() as u64;
         ControlFlow::Continue(())
     })?;

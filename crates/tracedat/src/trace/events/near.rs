@@ -3,7 +3,7 @@
 use super::{EventStream, Trace, skip_of};
 use crate::ring::unit::CpuPages;
 use sched::pass::FirstEvent;
-use sched::{Current, Dur, Kind, Ts};
+use sched::{Current, Dur, EventKind, Ts};
 use std::ops::ControlFlow;
 
 /// The time before the instant at which reading begins: a task that has not waited for longer is seen to be queued.
@@ -56,13 +56,13 @@ impl<'t> EventStream<'t> {
                 return ControlFlow::Break(());
             }
             let shown = match event.kind {
-                Kind::Switch { next, .. } => Some(Current::of(next.pid)),
-                Kind::Exec { pid, .. } => Some(Current::of(pid)),
-                Kind::Lost { .. } => Some(Current::Unknown),
-                Kind::Offline => Some(Current::Offline),
+                EventKind::Switch { next, .. } => Some(Current::of(next.pid)),
+                EventKind::Exec { pid, .. } => Some(Current::of(pid)),
+                EventKind::Lost { .. } => Some(Current::Unknown),
+                EventKind::Offline => Some(Current::Offline),
                 _ => None,
             };
-            if let Kind::Stack { .. } = event.kind {
+            if let EventKind::Stack { .. } = event.kind {
                 return ControlFlow::Continue(());
             }
             is_sure |= shown.is_some();
