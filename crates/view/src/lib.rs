@@ -18,62 +18,23 @@
 //! assert_eq!(&tile[..8], b"SVT2\x40\0\x02\0", "64 columns, two lanes");
 //! ```
 
-mod apart;
-mod builder;
-mod coding;
-mod commands;
-mod doubts;
-mod drawing;
+mod ask;
+mod columns;
 mod export;
-mod folds;
-mod http;
 mod index;
-mod index_file;
-mod indexer;
-mod lane;
-mod longest;
-mod machine;
-mod missed;
-mod moves;
-mod pack;
-mod page;
-mod places;
-mod plots;
-mod queries;
-mod sample;
-mod scope;
-mod server;
-mod shape;
-mod site;
-mod store;
-mod story;
-mod task_detail;
-mod tasks;
-mod tree;
-mod viewed;
-mod window_detail;
+mod serve;
 
 #[cfg(test)]
 mod tests;
 
-pub use builder::Publish;
-pub use coding::{Digest, Unusable};
-pub use commands::{Commands, Finding};
-pub use drawing::{Drawing, Format};
+pub use ask::{Commands, Drawing, EpisodeStory, Finding, Follow, Format, MissedAt, MissedSteal, MissedSteals, Plotted};
+pub use columns::coding::{Digest, Unusable};
+pub use columns::longest::{CpuPath, Interval};
+pub use columns::shape::Shape;
+pub use columns::tasks::{TaskEntry, Tasks};
 pub use export::Exported;
-pub use index::{Index, List};
-pub use indexer::Indexer;
-pub use longest::{CpuPath, Interval};
-pub use missed::{MissedAt, MissedSteal, MissedSteals};
-pub use plots::Plotted;
-pub use scope::Scope;
-pub use server::Server;
-pub use shape::Shape;
-pub use site::Site;
-pub use store::Store;
-pub use story::{EpisodeStory, Follow};
-pub use tasks::{TaskEntry, Tasks};
-pub use viewed::Viewed;
+pub use index::{Index, Indexer, List, Publish, Scope, Store, Viewed};
+pub use serve::{Server, Site};
 
 /// The maximum number of tasks that a column names.
 pub const TASKS_IN_COLUMN: usize = 4;

@@ -1,6 +1,6 @@
 //! Tiles against the known state of a simulation, column by column.
 
-use crate::lane::{IDLE, OFFLINE, OTHERS, UNKNOWN, most_named};
+use crate::columns::lane::{IDLE, OFFLINE, OTHERS, UNKNOWN, most_named};
 use crate::{Scope, Store, TILE_BYTES};
 use sched::{Cpu, Pid, SchedEvent, Ts};
 use std::collections::BTreeMap;

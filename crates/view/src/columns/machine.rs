@@ -1,6 +1,6 @@
 //! A column of the whole machine: running and waiting tasks, and the violation of work conservation.
 
-use crate::tree::Summary;
+use crate::columns::tree::Summary;
 use sched::Counts;
 
 /// The numbers of the machine at an instant.

@@ -1,6 +1,6 @@
 //! The places on the time axis of what puts the numbers in doubt: losses and contradictions.
 
-use crate::coding::{DAMAGED, In, Out, Unusable};
+use crate::columns::coding::{DAMAGED, In, Out, Unusable};
 use sched::{Cpu, EventIssue, Ts};
 use std::io::{self, Read, Write};
 

@@ -1,9 +1,9 @@
 //! The other commands of the program, as far as the page shows their results.
 
-use crate::drawing::{Drawing, Format};
-use crate::missed::MissedSteals;
-use crate::plots::Plotted;
-use crate::story::{EpisodeStory, Follow};
+use crate::ask::drawing::{Drawing, Format};
+use crate::ask::missed::MissedSteals;
+use crate::ask::plots::Plotted;
+use crate::ask::story::{EpisodeStory, Follow};
 use plot::PlotReport;
 use sched::{Diagnostic, Diagnostics, Severity, Ts};
 

@@ -4,7 +4,7 @@
 //! column of any level is as exact as one that was computed from the events. Equal neighbours are stored once.
 
 use crate::Shape;
-use crate::coding::{In, Out, Unusable};
+use crate::columns::coding::{In, Out, Unusable};
 use std::io::{self, Read, Write};
 
 /// The number of columns that are stored together. The columns of a tile are within them.

@@ -1,12 +1,11 @@
-//! The questions of the page that need more than tiles, and their answers as JSON.
+//! The questions about one trace, and their answers as JSON.
 
-use crate::http::Request;
-use crate::index::{Index, List};
-use crate::longest::Interval;
-use crate::task_detail::{TaskFollower, reason};
-use crate::tasks::TaskEntry;
-use crate::viewed::{NotReady, Viewed};
-use crate::window_detail::WindowSums;
+use crate::ask::task_detail::{TaskFollower, reason};
+use crate::ask::window_detail::WindowSums;
+use crate::columns::longest::Interval;
+use crate::columns::tasks::TaskEntry;
+use crate::index::tiles::{Index, List};
+use crate::index::viewed::{NotReady, Viewed};
 use latency::{Latency, Measure};
 use sched::{Cpu, Current, Dur, Pid, Replay, SchedState, Ts};
 use serde_json::{Value, json};
@@ -15,12 +14,104 @@ use std::ops::ControlFlow;
 use stepper::{Coming, Names};
 use tracedat::{Error, EventStream, Trace};
 
-/// A question cannot be answered.
+/// The reason for which a question is not answered.
 pub(crate) enum Fault {
-    /// The question itself is wrong.
+    /// The question itself is wrong, with the rule that it breaks.
     Bad(&'static str),
-    /// There is no answer now.
+    /// The trace has no answer now.
     NotReady(NotReady),
+}
+
+/// A question about a trace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Question {
+    /// The state of all CPUs at an instant, and the waiting tasks of one of them.
+    At {
+        /// The instant, in nanoseconds from the start of the trace.
+        ns: u64,
+        /// The CPU whose waiting tasks are listed.
+        cpu: Cpu,
+    },
+    /// The runs, waits, wakeups and migrations of a task in a window.
+    Task(Pid, AskedWindow),
+    /// The sums of a window over all CPUs and tasks.
+    Sums(AskedWindow),
+    /// A list of intervals of the whole trace.
+    List(ListKind),
+    /// Tasks by name or number, and events by name.
+    Search {
+        /// The text that is searched for, of 1 to 100 bytes in lower case without the blanks around it; its case does not matter.
+        text: String,
+        /// The start of the search for events, in nanoseconds from the start of the trace.
+        from_ns: u64,
+    },
+}
+
+/// The window of a question, in nanoseconds from the start of the trace. An end that is left out is that of the trace.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct AskedWindow {
+    /// The start of the window.
+    pub(crate) from: Option<u64>,
+    /// The end of the window, not before its start.
+    pub(crate) to: Option<u64>,
+}
+
+impl AskedWindow {
+    /// The rule for the two ends of a window.
+    pub(crate) const RULE: &str = "from and to are whole numbers of nanoseconds, from at most to";
+
+    /// The window within a trace.
+    pub(crate) fn within(self, trace: &Viewed<'_>) -> Result<(Ts, Ts), Fault> {
+        let (start, end) = trace.extent();
+        let from = self.from.map_or(start, |ns| instant(trace, ns));
+        let to = self.to.map_or(end, |ns| instant(trace, ns));
+        if from <= to { Ok((from, to)) } else { Err(Fault::Bad(AskedWindow::RULE)) }
+    }
+}
+
+/// The lists of intervals that the page shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ListKind {
+    /// The longest episodes of violation.
+    Episodes,
+    /// The longest waits of tasks on run queues.
+    Waits,
+    /// The largest herds of migrations.
+    Herds,
+    /// The longest idle stretches that began with a missed steal.
+    Missed,
+}
+
+impl ListKind {
+    /// All lists, in the order of the page.
+    pub(crate) const ALL: [ListKind; 4] = [ListKind::Episodes, ListKind::Waits, ListKind::Herds, ListKind::Missed];
+
+    /// The name of the list in addresses and in the names of files.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            ListKind::Episodes => "episodes",
+            ListKind::Waits => "waits",
+            ListKind::Herds => "herds",
+            ListKind::Missed => "missed",
+        }
+    }
+}
+
+impl Question {
+    /// The answer to the question. `missed` makes the list of the missed steals, and is called for that list alone.
+    pub(crate) fn answer(
+        &self,
+        trace: &Viewed<'_>,
+        missed: &dyn Fn() -> Result<Value, NotReady>,
+    ) -> Result<Value, Fault> {
+        match self {
+            Question::At { ns, cpu } => at(trace, *ns, *cpu),
+            Question::Task(pid, window) => task(trace, *pid, *window),
+            Question::Sums(window) => sums(trace, *window),
+            Question::List(kind) => Ok(list(trace, *kind, missed)?),
+            Question::Search { text, from_ns } => search(trace, text, *from_ns),
+        }
+    }
 }
 
 impl From<NotReady> for Fault {
@@ -51,34 +142,14 @@ impl Names for EventNames<'_> {
     }
 }
 
-fn number<T: std::str::FromStr>(request: &Request, key: &str) -> Option<T> {
-    request.get(key)?.parse().ok()
-}
-
 /// The instant of a number of nanoseconds from the start of the trace, within the trace.
 fn instant(trace: &Viewed<'_>, ns: u64) -> Ts {
     let (start, end) = trace.extent();
     start.after(Dur(ns)).min(end)
 }
 
-/// The window of a question; all of the trace where it has none.
-pub(crate) fn window(trace: &Viewed<'_>, request: &Request) -> Result<(Ts, Ts), Fault> {
-    let (start, end) = trace.extent();
-    let at = |key: &str, other: Ts| match request.get(key) {
-        None => Some(other),
-        Some(text) => text.parse().ok().map(|ns| instant(trace, ns)),
-    };
-    match (at("from", start), at("to", end)) {
-        (Some(from), Some(to)) if from <= to => Ok((from, to)),
-        _ => Err(Fault::Bad("from and to are whole numbers of nanoseconds, from at most to")),
-    }
-}
-
 /// The machine at an instant.
-pub(crate) fn at(trace: &Viewed<'_>, request: &Request) -> Result<Value, Fault> {
-    let (Some(at), Some(cpu)) = (number(request, "at"), number(request, "cpu").map(Cpu)) else {
-        return Err(Fault::Bad("at is a whole number of nanoseconds, cpu that of a CPU"));
-    };
+fn at(trace: &Viewed<'_>, at: u64, cpu: Cpu) -> Result<Value, Fault> {
     if !trace.cpus().contains(&cpu) {
         return Err(Fault::Bad("no such CPU in the trace"));
     }
@@ -145,9 +216,8 @@ fn end_of_run(replay: &mut Replay<EventStream<'_>>, step: u64, cpu: Cpu) -> Resu
 }
 
 /// A task in a window.
-pub(crate) fn task(trace: &Viewed<'_>, request: &Request) -> Result<Value, Fault> {
-    let Some(pid) = number(request, "pid").map(Pid) else { return Err(Fault::Bad("pid is that of a task")) };
-    let (from, to) = window(trace, request)?;
+fn task(trace: &Viewed<'_>, pid: Pid, window: AskedWindow) -> Result<Value, Fault> {
+    let (from, to) = window.within(trace)?;
     let store = trace.store()?;
     let zero = trace.extent().0;
     let is_it = |task: &sched::Task, _: &SchedState| task.pid == pid;
@@ -169,31 +239,17 @@ pub(crate) fn task(trace: &Viewed<'_>, request: &Request) -> Result<Value, Fault
 }
 
 /// The sums of a window.
-pub(crate) fn sums(trace: &Viewed<'_>, request: &Request) -> Result<Value, Fault> {
-    let (from, to) = window(trace, request)?;
+fn sums(trace: &Viewed<'_>, window: AskedWindow) -> Result<Value, Fault> {
+    let (from, to) = window.within(trace)?;
     let store = trace.store()?;
     let detail = store.window(from, to, WindowSums::new(store.index().tasks(), trace.watch()))?;
     Ok(serde_json::to_value(detail).unwrap_or_default())
 }
 
-/// The kinds of lists.
-pub(crate) const LISTS: [&str; 4] = ["episodes", "waits", "herds", "missed"];
-
-/// The list of a request.
+/// A list of intervals, the longest or largest first. `missed` makes that of the missed steals.
 pub(crate) fn list(
     trace: &Viewed<'_>,
-    request: &Request,
-    missed: &dyn Fn() -> Result<Value, NotReady>,
-) -> Result<Value, Fault> {
-    let kind = request.get("kind").filter(|kind| LISTS.contains(kind));
-    let kind = kind.ok_or(Fault::Bad("kind is episodes, waits, missed or herds"))?;
-    Ok(list_of(trace, kind, missed)?)
-}
-
-/// A list of intervals, the longest or largest first. `missed` makes that of the missed steals.
-pub(crate) fn list_of(
-    trace: &Viewed<'_>,
-    kind: &str,
+    kind: ListKind,
     missed: &dyn Fn() -> Result<Value, NotReady>,
 ) -> Result<Value, NotReady> {
     let store = trace.store()?;
@@ -213,19 +269,19 @@ pub(crate) fn list_of(
         json!({ "rows": intervals.iter().map(row).collect::<Vec<_>>(), "truncated": dropped > 0 })
     };
     match kind {
-        "episodes" => {
+        ListKind::Episodes => {
             let mut episodes =
                 rows(List::Episodes, |episode| format!("{} in violation", episode.to.since(episode.from).human()));
             episodes["waiters"] = json!("movable");
             Ok(episodes)
         }
-        "waits" => Ok(rows(List::Waits, |wait| {
+        ListKind::Waits => Ok(rows(List::Waits, |wait| {
             let task = wait.task.map_or_else(String::new, |(pid, comm)| pid.named(comm));
             let on = wait.cpus.map_or_else(String::new, |cpus| format!(" on {}", cpus.text()));
             format!("{task} waited {}{on}", wait.to.since(wait.from).human())
         })),
-        "herds" => Ok(herds(index, zero)),
-        _ => missed(),
+        ListKind::Herds => Ok(herds(index, zero)),
+        ListKind::Missed => missed(),
     }
 }
 
@@ -243,20 +299,16 @@ fn herds(index: &Index, zero: Ts) -> Value {
 }
 
 /// Tasks by name or number, and events by name.
-pub(crate) fn search(trace: &Viewed<'_>, request: &Request) -> Result<Value, Fault> {
-    let sought = request.get("q").unwrap_or_default().trim().to_lowercase();
+fn search(trace: &Viewed<'_>, text: &str, from_ns: u64) -> Result<Value, Fault> {
+    let sought = text.trim().to_lowercase();
     if sought.is_empty() || sought.len() > 100 {
         return Err(Fault::Bad("q is a text of at most 100 bytes"));
     }
-    let from = match request.get("from") {
-        None => 0,
-        Some(text) => text.parse().map_err(|_| Fault::Bad("from is a whole number of nanoseconds"))?,
-    };
     let store = trace.store()?;
     let mut tasks: Vec<_> = store.index().tasks().list().iter().filter(|task| is_meant(task, &sought)).collect();
     tasks.sort_by_key(|task| std::cmp::Reverse(task.run_ns));
     let first: Vec<Pid> = tasks.iter().take(FOUND).map(|task| task.pid).collect();
-    let events = events(trace, &sought, instant(trace, from));
+    let events = events(trace, &sought, instant(trace, from_ns));
     Ok(json!({
         "tasks": first, "tasks_number": tasks.len(),
         "events": events.first, "events_number": events.number, "complete": events.complete,

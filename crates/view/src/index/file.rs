@@ -4,16 +4,16 @@
 //! it is at the end. Numbers have seven bits a byte. Whatever the bytes, reading ends with an index or a reason: lists are
 //! no longer than an index can have them, and columns take at most twice the room that an index may take.
 
-use crate::coding::{DAMAGED, Digest, In, Out, Unusable};
-use crate::doubts::Doubts;
-use crate::index::{Index, Notes};
-use crate::lane::LaneColumn;
-use crate::longest::{CpuPath, Interval, LISTED, Longest, NAMED};
-use crate::machine::MachineColumn;
-use crate::moves::Moves;
-use crate::scope::Scope;
-use crate::tasks::{TaskEntry, Tasks};
-use crate::tree::Tree;
+use crate::columns::coding::{DAMAGED, Digest, In, Out, Unusable};
+use crate::columns::doubts::Doubts;
+use crate::columns::lane::LaneColumn;
+use crate::columns::longest::{CpuPath, Interval, LISTED, Longest, NAMED};
+use crate::columns::machine::MachineColumn;
+use crate::columns::moves::Moves;
+use crate::columns::tasks::{TaskEntry, Tasks};
+use crate::columns::tree::Tree;
+use crate::index::scope::Scope;
+use crate::index::tiles::{Index, Notes};
 use sched::causes::Herd;
 use sched::{Comm, Cpu, Pid};
 use std::io::{self, Read, Write};

@@ -1,6 +1,6 @@
 //! The number of migrations by time and cause.
 
-use crate::coding::{In, Out, Unusable};
+use crate::columns::coding::{In, Out, Unusable};
 use sched::Cause;
 use std::io::{self, Read, Write};
 

@@ -1,7 +1,7 @@
 //! The local server: connections, and the checks that every request passes.
 
-use crate::http::{Answer, Request, Timed, Unread};
-use crate::places::Places;
+use crate::serve::http::{Answer, Request, Timed, Unread};
+use crate::serve::places::Places;
 use std::io::{self, BufReader};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;

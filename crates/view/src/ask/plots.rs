@@ -2,12 +2,12 @@
 //!
 //! The page asks for blocks: stretches of time with a power of two as their length, each with a bounded number of columns.
 
-use crate::http::Request;
-use crate::queries::Fault;
-use crate::viewed::{NotReady, Viewed};
+use crate::ask::questions::{AskedWindow, Fault};
+use crate::index::viewed::{NotReady, Viewed};
 use plot::{Drawn, Mark, PlotReport, RowDrawn};
 use sched::{Dur, Ts};
 use serde_json::{Value, json};
+use std::sync::Arc;
 use timeline::columns::Piece;
 use timeline::strips::BLANK;
 
@@ -104,19 +104,14 @@ impl Plotted {
     }
 
     /// The bar of a row at an instant.
-    pub(crate) fn bar(&self, zero: Ts, request: &Request) -> Result<Value, Fault> {
-        let number = |key: &str| request.get(key).and_then(|text| text.parse::<u64>().ok());
-        let (Some(lane), Some(depth), Some(at)) = (number("lane"), number("depth"), number("at")) else {
-            return Err(Fault::Bad("lane, depth and at are whole numbers"));
-        };
-        let found = self.drawn.bar_at(lane as usize, depth as usize, zero.after(Dur(at)));
-        Ok(found.map_or(Value::Null, |(bar, label)| {
+    pub(crate) fn bar(&self, zero: Ts, RowAt { lane, depth, ns }: RowAt) -> Value {
+        self.drawn.bar_at(lane, depth, zero.after(Dur(ns))).map_or(Value::Null, |(bar, label)| {
             let (from, to) = (bar.start.since(zero).0, bar.end.since(zero).0);
             let name = self.report.interval_name(bar.interval);
             json!({
                 "from": from, "to": to, "name": name, "class": bar.class, "cpu": bar.cpu, "pid": bar.pid, "label": label,
             })
-        }))
+        })
     }
 }
 
@@ -142,39 +137,47 @@ pub(crate) fn exported(trace: &Viewed<'_>, window: Option<(u64, u64)>) -> (u32, 
     (finest, blocks)
 }
 
-/// The plots of a request: an address behind `plot/`.
-pub(crate) fn answer(
-    trace: &Viewed<'_>,
-    parts: &[&str],
-    request: &Request,
-    plotted: &dyn Fn(usize) -> Result<std::sync::Arc<Plotted>, NotReady>,
-    numbers: &dyn Fn(usize, Ts, Ts) -> Result<PlotReport, NotReady>,
-) -> Option<Result<Value, Fault>> {
-    let place = |text: &str| text.parse::<usize>().ok();
-    let json = |text: &str| text.strip_suffix(".json").and_then(|text| text.parse::<u64>().ok());
-    let ready = |place: usize| plotted(place).map_err(Fault::from);
-    match *parts {
-        [file] => {
-            let place = json(file)? as usize;
-            Some(ready(place).map(|plotted| plotted.head(levels(trace))))
-        }
-        [number, "bar.json"] => {
-            let place = place(number)?;
-            Some(ready(place).and_then(|plotted| plotted.bar(trace.extent().0, request)))
-        }
-        [number, "numbers.json"] => {
-            let place = place(number)?;
-            let report = crate::queries::window(trace, request)
-                .and_then(|(from, to)| numbers(place, from, to).map_err(Fault::from));
-            Some(report.map(|report| serde_json::to_value(report).unwrap_or_default()))
-        }
-        [number, level, index] => {
-            let (place, level, index) = (place(number)?, level.parse().ok().filter(|l| *l < 63)?, json(index)?);
-            match ready(place) {
-                Ok(plotted) => plotted.block(trace.extent(), level, index).map(Ok),
-                Err(fault) => Some(Err(fault)),
+/// A question about the figure of a specification.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PlotQuestion {
+    /// The facts about the figure, with the levels of its blocks.
+    Head,
+    /// The bar of a row at an instant.
+    Bar(RowAt),
+    /// The numbers of a window.
+    Numbers(AskedWindow),
+    /// The block of this place on this level, below 63.
+    Block(u32, u64),
+}
+
+/// A point of a row of bars.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RowAt {
+    /// The place of the lane among those of the figure.
+    pub(crate) lane: usize,
+    /// The row within the lane, from 0.
+    pub(crate) depth: usize,
+    /// The instant, in nanoseconds from the start of the trace.
+    pub(crate) ns: u64,
+}
+
+impl PlotQuestion {
+    /// The answer to the question; nothing where the trace has no such block. `plotted` gives the figure of the
+    /// specification, `numbers` its numbers in a window.
+    pub(crate) fn answer(
+        self,
+        trace: &Viewed<'_>,
+        plotted: &dyn Fn() -> Result<Arc<Plotted>, NotReady>,
+        numbers: &dyn Fn(Ts, Ts) -> Result<PlotReport, NotReady>,
+    ) -> Result<Option<Value>, Fault> {
+        Ok(match self {
+            PlotQuestion::Head => Some(plotted()?.head(levels(trace))),
+            PlotQuestion::Bar(point) => Some(plotted()?.bar(trace.extent().0, point)),
+            PlotQuestion::Numbers(window) => {
+                let (from, to) = window.within(trace)?;
+                Some(serde_json::to_value(numbers(from, to)?).unwrap_or_default())
             }
-        }
-        _ => None,
+            PlotQuestion::Block(level, index) => plotted()?.block(trace.extent(), level, index),
+        })
     }
 }

@@ -1,9 +1,9 @@
 //! The index of a trace with its events behind it: tiles at any zoom.
 
-use crate::builder::Publish;
-use crate::index::Index;
-use crate::indexer::Indexer;
-use crate::scope::Scope;
+use crate::index::builder::Publish;
+use crate::index::indexer::Indexer;
+use crate::index::scope::Scope;
+use crate::index::tiles::Index;
 use sched::{Analysis, Diagnostics, EventSource, Replay, Ts};
 use std::collections::VecDeque;
 use std::ops::Range;

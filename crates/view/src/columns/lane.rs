@@ -1,8 +1,8 @@
 //! A column of one CPU: the tasks that ran, and the length of the run queue.
 
 use crate::TASKS_IN_COLUMN;
-use crate::coding::{number, put_number};
-use crate::tree::Summary;
+use crate::columns::coding::{number, put_number};
+use crate::columns::tree::Summary;
 use sched::Current;
 
 /// The place of a task in the list of tasks, or one of the constants below.

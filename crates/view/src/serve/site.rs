@@ -1,15 +1,13 @@
 //! The addresses behind the token, and their answers.
 
-use crate::commands::{Commands, Finding};
-use crate::drawing::{Drawing, Format};
-use crate::http::{Answer, JSON, Request};
-use crate::missed::MissedSteals;
-use crate::page;
-use crate::plots::{self, Plotted};
-use crate::queries::{self, Fault};
-use crate::server::Server;
-use crate::story;
-use crate::viewed::{NotReady, Viewed};
+use super::address::{TileAt, Wanted};
+use super::http::{Answer, JSON, Request};
+use super::page;
+use super::server::Server;
+use crate::ask::questions::{AskedWindow, Fault};
+use crate::ask::{Commands, Drawing, Finding, Format, MissedSteals, Plotted, story};
+use crate::index::Viewed;
+use crate::index::viewed::NotReady;
 use sched::EventIssue;
 use serde_json::{Value, json};
 use std::io;
@@ -62,39 +60,48 @@ impl<'t> Site<'t> {
         let found = path.strip_prefix("t/").and_then(|rest| rest.split_once('/')).and_then(|(number, rest)| {
             let number = number.parse::<usize>().ok()?;
             let trace = self.traces.get(number)?;
-            let missed = || self.missed(number);
-            let kept = self.kept(number, rest, request).or_else(|| self.plotted(number, trace, rest, request));
-            let kept = kept
-                .or_else(|| (rest == "findings.json").then(|| answered(self.findings(number).map_err(Fault::from))));
-            let kept = kept.or_else(|| (rest == "story.json").then(|| answered(self.story(number, trace, request))));
-            let answer = kept.or_else(|| of_trace(trace, rest, request, &missed))?;
+            let answer = match Wanted::of(rest, request)? {
+                Ok(wanted) => self.of_trace(number, trace, wanted)?,
+                Err(rule) => Answer::refused(400, rule),
+            };
             // Looked at behind the reading: the numbers of the answer could be those of a part of the trace.
             Some(if trace.is_whole() { answer } else { Answer::refused(410, SHORTER) })
         });
         found.unwrap_or_else(|| Answer::refused(404, "there is no such page"))
     }
 
-    /// The window that is shown, as a file or as the command line that draws it; nothing if that is not asked for.
-    fn kept(&self, trace: usize, path: &str, request: &Request) -> Option<Answer> {
-        let format = match path {
-            "command.json" => None,
-            "figure.pdf" => Some(Format::Pdf),
-            "figure.svg" => Some(Format::Svg),
-            "figure.png" => Some(Format::Png),
-            _ => return None,
-        };
-        let answer = Drawing::of(request).map_err(str::to_owned).and_then(|drawing| match format {
-            None => {
-                let command = self.commands.command(trace, &drawing)?;
-                Ok(Answer::of(JSON, serde_json::json!({ "command": command }).to_string().into_bytes()))
+    /// The content of an address of a trace; nothing if the trace does not have it.
+    fn of_trace(&self, number: usize, trace: &Viewed<'_>, wanted: Wanted) -> Option<Answer> {
+        Some(match wanted {
+            Wanted::Head => content(JSON, trace.head(0).map(Some))?,
+            Wanted::Tile(TileAt::Lanes(level, group, index)) => content(BINARY, trace.lanes(level, group, index))?,
+            Wanted::Tile(TileAt::Sums(level, group, index)) => content(BINARY, trace.sums(level, group, index))?,
+            Wanted::Tile(TileAt::Machine(level, index)) => content(BINARY, trace.machine(level, index))?,
+            Wanted::Command(drawing) => {
+                let command = self.commands.command(number, &drawing).map(|command| json!({ "command": command }));
+                command.map_or_else(|why| Answer::refused(400, &why), |command| answered(Ok(command)))
             }
-            Some(format) => {
-                let figure = self.commands.figure(trace, &drawing, format)?;
+            Wanted::Figure(drawing, format) => self.figure_file(number, &drawing, format),
+            Wanted::Findings => answered(self.findings(number).map_err(Fault::from)),
+            Wanted::Story(window) => answered(self.story(number, trace, window)),
+            Wanted::Answer(question) => answered(question.answer(trace, &|| self.missed(number))),
+            Wanted::Plot(place, question) => {
+                let numbers = |from, to| self.commands.plot_numbers(number, place, from, to).map_err(NotReady);
+                let answer = question.answer(trace, &|| self.plot(number, place), &numbers);
+                answered(answer.transpose()?)
+            }
+        })
+    }
+
+    /// The window that is shown, as a file.
+    fn figure_file(&self, trace: usize, drawing: &Drawing, format: Format) -> Answer {
+        match self.commands.figure(trace, drawing, format) {
+            Ok(figure) => {
                 let saved_as = Some(format!("window-{}-{}.{}", drawing.from, drawing.to, format.ending()));
-                Ok(Answer { saved_as, ..Answer::of(format.kind(), figure) })
+                Answer { saved_as, ..Answer::of(format.content_type(), figure) }
             }
-        });
-        Some(answer.unwrap_or_else(|why| Answer::refused(400, &why)))
+            Err(why) => Answer::refused(400, &why),
+        }
     }
 
     /// The missed steals of a trace; the first request reads the trace for them, and others wait for it.
@@ -109,8 +116,8 @@ impl<'t> Site<'t> {
     }
 
     /// The episode that holds the instant `from`, and ends at `to`.
-    fn story(&self, number: usize, trace: &Viewed<'_>, request: &Request) -> Result<Value, Fault> {
-        let window = queries::window(trace, request)?;
+    fn story(&self, number: usize, trace: &Viewed<'_>, window: AskedWindow) -> Result<Value, Fault> {
+        let window = window.within(trace)?;
         let follow = |why: why::Why<'_>| story::follow(trace, window, why);
         let episode = self.commands.story(number, window.0, &follow).map_err(NotReady)?;
         Ok(episode.answer(trace.extent().0))
@@ -144,20 +151,11 @@ impl<'t> Site<'t> {
         }
     }
 
-    /// An answer about the figures of specifications.
-    fn plotted(&self, number: usize, trace: &Viewed<'_>, path: &str, request: &Request) -> Option<Answer> {
-        let parts: Vec<&str> = path.strip_prefix("plot/")?.split('/').collect();
-        let plot = |place| self.plot(number, place);
-        let numbers = |place, from, to| self.commands.plot_numbers(number, place, from, to).map_err(NotReady);
-        Some(answered(plots::answer(trace, &parts, request, &plot, &numbers)?))
-    }
-
     /// The names of the traces as JSON. `is_static`: questions are not answered.
     pub(crate) fn list(&self, is_static: bool) -> Vec<u8> {
         let names: Vec<&str> = self.traces.iter().map(Viewed::name).collect();
         let plots = self.commands.plots();
-        let list =
-            serde_json::json!({ "schema": "schedviz/view/1", "traces": names, "static": is_static, "plots": plots });
+        let list = json!({ "schema": "schedviz/view/1", "traces": names, "static": is_static, "plots": plots });
         list.to_string().into_bytes()
     }
 
@@ -185,40 +183,10 @@ fn answered(answer: Result<Value, Fault>) -> Answer {
     }
 }
 
-/// The answer about a trace; nothing if there is no such address.
-fn of_trace(
-    trace: &Viewed<'_>,
-    path: &str,
-    request: &Request,
-    missed: &dyn Fn() -> Result<Value, NotReady>,
-) -> Option<Answer> {
-    let parts: Vec<&str> = path.split('/').collect();
-    let number = |text: &str| text.parse::<u64>().ok();
-    let name = |text: &str| number(text.strip_suffix(".bin")?);
-    let query = match parts.as_slice() {
-        ["at.json"] => Some(queries::at(trace, request)),
-        ["task.json"] => Some(queries::task(trace, request)),
-        ["window.json"] => Some(queries::sums(trace, request)),
-        ["list.json"] => Some(queries::list(trace, request, missed)),
-        ["search.json"] => Some(queries::search(trace, request)),
-        _ => None,
-    };
-    if let Some(answer) = query {
-        return Some(answered(answer));
+/// The content of this type; nothing if the trace does not have it.
+fn content(kind: &'static str, content: Result<Option<Vec<u8>>, NotReady>) -> Option<Answer> {
+    match content {
+        Ok(content) => content.map(|content| Answer::of(kind, content)),
+        Err(NotReady(why)) => Some(Answer::refused(503, &why)),
     }
-    let answer = match parts.as_slice() {
-        ["head.json"] => trace.head(0).map(|head| Some(Answer::of(JSON, head))),
-        [kind @ ("lanes" | "sums"), level, group, index] => {
-            let (level, group) = (number(level)?.try_into().ok()?, number(group)?.try_into().ok()?);
-            let of = if *kind == "lanes" { Viewed::lanes } else { Viewed::sums };
-            let tile = of(trace, level, group, name(index)?);
-            tile.map(|tile| tile.map(|tile| Answer::of(BINARY, tile)))
-        }
-        ["machine", level, index] => {
-            let tile = trace.machine(number(level)?.try_into().ok()?, name(index)?);
-            tile.map(|tile| tile.map(|tile| Answer::of(BINARY, tile)))
-        }
-        _ => return None,
-    };
-    answer.unwrap_or_else(|NotReady(why)| Some(Answer::refused(503, &why)))
 }

@@ -1,6 +1,6 @@
 //! The tasks of a trace, each with its place in the list that tiles refer to.
 
-use crate::lane::{Id, OTHERS};
+use crate::columns::lane::{Id, OTHERS};
 use sched::seeded::SeededMap;
 use sched::{Comm, Cpu, CpuSpan, Pid, SchedState};
 

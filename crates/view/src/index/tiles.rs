@@ -1,15 +1,15 @@
 //! The index: columns of all CPUs and of the machine, made in one pass.
 
 use crate::Shape;
-use crate::coding::put_number;
-use crate::doubts::Doubts;
-use crate::lane::{self, Id, LaneColumn, SumColumn};
-use crate::longest::{Interval, Longest};
-use crate::machine::{self, MachineColumn};
-use crate::moves::{CAUSES, Moves};
-use crate::scope::Scope;
-use crate::tasks::Tasks;
-use crate::tree::Tree;
+use crate::columns::coding::put_number;
+use crate::columns::doubts::Doubts;
+use crate::columns::lane::{self, Id, LaneColumn, SumColumn};
+use crate::columns::longest::{Interval, Longest};
+use crate::columns::machine::{self, MachineColumn};
+use crate::columns::moves::{CAUSES, Moves};
+use crate::columns::tasks::Tasks;
+use crate::columns::tree::Tree;
+use crate::index::scope::Scope;
 use sched::causes::Herd;
 use sched::{Cpu, Ts};
 use std::ops::Range;

@@ -1,12 +1,12 @@
 //! The analysis that makes the index: changes of the state, for the columns, and the lists.
 
-use crate::builder::{BATCH, Batch, Builder, Growth, LaneTurn, Publish};
-use crate::index::{Index, Notes};
-use crate::lane::{self, Id, LaneNow, OTHERS, UNKNOWN};
-use crate::longest::{CpuPath, Interval, Longest};
-use crate::machine::MachineNow;
-use crate::scope::Scope;
-use crate::tasks::Tasks;
+use crate::columns::lane::{self, Id, LaneNow, OTHERS, UNKNOWN};
+use crate::columns::longest::{CpuPath, Interval, Longest};
+use crate::columns::machine::MachineNow;
+use crate::columns::tasks::Tasks;
+use crate::index::builder::{BATCH, Batch, Builder, Growth, LaneTurn, Publish};
+use crate::index::scope::Scope;
+use crate::index::tiles::{Index, Notes};
 use sched::analysis::Settled;
 use sched::causes::{Herd, Herds};
 use sched::{

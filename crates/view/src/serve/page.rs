@@ -17,7 +17,7 @@ fn kind(name: &str) -> &'static str {
 
 /// Files by their names.
 macro_rules! files {
-    ($($name:literal),+ $(,)?) => { &[$(($name, include_str!(concat!("../page/", $name)))),+] };
+    ($($name:literal),+ $(,)?) => { &[$(($name, include_str!(concat!("../../page/", $name)))),+] };
 }
 
 /// The files by their names.

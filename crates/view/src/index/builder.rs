@@ -3,11 +3,11 @@
 //! The analysis notes each change in a [`Batch`], which costs it a few nanoseconds; the columns take some fifty, as much
 //! as the state does. The result is the same with and without the thread, since batches are taken in order.
 
-use crate::index::{Index, Notes};
-use crate::lane::{LaneNow, UNKNOWN};
-use crate::machine::MachineNow;
-use crate::scope::Scope;
-use crate::tasks::Tasks;
+use crate::columns::lane::{LaneNow, UNKNOWN};
+use crate::columns::machine::MachineNow;
+use crate::columns::tasks::Tasks;
+use crate::index::scope::Scope;
+use crate::index::tiles::{Index, Notes};
 use sched::Cause;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};

@@ -1,6 +1,6 @@
 //! An episode of violation step by step, as `why` prints it.
 
-use crate::viewed::{NotReady, Viewed};
+use crate::index::viewed::{NotReady, Viewed};
 use sched::{Cpu, Current, Dur, SchedState, Ts};
 use serde_json::{Value, json};
 use why::{Story, Why, WhyReport};

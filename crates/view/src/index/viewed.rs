@@ -1,11 +1,11 @@
 //! A trace as the page shows it: its index as far as that is made, and the facts about the trace.
 
-use crate::folds::{CpuPlace, Fold, folds};
-use crate::index::Index;
-use crate::sample;
-use crate::scope::Scope;
-use crate::store::{Store, lock};
-use crate::tasks::TaskEntry;
+use crate::columns::tasks::TaskEntry;
+use crate::index::folds::{CpuPlace, Fold, folds};
+use crate::index::sample;
+use crate::index::scope::Scope;
+use crate::index::store::{Store, lock};
+use crate::index::tiles::Index;
 use crate::{Shape, Unusable};
 use dat2graph::{Coloring, learn_colors};
 use sched::affinity::Affinity;

@@ -1,6 +1,6 @@
 //! The missed steals of a trace: their number by distance, and the longest of them.
 
-use crate::longest::Longest;
+use crate::columns::longest::Longest;
 use sched::{Cpu, Ts};
 use serde_json::{Value, json};
 

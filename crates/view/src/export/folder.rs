@@ -1,12 +1,12 @@
 //! A folder with the page and tiles, for any server of static files.
 
-use crate::apart::Apart;
-use crate::pack::Packer;
-use crate::page;
-use crate::plots::{self, Plotted};
-use crate::queries::{LISTS, list_of};
-use crate::site::{SHORTER, Site};
-use crate::viewed::{NotReady, Viewed};
+use crate::ask::plots::{self, Plotted};
+use crate::ask::questions::{ListKind, list};
+use crate::export::apart::Apart;
+use crate::export::pack::Packer;
+use crate::index::viewed::{NotReady, Viewed};
+use crate::serve::page;
+use crate::serve::site::{SHORTER, Site};
 use sched::{Dur, Ts};
 use std::io;
 use std::sync::Arc;
@@ -84,9 +84,9 @@ impl Site<'_> {
                 packer.finish()?
             };
             each(&format!("t/{number}/packs.json"), &packs)?;
-            for kind in LISTS {
-                let list = list_of(trace, kind, &|| self.missed(number)).map_err(failed)?;
-                each(&format!("t/{number}/list/{kind}.json"), list.to_string().as_bytes())?;
+            for kind in ListKind::ALL {
+                let list = list(trace, kind, &|| self.missed(number)).map_err(failed)?;
+                each(&format!("t/{number}/list/{}.json", kind.name()), list.to_string().as_bytes())?;
             }
             let findings = self.findings(number).map_err(failed)?;
             each(&format!("t/{number}/findings.json"), findings.to_string().as_bytes())?;

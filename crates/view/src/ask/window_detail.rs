@@ -1,8 +1,8 @@
 //! The sums of a window: time by class, the tasks that ran longest, the violation, migrations by cause.
 
-use crate::lane::Id;
-use crate::moves::CAUSES;
-use crate::tasks::Tasks;
+use crate::columns::lane::Id;
+use crate::columns::moves::CAUSES;
+use crate::columns::tasks::Tasks;
 use sched::analysis::Settled;
 use sched::seeded::SeededMap;
 use sched::{Analysis, CpuSpan, Current, Migration, SchedEvent, SchedState, Span, TaskState, Ts};

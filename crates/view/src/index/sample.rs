@@ -3,10 +3,10 @@
 //! A sample stands for the time up to the next one of its CPU. It shows which tasks ran; the lengths of the run queues
 //! depend on all CPUs together and stay unknown.
 
-use crate::index::{Index, Mixture};
-use crate::lane::{Id, of_no_task};
-use crate::scope::Scope;
-use crate::tasks::Tasks;
+use crate::columns::lane::{Id, of_no_task};
+use crate::columns::tasks::Tasks;
+use crate::index::scope::Scope;
+use crate::index::tiles::{Index, Mixture};
 use sched::{Comm, Cpu, CpuFold, CpuSpan, Current, SchedEvent, Ts};
 use std::collections::BTreeMap;
 use tracedat::Trace;
@@ -67,7 +67,7 @@ fn sampled(trace: &Trace, scope: &Scope, samples: usize) -> Index {
 mod tests {
     use super::*;
     use crate::Indexer;
-    use crate::lane::OTHERS;
+    use crate::columns::lane::OTHERS;
     use crate::tests::parse;
     use sched::Pass;
     use std::sync::Arc;

@@ -1,0 +1,17 @@
+//! The questions about a trace that need more than tiles, and their answers as JSON. Nothing here depends on how a
+//! question arrives: its parameters are values.
+
+mod commands;
+pub(crate) mod drawing;
+mod missed;
+pub(crate) mod plots;
+pub(crate) mod questions;
+pub(crate) mod story;
+mod task_detail;
+mod window_detail;
+
+pub use commands::{Commands, Finding};
+pub use drawing::{Drawing, Format};
+pub use missed::{MissedAt, MissedSteal, MissedSteals};
+pub use plots::Plotted;
+pub use story::{EpisodeStory, Follow};

@@ -1,0 +1,157 @@
+//! The addresses of a trace, and what each asks for.
+//!
+//! Only the form of an address is checked here: numbers are numbers, and names are known. Whether the trace has an answer
+//! is for the answers to find.
+
+use super::http::Request;
+use crate::ask::plots::{PlotQuestion, RowAt};
+use crate::ask::questions::{AskedWindow, ListKind, Question};
+use crate::ask::{Drawing, Format};
+use sched::topology::parse_cpu_list;
+use sched::{Cpu, Pid};
+
+/// The content that an address of a trace asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    /// The facts about the trace.
+    Head,
+    /// The columns of some lanes.
+    Tile(TileAt),
+    /// The command line that draws a window.
+    Command(Drawing),
+    /// A window as a file.
+    Figure(Drawing, Format),
+    /// The findings about the trace.
+    Findings,
+    /// The episode of violation in a window, step by step.
+    Story(AskedWindow),
+    /// The answer to a question about the trace.
+    Answer(Question),
+    /// The answer to a question about the figure of the specification with this place.
+    Plot(usize, PlotQuestion),
+}
+
+/// The place of a tile: its level, and its number on that level from the start of the trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TileAt {
+    /// A tile of the lanes of a group: level, group and number.
+    Lanes(u32, usize, u64),
+    /// A tile of groups that are one lane each: level, tile of groups and number.
+    Sums(u32, usize, u64),
+    /// A tile of the machine: level and number.
+    Machine(u32, u64),
+}
+
+/// The rule that the parameters of an address break.
+type Rule = &'static str;
+
+impl Wanted {
+    /// The content behind a path below a trace's own; nothing if there is no such path.
+    pub(crate) fn of(path: &str, request: &Request) -> Option<Result<Wanted, Rule>> {
+        let parts: Vec<&str> = path.split('/').collect();
+        Some(match *parts.as_slice() {
+            ["head.json"] => Ok(Wanted::Head),
+            ["lanes", level, group, index] => {
+                Ok(Wanted::Tile(TileAt::Lanes(number(level)?, number(group)?, bin(index)?)))
+            }
+            ["sums", level, group, index] => {
+                Ok(Wanted::Tile(TileAt::Sums(number(level)?, number(group)?, bin(index)?)))
+            }
+            ["machine", level, index] => Ok(Wanted::Tile(TileAt::Machine(number(level)?, bin(index)?))),
+            ["command.json"] => drawing(request).map(Wanted::Command),
+            ["figure.pdf"] => drawing(request).map(|drawing| Wanted::Figure(drawing, Format::Pdf)),
+            ["figure.svg"] => drawing(request).map(|drawing| Wanted::Figure(drawing, Format::Svg)),
+            ["figure.png"] => drawing(request).map(|drawing| Wanted::Figure(drawing, Format::Png)),
+            ["findings.json"] => Ok(Wanted::Findings),
+            ["story.json"] => window(request).map(Wanted::Story),
+            ["plot", file] => Ok(Wanted::Plot(json(file)?, PlotQuestion::Head)),
+            ["plot", place, "bar.json"] => plotted(place, point(request).map(PlotQuestion::Bar))?,
+            ["plot", place, "numbers.json"] => plotted(place, window(request).map(PlotQuestion::Numbers))?,
+            ["plot", place, level, index] => {
+                let level = number(level).filter(|level| *level < 63)?;
+                plotted(place, Ok(PlotQuestion::Block(level, json(index)?)))?
+            }
+            [file] => question(file, request)?.map(Wanted::Answer),
+            _ => return None,
+        })
+    }
+}
+
+/// The question of a file's name; nothing if no question has it.
+fn question(file: &str, request: &Request) -> Option<Result<Question, Rule>> {
+    Some(match file {
+        "at.json" => match (parameter(request, "at"), parameter(request, "cpu")) {
+            (Some(ns), Some(cpu)) => Ok(Question::At { ns, cpu: Cpu(cpu) }),
+            _ => Err("at is a whole number of nanoseconds, cpu that of a CPU"),
+        },
+        "task.json" => match parameter(request, "pid") {
+            Some(pid) => window(request).map(|window| Question::Task(Pid(pid), window)),
+            None => Err("pid is that of a task"),
+        },
+        "window.json" => window(request).map(Question::Sums),
+        "list.json" => {
+            let kind = request.get("kind").and_then(|name| ListKind::ALL.into_iter().find(|kind| kind.name() == name));
+            kind.map(Question::List).ok_or("kind is episodes, waits, missed or herds")
+        }
+        "search.json" => match request.get("from").map_or(Some(0), |from| from.parse().ok()) {
+            Some(from_ns) => Ok(Question::Search { text: request.get("q").unwrap_or_default().to_owned(), from_ns }),
+            None => Err("from is a whole number of nanoseconds"),
+        },
+        _ => return None,
+    })
+}
+
+/// A number of a path.
+fn number<T: std::str::FromStr>(text: &str) -> Option<T> {
+    text.parse().ok()
+}
+
+/// The number of a tile, from the name of its file.
+fn bin(name: &str) -> Option<u64> {
+    number(name.strip_suffix(".bin")?)
+}
+
+/// The number of a file of JSON, from its name.
+fn json<T: std::str::FromStr>(name: &str) -> Option<T> {
+    number(name.strip_suffix(".json")?)
+}
+
+/// The number of a query; nothing if it is missing or no such number.
+fn parameter<T: std::str::FromStr>(request: &Request, key: &str) -> Option<T> {
+    number(request.get(key)?)
+}
+
+/// The question about a specification; nothing if its place is no number.
+fn plotted(place: &str, question: Result<PlotQuestion, Rule>) -> Option<Result<Wanted, Rule>> {
+    let place = number(place)?;
+    Some(question.map(|question| Wanted::Plot(place, question)))
+}
+
+/// The window of a query.
+fn window(request: &Request) -> Result<AskedWindow, Rule> {
+    let end = |key: &str| request.get(key).map(|text| text.parse().map_err(|_| AskedWindow::RULE)).transpose();
+    Ok(AskedWindow { from: end("from")?, to: end("to")? })
+}
+
+/// The point of a figure's row in a query.
+fn point(request: &Request) -> Result<RowAt, Rule> {
+    match (parameter(request, "lane"), parameter(request, "depth"), parameter(request, "at")) {
+        (Some(lane), Some(depth), Some(ns)) => Ok(RowAt { lane, depth, ns }),
+        _ => Err("lane, depth and at are whole numbers"),
+    }
+}
+
+/// The window and the look of a figure in a query.
+fn drawing(request: &Request) -> Result<Drawing, Rule> {
+    let (Some(from), Some(to)) = (parameter(request, "from"), parameter(request, "to")) else {
+        return Err("from and to are whole numbers of nanoseconds");
+    };
+    if from >= to {
+        return Err("the window is empty");
+    }
+    let cpus = match request.get("cpus").filter(|list| !list.is_empty()) {
+        None => Vec::new(),
+        Some(list) => parse_cpu_list(list).ok_or("cpus is a list such as 0-15,32")?,
+    };
+    Ok(Drawing { from, to, cpus, color_by: request.get("color-by").map(str::to_owned) })
+}
