@@ -127,7 +127,7 @@ fn what_ran_by_which_name_is_the_same_wherever_it_is_told() {
     for path in recordings() {
         let trace = Trace::open(&path, tracedat::Options::default()).expect("a recording");
         let (Ok(events), Some((from, to))) = (trace.events(), trace.extent()) else { continue };
-        let drawn = dat2graph::Options {
+        let drawn = lanes::Options {
             from,
             to,
             zero: from,
@@ -136,19 +136,19 @@ fn what_ran_by_which_name_is_the_same_wherever_it_is_told() {
             group_name: String::new(),
             marks: Vec::new(),
             frequency: false,
-            coloring: dat2graph::Coloring { by: dat2graph::ColorBy::Command, ..Default::default() },
+            coloring: lanes::Coloring { by: lanes::ColorBy::Command, ..Default::default() },
             groups: None,
             pictures: 1,
         };
         let shares = ::fairness::Options { by: ::fairness::GroupBy::Command, ..::fairness::Options::new(from, to) };
-        let Ok(outcome) = Pass::over(events).run(|| (Fairness::new(&shares), dat2graph::Timeline::new(&drawn))) else {
+        let Ok(outcome) = Pass::over(events).run(|| (Fairness::new(&shares), lanes::Timeline::new(&drawn))) else {
             continue;
         };
         let (shares, lanes) = outcome.output;
         let members: BTreeMap<String, u64> = shares.members.iter().map(|m| (m.name.clone(), m.run_ns.0)).collect();
         let mut shown: BTreeMap<String, u64> = BTreeMap::new();
         let mut names: BTreeMap<Pid, BTreeSet<Comm>> = BTreeMap::new();
-        for task in dat2graph::report(&lanes, &drawn).tasks {
+        for task in lanes::report(&lanes, &drawn).tasks {
             let name = sched::kthread::command(task.command);
             let name = if name.is_empty() { "?".to_owned() } else { name.to_string() };
             *shown.entry(name).or_default() += task.run_ns;

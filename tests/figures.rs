@@ -1,7 +1,7 @@
 //! Figures: the same from every way of reading, bounded by the page, and as they were.
 
 use crate::support::{fixture, golden, kept, recordings, root, schedviz, schedviz_in};
-use dat2graph::{LaneFold, Options, Timeline};
+use lanes::{LaneFold, Options, Timeline};
 use sched::analysis::RunTime;
 use sched::{Cpu, EventIssue, EventKind, Pass, Pid, PrevState, SchedEvent, TaskRef, Ts, Window};
 use std::collections::BTreeSet;
@@ -19,14 +19,14 @@ fn options(from: Ts, to: Ts, cpus: &[Cpu]) -> Options {
         group_name: String::new(),
         marks: Vec::new(),
         frequency: false,
-        coloring: dat2graph::Coloring::default(),
+        coloring: lanes::Coloring::default(),
         groups: None,
         pictures: 1,
     }
 }
 
 /// The drawing and the report of a lane, whichever way it was made.
-fn comparable(lane: &dat2graph::Lane) -> String {
+fn comparable(lane: &lanes::Lane) -> String {
     let tasks: Vec<_> = lane.tasks.iter().map(|t| (t.pid, t.comm, t.ns)).collect();
     format!("{:?} {:?} {tasks:?}", lane.report, lane.pieces)
 }
@@ -119,7 +119,7 @@ fn a_colour_is_listed_for_whom_it_shows() {
         let events = [switch(0, 0, 20), switch(a, 20, same), switch(b, same, 21), switch(c, 21, 0)];
         let options = options(Ts(0), Ts(c), &[Cpu(0)]);
         let Ok(pass) = Pass::over(&events[..]).run(|| Timeline::new(&options));
-        let legend = dat2graph::area_legend(&pass.output, &options, 14);
+        let legend = lanes::area_legend(&pass.output, &options, 14);
         legend.into_iter().map(|entry| entry.label).collect::<Vec<_>>()
     };
     assert_eq!(times(100), ["work 20 100.0 %", "work 21 0.0 %", "and 1 more, 0.0 %, in these colours"]);
@@ -138,7 +138,7 @@ fn commands_that_run_longest_have_colours_of_their_own() {
         };
         let commands = samples(1);
         assert_eq!(commands, samples(2), "{name}");
-        let mut coloring = dat2graph::Coloring::default();
+        let mut coloring = lanes::Coloring::default();
         coloring.know(commands);
         let places: BTreeSet<usize> = coloring.commands.values().copied().collect();
         assert!(coloring.commands.len() > 1, "{name}");

@@ -2,6 +2,7 @@
 
 use crate::schema::Table;
 use crate::value::Value;
+use session::atomic_file::AtomicFile;
 use std::io::{self, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -12,6 +13,16 @@ pub trait Sink: Write + Send {
 
     /// Puts the file in its place.
     fn finish(self: Box<Self>) -> io::Result<()>;
+}
+
+impl Sink for AtomicFile {
+    fn cut(&mut self, to: u64) -> io::Result<()> {
+        AtomicFile::cut(self, to)
+    }
+
+    fn finish(self: Box<Self>) -> io::Result<()> {
+        AtomicFile::finish(*self)
+    }
 }
 
 /// The writer of one table in one format.

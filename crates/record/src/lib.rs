@@ -12,8 +12,6 @@ pub mod btf;
 pub mod buffers;
 pub mod events;
 pub mod probes;
-pub mod runs;
 
 pub use buffers::{Calibration, CpuRate};
 pub use events::EventPlan;
-pub use runs::RunsFile;

@@ -1,38 +1,18 @@
 //! The `schedviz` program: glue between the reader, the analyses and the devices.
 
-mod args;
-mod atomic_file;
-mod command_line;
 mod commands;
 #[cfg(all(test, target_os = "linux"))]
 #[path = "../../../tests/conforms.rs"]
 mod conforms;
-mod csv;
-mod document;
-mod groups;
-mod heading;
-mod inputs;
-mod links;
 #[cfg(target_os = "linux")]
 mod live;
-mod messages;
-mod output;
-mod page_args;
-mod patterns;
-mod progress;
-mod section;
-mod session;
-mod several;
 #[cfg(target_os = "linux")]
 mod signals;
-mod verdict;
-mod waiters;
-mod warnings;
-mod writer;
 
 use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, FromArgMatches, Parser};
 use commands::Command;
+use session::{args, inputs, messages, writer};
 use std::path::Path;
 use std::process::ExitCode;
 

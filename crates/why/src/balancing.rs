@@ -5,6 +5,7 @@ use crate::Why;
 use crate::story::Change;
 use sched::balancer::{Attempt, Attempts, NewIdle, NewIdles};
 use sched::{Cpu, EventKind, Past, PastMoves, SchedEvent};
+use session::Session;
 
 /// Which probes a trace has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -13,6 +14,16 @@ pub struct Probed {
     pub attempts: bool,
     /// The state of the run queue when a CPU is about to idle (`newidle_balance_in` or `idle`).
     pub gate: bool,
+}
+
+impl Probed {
+    /// The probes on the balancer that an opened trace has.
+    pub fn of(session: &Session) -> Probed {
+        Probed {
+            attempts: session.has_probe("load_balance", "moved"),
+            gate: session.has_probe("newidle_balance_in", "avg_idle") || session.has_probe("idle", "avg_idle"),
+        }
+    }
 }
 
 /// Follows the probes.

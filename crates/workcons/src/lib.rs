@@ -39,6 +39,7 @@ mod sets;
 mod strips;
 mod throttling;
 mod unknown;
+mod waiter_args;
 mod watch;
 mod ways;
 
@@ -53,6 +54,7 @@ pub use run_figure::{Look, run_figure};
 pub use strips::Strip;
 pub use throttling::{ThrottledCgroup, ThrottledCpu, ThrottledTask, Throttling};
 pub use unknown::{Gaps, Unknown};
+pub use waiter_args::WaiterArgs;
 pub use watch::Watch;
 
 use confined::Confined;

@@ -3,23 +3,23 @@
 mod header;
 pub(super) mod measures;
 
-use crate::args::{ReadArgs, TaskArgs, WindowArgs, repeatable, typed};
-use crate::groups::GroupArg;
-use crate::output::{Forms, Gives, Origin, OutputArgs, json};
-use crate::section::Section;
-use crate::waiters::WaiterArgs;
-use crate::{groups, several, verdict, warnings};
 use anyhow::{Result, bail};
 use compare::{Group, Limit, Metric, Row, Run};
 use measures::Measured;
 use sched::Verdict;
 use serde::Serialize;
+use session::args::{ReadArgs, TaskArgs, WindowArgs, repeatable, typed};
+use session::formats::{Formats, OutputArgs, OutputName, Renderings, json};
+use session::groups::GroupArg;
+use session::section::ReportSection;
+use session::{groups, several, verdict, warnings};
 use std::collections::HashMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use timeline::Sheet;
 use timeline::page::Texts;
+use workcons::WaiterArgs;
 
 /// Compare groups of runs: what a patch changed, and whether that is more than noise
 ///
@@ -27,7 +27,7 @@ use timeline::page::Texts;
 /// noise, three hardly. For each metric: the medians (± half the range), the change, the range of
 /// changes that a permutation test does not refuse, and its p.
 #[derive(Clone, Debug, clap::Args)]
-#[command(after_help = EXAMPLES, mut_args(|argument| GIVES.fit(argument)))]
+#[command(after_help = EXAMPLES, mut_args(|argument| FORMATS.fit(argument)))]
 pub(crate) struct CompareArgs {
     /// Folder of schedviz record --runs: each variant is compared with the first
     #[arg(value_name = "FOLDER", conflicts_with_all = ["base", "new", "group"])]
@@ -68,7 +68,7 @@ pub(crate) struct CompareArgs {
 }
 
 /// The forms of its output.
-const GIVES: Gives = Gives::FIGURE_AND_TEXT;
+const FORMATS: Formats = Formats::FIGURE_AND_TEXT;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -159,10 +159,10 @@ fn probability(text: &str) -> Result<f64, String> {
 
 /// Measures all, compares, judges.
 pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
-    args.output.check(GIVES)?;
+    args.output.check(FORMATS)?;
     let (document, all) = compared(args)?;
-    let forms = Forms::told(|| text(args, &document), |sheet| Ok(figures(&document, &all, sheet)));
-    args.output.give(&Origin::whole(Path::new("runs")), "compare", &document, forms, args.read.quiet)?;
+    let forms = Renderings::told(|| text(args, &document), |sheet| Ok(figures(&document, &all, sheet)));
+    args.output.give(&OutputName::whole(Path::new("runs")), "compare", &document, forms, args.read.quiet)?;
     // One group against another needs no name.
     let subject = |judged: &Judged| match document.comparisons.len() {
         1 => judged.metric.to_owned(),
@@ -174,12 +174,17 @@ pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
 }
 
 /// The section of a report on a folder of `record --runs` with several variants.
-pub(crate) fn section_of_runs(folder: &Path, read: &ReadArgs, window: &WindowArgs, sheet: &Sheet) -> Result<Section> {
+pub(crate) fn section_of_runs(
+    folder: &Path,
+    read: &ReadArgs,
+    window: &WindowArgs,
+    sheet: &Sheet,
+) -> Result<ReportSection> {
     let args = CompareArgs { read: read.clone(), window: window.clone(), ..typed(&[folder.as_os_str()])? };
     let (document, all) = compared(&args)?;
     let figures = figures(&document, &all, sheet);
     let title = "The variants compared".to_owned();
-    Ok(Section { title, figures, text: text(&args, &document), json: json(&document)? })
+    Ok(ReportSection { title, figures, text: text(&args, &document), json: json(&document)? })
 }
 
 /// A group, with its runs.

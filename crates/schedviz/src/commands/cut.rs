@@ -3,18 +3,18 @@
 mod anonymous;
 mod occupants;
 
-use crate::args::{CpuList, ReadArgs, TimeArgs, WindowArgs, named, read_text};
-use crate::atomic_file::AtomicFile;
 use crate::commands::{dat2graph::frequencies, plot};
-use crate::progress;
-use crate::session::Session;
-use crate::writer::verb;
 use anonymous::{Anonymous, alias};
 use anyhow::{Context, Result, bail};
 use events::BurstNotes;
 use machine::Machine;
 use sched::past::PastName;
 use sched::{Analysis, Cpu, EventIssue, EventKind, NoteTaker, Pass, Past, SchedEvent, SchedState, Topology, Ts};
+use session::Session;
+use session::args::{CpuList, ReadArgs, TimeArgs, WindowArgs, named, read_text};
+use session::atomic_file::AtomicFile;
+use session::progress;
+use session::writer::verb;
 use std::cell::RefCell;
 use std::io::{BufWriter, Seek, Write};
 use std::path::{Path, PathBuf};

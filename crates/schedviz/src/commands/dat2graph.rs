@@ -5,18 +5,18 @@ mod lanes;
 mod overlay;
 mod slices;
 
-use crate::args::{TaskArgs, TraceArgs, needs_groups};
-use crate::document::Document;
-use crate::messages::emit;
-use crate::output::{Forms, Gives, OutputArgs};
-use crate::patterns;
-use crate::section::{Asked, Section, listed, part};
-use crate::session::Session;
+use ::lanes::{ColorBy, Coloring, Mark, Options, Timeline, learn, read_lanes};
 use anyhow::{Result, bail};
-use dat2graph::{ColorBy, Coloring, Mark, Options, Timeline, learn, read_lanes};
 use sched::Tracepoint;
 use sched::chosen::is_called;
 use sched::topology::Order;
+use session::Session;
+use session::args::{TaskArgs, TraceArgs, needs_groups};
+use session::document::TraceDocument;
+use session::formats::{Formats, OutputArgs, Renderings};
+use session::messages::emit;
+use session::patterns;
+use session::section::{MaybeSection, ReportSection, listed, part};
 use std::io::Write;
 use timeline::Sheet;
 use tracedat::{Trace, Want};
@@ -26,12 +26,12 @@ use tracedat::{Trace, Want};
 /// Time runs from left to right, each core has a lane. A colour stands for a task, a gap is an idle core,
 /// hatching a time of which nothing is known because events were lost, a line a time that it was offline.
 #[derive(Clone, Debug, clap::Args)]
-#[command(after_help = EXAMPLES, mut_args(|argument| GIVES.fit(argument)))]
+#[command(after_help = EXAMPLES, mut_args(|argument| FORMATS.fit(argument)))]
 pub(crate) struct Dat2graphArgs {
     #[command(flatten)]
     trace: TraceArgs,
     #[command(flatten)]
-    tool: dat2graph::DrawArgs,
+    tool: ::lanes::DrawArgs,
     /// Draw the critical path of the traced command over the cores in pale grey, as schedviz path does
     #[arg(long = "path", conflicts_with_all = ["target", "events", "frequency"])]
     draw_path: bool,
@@ -50,7 +50,7 @@ pub(crate) struct Dat2graphArgs {
 }
 
 /// The forms of its output.
-const GIVES: Gives = Gives::figure_of("dat2graph").and_table();
+const FORMATS: Formats = Formats::figure_of("dat2graph").and_table();
 
 const EXAMPLES: &str = "\
 Examples:
@@ -71,7 +71,7 @@ Examples:
 
 /// Reads, draws and writes.
 pub(crate) fn run(args: &Dat2graphArgs) -> Result<()> {
-    args.output.check(GIVES)?;
+    args.output.check(FORMATS)?;
     let session = args.trace.open()?;
     let trace = &session.trace;
     if trace.format_of(Tracepoint::Switch).is_none() {
@@ -104,7 +104,7 @@ pub(crate) fn run(args: &Dat2graphArgs) -> Result<()> {
         Ok((lanes, options, diagnostics))
     })?;
     diagnostics.merge(trace.diagnostics());
-    let report = dat2graph::report(&lanes, &options);
+    let report = ::lanes::report(&lanes, &options);
     if args.tool.frequency && lanes.iter().all(|l| l.frequencies.is_empty()) && !session.read.quiet {
         emit(frequencies::why_none(&session));
     }
@@ -118,12 +118,12 @@ pub(crate) fn run(args: &Dat2graphArgs) -> Result<()> {
         let (lanes, options, hidden) =
             fewer.as_ref().map_or((&lanes, &options, 0), |(lanes, options, n)| (lanes, options, *n));
         overlaid.over(&session, options, hidden, |overlay| {
-            Ok(vec![dat2graph::figure_with(lanes, &report, options, &heading, overlay)])
+            Ok(vec![::lanes::figure_with(lanes, &report, options, &heading, overlay)])
         })
     };
     let slices = |out: &mut dyn Write| slices::table(&session, &options, out);
-    let document = Document::of(&session, &report, &diagnostics);
-    document.give("dat2graph", &session, &args.output, Forms::drawn(figure).with_csv(slices))
+    let document = TraceDocument::of(&session, &report, &diagnostics);
+    document.give("dat2graph", &session, &args.output, Renderings::drawn(figure).with_csv(slices))
 }
 
 /// The events that match `SYSTEM:NAME` patterns.
@@ -149,17 +149,17 @@ fn coloring(args: &Dat2graphArgs, session: &Session) -> Result<Coloring> {
 }
 
 /// Its section in a report, whose lanes are the ground of other figures.
-pub(crate) fn section(session: &Session) -> Asked<'_> {
+pub(crate) fn section(session: &Session) -> MaybeSection<'_> {
     let coloring = session.learned(Coloring { by: session.usual_color(), ..Coloring::default() })?;
     let mut options = session.lanes(session.from, session.to, coloring);
     session.join_lanes(&mut options);
     Ok(Some(part(options, |options| {
         listed(Timeline::new(options), move |lanes, page| {
-            let ran = dat2graph::report(&lanes, options);
+            let ran = ::lanes::report(&lanes, options);
             let heading = page.session.lanes_heading(&ran, page.diagnostics).on(page.sheet);
-            let figures = vec![dat2graph::figure(&lanes, &ran, options, &heading)];
+            let figures = vec![::lanes::figure(&lanes, &ran, options, &heading)];
             page.keep_lanes(options.apart(lanes));
-            Ok(Section {
+            Ok(ReportSection {
                 title: "What every core ran".to_owned(),
                 figures,
                 text: String::new(),

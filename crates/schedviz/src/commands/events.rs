@@ -6,25 +6,25 @@ mod funnel;
 pub(crate) mod list;
 mod listing;
 
-use crate::args::{TaskArgs, TraceArgs};
-use crate::csv::quoted;
-use crate::document::Document;
-use crate::heading::Loss;
-use crate::messages::emit;
-use crate::output::{Forms, Gives, OutputArgs, json};
-use crate::patterns::{self, Asked};
-use crate::progress;
-use crate::section::{self, Page, Section, listed, part};
-use crate::session::Session;
 use anyhow::{Result, bail};
-use dat2graph::Coloring;
 use details::{Pattern, Value};
 use draw::{Figure, Unit};
 use events::{Edge, Gather, Spans};
+use lanes::Coloring;
 use list::ListArgs;
 use regex::Regex;
 use sched::names::NameHistory;
 use sched::{Comm, Diagnostics, Dur, Pid, TaskFilter, Tracepoint};
+use session::Session;
+use session::args::{TaskArgs, TraceArgs};
+use session::csv::quoted;
+use session::document::TraceDocument;
+use session::formats::{Formats, OutputArgs, Renderings, json};
+use session::heading::Loss;
+use session::messages::emit;
+use session::patterns::{self, AskedFormats};
+use session::progress;
+use session::section::{self, ReportPage, ReportSection, listed, part};
 use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io;
@@ -42,7 +42,7 @@ use tracedat::{EventFormat, Neighbours, Record, Where};
 /// `B|pid|name` and `E|pid`, or `begin:name` and `end:name`, and the entries and exits of
 /// function_graph are drawn as spans, with their count and durations in the text and in JSON.
 #[derive(Clone, Debug, clap::Args)]
-#[command(after_help = EXAMPLES, mut_args(|argument| GIVES.fit(argument)))]
+#[command(after_help = EXAMPLES, mut_args(|argument| FORMATS.fit(argument)))]
 pub(crate) struct EventsArgs {
     #[command(flatten)]
     trace: TraceArgs,
@@ -96,7 +96,7 @@ pub(crate) enum FlagsColumn {
 }
 
 /// The forms of its output.
-const GIVES: Gives = Gives::figure_of("events").and_text().and_table();
+const FORMATS: Formats = Formats::figure_of("events").and_text().and_table();
 
 const EXAMPLES: &str = "\
 Examples:
@@ -289,7 +289,7 @@ pub(crate) fn run(args: &EventsArgs) -> Result<()> {
     let lines = if args.near.is_some() {
         Some(args.output.lines()?)
     } else {
-        args.output.check(GIVES)?;
+        args.output.check(FORMATS)?;
         None
     };
     args.tasks.without_forked("events")?;
@@ -329,8 +329,9 @@ pub(crate) fn run(args: &EventsArgs) -> Result<()> {
             }
         })
     };
-    let forms = Forms::told(|| events::text(&report), figure).and_drawn().with_csv(|out| table(&session, &choice, out));
-    Document::of(&session, &report, &found).give("events", &session, &args.output, forms)
+    let forms =
+        Renderings::told(|| events::text(&report), figure).and_drawn().with_csv(|out| table(&session, &choice, out));
+    TraceDocument::of(&session, &report, &found).give("events", &session, &args.output, forms)
 }
 
 /// Lists the events, and names the command that does so.
@@ -351,7 +352,7 @@ fn list_as_once_spelt(args: &EventsArgs) -> Result<()> {
 fn gather(
     session: &Session,
     choice: &Choice,
-    asked: &Asked<'_>,
+    asked: &AskedFormats<'_>,
     rates: bool,
     mut look: impl FnMut(&Record<'_>),
 ) -> (events::Report, Diagnostics) {
@@ -518,14 +519,14 @@ pub(super) fn over_lanes(
         heading.warnings.push("The tasks that ran are unknown: there is no sched:sched_switch in the trace.".into());
     }
     let background = |figure: &mut Figure, scale: &TimeScale, top: Unit, height: Unit| {
-        dat2graph::draw_lanes(figure, &lanes, &lanes_options, scale, top, height);
+        lanes::draw_lanes(figure, &lanes, &lanes_options, scale, top, height);
     };
     let background: &timeline::page::DrawLanes<'_> = &background;
     Ok(vec![figure(&heading, (!lanes.is_empty()).then_some(background))])
 }
 
 /// Its section in a report, where events of the user's choice occur.
-pub(crate) fn section(session: &Session) -> section::Asked<'_> {
+pub(crate) fn section(session: &Session) -> section::MaybeSection<'_> {
     let mut special = occurring(session);
     special.retain(is_special);
     if special.is_empty() {
@@ -534,10 +535,10 @@ pub(crate) fn section(session: &Session) -> section::Asked<'_> {
     Ok(Some(part(Choice::plain(session, &special), |choice| {
         // A pass leaves out the fields of such events: they are read by themselves.
         listed((), move |(), page| {
-            let Page { session, .. } = *page;
-            let gathered = || gather(session, choice, &patterns::Asked::default(), false, |_| {});
+            let ReportPage { session, .. } = *page;
+            let gathered = || gather(session, choice, &patterns::AskedFormats::default(), false, |_| {});
             let (report, diagnostics) = progress::watched(&session.trace, session.read.quiet, gathered);
-            Ok(Section {
+            Ok(ReportSection {
                 title: "Recorded events".to_owned(),
                 figures: vec![
                     page.over_lanes(|heading, background| {
@@ -545,7 +546,7 @@ pub(crate) fn section(session: &Session) -> section::Asked<'_> {
                     }),
                 ],
                 text: events::text(&report),
-                json: json(&Document::of(session, &report, &diagnostics))?,
+                json: json(&TraceDocument::of(session, &report, &diagnostics))?,
             })
         })
     })))

@@ -4,13 +4,8 @@ mod destination;
 mod perfetto;
 mod run_row;
 
-use crate::args::{ReadArgs, WindowArgs};
 use crate::commands::compare::measures::Reports;
 use crate::commands::workcons::plain;
-use crate::groups::GroupArg;
-use crate::session::Session;
-use crate::waiters::WaiterArgs;
-use crate::{groups, warnings};
 use anyhow::{Result, bail};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use events::Balance;
@@ -19,9 +14,14 @@ use latency::Latency;
 use sched::names::NameHistory;
 use sched::{Comm, Pass, Pid, Selected, Ts};
 use schedstat::FromTrace;
+use session::Session;
+use session::args::{ReadArgs, WindowArgs};
+use session::groups::GroupArg;
+use session::{groups, warnings};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use why::{Cases, Why};
+use workcons::WaiterArgs;
 use workcons::{Waiters, WorkConservation};
 
 /// The facts of traces as tables: runs, slices, waits, idle stretches, episodes, migrations, wakeups, events

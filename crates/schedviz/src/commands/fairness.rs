@@ -2,15 +2,15 @@
 
 mod csv;
 
-use crate::args::{BeginArgs, DetailArgs, TaskArgs, TraceArgs, positive_length};
-use crate::document::Document;
-use crate::output::{Forms, Gives, OutputArgs};
-use crate::section::{Asked, Section, listed, part};
-use crate::session::Session;
 use anyhow::{Result, bail};
 use fairness::{Fairness, GroupBy, Options};
 use regex::Regex;
 use sched::Dur;
+use session::Session;
+use session::args::{BeginArgs, DetailArgs, TaskArgs, TraceArgs, positive_length};
+use session::document::TraceDocument;
+use session::formats::{Formats, OutputArgs, Renderings};
+use session::section::{MaybeSection, ReportSection, listed, part};
 use timeline::Sheet;
 use timeline::scale::round_step;
 use timeline::text::Detail;
@@ -21,7 +21,7 @@ use timeline::text::Detail;
 /// for all together the Gini coefficient, Jain's index and the Lorenz curve; for each interval who got
 /// the least; the longest waits with the tasks that ran meanwhile, and for how long which CPUs idled.
 #[derive(Clone, Debug, clap::Args)]
-#[command(after_help = EXAMPLES, mut_args(|argument| GIVES.fit(argument)))]
+#[command(after_help = EXAMPLES, mut_args(|argument| FORMATS.fit(argument)))]
 pub(crate) struct FairnessArgs {
     #[command(flatten)]
     trace: TraceArgs,
@@ -52,7 +52,7 @@ pub(crate) struct FairnessArgs {
 }
 
 /// The forms of its output.
-const GIVES: Gives = Gives::FIGURE_AND_TEXT.and_table();
+const FORMATS: Formats = Formats::FIGURE_AND_TEXT.and_table();
 
 const EXAMPLES: &str = "\
 Examples:
@@ -78,7 +78,7 @@ fn group_by(text: &str) -> Result<GroupBy, regex::Error> {
 
 /// Measures and prints.
 pub(crate) fn run(args: &FairnessArgs) -> Result<()> {
-    args.output.check(GIVES)?;
+    args.output.check(FORMATS)?;
     args.begin.without_descent(args.tasks.forked, "--forked")?;
     args.begin.without_descent(matches!(args.group_by, GroupBy::Parent), "--group-by parent")?;
     let session = args.trace.open()?;
@@ -108,17 +108,17 @@ pub(crate) fn run(args: &FairnessArgs) -> Result<()> {
     let text = || fairness::text(&report, &session.drawable, args.rows, args.detail.detail());
     let heading = || session.general_heading(&diagnostics).without_figures(report.selection_unknown.as_deref());
     let figures = |sheet: &Sheet| Ok(fairness::figure(&report, &heading().on(sheet)));
-    let document = Document::of(&session, &report, &diagnostics);
+    let document = TraceDocument::of(&session, &report, &diagnostics);
     document.give(
         "fairness",
         &session,
         &args.output,
-        Forms::told(text, figures).with_csv(|out| csv::table(&report, out)),
+        Renderings::told(text, figures).with_csv(|out| csv::table(&report, out)),
     )
 }
 
 /// Its section in a report; none of some CPUs alone: fairness is of tasks, wherever they run.
-pub(crate) fn section(session: &Session) -> Asked<'_> {
+pub(crate) fn section(session: &Session) -> MaybeSection<'_> {
     if !session.shown.chosen.are_all() {
         return Ok(None);
     }
@@ -126,7 +126,7 @@ pub(crate) fn section(session: &Session) -> Asked<'_> {
     let interval = Dur(round_step(to.since(from).0 / 10));
     Ok(Some(part(Options { zero, interval, ..Options::new(from, to) }, |options| {
         listed(Fairness::new(options), move |report, page| {
-            Ok(Section {
+            Ok(ReportSection {
                 title: "Fairness".to_owned(),
                 figures: fairness::figure(&report, &page.heading()),
                 text: fairness::text(&report, &page.session.drawable, 20, Detail::Full),

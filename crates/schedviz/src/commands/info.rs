@@ -1,16 +1,16 @@
 //! `schedviz info`: the content of a file.
 
-use crate::args::{ReadArgs, name_of, shell_word};
-use crate::heading::places;
-use crate::output::{Forms, Gives, Origin, OutputArgs};
-use crate::warnings::grouped;
-use crate::{progress, warnings};
 use anyhow::Result;
 use machine::Machine;
 use sched::nouns::noun;
 use sched::topology::format_cpu_list;
 use sched::{Cpu, Diagnostic, Diagnostics, EventIssue, Past, Severity, Tracepoint, Ts};
 use serde::Serialize;
+use session::args::{ReadArgs, name_of, shell_word};
+use session::formats::{Formats, OutputArgs, OutputName, Renderings};
+use session::heading::places;
+use session::warnings::grouped;
+use session::{progress, warnings};
 use std::ffi::OsStr;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ use tracedat::{BufferInfo, ClockKind, CpuCounts, EventCount, FileIssue, Trace};
 
 /// Describe a trace: recorder, kernel, clock, span, CPUs, events, losses; what can be drawn from it
 #[derive(Clone, Debug, clap::Args)]
-#[command(mut_args(|argument| GIVES.fit(argument)))]
+#[command(mut_args(|argument| FORMATS.fit(argument)))]
 pub(crate) struct InfoArgs {
     /// The recording: a trace.dat of version 6 or 7, or a perf.data
     trace: PathBuf,
@@ -30,7 +30,7 @@ pub(crate) struct InfoArgs {
 }
 
 /// The forms of its output.
-const GIVES: Gives = Gives::TEXT;
+const FORMATS: Formats = Formats::TEXT;
 
 /// The document of `--json`.
 #[derive(Serialize)]
@@ -221,14 +221,14 @@ const QUEUED_AT_WAKING: &str =
 
 /// Reads and prints.
 pub(crate) fn run(args: &InfoArgs) -> Result<()> {
-    args.output.check(GIVES)?;
+    args.output.check(FORMATS)?;
     let trace = args.read.open(&args.trace)?;
     let report = progress::watched(&trace, args.read.quiet, || report(args, &trace));
     args.output.give(
-        &Origin::whole(&args.trace),
+        &OutputName::whole(&args.trace),
         "info",
         &report,
-        Forms::words(|| text(&report, &trace)),
+        Renderings::words(|| text(&report, &trace)),
         args.read.quiet,
     )
 }

@@ -2,13 +2,13 @@
 
 mod csv;
 
-use crate::args::{BeginArgs, DetailArgs, TaskArgs, TraceArgs};
-use crate::document::Document;
-use crate::output::{Forms, Gives, OutputArgs};
-use crate::section::{Asked, Section, listed, part};
-use crate::session::Session;
 use anyhow::Result;
 use latency::{By, Latency, Options};
+use session::Session;
+use session::args::{BeginArgs, DetailArgs, TaskArgs, TraceArgs};
+use session::document::TraceDocument;
+use session::formats::{Formats, OutputArgs, Renderings};
+use session::section::{MaybeSection, ReportSection, listed, part};
 use timeline::Sheet;
 use timeline::text::Detail;
 
@@ -19,7 +19,7 @@ use timeline::text::Detail;
 /// and extremes are exact. An interval counts in the window in which it ends, with its full length; how many began
 /// before the window is given apart.
 #[derive(Clone, Debug, clap::Args)]
-#[command(after_help = EXAMPLES, mut_args(|argument| GIVES.fit(argument)))]
+#[command(after_help = EXAMPLES, mut_args(|argument| FORMATS.fit(argument)))]
 pub(crate) struct LatencyArgs {
     #[command(flatten)]
     trace: TraceArgs,
@@ -43,7 +43,7 @@ pub(crate) struct LatencyArgs {
 }
 
 /// The forms of its output.
-const GIVES: Gives = Gives::FIGURE_AND_TEXT.and_table();
+const FORMATS: Formats = Formats::FIGURE_AND_TEXT.and_table();
 
 const EXAMPLES: &str = "\
 Examples:
@@ -58,7 +58,7 @@ Examples:
 
 /// Measures and prints.
 pub(crate) fn run(args: &LatencyArgs) -> Result<()> {
-    args.output.check(GIVES)?;
+    args.output.check(FORMATS)?;
     args.begin.without_descent(args.tasks.forked, "--forked")?;
     let session = args.trace.open()?;
     args.tasks.check(&session)?;
@@ -77,8 +77,13 @@ pub(crate) fn run(args: &LatencyArgs) -> Result<()> {
     let text = || latency::text(&report, &session.drawable, args.rows, args.detail.detail());
     let heading = || session.general_heading(&diagnostics).without_figures(report.selection_unknown.as_deref());
     let figure = |sheet: &Sheet| Ok(vec![latency::figure(&report, &heading().on(sheet))]);
-    let document = Document::of(&session, &report, &diagnostics);
-    document.give("latency", &session, &args.output, Forms::told(text, figure).with_csv(|out| csv::table(&report, out)))
+    let document = TraceDocument::of(&session, &report, &diagnostics);
+    document.give(
+        "latency",
+        &session,
+        &args.output,
+        Renderings::told(text, figure).with_csv(|out| csv::table(&report, out)),
+    )
 }
 
 /// The options of all tasks.
@@ -88,10 +93,10 @@ pub(crate) fn plain(session: &Session) -> Options<'static> {
 }
 
 /// Its section in a report.
-pub(crate) fn section(session: &Session) -> Asked<'_> {
+pub(crate) fn section(session: &Session) -> MaybeSection<'_> {
     Ok(Some(part(Options { worst: 5, ..plain(session) }, |options| {
         listed(Latency::new(options), move |report, page| {
-            Ok(Section {
+            Ok(ReportSection {
                 title: "Latency".to_owned(),
                 figures: vec![latency::figure(&report, &page.heading())],
                 text: latency::text(&report, &page.session.drawable, 15, Detail::Full),

@@ -1,8 +1,8 @@
 //! `schedviz machine`: the machine that a trace is recorded on, as a file beside the trace.
 
-use crate::output::{Forms, Gives, Origin, OutputArgs};
 use anyhow::{Result, bail};
 use machine::{Machine, Root};
+use session::formats::{Formats, OutputArgs, OutputName, Renderings};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 /// traced machine, while the traced work runs: the CPUs that tasks may use are in it. It holds no host name, no user
 /// name, no environment and no arguments. Some settings are readable by root alone.
 #[derive(Clone, Debug, clap::Args)]
-#[command(after_help = EXAMPLES, mut_args(|argument| GIVES.fit(argument)))]
+#[command(after_help = EXAMPLES, mut_args(|argument| FORMATS.fit(argument)))]
 pub(crate) struct MachineArgs {
     /// Folder that has the machine's sys and proc in it, such as the root of the host in a container
     #[arg(long, value_name = "FOLDER", default_value = "/")]
@@ -28,7 +28,7 @@ pub(crate) struct MachineArgs {
 }
 
 /// The forms of its output.
-const GIVES: Gives = Gives::TEXT;
+const FORMATS: Formats = Formats::TEXT;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -37,13 +37,13 @@ Examples:
 
 /// Reads the machine and prints or saves it.
 pub(crate) fn run(args: &MachineArgs) -> Result<()> {
-    args.output.check(GIVES)?;
+    args.output.check(FORMATS)?;
     if !args.root.is_dir() {
         bail!("--root: {} is not a folder", args.root.display());
     }
     let machine = Machine::read(&Root::at(&args.root), args.keep_arguments);
-    let origin = Origin::whole(Path::new("trace.machine"));
-    let summary = Forms::words(|| text(&machine));
+    let origin = OutputName::whole(Path::new("trace.machine"));
+    let summary = Renderings::words(|| text(&machine));
     let forms = if args.quiet && args.output.wants_file() { summary.untold() } else { summary };
     args.output.give(&origin, "machine", &machine, forms, args.quiet)
 }

@@ -1,12 +1,12 @@
 //! Man pages and shell completions, from the definition of the command line.
 
-use crate::atomic_file::Folders;
-use crate::writer::replace;
 use anyhow::{Context, Result};
 use clap::{Command, CommandFactory};
 use clap_complete::Generator;
 use clap_mangen::Man;
 use roff::{Roff, roman};
+use session::atomic_file::Folders;
+use session::writer::replace;
 use std::path::{Path, PathBuf};
 
 /// Write man pages and shell completions

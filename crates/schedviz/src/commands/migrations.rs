@@ -1,9 +1,9 @@
 //! `schedviz migrations`: which tasks were migrated, why, how far, and when they ran.
 
 use super::events::balance::{self, Choice};
-use crate::args::{TaskArgs, TraceArgs};
-use crate::output::{Gives, OutputArgs};
 use anyhow::Result;
+use session::args::{TaskArgs, TraceArgs};
+use session::formats::{Formats, OutputArgs};
 
 /// Which tasks were migrated, and why: steals, balancing, wakeup placements, NUMA moves
 ///
@@ -11,7 +11,7 @@ use anyhow::Result;
 /// leave one CPU for one other within a millisecond; and, with probes on the balancer (group lb), the outcome of its
 /// attempts.
 #[derive(Clone, Debug, clap::Args)]
-#[command(after_help = EXAMPLES, mut_args(|argument| GIVES.fit(argument)))]
+#[command(after_help = EXAMPLES, mut_args(|argument| FORMATS.fit(argument)))]
 pub(crate) struct MigrationsArgs {
     #[command(flatten)]
     trace: TraceArgs,
@@ -25,7 +25,7 @@ pub(crate) struct MigrationsArgs {
 }
 
 /// The forms of its output.
-const GIVES: Gives = Gives::figure_of("migrations").and_text().and_table();
+const FORMATS: Formats = Formats::figure_of("migrations").and_text().and_table();
 
 const EXAMPLES: &str = "\
 Examples:
@@ -35,7 +35,7 @@ Examples:
 
 /// Finds the causes, prints and draws.
 pub(crate) fn run(args: &MigrationsArgs) -> Result<()> {
-    args.output.check(GIVES)?;
+    args.output.check(FORMATS)?;
     args.tasks.without_forked("migrations")?;
     let session = args.trace.open()?;
     args.tasks.check(&session)?;

@@ -1,15 +1,15 @@
 //! `schedviz path`: the critical path of the traced command, or of a task.
 
 use super::events::over_lanes;
-use crate::args::{BeginArgs, TraceArgs};
-use crate::document::Document;
-use crate::output::{Forms, Gives, OutputArgs};
-use crate::session::Session;
 use anyhow::{Result, bail};
 use critical_path::{CriticalPath, Options, Path};
-use dat2graph::Coloring;
+use lanes::Coloring;
 use sched::{Comm, Outcome, Pid};
 use serde::Serialize;
+use session::Session;
+use session::args::{BeginArgs, TraceArgs};
+use session::document::TraceDocument;
+use session::formats::{Formats, OutputArgs, Renderings};
 use std::cell::Cell;
 use timeline::Sheet;
 
@@ -18,7 +18,7 @@ use timeline::Sheet;
 /// The path is followed back from the exit of the task: a sleep that another task ended continues with that task, one
 /// that an interrupt ended is sleeping. Queued time on the path is the most that a scheduler could have saved on it.
 #[derive(Clone, Debug, clap::Args)]
-#[command(after_help = EXAMPLES, mut_args(|argument| GIVES.fit(argument)))]
+#[command(after_help = EXAMPLES, mut_args(|argument| FORMATS.fit(argument)))]
 pub(crate) struct PathArgs {
     #[command(flatten)]
     trace: TraceArgs,
@@ -44,7 +44,7 @@ pub(crate) struct PathArgs {
 }
 
 /// The forms of its output.
-const GIVES: Gives = Gives::FIGURE_AND_TEXT;
+const FORMATS: Formats = Formats::FIGURE_AND_TEXT;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -67,7 +67,7 @@ pub(super) struct Report<'p> {
 
 /// Finds the path and prints it.
 pub(crate) fn run(args: &PathArgs) -> Result<()> {
-    args.output.check(GIVES)?;
+    args.output.check(FORMATS)?;
     let is_of_command = args.pid.is_none() && args.comm.is_none();
     args.begin.without_descent(is_of_command, "the path of the traced command")?;
     let mut session = args.trace.open()?;
@@ -75,7 +75,7 @@ pub(crate) fn run(args: &PathArgs) -> Result<()> {
     let (path, diagnostics) = (outcome.output, outcome.diagnostics);
     let hidden = session.shown.only_where_many(|cpu| path.cpus.iter().any(|share| share.of.cpu == cpu));
     let report = Report { schema: "schedviz/path/1", path: &path };
-    let document = Document::of(&session, &report, &diagnostics);
+    let document = TraceDocument::of(&session, &report, &diagnostics);
     let text = || match args.segments {
         Some(most) => critical_path::segments_text(&path, session.start, most),
         None => critical_path::text(&path, &session.drawable, args.rows),
@@ -86,7 +86,7 @@ pub(crate) fn run(args: &PathArgs) -> Result<()> {
             critical_path::figure(&path, &session.cores(session.from, session.to), hidden, heading, background)
         })
     };
-    document.give("path", &session, &args.output, Forms::told(text, figure))
+    document.give("path", &session, &args.output, Renderings::told(text, figure))
 }
 
 /// The most words of a recorder's command line that are looked at.

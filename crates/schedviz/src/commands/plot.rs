@@ -3,22 +3,22 @@
 mod before;
 mod record;
 
-use crate::args::{ReadArgs, WindowArgs, read_text};
 use crate::commands::events::{over_lanes, with_those_of};
-use crate::csv::quoted;
-use crate::document::Document;
-use crate::output::{Forms, Gives, OutputArgs, json};
-use crate::progress;
-use crate::section::{Asked, Page, Section, listed, part};
-use crate::session::Session;
-use crate::writer::print;
 use ::plot::{Background, Found, LaneKind, Plan, Plot, PlotReport, Spec, VIEWS};
 use anyhow::{Context, Result, anyhow, bail};
 pub(crate) use before::note;
-use dat2graph::Coloring;
 use draw::Figure;
+use lanes::Coloring;
 use record::{Recorded, catalog};
 use sched::{Diagnostics, Tracepoint, Ts};
+use session::Session;
+use session::args::{ReadArgs, WindowArgs, read_text};
+use session::csv::quoted;
+use session::document::TraceDocument;
+use session::formats::{Formats, OutputArgs, Renderings, json};
+use session::progress;
+use session::section::{MaybeSection, ReportPage, ReportSection, listed, part};
+use session::writer::print;
 use std::fmt::Write as _;
 use std::io;
 use std::ops::ControlFlow;
@@ -33,7 +33,7 @@ use view::Plotted;
 /// specifications that come with the program, --explain the content of a figure, and --print a specification, to be
 /// copied and changed.
 #[derive(Clone, Debug, clap::Args)]
-#[command(after_help = EXAMPLES, mut_args(|argument| GIVES.fit(argument)))]
+#[command(after_help = EXAMPLES, mut_args(|argument| FORMATS.fit(argument)))]
 pub(crate) struct PlotArgs {
     /// The specification: a file, or the name of one that comes with the program
     #[arg(value_name = "SPEC", required_unless_present_any = ["list", "schema"])]
@@ -62,7 +62,7 @@ pub(crate) struct PlotArgs {
 }
 
 /// The forms of its output.
-const GIVES: Gives = Gives::figure_of("plot").and_text().and_table();
+const FORMATS: Formats = Formats::figure_of("plot").and_text().and_table();
 
 const EXAMPLES: &str = "\
 Examples:
@@ -90,29 +90,29 @@ pub(crate) fn run(args: &PlotArgs) -> Result<()> {
     if args.explain {
         return print(plot::explain(&spec).as_bytes());
     }
-    args.output.check(GIVES)?;
+    args.output.check(FORMATS)?;
     let Some(path) = &args.path else { bail!("name a recording, or use --explain") };
     let session = Session::of_any_events(path, &args.read, &args.window)?;
     let plan = Plan::new(&spec, &catalog(&session)).map_err(|e| anyhow!("{named}: {e}"))?;
     let (report, diagnostics) = gather(&session, &spec, &plan, &mut |_| {})?;
     let figure = |sheet: &Sheet| figure(&session, &spec, &report, &diagnostics, sheet);
     let csv = |out: &mut dyn io::Write| table(&session, &spec, &plan, out);
-    let forms = Forms::told(|| plot::text(&report), figure).and_drawn().with_csv(csv);
-    Document::of(&session, &report, &diagnostics).give("plot", &session, &args.output, forms)
+    let forms = Renderings::told(|| plot::text(&report), figure).and_drawn().with_csv(csv);
+    TraceDocument::of(&session, &report, &diagnostics).give("plot", &session, &args.output, forms)
 }
 
 /// The section of a specification in a report. An event that the trace lacks is an error, as it is of the command.
-pub(crate) fn section<'s>(session: &'s Session, named: &str) -> Asked<'s> {
+pub(crate) fn section<'s>(session: &'s Session, named: &str) -> MaybeSection<'s> {
     Ok(Some(part(fitting(session, named)?, |(spec, plan)| {
         // A pass leaves out the fields of the events: they are read by themselves.
         listed((), move |(), page| {
-            let Page { session, .. } = *page;
+            let ReportPage { session, .. } = *page;
             let (report, diagnostics) = gather(session, spec, plan, &mut |_| {})?;
-            Ok(Section {
+            Ok(ReportSection {
                 title: report.title.clone().unwrap_or_else(|| "Plot".to_owned()),
                 figures: figure(session, spec, &report, &diagnostics, page.sheet)?,
                 text: plot::text(&report),
-                json: json(&Document::of(session, &report, &diagnostics))?,
+                json: json(&TraceDocument::of(session, &report, &diagnostics))?,
             })
         })
     })))

@@ -11,10 +11,7 @@ pub(crate) mod traced;
 mod until;
 
 use crate::live::{Kernel, available_kb};
-use crate::output::json;
 use crate::signals::{self, Forwarder};
-use crate::warnings::grouped;
-use crate::writer::replace;
 use anyhow::{Context, Result, bail};
 use machine::{Machine, Root};
 use record::EventPlan;
@@ -23,6 +20,9 @@ use record::events::Wanted;
 use regex::Regex;
 use runs::Variant;
 use save::Saved;
+use session::formats::json;
+use session::warnings::grouped;
+use session::writer::replace;
 use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -357,7 +357,7 @@ impl RecordArgs {
 fn message(text: &str) {
     let mut line = text.to_owned();
     sched::event::escape_lines(&mut line, 0);
-    crate::messages::emit(&line);
+    session::messages::emit(&line);
 }
 
 /// The settings of a dry run for the message about buffers.

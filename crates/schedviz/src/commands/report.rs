@@ -1,16 +1,16 @@
 //! `schedviz report`: every analysis in one pass, as a folder with a page that shows all.
 
-use crate::args::{self, TraceArgs, repeatable};
-use crate::atomic_file::WholeFolder;
-use crate::groups::Folder;
-use crate::messages::emit;
-use crate::output::Origin;
-use crate::page_args::PageArgs;
-use crate::section::{Asked, Page, Part, Section};
-use crate::session::Session;
-use crate::{heading, inputs, output, warnings, writer};
 use anyhow::{Context, Result, bail};
 use sched::{Diagnostics, EventSource, Outcome, Pass};
+use session::Session;
+use session::args::{self, TraceArgs, repeatable};
+use session::atomic_file::WholeFolder;
+use session::formats::OutputName;
+use session::groups::Folder;
+use session::messages::emit;
+use session::page_args::PageArgs;
+use session::section::{MaybeSection, ReportPage, ReportSection, SectionAnalysis};
+use session::{formats, heading, inputs, warnings, writer};
 use std::fmt::Write;
 use std::fs::File;
 use std::io::Read;
@@ -56,7 +56,7 @@ Examples:
   schedviz report runs                        the folder of record --runs";
 
 /// Finds the options of a part, where a trace has what it needs.
-type Ask = for<'s> fn(&'s Session) -> Asked<'s>;
+type Ask = for<'s> fn(&'s Session) -> MaybeSection<'s>;
 
 /// The sections, in their order, by the names of their files. The lanes come first: they are the ground of other figures.
 const SECTIONS: [(&str, Ask); 9] = [
@@ -79,7 +79,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
              another form use its command, such as schedviz workcons --json"
         );
     }
-    args.output.as_deref().map_or(Ok(()), |named| output::folder(named).and_then(replaceable))?;
+    args.output.as_deref().map_or(Ok(()), |named| formats::folder(named).and_then(replaceable))?;
     // The title is that of the whole page; each figure keeps its own.
     let sheet = Sheet { title: None, ..args.page.sheet() };
     if let Some(runs) = Folder::open(&args.trace.path)? {
@@ -87,7 +87,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
     }
     let session = args.trace.open()?;
     let folder = args.output.clone().unwrap_or_else(|| session.origin().named("report", ""));
-    output::folder(&folder)?;
+    formats::folder(&folder)?;
     replaceable(&folder)?;
     let (sections, diagnostics) = sections(&session, &args.plot, &sheet)?;
     warnings::warn(&diagnostics, &session.read);
@@ -100,10 +100,10 @@ fn of_runs(args: &ReportArgs, runs: &Folder, sheet: &Sheet) -> Result<()> {
         bail!("--plot draws the events of one recording; name one of {}", args.trace.path.display());
     }
     let (path, read, window) = (&args.trace.path, &args.trace.read, &args.trace.window);
-    let folder = args.output.clone().unwrap_or_else(|| Origin::whole(path).named("report", ""));
-    output::folder(&folder)?;
+    let folder = args.output.clone().unwrap_or_else(|| OutputName::whole(path).named("report", ""));
+    formats::folder(&folder)?;
     replaceable(&folder)?;
-    let mut sections: Vec<(String, Section)> = Vec::new();
+    let mut sections: Vec<(String, ReportSection)> = Vec::new();
     // Each recording's warnings are printed once.
     let again = read.silent();
     let has_variants = runs.groups.len() > 1;
@@ -119,7 +119,13 @@ fn of_runs(args: &ReportArgs, runs: &Folder, sheet: &Sheet) -> Result<()> {
 }
 
 /// Writes the folder of a report.
-fn write(args: &ReportArgs, folder: &Path, name: &str, facts: &str, sections: &[(String, Section)]) -> Result<()> {
+fn write(
+    args: &ReportArgs,
+    folder: &Path,
+    name: &str,
+    facts: &str,
+    sections: &[(String, ReportSection)],
+) -> Result<()> {
     sections.iter().try_for_each(|(_, section)| args.page.check(&section.figures))?;
     let drawn = drawings(sections);
     // It appears whole: an interrupt must not leave a page of one trace among the figures of another.
@@ -194,9 +200,9 @@ fn replaceable(folder: &Path) -> Result<()> {
 }
 
 /// The figures of each section, as they stand in files and in the page.
-fn drawings(sections: &[(String, Section)]) -> Vec<Vec<String>> {
+fn drawings(sections: &[(String, ReportSection)]) -> Vec<Vec<String>> {
     let mut numbers = 1..;
-    let drawn = |(_, section): &(String, Section)| {
+    let drawn = |(_, section): &(String, ReportSection)| {
         let figures = section.figures.iter().zip(&mut numbers);
         figures.map(|(figure, nth)| draw::svg_among(figure, nth)).collect()
     };
@@ -204,8 +210,8 @@ fn drawings(sections: &[(String, Section)]) -> Vec<Vec<String>> {
 }
 
 /// Reads once, for all parts that the trace has; the sections by their names.
-fn sections(session: &Session, plots: &[String], sheet: &Sheet) -> Result<(Vec<(String, Section)>, Diagnostics)> {
-    let mut parts: Vec<(String, Box<dyn Part + '_>)> = Vec::new();
+fn sections(session: &Session, plots: &[String], sheet: &Sheet) -> Result<(Vec<(String, ReportSection)>, Diagnostics)> {
+    let mut parts: Vec<(String, Box<dyn SectionAnalysis + '_>)> = Vec::new();
     for (name, ask) in SECTIONS {
         parts.extend(ask(session)?.map(|part| (name.to_owned(), part)));
     }
@@ -223,7 +229,7 @@ fn sections(session: &Session, plots: &[String], sheet: &Sheet) -> Result<(Vec<(
         };
         Pass::over(events).window(session.page()).run_side_by_side(divided)
     })?;
-    let page = Page::new(session, sheet, &diagnostics);
+    let page = ReportPage::new(session, sheet, &diagnostics);
     let answers = parts.iter().zip(output.into_iter().flatten());
     let sections = answers.map(|((name, _), answer)| Ok((name.clone(), answer(&page)?))).collect::<Result<_>>()?;
     Ok((sections, diagnostics))
@@ -238,7 +244,13 @@ nav a{margin-right:1.2em}svg{max-width:100%;height:auto;border:1px solid #d0d0d0
 pre{font-size:12px;overflow-x:auto;background:#f6f6f6;padding:.8em}h2{margin-top:2.2em}";
 
 /// The page: all figures and texts in one file.
-fn html(name: &str, facts: &str, files: &[String], sections: &[(String, Section)], drawn: &[Vec<String>]) -> String {
+fn html(
+    name: &str,
+    facts: &str,
+    files: &[String],
+    sections: &[(String, ReportSection)],
+    drawn: &[Vec<String>],
+) -> String {
     let name = escaped(name);
     // Writing to a string cannot fail.
     let mut out = String::from("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");

@@ -1,15 +1,15 @@
 //! `schedviz running-waiting`: running and waiting tasks over time.
 
-use crate::args::{BeginArgs, TaskArgs, TraceArgs, needs_groups};
-use crate::document::Document;
-use crate::heading;
-use crate::output::{Forms, Gives, OutputArgs};
-use crate::section::{Asked, Section, listed, part};
-use crate::session::Session;
 use anyhow::Result;
 use running_waiting::{Options, Panel, Per, Report, RunningWaiting};
 use sched::topology::Order;
 use sched::{Cpu, Diagnostics, Topology};
+use session::Session;
+use session::args::{BeginArgs, TaskArgs, TraceArgs, needs_groups};
+use session::document::TraceDocument;
+use session::formats::{Formats, OutputArgs, Renderings};
+use session::heading;
+use session::section::{MaybeSection, ReportSection, listed, part};
 use timeline::Sheet;
 use timeline::page::Heading;
 
@@ -18,7 +18,7 @@ use timeline::page::Heading;
 /// A green line shows the tasks that run, a red one those that run or wait, a dotted one the cores
 /// that are online. Red above green below the dotted line: tasks wait while cores idle.
 #[derive(Clone, Debug, clap::Args)]
-#[command(after_help = EXAMPLES, mut_args(|argument| GIVES.fit(argument)))]
+#[command(after_help = EXAMPLES, mut_args(|argument| FORMATS.fit(argument)))]
 pub(crate) struct RunningWaitingArgs {
     #[command(flatten)]
     trace: TraceArgs,
@@ -33,7 +33,7 @@ pub(crate) struct RunningWaitingArgs {
 }
 
 /// The forms of its output.
-const GIVES: Gives = Gives::figure_of("running-waiting").and_table();
+const FORMATS: Formats = Formats::figure_of("running-waiting").and_table();
 
 const EXAMPLES: &str = "\
 Examples:
@@ -47,7 +47,7 @@ Examples:
 
 /// Reads, draws and writes.
 pub(crate) fn run(args: &RunningWaitingArgs) -> Result<()> {
-    args.output.check(GIVES)?;
+    args.output.check(FORMATS)?;
     args.begin.without_descent(args.tasks.forked, "--forked")?;
     let session = args.trace.open()?;
     args.tasks.check(&session)?;
@@ -66,8 +66,13 @@ pub(crate) fn run(args: &RunningWaitingArgs) -> Result<()> {
         let heading = heading(&session, &report, &diagnostics).on(sheet);
         Ok(vec![running_waiting::figure(&report, &options, &heading)])
     };
-    let document = Document::of(&session, &report, &diagnostics);
-    document.give("running-waiting", &session, &args.output, Forms::drawn(figure).with_csv(|out| Ok(report.csv(out)?)))
+    let document = TraceDocument::of(&session, &report, &diagnostics);
+    document.give(
+        "running-waiting",
+        &session,
+        &args.output,
+        Renderings::drawn(figure).with_csv(|out| Ok(report.csv(out)?)),
+    )
 }
 
 /// The options of the machine as a whole, every task counted.
@@ -130,11 +135,11 @@ pub(crate) fn heading(session: &Session, report: &Report, diagnostics: &Diagnost
 }
 
 /// Its section in a report.
-pub(crate) fn section(session: &Session) -> Asked<'_> {
+pub(crate) fn section(session: &Session) -> MaybeSection<'_> {
     Ok(Some(part(plain(session)?, |options| {
         listed(RunningWaiting::new(options), move |report, page| {
             let heading = heading(page.session, &report, page.diagnostics).on(page.sheet);
-            Ok(Section {
+            Ok(ReportSection {
                 title: "Running and waiting tasks".to_owned(),
                 figures: vec![running_waiting::figure(&report, options, &heading)],
                 text: String::new(),

@@ -1,11 +1,11 @@
 //! `schedviz schedstat`: what happened between two copies of /proc/schedstat.
 
-use crate::args::{BeginArgs, ReadArgs, WindowArgs, read_text};
-use crate::output::{Forms, Gives, Origin, OutputArgs};
-use crate::session::Session;
-use crate::warnings;
 use anyhow::{Context, Result, anyhow, bail};
 use schedstat::{Columns, Delta, FromTrace, Report, Snapshot, StatRow, TraceColumns};
+use session::Session;
+use session::args::{BeginArgs, ReadArgs, WindowArgs, read_text};
+use session::formats::{Formats, OutputArgs, OutputName, Renderings};
+use session::warnings;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use timeline::text::lines;
@@ -15,7 +15,7 @@ use timeline::text::lines;
 /// Reads versions 15, 16 and 17, and those with the fields of the series. Statistics must have been on
 /// (sysctl kernel.sched_schedstats=1). The elapsed time is not in the file: --time gives it.
 #[derive(Clone, Debug, clap::Args)]
-#[command(after_help = EXAMPLES, mut_args(|argument| GIVES.fit(argument)))]
+#[command(after_help = EXAMPLES, mut_args(|argument| FORMATS.fit(argument)))]
 pub(crate) struct SchedstatArgs {
     /// /proc/schedstat before the run
     before: PathBuf,
@@ -46,7 +46,7 @@ pub(crate) struct SchedstatArgs {
 }
 
 /// The forms of its output.
-const GIVES: Gives = Gives::TEXT;
+const FORMATS: Formats = Formats::TEXT;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -78,7 +78,7 @@ fn of_trace(path: &Path, read: &ReadArgs) -> Result<TraceColumns> {
 
 /// Reads, subtracts, prints.
 pub(crate) fn run(args: &SchedstatArgs) -> Result<()> {
-    args.output.check(GIVES)?;
+    args.output.check(FORMATS)?;
     for (name, value) in [("--time", args.time), ("--base-time", args.base_time), ("--hz", args.hz)] {
         if value.is_some_and(|v| !(v.is_finite() && v > 0.0)) {
             bail!("{name}: a number above zero is needed");
@@ -125,8 +125,8 @@ pub(crate) fn run(args: &SchedstatArgs) -> Result<()> {
         domains: delta.domains.clone(),
         warnings,
     };
-    let forms = Forms::words(|| text(args, &report, &delta, trace.as_ref()));
-    args.output.give(&Origin::whole(&args.after), "schedstat", &report, forms, args.read.quiet)
+    let forms = Renderings::words(|| text(args, &report, &delta, trace.as_ref()));
+    args.output.give(&OutputName::whole(&args.after), "schedstat", &report, forms, args.read.quiet)
 }
 
 const TOO_SHORT: &str = "the elapsed time is too short";

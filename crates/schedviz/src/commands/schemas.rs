@@ -1,9 +1,9 @@
 //! The JSON schemas of all documents, generated from the types that are serialised.
 
 use super::{compare, events, info, path, stepper, why, workcons};
-use crate::document::Document;
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
+use session::document::TraceDocument;
 use std::path::Path;
 
 /// Returns the schema of a type, whose documents name it in their field `schema`.
@@ -22,18 +22,18 @@ type Entry = (&'static str, fn(&str) -> Schema);
 fn all() -> Vec<Entry> {
     vec![
         ("schedviz/info/1", schema::<info::Report>),
-        ("schedviz/dat2graph/1", schema::<Document<'static, dat2graph::Report>>),
-        ("schedviz/running-waiting/1", schema::<Document<'static, running_waiting::Report>>),
+        ("schedviz/dat2graph/1", schema::<TraceDocument<'static, lanes::Report>>),
+        ("schedviz/running-waiting/1", schema::<TraceDocument<'static, running_waiting::Report>>),
         ("schedviz/workcons/1", schema::<workcons::Document>),
         ("schedviz/why/1", schema::<why::Document>),
-        ("schedviz/path/1", schema::<Document<'static, path::Report<'static>>>),
-        ("schedviz/stepper/1", schema::<Document<'static, stepper::Report>>),
-        ("schedviz/events/1", schema::<Document<'static, ::events::Report>>),
-        ("schedviz/balance/1", schema::<Document<'static, events::balance::WithProbes<'static>>>),
-        ("schedviz/plot/1", schema::<Document<'static, plot::PlotReport>>),
-        ("schedviz/latency/1", schema::<Document<'static, latency::LatencyReport>>),
-        ("schedviz/utilization/1", schema::<Document<'static, utilization::UtilizationReport>>),
-        ("schedviz/fairness/1", schema::<Document<'static, fairness::FairnessReport>>),
+        ("schedviz/path/1", schema::<TraceDocument<'static, path::Report<'static>>>),
+        ("schedviz/stepper/1", schema::<TraceDocument<'static, stepper::Report>>),
+        ("schedviz/events/1", schema::<TraceDocument<'static, ::events::Report>>),
+        ("schedviz/balance/1", schema::<TraceDocument<'static, events::balance::WithProbes<'static>>>),
+        ("schedviz/plot/1", schema::<TraceDocument<'static, plot::PlotReport>>),
+        ("schedviz/latency/1", schema::<TraceDocument<'static, latency::LatencyReport>>),
+        ("schedviz/utilization/1", schema::<TraceDocument<'static, utilization::UtilizationReport>>),
+        ("schedviz/fairness/1", schema::<TraceDocument<'static, fairness::FairnessReport>>),
         ("schedviz/compare/1", schema::<compare::Document>),
         ("schedviz/schedstat/1", schema::<schedstat::Report>),
         #[cfg(target_os = "linux")]

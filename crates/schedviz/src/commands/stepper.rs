@@ -1,13 +1,13 @@
 //! `schedviz stepper`: pages, a text, or the terminal.
 
-use crate::args::{TaskArgs, TraceArgs, terminal_width};
-use crate::document::Document;
-use crate::output::{Forms, Gives, OutputArgs};
-use crate::session::Session;
-use crate::{patterns, warnings};
 use anyhow::{Result, bail};
 use sched::{ChosenCpus, Replay, SchedEvent, TaskFilter, Tracepoint, Ts, Window};
 use serde::Serialize;
+use session::Session;
+use session::args::{TaskArgs, TraceArgs, terminal_width};
+use session::document::TraceDocument;
+use session::formats::{Formats, OutputArgs, Renderings};
+use session::{patterns, warnings};
 use std::collections::{HashMap, VecDeque};
 use std::io::IsTerminal;
 use std::ops::RangeInclusive;
@@ -22,7 +22,7 @@ use tracedat::{EventFormat, EventStream, Where};
 /// A row for each core: its running task, a bar, and the tasks that wait there in the order they came.
 /// The next event stands under it. Each further event is a page of its own.
 #[derive(Clone, Debug, clap::Args)]
-#[command(after_help = EXAMPLES, mut_args(|argument| GIVES.fit(argument)))]
+#[command(after_help = EXAMPLES, mut_args(|argument| FORMATS.fit(argument)))]
 pub(crate) struct StepperArgs {
     #[command(flatten)]
     trace: TraceArgs,
@@ -45,7 +45,7 @@ pub(crate) struct StepperArgs {
 }
 
 /// The forms of its output.
-const GIVES: Gives = Gives::figure_of("stepper").and_text();
+const FORMATS: Formats = Formats::figure_of("stepper").and_text();
 
 const EXAMPLES: &str = "\
 Examples:
@@ -90,7 +90,7 @@ pub(super) struct Report {
 
 /// Goes there, and shows.
 pub(crate) fn run(args: &StepperArgs) -> Result<()> {
-    args.output.check(GIVES)?;
+    args.output.check(FORMATS)?;
     args.tasks.without_forked("stepper")?;
     let session = args.trace.open()?;
     args.tasks.check(&session)?;
@@ -121,8 +121,8 @@ pub(crate) fn run(args: &StepperArgs) -> Result<()> {
         let heading = session.general_heading(&diagnostics).on(sheet);
         Ok(report.steps.iter().map(|step| stepper::figure(step, &options, &heading)).collect())
     };
-    let document = Document::of(&session, &report, &diagnostics);
-    let forms = if args.text { Forms::told(text, figures) } else { Forms::drawn(figures).with_text(text) };
+    let document = TraceDocument::of(&session, &report, &diagnostics);
+    let forms = if args.text { Renderings::told(text, figures) } else { Renderings::drawn(figures).with_text(text) };
     document.give("stepper", &session, &args.output, forms)
 }
 

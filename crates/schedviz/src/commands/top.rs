@@ -2,8 +2,6 @@
 
 use crate::live::{BETWEEN, Follower, Moment, Queue, follow};
 use crate::signals::Forwarder;
-use crate::warnings::grouped;
-use crate::writer::print;
 use anyhow::Result;
 use ratatui::crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers, poll, read};
 use ratatui::layout::{Constraint, Layout};
@@ -14,6 +12,8 @@ use ratatui::{DefaultTerminal, Frame};
 use record::buffers::parse_size;
 use sched::lengths::{Summary, human};
 use sched::{Current, Dur};
+use session::warnings::grouped;
+use session::writer::print;
 use std::collections::VecDeque;
 use std::fmt::Write as _;
 use std::io::IsTerminal;
@@ -31,7 +31,7 @@ use tracefs::{Need, Tracefs};
 #[command(after_help = EXAMPLES)]
 pub(crate) struct TopArgs {
     /// Length of an interval, such as 1s or 500ms
-    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = crate::args::positive_length)]
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = session::args::positive_length)]
     interval: Dur,
     /// Number of intervals, after which the view ends [default: until it is quit]
     #[arg(long, value_name = "N")]
@@ -218,7 +218,7 @@ fn lines(moment: &Moment) -> Vec<String> {
                 0 => "nothing lost".to_owned(),
                 places => {
                     let unknown = moment.unknown_percent;
-                    format!("events lost in {}, {unknown:.1} % unknown", crate::heading::places(places))
+                    format!("events lost in {}, {unknown:.1} % unknown", session::heading::places(places))
                 }
             }
         ),

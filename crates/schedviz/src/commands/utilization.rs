@@ -2,17 +2,17 @@
 
 mod csv;
 
-use crate::args::{BeginArgs, DetailArgs, TraceArgs, positive_length};
-use crate::document::Document;
-use crate::heading::Loss;
-use crate::output::{Forms, Gives, OutputArgs};
-use crate::section::{Asked, Section, listed, part};
-use crate::session::Session;
 use anyhow::{Result, bail};
 use regex::Regex;
 use sched::chosen::is_match;
 use sched::{Diagnostics, Dur, EventIssue};
 use schedstat::{FromTrace, StatRow};
+use session::Session;
+use session::args::{BeginArgs, DetailArgs, TraceArgs, positive_length};
+use session::document::TraceDocument;
+use session::formats::{Formats, OutputArgs, Renderings};
+use session::heading::Loss;
+use session::section::{MaybeSection, ReportSection, listed, part};
 use timeline::Sheet;
 use timeline::page::Heading;
 use timeline::scale::round_step;
@@ -27,7 +27,7 @@ use utilization::{Options, Utilization, UtilizationReport};
 /// Two situations are pointed out: CPUs that idle beside overloaded ones for longer than the load
 /// balancer should need, and herds of tasks that leave one CPU for one other.
 #[derive(Clone, Debug, clap::Args)]
-#[command(after_help = EXAMPLES, mut_args(|argument| GIVES.fit(argument)))]
+#[command(after_help = EXAMPLES, mut_args(|argument| FORMATS.fit(argument)))]
 pub(crate) struct UtilizationArgs {
     #[command(flatten)]
     trace: TraceArgs,
@@ -52,7 +52,7 @@ pub(crate) struct UtilizationArgs {
 }
 
 /// The forms of its output.
-const GIVES: Gives = Gives::FIGURE_AND_TEXT.and_table();
+const FORMATS: Formats = Formats::FIGURE_AND_TEXT.and_table();
 
 const EXAMPLES: &str = "\
 Examples:
@@ -62,7 +62,7 @@ Examples:
 
 /// Measures and prints.
 pub(crate) fn run(args: &UtilizationArgs) -> Result<()> {
-    args.output.check(GIVES)?;
+    args.output.check(FORMATS)?;
     args.begin.without_descent(args.tasks.is_none(), "the application's share")?;
     let session = args.trace.open()?;
     let options = options(&session, args)?;
@@ -73,12 +73,12 @@ pub(crate) fn run(args: &UtilizationArgs) -> Result<()> {
         let heading = heading(&session, &report, &diagnostics).on(sheet);
         Ok(vec![utilization::figure(&report, &options, &heading)])
     };
-    let document = Document::of(&session, &report, &diagnostics);
+    let document = TraceDocument::of(&session, &report, &diagnostics);
     document.give(
         "utilization",
         &session,
         &args.output,
-        Forms::told(text, figure).with_csv(|out| csv::table(&report, args.per_cpu, out)),
+        Renderings::told(text, figure).with_csv(|out| csv::table(&report, args.per_cpu, out)),
     )
 }
 
@@ -121,7 +121,7 @@ pub(crate) fn heading(session: &Session, report: &UtilizationReport, diagnostics
 }
 
 /// Its section in a report, with the columns of schedstat.
-pub(crate) fn section(session: &Session) -> Asked<'_> {
+pub(crate) fn section(session: &Session) -> MaybeSection<'_> {
     let chosen = session.shown.chosen.clone();
     Ok(Some(part((plain(session), chosen), |(options, chosen)| {
         let analyses = (Utilization::new(options), FromTrace::only(chosen.clone()));
@@ -129,7 +129,7 @@ pub(crate) fn section(session: &Session) -> Asked<'_> {
             let columns = schedstat::table(&[StatRow { name: "trace".into(), columns: columns.columns }]);
             let text = utilization::text(&report, &page.session.drawable, true, Detail::Full);
             let heading = heading(page.session, &report, page.diagnostics).on(page.sheet);
-            Ok(Section {
+            Ok(ReportSection {
                 title: "Utilization".to_owned(),
                 figures: vec![utilization::figure(&report, options, &heading)],
                 text: format!("{text}\n{columns}"),

@@ -6,11 +6,11 @@ mod missed;
 mod other;
 mod story;
 
-use crate::args::{ReadArgs, WindowArgs};
-use crate::atomic_file::WholeFolder;
 use crate::commands::plot;
-use crate::session::Session;
 use anyhow::{Context, Result, bail};
+use session::Session;
+use session::args::{ReadArgs, WindowArgs};
+use session::atomic_file::WholeFolder;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

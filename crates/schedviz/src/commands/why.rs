@@ -2,24 +2,24 @@
 
 mod episode;
 
-use crate::args::{BeginArgs, ReadArgs, TaskArgs, WindowArgs, needs_groups, typed};
-use crate::groups::GroupArg;
-use crate::output::{Forms, Gives, Origin, OutputArgs, json};
-use crate::section::{Asked, Section, listed, part};
-use crate::session::Session;
-use crate::waiters::WaiterArgs;
-use crate::{groups, several, warnings};
 use anyhow::{Result, bail};
 use sched::topology::Order;
 use sched::{Chosen, Diagnostics, Pid, SchedState, Task, Ts};
 use serde::Serialize;
+use session::Session;
+use session::args::{BeginArgs, ReadArgs, TaskArgs, WindowArgs, needs_groups, typed};
+use session::formats::{Formats, OutputArgs, OutputName, Renderings, json};
+use session::groups::GroupArg;
+use session::section::{MaybeSection, ReportSection, listed, part};
+use session::{groups, several, warnings};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use timeline::{Drawable, Sheet};
 use tracedat::Where;
-use why::{GroupRow, Grouping, Homes, Why, WhyReport};
+use why::{GroupRow, Grouping, Homes, Probed, Why, WhyReport};
 use workcons::Options;
+use workcons::WaiterArgs;
 
 /// Why tasks waited while CPUs idled, and which CPUs went idle beside waiting tasks
 ///
@@ -27,7 +27,7 @@ use workcons::Options;
 /// and ended, the idling by how each idle stretch began and ended. A missed steal is a switch to idle while a task
 /// waits on another CPU.
 #[derive(Clone, Debug, clap::Args)]
-#[command(after_help = EXAMPLES, mut_args(|argument| GIVES.fit(argument)))]
+#[command(after_help = EXAMPLES, mut_args(|argument| FORMATS.fit(argument)))]
 pub(crate) struct WhyArgs {
     /// The recordings: one is reported in full, several in a table; a folder of schedviz record --runs stands for its groups
     #[arg(required_unless_present = "group")]
@@ -99,7 +99,7 @@ impl From<By> for Grouping {
 }
 
 /// The forms of its output.
-const GIVES: Gives = Gives::FIGURE_AND_TEXT;
+const FORMATS: Formats = Formats::FIGURE_AND_TEXT;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -154,7 +154,7 @@ struct Run {
 
 /// Measures and prints.
 pub(crate) fn run(args: &WhyArgs) -> Result<()> {
-    args.output.check(GIVES)?;
+    args.output.check(FORMATS)?;
     args.begin.without_descent(args.tasks.forked, "--forked")?;
     args.begin.without_descent(args.waiters.depend_on_descent(&args.tasks), "--waiters application")?;
     let files = groups::files(&args.traces, &args.group)?;
@@ -172,18 +172,18 @@ pub(crate) fn run(args: &WhyArgs) -> Result<()> {
         }
         _ => bail!("the figure shows one run; compare -o draws several"),
     };
-    let forms = Forms::told(|| text(args, &document), figure);
+    let forms = Renderings::told(|| text(args, &document), figure);
     let first = files.first().map_or(Path::new("why"), |(_, path)| path);
-    let origin = session.as_ref().map_or_else(|| Origin::whole(first), Session::origin);
+    let origin = session.as_ref().map_or_else(|| OutputName::whole(first), Session::origin);
     args.output.give(&origin, "why", &document, forms, args.read.quiet)
 }
 
 /// The section of a report on a folder of `record --runs`.
-pub(crate) fn section_of_runs(folder: &Path, read: &ReadArgs, window: &WindowArgs) -> Result<Section> {
+pub(crate) fn section_of_runs(folder: &Path, read: &ReadArgs, window: &WindowArgs) -> Result<ReportSection> {
     let args = WhyArgs { read: read.clone(), window: window.clone(), ..typed(&[folder.as_os_str()])? };
     let (document, _) = measured(&args, &groups::files(&args.traces, &args.group)?, false)?;
     let title = "Why tasks waited while CPUs idled, in each run".to_owned();
-    Ok(Section { title, figures: Vec::new(), text: text(&args, &document), json: json(&document)? })
+    Ok(ReportSection { title, figures: Vec::new(), text: text(&args, &document), json: json(&document)? })
 }
 
 /// Measures the recordings; `drawn`: a single one is kept open, so that it can be drawn.
@@ -252,7 +252,7 @@ fn measure(args: &WhyArgs, read: &ReadArgs, path: &Path, drawn: bool) -> Result<
         options.excluded = Some(&without);
     }
     let at = episode::instant(args, &session, &options)?;
-    let probed = session.probed();
+    let probed = Probed::of(&session);
     let analysis = || Why::new(&options).by(args.by.map(Grouping::from)).with_episode_at(at).with_probes(probed);
     let (mut report, trust) =
         session.measured(&args.begin, session.window, options.application, by_descent, analysis)?;
@@ -346,10 +346,10 @@ fn figures(report: &WhyReport) -> [Option<f64>; 5] {
 }
 
 /// Its section in a report.
-pub(crate) fn section(session: &Session) -> Asked<'_> {
+pub(crate) fn section(session: &Session) -> MaybeSection<'_> {
     Ok(Some(part(super::workcons::plain(session), |options| {
-        listed(Why::new(options).with_probes(session.probed()), move |report, page| {
-            Ok(Section {
+        listed(Why::new(options).with_probes(Probed::of(session)), move |report, page| {
+            Ok(ReportSection {
                 title: "Why tasks waited while CPUs idled".to_owned(),
                 figures: vec![why::figure(&report, page.session.start, &page.heading())],
                 text: why::text(&report, &page.session.drawable, 12),

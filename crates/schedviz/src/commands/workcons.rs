@@ -2,24 +2,24 @@
 
 mod run_figure;
 
-use crate::args::{BeginArgs, DetailArgs, ReadArgs, TaskArgs, WindowArgs, length, repeatable, typed};
-use crate::groups::GroupArg;
-use crate::output::{Forms, Gives, Origin, OutputArgs, json};
-use crate::section::{Asked, Page, Section, listed, part};
-use crate::session::Session;
-use crate::waiters::WaiterArgs;
-use crate::{groups, several, verdict, warnings};
 use anyhow::Result;
 use compare::Spread;
 use sched::probe::CgroupId;
 use sched::{Chosen, Cpu, Diagnostics, Dur, Ts, Verdict};
 use serde::Serialize;
+use session::Session;
+use session::args::{BeginArgs, DetailArgs, ReadArgs, TaskArgs, WindowArgs, length, repeatable, typed};
+use session::formats::{Formats, OutputArgs, OutputName, Renderings, json};
+use session::groups::GroupArg;
+use session::section::{MaybeSection, ReportPage, ReportSection, listed, part};
+use session::{groups, several, verdict, warnings};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use timeline::text::{Detail, paragraph};
 use timeline::{Drawable, Sheet};
 use tracedat::FileIssue;
+use workcons::WaiterArgs;
 use workcons::{
     Bounds, KernelLengths, LengthCheck, Limits, Options, Report, ThrottledCgroup, ThrottledCpu, ThrottledTask,
     Throttling, Violation, WorkConservation,
@@ -32,7 +32,7 @@ use workcons::{
 /// changes: otherwise a task that may not run elsewhere counts as well, unless a machine file
 /// beside the trace lists its CPUs or --exclude-tasks leaves it out.
 #[derive(Clone, Debug, clap::Args)]
-#[command(after_help = EXAMPLES, mut_args(|argument| GIVES.fit(argument)))]
+#[command(after_help = EXAMPLES, mut_args(|argument| FORMATS.fit(argument)))]
 pub(crate) struct WorkconsArgs {
     /// The recordings: one is reported in full, several in a table; a folder of schedviz record --runs stands for its groups
     #[arg(required_unless_present = "group")]
@@ -70,7 +70,7 @@ pub(crate) struct WorkconsArgs {
 }
 
 /// The forms of its output.
-const GIVES: Gives = Gives::FIGURE_AND_TEXT;
+const FORMATS: Formats = Formats::FIGURE_AND_TEXT;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -204,17 +204,22 @@ struct Group {
 }
 
 /// The section of a report on a folder of `record --runs`.
-pub(crate) fn section_of_runs(folder: &Path, read: &ReadArgs, window: &WindowArgs, sheet: &Sheet) -> Result<Section> {
+pub(crate) fn section_of_runs(
+    folder: &Path,
+    read: &ReadArgs,
+    window: &WindowArgs,
+    sheet: &Sheet,
+) -> Result<ReportSection> {
     let args = WorkconsArgs { read: read.clone(), window: window.clone(), ..typed(&[folder.as_os_str()])? };
     let (document, _) = judged(&args, &groups::files(&args.traces, &args.group)?, false)?;
     let figures = vec![figure(&document, args.max_loss, sheet)];
     let title = "Work conservation of each run".to_owned();
-    Ok(Section { title, figures, text: text(&document, Detail::Brief), json: json(&document)? })
+    Ok(ReportSection { title, figures, text: text(&document, Detail::Brief), json: json(&document)? })
 }
 
 /// Measures, prints, judges.
 pub(crate) fn run(args: &WorkconsArgs) -> Result<ExitCode> {
-    args.output.check(GIVES)?;
+    args.output.check(FORMATS)?;
     args.begin.without_descent(args.tasks.forked, "--forked")?;
     args.begin.without_descent(args.waiters.depend_on_descent(&args.tasks), "--waiters application")?;
     let files = groups::files(&args.traces, &args.group)?;
@@ -224,9 +229,9 @@ pub(crate) fn run(args: &WorkconsArgs) -> Result<ExitCode> {
         (Some(session), [run]) => Ok(vec![run.run_figure(session, sheet)?]),
         _ => Ok(vec![figure(&document, args.max_loss, sheet)]),
     };
-    let forms = Forms::told(|| text(&document, args.detail.detail()), figure);
+    let forms = Renderings::told(|| text(&document, args.detail.detail()), figure);
     let first = files.first().map_or(Path::new("workcons"), |(_, path)| path);
-    let origin = session.as_ref().map_or_else(|| Origin::whole(first), Session::origin);
+    let origin = session.as_ref().map_or_else(|| OutputName::whole(first), Session::origin);
     args.output.give(&origin, "workcons", &document, forms, args.read.quiet)?;
     Ok(verdict::report(document.verdict.iter().map(|judged| (&*judged.trace, &judged.verdict))))
 }
@@ -524,13 +529,13 @@ pub(crate) fn plain(session: &Session) -> Options<'_> {
 }
 
 /// Its section in a report.
-pub(crate) fn section(session: &Session) -> Asked<'_> {
+pub(crate) fn section(session: &Session) -> MaybeSection<'_> {
     Ok(Some(part(plain(session), |options| {
         let analysis = (WorkConservation::new(options), length_check(session));
         listed(analysis, move |found, page| {
-            let Page { session, diagnostics, .. } = *page;
+            let ReportPage { session, diagnostics, .. } = *page;
             let run = Run::of(session, &BeginArgs::default(), options, found, diagnostics.clone())?;
-            Ok(Section {
+            Ok(ReportSection {
                 title: "Work conservation".to_owned(),
                 figures: vec![run.run_figure(session, page.sheet)?],
                 text: run.text(Detail::Full),

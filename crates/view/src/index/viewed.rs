@@ -7,7 +7,7 @@ use crate::index::scope::Scope;
 use crate::index::store::{Store, lock};
 use crate::index::tiles::Index;
 use crate::{Shape, Unusable};
-use dat2graph::{Coloring, learn_colors};
+use lanes::{Coloring, learn_colors};
 use sched::affinity::Affinity;
 use sched::kthread::is_any_stopper;
 use sched::lineage::Kin;

@@ -1,15 +1,15 @@
 //! All that is measured of a run to be compared with others, in one pass.
 
 use super::CompareArgs;
-use crate::args::ReadArgs;
-use crate::session::Session;
-use crate::warnings;
 use anyhow::Result;
 use compare::{Better, Metric};
 use latency::{Latency, LatencyReport, Measure};
 use machine::Machine;
 use sched::{Cause, Chosen, Diagnostics, Dur, OfSelection, Pass, Selected, Tracepoint, Ts};
 use schedstat::{FromTrace, TraceColumns};
+use session::Session;
+use session::args::ReadArgs;
+use session::warnings;
 use std::collections::BTreeSet;
 use std::path::Path;
 use tracedat::FileIssue;

@@ -1,8 +1,8 @@
 //! The occupants of CPUs at the start of a part, as a reader of single CPUs finds them in the whole.
 
-use crate::session::Session;
 use sched::past::Occupant;
 use sched::{Comm, Cpu, CpuFold, CpuSpan, Current, EventKind, Pid, SchedEvent, Ts};
+use session::Session;
 use std::ops::ControlFlow;
 use tracedat::Want;
 

@@ -1,7 +1,7 @@
 //! The frequencies of the CPUs in a window, from the changes in it and those in force at its start.
 
-use crate::session::Session;
 use sched::{Cpu, Dur, EventKind, SchedEvent, Tracepoint, Ts};
+use session::Session;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use tracedat::{CpuReader, Want};

@@ -1,11 +1,11 @@
 //! The lanes of `schedviz dat2graph`: `--lanes`.
 
 use super::Dat2graphArgs;
-use crate::args::needs_groups;
-use crate::session::Session;
 use anyhow::{Result, bail};
-use dat2graph::{Groups, LanesOf, MANY_LANES, Options};
+use lanes::{Groups, LanesOf, MANY_LANES, Options};
 use sched::topology::Order;
+use session::Session;
+use session::args::needs_groups;
 
 /// The option for which each CPU must have its own lane, if it is given.
 fn needs_cpus(args: &Dat2graphArgs) -> Option<&'static str> {

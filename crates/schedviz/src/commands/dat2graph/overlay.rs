@@ -1,16 +1,16 @@
 //! Marks over the lanes of `schedviz dat2graph`: `--path` and `--wakeups`.
 
 use super::Dat2graphArgs;
-use crate::args::BeginArgs;
 use crate::commands::events::options;
 use crate::commands::path;
-use crate::session::Session;
 use anyhow::Result;
 use critical_path::Path;
-use dat2graph::{Lane, Options, Overlay};
 use draw::{Figure, Unit};
 use events::{WakeupReport, Wakeups};
+use lanes::{Lane, Options, Overlay};
 use sched::{Comm, Pid};
+use session::Session;
+use session::args::BeginArgs;
 use timeline::{Cores, TimeScale};
 
 /// The marks that are asked for.

@@ -1,10 +1,10 @@
 //! The slices of every CPU as a table.
 
-use crate::csv::quoted;
-use crate::session::Session;
 use anyhow::Result;
-use dat2graph::Options;
+use lanes::Options;
 use sched::{Cpu, CpuFold, CpuSpan, Current};
+use session::Session;
+use session::csv::quoted;
 use std::io::{self, Write};
 use std::ops::ControlFlow;
 use tracedat::{CpuReader, Want};

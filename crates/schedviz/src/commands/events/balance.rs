@@ -2,17 +2,17 @@
 
 use super::funnel;
 use super::{options, over_lanes, quoted};
-use crate::args::{BeginArgs, TaskArgs};
-use crate::document::Document;
-use crate::messages::emit;
-use crate::output::{Forms, OutputArgs};
-use crate::section::{Asked, Section, listed, part};
-use crate::session::Session;
 use anyhow::{Result, bail};
-use dat2graph::Coloring;
 use events::{Balance, BalanceReport, Cost, CostRow, Funnel};
+use lanes::Coloring;
 use sched::{Comm, Migration, Pid, Tracepoint};
 use serde::Serialize;
+use session::Session;
+use session::args::{BeginArgs, TaskArgs};
+use session::document::TraceDocument;
+use session::formats::{OutputArgs, Renderings};
+use session::messages::emit;
+use session::section::{MaybeSection, ReportSection, listed, part};
 use std::io;
 use timeline::Sheet;
 
@@ -72,13 +72,13 @@ pub(crate) fn run(args: &Choice<'_>, session: &Session) -> Result<()> {
             events::balance_figure(report.report, &options(session), heading, background)
         })
     };
-    let document = Document::of(session, &report, &found);
+    let document = TraceDocument::of(session, &report, &found);
     if let (Some(left_out), false) = (report.report.unlisted, session.read.quiet) {
         let left_out = sched::nouns::counted(left_out, "migration");
         emit(&format!("not listed: {left_out}; --min, --max and --tasks choose a part of them"));
     }
     let table = |out: &mut dyn io::Write| migrations(report.report, out);
-    document.give(args.command, session, args.output, Forms::told(text, figure).and_drawn().with_csv(table))
+    document.give(args.command, session, args.output, Renderings::told(text, figure).and_drawn().with_csv(table))
 }
 
 /// The migrations one by one as a table, with the words of the JSON document.
@@ -97,7 +97,7 @@ fn migrations(report: &BalanceReport, out: &mut dyn io::Write) -> Result<()> {
 }
 
 /// Its section in a report, where migrations were recorded.
-pub(crate) fn section(session: &Session) -> Asked<'_> {
+pub(crate) fn section(session: &Session) -> MaybeSection<'_> {
     if !session.trace.has(Tracepoint::Migrate) {
         return Ok(None);
     }
@@ -107,7 +107,7 @@ pub(crate) fn section(session: &Session) -> Asked<'_> {
             (moves, Cost::new(&session.topology).with_counters(session.trace.counters()), funnel::of(session)),
             move |(report, cost, probes), page| {
                 let with_probes = WithProbes { report: &report, cost: &cost, probes };
-                Ok(Section {
+                Ok(ReportSection {
                     title: "Causes of migrations".to_owned(),
                     figures: vec![page.over_lanes(|heading, background| {
                         events::balance_figure(&report, &options(page.session), heading, background)

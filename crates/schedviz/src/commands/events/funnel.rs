@@ -1,7 +1,7 @@
 //! Where probes on the balancer were recorded (group `lb`): the outcome of its attempts.
 
-use crate::session::Session;
 use events::Funnels;
+use session::Session;
 
 /// The analysis of the attempts, if the trace has such probes.
 pub(super) fn of(session: &Session) -> Option<Funnels> {

@@ -1,16 +1,16 @@
 //! `schedviz list`: events as text.
 
 use super::{Choice, FlagsColumn, listing};
-use crate::args::{TaskArgs, TraceArgs};
-use crate::messages::emit;
-use crate::output::{Gives, OutputArgs};
 use anyhow::Result;
+use session::args::{TaskArgs, TraceArgs};
+use session::formats::{Formats, OutputArgs};
+use session::messages::emit;
 
 /// List events as text, one per line, in the form of trace-cmd report
 ///
 /// Each task has its most recent command name; --tasks goes by the name at the time of the event.
 #[derive(Clone, Debug, clap::Args)]
-#[command(after_help = EXAMPLES, mut_args(|argument| GIVES.fit(argument)))]
+#[command(after_help = EXAMPLES, mut_args(|argument| FORMATS.fit(argument)))]
 pub(crate) struct ListArgs {
     #[command(flatten)]
     pub(super) trace: TraceArgs,
@@ -30,7 +30,7 @@ pub(crate) struct ListArgs {
 }
 
 /// The forms of its output.
-const GIVES: Gives = Gives::LINES;
+const FORMATS: Formats = Formats::LINES;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -1,12 +1,12 @@
 //! Events as text, in the form of `trace-cmd report -t`.
 
 use super::{Choice, FlagsColumn, with_those_of, write_each};
-use crate::session::Session;
-use crate::warnings;
-use crate::writer::Lines;
 use anyhow::Result;
 use sched::names::NameHistory;
 use sched::{Comm, Cpu, Dur, Pid, Ts};
+use session::Session;
+use session::warnings;
+use session::writer::Lines;
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, Write};
 use std::ops::ControlFlow;

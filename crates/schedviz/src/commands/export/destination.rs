@@ -1,26 +1,16 @@
 //! The files of the tables.
 
 use super::run_row;
-use crate::atomic_file::{AtomicFile, Folders, WholeFolder};
-use crate::messages::emit;
-use crate::writer;
 use anyhow::{Context, Result, bail};
 use export::{Csv, Output, Sink, Table};
+use session::atomic_file::{AtomicFile, Folders, WholeFolder};
+use session::messages::emit;
+use session::writer;
 use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-
-impl Sink for AtomicFile {
-    fn cut(&mut self, to: u64) -> io::Result<()> {
-        AtomicFile::cut(self, to)
-    }
-
-    fn finish(self: Box<Self>) -> io::Result<()> {
-        AtomicFile::finish(*self)
-    }
-}
 
 /// A table for standard output, which waits in a file without a name until it is complete: a pass that begins again
 /// writes its rows again.

@@ -1,15 +1,15 @@
 //! A trace for Perfetto.
 
 use super::ExportArgs;
-use crate::atomic_file::AtomicFile;
 use crate::commands::workcons::plain;
-use crate::messages::emit;
-use crate::session::Session;
-use crate::{warnings, writer};
 use anyhow::{Result, bail};
 use events::Balance;
 use export::{Perfetto, PerfettoEvents};
 use sched::{Pass, Selected};
+use session::Session;
+use session::atomic_file::AtomicFile;
+use session::messages::emit;
+use session::{warnings, writer};
 use std::path::Path;
 use workcons::{Waiters, WorkConservation};
 

@@ -1,9 +1,9 @@
 //! The row of a run.
 
 use crate::commands::compare::measures::{self, Measured, Reports};
-use crate::session::Session;
 use export::{Column, Output, SCHEMA, Table, Type, Value};
 use sched::Ts;
+use session::Session;
 
 /// The share of unknown CPU time above which `schedviz compare` trusts no run, in percent.
 const MAX_LOSS: f64 = 1.0;
@@ -44,7 +44,7 @@ fn facts(session: &Session, measured: &Measured, (from, to): (Ts, Ts)) -> Vec<Va
         columns.cpus.into(),
         known(info.clock).into(),
         columns.command.map(|command| command.to_string()).into(),
-        crate::csv::word(report.waiters).ok().into(),
+        session::csv::word(report.waiters).ok().into(),
         columns.unknown_percent.into(),
         measured.no_violation.clone().into(),
         columns.busy_ns.into(),

@@ -1,8 +1,8 @@
 //! The members as a table: one line for each, with its slices and its waits.
 
-use crate::csv::{DISTRIBUTION, distribution, quoted};
 use anyhow::Result;
 use fairness::FairnessReport;
+use session::csv::{DISTRIBUTION, distribution, quoted};
 use std::io::Write;
 
 /// Writes the table.

@@ -1,8 +1,8 @@
 //! The rows of the report as a table: one line for each measure of each task or command.
 
-use crate::csv::{DISTRIBUTION, distribution, known, quoted, word};
 use anyhow::Result;
 use latency::LatencyReport;
+use session::csv::{DISTRIBUTION, distribution, known, quoted, word};
 use std::io::Write;
 
 /// Writes the table.

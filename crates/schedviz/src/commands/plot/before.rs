@@ -4,13 +4,13 @@
 //! noted with its text: a specification that has changed since is another one.
 
 use super::record::{Called, Recorded, catalog};
-use crate::session::Session;
 use ::plot::{Before, Carried, CarriedPart, Plan, Spec, VIEWS, Window};
 use anyhow::{Context, Result};
 use sched::names::NameHistory;
 use sched::serial::exact;
 use sched::{Comm, Cpu, Past, Ts};
 use serde::{Deserialize, Serialize};
+use session::Session;
 use std::ops::ControlFlow;
 use tracedat::{Aliases, Kept, Record, Rewriter, Trace};
 

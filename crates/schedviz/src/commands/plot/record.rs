@@ -1,11 +1,11 @@
 //! Records of a trace as a specification sees them.
 
-use crate::patterns;
-use crate::session::Session;
 use plot::expr::{Type, Value, word_in};
 use plot::{Catalog, Event, EventInfo};
 use sched::names::NameHistory;
 use sched::{Comm, Cpu, Pid, Ts};
+use session::Session;
+use session::patterns;
 use tracedat::{EventFormat, Field, Record};
 
 /// The events of a trace, with their fields and counts.

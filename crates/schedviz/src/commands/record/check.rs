@@ -1,8 +1,8 @@
 //! The kernel's counts of events against those in the file.
 
 use super::message;
-use crate::warnings::grouped;
 use record::buffers::format_size;
+use session::warnings::grouped;
 use std::collections::BTreeMap;
 use tracedat::Trace;
 use tracefs::CpuStats;
@@ -16,7 +16,7 @@ pub(super) fn problem(word: &str, mut text: String, coloured: bool) {
     let word = if coloured { format!("\x1b[31m{word}\x1b[0m") } else { word.to_owned() };
     // The word alone carries an escape of the terminal.
     sched::event::escape_lines(&mut text, 0);
-    crate::messages::emit(&format!("{word}: {text}"));
+    session::messages::emit(&format!("{word}: {text}"));
 }
 
 /// The events of one CPU.

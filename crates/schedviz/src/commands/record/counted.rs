@@ -2,10 +2,10 @@
 
 use super::traced::Traced;
 use super::{RecordArgs, Recorded, Recorder, check, find_program, folder_of, message, named, save};
-use crate::atomic_file::private_folder;
-use crate::warnings::grouped;
 use anyhow::{Context, Result, bail};
 use sched::nouns::noun;
+use session::atomic_file::private_folder;
+use session::warnings::grouped;
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::{Command, Stdio};

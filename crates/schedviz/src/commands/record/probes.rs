@@ -1,11 +1,11 @@
 //! `record --why`: the probes on the load balancer.
 
 use super::{RecordArgs, check, message};
-use crate::warnings::grouped;
 use anyhow::{Context, Result};
 use record::btf::Btf;
 use record::probes::{Probe, ProbeWriter};
 use sched::{EventKind, EventSource, SchedEvent};
+use session::warnings::grouped;
 use std::ops::ControlFlow;
 use std::path::Path;
 use tracedat::{Trace, Want};

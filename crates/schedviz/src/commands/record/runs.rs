@@ -1,13 +1,13 @@
 //! `record --runs`: repeated recordings of several variants, in a folder.
 
 use super::{RecordArgs, Recorder, named};
-use crate::atomic_file::Folders;
-use crate::output::json;
-use crate::writer::replace;
 use anyhow::{Context, Result, bail};
-use record::RunsFile;
-use record::runs::{FILE, Planned, SCHEMA, VariantRun, order};
 use regex::Regex;
+use session::atomic_file::Folders;
+use session::formats::json;
+use session::runs::RunsFile;
+use session::runs::{FILE, Planned, Run, SCHEMA, order};
+use session::writer::replace;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 

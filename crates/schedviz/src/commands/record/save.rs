@@ -1,10 +1,10 @@
 //! The file of a recording: the pages of the instance's buffers, with the descriptions of the events.
 
 use super::{Recorder, folder_of, named};
-use crate::args::ReadArgs;
-use crate::atomic_file::{AtomicFile, private_folder};
 use anyhow::{Context, Result, bail};
 use machine::Machine;
+use session::args::ReadArgs;
+use session::atomic_file::{AtomicFile, private_folder};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use tracedat::Trace;

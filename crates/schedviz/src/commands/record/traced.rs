@@ -5,10 +5,10 @@
 //! helper, which executes the command: the first event of the recording that matters is that exec. A helper that cannot execute
 //! the command writes the reason to a nameless file of this program.
 
-use crate::atomic_file::new_file;
 use crate::signals::Forwarder;
 use anyhow::{Context, Result, bail};
 use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, set_parent_process_death_signal, waitpid};
+use session::atomic_file::new_file;
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, Write};

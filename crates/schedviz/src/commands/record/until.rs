@@ -4,10 +4,10 @@
 use super::Recorder;
 use super::traced::Traced;
 use crate::live::{Follower, Moment, follow};
-use crate::warnings::grouped;
 use anyhow::{Result, bail};
 use machine::Machine;
 use sched::Dur;
+use session::warnings::grouped;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -84,7 +84,7 @@ impl Condition {
             let names: Vec<&str> = Measure::ALL.iter().map(|(name, _)| *name).collect();
             return Err(format!("there is no measure {:?}; there are {}", name.trim(), names.join(", ")));
         };
-        let interval = crate::args::positive_length(interval.trim())?;
+        let interval = session::args::positive_length(interval.trim())?;
         let limit = limit.trim();
         let limit = match measure {
             Measure::Violation | Measure::Capacity => limit.strip_suffix('%').unwrap_or(limit).trim().parse().ok(),

@@ -1,7 +1,7 @@
 //! The time of each class as a table: one line for each interval, or for each CPU.
 
-use crate::csv::known;
 use anyhow::Result;
+use session::csv::known;
 use std::io::Write;
 use utilization::{Shares, UtilizationReport};
 

@@ -1,13 +1,13 @@
 //! The window that the page shows, drawn by `dat2graph`.
 
 use super::other::Sessions;
-use crate::args::needs_groups;
-use crate::session::Session;
-use ::dat2graph::{ColorBy, Coloring, read_lanes, report};
 use anyhow::{Result, bail};
 use clap::ValueEnum;
+use lanes::{ColorBy, Coloring, read_lanes, report};
 use sched::topology::{Order, format_cpu_list};
 use sched::{Dur, Ts};
+use session::Session;
+use session::args::needs_groups;
 use timeline::Sheet;
 use tracedat::Want;
 use view::{Drawing, Format};
@@ -59,8 +59,8 @@ impl Sessions<'_> {
         diagnostics.merge(trace.diagnostics());
         let numbers = report(&lanes, &options);
         let mut heading = session.lanes_heading(&numbers, &diagnostics).on(&Sheet::default());
-        heading.command = crate::command_line::shown(&line(session, drawing));
-        let figure = dat2graph::figure(&lanes, &numbers, &options, &heading);
+        heading.command = session::command_line::shown(&line(session, drawing));
+        let figure = lanes::figure(&lanes, &numbers, &options, &heading);
         Ok(match format {
             Format::Pdf => draw::pdf(&[figure]),
             Format::Svg => draw::svg(&figure).into_bytes(),

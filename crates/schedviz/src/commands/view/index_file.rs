@@ -1,9 +1,9 @@
 //! The index of a trace in a file: `--index`.
 
-use crate::args::ReadArgs;
-use crate::atomic_file::AtomicFile;
-use crate::session::Session;
 use anyhow::{Context, Result, bail};
+use session::Session;
+use session::args::ReadArgs;
+use session::atomic_file::AtomicFile;
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, ErrorKind, Read, Seek, SeekFrom};
 use std::path::Path;

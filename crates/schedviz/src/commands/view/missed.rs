@@ -1,10 +1,10 @@
 //! The missed steals of a trace, by the definition of `why`.
 
-use crate::args::BeginArgs;
 use crate::commands::workcons::plain;
-use crate::session::Session;
 use anyhow::Result;
 use sched::pass::Window;
+use session::Session;
+use session::args::BeginArgs;
 use std::sync::{Mutex, PoisonError};
 use view::{MissedAt, MissedSteal, MissedSteals};
 use why::{Cases, ListedCase, Why};

@@ -2,12 +2,12 @@
 
 use super::{missed, story};
 use crate::commands::plot;
-use crate::session::Session;
-use crate::warnings;
 use ::plot::PlotReport;
 use anyhow::{Context, Result};
 use sched::topology::format_cpu_list;
 use sched::{Diagnostic, Diagnostics, Severity, Ts};
+use session::Session;
+use session::warnings;
 use view::{Commands, Drawing, EpisodeStory, Finding, Follow, Format, MissedSteals, Plotted};
 
 /// The traces that are shown, with the specifications of `--plot`.

@@ -1,11 +1,11 @@
 //! One episode of violation for `schedviz why`: `--episode` and `--at`.
 
 use super::{Run, WhyArgs};
-use crate::session::Session;
 use anyhow::{Result, anyhow};
-use dat2graph::Coloring;
 use draw::{Figure, Unit};
+use lanes::Coloring;
 use sched::{Dur, Ts};
+use session::Session;
 use timeline::{Sheet, TimeScale};
 use why::Story;
 use workcons::{Options, WorkConservation};
@@ -32,11 +32,11 @@ pub(super) fn figure(session: &Session, run: &Run, story: &Story, sheet: &Sheet)
     let to = story.start_ns.after(story.duration_ns).after(margin).min(session.to);
     let options = session.lanes(from, to, session.learned(Coloring::default())?);
     // The waits over the lanes need room in the file, too.
-    let (lanes, options) = session.ran_by(dat2graph::Options { pictures: 3, ..options })?;
+    let (lanes, options) = session.ran_by(lanes::Options { pictures: 3, ..options })?;
     let draw = |figure: &mut Figure, scale: &TimeScale, top: Unit, height: Unit| {
-        dat2graph::draw_lanes(figure, &lanes, &options, scale, top, height);
+        lanes::draw_lanes(figure, &lanes, &options, scale, top, height);
     };
-    let legend = dat2graph::area_legend(&lanes, &options, 12);
+    let legend = lanes::area_legend(&lanes, &options, 12);
     let heading = session.general_heading(&run.trust).on(sheet);
     Ok(why::story_figure(story, &session.cores(from, to), &heading, legend, &draw))
 }

@@ -1,11 +1,11 @@
 //! The figure of `schedviz workcons` for one run: strips, and a closer look at the longest episodes.
 
-use crate::heading::Loss;
-use crate::session::Session;
 use anyhow::Result;
-use dat2graph::{ColorBy, Coloring, Lane};
 use draw::{Figure, PT, Unit};
+use lanes::{ColorBy, Coloring, Lane};
 use sched::{Diagnostics, Dur, Ts};
+use session::Session;
+use session::heading::Loss;
 use timeline::Sheet;
 use workcons::{Look, Report};
 
@@ -20,7 +20,7 @@ pub(crate) fn run_figure(
     sheet: &Sheet,
 ) -> Result<Figure> {
     let coloring = session.learned(Coloring { by: ColorBy::Command, ..Coloring::default() })?;
-    let views: Vec<(Vec<Lane>, dat2graph::Options)> = report
+    let views: Vec<(Vec<Lane>, lanes::Options)> = report
         .longest()
         .iter()
         .take(LOOKS)
@@ -30,7 +30,7 @@ pub(crate) fn run_figure(
             let (from, to) = around(session, episode.start_ns, episode.duration_ns, margin);
             let mut options = session.lanes(from, to, coloring.clone());
             session.join_lanes(&mut options);
-            session.ran_by(dat2graph::Options { pictures: LOOKS as u32, ..options })
+            session.ran_by(lanes::Options { pictures: LOOKS as u32, ..options })
         })
         .collect::<Result<_>>()?;
     let looks: Vec<Look<'_>> = views
@@ -39,16 +39,15 @@ pub(crate) fn run_figure(
             from: options.from,
             to: options.to,
             draw: Box::new(|figure, scale, top, height| {
-                dat2graph::draw_lanes(figure, lanes, options, scale, top, height);
+                lanes::draw_lanes(figure, lanes, options, scale, top, height);
             }),
         })
         .collect();
     let lanes = views.first().map_or(1, |(_, options)| options.lane_count().max(1)) as Unit;
     let lane_height = (200 * PT / lanes).clamp(PT, 14 * PT) * lanes;
     let all: Vec<Lane> = views.iter().flat_map(|(lanes, _)| lanes).cloned().collect();
-    let legend = |listed: usize| {
-        views.first().map_or_else(Vec::new, |(_, options)| dat2graph::area_legend(&all, options, listed))
-    };
+    let legend =
+        |listed: usize| views.first().map_or_else(Vec::new, |(_, options)| lanes::area_legend(&all, options, listed));
     let loss = Loss {
         gaps: report.unknown.gaps.iter().map(|g| g.gaps).sum(),
         unknown_ns: report.unknown.gaps.iter().map(|g| g.ns).fold(0, u64::saturating_add),

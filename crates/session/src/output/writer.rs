@@ -6,7 +6,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 /// Prints bytes.
-pub(crate) fn print(bytes: &[u8]) -> Result<()> {
+pub fn print(bytes: &[u8]) -> Result<()> {
     let mut out = io::stdout().lock();
     out.write_all(bytes)?;
     out.flush()?;
@@ -14,19 +14,19 @@ pub(crate) fn print(bytes: &[u8]) -> Result<()> {
 }
 
 /// Writes a file whose name the program chose: a link of that name is replaced, and never followed.
-pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
+pub fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
     let mut whole = AtomicFile::derived(path)?;
     whole.write_all(bytes)?;
     Ok(whole.finish()?)
 }
 
 /// `wrote`, or `replaced` where a file was there before.
-pub(crate) fn verb(replaced: bool) -> &'static str {
+pub fn verb(replaced: bool) -> &'static str {
     if replaced { "replaced" } else { "wrote" }
 }
 
 /// Saves files under a name, several with numbers; returns the message of a file: `wrote trace.pdf (12 kB)`.
-pub(crate) fn save(path: &Path, files: &[Vec<u8>]) -> Result<Option<String>> {
+pub fn save(path: &Path, files: &[Vec<u8>]) -> Result<Option<String>> {
     if path.as_os_str() == "-" {
         if files.len() > 1 {
             bail!("several pages of SVG or PNG do not go to standard output; name a file, or use PDF");
@@ -57,7 +57,7 @@ pub(crate) fn save(path: &Path, files: &[Vec<u8>]) -> Result<Option<String>> {
 }
 
 /// Saves under a name what `write` writes, as it comes; in words as [`save`].
-pub(crate) fn stream(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<Option<String>> {
+pub fn stream(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<Option<String>> {
     let path = Some(path).filter(|path| path.as_os_str() != "-");
     let verb = verb(path.is_some_and(Path::is_file));
     let mut out = Lines::open(path)?;
@@ -77,14 +77,16 @@ fn numbered(path: &Path, nth: usize, of: usize) -> PathBuf {
 }
 
 /// A text that is too long to be held: lines to standard output, or to a file.
-pub(crate) enum Lines {
+pub enum Lines {
+    /// Standard output, in blocks.
     Standard(BufWriter<io::StdoutLock<'static>>),
+    /// A file, which takes its place when it is whole.
     File(BufWriter<AtomicFile>),
 }
 
 impl Lines {
     /// To this file, or to standard output.
-    pub(crate) fn open(path: Option<&Path>) -> Result<Lines> {
+    pub fn open(path: Option<&Path>) -> Result<Lines> {
         Ok(match path {
             None => Lines::Standard(BufWriter::new(io::stdout().lock())),
             Some(path) => Lines::File(BufWriter::new(AtomicFile::create(path)?)),
@@ -92,7 +94,7 @@ impl Lines {
     }
 
     /// That was all.
-    pub(crate) fn finish(self) -> Result<()> {
+    pub fn finish(self) -> Result<()> {
         match self {
             Lines::Standard(mut out) => out.flush()?,
             Lines::File(out) => out.into_inner().map_err(io::IntoInnerError::into_error)?.finish()?,
@@ -118,7 +120,7 @@ impl Write for Lines {
 }
 
 /// Whether this error shows that no process reads the output any more.
-pub(crate) fn is_closed_pipe(error: &anyhow::Error) -> bool {
+pub fn is_closed_pipe(error: &anyhow::Error) -> bool {
     let io = error.chain().filter_map(|e| e.downcast_ref::<io::Error>());
     let mut kinds = io.map(io::Error::kind);
     kinds.any(|kind| kind == io::ErrorKind::BrokenPipe)

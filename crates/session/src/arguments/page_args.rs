@@ -6,7 +6,7 @@ use timeline::Sheet;
 
 /// The page of a figure
 #[derive(Clone, Debug, clap::Args)]
-pub(crate) struct PageArgs {
+pub struct PageArgs {
     /// Width of the figure: a number with mm, cm, in or pt
     #[arg(long, value_name = "LENGTH", value_parser = length, help_heading = "Figure")]
     width: Option<Unit>,
@@ -53,17 +53,17 @@ fn font_size(text: &str) -> Result<Unit, String> {
 
 impl PageArgs {
     /// Whether another page than the figure's own is asked for.
-    pub(crate) fn is_given(&self) -> bool {
+    pub fn is_given(&self) -> bool {
         self.sheet() != Sheet::default()
     }
 
     /// The page for the figures.
-    pub(crate) fn sheet(&self) -> Sheet {
+    pub fn sheet(&self) -> Sheet {
         Sheet { width: self.width, height: self.height, font_size: self.font_size, title: self.title.clone() }
     }
 
     /// Refuses figures that need a larger page than the one that is asked for.
-    pub(crate) fn check(&self, figures: &[Figure]) -> Result<()> {
+    pub fn check(&self, figures: &[Figure]) -> Result<()> {
         let larger = |side: fn(&Figure) -> Unit, asked: Option<Unit>| {
             let needed = figures.iter().map(side).max()?;
             (needed > asked?).then_some(needed)

@@ -6,7 +6,7 @@
 //! [`sched::Pass`] builds the same lanes ([`Timeline`]); the tests compare both.
 //!
 //! ```
-//! use dat2graph::{Coloring, Options, Timeline, report};
+//! use lanes::{Coloring, Options, Timeline, report};
 //! use sched::{Cpu, Pass, Ts};
 //!
 //! // A task waits on CPU 0 for 200 ns while CPU 1 idles.

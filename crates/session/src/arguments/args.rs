@@ -1,9 +1,9 @@
 //! The arguments that all commands share, and what they come to for a given trace.
 
-pub(crate) use crate::command_line::{repeatable, shell_word};
+pub use crate::command_line::{repeatable, shell_word};
 use crate::messages::Messages;
 use anyhow::{Context, Result, bail};
-use dat2graph::MANY_LANES;
+use lanes::MANY_LANES;
 use machine::Machine;
 use regex::Regex;
 use sched::chosen::is_match;
@@ -18,7 +18,7 @@ use tracedat::{Options, Source, Trace, Where};
 
 /// How to read the trace
 #[derive(Clone, Debug, Default, clap::Args)]
-pub(crate) struct ReadArgs {
+pub struct ReadArgs {
     /// Read only this buffer, where the trace has several; `top` is the unnamed one
     #[arg(long, value_name = "NAME", help_heading = "Reading")]
     buffer: Option<String>,
@@ -36,50 +36,52 @@ pub(crate) struct ReadArgs {
     threads: usize,
     /// Say nothing on standard error but errors
     #[arg(short, long, help_heading = "Reading")]
-    pub(crate) quiet: bool,
+    pub quiet: bool,
     /// Colour in messages
     #[arg(long, value_enum, default_value_t = clap::ColorChoice::Auto, value_name = "WHEN", help_heading = "Reading")]
-    pub(crate) color: clap::ColorChoice,
+    pub color: clap::ColorChoice,
     /// Where messages go.
     #[arg(skip)]
-    pub(crate) messages: Messages,
+    pub messages: Messages,
 }
 
 impl ReadArgs {
     /// The number of threads to use, at least one.
-    pub(crate) fn threads(&self) -> usize {
+    pub fn threads(&self) -> usize {
         if self.threads > 0 { self.threads } else { std::thread::available_parallelism().map_or(1, usize::from) }
     }
 
     /// The arguments that change the content of a trace, as text.
-    pub(crate) fn reading(&self) -> String {
+    pub fn reading(&self) -> String {
         format!("{:?}", (&self.buffer, &self.clock, self.clock_hz, self.host_time))
     }
 
     /// The same arguments with this number of threads, for a trace that is read beside others: its messages are held.
-    pub(crate) fn held(&self, threads: usize) -> ReadArgs {
+    #[must_use]
+    pub fn held(&self, threads: usize) -> ReadArgs {
         ReadArgs { threads, messages: Messages::held(), ..self.clone() }
     }
 
     /// The same arguments for another reading of a trace whose messages have been printed.
-    pub(crate) fn silent(&self) -> ReadArgs {
+    #[must_use]
+    pub fn silent(&self) -> ReadArgs {
         ReadArgs { quiet: true, ..self.clone() }
     }
 
     /// Prints a message to standard error unless only errors are wanted there.
-    pub(crate) fn message(&self, message: &str) {
+    pub fn message(&self, message: &str) {
         if !self.quiet {
             self.messages.add(message);
         }
     }
 
     /// Opens a trace.
-    pub(crate) fn open(&self, path: &Path) -> Result<Trace> {
+    pub fn open(&self, path: &Path) -> Result<Trace> {
         self.open_cpus(path, &[])
     }
 
     /// Opens a trace as if these CPUs alone had been recorded; all if there is none.
-    pub(crate) fn open_cpus(&self, path: &Path, cpus: &[Cpu]) -> Result<Trace> {
+    pub fn open_cpus(&self, path: &Path, cpus: &[Cpu]) -> Result<Trace> {
         if path.as_os_str() == "-" {
             bail!(
                 "a trace is not read from standard input, since its parts are looked up by their places; \
@@ -104,7 +106,7 @@ impl ReadArgs {
 
     /// The machine whose file lies beside a trace. A file that cannot be used is reported and left out: the trace is as
     /// good without it.
-    pub(crate) fn machine(&self, path: &Path, trace: &Trace) -> Option<Machine> {
+    pub fn machine(&self, path: &Path, trace: &Trace) -> Option<Machine> {
         let path = Machine::path_beside(path);
         if !path.exists() {
             return None;
@@ -125,7 +127,7 @@ impl ReadArgs {
     }
 
     /// A trace of this length as texts name it. The commands on it read it in the same way, with the same topology.
-    pub(crate) fn drawable(&self, path: &Path, window: &WindowArgs, length: Dur) -> Drawable {
+    pub fn drawable(&self, path: &Path, window: &WindowArgs, length: Dur) -> Drawable {
         let options = [
             word("--buffer ", self.buffer.as_ref()),
             word("--clock ", self.clock.as_ref()),
@@ -159,7 +161,7 @@ fn word(option: &str, word: Option<impl AsRef<OsStr>>) -> Option<String> {
 }
 
 /// The file name of a trace, fit to be printed.
-pub(crate) fn name_of(path: &Path) -> String {
+pub fn name_of(path: &Path) -> String {
     sched::event::escape(path.file_name().unwrap_or(path.as_os_str()).as_encoded_bytes()).into_owned()
 }
 
@@ -167,13 +169,13 @@ pub(crate) fn name_of(path: &Path) -> String {
 const TEXT: u64 = 64 << 20;
 
 /// Reads a text. A file that is no text is read, too: the parser of the text has the better message.
-pub(crate) fn read_text(path: &Path) -> Result<String> {
+pub fn read_text(path: &Path) -> Result<String> {
     let bytes = machine::read_bounded(path, TEXT).with_context(|| path.display().to_string())?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// An error with the file's name in front, unless it has it already.
-pub(crate) fn named(path: &Path, error: tracedat::Error) -> anyhow::Error {
+pub fn named(path: &Path, error: tracedat::Error) -> anyhow::Error {
     match error {
         tracedat::Error::Io { .. } | tracedat::Error::NotAFile { .. } | tracedat::Error::Unwritten { .. } => {
             error.into()
@@ -184,7 +186,7 @@ pub(crate) fn named(path: &Path, error: tracedat::Error) -> anyhow::Error {
 
 /// An order of lanes
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum OrderArg {
+pub enum OrderArg {
     /// By CPU number
     Number,
     /// Socket by socket
@@ -207,21 +209,21 @@ const SILENT_LANES: usize = 64;
 
 /// The CPUs to show.
 #[derive(Clone)]
-pub(crate) struct Lanes {
+pub struct Lanes {
     /// In display order, each with its group.
-    pub(crate) cpus: Vec<(Cpu, Option<u32>)>,
+    pub cpus: Vec<(Cpu, Option<u32>)>,
     /// The same and the CPUs without any event, which have empty lanes; empty where there is none of these.
-    pub(crate) all: Vec<(Cpu, Option<u32>)>,
+    pub all: Vec<(Cpu, Option<u32>)>,
     /// The name of the groups; empty where there are none.
-    pub(crate) group_name: String,
+    pub group_name: String,
     /// Those that were asked for, with events or without.
-    pub(crate) chosen: ChosenCpus,
+    pub chosen: ChosenCpus,
 }
 
 impl Lanes {
     /// Where there are more lanes than can be distinguished, and none was asked for, only those of some CPUs stay, if there are such.
     /// Returns the number of the others.
-    pub(crate) fn only_where_many(&mut self, stays: impl Fn(Cpu) -> bool) -> usize {
+    pub fn only_where_many(&mut self, stays: impl Fn(Cpu) -> bool) -> usize {
         let count = |lanes: &Lanes| lanes.cpus.len().max(lanes.all.len());
         let before = count(self);
         if before <= MANY_LANES || !self.chosen.are_all() || !self.cpus.iter().any(|(cpu, _)| stays(*cpu)) {
@@ -235,27 +237,27 @@ impl Lanes {
 
 /// A list of CPUs, as it was typed and by their numbers.
 #[derive(Clone, Debug)]
-pub(crate) struct CpuList {
+pub struct CpuList {
     list: String,
     cpus: Vec<Cpu>,
 }
 
 impl CpuList {
     /// Parses a list.
-    pub(crate) fn parse(list: &str) -> Result<CpuList, String> {
+    pub fn parse(list: &str) -> Result<CpuList, String> {
         let cpus = parse_cpu_list(list).ok_or("this is not a list of CPUs; write it as 0-15,32")?;
         Ok(CpuList { list: list.to_owned(), cpus })
     }
 
     /// The CPUs.
-    pub(crate) fn cpus(&self) -> &[Cpu] {
+    pub fn cpus(&self) -> &[Cpu] {
         &self.cpus
     }
 }
 
 /// Which part of the time
 #[derive(Clone, Debug, Default, clap::Args)]
-pub(crate) struct TimeArgs {
+pub struct TimeArgs {
     /// Start here: seconds from the trace's start (1.25), or 150ms, 20us; @ before it: the trace's clock
     #[arg(long, value_name = "TIME", value_parser = Where::parse, allow_hyphen_values = true, help_heading = "Window")]
     min: Option<Where>,
@@ -266,7 +268,7 @@ pub(crate) struct TimeArgs {
 
 /// Which part to show
 #[derive(Clone, Debug, Default, clap::Args)]
-pub(crate) struct WindowArgs {
+pub struct WindowArgs {
     #[command(flatten)]
     time: TimeArgs,
     /// Only these CPUs, such as 0-15,32
@@ -283,17 +285,17 @@ pub(crate) struct WindowArgs {
 
 impl WindowArgs {
     /// The arguments that ask for this part of the time.
-    pub(crate) fn of_time(time: &TimeArgs) -> WindowArgs {
+    pub fn of_time(time: &TimeArgs) -> WindowArgs {
         WindowArgs { time: time.clone(), ..WindowArgs::default() }
     }
 
     /// Whether a part of the time is asked for.
-    pub(crate) fn bounds_time(&self) -> bool {
+    pub fn bounds_time(&self) -> bool {
         self.time.min.is_some() || self.time.max.is_some()
     }
 
     /// The window, in a trace from `start` to `end`.
-    pub(crate) fn window(&self, start: Ts, end: Ts) -> Result<Window> {
+    pub fn window(&self, start: Ts, end: Ts) -> Result<Window> {
         let at = |given: Option<Where>| given.map(|at| at.in_trace(start));
         let window = Window { from: at(self.time.min), to: at(self.time.max) };
         let (from, to) = (window.from.unwrap_or(start), window.to.unwrap_or(end));
@@ -308,7 +310,7 @@ impl WindowArgs {
     }
 
     /// The topology: the one that was given, else that of the machine file beside the trace, else that in the trace.
-    pub(crate) fn topology(&self, machine: Option<&Machine>, trace: &Trace) -> Result<Topology> {
+    pub fn topology(&self, machine: Option<&Machine>, trace: &Trace) -> Result<Topology> {
         let Some(path) = &self.topology else {
             let in_trace = || trace.origin().map(|origin| origin.topology.clone());
             return Ok(machine.map(Machine::topology).or_else(in_trace).unwrap_or_default());
@@ -317,7 +319,7 @@ impl WindowArgs {
     }
 
     /// The CPUs to show, of those that have events; `silent` are those that have none.
-    pub(crate) fn cpus(&self, observed: &[Cpu], silent: &[Cpu], topology: &Topology) -> Result<Lanes> {
+    pub fn cpus(&self, observed: &[Cpu], silent: &[Cpu], topology: &Topology) -> Result<Lanes> {
         let mut chosen = ChosenCpus::default();
         if let Some(CpuList { list, cpus }) = &self.cpus {
             chosen = ChosenCpus::only(cpus.clone());
@@ -359,7 +361,7 @@ impl WindowArgs {
 }
 
 /// Refuses an option for which the topology must have the groups of an order.
-pub(crate) fn needs_groups(topology: &Topology, order: Order, option: &str) -> Result<()> {
+pub fn needs_groups(topology: &Topology, order: Order, option: &str) -> Result<()> {
     if topology.has_groups(order) {
         return Ok(());
     }
@@ -378,29 +380,31 @@ pub(crate) fn needs_groups(topology: &Topology, order: Order, option: &str) -> R
 
 /// Which trace to look at, and which part of it
 #[derive(Clone, Debug, clap::Args)]
-pub(crate) struct TraceArgs {
+pub struct TraceArgs {
     /// The recording: a trace.dat of version 6 or 7, or a perf.data
     #[arg(value_name = "TRACE")]
-    pub(crate) path: PathBuf,
+    pub path: PathBuf,
+    /// How the trace is read.
     #[command(flatten)]
-    pub(crate) read: ReadArgs,
+    pub read: ReadArgs,
+    /// The part of the trace that is asked for.
     #[command(flatten)]
-    pub(crate) window: WindowArgs,
+    pub window: WindowArgs,
 }
 
 /// Where reading begins
 #[derive(Clone, Debug, Default, clap::Args)]
-pub(crate) struct BeginArgs {
+pub struct BeginArgs {
     /// Read from shortly before --min on, not from the start of the trace: at once, however long that is.
     /// A task that waited all the while unseen is missing then, one that ran all the while is called what it was
     /// at the end of the recording, and --forked is not known
     #[arg(long, requires = "min", help_heading = "Window")]
-    pub(crate) fast_window: bool,
+    pub fast_window: bool,
 }
 
 impl BeginArgs {
     /// Refuses what depends on who forked whom since the start of the trace.
-    pub(crate) fn without_descent(&self, needed: bool, what: &str) -> Result<()> {
+    pub fn without_descent(&self, needed: bool, what: &str) -> Result<()> {
         if self.fast_window && needed {
             bail!(
                 "{what} depends on who forked whom since the start of the trace, which --fast-window does not read; choose tasks with --tasks"
@@ -412,7 +416,7 @@ impl BeginArgs {
 
 /// Which tasks to show
 #[derive(Clone, Debug, clap::Args)]
-pub(crate) struct TaskArgs {
+pub struct TaskArgs {
     /// Only tasks whose name or command matches, as reports print it (kworker/3:1, kworker/N:N). dat2graph draws the
     /// others dark grey, the rest leave them out
     #[arg(long, value_name = "REGEX", value_parser = Regex::new, help_heading = "Tasks")]
@@ -425,24 +429,24 @@ pub(crate) struct TaskArgs {
     pid: Vec<i32>,
     /// Only the traced command and what descends from it
     #[arg(long, help_heading = "Tasks")]
-    pub(crate) forked: bool,
+    pub forked: bool,
 }
 
 impl TaskArgs {
     /// `--tasks`, `--exclude-tasks` and `--pid` together.
-    pub(crate) fn filter(&self) -> TaskFilter {
+    pub fn filter(&self) -> TaskFilter {
         let pids = self.pid.iter().copied().map(Pid).collect();
         TaskFilter { tasks: self.tasks.clone(), exclude: self.exclude_tasks.clone(), pids }
     }
 
     /// Whether a task is chosen, by any of these.
-    pub(crate) fn chooser(&self) -> impl Fn(&Task, &SchedState) -> bool + use<> {
+    pub fn chooser(&self) -> impl Fn(&Task, &SchedState) -> bool + use<> {
         let (filter, forked) = (self.filter(), self.forked);
         move |task: &Task, _: &SchedState| filter.takes(task.pid, || task.comm) && (!forked || task.kin.descends)
     }
 
     /// The options that select tasks by name and number, as they are typed; empty without any.
-    pub(crate) fn typed(&self) -> String {
+    pub fn typed(&self) -> String {
         let chosen = [
             self.tasks.as_ref().map(|tasks| format!("--tasks {tasks}")),
             self.exclude_tasks.as_ref().map(|tasks| format!("--exclude-tasks {tasks}")),
@@ -455,22 +459,22 @@ impl TaskArgs {
     }
 
     /// Whether names decide.
-    pub(crate) fn is_by_name(&self) -> bool {
+    pub fn is_by_name(&self) -> bool {
         self.tasks.is_some() || self.exclude_tasks.is_some()
     }
 
     /// Whether only some tasks were asked for.
-    pub(crate) fn is_any(&self) -> bool {
+    pub fn is_any(&self) -> bool {
         self.chooses() || self.exclude_tasks.is_some()
     }
 
     /// Whether some tasks were chosen, by what they are, not by what they are not.
-    pub(crate) fn chooses(&self) -> bool {
+    pub fn chooses(&self) -> bool {
         self.tasks.is_some() || !self.pid.is_empty() || self.forked
     }
 
     /// The tasks that are counted, in words.
-    pub(crate) fn which(&self) -> &'static str {
+    pub fn which(&self) -> &'static str {
         match (self.forked, self.is_any()) {
             (true, _) => "the traced command's tasks",
             (_, true) => "chosen tasks",
@@ -479,13 +483,13 @@ impl TaskArgs {
     }
 
     /// Whether a task is left out; nothing where none is.
-    pub(crate) fn excluder(&self) -> Option<impl Fn(&Task, &SchedState) -> bool + use<>> {
+    pub fn excluder(&self) -> Option<impl Fn(&Task, &SchedState) -> bool + use<>> {
         let exclude = self.exclude_tasks.clone();
         exclude.map(|exclude| move |task: &Task, _: &SchedState| is_match(&exclude, task.comm))
     }
 
     /// Refuses `--forked` where a command does not follow who forked whom.
-    pub(crate) fn without_forked(&self, command: &str) -> Result<()> {
+    pub fn without_forked(&self, command: &str) -> Result<()> {
         if self.forked {
             bail!("{command} does not know --forked; choose tasks with --tasks, --exclude-tasks or --pid");
         }
@@ -494,13 +498,13 @@ impl TaskArgs {
 }
 
 /// The arguments of a command as these words give them, for one command that uses another.
-pub(crate) fn typed<A: clap::Args>(words: &[&OsStr]) -> Result<A> {
+pub fn typed<A: clap::Args>(words: &[&OsStr]) -> Result<A> {
     let command = A::augment_args(clap::Command::new("schedviz").no_binary_name(true));
     Ok(A::from_arg_matches(&command.try_get_matches_from(words)?)?)
 }
 
 /// Parses a length of time, which may be zero.
-pub(crate) fn length(text: &str) -> Result<Dur, String> {
+pub fn length(text: &str) -> Result<Dur, String> {
     match Where::parse(text) {
         Ok(Where::FromStart(ns)) if ns >= 0 => Ok(Dur(ns.unsigned_abs())),
         _ => Err("this is not a length of time; write 1s, 10ms or 100us".to_owned()),
@@ -508,7 +512,7 @@ pub(crate) fn length(text: &str) -> Result<Dur, String> {
 }
 
 /// Parses a length of time above zero.
-pub(crate) fn positive_length(text: &str) -> Result<Dur, String> {
+pub fn positive_length(text: &str) -> Result<Dur, String> {
     match length(text) {
         Ok(Dur(0)) => Err("this is not a length of time above zero; write 1s, 10ms or 100us".to_owned()),
         parsed => parsed,
@@ -517,22 +521,23 @@ pub(crate) fn positive_length(text: &str) -> Result<Dur, String> {
 
 /// How much to print
 #[derive(Clone, Copy, Debug, clap::Args)]
-pub(crate) struct DetailArgs {
+pub struct DetailArgs {
     /// Print every case that is kept with all that is known of it, not only a line for each of the longest
     #[arg(short, long)]
     verbose: bool,
 }
 
 impl DetailArgs {
-    pub(crate) fn detail(self) -> Detail {
+    /// Returns how much of each case is printed.
+    pub fn detail(self) -> Detail {
         if self.verbose { Detail::Full } else { Detail::Brief }
     }
 }
 
 /// The width of the terminal; 80 columns where there is none.
-pub(crate) fn terminal_width() -> usize {
+pub fn terminal_width() -> usize {
     let columns = std::env::var("COLUMNS").ok().and_then(|c| c.parse().ok());
-    columns.or_else(|| ratatui::crossterm::terminal::size().ok().map(|(w, _)| usize::from(w))).unwrap_or(80)
+    columns.or_else(|| terminal_size::terminal_size().map(|(width, _)| usize::from(width.0))).unwrap_or(80)
 }
 
 #[cfg(test)]

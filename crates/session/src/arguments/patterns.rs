@@ -5,7 +5,7 @@ use tracedat::{EventFormat, Trace};
 
 /// The formats of the events that match any of the patterns, pattern by pattern. A pattern without
 /// a system is one of names; one that matches nothing is refused.
-pub(crate) fn formats<'t>(trace: &'t Trace, patterns: &[String]) -> Result<Vec<&'t EventFormat>> {
+pub fn formats<'t>(trace: &'t Trace, patterns: &[String]) -> Result<Vec<&'t EventFormat>> {
     let mut found: Vec<&EventFormat> = Vec::new();
     for pattern in patterns {
         let full = if pattern.contains(':') { pattern.clone() } else { format!("*:{pattern}") };
@@ -24,17 +24,17 @@ pub(crate) fn formats<'t>(trace: &'t Trace, patterns: &[String]) -> Result<Vec<&
 
 /// The events that patterns ask for.
 #[derive(Default)]
-pub(crate) struct Asked<'t> {
+pub struct AskedFormats<'t> {
     /// The formats of those that are named, and of those that match a pattern with `*` and occur: the formats of all
     /// events of a system would fill a legend with zeroes.
-    pub(crate) formats: Vec<&'t EventFormat>,
+    pub formats: Vec<&'t EventFormat>,
     /// The patterns with `*` that match no event that occurs.
-    pub(crate) absent: Vec<String>,
+    pub absent: Vec<String>,
 }
 
 /// Looks up the events that the patterns ask for.
-pub(crate) fn asked<'t>(trace: &'t Trace, patterns: &[String]) -> Result<Asked<'t>> {
-    let mut asked = Asked { formats: Vec::new(), absent: Vec::new() };
+pub fn asked<'t>(trace: &'t Trace, patterns: &[String]) -> Result<AskedFormats<'t>> {
+    let mut asked = AskedFormats { formats: Vec::new(), absent: Vec::new() };
     for pattern in patterns {
         let mut named = formats(trace, std::slice::from_ref(pattern))?;
         if pattern.contains('*') {
@@ -53,12 +53,12 @@ pub(crate) fn asked<'t>(trace: &'t Trace, patterns: &[String]) -> Result<Asked<'
 }
 
 /// `sched:sched_switch`.
-pub(crate) fn full_name(format: &EventFormat) -> String {
+pub fn full_name(format: &EventFormat) -> String {
     format!("{}:{}", format.system, format.name)
 }
 
 /// Whether `name` matches a pattern in which `*` stands for anything.
-pub(crate) fn matches(pattern: &str, name: &str) -> bool {
+pub fn matches(pattern: &str, name: &str) -> bool {
     let mut parts = pattern.split('*');
     let first = parts.next().unwrap_or("");
     let Some(mut rest) = name.strip_prefix(first) else { return false };

@@ -6,7 +6,7 @@ use std::path::Path;
 /// The command line as it can be repeated: what changes neither the figure nor the numbers is left
 /// out, so that these are the same whatever the threads and the name of the output. Files have their names alone: their
 /// folders are nothing that a figure should show to others.
-pub(crate) fn repeatable(arguments: impl Iterator<Item = std::ffi::OsString>) -> String {
+pub fn repeatable(arguments: impl Iterator<Item = std::ffi::OsString>) -> String {
     let mut words = vec!["schedviz".to_owned()];
     let mut arguments = arguments.skip(1);
     while let Some(argument) = arguments.next() {
@@ -44,7 +44,7 @@ fn without_folders(word: &str) -> String {
 }
 
 /// A command line of this program's own words as a figure shows it: its files without their folders.
-pub(crate) fn shown(line: &str) -> String {
+pub fn shown(line: &str) -> String {
     words(line).iter().map(|word| quoted(&without_folders(word))).collect::<Vec<_>>().join(" ")
 }
 
@@ -65,7 +65,7 @@ fn words(line: &str) -> Vec<String> {
 }
 
 /// A word as a shell takes it, fit to be printed.
-pub(crate) fn shell_word(word: &OsStr) -> String {
+pub fn shell_word(word: &OsStr) -> String {
     quoted(&sched::event::escape(word.as_encoded_bytes()))
 }
 

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 /// Prints verdicts, each with its subject, and returns the exit status of the worst: 0 for a pass, also if nothing was
 /// judged, 2 for a failure, 3 for an untrusted figure.
-pub(crate) fn report<'v>(verdicts: impl IntoIterator<Item = (&'v str, &'v Verdict)>) -> ExitCode {
+pub fn report<'v>(verdicts: impl IntoIterator<Item = (&'v str, &'v Verdict)>) -> ExitCode {
     let mut worst = Judge::Pass;
     for (subject, verdict) in verdicts {
         let word = match verdict.verdict {

@@ -2,7 +2,7 @@
 //! place. All outputs of the program are written here, so that none goes through a stranger's link ([`links`]).
 
 use crate::inputs;
-use crate::links::{self, End, folder_of, follow, follow_folder};
+use crate::output::links::{self, End, folder_of, follow, follow_folder};
 use anyhow::{Context, Result};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Seek, Write};
@@ -12,7 +12,7 @@ use tempfile::{Builder, NamedTempFile, TempDir};
 /// A file that takes its place when it is whole. Until then it has no name, where the system has such files
 /// (`O_TMPFILE`): whatever ends the program ends the file. Elsewhere it is written beside its place, under a random
 /// name that no other program uses. An input of the command is refused.
-pub(crate) struct AtomicFile {
+pub struct AtomicFile {
     /// The name in messages.
     shown: PathBuf,
     path: PathBuf,
@@ -33,7 +33,7 @@ impl AtomicFile {
     /// Begins a file that the user named. A link is followed, but none that another user made in a folder that all may
     /// write to. A device or a pipe is written to as it is, and so is the name of an open file, such as /dev/stdout,
     /// wherever that leads.
-    pub(crate) fn create(path: &Path) -> io::Result<AtomicFile> {
+    pub fn create(path: &Path) -> io::Result<AtomicFile> {
         inputs::refuse(path)?;
         let begun = follow(path).and_then(|end| match end {
             End::Open => Ok((path.to_owned(), as_it_is(path, true)?)),
@@ -53,7 +53,7 @@ impl AtomicFile {
 
     /// Begins a file whose name the program chose, such as a machine file beside a recording: a link of this name is
     /// replaced, and never followed.
-    pub(crate) fn derived(path: &Path) -> io::Result<AtomicFile> {
+    pub fn derived(path: &Path) -> io::Result<AtomicFile> {
         if !path.is_symlink() {
             inputs::refuse(path)?;
         }
@@ -68,13 +68,13 @@ impl AtomicFile {
     }
 
     /// Removes all behind this number of bytes; writing goes on there.
-    pub(crate) fn cut(&mut self, to: u64) -> io::Result<()> {
+    pub fn cut(&mut self, to: u64) -> io::Result<()> {
         self.file().set_len(to)?;
         self.file().seek(io::SeekFrom::Start(to)).map(drop)
     }
 
     /// Puts the file in its place.
-    pub(crate) fn finish(self) -> io::Result<()> {
+    pub fn finish(self) -> io::Result<()> {
         let AtomicFile { shown, path, place } = self;
         let persisted = match place {
             Place::Final(_) => Ok(()),
@@ -127,12 +127,12 @@ fn as_it_is(path: &Path, follows: bool) -> io::Result<Place> {
 }
 
 /// Creates a file for another program to write to. A file of this name, or a link, is an error.
-pub(crate) fn new_file(path: &Path) -> io::Result<File> {
+pub fn new_file(path: &Path) -> io::Result<File> {
     OpenOptions::new().write(true).create_new(true).open(path)
 }
 
 /// A folder of this user alone beside a file that another program is to write, for that program; removed when it is dropped.
-pub(crate) fn private_folder(beside: &Path) -> io::Result<TempDir> {
+pub fn private_folder(beside: &Path) -> io::Result<TempDir> {
     let begun = follow(folder_of(beside)).and_then(|end| match end {
         End::Place(folder) => Builder::new().prefix(".schedviz").tempdir_in(folder),
         End::Open => Err(io::ErrorKind::NotADirectory.into()),
@@ -151,7 +151,7 @@ fn prefix(path: &Path) -> std::ffi::OsString {
     prefix
 }
 
-/// Gives it the permissions of any other file, less those that the user's mask takes away: temporary files have fewer.
+/// Formats it the permissions of any other file, less those that the user's mask takes away: temporary files have fewer.
 fn with_mode<'b, 'a, 'p>(builder: &'b mut Builder<'a, 'p>, mode: u32) -> &'b mut Builder<'a, 'p> {
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(mode));
@@ -162,13 +162,13 @@ fn with_mode<'b, 'a, 'p>(builder: &'b mut Builder<'a, 'p>, mode: u32) -> &'b mut
 
 /// Creates a folder and those that it is in. The ones that were missing are removed again when this is dropped, as far
 /// as they are empty: an error leaves no folder behind.
-pub(crate) struct Folders {
+pub struct Folders {
     created: Vec<PathBuf>,
 }
 
 impl Folders {
     /// Creates them.
-    pub(crate) fn create(path: &Path) -> io::Result<Folders> {
+    pub fn create(path: &Path) -> io::Result<Folders> {
         let real = match follow(path)? {
             End::Place(real) => real,
             End::Open => path.to_owned(),
@@ -184,7 +184,7 @@ impl Folders {
     }
 
     /// Keeps them.
-    pub(crate) fn keep(mut self) {
+    pub fn keep(mut self) {
         self.created.clear();
     }
 }
@@ -199,7 +199,7 @@ impl Drop for Folders {
 }
 
 /// A folder that takes its place when all of its files are written, and replaces one that is there as a whole.
-pub(crate) struct WholeFolder {
+pub struct WholeFolder {
     /// The name in messages.
     shown: PathBuf,
     path: PathBuf,
@@ -210,7 +210,7 @@ pub(crate) struct WholeFolder {
 
 impl WholeFolder {
     /// Begins a folder.
-    pub(crate) fn create(path: &Path) -> Result<WholeFolder> {
+    pub fn create(path: &Path) -> Result<WholeFolder> {
         let begin = || -> io::Result<WholeFolder> {
             let real = match follow(path)? {
                 End::Place(real) => real,
@@ -226,21 +226,21 @@ impl WholeFolder {
     }
 
     /// Begins a file in it, at this path below it.
-    pub(crate) fn file(&self, name: impl AsRef<Path>) -> io::Result<AtomicFile> {
+    pub fn file(&self, name: impl AsRef<Path>) -> io::Result<AtomicFile> {
         let (shown, path) = (self.shown.join(&name), self.part.path().join(&name));
         std::fs::create_dir_all(folder_of(&path)).map_err(|e| named(&shown, &e))?;
         AtomicFile::shown_as(&shown, &path)
     }
 
     /// Writes a file in it.
-    pub(crate) fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+    pub fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
         let mut file = self.file(name)?;
         file.write_all(bytes)?;
         file.finish()
     }
 
     /// Puts the folder in its place; whether it replaced files.
-    pub(crate) fn finish(self) -> Result<bool> {
+    pub fn finish(self) -> Result<bool> {
         let is_there = self.path.is_dir();
         let replaces = is_there && self.path.read_dir().is_ok_and(|mut entries| entries.next().is_some());
         self.take_place(is_there).with_context(|| self.shown.display().to_string())?;
@@ -310,7 +310,7 @@ fn descriptor(file: &File) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
 }
 
-/// Gives a name to a file that has none.
+/// Formats a name to a file that has none.
 #[cfg(target_os = "linux")]
 fn name(file: &File, path: &Path) -> io::Result<()> {
     use rustix::fs::{AtFlags, CWD, linkat};
@@ -345,7 +345,7 @@ fn named(path: &Path, error: &io::Error) -> io::Error {
 }
 
 /// The reason for an error without the temporary name that `tempfile` adds to it.
-pub(crate) fn plain(error: &io::Error) -> String {
+pub fn plain(error: &io::Error) -> String {
     let text = error.to_string();
     text.split_once(" at path \"").map_or(text.as_str(), |(reason, _)| reason).to_owned()
 }

@@ -14,7 +14,7 @@ use timeline::Sheet;
 
 /// A format of output
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Format {
+pub enum Format {
     /// A page that can be mailed and printed
     Pdf,
     /// For the web, and for editing
@@ -51,7 +51,7 @@ impl Format {
 
 /// The forms of output that a command has besides JSON, which all have. Its help lists these formats alone.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Gives {
+pub struct Formats {
     figure: bool,
     table: bool,
     text: bool,
@@ -61,27 +61,29 @@ pub(crate) struct Gives {
     unasked: Option<&'static str>,
 }
 
-impl Gives {
+impl Formats {
     /// Text alone.
-    pub(crate) const TEXT: Gives = Gives { figure: false, table: false, text: true, numbers: true, unasked: None };
+    pub const TEXT: Formats = Formats { figure: false, table: false, text: true, numbers: true, unasked: None };
     /// Lines of text, which can be too long for any other form.
-    pub(crate) const LINES: Gives = Gives { numbers: false, ..Gives::TEXT };
+    pub const LINES: Formats = Formats { numbers: false, ..Formats::TEXT };
     /// A figure on request, and text.
-    pub(crate) const FIGURE_AND_TEXT: Gives = Gives { figure: true, ..Gives::TEXT };
+    pub const FIGURE_AND_TEXT: Formats = Formats { figure: true, ..Formats::TEXT };
 
     /// A figure that is written to `<trace>.<command>.pdf` where no file is asked for.
-    pub(crate) const fn figure_of(command: &'static str) -> Gives {
-        Gives { figure: true, text: false, unasked: Some(command), ..Gives::TEXT }
+    pub const fn figure_of(command: &'static str) -> Formats {
+        Formats { figure: true, text: false, unasked: Some(command), ..Formats::TEXT }
     }
 
     /// The same, and text.
-    pub(crate) const fn and_text(self) -> Gives {
-        Gives { text: true, ..self }
+    #[must_use]
+    pub const fn and_text(self) -> Formats {
+        Formats { text: true, ..self }
     }
 
     /// The same, and a table.
-    pub(crate) const fn and_table(self) -> Gives {
-        Gives { table: true, ..self }
+    #[must_use]
+    pub const fn and_table(self) -> Formats {
+        Formats { table: true, ..self }
     }
 
     fn has(self, format: Format) -> bool {
@@ -105,7 +107,7 @@ impl Gives {
     }
 
     /// An output argument whose help fits the command.
-    pub(crate) fn fit(self, argument: clap::Arg) -> clap::Arg {
+    pub fn fit(self, argument: clap::Arg) -> clap::Arg {
         match argument.get_id().as_str() {
             "output" => {
                 let default = match self.unasked {
@@ -136,7 +138,7 @@ type Table<'f> = dyn FnOnce(&mut dyn Write) -> Result<()> + 'f;
 type Draw<'f> = dyn FnOnce(&Sheet) -> Result<Vec<Figure>> + 'f;
 
 /// The forms, besides its numbers, in which a command can give what it found; each is made only where it is wanted.
-pub(crate) struct Forms<'f> {
+pub struct Renderings<'f> {
     figures: Box<Draw<'f>>,
     text: Option<Box<dyn FnOnce() -> String + 'f>>,
     csv: Option<Box<Table<'f>>>,
@@ -146,49 +148,53 @@ pub(crate) struct Forms<'f> {
     is_told: bool,
 }
 
-impl<'f> Forms<'f> {
+impl<'f> Renderings<'f> {
     /// The forms of a command that draws.
-    pub(crate) fn drawn(figures: impl FnOnce(&Sheet) -> Result<Vec<Figure>> + 'f) -> Forms<'f> {
-        Forms { figures: Box::new(figures), text: None, csv: None, is_drawn: true, is_told: false }
+    pub fn drawn(figures: impl FnOnce(&Sheet) -> Result<Vec<Figure>> + 'f) -> Renderings<'f> {
+        Renderings { figures: Box::new(figures), text: None, csv: None, is_drawn: true, is_told: false }
     }
 
     /// The forms of a command that prints, and draws where it is asked to.
-    pub(crate) fn told(
+    pub fn told(
         text: impl FnOnce() -> String + 'f,
         figures: impl FnOnce(&Sheet) -> Result<Vec<Figure>> + 'f,
-    ) -> Forms<'f> {
-        Forms { is_drawn: false, is_told: true, ..Forms::drawn(figures).with_text(text) }
+    ) -> Renderings<'f> {
+        Renderings { is_drawn: false, is_told: true, ..Renderings::drawn(figures).with_text(text) }
     }
 
     /// The forms of a command that only prints.
-    pub(crate) fn words(text: impl FnOnce() -> String + 'f) -> Forms<'f> {
-        Forms::told(text, |_| bail!("there is no figure of this"))
+    pub fn words(text: impl FnOnce() -> String + 'f) -> Renderings<'f> {
+        Renderings::told(text, |_| bail!("there is no figure of this"))
     }
 
     /// The text is not printed unasked.
-    pub(crate) fn untold(self) -> Forms<'f> {
-        Forms { is_told: false, ..self }
+    #[must_use]
+    pub fn untold(self) -> Renderings<'f> {
+        Renderings { is_told: false, ..self }
     }
 
     /// The figure is written as well, unasked.
-    pub(crate) fn and_drawn(self) -> Forms<'f> {
-        Forms { is_drawn: true, ..self }
+    #[must_use]
+    pub fn and_drawn(self) -> Renderings<'f> {
+        Renderings { is_drawn: true, ..self }
     }
 
     /// It can be put into words where a text is wanted.
-    pub(crate) fn with_text(self, text: impl FnOnce() -> String + 'f) -> Forms<'f> {
-        Forms { text: Some(Box::new(text)), ..self }
+    #[must_use]
+    pub fn with_text(self, text: impl FnOnce() -> String + 'f) -> Renderings<'f> {
+        Renderings { text: Some(Box::new(text)), ..self }
     }
 
     /// There are series for a table.
-    pub(crate) fn with_csv(self, csv: impl FnOnce(&mut dyn Write) -> Result<()> + 'f) -> Forms<'f> {
-        Forms { csv: Some(Box::new(csv)), ..self }
+    #[must_use]
+    pub fn with_csv(self, csv: impl FnOnce(&mut dyn Write) -> Result<()> + 'f) -> Renderings<'f> {
+        Renderings { csv: Some(Box::new(csv)), ..self }
     }
 }
 
 /// Files to write, and their formats
 #[derive(Clone, Debug, clap::Args)]
-pub(crate) struct OutputArgs {
+pub struct OutputArgs {
     /// File to write, by its ending; - for standard output
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     output: Option<PathBuf>,
@@ -209,25 +215,25 @@ pub(crate) struct OutputArgs {
 }
 
 /// The trace, or other file, that an output file without a name is called after, and the part of it that is shown.
-pub(crate) struct Origin<'p> {
+pub struct OutputName<'p> {
     path: &'p Path,
     part: Option<String>,
 }
 
-impl<'p> Origin<'p> {
+impl<'p> OutputName<'p> {
     /// All of a file.
-    pub(crate) fn whole(path: &'p Path) -> Origin<'p> {
-        Origin { path, part: None }
+    pub fn whole(path: &'p Path) -> OutputName<'p> {
+        OutputName { path, part: None }
     }
 
     /// A part of a trace.
-    pub(crate) fn part(path: &'p Path, part: Option<String>) -> Origin<'p> {
-        Origin { path, part }
+    pub fn part(path: &'p Path, part: Option<String>) -> OutputName<'p> {
+        OutputName { path, part }
     }
 
     /// The name of a file or folder of this kind: `trace.dat2graph.3s-3.2s.pdf`. The folder's name stands in front
     /// where a folder beside it has a file of the same name, so that their outputs do not share a name.
-    pub(crate) fn named(&self, kind: &str, ending: &str) -> PathBuf {
+    pub fn named(&self, kind: &str, ending: &str) -> PathBuf {
         let stem = self.path.file_stem().map_or("trace".into(), |stem| stem.to_string_lossy().into_owned());
         let words = [shared_folder(self.path), Some(stem), Some(kind.to_owned()), self.part.clone()];
         let words = words.into_iter().flatten().chain((!ending.is_empty()).then(|| ending.to_owned()));
@@ -252,7 +258,7 @@ fn shared_folder(path: &Path) -> Option<String> {
 }
 
 /// Refuses a file where a command writes a folder.
-pub(crate) fn folder(named: &Path) -> Result<&Path> {
+pub fn folder(named: &Path) -> Result<&Path> {
     let name = named.display();
     if named.exists() && !named.is_dir() {
         bail!("{name} is a file; --output names a folder");
@@ -287,7 +293,7 @@ impl OutputArgs {
     }
 
     /// Checks, before any work is done, that the command has the format that is asked for.
-    pub(crate) fn check(&self, gives: Gives) -> Result<()> {
+    pub fn check(&self, gives: Formats) -> Result<()> {
         let asked = self.output.as_deref().map_or(Ok(self.format), |path| self.format(path).map(Some))?;
         if let Some(asked) = asked.filter(|asked| !gives.has(*asked)) {
             bail!("this command cannot write .{}; use {}", asked.ending(), gives.endings("or"));
@@ -306,12 +312,12 @@ impl OutputArgs {
     }
 
     /// Whether a file was asked for, or a format, which is that of a file.
-    pub(crate) fn wants_file(&self) -> bool {
+    pub fn wants_file(&self) -> bool {
         self.output.is_some() || self.format.is_some()
     }
 
     /// Whether single entries are wanted: in JSON, or in a table.
-    pub(crate) fn wants_entries(&self) -> bool {
+    pub fn wants_entries(&self) -> bool {
         self.json || self.wants(Format::Json) || self.wants(Format::Csv)
     }
 
@@ -326,14 +332,14 @@ impl OutputArgs {
         self.output.as_ref().map_or(self.format == Some(format), by_name)
     }
 
-    /// Gives what a command found in each form that was asked for. `of`: the trace, after which a file without a
+    /// Formats what a command found in each form that was asked for. `of`: the trace, after which a file without a
     /// name is called.
-    pub(crate) fn give(
+    pub fn give(
         &self,
-        of: &Origin<'_>,
+        of: &OutputName<'_>,
         command: &str,
         document: &impl Serialize,
-        mut forms: Forms<'_>,
+        mut forms: Renderings<'_>,
         quiet: bool,
     ) -> Result<()> {
         if self.json {
@@ -357,8 +363,8 @@ impl OutputArgs {
 
     /// Writes the file, or several where there are several figures, but for PDF, which has pages; returns a message, in
     /// words.
-    fn write(&self, path: &Path, document: &impl Serialize, forms: Forms<'_>) -> Result<Option<String>> {
-        let Forms { figures, text, csv, .. } = forms;
+    fn write(&self, path: &Path, document: &impl Serialize, forms: Renderings<'_>) -> Result<Option<String>> {
+        let Renderings { figures, text, csv, .. } = forms;
         let drawn = || {
             let figures = figures(&self.page.sheet())?;
             self.page.check(&figures).map(|()| figures)
@@ -383,13 +389,13 @@ impl OutputArgs {
     }
 
     /// The message about the file, made before it is written: whether it is there already.
-    pub(crate) fn announced(&self) -> Option<String> {
+    pub fn announced(&self) -> Option<String> {
         let path = self.output.as_ref().filter(|_| !self.is_standard_output())?;
         Some(format!("{} {}", verb(path.is_file()), path.display()))
     }
 
     /// Where a text goes that is too long to be held: standard output, or a file.
-    pub(crate) fn lines(&self) -> Result<Lines> {
+    pub fn lines(&self) -> Result<Lines> {
         let format = match &self.output {
             Some(path) if !self.is_standard_output() => Some(self.format(path)?),
             _ => self.format,
@@ -402,7 +408,7 @@ impl OutputArgs {
 }
 
 /// A document as it is written.
-pub(crate) fn json(report: &impl Serialize) -> Result<Vec<u8>> {
+pub fn json(report: &impl Serialize) -> Result<Vec<u8>> {
     let mut bytes = serde_json::to_vec_pretty(report)?;
     bytes.push(b'\n');
     Ok(bytes)

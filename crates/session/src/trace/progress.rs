@@ -8,7 +8,7 @@ use std::time::Duration;
 use tracedat::Trace;
 
 /// Runs `work` on the trace, and shows its progress meanwhile.
-pub(crate) fn watched<T>(trace: &Trace, quiet: bool, work: impl FnOnce() -> T) -> T {
+pub fn watched<T>(trace: &Trace, quiet: bool, work: impl FnOnce() -> T) -> T {
     // Earlier reads are no part of this one.
     let before = trace.data_read();
     let read = || trace.data_read().saturating_sub(before);
@@ -16,7 +16,7 @@ pub(crate) fn watched<T>(trace: &Trace, quiet: bool, work: impl FnOnce() -> T) -
 }
 
 /// Runs `work` on this number of runs, and shows how many are `done` meanwhile.
-pub(crate) fn watched_runs<T>(done: &AtomicUsize, runs: usize, quiet: bool, work: impl FnOnce() -> T) -> T {
+pub fn watched_runs<T>(done: &AtomicUsize, runs: usize, quiet: bool, work: impl FnOnce() -> T) -> T {
     let at = || done.load(Ordering::Relaxed) as u64;
     with_bar("{bar:40} {pos} of {len} runs", runs as u64, at, quiet, work)
 }

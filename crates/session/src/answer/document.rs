@@ -1,7 +1,7 @@
 //! How a command ends that looked at one trace.
 
-use crate::output::{Forms, OutputArgs};
-use crate::session::Session;
+use crate::Session;
+use crate::formats::{OutputArgs, Renderings};
 use crate::warnings;
 use anyhow::Result;
 use sched::Diagnostics;
@@ -10,8 +10,8 @@ use serde::Serialize;
 /// The document of `--json`: the trace, the report of the command, and how far it can be trusted. The schema is that of
 /// the report.
 #[derive(Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub(crate) struct Document<'d, R> {
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TraceDocument<'d, R> {
     /// The file name of the trace.
     trace: String,
     /// The kernel's release; null if the trace does not have it.
@@ -22,19 +22,19 @@ pub(crate) struct Document<'d, R> {
     report: &'d R,
     /// The losses, repairs and doubts of the trace.
     #[serde(serialize_with = "warnings::rows")]
-    #[cfg_attr(test, schemars(with = "Vec<warnings::Row<'static>>"))]
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<warnings::Row<'static>>"))]
     trust: &'d Diagnostics,
 }
 
-impl<'d, R: Serialize> Document<'d, R> {
+impl<'d, R: Serialize> TraceDocument<'d, R> {
     /// The document of a report.
-    pub(crate) fn of(session: &Session, report: &'d R, trust: &'d Diagnostics) -> Document<'d, R> {
+    pub fn of(session: &Session, report: &'d R, trust: &'d Diagnostics) -> TraceDocument<'d, R> {
         let info = session.trace.info();
-        Document { trace: session.name(), kernel: info.kernel, clock: info.clock, report, trust }
+        TraceDocument { trace: session.name(), kernel: info.kernel, clock: info.clock, report, trust }
     }
 
     /// Prints the warnings, and gives the output of `command` in the form asked for.
-    pub(crate) fn give(&self, command: &str, session: &Session, output: &OutputArgs, forms: Forms<'_>) -> Result<()> {
+    pub fn give(&self, command: &str, session: &Session, output: &OutputArgs, forms: Renderings<'_>) -> Result<()> {
         warnings::warn(self.trust, &session.read);
         output.give(&session.origin(), command, self, forms, session.read.quiet)
     }

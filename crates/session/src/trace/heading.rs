@@ -1,8 +1,8 @@
 //! The lines of every figure about its trace.
 
+use crate::Session;
 use crate::args::repeatable;
-use crate::session::Session;
-use dat2graph::LaneReport;
+use lanes::LaneReport;
 use sched::nouns::{counted, noun};
 use sched::topology::format_cpu_list;
 use sched::{Diagnostics, Dur, EventIssue};
@@ -11,18 +11,18 @@ use timeline::page::Heading;
 use tracedat::FileIssue;
 
 /// The losses in the part that is shown.
-pub(crate) struct Loss {
+pub struct Loss {
     /// Places where events were lost.
-    pub(crate) gaps: u64,
+    pub gaps: u64,
     /// CPU time of which nothing is known.
-    pub(crate) unknown_ns: u64,
+    pub unknown_ns: u64,
     /// All CPU time.
-    pub(crate) cpu_time_ns: u64,
+    pub cpu_time_ns: u64,
 }
 
 impl Loss {
     /// The losses of these lanes, over a window of this length.
-    pub(crate) fn of_lanes<'l>(lanes: impl Iterator<Item = &'l LaneReport>, window: Dur) -> Loss {
+    pub fn of_lanes<'l>(lanes: impl Iterator<Item = &'l LaneReport>, window: Dur) -> Loss {
         let mut loss = Loss { gaps: 0, unknown_ns: 0, cpu_time_ns: 0 };
         for lane in lanes {
             loss.gaps += lane.gaps;
@@ -35,7 +35,7 @@ impl Loss {
 
 impl Session {
     /// The surroundings of a figure that does not show where events were lost: a line reports that some were.
-    pub(crate) fn general_heading(&self, diagnostics: &Diagnostics) -> Heading {
+    pub fn general_heading(&self, diagnostics: &Diagnostics) -> Heading {
         let mut warnings = general_warnings(self, diagnostics);
         let gaps = diagnostics.count(EventIssue::EventsLost);
         if gaps > 0 {
@@ -45,18 +45,18 @@ impl Session {
     }
 
     /// The surroundings of a figure in which the places where events were lost are hatched.
-    pub(crate) fn lossy_heading(&self, loss: &Loss, diagnostics: &Diagnostics) -> Heading {
+    pub fn lossy_heading(&self, loss: &Loss, diagnostics: &Diagnostics) -> Heading {
         self.heading(warnings(self, loss, diagnostics))
     }
 
     /// The same of a figure of lanes.
-    pub(crate) fn lanes_heading(&self, ran: &dat2graph::Report, diagnostics: &Diagnostics) -> Heading {
+    pub fn lanes_heading(&self, ran: &lanes::Report, diagnostics: &Diagnostics) -> Heading {
         let loss = Loss::of_lanes(ran.lanes.iter(), ran.to_ns.since(ran.from_ns));
         self.lossy_heading(&loss, diagnostics)
     }
 
     /// The surroundings of a figure, with these warnings.
-    pub(crate) fn heading(&self, warnings: Vec<String>) -> Heading {
+    pub fn heading(&self, warnings: Vec<String>) -> Heading {
         Heading {
             trace: self.name(),
             facts: facts(self),
@@ -68,12 +68,12 @@ impl Session {
 }
 
 /// How many places, in words.
-pub(crate) fn places(n: u64) -> String {
+pub fn places(n: u64) -> String {
     counted(n, "place")
 }
 
 /// Kernel, CPUs and clock, in a line.
-pub(crate) fn facts(session: &Session) -> String {
+pub fn facts(session: &Session) -> String {
     let info = session.trace.info();
     // CPUs without any event are CPUs of the machine, too.
     let silent = session.silent().len();
@@ -87,7 +87,7 @@ pub(crate) fn facts(session: &Session) -> String {
 }
 
 /// The warnings: losses, a cut file, CPUs without events.
-pub(crate) fn warnings(session: &Session, loss: &Loss, diagnostics: &Diagnostics) -> Vec<String> {
+pub fn warnings(session: &Session, loss: &Loss, diagnostics: &Diagnostics) -> Vec<String> {
     let mut warnings = general_warnings(session, diagnostics);
     if loss.gaps > 0 || loss.unknown_ns > 0 {
         let share = 100.0 * loss.unknown_ns as f64 / (loss.cpu_time_ns as f64).max(1.0);
@@ -102,7 +102,7 @@ pub(crate) fn warnings(session: &Session, loss: &Loss, diagnostics: &Diagnostics
 }
 
 /// The same but for the losses that have a place.
-pub(crate) fn general_warnings(session: &Session, diagnostics: &Diagnostics) -> Vec<String> {
+pub fn general_warnings(session: &Session, diagnostics: &Diagnostics) -> Vec<String> {
     let mut warnings = Vec::new();
     let dropped = diagnostics.count(FileIssue::EventsDroppedUnmarked);
     if dropped > 0 {

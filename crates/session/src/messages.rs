@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Prints a message on standard error with the program's name in front. A message that cannot be written, as where
 /// standard error is closed or on a full disk, is dropped: it changes neither the output nor the exit status.
-pub(crate) fn emit(message: &str) {
+pub fn emit(message: &str) {
     // One write, so that the lines of programs that share a terminal stay whole.
     let _ = std::io::stderr().lock().write_all(format!("schedviz: {message}\n").as_bytes());
 }
@@ -13,23 +13,23 @@ pub(crate) fn emit(message: &str) {
 /// Where messages go. While several traces are measured at the same time, the messages of each are held and printed in
 /// the order of the traces.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Messages {
+pub struct Messages {
     held: Option<Arc<Mutex<Vec<String>>>>,
 }
 
 impl Messages {
     /// Returns messages that are held until [`Messages::release`].
-    pub(crate) fn held() -> Messages {
+    pub fn held() -> Messages {
         Messages { held: Some(Arc::default()) }
     }
 
     /// Whether the messages are held.
-    pub(crate) fn are_held(&self) -> bool {
+    pub fn are_held(&self) -> bool {
         self.held.is_some()
     }
 
     /// Prints a message with the program's name in front, or holds it.
-    pub(crate) fn add(&self, message: &str) {
+    pub fn add(&self, message: &str) {
         match &self.held {
             None => emit(message),
             Some(held) => held.lock().unwrap_or_else(PoisonError::into_inner).push(message.to_owned()),
@@ -37,7 +37,7 @@ impl Messages {
     }
 
     /// Prints the held messages.
-    pub(crate) fn release(&self) {
+    pub fn release(&self) {
         if let Some(held) = &self.held {
             let held = std::mem::take(&mut *held.lock().unwrap_or_else(PoisonError::into_inner));
             held.iter().for_each(|message| emit(message));

@@ -8,12 +8,12 @@ use std::io::IsTerminal;
 use tracedat::{FileIssue, Trace};
 
 /// Prints the warnings to standard error: losses and repairs, one line each.
-pub(crate) fn warn(diagnostics: &Diagnostics, read: &ReadArgs) {
+pub fn warn(diagnostics: &Diagnostics, read: &ReadArgs) {
     warn_of(None, diagnostics, read);
 }
 
 /// The same, with the file's name in front where there are several.
-pub(crate) fn warn_of(trace: Option<&str>, diagnostics: &Diagnostics, read: &ReadArgs) {
+pub fn warn_of(trace: Option<&str>, diagnostics: &Diagnostics, read: &ReadArgs) {
     if read.quiet {
         return;
     }
@@ -38,7 +38,7 @@ pub(crate) fn warn_of(trace: Option<&str>, diagnostics: &Diagnostics, read: &Rea
 }
 
 /// The word for findings on events that were not recorded.
-pub(crate) const INCOMPLETE: &str = "incomplete";
+pub const INCOMPLETE: &str = "incomplete";
 
 /// Advice that names options, which has its place in the message.
 const ADVICE: [(Diagnostic, &str); 12] = [
@@ -64,8 +64,8 @@ fn message(what: Diagnostic, count: u64) -> String {
 
 /// A kind of finding, as JSON has it.
 #[derive(Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub(crate) struct Row<'a> {
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Row<'a> {
     /// The kind.
     kind: Diagnostic,
     /// The effect on the figures.
@@ -80,7 +80,7 @@ pub(crate) struct Row<'a> {
 }
 
 /// Writes findings as JSON has them.
-pub(crate) fn rows<S: Serializer>(found: &impl Borrow<Diagnostics>, s: S) -> Result<S::Ok, S::Error> {
+pub fn rows<S: Serializer>(found: &impl Borrow<Diagnostics>, s: S) -> Result<S::Ok, S::Error> {
     s.collect_seq(found.borrow().iter().map(|(kind, count, first)| Row {
         kind,
         severity: kind.severity(),
@@ -91,13 +91,13 @@ pub(crate) fn rows<S: Serializer>(found: &impl Borrow<Diagnostics>, s: S) -> Res
 }
 
 /// Events that the recorder counted but that are missing without a mark, in percent of all it counted.
-pub(crate) fn unwritten_percent(trace: &Trace, diagnostics: &Diagnostics) -> f64 {
+pub fn unwritten_percent(trace: &Trace, diagnostics: &Diagnostics) -> f64 {
     let unwritten = diagnostics.count(FileIssue::EventsDroppedUnmarked);
     100.0 * unwritten as f64 / trace.recorded().max(unwritten).max(1) as f64
 }
 
 /// A diagnostic in a line.
-pub(crate) fn line(what: Diagnostic, count: u64, first: Option<&str>) -> String {
+pub fn line(what: Diagnostic, count: u64, first: Option<&str>) -> String {
     let are_names = what == EventIssue::MissingEvents || what == FileIssue::FastWindow;
     let place = match first {
         None => String::new(),
@@ -112,7 +112,7 @@ pub(crate) fn line(what: Diagnostic, count: u64, first: Option<&str>) -> String 
 }
 
 /// Digits in groups of three.
-pub(crate) fn grouped(n: u64) -> String {
+pub fn grouped(n: u64) -> String {
     let digits = n.to_string();
     let mut out = String::new();
     for (i, c) in digits.chars().enumerate() {

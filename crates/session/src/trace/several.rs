@@ -1,7 +1,7 @@
 //! Several traces, measured at the same time.
 
 use crate::args::ReadArgs;
-use crate::progress;
+use crate::trace::progress;
 use anyhow::Result;
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -28,7 +28,7 @@ impl Division {
 
 /// Measures each of `items`, several at the same time. Results and messages are in the order of the items, whatever the
 /// number of threads. The first error in that order is returned; items behind it are not begun once it is found.
-pub(crate) fn measured<T: Sync, R: Send>(
+pub fn measured<T: Sync, R: Send>(
     items: &[T],
     read: &ReadArgs,
     measure: impl Fn(&T, &ReadArgs) -> Result<R> + Sync,

@@ -49,7 +49,7 @@ fn file_id(path: &Path) -> Option<FileId> {
 
 /// Notes the inputs that the command line names, and refuses an output file that is one of them, before any work is
 /// done.
-pub(crate) fn register(command: &Command, matches: &ArgMatches) -> Result<()> {
+pub fn register(command: &Command, matches: &ArgMatches) -> Result<()> {
     let Some((name, matches)) = matches.subcommand() else { return Ok(()) };
     let Some(command) = command.find_subcommand(name) else { return Ok(()) };
     let mut inputs = Vec::new();
@@ -83,7 +83,7 @@ fn candidates(word: &OsStr) -> Vec<PathBuf> {
         found.extend(crate::groups::expand([member].into_iter(), "").unwrap_or_default());
     }
     // A folder of runs stands for the files in it.
-    let folders = found.iter().filter(|path| path.join(record::runs::FILE).is_file());
+    let folders = found.iter().filter(|path| path.join(crate::runs::FILE).is_file());
     let inside: Vec<PathBuf> = folders
         .filter_map(|path| path.read_dir().ok())
         .flat_map(|entries| entries.flatten().map(|e| e.path()))
@@ -95,7 +95,7 @@ fn candidates(word: &OsStr) -> Vec<PathBuf> {
 }
 
 /// Refuses to write to an input.
-pub(crate) fn refuse(output: &Path) -> io::Result<()> {
+pub fn refuse(output: &Path) -> io::Result<()> {
     let Some(file) = file_id(output) else { return Ok(()) };
     let Some(input) = INPUTS.get().and_then(|inputs| inputs.iter().find(|input| input.file == file)) else {
         return Ok(());
@@ -105,7 +105,7 @@ pub(crate) fn refuse(output: &Path) -> io::Result<()> {
 }
 
 /// Refuses to replace a folder that has an input in it.
-pub(crate) fn refuse_folder(output: &Path) -> Result<()> {
+pub fn refuse_folder(output: &Path) -> Result<()> {
     let Ok(folder) = output.canonicalize() else { return Ok(()) };
     for entry in std::fs::read_dir(output)?.flatten() {
         refuse(&entry.path())?;

@@ -1,10 +1,10 @@
 //! A trace that was opened, and the part of it that is asked for.
 
 use crate::args::{BeginArgs, Lanes, ReadArgs, TaskArgs, TraceArgs, WindowArgs, name_of, named};
-use crate::output::Origin;
-use crate::progress;
+use crate::formats::OutputName;
+use crate::trace::progress;
 use anyhow::{Result, bail};
-use dat2graph::{ColorBy, Coloring, Groups, Lane, LanesOf, MANY_LANES, learn, read_lanes};
+use lanes::{ColorBy, Coloring, Groups, Lane, LanesOf, MANY_LANES, learn, read_lanes};
 use machine::Machine;
 use sched::affinity::Records;
 use sched::names::NameHistory;
@@ -18,47 +18,47 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use timeline::{Cores, Drawable, PALETTE};
 use tracedat::{EventStream, Trace, Want};
-use why::Probed;
 
 /// A trace, opened for a command.
-pub(crate) struct Session {
-    pub(crate) trace: Trace,
+pub struct Session {
+    /// The recording, opened.
+    pub trace: Trace,
     path: PathBuf,
     /// The options of reading, and the messages meanwhile.
-    pub(crate) read: ReadArgs,
+    pub read: ReadArgs,
     /// As texts name it.
-    pub(crate) drawable: Drawable,
+    pub drawable: Drawable,
     /// The trace's first instant.
-    pub(crate) start: Ts,
+    pub start: Ts,
     /// The window as it was asked for.
-    pub(crate) window: Window,
+    pub window: Window,
     /// The window's start.
-    pub(crate) from: Ts,
+    pub from: Ts,
     /// The window's end.
-    pub(crate) to: Ts,
+    pub to: Ts,
     /// Where CPUs sit; empty where it is not known.
-    pub(crate) topology: Topology,
+    pub topology: Topology,
     /// The machine, where a file beside the trace describes it.
-    pub(crate) machine: Option<Machine>,
+    pub machine: Option<Machine>,
     /// The CPUs that tasks may use, where a machine file has lists of them that restrict any, or the trace has records of them.
-    pub(crate) affinity: Option<Arc<Affinity>>,
+    pub affinity: Option<Arc<Affinity>>,
     /// The CPUs with events.
-    pub(crate) observed: Vec<Cpu>,
+    pub observed: Vec<Cpu>,
     /// Those to be shown.
-    pub(crate) shown: Lanes,
+    pub shown: Lanes,
 }
 
 impl Session {
     /// Opens a trace and finds the part that is asked for. Refused if the clock counts no time, if there is no
     /// event, or none that shows the running task.
-    pub(crate) fn open(path: &Path, read: &ReadArgs, window: &WindowArgs) -> Result<Session> {
+    pub fn open(path: &Path, read: &ReadArgs, window: &WindowArgs) -> Result<Session> {
         let session = Session::of_any_events(path, read, window)?;
         session.needs_switches()?;
         Ok(session)
     }
 
     /// Refuses a trace in which no event shows the running task.
-    pub(crate) fn needs_switches(&self) -> Result<()> {
+    pub fn needs_switches(&self) -> Result<()> {
         if !self.trace.has(Tracepoint::Switch) {
             bail!(
                 "{}: the running tasks are unknown: there is no sched:sched_switch in it. Record with trace-cmd record -e sched",
@@ -69,14 +69,14 @@ impl Session {
     }
 
     /// Opens a trace, whatever its events are, and finds the part that is asked for.
-    pub(crate) fn of_any_events(path: &Path, read: &ReadArgs, window: &WindowArgs) -> Result<Session> {
+    pub fn of_any_events(path: &Path, read: &ReadArgs, window: &WindowArgs) -> Result<Session> {
         let trace = read.open(path)?;
         trace.has_time().map_err(|e| named(path, e))?;
         Session::of_trace(trace, path, read, window)
     }
 
     /// Opens a trace to list its events. Those of a clock that counts no time are listed by its ticks, all of them.
-    pub(crate) fn of_listed_events(path: &Path, read: &ReadArgs, window: &WindowArgs) -> Result<Session> {
+    pub fn of_listed_events(path: &Path, read: &ReadArgs, window: &WindowArgs) -> Result<Session> {
         let trace = read.open(path)?;
         if window.bounds_time() {
             trace.has_time().map_err(|e| named(path, e))?;
@@ -85,7 +85,7 @@ impl Session {
     }
 
     /// Finds the part that is asked for.
-    pub(crate) fn of_trace(mut trace: Trace, path: &Path, read: &ReadArgs, window: &WindowArgs) -> Result<Session> {
+    pub fn of_trace(mut trace: Trace, path: &Path, read: &ReadArgs, window: &WindowArgs) -> Result<Session> {
         let Some((start, end)) = trace.extent() else { bail!("{}: {}", path.display(), trace.no_events()) };
         let asked = window.window(start, end)?;
         let inside = match trace.past() {
@@ -122,40 +122,32 @@ impl Session {
     }
 
     /// Whether the trace has a probe on the balancer with this field.
-    pub(crate) fn has_probe(&self, probe: &str, field: &str) -> bool {
+    pub fn has_probe(&self, probe: &str, field: &str) -> bool {
         has_probe(&self.trace, probe, field)
     }
 
     /// Whether the trace has records of the beginning and the end of throttling.
-    pub(crate) fn records_throttling(&self) -> bool {
+    pub fn records_throttling(&self) -> bool {
         ["throttle", "unthrottle"].iter().all(|probe| self.trace.probe(probe).is_some())
     }
 
-    /// The probes on the balancer that show the outcome of new-idle balancing.
-    pub(crate) fn probed(&self) -> Probed {
-        Probed {
-            attempts: self.has_probe("load_balance", "moved"),
-            gate: self.has_probe("newidle_balance_in", "avg_idle") || self.has_probe("idle", "avg_idle"),
-        }
-    }
-
     /// The first and the last instant of the recording, or of the part of a trace that the file is.
-    pub(crate) fn recording(&self) -> Option<(Ts, Ts)> {
+    pub fn recording(&self) -> Option<(Ts, Ts)> {
         self.trace.past().map(|past| (past.from, past.to)).or_else(|| self.trace.extent())
     }
 
     /// An error with the file's name in front.
-    pub(crate) fn named(&self, error: tracedat::Error) -> anyhow::Error {
+    pub fn named(&self, error: tracedat::Error) -> anyhow::Error {
         named(&self.path, error)
     }
 
     /// The file.
-    pub(crate) fn path(&self) -> &Path {
+    pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// The trace and the window, for the names of output files.
-    pub(crate) fn origin(&self) -> Origin<'_> {
+    pub fn origin(&self) -> OutputName<'_> {
         let seconds = |ts: Ts| {
             let ns = ts.since(self.start).0;
             let text = format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000);
@@ -166,16 +158,16 @@ impl Session {
             (_, None) => Some(format!("{}-end", seconds(self.from))),
             (_, Some(_)) => Some(format!("{}-{}", seconds(self.from), seconds(self.to))),
         };
-        Origin::part(&self.path, part)
+        OutputName::part(&self.path, part)
     }
 
     /// The file's name, fit to be printed.
-    pub(crate) fn name(&self) -> String {
+    pub fn name(&self) -> String {
         name_of(&self.path)
     }
 
     /// CPUs of the machine without any event, of those that were asked for.
-    pub(crate) fn silent(&self) -> Vec<Cpu> {
+    pub fn silent(&self) -> Vec<Cpu> {
         let mut silent = self.trace.info().silent(&self.observed);
         silent.retain(|cpu| self.shown.chosen.has(*cpu));
         silent
@@ -183,7 +175,7 @@ impl Session {
 
     /// Refuses a choice of tasks, made with `option`, of which there is none in the trace: the count is then
     /// nothing, and a limit is never exceeded.
-    pub(crate) fn needs_task(&self, option: &str, wanted: impl Fn(Pid, Comm) -> bool) -> Result<()> {
+    pub fn needs_task(&self, option: &str, wanted: impl Fn(Pid, Comm) -> bool) -> Result<()> {
         let wanted = |pid: Pid, name: Comm| !pid.is_idle() && wanted(pid, name);
         let past = self.trace.past().map_or(&[][..], |past| &past.tasks);
         let mut found = past.iter().any(|task| wanted(task.pid, task.comm));
@@ -221,7 +213,7 @@ impl Session {
     }
 
     /// The names of the tasks of the window, as far as switches show them.
-    pub(crate) fn names(&self) -> Result<NameHistory> {
+    pub fn names(&self) -> Result<NameHistory> {
         let mut names = self.trace.past().map(|past| past.called()).unwrap_or_default();
         if self.trace.has(Tracepoint::Switch) {
             let events = self.trace.events_of(Want::Lineage)?;
@@ -244,7 +236,7 @@ impl Session {
     }
 
     /// A sign that the topology is of another machine than the trace.
-    pub(crate) fn doubtful_topology(&self) -> Option<String> {
+    pub fn doubtful_topology(&self) -> Option<String> {
         if self.topology.is_empty() {
             return None;
         }
@@ -280,11 +272,7 @@ impl Session {
 
     /// The reason why there are no figures of the selected tasks, if that is so: printed, and returned. A selection without a task in
     /// the window is looked for in the whole trace: a task that is there, but not in the window, did nothing in it.
-    pub(crate) fn why_no_figures<'c>(
-        &self,
-        found: Selection,
-        selected: impl Fn() -> Selected<'c>,
-    ) -> Result<Option<String>> {
+    pub fn why_no_figures<'c>(&self, found: Selection, selected: impl Fn() -> Selected<'c>) -> Result<Option<String>> {
         let why = if let Some(why) = found.unknowable {
             format!("the application is unknown: {why}; select tasks with --tasks")
         } else if found.found || self.watched(|| Pass::over(self.trace.events()?).run(selected))?.output.found {
@@ -297,18 +285,18 @@ impl Session {
     }
 
     /// The window as a figure has it, from its first to its last instant: an event at the very end is inside.
-    pub(crate) fn page(&self) -> Window {
+    pub fn page(&self) -> Window {
         Window { from: Some(self.from), to: Some(self.to) }
     }
 
     /// Does work on the trace, and shows how far it is.
-    pub(crate) fn watched<T>(&self, work: impl FnOnce() -> Result<T, tracedat::Error>) -> Result<T> {
+    pub fn watched<T>(&self, work: impl FnOnce() -> Result<T, tracedat::Error>) -> Result<T> {
         progress::watched(&self.trace, self.read.quiet || self.read.messages.are_held(), work)
             .map_err(|e| self.named(e))
     }
 
     /// Follows the scheduler's state through a window, for an analysis.
-    pub(crate) fn follow<A: Analysis>(
+    pub fn follow<A: Analysis>(
         &self,
         begin: &BeginArgs,
         window: Window,
@@ -319,7 +307,7 @@ impl Session {
 
     /// Follows an analysis of selected tasks through a window: its report, without figures where the selection is
     /// unknown. `by_descent`: the selection depends on which tasks are the application.
-    pub(crate) fn measured<A: Analysis<Output: OfSelection>>(
+    pub fn measured<A: Analysis<Output: OfSelection>>(
         &self,
         begin: &BeginArgs,
         window: Window,
@@ -335,30 +323,30 @@ impl Session {
     }
 
     /// The window and the lanes of a figure from `from` to `to`.
-    pub(crate) fn cores(&self, from: Ts, to: Ts) -> Cores {
+    pub fn cores(&self, from: Ts, to: Ts) -> Cores {
         Cores { from, to, zero: self.start, cpus: self.shown.cpus.clone(), all_cpus: self.shown.all.clone() }
     }
 
     /// A colouring that has read from the trace what its colours depend on.
-    pub(crate) fn learned(&self, mut coloring: Coloring) -> Result<Coloring> {
+    pub fn learned(&self, mut coloring: Coloring) -> Result<Coloring> {
         learn(&mut coloring, &self.trace, &self.topology).map_err(|e| self.named(e))?;
         Ok(coloring)
     }
 
     /// The lanes of the CPUs shown from `from` to `to`, without marks, in colours that were learned.
-    pub(crate) fn ran(&self, from: Ts, to: Ts, coloring: Coloring) -> Result<(Vec<Lane>, dat2graph::Options)> {
+    pub fn ran(&self, from: Ts, to: Ts, coloring: Coloring) -> Result<(Vec<Lane>, lanes::Options)> {
         self.ran_by(self.lanes(from, to, coloring))
     }
 
     /// The same as these options have it.
-    pub(crate) fn ran_by(&self, options: dat2graph::Options) -> Result<(Vec<Lane>, dat2graph::Options)> {
+    pub fn ran_by(&self, options: lanes::Options) -> Result<(Vec<Lane>, lanes::Options)> {
         let reader = self.trace.cpu_reader(Want::Switches).map_err(|e| self.named(e))?;
         Ok((read_lanes(&self.trace, &reader, &options, &[]).0, options))
     }
 
     /// How the lanes of the CPUs shown are drawn from `from` to `to`, without marks.
-    pub(crate) fn lanes(&self, from: Ts, to: Ts, coloring: Coloring) -> dat2graph::Options {
-        dat2graph::Options {
+    pub fn lanes(&self, from: Ts, to: Ts, coloring: Coloring) -> lanes::Options {
+        lanes::Options {
             from,
             to,
             zero: self.start,
@@ -374,7 +362,7 @@ impl Session {
     }
 
     /// Joins the lanes of CPUs where there are more of them than can be distinguished and the topology has groups of them.
-    pub(crate) fn join_lanes(&self, options: &mut dat2graph::Options) {
+    pub fn join_lanes(&self, options: &mut lanes::Options) {
         if options.lane_count() > MANY_LANES {
             let joined = LanesOf::fitting(options.drawn(), &self.topology);
             options.groups = Groups::new(joined, options.drawn(), &self.topology);
@@ -382,7 +370,7 @@ impl Session {
     }
 
     /// The property that decides the colours where none is asked for. It depends on the whole trace alone, as colours do.
-    pub(crate) fn usual_color(&self) -> ColorBy {
+    pub fn usual_color(&self) -> ColorBy {
         let many = self.observed.len() > MANY_LANES && self.trace.sampled_tasks().len() > PALETTE.len();
         if many { ColorBy::Command } else { ColorBy::Pid }
     }
@@ -422,24 +410,24 @@ fn in_part(asked: Window, past: &Past, start: Ts) -> Result<Window> {
 
 impl TraceArgs {
     /// Opens the trace.
-    pub(crate) fn open(&self) -> Result<Session> {
+    pub fn open(&self) -> Result<Session> {
         Session::open(&self.path, &self.read, &self.window)
     }
 
     /// Opens it, whatever its events are.
-    pub(crate) fn open_any(&self) -> Result<Session> {
+    pub fn open_any(&self) -> Result<Session> {
         Session::of_any_events(&self.path, &self.read, &self.window)
     }
 
     /// Opens it to list its events, which needs no clock that counts time.
-    pub(crate) fn open_listed(&self) -> Result<Session> {
+    pub fn open_listed(&self) -> Result<Session> {
         Session::of_listed_events(&self.path, &self.read, &self.window)
     }
 }
 
 impl BeginArgs {
     /// The events that a session's window needs.
-    pub(crate) fn events<'t>(&self, session: &'t Session) -> Result<tracedat::EventStream<'t>, tracedat::Error> {
+    pub fn events<'t>(&self, session: &'t Session) -> Result<tracedat::EventStream<'t>, tracedat::Error> {
         let events = session.trace.events()?;
         Ok(if self.fast_window { events.near(session.from) } else { events })
     }
@@ -447,7 +435,7 @@ impl BeginArgs {
 
 impl TaskArgs {
     /// Refuses options that select no task of the trace.
-    pub(crate) fn check(&self, session: &Session) -> Result<()> {
+    pub fn check(&self, session: &Session) -> Result<()> {
         let typed = self.typed();
         if typed.is_empty() {
             return Ok(());

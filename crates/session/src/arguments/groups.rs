@@ -1,9 +1,9 @@
 //! Groups of recordings, as options name them.
 
 use crate::args::{ReadArgs, read_text};
+use crate::runs::FILE;
+use crate::runs::RunsFile;
 use anyhow::{Context, Result, bail};
-use record::RunsFile;
-use record::runs::FILE;
 use sched::Ts;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -11,15 +11,15 @@ use std::str::FromStr;
 
 /// That a file of a group is left out, since it holds the same recording as another. Twice the same run is not two
 /// runs: noise would look smaller than it is.
-pub(crate) fn again(group: &str, file: &str, other: &str) -> String {
+pub fn again(group: &str, file: &str, other: &str) -> String {
     format!("{group}: {file} is left out: it is the recording of {other} again")
 }
 
 /// The facts that distinguish the runs of a group: the group, the first and last instant, and the name.
-pub(crate) type Facts<'r> = (Option<&'r String>, Option<(Ts, Ts)>, &'r str);
+pub type Facts<'r> = (Option<&'r String>, Option<(Ts, Ts)>, &'r str);
 
 /// Returns the runs without those of a group that hold the same recording as another of it, each with a message.
-pub(crate) fn distinct<R>(runs: Vec<R>, facts: for<'r> fn(&'r R) -> Facts<'r>, read: &ReadArgs) -> Vec<R> {
+pub fn distinct<R>(runs: Vec<R>, facts: for<'r> fn(&'r R) -> Facts<'r>, read: &ReadArgs) -> Vec<R> {
     let mut kept: Vec<R> = Vec::new();
     for run in runs {
         let (group, recording, name) = facts(&run);
@@ -34,7 +34,7 @@ pub(crate) fn distinct<R>(runs: Vec<R>, facts: for<'r> fn(&'r R) -> Facts<'r>, r
 
 /// The recordings that a command is given, each with its group: files without one, folders of `record --runs`, which
 /// stand for their groups, and the members of `--group`.
-pub(crate) fn files(traces: &[PathBuf], groups: &[GroupArg]) -> Result<Vec<(Option<String>, PathBuf)>> {
+pub fn files(traces: &[PathBuf], groups: &[GroupArg]) -> Result<Vec<(Option<String>, PathBuf)>> {
     let of_group = |(name, paths): (String, Vec<PathBuf>)| -> Vec<(Option<String>, PathBuf)> {
         paths.into_iter().map(|path| (Some(name.clone()), path)).collect()
     };
@@ -53,7 +53,7 @@ pub(crate) fn files(traces: &[PathBuf], groups: &[GroupArg]) -> Result<Vec<(Opti
 
 /// The names of several files, fit to be printed: of those with the same file name with as many folders in front as
 /// tell them apart.
-pub(crate) fn names(paths: &[&Path]) -> Vec<String> {
+pub fn names(paths: &[&Path]) -> Vec<String> {
     let parts = |path: &Path| -> Vec<String> {
         path.components().map(|part| sched::event::escape(part.as_os_str().as_encoded_bytes()).into_owned()).collect()
     };
@@ -70,7 +70,7 @@ pub(crate) fn names(paths: &[&Path]) -> Vec<String> {
 
 /// A group of recordings: `NAME=FILE[,FILE...]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct GroupArg {
+pub struct GroupArg {
     name: String,
     /// In their names a `*` stands for anything.
     files: Vec<String>,
@@ -91,23 +91,23 @@ impl FromStr for GroupArg {
 
 impl GroupArg {
     /// The name and the files.
-    pub(crate) fn members(&self) -> Result<(String, Vec<PathBuf>)> {
+    pub fn members(&self) -> Result<(String, Vec<PathBuf>)> {
         let files = self.files.iter().map(String::as_str);
         Ok((self.name.clone(), expand(files, &format!("--group {}", self.name))?))
     }
 }
 
 /// The recordings in a folder of `record --runs`, and the commands' own numbers.
-pub(crate) struct Folder {
+pub struct Folder {
     /// The name and the files of each variant, the first as the base.
-    pub(crate) groups: Vec<(String, Vec<PathBuf>)>,
+    pub groups: Vec<(String, Vec<PathBuf>)>,
     /// The command's own number by recording.
-    pub(crate) metrics: HashMap<PathBuf, f64>,
+    pub metrics: HashMap<PathBuf, f64>,
 }
 
 impl Folder {
     /// Reads the list of runs in a folder; nothing if it has none.
-    pub(crate) fn open(folder: &Path) -> Result<Option<Folder>> {
+    pub fn open(folder: &Path) -> Result<Option<Folder>> {
         let list = folder.join(FILE);
         if !list.is_file() {
             return Ok(None);
@@ -119,13 +119,13 @@ impl Folder {
             runs.filter_map(|run| Some(folder.join(run.trace.as_ref()?))).collect()
         };
         let groups = runs.variants.iter().map(|variant| (variant.clone(), files(variant))).collect();
-        let metric = |run: &record::runs::VariantRun| Some((folder.join(run.trace.as_ref()?), run.metric?));
+        let metric = |run: &crate::runs::VariantRun| Some((folder.join(run.trace.as_ref()?), run.metric?));
         Ok(Some(Folder { groups, metrics: runs.runs.iter().filter_map(metric).collect() }))
     }
 }
 
 /// Files by their names, in which a `*` stands for anything; `option`: who names them.
-pub(crate) fn expand<'f>(files: impl Iterator<Item = &'f str>, option: &str) -> Result<Vec<PathBuf>> {
+pub fn expand<'f>(files: impl Iterator<Item = &'f str>, option: &str) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for file in files {
         let path = Path::new(file);
@@ -138,7 +138,7 @@ pub(crate) fn expand<'f>(files: impl Iterator<Item = &'f str>, option: &str) -> 
         let entries = std::fs::read_dir(folder).with_context(|| folder.display().to_string())?;
         let mut matching: Vec<PathBuf> = entries
             .flatten()
-            .filter(|e| crate::patterns::matches(&pattern, &e.file_name().to_string_lossy()))
+            .filter(|e| crate::arguments::patterns::matches(&pattern, &e.file_name().to_string_lossy()))
             .map(|e| e.path())
             .collect();
         if matching.is_empty() {

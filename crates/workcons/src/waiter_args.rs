@@ -1,11 +1,11 @@
 //! The choice of the waiting tasks that count in a violation.
 
-use crate::args::TaskArgs;
-use workcons::Waiters;
+use crate::Waiters;
+use session::args::TaskArgs;
 
 /// Which waiting tasks count
 #[derive(Clone, Debug, clap::Args)]
-pub(crate) struct WaiterArgs {
+pub struct WaiterArgs {
     /// Which waiting tasks count [default: movable; application where --tasks, --pid or --forked choose]
     #[arg(long, value_enum, value_name = "WHICH")]
     waiters: Option<Waiters>,
@@ -13,18 +13,18 @@ pub(crate) struct WaiterArgs {
 
 impl WaiterArgs {
     /// Which waiting tasks count in the headline: the chosen tasks if there is a choice.
-    pub(crate) fn of(&self, tasks: &TaskArgs) -> Waiters {
+    pub fn of(&self, tasks: &TaskArgs) -> Waiters {
         let default = if tasks.chooses() { Waiters::Application } else { Waiters::default() };
         self.waiters.unwrap_or(default)
     }
 
     /// Which waiting tasks count where no tasks can be chosen.
-    pub(crate) fn without_choice(&self) -> Waiters {
+    pub fn without_choice(&self) -> Waiters {
         self.waiters.unwrap_or_default()
     }
 
     /// Whether the headline depends on which tasks are the application.
-    pub(crate) fn depend_on_descent(&self, tasks: &TaskArgs) -> bool {
+    pub fn depend_on_descent(&self, tasks: &TaskArgs) -> bool {
         tasks.forked || self.of(tasks) == Waiters::Application && !tasks.chooses()
     }
 }

@@ -1,0 +1,5 @@
+//! The answer to a question: the document of `--json`, the section of a report, and the exit status of a verdict.
+
+pub mod document;
+pub mod section;
+pub mod verdict;

@@ -1,0 +1,109 @@
+//! Sections of a report: each command has one for its analysis, and `commands/report.rs` the list of them.
+
+use crate::Session;
+use crate::document::TraceDocument;
+use crate::formats;
+use anyhow::Result;
+use draw::{Figure, Unit};
+use lanes::Lane;
+use sched::{Analysis, Diagnostics, Listed};
+use serde::Serialize;
+use std::cell::OnceCell;
+use timeline::page::{DrawLanes, Heading};
+use timeline::{Sheet, TimeScale};
+
+/// A section of the report.
+pub struct ReportSection {
+    /// The heading of the section.
+    pub title: String,
+    /// The figures, from the top down.
+    pub figures: Vec<Figure>,
+    /// The text that the command prints, or nothing.
+    pub text: String,
+    /// The document of the command's `--json`.
+    pub json: Vec<u8>,
+}
+
+/// The output of an analysis, as it becomes a section once the pass has ended.
+pub type Conclusion<'p> = Box<dyn FnOnce(&ReportPage<'_>) -> Result<ReportSection> + Send + 'p>;
+
+/// A part of the report, with the options of its analysis.
+pub trait SectionAnalysis {
+    /// The analysis, anew for each pass.
+    fn analysis(&self) -> Listed<'_, Conclusion<'_>>;
+}
+
+/// The parts of a trace's report that can be missing: an analysis whose events were not recorded, for example.
+pub type MaybeSection<'s> = Result<Option<Box<dyn SectionAnalysis + 's>>>;
+
+struct Of<O, F> {
+    options: O,
+    analysis: F,
+}
+
+impl<O, F: for<'p> Fn(&'p O) -> Listed<'p, Conclusion<'p>>> SectionAnalysis for Of<O, F> {
+    fn analysis(&self) -> Listed<'_, Conclusion<'_>> {
+        (self.analysis)(&self.options)
+    }
+}
+
+/// Makes a part of the options of an analysis, and of a function that makes the analysis by them.
+pub fn part<'s, O: 's>(
+    options: O,
+    analysis: impl for<'p> Fn(&'p O) -> Listed<'p, Conclusion<'p>> + 's,
+) -> Box<dyn SectionAnalysis + 's> {
+    Box::new(Of { options, analysis })
+}
+
+/// An analysis in the list, and the section that shows what it found.
+pub fn listed<'p, A: Analysis<Output: Send> + Send + 'p>(
+    analysis: A,
+    section: impl FnOnce(A::Output, &ReportPage<'_>) -> Result<ReportSection> + Send + 'p,
+) -> Listed<'p, Conclusion<'p>> {
+    Listed::new(analysis, move |output| Box::new(move |page: &ReportPage<'_>| section(output, page)) as Conclusion<'p>)
+}
+
+/// The surroundings of the sections.
+pub struct ReportPage<'p> {
+    /// The trace that the report is about.
+    pub session: &'p Session,
+    /// The page on which the figures are drawn.
+    pub sheet: &'p Sheet,
+    /// The losses, repairs and doubts that the pass found.
+    pub diagnostics: &'p Diagnostics,
+    /// The lanes, once their section is there: the ground of others.
+    lanes: OnceCell<(Vec<Lane>, lanes::Options)>,
+}
+
+impl<'p> ReportPage<'p> {
+    /// Surrounds the sections of a report on `session` by what the pass found.
+    pub fn new(session: &'p Session, sheet: &'p Sheet, diagnostics: &'p Diagnostics) -> ReportPage<'p> {
+        ReportPage { session, sheet, diagnostics, lanes: OnceCell::new() }
+    }
+
+    /// The surroundings of a figure that does not show where events were lost.
+    pub fn heading(&self) -> Heading {
+        self.session.general_heading(self.diagnostics).on(self.sheet)
+    }
+
+    /// The report of a command as its `--json` prints it.
+    pub fn json<R: Serialize>(&self, report: &R) -> Result<Vec<u8>> {
+        formats::json(&TraceDocument::of(self.session, report, self.diagnostics))
+    }
+
+    /// Keeps the lanes as the ground of other figures.
+    pub fn keep_lanes(&self, lanes: (Vec<Lane>, lanes::Options)) {
+        self.lanes.get_or_init(|| lanes);
+    }
+
+    /// A figure over the lanes in pale grey.
+    pub fn over_lanes(&self, figure: impl FnOnce(&Heading, Option<&DrawLanes<'_>>) -> Figure) -> Figure {
+        let Some((lanes, options)) = self.lanes.get() else { return figure(&self.heading(), None) };
+        let ran = lanes::report(lanes, options);
+        let heading = self.session.lanes_heading(&ran, self.diagnostics).on(self.sheet);
+        let draw = |figure: &mut Figure, scale: &TimeScale, top: Unit, height: Unit| {
+            lanes::draw_pale_lanes(figure, lanes, options, scale, top, height);
+        };
+        figure(&heading, Some(&draw))
+    }
+}

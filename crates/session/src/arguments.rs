@@ -1,0 +1,8 @@
+//! The words of a command line that several commands take.
+
+pub mod args;
+pub mod command_line;
+pub mod groups;
+pub mod page_args;
+pub mod patterns;
+pub mod runs;

@@ -1,0 +1,24 @@
+//! What the commands share: the arguments that select a trace, a window and tasks; the trace that they open; and the output.
+//!
+//! A command opens a [`Session`] by its arguments, runs an analysis over it, and gives what that found as a
+//! [`TraceDocument`](document::TraceDocument), in each of the [`Renderings`](formats::Renderings) that were asked for.
+//!
+//! ```
+//! use session::args::length;
+//! use session::csv::quoted;
+//!
+//! assert_eq!(length("100us"), Ok(sched::Dur(100_000)));
+//! assert_eq!(quoted("a,b"), "\"a,b\"");
+//! ```
+
+mod answer;
+mod arguments;
+pub mod messages;
+mod output;
+mod trace;
+
+pub use answer::{document, section, verdict};
+pub use arguments::{args, command_line, groups, page_args, patterns, runs};
+pub use output::{atomic_file, csv, formats, inputs, writer};
+pub use trace::session::Session;
+pub use trace::{heading, progress, several, warnings};

@@ -1,0 +1,7 @@
+//! A trace as a command opens it, and the doubts about it.
+
+pub mod heading;
+pub mod progress;
+pub(crate) mod session;
+pub mod several;
+pub mod warnings;
