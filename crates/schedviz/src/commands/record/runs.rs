@@ -6,7 +6,7 @@ use regex::Regex;
 use session::atomic_file::Folders;
 use session::formats::json;
 use session::runs::RunsFile;
-use session::runs::{FILE, Planned, Run, SCHEMA, order};
+use session::runs::{FILE, Planned, SCHEMA, VariantRun, order};
 use session::writer::replace;
 use std::path::{Path, PathBuf};
 use std::process::Command;
