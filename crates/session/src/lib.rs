@@ -1,4 +1,4 @@
-//! What the commands share: the arguments that select a trace, a window and tasks; the trace that they open; and the output.
+//! The parts that all commands share: the arguments that select a trace, a window and tasks; the trace that they open; the output.
 //!
 //! A command opens a [`Session`] by its arguments, runs an analysis over it, and gives what that found as a
 //! [`TraceDocument`](document::TraceDocument), in each of the [`Renderings`](formats::Renderings) that were asked for.
