@@ -1,14 +1,14 @@
 //! A specification, its sentences, and its conditions on an event; against a small catalogue of events.
 #![no_main]
 
-use plot::expr::{Type, Value, Values, parse};
+use plot::expr::{Type, EventValue, EventValues, parse};
 use plot::{Catalog, EventInfo, Plan, Spec, explain};
 
 struct Event;
 
-impl Values for Event {
-    fn value(&self, name: &str) -> Option<Value> {
-        Some(if name.len() % 2 == 0 { Value::Number(name.len() as i128) } else { Value::Text(name.repeat(20)) })
+impl EventValues for Event {
+    fn value(&self, name: &str) -> Option<EventValue> {
+        Some(if name.len() % 2 == 0 { EventValue::Number(name.len() as i128) } else { EventValue::Text(name.repeat(20)) })
     }
 }
 

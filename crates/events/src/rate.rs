@@ -6,7 +6,7 @@ use crate::{COLUMNS, KindReport, Report};
 use draw::{Figure, Item, PT, Rect, Unit};
 use timeline::page::{Heading, LegendEntry, Page, Swatch, time_axis};
 use timeline::palette::MARKERS;
-use timeline::{Axis, Measure, steps};
+use timeline::{Axis, AxisUnit, steps};
 
 const HEIGHT: Unit = 240 * PT;
 /// The height of the distributions, and the room between them and the course for its axis and their titles.
@@ -27,15 +27,15 @@ pub fn rate_figure(report: &Report, options: &Options, heading: &Heading) -> Fig
         Some(Course { label, columns })
     };
     let courses: Vec<Course> = report.kinds.iter().filter_map(course).collect();
-    draw_courses(report, options, heading, ("events per second", Measure::Number), &courses, None)
+    draw_courses(report, options, heading, ("events per second", AxisUnit::Number), &courses, None)
 }
 
 /// Returns the figure of a report that was made with values: their mean in each column, a line for each of the most
 /// frequent kinds that have any, and below it the distribution of each. `unit` is that of the values, if it is known.
 pub fn value_figure(report: &Report, options: &Options, heading: &Heading, name: &str, unit: Option<&str>) -> Figure {
-    let measure = if unit == Some("ns") { Measure::Time } else { Measure::Number };
+    let measure = if unit == Some("ns") { AxisUnit::Time } else { AxisUnit::Number };
     let shown = |value: f64| match measure {
-        Measure::Time if value >= 0.0 => sched::Dur(value as u64).human(),
+        AxisUnit::Time if value >= 0.0 => sched::Dur(value as u64).human(),
         _ => value.to_string(),
     };
     let course = |kind: &KindReport| {
@@ -46,7 +46,7 @@ pub fn value_figure(report: &Report, options: &Options, heading: &Heading, name:
     };
     let courses: Vec<Course> = report.kinds.iter().filter_map(course).collect();
     let panels = report.kinds.iter().filter_map(|kind| Some((kind.name.as_str(), kind.values.as_ref()?)));
-    let unit = unit.filter(|_| measure == Measure::Number);
+    let unit = unit.filter(|_| measure == AxisUnit::Number);
     let titled = unit.map_or_else(|| name.to_owned(), |unit| format!("{name} [{unit}]"));
     let distributions = Distributions { panels: panels.take(LINES).collect(), measure, title: &titled };
     let what = format!("{titled}, mean of each column");
@@ -63,7 +63,7 @@ fn draw_courses(
     report: &Report,
     options: &Options,
     heading: &Heading,
-    (what, measure): (&str, Measure),
+    (what, measure): (&str, AxisUnit),
     courses: &[Course],
     distributions: Option<&Distributions<'_>>,
 ) -> Figure {

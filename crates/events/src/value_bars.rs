@@ -5,14 +5,14 @@ use draw::{Anchor, Figure, Item, PT, Paint, Point, Rect, Unit, text};
 use timeline::page::Page;
 use timeline::palette::{INK, MARKERS};
 use timeline::scale::LETTER;
-use timeline::{Axis, Measure};
+use timeline::{Axis, AxisUnit};
 
 /// The distributions of some kinds of events.
 pub(crate) struct Distributions<'r> {
     /// The name of each kind, and its values.
     pub(crate) panels: Vec<(&'r str, &'r Summary)>,
     /// The kind of the values.
-    pub(crate) measure: Measure,
+    pub(crate) measure: AxisUnit,
     /// The name of the values, with their unit.
     pub(crate) title: &'r str,
 }
@@ -27,7 +27,7 @@ impl Distributions<'_> {
             let total: u64 = bars.bars.iter().map(|(_, _, n)| *n).sum();
             let percent = |n: u64| 100.0 * n as f64 / total.max(1) as f64;
             let most = bars.bars.iter().map(|(_, _, n)| percent(*n)).fold(0.0, f64::max);
-            let shares = Axis::linear(0.0, most, Measure::Percent, "share of the values");
+            let shares = Axis::linear(0.0, most, AxisUnit::Percent, "share of the values");
             let axis = self.axis(values);
             shares.draw_left(figure, plot);
             axis.draw_below(figure, plot);

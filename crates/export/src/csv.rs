@@ -1,6 +1,6 @@
 //! Tables as comma-separated values (RFC 4180, with a header and lines that end in a newline).
 
-use crate::output::{Rows, Sink};
+use crate::output::{Sink, TableWriter};
 use crate::schema::Column;
 use crate::value::Value;
 use std::io::{self, Write};
@@ -63,7 +63,7 @@ fn put(value: &Value<'_>, out: &mut Vec<u8>) {
     }
 }
 
-impl Rows for Csv {
+impl TableWriter for Csv {
     fn begin(&mut self, group: Option<&str>, run: &str) -> io::Result<()> {
         self.prefix.clear();
         if let Some(group) = group {

@@ -1,11 +1,11 @@
 //! The facts of a trace as tables: one row for each slice, wait, idle stretch, episode, migration, wakeup and event.
 //!
-//! The analyses of the other crates pass each fact to [`Tables`], which makes it a row of a [`Table`] and gives it to
+//! The analyses of the other crates pass each fact to [`Tables`], which makes it a row of a [`FactTable`] and gives it to
 //! [`Output`]. A row is written as it comes: memory does not grow with the trace. The sums over a table are the numbers of
 //! the command that reports them, since both come from the same analysis.
 //!
 //! ```
-//! use export::{Output, Rows, Table, Tables, Value};
+//! use export::{FactTable, Output, TableWriter, Tables, Value};
 //! use sched::Pass;
 //! use std::io;
 //! use std::sync::{Arc, Mutex};
@@ -14,7 +14,7 @@
 //! /// Sums the lengths of the rows.
 //! struct Sum(Arc<Mutex<i64>>);
 //!
-//! impl Rows for Sum {
+//! impl TableWriter for Sum {
 //!     fn row(&mut self, values: &[Value<'_>]) -> io::Result<()> {
 //!         if let Value::Int(length) = values[1] {
 //!             *self.0.lock().unwrap() += length;
@@ -30,7 +30,7 @@
 //! // A task waits on CPU 0 for 200 ns while CPU 1 idles.
 //! let events = testkit::a_wait_beside_an_idle_cpu();
 //! let sum = Arc::default();
-//! let output = Output::default().with(Table::Episode, Box::new(Sum(Arc::clone(&sum))));
+//! let output = Output::default().with(FactTable::Episode, Box::new(Sum(Arc::clone(&sum))));
 //! let tables = Tables::new(&output);
 //! let episode = |episode: &ListedEpisode| tables.episode(episode);
 //! let options = Options::default();
@@ -50,11 +50,11 @@ mod slices;
 mod value;
 
 pub use csv::Csv;
-pub use output::{Output, Rows, Sink};
+pub use output::{Output, Sink, TableWriter};
 #[cfg(feature = "parquet")]
 pub use parquet::{Make, Parquet};
 pub use perfetto::{Perfetto, PerfettoEvents};
 pub use rows::{EventRow, Tables};
-pub use schema::{Column, SCHEMA, Table, Type, markdown};
+pub use schema::{Column, FactTable, SCHEMA, Type, markdown};
 pub use slices::Slices;
 pub use value::Value;

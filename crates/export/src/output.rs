@@ -1,6 +1,6 @@
 //! The destination of the rows: one writer for each table that is wanted.
 
-use crate::schema::Table;
+use crate::schema::FactTable;
 use crate::value::Value;
 use session::atomic_file::AtomicFile;
 use std::io::{self, Write};
@@ -26,7 +26,7 @@ impl Sink for AtomicFile {
 }
 
 /// The writer of one table in one format.
-pub trait Rows: Send {
+pub trait TableWriter: Send {
     /// Begins with the rows of a run.
     fn begin(&mut self, group: Option<&str>, run: &str) -> io::Result<()>;
 
@@ -47,7 +47,7 @@ pub trait Rows: Send {
 /// tables; the rows of one table come from one analysis, and their order does not depend on the threads.
 #[derive(Default)]
 pub struct Output {
-    tables: [Option<Mutex<Box<dyn Rows>>>; Table::ALL.len()],
+    tables: [Option<Mutex<Box<dyn TableWriter>>>; FactTable::ALL.len()],
     /// The first error. Rows behind it are dropped, since an analysis cannot stop the pass.
     failed: Mutex<Option<io::Error>>,
 }
@@ -59,17 +59,17 @@ fn locked<T: ?Sized>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Output {
     /// With a writer of this table; tables without one are not written.
     #[must_use]
-    pub fn with(mut self, table: Table, rows: Box<dyn Rows>) -> Output {
+    pub fn with(mut self, table: FactTable, rows: Box<dyn TableWriter>) -> Output {
         self.tables[table as usize] = Some(Mutex::new(rows));
         self
     }
 
     /// Whether this table is written.
-    pub fn has(&self, table: Table) -> bool {
+    pub fn has(&self, table: FactTable) -> bool {
         self.tables[table as usize].is_some()
     }
 
-    fn each(&self, mut work: impl FnMut(&mut dyn Rows) -> io::Result<()>) -> io::Result<()> {
+    fn each(&self, mut work: impl FnMut(&mut dyn TableWriter) -> io::Result<()>) -> io::Result<()> {
         self.tables.iter().flatten().try_for_each(|rows| work(&mut **locked(rows)))
     }
 
@@ -86,8 +86,8 @@ impl Output {
     }
 
     /// Adds a row, if the table is written. The first error is reported by [`Output::check`].
-    pub fn row(&self, table: Table, values: &[Value<'_>]) {
-        debug_assert!(table == Table::Run || values.len() == table.columns().len(), "{}", table.name());
+    pub fn row(&self, table: FactTable, values: &[Value<'_>]) {
+        debug_assert!(table == FactTable::Run || values.len() == table.columns().len(), "{}", table.name());
         if let Some(rows) = &self.tables[table as usize]
             && let Err(error) = locked(rows).row(values)
         {
@@ -114,6 +114,6 @@ impl Output {
     pub fn finish(self) -> io::Result<()> {
         self.check()?;
         let rows = self.tables.into_iter().flatten();
-        rows.map(|rows| rows.into_inner().unwrap_or_else(PoisonError::into_inner)).try_for_each(Rows::finish)
+        rows.map(|rows| rows.into_inner().unwrap_or_else(PoisonError::into_inner)).try_for_each(TableWriter::finish)
     }
 }

@@ -1,6 +1,6 @@
 //! Tables as Apache Parquet, compressed by zstd.
 
-use crate::output::{Rows, Sink};
+use crate::output::{Sink, TableWriter};
 use crate::schema::{Column, SCHEMA, Type};
 use crate::value::Value;
 use parquet::basic::{Compression, ConvertedType, LogicalType, Repetition, Type as Physical, ZstdLevel};
@@ -24,9 +24,9 @@ const TEXT: usize = 8 << 20;
 pub type Make = dyn FnMut(Option<&str>, &str) -> io::Result<Box<dyn Sink>> + Send;
 
 /// A [`Sink`] as the writer of a file.
-struct Place(Box<dyn Sink>);
+struct SinkWriter(Box<dyn Sink>);
 
-impl Write for Place {
+impl Write for SinkWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.write(bytes)
     }
@@ -37,7 +37,7 @@ impl Write for Place {
 }
 
 /// The values of a column that are not null.
-enum Values {
+enum ColumnValues {
     Int32(Vec<i32>),
     Int64(Vec<i64>),
     Double(Vec<f64>),
@@ -47,7 +47,7 @@ enum Values {
 
 /// A column of the rows that are gathered.
 struct Gathered {
-    values: Values,
+    values: ColumnValues,
     /// For each row 1 where it has a value, 0 where it is null.
     levels: Vec<i16>,
 }
@@ -55,11 +55,11 @@ struct Gathered {
 impl Gathered {
     fn new(kind: Type) -> Gathered {
         let values = match kind {
-            Type::Int32 => Values::Int32(Vec::new()),
-            Type::Int64 => Values::Int64(Vec::new()),
-            Type::Double => Values::Double(Vec::new()),
-            Type::Text => Values::Text(Vec::new()),
-            Type::Bool => Values::Bool(Vec::new()),
+            Type::Int32 => ColumnValues::Int32(Vec::new()),
+            Type::Int64 => ColumnValues::Int64(Vec::new()),
+            Type::Double => ColumnValues::Double(Vec::new()),
+            Type::Text => ColumnValues::Text(Vec::new()),
+            Type::Bool => ColumnValues::Bool(Vec::new()),
         };
         Gathered { values, levels: Vec::new() }
     }
@@ -68,23 +68,23 @@ impl Gathered {
     /// second part their bytes.
     fn add(&mut self, value: &Value<'_>, texts: &mut (HashMap<String, ByteArray>, usize)) {
         let known = match (&mut self.values, value) {
-            (Values::Int32(values), Value::Int(n)) => i32::try_from(*n).is_ok_and(|n| {
+            (ColumnValues::Int32(values), Value::Int(n)) => i32::try_from(*n).is_ok_and(|n| {
                 values.push(n);
                 true
             }),
-            (Values::Int64(values), Value::Int(n)) => {
+            (ColumnValues::Int64(values), Value::Int(n)) => {
                 values.push(*n);
                 true
             }
-            (Values::Double(values), Value::Real(x)) => {
+            (ColumnValues::Double(values), Value::Real(x)) => {
                 values.push(*x);
                 true
             }
-            (Values::Bool(values), Value::Bool(yes)) => {
+            (ColumnValues::Bool(values), Value::Bool(yes)) => {
                 values.push(*yes);
                 true
             }
-            (Values::Text(values), Value::Text(text)) => {
+            (ColumnValues::Text(values), Value::Text(text)) => {
                 let kept = match texts.0.get(text.as_ref()) {
                     Some(kept) => kept.clone(),
                     None => {
@@ -102,21 +102,21 @@ impl Gathered {
         self.levels.push(known.into());
     }
 
-    fn write(&mut self, group: &mut SerializedRowGroupWriter<'_, Place>) -> Result<(), ParquetError> {
+    fn write(&mut self, group: &mut SerializedRowGroupWriter<'_, SinkWriter>) -> Result<(), ParquetError> {
         let levels = std::mem::take(&mut self.levels);
         match &mut self.values {
-            Values::Int32(values) => put::<Int32Type>(group, &std::mem::take(values), &levels),
-            Values::Int64(values) => put::<Int64Type>(group, &std::mem::take(values), &levels),
-            Values::Double(values) => put::<DoubleType>(group, &std::mem::take(values), &levels),
-            Values::Text(values) => put::<ByteArrayType>(group, &std::mem::take(values), &levels),
-            Values::Bool(values) => put::<BoolType>(group, &std::mem::take(values), &levels),
+            ColumnValues::Int32(values) => put::<Int32Type>(group, &std::mem::take(values), &levels),
+            ColumnValues::Int64(values) => put::<Int64Type>(group, &std::mem::take(values), &levels),
+            ColumnValues::Double(values) => put::<DoubleType>(group, &std::mem::take(values), &levels),
+            ColumnValues::Text(values) => put::<ByteArrayType>(group, &std::mem::take(values), &levels),
+            ColumnValues::Bool(values) => put::<BoolType>(group, &std::mem::take(values), &levels),
         }
     }
 }
 
 /// Writes the next column of a row group.
 fn put<T: DataType>(
-    group: &mut SerializedRowGroupWriter<'_, Place>,
+    group: &mut SerializedRowGroupWriter<'_, SinkWriter>,
     values: &[T::T],
     levels: &[i16],
 ) -> Result<(), ParquetError> {
@@ -136,7 +136,7 @@ pub struct Parquet {
     texts: (HashMap<String, ByteArray>, usize),
     /// The group and the run, which a pass that begins again needs once more.
     run: (Option<String>, String),
-    file: Option<SerializedFileWriter<Place>>,
+    file: Option<SerializedFileWriter<SinkWriter>>,
 }
 
 fn io_error(error: ParquetError) -> io::Error {
@@ -191,7 +191,7 @@ impl Parquet {
 
     /// Begins the file of the run.
     fn open(&mut self) -> io::Result<()> {
-        let place = Place((self.make)(self.run.0.as_deref(), &self.run.1)?);
+        let place = SinkWriter((self.make)(self.run.0.as_deref(), &self.run.1)?);
         let file = SerializedFileWriter::new(place, self.schema.clone(), self.properties.clone());
         self.file = Some(file.map_err(io_error)?);
         Ok(())
@@ -212,7 +212,7 @@ impl Parquet {
     }
 }
 
-impl Rows for Parquet {
+impl TableWriter for Parquet {
     fn begin(&mut self, group: Option<&str>, run: &str) -> io::Result<()> {
         self.run = (group.map(str::to_owned), run.to_owned());
         self.open()
@@ -225,11 +225,11 @@ impl Rows for Parquet {
         for column in &mut self.columns {
             column.levels.clear();
             match &mut column.values {
-                Values::Int32(values) => values.clear(),
-                Values::Int64(values) => values.clear(),
-                Values::Double(values) => values.clear(),
-                Values::Text(values) => values.clear(),
-                Values::Bool(values) => values.clear(),
+                ColumnValues::Int32(values) => values.clear(),
+                ColumnValues::Int64(values) => values.clear(),
+                ColumnValues::Double(values) => values.clear(),
+                ColumnValues::Text(values) => values.clear(),
+                ColumnValues::Bool(values) => values.clear(),
             }
         }
         (self.rows, self.texts, self.file) = (0, Default::default(), None);
@@ -246,7 +246,7 @@ impl Rows for Parquet {
     fn end(&mut self) -> io::Result<()> {
         self.flush()?;
         let Some(file) = self.file.take() else { return Ok(()) };
-        let Place(mut sink) = file.into_inner().map_err(io_error)?;
+        let SinkWriter(mut sink) = file.into_inner().map_err(io_error)?;
         sink.flush()?;
         sink.finish()
     }

@@ -1,7 +1,7 @@
 //! The facts as rows.
 
 use crate::output::Output;
-use crate::schema::Table;
+use crate::schema::FactTable;
 use crate::value::Value;
 use latency::{Measure, Placement};
 use sched::state::Task;
@@ -108,7 +108,7 @@ impl<'o> Tables<'o> {
     pub fn slice(&self, cpu: Cpu, span: &Span, task: Option<&Task>, left: Option<PrevState>) {
         let command = task.map_or(Comm::EMPTY, |task| task.comm);
         self.output.row(
-            Table::Slice,
+            FactTable::Slice,
             &[
                 span.start.into(),
                 span.duration().into(),
@@ -127,7 +127,7 @@ impl<'o> Tables<'o> {
     /// A task waited on one run queue.
     pub fn wait(&self, case: &ListedCase<WaitOrigin, WaitEnd>) {
         self.output.row(
-            Table::Wait,
+            FactTable::Wait,
             &[
                 case.start.into(),
                 case.end.since(case.start).into(),
@@ -148,7 +148,7 @@ impl<'o> Tables<'o> {
     /// A CPU idled.
     pub fn idle(&self, case: &ListedCase<IdleOrigin, IdleEnd>) {
         self.output.row(
-            Table::Idle,
+            FactTable::Idle,
             &[
                 case.start.into(),
                 case.end.since(case.start).into(),
@@ -167,7 +167,7 @@ impl<'o> Tables<'o> {
     pub fn episode(&self, listed: &ListedEpisode) {
         let episode = &listed.episode;
         self.output.row(
-            Table::Episode,
+            FactTable::Episode,
             &[
                 episode.start.into(),
                 episode.duration.into(),
@@ -181,7 +181,7 @@ impl<'o> Tables<'o> {
     /// A task was migrated.
     pub fn migration(&self, m: &events::Listed) {
         self.output.row(
-            Table::Migration,
+            FactTable::Migration,
             &[
                 m.ts_ns.into(),
                 m.cpu.into(),
@@ -205,7 +205,7 @@ impl<'o> Tables<'o> {
         // The first part is measured where the waking is known.
         let until_queued = queued.filter(|_| case.waker.is_some()).map(|queued| queued.since(case.start_ns));
         self.output.row(
-            Table::Wakeup,
+            FactTable::Wakeup,
             &[
                 self.kinds.get(case.measure as usize),
                 listed.start_is_known.then_some(case.start_ns).into(),
@@ -232,7 +232,7 @@ impl<'o> Tables<'o> {
     /// An event was recorded.
     pub fn event(&self, event: &EventRow<'_>) {
         self.output.row(
-            Table::Event,
+            FactTable::Event,
             &[
                 event.ts.into(),
                 event.cpu.into(),

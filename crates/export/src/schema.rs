@@ -55,7 +55,7 @@ impl Column {
 
 /// The tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Table {
+pub enum FactTable {
     /// One row for each trace.
     Run,
     /// Stretches in which a task ran.
@@ -74,61 +74,61 @@ pub enum Table {
     Event,
 }
 
-impl Table {
+impl FactTable {
     /// All of them, in the order of their indices.
-    pub const ALL: [Table; 8] = [
-        Table::Run,
-        Table::Slice,
-        Table::Wait,
-        Table::Idle,
-        Table::Episode,
-        Table::Migration,
-        Table::Wakeup,
-        Table::Event,
+    pub const ALL: [FactTable; 8] = [
+        FactTable::Run,
+        FactTable::Slice,
+        FactTable::Wait,
+        FactTable::Idle,
+        FactTable::Episode,
+        FactTable::Migration,
+        FactTable::Wakeup,
+        FactTable::Event,
     ];
 
     /// Its name.
     pub fn name(self) -> &'static str {
         match self {
-            Table::Run => "run",
-            Table::Slice => "slice",
-            Table::Wait => "wait",
-            Table::Idle => "idle",
-            Table::Episode => "episode",
-            Table::Migration => "migration",
-            Table::Wakeup => "wakeup",
-            Table::Event => "event",
+            FactTable::Run => "run",
+            FactTable::Slice => "slice",
+            FactTable::Wait => "wait",
+            FactTable::Idle => "idle",
+            FactTable::Episode => "episode",
+            FactTable::Migration => "migration",
+            FactTable::Wakeup => "wakeup",
+            FactTable::Event => "event",
         }
     }
 
     /// The content of a row, in a sentence.
     pub fn doc(self) -> &'static str {
         match self {
-            Table::Run => {
+            FactTable::Run => {
                 "One row for each trace: the machine, the sums of the other tables, and the metrics of `schedviz compare`."
             }
-            Table::Slice => {
+            FactTable::Slice => {
                 "One row for each stretch in which a task ran on a CPU. Their sum is the busy time of `schedviz utilization`."
             }
-            Table::Wait => {
+            FactTable::Wait => {
                 "One row for each part of a wait: a stretch in which a task waited on one run queue. A migration of the waiting \
                  task ends a part; the table `wakeup` has such a wait as one. The sum of `violated_ns` is the waiting in \
                  violation of `schedviz why`."
             }
-            Table::Idle => {
+            FactTable::Idle => {
                 "One row for each stretch in which a CPU idled. The sum of `violated_ns` is the idling in violation of \
                  `schedviz why`."
             }
-            Table::Episode => {
+            FactTable::Episode => {
                 "One row for each episode of violated work conservation. The sum of `dur_ns` is the violation of \
                  `schedviz workcons`."
             }
-            Table::Migration => "One row for each migration, as `schedviz migrations` counts them.",
-            Table::Wakeup => {
+            FactTable::Migration => "One row for each migration, as `schedviz migrations` counts them.",
+            FactTable::Wakeup => {
                 "One row for each wait that `schedviz latency` measures: from a wakeup, a fork or a preemption to the run. \
                  A migration on the way does not end it."
             }
-            Table::Event => {
+            FactTable::Event => {
                 "One row for each recorded event, as `schedviz list` prints them; only where `--tables` names it."
             }
         }
@@ -137,14 +137,14 @@ impl Table {
     /// Its columns; those of the metrics follow in the table of runs.
     pub fn columns(self) -> &'static [Column] {
         match self {
-            Table::Run => RUN,
-            Table::Slice => SLICE,
-            Table::Wait => WAIT,
-            Table::Idle => IDLE,
-            Table::Episode => EPISODE,
-            Table::Migration => MIGRATION,
-            Table::Wakeup => WAKEUP,
-            Table::Event => EVENT,
+            FactTable::Run => RUN,
+            FactTable::Slice => SLICE,
+            FactTable::Wait => WAIT,
+            FactTable::Idle => IDLE,
+            FactTable::Episode => EPISODE,
+            FactTable::Migration => MIGRATION,
+            FactTable::Wakeup => WAKEUP,
+            FactTable::Event => EVENT,
         }
     }
 }
@@ -292,11 +292,11 @@ const EVENT: &[Column] = &[
 /// of runs.
 pub fn markdown(metrics: &[Column]) -> String {
     let mut out = String::new();
-    for table in Table::ALL {
+    for table in FactTable::ALL {
         // Writing to a string cannot fail.
         let _ =
             write!(out, "\n### `{}`\n\n{}\n\n| column | type | meaning |\n|---|---|---|\n", table.name(), table.doc());
-        let more = if table == Table::Run { metrics } else { &[] };
+        let more = if table == FactTable::Run { metrics } else { &[] };
         for column in table.columns().iter().chain(more) {
             let _ = writeln!(out, "| `{}` | {} | {} |", column.name, column.kind.name(), column.doc);
         }

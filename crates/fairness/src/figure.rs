@@ -6,7 +6,7 @@ use draw::{Figure, Item, Line, PT, Point, Rect, Unit};
 use timeline::histogram::{Histogram, histograms};
 use timeline::page::{Heading, Page};
 use timeline::palette::{FAINT, PALETTE};
-use timeline::{Axis, Measure};
+use timeline::{Axis, AxisUnit};
 
 const WIDTH: Unit = 420 * PT;
 const SIDE: Unit = 330 * PT;
@@ -38,7 +38,7 @@ fn lorenz(report: &FairnessReport, heading: &Heading) -> Figure {
         x: left + (x * f64::from(side)).round() as Unit,
         y: floor - (y * f64::from(side)).round() as Unit,
     };
-    let axis = |title| Axis::linear(0.0, 100.0, Measure::Percent, title);
+    let axis = |title| Axis::linear(0.0, 100.0, AxisUnit::Percent, title);
     axis("share of the run time").draw_left(&mut page.figure, plot);
     axis("share of the members, from the one that ran least").draw_below(&mut page.figure, plot);
     let diagonal = vec![Line { from: at(0.0, 0.0), to: at(1.0, 1.0) }];

@@ -63,7 +63,7 @@ const CLASS_NAMES: [&str; 5] = ["application", "other tasks", "kernel threads", 
 
 /// An entry of the legend: a task, or a group of tasks.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Entry {
+pub(crate) struct ColorEntry {
     comm: Comm,
     number: Option<i64>,
     pub(crate) class: Class,
@@ -191,22 +191,22 @@ impl Coloring {
     }
 
     /// Returns the entries of the legend for tasks with these times, the longest first.
-    pub(crate) fn entries(&self, tasks: &[TaskTime]) -> Vec<Entry> {
+    pub(crate) fn entries(&self, tasks: &[TaskTime]) -> Vec<ColorEntry> {
         let mut shown: Vec<TaskTime> = tasks.iter().filter(|t| t.class != OTHERS).copied().collect();
-        let mut entries: Vec<Entry> = if self.by == ColorBy::Pid {
+        let mut entries: Vec<ColorEntry> = if self.by == ColorBy::Pid {
             // A task is listed by its most recent command name.
             shown.sort_unstable_by_key(|t| (t.pid, t.last, t.comm));
             let entry = |task: &[TaskTime]| {
                 let latest = task.last()?;
                 let ns = task.iter().map(|t| t.ns).fold(0, u64::saturating_add);
-                Some(Entry { comm: latest.comm, number: Some(i64::from(latest.pid.0)), class: latest.class, ns })
+                Some(ColorEntry { comm: latest.comm, number: Some(i64::from(latest.pid.0)), class: latest.class, ns })
             };
             shown.chunk_by(|a, b| a.pid == b.pid).filter_map(entry).collect()
         } else {
-            let mut sums: SeededMap<(Comm, Option<i64>), Entry> = SeededMap::default();
+            let mut sums: SeededMap<(Comm, Option<i64>), ColorEntry> = SeededMap::default();
             for task in &shown {
                 let (comm, number) = self.group(task);
-                let sum = sums.entry((comm, number)).or_insert(Entry { comm, number, class: task.class, ns: 0 });
+                let sum = sums.entry((comm, number)).or_insert(ColorEntry { comm, number, class: task.class, ns: 0 });
                 sum.ns = sum.ns.saturating_add(task.ns);
             }
             sums.into_values().collect()
@@ -229,7 +229,7 @@ impl Coloring {
     }
 
     /// Returns the name of an entry.
-    pub(crate) fn name(&self, entry: &Entry) -> String {
+    pub(crate) fn name(&self, entry: &ColorEntry) -> String {
         match (self.by, entry.number) {
             (ColorBy::Pid, Some(pid)) => format!("{} {pid}", name_of(entry.comm)),
             (ColorBy::Pid | ColorBy::Command, _) => name_of(entry.comm),

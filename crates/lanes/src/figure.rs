@@ -1,7 +1,7 @@
 //! The figure: the marks of the lanes on a page.
 
-use crate::color::{Entry, PALE};
-use crate::groups::{Groups, MANY_LANES};
+use crate::color::{ColorEntry, PALE};
+use crate::groups::{LaneGroups, MANY_LANES};
 use crate::lane::{Lane, PLACES, total};
 use crate::names::draw_names;
 use crate::{Options, Report};
@@ -115,7 +115,7 @@ pub fn draw_lanes(figure: &mut Figure, lanes: &[Lane], options: &Options, scale:
 fn draw_groups(
     figure: &mut Figure,
     lanes: &[Lane],
-    (options, groups): (&Options, &Groups),
+    (options, groups): (&Options, &LaneGroups),
     scale: &TimeScale,
     top: Unit,
     height: Unit,
@@ -243,11 +243,11 @@ pub fn area_legend(lanes: &[Lane], options: &Options, most: usize) -> Vec<Legend
     let (mut listed, mut more) = (Vec::new(), Vec::new());
     for entry in options.coloring.entries(&tasks) {
         // An entry of 0.0 % is listed only among the first four, and only if its colour is unique.
-        let alone = listed.iter().all(|other: &Entry| other.class != entry.class);
+        let alone = listed.iter().all(|other: &ColorEntry| other.class != entry.class);
         let takes = if share(entry.ns) >= 0.05 { listed.len() < most } else { listed.len() < most.min(4) && alone };
         if takes { listed.push(entry) } else { more.push(entry) }
     }
-    let has_a_listed_color = |entry: &Entry| listed.iter().any(|other| other.class == entry.class);
+    let has_a_listed_color = |entry: &ColorEntry| listed.iter().any(|other| other.class == entry.class);
     let colors = if more.iter().all(has_a_listed_color) { ", in these colours" } else { "" };
     legend.extend(listed.iter().map(|entry| LegendEntry {
         swatch: area(options.coloring.paint(entry.class)),

@@ -72,7 +72,7 @@ impl LanesOf {
 
 /// A group of CPUs that has a lane.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Group {
+struct LaneGroup {
     /// Its number; `None` for the CPUs whose group is unknown.
     number: Option<u32>,
     /// The number of its CPUs, those without any event included.
@@ -83,26 +83,26 @@ struct Group {
 
 /// The groups of the CPUs of a figure, in display order.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Groups {
+pub struct LaneGroups {
     of: LanesOf,
-    groups: Vec<Group>,
+    groups: Vec<LaneGroup>,
     rows: BTreeMap<Cpu, usize>,
 }
 
-impl Groups {
+impl LaneGroups {
     /// Groups these CPUs, which are in display order, each with the group of lanes that it is shown in. `None` where each CPU
     /// has a lane of its own.
-    pub fn new(of: LanesOf, cpus: &[(Cpu, Option<u32>)], topology: &Topology) -> Option<Groups> {
+    pub fn new(of: LanesOf, cpus: &[(Cpu, Option<u32>)], topology: &Topology) -> Option<LaneGroups> {
         if of == LanesOf::Cpu {
             return None;
         }
         let mut found: BTreeMap<Option<(Option<u32>, u32)>, usize> = BTreeMap::new();
-        let mut made = Groups { of, groups: Vec::new(), rows: BTreeMap::new() };
+        let mut made = LaneGroups { of, groups: Vec::new(), rows: BTreeMap::new() };
         let mut torn = false;
         for (cpu, within) in cpus {
             let key = of.of(*cpu, topology);
             let row = *found.entry(key).or_insert_with(|| {
-                made.groups.push(Group { number: key.map(|key| key.1), cpus: 0, within: *within });
+                made.groups.push(LaneGroup { number: key.map(|key| key.1), cpus: 0, within: *within });
                 made.groups.len() - 1
             });
             let group = made.groups.get_mut(row)?;
@@ -164,8 +164,8 @@ impl Groups {
         // A window of fewer nanoseconds than columns leaves some without any time.
         let mut columns = vec![(options.from, options.from); division.count()];
         division.split(options.from, options.to, |column, start, end| columns[column] = (start, end));
-        let sum = |group: &Group| Sum { silent: group.cpus, columns: vec![Vec::new(); division.count()] };
-        let mut sums: Vec<Sum> = self.groups.iter().map(sum).collect();
+        let sum = |group: &LaneGroup| LaneSum { silent: group.cpus, columns: vec![Vec::new(); division.count()] };
+        let mut sums: Vec<LaneSum> = self.groups.iter().map(sum).collect();
         for lane in lanes {
             if let Some(sum) = self.row_of(lane.report.cpu).and_then(|row| sums.get_mut(row)) {
                 sum.silent = sum.silent.saturating_sub(1);
@@ -177,14 +177,14 @@ impl Groups {
 }
 
 /// The time of the CPUs of a lane.
-struct Sum {
+struct LaneSum {
     /// The number of CPUs without any event.
     silent: u64,
     /// The time by class in each column.
     columns: Vec<Vec<(Class, u64)>>,
 }
 
-impl Sum {
+impl LaneSum {
     /// Adds a piece of the lane of one CPU, in columns of this division.
     fn add(&mut self, piece: &Piece, division: &mut Division) {
         match piece {
@@ -259,7 +259,7 @@ mod tests {
     fn a_lane_has_a_name_its_cpus_and_the_group_that_holds_it() {
         let (topology, mut cpus) = machine(2, 2, 1);
         let names = |of, cpus: &[(Cpu, Option<u32>)]| {
-            let groups = Groups::new(of, cpus, &topology).expect("groups");
+            let groups = LaneGroups::new(of, cpus, &topology).expect("groups");
             (groups.names().map(|(name, within)| format!("{name} {within:?}")).collect::<Vec<_>>(), groups.meaning())
         };
         cpus.iter_mut().for_each(|(cpu, within)| *within = Some(cpu.0 / 4));
@@ -275,7 +275,7 @@ mod tests {
         // Lanes that are finer than a group of lanes cannot be in it.
         cpus.iter_mut().for_each(|(cpu, within)| *within = Some(cpu.0));
         assert!(names(LanesOf::Llc, &cpus).0.iter().all(|name| name.ends_with("None")));
-        assert_eq!(Groups::new(LanesOf::Cpu, &cpus, &topology), None);
+        assert_eq!(LaneGroups::new(LanesOf::Cpu, &cpus, &topology), None);
     }
 
     #[test]
@@ -307,7 +307,7 @@ mod tests {
             to: Ts(16_000),
             zero: Ts(0),
             cpus: all[..3].to_vec(),
-            groups: Groups::new(LanesOf::Node, &all, &topology),
+            groups: LaneGroups::new(LanesOf::Node, &all, &topology),
             all_cpus: all,
             group_name: "socket".to_owned(),
             marks: Vec::new(),

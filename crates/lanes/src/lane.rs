@@ -59,7 +59,7 @@ pub(crate) const PLACES: u128 = 400;
 
 /// Gathers a lane from the spans of its CPU.
 #[derive(Debug)]
-struct Builder<'o> {
+struct LaneBuilder<'o> {
     options: &'o Options,
     /// It finds the names of tasks that have none where they are met.
     reader: Option<&'o CpuReader<'o>>,
@@ -73,12 +73,12 @@ struct Builder<'o> {
     covered: Ts,
 }
 
-impl<'o> Builder<'o> {
-    fn new(cpu: Cpu, options: &'o Options) -> Builder<'o> {
+impl<'o> LaneBuilder<'o> {
+    fn new(cpu: Cpu, options: &'o Options) -> LaneBuilder<'o> {
         let report = LaneReport { cpu, busy_ns: 0, idle_ns: 0, unknown_ns: 0, offline_ns: 0, switches: 0, gaps: 0 };
         let columns = Columns::new(options.from, options.to, options.columns());
         let long = (options.to.since(options.from).0 / NAMED).max(1);
-        Builder {
+        LaneBuilder {
             options,
             reader: None,
             columns,
@@ -137,7 +137,7 @@ impl<'o> Builder<'o> {
 #[derive(Debug)]
 pub struct LaneFold<'o> {
     fold: CpuFold,
-    builder: Builder<'o>,
+    builder: LaneBuilder<'o>,
     marks: Vec<Marks>,
     frequencies: Vec<(Ts, Cpu, u32)>,
     interrupts: u32,
@@ -149,7 +149,7 @@ impl<'o> LaneFold<'o> {
     pub fn new(cpu: Cpu, options: &'o Options) -> LaneFold<'o> {
         LaneFold {
             fold: CpuFold::new(cpu, options.from, options.to),
-            builder: Builder::new(cpu, options),
+            builder: LaneBuilder::new(cpu, options),
             marks: vec![Marks::default(); options.marks.len()],
             frequencies: Vec::new(),
             interrupts: 0,
@@ -250,18 +250,18 @@ impl Marks {
 #[derive(Debug)]
 pub struct Timeline<'o> {
     /// The lanes, in display order.
-    lanes: Vec<Builder<'o>>,
+    lanes: Vec<LaneBuilder<'o>>,
     rows: Rows,
 }
 
 impl<'o> Timeline<'o> {
     /// Returns empty lanes of the CPUs of `options`.
     pub fn new(options: &'o Options) -> Timeline<'o> {
-        let lanes = options.cpus.iter().map(|(cpu, _)| Builder::new(*cpu, options)).collect();
+        let lanes = options.cpus.iter().map(|(cpu, _)| LaneBuilder::new(*cpu, options)).collect();
         Timeline { lanes, rows: Rows::new(&options.cpus) }
     }
 
-    fn lane(&mut self, cpu: Cpu) -> Option<&mut Builder<'o>> {
+    fn lane(&mut self, cpu: Cpu) -> Option<&mut LaneBuilder<'o>> {
         self.lanes.get_mut(self.rows.of(cpu)?)
     }
 }
@@ -288,7 +288,7 @@ impl Analysis for Timeline<'_> {
     }
 
     fn finish(self, _: Ts, _: &SchedState) -> Vec<Lane> {
-        self.lanes.into_iter().map(Builder::finish).collect()
+        self.lanes.into_iter().map(LaneBuilder::finish).collect()
     }
 }
 

@@ -39,7 +39,7 @@ mod tasks;
 
 pub use color::{ColorBy, Coloring, Needs};
 pub use figure::{Overlay, area_legend, draw_lanes, draw_pale_lanes, figure, figure_with};
-pub use groups::{Groups, LanesOf, MANY_LANES};
+pub use groups::{LaneGroups, LanesOf, MANY_LANES};
 pub use lane::{Lane, LaneFold, Marks, NamedRun, Timeline};
 pub use read::{Mark, learn, learn_colors, read_lanes};
 pub use tasks::TaskTime;
@@ -93,7 +93,7 @@ pub struct Options {
     /// The colouring of tasks.
     pub coloring: Coloring,
     /// The groups of CPUs that have a lane each; none where each CPU has its own.
-    pub groups: Option<Groups>,
+    pub groups: Option<LaneGroups>,
     /// The number of pictures of lanes in the figure, at least one.
     pub pictures: u32,
 }

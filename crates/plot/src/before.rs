@@ -1,8 +1,8 @@
 //! The events before a window that matter in it: those that began intervals which go on, and those whose values hold.
 
-use crate::compile::{Part, Plan};
-use crate::expr::Value;
-use crate::pairing::{Open, Pairs};
+use crate::compile::{EventPart, Plan};
+use crate::expr::EventValue;
+use crate::pairing::{OpenPair, Pairs};
 use crate::seen::{Event, Picker};
 use crate::series::MOST_LINES;
 use sched::{Cpu, Ts};
@@ -42,7 +42,7 @@ pub enum CarriedPart {
 /// A value that was set, and whether it still holds.
 #[derive(Clone, Debug)]
 struct Held<K> {
-    by: Option<Value>,
+    by: Option<EventValue>,
     event: K,
     is_known: bool,
 }
@@ -75,14 +75,14 @@ impl<'p, K> Before<'p, K> {
         let plan = self.picker.plan;
         match part {
             CarriedPart::Interval(place) => {
-                if let Some(action) = plan.action(event.id(), &Part::Begin(place))
+                if let Some(action) = plan.action(event.id(), &EventPart::Begin(place))
                     && let Some((key, _)) = self.picker.begin(event, action, place)
                 {
-                    let _ = self.pairs[place].begin(key, Open { since: event.ts(), cpu: event.cpu(), of: kept });
+                    let _ = self.pairs[place].begin(key, OpenPair { since: event.ts(), cpu: event.cpu(), of: kept });
                 }
             }
             CarriedPart::Value { series, is_known } => {
-                if let Some(action) = plan.action(event.id(), &Part::Sample(series))
+                if let Some(action) = plan.action(event.id(), &EventPart::Sample(series))
                     && let Some((by, _)) = self.picker.value(event, action, series)
                 {
                     self.hold(series, Held { by, event: kept, is_known });
@@ -99,16 +99,16 @@ impl<'p, K> Before<'p, K> {
         let plan = self.picker.plan;
         for action in plan.actions(event.id()) {
             match action.part {
-                Part::Begin(place) => self.resume(CarriedPart::Interval(place), event, keep()),
-                Part::End(place) => {
+                EventPart::Begin(place) => self.resume(CarriedPart::Interval(place), event, keep()),
+                EventPart::End(place) => {
                     if let Some(key) = self.picker.end(event, action, place) {
                         let _ = self.pairs[place].end(&key);
                     }
                 }
-                Part::Sample(series) if plan.carries(&action.part) => {
+                EventPart::Sample(series) if plan.carries(&action.part) => {
                     self.resume(CarriedPart::Value { series, is_known: true }, event, keep());
                 }
-                Part::Sample(_) | Part::Lone(_) | Part::Point(_) => {}
+                EventPart::Sample(_) | EventPart::Lone(_) | EventPart::Point(_) => {}
             }
         }
     }

@@ -7,7 +7,7 @@ use crate::system_calls::SystemCalls;
 
 /// The part that an event has in an item.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Part {
+pub(crate) enum EventPart {
     /// The event begins the interval in this place.
     Begin(usize),
     /// The event ends the interval in this place.
@@ -23,7 +23,7 @@ pub(crate) enum Part {
 /// A part, with the text that the `*` of the pattern stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Action {
-    pub(crate) part: Part,
+    pub(crate) part: EventPart,
     pub(crate) any: Option<String>,
     /// The names of the machine's system calls.
     pub(crate) calls: Option<&'static SystemCalls>,
@@ -101,16 +101,16 @@ impl Plan {
     }
 
     /// Whether an event of this part, before a window, can matter in it.
-    pub(crate) fn carries(&self, part: &Part) -> bool {
+    pub(crate) fn carries(&self, part: &EventPart) -> bool {
         match part {
-            Part::Begin(_) | Part::End(_) => true,
-            Part::Sample(place) => matches!(self.spec.series[*place].quantity, Quantity::Value { hold: true, .. }),
-            Part::Lone(_) | Part::Point(_) => false,
+            EventPart::Begin(_) | EventPart::End(_) => true,
+            EventPart::Sample(place) => matches!(self.spec.series[*place].quantity, Quantity::Value { hold: true, .. }),
+            EventPart::Lone(_) | EventPart::Point(_) => false,
         }
     }
 
     /// The action of an event of this number in this part.
-    pub(crate) fn action(&self, id: u16, part: &Part) -> Option<&Action> {
+    pub(crate) fn action(&self, id: u16, part: &EventPart) -> Option<&Action> {
         self.actions(id).iter().find(|action| action.part == *part)
     }
 
@@ -153,7 +153,7 @@ impl From<SpecError> for Misfit {
     }
 }
 
-type Found<'c> = Vec<(&'c EventInfo, Option<String>)>;
+type MatchedEvents<'c> = Vec<(&'c EventInfo, Option<String>)>;
 
 struct Checker<'s> {
     spec: &'s Spec,
@@ -166,7 +166,7 @@ impl<'s> Checker<'s> {
     }
 
     /// The events of a name, of which one occurs at least.
-    fn events(&self, name: &Placed) -> Result<Found<'s>, Misfit> {
+    fn events(&self, name: &Placed) -> Result<MatchedEvents<'s>, Misfit> {
         let found = self.catalog.find(&name.text);
         if found.is_empty() {
             let names: Vec<&str> = self.catalog.events.iter().map(|event| event.name.as_str()).collect();
@@ -180,7 +180,7 @@ impl<'s> Checker<'s> {
     }
 
     /// The type of a value: all events have it, or with a `*` one at least.
-    fn type_of(events: &Found<'_>, groups: &[String], name: &str) -> Result<Type, String> {
+    fn type_of(events: &MatchedEvents<'_>, groups: &[String], name: &str) -> Result<Type, String> {
         if groups.iter().any(|group| group == name) {
             return Ok(Type::Either);
         }
@@ -191,21 +191,21 @@ impl<'s> Checker<'s> {
         }
     }
 
-    fn condition(&self, events: &Found<'_>, condition: Option<&Condition>) -> Result<Vec<String>, SpecError> {
+    fn condition(&self, events: &MatchedEvents<'_>, condition: Option<&Condition>) -> Result<Vec<String>, SpecError> {
         let Some(Condition { expr, span }) = condition else { return Ok(Vec::new()) };
         expr.check(&|name: &str| Self::type_of(events, &[], name))
             .map_err(|e| inside(&self.spec.source, span, e.at, e.message))?;
         Ok(expr.group_names())
     }
 
-    fn value(&self, events: &Found<'_>, groups: &[String], name: &Placed) -> Result<Type, SpecError> {
+    fn value(&self, events: &MatchedEvents<'_>, groups: &[String], name: &Placed) -> Result<Type, SpecError> {
         Self::type_of(events, groups, &name.text).map_err(|message| self.wrong(name, message))
     }
 
     /// Color and label are values of these events.
     fn looks(
         &self,
-        events: &Found<'_>,
+        events: &MatchedEvents<'_>,
         groups: &[String],
         color: &ColorSpec,
         label: Option<&Placed>,
@@ -219,7 +219,7 @@ impl<'s> Checker<'s> {
         label.map_or(Ok(()), |label| self.value(events, groups, label).map(drop))
     }
 
-    fn actions(&self, events: Found<'_>, part: &Part) -> Vec<(u16, Action)> {
+    fn actions(&self, events: MatchedEvents<'_>, part: &EventPart) -> Vec<(u16, Action)> {
         let calls = self.catalog.machine.as_deref().and_then(SystemCalls::of);
         events.into_iter().map(|(event, any)| (event.id, Action { part: part.clone(), any, calls })).collect()
     }
@@ -248,8 +248,8 @@ impl<'s> Checker<'s> {
                     }
                 }
                 self.looks(&begins, &groups, &interval.color, interval.label.as_ref())?;
-                let mut actions = self.actions(ends, &Part::End(place));
-                actions.extend(self.actions(begins, &Part::Begin(place)));
+                let mut actions = self.actions(ends, &EventPart::End(place));
+                actions.extend(self.actions(begins, &EventPart::Begin(place)));
                 Ok(actions)
             }
             IntervalSource::Lone { event, duration, .. } => {
@@ -257,12 +257,12 @@ impl<'s> Checker<'s> {
                 let groups = self.condition(&events, interval.condition.as_ref())?;
                 self.number(&events, &groups, duration)?;
                 self.looks(&events, &groups, &interval.color, interval.label.as_ref())?;
-                Ok(self.actions(events, &Part::Lone(place)))
+                Ok(self.actions(events, &EventPart::Lone(place)))
             }
         }
     }
 
-    fn number(&self, events: &Found<'_>, groups: &[String], name: &Placed) -> Result<(), SpecError> {
+    fn number(&self, events: &MatchedEvents<'_>, groups: &[String], name: &Placed) -> Result<(), SpecError> {
         match self.value(events, groups, name)? {
             Type::Text => Err(self.wrong(name, format!("{} is a text; a number is needed here", name.text))),
             Type::Number | Type::Either => Ok(()),
@@ -274,7 +274,7 @@ impl<'s> Checker<'s> {
         let events = self.events(&point.event)?;
         let groups = self.condition(&events, point.condition.as_ref())?;
         self.looks(&events, &groups, &point.color, point.label.as_ref())?;
-        Ok(self.actions(events, &Part::Point(place)))
+        Ok(self.actions(events, &EventPart::Point(place)))
     }
 
     fn series(&self, place: usize) -> Result<Vec<(u16, Action)>, Misfit> {
@@ -291,13 +291,13 @@ impl<'s> Checker<'s> {
         if let Some(by) = &series.by {
             self.value(&events, &groups, by)?;
         }
-        Ok(self.actions(events, &Part::Sample(place)))
+        Ok(self.actions(events, &EventPart::Sample(place)))
     }
 
     /// The condition of the lanes is on values that some event of the figure has.
     fn lanes(&self) -> Result<(), SpecError> {
         let Some(Condition { expr, span }) = &self.spec.lanes.only else { return Ok(()) };
-        let events: Found<'_> = self.drawn().iter().flat_map(|name| self.catalog.find(&name.text)).collect();
+        let events: MatchedEvents<'_> = self.drawn().iter().flat_map(|name| self.catalog.find(&name.text)).collect();
         let groups: Vec<String> = self.conditions().flat_map(Expr::group_names).collect();
         expr.check(&|name: &str| Self::type_of(&events, &groups, name))
             .map_err(|e| inside(&self.spec.source, span, e.at, e.message))
@@ -391,8 +391,8 @@ mod tests {
     fn stars_stand_for_the_same_text() {
         let plan = plan("[[interval]]\nbegin = 'irq_vectors:*_entry'\nend = 'irq_vectors:*_exit'").expect("a plan");
         let any = Some("a".to_owned());
-        assert_eq!(plan.actions(6), [Action { part: Part::Begin(0), any: any.clone(), calls: None }]);
-        assert_eq!(plan.actions(7), [Action { part: Part::End(0), any, calls: None }]);
+        assert_eq!(plan.actions(6), [Action { part: EventPart::Begin(0), any: any.clone(), calls: None }]);
+        assert_eq!(plan.actions(7), [Action { part: EventPart::End(0), any, calls: None }]);
         assert_eq!(plan.actions(999), []);
     }
 }

@@ -3,9 +3,9 @@
 //! Bars, points and samples are kept one by one as long as there is room. Beyond that the shortest bars are left out, and
 //! points and samples are summed in columns of time; [`Drawn::room`] has the bounds that result.
 
-use crate::expr::Value;
+use crate::expr::EventValue;
 use crate::rows::LABELLED;
-use crate::series::{Kind, LineReport, Series};
+use crate::series::{LineReport, SampleKind, SeriesColumns};
 use sched::seeded::SeededMap;
 use sched::{Cpu, Pid, Ts};
 use serde::Serialize;
@@ -42,7 +42,7 @@ pub struct Bar {
 
 /// Points in one lane at one time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub struct Mark {
+pub struct PointMark {
     /// The time.
     pub ts: Ts,
     /// The place of the lane.
@@ -56,9 +56,9 @@ pub struct Mark {
 
 /// Marks in the order of time, each of a column of this many nanoseconds.
 #[derive(Clone, Debug)]
-struct Marks {
+struct MarkColumns {
     width: u64,
-    all: Vec<Mark>,
+    all: Vec<PointMark>,
 }
 
 /// The start of a column of time, from 0 of the clock on.
@@ -68,7 +68,7 @@ fn column(ts: Ts, width: u64) -> Ts {
 }
 
 /// Sums the marks of each lane within a column; classes are kept apart where `apart`.
-fn summed(marks: &mut Vec<Mark>, width: u64, apart: bool) {
+fn summed(marks: &mut Vec<PointMark>, width: u64, apart: bool) {
     marks.iter_mut().for_each(|mark| mark.ts = column(mark.ts, width));
     marks.sort_unstable();
     marks.dedup_by(|later, first| {
@@ -82,8 +82,8 @@ fn summed(marks: &mut Vec<Mark>, width: u64, apart: bool) {
     });
 }
 
-impl Marks {
-    fn add(&mut self, mark: Mark, most: usize) {
+impl MarkColumns {
+    fn add(&mut self, mark: PointMark, most: usize) {
         self.all.push(mark);
         if self.all.len() <= most {
             return;
@@ -96,7 +96,7 @@ impl Marks {
     }
 
     /// The marks from `from` up to `to`, summed so far that they are few.
-    fn within(&self, from: Ts, to: Ts) -> Vec<Mark> {
+    fn within(&self, from: Ts, to: Ts) -> Vec<PointMark> {
         let range = self.all.partition_point(|mark| mark.ts < from)..self.all.partition_point(|mark| mark.ts < to);
         let mut marks = self.all.get(range).unwrap_or_default().to_vec();
         let mut width = to.since(from).0.div_ceil(512).max(1);
@@ -110,7 +110,7 @@ impl Marks {
 
 /// A sample of a series: its line, and its value; none where it is unknown from here on.
 #[derive(Clone, Copy, Debug)]
-struct Sample {
+struct SeriesSample {
     ts: Ts,
     line: usize,
     value: Option<f64>,
@@ -120,14 +120,14 @@ struct Sample {
 /// The samples of a series, each of a column of this many nanoseconds.
 #[derive(Clone, Debug)]
 struct Samples {
-    kind: Kind,
+    kind: SampleKind,
     width: u64,
-    lines: Vec<Option<Value>>,
-    all: Vec<Sample>,
+    lines: Vec<Option<EventValue>>,
+    all: Vec<SeriesSample>,
 }
 
 impl Samples {
-    fn add(&mut self, sample: Sample, most: usize) {
+    fn add(&mut self, sample: SeriesSample, most: usize) {
         self.all.push(sample);
         if self.all.len() <= most {
             return;
@@ -141,7 +141,7 @@ impl Samples {
                 if same {
                     let count = first.count + later.count;
                     first.value = match (first.value, later.value) {
-                        (Some(a), Some(b)) if kind != Kind::Held => {
+                        (Some(a), Some(b)) if kind != SampleKind::Held => {
                             Some((a * first.count as f64 + b * later.count as f64) / count.max(1) as f64)
                         }
                         (_, later) => later,
@@ -155,11 +155,11 @@ impl Samples {
     }
 
     fn within(&self, from: Ts, to: Ts) -> Vec<LineReport> {
-        let mut series = Series::new(self.kind, from, to);
+        let mut series = SeriesColumns::new(self.kind, from, to);
         let first = self.all.partition_point(|sample| sample.ts < from);
         let (before, rest) = self.all.split_at(first);
         let by = |line: usize| self.lines.get(line).cloned().flatten();
-        if self.kind == Kind::Held {
+        if self.kind == SampleKind::Held {
             for line in 0..self.lines.len() {
                 let last = before.iter().rev().find(|sample| sample.line == line);
                 if let Some(last) = last {
@@ -209,7 +209,7 @@ pub struct WindowDrawn {
     /// The rows with bars.
     pub rows: Vec<RowDrawn>,
     /// By place of the point in the specification: its marks.
-    pub points: Vec<Vec<Mark>>,
+    pub points: Vec<Vec<PointMark>>,
     /// By place of the series in the specification: its lines.
     pub series: Vec<Vec<LineReport>>,
 }
@@ -222,7 +222,7 @@ pub struct Drawn {
     count: usize,
     shortest: u64,
     left_out: u64,
-    points: Vec<Marks>,
+    points: Vec<MarkColumns>,
     series: Vec<Samples>,
     labels: Vec<String>,
     places: SeededMap<String, u32>,
@@ -231,14 +231,14 @@ pub struct Drawn {
 }
 
 impl Drawn {
-    pub(crate) fn new(points: usize, series: impl Iterator<Item = Kind>) -> Drawn {
+    pub(crate) fn new(points: usize, series: impl Iterator<Item = SampleKind>) -> Drawn {
         let samples = |kind| Samples { kind, width: 1, lines: Vec::new(), all: Vec::new() };
         Drawn {
             rows: Vec::new(),
             count: 0,
             shortest: 0,
             left_out: 0,
-            points: vec![Marks { width: 1, all: Vec::new() }; points],
+            points: vec![MarkColumns { width: 1, all: Vec::new() }; points],
             series: series.map(samples).collect(),
             labels: Vec::new(),
             places: SeededMap::default(),
@@ -288,13 +288,13 @@ impl Drawn {
         }
     }
 
-    pub(crate) fn point(&mut self, place: usize, mark: Mark) {
+    pub(crate) fn point(&mut self, place: usize, mark: PointMark) {
         if let Some(marks) = self.points.get_mut(place) {
             marks.add(mark, self.most);
         }
     }
 
-    pub(crate) fn sample(&mut self, place: usize, line: usize, by: Option<&Value>, ts: Ts, value: Option<f64>) {
+    pub(crate) fn sample(&mut self, place: usize, line: usize, by: Option<&EventValue>, ts: Ts, value: Option<f64>) {
         let Some(samples) = self.series.get_mut(place) else { return };
         if samples.lines.len() <= line {
             samples.lines.resize(line + 1, None);
@@ -302,7 +302,7 @@ impl Drawn {
         if let Some(by) = by {
             samples.lines[line] = Some(by.clone());
         }
-        samples.add(Sample { ts, line, value, count: 1 }, self.most);
+        samples.add(SeriesSample { ts, line, value, count: 1 }, self.most);
     }
 
     /// The bounds that the room sets.
@@ -318,7 +318,7 @@ impl Drawn {
     }
 
     /// The label of marks.
-    pub fn mark_label(&self, mark: &Mark) -> Option<&str> {
+    pub fn mark_label(&self, mark: &PointMark) -> Option<&str> {
         self.label_of(mark.label)
     }
 
@@ -428,13 +428,13 @@ mod tests {
     #[test]
     fn what_is_kept_has_a_limit() {
         let mut random = numbers();
-        let mut drawn = Drawn::new(1, [Kind::Rate, Kind::Held].into_iter()).with_room(1_000);
+        let mut drawn = Drawn::new(1, [SampleKind::Rate, SampleKind::Held].into_iter()).with_room(1_000);
         let mut bars = Vec::new();
         for n in 0..10_000i64 {
             let start = n * 20_000;
             bars.push(bar(start, start + random(10_000) as i64, 3));
             drawn.bar(0, 0, bars[n as usize]);
-            let mark = Mark { ts: Ts(start), lane: (n % 2) as usize, class: 3, count: 1, label: None };
+            let mark = PointMark { ts: Ts(start), lane: (n % 2) as usize, class: 3, count: 1, label: None };
             drawn.point(0, mark);
             drawn.sample(0, 0, None, Ts(start), Some(1.0));
             drawn.sample(1, 0, None, Ts(start), Some(n as f64));
@@ -457,8 +457,8 @@ mod tests {
 
     #[test]
     fn a_value_holds_into_a_window_unless_it_was_lost() {
-        let mut drawn = Drawn::new(0, std::iter::once(Kind::Held));
-        drawn.sample(0, 0, Some(&Value::Number(4)), Ts(10), Some(5.0));
+        let mut drawn = Drawn::new(0, std::iter::once(SampleKind::Held));
+        drawn.sample(0, 0, Some(&EventValue::Number(4)), Ts(10), Some(5.0));
         drawn.sample(0, 0, None, Ts(500), None);
         let line = &drawn.window(Ts(100), Ts(200), 64).series[0][0];
         assert_eq!((line.by.as_deref(), line.mean), (Some("4"), Some(5.0)));

@@ -34,18 +34,18 @@ pub const MAX_DEPTH: usize = 64;
 
 /// A value of an event.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Value {
+pub enum EventValue {
     /// An integer; wide enough for signed and unsigned fields.
     Number(i128),
     /// A text.
     Text(String),
 }
 
-impl fmt::Display for Value {
+impl fmt::Display for EventValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Value::Number(n) => write!(f, "{n}"),
-            Value::Text(text) => f.write_str(text),
+            EventValue::Number(n) => write!(f, "{n}"),
+            EventValue::Text(text) => f.write_str(text),
         }
     }
 }
@@ -112,7 +112,7 @@ pub(crate) enum Operand {
         at: usize,
     },
     Constant {
-        value: Value,
+        value: EventValue,
         at: usize,
     },
     /// The bits that all have in common.
@@ -138,9 +138,9 @@ pub struct Expr {
 }
 
 /// The values of one event.
-pub trait Values {
+pub trait EventValues {
     /// The value of this name; nothing if the event has none.
-    fn value(&self, name: &str) -> Option<Value>;
+    fn value(&self, name: &str) -> Option<EventValue>;
 }
 
 impl Expr {
@@ -150,12 +150,12 @@ impl Expr {
     }
 
     /// Whether the condition holds. A comparison with an absent value, or of a number with a text, does not hold.
-    pub fn holds(&self, values: &impl Values) -> bool {
+    pub fn holds(&self, values: &impl EventValues) -> bool {
         self.captures(values).is_some()
     }
 
     /// The named groups of the regular expressions that matched, if the condition holds.
-    pub fn captures(&self, values: &impl Values) -> Option<Vec<(String, Value)>> {
+    pub fn captures(&self, values: &impl EventValues) -> Option<Vec<(String, EventValue)>> {
         let mut found = Vec::new();
         eval(&self.root, values, &mut found).then_some(found)
     }
@@ -185,12 +185,12 @@ fn collect_groups(node: &Node, names: &mut Vec<String>) {
 }
 
 /// The number that a word stands for, in decimal or as 0x...
-pub(crate) fn word_value(word: &str) -> Value {
+pub(crate) fn word_value(word: &str) -> EventValue {
     let number = match word.strip_prefix("0x") {
         Some(digits) => i128::from_str_radix(digits, 16).ok(),
         None => word.parse().ok(),
     };
-    number.map_or_else(|| Value::Text(word.to_owned()), Value::Number)
+    number.map_or_else(|| EventValue::Text(word.to_owned()), EventValue::Number)
 }
 
 /// The value behind `name=` in a text: up to a space, a comma, a semicolon or a bracket.
@@ -201,7 +201,7 @@ pub(crate) fn word_value(word: &str) -> Value {
 /// assert_eq!(word_in("end:barrier iter=3, by=main", "by"), Some(Value::Text("main".into())));
 /// assert_eq!(word_in("witer=3", "iter"), None);
 /// ```
-pub fn word_in(text: &str, name: &str) -> Option<Value> {
+pub fn word_in(text: &str, name: &str) -> Option<EventValue> {
     text.match_indices(name).find_map(|(at, _)| {
         let is_word = text[..at].chars().next_back().is_none_or(|c| !c.is_alphanumeric() && c != '_');
         let rest = text[at + name.len()..].strip_prefix('=').filter(|_| is_word)?;
@@ -211,30 +211,30 @@ pub fn word_in(text: &str, name: &str) -> Option<Value> {
     })
 }
 
-fn operand(operand: &Operand, values: &impl Values) -> Option<Value> {
+fn operand(operand: &Operand, values: &impl EventValues) -> Option<EventValue> {
     match operand {
         Operand::Name { name, .. } => values.value(name),
         Operand::Constant { value, .. } => Some(value.clone()),
         Operand::And(parts) => {
             let mut bits = -1_i128;
             for part in parts {
-                let Value::Number(n) = self::operand(part, values)? else { return None };
+                let EventValue::Number(n) = self::operand(part, values)? else { return None };
                 bits &= n;
             }
-            Some(Value::Number(bits))
+            Some(EventValue::Number(bits))
         }
     }
 }
 
-fn order(left: &Value, right: &Value) -> Option<Ordering> {
+fn order(left: &EventValue, right: &EventValue) -> Option<Ordering> {
     match (left, right) {
-        (Value::Number(a), Value::Number(b)) => Some(a.cmp(b)),
-        (Value::Text(a), Value::Text(b)) => Some(a.cmp(b)),
+        (EventValue::Number(a), EventValue::Number(b)) => Some(a.cmp(b)),
+        (EventValue::Text(a), EventValue::Text(b)) => Some(a.cmp(b)),
         _ => None,
     }
 }
 
-fn eval(node: &Node, values: &impl Values, found: &mut Vec<(String, Value)>) -> bool {
+fn eval(node: &Node, values: &impl EventValues, found: &mut Vec<(String, EventValue)>) -> bool {
     match node {
         Node::Any(nodes) => nodes.iter().any(|node| eval(node, values, found)),
         Node::All(nodes) => nodes.iter().all(|node| eval(node, values, found)),
@@ -265,8 +265,8 @@ fn eval(node: &Node, values: &impl Values, found: &mut Vec<(String, Value)>) -> 
 fn type_of_operand(operand: &Operand, type_of: &impl Fn(&str) -> Result<Type, String>) -> Result<Type, ExprError> {
     match operand {
         Operand::Name { name, at } => type_of(name).map_err(|message| ExprError { at: *at, message }),
-        Operand::Constant { value: Value::Number(_), .. } => Ok(Type::Number),
-        Operand::Constant { value: Value::Text(_), .. } => Ok(Type::Text),
+        Operand::Constant { value: EventValue::Number(_), .. } => Ok(Type::Number),
+        Operand::Constant { value: EventValue::Text(_), .. } => Ok(Type::Text),
         Operand::And(parts) => {
             for part in parts {
                 if type_of_operand(part, type_of)? == Type::Text {
@@ -290,8 +290,8 @@ fn place(operand: &Operand) -> usize {
 fn named(operand: &Operand) -> String {
     match operand {
         Operand::Name { name, .. } => name.clone(),
-        Operand::Constant { value: Value::Number(n), .. } => n.to_string(),
-        Operand::Constant { value: Value::Text(text), .. } => format!("{text:?}"),
+        Operand::Constant { value: EventValue::Number(n), .. } => n.to_string(),
+        Operand::Constant { value: EventValue::Text(text), .. } => format!("{text:?}"),
         Operand::And(parts) => parts.iter().map(named).collect::<Vec<_>>().join(" & "),
     }
 }

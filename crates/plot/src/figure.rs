@@ -1,9 +1,9 @@
 //! The figure: rows of bars and markers, and lines under them.
 
-use crate::expr::Value;
+use crate::expr::EventValue;
 use crate::look::Item as LookItem;
 use crate::report::{PlotReport, SeriesReport};
-use crate::rows::{DENSITY, Label, Lane};
+use crate::rows::{DENSITY, Label, PlotLane};
 use crate::series::COLUMNS;
 use crate::spec::{LaneKind, Spec};
 use draw::{Anchor, Color, Figure, Item, Line, PT, Paint, Point, Rect, Shape, Unit};
@@ -12,7 +12,7 @@ use sched::{Cpu, Ts};
 use timeline::page::{DrawLanes, Heading, LegendEntry, Page, Swatch};
 use timeline::palette::{FAINT, INK, PALETTE, RULE};
 use timeline::strips::{Strips, UNKNOWN};
-use timeline::{Axis, LaneLayout, Measure, TimeScale, steps};
+use timeline::{Axis, AxisUnit, LaneLayout, TimeScale, steps};
 
 /// The CPUs of a figure.
 #[derive(Clone, Debug)]
@@ -196,8 +196,8 @@ fn draw_cpus(
         layout.draw_floors(figure, scale.x, right);
         layout.draw(figure, scale.x, right, &options.group_name);
     }
-    let place = |key: &Value| {
-        let Value::Number(n) = key else { return None };
+    let place = |key: &EventValue| {
+        let EventValue::Number(n) = key else { return None };
         options.cpus.iter().position(|(cpu, _)| i128::from(cpu.0) == *n)
     };
     // Bars leave the upper part of a lane to what ran there.
@@ -303,7 +303,7 @@ fn draw_density(
     places: &[Option<(Unit, Unit)>],
     scale: &TimeScale,
 ) {
-    let of = |lane: &Lane| lane.density.get(&point).cloned().unwrap_or_default();
+    let of = |lane: &PlotLane| lane.density.get(&point).cloned().unwrap_or_default();
     let most = report.lanes.iter().flat_map(|(_, lane)| of(lane)).max().unwrap_or(1).max(1);
     let edge = |column: usize| scale.x + (i64::from(scale.width) * column as i64 / DENSITY as i64) as Unit;
     let mut rects = Vec::new();
@@ -325,7 +325,7 @@ fn draw_series(figure: &mut Figure, series: &SeriesReport, scale: &TimeScale, to
     figure.text(Point { x: scale.x, y: top - 3 * PT }, TEXT, Anchor::Start, INK, &title);
     let values = || series.lines.iter().flat_map(|line| &line.columns).flatten().copied();
     let (least, most) = (values().fold(0.0, f64::min), values().fold(0.0, f64::max));
-    let axis = Axis::linear(least, most, Measure::Number, "");
+    let axis = Axis::linear(least, most, AxisUnit::Number, "");
     let plot = Rect { x: scale.x, y: top + 4 * PT, w: scale.width, h: SERIES - 4 * PT };
     axis.draw_left(figure, plot);
     let y = |value: f64| axis.at(value, plot.y + plot.h, -plot.h);

@@ -44,7 +44,7 @@ mod views;
 pub use before::{Before, Carried, CarriedPart};
 pub use catalog::{Catalog, EventInfo};
 pub use compile::Plan;
-pub use drawn::{Bar, Drawn, MIXED, Mark, Room, RowDrawn, WindowDrawn};
+pub use drawn::{Bar, Drawn, MIXED, PointMark, Room, RowDrawn, WindowDrawn};
 pub use explain::explain;
 pub use figure::{Options, figure};
 pub use measure::{Found, Plot, Window};

@@ -1,7 +1,7 @@
 //! Colours of bars and markers.
 
 use crate::color;
-use crate::expr::Value;
+use crate::expr::EventValue;
 use crate::spec::{ColorSpec, Spec};
 use draw::Color;
 use timeline::columns::Class;
@@ -18,7 +18,7 @@ const REST: Color = Color::grey(0x70);
 
 /// A colour in use.
 #[derive(Clone, Debug)]
-pub(crate) struct Look {
+pub(crate) struct UsedColor {
     pub(crate) color: Color,
     /// Its item: an interval or a point of the specification.
     pub(crate) item: Item,
@@ -36,7 +36,7 @@ pub(crate) enum Item {
 /// All colours in use, by class.
 #[derive(Clone, Debug)]
 pub(crate) struct Looks {
-    all: Vec<Look>,
+    all: Vec<UsedColor>,
     intervals: Vec<ColorSpec>,
     points: Vec<ColorSpec>,
     /// Colours of the palette in use.
@@ -54,9 +54,9 @@ impl Looks {
             match looks.spec(item).clone() {
                 ColorSpec::Next => {
                     let color = looks.next();
-                    looks.all.push(Look { color, item, value: None });
+                    looks.all.push(UsedColor { color, item, value: None });
                 }
-                ColorSpec::Fixed(color, _) => looks.all.push(Look { color, item, value: None }),
+                ColorSpec::Fixed(color, _) => looks.all.push(UsedColor { color, item, value: None }),
                 ColorSpec::By(_) => {}
             }
         }
@@ -76,16 +76,16 @@ impl Looks {
     }
 
     /// The class of an interval whose values are these.
-    pub(crate) fn of_interval(&mut self, place: usize, value: impl Fn(&str) -> Option<Value>) -> Class {
+    pub(crate) fn of_interval(&mut self, place: usize, value: impl Fn(&str) -> Option<EventValue>) -> Class {
         self.of(Item::Interval(place), value)
     }
 
     /// The class of a point whose values are these.
-    pub(crate) fn of_point(&mut self, place: usize, value: impl Fn(&str) -> Option<Value>) -> Class {
+    pub(crate) fn of_point(&mut self, place: usize, value: impl Fn(&str) -> Option<EventValue>) -> Class {
         self.of(Item::Point(place), value)
     }
 
-    fn of(&mut self, item: Item, value: impl Fn(&str) -> Option<Value>) -> Class {
+    fn of(&mut self, item: Item, value: impl Fn(&str) -> Option<EventValue>) -> Class {
         let value = match self.spec(item) {
             ColorSpec::By(field) => {
                 // The names of no bits are an empty text.
@@ -99,14 +99,14 @@ impl Looks {
         }
         let values = self.all.iter().filter(|look| look.item == item).count();
         if values < VALUES {
-            self.all.push(Look { color: REST, item, value });
+            self.all.push(UsedColor { color: REST, item, value });
             return class(self.all.len() - 1);
         }
         let rest = Some("other values".to_owned());
         if let Some(place) = self.all.iter().position(|look| look.item == item && look.value == rest) {
             return class(place);
         }
-        self.all.push(Look { color: REST, item, value: rest });
+        self.all.push(UsedColor { color: REST, item, value: rest });
         class(self.all.len() - 1)
     }
 
@@ -140,7 +140,7 @@ impl Looks {
         self.look(class).map_or(REST, |look| look.color)
     }
 
-    fn look(&self, class: Class) -> Option<&Look> {
+    fn look(&self, class: Class) -> Option<&UsedColor> {
         self.all.get(usize::from(class.checked_sub(FIRST)?))
     }
 
@@ -151,7 +151,7 @@ impl Looks {
 
     /// The colours of an item, each with its value; those of values without a colour of their own are left out.
     pub(crate) fn of_item(&self, item: Item) -> impl Iterator<Item = (Color, Option<&str>)> {
-        let has_color = |look: &&Look| look.value.is_none() || look.color != REST;
+        let has_color = |look: &&UsedColor| look.value.is_none() || look.color != REST;
         self.all.iter().filter(move |look| look.item == item).filter(has_color).map(|l| (l.color, l.value.as_deref()))
     }
 

@@ -8,7 +8,7 @@ pub(crate) const MARKERS: usize = 4000;
 
 /// The counts of a point, and its markers.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Marks {
+pub(crate) struct PointCounts {
     pub(crate) count: u64,
     pub(crate) by: Vec<(Class, u64)>,
     /// Lane, time and colour, unless there are too many.

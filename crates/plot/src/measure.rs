@@ -1,16 +1,16 @@
 //! One pass over the events of a window.
 
 use crate::before::{Carried, CarriedPart};
-use crate::compile::{Action, Part, Plan};
-use crate::drawn::{Bar, Drawn, Mark};
-use crate::expr::{Value, Values};
+use crate::compile::{Action, EventPart, Plan};
+use crate::drawn::{Bar, Drawn, PointMark};
+use crate::expr::{EventValue, EventValues};
 use crate::look::Looks;
-use crate::marks::{MARKERS, Marks};
-use crate::pairing::{Open, Pairs};
+use crate::marks::{MARKERS, PointCounts};
+use crate::pairing::{OpenPair, Pairs};
 use crate::report::{IntervalReport, PlotReport, PointReport, SeriesReport, ValueReport};
-use crate::rows::{Lane, Lanes};
-use crate::seen::{Event, Picker, Seen};
-use crate::series::{Kind, Series};
+use crate::rows::{Lanes, PlotLane};
+use crate::seen::{Event, EventInItem, Picker};
+use crate::series::{SampleKind, SeriesColumns};
 use crate::spec::{IntervalSource, LaneKind, Order, Quantity, SeriesSpec};
 use sched::{Cpu, Dur, Lengths, Pid, Ts};
 use timeline::columns::Class;
@@ -46,7 +46,7 @@ struct Begun {
 
 /// The counts of an interval.
 #[derive(Clone, Debug, Default)]
-struct Counts {
+struct IntervalCounts {
     lengths: Lengths,
     /// The parts of them in the window together.
     within_ns: u64,
@@ -59,7 +59,7 @@ struct Counts {
     undrawn: u64,
 }
 
-impl Counts {
+impl IntervalCounts {
     fn add(&mut self, class: Class, length: Dur, within: Dur) {
         self.lengths.add(length);
         self.within_ns = self.within_ns.saturating_add(within.0);
@@ -92,9 +92,9 @@ pub struct Plot<'p> {
     window: Window,
     looks: Looks,
     pairs: Vec<Pairs<Begun>>,
-    counts: Vec<Counts>,
-    marks: Vec<Marks>,
-    series: Vec<Series>,
+    counts: Vec<IntervalCounts>,
+    marks: Vec<PointCounts>,
+    series: Vec<SeriesColumns>,
     lanes: Lanes,
     notes: Vec<String>,
     /// Everything that is drawn, for windows of the figure.
@@ -112,7 +112,7 @@ impl<'p> Plot<'p> {
     /// The same, and everything that is drawn is kept, so that windows of it can be drawn.
     pub fn keeping<E: Event>(plan: &'p Plan, window: Window, carried: &[Carried<E>]) -> Plot<'p> {
         let mut plot = Plot::empty(plan, window);
-        plot.kept = Some(Box::new(Drawn::new(plan.spec.points.len(), plot.series.iter().map(Series::kind))));
+        plot.kept = Some(Box::new(Drawn::new(plan.spec.points.len(), plot.series.iter().map(SeriesColumns::kind))));
         plot.carry(carried);
         plot
     }
@@ -120,25 +120,25 @@ impl<'p> Plot<'p> {
     fn empty(plan: &'p Plan, window: Window) -> Plot<'p> {
         let (spec, from, to) = (&plan.spec, window.from, window.to);
         let kind = |quantity: &Quantity| match quantity {
-            Quantity::Value { hold: true, .. } | Quantity::Open { .. } => Kind::Held,
-            Quantity::Value { .. } => Kind::Samples,
-            Quantity::Rate { .. } => Kind::Rate,
+            Quantity::Value { hold: true, .. } | Quantity::Open { .. } => SampleKind::Held,
+            Quantity::Value { .. } => SampleKind::Samples,
+            Quantity::Rate { .. } => SampleKind::Rate,
         };
         let mut lanes = Lanes::new(from, to);
         if spec.lanes.by == LaneKind::Cpu {
             // A CPU without any of these events has a lane, too.
             for (cpu, _) in &window.cpus {
-                let _ = lanes.place(Value::Number(cpu.0.into()));
+                let _ = lanes.place(EventValue::Number(cpu.0.into()));
             }
         }
-        let series: Vec<Series> =
-            spec.series.iter().map(|series| Series::new(kind(&series.quantity), from, to)).collect();
+        let series: Vec<SeriesColumns> =
+            spec.series.iter().map(|series| SeriesColumns::new(kind(&series.quantity), from, to)).collect();
         Plot {
             picker: Picker::new(plan, &window.cpus),
             looks: Looks::new(spec),
             pairs: spec.intervals.iter().map(|interval| Pairs::new(interval.source.is_by_cpu())).collect(),
-            counts: vec![Counts::default(); spec.intervals.len()],
-            marks: vec![Marks::default(); spec.points.len()],
+            counts: vec![IntervalCounts::default(); spec.intervals.len()],
+            marks: vec![PointCounts::default(); spec.points.len()],
             series,
             lanes,
             window,
@@ -165,11 +165,11 @@ impl<'p> Plot<'p> {
         let plan = self.picker.plan;
         for action in plan.actions(event.id()) {
             match action.part {
-                Part::Begin(place) => self.begin(event, action, place),
-                Part::End(place) => self.end(event, action, place, found),
-                Part::Lone(place) => self.lone(event, action, place, found),
-                Part::Point(place) => self.point(event, action, place),
-                Part::Sample(place) => self.sample(event, action, place),
+                EventPart::Begin(place) => self.begin(event, action, place),
+                EventPart::End(place) => self.end(event, action, place, found),
+                EventPart::Lone(place) => self.lone(event, action, place, found),
+                EventPart::Point(place) => self.point(event, action, place),
+                EventPart::Sample(place) => self.sample(event, action, place),
             }
         }
     }
@@ -180,12 +180,12 @@ impl<'p> Plot<'p> {
         for Carried { part, event } in carried {
             match part {
                 CarriedPart::Interval(place) => {
-                    if let Some(action) = plan.action(event.id(), &Part::Begin(*place)) {
+                    if let Some(action) = plan.action(event.id(), &EventPart::Begin(*place)) {
                         let _ = self.open(event, action, *place);
                     }
                 }
                 CarriedPart::Value { series, is_known } => {
-                    if let Some(action) = plan.action(event.id(), &Part::Sample(*series))
+                    if let Some(action) = plan.action(event.id(), &EventPart::Sample(*series))
                         && let Some((by, value)) = self.picker.value(event, action, *series)
                     {
                         self.series[*series].add_early(by, is_known.then_some(value));
@@ -221,7 +221,7 @@ impl<'p> Plot<'p> {
         self.counts[place].undrawn += u64::from(lane.is_none());
         let begun = Begun { lane, class, pid: event.pid(), label };
         let (ts, cpu) = (event.ts(), event.cpu());
-        match self.pairs[place].begin(key, Open { since: ts, cpu, of: begun }) {
+        match self.pairs[place].begin(key, OpenPair { since: ts, cpu, of: begun }) {
             Ok(None) => {}
             Ok(Some(oldest)) => {
                 self.counts[place].lost += 1;
@@ -255,11 +255,11 @@ impl<'p> Plot<'p> {
     fn lone<E: Event>(&mut self, event: &E, action: &Action, place: usize, found: &mut dyn FnMut(&Found<'_>)) {
         let interval = &self.picker.plan.spec.intervals[place];
         let IntervalSource::Lone { duration, unit, .. } = &interval.source else { return };
-        let Some(seen) = Seen::of(event, action, interval.condition.as_ref()) else { return };
+        let Some(seen) = EventInItem::of(event, action, interval.condition.as_ref()) else { return };
         if !self.picker.is_wanted(&seen) {
             return;
         }
-        let Some(Value::Number(n)) = seen.value(&duration.text) else {
+        let Some(EventValue::Number(n)) = seen.value(&duration.text) else {
             self.counts[place].unbegun += 1;
             return;
         };
@@ -287,7 +287,7 @@ impl<'p> Plot<'p> {
 
     fn point<E: Event>(&mut self, event: &E, action: &Action, place: usize) {
         let point = &self.picker.plan.spec.points[place];
-        let Some(seen) = Seen::of(event, action, point.condition.as_ref()) else { return };
+        let Some(seen) = EventInItem::of(event, action, point.condition.as_ref()) else { return };
         if !self.picker.is_wanted(&seen) {
             return;
         }
@@ -304,7 +304,7 @@ impl<'p> Plot<'p> {
         self.lanes.all[lane].point(place, event.ts());
         if let Some(kept) = &mut self.kept {
             let label = kept.intern(label.as_deref());
-            kept.point(place, Mark { ts: event.ts(), lane, class, count: 1, label });
+            kept.point(place, PointMark { ts: event.ts(), lane, class, count: 1, label });
         }
         if marks.at.len() <= MARKERS {
             marks.at.push((lane, event.ts(), class));
@@ -324,11 +324,11 @@ impl<'p> Plot<'p> {
     }
 
     /// The lane of an event, if it has one.
-    fn lane<E: Event>(&mut self, event: &E, seen: &Seen<'_, E>) -> Option<usize> {
+    fn lane<E: Event>(&mut self, event: &E, seen: &EventInItem<'_, E>) -> Option<usize> {
         match &self.picker.plan.spec.lanes.by {
-            LaneKind::Cpu => self.lanes.place(Value::Number(event.cpu().0.into())),
+            LaneKind::Cpu => self.lanes.place(EventValue::Number(event.cpu().0.into())),
             LaneKind::Task => {
-                let lane = self.lanes.place(Value::Number(event.pid().0.into()))?;
+                let lane = self.lanes.place(EventValue::Number(event.pid().0.into()))?;
                 if self.lanes.all[lane].name.is_empty() {
                     self.lanes.all[lane].name = event.command();
                 }
@@ -339,11 +339,11 @@ impl<'p> Plot<'p> {
     }
 
     /// Draws an interval of this place in the specification.
-    fn draw(&mut self, interval: usize, open: &Open<Begun>, class: Class, end: Ts) {
+    fn draw(&mut self, interval: usize, open: &OpenPair<Begun>, class: Class, end: Ts) {
         let Some((lane, row)) = open.of.lane else { return };
         if let Some(kept) = &mut self.kept {
             let label = kept.intern(open.of.label.as_deref());
-            let Open { since, cpu, of: Begun { pid, .. } } = *open;
+            let OpenPair { since, cpu, of: Begun { pid, .. } } = *open;
             let start = since.max(self.window.from);
             kept.bar(lane, row, Bar { start, end, class, interval, cpu, pid, label });
         }
@@ -448,7 +448,7 @@ impl<'p> Plot<'p> {
     }
 
     fn interval_report(&self, place: usize, base_ns: u64) -> IntervalReport {
-        let Counts { lengths, within_ns, by, unended, unended_ns, unbegun, lost, beyond, undrawn } =
+        let IntervalCounts { lengths, within_ns, by, unended, unended_ns, unbegun, lost, beyond, undrawn } =
             &self.counts[place];
         let by = by.iter().filter_map(|(class, lengths)| {
             let value = self.looks.value(*class)?.to_owned();
@@ -475,7 +475,7 @@ impl<'p> Plot<'p> {
     }
 
     fn point_report(&self, place: usize, all: u64) -> PointReport {
-        let Marks { count, by, .. } = &self.marks[place];
+        let PointCounts { count, by, .. } = &self.marks[place];
         let by = by.iter().filter_map(|(class, count)| {
             Some(ValueReport { value: self.looks.value(*class)?.to_owned(), count: *count, total_ns: None })
         });
@@ -497,8 +497,8 @@ fn numbered(has: &[bool]) -> Vec<Option<usize>> {
 }
 
 /// The lanes in the order of the figure, each with its place among the points' lanes.
-fn ordered(lanes: Vec<Lane>, order: Order) -> Vec<(usize, Lane)> {
-    let mut lanes: Vec<(usize, Lane)> = lanes.into_iter().enumerate().collect();
+fn ordered(lanes: Vec<PlotLane>, order: Order) -> Vec<(usize, PlotLane)> {
+    let mut lanes: Vec<(usize, PlotLane)> = lanes.into_iter().enumerate().collect();
     match order {
         Order::First => {}
         Order::Name => lanes.sort_by(|(_, a), (_, b)| a.key.cmp(&b.key)),

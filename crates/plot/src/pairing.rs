@@ -1,6 +1,6 @@
 //! Beginnings and ends that belong together.
 
-use crate::expr::Value;
+use crate::expr::EventValue;
 use sched::seeded::SeededMap;
 use sched::{Cpu, Ts};
 
@@ -11,11 +11,11 @@ pub(crate) const DEEPEST: usize = 256;
 pub(crate) const MOST_OPEN: usize = 1 << 16;
 
 /// The values that a beginning and its end have in common.
-pub(crate) type Key = Vec<Value>;
+pub(crate) type PairKey = Vec<EventValue>;
 
 /// An interval that has begun.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Open<T> {
+pub(crate) struct OpenPair<T> {
     pub(crate) since: Ts,
     pub(crate) cpu: Cpu,
     /// The look of its beginning.
@@ -25,7 +25,7 @@ pub(crate) struct Open<T> {
 /// The open intervals of one kind: an end closes the latest beginning of its key.
 #[derive(Clone, Debug)]
 pub(crate) struct Pairs<T> {
-    open: SeededMap<Key, Vec<Open<T>>>,
+    open: SeededMap<PairKey, Vec<OpenPair<T>>>,
     count: usize,
     /// The key contains the CPU: an end is recorded where its beginning was.
     is_by_cpu: bool,
@@ -46,7 +46,7 @@ impl<T> Pairs<T> {
     /// # Errors
     ///
     /// Returns the interval if too many of all keys are open.
-    pub(crate) fn begin(&mut self, key: Key, open: Open<T>) -> Result<Option<Open<T>>, Open<T>> {
+    pub(crate) fn begin(&mut self, key: PairKey, open: OpenPair<T>) -> Result<Option<OpenPair<T>>, OpenPair<T>> {
         if self.count >= MOST_OPEN {
             return Err(open);
         }
@@ -58,7 +58,7 @@ impl<T> Pairs<T> {
     }
 
     /// Closes the latest open interval of a key.
-    pub(crate) fn end(&mut self, key: &Key) -> Option<Open<T>> {
+    pub(crate) fn end(&mut self, key: &PairKey) -> Option<OpenPair<T>> {
         let stack = self.open.get_mut(key)?;
         let open = stack.pop();
         if stack.is_empty() {
@@ -70,18 +70,18 @@ impl<T> Pairs<T> {
 
     /// The intervals whose ends may be among events that were lost on a CPU: those of that CPU if an end is always
     /// recorded where its beginning was, else all. They are no longer open.
-    pub(crate) fn lost(&mut self, cpu: Cpu) -> Vec<Open<T>> {
+    pub(crate) fn lost(&mut self, cpu: Cpu) -> Vec<OpenPair<T>> {
         let is_by_cpu = self.is_by_cpu;
         self.take(|open| !is_by_cpu || open.cpu == cpu)
     }
 
     /// All open intervals, in the order of their beginnings.
-    pub(crate) fn finish(&mut self) -> Vec<Open<T>> {
+    pub(crate) fn finish(&mut self) -> Vec<OpenPair<T>> {
         self.take(|_| true)
     }
 
-    fn take(&mut self, is_taken: impl Fn(&Open<T>) -> bool) -> Vec<Open<T>> {
-        let mut taken: Vec<(Key, usize, Open<T>)> = Vec::new();
+    fn take(&mut self, is_taken: impl Fn(&OpenPair<T>) -> bool) -> Vec<OpenPair<T>> {
+        let mut taken: Vec<(PairKey, usize, OpenPair<T>)> = Vec::new();
         self.open.retain(|key, stack| {
             let kept = std::mem::take(stack);
             for (depth, open) in kept.into_iter().enumerate() {
@@ -106,30 +106,30 @@ mod tests {
     use proptest::prelude::*;
 
     #[derive(Clone, Copy, Debug)]
-    enum Step {
+    enum PairStep {
         Begin(u8),
         End(u8),
         Lost,
     }
 
     /// For each end the place of its beginning, by looking back from it: depth by depth.
-    fn brute_force(steps: &[(Step, u32)], is_by_cpu: bool) -> Vec<(usize, usize)> {
+    fn brute_force(steps: &[(PairStep, u32)], is_by_cpu: bool) -> Vec<(usize, usize)> {
         let mut found = Vec::new();
         for (at, (step, cpu)) in steps.iter().enumerate() {
-            let Step::End(key) = step else { continue };
+            let PairStep::End(key) = step else { continue };
             let mut depth = 0;
             for back in (0..at).rev() {
                 let (other, other_cpu) = steps[back];
                 match other {
-                    Step::Lost if !is_by_cpu || other_cpu == *cpu => break,
-                    Step::Begin(k) if k == *key && (!is_by_cpu || other_cpu == *cpu) => {
+                    PairStep::Lost if !is_by_cpu || other_cpu == *cpu => break,
+                    PairStep::Begin(k) if k == *key && (!is_by_cpu || other_cpu == *cpu) => {
                         if depth == 0 {
                             found.push((back, at));
                             break;
                         }
                         depth -= 1;
                     }
-                    Step::End(k) if k == *key && (!is_by_cpu || other_cpu == *cpu) => depth += 1,
+                    PairStep::End(k) if k == *key && (!is_by_cpu || other_cpu == *cpu) => depth += 1,
                     _ => {}
                 }
             }
@@ -137,22 +137,22 @@ mod tests {
         found
     }
 
-    fn paired(steps: &[(Step, u32)], is_by_cpu: bool) -> Vec<(usize, usize)> {
+    fn paired(steps: &[(PairStep, u32)], is_by_cpu: bool) -> Vec<(usize, usize)> {
         let mut pairs = Pairs::new(is_by_cpu);
         let mut found = Vec::new();
         for (at, (step, cpu)) in steps.iter().enumerate() {
             let key = |key: u8| {
-                let mut values = vec![Value::Number(key.into())];
-                values.extend(is_by_cpu.then(|| Value::Number((*cpu).into())));
+                let mut values = vec![EventValue::Number(key.into())];
+                values.extend(is_by_cpu.then(|| EventValue::Number((*cpu).into())));
                 values
             };
             match step {
-                Step::Begin(k) => {
-                    let open = Open { since: Ts(at as i64), cpu: Cpu(*cpu), of: at };
+                PairStep::Begin(k) => {
+                    let open = OpenPair { since: Ts(at as i64), cpu: Cpu(*cpu), of: at };
                     assert_eq!(pairs.begin(key(*k), open), Ok(None));
                 }
-                Step::End(k) => found.extend(pairs.end(&key(*k)).map(|open| (open.of, at))),
-                Step::Lost => drop(pairs.lost(Cpu(*cpu))),
+                PairStep::End(k) => found.extend(pairs.end(&key(*k)).map(|open| (open.of, at))),
+                PairStep::Lost => drop(pairs.lost(Cpu(*cpu))),
             }
         }
         let open = pairs.count();
@@ -160,11 +160,11 @@ mod tests {
         found
     }
 
-    fn step() -> impl Strategy<Value = (Step, u32)> {
+    fn step() -> impl Strategy<Value = (PairStep, u32)> {
         let step = prop_oneof![
-            5 => (0u8..3).prop_map(Step::Begin),
-            5 => (0u8..3).prop_map(Step::End),
-            1 => Just(Step::Lost),
+            5 => (0u8..3).prop_map(PairStep::Begin),
+            5 => (0u8..3).prop_map(PairStep::End),
+            1 => Just(PairStep::Lost),
         ];
         (step, 0u32..2)
     }
@@ -176,7 +176,7 @@ mod tests {
             let mut usable = Vec::new();
             for step in steps {
                 usable.push(step);
-                if matches!(step.0, Step::End(_)) && brute_force(&usable, is_by_cpu).last().map(|p| p.1) != Some(usable.len() - 1) {
+                if matches!(step.0, PairStep::End(_)) && brute_force(&usable, is_by_cpu).last().map(|p| p.1) != Some(usable.len() - 1) {
                     usable.pop();
                 }
             }
@@ -187,13 +187,13 @@ mod tests {
     #[test]
     fn the_open_intervals_are_limited() {
         let mut pairs = Pairs::new(false);
-        let open = |n: usize| Open { since: Ts(n as i64), cpu: Cpu(0), of: n };
+        let open = |n: usize| OpenPair { since: Ts(n as i64), cpu: Cpu(0), of: n };
         for n in 0..DEEPEST {
             assert_eq!(pairs.begin(vec![], open(n)), Ok(None));
         }
         assert_eq!(pairs.begin(vec![], open(DEEPEST)), Ok(Some(open(0))));
         for n in 0..MOST_OPEN - DEEPEST {
-            assert_eq!(pairs.begin(vec![Value::Number(n as i128)], open(n)), Ok(None));
+            assert_eq!(pairs.begin(vec![EventValue::Number(n as i128)], open(n)), Ok(None));
         }
         assert_eq!(pairs.begin(vec![], open(7)), Err(open(7)));
         assert_eq!(pairs.count(), MOST_OPEN);

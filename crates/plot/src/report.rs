@@ -1,8 +1,8 @@
 //! The numbers beside the figure.
 
 use crate::look::{Item, Looks};
-use crate::marks::Marks;
-use crate::rows::Lane;
+use crate::marks::PointCounts;
+use crate::rows::PlotLane;
 use crate::series::LineReport;
 use sched::{Dur, Ts};
 use serde::Serialize;
@@ -42,9 +42,9 @@ pub struct PlotReport {
     #[serde(skip)]
     pub(crate) series_of: Vec<Option<usize>>,
     #[serde(skip)]
-    pub(crate) lanes: Vec<(usize, Lane)>,
+    pub(crate) lanes: Vec<(usize, PlotLane)>,
     #[serde(skip)]
-    pub(crate) marks: Vec<Marks>,
+    pub(crate) marks: Vec<PointCounts>,
     #[serde(skip)]
     pub(crate) looks: Looks,
 }
@@ -76,7 +76,7 @@ pub struct LookOf {
 impl PlotReport {
     /// The lanes, in the order of the figure.
     pub fn lanes(&self) -> Vec<LaneOf> {
-        let lane = |(place, lane): &(usize, Lane)| LaneOf {
+        let lane = |(place, lane): &(usize, PlotLane)| LaneOf {
             place: *place,
             key: lane.key.to_string(),
             name: lane.name.clone(),

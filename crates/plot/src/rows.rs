@@ -1,6 +1,6 @@
 //! The rows of the figure, with their bars and points.
 
-use crate::expr::Value;
+use crate::expr::EventValue;
 use sched::Ts;
 use sched::seeded::SeededMap;
 use std::collections::hash_map::Entry;
@@ -35,7 +35,7 @@ pub(crate) struct Label {
 
 /// Bars that never overlap.
 #[derive(Clone, Debug)]
-struct Row {
+struct BarRow {
     is_taken: bool,
     /// The end of the last bar.
     at: Ts,
@@ -44,11 +44,11 @@ struct Row {
 
 /// One lane.
 #[derive(Clone, Debug)]
-pub(crate) struct Lane {
-    pub(crate) key: Value,
+pub(crate) struct PlotLane {
+    pub(crate) key: EventValue,
     /// The name of a task; empty for other lanes.
     pub(crate) name: String,
-    rows: Vec<Row>,
+    rows: Vec<BarRow>,
     pub(crate) total_ns: u64,
     pub(crate) points: u64,
     pub(crate) labels: Vec<Label>,
@@ -59,19 +59,23 @@ pub(crate) struct Lane {
     to: Ts,
 }
 
-impl Lane {
-    fn new(key: Value, from: Ts, to: Ts) -> Lane {
+impl PlotLane {
+    fn new(key: EventValue, from: Ts, to: Ts) -> PlotLane {
         let (name, labels, density) = (String::new(), Vec::new(), SeededMap::default());
         let division = Division::into_parts(from, to, DENSITY);
-        Lane { key, name, rows: Vec::new(), total_ns: 0, points: 0, labels, density, division, from, to }
+        PlotLane { key, name, rows: Vec::new(), total_ns: 0, points: 0, labels, density, division, from, to }
     }
 
-    fn row(&mut self, is_free: impl Fn(&Row) -> bool) -> Option<usize> {
+    fn row(&mut self, is_free: impl Fn(&BarRow) -> bool) -> Option<usize> {
         if let Some(free) = self.rows.iter().position(is_free) {
             return Some(free);
         }
         (self.rows.len() < DEPTH).then(|| {
-            self.rows.push(Row { is_taken: false, at: self.from, columns: Columns::new(self.from, self.to, COLUMNS) });
+            self.rows.push(BarRow {
+                is_taken: false,
+                at: self.from,
+                columns: Columns::new(self.from, self.to, COLUMNS),
+            });
             self.rows.len() - 1
         })
     }
@@ -126,8 +130,8 @@ impl Lane {
 /// All lanes, in the order in which they appeared.
 #[derive(Clone, Debug)]
 pub(crate) struct Lanes {
-    places: SeededMap<Value, usize>,
-    pub(crate) all: Vec<Lane>,
+    places: SeededMap<EventValue, usize>,
+    pub(crate) all: Vec<PlotLane>,
     /// Values that have no lane since there are too many.
     pub(crate) left_out: u64,
     from: Ts,
@@ -140,7 +144,7 @@ impl Lanes {
     }
 
     /// The lane of a value; nothing if there are too many.
-    pub(crate) fn place(&mut self, key: Value) -> Option<usize> {
+    pub(crate) fn place(&mut self, key: EventValue) -> Option<usize> {
         match self.places.entry(key) {
             Entry::Occupied(place) => Some(*place.get()),
             Entry::Vacant(_) if self.all.len() >= MOST_LANES => {
@@ -148,7 +152,7 @@ impl Lanes {
                 None
             }
             Entry::Vacant(new) => {
-                self.all.push(Lane::new(new.key().clone(), self.from, self.to));
+                self.all.push(PlotLane::new(new.key().clone(), self.from, self.to));
                 Some(*new.insert(self.all.len() - 1))
             }
         }
@@ -161,7 +165,7 @@ mod tests {
 
     #[test]
     fn bars_take_rows_and_lose_no_time() {
-        let mut lane = Lane::new(Value::Number(0), Ts(0), Ts(1_000_000));
+        let mut lane = PlotLane::new(EventValue::Number(0), Ts(0), Ts(1_000_000));
         let rows: Vec<_> = (0..DEPTH).map(|_| lane.begin()).collect();
         assert_eq!(rows, (0..DEPTH).map(Some).collect::<Vec<_>>());
         assert_eq!(lane.begin(), None);
@@ -185,7 +189,7 @@ mod tests {
     #[test]
     fn lanes_are_limited() {
         let mut lanes = Lanes::new(Ts(0), Ts(10));
-        let places: Vec<_> = (0..MOST_LANES as i128 + 5).filter_map(|n| lanes.place(Value::Number(n))).collect();
-        assert_eq!((places.len(), lanes.left_out, lanes.place(Value::Number(3))), (MOST_LANES, 5, Some(3)));
+        let places: Vec<_> = (0..MOST_LANES as i128 + 5).filter_map(|n| lanes.place(EventValue::Number(n))).collect();
+        assert_eq!((places.len(), lanes.left_out, lanes.place(EventValue::Number(3))), (MOST_LANES, 5, Some(3)));
     }
 }

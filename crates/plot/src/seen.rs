@@ -1,8 +1,8 @@
 //! Events as the items of a specification see them.
 
 use crate::compile::{Action, Plan};
-use crate::expr::{Value, Values};
-use crate::pairing::Key;
+use crate::expr::{EventValue, EventValues};
+use crate::pairing::PairKey;
 use crate::spec::{Condition, IntervalSource, Placed, Quantity};
 use crate::system_calls::SystemCalls;
 use sched::{Cpu, Pid, Ts};
@@ -23,7 +23,7 @@ pub trait Event {
     /// The name of the running task.
     fn command(&self) -> String;
     /// The value of a field, or of `name=value` in the text of the user's events.
-    fn field(&self, name: &str) -> Option<Value>;
+    fn field(&self, name: &str) -> Option<EventValue>;
     /// The printed text.
     fn text(&self) -> String;
     /// Events of this CPU were lost before it.
@@ -31,17 +31,17 @@ pub trait Event {
 }
 
 /// The values of an event in an item: its own, and those that the item's condition captures.
-pub(crate) struct Seen<'e, E> {
+pub(crate) struct EventInItem<'e, E> {
     event: &'e E,
     any: Option<&'e str>,
     calls: Option<&'static SystemCalls>,
-    groups: Vec<(String, Value)>,
+    groups: Vec<(String, EventValue)>,
 }
 
-impl<'e, E: Event> Seen<'e, E> {
+impl<'e, E: Event> EventInItem<'e, E> {
     /// The event, if the condition of the item holds.
-    pub(crate) fn of(event: &'e E, action: &'e Action, condition: Option<&Condition>) -> Option<Seen<'e, E>> {
-        let mut seen = Seen { event, any: action.any.as_deref(), calls: action.calls, groups: Vec::new() };
+    pub(crate) fn of(event: &'e E, action: &'e Action, condition: Option<&Condition>) -> Option<EventInItem<'e, E>> {
+        let mut seen = EventInItem { event, any: action.any.as_deref(), calls: action.calls, groups: Vec::new() };
         if let Some(condition) = condition {
             seen.groups = condition.expr.captures(&seen)?;
         }
@@ -54,19 +54,19 @@ impl<'e, E: Event> Seen<'e, E> {
     }
 }
 
-impl<E: Event> Values for Seen<'_, E> {
-    fn value(&self, name: &str) -> Option<Value> {
+impl<E: Event> EventValues for EventInItem<'_, E> {
+    fn value(&self, name: &str) -> Option<EventValue> {
         if let Some((_, value)) = self.groups.iter().find(|(group, _)| group == name) {
             return Some(value.clone());
         }
         match name {
-            "$cpu" => Some(Value::Number(self.event.cpu().0.into())),
-            "$pid" => Some(Value::Number(self.event.pid().0.into())),
-            "$command" => Some(Value::Text(self.event.command())),
-            "$event" => Some(Value::Text(self.event.name().to_owned())),
+            "$cpu" => Some(EventValue::Number(self.event.cpu().0.into())),
+            "$pid" => Some(EventValue::Number(self.event.pid().0.into())),
+            "$command" => Some(EventValue::Text(self.event.command())),
+            "$event" => Some(EventValue::Text(self.event.name().to_owned())),
             "$syscall" => self.event.field("id").map(|number| SystemCalls::name(self.calls, number)),
-            "$any" => Some(Value::Text(self.any.unwrap_or_default().to_owned())),
-            _ => self.event.field(name).or_else(|| (name == "text").then(|| Value::Text(self.event.text()))),
+            "$any" => Some(EventValue::Text(self.any.unwrap_or_default().to_owned())),
+            _ => self.event.field(name).or_else(|| (name == "text").then(|| EventValue::Text(self.event.text()))),
         }
     }
 }
@@ -88,7 +88,7 @@ impl<'p> Picker<'p> {
     }
 
     /// Whether the event has a place in the figure.
-    pub(crate) fn is_wanted<E: Event>(&self, seen: &Seen<'_, E>) -> bool {
+    pub(crate) fn is_wanted<E: Event>(&self, seen: &EventInItem<'_, E>) -> bool {
         self.is_shown(seen.event.cpu()) && self.plan.spec.lanes.only.as_ref().is_none_or(|only| only.expr.holds(seen))
     }
 
@@ -98,10 +98,10 @@ impl<'p> Picker<'p> {
         event: &'e E,
         action: &'e Action,
         place: usize,
-    ) -> Option<(Key, Seen<'e, E>)> {
+    ) -> Option<(PairKey, EventInItem<'e, E>)> {
         let interval = self.plan.spec.intervals.get(place)?;
         let IntervalSource::Pair { end, keys, .. } = &interval.source else { return None };
-        let seen = Seen::of(event, action, interval.condition.as_ref())?;
+        let seen = EventInItem::of(event, action, interval.condition.as_ref())?;
         // An event that has a part twice begins the interval that it has just ended.
         let any = action.any.as_ref().filter(|_| end.text.contains('*'));
         let key = key(keys, any, &seen)?;
@@ -109,26 +109,31 @@ impl<'p> Picker<'p> {
     }
 
     /// The key of an interval that ends; nothing if the event ends none.
-    pub(crate) fn end<E: Event>(&self, event: &E, action: &Action, place: usize) -> Option<Key> {
+    pub(crate) fn end<E: Event>(&self, event: &E, action: &Action, place: usize) -> Option<PairKey> {
         let IntervalSource::Pair { keys, end_condition, .. } = &self.plan.spec.intervals.get(place)?.source else {
             return None;
         };
-        let seen = Seen::of(event, action, end_condition.as_ref())?;
+        let seen = EventInItem::of(event, action, end_condition.as_ref())?;
         key(keys, action.any.as_ref(), &seen)
     }
 
     /// The value of an event in a series, and the line that it belongs to.
-    pub(crate) fn value<E: Event>(&self, event: &E, action: &Action, place: usize) -> Option<(Option<Value>, f64)> {
+    pub(crate) fn value<E: Event>(
+        &self,
+        event: &E,
+        action: &Action,
+        place: usize,
+    ) -> Option<(Option<EventValue>, f64)> {
         let series = self.plan.spec.series.get(place)?;
-        let seen = Seen::of(event, action, series.condition.as_ref())?;
+        let seen = EventInItem::of(event, action, series.condition.as_ref())?;
         if !self.is_shown(event.cpu()) {
             return None;
         }
         let value = match &series.quantity {
             Quantity::Value { value, .. } => match seen.value(&value.text) {
-                Some(Value::Number(n)) => n as f64,
+                Some(EventValue::Number(n)) => n as f64,
                 // `name=1.5` in a text of the user's.
-                Some(Value::Text(text)) => match text.parse::<f64>() {
+                Some(EventValue::Text(text)) => match text.parse::<f64>() {
                     Ok(value) if value.is_finite() => value,
                     _ => return None,
                 },
@@ -136,14 +141,15 @@ impl<'p> Picker<'p> {
             },
             Quantity::Rate { .. } | Quantity::Open { .. } => 1.0,
         };
-        let by = series.by.as_ref().map(|by| seen.value(&by.text).unwrap_or_else(|| Value::Text("none".to_owned())));
+        let by =
+            series.by.as_ref().map(|by| seen.value(&by.text).unwrap_or_else(|| EventValue::Text("none".to_owned())));
         Some((by, value))
     }
 }
 
 /// The key of an interval's beginning or end; nothing if the event lacks one of its values.
-fn key(keys: &[Placed], any: Option<&String>, seen: &impl Values) -> Option<Key> {
-    let mut key: Key = keys.iter().map(|key| seen.value(&key.text)).collect::<Option<_>>()?;
-    key.extend(any.map(|any| Value::Text(any.clone())));
+fn key(keys: &[Placed], any: Option<&String>, seen: &impl EventValues) -> Option<PairKey> {
+    let mut key: PairKey = keys.iter().map(|key| seen.value(&key.text)).collect::<Option<_>>()?;
+    key.extend(any.map(|any| EventValue::Text(any.clone())));
     Some(key)
 }

@@ -1,6 +1,6 @@
 //! Quantities over time.
 
-use crate::expr::Value;
+use crate::expr::EventValue;
 use sched::seeded::SeededMap;
 use sched::{Dur, Ts};
 use serde::Serialize;
@@ -33,7 +33,7 @@ pub struct LineReport {
 
 /// How the samples of a column are combined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum SampleKind {
     /// Their mean.
     Samples,
     /// Each holds until the next one: the mean over time.
@@ -44,7 +44,7 @@ pub(crate) enum Kind {
 
 #[derive(Clone, Debug)]
 struct Line {
-    by: Option<Value>,
+    by: Option<EventValue>,
     count: u64,
     min: f64,
     max: f64,
@@ -56,29 +56,29 @@ struct Line {
 
 /// Gathers a series.
 #[derive(Clone, Debug)]
-pub(crate) struct Series {
-    kind: Kind,
+pub(crate) struct SeriesColumns {
+    kind: SampleKind,
     from: Ts,
     to: Ts,
     division: Division,
-    places: SeededMap<Option<Value>, usize>,
+    places: SeededMap<Option<EventValue>, usize>,
     lines: Vec<Line>,
     pub(crate) others: u64,
 }
 
-impl Series {
-    pub(crate) fn new(kind: Kind, from: Ts, to: Ts) -> Series {
+impl SeriesColumns {
+    pub(crate) fn new(kind: SampleKind, from: Ts, to: Ts) -> SeriesColumns {
         let division = Division::into_parts(from, to, COLUMNS);
-        Series { kind, from, to, division, places: SeededMap::default(), lines: Vec::new(), others: 0 }
+        SeriesColumns { kind, from, to, division, places: SeededMap::default(), lines: Vec::new(), others: 0 }
     }
 
     /// A sample of the line of `by`. Returns the line.
-    pub(crate) fn add(&mut self, ts: Ts, by: Option<Value>, value: f64) -> Option<usize> {
+    pub(crate) fn add(&mut self, ts: Ts, by: Option<EventValue>, value: f64) -> Option<usize> {
         self.add_many(ts, by, value, 1)
     }
 
     /// A number of samples of the line of `by` at once, with their mean value.
-    pub(crate) fn add_many(&mut self, ts: Ts, by: Option<Value>, value: f64, number: u64) -> Option<usize> {
+    pub(crate) fn add_many(&mut self, ts: Ts, by: Option<EventValue>, value: f64, number: u64) -> Option<usize> {
         let Some(place) = self.place(by) else {
             self.others += number;
             return None;
@@ -90,17 +90,17 @@ impl Series {
         (line.min, line.max) = (line.min.min(value), line.max.max(value));
         line.sum += value * number as f64;
         match self.kind {
-            Kind::Samples | Kind::Rate => {
+            SampleKind::Samples | SampleKind::Rate => {
                 let (weight, sum) = &mut line.columns[column];
                 (*weight, *sum) = (*weight + number as f64, *sum + value * number as f64);
             }
-            Kind::Held => line.held = Some((ts, value)),
+            SampleKind::Held => line.held = Some((ts, value)),
         }
         Some(place)
     }
 
     /// The value of the line of `by` that was in force when the window began, if it is known.
-    pub(crate) fn add_early(&mut self, by: Option<Value>, value: Option<f64>) {
+    pub(crate) fn add_early(&mut self, by: Option<EventValue>, value: Option<f64>) {
         if let Some(place) = self.place(by) {
             self.lines[place].held = value.map(|value| (self.from, value));
         }
@@ -115,7 +115,7 @@ impl Series {
     }
 
     /// The value of one line is unknown from here until its next sample.
-    pub(crate) fn lose(&mut self, by: &Option<Value>, ts: Ts) {
+    pub(crate) fn lose(&mut self, by: &Option<EventValue>, ts: Ts) {
         if let Some(place) = self.places.get(by).copied() {
             self.hold(place, ts);
             self.lines[place].held = None;
@@ -128,11 +128,11 @@ impl Series {
     }
 
     /// The quantity's kind.
-    pub(crate) fn kind(&self) -> Kind {
+    pub(crate) fn kind(&self) -> SampleKind {
         self.kind
     }
 
-    fn place(&mut self, by: Option<Value>) -> Option<usize> {
+    fn place(&mut self, by: Option<EventValue>) -> Option<usize> {
         if let Some(place) = self.places.get(&by) {
             return Some(*place);
         }
@@ -175,10 +175,10 @@ impl Series {
     }
 }
 
-fn report(line: Line, kind: Kind, window: f64) -> LineReport {
+fn report(line: Line, kind: SampleKind, window: f64) -> LineReport {
     let by = line.by.map(|value| value.to_string());
     let mean = |(weight, sum): &(f64, f64)| (*weight > 0.0).then(|| sum / weight);
-    if kind == Kind::Rate {
+    if kind == SampleKind::Rate {
         let column = window / COLUMNS as f64;
         let rate = |n: f64| if column > 0.0 { n / column } else { 0.0 };
         let rates: Vec<f64> = line.columns.iter().map(|(n, _)| rate(*n)).collect();
@@ -188,7 +188,7 @@ fn report(line: Line, kind: Kind, window: f64) -> LineReport {
         return LineReport { by, count: line.count, min: Some(min), mean, max: Some(max), columns };
     }
     let all = line.columns.iter().fold((0.0, 0.0), |(w, s), (weight, sum)| (w + weight, s + sum));
-    let of_all = if kind == Kind::Samples { Some(line.sum / line.count.max(1) as f64) } else { mean(&all) };
+    let of_all = if kind == SampleKind::Samples { Some(line.sum / line.count.max(1) as f64) } else { mean(&all) };
     LineReport {
         by,
         count: line.count,
@@ -205,7 +205,7 @@ mod tests {
 
     #[test]
     fn values_hold_until_the_next() {
-        let mut series = Series::new(Kind::Held, Ts(0), Ts(400));
+        let mut series = SeriesColumns::new(SampleKind::Held, Ts(0), Ts(400));
         series.add(Ts(100), None, 4.0);
         series.add(Ts(200), None, 8.0);
         series.lost(Ts(300));
@@ -217,8 +217,8 @@ mod tests {
 
     #[test]
     fn a_value_in_force_at_the_start_counts_until_the_next() {
-        let mut series = Series::new(Kind::Held, Ts(100), Ts(500));
-        let by = |n| Some(Value::Number(n));
+        let mut series = SeriesColumns::new(SampleKind::Held, Ts(100), Ts(500));
+        let by = |n| Some(EventValue::Number(n));
         series.add_early(by(1), Some(9.0));
         series.add_early(by(1), Some(2.0));
         series.add(Ts(200), by(1), 4.0);
@@ -228,7 +228,7 @@ mod tests {
         assert_eq!((same.count, same.min, same.max, same.mean), (0, Some(7.0), Some(7.0), Some(7.0)));
         assert_eq!([changed.columns[99], changed.columns[100], same.columns[399]], [Some(2.0), Some(4.0), Some(7.0)]);
         // Lost before the window, it is unknown in it.
-        let mut series = Series::new(Kind::Held, Ts(100), Ts(500));
+        let mut series = SeriesColumns::new(SampleKind::Held, Ts(100), Ts(500));
         series.add_early(by(2), Some(7.0));
         series.lost(Ts(100));
         assert!(series.finish().is_empty());
@@ -236,14 +236,14 @@ mod tests {
 
     #[test]
     fn samples_and_rates() {
-        let mut series = Series::new(Kind::Samples, Ts(0), Ts(400));
+        let mut series = SeriesColumns::new(SampleKind::Samples, Ts(0), Ts(400));
         [1.0, 3.0].into_iter().for_each(|value| {
             series.add(Ts(0), None, value);
         });
         let [line] = series.finish().try_into().expect("one line");
         assert_eq!((line.columns[0], line.columns[1], line.mean), (Some(2.0), None, Some(2.0)));
         let second = 1_000_000_000;
-        let mut series = Series::new(Kind::Rate, Ts(0), Ts(4 * second));
+        let mut series = SeriesColumns::new(SampleKind::Rate, Ts(0), Ts(4 * second));
         (0..8).for_each(|n| {
             series.add(Ts(n), None, 1.0);
         });
@@ -254,9 +254,9 @@ mod tests {
 
     #[test]
     fn lines_are_limited() {
-        let mut series = Series::new(Kind::Samples, Ts(0), Ts(400));
+        let mut series = SeriesColumns::new(SampleKind::Samples, Ts(0), Ts(400));
         (0..12).for_each(|n| {
-            series.add(Ts(0), Some(Value::Number(n)), 1.0);
+            series.add(Ts(0), Some(EventValue::Number(n)), 1.0);
         });
         assert_eq!(series.others, 4);
         assert_eq!(series.finish().len(), MOST_LINES);

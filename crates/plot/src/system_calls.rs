@@ -3,7 +3,7 @@
 //! A number has its meaning by the architecture. The lists are those of 64-bit programs: a 32-bit program on a 64-bit kernel
 //! has other numbers, and no event shows which kind a program is.
 
-use crate::expr::Value;
+use crate::expr::EventValue;
 use std::sync::OnceLock;
 
 /// The names of the system calls of an architecture, by number.
@@ -40,10 +40,10 @@ impl SystemCalls {
     }
 
     /// The name of a system call; the number itself where it has none.
-    pub(crate) fn name(calls: Option<&SystemCalls>, number: Value) -> Value {
-        let Value::Number(n) = number else { return number };
+    pub(crate) fn name(calls: Option<&SystemCalls>, number: EventValue) -> EventValue {
+        let EventValue::Number(n) = number else { return number };
         let name = usize::try_from(n).ok().and_then(|n| calls?.0.get(n).copied().flatten());
-        Value::Text(name.map_or_else(|| n.to_string(), str::to_owned))
+        EventValue::Text(name.map_or_else(|| n.to_string(), str::to_owned))
     }
 }
 
@@ -53,7 +53,8 @@ mod tests {
 
     #[test]
     fn a_number_has_its_name_by_the_machine() {
-        let name = |machine: &str, n: i128| SystemCalls::name(SystemCalls::of(machine), Value::Number(n)).to_string();
+        let name =
+            |machine: &str, n: i128| SystemCalls::name(SystemCalls::of(machine), EventValue::Number(n)).to_string();
         assert_eq!(["x86_64", "aarch64", "riscv64"].map(|machine| name(machine, 98)), ["getrusage", "futex", "futex"]);
         assert_eq!([("x86_64", 0), ("aarch64", 63)].map(|(machine, n)| name(machine, n)), ["read", "read"]);
         // Both have had the same numbers since 424.

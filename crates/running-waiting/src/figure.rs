@@ -6,7 +6,7 @@ use sched::Ts;
 use timeline::page::{Heading, LegendEntry, Page, Swatch};
 use timeline::palette::{self, BANDS, FAINT, INK, RULE};
 use timeline::strips::{FIRST, OFFLINE, Strips};
-use timeline::{Axis, LaneLayout, Measure, TimeScale, steps};
+use timeline::{Axis, AxisUnit, LaneLayout, TimeScale, steps};
 
 /// The length of the dots of a line, and of the gaps between them.
 const DOTS: Unit = 2 * PT;
@@ -115,7 +115,7 @@ fn draw_panel(figure: &mut Figure, series: &Series, options: &Options<'_>, scale
     let cores = series.cpus.len() as u32;
     let most = series.columns.iter().map(|c| c.total.max).max().unwrap_or(0).max(cores).max(1);
     let name = if series.name.is_empty() { "tasks" } else { &series.name };
-    let tasks = Axis::linear(0.0, f64::from(most) * 1.04, Measure::Count, name);
+    let tasks = Axis::linear(0.0, f64::from(most) * 1.04, AxisUnit::Count, name);
     let plot = Rect { x: scale.x, y: top + 4 * PT, w: scale.width, h: height - 4 * PT };
     tasks.draw_left(figure, plot);
     let floor = plot.y + plot.h;

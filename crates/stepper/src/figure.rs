@@ -51,15 +51,15 @@ fn papers(texts: &Texts, legend: &[LegendEntry]) -> Vec<Paper> {
 }
 
 /// A row of a column: the name of a group, or a core by its place in the step.
-enum Row {
+enum GridRow {
     Group(u32),
     Core(usize),
 }
 
 /// Where everything is.
-struct Layout {
+struct GridLayout {
     page: Unit,
-    columns: Vec<Vec<Row>>,
+    columns: Vec<Vec<GridRow>>,
     pitch: Unit,
     /// The width of a column.
     width: Unit,
@@ -67,14 +67,14 @@ struct Layout {
     colors: TaskColors,
 }
 
-impl Layout {
-    fn new(options: &Options, papers: &[Paper]) -> Layout {
+impl GridLayout {
+    fn new(options: &Options, papers: &[Paper]) -> GridLayout {
         let mut rows = Vec::new();
         for (i, (_, group)) in options.cpus.iter().enumerate() {
             if let Some(group) = group.filter(|group| i == 0 || options.cpus[i - 1].1 != Some(*group)) {
-                rows.push(Row::Group(group));
+                rows.push(GridRow::Group(group));
             }
-            rows.push(Row::Core(i));
+            rows.push(GridRow::Core(i));
         }
         // Few wide columns show more of a queue, many narrow ones more cores.
         let fits = |paper: &Paper, columns: usize| paper.height / rows.len().div_ceil(columns).max(1) as Unit;
@@ -91,7 +91,7 @@ impl Layout {
         let width = (paper.width - 2 * MARGIN + GUTTER) / columns as Unit - GUTTER;
         let mut rest = rows.into_iter();
         let columns = (0..columns).map(|_| rest.by_ref().take(each).collect()).collect();
-        Layout { page: paper.page, columns, pitch, width, top: 0, colors: options.colors.clone() }
+        GridLayout { page: paper.page, columns, pitch, width, top: 0, colors: options.colors.clone() }
     }
 
     fn rows(&self) -> usize {
@@ -111,7 +111,7 @@ impl Layout {
 pub fn figure(step: &Step, options: &Options, heading: &Heading) -> Figure {
     let texts = heading.texts(format!("{} at {}", heading.trace, step.when(options)), step.summary());
     let legend = legend(step);
-    let mut layout = Layout::new(options, &papers(&texts, &legend));
+    let mut layout = GridLayout::new(options, &papers(&texts, &legend));
     let cores_height = layout.pitch * layout.rows() as Unit;
     let mut page = Page::with_least(layout.page, cores_height + FOOT, cores_height + FOOT, &texts, &legend);
     layout.top = page.top;
@@ -120,12 +120,12 @@ pub fn figure(step: &Step, options: &Options, heading: &Heading) -> Figure {
         for (row, what) in column.iter().enumerate() {
             let at = Point { x: layout.left(nth), y: layout.top + row as Unit * layout.pitch };
             match what {
-                Row::Group(group) => {
+                GridRow::Group(group) => {
                     let name = format!("{} {group}", options.group_name);
                     let baseline = Point { x: at.x, y: at.y + layout.pitch * 75 / 100 };
                     page.figure.text(baseline, layout.size(), Anchor::Start, FAINT, &name);
                 }
-                Row::Core(index) => {
+                GridRow::Core(index) => {
                     draw_core(&mut page.figure, step, *index, at, &layout);
                     places.push((step.cores[*index].cpu, at));
                 }
@@ -163,11 +163,11 @@ fn legend(step: &Step) -> Vec<LegendEntry> {
 }
 
 /// Where a core's running task ends and its queue begins.
-fn bar_of(at: Point, layout: &Layout) -> Unit {
+fn bar_of(at: Point, layout: &GridLayout) -> Unit {
     at.x + 18 * PT + (layout.width * 30 / 100).min(110 * PT)
 }
 
-fn draw_core(figure: &mut Figure, step: &Step, index: usize, at: Point, layout: &Layout) {
+fn draw_core(figure: &mut Figure, step: &Step, index: usize, at: Point, layout: &GridLayout) {
     let core = &step.cores[index];
     let (size, h) = (layout.size(), layout.pitch - layout.pitch / 8);
     if step.event.as_ref().is_some_and(|e| e.concerns(core.cpu)) {
@@ -205,7 +205,7 @@ fn draw_core(figure: &mut Figure, step: &Step, index: usize, at: Point, layout: 
     );
 }
 
-fn draw_queue(figure: &mut Figure, step: &Step, index: usize, area: Rect, baseline: Unit, layout: &Layout) {
+fn draw_queue(figure: &mut Figure, step: &Step, index: usize, area: Rect, baseline: Unit, layout: &GridLayout) {
     let size = layout.size();
     let core = &step.cores[index];
     let queued = core.waiting.len() + core.throttled.len();
@@ -245,7 +245,7 @@ fn fitted(who: &Who, size: Unit, width: Unit) -> String {
 }
 
 /// A task: a stripe in its colour, its name and number; the one that the event is about in red.
-fn draw_task(figure: &mut Figure, who: &Who, step: &Step, area: Rect, baseline: Unit, layout: &Layout) {
+fn draw_task(figure: &mut Figure, who: &Who, step: &Step, area: Rect, baseline: Unit, layout: &GridLayout) {
     let size = layout.size();
     let moves = step.event.as_ref().is_some_and(|e| e.task == Some(who.pid));
     let color = PALETTE[layout.colors.place(who.pid)];
@@ -257,7 +257,7 @@ fn draw_task(figure: &mut Figure, who: &Who, step: &Step, area: Rect, baseline: 
 }
 
 /// An arrow from the core that a task leaves to the one it goes to.
-fn draw_move(figure: &mut Figure, step: &Step, places: &[(Cpu, Point)], layout: &Layout) {
+fn draw_move(figure: &mut Figure, step: &Step, places: &[(Cpu, Point)], layout: &GridLayout) {
     let Some(event) = &step.event else { return };
     let place = |cpu: Option<Cpu>| {
         let at = places.iter().find(|(c, _)| Some(*c) == cpu)?.1;
@@ -291,7 +291,7 @@ mod tests {
         let long = who(4_194_303, b"kworker/255:12H");
         for n in [1, 16, 256, 1000, 4096] {
             let cpus = (0..n).map(|cpu| (Cpu(cpu), Some(cpu / 64))).collect();
-            let layout = Layout::new(&Options { cpus, ..Options::default() }, &PAPERS);
+            let layout = GridLayout::new(&Options { cpus, ..Options::default() }, &PAPERS);
             let at = Point { x: layout.left(0), y: 0 };
             let width = bar_of(at, &layout) - at.x - 18 * PT - 3 * PT - 7 * PT / 2;
             let label = fitted(&long, layout.size(), width);
@@ -306,7 +306,7 @@ mod tests {
     fn a_thousand_cores_are_legible_and_no_row_touches_the_next() {
         for n in [1, 8, 64, 256, 700, 1000, 1500, 4096] {
             let cpus = (0..n).map(|cpu| (Cpu(cpu), Some(cpu / 64))).collect();
-            let layout = Layout::new(&Options { cpus, ..Options::default() }, &PAPERS);
+            let layout = GridLayout::new(&Options { cpus, ..Options::default() }, &PAPERS);
             assert!(layout.size() < layout.pitch, "{n} cores: letters of {} in {}", layout.size(), layout.pitch);
             let paper = PAPERS.iter().find(|paper| paper.width == layout.page).expect("a paper");
             assert!(layout.pitch * layout.rows() as Unit <= paper.height, "{n} cores do not fit");

@@ -6,7 +6,7 @@ use draw::{Anchor, Figure, Item, Line, PT, Point, Rect, Turn, Unit, text};
 
 /// The kind of the values on an axis, which gives the form of their labels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Measure {
+pub enum AxisUnit {
     /// A number, with k, M, G and so on for thousands, millions and more.
     Number,
     /// A number of whole things, such as tasks: no tick lies between two integers.
@@ -25,7 +25,7 @@ pub struct Axis {
     low: f64,
     high: f64,
     log: bool,
-    measure: Measure,
+    measure: AxisUnit,
     title: String,
 }
 
@@ -41,13 +41,13 @@ const WITH_TITLE: Unit = 20 * PT;
 
 impl Axis {
     /// Returns a linear axis. A range without a length is widened to one.
-    pub fn linear(low: f64, high: f64, measure: Measure, title: &str) -> Axis {
+    pub fn linear(low: f64, high: f64, measure: AxisUnit, title: &str) -> Axis {
         let high = if high > low { high } else { low + low.abs().max(1.0) };
         Axis { low, high, log: false, measure, title: title.to_owned() }
     }
 
     /// Returns a logarithmic axis. Both ends are above zero.
-    pub fn log(low: f64, high: f64, measure: Measure, title: &str) -> Axis {
+    pub fn log(low: f64, high: f64, measure: AxisUnit, title: &str) -> Axis {
         let low = low.max(f64::MIN_POSITIVE);
         let high = if high > low { high } else { low * 10.0 };
         Axis { low, high, log: true, measure, title: title.to_owned() }
@@ -78,7 +78,7 @@ impl Axis {
         let power = 10f64.powf(least.log10().floor());
         let factors = [1.0, 2.0, 5.0, 10.0].map(|factor| factor * power);
         let step = factors.into_iter().find(|step| *step >= least * (1.0 - 1e-9)).unwrap_or(power * 10.0);
-        if self.measure == Measure::Count { step.max(1.0) } else { step }
+        if self.measure == AxisUnit::Count { step.max(1.0) } else { step }
     }
 
     /// Returns the values and labels of about `about` ticks, from the lowest on.
@@ -110,13 +110,13 @@ impl Axis {
     fn label(&self, value: f64, step: f64) -> String {
         let largest = if self.log { value } else { self.low.abs().max(self.high.abs()) };
         let units: &[(f64, &str)] = match self.measure {
-            Measure::Number | Measure::Count => &[(1e12, " T"), (1e9, " G"), (1e6, " M"), (1e4, " k")],
-            Measure::Time => &[(1e9, " s"), (1e6, " ms"), (1e3, " \u{b5}s"), (0.0, " ns")],
-            Measure::Percent | Measure::Seconds => &[],
+            AxisUnit::Number | AxisUnit::Count => &[(1e12, " T"), (1e9, " G"), (1e6, " M"), (1e4, " k")],
+            AxisUnit::Time => &[(1e9, " s"), (1e6, " ms"), (1e3, " \u{b5}s"), (0.0, " ns")],
+            AxisUnit::Percent | AxisUnit::Seconds => &[],
         };
         let plain = match self.measure {
-            Measure::Percent => " %",
-            Measure::Seconds => " s",
+            AxisUnit::Percent => " %",
+            AxisUnit::Seconds => " s",
             _ => "",
         };
         let (scale, unit) = match units.iter().find(|(least, _)| largest >= *least * (1.0 - 1e-9)) {
@@ -126,7 +126,7 @@ impl Axis {
             None => (1.0, plain),
         };
         if value == 0.0 {
-            let is_number = matches!(self.measure, Measure::Number | Measure::Count);
+            let is_number = matches!(self.measure, AxisUnit::Number | AxisUnit::Count);
             return if is_number { "0".to_owned() } else { format!("0{unit}") };
         }
         let digits = (-(step / scale * (1.0 + 1e-9)).log10().floor()).clamp(0.0, 9.0) as usize;
@@ -198,7 +198,7 @@ impl Axis {
 
 /// Returns a round length of time with its unit.
 pub(crate) fn time_label(ns: f64) -> String {
-    Axis::log(1.0, 10.0, Measure::Time, "").label(ns, ns)
+    Axis::log(1.0, 10.0, AxisUnit::Time, "").label(ns, ns)
 }
 
 #[cfg(test)]
@@ -212,23 +212,23 @@ mod tests {
     #[test]
     fn ticks_are_round_and_have_units() {
         let axis = |low, high, measure| Axis::linear(low, high, measure, "");
-        assert_eq!(labels(&axis(0.0, 10.0, Measure::Number), 5), ["0", "2", "4", "6", "8", "10"]);
-        assert_eq!(labels(&axis(-0.5, 0.5, Measure::Number), 5), ["-0.4", "-0.2", "0", "0.2", "0.4"]);
-        assert_eq!(labels(&axis(0.0, 2.0, Measure::Count), 5), ["0", "1", "2"]);
-        assert_eq!(labels(&axis(0.0, 60_000.0, Measure::Number), 3), ["0", "20 k", "40 k", "60 k"]);
-        assert_eq!(labels(&axis(0.0, 2.5e6, Measure::Time), 3), ["0 ms", "1 ms", "2 ms"]);
-        assert_eq!(labels(&axis(0.0, 100.0, Measure::Percent), 4), ["0 %", "50 %", "100 %"]);
-        assert_eq!(labels(&axis(1.0, 1.0, Measure::Seconds), 2), ["1.0 s", "1.5 s", "2.0 s"]);
-        let next = axis(0.0, 4.1, Measure::Number).to_next_tick(5);
-        assert_eq!((next.high, axis(0.0, 4.0, Measure::Number).to_next_tick(4).high), (5.0, 4.0));
+        assert_eq!(labels(&axis(0.0, 10.0, AxisUnit::Number), 5), ["0", "2", "4", "6", "8", "10"]);
+        assert_eq!(labels(&axis(-0.5, 0.5, AxisUnit::Number), 5), ["-0.4", "-0.2", "0", "0.2", "0.4"]);
+        assert_eq!(labels(&axis(0.0, 2.0, AxisUnit::Count), 5), ["0", "1", "2"]);
+        assert_eq!(labels(&axis(0.0, 60_000.0, AxisUnit::Number), 3), ["0", "20 k", "40 k", "60 k"]);
+        assert_eq!(labels(&axis(0.0, 2.5e6, AxisUnit::Time), 3), ["0 ms", "1 ms", "2 ms"]);
+        assert_eq!(labels(&axis(0.0, 100.0, AxisUnit::Percent), 4), ["0 %", "50 %", "100 %"]);
+        assert_eq!(labels(&axis(1.0, 1.0, AxisUnit::Seconds), 2), ["1.0 s", "1.5 s", "2.0 s"]);
+        let next = axis(0.0, 4.1, AxisUnit::Number).to_next_tick(5);
+        assert_eq!((next.high, axis(0.0, 4.0, AxisUnit::Number).to_next_tick(4).high), (5.0, 4.0));
     }
 
     #[test]
     fn logarithmic_axes_have_ticks_at_powers_of_ten() {
-        let axis = Axis::log(1e2, 1e7, Measure::Time, "");
+        let axis = Axis::log(1e2, 1e7, AxisUnit::Time, "");
         assert_eq!(labels(&axis, 9), ["100 ns", "1 \u{b5}s", "10 \u{b5}s", "100 \u{b5}s", "1 ms", "10 ms"]);
         assert_eq!(labels(&axis, 3), ["100 ns", "10 \u{b5}s", "1 ms"]);
-        assert_eq!(labels(&Axis::log(1.0, 20.0, Measure::Number, ""), 5), ["1", "2", "5", "10", "20"]);
+        assert_eq!(labels(&Axis::log(1.0, 20.0, AxisUnit::Number, ""), 5), ["1", "2", "5", "10", "20"]);
         assert_eq!((axis.at(1e2, 50, 1000), axis.at(1e7, 50, 1000), axis.at(1e4, 50, 1000)), (50, 1050, 450));
         assert_eq!((axis.at(0.0, 50, 1000), axis.at(f64::INFINITY, 50, 1000)), (50, 1050));
     }
@@ -238,7 +238,7 @@ mod tests {
         for width in [60, 120, 300, 700] {
             let mut figure = Figure::new(800 * PT, 200 * PT, "");
             let plot = Rect { x: 50 * PT, y: 10 * PT, w: width * PT, h: 100 * PT };
-            Axis::log(1.0, 1e11, Measure::Time, "").draw_below(&mut figure, plot);
+            Axis::log(1.0, 1e11, AxisUnit::Time, "").draw_below(&mut figure, plot);
             let ends = figure.items.iter().filter_map(|item| match item {
                 Item::Text { at, size, text, .. } => {
                     let half = draw::text::width(text, *size) / 2;

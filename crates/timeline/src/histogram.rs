@@ -2,7 +2,7 @@
 
 mod cumulative;
 
-use crate::axis::{Axis, Measure};
+use crate::axis::{Axis, AxisUnit};
 use crate::page::{LegendEntry, Page, Swatch, Texts};
 use crate::palette::{FAINT, INK, PALETTE};
 use crate::scale::LETTER;
@@ -70,7 +70,7 @@ pub fn histograms(panels: &[Histogram<'_>], texts: &Texts) -> Figure {
     let mut page = page;
     let (low, high) = octaves(panels);
     let power = |octave: u32| 2f64.powi(octave as i32);
-    let lengths = Axis::log(power(low), power(high), Measure::Time, "");
+    let lengths = Axis::log(power(low), power(high), AxisUnit::Time, "");
     let pitch = (page.width() + Page::LEFT) / columns;
     let plot_of = |i: Unit| {
         let (column, row) = (i / rows, i % rows);
@@ -96,7 +96,7 @@ fn draw_panel(figure: &mut Figure, panel: &Histogram<'_>, plot: Rect, lengths: &
     let most = parts.iter().map(|(_, n)| *n).max().unwrap_or(1).max(1);
     let s = panel.lengths.summary();
     let percent = |n: u64| 100.0 * n as f64 / s.count.max(1) as f64;
-    let shares = Axis::linear(0.0, percent(most), Measure::Percent, "share of all");
+    let shares = Axis::linear(0.0, percent(most), AxisUnit::Percent, "share of all");
     let at = |part: u32| lengths.at(length_of(part, PER_OCTAVE), plot.x, plot.w);
     let bar = |(part, n): &(u32, u64)| {
         // A bar that is not empty is visible.

@@ -29,7 +29,7 @@ pub mod strips;
 pub mod text;
 mod turns;
 
-pub use axis::{Axis, Measure};
+pub use axis::{Axis, AxisUnit};
 pub use columns::{Class, Columns, Piece};
 pub use cores::Cores;
 pub use division::Division;

@@ -146,7 +146,7 @@ impl Page {
         let lines = texts.notes.iter().map(|t| (t, FAINT)).chain(texts.warnings.iter().map(|t| (t, warning)));
         let lines: Vec<(String, Color)> =
             lines.flat_map(|(text, color)| wrapped(text, SMALL).into_iter().map(move |line| (line, color))).collect();
-        let rows = Rows::of(legend, most);
+        let rows = LegendRows::of(legend, most);
         let more_titles = (titles.len() as Unit - 1) * TITLE_LINE;
         let head = 26 * PT + more_titles + lines.len() as Unit * 10 * PT + 10 * PT;
         let foot = 32 * PT + rows.height() + 20 * PT + (command.len() as Unit - 1) * COMMAND_LINE;
@@ -260,18 +260,18 @@ const ROW_LINE: Unit = 9 * PT;
 
 /// The entries of a legend in rows, in columns that are as wide as the widest entry. An entry that is wider than the
 /// page has several lines.
-struct Rows {
+struct LegendRows {
     rows: Vec<Vec<(Swatch, Vec<String>)>>,
     column: Unit,
 }
 
-impl Rows {
-    fn of(legend: &[LegendEntry], most: Unit) -> Rows {
+impl LegendRows {
+    fn of(legend: &[LegendEntry], most: Unit) -> LegendRows {
         let column = legend.iter().map(entry_width).max().unwrap_or(most).clamp(1, most);
         let per_row = (most / column).max(1) as usize;
         let lines = |label: &str| text::wrap(&text::printable(label), SMALL, column - SWATCH - 6 * PT);
         let entries: Vec<_> = legend.iter().map(|entry| (entry.swatch, lines(&entry.label))).collect();
-        Rows { rows: entries.chunks(per_row).map(<[_]>::to_vec).collect(), column }
+        LegendRows { rows: entries.chunks(per_row).map(<[_]>::to_vec).collect(), column }
     }
 
     fn row_height(row: &[(Swatch, Vec<String>)]) -> Unit {
@@ -280,7 +280,7 @@ impl Rows {
     }
 
     fn height(&self) -> Unit {
-        self.rows.iter().map(|row| Rows::row_height(row)).sum()
+        self.rows.iter().map(|row| LegendRows::row_height(row)).sum()
     }
 
     fn draw(&self, figure: &mut Figure, top: Unit) {
@@ -294,7 +294,7 @@ impl Rows {
                     figure.text(at, SMALL, Anchor::Start, INK, line);
                 }
             }
-            y += Rows::row_height(row);
+            y += LegendRows::row_height(row);
         }
     }
 }

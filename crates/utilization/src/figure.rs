@@ -4,7 +4,7 @@ use crate::{Class, Heat, Options, UtilizationReport};
 use draw::{Color, Figure, Item, Line, PT, Paint, Point, Rect, Unit};
 use timeline::page::{Heading, LegendEntry, Page, Swatch};
 use timeline::palette::{BANDS, FAINT, NO_EVENTS, PALETTE};
-use timeline::{Axis, LaneLayout, Measure};
+use timeline::{Axis, AxisUnit, LaneLayout};
 
 const WIDTH: Unit = 842 * PT;
 const STACK: Unit = 150 * PT;
@@ -111,7 +111,7 @@ fn stacked(figure: &mut Figure, report: &UtilizationReport, edges: &[(Unit, Unit
             figure.push(Item::Rects { fill, rects });
         }
     }
-    Axis::linear(0.0, 100.0, Measure::Percent, "share of the CPU time").draw_left(figure, plot);
+    Axis::linear(0.0, 100.0, AxisUnit::Percent, "share of the CPU time").draw_left(figure, plot);
     let axis = Line { from: Point { x: plot.x, y: floor }, to: Point { x: plot.x + plot.w, y: floor } };
     figure.push(Item::Lines { stroke: FAINT, width: 50, dash: 0, lines: vec![axis] });
 }

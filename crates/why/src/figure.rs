@@ -7,7 +7,7 @@ use draw::{Anchor, Color, Figure, Item, PT, Paint, Point, Rect, Unit, text};
 use sched::{Cause, Ts};
 use timeline::page::{Heading, LegendEntry, Page, Swatch, time_axis};
 use timeline::palette::{FAINT, INK};
-use timeline::{Axis, Measure, TimeScale, causes};
+use timeline::{Axis, AxisUnit, TimeScale, causes};
 
 const WIDTH: Unit = 842 * PT;
 const SMALL: Unit = 7 * PT;
@@ -77,7 +77,7 @@ impl Part<'_> {
         let (shown, hidden) = self.rows.rows.split_at(self.rows.rows.len().min(most));
         let rest = hidden.iter().fold(0, |sum: u64, row| sum.saturating_add(row.total_ns.0));
         let longest = shown.iter().map(|row| row.total_ns.0).chain([rest]).max().unwrap_or(0);
-        let axis = Axis::linear(0.0, longest as f64, Measure::Time, &format!("time of {}", self.unit));
+        let axis = Axis::linear(0.0, longest as f64, AxisUnit::Time, &format!("time of {}", self.unit));
         axis.draw_below(figure, plot);
         let number = |row: &Row| {
             format!("{}, {:.1} %, {}", row.total_ns.human(), row.percent, sched::nouns::counted(row.number, "time"))
@@ -124,7 +124,7 @@ impl Part<'_> {
         let width = |column: usize| (edge(column + 1).since(edge(column)).0 as f64).max(1.0);
         let sum = |column: usize| self.layers.iter().map(|layer| layer.columns[column] as f64).sum::<f64>();
         let highest = (0..columns).map(|column| sum(column) / width(column)).fold(0.0, f64::max);
-        let axis = Axis::linear(0.0, highest, Measure::Number, self.over_time).to_next_tick(3);
+        let axis = Axis::linear(0.0, highest, AxisUnit::Number, self.over_time).to_next_tick(3);
         axis.draw_left(figure, plot);
         time_axis(figure, scale, plot.y, plot.y + plot.h);
         let floor = plot.y + plot.h;

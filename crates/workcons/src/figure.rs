@@ -4,7 +4,7 @@
 use draw::{Anchor, Figure, Item, Line, PT, Point, Rect, Shape, Unit};
 use timeline::page::{LegendEntry, Page, Swatch, Texts};
 use timeline::palette::{FAINT, INK, PALETTE};
-use timeline::{Axis, Measure, Sheet};
+use timeline::{Axis, AxisUnit, Sheet};
 
 /// The runs of a group.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,8 +43,8 @@ pub fn figure(title: &str, notes: Vec<String>, groups: &[Runs], command: &str, s
     let height = (page.height - GAP) / 2;
     let plot = Rect { x: Page::LEFT, y: page.top, w: page.width(), h: height };
     let below = Rect { y: plot.y + height + GAP, ..plot };
-    panel(&mut page.figure, plot, ("elapsed time", Measure::Seconds), &sorted, |run| Some(run.0));
-    panel(&mut page.figure, below, ("time in violation", Measure::Percent), &sorted, |run| run.1);
+    panel(&mut page.figure, plot, ("elapsed time", AxisUnit::Seconds), &sorted, |run| Some(run.0));
+    panel(&mut page.figure, below, ("time in violation", AxisUnit::Percent), &sorted, |run| run.1);
     let at = Point { x: plot.x + plot.w / 2, y: below.y + height + 14 * PT };
     page.figure.text(at, 7 * PT, Anchor::Middle, INK, "runs, from the fastest to the slowest of each group");
     page.finish()
@@ -62,7 +62,7 @@ fn look(group: usize) -> Swatch {
 fn panel(
     figure: &mut Figure,
     plot: Rect,
-    (name, measure): (&str, Measure),
+    (name, measure): (&str, AxisUnit),
     groups: &[Vec<(f64, Option<f64>)>],
     value: impl Fn(&(f64, Option<f64>)) -> Option<f64>,
 ) {

@@ -1,7 +1,7 @@
 //! From a text to a condition.
 
 use super::lex::{Token, tokens};
-use super::{Expr, ExprError, MAX_DEPTH, Node, Operand, Value};
+use super::{EventValue, Expr, ExprError, MAX_DEPTH, Node, Operand};
 use regex::RegexBuilder;
 
 /// Maximum size of a compiled regular expression in bytes.
@@ -138,8 +138,8 @@ impl Parser<'_> {
         let at = self.place();
         let operand = match self.peek().cloned() {
             Some(Token::Name(name)) => Operand::Name { name, at },
-            Some(Token::Number(n)) => Operand::Constant { value: Value::Number(n), at },
-            Some(Token::Text(text)) => Operand::Constant { value: Value::Text(text), at },
+            Some(Token::Number(n)) => Operand::Constant { value: EventValue::Number(n), at },
+            Some(Token::Text(text)) => Operand::Constant { value: EventValue::Text(text), at },
             _ => return self.error("a field, a number or a text is expected here"),
         };
         self.at += 1;

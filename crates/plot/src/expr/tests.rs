@@ -2,21 +2,21 @@ use super::*;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
-struct Event(BTreeMap<&'static str, Value>);
+struct Event(BTreeMap<&'static str, EventValue>);
 
-impl Values for Event {
-    fn value(&self, name: &str) -> Option<Value> {
+impl EventValues for Event {
+    fn value(&self, name: &str) -> Option<EventValue> {
         self.0.get(name).cloned()
     }
 }
 
 fn event() -> Event {
-    let text = |text: &str| Value::Text(text.to_owned());
+    let text = |text: &str| EventValue::Text(text.to_owned());
     Event(BTreeMap::from([
-        ("ret", Value::Number(0)),
-        ("vec", Value::Number(9)),
-        ("flags", Value::Number(0x12)),
-        ("big", Value::Number(i128::from(u64::MAX))),
+        ("ret", EventValue::Number(0)),
+        ("vec", EventValue::Number(9)),
+        ("flags", EventValue::Number(0x12)),
+        ("big", EventValue::Number(i128::from(u64::MAX))),
         ("text", text("load: no busy group id=7")),
         ("$command", text("hackbench")),
     ]))
@@ -57,7 +57,7 @@ fn groups_become_values() {
     let expr = parse("text =~ 'id=(?<id>\\d+)' and text =~ '^(?<what>\\w+):'").expect("a condition");
     assert_eq!(expr.group_names(), ["id", "what"]);
     let found = expr.captures(&event()).expect("it holds");
-    assert_eq!(found, [("id".into(), Value::Number(7)), ("what".into(), Value::Text("load".into()))]);
+    assert_eq!(found, [("id".into(), EventValue::Number(7)), ("what".into(), EventValue::Text("load".into()))]);
     assert_eq!(parse("text !~ '(?<x>y)'").expect("a condition").group_names(), [""; 0]);
 }
 
@@ -123,9 +123,9 @@ proptest! {
     #[test]
     fn comparisons_agree_with_integers(a in -50i128..50, b in -50i128..50) {
         struct Two(i128);
-        impl Values for Two {
-            fn value(&self, _: &str) -> Option<Value> {
-                Some(Value::Number(self.0))
+        impl EventValues for Two {
+            fn value(&self, _: &str) -> Option<EventValue> {
+                Some(EventValue::Number(self.0))
             }
         }
         for (how, expected) in [("==", a == b), ("!=", a != b), ("<", a < b), ("<=", a <= b), (">", a > b), (">=", a >= b)] {

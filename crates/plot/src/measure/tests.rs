@@ -34,8 +34,8 @@ impl Event for Made {
     fn command(&self) -> String {
         format!("task{}", self.pid)
     }
-    fn field(&self, name: &str) -> Option<Value> {
-        self.fields.iter().find(|(field, _)| *field == name).map(|(_, n)| Value::Number(*n))
+    fn field(&self, name: &str) -> Option<EventValue> {
+        self.fields.iter().find(|(field, _)| *field == name).map(|(_, n)| EventValue::Number(*n))
     }
     fn text(&self) -> String {
         String::new()

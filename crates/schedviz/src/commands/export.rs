@@ -9,7 +9,7 @@ use crate::commands::workcons::plain;
 use anyhow::{Result, bail};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use events::Balance;
-use export::{EventRow, Output, Slices, Table, Tables};
+use export::{EventRow, FactTable, Output, Slices, Tables};
 use latency::Latency;
 use sched::names::NameHistory;
 use sched::{Comm, Pass, Pid, Selected, Ts};
@@ -49,7 +49,7 @@ pub(crate) struct ExportArgs {
     perfetto: Option<PathBuf>,
     /// Tables to write, separated by commas [default: all but event]
     #[arg(long, value_name = "TABLES", help_heading = "Output", value_delimiter = ',', value_parser = tables())]
-    tables: Vec<Table>,
+    tables: Vec<FactTable>,
     #[command(flatten)]
     waiters: WaiterArgs,
     #[command(flatten)]
@@ -74,21 +74,21 @@ Examples:
                                              runs of two groups";
 
 /// Parses the name of a table.
-fn tables() -> impl TypedValueParser<Value = Table> {
-    PossibleValuesParser::new(Table::ALL.map(Table::name)).map(|name| {
-        let table = Table::ALL.into_iter().find(|table| table.name() == name);
+fn tables() -> impl TypedValueParser<Value = FactTable> {
+    PossibleValuesParser::new(FactTable::ALL.map(FactTable::name)).map(|name| {
+        let table = FactTable::ALL.into_iter().find(|table| table.name() == name);
         table.expect("one of the possible names")
     })
 }
 
 impl ExportArgs {
     /// The tables that are wanted.
-    fn wanted(&self) -> Vec<Table> {
-        let wanted = |table: &Table| match self.tables.as_slice() {
-            [] => *table != Table::Event,
+    fn wanted(&self) -> Vec<FactTable> {
+        let wanted = |table: &FactTable| match self.tables.as_slice() {
+            [] => *table != FactTable::Event,
             named => named.contains(table),
         };
-        Table::ALL.into_iter().filter(wanted).collect()
+        FactTable::ALL.into_iter().filter(wanted).collect()
     }
 }
 
@@ -150,7 +150,7 @@ fn export(args: &ExportArgs, path: &Path, warned: Option<&str>, output: &Output)
     warnings::warn_of(warned, &diagnostics, &args.read);
     let reports = Reports { workcons, reasons, latency, columns, diagnostics };
     run_row::write(&session, reports, (outcome.from, outcome.to), output);
-    if output.has(Table::Event) {
+    if output.has(FactTable::Event) {
         list_events(&session, &tables)?;
     }
     Ok(output.check()?)

@@ -4,7 +4,7 @@ use crate::args::{BeginArgs, Lanes, ReadArgs, TaskArgs, TraceArgs, WindowArgs, n
 use crate::formats::OutputName;
 use crate::trace::progress;
 use anyhow::{Result, bail};
-use lanes::{ColorBy, Coloring, Groups, Lane, LanesOf, MANY_LANES, learn, read_lanes};
+use lanes::{ColorBy, Coloring, Lane, LaneGroups, LanesOf, MANY_LANES, learn, read_lanes};
 use machine::Machine;
 use sched::affinity::Records;
 use sched::names::NameHistory;
@@ -365,7 +365,7 @@ impl Session {
     pub fn join_lanes(&self, options: &mut lanes::Options) {
         if options.lane_count() > MANY_LANES {
             let joined = LanesOf::fitting(options.drawn(), &self.topology);
-            options.groups = Groups::new(joined, options.drawn(), &self.topology);
+            options.groups = LaneGroups::new(joined, options.drawn(), &self.topology);
         }
     }
 

@@ -1,7 +1,7 @@
 //! Cumulative distributions: the share of intervals up to each length. plotters draws them.
 
 use super::{Histogram, NAME, length_of};
-use crate::axis::{Axis, Measure, time_label};
+use crate::axis::{Axis, AxisUnit, time_label};
 use crate::palette::{APART, INK, PALETTE, RULE};
 use crate::scale::LETTER;
 use draw::{Anchor, ChartArea, ChartError, Color, Figure, PT, Point, Rect, Unit};
@@ -44,7 +44,7 @@ fn curve(histogram: &Histogram<'_>) -> Vec<(f64, f64)> {
 /// Draws the curves of these lengths into a plot, over the lengths from `low` to `high` in nanoseconds.
 pub(crate) fn draw_curves(figure: &mut Figure, plot: Rect, panels: &[Histogram<'_>], low: f64, high: f64) {
     let area = Rect { x: plot.x - BESIDE, y: plot.y, w: plot.w + BESIDE, h: plot.h + BELOW };
-    Axis::linear(0.0, 100.0, Measure::Percent, "share of all").draw_left_title(figure, plot);
+    Axis::linear(0.0, 100.0, AxisUnit::Percent, "share of all").draw_left_title(figure, plot);
     let title = Point { x: plot.x, y: plot.y - 4 * PT };
     figure.text(title, NAME, Anchor::Start, INK, "up to each length");
     let drawn = curves(ChartArea::new(figure, area), panels, low, high);

@@ -4,7 +4,7 @@
 
 use crate::ask::questions::{AskedWindow, Fault};
 use crate::index::viewed::{NotReady, Viewed};
-use plot::{Drawn, Mark, PlotReport, RowDrawn};
+use plot::{Drawn, PlotReport, PointMark, RowDrawn};
 use sched::{Dur, Ts};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -88,10 +88,10 @@ impl Plotted {
             let labels: Vec<Value> = row.labels.iter().map(label).collect();
             json!({ "lane": row.lane, "depth": row.depth, "pieces": pieces, "labels": labels })
         };
-        let mark = |mark: &Mark| {
+        let mark = |mark: &PointMark| {
             json!([ns(mark.ts.max(from)), mark.lane, mark.class, mark.count, self.drawn.mark_label(mark)])
         };
-        let marks = |marks: &Vec<Mark>| marks.iter().filter(|m| is_shown(m.lane)).map(mark).collect::<Vec<_>>();
+        let marks = |marks: &Vec<PointMark>| marks.iter().filter(|m| is_shown(m.lane)).map(mark).collect::<Vec<_>>();
         let value = |value: &Option<f64>| value.map(|value| value as f32);
         let line = |line: &plot::LineReport| json!({ "by": line.by, "columns": line.columns.iter().map(value).collect::<Vec<_>>() });
         let lines = |lines: &Vec<plot::LineReport>| lines.iter().map(line).collect::<Vec<_>>();

@@ -22,12 +22,12 @@ pub(crate) struct TaskDetail {
     migrations: Vec<(u64, Cpu, Cpu, &'static str)>,
     truncated: bool,
     #[serde(skip)]
-    sums: Sums,
+    sums: TaskSums,
 }
 
 /// Sums over all intervals, listed or not.
 #[derive(Clone, Copy, Debug, Default)]
-struct Sums {
+struct TaskSums {
     run: u64,
     wait: u64,
     sleep: u64,
@@ -39,7 +39,7 @@ struct Sums {
 impl TaskDetail {
     /// The numbers of the window as JSON, without the latencies.
     pub(crate) fn numbers(&self) -> Value {
-        let Sums { run, wait, sleep, runs, waits, migrations } = self.sums;
+        let TaskSums { run, wait, sleep, runs, waits, migrations } = self.sums;
         json!({ "run": run, "wait": wait, "sleep": sleep, "runs": runs, "waits": waits, "migrations": migrations })
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::TASKS_IN_COLUMN;
 use crate::columns::coding::{number, put_number};
-use crate::columns::tree::Summary;
+use crate::columns::tree::ColumnSummary;
 use sched::Current;
 
 /// The place of a task in the list of tasks, or one of the constants below.
@@ -108,7 +108,7 @@ fn summed(mut times: Vec<(Id, u64)>) -> Vec<(Id, u64)> {
     times
 }
 
-impl Summary for LaneColumn {
+impl ColumnSummary for LaneColumn {
     type Now = LaneNow;
 
     fn pass(&mut self, now: &LaneNow, ns: u64) {
@@ -143,7 +143,7 @@ impl Summary for LaneColumn {
             Some(product) => product / ns,
             None => (u128::from(self.queued) * 256 / u128::from(ns)) as u64,
         };
-        let queue = Queue { shortest: self.shortest.into(), longest: self.longest.into(), mean };
+        let queue = QueueLengths { shortest: self.shortest.into(), longest: self.longest.into(), mean };
         put_column(out, &self.times, self.ns, queue, self.is_sampled);
     }
 
@@ -164,7 +164,7 @@ impl Summary for LaneColumn {
 
 /// The length of a run queue in a column, or of several.
 #[derive(Clone, Copy, Debug, Default)]
-struct Queue {
+struct QueueLengths {
     shortest: u64,
     longest: u64,
     /// In parts of 256.
@@ -175,7 +175,7 @@ struct Queue {
 /// for data that were not read, whose queue is unknown. If tasks waited: the queue's
 /// least and greatest length, and its mean in parts of 256. The entries: each an occupant and, but for the first, its
 /// share; the first has the rest. Lengths and occupants are numbers of few bytes, a share has two.
-fn put_column(out: &mut Vec<u8>, times: &[(Id, u64)], ns: u64, queue: Queue, is_sampled: bool) {
+fn put_column(out: &mut Vec<u8>, times: &[(Id, u64)], ns: u64, queue: QueueLengths, is_sampled: bool) {
     let (shares, count) = shares(times, ns, queue.longest);
     let shares = &shares[..count];
     let bit = |holds, bit| if holds { bit } else { 0 };
@@ -214,13 +214,13 @@ const BESIDE: usize = 4;
 
 /// The longest times, the longest first; of equal ones that of the lesser occupant.
 #[derive(Clone, Copy, Debug)]
-struct Longest<const N: usize> {
+struct LongestTimes<const N: usize> {
     entries: [(Id, u64); N],
     len: usize,
 }
 
-impl<const N: usize> Longest<N> {
-    const EMPTY: Longest<N> = Longest { entries: [(0, 0); N], len: 0 };
+impl<const N: usize> LongestTimes<N> {
+    const EMPTY: LongestTimes<N> = LongestTimes { entries: [(0, 0); N], len: 0 };
 
     /// Adds an entry. The last one gives way if there are too many.
     fn add(&mut self, entry: (Id, u64)) {
@@ -242,7 +242,7 @@ impl<const N: usize> Longest<N> {
 /// The shares of the occupants of a column, each with its sum of time, the largest first: those of the tasks that ran longest, of all other tasks
 /// together, and of idle, unknown and offline time. They sum to the whole, and none is zero.
 fn shares(times: &[(Id, u64)], ns: u64, longest: u64) -> ([(Id, u16); ENTRIES], usize) {
-    let mut tasks: Longest<TASKS_IN_COLUMN> = Longest::EMPTY;
+    let mut tasks: LongestTimes<TASKS_IN_COLUMN> = LongestTimes::EMPTY;
     let (mut of_tasks, mut beside) = (0, [None; BESIDE]);
     for (id, ns) in times {
         match id.checked_sub(OTHERS).and_then(|place| beside.get_mut(place as usize)) {
@@ -257,7 +257,7 @@ fn shares(times: &[(Id, u64)], ns: u64, longest: u64) -> ([(Id, u16); ENTRIES], 
     let named = most_named(no_tasks.iter().flatten().count(), longest).min(tasks.len);
     let rest = of_tasks - tasks.as_slice().iter().take(named).map(|(_, ns)| ns).sum::<u64>();
     let others = if rest > 0 { Some(others.unwrap_or(0) + rest) } else { others };
-    let mut all: Longest<ENTRIES> = Longest::EMPTY;
+    let mut all: LongestTimes<ENTRIES> = LongestTimes::EMPTY;
     tasks.as_slice().iter().take(named).for_each(|entry| all.add(*entry));
     for (id, sum) in (OTHERS..=IDLE).zip([others].into_iter().chain(no_tasks)) {
         sum.into_iter().for_each(|ns| all.add((id, ns)));
@@ -296,7 +296,7 @@ pub(crate) fn put_run(out: &mut Vec<u8>, columns: u64, form: &[u8]) {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SumColumn {
     column: LaneColumn,
-    queue: Queue,
+    queue: QueueLengths,
 }
 
 impl SumColumn {

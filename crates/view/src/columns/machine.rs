@@ -1,6 +1,6 @@
 //! A column of the whole machine: running and waiting tasks, and the violation of work conservation.
 
-use crate::columns::tree::Summary;
+use crate::columns::tree::ColumnSummary;
 use sched::Counts;
 
 /// The numbers of the machine at an instant.
@@ -36,7 +36,7 @@ pub(crate) struct MachineColumn {
 /// The bytes of a column.
 pub(crate) const SIZE: usize = 16;
 
-impl Summary for MachineColumn {
+impl ColumnSummary for MachineColumn {
     type Now = MachineNow;
 
     fn pass(&mut self, now: &MachineNow, ns: u64) {

@@ -9,7 +9,7 @@ pub(crate) const CAUSES: usize = Cause::ALL.len();
 
 /// Migrations by column and cause. The columns have the length of a nanosecond as long as there is room for that.
 #[derive(Clone, Debug)]
-pub(crate) struct Moves {
+pub(crate) struct MoveCounts {
     level: u32,
     /// Column and cause as one number, and the number of migrations; summed and in order up to `sorted`.
     counts: Vec<(u64, u32)>,
@@ -22,13 +22,13 @@ pub(crate) struct Moves {
     coarse_level: u32,
 }
 
-impl Moves {
+impl MoveCounts {
     /// For a trace of this length, in this number of bytes. The trace has few columns of the coarse level.
-    pub(crate) fn new(span: u64, room: usize, coarse_level: u32) -> Moves {
+    pub(crate) fn new(span: u64, room: usize, coarse_level: u32) -> MoveCounts {
         // A column and a cause are one number of 64 bits.
         let level = (64 - span.leading_zeros()).saturating_sub(58);
         let most = (room / size_of::<(u64, u32)>()).max(1024);
-        Moves { level, counts: Vec::new(), sorted: 0, most, coarse: Vec::new(), coarse_level }
+        MoveCounts { level, counts: Vec::new(), sorted: 0, most, coarse: Vec::new(), coarse_level }
     }
 
     /// The level of its columns.
@@ -71,11 +71,18 @@ impl Moves {
     }
 
     /// The same in its coarse columns, which are few.
-    pub(crate) fn coarse(&self) -> Moves {
+    pub(crate) fn coarse(&self) -> MoveCounts {
         let counts = (0..).zip(&self.coarse).filter(|(_, number)| **number > 0);
         let counts: Vec<(u64, u32)> = counts.map(|(key, number)| (key, *number)).collect();
         let (sorted, most) = (counts.len(), counts.len());
-        Moves { level: self.coarse_level, counts, sorted, most, coarse: Vec::new(), coarse_level: self.coarse_level }
+        MoveCounts {
+            level: self.coarse_level,
+            counts,
+            sorted,
+            most,
+            coarse: Vec::new(),
+            coarse_level: self.coarse_level,
+        }
     }
 
     /// Columns are twice as long from now on.
@@ -108,7 +115,7 @@ impl Moves {
     }
 
     /// Reads counts that have been summed.
-    pub(crate) fn read(from: &mut In<impl Read>) -> Result<Moves, Unusable> {
+    pub(crate) fn read(from: &mut In<impl Read>) -> Result<MoveCounts, Unusable> {
         let (level, count) = (from.below(62)? as u32, from.number()?);
         let (mut counts, mut key) = (Vec::new(), 0u64);
         for _ in 0..count {
@@ -118,7 +125,7 @@ impl Moves {
         }
         let (sorted, most) = (counts.len(), counts.len());
         counts.shrink_to_fit();
-        Ok(Moves { level, counts, sorted, most, coarse: Vec::new(), coarse_level: level })
+        Ok(MoveCounts { level, counts, sorted, most, coarse: Vec::new(), coarse_level: level })
     }
 
     /// The number of migrations by cause in columns of a level, from the column `first` on. The level is not below that
@@ -143,7 +150,7 @@ mod tests {
 
     #[test]
     fn counts_are_kept_where_the_time_is_not() {
-        let (mut free, mut tight) = (Moves::new(1 << 20, 1 << 24, 16), Moves::new(1 << 20, 0, 16));
+        let (mut free, mut tight) = (MoveCounts::new(1 << 20, 1 << 24, 16), MoveCounts::new(1 << 20, 0, 16));
         for ns in 0..10_000u64 {
             // Not in the order of time.
             let ns = ns.wrapping_mul(7_919) % 10_000;
@@ -165,7 +172,7 @@ mod tests {
 
     #[test]
     fn a_trace_of_a_century_is_counted() {
-        let mut moves = Moves::new(1 << 62, 1 << 20, 56);
+        let mut moves = MoveCounts::new(1 << 62, 1 << 20, 56);
         moves.add((1 << 62) - 1, Cause::Exec);
         moves.sum();
         assert_eq!(moves.columns(60, 0, 4)[3][Cause::Exec as usize], 1);

@@ -11,7 +11,7 @@ use std::io::{self, Read, Write};
 const BLOCK: u64 = Shape::MOST_COLUMNS;
 
 /// The content of a column.
-pub(crate) trait Summary: Clone + Default {
+pub(crate) trait ColumnSummary: Clone + Default {
     /// A state that holds for a stretch of time.
     type Now: Copy;
 
@@ -33,7 +33,7 @@ pub(crate) trait Summary: Clone + Default {
 
 /// The columns of one level.
 #[derive(Clone, Debug, Default)]
-struct Level<S> {
+struct TreeLevel<S> {
     /// The column that time passes in.
     open: S,
     /// The number of columns before that.
@@ -48,7 +48,7 @@ struct Level<S> {
     repeat: usize,
 }
 
-impl<S: Summary> Level<S> {
+impl<S: ColumnSummary> TreeLevel<S> {
     /// Adds columns of this form; returns the number of bytes that this took.
     fn store(&mut self, form: &[u8], mut count: u64) -> usize {
         let before = self.size();
@@ -97,17 +97,17 @@ impl<S: Summary> Level<S> {
 pub(crate) struct Tree<S> {
     /// The finest level: its columns have this power of two as their length in nanoseconds.
     base: u32,
-    levels: Vec<Level<S>>,
+    levels: Vec<TreeLevel<S>>,
     /// The time that has passed.
     at: u64,
     size: usize,
     form: Vec<u8>,
 }
 
-impl<S: Summary> Tree<S> {
+impl<S: ColumnSummary> Tree<S> {
     /// An empty tree of the levels from `base` to `top`.
     pub(crate) fn new(base: u32, top: u32) -> Tree<S> {
-        let levels = (base..=top).map(|_| Level::default()).collect();
+        let levels = (base..=top).map(|_| TreeLevel::default()).collect();
         Tree { base, levels, at: 0, size: 0, form: Vec::new() }
     }
 
@@ -190,7 +190,7 @@ impl<S: Summary> Tree<S> {
             this.bytes.shrink_to_fit();
             this.blocks.shrink_to_fit();
         }
-        self.size = self.levels.iter().map(Level::size).sum();
+        self.size = self.levels.iter().map(TreeLevel::size).sum();
     }
 
     /// Removes the finest level, unless it is the only one.
@@ -203,7 +203,7 @@ impl<S: Summary> Tree<S> {
             next.open.absorb(&mut finest.open);
         }
         self.base += 1;
-        self.size = self.levels.iter().map(Level::size).sum();
+        self.size = self.levels.iter().map(TreeLevel::size).sum();
     }
 
     /// A finished copy of the levels from this one on.
@@ -248,7 +248,7 @@ impl<S: Summary> Tree<S> {
             level.bytes = from.bytes()?;
             level.bytes.shrink_to_fit();
         }
-        tree.size = tree.levels.iter().map(Level::size).sum();
+        tree.size = tree.levels.iter().map(TreeLevel::size).sum();
         Ok(tree)
     }
 
@@ -284,7 +284,7 @@ mod tests {
     #[derive(Clone, Debug, Default, PartialEq)]
     struct Times([u64; 4]);
 
-    impl Summary for Times {
+    impl ColumnSummary for Times {
         type Now = usize;
 
         fn pass(&mut self, now: &usize, ns: u64) {

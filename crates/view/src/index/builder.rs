@@ -7,7 +7,7 @@ use crate::columns::lane::{LaneNow, UNKNOWN};
 use crate::columns::machine::MachineNow;
 use crate::columns::tasks::Tasks;
 use crate::index::scope::Scope;
-use crate::index::tiles::{Index, Notes};
+use crate::index::tiles::{Index, IndexNotes};
 use sched::Cause;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -35,7 +35,7 @@ pub(crate) struct Batch {
     /// Instants at which tasks were migrated.
     pub(crate) moves: Vec<(u64, Cause)>,
     /// The instant up to which the coarse levels are to be published, with the tasks and lists until then.
-    pub(crate) publish: Option<(u64, Arc<Tasks>, Notes)>,
+    pub(crate) publish: Option<(u64, Arc<Tasks>, IndexNotes)>,
 }
 
 /// The number of changes from which on a batch is handed over.
@@ -61,7 +61,7 @@ impl Batch {
 }
 
 /// Columns, and the states that have held since they end.
-pub(crate) struct Builder<'p> {
+pub(crate) struct IndexBuilder<'p> {
     index: Index,
     lanes: Vec<LaneNow>,
     machine: MachineNow,
@@ -69,12 +69,16 @@ pub(crate) struct Builder<'p> {
     batches: u32,
 }
 
-impl<'p> Builder<'p> {
-    pub(crate) fn new(scope: &Scope, sampled: Option<Arc<Index>>, publish: Option<&'p Publish<'p>>) -> Builder<'p> {
+impl<'p> IndexBuilder<'p> {
+    pub(crate) fn new(
+        scope: &Scope,
+        sampled: Option<Arc<Index>>,
+        publish: Option<&'p Publish<'p>>,
+    ) -> IndexBuilder<'p> {
         let mut index = Index::new(scope, Arc::default());
         index.sampled = sampled;
         let lanes = vec![LaneNow { occupant: UNKNOWN, queue: 0 }; index.lanes.len()];
-        Builder { index, lanes, machine: MachineNow::default(), publish, batches: 0 }
+        IndexBuilder { index, lanes, machine: MachineNow::default(), publish, batches: 0 }
     }
 
     /// Takes over the changes of a batch, which is empty afterwards.
@@ -124,7 +128,7 @@ impl<'p> Builder<'p> {
 /// The place where the columns grow.
 pub(crate) enum Growth<'p> {
     /// In the thread of the analysis.
-    Here(Box<Builder<'p>>),
+    Here(Box<IndexBuilder<'p>>),
     Beside(Beside<'p>),
 }
 
@@ -133,12 +137,12 @@ pub(crate) struct Beside<'p> {
     full: SyncSender<Batch>,
     /// Batches to be used again.
     empty: Receiver<Batch>,
-    columns: ScopedJoinHandle<'p, Builder<'p>>,
+    columns: ScopedJoinHandle<'p, IndexBuilder<'p>>,
 }
 
 impl<'p> Growth<'p> {
     /// Lets the columns grow on a thread of their own.
-    pub(crate) fn beside(mut builder: Builder<'p>, threads: &'p Threads<'p, '_>) -> Growth<'p> {
+    pub(crate) fn beside(mut builder: IndexBuilder<'p>, threads: &'p Threads<'p, '_>) -> Growth<'p> {
         let (full, batches) = sync_channel::<Batch>(QUEUED);
         let (back, empty) = sync_channel::<Batch>(QUEUED);
         let columns = threads.spawn(move || {

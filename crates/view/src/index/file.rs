@@ -9,11 +9,11 @@ use crate::columns::doubts::Doubts;
 use crate::columns::lane::LaneColumn;
 use crate::columns::longest::{CpuPath, Interval, LISTED, Longest, NAMED};
 use crate::columns::machine::MachineColumn;
-use crate::columns::moves::Moves;
+use crate::columns::moves::MoveCounts;
 use crate::columns::tasks::{TaskEntry, Tasks};
 use crate::columns::tree::Tree;
 use crate::index::scope::Scope;
-use crate::index::tiles::{Index, Notes};
+use crate::index::tiles::{Index, IndexNotes};
 use sched::causes::Herd;
 use sched::{Comm, Cpu, Pid};
 use std::io::{self, Read, Write};
@@ -60,12 +60,12 @@ impl Index {
         let lanes = scope.cpus.iter().map(|_| Tree::<LaneColumn>::read(base, top, &mut from));
         let lanes = lanes.collect::<Result<Vec<_>, _>>()?;
         let machine = Tree::<MachineColumn>::read(base, top, &mut from)?;
-        let moves = Moves::read(&mut from)?;
+        let moves = MoveCounts::read(&mut from)?;
         let mut tasks = Tasks::default();
         for _ in 0..from.below(Tasks::MOST as u64)? {
             tasks.add(read_task(&mut from)?);
         }
-        let notes = Notes::read(&mut from)?;
+        let notes = IndexNotes::read(&mut from)?;
         let digest = from.digest.value();
         if u64::from_le_bytes(from.raw()?) != digest || from.inner.read(&mut [0])? > 0 {
             return Err(DAMAGED);
@@ -115,7 +115,7 @@ fn read_task(from: &mut In<impl Read>) -> Result<TaskEntry, Unusable> {
     Ok(TaskEntry { pid, comm, run_ns, home, parent, application: from.below(1)? > 0 })
 }
 
-impl Notes {
+impl IndexNotes {
     fn write(&self, out: &mut Out<impl Write>) -> io::Result<()> {
         for list in [&self.episodes, &self.waits] {
             let (intervals, dropped) = list.list();
@@ -136,8 +136,8 @@ impl Notes {
         self.places.write(out)
     }
 
-    fn read(from: &mut In<impl Read>) -> Result<Notes, Unusable> {
-        let mut notes = Notes::default();
+    fn read(from: &mut In<impl Read>) -> Result<IndexNotes, Unusable> {
+        let mut notes = IndexNotes::default();
         for list in [&mut notes.episodes, &mut notes.waits] {
             let (dropped, count) = (from.number()?, from.below(LISTED as u64)?);
             let intervals = (0..count).map(|_| read_interval(from)).collect::<Result<Vec<_>, _>>()?;

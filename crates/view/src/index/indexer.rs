@@ -4,9 +4,9 @@ use crate::columns::lane::{self, Id, LaneNow, OTHERS, UNKNOWN};
 use crate::columns::longest::{CpuPath, Interval, Longest};
 use crate::columns::machine::MachineNow;
 use crate::columns::tasks::Tasks;
-use crate::index::builder::{BATCH, Batch, Builder, Growth, LaneTurn, Publish};
+use crate::index::builder::{BATCH, Batch, Growth, IndexBuilder, LaneTurn, Publish};
 use crate::index::scope::Scope;
-use crate::index::tiles::{Index, Notes};
+use crate::index::tiles::{Index, IndexNotes};
 use sched::analysis::Settled;
 use sched::causes::{Herd, Herds};
 use sched::{
@@ -24,11 +24,11 @@ pub struct Indexer<'p> {
     growth: Growth<'p>,
     batch: Batch,
     /// By CPU; nothing for one without a lane.
-    lanes: Vec<Option<Lane>>,
+    lanes: Vec<Option<LaneState>>,
     now: MachineNow,
     watch: Watch,
-    tasks: Places,
-    notes: Notes,
+    tasks: TaskPlaces,
+    notes: IndexNotes,
     /// The waits that migrations continue: their start and their CPUs so far.
     moved: PerTask<(Ts, CpuPath)>,
     /// The number of them.
@@ -48,26 +48,26 @@ pub struct Indexer<'p> {
 
 /// The lane of a CPU, and its latest state.
 #[derive(Clone, Copy, Debug)]
-struct Lane {
+struct LaneState {
     place: u32,
     current: Current,
     now: LaneNow,
 }
 
 /// The places of the tasks.
-enum Places {
+enum TaskPlaces {
     /// A trace that is read as a whole: tasks get places.
     Learned(Tasks),
     /// A part of a trace: the tasks have their places.
     Known(Arc<Tasks>),
 }
 
-impl Places {
+impl TaskPlaces {
     #[inline]
     fn of(&mut self, pid: Pid, state: &SchedState) -> Id {
         match self {
-            Places::Learned(tasks) => tasks.place_of_new(pid, state),
-            Places::Known(tasks) => tasks.place(pid),
+            TaskPlaces::Learned(tasks) => tasks.place_of_new(pid, state),
+            TaskPlaces::Known(tasks) => tasks.place(pid),
         }
     }
 }
@@ -93,30 +93,30 @@ impl<'p> Indexer<'p> {
         threads: Option<&'p Threads<'p, '_>>,
     ) -> Indexer<'p> {
         let tasks = sampled.as_ref().map_or_else(Tasks::default, |sampled| Tasks::clone(&sampled.tasks));
-        let builder = Builder::new(scope, sampled, publish);
+        let builder = IndexBuilder::new(scope, sampled, publish);
         let growth = match threads {
             Some(threads) => Growth::beside(builder, threads),
             None => Growth::Here(Box::new(builder)),
         };
-        Indexer { publishes: publish.is_some(), ..Indexer::with(scope, growth, Places::Learned(tasks)) }
+        Indexer { publishes: publish.is_some(), ..Indexer::with(scope, growth, TaskPlaces::Learned(tasks)) }
     }
 
     /// The columns of one tile, finer than those of an index, whose tasks keep their places. Migrations are counted where
     /// the index has them in longer columns.
     pub fn finer(index: &Index, level: u32, tile: u64) -> Indexer<'p> {
         let scope = index.scope.of_tile(level, tile);
-        let growth = Growth::Here(Box::new(Builder::new(&scope, None, None)));
+        let growth = Growth::Here(Box::new(IndexBuilder::new(&scope, None, None)));
         let counts_moves = level < index.moves.level();
-        Indexer { counts_moves, ..Indexer::with(&scope, growth, Places::Known(Arc::clone(&index.tasks))) }
+        Indexer { counts_moves, ..Indexer::with(&scope, growth, TaskPlaces::Known(Arc::clone(&index.tasks))) }
     }
 
-    fn with(scope: &Scope, growth: Growth<'p>, tasks: Places) -> Indexer<'p> {
+    fn with(scope: &Scope, growth: Growth<'p>, tasks: TaskPlaces) -> Indexer<'p> {
         let size = scope.cpus.iter().map(|cpu| cpu.index() + 1).max().unwrap_or(0);
         let mut lanes = vec![None; size];
         for (place, cpu) in (0..).zip(&scope.cpus) {
             if let Some(lane) = lanes.get_mut(cpu.index()) {
                 let now = LaneNow { occupant: UNKNOWN, queue: 0 };
-                *lane = Some(Lane { place, current: Current::Unknown, now });
+                *lane = Some(LaneState { place, current: Current::Unknown, now });
             }
         }
         Indexer {
@@ -127,7 +127,7 @@ impl<'p> Indexer<'p> {
             now: MachineNow::default(),
             watch: scope.watch(),
             tasks,
-            notes: Notes::default(),
+            notes: IndexNotes::default(),
             moved: PerTask::default(),
             moving: 0,
             repairs: 0,
@@ -142,7 +142,7 @@ impl<'p> Indexer<'p> {
     }
 
     fn learns(&self) -> bool {
-        matches!(self.tasks, Places::Learned(_))
+        matches!(self.tasks, TaskPlaces::Learned(_))
     }
 
     /// Looks at a CPU whose state may have changed.
@@ -228,7 +228,7 @@ impl<'p> Indexer<'p> {
     #[cold]
     #[inline(never)]
     fn hand_over(&mut self, ts: Ts) {
-        if let (true, Places::Learned(tasks)) = (self.publishes && self.published.elapsed() >= PAUSE, &self.tasks) {
+        if let (true, TaskPlaces::Learned(tasks)) = (self.publishes && self.published.elapsed() >= PAUSE, &self.tasks) {
             self.batch.publish = Some((self.scope.time(ts), Arc::new(tasks.clone()), self.notes.clone()));
             self.published = Instant::now();
         }
@@ -283,7 +283,7 @@ impl Analysis for Indexer<'_> {
     }
 
     fn cpu_span(&mut self, span: &CpuSpan, state: &SchedState) {
-        if let (Places::Learned(tasks), Current::Task(pid)) = (&mut self.tasks, span.current) {
+        if let (TaskPlaces::Learned(tasks), Current::Task(pid)) = (&mut self.tasks, span.current) {
             let lane = self.lanes.get(span.cpu.index()).copied().flatten();
             let known = lane.filter(|lane| lane.current == span.current && lane.now.occupant != OTHERS);
             let place = known.map_or_else(|| tasks.place_of_new(pid, state), |lane| lane.now.occupant);
@@ -318,8 +318,8 @@ impl Analysis for Indexer<'_> {
         self.notes.herds = self.largest.list();
         index.notes = self.notes;
         index.tasks = match self.tasks {
-            Places::Learned(tasks) => Arc::new(tasks),
-            Places::Known(tasks) => tasks,
+            TaskPlaces::Learned(tasks) => Arc::new(tasks),
+            TaskPlaces::Known(tasks) => tasks,
         };
         index
     }

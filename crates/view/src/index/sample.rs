@@ -17,23 +17,23 @@ const SAMPLES: usize = 4096;
 const LEAST_BYTES: u64 = 32 << 20;
 
 /// The occupants of a CPU in a sample.
-struct Sample {
+struct CpuSample {
     cpu: Cpu,
     start: Ts,
     /// Each occupant with the time that it ran within the sample.
     times: BTreeMap<(Current, Comm), u64>,
 }
 
-impl Sample {
+impl CpuSample {
     /// The sample of a unit of a CPU's data; nothing if no time passes in it.
-    fn of(cpu: Cpu, events: &[SchedEvent], last: Ts) -> Option<Sample> {
+    fn of(cpu: Cpu, events: &[SchedEvent], last: Ts) -> Option<CpuSample> {
         let start = events.first()?.ts;
         let (mut fold, mut times) = (CpuFold::new(cpu, start, last), BTreeMap::new());
         let mut add = |span: &CpuSpan| *times.entry((span.current, span.comm)).or_default() += span.duration().0;
         events.iter().for_each(|event| fold.apply(event, &mut add));
         fold.finish(&mut add);
         times.retain(|_, ns| *ns > 0);
-        (!times.is_empty()).then_some(Sample { cpu, start, times })
+        (!times.is_empty()).then_some(CpuSample { cpu, start, times })
     }
 
     /// The occupants by their places. Tasks get places.
@@ -53,7 +53,7 @@ pub(crate) fn index(trace: &Trace, scope: &Scope) -> Option<Index> {
 
 /// The same by this number of samples.
 fn sampled(trace: &Trace, scope: &Scope, samples: usize) -> Index {
-    let mut samples: Vec<Sample> = trace.samples(samples, Sample::of).into_iter().flatten().collect();
+    let mut samples: Vec<CpuSample> = trace.samples(samples, CpuSample::of).into_iter().flatten().collect();
     samples.sort_by_key(|sample| (sample.cpu, sample.start));
     let mut tasks = Tasks::default();
     let mut lanes: BTreeMap<Cpu, Vec<Mixture>> = BTreeMap::new();

@@ -32,15 +32,15 @@ const ROOM: usize = 16 << 20;
 const BESIDE: (usize, usize) = (2048, 256);
 
 /// The columns of a tile that are finer than those of the index. The lock is held while they are computed.
-type Part = Arc<Mutex<Option<Arc<Index>>>>;
+type FinerPart = Arc<Mutex<Option<Arc<Index>>>>;
 
 /// Parts that were asked for, the latest last.
 #[derive(Debug, Default)]
-struct Parts(VecDeque<((u32, u64), Part)>);
+struct Parts(VecDeque<((u32, u64), FinerPart)>);
 
 impl Parts {
     /// The part of this level and place. A new one is empty; parts that were not asked for the longest give way to it.
-    fn of(&mut self, place: (u32, u64)) -> Part {
+    fn of(&mut self, place: (u32, u64)) -> FinerPart {
         if let Some(at) = self.0.iter().position(|(other, _)| *other == place)
             && let Some(known) = self.0.remove(at)
         {
@@ -54,14 +54,14 @@ impl Parts {
             bytes <= ROOM
         });
         self.0.drain(..self.0.len() - kept.count());
-        let part = Part::default();
+        let part = FinerPart::default();
         self.0.push_back((place, Arc::clone(&part)));
         part
     }
 }
 
 /// The bytes of a part. One that is being computed has no size yet.
-fn size(part: &Part) -> usize {
+fn size(part: &FinerPart) -> usize {
     let made = part.try_lock().ok().and_then(|part| part.clone());
     BESIDE.0 + made.map_or(0, |part| part.size() + BESIDE.1 * part.cpus().len())
 }

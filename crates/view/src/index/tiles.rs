@@ -6,7 +6,7 @@ use crate::columns::doubts::Doubts;
 use crate::columns::lane::{self, Id, LaneColumn, SumColumn};
 use crate::columns::longest::{Interval, Longest};
 use crate::columns::machine::{self, MachineColumn};
-use crate::columns::moves::{CAUSES, Moves};
+use crate::columns::moves::{CAUSES, MoveCounts};
 use crate::columns::tasks::Tasks;
 use crate::columns::tree::Tree;
 use crate::index::scope::Scope;
@@ -21,17 +21,17 @@ pub struct Index {
     pub(crate) scope: Scope,
     pub(crate) lanes: Vec<Tree<LaneColumn>>,
     pub(crate) machine: Tree<MachineColumn>,
-    pub(crate) moves: Moves,
+    pub(crate) moves: MoveCounts,
     /// Shared with the parts that are finer.
     pub(crate) tasks: Arc<Tasks>,
-    pub(crate) notes: Notes,
+    pub(crate) notes: IndexNotes,
     /// Columns by samples, where no others are yet.
     pub(crate) sampled: Option<Arc<Index>>,
 }
 
 /// The lists of a trace, and other facts about it.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Notes {
+pub(crate) struct IndexNotes {
     pub(crate) episodes: Longest,
     pub(crate) waits: Longest,
     pub(crate) herds: (Vec<Herd>, u64),
@@ -64,9 +64,9 @@ impl Index {
             scope: scope.clone(),
             lanes: scope.cpus.iter().map(|_| Tree::new(base, top)).collect(),
             machine: Tree::new(base, top),
-            moves: Moves::new(scope.span, scope.room / 4, scope.coarse_levels().0),
+            moves: MoveCounts::new(scope.span, scope.room / 4, scope.coarse_levels().0),
             tasks,
-            notes: Notes::default(),
+            notes: IndexNotes::default(),
             sampled: None,
         }
     }

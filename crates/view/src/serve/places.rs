@@ -14,7 +14,7 @@ pub(crate) const PROVEN: usize = 64;
 
 /// The places that are taken.
 #[derive(Debug, Default)]
-pub(crate) struct Places {
+pub(crate) struct ConnectionPlaces {
     taken: Mutex<Taken>,
 }
 
@@ -38,7 +38,7 @@ impl Taken {
     }
 }
 
-impl Places {
+impl ConnectionPlaces {
     fn taken(&self) -> MutexGuard<'_, Taken> {
         self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -97,7 +97,7 @@ mod tests {
             let client = TcpStream::connect(address).expect("connected");
             (client, Arc::new(listener.accept().expect("accepted").0))
         };
-        let places = Places::default();
+        let places = ConnectionPlaces::default();
         let (mut proven_client, proven) = connect();
         let number = places.enter(proven.clone());
         assert!(places.prove(number) && places.prove(number));

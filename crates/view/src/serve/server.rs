@@ -1,7 +1,7 @@
 //! The local server: connections, and the checks that every request passes.
 
 use crate::serve::http::{Answer, Request, Timed, Unread};
-use crate::serve::places::Places;
+use crate::serve::places::ConnectionPlaces;
 use std::io::{self, BufReader};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
@@ -70,7 +70,7 @@ impl Server {
 
     /// Serves until the process ends.
     pub(crate) fn serve(&self, handler: &Handler<'_>) -> io::Result<()> {
-        let places = Places::default();
+        let places = ConnectionPlaces::default();
         std::thread::scope(|scope| {
             loop {
                 let (stream, _) = next(|| self.listener.accept(), || places.close_oldest(), std::thread::sleep);

@@ -2,7 +2,7 @@
 
 use super::Dat2graphArgs;
 use anyhow::{Result, bail};
-use lanes::{Groups, LanesOf, MANY_LANES, Options};
+use lanes::{LaneGroups, LanesOf, MANY_LANES, Options};
 use sched::topology::Order;
 use session::Session;
 use session::args::needs_groups;
@@ -44,7 +44,7 @@ pub(super) fn check(args: &Dat2graphArgs, session: &Session) -> Result<()> {
 /// Joins the CPUs that share a lane: those of the groups that are asked for, or else of groups that make few enough lanes.
 pub(super) fn join(args: &Dat2graphArgs, session: &Session, options: &mut Options) {
     match args.tool.lanes {
-        Some(lanes) => options.groups = Groups::new(lanes, options.drawn(), &session.topology),
+        Some(lanes) => options.groups = LaneGroups::new(lanes, options.drawn(), &session.topology),
         None if needs_cpus(args).is_none() => session.join_lanes(options),
         None => {}
     }

@@ -2,7 +2,7 @@
 
 use super::run_row;
 use anyhow::{Context, Result, bail};
-use export::{Csv, Output, Sink, Table};
+use export::{Csv, FactTable, Output, Sink};
 use session::atomic_file::{AtomicFile, Folders, WholeFolder};
 use session::messages::emit;
 use session::writer;
@@ -110,15 +110,15 @@ impl Written {
 }
 
 /// The columns of a table.
-fn columns(table: Table) -> Cow<'static, [export::Column]> {
+fn columns(table: FactTable) -> Cow<'static, [export::Column]> {
     match table {
-        Table::Run => [table.columns(), &run_row::metric_columns()].concat().into(),
+        FactTable::Run => [table.columns(), &run_row::metric_columns()].concat().into(),
         _ => table.columns().into(),
     }
 }
 
 /// Begins tables as comma-separated values in a folder, or one on standard output.
-pub(super) fn csv(folder: &Path, tables: &[Table]) -> Result<Written> {
+pub(super) fn csv(folder: &Path, tables: &[FactTable]) -> Result<Written> {
     let mut output = Output::default();
     if folder.as_os_str() == "-" {
         let [table] = tables else {
@@ -144,7 +144,7 @@ pub(super) fn csv(folder: &Path, tables: &[Table]) -> Result<Written> {
 
 /// Begins tables as Parquet: `FOLDER/TABLE/group=GROUP/run=RUN/TABLE.parquet`.
 #[cfg(feature = "parquet")]
-pub(super) fn parquet(folder: &Path, tables: &[Table]) -> Result<Written> {
+pub(super) fn parquet(folder: &Path, tables: &[FactTable]) -> Result<Written> {
     if folder.exists() && !folder.is_dir() {
         bail!("{} is a file; --parquet names a folder", folder.display());
     }
@@ -164,7 +164,7 @@ pub(super) fn parquet(folder: &Path, tables: &[Table]) -> Result<Written> {
 
 /// Refuses Parquet: this program was built without it.
 #[cfg(not(feature = "parquet"))]
-pub(super) fn parquet(_: &Path, _: &[Table]) -> Result<Written> {
+pub(super) fn parquet(_: &Path, _: &[FactTable]) -> Result<Written> {
     bail!("this program was built without Parquet; build it with --features parquet, or use --csv")
 }
 

@@ -1,7 +1,7 @@
 //! The row of a run.
 
 use crate::commands::compare::measures::{self, Measured, Reports};
-use export::{Column, Output, SCHEMA, Table, Type, Value};
+use export::{Column, FactTable, Output, SCHEMA, Type, Value};
 use sched::Ts;
 use session::Session;
 
@@ -23,7 +23,7 @@ pub(super) fn write(session: &Session, reports: Reports, (from, to): (Ts, Ts), o
     let measured = measures::conclude(session, reports, MAX_LOSS);
     let mut values = facts(session, &measured, (from, to));
     values.extend(measures::metrics().iter().map(|(_, get)| get(&measured).into()));
-    output.row(Table::Run, &values);
+    output.row(FactTable::Run, &values);
 }
 
 /// The values of the fixed columns.

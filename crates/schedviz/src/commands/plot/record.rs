@@ -1,6 +1,6 @@
 //! Records of a trace as a specification sees them.
 
-use plot::expr::{Type, Value, word_in};
+use plot::expr::{EventValue, Type, word_in};
 use plot::{Catalog, Event, EventInfo};
 use sched::names::NameHistory;
 use sched::{Comm, Cpu, Pid, Ts};
@@ -123,7 +123,7 @@ impl Event for Recorded<'_> {
         self.comm().to_string()
     }
 
-    fn field(&self, name: &str) -> Option<Value> {
+    fn field(&self, name: &str) -> Option<EventValue> {
         let format = self.record.format()?;
         let Some(field) = format.field(name) else {
             return if is_text(format) { word_in(&self.text(), name) } else { None };
@@ -132,15 +132,15 @@ impl Event for Recorded<'_> {
             Form::Number => {
                 let n = self.record.number(name)?;
                 let is_unsigned = !field.signed && field.size == 8;
-                Some(Value::Number(if is_unsigned { n.cast_unsigned().into() } else { n.into() }))
+                Some(EventValue::Number(if is_unsigned { n.cast_unsigned().into() } else { n.into() }))
             }
-            Form::Function => self.record.function(name).map(Value::Text),
+            Form::Function => self.record.function(name).map(EventValue::Text),
             Form::Device => {
                 // The kernel's own numbers have twenty bits for the minor one (MINORBITS).
                 let device = self.record.number(name)?;
-                Some(Value::Text(format!("{},{}", device >> 20, device & 0xf_ffff)))
+                Some(EventValue::Text(format!("{},{}", device >> 20, device & 0xf_ffff)))
             }
-            Form::Text => self.record.field_text(name).map(Value::Text),
+            Form::Text => self.record.field_text(name).map(EventValue::Text),
         }
     }
 
