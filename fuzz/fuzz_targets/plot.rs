@@ -1,14 +1,18 @@
 //! A specification, its sentences, and its conditions on an event; against a small catalogue of events.
 #![no_main]
 
-use plot::expr::{Type, EventValue, EventValues, parse};
+use plot::expr::{EventValue, EventValues, Type, parse};
 use plot::{Catalog, EventInfo, Plan, Spec, explain};
 
 struct Event;
 
 impl EventValues for Event {
     fn value(&self, name: &str) -> Option<EventValue> {
-        Some(if name.len() % 2 == 0 { EventValue::Number(name.len() as i128) } else { EventValue::Text(name.repeat(20)) })
+        Some(if name.len() % 2 == 0 {
+            EventValue::Number(name.len() as i128)
+        } else {
+            EventValue::Text(name.repeat(20))
+        })
     }
 }
 
