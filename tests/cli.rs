@@ -309,7 +309,8 @@ fn every_command_gives_its_numbers_and_its_text_in_one_way() {
         let json: serde_json::Value = serde_json::from_str(&text).expect("JSON");
         let unique = serde_json::to_string_pretty(&json).expect("JSON");
         assert_eq!(text.lines().count(), unique.lines().count(), "{name}: a key is there twice");
-        assert_eq!(json["schema"], format!("schedviz/{name}/1"));
+        let schema = json["schema"].as_str().expect("a schema");
+        assert_eq!(schema.rsplit_once('/').expect("a version").0, format!("schedviz/{name}"));
         let diagnostics = if name == "info" { &json["diagnostics"] } else { &json["trust"] };
         assert!(name == "workcons" || diagnostics.is_object() || diagnostics.is_array(), "{name}: {diagnostics}");
     }

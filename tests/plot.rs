@@ -165,13 +165,13 @@ fn spans_are_those_of_events() {
     assert!(count > 100 && sum(&ours, &|_| true).0 > 50);
 }
 
-/// A figure of one core's events by kind, as a specification: counts and shares are those of `events`.
+/// A figure of one CPU's events by kind, as a specification: counts and shares are those of `events`.
 #[test]
 fn points_are_those_of_events() {
     let folder = scratch("plot-points");
     let kinds = ["sched_migrate_task", "sched_wakeup_new", "sched_process_exit"];
     let spec: String = kinds.iter().map(|kind| format!("[[point]]\nevent = 'sched:{kind}'\n")).collect();
-    let path = folder.join("one-core.toml");
+    let path = folder.join("one-cpu.toml");
     std::fs::write(&path, spec).expect("written");
     let trace = fixture("hackbench.dat");
     let (path, trace) = (path.to_str().expect("a path"), trace.to_str().expect("a path"));

@@ -233,7 +233,7 @@ fn panels_have_their_own_numbers_and_the_headline_is_the_machines() {
         let arguments = [&["running-waiting", path, "--topology", cpus, "-o", "-", "--format", "svg"], more].concat();
         schedviz(&arguments).success().text()
     };
-    let headline = "A core idled while on another a task waited 27.30 % of the time (movable waiters).";
+    let headline = "A CPU idled while on another a task waited 27.30 % of the time (movable waiters).";
     let both = drawn(&["--per", "node"]);
     assert!(both.contains(headline) && drawn(&[]).contains(headline));
     assert!(both.contains("node 0: violated within it 13.43 %") && both.contains("node 1: violated within it 15.95 %"));

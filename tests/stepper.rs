@@ -274,7 +274,7 @@ fn the_page_of_a_numa_move_shows_where_to() {
     let dashed: Vec<&str> = svg.lines().filter(|line| line.contains("stroke-dasharray")).collect();
     assert!(dashed.len() == 2 && dashed[1].matches('l').count() == 2, "{dashed:?}");
     assert!(svg.contains("sched:sched_move_numa (2)") && svg.contains("sched:sched_stick_numa (2)"));
-    assert!(svg.contains("to the core where NUMA balancing wants the task"));
+    assert!(svg.contains("to the CPU where NUMA balancing wants the task"));
 }
 
 #[test]

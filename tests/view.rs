@@ -313,13 +313,13 @@ fn an_instant_is_what_the_stepper_shows() {
         document(&["stepper", "-q", "--json", path.to_str().expect("a name"), "--at", &format!("{}ns", at + 1)]);
     let step = &steps["steps"][0];
     let found = view.json(&format!("t/0/at.json?cpu=0&at={at}"));
-    let (cores, truth) = (found["cores"].as_array().expect("cores"), step["cores"].as_array().expect("cores"));
-    assert_eq!(cores.len(), truth.len());
-    for (core, truth) in cores.iter().zip(truth) {
-        assert_eq!((&core["cpu"], &core["pid"]), (&truth["cpu"], &truth["running"]["pid"]));
+    let (cpus, truth) = (found["cpus"].as_array().expect("CPUs"), step["cpus"].as_array().expect("CPUs"));
+    assert_eq!(cpus.len(), truth.len());
+    for (cpu, truth) in cpus.iter().zip(truth) {
+        assert_eq!((&cpu["cpu"], &cpu["pid"]), (&truth["cpu"], &truth["running"]["pid"]));
         let waiting: Vec<&Value> =
             truth["waiting"].as_array().expect("a queue").iter().map(|task| &task["pid"]).collect();
-        assert_eq!(core["waiting"].as_array().expect("a queue").iter().collect::<Vec<_>>(), waiting);
+        assert_eq!(cpu["waiting"].as_array().expect("a queue").iter().collect::<Vec<_>>(), waiting);
     }
     assert_eq!(found["next"]["text"], step["event"]["text"]);
     assert_eq!(found["next"]["at"], step["in_trace_ns"]);

@@ -384,7 +384,7 @@ fn by_distance(out: &mut String, report: &BalanceReport) {
 /// Behind the arrows of a herd.
 const HERD: Color = Color::rgb(0xff, 0xd9, 0x66);
 
-/// The figure: arrows from core to core for the causes whose migrations fit the page, bars on the core that the task
+/// The figure: arrows from CPU to CPU for the causes whose migrations fit the page, bars on the CPU that the task
 /// goes to for the others.
 pub fn balance_figure(
     report: &BalanceReport,
@@ -404,8 +404,8 @@ pub fn balance_figure(
     let full = fullest(&lanes, joined);
     let height = lanes_height(options.cpus.len().max(options.all_cpus.len()));
     let span = report.to_ns.since(report.from_ns).seconds();
-    let arrow = "an arrow from the core that a task leaves to the one it goes to";
-    let bars = scale_of_bars(full, "migrations to that core", span, joined);
+    let arrow = "an arrow from the CPU that a task leaves to the one it goes to";
+    let bars = scale_of_bars(full, "migrations to that CPU", span, joined);
     let how = match (arrowed.is_empty(), barred.is_empty()) {
         (_, true) => arrow.to_owned(),
         (true, false) => bars,
@@ -432,7 +432,7 @@ pub fn balance_figure(
         .collect();
     if !report.herds.is_empty() {
         let label =
-            format!("herd ({}): four queued tasks or more from one core to one other within 1 ms", report.herds.len());
+            format!("herd ({}): four queued tasks or more from one CPU to one other within 1 ms", report.herds.len());
         legend.push(LegendEntry { swatch: Swatch::Area(Paint::Solid(HERD)), label });
     }
     let mut page = Page::new(WIDTH, height, &texts, &legend);
@@ -449,11 +449,11 @@ pub fn balance_figure(
     for cell in arrowed {
         draw_arrows(&mut page.figure, report, cell.cause, options, &scale, &layout);
     }
-    page.lanes_title("core");
+    page.lanes_title("CPU");
     page.finish()
 }
 
-/// A broad line behind the arrows, from the core that the tasks leave to the one they go to.
+/// A broad line behind the arrows, from the CPU that the tasks leave to the one they go to.
 fn draw_herds(figure: &mut Figure, report: &BalanceReport, options: &Options, scale: &TimeScale, layout: &LaneLayout) {
     let top = |cpu: Cpu| options.cpus.iter().position(|(c, _)| *c == cpu).map(|index| layout.top_of(index));
     let rect = |herd: &Herd| {
@@ -486,7 +486,7 @@ fn draw_arrows(
         if let (Some(from), Some(to)) = (from, to) {
             lines.push(Line { from: Point { x, y: from }, to: Point { x, y: to } });
         }
-        // To a core that is not shown there is no point to draw.
+        // To a CPU that is not shown there is no point to draw.
         if let Some(to) = to {
             let heads = if from.is_some_and(|from| from > to) { &mut up } else { &mut down };
             heads.push(Point { x, y: to });
@@ -542,7 +542,7 @@ mod tests {
         assert!(bars.iter().all(|bar| bar.h == bars[0].h), "five in each column");
         let says =
             |words: &str| figure.items.iter().any(|i| matches!(i, Item::Text { text, .. } if text.contains(words)));
-        assert!(says("a bar as high as its lane is 5 migrations to that core in 10.0 \u{b5}s"));
+        assert!(says("a bar as high as its lane is 5 migrations to that CPU in 10.0 \u{b5}s"));
     }
 
     #[test]

@@ -39,7 +39,7 @@ fn look(index: usize) -> (Shape, Color) {
     if index < LISTED { marker(index) } else { UNLISTED }
 }
 
-/// The height of the lanes of this number of cores.
+/// The height of the lanes of this number of CPUs.
 pub(crate) fn lanes_height(cpus: usize) -> Unit {
     let n = cpus.max(1) as Unit;
     ((430 * PT / n).min(26 * PT) * n).max(40 * PT)
@@ -70,7 +70,7 @@ pub fn figure(report: &Report, options: &Options, heading: &Heading, background:
     };
     if !report.spans.is_empty() {
         how.push_str(if marked.len() + barred.len() > 0 { "; spans" } else { "" });
-        how.push_str(" stand on the core of their thread, those that begin inside others below them");
+        how.push_str(" stand on the CPU of their thread, those that begin inside others below them");
     }
     let texts = heading.texts(
         format!("{}: {}", heading.trace, sched::nouns::counted(report.total, "event")),
@@ -88,7 +88,7 @@ pub fn figure(report: &Report, options: &Options, heading: &Heading, background:
     }
     draw_spans(&mut page.figure, report, options, &scale, &layout);
     draw_markers(&mut page.figure, &marked, options, &scale, &layout);
-    page.lanes_title("core");
+    page.lanes_title("CPU");
     page.finish()
 }
 
@@ -142,7 +142,7 @@ fn span_color(kind: usize) -> Color {
     if kind < SPANS { PALETTE[kind] } else { Color::grey(0x70) }
 }
 
-/// Spans on their cores in rows, with their names where there is room.
+/// Spans on their CPUs in rows, with their names where there is room.
 fn draw_spans(figure: &mut Figure, report: &Report, options: &Options, scale: &TimeScale, layout: &LaneLayout) {
     let places: SeededMap<Cpu, usize> = options.cpus.iter().enumerate().map(|(i, (cpu, _))| (*cpu, i)).collect();
     let shown = || report.pieces.iter().filter_map(|piece| Some((piece, *places.get(&piece.cpu)?)));

@@ -1,7 +1,7 @@
 //! When events happen, and how they relate to scheduling.
 //!
 //! [`Gather`] counts occurrences by kind and by place: a marker each for the kinds whose markers fit the page, bars on
-//! each core for the more frequent ones; the counts are exact either way. [`Balance`] does the same for migrations,
+//! each CPU for the more frequent ones; the counts are exact either way. [`Balance`] does the same for migrations,
 //! each with its cause.
 //!
 //! ```
@@ -51,7 +51,7 @@ const MARKERS: u64 = 4000;
 /// More kinds than this are no kinds: the rest is gathered in one.
 const KINDS: usize = 200;
 
-/// Occurrences on one core: how many in each column.
+/// Occurrences on one CPU: how many in each column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Density(pub(crate) Vec<u32>);
 
@@ -133,7 +133,7 @@ pub struct Report {
     /// The parts of them that are drawn.
     #[serde(skip)]
     pub(crate) pieces: Vec<spans::Piece>,
-    /// The events in bars by core.
+    /// The events in bars by CPU.
     #[serde(skip)]
     pub(crate) densities: Vec<(Cpu, Density)>,
 }

@@ -7,8 +7,8 @@
 //! | `begin:name` | `end:name` | the latest open section of the thread with the same text, else with the same name |
 //! | `funcgraph_entry` | `funcgraph_exit` | the latest open call of the function by the task, at the same depth |
 //!
-//! A span belongs to a thread. While it is open it is drawn on the core where the thread was seen last, above or below
-//! the other spans of that core. An event without its counterpart in the window has no length and is counted apart.
+//! A span belongs to a thread. While it is open it is drawn on the CPU where the thread was seen last, above or below
+//! the other spans of that CPU. An event without its counterpart in the window has no length and is counted apart.
 //! Where events were lost the open spans of the threads there are given up, since their ends may be among them.
 
 use crate::kinds::shortened;
@@ -20,7 +20,7 @@ use serde::Serialize;
 /// Open spans of one thread; with more of them the oldest is given up.
 const DEEPEST: usize = 256;
 
-/// Rows of spans on a core; deeper ones share the last.
+/// Rows of spans on a CPU; deeper ones share the last.
 pub(crate) const ROWS: usize = 8;
 
 /// Columns of the page in which short spans are distinct, in multiples of those of bars.
@@ -116,7 +116,7 @@ pub struct SpanReport {
     pub unbegun: u64,
 }
 
-/// A part of a span on one core, to be drawn.
+/// A part of a span on one CPU, to be drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Piece {
     pub(crate) kind: usize,
@@ -155,7 +155,7 @@ struct Open {
     kind: usize,
     /// Where it began.
     since: Ts,
-    /// It counts: it began on a core that is shown.
+    /// It counts: it began on a CPU that is shown.
     counts: bool,
     /// Where it is drawn now, since when, and in which row.
     cpu: Cpu,
@@ -163,7 +163,7 @@ struct Open {
     row: usize,
 }
 
-/// A row of a core.
+/// A row of a CPU.
 #[derive(Clone, Debug, Default)]
 struct Row {
     taken: u32,
@@ -201,7 +201,7 @@ impl Spans {
         self.threads.insert(thread(pid, cpu), open);
     }
 
-    /// A span of this task begins or ends. `shown`: on a core that is shown.
+    /// A span of this task begins or ends. `shown`: on a CPU that is shown.
     pub fn edge(&mut self, ts: Ts, cpu: Cpu, pid: Pid, edge: Edge, shown: bool) {
         self.current(ts, cpu, pid);
         if edge.begins() {
@@ -256,7 +256,7 @@ impl Spans {
         for span in threads.into_iter().flat_map(|(_, open)| open) {
             self.give_up(&span, self.to);
         }
-        // The spans of some kinds all began on cores that are not shown.
+        // The spans of some kinds all began on CPUs that are not shown.
         let counts = |kind: &Kind| kind.lengths.count() + kind.unended + kind.unbegun > 0;
         let mut order: Vec<usize> = (0..self.kinds.len()).filter(|kind| counts(&self.kinds[*kind])).collect();
         let total = |kind: &Kind| kind.lengths.total();
@@ -303,7 +303,7 @@ impl Spans {
         place
     }
 
-    /// A span goes on, or begins, on a core.
+    /// A span goes on, or begins, on a CPU.
     fn enter(&mut self, span: &mut Open, cpu: Cpu, ts: Ts) {
         let rows = self.rows.entry(cpu).or_default();
         let free = rows.iter().position(|row| row.taken == 0).unwrap_or(rows.len()).min(ROWS - 1);
@@ -314,7 +314,7 @@ impl Spans {
         (span.cpu, span.here_since, span.row) = (cpu, ts, free);
     }
 
-    /// A span ends on a core, or goes on elsewhere.
+    /// A span ends on a CPU, or goes on elsewhere.
     fn leave(&mut self, span: &Open, ts: Ts) {
         let Open { kind, cpu, here_since, row: at, .. } = *span;
         let (from, to) = (self.from, self.to);
@@ -414,7 +414,7 @@ mod tests {
         assert!(!spans.is_open());
         let (reports, pieces) = spans.finish();
         let work = reports.iter().find(|r| r.name == "work").expect("a kind");
-        assert_eq!((work.count, work.total_ns, work.unended), (1, Dur(300), 1), "not that of a core that is not shown");
+        assert_eq!((work.count, work.total_ns, work.unended), (1, Dur(300), 1), "not that of a CPU that is not shown");
         let places: Vec<_> =
             pieces.iter().filter(|p| p.cpu.0 < 3 && p.start < p.end).map(|p| (p.cpu.0, p.start.0, p.end.0)).collect();
         assert_eq!(places, [(0, 100, 300), (1, 500, 600), (2, 300, 400)]);

@@ -158,7 +158,7 @@ pub fn wakeups_caption(report: &WakeupReport) -> String {
             let lanes: Vec<_> = report.densities.values().map(|density| vec![(Some(density), BY_TASK)]).collect();
             let joined = joined(lanes.len());
             let (full, span) = (fullest(&lanes, joined), report.window.seconds());
-            let bars = scale_of_bars(full, "wakeups to that core", span, joined);
+            let bars = scale_of_bars(full, "wakeups to that CPU", span, joined);
             format!("{n} wakeups, too many for an arrow each: {bars}.")
         }
         (n, false) => {

@@ -51,7 +51,7 @@ pub fn figure_with(
     let pitch = (if wide { 700 * PT } else { 430 * PT } / lane_count.max(1) as Unit).min(highest);
     let plot_height = (pitch * lane_count as Unit).max(40 * PT);
     let band = frequency_bands(lanes, options);
-    let mut texts = heading.texts(format!("{}: what every core ran", heading.trace), window_note(options));
+    let mut texts = heading.texts(format!("{}: what every CPU ran", heading.trace), window_note(options));
     texts.notes.push(base_note(report, options));
     if let Some(overlay) = overlay {
         texts.notes.push(overlay.caption.clone());
@@ -78,8 +78,8 @@ pub fn figure_with(
         // The groups of lanes have their names there.
         Some(groups) if groups.are_within() => {}
         Some(groups) => page.lanes_title(&format!("{} (number of CPUs)", groups.kind())),
-        None if options.group_name.is_empty() => page.lanes_title("core"),
-        None => page.lanes_title(&format!("core ({} by {0})", options.group_name)),
+        None if options.group_name.is_empty() => page.lanes_title("CPU"),
+        None => page.lanes_title(&format!("CPU ({} by {0})", options.group_name)),
     }
     page.finish()
 }
@@ -219,7 +219,7 @@ fn legend(lanes: &[Lane], report: &Report, options: &Options, band: &Bands, most
         });
     }
     if lanes.iter().flat_map(|lane| &lane.marks).any(|marks| !marks.to.is_empty()) {
-        let label = "to the core where NUMA balancing wants the task".into();
+        let label = "to the CPU where NUMA balancing wants the task".into();
         legend.push(LegendEntry { swatch: Swatch::Dashed(INK, PT), label });
     }
     for (i, text) in band.names().into_iter().enumerate() {

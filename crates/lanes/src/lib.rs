@@ -1,7 +1,7 @@
-//! The task that ran on each core at each moment.
+//! The task that ran on each CPU at each moment.
 //!
 //! The figure has a lane for each CPU, with time from left to right. A colour stands for a task, a gap
-//! for an idle core, a hatched area for an unknown task. A lane depends on the events of its CPU alone
+//! for an idle CPU, a hatched area for an unknown task. A lane depends on the events of its CPU alone
 //! ([`LaneFold`]), so that lanes are built in parallel and a window is read from its start. A merged
 //! [`sched::Pass`] builds the same lanes ([`Timeline`]); the tests compare both.
 //!
@@ -65,7 +65,7 @@ pub struct DrawArgs {
     /// Mark these events, as SYSTEM:NAME with * for any part; separate several by commas
     #[arg(long, value_name = "SYSTEM:NAME", value_delimiter = ',')]
     pub events: Vec<String>,
-    /// Show each core's frequency in a second band (from power:cpu_frequency)
+    /// Show each CPU's frequency in a second band (from power:cpu_frequency)
     #[arg(long)]
     pub frequency: bool,
 }

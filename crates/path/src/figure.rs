@@ -1,4 +1,4 @@
-//! The figure: the path as a thick line from core to core, over what every core ran.
+//! The figure: the path as a thick line from CPU to CPU, over what every CPU ran.
 
 use crate::chain::{Kind, Segment};
 use crate::report::Path;
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use timeline::page::{DrawLanes, Heading, LegendEntry, Page, Swatch};
 use timeline::palette::INK;
 use timeline::strips::{BLANK, FIRST, Strips, UNKNOWN};
-use timeline::{Class, Columns, Cores, LaneLayout, Rows, TimeScale};
+use timeline::{Class, Columns, CpuLanes, LaneLayout, Rows, TimeScale};
 
 const WIDTH: Unit = 842 * PT;
 const COLUMNS: u32 = 1000;
@@ -72,15 +72,15 @@ fn rows_of(path: &[Segment], cpus: &[(Cpu, Option<u32>)]) -> Vec<Option<usize>> 
 }
 
 /// Draws the path over the lanes of these CPUs.
-pub fn draw(figure: &mut Figure, path: &Path, cores: &Cores, scale: &TimeScale, top: Unit, height: Unit) {
-    let layout = LaneLayout::among(&cores.cpus, &cores.all_cpus, top, height);
-    let rows = rows_of(&path.path, &cores.cpus);
+pub fn draw(figure: &mut Figure, path: &Path, shown: &CpuLanes, scale: &TimeScale, top: Unit, height: Unit) {
+    let layout = LaneLayout::among(&shown.cpus, &shown.all_cpus, top, height);
+    let rows = rows_of(&path.path, &shown.cpus);
     // A segment on a CPU is a thick line, one off the CPU a thin one.
     let (thick, thin) = ((layout.bar() * 60 / 100).max(PT / 2), (layout.bar() * 20 / 100).max(PT / 4));
     let mut lanes: BTreeMap<(usize, bool), (Columns, Ts)> = BTreeMap::new();
     for (segment, row) in path.path.iter().zip(&rows) {
         let Some(row) = row else { continue };
-        let columns = || (Columns::new(cores.from, cores.to, COLUMNS), cores.from);
+        let columns = || (Columns::new(shown.from, shown.to, COLUMNS), shown.from);
         let (lane, last) = lanes.entry((*row, segment.cpu.is_some())).or_insert_with(columns);
         lane.push(BLANK, *last, segment.start_ns);
         lane.push(class(segment), segment.start_ns, segment.end_ns);
@@ -228,12 +228,12 @@ pub fn without_lanes(hidden: usize) -> String {
 /// The figure of a path, over what ran. `hidden`: the number of CPUs that have no lane, since the path does not use them.
 pub fn figure(
     path: &Path,
-    cores: &Cores,
+    shown: &CpuLanes,
     hidden: usize,
     heading: &Heading,
     background: Option<&DrawLanes<'_>>,
 ) -> Figure {
-    let lanes = cores.cpus.len().max(cores.all_cpus.len()).max(1) as Unit;
+    let lanes = shown.cpus.len().max(shown.all_cpus.len()).max(1) as Unit;
     let height = ((430 * PT / lanes).min(26 * PT) * lanes).max(40 * PT);
     let times = &path.times;
     let doubt = match path.is_untrusted {
@@ -251,20 +251,20 @@ pub fn figure(
     let without = without_lanes(hidden);
     let texts = heading.texts(title, format!("{}{behind}{without}", caption(path)));
     let mut page = Page::new(WIDTH, height, &texts, &legend(path));
-    let scale = page.scale(cores.from, cores.to, cores.zero);
+    let scale = page.scale(shown.from, shown.to, shown.zero);
     page.time_axis(&scale);
     let (top, height) = (page.top, page.height);
     match background {
         Some(background) => background(&mut page.figure, &scale, top, height),
-        None => LaneLayout::among(&cores.cpus, &cores.all_cpus, top, height).draw(
+        None => LaneLayout::among(&shown.cpus, &shown.all_cpus, top, height).draw(
             &mut page.figure,
             scale.x,
             scale.x + scale.width,
             "",
         ),
     }
-    draw(&mut page.figure, path, cores, &scale, top, height);
-    page.lanes_title("core");
+    draw(&mut page.figure, path, shown, &scale, top, height);
+    page.lanes_title("CPU");
     page.finish()
 }
 

@@ -63,7 +63,7 @@ fn note(report: &Report, options: &Options<'_>) -> String {
         return format!("{:.6} s shown, {}: unknown.", window.seconds(), options.which);
     };
     format!(
-        "{:.6} s shown, {}; a line is a column's mean, the band its least and most. A core idled while on another a task waited {:.2} % of the time ({}).",
+        "{:.6} s shown, {}; a line is a column's mean, the band its least and most. A CPU idled while on another a task waited {:.2} % of the time ({}).",
         window.seconds(),
         options.which,
         percent(violated, options),
@@ -80,21 +80,21 @@ fn legend(report: &Report, options: &Options<'_>) -> Vec<LegendEntry> {
     let area = |color, label: &str| LegendEntry { swatch: Swatch::Area(Paint::Solid(color)), label: label.to_owned() };
     let went = report.panels.iter().flat_map(|p| &p.columns).any(|c| c.offline > 0.0);
     let line = |color, label: &str| LegendEntry { swatch: Swatch::Line(color), label: label.to_owned() };
-    let cores = match (went, options.all_cpus.is_empty()) {
-        (true, _) => "cores that are online",
-        (false, true) => "cores",
-        (false, false) => "cores with events",
+    let cpus = match (went, options.all_cpus.is_empty()) {
+        (true, _) => "CPUs that are online",
+        (false, true) => "CPUs",
+        (false, false) => "CPUs with events",
     };
     let mut legend = vec![
         line(GREEN, "running"),
         line(RED, "running + waiting"),
-        LegendEntry { swatch: Swatch::Dashed(FAINT, DOTS), label: cores.to_owned() },
+        LegendEntry { swatch: Swatch::Dashed(FAINT, DOTS), label: cpus.to_owned() },
         area(VIOLATION, "share of time in violation"),
     ];
     if report.panels.iter().flat_map(|p| &p.columns).any(|c| c.unknown_ns > 0) {
         legend.push(LegendEntry {
             swatch: Swatch::Area(Paint::Hatch),
-            label: "some core unknown: events were lost".into(),
+            label: "some CPU unknown: events were lost".into(),
         });
     }
     if !report.rows.is_empty() {
@@ -112,8 +112,8 @@ fn legend(report: &Report, options: &Options<'_>) -> Vec<LegendEntry> {
 }
 
 fn draw_panel(figure: &mut Figure, series: &Series, options: &Options<'_>, scale: &TimeScale, top: Unit, height: Unit) {
-    let cores = series.cpus.len() as u32;
-    let most = series.columns.iter().map(|c| c.total.max).max().unwrap_or(0).max(cores).max(1);
+    let cpus = series.cpus.len() as u32;
+    let most = series.columns.iter().map(|c| c.total.max).max().unwrap_or(0).max(cpus).max(1);
     let name = if series.name.is_empty() { "tasks" } else { &series.name };
     let tasks = Axis::linear(0.0, f64::from(most) * 1.04, AxisUnit::Count, name);
     let plot = Rect { x: scale.x, y: top + 4 * PT, w: scale.width, h: height - 4 * PT };
@@ -138,9 +138,9 @@ fn draw_panel(figure: &mut Figure, series: &Series, options: &Options<'_>, scale
     figure.push(Item::Lines { stroke: RED, width: 80, dash: 0, lines: line(&|c| y(c.total.mean)) });
     figure.push(Item::Lines { stroke: GREEN, width: 80, dash: 0, lines: line(&|c| y(c.running.mean)) });
     let lines = if series.columns.iter().any(|c| c.offline > 0.0) {
-        line(&|c| y(f64::from(cores) - c.offline))
+        line(&|c| y(f64::from(cpus) - c.offline))
     } else {
-        let level = y(cores.into());
+        let level = y(cpus.into());
         vec![Line { from: Point { x: scale.x, y: level }, to: Point { x: scale.x + scale.width, y: level } }]
     };
     figure.push(Item::Lines { stroke: FAINT, width: 60, dash: DOTS, lines });
@@ -170,7 +170,7 @@ fn merged(rects: impl Iterator<Item = Rect>) -> Vec<Rect> {
     out
 }
 
-/// Under a panel: the share of each column in violation as a height, hatching where some core is unknown.
+/// Under a panel: the share of each column in violation as a height, hatching where some CPU is unknown.
 fn draw_strip(figure: &mut Figure, series: &Series, edges: &[Unit], top: Unit) {
     let spans = || series.columns.iter().zip(edges.windows(2)).filter(|(_, x)| x[1] > x[0]);
     let unknown =

@@ -1,7 +1,7 @@
 //! Running and waiting tasks over time.
 //!
 //! At each instant, `running` is the number of tasks that run and `total` that plus those that wait
-//! in a run queue. `total` above `running` while `running` is below the number of cores means that
+//! in a run queue. `total` above `running` while `running` is below the number of CPUs means that
 //! the machine is overloaded and idle at once. A column of the figure stands for many instants: it
 //! shows their time-weighted mean as a line and their least and most as a band, so that an overload
 //! of a microsecond does not look like a wall.
@@ -61,7 +61,7 @@ pub struct DrawArgs {
     /// One panel for each node or last-level cache (needs --topology)
     #[arg(long, value_enum, value_name = "WHAT")]
     pub per: Option<Per>,
-    /// Under it the length of each core's run queue, a row a core: where, not only when
+    /// Under it the length of each CPU's run queue, a row a CPU: where, not only when
     #[arg(long)]
     pub per_cpu: bool,
 }

@@ -28,10 +28,10 @@ const AFTER_HELP: &str = "\
 First steps:
   schedviz record -- make -j8                   record a run, as trace.dat
   schedviz info trace.dat                       its contents and its losses
-  schedviz dat2graph trace.dat                  what ran on every core
+  schedviz dat2graph trace.dat                  what ran on every CPU
   schedviz dat2graph trace.dat --min 3 --max 3.2 --color-by command
   schedviz running-waiting trace.dat --forked   when tasks waited beside idle
-                                                cores
+                                                CPUs
   schedviz workcons trace.dat                   how often that happened
   schedviz why trace.dat                        why it happened
   schedviz path trace.dat                       whether it cost time

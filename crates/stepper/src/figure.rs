@@ -16,7 +16,7 @@ const CONCERNED: Color = Color::rgb(0xff, 0xef, 0xb8);
 const MOVES: Color = Color::rgb(0xc0, 0x10, 0x20);
 const THROTTLED: Color = Color::rgb(0xd8, 0xe4, 0xe0);
 
-/// A size of paper: the width of the page, the height for the cores, and the greatest number of columns.
+/// A size of paper: the width of the page, the height for the CPUs, and the greatest number of columns.
 #[derive(Clone, Copy)]
 struct Paper {
     /// The width of the page before it is laid out for other letters.
@@ -26,7 +26,7 @@ struct Paper {
     columns: usize,
 }
 
-/// Landscape A4, A3 and A2: all cores fit one page, on which they can be read.
+/// Landscape A4, A3 and A2: all CPUs fit one page, on which they can be read.
 const PAPERS: [Paper; 3] = [
     Paper { page: 842 * PT, width: 842 * PT, height: 430 * PT, columns: 6 },
     Paper { page: 1191 * PT, width: 1191 * PT, height: 680 * PT, columns: 8 },
@@ -50,10 +50,10 @@ fn papers(texts: &Texts, legend: &[LegendEntry]) -> Vec<Paper> {
     PAPERS.iter().take(count).map(paper).collect()
 }
 
-/// A row of a column: the name of a group, or a core by its place in the step.
+/// A row of a column: the name of a group, or a CPU by its place in the step.
 enum GridRow {
     Group(u32),
-    Core(usize),
+    Lane(usize),
 }
 
 /// Where everything is.
@@ -74,9 +74,9 @@ impl GridLayout {
             if let Some(group) = group.filter(|group| i == 0 || options.cpus[i - 1].1 != Some(*group)) {
                 rows.push(GridRow::Group(group));
             }
-            rows.push(GridRow::Core(i));
+            rows.push(GridRow::Lane(i));
         }
-        // Few wide columns show more of a queue, many narrow ones more cores.
+        // Few wide columns show more of a queue, many narrow ones more CPUs.
         let fits = |paper: &Paper, columns: usize| paper.height / rows.len().div_ceil(columns).max(1) as Unit;
         let readable = |paper: &Paper| {
             [9 * PT, 6 * PT, 5 * PT]
@@ -125,9 +125,9 @@ pub fn figure(step: &Step, options: &Options, heading: &Heading) -> Figure {
                     let baseline = Point { x: at.x, y: at.y + layout.pitch * 75 / 100 };
                     page.figure.text(baseline, layout.size(), Anchor::Start, FAINT, &name);
                 }
-                GridRow::Core(index) => {
-                    draw_core(&mut page.figure, step, *index, at, &layout);
-                    places.push((step.cores[*index].cpu, at));
+                GridRow::Lane(index) => {
+                    draw_lane(&mut page.figure, step, *index, at, &layout);
+                    places.push((step.cpus[*index].cpu, at));
                 }
             }
         }
@@ -144,7 +144,7 @@ fn legend(step: &Step) -> Vec<LegendEntry> {
     let mut legend = vec![
         LegendEntry {
             swatch: Swatch::Area(Paint::Solid(CONCERNED)),
-            label: "cores that the next event concerns".into(),
+            label: "CPUs that the next event concerns".into(),
         },
         LegendEntry { swatch: Swatch::Area(Paint::Solid(MOVES)), label: "the task it is about".into() },
         LegendEntry {
@@ -152,40 +152,40 @@ fn legend(step: &Step) -> Vec<LegendEntry> {
             label: "left of the bar: running; right of it: waiting, who came first stands first".into(),
         },
     ];
-    if step.cores.iter().any(|c| !c.throttled.is_empty()) {
+    if step.cpus.iter().any(|c| !c.throttled.is_empty()) {
         let label = "throttled by cpu.max, behind the waiting tasks".into();
         legend.push(LegendEntry { swatch: Swatch::Area(Paint::Solid(THROTTLED)), label });
     }
-    if step.cores.iter().any(|c| matches!(c.load, Load::Unknown | Load::Unobserved)) {
+    if step.cpus.iter().any(|c| matches!(c.load, Load::Unknown | Load::Unobserved)) {
         legend.push(LegendEntry { swatch: Swatch::Area(Paint::Hatch), label: "unknown".into() });
     }
     legend
 }
 
-/// Where a core's running task ends and its queue begins.
+/// Where a CPU's running task ends and its queue begins.
 fn bar_of(at: Point, layout: &GridLayout) -> Unit {
     at.x + 18 * PT + (layout.width * 30 / 100).min(110 * PT)
 }
 
-fn draw_core(figure: &mut Figure, step: &Step, index: usize, at: Point, layout: &GridLayout) {
-    let core = &step.cores[index];
+fn draw_lane(figure: &mut Figure, step: &Step, index: usize, at: Point, layout: &GridLayout) {
+    let lane = &step.cpus[index];
     let (size, h) = (layout.size(), layout.pitch - layout.pitch / 8);
-    if step.event.as_ref().is_some_and(|e| e.concerns(core.cpu)) {
+    if step.event.as_ref().is_some_and(|e| e.concerns(lane.cpu)) {
         let ground = Rect { x: at.x - 2 * PT, y: at.y, w: layout.width + 4 * PT, h };
         figure.push(Item::Rects { fill: Paint::Solid(CONCERNED), rects: vec![ground] });
     }
     let bar = bar_of(at, layout);
     let baseline = at.y + h / 2 + size * 35 / 100;
-    figure.text(Point { x: at.x + 14 * PT, y: baseline }, size, Anchor::End, INK, &core.cpu.to_string());
+    figure.text(Point { x: at.x + 14 * PT, y: baseline }, size, Anchor::End, INK, &lane.cpu.to_string());
     let first = at.x + 18 * PT;
-    if matches!(core.load, Load::Unknown | Load::Unobserved) {
+    if matches!(lane.load, Load::Unknown | Load::Unobserved) {
         let unknown = Rect { x: first, y: at.y, w: bar - first - 2 * PT, h };
         figure.push(Item::Rects { fill: Paint::Hatch, rects: vec![unknown] });
     }
-    if matches!(core.load, Load::Unknown | Load::Offline | Load::Unobserved) {
-        figure.text(Point { x: first + 3 * PT, y: baseline }, size, Anchor::Start, INK, at_rest(core.load));
+    if matches!(lane.load, Load::Unknown | Load::Offline | Load::Unobserved) {
+        figure.text(Point { x: first + 3 * PT, y: baseline }, size, Anchor::Start, INK, at_rest(lane.load));
     }
-    if let Some(running) = &core.running {
+    if let Some(running) = &lane.running {
         draw_task(figure, running, step, Rect { x: first, y: at.y, w: bar - first - 3 * PT, h }, baseline, layout);
     }
     let line = Line { from: Point { x: bar, y: at.y }, to: Point { x: bar, y: at.y + h } };
@@ -207,10 +207,10 @@ fn draw_core(figure: &mut Figure, step: &Step, index: usize, at: Point, layout: 
 
 fn draw_queue(figure: &mut Figure, step: &Step, index: usize, area: Rect, baseline: Unit, layout: &GridLayout) {
     let size = layout.size();
-    let core = &step.cores[index];
-    let queued = core.waiting.len() + core.throttled.len();
+    let lane = &step.cpus[index];
+    let queued = lane.waiting.len() + lane.throttled.len();
     let (mut x, right) = (area.x, area.x + area.w);
-    for (i, who) in core.waiting.iter().chain(&core.throttled).enumerate() {
+    for (i, who) in lane.waiting.iter().chain(&lane.throttled).enumerate() {
         let width = text::width(&label(who), size) + 7 * PT;
         let left = queued - i;
         // The last one needs no room for a number behind it.
@@ -220,7 +220,7 @@ fn draw_queue(figure: &mut Figure, step: &Step, index: usize, area: Rect, baseli
             return;
         }
         let place = Rect { x, w: width - 2 * PT, ..area };
-        if i >= core.waiting.len() {
+        if i >= lane.waiting.len() {
             figure.push(Item::Rects { fill: Paint::Solid(THROTTLED), rects: vec![place] });
         }
         draw_task(figure, who, step, place, baseline, layout);
@@ -256,7 +256,7 @@ fn draw_task(figure: &mut Figure, who: &Who, step: &Step, area: Rect, baseline: 
     figure.text(at, size, Anchor::Start, ink, &fitted(who, size, area.w - 7 * PT / 2));
 }
 
-/// An arrow from the core that a task leaves to the one it goes to.
+/// An arrow from the CPU that a task leaves to the one it goes to.
 fn draw_move(figure: &mut Figure, step: &Step, places: &[(Cpu, Point)], layout: &GridLayout) {
     let Some(event) = &step.event else { return };
     let place = |cpu: Option<Cpu>| {
@@ -295,7 +295,7 @@ mod tests {
             let at = Point { x: layout.left(0), y: 0 };
             let width = bar_of(at, &layout) - at.x - 18 * PT - 3 * PT - 7 * PT / 2;
             let label = fitted(&long, layout.size(), width);
-            assert!(label.ends_with("4194303") && text::width(&label, layout.size()) <= width, "{n} cores: {label}");
+            assert!(label.ends_with("4194303") && text::width(&label, layout.size()) <= width, "{n} CPUs: {label}");
         }
         assert_eq!(fitted(&who(7, b"make"), 8 * PT, 100 * PT), "make 7");
         let cut = fitted(&long, 8 * PT, 60 * PT);
@@ -307,12 +307,12 @@ mod tests {
         for n in [1, 8, 64, 256, 700, 1000, 1500, 4096] {
             let cpus = (0..n).map(|cpu| (Cpu(cpu), Some(cpu / 64))).collect();
             let layout = GridLayout::new(&Options { cpus, ..Options::default() }, &PAPERS);
-            assert!(layout.size() < layout.pitch, "{n} cores: letters of {} in {}", layout.size(), layout.pitch);
+            assert!(layout.size() < layout.pitch, "{n} CPUs: letters of {} in {}", layout.size(), layout.pitch);
             let paper = PAPERS.iter().find(|paper| paper.width == layout.page).expect("a paper");
-            assert!(layout.pitch * layout.rows() as Unit <= paper.height, "{n} cores do not fit");
+            assert!(layout.pitch * layout.rows() as Unit <= paper.height, "{n} CPUs do not fit");
             assert!(layout.columns.len() <= paper.columns);
             if n <= 1500 {
-                assert!(layout.size() >= 15 * PT / 4, "{n} cores: letters of {}", layout.size());
+                assert!(layout.size() >= 15 * PT / 4, "{n} CPUs: letters of {}", layout.size());
             }
         }
     }

@@ -1,8 +1,8 @@
 //! Exactly what the machine looked like at one instant, and the event that is about to happen.
 //!
-//! A [`Step`] is a picture of [`sched::SchedState`]: every core, its running task, and those that
+//! A [`Step`] is a picture of [`sched::SchedState`]: every CPU, its running task, and those that
 //! wait there in the order they came. It is taken before an event, and shows what that event is
-//! going to do: which cores and which task it concerns, and what moves from where to where.
+//! going to do: which CPUs and which task it concerns, and what moves from where to where.
 //!
 //! ```
 //! use sched::{ChosenCpus, Cpu, Replay, Ts};
@@ -52,7 +52,7 @@ pub struct StepArgs {
     pub events: Vec<String>,
 }
 
-/// A task on a core.
+/// A task on a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Who {
@@ -70,10 +70,10 @@ impl Who {
     }
 }
 
-/// A core at an instant.
+/// A CPU at an instant.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Core {
+pub struct CpuPicture {
     /// Which.
     pub cpu: Cpu,
     /// Its kind, for the figures.
@@ -97,10 +97,10 @@ pub struct Step {
     pub ts_ns: Ts,
     /// The same from the start of the trace.
     pub in_trace_ns: u64,
-    /// Whether work conservation is violated among the cores shown, every waiting task counted.
+    /// Whether work conservation is violated among the CPUs shown, every waiting task counted.
     pub violated: bool,
-    /// The cores shown, in display order.
-    pub cores: Vec<Core>,
+    /// The CPUs shown, in display order.
+    pub cpus: Vec<CpuPicture>,
     /// The event about to happen.
     pub event: Option<Coming>,
 }
@@ -110,7 +110,7 @@ pub struct Step {
 pub struct Options {
     /// The instant that counts as zero: the trace's start.
     pub zero: Ts,
-    /// The cores in display order, each with its group.
+    /// The CPUs in display order, each with its group.
     pub cpus: Vec<(Cpu, Option<u32>)>,
     /// The kind of the groups: `socket`, `node`, `LLC`.
     pub group_name: String,
@@ -123,7 +123,7 @@ pub struct Options {
 impl Step {
     /// The picture of a state before an event.
     pub fn of(step: u64, state: &SchedState, event: Option<&SchedEvent>, options: &Options, names: &dyn Names) -> Step {
-        let core = |(cpu, _): &(Cpu, Option<u32>)| Core {
+        let lane = |(cpu, _): &(Cpu, Option<u32>)| CpuPicture {
             cpu: *cpu,
             load: state.load(*cpu),
             running: state.running(*cpu).map(Who::of),
@@ -131,34 +131,34 @@ impl Step {
             throttled: state.throttled(*cpu).map(Who::of).collect(),
         };
         let ts_ns = event.map_or(state.now(), |event| event.ts);
-        let cores: Vec<Core> = options.cpus.iter().map(core).collect();
-        let some = |load: Load| cores.iter().any(|core| core.load == load);
+        let cpus: Vec<CpuPicture> = options.cpus.iter().map(lane).collect();
+        let some = |load: Load| cpus.iter().any(|lane| lane.load == load);
         Step {
             step,
             ts_ns,
             in_trace_ns: ts_ns.since(options.zero).0,
             violated: some(Load::Idle) && some(Load::Overloaded),
-            cores,
+            cpus,
             event: event.map(|event| Coming::of(event, state, names)),
         }
     }
 
-    /// How many of the cores shown are busy, idle and unknown; how many tasks wait on them.
+    /// How many of the CPUs shown are busy, idle and unknown; how many tasks wait on them.
     pub(crate) fn summary(&self) -> String {
-        let count = |is: fn(Load) -> bool| self.cores.iter().filter(|c| is(c.load)).count();
+        let count = |is: fn(Load) -> bool| self.cpus.iter().filter(|c| is(c.load)).count();
         let busy = count(|l| matches!(l, Load::Busy | Load::Overloaded));
         let idle = count(|l| matches!(l, Load::Idle | Load::Reacting));
         let offline = count(|l| l == Load::Offline);
-        let unknown = self.cores.len() - busy - idle - offline;
-        let waiting: usize = self.cores.iter().map(|c| c.waiting.len()).sum();
-        let throttled: usize = self.cores.iter().map(|c| c.throttled.len()).sum();
+        let unknown = self.cpus.len() - busy - idle - offline;
+        let waiting: usize = self.cpus.iter().map(|c| c.waiting.len()).sum();
+        let throttled: usize = self.cpus.iter().map(|c| c.throttled.len()).sum();
         let some = |n: usize, what: &str| if n == 0 { String::new() } else { format!(", {n} {what}") };
         let (unknown, offline) = (some(unknown, "unknown"), some(offline, "offline"));
         let violated = if self.violated { "; work conservation is violated" } else { "" };
         let wait = if waiting == 1 { "1 task waits".to_owned() } else { format!("{waiting} tasks wait") };
         let throttled = some(throttled, "throttled");
-        let cores = sched::nouns::counted(self.cores.len(), "core");
-        format!("{cores}: {busy} busy, {idle} idle{unknown}{offline}; {wait}{throttled}{violated}")
+        let cpus = sched::nouns::counted(self.cpus.len(), "CPU");
+        format!("{cpus}: {busy} busy, {idle} idle{unknown}{offline}; {wait}{throttled}{violated}")
     }
 
     /// Its place in the trace, exactly.
@@ -172,7 +172,7 @@ impl Step {
     }
 }
 
-/// A core's name for what it does when no task runs there.
+/// A CPU's name for what it does when no task runs there.
 pub(crate) fn at_rest(load: Load) -> &'static str {
     match load {
         Load::Unobserved => "(no event)",

@@ -1,9 +1,9 @@
 //! A step for a terminal.
 
-use crate::{Core, Options, Step, Who, at_rest};
+use crate::{CpuPicture, Options, Step, Who, at_rest};
 use std::fmt::Write;
 
-/// The step in lines of at most `width` characters. The cores of the next event are marked with `*`.
+/// The step in lines of at most `width` characters. The CPUs of the next event are marked with `*`.
 pub fn text(step: &Step, options: &Options, width: usize) -> String {
     let width = width.max(30);
     let mut out = String::new();
@@ -14,26 +14,26 @@ pub fn text(step: &Step, options: &Options, width: usize) -> String {
     let _ =
         writeln!(out, "{}", cut(&format!("  CPU  {:who$} | waiting, who came first stands first", "running"), width));
     let mut group = None;
-    for (core, (_, this)) in step.cores.iter().zip(&options.cpus) {
+    for (lane, (_, this)) in step.cpus.iter().zip(&options.cpus) {
         if let Some(this) = this.filter(|this| group != Some(*this)) {
             let _ = writeln!(out, "{}", cut(&format!("{} {this}", options.group_name), width));
             group = Some(this);
         }
-        let _ = writeln!(out, "{}", row(core, step, who, width));
+        let _ = writeln!(out, "{}", row(lane, step, who, width));
     }
     let next = step.event.as_ref().map_or("the trace ends here".into(), |e| format!("{}: {}", e.name, e.text));
     timeline::text::lines(&mut out, width, 0, 2, &format!("next: {next}"));
     out
 }
 
-/// One core, in at most `width` characters.
-pub(crate) fn row(core: &Core, step: &Step, who: usize, width: usize) -> String {
-    let marked = step.event.as_ref().is_some_and(|e| e.concerns(core.cpu));
-    let running = core.running.as_ref().map_or_else(|| at_rest(core.load).to_owned(), |task| fitted(task, who));
-    let throttled = core.throttled.iter().map(|who| format!("{} (throttled)", name(who)));
-    let waiting: Vec<String> = core.waiting.iter().map(name).chain(throttled).collect();
+/// One CPU, in at most `width` characters.
+pub(crate) fn row(lane: &CpuPicture, step: &Step, who: usize, width: usize) -> String {
+    let marked = step.event.as_ref().is_some_and(|e| e.concerns(lane.cpu));
+    let running = lane.running.as_ref().map_or_else(|| at_rest(lane.load).to_owned(), |task| fitted(task, who));
+    let throttled = lane.throttled.iter().map(|who| format!("{} (throttled)", name(who)));
+    let waiting: Vec<String> = lane.waiting.iter().map(name).chain(throttled).collect();
     let mark = if marked { '*' } else { ' ' };
-    let mut row = format!("{mark} {:>3}  {:who$} | ", core.cpu, cut(&running, who));
+    let mut row = format!("{mark} {:>3}  {:who$} | ", lane.cpu, cut(&running, who));
     row.push_str(&enumerated(&waiting, width.saturating_sub(row.chars().count())));
     cut(row.trim_end(), width)
 }

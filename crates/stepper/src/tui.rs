@@ -43,9 +43,9 @@ pub struct App<'f, S> {
     /// The last search.
     sought: String,
     message: String,
-    /// The first core shown.
+    /// The first CPU shown.
     scroll: usize,
-    /// Whether the view scrolls to the cores that the event concerns; not where the user has scrolled at this event.
+    /// Whether the view scrolls to the CPUs that the event concerns; not where the user has scrolled at this event.
     follows: bool,
     done: bool,
 }
@@ -220,7 +220,7 @@ impl<'f, S: EventSource> App<'f, S> {
     /// Draws the present step.
     pub fn draw(&mut self, frame: &mut Frame<'_>) {
         let step = self.step();
-        let [head, cores, next, help] =
+        let [head, cpus, next, help] =
             Layout::vertical([Constraint::Length(2), Constraint::Min(1), Constraint::Length(2), Constraint::Length(1)])
                 .areas(frame.area());
         let width = usize::from(frame.area().width);
@@ -230,8 +230,8 @@ impl<'f, S: EventSource> App<'f, S> {
         let alarm = if step.violated { Style::new().fg(Color::Red) } else { Style::new() };
         let head_lines = vec![Line::styled(cut(&title, width), bold), Line::styled(cut(&step.summary(), width), alarm)];
         frame.render_widget(Paragraph::new(head_lines), head);
-        let rows = self.rows(&step, cores);
-        frame.render_widget(Paragraph::new(rows), cores);
+        let rows = self.rows(&step, cpus);
+        frame.render_widget(Paragraph::new(rows), cpus);
         let text =
             step.event.as_ref().map_or("the trace ends here".into(), |e| format!("next, {}: {}", e.name, e.text));
         let (first, rest) = text.split_at(text.char_indices().nth(width).map_or(text.len(), |(at, _)| at));
@@ -249,18 +249,18 @@ impl<'f, S: EventSource> App<'f, S> {
         frame.render_widget(Paragraph::new(cut(&bottom, width)).style(Style::new().fg(Color::DarkGray)), help);
     }
 
-    /// The cores that fit, from the one scrolled to. Those that the event concerns are always among them: where they
+    /// The CPUs that fit, from the one scrolled to. Those that the event concerns are always among them: where they
     /// are too far apart, the others stand on top.
     fn rows<'l>(&mut self, step: &Step, area: Rect) -> Vec<Line<'l>> {
         let (height, width) = (usize::from(area.height), usize::from(area.width));
         let concerned: Vec<usize> = match step.event.as_ref().filter(|_| self.follows) {
-            Some(event) => (0..step.cores.len()).filter(|core| event.concerns(step.cores[*core].cpu)).collect(),
+            Some(event) => (0..step.cpus.len()).filter(|lane| event.concerns(step.cpus[*lane].cpu)).collect(),
             None => Vec::new(),
         };
         if let (Some(first), Some(last)) = (concerned.first(), concerned.last()) {
             // Some lines above the first one, if both fit.
             let in_sight = self.in_sight(step, self.scroll, height);
-            if !concerned.iter().all(|core| in_sight.contains(core)) {
+            if !concerned.iter().all(|lane| in_sight.contains(lane)) {
                 self.scroll = first.saturating_sub(height / 4);
                 if !self.in_sight(step, self.scroll, height).contains(last) {
                     self.scroll = *first;
@@ -269,22 +269,22 @@ impl<'f, S: EventSource> App<'f, S> {
         }
         let mut pinned = Vec::new();
         // Each one on top takes a line from the others.
-        while let Some(core) = (concerned.iter().rev())
-            .find(|core| {
+        while let Some(lane) = (concerned.iter().rev())
+            .find(|lane| {
                 let in_sight = self.in_sight(step, self.scroll, height.saturating_sub(pinned.len()));
-                !pinned.contains(*core) && !in_sight.contains(*core)
+                !pinned.contains(*lane) && !in_sight.contains(*lane)
             })
             .filter(|_| pinned.len() < height / 2)
         {
-            pinned.push(*core);
+            pinned.push(*lane);
         }
         pinned.sort_unstable();
-        let mut lines: Vec<Line<'l>> = pinned.iter().map(|core| line(step, *core, width)).collect();
-        for (core, group) in self.from(step, self.scroll) {
+        let mut lines: Vec<Line<'l>> = pinned.iter().map(|lane| line(step, *lane, width)).collect();
+        for (lane, group) in self.from(step, self.scroll) {
             if let Some(group) = group {
                 lines.push(Line::styled(group, Style::new().fg(Color::DarkGray)));
             }
-            lines.push(line(step, core, width));
+            lines.push(line(step, lane, width));
             if lines.len() >= height {
                 break;
             }
@@ -293,40 +293,40 @@ impl<'f, S: EventSource> App<'f, S> {
         lines
     }
 
-    /// The cores from one on, each with the name of its group where that begins.
+    /// The CPUs from one on, each with the name of its group where that begins.
     fn from<'a>(&'a self, step: &'a Step, scroll: usize) -> impl Iterator<Item = (usize, Option<String>)> + 'a {
         let mut group = None;
-        (0..step.cores.len()).zip(&self.options.cpus).skip(scroll).map(move |(core, (_, this))| {
+        (0..step.cpus.len()).zip(&self.options.cpus).skip(scroll).map(move |(lane, (_, this))| {
             let begins = this.filter(|this| group != Some(*this));
             group = begins.or(group);
-            (core, begins.map(|this| format!("{} {this}", self.options.group_name)))
+            (lane, begins.map(|this| format!("{} {this}", self.options.group_name)))
         })
     }
 
-    /// The cores that fit in this number of lines.
+    /// The CPUs that fit in this number of lines.
     fn in_sight(&self, step: &Step, scroll: usize, height: usize) -> Vec<usize> {
         let mut used = 0;
         let fits = |(_, group): &(usize, Option<String>)| {
             used += 1 + usize::from(group.is_some());
             used <= height
         };
-        self.from(step, scroll).take_while(fits).map(|(core, _)| core).collect()
+        self.from(step, scroll).take_while(fits).map(|(lane, _)| lane).collect()
     }
 }
 
-/// The line of a core.
-fn line<'l>(step: &Step, core: usize, width: usize) -> Line<'l> {
-    let core = &step.cores[core];
+/// The line of a CPU.
+fn line<'l>(step: &Step, lane: usize, width: usize) -> Line<'l> {
+    let lane = &step.cpus[lane];
     let who = (width / 4).clamp(12, 24);
-    let marked = step.event.as_ref().is_some_and(|e| e.concerns(core.cpu));
-    let style = match core.load {
+    let marked = step.event.as_ref().is_some_and(|e| e.concerns(lane.cpu));
+    let style = match lane.load {
         _ if marked => Style::new().fg(Color::Yellow).add_modifier(Modifier::BOLD),
         Load::Overloaded => Style::new().fg(Color::Red),
         Load::Idle | Load::Reacting => Style::new().fg(Color::Green),
         Load::Unknown | Load::Offline | Load::Unobserved => Style::new().fg(Color::DarkGray),
         Load::Busy => Style::new(),
     };
-    Line::styled(row(core, step, who, width), style)
+    Line::styled(row(lane, step, who, width), style)
 }
 
 #[cfg(test)]

@@ -31,9 +31,9 @@ pub struct Coming {
     pub text: String,
     /// The task that it is about.
     pub task: Option<Pid>,
-    /// The core that the task leaves, or is to leave.
+    /// The CPU that the task leaves, or is to leave.
     pub from: Option<Cpu>,
-    /// The core that the task goes to, or is to go to.
+    /// The CPU that the task goes to, or is to go to.
     pub to: Option<Cpu>,
     /// Whether the move is only wanted so far; a migration may follow.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -148,7 +148,7 @@ impl Coming {
         Coming { name: EventLabel::of(&event.kind).name(names), cpu: event.cpu, text, task, from, to, wanted }
     }
 
-    /// Whether it concerns this core.
+    /// Whether it concerns this CPU.
     pub fn concerns(&self, cpu: Cpu) -> bool {
         self.cpu == cpu || self.from == Some(cpu) || self.to == Some(cpu)
     }

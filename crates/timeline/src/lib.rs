@@ -14,7 +14,7 @@
 pub mod axis;
 pub mod causes;
 pub mod columns;
-mod cores;
+mod cpu_lanes;
 mod division;
 mod drawable;
 pub mod histogram;
@@ -31,7 +31,7 @@ mod turns;
 
 pub use axis::{Axis, AxisUnit};
 pub use columns::{Class, Columns, Piece};
-pub use cores::Cores;
+pub use cpu_lanes::CpuLanes;
 pub use division::Division;
 pub use drawable::{Drawable, Next};
 pub use lanes::LaneLayout;

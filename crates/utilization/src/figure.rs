@@ -82,7 +82,7 @@ fn legend(report: &UtilizationReport, options: &Options) -> Vec<LegendEntry> {
     };
     let mut entries: Vec<LegendEntry> = Class::ALL.into_iter().filter_map(entry).collect();
     for (band, share) in BANDS.iter().skip(1).zip([20, 40, 60, 80, 100]) {
-        let label = format!("a core busy for up to {share} % of a column");
+        let label = format!("a CPU busy for up to {share} % of a column");
         entries.push(LegendEntry { swatch: Swatch::Area(Paint::Solid(*band)), label });
     }
     if options.all_cpus.len() > options.cpus.len() {

@@ -151,11 +151,11 @@ function instant() {
   if (answer.next) nodes.push(el("h3", {}, "Next event"), el("p", {}, `${seconds(answer.next.at - trace.zero, 1)} s, CPU ${answer.next.cpu}: ${answer.next.name} ${answer.next.text}`));
   nodes.push(el("h3", {}, "All CPUs"));
   const all = el("table", {}, el("tr", {}, el("th", { class: "number" }, "CPU"), el("th", {}, "running"), el("th", { class: "number" }, "waiting")));
-  for (const core of answer.cores) {
-    const what = core.pid === null || core.pid === undefined ? String(core.running) : named(core);
-    const row = el("tr", {}, el("td", { class: "number" }, String(core.cpu)), el("td", { class: "clip", title: what }, what), el("td", { class: "number" }, core.waiting.length ? String(core.waiting.length) : ""));
-    if (core.cpu === place.cpu) row.className = "current";
-    all.append(link(row, () => change({ place: { ...place, cpu: core.cpu } })));
+  for (const cpu of answer.cpus) {
+    const what = cpu.pid === null || cpu.pid === undefined ? String(cpu.running) : named(cpu);
+    const row = el("tr", {}, el("td", { class: "number" }, String(cpu.cpu)), el("td", { class: "clip", title: what }, what), el("td", { class: "number" }, cpu.waiting.length ? String(cpu.waiting.length) : ""));
+    if (cpu.cpu === place.cpu) row.className = "current";
+    all.append(link(row, () => change({ place: { ...place, cpu: cpu.cpu } })));
   }
   nodes.push(all);
   return nodes;

@@ -1,4 +1,4 @@
-//! The figure of an episode: what every core ran, with arrows for migrations and wakeups.
+//! The figure of an episode: what every CPU ran, with arrows for migrations and wakeups.
 
 use crate::story::{Mark, Story};
 use draw::{Color, Figure, Item, Line, PT, Paint, Point, Rect, Shape, Unit};
@@ -6,7 +6,7 @@ use sched::balancer::AttemptOutcome;
 use sched::{Cpu, Ts};
 use timeline::page::{DrawLanes, Heading, LegendEntry, Page, Swatch};
 use timeline::palette::{BESIDE_TASKS, INK};
-use timeline::{Cores, LaneLayout, Rows, TimeScale};
+use timeline::{CpuLanes, LaneLayout, Rows, TimeScale};
 
 const WIDTH: Unit = 842 * PT;
 const MOVED: Color = INK;
@@ -19,7 +19,7 @@ const BALANCED: [(Color, bool, &str); 2] =
 /// The figure of an episode. `draw` draws the lanes, `legend` is that of their colours.
 pub fn story_figure(
     story: &Story,
-    around: &Cores,
+    around: &CpuLanes,
     heading: &Heading,
     legend: Vec<LegendEntry>,
     draw: &DrawLanes<'_>,
@@ -57,7 +57,7 @@ pub fn story_figure(
     draw(&mut page.figure, &scale, top, height);
     let layout = LaneLayout::among(&around.cpus, &around.all_cpus, top, height);
     draw_marks(&mut page.figure, story, &Rows::new(&around.cpus), &scale, &layout);
-    page.lanes_title("core");
+    page.lanes_title("CPU");
     page.finish()
 }
 

@@ -1,4 +1,4 @@
-//! One run: violation over time as a strip for each node, above what every core ran during the
+//! One run: violation over time as a strip for each node, above what every CPU ran during the
 //! longest episodes.
 
 use crate::report::{EpisodeReport, Report, doubt, headline, idle_and_waiting};
@@ -11,7 +11,7 @@ use timeline::page::{DrawLanes, Heading, LegendEntry, Page, Swatch, time_axis};
 use timeline::palette::{BESIDE_TASKS, FAINT, INK};
 use timeline::strips::Strips;
 
-/// A closer look at an episode: its window, and the function that draws the cores in it.
+/// A closer look at an episode: its window, and the function that draws the CPUs in it.
 pub struct Look<'l> {
     /// The window's start.
     pub from: Ts,
@@ -31,7 +31,7 @@ const IDLE: Color = BESIDE_TASKS[1];
 const WAITING: Color = BESIDE_TASKS[2];
 
 /// The figure of a report that was made with strips. `looks` are at the first of its longest
-/// episodes, in their order; `lane_height` is that of all cores in one of them; `legend` shows what
+/// episodes, in their order; `lane_height` is that of all CPUs in one of them; `legend` shows what
 /// the colours in them are.
 pub fn run_figure(
     report: &Report,

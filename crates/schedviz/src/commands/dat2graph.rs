@@ -21,9 +21,9 @@ use std::io::Write;
 use timeline::Sheet;
 use tracedat::{Trace, Want};
 
-/// Draw what every core ran at every moment
+/// Draw what every CPU ran at every moment
 ///
-/// Time runs from left to right, each core has a lane. A colour stands for a task, a gap is an idle core,
+/// Time runs from left to right, each CPU has a lane. A colour stands for a task, a gap is an idle CPU,
 /// hatching a time of which nothing is known because events were lost, a line a time that it was offline.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES, mut_args(|argument| FORMATS.fit(argument)))]
@@ -32,7 +32,7 @@ pub(crate) struct Dat2graphArgs {
     trace: TraceArgs,
     #[command(flatten)]
     tool: ::lanes::DrawArgs,
-    /// Draw the critical path of the traced command over the cores in pale grey, as schedviz path does
+    /// Draw the critical path of the traced command over the CPUs in pale grey, as schedviz path does
     #[arg(long = "path", conflicts_with_all = ["target", "events", "frequency"])]
     draw_path: bool,
     /// The same to the exit of this task
@@ -40,7 +40,7 @@ pub(crate) struct Dat2graphArgs {
           conflicts_with_all = ["target", "events", "frequency"])]
     path_to: Option<i32>,
     /// Draw wakeups: an arrow from the waking to the run queue, a line from there to the first run; bars where they are
-    /// too many. --tasks, --pid and --cpus choose woken tasks and cores
+    /// too many. --tasks, --pid and --cpus choose woken tasks and CPUs
     #[arg(long, conflicts_with_all = ["draw_path", "path_to", "target", "forked"])]
     wakeups: bool,
     #[command(flatten)]
@@ -64,7 +64,7 @@ Examples:
   schedviz dat2graph trace.dat --lanes node        a lane for each node
   schedviz dat2graph trace.dat --wakeups --cpus 0,3 --min 3 --max 3.001
                                                    arrows of the wakeups
-                                                   between two cores
+                                                   between two CPUs
   schedviz dat2graph trace.dat -o slices.csv       every slice, as a table
   schedviz dat2graph trace.dat --events sched:sched_move_numa,lb:* \\
       --topology cpus.json                         with markers of events";
@@ -160,7 +160,7 @@ pub(crate) fn section(session: &Session) -> MaybeSection<'_> {
             let figures = vec![::lanes::figure(&lanes, &ran, options, &heading)];
             page.keep_lanes(options.apart(lanes));
             Ok(ReportSection {
-                title: "What every core ran".to_owned(),
+                title: "What every CPU ran".to_owned(),
                 figures,
                 text: String::new(),
                 json: page.json(&ran)?,

@@ -65,7 +65,7 @@ pub(crate) struct EventsArgs {
     /// Summarise this value, a field or FIELD=NUMBER in a text, and draw it over time
     #[arg(long, value_name = "FIELD")]
     value: Option<String>,
-    /// List what happened on the same core around each event: within this number of milliseconds, or within 50us
+    /// List what happened on the same CPU around each event: within this number of milliseconds, or within 50us
     #[arg(long, value_name = "MS", value_parser = near, conflicts_with_all = ["by", "match", "value"])]
     near: Option<Dur>,
     /// Draw events per second over time
@@ -103,7 +103,7 @@ Examples:
   schedviz events trace.dat                   probes and printed texts, as
                                               trace.events.pdf
   schedviz events trace.dat --events 'lb:*' --cpus 40
-                                              the balancer's probes on one core
+                                              the balancer's probes on one CPU
   schedviz events trace.dat --events sched:sched_move_numa --near 1
                                               and what happened around each
   schedviz events trace.dat --events lb:load_balance --by moved

@@ -49,7 +49,7 @@ const FORMATS: Formats = Formats::FIGURE_AND_TEXT;
 const EXAMPLES: &str = "\
 Examples:
   schedviz path trace.dat                     of the traced command, to its exit
-  schedviz path trace.dat -o path.pdf         the path over what every core ran
+  schedviz path trace.dat -o path.pdf         the path over what every CPU ran
   schedviz path trace.dat --segments=50       its last 50 segments, one by one
   schedviz path trace.dat --pid 1217          of another task
   schedviz path perf.data --comm make         of the task of this name that exits last
@@ -83,7 +83,7 @@ pub(crate) fn run(args: &PathArgs) -> Result<()> {
     let figure = |sheet: &Sheet| {
         let ground = Coloring { pale: true, ..Coloring::default() };
         over_lanes(Some(ground), &session, &diagnostics, sheet, |heading, background| {
-            critical_path::figure(&path, &session.cores(session.from, session.to), hidden, heading, background)
+            critical_path::figure(&path, &session.cpu_lanes(session.from, session.to), hidden, heading, background)
         })
     };
     document.give("path", &session, &args.output, Renderings::told(text, figure))

@@ -15,8 +15,8 @@ use timeline::page::Heading;
 
 /// Draw running and waiting tasks over time
 ///
-/// A green line shows the tasks that run, a red one those that run or wait, a dotted one the cores
-/// that are online. Red above green below the dotted line: tasks wait while cores idle.
+/// A green line shows the tasks that run, a red one those that run or wait, a dotted one the CPUs
+/// that are online. Red above green below the dotted line: tasks wait while CPUs idle.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES, mut_args(|argument| FORMATS.fit(argument)))]
 pub(crate) struct RunningWaitingArgs {
@@ -40,7 +40,7 @@ Examples:
   schedviz running-waiting trace.dat               as trace.running-waiting.pdf
   schedviz running-waiting trace.dat --forked --per-cpu
                                                    the traced command, and the
-                                                   run queue of each core
+                                                   run queue of each CPU
   schedviz running-waiting trace.dat --per node --topology cpus.json
   schedviz running-waiting trace.dat -o series.csv
                                                    for another program";
@@ -124,7 +124,7 @@ pub(crate) fn heading(session: &Session, report: &Report, diagnostics: &Diagnost
     if report.gaps > 0 || time > 0 {
         let window = session.to.since(session.from).0 as f64;
         let share = 100.0 * time as f64 / window.max(1.0);
-        let unknown = format!("{share:.2} % of the time shown some core is unknown, and counts as neither.");
+        let unknown = format!("{share:.2} % of the time shown some CPU is unknown, and counts as neither.");
         let lost = match report.gaps {
             0 => format!("During {unknown}"),
             gaps => format!("Events were lost in {}: during {unknown}", heading::places(gaps)),

@@ -27,7 +27,7 @@ fn all() -> Vec<Entry> {
         ("schedviz/workcons/1", schema::<workcons::Document>),
         ("schedviz/why/1", schema::<why::Document>),
         ("schedviz/path/1", schema::<TraceDocument<'static, path::Report<'static>>>),
-        ("schedviz/stepper/1", schema::<TraceDocument<'static, stepper::Report>>),
+        ("schedviz/stepper/2", schema::<TraceDocument<'static, stepper::Report>>),
         ("schedviz/events/1", schema::<TraceDocument<'static, ::events::Report>>),
         ("schedviz/balance/1", schema::<TraceDocument<'static, events::balance::WithProbes<'static>>>),
         ("schedviz/plot/1", schema::<TraceDocument<'static, plot::PlotReport>>),

@@ -17,9 +17,9 @@ use timeline::Sheet;
 use timeline::palette::TaskColors;
 use tracedat::{EventFormat, EventStream, Where};
 
-/// Show the run queues of every core at one instant, event by event
+/// Show the run queues of every CPU at one instant, event by event
 ///
-/// A row for each core: its running task, a bar, and the tasks that wait there in the order they came.
+/// A row for each CPU: its running task, a bar, and the tasks that wait there in the order they came.
 /// The next event stands under it. Each further event is a page of its own.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES, mut_args(|argument| FORMATS.fit(argument)))]
@@ -80,7 +80,7 @@ impl Names for EventNames {
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct Report {
-    /// The name and version of the schema, `schedviz/stepper/1`.
+    /// The name and version of the schema, `schedviz/stepper/2`.
     schema: &'static str,
     /// The number of recorded events in the trace. Losses, and CPUs that go offline, are further steps.
     events: u64,
@@ -112,7 +112,7 @@ pub(crate) fn run(args: &StepperArgs) -> Result<()> {
         return interact(&session, &filter, replay, options);
     }
     let steps = collect(args, &session, &mut replay, start, &options)?;
-    let report = Report { schema: "schedviz/stepper/1", events: replay.recorded().total(), steps };
+    let report = Report { schema: "schedviz/stepper/2", events: replay.recorded().total(), steps };
     let text = || {
         let texts = report.steps.iter().map(|step| stepper::text(step, &options, terminal_width()));
         texts.collect::<Vec<_>>().join("\n")

@@ -16,7 +16,7 @@ use sched::{
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use timeline::{Cores, Drawable, PALETTE};
+use timeline::{CpuLanes, Drawable, PALETTE};
 use tracedat::{EventStream, Trace, Want};
 
 /// A trace, opened for a command.
@@ -323,8 +323,8 @@ impl Session {
     }
 
     /// The window and the lanes of a figure from `from` to `to`.
-    pub fn cores(&self, from: Ts, to: Ts) -> Cores {
-        Cores { from, to, zero: self.start, cpus: self.shown.cpus.clone(), all_cpus: self.shown.all.clone() }
+    pub fn cpu_lanes(&self, from: Ts, to: Ts) -> CpuLanes {
+        CpuLanes { from, to, zero: self.start, cpus: self.shown.cpus.clone(), all_cpus: self.shown.all.clone() }
     }
 
     /// A colouring that has read from the trace what its colours depend on.

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The maximum number of traces that are read at the same time. Each needs some 25 MB, so that this bounds the memory on
-/// a machine with hundreds of cores.
+/// a machine with hundreds of CPUs.
 const MOST_AT_ONCE: usize = 32;
 
 /// How the threads are divided: the number of traces that are read at the same time, and the threads of each.

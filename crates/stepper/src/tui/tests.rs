@@ -67,7 +67,7 @@ fn keys_move_through_the_trace() {
     let mut driver = Driver::new(&events);
     let screen = driver.press(&[]);
     assert_eq!(screen[0], "story  0.000000000 s, event 1 of 6");
-    assert_eq!(screen[1], "2 cores: 1 busy, 1 idle; 0 tasks wait");
+    assert_eq!(screen[1], "2 CPUs: 1 busy, 1 idle; 0 tasks wait");
     assert_eq!(screen[2..6], ["node 0", "*   0  make 7             |", "node 1", "    1                     |"]);
     assert_eq!(screen[6], "next, event 1: event 1 on CPU 0, in make 7");
     assert!(screen[8].contains("q quit"));

@@ -183,14 +183,14 @@ fn at(trace: &Viewed<'_>, at: u64, cpu: Cpu) -> Result<Value, Fault> {
             let coming = Coming::of(event, state, &EventNames(trace.trace));
             json!({ "at": time(event.ts), "cpu": coming.cpu, "name": coming.name, "text": coming.text })
         });
-        let cores: Vec<Value> = trace.cpus().iter().map(|cpu| core(*cpu, state)).collect();
+        let cpus: Vec<Value> = trace.cpus().iter().map(|cpu| cpu_at(*cpu, state)).collect();
         let at = time(ts);
-        Ok(json!({ "at": at, "cpu": cpu, "running": running, "waiting": waiting, "cores": cores, "next": next }))
+        Ok(json!({ "at": at, "cpu": cpu, "running": running, "waiting": waiting, "cpus": cpus, "next": next }))
     })?)
 }
 
 /// A CPU at an instant.
-fn core(cpu: Cpu, state: &SchedState) -> Value {
+fn cpu_at(cpu: Cpu, state: &SchedState) -> Value {
     let running = match state.current(cpu) {
         Current::Idle => "idle",
         Current::Unknown => "unknown",

@@ -11,7 +11,7 @@ use lanes::{Lane, Options, Overlay};
 use sched::{Comm, Pid};
 use session::Session;
 use session::args::BeginArgs;
-use timeline::{Cores, TimeScale};
+use timeline::{CpuLanes, TimeScale};
 
 /// The marks that are asked for.
 pub(super) enum Overlaid {
@@ -69,9 +69,9 @@ impl Overlaid {
             Overlaid::None => figure(None),
             Overlaid::Path(path) => {
                 let (cpus, all_cpus) = (drawn.cpus.clone(), drawn.all_cpus.clone());
-                let cores = Cores { cpus, all_cpus, ..session.cores(session.from, session.to) };
+                let shown = CpuLanes { cpus, all_cpus, ..session.cpu_lanes(session.from, session.to) };
                 let draw = |figure: &mut Figure, scale: &TimeScale, top: Unit, height: Unit| {
-                    critical_path::draw(figure, path, &cores, scale, top, height);
+                    critical_path::draw(figure, path, &shown, scale, top, height);
                 };
                 let caption = format!("{}{}", critical_path::caption(path), critical_path::without_lanes(hidden));
                 let legend = critical_path::legend(path);

@@ -227,7 +227,7 @@ pub(crate) fn list(session: &Session, choice: &Choice, flags: FlagsColumn, mut o
     Ok(())
 }
 
-/// The events that are held of a core.
+/// The events that are held of a CPU.
 #[derive(Default)]
 struct Around {
     /// Its latest records.
@@ -255,7 +255,7 @@ impl Near {
 }
 
 impl Around {
-    /// Takes the next record of the core; a block that it shows to be complete.
+    /// Takes the next record of the CPU; a block that it shows to be complete.
     fn take(&mut self, trace: &Trace, record: &Record<'_>, chosen: bool, near: Dur) -> Option<Vec<Near>> {
         let complete = self.block.take_if(|(_, until)| record.ts > *until);
         while self.before.front().is_some_and(|kept| record.ts.since(kept.record(trace).ts) > near) {
@@ -280,10 +280,10 @@ impl Around {
     }
 }
 
-/// Around each chosen event, what happened on its core within this time. The event itself
+/// Around each chosen event, what happened on its CPU within this time. The event itself
 /// is marked with `>`; those that are near one another share a block.
 pub(crate) fn near(session: &Session, choice: &Choice, near: Dur, flags: FlagsColumn, mut out: Lines) -> Result<()> {
-    let mut cores: BTreeMap<Cpu, Around> = BTreeMap::new();
+    let mut by_cpu: BTreeMap<Cpu, Around> = BTreeMap::new();
     let words = Words::of(session, flags);
     let mut named = Named::new(session, &mut out);
     let mut write = |block: Vec<Near>| -> io::Result<()> {
@@ -297,7 +297,7 @@ pub(crate) fn near(session: &Session, choice: &Choice, near: Dur, flags: FlagsCo
             return ControlFlow::Break(());
         }
         let chosen = record.ts >= session.from && record.ts <= session.to && choice.takes(record);
-        let complete = cores.entry(record.cpu).or_default().take(&session.trace, record, chosen, near);
+        let complete = by_cpu.entry(record.cpu).or_default().take(&session.trace, record, chosen, near);
         match complete.map_or(Ok(()), &mut write) {
             Ok(()) => ControlFlow::Continue(()),
             Err(e) => {
@@ -307,7 +307,7 @@ pub(crate) fn near(session: &Session, choice: &Choice, near: Dur, flags: FlagsCo
         }
     });
     failed.map_or(Ok(()), Err)?;
-    for (block, _) in cores.into_values().filter_map(|core| core.block) {
+    for (block, _) in by_cpu.into_values().filter_map(|around| around.block) {
         write(block)?;
     }
     out.finish()?;

@@ -25,7 +25,7 @@ pub(super) fn instant(args: &WhyArgs, session: &Session, options: &Options<'_>) 
     Ok(Some(wanted.start_ns))
 }
 
-/// The figure of an episode: its cores with some time around it.
+/// The figure of an episode: its CPUs with some time around it.
 pub(super) fn figure(session: &Session, run: &Run, story: &Story, sheet: &Sheet) -> Result<Figure> {
     let margin = Dur((story.duration_ns.0 / 8).max(1_000));
     let from = Ts(story.start_ns.0.saturating_sub_unsigned(margin.0)).max(session.from);
@@ -38,5 +38,5 @@ pub(super) fn figure(session: &Session, run: &Run, story: &Story, sheet: &Sheet)
     };
     let legend = lanes::area_legend(&lanes, &options, 12);
     let heading = session.general_heading(&run.trust).on(sheet);
-    Ok(why::story_figure(story, &session.cores(from, to), &heading, legend, &draw))
+    Ok(why::story_figure(story, &session.cpu_lanes(from, to), &heading, legend, &draw))
 }

@@ -1,10 +1,10 @@
-//! The lanes of a figure that draws over what every core ran.
+//! The lanes of a figure that draws over what every CPU ran.
 
 use sched::{Cpu, Ts};
 
 /// The window and the lanes of a figure.
 #[derive(Clone, Debug)]
-pub struct Cores {
+pub struct CpuLanes {
     /// The start of the window.
     pub from: Ts,
     /// The end of the window.
