@@ -4,7 +4,7 @@
 use crate::conforms::conforms;
 use crate::oracle::{OFFLINE, Slow};
 use crate::support::{csv, events, fixture, recordings, root, schedviz, scratch, unwrapped};
-use sched::affinity::Records;
+use sched::affinity::AffinityRecords;
 use sched::probe::Probe;
 use sched::{Affinity, Cpu, CpuMask, CpuSet, EventKind, Pass, Pid, SchedEvent, SchedState, StateClass, Task};
 use std::collections::{BTreeMap, BTreeSet};
@@ -203,7 +203,7 @@ fn affinity(events: &[SchedEvent], lists: &Lists) -> Affinity {
         }
     }
     let has_records = events.iter().any(|event| record_of(event).is_some());
-    if has_records { affinity.with_records(Records::Changes(events[0].ts)) } else { affinity }
+    if has_records { affinity.with_records(AffinityRecords::Changes(events[0].ts)) } else { affinity }
 }
 
 /// The figures of the waiters that may use an idle CPU, whatever they are called.

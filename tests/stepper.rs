@@ -130,8 +130,12 @@ fn jumps_in_recordings_come_to_what_a_pass_comes_to() {
         let places: Vec<u64> = (0..12).map(|k| n * k / 11).collect();
         let picture = |replay: &Replay<_>| {
             let cpus = replay.state().observed().map(|cpu| (cpu, None)).collect();
-            let options =
-                stepper::Options { zero: Ts(0), cpus, recorded: sched::replay::Recorded::all(n), ..Default::default() };
+            let options = stepper::Options {
+                zero: Ts(0),
+                cpus,
+                recorded: sched::replay::RecordedSteps::all(n),
+                ..Default::default()
+            };
             stepper::Step::of(replay.at(), replay.state(), replay.event(), &options, &stepper::Plain)
         };
         let mut straight = Vec::new();

@@ -6,7 +6,7 @@ use crate::oracle::{OFFLINE, Slow};
 use crate::support::{events, fixture, recordings, root, schedviz};
 use sched::kthread::{is_kernel_thread, is_stopper};
 use sched::probe::Probe;
-use sched::topology::{Distance, Place};
+use sched::topology::{CpuLocation, Distance};
 use sched::{
     Analysis, Cause, Causes, Cpu, EventKind, Pass, Pid, SchedEvent, SchedState, StateClass, Topology, Tracepoint, Ts,
     Window,
@@ -426,7 +426,7 @@ fn compare(name: &str, events: &[SchedEvent], topology: &Topology, slow: &SlowWh
 fn machine(cpus: u32) -> Topology {
     let mut topology = Topology::default();
     for cpu in 0..cpus {
-        let place = Place { core: Some(cpu / 2), llc: Some(cpu / 4), node: Some(cpu / 6), socket: None };
+        let place = CpuLocation { core: Some(cpu / 2), llc: Some(cpu / 4), node: Some(cpu / 6), socket: None };
         topology.set(Cpu(cpu), place);
     }
     topology

@@ -2,7 +2,7 @@
 #![no_main]
 
 use sched::Topology;
-use sched::topology::{Order, format_cpu_list, parse_cpu_list};
+use sched::topology::{CpuOrder, format_cpu_list, parse_cpu_list};
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let text = String::from_utf8_lossy(bytes);
@@ -12,7 +12,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     }
     let Ok(topology) = Topology::parse(&text) else { return };
     let cpus: Vec<_> = topology.cpus().collect();
-    for order in [Order::Number, Order::Socket, Order::Node, Order::Llc] {
+    for order in [CpuOrder::Number, CpuOrder::Socket, CpuOrder::Node, CpuOrder::Llc] {
         let mut arranged = cpus.clone();
         topology.arrange(&mut arranged, order);
         arranged.sort_unstable();

@@ -1,7 +1,7 @@
 //! Limits that a regression job fails on.
 
 use crate::{Finding, Metric, Row, least_p};
-use sched::{Judge, Verdict};
+use sched::{Judgement, Verdict};
 
 /// A limit for the growth of a metric: `METRIC>5%`.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,7 +34,7 @@ impl Limit {
 pub fn judge(limit: &Limit, rows: &[Row], alpha: f64) -> Verdict {
     let key = limit.metric;
     let Some(row) = rows.iter().find(|row| row.metric.key == key) else {
-        return Verdict::new(Judge::Untrusted, "a group has no run with this metric");
+        return Verdict::new(Judgement::Untrusted, "a group has no run with this metric");
     };
     // Any growth from zero is unbounded.
     let grown = row.new.median > row.base.median;
@@ -44,15 +44,15 @@ pub fn judge(limit: &Limit, rows: &[Row], alpha: f64) -> Verdict {
     let (base, new) = (row.base.runs, row.new.runs);
     let (verdict, reason) = match row.finding {
         Finding::TooFew => (
-            Judge::Untrusted,
+            Judgement::Untrusted,
             format!(
                 "{base} and {new} runs are too few to distinguish a change from noise; record at least three, better \
                  five, of each"
             ),
         ),
-        _ if change <= limit => (Judge::Pass, format!("{change:+.1} %, within {limit} %")),
+        _ if change <= limit => (Judgement::Pass, format!("{change:+.1} %, within {limit} %")),
         Finding::Noise if row.is_hopeless(alpha) => (
-            Judge::Untrusted,
+            Judgement::Untrusted,
             format!(
                 "{change:+.1} % exceeds {limit} %, but {base} and {new} runs cannot show a change: their least p is \
                  {:.3}",
@@ -60,9 +60,9 @@ pub fn judge(limit: &Limit, rows: &[Row], alpha: f64) -> Verdict {
             ),
         ),
         Finding::Noise => {
-            (Judge::Untrusted, format!("{change:+.1} % exceeds {limit} %, but may be noise{p}; record more runs"))
+            (Judgement::Untrusted, format!("{change:+.1} % exceeds {limit} %, but may be noise{p}; record more runs"))
         }
-        _ => (Judge::Fail, format!("{change:+.1} % exceeds {limit} %{p}")),
+        _ => (Judgement::Fail, format!("{change:+.1} % exceeds {limit} %{p}")),
     };
     Verdict::new(verdict, reason)
 }

@@ -444,7 +444,7 @@ fn amount(count: Option<u64>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sched::counters::{Reading, Stretch};
+    use sched::counters::{CounterStretch, Reading};
     use sched::{EventKind, Pass, PrevState, SchedEvent, TaskRef};
 
     /// Bursts of a task, each with its CPU and its length, one after another.
@@ -525,11 +525,11 @@ mod tests {
             &self.0
         }
 
-        fn stretch(&self, cpu: Cpu, at: Ts) -> Stretch {
+        fn stretch(&self, cpu: Cpu, at: Ts) -> CounterStretch {
             let reading = Reading { values: PerCounter::default(), enabled: 0, running: 0 };
             let value = |ts: i64| [ts as u64 * [3, 5][cpu.0 as usize], 0, 0, 0, 0, 0, 0, 0];
             let readings = (at.0 % 10 != 0).then(|| (at, Reading { values: value(at.0), ..reading }));
-            Stretch { readings: readings.into_iter().collect(), times: Some(at..=at) }
+            CounterStretch { readings: readings.into_iter().collect(), times: Some(at..=at) }
         }
     }
 

@@ -45,8 +45,8 @@ use sched::limits::ROWS;
 use sched::seeded::SeededMap;
 use sched::state::Task;
 use sched::{
-    Analysis, Chosen, Comm, CpuSpan, Dur, EventKind, Lengths, Part, PerTask, Pid, SchedEvent, SchedState, Span, Summed,
-    TaskId, TaskState, Ts,
+    Addend, Analysis, Chosen, Comm, CpuSpan, Dur, EventKind, Lengths, PerTask, Pid, SchedEvent, SchedState, Span,
+    Summed, TaskId, TaskState, Ts,
 };
 use std::cmp::Ordering;
 use timeline::Division;
@@ -135,7 +135,7 @@ struct InInterval {
     wait_ns: u64,
 }
 
-impl Part for InInterval {
+impl Addend for InInterval {
     fn order(&self, other: &InInterval) -> Ordering {
         self.interval.cmp(&other.interval)
     }

@@ -3,7 +3,7 @@
 
 use crate::Options;
 use crate::lane::Lane;
-use sched::topology::Order;
+use sched::topology::CpuOrder;
 use sched::{Cpu, Topology, Ts};
 use std::collections::{BTreeMap, BTreeSet};
 use timeline::strips::SILENT;
@@ -47,7 +47,7 @@ impl LanesOf {
             LanesOf::Cpu => Some((None, cpu.0)),
             LanesOf::Core => place.core.map(|core| (place.socket, core)),
             LanesOf::Llc => place.llc.map(|llc| (None, llc)),
-            LanesOf::Node => topology.group(cpu, Order::Node).map(|node| (None, node)),
+            LanesOf::Node => topology.group(cpu, CpuOrder::Node).map(|node| (None, node)),
         }
     }
 
@@ -226,7 +226,7 @@ mod tests {
     use crate::color::{Coloring, IDLE};
     use crate::{Timeline, figure};
     use draw::Item;
-    use sched::topology::Place;
+    use sched::topology::CpuLocation;
     use sched::{Comm, EventKind, Pass, Pid, PrevState, SchedEvent, TaskRef};
 
     /// A machine of nodes with this many caches of as many cores of two CPUs, and their CPUs in display order.
@@ -235,7 +235,7 @@ mod tests {
         let count = nodes * caches * cores * 2;
         for cpu in 0..count {
             let (core, llc) = (cpu / 2, cpu / 2 / cores);
-            let place = Place { core: Some(core), llc: Some(llc), node: Some(llc / caches), socket: Some(0) };
+            let place = CpuLocation { core: Some(core), llc: Some(llc), node: Some(llc / caches), socket: Some(0) };
             topology.set(Cpu(cpu), place);
         }
         (topology, (0..count).map(|cpu| (Cpu(cpu), Some(0))).collect())

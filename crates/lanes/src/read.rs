@@ -3,7 +3,7 @@
 use crate::Options;
 use crate::color::{Coloring, Needs};
 use crate::lane::{Lane, LaneFold};
-use sched::topology::Order;
+use sched::topology::CpuOrder;
 use sched::{Cpu, Current, Diagnostics, EventIssue, EventKind, EventSource, Pid, SchedEvent, Topology, Ts};
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -101,7 +101,7 @@ pub fn learn(coloring: &mut Coloring, trace: &Trace, topology: &Topology) -> Res
                 *home = (*home).min((ts, cpu));
             }
         }
-        let node = |cpu: Cpu| topology.group(cpu, Order::Node);
+        let node = |cpu: Cpu| topology.group(cpu, CpuOrder::Node);
         coloring.homes = homes.into_iter().filter_map(|(pid, (_, cpu))| Some((pid, node(cpu)?))).collect();
     }
     Ok(())

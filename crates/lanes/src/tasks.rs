@@ -4,7 +4,7 @@
 //! a list, which has no free slots and so takes less memory.
 
 use sched::seeded::SeededMap;
-use sched::{Comm, CpuSpan, Part, Pid, Summed, Ts};
+use sched::{Addend, Comm, CpuSpan, Pid, Summed, Ts};
 use std::cmp::Ordering;
 use timeline::Class;
 
@@ -36,7 +36,7 @@ pub(crate) struct TaskTimes {
 }
 
 /// Sums the run times of one PID and name, with the latest class.
-impl Part for TaskTime {
+impl Addend for TaskTime {
     fn order(&self, other: &TaskTime) -> Ordering {
         let key = |t: &TaskTime| (t.pid, t.comm, t.last, t.class);
         key(self).cmp(&key(other))

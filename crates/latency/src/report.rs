@@ -2,7 +2,7 @@
 
 use crate::{By, Case, Earlier, Idleness, Key, Latency, Measure, Measures, Phase, Placement, Track};
 use sched::lengths::{Summary, human};
-use sched::topology::Order;
+use sched::topology::CpuOrder;
 use sched::{Comm, Cpu, Dur, Lengths, OfSelection, Pid, SchedState, TaskId, TaskState, Tracepoint, Ts};
 use serde::Serialize;
 use std::cmp::Reverse;
@@ -222,7 +222,7 @@ pub(crate) fn build(latency: Latency<'_>, end: Ts, state: &SchedState) -> Latenc
         throttled: (throttled.count() > 0).then(|| throttled.summary()),
         gaps,
         lengths: all,
-        with_distances: options.topology.has_groups(Order::Node),
+        with_distances: options.topology.has_groups(CpuOrder::Node),
     }
 }
 

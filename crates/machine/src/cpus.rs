@@ -1,7 +1,7 @@
 //! Processors, caches and nodes.
 
 use crate::Root;
-use sched::topology::{Place, format_cpu_list};
+use sched::topology::{CpuLocation, format_cpu_list};
 use sched::{Cpu, Topology};
 use serde::{Deserialize, Serialize};
 
@@ -103,7 +103,7 @@ impl MachineCpus {
     pub(crate) fn topology(&self) -> Topology {
         let mut topology = Topology::default();
         for place in &self.places {
-            let of = Place { core: place.core, llc: place.llc, node: place.node, socket: place.socket };
+            let of = CpuLocation { core: place.core, llc: place.llc, node: place.node, socket: place.socket };
             // An offline CPU has no place; the CPU exists all the same.
             topology.set(Cpu(place.cpu), of);
         }

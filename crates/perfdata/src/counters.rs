@@ -1,7 +1,7 @@
 //! The values of counters that `perf record -e '{sched:sched_switch,cycles,cache-misses}:S'` stores with each switch.
 
 use crate::units::PerfUnits;
-use sched::counters::Stretch;
+use sched::counters::CounterStretch;
 use sched::seeded::SeededMap;
 use sched::{Counters, Cpu, Ts};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ impl Counters for PerfCounters {
         &self.names
     }
 
-    fn stretch(&self, cpu: Cpu, at: Ts) -> Stretch {
+    fn stretch(&self, cpu: Cpu, at: Ts) -> CounterStretch {
         let mut readings = Vec::new();
         let (endian, count) = (self.units.endian(), self.names.len());
         let times = u64::try_from(at.0).ok().and_then(|time| {
@@ -31,6 +31,6 @@ impl Counters for PerfCounters {
         });
         readings.sort_by_key(|(time, _)| *time);
         let ts = |time: u64| Ts(i64::try_from(time).unwrap_or(i64::MAX));
-        Stretch { readings, times: times.map(|times| ts(*times.start())..=ts(*times.end())) }
+        CounterStretch { readings, times: times.map(|times| ts(*times.start())..=ts(*times.end())) }
     }
 }

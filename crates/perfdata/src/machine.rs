@@ -2,7 +2,7 @@
 
 use crate::bytes::Bytes;
 use crate::limits;
-use sched::topology::Place;
+use sched::topology::CpuLocation;
 use sched::{Cpu, Topology};
 use tracedat::Endian;
 
@@ -119,7 +119,7 @@ impl HeaderMachine {
             // Perf before 4.2 wrote no numbers. One of a CPU that is offline is -1.
             let (Some(_core), Some(socket)) = (bytes.u32(), bytes.u32()) else { break };
             if let Some(place) = self.topology.place(Cpu(cpu)).filter(|_| socket != u32::MAX) {
-                let place = Place { socket: Some(socket), ..*place };
+                let place = CpuLocation { socket: Some(socket), ..*place };
                 self.topology.set(Cpu(cpu), place);
             }
         }
@@ -158,7 +158,7 @@ impl HeaderMachine {
     }
 
     /// Changes the place of every CPU of a list such as `0-3,8`. CPUs beyond those of the machine are left out.
-    fn each(&mut self, list: &str, change: impl Fn(&mut Place)) {
+    fn each(&mut self, list: &str, change: impl Fn(&mut CpuLocation)) {
         for range in list.split(',') {
             let (first, last) = range.split_once('-').unwrap_or((range, range));
             let (Ok(first), Ok(last)) = (first.trim().parse::<u32>(), last.trim().parse::<u32>()) else { continue };
@@ -244,7 +244,7 @@ mod tests {
         let caches = [cache(1, "0"), cache(3, "0-1"), cache(2, "0"), cache(3, "2-3")].concat();
         add(feature::CACHE, &[numbers(&[1, 4]), caches].concat()).unwrap();
         let place = |cpu: u32| *machine.topology.place(Cpu(cpu)).unwrap();
-        let all = |p: Place| [p.core, p.llc, p.node, p.socket];
+        let all = |p: CpuLocation| [p.core, p.llc, p.node, p.socket];
         assert_eq!(all(place(1)), [Some(0), Some(0), Some(0), Some(7)]);
         assert_eq!(all(place(2)), [Some(1), Some(1), Some(1), Some(9)]);
         assert_eq!(all(place(3)), [Some(1), Some(1), Some(1), Some(1)]);

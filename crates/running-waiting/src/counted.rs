@@ -1,7 +1,7 @@
 //! The waiting tasks that count in a violation, and parts of the machine where every task is counted.
 
 use crate::{Now, Options};
-use sched::{ChosenCpus, Cpu, PartCounts, SchedEvent, SchedState};
+use sched::{ChosenCpus, Cpu, SchedEvent, SchedState, SubsetCounts};
 use serde::Serialize;
 use workcons::Watch;
 
@@ -29,7 +29,7 @@ impl Counted {
 /// Some CPUs where every task is counted: what each of them adds need not be known for that.
 #[derive(Clone, Debug)]
 pub(crate) struct Part {
-    counts: PartCounts,
+    counts: SubsetCounts,
     watch: Watch,
 }
 
@@ -38,7 +38,7 @@ impl Part {
         let cpus = ChosenCpus::only(cpus);
         let mut watch = Watch::new(cpus.clone(), options.affinity.clone());
         watch.begin(state);
-        Part { counts: PartCounts::of(&cpus, state), watch }
+        Part { counts: SubsetCounts::of(&cpus, state), watch }
     }
 
     pub(crate) fn follow(&mut self, event: &SchedEvent, state: &SchedState) {

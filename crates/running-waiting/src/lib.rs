@@ -39,7 +39,7 @@ pub use figure::figure;
 use counted::Part;
 use sched::affinity::Affinity;
 use sched::counted::CountedQueues;
-use sched::{Analysis, Chosen, Counts, Cpu, Current, Load, OfSelection, SchedEvent, SchedState, Task, Ts};
+use sched::{Analysis, Chosen, Cpu, CpuCounts, Current, Load, OfSelection, SchedEvent, SchedState, Task, Ts};
 use serde::Serialize;
 use std::io;
 use std::sync::Arc;
@@ -265,8 +265,8 @@ struct Now {
 
 impl Now {
     /// Where every task counts.
-    fn of(counts: &Counts, violated: bool) -> Now {
-        let Counts { waiting, idle, overloaded, unknown, offline, .. } = *counts;
+    fn of(counts: &CpuCounts, violated: bool) -> Now {
+        let CpuCounts { waiting, idle, overloaded, unknown, offline, .. } = *counts;
         Now { running: counts.running(), waiting, idle, overloaded, unknown, offline, violated }
     }
 }

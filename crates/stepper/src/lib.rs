@@ -33,7 +33,7 @@ pub use figure::figure;
 pub use text::text;
 pub use words::{Coming, EventLabel, Names, Plain, tasks_of};
 
-use sched::replay::Recorded;
+use sched::replay::RecordedSteps;
 use sched::{Comm, Cpu, Load, Pid, SchedEvent, SchedState, Task, Ts};
 use serde::Serialize;
 use timeline::palette::TaskColors;
@@ -115,7 +115,7 @@ pub struct Options {
     /// The kind of the groups: `socket`, `node`, `LLC`.
     pub group_name: String,
     /// The numbers of the recorded events.
-    pub recorded: Recorded,
+    pub recorded: RecordedSteps,
     /// The colours of tasks.
     pub colors: TaskColors,
 }

@@ -1,7 +1,8 @@
 //! The invariants of every trace, as an analysis that checks them.
 
 use sched::{
-    Analysis, Counts, Cpu, CpuSpan, Current, Dur, EventKind, Load, SchedEvent, SchedState, Span, TaskId, TaskState, Ts,
+    Analysis, Cpu, CpuCounts, CpuSpan, Current, Dur, EventKind, Load, SchedEvent, SchedState, Span, TaskId, TaskState,
+    Ts,
 };
 use std::collections::BTreeMap;
 
@@ -129,8 +130,8 @@ impl Analysis for Laws {
     }
 }
 
-fn recount(state: &SchedState) -> Counts {
-    let mut counts = Counts::default();
+fn recount(state: &SchedState) -> CpuCounts {
+    let mut counts = CpuCounts::default();
     for cpu in (0..64).map(Cpu) {
         let waiting = state.waiting(cpu).count() as u32;
         assert_eq!(waiting, state.queue_length(cpu));
@@ -154,6 +155,6 @@ fn recount(state: &SchedState) -> Counts {
             assert_eq!((task.pid, task.state), (pid, TaskState::Running(cpu)));
         }
     }
-    assert_eq!(counts, Counts::of(state));
+    assert_eq!(counts, CpuCounts::of(state));
     counts
 }

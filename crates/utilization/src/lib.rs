@@ -42,7 +42,7 @@ use sched::kthread::is_any_stopper;
 use sched::seeded::SeededMap;
 use sched::state::Task;
 use sched::{
-    Analysis, ChosenCpus, Counts, Cpu, Current, Dur, EventKind, PartCounts, SchedEvent, SchedState, TaskState,
+    Analysis, ChosenCpus, Cpu, CpuCounts, Current, Dur, EventKind, SchedEvent, SchedState, SubsetCounts, TaskState,
     Topology, Ts,
 };
 use serde::Serialize;
@@ -187,7 +187,7 @@ struct Beside {
 }
 
 impl Beside {
-    fn of(counts: &Counts) -> Beside {
+    fn of(counts: &CpuCounts) -> Beside {
         Beside { idle: counts.idle, overloaded: counts.overloaded, waiting: counts.waiting_overloaded }
     }
 }
@@ -209,7 +209,7 @@ pub struct Utilization<'o> {
     beside: Beside,
     last: Ts,
     /// Where only some CPUs are shown: what stands beside what on these.
-    part: Option<PartCounts>,
+    part: Option<SubsetCounts>,
     idling: Episodes<(u32, u32)>,
     herds: Herds,
     /// The outcome of each herd, in the same order.
@@ -380,8 +380,8 @@ impl Analysis for Utilization<'_> {
         self.last = start;
         let is_part = state.observed().any(|cpu| self.rows.of(cpu).is_none());
         let shown = ChosenCpus::only(self.options.cpus.iter().map(|(cpu, _)| *cpu));
-        self.part = is_part.then(|| PartCounts::of(&shown, state));
-        self.beside = Beside::of(self.part.as_ref().map_or_else(|| state.counts(), PartCounts::counts));
+        self.part = is_part.then(|| SubsetCounts::of(&shown, state));
+        self.beside = Beside::of(self.part.as_ref().map_or_else(|| state.counts(), SubsetCounts::counts));
         for (row, (cpu, _)) in self.options.cpus.iter().enumerate() {
             let depth = state.handlers(*cpu);
             self.cpus[row] = CpuNow { class: self.class_of(*cpu, state), in_tasks: 0, depth, since: start };

@@ -4,7 +4,7 @@ use crate::ledger::Case;
 use crate::longest::{Longest, longest};
 use sched::limits::ROWS;
 use sched::seeded::SeededMap;
-use sched::topology::Order;
+use sched::topology::CpuOrder;
 use sched::{Comm, Cpu, Dur, Pid, Topology, Ts, kthread};
 use serde::Serialize;
 use std::cmp::Reverse;
@@ -116,7 +116,7 @@ impl Groups {
             Grouping::Task => Key::Task(case.pid),
             Grouping::Command => Key::Command(kthread::command(case.command)),
             Grouping::Cpu => Key::Cpu(case.cpu),
-            Grouping::Node => Key::Node(topology.group(case.cpu, Order::Node)),
+            Grouping::Node => Key::Node(topology.group(case.cpu, CpuOrder::Node)),
         };
         if !self.groups.contains_key(&key) && self.groups.len() >= (PAIRS / readings.len().max(1)).clamp(64, ROWS) {
             key = Key::Rest;

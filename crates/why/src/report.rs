@@ -9,7 +9,7 @@ use crate::missed::Missed;
 use crate::nearest::Nearest;
 use crate::over_time::OverTime;
 use crate::story::Story;
-use sched::topology::Order;
+use sched::topology::CpuOrder;
 use sched::{Cause, Dur, OfSelection, SchedState, Ts};
 use serde::Serialize;
 use std::cmp::Reverse;
@@ -151,7 +151,7 @@ pub(crate) fn build(mut why: Why<'_>, end: Ts, state: &SchedState) -> WhyReport 
         violation_percent: Some(100.0 * violated.0 as f64 / (window.0 as f64).max(1.0)),
         waiting: Some(rows(&why.waits, options.zero)),
         idling: Some(rows(&why.stretches, options.zero)),
-        missed: Some(why.missed.report(options.topology.has_groups(Order::Llc))),
+        missed: Some(why.missed.report(options.topology.has_groups(CpuOrder::Llc))),
         by,
         assumed_bound: None,
         episode,

@@ -1,7 +1,7 @@
 //! The verdict, for regression jobs.
 
 use crate::Report;
-use sched::{Judge, Verdict};
+use sched::{Judgement, Verdict};
 
 /// The limits for a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -20,7 +20,7 @@ pub fn judge(report: &Report, limits: &Limits) -> Option<Verdict> {
     let limit = limits.violation?;
     let Some(violation) = &report.violation else {
         let reason = report.selection_unknown.clone().unwrap_or_else(|| "the violation is unknown".into());
-        return Some(Verdict::new(Judge::Untrusted, reason));
+        return Some(Verdict::new(Judgement::Untrusted, reason));
     };
     // After losses the definition's own figures are no bounds: a task whose wakeup is missing waits unseen, also on a
     // CPU that lost nothing.
@@ -30,16 +30,16 @@ pub fn judge(report: &Report, limits: &Limits) -> Option<Verdict> {
     };
     let lost = report.unknown.unknown_percent;
     let (verdict, reason) = if let Some(why) = report.unknown.why_untrusted(limits.loss) {
-        (Judge::Untrusted, why)
+        (Judgement::Untrusted, why)
     } else if certain > limit {
-        (Judge::Fail, format!("violated {certain:.3} % of the time, more than {limit} %"))
+        (Judgement::Fail, format!("violated {certain:.3} % of the time, more than {limit} %"))
     } else if lost > limits.loss {
-        (Judge::Untrusted, format!("nothing is known of {lost:.3} % of the CPU time, more than {} %", limits.loss))
+        (Judgement::Untrusted, format!("nothing is known of {lost:.3} % of the CPU time, more than {} %", limits.loss))
     } else if lost > 0.0 && possible > limit {
         let range = format!("violated at least {certain:.3} % and possibly {possible:.3} % of the time");
-        (Judge::Untrusted, format!("{range}; the limit of {limit} % is between"))
+        (Judgement::Untrusted, format!("{range}; the limit of {limit} % is between"))
     } else {
-        (Judge::Pass, format!("violated {certain:.3} % of the time, at most {limit} %"))
+        (Judgement::Pass, format!("violated {certain:.3} % of the time, at most {limit} %"))
     };
     Some(Verdict::new(verdict, reason))
 }

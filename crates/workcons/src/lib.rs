@@ -302,7 +302,7 @@ impl<'o> WorkConservation<'o> {
             changed |= self.settle(*cpu, event.ts, state);
         }
         if changed {
-            self.judge(event.ts);
+            self.update_violation(event.ts);
         }
     }
 
@@ -315,7 +315,7 @@ impl<'o> WorkConservation<'o> {
             (&mut self.sets.reach, self.options.affinity, state.task_of(pid))
             && reach.renew(task, affinity, state).is_some()
         {
-            self.judge(ts);
+            self.update_violation(ts);
         }
     }
 
@@ -333,7 +333,7 @@ impl<'o> WorkConservation<'o> {
 
     /// Looks at what holds from now on.
     #[inline(always)]
-    fn judge(&mut self, ts: Ts) {
+    fn update_violation(&mut self, ts: Ts) {
         // While an episode lasts, it is due for a note when it was.
         if self.counts.change(ts, &self.sets) {
             self.note_at = self.note_due(ts);
@@ -474,7 +474,7 @@ impl Analysis for WorkConservation<'_> {
             self.settle(cpu, start, state);
         }
         self.throttling.iter_mut().for_each(|throttling| throttling.begin(start, state));
-        self.judge(start);
+        self.update_violation(start);
     }
 
     fn before(&mut self, event: &SchedEvent, state: &SchedState) {

@@ -7,7 +7,7 @@
 use crate::ways::{ALL, WAYS};
 use sched::counted::Flags;
 use sched::episodes::Amount;
-use sched::topology::{Distance, Place};
+use sched::topology::{CpuLocation, Distance};
 use sched::{Affinity, Cpu, CpuSet, Load, SchedState, Task, TaskId, TaskState, Topology};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -48,7 +48,7 @@ struct Groups {
 }
 
 impl Groups {
-    fn new(topology: &Topology, name: fn(&Place) -> Option<u32>) -> Groups {
+    fn new(topology: &Topology, name: fn(&CpuLocation) -> Option<u32>) -> Groups {
         let mut groups = Groups::default();
         for cpu in topology.cpus() {
             if let Some(name) = topology.place(cpu).and_then(name) {

@@ -145,7 +145,7 @@ struct Level {
 }
 
 impl Level {
-    fn new(topology: &Topology, group: impl Fn(&sched::topology::Place) -> Option<u32>) -> Level {
+    fn new(topology: &Topology, group: impl Fn(&sched::topology::CpuLocation) -> Option<u32>) -> Level {
         let mut level = Level::default();
         let mut known: Vec<u32> = Vec::new();
         for cpu in (0..Cpu::LIMIT).map(Cpu) {
@@ -199,7 +199,7 @@ pub(crate) struct Change(Sums);
 
 impl Sets {
     pub(crate) fn new(topology: &Topology, affinity: Option<&Affinity>) -> Sets {
-        let level = |f: fn(&sched::topology::Place) -> Option<u32>| Level::new(topology, f);
+        let level = |f: fn(&sched::topology::CpuLocation) -> Option<u32>| Level::new(topology, f);
         let levels =
             (!topology.is_empty()).then(|| [level(|p| p.core), level(|p| p.llc), level(|p| p.node.or(p.socket))]);
         let reach = affinity.map(|_| Box::new(Reach::new(topology)));

@@ -7,7 +7,7 @@ use sched::counted::{CountedQueues, Flags};
 use sched::kthread::is_bound;
 use sched::probe::Probe;
 use sched::{
-    ChosenCpus, Counts, Cpu, EventKind, Load, PerTask, SchedEvent, SchedState, Task, TaskId, TaskState, Topology,
+    ChosenCpus, Cpu, CpuCounts, EventKind, Load, PerTask, SchedEvent, SchedState, Task, TaskId, TaskState, Topology,
 };
 use std::sync::Arc;
 
@@ -87,7 +87,7 @@ impl Watch {
 
     /// Whether work conservation is violated now. `counts` are those of the CPUs.
     #[inline]
-    pub fn is_violated(&self, counts: &Counts, state: &SchedState) -> bool {
+    pub fn is_violated(&self, counts: &CpuCounts, state: &SchedState) -> bool {
         if !counts.is_violated() {
             return false;
         }

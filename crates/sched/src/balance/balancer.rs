@@ -97,7 +97,7 @@ pub struct Attempt {
 
 /// The parts of an attempt that were seen on a CPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct Open {
+struct OpenAttempt {
     balancing: Balancing,
     #[serde(with = "exact")]
     domain: Comm,
@@ -114,7 +114,7 @@ struct Open {
 /// Puts the attempts together.
 #[derive(Clone, Debug, Default)]
 pub struct Attempts {
-    open: Vec<Open>,
+    open: Vec<OpenAttempt>,
     verdicts: Verdicts,
 }
 
@@ -130,7 +130,7 @@ impl Attempts {
             EventKind::Probe { probe, .. } => self.probe(event, probe),
             // The parts seen so far may belong to another attempt than those behind the gap.
             EventKind::Lost { .. } => {
-                self.open.get_mut(event.cpu.index()).into_iter().for_each(|open| *open = Open::default());
+                self.open.get_mut(event.cpu.index()).into_iter().for_each(|open| *open = OpenAttempt::default());
                 None
             }
             _ => None,
@@ -139,7 +139,7 @@ impl Attempts {
 
     /// Notes for a part of a trace the attempts that go on.
     pub(crate) fn noted(&self) -> Vec<(Cpu, PastAttempt)> {
-        let is_open = |(_, open): &(Cpu, &Open)| **open != Open::default();
+        let is_open = |(_, open): &(Cpu, &OpenAttempt)| **open != OpenAttempt::default();
         (0..).map(Cpu).zip(&self.open).filter(is_open).map(|(cpu, open)| (cpu, PastAttempt(*open))).collect()
     }
 
@@ -147,7 +147,7 @@ impl Attempts {
     pub fn recall(&mut self, noted: &[(Cpu, PastAttempt)]) {
         for (cpu, PastAttempt(open)) in noted.iter().filter(|(cpu, _)| cpu.0 < Cpu::LIMIT) {
             if cpu.index() >= self.open.len() {
-                self.open.resize(cpu.index() + 1, Open::default());
+                self.open.resize(cpu.index() + 1, OpenAttempt::default());
             }
             self.open[cpu.index()] = *open;
         }
@@ -156,16 +156,18 @@ impl Attempts {
     fn probe(&mut self, event: &SchedEvent, probe: Probe) -> Option<Attempt> {
         let index = event.cpu.index();
         if index >= self.open.len() {
-            self.open.resize(index + 1, Open::default());
+            self.open.resize(index + 1, OpenAttempt::default());
         }
         let open = &mut self.open[index];
         match probe {
             // Parts of an earlier attempt whose end was lost are none of this one.
-            Probe::AttemptBegins(balancing, domain) => *open = Open { balancing, domain, ..Open::default() },
-            Probe::ActiveBalances(..) => *open = Open { is_active: true, ..Open::default() },
+            Probe::AttemptBegins(balancing, domain) => {
+                *open = OpenAttempt { balancing, domain, ..OpenAttempt::default() }
+            }
+            Probe::ActiveBalances(..) => *open = OpenAttempt { is_active: true, ..OpenAttempt::default() },
             Probe::Searched { found, imbalance, how } => {
                 if open.is_active {
-                    *open = Open::default();
+                    *open = OpenAttempt::default();
                 }
                 open.found = Some(found);
                 open.imbalance = imbalance.filter(|_| found).map(|imbalance| (imbalance, how));
@@ -186,7 +188,7 @@ impl Attempts {
     }
 }
 
-impl Open {
+impl OpenAttempt {
     fn end(self, event: &SchedEvent, balancing: Balancing, domain: Comm, moved: u32) -> Attempt {
         let outcome = match (moved, self.found, self.verdicts.examined()) {
             (1.., ..) => AttemptOutcome::Moved,
@@ -211,7 +213,7 @@ impl Open {
 
 /// The parts of an attempt on a CPU before a part of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PastAttempt(Open);
+pub struct PastAttempt(OpenAttempt);
 
 /// The gate of new-idle balancing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -223,7 +225,7 @@ pub enum Gate {
     /// The CPU idles less on average than the cheapest balance costs: no balance is attempted.
     TooCostly,
     /// A balance is worth its cost.
-    Open,
+    OpenAttempt,
 }
 
 impl RunQueue {
@@ -233,7 +235,7 @@ impl RunQueue {
             (Some(true), ..) => Some(Gate::Pending),
             (_, Some(false), _) => Some(Gate::NotOverloaded),
             (.., Some((idle, cost))) if idle < cost => Some(Gate::TooCostly),
-            (_, Some(true), Some(_)) => Some(Gate::Open),
+            (_, Some(true), Some(_)) => Some(Gate::OpenAttempt),
             _ => None,
         }
     }
@@ -379,8 +381,8 @@ impl NewIdles {
             (None, Some(Gate::Pending)) => NewIdleOutcome::WakeupPending,
             (None, Some(Gate::NotOverloaded)) => NewIdleOutcome::NotOverloaded,
             (None, Some(Gate::TooCostly)) => NewIdleOutcome::TooCostly,
-            (None, Some(Gate::Open)) if has_attempts => NewIdleOutcome::NotAttempted,
-            (None, Some(Gate::Open) | None) => NewIdleOutcome::Unknown,
+            (None, Some(Gate::OpenAttempt)) if has_attempts => NewIdleOutcome::NotAttempted,
+            (None, Some(Gate::OpenAttempt) | None) => NewIdleOutcome::Unknown,
         };
         NewIdle { outcome, verdicts: since.verdicts }
     }

@@ -115,7 +115,7 @@ enum Pending {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Open {
+struct OpenMigration {
     #[serde(with = "noted::migration")]
     migration: Migration,
     pending: Pending,
@@ -131,18 +131,18 @@ struct Open {
 
 /// The recent history of a task.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct Mind {
+struct FollowedTask {
     /// It is being woken.
     waking: Option<Announcement>,
     /// Its latest migration, while that can change. Apart, since most that is asked of a task is not about it.
-    open: Option<Box<Open>>,
+    open: Option<Box<OpenMigration>>,
 }
 
 /// Finds the causes. A migration is reported when nothing can change it any more: its task has run
 /// and its cause is settled, or it is moved again, or the trace ends; so not in the order of time.
 #[derive(Clone, Debug, Default)]
 pub struct Causes {
-    minds: SeededMap<Pid, Mind>,
+    followed: SeededMap<Pid, FollowedTask>,
     /// NUMA reasons that no migration has followed yet.
     reasons: SeededMap<Pid, Reason>,
     /// The decisions that probes recorded.
@@ -156,7 +156,7 @@ pub struct Causes {
     awake: SeededMap<Pid, Option<Migration>>,
 }
 
-impl Open {
+impl OpenMigration {
     /// Whether a later event can still change the cause.
     fn is_pending(&self, now: Ts) -> bool {
         match self.pending {
@@ -171,7 +171,7 @@ impl Open {
     }
 }
 
-impl Mind {
+impl FollowedTask {
     fn touch(&mut self) {
         if let Some(open) = &mut self.open {
             open.untouched = false;
@@ -228,13 +228,13 @@ impl Causes {
                 if is_stopper(task.comm, target) {
                     self.stops.entry(target).or_insert(waking);
                 }
-                let mind = self.minds.entry(task.pid).or_default();
-                mind.waking = Some(waking);
-                mind.touch();
+                let followed = self.followed.entry(task.pid).or_default();
+                followed.waking = Some(waking);
+                followed.touch();
             }
             EventKind::Wakeup { task, .. } | EventKind::WakeupNew { task, .. } => {
-                if let Some(mind) = self.minds.get_mut(&task.pid) {
-                    mind.woken();
+                if let Some(followed) = self.followed.get_mut(&task.pid) {
+                    followed.woken();
                 }
             }
             EventKind::Switch { prev, state: left, next } => {
@@ -247,14 +247,14 @@ impl Causes {
                     self.sleeps(prev.pid, &mut report);
                 }
                 if !next.pid.is_idle()
-                    && let Some(mind) = self.minds.get_mut(&next.pid)
+                    && let Some(followed) = self.followed.get_mut(&next.pid)
                 {
-                    mind.runs(event.ts).into_iter().for_each(&mut report);
+                    followed.runs(event.ts).into_iter().for_each(&mut report);
                 }
                 if left.is_runnable()
-                    && let Some(mind) = self.minds.get_mut(&prev.pid)
+                    && let Some(followed) = self.followed.get_mut(&prev.pid)
                 {
-                    mind.waking = None;
+                    followed.waking = None;
                 }
             }
             EventKind::Numa { pid, with, src, dst, stuck, .. } => {
@@ -268,22 +268,22 @@ impl Causes {
             EventKind::Exec { pid, old_pid, .. } => {
                 self.exec(old_pid, event.ts, &mut report);
                 if pid != old_pid
-                    && let Some(open) = self.minds.get_mut(&old_pid).and_then(|mind| mind.open.take())
+                    && let Some(open) = self.followed.get_mut(&old_pid).and_then(|followed| followed.open.take())
                 {
-                    let replaced = self.minds.entry(pid).or_default().open.replace(open);
+                    let replaced = self.followed.entry(pid).or_default().open.replace(open);
                     replaced.into_iter().for_each(|open| report(open.migration));
                 }
             }
             EventKind::Exit { pid } => {
                 self.reasons.remove(&pid);
                 self.awake.remove(&pid).flatten().into_iter().for_each(&mut report);
-                let open = self.minds.remove(&pid).and_then(|mind| mind.open);
+                let open = self.followed.remove(&pid).and_then(|followed| followed.open);
                 open.into_iter().for_each(|open| report(open.migration));
             }
             EventKind::Migrate { task, orig, dest } => {
                 let latest = Box::new(self.migrate(event, task, orig, dest, state));
                 let is_exec = latest.pending == Pending::Exec;
-                let earlier = self.minds.entry(task.pid).or_default().open.replace(latest);
+                let earlier = self.followed.entry(task.pid).or_default().open.replace(latest);
                 if let Some(earlier) = earlier {
                     // An exec moves its task once.
                     match self.awake.get_mut(&task.pid) {
@@ -317,9 +317,9 @@ impl Causes {
     fn lose(&mut self, cpu: Cpu) {
         self.stops.remove(&cpu);
         self.decisions.lose(cpu);
-        for mind in self.minds.values_mut() {
-            mind.waking = mind.waking.filter(|announced| announced.on != cpu);
-            if let Some(open) = mind.open.as_mut().filter(|open| open.migration.dest == cpu) {
+        for followed in self.followed.values_mut() {
+            followed.waking = followed.waking.filter(|announced| announced.on != cpu);
+            if let Some(open) = followed.open.as_mut().filter(|open| open.migration.dest == cpu) {
                 open.blind = true;
             }
         }
@@ -327,7 +327,7 @@ impl Causes {
 
     /// The migrations that are still open at the end, by time.
     pub fn finish(self, report: impl FnMut(Migration)) {
-        let open = self.minds.into_values().filter_map(|mind| mind.open);
+        let open = self.followed.into_values().filter_map(|followed| followed.open);
         let held = self.awake.into_values().flatten();
         let mut rest: Vec<Migration> = open.map(|open| open.migration).chain(held).collect();
         // A stable sort: where a task has two of one instant, the open one comes first.
@@ -336,8 +336,8 @@ impl Causes {
     }
 
     /// A task's latest migration, while it can change.
-    fn open(&mut self, pid: Pid) -> Option<&mut Open> {
-        self.minds.get_mut(&pid)?.open.as_deref_mut()
+    fn open(&mut self, pid: Pid) -> Option<&mut OpenMigration> {
+        self.followed.get_mut(&pid)?.open.as_deref_mut()
     }
 
     /// A task that the stopper moved executes a program: that is why it was moved.
@@ -345,7 +345,7 @@ impl Causes {
         if let Some(held) = self.awake.remove(&pid).flatten() {
             report(Migration { cause: Cause::Exec, ..held });
         }
-        let may_be = |open: &&mut Open| match open.pending {
+        let may_be = |open: &&mut OpenMigration| match open.pending {
             Pending::Exec => true,
             Pending::SoonExec => now.since(open.migration.ts) < NEAR,
             Pending::Settled | Pending::Numa => false,
@@ -367,7 +367,7 @@ impl Causes {
 
     /// NUMA balancing records its aim for a task, or its last action.
     fn reason(&mut self, pid: Pid, reason: Reason, stuck: bool) {
-        let fits = |o: &&mut Open| {
+        let fits = |o: &&mut OpenMigration| {
             o.pending != Pending::Settled && reason.fits(o.migration.ts, o.migration.orig, o.migration.dest)
         };
         // The event of a swap follows the probe on it.
@@ -402,13 +402,20 @@ impl Causes {
         }
     }
 
-    fn migrate(&mut self, event: &SchedEvent, task: TaskRef, orig: Cpu, dest: Cpu, state: &SchedState) -> Open {
+    fn migrate(
+        &mut self,
+        event: &SchedEvent,
+        task: TaskRef,
+        orig: Cpu,
+        dest: Cpu,
+        state: &SchedState,
+    ) -> OpenMigration {
         let on = event.cpu;
         let before = state.task_of(task.pid).map(|t| t.state);
         let is_placement = if state.places_by_wakings() {
             state.places(event)
         } else {
-            self.minds.get(&task.pid).and_then(|mind| mind.waking).is_some_and(|waking| waking.on == on)
+            self.followed.get(&task.pid).and_then(|followed| followed.waking).is_some_and(|waking| waking.on == on)
         };
         // A waking alone may have queued it already, in the state.
         let is_placed_already = is_placement && state.places_by_wakings();
@@ -461,7 +468,7 @@ impl Causes {
             recorded,
             first_run: None,
         };
-        Open { migration, pending, asleep, runnable, untouched: true, blind: false }
+        OpenMigration { migration, pending, asleep, runnable, untouched: true, blind: false }
     }
 
     /// Which later event can change that the stopper of `cpu` moves a task for its affinity, if it is no active balance.
@@ -491,7 +498,7 @@ impl Causes {
         match state.running(cpu) {
             Some(current) => {
                 let pulled = |pid| {
-                    let open = self.minds.get(&pid).and_then(|mind| mind.open.as_deref());
+                    let open = self.followed.get(&pid).and_then(|followed| followed.open.as_deref());
                     open.is_some_and(|open| (open.migration.on, open.migration.cause) == (cpu, Cause::Idle))
                 };
                 is_ksoftirqd(current.comm) && state.waiting(cpu).all(|task| pulled(task.pid))

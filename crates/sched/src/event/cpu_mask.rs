@@ -14,10 +14,10 @@ const RANGES: usize = 8;
 /// CPUs, or up to eight ranges: the CPUs of a node, of two nodes with their SMT siblings, or all but a few. A set that is
 /// neither has no such form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CpuMask(Form);
+pub struct CpuMask(MaskForm);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Form {
+enum MaskForm {
     /// The number of the first word of 32 CPUs, and the words from there on.
     Window(u16, [u32; WORDS]),
     /// The first and the last CPU of each range, ascending; those behind the last one are empty.
@@ -53,14 +53,14 @@ impl CpuMask {
             }
         }
         let base = u16::try_from(base.unwrap_or(0)).ok()?;
-        Some(CpuMask(if fits { Form::Window(base, words) } else { Form::Ranges(ranges) }))
+        Some(CpuMask(if fits { MaskForm::Window(base, words) } else { MaskForm::Ranges(ranges) }))
     }
 
     /// The CPUs, ascending.
     pub fn cpus(&self) -> impl Iterator<Item = Cpu> + use<> {
         let (base, words, ranges) = match self.0 {
-            Form::Window(base, words) => (u32::from(base), words, [EMPTY; RANGES]),
-            Form::Ranges(ranges) => (0, [0; WORDS], ranges),
+            MaskForm::Window(base, words) => (u32::from(base), words, [EMPTY; RANGES]),
+            MaskForm::Ranges(ranges) => (0, [0; WORDS], ranges),
         };
         let bits = (0..).zip(words).flat_map(move |(nth, word)| {
             (0..32).filter(move |bit| word >> bit & 1 == 1).map(move |bit| Cpu((base + nth) * 32 + bit))

@@ -221,12 +221,12 @@ pub struct Diagnostics {
 }
 
 impl Diagnostics {
-    /// Counts one more.
+    /// CpuCounts one more.
     pub fn add(&mut self, what: impl Into<Diagnostic>) {
         self.add_many(what, 1);
     }
 
-    /// Counts `n` more; none leaves no trace.
+    /// CpuCounts `n` more; none leaves no trace.
     pub fn add_many(&mut self, what: impl Into<Diagnostic>, n: u64) {
         if n > 0 {
             let count = self.counts.entry(what.into()).or_default();
@@ -234,12 +234,12 @@ impl Diagnostics {
         }
     }
 
-    /// Counts one more and, the first time, notes the place or the name.
+    /// CpuCounts one more and, the first time, notes the place or the name.
     pub fn add_at(&mut self, what: impl Into<Diagnostic>, place: impl FnOnce() -> String) {
         self.add_many_at(what, 1, place);
     }
 
-    /// Counts `n` more and, the first time, notes the place or the names; none leaves no trace.
+    /// CpuCounts `n` more and, the first time, notes the place or the names; none leaves no trace.
     pub fn add_many_at(&mut self, what: impl Into<Diagnostic>, n: u64, place: impl FnOnce() -> String) {
         if n > 0 {
             let what = what.into();

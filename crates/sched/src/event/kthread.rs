@@ -23,7 +23,7 @@ pub fn is_ksoftirqd(comm: Comm) -> bool {
 }
 
 /// The kernel's threads by the beginning of their names.
-enum Named {
+enum NamePattern {
     /// One for each CPU, bound to it: the number of the CPU follows behind a `/`. Those of `smpboot_register_percpu_thread`
     /// and others that the kernel creates in this way.
     OfEachCpu(&'static str),
@@ -32,10 +32,10 @@ enum Named {
     Other(&'static str),
 }
 
-use Named::{OfEachCpu, Other};
+use NamePattern::{OfEachCpu, Other};
 
 /// The kinds whose names begin with this letter: a name is looked up for every task that is switched in.
-fn kinds(letter: u8) -> &'static [Named] {
+fn kinds(letter: u8) -> &'static [NamePattern] {
     match letter {
         b'b' => &[OfEachCpu("backlog_napi"), OfEachCpu("bnx2fc_thread"), OfEachCpu("bnx2i_thread"), Other("btrfs-")],
         b'c' => &[OfEachCpu("cpuhp")],

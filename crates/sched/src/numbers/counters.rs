@@ -43,7 +43,7 @@ impl Reading {
 
 /// Consecutive readings of a CPU.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Stretch {
+pub struct CounterStretch {
     /// The readings, in the order of time.
     pub readings: Vec<(Ts, Reading)>,
     /// The times that the stretch covers: there are no other readings of the CPU within them.
@@ -56,14 +56,14 @@ pub trait Counters: fmt::Debug + Send + Sync {
     fn names(&self) -> &[String];
 
     /// Reads the stretch of a CPU that covers an instant; an empty one if there is none.
-    fn stretch(&self, cpu: Cpu, at: Ts) -> Stretch;
+    fn stretch(&self, cpu: Cpu, at: Ts) -> CounterStretch;
 }
 
 /// Finds readings by CPU and time, and holds one stretch for each CPU.
 #[derive(Debug)]
 pub struct Readings<'c> {
     counters: &'c dyn Counters,
-    held: SeededMap<Cpu, Stretch>,
+    held: SeededMap<Cpu, CounterStretch>,
 }
 
 impl<'c> Readings<'c> {
@@ -118,14 +118,14 @@ mod tests {
             &[]
         }
 
-        fn stretch(&self, cpu: Cpu, at: Ts) -> Stretch {
+        fn stretch(&self, cpu: Cpu, at: Ts) -> CounterStretch {
             self.0.fetch_add(1, Ordering::Relaxed);
             let first = at.0 / 100 * 100;
             if cpu != Cpu(0) || first >= 1000 {
-                return Stretch::default();
+                return CounterStretch::default();
             }
             let readings = (first..first + 100).step_by(10).map(|ts| (Ts(ts), reading(ts as u64, 0, 0))).collect();
-            Stretch { readings, times: Some(Ts(first)..=Ts(first + 99)) }
+            CounterStretch { readings, times: Some(Ts(first)..=Ts(first + 99)) }
         }
     }
 

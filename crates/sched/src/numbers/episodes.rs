@@ -64,13 +64,13 @@ pub struct Ended {
 pub struct Episodes<T> {
     totals: Vec<Totals>,
     last: Option<Ended>,
-    open: Option<Open<T>>,
+    open: Option<OpenEpisode<T>>,
     longest: Vec<Episode<T>>,
     keep: usize,
 }
 
 #[derive(Clone, Debug)]
-struct Open<T> {
+struct OpenEpisode<T> {
     start: Ts,
     capacity_ns: u64,
     thread_ns: u64,
@@ -94,7 +94,7 @@ impl<T> Episodes<T> {
             return;
         }
         let ns = to.since(from).0;
-        let open = self.open.get_or_insert(Open { start: from, capacity_ns: 0, thread_ns: 0, note: None });
+        let open = self.open.get_or_insert(OpenEpisode { start: from, capacity_ns: 0, thread_ns: 0, note: None });
         open.capacity_ns = open.capacity_ns.saturating_add(ns.saturating_mul(amount.capacity.into()));
         open.thread_ns = open.thread_ns.saturating_add(ns.saturating_mul(amount.threads.into()));
     }
@@ -137,7 +137,7 @@ impl<T> Episodes<T> {
         if duration == Dur(0) {
             return;
         }
-        let Open { start, capacity_ns, thread_ns, .. } = open;
+        let OpenEpisode { start, capacity_ns, thread_ns, .. } = open;
         self.last = Some(Ended { start, duration, capacity_ns, thread_ns });
         for t in self.totals.iter_mut().filter(|t| duration >= t.min_ns) {
             t.episodes += 1;

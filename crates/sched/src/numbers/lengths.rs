@@ -17,7 +17,7 @@ pub struct Lengths {
     total: u64,
     min: u64,
     max: u64,
-    counts: Counts,
+    counts: StepCounts,
     /// The steps of the latest, not yet counted. The record of a task that did not run for long is in
     /// no near cache, and each step of a search waits for it: this way one search in 32 does.
     latest: Vec<u16>,
@@ -25,7 +25,7 @@ pub struct Lengths {
 
 /// How often each step occurs.
 #[derive(Clone, Debug)]
-enum Counts {
+enum StepCounts {
     /// Those that do, in order.
     List(Vec<(u16, u64)>),
     /// All from the first one on.
@@ -106,7 +106,7 @@ impl Lengths {
         self.count += 1;
         self.total = self.total.saturating_add(ns);
         let step = step_of(ns);
-        if let Counts::Table { first, counts } = &mut self.counts
+        if let StepCounts::Table { first, counts } = &mut self.counts
             && let Some(n) = counts.get_mut(usize::from(step.wrapping_sub(*first)))
         {
             *n += 1;
@@ -124,7 +124,7 @@ impl Lengths {
     }
 
     /// How often each step occurs, the latest included.
-    fn counted(&self) -> Cow<'_, Counts> {
+    fn counted(&self) -> Cow<'_, StepCounts> {
         let mut counts = Cow::Borrowed(&self.counts);
         self.latest.iter().for_each(|step| counts.to_mut().add(*step, 1));
         counts
@@ -164,7 +164,7 @@ impl Lengths {
         self.rank_in(&self.counted(), many, of)
     }
 
-    fn rank_in(&self, counted: &Counts, many: u64, of: u64) -> Option<Dur> {
+    fn rank_in(&self, counted: &StepCounts, many: u64, of: u64) -> Option<Dur> {
         let rank = (u128::from(self.count) * u128::from(many)).div_ceil(u128::from(of.max(1))).max(1);
         let mut below = 0u128;
         for (step, n) in counted.steps() {
@@ -211,35 +211,35 @@ impl Lengths {
     }
 }
 
-impl Default for Counts {
-    fn default() -> Counts {
-        Counts::List(Vec::new())
+impl Default for StepCounts {
+    fn default() -> StepCounts {
+        StepCounts::List(Vec::new())
     }
 }
 
-impl Counts {
+impl StepCounts {
     /// The steps that occur, in order, each with how often.
     fn steps(&self) -> impl Iterator<Item = (u16, u64)> {
         let (list, first, table) = match self {
-            Counts::List(list) => (list.as_slice(), 0, [].as_slice()),
-            Counts::Table { first, counts } => ([].as_slice(), *first, counts.as_slice()),
+            StepCounts::List(list) => (list.as_slice(), 0, [].as_slice()),
+            StepCounts::Table { first, counts } => ([].as_slice(), *first, counts.as_slice()),
         };
         let table = (first..).zip(table).map(|(step, n)| (step, *n));
         list.iter().copied().chain(table).filter(|(_, n)| *n > 0)
     }
 
-    /// Counts a number of a step.
+    /// StepCounts a number of a step.
     fn add(&mut self, step: u16, n: u64) {
         match self {
-            Counts::List(list) => match list.binary_search_by_key(&step, |(step, _)| *step) {
+            StepCounts::List(list) => match list.binary_search_by_key(&step, |(step, _)| *step) {
                 Ok(at) => list[at].1 += n,
                 Err(at) if list.len() < FEW => list.insert(at, (step, n)),
                 Err(_) => {
-                    *self = Counts::table(list);
+                    *self = StepCounts::table(list);
                     self.add(step, n);
                 }
             },
-            Counts::Table { first, counts } => {
+            StepCounts::Table { first, counts } => {
                 if step < *first {
                     counts.splice(0..0, std::iter::repeat_n(0, usize::from(*first - step)));
                     *first = step;
@@ -253,8 +253,8 @@ impl Counts {
         }
     }
 
-    fn table(list: &[(u16, u64)]) -> Counts {
-        let mut table = Counts::Table { first: list.first().map_or(0, |(step, _)| *step), counts: Vec::new() };
+    fn table(list: &[(u16, u64)]) -> StepCounts {
+        let mut table = StepCounts::Table { first: list.first().map_or(0, |(step, _)| *step), counts: Vec::new() };
         list.iter().for_each(|(step, n)| table.add(*step, *n));
         table
     }

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 /// A part of a sum, or a sum of several parts.
-pub trait Part {
+pub trait Addend {
     /// The order in which sums are given. Parts of one sum stand side by side in it, the later ones behind.
     fn order(&self, other: &Self) -> Ordering;
 
@@ -28,7 +28,7 @@ impl<T> Default for Summed<T> {
     }
 }
 
-impl<T: Part> Summed<T> {
+impl<T: Addend> Summed<T> {
     /// Takes one more.
     pub fn add(&mut self, part: T) {
         if self.parts.last_mut().is_some_and(|latest| latest.join(&part)) {
@@ -54,13 +54,13 @@ impl<T: Part> Summed<T> {
 }
 
 /// Parts that are there already, to be added up once.
-impl<T: Part> FromIterator<T> for Summed<T> {
+impl<T: Addend> FromIterator<T> for Summed<T> {
     fn from_iter<I: IntoIterator<Item = T>>(parts: I) -> Summed<T> {
         Summed { parts: parts.into_iter().collect(), sums: 0 }
     }
 }
 
-impl<T: Part> Extend<T> for Summed<T> {
+impl<T: Addend> Extend<T> for Summed<T> {
     fn extend<I: IntoIterator<Item = T>>(&mut self, parts: I) {
         parts.into_iter().for_each(|part| self.add(part));
     }
@@ -73,7 +73,7 @@ mod tests {
     #[derive(Clone, Copy, Debug, PartialEq)]
     struct Of(u32, u64);
 
-    impl Part for Of {
+    impl Addend for Of {
         fn order(&self, other: &Of) -> Ordering {
             self.0.cmp(&other.0)
         }

@@ -6,7 +6,7 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
-pub enum Judge {
+pub enum Judgement {
     /// The figure is within the limit.
     Pass,
     /// The recordings or their number do not allow a judgement.
@@ -21,14 +21,14 @@ pub enum Judge {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Verdict {
     /// The outcome.
-    pub verdict: Judge,
+    pub verdict: Judgement,
     /// The reason, in one line.
     pub reason: String,
 }
 
 impl Verdict {
     /// Returns a verdict with this reason.
-    pub fn new(verdict: Judge, reason: impl Into<String>) -> Verdict {
+    pub fn new(verdict: Judgement, reason: impl Into<String>) -> Verdict {
         Verdict { verdict, reason: reason.into() }
     }
 }

@@ -1,6 +1,6 @@
 //! The companions of the events of a pass: the state, the analysis, and the window's edges.
 
-use super::moves::{Edges, End, Moves};
+use super::moves::{Edges, PassMigrations, WindowEnd};
 use super::{EventSource, Outcome, SendSink, Window};
 use crate::analysis::Analysis;
 use crate::balance::causes::Causes;
@@ -40,22 +40,22 @@ pub(super) fn learn(start: &mut Start, state: &SchedState, source: &mut impl Eve
 
 /// Analyses, or groups of them, that can follow a pass side by side: tuples, of which all but the first can be
 /// sent to another thread.
-pub trait Groups: Analysis {
+pub trait SideBySide: Analysis {
     /// Makes the pass; nothing if the start was not known and all is to be read again.
     #[doc(hidden)]
     fn side_by_side<S: EventSource>(
         self,
-        plan: &mut Plan,
+        plan: &mut PassPlan,
         source: &mut S,
     ) -> Result<Option<Outcome<Self::Output>>, S::Error>;
 }
 
 macro_rules! groups {
     ($first:ident $a:ident, $($other:ident $b:ident),+) => {
-        impl<$first: Analysis, $($other: Analysis + Send),+> Groups for ($first, $($other),+) {
+        impl<$first: Analysis, $($other: Analysis + Send),+> SideBySide for ($first, $($other),+) {
             fn side_by_side<S: EventSource>(
                 self,
-                plan: &mut Plan,
+                plan: &mut PassPlan,
                 source: &mut S,
             ) -> Result<Option<Outcome<Self::Output>>, S::Error> {
                 let ($a, $($b),+) = self;
@@ -74,10 +74,10 @@ groups!(A a, B b, C c);
 groups!(A a, B b, C c, D d, E e, F f);
 
 /// A list follows with each of its members on a thread of its own.
-impl<A: Analysis + Send> Groups for Vec<A> {
+impl<A: Analysis + Send> SideBySide for Vec<A> {
     fn side_by_side<S: EventSource>(
         self,
-        plan: &mut Plan,
+        plan: &mut PassPlan,
         source: &mut S,
     ) -> Result<Option<Outcome<Self::Output>>, S::Error> {
         let mut folds: Vec<Fold<A>> = self.into_iter().map(|analysis| plan.fold(analysis)).collect();
@@ -101,33 +101,33 @@ impl<A: Analysis + Send> Groups for Vec<A> {
 
 /// The knowledge before the events are read.
 #[derive(Debug)]
-pub struct Plan {
+pub struct PassPlan {
     pub(super) start: Start,
     pub(super) from: Ts,
     pub(super) to: Ts,
-    pub(super) end: End,
+    pub(super) end: WindowEnd,
     pub(super) haste: Haste,
     /// The late findings of earlier attempts.
     pub(super) late: Diagnostics,
 }
 
-impl Plan {
+impl PassPlan {
     /// The plan for a window of a part of a trace: the state before it is known.
-    pub(super) fn after(past: Arc<Past>, window: Window) -> Plan {
+    pub(super) fn after(past: Arc<Past>, window: Window) -> PassPlan {
         let window = window.in_part(&past);
         let (from, to) = window.within(past.start, past.end.max(past.from));
         let end = match window.to {
-            None => End::Open,
-            Some(_) if to >= past.end => End::Inclusive,
-            Some(_) => End::Exclusive,
+            None => WindowEnd::Open,
+            Some(_) if to >= past.end => WindowEnd::Inclusive,
+            Some(_) => WindowEnd::Exclusive,
         };
         let haste = Haste { left: 0, known: 0, was_wrong: false };
         let start = Start { past: Some(past), ..Start::default() };
-        Plan { start, from, to, end, haste, late: Diagnostics::default() }
+        PassPlan { start, from, to, end, haste, late: Diagnostics::default() }
     }
 
     pub(super) fn fold<A: Analysis>(&self, analysis: A) -> Fold<A> {
-        let Plan { from, to, end, haste, .. } = *self;
+        let PassPlan { from, to, end, haste, .. } = *self;
         let mut fold = Fold::new(SchedState::new(&self.start), analysis, (from, to), end, haste);
         if let Some(past) = &self.start.past {
             fold.recall(past);
@@ -178,10 +178,10 @@ pub(super) struct Fold<A> {
     analysis: A,
     looks_back: bool,
     /// The migrations, where the analysis takes them.
-    moves: Option<Box<Moves>>,
+    moves: Option<Box<PassMigrations>>,
     from: Ts,
     to: Ts,
-    end: End,
+    end: WindowEnd,
     haste: Haste,
     inside: bool,
     /// Losses within the window.
@@ -191,19 +191,25 @@ pub(super) struct Fold<A> {
 }
 
 /// An analysis of a part of a trace, from a known state on.
-pub(crate) struct Part<A>(Fold<A>);
+pub(crate) struct WindowFold<A>(Fold<A>);
 
-impl<A: Analysis> Part<A> {
+impl<A: Analysis> WindowFold<A> {
     /// From `from` to `to`, which is inside if the trace ends there; `state` is the one before the first event, `causes` has
     /// the migrations that are not settled there.
-    pub(crate) fn new((state, causes): (SchedState, Causes), analysis: A, from: Ts, to: Ts, is_last: bool) -> Part<A> {
-        let end = if is_last { End::Inclusive } else { End::Exclusive };
+    pub(crate) fn new(
+        (state, causes): (SchedState, Causes),
+        analysis: A,
+        from: Ts,
+        to: Ts,
+        is_last: bool,
+    ) -> WindowFold<A> {
+        let end = if is_last { WindowEnd::Inclusive } else { WindowEnd::Exclusive };
         let haste = Haste { left: 0, known: 0, was_wrong: false };
         let mut fold = Fold::new(state, analysis, (from, to), end, haste);
         if let Some(moves) = &mut fold.moves {
             moves.take_up(causes);
         }
-        Part(fold)
+        WindowFold(fold)
     }
 
     pub(crate) fn feed(&mut self, events: &[SchedEvent]) -> ControlFlow<()> {
@@ -217,7 +223,7 @@ impl<A: Analysis> Part<A> {
 
 impl<A: Analysis> Fold<A> {
     /// Follows a state over a window with an analysis.
-    fn new(mut state: SchedState, analysis: A, (from, to): (Ts, Ts), end: End, haste: Haste) -> Fold<A> {
+    fn new(mut state: SchedState, analysis: A, (from, to): (Ts, Ts), end: WindowEnd, haste: Haste) -> Fold<A> {
         let looks_back = analysis.looks_back();
         if looks_back && analysis.counts() {
             state.count();
@@ -245,7 +251,7 @@ impl<A: Analysis> Fold<A> {
         }
     }
 
-    pub(super) fn outcome<S: EventSource>(self, plan: &Plan, source: &S) -> Outcome<A::Output> {
+    pub(super) fn outcome<S: EventSource>(self, plan: &PassPlan, source: &S) -> Outcome<A::Output> {
         let mut diagnostics = self.state.diagnostics();
         diagnostics.merge(&source.diagnostics());
         diagnostics.merge(&plan.late);
@@ -265,9 +271,9 @@ impl<A: Analysis> Fold<A> {
             }
         }
         let inside = match self.end {
-            End::Open => events.len(),
-            End::Inclusive => events.partition_point(|event| event.ts <= self.to),
-            End::Exclusive => events.partition_point(|event| event.ts < self.to),
+            WindowEnd::Open => events.len(),
+            WindowEnd::Inclusive => events.partition_point(|event| event.ts <= self.to),
+            WindowEnd::Exclusive => events.partition_point(|event| event.ts < self.to),
         };
         let (events, late) = events.split_at(inside);
         if let Some(last) = events.last() {
@@ -297,7 +303,7 @@ impl<A: Analysis> Fold<A> {
         self.enter();
         let edges = Edges { from: self.from, to: self.to, end: self.end };
         match &mut self.moves {
-            Some(moves) if self.end == End::Exclusive => {
+            Some(moves) if self.end == WindowEnd::Exclusive => {
                 moves.look_behind(late, edges, &self.state, &mut self.analysis)
             }
             _ => ControlFlow::Break(()),

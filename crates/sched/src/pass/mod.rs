@@ -15,10 +15,10 @@ mod fold;
 mod moves;
 pub mod replay;
 
-pub use fold::Groups;
-pub(crate) use fold::Part;
-use fold::{Haste, Plan, learn};
-use moves::End;
+pub use fold::SideBySide;
+pub(crate) use fold::WindowFold;
+use fold::{Haste, PassPlan, learn};
+use moves::WindowEnd;
 
 /// The first event of a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -317,7 +317,7 @@ impl<S: EventSource> Pass<S> {
     /// Makes the pass with several analyses, or groups of them, each on a thread of its own with a
     /// state of its own, if the source has threads: none waits for what another reckons. They find
     /// what they find one after the other.
-    pub fn run_side_by_side<A: Groups>(mut self, analyses: impl Fn() -> A) -> Result<Outcome<A::Output>, S::Error> {
+    pub fn run_side_by_side<A: SideBySide>(mut self, analyses: impl Fn() -> A) -> Result<Outcome<A::Output>, S::Error> {
         if self.source.threads() < 2 {
             return self.run(analyses);
         }
@@ -331,7 +331,7 @@ impl<S: EventSource> Pass<S> {
     }
 
     /// Plans anew after all of the prologue, if something came to light that it would have found.
-    fn look_further(&mut self, plan: &mut Plan) -> Result<(), S::Error> {
+    fn look_further(&mut self, plan: &mut PassPlan) -> Result<(), S::Error> {
         if plan.haste.was_wrong {
             *plan = self.plan(self.prologue)?;
         }
@@ -339,10 +339,10 @@ impl<S: EventSource> Pass<S> {
     }
 
     /// Plans after a prologue of at least this number of events.
-    fn plan(&mut self, least: usize) -> Result<Plan, S::Error> {
+    fn plan(&mut self, least: usize) -> Result<PassPlan, S::Error> {
         let extent = self.source.extent()?;
         if let Some(past) = extent.past {
-            return Ok(Plan::after(past, self.window));
+            return Ok(PassPlan::after(past, self.window));
         }
         let mut start = Start {
             ts: extent.start,
@@ -365,14 +365,14 @@ impl<S: EventSource> Pass<S> {
         learn(&mut start, &early, &mut self.source);
         self.name(&mut start, &early);
         let end = match self.window.to {
-            None => End::Open,
-            Some(_) if to >= extent.end => End::Inclusive,
-            Some(_) => End::Exclusive,
+            None => WindowEnd::Open,
+            Some(_) if to >= extent.end => WindowEnd::Inclusive,
+            Some(_) => WindowEnd::Exclusive,
         };
         // Findings that it was given and did not need to learn will be given again.
         let known = usize::from(!start.incomplete && early.shows_gaps());
         let haste = Haste { left, known, was_wrong: false };
-        Ok(Plan { start, from, to, end, haste, late: Diagnostics::default() })
+        Ok(PassPlan { start, from, to, end, haste, late: Diagnostics::default() })
     }
 
     /// A task that runs at first and throughout the prologue has the name that the recorder saved at the end: no event

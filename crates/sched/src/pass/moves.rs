@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 
 /// The causes, and the migrations of the window that they have not settled.
 #[derive(Debug, Default)]
-pub(super) struct Moves {
+pub(super) struct PassMigrations {
     causes: Causes,
     settled: Vec<Migration>,
     /// Number of the migrations in the window that are not settled.
@@ -25,7 +25,7 @@ pub(super) struct Moves {
 
 /// The treatment of an event at the end of the window, or behind it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum End {
+pub(super) enum WindowEnd {
     /// At the end it is outside: the next window has it.
     Exclusive,
     /// At the end it is inside: the trace ends there.
@@ -40,7 +40,7 @@ pub(super) enum End {
 pub(super) struct Edges {
     pub(super) from: Ts,
     pub(super) to: Ts,
-    pub(super) end: End,
+    pub(super) end: WindowEnd,
 }
 
 impl Edges {
@@ -48,14 +48,14 @@ impl Edges {
     fn place(&self, m: &Migration, behind: bool) -> Option<Settled> {
         match m.ts < self.from {
             true => Some(Settled::Before),
-            false if self.end == End::Exclusive && m.ts >= self.to => None,
+            false if self.end == WindowEnd::Exclusive && m.ts >= self.to => None,
             false if behind => Some(Settled::Behind),
             false => Some(Settled::Inside),
         }
     }
 }
 
-impl Moves {
+impl PassMigrations {
     /// In a part of a trace that has this past.
     pub(super) fn recall(&mut self, past: &Past) {
         let moves = PastMoves::of(past);

@@ -9,8 +9,8 @@ use crate::analysis::Analysis;
 use crate::balance::causes::Causes;
 use crate::event::diag::Diagnostics;
 use crate::event::{SchedEvent, Ts};
-use crate::pass::{EventSource, Part, Pass};
-use crate::state::{PartCounts, SchedState};
+use crate::pass::{EventSource, Pass, WindowFold};
+use crate::state::{SchedState, SubsetCounts};
 use crate::tables::ascending::Ascending;
 use crate::tables::chosen_cpus::ChosenCpus;
 use std::ops::ControlFlow;
@@ -28,15 +28,15 @@ struct Checkpoint {
 
 /// The numbers of the events that were recorded: without losses, and without CPUs that go offline, which are steps as well.
 #[derive(Clone, Debug, Default)]
-pub struct Recorded {
+pub struct RecordedSteps {
     total: u64,
     concluded: Arc<Ascending>,
 }
 
-impl Recorded {
+impl RecordedSteps {
     /// This number of events, all of which were recorded.
-    pub fn all(total: u64) -> Recorded {
-        Recorded { total, ..Recorded::default() }
+    pub fn all(total: u64) -> RecordedSteps {
+        RecordedSteps { total, ..RecordedSteps::default() }
     }
 
     /// How many events were recorded.
@@ -86,7 +86,7 @@ impl Checkpoint {
     }
 }
 
-struct Recorder {
+struct CheckpointRecorder {
     every: u64,
     most: usize,
     /// Maximum number of bytes of all checkpoints, or as many as the events between two of them do.
@@ -100,16 +100,16 @@ struct Recorder {
     violated: bool,
     /// Only among these.
     cpus: ChosenCpus,
-    part: Option<PartCounts>,
+    part: Option<SubsetCounts>,
 }
 
-impl Analysis for Recorder {
-    type Output = Recorder;
+impl Analysis for CheckpointRecorder {
+    type Output = CheckpointRecorder;
     const COUNTS: bool = true;
 
     fn begin(&mut self, start: Ts, state: &SchedState) {
         self.keep(start, state);
-        self.part = (!self.cpus.are_all()).then(|| PartCounts::of(&self.cpus, state));
+        self.part = (!self.cpus.are_all()).then(|| SubsetCounts::of(&self.cpus, state));
         self.look(state);
     }
 
@@ -144,12 +144,12 @@ impl Analysis for Recorder {
         self.look(state);
     }
 
-    fn finish(self, _: Ts, _: &SchedState) -> Recorder {
+    fn finish(self, _: Ts, _: &SchedState) -> CheckpointRecorder {
         self
     }
 }
 
-impl Recorder {
+impl CheckpointRecorder {
     /// Keeps a checkpoint here.
     fn keep(&mut self, ts: Ts, state: &SchedState) {
         let (index, state, causes) = (self.count, state.uncounted(), self.causes.clone());
@@ -162,7 +162,7 @@ impl Recorder {
     }
 
     fn look(&mut self, state: &SchedState) {
-        let violated = self.part.as_ref().map_or_else(|| state.counts(), PartCounts::counts).is_violated();
+        let violated = self.part.as_ref().map_or_else(|| state.counts(), SubsetCounts::counts).is_violated();
         if violated && !self.violated {
             self.violations.push(self.count);
         }
@@ -220,7 +220,7 @@ impl<S: EventSource> Replay<S> {
         let begin = self.checkpoints.get(nearest).map_or(Ts::MIN, |c| c.ts);
         let state = self.checkpoints.get(nearest).map_or_else(SchedState::default, |c| c.state.clone());
         let causes = self.checkpoints.get(nearest).and_then(|c| c.causes.clone());
-        let mut part = Part::new((state, causes.unwrap_or_default()), analysis, from, to, to >= self.end);
+        let mut part = WindowFold::new((state, causes.unwrap_or_default()), analysis, from, to, to >= self.end);
         self.source.events_from(begin, &mut |events| part.feed(events))?;
         Ok(part.close())
     }
@@ -258,7 +258,7 @@ impl<S: EventSource> Replay<S> {
         room: usize,
         analysis: impl Fn() -> A,
     ) -> Result<(Replay<S>, A::Output), S::Error> {
-        let recorder = || Recorder {
+        let recorder = || CheckpointRecorder {
             every: every.max(1),
             most: most.max(2),
             room,
@@ -273,7 +273,7 @@ impl<S: EventSource> Replay<S> {
             part: None,
         };
         let outcome = Pass::over(&mut source).run(|| (recorder(), analysis()))?;
-        let (Recorder { checkpoints, mut violations, mut concluded, count, .. }, output) = outcome.output;
+        let (CheckpointRecorder { checkpoints, mut violations, mut concluded, count, .. }, output) = outcome.output;
         violations.shrink();
         concluded.shrink();
         let state = checkpoints.first().map_or_else(SchedState::default, |c| c.state.clone());
@@ -301,8 +301,8 @@ impl<S: EventSource> Replay<S> {
     }
 
     /// The numbers of the recorded events alone.
-    pub fn recorded(&self) -> Recorded {
-        Recorded { total: self.total.saturating_sub(self.concluded.len()), concluded: Arc::clone(&self.concluded) }
+    pub fn recorded(&self) -> RecordedSteps {
+        RecordedSteps { total: self.total.saturating_sub(self.concluded.len()), concluded: Arc::clone(&self.concluded) }
     }
 
     /// The present step.

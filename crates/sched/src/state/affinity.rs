@@ -34,7 +34,7 @@ const MAX_ANCESTORS: usize = 64;
 
 /// The records of sets that a trace has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Records {
+pub enum AffinityRecords {
     /// Some sets, such as those of tasks that are woken.
     Some,
     /// Each change since this instant, the first of the trace.
@@ -54,7 +54,7 @@ pub struct Affinity {
     /// The list of each task at the start of the recording.
     first: SeededMap<Pid, SetId>,
     restricts: bool,
-    records: Option<Records>,
+    records: Option<AffinityRecords>,
 }
 
 impl Affinity {
@@ -65,7 +65,7 @@ impl Affinity {
 
     /// The trace has records of the sets of tasks.
     #[must_use]
-    pub fn with_records(self, records: Records) -> Affinity {
+    pub fn with_records(self, records: AffinityRecords) -> Affinity {
         Affinity { records: Some(records), ..self }
     }
 
@@ -149,7 +149,7 @@ impl Affinity {
     /// The list of the start of a task that no record is about, where each change since is recorded: the list of its own, or
     /// of the nearest ancestor that has one, since a child of a task with a record has one as well.
     fn unchanged(&self, pid: Pid, cpu: Cpu, state: &SchedState) -> Option<SetId> {
-        let are_all_known = self.records == Some(Records::Changes(state.start())) && !state.has_lost();
+        let are_all_known = self.records == Some(AffinityRecords::Changes(state.start())) && !state.has_lost();
         let id = ancestry(pid, state).filter(|_| are_all_known).find_map(|pid| self.first.get(&pid))?;
         // A list that lacks the CPU was overtaken by a change before the trace.
         self.sets.get(id.index()).is_some_and(|set| set.has(cpu)).then_some(*id)
@@ -263,7 +263,7 @@ mod tests {
 
     #[test]
     fn records_count_from_their_instant_on() {
-        let affinity = of_two_tasks().with_records(Records::Changes(Ts(0)));
+        let affinity = of_two_tasks().with_records(AffinityRecords::Changes(Ts(0)));
         let mut state = SchedState::default();
         // Until a record, the lists of the start.
         assert_eq!(cpus_of(&affinity, &mut state, 7, 3), None);
@@ -288,7 +288,7 @@ mod tests {
 
     #[test]
     fn a_child_without_a_record_has_the_first_list_of_its_ancestors() {
-        let affinity = of_two_tasks().with_records(Records::Changes(Ts(0)));
+        let affinity = of_two_tasks().with_records(AffinityRecords::Changes(Ts(0)));
         let mut state = SchedState::default();
         let fork = |parent, child| EventKind::Fork { parent: Pid(parent), child: Pid(child), child_comm: Comm::EMPTY };
         apply(&mut state, fork(8, 9));
@@ -304,17 +304,17 @@ mod tests {
     fn behind_a_loss_and_without_records_of_changes_lists_count_as_ever() {
         let loss = EventKind::Lost { count: None };
         let mut state = SchedState::default();
-        let (some, all) = (Records::Some, Records::Changes(Ts(0)));
+        let (some, all) = (AffinityRecords::Some, AffinityRecords::Changes(Ts(0)));
         assert_eq!(cpus_of(&of_two_tasks().with_records(some), &mut state, 8, 1), None);
         // A window that begins before the state does: changes before are not known.
-        assert_eq!(cpus_of(&of_two_tasks().with_records(Records::Changes(Ts(-1))), &mut state, 8, 1), None);
+        assert_eq!(cpus_of(&of_two_tasks().with_records(AffinityRecords::Changes(Ts(-1))), &mut state, 8, 1), None);
         let affinity = of_two_tasks().with_records(all);
         allow(&mut state, 7, &[1, 2]);
         apply(&mut state, loss);
         assert_eq!(cpus_of(&affinity, &mut state, 8, 1), None);
         assert_eq!(cpus_of(&affinity, &mut state, 7, 2), Some(vec![1, 2]));
         assert_eq!(cpus_of(&affinity, &mut state, 7, 3), None);
-        // Records that no one has announced count for nothing.
+        // AffinityRecords that no one has announced count for nothing.
         assert_eq!(cpus_of(&of_two_tasks(), &mut state, 7, 2), None);
     }
 }

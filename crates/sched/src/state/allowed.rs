@@ -34,7 +34,7 @@ impl ShownId {
 
 /// The CPUs that a task may use, by the latest record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shown {
+pub struct ShownAffinity {
     /// The set; nothing if the record does not show all of it.
     pub set: Option<ShownId>,
     /// No event was lost since, so the set is that of now.
@@ -88,7 +88,7 @@ impl AllowedSets {
         let mut pids: Vec<Pid> = self.tasks.keys().copied().collect();
         pids.sort_unstable();
         let noted = |pid: Pid| {
-            let Shown { set, is_current } = self.of(pid)?;
+            let ShownAffinity { set, is_current } = self.of(pid)?;
             let cpus = set.and_then(|id| self.sets.get(id.index()));
             let cpus = cpus.map(|set| format_cpu_list(&set.cpus().collect::<Vec<_>>()));
             Some(PastAllowed { pid, cpus, is_current })
@@ -97,9 +97,9 @@ impl AllowedSets {
     }
 
     /// The set of a task, if a record has shown one.
-    fn of(&self, pid: Pid) -> Option<Shown> {
+    fn of(&self, pid: Pid) -> Option<ShownAffinity> {
         let record = self.tasks.get(&pid)?;
-        Some(Shown { set: record.set, is_current: record.losses == self.losses })
+        Some(ShownAffinity { set: record.set, is_current: record.losses == self.losses })
     }
 
     /// The number of a set, new or old; nothing for an empty set, which no task has, and for a new set beyond the maximum.
@@ -165,7 +165,7 @@ impl AllowedSets {
 
 impl SchedState {
     /// The CPUs that a task may use, by the latest record of a probe; nothing where none has shown them.
-    pub fn shown(&self, pid: Pid) -> Option<Shown> {
+    pub fn shown(&self, pid: Pid) -> Option<ShownAffinity> {
         self.allowed.of(pid)
     }
 

@@ -30,7 +30,7 @@ pub enum Load {
 /// How many CPUs are what, and how many tasks run and wait, at one instant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Counts {
+pub struct CpuCounts {
     /// CPUs with [`Load::Unknown`].
     pub unknown: u32,
     /// CPUs with [`Load::Offline`].
@@ -49,8 +49,8 @@ pub struct Counts {
     pub waiting_overloaded: u32,
 }
 
-impl Counts {
-    const NONE: Counts = Counts {
+impl CpuCounts {
+    const NONE: CpuCounts = CpuCounts {
         unknown: 0,
         offline: 0,
         idle: 0,
@@ -61,8 +61,8 @@ impl Counts {
         waiting_overloaded: 0,
     };
 
-    /// Counts the CPUs of a state, and their queues.
-    pub fn of(state: &SchedState) -> Counts {
+    /// CpuCounts the CPUs of a state, and their queues.
+    pub fn of(state: &SchedState) -> CpuCounts {
         Tally::of(state).counts
     }
 
@@ -98,13 +98,13 @@ impl SchedState {
             + self.allowed.bytes()
     }
 
-    /// How many CPUs are what; known only once [`SchedState::count`] was called. [`Counts::of`] counts anew.
+    /// How many CPUs are what; known only once [`SchedState::count`] was called. [`CpuCounts::of`] counts anew.
     ///
     /// A reference: a copy of all of them right after they were written one by one would stall (store forwarding).
     #[inline]
-    pub fn counts(&self) -> &Counts {
+    pub fn counts(&self) -> &CpuCounts {
         debug_assert!(self.tally.is_some(), "the state was not asked to count");
-        self.tally.as_ref().map_or(&Counts::NONE, |tally| &tally.counts)
+        self.tally.as_ref().map_or(&CpuCounts::NONE, |tally| &tally.counts)
     }
 
     /// The CPUs whose current or queue the last event changed; one perhaps more than once.
@@ -147,7 +147,7 @@ impl CpuState {
 /// The counts, followed through the facts of the state.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tally {
-    pub(super) counts: Counts,
+    pub(super) counts: CpuCounts,
     cpus: Vec<(Load, u32)>,
     /// The CPUs that became something else at the last event.
     pub(super) turned: Vec<(Cpu, Load)>,
@@ -204,28 +204,28 @@ impl Tally {
 
 /// The counts of some CPUs alone, for who follows the events.
 #[derive(Clone, Debug)]
-pub struct PartCounts {
+pub struct SubsetCounts {
     part: ChosenCpus,
     tally: Tally,
 }
 
-impl PartCounts {
+impl SubsetCounts {
     /// The counts of these CPUs, in a state as it is.
-    pub fn of(part: &ChosenCpus, state: &SchedState) -> PartCounts {
+    pub fn of(part: &ChosenCpus, state: &SchedState) -> SubsetCounts {
         let mut tally = Tally::default();
         for cpu in (0..state.cpus.len() as u32).map(Cpu).filter(|cpu| part.has(*cpu)) {
             tally.look(cpu, state);
         }
-        PartCounts { part: part.clone(), tally }
+        SubsetCounts { part: part.clone(), tally }
     }
 
     /// How many of them are what.
-    pub fn counts(&self) -> &Counts {
+    pub fn counts(&self) -> &CpuCounts {
         &self.tally.counts
     }
 
     /// The same after the event that the state applied last.
-    pub fn follow(&mut self, state: &SchedState) -> &Counts {
+    pub fn follow(&mut self, state: &SchedState) -> &CpuCounts {
         self.tally.turned.clear();
         for cpu in state.touched() {
             if self.part.has(*cpu) {
@@ -236,7 +236,7 @@ impl PartCounts {
     }
 }
 
-impl Counts {
+impl CpuCounts {
     fn number(&mut self, load: Load) -> Option<&mut u32> {
         match load {
             Load::Unobserved => None,

@@ -61,16 +61,16 @@ mod steps;
 mod tasks;
 mod throttling;
 
-pub use allowed::{Shown, ShownId};
-pub use counts::{Counts, Load, PartCounts};
+pub use allowed::{ShownAffinity, ShownId};
+pub use counts::{CpuCounts, Load, SubsetCounts};
 pub use current::CpuFold;
 pub use start::Start;
 pub use tasks::{Task, Waking};
 
 use allowed::AllowedSets;
 use counts::Tally;
-use seen::Seen;
-use tasks::{Queue, Slot, Tasks};
+use seen::SeenKinds;
+use tasks::{Slot, TaskQueue, Tasks};
 use throttling::Throttling;
 
 #[derive(Clone, Debug, Default)]
@@ -84,7 +84,7 @@ struct CpuState {
     comm: Comm,
     since: Ts,
     lost_since: Option<Ts>,
-    queue: Queue,
+    queue: TaskQueue,
     /// The task whose waking is this CPU's latest scheduler event, where wakings place tasks.
     placing: Option<Pid>,
     /// The interrupt handlers that are entered and not left.
@@ -107,7 +107,7 @@ pub struct SchedState {
     tasks: Tasks,
     lineage: Lineage,
     allowed: AllowedSets,
-    seen: Seen,
+    seen: SeenKinds,
     repairs: Diagnostics,
     /// The number of all of them, and the kind of the latest.
     latest_repair: (u64, Option<EventIssue>),
@@ -157,7 +157,7 @@ impl SchedState {
 
     /// The tasks that wait on `cpu`, in the order they came.
     pub fn waiting(&self, cpu: Cpu) -> impl Iterator<Item = &Task> {
-        let queue = self.cpus.get(cpu.index()).map_or(Queue::default(), |c| c.queue);
+        let queue = self.cpus.get(cpu.index()).map_or(TaskQueue::default(), |c| c.queue);
         self.tasks.queued(queue)
     }
 

@@ -5,7 +5,7 @@
 
 use super::allowed::AllowedSets;
 use super::tasks::{Task, Tasks};
-use super::{CpuState, SchedState, Seen, Throttling, Waking};
+use super::{CpuState, SchedState, SeenKinds, Throttling, Waking};
 use crate::event::diag::EventIssue;
 use crate::event::span::{Current, TaskState};
 use crate::event::task_id::TaskId;
@@ -59,7 +59,7 @@ impl SchedState {
             any_loss: past.any_loss,
             lineage: past.lineage(),
             allowed: AllowedSets::after(&past.allowed),
-            seen: Seen::noted(&past.seen),
+            seen: SeenKinds::noted(&past.seen),
             newcomers: past.newcomers,
             gaps: past.gaps.iter().map(|(cpu, times, ns)| (*cpu, (*times, *ns))).collect(),
             throttling: past.throttling.as_ref().map(|past| Box::new(Throttling::after(past))),

@@ -11,7 +11,7 @@ const ENOUGH: u64 = 4;
 
 /// The number of events of each kind that shows where tasks wait.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Seen([u64; KINDS]);
+pub(super) struct SeenKinds([u64; KINDS]);
 
 const SWITCH: usize = 0;
 const WAKING: usize = 1;
@@ -22,10 +22,10 @@ const FORK: usize = 5;
 const OTHER: usize = 6;
 const KINDS: usize = 7;
 
-impl Seen {
+impl SeenKinds {
     /// The numbers that were noted.
-    pub(super) fn noted(numbers: &[u64]) -> Seen {
-        let mut seen = Seen::default();
+    pub(super) fn noted(numbers: &[u64]) -> SeenKinds {
+        let mut seen = SeenKinds::default();
         seen.0.iter_mut().zip(numbers).for_each(|(to, from)| *to = *from);
         seen
     }
@@ -54,7 +54,7 @@ impl SchedState {
     /// The kinds of events that were not recorded, though the others show that they must have happened. Without any
     /// but `sched_waking` the waiting tasks are unknown.
     pub fn missing(&self) -> Vec<&'static str> {
-        let Seen(seen) = self.seen;
+        let SeenKinds(seen) = self.seen;
         let none = |kind: usize, shown_by: u64| seen[kind] == 0 && shown_by >= ENOUGH;
         let moved = self.repaired(EventIssue::UnseenMigration);
         let missing = [
@@ -69,7 +69,7 @@ impl SchedState {
     /// Why it is unknown which tasks are the application, the traced command and what descends from it; nothing where it
     /// is known.
     pub fn why_application_is_unknown(&self) -> Option<&'static str> {
-        let Seen(seen) = self.seen;
+        let SeenKinds(seen) = self.seen;
         match self.root() {
             None => Some("the exec of the traced command is not in the trace"),
             Some(_) if seen[FORK] == 0 && seen[WAKEUP_NEW] >= ENOUGH => Some("sched_process_fork was not recorded"),

@@ -81,19 +81,19 @@ impl Task {
 
 /// A run queue: the waiting tasks, in the order of their arrival.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Queue {
+pub(super) struct TaskQueue {
     first: Slot,
     last: Slot,
     pub(super) len: u32,
 }
 
-impl Default for Queue {
-    fn default() -> Queue {
-        Queue { first: NONE, last: NONE, len: 0 }
+impl Default for TaskQueue {
+    fn default() -> TaskQueue {
+        TaskQueue { first: NONE, last: NONE, len: 0 }
     }
 }
 
-impl Queue {
+impl TaskQueue {
     pub(super) fn head(&self) -> Option<Slot> {
         (self.first != NONE).then_some(self.first)
     }
@@ -184,7 +184,7 @@ impl Tasks {
         }
     }
 
-    pub(super) fn join(&mut self, queue: &mut Queue, slot: Slot) {
+    pub(super) fn join(&mut self, queue: &mut TaskQueue, slot: Slot) {
         let last = std::mem::replace(&mut queue.last, slot);
         let task = self.entry(slot);
         (task.prev, task.next) = (last, NONE);
@@ -195,7 +195,7 @@ impl Tasks {
         queue.len += 1;
     }
 
-    pub(super) fn leave(&mut self, queue: &mut Queue, slot: Slot) {
+    pub(super) fn leave(&mut self, queue: &mut TaskQueue, slot: Slot) {
         let Task { prev, next, .. } = *self.entry(slot);
         match prev {
             NONE => queue.first = next,
@@ -208,7 +208,7 @@ impl Tasks {
         queue.len -= 1;
     }
 
-    pub(super) fn queued(&self, queue: Queue) -> impl Iterator<Item = &Task> {
+    pub(super) fn queued(&self, queue: TaskQueue) -> impl Iterator<Item = &Task> {
         let follow = |slot: Slot| if slot == NONE { None } else { self.at(slot) };
         std::iter::successors(follow(queue.first), move |task| follow(task.next))
     }

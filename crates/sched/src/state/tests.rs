@@ -322,7 +322,7 @@ fn loss_makes_unknown_until_the_next_event() {
     d.wakeup(1, 0, 7, 0).switch(2, 0, 0, R, 7).wakeup(3, 0, 8, 0).wakeup(3, 1, 9, 1);
     d.at(3, 0, 0, EventKind::Lost { count: Some(5) });
     assert_eq!((d.state(7), d.state(8), d.state(9)), (Some(Unknown), Some(Unknown), Some(Waiting(Cpu(1)))));
-    assert_eq!((d.0.current(Cpu(0)), Counts::of(&d.0).unknown), (Current::Unknown, 1));
+    assert_eq!((d.0.current(Cpu(0)), CpuCounts::of(&d.0).unknown), (Current::Unknown, 1));
     d.at(50, 0, 8, EventKind::Other { id: 1 });
     assert_eq!((d.state(8), d.0.current(Cpu(0))), (Some(Running(Cpu(0))), Current::Task(Pid(8))));
     assert_eq!(d.0.gaps(), [(Cpu(0), 1, 47)]);
@@ -379,10 +379,10 @@ fn queues_keep_their_order_and_counts_agree() {
     d.wakeup(1, 0, 1, 0).wakeup(2, 0, 2, 0).wakeup(3, 0, 3, 0).migrate(4, 2, 0, 1).migrate(5, 2, 1, 0);
     let order: Vec<i32> = d.0.waiting(Cpu(0)).map(|t| t.pid.0).collect();
     assert_eq!(order, [1, 3, 2]);
-    let c = Counts::of(&d.0);
+    let c = CpuCounts::of(&d.0);
     assert_eq!((c.idle, c.reacting, c.waiting, c.waiting_overloaded), (1, 1, 3, 0));
     d.switch(6, 0, 0, R, 1);
-    let c = Counts::of(&d.0);
+    let c = CpuCounts::of(&d.0);
     assert_eq!((c.idle, c.overloaded, c.running(), c.waiting_overloaded), (1, 1, 1, 2));
 }
 

@@ -11,7 +11,7 @@
 //! A task's cgroup follows from the machine file at the start, and then from records of moves and forks. Only tasks of the
 //! fair class are throttled.
 
-use super::tasks::Queue;
+use super::tasks::TaskQueue;
 use super::{SchedState, Slot};
 use crate::event::diag::EventIssue;
 use crate::event::probe::{CgroupId, Probe, Throttle};
@@ -34,7 +34,7 @@ pub(super) struct Throttling {
     /// The cgroup of each task.
     groups: SeededMap<Pid, CgroupId>,
     /// The throttled tasks of each CPU.
-    queues: Vec<Queue>,
+    queues: Vec<TaskQueue>,
     /// The running task of each CPU that is about to be throttled, and the time of the record.
     about: Vec<Option<(Pid, Ts)>>,
     /// Queued tasks are not throttled with their cgroup.
@@ -68,7 +68,7 @@ impl Throttling {
         size_of::<Throttling>()
             + self.limits.len() * size_of::<((CgroupId, Cpu), Limits)>()
             + self.groups.len() * size_of::<(Pid, CgroupId)>()
-            + self.queues.len() * size_of::<(Queue, Option<(Pid, Ts)>)>()
+            + self.queues.len() * size_of::<(TaskQueue, Option<(Pid, Ts)>)>()
             + self.without_cgroup.len() * size_of::<Cpu>()
     }
 
@@ -87,14 +87,14 @@ impl Throttling {
         (is_fair && self.is_throttled(group, cpu)).then_some(group)
     }
 
-    pub(super) fn queue(&mut self, cpu: Cpu) -> &mut Queue {
+    pub(super) fn queue(&mut self, cpu: Cpu) -> &mut TaskQueue {
         if cpu.index() >= self.queues.len() {
-            self.queues.resize(cpu.index() + 1, Queue::default());
+            self.queues.resize(cpu.index() + 1, TaskQueue::default());
         }
         &mut self.queues[cpu.index()]
     }
 
-    fn queued(&self, cpu: Cpu) -> Queue {
+    fn queued(&self, cpu: Cpu) -> TaskQueue {
         self.queues.get(cpu.index()).copied().unwrap_or_default()
     }
 
@@ -164,7 +164,7 @@ impl Throttling {
 impl SchedState {
     /// The throttled tasks of `cpu`, in the order in which they were throttled.
     pub fn throttled(&self, cpu: Cpu) -> impl Iterator<Item = &Task> {
-        let queue = self.throttling.as_ref().map_or(Queue::default(), |throttling| throttling.queued(cpu));
+        let queue = self.throttling.as_ref().map_or(TaskQueue::default(), |throttling| throttling.queued(cpu));
         self.tasks.queued(queue)
     }
 

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 /// The place of one CPU. A level that the source lacks is `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Place {
+pub struct CpuLocation {
     /// The core, unique within the machine; CPUs that share it are SMT siblings.
     pub core: Option<u32>,
     /// The last-level cache.
@@ -22,7 +22,7 @@ pub struct Place {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
-pub enum Order {
+pub enum CpuOrder {
     /// By CPU number.
     Number,
     /// Socket by socket.
@@ -52,7 +52,7 @@ pub enum Distance {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Topology {
-    places: BTreeMap<u32, Place>,
+    places: BTreeMap<u32, CpuLocation>,
 }
 
 /// Why a topology could not be read.
@@ -96,7 +96,7 @@ impl Topology {
     }
 
     /// The place of `cpu`, if the source names it.
-    pub fn place(&self, cpu: Cpu) -> Option<&Place> {
+    pub fn place(&self, cpu: Cpu) -> Option<&CpuLocation> {
         self.places.get(&cpu.0)
     }
 
@@ -106,7 +106,7 @@ impl Topology {
     }
 
     /// Sets the place of `cpu`.
-    pub fn set(&mut self, cpu: Cpu, place: Place) {
+    pub fn set(&mut self, cpu: Cpu, place: CpuLocation) {
         self.places.insert(cpu.0, place);
     }
 
@@ -116,31 +116,31 @@ impl Topology {
     }
 
     /// The group of `cpu` in `order`: its socket, node or cache. `None` by number, or if unknown.
-    pub fn group(&self, cpu: Cpu, order: Order) -> Option<u32> {
+    pub fn group(&self, cpu: Cpu, order: CpuOrder) -> Option<u32> {
         let place = self.place(cpu)?;
         match order {
-            Order::Number => None,
-            Order::Socket => place.socket,
-            Order::Node => place.node.or(place.socket),
-            Order::Llc => place.llc,
+            CpuOrder::Number => None,
+            CpuOrder::Socket => place.socket,
+            CpuOrder::Node => place.node.or(place.socket),
+            CpuOrder::Llc => place.llc,
         }
     }
 
     /// Whether any CPU has a group in this order,
-    pub fn has_groups(&self, order: Order) -> bool {
-        order == Order::Number || self.cpus().any(|cpu| self.group(cpu, order).is_some())
+    pub fn has_groups(&self, order: CpuOrder) -> bool {
+        order == CpuOrder::Number || self.cpus().any(|cpu| self.group(cpu, order).is_some())
     }
 
     /// and which distances it has, by their index. The distance beyond all others is always there.
     pub fn distances(&self) -> [bool; 4] {
         let cores = self.places.values().any(|place| place.core.is_some());
-        [cores, self.has_groups(Order::Llc), self.has_groups(Order::Node), true]
+        [cores, self.has_groups(CpuOrder::Llc), self.has_groups(CpuOrder::Node), true]
     }
 
     /// How far two CPUs are from one another; nothing where one of them is not known.
     pub fn distance(&self, a: Cpu, b: Cpu) -> Option<Distance> {
         let (a, b) = (self.place(a)?, self.place(b)?);
-        let same = |of: fn(&Place) -> Option<u32>| of(a).is_some() && of(a) == of(b);
+        let same = |of: fn(&CpuLocation) -> Option<u32>| of(a).is_some() && of(a) == of(b);
         Some(match () {
             () if same(|p| p.core) => Distance::Smt,
             () if same(|p| p.llc) => Distance::Llc,
@@ -150,7 +150,7 @@ impl Topology {
     }
 
     /// `cpus` in display order: by group, then by number. CPUs without a group come last.
-    pub fn arrange(&self, cpus: &mut [Cpu], order: Order) {
+    pub fn arrange(&self, cpus: &mut [Cpu], order: CpuOrder) {
         cpus.sort_by_key(|cpu| {
             let group = self.group(*cpu, order);
             (group.is_none(), group, cpu.0)
@@ -203,7 +203,7 @@ fn from_json(text: &str) -> Result<Topology, TopologyError> {
                 Some((_, v)) => v.as_str().unwrap_or("").to_owned(),
                 None => [field(row, "cache"), field(row, "llc")].concat(),
             };
-            let place = Place {
+            let place = CpuLocation {
                 core: number(i + 1, "core", &field(row, "core"))?,
                 socket: number(i + 1, "socket", &field(row, "socket"))?,
                 node: number(i + 1, "node", &field(row, "node"))?,
@@ -256,7 +256,7 @@ fn from_columns(text: &str) -> Result<Topology, TopologyError> {
         if line.trim().is_empty() {
             continue;
         }
-        let mut place = Place::default();
+        let mut place = CpuLocation::default();
         let mut cpu = None;
         for (k, cell) in cells.iter().enumerate() {
             // Caches come last, several to a line: L1d,L1i,L2,L3 after an empty cell.
@@ -281,7 +281,7 @@ fn from_pairs(text: &str) -> Result<Topology, TopologyError> {
         let mut words = line.split_whitespace();
         let Some(cpu) = words.next() else { continue };
         let cpu = cpu_number(i + 1, cpu.strip_prefix("cpu").unwrap_or(cpu))?;
-        let mut place = Place::default();
+        let mut place = CpuLocation::default();
         let mut core_in_socket = None;
         for word in words {
             let Some((key, value)) = word.split_once('=') else {
@@ -356,8 +356,8 @@ fn ranges(cpus: &[Cpu]) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn place(core: u32, llc: u32, node: Option<u32>, socket: u32) -> Place {
-        Place { core: Some(core), llc: Some(llc), node, socket: Some(socket) }
+    fn place(core: u32, llc: u32, node: Option<u32>, socket: u32) -> CpuLocation {
+        CpuLocation { core: Some(core), llc: Some(llc), node, socket: Some(socket) }
     }
 
     #[test]
@@ -383,15 +383,17 @@ mod tests {
     fn reads_lines_of_pairs_and_arranges() {
         let t = Topology::parse("cpu0 socket=0 core=0 smt=0 llc=0,2\ncpu1 socket=1 core=0 smt=1 llc=1,3\ncpu2 socket=0 core=1 smt=2 llc=0,2\ncpu3 socket=1 core=1 smt=3 llc=1,3\n").unwrap();
         let mut cpus = [0, 1, 2, 3, 9].map(Cpu);
-        t.arrange(&mut cpus, Order::Socket);
+        t.arrange(&mut cpus, CpuOrder::Socket);
         assert_eq!(cpus, [0, 2, 1, 3, 9].map(Cpu));
-        assert_eq!(t.group(Cpu(3), Order::Llc), Some(1));
-        assert!(t.has_groups(Order::Llc) && t.distances() == [true, true, true, true]);
+        assert_eq!(t.group(Cpu(3), CpuOrder::Llc), Some(1));
+        assert!(t.has_groups(CpuOrder::Llc) && t.distances() == [true, true, true, true]);
         let sockets = Topology::parse("cpu0 socket=0\ncpu1 socket=1\n").unwrap();
         assert!(
-            sockets.has_groups(Order::Socket) && sockets.has_groups(Order::Node) && sockets.has_groups(Order::Number)
+            sockets.has_groups(CpuOrder::Socket)
+                && sockets.has_groups(CpuOrder::Node)
+                && sockets.has_groups(CpuOrder::Number)
         );
-        assert!(!sockets.has_groups(Order::Llc) && sockets.distances() == [false, false, true, true]);
+        assert!(!sockets.has_groups(CpuOrder::Llc) && sockets.distances() == [false, false, true, true]);
     }
 
     #[test]

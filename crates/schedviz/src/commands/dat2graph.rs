@@ -9,7 +9,7 @@ use ::lanes::{ColorBy, Coloring, Mark, Options, Timeline, learn, read_lanes};
 use anyhow::{Result, bail};
 use sched::Tracepoint;
 use sched::chosen::is_called;
-use sched::topology::Order;
+use sched::topology::CpuOrder;
 use session::Session;
 use session::args::{TaskArgs, TraceArgs, needs_groups};
 use session::document::TraceDocument;
@@ -137,7 +137,7 @@ fn marks(trace: &Trace, wanted: &[String]) -> Result<Vec<Mark>> {
 
 fn coloring(args: &Dat2graphArgs, session: &Session) -> Result<Coloring> {
     if args.tool.color_by == Some(ColorBy::Node) {
-        needs_groups(&session.topology, Order::Node, "--color-by node")?;
+        needs_groups(&session.topology, CpuOrder::Node, "--color-by node")?;
     }
     Ok(Coloring {
         target: args.tool.target.clone(),

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use running_waiting::{Options, Panel, Per, Report, RunningWaiting};
-use sched::topology::Order;
+use sched::topology::CpuOrder;
 use sched::{Cpu, Diagnostics, Topology};
 use session::Session;
 use session::args::{BeginArgs, TaskArgs, TraceArgs, needs_groups};
@@ -97,8 +97,8 @@ fn panels(per: Option<Per>, cpus: &[(Cpu, Option<u32>)], topology: &Topology) ->
     let all = || cpus.iter().map(|(cpu, _)| *cpu);
     let (order, name) = match per {
         None => return Ok(vec![Panel { name: String::new(), cpus: all().collect() }]),
-        Some(Per::Node) => (Order::Node, "node"),
-        Some(Per::Llc) => (Order::Llc, "LLC"),
+        Some(Per::Node) => (CpuOrder::Node, "node"),
+        Some(Per::Llc) => (CpuOrder::Llc, "LLC"),
     };
     needs_groups(topology, order, &format!("--per {}", name.to_lowercase()))?;
     let mut panels: Vec<(Option<u32>, Panel)> = Vec::new();

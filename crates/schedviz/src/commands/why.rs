@@ -3,7 +3,7 @@
 mod episode;
 
 use anyhow::{Result, bail};
-use sched::topology::Order;
+use sched::topology::CpuOrder;
 use sched::{Chosen, Diagnostics, Pid, SchedState, Task, Ts};
 use serde::Serialize;
 use session::Session;
@@ -221,7 +221,7 @@ fn document(session: &Session, report: &WhyReport, diagnostics: &Diagnostics) ->
 fn measure(args: &WhyArgs, read: &ReadArgs, path: &Path, drawn: bool) -> Result<(Session, Run)> {
     let session = Session::open(path, read, &args.window)?;
     if let Some(By::Node) = args.by {
-        needs_groups(&session.topology, Order::Node, "--by node")?;
+        needs_groups(&session.topology, CpuOrder::Node, "--by node")?;
     }
     args.tasks.check(&session)?;
     let (application, excluded) = (args.tasks.chooser(), args.tasks.excluder());

@@ -8,7 +8,7 @@ use machine::Machine;
 use regex::Regex;
 use sched::chosen::is_match;
 use sched::state::Task;
-use sched::topology::{Order, format_cpu_list, parse_cpu_list};
+use sched::topology::{CpuOrder, format_cpu_list, parse_cpu_list};
 use sched::{ChosenCpus, Cpu, Dur, Pid, SchedState, TaskFilter, Topology, Ts, Window};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -329,22 +329,22 @@ impl WindowArgs {
         }
         let mut cpus: Vec<Cpu> = observed.iter().copied().filter(|cpu| chosen.has(*cpu)).collect();
         let order = match self.order {
-            None if topology.is_empty() => Order::Number,
-            None => Order::Socket,
-            Some(OrderArg::Number) => Order::Number,
-            Some(OrderArg::Socket) => Order::Socket,
-            Some(OrderArg::Node) => Order::Node,
-            Some(OrderArg::Llc) => Order::Llc,
+            None if topology.is_empty() => CpuOrder::Number,
+            None => CpuOrder::Socket,
+            Some(OrderArg::Number) => CpuOrder::Number,
+            Some(OrderArg::Socket) => CpuOrder::Socket,
+            Some(OrderArg::Node) => CpuOrder::Node,
+            Some(OrderArg::Llc) => CpuOrder::Llc,
         };
         if let Some(named) = self.order {
             needs_groups(topology, order, &format!("--order {}", named.name()))?;
         }
         topology.arrange(&mut cpus, order);
         let name = match order {
-            Order::Number => "",
-            Order::Socket => "socket",
-            Order::Node => "node",
-            Order::Llc => "LLC",
+            CpuOrder::Number => "",
+            CpuOrder::Socket => "socket",
+            CpuOrder::Node => "node",
+            CpuOrder::Llc => "LLC",
         };
         let silent: Vec<Cpu> = silent.iter().copied().filter(|cpu| chosen.has(*cpu)).collect();
         // Lanes without anything in them are to leave room for the others.
@@ -361,7 +361,7 @@ impl WindowArgs {
 }
 
 /// Refuses an option for which the topology must have the groups of an order.
-pub fn needs_groups(topology: &Topology, order: Order, option: &str) -> Result<()> {
+pub fn needs_groups(topology: &Topology, order: CpuOrder, option: &str) -> Result<()> {
     if topology.has_groups(order) {
         return Ok(());
     }
@@ -371,9 +371,9 @@ pub fn needs_groups(topology: &Topology, order: Order, option: &str) -> Result<(
         );
     }
     let groups = match order {
-        Order::Llc => "last-level caches",
-        Order::Node => "nodes or sockets",
-        Order::Socket | Order::Number => "sockets",
+        CpuOrder::Llc => "last-level caches",
+        CpuOrder::Node => "nodes or sockets",
+        CpuOrder::Socket | CpuOrder::Number => "sockets",
     };
     bail!("{option}: the topology has no {groups}; lscpu -e -J does, and so do the lines that --topology takes")
 }

@@ -6,7 +6,7 @@ use crate::trace::progress;
 use anyhow::{Result, bail};
 use lanes::{ColorBy, Coloring, Lane, LaneGroups, LanesOf, MANY_LANES, learn, read_lanes};
 use machine::Machine;
-use sched::affinity::Records;
+use sched::affinity::AffinityRecords;
 use sched::names::NameHistory;
 use sched::topology::format_cpu_list;
 use sched::{
@@ -387,9 +387,9 @@ fn affinity_of(trace: &Trace, machine: Option<&Machine>, observed: &[Cpu], start
     let mut affinity = Affinity::new(observed.iter().copied().chain(trace.info().silent(observed)));
     machine.into_iter().for_each(|machine| machine.add_lists(&mut affinity));
     if has_probe(trace, "set_affinity", "mask") {
-        affinity = affinity.with_records(Records::Changes(start));
+        affinity = affinity.with_records(AffinityRecords::Changes(start));
     } else if has_probe(trace, "allowed", "mask") {
-        affinity = affinity.with_records(Records::Some);
+        affinity = affinity.with_records(AffinityRecords::Some);
     }
     affinity.restricts().then(|| Arc::new(affinity))
 }

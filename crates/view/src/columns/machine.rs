@@ -1,7 +1,7 @@
 //! A column of the whole machine: running and waiting tasks, and the violation of work conservation.
 
 use crate::columns::tree::ColumnSummary;
-use sched::Counts;
+use sched::CpuCounts;
 
 /// The numbers of the machine at an instant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -13,7 +13,7 @@ pub(crate) struct MachineNow {
 
 impl MachineNow {
     /// The numbers of a state.
-    pub(crate) fn of(counts: &Counts, violated: bool) -> MachineNow {
+    pub(crate) fn of(counts: &CpuCounts, violated: bool) -> MachineNow {
         MachineNow { running: counts.running(), waiting: counts.waiting, violated }
     }
 

@@ -2,7 +2,7 @@
 
 use sched::Cpu;
 use sched::Topology;
-use sched::topology::Order;
+use sched::topology::CpuOrder;
 use serde::Serialize;
 use std::ops::Range;
 
@@ -21,7 +21,7 @@ impl CpuPlace {
         let place = topology.place(cpu);
         CpuPlace {
             cpu,
-            node: topology.group(cpu, Order::Node),
+            node: topology.group(cpu, CpuOrder::Node),
             llc: place.and_then(|place| place.llc),
             core: place.and_then(|place| place.core),
         }

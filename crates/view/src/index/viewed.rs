@@ -11,7 +11,7 @@ use lanes::{Coloring, learn_colors};
 use sched::affinity::Affinity;
 use sched::kthread::is_any_stopper;
 use sched::lineage::Kin;
-use sched::topology::Order;
+use sched::topology::CpuOrder;
 use sched::{Cause, Cpu, EventIssue, Topology, Ts};
 use serde::Serialize;
 use std::io::Read;
@@ -315,7 +315,7 @@ impl<'t> Viewed<'t> {
             pid: task.pid,
             comm: task.comm.to_string(),
             run: task.run_ns,
-            node: task.home.and_then(|cpu| self.topology.group(cpu, Order::Node)),
+            node: task.home.and_then(|cpu| self.topology.group(cpu, CpuOrder::Node)),
             parent: task.parent,
             class,
             place: coloring.task_colors.place(task.pid),

@@ -2,7 +2,7 @@
 //! again there.
 
 use super::decided::{Decisions, Latest};
-use super::{Announcement, Cause, Causes, Migration, Mind, Open, Reason};
+use super::{Announcement, Cause, Causes, FollowedTask, Migration, OpenMigration, Reason};
 use crate::event::{Comm, Cpu, Dur, Pid, Ts};
 use crate::tables::serial::{bounded, exact};
 use serde::{Deserialize, Serialize};
@@ -10,8 +10,9 @@ use serde::{Deserialize, Serialize};
 /// The migrations that can still change, and the events that decide the causes of the next ones, before a part of a trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PastCauses {
-    #[serde(deserialize_with = "bounded::deserialize")]
-    minds: Vec<(Pid, Mind)>,
+    // The name of this field in files that `cut` has written.
+    #[serde(rename = "minds", deserialize_with = "bounded::deserialize")]
+    followed: Vec<(Pid, FollowedTask)>,
     #[serde(deserialize_with = "bounded::deserialize")]
     reasons: Vec<(Pid, Reason)>,
     #[serde(deserialize_with = "bounded::deserialize")]
@@ -87,16 +88,16 @@ impl NotedMigration {
 impl Causes {
     /// Notes what a part that begins here has to know.
     pub fn noted(&self) -> PastCauses {
-        let is_of_use = |(_, mind): &(&Pid, &Mind)| mind.waking.is_some() || mind.open.is_some();
+        let is_needed = |(_, followed): &(&Pid, &FollowedTask)| followed.waking.is_some() || followed.open.is_some();
         let mut past = PastCauses {
-            minds: self.minds.iter().filter(is_of_use).map(|(pid, mind)| (*pid, mind.clone())).collect(),
+            followed: self.followed.iter().filter(is_needed).map(|(pid, followed)| (*pid, followed.clone())).collect(),
             reasons: self.reasons.iter().map(|(pid, reason)| (*pid, *reason)).collect(),
             decisions: self.decisions.latest.iter().map(|(cpu, latest)| (*cpu, *latest)).collect(),
             pulls: self.pulls.iter().map(|(cpu, pids)| (*cpu, pids.clone())).collect(),
             stops: self.stops.iter().map(|(cpu, waking)| (*cpu, *waking)).collect(),
             awake: self.awake.iter().map(|(pid, held)| (*pid, held.map(NotedMigration::from))).collect(),
         };
-        past.minds.sort_unstable_by_key(|(pid, _)| *pid);
+        past.followed.sort_unstable_by_key(|(pid, _)| *pid);
         past.reasons.sort_unstable_by_key(|(pid, _)| *pid);
         past.decisions.sort_unstable_by_key(|(cpu, _)| *cpu);
         past.pulls.sort_unstable_by_key(|(cpu, _)| *cpu);
@@ -107,21 +108,21 @@ impl Causes {
 
     /// About how many bytes a copy takes.
     pub(crate) fn bytes(&self) -> usize {
-        let opened = self.minds.iter().filter(|(_, mind)| mind.open.is_some()).count();
-        self.minds.len() * size_of::<(Pid, Mind)>()
-            + opened * size_of::<Open>()
+        let opened = self.followed.iter().filter(|(_, followed)| followed.open.is_some()).count();
+        self.followed.len() * size_of::<(Pid, FollowedTask)>()
+            + opened * size_of::<OpenMigration>()
             + self.reasons.len() * size_of::<(Pid, Reason)>()
             + self.awake.len() * size_of::<(Pid, Option<Migration>)>()
     }
 
     /// Takes up the notes of a part.
     pub(crate) fn after(past: &PastCauses) -> Causes {
-        let mind = |(pid, mind): &(Pid, Mind)| {
-            let open = mind.open.clone().filter(|open| open.migration.is_believable());
-            (*pid, Mind { waking: mind.waking, open })
+        let followed = |(pid, followed): &(Pid, FollowedTask)| {
+            let open = followed.open.clone().filter(|open| open.migration.is_believable());
+            (*pid, FollowedTask { waking: followed.waking, open })
         };
         Causes {
-            minds: past.minds.iter().map(mind).collect(),
+            followed: past.followed.iter().map(followed).collect(),
             reasons: past.reasons.iter().copied().collect(),
             decisions: Decisions { latest: past.decisions.iter().copied().collect() },
             pulls: past.pulls.iter().cloned().collect(),

@@ -10,7 +10,7 @@ impl Causes {
     /// a quarter of the limit goes at each time.
     #[inline(always)]
     pub(super) fn holds_many(&self) -> bool {
-        self.minds.len() + self.reasons.len() + self.awake.len() > 4 * TASKS
+        self.followed.len() + self.reasons.len() + self.awake.len() > 4 * TASKS
     }
 
     /// Forgets the tasks that the state does not follow: they are dead, or beyond the limit of tasks.
@@ -18,9 +18,9 @@ impl Causes {
     pub(super) fn forget_unfollowed(&mut self, state: &SchedState, report: &mut impl FnMut(Migration)) {
         let is_followed = |pid: &Pid| state.task_of(*pid).is_some();
         let mut closed: Vec<Migration> = Vec::new();
-        self.minds.retain(|pid, mind| {
+        self.followed.retain(|pid, followed| {
             let stays = is_followed(pid);
-            closed.extend(mind.open.take_if(|_| !stays).map(|open| open.migration));
+            closed.extend(followed.open.take_if(|_| !stays).map(|open| open.migration));
             stays
         });
         self.awake.retain(|pid, held| {

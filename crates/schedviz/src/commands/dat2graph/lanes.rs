@@ -3,7 +3,7 @@
 use super::Dat2graphArgs;
 use anyhow::{Result, bail};
 use lanes::{LaneGroups, LanesOf, MANY_LANES, Options};
-use sched::topology::Order;
+use sched::topology::CpuOrder;
 use session::Session;
 use session::args::needs_groups;
 
@@ -24,21 +24,21 @@ pub(super) fn check(args: &Dat2graphArgs, session: &Session) -> Result<()> {
     let (option, order) = match args.tool.lanes {
         None | Some(LanesOf::Cpu) => return Ok(()),
         Some(LanesOf::Core) if topology.is_empty() || LanesOf::Core.is_known(topology) => {
-            ("--lanes core", Order::Number)
+            ("--lanes core", CpuOrder::Number)
         }
         Some(LanesOf::Core) => {
             bail!(
                 "--lanes core: the topology has no cores; lscpu -e -J does, and so do the lines that --topology takes"
             )
         }
-        Some(LanesOf::Llc) => ("--lanes llc", Order::Llc),
-        Some(LanesOf::Node) => ("--lanes node", Order::Node),
+        Some(LanesOf::Llc) => ("--lanes llc", CpuOrder::Llc),
+        Some(LanesOf::Node) => ("--lanes node", CpuOrder::Node),
     };
     if let Some(other) = needs_cpus(args) {
         bail!("{other} is drawn CPU by CPU: give --lanes cpu with it rather than {option}");
     }
     // Without any topology it has no caches either.
-    needs_groups(topology, if topology.is_empty() { Order::Llc } else { order }, option)
+    needs_groups(topology, if topology.is_empty() { CpuOrder::Llc } else { order }, option)
 }
 
 /// Joins the CPUs that share a lane: those of the groups that are asked for, or else of groups that make few enough lanes.

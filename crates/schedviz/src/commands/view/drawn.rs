@@ -4,7 +4,7 @@ use super::other::Sessions;
 use anyhow::{Result, bail};
 use clap::ValueEnum;
 use lanes::{ColorBy, Coloring, read_lanes, report};
-use sched::topology::{Order, format_cpu_list};
+use sched::topology::{CpuOrder, format_cpu_list};
 use sched::{Dur, Ts};
 use session::Session;
 use session::args::needs_groups;
@@ -24,7 +24,7 @@ impl Sessions<'_> {
             Some(name) => ColorBy::from_str(name, false).map_err(|_| anyhow::anyhow!("color-by: no such property"))?,
         };
         if by == ColorBy::Node {
-            needs_groups(&session.topology, Order::Node, "--color-by node")?;
+            needs_groups(&session.topology, CpuOrder::Node, "--color-by node")?;
         }
         let is_shown = |cpu| session.shown.cpus.iter().any(|(shown, _)| shown == cpu);
         if !drawing.cpus.is_empty() && !drawing.cpus.iter().any(is_shown) {
