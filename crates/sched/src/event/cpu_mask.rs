@@ -2,33 +2,34 @@
 
 use super::Cpu;
 
-/// The number of words of a window.
+/// Number of 32-bit words in a window of CPUs.
 const WORDS: usize = 8;
 
-/// The number of ranges.
+/// Maximum number of ranges of CPUs.
 const RANGES: usize = 8;
 
-/// A set of CPUs, as a record of a probe has it.
+/// A set of CPUs in the form in which an event carries it, from the record of a probe.
 ///
-/// An event is copied often and has no room for a bit for each of thousands of CPUs. The set is therefore a window of 256
-/// CPUs, or up to eight ranges: the CPUs of a node, of two nodes with their SMT siblings, or all but a few. A set that is
-/// neither has no such form.
+/// An event is copied often and has no room for a bit for each of thousands of CPUs. The set is therefore a window of
+/// 256 CPUs, or up to eight ranges: the CPUs of a node, of two nodes with their SMT siblings, or all but a few. Sets
+/// that are neither cannot be represented.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CpuMask(MaskForm);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum MaskForm {
-    /// The number of the first word of 32 CPUs, and the words from there on.
+    /// A window of 256 CPUs: the number of its first word of 32 CPUs, and a bit for each CPU from there on.
     Window(u16, [u32; WORDS]),
-    /// The first and the last CPU of each range, ascending; those behind the last one are empty.
+    /// Ranges of CPUs, ascending: the first and the last CPU of each. Unused ranges are empty.
     Ranges([(u16, u16); RANGES]),
 }
 
-/// A range without a CPU.
+/// A range without any CPU.
 const EMPTY: (u16, u16) = (1, 0);
 
 impl CpuMask {
-    /// The set of these CPUs, in ascending order; nothing if they do not fit, or if a number is one that no machine has.
+    /// Returns the set of these CPUs, which must be in ascending order. Returns `None` if the set fits neither form, or
+    /// if a number is 65,536 or more.
     pub fn of(cpus: impl IntoIterator<Item = Cpu>) -> Option<CpuMask> {
         let (mut base, mut words, mut fits) = (None, [0_u32; WORDS], true);
         let (mut ranges, mut used) = ([EMPTY; RANGES], 0);
@@ -56,7 +57,7 @@ impl CpuMask {
         Some(CpuMask(if fits { MaskForm::Window(base, words) } else { MaskForm::Ranges(ranges) }))
     }
 
-    /// The CPUs, ascending.
+    /// Iterates over the CPUs of the set in ascending order.
     pub fn cpus(&self) -> impl Iterator<Item = Cpu> + use<> {
         let (base, words, ranges) = match self.0 {
             MaskForm::Window(base, words) => (u32::from(base), words, [EMPTY; RANGES]),

@@ -4,26 +4,26 @@ use serde::{Serialize, Serializer};
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-/// The severity of a finding.
+/// The severity of a finding, from the least to the worst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Severity {
-    /// Worth knowing; nothing is missing.
+    /// A remark: nothing is missing from the figures.
     Note,
-    /// A contradiction was resolved by a stated rule.
+    /// A contradiction between events, resolved by a rule of `docs/definitions.md`.
     Repaired,
-    /// Something that happened was not recorded, or is not read: the figures do not have it.
+    /// A gap: something that happened was not recorded, or is not read, so the figures lack it.
     Incomplete,
-    /// Something that was recorded, or should have been, is lost or damaged: the figures do not have it.
+    /// A loss: something that was recorded, or should have been, is lost or damaged, so the figures lack it.
     DataLoss,
 }
 
-/// A kind of finding. This crate defines those that follow from the events themselves ([`EventIssue`]); a reader
-/// defines those of its files.
+/// A kind of finding about a recording. This crate defines the kinds that follow from the events themselves
+/// ([`EventIssue`]); a reader defines the kinds that concern its files.
 #[derive(Clone, Copy, Debug)]
 pub struct Diagnostic {
-    /// The place in lists.
+    /// The position in lists of findings, ascending.
     rank: u8,
     name: &'static str,
     severity: Severity,
@@ -31,7 +31,7 @@ pub struct Diagnostic {
 }
 
 impl Diagnostic {
-    /// A kind of finding: its place in lists, its name in JSON, its severity, and its message.
+    /// Makes a kind of finding from its position in lists, its name in JSON, its severity and its message.
     ///
     /// The message follows a number, unless it begins with `=`: then it is a sentence on the whole recording. It has
     /// `{one|many}` where it depends on the number, and `@` where a program may insert advice
@@ -40,28 +40,29 @@ impl Diagnostic {
         Diagnostic { rank, name, severity, template }
     }
 
-    /// The name, as JSON has it.
+    /// The name of the kind in JSON, such as `events-lost`.
     pub fn name(self) -> &'static str {
         self.name
     }
 
-    /// The severity.
+    /// The severity of all findings of this kind.
     pub fn severity(self) -> Severity {
         self.severity
     }
 
-    /// Whether the message follows the number. Otherwise it is a sentence of its own, and the number means nothing.
+    /// Whether the message follows a count. Otherwise the message is a sentence of its own, and the count means
+    /// nothing.
     pub fn is_counted(self) -> bool {
         !self.template.starts_with('=')
     }
 
-    /// The message in one line, to follow the number.
+    /// Returns the message in one line, inflected for `count`, without the count itself and without advice.
     #[must_use]
     pub fn message(self, count: u64) -> String {
         self.message_with(count, "")
     }
 
-    /// The message with advice at its place.
+    /// Returns the message with `advice` inserted where the template allows it.
     #[must_use]
     pub fn message_with(self, count: u64, advice: &str) -> String {
         inflected(self.template.trim_start_matches('='), count).replacen('@', advice, 1)
@@ -105,7 +106,7 @@ impl Serialize for Diagnostic {
     }
 }
 
-/// Defines an enum of kinds of findings. Each row is a variant, its place in lists, its name, its severity and its
+/// Defines an enum of kinds of findings. Each row is a variant, its position in lists, its name, its severity and its
 /// message, as [`Diagnostic::new`] takes them.
 #[macro_export]
 macro_rules! diagnostics {
@@ -121,10 +122,10 @@ macro_rules! diagnostics {
         }
 
         impl $issue {
-            /// All of them.
+            /// All kinds of the enum, in the order of their definition.
             pub const ALL: &[$issue] = &[$($issue::$variant),*];
 
-            /// The kind of finding that it is.
+            /// Returns the kind of finding for this variant.
             pub const fn diagnostic(self) -> $crate::Diagnostic {
                 match self {
                     $($issue::$variant => $crate::Diagnostic::new($rank, $name, $crate::Severity::$severity, $template),)*
@@ -147,7 +148,7 @@ macro_rules! diagnostics {
 }
 
 diagnostics! {
-    /// The findings that follow from the events themselves: contradictions between them, and missing ones.
+    /// The findings that follow from the events themselves: contradictions between events, and missing events.
     pub enum EventIssue;
     /// Places where events are missing.
     EventsLost = 0, "events-lost", DataLoss,
@@ -202,7 +203,7 @@ diagnostics! {
         "{task|tasks} found late to have waited since the start; the pass was run again with what it learned";
 }
 
-/// A text in which `{one|many}` stands for what depends on the number.
+/// Returns the template with each `{one|many}` replaced by the form that `count` asks for.
 fn inflected(template: &str, count: u64) -> String {
     let mut parts = template.split(['{', '|', '}']);
     let mut text = parts.next().unwrap_or("").to_owned();
@@ -213,7 +214,7 @@ fn inflected(template: &str, count: u64) -> String {
     text
 }
 
-/// Diagnostics with their counts, in a fixed order.
+/// Findings with their counts, in the order of their kinds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Diagnostics {
     counts: BTreeMap<Diagnostic, u64>,
@@ -221,12 +222,12 @@ pub struct Diagnostics {
 }
 
 impl Diagnostics {
-    /// CpuCounts one more.
+    /// Counts one more finding of this kind.
     pub fn add(&mut self, what: impl Into<Diagnostic>) {
         self.add_many(what, 1);
     }
 
-    /// CpuCounts `n` more; none leaves no trace.
+    /// Counts `n` more findings of this kind; zero adds no entry.
     pub fn add_many(&mut self, what: impl Into<Diagnostic>, n: u64) {
         if n > 0 {
             let count = self.counts.entry(what.into()).or_default();
@@ -234,12 +235,13 @@ impl Diagnostics {
         }
     }
 
-    /// CpuCounts one more and, the first time, notes the place or the name.
+    /// Counts one more finding and, for the first one of its kind, notes the place or the name.
     pub fn add_at(&mut self, what: impl Into<Diagnostic>, place: impl FnOnce() -> String) {
         self.add_many_at(what, 1, place);
     }
 
-    /// CpuCounts `n` more and, the first time, notes the place or the names; none leaves no trace.
+    /// Counts `n` more findings and, for the first ones of their kind, notes the places or the names; zero adds no
+    /// entry.
     pub fn add_many_at(&mut self, what: impl Into<Diagnostic>, n: u64, place: impl FnOnce() -> String) {
         if n > 0 {
             let what = what.into();
@@ -248,27 +250,27 @@ impl Diagnostics {
         }
     }
 
-    /// The first place, or the names, if they were noted.
+    /// The place or the names noted for a kind, if there are any.
     pub fn detail(&self, what: impl Into<Diagnostic>) -> Option<&str> {
         self.details.get(&what.into()).map(String::as_str)
     }
 
-    /// The count of one kind.
+    /// The number of findings of a kind; zero if there is none.
     pub fn count(&self, what: impl Into<Diagnostic>) -> u64 {
         self.counts.get(&what.into()).copied().unwrap_or(0)
     }
 
-    /// Whether there are none.
+    /// Whether there are no findings at all.
     pub fn is_empty(&self) -> bool {
         self.counts.is_empty()
     }
 
-    /// All of them: the kind, the count, and the first place if one was noted.
+    /// Iterates over the findings: the kind, the count, and the noted place or names, if any.
     pub fn iter(&self) -> impl Iterator<Item = (Diagnostic, u64, Option<&str>)> {
         self.counts.iter().map(|(d, n)| (*d, *n, self.detail(*d)))
     }
 
-    /// Adds the counts of `other` to these.
+    /// Adds the counts of `other` to these. A place that is noted already stays.
     pub fn merge(&mut self, other: &Diagnostics) {
         for (what, n, place) in other.iter() {
             self.add_many(what, n);

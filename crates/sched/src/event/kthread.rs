@@ -2,12 +2,12 @@
 
 use crate::event::{Comm, Cpu};
 
-/// The rest of the name of a stopper: the number of its CPU.
+/// Returns the part of a stopper's name behind `migration/`: the number of its CPU.
 fn stopper_number(comm: &Comm) -> Option<&[u8]> {
     comm.as_bytes().strip_prefix(b"migration/")
 }
 
-/// Whether this is the name of some CPU's stopper, the thread that runs before all others.
+/// Whether this is the name of a stopper, the thread of each CPU that runs before all other tasks.
 pub fn is_any_stopper(comm: Comm) -> bool {
     stopper_number(&comm).is_some()
 }
@@ -17,24 +17,25 @@ pub fn is_stopper(comm: Comm, cpu: Cpu) -> bool {
     stopper_number(&comm).and_then(|n| std::str::from_utf8(n).ok()?.parse().ok()) == Some(cpu.0)
 }
 
-/// Whether this is the name of a thread that runs a CPU's softirqs.
+/// Whether this is the name of a thread that runs the softirqs of a CPU.
 pub fn is_ksoftirqd(comm: Comm) -> bool {
     comm.as_bytes().starts_with(b"ksoftirqd/")
 }
 
-/// The kernel's threads by the beginning of their names.
+/// A family of kernel threads, by the beginning of their names.
 enum NamePattern {
-    /// One for each CPU, bound to it: the number of the CPU follows behind a `/`. Those of `smpboot_register_percpu_thread`
-    /// and others that the kernel creates in this way.
+    /// A thread for each CPU, bound to it: the number of the CPU follows a `/`. Threads of
+    /// `smpboot_register_percpu_thread`, and others that the kernel creates in this way.
     OfEachCpu(&'static str),
-    /// Any other. A number in the name is not that of a CPU (`jbd2/sda1-8`), or is that of the CPU whose work the thread
-    /// does, wherever it runs (`rcuop/3`).
+    /// Any other kernel thread. A number in its name is not that of a CPU (`jbd2/sda1-8`), or is that of the CPU whose
+    /// work the thread does, wherever it runs (`rcuop/3`).
     Other(&'static str),
 }
 
 use NamePattern::{OfEachCpu, Other};
 
-/// The kinds whose names begin with this letter: a name is looked up for every task that is switched in.
+/// Returns the families whose names begin with this letter, since a name is looked up for every task that is switched
+/// in.
 fn kinds(letter: u8) -> &'static [NamePattern] {
     match letter {
         b'b' => &[OfEachCpu("backlog_napi"), OfEachCpu("bnx2fc_thread"), OfEachCpu("bnx2i_thread"), Other("btrfs-")],
@@ -76,13 +77,13 @@ fn kinds(letter: u8) -> &'static [NamePattern] {
     }
 }
 
-/// The rest of a name behind that of a thread of each CPU and the `/`.
+/// Returns the rest of `name` behind the family's name and a `/`; `None` if the name is not of this family.
 fn behind<'n>(name: &'n [u8], kind: &str) -> Option<&'n [u8]> {
     name.strip_prefix(kind.as_bytes())?.strip_prefix(b"/")
 }
 
-/// Whether this is the name of a thread that belongs to the kernel. Neither the sched events nor
-/// the header say so; the names are the kernel's own, and few.
+/// Whether this is the name of a kernel thread. Neither the sched events nor the header mark these threads; the names
+/// are the kernel's own, and few.
 pub fn is_kernel_thread(comm: Comm) -> bool {
     let name = comm.as_bytes();
     let Some(letter) = name.first() else { return false };
@@ -92,10 +93,10 @@ pub fn is_kernel_thread(comm: Comm) -> bool {
     })
 }
 
-/// The command that a task of this name runs: the name, but where the kernel has such a thread for each CPU, or
-/// several, or for each NUMA node, every number in it is `N`. For example, `ksoftirqd/12` is `ksoftirqd/N`, `kworker/3:1H` is
-/// `kworker/N:NH`, `kworker/u33:2` is `kworker/uN:N` and `kswapd1` is `kswapdN`; otherwise a machine of 256 CPUs would
-/// have a thousand commands.
+/// Returns the command that a task of this name runs. For most tasks that is the name itself. Where the kernel has such
+/// a thread for each CPU, or several, or one for each NUMA node, every number in it becomes `N`: `ksoftirqd/12` is
+/// `ksoftirqd/N`, `kworker/3:1H` is `kworker/N:NH`, `kworker/u33:2` is `kworker/uN:N` and `kswapd1` is `kswapdN`.
+/// Otherwise a machine of 256 CPUs would have a thousand commands.
 pub fn command(comm: Comm) -> Comm {
     if !comm.contains(b'/') {
         return of_each_node(&comm).unwrap_or(comm);
@@ -127,8 +128,8 @@ fn of_each_node(comm: &Comm) -> Option<Comm> {
     Some(Comm::new(format!("{kind}N").as_bytes()))
 }
 
-/// Whether a thread of this name is bound to `cpu`: one of those of which each CPU has one, and its number follows a `/`,
-/// before a `:` for `kworker/N:…`. `kworker/u…` is not bound.
+/// Whether a thread of this name is bound to `cpu`: a thread of which each CPU has one, with this CPU's number behind a
+/// `/`, up to a `:` for `kworker/N:…`. `kworker/u…` is not bound.
 pub fn is_bound(comm: Comm, cpu: Cpu) -> bool {
     if !comm.contains(b'/') {
         return false;

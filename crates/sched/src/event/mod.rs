@@ -14,10 +14,10 @@ use serde::{Deserialize, Serialize, Serializer};
 use std::borrow::Cow;
 use std::fmt;
 
-/// An instant: nanoseconds in the trace's own clock, after its corrections.
+/// An instant in nanoseconds of the trace's own clock, after its corrections.
 ///
-/// Signed, since corrections (`DATE`, `OFFSET`) may bring an instant below zero. The reader keeps
-/// instants within [`Ts::MIN`] and [`Ts::MAX`], so that a difference never overflows.
+/// Signed, since corrections (`DATE`, `OFFSET`) may bring an instant below zero. The reader keeps instants within
+/// [`Ts::MIN`] and [`Ts::MAX`], so that a difference never overflows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
@@ -29,12 +29,12 @@ impl Ts {
     /// The latest instant that a reader delivers.
     pub const MAX: Ts = Ts((1 << 62) - 1);
 
-    /// The time passed since `earlier`; zero if that is not earlier.
+    /// Returns the time that has passed since `earlier`; zero if `earlier` is later than this instant.
     pub fn since(self, earlier: Ts) -> Dur {
         Dur(self.0.max(earlier.0).abs_diff(earlier.0))
     }
 
-    /// This instant, `d` later; at most [`Ts::MAX`].
+    /// Returns the instant that follows this one by `d`, at most [`Ts::MAX`].
     #[must_use]
     pub fn after(self, d: Dur) -> Ts {
         let d = i64::try_from(d.0).unwrap_or(i64::MAX);
@@ -49,7 +49,7 @@ impl Ts {
 pub struct Dur(pub u64);
 
 impl Dur {
-    /// In the unit that suits it, for people: `750 ns`, `12.3 µs`, `4.56 ms`, `12.345 s`.
+    /// Formats the length for people, in the unit that suits it: `750 ns`, `12.3 µs`, `4.56 ms`, `12.345 s`.
     pub fn human(self) -> String {
         match self.0 {
             ns @ 0..1_000 => format!("{ns} ns"),
@@ -59,7 +59,7 @@ impl Dur {
         }
     }
 
-    /// In seconds, for people. Sums and comparisons stay in nanoseconds.
+    /// Converts the length to seconds, for people. Sums and comparisons stay in nanoseconds.
     pub fn seconds(self) -> f64 {
         self.0 as f64 / 1e9
     }
@@ -78,11 +78,11 @@ impl std::ops::AddAssign for Dur {
 pub struct Cpu(pub u32);
 
 impl Cpu {
-    /// One more than the largest CPU number that is believed. The kernel's own limit is 8192; a
-    /// larger number in a file is damage, and must not size a table.
+    /// One more than the largest CPU number that is believed. The kernel's own limit is 8192; a larger number in a file
+    /// is damage, and must not size a table.
     pub const LIMIT: u32 = 1 << 16;
 
-    /// As an index into a table by CPU.
+    /// Returns the number as an index into a table by CPU.
     pub fn index(self) -> usize {
         self.0 as usize
     }
@@ -94,16 +94,16 @@ impl fmt::Display for Cpu {
     }
 }
 
-/// A thread, by its number in the initial pid namespace.
+/// A thread by its number (TID) in the initial PID namespace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct Pid(pub i32);
 
 impl Pid {
-    /// The idle task. There is one on each CPU, all with this number; it is never a task here.
+    /// The idle task. Each CPU has one, all with this number; it never counts as a task here.
     pub const IDLE: Pid = Pid(0);
-    /// `kthreadd`, the parent of all kernel threads.
+    /// The number of `kthreadd`, the parent of all kernel threads.
     pub const KTHREADD: Pid = Pid(2);
 
     /// Whether this is the idle task.
@@ -111,7 +111,7 @@ impl Pid {
         self == Pid::IDLE
     }
 
-    /// The task for people: `hackbench 1217`; `task 1217` where its name was not seen; `idle`.
+    /// Names the task for people: `hackbench 1217`; `task 1217` if its name was not seen; `idle` for the idle task.
     pub fn named(self, comm: Comm) -> String {
         match (self.is_idle(), comm.is_empty()) {
             (true, _) => "idle".to_owned(),
@@ -134,10 +134,10 @@ impl fmt::Display for Pid {
 pub struct Comm([u8; 16]);
 
 impl Comm {
-    /// The absent name.
+    /// The empty name, for tasks whose name no event has shown.
     pub const EMPTY: Comm = Comm([0; 16]);
 
-    /// The bytes up to the first NUL, at most sixteen. Bytes behind the NUL in a record are stale.
+    /// Makes a name of the bytes up to the first NUL, at most sixteen. Bytes behind the NUL are stale in a record.
     pub fn new(bytes: &[u8]) -> Comm {
         let mut name = [0; 16];
         let length = bytes.len().min(16);
@@ -145,7 +145,7 @@ impl Comm {
         Comm::from_array(name)
     }
 
-    /// From a `char[16]` as it stands in a record.
+    /// Makes a name of a `char[16]` of a record.
     pub fn from_array(bytes: [u8; 16]) -> Comm {
         let word = u128::from_le_bytes(bytes);
         let zeros = zero_bytes(word);
@@ -153,52 +153,52 @@ impl Comm {
         Comm((word & (zeros ^ zeros.wrapping_sub(1))).to_le_bytes())
     }
 
-    /// The bytes, with zeros behind the name.
+    /// The bytes of the name, padded with zeros.
     pub fn array(&self) -> &[u8; 16] {
         &self.0
     }
 
-    /// The name of a task that executes this file: the last part of its name, fifteen bytes of it at most.
+    /// Returns the name of a task that executes this file: the last component of its path, at most fifteen bytes of it.
     pub fn of_program(file: &[u8]) -> Comm {
         let file = file.split(|byte| *byte == 0).next().unwrap_or_default();
         let name = file.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
         Comm::new(&name[..name.len().min(15)])
     }
 
-    /// The bytes of the name.
+    /// The bytes of the name, without padding.
     pub fn as_bytes(&self) -> &[u8] {
         let end = first_nul(u128::from_le_bytes(self.0));
         self.0.get(..end).unwrap_or(&self.0)
     }
 
-    /// Whether `byte` is in the name.
+    /// Whether `byte` occurs in the name.
     pub fn contains(&self, byte: u8) -> bool {
         let others = u128::from_le_bytes(self.0) ^ u128::from_le_bytes([byte; 16]);
         first_nul(others) < 16
     }
 
-    /// Whether nothing is known of the name.
+    /// Whether no event has shown the name.
     pub fn is_empty(&self) -> bool {
         self.0[0] == 0
     }
 }
 
-/// The top bit of the first zero byte, counted from the least significant, and of some after it; nothing
-/// where there is none. All bytes at once: subtracting one borrows into the top bit of a byte that was
-/// zero, and of none before it.
+/// Marks zero bytes of `word`: sets the top bit of the first zero byte, counted from the least significant, and of some
+/// after it; zero if there is none. All bytes are tested at once: subtracting one borrows into the top bit of a byte
+/// that was zero, and of none before it.
 #[inline]
 fn zero_bytes(word: u128) -> u128 {
     const ONES: u128 = u128::from_le_bytes([1; 16]);
     word.wrapping_sub(ONES) & !word & (ONES << 7)
 }
 
-/// The place of the first zero byte; 16 where there is none.
+/// Returns the position of the first zero byte, 0 to 15; 16 if there is none.
 #[inline]
 fn first_nul(word: u128) -> usize {
     zero_bytes(word).trailing_zeros() as usize / 8
 }
 
-/// As text fit for any output: bytes that are not printable, or not UTF-8, are escaped as `\xNN`.
+/// Prints the name as text fit for any output: bytes that are not printable, or not UTF-8, are escaped as `\xNN`.
 impl fmt::Display for Comm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&escape(self.as_bytes()))
@@ -228,9 +228,9 @@ impl Serialize for Comm {
     }
 }
 
-/// Bytes from a trace as text that is safe to print: control characters, bidirectional overrides
-/// and bytes that are not UTF-8 become `\xNN` or `\u{N}`, so that a name cannot move a terminal's
-/// cursor nor end a line of a report.
+/// Escapes bytes from a trace, so that the text is safe to print: control characters, bidirectional overrides and bytes
+/// that are not UTF-8 become `\xNN` or `\u{N}`. A name can then neither move a terminal's cursor nor end a line of a
+/// report.
 pub fn escape(bytes: &[u8]) -> Cow<'_, str> {
     use fmt::Write;
     // Nearly all names are so.
@@ -257,17 +257,17 @@ pub fn escape(bytes: &[u8]) -> Cow<'_, str> {
     out.into()
 }
 
-/// Nothing is to be escaped in these bytes: all of them are looked at at once.
+/// Whether nothing in these bytes has to be escaped. All bytes are tested at once.
 fn are_plain(bytes: &[u8]) -> bool {
     bytes.iter().fold(true, |plain, byte| plain & matches!(byte, b' '..=b'~'))
 }
 
-/// The same of a name, which stays what it is where nothing is to be escaped.
+/// Escapes a name as [`escape`] does; a name without such bytes is returned as it is.
 pub fn escaped(name: String) -> String {
     if are_plain(name.as_bytes()) { name } else { escape(name.as_bytes()).into_owned() }
 }
 
-/// The same of what stands in `text` from a byte on, of several lines, which stay, and so do tabs.
+/// Escapes `text` from the byte `from` on as [`escape`] does, but keeps line breaks and tabs.
 pub fn escape_lines(text: &mut String, from: usize) {
     if are_plain(text.as_bytes().get(from..).unwrap_or_default()) {
         return;
@@ -280,46 +280,46 @@ pub fn escape_lines(text: &mut String, from: usize) {
 /// A task as an event names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TaskRef {
-    /// Its thread number.
+    /// The PID of the task.
     pub pid: Pid,
-    /// The kernel's priority: 0–99 real time (lower is stronger), 100–139 fair, −1 deadline.
+    /// The kernel's priority at that moment: 0–99 real time (lower is stronger), 100–139 fair, −1 deadline.
     pub prio: i32,
-    /// Its command name at that moment.
+    /// The command name at that moment.
     pub comm: Comm,
 }
 
-/// The state of a task that was switched out.
+/// The class of states in which a task was switched out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum StateClass {
-    /// `R`: it could go on running.
+    /// `R`: the task is runnable and could have gone on.
     Runnable,
-    /// `R+`: runnable, and preempted inside the kernel.
+    /// `R+`: the task is runnable, and was preempted inside the kernel.
     Preempted,
-    /// It sleeps, is stopped, traced, frozen or parked.
+    /// Asleep: the task sleeps, or is stopped, traced, frozen or parked.
     Blocked,
-    /// `X` or `Z`: it will never run again.
+    /// `X` or `Z`: the task will never run again.
     Dead,
 }
 
-/// The `prev_state` of a `sched_switch`, decoded by the event's own format text: the number alone
-/// means five different things on different kernels (`docs/trace-dat.md`, 11.1).
+/// The `prev_state` of a `sched_switch`, decoded by the event's own format text: the number alone means five different
+/// things on different kernels (`docs/trace-dat.md`, 11.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PrevState {
-    /// Its class.
+    /// The class of the state.
     pub class: StateClass,
-    /// The number as recorded, for display.
+    /// The number as the event recorded it, for display.
     pub raw: u32,
 }
 
 impl PrevState {
-    /// `R` of a kernel since 5.0.
+    /// The state `R` of a kernel since 5.0.
     pub const RUNNABLE: PrevState = PrevState { class: StateClass::Runnable, raw: 0 };
-    /// `R+` of a kernel since 5.0.
+    /// The state `R+` of a kernel since 5.0.
     pub const PREEMPTED: PrevState = PrevState { class: StateClass::Preempted, raw: 0x100 };
-    /// `X` of a kernel since 5.0.
+    /// The state `X` of a kernel since 5.0.
     pub const DEAD: PrevState = PrevState { class: StateClass::Dead, raw: 0x10 };
 
-    /// A sleep with this number.
+    /// Makes a sleeping state with this recorded number.
     pub const fn blocked(raw: u32) -> PrevState {
         PrevState { class: StateClass::Blocked, raw }
     }
@@ -335,76 +335,80 @@ impl PrevState {
     }
 }
 
-/// The content of an event, without its time and place.
+/// The content of an event, without its time and CPU.
 ///
-/// `TaskRef` arguments name the task the event is *about*; who emitted it is [`SchedEvent::pid`].
+/// `TaskRef` arguments name the task that the event is *about*; the task that emitted it is [`SchedEvent::pid`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)] // the fields are the kernel's own, by the kernel's names
 pub enum EventKind {
-    /// `sched_switch`.
+    /// `sched_switch`: the CPU switches from `prev`, which goes to `state`, to `next`.
     Switch { prev: TaskRef, state: PrevState, next: TaskRef },
-    /// `sched_waking`; `target` is where the task *last ran*, not where it will be placed.
+    /// `sched_waking`: the wakeup of a task begins; `target` is the CPU where the task *last ran*, not where it will be
+    /// placed.
     Waking { task: TaskRef, target: Cpu },
-    /// `sched_wakeup`; `target` is the placement.
+    /// `sched_wakeup`: a task is queued on `target` after a wakeup.
     Wakeup { task: TaskRef, target: Cpu },
     /// `sched_wakeup_new`: a new life begins on `target`.
     WakeupNew { task: TaskRef, target: Cpu },
-    /// `sched_migrate_task`.
+    /// `sched_migrate_task`: a task moves from the queue of `orig` to that of `dest`, or will be queued there if it
+    /// sleeps.
     Migrate { task: TaskRef, orig: Cpu, dest: Cpu },
-    /// `sched_process_fork`; threads fork as well.
+    /// `sched_process_fork`: a task creates a process or a thread.
     Fork { parent: Pid, child: Pid, child_comm: Comm },
-    /// `sched_process_exec`; `old_pid` differs when a thread that is not the leader executes. `program` is what the
-    /// task has been called since shortly before: the last part of the file's name, as the kernel cuts it.
+    /// `sched_process_exec`: a task executes a program. `old_pid` differs from `pid` if a thread that is not the leader
+    /// executes. `program` is the task's name since shortly before: the last component of the file's path, as the
+    /// kernel cuts it.
     Exec { pid: Pid, old_pid: Pid, program: Comm },
     /// `task_rename`: a task takes another name, by itself, from `/proc`, or on its way to an exec.
     Rename { pid: Pid, before: Comm, after: Comm },
-    /// `sched_process_exit`.
+    /// `sched_process_exit`: a task ends.
     Exit { pid: Pid },
-    /// Events were lost on this CPU, between this instant and its next event. `ts` is that of the
-    /// last event before the gap; `count` is what the kernel counted, if it could.
+    /// A gap: events of this CPU were lost between this instant and its next event. `ts` is that of the last event
+    /// before the gap; `count` is the number that the kernel counted, if it could.
     Lost { count: Option<u64> },
-    /// This CPU went offline, from this instant until its next event. The kernel records nothing of it, nor anything
-    /// on a CPU that it has marked as offline, as it does in the stopper: a reader concludes it from missing events.
+    /// A CPU going offline, from this instant until its next event. The kernel records nothing of it, nor anything on a
+    /// CPU that it has marked as offline, as it does in the stopper: a reader concludes it from missing events.
     Offline,
-    /// `power:cpu_frequency` in kHz, of `target`.
+    /// `power:cpu_frequency`: the frequency of `target` becomes `khz`, in kHz.
     Frequency { khz: u32, target: Cpu },
-    /// Entry to (`true`) or exit from an interrupt or softirq handler; `id` is the event's number in this file.
+    /// Entry to (`true`) or exit from (`false`) an interrupt or softirq handler; `id` is the event's number in this
+    /// file.
     Interrupt { id: u16, entry: bool },
-    /// NUMA balancing wants to move `pid` from `src` to `dst` (`sched_move_numa`), to exchange it
-    /// with another there (`sched_swap_numa`), or could not (`stuck`, `sched_stick_numa`).
-    /// `nodes` are those of the two CPUs.
+    /// A decision of NUMA balancing: to move `pid` from `src` to `dst` (`sched_move_numa`), to exchange it with the
+    /// task `with` there (`sched_swap_numa`), or to leave it, since neither was possible (`stuck`, `sched_stick_numa`).
+    /// `nodes` are the NUMA nodes of the two CPUs.
     Numa { pid: Pid, with: Option<Pid>, src: Cpu, dst: Cpu, nodes: Option<[u16; 2]>, stuck: bool },
-    /// A stack that was recorded with another event, behind it (`kernel_stack`, `user_stack`), by its number in this
-    /// file. Behind a switch it still names the task that left, so it does not show which task is current.
+    /// A stack that was recorded behind another event (`kernel_stack`, `user_stack`), by its number in this file.
+    /// Behind a switch it still names the task that left, so it does not show which task is current.
     Stack { id: u16 },
     /// A record of a probe on the balancer (group `lb`), by its number in this file.
     Probe { id: u16, probe: Probe },
-    /// Any other event, by its number in this file; it still shows the running task.
+    /// Any other event, by its number in this file. It still shows the running task.
     Other { id: u16 },
 }
 
-/// One event, decoded, in trace order.
+/// A decoded event. A source delivers events in the order of the trace: time, CPU, position in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SchedEvent {
-    /// When.
+    /// The instant of the event, in nanoseconds of the trace's clock.
     pub ts: Ts,
-    /// On which CPU it was emitted.
+    /// The CPU that emitted the event.
     pub cpu: Cpu,
     /// The task that was current on that CPU (`common_pid`).
     pub pid: Pid,
-    /// `common_flags`: 0x08 hard interrupt, 0x10 softirq, 0x01 interrupts off.
+    /// The flags of the context (`common_flags`): 0x01 interrupts off, 0x08 hard interrupt, 0x10 softirq.
     pub flags: u8,
-    /// The kind of the event.
+    /// The content of the event.
     pub kind: EventKind,
 }
 
 impl SchedEvent {
-    /// Whether a softirq handler emitted it.
+    /// Whether a softirq handler emitted the event.
     pub fn in_softirq(&self) -> bool {
         self.flags & 0x10 != 0
     }
 
-    /// Whether neither a softirq nor an interrupt handler did.
+    /// Whether a task emitted the event, rather than a softirq or an interrupt handler.
     pub fn in_task(&self) -> bool {
         self.flags & 0x18 == 0
     }

@@ -6,24 +6,24 @@
 use super::{Comm, Cpu, CpuMask, Dur, Pid};
 use serde::{Deserialize, Serialize};
 
-/// The kind of a balance, by the state of the CPU for which it pulls.
+/// A kind of load balancing, by the state of the CPU for which it pulls tasks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Balancing {
-    /// For a CPU that is about to idle.
+    /// New-idle balancing, for a CPU that is about to idle.
     NewIdle,
-    /// For an idle CPU.
+    /// Balancing for an idle CPU, at its tick or on its behalf.
     Idle,
-    /// For a CPU that runs a task.
+    /// Balancing for a CPU that runs a task.
     Busy,
-    /// The probe does not show it.
+    /// A kind that the probe does not show.
     #[default]
     Unknown,
 }
 
 impl Balancing {
-    /// The kind for a number of `enum cpu_idle_type`, two of which were exchanged in 6.10.
+    /// Returns the kind for a number of `enum cpu_idle_type`, two of which were exchanged in 6.10.
     pub fn of(idle: Option<i64>, before_6_10: bool) -> Balancing {
         match (idle, before_6_10) {
             (Some(2), _) => Balancing::NewIdle,
@@ -33,12 +33,13 @@ impl Balancing {
         }
     }
 
-    /// Whether the kernel of this release has the numbers from before 6.10. A kernel without a release counts as newer.
+    /// Whether the kernel of this release (major, minor) has the numbers from before 6.10. A kernel without a release
+    /// counts as newer.
     pub fn has_old_numbers(release: Option<(u32, u32)>) -> bool {
         release.is_some_and(|release| release < (6, 10))
     }
 
-    /// Its name, for people.
+    /// The name of the kind, for people.
     pub fn name(self) -> &'static str {
         match self {
             Balancing::NewIdle => "new-idle",
@@ -56,149 +57,155 @@ pub struct RunQueue {
     pub overloaded: Option<bool>,
     /// Whether the wakeup of a task on this CPU is under way.
     pub pending: Option<bool>,
-    /// The time that the CPU idles on average, at most four seconds.
+    /// The average time for which the CPU idles, in nanoseconds, at most four seconds.
     pub avg_idle: Option<AtMost4s>,
-    /// The cost of the cheapest balance, at most four seconds.
+    /// The cost of the cheapest balance, in nanoseconds, at most four seconds.
     pub cost: Option<AtMost4s>,
 }
 
-/// A length of time in nanoseconds in four bytes.
+/// A length of time in nanoseconds, at most 2³² − 1 (about four seconds), in four bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct AtMost4s(u32);
 
 impl AtMost4s {
-    /// A length; longer ones count as the longest.
+    /// Makes a length of `ns` nanoseconds; longer ones count as the longest.
     pub fn of(ns: u64) -> AtMost4s {
         AtMost4s(u32::try_from(ns).unwrap_or(u32::MAX))
     }
 
-    /// The length.
+    /// The length of time.
     pub fn dur(self) -> Dur {
         Dur(self.0.into())
     }
 }
 
-/// A cgroup, by the number that the kernel has for its folder. Two words, so that an event is aligned to four bytes.
+/// A cgroup by its ID, the inode number that the kernel has for its folder. Stored as two words, so that an event is
+/// aligned to four bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CgroupId([u32; 2]);
 
 impl CgroupId {
-    /// The cgroup of this number.
+    /// Makes the cgroup with this ID.
     pub fn new(number: u64) -> CgroupId {
         CgroupId([(number >> 32) as u32, number as u32])
     }
 
-    /// The number.
+    /// The ID of the cgroup.
     pub fn number(self) -> u64 {
         u64::from(self.0[0]) << 32 | u64::from(self.0[1])
     }
 }
 
-/// The beginning or the end of throttling, of the tasks of one cgroup on one CPU.
+/// The beginning or the end of throttling, for the tasks of one cgroup on one CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Throttle {
-    /// The CPU; absent where the record does not show it, so that it is that of the event.
+    /// The throttled CPU. Absent where the record does not show it; it is then the CPU of the event.
     pub cpu: Option<Cpu>,
     /// The cgroup that is throttled by its own limit or by that of an ancestor. Absent in recordings by probes on
     /// `throttle_cfs_rq`, which may be of a run queue that is not throttled after all.
     pub cgroup: Option<CgroupId>,
-    /// Whether queued tasks are throttled at once. Otherwise (6.18 and later) they are taken from the queue one by one, as they
-    /// return to user mode, each with a record of its own.
+    /// Whether queued tasks are throttled at once. Otherwise (6.18 and later) they are taken from the queue one by one,
+    /// as they return to user mode, each with a record of its own.
     pub takes_queue: bool,
 }
 
-/// The record of a probe.
+/// A record of a probe on the balancer or on bandwidth control, by the probe's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Probe {
     /// `newidle_balance_in`: a CPU is about to idle, and new-idle balancing begins.
     NewIdleBegins(RunQueue),
-    /// `newidle_balance`: it ends; the number of tasks pulled, or −1 if a task of another class is there.
+    /// `newidle_balance`: new-idle balancing ends with this number of tasks pulled, or −1 if a task of another class is
+    /// there.
     NewIdleEnds(i32),
     /// `idle`: a CPU goes idle (`set_next_task_idle`).
     GoesIdle(RunQueue),
-    /// `load_balance_in`: an attempt to balance one domain begins. The name of the domain.
+    /// `load_balance_in`: an attempt to balance one domain begins; the kind of balance and the name of the domain.
     AttemptBegins(Balancing, Comm),
-    /// `load_balance`: it ends.
+    /// `load_balance`: an attempt to balance one domain ends.
     AttemptEnds {
-        /// The kind of balance; unknown where only the beginning has it.
+        /// The kind of balance; unknown if only the record of the beginning has it.
         balancing: Balancing,
-        /// The name of the domain; empty where only the beginning has it.
+        /// The name of the domain; empty if only the record of the beginning has it.
         domain: Comm,
-        /// The number of tasks that it moved.
+        /// The number of tasks that the attempt moved.
         moved: u32,
     },
-    /// `find_busiest_group`: whether a busiest group was found, and the imbalance with it.
+    /// `find_busiest_group`: the search for a busiest group ends.
     Searched {
-        /// Whether there is one.
+        /// Whether the search found a busiest group.
         found: bool,
         /// The imbalance, in the unit that `how` names.
         imbalance: Option<u32>,
-        /// The kernel's `enum migration_type`: load, utilization, tasks, misfit, tasks of an LLC.
+        /// The unit of the imbalance, by the kernel's `enum migration_type`: load, utilization, tasks, misfit, tasks of
+        /// an LLC.
         how: Option<u8>,
     },
-    /// `can_migrate_in`: a task is examined.
+    /// `can_migrate_in`: the balancer begins to examine a task.
     Examines(Examined),
-    /// `can_migrate`: whether the examined task may be moved.
+    /// `can_migrate`: the balancer has examined a task, and may move it or not.
     Examined(Examined, bool),
     /// `need_active`: whether the balancer asks the stopper to move a running task.
     NeedsActive(bool),
-    /// `detach_task`: the balancer moves a task.
+    /// `detach_task`: the balancer takes a task from its queue to move it.
     Detaches {
-        /// The task.
+        /// The PID of the task.
         pid: Pid,
-        /// The CPU that it leaves.
+        /// The CPU that the task leaves.
         src: Cpu,
-        /// The CPU that it comes to.
+        /// The CPU that the task comes to.
         dst: Cpu,
-        /// The kind of balance.
+        /// The kind of the balance that moves it.
         balancing: Balancing,
     },
-    /// `active_balance`: the stopper of one CPU begins active balance for another.
+    /// `active_balance`: the stopper of the first CPU begins active balance for the second one.
     ActiveBalances(Cpu, Cpu),
-    /// `move_queued`: a queued task is moved since its CPU is not the one that it may use, or wants.
+    /// `move_queued`: a queued task is moved to this CPU, since it may not use its own, or wants another.
     MovesQueued(Pid, Cpu),
     /// `swap`: two tasks are to change places.
     Swaps {
-        /// A task, and the CPU that it is on.
+        /// One of the tasks, and the CPU that it is on.
         one: (Pid, Cpu),
         /// The other task, and the CPU that it is on.
         other: (Pid, Cpu),
     },
-    /// `kicked`: an idle CPU is asked to balance for itself and others.
+    /// `kicked`: an idle CPU is asked to balance for itself and for others.
     Kicked,
-    /// `domains`: periodic balance begins for a CPU.
+    /// `domains`: periodic balance begins for a CPU in this state.
     Periodic(Balancing),
     /// `numa_find`: NUMA balancing looked for a CPU for a task; the best one so far, if there is one.
     NumaLooked(Pid, Option<Cpu>),
-    /// `fallback`: no CPU that a task may use is online.
+    /// `fallback`: none of the CPUs that a task may use is online.
     FallsBack(Pid),
     /// `throttle`: tasks of a cgroup are throttled on a CPU.
     Throttles(Throttle),
-    /// `unthrottle`: they are no longer, unless the cgroup is throttled there by another limit.
+    /// `unthrottle`: tasks of a cgroup are no longer throttled on a CPU, unless another limit throttles the cgroup
+    /// there.
     Unthrottles(Throttle),
-    /// `throttle_task`: the running task is about to be taken from the queue, since its cgroup is throttled there.
+    /// `throttle_task`: the running task is about to be taken from the queue, since this cgroup of it is throttled
+    /// there.
     ThrottlesTask(Pid, CgroupId),
-    /// `group`: a task was moved to a cgroup. `group_fork`: it begins there.
+    /// `group` (a task was moved to a cgroup) or `group_fork` (a task begins in it).
     Joins {
-        /// The task.
+        /// The PID of the task.
         pid: Pid,
-        /// The cgroup.
+        /// The cgroup that the task is in from now on.
         cgroup: CgroupId,
-        /// Whether the task begins there.
+        /// Whether the task begins in the cgroup, by a fork.
         forked: bool,
     },
-    /// `set_affinity`, `allowed`: from then on, or already, a task may use these CPUs; nothing if the record does not show
-    /// all of them.
+    /// `set_affinity` or `allowed`: a task may use these CPUs from now on. `None` if the record does not show the whole
+    /// set.
     Allows(Pid, Option<CpuMask>),
-    /// `set_affinity` of a task that disables or enables its migration: the CPUs that it may use otherwise stay as they are.
+    /// `set_affinity` of a task that disables or enables its migration. The CPUs that it may use otherwise do not
+    /// change.
     HoldsMigration(Pid),
-    /// `nr_running`: the length of a CPU's run queue, with the running task, after a change.
+    /// `nr_running`: the length of a CPU's run queue has changed.
     Length {
-        /// The CPU.
+        /// The CPU of the run queue.
         cpu: Cpu,
-        /// The length by now.
+        /// The number of queued tasks after the change, with the running one.
         nr: u32,
-        /// The change.
+        /// The difference to the number before.
         change: i32,
     },
 }
@@ -206,14 +213,14 @@ pub enum Probe {
 /// A task that the balancer examines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Examined {
-    /// Whether it runs.
+    /// Whether the task is running.
     pub on_cpu: Option<bool>,
-    /// Whether it may use one CPU only.
+    /// Whether the task may use one CPU only.
     pub bound: Option<bool>,
 }
 
 impl Examined {
-    /// The same, with what another record of the same task shows.
+    /// Returns these facts, completed by those that another record of the same task shows.
     #[must_use]
     pub fn or(self, other: Examined) -> Examined {
         Examined { on_cpu: self.on_cpu.or(other.on_cpu), bound: self.bound.or(other.bound) }

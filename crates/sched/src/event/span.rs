@@ -8,33 +8,34 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum TaskState {
-    /// Nothing certain is known.
+    /// An unknown state: nothing certain is known of the task.
     Unknown,
-    /// It runs on this CPU.
+    /// On-CPU: the task runs on this CPU.
     Running(Cpu),
-    /// It is runnable and waits on the run queue of this CPU.
+    /// Runnable: the task waits on the run queue of this CPU.
     Waiting(Cpu),
-    /// It is runnable on this CPU, and bandwidth control (`cpu.max`) keeps its cgroup from running there.
+    /// Throttled: the task is runnable on this CPU, and bandwidth control (`cpu.max`) keeps its cgroup from running
+    /// there.
     Throttled(Cpu),
-    /// It sleeps; this is the last CPU it was on.
+    /// Asleep: the task sleeps, and this is the last CPU that it was on.
     Blocked(Cpu),
-    /// It will not run again.
+    /// Ended: the task will not run again.
     Dead,
 }
 
 /// The way in which a waiting task joined its run queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Came {
-    /// No event shows it.
+    /// An unknown way: no event shows it.
     #[default]
     Unknown,
-    /// A wakeup placed it there.
+    /// A wakeup that placed the task there.
     Woken,
-    /// A fork placed it there.
+    /// A fork that placed the new task there.
     Forked,
-    /// It waited elsewhere, and a migration moved it there.
+    /// A migration of a task that waited on another CPU.
     Moved,
-    /// It had run there, or been throttled there.
+    /// A task that stayed: it had run there, or been throttled there.
     Stayed,
 }
 
@@ -42,72 +43,72 @@ pub enum Came {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Current {
-    /// Nothing certain is known.
+    /// An unknown occupant: nothing certain is known of the CPU.
     #[default]
     Unknown,
-    /// Nothing: it is offline.
+    /// No occupant: the CPU is offline.
     Offline,
-    /// The idle task.
+    /// The idle task of the CPU.
     Idle,
-    /// This task.
+    /// The task with this PID.
     Task(Pid),
 }
 
 impl Current {
-    /// The span of the task with this number.
+    /// Returns the occupant with this PID: the idle task for [`Pid::IDLE`].
     pub fn of(pid: Pid) -> Current {
         if pid.is_idle() { Current::Idle } else { Current::Task(pid) }
     }
 }
 
-/// A stretch of one task in one state. The spans of a task tile its observed life; the first one
-/// has no length where the life begins with the event that shows it.
+/// A stretch of one task in one state. The spans of a task tile its observed life; the first one has no length if the
+/// life begins with the event that shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// The life.
+    /// The task, as one life of its PID.
     pub task: TaskId,
-    /// Its number.
+    /// The PID of the task.
     pub pid: Pid,
-    /// The state throughout.
+    /// The state of the task throughout the span.
     pub state: TaskState,
-    /// The start.
+    /// The instant at which the span begins.
     pub start: Ts,
-    /// The end, which is outside.
+    /// The instant at which the span ends; the span does not include it.
     pub end: Ts,
-    /// The state that it led to; the same, where the window ended it.
+    /// The state that follows; the same state if the window ended the span.
     pub next: TaskState,
-    /// An event began it. Otherwise it had lasted for some time unseen: since before the window or the trace,
-    /// since some moment of a loss, or on a CPU without events.
+    /// Whether an event began the span. Otherwise the state had lasted for some time unseen: since before the window or
+    /// the trace, since some moment of a loss, or on a CPU without events.
     pub begun: bool,
-    /// An event ended it. Otherwise it is censored: cut by the end of the window or of the trace, or in a loss,
-    /// after which something else turned out to be so, or a wait on a CPU without events.
+    /// Whether an event ended the span. Otherwise the span is censored: cut by the end of the window or of the trace,
+    /// or in a loss, after which something else turned out to be so, or a wait on a CPU without events.
     pub ended: bool,
 }
 
-/// A stretch of one CPU with one current task of one name: one that executes a program begins another stretch. The
+/// A stretch of one CPU with one current task of one name: a task that executes a program begins another stretch. The
 /// spans of a CPU tile the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CpuSpan {
-    /// The CPU.
+    /// The CPU of the span.
     pub cpu: Cpu,
-    /// The occupant throughout.
+    /// The occupant of the CPU throughout the span.
     pub current: Current,
-    /// The task's name, since it was switched in or executed its program; empty where none was seen.
+    /// The name of the task, since it was switched in or executed its program; empty if none was seen.
     pub comm: Comm,
-    /// The start.
+    /// The instant at which the span begins.
     pub start: Ts,
-    /// The end, which is outside.
+    /// The instant at which the span ends; the span does not include it.
     pub end: Ts,
 }
 
 impl Span {
-    /// Its length.
+    /// The length of the span in nanoseconds.
     pub fn duration(&self) -> Dur {
         self.end.since(self.start)
     }
 
-    /// The part of it inside `[from, to]`, if any of it is. A span without length is kept where its instant is
-    /// inside.
+    /// Returns the part of the span inside `[from, to]`, if there is any. A span without length is kept if its instant
+    /// is inside.
     pub fn clip(&self, from: Ts, to: Ts) -> Option<Span> {
         let (start, end) = inside(self.start, self.end, from, to)?;
         let (begun, ended) = (self.begun && start == self.start, self.ended && end == self.end);
@@ -116,19 +117,19 @@ impl Span {
 }
 
 impl CpuSpan {
-    /// Its length.
+    /// The length of the span in nanoseconds.
     pub fn duration(&self) -> Dur {
         self.end.since(self.start)
     }
 
-    /// The part of it inside `[from, to]`, as [`Span::clip`] has it.
+    /// Returns the part of the span inside `[from, to]`, as [`Span::clip`] does.
     pub fn clip(&self, from: Ts, to: Ts) -> Option<CpuSpan> {
         let (start, end) = inside(self.start, self.end, from, to)?;
         Some(CpuSpan { start, end, ..*self })
     }
 }
 
-/// The part of `[start, end]` that is inside `[from, to]`.
+/// Returns the part of `[start, end]` that is inside `[from, to]`.
 fn inside(start: Ts, end: Ts, from: Ts, to: Ts) -> Option<(Ts, Ts)> {
     let (first, last) = (start.max(from), end.min(to));
     (first < last || (first == last && start == end)).then_some((first, last))

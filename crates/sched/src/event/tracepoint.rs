@@ -2,35 +2,35 @@
 
 use crate::event::EventKind;
 
-/// Makes the table: each row is a variant, its system and its name.
+/// Makes the table of tracepoints: each row is a variant, its system and its name.
 macro_rules! tracepoints {
     ($($(#[$doc:meta])* $variant:ident, $system:literal, $name:literal;)*) => {
-        /// A tracepoint of the kernel that this toolkit interprets.
+        /// A tracepoint of the kernel that is interpreted here.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Tracepoint {
             $($(#[$doc])* $variant,)*
         }
 
         impl Tracepoint {
-            /// All of them.
+            /// All tracepoints of the table, in its order.
             pub const ALL: &[Tracepoint] = &[$(Tracepoint::$variant),*];
 
-            /// The system, as in `sched` for `sched:sched_switch`.
+            /// The system of the tracepoint, as `sched` in `sched:sched_switch`.
             pub const fn system(self) -> &'static str {
                 match self { $(Tracepoint::$variant => $system,)* }
             }
 
-            /// The name without the system.
+            /// The name of the tracepoint, without its system.
             pub const fn name(self) -> &'static str {
                 match self { $(Tracepoint::$variant => $name,)* }
             }
 
-            /// The system and the name, as options and reports have them.
+            /// The system and the name, such as `sched:sched_switch`, as options and reports have them.
             pub const fn full_name(self) -> &'static str {
                 match self { $(Tracepoint::$variant => concat!($system, ":", $name),)* }
             }
 
-            /// The tracepoint of this system and name, if it is one of these.
+            /// Returns the tracepoint of this system and name; `None` if the table lacks it.
             #[must_use]
             pub fn of(system: &str, name: &str) -> Option<Tracepoint> {
                 match (system, name) {
@@ -84,7 +84,7 @@ tracepoints! {
 }
 
 impl Tracepoint {
-    /// Those that decide the state of the run queues.
+    /// The tracepoints that decide the state of the run queues.
     pub const STATE: [Tracepoint; 8] = [
         Tracepoint::Switch,
         Tracepoint::Wakeup,
@@ -98,13 +98,13 @@ impl Tracepoint {
 }
 
 impl EventKind {
-    /// Whether no CPU recorded such an event: a reader concludes it from missing ones.
+    /// Whether no CPU recorded the event: a reader concludes it from missing ones.
     #[must_use]
     pub fn is_concluded(&self) -> bool {
         matches!(self, EventKind::Lost { .. } | EventKind::Offline)
     }
 
-    /// The tracepoint of the event; none for events that have only a number, and for those that a reader concludes.
+    /// The tracepoint of the event; `None` for events that have only a number, and for those that a reader concludes.
     #[must_use]
     pub fn tracepoint(&self) -> Option<Tracepoint> {
         Some(match self {

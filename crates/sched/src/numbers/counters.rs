@@ -5,26 +5,27 @@ use crate::tables::seeded::SeededMap;
 use std::fmt;
 use std::ops::RangeInclusive;
 
-/// The maximum number of counters of a recording that are followed.
+/// Maximum number of counters of a recording that are followed.
 pub const COUNTERS: usize = 8;
 
-/// One number for each counter, in the order of their names. Those beyond the number of counters are zero.
+/// A number for each counter, in the order of their names. The entries beyond the number of counters are zero.
 pub type PerCounter = [u64; COUNTERS];
 
 /// The values of all counters of a CPU at one instant, counted from some instant before the recording's first event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reading {
-    /// The values.
+    /// The value of each counter.
     pub values: PerCounter,
-    /// The time in nanoseconds for which the counters were enabled. Zero, as is `running`, where it was not recorded.
+    /// The time in nanoseconds for which the counters were enabled. Zero, as is `running`, if it was not recorded.
     pub enabled: u64,
-    /// The time in nanoseconds for which they were on the processor, which they share with others where they are too many.
+    /// The time in nanoseconds for which the counters were on the processor; they share it with others if there are too
+    /// many.
     pub running: u64,
 }
 
 impl Reading {
-    /// The counts since an earlier reading on the same CPU; `None` where the counters were not on the processor, or where
-    /// the values step back. If they were there for a part of the time, the counts are scaled up, as perf does.
+    /// Returns the counts since an earlier reading on the same CPU; `None` if the counters were not on the processor,
+    /// or if a value steps back. If they were there for a part of the time, the counts are scaled up, as perf does.
     pub fn since(&self, earlier: &Reading) -> Option<PerCounter> {
         let enabled = self.enabled.checked_sub(earlier.enabled)?;
         let running = self.running.checked_sub(earlier.running)?;
@@ -41,25 +42,30 @@ impl Reading {
     }
 }
 
-/// Consecutive readings of a CPU.
+/// Consecutive readings of a CPU, complete within an interval of time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CounterStretch {
-    /// The readings, in the order of time.
+    /// The readings in the order of time.
     pub readings: Vec<(Ts, Reading)>,
-    /// The times that the stretch covers: there are no other readings of the CPU within them.
+    /// The interval that the stretch covers: the CPU has no other readings within it. `None` if it covers nothing.
     pub times: Option<RangeInclusive<Ts>>,
 }
 
-/// A recording with values of counters.
+/// A recording with values of counters, read on demand.
+///
+/// An implementation is called from the threads that analyse the recording. It may keep what it has read, but must
+/// return the same values at each call.
 pub trait Counters: fmt::Debug + Send + Sync {
-    /// The names of the counters, at most [`COUNTERS`].
+    /// The names of the counters, at most [`COUNTERS`] of them, in the order of [`PerCounter`]. Always the same.
     fn names(&self) -> &[String];
 
-    /// Reads the stretch of a CPU that covers an instant; an empty one if there is none.
+    /// Reads a stretch of readings of `cpu` that covers the instant `at`. [`Readings`] calls it whenever the stretch
+    /// that it holds of the CPU does not cover an instant, so a stretch should cover many readings. Returns an empty
+    /// stretch if the CPU has no readings there, or if they cannot be read; it must not panic.
     fn stretch(&self, cpu: Cpu, at: Ts) -> CounterStretch;
 }
 
-/// Finds readings by CPU and time, and holds one stretch for each CPU.
+/// A cache of the readings of a recording: it finds them by CPU and time, and holds one stretch for each CPU.
 #[derive(Debug)]
 pub struct Readings<'c> {
     counters: &'c dyn Counters,
@@ -67,17 +73,18 @@ pub struct Readings<'c> {
 }
 
 impl<'c> Readings<'c> {
-    /// The readings of these counters.
+    /// Makes an empty cache in front of these counters.
     pub fn of(counters: &'c dyn Counters) -> Readings<'c> {
         Readings { counters, held: SeededMap::default() }
     }
 
-    /// The names of the counters.
+    /// The names of the counters, in the order of [`PerCounter`].
     pub fn names(&self) -> &'c [String] {
         self.counters.names()
     }
 
-    /// The reading on this CPU at exactly this time, if there is one.
+    /// Returns the reading of `cpu` at exactly this instant, if there is one. Instants that ascend on each CPU read
+    /// each stretch once.
     pub fn at(&mut self, cpu: Cpu, at: Ts) -> Option<Reading> {
         let stretch = self.held.entry(cpu).or_default();
         if !stretch.times.as_ref().is_some_and(|times| times.contains(&at)) {

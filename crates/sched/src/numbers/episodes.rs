@@ -3,63 +3,63 @@
 use crate::event::{Dur, Ts};
 use serde::Serialize;
 
-/// The integrals over the episodes of at least some length.
+/// The sums over the episodes of at least some length.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Totals {
-    /// Episodes must be at least this long.
+    /// The least length of an episode that is counted, in nanoseconds.
     pub min_ns: Dur,
-    /// How many are.
+    /// The number of these episodes.
     pub episodes: u64,
-    /// Their total length.
+    /// The total length of these episodes, in nanoseconds.
     pub ns: u64,
-    /// The integral of the capacity over them.
+    /// The integral of the capacity over these episodes, in CPU·nanoseconds.
     pub capacity_ns: u64,
-    /// The integral of the threads over them.
+    /// The integral of the threads over these episodes, in task·nanoseconds.
     pub thread_ns: u64,
 }
 
-/// How much of the predicate holds during a stretch of time: without capacity it does not.
+/// The amount to which a predicate holds during a stretch of time. The predicate holds if the capacity is not zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Amount {
-    /// CPUs that could have been put to work.
+    /// The number of CPUs that could have been put to work.
     pub capacity: u32,
-    /// Tasks that could have run there.
+    /// The number of tasks that could have run on these CPUs.
     pub threads: u32,
 }
 
 impl Amount {
-    /// Whether the predicate holds.
+    /// Whether the predicate holds with this amount.
     pub fn holds(self) -> bool {
         self.capacity > 0
     }
 }
 
-/// An episode.
+/// An episode: a maximal interval in which the predicate holds, with notes on it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Episode<T> {
-    /// Its start.
+    /// The instant at which the episode begins.
     pub start: Ts,
-    /// Its length.
+    /// The length of the episode, in nanoseconds.
     pub duration: Dur,
-    /// Its notes.
+    /// The notes on the episode.
     pub note: T,
 }
 
 /// An episode that has ended, with its integrals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ended {
-    /// Its start.
+    /// The instant at which the episode began.
     pub start: Ts,
-    /// Its length.
+    /// The length of the episode, in nanoseconds.
     pub duration: Dur,
-    /// ∫ capacity over it, in CPU·nanoseconds.
+    /// The integral of the capacity over the episode, in CPU·nanoseconds.
     pub capacity_ns: u64,
-    /// ∫ threads over it, in task·nanoseconds.
+    /// The integral of the threads over the episode, in task·nanoseconds.
     pub thread_ns: u64,
 }
 
-/// Gathers episodes as time passes.
+/// Gathers the episodes of one predicate as time passes: their totals by least length, and the longest ones.
 #[derive(Clone, Debug)]
 pub struct Episodes<T> {
     totals: Vec<Totals>,
@@ -78,13 +78,15 @@ struct OpenEpisode<T> {
 }
 
 impl<T> Episodes<T> {
-    /// With totals for these least lengths, keeping this number of the longest.
+    /// Makes an empty collection with totals for these least lengths, which keeps at most `keep` of the longest
+    /// episodes.
     pub fn new(thresholds: &[Dur], keep: usize) -> Episodes<T> {
         let totals = thresholds.iter().map(|min_ns| Totals { min_ns: *min_ns, ..Totals::default() }).collect();
         Episodes { totals, last: None, open: None, longest: Vec::new(), keep }
     }
 
-    /// From `from` to `to` the predicate held with this amount, or did not hold.
+    /// Takes the next stretch of time: from `from` to `to` the predicate held with this amount, or did not hold.
+    /// Stretches must follow one another without gaps.
     #[inline]
     pub fn pass(&mut self, from: Ts, to: Ts, amount: Amount) {
         if !amount.holds() {
@@ -99,15 +101,14 @@ impl<T> Episodes<T> {
         open.thread_ns = open.thread_ns.saturating_add(ns.saturating_mul(amount.threads.into()));
     }
 
-    /// Whether the open episode, if it ended at `now`, would be one of the longest, and nothing was
-    /// noted of it yet.
+    /// Whether the open episode has no note yet and would be one of the longest if it ended at `now`.
     pub fn wants_note(&self, now: Ts) -> bool {
         let Some(open) = self.open.as_ref().filter(|o| o.note.is_none()) else { return false };
         self.longest.len() < self.keep || self.longest.last().is_some_and(|l| now.since(open.start) > l.duration)
     }
 
-    /// When the predicate holds from `now` on: the instant from which the open episode wants a
-    /// note, if it has none.
+    /// Returns the instant from which the open episode, or one that begins at `now`, wants a note; `None` if it has
+    /// one. The predicate holds from `now` on.
     pub fn note_due(&self, now: Ts) -> Option<Ts> {
         let start = match &self.open {
             Some(open) if open.note.is_some() => return None,
@@ -117,19 +118,19 @@ impl<T> Episodes<T> {
         Some(start.after(Dur(shortest.0.saturating_add(1))))
     }
 
-    /// Notes something of the open episode.
+    /// Sets the note of the open episode.
     pub fn note(&mut self, note: T) {
         if let Some(open) = &mut self.open {
             open.note = Some(note);
         }
     }
 
-    /// The notes of the open episode, to be brought up to date.
+    /// Returns the note of the open episode, to be brought up to date.
     pub fn open_note(&mut self) -> Option<&mut T> {
         self.open.as_mut()?.note.as_mut()
     }
 
-    /// The open episode, if any, ends here.
+    /// Ends the open episode, if there is one, at `end`.
     pub fn close(&mut self, end: Ts) {
         let Some(open) = self.open.take() else { return };
         let duration = end.since(open.start);
@@ -153,17 +154,17 @@ impl<T> Episodes<T> {
         }
     }
 
-    /// Takes out the latest episode that has ended, unless that was done before.
+    /// Removes and returns the latest episode that has ended, unless that was done before.
     pub fn take_last(&mut self) -> Option<Ended> {
         self.last.take()
     }
 
-    /// The totals, one for each threshold.
+    /// The totals, one for each least length, in the order in which these were given.
     pub fn totals(&self) -> &[Totals] {
         &self.totals
     }
 
-    /// The longest ones, the longest first.
+    /// Returns the longest episodes, the longest first.
     pub fn into_longest(self) -> Vec<Episode<T>> {
         self.longest
     }

@@ -4,13 +4,13 @@ use crate::event::Dur;
 use serde::Serialize;
 use std::borrow::Cow;
 
-/// Steps in each doubling of the length: a percentile is at most a 128th (0.8 %) above the true one.
+/// Number of steps in each doubling of the length: a percentile is at most a 128th (0.8 %) above the true one.
 const STEPS: u64 = 128;
 
-/// The distribution of some lengths. Number, sum, least and greatest are exact; percentiles are read
-/// from a scale with 128 steps to the octave, and never below the true one. Memory follows the steps
-/// that occur, not the number of lengths: a list while they are few, then a table of all between the
-/// least and the greatest (17 KB from a microsecond to 100 ms).
+/// A distribution of lengths of time. Number, sum, least and greatest are exact; percentiles are read from a scale with
+/// 128 steps to the octave, and never below the true one. Memory follows the steps that occur, not the number of
+/// lengths: a list while they are few, then a table of all between the least and the greatest (17 KB from a microsecond
+/// to 100 ms).
 #[derive(Clone, Debug, Default)]
 pub struct Lengths {
     count: u64,
@@ -18,26 +18,26 @@ pub struct Lengths {
     min: u64,
     max: u64,
     counts: StepCounts,
-    /// The steps of the latest, not yet counted. The record of a task that did not run for long is in
-    /// no near cache, and each step of a search waits for it: this way one search in 32 does.
+    /// The steps of the latest lengths, not counted yet. The record of a task that did not run for long is in no near
+    /// cache, and each step of a search waits for it: this way one search in 32 does.
     latest: Vec<u16>,
 }
 
-/// How often each step occurs.
+/// The number of lengths in each step of the scale.
 #[derive(Clone, Debug)]
 enum StepCounts {
-    /// Those that do, in order.
+    /// The steps that occur, ascending, each with its count.
     List(Vec<(u16, u64)>),
-    /// All from the first one on.
+    /// The counts of all steps from `first` on.
     Table { first: u16, counts: Vec<u64> },
 }
 
-/// The list is searched, which is slow once it is long.
+/// Maximum number of steps in a list, which is searched, and slow once it is long.
 const FEW: usize = 48;
-/// Number that is counted at a time.
+/// Number of lengths that are counted at a time.
 const LATEST: usize = 32;
 
-/// Equal are those that say the same, in whatever form.
+/// Compares the distributions, in whatever form their counts are stored.
 impl PartialEq for Lengths {
     fn eq(&self, other: &Lengths) -> bool {
         (self.count, self.total, self.min, self.max) == (other.count, other.total, other.min, other.max)
@@ -45,37 +45,37 @@ impl PartialEq for Lengths {
     }
 }
 
-/// The figures that tables show of a distribution, in nanoseconds. Those that need at least one length are absent where
+/// The figures that tables show of a distribution, in nanoseconds. Figures that need at least one length are absent if
 /// there is none: the percentile of nothing is not zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Summary {
     /// The number of lengths.
     pub count: u64,
-    /// Their sum; the largest number where the sum would not fit.
+    /// The sum of the lengths, in nanoseconds; the largest number if the sum does not fit.
     pub total_ns: Dur,
-    /// Their mean, rounded down.
+    /// The mean of the lengths, in nanoseconds, rounded down.
     pub mean_ns: Option<Dur>,
-    /// The least.
+    /// The least of the lengths, in nanoseconds.
     pub min_ns: Option<Dur>,
-    /// The median: half of the lengths are at most this long.
+    /// The median, in nanoseconds: half of the lengths are at most this long.
     pub p50_ns: Option<Dur>,
-    /// The 90th percentile.
+    /// The 90th percentile, in nanoseconds.
     pub p90_ns: Option<Dur>,
-    /// The 99th percentile.
+    /// The 99th percentile, in nanoseconds.
     pub p99_ns: Option<Dur>,
-    /// The 99.9th percentile.
+    /// The 99.9th percentile, in nanoseconds.
     pub p999_ns: Option<Dur>,
-    /// The greatest.
+    /// The greatest of the lengths, in nanoseconds.
     pub max_ns: Option<Dur>,
 }
 
-/// A length for people; `none` where there is none.
+/// Formats a length for people, as [`Dur::human`] does; `none` if there is none.
 pub fn human(length: Option<Dur>) -> String {
     length.map_or("none".into(), Dur::human)
 }
 
-/// The step of a length: below 128 its own, above it by its eight leading bits.
+/// Returns the step of a length: below 128 ns each length has its own, above it the eight leading bits decide.
 #[inline]
 fn step_of(ns: u64) -> u16 {
     if ns < STEPS {
@@ -85,7 +85,7 @@ fn step_of(ns: u64) -> u16 {
     ((octave - 6) * STEPS + (ns >> (octave - 7)) % STEPS) as u16
 }
 
-/// The least and the greatest length of a step.
+/// Returns the least and the greatest length of a step, in nanoseconds.
 fn edges(step: u16) -> (u64, u64) {
     let step = u64::from(step);
     if step < STEPS {
@@ -97,7 +97,7 @@ fn edges(step: u16) -> (u64, u64) {
 }
 
 impl Lengths {
-    /// Takes one more.
+    /// Adds one length to the distribution.
     #[inline]
     pub fn add(&mut self, length: Dur) {
         let ns = length.0;
@@ -123,14 +123,14 @@ impl Lengths {
         }
     }
 
-    /// How often each step occurs, the latest included.
+    /// Returns the number of lengths in each step, with the latest ones.
     fn counted(&self) -> Cow<'_, StepCounts> {
         let mut counts = Cow::Borrowed(&self.counts);
         self.latest.iter().for_each(|step| counts.to_mut().add(*step, 1));
         counts
     }
 
-    /// Takes all of `other`.
+    /// Adds all lengths of `other` to the distribution.
     pub fn merge(&mut self, other: &Lengths) {
         if other.count == 0 {
             return;
@@ -143,22 +143,22 @@ impl Lengths {
         other.latest.iter().for_each(|step| self.counts.add(*step, 1));
     }
 
-    /// How many.
+    /// The number of lengths.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Their sum.
+    /// The sum of the lengths; the largest number if the sum does not fit.
     pub fn total(&self) -> Dur {
         Dur(self.total)
     }
 
-    /// The greatest; nothing where there is no length.
+    /// The greatest of the lengths; `None` if there is none.
     pub fn max(&self) -> Option<Dur> {
         (self.count > 0).then_some(Dur(self.max))
     }
 
-    /// The length that `many` of every `of` lengths are at most as long as: the nearest rank. Nothing where there is no
+    /// Returns the length that `many` of every `of` lengths do not exceed, by the nearest rank; `None` if there is no
     /// length.
     pub fn rank(&self, many: u64, of: u64) -> Option<Dur> {
         self.rank_in(&self.counted(), many, of)
@@ -176,7 +176,7 @@ impl Lengths {
         self.max()
     }
 
-    /// The figures that tables show.
+    /// Returns the figures that tables show.
     pub fn summary(&self) -> Summary {
         let counted = self.counted();
         Summary {
@@ -192,9 +192,9 @@ impl Lengths {
         }
     }
 
-    /// How many there are in each of `per_octave` (at most 128, a power of two) parts of each octave
-    /// of nanoseconds: the number of the part, counted from one nanosecond on, and how many. The
-    /// part `k` begins at 2^(k / `per_octave`) ns, roughly: parts of an octave are equally wide.
+    /// Counts the lengths by equally wide parts of the octaves of nanoseconds: returns the number of each part that
+    /// occurs, counted from one nanosecond on, and its count. `per_octave` is the number of parts of an octave, a power
+    /// of two, at most 128. Part `k` begins at about 2^(k / `per_octave`) ns.
     pub fn parts(&self, per_octave: u32) -> Vec<(u32, u64)> {
         let mut parts: Vec<(u32, u64)> = Vec::new();
         for (step, n) in self.counted().steps() {
@@ -218,7 +218,7 @@ impl Default for StepCounts {
 }
 
 impl StepCounts {
-    /// The steps that occur, in order, each with how often.
+    /// Iterates over the steps that occur, ascending, each with its count.
     fn steps(&self) -> impl Iterator<Item = (u16, u64)> {
         let (list, first, table) = match self {
             StepCounts::List(list) => (list.as_slice(), 0, [].as_slice()),
@@ -228,7 +228,7 @@ impl StepCounts {
         list.iter().copied().chain(table).filter(|(_, n)| *n > 0)
     }
 
-    /// StepCounts a number of a step.
+    /// Adds `n` lengths to a step.
     fn add(&mut self, step: u16, n: u64) {
         match self {
             StepCounts::List(list) => match list.binary_search_by_key(&step, |(step, _)| *step) {

@@ -2,24 +2,27 @@
 
 use std::cmp::Ordering;
 
-/// A part of a sum, or a sum of several parts.
+/// A part of one of several sums, or a sum of several parts.
 pub trait Addend {
-    /// The order in which sums are given. Parts of one sum stand side by side in it, the later ones behind.
+    /// Compares two parts by the order in which sums are returned. Parts of one sum must be neighbours in that order,
+    /// the later ones behind; parts of different sums must not compare as equal.
     fn order(&self, other: &Self) -> Ordering;
 
-    /// Takes a later one, and returns whether it is of the same sum; else nothing happens.
+    /// Adds a part that follows in the order, if it belongs to the same sum, and returns `true`. Otherwise changes
+    /// nothing and returns `false`.
     fn join(&mut self, later: &Self) -> bool;
 }
 
-/// The parts, added up whenever they have doubled: a table of the sums would keep room free.
+/// A collection of sums from many parts, which are added up whenever their number has doubled: a hash table of the sums
+/// would keep more memory.
 #[derive(Clone, Debug)]
 pub struct Summed<T> {
     parts: Vec<T>,
-    /// Number that was left when they were last added up.
+    /// The number of parts that were left when they were last added up.
     sums: usize,
 }
 
-/// Number of parts that are never added up.
+/// Number of parts that are not added up yet.
 const FEW: usize = 64;
 
 impl<T> Default for Summed<T> {
@@ -29,7 +32,7 @@ impl<T> Default for Summed<T> {
 }
 
 impl<T: Addend> Summed<T> {
-    /// Takes one more.
+    /// Takes one more part.
     pub fn add(&mut self, part: T) {
         if self.parts.last_mut().is_some_and(|latest| latest.join(&part)) {
             return;
@@ -46,14 +49,14 @@ impl<T: Addend> Summed<T> {
         self.sums = self.parts.len();
     }
 
-    /// The sums, in their order.
+    /// Returns the sums in the order of [`Addend::order`].
     pub fn finish(mut self) -> Vec<T> {
         self.add_up();
         self.parts
     }
 }
 
-/// Parts that are there already, to be added up once.
+/// Takes all parts at once, and adds them up at the end.
 impl<T: Addend> FromIterator<T> for Summed<T> {
     fn from_iter<I: IntoIterator<Item = T>>(parts: I) -> Summed<T> {
         Summed { parts: parts.into_iter().collect(), sums: 0 }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// The outcome of a limit, the worst last.
+/// The outcome of a comparison with a limit, the worst last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -15,19 +15,19 @@ pub enum Judgement {
     Fail,
 }
 
-/// The outcome of a limit, with the reason.
+/// The outcome of a comparison with a limit, and the reason for it.
 #[must_use]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Verdict {
-    /// The outcome.
+    /// The outcome of the comparison.
     pub verdict: Judgement,
-    /// The reason, in one line.
+    /// The reason for the outcome, in one line.
     pub reason: String,
 }
 
 impl Verdict {
-    /// Returns a verdict with this reason.
+    /// Makes a verdict with this reason.
     pub fn new(verdict: Judgement, reason: impl Into<String>) -> Verdict {
         Verdict { verdict, reason: reason.into() }
     }

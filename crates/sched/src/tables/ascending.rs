@@ -1,22 +1,23 @@
 //! Ascending numbers in few bytes.
 
-/// The number of differences behind a number that stands as it is.
+/// Number of differences behind a number that is stored whole.
 const BLOCK: usize = 64;
 
-/// Ascending numbers. Each is stored as the difference to the one before, in seven bits a byte, and found by the ones that
-/// begin a block: two bytes a number instead of eight where hundreds of events lie between two of them.
+/// A list of ascending numbers in few bytes. Each is stored as the difference to the one before, in seven bits a byte,
+/// and found by the numbers that begin a block: two bytes a number instead of eight where hundreds of events lie
+/// between two of them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ascending {
-    /// The first number of each block, and the place of the differences behind it.
+    /// The first number of each block, and the index of the differences behind it.
     blocks: Vec<(u64, usize)>,
     differences: Vec<u8>,
     last: u64,
-    /// The length of the last block.
+    /// The length of the last block, in numbers.
     open: usize,
 }
 
 impl Ascending {
-    /// Adds a number that is not below the last one.
+    /// Appends a number, which must not be below the last one.
     pub(crate) fn push(&mut self, number: u64) {
         if self.blocks.is_empty() || self.open > BLOCK {
             self.blocks.push((number, self.differences.len()));
@@ -33,13 +34,13 @@ impl Ascending {
         self.last = number;
     }
 
-    /// Gives back the memory for further numbers.
+    /// Frees the memory that is reserved for further numbers.
     pub(crate) fn shrink(&mut self) {
         self.blocks.shrink_to_fit();
         self.differences.shrink_to_fit();
     }
 
-    /// The numbers of a block; none if there is no such block.
+    /// Iterates over the numbers of a block; none if there is no such block.
     fn block(&self, nth: usize) -> impl Iterator<Item = u64> {
         let end = self.blocks.get(nth + 1).map_or(self.differences.len(), |(_, next)| *next);
         let (first, bytes) = match self.blocks.get(nth) {
@@ -59,12 +60,12 @@ impl Ascending {
         first.into_iter().chain(behind)
     }
 
-    /// How many numbers there are.
+    /// The length of the list.
     pub(crate) fn len(&self) -> u64 {
         self.count_below(u64::MAX).saturating_add(u64::from(!self.blocks.is_empty() && self.last == u64::MAX))
     }
 
-    /// How many numbers are below this one.
+    /// The number of entries below this number.
     pub(crate) fn count_below(&self, number: u64) -> u64 {
         let next = self.blocks.partition_point(|(first, _)| *first < number);
         let Some(block) = next.checked_sub(1) else { return 0 };
@@ -73,14 +74,14 @@ impl Ascending {
         (block * (BLOCK + 1) + within) as u64
     }
 
-    /// The first number above this one.
+    /// Returns the first entry above this number.
     pub(crate) fn above(&self, number: u64) -> Option<u64> {
         let next = self.blocks.partition_point(|(first, _)| *first <= number);
         let within = next.checked_sub(1).and_then(|nth| self.block(nth).find(|other| *other > number));
         within.or_else(|| Some(self.blocks.get(next)?.0))
     }
 
-    /// The last number below this one.
+    /// Returns the last entry below this number.
     pub(crate) fn below(&self, number: u64) -> Option<u64> {
         let next = self.blocks.partition_point(|(first, _)| *first < number);
         self.block(next.checked_sub(1)?).take_while(|other| *other < number).last()

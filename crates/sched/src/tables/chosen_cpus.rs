@@ -6,12 +6,12 @@ use crate::event::Cpu;
 /// event needs one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ChosenCpus {
-    /// By number, whether the CPU is selected; none if all are.
+    /// Whether each CPU is selected, by its number. `None` if all CPUs are selected.
     some: Option<Vec<bool>>,
 }
 
 impl ChosenCpus {
-    /// Selects only these.
+    /// Selects only these CPUs.
     pub fn only(cpus: impl IntoIterator<Item = Cpu>) -> ChosenCpus {
         let mut some = Vec::new();
         for cpu in cpus {
@@ -32,7 +32,7 @@ impl ChosenCpus {
         self.some.as_ref().is_none_or(|some| some.get(cpu.index()) == Some(&true))
     }
 
-    /// The CPUs that were named, in ascending order; none if all are selected.
+    /// Iterates over the CPUs that were named, in ascending order; over none if all CPUs are selected.
     pub fn named(&self) -> impl Iterator<Item = Cpu> {
         (0..).map(Cpu).zip(self.some.iter().flatten()).filter_map(|(cpu, is)| is.then_some(cpu))
     }

@@ -2,10 +2,10 @@
 
 use crate::event::{Cpu, CpuMask};
 
-/// A set of CPUs: a bit for each.
+/// A set of CPUs, stored as a bit for each.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct CpuSet {
-    /// The last word is not zero, so that equal sets are equal.
+    /// The bits of the set. The last word is not zero, so that equal sets are equal.
     words: Vec<u64>,
 }
 
@@ -15,7 +15,7 @@ impl CpuSet {
         self.words.get(cpu.index() / 64).is_some_and(|word| word >> (cpu.index() % 64) & 1 == 1)
     }
 
-    /// Adds or removes a CPU.
+    /// Adds a CPU if `is_in`; removes it otherwise.
     pub fn set(&mut self, cpu: Cpu, is_in: bool) {
         let (at, bit) = (cpu.index() / 64, 1 << (cpu.index() % 64));
         match (self.words.get_mut(at), is_in) {
@@ -42,12 +42,12 @@ impl CpuSet {
         self.words.is_empty()
     }
 
-    /// The number of CPUs.
+    /// The number of CPUs in the set.
     pub fn len(&self) -> u32 {
         self.words.iter().map(|word| word.count_ones()).sum()
     }
 
-    /// Adds the CPUs of another set.
+    /// Adds all CPUs of another set.
     pub fn add(&mut self, other: &CpuSet) {
         if self.words.len() < other.words.len() {
             self.words.resize(other.words.len(), 0);
@@ -55,7 +55,7 @@ impl CpuSet {
         self.words.iter_mut().zip(&other.words).for_each(|(word, more)| *word |= more);
     }
 
-    /// The CPUs that are in both sets.
+    /// Returns the CPUs that are in both sets.
     #[must_use]
     pub fn and(&self, other: &CpuSet) -> CpuSet {
         let mut both = CpuSet { words: self.words.iter().zip(&other.words).map(|(a, b)| a & b).collect() };
@@ -63,7 +63,7 @@ impl CpuSet {
         both
     }
 
-    /// Whether a CPU is in both sets.
+    /// Whether some CPU is in both sets.
     pub fn meets(&self, other: &CpuSet) -> bool {
         self.words.iter().zip(&other.words).any(|(a, b)| a & b != 0)
     }
@@ -73,7 +73,7 @@ impl CpuSet {
         other.words.len() <= self.words.len() && other.words.iter().zip(&self.words).all(|(a, b)| a & !b == 0)
     }
 
-    /// The CPUs, ascending.
+    /// Iterates over the CPUs of the set in ascending order.
     pub fn cpus(&self) -> impl Iterator<Item = Cpu> {
         let bits = |(at, word): (usize, &u64)| {
             let mut rest = *word;

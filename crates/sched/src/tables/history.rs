@@ -2,7 +2,7 @@
 
 use crate::event::Ts;
 
-/// A value over time, learned in the order of time: of most tasks it changes but once, or never.
+/// A value over time, learned in the order of time. For most tasks it changes once, or never.
 #[derive(Clone, Debug)]
 pub(crate) struct History<T> {
     first: (Ts, T),
@@ -10,24 +10,24 @@ pub(crate) struct History<T> {
 }
 
 impl<T: Copy + PartialEq> History<T> {
-    /// The value from `ts` on.
+    /// Makes a history of this value from `ts` on.
     pub(crate) fn new(ts: Ts, value: T) -> History<T> {
         History { first: (ts, value), others: Vec::new() }
     }
 
-    /// The value from `ts` on, if it is another than before.
+    /// Adds the value from `ts` on, if it differs from the one before. `ts` must not precede an earlier one.
     pub(crate) fn learn(&mut self, ts: Ts, value: T) {
         if self.others.last().unwrap_or(&self.first).1 != value {
             self.others.push((ts, value));
         }
     }
 
-    /// The first value.
+    /// The first value of the history.
     pub(crate) fn first(&self) -> T {
         self.first.1
     }
 
-    /// The value at `ts`; nothing before the first.
+    /// Returns the value at `ts`; `None` before the first value.
     pub(crate) fn at(&self, ts: Ts) -> Option<T> {
         let passed = self.others.partition_point(|(at, _)| *at <= ts);
         let latest = passed.checked_sub(1).and_then(|last| self.others.get(last));

@@ -2,8 +2,8 @@
 
 use crate::event::task_id::TaskId;
 
-/// A table by task. An entry of a task that has died is not found any more, and makes room for the
-/// next task that takes its place.
+/// A table by task. The entry of a task that has died is no longer found, and makes room for the next task that takes
+/// its index.
 #[derive(Clone, Debug)]
 pub struct PerTask<T> {
     slots: Vec<Option<(TaskId, T)>>,
@@ -16,19 +16,19 @@ impl<T> Default for PerTask<T> {
 }
 
 impl<T> PerTask<T> {
-    /// The record of a task.
+    /// Returns the entry of a task, if it has one.
     pub fn get(&self, task: TaskId) -> Option<&T> {
         let (owner, value) = self.slots.get(task.index())?.as_ref()?;
         (*owner == task).then_some(value)
     }
 
-    /// The same, to be changed.
+    /// Returns the entry of a task, to be changed, if it has one.
     pub fn get_mut(&mut self, task: TaskId) -> Option<&mut T> {
         let (owner, value) = self.slots.get_mut(task.index())?.as_mut()?;
         (*owner == task).then_some(value)
     }
 
-    /// Keeps something of a task, instead of what there was.
+    /// Sets the entry of a task, instead of an earlier one of the task or of a dead task with its index.
     pub fn insert(&mut self, task: TaskId, value: T) {
         if task.index() >= self.slots.len() {
             self.slots.resize_with(task.index() + 1, || None);
@@ -36,18 +36,18 @@ impl<T> PerTask<T> {
         self.slots[task.index()] = Some((task, value));
     }
 
-    /// Takes out the record of a task.
+    /// Removes and returns the entry of a task, if it has one.
     pub fn take(&mut self, task: TaskId) -> Option<T> {
         let (owner, value) = self.slots.get_mut(task.index())?.take()?;
         (owner == task).then_some(value)
     }
 
-    /// All that is kept, each with the task.
+    /// Iterates over all entries, each with its task, also over those of dead tasks whose index is not taken again.
     pub fn iter(&self) -> impl Iterator<Item = (TaskId, &T)> {
         self.slots.iter().flatten().map(|(task, value)| (*task, value))
     }
 
-    /// All that is kept, to be changed.
+    /// Iterates over all entries, to be changed.
     pub fn values_mut(&mut self) -> impl Iterator<Item = &mut T> {
         self.slots.iter_mut().flatten().map(|(_, value)| value)
     }

@@ -5,10 +5,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-/// A map whose keys come from a file.
+/// A hash map whose keys come from a file.
 pub type SeededMap<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
 
-/// A set of values from a file.
+/// A hash set of values that come from a file.
 pub type SeededSet<T> = HashSet<T, foldhash::fast::RandomState>;
 
 #[cfg(test)]

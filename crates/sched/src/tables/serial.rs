@@ -1,6 +1,6 @@
 //! Forms of values in the notes of a part of a trace.
 
-/// Names with every byte of them: each is the character of its number.
+/// Names in notes with every byte of theirs: a byte is written as the character with its number.
 pub mod exact {
     use crate::event::Comm;
     use serde::de::Error;
@@ -19,14 +19,14 @@ pub mod exact {
     }
 }
 
-/// Lists whose elements take more memory than text: of a limited number of elements.
+/// Lists in notes that are limited in length, since their elements take more memory than the text does.
 pub mod bounded {
     use serde::de::{Error, SeqAccess, Visitor};
     use serde::{Deserialize, Deserializer};
     use std::fmt::{Formatter, Result as Written};
     use std::marker::PhantomData;
 
-    /// The maximum number of elements.
+    /// Maximum number of elements of a list.
     pub const MOST: usize = 1 << 20;
 
     struct List<T>(PhantomData<T>);
@@ -50,7 +50,7 @@ pub mod bounded {
         }
     }
 
-    /// Reads a list.
+    /// Reads a list; an error if it has more than [`MOST`] elements.
     pub fn deserialize<'de, D: Deserializer<'de>, T: Deserialize<'de>>(d: D) -> Result<Vec<T>, D::Error> {
         d.deserialize_seq(List(PhantomData))
     }

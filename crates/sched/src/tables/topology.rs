@@ -4,58 +4,58 @@ use crate::event::Cpu;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// The place of one CPU. A level that the source lacks is `None`.
+/// The location of a CPU within the machine. A level that the source lacks is `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CpuLocation {
-    /// The core, unique within the machine; CPUs that share it are SMT siblings.
+    /// The number of the core, unique within the machine; CPUs that share it are SMT siblings.
     pub core: Option<u32>,
-    /// The last-level cache.
+    /// The number of the last-level cache.
     pub llc: Option<u32>,
-    /// The NUMA node.
+    /// The number of the NUMA node.
     pub node: Option<u32>,
-    /// The socket (physical package).
+    /// The number of the socket (physical package).
     pub socket: Option<u32>,
 }
 
-/// The order in which figures show CPUs.
+/// An order in which figures show CPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum CpuOrder {
-    /// By CPU number.
+    /// Ascending CPU numbers.
     Number,
-    /// Socket by socket.
+    /// Socket by socket, then ascending CPU numbers.
     Socket,
-    /// NUMA node by NUMA node.
+    /// NUMA node by NUMA node, then ascending CPU numbers.
     Node,
-    /// Last-level cache by last-level cache.
+    /// Last-level cache by last-level cache, then ascending CPU numbers.
     Llc,
 }
 
-/// How far one CPU is from another.
+/// The distance between two CPUs, by the closest level that they share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Distance {
-    /// Siblings on one core.
+    /// SMT siblings: the CPUs share a core.
     Smt,
-    /// Under one last-level cache.
+    /// The CPUs share a last-level cache.
     Llc,
-    /// In one NUMA node.
+    /// The CPUs share a NUMA node.
     Node,
-    /// Across nodes.
+    /// The CPUs are in different NUMA nodes.
     Machine,
 }
 
-/// A machine's CPUs and their places.
+/// The CPUs of a machine and their locations.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Topology {
     places: BTreeMap<u32, CpuLocation>,
 }
 
-/// Why a topology could not be read.
+/// The reason why a topology could not be read.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum TopologyError {
     /// The text is in none of the known forms.
@@ -66,9 +66,9 @@ pub enum TopologyError {
     /// A line of a known form has something else than a number where one belongs.
     #[error("line {line} of the topology: {what}")]
     BadLine {
-        /// Counted from 1.
+        /// The number of the line, counted from 1.
         line: usize,
-        /// The error.
+        /// The fault in the line.
         what: String,
     },
     /// The lists of the nodes name more CPUs than the nodes of any machine have.
@@ -76,12 +76,12 @@ pub enum TopologyError {
     TooManyCpus,
 }
 
-/// CPUs in the lists of all nodes together: each CPU is in one.
+/// Maximum number of CPUs in the lists of all nodes together, since each CPU is in one list.
 const MOST_IN_NODES: usize = 1 << 20;
 
 impl Topology {
-    /// From the text of `lscpu -e -J`, `lscpu -J`, `lscpu -p=…`, a machine file, or `cpuN key=value…` lines (the
-    /// shell loop over `/sys/devices/system/cpu` that the README gives).
+    /// Reads the text of `lscpu -e -J`, `lscpu -J`, `lscpu -p=…`, a machine file, or `cpuN key=value…` lines (the shell
+    /// loop over `/sys/devices/system/cpu` that the README gives).
     pub fn parse(text: &str) -> Result<Topology, TopologyError> {
         let first = text.trim_start();
         if first.starts_with('{') {
@@ -95,27 +95,28 @@ impl Topology {
         }
     }
 
-    /// The place of `cpu`, if the source names it.
+    /// The location of `cpu`, if the source names it.
     pub fn place(&self, cpu: Cpu) -> Option<&CpuLocation> {
         self.places.get(&cpu.0)
     }
 
-    /// The CPUs that the source names.
+    /// Iterates over the CPUs that the source names, in ascending order.
     pub fn cpus(&self) -> impl Iterator<Item = Cpu> {
         self.places.keys().map(|cpu| Cpu(*cpu))
     }
 
-    /// Sets the place of `cpu`.
+    /// Sets the location of `cpu`.
     pub fn set(&mut self, cpu: Cpu, place: CpuLocation) {
         self.places.insert(cpu.0, place);
     }
 
-    /// Whether nothing is known.
+    /// Whether the location of no CPU is known.
     pub fn is_empty(&self) -> bool {
         self.places.is_empty()
     }
 
-    /// The group of `cpu` in `order`: its socket, node or cache. `None` by number, or if unknown.
+    /// The group of `cpu` in `order`: the number of its socket, node (the socket if the node is unknown) or cache.
+    /// `None` for the order by number, or if unknown.
     pub fn group(&self, cpu: Cpu, order: CpuOrder) -> Option<u32> {
         let place = self.place(cpu)?;
         match order {
@@ -126,18 +127,18 @@ impl Topology {
         }
     }
 
-    /// Whether any CPU has a group in this order,
+    /// Whether any CPU has a group in this order. The order by number always counts as one that has.
     pub fn has_groups(&self, order: CpuOrder) -> bool {
         order == CpuOrder::Number || self.cpus().any(|cpu| self.group(cpu, order).is_some())
     }
 
-    /// and which distances it has, by their index. The distance beyond all others is always there.
+    /// Whether CPUs can be at each [`Distance`], by its index. [`Distance::Machine`] is always possible.
     pub fn distances(&self) -> [bool; 4] {
         let cores = self.places.values().any(|place| place.core.is_some());
         [cores, self.has_groups(CpuOrder::Llc), self.has_groups(CpuOrder::Node), true]
     }
 
-    /// How far two CPUs are from one another; nothing where one of them is not known.
+    /// The distance between two CPUs; `None` if the location of one of them is not known.
     pub fn distance(&self, a: Cpu, b: Cpu) -> Option<Distance> {
         let (a, b) = (self.place(a)?, self.place(b)?);
         let same = |of: fn(&CpuLocation) -> Option<u32>| of(a).is_some() && of(a) == of(b);
@@ -149,7 +150,7 @@ impl Topology {
         })
     }
 
-    /// `cpus` in display order: by group, then by number. CPUs without a group come last.
+    /// Sorts `cpus` in display order: by group, then by number. CPUs without a group come last.
     pub fn arrange(&self, cpus: &mut [Cpu], order: CpuOrder) {
         cpus.sort_by_key(|cpu| {
             let group = self.group(*cpu, order);
@@ -180,7 +181,7 @@ fn cpu_number(line: usize, text: &str) -> Result<u32, TopologyError> {
     }
 }
 
-/// The last of `0:0:0:0` (L1d, L1i, L2, L3) is the last-level cache.
+/// Returns the number of the last-level cache: the last of `0:0:0:0` (L1d, L1i, L2, L3).
 fn last_cache(line: usize, text: &str) -> Result<Option<u32>, TopologyError> {
     number(line, "cache", text.rsplit([':', ',']).next().unwrap_or(""))
 }
@@ -218,8 +219,8 @@ fn from_json(text: &str) -> Result<Topology, TopologyError> {
     if topology.is_empty() { Err(TopologyError::UnknownForm) } else { Ok(topology) }
 }
 
-/// Plain `lscpu -J` has the CPUs of each NUMA node, and no sockets CPU by CPU. Newer
-/// versions nest the rows in `children`.
+/// Reads the rows of plain `lscpu -J`, which have the CPUs of each NUMA node, and no socket of a CPU. Newer versions
+/// nest the rows in `children`.
 fn summary_nodes(rows: &[serde_json::Value], topology: &mut Topology, named: &mut usize) -> Result<(), TopologyError> {
     for row in rows {
         let text = |name| row.get(name).and_then(|v| v.as_str()).unwrap_or("");
@@ -304,7 +305,8 @@ fn from_pairs(text: &str) -> Result<Topology, TopologyError> {
     Ok(topology)
 }
 
-/// A list of CPUs as the kernel writes it: `0-3,8,10-11`. `None` where it is not one.
+/// Parses a list of CPUs as the kernel writes it, `0-3,8,10-11`, into ascending CPUs. Returns `None` if the text is no
+/// such list.
 pub fn parse_cpu_list(text: &str) -> Option<Vec<Cpu>> {
     let mut ranges = Vec::new();
     for part in text.trim().split(',') {
@@ -325,13 +327,13 @@ pub fn parse_cpu_list(text: &str) -> Option<Vec<Cpu>> {
     Some(cpus)
 }
 
-/// CPUs, in ascending order, as the kernel writes them: `0-3,8`.
+/// Formats CPUs, which must be in ascending order, as the kernel writes them: `0-3,8`.
 pub fn format_cpu_list(cpus: &[Cpu]) -> String {
     ranges(cpus).join(",")
 }
 
-/// The same for a line of text: of a list of more than `most` numbers and ranges the first, and how many CPUs there
-/// are: `1,6,9,… (97 CPUs)`.
+/// Formats CPUs like [`format_cpu_list`], but at most `most` numbers and ranges, for a line of text. If there are more,
+/// an ellipsis and the number of CPUs follow: `1,6,9,… (97 CPUs)`.
 pub fn shorten_cpu_list(cpus: &[Cpu], most: usize) -> String {
     let all = ranges(cpus);
     match all.get(..most) {
