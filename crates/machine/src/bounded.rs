@@ -72,7 +72,7 @@ mod tests {
         assert_eq!(why(&fifo), "a pipe that no program writes to");
     }
 
-    /// As a shell passes `<(command)`: a descriptor that this process has open.
+    /// A pipe as a shell passes it for `<(command)` is a descriptor that this process has open.
     #[test]
     fn pipes_with_a_writer_are_read_to_their_end() {
         let read = |bytes: usize| {

@@ -27,10 +27,10 @@ pub struct MachineCpus {
     /// The frequency governors that are in use, sorted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub governors: Vec<String>,
-    /// One entry per CPU.
+    /// The places of the CPUs in the machine, one entry per CPU.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub places: Vec<CpuPlace>,
-    /// One entry per NUMA node.
+    /// The NUMA nodes of the machine, one entry per node.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub nodes: Vec<Node>,
 }

@@ -3,7 +3,7 @@
 use crate::Root;
 use serde::{Deserialize, Serialize};
 
-/// The kernel.
+/// The kernel of a machine, with its parameters.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Kernel {

@@ -46,9 +46,9 @@ pub const MAX_BYTES: u64 = 64 << 20;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Machine {
-    /// Always [`SCHEMA`].
+    /// Name and version of the form, always [`SCHEMA`].
     pub schema: String,
-    /// The kernel.
+    /// The kernel that was running.
     pub kernel: Kernel,
     /// Whether the machine is virtual; absent if the kernel does not show it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -68,7 +68,7 @@ pub struct Machine {
     pub affinity: Vec<Affinity>,
 }
 
-/// Why a machine file cannot be used.
+/// The reason why a machine file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The text is not JSON of this form.
@@ -195,7 +195,8 @@ impl Machine {
 /// The kinds of imbalance up to Linux 7.2.
 const IMBALANCES: [&str; 5] = ["migrate_load", "migrate_util", "migrate_task", "migrate_misfit", "migrate_llc_task"];
 
-/// Whether this is the value of a setting of the scheduler: numbers, and words of the kernel, which may be in brackets.
+/// Whether a text is the value of a setting of the scheduler: numbers and words of the kernel, which may be in
+/// brackets.
 fn is_setting(text: &str) -> bool {
     const WORDS: [&str; 18] = [
         "max",

@@ -21,7 +21,7 @@ impl Root {
         Root::at("/")
     }
 
-    /// Any folder, such as a copy of another machine's files, or the host's root as a container sees it.
+    /// Reads below any folder, such as a copy of another machine's files, or the host's root as a container sees it.
     pub fn at(path: impl Into<PathBuf>) -> Root {
         Root { path: path.into() }
     }
@@ -36,14 +36,15 @@ impl Root {
         self.cpu_list("sys/devices/system/cpu/online").unwrap_or_default()
     }
 
-    /// One more than the largest number that a CPU can have, whether it is there or not; 0 if it is unknown.
+    /// Returns the largest number that a CPU can have, plus one, whether that CPU is present or not; 0 if it is
+    /// unknown.
     pub fn possible(&self) -> u32 {
         self.cpu_list("sys/devices/system/cpu/possible")
             .and_then(|cpus| cpus.last().copied())
             .map_or(0, |last| last.0 + 1)
     }
 
-    /// One more than the largest number of a CPU that is there, online or not; 0 if it is unknown.
+    /// Returns the largest number of a CPU that is present, plus one, online or not; 0 if it is unknown.
     pub fn present(&self) -> u32 {
         self.cpu_list("sys/devices/system/cpu/present")
             .and_then(|cpus| cpus.last().copied())

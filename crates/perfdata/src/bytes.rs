@@ -48,7 +48,7 @@ impl<'b> Bytes<'b> {
         Some(sched::event::escape(bytes.get(..end).unwrap_or(bytes)).into_owned())
     }
 
-    /// As many texts as the number in front of them counts, at most `most`.
+    /// Reads a number and as many texts behind it, at most `most`.
     pub(crate) fn texts(&mut self, most: usize) -> Option<Vec<String>> {
         let count = self.u32()? as usize;
         (0..count.min(most)).map(|_| self.text()).collect()

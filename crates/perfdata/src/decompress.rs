@@ -39,7 +39,7 @@ impl std::fmt::Debug for Decompressor {
 }
 
 impl Decompressor {
-    /// At most `left` bytes are decompressed.
+    /// Returns a decompressor that gives at most `left` bytes.
     pub(crate) fn new(left: u64) -> Decompressor {
         Decompressor { decoder: None, rest: Vec::new(), left, is_over: false }
     }

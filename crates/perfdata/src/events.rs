@@ -7,7 +7,7 @@ use sched::counters::COUNTERS;
 use sched::seeded::SeededMap;
 use tracedat::Endian;
 
-/// `PERF_TYPE_TRACEPOINT`.
+/// The value of `PERF_TYPE_TRACEPOINT` in `perf_event_attr`.
 const TRACEPOINT: u32 = 2;
 
 /// The attributes of an event.
@@ -18,13 +18,14 @@ struct Attr {
     layout: SampleLayout,
     /// The clock of its times, where it is not perf's own.
     clock: Option<i32>,
-    /// It counts from the exec of the traced command on, and is inherited: a recording of that command alone.
+    /// Whether the event counts from the exec of the traced command on, and is inherited: the recording is of that
+    /// command alone.
     is_of_command: bool,
     /// An event before it is of the same tracepoint: its samples are those of the other once more.
     is_repeated: bool,
 }
 
-/// All events, by their numbers.
+/// The events of a file, by the numbers that its samples name them with.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Events {
     attrs: Vec<Attr>,
@@ -100,7 +101,7 @@ impl Events {
         self.by_id.iter().filter_map(|(id, event)| Some((*id, *of_event.get(event)?))).collect()
     }
 
-    /// How many events and numbers of events are left out, being too many.
+    /// Returns the number of events, and of numbers of events, that exceed the limits and are left out.
     pub(crate) fn beyond(&self) -> u64 {
         self.beyond
     }
@@ -148,7 +149,8 @@ impl Events {
         self.by_number(id, endian).map(|(layout, _)| layout)
     }
 
-    /// Those of the event whose number stands at the start of `bytes`. Records without a number are the first event's.
+    /// Returns the layout of the event whose number is at the start of `bytes`, and whether it repeats another. Records
+    /// without a number are the first event's.
     fn by_number(&self, bytes: Option<&[u8]>, endian: Endian) -> Option<(SampleLayout, bool)> {
         let number = bytes.and_then(|bytes| Bytes::new(bytes, endian).u64());
         let place = number.and_then(|number| self.by_id.get(&number)).map_or(0, |place| *place as usize);

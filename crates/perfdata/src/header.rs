@@ -16,15 +16,15 @@ pub(crate) fn is_magic(head: &[u8]) -> bool {
     head.starts_with(b"PERFILE2") || head.starts_with(b"2ELIFREP")
 }
 
-/// All that precedes or describes the records.
+/// The parts of a file that precede or describe the records.
 #[derive(Debug, Default)]
 pub(crate) struct PerfHeader {
     pub(crate) endian: Endian,
     /// The file is a stream.
     pub(crate) is_stream: bool,
-    /// Where the records are.
+    /// Place of the records in the file.
     pub(crate) data: Range<u64>,
-    /// There should be more records: the file was cut, or its recorder did not finish it.
+    /// Whether records are missing at the end: the file was cut, or its recorder did not finish it.
     pub(crate) is_cut: bool,
     pub(crate) events: Events,
     pub(crate) machine: HeaderMachine,
@@ -47,7 +47,7 @@ impl PerfSection {
         self.at.saturating_add(self.size)
     }
 
-    /// Its bytes, if there are at most `most`.
+    /// Returns the bytes of the section, if there are at most `most`.
     fn get(&self, source: &Source, most: u64) -> Option<Vec<u8>> {
         source.get(&(self.at..self.at.checked_add(self.size)?)).filter(|_| self.size <= most)
     }

@@ -118,7 +118,7 @@ fn formats(header: &mut PerfHeader, found: &Scanned) -> Result<Vec<u8>, Error> {
     }
 }
 
-/// For the fuzz target: reads all records of all CPUs, in time order and by CPU; returns their number.
+/// Reads all records of all CPUs, in time order and by CPU; returns their number. The fuzz target calls this function.
 #[doc(hidden)]
 pub fn fuzz(bytes: &[u8]) -> u64 {
     let source = Source::Memory(bytes.to_vec());

@@ -30,7 +30,7 @@ pub(crate) struct HeaderMachine {
     pub(crate) cpus: u32,
     pub(crate) command: Vec<String>,
     pub(crate) topology: Topology,
-    /// How often lists of CPUs have changed a place.
+    /// Number of times that a list of CPUs has changed the place of a CPU.
     changes: usize,
 }
 

@@ -69,7 +69,7 @@ impl Head {
     }
 }
 
-/// How the samples of an event are laid out, from its `perf_event_attr`.
+/// The layout of an event's samples, from its `perf_event_attr`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SampleLayout {
     pub(crate) sample_type: u64,
@@ -106,7 +106,8 @@ impl SampleLayout {
         self.has(bit::TIME | bit::CPU | bit::RAW)
     }
 
-    /// Where the number of the event is in a sample behind its head, and in another record before its end.
+    /// Returns the offset of the event's number in a sample, behind the head, and its distance from the end of any
+    /// other record, in bytes.
     pub(crate) fn id_places(&self) -> Option<(usize, usize)> {
         if self.has(bit::IDENTIFIER) {
             return Some((0, 8));

@@ -7,14 +7,14 @@ use tracedat::{Endian, Source};
 /// Bytes that are read at once.
 const WINDOW: u64 = 1 << 20;
 
-/// Why there are no more records.
+/// The reason why no record follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RecordsEnd {
-    /// They were all read.
+    /// All records were read.
     Reached,
     /// The last one runs past the end.
     Cut,
-    /// There is no record at this offset.
+    /// The bytes at this offset are not the head of a record.
     Damaged(u64),
 }
 

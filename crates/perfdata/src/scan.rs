@@ -62,11 +62,11 @@ pub(crate) struct Scanned {
     pub(crate) is_cut: bool,
 }
 
-/// Why a pass ended before the end.
+/// The reason why a pass stopped before the end of the records.
 enum Stop {
     /// The records have to be sorted.
     Unsorted,
-    /// They cannot be written.
+    /// The sorted records cannot be written.
     Io(std::io::Error),
 }
 

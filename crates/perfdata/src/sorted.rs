@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{Error, Write};
 use tracedat::Source;
 
-/// Where sorted records are written.
+/// A writer of sorted records.
 #[derive(Debug, Default)]
 pub(crate) struct Sorted {
     memory: Vec<u8>,
@@ -35,7 +35,7 @@ impl Sorted {
         }
     }
 
-    /// All that was written, to be read.
+    /// Returns a source that reads all bytes that were written.
     pub(crate) fn into_source(self) -> Source {
         match self.file {
             Some((file, size)) => Source::File(file, size),

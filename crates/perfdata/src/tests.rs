@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use testkit::{ByteOrder, PerfBuilder, PerfForm, Simulation, TraceBuilder};
 use tracedat::{Error, FileIssue, Options, Source, Trace};
 
-/// All events of a trace, merged.
+/// Returns all events of a trace, merged.
 fn events(trace: &Trace) -> Vec<SchedEvent> {
     let mut events = Vec::new();
     let collect = &mut |batch: &[SchedEvent]| {

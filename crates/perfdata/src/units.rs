@@ -33,7 +33,7 @@ pub(crate) struct PerfUnits {
     source: Source,
     endian: Endian,
     events: Events,
-    /// In the order of the CPUs.
+    /// The units of each CPU, in the order of the CPUs.
     lanes: Vec<CpuRuns>,
 }
 
@@ -69,7 +69,7 @@ impl PerfUnits {
         PerfUnits { source, endian, events, lanes: cpus.into_iter().map(lane).collect() }
     }
 
-    /// How many units a lane has.
+    /// Returns the number of units of a lane.
     pub(crate) fn count(&self, lane: usize) -> usize {
         self.lanes.get(lane).map_or(0, |lane| lane.units.len())
     }

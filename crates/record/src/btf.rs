@@ -11,7 +11,7 @@ pub const MAX_BYTES: usize = 128 << 20;
 /// The greatest number of types in a chain of typedefs, qualifiers and anonymous members.
 const MAX_DEPTH: usize = 32;
 
-/// Why type information cannot be read.
+/// The reason why type information cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BtfError {
     /// The file is no BTF.
@@ -49,7 +49,7 @@ mod kind {
     pub(super) const ENUM64: u32 = 19;
 }
 
-/// A type.
+/// A type in the type information.
 #[derive(Clone, Copy, Debug)]
 struct BtfType {
     kind: u32,
@@ -79,22 +79,22 @@ pub enum ValueForm {
     Signed(u32),
     /// An unsigned number of bytes.
     Unsigned(u32),
-    /// A pointer.
+    /// A pointer, of the kernel's word size.
     Pointer,
     /// An array, which probes read as text.
     Array,
-    /// Anything else.
+    /// A value that no probe can read.
     Other,
 }
 
-/// Type information.
+/// The type information of a kernel (BTF), as `/sys/kernel/btf/vmlinux` has it.
 #[derive(Clone, Debug)]
 pub struct Btf {
     data: Vec<u8>,
     big_endian: bool,
     /// The place of the strings.
     strings: usize,
-    /// By number; number 0 is `void`.
+    /// Types of the file; the index is the number of the type, and number 0 is `void`.
     types: Vec<BtfType>,
     structs: HashMap<Vec<u8>, u32>,
     functions: HashMap<Vec<u8>, u32>,

@@ -47,7 +47,7 @@ pub fn default_size(available_kb: Option<u64>, cpus: usize) -> u64 {
 /// The counters of one CPU over a dry run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct CpuRate {
-    /// The CPU.
+    /// Number of the CPU.
     pub cpu: u32,
     /// Events recorded, lost ones included.
     pub events: u64,

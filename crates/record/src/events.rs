@@ -48,7 +48,7 @@ pub struct EventPlan {
     pub missing: Vec<(String, String)>,
 }
 
-/// Why there is no plan.
+/// The reason why no plan can be made.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EventPlanError {
     /// The kernel has no scheduler events.
@@ -61,11 +61,12 @@ pub enum EventPlanError {
     NoEvent(String),
 }
 
-/// The events of a kernel, as its tracefs lists them.
+/// The events of a kernel, as its tracefs lists them. The answers must not change while a plan is made.
 pub trait Available {
-    /// Whether an event or a system exists: `sched/sched_switch`, `irq`.
+    /// Returns whether an event or a system exists; `path` is that below the folder of events, such as `sched/sched_switch` or
+    /// `irq`.
     fn has(&self, path: &str) -> bool;
-    /// The systems with an event of this name.
+    /// Returns the names of all systems with an event of this name, in any order; empty where there is none.
     fn systems_with(&self, name: &str) -> Vec<String>;
 }
 

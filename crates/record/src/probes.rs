@@ -11,9 +11,9 @@ use serde::Serialize;
 /// A probe, or a pair of them, that serves one purpose.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Probe {
-    /// Its name in the group, such as `detach_task`.
+    /// Name of the probe in its group, such as `detach_task`.
     pub name: &'static str,
-    /// Its use.
+    /// Purpose of the probe, for the user.
     pub purpose: &'static str,
     /// The loss without it.
     pub cost: &'static str,
@@ -93,7 +93,7 @@ impl BareTracepoint {
 #[derive(Clone, Copy, Debug)]
 pub struct ProbeWriter<'b> {
     btf: &'b Btf,
-    /// One more than the largest number that a CPU can have; 0 if it is unknown.
+    /// Largest number that a CPU can have, plus one; 0 if it is unknown.
     cpus: u32,
 }
 

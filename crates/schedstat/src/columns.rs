@@ -3,7 +3,7 @@
 use crate::delta::Delta;
 use serde::Serialize;
 
-/// One row of the table: a run.
+/// The columns of a row of the table, which is a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Columns {

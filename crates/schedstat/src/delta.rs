@@ -8,7 +8,7 @@ use serde::Serialize;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CpuDelta {
-    /// The CPU.
+    /// Number of the CPU.
     pub cpu: Cpu,
     /// The number of calls of schedule().
     pub sched_count: u64,

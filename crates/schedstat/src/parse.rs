@@ -18,7 +18,7 @@ pub struct StatLayout {
 /// The counters of a CPU, in the order of the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CpuStat {
-    /// The CPU.
+    /// Number of the CPU.
     pub cpu: Cpu,
     /// The counters: 9, or 16 with the task-stealing series.
     pub fields: Vec<u64>,
@@ -83,7 +83,7 @@ pub enum SchedstatError {
     Number {
         /// The line number, counted from 1.
         line: usize,
-        /// The word.
+        /// The word in place of the counter.
         word: String,
     },
     /// A line describes a CPU without a valid number, or a domain before any CPU.

@@ -3,10 +3,10 @@
 use crate::{Age, ByteOrder, KernelLayout, Ring};
 use sched::{EventKind, SchedEvent};
 
-/// How the data of a version 7 file are compressed.
+/// The compression of the data in a version 7 file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compression {
-    /// No compression.
+    /// Data are not compressed.
     None,
     /// Blocks as in RFC 1950.
     Zlib,

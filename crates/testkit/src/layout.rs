@@ -23,7 +23,7 @@ pub enum Age {
 }
 
 impl Age {
-    /// All ages.
+    /// The ages that kernels can have.
     pub const ALL: [Age; 7] =
         [Age::Dynamic, Age::Modern, Age::RealTime, Age::Shifted, Age::Index, Age::Legacy, Age::Vendor];
 
@@ -55,7 +55,7 @@ enum FieldValue {
 /// The layout of the events of one kernel.
 #[derive(Clone, Copy, Debug)]
 pub struct KernelLayout {
-    /// The kernel.
+    /// The age of the kernel.
     pub age: Age,
     /// The byte order of the kernel.
     pub order: ByteOrder,

@@ -4,7 +4,7 @@ use crate::{ByteOrder, TraceBuilder};
 use sched::{EventKind, SchedEvent};
 use std::collections::BTreeMap;
 
-/// Where a file has its attributes and formats, and how it stores its records.
+/// The form of a file: the place of its attributes and formats, and the storage of its records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PerfForm {
     /// A file with a header, as `perf record` writes it.

@@ -1,6 +1,6 @@
 //! A checked cursor over borrowed bytes.
 
-/// How numbers stand in a record.
+/// The byte order and the word size of the numbers in a record.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NumberLayout {
     pub(crate) endian: Endian,
@@ -8,7 +8,7 @@ pub(crate) struct NumberLayout {
     pub(crate) long: usize,
 }
 
-/// Byte order.
+/// The byte order of a file or of a recorded machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Endian {
     /// Least significant byte first.
@@ -86,27 +86,32 @@ pub(crate) fn sign_extend(raw: u64, size: usize) -> i64 {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Eof;
 
-/// A position in bytes, wherever they are; reading moves it.
+/// A position in the bytes of a file or of a part of it; reading moves the position. A read that fails may leave it anywhere.
 pub(crate) trait Cursor {
-    /// The file offset of the next byte.
+    /// Returns the file offset of the next byte.
     fn at(&self) -> u64;
+    /// Returns the byte order of the numbers.
     fn endian(&self) -> Endian;
+    /// Reads the next `n` bytes. Fails where fewer are left, without allocating memory for them.
     fn take(&mut self, n: u64) -> Result<&[u8], Eof>;
-    /// Passes over bytes, which need not be read for that.
+    /// Passes over the next `n` bytes, which need not be read for that. Fails where fewer are left.
     fn pass(&mut self, n: u64) -> Result<(), Eof>;
-    /// The bytes up to the next NUL, which is passed over.
+    /// Reads the bytes up to the next NUL, which is passed over. Fails where no NUL follows.
     fn cstr(&mut self) -> Result<&[u8], Eof>;
 
+    /// Reads a number of two bytes in the file's byte order.
     fn u16(&mut self) -> Result<u16, Eof> {
         let endian = self.endian();
         endian.u16(self.take(2)?, 0).ok_or(Eof)
     }
 
+    /// Reads a number of four bytes in the file's byte order.
     fn u32(&mut self) -> Result<u32, Eof> {
         let endian = self.endian();
         endian.u32(self.take(4)?, 0).ok_or(Eof)
     }
 
+    /// Reads a number of eight bytes in the file's byte order.
     fn u64(&mut self) -> Result<u64, Eof> {
         let endian = self.endian();
         endian.u64(self.take(8)?, 0).ok_or(Eof)
@@ -184,7 +189,7 @@ impl<'t> Bytes<'t> {
     }
 }
 
-/// Up to the first NUL, or all of it.
+/// Returns the bytes before the first NUL, or all bytes where there is none.
 pub(crate) fn until_nul(bytes: &[u8]) -> &[u8] {
     let end = bytes.iter().position(|b| *b == 0).unwrap_or(bytes.len());
     bytes.get(..end).unwrap_or(bytes)

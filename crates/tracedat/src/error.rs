@@ -2,22 +2,22 @@
 
 use std::path::PathBuf;
 
-/// Why a trace cannot be read at all. Lesser damage is a [`sched::Diagnostic`].
+/// The reason why a trace cannot be read at all. Lesser damage is a [`sched::Diagnostic`].
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The operating system refused.
     #[error("cannot read {}", path.display())]
     Io {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Its error.
+        /// Error of the operating system.
         source: std::io::Error,
     },
     /// Not something that can be mapped.
     #[error("{} is {what}, not a file: give the trace.dat that trace-cmd wrote", path.display())]
     NotAFile {
-        /// The path.
+        /// Path that was given.
         path: PathBuf,
         /// The kind of file.
         what: &'static str,
@@ -35,7 +35,7 @@ pub enum Error {
     /// Another kind of file.
     #[error("not a trace.dat: {what}")]
     Foreign {
-        /// Its apparent kind, and the remedy.
+        /// Apparent kind of the file, and the remedy.
         what: String,
     },
     /// A trace.dat of an unknown version.
@@ -49,7 +49,7 @@ pub enum Error {
     /// The header ends too early, or is not what it should be.
     #[error("{part} at offset {at}: expected {expected}; the file ends or is damaged there")]
     Damaged {
-        /// Which part of the file.
+        /// Name of the damaged part of the file.
         part: &'static str,
         /// The file offset.
         at: u64,
@@ -69,17 +69,17 @@ pub enum Error {
     NoBuffer {
         /// The name asked for.
         name: String,
-        /// Those there are.
+        /// Names of the trace's buffers.
         available: String,
     },
     /// The clock does not measure time.
     #[error("the trace's clock is `{clock}`, which {why}. {advice}")]
     Clock {
-        /// Its name.
+        /// Name of the clock.
         clock: String,
-        /// Its defect.
+        /// Reason why the clock gives no times.
         why: &'static str,
-        /// The remedy.
+        /// Remedy, as a sentence for the user.
         advice: &'static str,
     },
     /// The host's time is asked for, and the file has none.
@@ -87,7 +87,7 @@ pub enum Error {
         "--host-time: the file has no TIME_SHIFT, which relates a guest's clock to its host's. Record host and guest together with trace-cmd record -A"
     )]
     NoHost,
-    /// There are no events to show.
+    /// The trace has no events to show.
     #[error("the trace holds no events{}", if .why.is_empty() { String::new() } else { format!(": {}", .why) })]
     NoEvents {
         /// The reason, where it is known.

@@ -30,7 +30,7 @@ pub(crate) const PRINT_FORMAT: usize = 256 << 10;
 /// Bytes of the note of a part of a trace on the rest of it, decompressed. A task takes some 200.
 pub(crate) const PART_NOTE: u64 = 32 << 20;
 
-/// How deep parentheses, brackets and braces of a print format nest.
+/// Depth to which parentheses, brackets and braces of a print format nest.
 pub(crate) const NESTING: usize = 64;
 
 /// Operators in one expression of a print format. Evaluation recurses along a chain of them.

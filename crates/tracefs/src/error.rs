@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-/// Why the kernel cannot be asked to trace.
+/// The reason why the kernel cannot be asked to trace.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// There is no tracefs.
+    /// No tracefs is mounted.
     #[error("tracefs is not mounted; as root: mount -t tracefs tracefs /sys/kernel/tracing")]
     NotMounted,
     /// The path is not that of a tracefs.
@@ -44,13 +44,13 @@ pub enum Error {
     /// The name is taken.
     #[error("tracefs has the instance {name} already")]
     Taken {
-        /// The name.
+        /// Name of the instance.
         name: String,
     },
     /// A file could not be read or written.
     #[error("{}: {reason}", path.display())]
     Io {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// The reason. It is a part of the message, and not its source: a chain of errors would have it twice.
         reason: std::io::Error,

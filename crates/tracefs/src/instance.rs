@@ -54,12 +54,12 @@ impl Instance {
         Ok(instance)
     }
 
-    /// The folder.
+    /// Returns the folder of the instance in tracefs.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Starts recording.
+    /// Turns recording into the instance's buffers on.
     pub fn start(&self) -> Result<(), Error> {
         self.write("tracing_on", "1")
     }
@@ -93,7 +93,7 @@ impl Instance {
         stats::of_folder(&self.folder)
     }
 
-    /// Removes it.
+    /// Removes the instance with its buffers.
     pub fn remove(self) -> Result<(), Error> {
         remove(&self.tracefs, &self.name)
     }

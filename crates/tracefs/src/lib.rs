@@ -65,9 +65,9 @@ pub struct Tracefs {
 /// An operation that needs a right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Need {
-    /// To create an instance.
+    /// The creation of an instance.
     Instance,
-    /// To add probes.
+    /// The addition of probes.
     Probes,
 }
 

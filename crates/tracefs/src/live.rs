@@ -95,7 +95,7 @@ impl Pages {
         Ok(size)
     }
 
-    /// All CPUs that the machine can have, in order.
+    /// Returns the CPUs with a buffer, which are those that the machine can have, in order.
     pub fn cpus(&self) -> Vec<u32> {
         self.cpus.iter().map(|buffer| buffer.cpu).collect()
     }

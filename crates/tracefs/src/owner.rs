@@ -9,7 +9,7 @@ const FIRST_NAMESPACE: u64 = 0xefff_fffc;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Owner {
     pid: u32,
-    /// Its start, in ticks since the machine was booted.
+    /// Start of the process, in ticks since the machine was booted.
     start: u64,
     /// The namespace in which it has this number.
     namespace: u64,
@@ -18,16 +18,16 @@ pub struct Owner {
 /// Whether a process lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Life {
-    /// It runs.
+    /// The process runs.
     Runs,
-    /// It has ended.
+    /// The process has ended.
     Ended,
-    /// It is of another namespace of processes, such as that of a container, or /proc is not mounted.
+    /// The process is of another PID namespace, such as that of a container, or /proc is not mounted.
     Unknown,
 }
 
 impl Owner {
-    /// This process.
+    /// Returns the process that calls.
     pub fn this() -> Owner {
         let pid = std::process::id();
         let start = match status(pid) {
@@ -53,7 +53,7 @@ impl Owner {
         self.pid
     }
 
-    /// Whether it lives.
+    /// Returns whether the process lives, as far as /proc shows.
     pub(crate) fn life(&self) -> Life {
         if self.namespace != namespace() {
             return Life::Unknown;
@@ -78,7 +78,7 @@ impl std::fmt::Display for Owner {
 enum Status {
     Of {
         start: u64,
-        /// It waits for its parent alone.
+        /// Whether the process is a zombie, which waits for its parent alone.
         has_ended: bool,
     },
     None,

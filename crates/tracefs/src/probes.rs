@@ -16,7 +16,7 @@ pub struct Probes {
 /// A probe that the kernel refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
-    /// Its line.
+    /// Line that defines the probe.
     pub line: String,
     /// The reason, as far as the kernel gives it.
     pub reason: String,
@@ -105,7 +105,7 @@ pub(crate) fn remove(tracefs: &Tracefs, group: &str, names: &[String]) -> Result
     result
 }
 
-/// In a folder that stands in for tracefs the removed probe's line goes.
+/// Removes the probe's line from `kprobe_events` in a folder that stands in for tracefs, as the kernel does in tracefs.
 fn remove_from_plain(tracefs: &Tracefs, group: &str, name: &str) -> Result<(), Error> {
     let path = tracefs.probe_file();
     let text = std::fs::read_to_string(&path).map_err(|reason| Error::Io { path: path.clone(), reason })?;

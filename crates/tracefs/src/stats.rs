@@ -5,7 +5,7 @@ use std::path::Path;
 /// The file `per_cpu/cpuN/stats`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CpuStats {
-    /// The CPU.
+    /// Number of the CPU.
     pub cpu: u32,
     /// Events in the buffer.
     pub entries: u64,

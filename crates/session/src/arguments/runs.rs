@@ -11,7 +11,7 @@ pub const FILE: &str = "runs.json";
 /// The runs in a folder.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunsFile {
-    /// Always [`SCHEMA`].
+    /// Name and version of the form, always [`SCHEMA`].
     pub schema: String,
     /// The seed of the order.
     pub seed: u64,
@@ -26,12 +26,12 @@ pub struct RunsFile {
     pub runs: Vec<VariantRun>,
 }
 
-/// A run.
+/// A run of the command under one variant.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct VariantRun {
     /// The name of its variant.
     pub variant: String,
-    /// Its number among the runs of the variant that were, or were not, traced; from 1.
+    /// Number of the run among the traced runs of its variant, or among those that were not traced; from 1.
     pub number: usize,
     /// The name of its recording in the folder; none if it was not traced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -53,13 +53,13 @@ pub struct VariantRun {
 pub struct Planned {
     /// The index of its variant.
     pub variant: usize,
-    /// Its number among the runs of the variant that are, or are not, traced; from 1.
+    /// Number of the run among the traced runs of its variant, or among those that are not traced; from 1.
     pub number: usize,
-    /// Whether it is traced.
+    /// Whether the run is traced.
     pub traced: bool,
 }
 
-/// Why a file of runs cannot be used.
+/// The reason why a file of runs cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum RunsError {
     /// The text is not JSON of this form.

@@ -66,7 +66,7 @@ impl World {
         }
     }
 
-    /// All tasks are migrated away, and the stopper runs for the last time; its last event is the last one of the CPU.
+    /// Migrates all tasks away and runs the stopper for the last time, which is the CPU's last event.
     fn go_offline(&mut self, cpu: usize) {
         if self.state.current[cpu] != 0 || !self.state.queues[cpu].is_empty() {
             self.with_stopper(cpu, |world| {

@@ -50,7 +50,7 @@ fn ended(text: &str) -> Vec<u8> {
     text.bytes().chain([0]).collect()
 }
 
-/// Whether this is a number, decimal or hexadecimal.
+/// Whether a text is a number, decimal or hexadecimal.
 fn is_number(text: &str) -> bool {
     let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
     match digits.strip_prefix("0x") {

@@ -58,7 +58,7 @@ impl Aliases {
     }
 }
 
-/// How many short names are tried.
+/// Number of short names that are tried for an alias; `?` is the alias where all of them are taken.
 const SHORT_NAMES: u64 = 1 << 20;
 
 /// A text of `room` bytes: the digits of a number, to a base of 36.
@@ -95,8 +95,8 @@ fn kind_of_kernel_thread(name: Comm) -> usize {
     starts.map(Comm::new).find(|start| is_kernel_thread(*start)).map_or(0, |start| start.as_bytes().len())
 }
 
-/// Whether this is what the kernel puts behind the kind of a thread: numbers, as in `kworker/u8:2`, `kworker/3:1H` and
-/// `rcuop/7`.
+/// Whether the text is the numbering that the kernel puts behind the kind of a thread, as in `kworker/u8:2`,
+/// `kworker/3:1H` and `rcuop/7`.
 fn is_numbering(rest: &[u8]) -> bool {
     let rest = match rest.split_first() {
         Some((letter, rest)) if b"ugpsb".contains(letter) => rest,
@@ -122,26 +122,26 @@ const KERNEL_WORDS: [&str; 12] = [
     "transacti",
 ];
 
-/// The fields of an event: where its texts are, and which are kept. All others are cleared.
+/// The fields of an event that are kept or get new contents. All others are cleared.
 #[derive(Debug, Default)]
-struct ClearedFields {
+struct RewrittenFields {
     /// Names of tasks.
     names: Vec<Field>,
     /// Names of files of which the last part is a task's name.
     programs: Vec<Field>,
-    /// Other texts.
+    /// Texts that are neither names of tasks nor of files.
     texts: Vec<Field>,
     /// Texts of the probes on the balancer, which are names of scheduling domains.
     domains: Vec<Field>,
-    /// Numbers.
+    /// Fields that are numbers and stay as they are.
     numbers: Vec<Field>,
-    /// Those of which only the word that points to their bytes is kept.
+    /// Dynamic fields whose bytes are cleared; the word that points to the bytes is kept.
     cleared: Vec<Field>,
 }
 
-impl ClearedFields {
-    fn of(format: &EventFormat) -> ClearedFields {
-        let mut fields = ClearedFields::default();
+impl RewrittenFields {
+    fn of(format: &EventFormat) -> RewrittenFields {
+        let mut fields = RewrittenFields::default();
         for field in &format.fields {
             let kind = match field.name.as_str() {
                 "filename" if format.name == Tracepoint::Exec.name() => &mut fields.programs,
@@ -185,8 +185,8 @@ const DOMAINS: [&[u8]; 14] = [
 pub struct Rewriter<'r> {
     trace: &'r Trace,
     aliases: &'r mut Aliases,
-    /// By event number.
-    fields: SeededMap<u16, Option<ClearedFields>>,
+    /// The fields of each event, by event number; `None` where the file has no format for the event.
+    fields: SeededMap<u16, Option<RewrittenFields>>,
 }
 
 impl<'r> Rewriter<'r> {
@@ -273,7 +273,7 @@ impl<'r> Rewriter<'r> {
         let mut out = vec![0; payload.len()];
         let trace = self.trace;
         let Some(id) = trace.common().id(payload, endian) else { return out };
-        let fields = self.fields.entry(id).or_insert_with(|| trace.format(id).map(ClearedFields::of));
+        let fields = self.fields.entry(id).or_insert_with(|| trace.format(id).map(RewrittenFields::of));
         let Some(fields) = fields else {
             // Without a format only the common fields are known.
             keep(&mut out, payload, 0..8);
@@ -346,7 +346,8 @@ fn keep_field(out: &mut [u8], payload: &[u8], field: &Field, endian: Endian) {
     }
 }
 
-/// Where the bytes of a field stand. The word that points to dynamic ones is kept.
+/// Returns the place of a field's bytes in `payload`. The word that points to the bytes of a dynamic field is also copied
+/// to `out`.
 fn place_of(payload: &[u8], field: &Field, endian: Endian, out: &mut [u8]) -> Option<Range<usize>> {
     let end = field.offset.saturating_add(field.size);
     match field.shape {
@@ -442,7 +443,7 @@ format:
 
 print fmt: \"\"
 ";
-        let fields = ClearedFields::of(&EventFormat::parse("any", text).expect("a format"));
+        let fields = RewrittenFields::of(&EventFormat::parse("any", text).expect("a format"));
         let names = |fields: &[Field]| fields.iter().map(|field| field.name.clone()).collect::<Vec<_>>();
         assert_eq!(names(&fields.numbers), ["common_type", "flag", "letter", "name", "args", "cpus"]);
         assert_eq!(names(&fields.cleared), ["line", "address", "wide", "words", "s", "guid"]);

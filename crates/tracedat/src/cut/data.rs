@@ -15,9 +15,9 @@ const PAGES: usize = 10;
 /// The written data of a CPU.
 pub(super) struct Written {
     pub(super) cpu: u32,
-    /// Where they begin.
+    /// Offset of the data in the written file, in bytes.
     pub(super) at: u64,
-    /// Their size in the file.
+    /// Size of the data in the written file, in bytes.
     pub(super) size: u64,
     pub(super) events: u64,
     pub(super) marked: Marked,
@@ -89,9 +89,9 @@ struct UnitPages<'u> {
 /// Pages on their way into the file.
 struct ChunkWriter {
     codec: Option<Codec>,
-    /// Those of the next chunk.
+    /// Bytes of the pages that the next chunk is made of.
     pages: Vec<u8>,
-    /// Their number.
+    /// Number of pages in `pages`.
     held: usize,
     /// The number of chunks written.
     count: u64,

@@ -34,7 +34,7 @@ pub struct CutPart {
 /// The names that stand for others in an anonymous part.
 pub use anonymous::{Aliases, Rewriter};
 
-/// Why a part cannot be written.
+/// The reason why a part of a trace cannot be written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CutError {
@@ -44,16 +44,16 @@ pub enum CutError {
     /// The part cannot be written.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// It is no trace.dat.
+    /// The recording is not a trace.dat, and only a trace.dat can be cut.
     #[error("this is a recording in the format {format}; only a trace.dat can be cut")]
     Format {
-        /// The format.
+        /// Name of the recording's format.
         format: &'static str,
     },
-    /// There are too many tasks.
+    /// The note on the state before the part exceeds its limit, since the trace has too many tasks.
     #[error("the state before the part takes {bytes} bytes, more than a part may have: there are too many tasks")]
     TooLarge {
-        /// Its size.
+        /// Size of the note, in bytes.
         bytes: usize,
     },
 }

@@ -15,7 +15,7 @@ pub(super) struct PageWindow<'w> {
     to: Ts,
     /// The instant of the last record; before the first one that of the trace's start.
     last: Ts,
-    /// Its raw stamp.
+    /// Raw stamp of the last record.
     raw: u64,
     /// A record behind the window was met.
     is_behind: bool,
@@ -29,7 +29,7 @@ pub(super) struct PageWindow<'w> {
 
 /// The records of a page that are in the window.
 struct WindowedRecords {
-    /// Their number.
+    /// Number of records of the page that are in the window.
     records: u64,
     /// The first one's place, and the stamp that its delta is added to.
     first: Option<(usize, u64)>,

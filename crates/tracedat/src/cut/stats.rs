@@ -77,7 +77,8 @@ impl<'s> Stats<'s> {
         Some(self.of_lane(stat, counts, lane, part, pages.unread))
     }
 
-    /// `behind` is the number of events behind the last one of the CPU.
+    /// Returns the statistics of one CPU in the part; `behind` is the number of events behind the CPU's last one in the
+    /// file.
     fn of_lane(&self, stat: &CpuStat, whole: &BufferCounts, lane: usize, part: &Written, behind: u64) -> Numbers {
         let marked = whole.marked.get(lane).copied().unwrap_or_default();
         let events = whole.cpus.get(lane).map_or(0, |counted| counted.events);

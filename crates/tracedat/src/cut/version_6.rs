@@ -8,7 +8,7 @@ use std::io::{Result, Seek, Write};
 const TRACE_CLOCK: u16 = 4;
 const CPU_COUNT: u16 = 8;
 
-/// Where numbers stand that are known at the end only.
+/// File offsets of numbers that are known only when all data are written.
 #[derive(Default)]
 struct LatePlaces {
     /// The place of the offset of each instance.

@@ -10,7 +10,7 @@ use std::io::{Result, Seek, Write};
 /// The section of the saved command names.
 const COMMAND_NAMES: u16 = 21;
 
-/// All that was written before the options.
+/// The parts that are written before the options, whose places the options hold.
 struct Tables {
     /// The number and the place of each section with texts.
     sections: Vec<(u16, u64)>,

@@ -6,7 +6,7 @@ use sched::Ts;
 /// The meaning of the numbers of a clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClockKind {
-    /// Nanoseconds.
+    /// The numbers are nanoseconds.
     Nanoseconds,
     /// Cycles of a counter, convertible with TSC2NSEC or a frequency.
     Cycles,
@@ -22,8 +22,8 @@ pub const CLOCKS: [&str; 11] =
     ["local", "global", "perf", "mono", "mono_raw", "boot", "tai", "tsc2nsec", "x86-tsc", "ppc-tb", "s390-tod"];
 
 impl ClockKind {
-    /// By the clock's name. A file without one used `local`; an unknown name is an
-    /// architecture's counter.
+    /// Returns the meaning of the clock with this name. A file without a name used `local`; an unknown name is that of
+    /// an architecture's counter.
     pub(crate) fn of(name: &str) -> ClockKind {
         match name {
             "" | "local" | "global" | "perf" | "mono" | "mono_raw" | "boot" | "tai" | "tsc2nsec" => {
@@ -36,7 +36,7 @@ impl ClockKind {
     }
 }
 
-/// From raw stamps to instants.
+/// The conversion of raw stamps into instants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ClockConversion {
     scale: Option<(u32, u32)>,

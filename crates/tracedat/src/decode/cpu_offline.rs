@@ -34,7 +34,7 @@ struct Current {
 /// The state of a CPU behind the last event of a task that no event shows to leave it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Behind {
-    /// It is offline.
+    /// The CPU is offline.
     Offline,
     /// Unknown: events are missing.
     Unknown,
@@ -64,9 +64,9 @@ pub(crate) struct Unfinished {
 pub(crate) enum Watched {
     /// The CPU's stopper.
     Stopper,
-    /// All of them, in a recording of some tasks.
+    /// Every task of the CPU, in a recording of some tasks.
     All,
-    /// None: what would be concluded is known.
+    /// No task, since the times at which CPUs went offline are already known.
     Nothing,
 }
 

@@ -13,9 +13,9 @@ use std::ops::Range;
 /// The content of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FieldShape {
-    /// One number.
+    /// A single number.
     Scalar,
-    /// One kernel address.
+    /// A single address in the kernel.
     Pointer,
     /// A number of elements, each with a number of bytes.
     Array {
@@ -38,20 +38,20 @@ pub enum FieldShape {
     Opaque,
 }
 
-/// One field.
+/// A field of an event, as the event's format declares it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Field {
-    /// Its name.
+    /// Name of the field.
     pub name: String,
-    /// Its type, as the text has it.
+    /// Type of the field, in the words of the format.
     pub kind: String,
     /// Bytes from the start of the record.
     pub offset: usize,
-    /// Its size there.
+    /// Size of the field in the record's fixed part, in bytes.
     pub size: usize,
     /// Whether numbers have a sign.
     pub signed: bool,
-    /// Its content.
+    /// Kind of content that the field has.
     pub shape: FieldShape,
     is_text: bool,
 }
@@ -59,13 +59,13 @@ pub struct Field {
 /// An event, as its `format` file describes it.
 #[derive(Clone, Debug)]
 pub struct EventFormat {
-    /// Its system, `sched` for `sched:sched_switch`.
+    /// System of the event: `sched` of `sched:sched_switch`.
     pub system: String,
-    /// Its name, `sched_switch`.
+    /// Name of the event: `sched_switch`.
     pub name: String,
-    /// Its number in this file.
+    /// Number of the event in this file, which is the `common_type` of its records.
     pub id: u16,
-    /// All fields, the common ones first.
+    /// Fields of the event's records, the common ones first.
     pub fields: Vec<Field>,
     /// The text behind `print fmt:`; never executed.
     pub print_fmt: String,
@@ -171,19 +171,19 @@ impl Field {
         }
     }
 
-    /// Whether it is text: characters, whatever their place.
+    /// Whether the field is text, wherever its characters are in the record.
     pub fn is_text(&self) -> bool {
         self.is_text
     }
 
-    /// Whether it is the address of an instruction, by its name: function graphs and probes have such fields.
+    /// Whether the field is the address of an instruction, by its name. Function graphs and probes have such fields.
     pub(crate) fn is_code(&self) -> bool {
         let names = ["ip", "parent_ip", "func", "__probe_ip", "__probe_func", "__probe_ret_ip"];
         names.contains(&self.name.as_str())
     }
 
-    /// Whether this value of the field is an address: that of a pointer, or a word in the kernel's half of the address
-    /// space, since the formats declare many addresses as `unsigned long`.
+    /// Whether the value `value` of the field is an address: that of a pointer, or a word in the kernel's half of the
+    /// address space, since the formats declare many addresses as `unsigned long`.
     pub(crate) fn is_address(&self, value: i64) -> bool {
         let is_word = self.shape == FieldShape::Scalar && self.size == 8 && !self.signed;
         self.shape == FieldShape::Pointer || (is_word && value.cast_unsigned() >= KERNEL_HALF)
@@ -232,7 +232,7 @@ pub(crate) fn dynamic(payload: &[u8], at: usize, size: usize, relative: bool, en
     Some(if size == 2 { crate::bytes::until_nul(bytes) } else { bytes })
 }
 
-/// Where that stands in `payload`.
+/// Returns the place of a dynamic field's bytes in `payload`; its word is `size` bytes at `at`.
 #[inline(always)]
 pub(crate) fn place(payload: &[u8], at: usize, size: usize, relative: bool, endian: Endian) -> Option<Range<usize>> {
     let (start, end) = if size == 2 {

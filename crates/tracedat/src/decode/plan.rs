@@ -139,7 +139,7 @@ impl TaskAt {
     }
 }
 
-/// A `sched_switch`.
+/// Places of the fields of `sched_switch`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct SwitchAt {
     prev: TaskAt,
@@ -155,7 +155,7 @@ struct WakeupAt {
     success: Option<At>,
 }
 
-/// A `sched_migrate_task`.
+/// Places of the fields of `sched_migrate_task`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct MigrateAt {
     task: TaskAt,
@@ -163,7 +163,7 @@ struct MigrateAt {
     dest: At,
 }
 
-/// A `sched_process_fork`.
+/// Places of the fields of `sched_process_fork`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct ForkAt {
     parent: At,
@@ -171,7 +171,7 @@ struct ForkAt {
     child_comm: CommAt,
 }
 
-/// How to decode one kind of event.
+/// The way to decode an event of one kind.
 #[derive(Clone, Copy, Debug)]
 enum Decode {
     Switch(SwitchAt),
@@ -241,10 +241,10 @@ impl Decode {
     }
 }
 
-/// Which events are wanted. Others are not decoded.
+/// The events that a reader wants. All others are skipped, or come as [`EventKind::Other`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Want {
-    /// All, the unknown ones as [`EventKind::Other`]: what the state needs.
+    /// Every event, unknown ones as [`EventKind::Other`]; the state needs these.
     #[default]
     Everything,
     /// Switches, execs and renames, frequencies, interrupts and what NUMA balancing wants; other events only as
@@ -267,10 +267,10 @@ pub(crate) struct Oddities {
 pub(crate) struct DecodePlan {
     endian: Endian,
     entries: Vec<Option<Decode>>,
-    /// By event number as well; empty where the common fields are not the usual ones.
+    /// The fast path of each event, by event number; empty where the common fields are not at their usual places.
     usual: Vec<FastPath>,
     states: States,
-    /// [`States::table`].
+    /// The table of [`States::table`], for values of `prev_state` that are small.
     small_states: Vec<(StateClass, bool)>,
     common: CommonAt,
     want: Want,
@@ -284,7 +284,7 @@ pub(crate) struct CommonAt {
     kind: At,
     flags: At,
     pid: At,
-    /// They are where [`fast_path::COMMON`] has them.
+    /// Whether the common fields are at the places of [`fast_path::COMMON`].
     usual: bool,
 }
 
@@ -367,7 +367,7 @@ impl DecodePlan {
         plan
     }
 
-    /// How events of this number are decoded, if they are.
+    /// Returns the way to decode the events with this number; `None` where they are not decoded.
     fn entry(&self, id: u16) -> Option<&Decode> {
         self.entries.get(usize::from(id))?.as_ref()
     }

@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 pub(crate) struct States {
     /// The bits that have letters.
     letters: Vec<(u64, char)>,
-    /// None of these bits: `R`.
+    /// Bits of which none is set where the task is runnable (`R`).
     report: u64,
-    /// This bit, if there is one: preempted, `+`.
+    /// The bit of a preempted task (`+`); 0 where the kernel reports none.
     plus: u64,
     encoding: Encoding,
 }
@@ -53,12 +53,12 @@ const MODERN: [(u64, char); 8] =
     [(1, 'S'), (2, 'D'), (4, 'T'), (8, 't'), (0x10, 'X'), (0x20, 'Z'), (0x40, 'P'), (0x80, 'I')];
 
 impl States {
-    /// That of kernels since 5.0.
+    /// Returns the encoding of Linux 5.0 and later.
     pub(crate) fn modern() -> States {
         States { letters: MODERN.to_vec(), report: 0xff, plus: 0x100, encoding: Encoding::Mask }
     }
 
-    /// From the `print fmt` of `sched_switch`: the table of `__print_flags`, the mask of the test
+    /// Reads the encoding from the `print fmt` of `sched_switch`: the table of `__print_flags`, the mask of the test
     /// before it, and the mask of the `"+"`.
     pub(crate) fn from_print_fmt(fmt: &str) -> Option<States> {
         let at = fmt.find("__print_flags(")?;
@@ -77,7 +77,7 @@ impl States {
         (!letters.is_empty()).then_some(States { letters, report: report & !plus, plus, encoding: Encoding::Mask })
     }
 
-    /// The encoding.
+    /// Returns the encoding that the kernel used.
     pub(crate) fn encoding(&self) -> Encoding {
         self.encoding
     }
@@ -154,7 +154,7 @@ impl States {
         (PrevState { class, raw: shown }, unknown)
     }
 
-    /// As `trace-cmd report` would print it if it knew the encoding: `S`, `R+`, `D|W`.
+    /// Returns the state as `trace-cmd report` prints it where the encoding is a known one: `S`, `R+`, `D|W`.
     pub(crate) fn letters(&self, raw: u64) -> String {
         let index = match self.encoding {
             Encoding::Mask => None,

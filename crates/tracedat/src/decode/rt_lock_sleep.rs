@@ -29,13 +29,13 @@ impl LockSleeps {
         switch.field("common_migrate_disable").is_some()
     }
 
-    /// Those that are known, in any order.
+    /// Returns a list of sleeps that are already known, given in any order.
     pub(crate) fn known(mut sleeps: Vec<Switch>) -> LockSleeps {
         sleeps.sort_unstable();
         LockSleeps(sleeps)
     }
 
-    /// Those from `from` to `to`.
+    /// Returns the sleeps whose switch is from `from` to `to`, both included.
     pub(crate) fn within(&self, from: Ts, to: Ts) -> Vec<Switch> {
         self.0.iter().copied().filter(|(ts, ..)| (from..=to).contains(ts)).collect()
     }
@@ -77,7 +77,7 @@ impl LockSleeps {
 #[derive(Clone, Copy, Debug)]
 struct Out {
     by: Switch,
-    /// Where it is queued if it is.
+    /// The CPU on whose run queue the task is, if it is on one.
     at: Cpu,
     /// A waking of it was recorded since.
     waking: bool,
@@ -97,7 +97,7 @@ pub(crate) struct Search {
 }
 
 impl Search {
-    /// In a trace of a kernel of this version.
+    /// Begins a search in a trace of a kernel of this release.
     pub(crate) fn new(release: Option<(u32, u32)>) -> Search {
         Search { proven: release == Some((5, 10)), ..Search::default() }
     }
@@ -140,7 +140,7 @@ impl Search {
         }
     }
 
-    /// All that were found, or none where the kernel has no such sleeps.
+    /// Returns the sleeps that were found; none where the kernel has no such sleeps.
     pub(crate) fn finish(mut self) -> LockSleeps {
         if !self.proven {
             return LockSleeps::default();

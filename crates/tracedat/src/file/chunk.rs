@@ -6,7 +6,7 @@ use crate::limits;
 use std::cell::RefCell;
 use std::ops::Range;
 
-/// How a file is compressed.
+/// The compression of a file's data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Codec {
     Zstd,
@@ -14,7 +14,7 @@ pub(crate) enum Codec {
 }
 
 impl Codec {
-    /// By the name in the header. The version behind it is the writer's library, and no matter.
+    /// Returns the codec with this name in the header. The library version after the name is ignored.
     pub(crate) fn of(name: &str) -> Option<Codec> {
         match name {
             "zstd" => Some(Codec::Zstd),
@@ -24,7 +24,7 @@ impl Codec {
     }
 }
 
-/// One chunk of a CPU's data, or a piece of a large one.
+/// A chunk of a CPU's data, or a piece of a large chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Chunk {
     /// File offset of its compressed bytes.
@@ -33,7 +33,7 @@ pub(crate) struct Chunk {
     pub(crate) compressed: u32,
     /// The number of bytes of the whole chunk, decompressed.
     pub(crate) size: u32,
-    /// Where the piece begins in these.
+    /// Offset of the piece in the decompressed chunk, in bytes.
     pub(crate) start: u32,
     /// The number of bytes of the piece.
     pub(crate) length: u32,
@@ -45,7 +45,7 @@ impl Chunk {
         whole.get(self.start as usize..self.start.checked_add(self.length)? as usize)
     }
 
-    /// Where its compressed bytes are in the file.
+    /// Returns the place of the compressed bytes in the file.
     pub(crate) fn place(&self) -> Range<u64> {
         self.at..self.at.saturating_add(self.compressed.into())
     }
@@ -57,7 +57,7 @@ pub(crate) struct Chunks {
     pub(crate) chunks: Vec<Chunk>,
     /// The file ends before the last one does, or a size is impossible.
     pub(crate) cut: bool,
-    /// It was cut where a chunk is larger than a limit.
+    /// Whether the index ends at a chunk that is larger than a limit.
     pub(crate) beyond: bool,
 }
 
@@ -181,7 +181,7 @@ fn impossible(compressed: usize, size: usize) -> bool {
     size > compressed.saturating_mul(65_536).saturating_add(1 << 17)
 }
 
-/// For the fuzz target: the index of a CPU's data, and its first chunks.
+/// Indexes bytes as a CPU's data and decompresses the first chunks. The fuzz target calls this function.
 #[doc(hidden)]
 pub fn fuzz(bytes: &[u8]) -> usize {
     let found = Chunks::index(&Source::Memory(bytes.to_vec()), 0..bytes.len() as u64, Endian::Little);

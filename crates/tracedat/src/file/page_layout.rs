@@ -2,14 +2,14 @@
 
 use crate::bytes::Endian;
 
-/// Where things stand in a page: from the text of `header_page`, which differs between 32-bit and
-/// 64-bit kernels.
+/// The offsets in a page of the ring buffer, from the text of `header_page`. They differ between 32-bit and 64-bit
+/// kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PageLayout {
     pub(crate) endian: Endian,
     /// Offset of the commit word.
     pub(crate) commit: usize,
-    /// Its size: the `long` of the kernel.
+    /// Size of the commit word, which is the kernel's `long`, in bytes.
     pub(crate) long: usize,
     /// Offset of the first record.
     pub(crate) data: usize,
@@ -18,7 +18,7 @@ pub(crate) struct PageLayout {
 }
 
 impl PageLayout {
-    /// That of a 64-bit kernel.
+    /// Returns the layout of a 64-bit kernel's pages of `size` bytes.
     pub(crate) fn new(endian: Endian, long: usize, size: usize) -> PageLayout {
         PageLayout { endian, commit: 8, long, data: 8usize.saturating_add(long), size }
     }
@@ -28,8 +28,8 @@ impl PageLayout {
         self.size.saturating_sub(self.data)
     }
 
-    /// This layout with the offsets that the text of `header_page` gives: lines of
-    /// `field: … name; offset:n; size:n;`.
+    /// Returns this layout with the offsets that the text of `header_page` gives, in lines of the form `field: … name;
+    /// offset:n; size:n;`.
     pub(crate) fn described(mut self, text: &str) -> PageLayout {
         for line in text.lines() {
             let part = |key: &str| {

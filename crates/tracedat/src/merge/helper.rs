@@ -135,7 +135,7 @@ mod tests {
         assert!(helped.into_inner() > 0);
     }
 
-    /// All of it is done by the helper while the other goes on. Without a wakeup the test would not end.
+    /// The helper does all of the work while the other thread goes on. Without a wakeup the test would not end.
     #[test]
     fn a_helper_that_sleeps_is_woken() {
         let (place, over) = (OnceLock::<SharedWork<u64, u64>>::new(), Barrier::new(2));

@@ -63,7 +63,7 @@ struct MergeLane<'t, T> {
     buffer: usize,
     next: usize,
     ready: VecDeque<Ready<T>>,
-    /// Where the next unit joins.
+    /// The boundary at which the next unit joins those before.
     boundary: UnitBoundary<'t>,
     /// The time that its last unit covered: how far the next will probably reach.
     stride: i64,
@@ -102,14 +102,14 @@ impl<T: Timed> MergeLane<'_, T> {
         self.next >= self.pages.units()
     }
 
-    /// How many units will still wait when all before `end` is merged.
+    /// Returns how many units will still wait when all events before `end` are merged.
     fn left_at(&self, end: Ts) -> usize {
         let waits = |unit: &&Ready<T>| unit.items.last().is_some_and(|item| item.ts() >= end);
         let left = self.ready.iter().rev().take_while(waits).count();
         left.saturating_mul(self.cost(self.next.saturating_sub(1)))
     }
 
-    /// As how many units one counts.
+    /// Returns the number of units of the usual size that this one counts as.
     fn cost(&self, unit: usize) -> usize {
         self.pages.bytes_of(unit).div_ceil(UNIT).max(1) as usize
     }
@@ -268,11 +268,11 @@ fn look<T>(batches: &Receiver<Arc<Vec<T>>>, sink: &mut Sink<'_, T>, help: impl F
     }
 }
 
-/// Those who look at the batches on threads of their own.
+/// The consumers that look at the batches on threads of their own.
 struct Readers<T> {
     /// The sent batches. Once a batch is consumed, its memory is used again.
     sent: VecDeque<Arc<Vec<T>>>,
-    /// To each of them, as long as it looks.
+    /// The channel to each consumer that still looks.
     sends: Vec<SyncSender<Arc<Vec<T>>>>,
     /// The one of them that [`look`]s.
     first: Thread,
@@ -429,11 +429,11 @@ pub(crate) struct Task<'t, T> {
     pub(crate) buffer: usize,
     pub(crate) pages: &'t CpuPages,
     pub(crate) unit: usize,
-    /// For the items: empty, and of some use before, so that its memory is at hand.
+    /// An empty vector for the items, whose memory was used before and is used again.
     pub(crate) space: Vec<T>,
 }
 
-/// The outcome.
+/// A decoded unit with its place in the lane.
 struct Decoded<T> {
     lane: usize,
     number: usize,
@@ -497,8 +497,8 @@ mod tests {
         }
     }
 
-    /// Where all events of several CPUs have one time, and nothing is before it, they are merged all the same: CPU by
-    /// CPU, and the amount decoded ahead stays bounded.
+    /// Events of several CPUs that all have one time, with nothing before it, are merged CPU by CPU, and the amount
+    /// decoded ahead stays bounded.
     #[test]
     fn events_of_one_time_do_not_pile_up() {
         const UNITS: usize = 500;

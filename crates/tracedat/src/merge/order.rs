@@ -16,7 +16,7 @@ use std::slice;
 /// Bits of a digit: the counters of all its values stay in the first-level cache.
 const DIGIT: u32 = 12;
 
-/// How many places keys may be moved by, for each that there is, before sorting anew is better.
+/// Number of places that keys may be moved by, for each key, before sorting anew costs less.
 const MOVES: usize = 4;
 
 /// Finds orders, one after the other in the same memory.
@@ -24,7 +24,7 @@ const MOVES: usize = 4;
 pub(crate) struct OrderFinder {
     /// An item each: its time, counted from the first one, above the number of its stretch.
     keys: Vec<u64>,
-    /// Where they are sorted to, in turn.
+    /// Memory of the size of `keys`: each digit is sorted from one of the two into the other.
     other: Vec<u64>,
     /// Number of the lowest bits of a time that need not be sorted by digits.
     coarse: u32,
@@ -39,7 +39,7 @@ impl Default for OrderFinder {
 /// The items of a round, in order.
 pub(crate) struct Ordered<'o, T> {
     keys: slice::Iter<'o, u64>,
-    /// Which part of a key is the stretch.
+    /// Bits of a key that hold the number of its stretch.
     mask: u64,
     /// The rest of each stretch.
     rest: Vec<slice::Iter<'o, T>>,
@@ -185,7 +185,7 @@ mod tests {
     use proptest::prelude::*;
     use sched::Cpu;
 
-    /// Its time, its stretch, and its place there.
+    /// Time of the item, number of its stretch, and its place in the stretch.
     #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
     struct Item(Ts, usize, usize);
 

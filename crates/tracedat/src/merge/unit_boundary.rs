@@ -6,24 +6,29 @@ use crate::ring::page::Loss;
 use crate::ring::unit::{CpuPages, Marked, Unit, join_losses};
 use sched::{Cpu, Diagnostics, Severity, Ts};
 
-/// Something with a time that a CPU recorded.
+/// An item with a time that a CPU recorded, which the merge can put in order. The hooks without a receiver are called at the
+/// boundaries between the units of a CPU, in the order of the units.
 pub(crate) trait Timed: Clone + Send + Sync {
+    /// Returns the time of the item. The merge reads it often and expects it to stay as it is.
     fn ts(&self) -> Ts;
+    /// Sets the time. Called before the merge for the items of a unit that are earlier than the last record of the unit before.
     fn set_ts(&mut self, ts: Ts);
-    /// Notes a loss between two units: `before` is the time of the CPU's last record, `next` what follows, if
-    /// anything does. May yield an item of its own.
+    /// Notes a loss between two units, or behind the last one: `before` is the time of the CPU's last record, and `next` the item
+    /// that follows, if one does. An item that is returned is merged before `next`, and must have the time `before`.
     fn after_gap(cpu: Cpu, before: Ts, loss: Loss, next: Option<&mut Self>) -> Option<Self>
     where
         Self: Sized;
-    /// Goes on with watching a task of a CPU, which was current at `last`, through what follows; the scheduler's
-    /// events with the numbers `unwanted` are not among it. Returns whether it may still be so behind it.
+    /// Goes on with watching a task that was current on a CPU at `last`, through the items of the next unit; the scheduler's
+    /// events with the numbers `unwanted` are not among these. May insert items, in order. Returns whether the task may still
+    /// be current behind them, so that the next unit has to be watched as well.
     fn watch_on(_cpu: Cpu, _unwanted: &[u16], _task: Unfinished, _last: Ts, _items: &mut Vec<Self>) -> bool
     where
         Self: Sized,
     {
         false
     }
-    /// The CPU is offline, or unknown, from `ts` on. May yield an item of its own.
+    /// Called where the merge concludes that a CPU is offline, or unknown, from `ts` on, which no record shows. An item that is
+    /// returned is merged, and must have the time `ts`.
     fn concluded(_cpu: Cpu, _ts: Ts, _behind: Behind) -> Option<Self>
     where
         Self: Sized,
@@ -32,11 +37,11 @@ pub(crate) trait Timed: Clone + Send + Sync {
     }
 }
 
-/// Where the next unit of a CPU joins those before.
+/// The boundary at which the next unit of a CPU joins those before.
 #[derive(Debug)]
 pub(crate) struct UnitBoundary<'p> {
     pages: &'p CpuPages,
-    /// See [`Timed::watch_on`].
+    /// Numbers of the scheduler's events that are not decoded, for [`Timed::watch_on`].
     unwanted: &'p [u16],
     /// The units before the first one are not read.
     from_middle: bool,
@@ -52,12 +57,12 @@ pub(crate) struct UnitBoundary<'p> {
     records: u64,
     /// The losses that the pages marked so far.
     marked: Marked,
-    /// Some could not be read.
+    /// Whether a record could not be read.
     is_damaged: bool,
 }
 
 impl<'p> UnitBoundary<'p> {
-    /// Before the unit number `first` of `pages`, in a trace that begins at `start`.
+    /// Returns the boundary before the unit number `first` of `pages`, in a trace that begins at `start`.
     pub(crate) fn new(pages: &'p CpuPages, first: usize, start: Ts, unwanted: &'p [u16]) -> UnitBoundary<'p> {
         UnitBoundary {
             pages,
@@ -108,7 +113,8 @@ impl<'p> UnitBoundary<'p> {
         lost
     }
 
-    /// In a part of a trace: adds the times at which the CPU went offline to a unit that goes on behind them, until `last`.
+    /// Adds the times at which the CPU went offline, as the note of a part of a trace has them, to a unit that goes on
+    /// behind them, until `last`.
     fn note_offline<T: Timed>(&self, last: Ts, unit: &mut Unit<T>) {
         let noted = self.pages.offline.iter().flatten().filter(|ts| self.frontier <= **ts && **ts < last);
         for ts in noted {
@@ -140,7 +146,7 @@ impl<'p> UnitBoundary<'p> {
         lost.or_else(|| self.unfinished.take().and_then(|task| T::concluded(cpu, ts, task.behind)))
     }
 
-    /// Behind the last unit: whether the recorder counted more records than there were.
+    /// Notes that the recorder counted more records than the CPU has. The caller has passed all units.
     pub(crate) fn note_unwritten(&self, diagnostics: &mut Diagnostics) {
         if !self.from_middle {
             self.pages.note_unwritten(self.records, self.marked, self.is_damaged, diagnostics);

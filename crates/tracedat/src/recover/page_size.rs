@@ -14,7 +14,7 @@ use sched::Diagnostics;
 const SMALLEST: usize = 4096;
 const LARGEST: usize = 1 << 20;
 
-/// How many slots of each CPU are looked at.
+/// Number of slots of each CPU that are looked at.
 const SAMPLE: usize = 16;
 
 /// The page size that the slots of a CPU speak for.
@@ -22,7 +22,8 @@ const SAMPLE: usize = 16;
 struct Votes {
     smaller: usize,
     as_labelled: usize,
-    /// By how many doublings a larger page makes sense.
+    /// Number of doublings of the page size after which the first page of a CPU is whole, one for each CPU that votes
+    /// for a larger size.
     larger: Vec<usize>,
 }
 
@@ -80,7 +81,7 @@ fn with_size(layout: &PageLayout, size: usize) -> PageLayout {
     PageLayout { size, ..*layout }
 }
 
-/// Whether a page of this layout stands here, all of its records whole.
+/// Whether a page of this layout, with all of its records whole, begins here.
 fn is_whole(bytes: &[u8], layout: &PageLayout) -> bool {
     let Some(Ok(page)) = bytes.get(..layout.size.min(bytes.len())).map(|b| RingPage::parse(b, layout)) else {
         return false;
@@ -94,7 +95,7 @@ fn is_whole(bytes: &[u8], layout: &PageLayout) -> bool {
     false
 }
 
-/// Whether a page with events stands here that is not earlier than `ts`.
+/// Whether a page with events that is not earlier than `ts` begins here.
 fn follows(bytes: &[u8], layout: &PageLayout, ts: u64) -> bool {
     let later = RingPage::parse(bytes, layout).is_ok_and(|p| !p.is_empty() && p.ts >= ts && p.ts - ts < 1 << 50);
     later && is_whole(bytes, layout)

@@ -214,7 +214,7 @@ fn absolute(stamp: u64, now: u64) -> u64 {
     if msb != 0 && ts < now { ts.wrapping_add(1 << 59) } else { ts }
 }
 
-/// For the fuzz target: walks a page of any layout.
+/// Walks bytes as a page of any layout. The fuzz target calls this function.
 #[doc(hidden)]
 pub fn fuzz(bytes: &[u8]) -> usize {
     let Some((how, bytes)) = bytes.split_first() else { return 0 };

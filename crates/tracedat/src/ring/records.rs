@@ -13,16 +13,21 @@ use std::fmt;
 const COUNTED: u32 = u32::MAX;
 const UNCOUNTED: u32 = u32::MAX - 1;
 
-/// The data of CPUs in units that can be read one by one, on several threads.
+/// The data of CPUs in units that can be read one by one, in any order and on several threads at once.
+///
+/// Lanes and units are numbered as in [`Recording::lanes`](crate::Recording): the reader asks for no others. A unit gives the
+/// same records each time that it is read.
 pub trait Units: fmt::Debug + Send + Sync {
-    /// Writes the records of a unit, in the order of their times, and its losses at their places.
+    /// Writes the records of a unit to `records`, in the order of their times, and each loss between the records that it
+    /// separates. An error stands for an unknown number of lost records, and the records written before it are ignored.
     fn read(&self, lane: usize, unit: usize, records: &mut UnitRecords<'_>) -> Result<(), FileIssue>;
 
-    /// The number of bytes that reading this unit reads from the file.
+    /// Returns the number of bytes that reading this unit reads from the file. Threads share their work by this number, and ask
+    /// for it without reading the unit.
     fn size(&self, lane: usize, unit: usize) -> u64;
 }
 
-/// Takes the records of a unit.
+/// The memory into which [`Units::read`] writes the records of a unit.
 #[derive(Debug)]
 pub struct UnitRecords<'b> {
     bytes: &'b mut Vec<u8>,
@@ -54,7 +59,7 @@ impl<'b> UnitRecords<'b> {
     }
 }
 
-/// A part of a unit.
+/// A record or a loss in a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum UnitEntry<'u> {
     Record(Raw<'u>),

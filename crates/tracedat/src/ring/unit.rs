@@ -28,13 +28,13 @@ pub(crate) struct CpuPages {
     pub(crate) cpu: Cpu,
     pub(crate) layout: PageLayout,
     pub(crate) store: Store,
-    /// There was more: the file ends before, or is damaged there.
+    /// Whether data are missing at the end, since the file ends before them or is damaged there.
     pub(crate) is_cut: bool,
-    /// How many events the recorder counted (see [`crate::CpuStat::recorded`]).
+    /// Number of events that the recorder counted (see [`crate::CpuStat::recorded`]).
     pub(crate) recorded: Option<u64>,
-    /// How many events the kernel overwrote, by the recorder's statistics.
+    /// Number of events that the kernel overwrote, by the recorder's statistics.
     pub(crate) overwritten: u64,
-    /// How many events the recorder left in the kernel's buffer: they lie behind the last one that is here.
+    /// Number of events that the recorder left in the kernel's buffer. They lie behind the last event of the file.
     pub(crate) unread: u64,
     /// The instants at which the CPU went offline, in a part of a trace: they were concluded from all of its events. Nothing
     /// where its own events show them.
@@ -107,7 +107,7 @@ impl CpuPages {
         }
     }
 
-    /// How many more events the kernel overwrote, by the recorder's statistics, than the marks count.
+    /// Returns how many more events the kernel overwrote, by the recorder's statistics, than the marks count.
     pub(crate) fn overwritten_beyond(&self, marked: Marked) -> u64 {
         self.overwritten.saturating_sub(marked.events)
     }
@@ -132,7 +132,7 @@ impl CpuPages {
         }
     }
 
-    /// How many units there are.
+    /// Returns the number of units of the CPU.
     pub(crate) fn units(&self) -> usize {
         match &self.store {
             Store::Plain { size, unit, .. } => size.div_ceil(self.unit_size(*unit)) as usize,
@@ -141,7 +141,7 @@ impl CpuPages {
         }
     }
 
-    /// Where a unit stands in the file.
+    /// Returns the place of a unit in the file.
     pub(crate) fn place(&self, unit: usize) -> Range<u64> {
         match &self.store {
             Store::Plain { at, size, unit: bytes } => {
@@ -172,7 +172,7 @@ impl CpuPages {
         }
     }
 
-    /// Where these units stand in the file, as far as there are any.
+    /// Returns the place in the file of the units `units`, as far as they exist; an empty one where none does.
     pub(crate) fn places(&self, units: Range<usize>) -> Range<u64> {
         let end = units.end.min(self.units());
         if units.start >= end {
@@ -260,21 +260,22 @@ impl CpuPages {
 thread_local! {
     /// The bytes of the unit that this thread looks at.
     static BYTES: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
-    /// The same, compressed.
+    /// The compressed bytes of that unit.
     static COMPRESSED: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A consumer of the records of a unit.
+/// A consumer of the records of one unit, in the order of the file. Where the unit cannot be read at all, `miss` is called alone,
+/// without `begin`.
 pub(crate) trait Visitor {
-    /// Records of this number of bytes follow.
+    /// Called once before the first record; the unit has this number of bytes, so that memory can be reserved.
     fn begin(&mut self, _bytes: usize) {}
-    /// A record.
+    /// Takes the next record. Its payload is borrowed from the unit, and may be shorter than its event's format.
     fn record(&mut self, raw: &Raw<'_>);
-    /// Records are missing between the last one and the next.
+    /// Takes a loss between the record before and the next one, or at an end of the unit.
     fn gap(&mut self, loss: Loss);
-    /// Something is wrong.
+    /// Takes a finding about the file.
     fn damage(&mut self, what: FileIssue);
-    /// Something is wrong, and an unknown number of records is missing for that.
+    /// Takes a finding about the file for which an unknown number of records is missing at this place.
     fn miss(&mut self, what: FileIssue) {
         self.damage(what);
         self.gap(Loss { count: None });
@@ -348,7 +349,7 @@ pub(crate) struct Unit<T> {
     pub(crate) marked: Marked,
     /// The time of its last record, item or not.
     pub(crate) last: Option<Ts>,
-    /// How many records it has, items or not.
+    /// Number of records of the unit, with and without items.
     pub(crate) records: u64,
     /// The task that is watched and current at the end (see [`crate::decode::cpu_offline`]).
     pub(crate) unfinished: Option<Unfinished>,

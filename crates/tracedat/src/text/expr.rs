@@ -20,7 +20,7 @@ pub(crate) struct Number {
     pub(crate) unsigned: bool,
 }
 
-/// An expression.
+/// An expression among the arguments of a print format.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Expr {
     Number(Number),
@@ -31,12 +31,12 @@ pub(crate) enum Expr {
     Length(usize),
     /// `sizeof(long)`, which is the kernel's.
     Long,
-    /// `REC->name[i]`.
+    /// The element `REC->name[i]` of an array field: the field's place, and the index.
     Element(usize, Box<Expr>),
     Unary(&'static str, Box<Expr>),
     Binary(&'static str, Box<Expr>, Box<Expr>),
     If(Box<[Expr; 3]>),
-    /// To this number of bytes, with a sign or without.
+    /// A cast to a number of bytes, signed (`true`) or unsigned.
     Cast(usize, bool, Box<Expr>),
     /// `__print_symbolic`: the name of a number.
     Symbol(Box<Expr>, Vec<(i64, String)>),
@@ -52,30 +52,32 @@ pub(crate) enum Expr {
     Unknown(Vec<Expr>),
 }
 
-/// How a mask of bits is shown.
+/// The notation of a bit mask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Bits {
-    /// `00000000,0000000a`
+    /// Hexadecimal words: `00000000,0000000a`.
     Words,
-    /// `1,3-5`
+    /// A list of ranges: `1,3-5`.
     List,
 }
 
-/// Where the values of fields come from, each by its place in [`Parsed::fields`].
+/// The values of a record's fields while an expression is evaluated. Each field is named by its place in
+/// [`Parsed::fields`]; a hook returns `None` where the record does not have the value, and the expression then has none
+/// either.
 pub(crate) trait FieldSource<'f> {
-    /// The number in a field.
+    /// Returns the number in a field; `None` if the field is text or an array.
     fn number(&self, field: usize) -> Option<Number>;
-    /// The number in one place of a field.
+    /// Returns the number in the element `index` of an array field.
     fn element(&self, field: usize, index: usize) -> Option<Number>;
-    /// The bytes of a field that is no number.
+    /// Returns the bytes of a field that is no number, those of a dynamic field included.
     fn bytes(&self, field: usize) -> Option<&'f [u8]>;
-    /// Whether they are characters.
+    /// Whether the bytes of a field are characters.
     fn is_text(&self, field: usize) -> bool;
-    /// The text in a field.
+    /// Returns the text of a field without its NUL.
     fn text(&self, field: usize) -> Option<Cow<'f, [u8]>>;
-    /// The text that the kernel has at an address.
+    /// Returns the text that the kernel has at an address, from `printk_formats`.
     fn stored(&self, address: u64) -> Option<&'f str>;
-    /// How numbers stand in the record.
+    /// Returns the byte order and the word size of the record.
     fn layout(&self) -> NumberLayout;
 }
 
@@ -131,7 +133,7 @@ impl<'f> FieldSource<'f> for Same {
 }
 
 impl Expr {
-    /// Its parts.
+    /// Returns the expressions that this one is made of.
     fn parts(&self) -> Vec<&Expr> {
         match self {
             Expr::Number(_) | Expr::Text(_) | Expr::Field(_) | Expr::Length(_) | Expr::Long | Expr::Bits(..) => {
@@ -146,7 +148,7 @@ impl Expr {
         }
     }
 
-    /// Whether all of it can be known.
+    /// Whether the expression and all of its parts can be evaluated from a record.
     pub(crate) fn is_known(&self) -> bool {
         !matches!(self, Expr::Unknown(_)) && self.parts().into_iter().all(Expr::is_known)
     }
@@ -159,7 +161,8 @@ impl Expr {
         self.parts().into_iter().for_each(|part| part.add_fields(to));
     }
 
-    /// Its value as a number; `None` where it is a text or unknown, or divides by zero.
+    /// Returns the value as a number; `None` where the value is a text or unknown, or where the expression divides by
+    /// zero.
     pub(crate) fn number<'f>(&self, fields: &dyn FieldSource<'f>) -> Option<Number> {
         match self {
             Expr::Number(number) => Some(*number),
@@ -204,7 +207,7 @@ impl Expr {
         }
     }
 
-    /// Its value as a text; a number is the address of one.
+    /// Returns the value as a text. A number is the address of a text.
     pub(crate) fn text<'f>(&'f self, fields: &dyn FieldSource<'f>) -> Option<Cow<'f, [u8]>> {
         let owned = |text: String| Some(Cow::Owned(text.into_bytes()));
         match self {
@@ -240,12 +243,12 @@ fn size(bytes: usize) -> Option<Number> {
     Some(Number { bits: i64::try_from(bytes).ok()?, unsigned: true })
 }
 
-/// Which of the two, of `condition ? one : other`.
+/// Returns the chosen one of `condition ? one : other`.
 fn chosen<'e, 'f>([condition, one, other]: &'e [Expr; 3], fields: &dyn FieldSource<'f>) -> Option<&'e Expr> {
     Some(if condition.number(fields)?.bits != 0 { one } else { other })
 }
 
-/// As `trace-cmd report` has them: what no name explains as a number behind the others.
+/// Returns the names of the set bits as `trace-cmd report` prints them; bits without a name follow as a number.
 fn flags(mut value: i64, between: &str, names: &[(i64, String)]) -> String {
     let mut shown: Vec<Cow<'_, str>> = Vec::new();
     for (mask, name) in names {

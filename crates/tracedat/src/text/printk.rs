@@ -22,7 +22,7 @@ pub(crate) struct KernelFacts<'k> {
     pub(crate) symbols: &'k dyn SymbolSource,
 }
 
-/// One conversion of a format, without its `%`.
+/// A conversion of a format, without its `%`.
 #[derive(Clone, Debug)]
 struct Conversion {
     flags: Flags,
@@ -54,17 +54,17 @@ enum ConversionKind {
     Percent,
     Text,
     Char,
-    /// By its letter.
+    /// A number in the notation of this letter.
     Integer(char, Length),
     /// The number of an error, in a pointer.
     Error,
-    /// An address as a number,
+    /// An address, as a number.
     Address,
-    /// as a symbol, with the distance from it or without,
+    /// An address, as the symbol that it is in, with the offset in it or without.
     Symbol {
         distance: bool,
     },
-    /// or what stands there.
+    /// The content of the memory at an address.
     Pointed(Pointed),
 }
 
@@ -128,7 +128,7 @@ impl PrintkFormat {
         PrintkFormat { text, pieces }
     }
 
-    /// The parts.
+    /// Returns the text of the format.
     #[cfg(test)]
     pub(crate) fn text(&self) -> &str {
         &self.text
@@ -140,22 +140,23 @@ impl PrintkFormat {
     }
 }
 
-/// Why there is no value for a conversion.
+/// The reason why a conversion has no value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Missing {
     /// The arguments have ended.
     End,
-    /// The file lacks this one.
+    /// The file does not have the value.
     Unknown,
 }
 
-/// Where the arguments of conversions come from, one after the other.
+/// The arguments of a format's conversions. The printer asks for each once, in the order of the format. It prints `?` for
+/// [`Missing::Unknown`], and stops at [`Missing::End`], after which no more are asked for.
 pub(crate) trait ArgumentSource<'a> {
-    /// A number of this many bytes.
+    /// Returns the next argument, a number of `size` bytes.
     fn number(&mut self, size: usize) -> Result<u64, Missing>;
-    /// A text.
+    /// Returns the next argument, a text without its NUL.
     fn string(&mut self) -> Result<Cow<'a, [u8]>, Missing>;
-    /// The bytes at an address, as text; `width` is that of the conversion.
+    /// Returns the next argument, the bytes at an address, as text; `width` is that of the conversion, in characters.
     fn pointed(&mut self, how: Pointed, width: usize) -> Result<Cow<'a, [u8]>, Missing>;
 }
 
@@ -272,7 +273,7 @@ fn convert<'a>(
     Ok(())
 }
 
-/// As [`String::from_utf8_lossy`], but at once for valid text.
+/// Returns the text of bytes as [`String::from_utf8_lossy`] does, but at once for valid text.
 fn lossy(text: &[u8]) -> Cow<'_, str> {
     std::str::from_utf8(text).map_or_else(|_| String::from_utf8_lossy(text), Cow::Borrowed)
 }
@@ -447,7 +448,7 @@ fn pointer(chars: &mut Chars<'_>) -> ConversionKind {
     }
 }
 
-/// For the fuzz target: a format up to the first NUL, arguments behind it.
+/// Prints a format up to the first NUL with the bytes behind it as arguments. The fuzz target calls this function.
 #[doc(hidden)]
 pub fn fuzz(bytes: &[u8]) -> usize {
     let fmt = String::from_utf8_lossy(until_nul(bytes));

@@ -10,15 +10,16 @@ use sched::{Comm, Pid};
 /// `/proc/kallsyms`, by address.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Symbols {
-    /// All names, one behind the other: a string for each would take three times the memory.
+    /// Names of all symbols in one string. A string for each would take three times the memory.
     names: String,
     /// Sorted: each address, and where its name begins and ends.
     by_address: Vec<(u64, u32, u32)>,
 }
 
-/// A source of the names of addresses.
+/// A source of the names of kernel addresses, for the conversions that print symbols.
 pub(crate) trait SymbolSource {
-    /// The symbol that `address` is in, and how far.
+    /// Returns the symbol that `address` is in, and the offset of `address` in it, in bytes; `None` before the first
+    /// symbol and behind the last one.
     fn symbol(&self, address: u64) -> Option<(&str, u64)>;
 }
 

@@ -72,7 +72,7 @@ fn runs(events: &[SchedEvent]) -> Vec<((Pid, Comm), Dur)> {
     ran
 }
 
-/// At most this number of `units`, at equal distances.
+/// Returns the numbers of at most `most` units among `units`, at equal distances.
 fn places(units: usize, most: usize) -> impl Iterator<Item = usize> {
     let count = units.min(most);
     (0..count).map(move |nth| nth.saturating_mul(units).checked_div(count).unwrap_or(0))

@@ -10,15 +10,15 @@ use crate::trace::Trace;
 use sched::{Cpu, Diagnostics, Dur, EventIssue, Ts};
 use serde::Serialize;
 
-/// How often an event occurs.
+/// The number of occurrences of an event.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EventCount {
-    /// Its system; empty where the file has no format for it.
+    /// System of the event; empty where the file has no format for it.
     pub system: String,
-    /// Its name; `event N` where the file has no format for number N.
+    /// Name of the event; `event N` where the file has no format for number N.
     pub name: String,
-    /// How often it was recorded, in all buffers.
+    /// Number of times that the event was recorded, in all buffers.
     pub count: u64,
 }
 
@@ -26,9 +26,9 @@ pub struct EventCount {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CpuCounts {
-    /// The CPU.
+    /// Number of the CPU.
     pub cpu: Cpu,
-    /// Its events.
+    /// Number of events of the CPU.
     pub events: u64,
     /// Places where events were lost.
     pub gaps: u64,
@@ -48,23 +48,23 @@ pub struct CpuCounts {
 /// The counts of one buffer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BufferCounts {
-    /// By event number.
+    /// Number of events of each kind; the index is the event number.
     pub by_id: Vec<u64>,
-    /// By CPU.
+    /// Counts of each CPU of the buffer.
     pub cpus: Vec<CpuCounts>,
-    /// By CPU, the losses that the pages mark, without the recorder's statistics.
+    /// Losses that the pages of each CPU mark, without the recorder's statistics.
     pub(crate) marked: Vec<Marked>,
-    /// By CPU, whether parts of its data could not be read.
+    /// Whether parts of the data could not be read, for each CPU.
     pub(crate) damaged: Vec<bool>,
 }
 
 impl BufferCounts {
-    /// All events of the buffer.
+    /// Returns the number of events of the buffer.
     pub fn total(&self) -> u64 {
         self.by_id.iter().sum()
     }
 
-    /// How often the event with this number occurs.
+    /// Returns the number of events with this event number.
     pub fn of(&self, id: u16) -> u64 {
         self.by_id.get(usize::from(id)).copied().unwrap_or(0)
     }
@@ -73,7 +73,7 @@ impl BufferCounts {
 /// The counts of a trace, buffer by buffer, in the order of the file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EventCounts {
-    /// One for each buffer.
+    /// Counts of each buffer, in the order of the file.
     pub buffers: Vec<BufferCounts>,
     /// The findings on the way.
     pub diagnostics: Diagnostics,
@@ -204,8 +204,8 @@ impl CpuCounts {
 const STRETCH: u64 = 2 << 20;
 
 impl Trace {
-    /// How many events the recorder counted, dropped and overwritten ones included; none where it did not.
-    /// In a part of a trace it is the number of the whole.
+    /// Returns the number of events that the recorder counted, dropped and overwritten ones included; 0 where it
+    /// counted none. In a part of a trace it is the number of the whole trace.
     pub fn recorded(&self) -> u64 {
         let count = |stat: &CpuStat| {
             let lost = stat.overrun.saturating_add(stat.dropped).saturating_add(stat.commit_overrun);
@@ -291,8 +291,8 @@ impl Trace {
         counter.tally
     }
 
-    /// How often each event of the trace occurs, the most frequent first; of events that occur as
-    /// often, by name.
+    /// Returns the number of times that each event of the trace occurs, the most frequent first; events that occur as
+    /// often are sorted by name.
     pub fn event_counts(&self) -> Vec<EventCount> {
         let counts = self.counts();
         let longest = counts.buffers.iter().map(|b| b.by_id.len()).max().unwrap_or(0);

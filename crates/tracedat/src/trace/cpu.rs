@@ -48,7 +48,7 @@ impl Ends<'_> {
         self.first = Some(FirstEvent { cpu: self.cpu, ts, current });
     }
 
-    /// Before the record that follows the stacks no task was switched in.
+    /// Settles that no task was switched in before the record behind the stacks.
     #[cold]
     fn settle(&mut self, raw: &Raw<'_>) {
         if !self.is_stack(raw) {

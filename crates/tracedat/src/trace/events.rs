@@ -166,7 +166,7 @@ impl Trace {
         plan
     }
 
-    /// How `prev_state` is to be read.
+    /// Returns the encoding of `prev_state` in this trace.
     pub(crate) fn states(&self) -> &States {
         self.states.get_or_init(|| {
             let switch = self.format_of(Tracepoint::Switch);
@@ -247,8 +247,8 @@ impl Trace {
         })
     }
 
-    /// For each buffer, the event numbers that an earlier buffer records as well. Two instances
-    /// that both record the switches would otherwise show each of them twice.
+    /// Returns, for each buffer, the event numbers that an earlier buffer records as well. Two instances that both
+    /// record the switches would otherwise show each of them twice.
     pub(crate) fn duplicates(&self, diagnostics: &mut Diagnostics) -> Vec<Vec<bool>> {
         let mut skip = vec![Vec::new(); self.lanes.len()];
         if self.selected.len() < 2 {
@@ -344,8 +344,8 @@ pub(super) fn skip_of(skip: &[Vec<bool>], buffer: usize) -> &[bool] {
     skip.get(buffer).map_or(&[], Vec::as_slice)
 }
 
-/// For each CPU the evidence on its current task at `begin`: of several buffers the latest before that, or else
-/// the first to come.
+/// Returns the evidence on each CPU's current task at `begin`: of several buffers the latest before `begin`, or else
+/// the first one behind it.
 fn each_cpu(evidence: impl Iterator<Item = FirstEvent>, begin: Ts) -> Vec<FirstEvent> {
     let mut firsts: Vec<FirstEvent> = Vec::new();
     let mut places: SeededMap<Cpu, usize> = SeededMap::default();

@@ -13,12 +13,12 @@ impl Record<'_> {
         self.format().is_some_and(|format| format.system == "ftrace" && names.contains(&format.name.as_str()))
     }
 
-    /// Whether it is a call or a return in a function graph.
+    /// Whether the record is a call or a return in a function graph.
     pub fn is_in_graph(&self) -> bool {
         self.is_graph(&["funcgraph_entry", "fgraph_retaddr_entry", "funcgraph_exit"])
     }
 
-    /// Whether it is the return of the call `call`, which is the record before it.
+    /// Whether the record is the return of `call`, which is the record before it.
     pub fn is_return_of(&self, call: &Record<'_>) -> bool {
         let same = (self.cpu, self.buffer, self.pid()) == (call.cpu, call.buffer, call.pid());
         same && self.lost.is_none()

@@ -61,9 +61,9 @@ pub use window::Where;
 pub struct Texts {
     /// The formats, each with its system.
     pub formats: Vec<(String, Vec<u8>)>,
-    /// `/proc/kallsyms`.
+    /// Text of `/proc/kallsyms`.
     pub kallsyms: Vec<u8>,
-    /// `printk_formats`.
+    /// Text of `printk_formats`.
     pub printk: Vec<u8>,
     /// Whether the machine is big-endian.
     pub big_endian: bool,
@@ -73,7 +73,7 @@ pub struct Texts {
     pub page: usize,
 }
 
-/// How to read a trace.
+/// The options of reading a trace.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// Threads to decode with; 0 for as many as there are CPUs. Changes nothing but the speed.
@@ -109,7 +109,7 @@ pub struct TraceInfo {
     pub clock_kind: ClockKind,
     /// CPUs of the machine, as recorded.
     pub cpus: u32,
-    /// All buffers.
+    /// The buffers of the file, the top-level one first.
     pub buffers: Vec<BufferInfo>,
     /// The recorder's own statistics.
     pub stats: Vec<CpuStat>,
@@ -138,7 +138,7 @@ pub struct Trace {
     clock: String,
     conversion: Result<ClockConversion, String>,
     formats: Vec<EventFormat>,
-    /// How the events of each format are printed, once one is.
+    /// The printer of each format's events, made when one of them is printed.
     forms: Vec<OnceLock<Option<PrintForm>>>,
     by_id: SeededMap<u16, usize>,
     common: CommonAt,
@@ -154,7 +154,7 @@ pub struct Trace {
     states: OnceLock<States>,
     /// A plan that decodes everything, but for `prev_state`.
     full_plan: OnceLock<DecodePlan>,
-    /// See [`Trace::behind_a_stopper`].
+    /// State of a CPU behind a stopper, as [`Trace::behind_a_stopper`] finds it.
     behind_stoppers: OnceLock<Behind>,
     counts: OnceLock<EventCounts>,
     symbols: OnceLock<Symbols>,
@@ -381,7 +381,7 @@ impl Trace {
         Error::NoEvents { why: why.unwrap_or_default() }
     }
 
-    /// All event formats.
+    /// Returns the formats of all events that the file describes.
     pub fn formats(&self) -> &[EventFormat] {
         &self.formats
     }
@@ -391,7 +391,7 @@ impl Trace {
         self.formats.get(*self.by_id.get(&id)?)
     }
 
-    /// How events of this number are printed, if their print format can be followed.
+    /// Returns the printer of the events with this number; `None` if their print format cannot be followed.
     pub(crate) fn form(&self, id: u16) -> Option<&PrintForm> {
         let place = *self.by_id.get(&id)?;
         self.forms.get(place)?.get_or_init(|| PrintForm::of(self.formats.get(place)?)).as_ref()
@@ -420,7 +420,7 @@ impl Trace {
         self.saved_names().get(&pid).copied().unwrap_or_default()
     }
 
-    /// All command names that the recorder saved.
+    /// Returns the command names that the recorder saved.
     pub fn saved_names(&self) -> &SeededMap<Pid, Comm> {
         self.cmdlines.get_or_init(|| symbols::cmdlines(&self.text(&self.header.cmdlines)))
     }
@@ -496,7 +496,7 @@ impl Trace {
         self.shift().is_none() && self.conversion.as_ref().map_or(true, ClockConversion::is_identity)
     }
 
-    /// From the guest's time to the host's, where that is asked for.
+    /// Returns the shift from the guest's time to the host's, if the options ask for the host's time.
     fn shift(&self) -> Option<&TimeShift> {
         self.header.options.time_shift.as_ref().filter(|_| self.options.host_time)
     }

@@ -7,7 +7,7 @@ use sched::{Comm, Cpu, CpuSpan, Current, EventKind, Pid, SchedEvent, Ts};
 
 /// The part of an event on the name of a task that runs on its CPU.
 enum NameEvidence {
-    /// The name.
+    /// The event gives this name.
     Name(Comm),
     /// Nothing, and what lies beyond does not either.
     Nothing,

@@ -52,7 +52,7 @@ pub(crate) struct Note {
     /// The CPUs that have events in the whole trace.
     #[serde(deserialize_with = "bounded::deserialize")]
     pub(crate) observed: Vec<Cpu>,
-    /// For each buffer, by name, the numbers of the events that occur in the whole of it.
+    /// Numbers of the events that occur in each buffer of the whole trace, with the buffer's name.
     #[serde(deserialize_with = "bounded::deserialize")]
     pub(crate) occurring: Vec<(String, Vec<u16>)>,
     /// The encoding of `prev_state`.
@@ -65,7 +65,7 @@ pub(crate) struct Note {
     pub(crate) is_behind_stoppers_unknown: bool,
     /// The number of switches in the whole trace that began a sleep on a lock.
     pub(crate) all_sleeps: u64,
-    /// Those in the part.
+    /// Switches in the part that began a sleep on a lock.
     #[serde(deserialize_with = "bounded::deserialize")]
     pub(crate) sleeps: Vec<(Ts, Cpu, Pid)>,
     /// The tasks that ran in samples of the whole trace, on which colours depend.

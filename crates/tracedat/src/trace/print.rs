@@ -27,12 +27,12 @@ pub(crate) struct PrintForm {
     arguments: Vec<Expr>,
     /// The fields that the arguments name, by their places in the event's.
     fields: Vec<usize>,
-    /// All arguments can be known.
+    /// Whether all arguments can be evaluated from a record.
     exact: bool,
 }
 
 impl PrintForm {
-    /// That of an event: for those that `trace-cmd report` prints with a plugin, the plugin's.
+    /// Returns the form of an event. Events that `trace-cmd report` prints with a plugin have the form of the plugin.
     pub(crate) fn of(format: &EventFormat) -> Option<PrintForm> {
         let plugin = match Tracepoint::of(&format.system, &format.name) {
             Some(Tracepoint::Switch) => PrintForm::parse(SWITCH, format),
@@ -58,8 +58,8 @@ impl PrintForm {
         (exact || form.tells_all()).then_some(form)
     }
 
-    /// Whether it shows all its fields although some of its arguments are unknown.
-    /// That is so of `page=%p pfn=%lx`, where the page is reckoned from the same field.
+    /// Whether the text shows all fields of the event although some of its arguments are unknown, as in `page=%p
+    /// pfn=%lx`, where the page is computed from the same field.
     fn tells_all(&self) -> bool {
         let (mut shown, mut hidden) = (BTreeSet::new(), BTreeSet::new());
         for argument in &self.arguments {
@@ -188,11 +188,11 @@ fn is_full(out: &str, from: usize) -> bool {
     out.len().saturating_sub(from) > EVENT_TEXT
 }
 
-/// Behind the text of an event that was cut.
+/// Mark behind the text of an event that was cut.
 const CUT: &str = "\u{2026} [cut at 64 KiB]";
 
 impl Record<'_> {
-    /// How its text is made, if its print format can be followed.
+    /// Returns the printer of the record's text; `None` if its print format cannot be followed.
     fn form(&self) -> Option<&PrintForm> {
         self.trace.form(self.id())
     }
@@ -340,7 +340,7 @@ impl Record<'_> {
     }
 }
 
-/// For the fuzz target: a record that has the same bytes in all of its fields.
+/// A record that has the same bytes in all of its fields, for the fuzz target.
 struct Everywhere<'b>(&'b [u8]);
 
 impl<'b> FieldSource<'b> for Everywhere<'b> {
@@ -373,7 +373,7 @@ impl<'b> FieldSource<'b> for Everywhere<'b> {
     }
 }
 
-/// For the fuzz target: parses a format, decodes the bytes by it, and prints them.
+/// Parses a format, decodes the bytes by it, and prints them. The fuzz target calls this function.
 #[doc(hidden)]
 pub fn fuzz(bytes: &[u8]) -> usize {
     let text = String::from_utf8_lossy(bytes);

@@ -17,7 +17,7 @@ const TRACEPOINT: &str = "nr_running";
 /// The probes that have records, as far as that matters.
 #[derive(Clone, Debug)]
 pub(super) struct Fired {
-    /// Those of [`ON_IDLE`].
+    /// Names of the probes of [`ON_IDLE`] that have records.
     on_idle: Vec<&'static str>,
     /// Whether there is any record of a kprobe.
     any: bool,

@@ -12,8 +12,8 @@ const STEP: u64 = 128 << 10;
 pub(super) const AHEAD: usize = 3;
 
 impl Trace {
-    /// These lanes are going to be merged, each from a unit of it on. Whether any begins in its middle: there the
-    /// kernel reads no further than the program asks for (see [`Trace::reads`]).
+    /// Announces that these lanes are going to be merged, each from a unit of it on. Returns whether any begins in its
+    /// middle: there the kernel reads no further than the program asks for (see [`Trace::reads`]).
     pub(crate) fn will_read_lanes(&self, lanes: &[(usize, &CpuPages, usize)]) -> bool {
         let from_middle = lanes.iter().any(|(.., first)| *first > 0);
         if from_middle {
@@ -29,7 +29,8 @@ impl Trace {
         self.will_read(pages, first..first.saturating_add(step.saturating_mul(steps.saturating_add(1))));
     }
 
-    /// This unit is being read: at the start of a step asks for the one some steps ahead.
+    /// Announces that this unit is being read. At the start of a step, the kernel is asked to read the step that is
+    /// `steps` ahead.
     pub(crate) fn reads(&self, pages: &CpuPages, unit: usize, steps: usize) {
         let step = pages.units_in(STEP);
         if unit.checked_rem(step) == Some(0) {

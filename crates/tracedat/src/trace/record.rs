@@ -143,23 +143,23 @@ impl SymbolSource for Trace {
     }
 }
 
-/// One record.
+/// A record of the trace, of any event.
 #[derive(Clone, Copy)]
 pub struct Record<'t> {
     pub(super) trace: &'t Trace,
     item: &'t HeldRecord,
     payload: &'t [u8],
-    /// When.
+    /// Time of the event.
     pub ts: Ts,
-    /// On which CPU.
+    /// CPU that recorded the event.
     pub cpu: Cpu,
-    /// In which buffer, by its place in [`crate::TraceInfo::buffers`].
+    /// Place of the record's buffer in [`crate::TraceInfo::buffers`].
     pub buffer: usize,
-    /// Events were lost before it on its CPU; how many, if the kernel counted them.
+    /// The loss of events before this one on its CPU, if any: the number of lost events, where the kernel counted them.
     pub lost: Option<Option<u64>>,
 }
 
-/// Its content, without the trace that it is a part of.
+/// Shows the content of the record without the trace that it is a part of.
 impl fmt::Debug for Record<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Record { ts, cpu, buffer, lost, payload, .. } = self;
@@ -209,7 +209,7 @@ impl<'t> Record<'t> {
         self.trace.common().pid(self.payload, self.trace.endian())
     }
 
-    /// Its format, if the file has one.
+    /// Returns the format of the record's event, if the file has one.
     pub fn format(&self) -> Option<&'t EventFormat> {
         self.trace.format(self.id())
     }
@@ -269,7 +269,7 @@ impl<'t> Record<'t> {
         }
     }
 
-    /// Its byte order.
+    /// Returns the byte order of the record.
     pub(crate) fn endian(&self) -> Endian {
         self.trace.endian()
     }
@@ -289,7 +289,7 @@ impl<'t> Record<'t> {
         self.trace.printk_formats().get(&address).map(String::as_str)
     }
 
-    /// How numbers stand in it.
+    /// Returns the byte order and the word size of the record's numbers.
     pub(crate) fn layout(&self) -> NumberLayout {
         NumberLayout { endian: self.endian(), long: self.long() }
     }

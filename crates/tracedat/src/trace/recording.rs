@@ -16,15 +16,15 @@ use std::sync::Arc;
 /// The records of one CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CpuUnits {
-    /// The CPU.
+    /// Number of the CPU.
     pub cpu: Cpu,
-    /// How many units there are.
+    /// Number of units of the CPU.
     pub units: usize,
-    /// How many records the units have.
+    /// Number of records in the units.
     pub records: u64,
-    /// How many events the losses in the units count.
+    /// Number of events that the losses in the units count.
     pub lost: u64,
-    /// There was more: the file ends before, or is damaged there.
+    /// Whether data are missing, since the file ends before them or is damaged there.
     pub is_cut: bool,
 }
 
@@ -65,7 +65,7 @@ pub struct Recording {
     pub names: SeededMap<Pid, Comm>,
     /// The CPUs with records, in order.
     pub lanes: Vec<CpuUnits>,
-    /// Their records.
+    /// Records of the CPUs; the lanes are numbered as in `lanes`.
     pub units: Arc<dyn Units>,
     /// Values of counters at the switches, where the recorder read any.
     pub counters: Option<Arc<dyn Counters>>,

@@ -20,7 +20,7 @@ fn piece(threads: usize) -> usize {
 /// A record, and those before and behind it, if there are any.
 #[derive(Clone, Copy, Debug)]
 pub struct Neighbours<'t> {
-    /// The record.
+    /// The record in the middle.
     pub record: Record<'t>,
     /// The record before it.
     pub before: Option<Record<'t>>,

@@ -53,7 +53,7 @@ impl Trace {
 
 /// Searches for a switch between an idle task and a stopper.
 struct StopperSwitches<'p> {
-    /// It decodes the switches.
+    /// The plan that decodes the switches.
     plan: &'p DecodePlan,
     found: bool,
 }

@@ -7,7 +7,7 @@ use sched::Ts;
 pub enum Where {
     /// A number of nanoseconds after the first event.
     FromStart(i64),
-    /// This instant.
+    /// An instant of the trace's clock.
     At(Ts),
 }
 

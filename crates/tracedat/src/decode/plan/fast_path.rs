@@ -7,22 +7,22 @@ use super::{At, CommAt, CommonAt, Decode, ForkAt, MigrateAt, SwitchAt, TaskAt, W
 use crate::bytes::Endian;
 use sched::{Comm, Cpu, Pid, TaskRef};
 
-/// Which of these an event is, if it is one.
+/// The event kinds that are decoded at fixed offsets, by their layout in most kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FastPath {
-    /// None of them.
+    /// The event has another layout and is decoded by its format.
     None,
     Switch,
     Waking,
     Wakeup,
     WakeupNew,
     Migrate,
-    /// Since 6.16 the names of some events are dynamic data.
+    /// A migration whose task name is dynamic data, as since Linux 6.16.
     DynamicMigrate,
     DynamicFork,
     Exit,
     Stack,
-    /// One that is not decoded: it is just another.
+    /// An event that is not decoded and comes as [`EventKind::Other`](sched::EventKind::Other).
     Other,
 }
 

@@ -47,7 +47,7 @@ pub(super) struct Era {
 }
 
 impl Era {
-    /// That of a trace with these formats, of a kernel of this release.
+    /// Returns the era of a trace with these formats, recorded on a kernel of this release.
     pub(super) fn of(formats: &[EventFormat], release: Option<(u32, u32)>) -> Era {
         let throttles_tasks = formats.iter().any(|format| format.system == "lb" && format.name == "throttle_task");
         Era { before_6_10: Balancing::has_old_numbers(release), throttles_tasks }
@@ -97,7 +97,7 @@ impl MaskAt {
     }
 }
 
-/// How to decode a probe.
+/// The fields to read of a probe's record, by the kind of the probe.
 #[derive(Clone, Copy, Debug)]
 enum ProbeFields {
     NewIdleBegins(RunQueueAt),
@@ -125,7 +125,7 @@ enum ProbeFields {
     Allows { pid: At, flags: Option<At>, count: Option<At>, mask: MaskAt },
 }
 
-/// How to decode the records of one probe.
+/// The way to decode the records of one probe.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ProbeAt {
     fields: ProbeFields,

@@ -36,11 +36,11 @@ pub struct Version {
     pub endian: Endian,
     /// `sizeof(long)` of the program that recorded; the kernel's may be larger.
     pub user_long: u8,
-    /// `none`, `zlib`, `zstd`; empty in version 6.
+    /// Name of the compression: `none`, `zlib` or `zstd`; empty in version 6.
     pub compression: String,
 }
 
-/// Where a text or a table stands.
+/// The place and the compression of a text or a table in the file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct HeaderPart {
     range: Range<u64>,
@@ -54,7 +54,7 @@ impl HeaderPart {
         self.range.is_empty()
     }
 
-    /// How many bytes it has when it is decompressed.
+    /// Returns the decompressed size of the part, in bytes.
     pub(crate) fn size(&self, source: &Source, endian: Endian) -> u64 {
         let length = self.range.end.saturating_sub(self.range.start);
         if self.compressed.is_some() {
@@ -100,11 +100,11 @@ pub(crate) struct CpuData {
     pub(crate) cpu: u32,
     pub(crate) at: u64,
     pub(crate) size: u64,
-    /// There should be more: the file ends before, or the data of another CPU stand there.
+    /// Whether data are missing, since the file ends before them or the data of another CPU begin among them.
     pub(crate) is_cut: bool,
 }
 
-/// One buffer: the top one, or an instance.
+/// A ring buffer: the top-level one, or that of an instance.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct BufferHeader {
     pub(crate) name: String,
@@ -112,7 +112,7 @@ pub(crate) struct BufferHeader {
     pub(crate) page_size: u32,
     pub(crate) compressed: bool,
     pub(crate) cpus: Vec<CpuData>,
-    /// Where its data are, if its table of CPUs is missing.
+    /// Place of the buffer's data where the table of its CPUs is missing.
     pub(crate) untabled: Option<Untabled>,
 }
 
@@ -120,7 +120,7 @@ pub(crate) struct BufferHeader {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Untabled {
     pub(crate) place: Range<u64>,
-    /// There should be more.
+    /// Whether the file ends before these data do.
     pub(crate) is_cut: bool,
 }
 
@@ -205,7 +205,7 @@ impl Formats {
     }
 }
 
-/// All that precedes the events.
+/// The parts of a file that precede the events.
 #[derive(Clone, Debug)]
 pub(crate) struct Header {
     pub(crate) version: Version,
@@ -234,7 +234,7 @@ struct Initial {
 struct Reader<'f> {
     source: &'f Source,
     endian: Endian,
-    /// How the file is compressed.
+    /// Compression of the file's sections, if it has any.
     codec: Option<Codec>,
     diagnostics: Diagnostics,
     /// Bytes of texts and options that may still be read.
@@ -440,7 +440,7 @@ fn machine(bytes: &mut Bytes<'_>, number: u32) -> Result<Initial, Error> {
     Ok(Initial { version, page_size, codec: None, first_options: 0 })
 }
 
-/// For the fuzz target: reads a header and all the texts in it.
+/// Reads bytes as a header with all its texts. The fuzz target calls this function.
 #[doc(hidden)]
 pub fn fuzz(file: &[u8]) -> usize {
     let file = &Source::Memory(file.to_vec());

@@ -22,7 +22,7 @@ pub(crate) const PART: u16 = 0x5343;
 pub struct CpuStat {
     /// The buffer; empty for the top one.
     pub buffer: String,
-    /// The CPU.
+    /// Number of the CPU.
     pub cpu: u32,
     /// Events overwritten before they were read. Some of them are marked in the pages as well.
     pub overrun: u64,
@@ -42,7 +42,7 @@ pub struct CpuStat {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BufferInfo {
-    /// Its name; empty for the top one.
+    /// Name of the buffer; empty for the top-level one.
     pub name: String,
     /// The clock that the file names. Wrong for instances: writers store the top buffer's.
     pub clock: String,
@@ -87,7 +87,7 @@ pub(crate) struct HeaderOptions {
     pub(crate) sections: [Option<u64>; 6],
     /// The note on the trace that the file is a part of.
     pub(crate) part: Option<HeaderPart>,
-    /// All options as they are in the file, but for those with the places of other parts of the file.
+    /// Numbers and payloads of the options, but for those that hold places of other parts of the file.
     pub(crate) raw: Vec<(u16, Vec<u8>)>,
     stats_buffer: String,
 }

@@ -14,7 +14,7 @@ const PAGE: u64 = 4096;
 struct Claim<'b> {
     row: &'b mut CpuData,
     compressed: bool,
-    /// It begins where data can begin.
+    /// Whether the data begin at a place where data can begin.
     plausible: bool,
 }
 

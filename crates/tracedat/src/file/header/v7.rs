@@ -18,7 +18,7 @@ const OPTIONS: u16 = 0;
 struct FileSection {
     id: u16,
     compressed: bool,
-    /// Where its body begins.
+    /// File offset of the section's body, in bytes.
     body: u64,
     size: u64,
 }
@@ -41,15 +41,16 @@ impl FileSection {
     }
 }
 
-/// Where the section with this number stands whose header is at `at`, header and all.
+/// Returns the place of the section with the number `id` whose header is at `at`, from that header to the end of the
+/// body.
 pub(crate) fn section_place(source: &Source, endian: Endian, at: u64, id: u16) -> Option<Range<u64>> {
     let section = FileSection::in_file(source, endian, at).filter(|section| section.id == id)?;
     let end = section.body.checked_add(section.size).filter(|end| *end <= source.size())?;
     Some(at..end)
 }
 
-/// All sections in file order, from right behind the first header: the way to what no option
-/// points at, and to what a broken chain has lost.
+/// Returns all sections in file order from `start`, which is right behind the file's first header. Sections are found
+/// so that no option points at, or that a broken chain of options has lost.
 fn walk(reader: &Reader<'_>, start: u64) -> Vec<FileSection> {
     let mut sections = Vec::new();
     let mut at = start;

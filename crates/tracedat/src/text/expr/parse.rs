@@ -18,9 +18,9 @@ pub(crate) struct Parsed {
 enum Token<'t> {
     Number(Number),
     Text(String),
-    /// `REC->name`.
+    /// A field of the record: `REC->name`.
     Field(String),
-    /// `__print_flags`.
+    /// A name such as `__print_flags`.
     Name(&'t str),
     /// The type between the parentheses.
     Cast(&'t str),
@@ -331,7 +331,7 @@ impl<'t> Parser<'t> {
         self.all()?.try_into().ok()
     }
 
-    /// All arguments.
+    /// Parses the arguments up to the closing parenthesis.
     fn all(&mut self) -> Option<Vec<Expr>> {
         let mut arguments = Vec::new();
         if self.tokens.peek() != Some(&Token::Op(")")) {

@@ -39,7 +39,7 @@ fn skip_string(chars: &mut std::str::CharIndices<'_>) -> Option<()> {
     }
 }
 
-/// Where the string literal at the start of `text` ends.
+/// Returns the offset behind the string literal at the start of `text`.
 pub(super) fn literal_end(text: &str) -> Option<usize> {
     let mut chars = text.char_indices();
     chars.next().filter(|(_, c)| *c == '"')?;

@@ -5,7 +5,7 @@ use crate::bytes::NumberLayout;
 use crate::text::expr::{Bits, shown};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddrV4, SocketAddrV6};
 
-/// How they are shown.
+/// The notation of the bytes at an address, from the letters behind `%p`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pointed {
     /// `h`: in hexadecimal, and what stands between.
@@ -22,23 +22,23 @@ pub(crate) enum Pointed {
     Socket { of_six: V6, port: bool },
     /// `U`: a UUID, whose first three numbers may be little-endian.
     Uuid { little: bool, upper: bool },
-    /// Any other: what only the kernel could follow.
+    /// A notation that only the kernel can produce.
     Other,
 }
 
-/// How an IPv6 address is written.
+/// The notation of an IPv6 address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum V6 {
     /// `I6c`: its zeros left out.
     Short,
-    /// `I6`
+    /// `I6`: all digits, with colons.
     Long,
     /// `i6`: without colons.
     Bare,
 }
 
 impl Pointed {
-    /// By the letters behind `%p`.
+    /// Returns the notation for the letters behind `%p`.
     pub(super) fn of(letters: &str) -> Pointed {
         match letters {
             "h" => Pointed::Hex(" "),

@@ -77,7 +77,7 @@ impl<'t> EventStream<'t> {
 }
 
 impl Trace {
-    /// Where to begin to read for a window from `from` on; nothing if that is the start of the trace.
+    /// Returns the time from which to read for a window that begins at `from`; `None` for the start of the trace.
     fn begin_near(&self, from: Ts) -> Option<Ts> {
         let lanes = self.selected_lanes();
         let room = BYTES / lanes.len().max(1) as u64;
