@@ -71,7 +71,7 @@ impl Cgroup {
 }
 
 /// A folder that is still to be looked at.
-struct Folder {
+struct CgroupFolder {
     path: String,
     depth: usize,
     /// The cgroup above it whose CPU time is limited and that has the controller `cpu`, by its place in the list.
@@ -99,9 +99,9 @@ pub(crate) fn read(root: &Root) -> Vec<Cgroup> {
         return Vec::new();
     };
     let mut found: Vec<Cgroup> = Vec::new();
-    let mut folders = vec![Folder { path: String::new(), depth: 0, limited: None }];
+    let mut folders = vec![CgroupFolder { path: String::new(), depth: 0, limited: None }];
     let mut seen = 0;
-    while let Some(Folder { path, depth, mut limited }) = folders.pop() {
+    while let Some(CgroupFolder { path, depth, mut limited }) = folders.pop() {
         seen += 1;
         let folder = format!("{base}{path}");
         // The root of the hierarchy has no limits.
@@ -119,7 +119,11 @@ pub(crate) fn read(root: &Root) -> Vec<Cgroup> {
         if depth < DEPTH && seen < MOST {
             let names = root.names(&folder).into_iter();
             let below = names.filter(|name| root.join(&folder).join(name).is_dir());
-            folders.extend(below.map(|name| Folder { path: format!("{path}/{name}"), depth: depth + 1, limited }));
+            folders.extend(below.map(|name| CgroupFolder {
+                path: format!("{path}/{name}"),
+                depth: depth + 1,
+                limited,
+            }));
         }
     }
     found.iter_mut().for_each(|cgroup| cgroup.tasks.sort_unstable());
