@@ -14,56 +14,59 @@ use crate::state::{SchedState, ShownId, Task};
 use crate::tables::cpu_set::CpuSet;
 use crate::tables::seeded::SeededMap;
 
-/// One of the sets of an [`Affinity`]: that of a list, or one that records have shown.
+/// The number of one of the sets of an [`Affinity`]: the set of a list, or one that records have shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SetId(u32);
 
 impl SetId {
-    /// An index for tables by set.
+    /// The number as an index for tables by set.
     pub fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// The maximum number of different lists of one task. More show that its affinity changes all the time, and the task is
-/// not restricted.
+/// Maximum number of different lists of one task. If there are more, its affinity changes all the time, and the task
+/// counts as not restricted.
 const MAX_LISTS: usize = 3;
 
-/// Ancestors that are asked for a list before the search is given up.
+/// Maximum number of ancestors that are looked up for a list.
 const MAX_ANCESTORS: usize = 64;
 
-/// The records of sets that a trace has.
+/// The completeness of the records of affinity in a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AffinityRecords {
-    /// Some sets, such as those of tasks that are woken.
+    /// Some sets have records, such as those of tasks that are woken.
     Some,
-    /// Each change since this instant, the first of the trace.
+    /// Each change of a set since this instant, the first of the trace, has a record.
     Changes(Ts),
 }
 
-/// The sets of CPUs that tasks may use.
+/// The sets of CPUs that tasks may use, by lists beside the trace and by records in it.
+///
+/// The caller adds the lists before the pass, and asks with the state of the pass, which holds the sets that records
+/// have shown.
 #[derive(Clone, Debug, Default)]
 pub struct Affinity {
-    /// The CPUs of the machine: a set with all of them restricts nothing.
+    /// The CPUs of the machine. A set that has all of them restricts nothing.
     machine: CpuSet,
-    /// The sets of the lists, and the unions of them.
+    /// The sets of the lists, and their unions.
     sets: Vec<CpuSet>,
     ids: SeededMap<CpuSet, SetId>,
-    /// The lists of each task, and every union of them.
+    /// The numbers of the sets in the lists of each task.
     lists: SeededMap<Pid, Vec<SetId>>,
-    /// The list of each task at the start of the recording.
+    /// The number of the set of each task at the start of the recording.
     first: SeededMap<Pid, SetId>,
     restricts: bool,
     records: Option<AffinityRecords>,
 }
 
 impl Affinity {
-    /// No lists, for a machine with these CPUs.
+    /// Makes an affinity without lists, for a machine with these CPUs.
     pub fn new(machine: impl IntoIterator<Item = Cpu>) -> Affinity {
         Affinity { machine: machine.into_iter().collect(), ..Affinity::default() }
     }
 
-    /// The trace has records of the sets of tasks.
+    /// Adds the knowledge that the trace has records of the sets of tasks. Without it, records count for nothing.
     #[must_use]
     pub fn with_records(self, records: AffinityRecords) -> Affinity {
         Affinity { records: Some(records), ..self }
@@ -77,7 +80,7 @@ impl Affinity {
         }
     }
 
-    /// Adds a list of a task.
+    /// Adds a list of a task at some moment of the recording. An empty set is ignored.
     pub fn add(&mut self, pid: Pid, cpus: &CpuSet) {
         if cpus.is_empty() {
             return;
@@ -97,7 +100,7 @@ impl Affinity {
         }
     }
 
-    /// The number of a set, new or old.
+    /// Returns the number of a set, and stores the set if it is new.
     fn id(&mut self, cpus: &CpuSet) -> SetId {
         if let Some(id) = self.ids.get(cpus) {
             return *id;
@@ -108,7 +111,7 @@ impl Affinity {
         id
     }
 
-    /// Whether a list restricts a task, or a record can.
+    /// Whether a list restricts some task, or a record can.
     pub fn restricts(&self) -> bool {
         self.restricts || self.records.is_some()
     }
@@ -118,13 +121,14 @@ impl Affinity {
         !self.lists.is_empty()
     }
 
-    /// A set; those that records have shown are kept by the state.
+    /// The set with this number. `state` must be the state of the pass that gave the number.
     pub fn set<'s>(&'s self, id: SetId, state: &'s SchedState) -> Option<&'s CpuSet> {
         let shown = || state.shown_set(ShownId::from_index(id.index().checked_sub(self.sets.len())?)?);
         self.sets.get(id.index()).or_else(shown)
     }
 
-    /// The CPUs that a task may use that waits on `cpu`; nothing if it is not known to be restricted.
+    /// Returns the set of CPUs that a task may use while it waits on `cpu`; `None` if the task is not known to be
+    /// restricted.
     pub fn of(&self, task: &Task, cpu: Cpu, state: &SchedState) -> Option<SetId> {
         if !self.restricts() {
             return None;
@@ -136,8 +140,9 @@ impl Affinity {
         self.set(id, state).is_some_and(|set| !set.contains(&self.machine)).then_some(id)
     }
 
-    /// The set by the latest record of a task, if that counts; nothing in it if the record does not show all of the set.
-    /// Behind a loss the task can have been given another one, so that the record counts as a list does.
+    /// Returns the set by the latest record of a task, if that record counts; the inner `None` if the record does not
+    /// show the whole set. Behind a loss the task can have been given another set, so that the record counts as a list
+    /// does.
     fn recorded(&self, pid: Pid, cpu: Cpu, state: &SchedState) -> Option<Option<SetId>> {
         self.records?;
         let shown = state.shown(pid)?;
@@ -146,8 +151,9 @@ impl Affinity {
         counts.then_some(id)
     }
 
-    /// The list of the start of a task that no record is about, where each change since is recorded: the list of its own, or
-    /// of the nearest ancestor that has one, since a child of a task with a record has one as well.
+    /// Returns the set that a task without a record has had since the start, if each change since then has a record:
+    /// the set of its own first list, or of the nearest ancestor that has one, since a child of a task with a record
+    /// has one as well.
     fn unchanged(&self, pid: Pid, cpu: Cpu, state: &SchedState) -> Option<SetId> {
         let are_all_known = self.records == Some(AffinityRecords::Changes(state.start())) && !state.has_lost();
         let id = ancestry(pid, state).filter(|_| are_all_known).find_map(|pid| self.first.get(&pid))?;
@@ -155,13 +161,13 @@ impl Affinity {
         self.sets.get(id.index()).is_some_and(|set| set.has(cpu)).then_some(*id)
     }
 
-    /// The task itself or the nearest ancestor that has a list.
+    /// Returns the task itself or its nearest ancestor that has a list.
     fn listed(&self, task: &Task, state: &SchedState) -> Option<Pid> {
         let root = || state.root().filter(|root| task.kin.descends && self.lists.contains_key(root));
         ancestry(task.pid, state).find(|pid| self.lists.contains_key(pid)).or_else(root)
     }
 
-    /// The CPUs of all lists of `pid` that have `cpu`; nothing if that restricts nothing.
+    /// Returns the union of all lists of `pid` that have `cpu`; `None` if that restricts nothing.
     fn of_pid(&self, pid: Pid, cpu: Cpu) -> Option<SetId> {
         let lists = self.lists.get(&pid).filter(|lists| lists.len() <= MAX_LISTS)?;
         let mut with = lists.iter().filter(|id| self.sets[id.index()].has(cpu));
@@ -178,12 +184,12 @@ impl Affinity {
     }
 }
 
-/// A task and its ancestors, the nearest first.
+/// Iterates over a task and its ancestors, the nearest first.
 fn ancestry(pid: Pid, state: &SchedState) -> impl Iterator<Item = Pid> {
     std::iter::successors(Some(pid), |pid| state.kin(*pid).parent).take(MAX_ANCESTORS)
 }
 
-/// The unions of two or more of at most [`MAX_LISTS`] sets.
+/// Returns the unions of two or more of at most [`MAX_LISTS`] sets.
 fn unions(sets: &[CpuSet]) -> Vec<CpuSet> {
     let chosen = |mask: usize| sets.iter().enumerate().filter(move |(at, _)| mask >> at & 1 == 1).map(|(_, set)| set);
     let union = |mask: usize| {

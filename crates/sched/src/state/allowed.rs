@@ -13,31 +13,31 @@ use crate::tables::limits::keep_of_pid;
 use crate::tables::seeded::SeededMap;
 use crate::tables::topology::{format_cpu_list, parse_cpu_list};
 
-/// The maximum number of different sets. A task with a further one counts as a task whose set is unknown.
+/// Maximum number of different sets that records show. A task with a further one counts as a task whose set is unknown.
 const MAX_SETS: usize = 4096;
 
-/// One of the sets that records have shown.
+/// The number of one of the sets that records have shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShownId(u32);
 
 impl ShownId {
-    /// An index for tables by set, below 4,096.
+    /// The number as an index for tables by set, below 4,096.
     pub fn index(self) -> usize {
         self.0 as usize
     }
 
-    /// The set with this index.
+    /// Makes the number of the set with this index.
     pub(crate) fn from_index(index: usize) -> Option<ShownId> {
         u32::try_from(index).ok().map(ShownId)
     }
 }
 
-/// The CPUs that a task may use, by the latest record.
+/// The CPUs that a task may use, by the latest record of a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShownAffinity {
-    /// The set; nothing if the record does not show all of it.
+    /// The number of the set; `None` if the record does not show the whole set.
     pub set: Option<ShownId>,
-    /// No event was lost since, so the set is that of now.
+    /// Whether no event was lost since the record, so that the set is the present one.
     pub is_current: bool,
 }
 
@@ -45,14 +45,14 @@ pub struct ShownAffinity {
 #[derive(Clone, Copy, Debug)]
 struct Record {
     set: Option<ShownId>,
-    /// The number of losses before it.
+    /// The number of losses before the record.
     losses: u64,
-    /// No event has shown the task before. A cpuset can set the affinity of a child before its fork is recorded
-    /// (`CLONE_INTO_CGROUP`); the child does not have its parent's set then.
+    /// Whether no event has shown the task before the record. A cpuset can set the affinity of a child before its fork
+    /// is recorded (`CLONE_INTO_CGROUP`); the child does not have its parent's set then.
     is_first: bool,
 }
 
-/// The sets of all tasks.
+/// The sets of all tasks, by records of probes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct AllowedSets {
     sets: Vec<CpuSet>,
@@ -62,7 +62,7 @@ pub(super) struct AllowedSets {
 }
 
 impl AllowedSets {
-    /// The sets before a part of a trace.
+    /// Restores the sets from before a part of a trace.
     pub(super) fn after(past: &[PastAllowed]) -> AllowedSets {
         let mut allowed = AllowedSets { losses: 1, ..AllowedSets::default() };
         // Each list is read once: most tasks have the same few.
@@ -83,7 +83,7 @@ impl AllowedSets {
         allowed
     }
 
-    /// The sets for a part that begins now, by the number of the task.
+    /// Notes the sets for a part of a trace that begins now, in the order of PIDs.
     pub(super) fn noted(&self) -> Vec<PastAllowed> {
         let mut pids: Vec<Pid> = self.tasks.keys().copied().collect();
         pids.sort_unstable();
@@ -96,13 +96,14 @@ impl AllowedSets {
         pids.into_iter().filter_map(noted).collect()
     }
 
-    /// The set of a task, if a record has shown one.
+    /// Returns the set of a task, if a record has shown one.
     fn of(&self, pid: Pid) -> Option<ShownAffinity> {
         let record = self.tasks.get(&pid)?;
         Some(ShownAffinity { set: record.set, is_current: record.losses == self.losses })
     }
 
-    /// The number of a set, new or old; nothing for an empty set, which no task has, and for a new set beyond the maximum.
+    /// Returns the number of a set, and stores the set if it is new. Returns `None` for an empty set, which no task
+    /// has, and for a new set beyond the maximum.
     fn id(&mut self, set: CpuSet) -> Option<ShownId> {
         if let Some(id) = self.ids.get(&set) {
             return Some(*id);
@@ -116,13 +117,13 @@ impl AllowedSets {
         Some(id)
     }
 
-    /// A record shows the set of a task.
+    /// Takes a record of the set of a task.
     fn show(&mut self, pid: Pid, mask: Option<CpuMask>, is_first: bool) {
         let set = mask.and_then(|mask| self.id(mask.into()));
         keep_of_pid(&mut self.tasks, pid, Record { set, losses: self.losses, is_first });
     }
 
-    /// A task is forked.
+    /// Gives a child the set of its parent.
     pub(super) fn fork(&mut self, parent: Pid, child: Pid) {
         if self.tasks.is_empty() {
             return;
@@ -138,7 +139,7 @@ impl AllowedSets {
         }
     }
 
-    /// A thread takes the number of its leader.
+    /// Gives the set of a thread to the PID of its leader, which the thread takes.
     pub(super) fn hand_over(&mut self, old_pid: Pid, pid: Pid) {
         match self.tasks.remove(&old_pid) {
             Some(record) => drop(self.tasks.insert(pid, record)),
@@ -146,17 +147,17 @@ impl AllowedSets {
         }
     }
 
-    /// A task is dead, and its number free.
+    /// Forgets a task, which is dead, so that its PID is free.
     pub(super) fn forget(&mut self, pid: Pid) {
         self.tasks.remove(&pid);
     }
 
-    /// Events are missing from now on.
+    /// Counts a loss: events are missing from now on.
     pub(super) fn lose(&mut self) {
         self.losses += 1;
     }
 
-    /// About how many bytes a copy takes.
+    /// The approximate number of bytes of a copy.
     pub(super) fn bytes(&self) -> usize {
         let words = self.sets.iter().map(|set| set.len() as usize / 8).sum::<usize>();
         self.tasks.len() * size_of::<(Pid, Record)>() + 2 * (words + self.sets.len() * size_of::<CpuSet>())
@@ -164,12 +165,12 @@ impl AllowedSets {
 }
 
 impl SchedState {
-    /// The CPUs that a task may use, by the latest record of a probe; nothing where none has shown them.
+    /// Returns the CPUs that a task may use, by the latest record of a probe; `None` if no record has shown them.
     pub fn shown(&self, pid: Pid) -> Option<ShownAffinity> {
         self.allowed.of(pid)
     }
 
-    /// A set that records have shown.
+    /// The set with this number, as records have shown it.
     pub fn shown_set(&self, id: ShownId) -> Option<&CpuSet> {
         self.allowed.sets.get(id.index())
     }
@@ -179,7 +180,7 @@ impl SchedState {
         self.any_loss
     }
 
-    /// A child is forked, with the CPUs that its parent may use and in its cgroup.
+    /// Gives a child, which is forked now, the cgroup and the affinity of its parent.
     pub(super) fn inherit(&mut self, parent: Pid, child: Pid) {
         if let Some(throttling) = &mut self.throttling {
             throttling.fork(parent, child);
@@ -187,7 +188,7 @@ impl SchedState {
         self.allowed.fork(parent, child);
     }
 
-    /// A task is dead, and its number free.
+    /// Forgets the cgroup and the affinity of a task, which is dead, so that its PID is free.
     pub(super) fn forget_records(&mut self, pid: Pid) {
         if let Some(throttling) = &mut self.throttling {
             throttling.forget(pid);
@@ -195,7 +196,7 @@ impl SchedState {
         self.allowed.forget(pid);
     }
 
-    /// A record of a probe can show throttling, or the CPUs that a task may use.
+    /// Follows a record of a probe, which can show throttling, or the CPUs that a task may use.
     #[cold]
     #[inline(never)]
     pub(super) fn follow_probe(&mut self, probe: &Probe, event: &SchedEvent) {

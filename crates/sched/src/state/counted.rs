@@ -5,32 +5,33 @@ use crate::event::span::TaskState;
 use crate::event::task_id::TaskId;
 use crate::state::{SchedState, Task};
 
-/// For which ways of counting a task counts: a bit for each.
+/// The ways of counting for which a task counts: a bit for each, chosen by the caller.
 pub type Flags = u8;
 
-/// Follows the queues. The filter is asked when a task begins to wait, and holds until it no
-/// longer waits there: a change of its name meanwhile does not unbalance the sums.
+/// The waiting tasks that a caller counts, by CPU and with flags. The caller's filter gives the flags when a task
+/// begins to wait, and they hold until it no longer waits there: a change of its name meanwhile does not unbalance the
+/// sums.
 #[derive(Clone, Debug, Default)]
 pub struct CountedQueues {
-    /// By task.
+    /// The CPU on which each waiting task is counted, and its flags, by [`TaskId::index`].
     waiting: Vec<Option<(Cpu, Flags)>>,
 }
 
 impl CountedQueues {
-    /// The flags of a task that waits, as they were when it began to.
+    /// The flags of a waiting task, as they were when it began to wait; zero if it is not counted.
     pub fn flags(&self, task: TaskId) -> Flags {
         self.waiting.get(task.index()).copied().flatten().map_or(0, |(_, flags)| flags)
     }
 
-    /// Clears the uppermost flag of all tasks that wait: a user of it that marks certain waits
-    /// calls this when nothing is any more.
+    /// Clears the uppermost flag (bit 7) of all waiting tasks. A caller that marks certain waits with it calls this
+    /// when no wait is certain any more.
     pub fn forget_certainty(&mut self) {
         for (_, flags) in self.waiting.iter_mut().flatten() {
             *flags &= !(1 << 7);
         }
     }
 
-    /// Clears a flag of one task that waits. `change` receives the waiter as it was (-1) and as it is (1).
+    /// Clears `flag` of one waiting task. `change` is called with the waiter as it was (-1) and as it is (1).
     pub fn doubt(&mut self, task: TaskId, flag: Flags, mut change: impl FnMut(Cpu, Flags, i32)) {
         if let Some((cpu, flags)) = self.waiting.get_mut(task.index()).and_then(Option::as_mut) {
             change(*cpu, *flags, -1);
@@ -39,7 +40,8 @@ impl CountedQueues {
         }
     }
 
-    /// Begins with the queues of `cpu` as they are. `change` receives each waiter.
+    /// Adds the tasks that wait on `cpu` now. `count` returns the flags of each, and `change` is called with each
+    /// waiter (1). Called for each CPU before the first [`CountedQueues::follow`].
     pub fn begin(
         &mut self,
         cpu: Cpu,
@@ -71,8 +73,8 @@ impl CountedQueues {
         change(cpu, flags, 1);
     }
 
-    /// Brings the queues up to date with the event that the state applied last. `change` receives
-    /// each CPU that a counted or uncounted waiter left (-1) or joined (1).
+    /// Follows the event that the state applied last; called after each event. `count` returns the flags of each task
+    /// that begins to wait, and `change` is called with each waiter that left a CPU (-1) or joined one (1).
     pub fn follow(
         &mut self,
         state: &SchedState,

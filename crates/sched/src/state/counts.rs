@@ -6,46 +6,46 @@ use crate::event::span::Current;
 use crate::tables::chosen_cpus::ChosenCpus;
 use serde::Serialize;
 
-/// The load of a CPU, for the figures (`docs/definitions.md`, section 3).
+/// The load of a CPU as figures show it (`docs/definitions.md`, section 3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Load {
-    /// It has no event at all, and takes no part.
+    /// No event at all: the CPU takes no part.
     #[default]
     Unobserved,
-    /// Its current is not known.
+    /// An unknown occupant of the CPU.
     Unknown,
-    /// It is offline.
+    /// An offline CPU.
     Offline,
-    /// It idles, and nothing waits (I).
+    /// An idle CPU on whose queue no task waits (I).
     Idle,
-    /// It idles, and a task was just queued (X).
+    /// An idle CPU on whose queue a task waits, which has not been switched in yet (X).
     Reacting,
-    /// It runs a task, and nothing waits.
+    /// A CPU that runs a task while no other waits.
     Busy,
-    /// It runs a task while others wait (O).
+    /// A CPU that runs a task while others wait (O).
     Overloaded,
 }
 
-/// How many CPUs are what, and how many tasks run and wait, at one instant.
+/// The numbers of CPUs by their load, and of waiting tasks, at one instant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CpuCounts {
-    /// CPUs with [`Load::Unknown`].
+    /// Number of CPUs with [`Load::Unknown`].
     pub unknown: u32,
-    /// CPUs with [`Load::Offline`].
+    /// Number of CPUs with [`Load::Offline`].
     pub offline: u32,
-    /// CPUs with [`Load::Idle`].
+    /// Number of CPUs with [`Load::Idle`].
     pub idle: u32,
-    /// CPUs with [`Load::Reacting`].
+    /// Number of CPUs with [`Load::Reacting`].
     pub reacting: u32,
-    /// CPUs with [`Load::Busy`].
+    /// Number of CPUs with [`Load::Busy`].
     pub busy: u32,
-    /// CPUs with [`Load::Overloaded`].
+    /// Number of CPUs with [`Load::Overloaded`].
     pub overloaded: u32,
-    /// Tasks that wait on any CPU.
+    /// Number of tasks that wait on any CPU.
     pub waiting: u32,
-    /// Tasks that wait on overloaded CPUs.
+    /// Number of tasks that wait on overloaded CPUs.
     pub waiting_overloaded: u32,
 }
 
@@ -61,34 +61,36 @@ impl CpuCounts {
         waiting_overloaded: 0,
     };
 
-    /// CpuCounts the CPUs of a state, and their queues.
+    /// Counts the CPUs of a state and the tasks on their queues, in time proportional to the number of CPUs.
     pub fn of(state: &SchedState) -> CpuCounts {
         Tally::of(state).counts
     }
 
-    /// Whether work conservation is violated, every waiting task counted.
+    /// Whether work conservation is violated, with every waiting task counted: some CPU idles while another one is
+    /// overloaded.
     pub fn is_violated(&self) -> bool {
         self.idle > 0 && self.overloaded > 0
     }
 
-    /// Tasks that run.
+    /// The number of running tasks.
     pub fn running(&self) -> u32 {
         self.busy + self.overloaded
     }
 }
 
 impl SchedState {
-    /// From now on [`SchedState::counts`] and [`SchedState::turned`] have values.
+    /// Begins to count: from now on [`SchedState::counts`] and [`SchedState::turned`] have values, kept up to date at
+    /// each event.
     pub fn count(&mut self) {
         self.tally = Some(Box::new(Tally::of(self)));
     }
 
-    /// A copy that neither has nor follows them.
+    /// Returns a copy of the state that does not count.
     pub(crate) fn uncounted(&self) -> SchedState {
         SchedState { tally: None, ..self.clone() }
     }
 
-    /// About how many bytes such a copy takes.
+    /// The approximate number of bytes of a copy that does not count.
     pub(crate) fn bytes(&self) -> usize {
         size_of::<SchedState>()
             + self.cpus.len() * size_of::<CpuState>()
@@ -98,16 +100,18 @@ impl SchedState {
             + self.allowed.bytes()
     }
 
-    /// How many CPUs are what; known only once [`SchedState::count`] was called. [`CpuCounts::of`] counts anew.
+    /// The numbers of CPUs by load. [`SchedState::count`] must have been called before; [`CpuCounts::of`] counts anew
+    /// instead.
     ///
-    /// A reference: a copy of all of them right after they were written one by one would stall (store forwarding).
+    /// Returned by reference: a copy of all numbers right after they were written one by one would stall (store
+    /// forwarding).
     #[inline]
     pub fn counts(&self) -> &CpuCounts {
         debug_assert!(self.tally.is_some(), "the state was not asked to count");
         self.tally.as_ref().map_or(&CpuCounts::NONE, |tally| &tally.counts)
     }
 
-    /// The CPUs whose current or queue the last event changed; one perhaps more than once.
+    /// The CPUs whose occupant or queue the last event changed; a CPU may be listed more than once.
     #[inline]
     pub fn touched(&self) -> &[Cpu] {
         &self.touched
@@ -121,8 +125,8 @@ impl SchedState {
         }
     }
 
-    /// The CPUs that became something else at the last event, and what; known only once [`SchedState::count`] was
-    /// called.
+    /// The CPUs whose load changed at the last event, with the new load. [`SchedState::count`] must have been called
+    /// before.
     pub fn turned(&self) -> &[(Cpu, Load)] {
         debug_assert!(self.tally.is_some(), "the state was not asked to count");
         self.tally.as_ref().map_or(&[], |tally| &tally.turned)
@@ -144,17 +148,17 @@ impl CpuState {
     }
 }
 
-/// The counts, followed through the facts of the state.
+/// The counts, kept up to date with the state event by event.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tally {
     pub(super) counts: CpuCounts,
     cpus: Vec<(Load, u32)>,
-    /// The CPUs that became something else at the last event.
+    /// The CPUs whose load changed at the last event, with the new load.
     pub(super) turned: Vec<(Cpu, Load)>,
 }
 
 impl Tally {
-    /// That of a state as it is.
+    /// Counts a state from scratch.
     pub(super) fn of(state: &SchedState) -> Tally {
         let mut tally = Tally::default();
         for cpu in (0..state.cpus.len() as u32).map(Cpu) {
@@ -202,7 +206,7 @@ impl Tally {
     }
 }
 
-/// The counts of some CPUs alone, for who follows the events.
+/// The counts of some CPUs alone. The caller calls [`SubsetCounts::follow`] after each event.
 #[derive(Clone, Debug)]
 pub struct SubsetCounts {
     part: ChosenCpus,
@@ -210,7 +214,7 @@ pub struct SubsetCounts {
 }
 
 impl SubsetCounts {
-    /// The counts of these CPUs, in a state as it is.
+    /// Counts these CPUs in a state from scratch.
     pub fn of(part: &ChosenCpus, state: &SchedState) -> SubsetCounts {
         let mut tally = Tally::default();
         for cpu in (0..state.cpus.len() as u32).map(Cpu).filter(|cpu| part.has(*cpu)) {
@@ -219,12 +223,12 @@ impl SubsetCounts {
         SubsetCounts { part: part.clone(), tally }
     }
 
-    /// How many of them are what.
+    /// The counts of these CPUs, as of the event that was followed last.
     pub fn counts(&self) -> &CpuCounts {
         &self.tally.counts
     }
 
-    /// The same after the event that the state applied last.
+    /// Brings the counts up to date with the event that the state applied last, and returns them.
     pub fn follow(&mut self, state: &SchedState) -> &CpuCounts {
         self.tally.turned.clear();
         for cpu in state.touched() {

@@ -8,13 +8,16 @@
 use crate::event::span::{CpuSpan, Current};
 use crate::event::{Comm, Cpu, EventKind, Pid, SchedEvent, Ts};
 
-/// Follows one CPU through its events.
+/// A state of one CPU, which follows the occupants of the CPU through its own events.
+///
+/// The caller passes all events of the CPU to [`CpuFold::apply`] in the order of time, and then calls
+/// [`CpuFold::finish`].
 #[derive(Clone, Debug)]
 pub struct CpuFold {
     cpu: Cpu,
     from: Ts,
     to: Ts,
-    /// Nothing until the first event.
+    /// The occupant; `None` before the first event.
     current: Option<Current>,
     comm: Comm,
     since: Ts,
@@ -25,7 +28,8 @@ pub struct CpuFold {
 }
 
 impl CpuFold {
-    /// From `from` to `to`: the window. Events before it may be given, and help.
+    /// Makes a state for the window from `from` to `to`. Events before the window may be applied as well: they show the
+    /// occupant at its start.
     pub fn new(cpu: Cpu, from: Ts, to: Ts) -> CpuFold {
         CpuFold {
             cpu,
@@ -41,27 +45,27 @@ impl CpuFold {
         }
     }
 
-    /// Whether the window is covered: later events change nothing.
+    /// Whether the window is covered, so that later events change nothing.
     pub fn is_done(&self) -> bool {
         self.done
     }
 
-    /// Losses within the window.
+    /// The number of losses within the window.
     pub fn gaps(&self) -> u64 {
         self.gaps
     }
 
-    /// Switches away from another task than the one known to run.
+    /// The number of switches within the window away from another task than the one known to run.
     pub fn mismatches(&self) -> u64 {
         self.mismatches
     }
 
-    /// Switches within the window.
+    /// The number of switches within the window.
     pub fn switches(&self) -> u64 {
         self.switches
     }
 
-    /// The span that is open, as if it ended where it began. `None` before the first event.
+    /// The open span, as if it ended where it began; `None` before the first event.
     pub fn open_span(&self) -> Option<CpuSpan> {
         let current = self.current?;
         Some(CpuSpan { cpu: self.cpu, current, comm: self.comm, start: self.since, end: self.since })
@@ -72,7 +76,7 @@ impl CpuFold {
         (self.current, self.comm, self.since) = (Some(current), comm, ts);
     }
 
-    /// The running task has this name now, if one is known, and perhaps another number.
+    /// Gives the running task this name, if it is known, and perhaps another PID.
     fn go_on(&mut self, pid: Pid, name: Comm, ts: Ts, emit: &mut impl FnMut(&CpuSpan)) {
         let comm = if name.is_empty() { self.comm } else { name };
         if (self.current, self.comm) != (Some(Current::Task(pid)), comm) {
@@ -80,7 +84,7 @@ impl CpuFold {
         }
     }
 
-    /// Emits the span that ends at `ts`, as far as it is inside the window.
+    /// Emits the span that ends at `ts`, clipped to the window.
     fn close(&self, ts: Ts, emit: &mut impl FnMut(&CpuSpan)) {
         let current = self.current.unwrap_or_default();
         let span = CpuSpan { cpu: self.cpu, current, comm: self.comm, start: self.since, end: ts };
@@ -91,7 +95,8 @@ impl CpuFold {
         }
     }
 
-    /// Takes the next event of the CPU.
+    /// Applies the next event of the CPU. `emit` is called with each span that the event closes, clipped to the window
+    /// and longer than zero.
     pub fn apply(&mut self, event: &SchedEvent, emit: &mut impl FnMut(&CpuSpan)) {
         let inside = event.ts >= self.from && event.ts <= self.to;
         match event.kind {
@@ -137,7 +142,7 @@ impl CpuFold {
         }
     }
 
-    /// Closes the open interval at the end of the window. `None` where the CPU has no event.
+    /// Closes the open span at the end of the window, and emits it. Returns `None` if the CPU had no event.
     pub fn finish(self, emit: &mut impl FnMut(&CpuSpan)) -> Option<()> {
         self.current?;
         if self.since < self.to {
@@ -152,7 +157,7 @@ impl Current {
         self.pid().is_some_and(|pid| pid == a || pid == b)
     }
 
-    /// The number of the task that runs, if one is known to.
+    /// The PID of the running task, if a task is known to run.
     pub fn pid(self) -> Option<Pid> {
         match self {
             Current::Task(pid) => Some(pid),

@@ -6,7 +6,7 @@ use crate::event::span::{Current, TaskState};
 use crate::event::{Comm, Cpu, Pid, TaskRef, Ts};
 
 impl SchedState {
-    /// A task is seen for the first time; nothing if as many are followed as the limit allows.
+    /// Adds a task that is seen for the first time; returns `None` if as many tasks are followed as the limit allows.
     pub(super) fn birth(&mut self, task: TaskRef, state: TaskState, since: Ts) -> Option<Slot> {
         let slot = self.tasks.insert(task, self.lineage.of(task.pid), state, since);
         if slot.is_none() {
@@ -15,7 +15,7 @@ impl SchedState {
         slot
     }
 
-    /// A task that is not followed runs on `cpu`: the CPU is busy, and nothing else is known.
+    /// Makes `cpu` busy with a task that is not followed, of which nothing else is known.
     #[cold]
     #[inline(never)]
     pub(super) fn run_unfollowed(&mut self, cpu: Cpu, task: TaskRef, ts: Ts) {
@@ -35,7 +35,8 @@ impl SchedState {
         }
     }
 
-    /// A task that does not run, or runs on `cpu`, takes another name. On another CPU its next switch shows it.
+    /// Gives another name to a task that does not run, or runs on `cpu`. If it runs on another CPU, its next switch
+    /// shows the name.
     pub(super) fn take_name(&mut self, cpu: Cpu, pid: Pid, before: Comm, after: Comm) {
         let Some(slot) = self.tasks.find(pid) else { return };
         let Task { prio, state, .. } = *self.tasks.entry(slot);
@@ -49,7 +50,7 @@ impl SchedState {
         self.go_on(slot, after);
     }
 
-    /// The task in `slot` has this name now, if one is known, and perhaps another number; if it runs, a stretch of its
+    /// Gives the task in `slot` this name, if it is known, and perhaps another PID; if the task runs, a stretch of its
     /// CPU begins.
     fn go_on(&mut self, slot: Slot, name: Comm) {
         let task = self.tasks.entry(slot);
@@ -66,7 +67,7 @@ impl SchedState {
         }
     }
 
-    /// A thread executes a program: the leader is dead by now, or about to be, and its number goes to the thread.
+    /// Gives the PID of the leader to a thread that executes a program: the leader is dead by now, or about to be.
     fn hand_over(&mut self, old_pid: Pid, pid: Pid) {
         if let Some(leader) = self.tasks.find(pid) {
             if let TaskState::Running(_) = self.tasks.entry(leader).state {
@@ -89,7 +90,7 @@ impl SchedState {
         }
     }
 
-    /// A task turns out to be dead, whatever it did. The task that runs in its place, if it ran, is unknown.
+    /// Ends a task that turns out to be dead, whatever it did. If it ran, the occupant of its CPU is unknown.
     pub(super) fn end(&mut self, slot: Slot) {
         if let TaskState::Running(cpu) = self.tasks.entry(slot).state {
             self.set_current(cpu, Current::Unknown, None, Comm::EMPTY, self.now);

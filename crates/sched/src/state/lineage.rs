@@ -10,52 +10,51 @@ use serde::{Deserialize, Serialize};
 /// The origin of a task.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Kin {
-    /// The task that forked it, if that is in the trace.
+    /// The PID of the task that forked this one, if the fork is in the trace.
     pub parent: Option<Pid>,
-    /// It was forked while the trace ran.
+    /// Whether the task was forked while the trace ran.
     pub forked: bool,
-    /// It is the traced command, or descends from it: a task of the application. False for every task where the trace
-    /// does not show the traced command.
+    /// Whether the task is the traced command or descends from it: a task of the application. False for every task if
+    /// the trace does not show the traced command.
     pub descends: bool,
 }
 
 impl Kin {
-    /// Whether it is a thread of the kernel, by its name or by who forked it.
+    /// Whether the task is a kernel thread, by its name or by its parent.
     pub fn is_of_kernel(self, comm: Comm) -> bool {
         is_kernel_thread(comm) || self.parent == Some(Pid::KTHREADD)
     }
 }
 
-/// The lineage as of the events seen so far.
+/// The lineage of tasks as of the events seen so far.
 ///
-/// `trace-cmd record COMMAND` forks, switches tracing on *in the child*, and then executes the
-/// command: the fork is not in the trace, the `sched_process_exec` is, usually as one of the first
-/// five events. Therefore the traced command is the first task to execute a program that was not forked
-/// within the trace and that, where its name was seen before, was called `trace-cmd` (or `schedviz`, whose `record` does
-/// the same, or `perf-exec`, as `perf record` calls the task that is to execute its command). It has the program's
-/// name already then: where it was preempted on the way, as in 8 of 131 recordings, that name was seen, and shows
-/// nothing.
+/// `trace-cmd record COMMAND` forks, switches tracing on *in the child*, and then executes the command: the fork is not
+/// in the trace, the `sched_process_exec` is, usually as one of the first five events. Therefore the traced command is
+/// the first task to execute a program that was not forked within the trace and that, where its name was seen before,
+/// was called `trace-cmd` (or `schedviz`, whose `record` does the same, or `perf-exec`, as `perf record` calls the task
+/// that is to execute its command). The task has the program's name before its exec event: where it was preempted on
+/// the way, as in 8 of 131 recordings, that name was seen, and shows nothing.
 #[derive(Clone, Debug, Default)]
 pub struct Lineage {
     kin: SeededMap<Pid, Kin>,
     root: Option<Pid>,
-    /// The root was given, not found among the events seen so far.
+    /// Whether the root was given, rather than found among the events seen so far.
     given: bool,
-    /// The root has executed its program.
+    /// Whether the root has executed its program.
     executed: bool,
     /// The names of tasks before their latest ones, where recorded, until the traced command is known.
     before: SeededMap<Pid, Comm>,
 }
 
 impl Lineage {
-    /// The lineage at the start of a trace, before its first event. `root` is the traced command's first task, where a
-    /// look ahead has found it.
+    /// Makes the lineage at the start of a trace, before its first event. `root` is the traced command's first task, if
+    /// a look ahead has found it.
     pub(crate) fn with_root(root: Option<Pid>) -> Lineage {
         Lineage { root, given: root.is_some(), ..Lineage::default() }
     }
 
-    /// The lineage that another one has been noted as: the origins of tasks, the traced command's first task and whether
-    /// it has executed the command, and the names of tasks before their latest ones.
+    /// Restores a lineage from its note: the origins of tasks, the traced command's first task and whether it has
+    /// executed the command, and the names of tasks before their latest ones.
     pub(crate) fn noted(
         kin: impl Iterator<Item = (Pid, Kin)>,
         root: Option<Pid>,
@@ -65,14 +64,14 @@ impl Lineage {
         Lineage { kin: kin.collect(), root, given: root.is_some(), executed, before: before.collect() }
     }
 
-    /// The origins of all tasks, by number.
+    /// Returns the origins of all tasks, in the order of PIDs.
     pub(crate) fn origins(&self) -> Vec<(Pid, Kin)> {
         let mut kin: Vec<(Pid, Kin)> = self.kin.iter().map(|(pid, kin)| (*pid, *kin)).collect();
         kin.sort_unstable_by_key(|(pid, _)| *pid);
         kin
     }
 
-    /// The names of tasks before their latest ones, by number.
+    /// Returns the names of tasks before their latest ones, in the order of PIDs.
     pub(crate) fn former_names(&self) -> Vec<(Pid, Comm)> {
         let mut before: Vec<(Pid, Comm)> = self.before.iter().map(|(pid, name)| (*pid, *name)).collect();
         before.sort_unstable();
@@ -84,47 +83,47 @@ impl Lineage {
         self.executed
     }
 
-    /// Whether the events seen so far have shown the traced command, where it was not given.
+    /// Whether the root was found among the events seen so far, rather than given.
     pub(crate) fn has_found_root(&self) -> bool {
         self.root.is_some() && !self.given
     }
 
-    /// The traced command's first task: given, or known since its exec was seen. It belongs to the application from that
-    /// exec on; before, it is a part of the recorder.
+    /// The traced command's first task: given, or known since its exec was seen. The task belongs to the application
+    /// from that exec on; before, it is a part of the recorder.
     pub fn root(&self) -> Option<Pid> {
         self.root
     }
 
-    /// The origin of `pid`, as far as it is known now.
+    /// The origin of `pid`, as far as the events seen so far show it.
     pub fn of(&self, pid: Pid) -> Kin {
         self.kin.get(&pid).copied().unwrap_or_default()
     }
 
-    /// About how many bytes a copy takes.
+    /// The approximate number of bytes of a copy.
     pub(crate) fn bytes(&self) -> usize {
         self.kin.len() * size_of::<(Pid, Kin)>() + self.before.len() * size_of::<(Pid, Comm)>()
     }
 
-    /// A `sched_process_fork`.
+    /// Follows a `sched_process_fork`.
     pub fn fork(&mut self, parent: Pid, child: Pid) {
         let descends = self.of(parent).descends;
         keep_of_pid(&mut self.kin, child, Kin { parent: Some(parent), forked: true, descends });
     }
 
-    /// A task is dead, and its number free: in a long trace more die than there is room for.
+    /// Forgets a task, which is dead, so that its PID is free: in a long trace more tasks die than there is memory for.
     pub fn forget(&mut self, pid: Pid) {
         self.kin.remove(&pid);
         self.before.remove(&pid);
     }
 
-    /// A `task_rename`: this is what it was called until then.
+    /// Follows a `task_rename`; `before` is the name of the task until then.
     pub fn rename(&mut self, pid: Pid, before: Comm) {
         if !self.executed {
             keep_of_pid(&mut self.before, pid, before);
         }
     }
 
-    /// A `sched_process_exec` of this program. `name` is what the task was called before, if that is known.
+    /// Follows a `sched_process_exec` of this program. `name` is the name of the task before, empty if unknown.
     pub fn exec(&mut self, pid: Pid, old_pid: Pid, program: Comm, name: Comm) {
         if pid != old_pid {
             let kin = self.kin.remove(&old_pid).unwrap_or_default();
@@ -143,24 +142,24 @@ impl Lineage {
     }
 }
 
-/// The lineage at any time of a trace.
+/// The lineage of tasks at any instant of a trace.
 #[derive(Clone, Debug, Default)]
 pub struct LineageHistory {
     now: Lineage,
     changes: SeededMap<Pid, History<Kin>>,
-    /// The names of tasks, as long as they help to find the traced command.
+    /// The names of tasks, kept while they help to find the traced command.
     names: SeededMap<Pid, Comm>,
 }
 
 impl LineageHistory {
-    /// The history from an instant on at which the lineage is known.
+    /// Makes a history that begins with a known lineage.
     pub(crate) fn from(now: Lineage) -> LineageHistory {
         let changes = now.kin.iter().map(|(pid, kin)| (*pid, History::new(Ts::MIN, *kin))).collect();
         LineageHistory { now, changes, names: SeededMap::default() }
     }
 
-    /// Learns from the next event of a trace: forks and execs show it, switches the names. From others it learns
-    /// nothing.
+    /// Follows the next event of a trace. Forks, execs and renames show the lineage, switches the names; other events
+    /// change nothing.
     pub fn learn(&mut self, event: &SchedEvent) {
         let changed = match event.kind {
             EventKind::Fork { parent, child, child_comm } => {
@@ -194,12 +193,12 @@ impl LineageHistory {
         }
     }
 
-    /// The traced command's first task.
+    /// The traced command's first task, if its exec was seen.
     pub fn root(&self) -> Option<Pid> {
         self.now.root()
     }
 
-    /// The origin of the task that had this number at `ts`.
+    /// The origin of the task that had this PID at `ts`.
     pub fn of(&self, pid: Pid, ts: Ts) -> Kin {
         let Some(changes) = self.changes.get(&pid) else { return Kin::default() };
         // Before its exec the traced command is known already: it is the same task.

@@ -77,21 +77,22 @@ use throttling::Throttling;
 struct CpuState {
     observed: bool,
     current: Current,
-    /// It has become idle since the start, or was offline: no task that waited there at the start still does.
+    /// Whether the CPU has become idle since the start, or was offline, so that no task that waited there at the start
+    /// still does.
     emptied: bool,
-    /// The slot of the current task.
+    /// The index of the running task.
     running: Option<Slot>,
     comm: Comm,
     since: Ts,
     lost_since: Option<Ts>,
     queue: TaskQueue,
-    /// The task whose waking is this CPU's latest scheduler event, where wakings place tasks.
+    /// The task whose waking is this CPU's latest scheduler event, if wakings place tasks.
     placing: Option<Pid>,
-    /// The interrupt handlers that are entered and not left.
+    /// The number of interrupt handlers that were entered and not left.
     handlers: u32,
 }
 
-/// The scheduler's state at one instant, and what the last event changed.
+/// The state of the scheduler at one instant, and the changes by the last event.
 #[derive(Clone, Debug, Default)]
 pub struct SchedState {
     start: Ts,
@@ -99,7 +100,7 @@ pub struct SchedState {
     without_wakeups: bool,
     without_wakings: bool,
     by_wakings: bool,
-    /// The last event was the migration that belongs to a waking, where wakings place tasks.
+    /// Whether the last event was the migration that belongs to a waking, if wakings place tasks.
     placed: bool,
     incomplete: bool,
     any_loss: bool,
@@ -109,28 +110,28 @@ pub struct SchedState {
     allowed: AllowedSets,
     seen: SeenKinds,
     repairs: Diagnostics,
-    /// The number of all of them, and the kind of the latest.
+    /// The number of all repairs, and the kind of the latest.
     latest_repair: (u64, Option<EventIssue>),
     gaps: SeededMap<Cpu, (u64, u64)>,
     discovered: Vec<(TaskRef, Cpu)>,
     /// The number of tasks that were discovered in earlier passes.
     discovered_before: usize,
-    /// Tasks that ran from the start on, named when they were switched out.
+    /// The tasks that ran from the start on, named when they were switched out.
     named: Vec<TaskRef>,
-    /// Tasks first seen being switched in that cannot have waited since the start.
+    /// The number of tasks first seen being switched in that cannot have waited since the start.
     newcomers: u64,
     spans: Vec<Span>,
     cpu_spans: Vec<CpuSpan>,
-    /// The CPUs whose current or queue the last event changed.
+    /// The CPUs whose occupant or queue the last event changed.
     touched: Vec<Cpu>,
-    /// The throttled tasks, where the trace has records of throttling.
+    /// The throttled tasks, if the trace has records of throttling.
     throttling: Option<Box<Throttling>>,
-    /// Where the CPUs are counted from event to event.
+    /// The counts of CPUs by load, if the state counts.
     tally: Option<Box<Tally>>,
 }
 
 impl SchedState {
-    /// The trace's first instant.
+    /// The first instant of the trace.
     pub fn start(&self) -> Ts {
         self.start
     }
@@ -140,114 +141,114 @@ impl SchedState {
         self.now
     }
 
-    /// The occupant of `cpu`.
+    /// The occupant of `cpu`; unknown if no event has shown the CPU.
     pub fn current(&self, cpu: Cpu) -> Current {
         self.cpus.get(cpu.index()).map_or(Current::Unknown, |c| c.current)
     }
 
-    /// Since when `cpu` does what it does now, by the same name.
+    /// The instant since which `cpu` has its occupant by the same name.
     pub fn current_since(&self, cpu: Cpu) -> Ts {
         self.cpus.get(cpu.index()).map_or(self.start, |c| c.since)
     }
 
-    /// The task that runs on `cpu`.
+    /// The task that runs on `cpu`; `None` if no task is known to run there.
     pub fn running(&self, cpu: Cpu) -> Option<&Task> {
         self.tasks.at(self.cpus.get(cpu.index())?.running?)
     }
 
-    /// The tasks that wait on `cpu`, in the order they came.
+    /// Iterates over the tasks that wait on `cpu`, in the order in which they came.
     pub fn waiting(&self, cpu: Cpu) -> impl Iterator<Item = &Task> {
         let queue = self.cpus.get(cpu.index()).map_or(TaskQueue::default(), |c| c.queue);
         self.tasks.queued(queue)
     }
 
-    /// How many interrupt handlers were entered on `cpu` and not left.
+    /// The number of interrupt handlers that were entered on `cpu` and not left.
     pub fn handlers(&self, cpu: Cpu) -> u32 {
         self.cpus.get(cpu.index()).map_or(0, |c| c.handlers)
     }
 
-    /// How many tasks wait on `cpu`.
+    /// The number of tasks that wait on `cpu`, without the running one.
     pub fn queue_length(&self, cpu: Cpu) -> u32 {
         self.cpus.get(cpu.index()).map_or(0, |c| c.queue.len)
     }
 
-    /// The load of `cpu`, for the figures.
+    /// The load of `cpu`, as figures show it.
     pub fn load(&self, cpu: Cpu) -> Load {
         self.cpus.get(cpu.index()).map_or(Load::Unobserved, CpuState::load)
     }
 
-    /// Whether `cpu` has events.
+    /// Whether `cpu` has had an event, or has one at the start.
     pub fn is_observed(&self, cpu: Cpu) -> bool {
         self.cpus.get(cpu.index()).is_some_and(|c| c.observed)
     }
 
-    /// The CPUs that have events.
+    /// Iterates over the CPUs that have events, in ascending order.
     pub fn observed(&self) -> impl Iterator<Item = Cpu> {
         (0..).map(Cpu).zip(&self.cpus).filter(|(_, c)| c.observed).map(|(cpu, _)| cpu)
     }
 
-    /// The CPUs without events on whose queues tasks wait.
+    /// Iterates over the CPUs without events on whose queues tasks wait, in ascending order.
     pub fn unobserved_queues(&self) -> impl Iterator<Item = Cpu> {
         (0..).map(Cpu).zip(&self.cpus).filter(|(_, c)| !c.observed && c.queue.len > 0).map(|(cpu, _)| cpu)
     }
 
-    /// The living task with this number.
+    /// The living task with this PID.
     pub fn task_of(&self, pid: Pid) -> Option<&Task> {
         self.tasks.at(self.tasks.find(pid)?)
     }
 
-    /// The task of a span. A dead task can be asked for until the next event.
+    /// The task of a span. A dead task is available until the next event.
     pub fn task(&self, id: TaskId) -> Option<&Task> {
         self.tasks.get(id)
     }
 
-    /// The parent of `pid`, and whether it descends from the traced command.
+    /// The origin of `pid`: its parent, and whether it descends from the traced command.
     pub fn kin(&self, pid: Pid) -> Kin {
         self.lineage.of(pid)
     }
 
-    /// The traced command's first task; nothing where its exec is not in the trace. A [`crate::Pass`] finds it before
-    /// the first event; elsewhere it is known once its exec was seen.
+    /// The PID of the traced command's first task; `None` if its exec is not in the trace. A [`crate::Pass`] finds it
+    /// before the first event; elsewhere it is known once its exec was seen.
     pub fn root(&self) -> Option<Pid> {
         self.lineage.root()
     }
 
-    /// The spans that the last event closed.
+    /// The spans of tasks that the last event closed, in the order of its effects.
     pub fn spans(&self) -> &[Span] {
         &self.spans
     }
 
-    /// The tasks whose state the last event changed, in order, each with the span that this closed.
+    /// Iterates over the tasks whose state the last event changed, in order, each with the span that this closed.
     pub fn turns(&self) -> impl Iterator<Item = (&Task, &Span)> {
         self.spans.iter().filter_map(|span| Some((self.task(span.task)?, span)))
     }
 
-    /// The CPU spans that the last event closed.
+    /// The spans of CPUs that the last event closed.
     pub fn cpu_spans(&self) -> &[CpuSpan] {
         &self.cpu_spans
     }
 
-    /// How often a rule for contradictions was used.
+    /// The number of contradictions of this kind that were repaired so far.
     pub fn repaired(&self, what: EventIssue) -> u64 {
         self.repairs.count(what)
     }
 
-    /// Gaps of each CPU so far: how many, and their total length in nanoseconds.
+    /// Returns the gaps of each CPU so far: the CPU, their number, and their total length in nanoseconds.
     pub fn gaps(&self) -> Vec<(Cpu, u64, u64)> {
         let mut gaps: Vec<_> = self.gaps.iter().map(|(cpu, (n, ns))| (*cpu, *n, *ns)).collect();
         gaps.sort_unstable();
         gaps
     }
 
-    /// Moves the state over one event. The spans that it closed are in [`SchedState::spans`] and
-    /// [`SchedState::cpu_spans`] until the next call.
+    /// Applies one event; events must come in the order of the trace. The spans that the event closed are in
+    /// [`SchedState::spans`] and [`SchedState::cpu_spans`] until the next call.
     pub fn apply(&mut self, event: &SchedEvent) {
         self.step(event);
     }
 
-    /// The same, compiled into the loop over many events, with its work at most of them: the states that a task and a CPU
-    /// become are known where it is called, and those that cannot be are left out there, a sixth of the instructions. Rare
-    /// cases stand in functions of their own, out of the way.
+    /// Applies one event like [`SchedState::apply`], but compiled into the loop over many events, with its work at most
+    /// of them: the states that a task and a CPU become are known where it is called, and those that cannot be are left
+    /// out there, a sixth of the instructions. Rare cases stand in functions of their own, out of the way.
     #[inline(always)]
     pub(crate) fn step(&mut self, event: &SchedEvent) {
         self.forget_facts();
@@ -300,7 +301,7 @@ impl SchedState {
         }
     }
 
-    /// Closes the open spans at `end`, as censored. The state is of no use afterwards.
+    /// Closes all open spans at `end`, as censored. No event may be applied afterwards.
     pub fn close(&mut self, end: Ts) {
         self.forget_facts();
         for (cpu, c) in (0..).map(Cpu).zip(&mut self.cpus) {
@@ -342,7 +343,7 @@ impl SchedState {
         self.cpus.resize_with(cpu.index() + 1, || CpuState { since, ..CpuState::default() });
     }
 
-    /// Any event ends a gap, and shows the running task.
+    /// Takes an event as evidence on its CPU: it ends a gap, and shows the running task.
     #[inline(always)]
     fn notice(&mut self, event: &SchedEvent) {
         let c = self.cpu(event.cpu);
@@ -352,7 +353,7 @@ impl SchedState {
         }
     }
 
-    /// The state of this CPU was unknown for a while.
+    /// Ends the time in which the state of the event's CPU was unknown.
     #[cold]
     #[inline(never)]
     fn notice_again(&mut self, event: &SchedEvent) {
@@ -366,7 +367,7 @@ impl SchedState {
         }
     }
 
-    /// An unknown current task turns out to be `pid`.
+    /// Makes `pid` the occupant of `cpu`, whose occupant was unknown until now.
     #[cold]
     #[inline(never)]
     fn settle(&mut self, cpu: Cpu, pid: Pid, ts: Ts) {
@@ -397,7 +398,7 @@ impl SchedState {
         self.touch(cpu);
     }
 
-    /// The current or the queue of `cpu` changes.
+    /// Notes a change of the occupant or of the queue of `cpu`.
     #[inline]
     fn touch(&mut self, cpu: Cpu) {
         // Most often all that an event changes concerns one CPU.
@@ -406,7 +407,7 @@ impl SchedState {
         }
     }
 
-    /// The task in `slot` runs on `cpu` from `ts`, by the name `comm`, whatever it did before; `seen`: it was
+    /// Runs the task in `slot` on `cpu` from `ts` on, by the name `comm`, whatever it did before. `seen`: the task was
     /// switched in just then.
     #[inline(always)]
     fn run(&mut self, cpu: Cpu, slot: Slot, comm: Comm, ts: Ts, seen: bool) {
@@ -428,20 +429,20 @@ impl SchedState {
         self.set_current(cpu, Current::Task(pid), Some(slot), comm, ts);
     }
 
-    /// An event takes the task in `slot` to a state.
+    /// Takes the task in `slot` to a state by an event.
     #[inline(always)]
     fn enter(&mut self, slot: Slot, state: TaskState, ts: Ts) {
         self.change(slot, state, ts, true, true);
     }
 
-    /// The task in `slot` turns out to be in a state, since some moment that was not seen.
+    /// Takes the task in `slot` to a state that it turns out to be in, since some moment that was not seen.
     #[cold]
     #[inline(never)]
     fn turn_out(&mut self, slot: Slot, state: TaskState, ts: Ts) {
         self.change(slot, state, ts, false, false);
     }
 
-    /// Closes the span of the task in `slot`, which an event `ended` or not, and begins the next.
+    /// Closes the span of the task in `slot`, which an event `ended` or not, and begins the next one.
     #[inline(always)]
     fn change(&mut self, slot: Slot, state: TaskState, ts: Ts, mut ended: bool, mut begins: bool) {
         if let TaskState::Waiting(cpu) = self.tasks.entry(slot).state {
@@ -496,15 +497,15 @@ impl SchedState {
         }
     }
 
-    /// The lineage has found something new on `pid`.
+    /// Updates the origin of `pid` from the lineage.
     fn relate(&mut self, pid: Pid) {
         if let Some(slot) = self.tasks.find(pid) {
             self.tasks.entry(slot).kin = self.lineage.of(pid);
         }
     }
 
-    /// Finds a task that an event is about, and takes over its name; while it runs, only the first one: that it has
-    /// named itself counts from its next switch on, whatever wakes it early.
+    /// Finds a task that an event is about, and takes over its name. While the task runs, only its first name is taken:
+    /// a name that it gave itself counts from its next switch on, whatever wakes it early.
     #[inline(always)]
     fn find(&mut self, task: TaskRef) -> Option<Slot> {
         let slot = self.tasks.find(task.pid)?;
@@ -525,7 +526,7 @@ impl SchedState {
         }
     }
 
-    /// A task that was not seen before, and that slept until now unless something was lost.
+    /// Adds a task that was not seen before, and that slept until now unless something was lost.
     fn sleeper(&mut self, task: TaskRef, last: Cpu) -> Option<Slot> {
         let since = self.first_moment(task.pid);
         let certain = since == self.start && self.is_start_known();
@@ -533,7 +534,7 @@ impl SchedState {
         self.birth(task, state, since)
     }
 
-    /// Since when a task that is first seen now can have been there.
+    /// The earliest instant at which a task that is first seen now can have existed.
     fn first_moment(&self, pid: Pid) -> Ts {
         if self.lineage.of(pid).forked { self.now } else { self.start }
     }

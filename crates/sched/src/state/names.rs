@@ -5,21 +5,21 @@ use crate::tables::history::History;
 use crate::tables::limits::PIDS;
 use crate::tables::seeded::SeededMap;
 
-/// The names of tasks at any time of a trace, as its switches, forks, execs and `task_rename` record them: a task first
-/// seen was called so before, unless it takes the name just then. Where `task_rename` was not recorded, one that names
-/// itself counts by that from its next switch on.
+/// The names of tasks at any instant of a trace, as its switches, forks, execs and `task_rename` record them. The first
+/// name seen of a task counts for the time before as well, unless the task takes it just then. If `task_rename` was not
+/// recorded, a task that names itself has the new name from its next switch on.
 #[derive(Clone, Debug, Default)]
 pub struct NameHistory {
     changes: SeededMap<Pid, History<Comm>>,
 }
 
 impl NameHistory {
-    /// The history from an instant on at which these names are known.
+    /// Makes a history that begins with these known names.
     pub(crate) fn from(names: impl Iterator<Item = (Pid, Comm)>) -> NameHistory {
         NameHistory { changes: names.map(|(pid, name)| (pid, History::new(Ts::MIN, name))).collect() }
     }
 
-    /// The names at `ts`, by number.
+    /// The names at `ts`, in the order of PIDs.
     pub fn at(&self, ts: Ts) -> Vec<(Pid, Comm)> {
         let called = self.changes.iter().filter_map(|(pid, changes)| Some((*pid, changes.at(ts)?)));
         let mut names: Vec<(Pid, Comm)> = called.filter(|(_, name)| !name.is_empty()).collect();
@@ -27,7 +27,7 @@ impl NameHistory {
         names
     }
 
-    /// Learns from the next event of a trace. Other events than those teach nothing.
+    /// Follows the next event of a trace. Events that record no name change nothing.
     pub fn learn(&mut self, event: &SchedEvent) {
         match event.kind {
             EventKind::Switch { prev, next, .. } => {
@@ -58,7 +58,7 @@ impl NameHistory {
         self.changes.entry(pid).or_insert_with(|| History::new(Ts::MIN, comm)).learn(ts, comm);
     }
 
-    /// The name of the task with this number at `ts`; nothing where no event shows it.
+    /// The name of the task with this PID at `ts`; `None` if no event shows it.
     pub fn of(&self, pid: Pid, ts: Ts) -> Option<Comm> {
         self.changes.get(&pid)?.at(ts).filter(|comm| !comm.is_empty())
     }

@@ -13,7 +13,8 @@ use crate::event::{Comm, Cpu, TaskRef, Ts};
 use crate::state::past::{Past, PastCpu, PastName, PastTask};
 
 impl SchedState {
-    /// Notes the state for a part that begins here.
+    /// Notes the state for a part of a trace that begins here. The fields of [`Past`] that concern the part itself, and
+    /// the notes of analyses, are left to the caller.
     pub fn noted(&self) -> Past {
         let cpus = (0..).map(Cpu).zip(&self.cpus).filter(|(_, c)| c.is_worth_a_note());
         let throttled = (0..self.cpus.len() as u32).flat_map(|cpu| self.throttled(Cpu(cpu)));
@@ -47,7 +48,7 @@ impl SchedState {
         }
     }
 
-    /// The state before a part.
+    /// Restores the state from before a part of a trace.
     pub(super) fn after(past: &Past) -> SchedState {
         let mut state = SchedState {
             start: past.start,
@@ -131,8 +132,8 @@ impl SchedState {
     }
 }
 
-/// A table in which each task finds its place free when it is taken up: analyses may depend on the order of places. A
-/// table whose places contradict one another is of no use.
+/// Makes a table in which each task finds its index free when it is restored, since analyses may depend on the order of
+/// indices. A table whose indices contradict one another is not used.
 fn table(past: &Past) -> Tasks {
     let tasks = past.tasks.iter().rev().map(|task| task.place);
     let places: Vec<u32> = past.free.iter().copied().chain(tasks).collect();
@@ -143,7 +144,7 @@ fn table(past: &Past) -> Tasks {
 }
 
 impl CpuState {
-    /// Whether it differs from that of a CPU that no event has shown.
+    /// Whether the CPU differs from one that no event has shown.
     fn is_worth_a_note(&self) -> bool {
         self.observed || self.queue.len > 0 || self.placing.is_some()
     }

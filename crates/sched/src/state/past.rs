@@ -12,59 +12,59 @@ use crate::tables::serial::{bounded, exact};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The state of a trace before one of its parts, and the place of the part in the trace.
+/// The state of a trace before one of its parts, and the position of the part in the trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Past {
-    /// The first instant of the whole trace: its zero.
+    /// The first instant of the whole trace, from which times are counted.
     pub start: Ts,
     /// The last instant of the whole trace.
     pub end: Ts,
-    /// The start of the part.
+    /// The instant at which the part starts.
     pub from: Ts,
-    /// The end of the part. An event at that instant is outside, unless the whole trace ends there.
+    /// The instant at which the part ends. An event at that instant is outside, unless the whole trace ends there.
     pub to: Ts,
-    /// The CPUs that were observed, or that tasks wait on.
+    /// The CPUs that had events, or that tasks wait on.
     pub cpus: Vec<PastCpu>,
     /// The occupants of CPUs as their own events show them (see [`crate::CpuFold`]).
     pub occupants: Vec<Occupant>,
     /// The living tasks; those that wait on a CPU are in the order of its run queue.
     pub tasks: Vec<PastTask>,
-    /// The free places in the table of tasks, the one that is taken next at the end.
+    /// The free indices of the table of tasks; the one that is taken next is the last.
     #[serde(deserialize_with = "bounded::deserialize")]
     pub free: Vec<u32>,
-    /// The number of tasks so far, by which lives are distinguished.
+    /// The number of tasks so far, which distinguishes the lives of a PID.
     pub lives: u32,
-    /// The origins of tasks.
+    /// The origins of tasks, by PID.
     pub kin: Vec<(Pid, Kin)>,
     /// The CPUs that tasks may use, as records of probes have shown them.
     #[serde(default)]
     pub allowed: Vec<PastAllowed>,
-    /// The traced command's first task, where it is known.
+    /// The PID of the traced command's first task, if it is known.
     pub root: Option<Pid>,
-    /// Whether that task has executed the command.
+    /// Whether the traced command's first task has executed the command.
     pub executed: bool,
     /// The names of tasks before their latest ones, by which the traced command is found.
     pub former: Vec<PastName>,
     /// The names that tasks had shortly before the part, for lists of events.
     pub names: Vec<PastName>,
-    /// Wakeups were not recorded (see [`crate::Start::without_wakeups`]).
+    /// Whether wakeups were not recorded (see [`crate::Start::without_wakeups`]).
     pub without_wakeups: bool,
-    /// Wakings were not recorded (see [`crate::Start::without_wakings`]).
+    /// Whether wakings were not recorded (see [`crate::Start::without_wakings`]).
     pub without_wakings: bool,
-    /// Wakings place tasks (see [`crate::Start::by_wakings`]).
+    /// Whether wakings place tasks (see [`crate::Start::by_wakings`]).
     pub by_wakings: bool,
-    /// Some of the events that wake tasks are missing (see [`crate::Start::incomplete`]).
+    /// Whether some of the events that wake tasks are missing (see [`crate::Start::incomplete`]).
     pub incomplete: bool,
-    /// Events were lost before the part.
+    /// Whether events were lost before the part.
     pub any_loss: bool,
     /// The number of events of each kind that shows where tasks wait.
     #[serde(deserialize_with = "bounded::deserialize")]
     pub seen: Vec<u64>,
-    /// Tasks that came unseen.
+    /// The number of tasks that were switched in without an earlier event, and cannot have waited since the start.
     pub newcomers: u64,
-    /// The repairs of contradictions, by name.
+    /// The number of repaired contradictions, by the name of their kind.
     pub repairs: BTreeMap<String, u64>,
-    /// The gaps of each CPU: how many, and their length in nanoseconds.
+    /// The gaps of each CPU: their number, and their total length in nanoseconds.
     #[serde(deserialize_with = "bounded::deserialize")]
     pub gaps: Vec<(Cpu, u64, u64)>,
     /// The frequency of each CPU: the instant of its latest change, the CPU, kHz.
@@ -77,27 +77,27 @@ pub struct Past {
     pub notes: BTreeMap<String, String>,
 }
 
-/// A CPU before the part.
+/// The state of a CPU before the part.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PastCpu {
-    /// Its number.
+    /// The number of the CPU.
     pub cpu: Cpu,
-    /// Whether it had events.
+    /// Whether the CPU had events.
     pub observed: bool,
-    /// Its occupant.
+    /// The occupant of the CPU.
     pub current: Current,
-    /// The name of its occupant.
+    /// The name of the occupant.
     #[serde(with = "exact")]
     pub comm: Comm,
-    /// The instant from which it has this occupant by this name.
+    /// The instant from which the CPU has this occupant by this name.
     pub since: Ts,
-    /// Whether it was idle or offline since the start.
+    /// Whether the CPU has been idle or offline since the start.
     pub emptied: bool,
     /// The start of a loss that no event has ended.
     pub lost_since: Option<Ts>,
-    /// The task that its latest event woke, where wakings place tasks.
+    /// The task whose waking is the CPU's latest scheduler event, if wakings place tasks.
     pub placing: Option<Pid>,
-    /// The interrupt handlers that are entered and not left.
+    /// The number of interrupt handlers that were entered and not left.
     #[serde(default)]
     pub handlers: u32,
 }
@@ -105,71 +105,73 @@ pub struct PastCpu {
 /// The occupant of a CPU before the part, by the events of that CPU alone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Occupant {
-    /// The CPU.
+    /// The number of the CPU.
     pub cpu: Cpu,
-    /// Its occupant.
+    /// The occupant of the CPU.
     pub current: Current,
-    /// The name of its occupant, if its events have shown it.
+    /// The name of the occupant, if the CPU's events have shown it.
     #[serde(with = "exact")]
     pub comm: Comm,
 }
 
-/// A task before the part.
+/// The state of a task before the part.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PastTask {
-    /// Its place in the table of tasks.
+    /// The index in the table of tasks.
     pub place: u32,
-    /// The number of its life.
+    /// The number of the life, counted over all tasks.
     pub life: u32,
-    /// Its number.
+    /// The PID of the task.
     pub pid: Pid,
-    /// Its latest name; empty where none was seen.
+    /// The latest name of the task; empty if none was seen.
     #[serde(with = "exact")]
     pub comm: Comm,
-    /// Its latest kernel priority; the smallest number where none was seen.
+    /// The latest kernel priority of the task; the smallest number if none was seen.
     pub prio: i32,
-    /// Its state.
+    /// The state of the task.
     pub state: TaskState,
-    /// The instant from which it is in that state.
+    /// The instant from which the task is in that state.
     pub since: Ts,
-    /// Whether an event began that.
+    /// Whether an event began that state.
     pub begun: bool,
-    /// The instant at which it was seen to begin.
+    /// The instant of the task's `sched_wakeup_new`, if it was seen.
     pub born: Option<Ts>,
-    /// Its latest `sched_waking`: the waker, the instant, the waker's CPU, the CPU on which the task last was.
+    /// The latest `sched_waking` of the task: the waker, the instant, the waker's CPU, the CPU on which the task last
+    /// was.
     pub waking: Option<(Pid, Ts, Cpu, Cpu)>,
     /// Whether a wakeup has followed that waking.
     #[serde(default)]
     pub waking_is_used: bool,
-    /// Its first event was a migration from this CPU, which was idle before or not.
+    /// The CPU from which the task's first event migrated it, and whether that CPU had been idle before; `None` if its
+    /// first event was another one.
     pub undecided: Option<(Cpu, bool)>,
-    /// The CPU that it left last.
+    /// The CPU on which the task last ran.
     #[serde(default)]
     pub ran_on: Option<Cpu>,
-    /// While it waits: the beginning of the wait, on whatever run queues.
+    /// The beginning of the wait, on whatever run queues, while the task waits.
     #[serde(default)]
     pub queued: Option<Ts>,
-    /// While it waits: the way in which it joined the run queue.
+    /// The way in which the task joined the run queue, while it waits.
     #[serde(default)]
     pub came: Came,
 }
 
-/// The throttling of cgroups before the part. A cgroup is here by its number.
+/// The throttling of cgroups before the part, with each cgroup by its ID.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PastThrottling {
     /// The cgroups with records of throttling on a CPU: the number of limits that throttle the cgroup there, and whether a
     /// record has shown a beginning.
     #[serde(deserialize_with = "bounded::deserialize")]
     pub limits: Vec<(u64, Cpu, u32, bool)>,
-    /// The cgroups of tasks.
+    /// The cgroup of each task.
     #[serde(deserialize_with = "bounded::deserialize")]
     pub groups: Vec<(Pid, u64)>,
     /// The running tasks that are about to be throttled, and the time of the record.
     #[serde(deserialize_with = "bounded::deserialize")]
     pub about: Vec<(Cpu, Pid, Ts)>,
-    /// Tasks are throttled one by one, as kernels from 6.18 on do.
+    /// Whether tasks are throttled one by one, as kernels from 6.18 on do.
     pub by_task: bool,
-    /// The cgroup of a child has a record of its own.
+    /// Whether the cgroup of a child has a record of its own.
     pub records_forks: bool,
     /// The CPUs that are throttled by records without a cgroup.
     #[serde(default)]
@@ -179,43 +181,43 @@ pub struct PastThrottling {
 /// The CPUs that a task may use, as the latest record of a probe has shown them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PastAllowed {
-    /// Its number.
+    /// The PID of the task.
     pub pid: Pid,
-    /// The list of the CPUs, such as `0-3,8`; nothing if the record did not show all of them.
+    /// The list of the CPUs, such as `0-3,8`; `None` if the record did not show the whole set.
     pub cpus: Option<String>,
-    /// Whether no event was lost since.
+    /// Whether no event was lost since the record.
     pub is_current: bool,
 }
 
 /// The name of a task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PastName {
-    /// Its number.
+    /// The PID of the task.
     pub pid: Pid,
-    /// Its name.
+    /// The name that the task had.
     #[serde(with = "exact")]
     pub name: Comm,
 }
 
 impl Past {
-    /// The lineage before the part.
+    /// Restores the lineage from before the part.
     pub(crate) fn lineage(&self) -> Lineage {
         let former = self.former.iter().map(|former| (former.pid, former.name));
         Lineage::noted(self.kin.iter().copied(), self.root, self.executed, former)
     }
 
-    /// The lineage before the part, to be continued through it.
+    /// Restores the lineage from before the part as a history, to be continued through the part.
     pub fn lineages(&self) -> LineageHistory {
         LineageHistory::from(self.lineage())
     }
 
-    /// The names of tasks shortly before the part, to be continued through it.
+    /// Restores the names of tasks shortly before the part, to be continued through the part.
     pub fn called(&self) -> NameHistory {
         NameHistory::from(self.names.iter().map(|past| (past.pid, past.name)))
     }
 
-    /// An event that shows the occupant of a CPU before the part, to a reader of the events of that CPU alone; nothing for
-    /// a CPU that had no events before.
+    /// Returns an event that shows the occupant of `cpu` before the part to a reader of that CPU's events alone; `None`
+    /// if the CPU had no events before.
     pub fn occupant(&self, cpu: Cpu) -> Option<SchedEvent> {
         let past = self.occupants.iter().find(|past| past.cpu == cpu)?;
         let idle = TaskRef { pid: Pid::IDLE, prio: 0, comm: Comm::EMPTY };

@@ -54,7 +54,7 @@ impl SchedState {
         }
     }
 
-    /// The task in `slot`, which does not run, waits on `target` from now on.
+    /// Queues the task in `slot`, which does not run, on `target` from now on.
     #[inline(always)]
     fn queue(&mut self, slot: Slot, target: Cpu) {
         match self.tasks.entry(slot).state {
@@ -90,7 +90,7 @@ impl SchedState {
         !self.without_wakeups || self.by_wakings
     }
 
-    /// Keeps which task each CPU is about to place.
+    /// Keeps the task that each CPU is about to place.
     #[cold]
     #[inline(never)]
     pub(super) fn follow_placement(&mut self, event: &SchedEvent) {
@@ -103,7 +103,7 @@ impl SchedState {
         };
     }
 
-    /// A waking places a task that does not run.
+    /// Queues a task that does not run on the CPU by its waking.
     #[cold]
     #[inline(never)]
     pub(super) fn place(&mut self, slot: Slot, previous: Cpu) {
@@ -112,8 +112,8 @@ impl SchedState {
         }
     }
 
-    /// A task that sleeps is switched in. If it was woken while it still ran, that ended its sleep, and it waited from
-    /// then on: nothing showed it until now.
+    /// Queues a sleeping task late, as it is switched in: if it was woken while it still ran, that ended its sleep, and
+    /// it has waited since then, which no event showed until now.
     #[cold]
     #[inline(never)]
     pub(super) fn place_late(&mut self, slot: Slot, cpu: Cpu) {
@@ -123,7 +123,7 @@ impl SchedState {
         }
     }
 
-    /// A waking before the task was switched in ended an earlier sleep.
+    /// Forgets a waking from before the task was switched in, since that ended an earlier sleep.
     #[cold]
     #[inline(never)]
     pub(super) fn forget_old_waking(&mut self, slot: Slot) {

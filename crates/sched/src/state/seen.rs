@@ -6,10 +6,10 @@ use crate::event::tracepoint::Tracepoint;
 use crate::event::{Cpu, EventKind, TaskRef};
 use crate::tables::limits::TASKS;
 
-/// Amount of evidence that is enough: a few events may be cut off by the start or the end of a trace.
+/// The number of events that counts as evidence: a few may be cut off by the start or the end of a trace.
 const ENOUGH: u64 = 4;
 
-/// The number of events of each kind that shows where tasks wait.
+/// The numbers of events by the kinds that show where tasks wait.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SeenKinds([u64; KINDS]);
 
@@ -23,14 +23,14 @@ const OTHER: usize = 6;
 const KINDS: usize = 7;
 
 impl SeenKinds {
-    /// The numbers that were noted.
+    /// Restores the numbers from a note.
     pub(super) fn noted(numbers: &[u64]) -> SeenKinds {
         let mut seen = SeenKinds::default();
         seen.0.iter_mut().zip(numbers).for_each(|(to, from)| *to = *from);
         seen
     }
 
-    /// The numbers, to be noted.
+    /// Returns the numbers for a note.
     pub(super) fn numbers(&self) -> Vec<u64> {
         self.0.to_vec()
     }
@@ -51,8 +51,8 @@ impl SeenKinds {
 }
 
 impl SchedState {
-    /// The kinds of events that were not recorded, though the others show that they must have happened. Without any
-    /// but `sched_waking` the waiting tasks are unknown.
+    /// Returns the names of the kinds of events that were not recorded, though the others show that they must have
+    /// happened. If nothing but `sched_waking` was recorded, the waiting tasks are unknown.
     pub fn missing(&self) -> Vec<&'static str> {
         let SeenKinds(seen) = self.seen;
         let none = |kind: usize, shown_by: u64| seen[kind] == 0 && shown_by >= ENOUGH;
@@ -66,8 +66,8 @@ impl SchedState {
         missing.into_iter().filter(|(_, is_missing)| *is_missing).map(|(tracepoint, _)| tracepoint.name()).collect()
     }
 
-    /// Why it is unknown which tasks are the application, the traced command and what descends from it; nothing where it
-    /// is known.
+    /// Returns the reason why the tasks of the application (the traced command and its descendants) are unknown; `None`
+    /// if they are known.
     pub fn why_application_is_unknown(&self) -> Option<&'static str> {
         let SeenKinds(seen) = self.seen;
         match self.root() {
@@ -77,13 +77,14 @@ impl SchedState {
         }
     }
 
-    /// Whether `sched_waking` was recorded. Then a wakeup without one began before the first event, or in a loss.
+    /// Whether `sched_waking` was recorded. If so, a wakeup without a waking began before the first event, or in a
+    /// loss.
     pub fn has_wakings(&self) -> bool {
         !self.without_wakings || self.seen.0[WAKING] > 0
     }
 
-    /// A task is switched in of which it was not known that it waits: on `cpu` since the start, unless that was
-    /// `emptied` before it left. After a loss its wakeup may be among the missing events.
+    /// Takes the discovery of a task that is switched in and was not known to wait. It has waited on `cpu` since the
+    /// start, unless that CPU was `emptied` before. After a loss its wakeup may be among the missing events.
     pub(super) fn come(&mut self, task: TaskRef, cpu: Cpu, emptied: bool) {
         if self.any_loss || !self.shows_wakeups() {
             return;
@@ -97,30 +98,30 @@ impl SchedState {
         }
     }
 
-    /// Tasks that came unseen, and not from a CPU without events, where the beginning of none was recorded.
+    /// The number of tasks that came unseen, and not from a CPU without events, if no beginning of a task was recorded.
     fn unseen_births(&self) -> u64 {
         if self.seen.0[FORK] == 0 && self.repaired(EventIssue::UnseenQueue) == 0 { self.newcomers } else { 0 }
     }
 
-    /// Whether events that wake tasks or begin them are missing: some came unseen, and `births` were not recorded; or
-    /// tasks were queued on CPUs of which there is no event, where others may have been woken.
+    /// Whether events that wake tasks or begin them are missing: some tasks came unseen, and `births` were not
+    /// recorded; or tasks were queued on CPUs without events, where others may have been woken.
     pub(crate) fn is_incomplete(&self, births: impl FnOnce() -> bool) -> bool {
         self.repaired(EventIssue::UnseenQueue) > 0 || self.newcomers > 0 && !births()
     }
 
-    /// Whether they may be: where no births were recorded, they are.
+    /// Whether events that wake tasks may be missing; they are if no births were recorded.
     pub(crate) fn shows_gaps(&self) -> bool {
         self.is_incomplete(|| false)
     }
 
-    /// The number of contradictions so far, and the kind of the latest: an analysis that compares the number before and
-    /// after an event finds the places of them.
+    /// The number of contradictions so far, and the kind of the latest. An analysis that compares the number before and
+    /// after an event finds the places of contradictions.
     #[inline]
     pub fn latest_repair(&self) -> (u64, Option<EventIssue>) {
         self.latest_repair
     }
 
-    /// The missing kinds and the repairs, as diagnostics.
+    /// Returns the missing kinds of events and the repairs, as findings.
     pub fn diagnostics(&self) -> Diagnostics {
         let mut diagnostics = self.repairs.clone();
         let missing = self.missing();

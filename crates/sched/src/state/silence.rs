@@ -5,11 +5,11 @@ use crate::event::diag::EventIssue;
 use crate::event::span::{Current, TaskState};
 use crate::event::{Comm, Cpu, Dur, PrevState, Ts};
 
-/// No CPU needs this long to come to a task that is queued there (as in `docs/definitions.md`, section 3).
+/// A time that no CPU needs to switch to a task that is queued on it (`docs/definitions.md`, section 3).
 const LONG: Dur = Dur(1_000_000);
 
 impl SchedState {
-    /// Events of `cpu` are missing from now on.
+    /// Takes a loss: events of `cpu` are missing from now on.
     pub(super) fn lose(&mut self, cpu: Cpu, ts: Ts) {
         self.any_loss = true;
         self.allowed.lose();
@@ -27,8 +27,8 @@ impl SchedState {
         self.set_current(cpu, Current::Unknown, None, Comm::EMPTY, ts);
     }
 
-    /// `cpu` is offline from now on. Since 5.10 no task waits any more when a CPU goes; before, the stopper moved them
-    /// unseen.
+    /// Takes `cpu` offline from now on. Since 5.10 no task waits any more when a CPU goes offline; before, the stopper
+    /// moved them unseen.
     pub(super) fn go_offline(&mut self, cpu: Cpu, ts: Ts) {
         let c = self.cpu(cpu);
         (c.observed, c.emptied, c.handlers) = (true, true, 0);
@@ -40,9 +40,9 @@ impl SchedState {
         self.set_current(cpu, Current::Offline, None, Comm::EMPTY, ts);
     }
 
-    /// `cpu` switches to its idle task. A task that still waits there may not run (it is throttled), or left unseen. In
-    /// the recordings of which nothing is missing it was so once (rt.dat of 6.1), in sixteen of the others 196 times:
-    /// only where events are missing the latter is concluded.
+    /// Takes a switch of `cpu` to its idle task. A task that still waits there may not run (it is throttled), or has
+    /// left unseen. In the recordings without missing events that was so once (rt.dat of 6.1), in sixteen of the others
+    /// 196 times: unseen departures are concluded only if events are missing.
     pub(super) fn become_idle(&mut self, cpu: Cpu, prev: PrevState) {
         let c = &mut self.cpus[cpu.index()];
         c.emptied = true;
@@ -53,16 +53,16 @@ impl SchedState {
         }
     }
 
-    /// A task leaves a CPU without events, on whose queue it was for `waited`, and perhaps `moves` to another. One that
-    /// is there at the end, or is soon moved away, is no evidence of missing events: the CPU may not yet have
-    /// come to it.
+    /// Takes the departure of a task from a CPU without events, on whose queue it was for `waited`; `moves` if it moves
+    /// to another queue. A task that is there at the end, or is soon moved away, is no evidence of missing events: the
+    /// CPU may not have switched to it yet.
     pub(super) fn leave_unseen(&mut self, waited: Dur, moves: bool) {
         if !moves || waited >= LONG {
             self.repair(EventIssue::UnseenQueue);
         }
     }
 
-    /// The tasks that waited on `cpu` may be anywhere.
+    /// Makes the tasks that wait on `cpu` unknown, since they may be anywhere.
     fn forget_queue(&mut self, cpu: Cpu, ts: Ts) {
         while let Some(slot) = self.cpus[cpu.index()].queue.head() {
             self.turn_out(slot, TaskState::Unknown, ts);

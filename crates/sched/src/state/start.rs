@@ -8,36 +8,36 @@ use crate::state::lineage::Lineage;
 use crate::state::past::Past;
 use std::sync::Arc;
 
-/// The known state of the first instant.
+/// The knowledge of the first instant, from which [`SchedState::new`] makes a state.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Start {
-    /// The trace's first instant.
+    /// The first instant of the trace.
     pub ts: Ts,
-    /// The CPUs that have events, each with the evidence of its first one on the task that ran until then.
+    /// The CPUs that have events, ascending, each with the occupant until its first event, as that event shows it.
     pub cpus: Vec<(Cpu, Current)>,
-    /// Tasks of `cpus` by what they were called when they were switched out, or else by the recorder: their numbers
-    /// alone have no name.
+    /// The tasks of `cpus` by the names with which they were switched out, or else by the names that the recorder
+    /// saved: their PIDs alone have no names.
     pub named: Vec<TaskRef>,
-    /// Tasks known to wait from the first instant, and where.
+    /// The tasks that are known to wait from the first instant on, with their CPUs.
     pub waiting: Vec<(TaskRef, Cpu)>,
-    /// The cgroups of tasks at the first instant; empty where the trace has no records of throttling.
+    /// The cgroup of each task at the first instant; empty if the trace has no records of throttling.
     pub groups: Arc<[(Pid, CgroupId)]>,
-    /// Throttling that lasts since before the first instant: a cgroup and a CPU, once for each limit.
+    /// The throttling that lasts since before the first instant: a cgroup and a CPU, once for each limit.
     pub throttled: Vec<(CgroupId, Cpu)>,
-    /// Wakeups are not in the trace: a task first seen being switched in may have slept until then.
+    /// Whether wakeups are missing from the trace: a task first seen being switched in may have slept until then.
     pub without_wakeups: bool,
-    /// `sched_waking` was recorded and `sched_wakeup` was not: a waking places its task, on `target_cpu` unless the
-    /// CPU's next scheduler event migrates the task.
+    /// Whether `sched_waking` was recorded and `sched_wakeup` was not: a waking then places its task, on `target_cpu`
+    /// unless the CPU's next scheduler event migrates the task.
     pub by_wakings: bool,
-    /// Wakings are not in the trace: when a wakeup began is not known.
+    /// Whether wakings are missing from the trace, so that the beginning of a wakeup is unknown.
     pub without_wakings: bool,
-    /// Some of the events that wake tasks or begin them are not in the trace, as others show: neither does a task's
-    /// first event show then what it did before.
+    /// Whether some of the events that wake tasks or begin them are missing from the trace, as others show: a task's
+    /// first event then does not show its state before.
     pub incomplete: bool,
-    /// The traced command's first task, where its exec is in the trace.
+    /// The PID of the traced command's first task, if its exec is in the trace.
     pub root: Option<Pid>,
-    /// The state before the first event, where that is not the first one of the whole trace; then nothing else here
-    /// counts.
+    /// The state before the first event, if that event is not the first one of the whole trace. All other fields are
+    /// then ignored.
     pub past: Option<Arc<Past>>,
 }
 
@@ -51,7 +51,7 @@ impl Start {
 }
 
 impl SchedState {
-    /// The state at the first instant.
+    /// Makes the state at the first instant.
     pub fn new(start: &Start) -> SchedState {
         if let Some(past) = &start.past {
             return SchedState::after(past);
@@ -97,12 +97,12 @@ impl SchedState {
         state
     }
 
-    /// Tasks found, too late, to have waited since the start.
+    /// The tasks that were found, too late, to have waited since the start, with their CPUs.
     pub fn discovered(&self) -> &[(TaskRef, Cpu)] {
         &self.discovered
     }
 
-    /// Tasks that ran from the start on, by the names that they were switched out with.
+    /// The tasks that ran from the start on, by the names with which they were switched out.
     pub fn named(&self) -> &[TaskRef] {
         &self.named
     }
@@ -121,14 +121,15 @@ impl SchedState {
             + usize::from(root)
     }
 
-    /// A task that ran at first and has no name yet has one once it was switched out, or executed a program.
+    /// Iterates over the tasks that ran at first and have no name yet. A task has one once it was switched out, or
+    /// executed a program.
     pub(crate) fn nameless(&self, start: &Start) -> impl Iterator<Item = Pid> {
         let at_first = start.cpus.iter().filter_map(|(_, current)| current.pid());
         at_first.filter(|pid| self.task_of(*pid).is_some_and(|task| task.comm.is_empty()))
     }
 
-    /// Names the task that ran on `cpu` without a name, as it is switched out. If it ran from the start on it had that name
-    /// then, unless it executed a program since, which names it too.
+    /// Names the task that ran on `cpu` without a name, as it is switched out. If it ran from the start on, it had that
+    /// name then, unless it executed a program since, which names it too.
     #[cold]
     pub(super) fn name(&mut self, cpu: Cpu, slot: Slot, task: TaskRef) {
         let c = &mut self.cpus[cpu.index()];

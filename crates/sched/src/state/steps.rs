@@ -44,7 +44,7 @@ impl SchedState {
         }
     }
 
-    /// Another task is switched out than the one that was thought to run.
+    /// Corrects the occupant of `cpu`, since another task is switched out than the one that was thought to run.
     #[cold]
     #[inline(never)]
     fn go_on_from(&mut self, cpu: Cpu, prev: Pid) {

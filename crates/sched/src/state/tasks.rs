@@ -13,67 +13,68 @@ use crate::tables::seeded::SeededMap;
 
 const NONE: Slot = Slot::MAX;
 
-/// A `sched_waking`, which begins a wakeup.
+/// A `sched_waking` event, which begins a wakeup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Waking {
-    /// The task that ran where the event was recorded.
+    /// The PID of the waker: the task that ran where the event was recorded.
     pub by: Pid,
-    /// The time of the event.
+    /// The instant of the event.
     pub at: Ts,
-    /// The CPU on which the event was recorded: the waker's.
+    /// The CPU of the waker, on which the event was recorded.
     pub on: Cpu,
-    /// The CPU on which the woken task last was (`target_cpu`).
+    /// The previous CPU of the woken task (`target_cpu`).
     pub previous: Cpu,
 }
 
-/// A task as it is now.
+/// A living task at the present instant, with the facts that the events so far have shown.
 #[derive(Clone, Copy, Debug)]
 pub struct Task {
     id: TaskId,
-    /// Its number.
+    /// The PID of the task.
     pub pid: Pid,
-    /// Its latest command name; empty where none was seen.
+    /// The latest command name of the task; empty if none was seen.
     pub comm: Comm,
-    /// Its latest kernel priority.
+    /// The latest kernel priority of the task; see [`Task::known_prio`].
     pub prio: i32,
-    /// Its state.
+    /// The state of the task.
     pub state: TaskState,
-    /// The instant since which it is in that state.
+    /// The instant since which the task is in that state.
     pub since: Ts,
-    /// An event began that; otherwise it had been so for some time unseen.
+    /// Whether an event began that state. Otherwise it had lasted for some time unseen.
     pub begun: bool,
-    /// When its `sched_wakeup_new` was seen.
+    /// The instant of the task's `sched_wakeup_new`, if it was seen.
     pub born: Option<Ts>,
-    /// The latest `sched_waking` of this task since it was switched in; none once the task turned out to be awake.
-    /// Where wakings place tasks ([`super::Start::by_wakings`]) it is kept until the task is switched out again.
+    /// The latest `sched_waking` of this task since it was switched in; `None` once the task turned out to be awake. If
+    /// wakings place tasks ([`super::Start::by_wakings`]), it is kept until the task is switched out again.
     pub waking: Option<Waking>,
-    /// A `sched_wakeup` has followed that waking: it belongs to no later one.
+    /// Whether a `sched_wakeup` has followed that waking, so that the waking belongs to no later one.
     pub(super) waking_is_used: bool,
-    /// While it waits: the beginning of the wait, on whatever run queues; none where that was not seen.
+    /// The beginning of the wait, on whatever run queues, while the task waits; `None` if it was not seen.
     pub queued: Option<Ts>,
-    /// While it waits: the way in which it joined the run queue.
+    /// The way in which the task joined the run queue, while it waits.
     pub came: Came,
-    /// The CPU that it left last, as far as the trace shows that it ran.
+    /// The CPU on which the task last ran, as far as the trace shows it.
     pub ran_on: Option<Cpu>,
-    /// Where it comes from.
+    /// The origin of the task: its parent, and whether it belongs to the application.
     pub kin: Kin,
-    /// Its first event was a migration from this CPU: its next decides whether it waited there. If that had been idle
-    /// since the start it can have come only later.
+    /// The CPU from which the task's first event migrated it, and whether that CPU had been idle since the start. The
+    /// next event decides whether the task waited there; on an emptied CPU it can have come only later.
     pub(super) undecided: Option<(Cpu, bool)>,
     prev: Slot,
     next: Slot,
 }
 
 impl Task {
-    /// Which life this is.
+    /// The identity of the task, which no other life of its PID has.
     pub fn id(&self) -> TaskId {
         self.id
     }
 
-    /// The priority of a task that only `common_pid` has shown; none that a kernel gives.
+    /// The priority of a task that only `common_pid` has shown; no kernel gives it.
     pub(crate) const NO_PRIO: i32 = i32::MIN;
 
-    /// Its priority, if an event has shown it: a task that only `common_pid` has shown has nothing but its number.
+    /// The priority of the task, if an event has shown it. A task that only `common_pid` has shown has nothing but its
+    /// PID.
     pub fn known_prio(&self) -> Option<i32> {
         (self.prio != Task::NO_PRIO).then_some(self.prio)
     }
@@ -104,7 +105,7 @@ pub(super) struct Tasks {
     slab: Vec<Task>,
     by_pid: SeededMap<Pid, Slot>,
     free: Vec<Slot>,
-    /// Died at the last event; they can be looked at until the next.
+    /// The tasks that died at the last event, which can be looked at until the next one.
     dying: Vec<Slot>,
     lives: u32,
 }
@@ -114,7 +115,7 @@ impl Tasks {
         self.by_pid.get(&pid).copied()
     }
 
-    /// About how many bytes a copy takes.
+    /// The approximate number of bytes of a copy.
     pub(super) fn bytes(&self) -> usize {
         self.slab.len() * size_of::<Task>() + self.by_pid.len() * size_of::<(Pid, Slot)>()
     }
@@ -131,7 +132,7 @@ impl Tasks {
         &mut self.slab[slot as usize]
     }
 
-    /// Takes in a task; nothing if the table is full.
+    /// Adds a task, and returns its index; `None` if the table is full.
     pub(super) fn insert(&mut self, task: TaskRef, kin: Kin, state: TaskState, since: Ts) -> Option<Slot> {
         let slot = match self.free.pop() {
             Some(slot) => slot,
@@ -213,7 +214,7 @@ impl Tasks {
         std::iter::successors(follow(queue.first), move |task| follow(task.next))
     }
 
-    /// The free slots, the next one last.
+    /// The free indices; the one that is taken next is the last.
     pub(super) fn free_slots(&self) -> Vec<Slot> {
         self.free.iter().chain(&self.dying).copied().collect()
     }
@@ -223,8 +224,8 @@ impl Tasks {
         self.lives
     }
 
-    /// A table without tasks, of this many slots, which are free in an order in which the last is taken next: those
-    /// that tasks are about to be given, and those that stay free.
+    /// Makes a table without tasks, of as many slots as `free` has. They are taken from the last on: first those that
+    /// tasks are about to be given, then those that stay free.
     pub(super) fn free_table(free: Vec<Slot>) -> Tasks {
         let none = TaskRef { pid: Pid::IDLE, prio: Task::NO_PRIO, comm: Comm::EMPTY };
         let mut tasks = Tasks::default();
@@ -234,19 +235,19 @@ impl Tasks {
         Tasks { by_pid: SeededMap::default(), free, lives: 0, ..tasks }
     }
 
-    /// The next task is this life of all.
+    /// Sets the number of lives so far; the next task takes the next number.
     pub(super) fn count_lives(&mut self, lives: u32) {
         self.lives = lives;
     }
 
-    /// The living tasks, in the order of their slots.
+    /// Iterates over the living tasks in the order of their indices.
     pub(super) fn living(&self) -> impl Iterator<Item = &Task> {
         let lives =
             |task: &&Task| self.find(task.pid).and_then(|slot| self.at(slot)).is_some_and(|at| at.id == task.id);
         self.slab.iter().filter(lives)
     }
 
-    /// The spans of all living tasks, cut at `end`, by number.
+    /// Returns the spans of all living tasks, cut at `end`, in the order of PIDs.
     pub(super) fn open_spans(&self, end: Ts) -> Vec<Span> {
         let mut pids: Vec<(Pid, Slot)> = self.by_pid.iter().map(|(pid, slot)| (*pid, *slot)).collect();
         pids.sort_unstable();

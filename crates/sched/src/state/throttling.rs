@@ -23,25 +23,25 @@ use crate::tables::limits::keep_of_pid;
 use crate::tables::seeded::SeededMap;
 use std::collections::BTreeSet;
 
-/// Priorities below this one are those of real-time and deadline tasks.
+/// The lowest priority number of the fair class; lower numbers are those of real-time and deadline tasks.
 const FAIR: i32 = 100;
 
-/// The throttled cgroups and tasks. There is one only where the trace has records of throttling.
+/// The throttled cgroups and tasks. A state has this only if the trace has records of throttling.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Throttling {
     /// The limits that throttle a cgroup on a CPU.
     limits: SeededMap<(CgroupId, Cpu), Limits>,
     /// The cgroup of each task.
     groups: SeededMap<Pid, CgroupId>,
-    /// The throttled tasks of each CPU.
+    /// The throttled tasks of each CPU, in the order in which they were throttled.
     queues: Vec<TaskQueue>,
-    /// The running task of each CPU that is about to be throttled, and the time of the record.
+    /// The running task of each CPU that is about to be throttled, and the instant of the record.
     about: Vec<Option<(Pid, Ts)>>,
-    /// Queued tasks are not throttled with their cgroup.
+    /// Whether queued tasks are throttled one by one rather than with their cgroup.
     by_task: bool,
-    /// Forks have records of their own: `sched_process_fork` adds nothing.
+    /// Whether forks have records of their own, so that `sched_process_fork` adds nothing.
     records_forks: bool,
-    /// Throttling that turned out to last since the start.
+    /// The throttling that turned out to last since the start.
     pub(super) discovered: Vec<(CgroupId, Cpu)>,
     /// The CPUs that are throttled by records without a cgroup, which show nothing of the tasks.
     without_cgroup: BTreeSet<Cpu>,
@@ -51,19 +51,20 @@ pub(super) struct Throttling {
 #[derive(Clone, Copy, Debug, Default)]
 struct Limits {
     count: u32,
-    /// A record has shown the beginning of throttling: an end without one is not that of throttling since the start.
+    /// Whether a record has shown a beginning of throttling. An end without one is then not that of throttling since
+    /// the start.
     is_known: bool,
 }
 
 impl Throttling {
-    /// The state at the start: the cgroups of tasks, and the throttling that is known to last since then.
+    /// Makes the state at the start: the cgroups of tasks, and the throttling that is known to last since then.
     pub(super) fn at_start(groups: &[(Pid, CgroupId)], throttled: &[(CgroupId, Cpu)]) -> Throttling {
         let mut throttling = Throttling { groups: groups.iter().copied().collect(), ..Throttling::default() };
         throttled.iter().for_each(|(group, cpu)| throttling.limits(*group, *cpu).count += 1);
         throttling
     }
 
-    /// About how many bytes a copy takes.
+    /// The approximate number of bytes of a copy.
     pub(super) fn bytes(&self) -> usize {
         size_of::<Throttling>()
             + self.limits.len() * size_of::<((CgroupId, Cpu), Limits)>()
@@ -80,7 +81,7 @@ impl Throttling {
         self.limits.get(&(group, cpu)).is_some_and(|limits| limits.count > 0)
     }
 
-    /// The cgroup of a task, if it is throttled on this CPU and the task is of the fair class.
+    /// Returns the cgroup of a task, if it is throttled on `cpu` and the task is of the fair class.
     fn throttled_group(&self, task: &Task, cpu: Cpu) -> Option<CgroupId> {
         let group = self.groups.get(&task.pid).copied()?;
         let is_fair = task.known_prio().is_none_or(|prio| prio >= FAIR);
@@ -107,14 +108,14 @@ impl Throttling {
         }
     }
 
-    /// A child begins in the cgroup of its parent.
+    /// Gives a child the cgroup of its parent.
     pub(super) fn fork(&mut self, parent: Pid, child: Pid) {
         if !self.records_forks {
             self.hand_over(parent, child);
         }
     }
 
-    /// A task has the cgroup of another.
+    /// Gives the task `to` the cgroup of the task `from`.
     pub(super) fn hand_over(&mut self, from: Pid, to: Pid) {
         match self.groups.get(&from).copied() {
             Some(group) => keep_of_pid(&mut self.groups, to, group),
@@ -122,7 +123,7 @@ impl Throttling {
         }
     }
 
-    /// A task has died.
+    /// Forgets a task, which is dead.
     pub(super) fn forget(&mut self, pid: Pid) {
         self.groups.remove(&pid);
     }
@@ -162,19 +163,19 @@ impl Throttling {
 }
 
 impl SchedState {
-    /// The throttled tasks of `cpu`, in the order in which they were throttled.
+    /// Iterates over the throttled tasks of `cpu`, in the order in which they were throttled.
     pub fn throttled(&self, cpu: Cpu) -> impl Iterator<Item = &Task> {
         let queue = self.throttling.as_ref().map_or(TaskQueue::default(), |throttling| throttling.queued(cpu));
         self.tasks.queued(queue)
     }
 
-    /// The cgroup of a task, as far as it is known: it is followed only where the trace has records of throttling.
+    /// The cgroup of a task, as far as it is known. Cgroups are followed only if the trace has records of throttling.
     pub fn cgroup(&self, pid: Pid) -> Option<CgroupId> {
         self.throttling.as_ref()?.groups.get(&pid).copied()
     }
 
-    /// The CPUs that are throttled now, each by a cgroup and the number of limits that throttle it there. The cgroup is absent
-    /// where the records show none; there is one limit then.
+    /// Iterates over the CPUs that are throttled now, each with a cgroup and the number of limits that throttle it
+    /// there. The cgroup is absent if the records show none; there is one limit then.
     pub fn throttling_limits(&self) -> impl Iterator<Item = (Cpu, Option<CgroupId>, u32)> {
         let limits = self.throttling.iter().flat_map(|throttling| &throttling.limits);
         let known = limits.map(|((group, cpu), limits)| (*cpu, Some(*group), limits.count));
@@ -187,7 +188,7 @@ impl SchedState {
         self.throttling.as_ref().map_or(&[], |throttling| &throttling.discovered)
     }
 
-    /// Follows the records that concern throttling.
+    /// Follows a record that concerns throttling.
     #[inline(never)]
     pub(super) fn follow_throttling(&mut self, probe: &Probe, event: &SchedEvent) {
         match *probe {
@@ -223,7 +224,7 @@ impl SchedState {
         self.throttling.get_or_insert_default()
     }
 
-    /// A cgroup is throttled on `cpu`, and the tasks that are queued there with it.
+    /// Throttles a cgroup on `cpu`, and the tasks that are queued there with it.
     fn throttle(&mut self, group: CgroupId, cpu: Cpu) {
         let limits = self.throttling().limits(group, cpu);
         limits.count = limits.count.saturating_add(1);
@@ -239,7 +240,7 @@ impl SchedState {
         }
     }
 
-    /// A limit of a cgroup no longer throttles it on `cpu`.
+    /// Removes a limit that throttled a cgroup on `cpu`.
     fn unthrottle(&mut self, group: CgroupId, cpu: Cpu) {
         let is_from_start = !self.any_loss;
         let throttling = self.throttling();
@@ -258,7 +259,7 @@ impl SchedState {
         }
     }
 
-    /// The tasks of a cgroup that is not throttled on `cpu` wait there again. `seen`: a record shows the end.
+    /// Returns the throttled tasks of a cgroup on `cpu` to its queue. `seen`: a record shows the end.
     fn release(&mut self, group: CgroupId, cpu: Cpu, seen: bool) {
         let Some(throttling) = &self.throttling else { return };
         let is_of_group = |task: &&Task| throttling.groups.get(&task.pid) == Some(&group);
@@ -268,7 +269,7 @@ impl SchedState {
         }
     }
 
-    /// A task that does not run is in another cgroup now.
+    /// Throttles or releases a task that does not run, after it joined another cgroup.
     fn settle_throttling(&mut self, pid: Pid) {
         let Some(slot) = self.tasks.find(pid) else { return };
         let (Some(task), Some(throttling)) = (self.tasks.at(slot), &self.throttling) else { return };
@@ -283,8 +284,8 @@ impl SchedState {
         }
     }
 
-    /// The task in `slot` has joined the queue of `cpu`, after `before` since `since`: it is throttled if its cgroup is
-    /// throttled there.
+    /// Throttles the task in `slot`, which has joined the queue of `cpu` after being in `before` since `since`, if its
+    /// cgroup is throttled there.
     #[cold]
     #[inline(never)]
     pub(super) fn hold_back(&mut self, slot: Slot, cpu: Cpu, before: TaskState, since: Ts) {
@@ -310,7 +311,7 @@ impl SchedState {
         }
     }
 
-    /// The task in `slot` stops being throttled on `cpu`, since it is in another state from now on.
+    /// Ends the throttling of the task in `slot` on `cpu`, since it is in another state from now on.
     #[cold]
     #[inline(never)]
     pub(super) fn leave_throttled(&mut self, slot: Slot, cpu: Cpu, state: TaskState) {
@@ -329,15 +330,15 @@ impl SchedState {
         self.release(group, cpu, false);
     }
 
-    /// The task in `slot` is throttled on `cpu` from now on.
+    /// Adds the task in `slot` to the throttled tasks of `cpu`.
     pub(super) fn join_throttled(&mut self, slot: Slot, cpu: Cpu) {
         self.cpu(cpu);
         let queue = self.throttling.get_or_insert_default().queue(cpu);
         self.tasks.join(queue, slot);
     }
 
-    /// Events of some CPU are missing: any CPU can have thrown the switch for another. Nothing is known of throttling until
-    /// it next begins.
+    /// Forgets all throttling until it next begins, since events of some CPU are missing, and any CPU can have changed
+    /// the throttling of another.
     pub(super) fn lose_throttling(&mut self, ts: Ts) {
         let Some(throttling) = self.throttling.as_mut() else { return };
         throttling.limits.values_mut().for_each(|limits| limits.count = 0);
@@ -347,7 +348,7 @@ impl SchedState {
         }
     }
 
-    /// The tasks that are throttled on `cpu` may be anywhere.
+    /// Makes the throttled tasks of `cpu` unknown, since they may be anywhere.
     pub(super) fn forget_throttled(&mut self, cpu: Cpu, ts: Ts) {
         let head = |state: &SchedState| state.throttling.as_ref().and_then(|throttling| throttling.queued(cpu).head());
         while let Some(slot) = head(self) {
