@@ -225,7 +225,7 @@ pub enum Gate {
     /// The CPU idles less on average than the cheapest balance costs: no balance is attempted.
     TooCostly,
     /// A balance is worth its cost.
-    OpenAttempt,
+    Open,
 }
 
 impl RunQueue {
@@ -235,7 +235,7 @@ impl RunQueue {
             (Some(true), ..) => Some(Gate::Pending),
             (_, Some(false), _) => Some(Gate::NotOverloaded),
             (.., Some((idle, cost))) if idle < cost => Some(Gate::TooCostly),
-            (_, Some(true), Some(_)) => Some(Gate::OpenAttempt),
+            (_, Some(true), Some(_)) => Some(Gate::Open),
             _ => None,
         }
     }
@@ -381,8 +381,8 @@ impl NewIdles {
             (None, Some(Gate::Pending)) => NewIdleOutcome::WakeupPending,
             (None, Some(Gate::NotOverloaded)) => NewIdleOutcome::NotOverloaded,
             (None, Some(Gate::TooCostly)) => NewIdleOutcome::TooCostly,
-            (None, Some(Gate::OpenAttempt)) if has_attempts => NewIdleOutcome::NotAttempted,
-            (None, Some(Gate::OpenAttempt) | None) => NewIdleOutcome::Unknown,
+            (None, Some(Gate::Open)) if has_attempts => NewIdleOutcome::NotAttempted,
+            (None, Some(Gate::Open) | None) => NewIdleOutcome::Unknown,
         };
         NewIdle { outcome, verdicts: since.verdicts }
     }
