@@ -8,9 +8,9 @@ use serde::Serialize;
 pub struct Color(pub [u8; 3]);
 
 impl Color {
-    /// Black.
+    /// The colour black.
     pub const BLACK: Color = Color([0, 0, 0]);
-    /// White.
+    /// The colour white.
     pub const WHITE: Color = Color([255, 255, 255]);
 
     /// Returns the colour with these levels of red, green and blue.
@@ -33,7 +33,7 @@ impl Color {
 /// The filling of an area.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Paint {
-    /// One colour.
+    /// One colour throughout.
     Solid(Color),
     /// Diagonal lines on a light ground, for unknown values.
     Hatch,
@@ -49,7 +49,7 @@ pub struct Rect {
     pub h: Unit,
 }
 
-/// A point.
+/// A point of a figure, from its upper left corner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[allow(missing_docs)]
 pub struct Point {
@@ -82,14 +82,14 @@ impl Anchor {
 /// The direction in which a text reads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub enum Turn {
-    /// From left to right.
+    /// The text reads from left to right.
     #[default]
     None,
-    /// From bottom to top.
+    /// The text reads from bottom to top.
     Left,
-    /// From top to bottom.
+    /// The text reads from top to bottom.
     Right,
-    /// Upside down, from right to left.
+    /// The text is upside down, and reads from right to left.
     Over,
 }
 
@@ -122,9 +122,9 @@ pub enum Shape {
     Triangle,
     /// A square that stands on a corner.
     Diamond,
-    /// A square.
+    /// A square that stands on a side.
     Square,
-    /// A vertical bar.
+    /// A narrow vertical bar.
     Bar,
     /// A triangle that points up.
     Peak,
@@ -149,7 +149,7 @@ impl Shape {
     }
 }
 
-/// A straight line.
+/// A straight line between two points.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[allow(missing_docs)]
 pub struct Line {
@@ -161,7 +161,7 @@ pub struct Line {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[allow(missing_docs)]
 pub enum Item {
-    /// Filled rectangles.
+    /// Rectangles that are filled.
     Rects { fill: Paint, rects: Vec<Rect> },
     /// Lines; `dash` is the length of the dashes and of the gaps between them, 0 for a solid line.
     Lines { stroke: Color, width: Unit, dash: Unit, lines: Vec<Line> },
@@ -190,7 +190,7 @@ pub struct Figure {
 }
 
 impl Figure {
-    /// Returns an empty figure.
+    /// Returns an empty figure of this size and title.
     pub fn new(width: Unit, height: Unit, title: &str) -> Figure {
         Figure { width, height, title: title.to_owned(), items: Vec::new() }
     }

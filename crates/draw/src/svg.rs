@@ -11,7 +11,7 @@ pub fn svg(figure: &Figure) -> String {
     document(figure, "h")
 }
 
-/// The same for the `nth` figure of an HTML page: its identifiers differ from those of the others.
+/// Returns the `nth` figure of an HTML page as SVG: its identifiers differ from those of the other figures.
 pub fn svg_among(figure: &Figure, nth: usize) -> String {
     document(figure, &format!("h{nth}"))
 }

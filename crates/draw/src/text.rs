@@ -15,7 +15,7 @@ const WIDTHS: [u16; 95] = [
     260, 334, 584,
 ];
 
-/// The same from the no-break space to `\u{ff}`.
+/// The widths of the characters from the no-break space to `\u{ff}`, in the same unit.
 const LATIN_WIDTHS: [u16; 96] = [
     278, 333, 556, 556, 556, 556, 260, 556, 333, 737, 370, 556, 584, 333, 737, 333, 400, 584, 333, 333, 333, 556, 537,
     278, 333, 333, 365, 556, 834, 834, 834, 611, 667, 667, 667, 667, 667, 667, 1000, 722, 667, 667, 667, 667, 278, 278,

@@ -4,5 +4,5 @@
 /// figure identical on every machine.
 pub type Unit = i32;
 
-/// One point.
+/// One point, 1/72 inch.
 pub const PT: Unit = 100;

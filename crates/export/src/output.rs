@@ -6,12 +6,13 @@ use session::atomic_file::AtomicFile;
 use std::io::{self, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// A file that takes its place when it is complete.
+/// A file that takes its place when it is complete. One that is dropped before leaves nothing behind.
 pub trait Sink: Write + Send {
-    /// Removes all behind this number of bytes; writing goes on there.
+    /// Removes all behind the first `to` bytes; writing goes on there. Called when a pass begins again; `to` is never
+    /// behind the end.
     fn cut(&mut self, to: u64) -> io::Result<()>;
 
-    /// Puts the file in its place.
+    /// Puts the file in its place. Called once, behind the last byte.
     fn finish(self: Box<Self>) -> io::Result<()>;
 }
 
@@ -25,21 +26,25 @@ impl Sink for AtomicFile {
     }
 }
 
-/// The writer of one table in one format.
+/// The writer of one table in one format. For each run, [`begin`](TableWriter::begin) comes first, then the rows, and
+/// [`end`](TableWriter::end) last; [`finish`](TableWriter::finish) ends the table.
 pub trait TableWriter: Send {
-    /// Begins with the rows of a run.
+    /// Begins the rows of a run, in a group of runs if there are several. Called once for each run, never before the
+    /// last one has ended.
     fn begin(&mut self, group: Option<&str>, run: &str) -> io::Result<()>;
 
-    /// Forgets the rows since the run began: they come once more.
+    /// Forgets the rows since the run began: they come once more, since the pass begins again. Rows of earlier runs
+    /// must stay.
     fn restart(&mut self) -> io::Result<()>;
 
-    /// Adds a row.
+    /// Adds a row. `values` has one value for each column of the table, in their order, of the type of the column or
+    /// null. Called for every fact of the trace, in an order that does not depend on the threads.
     fn row(&mut self, values: &[Value<'_>]) -> io::Result<()>;
 
-    /// Completes the rows of the run.
+    /// Completes the rows of the run. Called once for each run, and not for one whose pass failed.
     fn end(&mut self) -> io::Result<()>;
 
-    /// Completes the table.
+    /// Completes the table, and puts its files in their places. Called once, behind the last run.
     fn finish(self: Box<Self>) -> io::Result<()>;
 }
 
@@ -57,7 +62,7 @@ fn locked<T: ?Sized>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Output {
-    /// With a writer of this table; tables without one are not written.
+    /// Adds a writer of this table; tables without one are not written.
     #[must_use]
     pub fn with(mut self, table: FactTable, rows: Box<dyn TableWriter>) -> Output {
         self.tables[table as usize] = Some(Mutex::new(rows));
@@ -73,7 +78,7 @@ impl Output {
         self.tables.iter().flatten().try_for_each(|rows| work(&mut **locked(rows)))
     }
 
-    /// Begins with the rows of a run.
+    /// Begins the rows of a run in all tables.
     pub fn begin(&self, group: Option<&str>, run: &str) -> io::Result<()> {
         self.each(|rows| rows.begin(group, run))
     }
@@ -104,13 +109,13 @@ impl Output {
         locked(&self.failed).take().map_or(Ok(()), Err)
     }
 
-    /// Completes the rows of the run.
+    /// Completes the rows of the run in all tables. Returns the first error of a row, if there was one.
     pub fn end(&self) -> io::Result<()> {
         self.check()?;
         self.each(|rows| rows.end())
     }
 
-    /// Completes all tables.
+    /// Completes all tables. Returns the first error of a row, if there was one.
     pub fn finish(self) -> io::Result<()> {
         self.check()?;
         let rows = self.tables.into_iter().flatten();

@@ -48,7 +48,7 @@ enum ColumnValues {
 /// A column of the rows that are gathered.
 struct Gathered {
     values: ColumnValues,
-    /// For each row 1 where it has a value, 0 where it is null.
+    /// The levels of the rows: 1 where a row has a value, 0 where it is null.
     levels: Vec<i16>,
 }
 
@@ -132,7 +132,7 @@ pub struct Parquet {
     properties: WriterPropertiesPtr,
     columns: Vec<Gathered>,
     rows: usize,
-    /// One copy of each text of the group, and the bytes of all.
+    /// The texts of the group, one copy of each, and the bytes of all.
     texts: (HashMap<String, ByteArray>, usize),
     /// The group and the run, which a pass that begins again needs once more.
     run: (Option<String>, String),

@@ -79,7 +79,7 @@ struct Writer {
     failed: Option<io::Error>,
     /// The causes whose tracks are described.
     causes: [bool; Cause::ALL.len()],
-    /// The latest migrations.
+    /// The latest migrations, by time and task.
     recent: VecDeque<(Ts, Pid)>,
 }
 
@@ -240,7 +240,7 @@ impl Perfetto {
         writer.track_event(end, track::VIOLATION, kind::END, |_| {});
     }
 
-    /// A task was migrated.
+    /// Adds a migration of a task.
     pub fn migration(&self, m: &events::Listed) {
         let mut writer = self.writer();
         let track = track::CAUSES + m.cause as u64;
@@ -259,7 +259,7 @@ impl Perfetto {
         });
     }
 
-    /// Completes the file.
+    /// Completes the file, and puts it in its place.
     pub fn finish(self) -> io::Result<()> {
         let mut writer = self.writer.into_inner().unwrap_or_else(PoisonError::into_inner);
         for cpu in (0..writer.bundles.len() as u32).map(Cpu) {
@@ -287,7 +287,7 @@ pub struct PerfettoEvents<'o> {
 }
 
 impl<'o> PerfettoEvents<'o> {
-    /// Writes to this file.
+    /// An analysis that writes to this file.
     pub fn new(file: &'o Perfetto, cpus: ChosenCpus) -> PerfettoEvents<'o> {
         PerfettoEvents { file, cpus, running: None, waiting: None, queues: Vec::new(), others: 0 }
     }

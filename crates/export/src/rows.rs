@@ -80,7 +80,7 @@ pub struct Tables<'o> {
 }
 
 impl<'o> Tables<'o> {
-    /// Rows for this output.
+    /// A maker of rows for this output.
     pub fn new(output: &'o Output) -> Tables<'o> {
         Tables {
             output,
@@ -145,7 +145,7 @@ impl<'o> Tables<'o> {
         );
     }
 
-    /// A CPU idled.
+    /// Adds a stretch in which a CPU idled.
     pub fn idle(&self, case: &ListedCase<IdleOrigin, IdleEnd>) {
         self.output.row(
             FactTable::Idle,
@@ -163,7 +163,7 @@ impl<'o> Tables<'o> {
         );
     }
 
-    /// Work conservation was violated.
+    /// Adds an episode in which work conservation was violated.
     pub fn episode(&self, listed: &ListedEpisode) {
         let episode = &listed.episode;
         self.output.row(
@@ -178,7 +178,7 @@ impl<'o> Tables<'o> {
         );
     }
 
-    /// A task was migrated.
+    /// Adds a migration of a task.
     pub fn migration(&self, m: &events::Listed) {
         self.output.row(
             FactTable::Migration,
@@ -229,7 +229,7 @@ impl<'o> Tables<'o> {
         );
     }
 
-    /// An event was recorded.
+    /// Adds a recorded event.
     pub fn event(&self, event: &EventRow<'_>) {
         self.output.row(
             FactTable::Event,

@@ -23,7 +23,7 @@ pub enum Type {
 }
 
 impl Type {
-    /// Its name in SQL.
+    /// The name of the type in SQL.
     pub fn name(self) -> &'static str {
         match self {
             Type::Int32 => "INTEGER",
@@ -35,14 +35,14 @@ impl Type {
     }
 }
 
-/// A column.
+/// A column of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
-    /// Its name.
+    /// The name of the column.
     pub name: Cow<'static, str>,
-    /// Its type.
+    /// The type of the values.
     pub kind: Type,
-    /// Its meaning, in a sentence.
+    /// The meaning of the column, in a sentence.
     pub doc: Cow<'static, str>,
 }
 
@@ -53,7 +53,7 @@ impl Column {
     }
 }
 
-/// The tables.
+/// The tables of facts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FactTable {
     /// One row for each trace.
@@ -66,7 +66,7 @@ pub enum FactTable {
     Idle,
     /// Stretches in which work conservation was violated.
     Episode,
-    /// Migrations.
+    /// Migrations of tasks between CPUs.
     Migration,
     /// Waits from a wakeup, a fork or a preemption to the run.
     Wakeup,
@@ -75,7 +75,7 @@ pub enum FactTable {
 }
 
 impl FactTable {
-    /// All of them, in the order of their indices.
+    /// All tables, in the order of their indices.
     pub const ALL: [FactTable; 8] = [
         FactTable::Run,
         FactTable::Slice,
@@ -87,7 +87,7 @@ impl FactTable {
         FactTable::Event,
     ];
 
-    /// Its name.
+    /// The name of the table, which its files have.
     pub fn name(self) -> &'static str {
         match self {
             FactTable::Run => "run",
@@ -134,7 +134,7 @@ impl FactTable {
         }
     }
 
-    /// Its columns; those of the metrics follow in the table of runs.
+    /// The columns of the table; in the table of runs those of the metrics follow.
     pub fn columns(self) -> &'static [Column] {
         match self {
             FactTable::Run => RUN,

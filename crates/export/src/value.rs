@@ -6,13 +6,13 @@ use std::borrow::Cow;
 /// The value of a field of a row.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value<'v> {
-    /// It is unknown, or the row has none.
+    /// No value: it is unknown, or the row has none.
     Null,
     /// A whole number.
     Int(i64),
     /// A number with a fraction.
     Real(f64),
-    /// A text.
+    /// A text in UTF-8.
     Text(Cow<'v, str>),
     /// Yes or no.
     Bool(bool),

@@ -23,11 +23,11 @@ const COARSE: Unit = PT / 2;
 pub struct Overlay<'d> {
     /// Whether the lanes are pale grey, without a legend of their own.
     pub is_pale: bool,
-    /// A sentence about them.
+    /// A sentence about the marks.
     pub caption: String,
-    /// Their legend.
+    /// The legend of the marks.
     pub legend: Vec<LegendEntry>,
-    /// Draws them: on this scale, from this top, in this height.
+    /// The function that draws the marks: on this scale, from this top, in this height.
     pub draw: &'d DrawLanes<'d>,
 }
 

@@ -15,7 +15,7 @@ pub const MANY_LANES: usize = 64;
 /// The CPUs that share a lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum LanesOf {
-    /// Each CPU
+    /// Each CPU alone
     Cpu,
     /// The CPUs of a core
     Core,
@@ -26,7 +26,7 @@ pub enum LanesOf {
 }
 
 impl LanesOf {
-    /// Those that join CPUs, from the finest on.
+    /// The kinds of groups that join CPUs, from the finest on.
     const JOINING: [LanesOf; 3] = [LanesOf::Core, LanesOf::Llc, LanesOf::Node];
 
     /// Returns the name of one of them.
@@ -73,7 +73,7 @@ impl LanesOf {
 /// A group of CPUs that has a lane.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct LaneGroup {
-    /// Its number; `None` for the CPUs whose group is unknown.
+    /// The number of the group; `None` for the CPUs whose group is unknown.
     number: Option<u32>,
     /// The number of its CPUs, those without any event included.
     cpus: u64,

@@ -37,7 +37,7 @@ pub struct NamedRun {
 /// The part of the window from which a run is long enough for a name: on a page of the usual width 13 points.
 const NAMED: u64 = 60;
 
-/// A finished lane.
+/// The lane of a CPU, ready to be drawn.
 #[derive(Clone, Debug)]
 pub struct Lane {
     /// The times of the CPU.
@@ -61,7 +61,7 @@ pub(crate) const PLACES: u128 = 400;
 #[derive(Debug)]
 struct LaneBuilder<'o> {
     options: &'o Options,
-    /// It finds the names of tasks that have none where they are met.
+    /// The reader that finds the names of tasks that have none where they are met.
     reader: Option<&'o CpuReader<'o>>,
     columns: Columns,
     report: LaneReport,
@@ -157,7 +157,7 @@ impl<'o> LaneFold<'o> {
         }
     }
 
-    /// The same, with the names of tasks that this reader finds where the events given do not have them.
+    /// The fold with the names of tasks that this reader finds where the events given do not have them.
     #[must_use]
     pub fn with_names(mut self, reader: &'o CpuReader<'o>) -> LaneFold<'o> {
         self.builder.reader = Some(reader);

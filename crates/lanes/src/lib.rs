@@ -197,7 +197,7 @@ pub struct Report {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LaneReport {
-    /// The CPU.
+    /// The number of the CPU.
     pub cpu: Cpu,
     /// The time that the CPU ran tasks, in nanoseconds.
     pub busy_ns: u64,

@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 use timeline::palette::TaskColors;
 use tracedat::{CpuReader, Trace, Want};
 
-/// A marked event.
+/// An event that is marked on the lanes.
 #[derive(Clone, Debug)]
 pub struct Mark {
     /// The name, as `SYSTEM:NAME`.

@@ -13,12 +13,12 @@ use serde::{Deserialize, Serialize};
 pub struct Carried<E> {
     /// The part of the event in the specification.
     pub part: CarriedPart,
-    /// The event.
+    /// The event, in the form of the caller.
     pub event: E,
 }
 
 impl<E> Carried<E> {
-    /// The same with the event in another form.
+    /// The carried event in another form.
     pub fn map<F>(self, form: impl FnOnce(E) -> F) -> Carried<F> {
         Carried { part: self.part, event: form(self.event) }
     }
@@ -28,13 +28,13 @@ impl<E> Carried<E> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CarriedPart {
-    /// It began the interval in this place of the specification.
+    /// The event began the interval in this place of the specification.
     Interval(usize),
-    /// It set a value of a series.
+    /// The event set a value of a series.
     Value {
         /// The place of the series in the specification.
         series: usize,
-        /// The value holds; otherwise events were lost behind it, which may have changed it.
+        /// Whether the value holds; otherwise events were lost behind it, which may have changed it.
         is_known: bool,
     },
 }
@@ -52,7 +52,7 @@ struct Held<K> {
 pub struct Before<'p, K> {
     picker: Picker<'p>,
     pairs: Vec<Pairs<K>>,
-    /// By series: the lines in the order of their first values.
+    /// The lines of each series, in the order of their first values.
     held: Vec<Vec<Held<K>>>,
 }
 

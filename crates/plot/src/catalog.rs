@@ -7,13 +7,13 @@ use crate::expr::Type;
 pub struct EventInfo {
     /// The event's number in the trace.
     pub id: u16,
-    /// Its name, as `sched:sched_switch`.
+    /// The name of the event with its system, as `sched:sched_switch`.
     pub name: String,
-    /// Its occurrences in the trace.
+    /// The number of its occurrences in the trace.
     pub count: u64,
-    /// Its fields with their types.
+    /// The fields of the event with their types.
     pub fields: Vec<(String, Type)>,
-    /// It is a text of the user's, in which `name=value` is a value as well.
+    /// Whether the event is a text of the user's, in which `name=value` is a value as well.
     pub is_text: bool,
 }
 
@@ -55,7 +55,7 @@ impl EventInfo {
 /// The events of a trace.
 #[derive(Clone, Debug, Default)]
 pub struct Catalog {
-    /// All of them, with and without occurrences.
+    /// All events of the trace, with and without occurrences.
     pub events: Vec<EventInfo>,
     /// The machine by its name in `uname`, such as `x86_64`: it decides the names of system calls.
     pub machine: Option<String>,

@@ -33,13 +33,13 @@ pub(crate) struct Action {
 #[derive(Clone, Debug)]
 pub struct Plan {
     pub(crate) spec: Spec,
-    /// By the number of an event.
+    /// The parts of each event in the items, by the number of the event.
     actions: Vec<Vec<Action>>,
-    /// By place of an interval: whether it is drawn from this trace.
+    /// Whether each interval is drawn from this trace, by its place in the specification.
     pub(crate) has_interval: Vec<bool>,
-    /// The same of points.
+    /// Whether each point is drawn from this trace, by its place.
     pub(crate) has_point: Vec<bool>,
-    /// The same of series.
+    /// Whether each series is drawn from this trace, by its place.
     pub(crate) has_series: Vec<bool>,
     /// The optional items that are left out, each with the reason.
     pub notes: Vec<String>,
@@ -141,9 +141,9 @@ impl Plan {
 
 /// The reason that an item does not fit.
 enum Misfit {
-    /// Its events are not in the trace.
+    /// The events of the item are not in the trace.
     Absent(SpecError),
-    /// It names something that its events do not have.
+    /// The item names something that its events do not have.
     Wrong(SpecError),
 }
 

@@ -22,14 +22,14 @@ const MARKS: usize = 2_000;
 /// The class of marks of several classes in one place.
 pub const MIXED: Class = Class::MAX;
 
-/// A bar.
+/// A bar of a row: an interval of the trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bar {
-    /// Its beginning.
+    /// The beginning of the interval, on the clock of the trace.
     pub start: Ts,
-    /// Its end; that of the window where it has none.
+    /// The end of the interval; that of the window where it has none.
     pub end: Ts,
-    /// Its class, by which it has its colour.
+    /// The class of the bar, by which it has its colour.
     pub class: Class,
     /// The place of its interval in the specification.
     pub interval: usize,
@@ -43,13 +43,13 @@ pub struct Bar {
 /// Points in one lane at one time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct PointMark {
-    /// The time.
+    /// The time of the points, on the clock of the trace.
     pub ts: Ts,
     /// The place of the lane.
     pub lane: usize,
-    /// The class, or [`MIXED`].
+    /// The class of the points, or [`MIXED`].
     pub class: Class,
-    /// The number of points.
+    /// The number of points of the mark.
     pub count: u64,
     pub(crate) label: Option<u32>,
 }
@@ -182,11 +182,11 @@ impl Samples {
 pub struct Room {
     /// The number of bars that are left out.
     pub bars_left_out: u64,
-    /// Bars that are shorter than this are left out, in nanoseconds.
+    /// The length below which bars are left out, in nanoseconds.
     pub shortest_ns: u64,
     /// The width of the columns in which points are summed, in nanoseconds; 1 where each is kept.
     pub points_ns: u64,
-    /// The same of samples.
+    /// The width of the columns in which samples are summed, in nanoseconds; 1 where each is kept.
     pub samples_ns: u64,
 }
 
@@ -195,9 +195,9 @@ pub struct Room {
 pub struct RowDrawn {
     /// The place of its lane.
     pub lane: usize,
-    /// Its depth in the lane.
+    /// The depth of the row in the lane, from 0.
     pub depth: usize,
-    /// Its bars.
+    /// The bars of the row, as pieces of a lane.
     pub pieces: Vec<Piece>,
     /// The start, the end, the class and the label of each bar that is long enough for its label.
     pub labels: Vec<(Ts, Ts, Class, String)>,
@@ -206,18 +206,18 @@ pub struct RowDrawn {
 /// The bars, points and lines of a window.
 #[derive(Clone, Debug)]
 pub struct WindowDrawn {
-    /// The rows with bars.
+    /// The rows that have bars, by lane and depth.
     pub rows: Vec<RowDrawn>,
-    /// By place of the point in the specification: its marks.
+    /// The marks of each point, by its place in the specification.
     pub points: Vec<Vec<PointMark>>,
-    /// By place of the series in the specification: its lines.
+    /// The lines of each series, by its place in the specification.
     pub series: Vec<Vec<LineReport>>,
 }
 
 /// All that a specification draws.
 #[derive(Clone, Debug)]
 pub struct Drawn {
-    /// By lane and depth: bars that never overlap, in order.
+    /// The bars of each row, which never overlap, in order of time; by lane and depth.
     rows: Vec<Vec<Vec<Bar>>>,
     count: usize,
     shortest: u64,
@@ -246,7 +246,7 @@ impl Drawn {
         }
     }
 
-    /// The same with other room.
+    /// The content with another maximum number of bars, marks and samples.
     #[cfg(test)]
     pub(crate) fn with_room(self, most: usize) -> Drawn {
         Drawn { most, ..self }
@@ -317,7 +317,7 @@ impl Drawn {
         self.rows.get(lane).map_or(0, Vec::len)
     }
 
-    /// The label of marks.
+    /// The label of a mark, if its points have one label.
     pub fn mark_label(&self, mark: &PointMark) -> Option<&str> {
         self.label_of(mark.label)
     }

@@ -37,7 +37,7 @@ pub const MAX_DEPTH: usize = 64;
 pub enum EventValue {
     /// An integer; wide enough for signed and unsigned fields.
     Number(i128),
-    /// A text.
+    /// A text in UTF-8.
     Text(String),
 }
 
@@ -53,9 +53,9 @@ impl fmt::Display for EventValue {
 /// The type of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Type {
-    /// An integer.
+    /// The type of integers.
     Number,
-    /// A text.
+    /// The type of texts.
     Text,
     /// A word of a text, which is a number if it looks like one.
     Either,
@@ -119,7 +119,7 @@ pub(crate) enum Operand {
     And(Vec<Operand>),
 }
 
-/// A condition.
+/// A node of a condition.
 #[derive(Clone, Debug)]
 pub(crate) enum Node {
     Any(Vec<Node>),
@@ -130,16 +130,18 @@ pub(crate) enum Node {
     In { left: Operand, list: Vec<Operand>, negated: bool, at: usize },
 }
 
-/// A parsed condition.
+/// A condition on an event, parsed.
 #[derive(Clone, Debug)]
 pub struct Expr {
     source: String,
     pub(crate) root: Node,
 }
 
-/// The values of one event.
+/// The values of one event, to which a condition is applied.
 pub trait EventValues {
-    /// The value of this name; nothing if the event has none.
+    /// Returns the value of this name: a field, or one of `$cpu`, `$pid`, `$command` and the like; nothing if the event
+    /// has none. Called for each name of a condition, until the condition is decided; two calls with one name must give
+    /// the same value.
     fn value(&self, name: &str) -> Option<EventValue>;
 }
 

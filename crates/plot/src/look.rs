@@ -16,11 +16,11 @@ const VALUES: usize = 200;
 /// The colour of the other values.
 const REST: Color = Color::grey(0x70);
 
-/// A colour in use.
+/// A colour that bars or points have.
 #[derive(Clone, Debug)]
 pub(crate) struct UsedColor {
     pub(crate) color: Color,
-    /// Its item: an interval or a point of the specification.
+    /// The item that has the colour: an interval or a point of the specification.
     pub(crate) item: Item,
     /// The value that it stands for.
     value: Option<String>,
@@ -169,7 +169,7 @@ impl Looks {
     }
 }
 
-/// At most 64 items of at most 201 values each fit a class.
+/// The class of the colour in this place. There are at most 64 items of at most 201 values each, which fit a class.
 fn class(place: usize) -> Class {
     FIRST + place as Class
 }

@@ -19,11 +19,11 @@ use timeline::strips::UNKNOWN;
 /// A complete interval, for tables.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found<'f> {
-    /// The interval's name.
+    /// The name of the interval in the specification.
     pub name: &'f str,
-    /// Its beginning.
+    /// The beginning of the interval, on the clock of the trace.
     pub start: Ts,
-    /// Its length.
+    /// The length of the interval.
     pub length: Dur,
     /// The CPU of its first event.
     pub cpu: Cpu,
@@ -31,7 +31,7 @@ pub struct Found<'f> {
     pub pid: Pid,
     /// The value of `color_by`, if the specification has it.
     pub value: Option<&'f str>,
-    /// Its label, if the specification has one.
+    /// The label of the interval, if the specification has one.
     pub label: Option<&'f str>,
 }
 
@@ -77,9 +77,9 @@ impl IntervalCounts {
 /// The window and the CPUs of a figure.
 #[derive(Clone, Debug)]
 pub struct Window {
-    /// The first instant shown.
+    /// The first instant that is shown.
     pub from: Ts,
-    /// The last instant shown.
+    /// The last instant that is shown.
     pub to: Ts,
     /// The CPUs shown, each with its group; events on others are left out.
     pub cpus: Vec<(Cpu, Option<u32>)>,
@@ -97,7 +97,7 @@ pub struct Plot<'p> {
     series: Vec<SeriesColumns>,
     lanes: Lanes,
     notes: Vec<String>,
-    /// Everything that is drawn, for windows of the figure.
+    /// All bars, marks and samples, for windows of the figure; nothing where these are not drawn.
     kept: Option<Box<Drawn>>,
 }
 
@@ -109,7 +109,8 @@ impl<'p> Plot<'p> {
         plot
     }
 
-    /// The same, and everything that is drawn is kept, so that windows of it can be drawn.
+    /// Draws a plan over a window as [`Plot::new`] does, and keeps all bars, marks and samples, so that windows of them
+    /// can be drawn.
     pub fn keeping<E: Event>(plan: &'p Plan, window: Window, carried: &[Carried<E>]) -> Plot<'p> {
         let mut plot = Plot::empty(plan, window);
         plot.kept = Some(Box::new(Drawn::new(plan.spec.points.len(), plot.series.iter().map(SeriesColumns::kind))));
@@ -486,7 +487,7 @@ impl<'p> Plot<'p> {
     }
 }
 
-/// For each item in use its number among them.
+/// The number of each item among those in use.
 fn numbered(has: &[bool]) -> Vec<Option<usize>> {
     let mut next = 0;
     let number = |has: &bool| {

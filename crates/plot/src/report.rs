@@ -12,7 +12,7 @@ use std::fmt::Write;
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PlotReport {
-    /// `schedviz/plot/1`.
+    /// The schema of the report: `schedviz/plot/1`.
     pub schema: &'static str,
     /// The title of the specification.
     pub title: Option<String>,
@@ -22,23 +22,23 @@ pub struct PlotReport {
     pub to_ns: Ts,
     /// The base of `share_percent`: `CPU time` of the CPUs shown where lanes are CPUs, else the `window`.
     pub share_of: &'static str,
-    /// Intervals, in the order of the specification.
+    /// The intervals, in the order of the specification.
     pub intervals: Vec<IntervalReport>,
-    /// Points, in the order of the specification.
+    /// The points, in the order of the specification.
     pub points: Vec<PointReport>,
-    /// Series, in the order of the specification.
+    /// The series, in the order of the specification.
     pub series: Vec<SeriesReport>,
-    /// Optional items that are left out, each with the reason.
+    /// The optional items that are left out, each with the reason.
     pub notes: Vec<String>,
-    /// Events without a lane, because there are more than 1,024 lanes.
+    /// The number of events without a lane, because there are more than 1,024 lanes.
     pub lanes_left_out: u64,
-    /// By place in the specification: the place among `intervals`, if the trace has its events.
+    /// The place of each interval of the specification among `intervals`, if the trace has its events.
     #[serde(skip)]
     pub(crate) interval_of: Vec<Option<usize>>,
-    /// The same of points.
+    /// The place of each point of the specification among `points`, if the trace has its events.
     #[serde(skip)]
     pub(crate) point_of: Vec<Option<usize>>,
-    /// The same of series.
+    /// The place of each series of the specification among `series`, if the trace has its events.
     #[serde(skip)]
     pub(crate) series_of: Vec<Option<usize>>,
     #[serde(skip)]
@@ -52,7 +52,7 @@ pub struct PlotReport {
 /// A lane of the figure.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LaneOf {
-    /// Its place, by which [`crate::Drawn`] names it.
+    /// The place of the lane, by which [`crate::Drawn`] names it.
     pub place: usize,
     /// The CPU or the task, or the value of the field.
     pub key: String,
@@ -67,9 +67,9 @@ pub struct LookOf {
     pub class: u16,
     /// The name of the interval or point.
     pub item: String,
-    /// The value that it stands for; nothing where the item has one colour.
+    /// The value that the colour stands for; nothing where the item has one colour.
     pub value: Option<String>,
-    /// Red, green and blue.
+    /// The parts of red, green and blue, from 0 to 255.
     pub color: [u8; 3],
 }
 
@@ -102,12 +102,12 @@ impl PlotReport {
         self.intervals.get(at).map(|interval| interval.name.as_str())
     }
 
-    /// By place of a point in the specification: its place among `points`, if the trace has its events.
+    /// The place of each point of the specification among `points`, if the trace has its events.
     pub fn point_places(&self) -> &[Option<usize>] {
         &self.point_of
     }
 
-    /// By place of a series in the specification: its place among `series`, if the trace has its events.
+    /// The place of each series of the specification among `series`, if the trace has its events.
     pub fn series_places(&self) -> &[Option<usize>] {
         &self.series_of
     }
@@ -117,32 +117,34 @@ impl PlotReport {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct IntervalReport {
-    /// The interval's name.
+    /// The name of the interval in the specification.
     pub name: String,
-    /// Intervals that end in the window.
+    /// The number of intervals that end in the window.
     pub count: u64,
-    /// Their total length in nanoseconds, from their beginnings, which may be before the window; overlapping ones count each for
-    /// itself.
+    /// The total length of these intervals in nanoseconds, from their beginnings, which may be before the window;
+    /// overlapping ones count each for itself.
     pub total_ns: Dur,
-    /// The length of their parts in the window in percent of the base that `share_of` names; above 100 if intervals overlap.
+    /// The length of the parts of intervals in the window in percent of the base that `share_of` names; above 100 if
+    /// intervals overlap.
     pub share_percent: f64,
-    /// Their median length in nanoseconds, at most 0.8 % above the true one.
+    /// The median length of these intervals in nanoseconds, at most 0.8 % above the true one.
     pub median_ns: Option<Dur>,
-    /// The length in nanoseconds that 99 % of them do not exceed, at most 0.8 % above the true one.
+    /// The length in nanoseconds that 99 % of these intervals do not exceed, at most 0.8 % above the true one.
     pub p99_ns: Option<Dur>,
     /// The longest length in nanoseconds.
     pub max_ns: Option<Dur>,
-    /// Intervals that go on at the window's end.
+    /// The number of intervals that go on at the window's end.
     pub unended: u64,
-    /// The time in the window from these beginnings to the window's end in nanoseconds, which `total_ns` does not include.
+    /// The time in the window from the beginnings of `unended` intervals to the window's end in nanoseconds, which
+    /// `total_ns` does not include.
     pub unended_ns: Dur,
-    /// Ends in the window without a beginning.
+    /// The number of ends in the window without a beginning.
     pub unbegun: u64,
-    /// Beginnings whose ends may be among lost events, or that too many others followed.
+    /// The number of beginnings whose ends may be among lost events, or that too many others followed.
     pub lost: u64,
-    /// Beginnings that were not followed, because 65,536 intervals were open.
+    /// The number of beginnings that were not followed, because 65,536 intervals were open.
     pub beyond_limit: u64,
-    /// Intervals that count but have no room in the figure.
+    /// The number of intervals that count but have no room in the figure.
     pub undrawn: u64,
     /// The intervals by the value of `color_by`, the longest in all first; empty without it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -153,9 +155,9 @@ pub struct IntervalReport {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ValueReport {
-    /// The value.
+    /// The value of `color_by`, as text.
     pub value: String,
-    /// Intervals or points with it.
+    /// The number of intervals or points with this value.
     pub count: u64,
     /// The total length of intervals in nanoseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -166,9 +168,9 @@ pub struct ValueReport {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PointReport {
-    /// The point's name.
+    /// The name of the point in the specification.
     pub name: String,
-    /// Events in the window.
+    /// The number of the events in the window.
     pub count: u64,
     /// The count in percent of all points of the figure.
     pub percent: f64,
@@ -177,15 +179,15 @@ pub struct PointReport {
     pub by: Vec<ValueReport>,
 }
 
-/// A series.
+/// A series in a window.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SeriesReport {
-    /// The series' name.
+    /// The name of the series in the specification.
     pub name: String,
     /// The unit, as the specification gives it.
     pub unit: Option<String>,
-    /// Samples of values of `by` beyond the first eight, which have no line.
+    /// The number of samples of values of `by` beyond the first eight, which have no line.
     pub others: u64,
     /// The lines, by the value of `by`.
     pub lines: Vec<LineReport>,
@@ -198,7 +200,7 @@ fn length(length: Option<Dur>) -> String {
     length.map_or_else(|| "none".to_owned(), Dur::human)
 }
 
-/// The tables for people.
+/// The tables of the report as text.
 pub fn text(report: &PlotReport) -> String {
     let mut out = String::new();
     // Writing to a string cannot fail.

@@ -33,7 +33,7 @@ pub(crate) struct Label {
     pub(crate) class: Class,
 }
 
-/// Bars that never overlap.
+/// A row of bars that never overlap.
 #[derive(Clone, Debug)]
 struct BarRow {
     is_taken: bool,
@@ -42,7 +42,7 @@ struct BarRow {
     columns: Columns,
 }
 
-/// One lane.
+/// A lane of the figure, with its rows of bars.
 #[derive(Clone, Debug)]
 pub(crate) struct PlotLane {
     pub(crate) key: EventValue,
@@ -52,7 +52,7 @@ pub(crate) struct PlotLane {
     pub(crate) total_ns: u64,
     pub(crate) points: u64,
     pub(crate) labels: Vec<Label>,
-    /// By point of the specification: how many in each column.
+    /// The number of points in each column, by the place of the point in the specification.
     pub(crate) density: SeededMap<usize, Vec<u32>>,
     division: Division,
     from: Ts,

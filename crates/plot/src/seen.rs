@@ -8,25 +8,27 @@ use crate::system_calls::SystemCalls;
 use sched::{Cpu, Pid, Ts};
 use timeline::Rows;
 
-/// One event, as a reader has it.
+/// One event, as the reader of a trace has it. An implementation supplies the facts of the event without changing; each
+/// is asked for only where a specification depends on it, and any number of times.
 pub trait Event {
-    /// The time.
+    /// The time of the event, on the clock of the trace. Events must be passed in the order of their times.
     fn ts(&self) -> Ts;
-    /// The CPU that recorded it.
+    /// The CPU that recorded the event.
     fn cpu(&self) -> Cpu;
-    /// The running task.
+    /// The task that ran on the CPU; 0 for the idle task.
     fn pid(&self) -> Pid;
-    /// The event's number in the trace.
+    /// The number of the event's format in the trace, as the catalog has it.
     fn id(&self) -> u16;
     /// The name of the event without its system.
     fn name(&self) -> &str;
     /// The name of the running task.
     fn command(&self) -> String;
-    /// The value of a field, or of `name=value` in the text of the user's events.
+    /// Returns the value of a field, or of `name=value` in the text of the user's events; nothing where the event has
+    /// neither.
     fn field(&self, name: &str) -> Option<EventValue>;
-    /// The printed text.
+    /// Returns the text of the event as `list` prints it. Expensive: called only where a specification uses it.
     fn text(&self) -> String;
-    /// Events of this CPU were lost before it.
+    /// Whether events of this CPU were lost since the one before. Open intervals and held values are then in doubt.
     fn is_after_loss(&self) -> bool;
 }
 

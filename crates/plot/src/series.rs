@@ -6,7 +6,7 @@ use sched::{Dur, Ts};
 use serde::Serialize;
 use timeline::Division;
 
-/// Columns of a line.
+/// The number of columns of a line.
 pub(crate) const COLUMNS: usize = 400;
 
 /// Maximum number of lines of one series; samples of further values are counted in `others`.
@@ -31,14 +31,14 @@ pub struct LineReport {
     pub columns: Vec<Option<f64>>,
 }
 
-/// How the samples of a column are combined.
+/// The way in which the samples of a column are combined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SampleKind {
-    /// Their mean.
+    /// The mean of the samples.
     Samples,
-    /// Each holds until the next one: the mean over time.
+    /// The mean over time of samples that each hold until the next one.
     Held,
-    /// Their number, each second.
+    /// The number of samples in a second.
     Rate,
 }
 
@@ -49,12 +49,12 @@ struct Line {
     min: f64,
     max: f64,
     sum: f64,
-    /// By column: the weight, and the sum of weighted values.
+    /// The weight of each column, and the sum of its weighted values.
     columns: Vec<(f64, f64)>,
     held: Option<(Ts, f64)>,
 }
 
-/// Gathers a series.
+/// Gathers the samples of a series by line and column.
 #[derive(Clone, Debug)]
 pub(crate) struct SeriesColumns {
     kind: SampleKind,
@@ -122,12 +122,12 @@ impl SeriesColumns {
         }
     }
 
-    /// The number of lines.
+    /// The number of lines of the series.
     pub(crate) fn lines(&self) -> usize {
         self.lines.len()
     }
 
-    /// The quantity's kind.
+    /// The way in which the samples of the series are combined.
     pub(crate) fn kind(&self) -> SampleKind {
         self.kind
     }

@@ -23,9 +23,9 @@ pub const MAX_ITEMS: usize = 64;
 /// An error in a specification, with its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpecError {
-    /// Line, from 1.
+    /// The line in the source, from 1.
     pub line: usize,
-    /// Column in characters, from 1.
+    /// The column in the source in characters, from 1.
     pub column: usize,
     /// The error, and the remedy.
     pub message: String,
@@ -53,7 +53,7 @@ impl SpecError {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Order {
-    /// By number or by name.
+    /// The order of numbers, or of names.
     #[default]
     Name,
     /// The row with the longest bars in all, or the most points, first.
@@ -71,27 +71,27 @@ pub enum Background {
     Grey,
     /// The running tasks in their colours.
     Color,
-    /// Nothing.
+    /// No drawing behind the bars.
     None,
 }
 
 /// The unit of a duration field.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 pub enum TimeUnit {
-    /// Nanoseconds.
+    /// The unit of nanoseconds.
     #[default]
     #[serde(rename = "ns")]
     Ns,
-    /// Microseconds.
+    /// The unit of microseconds.
     #[serde(rename = "us")]
     Us,
-    /// Milliseconds.
+    /// The unit of milliseconds.
     #[serde(rename = "ms")]
     Ms,
 }
 
 impl TimeUnit {
-    /// Nanoseconds in one.
+    /// The number of nanoseconds in one of the unit.
     pub fn ns(self) -> u64 {
         match self {
             TimeUnit::Ns => 1,
@@ -113,18 +113,18 @@ impl TimeUnit {
 /// A text of the specification with its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placed {
-    /// The text.
+    /// The text without quotation marks.
     pub text: String,
-    /// Bytes of the source that hold it, quotation marks included.
+    /// The bytes of the source that hold the text, quotation marks included.
     pub span: Range<usize>,
 }
 
 /// A condition with its place.
 #[derive(Clone, Debug)]
 pub struct Condition {
-    /// The condition.
+    /// The condition, parsed.
     pub expr: Expr,
-    /// Bytes of the source that hold it.
+    /// The bytes of the source that hold the condition.
     pub span: Range<usize>,
 }
 
@@ -140,29 +140,29 @@ pub enum ColorSpec {
     By(Placed),
 }
 
-/// Bars.
+/// An interval of the specification, drawn as bars.
 #[derive(Clone, Debug)]
 pub struct IntervalSpec {
     /// The name in legends and tables.
     pub name: String,
-    /// The events that delimit it.
+    /// The events that delimit the interval.
     pub source: IntervalSource,
-    /// The condition on its first event.
+    /// The condition on the first event of the interval.
     pub condition: Option<Condition>,
-    /// The colour.
+    /// The colour of the bars.
     pub color: ColorSpec,
     /// The value that is written into wide bars.
     pub label: Option<Placed>,
-    /// A trace without its events is drawn without it.
+    /// Whether a trace without the events is drawn without the interval; otherwise such a trace is refused.
     pub optional: bool,
-    /// Place of the table in the source.
+    /// The place of the table in the source, in bytes.
     pub span: Range<usize>,
 }
 
 /// The events of an interval.
 #[derive(Clone, Debug)]
 pub enum IntervalSource {
-    /// From a beginning to the next end that agrees with it.
+    /// The stretch from a beginning to the next end that agrees with it.
     Pair {
         /// The event at its beginning; one `*` stands for any text.
         begin: Placed,
@@ -175,11 +175,11 @@ pub enum IntervalSource {
     },
     /// One event at its end that records its length.
     Lone {
-        /// The event.
+        /// The event, recorded at the end.
         event: Placed,
         /// The field with the length.
         duration: Placed,
-        /// The field's unit.
+        /// The unit of the field.
         unit: TimeUnit,
     },
 }
@@ -194,7 +194,7 @@ impl IntervalSource {
     }
 }
 
-/// Markers.
+/// A point of the specification, drawn as markers.
 #[derive(Clone, Debug)]
 pub struct PointSpec {
     /// The name in legends and tables.
@@ -203,13 +203,13 @@ pub struct PointSpec {
     pub event: Placed,
     /// The condition on the event.
     pub condition: Option<Condition>,
-    /// The colour.
+    /// The colour of the markers.
     pub color: ColorSpec,
     /// The value that is written beside a marker where there is room.
     pub label: Option<Placed>,
-    /// A trace without the event is drawn without it.
+    /// Whether a trace without the event is drawn without the point; otherwise such a trace is refused.
     pub optional: bool,
-    /// Place of the table in the source.
+    /// The place of the table in the source, in bytes.
     pub span: Range<usize>,
 }
 
@@ -218,21 +218,21 @@ pub struct PointSpec {
 pub enum Quantity {
     /// A value of an event: a field, or the number behind `name=` in its text.
     Value {
-        /// The event.
+        /// The event that has the value.
         event: Placed,
-        /// The value.
+        /// The name of the value.
         value: Placed,
-        /// The value holds until the next event.
+        /// Whether the value holds until the next event.
         hold: bool,
     },
-    /// Events per second.
+    /// The number of events in a second.
     Rate {
-        /// The event.
+        /// The event that is counted.
         event: Placed,
     },
     /// The number of open intervals of this name.
     Open {
-        /// The interval's name.
+        /// The name of the interval.
         interval: Placed,
     },
 }
@@ -242,17 +242,17 @@ pub enum Quantity {
 pub struct SeriesSpec {
     /// The name at its axis.
     pub name: String,
-    /// The quantity.
+    /// The quantity of the line.
     pub quantity: Quantity,
-    /// A line for each of its values.
+    /// The field by whose values the series has one line each.
     pub by: Option<Placed>,
     /// The condition on the event.
     pub condition: Option<Condition>,
     /// The unit at the axis.
     pub unit: Option<String>,
-    /// A trace without the event is drawn without it.
+    /// Whether a trace without the event is drawn without the series; otherwise such a trace is refused.
     pub optional: bool,
-    /// Place of the table in the source.
+    /// The place of the table in the source, in bytes.
     pub span: Range<usize>,
 }
 
@@ -270,9 +270,9 @@ pub struct LanesSpec {
     pub by: LaneKind,
     /// The order of rows.
     pub order: Order,
-    /// The condition on the events that are drawn in them.
+    /// The condition on the events that are drawn in the rows.
     pub only: Option<Condition>,
-    /// The drawing behind them.
+    /// The drawing behind the bars.
     pub background: Background,
 }
 
@@ -298,13 +298,13 @@ pub struct Spec {
     pub about: Option<String>,
     /// The command that records what it needs.
     pub record: Option<String>,
-    /// The rows.
+    /// The rows of the figure.
     pub lanes: LanesSpec,
-    /// Bars.
+    /// The intervals, drawn as bars.
     pub intervals: Vec<IntervalSpec>,
-    /// Markers.
+    /// The points, drawn as markers.
     pub points: Vec<PointSpec>,
-    /// Lines under the lanes.
+    /// The series, drawn as lines under the lanes.
     pub series: Vec<SeriesSpec>,
 }
 

@@ -5,7 +5,7 @@
 pub struct View {
     /// The name by which `plot` finds it.
     pub name: &'static str,
-    /// Its TOML.
+    /// The source of the specification, as TOML.
     pub source: &'static str,
 }
 

@@ -56,7 +56,7 @@ enum GridRow {
     Lane(usize),
 }
 
-/// Where everything is.
+/// The places of the columns and rows on the page.
 struct GridLayout {
     page: Unit,
     columns: Vec<Vec<GridRow>>,
@@ -162,7 +162,7 @@ fn legend(step: &Step) -> Vec<LegendEntry> {
     legend
 }
 
-/// Where a CPU's running task ends and its queue begins.
+/// The edge between a CPU's running task and its queue.
 fn bar_of(at: Point, layout: &GridLayout) -> Unit {
     at.x + 18 * PT + (layout.width * 30 / 100).min(110 * PT)
 }

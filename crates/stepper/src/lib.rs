@@ -56,9 +56,9 @@ pub struct StepArgs {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Who {
-    /// Its number.
+    /// The PID of the task.
     pub pid: Pid,
-    /// Its name; empty where none was seen.
+    /// The command name of the task; empty where none was seen.
     pub command: Comm,
     /// The kernel's priority: below 0 deadline, 0–99 real time, 100–139 fair; nothing where no event has shown it.
     pub prio: Option<i32>,
@@ -74,11 +74,11 @@ impl Who {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CpuPicture {
-    /// Which.
+    /// The number of the CPU.
     pub cpu: Cpu,
-    /// Its kind, for the figures.
+    /// The load of the CPU, which decides its look in figures.
     pub load: Load,
-    /// The running task.
+    /// The task that runs on the CPU, if it is known.
     pub running: Option<Who>,
     /// The waiting tasks, in the order of their arrival.
     pub waiting: Vec<Who>,
@@ -93,9 +93,9 @@ pub struct CpuPicture {
 pub struct Step {
     /// The number of the event that is about to happen, from 0; that of all events if none is.
     pub step: u64,
-    /// When it happens, on the trace's clock; at the end the time of the last event.
+    /// The time of that event, in nanoseconds on the trace's clock; at the end the time of the last event.
     pub ts_ns: Ts,
-    /// The same from the start of the trace.
+    /// The time of that event, in nanoseconds from the start of the trace.
     pub in_trace_ns: u64,
     /// Whether work conservation is violated among the CPUs shown, every waiting task counted.
     pub violated: bool,
@@ -105,7 +105,7 @@ pub struct Step {
     pub event: Option<Coming>,
 }
 
-/// The content of a step.
+/// The facts about a trace that a step shows beside its state.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// The instant that counts as zero: the trace's start.
@@ -161,7 +161,7 @@ impl Step {
         format!("{cpus}: {busy} busy, {idle} idle{unknown}{offline}; {wait}{throttled}{violated}")
     }
 
-    /// Its place in the trace, exactly.
+    /// The exact place of the step in the trace, in words.
     pub(crate) fn when(&self, options: &Options) -> String {
         let (s, ns) = (self.in_trace_ns / 1_000_000_000, self.in_trace_ns % 1_000_000_000);
         let (before, total) = (options.recorded.before(self.step), options.recorded.total());

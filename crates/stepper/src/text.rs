@@ -38,7 +38,7 @@ pub(crate) fn row(lane: &CpuPicture, step: &Step, who: usize, width: usize) -> S
     cut(row.trim_end(), width)
 }
 
-/// As many of these as `width` characters hold, and how many more there are.
+/// The first of these names that `width` characters hold, and the number of the others.
 fn enumerated(names: &[String], width: usize) -> String {
     let all = names.join(", ");
     if all.chars().count() <= width {
@@ -73,7 +73,7 @@ pub(crate) fn name(who: &Who) -> String {
     who.pid.named(who.command)
 }
 
-/// At most `width` characters, the last one an ellipsis if there were more.
+/// The first `width` characters of a text, the last one an ellipsis if there are more.
 pub(crate) fn cut(text: &str, width: usize) -> String {
     if text.chars().count() <= width {
         return text.to_owned();

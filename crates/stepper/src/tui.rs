@@ -17,7 +17,7 @@ use sched::{EventSource, Load, Replay, SchedEvent, SchedState, Ts};
 const HELP: &str =
     "q quit  \u{2190} \u{2192} step  PgUp PgDn 100  / ? find  g time  n p violation  \u{2191} \u{2193} scroll";
 
-/// The text being typed.
+/// The purpose of the text that is being typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Prompt {
     Find { back: bool },
@@ -36,7 +36,7 @@ pub struct App<'f, S> {
     options: Options,
     names: Box<dyn Names>,
     parse_time: ParseTime<'f>,
-    /// Only at these events; at all without it.
+    /// The events at which the stepper stops; at all without it.
     wants: Option<Wants<'f>>,
     title: String,
     prompt: Option<(Prompt, String)>,

@@ -3,13 +3,14 @@
 use sched::{Comm, Cpu, EventKind, Pid, SchedEvent, SchedState, StateClass, TaskState, Tracepoint};
 use serde::Serialize;
 
-/// Names of events without an effect on the state.
+/// The names of events without an effect on the state.
 pub trait Names {
-    /// The name of an event by its number in the file: `sched_stat_runtime`.
+    /// Returns the name of an event by its number in the file, without its system: `sched_stat_runtime`. Called for
+    /// each such event that is shown; for a number that the file does not describe any text will do.
     fn event(&self, id: u16) -> String;
 }
 
-/// Numbers for names.
+/// Numbers in the place of names.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Plain;
 
@@ -23,11 +24,11 @@ impl Names for Plain {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Coming {
-    /// Its name, as the kernel has it.
+    /// The name of the event, as the kernel has it.
     pub name: String,
-    /// On which CPU it is emitted.
+    /// The CPU that emits the event.
     pub cpu: Cpu,
-    /// Its effect.
+    /// The effect of the event, in words.
     pub text: String,
     /// The task that it is about.
     pub task: Option<Pid>,
@@ -183,7 +184,7 @@ pub enum EventLabel {
     Interpreted(Tracepoint),
     /// Another event, by its number in the file.
     Numbered(u16),
-    /// No event of the trace: the word for a conclusion of the reader.
+    /// A conclusion of the reader, which is no event of the trace, by its word.
     Concluded(&'static str),
 }
 
@@ -204,7 +205,7 @@ impl EventLabel {
         }
     }
 
-    /// Its name, without the system.
+    /// The name of the event, without the system.
     fn name(self, names: &dyn Names) -> String {
         match self {
             EventLabel::Interpreted(tracepoint) => tracepoint.name().to_owned(),

@@ -11,7 +11,7 @@ pub enum AxisUnit {
     Number,
     /// A number of whole things, such as tasks: no tick lies between two integers.
     Count,
-    /// A percentage.
+    /// A percentage, of which 100 is the whole.
     Percent,
     /// A length of time in nanoseconds.
     Time,

@@ -15,28 +15,28 @@ pub type Class = u16;
 /// A piece of a lane.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Piece {
-    /// One class, from here to there.
+    /// An interval of one class, with its true edges.
     Exact {
-        /// The class.
+        /// The class of the interval.
         class: Class,
-        /// Its start.
+        /// The start of the interval.
         start: Ts,
-        /// Its end.
+        /// The end of the interval.
         end: Ts,
     },
     /// Several classes within one column, each with its time in nanoseconds, by class.
     Shares {
-        /// The start of the first.
+        /// The start of the first interval.
         start: Ts,
-        /// The end of the last.
+        /// The end of the last interval.
         end: Ts,
-        /// Class and time.
+        /// The classes in ascending order, each with its time in nanoseconds.
         shares: Vec<(Class, u64)>,
     },
 }
 
 impl Piece {
-    /// Whether some of it is of this class.
+    /// Whether some of the piece is of this class.
     pub fn has(&self, class: Class) -> bool {
         match self {
             Piece::Exact { class: other, .. } => *other == class,
@@ -61,12 +61,12 @@ struct Gathered {
     column: Option<usize>,
     /// The part of the column that they cover.
     rest: (Ts, Ts),
-    /// Their shares.
+    /// The times of the short intervals by class, in nanoseconds.
     shares: Vec<(Class, u64)>,
 }
 
 impl Columns {
-    /// For a lane from `from` to `to` in `count` columns.
+    /// No intervals yet, of a lane from `from` to `to` in `count` columns.
     pub fn new(from: Ts, to: Ts, count: u32) -> Columns {
         Columns {
             division: Division::into_parts(from, to, count as usize),
@@ -75,7 +75,7 @@ impl Columns {
         }
     }
 
-    /// Adds the next interval.
+    /// Adds the next interval, which begins where the last one ended.
     pub fn push(&mut self, class: Class, start: Ts, end: Ts) {
         if start >= end {
             return;
@@ -104,7 +104,7 @@ impl Columns {
         }
     }
 
-    /// The pieces, in order.
+    /// The pieces of the lane, in order of time.
     pub fn finish(mut self) -> Vec<Piece> {
         self.gathered.flush();
         self.gathered.pieces

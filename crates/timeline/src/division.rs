@@ -37,17 +37,17 @@ impl Division {
         division
     }
 
-    /// How many parts there are.
+    /// The number of parts.
     pub fn count(&self) -> usize {
         self.count as usize
     }
 
-    /// How long a part is, to a nanosecond.
+    /// The length of a part, in nanoseconds, rounded down.
     pub fn width(&self) -> u64 {
         (self.span / self.count) as u64
     }
 
-    /// Where a part begins.
+    /// The begin of a part, in nanoseconds from the start.
     fn begin_of(&self, part: usize) -> u64 {
         match self.whole {
             Some(width) => part as u64 * width,

@@ -12,12 +12,12 @@ use sched::{Dur, Lengths};
 
 use cumulative::{color, draw_curves};
 
-/// A histogram.
+/// The lengths that a histogram shows, with their name.
 #[derive(Clone, Copy, Debug)]
 pub struct Histogram<'l> {
     /// The name of the lengths.
     pub name: &'l str,
-    /// The lengths.
+    /// The lengths, counted by size.
     pub lengths: &'l Lengths,
 }
 
@@ -26,7 +26,7 @@ const PER_OCTAVE: u32 = 8;
 const WIDTH: Unit = 595 * PT;
 const PANEL: Unit = 92 * PT;
 const GAP: Unit = 34 * PT;
-/// The same where only the lowest panel has labels.
+/// The distance of two panels where only the lowest has labels.
 const CLOSE: Unit = 16 * PT;
 /// Room for the first title.
 const TITLE: Unit = 12 * PT;

@@ -15,18 +15,18 @@ const NARROWEST: Unit = 120 * PT;
 /// The size of the title's letters, and the distance of its lines.
 const TITLE: Unit = 12 * PT;
 const TITLE_LINE: Unit = 15 * PT;
-/// The same of the command at the foot.
+/// The size of the letters of the command at the foot, and the distance of its lines.
 const COMMAND: Unit = 6 * PT;
 const COMMAND_LINE: Unit = 8 * PT;
 /// The least height of a plot, unless its figure needs more or is lower by itself.
 const LOWEST: Unit = 40 * PT;
 
-/// How a legend entry looks.
+/// The look of an entry of the legend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Swatch {
-    /// An area.
+    /// A filled area.
     Area(Paint),
-    /// A marker.
+    /// A marker of this form.
     Marker(Shape, Color),
     /// A line along the lane.
     Line(Color),
@@ -36,7 +36,7 @@ pub enum Swatch {
     Arrow(Color, Unit),
     /// Areas of several colours side by side.
     Several([Color; 4]),
-    /// Nothing: a blank area with an outline.
+    /// A blank area with an outline.
     Blank,
     /// No look: the entry belongs to the one before it, or is a head.
     None,
@@ -45,9 +45,9 @@ pub enum Swatch {
 /// An entry of the legend.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LegendEntry {
-    /// Its look.
+    /// The look of the entry.
     pub swatch: Swatch,
-    /// Its name.
+    /// The name of the entry.
     pub label: String,
 }
 
@@ -56,11 +56,11 @@ pub struct LegendEntry {
 /// All lengths are those of the layout; [`Page::finish`] scales the figure to the page that is asked for.
 #[derive(Clone, Debug)]
 pub struct Page {
-    /// The figure.
+    /// The figure of the page, as far as it is drawn.
     pub figure: Figure,
-    /// The plot's upper edge.
+    /// The upper edge of the plot, in the layout's length.
     pub top: Unit,
-    /// The plot's height.
+    /// The height of the plot, in the layout's length.
     pub height: Unit,
     sheet: Sheet,
 }
@@ -87,7 +87,7 @@ impl Heading {
         Heading { sheet: sheet.clone(), ..self }
     }
 
-    /// The same with a warning in front that there are no figures, and why, if that is so.
+    /// The heading with a warning in front that there are no figures, if `why` is given: the reason for that.
     #[must_use]
     pub fn without_figures(mut self, why: Option<&str>) -> Heading {
         self.warnings.splice(0..0, why.map(|why| format!("No figures: {why}.")));
@@ -106,19 +106,19 @@ impl Heading {
     }
 }
 
-/// Draws lanes into a part of a page: on this scale, from this top, in this height.
+/// A function that draws lanes into a part of a page: on this scale, from this top, in this height.
 pub type DrawLanes<'d> = dyn Fn(&mut Figure, &TimeScale, Unit, Unit) + 'd;
 
 /// The surroundings of the plot.
 #[derive(Clone, Debug, Default)]
 pub struct Texts {
-    /// One line, large.
+    /// The title, in large letters.
     pub title: String,
-    /// Lines under it.
+    /// The lines under the title.
     pub notes: Vec<String>,
-    /// Lines under it that warn.
+    /// The warnings under the title.
     pub warnings: Vec<String>,
-    /// At the foot: the command that makes the figure again.
+    /// The command at the foot, which makes the figure again.
     pub command: String,
     /// The page that is asked for.
     pub sheet: Sheet,
@@ -134,7 +134,7 @@ impl Page {
         Page::with_least(width, height, (height / 4).max(LOWEST), texts, legend)
     }
 
-    /// The same for a plot that is at least `least` high.
+    /// Returns a page with a plot that is at least `least` high; `width` and `height` as in [`Page::new`].
     pub fn with_least(width: Unit, height: Unit, least: Unit, texts: &Texts, legend: &[LegendEntry]) -> Page {
         let sheet = texts.sheet.clone();
         let width = sheet.laid_out(sheet.width.unwrap_or(width)).max(Page::LEFT + NARROWEST + MARGIN);

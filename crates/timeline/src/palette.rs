@@ -108,9 +108,9 @@ pub const MIXED: Color = Color::grey(0xd0);
 pub const NO_EVENTS: Color = Color::rgb(0xf4, 0xee, 0xdf);
 /// Time in which a CPU is offline.
 pub const OFFLINE: Color = Color::grey(0x90);
-/// Text and axes.
+/// The colour of text and axes.
 pub const INK: Color = Color::grey(0x20);
-/// Text of less weight.
+/// The colour of text of less weight.
 pub const FAINT: Color = Color::grey(0x60);
 /// Rules between lanes and at ticks.
 pub const RULE: Color = Color::grey(0xd0);

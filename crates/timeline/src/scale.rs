@@ -6,7 +6,7 @@ use sched::Ts;
 /// The size of the letters at axes, in legends and in notes.
 pub const LETTER: Unit = 7 * PT;
 
-/// Time along the page.
+/// The scale of time along the page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimeScale {
     /// The instant at the left edge.
@@ -15,18 +15,18 @@ pub struct TimeScale {
     pub to: Ts,
     /// The instant that counts as zero: the trace's start.
     pub zero: Ts,
-    /// The left edge.
+    /// The left edge on the page.
     pub x: Unit,
-    /// The width.
+    /// The width on the page.
     pub width: Unit,
 }
 
 /// A tick on an axis.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tick {
-    /// Where.
+    /// The place of the tick along its axis.
     pub at: Unit,
-    /// Its label.
+    /// The label of the tick.
     pub label: String,
 }
 

@@ -36,12 +36,13 @@ pub struct Strips<'s> {
     grid: Unit,
     of_groups: bool,
     rects: BTreeMap<Class, Vec<Rect>>,
-    /// Those that may still grow: the last ones of the lane.
+    /// The rectangles that may still grow: the last ones of the lane, by class and place.
     open: Vec<(Class, usize)>,
 }
 
 impl<'s> Strips<'s> {
-    /// On this scale; `depth` classes of a column that several share are drawn apart.
+    /// No rectangles yet, on this scale. `depth`: the number of classes that are drawn apart in a column that several
+    /// share.
     pub fn new(scale: &'s TimeScale, depth: usize) -> Strips<'s> {
         Strips { scale, depth, levels: LEVELS, grid: GRID, of_groups: false, rects: BTreeMap::new(), open: Vec::new() }
     }
@@ -117,7 +118,7 @@ impl<'s> Strips<'s> {
         self.open = open;
     }
 
-    /// Draws the gathered pieces.
+    /// Draws the gathered pieces, each class in the colour that `paint` gives it.
     pub fn draw(self, figure: &mut Figure, paint: impl Fn(Class) -> Color) {
         for (class, rects) in self.rects {
             let fill = match class {

@@ -10,7 +10,7 @@ pub const COLUMNS: usize = 75;
 /// The cases of a kind that a brief report shows.
 pub const CASES: usize = 3;
 
-/// How much of a report is printed.
+/// The amount of a report that is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detail {
     /// The headline, the tables, and a line for each of the longest cases.
@@ -25,7 +25,7 @@ pub fn paragraph(out: &mut String, first: usize, others: usize, text: &str) {
     lines(out, COLUMNS, first, others, text);
 }
 
-/// The same in lines of `columns`.
+/// Adds a paragraph in lines of `columns` characters, indented as by [`paragraph`].
 pub fn lines(out: &mut String, columns: usize, first: usize, others: usize, text: &str) {
     let (first, others) = (" ".repeat(first), " ".repeat(others));
     let options = Options::new(columns)

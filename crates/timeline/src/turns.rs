@@ -14,12 +14,12 @@ pub struct Turns {
 }
 
 impl Turns {
-    /// For a lane from `from` to `to` in `count` columns.
+    /// A blank lane from `from` to `to` in `count` columns.
     pub fn new(from: Ts, to: Ts, count: u32) -> Turns {
         Turns { columns: Columns::new(from, to, count), class: BLANK, since: from }
     }
 
-    /// From `ts` on it shows this.
+    /// Lets the lane show this class from `ts` on, which is not before the last turn.
     pub fn turn(&mut self, class: Class, ts: Ts) {
         if self.class != class {
             self.columns.push(self.class, self.since, ts);

@@ -1,11 +1,11 @@
 //! Messages of protocol buffers, written field by field.
 
-/// A message.
+/// A message of protocol buffers, encoded.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Message(Vec<u8>);
 
 impl Message {
-    /// Its bytes.
+    /// The encoded bytes of the message.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.0
     }
@@ -26,7 +26,7 @@ impl Message {
         self.0.push(value as u8);
     }
 
-    /// Adds a number.
+    /// Adds a field with a number.
     pub(super) fn number(&mut self, field: u32, value: u64) {
         self.varint(u64::from(field) << 3);
         self.varint(value);
@@ -43,19 +43,19 @@ impl Message {
         self.0.extend_from_slice(&value.to_le_bytes());
     }
 
-    /// Adds bytes.
+    /// Adds a field with bytes.
     pub(super) fn put(&mut self, field: u32, bytes: &[u8]) {
         self.varint(u64::from(field) << 3 | 2);
         self.varint(bytes.len() as u64);
         self.0.extend_from_slice(bytes);
     }
 
-    /// Adds a text.
+    /// Adds a field with a text.
     pub(super) fn text(&mut self, field: u32, text: &str) {
         self.put(field, text.as_bytes());
     }
 
-    /// Adds a message.
+    /// Adds a field with a message, which `fill` fills.
     pub(super) fn message(&mut self, field: u32, fill: impl FnOnce(&mut Message)) {
         let mut message = Message::default();
         fill(&mut message);

@@ -12,35 +12,44 @@ use sched::{Diagnostic, Diagnostics, Severity, Ts};
 pub struct Finding {
     /// The kind of finding; nothing for one that follows from the machine alone.
     pub kind: Option<Diagnostic>,
-    /// Its effect on the figures.
+    /// The effect of the finding on the figures.
     pub severity: Severity,
     /// The finding in words, with its number.
     pub text: String,
 }
 
-/// The other commands, for the traces that are shown. An error is the reason for which there is no answer.
+/// The other commands of the program, for the traces that are shown. `trace` is the number of a trace in the order in
+/// which [`Site::new`](crate::Site::new) got them; an implementation may be called from several threads at once. An
+/// error is the reason for which there is no answer, which the page shows.
 pub trait Commands: Sync {
-    /// A window as a figure of `dat2graph`.
+    /// Draws a window of the trace with this number as `dat2graph` would, and returns the bytes of the file. Called at
+    /// each request for a file; may read the trace.
     fn figure(&self, trace: usize, drawing: &Drawing, format: Format) -> Result<Vec<u8>, String>;
 
-    /// The command line that draws the same figure.
+    /// Returns the command line that draws the same figure, as a shell takes it.
     fn command(&self, trace: usize, drawing: &Drawing) -> Result<String, String>;
 
-    /// The missed steals of a trace, as `why` counts them.
+    /// Counts the missed steals of a trace as `why` does. Called once for a trace, at the first request for them; may
+    /// take as long as a pass.
     fn missed_steals(&self, trace: usize) -> Result<MissedSteals, String>;
 
-    /// The episode of violation at an instant, step by step as `why` prints it. `follow` follows the trace around it.
+    /// Describes the episode of violation at an instant, step by step as `why` prints it. The implementation passes its
+    /// analysis to `follow`, once, which follows the part of the trace around the episode; it must not read the trace
+    /// itself.
     fn story(&self, trace: usize, at: Ts, follow: &Follow<'_>) -> Result<EpisodeStory, String>;
 
-    /// The findings about a trace, as `info` reports them, from the diagnostics of reading it.
+    /// Returns the findings about a trace, as `info` reports them, in any order. `diagnostics`: those of reading the
+    /// whole trace.
     fn findings(&self, trace: usize, diagnostics: &Diagnostics) -> Result<Vec<Finding>, String>;
 
-    /// The names of the specifications whose figures are shown over and under the lanes.
+    /// Returns the names of the specifications whose figures are shown over and under the lanes. Their number and order
+    /// must not change: places in this list are the numbers that `plot` and `plot_numbers` get.
     fn plots(&self) -> Vec<String>;
 
-    /// The figure of a specification in the whole trace.
+    /// Makes the figure of a specification in the whole trace. Called once for each trace and specification, at the
+    /// first request.
     fn plot(&self, trace: usize, plot: usize) -> Result<Plotted, String>;
 
-    /// The numbers of a specification in a window, as `plot` gives them.
+    /// Measures a specification in a window, as `plot` does. `from` is at most `to`, and both are within the trace.
     fn plot_numbers(&self, trace: usize, plot: usize, from: Ts, to: Ts) -> Result<PlotReport, String>;
 }

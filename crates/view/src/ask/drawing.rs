@@ -2,14 +2,14 @@
 
 use sched::Cpu;
 
-/// A format of figures.
+/// A format of the files with figures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// PDF.
+    /// A vector figure as PDF.
     Pdf,
-    /// SVG.
+    /// A vector figure as SVG.
     Svg,
-    /// PNG.
+    /// A picture of pixels as PNG.
     Png,
 }
 
@@ -38,9 +38,9 @@ impl Format {
 pub struct Drawing {
     /// The start of the window, in nanoseconds from the start of the trace.
     pub from: u64,
-    /// The end of the window.
+    /// The end of the window, in nanoseconds from the start of the trace.
     pub to: u64,
-    /// Only these CPUs; all where there is none.
+    /// The CPUs that are shown; empty for all.
     pub cpus: Vec<Cpu>,
     /// The property that decides the colours, as `dat2graph --color-by` names it.
     pub color_by: Option<String>,

@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 /// A switch to idle beside a waiting task, with the idle stretch that it began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct MissedSteal {
-    /// The start of the idle stretch.
+    /// The start of the idle stretch, on the clock of the trace.
     pub from: Ts,
-    /// Its end.
+    /// The end of the idle stretch, on the clock of the trace.
     pub to: Ts,
-    /// The CPU that idled.
+    /// The CPU that idled during the stretch.
     pub cpu: Cpu,
     /// The part of the stretch in violation, in nanoseconds.
     pub violated_ns: u64,
@@ -37,7 +37,7 @@ pub struct MissedSteals {
     pub idle_entries: u64,
     /// The number of missed steals.
     pub number: u64,
-    /// Those of each distance, the nearest first.
+    /// The missed steals of each distance, the nearest first.
     pub by_distance: Vec<MissedAt>,
     longest: Longest<MissedSteal>,
 }

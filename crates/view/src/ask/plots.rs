@@ -16,15 +16,15 @@ use timeline::strips::BLANK;
 pub struct Plotted {
     /// The name by which the user chose it.
     pub name: String,
-    /// A sentence on its purpose.
+    /// A sentence on the purpose of the specification.
     pub about: Option<String>,
     /// The meaning of a row: `cpu`, `task`, or the name of a field.
     pub by: String,
-    /// The running tasks are pale behind its bars.
+    /// Whether the running tasks are pale behind the bars.
     pub grey: bool,
     /// The numbers of the whole trace.
     pub report: PlotReport,
-    /// Its bars, points and samples.
+    /// The bars, points and samples of the specification.
     pub drawn: Drawn,
 }
 

@@ -326,7 +326,7 @@ fn is_meant(task: &TaskEntry, sought: &str) -> bool {
 struct FoundEvents {
     first: Vec<Value>,
     number: u64,
-    /// All of the trace was searched.
+    /// Whether the search reached the end of the trace.
     complete: bool,
 }
 

@@ -8,13 +8,13 @@ use why::{Story, Why, WhyReport};
 /// An episode, and the command line that prints it.
 #[derive(Clone, Debug)]
 pub struct EpisodeStory {
-    /// The episode.
+    /// The episode of violation, step by step.
     pub story: Story,
-    /// The command line.
+    /// The command line that prints the episode.
     pub command: String,
 }
 
-/// Follows a part of a trace around an episode.
+/// A function that follows a part of a trace around an episode with the analysis that it is given.
 pub type Follow<'f> = dyn Fn(Why<'_>) -> Result<WhyReport, String> + 'f;
 
 /// The part of a trace before and behind an episode that is followed as well: the causes of migrations depend on events

@@ -8,16 +8,17 @@ use serde_json::{Value, json};
 /// The maximum number of entries of each list.
 const MOST: usize = 2_000;
 
-/// Times from the start of the trace, in nanoseconds.
+/// The runs, waits, wakeups and migrations of a task in a window. Times are nanoseconds from the start of the trace.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct TaskDetail {
     runs: Vec<(u64, u64, Cpu)>,
     /// The parts of waits, each on one run queue: its times, its CPU, its beginning and its end in words, and the start of
     /// the wait that it is a part of.
     waits: Vec<(u64, u64, Cpu, String, String, u64)>,
-    /// When, by which task on which CPU, and to which CPU.
+    /// The wakeups of the task: the time, the waker, the CPU of the waker, and the CPU that the task was placed on.
     wakeups: Vec<(u64, Option<Pid>, Cpu, Cpu)>,
-    /// When, the woken task, on which CPU, and to which CPU.
+    /// The wakeups by the task: the time, the woken task, the CPU of the waker, and the CPU that the woken task was
+    /// placed on.
     woke: Vec<(u64, Pid, Cpu, Cpu)>,
     migrations: Vec<(u64, Cpu, Cpu, &'static str)>,
     truncated: bool,
@@ -44,7 +45,7 @@ impl TaskDetail {
     }
 }
 
-/// The analysis.
+/// The analysis that gathers a task in a window.
 pub(crate) struct TaskFollower {
     pid: Pid,
     zero: Ts,

@@ -26,13 +26,13 @@ pub(crate) struct WindowDetail {
 /// The number of tasks that are listed.
 const LISTED: usize = 20;
 
-/// The analysis.
+/// The analysis that sums a window over all CPUs and tasks.
 pub(crate) struct WindowSums<'t> {
     tasks: &'t Tasks,
     sums: WindowDetail,
     times: SeededMap<Id, u64>,
     watch: Watch,
-    /// Since when work conservation is violated.
+    /// The start of the violation of work conservation that lasts.
     violated: Option<Ts>,
 }
 

@@ -29,9 +29,9 @@ pub(crate) fn number(bytes: &[u8]) -> Option<(u64, &[u8])> {
 /// The reason for which a file is not used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unusable {
-    /// It is no index file, and must not be replaced by one.
+    /// The file is no index file, and must not be replaced by one.
     Foreign,
-    /// It can be replaced.
+    /// The file is an index file that can be replaced; with the reason for which it is not used.
     Stale(&'static str),
 }
 
@@ -54,7 +54,7 @@ impl Default for Digest {
 }
 
 impl Digest {
-    /// Adds bytes.
+    /// Adds bytes to the digest.
     pub fn add(&mut self, bytes: &[u8]) {
         self.0 = bytes.iter().fold(self.0, |sum, byte| (sum ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3));
     }
@@ -65,7 +65,7 @@ impl Digest {
     }
 }
 
-/// Writes numbers and bytes.
+/// A writer of numbers and bytes, which digests them.
 pub(crate) struct Out<W> {
     pub(crate) inner: W,
     pub(crate) digest: Digest,
@@ -100,7 +100,7 @@ impl<W: Write> Out<W> {
     }
 }
 
-/// Reads numbers and bytes.
+/// A reader of numbers and bytes, which digests them and bounds the room that they take.
 pub(crate) struct In<R> {
     pub(crate) inner: R,
     pub(crate) digest: Digest,

@@ -7,11 +7,11 @@ use sched::Current;
 
 /// The place of a task in the list of tasks, or one of the constants below.
 pub(crate) type Id = u32;
-/// The CPU idled.
+/// The occupant of a CPU that idled.
 pub(crate) const IDLE: Id = 0xffff_ffff;
 /// The running task is unknown.
 pub(crate) const UNKNOWN: Id = 0xffff_fffe;
-/// The CPU was offline.
+/// The occupant of a CPU that was offline.
 pub(crate) const OFFLINE: Id = 0xffff_fffd;
 /// Tasks without a place of their own, together.
 pub(crate) const OTHERS: Id = 0xffff_fffc;
@@ -167,7 +167,7 @@ impl ColumnSummary for LaneColumn {
 struct QueueLengths {
     shortest: u64,
     longest: u64,
-    /// In parts of 256.
+    /// The mean length over time, in parts of 256 of a task.
     mean: u64,
 }
 
@@ -336,7 +336,7 @@ impl SumColumn {
         }
     }
 
-    /// Appends the stored form.
+    /// Appends the stored form of the column.
     pub(crate) fn encode(&mut self, out: &mut Vec<u8>) {
         self.column.sum();
         put_column(out, &self.column.times, self.column.ns, self.queue, self.column.is_sampled);

@@ -29,7 +29,7 @@ impl CpuPath {
             .then_some(CpuPath { number, ..named })
     }
 
-    /// The same with one more.
+    /// The path with one more CPU at its end.
     pub(crate) fn and(mut self, cpu: Cpu) -> CpuPath {
         // The last place is that of the last CPU.
         let place = (self.number as usize).min(NAMED - 1);
@@ -48,7 +48,7 @@ impl CpuPath {
         self.number
     }
 
-    /// The CPUs in words.
+    /// The CPUs of the path in words.
     pub(crate) fn text(&self) -> String {
         let named: Vec<String> = self.named().iter().map(Cpu::to_string).collect();
         match (named.as_slice(), self.number as usize > NAMED) {
@@ -59,7 +59,7 @@ impl CpuPath {
         }
     }
 
-    /// The first CPU.
+    /// The first CPU of the path.
     pub fn first(&self) -> Cpu {
         self.cpus[0]
     }
@@ -68,9 +68,9 @@ impl CpuPath {
 /// An interval of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Interval {
-    /// The start.
+    /// The start of the interval, on the clock of the trace.
     pub from: Ts,
-    /// The end.
+    /// The end of the interval, on the clock of the trace.
     pub to: Ts,
     /// The CPUs that it is on, if it is on any: several if migrations continued a wait.
     pub cpus: Option<CpuPath>,
@@ -100,7 +100,7 @@ impl Longest {
         self.put(interval.to.since(interval.from).0, interval);
     }
 
-    /// These intervals, besides a number of shorter ones.
+    /// A list of these intervals, with the number of shorter ones that were dropped.
     pub(crate) fn of(intervals: &[Interval], dropped: u64) -> Longest {
         let mut longest = Longest { dropped, ..Longest::default() };
         intervals.iter().for_each(|interval| longest.add(*interval));

@@ -4,7 +4,7 @@ use crate::columns::coding::{In, Out, Unusable};
 use sched::Cause;
 use std::io::{self, Read, Write};
 
-/// The number of causes.
+/// The number of causes of migrations.
 pub(crate) const CAUSES: usize = Cause::ALL.len();
 
 /// Migrations by column and cause. The columns have the length of a nanosecond as long as there is room for that.
@@ -23,7 +23,8 @@ pub(crate) struct MoveCounts {
 }
 
 impl MoveCounts {
-    /// For a trace of this length, in this number of bytes. The trace has few columns of the coarse level.
+    /// No migrations yet, for a trace of `span` nanoseconds. `room`: the maximum number of bytes. `coarse_level`: a
+    /// level on which the trace has few columns.
     pub(crate) fn new(span: u64, room: usize, coarse_level: u32) -> MoveCounts {
         // A column and a cause are one number of 64 bits.
         let level = (64 - span.leading_zeros()).saturating_sub(58);
@@ -51,7 +52,7 @@ impl MoveCounts {
         }
     }
 
-    /// Sums equal entries.
+    /// Sums the entries of equal column and cause.
     pub(crate) fn sum(&mut self) {
         if self.sorted < self.counts.len() {
             // Most of the new ones are behind the others.
@@ -70,7 +71,7 @@ impl MoveCounts {
         }
     }
 
-    /// The same in its coarse columns, which are few.
+    /// A copy in the columns of the coarse level, which are few.
     pub(crate) fn coarse(&self) -> MoveCounts {
         let counts = (0..).zip(&self.coarse).filter(|(_, number)| **number > 0);
         let counts: Vec<(u64, u32)> = counts.map(|(key, number)| (key, *number)).collect();

@@ -4,7 +4,7 @@ use crate::columns::lane::{Id, OTHERS};
 use sched::seeded::SeededMap;
 use sched::{Comm, Cpu, CpuSpan, Pid, SchedState};
 
-/// A task.
+/// A task of the trace, as the page lists it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TaskEntry {
     /// The number of the task.
@@ -48,7 +48,8 @@ impl Tasks {
         self.places.get(&pid).copied().unwrap_or(OTHERS)
     }
 
-    /// The same; a task that is seen for the first time gets a place if there is one.
+    /// The place of a task; one that is seen for the first time gets a place if there is one left, else that of all
+    /// other tasks.
     pub(crate) fn place_of_new(&mut self, pid: Pid, state: &SchedState) -> Id {
         if let Some(place) = self.places.get(&pid) {
             return *place;

@@ -10,24 +10,29 @@ use std::io::{self, Read, Write};
 /// The number of columns that are stored together. The columns of a tile are within them.
 const BLOCK: u64 = Shape::MOST_COLUMNS;
 
-/// The content of a column.
+/// The content of a column of a [`Tree`]. Content must be additive: the content of a column is that of its two halves
+/// together, whatever the order in which they were added.
 pub(crate) trait ColumnSummary: Clone + Default {
-    /// A state that holds for a stretch of time.
+    /// A state that holds for a stretch of time, of which the column keeps a part.
     type Now: Copy;
 
-    /// Adds a stretch of time in one state.
+    /// Adds a stretch of `ns` nanoseconds in one state. Called for each change of the state, so that it must be cheap;
+    /// the stretch is within the column.
     fn pass(&mut self, now: &Self::Now, ns: u64);
 
-    /// Takes over the content of a finer column, which is empty afterwards.
+    /// Takes over the exact content of a finer column, which must be empty afterwards. Called once for each half.
     fn absorb(&mut self, finer: &mut Self);
 
-    /// Whether no time has passed in it.
+    /// Whether no time has passed in the column.
     fn is_empty(&self) -> bool;
 
-    /// Appends the stored form. The content may be brought into another order.
+    /// Appends the stored form, which may be shorter than the content. Called when time has passed the end of the
+    /// column, before the coarser level absorbs the content; that may be brought into another order here, but must stay
+    /// complete. Neighbours of equal bytes are stored once.
     fn encode(&mut self, out: &mut Vec<u8>);
 
-    /// Removes one stored form from the front of `bytes`.
+    /// Removes one stored form from the front of `bytes`, and returns the rest; nothing where the bytes are no such
+    /// form. Bytes can come from a file, so that this must not panic.
     fn skip(bytes: &[u8]) -> Option<&[u8]>;
 }
 
@@ -42,9 +47,9 @@ struct TreeLevel<S> {
     bytes: Vec<u8>,
     /// The start of each block in the bytes. A run never crosses the start of a block.
     blocks: Vec<usize>,
-    /// The form of the last columns, which are not stored yet,
+    /// The form of the last columns, which are not stored yet.
     last: Vec<u8>,
-    /// and their number.
+    /// The number of the last columns, all of the form `last`.
     repeat: usize,
 }
 

@@ -16,18 +16,19 @@ pub(crate) struct Apart {
     levels: (u32, u32),
     /// The time of the latest event.
     last: Option<u64>,
-    /// By level from the finest on: the places of its tiles, ascending.
+    /// The places of the tiles of each level, ascending; the finest level comes first.
     places: Vec<Vec<u64>>,
 }
 
 impl Apart {
-    /// For tiles of these levels, with times from `zero`.
+    /// No tiles yet, of these levels. Times count from `zero`; `shift` is the power of two that is the number of
+    /// columns of a tile.
     pub(crate) fn new(zero: Ts, shift: u32, levels: (u32, u32)) -> Apart {
         let count = levels.1.saturating_sub(levels.0) as usize + 1;
         Apart { zero, shift, levels, last: None, places: vec![Vec::new(); count] }
     }
 
-    /// An event at this time.
+    /// Takes in an event at this time, in nanoseconds from `zero`, not before the last one.
     fn event(&mut self, at: u64) {
         let Some(last) = self.last.replace(at).filter(|last| *last < at) else { return };
         // The highest bit in which both times differ: on coarser levels one column has both.
@@ -49,7 +50,7 @@ impl Apart {
         }
     }
 
-    /// The same with the tiles of another, whose levels begin with finer ones and end with the same.
+    /// The tiles of both; the levels of `other` begin with finer ones and end with the same.
     pub(crate) fn and(self, mut other: Apart) -> Apart {
         let finer = self.levels.0.saturating_sub(other.levels.0) as usize;
         for (own, places) in self.places.into_iter().zip(other.places.iter_mut().skip(finer)) {

@@ -14,9 +14,9 @@ use std::sync::Arc;
 /// The content of a folder.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Exported {
-    /// The number of files.
+    /// The number of files in the folder.
     pub files: u64,
-    /// The number of bytes of all of them.
+    /// The number of bytes of all files together.
     pub bytes: u64,
 }
 
@@ -65,7 +65,7 @@ impl Site<'_> {
         }
     }
 
-    /// The same for the files of the traces.
+    /// Calls `each` with the name and the content of each file of the traces.
     fn each_trace_file(
         &self,
         window: Option<(u64, u64)>,

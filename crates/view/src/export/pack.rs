@@ -19,7 +19,7 @@ pub(crate) struct Packer<'p> {
     number: u32,
     directory: serde_json::Map<String, Value>,
     contents: Vec<u8>,
-    /// By series and level: the first place of each pack, and its number.
+    /// The first place of each pack and its number, by series and level.
     index: BTreeMap<String, BTreeMap<u32, Vec<(u64, u32)>>>,
 }
 

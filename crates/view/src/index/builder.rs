@@ -13,13 +13,14 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{Scope as Threads, ScopedJoinHandle};
 
-/// Receives the coarse levels of the part that is indexed so far.
+/// A function that receives the coarse levels of the part that is indexed so far. It is called on the thread of the
+/// columns every 0.3 s at most, and must return soon.
 pub type Publish<'p> = dyn Fn(Index) + Sync + 'p;
 
-/// A lane has another state from an instant on.
+/// A change of a lane: the state that it has from an instant on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LaneTurn {
-    /// From the start of the scope, in nanoseconds.
+    /// The instant, in nanoseconds from the start of the scope.
     pub(crate) at: u64,
     /// The place of the lane.
     pub(crate) lane: u32,
@@ -30,7 +31,7 @@ pub(crate) struct LaneTurn {
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
     pub(crate) lanes: Vec<LaneTurn>,
-    /// The machine has another state from an instant on.
+    /// The instants from which on the machine has another state, each in nanoseconds from the start of the scope.
     pub(crate) machine: Vec<(u64, MachineNow)>,
     /// Instants at which tasks were migrated.
     pub(crate) moves: Vec<(u64, Cause)>,
@@ -46,7 +47,7 @@ const ROUND: u32 = 8;
 const QUEUED: usize = 8;
 
 impl Batch {
-    /// The number of changes.
+    /// The number of changes in the batch.
     #[inline]
     pub(crate) fn len(&self) -> usize {
         self.lanes.len() + self.machine.len() + self.moves.len()
@@ -127,7 +128,7 @@ impl<'p> IndexBuilder<'p> {
 
 /// The place where the columns grow.
 pub(crate) enum Growth<'p> {
-    /// In the thread of the analysis.
+    /// The columns grow in the thread of the analysis.
     Here(Box<IndexBuilder<'p>>),
     Beside(Beside<'p>),
 }

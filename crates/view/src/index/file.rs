@@ -83,7 +83,7 @@ impl Scope {
         out.number(self.levels.0.into())
     }
 
-    /// The same with the finest level that a file has; refused if the file is about another part of a trace.
+    /// The scope with the finest level that a file has; refused if the file is about another part of a trace.
     fn read(&self, from: &mut In<impl Read>) -> Result<Scope, Unusable> {
         let other = Unusable::Stale("it is of another part of the trace");
         if (from.signed()?, from.number()?, from.number()?) != (self.start.0, self.span, self.cpus.len() as u64) {

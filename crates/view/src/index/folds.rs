@@ -39,11 +39,11 @@ const KINDS: [&str; 3] = ["node", "llc", "core"];
 /// A group of neighbouring lanes that can be shown as one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Fold {
-    /// `node`, `llc` or `core`.
+    /// The kind of group: `node`, `llc` or `core`.
     pub(crate) kind: &'static str,
-    /// Its number in the topology.
+    /// The number of the group in the topology.
     pub(crate) number: u32,
-    /// Its first lane, and the one behind its last.
+    /// The first lane of the group, and the one behind its last.
     pub(crate) lanes: (usize, usize),
     /// The tile that holds the sum of its lanes, and the place of the sum there.
     pub(crate) tile: usize,

@@ -23,7 +23,7 @@ pub struct Indexer<'p> {
     scope: Scope,
     growth: Growth<'p>,
     batch: Batch,
-    /// By CPU; nothing for one without a lane.
+    /// The lane of each CPU by its number; nothing for a CPU without a lane.
     lanes: Vec<Option<LaneState>>,
     now: MachineNow,
     watch: Watch,
@@ -31,7 +31,7 @@ pub struct Indexer<'p> {
     notes: IndexNotes,
     /// The waits that migrations continue: their start and their CPUs so far.
     moved: PerTask<(Ts, CpuPath)>,
-    /// The number of them.
+    /// The number of waits that migrations continue.
     moving: usize,
     /// The number of contradictions so far: of all kinds, and of each.
     repairs: u64,
@@ -84,8 +84,9 @@ impl<'p> Indexer<'p> {
         Indexer::publishing(scope, None, None, None)
     }
 
-    /// The same, which publishes the coarse levels from time to time. Columns by samples are shown where no others are
-    /// yet; their tasks keep their places. The columns grow on another of these threads, if there are any.
+    /// An empty index of this scope, which publishes the coarse levels from time to time. Columns by samples are shown
+    /// where no others are yet; their tasks keep their places. The columns grow on another of these threads, if there
+    /// are any.
     pub fn publishing(
         scope: &Scope,
         sampled: Option<Arc<Index>>,

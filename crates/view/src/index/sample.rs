@@ -20,7 +20,7 @@ const LEAST_BYTES: u64 = 32 << 20;
 struct CpuSample {
     cpu: Cpu,
     start: Ts,
-    /// Each occupant with the time that it ran within the sample.
+    /// The nanoseconds that each occupant ran within the sample.
     times: BTreeMap<(Current, Comm), u64>,
 }
 
@@ -51,7 +51,7 @@ pub(crate) fn index(trace: &Trace, scope: &Scope) -> Option<Index> {
     (trace.data_size() >= LEAST_BYTES).then(|| sampled(trace, scope, SAMPLES))
 }
 
-/// The same by this number of samples.
+/// The coarse levels of a trace by this number of samples.
 fn sampled(trace: &Trace, scope: &Scope, samples: usize) -> Index {
     let mut samples: Vec<CpuSample> = trace.samples(samples, CpuSample::of).into_iter().flatten().collect();
     samples.sort_by_key(|sample| (sample.cpu, sample.start));

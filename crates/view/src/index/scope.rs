@@ -29,7 +29,8 @@ const COARSE: u32 = 10;
 const PART: u64 = 66;
 
 impl Scope {
-    /// All of a trace from `start` to `end` with events on these CPUs, whose pages have this number of bytes.
+    /// The whole of a trace from `start` to `end` with events on `cpus`. `bytes`: the size of its pages, which the room
+    /// of the index follows.
     pub fn of_trace(start: Ts, end: Ts, cpus: &[Cpu], bytes: u64) -> Scope {
         let span = end.since(start).0;
         let room = usize::try_from(bytes / PART).unwrap_or(usize::MAX).max(LEAST_ROOM);
@@ -42,7 +43,7 @@ impl Scope {
         Scope { start, span, levels: (base, top), shape, cpus: cpus.to_vec(), room, affinity: None }
     }
 
-    /// The same with the CPUs that tasks may use.
+    /// The scope with the CPUs that tasks may use.
     pub(crate) fn with_affinity(self, affinity: Option<Arc<Affinity>>) -> Scope {
         Scope { affinity, ..self }
     }
@@ -52,7 +53,7 @@ impl Scope {
         Watch::new(ChosenCpus::default(), self.affinity.clone())
     }
 
-    /// The shape of tiles.
+    /// The shape of the tiles.
     pub(crate) fn shape(&self) -> Shape {
         self.shape
     }
@@ -62,13 +63,13 @@ impl Scope {
         self.levels.1
     }
 
-    /// The same without the finest levels.
+    /// The scope without this number of its finest levels.
     #[cfg(test)]
     pub(crate) fn coarser(self, levels: u32) -> Scope {
         Scope { levels: ((self.levels.0 + levels).min(self.levels.1), self.levels.1), ..self }
     }
 
-    /// The same with other room.
+    /// The scope with another maximum number of bytes.
     #[cfg(test)]
     pub(crate) fn with_room(self, room: usize) -> Scope {
         Scope { room, ..self }

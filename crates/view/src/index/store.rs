@@ -9,13 +9,13 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// An indexed trace.
+/// An indexed trace, with replays of its events.
 #[derive(Debug)]
 pub struct Store<S> {
     index: Arc<Index>,
-    /// For questions, which can take long: one at a time.
+    /// The replay for questions, which can take long: one at a time.
     replay: Mutex<Replay<S>>,
-    /// For tiles, which never wait for a question.
+    /// The replays for tiles, which never wait for a question.
     for_tiles: [Mutex<Replay<S>>; TILES_AT_ONCE],
     parts: Mutex<Parts>,
     diagnostics: Diagnostics,
@@ -100,7 +100,7 @@ impl<S: EventSource + Clone> Store<S> {
         Store { index, replay: Mutex::new(replay), for_tiles, parts: Mutex::default(), diagnostics }
     }
 
-    /// The index.
+    /// The index of the trace.
     pub fn index(&self) -> &Index {
         &self.index
     }

@@ -41,7 +41,7 @@ pub(crate) struct IndexNotes {
     pub(crate) places: Doubts,
 }
 
-/// A list of intervals.
+/// The lists of intervals of an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum List {
     /// Episodes in which a CPU idled while a task waited on another.
@@ -231,7 +231,7 @@ impl Index {
         machine_tile(&part.machine, level, 0, &moves)
     }
 
-    /// The same with columns by samples behind its own.
+    /// The index with columns by samples behind its own.
     #[cfg(test)]
     pub(crate) fn before(self, sampled: Index) -> Index {
         Index { sampled: Some(Arc::new(sampled)), ..self }

@@ -40,13 +40,13 @@ pub struct Viewed<'t> {
     stage: Mutex<Stage<'t>>,
 }
 
-/// Keeps an index that was made.
+/// A function that keeps an index once it was made.
 type Save<'t> = dyn Fn(&Index) + Send + Sync + 't;
 
-/// The state of the index.
+/// The state of the index of a trace.
 #[derive(Clone)]
 enum Stage<'t> {
-    /// It is being made; its coarse levels so far.
+    /// The index is being made; with the coarse levels so far.
     Reading(Option<Arc<Index>>),
     Ready(Arc<Store<EventStream<'t>>>),
     Failed(String),
@@ -58,7 +58,7 @@ struct Head<'h> {
     name: &'h str,
     kernel: Option<String>,
     clock: String,
-    /// On the trace's clock; as text, since it can exceed the whole numbers of the page.
+    /// The start on the trace's clock, in nanoseconds; as text, since it can exceed the whole numbers of the page.
     start: String,
     span: u64,
     command: Option<u64>,

@@ -26,12 +26,12 @@ pub(crate) struct Timed<'s> {
 }
 
 impl<'s> Timed<'s> {
-    /// For reading requests.
+    /// The connection for reading requests.
     pub(crate) fn requests(stream: &'s TcpStream) -> Timed<'s> {
         Timed { stream, deadline: None, whole: WHOLE_REQUEST }
     }
 
-    /// For writing answers.
+    /// The connection for writing answers.
     pub(crate) fn answers(stream: &'s TcpStream) -> Timed<'s> {
         Timed { stream, deadline: None, whole: WHOLE_ANSWER }
     }
@@ -74,7 +74,7 @@ impl Write for Timed<'_> {
     }
 }
 
-/// A request.
+/// A request of a browser, without a body.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Request {
     pub(crate) method: String,
@@ -198,7 +198,7 @@ fn decoded(text: &str, is_query: bool) -> String {
     String::from_utf8_lossy(&out).into_owned()
 }
 
-/// An answer.
+/// An answer to a request, of known length.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -212,7 +212,7 @@ pub(crate) struct Answer {
 pub(crate) const JSON: &str = "application/json; charset=utf-8";
 
 impl Answer {
-    /// An answer of success.
+    /// An answer of success with this type of content.
     pub(crate) fn of(kind: &'static str, body: Vec<u8>) -> Answer {
         Answer { status: 200, kind, body, saved_as: None }
     }

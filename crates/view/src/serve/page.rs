@@ -15,7 +15,7 @@ fn kind(name: &str) -> &'static str {
     }
 }
 
-/// Files by their names.
+/// The array of files of the page by their names.
 macro_rules! files {
     ($($name:literal),+ $(,)?) => { &[$(($name, include_str!(concat!("../../page/", $name)))),+] };
 }

@@ -22,9 +22,9 @@ pub(crate) struct ConnectionPlaces {
 struct Taken {
     /// The number of the next connection.
     next: u64,
-    /// Those that have not shown the token, the oldest first.
+    /// The connections that have not shown the token, the oldest first.
     strangers: VecDeque<(u64, Arc<TcpStream>)>,
-    /// The numbers of those that have.
+    /// The numbers of the connections that have shown the token.
     proven: Vec<u64>,
 }
 
@@ -75,7 +75,7 @@ impl ConnectionPlaces {
         self.taken().close_oldest();
     }
 
-    /// A connection has ended.
+    /// Frees the place of a connection that has ended.
     pub(crate) fn leave(&self, number: u64) {
         let mut taken = self.taken();
         taken.strangers.retain(|(other, _)| *other != number);

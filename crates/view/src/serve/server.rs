@@ -15,7 +15,8 @@ pub struct Server {
     token: String,
 }
 
-/// Gives the answer to a request by its path behind the token.
+/// A function that answers a request, given its path behind the token. It is called on the threads of the connections,
+/// several at once.
 pub(crate) type Handler<'h> = dyn Fn(&str, &Request) -> Answer + Sync + 'h;
 
 /// The time until another connection is accepted where the process has no descriptor left for one.

@@ -13,13 +13,13 @@ use serde_json::{Value, json};
 use std::io;
 use std::sync::{Arc, OnceLock};
 
-/// All that is served.
+/// The page of some traces, with all that it asks for.
 pub struct Site<'t> {
     traces: Vec<Viewed<'t>>,
     commands: &'t dyn Commands,
-    /// By trace: its missed steals, once they were asked for.
+    /// The missed steals of each trace, once they were asked for.
     missed: Vec<OnceLock<Result<MissedSteals, String>>>,
-    /// By trace and specification: its figure, once it was asked for.
+    /// The figure of each specification in each trace, once it was asked for.
     plots: Vec<Vec<Asked<Plotted>>>,
 }
 
@@ -159,7 +159,7 @@ impl<'t> Site<'t> {
         list.to_string().into_bytes()
     }
 
-    /// The number of specifications.
+    /// The number of specifications whose figures are shown.
     pub(crate) fn specifications(&self) -> usize {
         self.plots.first().map_or(0, Vec::len)
     }
