@@ -143,7 +143,7 @@ impl Step {
         }
     }
 
-    /// How many of the CPUs shown are busy, idle and unknown; how many tasks wait on them.
+    /// The number of the CPUs shown that are busy, idle and unknown, and of the tasks that wait on them.
     pub(crate) fn summary(&self) -> String {
         let count = |is: fn(Load) -> bool| self.cpus.iter().filter(|c| is(c.load)).count();
         let busy = count(|l| matches!(l, Load::Busy | Load::Overloaded));
