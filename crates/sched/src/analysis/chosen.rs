@@ -7,27 +7,27 @@ use crate::event::{Comm, Pid, Ts, escape};
 use crate::state::{SchedState, Task};
 use regex::Regex;
 
-/// Which tasks are meant: whether this one is, in this state.
+/// A selection of tasks by a predicate: whether a task is selected, in the present state.
 pub type Chosen<'c> = dyn Fn(&Task, &SchedState) -> bool + Sync + 'c;
 
-/// The tasks that are chosen by the properties of each alone; by default all.
+/// A selection of tasks by the properties of each alone. The default selects all tasks.
 #[derive(Clone, Debug, Default)]
 pub struct TaskFilter {
-    /// Only tasks whose names match.
+    /// Expression for names: only tasks whose names match are selected.
     pub tasks: Option<Regex>,
-    /// No task whose name matches.
+    /// Expression for names: no task whose name matches is selected.
     pub exclude: Option<Regex>,
-    /// Only tasks with these numbers; any where there is none.
+    /// PIDs of the tasks that are selected; if the list is empty, all are.
     pub pids: Vec<Pid>,
 }
 
 impl TaskFilter {
-    /// Whether all tasks are chosen.
+    /// Whether all tasks are selected.
     pub fn takes_all(&self) -> bool {
         self.tasks.is_none() && self.exclude.is_none() && self.pids.is_empty()
     }
 
-    /// Whether a task of this number and name is chosen; the name is asked for where it matters.
+    /// Whether a task of this PID and name is selected. `name` is called only if the name matters.
     pub fn takes(&self, pid: Pid, name: impl Fn() -> Comm) -> bool {
         (self.pids.is_empty() || self.pids.contains(&pid))
             && self.tasks.as_ref().is_none_or(|expression| is_match(expression, name()))
@@ -35,29 +35,31 @@ impl TaskFilter {
     }
 }
 
-/// Whether a task's name matches, as it is shown, or the name of its command: reports print `kworker/N:N` for
-/// `kworker/3:1` ([`kthread::command`]).
+/// Whether the name of a task matches, or the name of its command: reports print `kworker/N:N` for `kworker/3:1`
+/// ([`kthread::command`]). The expression is applied to the name as it is shown.
 pub fn is_match(expression: &Regex, name: Comm) -> bool {
     let matches = |name: Comm| expression.is_match(&escape(name.as_bytes()));
     let command = kthread::command(name);
     matches(name) || command != name && matches(command)
 }
 
-/// Whether a task has this name, or its command has.
+/// Whether a task has the name `wanted`, or its command has.
 pub fn is_called(name: Comm, wanted: &str) -> bool {
     [name, kthread::command(name)].iter().any(|name| name.as_bytes() == wanted.as_bytes())
 }
 
-/// Whether a selection of tasks has figures. Those of an empty or unknowable one are unknown, which is not zero.
+/// The state of a selection of tasks in a window. The figures of an empty or unknowable selection are unknown, which is
+/// not zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Selection {
-    /// Why it is unknowable: it depends on the application, and that is unknown.
+    /// The reason why the selection is unknowable: it depends on the application, and that is unknown. `None` if it is
+    /// knowable.
     pub unknowable: Option<&'static str>,
     /// Whether some task of the window is selected.
     pub found: bool,
 }
 
-/// Finds out whether a selection of tasks has figures.
+/// An analysis that finds out whether a selection of tasks has figures.
 pub struct Selected<'c> {
     tasks: Option<&'c Chosen<'c>>,
     by_descent: bool,
@@ -65,7 +67,8 @@ pub struct Selected<'c> {
 }
 
 impl<'c> Selected<'c> {
-    /// The selection of these tasks; nothing where all are. `by_descent`: the selection depends on the application.
+    /// Makes the analysis for a selection of tasks, `None` for all tasks. `by_descent`: the selection depends on the
+    /// application.
     pub fn new(tasks: Option<&'c Chosen<'c>>, by_descent: bool) -> Selected<'c> {
         Selected { tasks, by_descent, found: tasks.is_none() }
     }
@@ -87,13 +90,17 @@ impl Analysis for Selected<'_> {
     }
 }
 
-/// A report on selected tasks.
+/// A report on selected tasks, whose figures can be withheld.
+///
+/// A pass over a window finds out at its end whether the selection has figures ([`Selection`]). If it has none, the
+/// caller calls [`OfSelection::withhold`] before it shows the report.
 pub trait OfSelection {
-    /// Withholds the figures of the selected tasks, since these are unknown for this reason: no figure is not zero.
+    /// Withholds the figures of the selected tasks for the reason `why`, a clause for people: afterwards the report has
+    /// no figures, rather than zeros, and shows the reason. Figures of CPUs, or of all tasks, may remain.
     fn withhold(&mut self, why: String);
 }
 
-/// The report, beside findings that no selection concerns.
+/// A report together with findings that no selection concerns.
 impl<R: OfSelection, F> OfSelection for (R, F) {
     fn withhold(&mut self, why: String) {
         self.0.withhold(why);

@@ -8,9 +8,10 @@ use crate::state::SchedState;
 use crate::state::past::Past;
 use std::fmt;
 
-/// An analysis of any kind, with a conclusion from its output, so that one list can have several.
+/// An analysis of any type, boxed with a conclusion from its output, so that one list can hold analyses of several types.
 ///
-/// Each event costs some calls through a table more than in a tuple of analyses, whose calls the compiler sees.
+/// `T` is the type of the conclusions, `'a` the lifetime of the things that the analyses borrow. Each event costs some
+/// calls through a table more than in a tuple of analyses, whose calls the compiler sees.
 ///
 /// ```
 /// use sched::{Listed, Pass, Pid, SchedEvent, analysis::RunTime};
@@ -30,13 +31,14 @@ impl<T> fmt::Debug for Listed<'_, T> {
 }
 
 impl<'a, T> Listed<'a, T> {
-    /// Puts an analysis into a list; `conclude` is called with its output when the window has ended.
+    /// Boxes an analysis. `conclude` is called once, with the output of the analysis, after the window has ended; it is
+    /// not called for an analysis that is dropped since the pass is repeated.
     pub fn new<A: Analysis + Send + 'a>(analysis: A, conclude: impl FnOnce(A::Output) -> T + Send + 'a) -> Self {
         Listed { analysis: Box::new(Concluded { analysis, conclude }) }
     }
 }
 
-/// The calls of [`Analysis`], through a table.
+/// The hooks of [`Analysis`], called through a table.
 trait Any<T> {
     fn counts(&self) -> bool;
     fn looks_back(&self) -> bool;
@@ -53,7 +55,7 @@ trait Any<T> {
     fn finish(self: Box<Self>, end: Ts, state: &SchedState) -> T;
 }
 
-/// All calls but the last, passed on to the analysis inside.
+/// Forwards all calls but the last to the analysis inside.
 macro_rules! forwarded {
     () => {
         fn counts(&self) -> bool {

@@ -13,19 +13,33 @@ pub(crate) mod note_taker;
 
 /// An observer of one pass over a trace.
 ///
-/// The pass drives. Within the window it calls, for each event in time order: [`before`] with the
-/// state as it was, [`span`] and [`cpu_span`] for what the event closed, [`after`] with the state
-/// as the event left it. Spans are clipped to the window, and reported when they end: their starts
-/// are not in order. Events before the window are shown to [`early`] alone, and only where [`Analysis::LOOKS_BACK`] asks
-/// for them. Before the first event comes [`begin`] with the state at the window's start;
-/// after the last one the pass closes what is open, as censored spans, and calls [`finish`] once.
-/// An analysis looks at the state, and never derives the running tasks by itself.
+/// The pass drives: it moves the state over the events of the trace, and calls an analysis in this order.
 ///
-/// The pass finds the migrations of the whole trace with their causes, where [`Analysis::MIGRATIONS`] asks for them, and
-/// passes each to [`migrated`] when it is settled: by the events before the window, by those in it, or by those that
-/// follow within [`BEHIND`], which nothing else sees.
+/// 1. [`recall`], once, if the source is a part of a trace. Only for an analysis that looks back
+///    ([`Analysis::LOOKS_BACK`]).
+/// 2. [`early`], after each event before the window. Only for an analysis that looks back.
+/// 3. [`unsettled`], if the analysis takes migrations ([`Analysis::MIGRATIONS`]), and then [`begin`]: once, in the state
+///    at the window's start.
+/// 4. For each event in the window: [`before`], in the state before the event; then [`span`] for each span of a task that
+///    the event closed, [`cpu_span`] for each span of a CPU, and [`after`], in the state after the event.
+/// 5. [`span`] and [`cpu_span`] for the spans that are open at the window's end, as censored.
+/// 6. [`finish`], once.
 ///
+/// [`migrated`] is called in between, whenever a migration is settled: before the window, in it, or by the events that
+/// follow the window within [`BEHIND`], which nothing else sees. Events come in the order of the trace. Spans are clipped
+/// to the window and reported when they end, so their starts are in no order.
+///
+/// The calls of one analysis never overlap. An analysis looks at the state, and must not derive from events what
+/// the state already shows, such as the running tasks. A pass whose start turns out to be wrong is repeated with a new
+/// analysis, and the former one is dropped without [`finish`]: before that call an analysis must have no effect outside of
+/// itself.
+///
+/// A tuple, a [`Vec`] or an [`Option`] of analyses is an analysis. It asks for everything that one of its members asks for,
+/// and may call the hooks of members that did not ask; an analysis implements a hook only if it also asks for the call.
+///
+/// [`recall`]: Analysis::recall
 /// [`early`]: Analysis::early
+/// [`unsettled`]: Analysis::unsettled
 /// [`before`]: Analysis::before
 /// [`span`]: Analysis::span
 /// [`cpu_span`]: Analysis::cpu_span
@@ -35,84 +49,100 @@ pub(crate) mod note_taker;
 /// [`migrated`]: Analysis::migrated
 #[allow(unused_variables)]
 pub trait Analysis {
-    /// The result.
+    /// The result of the analysis, such as a report.
     type Output;
 
-    /// Whether it looks at [`SchedState::counts`] or [`SchedState::turned`] again and again: the state then
-    /// follows them, once for all that look at it.
+    /// Whether the analysis looks at [`SchedState::counts`] or [`SchedState::turned`] at most events. The state then
+    /// keeps them up to date from the window's start on (from the first event on if the analysis looks back), once for
+    /// all analyses. Without it these have no values.
     const COUNTS: bool = false;
 
-    /// Whether it follows the events before the window, through [`Analysis::early`].
+    /// Whether the analysis follows the events before the window, through [`Analysis::recall`] and [`Analysis::early`].
     const LOOKS_BACK: bool = false;
 
-    /// Whether it takes the migrations with their causes, through [`Analysis::migrated`].
+    /// Whether the analysis takes the migrations with their causes, through [`Analysis::unsettled`] and
+    /// [`Analysis::migrated`].
     const MIGRATIONS: bool = false;
 
-    /// [`Analysis::COUNTS`], of one whose kind is known only when the program runs.
+    /// Returns [`Analysis::COUNTS`]. Implemented where it depends on the value of the analysis; it must return the same
+    /// at each call.
     fn counts(&self) -> bool {
         Self::COUNTS
     }
 
-    /// [`Analysis::LOOKS_BACK`], likewise.
+    /// Returns [`Analysis::LOOKS_BACK`]. Implemented where it depends on the value of the analysis; it must return the
+    /// same at each call.
     fn looks_back(&self) -> bool {
         Self::LOOKS_BACK
     }
 
-    /// [`Analysis::MIGRATIONS`], likewise.
+    /// Returns [`Analysis::MIGRATIONS`]. Implemented where it depends on the value of the analysis; it must return the
+    /// same at each call.
     fn migrates(&self) -> bool {
         Self::MIGRATIONS
     }
 
-    /// The events before the window are not in the file, which is a part of a trace; the file has their `past`. Called
-    /// before everything else, and only where [`Analysis::LOOKS_BACK`] asks for it.
+    /// Called first of all if the source is a part of a trace, so that the events before the part are missing, and only
+    /// if the analysis looks back. `past` holds the notes on these events; `state` is the one at the start of the part.
+    /// The analysis takes up the notes that its kind has left there, and must bear their absence.
     fn recall(&mut self, past: &Past, state: &SchedState) {}
 
-    /// An event before the window was applied.
+    /// Called after an event before the window was applied, if the analysis looks back. `state` is the one after the
+    /// event. The spans that the event closed are in [`SchedState::spans`] and [`SchedState::cpu_spans`], unclipped.
     fn early(&mut self, event: &SchedEvent, state: &SchedState) {}
 
-    /// The window starts, with these migrations not settled yet. Called just before [`Analysis::begin`], and only where
-    /// [`Analysis::MIGRATIONS`] asks for it.
+    /// Called just before [`Analysis::begin`] if the analysis takes migrations. `causes` has the migrations that
+    /// happened before the window and are not settled yet; each comes to [`Analysis::migrated`] later.
     fn unsettled(&mut self, causes: &Causes) {}
 
-    /// A migration has its cause and the time to its first run: nothing can change them any more. Between
-    /// [`Analysis::before`] and the application of the event that settles it.
+    /// Called when a migration has its cause and the time to its first run, which nothing can change any more, if the
+    /// analysis takes migrations. Migrations come in the order in which they are settled, not in that of time, also
+    /// before [`Analysis::begin`]. `state` is the one before the event that settles the migration, between
+    /// [`Analysis::before`] and the application of that event; for [`Settled::Behind`] it is the one at the window's
+    /// end.
     fn migrated(&mut self, migration: &Migration, settled: Settled, state: &SchedState) {}
 
-    /// The window starts, in this state.
+    /// Called once, at the start of the window, before its first event; also if the window has no event. `start` is the
+    /// window's start, and all events before it have been applied to `state`.
     fn begin(&mut self, start: Ts, state: &SchedState) {}
 
-    /// An event is about to be applied.
+    /// Called for each event of the window just before it is applied: `state` is the one that the event finds.
     fn before(&mut self, event: &SchedEvent, state: &SchedState) {}
 
-    /// A task's span ended.
+    /// Called when the span of a task ends, by an event of the window or, censored, by its end. The span is clipped to
+    /// the window. `state` is the one after the event; the task of the span is in it ([`SchedState::task`]), even if it
+    /// has just died.
     fn span(&mut self, span: &Span, state: &SchedState) {}
 
-    /// A CPU's span ended.
+    /// Called when the span of a CPU ends, by an event of the window or, censored, by its end. The span is clipped to
+    /// the window. `state` is the one after the event.
     fn cpu_span(&mut self, span: &CpuSpan, state: &SchedState) {}
 
-    /// An event was applied.
+    /// Called for each event of the window after it was applied and the spans that it closed were reported: `state` is
+    /// the one that the event leaves.
     fn after(&mut self, event: &SchedEvent, state: &SchedState) {}
 
-    /// The window has ended.
+    /// Called once, after everything else, with the window's end. All spans were reported; `state` is the one at the
+    /// end. Returns the result of the analysis.
     fn finish(self, end: Ts, state: &SchedState) -> Self::Output;
 }
 
-/// Events that follow the window by at most this settle the migrations in it.
+/// Maximum time after the window within which events settle the migrations in it.
 pub const BEHIND: Dur = Dur(10_000_000_000);
 
-/// The place of a migration, and of the event that settles it.
+/// The position of a migration and of the event that settles it, relative to the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Settled {
-    /// The migration is before the window.
+    /// The migration happened before the window.
     Before,
-    /// The migration is in the window, and an event of the window settles it.
+    /// The migration happened in the window, and an event of the window settles it.
     Inside,
-    /// The migration is in the window, and what follows settles it, or nothing does.
+    /// The migration happened in the window; an event behind the window settles it, or none does.
     Behind,
 }
 
 impl Settled {
-    /// Whether the migration is in the window.
+    /// Whether the migration happened in the window.
     pub fn is_inside(self) -> bool {
         self != Settled::Before
     }
@@ -174,14 +204,14 @@ tuple!(A 0, B 1, C 2);
 tuple!(A 0, B 1, C 2, D 3);
 tuple!(A 0, B 1, C 2, D 3, E 4, F 5);
 
-/// The analysis of nothing, for a list whose members need not all look at the state.
+/// The empty analysis, for a composition whose members need not all look at the state.
 impl Analysis for () {
     type Output = ();
 
     fn finish(self, _: Ts, _: &SchedState) {}
 }
 
-/// All calls but the last, passed on to each of the analyses inside, which can be none.
+/// Forwards all calls but the last to each of the analyses inside, of which there can be none.
 macro_rules! each {
     () => {
         fn counts(&self) -> bool {
@@ -223,7 +253,7 @@ macro_rules! each {
     };
 }
 
-/// One that is made only if it is asked for.
+/// An analysis that is made only on request.
 impl<A: Analysis> Analysis for Option<A> {
     type Output = Option<A::Output>;
 
@@ -233,7 +263,7 @@ impl<A: Analysis> Analysis for Option<A> {
     }
 }
 
-/// A list, in its order.
+/// A list of analyses of one type, called in its order.
 impl<A: Analysis> Analysis for Vec<A> {
     type Output = Vec<A::Output>;
 
@@ -250,12 +280,12 @@ pub struct RunTime {
 }
 
 impl RunTime {
-    /// How long `pid` ran within the window.
+    /// The time for which `pid` ran within the window, in nanoseconds.
     pub fn ns_of(&self, pid: Pid) -> u64 {
         self.ns.get(&pid).copied().unwrap_or(0)
     }
 
-    /// The sum over all tasks.
+    /// The running time of all tasks together.
     pub fn total(&self) -> Dur {
         Dur(self.ns.values().sum())
     }

@@ -8,7 +8,8 @@ use crate::event::{EventKind, SchedEvent, Ts};
 use crate::state::SchedState;
 use crate::state::past::Past;
 
-/// Notes the state at the window's start, what goes on there, and what settles migrations behind its end.
+/// An analysis that notes the state at the window's start, what goes on there, and what settles migrations behind its
+/// end, for a file that holds the window as a part of the trace.
 #[derive(Debug, Default)]
 pub struct NoteTaker {
     past: Past,

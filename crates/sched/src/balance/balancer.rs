@@ -9,22 +9,23 @@ use crate::event::{Comm, Cpu, EventKind, SchedEvent, Ts};
 use crate::tables::serial::exact;
 use serde::{Deserialize, Serialize};
 
-/// The verdicts on the tasks that were examined (`can_migrate_task`).
+/// The numbers of verdicts on the tasks that the balancer examined (`can_migrate_task`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Verdicts {
-    /// Tasks that could be moved.
+    /// Number of tasks that could be moved.
     pub movable: u64,
-    /// Tasks that were running.
+    /// Number of tasks that were running.
     pub running: u64,
-    /// Tasks that may use one CPU only.
+    /// Number of tasks that may use one CPU only.
     pub one_cpu: u64,
-    /// Tasks refused for another reason: not allowed on the CPU that balances, cache-hot, throttled, or not eligible.
+    /// Number of tasks refused for another reason: not allowed on the CPU that balances, cache-hot, throttled, or not
+    /// eligible.
     pub other: u64,
 }
 
 impl Verdicts {
-    /// Adds those of another attempt.
+    /// Adds the verdicts of another attempt.
     pub fn add(&mut self, other: &Verdicts) {
         self.movable = self.movable.saturating_add(other.movable);
         self.running = self.running.saturating_add(other.running);
@@ -32,7 +33,7 @@ impl Verdicts {
         self.other = self.other.saturating_add(other.other);
     }
 
-    /// The same without some of them.
+    /// Returns the verdicts without `some` of them.
     #[must_use]
     pub fn without(&self, some: &Verdicts) -> Verdicts {
         Verdicts {
@@ -43,7 +44,7 @@ impl Verdicts {
         }
     }
 
-    /// The number of tasks examined.
+    /// The number of examined tasks.
     pub fn examined(&self) -> u64 {
         [self.movable, self.running, self.one_cpu, self.other].into_iter().fold(0, u64::saturating_add)
     }
@@ -59,43 +60,43 @@ impl Verdicts {
     }
 }
 
-/// The outcome of an attempt, in the order of how far it came.
+/// The outcome of an attempt to balance, ordered by how far the attempt came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum AttemptOutcome {
-    /// It did not search: another CPU of the group balances for it.
+    /// No search: another CPU of the group balances for this one.
     NotChosen,
-    /// It found no busiest group.
+    /// A search without a busiest group.
     NoBusiestGroup,
-    /// It found a busiest group and examined no task of it: no busiest queue, or its lock was not taken.
+    /// A busiest group of which no task was examined: no busiest queue, or its lock was not taken.
     NoTaskExamined,
-    /// Every examined task was refused.
+    /// A refusal of every examined task.
     AllRefused,
-    /// It moved tasks.
+    /// A move of one or more tasks.
     Moved,
 }
 
-/// An attempt to balance one domain.
+/// An attempt of a CPU to balance one scheduling domain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Attempt {
-    /// Its end.
+    /// The instant at which the attempt ended.
     pub ts: Ts,
-    /// The CPU that made it.
+    /// The CPU that made the attempt.
     pub on: Cpu,
     /// The kind of balance.
     pub balancing: Balancing,
     /// The name of the scheduling domain, such as `MC` or `NUMA`; empty if the probe does not show it.
     pub domain: Comm,
-    /// Its outcome.
+    /// The outcome of the attempt.
     pub outcome: AttemptOutcome,
-    /// The number of tasks that it moved.
+    /// The number of tasks that the attempt moved.
     pub moved: u32,
-    /// The verdicts on the tasks that it examined.
+    /// The verdicts on the tasks that the attempt examined.
     pub verdicts: Verdicts,
-    /// The imbalance that it found, and the kernel's number of its unit.
+    /// The imbalance that the attempt found, and the kernel's number of its unit (`enum migration_type`).
     pub imbalance: Option<(u32, Option<u8>)>,
 }
 
-/// The parts of an attempt that were seen on a CPU.
+/// The records of an attempt that were seen so far on a CPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct OpenAttempt {
     balancing: Balancing,
@@ -107,11 +108,13 @@ struct OpenAttempt {
     verdicts: Verdicts,
     /// The task that is being examined.
     task: Examined,
-    /// Active balance, by the stopper, examines tasks as well, outside of any attempt.
+    /// Whether active balance goes on, by the stopper, which examines tasks as well, outside of any attempt.
     is_active: bool,
 }
 
-/// Puts the attempts together.
+/// A collector that puts the records of attempts together.
+///
+/// The caller passes each event, in the order of the trace.
 #[derive(Clone, Debug, Default)]
 pub struct Attempts {
     open: Vec<OpenAttempt>,
@@ -124,7 +127,7 @@ impl Attempts {
         self.verdicts
     }
 
-    /// Takes the next event; returns the attempt that it ends.
+    /// Takes the next event; returns the attempt that it ends, if it ends one.
     pub fn event(&mut self, event: &SchedEvent) -> Option<Attempt> {
         match event.kind {
             EventKind::Probe { probe, .. } => self.probe(event, probe),
@@ -137,13 +140,13 @@ impl Attempts {
         }
     }
 
-    /// Notes for a part of a trace the attempts that go on.
+    /// Notes the open attempts for a part of a trace.
     pub(crate) fn noted(&self) -> Vec<(Cpu, PastAttempt)> {
         let is_open = |(_, open): &(Cpu, &OpenAttempt)| **open != OpenAttempt::default();
         (0..).map(Cpu).zip(&self.open).filter(is_open).map(|(cpu, open)| (cpu, PastAttempt(*open))).collect()
     }
 
-    /// Takes up the notes of a part.
+    /// Takes up the notes of a part of a trace.
     pub fn recall(&mut self, noted: &[(Cpu, PastAttempt)]) {
         for (cpu, PastAttempt(open)) in noted.iter().filter(|(cpu, _)| cpu.0 < Cpu::LIMIT) {
             if cpu.index() >= self.open.len() {
@@ -211,25 +214,25 @@ impl OpenAttempt {
     }
 }
 
-/// The parts of an attempt on a CPU before a part of a trace.
+/// The records of an open attempt on a CPU before a part of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PastAttempt(OpenAttempt);
 
-/// The gate of new-idle balancing.
+/// The gate of new-idle balancing: whether the kernel attempts it, and if not, why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Gate {
-    /// A task is being woken on the CPU: no balance is attempted.
+    /// Closed: a task is being woken on the CPU.
     Pending,
-    /// The machine has no overloaded CPU by the kernel's flag: no balance is attempted.
+    /// Closed: the machine has no overloaded CPU, by the kernel's flag.
     NotOverloaded,
-    /// The CPU idles less on average than the cheapest balance costs: no balance is attempted.
+    /// Closed: the CPU idles less on average than the cheapest balance costs.
     TooCostly,
-    /// A balance is worth its cost.
+    /// Open: a balance is worth its cost.
     Open,
 }
 
 impl RunQueue {
-    /// The gate for this state; nothing if the probe does not record what decides it.
+    /// Returns the gate in this state; `None` if the probe does not record the values that decide it.
     pub fn gate(&self) -> Option<Gate> {
         match (self.pending, self.overloaded, self.avg_idle.zip(self.cost)) {
             (Some(true), ..) => Some(Gate::Pending),
@@ -241,12 +244,12 @@ impl RunQueue {
     }
 }
 
-/// The outcome of new-idle balancing at a switch to idle, in the order of how far it came.
+/// The outcome of new-idle balancing at a switch to idle, ordered by how far it came.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum NewIdleOutcome {
-    /// No probe shows it: events were lost, or the balance began before the window.
+    /// Unknown, since events were lost, or the balance began before the window.
     #[default]
     Unknown,
     /// Not attempted: a task was being woken on the CPU.
@@ -270,7 +273,7 @@ pub enum NewIdleOutcome {
 }
 
 impl NewIdleOutcome {
-    /// All of them, in the order of their indices.
+    /// All outcomes, in the order of their indices.
     pub const ALL: [NewIdleOutcome; 10] = [
         NewIdleOutcome::Unknown,
         NewIdleOutcome::WakeupPending,
@@ -284,7 +287,7 @@ impl NewIdleOutcome {
         NewIdleOutcome::Pulled,
     ];
 
-    /// Its words, for people.
+    /// The description of the outcome, for people.
     pub fn words(self) -> &'static str {
         match self {
             NewIdleOutcome::Unknown => "unknown",
@@ -311,10 +314,10 @@ impl NewIdleOutcome {
     }
 }
 
-/// New-idle balancing before a switch to idle.
+/// New-idle balancing of a CPU before a switch to idle.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NewIdle {
-    /// The outcome.
+    /// The outcome of the attempt that came furthest.
     pub outcome: NewIdleOutcome,
     /// The verdicts on the tasks examined in all domains.
     pub verdicts: Verdicts,
@@ -324,10 +327,10 @@ pub struct NewIdle {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct SinceSwitch {
     gate: Option<Gate>,
-    /// The attempt that came furthest.
+    /// The outcome of the attempt that came furthest.
     best: Option<AttemptOutcome>,
     verdicts: Verdicts,
-    /// Some of it was lost.
+    /// Whether some of its events were lost.
     blind: bool,
 }
 
@@ -335,21 +338,23 @@ struct SinceSwitch {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PastNewIdle(SinceSwitch);
 
-/// Follows new-idle balancing on each CPU from one switch to the next.
+/// A follower of new-idle balancing on each CPU, from one switch to the next.
+///
+/// The caller passes each event to [`NewIdles::event`], and then each switch to [`NewIdles::switch`].
 #[derive(Clone, Debug, Default)]
 pub struct NewIdles {
     cpus: Vec<SinceSwitch>,
-    /// Whether the attempts are among the events, so that none means that there was none.
+    /// Whether attempts have records in the trace, so that no record means no attempt.
     has_attempts: bool,
 }
 
 impl NewIdles {
-    /// For a trace with records of `load_balance`, or without.
+    /// Makes a follower for a trace with records of `load_balance` (`has_attempts`), or without.
     pub fn new(has_attempts: bool) -> NewIdles {
         NewIdles { cpus: Vec::new(), has_attempts }
     }
 
-    /// Takes an event, and the attempt that it ends.
+    /// Takes the next event, and the attempt that it ends, as [`Attempts::event`] returned it.
     pub fn event(&mut self, event: &SchedEvent, attempt: Option<&Attempt>) {
         match event.kind {
             // A balance begins anew after a pull of a task that sleeps: the one that came furthest counts.
@@ -371,7 +376,8 @@ impl NewIdles {
         }
     }
 
-    /// A CPU switches: the outcome of its new-idle balancing since the switch before.
+    /// Returns the outcome of the new-idle balancing of `cpu` since the switch before, and begins anew. Called at each
+    /// switch of the CPU.
     pub fn switch(&mut self, cpu: Cpu) -> NewIdle {
         let has_attempts = self.has_attempts;
         let since = self.cpus.get_mut(cpu.index()).map(std::mem::take).unwrap_or_default();
@@ -387,13 +393,13 @@ impl NewIdles {
         NewIdle { outcome, verdicts: since.verdicts }
     }
 
-    /// Notes it for a part of a trace.
+    /// Notes new-idle balancing since the latest switches for a part of a trace.
     pub(crate) fn noted(&self) -> Vec<(Cpu, PastNewIdle)> {
         let is_any = |(_, since): &(Cpu, &SinceSwitch)| **since != SinceSwitch::default();
         (0..).map(Cpu).zip(&self.cpus).filter(is_any).map(|(cpu, since)| (cpu, PastNewIdle(*since))).collect()
     }
 
-    /// Takes up the notes of a part.
+    /// Takes up the notes of a part of a trace.
     pub fn recall(&mut self, noted: &[(Cpu, PastNewIdle)]) {
         for (cpu, PastNewIdle(since)) in noted.iter().filter(|(cpu, _)| cpu.0 < Cpu::LIMIT) {
             *self.cpu(*cpu) = *since;

@@ -11,32 +11,33 @@ use serde::{Deserialize, Serialize};
 /// The name of the note.
 const NAME: &str = "moves";
 
-/// The note.
+/// The note on migrations and attempts to balance, among the notes of a part.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PastMoves {
     /// The migrations that are not settled, and the events that decide the causes of the next ones.
     pub causes: PastCauses,
-    /// The migration that the stopper of a CPU has made since it was switched in, and its cause once that was settled.
+    /// The migration that the stopper of each CPU has made since it was switched in, and its cause once that was
+    /// settled.
     #[serde(deserialize_with = "bounded::deserialize")]
     pub stopped: Vec<(Cpu, MoveKey, Option<Cause>)>,
-    /// The attempts to balance that go on.
+    /// The attempts to balance that go on, by CPU.
     #[serde(deserialize_with = "bounded::deserialize")]
     pub balancing: Vec<(Cpu, PastAttempt)>,
     /// New-idle balancing since the latest switch of each CPU.
     #[serde(deserialize_with = "bounded::deserialize")]
     pub newidles: Vec<(Cpu, PastNewIdle)>,
-    /// The migrations in the part that what follows the part settles.
+    /// The migrations in the part that events behind the part settle.
     #[serde(deserialize_with = "bounded::deserialize")]
     pub settled: Vec<NotedMigration>,
 }
 
 impl PastMoves {
-    /// The note of a part; empty where it has none.
+    /// Reads the note of a part; empty if the part has none.
     pub fn of(past: &Past) -> PastMoves {
         past.notes.get(NAME).and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
     }
 
-    /// Whether the note of a part can be read, if it has one.
+    /// Whether the note of a part can be read, if the part has one.
     pub fn is_readable(past: &Past) -> bool {
         past.notes.get(NAME).is_none_or(|text| serde_json::from_str::<PastMoves>(text).is_ok())
     }

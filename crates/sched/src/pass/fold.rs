@@ -13,7 +13,7 @@ use crate::tables::seeded::SeededSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// Takes over the discoveries; whether any of them was new.
+/// Adds the discoveries of `state` to the start. Returns whether any of them was new.
 pub(super) fn learn(start: &mut Start, state: &SchedState, source: &mut impl EventSource) -> bool {
     state.named().iter().for_each(|task| start.name(*task));
     let learns_of_wakings = start.without_wakings && state.has_wakings();
@@ -38,10 +38,15 @@ pub(super) fn learn(start: &mut Start, state: &SchedState, source: &mut impl Eve
     learns_of_wakings || learns_of_root || start.waiting.len() > known || learns_of_throttling
 }
 
-/// Analyses, or groups of them, that can follow a pass side by side: tuples, of which all but the first can be
-/// sent to another thread.
+/// A composition of analyses that can follow a pass side by side, each member on a thread of its own: a tuple or a
+/// [`Vec`].
+///
+/// All members but the first must be [`Send`], since they are called on other threads. Each has a state of its own, so
+/// no member sees the work of another. A member can itself be a composition, whose members then share a thread and a
+/// state. The trait is not meant to be implemented elsewhere.
 pub trait SideBySide: Analysis {
-    /// Makes the pass; nothing if the start was not known and all is to be read again.
+    /// Makes one attempt at the pass. Returns `None` if the start turned out to be unknown, so that all is to be read
+    /// again with a new composition; the plan has learned of it then.
     #[doc(hidden)]
     fn side_by_side<S: EventSource>(
         self,
@@ -73,7 +78,7 @@ groups!(A a, B b);
 groups!(A a, B b, C c);
 groups!(A a, B b, C c, D d, E e, F f);
 
-/// A list follows with each of its members on a thread of its own.
+/// A list whose members each have a thread of their own.
 impl<A: Analysis + Send> SideBySide for Vec<A> {
     fn side_by_side<S: EventSource>(
         self,
@@ -99,7 +104,7 @@ impl<A: Analysis + Send> SideBySide for Vec<A> {
     }
 }
 
-/// The knowledge before the events are read.
+/// The knowledge about a pass before its events are read.
 #[derive(Debug)]
 pub struct PassPlan {
     pub(super) start: Start,
@@ -107,12 +112,12 @@ pub struct PassPlan {
     pub(super) to: Ts,
     pub(super) end: WindowEnd,
     pub(super) haste: Haste,
-    /// The late findings of earlier attempts.
+    /// The findings on the start of earlier attempts.
     pub(super) late: Diagnostics,
 }
 
 impl PassPlan {
-    /// The plan for a window of a part of a trace: the state before it is known.
+    /// Makes the plan for a window of a part of a trace, whose state at the start is known.
     pub(super) fn after(past: Arc<Past>, window: Window) -> PassPlan {
         let window = window.in_part(&past);
         let (from, to) = window.within(past.start, past.end.max(past.from));
@@ -135,7 +140,7 @@ impl PassPlan {
         fold
     }
 
-    /// Whether the start was known, as it turns out; if not, it is now, and all is to be read again.
+    /// Whether the start was known, as it turns out. If not, the plan has learned it now, and all is to be read again.
     pub(super) fn was_right<A>(&mut self, fold: &Fold<A>, source: &mut impl EventSource) -> bool {
         let state = &fold.state;
         self.haste = fold.haste;
@@ -156,16 +161,16 @@ impl PassPlan {
 /// The findings that a prologue that ended early may have missed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Haste {
-    /// Number of the next events that could have been in it, or were.
+    /// The number of the following events that the prologue could have read.
     pub(super) left: usize,
-    /// Number of findings that will come to light in any case.
+    /// The number of findings that come to light in any case.
     pub(super) known: usize,
-    /// More did, within these events.
+    /// Whether more findings came to light within these events.
     pub(super) was_wrong: bool,
 }
 
 impl Haste {
-    /// Whether `state` has found more, by now, in the next events.
+    /// Counts the next events down; returns whether `state` has found more within the prologue's reach by now.
     fn was_wrong_within(&mut self, events: usize, state: &SchedState) -> bool {
         self.was_wrong |= self.left > 0 && state.revelations() > self.known;
         self.left = self.left.saturating_sub(events);
@@ -177,25 +182,26 @@ pub(super) struct Fold<A> {
     pub(super) state: SchedState,
     analysis: A,
     looks_back: bool,
-    /// The migrations, where the analysis takes them.
+    /// The migrations, if the analysis takes them.
     moves: Option<Box<PassMigrations>>,
     from: Ts,
     to: Ts,
     end: WindowEnd,
     haste: Haste,
     inside: bool,
-    /// Losses within the window.
+    /// The number of losses within the window.
     lost: u64,
-    /// How often a CPU went offline within the window.
+    /// The number of times that a CPU went offline within the window.
     offlines: u64,
 }
 
-/// An analysis of a part of a trace, from a known state on.
+/// An analysis of a window from a known state on, without a prologue.
 pub(crate) struct WindowFold<A>(Fold<A>);
 
 impl<A: Analysis> WindowFold<A> {
-    /// From `from` to `to`, which is inside if the trace ends there; `state` is the one before the first event, `causes` has
-    /// the migrations that are not settled there.
+    /// Makes the analysis of the window from `from` to `to`, which is inside if the trace ends there (`is_last`).
+    /// `state` is the one before the first event that is fed, and `causes` has the migrations that are not settled
+    /// there.
     pub(crate) fn new(
         (state, causes): (SchedState, Causes),
         analysis: A,
@@ -222,7 +228,7 @@ impl<A: Analysis> WindowFold<A> {
 }
 
 impl<A: Analysis> Fold<A> {
-    /// Follows a state over a window with an analysis.
+    /// Makes a state follow a window together with an analysis.
     fn new(mut state: SchedState, analysis: A, (from, to): (Ts, Ts), end: WindowEnd, haste: Haste) -> Fold<A> {
         let looks_back = analysis.looks_back();
         if looks_back && analysis.counts() {
@@ -232,7 +238,7 @@ impl<A: Analysis> Fold<A> {
         Fold { state, analysis, looks_back, moves, from, to, end, haste, inside: false, lost: 0, offlines: 0 }
     }
 
-    /// Takes up the notes of a part of a trace.
+    /// Passes on the notes of a part of a trace.
     fn recall(&mut self, past: &Past) {
         if let Some(moves) = &mut self.moves {
             moves.recall(past);
@@ -298,7 +304,7 @@ impl<A: Analysis> Fold<A> {
         if late.is_empty() { ControlFlow::Continue(()) } else { self.look_behind(late) }
     }
 
-    /// Takes events behind the window as far as they settle migrations in it.
+    /// Takes events behind the window while they settle migrations in it.
     fn look_behind(&mut self, late: &[SchedEvent]) -> ControlFlow<()> {
         self.enter();
         let edges = Edges { from: self.from, to: self.to, end: self.end };
@@ -324,7 +330,7 @@ impl<A: Analysis> Fold<A> {
         }
     }
 
-    /// Reports the spans that the last event closed, as far as they are inside the window: nearly all are whole.
+    /// Reports the spans that the last event closed, clipped to the window; nearly all are whole.
     #[inline(always)]
     fn report(&mut self) {
         let (from, to) = (self.from, self.to);

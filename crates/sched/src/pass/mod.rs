@@ -20,46 +20,45 @@ pub(crate) use fold::WindowFold;
 use fold::{Haste, PassPlan, learn};
 use moves::WindowEnd;
 
-/// The first event of a CPU.
+/// The first event of a CPU, as evidence on the CPU before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FirstEvent {
-    /// The CPU.
+    /// The CPU of the event.
     pub cpu: Cpu,
-    /// When.
+    /// The instant of the event.
     pub ts: Ts,
-    /// The current task until then, by its `common_pid`. Unknown where events before it were lost,
-    /// offline where it shows that the CPU came online.
+    /// The occupant until then, by the event's `common_pid`. Unknown if events before it were lost, offline if the
+    /// event shows that the CPU came online.
     pub current: Current,
 }
 
-/// A trace's extent.
+/// The extent of a trace in time, and the knowledge of a source about its start.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Extent {
-    /// The earliest event of all CPUs.
+    /// The instant of the earliest event of all CPUs.
     pub start: Ts,
-    /// The latest event of all CPUs.
+    /// The instant of the latest event of all CPUs.
     pub end: Ts,
-    /// The first event of every CPU that has one.
+    /// The first event of every CPU that has events, in any order.
     pub firsts: Vec<FirstEvent>,
-    /// Whether `sched_wakeup` was recorded. Without it a task's first switch-in does not show that
-    /// it had waited.
+    /// Whether `sched_wakeup` was recorded. If not, a task's first switch-in does not show that it had waited.
     pub wakeups: bool,
-    /// Whether `sched_waking` was recorded, looked for only where `sched_wakeup` was not: it then places the tasks.
+    /// Whether `sched_waking` was recorded, determined only if `sched_wakeup` was not. It then places the tasks.
     pub wakings: bool,
-    /// The cgroups of tasks at the start, as far as a machine file lists them; empty where the trace has no records of
+    /// The cgroup of each task at the start, as far as a machine file lists them; empty if the trace has no records of
     /// throttling.
     pub groups: Arc<[(Pid, CgroupId)]>,
-    /// The state before the first event, where the events are those of a part of a longer trace. `start` and `end` are
+    /// The state before the first event, if the events are those of a part of a longer trace. `start` and `end` are
     /// then those of the whole.
     pub past: Option<Arc<Past>>,
 }
 
-/// A receiver of items in batches, until it breaks.
+/// A receiver of items in batches, in order. It breaks when it needs no more, and is not called again after that.
 pub type Sink<'s, T = SchedEvent> = dyn FnMut(&[T]) -> ControlFlow<()> + 's;
-/// One that may be called on another thread.
+/// A [`Sink`] that may be called on another thread.
 pub type SendSink<'s, T = SchedEvent> = dyn FnMut(&[T]) -> ControlFlow<()> + Send + 's;
 
-/// All of them as one, which breaks when all have.
+/// Joins several receivers to one, which breaks when all of them have; a receiver that has broken is not called again.
 pub fn in_turn<T>(first: &mut Sink<'_, T>, others: &mut [&mut SendSink<'_, T>]) -> impl FnMut(&[T]) -> ControlFlow<()> {
     let mut done = vec![false; others.len() + 1];
     move |items| {
@@ -71,18 +70,26 @@ pub fn in_turn<T>(first: &mut Sink<'_, T>, others: &mut [&mut SendSink<'_, T>]) 
     }
 }
 
-/// Events in time order, as often as asked.
+/// A source of the events of one trace, which can be read any number of times.
+///
+/// Every reading must deliver the same events in the same order, (time, CPU, position in the file): a [`Pass`] reads
+/// the beginning to learn the start, then everything, and all over again if the start turned out to be wrong. A source
+/// that cannot read ends the reading with an error; damage that it can pass over is not an error but a finding
+/// ([`EventSource::diagnostics`]). A slice of events is a source, and so is a mutable reference to one.
 pub trait EventSource {
-    /// Why a read can fail.
+    /// The reason why a reading can fail.
     type Error;
 
-    /// The extent, found without reading all events where the source can.
+    /// Finds the extent. Called before the events are read, once for each plan of a pass. A source finds it without
+    /// reading all events if it can.
     fn extent(&mut self) -> Result<Extent, Self::Error>;
 
-    /// Delivers all events in (time, CPU, position) order, in batches, until `sink` breaks.
+    /// Delivers all events in the order of the trace, in batches, until `sink` breaks. A batch may have any length but
+    /// should hold many events.
     fn events(&mut self, sink: &mut Sink<'_>) -> Result<(), Self::Error>;
 
-    /// The same, but only the events at `from` and later; a source that can begins to read there.
+    /// Delivers the events at `from` and later, like [`EventSource::events`]. The default reads all events and drops
+    /// the earlier ones; a source that can starts to read there.
     fn events_from(&mut self, from: Ts, sink: &mut Sink<'_>) -> Result<(), Self::Error> {
         self.events(&mut |events| match events.partition_point(|event| event.ts < from) {
             before if before < events.len() => sink(&events[before..]),
@@ -90,29 +97,31 @@ pub trait EventSource {
         })
     }
 
-    /// Whether the beginnings of tasks are among the events: some `sched_wakeup_new` or `sched_process_fork`. Where
-    /// there is none, none was recorded, or nothing began.
+    /// Whether the beginnings of tasks are among the events: some `sched_wakeup_new` or `sched_process_fork`. If there
+    /// is none, none was recorded, or no task began. Called only when a task was found whose beginning is not in the
+    /// trace; the default is `true`.
     fn births(&mut self) -> bool {
         true
     }
 
-    /// The name that the recorder saved for a task at the end, if the source has it; else empty.
+    /// The name that the recorder saved for a task at the end of the recording; empty if the source has none.
     fn saved_name(&self, _: Pid) -> Comm {
         Comm::EMPTY
     }
 
-    /// How many threads it may use.
+    /// The number of threads that the source may use, at least 1.
     fn threads(&self) -> usize {
         1
     }
 
-    /// Delivers all events to several: to `first` on this thread, to each of the `others` on a thread of
-    /// its own if there are any, until all have broken.
+    /// Delivers all events to several receivers until all have broken: to `first` on this thread, and to each of the
+    /// `others` on a thread of its own if the source has threads. Each receiver gets all events in order. The default
+    /// delivers on this thread.
     fn events_to_all(&mut self, first: &mut Sink<'_>, others: &mut [&mut SendSink<'_>]) -> Result<(), Self::Error> {
         self.events(&mut in_turn(first, others))
     }
 
-    /// The findings on the source itself, so far.
+    /// The findings on the source itself, as of the readings so far. Called after a reading.
     fn diagnostics(&self) -> Diagnostics {
         Diagnostics::default()
     }
@@ -202,25 +211,25 @@ impl EventSource for &[SchedEvent] {
 
 /// The part of the trace that is reported. State is carried into it from all earlier events.
 ///
-/// An event at the start is inside, one at the end is not, unless the trace ends there: so the
-/// figures of adjacent windows add up to the whole.
+/// An event at the start is inside, one at the end is not, unless the trace ends there. The figures of adjacent windows
+/// therefore add up to the whole.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Window {
-    /// From here, or from the first event.
+    /// The start of the window; `None` for the first event of the trace.
     pub from: Option<Ts>,
-    /// To here, or to the last event.
+    /// The end of the window; `None` for the last event of the trace.
     pub to: Option<Ts>,
 }
 
 impl Window {
-    /// The window's edges within a trace from `start` to `end`.
+    /// Returns the edges of the window within a trace from `start` to `end`.
     pub fn within(&self, start: Ts, end: Ts) -> (Ts, Ts) {
         let from = self.from.map_or(start, |from| from.clamp(start, end));
         let to = self.to.map_or(end, |to| to.clamp(from, end));
         (from, to)
     }
 
-    /// The same window within a part of a trace: what lies outside of the part is not in the file.
+    /// Returns the window as far as it lies in a part of a trace, since the file has nothing outside of the part.
     #[must_use]
     pub fn in_part(&self, past: &Past) -> Window {
         let part = Window { from: Some(past.from), to: Some(past.to.max(past.from)) };
@@ -234,74 +243,75 @@ impl Window {
     }
 }
 
-/// The outcome of a pass.
+/// The outcome of a pass over a window.
 #[must_use]
 #[derive(Clone, Debug)]
 pub struct Outcome<T> {
-    /// The analysis' own result.
+    /// The result of the analysis.
     pub output: T,
-    /// The start of the window, as it was.
+    /// The start of the window, within the trace.
     pub from: Ts,
-    /// The end of the window, as it was.
+    /// The end of the window, within the trace.
     pub to: Ts,
     /// The losses within the window, the repairs of the state, and the findings on the source.
     pub diagnostics: Diagnostics,
 }
 
 impl<T> Outcome<T> {
-    /// The same, with what `change` makes of the result.
+    /// Returns the outcome with the result that `change` makes of this one.
     pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Outcome<U> {
         let Outcome { output, from, to, diagnostics } = self;
         Outcome { output: change(output), from, to, diagnostics }
     }
 }
 
-/// A pass to be made over a source.
+/// A pass to be made over a source: the source, the window, and the length of the prologue.
 #[must_use]
 #[derive(Debug)]
 pub struct Pass<S> {
     source: S,
     window: Window,
     prologue: usize,
-    /// See [`Pass::LEAST`].
+    /// The minimum number of events of the prologue; see [`Pass::LEAST`].
     least: usize,
 }
 
 impl<S: EventSource> Pass<S> {
-    /// Maximum number of events that the prologue reads to find the tasks that waited at the start. Nearly every task shows
-    /// itself within them; for one that does not, the pass is made again.
+    /// Maximum number of events that the prologue reads to find the tasks that waited at the start. Nearly every task
+    /// shows itself within them; for one that does not, the pass is made again.
     pub const PROLOGUE: usize = 200_000;
 
-    /// How many it reads at least. From there on it ends once nothing new has come to light for as long as it took to
-    /// find all that is known; if something does after all, within as many events as it could have read, it reads them.
-    /// A pass over a window that ends before the trace would not see that, and reads all of the prologue at once.
+    /// Minimum number of events that the prologue reads. Behind it the prologue ends once nothing new has come to light
+    /// for as long as it took to find all that is known. If something does after all, within as many events as the
+    /// prologue could have read, it reads them. A pass over a window that ends before the trace would not see that, and
+    /// reads all of the prologue at once.
     const LEAST: usize = 16_384;
 
-    /// A pass over all of `source`.
+    /// Makes a pass over the whole of `source`.
     pub fn over(source: S) -> Pass<S> {
         Pass { source, window: Window::default(), prologue: Self::PROLOGUE, least: Self::LEAST }
     }
 
-    /// Reports only this window.
+    /// Restricts the report to this window.
     pub fn window(mut self, window: Window) -> Pass<S> {
         self.window = window;
         self
     }
 
-    /// Reads at most this number of events first. The result is the same with any number.
+    /// Sets the maximum number of events that the prologue reads. The result is the same with any number.
     pub fn prologue(mut self, events: usize) -> Pass<S> {
         self.prologue = events;
         self
     }
 
-    /// Ends the prologue after this number of events, if nothing new comes to light for long enough. The result is the same
-    /// with any number.
+    /// Ends the prologue after this number of events if nothing new comes to light for long enough. The result is the
+    /// same with any number.
     pub fn hasty(mut self, events: usize) -> Pass<S> {
         self.least = events;
         self
     }
 
-    /// Makes the pass. `analysis` is called once, or once more for each repetition.
+    /// Makes the pass. `analysis` is called once, and once more for each repetition of the pass.
     pub fn run<A: Analysis>(mut self, analysis: impl Fn() -> A) -> Result<Outcome<A::Output>, S::Error> {
         let mut plan = self.plan(self.least)?;
         loop {
@@ -314,9 +324,9 @@ impl<S: EventSource> Pass<S> {
         }
     }
 
-    /// Makes the pass with several analyses, or groups of them, each on a thread of its own with a
-    /// state of its own, if the source has threads: none waits for what another reckons. They find
-    /// what they find one after the other.
+    /// Makes the pass with the members of a composition side by side, each on a thread of its own with a state of its
+    /// own, if the source has threads: none waits for the calculations of another. The results are the same as those of
+    /// [`Pass::run`]. `analyses` is called once, and once more for each repetition of the pass.
     pub fn run_side_by_side<A: SideBySide>(mut self, analyses: impl Fn() -> A) -> Result<Outcome<A::Output>, S::Error> {
         if self.source.threads() < 2 {
             return self.run(analyses);
@@ -330,7 +340,7 @@ impl<S: EventSource> Pass<S> {
         }
     }
 
-    /// Plans anew after all of the prologue, if something came to light that it would have found.
+    /// Makes a new plan after all of the prologue, if something came to light that it would have found.
     fn look_further(&mut self, plan: &mut PassPlan) -> Result<(), S::Error> {
         if plan.haste.was_wrong {
             *plan = self.plan(self.prologue)?;
@@ -338,7 +348,7 @@ impl<S: EventSource> Pass<S> {
         Ok(())
     }
 
-    /// Plans after a prologue of at least this number of events.
+    /// Makes the plan after a prologue of at least this number of events.
     fn plan(&mut self, least: usize) -> Result<PassPlan, S::Error> {
         let extent = self.source.extent()?;
         if let Some(past) = extent.past {
@@ -375,8 +385,8 @@ impl<S: EventSource> Pass<S> {
         Ok(PassPlan { start, from, to, end, haste, late: Diagnostics::default() })
     }
 
-    /// A task that runs at first and throughout the prologue has the name that the recorder saved at the end: no event
-    /// shows more. With a window in a large trace that is the task that matters most.
+    /// Names the tasks that run at first and throughout the prologue by the names that the recorder saved at the end,
+    /// since no event shows more. With a window in a large trace these are the tasks that matter most.
     fn name(&self, start: &mut Start, early: &SchedState) {
         let nameless: Vec<Pid> = early.nameless(start).collect();
         for pid in nameless {
@@ -384,7 +394,8 @@ impl<S: EventSource> Pass<S> {
         }
     }
 
-    /// The state after the prologue; and if that has ended early, how many events it could have had.
+    /// Reads the prologue. Returns the state after it and, if it has ended early, the number of events that it could
+    /// have had.
     fn look_ahead(&mut self, start: &Start, least: usize) -> Result<(SchedState, usize), S::Error> {
         let mut state = SchedState::new(start);
         let most = self.prologue;

@@ -8,34 +8,34 @@ use crate::state::SchedState;
 use crate::state::past::Past;
 use std::ops::ControlFlow;
 
-/// The causes, and the migrations of the window that they have not settled.
+/// The migrations of a pass: their causes, and those that are settled and not passed on yet.
 #[derive(Debug, Default)]
 pub(super) struct PassMigrations {
     causes: Causes,
     settled: Vec<Migration>,
-    /// Number of the migrations in the window that are not settled.
+    /// The number of migrations in the window that are not settled.
     open: u64,
-    /// The state behind the window, while that is needed.
+    /// The state behind the window, while it is needed.
     behind: Option<Box<SchedState>>,
-    /// It went on behind the window as far as it may.
+    /// Whether events behind the window were taken as far as [`BEHIND`] allows.
     went_far: bool,
-    /// Migrations of a part of a trace, as the events behind the part settle them.
+    /// The migrations of a part of a trace, as the events behind the part settle them.
     noted: Vec<Migration>,
 }
 
-/// The treatment of an event at the end of the window, or behind it.
+/// The treatment of events at and behind the end of the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WindowEnd {
-    /// At the end it is outside: the next window has it.
+    /// An event at the end is outside, since the next window has it.
     Exclusive,
-    /// At the end it is inside: the trace ends there.
+    /// An event at the end is inside, since the trace ends there.
     Inclusive,
-    /// The window goes on to the last event. Where a clock stepped back, that can be later than
-    /// the last events of all CPUs let expect.
+    /// All events to the last one are inside. Where a clock stepped back, that one can be later than the extent of the
+    /// trace shows.
     Open,
 }
 
-/// A window: its edges, and whether an event at its end is inside.
+/// The edges of a window, and whether an event at its end is inside.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Edges {
     pub(super) from: Ts,
@@ -44,7 +44,8 @@ pub(super) struct Edges {
 }
 
 impl Edges {
-    /// The place of a migration that is settled in the window or `behind` it; nothing for one that is itself behind.
+    /// The position of a migration that is settled in the window or `behind` it; `None` if the migration itself is
+    /// behind the window.
     fn place(&self, m: &Migration, behind: bool) -> Option<Settled> {
         match m.ts < self.from {
             true => Some(Settled::Before),
@@ -56,24 +57,24 @@ impl Edges {
 }
 
 impl PassMigrations {
-    /// In a part of a trace that has this past.
+    /// Takes up the notes of a part of a trace.
     pub(super) fn recall(&mut self, past: &Past) {
         let moves = PastMoves::of(past);
         self.causes = Causes::after(&moves.causes);
         self.noted = moves.settled.iter().filter_map(|noted| noted.believed()).collect();
     }
 
-    /// From an instant at which this was known.
+    /// Begins with causes that are known from an earlier pass.
     pub(super) fn take_up(&mut self, causes: Causes) {
         self.causes = causes;
     }
 
-    /// Those that are not settled.
+    /// The causes, with the migrations that are not settled.
     pub(super) fn causes(&self) -> &Causes {
         &self.causes
     }
 
-    /// Takes the next event, in the state before it; `inside`: the window has it.
+    /// Takes the next event; `state` is the one before it. `inside`: the event is in the window.
     #[inline]
     pub(super) fn follow<A: Analysis>(
         &mut self,
@@ -100,7 +101,8 @@ impl PassMigrations {
         }
     }
 
-    /// Takes events behind the window, until all that is in it is settled; `state` is that at its end.
+    /// Takes events behind the window until all migrations in it are settled, or [`BEHIND`] has passed; `state` is the
+    /// one at the window's end.
     #[cold]
     pub(super) fn look_behind<A: Analysis>(
         &mut self,
@@ -128,7 +130,7 @@ impl PassMigrations {
         if self.open == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
-    /// Settles the rest: a part of a trace by its note, anything else as it stands.
+    /// Settles the rest: the migrations of a part of a trace by its note, all others as they stand.
     pub(super) fn finish<A: Analysis>(&mut self, edges: Edges, state: &SchedState, analysis: &mut A) {
         let noted = if self.went_far { Vec::new() } else { std::mem::take(&mut self.noted) };
         let settled = &mut self.settled;

@@ -16,17 +16,19 @@ use crate::tables::chosen_cpus::ChosenCpus;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// The state before the event of this number.
+/// A copy of the state before one event of the trace.
 #[derive(Clone, Debug)]
 struct Checkpoint {
     ts: Ts,
     index: u64,
     state: SchedState,
-    /// The migrations that are not settled there, and what decides the causes of the next ones, where parts are analysed.
+    /// The migrations that are not settled there, and the events that decide the causes of the next ones. `None` if no
+    /// parts are analysed.
     causes: Option<Causes>,
 }
 
-/// The numbers of the events that were recorded: without losses, and without CPUs that go offline, which are steps as well.
+/// The numbers of the recorded events. Losses, and CPUs that go offline, are steps of a replay as well, but no recorded
+/// events.
 #[derive(Clone, Debug, Default)]
 pub struct RecordedSteps {
     total: u64,
@@ -34,46 +36,46 @@ pub struct RecordedSteps {
 }
 
 impl RecordedSteps {
-    /// This number of events, all of which were recorded.
+    /// Makes the numbers of `total` events, all of which were recorded.
     pub fn all(total: u64) -> RecordedSteps {
         RecordedSteps { total, ..RecordedSteps::default() }
     }
 
-    /// How many events were recorded.
+    /// The number of recorded events.
     pub fn total(&self) -> u64 {
         self.total
     }
 
-    /// Whether the event of a step was not recorded.
+    /// Whether the event of a step was concluded by a reader, rather than recorded.
     pub fn is_concluded(&self, step: u64) -> bool {
         self.concluded.count_below(step.saturating_add(1)) > self.concluded.count_below(step)
     }
 
-    /// How many of them precede a step.
+    /// The number of recorded events that precede a step.
     pub fn before(&self, step: u64) -> u64 {
         step.saturating_sub(self.concluded.count_below(step)).min(self.total)
     }
 }
 
-/// A trace in which one can go to and fro. A *step* is the number of an event; the state there is
-/// the one before that event. The last step has no event any more.
+/// A trace that can be moved through in both directions. A *step* is the number of an event, from zero; the state at a
+/// step is the one before that event. The last step has no event any more.
 #[derive(Debug)]
 pub struct Replay<S> {
     source: S,
     checkpoints: Arc<[Checkpoint]>,
-    /// The steps at which work conservation begins to be violated.
+    /// The steps at which violations of work conservation begin.
     violations: Arc<Ascending>,
-    /// The steps whose events no CPU recorded: a reader concludes them.
+    /// The steps whose events a reader concludes, rather than a CPU recorded.
     concluded: Arc<Ascending>,
     total: u64,
     /// The last instant of the trace.
     end: Ts,
-    /// The checkpoint whose events are held, all of them or a part.
+    /// The index of the checkpoint whose events are held, all of them or a part.
     segment: Option<usize>,
     /// The step of the first event that is held.
     first: u64,
     events: Vec<SchedEvent>,
-    /// Maximum number of events that are held.
+    /// Maximum number of events that are held at once.
     most_held: usize,
     state: SchedState,
     at: u64,
@@ -89,7 +91,7 @@ impl Checkpoint {
 struct CheckpointRecorder {
     every: u64,
     most: usize,
-    /// Maximum number of bytes of all checkpoints, or as many as the events between two of them do.
+    /// Maximum number of bytes of all checkpoints, unless the events between two of them take more.
     room: usize,
     last: Ts,
     count: u64,
@@ -98,7 +100,7 @@ struct CheckpointRecorder {
     violations: Ascending,
     concluded: Ascending,
     violated: bool,
-    /// Only among these.
+    /// The CPUs among which violations are looked for.
     cpus: ChosenCpus,
     part: Option<SubsetCounts>,
 }
@@ -150,7 +152,7 @@ impl Analysis for CheckpointRecorder {
 }
 
 impl CheckpointRecorder {
-    /// Keeps a checkpoint here.
+    /// Keeps a checkpoint at the present event.
     fn keep(&mut self, ts: Ts, state: &SchedState) {
         let (index, state, causes) = (self.count, state.uncounted(), self.causes.clone());
         self.checkpoints.push(Checkpoint { ts, index, state, causes });
@@ -171,33 +173,33 @@ impl CheckpointRecorder {
 }
 
 impl<S: EventSource> Replay<S> {
-    /// The most copies of the state that are kept.
+    /// Maximum number of copies of the state that are kept.
     pub const CHECKPOINTS: usize = 256;
-    /// The least distance between two of them, in events.
+    /// Minimum distance between two checkpoints, in events.
     const EVERY: u64 = 20_000;
-    /// Maximum size of all of them in bytes: for thousands of tasks on hundreds of CPUs a copy takes megabytes.
+    /// Maximum size of all checkpoints in bytes: for thousands of tasks on hundreds of CPUs a copy takes megabytes.
     const ROOM: usize = 96 << 20;
-    /// Maximum number of events that are held at the same time, some 20 MB. More lie between two checkpoints in a trace
+    /// Maximum number of events that are held at once, some 20 MB. More events lie between two checkpoints in a trace
     /// of billions of events, or where millions have the same time.
     const HELD: usize = 1 << 18;
 
-    /// Reads the source once and keeps checkpoints.
+    /// Makes a pass over the source and keeps checkpoints.
     pub fn new(source: S) -> Result<Replay<S>, S::Error> {
         Replay::of(source, &ChosenCpus::default())
     }
 
-    /// The same; violations are those among these CPUs.
+    /// Makes a pass over the source and keeps checkpoints; violations are those among `cpus`.
     pub fn of(source: S, cpus: &ChosenCpus) -> Result<Replay<S>, S::Error> {
         Replay::build(source, cpus, Self::EVERY, Self::CHECKPOINTS, Self::ROOM)
     }
 
-    /// The same with other distances.
+    /// Makes a pass over the source and keeps at most `most` checkpoints, at least `every` events apart.
     pub fn with(source: S, every: u64, most: usize) -> Result<Replay<S>, S::Error> {
         Replay::build(source, &ChosenCpus::default(), every, most, Self::ROOM)
     }
 
-    /// Reads the source once, keeps at most this number of checkpoints in this number of bytes, and makes an analysis of
-    /// the whole trace meanwhile. `analysis` is called once, or once more for each repetition of the pass.
+    /// Makes a pass over the source, keeps at most this number of checkpoints in this number of bytes, and makes an
+    /// analysis of the whole trace meanwhile. `analysis` is called once, and once more for each repetition of the pass.
     pub fn beside<A: Analysis>(
         source: S,
         (most, room): (usize, usize),
@@ -213,8 +215,9 @@ impl<S: EventSource> Replay<S> {
         )
     }
 
-    /// Makes an analysis of a part of the trace, from the checkpoint before it on: from `from` up to `to`, which is
-    /// inside only at the end of the trace. The current step stays as it is.
+    /// Makes an analysis of the part of the trace from `from` up to `to`, which is inside only at the end of the trace,
+    /// from the checkpoint before it on. An analysis that looks back sees the events from that checkpoint on only. The
+    /// current step stays the same.
     pub fn window<A: Analysis>(&mut self, from: Ts, to: Ts, analysis: A) -> Result<A::Output, S::Error> {
         let nearest = self.checkpoints.partition_point(|c| c.ts <= from).saturating_sub(1);
         let begin = self.checkpoints.get(nearest).map_or(Ts::MIN, |c| c.ts);
@@ -225,7 +228,7 @@ impl<S: EventSource> Replay<S> {
         Ok(part.close())
     }
 
-    /// Another replay of the same trace, which shares the checkpoints and is at the first step.
+    /// Returns another replay of the same trace, which shares the checkpoints and is at the first step.
     #[must_use]
     pub fn another(&self) -> Replay<S>
     where
@@ -295,7 +298,7 @@ impl<S: EventSource> Replay<S> {
         Ok((replay, output))
     }
 
-    /// The last step: how many events there are, with those that a reader concludes.
+    /// The last step: the number of events, with those that a reader concludes.
     pub fn total(&self) -> u64 {
         self.total
     }
@@ -305,34 +308,34 @@ impl<S: EventSource> Replay<S> {
         RecordedSteps { total: self.total.saturating_sub(self.concluded.len()), concluded: Arc::clone(&self.concluded) }
     }
 
-    /// The present step.
+    /// The current step.
     pub fn at(&self) -> u64 {
         self.at
     }
 
-    /// The state at the present step.
+    /// The state at the current step.
     pub fn state(&self) -> &SchedState {
         &self.state
     }
 
-    /// The findings of the pass.
+    /// The findings of the pass that made the replay.
     pub fn diagnostics(&self) -> &Diagnostics {
         &self.diagnostics
     }
 
-    /// How many checkpoints are kept.
+    /// The number of checkpoints.
     pub fn checkpoints(&self) -> usize {
         self.checkpoints.len()
     }
 
-    /// The event that is about to happen. Nothing at the last step, and before the first
+    /// The event of the current step, which is about to be applied. `None` at the last step, and before the first
     /// [`Replay::go`].
     pub fn event(&self) -> Option<&SchedEvent> {
         self.segment?;
         self.events.get(usize::try_from(self.at.checked_sub(self.first)?).ok()?)
     }
 
-    /// Goes to a step, or to the last one.
+    /// Goes to a step, or to the last one if there are fewer.
     pub fn go(&mut self, step: u64) -> Result<(), S::Error> {
         let step = step.min(self.total);
         let nearest = self.segment_of(step);
@@ -353,7 +356,7 @@ impl<S: EventSource> Replay<S> {
         Ok(())
     }
 
-    /// The checkpoint at or before a step.
+    /// The index of the checkpoint at or before a step.
     fn segment_of(&self, step: u64) -> usize {
         self.checkpoints.partition_point(|c| c.index <= step).saturating_sub(1)
     }
@@ -363,8 +366,8 @@ impl<S: EventSource> Replay<S> {
         self.checkpoints.get(segment + 1).map_or(self.total, |next| next.index)
     }
 
-    /// Reads the events of a segment up to a step, from the present one on, and holds them: all, so that the way back is
-    /// short, or where these are too many the next ones.
+    /// Reads and holds the events of a segment from the current step up to `step`: all of the segment, so that the way
+    /// back is short, or the next ones if these are too many.
     fn load(&mut self, segment: usize, step: u64) -> Result<(), S::Error> {
         let Some(checkpoint) = self.checkpoints.get(segment) else { return Ok(()) };
         let end = self.end_of(segment);
@@ -391,7 +394,7 @@ impl<S: EventSource> Replay<S> {
         Ok(())
     }
 
-    /// The first step at or behind `step` whose event is wanted.
+    /// Returns the first step at or behind `step` whose event is `wanted`.
     pub fn find(&mut self, step: u64, mut wanted: impl FnMut(&SchedEvent) -> bool) -> Result<Option<u64>, S::Error> {
         let nearest = self.segment_of(step);
         let Some(checkpoint) = self.checkpoints.get(nearest) else { return Ok(None) };
@@ -410,7 +413,7 @@ impl<S: EventSource> Replay<S> {
         Ok(found)
     }
 
-    /// The last step before `step` whose event is wanted.
+    /// Returns the last step before `step` whose event is `wanted`.
     pub fn find_back(
         &mut self,
         step: u64,
@@ -441,19 +444,19 @@ impl<S: EventSource> Replay<S> {
         Ok(None)
     }
 
-    /// The first step whose event is at `ts` or later; the last step if none is.
+    /// Returns the first step whose event is at `ts` or later; the last step if none is.
     pub fn step_at(&mut self, ts: Ts) -> Result<u64, S::Error> {
         let nearest = self.checkpoints.partition_point(|c| c.ts < ts).saturating_sub(1);
         let from = self.checkpoints.get(nearest).map_or(0, |c| c.index);
         Ok(self.find(from, |event| event.ts >= ts)?.unwrap_or(self.total))
     }
 
-    /// The step at which the next violation of work conservation begins.
+    /// The step at which the next violation of work conservation begins, behind the current step.
     pub fn next_violation(&self) -> Option<u64> {
         self.violations.above(self.at)
     }
 
-    /// The step at which the last violation before this one began.
+    /// The step at which the last violation of work conservation before the current step began.
     pub fn previous_violation(&self) -> Option<u64> {
         self.violations.below(self.at)
     }

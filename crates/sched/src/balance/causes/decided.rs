@@ -6,7 +6,7 @@ use crate::event::{Cpu, Pid};
 use crate::tables::seeded::SeededMap;
 use serde::{Deserialize, Serialize};
 
-/// The decision that leads to a migration.
+/// A recorded decision that leads to a migration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Decided {
     /// The balancer detached the task, for this cause.
@@ -15,26 +15,26 @@ pub(super) enum Decided {
     Requeued,
 }
 
-/// A task, the CPU that it leaves, and the CPU that it comes to.
+/// The task, the CPU that it leaves, and the CPU that it comes to.
 type Move = (Pid, Cpu, Cpu);
 
-/// The decisions of a CPU that no migration has followed yet.
+/// The latest decisions on a CPU that no migration has followed yet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Latest {
     detached: Option<(Move, Balancing)>,
     requeued: Option<(Pid, Cpu)>,
-    /// The stopper balances for this CPU.
+    /// The CPU for which the stopper balances.
     active: Option<Cpu>,
 }
 
-/// The decisions by CPU.
+/// The latest decisions, by CPU.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Decisions {
     pub(super) latest: SeededMap<Cpu, Latest>,
 }
 
 impl Decisions {
-    /// Takes a record of a CPU.
+    /// Takes a record of a probe on `cpu`.
     pub(super) fn take(&mut self, cpu: Cpu, probe: Probe) {
         match probe {
             Probe::Detaches { pid, src, dst, balancing } => {
@@ -46,19 +46,20 @@ impl Decisions {
         }
     }
 
-    /// A CPU switches: no migration follows its decisions any more.
+    /// Forgets the decisions on a CPU that switches, since no migration follows them any more.
     pub(super) fn switch(&mut self, cpu: Cpu) {
         if !self.latest.is_empty() {
             self.latest.remove(&cpu);
         }
     }
 
-    /// Some events of a CPU are lost.
+    /// Forgets the decisions on a CPU some of whose events are lost.
     pub(super) fn lose(&mut self, cpu: Cpu) {
         self.latest.remove(&cpu);
     }
 
-    /// The decision that led to a migration on a CPU; `by_stopper`: by the stopper of the CPU that the task leaves.
+    /// Returns the decision that led to a migration on the CPU `on`. `by_stopper`: the stopper of the CPU that the task
+    /// leaves made the migration.
     pub(super) fn of(&mut self, on: Cpu, moved: Move, by_stopper: bool) -> Option<Decided> {
         let latest = self.latest.get_mut(&on)?;
         let (pid, _, dest) = moved;
@@ -74,7 +75,7 @@ impl Decisions {
     }
 }
 
-/// The cause for a kind of balance, by the CPU that the task comes to or by another one.
+/// Returns the cause for a kind of balance, made by the CPU that the task comes to (`is_for_itself`) or by another one.
 fn cause(balancing: Balancing, is_for_itself: bool) -> Option<Cause> {
     match (balancing, is_for_itself) {
         (Balancing::NewIdle, _) => Some(Cause::NewIdle),

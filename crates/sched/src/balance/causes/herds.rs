@@ -4,37 +4,37 @@ use crate::event::{Cpu, Dur, Ts};
 use crate::tables::seeded::SeededMap;
 use serde::Serialize;
 
-/// Minimum number of tasks that leave one CPU for one other as a herd,
+/// Minimum number of queued tasks that leave one CPU for one other within [`HERD_TIME`] to form a herd.
 pub const HERD: usize = 4;
-/// if they do so within this time.
+/// Maximum time within which the tasks of a herd migrate.
 pub const HERD_TIME: Dur = Dur(1_000_000);
 
-/// Queued tasks that left one CPU for one other within a millisecond.
+/// A herd: queued tasks that left one CPU for one other within a millisecond.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Herd {
-    /// When the first one left.
+    /// The instant at which the first task migrated.
     pub start: Ts,
-    /// When the last one did.
+    /// The instant at which the last task migrated.
     pub end: Ts,
-    /// The CPU that they left.
+    /// The CPU that the tasks left.
     pub orig: Cpu,
-    /// The CPU that they came to.
+    /// The CPU that the tasks came to.
     pub dest: Cpu,
-    /// Their number.
+    /// The number of tasks.
     pub tasks: u32,
 }
 
-/// Those who left one CPU for one other lately.
+/// The latest migrations from one CPU to one other.
 #[derive(Clone, Debug, Default)]
 struct Leaving {
-    /// When, the last ones within [`HERD_TIME`].
+    /// The instants of the migrations, the last ones within [`HERD_TIME`].
     at: Vec<Ts>,
-    /// The latest herd of this pair, by its place.
+    /// The index of the latest herd of this pair of CPUs.
     herd: Option<usize>,
 }
 
-/// Finds herd migrations.
+/// A finder of herds among the migrations of queued tasks.
 #[derive(Clone, Debug, Default)]
 pub struct Herds {
     leaving: SeededMap<(Cpu, Cpu), Leaving>,
@@ -42,8 +42,8 @@ pub struct Herds {
 }
 
 impl Herds {
-    /// Takes the next migration of a queued task, in time order. Returns the herd that it makes or enlarges, by its
-    /// place in [`Herds::found`].
+    /// Takes the next migration of a queued task, in the order of time. Returns the index in [`Herds::found`] of the
+    /// herd that it makes or enlarges.
     pub fn migrate(&mut self, ts: Ts, orig: Cpu, dest: Cpu) -> Option<usize> {
         let Leaving { at, herd } = self.leaving.entry((orig, dest)).or_default();
         at.retain(|earlier| ts.since(*earlier) <= HERD_TIME);
@@ -67,8 +67,8 @@ impl Herds {
         Some(place)
     }
 
-    /// Removes those that cannot grow any more at `now`, in the order in which they became herds. Places of the others
-    /// change.
+    /// Removes and returns the herds that cannot grow any more at `now`, in the order in which they became herds. The
+    /// indices of the others change.
     pub fn settled(&mut self, now: Ts) -> Vec<Herd> {
         let is_open = |herd: &Herd| now.since(herd.end) <= HERD_TIME;
         let mut places = Vec::with_capacity(self.found.len());
@@ -85,12 +85,13 @@ impl Herds {
         settled
     }
 
-    /// Those found so far, in the order in which they became herds; the latest may still grow.
+    /// The herds that were found so far and not removed, in the order in which they became herds; the latest may still
+    /// grow.
     pub fn found(&self) -> &[Herd] {
         &self.found
     }
 
-    /// All that were found, in the order in which they became herds.
+    /// Returns the herds that were found and not removed, in the order in which they became herds.
     pub fn into_found(self) -> Vec<Herd> {
         self.found
     }

@@ -25,7 +25,7 @@ pub struct PastCauses {
     awake: Vec<(Pid, Option<NotedMigration>)>,
 }
 
-/// A migration with every byte of its task's name.
+/// A migration in a note, with every byte of its task's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NotedMigration {
     ts: Ts,
@@ -58,13 +58,13 @@ impl From<NotedMigration> for Migration {
 }
 
 impl Migration {
-    /// Whether its CPUs are such as a reader delivers: a note can be of a damaged file.
+    /// Whether the CPUs of the migration are such as a reader delivers, since a note can be of a damaged file.
     fn is_believable(&self) -> bool {
         [self.on, self.orig, self.dest].iter().all(|cpu| cpu.0 < Cpu::LIMIT)
     }
 }
 
-/// [`Migration`]s in notes.
+/// The serialised form of [`Migration`] in notes.
 pub(super) mod migration {
     use super::{Migration, NotedMigration};
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -79,14 +79,14 @@ pub(super) mod migration {
 }
 
 impl NotedMigration {
-    /// The migration, unless no reader would deliver it.
+    /// Returns the migration, unless no reader would deliver it.
     pub(crate) fn believed(self) -> Option<Migration> {
         Some(Migration::from(self)).filter(Migration::is_believable)
     }
 }
 
 impl Causes {
-    /// Notes what a part that begins here has to know.
+    /// Notes the knowledge that a part of a trace needs if it begins here.
     pub fn noted(&self) -> PastCauses {
         let is_needed = |(_, followed): &(&Pid, &FollowedTask)| followed.waking.is_some() || followed.open.is_some();
         let mut past = PastCauses {
@@ -106,7 +106,7 @@ impl Causes {
         past
     }
 
-    /// About how many bytes a copy takes.
+    /// The approximate number of bytes of a copy.
     pub(crate) fn bytes(&self) -> usize {
         let opened = self.followed.iter().filter(|(_, followed)| followed.open.is_some()).count();
         self.followed.len() * size_of::<(Pid, FollowedTask)>()
@@ -115,7 +115,7 @@ impl Causes {
             + self.awake.len() * size_of::<(Pid, Option<Migration>)>()
     }
 
-    /// Takes up the notes of a part.
+    /// Takes up the notes of a part of a trace.
     pub(crate) fn after(past: &PastCauses) -> Causes {
         let followed = |(pid, followed): &(Pid, FollowedTask)| {
             let open = followed.open.clone().filter(|open| open.migration.is_believable());

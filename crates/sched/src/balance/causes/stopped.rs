@@ -5,7 +5,7 @@ use crate::event::kthread::is_stopper;
 use crate::event::{Cpu, EventKind, Pid, SchedEvent, Ts};
 use crate::state::SchedState;
 
-/// A migration by its task, its time and its destination.
+/// The identity of a migration: its task, its instant and its destination.
 pub type MoveKey = (Pid, Ts, Cpu);
 
 /// The migration that the stopper of each CPU has made since it was switched in, with its cause once that is settled.
@@ -15,7 +15,7 @@ pub struct StopperMoves {
 }
 
 impl StopperMoves {
-    /// Takes the next event, in the state behind it.
+    /// Takes the next event; `state` is the one after the event.
     #[inline]
     pub fn event(&mut self, event: &SchedEvent, state: &SchedState) {
         match event.kind {
@@ -33,7 +33,7 @@ impl StopperMoves {
         }
     }
 
-    /// A migration has this cause.
+    /// Takes the cause of a settled migration.
     pub fn settle(&mut self, m: &Migration) {
         let moved = self.cpus.get_mut(m.orig.index()).and_then(Option::as_mut);
         if let Some((_, cause)) = moved.filter(|(key, _)| *key == (m.pid, m.ts, m.dest)) {
@@ -41,12 +41,12 @@ impl StopperMoves {
         }
     }
 
-    /// The migration that the stopper of a CPU has made.
+    /// The migration that the stopper of `cpu` has made since it was switched in, and its cause if that is settled.
     pub fn of(&self, cpu: Cpu) -> Option<(MoveKey, Option<Cause>)> {
         self.cpus.get(cpu.index()).copied().flatten()
     }
 
-    /// Notes them for a part of a trace.
+    /// Notes the migrations for a part of a trace.
     pub(crate) fn noted(&self) -> Vec<(Cpu, MoveKey, Option<Cause>)> {
         let noted = |(cpu, moved): (u32, &Option<(MoveKey, Option<Cause>)>)| {
             moved.as_ref().map(|(key, cause)| (Cpu(cpu), *key, *cause))
@@ -54,7 +54,7 @@ impl StopperMoves {
         (0..).zip(&self.cpus).filter_map(noted).collect()
     }
 
-    /// Takes up the notes of a part.
+    /// Takes up the notes of a part of a trace.
     pub fn recall(&mut self, noted: &[(Cpu, MoveKey, Option<Cause>)]) {
         for (cpu, key, cause) in noted.iter().filter(|(cpu, ..)| cpu.0 < Cpu::LIMIT) {
             self.put(*cpu, (*key, *cause));

@@ -6,8 +6,8 @@ use crate::state::SchedState;
 use crate::tables::limits::TASKS;
 
 impl Causes {
-    /// Whether more tasks are held than can live, so that there are some to forget. Three tables have as many as the state follows:
-    /// a quarter of the limit goes at each time.
+    /// Whether more tasks are held than can live, so that there are some to forget. Three tables have as many as the
+    /// state follows: a quarter of the limit goes at each time.
     #[inline(always)]
     pub(super) fn holds_many(&self) -> bool {
         self.followed.len() + self.reasons.len() + self.awake.len() > 4 * TASKS
