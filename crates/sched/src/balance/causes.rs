@@ -47,43 +47,44 @@ pub use herds::{HERD, HERD_TIME, Herd, Herds};
 pub use noted::{NotedMigration, PastCauses};
 pub use stopped::{MoveKey, StopperMoves};
 
-/// A migration, its cause, and what became of it.
+/// A migration of a task, with its cause and its consequence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Migration {
-    /// When.
+    /// The instant of the migration, in nanoseconds of the trace's clock.
     pub ts: Ts,
-    /// The CPU that did it.
+    /// The CPU that made the migration.
     pub on: Cpu,
-    /// The task.
+    /// The PID of the task.
     pub pid: Pid,
-    /// Its name.
+    /// The name of the task.
     pub command: Comm,
-    /// The CPU that it left.
+    /// The CPU that the task left.
     pub orig: Cpu,
-    /// The CPU that it came to.
+    /// The CPU that the task came to.
     pub dest: Cpu,
-    /// Why.
+    /// The cause of the migration.
     pub cause: Cause,
-    /// Whether it waited on a run queue; else it slept, was being woken, or was throttled.
+    /// Whether the task waited on a run queue. Otherwise it slept, was being woken, or was throttled.
     pub queued: bool,
     /// Whether a probe on the balancer recorded the decision; otherwise the cause follows from the order of events.
     pub recorded: bool,
-    /// The time from the migration until the task first ran; none if it slept, was moved again before, or never ran.
+    /// The time from the migration until the task first ran, in nanoseconds; none if the task slept, was moved again
+    /// before, or never ran.
     pub first_run: Option<Dur>,
 }
 
-/// A reason, or an exec, that belongs to a migration is this near.
+/// Maximum time between a migration and a NUMA reason or an exec that belongs to it.
 const NEAR: Dur = Dur(100_000_000);
 
-/// The aim of NUMA balancing for a task.
+/// A reason for a migration that is known beforehand: the aim of NUMA balancing for a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Reason {
     ts: Ts,
     orig: Cpu,
     dest: Cpu,
     cause: Cause,
-    /// A probe shows it.
+    /// Whether a probe shows the reason.
     recorded: bool,
 }
 
@@ -93,7 +94,8 @@ impl Reason {
     }
 }
 
-/// A `sched_waking`: on which CPU, by which task, and whether that task itself did it or an interrupt.
+/// The announcement of a wakeup (`sched_waking`): the waker's CPU, the task that ran there, and whether that task was
+/// the waker, rather than an interrupt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Announcement {
     on: Cpu,
@@ -101,16 +103,16 @@ struct Announcement {
     in_task: bool,
 }
 
-/// Which later event can still change the cause of a move by the stopper.
+/// The later events that can still change the cause of a migration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Pending {
-    /// None.
+    /// No event: the cause is settled.
     Settled,
     /// A NUMA reason that follows soon.
     Numa,
-    /// The same, or the task's exec, before it sleeps.
+    /// A NUMA reason that follows soon, or the task's exec, before it sleeps.
     Exec,
-    /// The same, or an exec that follows soon.
+    /// A NUMA reason that follows soon, or an exec that follows soon.
     SoonExec,
 }
 
@@ -119,40 +121,44 @@ struct OpenMigration {
     #[serde(with = "noted::migration")]
     migration: Migration,
     pending: Pending,
-    /// The task was asleep.
+    /// Whether the task was asleep.
     asleep: bool,
-    /// The task was queued or throttled.
+    /// Whether the task was queued or throttled.
     runnable: bool,
-    /// No event has been about the task since.
+    /// Whether no event has been about the task since.
     untouched: bool,
-    /// It can have run since, in a loss.
+    /// Whether the task can have run since, in a loss.
     blind: bool,
 }
 
-/// The recent history of a task.
+/// The recent events of a task that can decide the cause of a migration.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct FollowedTask {
-    /// It is being woken.
+    /// The announcement of the wakeup that is under way, if one is.
     waking: Option<Announcement>,
-    /// Its latest migration, while that can change. Apart, since most that is asked of a task is not about it.
+    /// The latest migration of the task, while its cause can change. Boxed, since most accesses to a task do not
+    /// concern it.
     open: Option<Box<OpenMigration>>,
 }
 
-/// Finds the causes. A migration is reported when nothing can change it any more: its task has run
-/// and its cause is settled, or it is moved again, or the trace ends; so not in the order of time.
+/// A finder of migrations and their causes.
+///
+/// The caller passes each event with the state before it to [`Causes::event`], and calls [`Causes::finish`] at the end.
+/// A migration is reported when nothing can change it any more: its task has run and its cause is settled, or it is
+/// moved again, or the trace ends. Migrations are therefore not reported in the order of time.
 #[derive(Clone, Debug, Default)]
 pub struct Causes {
     followed: SeededMap<Pid, FollowedTask>,
-    /// NUMA reasons that no migration has followed yet.
+    /// The NUMA reasons that no migration has followed yet, by task.
     reasons: SeededMap<Pid, Reason>,
-    /// The decisions that probes recorded.
+    /// The decisions on migrations that probes recorded.
     decisions: Decisions,
-    /// Tasks pulled by a CPU whose next event will show why.
+    /// The tasks pulled by each CPU whose next event will show the reason.
     pulls: SeededMap<Cpu, Vec<Pid>>,
-    /// The waker of the stopper of each CPU, until that is switched out.
+    /// The waker of the stopper of each CPU, until the stopper is switched out.
     stops: SeededMap<Cpu, Announcement>,
-    /// Tasks that an exec moved, perhaps: they woke the stopper themselves, or it was woken unseen, and they have not
-    /// slept since. With that move where another one followed.
+    /// The tasks that an exec may have moved: they woke the stopper themselves, or it was woken unseen, and they have
+    /// not slept since. Each with that migration if another one followed.
     awake: SeededMap<Pid, Option<Migration>>,
 }
 
@@ -178,9 +184,9 @@ impl FollowedTask {
         }
     }
 
-    /// It is awake. If its waking is not in the trace (that of a wakeup that was under way when the recording
-    /// began, as balance-hackbench of 7.2 has one, or was lost, or not recorded), it was moved in its sleep and did
-    /// nothing since, that was its placement.
+    /// Takes a wakeup of the task. If its waking is not in the trace (it was under way when the recording began, as in
+    /// balance-hackbench of 7.2, or it was lost, or not recorded), and the task was moved in its sleep and did nothing
+    /// since, that migration was its placement.
     fn woken(&mut self) {
         if let (None, Some(open)) = (self.waking.take(), &mut self.open) {
             let m = &mut open.migration;
@@ -195,7 +201,7 @@ impl FollowedTask {
         self.touch();
     }
 
-    /// It is switched in; its migration, if no later event can change the cause.
+    /// Takes a switch to the task. Returns its migration if no later event can change the cause.
     fn runs(&mut self, now: Ts) -> Option<Migration> {
         self.waking = None;
         let open = self.open.as_mut()?;
@@ -214,7 +220,8 @@ impl FollowedTask {
 }
 
 impl Causes {
-    /// Takes the next event, in the state before it.
+    /// Takes the next event; `state` is the one before the event. `report` is called with each migration that the event
+    /// settles.
     pub fn event(&mut self, event: &SchedEvent, state: &SchedState, mut report: impl FnMut(Migration)) {
         if !self.pulls.is_empty() {
             self.settle_pulls(event);
@@ -313,7 +320,8 @@ impl Causes {
         }
     }
 
-    /// An announced event of a CPU can have happened unseen, and a task that was moved there can have run.
+    /// Takes a loss on a CPU: an announced event of it can have happened unseen, and a task that was moved there can
+    /// have run.
     fn lose(&mut self, cpu: Cpu) {
         self.stops.remove(&cpu);
         self.decisions.lose(cpu);
@@ -325,7 +333,7 @@ impl Causes {
         }
     }
 
-    /// The migrations that are still open at the end, by time.
+    /// Reports the migrations that are still open at the end, in the order of time.
     pub fn finish(self, report: impl FnMut(Migration)) {
         let open = self.followed.into_values().filter_map(|followed| followed.open);
         let held = self.awake.into_values().flatten();
@@ -335,12 +343,12 @@ impl Causes {
         rest.into_iter().for_each(report);
     }
 
-    /// A task's latest migration, while it can change.
+    /// The latest migration of a task, while its cause can change.
     fn open(&mut self, pid: Pid) -> Option<&mut OpenMigration> {
         self.followed.get_mut(&pid)?.open.as_deref_mut()
     }
 
-    /// A task that the stopper moved executes a program: that is why it was moved.
+    /// Takes the exec of a task: if the stopper moved the task, the exec is the cause.
     fn exec(&mut self, pid: Pid, now: Ts, report: &mut impl FnMut(Migration)) {
         if let Some(held) = self.awake.remove(&pid).flatten() {
             report(Migration { cause: Cause::Exec, ..held });
@@ -355,7 +363,7 @@ impl Causes {
         }
     }
 
-    /// A task that the stopper moved sleeps: a later exec is not why it was moved, if it woke the stopper itself.
+    /// Takes the sleep of a task: if the task woke the stopper itself and was moved, a later exec is not the cause.
     fn sleeps(&mut self, pid: Pid, report: &mut impl FnMut(Migration)) {
         let Some(held) = self.awake.remove(&pid) else { return };
         held.into_iter().for_each(report);
@@ -365,7 +373,7 @@ impl Causes {
         }
     }
 
-    /// NUMA balancing records its aim for a task, or its last action.
+    /// Takes a reason of NUMA balancing to move a task, or its last action.
     fn reason(&mut self, pid: Pid, reason: Reason, stuck: bool) {
         let fits = |o: &&mut OpenMigration| {
             o.pending != Pending::Settled && reason.fits(o.migration.ts, o.migration.orig, o.migration.dest)
@@ -385,7 +393,7 @@ impl Causes {
         }
     }
 
-    /// The next event of the scheduler on a CPU that pulled tasks shows why it did.
+    /// Settles the pulls of a CPU by its next scheduler event, which shows the reason for them.
     fn settle_pulls(&mut self, event: &SchedEvent) {
         let is_newidle = match event.kind {
             EventKind::Other { .. } | EventKind::Probe { .. } | EventKind::Stack { .. } => return,
@@ -471,7 +479,8 @@ impl Causes {
         OpenMigration { migration, pending, asleep, runnable, untouched: true, blind: false }
     }
 
-    /// Which later event can change that the stopper of `cpu` moves a task for its affinity, if it is no active balance.
+    /// The later events that can change that the stopper of `cpu` moves a task for its affinity, if it is no active
+    /// balance.
     fn requeued(&self, pid: Pid, cpu: Cpu) -> Pending {
         match self.stops.get(&cpu) {
             Some(waking) if !(waking.in_task && waking.by == pid) => Pending::Numa,
@@ -479,7 +488,8 @@ impl Causes {
         }
     }
 
-    /// Why the stopper of `cpu` moves a task to `dest`, by what woke the stopper, and which later event can change that.
+    /// The cause for which the stopper of `cpu` moves a task to `dest`, by the waker of the stopper, and the later
+    /// events that can change it.
     fn stopped(&self, pid: Pid, cpu: Cpu, dest: Cpu, state: &SchedState) -> (Cause, Pending) {
         match self.stops.get(&cpu) {
             None => (Cause::Stopper, Pending::Exec),
@@ -492,8 +502,8 @@ impl Causes {
         }
     }
 
-    /// Whether a CPU idles but for its softirqs. With PREEMPT_RT, and wherever they are put off, they have a thread,
-    /// which the tick of an idle CPU wakes: then nothing else is there but what it has pulled by now.
+    /// Whether a CPU idles but for its softirqs. With PREEMPT_RT, and wherever softirqs are deferred, they have a
+    /// thread, which the tick of an idle CPU wakes: then nothing else is there but the tasks that it has pulled by now.
     fn idles(&self, cpu: Cpu, state: &SchedState) -> bool {
         match state.running(cpu) {
             Some(current) => {
@@ -507,14 +517,14 @@ impl Causes {
         }
     }
 
-    /// Whether nothing is queued on a CPU but what it is just pulling.
+    /// Whether nothing is queued on a CPU but the tasks that it is just pulling.
     fn is_emptied(&self, cpu: Cpu, state: &SchedState) -> bool {
         let pulled = self.pulls.get(&cpu).map_or(&[][..], Vec::as_slice);
         state.waiting(cpu).all(|task| pulled.contains(&task.pid))
     }
 }
 
-/// Whether a thread runs softirqs, and with PREEMPT_RT balances.
+/// Whether a task is a thread that runs softirqs, and with PREEMPT_RT balances.
 fn is_softirq_thread(pid: Pid, state: &SchedState) -> bool {
     state.task_of(pid).is_some_and(|task| is_ksoftirqd(task.comm))
 }

@@ -2,49 +2,49 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Why a task was migrated.
+/// The cause of a migration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Cause {
-    /// It was being woken, and placed elsewhere.
+    /// Wakeup placement: the task was being woken, and another CPU was chosen.
     Wakeup,
-    /// A CPU about to idle pulled it: a steal.
+    /// New-idle balance, a steal: a CPU about to idle pulled the task.
     NewIdle,
-    /// An idle CPU pulled it, from its tick or woken for that.
+    /// Idle balance: an idle CPU pulled the task, from its tick or woken for that.
     Idle,
-    /// A busy CPU pulled it, from its tick.
+    /// Periodic balance: a busy CPU pulled the task, from its tick.
     Periodic,
-    /// A CPU moved it between two others.
+    /// Balance on behalf: a CPU moved the task between two others.
     Behalf,
-    /// A CPU about to idle moved it along with others while it slept.
+    /// New-idle balance of a sleeper: a CPU about to idle moved the task along with others while it slept.
     NewIdleSleeper,
-    /// An idle CPU moved it while it slept.
+    /// Idle balance of a sleeper: an idle CPU moved the task while it slept.
     IdleSleeper,
-    /// A busy CPU moved it while it slept.
+    /// Periodic balance of a sleeper: a busy CPU moved the task while it slept.
     PeriodicSleeper,
-    /// A CPU moved it between two others while it slept.
+    /// Balance of a sleeper on behalf: a CPU moved the task between two others while it slept.
     BehalfSleeper,
-    /// The stopper moved it for another CPU: active balance.
+    /// Active balance: the stopper moved the running task for another CPU.
     Active,
-    /// The stopper moved it because its CPU was not allowed any more: a change of affinity.
+    /// Change of affinity: the stopper moved the task because its CPU was no longer allowed.
     Affinity,
-    /// The stopper moved it, and what woke the stopper was not recorded: active balance, or a change of affinity.
+    /// Active balance or change of affinity: the stopper moved the task, and no event shows its waker.
     Stopper,
-    /// It was to run a new program, and that elsewhere.
+    /// Exec: the task was to run a new program, and another CPU was chosen.
     Exec,
-    /// To where its memory is.
+    /// NUMA move: the task went to the node of its memory.
     NumaMove,
-    /// In exchange for another, to where their memories are.
+    /// NUMA swap: the task was exchanged with another, each going to the node of its memory.
     NumaSwap,
-    /// By the real-time or deadline class.
+    /// Push or pull by the real-time or deadline class.
     RealTime,
-    /// None of these.
+    /// Unknown: none of the other causes fits.
     Unknown,
 }
 
 impl Cause {
-    /// All of them, in the order of their indices.
+    /// All causes, in the order of their indices.
     pub const ALL: [Cause; 17] = [
         Cause::Wakeup,
         Cause::NewIdle,
@@ -65,7 +65,7 @@ impl Cause {
         Cause::Unknown,
     ];
 
-    /// Its name, for people.
+    /// The name of the cause, for people.
     pub fn name(self) -> &'static str {
         match self {
             Cause::Wakeup => "wakeup placement",
@@ -88,7 +88,7 @@ impl Cause {
         }
     }
 
-    /// The same of a task that sleeps, if the balancer moves such tasks for this cause.
+    /// The cause of the same kind for a task that sleeps, if the balancer moves such tasks for this cause.
     pub(super) fn of_sleeper(self) -> Option<Cause> {
         match self {
             Cause::NewIdle => Some(Cause::NewIdleSleeper),
@@ -99,7 +99,7 @@ impl Cause {
         }
     }
 
-    /// The same of a task that turns out not to have slept.
+    /// The cause of the same kind for a task that turns out not to have slept.
     pub(super) fn of_waiter(self) -> Cause {
         match self {
             // When it began to wait is not known, so this is no steal.
