@@ -11,7 +11,7 @@ use sched::lineage::LineageHistory;
 use sched::seeded::SeededMap;
 use sched::{Comm, CpuSpan, Current, Dur, Pid, TaskFilter, Ts};
 use std::collections::BTreeMap;
-use timeline::Class;
+use timeline::PieceClass;
 use timeline::palette::{OTHER, PALETTE, TaskColors, assign};
 
 /// The property of a task that decides its colour.
@@ -45,17 +45,17 @@ pub struct Needs {
 
 // The classes of a lane's intervals.
 pub(crate) use timeline::strips::{BLANK as IDLE, OFFLINE, UNKNOWN};
-pub(crate) const OTHERS: Class = timeline::strips::FIRST;
-const FIRST: Class = OTHERS + 1;
+pub(crate) const OTHERS: PieceClass = timeline::strips::FIRST;
+const FIRST: PieceClass = OTHERS + 1;
 
 /// The colour of tasks that are the ground for other marks.
 pub(crate) const PALE: Color = Color::grey(0xd8);
 
-const APPLICATION: Class = FIRST;
-const TASKS: Class = FIRST + 1;
-const KERNEL: Class = FIRST + 2;
-const STOPPER: Class = FIRST + 3;
-pub(crate) const INTERRUPT: Class = FIRST + 4;
+const APPLICATION: PieceClass = FIRST;
+const TASKS: PieceClass = FIRST + 1;
+const KERNEL: PieceClass = FIRST + 2;
+const STOPPER: PieceClass = FIRST + 3;
+pub(crate) const INTERRUPT: PieceClass = FIRST + 4;
 
 /// The colours of the five classes of [`ColorBy::Class`], as indices into the palette.
 const CLASS_COLORS: [usize; 5] = [0, 14, 10, 12, 6];
@@ -66,7 +66,7 @@ const CLASS_NAMES: [&str; 5] = ["application", "other tasks", "kernel threads", 
 pub(crate) struct ColorEntry {
     comm: Comm,
     number: Option<i64>,
-    pub(crate) class: Class,
+    pub(crate) class: PieceClass,
     pub(crate) ns: u64,
 }
 
@@ -139,7 +139,7 @@ impl Coloring {
     }
 
     /// Returns the class of a CPU's span.
-    pub(crate) fn class(&self, span: &CpuSpan) -> Class {
+    pub(crate) fn class(&self, span: &CpuSpan) -> PieceClass {
         match span.current {
             Current::Idle => IDLE,
             Current::Unknown => UNKNOWN,
@@ -149,11 +149,11 @@ impl Coloring {
         }
     }
 
-    fn class_of(&self, pid: Pid, comm: Comm, ts: Ts) -> Class {
+    fn class_of(&self, pid: Pid, comm: Comm, ts: Ts) -> PieceClass {
         if !self.is_shown(pid, comm, ts) {
             return OTHERS;
         }
-        let palette = |n: usize| FIRST + (n % PALETTE.len()) as Class;
+        let palette = |n: usize| FIRST + (n % PALETTE.len()) as PieceClass;
         match self.by {
             ColorBy::Pid => palette(self.task_colors.place(pid)),
             ColorBy::Command => self.place_of_command(comm).map_or(OTHERS, palette),
@@ -177,7 +177,7 @@ impl Coloring {
     }
 
     /// Returns the colour of a class.
-    pub fn paint(&self, class: Class) -> Color {
+    pub fn paint(&self, class: PieceClass) -> Color {
         match class {
             IDLE | UNKNOWN | OFFLINE => Color::WHITE,
             OTHERS if self.pale => PALE,
@@ -294,7 +294,7 @@ mod tests {
     use super::*;
     use regex::Regex;
 
-    fn class(coloring: &Coloring, pid: i32, name: &str) -> Class {
+    fn class(coloring: &Coloring, pid: i32, name: &str) -> PieceClass {
         coloring.class_of(Pid(pid), Comm::new(name.as_bytes()), Ts(0))
     }
 
@@ -307,7 +307,7 @@ mod tests {
         // By the hash alone, names that differ only in the high half of the last byte would have one colour.
         let names = ["kworker/9:0", "ksoftirqd/1", "b", "a", "ksoftirqd/0", "q", "1", "A", "Q", "aa", "ab"];
         c.know(names.iter().map(|name| (Comm::new(name.as_bytes()), Dur(if *name == "q" { 2 } else { 1 }))));
-        let distinct: std::collections::BTreeSet<Class> = names.iter().map(|name| class(&c, 1, name)).collect();
+        let distinct: std::collections::BTreeSet<PieceClass> = names.iter().map(|name| class(&c, 1, name)).collect();
         assert_eq!(distinct.len(), names.len() - 1, "the two ksoftirqd threads share one colour");
         // The command that runs longest has the same colour in every trace.
         let mut other = Coloring { by: ColorBy::Command, ..Coloring::default() };

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use timeline::page::{DrawLanes, Heading, LegendEntry, Page, Swatch};
 use timeline::palette::{self, BANDS, INK, MIXED, marker};
 use timeline::strips::{Strips, are_mixed};
-use timeline::{Class, LaneLayout, Piece, TimeScale};
+use timeline::{LaneLayout, Piece, PieceClass, TimeScale};
 
 /// The maximum numbers of tasks in a legend, the second and later ones for pages with little room.
 const SHORTER: [usize; 6] = [28, 18, 12, 8, 5, 3];
@@ -383,7 +383,7 @@ fn draw_frequencies(
         let mut columns = timeline::Columns::new(options.from, options.to, options.columns());
         for (i, (ts, khz)) in changes.iter().enumerate() {
             let end = changes.get(i + 1).map_or(options.to, |next| next.0).min(options.to);
-            columns.push(bands.band(*khz) as Class, (*ts).max(options.from), end);
+            columns.push(bands.band(*khz) as PieceClass, (*ts).max(options.from), end);
         }
         for piece in columns.finish() {
             // A band is too low for shares, so a column shows the frequency that lasted longest.

@@ -7,7 +7,7 @@ use sched::topology::CpuOrder;
 use sched::{Cpu, Topology, Ts};
 use std::collections::{BTreeMap, BTreeSet};
 use timeline::strips::SILENT;
-use timeline::{Class, Division, Piece};
+use timeline::{Division, Piece, PieceClass};
 
 /// The maximum number of lanes that can be distinguished in a figure.
 pub const MANY_LANES: usize = 64;
@@ -181,7 +181,7 @@ struct LaneSum {
     /// The number of CPUs without any event.
     silent: u64,
     /// The time by class in each column.
-    columns: Vec<Vec<(Class, u64)>>,
+    columns: Vec<Vec<(PieceClass, u64)>>,
 }
 
 impl LaneSum {
@@ -199,7 +199,7 @@ impl LaneSum {
         }
     }
 
-    fn add_to(&mut self, column: usize, class: Class, ns: u64) {
+    fn add_to(&mut self, column: usize, class: PieceClass, ns: u64) {
         let Some(shares) = self.columns.get_mut(column) else { return };
         match shares.iter_mut().find(|(known, _)| *known == class) {
             Some((_, sum)) => *sum = sum.saturating_add(ns),
@@ -209,7 +209,7 @@ impl LaneSum {
 
     /// Returns a piece for each column, which are from and to these times.
     fn pieces(self, columns: &[(Ts, Ts)]) -> Vec<Piece> {
-        let piece = |(mut shares, (start, end)): (Vec<(Class, u64)>, &(Ts, Ts))| {
+        let piece = |(mut shares, (start, end)): (Vec<(PieceClass, u64)>, &(Ts, Ts))| {
             if self.silent > 0 {
                 shares.push((SILENT, self.silent.saturating_mul(end.since(*start).0)));
             }
@@ -322,7 +322,7 @@ mod tests {
             lanes.iter().flat_map(|lane| &lane.tasks).find(|task| task.pid == Pid(pid)).expect("a task").class
         });
         let pieces = options.groups.as_ref().expect("groups").pieces(&lanes, &options);
-        let piece = |column: i64, mut shares: Vec<(Class, u64)>| {
+        let piece = |column: i64, mut shares: Vec<(PieceClass, u64)>| {
             shares.sort_unstable();
             Piece::Shares { start: Ts(10 * column), end: Ts(10 * column + 10), shares }
         };

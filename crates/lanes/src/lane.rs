@@ -4,7 +4,7 @@ use crate::color::{INTERRUPT, OTHERS};
 use crate::tasks::{self, TaskTime, TaskTimes};
 use crate::{ColorBy, LaneReport, Options};
 use sched::{Analysis, Comm, Cpu, CpuFold, CpuSpan, Current, EventKind, Pid, SchedEvent, SchedState, Ts};
-use timeline::{Class, Columns, Piece, Rows};
+use timeline::{Columns, Piece, PieceClass, Rows};
 use tracedat::CpuReader;
 
 /// The occurrences of one marked event on a lane, as far as they can be distinguished on the page.
@@ -31,7 +31,7 @@ pub struct NamedRun {
     /// The command name of the task; empty if it is unknown.
     pub comm: Comm,
     /// The class of the run.
-    pub class: Class,
+    pub class: PieceClass,
 }
 
 /// The part of the window from which a run is long enough for a name: on a page of the usual width 13 points.
@@ -119,7 +119,7 @@ impl<'o> LaneBuilder<'o> {
     }
 
     /// Adds an interrupt that ran from `start` to `end` within the current span of `class`, which began at `since`.
-    fn interrupt(&mut self, class: Class, since: Ts, start: Ts, end: Ts) {
+    fn interrupt(&mut self, class: PieceClass, since: Ts, start: Ts, end: Ts) {
         let (from, to) = (self.options.from, self.options.to);
         let clamp = |ts: Ts| ts.clamp(from, to);
         self.columns.push(class, clamp(since).max(self.covered), clamp(start));

@@ -6,7 +6,7 @@
 use sched::seeded::SeededMap;
 use sched::{Addend, Comm, CpuSpan, Pid, Summed, Ts};
 use std::cmp::Ordering;
-use timeline::Class;
+use timeline::PieceClass;
 
 /// The run time of a task by one name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub struct TaskTime {
     /// The command name; empty if none was recorded.
     pub comm: Comm,
     /// The class of the task by that name.
-    pub class: Class,
+    pub class: PieceClass,
     /// The run time, in nanoseconds.
     pub ns: u64,
     /// The end of its last run.
@@ -54,7 +54,7 @@ impl Addend for TaskTime {
 impl TaskTimes {
     /// Adds a run of a task.
     #[inline]
-    pub(crate) fn add(&mut self, pid: Pid, class: Class, span: &CpuSpan) {
+    pub(crate) fn add(&mut self, pid: Pid, class: PieceClass, span: &CpuSpan) {
         let none = TaskTime { pid, comm: span.comm, class, ns: 0, last: span.end };
         let task = self.at_hand.entry(pid).or_insert(none);
         let renamed = (task.comm != span.comm).then(|| std::mem::replace(task, none));

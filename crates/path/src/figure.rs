@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use timeline::page::{DrawLanes, Heading, LegendEntry, Page, Swatch};
 use timeline::palette::INK;
 use timeline::strips::{BLANK, FIRST, Strips, UNKNOWN};
-use timeline::{Class, Columns, CpuLanes, LaneLayout, Rows, TimeScale};
+use timeline::{Columns, CpuLanes, LaneLayout, PieceClass, Rows, TimeScale};
 
 const WIDTH: Unit = 842 * PT;
 const COLUMNS: u32 = 1000;
@@ -20,14 +20,14 @@ const NAMES: usize = 300;
 /// The length of the dashes of a line where the task moves.
 const DASHES: Unit = 150;
 
-const RUNNING: Class = FIRST;
-const QUEUED: Class = FIRST + 1;
-const BESIDE_IDLE: Class = FIRST + 2;
-const WAKING: Class = FIRST + 3;
-const SLEEPING: Class = FIRST + 4;
-const THROTTLED: Class = FIRST + 5;
+const RUNNING: PieceClass = FIRST;
+const QUEUED: PieceClass = FIRST + 1;
+const BESIDE_IDLE: PieceClass = FIRST + 2;
+const WAKING: PieceClass = FIRST + 3;
+const SLEEPING: PieceClass = FIRST + 4;
+const THROTTLED: PieceClass = FIRST + 5;
 
-fn class(segment: &Segment) -> Class {
+fn class(segment: &Segment) -> PieceClass {
     let length = segment.end_ns.since(segment.start_ns).0;
     match segment.kind {
         Kind::Running => RUNNING,
@@ -40,7 +40,7 @@ fn class(segment: &Segment) -> Class {
     }
 }
 
-fn color(class: Class) -> Color {
+fn color(class: PieceClass) -> Color {
     match class {
         RUNNING => Color::rgb(0x10, 0x40, 0xc0),
         QUEUED => Color::rgb(0xd0, 0x80, 0x10),
@@ -170,7 +170,7 @@ fn draw_names(
 /// The legend of the line.
 pub fn legend(path: &Path) -> Vec<LegendEntry> {
     let times = &path.times;
-    let entry = |class: Class, words: &str, ns: u64| LegendEntry {
+    let entry = |class: PieceClass, words: &str, ns: u64| LegendEntry {
         swatch: Swatch::Area(if class == UNKNOWN { Paint::Hatch } else { Paint::Solid(color(class)) }),
         label: format!("{words}: {}", Dur(ns).human()),
     };

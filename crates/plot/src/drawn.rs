@@ -9,7 +9,7 @@ use crate::series::{LineReport, SampleKind, SeriesColumns};
 use sched::seeded::SeededMap;
 use sched::{Cpu, Pid, Ts};
 use serde::Serialize;
-use timeline::columns::{Class, Columns, Piece};
+use timeline::columns::{Columns, Piece, PieceClass};
 use timeline::strips::{BLANK, UNKNOWN};
 
 /// Maximum number of bars of a plot, of marks of a point, and of samples of a series.
@@ -20,7 +20,7 @@ const LABEL: usize = 100;
 /// Maximum number of marks of a point in a window.
 const MARKS: usize = 2_000;
 /// The class of marks of several classes in one place.
-pub const MIXED: Class = Class::MAX;
+pub const MIXED: PieceClass = PieceClass::MAX;
 
 /// A bar of a row: an interval of the trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub struct Bar {
     /// The end of the interval; that of the window where it has none.
     pub end: Ts,
     /// The class of the bar, by which it has its colour.
-    pub class: Class,
+    pub class: PieceClass,
     /// The place of its interval in the specification.
     pub interval: usize,
     /// The CPU of its first event.
@@ -48,7 +48,7 @@ pub struct PointMark {
     /// The place of the lane.
     pub lane: usize,
     /// The class of the points, or [`MIXED`].
-    pub class: Class,
+    pub class: PieceClass,
     /// The number of points of the mark.
     pub count: u64,
     pub(crate) label: Option<u32>,
@@ -200,7 +200,7 @@ pub struct RowDrawn {
     /// The bars of the row, as pieces of a lane.
     pub pieces: Vec<Piece>,
     /// The start, the end, the class and the label of each bar that is long enough for its label.
-    pub labels: Vec<(Ts, Ts, Class, String)>,
+    pub labels: Vec<(Ts, Ts, PieceClass, String)>,
 }
 
 /// The bars, points and lines of a window.
@@ -366,7 +366,7 @@ impl Drawn {
 mod tests {
     use super::*;
 
-    fn bar(start: i64, end: i64, class: Class) -> Bar {
+    fn bar(start: i64, end: i64, class: PieceClass) -> Bar {
         Bar { start: Ts(start), end: Ts(end), class, interval: 0, cpu: Cpu(0), pid: Pid(1), label: None }
     }
 
@@ -391,7 +391,7 @@ mod tests {
             };
             let start = at + length();
             at = start + length();
-            bars.push(bar(start, at, 3 + random(4) as Class));
+            bars.push(bar(start, at, 3 + random(4) as PieceClass));
         }
         bars.iter().for_each(|bar| drawn.bar(0, 0, *bar));
         for _ in 0..200 {

@@ -198,9 +198,9 @@ pub(crate) fn word_value(word: &str) -> EventValue {
 /// The value behind `name=` in a text: up to a space, a comma, a semicolon or a bracket.
 ///
 /// ```
-/// use plot::expr::{Value, word_in};
-/// assert_eq!(word_in("end:barrier iter=3, by=main", "iter"), Some(Value::Number(3)));
-/// assert_eq!(word_in("end:barrier iter=3, by=main", "by"), Some(Value::Text("main".into())));
+/// use plot::expr::{EventValue, word_in};
+/// assert_eq!(word_in("end:barrier iter=3, by=main", "iter"), Some(EventValue::Number(3)));
+/// assert_eq!(word_in("end:barrier iter=3, by=main", "by"), Some(EventValue::Text("main".into())));
 /// assert_eq!(word_in("witer=3", "iter"), None);
 /// ```
 pub fn word_in(text: &str, name: &str) -> Option<EventValue> {

@@ -4,7 +4,7 @@ use crate::color;
 use crate::expr::EventValue;
 use crate::spec::{ColorSpec, Spec};
 use draw::Color;
-use timeline::columns::Class;
+use timeline::columns::PieceClass;
 use timeline::strips::FIRST;
 
 /// Maximum number of values of one field that have colours of their own: those with the most time, or the most points.
@@ -76,16 +76,16 @@ impl Looks {
     }
 
     /// The class of an interval whose values are these.
-    pub(crate) fn of_interval(&mut self, place: usize, value: impl Fn(&str) -> Option<EventValue>) -> Class {
+    pub(crate) fn of_interval(&mut self, place: usize, value: impl Fn(&str) -> Option<EventValue>) -> PieceClass {
         self.of(Item::Interval(place), value)
     }
 
     /// The class of a point whose values are these.
-    pub(crate) fn of_point(&mut self, place: usize, value: impl Fn(&str) -> Option<EventValue>) -> Class {
+    pub(crate) fn of_point(&mut self, place: usize, value: impl Fn(&str) -> Option<EventValue>) -> PieceClass {
         self.of(Item::Point(place), value)
     }
 
-    fn of(&mut self, item: Item, value: impl Fn(&str) -> Option<EventValue>) -> Class {
+    fn of(&mut self, item: Item, value: impl Fn(&str) -> Option<EventValue>) -> PieceClass {
         let value = match self.spec(item) {
             ColorSpec::By(field) => {
                 // The names of no bits are an empty text.
@@ -111,7 +111,7 @@ impl Looks {
     }
 
     /// Gives colours to the values that weigh most.
-    pub(crate) fn rank(&mut self, weight: impl Fn(Class) -> u64) {
+    pub(crate) fn rank(&mut self, weight: impl Fn(PieceClass) -> u64) {
         let items: Vec<Item> = self.all.iter().map(|look| look.item).fold(Vec::new(), |mut items, item| {
             if !items.contains(&item) {
                 items.push(item);
@@ -131,21 +131,21 @@ impl Looks {
     }
 
     /// The value that a class stands for.
-    pub(crate) fn value(&self, class: Class) -> Option<&str> {
+    pub(crate) fn value(&self, class: PieceClass) -> Option<&str> {
         self.look(class)?.value.as_deref()
     }
 
     /// The colour of a class.
-    pub(crate) fn color(&self, class: Class) -> Color {
+    pub(crate) fn color(&self, class: PieceClass) -> Color {
         self.look(class).map_or(REST, |look| look.color)
     }
 
-    fn look(&self, class: Class) -> Option<&UsedColor> {
+    fn look(&self, class: PieceClass) -> Option<&UsedColor> {
         self.all.get(usize::from(class.checked_sub(FIRST)?))
     }
 
     /// All colours, with their classes, items and values.
-    pub(crate) fn all(&self) -> impl Iterator<Item = (Class, Item, Color, Option<&str>)> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = (PieceClass, Item, Color, Option<&str>)> {
         self.all.iter().enumerate().map(|(n, look)| (class(n), look.item, look.color, look.value.as_deref()))
     }
 
@@ -170,6 +170,6 @@ impl Looks {
 }
 
 /// The class of the colour in this place. There are at most 64 items of at most 201 values each, which fit a class.
-fn class(place: usize) -> Class {
-    FIRST + place as Class
+fn class(place: usize) -> PieceClass {
+    FIRST + place as PieceClass
 }

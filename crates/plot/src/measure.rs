@@ -13,7 +13,7 @@ use crate::seen::{Event, EventInItem, Picker};
 use crate::series::{SampleKind, SeriesColumns};
 use crate::spec::{IntervalSource, LaneKind, Order, Quantity, SeriesSpec};
 use sched::{Cpu, Dur, Lengths, Pid, Ts};
-use timeline::columns::Class;
+use timeline::columns::PieceClass;
 use timeline::strips::UNKNOWN;
 
 /// A complete interval, for tables.
@@ -39,7 +39,7 @@ pub struct Found<'f> {
 #[derive(Clone, Debug, PartialEq)]
 struct Begun {
     lane: Option<(usize, usize)>,
-    class: Class,
+    class: PieceClass,
     pid: Pid,
     label: Option<String>,
 }
@@ -50,7 +50,7 @@ struct IntervalCounts {
     lengths: Lengths,
     /// The parts of them in the window together.
     within_ns: u64,
-    by: Vec<(Class, Lengths)>,
+    by: Vec<(PieceClass, Lengths)>,
     unended: u64,
     unended_ns: u64,
     unbegun: u64,
@@ -60,7 +60,7 @@ struct IntervalCounts {
 }
 
 impl IntervalCounts {
-    fn add(&mut self, class: Class, length: Dur, within: Dur) {
+    fn add(&mut self, class: PieceClass, length: Dur, within: Dur) {
         self.lengths.add(length);
         self.within_ns = self.within_ns.saturating_add(within.0);
         let place = match self.by.iter().position(|(c, _)| *c == class) {
@@ -340,7 +340,7 @@ impl<'p> Plot<'p> {
     }
 
     /// Draws an interval of this place in the specification.
-    fn draw(&mut self, interval: usize, open: &OpenPair<Begun>, class: Class, end: Ts) {
+    fn draw(&mut self, interval: usize, open: &OpenPair<Begun>, class: PieceClass, end: Ts) {
         let Some((lane, row)) = open.of.lane else { return };
         if let Some(kept) = &mut self.kept {
             let label = kept.intern(open.of.label.as_deref());

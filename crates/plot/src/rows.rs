@@ -5,7 +5,7 @@ use sched::Ts;
 use sched::seeded::SeededMap;
 use std::collections::hash_map::Entry;
 use timeline::Division;
-use timeline::columns::{Class, Columns, Piece};
+use timeline::columns::{Columns, Piece, PieceClass};
 use timeline::strips::BLANK;
 
 /// Columns of the page in which short bars share their height.
@@ -30,7 +30,7 @@ pub(crate) struct Label {
     pub(crate) start: Ts,
     pub(crate) end: Ts,
     pub(crate) text: String,
-    pub(crate) class: Class,
+    pub(crate) class: PieceClass,
 }
 
 /// A row of bars that never overlap.
@@ -88,21 +88,21 @@ impl PlotLane {
     }
 
     /// Draws the bar that took a row.
-    pub(crate) fn end(&mut self, row: usize, class: Class, start: Ts, end: Ts, label: Option<String>) {
+    pub(crate) fn end(&mut self, row: usize, class: PieceClass, start: Ts, end: Ts, label: Option<String>) {
         let Some(taken) = self.rows.get_mut(row) else { return };
         taken.is_taken = false;
         self.put(row, class, start, end, label);
     }
 
     /// Draws a bar whose beginning is in the past. Returns its row; nothing if no row has room.
-    pub(crate) fn lone(&mut self, class: Class, start: Ts, end: Ts, label: Option<String>) -> Option<usize> {
+    pub(crate) fn lone(&mut self, class: PieceClass, start: Ts, end: Ts, label: Option<String>) -> Option<usize> {
         let start = start.max(self.from);
         let row = self.row(|row| !row.is_taken && row.at <= start)?;
         self.put(row, class, start, end, label);
         Some(row)
     }
 
-    fn put(&mut self, depth: usize, class: Class, start: Ts, end: Ts, label: Option<String>) {
+    fn put(&mut self, depth: usize, class: PieceClass, start: Ts, end: Ts, label: Option<String>) {
         let row = &mut self.rows[depth];
         let start = start.max(row.at);
         row.columns.push(BLANK, row.at, start);

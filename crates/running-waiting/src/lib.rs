@@ -44,7 +44,7 @@ use serde::Serialize;
 use std::io;
 use std::sync::Arc;
 use timeline::strips::{BLANK, FIRST, OFFLINE, UNKNOWN};
-use timeline::{Class, Division, Piece, Turns};
+use timeline::{Division, Piece, PieceClass, Turns};
 
 /// Groups with a panel of their own
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -364,12 +364,12 @@ impl Place {
     }
 
     /// The length of the run queue as a class of its row.
-    fn class(self) -> Class {
+    fn class(self) -> PieceClass {
         match (self.load, u32::from(self.running) + self.waiting) {
             (Load::Unknown, _) => UNKNOWN,
             (Load::Offline, _) => OFFLINE,
             (_, 0) => BLANK,
-            (_, n) => FIRST - 1 + n.min(4) as Class,
+            (_, n) => FIRST - 1 + n.min(4) as PieceClass,
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::division::Division;
 use sched::{Dur, Ts};
 
 /// The class of an interval: an index that the figure gives a meaning to.
-pub type Class = u16;
+pub type PieceClass = u16;
 
 /// A piece of a lane.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub enum Piece {
     /// An interval of one class, with its true edges.
     Exact {
         /// The class of the interval.
-        class: Class,
+        class: PieceClass,
         /// The start of the interval.
         start: Ts,
         /// The end of the interval.
@@ -31,13 +31,13 @@ pub enum Piece {
         /// The end of the last interval.
         end: Ts,
         /// The classes in ascending order, each with its time in nanoseconds.
-        shares: Vec<(Class, u64)>,
+        shares: Vec<(PieceClass, u64)>,
     },
 }
 
 impl Piece {
     /// Whether some of the piece is of this class.
-    pub fn has(&self, class: Class) -> bool {
+    pub fn has(&self, class: PieceClass) -> bool {
         match self {
             Piece::Exact { class: other, .. } => *other == class,
             Piece::Shares { shares, .. } => shares.iter().any(|(other, _)| *other == class),
@@ -62,7 +62,7 @@ struct Gathered {
     /// The part of the column that they cover.
     rest: (Ts, Ts),
     /// The times of the short intervals by class, in nanoseconds.
-    shares: Vec<(Class, u64)>,
+    shares: Vec<(PieceClass, u64)>,
 }
 
 impl Columns {
@@ -76,7 +76,7 @@ impl Columns {
     }
 
     /// Adds the next interval, which begins where the last one ended.
-    pub fn push(&mut self, class: Class, start: Ts, end: Ts) {
+    pub fn push(&mut self, class: PieceClass, start: Ts, end: Ts) {
         if start >= end {
             return;
         }
@@ -113,7 +113,7 @@ impl Columns {
 
 impl Gathered {
     /// A short interval, or its part in a column.
-    fn share(&mut self, class: Class, column: usize, start: Ts, end: Ts) {
+    fn share(&mut self, class: PieceClass, column: usize, start: Ts, end: Ts) {
         if self.column != Some(column) {
             self.flush();
             self.column = Some(column);
@@ -126,7 +126,7 @@ impl Gathered {
         }
     }
 
-    fn exact(&mut self, class: Class, start: Ts, end: Ts) {
+    fn exact(&mut self, class: PieceClass, start: Ts, end: Ts) {
         match self.pieces.last_mut() {
             Some(Piece::Exact { class: c, end: e, .. }) if *c == class && *e == start => *e = end,
             _ => self.pieces.push(Piece::Exact { class, start, end }),
@@ -187,7 +187,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn gather(count: u32, to: i64, intervals: &[(Class, i64)]) -> Vec<Piece> {
+    fn gather(count: u32, to: i64, intervals: &[(PieceClass, i64)]) -> Vec<Piece> {
         let mut columns = Columns::new(Ts(0), Ts(to), count);
         let mut at = 0;
         for (class, length) in intervals {
@@ -197,7 +197,7 @@ mod tests {
         columns.finish()
     }
 
-    fn exact(class: Class, start: i64, end: i64) -> Piece {
+    fn exact(class: PieceClass, start: i64, end: i64) -> Piece {
         Piece::Exact { class, start: Ts(start), end: Ts(end) }
     }
 

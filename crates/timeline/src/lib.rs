@@ -30,7 +30,7 @@ pub mod text;
 mod turns;
 
 pub use axis::{Axis, AxisUnit};
-pub use columns::{Class, Columns, Piece};
+pub use columns::{Columns, Piece, PieceClass};
 pub use cpu_lanes::CpuLanes;
 pub use division::Division;
 pub use drawable::{Drawable, Next};

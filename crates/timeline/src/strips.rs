@@ -1,6 +1,6 @@
 //! Pieces of lanes as rectangles on the page.
 
-use crate::columns::{Class, Piece, heights};
+use crate::columns::{Piece, PieceClass, heights};
 use crate::palette::{self, MIXED};
 use crate::scale::TimeScale;
 use draw::{Color, Figure, Item, Paint, Rect, Unit};
@@ -8,17 +8,17 @@ use sched::Ts;
 use std::collections::BTreeMap;
 
 /// The class that is left blank.
-pub const BLANK: Class = 0;
+pub const BLANK: PieceClass = 0;
 /// The class of time of which nothing is known: hatched.
-pub const UNKNOWN: Class = 1;
+pub const UNKNOWN: PieceClass = 1;
 /// The class of time in which a CPU was offline: a line along the lane, nothing beside it.
-pub const OFFLINE: Class = 2;
+pub const OFFLINE: PieceClass = 2;
 /// The first class that a figure may use as it likes.
-pub const FIRST: Class = 3;
+pub const FIRST: PieceClass = 3;
 /// The class of the time of CPUs without any event, in a lane of several CPUs.
-pub const SILENT: Class = Class::MAX - 1;
+pub const SILENT: PieceClass = PieceClass::MAX - 1;
 /// Several classes in one column, none of them large.
-const MIXED_CLASS: Class = Class::MAX;
+const MIXED_CLASS: PieceClass = PieceClass::MAX;
 
 /// Steps in which the height of a share is drawn, where no other number is asked for.
 const LEVELS: i32 = 16;
@@ -35,9 +35,9 @@ pub struct Strips<'s> {
     levels: i32,
     grid: Unit,
     of_groups: bool,
-    rects: BTreeMap<Class, Vec<Rect>>,
+    rects: BTreeMap<PieceClass, Vec<Rect>>,
     /// The rectangles that may still grow: the last ones of the lane, by class and place.
-    open: Vec<(Class, usize)>,
+    open: Vec<(PieceClass, usize)>,
 }
 
 impl<'s> Strips<'s> {
@@ -97,7 +97,7 @@ impl<'s> Strips<'s> {
     }
 
     /// Adds rectangles side by side; one that continues its left neighbour extends it.
-    fn extend(&mut self, new: &[(Class, Rect)]) {
+    fn extend(&mut self, new: &[(PieceClass, Rect)]) {
         let mut open = Vec::new();
         for (class, rect) in new.iter().filter(|(_, r)| r.w > 0 && r.h > 0) {
             let rects = self.rects.entry(*class).or_default();
@@ -119,7 +119,7 @@ impl<'s> Strips<'s> {
     }
 
     /// Draws the gathered pieces, each class in the colour that `paint` gives it.
-    pub fn draw(self, figure: &mut Figure, paint: impl Fn(Class) -> Color) {
+    pub fn draw(self, figure: &mut Figure, paint: impl Fn(PieceClass) -> Color) {
         for (class, rects) in self.rects {
             let fill = match class {
                 UNKNOWN => Paint::Hatch,
@@ -134,9 +134,9 @@ impl<'s> Strips<'s> {
 
     /// Stacks shares from below: the largest classes by number, then the mixed rest, then unknown time; blank time stays
     /// blank, as does offline time in the lane of one CPU. In a lane of several ones, offline and silent CPUs are on top.
-    fn stack(&self, shares: &[(Class, u64)], column: Rect) -> Vec<(Class, Rect)> {
-        let of = |class: Class| shares.iter().find(|(c, _)| *c == class).map_or(0, |(_, ns)| *ns);
-        let mut classes: Vec<(Class, u64)> = shares.iter().filter(|(c, _)| is_of_a_figure(*c)).copied().collect();
+    fn stack(&self, shares: &[(PieceClass, u64)], column: Rect) -> Vec<(PieceClass, Rect)> {
+        let of = |class: PieceClass| shares.iter().find(|(c, _)| *c == class).map_or(0, |(_, ns)| *ns);
+        let mut classes: Vec<(PieceClass, u64)> = shares.iter().filter(|(c, _)| is_of_a_figure(*c)).copied().collect();
         classes.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(&b.0)));
         let mixed: u64 = classes.get(self.depth..).map_or(0, |rest| rest.iter().map(|(_, ns)| ns).sum());
         classes.truncate(self.depth);
@@ -158,7 +158,7 @@ impl<'s> Strips<'s> {
 }
 
 /// Whether a class is one of those that a figure uses as it likes, rather than one of the classes that all figures share.
-fn is_of_a_figure(class: Class) -> bool {
+fn is_of_a_figure(class: PieceClass) -> bool {
     (FIRST..SILENT).contains(&class)
 }
 

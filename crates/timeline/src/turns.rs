@@ -1,6 +1,6 @@
 //! A lane by what it turns to.
 
-use crate::columns::{Class, Columns, Piece};
+use crate::columns::{Columns, Piece, PieceClass};
 use crate::strips::BLANK;
 use sched::Ts;
 
@@ -9,7 +9,7 @@ use sched::Ts;
 #[derive(Clone, Debug)]
 pub struct Turns {
     columns: Columns,
-    class: Class,
+    class: PieceClass,
     since: Ts,
 }
 
@@ -20,7 +20,7 @@ impl Turns {
     }
 
     /// Lets the lane show this class from `ts` on, which is not before the last turn.
-    pub fn turn(&mut self, class: Class, ts: Ts) {
+    pub fn turn(&mut self, class: PieceClass, ts: Ts) {
         if self.class != class {
             self.columns.push(self.class, self.since, ts);
             (self.class, self.since) = (class, ts);

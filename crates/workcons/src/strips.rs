@@ -3,14 +3,14 @@
 use crate::sets::Sets;
 use sched::Ts;
 use timeline::strips::{BLANK, FIRST, UNKNOWN};
-use timeline::{Class, Piece, Turns};
+use timeline::{Piece, PieceClass, Turns};
 
 /// CPUs idle here while tasks wait in other nodes.
-pub(crate) const IDLE_HERE: Class = FIRST;
+pub(crate) const IDLE_HERE: PieceClass = FIRST;
 /// Tasks wait here while CPUs idle in other nodes.
-pub(crate) const WAITING_HERE: Class = FIRST + 1;
+pub(crate) const WAITING_HERE: PieceClass = FIRST + 1;
 /// Both are here.
-pub(crate) const BOTH_HERE: Class = FIRST + 2;
+pub(crate) const BOTH_HERE: PieceClass = FIRST + 2;
 
 /// Number of columns of a strip.
 const COLUMNS: u32 = 1000;
