@@ -76,7 +76,7 @@ fn the_frequency_in_force_at_the_start_of_a_window_is_looked_up() {
                 ring.event(at * 1_000_000, &frequency(*khz, *target));
             }
             let (prev, next) = if ms % 2 == 0 { (idle, task) } else { (task, idle) };
-            let kind = EventKind::Switch { prev, state: PrevState::blocked(1), next };
+            let kind = EventKind::Switch { prev, state: PrevState::asleep(1), next };
             let event = SchedEvent { ts: Ts(ts as i64), cpu: Cpu(cpu), pid: prev.pid, flags: 0, kind };
             ring.event(ts + 1_000 * u64::from(cpu), &layout.payload(&event).expect("a switch"));
             if ms % 16 == 15 {

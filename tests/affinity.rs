@@ -214,7 +214,7 @@ fn quickly(events: &[SchedEvent], affinity: Option<&Affinity>) -> (u64, u64, u64
     let report = pass.output;
     let violation = report.application.expect("all tasks are chosen");
     let whole = report.window_ns.0 as f64 * report.cpus.observed as f64;
-    (violation.ns, (violation.capacity_percent * whole / 100.0).round() as u64, violation.thread_ns)
+    (violation.ns, (violation.cpu_time_lost_percent * whole / 100.0).round() as u64, violation.thread_ns)
 }
 
 /// The violated time, the waiting and the idling in violation by `why`, of all tasks.
@@ -362,7 +362,7 @@ fn measured(recording: &Path, lists: &str) -> (f64, f64) {
 }
 
 fn schema() -> serde_json::Value {
-    let text = std::fs::read_to_string(root().join("docs/schemas/workcons-1.json")).expect("a schema");
+    let text = std::fs::read_to_string(root().join("docs/schemas/workcons-2.json")).expect("a schema");
     serde_json::from_str(&text).expect("JSON")
 }
 

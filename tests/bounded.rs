@@ -70,7 +70,7 @@ fn tasks_beyond_the_limit_only_run() {
     events.extend((1..=many + 2).map(woken));
     // The last one was not taken in. It runs, and the first one dies: its place is free for another.
     events.push(event(at, 0, switch(idle, PrevState::RUNNABLE, task(many + 2))));
-    events.push(event(at + 10, many + 2, switch(task(many + 2), PrevState::blocked(1), task(1))));
+    events.push(event(at + 10, many + 2, switch(task(many + 2), PrevState::asleep(1), task(1))));
     events.push(event(at + 20, 1, switch(task(1), PrevState::DEAD, idle)));
     events.push(event(at + 20, 0, switch(idle, PrevState::RUNNABLE, task(many + 9))));
     events.push(event(at + 30, many + 9, switch(task(many + 9), PrevState::DEAD, idle)));

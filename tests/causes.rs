@@ -167,7 +167,7 @@ fn probes_on_the_balancer_confirm_the_causes() {
             assert_eq!((ours.ts, ours.on), (ts, cpu), "{name}");
             *table.entry((ours.cause, has_probe, by)).or_default() += 1;
             if std::env::var_os("SCHEDVIZ_LOOK").is_some()
-                && (ours.cause == Cause::Unknown || ours.cause == Cause::Behalf && by == Probed::Not)
+                && (ours.cause == Cause::Unknown || ours.cause == Cause::NohzIdle && by == Probed::Not)
             {
                 println!("{} {ours:?} {by:?}", path.display());
             }
@@ -178,8 +178,8 @@ fn probes_on_the_balancer_confirm_the_causes() {
         let fits = match cause {
             Cause::NewIdle | Cause::NewIdleSleeper if *has_probe => *by == Probed::NewIdle,
             Cause::NewIdle | Cause::NewIdleSleeper | Cause::Active => *by == Probed::Balance,
-            Cause::Idle | Cause::Periodic | Cause::Behalf => *by == Probed::Balance,
-            Cause::IdleSleeper | Cause::PeriodicSleeper | Cause::BehalfSleeper => *by == Probed::Balance,
+            Cause::Idle | Cause::Periodic | Cause::NohzIdle => *by == Probed::Balance,
+            Cause::IdleSleeper | Cause::PeriodicSleeper | Cause::NohzIdleSleeper => *by == Probed::Balance,
             // Active balance detaches as well; a change of affinity does not.
             Cause::Stopper => *by != Probed::NewIdle,
             Cause::Unknown => true,
@@ -206,7 +206,7 @@ fn decided(trace: &Trace) -> Vec<(Ts, Cpu, Option<&'static str>)> {
                     // A stopper that sleeps can pull like any task.
                     _ if by_stopper && number("src") == i64::from(cpu.0) => "active",
                     2 => "new-idle",
-                    _ if dst != i64::from(cpu.0) => "behalf",
+                    _ if dst != i64::from(cpu.0) => "nohz-idle",
                     n if n == i64::from(!old) => "idle",
                     _ => "periodic",
                 };
@@ -259,7 +259,7 @@ fn probes_on_the_balancer_decide_the_causes() {
             Some("new-idle") => matches!(cause, Cause::NewIdle | Cause::NewIdleSleeper),
             Some("idle") => matches!(cause, Cause::Idle | Cause::IdleSleeper),
             Some("periodic") => matches!(cause, Cause::Periodic | Cause::PeriodicSleeper),
-            Some("behalf") => matches!(cause, Cause::Behalf | Cause::BehalfSleeper),
+            Some("nohz-idle") => matches!(cause, Cause::NohzIdle | Cause::NohzIdleSleeper),
             Some("active") => *cause == Cause::Active,
             Some(_) => matches!(cause, Cause::Affinity | Cause::Exec | Cause::NumaMove),
             None => true,
@@ -306,7 +306,7 @@ fn a_thread_that_balances_for_an_idle_cpu() {
         ((Some(0), Cause::Idle), 27),
         // The CPU idled when its tick woke the thread, and had been given other tasks when that ran.
         ((Some(0), Cause::Periodic), 2),
-        ((Some(0), Cause::Behalf), 7),
+        ((Some(0), Cause::NohzIdle), 7),
         ((Some(1), Cause::Periodic), 6),
         ((Some(2), Cause::NewIdle), 27),
         // Others were queued meanwhile.

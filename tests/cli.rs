@@ -116,7 +116,7 @@ fn who_starves_is_a_task_of_the_trace() {
     let events = [
         event(1_000, 0, EventKind::Switch { prev: idle, state: PrevState::RUNNABLE, next: hog }),
         event(2_000, 7, EventKind::Wakeup { task: starved, target: Cpu(0) }),
-        event(9_000, 7, EventKind::Switch { prev: hog, state: PrevState::blocked(1), next: idle }),
+        event(9_000, 7, EventKind::Switch { prev: hog, state: PrevState::asleep(1), next: idle }),
     ];
     let folder = scratch("starved");
     let trace = folder.join("starved.dat");

@@ -132,7 +132,7 @@ fn json_follows_its_schema_and_the_figure_has_two_pages() {
     let pdf = pdf.to_str().expect("a path");
     let json = schedviz(&["compare", "-q", "--base", &base, "--new", &new, "--json", "-o", pdf]).success().text();
     let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
-    let schema = std::fs::read_to_string(root().join("docs/schemas/compare-1.json")).expect("the schema");
+    let schema = std::fs::read_to_string(root().join("docs/schemas/compare-2.json")).expect("the schema");
     conforms(&json, &serde_json::from_str(&schema).expect("JSON"), "$");
     let bytes = std::fs::read(pdf).expect("the figure");
     assert!(String::from_utf8_lossy(&bytes).contains("/Count 2"));

@@ -34,7 +34,7 @@ fn values(of: &Value) -> BTreeSet<String> {
 #[test]
 fn names_beside_the_rows_of_the_definitions_are_those_of_the_schemas() {
     let page = page();
-    let (balance, why, used) = (schema("balance-1"), schema("why-1"), schema("utilization-1"));
+    let (balance, why, used) = (schema("balance-2"), schema("why-2"), schema("utilization-1"));
     let causes = values(&balance["$defs"]["Cause"]);
     assert_eq!(causes.len(), 17);
     assert_eq!(names(&page, "| cause | name in JSON | pattern |"), causes);

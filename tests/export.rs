@@ -72,14 +72,14 @@ fn check_sums(trace: &str, window: &[&str]) {
     assert_eq!(sum(woken(), "until_queued_ns"), measure("until-queued"), "{trace}");
     assert_eq!(sum(woken(), "until_run_ns"), measure("until-run"), "{trace}");
 
-    let slices = read(&folder, "slice");
-    let whole = slices.iter().filter(|row| row["begun"] == "true" && row["ended"] == "true");
-    // A slice is cut at the start of the window; a run is not.
-    let (slices_in, length) = sum(whole, "dur_ns");
+    let runs_of_tasks = read(&folder, "on_cpu");
+    let whole = runs_of_tasks.iter().filter(|row| row["begun"] == "true" && row["ended"] == "true");
+    // A run in the table is cut at the start of the window; one that is counted is not.
+    let (runs_in, length) = sum(whole, "dur_ns");
     let (runs, before) = (measure("run"), int(&row_of("run")["began_before"]));
-    assert_eq!(slices_in + before, runs.0, "{trace}: runs");
+    assert_eq!(runs_in + before, runs.0, "{trace}: runs");
     assert!(length == runs.1 || before > 0 && length < runs.1, "{trace}: {length} and {runs:?}");
-    check_busy(trace, window, &slices);
+    check_busy(trace, window, &runs_of_tasks);
 
     if let (Some(moves), []) = (document("migrations", trace, window), window) {
         let mut found: BTreeMap<String, i64> = BTreeMap::new();
@@ -93,21 +93,21 @@ fn check_sums(trace: &str, window: &[&str]) {
     let run = &read(&folder, "run")[0];
     if run["untrusted"].is_empty() {
         assert_eq!(number(run, "violation_ns"), Some(int(&violation["ns"])), "{trace}");
-        assert_eq!(number(run, "violation_capacity_ns"), Some(sum(&episodes, "capacity_ns").1), "{trace}");
+        assert_eq!(number(run, "violation_cpu_time_lost_ns"), Some(sum(&episodes, "cpu_time_lost_ns").1), "{trace}");
     }
-    assert_eq!(number(run, "busy_ns"), Some(sum(&slices, "dur_ns").1), "{trace}");
+    assert_eq!(number(run, "busy_ns"), Some(sum(&runs_of_tasks, "dur_ns").1), "{trace}");
     std::fs::remove_dir_all(folder).expect("removed");
 }
 
-/// The slices of each CPU are the time of its tasks in `utilization`, and that of the interrupts within them.
-fn check_busy(trace: &str, window: &[&str], slices: &[Row]) {
+/// The runs of tasks of each CPU are the time of its tasks in `utilization`, and that of the interrupts within them.
+fn check_busy(trace: &str, window: &[&str], runs_of_tasks: &[Row]) {
     let used = document("utilization", trace, window).expect("a document");
     for cpu in used["cpus"].as_array().expect("CPUs") {
         let number = cpu["cpu"].to_string();
         // Where the application is unknown, its tasks are among the others.
         let class = |name: &str| cpu[format!("{name}_ns")].as_i64().unwrap_or(0);
         let busy: i64 = ["app", "other", "kernel", "stopper", "rt", "irq_in_tasks"].map(class).iter().sum();
-        let of_cpu = slices.iter().filter(|row| row["cpu"] == number);
+        let of_cpu = runs_of_tasks.iter().filter(|row| row["cpu"] == number);
         assert_eq!(sum(of_cpu, "dur_ns").1, busy, "{trace}: CPU {number}");
         assert!(class("irq_in_tasks") <= class("irq"), "{trace}: CPU {number}");
         assert!(used["interrupts_recorded"] == true || class("irq") == 0, "{trace}: CPU {number}");
@@ -164,7 +164,7 @@ fn several_runs_share_the_tables() {
         let of_run = episodes.iter().filter(|row| row["group"] == run["group"] && row["run"] == run["run"]);
         assert_eq!(Some(sum(of_run, "dur_ns").1), number(run, "violation_ns"));
     }
-    assert!(!folder.join("slice.csv").exists(), "only the tables that were named");
+    assert!(!folder.join("on_cpu.csv").exists(), "only the tables that were named");
     // The same bytes with one thread.
     let before = std::fs::read(folder.join("episode.csv")).expect("a table");
     let ran = schedviz(&[&arguments[..], &["--threads", "1"]].concat()).success();
@@ -207,7 +207,7 @@ fn slips_are_refused() {
     };
     refused(&["--csv", "-"], "writes a single table");
     refused(&["--csv", trace], "");
-    refused(&["--csv", "x", "--tables", "slices"], "slice");
+    refused(&["--csv", "x", "--tables", "slices"], "on_cpu");
     refused(&[], "--csv");
     assert!(!Path::new("x").exists(), "nothing is written");
 }
@@ -258,7 +258,7 @@ fn duckdb_finds_the_numbers_of_the_commands() {
     let found = query("SELECT COUNT(*) FROM migration ;");
     assert_eq!(found[0][0], moves["total"]);
     // The same bytes once more, whatever the number of threads.
-    let file = folder.join("slice/group=__HIVE_DEFAULT_PARTITION__/run=hackbench-7.2.dat/slice.parquet");
+    let file = folder.join("on_cpu/group=__HIVE_DEFAULT_PARTITION__/run=hackbench-7.2.dat/on_cpu.parquet");
     let before = std::fs::read(&file).expect("a file");
     schedviz(&["export", trace, "--parquet", to, "-q", "--threads", "1"]).success();
     assert!(std::fs::read(&file).expect("a file") == before);

@@ -95,7 +95,7 @@ fn members_got_what_the_simulator_gave_them() {
 fn a_thread_that_executes_is_chosen_by_the_number_it_had() {
     let task = |pid| TaskRef { pid: Pid(pid), prio: 120, comm: Comm::new(b"t") };
     let switch = |ts, prev, state, next| {
-        event(ts, prev, EventKind::Switch { prev: task(prev), state: PrevState::blocked(state), next: task(next) })
+        event(ts, prev, EventKind::Switch { prev: task(prev), state: PrevState::asleep(state), next: task(next) })
     };
     let woken = |pid| event(1, 0, EventKind::Wakeup { task: task(pid), target: Cpu(0) });
     // Thread 11 waits from 1 to 3, runs until it executes at 5, and goes on with its leader's number.

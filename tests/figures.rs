@@ -310,7 +310,7 @@ fn frequencies_get_a_band_and_interrupts_a_class() {
     let task = TaskRef { pid: Pid(7), prio: 120, comm: sched::Comm::new(b"make") };
     let idle = TaskRef { pid: Pid(0), prio: 120, comm: sched::Comm::new(b"swapper/0") };
     let switch = |ts, prev, next, ring: &mut testkit::Ring| {
-        let kind = EventKind::Switch { prev, state: PrevState::blocked(1), next };
+        let kind = EventKind::Switch { prev, state: PrevState::asleep(1), next };
         let event = SchedEvent { ts: Ts(ts), cpu: Cpu(0), pid: prev.pid, flags: 0, kind };
         ring.event(ts as u64, &layout.payload(&event).expect("a switch"));
     };

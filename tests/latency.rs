@@ -98,7 +98,7 @@ fn intervals(sim: &Simulation) -> ([Vec<i64>; 7], Vec<i64>) {
                     Some(What::Woken { waking: waking.get(&pid).map(|w| *w.max(&slept)) })
                 }
                 ((true, _), (false, false), EventKind::Switch { state, .. })
-                    if state.class == sched::StateClass::Blocked =>
+                    if state.class == sched::StateClass::Asleep =>
                 {
                     Some(What::Sleep)
                 }
@@ -226,7 +226,7 @@ fn switch(ts: i64, cpu: u32, prev: i32, state: PrevState, next: i32) -> SchedEve
 
 #[test]
 fn a_waking_is_of_one_wakeup() {
-    let asleep = PrevState::blocked(1);
+    let asleep = PrevState::asleep(1);
     let announced = |ts| at(ts, 1, 9, EventKind::Waking { task: task(7), target: Cpu(0) });
     let woken = |ts| at(ts, 1, 9, EventKind::Wakeup { task: task(7), target: Cpu(0) });
     let start = [at(0, 1, 9, EventKind::Other { id: 1 }), switch(10, 0, 0, PrevState::RUNNABLE, 7)];
@@ -254,7 +254,7 @@ fn a_wakeup_counts_where_it_ends_with_all_of_its_parts() {
     let announced = at(300, 1, 9, EventKind::Waking { task: task(7), target: Cpu(0) });
     let events = [
         at(0, 1, 9, EventKind::Other { id: 1 }),
-        switch(100, 0, 7, PrevState::blocked(1), 0),
+        switch(100, 0, 7, PrevState::asleep(1), 0),
         announced,
         at(400, 1, 9, EventKind::Wakeup { task: task(7), target: Cpu(0) }),
         switch(1000, 0, 0, PrevState::RUNNABLE, 7),
@@ -279,7 +279,7 @@ fn a_wakeup_counts_where_it_ends_with_all_of_its_parts() {
 
 #[test]
 fn what_a_loss_cut_has_no_length() {
-    let (runnable, asleep) = (PrevState::RUNNABLE, PrevState::blocked(1));
+    let (runnable, asleep) = (PrevState::RUNNABLE, PrevState::asleep(1));
     let events = [
         at(0, 0, 0, EventKind::Other { id: 1 }),
         switch(100, 1, 0, runnable, 7),
@@ -297,7 +297,7 @@ fn what_a_loss_cut_has_no_length() {
     assert_eq!(of(Measure::Run), (3, Some(Dur(500))));
     let (shares, slice_ms) = shares(&events, fairness::GroupBy::Command, 1500);
     assert_eq!(shares.starved.iter().map(|wait| wait.duration_ns).collect::<Vec<_>>(), [Dur(50)]);
-    assert_eq!(shares.members[0].slices.count, 3);
+    assert_eq!(shares.members[0].runs.count, 3);
     assert_eq!(slice_ms, Some((200.0 + 50.0 + 500.0) / 3.0 / 1e6));
 }
 
@@ -322,7 +322,7 @@ fn a_wait_that_was_not_recorded_to_its_end_has_no_length() {
         woken(590, 8, 0),
         switch(600, 0, 7, PrevState::RUNNABLE, 8),
         moved(700, 0, 1),
-        switch(900, 0, 8, PrevState::blocked(1), 7),
+        switch(900, 0, 8, PrevState::asleep(1), 7),
         woken(950, 9, 1),
         at(1000, 0, 7, EventKind::Other { id: 1 }),
     ];

@@ -86,7 +86,7 @@ fn printk_arguments_of_kernels_before_5_5_are_read() {
 fn names_that_were_not_saved_come_from_switches_and_forks() {
     let task = |pid: i32, name: &str| TaskRef { pid: Pid(pid), prio: 120, comm: Comm::new(name.as_bytes()) };
     let at = |ts: i64, pid: i32, kind: EventKind| SchedEvent { ts: Ts(ts), cpu: Cpu(0), pid: Pid(pid), flags: 0, kind };
-    let switch = |prev, next| EventKind::Switch { prev, state: PrevState::blocked(1), next };
+    let switch = |prev, next| EventKind::Switch { prev, state: PrevState::asleep(1), next };
     let events = [
         at(1_000, 5, EventKind::Waking { task: task(8, "x"), target: Cpu(0) }),
         at(2_000, 5, switch(task(5, "late"), task(7, "saved"))),

@@ -28,7 +28,7 @@ fn disguised(events: &[SchedEvent], rng: &mut Rng) -> Vec<SchedEvent> {
         let EventKind::Switch { prev, state, .. } = &mut event.kind else { continue };
         let woken = is_woken_next(events, place, prev.pid);
         match state.class {
-            StateClass::Blocked if woken && rng.below(2) == 0 => *state = PrevState::PREEMPTED,
+            StateClass::Asleep if woken && rng.below(2) == 0 => *state = PrevState::PREEMPTED,
             StateClass::Preempted => assert!(!woken, "a simulated task is never preempted on its way to sleep"),
             _ => {}
         }
@@ -112,7 +112,7 @@ fn the_kernels_own_stacks_agree() {
             && state.raw == PrevState::PREEMPTED.raw
         {
             let woken = is_woken_next(&events, place, prev.pid);
-            assert_eq!(state.class == StateClass::Blocked, woken, "at {:?}", event.ts);
+            assert_eq!(state.class == StateClass::Asleep, woken, "at {:?}", event.ts);
             slept.extend(woken.then_some((event.ts, event.cpu)));
         }
     }

@@ -553,7 +553,7 @@ pub(crate) fn compare(name: &str, events: &[SchedEvent]) {
     let (report, used, shares) = pass.unwrap_or_else(|never| match never {}).output;
     let (time, threads) = (report.all.ns, report.all.thread_ns);
     let possible = (report.all.possible_percent * report.window_ns.0 as f64 / 100.0).round() as u64;
-    let capacity = report.all.capacity_percent * report.window_ns.0 as f64 * report.cpus.observed as f64 / 100.0;
+    let capacity = report.all.cpu_time_lost_percent * report.window_ns.0 as f64 * report.cpus.observed as f64 / 100.0;
     assert_eq!((time, threads), (slow.time, slow.threads), "{name}");
     assert!(
         (capacity - slow.capacity as f64).abs() < 1.0 + slow.capacity as f64 * 1e-9,

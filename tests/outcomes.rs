@@ -170,7 +170,7 @@ fn outcomes_on_recordings_are_those_of_the_records() {
 
 #[test]
 fn the_command_shows_outcomes_and_attempts() {
-    let (file, schema) = (fixture("attempts-6.12.dat"), root().join("docs/schemas/why-1.json"));
+    let (file, schema) = (fixture("attempts-6.12.dat"), root().join("docs/schemas/why-2.json"));
     let file = file.to_str().expect("a path");
     let text = schedviz(&["why", file]).success().text();
     assert!(text.contains("new-idle balance of missed steals"), "{text}");

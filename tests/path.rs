@@ -123,7 +123,7 @@ impl Everything {
                 TaskState::Running(cpu) => put(Kind::Running, span.pid, Some(cpu), start, at),
                 TaskState::Waiting(cpu) => put(Kind::Queued, span.pid, Some(cpu), start, at),
                 TaskState::Throttled(cpu) => put(Kind::Throttled, span.pid, Some(cpu), start, at),
-                TaskState::Blocked(_) if span.end == at && matches!(span.next, TaskState::Waiting(_)) => {
+                TaskState::Asleep(_) if span.end == at && matches!(span.next, TaskState::Waiting(_)) => {
                     match self.wakings.get(&(task, at)) {
                         None => put(Kind::Unknown, span.pid, None, start, at),
                         Some((waking, _)) if *waking <= start => put(Kind::Waking, span.pid, None, start, at),
@@ -340,7 +340,7 @@ pub(crate) fn at(ts: i64, cpu: u32, pid: i32, kind: Event) -> SchedEvent {
 
 /// 5 wakes 6 for CPU 1, which idles; the switch to 6 at 20 is missing if `is_missing`. 6 forks 7 at 40 and sleeps at 50; 7 runs at 60.
 fn a_run_that_was_not_recorded(is_missing: bool) -> Vec<SchedEvent> {
-    let sleep = PrevState::blocked(1);
+    let sleep = PrevState::asleep(1);
     let name = task(7).comm;
     let events = [
         at(0, 0, 5, Event::Other { id: 1 }),
@@ -380,7 +380,7 @@ fn a_gap_is_unknown_for_its_own_length() {
 
 #[test]
 fn a_path_goes_on_before_a_loss() {
-    let sleep = PrevState::blocked(1);
+    let sleep = PrevState::asleep(1);
     let events = [
         at(0, 0, 5, Event::Other { id: 1 }),
         at(0, 1, 6, Event::Other { id: 1 }),
@@ -407,7 +407,7 @@ fn a_path_goes_on_before_a_loss() {
 
 #[test]
 fn a_wait_that_ends_unseen_is_known_while_another_task_runs_there() {
-    let sleep = PrevState::blocked(1);
+    let sleep = PrevState::asleep(1);
     let events = [
         at(0, 0, 5, Event::Other { id: 1 }),
         at(0, 1, 7, Event::Other { id: 1 }),
@@ -516,7 +516,7 @@ fn the_path_of_a_recording_with_missing_switches_goes_on() {
 #[test]
 fn the_task_at_the_end_is_found_by_its_name() {
     // The same events without exits: the end is the last switch-out.
-    let sleep = PrevState::blocked(1);
+    let sleep = PrevState::asleep(1);
     let named = |pid: i32| TaskRef { comm: Comm::new(b"worker"), ..task(pid) };
     let events = [
         at(0, 0, 5, Event::Other { id: 1 }),

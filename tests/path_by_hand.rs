@@ -9,7 +9,7 @@ use tracedat::Trace;
 
 #[test]
 fn a_path_by_hand() {
-    let (idle, sleep) = (idle(), PrevState::blocked(1));
+    let (idle, sleep) = (idle(), PrevState::asleep(1));
     let switch = |prev, state, next| Event::Switch { prev, state, next };
     let events = [
         at(0, 0, 5, Event::Other { id: 1 }),

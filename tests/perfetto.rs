@@ -60,7 +60,7 @@ fn perfetto_shows_the_numbers_of_the_commands() {
         "SELECT COUNT(*) FROM stats WHERE severity != 'info' AND value > 0 AND name NOT LIKE '%clock%'",
     ];
     let Some(found) = query(file, &queries) else { return };
-    let table = schedviz(&["export", trace, "--csv", "-", "--tables", "slice", "-q"]).success().text();
+    let table = schedviz(&["export", trace, "--csv", "-", "--tables", "on_cpu", "-q"]).success().text();
     let slices: Vec<Vec<&str>> = table.lines().skip(1).map(|line| line.split(',').collect()).collect();
     let ended: Vec<i64> =
         slices.iter().filter(|row| row[9] == "true").map(|row| row[3].parse().expect("a length")).collect();
@@ -110,7 +110,7 @@ fn a_window_begins_with_the_running_tasks() {
     schedviz(&[&["export", trace, "--perfetto", file, "-q"], &window[..]].concat()).success();
     let queries = ["SELECT SUM(dur) FROM sched JOIN thread USING (utid) WHERE tid != 0 AND dur >= 0"];
     let Some(found) = query(file, &queries) else { return };
-    let arguments = [&["export", trace, "--csv", "-", "--tables", "slice", "-q"], &window[..]].concat();
+    let arguments = [&["export", trace, "--csv", "-", "--tables", "on_cpu", "-q"], &window[..]].concat();
     let table = schedviz(&arguments).success().text();
     let rows = table.lines().skip(1).map(|line| line.split(',').collect::<Vec<_>>());
     let ended: i64 = rows.filter(|row| row[9] == "true").map(|row| row[3].parse::<i64>().expect("a length")).sum();

@@ -137,7 +137,7 @@ fn a_waking_names_the_previous_cpu() {
             match event.kind {
                 EventKind::Switch { prev, state, next } => {
                     last.remove(&next.pid);
-                    if state.class == StateClass::Blocked && losses == 0 {
+                    if state.class == StateClass::Asleep && losses == 0 {
                         last.insert(prev.pid, event.cpu);
                     }
                 }

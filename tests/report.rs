@@ -39,7 +39,7 @@ fn the_program_says_who_got_what() {
     assert!(text.contains("2 members") && text.contains("longest waits"), "{text}");
     let json = schedviz(&["fairness", trace, "--group-by", "command", "--weights", "--json"]).success().text();
     let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
-    assert_eq!((&json["schema"], &json["weights"]), (&"schedviz/fairness/1".into(), &true.into()));
+    assert_eq!((&json["schema"], &json["weights"]), (&"schedviz/fairness/2".into(), &true.into()));
     let text = schedviz(&["utilization", trace, "--per-cpu", "--interval", "100ms"]).success().text();
     assert!(text.contains("%app") && text.contains("idled beside overloaded ones"), "{text}");
     for (arguments, advice) in [

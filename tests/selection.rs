@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use testkit::TraceBuilder;
 
 const MS: i64 = 1_000_000;
-const ASLEEP: PrevState = PrevState::blocked(1);
+const ASLEEP: PrevState = PrevState::asleep(1);
 
 fn task(pid: i32, name: &str) -> TaskRef {
     TaskRef { pid: Pid(pid), prio: 120, comm: Comm::new(name.as_bytes()) }

@@ -118,7 +118,7 @@ fn an_unknown_application_is_never_compared_as_zero() {
     let messages = ran.stderr.matches("no figures of the selected tasks: the application is unknown").count();
     assert_eq!(messages, 1, "{}", ran.stderr);
     let document: Value = serde_json::from_slice(&ran.stdout).expect("JSON");
-    for key in ["violation", "capacity", "violation-1ms", "wakeup-p50", "wakeup-max", "wait-p99"] {
+    for key in ["violation", "cpu-time-lost", "violation-1ms", "wakeup-p50", "wakeup-max", "wait-p99"] {
         let values = metric(&document, key);
         assert!(values[0].is_number() && values[1].is_null(), "{key}: {values:?}");
     }

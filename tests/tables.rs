@@ -115,7 +115,7 @@ fn members_of_fairness_are_those_of_the_document() {
             let (field, expected) = (field(column).expect("a number"), member[column].as_f64().expect("a number"));
             assert!((field - expected).abs() <= expected * 1e-12, "{member}: {column}: {field}");
         }
-        for what in ["slices", "waits"] {
+        for what in ["runs", "waits"] {
             for column in ["count", "total_ns", "p50_ns", "max_ns"] {
                 assert_eq!(
                     field(&format!("{what}_{column}")),

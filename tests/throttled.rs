@@ -164,7 +164,7 @@ fn throttling_since_the_start_is_found_by_its_end() {
         at(2, 0, EventKind::Wakeup { task: task(7), target: Cpu(0) }),
         probe(10, end),
         at(11, 0, EventKind::Switch { prev: task(0), state: PrevState::RUNNABLE, next: task(7) }),
-        at(20, 7, EventKind::Switch { prev: task(7), state: PrevState::blocked(1), next: task(0) }),
+        at(20, 7, EventKind::Switch { prev: task(7), state: PrevState::asleep(1), next: task(0) }),
     ];
     for prologue in [0, 3, 100] {
         let pass = Pass::over(&events[..]).prologue(prologue).hasty(prologue);

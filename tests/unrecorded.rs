@@ -180,7 +180,7 @@ fn lanes_have_the_names_that_the_trace_has() {
         cpu: Cpu(0),
         pid: prev.pid,
         flags: 0,
-        kind: EventKind::Switch { prev, state: PrevState::blocked(1), next },
+        kind: EventKind::Switch { prev, state: PrevState::asleep(1), next },
     };
     let other = |ts, pid| SchedEvent {
         ts: Ts(ts),
@@ -325,7 +325,7 @@ fn numbers_and_nouns_agree() {
             for cpu in 0..cpus {
                 let (a, b) = (task(10 + 2 * cpu as i32, "first"), task(11 + 2 * cpu as i32, "second"));
                 let ts = |step: i64| nth * 20_000_000 + step * 1_000_000 + i64::from(cpu) * 10_000;
-                let switch = |prev: TaskRef, next| EventKind::Switch { prev, state: PrevState::blocked(1), next };
+                let switch = |prev: TaskRef, next| EventKind::Switch { prev, state: PrevState::asleep(1), next };
                 push(ts(0), cpu, Pid(0), EventKind::Waking { task: a, target: Cpu(cpu) });
                 push(ts(0) + 1000, cpu, Pid(0), EventKind::Wakeup { task: a, target: Cpu(cpu) });
                 push(ts(1), cpu, Pid(0), switch(idle(cpu), a));

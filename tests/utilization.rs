@@ -162,7 +162,7 @@ fn a_herd_is_followed_until_it_has_run() {
         events.extend((1..=4).map(|n| on(10 + i64::from(n), to.0, pid(9), moved(n))));
         let run = |n: i32| {
             let (prev, next) = (task(pid(if n == 1 { 9 } else { n - 1 })), task(pid(n)));
-            on(100 * i64::from(n), to.0, prev.pid.0, EventKind::Switch { prev, state: PrevState::blocked(1), next })
+            on(100 * i64::from(n), to.0, prev.pid.0, EventKind::Switch { prev, state: PrevState::asleep(1), next })
         };
         events.extend((1..=4).map(run));
         events

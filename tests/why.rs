@@ -151,10 +151,8 @@ impl<'s> SlowWhy<'s> {
             _ if prev.pid.0 == 0 => "idle",
             StateClass::Runnable | StateClass::Preempted => "preemption",
             StateClass::Dead => "exit",
-            StateClass::Blocked if is_stopper(prev.comm, event.cpu) && self.stopped.contains_key(&event.cpu.0) => {
-                "move"
-            }
-            StateClass::Blocked => "sleep",
+            StateClass::Asleep if is_stopper(prev.comm, event.cpu) && self.stopped.contains_key(&event.cpu.0) => "move",
+            StateClass::Asleep => "sleep",
         }
     }
 
@@ -382,7 +380,7 @@ fn sums(rows: Option<&Rows>) -> Sums {
             "ran-after-move" => "ran move".into(),
             "ran-by-preemption" => "ran preemption".into(),
             "ran-after-idle" => "ran idle".into(),
-            "blocked" | "died" => "unknown".into(),
+            "asleep" | "died" => "unknown".into(),
             other => cause(other, row.ended_cause),
         };
         let sum = sums.entry((began, ended)).or_default();
@@ -576,7 +574,7 @@ fn tables_of_an_unknown_application_are_withheld() {
     let file = fixture("forked-unknown.dat");
     let arguments = ["why", file.to_str().expect("a path"), "--waiters", "application", "--json", "-q"];
     let json: serde_json::Value = serde_json::from_slice(&schedviz(&arguments).success().stdout).expect("JSON");
-    let schema = std::fs::read_to_string(root().join("docs/schemas/why-1.json")).expect("the schema");
+    let schema = std::fs::read_to_string(root().join("docs/schemas/why-2.json")).expect("the schema");
     conforms(&json, &serde_json::from_str(&schema).expect("JSON"), "why");
     let run = &json["runs"][0];
     assert!(run["waiting"].is_null() && run["missed"].is_null(), "{run}");
@@ -590,7 +588,7 @@ fn two_overloaded_cpus_beside_idle_ones() {
     let idle = sched::TaskRef { pid: Pid::IDLE, prio: 120, comm: sched::Comm::new(b"swapper") };
     let at = |ts, cpu, pid, kind| SchedEvent { ts: Ts(ts), cpu: Cpu(cpu), pid: Pid(pid), flags: 0, kind };
     let other = EventKind::Other { id: 1 };
-    let switch = |prev, next| EventKind::Switch { prev, state: sched::PrevState::blocked(1), next };
+    let switch = |prev, next| EventKind::Switch { prev, state: sched::PrevState::asleep(1), next };
     let events = [
         at(0, 0, 10, other),
         at(0, 1, 20, other),

@@ -38,7 +38,7 @@ fn a_kernel_thread_preempts_as_one_whatever_its_priority() {
 fn an_idle_cpu_that_runs_11(held: bool) -> Vec<SchedEvent> {
     let task = |pid: i32| TaskRef { pid: Pid(pid), prio: 120, comm: Comm::new(b"task") };
     let at = |ts, cpu, pid, kind| SchedEvent { ts: Ts(ts), cpu: Cpu(cpu), pid: Pid(pid), flags: 0, kind };
-    let switch = |prev, next| EventKind::Switch { prev: task(prev), state: PrevState::blocked(1), next: task(next) };
+    let switch = |prev, next| EventKind::Switch { prev: task(prev), state: PrevState::asleep(1), next: task(next) };
     let wakeup = |pid, target| EventKind::Wakeup { task: task(pid), target: Cpu(target) };
     let mut events = vec![
         at(0, 0, 10, EventKind::Other { id: 1 }),

@@ -14,7 +14,7 @@ fn an_idle_stretch_that_ends_at_an_unrecorded_switch_has_no_length() {
     let idle = sched::TaskRef { pid: Pid::IDLE, prio: 120, comm: sched::Comm::new(b"swapper") };
     let at = |ts, cpu, pid, kind| SchedEvent { ts: Ts(ts), cpu: Cpu(cpu), pid: Pid(pid), flags: 0, kind };
     let run = sched::PrevState::RUNNABLE;
-    let sleep = sched::PrevState::blocked(1);
+    let sleep = sched::PrevState::asleep(1);
     let events = [
         at(0, 0, 5, EventKind::Other { id: 1 }),
         at(0, 1, 0, EventKind::Other { id: 1 }),

@@ -220,7 +220,7 @@ fn the_command_prints_both_tables_and_the_missed_steals() {
     assert!(long.is_empty(), "{long:?}");
     let json = schedviz(&[&arguments[..], &["--json"]].concat()).success();
     let json: serde_json::Value = serde_json::from_slice(&json.stdout).expect("JSON");
-    let schema = std::fs::read_to_string(root().join("docs/schemas/why-1.json")).expect("the schema");
+    let schema = std::fs::read_to_string(root().join("docs/schemas/why-2.json")).expect("the schema");
     let schema = serde_json::from_str(&schema).expect("JSON");
     conforms(&json, &schema, "why");
     let run = &json["runs"][0];

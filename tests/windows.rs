@@ -241,7 +241,7 @@ fn switch(ms: i64, cpu: u32, prev: i32, state: PrevState, next: i32) -> SchedEve
 
 /// Task 7 wakes the stopper of CPU 0, which moves it to CPU 1, where it runs; 50 ms later it executes a program.
 fn moved_for_an_exec(exec: bool) -> Vec<SchedEvent> {
-    let (runs, sleeps) = (PrevState::RUNNABLE, PrevState::blocked(1));
+    let (runs, sleeps) = (PrevState::RUNNABLE, PrevState::asleep(1));
     let mut events = vec![
         at(0, 0, 7, EventKind::Other { id: 1 }),
         at(0, 1, 0, EventKind::Other { id: 1 }),
@@ -339,7 +339,7 @@ fn sums(events: &[SchedEvent], window: Window) -> BTreeMap<String, u128> {
         add(format!("{} runs", member.name), member.run_ns.0);
         add(format!("{} waits", member.name), member.wait_ns.0);
     }
-    for (name, of) in [("slices", &shares.slices), ("waits", &shares.waits)] {
+    for (name, of) in [("runs", &shares.runs), ("waits", &shares.waits)] {
         add(format!("number of {name}"), of.count());
         add(format!("length of {name}"), of.total().0);
     }
@@ -383,7 +383,7 @@ fn sums_of_adjacent_windows_are_those_of_the_whole() {
 #[test]
 fn every_interval_of_latency_counts_where_it_ends() {
     use latency::Measure::{New, Preempted, Run, Sleep, Wakeup};
-    let (runs, sleeps) = (PrevState::RUNNABLE, PrevState::blocked(1));
+    let (runs, sleeps) = (PrevState::RUNNABLE, PrevState::asleep(1));
     let events = [
         at(0, 0, 0, EventKind::Other { id: 1 }),
         at(10, 1, 9, EventKind::Waking { task: task(7), target: Cpu(0) }),

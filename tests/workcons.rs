@@ -16,7 +16,7 @@ fn measure(events: &[SchedEvent], options: &Options, window: Window) -> Report {
 /// Time, capacity and threads, in nanoseconds, with every waiting task counted.
 fn figures(report: &Report) -> (u64, u64, u64) {
     let cpu_time = report.window_ns.0 as f64 * report.cpus.observed as f64;
-    let capacity = (report.all.capacity_percent * cpu_time / 100.0).round() as u64;
+    let capacity = (report.all.cpu_time_lost_percent * cpu_time / 100.0).round() as u64;
     (report.all.ns, capacity, report.all.thread_ns)
 }
 
@@ -47,7 +47,7 @@ impl Story {
         let mut prev = task(prev, "runner");
         for (i, name) in (0..).zip(names) {
             let next = task(900 + cpu as i32 * 10 + i, name);
-            self.at(end, cpu, prev.pid.0, EventKind::Switch { prev, state: PrevState::blocked(1), next });
+            self.at(end, cpu, prev.pid.0, EventKind::Switch { prev, state: PrevState::asleep(1), next });
             prev = next;
         }
     }
@@ -96,13 +96,13 @@ fn who_waits_is_named_where_a_cpu_idles_for_long() {
     let throttled = TaskRef { prio: -1, ..task(7, "throttled") };
     let idle = task(0, "swapper/0");
     let switch = |prev, state, next| EventKind::Switch { prev, state, next };
-    story.at(1_000_000, 0, 1, switch(task(1, "runner"), PrevState::blocked(1), throttled));
+    story.at(1_000_000, 0, 1, switch(task(1, "runner"), PrevState::asleep(1), throttled));
     story.at(2_000_000, 0, 7, switch(throttled, PrevState::RUNNABLE, idle));
     story.at(3_000_000, 1, 0, EventKind::Wakeup { task: task(8, "behind it"), target: Cpu(0) });
     story.at(3_500_000, 1, 0, EventKind::Wakeup { task: task(9, "gone"), target: Cpu(0) });
     story.at(4_000_000, 1, 0, EventKind::Migrate { task: task(9, "gone"), orig: Cpu(0), dest: Cpu(1) });
     story.at(5_000_000, 0, 0, switch(idle, PrevState::RUNNABLE, task(8, "behind it")));
-    story.at(5_100_000, 0, 8, switch(task(8, "behind it"), PrevState::blocked(1), idle));
+    story.at(5_100_000, 0, 8, switch(task(8, "behind it"), PrevState::asleep(1), idle));
     // Too short to be listed; and one that the trace's end cuts.
     story.at(5_900_000, 0, 0, switch(idle, PrevState::RUNNABLE, throttled));
     story.at(6_000_000, 0, 7, switch(throttled, PrevState::RUNNABLE, idle));
@@ -316,7 +316,7 @@ fn only_cpus_that_were_asked_for_count() {
 fn json_follows_its_schema() {
     let path = |name: &str| fixture(name).to_str().expect("a path").to_owned();
     let schema =
-        std::fs::read_to_string(crate::support::root().join("docs/schemas/workcons-1.json")).expect("the schema");
+        std::fs::read_to_string(crate::support::root().join("docs/schemas/workcons-2.json")).expect("the schema");
     let schema: serde_json::Value = serde_json::from_str(&schema).expect("JSON");
     let group = format!("both={},{}", path("hackbench-7.2.dat"), path("spmd-plus1.dat"));
     let (unknown, unknowns) = (path("forked-unknown.dat"), format!("one={}", path("forked-unknown.dat")));

@@ -78,7 +78,7 @@ impl Input<'_> {
                     0 => StateClass::Runnable,
                     1 => StateClass::Preempted,
                     2 => StateClass::Dead,
-                    _ => StateClass::Blocked,
+                    _ => StateClass::Asleep,
                 };
                 EventKind::Switch { prev: self.task(), state: PrevState { class, raw: 0 }, next: self.task() }
             }

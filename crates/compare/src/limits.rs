@@ -3,6 +3,9 @@
 use crate::{Finding, Metric, Row, least_p};
 use sched::{Judgement, Verdict};
 
+/// Former names of metrics, each with the present one. A limit may still use them.
+const RENAMED: [(&str, &str); 2] = [("capacity", "cpu-time-lost"), ("migrations-behalf", "migrations-nohz-idle")];
+
 /// A limit for the growth of a metric: `METRIC>5%`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Limit {
@@ -18,7 +21,8 @@ impl Limit {
         let Some((key, percent)) = text.split_once('>') else {
             return Err(format!("{text:?} is not METRIC>PERCENT%, such as elapsed>5%"));
         };
-        let Some(metric) = metrics.iter().find(|m| m.key == key.trim()) else {
+        let named = RENAMED.iter().find(|(old, _)| *old == key.trim()).map_or(key.trim(), |(_, now)| now);
+        let Some(metric) = metrics.iter().find(|m| m.key == named) else {
             let keys: Vec<&str> = metrics.iter().map(|m| m.key).collect();
             return Err(format!("there is no metric {:?}; there are {}", key.trim(), keys.join(", ")));
         };

@@ -85,7 +85,7 @@ pub struct Listed {
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BalanceReport {
-    /// `schedviz/balance/1`.
+    /// `schedviz/balance/2`.
     pub schema: &'static str,
     /// The window's start, on the trace's clock.
     pub from_ns: Ts,
@@ -244,7 +244,7 @@ impl Analysis for Balance<'_> {
         }
         let shown = |herd: &Herd| self.cpus.has(herd.orig) || self.cpus.has(herd.dest);
         BalanceReport {
-            schema: "schedviz/balance/1",
+            schema: "schedviz/balance/2",
             from_ns: self.start,
             to_ns: end,
             total,

@@ -229,7 +229,7 @@ impl<'t> Cost<'t> {
         });
         track = Track { last: Some(cpu), burst: Some(burst) };
         match span.next {
-            TaskState::Blocked(_) | TaskState::Dead if span.ended => {
+            TaskState::Asleep(_) | TaskState::Dead if span.ended => {
                 track.burst = None;
                 let wanted = |command: &Comm| self.wanted.is_none_or(|wanted| wanted(span.pid, *command));
                 if let (Some((last, first)), Some(command)) = (burst.cpus, command.filter(wanted))
@@ -463,11 +463,7 @@ mod tests {
             }
             put(*now + 2, Pid::IDLE, EventKind::Wakeup { task, target: Cpu(*cpu) });
             put(*now + 3, Pid::IDLE, EventKind::Switch { prev: idle, state: PrevState::RUNNABLE, next: task });
-            put(
-                *now + 3 + length,
-                task.pid,
-                EventKind::Switch { prev: task, state: PrevState::blocked(1), next: idle },
-            );
+            put(*now + 3 + length, task.pid, EventKind::Switch { prev: task, state: PrevState::asleep(1), next: idle });
             *now += 10 + length;
             last = *cpu;
         }

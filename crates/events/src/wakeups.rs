@@ -85,7 +85,7 @@ impl<'o> Wakeups<'o> {
     /// A task goes from one state to another.
     fn turn(&mut self, task: &Task, span: &Span, event: &SchedEvent) {
         match (span.state, span.next) {
-            (TaskState::Blocked(_), TaskState::Waiting(cpu)) => {
+            (TaskState::Asleep(_), TaskState::Waiting(cpu)) => {
                 let Some(waking) = task.waking else { return };
                 let by_interrupt = self.interrupts.remove(&task.pid) == Some(waking.at);
                 if self.wanted.is_none_or(|wanted| wanted(task.pid, task.comm)) {

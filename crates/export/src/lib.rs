@@ -1,4 +1,4 @@
-//! The facts of a trace as tables: one row for each slice, wait, idle stretch, episode, migration, wakeup and event.
+//! The facts of a trace as tables: one row for each run of a task, wait, idle stretch, episode, migration, wakeup and event.
 //!
 //! The analyses of the other crates pass each fact to [`Tables`], which makes it a row of a [`FactTable`] and gives it to
 //! [`Output`]. A row is written as it comes: memory does not grow with the trace. The sums over a table are the numbers of
@@ -40,21 +40,21 @@
 //! ```
 
 mod csv;
+mod on_cpu;
 mod output;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod perfetto;
 mod rows;
 mod schema;
-mod slices;
 mod value;
 
 pub use csv::Csv;
+pub use on_cpu::TaskRuns;
 pub use output::{Output, Sink, TableWriter};
 #[cfg(feature = "parquet")]
 pub use parquet::{Make, Parquet};
 pub use perfetto::{Perfetto, PerfettoEvents};
 pub use rows::{EventRow, Tables};
 pub use schema::{Column, FactTable, SCHEMA, Type, markdown};
-pub use slices::Slices;
 pub use value::Value;

@@ -230,7 +230,7 @@ impl Perfetto {
         let flows: Vec<u64> = within.take(LINKED).map(|(ts, pid)| flow(*ts, *pid)).collect();
         writer.track_event(episode.start, track::VIOLATION, kind::BEGIN, |event| {
             event.text(23, "violation");
-            note(event, "capacity_ns", episode.capacity_ns);
+            note(event, "cpu_time_lost_ns", episode.cpu_time_lost_ns);
             note(event, "thread_ns", episode.thread_ns);
             if let Some(distance) = listed.nearest {
                 note_text(event, "distance", &format!("{distance:?}").to_lowercase());

@@ -45,7 +45,7 @@ const NEAREST: [Nearest; 7] = [
 fn word(class: StateClass) -> &'static str {
     match class {
         StateClass::Runnable | StateClass::Preempted => "preempted",
-        StateClass::Blocked => "slept",
+        StateClass::Asleep => "slept",
         StateClass::Dead => "exited",
     }
 }
@@ -105,10 +105,10 @@ impl<'o> Tables<'o> {
     }
 
     /// A task ran on `cpu`; `left`: the state in which the switch took it from there.
-    pub fn slice(&self, cpu: Cpu, span: &Span, task: Option<&Task>, left: Option<PrevState>) {
+    pub fn on_cpu(&self, cpu: Cpu, span: &Span, task: Option<&Task>, left: Option<PrevState>) {
         let command = task.map_or(Comm::EMPTY, |task| task.comm);
         self.output.row(
-            FactTable::Slice,
+            FactTable::OnCpu,
             &[
                 span.start.into(),
                 span.duration().into(),
@@ -171,7 +171,7 @@ impl<'o> Tables<'o> {
             &[
                 episode.start.into(),
                 episode.duration.into(),
-                episode.capacity_ns.into(),
+                episode.cpu_time_lost_ns.into(),
                 episode.thread_ns.into(),
                 self.distance(listed.nearest),
             ],

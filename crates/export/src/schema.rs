@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 /// The name and version of the tables. A new column or table keeps the version; a column that is removed, renamed or
 /// changes its meaning raises it.
-pub const SCHEMA: &str = "schedviz/export/1";
+pub const SCHEMA: &str = "schedviz/export/2";
 
 /// The type of a column. Every column may be null.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,7 +59,7 @@ pub enum FactTable {
     /// One row for each trace.
     Run,
     /// Stretches in which a task ran.
-    Slice,
+    OnCpu,
     /// Stretches in which a task waited on one run queue.
     Wait,
     /// Stretches in which a CPU idled.
@@ -78,7 +78,7 @@ impl FactTable {
     /// All tables, in the order of their indices.
     pub const ALL: [FactTable; 8] = [
         FactTable::Run,
-        FactTable::Slice,
+        FactTable::OnCpu,
         FactTable::Wait,
         FactTable::Idle,
         FactTable::Episode,
@@ -91,7 +91,7 @@ impl FactTable {
     pub fn name(self) -> &'static str {
         match self {
             FactTable::Run => "run",
-            FactTable::Slice => "slice",
+            FactTable::OnCpu => "on_cpu",
             FactTable::Wait => "wait",
             FactTable::Idle => "idle",
             FactTable::Episode => "episode",
@@ -107,7 +107,7 @@ impl FactTable {
             FactTable::Run => {
                 "One row for each trace: the machine, the sums of the other tables, and the metrics of `schedviz compare`."
             }
-            FactTable::Slice => {
+            FactTable::OnCpu => {
                 "One row for each stretch in which a task ran on a CPU. Their sum is the busy time of `schedviz utilization`."
             }
             FactTable::Wait => {
@@ -138,7 +138,7 @@ impl FactTable {
     pub fn columns(self) -> &'static [Column] {
         match self {
             FactTable::Run => RUN,
-            FactTable::Slice => SLICE,
+            FactTable::OnCpu => ON_CPU,
             FactTable::Wait => WAIT,
             FactTable::Idle => IDLE,
             FactTable::Episode => EPISODE,
@@ -172,13 +172,13 @@ const RUN: &[Column] = &[
     Column::new("untrusted", Text, "The reason why the violation is unknown; null where it is known."),
     Column::new("busy_ns", Int64, "The time in which CPUs ran tasks, summed over the CPUs."),
     Column::new("violation_ns", Int64, "The time in which work conservation was violated."),
-    Column::new("violation_capacity_ns", Int64, "The CPU time that could have been put to work during that time."),
+    Column::new("violation_cpu_time_lost_ns", Int64, "The CPU time that could have been put to work during that time."),
     Column::new("violation_thread_ns", Int64, "The waiting that idle CPUs could have ended during that time."),
     Column::new("waiting_in_violation_ns", Int64, "The waiting in violation, summed over the counted waits."),
     Column::new("idling_in_violation_ns", Int64, "The idling in violation, summed over the CPUs."),
 ];
 
-const SLICE: &[Column] = &[
+const ON_CPU: &[Column] = &[
     TS,
     DUR,
     Column::new("cpu", Int32, "The CPU that ran the task."),
@@ -226,7 +226,7 @@ const IDLE: &[Column] = &[
 const EPISODE: &[Column] = &[
     TS,
     DUR,
-    Column::new("capacity_ns", Int64, "The CPU time that could have been put to work."),
+    Column::new("cpu_time_lost_ns", Int64, "The CPU time that could have been put to work."),
     Column::new("thread_ns", Int64, "The waiting that idle CPUs could have ended."),
     Column::new("distance", Text, "The nearest pair of an idle and an overloaded CPU: smt, llc, node or machine."),
 ];

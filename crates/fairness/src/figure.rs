@@ -1,4 +1,4 @@
-//! The figure: the Lorenz curve, and the distributions of slices and waits.
+//! The figure: the Lorenz curve, and the distributions of run lengths and waits.
 
 use crate::FairnessReport;
 use crate::report::coefficient;
@@ -11,14 +11,14 @@ use timeline::{Axis, AxisUnit};
 const WIDTH: Unit = 420 * PT;
 const SIDE: Unit = 330 * PT;
 
-/// The pages of a report: the Lorenz curve; slices and waits.
+/// The pages of a report: the Lorenz curve; run lengths and waits.
 pub fn figure(report: &FairnessReport, heading: &Heading) -> Vec<Figure> {
     let panels = [
-        Histogram { name: "slices: completed runs", lengths: &report.slices },
+        Histogram { name: "run lengths of completed runs", lengths: &report.runs },
         Histogram { name: "waits: from runnable to run", lengths: &report.waits },
     ];
     let note = "The share of each kind by length, in eighths of a doubling; lines: median, 99 % and the greatest.";
-    let title = format!("{}: slices and waits", heading.trace);
+    let title = format!("{}: run lengths and runqueue waits", heading.trace);
     vec![lorenz(report, heading), histograms(&panels, &heading.texts(title, note.into()))]
 }
 

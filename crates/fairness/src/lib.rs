@@ -8,7 +8,7 @@
 //! * Lorenz curve: what share of the time the members that ran least have together.
 //!
 //! A task that executes a program ran by two names, by each as long as it had it. One that names itself without that
-//! has its new name from the next switch on, unless `task_rename` was recorded, which shows it at once. A slice counts
+//! has its new name from the next switch on, unless `task_rename` was recorded, which shows it at once. A run length counts
 //! by the latest.
 //!
 //! The run times of members that never wanted a CPU are no sign of unfairness: beside what a member got
@@ -121,7 +121,7 @@ struct Sums {
     tasks: u64,
     run_ns: u64,
     wait_ns: u64,
-    slices: Lengths,
+    runs: Lengths,
     waits: Lengths,
     weight: u64,
     intervals: Summed<InInterval>,
@@ -329,11 +329,11 @@ impl Analysis for Fairness<'_> {
     fn after(&mut self, event: &SchedEvent, state: &SchedState) {
         state.turned().iter().for_each(|(cpu, load)| self.idle.follow(*cpu, *load, event.ts));
         for (task, span) in state.turns() {
-            // Cut by a loss it is no whole slice. It counts where it ends, with the part of it before the window.
+            // Cut by a loss it is no whole run. It counts where it ends, with the part of it before the window.
             if let (TaskState::Running(_), true, true) = (span.state, span.begun, span.ended)
                 && let Some(member) = self.member_of(span, state)
             {
-                self.members[member].1.slices.add(span.duration());
+                self.members[member].1.runs.add(span.duration());
             }
             match (span.state, span.next) {
                 (TaskState::Waiting(_), TaskState::Waiting(cpu)) if span.ended => self.waits.moves(task, cpu, event.ts),

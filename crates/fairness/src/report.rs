@@ -26,8 +26,8 @@ pub struct Member {
     pub weight: u64,
     /// The run time in percent of the runnable time.
     pub got_percent: f64,
-    /// The completed time slices.
-    pub slices: Summary,
+    /// The run lengths: those of the completed runs.
+    pub runs: Summary,
     /// The completed waits.
     pub waits: Summary,
 }
@@ -55,7 +55,7 @@ pub struct IntervalReport {
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FairnessReport {
-    /// The name and version of the schema, `schedviz/fairness/1`.
+    /// The name and version of the schema, `schedviz/fairness/2`.
     pub schema: &'static str,
     /// The start of the window, in nanoseconds of the trace's clock.
     pub from_ns: Ts,
@@ -79,9 +79,9 @@ pub struct FairnessReport {
     pub intervals: Vec<IntervalReport>,
     /// The longest waits.
     pub starved: Vec<Starved>,
-    /// All slices, for a figure.
+    /// The run lengths of all members, for a figure.
     #[serde(skip)]
-    pub slices: Lengths,
+    pub runs: Lengths,
     /// All waits.
     #[serde(skip)]
     pub waits: Lengths,
@@ -123,9 +123,9 @@ pub(crate) fn build(f: Fairness<'_>) -> FairnessReport {
     let options = f.options;
     let mut all: Vec<(String, Sums)> = f.members.into_iter().map(|(key, sums)| (name(&key, &sums), sums)).collect();
     // One that ended at the start of the window has no time in it.
-    let (mut slices, mut waits) = (Lengths::default(), Lengths::default());
+    let (mut run_lengths, mut waits) = (Lengths::default(), Lengths::default());
     for (_, s) in &all {
-        slices.merge(&s.slices);
+        run_lengths.merge(&s.runs);
         waits.merge(&s.waits);
     }
     // A task that was there, and neither ran nor waited, wanted no CPU time.
@@ -149,13 +149,13 @@ pub(crate) fn build(f: Fairness<'_>) -> FairnessReport {
             expected_percent: expected,
             weight: s.weight,
             got_percent: percent(s.run_ns as f64, s.run_ns.saturating_add(s.wait_ns) as f64),
-            slices: s.slices.summary(),
+            runs: s.runs.summary(),
             waits: s.waits.summary(),
         }
     };
     let members = all.iter().map(member).collect();
     FairnessReport {
-        schema: "schedviz/fairness/1",
+        schema: "schedviz/fairness/2",
         from_ns: options.from,
         to_ns: options.to,
         selection_unknown: None,
@@ -166,7 +166,7 @@ pub(crate) fn build(f: Fairness<'_>) -> FairnessReport {
         members,
         intervals: intervals(all, options.from, options.zero, options.to, options.interval),
         starved: f.waits.longest,
-        slices,
+        runs: run_lengths,
         waits,
     }
 }
@@ -204,7 +204,7 @@ impl OfSelection for FairnessReport {
     fn withhold(&mut self, why: String) {
         (self.gini, self.jain, self.weighted_jain) = (None, None, None);
         (self.members, self.intervals, self.starved) = (Vec::new(), Vec::new(), Vec::new());
-        (self.slices, self.waits) = (Lengths::default(), Lengths::default());
+        (self.runs, self.waits) = (Lengths::default(), Lengths::default());
         self.selection_unknown = Some(why);
     }
 }
@@ -315,17 +315,17 @@ fn member_rows(out: &mut String, report: &FairnessReport, rows: usize) {
     out.push_str("  (max: the longest wait)\n");
 }
 
-/// The slices and waits of each member.
+/// The run lengths and runqueue waits of each member.
 fn length_rows(out: &mut String, report: &FairnessReport, rows: usize) {
     // Writing to a string cannot fail.
-    let _ = writeln!(out, "\n{:24} {:>8} {:>9} {:>9} {:>9} {:>9}", "", "slices", "median", "wait 50 %", "99 %", "max");
+    let _ = writeln!(out, "\n{:24} {:>8} {:>9} {:>9} {:>9} {:>9}", "", "runs", "length", "wait 50 %", "99 %", "max");
     for m in report.members.iter().take(rows) {
         let _ = writeln!(
             out,
             "{:24} {:>8} {:>9} {:>9} {:>9} {:>9}",
             m.name,
-            m.slices.count,
-            human(m.slices.p50_ns),
+            m.runs.count,
+            human(m.runs.p50_ns),
             human(m.waits.p50_ns),
             human(m.waits.p99_ns),
             human(m.waits.max_ns)

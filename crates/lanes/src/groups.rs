@@ -287,7 +287,7 @@ mod tests {
             comm: Comm::new(if pid == 0 { b"swapper" } else { b"make" }),
         };
         let switch = |ns, cpu, prev: i32, next: i32| {
-            let state = if prev == 0 { PrevState::RUNNABLE } else { PrevState::blocked(1) };
+            let state = if prev == 0 { PrevState::RUNNABLE } else { PrevState::asleep(1) };
             let kind = EventKind::Switch { prev: task(prev), state, next: task(next) };
             SchedEvent { ts: Ts(ns), cpu: Cpu(cpu), pid: Pid(prev), flags: 0, kind }
         };

@@ -293,7 +293,7 @@ impl<'o> Latency<'o> {
 
     /// A task goes from one state to another.
     fn turn(&mut self, task: &Task, span: &Span, event: &SchedEvent, state: &SchedState) {
-        use TaskState::{Blocked, Dead, Running, Throttled, Waiting};
+        use TaskState::{Asleep, Dead, Running, Throttled, Waiting};
         // A migration, or another number: it goes on.
         match (span.state, span.next) {
             (Waiting(_), Waiting(cpu)) if state.has_placed() => return self.place(task, cpu, state),
@@ -304,7 +304,7 @@ impl<'o> Latency<'o> {
                 }
                 return;
             }
-            (Blocked(_), Blocked(_)) => return,
+            (Asleep(_), Asleep(_)) => return,
             (Running(old), Running(new)) if old == new => return,
             _ => {}
         }
@@ -313,7 +313,7 @@ impl<'o> Latency<'o> {
         // An interval that a loss cut has an unknown length.
         if let Some(track) = before.filter(|_| span.begun && span.ended) {
             match (span.state, span.next) {
-                (Running(cpu), _) | (Waiting(_), Running(cpu)) | (Blocked(_), Waiting(cpu)) => {
+                (Running(cpu), _) | (Waiting(_), Running(cpu)) | (Asleep(_), Waiting(cpu)) => {
                     self.ends(task, &track, cpu, now, state);
                 }
                 _ => {}
@@ -321,7 +321,7 @@ impl<'o> Latency<'o> {
         }
         let phase = match (span.state, span.next) {
             (_, Running(_)) => Phase::Run,
-            (Running(_), Blocked(last)) => Phase::Sleep(last),
+            (Running(_), Asleep(last)) => Phase::Sleep(last),
             (from, Waiting(cpu)) => {
                 let wait = match from {
                     Running(_) => Some(self.wait(Measure::Preempted, None, None, cpu, state)),
@@ -331,7 +331,7 @@ impl<'o> Latency<'o> {
                 self.waits.insert(task.id(), wait);
                 Phase::Wait
             }
-            (_, Blocked(_) | Dead | Throttled(_) | TaskState::Unknown) => return,
+            (_, Asleep(_) | Dead | Throttled(_) | TaskState::Unknown) => return,
         };
         self.tracks.insert(task.id(), Track { since: now, phase });
     }
@@ -357,7 +357,7 @@ impl<'o> Latency<'o> {
     /// A task that was woken is queued.
     fn woken(&self, task: &Task, before: Option<&Track>, cpu: Cpu, span: &Span, state: &SchedState) -> Wait {
         let waking = match span.state {
-            TaskState::Blocked(_) => task.waking.map(|waking| Waking { at: waking.at.max(span.start), ..waking }),
+            TaskState::Asleep(_) => task.waking.map(|waking| Waking { at: waking.at.max(span.start), ..waking }),
             // One before the loss need not be of this wakeup.
             _ => task.waking.filter(|waking| waking.at >= span.start),
         };

@@ -33,7 +33,7 @@ impl Gap {
 pub(crate) fn is_seen_to_end(span: &Span, event: &SchedEvent) -> bool {
     // A loss, or a CPU that goes offline, ends the states there; a thread that executes a program goes on by another number.
     let is_told = matches!(event.kind, EventKind::Lost { .. } | EventKind::Offline | EventKind::Exec { .. });
-    (span.ended || is_told) && !matches!(span.state, TaskState::Unknown | TaskState::Blocked(_))
+    (span.ended || is_told) && !matches!(span.state, TaskState::Unknown | TaskState::Asleep(_))
 }
 
 impl CriticalPath {
@@ -94,7 +94,7 @@ impl CriticalPath {
             Some((cpu, seen)) => (TaskState::Running(cpu), (seen, 0)),
             None => (span.state, self.known_until(span.state, track, runs_on)),
         };
-        if !matches!(state, TaskState::Unknown | TaskState::Blocked(_)) {
+        if !matches!(state, TaskState::Unknown | TaskState::Asleep(_)) {
             track.link = self.through(task, state, track, known);
             track.from = known.0;
         }
@@ -103,7 +103,7 @@ impl CriticalPath {
             return;
         }
         let has_sleep = !(by_itself && matches!(state, TaskState::Waiting(_)));
-        let is_asleep = matches!(state, TaskState::Blocked(_));
+        let is_asleep = matches!(state, TaskState::Asleep(_));
         track.link = self.over_gap(task, track, track.from, Gap { has_sleep, is_asleep, ..Gap::of(task, event) });
         track.from = now;
     }
@@ -123,12 +123,12 @@ impl CriticalPath {
                 Some((cpu, seen)) => (TaskState::Running(cpu), (seen, 0)),
                 None => (task.state, self.known_until(task.state, &track, Some(event.cpu))),
             };
-            if !matches!(doing, TaskState::Unknown | TaskState::Blocked(_)) {
+            if !matches!(doing, TaskState::Unknown | TaskState::Asleep(_)) {
                 track.link = self.through(&task, doing, &track, (known, reading));
                 track.from = known;
             }
             let has_sleep = !matches!(doing, TaskState::Waiting(_));
-            let is_asleep = matches!(doing, TaskState::Blocked(_));
+            let is_asleep = matches!(doing, TaskState::Asleep(_));
             track.link = self.over_gap(&task, &track, track.from, Gap { has_sleep, is_asleep, ..Gap::sleep(now) });
             track.from = now;
         }

@@ -146,7 +146,7 @@ impl CriticalPath {
             TaskState::Running(cpu) => (Kind::Running, Some(cpu)),
             TaskState::Waiting(cpu) => (Kind::Queued, Some(cpu)),
             TaskState::Throttled(cpu) => (Kind::Throttled, Some(cpu)),
-            TaskState::Blocked(_) => (Kind::Sleeping, None),
+            TaskState::Asleep(_) => (Kind::Sleeping, None),
             TaskState::Unknown | TaskState::Dead => (Kind::Unknown, None),
         };
         let is_queued = kind == Kind::Queued;
@@ -196,7 +196,7 @@ impl CriticalPath {
                 self.begin_life(task, &mut track, event, state);
                 track.from = now;
             }
-            TaskState::Blocked(_) if is_woken && track.runs.is_none() => {
+            TaskState::Asleep(_) if is_woken && track.runs.is_none() => {
                 self.wake(task, &mut track, now);
                 track.from = now;
             }
@@ -362,7 +362,7 @@ impl Analysis for CriticalPath {
             let mut until = self.until(&task, end);
             let track = self.track(&task);
             // No waking ends its sleep.
-            if let (TaskState::Blocked(_), None) = (task.state, track.runs) {
+            if let (TaskState::Asleep(_), None) = (task.state, track.runs) {
                 until.link = self.add(track.link, Kind::Unknown, &task, (track.from, end));
             }
             self.found = Some((task.pid, until));

@@ -15,7 +15,7 @@
 //! let at = |ns, pid, kind| SchedEvent { ts: Ts(ns), cpu: Cpu(0), pid, flags: 0, kind };
 //! let events = vec![
 //!     at(100, Pid::IDLE, EventKind::Switch { prev: idle, state: PrevState::RUNNABLE, next: task }),
-//!     at(350, Pid(7), EventKind::Switch { prev: task, state: PrevState::blocked(1), next: idle }),
+//!     at(350, Pid(7), EventKind::Switch { prev: task, state: PrevState::asleep(1), next: idle }),
 //!     at(400, Pid::IDLE, EventKind::Wakeup { task, target: Cpu(0) }),
 //! ];
 //! let outcome = Pass::over(events.as_slice()).run(RunTime::default).unwrap();

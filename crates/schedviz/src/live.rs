@@ -93,7 +93,7 @@ pub(crate) fn available_kb() -> Option<u64> {
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Moment {
-    /// The name and version of the schema, `schedviz/top/1`.
+    /// The name and version of the schema, `schedviz/top/2`.
     pub(crate) schema: &'static str,
     /// The start of the interval, on the trace's clock.
     pub(crate) from_ns: Ts,
@@ -111,8 +111,8 @@ pub(crate) struct Moment {
     pub(crate) unknown_percent: f64,
     /// The time in violation of work conservation, in percent of the interval.
     pub(crate) violation_percent: f64,
-    /// The capacity in violation, in percent of the interval times the CPUs.
-    pub(crate) capacity_percent: f64,
+    /// The CPU time lost to the violation, in percent of the interval times the CPUs.
+    pub(crate) cpu_time_lost_percent: f64,
     /// The number of CPUs that are online or had events.
     pub(crate) cpus: usize,
     /// The mean number of running tasks.
@@ -340,7 +340,7 @@ fn measured(live: &Live, around: &Around<'_>, of_source: &Diagnostics) -> Result
     let of_all = |percent: f64| percent * observed as f64 / cpus.max(1) as f64;
     let silent = 100.0 * (cpus - observed) as f64 / cpus.max(1) as f64;
     let moment = Moment {
-        schema: "schedviz/top/1",
+        schema: "schedviz/top/2",
         from_ns: from,
         to_ns: to,
         events: glance.events,
@@ -349,7 +349,7 @@ fn measured(live: &Live, around: &Around<'_>, of_source: &Diagnostics) -> Result
         losses: losses(&outcome.diagnostics) + losses(of_source),
         unknown_percent: of_all(violation.unknown.unknown_percent) + silent,
         violation_percent: violation.movable.percent,
-        capacity_percent: of_all(violation.movable.capacity_percent),
+        cpu_time_lost_percent: of_all(violation.movable.cpu_time_lost_percent),
         cpus,
         running: (violation.mean_running - glance.own_running as f64 / length).max(0.0),
         waiting: violation.mean_waiting,
@@ -518,13 +518,13 @@ mod tests {
         assert!(violation.movable.percent > 0.0 && !second.tasks.is_empty() && !second.queues.is_empty());
         let near = |a: f64, b: f64| assert!((a - b).abs() < 1e-3, "{a} {b}");
         near(second.violation_percent, violation.movable.percent);
-        near(second.capacity_percent, violation.movable.capacity_percent * 6.0 / 8.0);
+        near(second.cpu_time_lost_percent, violation.movable.cpu_time_lost_percent * 6.0 / 8.0);
         near(second.running, violation.mean_running);
         near(second.waiting, violation.mean_waiting);
         assert_eq!((second.wakeup, second.preempted), (latency.of(Measure::Wakeup), latency.of(Measure::Preempted)));
         let inside = events.iter().filter(|event| event.ts >= second.from_ns).count() as u64;
         assert_eq!((second.events, second.own_events, second.own_percent), (inside, 0, 0.0));
-        let schema = include_str!("../../../docs/schemas/top-1.json");
+        let schema = include_str!("../../../docs/schemas/top-2.json");
         let document = serde_json::to_value(&second).expect("JSON");
         crate::conforms::conforms(&document, &serde_json::from_str(schema).expect("JSON"), "$");
     }
@@ -535,7 +535,7 @@ mod tests {
         let task =
             |pid: i32| sched::TaskRef { pid: Pid(pid), prio: 120, comm: Comm::new(format!("t{pid}").as_bytes()) };
         let switch = |ts: i64, cpu: u32, prev: i32, next: i32| {
-            let state = if prev == 0 || cpu == 0 { sched::PrevState::RUNNABLE } else { sched::PrevState::blocked(1) };
+            let state = if prev == 0 || cpu == 0 { sched::PrevState::RUNNABLE } else { sched::PrevState::asleep(1) };
             let kind = EventKind::Switch { prev: task(prev), state, next: task(next) };
             SchedEvent { ts: Ts(ts), cpu: Cpu(cpu), pid: Pid(prev), flags: 0, kind }
         };

@@ -46,7 +46,7 @@ fn leaves(class: StateClass) -> &'static str {
     match class {
         StateClass::Runnable => "goes on waiting",
         StateClass::Preempted => "is preempted and goes on waiting",
-        StateClass::Blocked => "goes to sleep",
+        StateClass::Asleep => "goes to sleep",
         StateClass::Dead => "ends",
     }
 }
@@ -87,7 +87,7 @@ fn deed(event: &SchedEvent, state: &SchedState, names: &dyn Names) -> String {
         EventKind::Migrate { task, orig, dest } => {
             let how = match state.task_of(task.pid).map(|t| t.state) {
                 Some(TaskState::Waiting(_) | TaskState::Throttled(_)) => "moves",
-                Some(TaskState::Blocked(_)) => "sleeps and moves",
+                Some(TaskState::Asleep(_)) => "sleeps and moves",
                 _ => "moves (unknown whether it waits)",
             };
             format!("{} {how} from CPU {orig} to CPU {dest}; CPU {cpu} does it", task.pid.named(task.comm))
@@ -261,7 +261,7 @@ mod tests {
         assert_eq!(say(EventKind::Wakeup { task: cc, target: Cpu(0) }).0, "cc 9 is awake and waits on CPU 0");
         let moved = say(EventKind::Migrate { task: cc, orig: Cpu(0), dest: Cpu(3) });
         assert_eq!(moved, ("cc 9 moves from CPU 0 to CPU 3; CPU 0 does it".to_owned(), Some(Cpu(0)), Some(Cpu(3))));
-        let slept = EventKind::Switch { prev: make, state: PrevState::blocked(1), next: idle };
+        let slept = EventKind::Switch { prev: make, state: PrevState::asleep(1), next: idle };
         assert_eq!(say(slept).0, "CPU 0 goes idle: make 7 goes to sleep");
         assert_eq!(say(EventKind::Other { id: 5 }).0, "event 5 on CPU 0, in idle");
         let numa = |with, nodes, stuck| EventKind::Numa { pid: Pid(9), with, src: Cpu(3), dst: Cpu(5), nodes, stuck };
@@ -284,7 +284,7 @@ mod tests {
             tasks
         };
         let (idle, make, cc) = (task(0, "swapper/0"), task(7, "make"), task(9, "cc"));
-        let (slept, runnable) = (PrevState::blocked(1), PrevState::RUNNABLE);
+        let (slept, runnable) = (PrevState::asleep(1), PrevState::RUNNABLE);
         assert_eq!(of(0, EventKind::Switch { prev: idle, state: runnable, next: make }), ["make 7"]);
         assert_eq!(of(7, EventKind::Wakeup { task: cc, target: Cpu(0) }), ["cc 9"], "not who woke it");
         assert_eq!(of(7, EventKind::Other { id: 5 }), ["make 7"], "it ran");

@@ -11,7 +11,7 @@ pub fn a_wait_beside_an_idle_cpu() -> Vec<SchedEvent> {
     let (make, cc, sort) = (task(7, b"make"), task(8, b"cc"), task(9, b"sort"));
     let idle = [task(0, b"swapper/0"), task(0, b"swapper/1")];
     let at = |ns, cpu, pid, kind| SchedEvent { ts: Ts(ns), cpu: Cpu(cpu), pid: Pid(pid), flags: 0, kind };
-    let blocked = PrevState::blocked(1);
+    let blocked = PrevState::asleep(1);
     vec![
         at(100, 0, 0, EventKind::Switch { prev: idle[0], state: PrevState::RUNNABLE, next: make }),
         at(100, 1, 0, EventKind::Switch { prev: idle[1], state: PrevState::RUNNABLE, next: sort }),

@@ -66,8 +66,7 @@ impl Analysis for Laws {
             assert_eq!(end, span.start, "a gap or an overlap in the life of a task: {span:?}");
             assert!(span.begun || !ended, "an event ended the span before, and none began {span:?}");
             // The last CPU of a sleeping task may change without a span of its own.
-            let led =
-                next == span.state || matches!((next, span.state), (TaskState::Blocked(_), TaskState::Blocked(_)));
+            let led = next == span.state || matches!((next, span.state), (TaskState::Asleep(_), TaskState::Asleep(_)));
             assert!(led, "the span before led to {next:?}: {span:?}");
         }
         let turned = span.state != TaskState::Unknown && span.next != span.state;
@@ -77,7 +76,7 @@ impl Analysis for Laws {
             TaskState::Waiting(_) => self.report.waiting += span.duration(),
             TaskState::Dead => panic!("a span of the dead: {span:?}"),
             TaskState::Throttled(_) => self.report.throttled += span.duration(),
-            TaskState::Blocked(_) | TaskState::Unknown => {}
+            TaskState::Asleep(_) | TaskState::Unknown => {}
         }
     }
 

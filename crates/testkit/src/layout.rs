@@ -177,11 +177,11 @@ impl KernelLayout {
         match (self.age, class) {
             (Age::Legacy, StateClass::Runnable) => 0,
             (Age::Legacy, StateClass::Preempted) => 2048,
-            (Age::Legacy, StateClass::Blocked) => 1,
+            (Age::Legacy, StateClass::Asleep) => 1,
             (Age::Legacy, StateClass::Dead) => 64,
             (Age::Index, StateClass::Runnable) => 0,
             (Age::Index, StateClass::Preempted) => 0x1000,
-            (Age::Index, StateClass::Blocked) => 2,
+            (Age::Index, StateClass::Asleep) => 2,
             (Age::Index, StateClass::Dead) => 5,
             (Age::Shifted, StateClass::Runnable) => 1,
             (Age::Shifted, StateClass::Preempted) => {
@@ -191,11 +191,11 @@ impl KernelLayout {
                     0x100
                 }
             }
-            (Age::Shifted, StateClass::Blocked) => 2,
+            (Age::Shifted, StateClass::Asleep) => 2,
             (Age::Shifted, StateClass::Dead) => 0x20,
             (_, StateClass::Runnable) => 0,
             (_, StateClass::Preempted) => 0x100,
-            (_, StateClass::Blocked) => 1,
+            (_, StateClass::Asleep) => 1,
             (_, StateClass::Dead) => 0x10,
         }
     }

@@ -310,7 +310,7 @@ impl World {
             self.switch(cpu, PrevState::DEAD, false);
         } else {
             self.asleep.insert(prev, cpu as u32);
-            self.switch(cpu, PrevState::blocked(1), false);
+            self.switch(cpu, PrevState::asleep(1), false);
         }
     }
 
@@ -410,7 +410,7 @@ impl World {
                 let waker = self.cpu();
                 self.announce(waker, current, cpu as u32);
                 self.asleep.insert(current, cpu as u32);
-                self.switch(cpu, PrevState::blocked(1), false);
+                self.switch(cpu, PrevState::asleep(1), false);
                 self.place(waker, current, cpu as u32);
             }
             // A sleeping task is migrated (6.12 and later), in some cases for no known reason.

@@ -80,7 +80,7 @@ sched::diagnostics! {
         "{event that names|events that name} a CPU number no machine has; left out";
     /// Values of `prev_state` that the event's format does not explain.
     UnknownState = 26, "unknown-state", Repaired,
-        "{value|values} of prev_state that the event's own format does not explain; taken as blocked";
+        "{value|values} of prev_state that the event's own format does not explain; taken as asleep";
     /// Sleeps on a lock that the kernel recorded as preemption.
     LockSleep = 27, "lock-sleep", Repaired,
         "{switch|switches} away from a task that slept on a lock, named as preempted (R+), as a kernel 5.10 with PREEMPT_RT does; taken as {a sleep|sleeps} since a wakeup followed";

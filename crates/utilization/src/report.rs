@@ -106,7 +106,7 @@ pub struct PerCpu {
     #[serde(flatten)]
     pub shares: Shares,
     /// The part of `irq_ns` in which handlers interrupted a task, in nanoseconds. With it and the classes of tasks the CPU's
-    /// tasks ran for as long as its slices last (`schedviz export`).
+    /// tasks ran for as long as its runs in the table `on_cpu` last (`schedviz export`).
     pub irq_in_tasks_ns: u64,
 }
 

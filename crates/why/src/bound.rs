@@ -31,7 +31,7 @@ impl Analysis for Homes {
     type Output = Stayed;
 
     fn span(&mut self, span: &Span, _: &SchedState) {
-        if let TaskState::Running(cpu) | TaskState::Waiting(cpu) | TaskState::Blocked(cpu) = span.state {
+        if let TaskState::Running(cpu) | TaskState::Waiting(cpu) | TaskState::Asleep(cpu) = span.state {
             if self.of.len() >= PIDS && !self.of.contains_key(&span.pid) {
                 return;
             }
@@ -72,16 +72,16 @@ mod tests {
         let idle = task(0);
         let switch = |prev, next| EventKind::Switch { prev, state: PrevState::RUNNABLE, next };
         let mut events = vec![event(0, 0, 0, switch(idle, task(1)))];
-        events.push(event(0, 1, 9, EventKind::Switch { prev: task(9), state: PrevState::blocked(1), next: idle }));
+        events.push(event(0, 1, 9, EventKind::Switch { prev: task(9), state: PrevState::asleep(1), next: idle }));
         events.extend(woken(10, 2));
         events.extend(woken(11, 3));
         events.push(event(161, 1, 0, EventKind::Migrate { task: task(3), orig: Cpu(0), dest: Cpu(1) }));
         events.push(event(161, 1, 0, switch(idle, task(3))));
-        events.push(event(165, 1, 3, EventKind::Switch { prev: task(3), state: PrevState::blocked(1), next: idle }));
-        events.push(event(210, 0, 1, EventKind::Switch { prev: task(1), state: PrevState::blocked(1), next: task(2) }));
+        events.push(event(165, 1, 3, EventKind::Switch { prev: task(3), state: PrevState::asleep(1), next: idle }));
+        events.push(event(210, 0, 1, EventKind::Switch { prev: task(1), state: PrevState::asleep(1), next: task(2) }));
         events.extend(woken(220, 4));
-        events.push(event(270, 0, 2, EventKind::Switch { prev: task(2), state: PrevState::blocked(1), next: task(4) }));
-        events.push(event(280, 0, 4, EventKind::Switch { prev: task(4), state: PrevState::blocked(1), next: idle }));
+        events.push(event(270, 0, 2, EventKind::Switch { prev: task(2), state: PrevState::asleep(1), next: task(4) }));
+        events.push(event(280, 0, 4, EventKind::Switch { prev: task(4), state: PrevState::asleep(1), next: idle }));
         events
     }
 

@@ -78,8 +78,8 @@ pub enum WaitEnd {
     Moved(Cause),
     /// Bandwidth control (`cpu.max`) throttled the task.
     Throttled,
-    /// The task was blocked again.
-    Blocked,
+    /// The task fell asleep again.
+    Asleep,
     /// The task died.
     Died,
     /// No event shows it.
@@ -249,7 +249,7 @@ impl Category for WaitEnd {
             WaitEnd::Ran(Left::Idle) => "ran-after-idle",
             WaitEnd::Moved(_) => "moved",
             WaitEnd::Throttled => "throttled",
-            WaitEnd::Blocked => "blocked",
+            WaitEnd::Asleep => "asleep",
             WaitEnd::Died => "died",
             WaitEnd::Unknown => "unknown",
             WaitEnd::WindowEnd => "window-end",
@@ -273,7 +273,7 @@ impl Category for WaitEnd {
             WaitEnd::Ran(Left::Idle) => "ran: the CPU had gone idle".into(),
             WaitEnd::Moved(cause) => format!("moved: {}", short(cause)),
             WaitEnd::Throttled => "throttled by cpu.max".into(),
-            WaitEnd::Blocked => "blocked again".into(),
+            WaitEnd::Asleep => "asleep again".into(),
             WaitEnd::Died => "died".into(),
             WaitEnd::Unknown => "unknown".into(),
             WaitEnd::WindowEnd => "end of the window".into(),
@@ -414,7 +414,7 @@ mod tests {
         let mut ends = vec![
             WaitEnd::Moved(cause),
             WaitEnd::Throttled,
-            WaitEnd::Blocked,
+            WaitEnd::Asleep,
             WaitEnd::Died,
             WaitEnd::Unknown,
             WaitEnd::WindowEnd,

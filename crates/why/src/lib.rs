@@ -341,7 +341,7 @@ impl<'o> Why<'o> {
                 return (WaitEnd::Moved(Cause::Unknown), Some((span.pid, event.ts, dest)));
             }
             (TaskState::Throttled(_), _) => WaitEnd::Throttled,
-            (TaskState::Blocked(_), _) => WaitEnd::Blocked,
+            (TaskState::Asleep(_), _) => WaitEnd::Asleep,
             (TaskState::Dead, _) => WaitEnd::Died,
             _ => WaitEnd::Unknown,
         };
@@ -356,8 +356,8 @@ impl<'o> Why<'o> {
             _ if prev.pid.is_idle() => Left::Idle,
             StateClass::Runnable | StateClass::Preempted => Left::Preempted,
             StateClass::Dead => Left::Exited,
-            StateClass::Blocked if stopped.is_some() && is_stopper(prev.comm, event.cpu) => Left::Moved,
-            StateClass::Blocked => Left::Slept,
+            StateClass::Asleep if stopped.is_some() && is_stopper(prev.comm, event.cpu) => Left::Moved,
+            StateClass::Asleep => Left::Slept,
         }
     }
 

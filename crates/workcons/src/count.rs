@@ -13,7 +13,7 @@ pub(crate) struct Count {
     pub(crate) episodes: Episodes<Scene>,
     /// Time, and capacity, that may be violated beside the certain one.
     pub(crate) doubtful_ns: u64,
-    pub(crate) doubtful_capacity_ns: u64,
+    pub(crate) doubtful_cpu_time_lost_ns: u64,
     pub(crate) by_distance: [u64; 4],
     /// The nearest pair in the open episode.
     nearest: Option<Distance>,
@@ -93,7 +93,7 @@ impl Count {
         Count {
             episodes: Episodes::new(thresholds, KEPT),
             doubtful_ns: 0,
-            doubtful_capacity_ns: 0,
+            doubtful_cpu_time_lost_ns: 0,
             by_distance: [0; 4],
             nearest: None,
             ended: None,
@@ -142,7 +142,7 @@ impl Count {
         self.doubtful_ns += if amount.holds() { 0 } else { ns };
         // A damaged stamp makes windows of centuries, for which this has no room.
         let more = ns.saturating_mul(doubt.into());
-        self.doubtful_capacity_ns = self.doubtful_capacity_ns.saturating_add(more);
+        self.doubtful_cpu_time_lost_ns = self.doubtful_cpu_time_lost_ns.saturating_add(more);
     }
 
     /// Adds time in which the current pair was the nearest.

@@ -117,7 +117,7 @@ impl LengthCheck {
         let EventKind::Switch { prev, state: left, .. } = event.kind else { return };
         let queue = self.queues.entry(event.cpu).or_default();
         let is_shortened = queue.shortened_by.take() == Some(prev.pid);
-        if left.class == StateClass::Blocked && queue.length.is_some() && !is_shortened {
+        if left.class == StateClass::Asleep && queue.length.is_some() && !is_shortened {
             queue.delayed.insert(prev.pid);
         }
         let running = matches!(state.current(event.cpu), Current::Task(_));

@@ -5,7 +5,7 @@
 //! neither is empty. Over a window of length T with N CPUs:
 //!
 //! * *time* = ∫ [I and O non-empty] dt, in percent of T: the headline;
-//! * *capacity* = ∫ min(|I|, |O|) dt, in percent of N·T: CPUs that could have been put to work;
+//! * *CPU time lost* = ∫ min(|I|, |O|) dt, in percent of N·T: CPUs that could have been put to work;
 //! * *threads* = ∫ min(|I|, Σ waiters in O) dt, in task·seconds: tasks that could have run.
 //!
 //! A CPU that idles with a task just queued is in neither set: it is *reacting*. Where the CPUs are known that tasks may

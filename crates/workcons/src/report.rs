@@ -27,10 +27,10 @@ pub struct Violation {
     /// of any length.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bounds: Option<RigorousBounds>,
-    /// The integral of min(|I|, |O|), in percent of the window times the CPUs.
-    pub capacity_percent: f64,
+    /// The CPU time lost, the integral of min(|I|, |O|), in percent of the window times the CPUs.
+    pub cpu_time_lost_percent: f64,
     /// The same with unknown CPUs. Episodes of any length.
-    pub possible_capacity_percent: f64,
+    pub possible_cpu_time_lost_percent: f64,
     /// The integral of min(|I|, Σ waiters), in task·nanoseconds.
     pub thread_ns: u64,
     /// Episodes.
@@ -93,8 +93,8 @@ pub struct ByLength {
     pub totals: Totals,
     /// Time in percent of the window.
     pub percent: f64,
-    /// Capacity in percent.
-    pub capacity_percent: f64,
+    /// The CPU time lost, in percent of the window times the CPUs.
+    pub cpu_time_lost_percent: f64,
 }
 
 /// CPUs that took part.
@@ -198,8 +198,11 @@ fn violation(count: &Count, totals: &Totals, whole: &Whole, options: &Options<'_
         percent: percent(totals.ns, whole.window),
         possible_percent: percent(all.ns.saturating_add(count.doubtful_ns), whole.window),
         bounds: None,
-        capacity_percent: percent(totals.capacity_ns, whole.cpu_time),
-        possible_capacity_percent: percent(all.capacity_ns.saturating_add(count.doubtful_capacity_ns), whole.cpu_time),
+        cpu_time_lost_percent: percent(totals.cpu_time_lost_ns, whole.cpu_time),
+        possible_cpu_time_lost_percent: percent(
+            all.cpu_time_lost_ns.saturating_add(count.doubtful_cpu_time_lost_ns),
+            whole.cpu_time,
+        ),
         thread_ns: totals.thread_ns,
         episodes: totals.episodes,
         longest: Vec::new(),
@@ -234,7 +237,7 @@ pub(crate) fn build(analysis: WorkConservation<'_>, end: Ts, state: &SchedState)
     let by_length = |t: &Totals| ByLength {
         totals: *t,
         percent: percent(t.ns, whole.window),
-        capacity_percent: percent(t.capacity_ns, whole.cpu_time),
+        cpu_time_lost_percent: percent(t.cpu_time_lost_ns, whole.cpu_time),
     };
     let by_min_episode = Some(counts[judged].episodes.totals().iter().map(by_length).collect());
     let mut chosen = [&all, &movable, &application][judged].clone();
@@ -414,15 +417,16 @@ pub fn next(report: &Report, trace: &Drawable) -> String {
 fn by_length(out: &mut String, report: &Report) {
     let Some(rows) = &report.by_min_episode else { return };
     // Writing to a string cannot fail.
-    let _ = writeln!(out, "\n{:>12} {:>9} {:>10} {:>14} {:>9}", "episodes", "time", "capacity", "threads", "number");
+    let _ =
+        writeln!(out, "\n{:>12} {:>9} {:>14} {:>14} {:>9}", "episodes", "time", "CPU time lost", "threads", "number");
     for row in rows {
         let threads = format!("{:.6} s", row.totals.thread_ns as f64 / 1e9);
         let _ = writeln!(
             out,
-            "{:>12} {:>8.3}% {:>9.3}% {threads:>14} {:>9}",
+            "{:>12} {:>8.3}% {:>13.3}% {threads:>14} {:>9}",
             at_least(row.totals.min_ns),
             row.percent,
-            row.capacity_percent,
+            row.cpu_time_lost_percent,
             row.totals.episodes
         );
     }
@@ -571,7 +575,7 @@ pub fn table(runs: &[(String, Report)]) -> String {
     let _ = writeln!(
         out,
         "{:<width$} {:>12} {:>7} {:>8} {:>8} {:>8} {:>9}",
-        "trace", "elapsed", "time", "possible", "capacity", "episodes", "longest"
+        "trace", "elapsed", "time", "possible", "CPU lost", "episodes", "longest"
     );
     for (name, r) in runs {
         let elapsed = format!("{:.6} s{}", r.elapsed_ns.seconds(), if r.elapsed_is_command { "" } else { "*" });
@@ -580,23 +584,22 @@ pub fn table(runs: &[(String, Report)]) -> String {
             Some(v) => [
                 format!("{:.2}%", v.percent),
                 format!("{:.2}%", v.possible_percent),
-                format!("{:.2}%", v.capacity_percent),
+                format!("{:.2}%", v.cpu_time_lost_percent),
                 v.episodes.to_string(),
                 v.longest.first().map_or("-".into(), |e| e.duration_ns.human()),
             ],
         };
-        let [time, possible, capacity, episodes, longest] = cells;
+        let [time, possible, lost, episodes, longest] = cells;
         let name = if name.chars().count() > width {
             out.extend([name, "\n"]);
             ""
         } else {
             name
         };
-        let _ = writeln!(
-            out,
-            "{name:<width$} {elapsed:>12} {time:>7} {possible:>8} {capacity:>8} {episodes:>8} {longest:>9}"
-        );
+        let _ =
+            writeln!(out, "{name:<width$} {elapsed:>12} {time:>7} {possible:>8} {lost:>8} {episodes:>8} {longest:>9}");
     }
+    out.push_str("(CPU lost: the CPU time lost, in percent of the CPU time)\n");
     let mut reasons: Vec<&String> = runs.iter().filter_map(|(_, r)| r.selection_unknown.as_ref()).collect();
     reasons.sort_unstable();
     reasons.dedup();

@@ -93,9 +93,9 @@ fn note(report: &Report) -> String {
         (_, None) => "no episode".to_owned(),
     };
     format!(
-        "{:.6} s; {:.2} % of the capacity; {episodes}. Where it comes and goes, a strip's height is its share of a column's time.",
+        "{:.6} s; {:.2} % of the CPU time lost; {episodes}. Where it comes and goes, a strip's height is its share of a column's time.",
         report.window_ns.seconds(),
-        v.capacity_percent,
+        v.cpu_time_lost_percent,
     )
 }
 

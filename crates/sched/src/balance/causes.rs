@@ -10,7 +10,7 @@
 //! | active balance or affinity | the stopper `migration/e` runs on e = orig, and no event shows what woke it |
 //! | new-idle pull (a *steal*) | task context, e = dest, p waited on orig, the next event of the scheduler on e is its switch, away from a task that does not go on, and nothing else is queued on e |
 //! | idle balance, periodic balance | softirq, e = dest; e idles but for its softirqs, or not |
-//! | balance on behalf | softirq, e is neither orig nor dest |
+//! | nohz idle balance (ILB) | softirq, e is neither orig nor dest |
 //! | … of a sleeper | as these four, but p sleeps and is still queued (delayed dequeue, since 6.12): the next event about p wakes it |
 //! | real-time push or pull | p's priority is below 100, and none of the above |
 //! | unknown | anything else |
@@ -192,7 +192,7 @@ impl FollowedTask {
             let m = &mut open.migration;
             let by_context = matches!(
                 m.cause.of_waiter(),
-                Cause::Idle | Cause::Periodic | Cause::Behalf | Cause::RealTime | Cause::Unknown
+                Cause::Idle | Cause::Periodic | Cause::NohzIdle | Cause::RealTime | Cause::Unknown
             );
             if by_context && !m.recorded && open.untouched && !open.runnable && m.first_run.is_none() {
                 m.cause = Cause::Wakeup;
@@ -430,7 +430,7 @@ impl Causes {
         let queued = matches!(before, Some(TaskState::Waiting(_))) && !is_placed_already;
         let runnable = queued || matches!(before, Some(TaskState::Throttled(_))) && !is_placed_already;
         // A task that is first seen now slept unless it is switched in next.
-        let asleep = matches!(before, None | Some(TaskState::Blocked(_))) && !is_placement;
+        let asleep = matches!(before, None | Some(TaskState::Asleep(_))) && !is_placement;
         let reason = self.reasons.remove(&task.pid).filter(|reason| reason.fits(event.ts, orig, dest));
         let by_stopper = on == orig && state.running(on).is_some_and(|t| is_stopper(t.comm, on));
         let decided = self.decisions.of(on, (task.pid, orig, dest), by_stopper);
@@ -453,7 +453,7 @@ impl Causes {
         } else if event.in_softirq() && dest == on {
             if self.idles(on, state) { Cause::Idle } else { Cause::Periodic }
         } else if event.in_softirq() && orig != on {
-            Cause::Behalf
+            Cause::NohzIdle
         } else if task.prio < 100 {
             Cause::RealTime
         } else {

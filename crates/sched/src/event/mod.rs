@@ -296,7 +296,7 @@ pub enum StateClass {
     /// `R+`: the task is runnable, and was preempted inside the kernel.
     Preempted,
     /// Asleep: the task sleeps, or is stopped, traced, frozen or parked.
-    Blocked,
+    Asleep,
     /// `X` or `Z`: the task will never run again.
     Dead,
 }
@@ -320,13 +320,13 @@ impl PrevState {
     pub const DEAD: PrevState = PrevState { class: StateClass::Dead, raw: 0x10 };
 
     /// Makes a sleeping state with this recorded number.
-    pub const fn blocked(raw: u32) -> PrevState {
-        PrevState { class: StateClass::Blocked, raw }
+    pub const fn asleep(raw: u32) -> PrevState {
+        PrevState { class: StateClass::Asleep, raw }
     }
 
     /// Whether the task waits for a device or a lock, so that no signal wakes it (`D`).
     pub fn is_uninterruptible(self) -> bool {
-        self.class == StateClass::Blocked && self.raw & 2 != 0
+        self.class == StateClass::Asleep && self.raw & 2 != 0
     }
 
     /// Whether the task stays on the run queue.

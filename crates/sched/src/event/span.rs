@@ -18,7 +18,8 @@ pub enum TaskState {
     /// there.
     Throttled(Cpu),
     /// Asleep: the task sleeps, and this is the last CPU that it was on.
-    Blocked(Cpu),
+    #[serde(alias = "Blocked")]
+    Asleep(Cpu),
     /// Ended: the task will not run again.
     Dead,
 }

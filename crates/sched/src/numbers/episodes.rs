@@ -13,8 +13,8 @@ pub struct Totals {
     pub episodes: u64,
     /// The total length of these episodes, in nanoseconds.
     pub ns: u64,
-    /// The integral of the capacity over these episodes, in CPU·nanoseconds.
-    pub capacity_ns: u64,
+    /// The CPU time lost in these episodes, in CPU·nanoseconds: the integral of the CPUs that could have been put to work.
+    pub cpu_time_lost_ns: u64,
     /// The integral of the threads over these episodes, in task·nanoseconds.
     pub thread_ns: u64,
 }
@@ -53,8 +53,8 @@ pub struct Ended {
     pub start: Ts,
     /// The length of the episode, in nanoseconds.
     pub duration: Dur,
-    /// The integral of the capacity over the episode, in CPU·nanoseconds.
-    pub capacity_ns: u64,
+    /// The CPU time lost in the episode, in CPU·nanoseconds.
+    pub cpu_time_lost_ns: u64,
     /// The integral of the threads over the episode, in task·nanoseconds.
     pub thread_ns: u64,
 }
@@ -72,7 +72,7 @@ pub struct Episodes<T> {
 #[derive(Clone, Debug)]
 struct OpenEpisode<T> {
     start: Ts,
-    capacity_ns: u64,
+    cpu_time_lost_ns: u64,
     thread_ns: u64,
     note: Option<T>,
 }
@@ -96,8 +96,8 @@ impl<T> Episodes<T> {
             return;
         }
         let ns = to.since(from).0;
-        let open = self.open.get_or_insert(OpenEpisode { start: from, capacity_ns: 0, thread_ns: 0, note: None });
-        open.capacity_ns = open.capacity_ns.saturating_add(ns.saturating_mul(amount.capacity.into()));
+        let open = self.open.get_or_insert(OpenEpisode { start: from, cpu_time_lost_ns: 0, thread_ns: 0, note: None });
+        open.cpu_time_lost_ns = open.cpu_time_lost_ns.saturating_add(ns.saturating_mul(amount.capacity.into()));
         open.thread_ns = open.thread_ns.saturating_add(ns.saturating_mul(amount.threads.into()));
     }
 
@@ -138,12 +138,12 @@ impl<T> Episodes<T> {
         if duration == Dur(0) {
             return;
         }
-        let OpenEpisode { start, capacity_ns, thread_ns, .. } = open;
-        self.last = Some(Ended { start, duration, capacity_ns, thread_ns });
+        let OpenEpisode { start, cpu_time_lost_ns, thread_ns, .. } = open;
+        self.last = Some(Ended { start, duration, cpu_time_lost_ns, thread_ns });
         for t in self.totals.iter_mut().filter(|t| duration >= t.min_ns) {
             t.episodes += 1;
             t.ns = t.ns.saturating_add(duration.0);
-            t.capacity_ns = t.capacity_ns.saturating_add(open.capacity_ns);
+            t.cpu_time_lost_ns = t.cpu_time_lost_ns.saturating_add(open.cpu_time_lost_ns);
             t.thread_ns = t.thread_ns.saturating_add(open.thread_ns);
         }
         if let Some(note) = open.note {
@@ -187,11 +187,11 @@ mod tests {
                 e.note(from);
             }
         }
-        let first = Ended { start: Ts(0), duration: Dur(12), capacity_ns: 19, thread_ns: 24 };
+        let first = Ended { start: Ts(0), duration: Dur(12), cpu_time_lost_ns: 19, thread_ns: 24 };
         assert_eq!((e.take_last(), e.take_last()), (Some(first), None));
         e.close(Ts(23));
         assert_eq!(e.take_last().map(|last| (last.start, last.duration)), Some((Ts(20), Dur(3))));
-        let rows: Vec<_> = e.totals().iter().map(|t| (t.episodes, t.ns, t.capacity_ns, t.thread_ns)).collect();
+        let rows: Vec<_> = e.totals().iter().map(|t| (t.episodes, t.ns, t.cpu_time_lost_ns, t.thread_ns)).collect();
         assert_eq!(rows, [(2, 15, 5 + 14 + 3, 10 + 14 + 6), (1, 12, 19, 24)]);
         assert_eq!(e.into_longest(), [Episode { start: Ts(0), duration: Dur(12), note: 0 }]);
     }

@@ -490,8 +490,7 @@ mod tests {
     /// runs on CPU 1 from 10 to 50; the command forks 6, which runs there from 60 to 70. The trace ends at 100.
     fn command_and_stranger() -> Vec<SchedEvent> {
         let task = |pid| TaskRef { pid: Pid(pid), prio: 120, comm: Comm::EMPTY };
-        let switch =
-            |prev, next| EventKind::Switch { prev: task(prev), state: PrevState::blocked(1), next: task(next) };
+        let switch = |prev, next| EventKind::Switch { prev: task(prev), state: PrevState::asleep(1), next: task(next) };
         let fork = |parent, child| EventKind::Fork { parent: Pid(parent), child: Pid(child), child_comm: Comm::EMPTY };
         let program = Comm::new(b"make");
         let at = |ts, cpu, pid, kind| SchedEvent { ts: Ts(ts), cpu: Cpu(cpu), pid: Pid(pid), flags: 0, kind };
@@ -539,7 +538,7 @@ mod tests {
         let woken = TaskRef { pid: Pid(8), ..softirq };
         let events = [
             at(1, EventKind::Waking { task: woken, target: Cpu(0) }),
-            at(2, EventKind::Switch { prev: softirq, state: PrevState::blocked(1), next: idle }),
+            at(2, EventKind::Switch { prev: softirq, state: PrevState::asleep(1), next: idle }),
         ];
         let at_first = |events, prologue| {
             let pass = Pass::over(Saved(events)).prologue(prologue);
@@ -591,7 +590,7 @@ mod tests {
             |pid| TaskRef { pid: Pid(pid), prio: 120, comm: Comm::new(if pid == 0 { b"idle" } else { b"task" }) };
         let switch = |ts, cpu, prev, next| {
             let (prev, next) = (task(prev), task(next));
-            let kind = EventKind::Switch { prev, state: PrevState::blocked(1), next };
+            let kind = EventKind::Switch { prev, state: PrevState::asleep(1), next };
             SchedEvent { ts: Ts(ts), cpu: Cpu(cpu), pid: prev.pid, flags: 0, kind }
         };
         // On CPU 1 a task waits behind another that ends at the event `late`.

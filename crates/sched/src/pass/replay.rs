@@ -472,7 +472,7 @@ mod tests {
         let task = |pid| TaskRef { pid: Pid(pid), prio: 120, comm: Comm::new(b"t") };
         let switch = |n: i32| {
             let (prev, next) = (task(1 + n % 1000), task(1 + (n + 1) % 1000));
-            let kind = EventKind::Switch { prev, state: PrevState::blocked(1), next };
+            let kind = EventKind::Switch { prev, state: PrevState::asleep(1), next };
             SchedEvent { ts: Ts(ts(n)), cpu: Cpu(0), pid: prev.pid, flags: 0, kind }
         };
         (0..events).map(switch).collect()

@@ -2,7 +2,7 @@
 //!
 //! | event (on CPU e) | effect |
 //! |---|---|
-//! | `sched_switch` prev → next | `prev`, if a task: runnable by its `prev_state` → `Waiting(e)`; dead → `Dead`; otherwise `Blocked(e)`. `next`, if a task → `Running(e)`. Current of e becomes `next`. |
+//! | `sched_switch` prev → next | `prev`, if a task: runnable by its `prev_state` → `Waiting(e)`; dead → `Dead`; otherwise `Asleep(e)`. `next`, if a task → `Running(e)`. Current of e becomes `next`. |
 //! | `sched_waking` p, target | no state change. Remembered: the waker, the time, the previous CPU. In a trace without any `sched_wakeup` it places p ([`Start::by_wakings`]). |
 //! | `sched_wakeup` p, target | `Running` → nothing (an *early wakeup*). `Waiting` → corrected to `target`. Otherwise → `Waiting(target)`. |
 //! | `sched_wakeup_new` p, target | a new life of p → `Waiting(target)`. |
@@ -12,14 +12,14 @@
 //! | probes `set_affinity`, `allowed` p | p may use these CPUs; its children inherit that ([`SchedState::shown`]) |
 //! | `throttle`, `unthrottle` of a cgroup on CPU c (probes) | its tasks `Waiting(c)` → `Throttled(c)`, and back; a task that joins the queue of c meanwhile is `Throttled(c)` |
 //! | loss on e | current of e and the tasks `Running(e)` or `Waiting(e)`, and all `Throttled` ones → `Unknown` |
-//! | offline e | current of e becomes `Offline`; its stopper is `Blocked(e)`, a task `Waiting(e)` becomes `Unknown` |
+//! | offline e | current of e becomes `Offline`; its stopper is `Asleep(e)`, a task `Waiting(e)` becomes `Unknown` |
 //! | any event on e but a stack | its `common_pid` settles an `Unknown` or `Offline` current |
 //!
 //! Contradictions are repaired, and counted by kind ([`SchedState::repaired`]):
 //!
 //! * switch whose `prev` is not e's known current: the old current → `Unknown`; go on from `prev`;
 //! * switch-in of a task that is `Waiting` elsewhere: it moves at the switch;
-//! * switch-in of a task that is `Blocked`: it was woken unseen;
+//! * switch-in of a task that is `Asleep`: it was woken unseen;
 //! * switch-in of a task that is `Running` elsewhere: that CPU's current → `Unknown`;
 //! * switch to the idle task while tasks wait there, where events are missing: these had left → `Unknown`;
 //! * switch-in of a task that is `Throttled` there with its queue: the end of throttling was not seen.
@@ -28,7 +28,7 @@
 //! wait ([`Span::ended`]), nor as the beginning of one that it goes on with elsewhere.
 //!
 //! *Before its first event* a task was in the state that the event implies: switched out or waking
-//! tasks are simple, since `Blocked` counts in no figure. A task that is first seen being switched
+//! tasks are simple, since `Asleep` counts in no figure. A task that is first seen being switched
 //! in had been `Waiting` from the start, which cannot be known in time: it is reported by
 //! [`SchedState::discovered`], and [`crate::Pass`] runs again with it in [`Start::waiting`]. If the CPU was idle
 //! in between, it cannot have waited there: it came unseen. Where
@@ -424,7 +424,7 @@ impl SchedState {
         }
         // A sleeping task must have been woken unseen, and a throttled one released; a task running elsewhere must have left
         // this CPU.
-        let ended = seen && !matches!(state, TaskState::Blocked(_) | TaskState::Running(_) | TaskState::Throttled(_));
+        let ended = seen && !matches!(state, TaskState::Asleep(_) | TaskState::Running(_) | TaskState::Throttled(_));
         self.change(slot, TaskState::Running(cpu), ts, ended, seen);
         self.set_current(cpu, Current::Task(pid), Some(slot), comm, ts);
     }
@@ -530,7 +530,7 @@ impl SchedState {
     fn sleeper(&mut self, task: TaskRef, last: Cpu) -> Option<Slot> {
         let since = self.first_moment(task.pid);
         let certain = since == self.start && self.is_start_known();
-        let state = if certain { TaskState::Blocked(last) } else { TaskState::Unknown };
+        let state = if certain { TaskState::Asleep(last) } else { TaskState::Unknown };
         self.birth(task, state, since)
     }
 

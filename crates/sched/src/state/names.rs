@@ -73,7 +73,7 @@ mod tests {
     fn names_are_those_of_the_time() {
         let name = |name: &str| Comm::new(name.as_bytes());
         let task = |pid, comm| TaskRef { pid: Pid(pid), prio: 120, comm: name(comm) };
-        let switch = |prev, next| EventKind::Switch { prev, state: PrevState::blocked(1), next };
+        let switch = |prev, next| EventKind::Switch { prev, state: PrevState::asleep(1), next };
         let exec = |pid, program| EventKind::Exec { pid: Pid(pid), old_pid: Pid(pid), program: name(program) };
         let mut history = NameHistory::default();
         for (ts, kind) in [

@@ -103,7 +103,7 @@ impl SchedState {
         let runs = |cpu: Cpu| self.cpus.get(cpu.index()).is_some_and(|c| c.current == Current::Task(past.pid));
         let state = match past.state {
             TaskState::Running(cpu) if runs(cpu) => past.state,
-            TaskState::Waiting(cpu) | TaskState::Throttled(cpu) | TaskState::Blocked(cpu) if is_believable(cpu) => {
+            TaskState::Waiting(cpu) | TaskState::Throttled(cpu) | TaskState::Asleep(cpu) if is_believable(cpu) => {
                 past.state
             }
             _ => TaskState::Unknown,

@@ -35,7 +35,7 @@ impl SchedState {
         self.forget_queue(cpu, ts);
         self.forget_throttled(cpu, ts);
         if let Some(stopper) = self.cpus[cpu.index()].running {
-            self.turn_out(stopper, TaskState::Blocked(cpu), ts);
+            self.turn_out(stopper, TaskState::Asleep(cpu), ts);
         }
         self.set_current(cpu, Current::Offline, None, Comm::EMPTY, ts);
     }

@@ -23,7 +23,7 @@ impl SchedState {
             }
             let after = match state.class {
                 StateClass::Runnable | StateClass::Preempted => TaskState::Waiting(cpu),
-                StateClass::Blocked => TaskState::Blocked(cpu),
+                StateClass::Asleep => TaskState::Asleep(cpu),
                 StateClass::Dead => TaskState::Dead,
             };
             self.enter(slot, after, now);
@@ -71,9 +71,9 @@ impl SchedState {
             (TaskState::Waiting(other) | TaskState::Throttled(other), _) if other != cpu => {
                 self.repair(EventIssue::UnseenMigration);
             }
-            (TaskState::Blocked(_) | TaskState::Unknown, Some((orig, emptied))) => self.come(next, orig, emptied),
-            (TaskState::Blocked(_), None) if self.by_wakings => self.place_late(slot, cpu),
-            (TaskState::Blocked(_), None) if !self.without_wakeups => self.repair(EventIssue::UnseenWakeup),
+            (TaskState::Asleep(_) | TaskState::Unknown, Some((orig, emptied))) => self.come(next, orig, emptied),
+            (TaskState::Asleep(_), None) if self.by_wakings => self.place_late(slot, cpu),
+            (TaskState::Asleep(_), None) if !self.without_wakeups => self.repair(EventIssue::UnseenWakeup),
             _ => {}
         }
         Some(slot)
@@ -106,9 +106,9 @@ impl SchedState {
                 self.enter(slot, TaskState::Waiting(dest), self.now);
             }
             TaskState::Running(_) => self.repair(EventIssue::MigrateRunning),
-            TaskState::Blocked(_) if self.placed => self.enter(slot, TaskState::Waiting(dest), self.now),
-            TaskState::Blocked(_) => {
-                entry.state = TaskState::Blocked(dest);
+            TaskState::Asleep(_) if self.placed => self.enter(slot, TaskState::Waiting(dest), self.now),
+            TaskState::Asleep(_) => {
+                entry.state = TaskState::Asleep(dest);
                 entry.undecided = undecided;
             }
             TaskState::Unknown | TaskState::Dead => {}

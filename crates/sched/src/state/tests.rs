@@ -47,16 +47,16 @@ impl Drive {
 }
 
 const R: PrevState = PrevState::RUNNABLE;
-const S: PrevState = PrevState::blocked(1);
+const S: PrevState = PrevState::asleep(1);
 const X: PrevState = PrevState::DEAD;
-use TaskState::{Blocked, Running, Unknown, Waiting};
+use TaskState::{Asleep, Running, Unknown, Waiting};
 
 #[test]
 fn switch_out_follows_prev_state() {
     for (how, after) in [
         (R, Some(Waiting(Cpu(0)))),
         (PrevState::PREEMPTED, Some(Waiting(Cpu(0)))),
-        (S, Some(Blocked(Cpu(0)))),
+        (S, Some(Asleep(Cpu(0)))),
         (X, None),
     ] {
         let mut d = Drive::idle(1);
@@ -71,12 +71,12 @@ fn switch_out_follows_prev_state() {
 fn waking_changes_nothing_but_is_remembered() {
     let mut d = Drive::idle(2);
     d.at(3, 1, 9, EventKind::Waking { task: task(7), target: Cpu(0) });
-    assert_eq!(d.state(7), Some(Blocked(Cpu(0))), "its previous CPU is the target");
+    assert_eq!(d.state(7), Some(Asleep(Cpu(0))), "its previous CPU is the target");
     let waking = |at| Some(Waking { by: Pid(9), at: Ts(at), on: Cpu(1), previous: Cpu(0) });
     assert_eq!(d.0.task_of(Pid(7)).unwrap().waking, waking(3));
     d.wakeup(5, 1, 7, 0);
     assert_eq!((d.state(7), d.0.queue_length(Cpu(0))), (Some(Waiting(Cpu(0))), 1));
-    assert_eq!(d.closed(7), [(Blocked(Cpu(0)), 0, 5)], "it slept from the start");
+    assert_eq!(d.closed(7), [(Asleep(Cpu(0)), 0, 5)], "it slept from the start");
     let remembered = |d: &Drive| d.0.task_of(Pid(7)).unwrap().waking;
     assert!(remembered(&d).is_some());
     d.switch(6, 0, 0, R, 7);
@@ -133,13 +133,13 @@ fn without_wakeups_a_waking_of_a_running_task_is_settled_later() {
     let running = || {
         let mut d = by_wakings(2);
         d.at(1, 1, 9, waking).switch(2, 0, 0, R, 7).at(3, 1, 9, waking).switch(4, 0, 7, S, 0);
-        assert_eq!(d.state(7), Some(Blocked(Cpu(0))), "it may have been awake already");
+        assert_eq!(d.state(7), Some(Asleep(Cpu(0))), "it may have been awake already");
         d
     };
     // It is switched in without another waking: that one woke it.
     let mut d = running();
     d.switch(8, 0, 0, R, 7);
-    assert_eq!(d.closed(7), [(Blocked(Cpu(0)), 4, 8), (Waiting(Cpu(0)), 8, 8)]);
+    assert_eq!(d.closed(7), [(Asleep(Cpu(0)), 4, 8), (Waiting(Cpu(0)), 8, 8)]);
     assert_eq!(
         d.0.task_of(Pid(7)).unwrap().waking,
         Some(Waking { by: Pid(9), at: Ts(3), on: Cpu(1), previous: Cpu(0) })
@@ -152,7 +152,7 @@ fn without_wakeups_a_waking_of_a_running_task_is_settled_later() {
     // A waking before its latest run does not count.
     let mut d = running();
     d.at(5, 1, 9, waking).switch(6, 0, 0, R, 7).switch(7, 0, 7, S, 0).switch(8, 0, 0, R, 7);
-    assert_eq!(d.closed(7), [(Blocked(Cpu(0)), 7, 8)]);
+    assert_eq!(d.closed(7), [(Asleep(Cpu(0)), 7, 8)]);
     assert_eq!(d.0.repaired(EventIssue::UnseenWakeup), 1);
 }
 
@@ -271,7 +271,7 @@ fn migration_moves_waiters_only() {
     d.switch(4, 2, 0, R, 7).migrate(5, 7, 2, 0);
     assert_eq!((d.state(7), d.0.repaired(EventIssue::MigrateRunning)), (Some(Running(Cpu(2))), 1));
     d.switch(6, 2, 7, S, 0).migrate(7, 7, 2, 0);
-    assert_eq!(d.state(7), Some(Blocked(Cpu(0))));
+    assert_eq!(d.state(7), Some(Asleep(Cpu(0))));
     assert!(d.closed(7).is_empty(), "asleep, only its last CPU changes");
 }
 
@@ -300,7 +300,7 @@ fn exec_while_both_run_leaves_no_dead_task_running() {
 fn a_switch_from_somebody_else_starts_over() {
     let mut d = Drive::idle(1);
     d.wakeup(1, 0, 7, 0).switch(2, 0, 0, R, 7).switch(5, 0, 8, S, 0);
-    assert_eq!((d.state(7), d.state(8)), (Some(Unknown), Some(Blocked(Cpu(0)))));
+    assert_eq!((d.state(7), d.state(8)), (Some(Unknown), Some(Asleep(Cpu(0)))));
     assert_eq!(d.0.repaired(EventIssue::SwitchPrevMismatch), 1);
 }
 
@@ -335,7 +335,7 @@ fn first_seen_running_means_waited_from_the_start() {
     let mut d = Drive::idle(2);
     d.switch(5, 0, 0, R, 7).migrate(6, 8, 0, 1).switch(7, 1, 0, R, 8).migrate(8, 9, 0, 1).wakeup(9, 0, 9, 1);
     assert_eq!(d.0.discovered(), [(task(7), Cpu(0)), (task(8), Cpu(0))]);
-    assert_eq!(d.closed(9), [(Blocked(Cpu(1)), 0, 9)], "migrated asleep");
+    assert_eq!(d.closed(9), [(Asleep(Cpu(1)), 0, 9)], "migrated asleep");
 }
 
 #[test]
@@ -408,10 +408,10 @@ fn what_turns_out_in_a_loss_began_and_ended_unseen() {
     assert_eq!(ends(&d), [(Running(Cpu(0)), false, true)]);
     d.at(14, 0, 0, EventKind::Lost { count: None }).switch(20, 0, 7, S, 0);
     // Nor was it seen to wake; that it slept then was.
-    assert_eq!(ends(&d), [(Blocked(Cpu(0)), true, false), (Running(Cpu(0)), false, true)]);
+    assert_eq!(ends(&d), [(Asleep(Cpu(0)), true, false), (Running(Cpu(0)), false, true)]);
     d.switch(30, 0, 0, R, 7);
     // Its wakeup was not seen, only its switch-in.
-    assert_eq!(ends(&d), [(Blocked(Cpu(0)), true, false)]);
+    assert_eq!(ends(&d), [(Asleep(Cpu(0)), true, false)]);
     d.at(33, 0, 7, EventKind::Lost { count: None });
     assert_eq!(ends(&d), [(Running(Cpu(0)), true, false)]);
 }

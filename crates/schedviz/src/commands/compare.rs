@@ -83,11 +83,13 @@ Examples:
                                              for a regression job
 
 Metrics for --fail-if: metric (the command's own number, in a folder that has
-it), elapsed, violation, capacity, violation-1ms, waiting and idling (both in
-violation), missed-steals, missed-steals-llc, missed-steals-idling, wakeup-p50,
-wakeup-p99, wakeup-max, wait-p50, wait-p99, wait-max, busy, slice, sched, idle,
-wake, steal, migrations, migrations-wakeup, -newidle, -idle, -periodic, -behalf,
--sleepers, -active, -affinity, -exec, -numa, -other.
+it), elapsed, violation, cpu-time-lost, violation-1ms, waiting and idling (both
+in violation), missed-steals, missed-steals-llc, missed-steals-idling,
+wakeup-p50, wakeup-p99, wakeup-max, wait-p50, wait-p99, wait-max, busy, slice,
+sched, idle, wake, steal, migrations, migrations-wakeup, -newidle, -idle,
+-periodic, -nohz-idle, -sleepers, -active, -affinity, -exec, -numa, -other.
+wakeup is from waking to switch, wait the runqueue wait of a preempted task,
+slice the mean run length.
 
 Exit status:
   0  done, or within the limits
@@ -100,7 +102,7 @@ Exit status:
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct Document {
-    /// The name and version of the schema, `schedviz/compare/1`.
+    /// The name and version of the schema, `schedviz/compare/2`.
     schema: &'static str,
     /// The probability that noise may pass for a change.
     alpha: f64,
@@ -256,7 +258,7 @@ fn compared(args: &CompareArgs) -> Result<(Document, Measurements)> {
     let verdicts =
         comparisons.iter().flat_map(|c| args.fail_if.iter().map(|limit| Judged::of(limit, c, args.alpha))).collect();
     let document = Document {
-        schema: "schedviz/compare/1",
+        schema: "schedviz/compare/2",
         alpha: args.alpha,
         machine: header::facts(&all),
         metrics: metrics.clone(),

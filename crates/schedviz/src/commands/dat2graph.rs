@@ -3,7 +3,7 @@
 pub(super) mod frequencies;
 mod lanes;
 mod overlay;
-mod slices;
+mod stretches;
 
 use ::lanes::{ColorBy, Coloring, Mark, Options, Timeline, learn, read_lanes};
 use anyhow::{Result, bail};
@@ -65,7 +65,7 @@ Examples:
   schedviz dat2graph trace.dat --wakeups --cpus 0,3 --min 3 --max 3.001
                                                    arrows of the wakeups
                                                    between two CPUs
-  schedviz dat2graph trace.dat -o slices.csv       every slice, as a table
+  schedviz dat2graph trace.dat -o lanes.csv        every stretch, as a table
   schedviz dat2graph trace.dat --events sched:sched_move_numa,lb:* \\
       --topology cpus.json                         with markers of events";
 
@@ -121,9 +121,9 @@ pub(crate) fn run(args: &Dat2graphArgs) -> Result<()> {
             Ok(vec![::lanes::figure_with(lanes, &report, options, &heading, overlay)])
         })
     };
-    let slices = |out: &mut dyn Write| slices::table(&session, &options, out);
+    let stretches = |out: &mut dyn Write| stretches::table(&session, &options, out);
     let document = TraceDocument::of(&session, &report, &diagnostics);
-    document.give("dat2graph", &session, &args.output, Renderings::drawn(figure).with_csv(slices))
+    document.give("dat2graph", &session, &args.output, Renderings::drawn(figure).with_csv(stretches))
 }
 
 /// The events that match `SYSTEM:NAME` patterns.

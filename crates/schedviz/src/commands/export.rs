@@ -7,9 +7,9 @@ mod run_row;
 use crate::commands::compare::measures::Reports;
 use crate::commands::workcons::plain;
 use anyhow::{Result, bail};
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use events::Balance;
-use export::{EventRow, FactTable, Output, Slices, Tables};
+use export::{EventRow, FactTable, Output, Tables, TaskRuns};
 use latency::Latency;
 use sched::names::NameHistory;
 use sched::{Comm, Pass, Pid, Selected, Ts};
@@ -24,10 +24,10 @@ use why::{Cases, Why};
 use workcons::WaiterArgs;
 use workcons::{Waiters, WorkConservation};
 
-/// The facts of traces as tables: runs, slices, waits, idle stretches, episodes, migrations, wakeups, events
+/// The facts of traces as tables: recordings, runs of tasks, waits, idle stretches, episodes, migrations, wakeups, events
 ///
 /// Each table is a file in a folder. Their sums are the numbers of the other commands: the waits in violation are those
-/// of schedviz why, the slices those of schedviz utilization. docs/export.md lists the columns.
+/// of schedviz why, the runs of tasks those of schedviz utilization. docs/export.md lists the columns.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ExportArgs {
@@ -60,7 +60,7 @@ pub(crate) struct ExportArgs {
 
 const EXAMPLES: &str = "\
 Examples:
-  schedviz export trace.dat --csv tables     tables/run.csv, tables/slice.csv, ...
+  schedviz export trace.dat --csv tables     tables/run.csv, tables/on_cpu.csv, ...
   schedviz export trace.dat --csv - --tables wait | sort -t, -k10nr | head
                                              the waits, the longest part in
                                              violation first
@@ -75,7 +75,13 @@ Examples:
 
 /// Parses the name of a table.
 fn tables() -> impl TypedValueParser<Value = FactTable> {
-    PossibleValuesParser::new(FactTable::ALL.map(FactTable::name)).map(|name| {
+    let named = |table: FactTable| match table {
+        // The former name of the table.
+        FactTable::OnCpu => PossibleValue::new(table.name()).alias("slice"),
+        _ => PossibleValue::new(table.name()),
+    };
+    PossibleValuesParser::new(FactTable::ALL.map(named)).map(|name| {
+        let name = if name == "slice" { "on_cpu" } else { &name };
         let table = FactTable::ALL.into_iter().find(|table| table.name() == name);
         table.expect("one of the possible names")
     })
@@ -135,7 +141,7 @@ fn export(args: &ExportArgs, path: &Path, warned: Option<&str>, output: &Output)
         let conserved = WorkConservation::new(&conservation).listing(&episode);
         let balance = Balance::new(&session.topology, cpus, session.from, session.to).each(&migration);
         let counted = (conserved, balance, selected());
-        let listed = (Latency::new(&waits).listing(&wakeup), Slices::new(&tables, cpus.clone()));
+        let listed = (Latency::new(&waits).listing(&wakeup), TaskRuns::new(&tables, cpus.clone()));
         let explained = (Why::new(&conservation).listing(&cases), FromTrace::only(cpus.clone()));
         (counted, listed, explained)
     };

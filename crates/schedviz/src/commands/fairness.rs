@@ -17,7 +17,7 @@ use timeline::text::Detail;
 
 /// How evenly CPU time is shared by tasks, commands or groups, and who starves
 ///
-/// For each member its run and wait time, its share against the expected one, and its slices;
+/// For each member its run and wait time, its share against the expected one, and its run lengths;
 /// for all together the Gini coefficient, Jain's index and the Lorenz curve; for each interval who got
 /// the least; the longest waits with the tasks that ran meanwhile, and for how long which CPUs idled.
 #[derive(Clone, Debug, clap::Args)]
@@ -64,7 +64,7 @@ Examples:
   schedviz fairness trace.dat --forked -o shares.csv
                                                    every member, as a table
   schedviz fairness trace.dat --forked -o shares.pdf
-                                                   the Lorenz curve and slices";
+                                                   the Lorenz curve and run lengths";
 
 /// Parses the name of a kind of members, or an expression.
 fn group_by(text: &str) -> Result<GroupBy, regex::Error> {

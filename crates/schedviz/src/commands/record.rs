@@ -72,7 +72,7 @@ pub(crate) struct RecordArgs {
     #[arg(long, conflicts_with_all = ["dry_run", "clean", "until"], help_heading = "Buffers")]
     stream: bool,
     /// Flight recorder: keep only the latest events, follow the machine, and save once a measure exceeds a limit in an
-    /// interval. Measures: violation and capacity (%), waiting (tasks), wakeup-p99, wakeup-max and wait-max (with a unit)
+    /// interval. Measures: violation and cpu-time-lost (%), waiting (tasks), wakeup-p99, wakeup-max and wait-max (with a unit)
     #[arg(long, value_name = "MEASURE>LIMIT/INTERVAL", value_parser = until::Condition::parse,
           conflicts_with_all = ["dry_run", "clean", "runs"], help_heading = "Buffers")]
     until: Option<until::Condition>,

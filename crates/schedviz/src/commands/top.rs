@@ -207,8 +207,8 @@ fn lines(moment: &Moment) -> Vec<String> {
     let rate = |n: u64| (n as f64 / seconds).round() as u64;
     let mut lines = vec![
         format!(
-            "violation {:6.2} %   capacity {:6.2} %   running {:6.2} of {}   waiting {:6.2}",
-            moment.violation_percent, moment.capacity_percent, moment.running, moment.cpus, moment.waiting
+            "violation {:6.2} %  CPU time lost {:6.2} %  running {:6.2} of {}  waiting {:6.2}",
+            moment.violation_percent, moment.cpu_time_lost_percent, moment.running, moment.cpus, moment.waiting
         ),
         format!(
             "{} events/s in {seconds:.3} s, schedviz itself {:.2} % of a CPU, {}",

@@ -118,13 +118,13 @@ Examples:
   schedviz why --group on='on.*.dat' --group off='off.*.dat'";
 
 /// The name and the version of the document.
-const SCHEMA: &str = "schedviz/why/1";
+const SCHEMA: &str = "schedviz/why/2";
 
 /// The document of `--json`.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Document {
-    /// The name and version of the schema, `schedviz/why/1`.
+    /// The name and version of the schema, `schedviz/why/2`.
     schema: &'static str,
     /// The runs, in the given order.
     runs: Vec<Run>,

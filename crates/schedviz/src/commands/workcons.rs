@@ -86,7 +86,7 @@ Examples:
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Document {
-    /// The name and version of the schema, `schedviz/workcons/1`.
+    /// The name and version of the schema, `schedviz/workcons/2`.
     schema: &'static str,
     /// The runs, in the given order.
     runs: Vec<Run>,
@@ -119,7 +119,7 @@ impl Document {
         let by_command = runs.iter().any(|r| r.report.elapsed_is_command);
         let groups = medians(&runs, by_command, limits.loss);
         let notes = if groups.is_empty() { Vec::new() } else { left_out(&runs, by_command, limits.loss) };
-        Document { schema: "schedviz/workcons/1", groups, notes, verdict: worst, runs }
+        Document { schema: "schedviz/workcons/2", groups, notes, verdict: worst, runs }
     }
 }
 
@@ -197,8 +197,8 @@ struct Group {
     runs: usize,
     /// The violation in percent of the time; null if no run has it.
     percent: Option<Spread>,
-    /// The violation in percent of the capacity; null if no run has it.
-    capacity_percent: Option<Spread>,
+    /// The CPU time lost, in percent of the CPU time; null if no run has it.
+    cpu_time_lost_percent: Option<Spread>,
     /// The elapsed time in seconds; null if no run has it.
     elapsed_s: Option<Spread>,
 }
@@ -410,7 +410,7 @@ fn medians(runs: &[Run], by_command: bool, max_loss: f64) -> Vec<Group> {
             name: name.clone(),
             runs: runs.iter().filter(|r| r.group.as_ref() == Some(name)).count(),
             percent: of(&|r| Some(r.violation(max_loss).ok()?.percent)),
-            capacity_percent: of(&|r| Some(r.violation(max_loss).ok()?.capacity_percent)),
+            cpu_time_lost_percent: of(&|r| Some(r.violation(max_loss).ok()?.cpu_time_lost_percent)),
             elapsed_s: of(&|r| r.report.elapsed(by_command).map(Dur::seconds)),
         }
     };
@@ -441,9 +441,9 @@ fn text(document: &Document, detail: Detail) -> String {
         let spread = |s: Option<Spread>, unit: &str| {
             s.map_or("unknown".into(), |s| format!("{:.3}{unit} ({:.3}\u{2013}{:.3})", s.median, s.min, s.max))
         };
-        let (time, capacity) = (spread(g.percent, " %"), spread(g.capacity_percent, " %"));
+        let (time, lost) = (spread(g.percent, " %"), spread(g.cpu_time_lost_percent, " %"));
         let elapsed = spread(g.elapsed_s, " s");
-        let medians = format!("time {time}, capacity {capacity}, elapsed {elapsed}");
+        let medians = format!("time {time}, CPU time lost {lost}, elapsed {elapsed}");
         out.push('\n');
         paragraph(
             &mut out,

@@ -18,7 +18,7 @@ fn story() -> Vec<SchedEvent> {
         at(1_000, 0, 7, EventKind::Wakeup { task: cc, target: Cpu(0) }),
         at(2_000, 1, 0, EventKind::Migrate { task: cc, orig: Cpu(0), dest: Cpu(1) }),
         at(3_000, 1, 0, EventKind::Switch { prev: idle, state: PrevState::RUNNABLE, next: cc }),
-        at(4_000, 0, 7, EventKind::Switch { prev: make, state: PrevState::blocked(1), next: task(0, "swapper/0") }),
+        at(4_000, 0, 7, EventKind::Switch { prev: make, state: PrevState::asleep(1), next: task(0, "swapper/0") }),
     ]
 }
 

@@ -81,7 +81,7 @@ impl World {
         }
         if pulled > 0 {
             self.asleep.insert(prev, to as u32);
-            self.switch(to, PrevState::blocked(1), false);
+            self.switch(to, PrevState::asleep(1), false);
         }
     }
 
@@ -104,7 +104,7 @@ impl World {
     pub(super) fn softirq_moves_sleeper(&mut self, to: usize) {
         let on = if self.rng.below(3) == 0 { self.cpu() } else { to };
         let cause = match (on == to, self.state.current[to]) {
-            (false, _) => Cause::BehalfSleeper,
+            (false, _) => Cause::NohzIdleSleeper,
             (true, 0) => Cause::IdleSleeper,
             (true, _) => Cause::PeriodicSleeper,
         };
@@ -117,7 +117,7 @@ impl World {
         let on = if self.rng.below(3) == 0 { self.cpu() } else { to };
         let Some(pid) = self.victim(from).filter(|_| on != from) else { return };
         let cause = match (on == to, self.state.current[to]) {
-            (false, _) => Cause::Behalf,
+            (false, _) => Cause::NohzIdle,
             (true, 0) => Cause::Idle,
             (true, _) => Cause::Periodic,
         };
@@ -132,7 +132,7 @@ impl World {
         self.emit(cpu, prev, EventKind::Wakeup { task: task(stopper(cpu)), target: Cpu(cpu as u32) });
         self.switch(cpu, PrevState::RUNNABLE, prev != 0);
         then(self);
-        self.switch(cpu, PrevState::blocked(1), false);
+        self.switch(cpu, PrevState::asleep(1), false);
     }
 
     /// Chooses the task that the stopper of `from` migrates, and wakes the stopper by the task itself, by a softirq, by

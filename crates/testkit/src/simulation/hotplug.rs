@@ -90,7 +90,7 @@ impl World {
         self.state.current[cpu] = 0;
         self.emit(cpu, 0, EventKind::Waking { task: task(stopper(cpu)), target: Cpu(cpu as u32) });
         self.wake_stopper(cpu);
-        self.switch(cpu, PrevState::blocked(1), false);
+        self.switch(cpu, PrevState::asleep(1), false);
     }
 
     fn wake_stopper(&mut self, cpu: usize) {

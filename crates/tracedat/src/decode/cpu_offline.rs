@@ -191,7 +191,7 @@ mod tests {
     }
 
     fn switch(ts: i64, prev: Pid, next: Pid) -> SchedEvent {
-        event(ts, prev, EventKind::Switch { prev: task(prev), state: PrevState::blocked(1), next: task(next) })
+        event(ts, prev, EventKind::Switch { prev: task(prev), state: PrevState::asleep(1), next: task(next) })
     }
 
     fn other(ts: i64, pid: Pid) -> SchedEvent {

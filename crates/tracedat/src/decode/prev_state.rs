@@ -113,16 +113,16 @@ impl States {
                 0 => (state(StateClass::Runnable), false),
                 0x1000 | 0x100 => (state(StateClass::Preempted), false),
                 5 | 6 => (state(StateClass::Dead), false),
-                1..=8 => (state(StateClass::Blocked), false),
-                _ => (state(StateClass::Blocked), true),
+                1..=8 => (state(StateClass::Asleep), false),
+                _ => (state(StateClass::Asleep), true),
             },
             Encoding::Shifted => match raw {
                 0 | 1 => (state(StateClass::Runnable), false),
-                0x100 if kthread() => (state(StateClass::Blocked), false),
+                0x100 if kthread() => (state(StateClass::Asleep), false),
                 0x100 => (state(StateClass::Preempted), false),
                 0x20 | 0x40 => (state(StateClass::Dead), false),
-                raw if raw & 0xff == raw => (state(StateClass::Blocked), false),
-                _ => (state(StateClass::Blocked), true),
+                raw if raw & 0xff == raw => (state(StateClass::Asleep), false),
+                _ => (state(StateClass::Asleep), true),
             },
             Encoding::Mask => self.decode_mask(raw, shown),
         }
@@ -149,7 +149,7 @@ impl States {
             () if raw & self.plus != 0 && self.plus != 0 => StateClass::Preempted,
             () if dead => StateClass::Dead,
             () if raw & self.report == 0 && !unknown => StateClass::Runnable,
-            () => StateClass::Blocked,
+            () => StateClass::Asleep,
         };
         (PrevState { class, raw: shown }, unknown)
     }

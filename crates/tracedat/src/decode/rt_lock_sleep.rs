@@ -57,7 +57,7 @@ impl LockSleeps {
                 && state.class == StateClass::Preempted
                 && self.0.binary_search(&(event.ts, event.cpu, prev.pid)).is_ok()
             {
-                state.class = StateClass::Blocked;
+                state.class = StateClass::Asleep;
             }
         }
         space
@@ -207,7 +207,7 @@ mod tests {
         let differ = named.iter().zip(events).filter(|(now, was)| now != was);
         differ
             .map(|(now, _)| {
-                assert!(matches!(now.kind, EventKind::Switch { state, .. } if state.class == StateClass::Blocked));
+                assert!(matches!(now.kind, EventKind::Switch { state, .. } if state.class == StateClass::Asleep));
                 now.ts.0
             })
             .collect()
@@ -228,8 +228,8 @@ mod tests {
     #[test]
     fn who_runs_next_had_been_preempted() {
         let mut events = placed();
-        let (out, back) = (switch(30, 3, 5, PrevState::PREEMPTED, 6), switch(31, 3, 6, PrevState::blocked(1), 5));
-        events.extend([out, back, switch(32, 3, 5, PrevState::blocked(1), 6), wakeup(33, 3, 5, 3)]);
+        let (out, back) = (switch(30, 3, 5, PrevState::PREEMPTED, 6), switch(31, 3, 6, PrevState::asleep(1), 5));
+        events.extend([out, back, switch(32, 3, 5, PrevState::asleep(1), 6), wakeup(33, 3, 5, 3)]);
         assert_eq!(slept(&events), [10]);
         // Even if a waking was under way.
         events.insert(6, waking(30, 2, 5));

@@ -132,21 +132,21 @@ impl Analysis for TaskFollower {
                     TaskState::Running(other) => format!("it ran on CPU {other}"),
                     TaskState::Waiting(other) => format!("moved to CPU {other}"),
                     TaskState::Throttled(_) => "throttled by cpu.max".to_owned(),
-                    TaskState::Blocked(_) => "it slept".to_owned(),
+                    TaskState::Asleep(_) => "it slept".to_owned(),
                     TaskState::Dead => "it ended".to_owned(),
                     TaskState::Unknown => "unknown".to_owned(),
                 };
                 let began = std::mem::take(&mut self.began);
                 add(&mut detail.waits, &mut detail.truncated, (from, to, cpu, began, end, start));
             }
-            TaskState::Blocked(_) => detail.sums.sleep += ns,
+            TaskState::Asleep(_) => detail.sums.sleep += ns,
             TaskState::Throttled(_) | TaskState::Unknown | TaskState::Dead => {}
         }
         if let TaskState::Waiting(_) = span.next {
             self.began = match span.state {
                 TaskState::Running(_) => "preempted".to_owned(),
                 TaskState::Waiting(cpu) => format!("moved from CPU {cpu}"),
-                TaskState::Blocked(_) => match state.task(span.task).and_then(|task| task.waking) {
+                TaskState::Asleep(_) => match state.task(span.task).and_then(|task| task.waking) {
                     Some(waking) if !waking.by.is_idle() => format!("woken by task {}", waking.by),
                     _ => "woken".to_owned(),
                 },

@@ -16,7 +16,7 @@ fn length(ts: i64, on: (u32, i32), cpu: u32, nr: u32, change: i32) -> SchedEvent
 }
 
 fn switch(ts: i64, cpu: u32, prev: i32, next: i32) -> SchedEvent {
-    let state = if prev == IDLE { PrevState::RUNNABLE } else { PrevState::blocked(1) };
+    let state = if prev == IDLE { PrevState::RUNNABLE } else { PrevState::asleep(1) };
     at(ts, cpu, prev, EventKind::Switch { prev: task(prev), state, next: task(next) })
 }
 

@@ -15,16 +15,18 @@ pub enum Cause {
     Idle,
     /// Periodic balance: a busy CPU pulled the task, from its tick.
     Periodic,
-    /// Balance on behalf: a CPU moved the task between two others.
-    Behalf,
+    /// Nohz idle balance (ILB): a CPU moved the task between two others.
+    #[serde(alias = "behalf")]
+    NohzIdle,
     /// New-idle balance of a sleeper: a CPU about to idle moved the task along with others while it slept.
     NewIdleSleeper,
     /// Idle balance of a sleeper: an idle CPU moved the task while it slept.
     IdleSleeper,
     /// Periodic balance of a sleeper: a busy CPU moved the task while it slept.
     PeriodicSleeper,
-    /// Balance of a sleeper on behalf: a CPU moved the task between two others while it slept.
-    BehalfSleeper,
+    /// Nohz idle balance of a sleeper: a CPU moved the task between two others while it slept.
+    #[serde(alias = "behalf-sleeper")]
+    NohzIdleSleeper,
     /// Active balance: the stopper moved the running task for another CPU.
     Active,
     /// Change of affinity: the stopper moved the task because its CPU was no longer allowed.
@@ -50,11 +52,11 @@ impl Cause {
         Cause::NewIdle,
         Cause::Idle,
         Cause::Periodic,
-        Cause::Behalf,
+        Cause::NohzIdle,
         Cause::NewIdleSleeper,
         Cause::IdleSleeper,
         Cause::PeriodicSleeper,
-        Cause::BehalfSleeper,
+        Cause::NohzIdleSleeper,
         Cause::Active,
         Cause::Affinity,
         Cause::Stopper,
@@ -72,11 +74,11 @@ impl Cause {
             Cause::NewIdle => "new-idle pull (steal)",
             Cause::Idle => "idle balance",
             Cause::Periodic => "periodic balance",
-            Cause::Behalf => "balance on behalf",
+            Cause::NohzIdle => "nohz idle balance (ILB)",
             Cause::NewIdleSleeper => "new-idle pull of a sleeper",
             Cause::IdleSleeper => "idle balance of a sleeper",
             Cause::PeriodicSleeper => "periodic balance of a sleeper",
-            Cause::BehalfSleeper => "balance of a sleeper on behalf",
+            Cause::NohzIdleSleeper => "nohz idle balance of a sleeper",
             Cause::Active => "active balance",
             Cause::Affinity => "affinity",
             Cause::Stopper => "active balance or affinity",
@@ -94,7 +96,7 @@ impl Cause {
             Cause::NewIdle => Some(Cause::NewIdleSleeper),
             Cause::Idle => Some(Cause::IdleSleeper),
             Cause::Periodic => Some(Cause::PeriodicSleeper),
-            Cause::Behalf => Some(Cause::BehalfSleeper),
+            Cause::NohzIdle => Some(Cause::NohzIdleSleeper),
             _ => None,
         }
     }
@@ -106,7 +108,7 @@ impl Cause {
             Cause::NewIdleSleeper => Cause::Unknown,
             Cause::IdleSleeper => Cause::Idle,
             Cause::PeriodicSleeper => Cause::Periodic,
-            Cause::BehalfSleeper => Cause::Behalf,
+            Cause::NohzIdleSleeper => Cause::NohzIdle,
             other => other,
         }
     }

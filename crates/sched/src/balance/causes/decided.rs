@@ -81,7 +81,7 @@ fn cause(balancing: Balancing, is_for_itself: bool) -> Option<Cause> {
         (Balancing::NewIdle, _) => Some(Cause::NewIdle),
         (Balancing::Idle, true) => Some(Cause::Idle),
         (Balancing::Busy, true) => Some(Cause::Periodic),
-        (Balancing::Idle | Balancing::Busy, false) => Some(Cause::Behalf),
+        (Balancing::Idle | Balancing::Busy, false) => Some(Cause::NohzIdle),
         (Balancing::Unknown, _) => None,
     }
 }

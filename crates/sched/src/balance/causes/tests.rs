@@ -23,8 +23,8 @@ impl Analysis for Collect {
 
 const SOFTIRQ: u8 = 0x10;
 const R: PrevState = PrevState::RUNNABLE;
-const S: PrevState = PrevState { class: StateClass::Blocked, raw: 1 };
-const D: PrevState = PrevState { class: StateClass::Blocked, raw: 2 };
+const S: PrevState = PrevState { class: StateClass::Asleep, raw: 1 };
+const D: PrevState = PrevState { class: StateClass::Asleep, raw: 2 };
 /// A distance at which no event is near any more, in milliseconds.
 const LATE: i64 = 1_000;
 
@@ -153,7 +153,7 @@ fn sleepers_that_the_balancer_moves() {
     // How long it sleeps on is not the time that it waits.
     assert_eq!(pulled(0, 1, 9, 1, &after), [(Cause::NewIdleSleeper, None)]);
     assert_eq!(pulled(SOFTIRQ, 1, 9, 1, &after), [(Cause::PeriodicSleeper, None)]);
-    assert_eq!(pulled(SOFTIRQ, 2, 0, 1, &after), [(Cause::BehalfSleeper, None)]);
+    assert_eq!(pulled(SOFTIRQ, 2, 0, 1, &after), [(Cause::NohzIdleSleeper, None)]);
     // Nothing about it follows, or its exit: it sleeps on.
     assert_eq!(pulled(0, 1, 9, 1, &idles), [(Cause::NewIdleSleeper, None)]);
     let exit = [&idles[..], &[at(7, 0, 7, 0, EventKind::Exit { pid: Pid(7) })]].concat();

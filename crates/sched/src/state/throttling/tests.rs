@@ -9,7 +9,7 @@ use TaskState::{Running, Throttled, Unknown, Waiting};
 use std::sync::Arc;
 
 const R: PrevState = PrevState::RUNNABLE;
-const S: PrevState = PrevState::blocked(1);
+const S: PrevState = PrevState::asleep(1);
 /// A cgroup with a limit, and one below it.
 const OUTER: u64 = 28;
 const INNER: u64 = 51 | 7 << 40;

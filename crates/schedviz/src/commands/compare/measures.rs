@@ -186,7 +186,9 @@ pub(crate) fn metrics() -> Vec<(Metric, Get)> {
     let all: [(&str, &str, &str, Better, Get); 33] = [
         ("elapsed", "", "elapsed, s", Less, |m| m.elapsed.map(Dur::seconds)),
         ("violation", "", "violation, %", Less, |m| Some(violation(m)?.violation.as_ref()?.percent)),
-        ("capacity", "violation", "capacity, %", Less, |m| Some(violation(m)?.violation.as_ref()?.capacity_percent)),
+        ("cpu-time-lost", "violation", "CPU time lost, %", Less, |m| {
+            Some(violation(m)?.violation.as_ref()?.cpu_time_lost_percent)
+        }),
         ("violation-1ms", "violation", "from 1 ms, %", Less, |m| {
             Some(violation(m)?.from_length(Dur(1_000_000))?.percent)
         }),
@@ -214,9 +216,9 @@ pub(crate) fn metrics() -> Vec<(Metric, Get)> {
         ("migrations-newidle", "migrations", "new-idle pull", Neither, |m| moved(m, Cause::NewIdle)),
         ("migrations-idle", "migrations", "idle balance", Neither, |m| moved(m, Cause::Idle)),
         ("migrations-periodic", "migrations", "periodic", Neither, |m| moved(m, Cause::Periodic)),
-        ("migrations-behalf", "migrations", "on behalf", Neither, |m| moved(m, Cause::Behalf)),
+        ("migrations-nohz-idle", "migrations", "nohz idle (ILB)", Neither, |m| moved(m, Cause::NohzIdle)),
         ("migrations-sleepers", "migrations", "of sleepers", Neither, |m| {
-            let causes = [Cause::NewIdleSleeper, Cause::IdleSleeper, Cause::PeriodicSleeper, Cause::BehalfSleeper];
+            let causes = [Cause::NewIdleSleeper, Cause::IdleSleeper, Cause::PeriodicSleeper, Cause::NohzIdleSleeper];
             causes.into_iter().map(|cause| moved(m, cause)).sum()
         }),
         ("migrations-active", "migrations", "active balance", Neither, |m| moved(m, Cause::Active)),

@@ -49,7 +49,7 @@ fn facts(session: &Session, measured: &Measured, (from, to): (Ts, Ts)) -> Vec<Va
         measured.no_violation.clone().into(),
         columns.busy_ns.into(),
         violation.map(|violation| violation.ns).into(),
-        lengths.map(|row| row.totals.capacity_ns).into(),
+        lengths.map(|row| row.totals.cpu_time_lost_ns).into(),
         violation.map(|violation| violation.thread_ns).into(),
         why.waiting.as_ref().map(|rows| rows.total_ns).into(),
         why.idling.as_ref().map(|rows| rows.total_ns).into(),

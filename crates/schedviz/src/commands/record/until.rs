@@ -19,8 +19,8 @@ use tracefs::Instance;
 enum Measure {
     /// The violation of work conservation, in percent of the time.
     Violation,
-    /// The same in percent of the capacity.
-    Capacity,
+    /// The CPU time lost to the violation, in percent of the CPU time.
+    CpuTimeLost,
     /// The mean number of waiting tasks.
     Waiting,
     /// The wakeup latency: the 99th percentile, and the maximum.
@@ -34,7 +34,7 @@ impl Measure {
     /// The measures, by their names in a condition.
     const ALL: [(&str, Measure); 6] = [
         ("violation", Measure::Violation),
-        ("capacity", Measure::Capacity),
+        ("cpu-time-lost", Measure::CpuTimeLost),
         ("waiting", Measure::Waiting),
         ("wakeup-p99", Measure::WakeupP99),
         ("wakeup-max", Measure::WakeupMax),
@@ -46,7 +46,7 @@ impl Measure {
         let length = |length: Option<Dur>| length.map(|length| length.0 as f64);
         match self {
             Measure::Violation => Some(moment.violation_percent),
-            Measure::Capacity => Some(moment.capacity_percent),
+            Measure::CpuTimeLost => Some(moment.cpu_time_lost_percent),
             Measure::Waiting => Some(moment.waiting),
             Measure::WakeupP99 => length(moment.wakeup.p99_ns),
             Measure::WakeupMax => length(moment.wakeup.max_ns),
@@ -57,7 +57,7 @@ impl Measure {
     /// A value in words.
     fn human(self, value: f64) -> String {
         match self {
-            Measure::Violation | Measure::Capacity => format!("{value:.2} %"),
+            Measure::Violation | Measure::CpuTimeLost => format!("{value:.2} %"),
             Measure::Waiting => format!("{value:.2}"),
             Measure::WakeupP99 | Measure::WakeupMax | Measure::WaitMax => Dur(value as u64).human(),
         }
@@ -79,7 +79,9 @@ impl Condition {
         let shape = "this is not MEASURE>LIMIT/INTERVAL, such as violation>20%/1s or wakeup-max>50ms/500ms";
         let (name, rest) = text.split_once('>').ok_or(shape)?;
         let (limit, interval) = rest.split_once('/').ok_or(shape)?;
-        let found = Measure::ALL.iter().find(|(known, _)| *known == name.trim());
+        // The former name of the measure.
+        let named = if name.trim() == "capacity" { "cpu-time-lost" } else { name.trim() };
+        let found = Measure::ALL.iter().find(|(known, _)| *known == named);
         let Some((_, measure)) = found else {
             let names: Vec<&str> = Measure::ALL.iter().map(|(name, _)| *name).collect();
             return Err(format!("there is no measure {:?}; there are {}", name.trim(), names.join(", ")));
@@ -87,7 +89,7 @@ impl Condition {
         let interval = session::args::positive_length(interval.trim())?;
         let limit = limit.trim();
         let limit = match measure {
-            Measure::Violation | Measure::Capacity => limit.strip_suffix('%').unwrap_or(limit).trim().parse().ok(),
+            Measure::Violation | Measure::CpuTimeLost => limit.strip_suffix('%').unwrap_or(limit).trim().parse().ok(),
             Measure::Waiting => limit.parse().ok(),
             Measure::WakeupP99 | Measure::WakeupMax | Measure::WaitMax => match Where::parse(limit) {
                 // A number alone would be of seconds, which a latency hardly is.
@@ -96,7 +98,7 @@ impl Condition {
             },
         };
         let limit = limit.filter(|limit: &f64| limit.is_finite() && *limit >= 0.0).ok_or_else(|| match measure {
-            Measure::Violation | Measure::Capacity => "the limit is a percentage, such as 20%".to_owned(),
+            Measure::Violation | Measure::CpuTimeLost => "the limit is a percentage, such as 20%".to_owned(),
             Measure::Waiting => "the limit is a number of tasks".to_owned(),
             _ => "the limit is a length of time with its unit, such as 50ms".to_owned(),
         })?;
@@ -246,7 +248,7 @@ mod tests {
         for (text, error) in [
             ("violation", "MEASURE>LIMIT/INTERVAL"),
             ("violation>20%", "MEASURE>LIMIT/INTERVAL"),
-            ("violence>20%/1s", "there are violation, capacity"),
+            ("violence>20%/1s", "there are violation, cpu-time-lost"),
             ("violation>much/1s", "a percentage"),
             ("violation>-1%/1s", "a percentage"),
             ("wakeup-p99>5/1s", "with its unit"),

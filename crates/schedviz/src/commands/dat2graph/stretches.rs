@@ -1,4 +1,4 @@
-//! The slices of every CPU as a table.
+//! The stretches of every CPU as a table.
 
 use anyhow::Result;
 use lanes::Options;
@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use std::ops::ControlFlow;
 use tracedat::{CpuReader, Want};
 
-/// Writes the table: CPU by CPU in display order, the spans of each tile the window. If tasks are chosen, the slices of
+/// Writes the table: CPU by CPU in display order, the spans of each tile the window. If tasks are chosen, the stretches of
 /// the others are left out. One CPU is read at a time, so that no table is held.
 pub(super) fn table(session: &Session, options: &Options, out: &mut dyn Write) -> Result<()> {
     writeln!(out, "cpu,start_ns,length_ns,what,pid,command")?;

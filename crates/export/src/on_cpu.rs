@@ -1,10 +1,10 @@
-//! The slices: the stretches of time in which a task ran on a CPU.
+//! The runs of tasks: the stretches of time in which a task was on a CPU.
 
 use crate::rows::Tables;
 use sched::{Analysis, ChosenCpus, EventKind, PrevState, SchedEvent, SchedState, Span, TaskState, Ts};
 
-/// Lists the slices on the chosen CPUs. Its output is their number.
-pub struct Slices<'o> {
+/// Lists the runs of tasks on the chosen CPUs. Its output is their number.
+pub struct TaskRuns<'o> {
     tables: &'o Tables<'o>,
     cpus: ChosenCpus,
     /// The state in which the event that is applied switches a task out.
@@ -12,14 +12,14 @@ pub struct Slices<'o> {
     number: u64,
 }
 
-impl<'o> Slices<'o> {
-    /// Passes the slices on these CPUs to `tables`.
-    pub fn new(tables: &'o Tables<'o>, cpus: ChosenCpus) -> Slices<'o> {
-        Slices { tables, cpus, switch: None, number: 0 }
+impl<'o> TaskRuns<'o> {
+    /// Passes the runs on these CPUs to `tables`.
+    pub fn new(tables: &'o Tables<'o>, cpus: ChosenCpus) -> TaskRuns<'o> {
+        TaskRuns { tables, cpus, switch: None, number: 0 }
     }
 }
 
-impl Analysis for Slices<'_> {
+impl Analysis for TaskRuns<'_> {
     type Output = u64;
 
     fn before(&mut self, event: &SchedEvent, _: &SchedState) {
@@ -36,7 +36,7 @@ impl Analysis for Slices<'_> {
         }
         self.number += 1;
         let left = self.switch.filter(|(pid, _)| span.ended && *pid == span.pid).map(|(_, state)| state);
-        self.tables.slice(cpu, span, state.task(span.task), left);
+        self.tables.on_cpu(cpu, span, state.task(span.task), left);
     }
 
     fn finish(self, _: Ts, _: &SchedState) -> u64 {
