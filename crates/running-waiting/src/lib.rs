@@ -39,12 +39,13 @@ pub use figure::figure;
 use counted::Part;
 use sched::affinity::Affinity;
 use sched::counted::CountedQueues;
-use sched::{Analysis, Chosen, Cpu, CpuCounts, Current, Load, OfSelection, SchedEvent, SchedState, Task, Ts};
+use sched::{Analysis, Chosen, Cpu, CpuCounts, Current, Load, OfSelection, SchedEvent, SchedState, Task, Topology, Ts};
 use serde::Serialize;
 use std::io;
 use std::sync::Arc;
 use timeline::strips::{BLANK, FIRST, OFFLINE, UNKNOWN};
 use timeline::{Division, Piece, PieceClass, Turns};
+use workcons::violation::{ALL, Sets};
 
 /// Groups with a panel of their own
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -250,24 +251,22 @@ struct Sum {
     most: (u32, u32),
 }
 
-/// How many tasks run and wait in a panel, and how many of its CPUs are what, at one instant.
+/// The numbers of a panel at an instant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Now {
     running: u32,
     waiting: u32,
-    idle: u32,
-    overloaded: u32,
     unknown: u32,
     offline: u32,
-    /// Where every task counts: whether one that can be moved waits while a CPU idles.
+    /// Whether a CPU of the panel idles while a task that counts waits on another.
     violated: bool,
 }
 
 impl Now {
     /// Where every task counts.
     fn of(counts: &CpuCounts, violated: bool) -> Now {
-        let CpuCounts { waiting, idle, overloaded, unknown, offline, .. } = *counts;
-        Now { running: counts.running(), waiting, idle, overloaded, unknown, offline, violated }
+        let CpuCounts { waiting, unknown, offline, .. } = *counts;
+        Now { running: counts.running(), waiting, unknown, offline, violated }
     }
 }
 
@@ -355,14 +354,6 @@ impl Place {
         Place { load: state.load(cpu), running, waiting: state.queue_length(cpu) }
     }
 
-    fn is_idle(self) -> bool {
-        self.load == Load::Idle
-    }
-
-    fn is_overloaded(self) -> bool {
-        matches!(self.load, Load::Busy | Load::Overloaded) && self.waiting > 0
-    }
-
     /// The length of the run queue as a class of its row.
     fn class(self) -> PieceClass {
         match (self.load, u32::from(self.running) + self.waiting) {
@@ -377,19 +368,25 @@ impl Place {
 /// Violation among the CPUs of all panels.
 #[derive(Clone, Copy, Debug, Default)]
 struct Together {
-    idle: u32,
-    overloaded: u32,
     violated: bool,
     since: Ts,
     violated_ns: u64,
 }
 
 impl Together {
-    /// Time passes up to `ts`, the counts being what they were.
+    /// Accounts for the time up to `ts`.
     fn advance(&mut self, ts: Ts) {
         let from = std::mem::replace(&mut self.since, ts);
         if self.violated {
             self.violated_ns = self.violated_ns.saturating_add(ts.since(from).0);
+        }
+    }
+
+    /// Sets whether there is a violation from `ts` on.
+    fn turn(&mut self, violated: bool, ts: Ts) {
+        if self.violated != violated {
+            self.advance(ts);
+            self.violated = violated;
         }
     }
 }
@@ -408,8 +405,8 @@ pub struct RunningWaiting<'o> {
     whole: Option<Part>,
     /// By CPU: its panel, and what it adds to it.
     places: Vec<(Option<usize>, Place)>,
-    /// By CPU: counted waiters, unless all are.
-    waiting: Vec<u32>,
+    /// The sets of each panel where selected tasks are counted; last, those of all panels together.
+    sets: Vec<Sets>,
     rows: Vec<Option<Turns>>,
     gaps: u64,
 }
@@ -435,7 +432,7 @@ impl<'o> RunningWaiting<'o> {
             panels: options.panels.iter().map(|_| Gather::new(options)).collect(),
             together: Together { since: options.from, ..Together::default() },
             places,
-            waiting: vec![0; size],
+            sets: vec![Sets::new(&Topology::default(), None); options.panels.len() + 1],
             rows,
             gaps: 0,
         }
@@ -454,10 +451,7 @@ impl<'o> RunningWaiting<'o> {
             (Some(whole), _) => whole.now(state).violated,
             (None, first) => first.is_some_and(|gather| gather.now.violated),
         };
-        if self.together.violated != violated {
-            self.together.advance(ts);
-            self.together.violated = violated;
-        }
+        self.together.turn(violated, ts);
     }
 
     /// From `ts` on the row of a CPU, if it has one, shows its queue as it is, where every task counts.
@@ -472,27 +466,23 @@ impl<'o> RunningWaiting<'o> {
         let Some((Some(panel), old)) = self.places.get(cpu.index()).copied() else { return };
         let mut new = Place::of(cpu, state);
         new.running &= state.running(cpu).is_some_and(|t| self.options.counts(t, state));
-        new.waiting = self.waiting[cpu.index()];
+        new.waiting = self.sets[panel].waiters(cpu, ALL);
         if new == old {
             return;
         }
         self.places[cpu.index()].1 = new;
+        let of_all = self.panels.len();
+        for sets in [panel, of_all] {
+            self.sets[sets].update(cpu, new.load);
+        }
         let gather = &mut self.panels[panel];
         gather.advance(ts);
         let now = &mut gather.now;
         let swap = |sum: &mut u32, new: u32, old: u32| *sum = *sum + new - old;
         swap(&mut now.running, new.running.into(), old.running.into());
         swap(&mut now.waiting, new.waiting, old.waiting);
-        swap(&mut now.idle, new.is_idle().into(), old.is_idle().into());
-        swap(&mut now.overloaded, new.is_overloaded().into(), old.is_overloaded().into());
-        now.violated = now.idle > 0 && now.overloaded > 0;
-        if (new.is_idle(), new.is_overloaded()) != (old.is_idle(), old.is_overloaded()) {
-            let together = &mut self.together;
-            together.advance(ts);
-            swap(&mut together.idle, new.is_idle().into(), old.is_idle().into());
-            swap(&mut together.overloaded, new.is_overloaded().into(), old.is_overloaded().into());
-            together.violated = together.idle > 0 && together.overloaded > 0;
-        }
+        now.violated = self.sets[panel].violation(ALL).holds();
+        self.together.turn(self.sets[of_all].violation(ALL).holds(), ts);
         let is = |p: Place, load: Load| u32::from(p.load == load);
         swap(&mut now.unknown, is(new, Load::Unknown), is(old, Load::Unknown));
         swap(&mut now.offline, is(new, Load::Offline), is(old, Load::Offline));
@@ -516,9 +506,9 @@ impl Analysis for RunningWaiting<'_> {
             return;
         }
         for cpu in cpus {
-            let waiting = &mut self.waiting;
-            let count = |task: &Task, _| u8::from(options.counts(task, state));
-            self.queues.begin(cpu, state, count, |cpu, flags, by| change(waiting, cpu, flags, by));
+            let (places, sets) = (&self.places, &mut self.sets);
+            let count = |task: &Task, _| u8::from(options.counts(task, state)) << ALL;
+            self.queues.begin(cpu, state, count, |cpu, flags, by| change(places, sets, cpu, flags, by));
             self.place(cpu, start, state);
         }
     }
@@ -536,9 +526,9 @@ impl Analysis for RunningWaiting<'_> {
             }
             return;
         }
-        let (options, waiting) = (self.options, &mut self.waiting);
-        let count = |task: &Task, _| u8::from(options.counts(task, state));
-        self.queues.follow(state, count, |cpu, flags, by| change(waiting, cpu, flags, by));
+        let (options, places, sets) = (self.options, &self.places, &mut self.sets);
+        let count = |task: &Task, _| u8::from(options.counts(task, state)) << ALL;
+        self.queues.follow(state, count, |cpu, flags, by| change(places, sets, cpu, flags, by));
         // Also without a change of state: the running task may have a new name, or turn out to be a descendant.
         self.place(event.cpu, event.ts, state);
         state.touched().iter().for_each(|cpu| self.place(*cpu, event.ts, state));
@@ -571,8 +561,10 @@ impl Analysis for RunningWaiting<'_> {
     }
 }
 
-fn change(waiting: &mut [u32], cpu: Cpu, flags: u8, by: i32) {
-    if let Some(n) = waiting.get_mut(cpu.index()).filter(|_| flags != 0) {
-        *n = n.saturating_add_signed(by);
+/// Passes a counted waiter that joins (1) or leaves (-1) a CPU to the sets of its panel and to those of all.
+fn change(places: &[(Option<usize>, Place)], sets: &mut [Sets], cpu: Cpu, flags: u8, by: i32) {
+    if let (Some((Some(panel), _)), Some((of_all, of_panels))) = (places.get(cpu.index()), sets.split_last_mut()) {
+        of_panels[*panel].waiter(cpu, flags, by);
+        of_all.waiter(cpu, flags, by);
     }
 }

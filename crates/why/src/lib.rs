@@ -3,7 +3,7 @@
 //! `workcons` measures for how long work conservation was violated. This crate divides two sums of that time, to the
 //! nanosecond: the waiting in violation, ∫ V · Σ counted waiters on overloaded CPUs, among the waits, and the idling in
 //! violation, ∫ V · |I|, among the idle stretches. Each wait and each idle stretch has one origin and one end
-//! (`docs/definitions.md`, section 7). The sets are those of `workcons`, with the same options.
+//! (`docs/definitions.md`, section 7). The sets are those of `workcons::violation`, with the same options.
 //!
 //! It also counts the *missed steals*: the switches to idle while a counted task waits on another CPU.
 //!
@@ -19,22 +19,22 @@
 //! assert_eq!(outcome.output.violation_ns.map(|ns| ns.0), Some(200));
 //! ```
 
-mod affine;
 mod balancing;
 mod bound;
 mod category;
+mod class_meter;
 mod figure;
 mod grouping;
 mod ledger;
 mod listed;
 mod longest;
+mod meter;
 mod missed;
 mod nearest;
 mod on_request;
 mod origins;
 mod over_time;
 mod report;
-mod sets;
 mod story;
 mod story_figure;
 mod text;
@@ -54,11 +54,11 @@ pub use story::{Story, StoryStep};
 pub use story_figure::story_figure;
 pub use text::{markdown, story_text, text};
 
-use affine::Affine;
 use balancing::Balancer;
 use grouping::Groups;
 use ledger::{Case, MoveKey, Part, Stretches, Waits};
 pub use listed::{Cases, ListedCase};
+use meter::Meter;
 use missed::MissedSteals;
 use over_time::Recorder;
 use sched::analysis::Settled;
@@ -70,10 +70,9 @@ use sched::{
     Analysis, Cause, Comm, Cpu, Current, EventKind, Load, Migration, Past, PastMoves, PerTask, Pid, SchedEvent,
     SchedState, Span, StateClass, Task, TaskId, TaskState, Ts,
 };
-use sets::{Role, Sets};
 use story::{Change, Chronicle, Who};
 use wait::Wait;
-use workcons::{Options, Waiters};
+use workcons::Options;
 
 /// The track of a living task.
 #[derive(Clone, Copy, Debug, Default)]
@@ -106,7 +105,7 @@ struct CpuTrack {
 pub struct Why<'o> {
     options: &'o Options<'o>,
     start: Ts,
-    sets: Sets,
+    meter: Meter,
     tasks: PerTask<Track>,
     cpus: Vec<CpuTrack>,
     stopped: StopperMoves,
@@ -128,14 +127,10 @@ pub struct Why<'o> {
 impl<'o> Why<'o> {
     /// With these options.
     pub fn new(options: &'o Options<'o>) -> Why<'o> {
-        let mut sets = Sets::new(&options.topology);
-        // Where every waiter counts, they count wherever they may run.
-        let affinity = options.affinity.filter(|_| options.waiters != Waiters::All);
-        sets.affine = affinity.map(|_| Box::new(Affine::new(&options.topology, options.waiters as usize)));
         Why {
             options,
             start: Ts(0),
-            sets,
+            meter: Meter::new(options),
             tasks: PerTask::default(),
             cpus: Vec::new(),
             stopped: StopperMoves::default(),
@@ -188,21 +183,9 @@ impl<'o> Why<'o> {
         }
     }
 
-    /// The role of a CPU, given its counted waiters.
-    fn role(&self, cpu: Cpu, state: &SchedState) -> Role {
-        match self.options.load(cpu, state) {
-            Load::Idle => Role::Idle,
-            Load::Busy | Load::Overloaded if self.sets.waiters(cpu) > 0 => Role::Overloaded,
-            _ => Role::Neither,
-        }
-    }
-
     /// Takes over the load of a CPU.
     fn settle_cpu(&mut self, cpu: Cpu, now: Ts, state: &SchedState) {
-        match &mut self.sets.affine {
-            Some(affine) => affine.settle(cpu, self.options.load(cpu, state)),
-            None => self.sets.turn(cpu, self.role(cpu, state), now),
-        }
+        self.meter.settle(cpu, self.options.load(cpu, state), now);
     }
 
     fn follow(&mut self, event: &SchedEvent, state: &SchedState) {
@@ -229,7 +212,7 @@ impl<'o> Why<'o> {
         for cpu in state.touched() {
             self.settle_cpu(*cpu, now, state);
         }
-        self.sets.update(now);
+        self.meter.update(now);
         for span in state.cpu_spans() {
             if span.current == Current::Idle {
                 let (start, since) =
@@ -266,11 +249,8 @@ impl<'o> Why<'o> {
     ) {
         let counted = self.options.counts(task, cpu, state);
         let affinity = self.options.affinity.filter(|_| counted);
-        let class = match (&mut self.sets.affine, affinity) {
-            (Some(affine), Some(affinity)) => affine.join(task, cpu, affinity, state),
-            _ => 0,
-        };
-        let reading = self.sets.wait_reading(cpu, class, now);
+        let class = self.meter.class(task, cpu, affinity, state);
+        let reading = self.meter.wait_reading(cpu, class, now);
         let on_idle = state.current(cpu) == Current::Idle;
         let (start, since, came) = (now, now, origin);
         let noted = reading;
@@ -278,9 +258,9 @@ impl<'o> Why<'o> {
         self.track(task.id(), |track| track.wait = Some(wait));
         if counted {
             if let Some(groups) = &mut self.groups {
-                groups.begin(task.id(), self.sets.idle_readings(now));
+                groups.begin(task.id(), self.meter.idle_readings(now));
             }
-            self.sets.waiter(cpu, 1);
+            self.meter.join(cpu);
         }
     }
 
@@ -313,11 +293,8 @@ impl<'o> Why<'o> {
             }
             return;
         }
-        self.sets.waiter(wait.cpu, -1);
-        let reading = self.sets.wait_reading(wait.cpu, wait.class, now);
-        if let Some(affine) = &mut self.sets.affine {
-            affine.leave(id);
-        }
+        let reading = self.meter.wait_reading(wait.cpu, wait.class, now);
+        self.meter.leave(id, wait.cpu);
         let violated = wait.violated(reading);
         let case = Case { violated, start, end: now, cpu, pid, command, counted: true, missed: None };
         if let Some(over_time) = &mut self.over_time {
@@ -325,7 +302,7 @@ impl<'o> Why<'o> {
             over_time.end_wait(id, wait.origin);
         }
         if let Some(groups) = &mut self.groups {
-            groups.end(id, case, &self.sets.idle_readings(now), &self.options.topology);
+            groups.end(id, case, &self.meter.idle_readings(now), &self.options.topology);
         }
         self.waits.take(Part { origin: wait.origin, end, case });
     }
@@ -387,18 +364,15 @@ impl<'o> Why<'o> {
             },
             _ => (IdleOrigin::Unknown, None),
         };
-        let is_idle = self.role(cpu, state) == Role::Idle;
+        let is_idle = self.options.load(cpu, state) == Load::Idle;
         let mut missed = None;
         if switched && is_idle {
             self.missed.entries += 1;
-            let nearest = match &self.sets.affine {
-                Some(affine) => affine.nearest_waiter(cpu),
-                None => self.sets.nearest(Role::Overloaded, cpu),
-            };
+            let nearest = self.meter.nearest_waiter(cpu);
             missed = Some(nearest).filter(|nearest| *nearest != Nearest::Nowhere);
         }
         let newidle = if switched { self.newidle(cpu) } else { None };
-        let reading = self.sets.reading(cpu, Role::Idle, event.ts);
+        let reading = self.meter.idle_reading(cpu, event.ts);
         let outcome = newidle.map(|newidle| newidle.outcome);
         self.step(event.cpu, event.ts, cpu, Change::Idles(origin.0, origin.1, missed, outcome));
         let (start, since, noted) = (event.ts, event.ts, reading);
@@ -407,7 +381,7 @@ impl<'o> Why<'o> {
 
     fn stretch_ends(&mut self, cpu: Cpu, end: (IdleEnd, Option<MoveKey>), now: Ts) {
         let Some(stretch) = self.cpu(cpu).stretch.take() else { return };
-        let reading = self.sets.reading(cpu, Role::Idle, now);
+        let reading = self.meter.idle_reading(cpu, now);
         let violated = reading.saturating_sub(stretch.reading);
         if let Some(over_time) = &mut self.over_time {
             over_time.note_stretch(cpu, reading.saturating_sub(stretch.noted));
@@ -512,7 +486,7 @@ impl Analysis for Why<'_> {
 
     fn begin(&mut self, start: Ts, state: &SchedState) {
         self.start = start;
-        self.sets.begin(start);
+        self.meter.begin(start);
         self.column_end = self.over_time.as_ref().map_or(Ts(i64::MAX), |over_time| over_time.column_end());
         let is_assumed = |cpu: &Cpu| self.options.assume_idle.contains(cpu);
         for cpu in state.unobserved_queues().filter(|cpu| !is_assumed(cpu)).collect::<Vec<_>>() {
@@ -536,8 +510,8 @@ impl Analysis for Why<'_> {
                     Some(Stretch { start, since, reading: 0, noted: 0, origin, missed: None, newidle: None });
             }
         }
-        self.sets.update(start);
-        if self.sets.are_violated()
+        self.meter.update(start);
+        if self.meter.is_violated()
             && let Some(mut chronicle) = self.chronicle.take()
         {
             chronicle.begin(start, self.present(state));
@@ -561,7 +535,7 @@ impl Analysis for Why<'_> {
     #[inline(always)]
     fn after(&mut self, event: &SchedEvent, state: &SchedState) {
         if !state.spans().is_empty() || !state.cpu_spans().is_empty() {
-            let was = self.sets.are_violated();
+            let was = self.meter.is_violated();
             self.follow(event, state);
             self.list();
             self.chronicle_after(event.ts, was, state);

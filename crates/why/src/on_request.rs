@@ -3,8 +3,6 @@
 
 use crate::Why;
 use crate::grouping::{Grouping, Groups};
-use crate::nearest::Nearest;
-use crate::sets::Role;
 use crate::story::{Change, Chronicle, Present, Step, Who};
 use sched::{Cpu, SchedState, TaskId, Ts};
 
@@ -31,7 +29,7 @@ impl<'o> Why<'o> {
     /// The steps of an event at `now` were added; work conservation was violated before it or not.
     pub(crate) fn chronicle_after(&mut self, now: Ts, was: bool, state: &SchedState) {
         if let Some(mut chronicle) = self.chronicle.take() {
-            chronicle.after(now, was, self.sets.are_violated(), || self.present(state));
+            chronicle.after(now, was, self.meter.is_violated(), || self.present(state));
             self.chronicle = Some(chronicle);
         }
     }
@@ -47,7 +45,7 @@ impl<'o> Why<'o> {
         waiting.sort_by_key(|(cpu, start, who)| (*cpu, *start, who.pid));
         let waiting = waiting.into_iter().map(|(cpu, start, who)| Present::Waiting(who, cpu, start));
         let idle = (0..).map(Cpu).zip(&self.cpus).filter_map(|(cpu, track)| {
-            let stretch = track.stretch.filter(|_| self.sets.nearest(Role::Idle, cpu) == Nearest::Itself)?;
+            let stretch = track.stretch.filter(|_| self.meter.is_idle(cpu))?;
             Some(Present::Idle(cpu, stretch.start))
         });
         waiting.chain(idle).collect()
@@ -67,14 +65,14 @@ impl<'o> Why<'o> {
                 .collect();
             for id in waiting {
                 if let Some(wait) = self.tasks.get_mut(id).and_then(|track| track.wait.as_mut()) {
-                    let reading = self.sets.wait_reading(wait.cpu, wait.class, at);
+                    let reading = self.meter.wait_reading(wait.cpu, wait.class, at);
                     over_time.note_wait(id, reading.saturating_sub(wait.noted));
                     wait.noted = reading;
                 }
             }
             for (cpu, track) in (0..).map(Cpu).zip(&mut self.cpus) {
                 if let Some(stretch) = &mut track.stretch {
-                    let reading = self.sets.reading(cpu, Role::Idle, at);
+                    let reading = self.meter.idle_reading(cpu, at);
                     over_time.note_stretch(cpu, reading.saturating_sub(stretch.noted));
                     stretch.noted = reading;
                 }

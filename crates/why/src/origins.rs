@@ -4,7 +4,6 @@ use crate::Why;
 use crate::category::{By, Placed, WaitOrigin};
 use crate::ledger::MoveKey;
 use crate::nearest::Nearest;
-use crate::sets::Role;
 use sched::{Cause, Cpu, EventKind, Pid, SchedEvent, SchedState, Span, Task, TaskState};
 
 impl Why<'_> {
@@ -56,10 +55,7 @@ impl Why<'_> {
 
     /// The nearest idle CPU that a task on `cpu` may use.
     fn nearest_idle(&self, task: &Task, cpu: Cpu, state: &SchedState) -> Nearest {
-        match (&self.sets.affine, self.options.affinity) {
-            (Some(affine), Some(affinity)) => affine.nearest_idle(task, cpu, affinity, state),
-            _ => self.sets.nearest(Role::Idle, cpu),
-        }
+        self.meter.nearest_idle(task, cpu, self.options.affinity, state)
     }
 
     fn preempter(&self, pid: Pid, state: &SchedState) -> By {

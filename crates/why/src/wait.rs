@@ -64,18 +64,18 @@ impl Why<'_> {
         let (Some(task), Some(affinity)) = (state.task_of(pid), self.options.affinity) else { return };
         let wait = self.tasks.get_mut(task.id()).and_then(|track| track.wait);
         let Some(mut wait) = wait.filter(|wait| wait.counted) else { return };
-        let was = self.sets.are_violated();
-        let reading = self.sets.wait_reading(wait.cpu, wait.class, now);
-        let renewed = self.sets.affine.as_mut().and_then(|affine| affine.renew(task, affinity, state));
+        let was = self.meter.is_violated();
+        let reading = self.meter.wait_reading(wait.cpu, wait.class, now);
+        let renewed = self.meter.renew(task, affinity, state);
         let Some(class) = renewed else { return };
         if let Some(over_time) = &mut self.over_time {
             over_time.note_wait(task.id(), reading.saturating_sub(wait.noted));
         }
         wait.before = wait.violated(reading);
-        wait.reading = self.sets.wait_reading(wait.cpu, class, now);
+        wait.reading = self.meter.wait_reading(wait.cpu, class, now);
         (wait.noted, wait.class) = (wait.reading, class);
         self.track(task.id(), |track| track.wait = Some(wait));
-        self.sets.update(now);
+        self.meter.update(now);
         let who = Who { pid, command: task.comm };
         self.step(event.cpu, now, wait.cpu, Change::MayUse(who, mask));
         self.chronicle_after(now, was, state);

@@ -1,7 +1,6 @@
 //! The sums, as time passes, for one way of counting the waiters.
 
-use crate::sets::{Sets, Situation};
-use crate::ways::WAYS;
+use crate::violation::{Sets, Situation, WAYS};
 use crate::{KEPT, Scene};
 use sched::episodes::{Ended, Episodes};
 use sched::topology::Distance;

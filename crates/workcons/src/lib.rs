@@ -30,38 +30,33 @@ mod count;
 mod figure;
 mod judge;
 mod kernel_lengths;
-mod packed;
-mod reach;
 mod reactions;
 mod report;
 mod run_figure;
-mod sets;
 mod strips;
 mod throttling;
 mod unknown;
+pub mod violation;
 mod waiter_args;
-mod watch;
-mod ways;
 
 pub use bounds::{Bounds, RigorousBounds};
 pub use figure::{Runs, figure};
 pub use judge::{Limits, judge};
 pub use kernel_lengths::{Disagreement, KernelLengths, LengthCheck};
-pub use reach::{Pairs, Reach};
 pub use reactions::{Held, LONG_REACTION, Reaction};
 pub use report::{ByLength, EpisodeReport, NO_ELAPSED, Report, Violation, next, table, text};
 pub use run_figure::{Look, run_figure};
 pub use strips::Strip;
 pub use throttling::{ThrottledCgroup, ThrottledCpu, ThrottledTask, Throttling};
 pub use unknown::{Gaps, Unknown};
+pub use violation::Watch;
 pub use waiter_args::WaiterArgs;
-pub use watch::Watch;
 
 use confined::Confined;
 use count::Counts;
 use reactions::Reactions;
 use sched::affinity::Affinity;
-use sched::counted::{CountedQueues, Flags};
+use sched::counted::Flags;
 use sched::episodes::Ended;
 use sched::kthread::is_bound;
 use sched::probe::Probe;
@@ -70,8 +65,7 @@ use sched::{
     Analysis, Chosen, ChosenCpus, Comm, Cpu, Dur, EventKind, Load, Pid, SchedEvent, SchedState, Task, Topology, Ts,
 };
 use serde::Serialize;
-use sets::Sets;
-use ways::WAYS;
+use violation::{FollowedSets, WAYS};
 
 /// Which waiting tasks count
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum, Serialize)]
@@ -205,8 +199,7 @@ pub struct WorkConservation<'o> {
     start: Ts,
     last: Ts,
     counts: Counts,
-    sets: Sets,
-    queues: CountedQueues,
+    followed: FollowedSets,
     reactions: Reactions,
     /// From this instant on the machine is worth a note, as part of a long episode or as a sample.
     note_at: Ts,
@@ -232,16 +225,15 @@ impl<'o> WorkConservation<'o> {
     /// With these options.
     pub fn new(options: &'o Options<'o>) -> WorkConservation<'o> {
         let thresholds = thresholds(options.min_episode);
-        let sets = Sets::new(&options.topology, options.affinity);
+        let followed = FollowedSets::new(&options.topology, options.affinity);
         WorkConservation {
             options,
             listing: None,
-            strips: options.strips.map(|(from, to)| strips::Gatherer::new(&sets, from, to)),
+            strips: options.strips.map(|(from, to)| strips::Gatherer::new(&followed.sets, from, to)),
             start: Ts(0),
             last: Ts(0),
             counts: Counts::new(&thresholds),
-            sets,
-            queues: CountedQueues::default(),
+            followed,
             reactions: Reactions::new(options.zero),
             note_at: Ts::MAX,
             sampled: Ts(0),
@@ -280,23 +272,19 @@ impl<'o> WorkConservation<'o> {
     /// Brings queues and sets up to date with an event that changed something.
     #[inline(never)]
     fn follow(&mut self, event: &SchedEvent, state: &SchedState) {
-        if self.sets.reach.is_some() {
+        if self.followed.sets.reach().is_some() {
             // The waiters by the CPUs that they may use change at once, unlike the sums.
             self.account(event.ts);
         }
-        let (sets, options, confined) = (&mut self.sets, self.options, &mut self.confined);
-        let change = |cpu, flags, by| sets.waiter(cpu, flags, by);
+        let (options, confined) = (self.options, &mut self.confined);
         let count = |task: &Task, cpu| {
             if let Some(confined) = confined {
                 confined.use_of(task.id(), cpu);
             }
             flags(options, task, cpu, state)
         };
-        self.queues.follow(state, count, change);
+        self.followed.follow(state, options.affinity, count);
         self.throttling.iter_mut().for_each(|throttling| throttling.take_spans(state));
-        if let (Some(reach), Some(affinity)) = (&mut self.sets.reach, options.affinity) {
-            reach.follow(state, affinity, |task, cpu| flags(options, task, cpu, state));
-        }
         let mut changed = false;
         for cpu in state.touched() {
             changed |= self.settle(*cpu, event.ts, state);
@@ -311,10 +299,7 @@ impl<'o> WorkConservation<'o> {
     #[inline(never)]
     fn renew(&mut self, ts: Ts, pid: Pid, state: &SchedState) {
         self.account(ts);
-        if let (Some(reach), Some(affinity), Some(task)) =
-            (&mut self.sets.reach, self.options.affinity, state.task_of(pid))
-            && reach.renew(task, affinity, state).is_some()
-        {
+        if self.followed.renew(pid, self.options.affinity, state) {
             self.update_violation(ts);
         }
     }
@@ -323,19 +308,19 @@ impl<'o> WorkConservation<'o> {
     #[inline(always)]
     fn settle(&mut self, cpu: Cpu, ts: Ts, state: &SchedState) -> bool {
         let load = load(self.options, cpu, state);
-        let (was, change) = self.sets.settle(cpu, load);
+        let (was, change) = self.followed.sets.settle(cpu, load);
         self.reactions.follow(cpu, was, load, ts, state);
         let Some(change) = change else { return false };
         self.account(ts);
-        self.sets.commit(cpu, &change);
+        self.followed.sets.commit(cpu, &change);
         true
     }
 
-    /// Looks at what holds from now on.
+    /// Brings the violation up to date with the sets, which hold from now on.
     #[inline(always)]
     fn update_violation(&mut self, ts: Ts) {
         // While an episode lasts, it is due for a note when it was.
-        if self.counts.change(ts, &self.sets) {
+        if self.counts.change(ts, &self.followed.sets) {
             self.note_at = self.note_due(ts);
             // One that has ended by now is complete when the next one begins, at the latest.
             self.list();
@@ -344,7 +329,7 @@ impl<'o> WorkConservation<'o> {
 
     /// When the machine as it is at `ts` is worth a note, if nothing changes.
     fn note_due(&self, ts: Ts) -> Ts {
-        let violated = self.sets.violation(self.options.waiters as usize).holds();
+        let violated = self.followed.sets.violation(self.options.waiters as usize).holds();
         let sample = self.confined.as_ref().filter(|_| violated).map_or(Ts::MAX, |confined| confined.due(ts));
         self.counts.note_due().min(sample)
     }
@@ -358,9 +343,9 @@ impl<'o> WorkConservation<'o> {
         }
         let from = std::mem::replace(&mut self.last, ts);
         if let Some(strips) = &mut self.strips {
-            strips.pass(from, &self.sets, self.options.waiters as usize);
+            strips.pass(from, &self.followed.sets, self.options.waiters as usize);
         }
-        let [running, unknown, waiting] = self.sets.totals();
+        let [running, unknown, waiting] = self.followed.sets.totals();
         let of = |count: u32| u128::from(ns) * u128::from(count);
         let i = &mut self.integrals;
         i.running += of(running);
@@ -388,10 +373,10 @@ impl<'o> WorkConservation<'o> {
     fn sample(&mut self, ts: Ts, state: &SchedState) {
         let way = self.options.waiters as usize;
         let from = std::mem::replace(&mut self.sampled, ts).max(self.last);
-        if let Some(confined) = self.confined.as_mut().filter(|_| self.sets.violation(way).holds()) {
-            let (idle, overloaded) = self.sets.cpus(way);
-            let queues = &self.queues;
-            let counted = |t: &&Task| queues.flags(t.id()) >> way & 1 == 1;
+        if let Some(confined) = self.confined.as_mut().filter(|_| self.followed.sets.violation(way).holds()) {
+            let (idle, overloaded) = self.followed.sets.cpus(way);
+            let followed = &self.followed;
+            let counted = |t: &&Task| followed.counts(t.id(), way);
             let waiters = overloaded.iter().flat_map(|cpu| state.waiting(*cpu)).filter(counted).map(Task::id);
             confined.sample(from, ts, &idle, waiters);
         }
@@ -399,11 +384,11 @@ impl<'o> WorkConservation<'o> {
 
     /// The machine now: the idle CPUs, and the waiting tasks of the others.
     fn scene(&self, index: usize, distance: Option<Distance>, state: &SchedState) -> Scene {
-        let (idle, overloaded) = self.sets.cpus(index);
+        let (idle, overloaded) = self.followed.sets.cpus(index);
         let mut waiting = Vec::new();
         for cpu in overloaded {
             let (behind_pid, behind) = state.running(cpu).map_or((Pid::IDLE, Comm::EMPTY), |t| (t.pid, t.comm));
-            let counted = |t: &&Task| self.queues.flags(t.id()) >> index & 1 == 1 && self.sets.may_run(t.id(), index);
+            let counted = |t: &&Task| self.followed.counts(t.id(), index) && self.followed.sets.may_run(t.id(), index);
             waiting.extend(state.waiting(cpu).filter(counted).map(|t| Waiting {
                 cpu,
                 pid: t.pid,
@@ -463,14 +448,8 @@ impl Analysis for WorkConservation<'_> {
             running.chain(queued).for_each(|(cpu, task)| confined.use_of(task.id(), cpu));
         }
         for cpu in cpus {
-            let (sets, options) = (&mut self.sets, self.options);
-            let change = |cpu, flags, by| sets.waiter(cpu, flags, by);
-            self.queues.begin(cpu, state, |task, cpu| flags(options, task, cpu, state), change);
-            if let (Some(reach), Some(affinity)) = (&mut self.sets.reach, options.affinity) {
-                for task in state.waiting(cpu) {
-                    reach.join(task, cpu, flags(options, task, cpu, state), affinity, state);
-                }
-            }
+            let options = self.options;
+            self.followed.begin(cpu, state, options.affinity, |task, cpu| flags(options, task, cpu, state));
             self.settle(cpu, start, state);
         }
         self.throttling.iter_mut().for_each(|throttling| throttling.begin(start, state));

@@ -1,6 +1,6 @@
 //! Violation over time: a strip for each node, or one for the machine.
 
-use crate::sets::Sets;
+use crate::violation::Sets;
 use sched::Ts;
 use timeline::strips::{BLANK, FIRST, UNKNOWN};
 use timeline::{Piece, PieceClass, Turns};

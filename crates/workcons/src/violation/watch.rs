@@ -1,9 +1,9 @@
 //! Whether work conservation is violated at an instant, for analyses that need no more than that.
 
+use super::followed::FollowedSets;
 use crate::Waiters;
-use crate::sets::Sets;
 use sched::affinity::Affinity;
-use sched::counted::{CountedQueues, Flags};
+use sched::counted::Flags;
 use sched::kthread::is_bound;
 use sched::probe::Probe;
 use sched::{
@@ -41,11 +41,11 @@ struct Bound {
     cpus: Vec<Cpu>,
 }
 
+/// The sets where the CPUs are known that tasks may use.
 #[derive(Clone, Debug)]
 struct ByReach {
     affinity: Arc<Affinity>,
-    sets: Sets,
-    queues: CountedQueues,
+    followed: FollowedSets,
 }
 
 /// For which ways of counting a waiter counts.
@@ -59,8 +59,8 @@ impl Watch {
         let follows = match affinity {
             None => Follows::Bound(Bound::default()),
             Some(affinity) => {
-                let sets = Sets::new(&Topology::default(), Some(&affinity));
-                Follows::Reach(Box::new(ByReach { affinity, sets, queues: CountedQueues::default() }))
+                let followed = FollowedSets::new(&Topology::default(), Some(&affinity));
+                Follows::Reach(Box::new(ByReach { affinity, followed }))
             }
         };
         Watch { cpus, follows }
@@ -101,7 +101,7 @@ impl Watch {
                 };
                 counts.overloaded > bound.cpus.iter().filter(alone).count() as u32
             }
-            Follows::Reach(reach) => reach.sets.violation(Waiters::Movable as usize).holds(),
+            Follows::Reach(reach) => reach.followed.sets.violation(Waiters::Movable as usize).holds(),
         }
     }
 }
@@ -160,33 +160,18 @@ impl Bound {
 
 impl ByReach {
     fn begin(&mut self, cpu: Cpu, load: Load, state: &SchedState) {
-        let ByReach { affinity, sets, queues } = self;
-        queues.begin(cpu, state, flags, |cpu, flags, by| sets.waiter(cpu, flags, by));
-        if let Some(reach) = &mut sets.reach {
-            for task in state.waiting(cpu) {
-                reach.join(task, cpu, flags(task, cpu), affinity, state);
-            }
-        }
-        self.settle(cpu, load);
-    }
-
-    fn settle(&mut self, cpu: Cpu, load: Load) {
-        if let (_, Some(change)) = self.sets.settle(cpu, load) {
-            self.sets.commit(cpu, &change);
-        }
+        self.followed.begin(cpu, state, Some(&self.affinity), flags);
+        self.followed.sets.update(cpu, load);
     }
 
     fn after(&mut self, cpus: &ChosenCpus, event: &SchedEvent, state: &SchedState) {
-        let ByReach { affinity, sets, queues } = self;
-        queues.follow(state, flags, |cpu, flags, by| sets.waiter(cpu, flags, by));
-        if let Some(reach) = &mut sets.reach {
-            reach.follow(state, affinity, flags);
+        let ByReach { affinity, followed } = self;
+        followed.follow(state, Some(affinity), flags);
+        if let EventKind::Probe { probe: Probe::Allows(pid, _), .. } = event.kind {
+            followed.renew(pid, Some(affinity), state);
         }
-        if let EventKind::Probe { probe: Probe::Allows(pid, _), .. } = event.kind
-            && let (Some(reach), Some(task)) = (&mut sets.reach, state.task_of(pid))
-        {
-            reach.renew(task, affinity, state);
+        for cpu in state.touched() {
+            followed.sets.update(*cpu, load(cpus, *cpu, state));
         }
-        state.touched().iter().for_each(|cpu| self.settle(*cpu, load(cpus, *cpu, state)));
     }
 }

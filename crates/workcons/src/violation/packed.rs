@@ -7,43 +7,49 @@
 /// Numbers of `BITS` bits each. A difference may borrow from the next number; added to the sum that the subtrahend is
 /// part of, it gives the right numbers again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Packed<const BITS: usize>(u128);
+pub(super) struct Packed<const BITS: usize>(u128);
 
 impl<const BITS: usize> Packed<BITS> {
     /// All numbers are 0.
-    pub(crate) const ZEROS: Self = Packed(0);
+    pub(super) const ZEROS: Self = Packed(0);
 
     /// All bits are set: a mask that keeps every number.
-    pub(crate) const ALL: Self = Packed(u128::MAX);
+    pub(super) const ALL: Self = Packed(u128::MAX);
 
     /// The lowest bit of the number at a place: no number extends over two words of 64 bits.
+    #[inline]
     const fn shift(place: usize) -> usize {
         let in_word = 64 / BITS;
         place / in_word * 64 + place % in_word * BITS
     }
 
     /// One number at its place, and 0 at all others.
-    pub(crate) const fn of(place: usize, number: u32) -> Self {
+    #[inline]
+    pub(super) const fn of(place: usize, number: u32) -> Self {
         Packed((number as u128) << Self::shift(place))
     }
 
     /// The number at a place.
-    pub(crate) const fn at(self, place: usize) -> u32 {
+    #[inline]
+    pub(super) const fn at(self, place: usize) -> u32 {
         (self.0 >> Self::shift(place)) as u32 & (u32::MAX >> (32 - BITS))
     }
 
     /// The sums, place by place.
-    pub(crate) const fn add(self, other: Self) -> Self {
+    #[inline]
+    pub(super) const fn add(self, other: Self) -> Self {
         Packed(self.0.wrapping_add(other.0))
     }
 
     /// The numbers where the mask has all bits, 0 where it has none.
-    pub(crate) const fn and(self, mask: Self) -> Self {
+    #[inline]
+    pub(super) const fn and(self, mask: Self) -> Self {
         Packed(self.0 & mask.0)
     }
 
     /// The differences, to be added to a sum.
-    pub(crate) const fn less(self, other: Self) -> Self {
+    #[inline]
+    pub(super) const fn less(self, other: Self) -> Self {
         Packed(self.0.wrapping_sub(other.0))
     }
 }
@@ -58,7 +64,7 @@ mod tests {
         (0..N).fold(Packed::ZEROS, |sum, place| sum.add(Packed::of(place, numbers[place])))
     }
 
-    /// Replaces the parts of a sum one after another, as [`crate::sets::Sets`] does, and compares every sum with the
+    /// Replaces the parts of a sum one after another, as [`super::super::Sets`] does, and compares every sum with the
     /// plain one, number by number.
     fn is_the_plain_sum<const BITS: usize, const N: usize>(changes: &[(usize, [u32; N])]) -> Result<(), TestCaseError> {
         let (mut parts, mut packed) = ([[0u32; N]; PARTS], Packed::<BITS>::ZEROS);

@@ -4,16 +4,18 @@
 //! Waiters are grouped by the CPUs that they may use. There are few such classes, so that sets of CPUs as bits answer for
 //! all waiters of a class at once. Nothing of this is kept where no list of CPUs restricts a task, and no record can.
 
-use crate::ways::{ALL, WAYS};
+use super::levels::{LEVELS, LevelGroups};
+use super::membership::Membership;
+use super::ways::{ALL, WAYS};
 use sched::counted::Flags;
 use sched::episodes::Amount;
-use sched::topology::{CpuLocation, Distance};
+use sched::topology::Distance;
 use sched::{Affinity, Cpu, CpuSet, Load, SchedState, Task, TaskId, TaskState, Topology};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The waiters that may use the same CPUs.
 #[derive(Clone, Debug, Default)]
-struct Class {
+struct WaiterClass {
     /// The CPUs that they may use; nothing if they are not restricted.
     allowed: Option<CpuSet>,
     /// By way of counting: the CPUs that they wait on,
@@ -22,7 +24,7 @@ struct Class {
     numbers: BTreeMap<Cpu, [u32; WAYS]>,
 }
 
-impl Class {
+impl WaiterClass {
     fn change(&mut self, cpu: Cpu, ways: Flags, by: i32) {
         let numbers = self.numbers.entry(cpu).or_default();
         for (way, number) in numbers.iter_mut().enumerate().filter(|(way, _)| ways >> way & 1 == 1) {
@@ -40,30 +42,6 @@ impl Class {
     }
 }
 
-/// The CPUs of each group at a level of the topology.
-#[derive(Clone, Debug, Default)]
-struct Groups {
-    of: BTreeMap<Cpu, u32>,
-    members: BTreeMap<u32, CpuSet>,
-}
-
-impl Groups {
-    fn new(topology: &Topology, name: fn(&CpuLocation) -> Option<u32>) -> Groups {
-        let mut groups = Groups::default();
-        for cpu in topology.cpus() {
-            if let Some(name) = topology.place(cpu).and_then(name) {
-                groups.of.insert(cpu, name);
-                groups.members.entry(name).or_default().set(cpu, true);
-            }
-        }
-        groups
-    }
-
-    fn around(&self, cpu: Cpu) -> Option<&CpuSet> {
-        self.members.get(self.of.get(&cpu)?)
-    }
-}
-
 /// The CPUs of I and O that concern one another.
 #[derive(Clone, Debug, Default)]
 pub struct Pairs {
@@ -76,6 +54,11 @@ pub struct Pairs {
 }
 
 impl Pairs {
+    /// The set that a CPU belongs to.
+    pub fn membership(&self, cpu: Cpu) -> Membership {
+        Membership::of(self.idle.has(cpu), self.overloaded.has(cpu))
+    }
+
     /// The work that could have been done.
     pub fn amount(&self) -> Amount {
         let idle = self.idle.len();
@@ -90,28 +73,25 @@ pub struct Reach {
     /// The CPUs that run a task.
     busy: CpuSet,
     /// The class without a restriction first, then one for each set of the affinity, as far as tasks waited with it.
-    classes: Vec<Class>,
+    classes: Vec<WaiterClass>,
     /// The classes that have waiters.
     present: BTreeSet<usize>,
     /// By task: where it waits, its class, and the ways that count it.
     waits: Vec<Option<(Cpu, usize, Flags)>>,
     /// SMT siblings, last-level caches, nodes; nothing without a topology.
-    levels: Option<[Groups; 3]>,
+    levels: Option<[LevelGroups; LEVELS.len()]>,
 }
 
 impl Reach {
     /// No waiters, and no CPU with a known load.
     pub fn new(topology: &Topology) -> Reach {
-        let groups = |name| Groups::new(topology, name);
-        let levels =
-            [groups(|place| place.core), groups(|place| place.llc), groups(|place| place.node.or(place.socket))];
         Reach {
             idle: CpuSet::default(),
             busy: CpuSet::default(),
-            classes: vec![Class::default()],
+            classes: vec![WaiterClass::default()],
             present: BTreeSet::new(),
             waits: Vec::new(),
-            levels: (!topology.is_empty()).then_some(levels),
+            levels: LevelGroups::of_levels(topology),
         }
     }
 
@@ -139,7 +119,7 @@ impl Reach {
         let Some(id) = affinity.of(task, cpu, state) else { return 0 };
         let class = 1 + id.index();
         if class >= self.classes.len() {
-            self.classes.resize_with(class + 1, Class::default);
+            self.classes.resize_with(class + 1, WaiterClass::default);
         }
         let allowed = &mut self.classes[class].allowed;
         if allowed.is_none() {
@@ -186,7 +166,7 @@ impl Reach {
     }
 
     /// The classes with waiters on busy CPUs that may use an idle one: these CPUs, and the idle ones.
-    fn reaching(&self, way: usize) -> impl Iterator<Item = (&Class, CpuSet, CpuSet)> {
+    fn reaching(&self, way: usize) -> impl Iterator<Item = (&WaiterClass, CpuSet, CpuSet)> {
         self.present.iter().filter_map(move |class| {
             let class = &self.classes[*class];
             let (on, usable) = (class.on[way].and(&self.busy), class.usable(&self.idle));
@@ -231,7 +211,7 @@ impl Reach {
     /// The CPUs that run a task while a waiter is there that may use `cpu`.
     pub fn waiting_for(&self, cpu: Cpu, way: usize) -> CpuSet {
         let classes = self.present.iter().map(|class| &self.classes[*class]);
-        let may = |class: &&Class| class.allowed.as_ref().is_none_or(|allowed| allowed.has(cpu));
+        let may = |class: &&WaiterClass| class.allowed.as_ref().is_none_or(|allowed| allowed.has(cpu));
         classes.filter(may).fold(CpuSet::default(), |mut all, class| {
             all.add(&class.on[way].and(&self.busy));
             all
@@ -240,8 +220,8 @@ impl Reach {
 
     /// The smallest distance between a CPU and one of a set; nothing without a topology.
     pub fn distance(&self, cpu: Cpu, set: &CpuSet) -> Option<Distance> {
-        let levels = self.levels.as_ref()?.iter().zip([Distance::Smt, Distance::Llc, Distance::Node]);
-        let within = |(level, _): &(&Groups, Distance)| level.around(cpu).is_some_and(|group| group.meets(set));
+        let levels = self.levels.as_ref()?.iter().zip(LEVELS);
+        let within = |(level, _): &(&LevelGroups, Distance)| level.around(cpu).is_some_and(|group| group.meets(set));
         Some(levels.into_iter().find(within).map_or(Distance::Machine, |(_, distance)| distance))
     }
 
@@ -249,8 +229,9 @@ impl Reach {
     pub fn nearest(&self, way: usize) -> Option<Distance> {
         let levels = self.levels.as_ref()?;
         let near = |on: &CpuSet, usable: &CpuSet| {
-            let is_within = |level: &Groups| on.cpus().any(|cpu| level.around(cpu).is_some_and(|g| g.meets(usable)));
-            let known = levels.iter().zip([Distance::Smt, Distance::Llc, Distance::Node]);
+            let is_within =
+                |level: &LevelGroups| on.cpus().any(|cpu| level.around(cpu).is_some_and(|g| g.meets(usable)));
+            let known = levels.iter().zip(LEVELS);
             known.into_iter().find(|(level, _)| is_within(level)).map_or(Distance::Machine, |(_, distance)| distance)
         };
         self.reaching(way).map(|(_, on, usable)| near(&on, &usable)).min()
@@ -263,9 +244,9 @@ impl Reach {
     }
 
     /// Whether a node has idle CPUs that some waiter may use, and whether a waiter of the node may use some idle CPU.
-    pub fn in_node(&self, node: u32, way: usize) -> Option<(bool, bool)> {
+    pub fn in_node(&self, node: usize, way: usize) -> Option<(bool, bool)> {
         let (pairs, [_, _, nodes]) = (self.pairs(way)?, self.levels.as_ref()?);
-        let members = nodes.members.get(&node)?;
+        let members = nodes.members(node)?;
         Some((members.meets(&pairs.idle), members.meets(&pairs.overloaded)))
     }
 }
