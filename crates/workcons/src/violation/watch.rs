@@ -175,3 +175,65 @@ impl ByReach {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sched::{Analysis, Pass, Ts};
+
+    /// Follows a watch, and the sets by the same way of counting.
+    struct Both {
+        watch: Watch,
+        followed: FollowedSets,
+        violated: u32,
+    }
+
+    impl Both {
+        fn compare(&mut self, state: &SchedState) {
+            let truth = self.followed.sets.violation(Waiters::Movable as usize).holds();
+            assert_eq!(self.watch.is_violated(state.counts(), state), truth);
+            self.violated += u32::from(truth);
+        }
+    }
+
+    impl Analysis for Both {
+        type Output = u32;
+        const COUNTS: bool = true;
+
+        fn begin(&mut self, _: Ts, state: &SchedState) {
+            self.watch.begin(state);
+            for cpu in state.observed() {
+                self.followed.begin(cpu, state, None, flags);
+                self.followed.sets.update(cpu, state.load(cpu));
+            }
+            self.compare(state);
+        }
+
+        fn after(&mut self, event: &SchedEvent, state: &SchedState) {
+            self.watch.after(event, state);
+            self.followed.follow(state, None, flags);
+            for cpu in state.touched() {
+                self.followed.sets.update(*cpu, state.load(*cpu));
+            }
+            self.compare(state);
+        }
+
+        fn finish(self, _: Ts, _: &SchedState) -> u32 {
+            self.violated
+        }
+    }
+
+    #[test]
+    fn a_watch_agrees_with_the_sets() {
+        for seed in 0..8 {
+            let events = testkit::Simulation::balanced(seed, 6, 1_500).events;
+            let both = || Both {
+                watch: Watch::new(ChosenCpus::default(), None),
+                followed: FollowedSets::new(&Topology::default(), None),
+                violated: 0,
+            };
+            let outcome = Pass::over(events.as_slice()).run(both).unwrap_or_else(|never| match never {});
+            assert!(outcome.output > 100, "{} of {} events", outcome.output, events.len());
+        }
+    }
+}
