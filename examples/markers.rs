@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use tracedat::{Options, Trace};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let path = std::env::args().nth(1).ok_or("give a trace.dat")?;
+    let path = std::env::args().nth(1).ok_or("usage: markers TRACE.dat")?;
     let trace = Trace::open(path.as_ref(), Options::default())?;
     trace.records(&mut |record| {
         if let (Some(place), Some(text)) = (record.place(), record.text()) {

@@ -38,9 +38,6 @@ pub use balance::past_moves::PastMoves;
 pub use event::diag::{self, Diagnostic, Diagnostics, EventIssue, Severity};
 pub use event::span::{self, CpuSpan, Current, Span, TaskState};
 pub use event::{Comm, Cpu, CpuMask, Dur, EventKind, Pid, PrevState, SchedEvent, StateClass, TaskRef, Ts};
-// The old name, until no branch uses it.
-#[doc(hidden)]
-pub use event::EventKind as Kind;
 pub use event::{kthread, probe, task_id::TaskId, tracepoint::Tracepoint};
 pub use numbers::counters::{self, Counters};
 pub use numbers::lengths::{self, Lengths};

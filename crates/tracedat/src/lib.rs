@@ -26,7 +26,7 @@
 //! let outcome = Pass::over(trace.events()?).run(RunTime::default)?;
 //! assert_eq!(outcome.output.ns_of(Pid(7)), 300);
 //! for (what, count, _) in outcome.diagnostics.iter() {
-//!     println!("{count} {}", what.message(count));
+//!     println!("{}", what.line(count));
 //! }
 //! # Ok(())
 //! # }

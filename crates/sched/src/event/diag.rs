@@ -62,6 +62,13 @@ impl Diagnostic {
         self.message_with(count, "")
     }
 
+    /// Returns the finding in one line: the count with its message, or the message alone if that follows no count.
+    #[must_use]
+    pub fn line(self, count: u64) -> String {
+        let number = if self.is_counted() { format!("{count} ") } else { String::new() };
+        number + &self.message(count)
+    }
+
     /// Returns the message with `advice` inserted where the template allows it.
     #[must_use]
     pub fn message_with(self, count: u64, advice: &str) -> String {
@@ -297,9 +304,11 @@ mod tests {
 
     #[test]
     fn a_sentence_on_the_whole_has_no_number() {
-        let whole = Diagnostic::new(0, "whole", Severity::Note, "=a {part|part} of a trace@");
+        let whole = Diagnostic::new(0, "whole", Severity::Note, "={a part|parts} of a trace@");
         assert!(!whole.is_counted() && EventIssue::EventsLost.diagnostic().is_counted());
         assert_eq!(whole.message_with(1, ". Try"), "a part of a trace. Try");
+        assert_eq!(whole.line(2), "parts of a trace");
+        assert!(EventIssue::EventsLost.diagnostic().line(2).starts_with("2 "));
     }
 
     #[test]

@@ -375,8 +375,7 @@ impl Trace {
         let beyond = self.diagnostics.iter().find(|(what, ..)| *what == FileIssue::BeyondLimit);
         let why = beyond.map(|(what, count, first)| {
             let first = first.map_or_else(String::new, |first| format!(" [{first}]"));
-            let number = if what.is_counted() { format!("{count} ") } else { String::new() };
-            format!("{number}{}{first}", what.message(count))
+            what.line(count) + &first
         });
         Error::NoEvents { why: why.unwrap_or_default() }
     }
