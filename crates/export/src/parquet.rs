@@ -20,7 +20,8 @@ const GROUP: usize = 16_384;
 /// Bytes of texts in a group at which it is written early.
 const TEXT: usize = 8 << 20;
 
-/// Makes the file of a group and a run.
+/// A function that makes the file of a group and a run. It is called once for each run, and again where the pass of the
+/// run begins again.
 pub type Make = dyn FnMut(Option<&str>, &str) -> io::Result<Box<dyn Sink>> + Send;
 
 /// A [`Sink`] as the writer of a file.

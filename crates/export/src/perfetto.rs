@@ -221,7 +221,8 @@ impl Perfetto {
         }
     }
 
-    /// Work conservation was violated. The episode is linked to the migrations in it, the one that ends it among them.
+    /// Adds an episode in which work conservation was violated, linked to the migrations in it, the one that ends it
+    /// among them.
     pub fn episode(&self, listed: &ListedEpisode) {
         let mut writer = self.writer();
         let episode = &listed.episode;

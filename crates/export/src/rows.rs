@@ -104,7 +104,7 @@ impl<'o> Tables<'o> {
         self.nearest.known(nearest.map(|nearest| nearest as usize))
     }
 
-    /// A task ran on `cpu`; `left`: the state in which the switch took it from there.
+    /// Adds a stretch in which a task ran on `cpu`. `left`: the state in which the switch took it from there.
     pub fn on_cpu(&self, cpu: Cpu, span: &Span, task: Option<&Task>, left: Option<PrevState>) {
         let command = task.map_or(Comm::EMPTY, |task| task.comm);
         self.output.row(
@@ -124,7 +124,7 @@ impl<'o> Tables<'o> {
         );
     }
 
-    /// A task waited on one run queue.
+    /// Adds a part of a wait: a stretch in which a task waited on one run queue.
     pub fn wait(&self, case: &ListedCase<WaitOrigin, WaitEnd>) {
         self.output.row(
             FactTable::Wait,
@@ -197,7 +197,7 @@ impl<'o> Tables<'o> {
         );
     }
 
-    /// A task ran that had waited since a wakeup, a fork or a preemption.
+    /// Adds the wait of a task that ran, since a wakeup, a fork or a preemption.
     pub fn wakeup(&self, listed: &latency::Listed) {
         let case = &listed.case;
         let known = |value: Dur| listed.start_is_known.then_some(value);

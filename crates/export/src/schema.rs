@@ -58,19 +58,19 @@ impl Column {
 pub enum FactTable {
     /// One row for each trace.
     Run,
-    /// Stretches in which a task ran.
+    /// One row for each stretch in which a task ran.
     OnCpu,
-    /// Stretches in which a task waited on one run queue.
+    /// One row for each stretch in which a task waited on one run queue.
     Wait,
-    /// Stretches in which a CPU idled.
+    /// One row for each stretch in which a CPU idled.
     Idle,
-    /// Stretches in which work conservation was violated.
+    /// One row for each stretch in which work conservation was violated.
     Episode,
-    /// Migrations of tasks between CPUs.
+    /// One row for each migration of a task between CPUs.
     Migration,
-    /// Waits from a wakeup, a fork or a preemption to the run.
+    /// One row for each wait from a wakeup, a fork or a preemption to the run.
     Wakeup,
-    /// All recorded events.
+    /// One row for each recorded event.
     Event,
 }
 

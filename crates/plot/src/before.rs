@@ -123,7 +123,7 @@ impl<'p, K> Before<'p, K> {
         }
     }
 
-    /// Events were lost on a CPU: intervals may have ended there, and any value may have changed.
+    /// Notes that events were lost on a CPU: intervals may have ended there, and any value may have changed.
     fn lost(&mut self, cpu: Cpu) {
         self.pairs.iter_mut().for_each(|pairs| drop(pairs.lost(cpu)));
         self.held.iter_mut().flatten().for_each(|line| line.is_known = false);

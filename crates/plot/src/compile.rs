@@ -202,7 +202,7 @@ impl<'s> Checker<'s> {
         Self::type_of(events, groups, &name.text).map_err(|message| self.wrong(name, message))
     }
 
-    /// Color and label are values of these events.
+    /// Checks that colour and label are values of these events.
     fn looks(
         &self,
         events: &MatchedEvents<'_>,
@@ -294,7 +294,7 @@ impl<'s> Checker<'s> {
         Ok(self.actions(events, &EventPart::Sample(place)))
     }
 
-    /// The condition of the lanes is on values that some event of the figure has.
+    /// Checks that the condition of the lanes is on values that some event of the figure has.
     fn lanes(&self) -> Result<(), SpecError> {
         let Some(Condition { expr, span }) = &self.spec.lanes.only else { return Ok(()) };
         let events: MatchedEvents<'_> = self.drawn().iter().flat_map(|name| self.catalog.find(&name.text)).collect();

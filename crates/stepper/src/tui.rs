@@ -24,10 +24,11 @@ enum Prompt {
     Time,
 }
 
-/// Makes an instant of the typed text.
+/// A function that makes an instant of the text that was typed, or gives the reason for which the text is none.
 pub type ParseTime<'f> = Box<dyn Fn(&str) -> Result<Ts, String> + 'f>;
 
-/// Whether an event is one to step at, in a state that has the names of its tasks.
+/// A function that decides whether an event is one to step at, given the state before it, which has the names of its
+/// tasks. It may be called for every event of the trace, and must give the same answer each time.
 pub type Wants<'f> = Box<dyn Fn(&SchedEvent, &SchedState) -> bool + 'f>;
 
 /// The stepper's state.
@@ -51,7 +52,8 @@ pub struct App<'f, S> {
 }
 
 impl<'f, S: EventSource> App<'f, S> {
-    /// Begins where the replay is.
+    /// Shows the step at which the replay is. `parse_time`: the instants that the user may type; `names`: those of
+    /// events without an effect on the state.
     pub fn new(
         title: String,
         replay: Replay<S>,
@@ -111,7 +113,7 @@ impl<'f, S: EventSource> App<'f, S> {
         self.done
     }
 
-    /// The lines of the screen.
+    /// The step that is shown.
     pub fn step(&self) -> Step {
         let (replay, options) = (&self.replay, &self.options);
         Step::of(replay.at(), replay.state(), replay.event(), options, self.names.as_ref())

@@ -22,9 +22,9 @@ pub struct MissedSteal {
 /// The missed steals from one distance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MissedAt {
-    /// The distance, in a word.
+    /// The distance to the nearest CPU with a counted waiter, in a word.
     pub nearest: &'static str,
-    /// The number of missed steals.
+    /// The number of missed steals from this distance.
     pub number: u64,
     /// The CPU time in violation of the idle stretches that began so, in nanoseconds.
     pub violated_ns: u64,
@@ -35,7 +35,7 @@ pub struct MissedAt {
 pub struct MissedSteals {
     /// The number of switches to idle that left an empty run queue.
     pub idle_entries: u64,
-    /// The number of missed steals.
+    /// The number of missed steals from all distances.
     pub number: u64,
     /// The missed steals of each distance, the nearest first.
     pub by_distance: Vec<MissedAt>,

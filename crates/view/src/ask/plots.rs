@@ -51,7 +51,7 @@ impl Plotted {
         lanes
     }
 
-    /// The facts about it, with the levels of its blocks.
+    /// The facts about the figure, with the levels of its blocks.
     pub(crate) fn head(&self, levels: (u32, u32)) -> Value {
         let all = self.report.lanes().len();
         let lanes = self.lanes();

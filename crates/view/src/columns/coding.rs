@@ -83,12 +83,12 @@ impl<W: Write> Out<W> {
         self.raw(&bytes)
     }
 
-    /// A number that can be below zero.
+    /// Writes a number that can be below zero.
     pub(crate) fn signed(&mut self, number: i64) -> io::Result<()> {
         self.number((number << 1 ^ number >> 63) as u64)
     }
 
-    /// A number that can be missing.
+    /// Writes a number that can be missing.
     pub(crate) fn option(&mut self, number: Option<i64>) -> io::Result<()> {
         self.number(number.is_some().into())?;
         number.map_or(Ok(()), |number| self.signed(number))
@@ -128,12 +128,12 @@ impl<R: Read> In<R> {
         Err(DAMAGED)
     }
 
-    /// A number that is at most `most`.
+    /// Reads a number; one above `most` is damage.
     pub(crate) fn below(&mut self, most: u64) -> Result<u64, Unusable> {
         self.number().and_then(|number| if number <= most { Ok(number) } else { Err(DAMAGED) })
     }
 
-    /// Takes room for a part of the content.
+    /// Takes room for a part of the content; content without room is damage.
     pub(crate) fn take(&mut self, bytes: usize) -> Result<(), Unusable> {
         self.room = self.room.checked_sub(bytes).ok_or(DAMAGED)?;
         Ok(())
@@ -151,7 +151,7 @@ impl<R: Read> In<R> {
         })
     }
 
-    /// The number of a CPU or a task.
+    /// Reads the number of a CPU or a task.
     pub(crate) fn small<T: TryFrom<i64>>(&mut self) -> Result<T, Unusable> {
         T::try_from(self.signed()?).map_err(|_| DAMAGED)
     }

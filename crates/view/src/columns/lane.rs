@@ -9,11 +9,11 @@ use sched::Current;
 pub(crate) type Id = u32;
 /// The occupant of a CPU that idled.
 pub(crate) const IDLE: Id = 0xffff_ffff;
-/// The running task is unknown.
+/// The occupant of a CPU whose running task is unknown.
 pub(crate) const UNKNOWN: Id = 0xffff_fffe;
 /// The occupant of a CPU that was offline.
 pub(crate) const OFFLINE: Id = 0xffff_fffd;
-/// Tasks without a place of their own, together.
+/// All tasks without a place of their own, as one occupant.
 pub(crate) const OTHERS: Id = 0xffff_fffc;
 
 /// The number of a CPU's state without a task. A task would be one of the others.
@@ -48,7 +48,7 @@ pub(crate) struct LaneColumn {
     queued: u64,
     shortest: u32,
     longest: u32,
-    /// Some of it stands for data that were not read.
+    /// Whether some of the column stands for data that were not read.
     is_sampled: bool,
 }
 

@@ -11,7 +11,7 @@ pub(crate) const NAMED: usize = 6;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CpuPath {
     cpus: [Cpu; NAMED],
-    /// The number of all of them.
+    /// The number of all CPUs of the path, the named ones among them.
     number: u32,
 }
 

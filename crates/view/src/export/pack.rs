@@ -12,9 +12,9 @@ use std::io;
 /// A pack is ended once it has this number of bytes: a request of a moment, even over a slow line.
 const ENOUGH: usize = 256 << 10;
 
-/// Gathers tiles into packs.
+/// A gatherer of tiles into packs.
 pub(crate) struct Packer<'p> {
-    /// Takes each pack with its number.
+    /// The function that takes each pack with its number, in ascending order.
     put: &'p mut dyn FnMut(u32, &[u8]) -> io::Result<()>,
     number: u32,
     directory: serde_json::Map<String, Value>,

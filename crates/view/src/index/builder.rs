@@ -27,7 +27,7 @@ pub(crate) struct LaneTurn {
     pub(crate) now: LaneNow,
 }
 
-/// Changes, in the order of time except for the migrations.
+/// Changes of lanes, of the machine and by migrations; the first two in the order of time.
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
     pub(crate) lanes: Vec<LaneTurn>,
@@ -133,7 +133,7 @@ pub(crate) enum Growth<'p> {
     Beside(Beside<'p>),
 }
 
-/// A thread for the columns. Ends when this is dropped.
+/// A thread for the columns, which ends when this is dropped.
 pub(crate) struct Beside<'p> {
     full: SyncSender<Batch>,
     /// Batches to be used again.

@@ -56,9 +56,9 @@ struct LaneState {
 
 /// The places of the tasks.
 enum TaskPlaces {
-    /// A trace that is read as a whole: tasks get places.
+    /// The places of a trace that is read as a whole: tasks get them as they are met.
     Learned(Tasks),
-    /// A part of a trace: the tasks have their places.
+    /// The places of a trace of which a part is read: the tasks have them already.
     Known(Arc<Tasks>),
 }
 
@@ -146,7 +146,7 @@ impl<'p> Indexer<'p> {
         matches!(self.tasks, TaskPlaces::Learned(_))
     }
 
-    /// Looks at a CPU whose state may have changed.
+    /// Notes the state of a CPU if it has changed.
     fn turn(&mut self, cpu: Cpu, at: u64, state: &SchedState) {
         let Some(Some(lane)) = self.lanes.get_mut(cpu.index()) else { return };
         let (current, queue) = (state.current(cpu), state.queue_length(cpu));
@@ -210,7 +210,7 @@ impl<'p> Indexer<'p> {
         }
     }
 
-    /// A task has waited on a CPU, and waits on another if it was moved: the wait goes on.
+    /// Notes that a task has waited on a CPU. If it was moved, and waits on another, the wait goes on.
     fn waited(&mut self, span: &Span, cpu: Cpu, state: &SchedState) {
         let before = if self.moving > 0 { self.moved.take(span.task) } else { None };
         self.moving -= usize::from(before.is_some());

@@ -13,7 +13,7 @@ use tracedat::Trace;
 
 /// The number of samples of all CPUs together, or two of each. The largest have 32 KB.
 const SAMPLES: usize = 4096;
-/// Smaller traces are read as soon.
+/// The bytes of a trace below which it is read as soon as it would be sampled.
 const LEAST_BYTES: u64 = 32 << 20;
 
 /// The occupants of a CPU in a sample.

@@ -22,7 +22,7 @@ pub struct Index {
     pub(crate) lanes: Vec<Tree<LaneColumn>>,
     pub(crate) machine: Tree<MachineColumn>,
     pub(crate) moves: MoveCounts,
-    /// Shared with the parts that are finer.
+    /// The tasks that the tiles name, shared with the parts that are finer.
     pub(crate) tasks: Arc<Tasks>,
     pub(crate) notes: IndexNotes,
     /// Columns by samples, where no others are yet.
@@ -35,7 +35,7 @@ pub(crate) struct IndexNotes {
     pub(crate) episodes: Longest,
     pub(crate) waits: Longest,
     pub(crate) herds: (Vec<Herd>, u64),
-    /// The time at which the traced command began.
+    /// The time at which the traced command began, in nanoseconds from the start of the trace.
     pub(crate) command: Option<u64>,
     pub(crate) losses: u64,
     pub(crate) places: Doubts,
@@ -53,7 +53,7 @@ pub enum List {
 /// The start of a sample, and its occupants, each with its time.
 pub(crate) type Mixture = (Ts, Vec<(Id, u64)>);
 
-/// Four characters that begin each tile.
+/// The characters that begin each tile of lanes, and of the machine.
 const LANE_TILE: &[u8; 4] = b"SVT2";
 const MACHINE_TILE: &[u8; 4] = b"SVM2";
 

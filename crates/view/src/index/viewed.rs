@@ -64,7 +64,7 @@ struct Head<'h> {
     command: Option<u64>,
     progress: f64,
     full: bool,
-    /// Tiles are there, of the whole trace or of the part that was read so far.
+    /// Whether tiles are there, of the whole trace or of the part that was read so far.
     readable: bool,
     levels: (u32, u32),
     index: IndexSize,

@@ -19,7 +19,7 @@ pub(crate) enum Wanted {
     Tile(TileAt),
     /// The command line that draws a window.
     Command(Drawing),
-    /// A window as a file.
+    /// A figure of a window, as a file.
     Figure(Drawing, Format),
     /// The findings about the trace.
     Findings,
@@ -154,4 +154,64 @@ fn drawing(request: &Request) -> Result<Drawing, Rule> {
         Some(list) => parse_cpu_list(list).ok_or("cpus is a list such as 0-15,32")?,
     };
     Ok(Drawing { from, to, cpus, color_by: request.get("color-by").map(str::to_owned) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::BufReader;
+
+    /// The content that an address asks for, or the rule that it breaks.
+    fn wanted(address: &str) -> Option<Result<Wanted, Rule>> {
+        let bytes = format!("GET /{address} HTTP/1.1\r\n\r\n");
+        let request = Request::read(&mut BufReader::new(bytes.as_bytes())).expect("a request");
+        Wanted::of(&request.path[1..], &request)
+    }
+
+    #[test]
+    fn addresses_are_questions_with_values() {
+        let window = |from, to| AskedWindow { from, to };
+        let drawing = Drawing { from: 1, to: 2, cpus: vec![Cpu(0), Cpu(2)], color_by: Some("command".to_owned()) };
+        for (address, expected) in [
+            ("head.json", Wanted::Head),
+            ("lanes/3/1/7.bin", Wanted::Tile(TileAt::Lanes(3, 1, 7))),
+            ("sums/3/1/7.bin", Wanted::Tile(TileAt::Sums(3, 1, 7))),
+            ("machine/3/7.bin", Wanted::Tile(TileAt::Machine(3, 7))),
+            ("figure.svg?from=1&to=2&cpus=0,2&color-by=command", Wanted::Figure(drawing, Format::Svg)),
+            ("story.json?to=5", Wanted::Story(window(None, Some(5)))),
+            ("at.json?at=9&cpu=2", Wanted::Answer(Question::At { ns: 9, cpu: Cpu(2) })),
+            ("task.json?pid=4&from=0", Wanted::Answer(Question::Task(Pid(4), window(Some(0), None)))),
+            ("window.json", Wanted::Answer(Question::Sums(AskedWindow::default()))),
+            ("list.json?kind=missed", Wanted::Answer(Question::List(ListKind::Missed))),
+            ("search.json?q=a+b", Wanted::Answer(Question::Search { text: "a b".to_owned(), from_ns: 0 })),
+            ("plot/2.json", Wanted::Plot(2, PlotQuestion::Head)),
+            ("plot/2/62/5.json", Wanted::Plot(2, PlotQuestion::Block(62, 5))),
+            ("plot/0/numbers.json?from=1&to=1", Wanted::Plot(0, PlotQuestion::Numbers(window(Some(1), Some(1))))),
+            (
+                "plot/0/bar.json?lane=1&depth=2&at=3",
+                Wanted::Plot(0, PlotQuestion::Bar(RowAt { lane: 1, depth: 2, ns: 3 })),
+            ),
+        ] {
+            assert_eq!(wanted(address), Some(Ok(expected)), "{address}");
+        }
+    }
+
+    #[test]
+    fn addresses_of_no_form_have_nothing_and_parameters_of_no_form_are_refused() {
+        for address in ["", "heads.json", "lanes/3/1/7", "lanes/x/1/7.bin", "machine/3/1/7.bin", "plot/0/63/5.json"] {
+            assert_eq!(wanted(address), None, "{address}");
+        }
+        for (address, rule) in [
+            ("at.json?at=1", "at is a whole number of nanoseconds, cpu that of a CPU"),
+            ("task.json?pid=x", "pid is that of a task"),
+            ("window.json?from=-1", AskedWindow::RULE),
+            ("list.json?kind=x", "kind is episodes, waits, missed or herds"),
+            ("search.json?q=a&from=x", "from is a whole number of nanoseconds"),
+            ("command.json?from=2&to=2", "the window is empty"),
+            ("command.json?from=1&to=2&cpus=x", "cpus is a list such as 0-15,32"),
+            ("plot/0/bar.json?lane=1", "lane, depth and at are whole numbers"),
+        ] {
+            assert_eq!(wanted(address), Some(Err(rule)), "{address}");
+        }
+    }
 }

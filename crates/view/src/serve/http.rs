@@ -36,7 +36,7 @@ impl<'s> Timed<'s> {
         Timed { stream, deadline: None, whole: WHOLE_ANSWER }
     }
 
-    /// Another request or answer begins.
+    /// Begins another request or answer, with a time of its own.
     pub(crate) fn begin(&mut self) {
         self.deadline = None;
     }
@@ -85,7 +85,7 @@ pub(crate) struct Request {
     pub(crate) host: Option<String>,
     pub(crate) origin: Option<String>,
     pub(crate) site: Option<String>,
-    /// The connection is to be closed after the answer.
+    /// Whether the connection is to be closed after the answer.
     pub(crate) closes: bool,
 }
 

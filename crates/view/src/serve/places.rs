@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// The maximum number of connections that have not shown the token.
 pub(crate) const STRANGERS: usize = 32;
 
-/// The maximum number of those that have; browsers open six for each address.
+/// The maximum number of connections that have shown the token; browsers open six for each address.
 pub(crate) const PROVEN: usize = 64;
 
 /// The places that are taken.
@@ -55,7 +55,7 @@ impl ConnectionPlaces {
         number
     }
 
-    /// A connection has shown the token; returns whether there is a place for it.
+    /// Notes that a connection has shown the token; returns whether there is a place for it.
     pub(crate) fn prove(&self, number: u64) -> bool {
         let mut taken = self.taken();
         if taken.proven.contains(&number) {

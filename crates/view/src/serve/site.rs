@@ -93,7 +93,7 @@ impl<'t> Site<'t> {
         })
     }
 
-    /// The window that is shown, as a file.
+    /// The figure of the window that is shown, as a file.
     fn figure_file(&self, trace: usize, drawing: &Drawing, format: Format) -> Answer {
         match self.commands.figure(trace, drawing, format) {
             Ok(figure) => {
