@@ -198,7 +198,7 @@ fn circle(imports: &BTreeMap<String, BTreeSet<String>>) -> Option<Vec<String>> {
 type Rooms = &'static [&'static [&'static str]];
 
 /// The crates that are sorted into rooms, by their folders. `ARCHITECTURE.md` has the same tables.
-const SORTED: [(&str, Rooms); 3] = [
+const SORTED: [(&str, Rooms); 4] = [
     ("sched", &[&["event"], &["tables"], &["numbers"], &["state"], &["balance"], &["analysis"], &["pass"]]),
     (
         "tracedat",
@@ -213,6 +213,7 @@ const SORTED: [(&str, Rooms); 3] = [
             &["cut"],
         ],
     ),
+    ("record", &[&["plan"], &["kernel", "signals"], &["traced", "live"], &["command", "top"]]),
     ("view", &[&["columns"], &["index"], &["ask"], &["serve"], &["export"]]),
 ];
 

@@ -224,7 +224,7 @@ fn licences_are_those_that_are_allowed() {
 fn outputs_are_written_in_one_place() {
     let ways =
         ["fs::write(", "File::create(", "OpenOptions::", "File::options(", "fs::copy(", "create_dir", ".persist("];
-    let exceptions = ["crates/session/src/output/atomic_file.rs", "crates/schedviz/src/commands/record/traced.rs"];
+    let exceptions = ["crates/session/src/output/atomic_file.rs", "crates/record/src/traced.rs"];
     let mut looked_at = 0;
     // The test kit writes traces for tests, tracefs the files of the kernel.
     let others = |path: &String| !path.starts_with("crates/testkit/") && !path.starts_with("crates/tracefs/");

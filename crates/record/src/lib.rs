@@ -1,17 +1,34 @@
-//! Plans of recordings, as arithmetic and tables alone: nothing here touches the kernel.
+//! The recorder: recordings of a command with the events that the analyses need, and the scheduler of this machine as it runs.
+//!
+//! [`plan`] chooses events, buffers and probes by arithmetic and tables alone. The commands `record` and `top` ask the
+//! kernel by [`tracefs`] and exist on Linux alone.
 //!
 //! ```
-//! use record::buffers::{default_size, format_size, parse_size};
+//! use record::plan::buffers::{default_size, format_size, parse_size};
 //!
 //! assert_eq!(parse_size("64M"), Ok(64 << 10));
 //! // The size of each of 8 buffers with 16 GiB of available memory.
 //! assert_eq!(format_size(default_size(Some(16 << 20), 8)), "64 MiB");
 //! ```
 
-pub mod btf;
-pub mod buffers;
-pub mod events;
-pub mod probes;
+#[cfg(target_os = "linux")]
+mod command;
+#[cfg(all(test, target_os = "linux"))]
+#[path = "../../../tests/conforms.rs"]
+mod conforms;
+#[cfg(target_os = "linux")]
+mod kernel;
+#[cfg(target_os = "linux")]
+mod live;
+pub mod plan;
+#[cfg(target_os = "linux")]
+mod signals;
+#[cfg(target_os = "linux")]
+pub mod top;
+#[cfg(target_os = "linux")]
+pub mod traced;
 
-pub use buffers::{Calibration, CpuRate};
-pub use events::EventPlan;
+#[cfg(target_os = "linux")]
+pub use command::{RecordArgs, run};
+#[cfg(target_os = "linux")]
+pub use live::moment;

@@ -13,16 +13,12 @@ mod manual;
 mod migrations;
 mod path;
 mod plot;
-#[cfg(target_os = "linux")]
-mod record;
 mod report;
 mod running_waiting;
 mod schedstat;
 #[cfg(test)]
 mod schemas;
 mod stepper;
-#[cfg(target_os = "linux")]
-mod top;
 mod utilization;
 mod view;
 mod why;
@@ -59,7 +55,7 @@ pub(crate) enum Command {
     #[cfg(target_os = "linux")]
     Record(Deferred<record::RecordArgs>),
     #[cfg(target_os = "linux")]
-    Top(Deferred<top::TopArgs>),
+    Top(Deferred<record::top::TopArgs>),
     Machine(Deferred<machine::MachineArgs>),
     #[cfg(target_os = "linux")]
     #[command(hide = true)]
@@ -94,7 +90,7 @@ impl Command {
             #[cfg(target_os = "linux")]
             Command::RunWhenContinued(args) => record::traced::run_helper(&args)?,
             #[cfg(target_os = "linux")]
-            Command::Top(args) => top::run(&args)?,
+            Command::Top(args) => record::top::run(&args)?,
             // These judge.
             #[cfg(target_os = "linux")]
             Command::Record(args) => return record::run(&args),

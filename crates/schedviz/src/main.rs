@@ -1,13 +1,6 @@
 //! The `schedviz` program: glue between the reader, the analyses and the devices.
 
 mod commands;
-#[cfg(all(test, target_os = "linux"))]
-#[path = "../../../tests/conforms.rs"]
-mod conforms;
-#[cfg(target_os = "linux")]
-mod live;
-#[cfg(target_os = "linux")]
-mod signals;
 
 use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, FromArgMatches, Parser};

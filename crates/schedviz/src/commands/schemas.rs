@@ -37,7 +37,7 @@ fn all() -> Vec<Entry> {
         ("schedviz/compare/2", schema::<compare::Document>),
         ("schedviz/schedstat/1", schema::<schedstat::Report>),
         #[cfg(target_os = "linux")]
-        ("schedviz/top/2", schema::<crate::live::Moment>),
+        ("schedviz/top/2", schema::<record::moment::Moment>),
         ("schedviz/machine/1", schema::<machine::Machine>),
     ]
 }

@@ -1,6 +1,8 @@
 //! `schedviz top`: the scheduler of this machine, second by second.
 
-use crate::live::{BETWEEN, Follower, Moment, Queue, follow};
+use crate::live::moment::{LiveQueue, Moment, Waited};
+use crate::live::{BETWEEN, Follower, follow};
+use crate::plan::buffers::parse_size;
 use crate::signals::Forwarder;
 use anyhow::Result;
 use ratatui::crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers, poll, read};
@@ -9,7 +11,6 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::Line;
 use ratatui::widgets::{Paragraph, Sparkline};
 use ratatui::{DefaultTerminal, Frame};
-use record::buffers::parse_size;
 use sched::lengths::{Summary, human};
 use sched::{Current, Dur};
 use session::warnings::grouped;
@@ -29,7 +30,7 @@ use tracefs::{Need, Tracefs};
 /// out of the figures, and their share is shown. Needs root, or write access to tracefs.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub(crate) struct TopArgs {
+pub struct TopArgs {
     /// Length of an interval, such as 1s or 500ms
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = session::args::positive_length)]
     interval: Dur,
@@ -59,8 +60,8 @@ Examples:
 /// The number of intervals in the history.
 const HISTORY: usize = 200;
 
-/// Follows the machine until it is told to end.
-pub(crate) fn run(args: &TopArgs) -> Result<()> {
+/// Follows the machine until the count of intervals is reached, the user quits, or a signal arrives.
+pub fn run(args: &TopArgs) -> Result<()> {
     let is_on_terminal = std::io::stdout().is_terminal() && std::io::stdin().is_terminal();
     let is_drawn = !args.text && !args.json && is_on_terminal;
     let tracefs = Tracefs::find(args.tracefs.as_deref())?;
@@ -68,7 +69,7 @@ pub(crate) fn run(args: &TopArgs) -> Result<()> {
     let signals = Forwarder::install()?;
     let (instance, mut follower) = follow(&tracefs, args.buffer, None)?;
     instance.start()?;
-    let mut view = View { args, signals: &signals, history: VecDeque::new(), scroll: 0, is_paused: false };
+    let mut view = LiveView { args, signals: &signals, history: VecDeque::new(), scroll: 0, is_paused: false };
     if !is_drawn {
         return view.print(&mut follower);
     }
@@ -79,7 +80,7 @@ pub(crate) fn run(args: &TopArgs) -> Result<()> {
 }
 
 /// The view and its position.
-struct View<'v> {
+struct LiveView<'v> {
     args: &'v TopArgs,
     signals: &'v Forwarder,
     /// The violation of the latest intervals, in hundredths of a percent.
@@ -89,7 +90,7 @@ struct View<'v> {
 }
 
 /// The event that ends a waiting.
-enum Next {
+enum NextStep {
     /// The interval has ended.
     Interval,
     /// The view changes.
@@ -97,7 +98,7 @@ enum Next {
     Quit,
 }
 
-impl View<'_> {
+impl LiveView<'_> {
     /// Prints each interval.
     fn print(&mut self, follower: &mut Follower) -> Result<()> {
         let mut left = self.args.count;
@@ -126,9 +127,9 @@ impl View<'_> {
         while left != Some(0) {
             terminal.draw(|frame| self.draw(frame, moment.as_ref()))?;
             match self.wait(follower, end)? {
-                Next::Quit => break,
-                Next::Redraw => {}
-                Next::Interval => {
+                NextStep::Quit => break,
+                NextStep::Redraw => {}
+                NextStep::Interval => {
                     end = Instant::now() + Duration::from_nanos(self.args.interval.0);
                     let measured = follower.measure()?;
                     let percent = measured.as_ref().map_or(0.0, |measured| measured.violation_percent);
@@ -144,10 +145,10 @@ impl View<'_> {
         Ok(())
     }
 
-    fn wait(&mut self, follower: &mut Follower, end: Instant) -> Result<Next> {
+    fn wait(&mut self, follower: &mut Follower, end: Instant) -> Result<NextStep> {
         while Instant::now() < end {
             if self.signals.first().is_some() {
-                return Ok(Next::Quit);
+                return Ok(NextStep::Quit);
             }
             if poll(BETWEEN.min(end.saturating_duration_since(Instant::now())))?
                 && let Some(next) = self.key(&read()?)
@@ -156,15 +157,15 @@ impl View<'_> {
             }
             follower.collect()?;
         }
-        Ok(Next::Interval)
+        Ok(NextStep::Interval)
     }
 
-    fn key(&mut self, event: &Event) -> Option<Next> {
+    fn key(&mut self, event: &Event) -> Option<NextStep> {
         match event {
             Event::Key(KeyEvent { code, modifiers, kind, .. }) if *kind != KeyEventKind::Release => {
                 match code {
-                    KeyCode::Char('q') | KeyCode::Esc => return Some(Next::Quit),
-                    KeyCode::Char('c') if modifiers.contains(KeyModifiers::CONTROL) => return Some(Next::Quit),
+                    KeyCode::Char('q') | KeyCode::Esc => return Some(NextStep::Quit),
+                    KeyCode::Char('c') if modifiers.contains(KeyModifiers::CONTROL) => return Some(NextStep::Quit),
                     KeyCode::Char('p') => self.is_paused = !self.is_paused,
                     KeyCode::Down => self.scroll = self.scroll.saturating_add(1),
                     KeyCode::Up => self.scroll = self.scroll.saturating_sub(1),
@@ -172,9 +173,9 @@ impl View<'_> {
                     KeyCode::PageUp => self.scroll = self.scroll.saturating_sub(16),
                     _ => return None,
                 }
-                Some(Next::Redraw)
+                Some(NextStep::Redraw)
             }
-            Event::Resize(..) => Some(Next::Redraw),
+            Event::Resize(..) => Some(NextStep::Redraw),
             _ => None,
         }
     }
@@ -229,7 +230,7 @@ fn lines(moment: &Moment) -> Vec<String> {
     lines.push(String::new());
     if !moment.tasks.is_empty() {
         lines.push(format!("{:<18}{:>8}{:>12}{:>12}", "waited most", "PID", "waited", "ran"));
-        let row = |task: &crate::live::Waited| {
+        let row = |task: &Waited| {
             let (waited, ran) = (human(Some(Dur(task.waiting_ns))), human(Some(Dur(task.running_ns))));
             format!("{:<18}{:>8}{waited:>12}{ran:>12}", task.command.to_string(), task.pid)
         };
@@ -259,7 +260,7 @@ fn migrations(moment: &Moment, rate: impl Fn(u64) -> u64) -> Vec<String> {
 }
 
 /// A CPU and its queue in a line.
-fn queue(queue: &Queue) -> String {
+fn queue(queue: &LiveQueue) -> String {
     let running = match queue.current {
         Current::Task(_) => queue.command.to_string(),
         Current::Idle => "-".to_owned(),

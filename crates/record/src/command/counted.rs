@@ -1,7 +1,7 @@
 //! A recording by perf, which reads counters at each switch. The kernel's tracer cannot, up to 7.2.
 
-use super::traced::Traced;
-use super::{RecordArgs, Recorded, Recorder, check, find_program, folder_of, message, named, save};
+use super::{RecordArgs, RecordedRun, Recorder, check, find_program, folder_of, message, named, save};
+use crate::traced::Traced;
 use anyhow::{Context, Result, bail};
 use sched::nouns::noun;
 use session::atomic_file::private_folder;
@@ -73,7 +73,7 @@ pub(super) fn check_perf(args: &RecordArgs) -> Result<()> {
 }
 
 /// Records the command by perf.
-pub(super) fn record(recorder: &Recorder<'_>, output: &Path) -> Result<Recorded> {
+pub(super) fn record(recorder: &Recorder<'_>, output: &Path) -> Result<RecordedRun> {
     let args = recorder.args;
     let buffer_kb = args.buffer.unwrap_or(recorder.settings.buffer_kb.clamp(BUFFER_KB.0, BUFFER_KB.1));
     // A file that is not complete never has the name of a recording, and perf follows no link of a stranger to it.
@@ -104,7 +104,7 @@ pub(super) fn record(recorder: &Recorder<'_>, output: &Path) -> Result<Recorded>
         check::problem("LOST", text, args.is_coloured());
         message(check::INCOMPLETE);
     }
-    Ok(Recorded { ended, complete: lost == 0 })
+    Ok(RecordedRun { ended, complete: lost == 0 })
 }
 
 /// Events that the kernel counted as lost, with and without a place.

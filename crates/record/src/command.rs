@@ -7,16 +7,15 @@ mod probes;
 mod runs;
 mod save;
 mod stream;
-pub(crate) mod traced;
 mod until;
 
-use crate::live::{Kernel, available_kb};
+use crate::kernel::{RunningKernel, available_kb};
+use crate::plan::buffers::{default_size, format_size, parse_size};
+use crate::plan::events::{EventPlan, WantedEvents};
 use crate::signals::{self, Forwarder};
+use crate::traced::{EndedCommand, Traced};
 use anyhow::{Context, Result, bail};
 use machine::{Machine, Root};
-use record::EventPlan;
-use record::buffers::{default_size, format_size, parse_size};
-use record::events::Wanted;
 use regex::Regex;
 use runs::Variant;
 use save::Saved;
@@ -27,7 +26,6 @@ use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use traced::{Ended, Traced};
 use tracefs::{Instance, Need, Settings, Tracefs};
 
 /// Record a command: its scheduler events as TRACE.dat, the machine as TRACE.machine.json
@@ -37,7 +35,7 @@ use tracefs::{Instance, Need, Settings, Tracefs};
 /// reports how large they must be. The machine is left as it was, also after an interrupt. Needs root, or write access to tracefs.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub(crate) struct RecordArgs {
+pub struct RecordArgs {
     /// The command and its arguments
     #[arg(last = true, value_name = "COMMAND", required_unless_present_any = ["clean", "until"])]
     command: Vec<OsString>,
@@ -73,9 +71,9 @@ pub(crate) struct RecordArgs {
     stream: bool,
     /// Flight recorder: keep only the latest events, follow the machine, and save once a measure exceeds a limit in an
     /// interval. Measures: violation and cpu-time-lost (%), waiting (tasks), wakeup-p99, wakeup-max and wait-max (with a unit)
-    #[arg(long, value_name = "MEASURE>LIMIT/INTERVAL", value_parser = until::Condition::parse,
+    #[arg(long, value_name = "MEASURE>LIMIT/INTERVAL", value_parser = until::StopCondition::parse,
           conflicts_with_all = ["dry_run", "clean", "runs"], help_heading = "Buffers")]
-    until: Option<until::Condition>,
+    until: Option<until::StopCondition>,
     /// Clock of the kernel [default: local]
     #[arg(short = 'C', long, value_name = "NAME", value_parser = CLOCKS, help_heading = "Buffers")]
     clock: Option<String>,
@@ -151,8 +149,8 @@ Exit status:
             with --until: the limit was never exceeded, and nothing is saved
   130, 143  interrupted or terminated; the recording until then is saved";
 
-/// Records.
-pub(crate) fn run(args: &RecordArgs) -> Result<ExitCode> {
+/// Records the command as the arguments ask, and returns the exit status of the program.
+pub fn run(args: &RecordArgs) -> Result<ExitCode> {
     let tracefs = Tracefs::find(args.tracefs.as_deref())?;
     if args.clean {
         return clean(args, &tracefs);
@@ -193,18 +191,18 @@ fn recorded(args: &RecordArgs, tracefs: &Tracefs, signals: &Forwarder) -> Result
     let root = Root::running();
     let (wished, imbalances) =
         if args.why { probes::of_kernel(&args.btf, root.possible())? } else { (Vec::new(), Vec::new()) };
-    let series = args.runs.map(|runs| runs::Series::of(args, runs)).transpose()?;
+    let series = args.runs.map(|runs| runs::RunSeries::of(args, runs)).transpose()?;
     let usual = if args.counters { "trace.data" } else { "trace.dat" };
     let output = args.output.clone().unwrap_or_else(|| PathBuf::from(usual));
     if args.counters {
         counted::check_perf(args)?;
     }
-    save::check(series.as_ref().map_or(output.as_path(), runs::Series::list))?;
+    save::check(series.as_ref().map_or(output.as_path(), runs::RunSeries::list))?;
     if !(args.time.is_finite() && args.time > 0.0) {
         bail!("--time: a number of seconds above zero is needed");
     }
-    let wanted = Wanted { irq: args.irq, frequency: args.frequency, numa: args.numa, more: args.event.clone() };
-    let plan = EventPlan::new(&wanted, &Kernel(tracefs))?;
+    let wanted = WantedEvents { irq: args.irq, frequency: args.frequency, numa: args.numa, more: args.event.clone() };
+    let plan = EventPlan::new(&wanted, &RunningKernel(tracefs))?;
     for (event, cost) in &plan.missing {
         args.note(&format!("{event} does not exist on this kernel: {cost}"));
     }
@@ -242,16 +240,16 @@ struct Recorder<'r> {
     signals: &'r Forwarder,
 }
 
-/// A recording.
-struct Recorded {
-    ended: Ended,
+/// A run of the command that was recorded.
+struct RecordedRun {
+    ended: EndedCommand,
     /// Whether no event is missing.
     complete: bool,
 }
 
 impl Recorder<'_> {
     /// Records the command once. Its output goes to `capture` if there is one.
-    fn record(&self, output: &Path, capture: Option<&Path>) -> Result<Recorded> {
+    fn record(&self, output: &Path, capture: Option<&Path>) -> Result<RecordedRun> {
         if self.args.counters {
             return counted::record(self, output);
         }
@@ -272,7 +270,7 @@ impl Recorder<'_> {
             Some(stream) => stream.save(self, instance, &machine, output)?,
             None => self.save(instance, &machine, output)?,
         };
-        let verdict = check::Verdict::of(&stats, &saved.trace);
+        let verdict = check::LossVerdict::of(&stats, &saved.trace);
         let recorded = format!(
             "{} {} on {}",
             grouped(verdict.in_file()),
@@ -282,7 +280,7 @@ impl Recorder<'_> {
         self.keep(&machine, &recorded, output, &saved, &ended)?;
         let complete = verdict.report(self.settings.buffer_kb, self.args.is_coloured());
         probes::check(self.args, &saved.trace)?;
-        Ok(Recorded { ended, complete })
+        Ok(RecordedRun { ended, complete })
     }
 
     /// Reads the machine.
@@ -301,7 +299,14 @@ impl Recorder<'_> {
     }
 
     /// Writes the machine beside the recording, and prints the number of events that were recorded, and where they are.
-    fn keep(&self, machine: &Machine, recorded: &str, output: &Path, saved: &Saved, ended: &Ended) -> Result<()> {
+    fn keep(
+        &self,
+        machine: &Machine,
+        recorded: &str,
+        output: &Path,
+        saved: &Saved,
+        ended: &EndedCommand,
+    ) -> Result<()> {
         let machine_file = Machine::path_beside(output);
         replace(&machine_file, &json(machine)?)?;
         self.args.note(&format!(
@@ -318,7 +323,7 @@ impl Recorder<'_> {
     }
 
     /// Runs the command once without tracing.
-    fn run_untraced(&self, capture: &Path) -> Result<Ended> {
+    fn run_untraced(&self, capture: &Path) -> Result<EndedCommand> {
         Traced::spawn(&self.args.command, self.signals, Some(capture))?.run()
     }
 }

@@ -288,7 +288,7 @@ mod tests {
     fn damaged_files_are_refused() {
         assert_eq!(Btf::parse(vec![]).unwrap_err(), BtfError::Magic);
         assert_eq!(Btf::parse(vec![0x9f, 0xeb, 1, 0]).unwrap_err(), BtfError::Cut);
-        let whole = include_bytes!("../../../tests/fixtures/btf-6.12.btf");
+        let whole = include_bytes!("../../../../tests/fixtures/btf-6.12.btf");
         assert!(Btf::parse(whole.to_vec()).is_ok());
         for end in 0..whole.len() {
             // A cut within the strings leaves the types; their names are then shorter.

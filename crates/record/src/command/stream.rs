@@ -1,8 +1,8 @@
 //! `record --stream`: the buffers are read while the command runs, so that they need not hold the whole recording.
 
 use super::save::{Saved, opened, write};
-use super::traced::{Ended, Traced};
 use super::{Recorder, folder_of};
+use crate::traced::{EndedCommand, Traced};
 use anyhow::{Context, Result};
 use machine::Machine;
 use std::collections::BTreeMap;
@@ -22,10 +22,10 @@ const AT_ONCE: usize = 1024;
 pub(super) struct Stream<'o> {
     pages: Pages,
     output: &'o Path,
-    cpus: BTreeMap<u32, Cpu>,
+    cpus: BTreeMap<u32, KeptPages>,
 }
 
-struct Cpu {
+struct KeptPages {
     file: BufWriter<File>,
     size: u64,
 }
@@ -38,7 +38,7 @@ impl<'o> Stream<'o> {
     }
 
     /// Lets the command run, and reads until it has ended.
-    pub(super) fn follow(&mut self, mut traced: Traced<'_>) -> Result<Ended> {
+    pub(super) fn follow(&mut self, mut traced: Traced<'_>) -> Result<EndedCommand> {
         let start = Instant::now();
         traced.resume()?;
         while !traced.has_ended() {
@@ -82,7 +82,7 @@ impl<'o> Stream<'o> {
         drop(pages);
         instance.remove()?;
         let mut copy = |cpu: u32, out: &mut dyn Write| {
-            let Some(Cpu { mut file, size }) = cpus.remove(&cpu) else { return Ok(0) };
+            let Some(KeptPages { mut file, size }) = cpus.remove(&cpu) else { return Ok(0) };
             file.rewind()?;
             match io::copy(&mut file.get_ref().take(size), out)? {
                 copied if copied == size => Ok(size),
@@ -94,12 +94,12 @@ impl<'o> Stream<'o> {
     }
 }
 
-fn keep(cpus: &mut BTreeMap<u32, Cpu>, cpu: u32, page: &[u8], folder: &Path) -> std::io::Result<()> {
+fn keep(cpus: &mut BTreeMap<u32, KeptPages>, cpu: u32, page: &[u8], folder: &Path) -> std::io::Result<()> {
     let cpu = match cpus.entry(cpu) {
         std::collections::btree_map::Entry::Occupied(known) => known.into_mut(),
         std::collections::btree_map::Entry::Vacant(new) => {
             let file = BufWriter::with_capacity(1 << 20, tempfile::tempfile_in(folder)?);
-            new.insert(Cpu { file, size: 0 })
+            new.insert(KeptPages { file, size: 0 })
         }
     };
     cpu.size += page.len() as u64;

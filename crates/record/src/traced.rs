@@ -18,12 +18,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
 use std::time::Instant;
 
-/// The name of the hidden command that the helper runs.
+/// The name of the hidden command of the program that calls [`run_helper`].
 const HELPER: &str = "run-when-continued";
 
 /// Stop, and execute a command when continued
 #[derive(Clone, Debug, clap::Args)]
-pub(crate) struct HelperArgs {
+pub struct HelperArgs {
     /// File for the reason why the command cannot be executed
     reason: PathBuf,
     /// The command and its arguments
@@ -31,8 +31,11 @@ pub(crate) struct HelperArgs {
     command: Vec<OsString>,
 }
 
-/// Runs the helper.
-pub(crate) fn run_helper(args: &HelperArgs) -> Result<()> {
+/// Stops this process, and executes the command in its place once it is continued.
+///
+/// The program must have this as its hidden command `run-when-continued`: [`run`](crate::run) starts the program once more by
+/// that name.
+pub fn run_helper(args: &HelperArgs) -> Result<()> {
     let [program, arguments @ ..] = args.command.as_slice() else { bail!("no command") };
     // A stopped process would outlive a program that is killed now. The command itself is not bound to it.
     set_parent_process_death_signal(Some(Signal::KILL))?;
@@ -57,8 +60,8 @@ pub(crate) struct Traced<'s> {
 }
 
 /// The end of the command.
-pub(crate) struct Ended {
-    /// Its exit status.
+pub(crate) struct EndedCommand {
+    /// Exit status of the command.
     pub(crate) status: ExitStatus,
     /// The time from its exec to its end in seconds.
     pub(crate) seconds: f64,
@@ -89,7 +92,7 @@ impl<'s> Traced<'s> {
     }
 
     /// Lets the command run, and waits for its end.
-    pub(crate) fn run(self) -> Result<Ended> {
+    pub(crate) fn run(self) -> Result<EndedCommand> {
         let start = Instant::now();
         self.resume()?;
         self.wait(start)
@@ -101,7 +104,7 @@ impl<'s> Traced<'s> {
     }
 
     /// Waits for the end of a command that was started at `start`. A command that could not be executed is an error.
-    pub(crate) fn wait(mut self, start: Instant) -> Result<Ended> {
+    pub(crate) fn wait(mut self, start: Instant) -> Result<EndedCommand> {
         let Some(mut helper) = self.helper.take() else { bail!("waited for twice") };
         let status = helper.wait();
         let seconds = start.elapsed().as_secs_f64();
@@ -112,7 +115,7 @@ impl<'s> Traced<'s> {
         if !reason.is_empty() {
             bail!("{reason}; nothing is saved");
         }
-        Ok(Ended { status: status?, seconds })
+        Ok(EndedCommand { status: status?, seconds })
     }
 
     /// Whether the command has ended, without waiting.

@@ -1,9 +1,9 @@
 //! `record --why`: the probes on the load balancer.
 
 use super::{RecordArgs, check, message};
+use crate::plan::btf::{Btf, MAX_BYTES};
+use crate::plan::probes::{KernelProbe, ProbeWriter};
 use anyhow::{Context, Result};
-use record::btf::Btf;
-use record::probes::{Probe, ProbeWriter};
 use sched::{EventKind, EventSource, SchedEvent};
 use session::warnings::grouped;
 use std::ops::ControlFlow;
@@ -12,8 +12,8 @@ use tracedat::{Trace, Want};
 use tracefs::{Probes, Tracefs};
 
 /// The probes for the kernel with this type information, on a machine with this many possible CPUs, and its kinds of imbalance.
-pub(crate) fn of_kernel(path: &Path, cpus: u32) -> Result<(Vec<Probe>, Vec<String>)> {
-    let bytes = machine::read_bounded(path, record::btf::MAX_BYTES as u64).with_context(|| {
+pub(crate) fn of_kernel(path: &Path, cpus: u32) -> Result<(Vec<KernelProbe>, Vec<String>)> {
+    let bytes = machine::read_bounded(path, MAX_BYTES as u64).with_context(|| {
         format!("--why needs the kernel's type information (CONFIG_DEBUG_INFO_BTF): {}", path.display())
     })?;
     let btf = Btf::parse(bytes).with_context(|| path.display().to_string())?;
@@ -22,7 +22,7 @@ pub(crate) fn of_kernel(path: &Path, cpus: u32) -> Result<(Vec<Probe>, Vec<Strin
 }
 
 /// Adds them, and prints which the kernel takes and the cost of each that it does not.
-pub(crate) fn add(args: &RecordArgs, tracefs: &Tracefs, wished: &[Probe]) -> Result<Probes> {
+pub(crate) fn add(args: &RecordArgs, tracefs: &Tracefs, wished: &[KernelProbe]) -> Result<Probes> {
     let mut probes = Probes::none(tracefs);
     for probe in wished {
         let missing = if probe.alternatives.is_empty() {

@@ -17,7 +17,7 @@ struct Ticks {
 const IDLES: u64 = 95;
 
 /// The files of the kernel, as they were read last.
-pub(super) struct Facts {
+pub(super) struct LiveFacts {
     /// The folder `/proc`.
     proc: PathBuf,
     /// The CPUs that are online.
@@ -28,12 +28,17 @@ pub(super) struct Facts {
     own: HashSet<Pid>,
 }
 
-impl Facts {
+impl LiveFacts {
     /// Begins with a folder that is `/proc`, on a machine on which these CPUs are online.
-    pub(super) fn new(proc: &Path, online: impl IntoIterator<Item = Cpu>) -> Facts {
+    pub(super) fn new(proc: &Path, online: impl IntoIterator<Item = Cpu>) -> LiveFacts {
         let online = online.into_iter().collect();
-        let mut facts =
-            Facts { proc: proc.to_owned(), online, before: HashMap::new(), ticks: HashMap::new(), own: HashSet::new() };
+        let mut facts = LiveFacts {
+            proc: proc.to_owned(),
+            online,
+            before: HashMap::new(),
+            ticks: HashMap::new(),
+            own: HashSet::new(),
+        };
         facts.ticks = facts.read_ticks();
         facts
     }
@@ -141,7 +146,7 @@ mod tests {
         let write = |text: &str| std::fs::write(folder.path().join("stat"), text).expect("written");
         let begin = "10 0 5 0 3 0 0 100 0 0";
         write(&format!("cpu 9 9 9 9\ncpu0 {begin}\ncpu1 {begin}\ncpu2 {begin}\nintr 7\n"));
-        let mut facts = Facts::new(folder.path(), (0..3).map(Cpu));
+        let mut facts = LiveFacts::new(folder.path(), (0..3).map(Cpu));
         assert_eq!(facts.online(), 3);
         // CPU 0 has events; CPU 2 has worked for 60 of 160 ticks.
         let idles = "10 0 5 100 3 0 0 100 0 0";
@@ -156,7 +161,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         std::fs::create_dir(folder.path().join("7")).expect("made");
         std::fs::write(folder.path().join("7/status"), "Name:\tx\nCpus_allowed_list:\t1\n").expect("written");
-        let mut facts = Facts::new(folder.path(), (0..4).map(Cpu));
+        let mut facts = LiveFacts::new(folder.path(), (0..4).map(Cpu));
         let task = sched::TaskRef { pid: Pid(7), prio: 120, comm: sched::Comm::EMPTY };
         let woken = EventKind::Waking { task, target: Cpu(1) };
         let event = SchedEvent { ts: sched::Ts(1), cpu: Cpu(0), pid: Pid(0), flags: 0, kind: woken };

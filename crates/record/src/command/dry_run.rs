@@ -1,12 +1,11 @@
 //! `record --dry-run`: a second of the command, for the rates.
 
-use super::traced::Traced;
 use super::{RecordArgs, buffer_words};
-use crate::live::available_kb;
+use crate::kernel::available_kb;
+use crate::plan::buffers::{Calibration, CpuRate, event_cost_ns, format_size};
 use crate::signals::{Forwarder, exit_code};
+use crate::traced::Traced;
 use anyhow::{Result, bail};
-use record::buffers::{event_cost_ns, format_size};
-use record::{Calibration, CpuRate};
 use session::warnings::grouped;
 use session::writer::print;
 use std::fmt::Write as _;

@@ -1,7 +1,7 @@
 //! The kernel's counts of events against those in the file.
 
 use super::message;
-use record::buffers::format_size;
+use crate::plan::buffers::format_size;
 use session::warnings::grouped;
 use std::collections::BTreeMap;
 use tracedat::Trace;
@@ -21,7 +21,7 @@ pub(super) fn problem(word: &str, mut text: String, coloured: bool) {
 
 /// The events of one CPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Counts {
+struct CpuEvents {
     /// Events that the kernel recorded; nothing without its counters.
     recorded: Option<u64>,
     /// Events that the kernel lost.
@@ -34,29 +34,29 @@ struct Counts {
 
 /// Whether a recording is complete.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Verdict {
-    cpus: BTreeMap<u32, Counts>,
+pub(crate) struct LossVerdict {
+    cpus: BTreeMap<u32, CpuEvents>,
 }
 
-impl Verdict {
-    /// Compares.
-    pub(crate) fn of(stats: &[CpuStats], trace: &Trace) -> Verdict {
+impl LossVerdict {
+    /// Compares the kernel's counters with the events of the file.
+    pub(crate) fn of(stats: &[CpuStats], trace: &Trace) -> LossVerdict {
         let events = trace.counts().buffers.iter().flat_map(|counts| &counts.cpus);
-        Verdict::of_counts(stats, events.map(|cpu| (cpu.cpu.0, cpu.events)))
+        LossVerdict::of_counts(stats, events.map(|cpu| (cpu.cpu.0, cpu.events)))
     }
 
-    fn of_counts(stats: &[CpuStats], events: impl Iterator<Item = (u32, u64)>) -> Verdict {
-        let mut cpus: BTreeMap<u32, Counts> = BTreeMap::new();
+    fn of_counts(stats: &[CpuStats], events: impl Iterator<Item = (u32, u64)>) -> LossVerdict {
+        let mut cpus: BTreeMap<u32, CpuEvents> = BTreeMap::new();
         for stats in stats {
             let recorded = Some(stats.recorded());
-            let counts = Counts { recorded, lost: stats.lost(), bytes: stats.bytes, in_file: 0 };
+            let counts = CpuEvents { recorded, lost: stats.lost(), bytes: stats.bytes, in_file: 0 };
             cpus.insert(stats.cpu, counts);
         }
         for (cpu, events) in events {
             cpus.entry(cpu).or_default().in_file += events;
         }
-        cpus.retain(|_, counts| *counts != Counts { recorded: counts.recorded.map(|_| 0), ..Counts::default() });
-        Verdict { cpus }
+        cpus.retain(|_, counts| *counts != CpuEvents { recorded: counts.recorded.map(|_| 0), ..CpuEvents::default() });
+        LossVerdict { cpus }
     }
 
     /// Events in the file.
@@ -87,7 +87,7 @@ impl Verdict {
 
     fn problems(&self, buffer_kb: u64) -> Vec<(&'static str, String)> {
         let mut problems = Vec::new();
-        let list = |chosen: &dyn Fn(&Counts) -> Option<String>| -> Vec<String> {
+        let list = |chosen: &dyn Fn(&CpuEvents) -> Option<String>| -> Vec<String> {
             let words = self.cpus.iter().filter_map(|(cpu, counts)| Some(format!("CPU {cpu}: {}", chosen(counts)?)));
             words.collect()
         };
@@ -124,7 +124,7 @@ impl Verdict {
     /// The buffer that would have held all events of each CPU, with a quarter to spare, in KiB. Buffers that were read
     /// meanwhile do not show how much passed through them: then four times their size.
     fn needed_kb(&self, buffer_kb: u64) -> u64 {
-        let needed = |counts: &Counts| {
+        let needed = |counts: &CpuEvents| {
             let kept = counts.recorded.unwrap_or(0).max(1);
             let bytes = counts.bytes as f64 / kept as f64 * (kept + counts.lost) as f64;
             (bytes * 1.25 / 1024.0).ceil() as u64
@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn counts_that_agree_are_complete() {
-        let verdict = Verdict::of_counts(&[stats(0, 5, 0, 200), stats(1, 0, 0, 0)], [(0, 5)].into_iter());
+        let verdict = LossVerdict::of_counts(&[stats(0, 5, 0, 200), stats(1, 0, 0, 0)], [(0, 5)].into_iter());
         assert!(verdict.is_complete() && verdict.problems(1024).is_empty());
         assert_eq!((verdict.in_file(), verdict.cpus()), (5, 1));
     }
@@ -152,14 +152,14 @@ mod tests {
     #[test]
     fn each_way_to_be_incomplete_is_reported() {
         let lossy = [stats(0, 1000, 3000, 1_000_000), stats(2, 10, 0, 400)];
-        let verdict = Verdict::of_counts(&lossy, [(0, 1000), (2, 10)].into_iter());
+        let verdict = LossVerdict::of_counts(&lossy, [(0, 1000), (2, 10)].into_iter());
         // 4000 events of 1000 bytes are 3907 KiB, with a quarter to spare 4883.
         let text = "3,000 of 4,010 events (CPU 0: 3,000): buffers of 1024 KiB were too small for this run; record with --buffer 5M";
         assert_eq!(verdict.problems(1024), [("LOST", text.to_owned())]);
-        let verdict = Verdict::of_counts(&[stats(1, 560, 0, 1)], [(1, 550)].into_iter());
+        let verdict = LossVerdict::of_counts(&[stats(1, 560, 0, 1)], [(1, 550)].into_iter());
         let text = "the counts of events differ: CPU 1: 560 by the kernel, 550 in the file";
         assert_eq!(verdict.problems(1024), [("MISSING", text.to_owned())]);
-        let verdict = Verdict::of_counts(&[], [(1, 550)].into_iter());
+        let verdict = LossVerdict::of_counts(&[], [(1, 550)].into_iter());
         assert_eq!(verdict.problems(1024)[0].0, "UNKNOWN");
         assert!(!verdict.is_complete());
     }

@@ -3,14 +3,14 @@
 //! A probe is a line for `dynamic_events`. Functions and members have other names and places in each kernel, and the
 //! kernel compiles some functions into others. Each probe therefore has alternatives, tried in turn: first a probe on the
 //! return that also reads the arguments (kernels from 6.9 on), then a pair of probes on entry and return. The analyses lose
-//! something without a probe; [`Probe::cost`] states it.
+//! something without a probe; [`KernelProbe::cost`] states it.
 
-use crate::btf::{Btf, ValueForm};
+use crate::plan::btf::{Btf, ValueForm};
 use serde::Serialize;
 
 /// A probe, or a pair of them, that serves one purpose.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Probe {
+pub struct KernelProbe {
     /// Name of the probe in its group, such as `detach_task`.
     pub name: &'static str,
     /// Purpose of the probe, for the user.
@@ -36,10 +36,10 @@ const GROUP: Base = Base { argument: "$arg1", structure: "task_group" };
 
 /// A field of a probe: its name, the ways to reach it (the first that exists counts), and its type if that does not
 /// follow from the kernel's.
-type Field = (&'static str, &'static [&'static str], Option<&'static str>);
+type ProbeField = (&'static str, &'static [&'static str], Option<&'static str>);
 
 /// The fields of the environment of a balancing attempt.
-const ENV_FIELDS: [Field; 7] = [
+const ENV_FIELDS: [ProbeField; 7] = [
     ("dst", &["dst_cpu"], None),
     ("src", &["src_cpu"], None),
     ("idle", &["idle"], None),
@@ -48,7 +48,7 @@ const ENV_FIELDS: [Field; 7] = [
     ("type", &["migration_type"], None),
     ("flags", &["flags"], Some("x32")),
 ];
-const RQ_FIELDS: [Field; 6] = [
+const RQ_FIELDS: [ProbeField; 6] = [
     ("cpu", &["cpu"], None),
     ("nr", &["nr_running"], None),
     ("avg_idle", &["avg_idle"], None),
@@ -56,16 +56,16 @@ const RQ_FIELDS: [Field; 6] = [
     ("cost", &["sd->max_newidle_lb_cost"], None),
     ("pending", &["ttwu_pending"], None),
 ];
-const DOMAIN_FIELDS: [Field; 4] = [
+const DOMAIN_FIELDS: [ProbeField; 4] = [
     ("level", &["level"], None),
     ("name", &["name"], Some("string*")),
     ("failed", &["nr_balance_failed"], None),
     ("interval", &["balance_interval"], None),
 ];
-const TASK_FIELDS: [Field; 2] = [("comm", &["comm"], None), ("pid", &["pid"], None)];
-const PID: Field = ("pid", &["pid"], None);
-const CPU: Field = ("cpu", &["cpu"], None);
-const NR: Field = ("nr", &["nr_running"], None);
+const TASK_FIELDS: [ProbeField; 2] = [("comm", &["comm"], None), ("pid", &["pid"], None)];
+const PID: ProbeField = ("pid", &["pid"], None);
+const CPU: ProbeField = ("cpu", &["cpu"], None);
+const NR: ProbeField = ("nr", &["nr_running"], None);
 
 /// A tracepoint without an event of its own, as kernels from 6.5 on can probe it.
 struct BareTracepoint {
@@ -83,9 +83,9 @@ const LENGTHS: BareTracepoint = BareTracepoint {
 };
 
 impl BareTracepoint {
-    fn probe(&self) -> Probe {
+    fn probe(&self) -> KernelProbe {
         let alternatives = vec![vec![self.line.to_owned()]];
-        Probe { name: self.name, purpose: self.purpose, cost: self.cost, alternatives }
+        KernelProbe { name: self.name, purpose: self.purpose, cost: self.cost, alternatives }
     }
 }
 
@@ -110,7 +110,7 @@ impl<'b> ProbeWriter<'b> {
     }
 
     /// The probes, in the order in which they are added.
-    pub fn probes(&self) -> Vec<Probe> {
+    pub fn probes(&self) -> Vec<KernelProbe> {
         let mut probes = self.balance();
         probes.extend(self.tasks());
         probes.extend(self.idle());
@@ -137,11 +137,11 @@ impl<'b> ProbeWriter<'b> {
     }
 
     /// The attempts of the balancer and their outcome.
-    fn balance(&self) -> Vec<Probe> {
+    fn balance(&self) -> Vec<KernelProbe> {
         let function = self.function(&["sched_balance_rq", "load_balance"]);
         let arguments = format!("cpu=$arg1:s32 idle=$arg4:s32 {}", self.fields(DOMAIN, &DOMAIN_FIELDS));
         let whole = format!("{arguments} continue=+0($arg5):s32");
-        let attempts = Probe {
+        let attempts = KernelProbe {
             name: "load_balance",
             purpose: "attempts of the balancer and the tasks moved",
             cost: "the number of attempts and their outcome are unknown",
@@ -154,25 +154,25 @@ impl<'b> ProbeWriter<'b> {
         let env = self.fields(ENV, &ENV_FIELDS);
         let whole = join(&[&env, &self.fields(ENV, &[("loop_max", &["loop_max"], None)])]);
         let brief = self.fields(ENV, &[ENV_FIELDS[0], ENV_FIELDS[2], ENV_FIELDS[3]]);
-        let group = Probe {
+        let group = KernelProbe {
             name: "find_busiest_group",
             purpose: "imbalance and busiest group found",
             cost: "an attempt without a busiest group looks like one without a movable task",
             alternatives: both("find_busiest_group", function, &whole, &brief, &found),
         };
-        let allowed: [Field; 2] = [("on_cpu", &["on_cpu"], None), ("allowed", &["nr_cpus_allowed"], None)];
+        let allowed: [ProbeField; 2] = [("on_cpu", &["on_cpu"], None), ("allowed", &["nr_cpus_allowed"], None)];
         let second = Base { argument: "$arg2", ..ENV };
         let asked =
             join(&[&self.fields(TASK, &TASK_FIELDS), &self.fields(second, &ENV_FIELDS), &self.fields(TASK, &allowed)]);
         let function = self.function(&["can_migrate_task"]);
-        let refusal = Probe {
+        let refusal = KernelProbe {
             name: "can_migrate",
             purpose: "each refusal to move a task, with its reason",
             cost: "the reasons why tasks are not moved are unknown",
             alternatives: both("can_migrate", function, &asked, &asked, "ok=$retval:s32"),
         };
         let function = self.function(&["need_active_balance"]);
-        let active = Probe {
+        let active = KernelProbe {
             name: "need_active",
             purpose: "decisions for active balance",
             cost: "attempts that end in active balance look like others",
@@ -182,14 +182,14 @@ impl<'b> ProbeWriter<'b> {
     }
 
     /// The tasks that are chosen and moved.
-    fn tasks(&self) -> Vec<Probe> {
+    fn tasks(&self) -> Vec<KernelProbe> {
         let numa = Base { argument: "$arg1", structure: "task_numa_env" };
-        let source: [Field; 2] = [("pid", &["p->pid"], None), ("src", &["src_cpu"], None)];
-        let best: [Field; 3] =
+        let source: [ProbeField; 2] = [("pid", &["p->pid"], None), ("src", &["src_cpu"], None)];
+        let best: [ProbeField; 3] =
             [("dst", &["dst_cpu"], None), ("best", &["best_cpu"], None), ("imp", &["best_imp"], None)];
         let function = self.function(&["task_numa_find_cpu"]);
         let whole = join(&[&self.fields(numa, &source), &self.fields(numa, &best)]);
-        let candidates = Probe {
+        let candidates = KernelProbe {
             name: "numa_find",
             purpose: "candidates of NUMA balancing",
             cost: "rejected candidates of NUMA balancing are unknown",
@@ -208,10 +208,10 @@ impl<'b> ProbeWriter<'b> {
     }
 
     /// New-idle gating, active balance, kicks, and moves outside of the balancer.
-    fn idle(&self) -> Vec<Probe> {
+    fn idle(&self) -> Vec<KernelProbe> {
         let state = self.fields(RQ, &RQ_FIELDS);
         let function = self.function(&["sched_balance_newidle", "newidle_balance"]);
-        let newidle = Probe {
+        let newidle = KernelProbe {
             name: "newidle_balance",
             purpose: "new-idle balance: gating and tasks pulled",
             cost: "the probe on going idle stands in: avg_idle and cost, without the number of tasks pulled",
@@ -228,7 +228,7 @@ impl<'b> ProbeWriter<'b> {
         let active = [("src", &["cpu"] as &[&str], None), ("dst", &["push_cpu"], None), NR];
         let kick = [CPU, ("kick", &["nohz_flags.counter"] as &[&str], Some("x32")), NR];
         let moved = join(&[&self.fields(Base { argument: "$arg3", ..TASK }, &[PID]), "to=$arg4:s32"]);
-        let other: Field = ("other", &["pid"], None);
+        let other: ProbeField = ("other", &["pid"], None);
         let swapped = join(&[
             &self.fields(TASK, &[PID]),
             &self.fields(Base { argument: "$arg2", ..TASK }, &[other]),
@@ -292,9 +292,9 @@ impl<'b> ProbeWriter<'b> {
 
     /// Changes of the CPUs that a task may use. All of them, by a system call, a cpuset or the kernel itself, come to this
     /// function once they are checked and decided.
-    fn affinity(&self) -> Probe {
+    fn affinity(&self) -> KernelProbe {
         const FUNCTION: &str = "set_cpus_allowed_common";
-        const FLAGS: Field = ("flags", &["flags"], Some("x32"));
+        const FLAGS: ProbeField = ("flags", &["flags"], Some("x32"));
         // Until 6.1 the arguments are the set and the flags, from 6.2 on a structure of both.
         let context = Base { argument: "$arg2", structure: "affinity_context" };
         let (flags, set) = match self.offset(context.structure, "new_mask") {
@@ -305,7 +305,7 @@ impl<'b> ProbeWriter<'b> {
             let fields = join(&[&self.fields(TASK, &[PID]), &flags, &format!("mask=+0({set}):{words}")]);
             entry_line("set_affinity", self.function(&[FUNCTION])?, &fields).into()
         };
-        Probe {
+        KernelProbe {
             name: "set_affinity",
             purpose: "the CPUs that tasks may use, when they change",
             cost: "the CPUs that tasks may use are known from the start and the end of the recording alone",
@@ -327,7 +327,7 @@ impl<'b> ProbeWriter<'b> {
     /// `throttle_cfs_rq` can find that throttling is not needed after all, and `unthrottle_cfs_rq` (6.18 and later) that it
     /// must go on. Both call a function for the cgroup and each one below it if they do what they are called for. Where the
     /// kernel has no such functions, the probes show CPUs alone.
-    fn bandwidth(&self) -> Vec<Probe> {
+    fn bandwidth(&self) -> Vec<KernelProbe> {
         let cgroup = self.fields(GROUP, &[("cgroup", &["css.cgroup->kn->id"], None)]);
         let cpu = self.fields(Base { argument: "$arg2", ..RQ }, &[CPU]);
         let of_group = join(&[&cgroup, &cpu]);
@@ -347,7 +347,7 @@ impl<'b> ProbeWriter<'b> {
         let whole = self.function(&["throttle_cfs_rq"]).zip(self.function(&["unthrottle_cfs_rq"]));
         let by_cpu =
             whole.map(|(down, up)| vec![entry_line("throttle", down, &queue), entry_line("unthrottle", up, &queue)]);
-        let throttle = Probe {
+        let throttle = KernelProbe {
             name: "throttle",
             purpose: "throttling by cpu.max, by cgroup and CPU",
             cost: "throttled tasks count as waiting",
@@ -379,9 +379,9 @@ impl<'b> ProbeWriter<'b> {
         fields: &str,
         purpose: &'static str,
         cost: &'static str,
-    ) -> Probe {
+    ) -> KernelProbe {
         let lines = self.function(functions).map(|function| vec![entry_line(name, function, fields)]);
-        Probe { name, purpose, cost, alternatives: lines.into_iter().collect() }
+        KernelProbe { name, purpose, cost, alternatives: lines.into_iter().collect() }
     }
 
     /// The first of the functions that this kernel has.
@@ -394,8 +394,8 @@ impl<'b> ProbeWriter<'b> {
     }
 
     /// The fields that exist, as probes take them: `pid=+2432($arg1):s32`.
-    fn fields(&self, base: Base, fields: &[Field]) -> String {
-        let field = |(name, paths, form): &Field| {
+    fn fields(&self, base: Base, fields: &[ProbeField]) -> String {
+        let field = |(name, paths, form): &ProbeField| {
             let value = paths.iter().find_map(|path| self.value(base, path, *form))?;
             Some(format!("{name}={value}"))
         };
@@ -470,16 +470,16 @@ mod tests {
     use super::*;
 
     const BTF: [&[u8]; 3] = [
-        include_bytes!("../../../tests/fixtures/btf-6.1.btf"),
-        include_bytes!("../../../tests/fixtures/btf-6.12.btf"),
-        include_bytes!("../../../tests/fixtures/btf-7.2.btf"),
+        include_bytes!("../../../../tests/fixtures/btf-6.1.btf"),
+        include_bytes!("../../../../tests/fixtures/btf-6.12.btf"),
+        include_bytes!("../../../../tests/fixtures/btf-7.2.btf"),
     ];
 
     /// Lines that these kernels accepted, with offsets that another program computed.
     const ACCEPTED: [&str; 3] = [
-        include_str!("../../../tests/fixtures/probes-6.1.txt"),
-        include_str!("../../../tests/fixtures/probes-6.12.txt"),
-        include_str!("../../../tests/fixtures/probes-7.2.txt"),
+        include_str!("../../../../tests/fixtures/probes-6.1.txt"),
+        include_str!("../../../../tests/fixtures/probes-6.12.txt"),
+        include_str!("../../../../tests/fixtures/probes-7.2.txt"),
     ];
 
     /// Probes of those files that no analysis reads.
@@ -490,7 +490,7 @@ mod tests {
         line.split_whitespace().next().and_then(|word| word.split_once('/')).map_or("", |(_, name)| name)
     }
 
-    fn probes(kernel: usize) -> Vec<Probe> {
+    fn probes(kernel: usize) -> Vec<KernelProbe> {
         ProbeWriter::new(&Btf::parse(BTF[kernel].to_vec()).unwrap()).with_cpus(8).probes()
     }
 

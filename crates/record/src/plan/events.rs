@@ -28,7 +28,7 @@ const NUMA: [&str; 3] = ["sched/sched_skip_vma_numa", "sched/sched_skip_cpuset_n
 
 /// Groups of events that may be asked for.
 #[derive(Clone, Debug, Default)]
-pub struct Wanted {
+pub struct WantedEvents {
     /// Interrupts and softirqs.
     pub irq: bool,
     /// Frequencies of the CPUs.
@@ -72,7 +72,7 @@ pub trait Available {
 
 impl EventPlan {
     /// Chooses the events among those that a kernel has.
-    pub fn new(wanted: &Wanted, kernel: &impl Available) -> Result<EventPlan, EventPlanError> {
+    pub fn new(wanted: &WantedEvents, kernel: &impl Available) -> Result<EventPlan, EventPlanError> {
         let mut plan = EventPlan::default();
         if !kernel.has(REQUIRED) {
             return Err(EventPlanError::NoSwitch);
@@ -143,7 +143,7 @@ mod tests {
     fn events_are_chosen_among_those_that_exist() {
         let kernel = Kernel(vec!["sched/sched_switch", "sched/sched_waking", "irq/softirq_entry", "ext/sched_waking"]);
         let more = ["sched:sched_waking", "sched_waking", "irq"].map(str::to_owned).to_vec();
-        let plan = EventPlan::new(&Wanted { frequency: true, more, ..Wanted::default() }, &kernel).unwrap();
+        let plan = EventPlan::new(&WantedEvents { frequency: true, more, ..WantedEvents::default() }, &kernel).unwrap();
         assert_eq!(plan.events, ["sched/sched_switch", "sched/sched_waking", "ext/sched_waking", "irq"]);
         assert_eq!(plan.missing.len(), 11);
         assert_eq!(plan.missing[0], ("sched:sched_wakeup".into(), "the start of a wait is approximate".into()));
@@ -154,9 +154,9 @@ mod tests {
     fn an_event_that_does_not_exist_is_refused() {
         let kernel = Kernel(vec!["sched/sched_switch"]);
         for name in ["nothing", "sched:nothing", "..", "sched:..", "a:b:c", "", "sched/../x"] {
-            let wanted = Wanted { more: vec![name.into()], ..Wanted::default() };
+            let wanted = WantedEvents { more: vec![name.into()], ..WantedEvents::default() };
             assert_eq!(EventPlan::new(&wanted, &kernel), Err(EventPlanError::NoEvent(name.into())));
         }
-        assert_eq!(EventPlan::new(&Wanted::default(), &Kernel(vec![])), Err(EventPlanError::NoSwitch));
+        assert_eq!(EventPlan::new(&WantedEvents::default(), &Kernel(vec![])), Err(EventPlanError::NoSwitch));
     }
 }

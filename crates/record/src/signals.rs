@@ -9,18 +9,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Receives SIGINT, SIGTERM and SIGHUP from its creation on.
 pub(crate) struct Forwarder {
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<SignalState>>,
 }
 
 #[derive(Default)]
-struct State {
+struct SignalState {
     /// The traced command, while it runs.
     command: Option<Pid>,
     /// The first signal that arrived.
     first: Option<i32>,
 }
 
-impl State {
+impl SignalState {
     /// Passes a signal on. A terminal has already sent an interrupt to the command; a second signal kills it.
     fn pass(&self, signal: i32, is_second: bool) {
         let Some(command) = self.command else { return };
@@ -39,7 +39,7 @@ impl State {
 impl Forwarder {
     /// Starts to receive.
     pub(crate) fn install() -> Result<Forwarder> {
-        let state = Arc::new(Mutex::new(State::default()));
+        let state = Arc::new(Mutex::new(SignalState::default()));
         let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
         let received = Arc::clone(&state);
         std::thread::spawn(move || {

@@ -20,7 +20,7 @@ pub(crate) struct Variant {
 }
 
 /// The runs that are to be made.
-pub(crate) struct Series {
+pub(crate) struct RunSeries {
     folder: PathBuf,
     /// The folders that this has made, the outermost first.
     _made: Folders,
@@ -31,9 +31,9 @@ pub(crate) struct Series {
     planned: Vec<Planned>,
 }
 
-impl Series {
+impl RunSeries {
     /// Checks the arguments, and creates the folder.
-    pub(crate) fn of(args: &RecordArgs, runs: usize) -> Result<Series> {
+    pub(crate) fn of(args: &RecordArgs, runs: usize) -> Result<RunSeries> {
         if !(1..=10_000).contains(&runs) || args.untraced > 10_000 {
             bail!("--runs: a number from 1 to 10000 is needed");
         }
@@ -53,7 +53,7 @@ impl Series {
         }
         let made = named(Folders::create(&folder), &folder)?;
         let planned = order(variants.len(), runs, args.untraced, args.seed);
-        Ok(Series { list: folder.join(FILE), _made: made, folder, variants, metric, planned })
+        Ok(RunSeries { list: folder.join(FILE), _made: made, folder, variants, metric, planned })
     }
 
     /// The file that lists the runs.

@@ -2,8 +2,9 @@
 //! once a condition on its intervals holds, the recording stops and is saved.
 
 use super::Recorder;
-use super::traced::Traced;
-use crate::live::{Follower, Moment, follow};
+use crate::live::moment::Moment;
+use crate::live::{Follower, follow};
+use crate::traced::Traced;
 use anyhow::{Result, bail};
 use machine::Machine;
 use sched::Dur;
@@ -16,7 +17,7 @@ use tracefs::Instance;
 
 /// A measure of an interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Measure {
+enum IntervalMeasure {
     /// The violation of work conservation, in percent of the time.
     Violation,
     /// The CPU time lost to the violation, in percent of the CPU time.
@@ -30,79 +31,87 @@ enum Measure {
     WaitMax,
 }
 
-impl Measure {
+impl IntervalMeasure {
     /// The measures, by their names in a condition.
-    const ALL: [(&str, Measure); 6] = [
-        ("violation", Measure::Violation),
-        ("cpu-time-lost", Measure::CpuTimeLost),
-        ("waiting", Measure::Waiting),
-        ("wakeup-p99", Measure::WakeupP99),
-        ("wakeup-max", Measure::WakeupMax),
-        ("wait-max", Measure::WaitMax),
+    const ALL: [(&str, IntervalMeasure); 6] = [
+        ("violation", IntervalMeasure::Violation),
+        ("cpu-time-lost", IntervalMeasure::CpuTimeLost),
+        ("waiting", IntervalMeasure::Waiting),
+        ("wakeup-p99", IntervalMeasure::WakeupP99),
+        ("wakeup-max", IntervalMeasure::WakeupMax),
+        ("wait-max", IntervalMeasure::WaitMax),
     ];
 
     /// The value in an interval: percent, tasks, or nanoseconds. None, where there is no sample.
     fn of(self, moment: &Moment) -> Option<f64> {
         let length = |length: Option<Dur>| length.map(|length| length.0 as f64);
         match self {
-            Measure::Violation => Some(moment.violation_percent),
-            Measure::CpuTimeLost => Some(moment.cpu_time_lost_percent),
-            Measure::Waiting => Some(moment.waiting),
-            Measure::WakeupP99 => length(moment.wakeup.p99_ns),
-            Measure::WakeupMax => length(moment.wakeup.max_ns),
-            Measure::WaitMax => length(moment.preempted.max_ns),
+            IntervalMeasure::Violation => Some(moment.violation_percent),
+            IntervalMeasure::CpuTimeLost => Some(moment.cpu_time_lost_percent),
+            IntervalMeasure::Waiting => Some(moment.waiting),
+            IntervalMeasure::WakeupP99 => length(moment.wakeup.p99_ns),
+            IntervalMeasure::WakeupMax => length(moment.wakeup.max_ns),
+            IntervalMeasure::WaitMax => length(moment.preempted.max_ns),
         }
     }
 
     /// A value in words.
     fn human(self, value: f64) -> String {
         match self {
-            Measure::Violation | Measure::CpuTimeLost => format!("{value:.2} %"),
-            Measure::Waiting => format!("{value:.2}"),
-            Measure::WakeupP99 | Measure::WakeupMax | Measure::WaitMax => Dur(value as u64).human(),
+            IntervalMeasure::Violation | IntervalMeasure::CpuTimeLost => format!("{value:.2} %"),
+            IntervalMeasure::Waiting => format!("{value:.2}"),
+            IntervalMeasure::WakeupP99 | IntervalMeasure::WakeupMax | IntervalMeasure::WaitMax => {
+                Dur(value as u64).human()
+            }
         }
     }
 }
 
 /// The condition that ends a recording: `MEASURE>LIMIT/INTERVAL`.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Condition {
-    measure: Measure,
+pub(crate) struct StopCondition {
+    measure: IntervalMeasure,
     /// Percent, tasks, or nanoseconds.
     limit: f64,
     interval: Dur,
 }
 
-impl Condition {
+impl StopCondition {
     /// Parses a condition: `violation>20%/1s`.
-    pub(crate) fn parse(text: &str) -> Result<Condition, String> {
+    pub(crate) fn parse(text: &str) -> Result<StopCondition, String> {
         let shape = "this is not MEASURE>LIMIT/INTERVAL, such as violation>20%/1s or wakeup-max>50ms/500ms";
         let (name, rest) = text.split_once('>').ok_or(shape)?;
         let (limit, interval) = rest.split_once('/').ok_or(shape)?;
         // The former name of the measure.
         let named = if name.trim() == "capacity" { "cpu-time-lost" } else { name.trim() };
-        let found = Measure::ALL.iter().find(|(known, _)| *known == named);
+        let found = IntervalMeasure::ALL.iter().find(|(known, _)| *known == named);
         let Some((_, measure)) = found else {
-            let names: Vec<&str> = Measure::ALL.iter().map(|(name, _)| *name).collect();
+            let names: Vec<&str> = IntervalMeasure::ALL.iter().map(|(name, _)| *name).collect();
             return Err(format!("there is no measure {:?}; there are {}", name.trim(), names.join(", ")));
         };
         let interval = session::args::positive_length(interval.trim())?;
         let limit = limit.trim();
         let limit = match measure {
-            Measure::Violation | Measure::CpuTimeLost => limit.strip_suffix('%').unwrap_or(limit).trim().parse().ok(),
-            Measure::Waiting => limit.parse().ok(),
-            Measure::WakeupP99 | Measure::WakeupMax | Measure::WaitMax => match Where::parse(limit) {
-                // A number alone would be of seconds, which a latency hardly is.
-                Ok(Where::FromStart(ns)) if ns > 0 && limit.ends_with('s') => Some(ns as f64),
-                _ => None,
-            },
+            IntervalMeasure::Violation | IntervalMeasure::CpuTimeLost => {
+                limit.strip_suffix('%').unwrap_or(limit).trim().parse().ok()
+            }
+            IntervalMeasure::Waiting => limit.parse().ok(),
+            IntervalMeasure::WakeupP99 | IntervalMeasure::WakeupMax | IntervalMeasure::WaitMax => {
+                match Where::parse(limit) {
+                    // A number alone would be of seconds, which a latency hardly is.
+                    Ok(Where::FromStart(ns)) if ns > 0 && limit.ends_with('s') => Some(ns as f64),
+                    _ => None,
+                }
+            }
         };
         let limit = limit.filter(|limit: &f64| limit.is_finite() && *limit >= 0.0).ok_or_else(|| match measure {
-            Measure::Violation | Measure::CpuTimeLost => "the limit is a percentage, such as 20%".to_owned(),
-            Measure::Waiting => "the limit is a number of tasks".to_owned(),
+            IntervalMeasure::Violation | IntervalMeasure::CpuTimeLost => {
+                "the limit is a percentage, such as 20%".to_owned()
+            }
+            IntervalMeasure::Waiting => "the limit is a number of tasks".to_owned(),
             _ => "the limit is a length of time with its unit, such as 50ms".to_owned(),
         })?;
-        Ok(Condition { measure: *measure, limit, interval })
+        Ok(StopCondition { measure: *measure, limit, interval })
     }
 
     /// The value in an interval that is beyond the limit.
@@ -111,7 +120,7 @@ impl Condition {
     }
 
     fn name(&self) -> &'static str {
-        Measure::ALL.iter().find(|(_, measure)| *measure == self.measure).map_or("", |(name, _)| name)
+        IntervalMeasure::ALL.iter().find(|(_, measure)| *measure == self.measure).map_or("", |(name, _)| name)
     }
 }
 
@@ -125,7 +134,7 @@ enum Met {
 
 impl Recorder<'_> {
     /// Records until the condition holds, and saves the latest events. Exits with 3 if it never held.
-    pub(super) fn record_until(&self, condition: &Condition, output: &Path) -> Result<ExitCode> {
+    pub(super) fn record_until(&self, condition: &StopCondition, output: &Path) -> Result<ExitCode> {
         let args = self.args;
         let instance = Instance::create(self.tracefs, &self.settings)?;
         let (live, mut follower) = follow(self.tracefs, None, args.clock.clone())?;
@@ -168,7 +177,7 @@ impl Recorder<'_> {
     /// Measures interval by interval.
     fn watch(
         &self,
-        condition: &Condition,
+        condition: &StopCondition,
         follower: &mut Follower,
         mut traced: Option<&mut Traced<'_>>,
     ) -> Result<Met> {
@@ -197,7 +206,7 @@ impl Recorder<'_> {
 
     fn save_latest(
         &self,
-        condition: &Condition,
+        condition: &StopCondition,
         instance: Instance,
         output: &Path,
         machine: &Machine,
@@ -241,7 +250,7 @@ mod tests {
 
     #[test]
     fn conditions_have_a_measure_a_limit_and_an_interval() {
-        let parsed = |text: &str| Condition::parse(text).map(|c| (c.name(), c.limit, c.interval.0));
+        let parsed = |text: &str| StopCondition::parse(text).map(|c| (c.name(), c.limit, c.interval.0));
         assert_eq!(parsed("violation>20%/1s"), Ok(("violation", 20.0, 1_000_000_000)));
         assert_eq!(parsed("wakeup-max > 50ms / 500ms"), Ok(("wakeup-max", 50_000_000.0, 500_000_000)));
         assert_eq!(parsed("waiting>3.5/10s"), Ok(("waiting", 3.5, 10_000_000_000)));
