@@ -85,7 +85,7 @@ impl SchedState {
 
     /// Takes the discovery of a task that is switched in and was not known to wait. It has waited on `cpu` since the
     /// start, unless that CPU was `emptied` before. After a loss its wakeup may be among the missing events.
-    pub(super) fn come(&mut self, task: TaskRef, cpu: Cpu, emptied: bool) {
+    pub(super) fn discover(&mut self, task: TaskRef, cpu: Cpu, emptied: bool) {
         if self.any_loss || !self.shows_wakeups() {
             return;
         }

@@ -61,7 +61,7 @@ impl SchedState {
             let since = self.first_moment(next.pid);
             let slot = self.birth(next, TaskState::Unknown, since);
             if since == self.start && slot.is_some() {
-                self.come(next, cpu, self.cpus[cpu.index()].emptied);
+                self.discover(next, cpu, self.cpus[cpu.index()].emptied);
             }
             return slot;
         };
@@ -71,7 +71,7 @@ impl SchedState {
             (TaskState::Waiting(other) | TaskState::Throttled(other), _) if other != cpu => {
                 self.repair(EventIssue::UnseenMigration);
             }
-            (TaskState::Asleep(_) | TaskState::Unknown, Some((orig, emptied))) => self.come(next, orig, emptied),
+            (TaskState::Asleep(_) | TaskState::Unknown, Some((orig, emptied))) => self.discover(next, orig, emptied),
             (TaskState::Asleep(_), None) if self.by_wakings => self.place_late(slot, cpu),
             (TaskState::Asleep(_), None) if !self.without_wakeups => self.repair(EventIssue::UnseenWakeup),
             _ => {}
