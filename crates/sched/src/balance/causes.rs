@@ -398,7 +398,7 @@ impl Causes {
         let is_newidle = match event.kind {
             EventKind::Other { .. } | EventKind::Probe { .. } | EventKind::Stack { .. } => return,
             EventKind::Frequency { .. } | EventKind::Interrupt { .. } => return,
-            // One more of the same pass.
+            // One more task of the same balancing pass.
             EventKind::Migrate { dest, .. } if dest == event.cpu && event.in_task() => return,
             EventKind::Switch { prev, state, .. } => prev.pid.is_idle() || !state.is_runnable(),
             _ => false,

@@ -107,7 +107,7 @@ pub fn command(comm: Comm) -> Comm {
     let name = comm.as_bytes();
     let Some(slash) = name.iter().position(|b| *b == b'/') else { return comm };
     let (kind, numbers) = name.split_at(slash + 1);
-    // Not `irq/25-virtio0`, `jbd2/sda1-8` or `kworker/R-ext4`, which say what they are for.
+    // Other names keep their numbers, such as `irq/25-virtio0`, `jbd2/sda1-8` and `kworker/R-ext4`, which name a purpose.
     let of_a_pool = numbers.strip_prefix(b"u").unwrap_or(numbers);
     if !of_a_pool.first().is_some_and(u8::is_ascii_digit) || !of_a_pool.iter().all(|b| b"0123456789:H".contains(b)) {
         return comm;

@@ -149,7 +149,7 @@ impl Comm {
     pub fn from_array(bytes: [u8; 16]) -> Comm {
         let word = u128::from_le_bytes(bytes);
         let zeros = zero_bytes(word);
-        // All bits up to the top one of the first zero byte; where there is none, all.
+        // All bits up to the top one of the first zero byte, or all bits if there is none.
         Comm((word & (zeros ^ zeros.wrapping_sub(1))).to_le_bytes())
     }
 
@@ -233,7 +233,7 @@ impl Serialize for Comm {
 /// report.
 pub fn escape(bytes: &[u8]) -> Cow<'_, str> {
     use fmt::Write;
-    // Nearly all names are so.
+    // Nearly all names need no escaping.
     if let (true, Ok(text)) = (are_plain(bytes), std::str::from_utf8(bytes)) {
         return text.into();
     }

@@ -134,7 +134,7 @@ impl<T> Episodes<T> {
     pub fn close(&mut self, end: Ts) {
         let Some(open) = self.open.take() else { return };
         let duration = end.since(open.start);
-        // Without length it did not happen.
+        // An episode without length does not count.
         if duration == Dur(0) {
             return;
         }

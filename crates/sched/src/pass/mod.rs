@@ -156,7 +156,7 @@ impl<S: EventSource> Pass<S> {
             Some(_) if to >= extent.end => WindowEnd::Inclusive,
             Some(_) => WindowEnd::Exclusive,
         };
-        // Findings that it was given and did not need to learn will be given again.
+        // Findings that the early state was given, and did not have to learn, will be given to the next one as well.
         let known = usize::from(!start.incomplete && early.shows_gaps());
         let haste = Haste { left, known, was_wrong: false };
         Ok(PassPlan { start, from, to, end, haste, late: Diagnostics::default() })

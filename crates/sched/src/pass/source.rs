@@ -160,7 +160,7 @@ impl EventSource for &[SchedEvent] {
         if let (Some(first), Some(last)) = (self.first(), self.last()) {
             (extent.start, extent.end) = (first.ts, last.ts);
         }
-        // CPUs of which there were stacks alone so far.
+        // CPUs with no other events than stacks so far.
         let mut stacks: Vec<Cpu> = Vec::new();
         for event in *self {
             extent.wakeups |= matches!(event.kind, EventKind::Wakeup { .. });
@@ -168,7 +168,7 @@ impl EventSource for &[SchedEvent] {
             let current = match event.kind {
                 EventKind::Lost { .. } => Some(Current::Unknown),
                 EventKind::Offline => Some(Current::Offline),
-                // The next event shows it.
+                // The next event shows the occupant.
                 EventKind::Stack { .. } => None,
                 _ => Some(Current::of(event.pid)),
             };

@@ -29,7 +29,7 @@ impl Window {
         let part = Window { from: Some(past.from), to: Some(past.to.max(past.from)) };
         let (from, to) = self.within(past.from, past.to.max(past.from));
         match (self.to, past.to >= past.end) {
-            // It goes on to the last event.
+            // The window goes on to the last event.
             (None, true) => Window { from: Some(from), to: None },
             (None, false) => Window { from: Some(from), to: part.to },
             (Some(_), _) => Window { from: Some(from), to: Some(to) },

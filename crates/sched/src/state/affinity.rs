@@ -320,7 +320,7 @@ mod tests {
         assert_eq!(cpus_of(&affinity, &mut state, 8, 1), None);
         assert_eq!(cpus_of(&affinity, &mut state, 7, 2), Some(vec![1, 2]));
         assert_eq!(cpus_of(&affinity, &mut state, 7, 3), None);
-        // AffinityRecords that no one has announced count for nothing.
+        // Records count for nothing unless the affinity was made with them.
         assert_eq!(cpus_of(&of_two_tasks(), &mut state, 7, 2), None);
     }
 }

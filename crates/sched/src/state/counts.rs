@@ -143,7 +143,7 @@ impl CpuState {
             Current::Idle => [Load::Idle, Load::Reacting],
             Current::Task(_) => [Load::Busy, Load::Overloaded],
         };
-        // Chosen from two, not found by jumps, which are unpredictable here.
+        // Selected from two values rather than by branches, which are unpredictable here.
         if self.queue.len > 0 { waited_for } else { alone }
     }
 }

@@ -401,7 +401,7 @@ impl SchedState {
     /// Notes a change of the occupant or of the queue of `cpu`.
     #[inline]
     fn touch(&mut self, cpu: Cpu) {
-        // Most often all that an event changes concerns one CPU.
+        // Most events change one CPU only.
         if self.touched.last() != Some(&cpu) {
             self.touched.push(cpu);
         }
@@ -470,7 +470,7 @@ impl SchedState {
         task.undecided = None;
         self.spans.push(span);
         if let TaskState::Waiting(cpu) = state {
-            // No event may have shown it yet.
+            // The CPU may be one that no event has shown.
             self.cpu(cpu);
             if !(ended && matches!(old, TaskState::Waiting(_))) {
                 self.tasks.entry(slot).queued = begins.then_some(ts);
@@ -520,7 +520,7 @@ impl SchedState {
     fn rename(&mut self, slot: Slot, task: TaskRef) {
         let entry = self.tasks.entry(slot);
         entry.prio = task.prio;
-        // Nearly always it is the same. Written again, in parts, it would be waited for by who reads it as a whole.
+        // The name rarely changes. Rewriting it in parts would stall a later load of the whole (store forwarding).
         if task.comm != entry.comm && !task.comm.is_empty() {
             entry.comm = task.comm;
         }

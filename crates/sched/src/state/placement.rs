@@ -43,7 +43,7 @@ impl SchedState {
                 self.repair(EventIssue::EarlyWakeup);
                 self.tasks.entry(slot).waking = None;
             }
-            // It is that of the wait that goes on.
+            // The waking is that of the wait that goes on.
             TaskState::Waiting(cpu) | TaskState::Throttled(cpu) if cpu == target => {}
             _ => {
                 if is_used {
@@ -60,7 +60,7 @@ impl SchedState {
         match self.tasks.entry(slot).state {
             TaskState::Waiting(cpu) | TaskState::Throttled(cpu) if cpu == target => {}
             TaskState::Waiting(_) | TaskState::Throttled(_) => {
-                // It has slept meanwhile, or this would be where it waits.
+                // The task has slept meanwhile; otherwise it would wait on `target` already.
                 self.repair(EventIssue::WakeupTargetCorrected);
                 self.change(slot, TaskState::Waiting(target), self.now, false, true);
             }

@@ -93,7 +93,7 @@ impl SchedState {
             self.newcomers += 1;
             self.repair(EventIssue::UnseenWakeup);
         } else if !self.incomplete && self.discovered.len() + self.discovered_before < TASKS {
-            // Not only those that live at once: each pass could find as many anew, where others die.
+            // The limit holds for all passes together: where tasks die, each pass could find as many anew.
             self.discovered.push((task, cpu));
         }
     }

@@ -37,8 +37,8 @@ impl SchedState {
             self.set_current(cpu, Current::Idle, None, next.comm, now);
         } else {
             let Some(slot) = self.switch_in(cpu, next) else { return self.run_unfollowed(cpu, next, now) };
-            // Not from the entry, unless there is none: it has just been written there, in parts, and a
-            // load of the whole would have to wait for them.
+            // The name of the event, not that of the entry, where it has just been written in parts: a load of the
+            // whole would stall (store forwarding).
             let comm = if next.comm.is_empty() { self.tasks.entry(slot).comm } else { next.comm };
             self.run(cpu, slot, comm, now, true);
         }

@@ -246,7 +246,7 @@ impl SchedState {
         let throttling = self.throttling();
         let limits = throttling.limits(group, cpu);
         if limits.count == 0 {
-            // It had lasted since the start. After a loss the beginning can be among the missing events.
+            // The throttling had lasted since the start. After a loss its beginning can be among the missing events.
             if is_from_start && !limits.is_known {
                 throttling.discovered.push((group, cpu));
             }
@@ -323,7 +323,7 @@ impl SchedState {
         let Some(group) = throttling.throttled_group(task, cpu).filter(|_| on == cpu && !throttling.by_task) else {
             return;
         };
-        // It runs all the same: the end of throttling was not seen.
+        // The task runs all the same: the end of throttling was not seen.
         // Ends that follow are no discovery: the pass would be made again for them, and end here once more.
         *throttling.limits(group, cpu) = Limits { count: 0, is_known: true };
         self.repair(EventIssue::UnseenUnthrottle);

@@ -104,7 +104,7 @@ impl Cause {
     /// The cause of the same kind for a task that turns out not to have slept.
     pub(super) fn of_waiter(self) -> Cause {
         match self {
-            // When it began to wait is not known, so this is no steal.
+            // The beginning of its wait is unknown, so this is no steal.
             Cause::NewIdleSleeper => Cause::Unknown,
             Cause::IdleSleeper => Cause::Idle,
             Cause::PeriodicSleeper => Cause::Periodic,
