@@ -97,6 +97,7 @@ macro_rules! forwarded {
     };
 }
 
+/// An analysis, with the conclusion that is drawn from its output.
 struct Concluded<A, F> {
     analysis: A,
     conclude: F,

@@ -49,6 +49,7 @@ impl Verdicts {
         [self.movable, self.running, self.one_cpu, self.other].into_iter().fold(0, u64::saturating_add)
     }
 
+    /// Counts the verdict on one task: whether it may be moved, and if not, why.
     fn take(&mut self, task: Examined, ok: bool) {
         let count = match (ok, task.on_cpu, task.bound) {
             (true, ..) => &mut self.movable,
@@ -156,6 +157,7 @@ impl Attempts {
         }
     }
 
+    /// Takes a record of a probe; returns the attempt that it ends, if it ends one.
     fn probe(&mut self, event: &SchedEvent, probe: Probe) -> Option<Attempt> {
         let index = event.cpu.index();
         if index >= self.open.len() {
@@ -192,6 +194,7 @@ impl Attempts {
 }
 
 impl OpenAttempt {
+    /// Returns the attempt that the record `event` of its end completes.
     fn end(self, event: &SchedEvent, balancing: Balancing, domain: Comm, moved: u32) -> Attempt {
         let outcome = match (moved, self.found, self.verdicts.examined()) {
             (1.., ..) => AttemptOutcome::Moved,
@@ -303,6 +306,7 @@ impl NewIdleOutcome {
         }
     }
 
+    /// Returns the outcome for the attempt that came furthest.
     fn of(attempt: AttemptOutcome) -> NewIdleOutcome {
         match attempt {
             AttemptOutcome::NotChosen => NewIdleOutcome::GivenUp,

@@ -89,6 +89,7 @@ struct Reason {
 }
 
 impl Reason {
+    /// Whether a migration at `ts` between these CPUs is the one that the reason is for.
     fn fits(&self, ts: Ts, orig: Cpu, dest: Cpu) -> bool {
         (self.orig, self.dest) == (orig, dest) && self.ts.since(ts) < NEAR && ts.since(self.ts) < NEAR
     }
@@ -116,6 +117,7 @@ enum Pending {
     SoonExec,
 }
 
+/// A migration that a later event can still change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct OpenMigration {
     #[serde(with = "noted::migration")]
@@ -172,12 +174,14 @@ impl OpenMigration {
         }
     }
 
+    /// Sets the cause, which no later event can change any more.
     fn settle(&mut self, cause: Cause) {
         (self.migration.cause, self.pending) = (cause, Pending::Settled);
     }
 }
 
 impl FollowedTask {
+    /// Notes that an event has been about the task since its latest migration.
     fn touch(&mut self) {
         if let Some(open) = &mut self.open {
             open.untouched = false;
@@ -410,6 +414,7 @@ impl Causes {
         }
     }
 
+    /// Finds the cause of a migration, as far as the events up to now decide it; `state` is the one before `event`.
     fn migrate(
         &mut self,
         event: &SchedEvent,

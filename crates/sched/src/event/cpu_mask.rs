@@ -16,6 +16,7 @@ const RANGES: usize = 8;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CpuMask(MaskForm);
 
+/// The form in which a set of CPUs is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum MaskForm {
     /// A window of 256 CPUs: the number of its first word of 32 CPUs, and a bit for each CPU from there on.

@@ -119,6 +119,7 @@ pub fn command(comm: Comm) -> Comm {
     Comm::new(&command)
 }
 
+/// Returns the command of a thread of which each NUMA node has one, with `N` for the number of the node.
 fn of_each_node(comm: &Comm) -> Option<Comm> {
     let is = |kind: &str| {
         let number = comm.as_bytes().strip_prefix(kind.as_bytes());

@@ -69,6 +69,7 @@ pub struct Episodes<T> {
     keep: usize,
 }
 
+/// An episode that has not ended yet.
 #[derive(Clone, Debug)]
 struct OpenEpisode<T> {
     start: Ts,

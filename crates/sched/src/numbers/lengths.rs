@@ -115,6 +115,7 @@ impl Lengths {
         }
     }
 
+    /// Keeps the step of a length, to be counted later with others.
     #[inline(never)]
     fn later(&mut self, step: u16) {
         self.latest.push(step);
@@ -164,6 +165,7 @@ impl Lengths {
         self.rank_in(&self.counted(), many, of)
     }
 
+    /// Returns the length of a rank, as [`Lengths::rank`] does, from these counts.
     fn rank_in(&self, counted: &StepCounts, many: u64, of: u64) -> Option<Dur> {
         let rank = (u128::from(self.count) * u128::from(many)).div_ceil(u128::from(of.max(1))).max(1);
         let mut below = 0u128;
@@ -253,6 +255,7 @@ impl StepCounts {
         }
     }
 
+    /// Converts a list of counts to a table.
     fn table(list: &[(u16, u64)]) -> StepCounts {
         let mut table = StepCounts::Table { first: list.first().map_or(0, |(step, _)| *step), counts: Vec::new() };
         list.iter().for_each(|(step, n)| table.add(*step, *n));

@@ -43,6 +43,7 @@ impl<T: Addend> Summed<T> {
         }
     }
 
+    /// Adds up all parts, so that one of each sum is left.
     fn add_up(&mut self) {
         self.parts.sort_unstable_by(T::order);
         self.parts.dedup_by(|later, sum| sum.join(later));

@@ -131,6 +131,7 @@ impl PassPlan {
         PassPlan { start, from, to, end, haste, late: Diagnostics::default() }
     }
 
+    /// Makes the fold of an analysis that follows this plan.
     pub(super) fn fold<A: Analysis>(&self, analysis: A) -> Fold<A> {
         let PassPlan { from, to, end, haste, .. } = *self;
         let mut fold = Fold::new(SchedState::new(&self.start), analysis, (from, to), end, haste);
@@ -178,6 +179,7 @@ impl Haste {
     }
 }
 
+/// A state and an analysis on their way through the events of a pass.
 pub(super) struct Fold<A> {
     pub(super) state: SchedState,
     analysis: A,
@@ -218,10 +220,12 @@ impl<A: Analysis> WindowFold<A> {
         WindowFold(fold)
     }
 
+    /// Takes the next events; breaks when it needs no more.
     pub(crate) fn feed(&mut self, events: &[SchedEvent]) -> ControlFlow<()> {
         self.0.feed(events)
     }
 
+    /// Ends the window, and returns the result of the analysis.
     pub(crate) fn close(self) -> A::Output {
         self.0.close()
     }
@@ -257,6 +261,7 @@ impl<A: Analysis> Fold<A> {
         }
     }
 
+    /// Ends the window, and returns the result with all findings.
     pub(super) fn outcome<S: EventSource>(self, plan: &PassPlan, source: &S) -> Outcome<A::Output> {
         let mut diagnostics = self.state.diagnostics();
         diagnostics.merge(&source.diagnostics());
@@ -267,6 +272,8 @@ impl<A: Analysis> Fold<A> {
         Outcome { output: self.close(), from, to, diagnostics }
     }
 
+    /// Takes the next events, before, in and behind the window; breaks when it needs no more, or when the start turns
+    /// out to be wrong.
     pub(super) fn feed(&mut self, events: &[SchedEvent]) -> ControlFlow<()> {
         let (early, events) = events.split_at(events.partition_point(|event| event.ts < self.from));
         for event in early {
@@ -316,6 +323,7 @@ impl<A: Analysis> Fold<A> {
         }
     }
 
+    /// Begins the window, unless it has begun.
     fn enter(&mut self) {
         if !self.inside {
             self.inside = true;
@@ -351,6 +359,8 @@ impl<A: Analysis> Fold<A> {
         }
     }
 
+    /// Ends the window: settles the migrations, reports the open spans as censored, and returns the result of the
+    /// analysis.
     fn close(mut self) -> A::Output {
         self.enter();
         let edges = Edges { from: self.from, to: self.to, end: self.end };

@@ -92,6 +92,7 @@ impl PassMigrations {
         }
     }
 
+    /// Passes on the settled migrations to the analysis.
     fn hand_over<A: Analysis>(&mut self, edges: Edges, behind: bool, state: &SchedState, analysis: &mut A) {
         for m in self.settled.drain(..) {
             if let Some(place) = edges.place(&m, behind) {

@@ -83,11 +83,13 @@ pub struct Replay<S> {
 }
 
 impl Checkpoint {
+    /// The approximate number of bytes of the checkpoint.
     fn bytes(&self) -> usize {
         self.state.bytes() + self.causes.as_ref().map_or(0, Causes::bytes)
     }
 }
 
+/// An analysis that keeps checkpoints, and notes the steps at which violations begin.
 struct CheckpointRecorder {
     every: u64,
     most: usize,
@@ -158,11 +160,13 @@ impl CheckpointRecorder {
         self.checkpoints.push(Checkpoint { ts, index, state, causes });
     }
 
+    /// Whether the checkpoints take more memory than they may.
     fn takes_too_much(&self) -> bool {
         let bytes: usize = self.checkpoints.iter().map(Checkpoint::bytes).sum();
         bytes > self.room.max((self.every as usize).saturating_mul(size_of::<SchedEvent>()))
     }
 
+    /// Notes the present step if a violation begins there.
     fn look(&mut self, state: &SchedState) {
         let violated = self.part.as_ref().map_or_else(|| state.counts(), SubsetCounts::counts).is_violated();
         if violated && !self.violated {
@@ -253,6 +257,8 @@ impl<S: EventSource> Replay<S> {
         Ok(Replay::build_beside(source, cpus, (every, None), most, room, || ())?.0)
     }
 
+    /// Makes the pass that keeps checkpoints, with an analysis beside it. `every` is the least distance of checkpoints;
+    /// `causes` are kept in them if parts will be analysed.
     fn build_beside<A: Analysis>(
         mut source: S,
         cpus: &ChosenCpus,

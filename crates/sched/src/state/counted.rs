@@ -54,6 +54,7 @@ impl CountedQueues {
         }
     }
 
+    /// Counts a task that waits on `cpu` from now on.
     fn join(
         &mut self,
         task: &Task,

@@ -50,6 +50,7 @@ pub struct CpuCounts {
 }
 
 impl CpuCounts {
+    /// No CPU and no task at all.
     const NONE: CpuCounts = CpuCounts {
         unknown: 0,
         offline: 0,
@@ -134,6 +135,7 @@ impl SchedState {
 }
 
 impl CpuState {
+    /// The load of the CPU, as figures show it.
     #[inline]
     pub(super) fn load(&self) -> Load {
         let [alone, waited_for] = match self.current {
@@ -174,6 +176,7 @@ impl Tally {
         state.touched().iter().for_each(|cpu| self.look(*cpu, state));
     }
 
+    /// Counts `cpu` anew, if its load or its queue has changed.
     fn look(&mut self, cpu: Cpu, state: &SchedState) {
         if cpu.index() >= self.cpus.len() {
             self.cpus.resize(cpu.index() + 1, Default::default());
@@ -185,6 +188,7 @@ impl Tally {
         }
     }
 
+    /// Moves `cpu` from one load and queue length to others.
     fn change(&mut self, cpu: Cpu, (old, old_waiting): (Load, u32), (load, waiting): (Load, u32)) {
         let c = &mut self.counts;
         c.waiting = c.waiting - old_waiting + waiting;
@@ -241,6 +245,7 @@ impl SubsetCounts {
 }
 
 impl CpuCounts {
+    /// The number of CPUs with this load; `None` for CPUs without events, which are not counted.
     fn number(&mut self, load: Load) -> Option<&mut u32> {
         match load {
             Load::Unobserved => None,

@@ -71,6 +71,7 @@ impl CpuFold {
         Some(CpuSpan { cpu: self.cpu, current, comm: self.comm, start: self.since, end: self.since })
     }
 
+    /// Ends the open span at `ts`, and begins one with another occupant or name.
     fn turn(&mut self, current: Current, comm: Comm, ts: Ts, emit: &mut impl FnMut(&CpuSpan)) {
         self.close(ts, emit);
         (self.current, self.comm, self.since) = (Some(current), comm, ts);
@@ -153,6 +154,7 @@ impl CpuFold {
 }
 
 impl Current {
+    /// Whether one of these two PIDs is the running task.
     fn is_one_of(self, a: Pid, b: Pid) -> bool {
         self.pid().is_some_and(|pid| pid == a || pid == b)
     }

@@ -22,6 +22,7 @@ impl SchedState {
         self.set_current(cpu, Current::Task(task.pid), None, task.comm, ts);
     }
 
+    /// Follows a `sched_process_exec`: the lineage, the PID and the name of the task.
     pub(super) fn exec(&mut self, pid: Pid, old_pid: Pid, program: Comm) {
         let name = self.task_of(old_pid).map_or(Comm::EMPTY, |t| t.comm);
         self.lineage.exec(pid, old_pid, program, name);

@@ -187,6 +187,7 @@ impl LineageHistory {
         self.changes.entry(changed).or_insert_with(|| History::new(event.ts, kin)).learn(event.ts, kin);
     }
 
+    /// Keeps the name of a task until the traced command is known.
     fn name(&mut self, pid: Pid, comm: Comm) {
         if self.now.root().is_none() {
             keep_of_pid(&mut self.names, pid, comm);

@@ -73,6 +73,7 @@ use seen::SeenKinds;
 use tasks::{Slot, TaskQueue, Tasks};
 use throttling::Throttling;
 
+/// The state of one CPU.
 #[derive(Clone, Debug, Default)]
 struct CpuState {
     observed: bool,
@@ -266,6 +267,7 @@ impl SchedState {
         }
     }
 
+    /// Applies an event that a CPU recorded, rather than a loss or a CPU going offline.
     #[inline(always)]
     fn happen(&mut self, event: &SchedEvent) {
         self.notice(event);
@@ -316,6 +318,7 @@ impl SchedState {
         self.spans.extend(self.tasks.open_spans(end));
     }
 
+    /// Forgets the changes by the event before, and the tasks that died at it.
     fn forget_facts(&mut self) {
         self.spans.clear();
         self.cpu_spans.clear();
@@ -323,11 +326,13 @@ impl SchedState {
         self.tasks.bury();
     }
 
+    /// Counts a contradiction that is resolved.
     fn repair(&mut self, what: EventIssue) {
         self.repairs.add(what);
         self.latest_repair = (self.latest_repair.0.saturating_add(1), Some(what));
     }
 
+    /// The state of `cpu`, made if no event has shown the CPU yet.
     #[inline(always)]
     fn cpu(&mut self, cpu: Cpu) -> &mut CpuState {
         if cpu.index() >= self.cpus.len() {
@@ -336,6 +341,7 @@ impl SchedState {
         &mut self.cpus[cpu.index()]
     }
 
+    /// Makes the states of all CPUs up to `cpu`.
     #[cold]
     #[inline(never)]
     fn grow(&mut self, cpu: Cpu) {
@@ -389,6 +395,7 @@ impl SchedState {
         self.run(cpu, slot, comm, ts, false);
     }
 
+    /// Closes the span of `cpu`, and begins one with this occupant and name.
     #[inline(always)]
     fn set_current(&mut self, cpu: Cpu, current: Current, running: Option<Slot>, comm: Comm, ts: Ts) {
         let c = self.cpu(cpu);
@@ -517,6 +524,7 @@ impl SchedState {
         Some(slot)
     }
 
+    /// Takes over the priority and the name with which an event shows a task.
     fn rename(&mut self, slot: Slot, task: TaskRef) {
         let entry = self.tasks.entry(slot);
         entry.prio = task.prio;

@@ -88,6 +88,7 @@ impl SchedState {
         state
     }
 
+    /// Restores a CPU from its note.
     fn take_up_cpu(&mut self, past: &PastCpu, from: Ts) {
         let c = self.cpu(past.cpu);
         (c.observed, c.current, c.comm) = (past.observed, past.current, past.comm);
@@ -95,6 +96,8 @@ impl SchedState {
         (c.since, c.lost_since) = (past.since.min(from), past.lost_since.map(|since| since.min(from)));
     }
 
+    /// Restores a task from its note, and its place on the CPU or in the queue. A task that contradicts the notes of
+    /// the CPUs is unknown.
     fn take_up_task(&mut self, past: &PastTask, from: Ts) {
         if past.pid.is_idle() || self.tasks.find(past.pid).is_some() {
             return;
@@ -149,6 +152,7 @@ impl CpuState {
         self.observed || self.queue.len > 0 || self.placing.is_some()
     }
 
+    /// Notes the state of the CPU with this number.
     fn noted(&self, cpu: Cpu) -> PastCpu {
         let CpuState { observed, current, comm, since, emptied, lost_since, placing, handlers, .. } = *self;
         PastCpu { cpu, observed, current, comm, since, emptied, lost_since, placing, handlers }
@@ -156,6 +160,7 @@ impl CpuState {
 }
 
 impl Task {
+    /// Notes the state of the task.
     fn noted(&self) -> PastTask {
         let TaskId { slot: place, life } = self.id();
         let Task {

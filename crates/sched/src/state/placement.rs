@@ -14,6 +14,7 @@ use crate::event::span::TaskState;
 use crate::event::{Cpu, EventKind, SchedEvent, TaskRef};
 
 impl SchedState {
+    /// Follows a `sched_waking`.
     pub(super) fn waking(&mut self, task: TaskRef, target: Cpu, event: &SchedEvent) {
         let found = match self.find(task) {
             Some(slot) => Some(slot),
@@ -29,6 +30,7 @@ impl SchedState {
         }
     }
 
+    /// Follows a `sched_wakeup`, which queues the task.
     pub(super) fn wakeup(&mut self, task: TaskRef, target: Cpu) {
         let found = match self.find(task) {
             Some(slot) => Some(slot),

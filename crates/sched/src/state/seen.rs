@@ -35,6 +35,7 @@ impl SeenKinds {
         self.0.to_vec()
     }
 
+    /// Counts an event by its kind.
     #[inline]
     pub(super) fn note(&mut self, kind: &EventKind) {
         let place = match kind {

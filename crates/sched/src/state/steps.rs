@@ -7,6 +7,7 @@ use crate::event::span::{Current, TaskState};
 use crate::event::{Cpu, Pid, PrevState, StateClass, TaskRef};
 
 impl SchedState {
+    /// Follows a `sched_switch` on `cpu` from `prev`, which goes to `state`, to `next`.
     #[inline(never)]
     pub(super) fn switch(&mut self, cpu: Cpu, prev: TaskRef, state: PrevState, next: TaskRef) {
         let now = self.now;
@@ -55,6 +56,8 @@ impl SchedState {
         self.settle(cpu, prev, self.now);
     }
 
+    /// Finds or adds the task that is switched in on `cpu`, and counts contradictions with its state. Returns `None` if
+    /// the task is not followed.
     #[inline(always)]
     fn switch_in(&mut self, cpu: Cpu, next: TaskRef) -> Option<Slot> {
         let Some(slot) = self.tasks.find(next.pid) else {
@@ -79,6 +82,7 @@ impl SchedState {
         Some(slot)
     }
 
+    /// Follows a `sched_wakeup_new`: a new task is queued on `target`.
     pub(super) fn wakeup_new(&mut self, task: TaskRef, target: Cpu) {
         if let Some(old) = self.tasks.find(task.pid) {
             self.repair(EventIssue::UnseenExit);
@@ -89,6 +93,7 @@ impl SchedState {
         self.enter(slot, TaskState::Waiting(target), self.now);
     }
 
+    /// Follows a `sched_migrate_task` from `orig` to `dest`.
     pub(super) fn migrate(&mut self, task: TaskRef, orig: Cpu, dest: Cpu) {
         let Some(slot) = self.find(task) else {
             let Some(slot) = self.sleeper(task, dest) else { return };

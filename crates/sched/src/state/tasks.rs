@@ -11,6 +11,7 @@ use crate::state::lineage::Kin;
 use crate::tables::limits::TASKS;
 use crate::tables::seeded::SeededMap;
 
+/// The index of no task, at the ends of a queue.
 const NONE: Slot = Slot::MAX;
 
 /// A `sched_waking` event, which begins a wakeup.
@@ -95,11 +96,13 @@ impl Default for TaskQueue {
 }
 
 impl TaskQueue {
+    /// The index of the task that has waited longest, if the queue is not empty.
     pub(super) fn head(&self) -> Option<Slot> {
         (self.first != NONE).then_some(self.first)
     }
 }
 
+/// The table of living tasks.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tasks {
     slab: Vec<Task>,
@@ -111,6 +114,7 @@ pub(super) struct Tasks {
 }
 
 impl Tasks {
+    /// The index of the living task with this PID.
     pub(super) fn find(&self, pid: Pid) -> Option<Slot> {
         self.by_pid.get(&pid).copied()
     }
@@ -120,14 +124,17 @@ impl Tasks {
         self.slab.len() * size_of::<Task>() + self.by_pid.len() * size_of::<(Pid, Slot)>()
     }
 
+    /// The task with this index, living or dead.
     pub(super) fn at(&self, slot: Slot) -> Option<&Task> {
         self.slab.get(slot as usize)
     }
 
+    /// The task with this identity, until its index is taken by another.
     pub(super) fn get(&self, id: TaskId) -> Option<&Task> {
         self.at(id.slot).filter(|task| task.id == id)
     }
 
+    /// The task with this index, which must have been used.
     pub(super) fn entry(&mut self, slot: Slot) -> &mut Task {
         &mut self.slab[slot as usize]
     }
@@ -167,24 +174,28 @@ impl Tasks {
         Some(slot)
     }
 
+    /// Gives another PID to a task.
     pub(super) fn renumber(&mut self, slot: Slot, pid: Pid) {
         let old = std::mem::replace(&mut self.entry(slot).pid, pid);
         self.by_pid.remove(&old);
         self.by_pid.insert(pid, slot);
     }
 
+    /// Ends the life of a task; its index is free from the next event on.
     pub(super) fn die(&mut self, slot: Slot) {
         let pid = self.entry(slot).pid;
         self.by_pid.remove(&pid);
         self.dying.push(slot);
     }
 
+    /// Frees the indices of the tasks that died at the event before.
     pub(super) fn bury(&mut self) {
         if !self.dying.is_empty() {
             self.free.append(&mut self.dying);
         }
     }
 
+    /// Appends a task to a queue.
     pub(super) fn join(&mut self, queue: &mut TaskQueue, slot: Slot) {
         let last = std::mem::replace(&mut queue.last, slot);
         let task = self.entry(slot);
@@ -196,6 +207,7 @@ impl Tasks {
         queue.len += 1;
     }
 
+    /// Removes a task from a queue that it is in.
     pub(super) fn leave(&mut self, queue: &mut TaskQueue, slot: Slot) {
         let Task { prev, next, .. } = *self.entry(slot);
         match prev {
@@ -209,6 +221,7 @@ impl Tasks {
         queue.len -= 1;
     }
 
+    /// Iterates over the tasks of a queue in their order.
     pub(super) fn queued(&self, queue: TaskQueue) -> impl Iterator<Item = &Task> {
         let follow = |slot: Slot| if slot == NONE { None } else { self.at(slot) };
         std::iter::successors(follow(queue.first), move |task| follow(task.next))

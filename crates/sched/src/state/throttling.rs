@@ -73,10 +73,12 @@ impl Throttling {
             + self.without_cgroup.len() * size_of::<Cpu>()
     }
 
+    /// The limits of a cgroup on `cpu`, made if there are none.
     fn limits(&mut self, group: CgroupId, cpu: Cpu) -> &mut Limits {
         self.limits.entry((group, cpu)).or_default()
     }
 
+    /// Whether some limit throttles the cgroup on `cpu`.
     fn is_throttled(&self, group: CgroupId, cpu: Cpu) -> bool {
         self.limits.get(&(group, cpu)).is_some_and(|limits| limits.count > 0)
     }
@@ -88,6 +90,7 @@ impl Throttling {
         (is_fair && self.is_throttled(group, cpu)).then_some(group)
     }
 
+    /// The queue of throttled tasks of `cpu`, made if there is none.
     pub(super) fn queue(&mut self, cpu: Cpu) -> &mut TaskQueue {
         if cpu.index() >= self.queues.len() {
             self.queues.resize(cpu.index() + 1, TaskQueue::default());
@@ -95,10 +98,12 @@ impl Throttling {
         &mut self.queues[cpu.index()]
     }
 
+    /// The queue of throttled tasks of `cpu`; empty if there is none.
     fn queued(&self, cpu: Cpu) -> TaskQueue {
         self.queues.get(cpu.index()).copied().unwrap_or_default()
     }
 
+    /// Sets or clears the running task of `cpu` that is about to be throttled.
     fn set_about(&mut self, cpu: Cpu, task: Option<(Pid, Ts)>) {
         if cpu.index() >= self.about.len() && task.is_some() {
             self.about.resize(cpu.index() + 1, None);
@@ -128,6 +133,7 @@ impl Throttling {
         self.groups.remove(&pid);
     }
 
+    /// Notes the throttling for a part of a trace.
     pub(super) fn noted(&self) -> PastThrottling {
         let mut limits: Vec<_> = self
             .limits
@@ -143,6 +149,7 @@ impl Throttling {
         PastThrottling { limits, groups, about: about.collect(), by_task, records_forks, without_cgroup }
     }
 
+    /// Restores the throttling from before a part of a trace.
     pub(super) fn after(past: &PastThrottling) -> Throttling {
         let mut throttling = Throttling {
             groups: past.groups.iter().map(|(pid, group)| (*pid, CgroupId::new(*group))).collect(),
@@ -220,6 +227,7 @@ impl SchedState {
         }
     }
 
+    /// The state of throttling, made at the first record of it.
     fn throttling(&mut self) -> &mut Throttling {
         self.throttling.get_or_insert_default()
     }

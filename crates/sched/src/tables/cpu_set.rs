@@ -32,6 +32,7 @@ impl CpuSet {
         }
     }
 
+    /// Removes zero words at the end.
     fn trim(&mut self) {
         let used = self.words.iter().rposition(|word| *word != 0).map_or(0, |last| last + 1);
         self.words.truncate(used);

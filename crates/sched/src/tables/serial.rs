@@ -29,6 +29,7 @@ pub mod bounded {
     /// Maximum number of elements of a list.
     pub const MOST: usize = 1 << 20;
 
+    /// A visitor that reads a list of limited length.
     struct List<T>(PhantomData<T>);
 
     impl<'de, T: Deserialize<'de>> Visitor<'de> for List<T> {

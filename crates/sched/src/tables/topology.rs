@@ -159,6 +159,7 @@ impl Topology {
     }
 }
 
+/// Parses a number of a level; `None` if the source leaves it out.
 fn number(line: usize, name: &str, text: &str) -> Result<Option<u32>, TopologyError> {
     let text = text.trim();
     if text.is_empty() || text == "-" {
@@ -170,10 +171,12 @@ fn number(line: usize, name: &str, text: &str) -> Result<Option<u32>, TopologyEr
     }
 }
 
+/// Returns the beginning of a faulty text, for a message.
 fn clip(text: &str) -> String {
     text.chars().take(40).collect()
 }
 
+/// Parses the number of a CPU, which must be below [`Cpu::LIMIT`].
 fn cpu_number(line: usize, text: &str) -> Result<u32, TopologyError> {
     match number(line, "CPU", text)? {
         Some(n) if n < Cpu::LIMIT => Ok(n),
@@ -186,6 +189,7 @@ fn last_cache(line: usize, text: &str) -> Result<Option<u32>, TopologyError> {
     number(line, "cache", text.rsplit([':', ',']).next().unwrap_or(""))
 }
 
+/// Reads `lscpu -e -J`, `lscpu -J` or a machine file.
 fn from_json(text: &str) -> Result<Topology, TopologyError> {
     let value: serde_json::Value =
         serde_json::from_str(text).map_err(|e| TopologyError::BadLine { line: e.line(), what: e.to_string() })?;
@@ -241,6 +245,7 @@ fn summary_nodes(rows: &[serde_json::Value], topology: &mut Topology, named: &mu
     Ok(())
 }
 
+/// Reads the lines of `lscpu -p=…`.
 fn from_columns(text: &str) -> Result<Topology, TopologyError> {
     let mut names: Vec<String> = ["cpu", "core", "socket", "node"].map(String::from).to_vec();
     let mut topology = Topology::default();
@@ -276,6 +281,7 @@ fn from_columns(text: &str) -> Result<Topology, TopologyError> {
     if topology.is_empty() { Err(TopologyError::UnknownForm) } else { Ok(topology) }
 }
 
+/// Reads lines of `cpuN key=value…`.
 fn from_pairs(text: &str) -> Result<Topology, TopologyError> {
     let mut topology = Topology::default();
     for (i, line) in text.lines().enumerate() {
@@ -342,6 +348,7 @@ pub fn shorten_cpu_list(cpus: &[Cpu], most: usize) -> String {
     }
 }
 
+/// Formats ascending CPUs as numbers and ranges.
 fn ranges(cpus: &[Cpu]) -> Vec<String> {
     let mut ranges: Vec<(u32, u32)> = Vec::new();
     for Cpu(cpu) in cpus {

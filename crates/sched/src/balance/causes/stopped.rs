@@ -61,6 +61,7 @@ impl StopperMoves {
         }
     }
 
+    /// Keeps a migration by the stopper of `cpu`, instead of an earlier one.
     fn put(&mut self, cpu: Cpu, moved: (MoveKey, Option<Cause>)) {
         if cpu.index() >= self.cpus.len() {
             self.cpus.resize(cpu.index() + 1, None);
