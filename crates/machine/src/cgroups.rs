@@ -38,7 +38,7 @@ pub struct Cgroup {
     /// The counters of `cpu.stat`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub stat: BTreeMap<String, u64>,
-    /// The same counters at the end of the recording.
+    /// The counters of `cpu.stat` at the end of the recording.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stat_at_end: Option<BTreeMap<String, u64>>,
 }

@@ -135,8 +135,8 @@ impl Machine {
         trace.with_extension("machine.json")
     }
 
-    /// The same machine without what names programs or users: the parameters of the kernel, the names of cgroups and of an
-    /// extensible scheduler, and settings that are neither numbers nor words of the kernel.
+    /// Returns this machine without names of programs and users: the parameters of the kernel, the names of cgroups and
+    /// of an extensible scheduler, and settings that are neither numbers nor words of the kernel.
     #[must_use]
     pub fn anonymous(mut self) -> Machine {
         self.kernel.command_line = None;

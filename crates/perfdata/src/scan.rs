@@ -39,7 +39,7 @@ pub(crate) struct CpuRecords {
     pub(crate) events: u64,
     /// Records that the kernel counted as lost where it could say so in the buffer.
     pub(crate) lost: u64,
-    /// Sorted records that are not written yet, and what they come to.
+    /// Sorted records of the CPU that are not written yet.
     buffer: Vec<u8>,
     pending: Option<RecordStretch>,
     damages: u64,

@@ -42,7 +42,8 @@ pub fn timed(command: &Command) -> (Duration, u64) {
     (begin.elapsed(), peak)
 }
 
-/// The same as [`peak`] for a program that may fail. Its standard error must fit into a pipe: a few lines.
+/// Runs a program that may fail, with a limit on its CPU time, and returns its status, its standard error and its peak
+/// memory. The standard error must fit into a pipe: a few lines.
 ///
 /// # Panics
 ///

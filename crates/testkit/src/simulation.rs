@@ -108,15 +108,15 @@ impl Simulation {
         Simulation::of(World::new(Rng::new(seed), cpus), cpus, steps)
     }
 
-    /// The same with the balancers of a kernel, in their contexts; [`Simulation::causes`] has the cause of each
+    /// Simulates with the balancers of a kernel, in their contexts; [`Simulation::causes`] has the cause of each
     /// migration.
     pub fn balanced(seed: u64, cpus: u32, steps: usize) -> Simulation {
         let world = World { like_a_kernel: true, ..World::new(Rng::new(seed), cpus) };
         Simulation::of(world, cpus, steps)
     }
 
-    /// The same with the records of probes on the balancer before switches to idle; [`Simulation::newidles`] has the
-    /// outcome of each of these balances.
+    /// Simulates with the balancers of a kernel and with the records of probes before switches to idle;
+    /// [`Simulation::newidles`] has the outcome of each of these balances.
     pub fn probed(seed: u64, cpus: u32, steps: usize) -> Simulation {
         let inlined = seed.is_multiple_of(3);
         let world = World { like_a_kernel: true, probed: true, inlined, ..World::new(Rng::new(seed), cpus) };

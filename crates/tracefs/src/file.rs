@@ -34,11 +34,11 @@ impl TraceFile {
         TraceFile::new(tracefs, systems, release, clock, &[String::new(), String::new()])
     }
 
-    /// The same with the kernel's symbols and its formats of `trace_printk`, some megabytes.
+    /// Describes a file with the kernel's symbols and its formats of `trace_printk`, which are some megabytes.
     ///
     /// # Errors
     ///
-    /// As [`TraceFile::of`].
+    /// The errors of [`TraceFile::of`].
     pub fn with_symbols(tracefs: &Tracefs, systems: &[&str], release: &str, clock: &str) -> Result<TraceFile, Error> {
         let symbols = std::fs::read_to_string("/proc/kallsyms").unwrap_or_default();
         let printk = read(tracefs.join("printk_formats")).unwrap_or_default();

@@ -103,7 +103,7 @@ impl<'b> ProbeWriter<'b> {
         ProbeWriter { btf, cpus: 0 }
     }
 
-    /// The same on a machine with this many possible CPUs; without it sets of CPUs are not recorded.
+    /// Sets the number of possible CPUs of the machine, without which sets of CPUs are not recorded.
     #[must_use]
     pub fn with_cpus(self, cpus: u32) -> ProbeWriter<'b> {
         ProbeWriter { cpus, ..self }
@@ -407,7 +407,7 @@ impl<'b> ProbeWriter<'b> {
         self.value_at(base, 0, path, form)
     }
 
-    /// The same of a structure that begins at this distance from the argument's target.
+    /// Returns the way to a value in a structure that begins `start` bytes from the argument's target.
     fn value_at(&self, base: Base, start: i64, path: &str, form: Option<&str>) -> Option<String> {
         let mut structure = self.btf.structure(base.structure)?;
         let (mut pointer, mut offset) = (base.argument.to_owned(), start);

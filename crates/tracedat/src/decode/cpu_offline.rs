@@ -88,8 +88,8 @@ impl<'p> Watch<'p> {
         Watch { cpu, unwanted, watched, current: None, is_awake: watched == Watched::All }
     }
 
-    /// Goes on with events behind others, at the end of which, at `last`, a task was current. Returns whether it may be
-    /// so still at the end of these.
+    /// Goes on with the events of the next unit, where a task was current at `last`, the end of the unit before.
+    /// Returns whether the task may still be current at the end of these events.
     pub(crate) fn resume(mut self, task: Unfinished, last: Ts, items: &mut Vec<SchedEvent>) -> bool {
         self.current = Some(Current { pid: task.pid, last, behind: 0 });
         let mut place = 0;

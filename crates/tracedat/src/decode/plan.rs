@@ -327,7 +327,8 @@ impl DecodePlan {
         DecodePlan::of_kernel(formats, endian, states, want, None)
     }
 
-    /// The same for the kernel of this release, on which some numbers in the records of probes depend.
+    /// Compiles the plan for `formats` of a kernel of this release, on which some numbers in the records of probes
+    /// depend.
     pub(crate) fn of_kernel(
         formats: &[EventFormat],
         endian: Endian,
@@ -460,7 +461,8 @@ impl DecodePlan {
         }
     }
 
-    /// The same of any record.
+    /// Decodes a record of any event: the PID and the flags of its common fields, and its kind. `None` where the record
+    /// is too short.
     #[inline(never)]
     pub(crate) fn decode_any(&self, e: Endian, p: &[u8], odd: &mut Oddities) -> Option<(Pid, u8, EventKind)> {
         let (id, pid, flags) = self.common.all(p, e);

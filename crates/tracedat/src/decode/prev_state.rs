@@ -82,7 +82,7 @@ impl States {
         self.encoding
     }
 
-    /// The same states in an encoding that is known.
+    /// Returns these states with an encoding that is already known.
     pub(crate) fn encoded(self, encoding: Encoding) -> States {
         States { encoding, ..self }
     }

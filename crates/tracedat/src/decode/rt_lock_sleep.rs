@@ -48,7 +48,7 @@ impl LockSleeps {
         self.0.len() as u64
     }
 
-    /// The same events, where sleeping tasks sleep; `space` is overwritten.
+    /// Returns the events with each of these switches as one to sleep; `space` is overwritten.
     fn named<'e>(&self, events: &[SchedEvent], space: &'e mut Vec<SchedEvent>) -> &'e [SchedEvent] {
         space.clear();
         space.extend_from_slice(events);

@@ -92,7 +92,7 @@ impl Source {
         }
     }
 
-    /// The same in memory of its own.
+    /// Reads bytes into memory of their own; `None` where the file does not have all of them.
     pub fn get(&self, place: &Range<u64>) -> Option<Vec<u8>> {
         let mut buffer = Vec::new();
         match self {

@@ -226,7 +226,7 @@ impl MergeFindings {
     }
 }
 
-/// The same with one thread, which decodes and merges and looks in turn.
+/// Merges with one thread, which decodes and merges and looks in turn.
 fn merge_alone<'t, T: Timed>(
     merger: Merger<'t, T>,
     decode: impl Fn(Task<'t, T>) -> Decoded<T>,

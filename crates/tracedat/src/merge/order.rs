@@ -141,7 +141,7 @@ impl OrderFinder {
         later
     }
 
-    /// The same where the times lie centuries apart, as damaged ones do.
+    /// Sorts items whose times lie centuries apart, as damaged ones do: such times do not fit into the keys.
     #[cold]
     fn sort_ages<T: Timed>(&mut self, stretches: &[&[T]]) {
         let mut all: Vec<(Ts, u64)> = Vec::new();

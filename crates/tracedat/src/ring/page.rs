@@ -131,8 +131,8 @@ impl<'p> PageRecords<'p> {
         self.next_as(self.endian)
     }
 
-    /// The same in the page's byte order: a reader of many records chooses it once for all of them, so that it is a
-    /// constant in everything that is done with them.
+    /// Returns the next record with a payload; `endian` is the page's byte order. A reader of many records chooses it
+    /// once for all of them, so that it is a constant in everything that is done with them.
     #[inline(always)]
     pub(crate) fn next_as(&mut self, endian: Endian) -> Result<Option<Raw<'p>>, BadRecord> {
         while !self.rest.is_empty() {

@@ -211,7 +211,7 @@ impl CpuPages {
         chunk.piece(buffer).ok_or(FileIssue::CorruptChunk)
     }
 
-    /// The same, in a buffer of the thread.
+    /// Passes the bytes of a unit, or its defect, to `work`, in a buffer of the thread.
     #[inline]
     pub(crate) fn with_bytes<R>(
         &self,
@@ -302,7 +302,8 @@ fn walk(bytes: &[u8], layout: &PageLayout, visitor: &mut impl Visitor) {
     }
 }
 
-/// The same of one byte order: what the compiler makes of each has the processor's registers for itself.
+/// Shows all records of a unit in one byte order to a visitor. The code for each byte order has the processor's
+/// registers for itself.
 #[inline(never)]
 fn walk_as<const BIG: bool>(bytes: &[u8], layout: &PageLayout, visitor: &mut impl Visitor) {
     let endian = if BIG { Endian::Big } else { Endian::Little };

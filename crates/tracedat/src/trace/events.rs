@@ -226,7 +226,7 @@ impl Trace {
         self.events_of(Want::Everything)
     }
 
-    /// The same, but only those that are wanted.
+    /// Returns the wanted events of all CPUs in time order. Refused if the clock has no time.
     pub fn events_of(&self, want: Want) -> Result<EventStream<'_>, Error> {
         self.has_time()?;
         let mut diagnostics = Diagnostics::default();
@@ -377,7 +377,7 @@ pub struct EventStream<'t> {
     read: Diagnostics,
     /// Times that step back were met.
     steps_back: bool,
-    /// Nothing before this is read.
+    /// Time from which on events are read; `None` for the start of the trace.
     begin: Option<Ts>,
     /// Sleeps that are named otherwise; nothing until all was looked through for them.
     sleeps: Option<LockSleeps>,

@@ -80,7 +80,7 @@ pub struct Options {
     pub threads: usize,
     /// Units decoded in a round; 0 for the default. Changes nothing but speed and memory.
     pub budget: usize,
-    /// Only this buffer.
+    /// Name of the only buffer to read; `None` reads all that have the clock of the first one with data.
     pub buffer: Option<String>,
     /// The clock, where the file's label is wrong: those of instances often are.
     pub clock: Option<String>,
@@ -525,14 +525,14 @@ impl Trace {
         lanes.flat_map(|(b, lanes)| lanes.iter().map(move |pages| (b, pages))).collect()
     }
 
-    /// The same, each from the last unit on that begins before `from`.
+    /// Returns the lanes that are read, each from the last unit on that begins before `from`.
     fn lanes_from(&self, from: Ts) -> Vec<(usize, &CpuPages, usize)> {
         let before = Ts(from.0.saturating_sub(1));
         let lanes = self.selected_lanes().into_iter();
         lanes.map(|(buffer, pages)| (buffer, pages, self.unit_before(pages, before))).collect()
     }
 
-    /// The same, each from its first unit on.
+    /// Returns the lanes that are read, each from its first unit on.
     fn whole_lanes(&self) -> Vec<(usize, &CpuPages, usize)> {
         self.selected_lanes().into_iter().map(|(buffer, pages)| (buffer, pages, 0)).collect()
     }

@@ -9,7 +9,7 @@ use sched::{Comm, Cpu, CpuSpan, Current, EventKind, Pid, SchedEvent, Ts};
 enum NameEvidence {
     /// The event gives this name.
     Name(Comm),
-    /// Nothing, and what lies beyond does not either.
+    /// The event gives no name, and no event beyond it does.
     Nothing,
 }
 

@@ -205,7 +205,7 @@ impl Record<'_> {
         out
     }
 
-    /// The same, appended to `out`.
+    /// Appends the text of [`Record::printed`] to `out`.
     pub fn print(&self, out: &mut String) {
         let from = out.len();
         self.put(out);

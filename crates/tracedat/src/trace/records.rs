@@ -55,8 +55,8 @@ impl Trace {
         self.records_from(Ts::MIN, sink)
     }
 
-    /// The same, but only the records at `from` and later: reading begins there, as far as the times of a CPU's
-    /// units show where that is.
+    /// Streams the records at `from` and later, in time order, until `sink` breaks. Reading begins there, as far as the
+    /// times of a CPU's units show where that is.
     pub fn records_from(&self, from: Ts, sink: &mut dyn FnMut(&Record<'_>) -> ControlFlow<()>) -> Diagnostics {
         self.items_from(from, &mut |items| items.iter().try_for_each(|item| sink(&Record::new(self, item))))
     }

@@ -293,7 +293,7 @@ impl Read<'_> {
         at.uint(self.p, self.e).map(CgroupId::new)
     }
 
-    /// Nothing if one of the fields that there are cannot be read.
+    /// Reads a throttling; `None` if one of the fields that the probe has cannot be read.
     fn throttle(&self, at: &ThrottleAt) -> Option<Throttle> {
         let (cpu, cgroup) = (at.cpu.map(|at| at.cpu(self.p, self.e)), at.cgroup.map(|at| self.cgroup(at)));
         let is_whole = cpu != Some(None) && cgroup != Some(None);

@@ -16,12 +16,11 @@ const BYTES: u64 = 16 << 20;
 const SEARCHED: u64 = 1 << 20;
 
 impl<'t> EventStream<'t> {
-    /// The same events, but only those from shortly before `from` on, at most a tenth of a second.
+    /// Leaves out the events before a time shortly before `from`, at most a tenth of a second.
     ///
-    /// The current task of each CPU there is known from its last event before. A task that waits there is
-    /// known by the pass from its first event after, as at the start of a trace; one that has none while
-    /// one looks is not known to wait. Nor is who forked whom before. The diagnostics say so, unless
-    /// reading begins at the start of the trace after all.
+    /// The current task of each CPU there is known from its last event before. A task that waits there is known from its first
+    /// event after, as at the start of a trace; one without any event in the window is not known to wait, nor is the parent of a
+    /// task that was forked before. The diagnostics report this, unless reading begins at the start of the trace after all.
     #[must_use]
     pub fn near(mut self, from: Ts) -> EventStream<'t> {
         // The past of a part of a trace is known.
