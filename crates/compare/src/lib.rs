@@ -97,9 +97,9 @@ pub struct Spread {
     pub runs: usize,
     /// The median; for an even number of runs the mean of the two in the middle.
     pub median: f64,
-    /// The minimum.
+    /// The minimum of the runs.
     pub min: f64,
-    /// The maximum.
+    /// The maximum of the runs.
     pub max: f64,
 }
 
@@ -149,7 +149,7 @@ pub enum Finding {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Row {
-    /// The metric.
+    /// The metric that is compared.
     #[serde(flatten)]
     pub metric: Metric,
     /// The spread of the first group.

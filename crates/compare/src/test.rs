@@ -16,7 +16,7 @@ pub fn p_value(base: &[f64], new: &[f64]) -> f64 {
 
 /// The ways to divide all runs into two groups of given sizes.
 pub(crate) struct Divisions {
-    /// For each way, whether each run is in the first group.
+    /// The divisions: for each way, whether each run is in the first group.
     ways: Vec<Vec<bool>>,
     /// Whether these are all ways, not a sample.
     all: bool,
@@ -68,7 +68,7 @@ impl Divisions {
         Divisions { ways: (0..limit).map(draw).collect(), all: false }
     }
 
-    /// For each way, whether each run is in the first group.
+    /// The divisions: for each way, whether each run is in the first group.
     pub(crate) fn ways(&self) -> &[Vec<bool>] {
         &self.ways
     }

@@ -28,16 +28,16 @@ const LISTED: usize = 1_000_000;
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cell {
-    /// The cause.
+    /// The cause of the migrations.
     pub cause: Cause,
-    /// How many.
+    /// The number of migrations.
     pub count: u64,
     /// Migrations of tasks that waited on a run queue.
     pub queued: u64,
     /// Migrations whose cause a probe on the balancer recorded; the cause of the others follows from the order of events.
     pub recorded: u64,
-    /// By distance, where the topology is known: on the same core, under the same LLC, in the same
-    /// node, across nodes; nothing for distances that the topology lacks.
+    /// The number of migrations by distance, where the topology is known: on the same core, under the same LLC, in the
+    /// same node, across nodes; nothing for distances that the topology lacks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by_distance: Option<[Option<u64>; 4]>,
     /// The median time from the migration to the first run by distance, in the same order; absent for distances without
@@ -62,13 +62,13 @@ pub struct Listed {
     pub cpu: Cpu,
     /// The migrated task.
     pub pid: Pid,
-    /// Its command name in the event.
+    /// The command name of the task in the event.
     pub command: Comm,
     /// The CPU that the task leaves.
     pub from_cpu: Cpu,
     /// The CPU that the task goes to.
     pub to_cpu: Cpu,
-    /// The cause.
+    /// The cause of the migration.
     pub cause: Cause,
     /// Whether a probe on the balancer recorded the cause; otherwise it follows from the order of events.
     pub recorded: bool,
@@ -85,20 +85,20 @@ pub struct Listed {
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BalanceReport {
-    /// `schedviz/balance/2`.
+    /// The name and version of the schema, `schedviz/balance/2`.
     pub schema: &'static str,
     /// The window's start, on the trace's clock.
     pub from_ns: Ts,
-    /// Its end.
+    /// The window's end, on the trace's clock.
     pub to_ns: Ts,
-    /// All migrations.
+    /// The number of migrations.
     pub total: u64,
     /// The number of migrations whose cause a probe on the balancer recorded; the cause of the others follows from the
     /// order of events.
     pub recorded: u64,
-    /// By cause; only those that occurred.
+    /// The migrations of each cause that occurred.
     pub causes: Vec<Cell>,
-    /// At least four queued tasks left one CPU for one other within a millisecond.
+    /// The herds: at least four queued tasks left one CPU for one other within a millisecond.
     pub herds: Vec<Herd>,
     /// The migrations one by one in order of time, if they were asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -106,13 +106,13 @@ pub struct BalanceReport {
     /// Migrations that are counted but not listed, since there are more than a million.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unlisted: Option<u64>,
-    /// Those of the rarer causes, as many as fit the page.
+    /// The migrations of the rarer causes, as many as fit the page.
     #[serde(skip)]
     pub(crate) arrows: Vec<Migration>,
     /// The causes whose migrations are drawn as arrows.
     #[serde(skip)]
     pub(crate) arrowed: Vec<Cause>,
-    /// By cause and by the CPU that they went to.
+    /// The migrations over time by cause and by target CPU.
     #[serde(skip)]
     pub(crate) densities: SeededMap<(Cause, Cpu), Density>,
 }
@@ -124,7 +124,7 @@ struct Sums {
     recorded: u64,
     by_distance: [u64; 4],
     delays_by_distance: [Lengths; 4],
-    /// From each migration to the first run.
+    /// The times from each migration to the first run.
     delays: Lengths,
     /// The migrations themselves, while an arrow each fits the page.
     arrows: Vec<Migration>,
@@ -152,7 +152,7 @@ pub struct Balance<'o> {
 }
 
 impl<'o> Balance<'o> {
-    /// Over a window; of the migrations from or to these CPUs.
+    /// Returns the analysis over a window, of the migrations from or to these CPUs.
     pub fn new(topology: &'o Topology, cpus: &'o ChosenCpus, from: Ts, to: Ts) -> Balance<'o> {
         Balance {
             topology,
@@ -381,7 +381,7 @@ fn by_distance(out: &mut String, report: &BalanceReport) {
     }
 }
 
-/// Behind the arrows of a herd.
+/// The colour behind the arrows of a herd.
 const HERD: Color = Color::rgb(0xff, 0xd9, 0x66);
 
 /// The figure: arrows from CPU to CPU for the causes whose migrations fit the page, bars on the CPU that the task

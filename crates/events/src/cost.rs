@@ -21,7 +21,7 @@ use timeline::text::{paragraph, short};
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CostRow {
-    /// The command.
+    /// The command of the bursts.
     pub command: Comm,
     /// The distance of both CPUs; absent where the topology does not give it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -153,13 +153,13 @@ pub struct Cost<'t> {
 }
 
 impl<'t> Cost<'t> {
-    /// With distances by this topology.
+    /// Returns the analysis with distances by a topology.
     pub fn new(topology: &'t Topology) -> Cost<'t> {
         let (tracks, commands) = (PerTask::default(), SeededMap::default());
         Cost { topology, wanted: None, tracks, commands, inside: false, readings: None }
     }
 
-    /// With the counts of these counters by burst.
+    /// The analysis with the counts of some counters by burst.
     #[must_use]
     pub fn with_counters(self, counters: Option<&'t dyn Counters>) -> Cost<'t> {
         Cost { readings: counters.map(Readings::of), ..self }

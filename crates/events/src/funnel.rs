@@ -17,7 +17,7 @@ pub struct Attempts {
     pub balancing: Balancing,
     /// The name of the scheduling domain, such as `MC` or `NUMA`; empty if the probe does not show it.
     pub domain: String,
-    /// By outcome.
+    /// The number of attempts with each outcome.
     #[serde(flatten)]
     pub outcomes: Outcomes,
 }
@@ -149,8 +149,8 @@ pub struct Funnels {
 }
 
 impl Funnels {
-    /// For a trace with the probes for which `has` holds, by the name of the probe and a field that it must have. Nothing
-    /// if it has none of those that show attempts.
+    /// Returns the analysis of a trace with the probes for which `has` holds, by the name of the probe and a field that
+    /// it must have; nothing if no probe shows attempts.
     pub fn new(has: impl Fn(&str, &str) -> bool) -> Option<Funnels> {
         let zero = |name: &str, field: &str| has(name, field).then_some(0_u64);
         let attempts = zero("load_balance", "moved");
@@ -336,7 +336,7 @@ fn unit_of(how: u8, kinds: &[String]) -> String {
 }
 
 impl Funnel {
-    /// For people.
+    /// The funnel in words, for people.
     pub fn text(&self) -> String {
         let mut out = String::from("\nProbes on the balancer (group lb):\n");
         // Writing to a string cannot fail.
@@ -381,7 +381,7 @@ impl Funnel {
 }
 
 impl Further {
-    /// For people; only probes with records.
+    /// Writes the numbers of the probes that have records, for people.
     fn text(&self, out: &mut String) {
         let mut line = |n: Option<u64>, words: &str| {
             if let Some(n) = n.filter(|n| *n > 0) {
@@ -436,7 +436,7 @@ fn attempts_text(out: &mut String, attempts: &[Attempts]) {
     }
 }
 
-/// The verdicts.
+/// Writes the verdicts on the examined tasks, for people.
 fn examined_text(out: &mut String, verdicts: &Verdicts) {
     let Verdicts { movable, running, one_cpu, other } = *verdicts;
     let all = movable + running + one_cpu + other;
@@ -451,7 +451,7 @@ fn examined_text(out: &mut String, verdicts: &Verdicts) {
 }
 
 impl GoingIdle {
-    /// For people.
+    /// Writes the outcomes of the gate, for people.
     fn text(&self, out: &mut String) {
         let GoingIdle { not_overloaded, too_costly, affordable } = *self;
         let mut line = |n: u64, words: &str| {

@@ -79,22 +79,22 @@ fn column_of(ts: Ts, from: Ts, to: Ts) -> usize {
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct KindReport {
-    /// Its name.
+    /// The name of the kind.
     pub name: String,
     /// How often it occurred in the window, on the CPUs shown.
     pub count: u64,
     /// The same in percent of all that are shown.
     pub percent: f64,
-    /// Its values, if one was asked for.
+    /// The values of a field of the events, if one was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub values: Option<Summary>,
     /// The mean of the values in each of 400 columns of the window; empty without values.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub course: Vec<Option<f64>>,
-    /// Where each occurred, unless they are too many for markers.
+    /// The instant and the CPU of each event, unless they are too many for markers.
     #[serde(skip)]
     pub(crate) marks: Vec<(Ts, Cpu)>,
-    /// Over time, if rates were asked for: how many in each of 400 columns of the window.
+    /// The number of events in each of 400 columns of the window, if rates were asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub columns: Option<Vec<u32>>,
     /// How the events of this kind are drawn.
@@ -109,7 +109,7 @@ pub(crate) enum Shown {
     Markers,
     /// How many there are in each column.
     Bars,
-    /// As the ends of spans.
+    /// The ends of spans.
     Spans,
 }
 
@@ -117,15 +117,15 @@ pub(crate) enum Shown {
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Report {
-    /// `schedviz/events/1`.
+    /// The name and version of the schema, `schedviz/events/1`.
     pub schema: &'static str,
     /// The window's start, on the trace's clock.
     pub from_ns: Ts,
-    /// Its end.
+    /// The window's end, on the trace's clock.
     pub to_ns: Ts,
     /// All that are shown.
     pub total: u64,
-    /// By kind, the most frequent first.
+    /// The events by kind, the most frequent first.
     pub kinds: Vec<KindReport>,
     /// Spans of time between two events, by kind, the longest in all first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -138,7 +138,7 @@ pub struct Report {
     pub(crate) densities: Vec<(Cpu, Density)>,
 }
 
-/// Counts occurrences.
+/// Counts the occurrences of events by kind.
 #[derive(Debug)]
 pub struct Gather {
     from: Ts,
@@ -155,16 +155,16 @@ struct Kind {
     name: String,
     count: u64,
     values: values::Values,
-    /// By column of the window: how many values, and their sum.
+    /// The number of values and their sum in each column of the window.
     course: Vec<(u32, f64)>,
     marks: Vec<(Ts, Cpu)>,
     rate: Option<Density>,
-    /// They are the ends of spans.
+    /// Whether the events are the ends of spans.
     spanned: bool,
 }
 
 impl Gather {
-    /// Over a window; `rates`: over time as well, by kind.
+    /// Returns the counters for a window; `rates`: over time as well, by kind.
     pub fn new(from: Ts, to: Ts, rates: bool) -> Gather {
         let (places, densities) = (SeededMap::default(), SeededMap::default());
         Gather { from, to, rates, total: 0, places, kinds: Vec::new(), densities }

@@ -100,13 +100,13 @@ impl Edge {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SpanReport {
-    /// Its name: a text up to its first value, or a function.
+    /// The name of the kind: a text up to its first value, or a function.
     pub name: String,
     /// Spans of which both ends lie in the window.
     pub count: u64,
-    /// Their total duration.
+    /// The total duration of these spans, in nanoseconds.
     pub total_ns: Dur,
-    /// Their median duration, at most 0.8 % above the true one; nothing without any.
+    /// The median duration of these spans, at most 0.8 % above the true one; nothing without any.
     pub median_ns: Option<Dur>,
     /// The longest; nothing without any.
     pub max_ns: Option<Dur>,
@@ -153,11 +153,11 @@ type Thread = (Pid, Option<Cpu>);
 struct Open {
     edge: Edge,
     kind: usize,
-    /// Where it began.
+    /// The instant at which the span began.
     since: Ts,
-    /// It counts: it began on a CPU that is shown.
+    /// Whether the span counts: it began on a CPU that is shown.
     counts: bool,
-    /// Where it is drawn now, since when, and in which row.
+    /// The CPU on which the span is drawn now; its instant and its row follow.
     cpu: Cpu,
     here_since: Ts,
     row: usize,
@@ -177,7 +177,7 @@ fn thread(pid: Pid, cpu: Cpu) -> Thread {
 }
 
 impl Spans {
-    /// In a window.
+    /// Returns a search for the spans of a window.
     pub fn new(from: Ts, to: Ts) -> Spans {
         Spans { from, to, ..Spans::default() }
     }

@@ -12,7 +12,7 @@ const BARS: usize = 10;
 /// Integers below this are exact as floating-point numbers.
 const WHOLE: f64 = 9_007_199_254_740_992.0;
 
-/// Gathers values.
+/// Gathers the values of a field.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Values {
     count: u64,
@@ -24,7 +24,7 @@ pub(crate) struct Values {
     thinned: u32,
 }
 
-/// Values, summarised.
+/// The summary of the values of a field.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Summary {
@@ -149,7 +149,7 @@ impl Values {
 }
 
 impl Summary {
-    /// For people, indented so far.
+    /// The summary in words for people, indented by a number of columns.
     pub(crate) fn text(&self, indent: usize) -> String {
         let mut out = String::new();
         let sampled = match self.sample_every {

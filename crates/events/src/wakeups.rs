@@ -13,7 +13,7 @@ use timeline::{LaneLayout, Rows, TimeScale};
 /// The maximum number of wakeups that are drawn one by one.
 const ARROWS: usize = 1500;
 
-/// A wakeup.
+/// A wakeup of a task, from its waking to its first run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wakeup {
     /// The woken task.
@@ -35,7 +35,7 @@ pub struct Wakeup {
 /// The wakeups of a window.
 #[derive(Clone, Debug, Default)]
 pub struct WakeupReport {
-    /// Their number.
+    /// The number of wakeups.
     pub total: u64,
     /// The wakeups in the order of their ends; empty where they are too many to be drawn one by one.
     pub wakeups: Vec<Wakeup>,
@@ -54,7 +54,7 @@ pub struct Wakeups<'o> {
 }
 
 impl<'o> Wakeups<'o> {
-    /// For a window from one instant to another, between these CPUs.
+    /// Returns a search for the wakeups of a window between these CPUs.
     pub fn new(cpus: &'o ChosenCpus, from: Ts, to: Ts) -> Wakeups<'o> {
         Wakeups {
             cpus,

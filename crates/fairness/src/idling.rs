@@ -8,9 +8,9 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct IdleCpu {
-    /// Which.
+    /// The CPU that idled.
     pub cpu: Cpu,
-    /// For how long, at least.
+    /// The time for which the CPU idled during the wait, at least, in nanoseconds.
     pub idle_ns: Dur,
 }
 
@@ -28,7 +28,8 @@ struct Idling {
 }
 
 impl Idling {
-    /// For how long between two instants: of a joined stretch that an instant cuts, what must lie there.
+    /// The idle time between two instants in nanoseconds: of a joined stretch that an instant cuts, at least the part
+    /// that must lie there.
     fn within(&self, from: Ts, to: Ts) -> u64 {
         let now = self.since.map_or(0, |since| to.since(since.max(from)).0);
         let past = self.past.since(from).map(|stretch| stretch.held.saturating_sub(stretch.outside(from, to)));

@@ -150,7 +150,7 @@ impl Addend for InInterval {
     }
 }
 
-/// The analysis.
+/// The analysis of shares and starvation: an [`Analysis`] whose output is a [`FairnessReport`].
 pub struct Fairness<'o> {
     options: &'o Options<'o>,
     keys: SeededMap<Key, usize>,
@@ -179,7 +179,7 @@ pub fn weight_of(prio: i32) -> u64 {
 }
 
 impl<'o> Fairness<'o> {
-    /// With these options.
+    /// Returns the analysis with the options of a measurement.
     pub fn new(options: &'o Options<'o>) -> Fairness<'o> {
         Fairness {
             options,
@@ -272,7 +272,7 @@ impl<'o> Fairness<'o> {
 }
 
 impl Sums {
-    /// It ran, or waited, from `start` to `end`.
+    /// Adds a run or a wait of the member from `start` to `end`.
     fn add(&mut self, runs: bool, start: Ts, end: Ts, intervals: &mut Division) {
         let total = if runs { &mut self.run_ns } else { &mut self.wait_ns };
         *total = total.saturating_add(end.since(start).0);

@@ -32,11 +32,11 @@ pub struct Member {
     pub waits: Summary,
 }
 
-/// An interval.
+/// The shares of an interval.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct IntervalReport {
-    /// Its start from the start of the trace.
+    /// The start of the interval after the start of the trace, in nanoseconds.
     pub start_in_trace_ns: u64,
     /// Members that were runnable in it.
     pub members: usize,
@@ -82,7 +82,7 @@ pub struct FairnessReport {
     /// The run lengths of all members, for a figure.
     #[serde(skip)]
     pub runs: Lengths,
-    /// All waits.
+    /// The lengths of all waits, for a figure.
     #[serde(skip)]
     pub waits: Lengths,
 }

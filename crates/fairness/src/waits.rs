@@ -24,19 +24,19 @@ const MOST_STAYS: usize = 256;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Starved {
-    /// Who.
+    /// The PID of the starved task.
     pub pid: Pid,
-    /// By name.
+    /// The command name of the starved task.
     pub command: Comm,
     /// When it began to wait, or the window began, from the start of the trace.
     pub start_in_trace_ns: u64,
     /// How long it waited in the window.
     pub duration_ns: Dur,
-    /// It waited already when the window began.
+    /// Whether the task waited already when the window began.
     pub waited_before: bool,
-    /// It still waited when the window ended.
+    /// Whether the task still waited when the window ended.
     pub still_waits: bool,
-    /// Where it ran in the end, or still waited.
+    /// The CPU on which the task ran in the end, or on which it still waited.
     pub cpu: Cpu,
     /// The run queues it waited on, each with the time there: the longest first.
     pub queues: Vec<QueueTime>,
@@ -46,7 +46,7 @@ pub struct Starved {
     /// How long some CPU idled meanwhile, with no task waiting for it. Nothing of a kernel thread that is bound to its
     /// CPU: no other could have run it.
     pub could_have_run_ns: Option<Dur>,
-    /// Which CPUs did, each by itself: those that could have taken the task, if it may run there. The
+    /// The CPUs that idled meanwhile, each by itself: those that could have taken the task, if it may run there. The
     /// longest first, at most 16.
     pub idle_cpus: Vec<IdleCpu>,
     /// How many CPUs did in all.
@@ -57,9 +57,9 @@ pub struct Starved {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct QueueTime {
-    /// Its CPU.
+    /// The CPU of the run queue.
     pub cpu: Cpu,
-    /// For how long.
+    /// The time that the task waited there, in nanoseconds.
     pub wait_ns: Dur,
 }
 
@@ -74,7 +74,7 @@ struct Stay {
 #[derive(Clone, Debug)]
 struct Open {
     since: Ts,
-    /// It waited before that, outside of the window.
+    /// Whether the task waited before that, outside of the window.
     cut: bool,
     /// The beginning of the wait, in the window or before it; none where that is not known.
     began: Option<Ts>,
@@ -163,7 +163,7 @@ impl Waits {
         }
     }
 
-    /// Until `ts` some CPU idled, or none.
+    /// Accounts for the time until `ts`, in which some CPU idled or none did.
     pub(crate) fn pass(&mut self, ts: Ts, idle: bool) {
         if idle {
             self.idled = self.idled.saturating_add(ts.since(self.last).0);

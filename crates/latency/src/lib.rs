@@ -55,7 +55,7 @@ use sched::{
 };
 use serde::Serialize;
 
-/// By what the rows of the table are
+/// The subject of each row of the table
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -76,7 +76,7 @@ pub struct Options<'o> {
     pub tasks: Option<&'o Chosen<'o>>,
     /// The rows of the table.
     pub by: By,
-    /// Where CPUs sit.
+    /// The places of the CPUs; empty if they are unknown.
     pub topology: Topology,
     /// The instant that counts as zero: the trace's start.
     pub zero: Ts,
@@ -89,19 +89,19 @@ pub struct Options<'o> {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Measure {
-    /// From the waking to the run.
+    /// The time from the waking to the run.
     Wakeup,
-    /// Its first part: until it is queued.
+    /// The first part of a wakeup latency: until the task is queued.
     UntilQueued,
-    /// Its second part: until it runs.
+    /// The second part of a wakeup latency: until the task runs.
     UntilRun,
     /// A new task's first wait.
     New,
     /// A preempted task's wait.
     Preempted,
-    /// A run.
+    /// The time that a task runs at a stretch.
     Run,
-    /// A sleep.
+    /// The time from the end of a run to the next waking.
     Sleep,
 }
 
@@ -117,7 +117,7 @@ impl Measure {
         Measure::Sleep,
     ];
 
-    /// Its name.
+    /// The name of the measure in the text.
     pub fn name(self) -> &'static str {
         match self {
             Measure::Wakeup => "wakeup latency",
@@ -148,7 +148,7 @@ pub struct Listed {
     pub queued: Option<Ts>,
     /// The instant at which it ran.
     pub ran: Ts,
-    /// Where a woken task was placed, seen from where it slept; nothing for other waits.
+    /// The placement of a woken task, seen from the CPU where it slept; nothing for other waits.
     pub placement: Option<Placement>,
     /// The CPU on which a woken task slept.
     pub slept_on: Option<Cpu>,
@@ -160,11 +160,11 @@ pub type TakesWait<'o> = dyn Fn(&Listed) + Sync + 'o;
 #[derive(Clone, Copy, Debug)]
 struct Wait {
     measure: Measure,
-    /// Where it began; nothing for a wakeup of which that is not known.
+    /// The start of the wait; nothing for a wakeup whose waking is not known.
     start: Option<Ts>,
     waker: Option<Pid>,
     waker_command: Comm,
-    /// Where it slept.
+    /// The CPU on which a woken task slept.
     slept_on: Option<Cpu>,
     queued_on: Cpu,
     idleness: Idleness,
@@ -175,7 +175,7 @@ struct Wait {
 }
 
 impl Wait {
-    /// Its length if it begins at `from` and ends at `to`, without the time throttled.
+    /// The length of the wait from `from` to `to`, without the time throttled.
     fn length(&self, from: Ts, to: Ts) -> Dur {
         Dur(to.since(from).0.saturating_sub(self.throttled.0))
     }
@@ -184,9 +184,9 @@ impl Wait {
 #[derive(Clone, Copy, Debug)]
 enum Phase {
     Run,
-    /// After it ran there.
+    /// The task sleeps after it ran on this CPU.
     Sleep(Cpu),
-    /// Its record stands apart: runs and sleeps, which are more, do not move it about.
+    /// The task waits. The record of the wait stands apart: runs and sleeps, which are more, do not move it about.
     Wait,
 }
 
@@ -206,7 +206,7 @@ enum Key {
     Rest,
 }
 
-/// A row.
+/// A row of the table.
 #[derive(Clone, Debug)]
 struct Named {
     key: Key,
@@ -227,7 +227,7 @@ impl Named {
     }
 }
 
-/// The analysis.
+/// The analysis of wakeup latencies and waits: an [`Analysis`] whose output is a [`LatencyReport`].
 pub struct Latency<'o> {
     options: &'o Options<'o>,
     listing: Option<&'o TakesWait<'o>>,
@@ -243,7 +243,7 @@ pub struct Latency<'o> {
     /// Wakeup latencies by where the task was placed, and what idled then.
     woken: [[Lengths; Idleness::ALL.len()]; Placement::ALL.len()],
     worst: Vec<Case>,
-    /// By measure: a wait must be longer than this to be one of the worst.
+    /// The length that a wait must exceed to be one of the worst, for each measure.
     least: [Option<Dur>; Measure::ALL.len()],
     without_waking: u64,
     gaps: u64,
@@ -254,7 +254,7 @@ pub struct Latency<'o> {
 }
 
 impl<'o> Latency<'o> {
-    /// With these options.
+    /// Returns the analysis with the options of a measurement.
     pub fn new(options: &'o Options<'o>) -> Latency<'o> {
         Latency {
             options,

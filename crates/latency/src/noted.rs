@@ -35,7 +35,7 @@ enum NotedPhase {
     Wait,
 }
 
-/// A wait.
+/// A wait that goes on at the end of a part.
 #[derive(Serialize, Deserialize)]
 struct NotedWait {
     pid: Pid,

@@ -4,22 +4,22 @@ use sched::topology::Distance;
 use sched::{Cpu, Topology};
 use serde::Serialize;
 
-/// Where a woken task was placed, seen from where it slept.
+/// The placement of a woken task, seen from the CPU where it slept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Placement {
-    /// On the CPU where it last ran.
+    /// The task was placed on the CPU where it last ran.
     Previous,
-    /// On another hardware thread of its core.
+    /// The task was placed on another hardware thread of its core.
     Core,
-    /// On a CPU with the same last-level cache.
+    /// The task was placed on a CPU with the same last-level cache.
     Llc,
     /// Elsewhere in the node.
     Node,
-    /// In another node; where the topology is not known, on any other CPU.
+    /// The task was placed in another node; where the topology is not known, on any other CPU.
     Elsewhere,
-    /// Where it had slept is not known.
+    /// The CPU where the task had slept is not known.
     Unknown,
 }
 
@@ -57,7 +57,7 @@ pub enum Idleness {
     Target,
     /// Not that one, but another.
     Other,
-    /// None.
+    /// No CPU was idle.
     Nobody,
 }
 

@@ -30,11 +30,11 @@ pub struct Row {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Named {
-    /// The measure.
+    /// The measure of the distribution.
     pub measure: Measure,
     /// The number of intervals of the distribution that began before the window: they count with their full length.
     pub began_before: u64,
-    /// The distribution.
+    /// The distribution of the lengths.
     #[serde(flatten)]
     pub summary: Summary,
 }
@@ -43,9 +43,9 @@ pub struct Named {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Split<K> {
-    /// The kind.
+    /// The kind of the wakeups.
     pub kind: K,
-    /// The distribution.
+    /// The distribution of the latencies.
     #[serde(flatten)]
     pub summary: Summary,
 }

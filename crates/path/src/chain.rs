@@ -38,13 +38,13 @@ impl Kind {
 pub struct Segment {
     /// The state of its task.
     pub kind: Kind,
-    /// The task.
+    /// The PID of the task.
     pub pid: Pid,
     /// The CPU of the task, or of its run queue; absent where the task sleeps or its state is unknown.
     pub cpu: Option<Cpu>,
-    /// Its start on the trace's clock, in nanoseconds.
+    /// The start of the segment on the trace's clock, in nanoseconds.
     pub start_ns: Ts,
-    /// Its end on the trace's clock, in nanoseconds.
+    /// The end of the segment on the trace's clock, in nanoseconds.
     pub end_ns: Ts,
     /// The part of it during which some CPU idled with an empty run queue, in nanoseconds; counted for queued segments.
     pub beside_idle_ns: u64,
@@ -56,14 +56,14 @@ pub struct Segment {
 /// A place in the chain; [`NOTHING`] before the first segment.
 pub(crate) type Link = u32;
 
-/// No segment.
+/// The link that stands for no segment.
 pub(crate) const NOTHING: Link = Link::MAX;
 
-/// The segments.
+/// The segments of all paths.
 #[derive(Clone, Debug)]
 pub(crate) struct Chain {
     segments: Vec<(Segment, Link)>,
-    /// At this number of segments those in use are sought.
+    /// The number of segments at which those in use are sought.
     full: usize,
     /// The maximum number of segments in use.
     most: usize,

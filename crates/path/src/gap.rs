@@ -8,7 +8,7 @@ use sched::{Cpu, Current, EventKind, Pid, SchedEvent, SchedState, Span, Task, Ta
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Gap {
     end: Ts,
-    /// It ends in a run queue.
+    /// Whether the gap ends in a run queue.
     is_queued: bool,
     /// A waking in it ended a sleep.
     has_sleep: bool,

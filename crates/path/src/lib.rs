@@ -38,8 +38,9 @@ use sched::{Analysis, Comm, Cpu, EventKind, PerTask, Pid, SchedEvent, SchedState
 pub struct Options {
     /// The task; the traced command's first task where there is neither this nor a name.
     pub pid: Option<Pid>,
-    /// With a number, the name of that task where the window does not show it. Without one, the name of the task: of those with
-    /// this most recent name it is the one that exits last; where none exits, the one with the lowest number.
+    /// The name of the task `pid`, where the window does not show it. Without a PID, the name of the task that is
+    /// sought: of those with this most recent name it is the one that exits last; where none exits, the one with the
+    /// lowest PID.
     pub command: Option<Comm>,
     /// The instant that counts as zero: the start of the trace.
     pub zero: Ts,
@@ -71,7 +72,7 @@ struct Track {
     from: Ts,
     /// An event has shown it running on this CPU from `from` on, whatever its state; and the last such event.
     runs: Option<(Cpu, Ts)>,
-    /// Its latest waking since it ran or waited.
+    /// The latest waking of the task since it ran or waited.
     waking: Option<Announced>,
     /// The reading of the time beside idle CPUs when it was queued.
     reading: u64,
@@ -86,7 +87,7 @@ impl Track {
     }
 }
 
-/// The analysis.
+/// The search for the critical path: an [`Analysis`] whose output is a [`PathReport`].
 pub struct CriticalPath {
     options: Options,
     start: Ts,
@@ -101,7 +102,7 @@ pub struct CriticalPath {
     shown: Vec<(Ts, u64)>,
     /// The path to the exit of the task that is sought.
     found: Option<(Pid, Until)>,
-    /// That path ends with an exit.
+    /// Whether that path ends with an exit.
     exited: bool,
     /// The trace records exits: elsewhere a task has exited when it is switched out for the last time.
     has_exits: bool,
@@ -110,7 +111,7 @@ pub struct CriticalPath {
 }
 
 impl CriticalPath {
-    /// With these options.
+    /// Returns the search for the path that the options choose.
     pub fn new(options: Options) -> CriticalPath {
         CriticalPath {
             options,

@@ -11,17 +11,17 @@ use std::collections::BTreeMap;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Times {
-    /// Running.
+    /// The time for which the task runs.
     pub running_ns: u64,
     /// Runnable and queued.
     pub queued_ns: u64,
     /// Queued while some CPU idled with an empty run queue.
     pub queued_beside_idle_ns: u64,
-    /// From the waking to the run queue.
+    /// The time from the waking to the run queue.
     pub waking_ns: u64,
     /// Sleeping until an interrupt or the idle task ended the sleep.
     pub sleeping_ns: u64,
-    /// Unknown.
+    /// The time for which the state is unknown.
     pub unknown_ns: u64,
     /// Throttled by `cpu.max`; absent if it is zero.
     #[serde(skip_serializing_if = "is_zero")]
@@ -65,7 +65,7 @@ pub struct Share<K> {
     pub of: K,
     /// The number of segments.
     pub segments: u64,
-    /// Their times.
+    /// The times on the segments.
     #[serde(flatten)]
     pub times: Times,
 }
@@ -74,9 +74,9 @@ pub struct Share<K> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OfTask {
-    /// Its PID.
+    /// The PID of the task.
     pub pid: Pid,
-    /// Its most recent name.
+    /// The most recent command name of the task.
     pub command: Comm,
 }
 
@@ -84,7 +84,7 @@ pub struct OfTask {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OfCpu {
-    /// The CPU.
+    /// The CPU of the segments.
     pub cpu: Cpu,
 }
 
@@ -92,15 +92,15 @@ pub struct OfCpu {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Queued {
-    /// Its start after the start of the trace, in nanoseconds.
+    /// The start of the segment after the start of the trace, in nanoseconds.
     pub start_in_trace_ns: u64,
-    /// Its length in nanoseconds.
+    /// The length of the segment in nanoseconds.
     pub duration_ns: Dur,
     /// The part during which some CPU idled with an empty run queue, in nanoseconds.
     pub beside_idle_ns: Dur,
     /// The CPU of the run queue.
     pub cpu: Option<Cpu>,
-    /// The task.
+    /// The task that was queued.
     #[serde(flatten)]
     pub task: OfTask,
     /// The task that ran on the CPU when the segment began; absent where none did.

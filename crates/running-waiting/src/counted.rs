@@ -17,7 +17,7 @@ pub enum Counted {
 }
 
 impl Counted {
-    /// Them in words.
+    /// The counted tasks in words.
     pub(crate) fn in_words(self) -> &'static str {
         match self {
             Counted::Movable => "movable waiters",

@@ -170,7 +170,7 @@ fn merged(rects: impl Iterator<Item = Rect>) -> Vec<Rect> {
     out
 }
 
-/// Under a panel: the share of each column in violation as a height, hatching where some CPU is unknown.
+/// Draws a strip under a panel: the share of each column in violation as a height, hatching where some CPU is unknown.
 fn draw_strip(figure: &mut Figure, series: &Series, edges: &[Unit], top: Unit) {
     let spans = || series.columns.iter().zip(edges.windows(2)).filter(|(_, x)| x[1] > x[0]);
     let unknown =

@@ -62,7 +62,7 @@ pub struct DrawArgs {
     /// One panel for each node or last-level cache (needs --topology)
     #[arg(long, value_enum, value_name = "WHAT")]
     pub per: Option<Per>,
-    /// Under it the length of each CPU's run queue, a row a CPU: where, not only when
+    /// Draw the length of each CPU's run queue below, one row per CPU
     #[arg(long)]
     pub per_cpu: bool,
 }
@@ -70,9 +70,9 @@ pub struct DrawArgs {
 /// A group of CPUs that is counted by itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Panel {
-    /// Its name; empty for the whole machine.
+    /// The name of the group; empty for the whole machine.
     pub name: String,
-    /// Its CPUs.
+    /// The CPUs of the group.
     pub cpus: Vec<Cpu>,
 }
 
@@ -85,7 +85,7 @@ pub struct Options<'o> {
     pub to: Ts,
     /// The instant that counts as zero.
     pub zero: Ts,
-    /// The panels.
+    /// The groups of CPUs, each of which has a panel.
     pub panels: Vec<Panel>,
     /// The CPUs in display order, each with its group, for the rows of run queues.
     pub cpus: Vec<(Cpu, Option<u32>)>,
@@ -98,7 +98,7 @@ pub struct Options<'o> {
     pub per_cpu: bool,
     /// Only these tasks; none for all.
     pub tasks: Option<&'o Chosen<'o>>,
-    /// Which those are, in words.
+    /// The counted tasks in words, such as `all tasks`.
     pub which: &'static str,
     /// The CPUs that tasks may use, where lists restrict any, or records can.
     pub affinity: Option<Arc<Affinity>>,
@@ -122,9 +122,9 @@ impl Options<'_> {
 pub struct Level {
     /// The time-weighted mean.
     pub mean: f64,
-    /// The minimum.
+    /// The minimum over the instants.
     pub min: u32,
-    /// The maximum.
+    /// The maximum over the instants.
     pub max: u32,
 }
 
@@ -132,7 +132,7 @@ pub struct Level {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Column {
-    /// Its start, from the start of the trace.
+    /// The start of the column after the start of the trace, in nanoseconds.
     pub start_ns: i64,
     /// Tasks that ran.
     pub running: Level,
@@ -151,9 +151,9 @@ pub struct Column {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Series {
-    /// Its name; empty for the whole machine.
+    /// The name of the panel; empty for the whole machine.
     pub name: String,
-    /// Its CPUs.
+    /// The CPUs of the panel.
     pub cpus: Vec<Cpu>,
     /// The integral of running tasks, in task·nanoseconds; nothing where the selected tasks are unknown.
     pub running_ns: Option<u64>,
@@ -169,7 +169,7 @@ pub struct Series {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Report {
-    /// `schedviz/running-waiting/1`.
+    /// The name and version of the schema, `schedviz/running-waiting/1`.
     pub schema: &'static str,
     /// The window's start. on the trace's clock.
     pub from_ns: Ts,
@@ -187,7 +187,7 @@ pub struct Report {
     /// Time in violation among the CPUs of all panels together; nothing where the selected tasks are unknown. A panel's
     /// own counts CPUs that idle beside overloaded ones of the same panel.
     pub violated_ns: Option<u64>,
-    /// The panels.
+    /// The panels, each with its series.
     pub panels: Vec<Series>,
     /// Losses within the window.
     pub gaps: u64,
@@ -263,7 +263,7 @@ struct Now {
 }
 
 impl Now {
-    /// Where every task counts.
+    /// Returns the numbers of a panel where every task counts.
     fn of(counts: &CpuCounts, violated: bool) -> Now {
         let CpuCounts { waiting, unknown, offline, .. } = *counts;
         Now { running: counts.running(), waiting, unknown, offline, violated }
@@ -348,7 +348,7 @@ struct Place {
 }
 
 impl Place {
-    /// Where every task counts.
+    /// Returns the share of a CPU where every task counts.
     fn of(cpu: Cpu, state: &SchedState) -> Place {
         let running = matches!(state.current(cpu), Current::Task(_));
         Place { load: state.load(cpu), running, waiting: state.queue_length(cpu) }
@@ -391,7 +391,7 @@ impl Together {
     }
 }
 
-/// The analysis.
+/// The analysis of running and waiting tasks: an [`Analysis`] whose output is a [`Report`].
 pub struct RunningWaiting<'o> {
     options: &'o Options<'o>,
     /// Every task is counted, whatever becomes known of it.
@@ -399,11 +399,11 @@ pub struct RunningWaiting<'o> {
     queues: CountedQueues,
     panels: Vec<Gather>,
     together: Together,
-    /// By panel, where every task is counted.
+    /// The CPUs of each panel, where every task is counted.
     parts: Vec<Part>,
     /// The CPUs of several panels together.
     whole: Option<Part>,
-    /// By CPU: its panel, and what it adds to it.
+    /// The panel of each CPU, and its share in the panel.
     places: Vec<(Option<usize>, Place)>,
     /// The sets of each panel where selected tasks are counted; last, those of all panels together.
     sets: Vec<Sets>,
@@ -412,7 +412,7 @@ pub struct RunningWaiting<'o> {
 }
 
 impl<'o> RunningWaiting<'o> {
-    /// With these options.
+    /// Returns the analysis with the options of a figure.
     pub fn new(options: &'o Options<'o>) -> RunningWaiting<'o> {
         let size = options.panels.iter().flat_map(|p| &p.cpus).map(|c| c.index() + 1).max().unwrap_or(0);
         let mut places = vec![(None, Place::default()); size];
@@ -438,7 +438,7 @@ impl<'o> RunningWaiting<'o> {
         }
     }
 
-    /// From `ts` on the panels count what their parts do, where every task is counted.
+    /// Takes over the numbers of the panels from `ts` on, where every task is counted.
     fn turn(&mut self, ts: Ts, state: &SchedState) {
         for (gather, part) in self.panels.iter_mut().zip(&self.parts) {
             let now = part.now(state);
@@ -454,7 +454,7 @@ impl<'o> RunningWaiting<'o> {
         self.together.turn(violated, ts);
     }
 
-    /// From `ts` on the row of a CPU, if it has one, shows its queue as it is, where every task counts.
+    /// Takes over the queue of a CPU from `ts` on in its row, if it has one, where every task counts.
     fn turn_row(&mut self, cpu: Cpu, ts: Ts, state: &SchedState) {
         if let Some(Some(row)) = self.rows.get_mut(cpu.index()) {
             row.turn(Place::of(cpu, state).class(), ts);

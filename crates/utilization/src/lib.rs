@@ -53,24 +53,23 @@ use timeline::Rows;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Class {
-    /// It runs the application.
+    /// The CPU runs the application.
     Application,
-    /// It runs another task.
+    /// The CPU runs a task of another program.
     Other,
-    /// It runs a kernel thread, by its name or its parent.
+    /// The CPU runs a kernel thread, by its name or its parent.
     Kernel,
-    /// It runs its stopper, `migration/N`.
+    /// The CPU runs its stopper, `migration/N`.
     Stopper,
-    /// It runs a task of the real-time or the deadline class (a priority below 100), of the
-    /// application or not.
+    /// The CPU runs a task of the real-time or the deadline class (a priority below 100), of the application or not.
     RealTime,
-    /// It handles an interrupt, hard or soft, where those were recorded.
+    /// The CPU handles an interrupt, hard or soft, where those were recorded.
     Interrupt,
     /// Nothing is known.
     Unknown,
-    /// It is offline.
+    /// The CPU is offline.
     Offline,
-    /// It idles.
+    /// The CPU is idle.
     Idle,
 }
 
@@ -93,7 +92,7 @@ impl Class {
         !matches!(self, Class::Interrupt | Class::Unknown | Class::Offline | Class::Idle)
     }
 
-    /// Its name over a column of a table, of at most six letters, and four where columns are narrow.
+    /// The name of the class over a column of a table, of at most six letters, and four where columns are narrow.
     pub(crate) fn head(self, is_narrow: bool) -> &'static str {
         match self {
             Class::Other if is_narrow => "oth",
@@ -105,7 +104,7 @@ impl Class {
         }
     }
 
-    /// Its name, in a word.
+    /// The name of the class, in a word.
     pub fn name(self) -> &'static str {
         match self {
             Class::Application => "app",
@@ -144,7 +143,7 @@ pub struct Options {
     pub interval: Dur,
     /// Tasks that are the application; without it those that descend from the traced command.
     pub tasks: Option<regex::Regex>,
-    /// Where CPUs sit.
+    /// The places of the CPUs; empty if they are unknown.
     pub topology: Topology,
     /// Report CPUs that idle longer than this while others are overloaded.
     pub balance_interval: Dur,
@@ -192,23 +191,23 @@ impl Beside {
     }
 }
 
-/// The analysis.
+/// The analysis of the CPUs' time: an [`Analysis`] whose output is a [`UtilizationReport`].
 #[derive(Debug)]
 pub struct Utilization<'o> {
     options: &'o Options,
     intervals: Grid,
     columns: Grid,
-    /// By CPU, as drawn: the time of a [`Heat`] by column.
+    /// The time of a [`Heat`] by column, for each CPU as drawn.
     heat: Vec<Grid>,
     sums: Vec<[u128; CLASSES]>,
-    /// By CPU number, its place among those shown.
+    /// The place of each CPU among those shown.
     rows: Rows,
     /// The CPUs shown, as they are now.
     cpus: Vec<CpuNow>,
     /// The idle and overloaded CPUs since `last`.
     beside: Beside,
     last: Ts,
-    /// Where only some CPUs are shown: what stands beside what on these.
+    /// The numbers of idle and of overloaded CPUs among those shown, where only some are.
     part: Option<SubsetCounts>,
     idling: Episodes<(u32, u32)>,
     herds: Herds,
@@ -220,7 +219,7 @@ pub struct Utilization<'o> {
 }
 
 impl<'o> Utilization<'o> {
-    /// With these options.
+    /// Returns the analysis with the options of a measurement.
     pub fn new(options: &'o Options) -> Utilization<'o> {
         let unknown = CpuNow { class: Class::Unknown, in_tasks: 0, depth: 0, since: options.from };
         let window = options.to.since(options.from).0.max(1);
@@ -296,7 +295,7 @@ impl<'o> Utilization<'o> {
         self.heat[row].add(look, from, to);
     }
 
-    /// From `ts` on a CPU does something else, perhaps of another class.
+    /// Takes over the class of a CPU from `ts` on.
     fn turn(&mut self, cpu: Cpu, ts: Ts, state: &SchedState) {
         let Some(row) = self.rows.of(cpu) else { return };
         let class = self.class_of(cpu, state);
@@ -306,7 +305,7 @@ impl<'o> Utilization<'o> {
         }
     }
 
-    /// From `ts` on CPUs idle beside overloaded ones, or not.
+    /// Takes over whether CPUs idle beside overloaded ones from `ts` on.
     fn follow_idling(&mut self, ts: Ts, state: &SchedState) {
         let now = match &mut self.part {
             None => Beside::of(state.counts()),

@@ -50,7 +50,7 @@ impl Shares {
         }
     }
 
-    /// In the order of [`Class::ALL`].
+    /// The times in nanoseconds, in the order of [`Class::ALL`].
     pub fn all(&self) -> [u64; CLASSES] {
         [
             self.app_ns.unwrap_or(0),
@@ -71,7 +71,7 @@ impl Shares {
         self.other_ns = self.other_ns.saturating_add(application);
     }
 
-    /// All together.
+    /// The sum of all times, in nanoseconds.
     pub fn total(&self) -> u64 {
         self.all().iter().fold(0, |sum, ns| sum.saturating_add(*ns))
     }
@@ -100,9 +100,9 @@ pub struct Interval {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PerCpu {
-    /// The CPU.
+    /// The CPU with these times.
     pub cpu: Cpu,
-    /// Its time.
+    /// The time of the CPU by class.
     #[serde(flatten)]
     pub shares: Shares,
     /// The part of `irq_ns` in which handlers interrupted a task, in nanoseconds. With it and the classes of tasks the CPU's
@@ -135,13 +135,13 @@ pub struct Idling {
     pub overloaded: u32,
 }
 
-/// A herd.
+/// A herd migration and its outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HerdReport {
     /// The time of the first migration, in nanoseconds from the start of the trace.
     pub start_in_trace_ns: u64,
-    /// The migrations.
+    /// The migrations of the herd.
     #[serde(flatten)]
     pub herd: Herd,
     /// The maximum number of tasks that then waited on the target CPU.
@@ -182,12 +182,12 @@ pub struct UtilizationReport {
     pub idling_ns: u64,
     /// The longest of these episodes.
     pub idling: Vec<Idling>,
-    /// Herd migrations.
+    /// The herd migrations in the window.
     pub herds: Vec<HerdReport>,
     /// Columns of the figure: their sums by class.
     #[serde(skip)]
     pub columns: Vec<(Ts, Dur, Shares)>,
-    /// By CPU as drawn, and column.
+    /// The busy parts by CPU as drawn, and by column.
     #[serde(skip)]
     pub heat: Vec<Vec<Heat>>,
 }
@@ -195,11 +195,11 @@ pub struct UtilizationReport {
 /// The busy part of a column of a CPU, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Heat {
-    /// It is busy.
+    /// The time for which the CPU is busy.
     pub busy_ns: u64,
-    /// Unknown.
+    /// The time for which the CPU is unknown.
     pub unknown_ns: u64,
-    /// It is offline.
+    /// The time for which the CPU is offline.
     pub offline_ns: u64,
 }
 

@@ -7,7 +7,7 @@ use sched::balancer::{Attempt, Attempts, NewIdle, NewIdles};
 use sched::{Cpu, EventKind, Past, PastMoves, SchedEvent};
 use session::Session;
 
-/// Which probes a trace has.
+/// The probes on the balancer that a trace has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Probed {
     /// Attempts of the balancer (`load_balance`).

@@ -10,7 +10,7 @@ pub enum Placed {
     Previous,
     /// The CPU of the waker.
     Waker,
-    /// Another CPU.
+    /// A CPU other than the previous one and the waker's.
     Elsewhere,
     /// A CPU that cannot be classified: the trace shows neither the previous CPU nor the waker's.
     Unknown,
@@ -57,13 +57,13 @@ pub enum WaitOrigin {
 /// Why a CPU is free for another task: how its running task left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Left {
-    /// It went to sleep.
+    /// The running task went to sleep.
     Slept,
-    /// It exited.
+    /// The running task exited.
     Exited,
     /// The stopper took its place and moved a task away.
     Moved,
-    /// It was preempted.
+    /// The running task was preempted.
     Preempted,
     /// The CPU idled.
     Idle,
@@ -128,7 +128,7 @@ pub enum IdleEnd {
 
 /// A category: its key in JSON, what distinguishes it further, and its words for people.
 pub(crate) trait Category: Copy + Ord + std::hash::Hash {
-    /// Its name in JSON.
+    /// The name of the category in JSON.
     fn key(self) -> &'static str;
 
     /// The cause of the migration, if it is one.
@@ -152,10 +152,10 @@ pub(crate) trait Category: Copy + Ord + std::hash::Hash {
         self
     }
 
-    /// For people.
+    /// The words of the category for people.
     fn words(self) -> String;
 
-    /// For people, without the nearest idle CPU.
+    /// The words of the category for people, without the nearest idle CPU.
     fn words_without_distance(self) -> String {
         self.words()
     }

@@ -12,7 +12,7 @@ use std::cmp::Reverse;
 /// The subject of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Grouping {
-    /// A task.
+    /// A row for each task.
     Task,
     /// A command: all tasks of one name; a kernel thread that each CPU has counts as one.
     Command,
@@ -36,7 +36,7 @@ enum Key {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OnCpu {
-    /// The CPU.
+    /// The CPU that idled, or whose run queue held the task.
     pub cpu: Cpu,
     /// The time in nanoseconds.
     pub ns: u64,

@@ -84,12 +84,12 @@ struct Track {
 #[derive(Clone, Copy, Debug)]
 struct Stretch {
     start: Ts,
-    /// Its true start, where that is before the window; else the same.
+    /// The true start, where that is before the window; else the start.
     since: Ts,
     reading: u64,
     noted: u64,
     origin: (IdleOrigin, Option<MoveKey>),
-    /// It began with a missed steal from that far.
+    /// The distance to the nearest CPU with a counted waiter, where the stretch began with a missed steal.
     missed: Option<Nearest>,
     /// The outcome of new-idle balancing before it, where probes show that.
     newidle: Option<NewIdle>,
@@ -101,7 +101,7 @@ struct CpuTrack {
     stretch: Option<Stretch>,
 }
 
-/// The analysis.
+/// The analysis of the waits and the idle stretches: an [`Analysis`] whose output is a [`WhyReport`].
 pub struct Why<'o> {
     options: &'o Options<'o>,
     start: Ts,
@@ -112,20 +112,20 @@ pub struct Why<'o> {
     waits: Waits,
     stretches: Stretches,
     missed: MissedSteals,
-    /// For a figure: the sums over time, and the end of the present column.
+    /// The sums over time for a figure, where one is wanted.
     over_time: Option<Box<Recorder>>,
     column_end: Ts,
-    /// For a table of those that waited.
+    /// The rows of a table of the tasks, commands, CPUs or nodes that waited, where one is wanted.
     groups: Option<Box<Groups>>,
     listing: Option<&'o Cases<'o>>,
-    /// For the story of an episode.
+    /// The story of an episode, where one is wanted.
     chronicle: Option<Box<Chronicle>>,
     /// The probes on the balancer, where there are any.
     balancer: Option<Box<Balancer>>,
 }
 
 impl<'o> Why<'o> {
-    /// With these options.
+    /// Returns the analysis with the options of the measurement of the violation.
     pub fn new(options: &'o Options<'o>) -> Why<'o> {
         Why {
             options,

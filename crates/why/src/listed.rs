@@ -8,15 +8,15 @@ use sched::{Cause, ChosenCpus, Comm, Cpu, Pid, Ts};
 /// A wait or an idle stretch with its categories.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ListedCase<O, E> {
-    /// Its start; that of the window where it began before.
+    /// The start of the case; that of the window where the case began before.
     pub start: Ts,
-    /// Its end; that of the window where it goes on behind it.
+    /// The end of the case; that of the window where the case goes on behind it.
     pub end: Ts,
     /// The CPU that idled, or on whose run queue the task waited.
     pub cpu: Cpu,
     /// The task that waited; [`Pid::IDLE`] for an idle stretch.
     pub pid: Pid,
-    /// Its command name when the wait ended; empty for an idle stretch.
+    /// The command name of the task when the wait ended; empty for an idle stretch.
     pub command: Comm,
     /// Whether it counts in the sums: the wait of a task that is not counted has no time in violation.
     pub counted: bool,
@@ -75,7 +75,7 @@ impl Cases<'_> {
 macro_rules! words {
     ($($category:ty),+) => {$(
         impl $category {
-            /// Its word in the JSON, without its details.
+            /// The word of the category in the JSON, without its details.
             pub fn word(self) -> &'static str {
                 self.key()
             }

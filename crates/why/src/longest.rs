@@ -8,13 +8,13 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Longest {
-    /// Its start on the trace's clock, in nanoseconds.
+    /// The start of the case on the trace's clock, in nanoseconds.
     pub start_ns: Ts,
-    /// Its start after the start of the trace, in nanoseconds.
+    /// The start of the case after the start of the trace, in nanoseconds.
     pub start_in_trace_ns: u64,
-    /// Its length in nanoseconds, violated or not.
+    /// The length of the case in nanoseconds, violated or not.
     pub duration_ns: Dur,
-    /// Its time in violation, in nanoseconds.
+    /// The time in violation of the case, in nanoseconds.
     pub violated_ns: Dur,
     /// The CPU of the run queue, or the idle CPU.
     pub cpu: Cpu,

@@ -14,7 +14,7 @@ pub struct MissedRow {
     pub nearest: Nearest,
     /// The number of missed steals.
     pub number: u64,
-    /// Their share of all switches to idle, in percent.
+    /// The share of these missed steals in all switches to idle, in percent.
     pub percent: f64,
     /// The CPU time in violation of the idle stretches that began so, in nanoseconds.
     pub violated_ns: u64,
@@ -49,7 +49,7 @@ pub struct Missed {
     pub idle_entries: u64,
     /// The number of them that were missed steals.
     pub number: u64,
-    /// Those within the last-level cache; absent where the topology does not give the caches.
+    /// The number of missed steals within the last-level cache; absent where the topology does not give the caches.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub within_llc: Option<u64>,
     /// The missed steals by distance, the nearest first; only distances that occur.
@@ -62,7 +62,7 @@ struct Sums {
     violated: u64,
     idle: Lengths,
     unfinished: u64,
-    /// By index of the outcome: the number, the time in violation, the verdicts.
+    /// The number, the time in violation and the verdicts of each outcome, by its index.
     outcomes: [(u64, u64, Verdicts); NewIdleOutcome::ALL.len()],
     /// Probes show the outcomes.
     has_outcomes: bool,

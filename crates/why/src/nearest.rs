@@ -19,7 +19,7 @@ pub enum Nearest {
     Beyond,
     /// Some CPU, at a distance that the topology does not give.
     Somewhere,
-    /// No CPU.
+    /// No CPU is in the set.
     Nowhere,
 }
 

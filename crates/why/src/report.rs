@@ -19,7 +19,7 @@ use workcons::Waiters;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Row {
-    /// The origin.
+    /// The origin of the waits or of the idle stretches.
     pub began: &'static str,
     /// The nearest idle CPU when the task was placed; absent where the task was not placed by a wakeup.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -27,14 +27,14 @@ pub struct Row {
     /// The cause of the migration that is the origin; absent for other origins.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub began_cause: Option<Cause>,
-    /// The end.
+    /// The end of the waits or of the idle stretches.
     pub ended: &'static str,
     /// The cause of the migration that is the end; absent for other ends.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ended_cause: Option<Cause>,
-    /// Their number; those without any time in violation are not counted.
+    /// The number of cases; those without any time in violation are not counted.
     pub number: u64,
-    /// Their time in violation together, in nanoseconds.
+    /// The total time in violation of the cases, in nanoseconds.
     pub total_ns: Dur,
     /// The share of that in the sum of the table, in percent.
     pub percent: f64,
@@ -49,7 +49,7 @@ pub struct Row {
     pub words: [String; 2],
 }
 
-/// A table.
+/// A table of waits or of idle stretches by origin and end.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Rows {

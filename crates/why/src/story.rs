@@ -26,7 +26,7 @@ pub(crate) struct Who {
 pub(crate) enum Change {
     /// A counted task joins the run queue of a CPU.
     Waits(Who, WaitOrigin, Option<MoveKey>),
-    /// It leaves the run queue after this time.
+    /// A counted task leaves the run queue after this time.
     Leaves(Who, WaitEnd, Option<MoveKey>, Dur),
     /// A CPU goes idle, and misses a steal from that far; the outcome of its new-idle balancing, where probes show it.
     Idles(IdleOrigin, Option<MoveKey>, Option<Nearest>, Option<NewIdleOutcome>),
@@ -71,7 +71,7 @@ pub(crate) struct Chronicle {
 }
 
 impl Chronicle {
-    /// For the episode that holds this instant.
+    /// Returns the chronicle of the episode that holds an instant.
     pub(crate) fn new(at: Ts) -> Chronicle {
         Chronicle { at, open: None, ended: None, present: Vec::new(), steps: Vec::new(), unlisted: 0, is_found: false }
     }
@@ -273,7 +273,7 @@ pub struct StoryStep {
     pub pid: Option<Pid>,
     /// The step in words.
     pub words: String,
-    /// Its mark in a figure.
+    /// The mark of the step in a figure; absent where it has none.
     #[serde(skip)]
     pub(crate) mark: Option<Mark>,
 }
@@ -295,11 +295,11 @@ pub(crate) enum Mark {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Story {
-    /// Its start on the trace's clock, in nanoseconds: the opening event.
+    /// The start of the episode on the trace's clock, in nanoseconds: the opening event.
     pub start_ns: Ts,
-    /// Its start after the start of the trace, in nanoseconds.
+    /// The start of the episode after the start of the trace, in nanoseconds.
     pub start_in_trace_ns: u64,
-    /// Its length in nanoseconds, to the closing event or the end of the window.
+    /// The length of the episode in nanoseconds, to the closing event or the end of the window.
     pub duration_ns: Dur,
     /// The waiting tasks and the idle CPUs after the opening event, in words.
     pub before: Vec<String>,

@@ -13,26 +13,26 @@ use sched::{Cause, Cpu, CpuMask, Current, Pid, SchedEvent, SchedState, Task, Ts}
 pub(crate) struct Wait {
     pub(crate) cpu: Cpu,
     pub(crate) start: Ts,
-    /// Its true start, where that is before the window; else the same.
+    /// The true start of the wait, where that is before the window; else the start.
     pub(crate) since: Ts,
     /// The reading of the violated time of its class on its CPU when it began, or when the class became this one.
     pub(crate) reading: u64,
     /// The same at the end of the latest column of a figure.
     pub(crate) noted: u64,
-    /// Its violated time before that.
+    /// The violated time of the wait before that reading, in nanoseconds.
     pub(crate) before: u64,
     pub(crate) origin: (WaitOrigin, Option<MoveKey>),
-    /// Its origin as the state shows it, where that is before the window; else the same.
+    /// The origin of the wait as the state shows it, where that is before the window; else the origin.
     pub(crate) came: (WaitOrigin, Option<MoveKey>),
     pub(crate) counted: bool,
     /// The class of CPUs that it may use; 0 if it is not restricted, or none are known.
     pub(crate) class: usize,
-    /// Its CPU idled when it began.
+    /// Whether the CPU idled when the wait began.
     pub(crate) on_idle: bool,
 }
 
 impl Wait {
-    /// Its violated time, when the reading of its class on its CPU is this.
+    /// The violated time of the wait in nanoseconds, given the present reading of its class on its CPU.
     pub(crate) fn violated(&self, reading: u64) -> u64 {
         self.before.saturating_add(reading.saturating_sub(self.reading))
     }

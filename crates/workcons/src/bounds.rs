@@ -23,7 +23,7 @@ use sched::probe::Probe;
 use sched::{Analysis, Cpu, EventKind, Load, Pid, SchedEvent, SchedState, Task, TaskState, Ts};
 use serde::Serialize;
 
-/// At least, and at most.
+/// The bounds of the time in violation where events were lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RigorousBounds {
@@ -168,7 +168,7 @@ pub struct Bounds<'o> {
 }
 
 impl<'o> Bounds<'o> {
-    /// With these options.
+    /// Returns the analysis with the options of the measurement that it bounds.
     pub fn new(options: &'o Options<'o>) -> Bounds<'o> {
         Bounds {
             options,

@@ -89,9 +89,9 @@ impl Sample {
 #[derive(Clone, Debug)]
 struct Seen {
     task: TaskId,
-    /// Since it executed its program.
+    /// The CPUs since the task executed its program.
     all: Queued,
-    /// From each sample of the task to the next.
+    /// The CPUs from each sample of the task to the next, with the number of the earlier sample.
     since: Vec<(u64, Queued)>,
 }
 
@@ -104,7 +104,7 @@ pub(crate) struct Confined {
     /// The number of the next sample.
     next: u64,
     samples: Vec<Sample>,
-    /// By slot.
+    /// The CPUs of the task in each slot.
     seen: Vec<Option<Seen>>,
     /// Sampled tasks whose slot another task has now.
     past: SeededMap<TaskId, Vec<(u64, Queued)>>,
@@ -174,7 +174,7 @@ impl Confined {
         self.start.after(Dur((self.steps(ts) + 1) << self.step))
     }
 
-    /// From `from` to `to` nothing changed: these CPUs idled, and these tasks waited.
+    /// Samples a stretch without a change from `from` to `to`, in which these CPUs idled and these tasks waited.
     pub(crate) fn sample(&mut self, from: Ts, to: Ts, idle: &[Cpu], waiters: impl Iterator<Item = TaskId>) {
         let (first, last) = (self.steps(from) + 1, self.steps(to));
         if first > last {

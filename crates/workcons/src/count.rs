@@ -47,8 +47,7 @@ impl Counts {
         self.ways.iter_mut().for_each(|count| count.pass(ts));
     }
 
-    /// From `ts` on holds what the sets say; whether for a way that is violated and what held was not, or the other
-    /// way round.
+    /// Applies the sets from `ts` on; returns whether a violation began or ended, for any way of counting.
     #[inline(always)]
     pub(crate) fn change(&mut self, ts: Ts, sets: &Sets) -> bool {
         let quiet = sets.are_quiet();
@@ -101,7 +100,7 @@ impl Count {
         }
     }
 
-    /// From `ts` on this holds; whether it is violated and was not, or the other way round.
+    /// Applies a situation from `ts` on; returns whether a violation began or ended.
     fn change(&mut self, ts: Ts, new: Situation) -> bool {
         self.pass(ts);
         let old = std::mem::replace(&mut self.situation, new);

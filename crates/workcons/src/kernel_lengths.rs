@@ -17,7 +17,7 @@ const LISTED: usize = 5;
 pub struct Disagreement {
     /// The switch, on the trace's clock, in nanoseconds.
     pub ts_ns: Ts,
-    /// The CPU.
+    /// The CPU of the run queue.
     pub cpu: Cpu,
     /// The length by the kernel, the running task included.
     pub kernel: u32,

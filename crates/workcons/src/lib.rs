@@ -67,7 +67,7 @@ use sched::{
 use serde::Serialize;
 use violation::{FollowedSets, WAYS};
 
-/// Which waiting tasks count
+/// The waiting tasks that count
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -103,11 +103,11 @@ pub struct Options<'o> {
     pub assume_idle: Vec<Cpu>,
     /// The instant that counts as zero: the trace's start.
     pub zero: Ts,
-    /// Which waiting tasks count in the headline.
+    /// The waiting tasks that count in the headline.
     pub waiters: Waiters,
     /// The least length of the episodes that judge.
     pub min_episode: Dur,
-    /// Where CPUs sit.
+    /// The places of the CPUs; empty if they are unknown.
     pub topology: Topology,
     /// The CPUs that tasks may use, where lists restrict any, or records can.
     pub affinity: Option<&'o Affinity>,
@@ -117,7 +117,7 @@ pub struct Options<'o> {
     pub excluded: Option<&'o Chosen<'o>>,
     /// The descendants of the traced command are unknown: without `application` no task belongs to it.
     pub without_descent: bool,
-    /// Over this window strips are to be drawn.
+    /// The window over which strips are drawn; absent where none are.
     pub strips: Option<(Ts, Ts)>,
     /// The trace has records of throttling, which are to be reported.
     pub throttling: bool,
@@ -168,11 +168,11 @@ pub struct Scene {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Waiting {
-    /// Where.
+    /// The CPU whose run queue holds the task.
     pub cpu: Cpu,
-    /// Its number.
+    /// The PID of the waiting task.
     pub pid: Pid,
-    /// Its name.
+    /// The command name of the waiting task.
     pub command: Comm,
     /// The name of the task that runs there meanwhile; empty where it was not seen yet.
     pub behind: Comm,
@@ -183,7 +183,7 @@ pub struct Waiting {
 /// An episode of the headline's violation that has ended, or that the window's end cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ListedEpisode {
-    /// Its start, its length and its integrals.
+    /// The start, the length and the integrals of the episode.
     pub episode: Ended,
     /// The nearest pair of an idle CPU and one with a waiting task; nothing without a topology.
     pub nearest: Option<Distance>,
@@ -192,7 +192,7 @@ pub struct ListedEpisode {
 /// Takes each episode, in order of time.
 pub type TakesEpisode<'o> = dyn Fn(&ListedEpisode) + Sync + 'o;
 
-/// The analysis.
+/// The analysis of work conservation: an [`Analysis`] whose output is a [`Report`].
 pub struct WorkConservation<'o> {
     options: &'o Options<'o>,
     listing: Option<&'o TakesEpisode<'o>>,
@@ -201,7 +201,7 @@ pub struct WorkConservation<'o> {
     counts: Counts,
     followed: FollowedSets,
     reactions: Reactions,
-    /// From this instant on the machine is worth a note, as part of a long episode or as a sample.
+    /// The instant from which the machine is worth a note, as part of a long episode or as a sample.
     note_at: Ts,
     /// The instant up to which the violation was sampled.
     sampled: Ts,
@@ -222,7 +222,7 @@ struct Integrals {
 }
 
 impl<'o> WorkConservation<'o> {
-    /// With these options.
+    /// Returns the analysis with the options of a measurement.
     pub fn new(options: &'o Options<'o>) -> WorkConservation<'o> {
         let thresholds = thresholds(options.min_episode);
         let followed = FollowedSets::new(&options.topology, options.affinity);
@@ -415,7 +415,7 @@ fn load(options: &Options<'_>, cpu: Cpu, state: &SchedState) -> Load {
     }
 }
 
-/// For which ways of counting a task counts where it waits: bit by index.
+/// The ways that count a task which waits on a CPU, a bit for each.
 #[inline(never)]
 fn flags(options: &Options<'_>, task: &Task, cpu: Cpu, state: &SchedState) -> Flags {
     if options.excluded.is_some_and(|excluded| excluded(task, state)) {

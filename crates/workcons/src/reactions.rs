@@ -28,9 +28,9 @@ pub struct Reaction {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Held {
-    /// Its number.
+    /// The PID of the task.
     pub pid: Pid,
-    /// Its name.
+    /// The command name of the task.
     pub command: Comm,
     /// The kernel's priority, where it is known: -1 of a deadline task, 0 to 99 of a real-time task. These are
     /// throttled one by one, or by their run queue.
@@ -43,7 +43,7 @@ impl Held {
         Held { pid: task.pid, command: task.comm, prio: task.known_prio() }
     }
 
-    /// Its scheduling class, where it is not the ordinary one.
+    /// The scheduling class of the task, where it is not the ordinary one.
     pub(crate) fn class(&self) -> Option<&'static str> {
         match self.prio? {
             ..0 => Some("deadline"),
@@ -53,12 +53,12 @@ impl Held {
     }
 }
 
-/// Gathers them.
+/// Gathers the long reacting intervals.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Reactions {
     /// The trace's start.
     zero: Ts,
-    /// By CPU: since when it reacts.
+    /// The start of the present reacting interval of each CPU.
     open: Vec<Option<Ts>>,
     pub(crate) longest: Vec<Reaction>,
     /// The number of long ones.
@@ -74,7 +74,7 @@ impl Reactions {
         Reactions { zero, ..Reactions::default() }
     }
 
-    /// At `ts` a CPU became what it is now.
+    /// Takes over the change of a CPU's load at `ts`.
     #[inline]
     pub(crate) fn follow(&mut self, cpu: Cpu, old: Load, new: Load, ts: Ts, state: &SchedState) {
         if old != new && (old == Load::Reacting || new == Load::Reacting) {
@@ -131,7 +131,7 @@ impl Reactions {
         self.longest.truncate(KEPT);
     }
 
-    /// Those that last end here. The spans have been closed, the queues are as they were.
+    /// Ends the open intervals at the end of the window. The spans have been closed, the queues are as they were.
     pub(crate) fn close(&mut self, end: Ts, state: &SchedState) {
         for (cpu, since) in (0..).map(Cpu).zip(std::mem::take(&mut self.open)) {
             if let Some(since) = since {

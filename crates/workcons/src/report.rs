@@ -33,7 +33,7 @@ pub struct Violation {
     pub possible_cpu_time_lost_percent: f64,
     /// The integral of min(|I|, Σ waiters), in task·nanoseconds.
     pub thread_ns: u64,
-    /// Episodes.
+    /// The number of episodes of at least the minimum length.
     pub episodes: u64,
     /// The longest ones; only of the waiters that count in the headline.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -73,11 +73,11 @@ impl ByDistance {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EpisodeReport {
-    /// Its start, on the trace's clock.
+    /// The start of the episode on the trace's clock, in nanoseconds.
     pub start_ns: Ts,
-    /// Its start from the start of the trace.
+    /// The start of the episode after the start of the trace, in nanoseconds.
     pub start_in_trace_ns: u64,
-    /// Its length.
+    /// The length of the episode, in nanoseconds.
     pub duration_ns: Dur,
     /// The machine, when it had become long.
     #[serde(flatten)]
@@ -101,9 +101,9 @@ pub struct ByLength {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cpus {
-    /// With events.
+    /// The number of CPUs with events, or that are assumed to idle.
     pub observed: usize,
-    /// Without; they take no part.
+    /// The number of CPUs without events, which take no part.
     pub unobserved: usize,
 }
 
@@ -121,7 +121,7 @@ pub struct Report {
     pub elapsed_ns: Dur,
     /// Whether `elapsed_ns` is the traced command's life.
     pub elapsed_is_command: bool,
-    /// Which waiting tasks count in what follows.
+    /// The waiting tasks that count in the headline and in `by_min_episode`.
     pub waiters: Waiters,
     /// The least length of the episodes in `violation`.
     pub min_episode_ns: Dur,
@@ -134,7 +134,7 @@ pub struct Report {
     pub by_min_episode: Option<Vec<ByLength>>,
     /// Every waiting task counted.
     pub all: Violation,
-    /// Without kernel threads bound to their CPU.
+    /// The violation without kernel threads that are bound to their CPU.
     pub movable: Violation,
     /// The application's tasks alone; nothing where they are unknown.
     pub application: Option<Violation>,
@@ -341,7 +341,8 @@ pub(crate) fn doubt(report: &Report) -> Option<String> {
     report.unknown.why_untrusted(DOUBTFUL_PERCENT)
 }
 
-/// Without a limit of its own a report doubts its headline where more events are missing without a mark.
+/// The percentage of events missing without a mark above which a report doubts its headline, if it has no limit of its
+/// own.
 const DOUBTFUL_PERCENT: f64 = 1.0;
 
 /// The least length as a word: `any length`, `≥ 1 ms`.

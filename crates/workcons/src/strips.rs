@@ -33,13 +33,13 @@ pub(crate) struct Gatherer {
 }
 
 impl Gatherer {
-    /// For the nodes of `sets`, over a window.
+    /// Returns empty strips over a window, one for each node of `sets`.
     pub(crate) fn new(sets: &Sets, from: Ts, to: Ts) -> Gatherer {
         let names = sets.node_names();
         Gatherer { strips: names.iter().map(|_| Turns::new(from, to, COLUMNS)).collect(), names, to }
     }
 
-    /// From `from` on the sets were what they are.
+    /// Applies the sets from `from` on.
     #[inline(never)]
     pub(crate) fn pass(&mut self, from: Ts, sets: &Sets, way: usize) {
         let violated = sets.violation(way).holds();

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ThrottledCpu {
-    /// The CPU.
+    /// The throttled CPU.
     pub cpu: Cpu,
     /// The number of times at which throttling ended within the window.
     pub times: u64,
@@ -31,13 +31,13 @@ pub struct ThrottledCpu {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ThrottledTask {
-    /// Its number.
+    /// The PID of the task.
     pub pid: Pid,
-    /// Its most recent name.
+    /// The most recent command name of the task.
     pub command: Comm,
     /// The number of times at which it was throttled within the window.
     pub times: u64,
-    /// Their length together in nanoseconds, as far as it is within the window.
+    /// The throttled time of the task within the window, in nanoseconds.
     pub ns: u64,
 }
 
@@ -49,7 +49,7 @@ pub struct ThrottledCgroup {
     pub id: u64,
     /// The number of times at which a task of it was throttled within the window.
     pub times: u64,
-    /// Their length together in nanoseconds, over all tasks.
+    /// The throttled time of all tasks of the cgroup within the window, in nanoseconds.
     pub ns: u64,
 }
 
@@ -193,7 +193,7 @@ impl Throttling {
         }
     }
 
-    /// By CPU; only CPUs that were throttled.
+    /// Returns the throttling of each CPU that was throttled, in the order of the CPUs.
     pub fn by_cpu(&self) -> Vec<ThrottledCpu> {
         let all = self.cpus.iter().map(|(cpu, of_cpu)| of_cpu.report(*cpu, self.end));
         all.filter(|throttled| throttled.times + throttled.without_end > 0).collect()

@@ -60,10 +60,10 @@ impl Unknown {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Gaps {
-    /// The CPU.
+    /// The CPU with the gaps.
     pub cpu: Cpu,
-    /// How many.
+    /// The number of gaps.
     pub gaps: u64,
-    /// Their length together.
+    /// The total length of the gaps, in nanoseconds.
     pub ns: u64,
 }

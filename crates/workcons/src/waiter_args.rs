@@ -3,22 +3,22 @@
 use crate::Waiters;
 use session::args::TaskArgs;
 
-/// Which waiting tasks count
+/// The waiting tasks that count
 #[derive(Clone, Debug, clap::Args)]
 pub struct WaiterArgs {
-    /// Which waiting tasks count [default: movable; application where --tasks, --pid or --forked choose]
+    /// The waiting tasks that count [default: movable; application where --tasks, --pid or --forked choose]
     #[arg(long, value_enum, value_name = "WHICH")]
     waiters: Option<Waiters>,
 }
 
 impl WaiterArgs {
-    /// Which waiting tasks count in the headline: the chosen tasks if there is a choice.
+    /// The waiting tasks that count in the headline: the chosen tasks if there is a choice.
     pub fn of(&self, tasks: &TaskArgs) -> Waiters {
         let default = if tasks.chooses() { Waiters::Application } else { Waiters::default() };
         self.waiters.unwrap_or(default)
     }
 
-    /// Which waiting tasks count where no tasks can be chosen.
+    /// The waiting tasks that count where no tasks can be chosen.
     pub fn without_choice(&self) -> Waiters {
         self.waiters.unwrap_or_default()
     }

@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 struct WaiterClass {
     /// The CPUs that they may use; nothing if they are not restricted.
     allowed: Option<CpuSet>,
-    /// By way of counting: the CPUs that they wait on,
+    /// The CPUs that the waiters wait on, for each way of counting.
     on: [CpuSet; WAYS],
     /// and by CPU their number in each way of counting.
     numbers: BTreeMap<Cpu, [u32; WAYS]>,
@@ -76,7 +76,7 @@ pub struct Reach {
     classes: Vec<WaiterClass>,
     /// The classes that have waiters.
     present: BTreeSet<usize>,
-    /// By task: where it waits, its class, and the ways that count it.
+    /// The CPU that each waiting task waits on, its class, and the ways that count it; indexed by task.
     waits: Vec<Option<(Cpu, usize, Flags)>>,
     /// SMT siblings, last-level caches, nodes; nothing without a topology.
     levels: Option<[LevelGroups; LEVELS.len()]>,

@@ -31,9 +31,9 @@ fn swap(sum: &mut u32, new: u32, old: u32) {
 #[derive(Clone, Debug)]
 struct LevelSums {
     groups: LevelGroups,
-    /// By group, the number of idle CPUs.
+    /// The number of idle CPUs in each group.
     idle: Vec<u32>,
-    /// By group, the number of overloaded CPUs for each way of counting.
+    /// The number of overloaded CPUs in each group, for each way of counting.
     overloaded: Vec<[u32; WAYS]>,
     /// The number of groups that have both, for each way of counting.
     both: [u32; WAYS],

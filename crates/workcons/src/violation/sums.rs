@@ -67,7 +67,8 @@ impl PackedCpus {
 pub(super) struct SetSums {
     /// The numbers of CPUs.
     pub(super) cpus: PackedCpus,
-    /// By way of counting, the waiters on CPUs that run a task; last, those of any kind on any CPU that takes part.
+    /// The waiters on CPUs that run a task, for each way of counting; last, those of any kind on any CPU that takes
+    /// part.
     pub(super) waiters: PackedWaiters,
 }
 

@@ -24,7 +24,7 @@ pub struct Watch {
 /// The waiting tasks that are followed.
 #[derive(Clone, Debug)]
 enum Follows {
-    /// Those that do not count: bound kernel threads, which are few.
+    /// The waiting tasks that do not count: bound kernel threads, which are few.
     Bound(Bound),
     /// All, by the CPUs that they may use.
     Reach(Box<ByReach>),
@@ -33,9 +33,9 @@ enum Follows {
 /// The bound kernel threads that wait.
 #[derive(Clone, Debug, Default)]
 struct Bound {
-    /// By task: the CPU that it waits on.
+    /// The CPU that each bound kernel thread waits on.
     waits: PerTask<Cpu>,
-    /// By CPU: the number of those that wait on it.
+    /// The number of bound kernel threads that wait on each CPU.
     number: Vec<u32>,
     /// The CPUs with such a number.
     cpus: Vec<Cpu>,
@@ -48,7 +48,7 @@ struct ByReach {
     followed: FollowedSets,
 }
 
-/// For which ways of counting a waiter counts.
+/// The ways that count a waiter, a bit for each.
 fn flags(task: &Task, cpu: Cpu) -> Flags {
     1 << Waiters::All as u8 | u8::from(!is_bound(task.comm, cpu)) << Waiters::Movable as u8
 }
