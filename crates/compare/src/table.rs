@@ -99,7 +99,7 @@ pub fn noise(rows: &[Row]) -> Option<String> {
     (!all.is_empty()).then(|| all.join(", "))
 }
 
-/// The same as a Markdown table, with a column for the noise between the runs of the base (A/A).
+/// The comparison as a Markdown table, with a column for the noise between the runs of the base (A/A).
 pub fn markdown(rows: &[Row], base: &str, new: &str) -> String {
     let escaped = |name: &str| name.replace('|', "\\|");
     let mut out = format!(

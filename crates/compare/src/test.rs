@@ -47,7 +47,7 @@ fn ways(n: usize, k: usize, limit: usize) -> usize {
 }
 
 impl Divisions {
-    /// All ways, or a sample of `limit` of them if there are more.
+    /// Returns all ways, or a sample of `limit` of them if there are more.
     pub(crate) fn of(base: usize, new: usize, limit: usize) -> Divisions {
         let n = base + new;
         if ways(n, base, limit) <= limit {

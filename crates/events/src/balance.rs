@@ -56,7 +56,7 @@ pub struct Cell {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Listed {
-    /// Time of the migration on the trace's clock.
+    /// The time of the migration on the trace's clock.
     pub ts_ns: Ts,
     /// The CPU that did it.
     pub cpu: Cpu,
@@ -74,9 +74,9 @@ pub struct Listed {
     pub recorded: bool,
     /// Whether the task waited on a run queue; otherwise it slept, was being woken, or was throttled.
     pub queued: bool,
-    /// How far apart the two CPUs are; nothing without a topology that gives this distance.
+    /// The distance of the two CPUs; nothing without a topology that gives it.
     pub distance: Option<Distance>,
-    /// Time from the migration to the task's next run; nothing if it was moved again before, did not run, or events
+    /// The time from the migration to the task's next run; nothing if it was moved again before, did not run, or events
     /// were lost meanwhile.
     pub until_run_ns: Option<Dur>,
 }
@@ -137,9 +137,9 @@ pub type TakesMigration<'o> = dyn Fn(&Listed) + Sync + 'o;
 /// all is balancing, the table shows.
 pub struct Balance<'o> {
     topology: &'o Topology,
-    /// Only these migrations.
+    /// The condition that a counted migration meets; absent where all count.
     wanted: Option<&'o (dyn Fn(&Migration) -> bool + Sync)>,
-    /// Only migrations from or to these.
+    /// The CPUs from or to which a counted migration leads.
     cpus: &'o ChosenCpus,
     from: Ts,
     to: Ts,
@@ -183,7 +183,7 @@ impl<'o> Balance<'o> {
         Balance { each: Some(take), ..self }
     }
 
-    /// Only those migrations for which `wanted` holds. Herds are found among all.
+    /// The analysis of those migrations alone for which `wanted` holds. Herds are found among all.
     #[must_use]
     pub fn only(self, wanted: &'o (dyn Fn(&Migration) -> bool + Sync)) -> Balance<'o> {
         Balance { wanted: Some(wanted), ..self }

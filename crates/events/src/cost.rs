@@ -143,7 +143,7 @@ struct Track {
 /// Gathers the bursts of all tasks.
 pub struct Cost<'t> {
     topology: &'t Topology,
-    /// Only these tasks.
+    /// The condition that a counted task meets; absent where all count.
     wanted: Option<&'t (dyn Fn(Pid, Comm) -> bool + Sync)>,
     tracks: PerTask<Track>,
     commands: SeededMap<Comm, BTreeMap<Place, Measured>>,
@@ -165,7 +165,7 @@ impl<'t> Cost<'t> {
         Cost { readings: counters.map(Readings::of), ..self }
     }
 
-    /// Only of these tasks.
+    /// The analysis of those tasks alone for which `wanted` holds.
     #[must_use]
     pub fn only(self, wanted: &'t (dyn Fn(Pid, Comm) -> bool + Sync)) -> Cost<'t> {
         Cost { wanted: Some(wanted), ..self }

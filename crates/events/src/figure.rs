@@ -15,8 +15,8 @@ pub struct Options {
     pub zero: Ts,
     /// The CPUs in display order, each with its group.
     pub cpus: Vec<(Cpu, Option<u32>)>,
-    /// All CPUs that have a lane, in display order: those of `cpus`, and those without any event. Empty where there is
-    /// none of these.
+    /// The CPUs that have a lane, in display order: those of `cpus`, and those without any event. Empty where every CPU
+    /// has events.
     pub all_cpus: Vec<(Cpu, Option<u32>)>,
 }
 
@@ -25,7 +25,7 @@ pub(crate) const WIDTH: Unit = 842 * PT;
 const LISTED: usize = 30;
 /// Kinds of spans that have colours of their own.
 const SPANS: usize = 12;
-/// Spans that have their names in them.
+/// The maximum number of spans that have their names in them.
 const NAMES: usize = 400;
 
 /// Bars differ in colour from every marker.
@@ -142,7 +142,7 @@ fn span_color(kind: usize) -> Color {
     if kind < SPANS { PALETTE[kind] } else { Color::grey(0x70) }
 }
 
-/// Spans on their CPUs in rows, with their names where there is room.
+/// Draws spans on their CPUs in rows, with their names where there is room.
 fn draw_spans(figure: &mut Figure, report: &Report, options: &Options, scale: &TimeScale, layout: &LaneLayout) {
     let places: SeededMap<Cpu, usize> = options.cpus.iter().enumerate().map(|(i, (cpu, _))| (*cpu, i)).collect();
     let shown = || report.pieces.iter().filter_map(|piece| Some((piece, *places.get(&piece.cpu)?)));
@@ -248,7 +248,7 @@ pub(crate) fn draw_bars(
     }
 }
 
-/// How high the parts of a bar are: none that is something becomes nothing, and all together are at most `bar`.
+/// The heights of the parts of a bar: a part that counts something is visible, and all together are at most `bar`.
 pub(crate) fn heights(counts: &[u32], full: u64, bar: Unit) -> Vec<Unit> {
     let least = (bar / 16).max(1);
     let height = |n: &u32| match n {

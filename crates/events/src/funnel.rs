@@ -84,7 +84,7 @@ pub struct Further {
     /// The number of these for which it was.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub active_needed: Option<u64>,
-    /// Tasks that the balancer detached from their run queue (`detach_task`).
+    /// The number of tasks that the balancer detached from their run queue (`detach_task`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detached: Option<u64>,
     /// Queued tasks that were moved for their affinity, an exec or NUMA (`move_queued`).
@@ -189,7 +189,7 @@ impl Funnels {
         is_any.then(|| Funnels { funnel, ..Funnels::default() })
     }
 
-    /// The same with the kernel's own names of the kinds of imbalance, in the order of their numbers.
+    /// The analysis with the kernel's own names of the kinds of imbalance, in the order of their numbers.
     #[must_use]
     pub fn with_kinds(self, kinds: &[String]) -> Funnels {
         Funnels { kinds: kinds.to_vec(), ..self }

@@ -42,7 +42,7 @@ use sched::{Cpu, Ts};
 use serde::Serialize;
 use std::cmp::Ordering;
 
-/// Columns of a density.
+/// The number of columns of a density.
 pub(crate) const COLUMNS: usize = 400;
 
 /// Maximum number of markers on a page. Rare kinds get theirs first.
@@ -81,9 +81,9 @@ fn column_of(ts: Ts, from: Ts, to: Ts) -> usize {
 pub struct KindReport {
     /// The name of the kind.
     pub name: String,
-    /// How often it occurred in the window, on the CPUs shown.
+    /// The number of events of the kind in the window, on the CPUs shown.
     pub count: u64,
-    /// The same in percent of all that are shown.
+    /// The share of the kind in all events that are shown, in percent.
     pub percent: f64,
     /// The values of a field of the events, if one was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -97,17 +97,17 @@ pub struct KindReport {
     /// The number of events in each of 400 columns of the window, if rates were asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub columns: Option<Vec<u32>>,
-    /// How the events of this kind are drawn.
+    /// The form in which the events of this kind are drawn.
     #[serde(skip)]
     pub(crate) shown: Shown,
 }
 
-/// How the events of a kind are drawn.
+/// The form in which the events of a kind are drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shown {
     /// A marker each.
     Markers,
-    /// How many there are in each column.
+    /// A bar for the number of events in each column.
     Bars,
     /// The ends of spans.
     Spans,
@@ -123,11 +123,11 @@ pub struct Report {
     pub from_ns: Ts,
     /// The window's end, on the trace's clock.
     pub to_ns: Ts,
-    /// All that are shown.
+    /// The number of events that are shown.
     pub total: u64,
     /// The events by kind, the most frequent first.
     pub kinds: Vec<KindReport>,
-    /// Spans of time between two events, by kind, the longest in all first.
+    /// The spans of time between two events, by kind, the longest in all first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub spans: Vec<SpanReport>,
     /// The parts of them that are drawn.
@@ -175,7 +175,7 @@ impl Gather {
         self.count(ts, kind, value, Some(cpu));
     }
 
-    /// The same of one that begins or ends a span, as which it is drawn.
+    /// Counts an event that begins or ends a span, as which it is drawn.
     pub fn add_edge(&mut self, ts: Ts, kind: &str) {
         self.count(ts, kind, None, None);
     }

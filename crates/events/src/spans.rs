@@ -23,13 +23,13 @@ const DEEPEST: usize = 256;
 /// Rows of spans on a CPU; deeper ones share the last.
 pub(crate) const ROWS: usize = 8;
 
-/// Columns of the page in which short spans are distinct, in multiples of those of bars.
+/// The number of columns of the page in which short spans are distinct, in multiples of those of bars.
 const FINER: usize = 4;
 
 /// Short spans of one row that are drawn in one column.
 const TOGETHER: u8 = 2;
 
-/// How a span begins or ends.
+/// The beginning or the end of a span.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Edge {
     /// A section of an application begins, with this name (`B|pid|name`).
@@ -102,7 +102,7 @@ impl Edge {
 pub struct SpanReport {
     /// The name of the kind: a text up to its first value, or a function.
     pub name: String,
-    /// Spans of which both ends lie in the window.
+    /// The number of spans of which both ends lie in the window.
     pub count: u64,
     /// The total duration of these spans, in nanoseconds.
     pub total_ns: Dur,
@@ -110,9 +110,9 @@ pub struct SpanReport {
     pub median_ns: Option<Dur>,
     /// The longest; nothing without any.
     pub max_ns: Option<Dur>,
-    /// Beginnings without an end in the window.
+    /// The number of beginnings without an end in the window.
     pub unended: u64,
-    /// Ends without a beginning in the window.
+    /// The number of ends without a beginning in the window.
     pub unbegun: u64,
 }
 
@@ -182,7 +182,7 @@ impl Spans {
         Spans { from, to, ..Spans::default() }
     }
 
-    /// Whether it matters which task is current where.
+    /// Whether a span is open, so that a caller has to pass the current tasks of the CPUs.
     pub fn is_open(&self) -> bool {
         !self.threads.is_empty()
     }

@@ -18,15 +18,15 @@ const ARROWS: usize = 1500;
 pub struct Wakeup {
     /// The woken task.
     pub pid: Pid,
-    /// The time of its `sched_waking`,
+    /// The time of its `sched_waking`.
     pub waking: Ts,
-    /// and the CPU that emitted it.
+    /// The CPU that emitted `sched_waking`.
     pub on: Cpu,
     /// Whether an interrupt or the idle task emitted it.
     pub by_interrupt: bool,
-    /// The time at which the task joined a run queue,
+    /// The time at which the task joined a run queue.
     pub queued: Ts,
-    /// and the CPU of that queue.
+    /// The CPU of the run queue.
     pub cpu: Cpu,
     /// The time and the CPU of its first run; absent where it did not run in the window.
     pub ran: Option<(Ts, Cpu)>,
@@ -66,7 +66,7 @@ impl<'o> Wakeups<'o> {
         }
     }
 
-    /// Only wakeups of these tasks.
+    /// The analysis of the wakeups of those tasks alone for which `wanted` holds.
     #[must_use]
     pub fn only(self, wanted: &'o (dyn Fn(Pid, Comm) -> bool + Sync)) -> Wakeups<'o> {
         Wakeups { wanted: Some(wanted), ..self }

@@ -58,11 +58,11 @@ pub enum GroupBy {
     /// Each task by itself.
     #[default]
     Task,
-    /// Tasks of the same command name; the kernel's threads for each CPU have one ([`command`]).
+    /// The tasks of the same command name; the kernel's threads for each CPU have one ([`command`]).
     Command,
     /// Children of the same parent.
     Parent,
-    /// Tasks in whose name this catches the same; those that it does not match are left out.
+    /// The tasks in whose name the expression matches the same text; those that it does not match are left out.
     Matched(regex::Regex),
 }
 
@@ -76,7 +76,7 @@ pub struct Options<'o> {
     pub zero: Ts,
     /// The rule by which tasks form members.
     pub by: GroupBy,
-    /// Only these tasks; none for all.
+    /// The tasks that are measured; absent where all are.
     pub tasks: Option<&'o Chosen<'o>>,
     /// Shares are expected by the weights of the tasks' nice values.
     pub weights: bool,
@@ -264,7 +264,7 @@ impl<'o> Fairness<'o> {
         self.renamed.push((task.id(), ts));
     }
 
-    /// When the task took its name, if it did so since it was switched in; asked for once.
+    /// The instant at which the task took its name, if it did so since it was switched in; asked for once.
     fn renamed_in(&mut self, task: TaskId) -> Option<Ts> {
         let place = self.renamed.iter().position(|(other, _)| *other == task)?;
         Some(self.renamed.swap_remove(place).1)

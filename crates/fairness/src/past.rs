@@ -22,7 +22,7 @@ pub(crate) struct Stretch<T> {
 }
 
 impl<T> Stretch<T> {
-    /// How much of it lies outside of two instants.
+    /// The length of the part that lies outside of two instants, in nanoseconds.
     pub(crate) fn outside(&self, from: Ts, to: Ts) -> u64 {
         self.to.since(self.from).0 - self.to.min(to).since(self.from.max(from)).0
     }

@@ -243,7 +243,7 @@ fn cpus(s: &Starved) -> String {
     }
 }
 
-/// The same with the time on each.
+/// Lists the run queues of a wait with the time on each.
 fn queues(s: &Starved) -> String {
     match s.queues.as_slice() {
         [] => format!("CPU {}", s.cpu),

@@ -10,7 +10,7 @@ const REMEMBERED: usize = 256;
 /// Number of the first of them that are joined to one stretch of the past at a time.
 const JOINED: usize = 8;
 
-/// How long each command ran.
+/// The run time of each command, in nanoseconds.
 pub(crate) type Times = Vec<(Comm, u64)>;
 
 fn add(times: &mut Times, comm: Comm, ns: u64) {

@@ -28,9 +28,9 @@ pub struct Starved {
     pub pid: Pid,
     /// The command name of the starved task.
     pub command: Comm,
-    /// When it began to wait, or the window began, from the start of the trace.
+    /// The beginning of the wait, or of the window if that is later, in nanoseconds after the start of the trace.
     pub start_in_trace_ns: u64,
-    /// How long it waited in the window.
+    /// The length of the wait within the window, in nanoseconds.
     pub duration_ns: Dur,
     /// Whether the task waited already when the window began.
     pub waited_before: bool,
@@ -43,13 +43,13 @@ pub struct Starved {
     /// The commands that ran on the CPUs of those run queues while it waited there, and for how long, at least: the
     /// longest first, at most three.
     pub antagonists: Vec<(Comm, Dur)>,
-    /// How long some CPU idled meanwhile, with no task waiting for it. Nothing of a kernel thread that is bound to its
-    /// CPU: no other could have run it.
+    /// The time for which some CPU idled meanwhile with an empty run queue, in nanoseconds; nothing for a kernel thread
+    /// that is bound to its CPU, since no other could have run it.
     pub could_have_run_ns: Option<Dur>,
     /// The CPUs that idled meanwhile, each by itself: those that could have taken the task, if it may run there. The
     /// longest first, at most 16.
     pub idle_cpus: Vec<IdleCpu>,
-    /// How many CPUs did in all.
+    /// The number of CPUs that idled meanwhile.
     pub idle_cpu_count: usize,
 }
 
@@ -78,7 +78,7 @@ struct Open {
     cut: bool,
     /// The beginning of the wait, in the window or before it; none where that is not known.
     began: Option<Ts>,
-    /// How long some CPU had idled by then.
+    /// The reading of the time for which some CPU idles, when the wait began.
     idled: u64,
     /// The CPU of the run queue that it is on now.
     cpu: Cpu,
@@ -127,7 +127,7 @@ pub(crate) struct Waits {
     oldest: Ts,
     /// The number of runs joined since that look.
     joined: u32,
-    /// How long some CPU has idled.
+    /// The time for which some CPU has idled, in nanoseconds.
     idled: u64,
     last: Ts,
     /// The instant that counts as zero.

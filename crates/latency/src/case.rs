@@ -8,7 +8,7 @@ use serde::Serialize;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Case {
-    /// Wakeup latency, or another wait.
+    /// The measure of the wait: wakeup latency, or another one.
     pub measure: Measure,
     /// The start, on the trace's clock.
     pub start_ns: Ts,
@@ -41,7 +41,7 @@ pub struct Case {
     pub after: Pid,
     /// The name of the task that ran last before it.
     pub after_command: Comm,
-    /// CPUs that idled with an empty run queue when it was queued.
+    /// The number of CPUs that idled with an empty run queue when the task was queued.
     pub idle_cpus: u32,
 }
 

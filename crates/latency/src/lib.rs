@@ -70,9 +70,9 @@ pub enum By {
 /// The window, the rows and the limits of a measurement.
 #[derive(Default)]
 pub struct Options<'o> {
-    /// Only what ends on these CPUs.
+    /// The CPUs on which a counted interval ends.
     pub cpus: ChosenCpus,
-    /// Only these tasks; none for all.
+    /// The tasks that are counted; absent where all are.
     pub tasks: Option<&'o Chosen<'o>>,
     /// The rows of the table.
     pub by: By,
@@ -80,7 +80,7 @@ pub struct Options<'o> {
     pub topology: Topology,
     /// The instant that counts as zero: the trace's start.
     pub zero: Ts,
-    /// How many of the worst cases are kept.
+    /// The maximum number of worst cases that are kept.
     pub worst: usize,
 }
 
@@ -106,7 +106,7 @@ pub enum Measure {
 }
 
 impl Measure {
-    /// All, in the order of their indices.
+    /// Every measure, in the order of their indices.
     pub const ALL: [Measure; 7] = [
         Measure::Wakeup,
         Measure::UntilQueued,
@@ -131,7 +131,7 @@ impl Measure {
     }
 }
 
-/// How many intervals of each measure began before the window.
+/// The number of intervals of each measure that began before the window.
 type Earlier = [u64; Measure::ALL.len()];
 
 /// A distribution for each measure.
@@ -215,7 +215,7 @@ struct Named {
     /// The number of tasks that came to the row, by their lives and names.
     tasks: u64,
     measures: Measures,
-    /// How many of them began before the window.
+    /// The number of intervals of each measure that began before the window.
     earlier: Earlier,
 }
 
@@ -240,7 +240,7 @@ pub struct Latency<'o> {
     places: SeededMap<Key, usize>,
     /// The row of each task, and the number and the name that it has that row for.
     homes: PerTask<((Pid, Comm), usize)>,
-    /// Wakeup latencies by where the task was placed, and what idled then.
+    /// The wakeup latencies by the placement of the task, and by the CPUs that idled then.
     woken: [[Lengths; Idleness::ALL.len()]; Placement::ALL.len()],
     worst: Vec<Case>,
     /// The length that a wait must exceed to be one of the worst, for each measure.

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// The name of the notes in [`Past::notes`].
 const NAME: &str = "latency";
 
-/// All that goes on.
+/// The phases and waits that go on at the end of a part.
 #[derive(Default, Serialize, Deserialize)]
 struct Notes {
     tracks: Vec<NotedTrack>,

@@ -24,7 +24,7 @@ pub enum Placement {
 }
 
 impl Placement {
-    /// All, in the order of their indices.
+    /// Every placement, in the order of their indices.
     pub const ALL: [Placement; 6] = [
         Placement::Previous,
         Placement::Core,
@@ -55,13 +55,13 @@ impl Placement {
 pub enum Idleness {
     /// The CPU it was queued on.
     Target,
-    /// Not that one, but another.
+    /// The target CPU was busy, and another CPU was idle.
     Other,
     /// No CPU was idle.
     Nobody,
 }
 
 impl Idleness {
-    /// All, in the order of their indices.
+    /// Every case, in the order of their indices.
     pub const ALL: [Idleness; 3] = [Idleness::Target, Idleness::Other, Idleness::Nobody];
 }

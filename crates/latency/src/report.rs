@@ -39,7 +39,7 @@ pub struct Named {
     pub summary: Summary,
 }
 
-/// Wakeup latencies of one kind.
+/// The wakeup latencies of one kind.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Split<K> {
@@ -66,9 +66,9 @@ pub struct LatencyReport {
     pub selection_unknown: Option<String>,
     /// The distribution of every measure over all tasks; empty if the selection is unknown.
     pub measures: Vec<Named>,
-    /// Wakeup latencies by the place where the task was put.
+    /// The wakeup latencies by the placement of the task.
     pub by_placement: Vec<Split<Placement>>,
-    /// Wakeup latencies by the CPUs that idled at the wakeup.
+    /// The wakeup latencies by the CPUs that idled at the wakeup.
     pub by_idleness: Vec<Split<Idleness>>,
     /// The kind of the rows.
     pub by: By,
@@ -345,7 +345,7 @@ fn headline(out: &mut String, report: &LatencyReport, trace: &Drawable) {
     }
 }
 
-/// How many intervals began before the window, of each measure that has any.
+/// Describes the number of intervals that began before the window, of each measure that has any.
 fn began_before(out: &mut String, report: &LatencyReport) {
     let of = |m: &Named| format!("{} of {}", m.began_before, m.measure.name().trim_start());
     let earlier: Vec<String> = report.measures.iter().filter(|m| m.began_before > 0).map(of).collect();
@@ -432,7 +432,7 @@ fn brief_cases(out: &mut String, report: &LatencyReport, trace: &Drawable) {
     }
 }
 
-/// All cases that were kept.
+/// Lists every case that was kept.
 fn worst(out: &mut String, report: &LatencyReport, trace: &Drawable) {
     for (measure, title) in KINDS {
         let mut cases = report.worst.iter().filter(|c| c.measure == measure).peekable();

@@ -27,7 +27,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// All of them, in the order of their indices.
+    /// Every state, in the order of their indices.
     pub const ALL: [Kind; 6] =
         [Kind::Running, Kind::Queued, Kind::Waking, Kind::Sleeping, Kind::Unknown, Kind::Throttled];
 }
@@ -91,7 +91,7 @@ impl Chain {
         (self.segments.len() - 1) as Link
     }
 
-    /// Whether it is time to drop the segments that are not in use.
+    /// Whether there are enough segments to drop those that are not in use.
     pub(crate) fn is_full(&self) -> bool {
         self.segments.len() >= self.full
     }

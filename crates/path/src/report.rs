@@ -48,7 +48,7 @@ impl Times {
         self.queued_beside_idle_ns = self.queued_beside_idle_ns.saturating_add(segment.beside_idle_ns);
     }
 
-    /// All times together, in nanoseconds.
+    /// The sum of all times, in nanoseconds.
     pub fn total(&self) -> u64 {
         let Times { running_ns, queued_ns, waking_ns, sleeping_ns, unknown_ns, throttled_ns, .. } = *self;
         let all = [running_ns, queued_ns, waking_ns, sleeping_ns, unknown_ns, throttled_ns];
@@ -144,7 +144,7 @@ pub struct Path {
     /// The most recent names of the tasks on the path, and of those that ran before queued segments.
     #[serde(skip)]
     pub commands: BTreeMap<Pid, Comm>,
-    /// All segments, in the order of time, for a figure.
+    /// The segments in the order of time, for a figure.
     #[serde(skip)]
     pub path: Vec<Segment>,
 }

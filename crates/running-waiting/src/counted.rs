@@ -10,7 +10,7 @@ use workcons::Watch;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Counted {
-    /// All but kernel threads that are bound to their CPU, and tasks that may use no idle CPU.
+    /// Every waiting task but kernel threads that are bound to their CPU, and tasks that may use no idle CPU.
     Movable,
     /// The selected tasks.
     Selected,

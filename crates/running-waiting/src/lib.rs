@@ -89,14 +89,14 @@ pub struct Options<'o> {
     pub panels: Vec<Panel>,
     /// The CPUs in display order, each with its group, for the rows of run queues.
     pub cpus: Vec<(Cpu, Option<u32>)>,
-    /// All CPUs that have a lane, in display order: those of `cpus`, and those without any event. Empty where there is
-    /// none of these.
+    /// The CPUs that have a lane, in display order: those of `cpus`, and those without any event. Empty where every CPU
+    /// has events.
     pub all_cpus: Vec<(Cpu, Option<u32>)>,
     /// The name of the groups.
     pub group_name: String,
     /// Whether to draw the rows.
     pub per_cpu: bool,
-    /// Only these tasks; none for all.
+    /// The tasks that are counted; absent where all are.
     pub tasks: Option<&'o Chosen<'o>>,
     /// The counted tasks in words, such as `all tasks`.
     pub which: &'static str,
@@ -105,7 +105,7 @@ pub struct Options<'o> {
 }
 
 impl Options<'_> {
-    /// Columns of the figure.
+    /// The number of columns of the figure.
     pub fn columns(&self) -> u32 {
         (6_000 / self.panels.len().max(1)).clamp(300, 1200) as u32
     }
@@ -134,16 +134,16 @@ pub struct Level {
 pub struct Column {
     /// The start of the column after the start of the trace, in nanoseconds.
     pub start_ns: i64,
-    /// Tasks that ran.
+    /// The number of tasks that ran.
     pub running: Level,
-    /// Tasks that ran or waited.
+    /// The number of tasks that ran or waited.
     pub total: Level,
     /// Time in which a CPU of the panel idled while on another one a counted task waited: one of the selected tasks, or,
     /// without a selection, any but a kernel thread that is bound to its CPU and a task that may use no idle CPU.
     pub violated_ns: u64,
     /// Time in which some CPU of the panel was unknown.
     pub unknown_ns: u64,
-    /// How many of its CPUs were offline, on average.
+    /// The mean number of CPUs of the panel that were offline.
     pub offline: f64,
 }
 
@@ -159,7 +159,7 @@ pub struct Series {
     pub running_ns: Option<u64>,
     /// The integral of waiting tasks, in task·nanoseconds; nothing where the selected tasks are unknown.
     pub waiting_ns: Option<u64>,
-    /// Time in violation, likewise.
+    /// The time in violation, in nanoseconds; nothing where the selected tasks are unknown.
     pub violated_ns: Option<u64>,
     /// The columns; none where the selected tasks are unknown.
     pub columns: Vec<Column>,
@@ -189,7 +189,7 @@ pub struct Report {
     pub violated_ns: Option<u64>,
     /// The panels, each with its series.
     pub panels: Vec<Series>,
-    /// Losses within the window.
+    /// The number of losses within the window.
     pub gaps: u64,
     /// The run queues of each CPU, for the figure.
     #[serde(skip)]
@@ -289,7 +289,7 @@ impl Gather {
         }
     }
 
-    /// Time passes up to `ts`, the counts being what they were.
+    /// Accounts for the time up to `ts`, in which the numbers were those of `now`.
     fn advance(&mut self, ts: Ts) {
         let from = std::mem::replace(&mut self.since, ts);
         let Now { running, waiting, unknown, offline, violated, .. } = self.now;

@@ -184,7 +184,7 @@ pub struct UtilizationReport {
     pub idling: Vec<Idling>,
     /// The herd migrations in the window.
     pub herds: Vec<HerdReport>,
-    /// Columns of the figure: their sums by class.
+    /// The columns of the figure, each with its start, its length and its sums by class.
     #[serde(skip)]
     pub columns: Vec<(Ts, Dur, Shares)>,
     /// The busy parts by CPU as drawn, and by column.
@@ -297,7 +297,7 @@ impl Heat {
     pub(crate) const BUSY: usize = 0;
     pub(crate) const UNKNOWN: usize = 1;
     pub(crate) const OFFLINE: usize = 2;
-    /// How many there are.
+    /// The number of sums of a column.
     pub(crate) const SUMS: usize = 3;
 
     fn of(sums: &[u128]) -> Heat {
@@ -392,7 +392,7 @@ fn times(n: u64) -> String {
     if n == 1 { "once".into() } else { format!("{n} times") }
 }
 
-/// CPUs that idled for long beside overloaded ones.
+/// Describes the times in which CPUs idled for long beside overloaded ones.
 fn idling(out: &mut String, report: &UtilizationReport, trace: &Drawable, detail: Detail) {
     let interval = report.balance_interval_ns.human();
     out.push('\n');

@@ -53,8 +53,8 @@ impl Balancer {
 }
 
 impl<'o> Why<'o> {
-    /// The same with the outcome of new-idle balancing at each missed steal, and the attempts of an episode, for a trace
-    /// with these probes.
+    /// The analysis with the outcome of new-idle balancing at each missed steal, and the attempts of an episode, for a
+    /// trace with these probes.
     #[must_use]
     pub fn with_probes(self, probed: Probed) -> Why<'o> {
         let is_any = probed.attempts || probed.gate;

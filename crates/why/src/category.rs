@@ -31,7 +31,7 @@ pub enum By {
     Kernel,
 }
 
-/// How a wait began.
+/// The origin of a wait: how it began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum WaitOrigin {
     /// A wakeup placed the task there, while the nearest idle CPU was that far from it.
@@ -50,7 +50,7 @@ pub enum WaitOrigin {
     Overtaken,
     /// The task waited there when the window began.
     AtStart,
-    /// No event shows it.
+    /// The origin is not shown by an event.
     Unknown,
 }
 
@@ -69,7 +69,7 @@ pub enum Left {
     Idle,
 }
 
-/// How a wait ended.
+/// The end of a wait: how it ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum WaitEnd {
     /// The task ran there, since the running task left.
@@ -82,13 +82,13 @@ pub enum WaitEnd {
     Asleep,
     /// The task died.
     Died,
-    /// No event shows it.
+    /// The end is not shown by an event.
     Unknown,
     /// The window ended.
     WindowEnd,
 }
 
-/// How an idle stretch began.
+/// The origin of an idle stretch: how it began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum IdleOrigin {
     /// The last task went to sleep.
@@ -103,11 +103,11 @@ pub enum IdleOrigin {
     HeldBack,
     /// The CPU idled when the window began.
     AtStart,
-    /// No event shows it.
+    /// The origin is not shown by an event.
     Unknown,
 }
 
-/// How an idle stretch ended.
+/// The end of an idle stretch: how it ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum IdleEnd {
     /// A wakeup placed a task there.
@@ -120,7 +120,7 @@ pub enum IdleEnd {
     Released,
     /// The CPU went offline.
     Offline,
-    /// No event shows it.
+    /// The end is not shown by an event.
     Unknown,
     /// The window ended.
     WindowEnd,
@@ -134,10 +134,10 @@ pub(crate) trait Category: Copy + Ord + std::hash::Hash {
     /// The cause of the migration, if it is one.
     fn cause(self) -> Option<Cause>;
 
-    /// The same with the cause that was found.
+    /// The category with the cause that was found for its migration.
     fn caused_by(self, cause: Cause) -> Self;
 
-    /// Whether it is an end that some event shows: otherwise the length of what ended so is unknown.
+    /// Whether an event shows the end, for a category that is one: otherwise the length of the case is unknown.
     fn is_seen(self) -> bool {
         true
     }
@@ -147,7 +147,7 @@ pub(crate) trait Category: Copy + Ord + std::hash::Hash {
         None
     }
 
-    /// The same without the nearest idle CPU.
+    /// The category without the nearest idle CPU.
     fn without_distance(self) -> Self {
         self
     }

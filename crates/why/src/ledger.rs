@@ -18,7 +18,7 @@ pub(crate) struct Case {
     /// The task that waited; [`Pid::IDLE`] for an idle stretch.
     pub(crate) pid: Pid,
     pub(crate) command: Comm,
-    /// Whether it counts: a wait of a task that is not counted is in no row, and only listed.
+    /// Whether the case counts: a wait of a task that is not counted is in no row, and only listed.
     pub(crate) counted: bool,
     /// The nearest CPU with a counted waiter, for an idle stretch that began with a missed steal.
     pub(crate) missed: Option<Nearest>,
@@ -149,7 +149,7 @@ impl<O: Category, E: Category> Table<O, E> {
         }
     }
 
-    /// No cause will be settled any more.
+    /// Takes the causes that are not settled yet as final.
     pub(crate) fn finish(&mut self) {
         let mut open: Vec<MoveKey> = self.places.keys().copied().collect();
         open.sort_unstable();

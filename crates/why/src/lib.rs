@@ -325,7 +325,7 @@ impl<'o> Why<'o> {
         (end, None)
     }
 
-    /// How the task left that a switch took from its CPU.
+    /// The way in which the task left that a switch took from its CPU.
     fn left(&self, event: &SchedEvent) -> Left {
         let EventKind::Switch { prev, state, .. } = event.kind else { return Left::Slept };
         let stopped = self.stopped.of(event.cpu);

@@ -18,15 +18,15 @@ pub struct ListedCase<O, E> {
     pub pid: Pid,
     /// The command name of the task when the wait ended; empty for an idle stretch.
     pub command: Comm,
-    /// Whether it counts in the sums: the wait of a task that is not counted has no time in violation.
+    /// Whether the case counts in the sums: the wait of a task that is not counted has no time in violation.
     pub counted: bool,
     /// The part of it in violation, in nanoseconds.
     pub violated_ns: u64,
     /// The nearest CPU with a counted waiter, where it is an idle stretch that began with a missed steal.
     pub missed: Option<Nearest>,
-    /// How it began.
+    /// The origin of the case.
     pub origin: O,
-    /// How it ended.
+    /// The end of the case.
     pub ending: E,
 }
 

@@ -44,7 +44,7 @@ pub(crate) struct Meter {
 }
 
 impl Meter {
-    /// No CPU is in a set, and no time was violated.
+    /// Returns a meter with empty sets and without violated time.
     pub(crate) fn new(options: &Options<'_>) -> Meter {
         // Where every waiter counts, they count wherever they may run.
         let affinity = options.affinity.filter(|_| options.waiters != Waiters::All);

@@ -104,7 +104,7 @@ impl Missed {
 /// Gathers the missed steals.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct MissedSteals {
-    /// Switches to idle.
+    /// The number of switches to idle.
     pub(crate) entries: u64,
     sums: [Sums; DISTANCES.len()],
 }

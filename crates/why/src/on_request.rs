@@ -7,13 +7,13 @@ use crate::story::{Change, Chronicle, Present, Step, Who};
 use sched::{Cpu, SchedState, TaskId, Ts};
 
 impl<'o> Why<'o> {
-    /// The same with a row for each task, command, CPU or node that waited.
+    /// The analysis with a row for each task, command, CPU or node that waited.
     #[must_use]
     pub fn by(self, grouping: Option<Grouping>) -> Why<'o> {
         Why { groups: grouping.map(|grouping| Box::new(Groups::new(grouping))), ..self }
     }
 
-    /// The same with the story of the episode that holds an instant.
+    /// The analysis with the story of the episode that holds an instant.
     #[must_use]
     pub fn with_episode_at(self, at: Option<Ts>) -> Why<'o> {
         Why { chronicle: at.map(|at| Box::new(Chronicle::new(at))), ..self }

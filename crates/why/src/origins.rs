@@ -7,7 +7,7 @@ use crate::nearest::Nearest;
 use sched::{Cause, Cpu, EventKind, Pid, SchedEvent, SchedState, Span, Task, TaskState};
 
 impl Why<'_> {
-    /// How the wait begins that `span` led to.
+    /// The origin of the wait that `span` led to, with the key of the migration whose cause is open.
     pub(crate) fn origin(
         &self,
         task: &Task,

@@ -30,9 +30,9 @@ pub struct Layer {
 /// Both sums over time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OverTime {
-    /// The start of the first column,
+    /// The start of the first column.
     pub from: Ts,
-    /// and the end of the last one.
+    /// The end of the last column.
     pub to: Ts,
     /// The waiting in violation by origin, the longest first.
     pub waiting: Vec<Layer>,

@@ -17,7 +17,7 @@ pub(crate) struct Wait {
     pub(crate) since: Ts,
     /// The reading of the violated time of its class on its CPU when it began, or when the class became this one.
     pub(crate) reading: u64,
-    /// The same at the end of the latest column of a figure.
+    /// The reading of the violated time at the end of the latest column of a figure.
     pub(crate) noted: u64,
     /// The violated time of the wait before that reading, in nanoseconds.
     pub(crate) before: u64,

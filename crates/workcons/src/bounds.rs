@@ -36,9 +36,9 @@ pub struct RigorousBounds {
 #[derive(Clone, Copy, Debug, Default)]
 struct Place {
     load: Load,
-    /// Switched to idle since the last gap ended: no task waits here unseen.
+    /// Whether the CPU has switched to idle since the last gap ended: no task waits here unseen.
     clean: bool,
-    /// Counted waiters, and those of them that are certain.
+    /// The number of counted waiters; the number of those that are certain follows.
     waiters: u32,
     certain: u32,
     /// Waiters of any kind.
@@ -74,7 +74,7 @@ impl Place {
     }
 }
 
-/// How many CPUs are, or may be, idle and overloaded.
+/// The numbers of CPUs that are idle and overloaded, for certain and at most.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Sums {
     idle_for_sure: u32,
@@ -113,7 +113,7 @@ struct Places<'o> {
     options: &'o Options<'o>,
     all: Vec<(Place, Sums)>,
     sums: Sums,
-    /// CPUs whose sums are to be made anew; some of them several times.
+    /// The CPUs whose sums are to be made anew; some of them several times.
     touched: Vec<Cpu>,
 }
 
@@ -159,7 +159,7 @@ pub struct Bounds<'o> {
     options: &'o Options<'o>,
     queues: CountedQueues,
     places: Places<'o>,
-    /// CPUs in a gap now: evidence meanwhile is not certain.
+    /// The number of CPUs in a gap now: evidence meanwhile is not certain.
     open: u32,
     start: Ts,
     last: Ts,

@@ -54,7 +54,7 @@ impl Queued {
         self.times = self.times.saturating_add(other.times);
     }
 
-    /// Whether it was queued often, and never on one of these CPUs.
+    /// Whether the task was queued often, and never on one of these CPUs.
     fn avoids(self, idle: Used) -> bool {
         self.times >= EVIDENCE && !self.on.meets(idle)
     }

@@ -28,7 +28,7 @@ pub(crate) struct Count {
 #[derive(Clone, Debug)]
 pub(crate) struct Counts {
     pub(crate) ways: [Count; WAYS],
-    /// Nothing holds, for no way.
+    /// Whether no way of counting has a violation, nor may have one.
     quiet: bool,
 }
 
@@ -37,7 +37,7 @@ impl Counts {
         Counts { ways: [(); WAYS].map(|()| Count::new(thresholds)), quiet: true }
     }
 
-    /// Nothing holds, from `start` on.
+    /// Begins at `start` without a violation.
     pub(crate) fn begin(&mut self, start: Ts) {
         self.ways.iter_mut().for_each(|count| count.since = start);
     }
@@ -67,7 +67,7 @@ impl Counts {
         self.turn(ts, |way| sets.situation(way))
     }
 
-    /// The same, where this is what they say of a way.
+    /// Applies the situation of each way from `ts` on; returns whether a violation began or ended.
     #[inline(always)]
     fn turn(&mut self, ts: Ts, situation: impl Fn(usize) -> Situation) -> bool {
         let mut turned = false;
@@ -80,7 +80,7 @@ impl Counts {
         turned
     }
 
-    /// When the next episode is long enough to be among the longest, if none of them ends before.
+    /// The instant at which the next episode is long enough to be among the longest, if none of them ends before.
     pub(crate) fn note_due(&self) -> Ts {
         self.ways.iter().filter_map(Count::note_due).min().unwrap_or(Ts::MAX)
     }
@@ -155,7 +155,7 @@ impl Count {
         }
     }
 
-    /// When the episode that is open, or that began with what holds, is long enough to be among the longest, if
+    /// The instant at which the open episode, or the one that begins now, is long enough to be among the longest, if
     /// none of them ends before.
     fn note_due(&self) -> Option<Ts> {
         if self.situation.amount.holds() { self.episodes.note_due(self.since) } else { None }

@@ -77,13 +77,13 @@ impl KernelLengths {
 /// The kernel's view of one run queue.
 #[derive(Clone, Debug, Default)]
 struct Queue {
-    /// Nothing before the first record, and behind a loss.
+    /// The length by the kernel, the running task included; absent before the first record, and behind a loss.
     length: Option<u32>,
     /// The task in whose context it became shorter on its own CPU since the last switch.
     shortened_by: Option<Pid>,
-    /// Tasks that sleep, and whose dequeue no record has shown.
+    /// The tasks that sleep, and whose dequeue no record has shown.
     delayed: SeededSet<Pid>,
-    /// Tasks that were moved here, and that no record has queued yet.
+    /// The number of tasks that were moved here, and that no record has queued yet.
     in_flight: u32,
 }
 

@@ -84,22 +84,22 @@ pub enum Waiters {
 }
 
 impl Waiters {
-    /// All of them, in the order of their indices.
+    /// Every choice, in the order of the ways of counting.
     pub const ALL: [Waiters; 3] = [Waiters::All, Waiters::Movable, Waiters::Application];
 }
 
 /// The least lengths for which figures are given.
 pub const THRESHOLDS: [Dur; 6] = [Dur(0), Dur(10_000), Dur(100_000), Dur(1_000_000), Dur(4_000_000), Dur(100_000_000)];
 
-/// How many of the longest episodes are kept.
+/// The number of the longest episodes that are kept.
 const KEPT: usize = 10;
 
 /// The window, the waiters and the limits of a measurement.
 #[derive(Clone, Default)]
 pub struct Options<'o> {
-    /// Only these CPUs, of those that have events.
+    /// The chosen CPUs, of those that have events.
     pub cpus: ChosenCpus,
-    /// CPUs without events that count as idle.
+    /// The CPUs without events that count as idle.
     pub assume_idle: Vec<Cpu>,
     /// The instant that counts as zero: the trace's start.
     pub zero: Ts,
@@ -111,9 +111,9 @@ pub struct Options<'o> {
     pub topology: Topology,
     /// The CPUs that tasks may use, where lists restrict any, or records can.
     pub affinity: Option<&'o Affinity>,
-    /// Tasks that are the application; without it those that descend from the traced command.
+    /// The tasks that are the application; without them those that descend from the traced command.
     pub application: Option<&'o Chosen<'o>>,
-    /// Tasks whose waiting never counts.
+    /// The tasks whose waiting never counts.
     pub excluded: Option<&'o Chosen<'o>>,
     /// The descendants of the traced command are unknown: without `application` no task belongs to it.
     pub without_descent: bool,
@@ -327,7 +327,7 @@ impl<'o> WorkConservation<'o> {
         }
     }
 
-    /// When the machine as it is at `ts` is worth a note, if nothing changes.
+    /// The instant at which the machine as it is at `ts` is worth a note, if nothing changes.
     fn note_due(&self, ts: Ts) -> Ts {
         let violated = self.followed.sets.violation(self.options.waiters as usize).holds();
         let sample = self.confined.as_ref().filter(|_| violated).map_or(Ts::MAX, |confined| confined.due(ts));
@@ -501,7 +501,7 @@ impl Analysis for WorkConservation<'_> {
 }
 
 impl WorkConservation<'_> {
-    /// CPUs that take part.
+    /// The number of CPUs that take part.
     fn observed(&self, state: &SchedState) -> usize {
         let assumed = self.options.assume_idle.iter().filter(|cpu| state.load(**cpu) == Load::Unobserved);
         state.observed().chain(assumed.copied()).filter(|cpu| self.options.cpus.has(*cpu)).count()

@@ -18,7 +18,7 @@ pub struct Reaction {
     pub start_ns: Ts,
     /// The start, from that of the trace.
     pub start_in_trace_ns: u64,
-    /// How long it lasted.
+    /// The length of the interval, in nanoseconds.
     pub duration_ns: Dur,
     /// The tasks that waited there when it ended, the longest wait first.
     pub waiting: Vec<Held>,

@@ -17,11 +17,12 @@ use timeline::{Drawable, Next};
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Violation {
-    /// Time in violation.
+    /// The time in violation, in nanoseconds.
     pub ns: u64,
-    /// The same in percent of the window.
+    /// The time in violation, in percent of the window.
     pub percent: f64,
-    /// The same with each unknown CPU taken as whatever would make a violation. Episodes of any length.
+    /// The possible time in violation in percent of the window: each unknown CPU is taken as whatever would make a
+    /// violation. Episodes of any length.
     pub possible_percent: f64,
     /// Bounds that hold whatever was lost, where something was: at least and at most, in percent. Episodes
     /// of any length.
@@ -29,7 +30,7 @@ pub struct Violation {
     pub bounds: Option<RigorousBounds>,
     /// The CPU time lost, the integral of min(|I|, |O|), in percent of the window times the CPUs.
     pub cpu_time_lost_percent: f64,
-    /// The same with unknown CPUs. Episodes of any length.
+    /// The possible CPU time lost with unknown CPUs, in percent of the window times the CPUs. Episodes of any length.
     pub possible_cpu_time_lost_percent: f64,
     /// The integral of min(|I|, Σ waiters), in task·nanoseconds.
     pub thread_ns: u64,
@@ -38,7 +39,7 @@ pub struct Violation {
     /// The longest ones; only of the waiters that count in the headline.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub longest: Vec<EpisodeReport>,
-    /// Time in violation by the nearest distance between an idle and an overloaded CPU.
+    /// The time in violation by the nearest distance between an idle and an overloaded CPU; absent without a topology.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by_distance: Option<ByDistance>,
 }
@@ -91,13 +92,13 @@ pub struct ByLength {
     /// Episodes and integrals.
     #[serde(flatten)]
     pub totals: Totals,
-    /// Time in percent of the window.
+    /// The time in violation, in percent of the window.
     pub percent: f64,
     /// The CPU time lost, in percent of the window times the CPUs.
     pub cpu_time_lost_percent: f64,
 }
 
-/// CPUs that took part.
+/// The numbers of CPUs with and without a part in the figures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cpus {
@@ -115,9 +116,9 @@ pub struct Report {
     pub window_ns: Dur,
     /// The window's start.
     pub from_ns: Ts,
-    /// CPUs that took part.
+    /// The numbers of CPUs with and without a part in the figures.
     pub cpus: Cpus,
-    /// How long the traced command lived, where exec and exit were seen; else the window.
+    /// The life of the traced command in nanoseconds, where exec and exit were seen; else the length of the window.
     pub elapsed_ns: Dur,
     /// Whether `elapsed_ns` is the traced command's life.
     pub elapsed_is_command: bool,
@@ -130,7 +131,7 @@ pub struct Report {
     pub selection_unknown: Option<String>,
     /// The headline; nothing where the selected waiters are unknown.
     pub violation: Option<Violation>,
-    /// The same by least length.
+    /// The figures over the episodes of at least each of some lengths; absent where the selected waiters are unknown.
     pub by_min_episode: Option<Vec<ByLength>>,
     /// Every waiting task counted.
     pub all: Violation,
@@ -140,25 +141,25 @@ pub struct Report {
     pub application: Option<Violation>,
     /// The integral of busy CPUs, in percent.
     pub busy_percent: f64,
-    /// Tasks that ran, on average.
+    /// The mean number of tasks that ran.
     pub mean_running: f64,
-    /// Tasks that waited, on average.
+    /// The mean number of tasks that waited.
     pub mean_waiting: f64,
     /// The share of the violated time, in percent, in which no waiting task was queued on a CPU that idled, before that instant or
     /// after it: these tasks may be bound to other CPUs. Absent unless it is more than half of a violation of at least 25 % of the time, and if lists
     /// of the CPUs that tasks may use were given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub confined_percent: Option<f64>,
-    /// CPUs that idled for long although a task waited for them.
+    /// The number of times that a CPU idled for long although a task waited for it.
     pub long_reactions: u64,
-    /// How long all these times together.
+    /// The total length of these times, in nanoseconds.
     pub long_reactions_ns: Dur,
     /// The longest of them.
     pub reactions: Vec<Reaction>,
     /// Intervals as long that ended at a switch away from another task than the idle one: the switch to it was not
     /// recorded, and for an unknown part of the interval the CPU did not idle. They count in none of the three above.
     pub unrecorded_reactions: u64,
-    /// How long all these times together.
+    /// The total length of these intervals, in nanoseconds.
     pub unrecorded_reactions_ns: Dur,
     /// The unknown parts; in the trust block of the JSON.
     #[serde(skip)]
@@ -515,7 +516,7 @@ pub(crate) fn idle_and_waiting(scene: &Scene) -> String {
     format!("{}, {}{more}", who_idles(scene), waiting.join(", "))
 }
 
-/// How often CPUs idled for long although a task waited for them.
+/// Describes the times that CPUs idled for long although a task waited for them.
 fn long_reactions(report: &Report) -> String {
     let times = match report.long_reactions {
         1 => "Once".to_owned(),
@@ -527,7 +528,7 @@ fn long_reactions(report: &Report) -> String {
     )
 }
 
-/// How often a CPU seems to have idled beside a task that in fact it ran.
+/// Describes the times that a CPU seems to have idled beside a task that in fact it ran.
 fn unrecorded_reactions(out: &mut String, report: &Report) {
     let times = match report.unrecorded_reactions {
         0 => return,

@@ -5,9 +5,9 @@ use sched::Ts;
 use timeline::strips::{BLANK, FIRST, UNKNOWN};
 use timeline::{Piece, PieceClass, Turns};
 
-/// CPUs idle here while tasks wait in other nodes.
+/// The class of a node in which CPUs idle while tasks wait in other nodes.
 pub(crate) const IDLE_HERE: PieceClass = FIRST;
-/// Tasks wait here while CPUs idle in other nodes.
+/// The class of a node in which tasks wait while CPUs idle in other nodes.
 pub(crate) const WAITING_HERE: PieceClass = FIRST + 1;
 /// Both are here.
 pub(crate) const BOTH_HERE: PieceClass = FIRST + 2;

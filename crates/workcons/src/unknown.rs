@@ -3,7 +3,7 @@
 use sched::{Cpu, Tracepoint};
 use serde::Serialize;
 
-/// How far the figures can be trusted, by the evidence of the analysis.
+/// The evidence of the analysis on how far the figures can be trusted.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Unknown {
@@ -14,7 +14,8 @@ pub struct Unknown {
     /// Kinds of events that were not recorded, though they must have happened.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub missing_events: Vec<&'static str>,
-    /// How often a task was queued on a CPU that was not recorded: others were woken there, or left for there, unseen.
+    /// The number of times that a task was queued on a CPU that was not recorded: others were woken there, or left for
+    /// there, unseen.
     #[serde(skip_serializing_if = "is_none")]
     pub unseen_queues: u64,
     /// The number of switches away from another task than the one known to run. Among 131 recordings of whole machines,

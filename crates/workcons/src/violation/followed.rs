@@ -15,7 +15,7 @@ pub(crate) struct FollowedSets {
 }
 
 impl FollowedSets {
-    /// No CPU is in a set, and no task waits.
+    /// Returns empty sets without waiters.
     pub(crate) fn new(topology: &Topology, affinity: Option<&Affinity>) -> FollowedSets {
         FollowedSets { sets: Sets::new(topology, affinity), queues: CountedQueues::default() }
     }

@@ -10,10 +10,10 @@
 pub(super) struct Packed<const BITS: usize>(u128);
 
 impl<const BITS: usize> Packed<BITS> {
-    /// All numbers are 0.
+    /// The value in which all numbers are 0.
     pub(super) const ZEROS: Self = Packed(0);
 
-    /// All bits are set: a mask that keeps every number.
+    /// The value in which all bits are set: a mask that keeps every number.
     pub(super) const ALL: Self = Packed(u128::MAX);
 
     /// The lowest bit of the number at a place: no number extends over two words of 64 bits.

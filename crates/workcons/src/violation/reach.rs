@@ -20,7 +20,7 @@ struct WaiterClass {
     allowed: Option<CpuSet>,
     /// The CPUs that the waiters wait on, for each way of counting.
     on: [CpuSet; WAYS],
-    /// and by CPU their number in each way of counting.
+    /// The number of the waiters on each CPU in each way of counting.
     numbers: BTreeMap<Cpu, [u32; WAYS]>,
 }
 
@@ -83,7 +83,7 @@ pub struct Reach {
 }
 
 impl Reach {
-    /// No waiters, and no CPU with a known load.
+    /// Returns a state without waiters in which no load of a CPU is known.
     pub fn new(topology: &Topology) -> Reach {
         Reach {
             idle: CpuSet::default(),

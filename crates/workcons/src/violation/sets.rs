@@ -89,7 +89,7 @@ pub struct Sets {
 pub struct SetChange(SetSums);
 
 impl Sets {
-    /// No CPU is in a set, and no task waits. With an affinity each waiter is also to be passed to [`Sets::reach_mut`].
+    /// Returns empty sets without waiters. With an affinity each waiter is also to be passed to [`Sets::reach_mut`].
     pub fn new(topology: &Topology, affinity: Option<&Affinity>) -> Sets {
         let levels = LevelGroups::of_levels(topology).map(|levels| levels.map(LevelSums::new));
         let reach = affinity.map(|_| Box::new(Reach::new(topology)));
@@ -102,7 +102,7 @@ impl Sets {
         self.reach.as_deref()
     }
 
-    /// The same, to be changed as tasks begin and end to wait.
+    /// The waiters by the CPUs that they may use, to be changed as tasks begin and end to wait.
     pub fn reach_mut(&mut self) -> Option<&mut Reach> {
         self.reach.as_deref_mut()
     }
@@ -215,7 +215,7 @@ impl Sets {
         }
     }
 
-    /// The same with each waiter on any CPU.
+    /// The possible remedies with each waiter on any CPU.
     #[inline(always)]
     fn sum_of(&self, way: usize) -> Amount {
         let idle = self.sums.cpus.idle();

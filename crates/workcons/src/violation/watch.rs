@@ -26,7 +26,7 @@ pub struct Watch {
 enum Follows {
     /// The waiting tasks that do not count: bound kernel threads, which are few.
     Bound(Bound),
-    /// All, by the CPUs that they may use.
+    /// Every waiting task, by the CPUs that it may use.
     Reach(Box<ByReach>),
 }
 
