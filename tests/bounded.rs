@@ -106,7 +106,7 @@ fn rows_have_a_limit_and_the_rest_is_one_row() {
     let options = latency::Options {
         cpus: Default::default(),
         tasks: None,
-        by: latency::By::Task,
+        by: latency::RowsBy::Task,
         topology: Default::default(),
         zero: from,
         worst: 1,

@@ -200,8 +200,9 @@ fn intervals_are_those_of_the_simulators_run_queues() {
         assert_eq!(sum(report.by_placement.iter().map(|s| s.summary.count).collect()), wakeups);
         assert_eq!(sum(report.by_idleness.iter().map(|s| s.summary.count).collect()), wakeups);
         for measure in Measure::ALL {
-            let of =
-                |row: &latency::Row| row.measures.iter().find(|m| m.measure == measure).map_or(0, |m| m.summary.count);
+            let of = |row: &latency::LatencyRow| {
+                row.measures.iter().find(|m| m.measure == measure).map_or(0, |m| m.summary.count)
+            };
             assert_eq!(report.rows.iter().map(of).sum::<u64>(), report.of(measure).count, "the rows are all");
             let worst = report.worst.iter().find(|case| case.measure == measure);
             if let Some(worst) = worst {

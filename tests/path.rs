@@ -1,7 +1,7 @@
 //! The critical path: by hand, and against a second implementation that walks back through all spans.
 
 use crate::support::{events, fixture, recordings, schedviz, scratch};
-use critical_path::{CriticalPath, Kind, Options, Path};
+use critical_path::{CriticalPath, Options, Path, SegmentKind};
 use sched::{
     Analysis, Comm, Cpu, EventKind as Event, Pass, Pid, PrevState, SchedEvent, SchedState, Span, TaskId, TaskRef,
     TaskState, Ts,
@@ -17,7 +17,7 @@ pub(crate) fn path_of(events: &[SchedEvent], pid: Option<i32>) -> Path {
 }
 
 /// A segment: its state, task, CPU, start and end.
-pub(crate) type Piece = (Kind, i32, Option<u32>, i64, i64);
+pub(crate) type Piece = (SegmentKind, i32, Option<u32>, i64, i64);
 
 pub(crate) fn pieces(path: &Path) -> Vec<Piece> {
     let piece = |s: &critical_path::Segment| (s.kind, s.pid.0, s.cpu.map(|cpu| cpu.0), s.start_ns.0, s.end_ns.0);
@@ -120,37 +120,37 @@ impl Everything {
             let Some(span) = spans.iter().rfind(|span| span.start < at && span.end >= at) else { break };
             let start = span.start.max(self.start);
             match span.state {
-                TaskState::Running(cpu) => put(Kind::Running, span.pid, Some(cpu), start, at),
-                TaskState::Waiting(cpu) => put(Kind::Queued, span.pid, Some(cpu), start, at),
-                TaskState::Throttled(cpu) => put(Kind::Throttled, span.pid, Some(cpu), start, at),
+                TaskState::Running(cpu) => put(SegmentKind::Running, span.pid, Some(cpu), start, at),
+                TaskState::Waiting(cpu) => put(SegmentKind::Queued, span.pid, Some(cpu), start, at),
+                TaskState::Throttled(cpu) => put(SegmentKind::Throttled, span.pid, Some(cpu), start, at),
                 TaskState::Asleep(_) if span.end == at && matches!(span.next, TaskState::Waiting(_)) => {
                     match self.wakings.get(&(task, at)) {
-                        None => put(Kind::Unknown, span.pid, None, start, at),
-                        Some((waking, _)) if *waking <= start => put(Kind::Waking, span.pid, None, start, at),
+                        None => put(SegmentKind::Unknown, span.pid, None, start, at),
+                        Some((waking, _)) if *waking <= start => put(SegmentKind::Waking, span.pid, None, start, at),
                         Some((waking, waker)) => {
-                            put(Kind::Waking, span.pid, None, *waking, at);
+                            put(SegmentKind::Waking, span.pid, None, *waking, at);
                             if let Some(waker) = waker {
                                 (task, at) = (*waker, *waking);
                                 continue 'walk;
                             }
-                            put(Kind::Sleeping, span.pid, None, start, *waking);
+                            put(SegmentKind::Sleeping, span.pid, None, start, *waking);
                         }
                     }
                 }
-                _ => put(Kind::Unknown, span.pid, None, start, at),
+                _ => put(SegmentKind::Unknown, span.pid, None, start, at),
             }
             at = start;
             if let Some((forked, parent)) = self.births.get(&task).copied()
                 && spans.iter().all(|span| span.start >= at)
             {
                 let Some(parent) = parent else { break };
-                put(Kind::Waking, span.pid, None, forked, at);
+                put(SegmentKind::Waking, span.pid, None, forked, at);
                 (task, at) = (parent, forked);
             }
         }
         if at > self.start {
             let pid = found.last().map_or(0, |piece| piece.1);
-            found.push((Kind::Unknown, pid, None, self.start.0, at.0));
+            found.push((SegmentKind::Unknown, pid, None, self.start.0, at.0));
         }
         found.reverse();
         found
@@ -293,7 +293,7 @@ fn outside_gaps_the_path_is_that_of_the_complete_run() {
         tiles(&format!("seed {seed}"), &partial);
         let found = pieces(&partial);
         let holes: Vec<(i64, i64)> =
-            found.iter().filter(|piece| piece.0 == Kind::Unknown).map(|piece| (piece.3, piece.4)).collect();
+            found.iter().filter(|piece| piece.0 == SegmentKind::Unknown).map(|piece| (piece.3, piece.4)).collect();
         let rest = outside(&found, &holes);
         assert_eq!(rest, outside(&pieces(&complete), &holes), "seed {seed}: {pid}, without {holes:?}");
         gaps += partial.gaps;
@@ -359,22 +359,25 @@ fn a_run_that_was_not_recorded(is_missing: bool) -> Vec<SchedEvent> {
 
 #[test]
 fn a_gap_is_unknown_for_its_own_length() {
-    let rest =
-        [(Kind::Waking, 7, None, 40, 42), (Kind::Queued, 7, Some(0), 42, 60), (Kind::Running, 7, Some(0), 60, 90)];
-    let begin = [(Kind::Running, 5, Some(0), 0, 10), (Kind::Waking, 6, None, 10, 12)];
+    let rest = [
+        (SegmentKind::Waking, 7, None, 40, 42),
+        (SegmentKind::Queued, 7, Some(0), 42, 60),
+        (SegmentKind::Running, 7, Some(0), 60, 90),
+    ];
+    let begin = [(SegmentKind::Running, 5, Some(0), 0, 10), (SegmentKind::Waking, 6, None, 10, 12)];
     let complete = path_of(&a_run_that_was_not_recorded(false), Some(7));
-    let middle = [(Kind::Queued, 6, Some(1), 12, 20), (Kind::Running, 6, Some(1), 20, 40)];
+    let middle = [(SegmentKind::Queued, 6, Some(1), 12, 20), (SegmentKind::Running, 6, Some(1), 20, 40)];
     assert_eq!(pieces(&complete), [&begin[..], &middle, &rest].concat());
     assert_eq!((complete.gaps, complete.is_untrusted), (0, false));
     // The fork shows that 6 runs at 40; the wakeup was the last event before that showed what it did.
     let partial = path_of(&a_run_that_was_not_recorded(true), Some(7));
-    assert_eq!(pieces(&partial), [&begin[..], &[(Kind::Unknown, 6, None, 12, 40)], &rest].concat());
+    assert_eq!(pieces(&partial), [&begin[..], &[(SegmentKind::Unknown, 6, None, 12, 40)], &rest].concat());
     assert_eq!((partial.gaps, partial.longest_gap_ns, partial.times.unknown_ns), (1, 28, 28));
     assert!(partial.is_untrusted, "28 of 90 are unknown");
     // Without the fork itself the child's first wakeup shows the parent.
     let unforked: Vec<SchedEvent> =
         a_run_that_was_not_recorded(false).into_iter().filter(|event| event.ts != Ts(40)).collect();
-    let middle = [(Kind::Queued, 6, Some(1), 12, 20), (Kind::Running, 6, Some(1), 20, 42)];
+    let middle = [(SegmentKind::Queued, 6, Some(1), 12, 20), (SegmentKind::Running, 6, Some(1), 20, 42)];
     assert_eq!(pieces(&path_of(&unforked, Some(7))), [&begin[..], &middle, &rest[1..]].concat());
 }
 
@@ -395,11 +398,11 @@ fn a_path_goes_on_before_a_loss() {
     ];
     let path = path_of(&events, Some(5));
     let expected = [
-        (Kind::Running, 6, Some(1), 0, 20),
-        (Kind::Unknown, 6, None, 20, 70),
-        (Kind::Waking, 5, None, 70, 72),
-        (Kind::Queued, 5, Some(0), 72, 75),
-        (Kind::Running, 5, Some(0), 75, 300),
+        (SegmentKind::Running, 6, Some(1), 0, 20),
+        (SegmentKind::Unknown, 6, None, 20, 70),
+        (SegmentKind::Waking, 5, None, 70, 72),
+        (SegmentKind::Queued, 5, Some(0), 72, 75),
+        (SegmentKind::Running, 5, Some(0), 75, 300),
     ];
     assert_eq!(pieces(&path), expected);
     assert_eq!((path.gaps, path.is_untrusted), (1, false), "a sixth of it is unknown");
@@ -425,25 +428,28 @@ fn a_wait_that_ends_unseen_is_known_while_another_task_runs_there() {
         at(85, 0, 5, Event::Switch { prev: task(5), state: sleep, next: task(6) }),
         at(90, 0, 6, Event::Exit { pid: Pid(6) }),
     ];
-    let begin = [(Kind::Running, 7, Some(1), 0, 10), (Kind::Waking, 6, None, 10, 12)];
+    let begin = [(SegmentKind::Running, 7, Some(1), 0, 10), (SegmentKind::Waking, 6, None, 10, 12)];
     // The part up to the sleep of 6, which no event ends there.
     let window = sched::Window { from: None, to: Some(Ts(61)) };
     let options = Options { pid: Some(Pid(6)), ..Options::default() };
     let pass = Pass::over(&events[..]).window(window).run(|| CriticalPath::new(options));
     let part = pass.unwrap_or_else(|never| match never {}).output;
-    let middle =
-        [(Kind::Queued, 6, Some(0), 12, 30), (Kind::Unknown, 6, None, 30, 60), (Kind::Unknown, 6, None, 60, 61)];
+    let middle = [
+        (SegmentKind::Queued, 6, Some(0), 12, 30),
+        (SegmentKind::Unknown, 6, None, 30, 60),
+        (SegmentKind::Unknown, 6, None, 60, 61),
+    ];
     assert_eq!((part.gaps, part.longest_gap_ns), (1, 31));
     assert_eq!(pieces(&part), [&begin[..], &middle].concat());
     // 5 has a gap from 30 on, in which a waking ended a sleep: the path is that of the waker.
     let expected = [
-        (Kind::Running, 7, Some(1), 0, 70),
-        (Kind::Waking, 5, None, 70, 72),
-        (Kind::Queued, 5, Some(0), 72, 75),
-        (Kind::Running, 5, Some(0), 75, 80),
-        (Kind::Waking, 6, None, 80, 82),
-        (Kind::Queued, 6, Some(0), 82, 85),
-        (Kind::Running, 6, Some(0), 85, 90),
+        (SegmentKind::Running, 7, Some(1), 0, 70),
+        (SegmentKind::Waking, 5, None, 70, 72),
+        (SegmentKind::Queued, 5, Some(0), 72, 75),
+        (SegmentKind::Running, 5, Some(0), 75, 80),
+        (SegmentKind::Waking, 6, None, 80, 82),
+        (SegmentKind::Queued, 6, Some(0), 82, 85),
+        (SegmentKind::Running, 6, Some(0), 85, 90),
     ];
     assert_eq!(pieces(&path_of(&events, Some(6))), expected);
 }
@@ -532,7 +538,7 @@ fn the_task_at_the_end_is_found_by_its_name() {
     };
     let path = run(&events);
     assert_eq!((path.task.map(|task| task.pid), path.to_ns, path.ends_with_exit), (Some(Pid(6)), Ts(60), true));
-    assert_eq!(pieces(&path), [(Kind::Running, 6, Some(1), 0, 60)]);
+    assert_eq!(pieces(&path), [(SegmentKind::Running, 6, Some(1), 0, 60)]);
     let alive = run(&events[..2]);
     assert_eq!(alive.task, None, "no event gives their name");
 

@@ -2,7 +2,7 @@
 
 use crate::path::{at, idle, path_of, pieces, task, tiles};
 use crate::support::{fixture, schedviz};
-use critical_path::Kind;
+use critical_path::SegmentKind;
 use sched::{Comm, Cpu, EventKind as Event, Pid, PrevState, SchedEvent, TaskRef, Ts};
 use std::collections::BTreeSet;
 use tracedat::Trace;
@@ -33,16 +33,16 @@ fn a_path_by_hand() {
     tiles("by hand", &path);
     // 6 was woken by 5 at 0, waking until 2, queued until 10, and ran until it woke 5.
     let expected = [
-        (Kind::Waking, 6, None, 0, 2),
-        (Kind::Queued, 6, Some(0), 2, 10),
-        (Kind::Running, 6, Some(0), 10, 40),
-        (Kind::Waking, 5, None, 40, 42),
-        (Kind::Queued, 5, Some(0), 42, 50),
-        (Kind::Running, 5, Some(0), 50, 60),
-        (Kind::Sleeping, 5, None, 60, 80),
-        (Kind::Waking, 5, None, 80, 83),
-        (Kind::Queued, 5, Some(0), 83, 90),
-        (Kind::Running, 5, Some(0), 90, 100),
+        (SegmentKind::Waking, 6, None, 0, 2),
+        (SegmentKind::Queued, 6, Some(0), 2, 10),
+        (SegmentKind::Running, 6, Some(0), 10, 40),
+        (SegmentKind::Waking, 5, None, 40, 42),
+        (SegmentKind::Queued, 5, Some(0), 42, 50),
+        (SegmentKind::Running, 5, Some(0), 50, 60),
+        (SegmentKind::Sleeping, 5, None, 60, 80),
+        (SegmentKind::Waking, 5, None, 80, 83),
+        (SegmentKind::Queued, 5, Some(0), 83, 90),
+        (SegmentKind::Running, 5, Some(0), 90, 100),
     ];
     assert_eq!(pieces(&path), expected);
     // CPU 1 idles with an empty run queue all the while.
@@ -59,7 +59,7 @@ fn a_task_whose_first_event_lies_behind_the_window_is_unknown_in_it() {
     let events = [at(0, 5, Event::Other { id: 1 }), at(100, 5, Event::Other { id: 1 })];
     let path = path_of(&events, Some(6));
     tiles("not seen", &path);
-    assert_eq!(pieces(&path), [(Kind::Unknown, 6, None, 0, 100)]);
+    assert_eq!(pieces(&path), [(SegmentKind::Unknown, 6, None, 0, 100)]);
     let shown = path.task.map(|task| (task.pid, task.command.to_string()));
     assert_eq!(shown, Some((Pid(6), "named".to_owned())));
     // The path of one that is seen to die in the window, without the record of an exit, ends there.
@@ -67,7 +67,7 @@ fn a_task_whose_first_event_lies_behind_the_window_is_unknown_in_it() {
         Event::Switch { prev: task(5), state: PrevState { class: sched::StateClass::Dead, raw: 64 }, next: task(6) };
     let dead = [at(0, 5, Event::Other { id: 1 }), at(50, 5, die), at(100, 6, Event::Other { id: 1 })];
     let dead = path_of(&dead, Some(5));
-    assert_eq!((pieces(&dead), dead.ends_with_exit), (vec![(Kind::Running, 5, Some(0), 0, 50)], true));
+    assert_eq!((pieces(&dead), dead.ends_with_exit), (vec![(SegmentKind::Running, 5, Some(0), 0, 50)], true));
 
     // The same by the command, of a task that no event shows in the first millisecond.
     let file = fixture("hackbench.dat");

@@ -4,7 +4,7 @@ use crate::support::{events, fixture, schedviz};
 use sched::{Comm, Cpu, EventKind, Pass, Pid, PrevState, SchedEvent, StateClass, TaskRef, Ts};
 use std::sync::Mutex;
 use tracedat::Trace;
-use why::{By, Cases, IdleEnd, IdleOrigin, ListedCase, WaitEnd, WaitOrigin, Why};
+use why::{Cases, IdleEnd, IdleOrigin, ListedCase, Preempter, WaitEnd, WaitOrigin, Why};
 use workcons::{Options, Waiters};
 
 /// `idle_inject/N` has a real-time priority; it is a kernel thread first.
@@ -30,8 +30,8 @@ fn a_kernel_thread_preempts_as_one_whatever_its_priority() {
     let pass = Pass::over(&events[..]).run(|| Why::new(&options).listing(&cases));
     let _ = pass.unwrap_or_else(|never| match never {});
     let found = found.into_inner().expect("a list");
-    let of = |by: By| found.iter().filter(|origin| **origin == WaitOrigin::Preempted(by)).count();
-    assert_eq!((of(By::Kernel), of(By::RealTime)), (number, 0), "{found:?}");
+    let of = |by: Preempter| found.iter().filter(|origin| **origin == WaitOrigin::Preempted(by)).count();
+    assert_eq!((of(Preempter::Kernel), of(Preempter::RealTime)), (number, 0), "{found:?}");
 }
 
 /// The events of CPU 0, which runs 10, idles with 11 queued if that is `held`, and then runs it; 20 and 21 are on CPU 1.

@@ -93,7 +93,7 @@ fn migrations_of_adjacent_windows_are_those_of_the_whole() {
                 }
             }
         }
-        let key = |m: &events::Listed| (m.ts_ns, m.cpu, m.pid, m.to_cpu);
+        let key = |m: &events::ListedMigration| (m.ts_ns, m.cpu, m.pid, m.to_cpu);
         whole.sort_by_key(key);
         parts.sort_by_key(key);
         assert_eq!(difference(&whole, &parts), None, "{name} {windows:?}");

@@ -55,7 +55,7 @@ pub struct Cell {
 /// A migration, as it is listed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Listed {
+pub struct ListedMigration {
     /// The time of the migration on the trace's clock.
     pub ts_ns: Ts,
     /// The CPU that did it.
@@ -102,7 +102,7 @@ pub struct BalanceReport {
     pub herds: Vec<Herd>,
     /// The migrations one by one in order of time, if they were asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub migrations: Option<Vec<Listed>>,
+    pub migrations: Option<Vec<ListedMigration>>,
     /// Migrations that are counted but not listed, since there are more than a million.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unlisted: Option<u64>,
@@ -118,7 +118,7 @@ pub struct BalanceReport {
 }
 
 #[derive(Clone, Debug, Default)]
-struct Sums {
+struct CauseSums {
     count: u64,
     queued: u64,
     recorded: u64,
@@ -131,7 +131,7 @@ struct Sums {
 }
 
 /// Takes each migration when its cause and its first run are settled.
-pub type TakesMigration<'o> = dyn Fn(&Listed) + Sync + 'o;
+pub type TakesMigration<'o> = dyn Fn(&ListedMigration) + Sync + 'o;
 
 /// Finds all migrations of a window. A migration that only wakes a task is one as well; how much of
 /// all is balancing, the table shows.
@@ -145,9 +145,9 @@ pub struct Balance<'o> {
     to: Ts,
     start: Ts,
     herds: Herds,
-    sums: Vec<Sums>,
+    sums: Vec<CauseSums>,
     each: Option<&'o TakesMigration<'o>>,
-    listed: Option<Vec<Listed>>,
+    listed: Option<Vec<ListedMigration>>,
     densities: SeededMap<(Cause, Cpu), Density>,
 }
 
@@ -162,7 +162,7 @@ impl<'o> Balance<'o> {
             to,
             start: from,
             herds: Herds::default(),
-            sums: vec![Sums::default(); Cause::ALL.len()],
+            sums: vec![CauseSums::default(); Cause::ALL.len()],
             each: None,
             listed: None,
             densities: SeededMap::default(),
@@ -219,7 +219,7 @@ impl Analysis for Balance<'_> {
     fn finish(mut self, end: Ts, _: &SchedState) -> BalanceReport {
         let topology = self.topology;
         let given = topology.distances();
-        let cell = |(cause, sums): (&Cause, &Sums)| Cell {
+        let cell = |(cause, sums): (&Cause, &CauseSums)| Cell {
             cause: *cause,
             count: sums.count,
             queued: sums.queued,
@@ -281,7 +281,7 @@ impl Balance<'_> {
         }
         if self.each.is_some() || self.listed.is_some() {
             let known = self.topology.distances();
-            let entry = Listed {
+            let entry = ListedMigration {
                 ts_ns: m.ts,
                 cpu: m.on,
                 pid: m.pid,

@@ -77,7 +77,7 @@ const COMMANDS: usize = 4096;
 const SHOWN: usize = 8;
 
 /// The place of a burst: none for the same CPU as before, else the distance, where that is known.
-type Place = Option<Option<Distance>>;
+type BurstPlace = Option<Option<Distance>>;
 
 /// Lengths of bursts or counts in them, each with its task.
 #[derive(Clone, Debug, Default)]
@@ -135,7 +135,7 @@ struct Burst {
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Track {
+struct BurstTrack {
     last: Option<Cpu>,
     burst: Option<Burst>,
 }
@@ -145,8 +145,8 @@ pub struct Cost<'t> {
     topology: &'t Topology,
     /// The condition that a counted task meets; absent where all count.
     wanted: Option<&'t (dyn Fn(Pid, Comm) -> bool + Sync)>,
-    tracks: PerTask<Track>,
-    commands: SeededMap<Comm, BTreeMap<Place, Measured>>,
+    tracks: PerTask<BurstTrack>,
+    commands: SeededMap<Comm, BTreeMap<BurstPlace, Measured>>,
     /// The window has begun.
     inside: bool,
     readings: Option<Readings<'t>>,
@@ -171,7 +171,7 @@ impl<'t> Cost<'t> {
         Cost { wanted: Some(wanted), ..self }
     }
 
-    fn add(&mut self, task: TaskId, command: Comm, place: Place, burst: &Burst) {
+    fn add(&mut self, task: TaskId, command: Comm, place: BurstPlace, burst: &Burst) {
         let command = kthread::command(command);
         if command.is_empty() || (self.commands.len() >= COMMANDS && !self.commands.contains_key(&command)) {
             return;
@@ -186,7 +186,7 @@ impl<'t> Cost<'t> {
     }
 
     /// The place of a burst that begins on a CPU, by that on which the last one ended.
-    fn place(&self, last: Cpu, first: Cpu) -> Place {
+    fn place(&self, last: Cpu, first: Cpu) -> BurstPlace {
         let given = self.topology.distances();
         let distance = || self.topology.distance(last, first).filter(|distance| given[*distance as usize]);
         (last != first).then(distance)
@@ -227,7 +227,7 @@ impl<'t> Cost<'t> {
             sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum = sum.saturating_add(count));
             sums
         });
-        track = Track { last: Some(cpu), burst: Some(burst) };
+        track = BurstTrack { last: Some(cpu), burst: Some(burst) };
         match span.next {
             TaskState::Asleep(_) | TaskState::Dead if span.ended => {
                 track.burst = None;
@@ -239,7 +239,7 @@ impl<'t> Cost<'t> {
                 }
             }
             TaskState::Waiting(_) if span.ended => {}
-            _ => track = Track::default(),
+            _ => track = BurstTrack::default(),
         }
         if span.next == TaskState::Dead {
             self.tracks.take(span.task);
@@ -271,10 +271,10 @@ impl Analysis for Cost<'_> {
     }
 
     fn finish(self, _: Ts, _: &SchedState) -> Vec<CostRow> {
-        let moved = |places: &BTreeMap<Place, Measured>| -> u64 {
+        let moved = |places: &BTreeMap<BurstPlace, Measured>| -> u64 {
             places.iter().filter(|(place, _)| place.is_some()).map(|(_, measured)| measured.lengths.count).sum()
         };
-        let mut commands: Vec<(Comm, BTreeMap<Place, Measured>)> = self.commands.into_iter().collect();
+        let mut commands: Vec<(Comm, BTreeMap<BurstPlace, Measured>)> = self.commands.into_iter().collect();
         commands.retain(|(_, places)| moved(places) > 0);
         commands.sort_by_key(|(command, places)| (Reverse(moved(places)), *command));
         commands.truncate(SHOWN);
@@ -283,10 +283,10 @@ impl Analysis for Cost<'_> {
     }
 }
 
-fn rows(command: Comm, places: &BTreeMap<Place, Measured>, names: &[String]) -> Vec<CostRow> {
+fn rows(command: Comm, places: &BTreeMap<BurstPlace, Measured>, names: &[String]) -> Vec<CostRow> {
     let none = Measured::default();
     let without = places.get(&None).unwrap_or(&none);
-    let row = |(place, after): (&Place, &Measured)| {
+    let row = |(place, after): (&BurstPlace, &Measured)| {
         let distance = (*place)?;
         let compared = Compared::of(&after.lengths, &without.lengths);
         let counters = names.iter().enumerate().map(|(nth, name)| {

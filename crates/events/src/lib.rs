@@ -27,7 +27,7 @@ mod value_bars;
 mod values;
 mod wakeups;
 
-pub use balance::{Balance, BalanceReport, Cell, Listed, TakesMigration, balance_figure, balance_text};
+pub use balance::{Balance, BalanceReport, Cell, ListedMigration, TakesMigration, balance_figure, balance_text};
 pub use cost::{BurstNotes, Cost, CostRow, cost_text};
 pub use figure::{Options, figure};
 pub use funnel::{Attempts, Funnel, Funnels, Further, GoingIdle, Imbalance, Outcomes};
@@ -146,12 +146,12 @@ pub struct Gather {
     rates: bool,
     total: u64,
     places: SeededMap<String, usize>,
-    kinds: Vec<Kind>,
+    kinds: Vec<KindCounts>,
     densities: SeededMap<Cpu, Density>,
 }
 
 #[derive(Debug, Default)]
-struct Kind {
+struct KindCounts {
     name: String,
     count: u64,
     values: values::Values,
@@ -190,7 +190,7 @@ impl Gather {
                 let place = *self.places.entry(name.to_owned()).or_insert(new);
                 if place == new {
                     let rate = self.rates.then(Density::default);
-                    self.kinds.push(Kind { name: name.to_owned(), rate, ..Kind::default() });
+                    self.kinds.push(KindCounts { name: name.to_owned(), rate, ..KindCounts::default() });
                 }
                 place
             }
@@ -227,13 +227,13 @@ impl Gather {
         }
         self.places.insert(name.to_owned(), self.kinds.len());
         let rate = self.rates.then(Density::default);
-        self.kinds.push(Kind { name: name.to_owned(), rate, ..Kind::default() });
+        self.kinds.push(KindCounts { name: name.to_owned(), rate, ..KindCounts::default() });
     }
 
     /// Ends the window, and returns the counts with the spans that were found.
     pub fn finish(self, spans: Spans) -> Report {
         let total = self.total;
-        let report = |kind: Kind| KindReport {
+        let report = |kind: KindCounts| KindReport {
             name: kind.name,
             count: kind.count,
             percent: 100.0 * kind.count as f64 / (total as f64).max(1.0),

@@ -131,15 +131,15 @@ pub(crate) struct Piece {
 pub struct Spans {
     from: Ts,
     to: Ts,
-    kinds: Vec<Kind>,
+    kinds: Vec<SpanKind>,
     places: SeededMap<String, usize>,
     threads: SeededMap<Thread, Vec<Open>>,
-    rows: SeededMap<Cpu, Vec<Row>>,
+    rows: SeededMap<Cpu, Vec<SpanRow>>,
     pieces: Vec<Piece>,
 }
 
 #[derive(Clone, Debug, Default)]
-struct Kind {
+struct SpanKind {
     name: String,
     lengths: Lengths,
     unended: u64,
@@ -165,7 +165,7 @@ struct Open {
 
 /// A row of a CPU.
 #[derive(Clone, Debug, Default)]
-struct Row {
+struct SpanRow {
     taken: u32,
     /// The column of the latest short piece, and how many it has.
     column: u64,
@@ -257,9 +257,9 @@ impl Spans {
             self.give_up(&span, self.to);
         }
         // The spans of some kinds all began on CPUs that are not shown.
-        let counts = |kind: &Kind| kind.lengths.count() + kind.unended + kind.unbegun > 0;
+        let counts = |kind: &SpanKind| kind.lengths.count() + kind.unended + kind.unbegun > 0;
         let mut order: Vec<usize> = (0..self.kinds.len()).filter(|kind| counts(&self.kinds[*kind])).collect();
-        let total = |kind: &Kind| kind.lengths.total();
+        let total = |kind: &SpanKind| kind.lengths.total();
         order.sort_by(|a, b| {
             let (a, b) = (&self.kinds[*a], &self.kinds[*b]);
             total(b).cmp(&total(a)).then_with(|| a.name.cmp(&b.name))
@@ -275,7 +275,7 @@ impl Spans {
         });
         self.pieces.sort_by_key(|piece| (piece.cpu, piece.row, piece.start, piece.end, piece.kind));
         let report = |kind: usize| {
-            let Kind { name, lengths, unended, unbegun } = &self.kinds[kind];
+            let SpanKind { name, lengths, unended, unbegun } = &self.kinds[kind];
             SpanReport {
                 name: name.clone(),
                 count: lengths.count(),
@@ -298,7 +298,7 @@ impl Spans {
         let new = self.kinds.len();
         let place = *self.places.entry(name.clone()).or_insert(new);
         if place == new {
-            self.kinds.push(Kind { name, ..Kind::default() });
+            self.kinds.push(SpanKind { name, ..SpanKind::default() });
         }
         place
     }
@@ -308,7 +308,7 @@ impl Spans {
         let rows = self.rows.entry(cpu).or_default();
         let free = rows.iter().position(|row| row.taken == 0).unwrap_or(rows.len()).min(ROWS - 1);
         if free == rows.len() {
-            rows.push(Row { column: u64::MAX, ..Row::default() });
+            rows.push(SpanRow { column: u64::MAX, ..SpanRow::default() });
         }
         rows[free].taken += 1;
         (span.cpu, span.here_since, span.row) = (cpu, ts, free);

@@ -48,27 +48,27 @@ pub struct Summary {
     pub histogram: Vec<u64>,
     /// The bars of text and figure.
     #[serde(skip)]
-    pub(crate) bars: Bars,
+    pub(crate) bars: HistogramBars,
 }
 
 /// The bars of a histogram.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Bars {
+pub(crate) struct HistogramBars {
     /// Whether the bars begin at 1, 2 and 5 times the powers of ten.
     pub(crate) log: bool,
     /// Each bar's least value, the value at which the next one begins, and the number of values.
     pub(crate) bars: Vec<(f64, f64, u64)>,
 }
 
-impl Bars {
+impl HistogramBars {
     /// Returns the bars of sorted values. They are logarithmic where the values span two powers of ten or more and
     /// most of them lie in the lowest tenth, so that equally wide bars would be one bar.
-    fn of(sorted: &[f64], median: f64, equal: Vec<(f64, f64, u64)>) -> Bars {
+    fn of(sorted: &[f64], median: f64, equal: Vec<(f64, f64, u64)>) -> HistogramBars {
         let (Some(least), Some(most)) = (sorted.iter().copied().find(|v| *v > 0.0), sorted.last().copied()) else {
-            return Bars { log: false, bars: equal };
+            return HistogramBars { log: false, bars: equal };
         };
         if sorted.first().is_some_and(|v| *v < 0.0) || most / least < 100.0 || median * 10.0 > most {
-            return Bars { log: false, bars: equal };
+            return HistogramBars { log: false, bars: equal };
         }
         let (first, last) = (least.log10().floor() as i32, most.log10().floor() as i32);
         let factors: &[f64] = if last - first < 9 { &[1.0, 2.0, 5.0] } else { &[1.0] };
@@ -85,7 +85,7 @@ impl Bars {
         }
         let below = |edge: f64| sorted.partition_point(|v| *v < edge) as u64;
         let bars = edges.windows(2).map(|w| (w[0], w[1], below(w[1]) - below(w[0]))).collect();
-        Bars { log: true, bars }
+        HistogramBars { log: true, bars }
     }
 }
 
@@ -135,7 +135,7 @@ impl Values {
         let edge = |bar: usize| self.least + bar_width * bar as f64;
         let equal = histogram.iter().enumerate().map(|(bar, n)| (edge(bar), edge(bar + 1), *n)).collect();
         Some(Summary {
-            bars: Bars::of(&self.kept, median, equal),
+            bars: HistogramBars::of(&self.kept, median, equal),
             count: self.count,
             min: self.least,
             median,
@@ -162,7 +162,7 @@ impl Summary {
             "{:indent$}{} values: min {}, median {}, mean {:.3}, max {}{sampled}",
             "", self.count, self.min, self.median, self.mean, self.max
         );
-        let Bars { log, bars } = &self.bars;
+        let HistogramBars { log, bars } = &self.bars;
         let most = bars.iter().map(|(_, _, n)| *n).max().unwrap_or(0).max(1);
         if bars.len() > 1 {
             for (i, (from, _, n)) in bars.iter().enumerate() {
@@ -229,7 +229,7 @@ mod tests {
             (200.0, 500.0, 0),
             (500.0, 1000.0, 1),
         ];
-        assert_eq!(wide.bars, Bars { log: true, bars: expected.to_vec() });
+        assert_eq!(wide.bars, HistogramBars { log: true, bars: expected.to_vec() });
         assert!(wide.text(0).contains("      from 500        1 "), "{}", wide.text(0));
         // The document keeps its ten bars.
         assert_eq!((wide.bar_width, wide.histogram.len()), (100.0, 10));

@@ -242,7 +242,7 @@ impl Perfetto {
     }
 
     /// Adds a migration of a task.
-    pub fn migration(&self, m: &events::Listed) {
+    pub fn migration(&self, m: &events::ListedMigration) {
         let mut writer = self.writer();
         let track = track::CAUSES + m.cause as u64;
         if !std::mem::replace(&mut writer.causes[m.cause as usize], true) {

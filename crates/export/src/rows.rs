@@ -179,7 +179,7 @@ impl<'o> Tables<'o> {
     }
 
     /// Adds a migration of a task.
-    pub fn migration(&self, m: &events::Listed) {
+    pub fn migration(&self, m: &events::ListedMigration) {
         self.output.row(
             FactTable::Migration,
             &[
@@ -198,7 +198,7 @@ impl<'o> Tables<'o> {
     }
 
     /// Adds the wait of a task that ran, since a wakeup, a fork or a preemption.
-    pub fn wakeup(&self, listed: &latency::Listed) {
+    pub fn wakeup(&self, listed: &latency::ListedWait) {
         let case = &listed.case;
         let known = |value: Dur| listed.start_is_known.then_some(value);
         let queued = listed.queued;

@@ -99,7 +99,7 @@ pub const MOST_INTERVALS: u64 = 1_000;
 
 /// The key of a member.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Key {
+enum MemberKey {
     Task(Pid),
     Command(Comm),
     Parent(Option<Pid>),
@@ -113,7 +113,7 @@ type Traits = (Pid, Comm, Option<Pid>, i32);
 
 /// The run and wait time of a member.
 #[derive(Clone, Debug, Default)]
-struct Sums {
+struct MemberSums {
     name: Comm,
     /// The smallest number of its tasks.
     first: Option<Pid>,
@@ -153,8 +153,8 @@ impl Addend for InInterval {
 /// The analysis of shares and starvation: an [`Analysis`] whose output is a [`FairnessReport`].
 pub struct Fairness<'o> {
     options: &'o Options<'o>,
-    keys: SeededMap<Key, usize>,
-    members: Vec<(Key, Sums)>,
+    keys: SeededMap<MemberKey, usize>,
+    members: Vec<(MemberKey, MemberSums)>,
     /// The member of each task, and what makes it one of it.
     homes: PerTask<(Traits, usize)>,
     intervals: Division,
@@ -194,11 +194,11 @@ impl<'o> Fairness<'o> {
         }
     }
 
-    fn key(&mut self, task: &Task) -> Option<Key> {
+    fn key(&mut self, task: &Task) -> Option<MemberKey> {
         Some(match &self.options.by {
-            GroupBy::Task => Key::Task(task.pid),
-            GroupBy::Command => Key::Command(command(task.comm)),
-            GroupBy::Parent => Key::Parent(task.kin.parent),
+            GroupBy::Task => MemberKey::Task(task.pid),
+            GroupBy::Command => MemberKey::Command(command(task.comm)),
+            GroupBy::Parent => MemberKey::Parent(task.kin.parent),
             GroupBy::Matched(expression) => {
                 let catch = || {
                     let name = escape(task.comm.as_bytes());
@@ -206,9 +206,9 @@ impl<'o> Fairness<'o> {
                     found.get(1).or_else(|| found.get(0)).map(|m| m.as_str().to_owned())
                 };
                 if self.caught.len() >= ROWS && !self.caught.contains_key(&task.comm) {
-                    return catch().map(Key::Matched);
+                    return catch().map(MemberKey::Matched);
                 }
-                Key::Matched(self.caught.entry(task.comm).or_insert_with(catch).clone()?)
+                MemberKey::Matched(self.caught.entry(task.comm).or_insert_with(catch).clone()?)
             }
         })
     }
@@ -225,11 +225,11 @@ impl<'o> Fairness<'o> {
         }
         let mut key = self.key(task)?;
         if self.members.len() >= ROWS && !self.keys.contains_key(&key) {
-            key = Key::Rest;
+            key = MemberKey::Rest;
         }
         let members = &mut self.members;
         let index = *self.keys.entry(key).or_insert_with_key(|key| {
-            members.push((key.clone(), Sums::default()));
+            members.push((key.clone(), MemberSums::default()));
             members.len() - 1
         });
         self.homes.insert(task.id(), (traits, index));
@@ -271,7 +271,7 @@ impl<'o> Fairness<'o> {
     }
 }
 
-impl Sums {
+impl MemberSums {
     /// Adds a run or a wait of the member from `start` to `end`.
     fn add(&mut self, runs: bool, start: Ts, end: Ts, intervals: &mut Division) {
         let total = if runs { &mut self.run_ns } else { &mut self.wait_ns };

@@ -1,6 +1,6 @@
 //! The report: as numbers, and as a text.
 
-use crate::{Fairness, IdleCpu, InInterval, Key, QueueTime, Starved, Sums};
+use crate::{Fairness, IdleCpu, InInterval, MemberKey, MemberSums, QueueTime, Starved};
 use sched::lengths::{Summary, human};
 use sched::{Dur, Lengths, OfSelection, Ts};
 use serde::Serialize;
@@ -105,23 +105,24 @@ pub(crate) fn jain(amounts: &[f64]) -> Option<f64> {
     (squares > 0.0).then(|| sum * sum / (amounts.len() as f64 * squares))
 }
 
-fn name(key: &Key, sums: &Sums) -> String {
+fn name(key: &MemberKey, sums: &MemberSums) -> String {
     let comm = sums.name;
     match key {
-        Key::Task(pid) => pid.named(comm),
+        MemberKey::Task(pid) => pid.named(comm),
         // The name of the task that ran at first, until it executed a program.
-        Key::Command(comm) if comm.is_empty() => "?".into(),
-        Key::Command(comm) => comm.to_string(),
-        Key::Parent(None) => "parent unknown".into(),
-        Key::Parent(Some(pid)) => format!("children of {pid}"),
-        Key::Matched(text) => text.clone(),
-        Key::Rest => format!("{} others, beyond the rows", sums.tasks),
+        MemberKey::Command(comm) if comm.is_empty() => "?".into(),
+        MemberKey::Command(comm) => comm.to_string(),
+        MemberKey::Parent(None) => "parent unknown".into(),
+        MemberKey::Parent(Some(pid)) => format!("children of {pid}"),
+        MemberKey::Matched(text) => text.clone(),
+        MemberKey::Rest => format!("{} others, beyond the rows", sums.tasks),
     }
 }
 
 pub(crate) fn build(f: Fairness<'_>) -> FairnessReport {
     let options = f.options;
-    let mut all: Vec<(String, Sums)> = f.members.into_iter().map(|(key, sums)| (name(&key, &sums), sums)).collect();
+    let mut all: Vec<(String, MemberSums)> =
+        f.members.into_iter().map(|(key, sums)| (name(&key, &sums), sums)).collect();
     // One that ended at the start of the window has no time in it.
     let (mut run_lengths, mut waits) = (Lengths::default(), Lengths::default());
     for (_, s) in &all {
@@ -138,7 +139,7 @@ pub(crate) fn build(f: Fairness<'_>) -> FairnessReport {
     let by_weight: Vec<f64> = all.iter().map(|(_, s)| s.run_ns as f64 / s.weight.max(1) as f64).collect();
     let percent = |part: f64, whole: f64| if whole > 0.0 { 100.0 * part / whole } else { 0.0 };
     let count = all.len();
-    let member = |(name, s): &(String, Sums)| {
+    let member = |(name, s): &(String, MemberSums)| {
         let expected =
             if options.weights { percent(s.weight as f64, weights as f64) } else { percent(1.0, count as f64) };
         Member {
@@ -171,7 +172,7 @@ pub(crate) fn build(f: Fairness<'_>) -> FairnessReport {
     }
 }
 
-fn intervals(all: Vec<(String, Sums)>, from: Ts, zero: Ts, to: Ts, interval: Dur) -> Vec<IntervalReport> {
+fn intervals(all: Vec<(String, MemberSums)>, from: Ts, zero: Ts, to: Ts, interval: Dur) -> Vec<IntervalReport> {
     let count = to.since(from).0.div_ceil(interval.0.max(1));
     // By interval: the runnable members, how long each ran, and which part of its runnable time that is.
     let mut found: Vec<Vec<(usize, f64, f64)>> = vec![Vec::new(); count as usize];

@@ -43,7 +43,7 @@ pub use case::Case;
 pub use figure::figure;
 pub use noted::NoteTaker;
 pub use placement::{Idleness, Placement};
-pub use report::{LatencyReport, Row, Split, Unfinished, text};
+pub use report::{LatencyReport, LatencyRow, Split, Unfinished, text};
 
 use sched::kthread::command;
 use sched::limits::ROWS;
@@ -59,7 +59,7 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
-pub enum By {
+pub enum RowsBy {
     /// A row for each command name; the kernel's threads for each CPU have one, as ksoftirqd/N
     #[default]
     Command,
@@ -75,7 +75,7 @@ pub struct Options<'o> {
     /// The tasks that are counted; absent where all are.
     pub tasks: Option<&'o Chosen<'o>>,
     /// The rows of the table.
-    pub by: By,
+    pub by: RowsBy,
     /// The places of the CPUs; empty if they are unknown.
     pub topology: Topology,
     /// The instant that counts as zero: the trace's start.
@@ -139,7 +139,7 @@ pub type Measures = [Lengths; Measure::ALL.len()];
 
 /// A wait that has ended, as it is listed.
 #[derive(Clone, Debug)]
-pub struct Listed {
+pub struct ListedWait {
     /// The wait. Its start and its length are those of its second part where `start_is_known` is false.
     pub case: Case,
     /// Whether the waking is known. Otherwise it began before the trace or in a loss.
@@ -155,7 +155,7 @@ pub struct Listed {
 }
 
 /// Takes each wait, in the order of their ends.
-pub type TakesWait<'o> = dyn Fn(&Listed) + Sync + 'o;
+pub type TakesWait<'o> = dyn Fn(&ListedWait) + Sync + 'o;
 
 #[derive(Clone, Copy, Debug)]
 struct Wait {
@@ -192,14 +192,14 @@ enum Phase {
 
 /// A task's phase, whose beginning was seen.
 #[derive(Clone, Copy, Debug)]
-struct Track {
+struct PhaseTrack {
     since: Ts,
     phase: Phase,
 }
 
 /// The key of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Key {
+enum RowKey {
     Command(Comm),
     Task(Pid),
     /// The tasks beyond the number of rows.
@@ -208,8 +208,8 @@ enum Key {
 
 /// A row of the table.
 #[derive(Clone, Debug)]
-struct Named {
-    key: Key,
+struct RowSums {
+    key: RowKey,
     /// The latest name.
     name: Comm,
     /// The number of tasks that came to the row, by their lives and names.
@@ -219,7 +219,7 @@ struct Named {
     earlier: Earlier,
 }
 
-impl Named {
+impl RowSums {
     /// Adds an interval; `earlier`: it began before the window.
     fn add(&mut self, measure: Measure, length: Dur, earlier: bool) {
         self.measures[measure as usize].add(length);
@@ -233,11 +233,11 @@ pub struct Latency<'o> {
     listing: Option<&'o TakesWait<'o>>,
     /// The window's start, once that is reached.
     start: Option<Ts>,
-    tracks: PerTask<Track>,
+    tracks: PerTask<PhaseTrack>,
     /// The records of tasks that wait.
     waits: PerTask<Wait>,
-    rows: Vec<Named>,
-    places: SeededMap<Key, usize>,
+    rows: Vec<RowSums>,
+    places: SeededMap<RowKey, usize>,
     /// The row of each task, and the number and the name that it has that row for.
     homes: PerTask<((Pid, Comm), usize)>,
     /// The wakeup latencies by the placement of the task, and by the CPUs that idled then.
@@ -333,14 +333,14 @@ impl<'o> Latency<'o> {
             }
             (_, Asleep(_) | Dead | Throttled(_) | TaskState::Unknown) => return,
         };
-        self.tracks.insert(task.id(), Track { since: now, phase });
+        self.tracks.insert(task.id(), PhaseTrack { since: now, phase });
     }
 
     /// A task that slept, or was born, is queued by this event; nothing if it is not known why.
     fn queued(
         &self,
         task: &Task,
-        before: Option<&Track>,
+        before: Option<&PhaseTrack>,
         cpu: Cpu,
         span: &Span,
         event: &SchedEvent,
@@ -355,14 +355,14 @@ impl<'o> Latency<'o> {
     }
 
     /// A task that was woken is queued.
-    fn woken(&self, task: &Task, before: Option<&Track>, cpu: Cpu, span: &Span, state: &SchedState) -> Wait {
+    fn woken(&self, task: &Task, before: Option<&PhaseTrack>, cpu: Cpu, span: &Span, state: &SchedState) -> Wait {
         let waking = match span.state {
             TaskState::Asleep(_) => task.waking.map(|waking| Waking { at: waking.at.max(span.start), ..waking }),
             // One before the loss need not be of this wakeup.
             _ => task.waking.filter(|waking| waking.at >= span.start),
         };
         let slept_on = match before {
-            Some(Track { phase: Phase::Sleep(cpu), .. }) => Some(*cpu),
+            Some(PhaseTrack { phase: Phase::Sleep(cpu), .. }) => Some(*cpu),
             _ => waking.map(|waking| waking.previous),
         };
         self.wait(Measure::Wakeup, waking, slept_on, cpu, state)
@@ -415,7 +415,7 @@ impl<'o> Latency<'o> {
     }
 
     /// The phase of a task ends on a CPU.
-    fn ends(&mut self, task: &Task, track: &Track, cpu: Cpu, now: Ts, state: &SchedState) {
+    fn ends(&mut self, task: &Task, track: &PhaseTrack, cpu: Cpu, now: Ts, state: &SchedState) {
         let Some(window) = self.start else { return };
         if !self.measures(task, cpu, state) {
             return;
@@ -465,23 +465,23 @@ impl<'o> Latency<'o> {
     }
 
     /// The row of a task, which takes its name.
-    fn row(&mut self, task: &Task) -> &mut Named {
+    fn row(&mut self, task: &Task) -> &mut RowSums {
         let traits = (task.pid, task.comm);
         let home = self.homes.get(task.id()).filter(|(other, _)| *other == traits);
         if let Some((_, row)) = home {
             return &mut self.rows[*row];
         }
         let mut key = match self.options.by {
-            By::Command => Key::Command(command(task.comm)),
-            By::Task => Key::Task(task.pid),
+            RowsBy::Command => RowKey::Command(command(task.comm)),
+            RowsBy::Task => RowKey::Task(task.pid),
         };
         if self.rows.len() >= ROWS && !self.places.contains_key(&key) {
-            key = Key::Rest;
+            key = RowKey::Rest;
         }
         let rows = &mut self.rows;
         let index = *self.places.entry(key).or_insert_with(|| {
             let (measures, earlier) = (Measures::default(), Earlier::default());
-            rows.push(Named { key, name: task.comm, tasks: 0, measures, earlier });
+            rows.push(RowSums { key, name: task.comm, tasks: 0, measures, earlier });
             rows.len() - 1
         });
         self.homes.insert(task.id(), (traits, index));
@@ -496,7 +496,7 @@ impl<'o> Latency<'o> {
         let Some(start) = wait.start.or(queued) else { return };
         let is_wakeup = wait.measure == Measure::Wakeup;
         let topology = &self.options.topology;
-        take(&Listed {
+        take(&ListedWait {
             case: self.case(task, wait, start, wait.length(start, now), cpu),
             start_is_known: wait.start.is_some(),
             queued,

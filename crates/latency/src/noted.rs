@@ -1,6 +1,6 @@
 //! The waits, runs and sleeps that go on at the start of a part of a trace: noted for the part, and taken up again there.
 
-use crate::{Idleness, Latency, Measure, Options, Phase, Track, Wait};
+use crate::{Idleness, Latency, Measure, Options, Phase, PhaseTrack, Wait};
 use sched::serial::exact;
 use sched::{Analysis, Comm, Cpu, Dur, Past, Pid, SchedEvent, SchedState, Ts};
 use serde::{Deserialize, Serialize};
@@ -93,7 +93,7 @@ impl Analysis for NoteTaker<'_> {
 
 fn notes(latency: &Latency<'_>, state: &SchedState) -> Notes {
     let pid = |task| state.task(task).map(|task| task.pid);
-    let track = |(task, track): (_, &Track)| {
+    let track = |(task, track): (_, &PhaseTrack)| {
         let phase = match track.phase {
             Phase::Run => NotedPhase::Run,
             Phase::Sleep(cpu) => NotedPhase::Sleep(cpu),
@@ -134,7 +134,7 @@ pub(crate) fn take_up(latency: &mut Latency<'_>, past: &Past, state: &SchedState
             NotedPhase::Wait => Phase::Wait,
         };
         if let Some(task) = state.task_of(pid) {
-            latency.tracks.insert(task.id(), Track { since: since.min(past.from), phase });
+            latency.tracks.insert(task.id(), PhaseTrack { since: since.min(past.from), phase });
         }
     }
     for noted in notes.waits {

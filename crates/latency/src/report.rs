@@ -1,6 +1,6 @@
 //! The report: as numbers, and as a text.
 
-use crate::{By, Case, Earlier, Idleness, Key, Latency, Measure, Measures, Phase, Placement, Track};
+use crate::{Case, Earlier, Idleness, Latency, Measure, Measures, Phase, PhaseTrack, Placement, RowKey, RowsBy};
 use sched::lengths::{Summary, human};
 use sched::topology::CpuOrder;
 use sched::{Comm, Cpu, Dur, Lengths, OfSelection, Pid, SchedState, TaskId, TaskState, Tracepoint, Ts};
@@ -13,7 +13,7 @@ use timeline::{Drawable, Next};
 /// A row of the table.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Row {
+pub struct LatencyRow {
     /// The PID of the task, if rows are tasks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pid: Option<Pid>,
@@ -23,13 +23,13 @@ pub struct Row {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub merged: Option<u64>,
     /// The measures that occur, with their distributions.
-    pub measures: Vec<Named>,
+    pub measures: Vec<MeasureSummary>,
 }
 
 /// A measure and its distribution.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Named {
+pub struct MeasureSummary {
     /// The measure of the distribution.
     pub measure: Measure,
     /// The number of intervals of the distribution that began before the window: they count with their full length.
@@ -65,15 +65,15 @@ pub struct LatencyReport {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub selection_unknown: Option<String>,
     /// The distribution of every measure over all tasks; empty if the selection is unknown.
-    pub measures: Vec<Named>,
+    pub measures: Vec<MeasureSummary>,
     /// The wakeup latencies by the placement of the task.
     pub by_placement: Vec<Split<Placement>>,
     /// The wakeup latencies by the CPUs that idled at the wakeup.
     pub by_idleness: Vec<Split<Idleness>>,
     /// The kind of the rows.
-    pub by: By,
+    pub by: RowsBy,
     /// The rows, the one with the longest wakeup latency first.
-    pub rows: Vec<Row>,
+    pub rows: Vec<LatencyRow>,
     /// The longest waits.
     pub worst: Vec<Case>,
     /// Whether `sched_waking` was recorded. If not, wakeup latencies begin when tasks were queued.
@@ -154,9 +154,13 @@ impl LatencyReport {
     }
 }
 
-fn named(lengths: &Measures, earlier: &Earlier) -> impl Iterator<Item = Named> {
+fn named(lengths: &Measures, earlier: &Earlier) -> impl Iterator<Item = MeasureSummary> {
     let all = Measure::ALL.into_iter().zip(lengths.iter().zip(earlier));
-    all.map(|(measure, (lengths, before))| Named { measure, began_before: *before, summary: lengths.summary() })
+    all.map(|(measure, (lengths, before))| MeasureSummary {
+        measure,
+        began_before: *before,
+        summary: lengths.summary(),
+    })
 }
 
 /// The distribution of each kind, from the parts that it has.
@@ -170,7 +174,7 @@ fn splits<'l, K: Copy>(kinds: &[K], parts: impl Fn(K) -> Vec<&'l Lengths>) -> Ve
 }
 
 pub(crate) fn build(latency: Latency<'_>, end: Ts, state: &SchedState) -> LatencyReport {
-    let unfinished = |(id, track): (TaskId, &Track)| {
+    let unfinished = |(id, track): (TaskId, &PhaseTrack)| {
         let task = state.task(id).filter(|_| matches!(track.phase, Phase::Wait))?;
         let TaskState::Waiting(cpu) = task.state else { return None };
         let throttled = latency.waits.get(id).map_or(Dur(0), |wait| wait.throttled);
@@ -188,17 +192,17 @@ pub(crate) fn build(latency: Latency<'_>, end: Ts, state: &SchedState) -> Latenc
         all.iter_mut().zip(&row.measures).for_each(|(sum, lengths)| sum.merge(lengths));
         earlier.iter_mut().zip(&row.earlier).for_each(|(sum, number)| *sum += number);
     }
-    let row = |row: crate::Named| {
+    let row = |row: crate::RowSums| {
         let (pid, command) = match row.key {
-            Key::Command(command) => (None, command),
-            Key::Task(pid) => (Some(pid), row.name),
-            Key::Rest => (None, Comm::new(b"(others)")),
+            RowKey::Command(command) => (None, command),
+            RowKey::Task(pid) => (Some(pid), row.name),
+            RowKey::Rest => (None, Comm::new(b"(others)")),
         };
-        let merged = (row.key == Key::Rest).then_some(row.tasks);
+        let merged = (row.key == RowKey::Rest).then_some(row.tasks);
         let measures = named(&row.measures, &row.earlier).filter(|m| m.summary.count > 0).collect();
-        (row.measures[Measure::Wakeup as usize].max(), Row { pid, command, merged, measures })
+        (row.measures[Measure::Wakeup as usize].max(), LatencyRow { pid, command, merged, measures })
     };
-    let mut rows: Vec<(Option<Dur>, Row)> = rows.into_iter().map(row).collect();
+    let mut rows: Vec<(Option<Dur>, LatencyRow)> = rows.into_iter().map(row).collect();
     // The rest of all rows is the last one.
     rows.sort_by(|(a, r), (b, s)| {
         r.merged.cmp(&s.merged).then(b.cmp(a)).then(r.pid.cmp(&s.pid)).then(r.command.cmp(&s.command))
@@ -347,7 +351,7 @@ fn headline(out: &mut String, report: &LatencyReport, trace: &Drawable) {
 
 /// Describes the number of intervals that began before the window, of each measure that has any.
 fn began_before(out: &mut String, report: &LatencyReport) {
-    let of = |m: &Named| format!("{} of {}", m.began_before, m.measure.name().trim_start());
+    let of = |m: &MeasureSummary| format!("{} of {}", m.began_before, m.measure.name().trim_start());
     let earlier: Vec<String> = report.measures.iter().filter(|m| m.began_before > 0).map(of).collect();
     if !earlier.is_empty() {
         paragraph(out, 2, 3, &format!("(began before the window: {})", earlier.join(", ")));
@@ -356,11 +360,11 @@ fn began_before(out: &mut String, report: &LatencyReport) {
 
 /// The tables by command or task.
 fn tables(out: &mut String, report: &LatencyReport, rows: usize) {
-    let name = |row: &Row| row.pid.map_or(row.command.to_string(), |pid| pid.named(row.command));
-    let of = |measure: Measure| move |row: &Row| row.measures.iter().find(|m| m.measure == measure).copied();
+    let name = |row: &LatencyRow| row.pid.map_or(row.command.to_string(), |pid| pid.named(row.command));
+    let of = |measure: Measure| move |row: &LatencyRow| row.measures.iter().find(|m| m.measure == measure).copied();
     for (measure, title) in [(Measure::Wakeup, "wakeup latency of"), (Measure::Preempted, "waits after preemption of")]
     {
-        let with: Vec<(String, Named)> =
+        let with: Vec<(String, MeasureSummary)> =
             report.rows.iter().filter_map(|row| Some((name(row), of(measure)(row)?))).collect();
         if with.is_empty() {
             continue;

@@ -11,7 +11,7 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
-pub enum Kind {
+pub enum SegmentKind {
     /// The task runs.
     Running,
     /// The task is runnable and waits in a run queue.
@@ -26,10 +26,16 @@ pub enum Kind {
     Throttled,
 }
 
-impl Kind {
+impl SegmentKind {
     /// Every state, in the order of their indices.
-    pub const ALL: [Kind; 6] =
-        [Kind::Running, Kind::Queued, Kind::Waking, Kind::Sleeping, Kind::Unknown, Kind::Throttled];
+    pub const ALL: [SegmentKind; 6] = [
+        SegmentKind::Running,
+        SegmentKind::Queued,
+        SegmentKind::Waking,
+        SegmentKind::Sleeping,
+        SegmentKind::Unknown,
+        SegmentKind::Throttled,
+    ];
 }
 
 /// A segment of the path.
@@ -37,7 +43,7 @@ impl Kind {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Segment {
     /// The state of its task.
-    pub kind: Kind,
+    pub kind: SegmentKind,
     /// The PID of the task.
     pub pid: Pid,
     /// The CPU of the task, or of its run queue; absent where the task sleeps or its state is unknown.
@@ -154,7 +160,15 @@ mod tests {
 
     fn segment(start: i64) -> Segment {
         let (start_ns, end_ns) = (Ts(start), Ts(start + 1));
-        Segment { kind: Kind::Running, pid: Pid(7), cpu: None, start_ns, end_ns, beside_idle_ns: 0, behind: None }
+        Segment {
+            kind: SegmentKind::Running,
+            pid: Pid(7),
+            cpu: None,
+            start_ns,
+            end_ns,
+            beside_idle_ns: 0,
+            behind: None,
+        }
     }
 
     fn starts(chain: &Chain, link: Link) -> Vec<i64> {

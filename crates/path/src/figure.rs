@@ -1,6 +1,6 @@
 //! The figure: the path as a thick line from CPU to CPU, over what every CPU ran.
 
-use crate::chain::{Kind, Segment};
+use crate::chain::{Segment, SegmentKind};
 use crate::report::Path;
 use draw::{Anchor, Color, Figure, Item, Line, PT, Paint, Point, Shape, Unit, text};
 use sched::seeded::SeededMap;
@@ -30,13 +30,13 @@ const THROTTLED: PieceClass = FIRST + 5;
 fn class(segment: &Segment) -> PieceClass {
     let length = segment.end_ns.since(segment.start_ns).0;
     match segment.kind {
-        Kind::Running => RUNNING,
-        Kind::Queued if segment.beside_idle_ns > length / 2 => BESIDE_IDLE,
-        Kind::Queued => QUEUED,
-        Kind::Waking => WAKING,
-        Kind::Sleeping => SLEEPING,
-        Kind::Unknown => UNKNOWN,
-        Kind::Throttled => THROTTLED,
+        SegmentKind::Running => RUNNING,
+        SegmentKind::Queued if segment.beside_idle_ns > length / 2 => BESIDE_IDLE,
+        SegmentKind::Queued => QUEUED,
+        SegmentKind::Waking => WAKING,
+        SegmentKind::Sleeping => SLEEPING,
+        SegmentKind::Unknown => UNKNOWN,
+        SegmentKind::Throttled => THROTTLED,
     }
 }
 
@@ -272,14 +272,14 @@ pub fn figure(
 mod tests {
     use super::*;
 
-    fn segment(kind: Kind, pid: i32, cpu: Option<u32>, (start, end): (i64, i64)) -> Segment {
+    fn segment(kind: SegmentKind, pid: i32, cpu: Option<u32>, (start, end): (i64, i64)) -> Segment {
         Segment {
             kind,
             pid: Pid(pid),
             cpu: cpu.map(Cpu),
             start_ns: Ts(start),
             end_ns: Ts(end),
-            beside_idle_ns: if kind == Kind::Queued { 9 } else { 0 },
+            beside_idle_ns: if kind == SegmentKind::Queued { 9 } else { 0 },
             behind: None,
         }
     }
@@ -287,11 +287,11 @@ mod tests {
     #[test]
     fn a_sleeping_task_stands_where_it_runs_next() {
         let path = [
-            segment(Kind::Unknown, 7, None, (0, 5)),
-            segment(Kind::Running, 7, Some(1), (5, 10)),
-            segment(Kind::Waking, 8, None, (10, 20)),
-            segment(Kind::Queued, 8, Some(0), (20, 30)),
-            segment(Kind::Sleeping, 8, None, (30, 40)),
+            segment(SegmentKind::Unknown, 7, None, (0, 5)),
+            segment(SegmentKind::Running, 7, Some(1), (5, 10)),
+            segment(SegmentKind::Waking, 8, None, (10, 20)),
+            segment(SegmentKind::Queued, 8, Some(0), (20, 30)),
+            segment(SegmentKind::Sleeping, 8, None, (30, 40)),
         ];
         let cpus = [(Cpu(0), None), (Cpu(1), None)];
         assert_eq!(rows_of(&path, &cpus), [Some(1), Some(1), Some(0), Some(0), Some(0)]);
@@ -303,10 +303,10 @@ mod tests {
     #[test]
     fn an_arrow_points_from_the_waker_to_the_woken_task() {
         let path = [
-            segment(Kind::Running, 7, Some(1), (0, 10)),
-            segment(Kind::Waking, 8, None, (10, 20)),
-            segment(Kind::Running, 8, Some(0), (20, 50)),
-            segment(Kind::Running, 8, Some(1), (50, 100)),
+            segment(SegmentKind::Running, 7, Some(1), (0, 10)),
+            segment(SegmentKind::Waking, 8, None, (10, 20)),
+            segment(SegmentKind::Running, 8, Some(0), (20, 50)),
+            segment(SegmentKind::Running, 8, Some(1), (50, 100)),
         ];
         let cpus = [(Cpu(0), None), (Cpu(1), None)];
         let mut figure = Figure::new(300 * PT, 100 * PT, "");

@@ -1,7 +1,7 @@
 //! Stretches of a task that the trace does not determine (`docs/definitions.md`, section 8, *gap*).
 
-use crate::chain::{Kind, Link, NOTHING, Segment};
-use crate::{CriticalPath, Track, Until};
+use crate::chain::{Link, NOTHING, Segment, SegmentKind};
+use crate::{CriticalPath, PathTrack, Until};
 use sched::{Cpu, Current, EventKind, Pid, SchedEvent, SchedState, Span, Task, TaskState, Ts};
 
 /// The end of a gap.
@@ -51,7 +51,7 @@ impl CriticalPath {
 
     /// The last instant up to which a task is known to be in its state, which no event ended, and the reading then. `on`:
     /// the CPU where it turns out to run, if it does.
-    fn known_until(&self, state: TaskState, track: &Track, on: Option<Cpu>) -> (Ts, u64) {
+    fn known_until(&self, state: TaskState, track: &PathTrack, on: Option<Cpu>) -> (Ts, u64) {
         let last = |cpu: Cpu| self.shown.get(cpu.index()).copied().unwrap_or((Ts::MIN, 0));
         let until = match state {
             TaskState::Running(cpu) => last(cpu),
@@ -63,28 +63,28 @@ impl CriticalPath {
 
     /// The path over a gap that begins at `start`. It goes on with the task, behind `link` of its track, or where a
     /// waking lies within the gap, with the waker.
-    pub(crate) fn over_gap(&mut self, task: &Task, track: &Track, start: Ts, gap: Gap) -> Link {
+    pub(crate) fn over_gap(&mut self, task: &Task, track: &PathTrack, start: Ts, gap: Gap) -> Link {
         let woken = track.waking.filter(|waking| gap.has_sleep && waking.at > start);
         match woken {
-            None => self.add(track.link, Kind::Unknown, task, (start, gap.end)),
+            None => self.add(track.link, SegmentKind::Unknown, task, (start, gap.end)),
             Some(waking) => {
                 let before = match waking.by {
                     Some(link) => link,
                     None => {
-                        let before = if gap.is_asleep { Kind::Sleeping } else { Kind::Unknown };
+                        let before = if gap.is_asleep { SegmentKind::Sleeping } else { SegmentKind::Unknown };
                         self.add(track.link, before, task, (start, waking.at))
                     }
                 };
                 // No other wakeup has queued it since.
                 let is_first = task.waking.is_some_and(|latest| latest.at == waking.at);
-                let kind = if gap.is_queued && is_first { Kind::Waking } else { Kind::Unknown };
+                let kind = if gap.is_queued && is_first { SegmentKind::Waking } else { SegmentKind::Unknown };
                 self.add(before, kind, task, (waking.at, gap.end))
             }
         }
     }
 
     /// A task leaves a state whose end was not seen, or what an event has shown it to do in spite of its state.
-    pub(crate) fn turn_unseen(&mut self, task: &Task, track: &mut Track, span: &Span, event: &SchedEvent) {
+    pub(crate) fn turn_unseen(&mut self, task: &Task, track: &mut PathTrack, span: &Span, event: &SchedEvent) {
         let now = event.ts;
         let runs_on = if let TaskState::Running(cpu) = span.next { Some(cpu) } else { None };
         let by_itself = event.pid == task.pid;
@@ -138,7 +138,7 @@ impl CriticalPath {
     }
 
     /// A task whose life was not seen to begin has the path of its parent to the fork, if that is known.
-    pub(crate) fn follow_fork(&mut self, task: &Task, track: &mut Track) {
+    pub(crate) fn follow_fork(&mut self, task: &Task, track: &mut PathTrack) {
         if track.link == NOTHING
             && task.state == TaskState::Unknown
             && let Some(Until { link, at }) = self.forks.remove(&task.pid)
@@ -150,7 +150,7 @@ impl CriticalPath {
     /// The path of a task that no event has shown since its fork.
     fn since_fork(&mut self, pid: Pid, now: Ts) -> Link {
         let Some(Until { link, at }) = self.forks.get(&pid).copied() else { return NOTHING };
-        let (kind, start_ns) = (Kind::Unknown, at.max(self.start));
+        let (kind, start_ns) = (SegmentKind::Unknown, at.max(self.start));
         let gap = Segment { kind, pid, cpu: None, start_ns, end_ns: now, beside_idle_ns: 0, behind: None };
         self.chain.add(gap, link)
     }

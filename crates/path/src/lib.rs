@@ -22,7 +22,7 @@ mod gap;
 mod report;
 mod text;
 
-pub use chain::{Kind, Segment};
+pub use chain::{Segment, SegmentKind};
 pub use figure::{caption, draw, figure, legend, without_lanes};
 pub use report::{OfCpu, OfTask, Path, Queued, Share, Times};
 pub use text::{segments_text, text};
@@ -65,7 +65,7 @@ struct Announced {
 
 /// A task that has a path.
 #[derive(Clone, Copy, Debug)]
-struct Track {
+struct PathTrack {
     /// The path to `from`; nothing where its first segment begins the path.
     link: Link,
     /// The beginning of its state, or of its gap; or the instant at which an event showed that it runs.
@@ -80,10 +80,10 @@ struct Track {
     behind: Option<Pid>,
 }
 
-impl Track {
+impl PathTrack {
     /// The track of a task in a state that began at this instant, and of which nothing before is known.
-    fn since(from: Ts) -> Track {
-        Track { link: NOTHING, from, runs: None, waking: None, reading: 0, behind: None }
+    fn since(from: Ts) -> PathTrack {
+        PathTrack { link: NOTHING, from, runs: None, waking: None, reading: 0, behind: None }
     }
 }
 
@@ -92,7 +92,7 @@ pub struct CriticalPath {
     options: Options,
     start: Ts,
     chain: Chain,
-    tracks: PerTask<Track>,
+    tracks: PerTask<PathTrack>,
     /// The paths of parents to the fork of a child that has not been queued yet.
     forks: SeededMap<Pid, Until>,
     /// The time during which some CPU idled with an empty run queue, until `last`.
@@ -129,12 +129,12 @@ impl CriticalPath {
         }
     }
 
-    fn track(&self, task: &Task) -> Track {
-        self.tracks.get(task.id()).copied().unwrap_or(Track::since(task.since))
+    fn track(&self, task: &Task) -> PathTrack {
+        self.tracks.get(task.id()).copied().unwrap_or(PathTrack::since(task.since))
     }
 
     /// The path behind `link` with another segment, which has no part before the window.
-    fn add(&mut self, link: Link, kind: Kind, task: &Task, (start, end): (Ts, Ts)) -> Link {
+    fn add(&mut self, link: Link, kind: SegmentKind, task: &Task, (start, end): (Ts, Ts)) -> Link {
         keep_of_pid(&mut self.names, task.pid, task.comm);
         let (pid, start_ns, end_ns) = (task.pid, start.max(self.start), end);
         self.chain.add(Segment { kind, pid, cpu: None, start_ns, end_ns, beside_idle_ns: 0, behind: None }, link)
@@ -142,15 +142,15 @@ impl CriticalPath {
 
     /// The path through what a task does, up to an instant and to the reading then. A sleep is on it here only as far as
     /// nothing ended it.
-    fn through(&mut self, task: &Task, state: TaskState, track: &Track, (until, reading): (Ts, u64)) -> Link {
+    fn through(&mut self, task: &Task, state: TaskState, track: &PathTrack, (until, reading): (Ts, u64)) -> Link {
         let (kind, cpu) = match state {
-            TaskState::Running(cpu) => (Kind::Running, Some(cpu)),
-            TaskState::Waiting(cpu) => (Kind::Queued, Some(cpu)),
-            TaskState::Throttled(cpu) => (Kind::Throttled, Some(cpu)),
-            TaskState::Asleep(_) => (Kind::Sleeping, None),
-            TaskState::Unknown | TaskState::Dead => (Kind::Unknown, None),
+            TaskState::Running(cpu) => (SegmentKind::Running, Some(cpu)),
+            TaskState::Waiting(cpu) => (SegmentKind::Queued, Some(cpu)),
+            TaskState::Throttled(cpu) => (SegmentKind::Throttled, Some(cpu)),
+            TaskState::Asleep(_) => (SegmentKind::Sleeping, None),
+            TaskState::Unknown | TaskState::Dead => (SegmentKind::Unknown, None),
         };
-        let is_queued = kind == Kind::Queued;
+        let is_queued = kind == SegmentKind::Queued;
         keep_of_pid(&mut self.names, task.pid, task.comm);
         let segment = Segment {
             kind,
@@ -189,7 +189,7 @@ impl CriticalPath {
     /// A task leaves a state.
     fn turn(&mut self, task: &Task, span: &Span, event: &SchedEvent, state: &SchedState) {
         let known = self.tracks.get(task.id()).copied();
-        let mut track = known.unwrap_or(Track::since(span.start));
+        let mut track = known.unwrap_or(PathTrack::since(span.start));
         let now = event.ts;
         let is_woken = matches!(span.next, TaskState::Waiting(_));
         match span.state {
@@ -227,12 +227,12 @@ impl CriticalPath {
     }
 
     /// The first event of a task whose state before is unknown, or that did not exist.
-    fn begin_life(&mut self, task: &Task, track: &mut Track, event: &SchedEvent, state: &SchedState) {
+    fn begin_life(&mut self, task: &Task, track: &mut PathTrack, event: &SchedEvent, state: &SchedState) {
         let is_new = task.born == Some(event.ts);
         let is_forked =
             self.forks.remove(&task.pid).map(|Until { link, at }| (track.link, track.from) = (link, at)).is_some();
         track.link = match is_new {
-            true if is_forked => self.add(track.link, Kind::Waking, task, (track.from, event.ts)),
+            true if is_forked => self.add(track.link, SegmentKind::Waking, task, (track.from, event.ts)),
             // The fork was not recorded; the parent puts its child into a queue as well.
             true => self.emitter(event, state).map_or(NOTHING, |parent| parent.link),
             false => self.over_gap(task, track, track.from, Gap::of(task, event)),
@@ -240,20 +240,20 @@ impl CriticalPath {
     }
 
     /// A sleep ends in a run queue.
-    fn wake(&mut self, task: &Task, track: &mut Track, now: Ts) {
+    fn wake(&mut self, task: &Task, track: &mut PathTrack, now: Ts) {
         let start = track.from;
         let announced = |waker: Waking| track.waking.filter(|announced| announced.at == waker.at)?.by;
         track.link = match task.waking {
             // Its wakeup was announced while it was still running.
-            Some(waker) if waker.at <= start => self.add(track.link, Kind::Waking, task, (start, now)),
+            Some(waker) if waker.at <= start => self.add(track.link, SegmentKind::Waking, task, (start, now)),
             Some(waker) => {
                 let before = match announced(waker) {
                     Some(link) => link,
-                    None => self.add(track.link, Kind::Sleeping, task, (start, waker.at)),
+                    None => self.add(track.link, SegmentKind::Sleeping, task, (start, waker.at)),
                 };
-                self.add(before, Kind::Waking, task, (waker.at, now))
+                self.add(before, SegmentKind::Waking, task, (waker.at, now))
             }
-            None => self.add(track.link, Kind::Unknown, task, (start, now)),
+            None => self.add(track.link, SegmentKind::Unknown, task, (start, now)),
         };
     }
 
@@ -340,8 +340,8 @@ impl Analysis for CriticalPath {
             let waking = Some(Announced { at: event.ts, by: waker.map(|until| until.link) });
             let turned = state.turns().find(|(turned, _)| turned.pid == pid).map(|(_, span)| span.start);
             let known = self.tracks.get(task.id()).copied();
-            let track = known.unwrap_or(Track::since(turned.unwrap_or(task.since)));
-            self.tracks.insert(task.id(), Track { waking, ..track });
+            let track = known.unwrap_or(PathTrack::since(turned.unwrap_or(task.since)));
+            self.tracks.insert(task.id(), PathTrack { waking, ..track });
             // Where wakings place tasks, this one did already.
             for (task, span) in state.turns().filter(|(task, _)| task.pid == pid) {
                 self.turn(task, span, event, state);
@@ -364,7 +364,7 @@ impl Analysis for CriticalPath {
             let track = self.track(&task);
             // No waking ends its sleep.
             if let (TaskState::Asleep(_), None) = (task.state, track.runs) {
-                until.link = self.add(track.link, Kind::Unknown, &task, (track.from, end));
+                until.link = self.add(track.link, SegmentKind::Unknown, &task, (track.from, end));
             }
             self.found = Some((task.pid, until));
         }

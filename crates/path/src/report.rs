@@ -1,7 +1,7 @@
 //! The path as numbers.
 
 use crate::CriticalPath;
-use crate::chain::{Kind, Segment};
+use crate::chain::{Segment, SegmentKind};
 use sched::{Comm, Cpu, Dur, Pid, Ts};
 use serde::Serialize;
 use std::cmp::Reverse;
@@ -37,12 +37,12 @@ impl Times {
     fn add(&mut self, segment: &Segment) {
         let ns = segment.end_ns.since(segment.start_ns).0;
         let sum = match segment.kind {
-            Kind::Running => &mut self.running_ns,
-            Kind::Queued => &mut self.queued_ns,
-            Kind::Waking => &mut self.waking_ns,
-            Kind::Sleeping => &mut self.sleeping_ns,
-            Kind::Unknown => &mut self.unknown_ns,
-            Kind::Throttled => &mut self.throttled_ns,
+            SegmentKind::Running => &mut self.running_ns,
+            SegmentKind::Queued => &mut self.queued_ns,
+            SegmentKind::Waking => &mut self.waking_ns,
+            SegmentKind::Sleeping => &mut self.sleeping_ns,
+            SegmentKind::Unknown => &mut self.unknown_ns,
+            SegmentKind::Throttled => &mut self.throttled_ns,
         };
         *sum = sum.saturating_add(ns);
         self.queued_beside_idle_ns = self.queued_beside_idle_ns.saturating_add(segment.beside_idle_ns);
@@ -169,8 +169,8 @@ const MOST_UNKNOWN: u64 = 5;
 
 /// The lengths of the gaps of a path, in nanoseconds.
 fn gaps(path: &[Segment]) -> Vec<u64> {
-    let stretches = path.chunk_by(|a, b| a.kind == Kind::Unknown && b.kind == Kind::Unknown);
-    let gaps = stretches.filter(|stretch| stretch[0].kind == Kind::Unknown);
+    let stretches = path.chunk_by(|a, b| a.kind == SegmentKind::Unknown && b.kind == SegmentKind::Unknown);
+    let gaps = stretches.filter(|stretch| stretch[0].kind == SegmentKind::Unknown);
     gaps.map(|gap| gap.iter().map(|segment| segment.end_ns.since(segment.start_ns).0).sum()).collect()
 }
 
@@ -185,7 +185,7 @@ pub(crate) fn build(found: &CriticalPath) -> Path {
     if let (Some(task), true) = (task, first > found.start) {
         let pid = path.first().map_or(task.pid, |segment| segment.pid);
         let unknown = Segment {
-            kind: Kind::Unknown,
+            kind: SegmentKind::Unknown,
             pid,
             cpu: None,
             start_ns: found.start,
@@ -198,7 +198,7 @@ pub(crate) fn build(found: &CriticalPath) -> Path {
     let mut times = Times::default();
     path.iter().for_each(|segment| times.add(segment));
     let gaps = gaps(&path);
-    let mut queued: Vec<&Segment> = path.iter().filter(|segment| segment.kind == Kind::Queued).collect();
+    let mut queued: Vec<&Segment> = path.iter().filter(|segment| segment.kind == SegmentKind::Queued).collect();
     queued.sort_by_key(|segment| (Reverse(segment.end_ns.since(segment.start_ns)), segment.start_ns));
     let longest_queued = (queued.iter().take(found.options.longest))
         .map(|segment| Queued {

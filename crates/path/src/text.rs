@@ -1,6 +1,6 @@
 //! The path for people.
 
-use crate::chain::Kind;
+use crate::chain::SegmentKind;
 use crate::report::{Path, Share, Times};
 use sched::{Dur, Pid, Ts};
 use std::fmt::Write;
@@ -32,12 +32,12 @@ pub fn segments_text(path: &Path, zero: Ts, most: usize) -> String {
     let _ = writeln!(out, "{:>12}{:>12}{:>9}  task", "from, s", "length", "");
     for segment in &path.path[path.path.len().saturating_sub(most)..] {
         let state = match segment.kind {
-            Kind::Running => "running",
-            Kind::Queued => "queued",
-            Kind::Waking => "waking",
-            Kind::Sleeping => "sleeping",
-            Kind::Unknown => "unknown",
-            Kind::Throttled => "throttled",
+            SegmentKind::Running => "running",
+            SegmentKind::Queued => "queued",
+            SegmentKind::Waking => "waking",
+            SegmentKind::Sleeping => "sleeping",
+            SegmentKind::Unknown => "unknown",
+            SegmentKind::Throttled => "throttled",
         };
         let name = |pid: Pid| pid.named(path.commands.get(&pid).copied().unwrap_or_default());
         let place = segment.cpu.map_or(String::new(), |cpu| format!(" on CPU {cpu}"));

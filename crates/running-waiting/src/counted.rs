@@ -28,17 +28,17 @@ impl Counted {
 
 /// Some CPUs where every task is counted: what each of them adds need not be known for that.
 #[derive(Clone, Debug)]
-pub(crate) struct Part {
+pub(crate) struct PanelWatch {
     counts: SubsetCounts,
     watch: Watch,
 }
 
-impl Part {
-    pub(crate) fn of(cpus: impl Iterator<Item = Cpu>, options: &Options<'_>, state: &SchedState) -> Part {
+impl PanelWatch {
+    pub(crate) fn of(cpus: impl Iterator<Item = Cpu>, options: &Options<'_>, state: &SchedState) -> PanelWatch {
         let cpus = ChosenCpus::only(cpus);
         let mut watch = Watch::new(cpus.clone(), options.affinity.clone());
         watch.begin(state);
-        Part { counts: SubsetCounts::of(&cpus, state), watch }
+        PanelWatch { counts: SubsetCounts::of(&cpus, state), watch }
     }
 
     pub(crate) fn follow(&mut self, event: &SchedEvent, state: &SchedState) {

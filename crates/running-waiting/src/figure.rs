@@ -1,6 +1,6 @@
 //! The figure: a panel for each group, strips under it, and rows of run queues.
 
-use crate::{Column, Options, Report, Series};
+use crate::{Options, PanelColumn, Report, Series};
 use draw::{Anchor, Color, Figure, Item, Line, PT, Paint, Point, Rect, Unit};
 use sched::Ts;
 use timeline::page::{Heading, LegendEntry, Page, Swatch};
@@ -121,15 +121,15 @@ fn draw_panel(figure: &mut Figure, series: &Series, options: &Options<'_>, scale
     let floor = plot.y + plot.h;
     let y = |value: f64| tasks.at(value, floor, -plot.h);
     let edges: Vec<Unit> = edges(series, options, scale);
-    let bands = |pick: fn(&Column) -> crate::Level| -> Vec<Rect> {
-        let band = |(c, x): (&Column, &[Unit])| {
+    let bands = |pick: fn(&PanelColumn) -> crate::Level| -> Vec<Rect> {
+        let band = |(c, x): (&PanelColumn, &[Unit])| {
             let s = pick(c);
             let (upper, lower) = (y(s.max.into()), y(s.min.into()));
             Rect { x: x[0], y: upper, w: x[1] - x[0], h: lower - upper }
         };
         merged(series.columns.iter().zip(edges.windows(2)).map(band).filter(|r| r.h > 0 && r.w > 0))
     };
-    let line = |height: &dyn Fn(&Column) -> Unit| {
+    let line = |height: &dyn Fn(&PanelColumn) -> Unit| {
         let heights: Vec<Option<Unit>> = series.columns.iter().map(|c| Some(height(c))).collect();
         steps(&heights, &edges)
     };
@@ -182,7 +182,7 @@ fn draw_strip(figure: &mut Figure, series: &Series, edges: &[Unit], top: Unit) {
     };
     let violated =
         series.columns.iter().enumerate().zip(edges.windows(2)).filter(|((_, c), x)| c.violated_ns > 0 && x[1] > x[0]);
-    let rect = |((i, c), x): ((usize, &Column), &[Unit])| {
+    let rect = |((i, c), x): ((usize, &PanelColumn), &[Unit])| {
         let share = (c.violated_ns as f64
             / width(if i + 1 < series.columns.len() { i } else { i.saturating_sub(1) }) as f64)
             .min(1.0);

@@ -36,7 +36,7 @@ mod figure;
 pub use counted::Counted;
 pub use figure::figure;
 
-use counted::Part;
+use counted::PanelWatch;
 use sched::affinity::Affinity;
 use sched::counted::CountedQueues;
 use sched::{Analysis, Chosen, Cpu, CpuCounts, Current, Load, OfSelection, SchedEvent, SchedState, Task, Topology, Ts};
@@ -131,7 +131,7 @@ pub struct Level {
 /// A column: a stretch of time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Column {
+pub struct PanelColumn {
     /// The start of the column after the start of the trace, in nanoseconds.
     pub start_ns: i64,
     /// The number of tasks that ran.
@@ -162,7 +162,7 @@ pub struct Series {
     /// The time in violation, in nanoseconds; nothing where the selected tasks are unknown.
     pub violated_ns: Option<u64>,
     /// The columns; none where the selected tasks are unknown.
-    pub columns: Vec<Column>,
+    pub columns: Vec<PanelColumn>,
 }
 
 /// The series themselves.
@@ -318,7 +318,7 @@ impl Gather {
         let column = |(i, s): (usize, &Sum)| {
             let mean = |sum: u64| if s.ns == 0 { 0.0 } else { sum as f64 / s.ns as f64 };
             let least = s.least.unwrap_or_default();
-            Column {
+            PanelColumn {
                 start_ns: offset + (i as i128 * span / count.max(1)) as i64,
                 running: Level { mean: mean(s.running), min: least.0, max: s.most.0 },
                 total: Level { mean: mean(s.total), min: least.1, max: s.most.1 },
@@ -341,17 +341,17 @@ impl Gather {
 
 /// The share of a CPU in its panel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Place {
+struct CpuInPanel {
     load: Load,
     running: bool,
     waiting: u32,
 }
 
-impl Place {
+impl CpuInPanel {
     /// Returns the share of a CPU where every task counts.
-    fn of(cpu: Cpu, state: &SchedState) -> Place {
+    fn of(cpu: Cpu, state: &SchedState) -> CpuInPanel {
         let running = matches!(state.current(cpu), Current::Task(_));
-        Place { load: state.load(cpu), running, waiting: state.queue_length(cpu) }
+        CpuInPanel { load: state.load(cpu), running, waiting: state.queue_length(cpu) }
     }
 
     /// The length of the run queue as a class of its row.
@@ -400,11 +400,11 @@ pub struct RunningWaiting<'o> {
     panels: Vec<Gather>,
     together: Together,
     /// The CPUs of each panel, where every task is counted.
-    parts: Vec<Part>,
+    parts: Vec<PanelWatch>,
     /// The CPUs of several panels together.
-    whole: Option<Part>,
+    whole: Option<PanelWatch>,
     /// The panel of each CPU, and its share in the panel.
-    places: Vec<(Option<usize>, Place)>,
+    places: Vec<(Option<usize>, CpuInPanel)>,
     /// The sets of each panel where selected tasks are counted; last, those of all panels together.
     sets: Vec<Sets>,
     rows: Vec<Option<Turns>>,
@@ -415,7 +415,7 @@ impl<'o> RunningWaiting<'o> {
     /// Returns the analysis with the options of a figure.
     pub fn new(options: &'o Options<'o>) -> RunningWaiting<'o> {
         let size = options.panels.iter().flat_map(|p| &p.cpus).map(|c| c.index() + 1).max().unwrap_or(0);
-        let mut places = vec![(None, Place::default()); size];
+        let mut places = vec![(None, CpuInPanel::default()); size];
         let mut rows: Vec<Option<Turns>> = (0..size).map(|_| None).collect();
         for (index, panel) in options.panels.iter().enumerate() {
             for cpu in &panel.cpus {
@@ -457,14 +457,14 @@ impl<'o> RunningWaiting<'o> {
     /// Takes over the queue of a CPU from `ts` on in its row, if it has one, where every task counts.
     fn turn_row(&mut self, cpu: Cpu, ts: Ts, state: &SchedState) {
         if let Some(Some(row)) = self.rows.get_mut(cpu.index()) {
-            row.turn(Place::of(cpu, state).class(), ts);
+            row.turn(CpuInPanel::of(cpu, state).class(), ts);
         }
     }
 
     /// Brings a CPU's place up to date, where selected tasks are counted.
     fn place(&mut self, cpu: Cpu, ts: Ts, state: &SchedState) {
         let Some((Some(panel), old)) = self.places.get(cpu.index()).copied() else { return };
-        let mut new = Place::of(cpu, state);
+        let mut new = CpuInPanel::of(cpu, state);
         new.running &= state.running(cpu).is_some_and(|t| self.options.counts(t, state));
         new.waiting = self.sets[panel].waiters(cpu, ALL);
         if new == old {
@@ -483,7 +483,7 @@ impl<'o> RunningWaiting<'o> {
         swap(&mut now.waiting, new.waiting, old.waiting);
         now.violated = self.sets[panel].violation(ALL).holds();
         self.together.turn(self.sets[of_all].violation(ALL).holds(), ts);
-        let is = |p: Place, load: Load| u32::from(p.load == load);
+        let is = |p: CpuInPanel, load: Load| u32::from(p.load == load);
         swap(&mut now.unknown, is(new, Load::Unknown), is(old, Load::Unknown));
         swap(&mut now.offline, is(new, Load::Offline), is(old, Load::Offline));
         if let Some(Some(row)) = self.rows.get_mut(cpu.index()) {
@@ -499,8 +499,9 @@ impl Analysis for RunningWaiting<'_> {
         let (options, panels) = (self.options, &self.options.panels);
         let cpus: Vec<Cpu> = panels.iter().flat_map(|p| p.cpus.iter().copied()).collect();
         if self.all {
-            self.parts = panels.iter().map(|panel| Part::of(panel.cpus.iter().copied(), options, state)).collect();
-            self.whole = (panels.len() > 1).then(|| Part::of(cpus.iter().copied(), options, state));
+            self.parts =
+                panels.iter().map(|panel| PanelWatch::of(panel.cpus.iter().copied(), options, state)).collect();
+            self.whole = (panels.len() > 1).then(|| PanelWatch::of(cpus.iter().copied(), options, state));
             self.turn(start, state);
             cpus.iter().for_each(|cpu| self.turn_row(*cpu, start, state));
             return;
@@ -562,7 +563,7 @@ impl Analysis for RunningWaiting<'_> {
 }
 
 /// Passes a counted waiter that joins (1) or leaves (-1) a CPU to the sets of its panel and to those of all.
-fn change(places: &[(Option<usize>, Place)], sets: &mut [Sets], cpu: Cpu, flags: u8, by: i32) {
+fn change(places: &[(Option<usize>, CpuInPanel)], sets: &mut [Sets], cpu: Cpu, flags: u8, by: i32) {
     if let (Some((Some(panel), _)), Some((of_all, of_panels))) = (places.get(cpu.index()), sets.split_last_mut()) {
         of_panels[*panel].waiter(cpu, flags, by);
         of_all.waiter(cpu, flags, by);

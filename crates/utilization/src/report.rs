@@ -307,19 +307,19 @@ impl Heat {
 }
 
 /// The columns of a table: classes, each in this width. Where many occur, cells are narrow and have one digit.
-struct Table {
+struct ClassColumns {
     classes: Vec<Class>,
     width: usize,
 }
 
-impl Table {
+impl ClassColumns {
     /// The classes that occur, and idle time.
-    fn of(all: &Shares) -> Table {
+    fn of(all: &Shares) -> ClassColumns {
         let time = all.all();
         let occurs = |class: &Class| time[*class as usize] > 0 || *class == Class::Idle;
         let classes: Vec<Class> = Class::ALL.into_iter().filter(occurs).collect();
         let width = if classes.len() > 7 { 5 } else { 7 };
-        Table { classes, width }
+        ClassColumns { classes, width }
     }
 
     fn head(&self, out: &mut String, name: &str) {
@@ -358,7 +358,7 @@ pub fn text(report: &UtilizationReport, trace: &Drawable, per_cpu: bool, detail:
     if let Some(why) = &report.application_unknown {
         paragraph(&mut out, 2, 3, &format!("({why})"));
     }
-    let table = Table::of(&report.all);
+    let table = ClassColumns::of(&report.all);
     table.head(&mut out, "from, s");
     for row in &report.intervals {
         table.line(&mut out, &format!("{:.6}", row.start_in_trace_ns as f64 / 1e9), &row.shares);

@@ -18,7 +18,7 @@ pub enum Placed {
 
 /// The kind of task that took the CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum By {
+pub enum Preempter {
     /// A task of the application.
     Application,
     /// A task of those that were selected in the place of the application.
@@ -39,7 +39,7 @@ pub enum WaitOrigin {
     /// A fork placed the task there.
     Forked,
     /// The task ran there and was preempted.
-    Preempted(By),
+    Preempted(Preempter),
     /// The task ran there and stayed runnable while the CPU went idle.
     HeldBack,
     /// Bandwidth control (`cpu.max`) had throttled the task there, and no longer did.
@@ -169,10 +169,10 @@ impl Category for WaitOrigin {
             WaitOrigin::Woken(Placed::Elsewhere, _) => "woken-elsewhere",
             WaitOrigin::Woken(Placed::Unknown, _) => "woken-from-unknown-cpu",
             WaitOrigin::Forked => "forked",
-            WaitOrigin::Preempted(By::Application | By::Selected) => "preempted-by-application",
-            WaitOrigin::Preempted(By::Other) => "preempted-by-other",
-            WaitOrigin::Preempted(By::RealTime) => "preempted-by-real-time",
-            WaitOrigin::Preempted(By::Kernel) => "preempted-by-kernel-thread",
+            WaitOrigin::Preempted(Preempter::Application | Preempter::Selected) => "preempted-by-application",
+            WaitOrigin::Preempted(Preempter::Other) => "preempted-by-other",
+            WaitOrigin::Preempted(Preempter::RealTime) => "preempted-by-real-time",
+            WaitOrigin::Preempted(Preempter::Kernel) => "preempted-by-kernel-thread",
             WaitOrigin::HeldBack => "held-back",
             WaitOrigin::Unthrottled => "unthrottled",
             WaitOrigin::Moved(_) => "moved",
@@ -220,11 +220,11 @@ impl Category for WaitOrigin {
                 format!("woken {}, {}", where_placed(placed), where_idle(nearest))
             }
             WaitOrigin::Forked => "placed at fork".into(),
-            WaitOrigin::Preempted(By::Application) => "preempted by the application".into(),
-            WaitOrigin::Preempted(By::Selected) => "preempted by a selected task".into(),
-            WaitOrigin::Preempted(By::Other) => "preempted by another task".into(),
-            WaitOrigin::Preempted(By::RealTime) => "preempted by a real-time task".into(),
-            WaitOrigin::Preempted(By::Kernel) => "preempted by a kernel thread".into(),
+            WaitOrigin::Preempted(Preempter::Application) => "preempted by the application".into(),
+            WaitOrigin::Preempted(Preempter::Selected) => "preempted by a selected task".into(),
+            WaitOrigin::Preempted(Preempter::Other) => "preempted by another task".into(),
+            WaitOrigin::Preempted(Preempter::RealTime) => "preempted by a real-time task".into(),
+            WaitOrigin::Preempted(Preempter::Kernel) => "preempted by a kernel thread".into(),
             WaitOrigin::HeldBack => "held back while the CPU idled".into(),
             WaitOrigin::Unthrottled => "throttled by cpu.max before".into(),
             WaitOrigin::Moved(cause) => format!("moved there: {}", short(cause)),
@@ -397,7 +397,8 @@ mod tests {
     fn the_names_are_those_of_the_definitions() {
         let cause = Cause::Unknown;
         let placed = [Placed::Previous, Placed::Waker, Placed::Elsewhere, Placed::Unknown];
-        let by = [By::Application, By::Selected, By::Other, By::RealTime, By::Kernel];
+        let by =
+            [Preempter::Application, Preempter::Selected, Preempter::Other, Preempter::RealTime, Preempter::Kernel];
         let left = [Left::Slept, Left::Exited, Left::Moved, Left::Preempted, Left::Idle];
         let mut begins = vec![
             WaitOrigin::Forked,

@@ -1,7 +1,7 @@
 //! The figure: a bar of time for each pair of origin and end, and under them both sums over time, coloured by origin.
 
 use crate::over_time::{Layer, OverTime};
-use crate::report::{Row, Rows, WhyReport};
+use crate::report::{Rows, WhyReport, WhyRow};
 use crate::text::counted;
 use draw::{Anchor, Color, Figure, Item, PT, Paint, Point, Rect, Unit, text};
 use sched::{Cause, Ts};
@@ -48,7 +48,7 @@ fn color_of(began: &str, cause: Option<Cause>) -> Color {
 }
 
 /// A table as bars, and the same over time.
-struct Part<'r> {
+struct TablePart<'r> {
     title: &'static str,
     unit: &'static str,
     over_time: &'static str,
@@ -56,7 +56,7 @@ struct Part<'r> {
     layers: &'r [Layer],
 }
 
-impl Part<'_> {
+impl TablePart<'_> {
     fn bars(&self, most: usize) -> usize {
         // A last bar stands for all that are left out.
         self.rows.rows.len().min(most + 1).max(1)
@@ -79,7 +79,7 @@ impl Part<'_> {
         let longest = shown.iter().map(|row| row.total_ns.0).chain([rest]).max().unwrap_or(0);
         let axis = Axis::linear(0.0, longest as f64, AxisUnit::Time, &format!("time of {}", self.unit));
         axis.draw_below(figure, plot);
-        let number = |row: &Row| {
+        let number = |row: &WhyRow| {
             format!("{}, {:.1} %, {}", row.total_ns.human(), row.percent, sched::nouns::counted(row.number, "time"))
         };
         let mut bars: Vec<(String, u64, String, Color)> = (shown.iter())
@@ -152,14 +152,14 @@ pub fn figure(report: &WhyReport, zero: Ts, heading: &Heading) -> Figure {
         return Page::new(WIDTH, 40 * PT, &texts, &[]).finish();
     };
     let parts = [
-        Part {
+        TablePart {
             title: "Waiting in violation: how each wait began, and how it ended",
             unit: "waiting",
             over_time: "waiting tasks",
             rows: waiting,
             layers: &over_time.waiting,
         },
-        Part {
+        TablePart {
             title: "Idling in violation: how each idle stretch began, and how it ended",
             unit: "idling",
             over_time: "idle CPUs",
@@ -176,7 +176,7 @@ pub fn figure(report: &WhyReport, zero: Ts, heading: &Heading) -> Figure {
         counted(report)
     );
     let texts = heading.texts(title, note);
-    let legend: Vec<LegendEntry> = parts.iter().flat_map(Part::legend).collect();
+    let legend: Vec<LegendEntry> = parts.iter().flat_map(TablePart::legend).collect();
     let pages = BARS.into_iter().map(|most| {
         let bars: Unit = parts.iter().map(|part| TITLE + part.bars(most) as Unit * ROW + AXIS).sum();
         let fixed = bars + AXIS;

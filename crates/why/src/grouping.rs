@@ -23,7 +23,7 @@ pub enum Grouping {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-enum Key {
+enum GroupKey {
     Task(Pid),
     Command(Comm),
     Cpu(Cpu),
@@ -79,7 +79,7 @@ const LISTED: usize = 8;
 const PAIRS: usize = 4 << 20;
 
 #[derive(Clone, Debug)]
-struct Group {
+struct GroupSums {
     number: u64,
     total: u64,
     longest: Case,
@@ -91,7 +91,7 @@ struct Group {
 #[derive(Clone, Debug)]
 pub(crate) struct Groups {
     grouping: Grouping,
-    groups: SeededMap<Key, Group>,
+    groups: SeededMap<GroupKey, GroupSums>,
     /// The readings of all CPUs' idle time in violation at the start of each open wait, by the place of the task.
     readings: SeededMap<sched::TaskId, Vec<u64>>,
 }
@@ -113,16 +113,21 @@ impl Groups {
             return;
         }
         let mut key = match self.grouping {
-            Grouping::Task => Key::Task(case.pid),
-            Grouping::Command => Key::Command(kthread::command(case.command)),
-            Grouping::Cpu => Key::Cpu(case.cpu),
-            Grouping::Node => Key::Node(topology.group(case.cpu, CpuOrder::Node)),
+            Grouping::Task => GroupKey::Task(case.pid),
+            Grouping::Command => GroupKey::Command(kthread::command(case.command)),
+            Grouping::Cpu => GroupKey::Cpu(case.cpu),
+            Grouping::Node => GroupKey::Node(topology.group(case.cpu, CpuOrder::Node)),
         };
         if !self.groups.contains_key(&key) && self.groups.len() >= (PAIRS / readings.len().max(1)).clamp(64, ROWS) {
-            key = Key::Rest;
+            key = GroupKey::Rest;
         }
-        let empty =
-            || Group { number: 0, total: 0, longest: case, queued: SeededMap::default(), idle: SeededMap::default() };
+        let empty = || GroupSums {
+            number: 0,
+            total: 0,
+            longest: case,
+            queued: SeededMap::default(),
+            idle: SeededMap::default(),
+        };
         let group = self.groups.entry(key).or_insert_with(empty);
         group.number += 1;
         group.total = group.total.saturating_add(case.violated);
@@ -149,19 +154,19 @@ impl Groups {
             times.truncate(LISTED);
             times
         };
-        let mut groups: Vec<(Key, Group)> = self.groups.into_iter().collect();
+        let mut groups: Vec<(GroupKey, GroupSums)> = self.groups.into_iter().collect();
         groups.sort_by_key(|(key, group)| (Reverse(group.total), *key));
-        let row = |(key, group): (Key, Group)| {
+        let row = |(key, group): (GroupKey, GroupSums)| {
             let command = match key {
-                Key::Task(_) => Some(group.longest.command),
-                Key::Command(command) => Some(command),
+                GroupKey::Task(_) => Some(group.longest.command),
+                GroupKey::Command(command) => Some(command),
                 _ => None,
             };
             GroupRow {
-                pid: if let Key::Task(pid) = key { Some(pid) } else { None },
+                pid: if let GroupKey::Task(pid) = key { Some(pid) } else { None },
                 command,
-                cpu: if let Key::Cpu(cpu) = key { Some(cpu) } else { None },
-                node: if let Key::Node(node) = key { node } else { None },
+                cpu: if let GroupKey::Cpu(cpu) = key { Some(cpu) } else { None },
+                node: if let GroupKey::Node(node) = key { node } else { None },
                 number: group.number,
                 total_ns: Dur(group.total),
                 percent: 100.0 * group.total as f64 / (total as f64).max(1.0),

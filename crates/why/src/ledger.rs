@@ -26,13 +26,13 @@ pub(crate) struct Case {
 
 /// A case with its categories. A category that is a migration of unsettled cause has a key.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Part<O, E> {
+pub(crate) struct CategorizedCase<O, E> {
     pub(crate) origin: (O, Option<MoveKey>),
     pub(crate) end: (E, Option<MoveKey>),
     pub(crate) case: Case,
 }
 
-impl<O: Category, E: Category> Part<O, E> {
+impl<O: Category, E: Category> CategorizedCase<O, E> {
     fn settle(&mut self, key: MoveKey, cause: Cause) {
         if self.origin.1 == Some(key) {
             self.origin = (self.origin.0.caused_by(cause), None);
@@ -50,7 +50,7 @@ impl<O: Category, E: Category> Part<O, E> {
 
 /// The cases of one pair of origin and end.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Row {
+pub(crate) struct CaseSums {
     /// The number of its cases, and their time in violation in nanoseconds.
     pub(crate) number: u64,
     pub(crate) violated: u64,
@@ -61,20 +61,20 @@ pub(crate) struct Row {
 
 /// A table: the rows by origin and end, and the parts that wait for a cause.
 #[derive(Clone, Debug)]
-pub(crate) struct Table<O, E> {
-    pub(crate) rows: SeededMap<(O, E), Row>,
+pub(crate) struct Ledger<O, E> {
+    pub(crate) rows: SeededMap<(O, E), CaseSums>,
     /// The parts that wait; a part that waits for two causes can see them settled in any order.
-    parked: Vec<Option<Part<O, E>>>,
+    parked: Vec<Option<CategorizedCase<O, E>>>,
     free: Vec<usize>,
     /// The places in `parked` of the parts that wait for a migration.
     places: SeededMap<MoveKey, Vec<usize>>,
     /// The parts that are complete since they were last taken out, where parts are listed.
-    listed: Option<Vec<Part<O, E>>>,
+    listed: Option<Vec<CategorizedCase<O, E>>>,
 }
 
-impl<O, E> Default for Table<O, E> {
-    fn default() -> Table<O, E> {
-        Table {
+impl<O, E> Default for Ledger<O, E> {
+    fn default() -> Ledger<O, E> {
+        Ledger {
             rows: SeededMap::default(),
             parked: Vec::new(),
             free: Vec::new(),
@@ -84,19 +84,19 @@ impl<O, E> Default for Table<O, E> {
     }
 }
 
-impl<O: Category, E: Category> Table<O, E> {
+impl<O: Category, E: Category> Ledger<O, E> {
     /// Lists all cases from now on, those without time in violation as well.
     pub(crate) fn list(&mut self) {
         self.listed = Some(Vec::new());
     }
 
     /// Passes on the cases that are complete since the last call.
-    pub(crate) fn drain(&mut self, take: impl FnMut(Part<O, E>)) {
+    pub(crate) fn drain(&mut self, take: impl FnMut(CategorizedCase<O, E>)) {
         self.listed.iter_mut().flat_map(|listed| listed.drain(..)).for_each(take);
     }
 
     /// Takes a case; one without any time in violation is in no row.
-    pub(crate) fn take(&mut self, part: Part<O, E>) {
+    pub(crate) fn take(&mut self, part: CategorizedCase<O, E>) {
         if part.case.violated == 0 && self.listed.is_none() {
             return;
         }
@@ -111,8 +111,8 @@ impl<O: Category, E: Category> Table<O, E> {
         self.parked[place] = Some(part);
     }
 
-    fn count(&mut self, part: Part<O, E>) {
-        let Part { origin, end, case } = part;
+    fn count(&mut self, part: CategorizedCase<O, E>) {
+        let CategorizedCase { origin, end, case } = part;
         if let Some(listed) = &mut self.listed {
             listed.push(part);
             if case.violated == 0 {
@@ -164,8 +164,8 @@ impl<O: Category, E: Category> Table<O, E> {
     }
 }
 
-pub(crate) type Waits = Table<WaitOrigin, WaitEnd>;
-pub(crate) type Stretches = Table<IdleOrigin, IdleEnd>;
+pub(crate) type Waits = Ledger<WaitOrigin, WaitEnd>;
+pub(crate) type Stretches = Ledger<IdleOrigin, IdleEnd>;
 
 #[cfg(test)]
 mod tests {
@@ -181,7 +181,7 @@ mod tests {
         let (first, second) = ((Pid(7), Ts(1), Cpu(0)), (Pid(7), Ts(9), Cpu(1)));
         let mut waits = Waits::default();
         let moved = Cause::Unknown;
-        let part = |violated| Part {
+        let part = |violated| CategorizedCase {
             origin: (WaitOrigin::Moved(moved), Some(first)),
             end: (WaitEnd::Moved(moved), Some(second)),
             case: case(violated, 1),
@@ -203,7 +203,7 @@ mod tests {
         let mut waits = Waits::default();
         for (violated, start) in [(3, 50), (8, 40), (8, 30), (2, 10)] {
             let (origin, end) = ((WaitOrigin::Forked, None), (WaitEnd::Died, None));
-            waits.take(Part { origin, end, case: case(violated, start) });
+            waits.take(CategorizedCase { origin, end, case: case(violated, start) });
         }
         assert_eq!(waits.rows[&(WaitOrigin::Forked, WaitEnd::Died)].longest, Some(case(8, 30)));
     }
@@ -212,7 +212,11 @@ mod tests {
     fn a_case_whose_end_was_not_seen_counts_in_the_sum_and_has_no_length() {
         let mut stretches = Stretches::default();
         for (violated, end) in [(3, IdleEnd::Unknown), (8, IdleEnd::Unknown), (5, IdleEnd::Woken)] {
-            stretches.take(Part { origin: (IdleOrigin::Slept, None), end: (end, None), case: case(violated, 1) });
+            stretches.take(CategorizedCase {
+                origin: (IdleOrigin::Slept, None),
+                end: (end, None),
+                case: case(violated, 1),
+            });
         }
         let row = &stretches.rows[&(IdleOrigin::Slept, IdleEnd::Unknown)];
         assert_eq!((row.number, row.violated, row.lengths.count(), row.longest), (2, 11, 0, None));

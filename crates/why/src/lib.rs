@@ -42,21 +42,21 @@ mod wait;
 
 pub use balancing::Probed;
 pub use bound::{BOUND_FROM, Homes, Stayed};
-pub use category::{By, IdleEnd, IdleOrigin, Left, Placed, WaitEnd, WaitOrigin};
+pub use category::{IdleEnd, IdleOrigin, Left, Placed, Preempter, WaitEnd, WaitOrigin};
 pub use figure::figure;
 pub use grouping::{GroupRow, Grouping, OnCpu};
 pub use longest::Longest;
 pub use missed::{Missed, MissedRow, OutcomeRow};
 pub use nearest::Nearest;
 pub use over_time::{Layer, OverTime};
-pub use report::{Row, Rows, WhyReport};
+pub use report::{Rows, WhyReport, WhyRow};
 pub use story::{Story, StoryStep};
 pub use story_figure::story_figure;
 pub use text::{markdown, story_text, text};
 
 use balancing::Balancer;
 use grouping::Groups;
-use ledger::{Case, MoveKey, Part, Stretches, Waits};
+use ledger::{Case, CategorizedCase, MoveKey, Stretches, Waits};
 pub use listed::{Cases, ListedCase};
 use meter::Meter;
 use missed::MissedSteals;
@@ -76,7 +76,7 @@ use workcons::Options;
 
 /// The track of a living task.
 #[derive(Clone, Copy, Debug, Default)]
-struct Track {
+struct TaskTrack {
     wait: Option<Wait>,
 }
 
@@ -106,7 +106,7 @@ pub struct Why<'o> {
     options: &'o Options<'o>,
     start: Ts,
     meter: Meter,
-    tasks: PerTask<Track>,
+    tasks: PerTask<TaskTrack>,
     cpus: Vec<CpuTrack>,
     stopped: StopperMoves,
     waits: Waits,
@@ -172,11 +172,11 @@ impl<'o> Why<'o> {
     }
 
     /// Changes the track of a task.
-    fn track(&mut self, task: TaskId, change: impl FnOnce(&mut Track)) {
+    fn track(&mut self, task: TaskId, change: impl FnOnce(&mut TaskTrack)) {
         match self.tasks.get_mut(task) {
             Some(track) => change(track),
             None => {
-                let mut track = Track::default();
+                let mut track = TaskTrack::default();
                 change(&mut track);
                 self.tasks.insert(task, track);
             }
@@ -289,7 +289,7 @@ impl<'o> Why<'o> {
         if !wait.counted {
             if self.listing.is_some() {
                 let case = Case { violated: 0, start, end: now, cpu, pid, command, counted: false, missed: None };
-                self.waits.take(Part { origin: wait.origin, end, case });
+                self.waits.take(CategorizedCase { origin: wait.origin, end, case });
             }
             return;
         }
@@ -304,7 +304,7 @@ impl<'o> Why<'o> {
         if let Some(groups) = &mut self.groups {
             groups.end(id, case, &self.meter.idle_readings(now), &self.options.topology);
         }
-        self.waits.take(Part { origin: wait.origin, end, case });
+        self.waits.take(CategorizedCase { origin: wait.origin, end, case });
     }
 
     fn wait_end(&self, span: &Span, event: &SchedEvent) -> (WaitEnd, Option<MoveKey>) {
@@ -394,7 +394,7 @@ impl<'o> Why<'o> {
         let (pid, command) = (Pid::IDLE, Comm::EMPTY);
         let (start, missed) = (stretch.start, stretch.missed);
         let case = Case { violated, start, end: now, cpu, pid, command, counted: true, missed };
-        self.stretches.take(Part { origin: stretch.origin, end, case });
+        self.stretches.take(CategorizedCase { origin: stretch.origin, end, case });
     }
 
     /// The cause of a migration is settled.

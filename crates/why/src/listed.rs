@@ -1,7 +1,7 @@
 //! Waits and idle stretches one by one.
 
 use crate::category::{Category, IdleEnd, IdleOrigin, WaitEnd, WaitOrigin};
-use crate::ledger::Part;
+use crate::ledger::CategorizedCase;
 use crate::nearest::Nearest;
 use sched::{Cause, ChosenCpus, Comm, Cpu, Pid, Ts};
 
@@ -31,7 +31,7 @@ pub struct ListedCase<O, E> {
 }
 
 impl<O: Copy, E: Copy> ListedCase<O, E> {
-    fn of(part: &Part<O, E>) -> ListedCase<O, E> {
+    fn of(part: &CategorizedCase<O, E>) -> ListedCase<O, E> {
         let case = part.case;
         ListedCase {
             start: case.start,
@@ -58,13 +58,13 @@ pub struct Cases<'o> {
 }
 
 impl Cases<'_> {
-    pub(crate) fn wait(&self, part: &Part<WaitOrigin, WaitEnd>, cpus: &ChosenCpus) {
+    pub(crate) fn wait(&self, part: &CategorizedCase<WaitOrigin, WaitEnd>, cpus: &ChosenCpus) {
         if cpus.has(part.case.cpu) {
             (self.wait)(&ListedCase::of(part));
         }
     }
 
-    pub(crate) fn stretch(&self, part: &Part<IdleOrigin, IdleEnd>, cpus: &ChosenCpus) {
+    pub(crate) fn stretch(&self, part: &CategorizedCase<IdleOrigin, IdleEnd>, cpus: &ChosenCpus) {
         if cpus.has(part.case.cpu) {
             (self.stretch)(&ListedCase::of(part));
         }

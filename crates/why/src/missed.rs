@@ -57,7 +57,7 @@ pub struct Missed {
 }
 
 #[derive(Clone, Debug, Default)]
-struct Sums {
+struct MissedSums {
     number: u64,
     violated: u64,
     idle: Lengths,
@@ -68,7 +68,7 @@ struct Sums {
     has_outcomes: bool,
 }
 
-impl Sums {
+impl MissedSums {
     fn outcome_rows(&self) -> Vec<OutcomeRow> {
         let row = |(outcome, (number, violated_ns, examined)): (&NewIdleOutcome, &(u64, u64, Verdicts))| OutcomeRow {
             outcome: *outcome,
@@ -106,7 +106,7 @@ impl Missed {
 pub(crate) struct MissedSteals {
     /// The number of switches to idle.
     pub(crate) entries: u64,
-    sums: [Sums; DISTANCES.len()],
+    sums: [MissedSums; DISTANCES.len()],
 }
 
 const DISTANCES: [Nearest; 5] = [Nearest::Core, Nearest::Llc, Nearest::Node, Nearest::Beyond, Nearest::Somewhere];
@@ -134,7 +134,7 @@ impl MissedSteals {
 
     /// The rows; `caches`: whether the topology gives the last-level caches.
     pub(crate) fn report(&self, caches: bool) -> Missed {
-        let row = |(nearest, sums): (&Nearest, &Sums)| MissedRow {
+        let row = |(nearest, sums): (&Nearest, &MissedSums)| MissedRow {
             nearest: *nearest,
             number: sums.number,
             percent: 100.0 * sums.number as f64 / (self.entries as f64).max(1.0),

@@ -1,7 +1,7 @@
 //! How waits begin.
 
 use crate::Why;
-use crate::category::{By, Placed, WaitOrigin};
+use crate::category::{Placed, Preempter, WaitOrigin};
 use crate::ledger::MoveKey;
 use crate::nearest::Nearest;
 use sched::{Cause, Cpu, EventKind, Pid, SchedEvent, SchedState, Span, Task, TaskState};
@@ -58,17 +58,17 @@ impl Why<'_> {
         self.meter.nearest_idle(task, cpu, self.options.affinity, state)
     }
 
-    fn preempter(&self, pid: Pid, state: &SchedState) -> By {
-        let Some(task) = state.task_of(pid) else { return By::Other };
+    fn preempter(&self, pid: Pid, state: &SchedState) -> Preempter {
+        let Some(task) = state.task_of(pid) else { return Preempter::Other };
         match () {
             // The stopper, `idle_inject/N` and the threads of interrupts have real-time priorities as well.
-            () if task.kin.is_of_kernel(task.comm) => By::Kernel,
-            () if task.known_prio().is_some_and(|prio| prio < 100) => By::RealTime,
+            () if task.kin.is_of_kernel(task.comm) => Preempter::Kernel,
+            () if task.known_prio().is_some_and(|prio| prio < 100) => Preempter::RealTime,
             () if self.options.is_application(task, state) => match self.options.application {
-                Some(_) => By::Selected,
-                None => By::Application,
+                Some(_) => Preempter::Selected,
+                None => Preempter::Application,
             },
-            () => By::Other,
+            () => Preempter::Other,
         }
     }
 }

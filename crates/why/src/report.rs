@@ -3,7 +3,7 @@
 use crate::Why;
 use crate::category::Category;
 use crate::grouping::GroupRow;
-use crate::ledger::Table;
+use crate::ledger::Ledger;
 use crate::longest::{Longest, longest};
 use crate::missed::Missed;
 use crate::nearest::Nearest;
@@ -18,7 +18,7 @@ use workcons::Waiters;
 /// The waits, or the idle stretches, of one origin and one end.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Row {
+pub struct WhyRow {
     /// The origin of the waits or of the idle stretches.
     pub began: &'static str,
     /// The nearest idle CPU when the task was placed; absent where the task was not placed by a wakeup.
@@ -56,7 +56,7 @@ pub struct Rows {
     /// The sum over all rows, in nanoseconds of tasks or of CPUs.
     pub total_ns: Dur,
     /// The rows, the one with the longest time first.
-    pub rows: Vec<Row>,
+    pub rows: Vec<WhyRow>,
 }
 
 /// The report of one window.
@@ -111,13 +111,13 @@ impl OfSelection for WhyReport {
     }
 }
 
-fn rows<O: Category, E: Category>(table: &Table<O, E>, zero: Ts) -> Rows {
+fn rows<O: Category, E: Category>(table: &Ledger<O, E>, zero: Ts) -> Rows {
     let total = table.total();
     let mut entries: Vec<_> = table.rows.iter().collect();
     entries.sort_by_key(|((origin, end), row)| (Reverse(row.violated), *origin, *end));
-    let row = |((origin, end), row): (&(O, E), &crate::ledger::Row)| {
+    let row = |((origin, end), row): (&(O, E), &crate::ledger::CaseSums)| {
         let summary = row.lengths.summary();
-        Row {
+        WhyRow {
             began: origin.key(),
             nearest_idle: origin.nearest_idle(),
             began_cause: origin.cause(),

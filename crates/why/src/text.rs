@@ -4,7 +4,7 @@ use crate::grouping::{GroupRow, OnCpu};
 use crate::longest::Longest;
 use crate::missed::Missed;
 use crate::nearest::Nearest;
-use crate::report::{Row, Rows, WhyReport};
+use crate::report::{Rows, WhyReport, WhyRow};
 use crate::story::Story;
 use sched::Dur;
 use sched::balancer::Verdicts;
@@ -16,12 +16,12 @@ use timeline::text::{paragraph, short};
 use workcons::Waiters;
 
 /// The rows of one origin.
-struct Group<'r> {
+struct OriginRows<'r> {
     words: &'r str,
-    rows: Vec<&'r Row>,
+    rows: Vec<&'r WhyRow>,
 }
 
-impl Group<'_> {
+impl OriginRows<'_> {
     fn total(&self) -> u64 {
         self.rows.iter().fold(0, |sum: u64, row| sum.saturating_add(row.total_ns.0))
     }
@@ -36,12 +36,12 @@ impl Group<'_> {
 }
 
 /// The rows by origin, the origin with the most time first.
-fn groups(rows: &Rows) -> Vec<Group<'_>> {
-    let mut groups: Vec<Group<'_>> = Vec::new();
+fn groups(rows: &Rows) -> Vec<OriginRows<'_>> {
+    let mut groups: Vec<OriginRows<'_>> = Vec::new();
     for row in &rows.rows {
         match groups.iter_mut().find(|group| group.words == row.words[0]) {
             Some(group) => group.rows.push(row),
-            None => groups.push(Group { words: &row.words[0], rows: vec![row] }),
+            None => groups.push(OriginRows { words: &row.words[0], rows: vec![row] }),
         }
     }
     groups.sort_by_key(|group| std::cmp::Reverse(group.total()));

@@ -34,7 +34,7 @@ pub struct RigorousBounds {
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Place {
+struct CpuEvidence {
     load: Load,
     /// Whether the CPU has switched to idle since the last gap ended: no task waits here unseen.
     clean: bool,
@@ -47,7 +47,7 @@ struct Place {
     included: bool,
 }
 
-impl Place {
+impl CpuEvidence {
     fn is_busy(&self) -> bool {
         matches!(self.load, Load::Busy | Load::Overloaded)
     }
@@ -76,7 +76,7 @@ impl Place {
 
 /// The numbers of CPUs that are idle and overloaded, for certain and at most.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Sums {
+struct BoundSums {
     idle_for_sure: u32,
     overloaded_for_sure: u32,
     maybe_idle: u32,
@@ -84,12 +84,12 @@ struct Sums {
     maybe_either: u32,
 }
 
-impl Sums {
+impl BoundSums {
     /// The contribution of one CPU.
-    fn of(place: &Place) -> Sums {
+    fn of(place: &CpuEvidence) -> BoundSums {
         let (idle, over) = (place.maybe_idle(), place.maybe_overloaded());
         let shown = |is: bool| u32::from(place.included && is);
-        Sums {
+        BoundSums {
             idle_for_sure: shown(place.idle_for_sure()),
             overloaded_for_sure: shown(place.overloaded_for_sure()),
             maybe_idle: shown(idle),
@@ -98,7 +98,7 @@ impl Sums {
         }
     }
 
-    fn change(&mut self, new: Sums, old: Sums) {
+    fn change(&mut self, new: BoundSums, old: BoundSums) {
         let swap = |sum: &mut u32, new: u32, old: u32| *sum = *sum + new - old;
         swap(&mut self.idle_for_sure, new.idle_for_sure, old.idle_for_sure);
         swap(&mut self.overloaded_for_sure, new.overloaded_for_sure, old.overloaded_for_sure);
@@ -109,20 +109,20 @@ impl Sums {
 }
 
 /// The CPUs, each with what it adds to the sums.
-struct Places<'o> {
+struct Evidence<'o> {
     options: &'o Options<'o>,
-    all: Vec<(Place, Sums)>,
-    sums: Sums,
+    all: Vec<(CpuEvidence, BoundSums)>,
+    sums: BoundSums,
     /// The CPUs whose sums are to be made anew; some of them several times.
     touched: Vec<Cpu>,
 }
 
-impl Places<'_> {
-    fn touch(&mut self, cpu: Cpu) -> &mut Place {
+impl Evidence<'_> {
+    fn touch(&mut self, cpu: Cpu) -> &mut CpuEvidence {
         while cpu.index() >= self.all.len() {
             let next = Cpu(self.all.len() as u32);
             let included = self.options.cpus.has(next);
-            self.all.push((Place { included, ..Place::default() }, Sums::default()));
+            self.all.push((CpuEvidence { included, ..CpuEvidence::default() }, BoundSums::default()));
         }
         if self.touched.last() != Some(&cpu) {
             self.touched.push(cpu);
@@ -147,7 +147,7 @@ impl Places<'_> {
             let cpu = self.touched[i];
             let (place, share) = &mut self.all[cpu.index()];
             (place.load, place.queued) = (state.load(cpu), state.queue_length(cpu));
-            let new = Sums::of(place);
+            let new = BoundSums::of(place);
             self.sums.change(new, std::mem::replace(share, new));
         }
         self.touched.clear();
@@ -158,7 +158,7 @@ impl Places<'_> {
 pub struct Bounds<'o> {
     options: &'o Options<'o>,
     queues: CountedQueues,
-    places: Places<'o>,
+    places: Evidence<'o>,
     /// The number of CPUs in a gap now: evidence meanwhile is not certain.
     open: u32,
     start: Ts,
@@ -173,7 +173,7 @@ impl<'o> Bounds<'o> {
         Bounds {
             options,
             queues: CountedQueues::default(),
-            places: Places { options, all: Vec::new(), sums: Sums::default(), touched: Vec::new() },
+            places: Evidence { options, all: Vec::new(), sums: BoundSums::default(), touched: Vec::new() },
             open: 0,
             start: Ts(0),
             last: Ts(0),

@@ -1,6 +1,6 @@
 //! The bursts that go on at the start of a part of a trace: noted for the part, and taken up again there.
 
-use super::{Burst, Cost, Track};
+use super::{Burst, BurstTrack, Cost};
 use sched::counters::PerCounter;
 use sched::{Analysis, Cpu, Past, Pid, SchedEvent, SchedState, Topology, Ts};
 use serde::{Deserialize, Serialize};
@@ -45,7 +45,7 @@ impl Analysis for BurstNotes<'_> {
     }
 
     fn begin(&mut self, _: Ts, state: &SchedState) {
-        let noted = |(task, track): (_, &Track)| {
+        let noted = |(task, track): (_, &BurstTrack)| {
             let pid = state.task(task)?.pid;
             Some(Noted { pid, last: track.last, burst: track.burst.map(|burst| (burst.ns, burst.cpus)) })
         };
@@ -64,7 +64,7 @@ pub(super) fn take_up(cost: &mut Cost<'_>, past: &Past, state: &SchedState) {
     for Noted { pid, last, burst } in notes.into_iter().flatten() {
         if let Some(task) = state.task_of(pid) {
             let burst = burst.map(|(ns, cpus)| Burst { ns, counts: Some(PerCounter::default()), cpus });
-            cost.tracks.insert(task.id(), Track { last, burst });
+            cost.tracks.insert(task.id(), BurstTrack { last, burst });
         }
     }
 }

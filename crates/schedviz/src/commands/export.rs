@@ -132,8 +132,8 @@ fn export(args: &ExportArgs, path: &Path, warned: Option<&str>, output: &Output)
     let wait = |case: &why::ListedCase<_, _>| tables.wait(case);
     let stretch = |case: &why::ListedCase<_, _>| tables.idle(case);
     let cases = Cases { wait: &wait, stretch: &stretch };
-    let wakeup = |listed: &latency::Listed| tables.wakeup(listed);
-    let migration = |listed: &events::Listed| tables.migration(listed);
+    let wakeup = |listed: &latency::ListedWait| tables.wakeup(listed);
+    let migration = |listed: &events::ListedMigration| tables.migration(listed);
     let selected = || Selected::new(None, waiters == Waiters::Application);
     let analyses = || {
         // A pass that begins again writes all rows again.

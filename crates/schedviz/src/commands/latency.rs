@@ -3,7 +3,7 @@
 mod csv;
 
 use anyhow::Result;
-use latency::{By, Latency, Options};
+use latency::{Latency, Options, RowsBy};
 use session::Session;
 use session::args::{BeginArgs, DetailArgs, TaskArgs, TraceArgs};
 use session::document::TraceDocument;
@@ -25,7 +25,7 @@ pub(crate) struct LatencyArgs {
     trace: TraceArgs,
     /// Rows of the tables: one for each of these
     #[arg(long, value_enum, default_value_t, value_name = "WHAT")]
-    by: By,
+    by: RowsBy,
     /// Maximum number of rows to print; the JSON has all
     #[arg(long, default_value_t = 15, value_name = "N")]
     rows: usize,

@@ -29,7 +29,7 @@ pub(super) fn write(args: &ExportArgs, trace: &Path, file: &Path) -> Result<()> 
     let kernel = info.uname.or(info.kernel).unwrap_or_default();
     let written = Perfetto::new(Box::new(AtomicFile::create(file)?), &kernel);
     let episode = |episode: &workcons::ListedEpisode| written.episode(episode);
-    let migration = |listed: &events::Listed| written.migration(listed);
+    let migration = |listed: &events::ListedMigration| written.migration(listed);
     let selected = || Selected::new(None, waiters == Waiters::Application);
     let analyses = || {
         written.restart();
