@@ -145,9 +145,12 @@ fn the_figure_is_written_and_groups_need_a_topology() {
     let [trace, svg] = [&trace, &folder.join("why.svg")].map(|path| path.to_str().expect("a path").to_owned());
     schedviz(&["why", &trace, "-q", "-o", &svg]).success();
     let drawn = std::fs::read_to_string(&svg).expect("a figure");
-    for text in
-        ["tasks waited 2.5407 s while CPUs idled", "waiting tasks", "idle CPUs", "waiting: woken on previous CPU"]
-    {
+    for text in [
+        "tasks waited 2.5407 s (runqueue wait) while CPUs idled",
+        "waiting tasks",
+        "idle CPUs",
+        "waiting: woken on previous CPU",
+    ] {
         assert!(drawn.contains(text), "{text}");
     }
     let text = schedviz(&["why", &trace, "-q", "--by", "command"]).success().text();

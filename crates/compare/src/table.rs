@@ -71,13 +71,24 @@ pub fn text(rows: &[Row], base: &str, new: &str) -> String {
     let cut = |name: &str| name.chars().take(12).collect::<String>();
     // Writing to a string cannot fail.
     let mut out = String::new();
-    let _ = writeln!(out, "{:17} {:>12} {:>12} {:>7} {:>9} {:>4}", "", cut(base), cut(new), "change", "range", "p");
+    let _ = writeln!(out, "{:18} {:>12} {:>12} {:>7} {:>9} {:>4}", "", cut(base), cut(new), "change", "range", "p");
     for row in rows.iter().filter(|row| !is_nothing(row)) {
         let (name, [base, new, change, range, p, mark]) = (&row.metric.row, cells(row));
-        let line = format!("{name:17} {base:>12} {new:>12} {change:>7} {range:>9} {p:>4} {mark}");
+        let line = format!("{name:18} {base:>12} {new:>12} {change:>7} {range:>9} {p:>4} {mark}");
         let _ = writeln!(out, "{}", line.trim_end());
     }
+    if has_latencies(rows) {
+        let _ = writeln!(out, "({LATENCIES})");
+    }
     out
+}
+
+/// The ends of the lengths in the table, in words.
+const LATENCIES: &str = "wakeup: from waking to switch; waiting, preempted: runqueue wait";
+
+/// Whether a row is of a wakeup latency.
+fn has_latencies(rows: &[Row]) -> bool {
+    rows.iter().any(|row| row.metric.key.starts_with("wakeup") && !is_nothing(row))
 }
 
 /// Formats the noise between the runs of the base.
@@ -112,6 +123,9 @@ pub fn markdown(rows: &[Row], base: &str, new: &str) -> String {
         let [base, new, change, range, p, mark] = cells(row);
         let cells = [base, new, change, range, p, aa(row), mark].join(" | ");
         let _ = writeln!(out, "| {} | {cells} |", escaped(&row.metric.name));
+    }
+    if has_latencies(rows) {
+        let _ = writeln!(out, "\n({LATENCIES})");
     }
     out
 }

@@ -334,6 +334,9 @@ pub fn balance_text(report: &BalanceReport) -> String {
     }
     let _ = writeln!(out, "{:30} {:>8}", "all", report.total);
     out.push_str("  (median, max: the time from the migration until the task ran)\n");
+    if report.causes.iter().any(|c| matches!(c.cause, Cause::Idle | Cause::IdleSleeper)) {
+        out.push_str("  (idle balance: by the tick of an idle CPU, CPU_IDLE; not on going idle)\n");
+    }
     if report.recorded > 0 {
         let inferred = report.total - report.recorded;
         let words = format!(

@@ -15,7 +15,7 @@ const SIDE: Unit = 330 * PT;
 pub fn figure(report: &FairnessReport, heading: &Heading) -> Vec<Figure> {
     let panels = [
         Histogram { name: "run lengths of completed runs", lengths: &report.runs },
-        Histogram { name: "waits: from runnable to run", lengths: &report.waits },
+        Histogram { name: "runqueue waits: from runnable to run", lengths: &report.waits },
     ];
     let note = "The share of each kind by length, in eighths of a doubling; lines: median, 99 % and the greatest.";
     let title = format!("{}: run lengths and runqueue waits", heading.trace);

@@ -270,8 +270,8 @@ pub fn text(report: &FairnessReport, trace: &Drawable, rows: usize, detail: Deta
     let headline =
         format!("{trace}: {members} members; Gini coefficient {gini}, Jain's index {jain} (by weight {weighted})");
     paragraph(&mut out, 0, 2, &headline);
-    let meaning = "of the run times: Gini 0 and Jain 1 where all ran equally long; got: the share of its runnable \
-                   time that it ran";
+    let meaning = "of the run times: Gini 0 and Jain 1 where all ran equally long; waited: runqueue wait; \
+                   got: the share of its runnable time that it ran";
     paragraph(&mut out, 2, 3, &format!("({meaning})"));
     member_rows(&mut out, report, rows);
     if detail == Detail::Full {

@@ -1,5 +1,6 @@
 //! The figure: a histogram for each measure, over a logarithmic scale of time.
 
+use crate::report::span;
 use crate::{LatencyReport, Measure};
 use draw::Figure;
 use timeline::histogram::{Histogram, histograms};
@@ -13,6 +14,9 @@ pub fn figure(report: &LatencyReport, heading: &Heading) -> Figure {
         .filter(|measure| report.of(*measure).count > 0)
         .map(|measure| Histogram { name: measure.name(), lengths: &report.lengths[measure as usize] })
         .collect();
-    let note = "The share of each kind by length, in eighths of a doubling; lines: median, 99 % and the greatest.";
-    histograms(&panels, &heading.texts(format!("{}: waits, runs and sleeps", heading.trace), note.into()))
+    let note = format!(
+        "Wakeup latency: from {}. The share of each kind by length, in eighths of a doubling; lines: median, 99 % and the greatest.",
+        span(report)
+    );
+    histograms(&panels, &heading.texts(format!("{}: runqueue waits, runs and sleeps", heading.trace), note))
 }

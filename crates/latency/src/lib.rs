@@ -123,7 +123,7 @@ impl Measure {
             Measure::Wakeup => "wakeup latency",
             Measure::UntilQueued => "  waking to queued",
             Measure::UntilRun => "  queued to run",
-            Measure::New => "wait of new tasks",
+            Measure::New => "runqueue wait, new tasks",
             Measure::Preempted => "wait after preemption",
             Measure::Run => "run",
             Measure::Sleep => "sleep",

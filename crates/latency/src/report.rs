@@ -230,7 +230,15 @@ pub(crate) fn build(latency: Latency<'_>, end: Ts, state: &SchedState) -> Latenc
     }
 }
 
+/// The head of a table; a name that is longer than the column of names has a line of its own.
 fn head(out: &mut String, name: &str) {
+    let name = match name.chars().count() {
+        0..=25 => name,
+        _ => {
+            out.extend(["\n", name]);
+            ""
+        }
+    };
     // Writing to a string cannot fail.
     let _ = writeln!(
         out,
@@ -280,12 +288,13 @@ pub fn text(report: &LatencyReport, trace: &Drawable, rows: usize, detail: Detai
         return out;
     }
     headline(&mut out, report, trace);
-    head(&mut out, "all tasks");
+    let span = span(report);
+    head(&mut out, &format!("all tasks; wakeup latency: from {span}"));
     for m in &report.measures {
         line(&mut out, m.measure.name(), &m.summary);
     }
     began_before(&mut out, report);
-    head(&mut out, "wakeups by placement");
+    head(&mut out, &format!("wakeup latency (from {span}) by placement"));
     for split in report.by_placement.iter().filter(|s| s.summary.count > 0) {
         line(&mut out, placement_name(split.kind, report.with_distances), &split.summary);
     }
@@ -326,6 +335,11 @@ pub fn text(report: &LatencyReport, trace: &Drawable, rows: usize, detail: Detai
     out
 }
 
+/// The two ends of a wakeup latency, in words.
+pub(crate) fn span(report: &LatencyReport) -> &'static str {
+    if report.from_waking { "waking to switch" } else { "wakeup to switch" }
+}
+
 fn headline(out: &mut String, report: &LatencyReport, trace: &Drawable) {
     let w = report.of(Measure::Wakeup);
     let headline = match w.count {
@@ -362,8 +376,8 @@ fn began_before(out: &mut String, report: &LatencyReport) {
 fn tables(out: &mut String, report: &LatencyReport, rows: usize) {
     let name = |row: &LatencyRow| row.pid.map_or(row.command.to_string(), |pid| pid.named(row.command));
     let of = |measure: Measure| move |row: &LatencyRow| row.measures.iter().find(|m| m.measure == measure).copied();
-    for (measure, title) in [(Measure::Wakeup, "wakeup latency of"), (Measure::Preempted, "waits after preemption of")]
-    {
+    let wakeup = format!("wakeup latency (from {}) of", span(report));
+    for (measure, title) in [(Measure::Wakeup, wakeup.as_str()), (Measure::Preempted, "waits after preemption of")] {
         let with: Vec<(String, MeasureSummary)> =
             report.rows.iter().filter_map(|row| Some((name(row), of(measure)(row)?))).collect();
         if with.is_empty() {
@@ -413,6 +427,12 @@ fn task_name(pid: Pid, name: Comm) -> String {
     }
 }
 
+/// The title of a list of cases; that of wakeup latencies with their two ends.
+fn case_title(out: &mut String, report: &LatencyReport, measure: Measure, title: &str) {
+    let ends = if measure == Measure::Wakeup { format!(" (from {})", span(report)) } else { String::new() };
+    out.extend(["\n", title, &ends, ":\n"]);
+}
+
 /// A line for each of the longest cases.
 fn brief_cases(out: &mut String, report: &LatencyReport, trace: &Drawable) {
     for (measure, title) in KINDS {
@@ -420,7 +440,7 @@ fn brief_cases(out: &mut String, report: &LatencyReport, trace: &Drawable) {
         if cases.peek().is_none() {
             continue;
         }
-        out.extend(["\n", title, ":\n"]);
+        case_title(out, report, measure, title);
         case_head(out, "idle  task");
         for c in cases {
             let (task, behind) = (task_name(c.pid, c.command), task_name(c.behind, c.behind_command));
@@ -443,7 +463,7 @@ fn worst(out: &mut String, report: &LatencyReport, trace: &Drawable) {
         if cases.peek().is_none() {
             continue;
         }
-        out.extend(["\n", title, ":\n"]);
+        case_title(out, report, measure, title);
         for c in cases {
             let start = c.start_in_trace_ns;
             let waker = match c.waker {

@@ -26,6 +26,7 @@ use tracefs::{Need, Tracefs};
 ///
 /// An instance of its own records the scheduler's events; they are read from the kernel's buffers and measured in
 /// intervals, with the definitions of the other commands. On a terminal the view is refreshed after each interval:
+/// "waiting" is the number of tasks in a runqueue wait, "waking to switch" their wakeup latency.
 /// q quits, p pauses, up and down scroll. Elsewhere, and with --text, each interval is printed. The tasks of this program are left
 /// out of the figures, and their share is shown. Needs root, or write access to tracefs.
 #[derive(Clone, Debug, clap::Args)]
@@ -223,7 +224,7 @@ fn lines(moment: &Moment) -> Vec<String> {
                 }
             }
         ),
-        latency("wakeup latency", &moment.wakeup),
+        latency("waking to switch", &moment.wakeup),
         latency("preempted", &moment.preempted),
     ];
     lines.extend(migrations(moment, rate));
@@ -244,7 +245,7 @@ fn lines(moment: &Moment) -> Vec<String> {
 
 fn latency(name: &str, summary: &Summary) -> String {
     let (p50, p99, max) = (human(summary.p50_ns), human(summary.p99_ns), human(summary.max_ns));
-    format!("{name:<15} p50 {p50:>9}   p99 {p99:>9}   max {max:>9}   of {}", grouped(summary.count))
+    format!("{name:<16} p50 {p50:>9}   p99 {p99:>9}   max {max:>9}   of {}", grouped(summary.count))
 }
 
 fn migrations(moment: &Moment, rate: impl Fn(u64) -> u64) -> Vec<String> {

@@ -87,7 +87,7 @@ fn legend(report: &Report, options: &Options<'_>) -> Vec<LegendEntry> {
     };
     let mut legend = vec![
         line(GREEN, "running"),
-        line(RED, "running + waiting"),
+        line(RED, "running + waiting (runqueue wait)"),
         LegendEntry { swatch: Swatch::Dashed(FAINT, DOTS), label: cpus.to_owned() },
         area(VIOLATION, "share of time in violation"),
     ];

@@ -444,6 +444,7 @@ fn herds(out: &mut String, report: &UtilizationReport, detail: Detail) {
             h.queue
         );
     }
-    let meaning = "queue: tasks that waited on the target CPU then; drained after: the time until at most one waited";
+    let meaning =
+        "queue: tasks in a runqueue wait on the target CPU then; drained after: the time until at most one waited";
     paragraph(out, 2, 3, &format!("({meaning})"));
 }

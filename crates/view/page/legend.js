@@ -83,7 +83,7 @@ export function legend(taskRow) {
     [[css(colors.hatch), colors.lane, css(colors.hatch), colors.lane], "unknown: events were lost (hatched)"],
     [[css(colors.offline)], "offline (a line along the lane)"],
   ]));
-  nodes.push(el("h3", {}, "Waiting tasks, in the strip below a lane"));
+  nodes.push(el("h3", {}, "Waiting tasks (runqueue wait), in the strip below a lane"));
   nodes.push(table(["up to 1", "up to 2", "up to 4", "up to 8", "up to 16", "more"].map((name, n) => [[css(bands()[n])], name])));
   nodes.push(el("h3", {}, "Machine"));
   nodes.push(table([[[colors.running], "running tasks"], [[colors.waiting], "running and waiting tasks; pale: the most within a column"], [[colors.violation], "share of time in violation of work conservation (movable waiters)"]]));

@@ -20,7 +20,7 @@ const KINDS = {
     title: "Violation", about: "Times in which a CPU idled while a task that can be moved waited on another (movable waiters, as schedviz why and workcons count by default).",
     none: "No CPU idled while a task that can be moved waited on another: work conservation was never violated.",
   },
-  waits: { title: "Longest waits", about: "The longest waits of tasks for a CPU: from run queue to run queue where they were moved, with all their CPUs.", none: "No task waited for a CPU." },
+  waits: { title: "Longest waits", about: "The longest runqueue waits of tasks: from run queue to run queue where they were moved, with all their CPUs.", none: "No task waited for a CPU." },
   herds: {
     title: "Herds", about: "Several tasks that moved from one CPU to another at once.", none: "No CPU sent several tasks to another one at once.",
   },

@@ -176,7 +176,7 @@ function task() {
   /** @type {[string, string][]} */
   const rows = [["running", duration(numbers.run)], ["waiting", duration(numbers.wait)], ["sleeping", duration(numbers.sleep)],
     ["runs", String(numbers.runs)], ["waits", String(numbers.waits)], ["migrations", String(numbers.migrations)]];
-  if (latency?.count) rows.push(["wakeups", String(latency.count)], ["wakeup latency, median", duration(latency.median)], ["99 %", duration(latency.p99)], ["longest", duration(latency.max)]);
+  if (latency?.count) rows.push(["wakeups", String(latency.count)], ["wakeup latency (waking to switch), median", duration(latency.median)], ["99 %", duration(latency.p99)], ["longest", duration(latency.max)]);
   nodes.push(pairs(rows));
   if (known) nodes.push(el("h3", {}, "Task"), pairs([["class", (CLASSES[known.class] ?? [known.class])[0]], ["parent", known.parent === null ? "unknown" : String(known.parent)], ["first node", known.node === null ? "unknown" : String(known.node)], ["running in the whole trace", duration(known.run)]]));
   if (answer.truncated) nodes.push(el("p", {}, "The window holds more than is drawn; zoom in to see all of it."));

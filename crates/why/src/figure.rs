@@ -167,7 +167,8 @@ pub fn figure(report: &WhyReport, zero: Ts, heading: &Heading) -> Figure {
             layers: &over_time.idling,
         },
     ];
-    let title = format!("{}: tasks waited {:.4} s while CPUs idled", heading.trace, waiting.total_ns.seconds());
+    let title =
+        format!("{}: tasks waited {:.4} s (runqueue wait) while CPUs idled", heading.trace, waiting.total_ns.seconds());
     let note = format!(
         "{:.6} s shown, {:.2} % of it in violation; {}. Below: the mean number of tasks and CPUs in violation in each \
          column.",

@@ -84,7 +84,7 @@ pub fn text(report: &WhyReport, trace: &Drawable, most: usize) -> String {
     let _ = writeln!(out, "{trace}: tasks waited {} while CPUs idled", seconds(waiting.total_ns.0));
     let _ = writeln!(
         out,
-        "  ({} of {} in violation, {:.2} %;\n   {})",
+        "  (runqueue wait; {} of {} in violation, {:.2} %;\n   {})",
         seconds(report.violation_ns.unwrap_or_default().0),
         seconds(report.window_ns.0),
         report.violation_percent.unwrap_or_default(),
@@ -318,7 +318,7 @@ pub fn markdown(report: &WhyReport, trace: &Drawable, most: usize) -> String {
     let mut out = String::new();
     let _ = writeln!(
         out,
-        "`{trace}`: tasks waited {} while CPUs idled; {:.2} % of {} in violation, {}.",
+        "`{trace}`: tasks waited {} (runqueue wait) while CPUs idled; {:.2} % of {} in violation, {}.",
         seconds(waiting.total_ns.0),
         report.violation_percent.unwrap_or_default(),
         seconds(report.window_ns.0),

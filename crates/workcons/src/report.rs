@@ -370,7 +370,7 @@ pub fn text(report: &Report, trace: &Drawable, detail: Detail) -> String {
         Waiters::Application => "waiting tasks of the application count",
     };
     let least = at_least(report.min_episode_ns);
-    let meaning = "some CPU idles without a waiting task while on another, busy CPU a task waits";
+    let meaning = "some CPU idles without a waiting task while on another, busy CPU a task is in a runqueue wait";
     paragraph(&mut out, 2, 3, &format!("({meaning}; {which}; episodes of {least})"));
     by_length(&mut out, report);
     let application = report.application.as_ref().map_or("unknown".into(), |v| format!("{:.2} %", v.percent));
@@ -523,8 +523,8 @@ fn long_reactions(report: &Report) -> String {
         times => format!("{times} times, {} in all,", report.long_reactions_ns.human()),
     };
     format!(
-        "{times} a CPU idled for over 1 ms although a task waited for it (throttled, held back by a sched_ext \
-         scheduler, forced idle by core scheduling, a virtual CPU that its host did not run, or misunderstood)"
+        "{times} a CPU idled for over 1 ms although a task waited for it (woken, not switched yet: throttled, held \
+         back by a sched_ext scheduler, forced idle by core scheduling, vCPU steal time, or misunderstood)"
     )
 }
 

@@ -101,7 +101,7 @@ fn note(report: &Report) -> String {
 
 fn own_legend(report: &Report) -> Vec<LegendEntry> {
     let area = |fill, label: &str| LegendEntry { swatch: Swatch::Area(fill), label: label.to_owned() };
-    let mut legend = vec![area(Paint::Solid(BOTH), "CPUs idle here, and tasks wait here")];
+    let mut legend = vec![area(Paint::Solid(BOTH), "CPUs idle here, and tasks wait here (runqueue wait)")];
     if report.strips.len() > 1 {
         legend.push(area(Paint::Solid(IDLE), "CPUs idle here, tasks wait elsewhere"));
         legend.push(area(Paint::Solid(WAITING), "tasks wait here, CPUs idle elsewhere"));
