@@ -297,7 +297,7 @@ fn a_state_counts_running_and_waiting_tasks() {
             self.0 = event.ts;
             self.1.running += Dur(dt * u64::from(counts.running()));
             self.1.waiting += Dur(dt * u64::from(counts.waiting));
-            self.1.idle += Dur(dt * u64::from(counts.idle + counts.reacting));
+            self.1.idle += Dur(dt * u64::from(counts.idle + counts.switch_pending));
             self.1.unknown += Dur(dt * u64::from(counts.unknown));
         }
         fn finish(self, _: Ts, _: &SchedState) -> LawReport {

@@ -90,8 +90,8 @@ fn a_brief_report_has_a_line_for_each_of_the_three_longest_cases() {
     // Every kept case, with the tasks of its scene and its own command.
     let text = print(&["workcons", "hackbench.dat", "--verbose"]);
     let command = "     schedviz dat2graph hackbench.dat --min ";
-    let reactions = list(&workcons["runs"][0]["reactions"]).len().min(5);
-    assert_eq!(text.matches(command).count(), longest.len() + reactions);
+    let pending_switches = list(&workcons["runs"][0]["pending_switches"]).len().min(5);
+    assert_eq!(text.matches(command).count(), longest.len() + pending_switches);
     assert!(text.contains("hackbench 345 waits on CPU 0 behind hackbench 347") && !text.contains("--min START"));
 }
 

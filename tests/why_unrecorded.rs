@@ -36,7 +36,11 @@ fn an_idle_stretch_that_ends_at_an_unrecorded_switch_has_no_length() {
         (row.p50_ns.map(|ns| ns.0), row.longest.map(|case| case.violated_ns.0)),
         (Some(1_000_000), Some(1_000_000))
     );
-    assert_eq!((workcons.long_reactions, workcons.unrecorded_reactions), (0, 0), "it reacted for 9 µs");
+    assert_eq!(
+        (workcons.long_pending_switches, workcons.unrecorded_pending_switches),
+        (0, 0),
+        "its switch was pending for 9 µs"
+    );
 
     let (report, workcons) = why(&partial, &Topology::default(), Window::default());
     let idling = report.idling.expect("a table");
@@ -46,8 +50,8 @@ fn an_idle_stretch_that_ends_at_an_unrecorded_switch_has_no_length() {
     assert_eq!(idling.total_ns.0, 1_500_000, "the sum stays exact: CPU 1 alone idles in violation");
     assert_eq!(report.violation_ns.map(|ns| ns.0), Some(1_500_000));
     // From the wakeup to the switch away from 6.
-    assert_eq!((workcons.long_reactions, workcons.reactions.len()), (0, 0));
-    assert_eq!((workcons.unrecorded_reactions, workcons.unrecorded_reactions_ns.0), (1, 2_999_000));
+    assert_eq!((workcons.long_pending_switches, workcons.pending_switches.len()), (0, 0));
+    assert_eq!((workcons.unrecorded_pending_switches, workcons.unrecorded_pending_switches_ns.0), (1, 2_999_000));
 }
 
 #[test]

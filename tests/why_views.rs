@@ -120,7 +120,7 @@ fn rows_of_tasks_and_cpus_agree_with_a_slow_count() {
         for row in &tasks {
             let pid = row.pid.expect("a task");
             for idle in &row.idle_meanwhile {
-                // A CPU counts for the whole wait, also while the CPU of the run queue reacts or is unknown.
+                // A CPU counts for the whole wait, also while the CPU of the run queue has a pending switch or is unknown.
                 let least = slow.beside.get(&(pid, idle.cpu)).copied().unwrap_or(0);
                 assert!(idle.ns >= least, "seed {seed}: {} beside {}", idle.cpu, pid.0);
             }

@@ -107,16 +107,17 @@ fn who_waits_is_named_where_a_cpu_idles_for_long() {
     story.at(5_900_000, 0, 0, switch(idle, PrevState::RUNNABLE, throttled));
     story.at(6_000_000, 0, 7, switch(throttled, PrevState::RUNNABLE, idle));
     let report = measure(&story.finish(2, 9_000_000), &Options::default(), Window::default());
-    let named = |r: &workcons::Reaction| -> Vec<(i32, Option<i32>)> {
+    let named = |r: &workcons::PendingSwitch| -> Vec<(i32, Option<i32>)> {
         r.waiting.iter().map(|held| (held.pid.0, held.prio)).collect()
     };
-    let found: Vec<_> = report.reactions.iter().map(|r| (r.cpu.0, r.start_ns.0, r.duration_ns.0, named(r))).collect();
+    let found: Vec<_> =
+        report.pending_switches.iter().map(|r| (r.cpu.0, r.start_ns.0, r.duration_ns.0, named(r))).collect();
     let (deadline, fair) = ((7, Some(-1)), (8, Some(120)));
     // The last one woken is the story's own.
     let on_1 = (1, 4_000_000, 5_000_000, vec![(9, Some(120)), (5000, Some(120))]);
     let by_length = [on_1, (0, 2_000_000, 3_000_000, vec![deadline, fair]), (0, 6_000_000, 3_000_000, vec![deadline])];
     assert_eq!(found, by_length);
-    assert_eq!((report.long_reactions, report.long_reactions_ns), (3, Dur(11_000_000)));
+    assert_eq!((report.long_pending_switches, report.long_pending_switches_ns), (3, Dur(11_000_000)));
 }
 
 #[test]

@@ -390,7 +390,7 @@ impl<'o> Latency<'o> {
             None => Some(state.now()),
         };
         let idle_cpus = state.counts().idle;
-        let alone = state.load(cpu) == Load::Reacting && state.queue_length(cpu) == 1;
+        let alone = state.load(cpu) == Load::SwitchPending && state.queue_length(cpu) == 1;
         Wait {
             measure,
             start,

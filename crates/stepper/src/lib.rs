@@ -147,7 +147,7 @@ impl Step {
     pub(crate) fn summary(&self) -> String {
         let count = |is: fn(Load) -> bool| self.cpus.iter().filter(|c| is(c.load)).count();
         let busy = count(|l| matches!(l, Load::Busy | Load::Overloaded));
-        let idle = count(|l| matches!(l, Load::Idle | Load::Reacting));
+        let idle = count(|l| matches!(l, Load::Idle | Load::SwitchPending));
         let offline = count(|l| l == Load::Offline);
         let unknown = self.cpus.len() - busy - idle - offline;
         let waiting: usize = self.cpus.iter().map(|c| c.waiting.len()).sum();
@@ -178,7 +178,7 @@ pub(crate) fn at_rest(load: Load) -> &'static str {
         Load::Unobserved => "(no event)",
         Load::Unknown => "(unknown)",
         Load::Offline => "(offline)",
-        Load::Idle | Load::Reacting => "",
+        Load::Idle | Load::SwitchPending => "",
         Load::Busy | Load::Overloaded => "?",
     }
 }

@@ -142,7 +142,7 @@ fn recount(state: &SchedState) -> CpuCounts {
             Load::Unknown => counts.unknown += 1,
             Load::Offline => counts.offline += 1,
             Load::Idle => counts.idle += 1,
-            Load::Reacting => counts.reacting += 1,
+            Load::SwitchPending => counts.switch_pending += 1,
             Load::Busy => counts.busy += 1,
             Load::Overloaded => {
                 counts.overloaded += 1;

@@ -321,7 +321,7 @@ impl<'o> Utilization<'o> {
     fn idle_until(&mut self, ts: Ts) {
         if ts > self.last {
             let Beside { idle, overloaded, waiting } = self.beside;
-            let amount = Amount { capacity: idle.min(overloaded), threads: waiting };
+            let amount = Amount { cpus: idle.min(overloaded), threads: waiting };
             self.idling.pass(self.last, ts, amount);
             if amount.holds() && self.idling.wants_note(ts) {
                 self.idling.note((idle, overloaded));

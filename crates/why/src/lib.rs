@@ -502,7 +502,7 @@ impl Analysis for Why<'_> {
                 self.recall_wait(task, cpu, state);
             }
             self.settle_cpu(cpu, start, state);
-            let idles = matches!(self.options.load(cpu, state), Load::Idle | Load::Reacting);
+            let idles = matches!(self.options.load(cpu, state), Load::Idle | Load::SwitchPending);
             if idles {
                 let origin = (IdleOrigin::AtStart, None);
                 let since = state.current_since(cpu).min(start);

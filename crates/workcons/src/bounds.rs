@@ -53,7 +53,7 @@ impl CpuEvidence {
     }
 
     fn is_idling(&self) -> bool {
-        matches!(self.load, Load::Idle | Load::Reacting)
+        matches!(self.load, Load::Idle | Load::SwitchPending)
     }
 
     fn idle_for_sure(&self) -> bool {
@@ -61,7 +61,7 @@ impl CpuEvidence {
     }
 
     fn maybe_idle(&self) -> bool {
-        // Known waiters that are certain make it a reacting CPU; others may have left.
+        // Known waiters that are certain make its switch pending; others may have left.
         self.load == Load::Unknown || self.is_idling() && self.certain == 0
     }
 

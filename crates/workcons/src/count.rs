@@ -10,7 +10,7 @@ use sched::{Dur, Ts};
 #[derive(Clone, Debug)]
 pub(crate) struct Count {
     pub(crate) episodes: Episodes<Scene>,
-    /// Time, and capacity, that may be violated beside the certain one.
+    /// Time, and CPU time lost, that may be violated beside the certain one.
     pub(crate) doubtful_ns: u64,
     pub(crate) doubtful_cpu_time_lost_ns: u64,
     pub(crate) by_distance: [u64; 4],

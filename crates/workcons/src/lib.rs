@@ -8,7 +8,7 @@
 //! * *CPU time lost* = ∫ min(|I|, |O|) dt, in percent of N·T: CPUs that could have been put to work;
 //! * *threads* = ∫ min(|I|, Σ waiters in O) dt, in task·seconds: tasks that could have run.
 //!
-//! A CPU that idles with a task just queued is in neither set: it is *reacting*. Where the CPUs are known that tasks may
+//! A CPU that idles with a task just queued is in neither set: its task is *woken, not switched yet*. Where the CPUs are known that tasks may
 //! use ([`Options::affinity`]), I and O are those that concern one another: an idle CPU that some waiter may use, and a
 //! CPU where a waiter may use an idle one.
 //!
@@ -30,7 +30,7 @@ mod count;
 mod figure;
 mod judge;
 mod kernel_lengths;
-mod reactions;
+mod pending;
 mod report;
 mod run_figure;
 mod strips;
@@ -43,7 +43,7 @@ pub use bounds::{Bounds, RigorousBounds};
 pub use figure::{Runs, figure};
 pub use judge::{Limits, judge};
 pub use kernel_lengths::{Disagreement, KernelLengths, LengthCheck};
-pub use reactions::{Held, LONG_REACTION, Reaction};
+pub use pending::{Held, LONG_PENDING, PendingSwitch};
 pub use report::{ByLength, EpisodeReport, NO_ELAPSED, Report, Violation, next, table, text};
 pub use run_figure::{Look, run_figure};
 pub use strips::Strip;
@@ -54,7 +54,7 @@ pub use waiter_args::WaiterArgs;
 
 use confined::Confined;
 use count::Counts;
-use reactions::Reactions;
+use pending::PendingSwitches;
 use sched::affinity::Affinity;
 use sched::counted::Flags;
 use sched::episodes::Ended;
@@ -200,7 +200,7 @@ pub struct WorkConservation<'o> {
     last: Ts,
     counts: Counts,
     followed: FollowedSets,
-    reactions: Reactions,
+    pending_switches: PendingSwitches,
     /// The instant from which the machine is worth a note, as part of a long episode or as a sample.
     note_at: Ts,
     /// The instant up to which the violation was sampled.
@@ -234,7 +234,7 @@ impl<'o> WorkConservation<'o> {
             last: Ts(0),
             counts: Counts::new(&thresholds),
             followed,
-            reactions: Reactions::new(options.zero),
+            pending_switches: PendingSwitches::new(options.zero),
             note_at: Ts::MAX,
             sampled: Ts(0),
             integrals: Integrals::default(),
@@ -309,7 +309,7 @@ impl<'o> WorkConservation<'o> {
     fn settle(&mut self, cpu: Cpu, ts: Ts, state: &SchedState) -> bool {
         let load = load(self.options, cpu, state);
         let (was, change) = self.followed.sets.settle(cpu, load);
-        self.reactions.follow(cpu, was, load, ts, state);
+        self.pending_switches.follow(cpu, was, load, ts, state);
         let Some(change) = change else { return false };
         self.account(ts);
         self.followed.sets.commit(cpu, &change);
@@ -409,7 +409,7 @@ fn load(options: &Options<'_>, cpu: Cpu, state: &SchedState) -> Load {
     match state.load(cpu) {
         Load::Unobserved if options.assume_idle.contains(&cpu) => match state.queue_length(cpu) {
             0 => Load::Idle,
-            _ => Load::Reacting,
+            _ => Load::SwitchPending,
         },
         load => load,
     }
@@ -495,7 +495,7 @@ impl Analysis for WorkConservation<'_> {
             count.keep_last();
         }
         self.list();
-        self.reactions.close(end, state);
+        self.pending_switches.close(end, state);
         report::build(self, end, state)
     }
 }

@@ -4,7 +4,7 @@ use crate::count::{Count, Counts};
 use crate::strips::Strip;
 use crate::throttling::Throttling;
 use crate::unknown::{Gaps, Unknown};
-use crate::{Options, Reaction, RigorousBounds, Scene, Waiters, WorkConservation};
+use crate::{Options, PendingSwitch, RigorousBounds, Scene, Waiters, WorkConservation};
 use sched::episodes::Totals;
 use sched::topology::{Distance, shorten_cpu_list};
 use sched::{Dur, EventIssue, OfSelection, SchedState, Topology, Ts};
@@ -151,16 +151,16 @@ pub struct Report {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub confined_percent: Option<f64>,
     /// The number of times that a CPU idled for long although a task waited for it.
-    pub long_reactions: u64,
+    pub long_pending_switches: u64,
     /// The total length of these times, in nanoseconds.
-    pub long_reactions_ns: Dur,
+    pub long_pending_switches_ns: Dur,
     /// The longest of them.
-    pub reactions: Vec<Reaction>,
+    pub pending_switches: Vec<PendingSwitch>,
     /// Intervals as long that ended at a switch away from another task than the idle one: the switch to it was not
     /// recorded, and for an unknown part of the interval the CPU did not idle. They count in none of the three above.
-    pub unrecorded_reactions: u64,
+    pub unrecorded_pending_switches: u64,
     /// The total length of these intervals, in nanoseconds.
-    pub unrecorded_reactions_ns: Dur,
+    pub unrecorded_pending_switches_ns: Dur,
     /// The unknown parts; in the trust block of the JSON.
     #[serde(skip)]
     pub unknown: Unknown,
@@ -217,7 +217,7 @@ pub(crate) fn build(analysis: WorkConservation<'_>, end: Ts, state: &SchedState)
         options,
         start,
         counts: Counts { ways: counts, .. },
-        reactions,
+        pending_switches,
         integrals,
         traced,
         strips,
@@ -279,11 +279,11 @@ pub(crate) fn build(analysis: WorkConservation<'_>, end: Ts, state: &SchedState)
         mean_running: mean(integrals.running),
         mean_waiting: mean(integrals.waiting),
         confined_percent,
-        long_reactions: reactions.long,
-        long_reactions_ns: reactions.long_ns,
-        reactions: reactions.longest,
-        unrecorded_reactions: reactions.unrecorded.0,
-        unrecorded_reactions_ns: reactions.unrecorded.1,
+        long_pending_switches: pending_switches.long,
+        long_pending_switches_ns: pending_switches.long_ns,
+        pending_switches: pending_switches.longest,
+        unrecorded_pending_switches: pending_switches.unrecorded.0,
+        unrecorded_pending_switches_ns: pending_switches.unrecorded.1,
         unknown: Unknown {
             unknown_percent: percent(integrals.unknown, whole.cpu_time),
             gaps,
@@ -400,7 +400,7 @@ pub fn text(report: &Report, trace: &Drawable, detail: Detail) -> String {
         Detail::Brief => brief_cases(&mut out, report, trace),
         Detail::Full => {
             episodes(&mut out, report, trace);
-            reactions(&mut out, report, trace);
+            pending_switches(&mut out, report, trace);
         }
     }
     out
@@ -448,18 +448,18 @@ fn brief_cases(out: &mut String, report: &Report, trace: &Drawable) {
         let text = format!("{:<11} {first}{more}", shorten_cpu_list(&e.scene.idle, 3));
         case(out, e.start_in_trace_ns, e.duration_ns, &text);
     }
-    if report.long_reactions > 0 {
+    if report.long_pending_switches > 0 {
         out.push('\n');
-        paragraph(out, 0, 2, &format!("{}:", long_reactions(report)));
+        paragraph(out, 0, 2, &format!("{}:", long_pending_switches(report)));
         case_head(out, "idle CPU    tasks that wait for it");
     }
-    for r in report.reactions.iter().take(CASES) {
+    for r in report.pending_switches.iter().take(CASES) {
         let first = r.waiting.first().map_or(String::new(), |held| held.pid.named(held.command));
         let more = and_more(r.waiting.len().saturating_sub(1));
         case(out, r.start_in_trace_ns, r.duration_ns, &format!("{:<11} {first}{more}", r.cpu.to_string()));
     }
-    unrecorded_reactions(out, report);
-    if !report.longest().is_empty() || report.long_reactions > 0 {
+    unrecorded_pending_switches(out, report);
+    if !report.longest().is_empty() || report.long_pending_switches > 0 {
         trace.draw_any(out);
     }
 }
@@ -517,10 +517,10 @@ pub(crate) fn idle_and_waiting(scene: &Scene) -> String {
 }
 
 /// Describes the times that CPUs idled for long although a task waited for them.
-fn long_reactions(report: &Report) -> String {
-    let times = match report.long_reactions {
+fn long_pending_switches(report: &Report) -> String {
+    let times = match report.long_pending_switches {
         1 => "Once".to_owned(),
-        times => format!("{times} times, {} in all,", report.long_reactions_ns.human()),
+        times => format!("{times} times, {} in all,", report.long_pending_switches_ns.human()),
     };
     format!(
         "{times} a CPU idled for over 1 ms although a task waited for it (woken, not switched yet: throttled, held \
@@ -529,14 +529,14 @@ fn long_reactions(report: &Report) -> String {
 }
 
 /// Describes the times that a CPU seems to have idled beside a task that in fact it ran.
-fn unrecorded_reactions(out: &mut String, report: &Report) {
-    let times = match report.unrecorded_reactions {
+fn unrecorded_pending_switches(out: &mut String, report: &Report) {
+    let times = match report.unrecorded_pending_switches {
         0 => return,
         1 => "Once".to_owned(),
         times => format!("{times} times"),
     };
     out.push('\n');
-    let length = report.unrecorded_reactions_ns.human();
+    let length = report.unrecorded_pending_switches_ns.human();
     let words = format!(
         "{times}, for {length} in all, a CPU seems to idle for over 1 ms beside a task that waited for it: the switch to \
          that task was not recorded, and the CPU ran it for an unknown part of the time"
@@ -544,14 +544,14 @@ fn unrecorded_reactions(out: &mut String, report: &Report) {
     paragraph(out, 0, 2, &words);
 }
 
-fn reactions(out: &mut String, report: &Report, trace: &Drawable) {
-    unrecorded_reactions(out, report);
-    if report.long_reactions == 0 {
+fn pending_switches(out: &mut String, report: &Report, trace: &Drawable) {
+    unrecorded_pending_switches(out, report);
+    if report.long_pending_switches == 0 {
         return;
     }
     out.push('\n');
-    paragraph(out, 0, 2, &format!("{}:", long_reactions(report)));
-    for r in report.reactions.iter().take(5) {
+    paragraph(out, 0, 2, &format!("{}:", long_pending_switches(report)));
+    for r in report.pending_switches.iter().take(5) {
         let start = r.start_in_trace_ns;
         let length = r.duration_ns.human();
         // Writing to a string cannot fail.

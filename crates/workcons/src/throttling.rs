@@ -4,7 +4,7 @@
 //! Probes on `throttle_cfs_rq`, as older recordings have them, show neither the cgroup nor its tasks. Then the time is known
 //! by CPU alone, from one beginning to the next end, and throttled tasks count as waiting.
 
-use crate::{KEPT, Reaction};
+use crate::{KEPT, PendingSwitch};
 use sched::probe::{CgroupId, Probe, Throttle};
 use sched::seeded::SeededMap;
 use sched::{Comm, Cpu, Dur, EventKind, Pid, SchedEvent, SchedState, Span, TaskId, TaskState, Ts};
@@ -229,17 +229,21 @@ impl Throttling {
         self.has_cgroups.then_some(all)
     }
 
-    /// Whether a CPU was throttled for more than half of a reaction.
-    fn explains(&self, reaction: &Reaction) -> bool {
-        let (from, to) = (reaction.start_ns, reaction.start_ns.after(reaction.duration_ns));
-        let Some(of_cpu) = self.cpus.get(&reaction.cpu) else { return false };
+    /// Whether a CPU was throttled for more than half of a pending switch.
+    fn explains(&self, pending: &PendingSwitch) -> bool {
+        let (from, to) = (pending.start_ns, pending.start_ns.after(pending.duration_ns));
+        let Some(of_cpu) = self.cpus.get(&pending.cpu) else { return false };
         let open = of_cpu.since.map(|since| (since, to.max(since)));
         let within = |(start, end): (Ts, Ts)| end.min(to).since(start.max(from).min(end.min(to))).0;
-        2 * of_cpu.ended.iter().copied().chain(open).map(within).sum::<u64>() > reaction.duration_ns.0
+        2 * of_cpu.ended.iter().copied().chain(open).map(within).sum::<u64>() > pending.duration_ns.0
     }
 
     /// The line for people; nothing if no CPU was throttled. `path` has the names of cgroups.
-    pub fn text(&self, reactions: &[Reaction], path: impl Fn(CgroupId) -> Option<String>) -> Option<String> {
+    pub fn text(
+        &self,
+        pending_switches: &[PendingSwitch],
+        path: impl Fn(CgroupId) -> Option<String>,
+    ) -> Option<String> {
         let all = self.by_cpu();
         if all.is_empty() {
             return None;
@@ -251,8 +255,8 @@ impl Throttling {
             0 => String::new(),
             n => format!(" and {n} times without an end"),
         };
-        let explained = reactions.iter().filter(|reaction| self.explains(reaction)).count();
-        let of_reactions = match reactions.len() {
+        let explained = pending_switches.iter().filter(|pending| self.explains(pending)).count();
+        let of_pending = match pending_switches.len() {
             0 => String::new(),
             n => format!(
                 "; {explained} of the {n} listed times that a CPU idled beside a task of its own lie within that"
@@ -264,7 +268,7 @@ impl Throttling {
             Some(ns) => self.tasks_text(ns, path),
         };
         Some(format!(
-            "bandwidth control (cpu.max) throttled {} {} {}{without_end}, for {} in all{of_reactions}. {tasks}",
+            "bandwidth control (cpu.max) throttled {} {} {}{without_end}, for {} in all{of_pending}. {tasks}",
             sched::nouns::noun(cpus.len(), "CPU"),
             sched::topology::format_cpu_list(&cpus),
             sched::nouns::counted(times, "time"),
@@ -317,16 +321,16 @@ mod tests {
                 ThrottledCpu { cpu: Cpu(2), times: 0, ns: 5, without_end: 1 }
             ]
         );
-        let reaction = |cpu: u32, from: i64, ns: u64| Reaction {
+        let pending = |cpu: u32, from: i64, ns: u64| PendingSwitch {
             cpu: Cpu(cpu),
             start_ns: Ts(from),
             start_in_trace_ns: 0,
             duration_ns: Dur(ns),
             waiting: Vec::new(),
         };
-        assert!(throttling.explains(&reaction(0, 10, 20)) && throttling.explains(&reaction(0, 0, 35)));
-        assert!(!throttling.explains(&reaction(0, 25, 20)) && !throttling.explains(&reaction(1, 10, 20)));
-        assert!(throttling.explains(&reaction(2, 41, 9)) && !throttling.explains(&reaction(2, 0, 50)));
+        assert!(throttling.explains(&pending(0, 10, 20)) && throttling.explains(&pending(0, 0, 35)));
+        assert!(!throttling.explains(&pending(0, 25, 20)) && !throttling.explains(&pending(1, 10, 20)));
+        assert!(throttling.explains(&pending(2, 41, 9)) && !throttling.explains(&pending(2, 0, 50)));
     }
 
     #[test]

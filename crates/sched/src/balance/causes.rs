@@ -518,7 +518,7 @@ impl Causes {
                 };
                 is_ksoftirqd(current.comm) && state.waiting(cpu).all(|task| pulled(task.pid))
             }
-            None => matches!(state.load(cpu), Load::Idle | Load::Reacting),
+            None => matches!(state.load(cpu), Load::Idle | Load::SwitchPending),
         }
     }
 

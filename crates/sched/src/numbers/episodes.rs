@@ -19,11 +19,11 @@ pub struct Totals {
     pub thread_ns: u64,
 }
 
-/// The amount to which a predicate holds during a stretch of time. The predicate holds if the capacity is not zero.
+/// The amount to which a predicate holds during a stretch of time. The predicate holds if the number of CPUs is not zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Amount {
     /// The number of CPUs that could have been put to work.
-    pub capacity: u32,
+    pub cpus: u32,
     /// The number of tasks that could have run on these CPUs.
     pub threads: u32,
 }
@@ -31,7 +31,7 @@ pub struct Amount {
 impl Amount {
     /// Whether the predicate holds with this amount.
     pub fn holds(self) -> bool {
-        self.capacity > 0
+        self.cpus > 0
     }
 }
 
@@ -98,7 +98,7 @@ impl<T> Episodes<T> {
         }
         let ns = to.since(from).0;
         let open = self.open.get_or_insert(OpenEpisode { start: from, cpu_time_lost_ns: 0, thread_ns: 0, note: None });
-        open.cpu_time_lost_ns = open.cpu_time_lost_ns.saturating_add(ns.saturating_mul(amount.capacity.into()));
+        open.cpu_time_lost_ns = open.cpu_time_lost_ns.saturating_add(ns.saturating_mul(amount.cpus.into()));
         open.thread_ns = open.thread_ns.saturating_add(ns.saturating_mul(amount.threads.into()));
     }
 
@@ -178,10 +178,10 @@ mod tests {
     #[test]
     fn episodes_are_maximal_and_counted_by_length() {
         let mut e = Episodes::new(&[Dur(0), Dur(10)], 1);
-        let one = Amount { capacity: 1, threads: 2 };
+        let one = Amount { cpus: 1, threads: 2 };
         // 0 to 5 and 5 to 12 are one episode; 20 to 23 is another.
         for (from, to, amount) in
-            [(0, 5, one), (5, 12, Amount { capacity: 2, threads: 2 }), (12, 20, Amount::default()), (20, 23, one)]
+            [(0, 5, one), (5, 12, Amount { cpus: 2, threads: 2 }), (12, 20, Amount::default()), (20, 23, one)]
         {
             e.pass(Ts(from), Ts(to), amount);
             if e.wants_note(Ts(to)) {

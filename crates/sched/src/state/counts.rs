@@ -20,7 +20,7 @@ pub enum Load {
     /// An idle CPU on whose queue no task waits (I).
     Idle,
     /// An idle CPU on whose queue a task waits, which has not been switched in yet (X).
-    Reacting,
+    SwitchPending,
     /// A CPU that runs a task while no other waits.
     Busy,
     /// A CPU that runs a task while others wait (O).
@@ -37,8 +37,8 @@ pub struct CpuCounts {
     pub offline: u32,
     /// Number of CPUs with [`Load::Idle`].
     pub idle: u32,
-    /// Number of CPUs with [`Load::Reacting`].
-    pub reacting: u32,
+    /// Number of CPUs with [`Load::SwitchPending`].
+    pub switch_pending: u32,
     /// Number of CPUs with [`Load::Busy`].
     pub busy: u32,
     /// Number of CPUs with [`Load::Overloaded`].
@@ -55,7 +55,7 @@ impl CpuCounts {
         unknown: 0,
         offline: 0,
         idle: 0,
-        reacting: 0,
+        switch_pending: 0,
         busy: 0,
         overloaded: 0,
         waiting: 0,
@@ -142,7 +142,7 @@ impl CpuState {
             _ if !self.observed => [Load::Unobserved; 2],
             Current::Unknown => [Load::Unknown; 2],
             Current::Offline => [Load::Offline; 2],
-            Current::Idle => [Load::Idle, Load::Reacting],
+            Current::Idle => [Load::Idle, Load::SwitchPending],
             Current::Task(_) => [Load::Busy, Load::Overloaded],
         };
         // Selected from two values rather than by branches, which are unpredictable here.
@@ -252,7 +252,7 @@ impl CpuCounts {
             Load::Unknown => Some(&mut self.unknown),
             Load::Offline => Some(&mut self.offline),
             Load::Idle => Some(&mut self.idle),
-            Load::Reacting => Some(&mut self.reacting),
+            Load::SwitchPending => Some(&mut self.switch_pending),
             Load::Busy => Some(&mut self.busy),
             Load::Overloaded => Some(&mut self.overloaded),
         }

@@ -380,7 +380,7 @@ fn queues_keep_their_order_and_counts_agree() {
     let order: Vec<i32> = d.0.waiting(Cpu(0)).map(|t| t.pid.0).collect();
     assert_eq!(order, [1, 3, 2]);
     let c = CpuCounts::of(&d.0);
-    assert_eq!((c.idle, c.reacting, c.waiting, c.waiting_overloaded), (1, 1, 3, 0));
+    assert_eq!((c.idle, c.switch_pending, c.waiting, c.waiting_overloaded), (1, 1, 3, 0));
     d.switch(6, 0, 0, R, 1);
     let c = CpuCounts::of(&d.0);
     assert_eq!((c.idle, c.overloaded, c.running(), c.waiting_overloaded), (1, 1, 1, 2));

@@ -338,7 +338,7 @@ impl Trust {
             throttled_task_ns: throttling.and_then(Throttling::task_ns),
             throttled_tasks: throttling.map(Throttling::by_task).unwrap_or_default(),
             throttled_cgroups: cgroups.map(cgroup).collect(),
-            throttling: throttling.and_then(|throttling| throttling.text(&report.reactions, path)),
+            throttling: throttling.and_then(|throttling| throttling.text(&report.pending_switches, path)),
             ..Trust::default()
         }
     }

@@ -62,7 +62,7 @@ impl Pairs {
     /// The work that could have been done.
     pub fn amount(&self) -> Amount {
         let idle = self.idle.len();
-        Amount { capacity: idle.min(self.overloaded.len()), threads: idle.min(self.waiters) }
+        Amount { cpus: idle.min(self.overloaded.len()), threads: idle.min(self.waiters) }
     }
 }
 

@@ -220,7 +220,7 @@ impl Sets {
     fn sum_of(&self, way: usize) -> Amount {
         let idle = self.sums.cpus.idle();
         // Where no CPU is overloaded no waiters are counted either.
-        Amount { capacity: idle.min(self.sums.cpus.overloaded(way)), threads: idle.min(self.sums.waiters.at(way)) }
+        Amount { cpus: idle.min(self.sums.cpus.overloaded(way)), threads: idle.min(self.sums.waiters.at(way)) }
     }
     /// Whether nothing is violated, nor may be, for every way of counting.
     pub(crate) fn are_quiet(&self) -> bool {
@@ -244,18 +244,18 @@ impl Sets {
     pub(crate) fn situation(&self, way: usize) -> Situation {
         let amount = self.violation(way);
         // In a trace that lost nothing there is none.
-        let doubt = if self.sums.cpus.unknown() > 0 { self.possible_capacity(way) - amount.capacity } else { 0 };
+        let doubt = if self.sums.cpus.unknown() > 0 { self.possible_cpus(way) - amount.cpus } else { 0 };
         let nearest = if self.levels.is_some() && amount.holds() { self.nearest(way) } else { None };
         Situation { amount, doubt, nearest }
     }
 
     /// Whether a violation is possible for some state of the unknown CPUs.
     pub(crate) fn is_possible(&self, way: usize) -> bool {
-        self.possible_capacity(way) > 0
+        self.possible_cpus(way) > 0
     }
 
-    /// The largest possible capacity: unknown CPUs join the smaller set as long as that helps.
-    fn possible_capacity(&self, way: usize) -> u32 {
+    /// The largest possible number of CPUs that could be put to work: unknown CPUs join the smaller set as long as that helps.
+    fn possible_cpus(&self, way: usize) -> u32 {
         let (i, o, u) = (self.sums.cpus.idle(), self.sums.cpus.overloaded(way), self.sums.cpus.unknown());
         ((i + o + u) / 2).min(i + u).min(o + u)
     }
@@ -325,14 +325,14 @@ mod tests {
 
     #[test]
     fn amounts() {
-        use Load::{Idle, Overloaded, Reacting, Unknown};
+        use Load::{Idle, Overloaded, SwitchPending, Unknown};
         let s = sets(&[(Overloaded, 1), (Overloaded, 2), (Idle, 0), (Idle, 0), (Idle, 0), (Idle, 0)], "");
-        assert_eq!(s.violation(1), Amount { capacity: 2, threads: 3 });
+        assert_eq!(s.violation(1), Amount { cpus: 2, threads: 3 });
         let s = sets(&[(Overloaded, 1), (Overloaded, 2), (Idle, 0), (Idle, 0)], "");
-        assert_eq!(s.violation(1), Amount { capacity: 2, threads: 2 });
-        assert_eq!(sets(&[(Overloaded, 1), (Reacting, 1)], "").violation(1), Amount::default());
+        assert_eq!(s.violation(1), Amount { cpus: 2, threads: 2 });
+        assert_eq!(sets(&[(Overloaded, 1), (SwitchPending, 1)], "").violation(1), Amount::default());
         let s = sets(&[(Overloaded, 1), (Unknown, 0)], "");
-        assert_eq!((s.violation(1).holds(), s.is_possible(1), s.possible_capacity(1)), (false, true, 1));
+        assert_eq!((s.violation(1).holds(), s.is_possible(1), s.possible_cpus(1)), (false, true, 1));
         assert!(!sets(&[(Unknown, 0)], "").is_possible(1) && sets(&[(Unknown, 0), (Unknown, 0)], "").is_possible(1));
         assert!(!sets(&[(Idle, 0), (Load::Busy, 0)], "").is_possible(1));
     }

@@ -118,7 +118,7 @@ impl LoadShare {
         let mut all = [none; 7];
         all[Load::Unknown as usize] = LoadShare { cpus: PackedCpus::of(PackedCpus::UNKNOWN, 1), ..any };
         all[Load::Idle as usize] = LoadShare { cpus: PackedCpus::of(PackedCpus::IDLE, 1), ..any };
-        all[Load::Reacting as usize] = any;
+        all[Load::SwitchPending as usize] = any;
         all[Load::Busy as usize] = runs;
         all[Load::Overloaded as usize] = runs;
         all

@@ -4,14 +4,14 @@ use crate::KEPT;
 use sched::{Comm, Cpu, Dur, Load, Pid, SchedState, Span, Task, TaskState, Ts};
 use serde::Serialize;
 
-/// A CPU that reacts for longer than this is throttled, forced idle (core scheduling), a virtual one that its host
-/// does not run, or misunderstood.
-pub const LONG_REACTION: Dur = Dur(1_000_000);
+/// The least length of a pending switch that is listed. A CPU that has not switched after it is throttled, forced idle (core
+/// scheduling), has vCPU steal time, or is misunderstood.
+pub const LONG_PENDING: Dur = Dur(1_000_000);
 
-/// A long reacting interval.
+/// A long interval in which a CPU idled although a task was queued on it: woken, not switched yet.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Reaction {
+pub struct PendingSwitch {
     /// The CPU that idled although a task waited for it.
     pub cpu: Cpu,
     /// The start, on the trace's clock.
@@ -53,14 +53,14 @@ impl Held {
     }
 }
 
-/// Gathers the long reacting intervals.
+/// Gathers the long pending switches.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Reactions {
+pub(crate) struct PendingSwitches {
     /// The trace's start.
     zero: Ts,
-    /// The start of the present reacting interval of each CPU.
+    /// The start of the pending switch of each CPU.
     open: Vec<Option<Ts>>,
-    pub(crate) longest: Vec<Reaction>,
+    pub(crate) longest: Vec<PendingSwitch>,
     /// The number of long ones.
     pub(crate) long: u64,
     /// The length of all long ones together.
@@ -69,15 +69,15 @@ pub(crate) struct Reactions {
     pub(crate) unrecorded: (u64, Dur),
 }
 
-impl Reactions {
-    pub(crate) fn new(zero: Ts) -> Reactions {
-        Reactions { zero, ..Reactions::default() }
+impl PendingSwitches {
+    pub(crate) fn new(zero: Ts) -> PendingSwitches {
+        PendingSwitches { zero, ..PendingSwitches::default() }
     }
 
     /// Takes over the change of a CPU's load at `ts`.
     #[inline]
     pub(crate) fn follow(&mut self, cpu: Cpu, old: Load, new: Load, ts: Ts, state: &SchedState) {
-        if old != new && (old == Load::Reacting || new == Load::Reacting) {
+        if old != new && (old == Load::SwitchPending || new == Load::SwitchPending) {
             self.change(cpu, new, ts, state);
         }
     }
@@ -88,7 +88,7 @@ impl Reactions {
             self.open.resize(cpu.index() + 1, None);
         }
         let since = &mut self.open[cpu.index()];
-        if new == Load::Reacting {
+        if new == Load::SwitchPending {
             *since = Some(ts);
         } else if let Some(since) = since.take() {
             // The CPU has become another task's, and within the same event something else.
@@ -106,7 +106,7 @@ impl Reactions {
 
     /// The switch to the task that ran at its end was not recorded: for an unknown part of it the CPU did not idle.
     fn add_unrecorded(&mut self, duration: Dur) {
-        if duration >= LONG_REACTION {
+        if duration >= LONG_PENDING {
             let (number, length) = self.unrecorded;
             self.unrecorded = (number + 1, Dur(length.0.saturating_add(duration.0)));
         }
@@ -114,7 +114,7 @@ impl Reactions {
 
     fn add(&mut self, cpu: Cpu, since: Ts, ts: Ts, waiting: impl FnOnce() -> Vec<(Ts, Held)>) {
         let duration_ns = ts.since(since);
-        if duration_ns < LONG_REACTION {
+        if duration_ns < LONG_PENDING {
             return;
         }
         self.long += 1;
@@ -127,7 +127,7 @@ impl Reactions {
         let mut waiting = waiting();
         waiting.sort_by_key(|(since, _)| *since);
         let waiting = waiting.into_iter().map(|(_, held)| held).collect();
-        self.longest.insert(at, Reaction { cpu, start_ns: since, start_in_trace_ns, duration_ns, waiting });
+        self.longest.insert(at, PendingSwitch { cpu, start_ns: since, start_in_trace_ns, duration_ns, waiting });
         self.longest.truncate(KEPT);
     }
 
