@@ -218,7 +218,7 @@ fn data_that_overlap_are_read_once() {
 /// Returns the number of events of each CPU of each buffer.
 fn by_buffer(trace: &Trace) -> Vec<BTreeMap<u32, u64>> {
     let events =
-        |cpus: &[tracedat::CpuCounts]| cpus.iter().map(|c| (c.cpu.0, c.events)).filter(|(_, n)| *n > 0).collect();
+        |cpus: &[tracedat::CpuEventCounts]| cpus.iter().map(|c| (c.cpu.0, c.events)).filter(|(_, n)| *n > 0).collect();
     trace.counts().buffers.iter().map(|buffer| events(&buffer.cpus)).collect()
 }
 

@@ -50,22 +50,22 @@ mod read {
 
 /// The first eight bytes of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Head {
+pub(crate) struct RecordHead {
     pub(crate) kind: u32,
     pub(crate) misc: u16,
     /// Bytes of the record, these eight among them.
     pub(crate) size: usize,
 }
 
-impl Head {
+impl RecordHead {
     pub(crate) const SIZE: usize = 8;
 
     /// The head at the start of `bytes`. A record shorter than its head is none.
     #[inline]
-    pub(crate) fn of(bytes: &[u8], endian: Endian) -> Option<Head> {
+    pub(crate) fn of(bytes: &[u8], endian: Endian) -> Option<RecordHead> {
         let mut bytes = Bytes::new(bytes, endian);
         let (kind, misc, size) = (bytes.u32()?, bytes.u16()?, bytes.u16()?.into());
-        (size >= Head::SIZE).then_some(Head { kind, misc, size })
+        (size >= RecordHead::SIZE).then_some(RecordHead { kind, misc, size })
     }
 }
 
@@ -294,9 +294,12 @@ mod tests {
 
     #[test]
     fn a_record_is_no_shorter_than_its_head() {
-        let head = |size: u8| Head::of(&[9, 0, 0, 0, 1, 0, size, 0], Endian::Little);
-        assert_eq!(head(8), Some(Head { kind: 9, misc: 1, size: 8 }));
-        assert_eq!((head(7), Head::of(&[9; 7], Endian::Little)), (None, None));
-        assert_eq!(Head::of(&[0, 0, 0, 9, 0, 1, 0, 16], Endian::Big), Some(Head { kind: 9, misc: 1, size: 16 }));
+        let head = |size: u8| RecordHead::of(&[9, 0, 0, 0, 1, 0, size, 0], Endian::Little);
+        assert_eq!(head(8), Some(RecordHead { kind: 9, misc: 1, size: 8 }));
+        assert_eq!((head(7), RecordHead::of(&[9; 7], Endian::Little)), (None, None));
+        assert_eq!(
+            RecordHead::of(&[0, 0, 0, 9, 0, 1, 0, 16], Endian::Big),
+            Some(RecordHead { kind: 9, misc: 1, size: 16 })
+        );
     }
 }

@@ -1,6 +1,6 @@
 //! The records of a stretch of a file, one after the other.
 
-use crate::record::Head;
+use crate::record::RecordHead;
 use std::ops::Range;
 use tracedat::{Endian, Source};
 
@@ -36,14 +36,14 @@ impl<'s> RecordCursor<'s> {
     }
 
     /// The next record, with its place, or why there is none.
-    pub(crate) fn next(&mut self) -> Result<(u64, Head, &[u8]), RecordsEnd> {
+    pub(crate) fn next(&mut self) -> Result<(u64, RecordHead, &[u8]), RecordsEnd> {
         let at = self.at;
         if at >= self.end {
             return Err(RecordsEnd::Reached);
         }
-        let head = self.peek(Head::SIZE).ok_or(RecordsEnd::Cut)?;
+        let head = self.peek(RecordHead::SIZE).ok_or(RecordsEnd::Cut)?;
         let endian = self.endian;
-        let head = Head::of(self.window.get(head).unwrap_or_default(), endian).ok_or(RecordsEnd::Damaged(at))?;
+        let head = RecordHead::of(self.window.get(head).unwrap_or_default(), endian).ok_or(RecordsEnd::Damaged(at))?;
         let record = self.peek(head.size).ok_or(RecordsEnd::Cut)?;
         self.at = at.saturating_add(head.size as u64);
         Ok((at, head, self.window.get(record).unwrap_or_default()))
@@ -85,29 +85,29 @@ impl<'s> RecordCursor<'s> {
     }
 }
 
-/// The records in bytes in memory, as far as they are whole: each with its place. Then [`Whole::end`] is the number of bytes that
+/// The records in bytes in memory, as far as they are whole: each with its place. Then [`WholeRecords::end`] is the number of bytes that
 /// they take, or the reason why they end.
 #[derive(Debug)]
-pub(crate) struct Whole<'b> {
+pub(crate) struct WholeRecords<'b> {
     bytes: &'b [u8],
     endian: Endian,
     at: usize,
     is_damaged: bool,
 }
 
-impl Whole<'_> {
+impl WholeRecords<'_> {
     /// The number of bytes of the records so far, or the damage behind them.
     pub(crate) fn end(&self) -> Result<usize, RecordsEnd> {
         if self.is_damaged { Err(RecordsEnd::Damaged(self.at as u64)) } else { Ok(self.at) }
     }
 }
 
-impl Iterator for Whole<'_> {
-    type Item = (Head, Range<usize>);
+impl Iterator for WholeRecords<'_> {
+    type Item = (RecordHead, Range<usize>);
 
-    fn next(&mut self) -> Option<(Head, Range<usize>)> {
-        let rest = self.bytes.get(self.at..).filter(|rest| rest.len() >= Head::SIZE)?;
-        let Some(head) = Head::of(rest, self.endian) else {
+    fn next(&mut self) -> Option<(RecordHead, Range<usize>)> {
+        let rest = self.bytes.get(self.at..).filter(|rest| rest.len() >= RecordHead::SIZE)?;
+        let Some(head) = RecordHead::of(rest, self.endian) else {
             self.is_damaged = true;
             return None;
         };
@@ -117,6 +117,6 @@ impl Iterator for Whole<'_> {
 }
 
 /// The records in bytes in memory, as far as they are whole.
-pub(crate) fn whole_records(bytes: &[u8], endian: Endian) -> Whole<'_> {
-    Whole { bytes, endian, at: 0, is_damaged: false }
+pub(crate) fn whole_records(bytes: &[u8], endian: Endian) -> WholeRecords<'_> {
+    WholeRecords { bytes, endian, at: 0, is_damaged: false }
 }

@@ -10,7 +10,7 @@ use crate::decompress::{CompressedPiece, Decompressor};
 use crate::header::PerfHeader;
 use crate::limits;
 use crate::machine::feature;
-use crate::record::{Head, kind};
+use crate::record::{RecordHead, kind};
 use crate::records::{RecordCursor, RecordsEnd, whole_records};
 use crate::sorted::Sorted;
 use sched::seeded::SeededMap;
@@ -164,7 +164,7 @@ impl<'s> Scan<'s> {
                     break;
                 }
             };
-            let body = record.get(Head::SIZE..).unwrap_or_default();
+            let body = record.get(RecordHead::SIZE..).unwrap_or_default();
             match head.kind {
                 kind::COMPRESSED | kind::COMPRESSED2 => self.compressed(head.kind, body, at)?,
                 kind::AUXTRACE => {
@@ -192,7 +192,7 @@ impl<'s> Scan<'s> {
 
     /// The record that ends a round, as bytes.
     fn end_of_round(&self) -> [u8; 8] {
-        let size = Head::SIZE as u16;
+        let size = RecordHead::SIZE as u16;
         match self.endian {
             Endian::Little => u64::from(kind::FINISHED_ROUND) | u64::from(size) << 48,
             Endian::Big => u64::from(kind::FINISHED_ROUND).swap_bytes() >> 32 | u64::from(size.swap_bytes()) << 48,
@@ -219,7 +219,7 @@ impl<'s> Scan<'s> {
     }
 
     /// A record of the recorder's own.
-    fn recorder_record(&mut self, head: Head, body: &[u8]) {
+    fn recorder_record(&mut self, head: RecordHead, body: &[u8]) {
         let mut bytes = Bytes::new(body, self.endian);
         match head.kind {
             kind::ATTR if self.header.is_stream => {
@@ -289,8 +289,8 @@ impl<'s> Scan<'s> {
     }
 
     /// A record of the kernel, at its place in the file if it is there as it is.
-    fn record(&mut self, at: Option<u64>, head: Head, record: &[u8]) -> Result<(), Stop> {
-        let body = record.get(Head::SIZE..).unwrap_or_default();
+    fn record(&mut self, at: Option<u64>, head: RecordHead, record: &[u8]) -> Result<(), Stop> {
+        let body = record.get(RecordHead::SIZE..).unwrap_or_default();
         let mut bytes = Bytes::new(body, self.endian);
         match head.kind {
             kind::SAMPLE => {

@@ -8,7 +8,7 @@
 use crate::bytes::Bytes;
 use crate::events::Events;
 use crate::limits;
-use crate::record::{Head, PerfSample, SampleLayout, kind};
+use crate::record::{PerfSample, RecordHead, SampleLayout, kind};
 use crate::records::whole_records;
 use crate::scan::{CpuRecords, RecordStretch};
 use std::ops::{Range, RangeInclusive};
@@ -116,7 +116,7 @@ impl PerfUnits {
         for run in runs {
             let bytes = self.source.read(&(run.at..run.at.saturating_add(run.size.into())), &mut buffer)?;
             for (head, place) in whole_records(bytes, self.endian) {
-                let body = bytes.get(place.start.saturating_add(Head::SIZE)..place.end).unwrap_or_default();
+                let body = bytes.get(place.start.saturating_add(RecordHead::SIZE)..place.end).unwrap_or_default();
                 let sample = self.sample(cpu, body).filter(|_| head.kind == kind::SAMPLE);
                 if let Some((layout, sample)) = sample.filter(|(layout, _)| layout.has_group()) {
                     take(layout, &sample);
@@ -134,7 +134,7 @@ impl PerfUnits {
     /// The samples and losses of a CPU in the bytes of a run, which begin at `start` of the unit's bytes.
     fn collect(&self, cpu: u32, bytes: &[u8], start: usize, entries: &mut Vec<TimedEntry>) {
         for (head, place) in whole_records(bytes, self.endian) {
-            let body = bytes.get(place.start.saturating_add(Head::SIZE)..place.end).unwrap_or_default();
+            let body = bytes.get(place.start.saturating_add(RecordHead::SIZE)..place.end).unwrap_or_default();
             match head.kind {
                 kind::SAMPLE => {
                     if let Some((_, sample)) = self.sample(cpu, body) {

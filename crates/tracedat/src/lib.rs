@@ -54,12 +54,12 @@ pub use decode::clock::{CLOCKS, ClockKind};
 pub use decode::format::{EventFormat, Field, FieldShape};
 pub use decode::plan::Want;
 pub use error::Error;
-pub use file::header::{BufferInfo, CpuStat, Version};
+pub use file::header::{BufferInfo, RecorderStat, Version};
 pub use file::source::Source;
 pub use issue::FileIssue;
 pub use ring::records::{UnitRecords, Units};
 pub use trace::{
-    BufferCounts, CpuCounts, CpuReader, CpuUnits, EventCount, EventCounts, EventStream, Kept, Neighbours, Options,
+    BufferCounts, CpuEventCounts, CpuReader, CpuUnits, EventCount, EventCounts, EventStream, Kept, Neighbours, Options,
     Origin, Record, Recording, Texts, Trace, TraceInfo, Where,
 };
 

@@ -65,7 +65,7 @@ struct BtfType {
 
 /// A member of a structure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Member {
+pub struct StructMember {
     /// The offset in bytes.
     pub offset: u32,
     /// The number of the type.
@@ -179,11 +179,11 @@ impl Btf {
     }
 
     /// A member of a structure or a union, also one within an anonymous member.
-    pub fn member(&self, structure: u32, name: &str) -> Option<Member> {
+    pub fn member(&self, structure: u32, name: &str) -> Option<StructMember> {
         self.member_within(structure, name.as_bytes(), 0, MAX_DEPTH)
     }
 
-    fn member_within(&self, number: u32, name: &[u8], base: u32, depth: usize) -> Option<Member> {
+    fn member_within(&self, number: u32, name: &[u8], base: u32, depth: usize) -> Option<StructMember> {
         let structure = self.get(number).filter(|t| t.kind == kind::STRUCT || t.kind == kind::UNION)?;
         let depth = depth.checked_sub(1)?;
         (0..structure.count).find_map(|i| {
@@ -193,7 +193,7 @@ impl Btf {
             let offset = base.checked_add(bits / 8)?;
             let own = self.text(self.strings.saturating_add(own as usize));
             match own {
-                own if own == name => Some(Member { offset, type_id }),
+                own if own == name => Some(StructMember { offset, type_id }),
                 [] => self.member_within(self.resolved(type_id)?, name, offset, depth),
                 _ => None,
             }
@@ -215,18 +215,18 @@ impl Btf {
     }
 
     /// The structure that a member is.
-    pub fn inner(&self, member: Member) -> Option<u32> {
+    pub fn inner(&self, member: StructMember) -> Option<u32> {
         self.resolved(member.type_id)
     }
 
     /// The structure that a member points to.
-    pub fn pointed(&self, member: Member) -> Option<u32> {
+    pub fn pointed(&self, member: StructMember) -> Option<u32> {
         let pointer = self.get(self.resolved(member.type_id)?).filter(|t| t.kind == kind::PTR)?;
         self.resolved(pointer.size_or_type)
     }
 
     /// The names of the values of a member that is an enumeration, each with its number.
-    pub fn enumerators(&self, member: Member) -> Vec<(String, u32)> {
+    pub fn enumerators(&self, member: StructMember) -> Vec<(String, u32)> {
         let found = self.resolved(member.type_id).and_then(|number| self.get(number));
         let Some(found) = found.filter(|t| t.kind == kind::ENUM) else { return Vec::new() };
         let enumerator = |nth: usize| {
@@ -238,14 +238,14 @@ impl Btf {
     }
 
     /// The form of an element of a member that is an array.
-    pub fn element(&self, member: Member) -> ValueForm {
+    pub fn element(&self, member: StructMember) -> ValueForm {
         let array = self.resolved(member.type_id).and_then(|number| self.get(number));
         let element = array.filter(|t| t.kind == kind::ARRAY).and_then(|array| self.word(array.at));
-        element.map_or(ValueForm::Other, |type_id| self.form(Member { offset: 0, type_id }))
+        element.map_or(ValueForm::Other, |type_id| self.form(StructMember { offset: 0, type_id }))
     }
 
     /// The form of a member's value.
-    pub fn form(&self, member: Member) -> ValueForm {
+    pub fn form(&self, member: StructMember) -> ValueForm {
         let Some(found) = self.resolved(member.type_id).and_then(|number| self.get(number)) else {
             return ValueForm::Other;
         };
@@ -281,7 +281,7 @@ mod tests {
         let btf = Btf::parse(data).unwrap();
         let member = btf.member(btf.structure("s").unwrap(), "m").unwrap();
         assert_eq!(btf.enumerators(member), [("migrate_load".to_owned(), 0), ("migrate_new".to_owned(), 4)]);
-        assert!(btf.enumerators(Member { offset: 0, type_id: 1 }).is_empty());
+        assert!(btf.enumerators(StructMember { offset: 0, type_id: 1 }).is_empty());
     }
 
     #[test]

@@ -15,7 +15,7 @@ use std::ffi::OsStr;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use timeline::text::lines;
-use tracedat::{BufferInfo, ClockKind, CpuCounts, EventCount, FileIssue, Trace};
+use tracedat::{BufferInfo, ClockKind, CpuEventCounts, EventCount, FileIssue, Trace};
 
 /// Describe a trace: recorder, kernel, clock, span, CPUs, events, losses; what can be drawn from it
 #[derive(Clone, Debug, clap::Args)]
@@ -296,7 +296,7 @@ fn lost(trace: &Trace, diagnostics: &Diagnostics) -> Lost {
     let names: Vec<String> = trace.info().buffers.into_iter().map(|b| b.name).collect();
     let mut per_cpu = Vec::new();
     for (buffer, name) in trace.counts().buffers.iter().zip(&names) {
-        let row = |c: &CpuCounts| LostOnCpu {
+        let row = |c: &CpuEventCounts| LostOnCpu {
             buffer: name.clone(),
             cpu: c.cpu,
             gaps: c.gaps,

@@ -1,6 +1,6 @@
 //! The data of a CPU, written page by page, or in chunks of compressed pages.
 
-use super::Output;
+use super::CutFile;
 use super::page::PageWindow;
 use super::writer::Writer;
 use crate::file::chunk::{self, Codec};
@@ -125,7 +125,7 @@ impl ChunkWriter {
         Ok(())
     }
 
-    fn add<W: Write + Seek>(&mut self, page: &[u8], out: &mut Output<W>) -> Result<()> {
+    fn add<W: Write + Seek>(&mut self, page: &[u8], out: &mut CutFile<W>) -> Result<()> {
         if self.codec.is_none() {
             return out.bytes(page);
         }
@@ -134,7 +134,7 @@ impl ChunkWriter {
         if self.held >= PAGES { self.flush(out) } else { Ok(()) }
     }
 
-    fn flush<W: Write + Seek>(&mut self, out: &mut Output<W>) -> Result<()> {
+    fn flush<W: Write + Seek>(&mut self, out: &mut CutFile<W>) -> Result<()> {
         if let Some(codec) = self.codec.filter(|_| !self.pages.is_empty()) {
             let compressed = chunk::compress(codec, &self.pages)?;
             self.put(&compressed, self.pages.len(), out)?;
@@ -144,7 +144,7 @@ impl ChunkWriter {
         Ok(())
     }
 
-    fn put<W: Write + Seek>(&mut self, compressed: &[u8], size: usize, out: &mut Output<W>) -> Result<()> {
+    fn put<W: Write + Seek>(&mut self, compressed: &[u8], size: usize, out: &mut CutFile<W>) -> Result<()> {
         out.number(compressed.len() as u64, 4)?;
         out.number(size as u64, 4)?;
         out.bytes(compressed)?;

@@ -15,7 +15,7 @@ use crate::decode::cpu_offline::Behind;
 use crate::error::Error;
 use crate::file::header::PART;
 use crate::trace::Trace;
-use crate::trace::part::{Note, Reading, Sampled};
+use crate::trace::part::{Note, ReadingOptions, Sampled};
 use anonymous::buffer_alias;
 use sched::{Cpu, Past, Ts};
 use std::io::{self, Seek, SeekFrom, Write};
@@ -59,14 +59,14 @@ pub enum CutError {
 }
 
 /// The file that is written.
-struct Output<W> {
+struct CutFile<W> {
     file: W,
     endian: Endian,
     /// The number of bytes so far.
     at: u64,
 }
 
-impl<W: Write + Seek> Output<W> {
+impl<W: Write + Seek> CutFile<W> {
     fn bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.file.write_all(bytes)?;
         self.at = self.at.saturating_add(bytes.len() as u64);
@@ -113,7 +113,7 @@ impl Trace {
         if text.len() as u64 > crate::limits::PART_NOTE {
             return Err(CutError::TooLarge { bytes: text.len() });
         }
-        let out = Output { file, endian: self.endian(), at: 0 };
+        let out = CutFile { file, endian: self.endian(), at: 0 };
         let rewriter = aliases.map(|aliases| Rewriter::new(self, aliases));
         let mut writer = Writer { trace: self, past: &note.past, note: &text, rewriter, out };
         match self.header().version.number {
@@ -138,7 +138,7 @@ impl Trace {
         });
         Ok(Note {
             sampled: sampled.collect(),
-            reading: Reading::of(self.options()).with_buffer(&|name| match is_anonymous {
+            reading: ReadingOptions::of(self.options()).with_buffer(&|name| match is_anonymous {
                 true => buffer_alias(self, name),
                 false => name.to_owned(),
             }),

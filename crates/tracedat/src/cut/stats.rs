@@ -1,7 +1,7 @@
 //! The recorder's statistics of a part: its own events and losses, and what the whole has lost at no known place.
 
 use super::data::Written;
-use crate::file::header::CpuStat;
+use crate::file::header::RecorderStat;
 use crate::issue::FileIssue;
 use crate::ring::unit::Marked;
 use crate::trace::{BufferCounts, Trace};
@@ -79,7 +79,7 @@ impl<'s> Stats<'s> {
 
     /// Returns the statistics of one CPU in the part; `behind` is the number of events behind the CPU's last one in the
     /// file.
-    fn of_lane(&self, stat: &CpuStat, whole: &BufferCounts, lane: usize, part: &Written, behind: u64) -> Numbers {
+    fn of_lane(&self, stat: &RecorderStat, whole: &BufferCounts, lane: usize, part: &Written, behind: u64) -> Numbers {
         let marked = whole.marked.get(lane).copied().unwrap_or_default();
         let events = whole.cpus.get(lane).map_or(0, |counted| counted.events);
         let unwritten = stat.recorded.unwrap_or(0).saturating_sub(events).saturating_sub(behind);

@@ -11,7 +11,7 @@ use std::io::{Result, Seek, Write};
 const COMMAND_NAMES: u16 = 21;
 
 /// The parts that are written before the options, whose places the options hold.
-struct Tables {
+struct WrittenParts {
     /// The number and the place of each section with texts.
     sections: Vec<(u16, u64)>,
     /// The payloads of the BUFFER options.
@@ -44,12 +44,12 @@ impl<W: Write + Seek> Writer<'_, W> {
         let note_at = self.out.section(PART, self.note, header.codec)?.saturating_add(SECTION_HEADER);
         let note_size = self.out.at.saturating_sub(note_at);
         let options_at = self.out.at;
-        self.version_7_options(Tables { sections, buffers, written }, note_at, note_size)?;
+        self.version_7_options(WrittenParts { sections, buffers, written }, note_at, note_size)?;
         self.out.patch(first_options, options_at, 8)
     }
 
     /// Writes the section of the options, which lead to all that was written.
-    fn version_7_options(&mut self, tables: Tables, note_at: u64, note_size: u64) -> Result<()> {
+    fn version_7_options(&mut self, tables: WrittenParts, note_at: u64, note_size: u64) -> Result<()> {
         let header = self.trace.header();
         let options_at = self.out.at;
         self.out.section_header(0, false, 0)?;

@@ -1,6 +1,6 @@
 //! All that the file of a part consists of in both versions: pieces of the whole, options, names, data and the note.
 
-use super::{Output, PART, Rewriter, allowed};
+use super::{CutFile, PART, Rewriter, allowed};
 use crate::file::chunk::{self, Codec};
 use crate::trace::Trace;
 use sched::Past;
@@ -26,7 +26,7 @@ pub(super) struct Writer<'w, W> {
     pub(super) note: &'w [u8],
     /// Replaces the names, if any.
     pub(super) rewriter: Option<Rewriter<'w>>,
-    pub(super) out: Output<W>,
+    pub(super) out: CutFile<W>,
 }
 
 impl<W: Write + Seek> Writer<'_, W> {
@@ -78,7 +78,7 @@ impl<W: Write + Seek> Writer<'_, W> {
     }
 }
 
-impl<W: Write + Seek> Output<W> {
+impl<W: Write + Seek> CutFile<W> {
     /// Writes an option.
     pub(super) fn option(&mut self, id: u16, payload: &[u8]) -> Result<()> {
         self.number(id.into(), 2)?;

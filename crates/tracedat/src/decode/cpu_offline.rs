@@ -23,7 +23,7 @@ use sched::{Cpu, EventKind, Pid, SchedEvent, TaskRef, Ts};
 
 /// A task that is current on a CPU.
 #[derive(Clone, Copy, Debug)]
-struct Current {
+struct CurrentTask {
     pid: Pid,
     /// The time of its last event, or of the switch to it.
     last: Ts,
@@ -77,7 +77,7 @@ pub(crate) struct Watch<'p> {
     /// The numbers of scheduler events that are not decoded.
     unwanted: &'p [u16],
     watched: Watched,
-    current: Option<Current>,
+    current: Option<CurrentTask>,
     /// Every event needs a look.
     is_awake: bool,
 }
@@ -91,7 +91,7 @@ impl<'p> Watch<'p> {
     /// Goes on with the events of the next unit, where a task was current at `last`, the end of the unit before.
     /// Returns whether the task may still be current at the end of these events.
     pub(crate) fn resume(mut self, task: Unfinished, last: Ts, items: &mut Vec<SchedEvent>) -> bool {
-        self.current = Some(Current { pid: task.pid, last, behind: 0 });
+        self.current = Some(CurrentTask { pid: task.pid, last, behind: 0 });
         let mut place = 0;
         while place < items.len() && !self.is_settled_by(place, items, &|| task.behind) {
             place = place.saturating_add(1);
@@ -125,7 +125,7 @@ impl<'p> Watch<'p> {
                 Watched::Nothing => false,
             };
             if is_watched {
-                self.current = Some(Current { pid: next.pid, last: *ts, behind: items.len() });
+                self.current = Some(CurrentTask { pid: next.pid, last: *ts, behind: items.len() });
             }
         }
         self.is_awake = self.current.is_some() || self.watched == Watched::All;

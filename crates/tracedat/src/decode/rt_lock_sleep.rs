@@ -75,7 +75,7 @@ impl LockSleeps {
 
 /// A task that was named as preempted, and has not run since.
 #[derive(Clone, Copy, Debug)]
-struct Out {
+struct PreemptedTask {
     by: Switch,
     /// The CPU on whose run queue the task is, if it is on one.
     at: Cpu,
@@ -88,7 +88,7 @@ struct Out {
 /// Looks for them among all events, in order.
 #[derive(Debug, Default)]
 pub(crate) struct Search {
-    out: SeededMap<Pid, Out>,
+    out: SeededMap<Pid, PreemptedTask>,
     slept: Vec<Switch>,
     /// Wakings are among the events.
     with_wakings: bool,
@@ -108,7 +108,7 @@ impl Search {
                 self.out.remove(&next.pid);
                 if state.class == StateClass::Preempted && !prev.pid.is_idle() {
                     let by = (event.ts, event.cpu, prev.pid);
-                    self.out.insert(prev.pid, Out { by, at: event.cpu, waking: false, moved_by: None });
+                    self.out.insert(prev.pid, PreemptedTask { by, at: event.cpu, waking: false, moved_by: None });
                 } else {
                     self.out.remove(&prev.pid);
                 }

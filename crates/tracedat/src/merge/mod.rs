@@ -165,7 +165,7 @@ pub(crate) fn merge<'t, T: Timed>(
     start: Ts,
     budget: usize,
     pool: &Pool,
-    decode: impl Fn(Task<'t, T>) -> Unit<T> + Sync,
+    decode: impl Fn(UnitTask<'t, T>) -> Unit<T> + Sync,
     first: &mut Sink<'_, T>,
     others: &mut [&mut SendSink<'_, T>],
 ) -> Diagnostics {
@@ -176,7 +176,7 @@ pub(crate) fn merge<'t, T: Timed>(
         is_whole &= flow.is_continue();
         flow
     };
-    let decode = |task: Task<'t, T>| Decoded { lane: task.lane, number: task.unit, unit: decode(task) };
+    let decode = |task: UnitTask<'t, T>| Decoded { lane: task.lane, number: task.unit, unit: decode(task) };
     let Some(threads) = pool.as_ref().map(|pool| pool.current_num_threads()) else {
         let found = merge_alone(merger, decode, in_turn(first, others));
         return found.all(is_whole);
@@ -184,7 +184,7 @@ pub(crate) fn merge<'t, T: Timed>(
     let reader = std::thread::current();
     let shared = &SharedWork::new(reader.clone());
     // One of two threads consumes the items: a further one would only take its core away.
-    let decode_beside = |tasks: Vec<Task<'t, T>>, merge: &mut Merge<'_>| match threads {
+    let decode_beside = |tasks: Vec<UnitTask<'t, T>>, merge: &mut Merge<'_>| match threads {
         0..=2 => shared.beside(tasks, decode, merge),
         _ => beside(merge, || parallel(pool, tasks, decode)),
     };
@@ -229,10 +229,10 @@ impl MergeFindings {
 /// Merges with one thread, which decodes and merges and looks in turn.
 fn merge_alone<'t, T: Timed>(
     merger: Merger<'t, T>,
-    decode: impl Fn(Task<'t, T>) -> Decoded<T>,
+    decode: impl Fn(UnitTask<'t, T>) -> Decoded<T>,
     mut sink: impl FnMut(&[T]) -> ControlFlow<()>,
 ) -> MergeFindings {
-    let decode_after = |tasks: Vec<Task<'t, T>>, merge: &mut Merge<'_>| {
+    let decode_after = |tasks: Vec<UnitTask<'t, T>>, merge: &mut Merge<'_>| {
         merge().is_continue().then(|| tasks.into_iter().map(&decode).collect())
     };
     merger.run(decode_after, |batch| {
@@ -347,7 +347,7 @@ impl<'t, T: Timed> Merger<'t, T> {
     /// the items in order, in batches, and empties these.
     fn run(
         mut self,
-        decode: impl Fn(Vec<Task<'t, T>>, &mut Merge<'_>) -> Option<Vec<Decoded<T>>>,
+        decode: impl Fn(Vec<UnitTask<'t, T>>, &mut Merge<'_>) -> Option<Vec<Decoded<T>>>,
         mut pass_on: impl FnMut(&mut Vec<T>) -> ControlFlow<()>,
     ) -> MergeFindings {
         let MergeFindings { mut diagnostics, mut of_all } = MergeFindings::default();
@@ -383,7 +383,7 @@ impl<'t, T: Timed> Merger<'t, T> {
     }
 
     /// The units of the next round, to be decoded while all before `watermark` is merged.
-    fn round(&mut self, watermark: Option<Watermark>) -> Vec<Task<'t, T>> {
+    fn round(&mut self, watermark: Option<Watermark>) -> Vec<UnitTask<'t, T>> {
         let left_of =
             |(index, lane): (usize, &MergeLane<'t, T>)| watermark.map_or(0, |w| lane.left_at(w.end_of(index)));
         let left: Vec<usize> = self.lanes.iter().enumerate().map(left_of).collect();
@@ -393,7 +393,7 @@ impl<'t, T: Timed> Merger<'t, T> {
         let task = |(index, unit): (usize, usize)| {
             let space = self.space();
             let MergeLane { buffer, pages, .. } = self.lanes.get(index)?;
-            Some(Task { lane: index, buffer: *buffer, pages, unit, space })
+            Some(UnitTask { lane: index, buffer: *buffer, pages, unit, space })
         };
         picked.into_iter().filter_map(task).collect()
     }
@@ -424,7 +424,7 @@ impl<'t, T: Timed> Merger<'t, T> {
 }
 
 /// A unit to be decoded.
-pub(crate) struct Task<'t, T> {
+pub(crate) struct UnitTask<'t, T> {
     lane: usize,
     pub(crate) buffer: usize,
     pub(crate) pages: &'t CpuPages,
@@ -516,7 +516,7 @@ mod tests {
         let (a, b, c) = (pages(0), pages(1), pages(2));
         let lanes = [(0, &a, 0), (0, &b, 0), (0, &c, 0)];
         let decoded = AtomicUsize::new(0);
-        let decode = |_: Task<'_, Instant>| {
+        let decode = |_: UnitTask<'_, Instant>| {
             decoded.fetch_add(1, Ordering::Relaxed);
             Unit { items: vec![Instant(Ts(7)); BATCH], last: Some(Ts(7)), ..Unit::default() }
         };
@@ -551,7 +551,7 @@ mod tests {
         assert_eq!(pages.units(), UNITS);
         let pool = Some(Arc::new(rayon::ThreadPoolBuilder::new().num_threads(2).build().expect("threads")));
         let decoded = AtomicUsize::new(0);
-        let decode = |task: Task<'_, Instant>| {
+        let decode = |task: UnitTask<'_, Instant>| {
             decoded.fetch_add(1, Ordering::Relaxed);
             let at = |i: usize| Instant(Ts((task.unit * ITEMS + i) as i64));
             Unit { items: (0..ITEMS).map(at).collect(), last: Some(at(ITEMS - 1).0), ..Unit::default() }

@@ -30,7 +30,7 @@ pub(crate) struct CpuPages {
     pub(crate) store: Store,
     /// Whether data are missing at the end, since the file ends before them or is damaged there.
     pub(crate) is_cut: bool,
-    /// Number of events that the recorder counted (see [`crate::CpuStat::recorded`]).
+    /// Number of events that the recorder counted (see [`crate::RecorderStat::recorded`]).
     pub(crate) recorded: Option<u64>,
     /// Number of events that the kernel overwrote, by the recorder's statistics.
     pub(crate) overwritten: u64,

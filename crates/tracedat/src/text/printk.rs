@@ -26,8 +26,8 @@ pub(crate) struct KernelFacts<'k> {
 #[derive(Clone, Debug)]
 struct Conversion {
     flags: Flags,
-    width: Amount,
-    precision: Option<Amount>,
+    width: FieldWidth,
+    precision: Option<FieldWidth>,
     kind: ConversionKind,
 }
 
@@ -42,7 +42,7 @@ struct Flags {
 
 /// A width or a precision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Amount {
+enum FieldWidth {
     Is(usize),
     /// `*`: an argument gives it.
     Argument,
@@ -142,7 +142,7 @@ impl PrintkFormat {
 
 /// The reason why a conversion has no value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Missing {
+pub(crate) enum MissingValue {
     /// The arguments have ended.
     End,
     /// The file does not have the value.
@@ -150,14 +150,14 @@ pub(crate) enum Missing {
 }
 
 /// The arguments of a format's conversions. The printer asks for each once, in the order of the format. It prints `?` for
-/// [`Missing::Unknown`], and stops at [`Missing::End`], after which no more are asked for.
+/// [`MissingValue::Unknown`], and stops at [`MissingValue::End`], after which no more are asked for.
 pub(crate) trait ArgumentSource<'a> {
     /// Returns the next argument, a number of `size` bytes.
-    fn number(&mut self, size: usize) -> Result<u64, Missing>;
+    fn number(&mut self, size: usize) -> Result<u64, MissingValue>;
     /// Returns the next argument, a text without its NUL.
-    fn string(&mut self) -> Result<Cow<'a, [u8]>, Missing>;
+    fn string(&mut self) -> Result<Cow<'a, [u8]>, MissingValue>;
     /// Returns the next argument, the bytes at an address, as text; `width` is that of the conversion, in characters.
-    fn pointed(&mut self, how: Pointed, width: usize) -> Result<Cow<'a, [u8]>, Missing>;
+    fn pointed(&mut self, how: Pointed, width: usize) -> Result<Cow<'a, [u8]>, MissingValue>;
 }
 
 /// Arguments in binary form.
@@ -168,22 +168,22 @@ struct BinaryArguments<'a> {
 }
 
 impl<'a> ArgumentSource<'a> for BinaryArguments<'a> {
-    fn number(&mut self, size: usize) -> Result<u64, Missing> {
-        let at = self.at.checked_next_multiple_of(size.clamp(1, 4)).ok_or(Missing::End)?;
-        let value = self.endian.uint(self.bytes, at, size).ok_or(Missing::End)?;
+    fn number(&mut self, size: usize) -> Result<u64, MissingValue> {
+        let at = self.at.checked_next_multiple_of(size.clamp(1, 4)).ok_or(MissingValue::End)?;
+        let value = self.endian.uint(self.bytes, at, size).ok_or(MissingValue::End)?;
         self.at = at.saturating_add(size);
         Ok(value)
     }
 
-    fn string(&mut self) -> Result<Cow<'a, [u8]>, Missing> {
-        let rest = self.bytes.get(self.at..).filter(|r| !r.is_empty()).ok_or(Missing::End)?;
+    fn string(&mut self) -> Result<Cow<'a, [u8]>, MissingValue> {
+        let rest = self.bytes.get(self.at..).filter(|r| !r.is_empty()).ok_or(MissingValue::End)?;
         let text = until_nul(rest);
         self.at = self.at.saturating_add(text.len()).saturating_add(1);
         Ok(text.into())
     }
 
     /// The kernel stored the text at once: something else could stand at the address later.
-    fn pointed(&mut self, _: Pointed, _: usize) -> Result<Cow<'a, [u8]>, Missing> {
+    fn pointed(&mut self, _: Pointed, _: usize) -> Result<Cow<'a, [u8]>, MissingValue> {
         self.string()
     }
 }
@@ -213,8 +213,8 @@ fn put<'a>(
         out.push_str(fmt.get(words.clone()).unwrap_or_default());
         match conversion.as_ref().map_or(Ok(()), |c| convert(c, arguments, kernel, out)) {
             Ok(()) => {}
-            Err(Missing::Unknown) => out.push('?'),
-            Err(Missing::End) => {
+            Err(MissingValue::Unknown) => out.push('?'),
+            Err(MissingValue::End) => {
                 out.push_str(fmt.get(words.end..).unwrap_or_default());
                 return;
             }
@@ -227,9 +227,9 @@ fn convert<'a>(
     arguments: &mut impl ArgumentSource<'a>,
     kernel: &KernelFacts<'_>,
     out: &mut String,
-) -> Result<(), Missing> {
+) -> Result<(), MissingValue> {
     // Where a width is unknown, so is the next conversion's argument.
-    let fit = Fit::of(c, arguments).map_err(|_| Missing::End)?;
+    let fit = Fit::of(c, arguments).map_err(|_| MissingValue::End)?;
     match c.kind {
         ConversionKind::Percent => out.push('%'),
         ConversionKind::Text => {
@@ -286,10 +286,10 @@ struct Fit {
 }
 
 impl Fit {
-    fn of<'a>(c: &Conversion, arguments: &mut impl ArgumentSource<'a>) -> Result<Fit, Missing> {
+    fn of<'a>(c: &Conversion, arguments: &mut impl ArgumentSource<'a>) -> Result<Fit, MissingValue> {
         let mut amount_of = |amount| match amount {
-            Amount::Is(n) => Ok(n as i64),
-            Amount::Argument => Ok(sign_extend(arguments.number(4)?, 4)),
+            FieldWidth::Is(n) => Ok(n as i64),
+            FieldWidth::Argument => Ok(sign_extend(arguments.number(4)?, 4)),
         };
         let width = amount_of(c.width)?;
         let precision = match c.precision {
@@ -405,16 +405,16 @@ fn conversion(chars: &mut Chars<'_>) -> Option<Conversion> {
 }
 
 /// A width or a precision, and the character behind it.
-fn amount(mut next: char, chars: &mut Chars<'_>) -> Option<(Amount, char)> {
+fn amount(mut next: char, chars: &mut Chars<'_>) -> Option<(FieldWidth, char)> {
     if next == '*' {
-        return Some((Amount::Argument, chars.next()?));
+        return Some((FieldWidth::Argument, chars.next()?));
     }
     let mut value = 0usize;
     while let Some(digit) = next.to_digit(10) {
         value = value.saturating_mul(10).saturating_add(digit as usize).min(WIDTH);
         next = chars.next()?;
     }
-    Some((Amount::Is(value), next))
+    Some((FieldWidth::Is(value), next))
 }
 
 /// `%p` is a number, as `%px` and `%pK` are, and `%pe` one of an error; with `S s F f` a symbol; with other letters what

@@ -1,7 +1,7 @@
 //! Counting every event of a trace without decoding any: the walk over the pages, and no more.
 
 use crate::decode::plan::CommonAt;
-use crate::file::header::CpuStat;
+use crate::file::header::RecorderStat;
 use crate::issue::FileIssue;
 use crate::parallel::parallel;
 use crate::ring::page::{Loss, Raw};
@@ -25,7 +25,7 @@ pub struct EventCount {
 /// The counts of one CPU of one buffer.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct CpuCounts {
+pub struct CpuEventCounts {
     /// Number of the CPU.
     pub cpu: Cpu,
     /// Number of events of the CPU.
@@ -51,7 +51,7 @@ pub struct BufferCounts {
     /// Number of events of each kind; the index is the event number.
     pub by_id: Vec<u64>,
     /// Counts of each CPU of the buffer.
-    pub cpus: Vec<CpuCounts>,
+    pub cpus: Vec<CpuEventCounts>,
     /// Losses that the pages of each CPU mark, without the recorder's statistics.
     pub(crate) marked: Vec<Marked>,
     /// Whether parts of the data could not be read, for each CPU.
@@ -153,7 +153,7 @@ impl Tally {
     }
 }
 
-impl CpuCounts {
+impl CpuEventCounts {
     fn marked(&self) -> Marked {
         Marked { places: self.gaps, uncounted: self.gaps_uncounted, events: self.lost }
     }
@@ -207,7 +207,7 @@ impl Trace {
     /// Returns the number of events that the recorder counted, dropped and overwritten ones included; 0 where it
     /// counted none. In a part of a trace it is the number of the whole trace.
     pub fn recorded(&self) -> u64 {
-        let count = |stat: &CpuStat| {
+        let count = |stat: &RecorderStat| {
             let lost = stat.overrun.saturating_add(stat.dropped).saturating_add(stat.commit_overrun);
             stat.recorded.unwrap_or(0).saturating_add(lost)
         };
@@ -253,7 +253,7 @@ impl Trace {
                 *to = to.saturating_add(*from);
             }
             if b.cpus.len() <= lane {
-                b.cpus.push(CpuCounts { cpu, ..CpuCounts::default() });
+                b.cpus.push(CpuEventCounts { cpu, ..CpuEventCounts::default() });
                 pending = None;
             }
             if let Some(c) = b.cpus.last_mut() {

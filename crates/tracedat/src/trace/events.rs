@@ -524,7 +524,7 @@ impl<'t> EventStream<'t> {
         let trace = self.trace;
         let start = trace.start().unwrap_or_default();
         let from_middle = trace.will_read_lanes(lanes);
-        let decode = |task: merge::Task<'_, SchedEvent>| {
+        let decode = |task: merge::UnitTask<'_, SchedEvent>| {
             if from_middle {
                 trace.reads(task.pages, task.unit, AHEAD);
             }

@@ -8,7 +8,7 @@ use crate::decode::plan::{CommonAt, DecodePlan};
 use crate::decode::prev_state::States;
 use crate::error::Error;
 use crate::file::chunk::{self, Chunks};
-use crate::file::header::{BufferHeader, BufferInfo, CpuStat, Header, Version};
+use crate::file::header::{BufferHeader, BufferInfo, Header, RecorderStat, Version};
 use crate::file::page_layout::PageLayout;
 use crate::file::source::Source;
 use crate::file::time_shift::TimeShift;
@@ -48,7 +48,7 @@ mod window;
 use part::Note;
 use print::PrintForm;
 
-pub use count::{BufferCounts, CpuCounts, EventCount, EventCounts};
+pub use count::{BufferCounts, CpuEventCounts, EventCount, EventCounts};
 pub use cpu::CpuReader;
 pub use events::EventStream;
 pub use record::{Kept, Record};
@@ -112,7 +112,7 @@ pub struct TraceInfo {
     /// The buffers of the file, the top-level one first.
     pub buffers: Vec<BufferInfo>,
     /// The recorder's own statistics.
-    pub stats: Vec<CpuStat>,
+    pub stats: Vec<RecorderStat>,
     /// Recorded in a guest together with its host (TIME_SHIFT).
     pub guest: bool,
     /// The times of a guest's file are given in the host's time.
@@ -474,7 +474,7 @@ impl Trace {
     }
 
     /// The recorder's statistics of a CPU: of several the first.
-    pub(crate) fn stat(&self, buffer: &str, cpu: u32) -> Option<&CpuStat> {
+    pub(crate) fn stat(&self, buffer: &str, cpu: u32) -> Option<&RecorderStat> {
         self.header.options.stats.iter().find(|stat| stat.buffer == buffer && stat.cpu == cpu)
     }
 
@@ -545,7 +545,7 @@ impl Trace {
 }
 
 /// The recorder's counts on each CPU of each buffer: of several statistics the first.
-fn recorded(stats: &[CpuStat]) -> SeededMap<(&str, u32), &CpuStat> {
+fn recorded(stats: &[RecorderStat]) -> SeededMap<(&str, u32), &RecorderStat> {
     let mut recorded = SeededMap::default();
     for stat in stats {
         recorded.entry((stat.buffer.as_str(), stat.cpu)).or_insert(stat);

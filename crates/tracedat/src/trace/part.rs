@@ -17,22 +17,22 @@ use std::sync::Arc;
 
 /// The options of reading on which times and events depend.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Reading {
+pub(crate) struct ReadingOptions {
     buffer: Option<String>,
     clock: Option<String>,
     clock_hz: Option<u64>,
     host_time: bool,
 }
 
-impl Reading {
-    pub(crate) fn of(options: &Options) -> Reading {
+impl ReadingOptions {
+    pub(crate) fn of(options: &Options) -> ReadingOptions {
         let Options { buffer, clock, clock_hz, host_time, .. } = options.clone();
-        Reading { buffer, clock, clock_hz, host_time }
+        ReadingOptions { buffer, clock, clock_hz, host_time }
     }
 
     /// The same with another name for the buffer.
-    pub(crate) fn with_buffer(self, rename: &dyn Fn(&str) -> String) -> Reading {
-        Reading { buffer: self.buffer.map(|name| rename(&name)), ..self }
+    pub(crate) fn with_buffer(self, rename: &dyn Fn(&str) -> String) -> ReadingOptions {
+        ReadingOptions { buffer: self.buffer.map(|name| rename(&name)), ..self }
     }
 }
 
@@ -40,7 +40,7 @@ impl Reading {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Note {
     /// The options that it was made with; with others it is of no use.
-    pub(crate) reading: Reading,
+    pub(crate) reading: ReadingOptions,
     /// The state before the part.
     #[serde(with = "shared")]
     pub(crate) past: Arc<Past>,
@@ -114,7 +114,7 @@ impl Note {
             Some(note) if note.past.tasks.len() + note.past.free.len() > TASKS => {
                 "it has more tasks than a part can note"
             }
-            Some(note) if note.reading == Reading::of(options) => return Some(note),
+            Some(note) if note.reading == ReadingOptions::of(options) => return Some(note),
             Some(_) => "it was cut with other options --buffer, --clock, --clock-hz or --host-time",
             None => "it is damaged",
         };

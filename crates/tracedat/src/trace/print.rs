@@ -10,7 +10,7 @@ use crate::decode::format::{EventFormat, Field, FieldShape};
 use crate::decode::prev_state::States;
 use crate::limits::{self, EVENT_TEXT};
 use crate::text::expr::{self, Expr, FieldSource, Number, Parsed};
-use crate::text::printk::{self, ArgumentSource, Missing, Pointed};
+use crate::text::printk::{self, ArgumentSource, MissingValue, Pointed};
 use crate::text::symbols::Symbols;
 use crate::trace::record::Record;
 use sched::Tracepoint;
@@ -155,19 +155,19 @@ struct PrintedArguments<'r, F> {
 }
 
 impl<'r, F> PrintedArguments<'r, F> {
-    fn next(&mut self) -> Result<&'r Expr, Missing> {
-        self.rest.next().ok_or(Missing::End)
+    fn next(&mut self) -> Result<&'r Expr, MissingValue> {
+        self.rest.next().ok_or(MissingValue::End)
     }
 }
 
 impl<'r, F: FieldSource<'r>> ArgumentSource<'r> for PrintedArguments<'r, F> {
-    fn number(&mut self, size: usize) -> Result<u64, Missing> {
-        let value = self.next()?.number(&self.values).ok_or(Missing::Unknown)?;
+    fn number(&mut self, size: usize) -> Result<u64, MissingValue> {
+        let value = self.next()?.number(&self.values).ok_or(MissingValue::Unknown)?;
         Ok(zero_extend(value.bits.cast_unsigned(), size))
     }
 
-    fn string(&mut self) -> Result<Cow<'r, [u8]>, Missing> {
-        Ok(match self.next()?.text(&self.values).ok_or(Missing::Unknown)? {
+    fn string(&mut self) -> Result<Cow<'r, [u8]>, MissingValue> {
+        Ok(match self.next()?.text(&self.values).ok_or(MissingValue::Unknown)? {
             Cow::Borrowed(text) => match escape(text) {
                 Cow::Borrowed(text) => text.as_bytes().into(),
                 Cow::Owned(text) => text.into_bytes().into(),
@@ -176,9 +176,9 @@ impl<'r, F: FieldSource<'r>> ArgumentSource<'r> for PrintedArguments<'r, F> {
         })
     }
 
-    fn pointed(&mut self, how: Pointed, width: usize) -> Result<Cow<'r, [u8]>, Missing> {
+    fn pointed(&mut self, how: Pointed, width: usize) -> Result<Cow<'r, [u8]>, MissingValue> {
         let bytes = self.next()?.bytes(&self.values);
-        let text = bytes.and_then(|bytes| how.text(bytes, width, self.values.layout())).ok_or(Missing::Unknown)?;
+        let text = bytes.and_then(|bytes| how.text(bytes, width, self.values.layout())).ok_or(MissingValue::Unknown)?;
         Ok(text.into_bytes().into())
     }
 }

@@ -3,7 +3,7 @@
 use crate::bytes::{Endian, NumberLayout, until_nul};
 use crate::decode::format::{EventFormat, Field};
 use crate::issue::FileIssue;
-use crate::merge::Task;
+use crate::merge::UnitTask;
 use crate::merge::unit_boundary::Timed;
 use crate::ring::page::{Loss, Raw};
 use crate::ring::unit::{Unit, Visitor, join_losses};
@@ -98,8 +98,8 @@ impl Visitor for Collector<'_> {
 }
 
 /// The records of a unit.
-pub(crate) fn collect(trace: &Trace, task: Task<'_, HeldRecord>) -> Unit<HeldRecord> {
-    let Task { buffer, pages, unit: number, space, .. } = task;
+pub(crate) fn collect(trace: &Trace, task: UnitTask<'_, HeldRecord>) -> Unit<HeldRecord> {
+    let UnitTask { buffer, pages, unit: number, space, .. } = task;
     let loaded = pages.with_bytes(trace.source(), number, |bytes| bytes.map(Arc::<[u8]>::from));
     trace.count_read(pages, number);
     let mut unit = Unit { items: space, ..Unit::default() };

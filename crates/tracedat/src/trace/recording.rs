@@ -3,7 +3,7 @@
 use super::{Options, Trace};
 use crate::bytes::Endian;
 use crate::error::Error;
-use crate::file::header::{BufferHeader, CpuStat, Header};
+use crate::file::header::{BufferHeader, Header, RecorderStat};
 use crate::file::source::Source;
 use crate::issue::FileIssue;
 use crate::parallel::pool;
@@ -92,11 +92,11 @@ impl Trace {
         header.options.writer.clone_from(&origin.recorder);
         let page_size = header.layout.size as u32;
         header.buffers = vec![BufferHeader { clock: origin.clock.clone(), page_size, ..BufferHeader::default() }];
-        let stat = |lane: &CpuUnits| CpuStat {
+        let stat = |lane: &CpuUnits| RecorderStat {
             cpu: lane.cpu.0,
             overrun: lane.lost,
             recorded: Some(lane.records),
-            ..CpuStat::default()
+            ..RecorderStat::default()
         };
         header.options.stats = lanes.iter().map(stat).collect();
         diagnostics.add_many(FileIssue::EventsDroppedUnmarked, lost_unmarked);

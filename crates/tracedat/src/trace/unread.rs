@@ -3,7 +3,7 @@
 //! A recorder that ends without reading the last page of each CPU takes statistics in which `entries` is above zero and
 //! `read events` is the number of events in the file. Those in the buffer are later than all that were read.
 
-use crate::file::header::CpuStat;
+use crate::file::header::RecorderStat;
 use crate::file::source::Source;
 use crate::issue::FileIssue;
 use crate::parallel::{Pool, parallel};
@@ -36,7 +36,7 @@ pub(super) fn settle<'s>(
     source: &Source,
     pool: &Pool,
     lanes: &mut [CpuPages],
-    stat_of: impl Fn(Cpu) -> Option<&'s CpuStat>,
+    stat_of: impl Fn(Cpu) -> Option<&'s RecorderStat>,
 ) {
     let mut candidates = Vec::new();
     for (place, pages) in lanes.iter().enumerate() {

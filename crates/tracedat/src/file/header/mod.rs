@@ -24,7 +24,7 @@ use std::ops::Range;
 
 pub(crate) use options::HeaderOptions;
 pub(crate) use options::{BUFFER, PART};
-pub use options::{BufferInfo, CpuStat};
+pub use options::{BufferInfo, RecorderStat};
 pub(crate) use v7::section_place;
 
 /// The version of a file, and how it is stored.

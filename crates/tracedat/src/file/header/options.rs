@@ -19,7 +19,7 @@ pub(crate) const PART: u16 = 0x5343;
 /// The recorder's own statistics of one CPU, as of the end of the recording.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct CpuStat {
+pub struct RecorderStat {
     /// The buffer; empty for the top one.
     pub buffer: String,
     /// Number of the CPU.
@@ -81,7 +81,7 @@ pub(crate) struct HeaderOptions {
     pub(crate) guest: bool,
     pub(crate) time_shift: Option<TimeShift>,
     pub(crate) host: bool,
-    pub(crate) stats: Vec<CpuStat>,
+    pub(crate) stats: Vec<RecorderStat>,
     pub(crate) buffers: Vec<BufferOption>,
     /// Offsets of the sections 16 to 21, by number less 16.
     pub(crate) sections: [Option<u64>; 6],
@@ -212,7 +212,7 @@ impl HeaderOptions {
         }
         let [cpu, entries, overrun, commit_overrun, dropped, read] = values;
         if let Some(cpu) = cpu.and_then(|cpu| u32::try_from(cpu).ok()) {
-            self.stats.push(CpuStat {
+            self.stats.push(RecorderStat {
                 buffer: self.stats_buffer.clone(),
                 cpu,
                 overrun: overrun.unwrap_or(0),
