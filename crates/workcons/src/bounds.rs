@@ -208,7 +208,7 @@ impl<'o> Bounds<'o> {
             && is_restricted(self.options, task, cpu, state)
         {
             let (bit, places) = (self.bit(), &mut self.places);
-            self.queues.doubt(task.id(), CERTAIN, |cpu, flags, by| places.waiter(cpu, flags, bit, by));
+            self.queues.clear_flag(task.id(), CERTAIN, |cpu, flags, by| places.waiter(cpu, flags, bit, by));
         }
     }
 
@@ -225,7 +225,7 @@ impl<'o> Bounds<'o> {
             let place = self.places.touch(Cpu(cpu));
             (place.clean, place.certain) = (false, 0);
         }
-        self.queues.forget_certainty();
+        self.queues.clear_uppermost_flags();
         if !std::mem::replace(&mut self.places.touch(cpu).lost, true) {
             self.open += 1;
         }

@@ -25,14 +25,14 @@ impl CountedQueues {
 
     /// Clears the uppermost flag (bit 7) of all waiting tasks. A caller that marks certain waits with it calls this
     /// when no wait is certain any more.
-    pub fn forget_certainty(&mut self) {
+    pub fn clear_uppermost_flags(&mut self) {
         for (_, flags) in self.waiting.iter_mut().flatten() {
             *flags &= !(1 << 7);
         }
     }
 
     /// Clears `flag` of one waiting task. `change` is called with the waiter as it was (-1) and as it is (1).
-    pub fn doubt(&mut self, task: TaskId, flag: Flags, mut change: impl FnMut(Cpu, Flags, i32)) {
+    pub fn clear_flag(&mut self, task: TaskId, flag: Flags, mut change: impl FnMut(Cpu, Flags, i32)) {
         if let Some((cpu, flags)) = self.waiting.get_mut(task.index()).and_then(Option::as_mut) {
             change(*cpu, *flags, -1);
             *flags &= !flag;
