@@ -29,6 +29,13 @@ pub struct Amount {
 }
 
 impl Amount {
+    /// The violation of work conservation by these numbers of idle CPUs, of overloaded CPUs, and of waiting tasks on the
+    /// overloaded ones.
+    #[inline]
+    pub fn of_violation(idle: u32, overloaded: u32, waiters: u32) -> Amount {
+        Amount { cpus: idle.min(overloaded), threads: idle.min(waiters) }
+    }
+
     /// Whether the predicate holds with this amount.
     pub fn holds(self) -> bool {
         self.cpus > 0

@@ -3,6 +3,7 @@
 use super::{CpuState, SchedState};
 use crate::event::Cpu;
 use crate::event::span::Current;
+use crate::numbers::episodes::Amount;
 use crate::tables::chosen_cpus::ChosenCpus;
 use serde::Serialize;
 
@@ -70,7 +71,7 @@ impl CpuCounts {
     /// Whether work conservation is violated, with every waiting task counted: some CPU idles while another one is
     /// overloaded.
     pub fn is_violated(&self) -> bool {
-        self.idle > 0 && self.overloaded > 0
+        Amount::of_violation(self.idle, self.overloaded, self.waiting_overloaded).holds()
     }
 
     /// The number of running tasks.

@@ -61,8 +61,7 @@ impl Pairs {
 
     /// The work that could have been done.
     pub fn amount(&self) -> Amount {
-        let idle = self.idle.len();
-        Amount { cpus: idle.min(self.overloaded.len()), threads: idle.min(self.waiters) }
+        Amount::of_violation(self.idle.len(), self.overloaded.len(), self.waiters)
     }
 }
 

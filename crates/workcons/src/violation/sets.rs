@@ -218,9 +218,9 @@ impl Sets {
     /// The possible remedies with each waiter on any CPU.
     #[inline(always)]
     fn sum_of(&self, way: usize) -> Amount {
-        let idle = self.sums.cpus.idle();
+        let cpus = self.sums.cpus;
         // Where no CPU is overloaded no waiters are counted either.
-        Amount { cpus: idle.min(self.sums.cpus.overloaded(way)), threads: idle.min(self.sums.waiters.at(way)) }
+        Amount::of_violation(cpus.idle(), cpus.overloaded(way), self.sums.waiters.at(way))
     }
     /// Whether nothing is violated, nor may be, for every way of counting.
     pub(crate) fn are_quiet(&self) -> bool {
