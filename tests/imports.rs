@@ -60,7 +60,10 @@ impl<'ast> Visit<'ast> for File {
     }
 
     fn visit_item_use(&mut self, import: &'ast syn::ItemUse) {
-        self.trees(&import.tree, Vec::new(), !matches!(import.vis, syn::Visibility::Inherited));
+        // A path from `::` on is one of another crate, also where a module has that name.
+        if import.leading_colon.is_none() {
+            self.trees(&import.tree, Vec::new(), !matches!(import.vis, syn::Visibility::Inherited));
+        }
     }
 
     fn visit_path(&mut self, path: &'ast syn::Path) {
@@ -214,7 +217,7 @@ const SORTED: [(&str, Rooms); 4] = [
         ],
     ),
     ("record", &[&["plan"], &["kernel", "signals"], &["traced", "live"], &["command", "top"]]),
-    ("view", &[&["columns"], &["index"], &["ask"], &["serve"], &["export"]]),
+    ("view", &[&["columns"], &["index"], &["ask"], &["serve"], &["export"], &["command"]]),
 ];
 
 /// The imports that lead to a higher room, and the modules that are in none.

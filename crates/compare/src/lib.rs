@@ -22,45 +22,30 @@
 //! assert_eq!(p_value(&base, &new), least_p(4, 4));
 //! ```
 
+mod args;
 mod figure;
+mod header;
 mod limits;
+mod measure;
+pub mod measures;
 mod noise;
+mod question;
 mod table;
 mod test;
 
+pub use args::CompareArgs;
 pub use figure::figure;
 pub use limits::{Limit, judge};
+pub use measures::{Measured, Reports};
 pub use noise::{FEWEST_FOR_NOISE, noise_percent};
+pub use question::CompareQuestion;
 pub use table::{markdown, noise, text};
 pub use test::{EXACT, least_p, p_value};
 
+pub use ::question::{Better, Metric, Spread};
+
+use ::question::median;
 use serde::Serialize;
-
-/// The direction in which a metric improves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum Better {
-    /// Smaller values are better.
-    Less,
-    /// Neither direction is better: the metric is reported, not judged.
-    Neither,
-}
-
-/// A quantity for which each run has a number.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Metric {
-    /// The name of the metric in options: `wakeup-p99`.
-    pub key: &'static str,
-    /// The name of the metric in texts and figures, with its unit: `wakeup p99, ms`.
-    pub name: String,
-    /// The name in a row below that of the metric's group: `  p99, ms`.
-    #[serde(skip)]
-    pub row: String,
-    /// The direction in which the metric improves.
-    pub better: Better,
-}
 
 /// A run, with its number for each metric.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -86,45 +71,6 @@ impl Group {
     /// Returns the numbers of a metric for the runs that have one.
     pub fn values(&self, metric: usize) -> Vec<f64> {
         self.runs.iter().filter_map(|run| run.values.get(metric).copied().flatten()).collect()
-    }
-}
-
-/// The median and the range of the numbers of some runs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Spread {
-    /// The number of runs.
-    pub runs: usize,
-    /// The median; for an even number of runs the mean of the two in the middle.
-    pub median: f64,
-    /// The minimum of the runs.
-    pub min: f64,
-    /// The maximum of the runs.
-    pub max: f64,
-}
-
-impl Spread {
-    /// Returns the spread of these values.
-    pub fn of(values: &[f64]) -> Spread {
-        let mut sorted = values.to_vec();
-        sorted.sort_by(f64::total_cmp);
-        let at = |i: usize| sorted.get(i).copied().unwrap_or(0.0);
-        let runs = sorted.len();
-        Spread { runs, median: median(&sorted), min: at(0), max: at(runs.saturating_sub(1)) }
-    }
-
-    /// Returns half the range in percent of the median; zero if the median is zero.
-    pub fn percent(&self) -> f64 {
-        if self.median == 0.0 { 0.0 } else { (50.0 * (self.max - self.min) / self.median).abs() }
-    }
-}
-
-/// Returns the median of sorted values; zero if there are none.
-pub(crate) fn median(sorted: &[f64]) -> f64 {
-    match sorted.len() {
-        0 => 0.0,
-        n if n % 2 == 1 => sorted[n / 2],
-        n => (sorted[n / 2 - 1] + sorted[n / 2]) / 2.0,
     }
 }
 

@@ -16,22 +16,33 @@
 //! assert_eq!((report.total, report.kinds[0].name.as_str(), report.kinds[0].count), (2, "sched:sched_move_numa", 2));
 //! ```
 
+mod args;
 mod balance;
+mod choice;
 mod cost;
+mod details;
 mod figure;
 mod funnel;
 mod kinds;
+mod list;
+mod listing;
+mod migrations;
+mod question;
 mod rate;
 mod spans;
 mod value_bars;
 mod values;
 mod wakeups;
 
+pub use args::EventsArgs;
 pub use balance::{Balance, BalanceReport, Cell, ListedMigration, TakesMigration, balance_figure, balance_text};
 pub use cost::{BurstNotes, Cost, CostRow, cost_text};
 pub use figure::{Options, figure};
 pub use funnel::{Attempts, Funnel, Funnels, Further, GoingIdle, Imbalance, Outcomes};
 pub use kinds::shortened;
+pub use list::{ListArgs, ListCommand};
+pub use migrations::{MigrationsArgs, MigrationsQuestion, MigrationsReport};
+pub use question::{EventsQuestion, options};
 pub use rate::{rate_figure, value_figure};
 pub use spans::{Edge, SpanReport, Spans};
 pub use values::Summary;

@@ -39,6 +39,7 @@
 //! assert_eq!(*sum.lock().unwrap(), 200);
 //! ```
 
+mod command;
 mod csv;
 mod on_cpu;
 mod output;
@@ -49,6 +50,7 @@ mod rows;
 mod schema;
 mod value;
 
+pub use command::{ExportArgs, ExportCommand};
 pub use csv::Csv;
 pub use on_cpu::TaskRuns;
 pub use output::{Output, Sink, TableWriter};

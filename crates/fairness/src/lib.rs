@@ -26,15 +26,20 @@
 //! assert_eq!(outcome.output.members.iter().map(|member| member.run_ns.0).sum::<u64>(), 550);
 //! ```
 
+mod args;
 mod figure;
 mod idling;
 mod past;
+mod question;
 mod report;
 mod runs;
+mod table;
 mod waits;
 
+pub use args::FairnessArgs;
 pub use figure::figure;
 pub use idling::IdleCpu;
+pub use question::FairnessQuestion;
 pub use report::{FairnessReport, IntervalReport, Member, text};
 pub use waits::{QueueTime, Starved};
 

@@ -49,27 +49,6 @@ use sched::{Cpu, Ts};
 use serde::{Serialize, Serializer};
 use timeline::Columns;
 
-/// The options of this tool alone. The binary adds those that all tools share.
-#[derive(Clone, Debug, Default, clap::Args)]
-pub struct DrawArgs {
-    /// Colour tasks by this property [default: pid; command where a trace has more than 64 CPUs and more tasks than colours]
-    #[arg(long, value_enum, value_name = "WHAT")]
-    pub color_by: Option<ColorBy>,
-    /// Draw a lane for each of these, with the shares of its CPUs' time [default: cpu; where more than 64 CPUs are drawn,
-    /// the finest of core, llc and node that makes at most 64 lanes by the topology]
-    #[arg(long, value_enum, value_name = "WHAT")]
-    pub lanes: Option<LanesOf>,
-    /// Colour only this command, all others dark grey; migration/N stands for that of every CPU
-    #[arg(long, value_name = "COMMAND")]
-    pub target: Option<String>,
-    /// Mark these events, as SYSTEM:NAME with * for any part; separate several by commas
-    #[arg(long, value_name = "SYSTEM:NAME", value_delimiter = ',')]
-    pub events: Vec<String>,
-    /// Show each CPU's frequency in a second band (from power:cpu_frequency)
-    #[arg(long)]
-    pub frequency: bool,
-}
-
 /// The resolved options of the figure.
 #[derive(Clone, Debug)]
 pub struct Options {

@@ -33,16 +33,23 @@
 //! assert_eq!(wakeups.summary.max_ns.map(|ns| ns.0), Some(200));
 //! ```
 
+mod args;
 mod case;
 mod figure;
+mod metrics;
 mod noted;
 mod placement;
+mod question;
 mod report;
+mod table;
 
+pub use args::LatencyArgs;
 pub use case::Case;
 pub use figure::figure;
+pub use metrics::metrics;
 pub use noted::NoteTaker;
 pub use placement::{Idleness, Placement};
+pub use question::LatencyQuestion;
 pub use report::{LatencyReport, LatencyRow, Split, Unfinished, text};
 
 use sched::kthread::command;

@@ -16,14 +16,18 @@
 //! assert_eq!((path.times.queued_ns, path.times.queued_beside_idle_ns), (200, 200));
 //! ```
 
+mod args;
 mod chain;
 mod figure;
 mod gap;
+mod question;
 mod report;
 mod text;
 
+pub use args::PathArgs;
 pub use chain::{Segment, SegmentKind};
 pub use figure::{caption, draw, figure, legend, without_lanes};
+pub use question::{PathQuestion, find};
 pub use report::{OfCpu, OfTask, Path, Queued, Share, Times};
 pub use text::{segments_text, text};
 

@@ -21,6 +21,7 @@
 //! # }
 //! ```
 
+mod args;
 mod before;
 mod catalog;
 pub(crate) mod color;
@@ -33,14 +34,19 @@ mod look;
 mod marks;
 mod measure;
 mod pairing;
+mod question;
+mod read_before;
+mod recorded;
 mod report;
 mod rows;
 mod seen;
 mod series;
 mod spec;
+mod specified;
 mod system_calls;
 mod views;
 
+pub use args::PlotArgs;
 pub use before::{Before, Carried, CarriedPart};
 pub use catalog::{Catalog, EventInfo};
 pub use compile::Plan;
@@ -48,6 +54,8 @@ pub use drawn::{Bar, Drawn, MIXED, PointMark, Room, RowDrawn, WindowDrawn};
 pub use explain::explain;
 pub use figure::{Options, figure};
 pub use measure::{Found, Plot, Window};
+pub use question::{KeptPlot, PlotQuestion, check, kept, numbers, section};
+pub use read_before::note;
 pub use report::{IntervalReport, LaneOf, LookOf, PlotReport, PointReport, SeriesReport, ValueReport, text};
 pub use seen::Event;
 pub use series::LineReport;

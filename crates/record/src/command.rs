@@ -13,9 +13,11 @@ use crate::kernel::{RunningKernel, available_kb};
 use crate::plan::buffers::{default_size, format_size, parse_size};
 use crate::plan::events::{EventPlan, WantedEvents};
 use crate::signals::{self, Forwarder};
+use crate::traced;
 use crate::traced::{EndedCommand, Traced};
 use anyhow::{Context, Result, bail};
 use machine::{Machine, Root};
+use question::Subcommand;
 use regex::Regex;
 use runs::Variant;
 use save::Saved;
@@ -149,8 +151,36 @@ Exit status:
             with --until: the limit was never exceeded, and nothing is saved
   130, 143  interrupted or terminated; the recording until then is saved";
 
+/// The process that becomes the traced command once it is continued.
+#[derive(Debug)]
+pub struct RunWhenContinued;
+
+impl Subcommand for RunWhenContinued {
+    const NAME: &'static str = "run-when-continued";
+    const IS_HIDDEN: bool = true;
+    type Args = traced::HelperArgs;
+
+    fn run(args: &traced::HelperArgs) -> Result<ExitCode> {
+        traced::run_helper(args).map(|()| ExitCode::SUCCESS)
+    }
+}
+
+/// A recording of a command or a span of time.
+#[derive(Debug)]
+pub struct RecordCommand;
+
+impl Subcommand for RecordCommand {
+    const NAME: &'static str = "record";
+    const FIRST_STEP: Option<(&'static str, &'static str)> = Some(("record -- make -j8", "record a run, as trace.dat"));
+    type Args = RecordArgs;
+
+    fn run(args: &RecordArgs) -> Result<ExitCode> {
+        run(args)
+    }
+}
+
 /// Records the command as the arguments ask, and returns the exit status of the program.
-pub fn run(args: &RecordArgs) -> Result<ExitCode> {
+pub(crate) fn run(args: &RecordArgs) -> Result<ExitCode> {
     let tracefs = Tracefs::find(args.tracefs.as_deref())?;
     if args.clean {
         return clean(args, &tracefs);

@@ -24,11 +24,13 @@ pub mod plan;
 #[cfg(target_os = "linux")]
 mod signals;
 #[cfg(target_os = "linux")]
-pub mod top;
+mod top;
 #[cfg(target_os = "linux")]
-pub mod traced;
+mod traced;
 
 #[cfg(target_os = "linux")]
-pub use command::{RecordArgs, run};
+pub use command::{RecordArgs, RecordCommand, RunWhenContinued};
 #[cfg(target_os = "linux")]
 pub use live::moment;
+#[cfg(target_os = "linux")]
+pub use top::{TopArgs, TopCommand};

@@ -5,6 +5,7 @@ use crate::live::{BETWEEN, Follower, follow};
 use crate::plan::buffers::parse_size;
 use crate::signals::Forwarder;
 use anyhow::Result;
+use question::Subcommand;
 use ratatui::crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers, poll, read};
 use ratatui::layout::{Constraint, Layout};
 use ratatui::style::{Color, Modifier, Style};
@@ -19,6 +20,7 @@ use std::collections::VecDeque;
 use std::fmt::Write as _;
 use std::io::IsTerminal;
 use std::path::PathBuf;
+use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use tracefs::{Need, Tracefs};
 
@@ -61,8 +63,22 @@ Examples:
 /// The number of intervals in the history.
 const HISTORY: usize = 200;
 
+/// The state of this machine at the moment.
+#[derive(Debug)]
+pub struct TopCommand;
+
+impl Subcommand for TopCommand {
+    const NAME: &'static str = "top";
+    const FIRST_STEP: Option<(&'static str, &'static str)> = Some(("top", "this machine at the moment"));
+    type Args = TopArgs;
+
+    fn run(args: &TopArgs) -> Result<ExitCode> {
+        run(args).map(|()| ExitCode::SUCCESS)
+    }
+}
+
 /// Follows the machine until the count of intervals is reached, the user quits, or a signal arrives.
-pub fn run(args: &TopArgs) -> Result<()> {
+pub(crate) fn run(args: &TopArgs) -> Result<()> {
     let is_on_terminal = std::io::stdout().is_terminal() && std::io::stdin().is_terminal();
     let is_drawn = !args.text && !args.json && is_on_terminal;
     let tracefs = Tracefs::find(args.tracefs.as_deref())?;

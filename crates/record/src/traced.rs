@@ -35,7 +35,7 @@ pub struct HelperArgs {
 ///
 /// The program must have this as its hidden command `run-when-continued`: [`run`](crate::run) starts the program once more by
 /// that name.
-pub fn run_helper(args: &HelperArgs) -> Result<()> {
+pub(crate) fn run_helper(args: &HelperArgs) -> Result<()> {
     let [program, arguments @ ..] = args.command.as_slice() else { bail!("no command") };
     // A stopped process would outlive a program that is killed now. The command itself is not bound to it.
     set_parent_process_death_signal(Some(Signal::KILL))?;

@@ -30,11 +30,15 @@
 //! assert_eq!((machine.running_ns, machine.waiting_ns, machine.violated_ns), (Some(550), Some(200), Some(200)));
 //! ```
 
+mod args;
 mod counted;
 mod figure;
+mod question;
 
+pub use args::RunningWaitingArgs;
 pub use counted::Counted;
 pub use figure::figure;
+pub use question::RunningWaitingQuestion;
 
 use counted::PanelWatch;
 use sched::affinity::Affinity;
@@ -54,17 +58,6 @@ pub enum Per {
     Node,
     /// Each last-level cache
     Llc,
-}
-
-/// Options of this tool alone.
-#[derive(Clone, Debug, Default, clap::Args)]
-pub struct DrawArgs {
-    /// One panel for each node or last-level cache (needs --topology)
-    #[arg(long, value_enum, value_name = "WHAT")]
-    pub per: Option<Per>,
-    /// Draw the length of each CPU's run queue below, one row per CPU
-    #[arg(long)]
-    pub per_cpu: bool,
 }
 
 /// A group of CPUs that is counted by itself.

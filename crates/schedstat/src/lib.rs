@@ -25,14 +25,20 @@
 //! assert_eq!(outcome.output.columns.busy_percent, Some(55.0));
 //! ```
 
+mod args;
 mod columns;
 mod delta;
+mod metrics;
 mod parse;
+mod question;
 mod report;
 mod trace;
 
+pub use args::SchedstatArgs;
 pub use columns::{Columns, speedup};
 pub use delta::{CpuDelta, Delta, DomainDelta};
+pub use metrics::metrics;
 pub use parse::{CpuStat, DomainStat, PassedOver, SchedstatError, Snapshot, StatLayout};
+pub use question::SchedstatQuestion;
 pub use report::{Report, StatRow, domains_text, table};
 pub use trace::{FromTrace, TraceColumns};

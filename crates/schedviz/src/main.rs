@@ -1,64 +1,27 @@
 //! The `schedviz` program: glue between the reader, the analyses and the devices.
 
 mod commands;
+mod registry;
 
-use clap::error::{ContextKind, ContextValue};
-use clap::{CommandFactory, FromArgMatches, Parser};
-use commands::Command;
+use clap::ArgMatches;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use question::Invocation;
+use registry::COMMANDS;
 use session::{args, inputs, messages, writer};
 use std::path::Path;
 use std::process::ExitCode;
 
-/// See what the Linux scheduler did, from what trace-cmd recorded
-#[derive(Debug, Parser)]
-#[command(name = "schedviz", version, max_term_width = 80, after_help = AFTER_HELP)]
-struct Cli {
-    #[command(subcommand)]
-    command: Command,
-}
-
-const AFTER_HELP: &str = "\
-First steps:
-  schedviz record -- make -j8                   record a run, as trace.dat
-  schedviz info trace.dat                       its contents and its losses
-  schedviz dat2graph trace.dat                  what ran on every CPU
-  schedviz dat2graph trace.dat --min 3 --max 3.2 --color-by command
-  schedviz running-waiting trace.dat --forked   when tasks waited beside idle
-                                                CPUs
-  schedviz workcons trace.dat                   how often that happened
-  schedviz why trace.dat                        why it happened
-  schedviz path trace.dat                       whether it cost time
-  schedviz stepper trace.dat --tui              the run queues, event by event
-  schedviz view trace.dat                       all of it, to move through in
-                                                a browser
-  schedviz list trace.dat --min 1.2 --max 1.21  the events as text
-  schedviz migrations trace.dat                 the causes of migrations
-  schedviz plot locks trace.dat                 figures by a specification
-  schedviz latency trace.dat                    how long woken tasks waited
-  schedviz utilization trace.dat                CPU time by class, like mpstat
-  schedviz fairness trace.dat --forked          how evenly CPU time was shared
-  schedviz report trace.dat                     all of these in one page
-  schedviz compare --base 'old.*.dat' --new 'new.*.dat'
-                                                what a patch changed
-  schedviz schedstat before after --time 5.9    counters of /proc/schedstat
-
-Exit status:
-  0  done
-  1  error
-  2  a given limit is exceeded
-  3  the trace has too many losses to judge a limit";
-
 fn main() -> ExitCode {
-    let mut command = Cli::command();
+    let mut command = registry::command_line();
     if !names_a_command(&command) {
-        commands::define_all(&mut command);
+        registry::define_all(&mut command);
     }
     let parsed = command.try_get_matches_from_mut(std::env::args_os()).and_then(|mut matches| {
         let registered = inputs::register(&command, &matches);
-        let cli = Cli::from_arg_matches_mut(&mut matches).map_err(|e| e.format(&mut command))?;
-        Ok((cli, registered))
+        let invocation = invocation(&mut matches).map_err(|e| e.format(&mut command))?;
+        Ok((invocation, registered))
     });
-    let (cli, registered) = match parsed {
+    let (invocation, registered) = match parsed {
         Ok(parsed) => parsed,
         Err(e) => {
             let e = with_tip(e);
@@ -68,7 +31,7 @@ fn main() -> ExitCode {
             return ExitCode::from(u8::from(failed || e.use_stderr()));
         }
     };
-    match registered.and_then(|()| cli.command.run()) {
+    match registered.and_then(|()| invocation()) {
         Ok(code) => code,
         // The reader of the output, such as head, has seen enough.
         Err(e) if writer::is_closed_pipe(&e) => ExitCode::SUCCESS,
@@ -80,6 +43,14 @@ fn main() -> ExitCode {
             ExitCode::from(1)
         }
     }
+}
+
+/// Returns the work that the command line asks for.
+fn invocation(matches: &mut ArgMatches) -> Result<Invocation, clap::Error> {
+    let chosen = matches.remove_subcommand();
+    let found = chosen.and_then(|(name, matches)| Some((COMMANDS.iter().find(|entry| entry.name == name)?, matches)));
+    let Some((entry, mut matches)) = found else { return Err(clap::Error::new(ErrorKind::MissingSubcommand)) };
+    entry.parse(&mut matches)
 }
 
 /// Whether the command line begins with a command's name.
@@ -100,10 +71,8 @@ fn with_tip(mut error: clap::Error) -> clap::Error {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     #[test]
     fn the_command_line_is_consistent() {
-        super::Cli::command().debug_assert();
+        super::registry::command_line().debug_assert();
     }
 }

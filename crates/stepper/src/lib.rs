@@ -24,12 +24,16 @@
 //! println!("{}", text(&step, &options, 80));
 //! ```
 
+mod args;
 mod figure;
+mod question;
 mod text;
 pub mod tui;
 mod words;
 
+pub use args::StepperArgs;
 pub use figure::figure;
+pub use question::StepperQuestion;
 pub use text::text;
 pub use words::{Coming, EventLabel, Names, Plain, tasks_of};
 

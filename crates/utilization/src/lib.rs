@@ -27,11 +27,16 @@
 //! assert_eq!((outcome.output.all.other_ns, outcome.output.all.idle_ns), (550, 450));
 //! ```
 
+mod args;
 mod figure;
 mod grid;
+mod question;
 mod report;
+mod table;
 
+pub use args::UtilizationArgs;
 pub use figure::figure;
+pub use question::UtilizationQuestion;
 pub use report::{Heat, HerdReport, Idling, Interval, PerCpu, PerNode, Shares, UtilizationReport, text};
 
 use grid::Grid;

@@ -20,6 +20,7 @@
 
 mod ask;
 mod columns;
+mod command;
 mod export;
 mod index;
 mod serve;
@@ -32,6 +33,7 @@ pub use columns::coding::{Digest, Unusable};
 pub use columns::longest::{CpuPath, Interval};
 pub use columns::shape::Shape;
 pub use columns::tasks::{TaskEntry, Tasks};
+pub use command::{ViewArgs, ViewCommand};
 pub use export::Exported;
 pub use index::{Index, Indexer, List, Publish, Scope, Store, Viewed};
 pub use serve::{Server, Site};

@@ -19,6 +19,8 @@
 //! assert_eq!(outcome.output.violation_ns.map(|ns| ns.0), Some(200));
 //! ```
 
+mod args;
+mod asked_episode;
 mod balancing;
 mod bound;
 mod category;
@@ -29,26 +31,31 @@ mod ledger;
 mod listed;
 mod longest;
 mod meter;
+mod metrics;
 mod missed;
 mod nearest;
 mod on_request;
 mod origins;
 mod over_time;
+mod question;
 mod report;
 mod story;
 mod story_figure;
 mod text;
 mod wait;
 
+pub use args::WhyArgs;
 pub use balancing::Probed;
 pub use bound::{BOUND_FROM, Homes, Stayed};
 pub use category::{IdleEnd, IdleOrigin, Left, Placed, Preempter, WaitEnd, WaitOrigin};
 pub use figure::figure;
 pub use grouping::{GroupRow, Grouping, OnCpu};
 pub use longest::Longest;
+pub use metrics::metrics;
 pub use missed::{Missed, MissedRow, OutcomeRow};
 pub use nearest::Nearest;
 pub use over_time::{Layer, OverTime};
+pub use question::WhyQuestion;
 pub use report::{Rows, WhyReport, WhyRow};
 pub use story::{Story, StoryStep};
 pub use story_figure::story_figure;

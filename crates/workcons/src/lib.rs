@@ -24,13 +24,17 @@
 //! assert_eq!(report.violation.map(|violation| violation.ns), Some(200));
 //! ```
 
+mod args;
 mod bounds;
 mod confined;
 mod count;
+mod drawn_run;
 mod figure;
 mod judge;
 mod kernel_lengths;
 mod pending;
+mod metrics;
+mod question;
 mod report;
 mod run_figure;
 mod strips;
@@ -39,11 +43,14 @@ mod unknown;
 pub mod violation;
 mod waiter_args;
 
+pub use args::WorkconsArgs;
 pub use bounds::{Bounds, RigorousBounds};
 pub use figure::{Runs, figure};
 pub use judge::{Limits, judge};
 pub use kernel_lengths::{Disagreement, KernelLengths, LengthCheck};
 pub use pending::{Held, LONG_PENDING, PendingSwitch};
+pub use metrics::metrics;
+pub use question::WorkconsQuestion;
 pub use report::{ByLength, EpisodeReport, NO_ELAPSED, Report, Violation, next, table, text};
 pub use run_figure::{Look, run_figure};
 pub use strips::Strip;

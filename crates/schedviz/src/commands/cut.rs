@@ -3,11 +3,11 @@
 mod anonymous;
 mod occupants;
 
-use crate::commands::{dat2graph::frequencies, plot};
 use anonymous::{Anonymous, alias};
 use anyhow::{Context, Result, bail};
 use events::BurstNotes;
 use machine::Machine;
+use question::Subcommand;
 use sched::past::PastName;
 use sched::{Analysis, Cpu, EventIssue, EventKind, NoteTaker, Pass, Past, SchedEvent, SchedState, Topology, Ts};
 use session::Session;
@@ -18,6 +18,7 @@ use session::writer::verb;
 use std::cell::RefCell;
 use std::io::{BufWriter, Seek, Write};
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use tracedat::{Aliases, CutPart};
 
 /// Write a part of a trace as a trace of its own: a window, some CPUs, without names
@@ -65,6 +66,19 @@ Examples:
                                          to a public report
   schedviz cut trace.dat --min 3 --max 3.2 --anonymize -o part.dat
                                          both";
+
+/// A part of a trace as a file of its own.
+#[derive(Debug)]
+pub(crate) struct CutCommand;
+
+impl Subcommand for CutCommand {
+    const NAME: &'static str = "cut";
+    type Args = CutArgs;
+
+    fn run(args: &CutArgs) -> Result<ExitCode> {
+        run(args).map(|()| ExitCode::SUCCESS)
+    }
+}
 
 /// Cuts.
 pub(crate) fn run(args: &CutArgs) -> Result<()> {
@@ -146,7 +160,7 @@ fn session_part(session: &Session, specs: &[String], aliases: &RefCell<Option<Al
     let names = called.at(before).into_iter();
     past.occupants = occupants::at(session, past.from).map_err(|e| session.named(e))?;
     past.occupants.iter_mut().for_each(|occupant| occupant.comm = alias(aliases, occupant.comm));
-    past.frequencies = frequencies::in_force(session).map_err(|e| session.named(e))?;
+    past.frequencies = dat2graph::in_force(session).map_err(|e| session.named(e))?;
     past.names = names.map(|(pid, name)| PastName { pid, name: alias(aliases, name) }).collect();
     Ok(CutPart { past, offline })
 }

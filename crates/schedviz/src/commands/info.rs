@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use machine::Machine;
+use question::Subcommand;
 use sched::nouns::noun;
 use sched::topology::format_cpu_list;
 use sched::{Cpu, Diagnostic, Diagnostics, EventIssue, Past, Severity, Tracepoint, Ts};
@@ -14,6 +15,7 @@ use session::{progress, warnings};
 use std::ffi::OsStr;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use timeline::text::lines;
 use tracedat::{BufferInfo, ClockKind, CpuEventCounts, EventCount, FileIssue, Trace};
 
@@ -35,7 +37,7 @@ const FORMATS: Formats = Formats::TEXT;
 /// The document of `--json`.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub(super) struct Report {
+pub(crate) struct Report {
     /// The name and version of the schema, `schedviz/info/1`.
     schema: &'static str,
     /// The file name of the trace.
@@ -218,6 +220,20 @@ const NO_SCHEDULER_EVENT: Missing = Missing {
 /// The consequence of a missing `sched_wakeup` where `sched_waking` was recorded.
 const QUEUED_AT_WAKING: &str =
     "approximate: tasks count as queued from sched_waking on, before they are; how long that takes is unknown";
+
+/// The content of a file.
+#[derive(Debug)]
+pub(crate) struct InfoCommand;
+
+impl Subcommand for InfoCommand {
+    const NAME: &'static str = "info";
+    const FIRST_STEP: Option<(&'static str, &'static str)> = Some(("info trace.dat", "its contents and its losses"));
+    type Args = InfoArgs;
+
+    fn run(args: &InfoArgs) -> Result<ExitCode> {
+        run(args).map(|()| ExitCode::SUCCESS)
+    }
+}
 
 /// Reads and prints.
 pub(crate) fn run(args: &InfoArgs) -> Result<()> {

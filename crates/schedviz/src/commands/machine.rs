@@ -2,9 +2,11 @@
 
 use anyhow::{Result, bail};
 use machine::{Machine, Root};
+use question::Subcommand;
 use session::formats::{Formats, OutputArgs, OutputName, Renderings};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
 /// Describe this machine: topology, kernel, scheduler settings, cgroups, affinity of the tasks
 ///
@@ -34,6 +36,19 @@ const EXAMPLES: &str = "\
 Examples:
   sudo schedviz machine -o trace.machine.json      the machine of trace.dat
   schedviz machine                                 a summary";
+
+/// The machine file.
+#[derive(Debug)]
+pub(crate) struct MachineCommand;
+
+impl Subcommand for MachineCommand {
+    const NAME: &'static str = "machine";
+    type Args = MachineArgs;
+
+    fn run(args: &MachineArgs) -> Result<ExitCode> {
+        run(args).map(|()| ExitCode::SUCCESS)
+    }
+}
 
 /// Reads the machine and prints or saves it.
 pub(crate) fn run(args: &MachineArgs) -> Result<()> {

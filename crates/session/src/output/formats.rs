@@ -74,6 +74,11 @@ impl Formats {
         Formats { figure: true, text: false, unasked: Some(command), ..Formats::TEXT }
     }
 
+    /// Whether the figure is written where no file is asked for.
+    pub const fn draws_unasked(self) -> bool {
+        self.unasked.is_some()
+    }
+
     /// The same, and text.
     #[must_use]
     pub const fn and_text(self) -> Formats {

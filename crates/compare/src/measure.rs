@@ -1,0 +1,56 @@
+//! The measurement of a run, in one pass.
+
+use crate::CompareArgs;
+use crate::measures::{Measured, Reports, conclude};
+use anyhow::Result;
+use latency::Latency;
+use sched::{Chosen, OfSelection, Pass, Selected};
+use schedstat::FromTrace;
+use session::Session;
+use session::args::ReadArgs;
+use std::path::Path;
+use why::Why;
+use workcons::WorkConservation;
+
+/// Measures a run. Violation and latency are those of the chosen tasks, everything else that of the CPUs.
+pub(crate) fn measure(path: &Path, read: &ReadArgs, args: &CompareArgs) -> Result<Measured> {
+    let session = Session::open(path, read, &args.window)?;
+    args.tasks.check(&session)?;
+    let (chosen, excluded) = (args.tasks.chooser(), args.tasks.excluder());
+    let cpus = &session.shown.chosen;
+    let conservation = workcons::Options {
+        cpus: cpus.clone(),
+        zero: session.start,
+        waiters: args.waiters.of(&args.tasks),
+        topology: session.topology.clone(),
+        affinity: session.affinity.as_deref(),
+        application: args.tasks.chooses().then_some(&chosen),
+        excluded: excluded.as_ref().map(|excluded| excluded as &Chosen<'_>),
+        ..Default::default()
+    };
+    let waits = latency::Options {
+        cpus: cpus.clone(),
+        tasks: args.tasks.is_any().then_some(&chosen),
+        zero: session.start,
+        topology: session.topology.clone(),
+        ..Default::default()
+    };
+    let waiters = || Selected::new(conservation.application, args.waiters.depend_on_descent(&args.tasks));
+    let tasks = || Selected::new(waits.tasks, args.tasks.forked);
+    // Two states for two threads: a third would cost more than the columns do.
+    let analyses = || {
+        let waits = (Latency::new(&waits), tasks());
+        let violation = (WorkConservation::new(&conservation), Why::new(&conservation), waiters());
+        (violation, (waits, FromTrace::only(cpus.clone())))
+    };
+    let outcome =
+        session.watched(|| Pass::over(session.trace.events()?).window(session.window).run_side_by_side(analyses))?;
+    let ((mut workcons, reasons, of_waiters), ((mut latency, of_tasks), columns)) = outcome.output;
+    let unknown = session.why_no_figures(of_waiters, waiters)?;
+    unknown.iter().for_each(|why| workcons.withhold(why.clone()));
+    // A choice of tasks is the same for both: its message is printed once.
+    let no_latency = if args.tasks.chooses() { unknown } else { session.why_no_figures(of_tasks, tasks)? };
+    no_latency.iter().for_each(|why| latency.withhold(why.clone()));
+    let reports = Reports { workcons, reasons, latency, columns, diagnostics: outcome.diagnostics };
+    Ok(Measured { no_latency, ..conclude(&session, reports, args.max_loss) })
+}

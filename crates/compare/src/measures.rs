@@ -1,0 +1,150 @@
+//! All that is measured of a run to be compared with others, in one pass.
+
+use latency::LatencyReport;
+use machine::Machine;
+use question::{Better, Metric, MetricOf};
+use sched::{Diagnostics, Dur, Tracepoint, Ts};
+use schedstat::TraceColumns;
+use session::Session;
+use session::warnings;
+use std::collections::BTreeSet;
+use tracedat::FileIssue;
+use why::WhyReport;
+
+/// The results of a run.
+pub struct Measured {
+    /// The path of the trace, with folders where these are needed to distinguish it.
+    pub name: String,
+    /// Its first and last instant, which no other recording shares, under whatever name.
+    pub recording: Option<(Ts, Ts)>,
+    /// Work conservation.
+    pub workcons: workcons::Report,
+    /// The division of the violation by origin and end.
+    pub reasons: WhyReport,
+    /// The elapsed time, as it compares with that of the other runs.
+    pub elapsed: Option<Dur>,
+    /// Wakeup latency and waits after a preemption.
+    pub latency: LatencyReport,
+    /// The columns of the task-stealing series.
+    pub columns: TraceColumns,
+    /// The losses, repairs and doubts of the trace.
+    pub diagnostics: Diagnostics,
+    /// Why the violation is unknown, if it is.
+    pub no_violation: Option<String>,
+    /// Why the latency is unknown, if it is.
+    pub no_latency: Option<String>,
+    /// The facts in which compared runs must agree.
+    pub setting: Setting,
+    /// The facts of the machine file, if there is one beside the trace.
+    pub machine: Option<Vec<(&'static str, String)>>,
+    /// The command's own number, if its runs were recorded with one.
+    pub own: Option<f64>,
+}
+
+impl Measured {
+    /// The run as a point of the figure of elapsed times; nothing where it has none.
+    pub fn point(&self) -> Option<(f64, Option<f64>)> {
+        let violation = self.workcons.violation.as_ref().filter(|_| self.no_violation.is_none());
+        Some((self.elapsed?.seconds(), violation.map(|v| v.percent)))
+    }
+}
+
+/// Facts that must be alike for runs to be compared.
+pub struct Setting {
+    /// Each thing by its name.
+    pub facts: [(&'static str, String); 5],
+}
+
+/// The reports on a run.
+pub struct Reports {
+    /// Work conservation.
+    pub workcons: workcons::Report,
+    /// The division of the violation by origin and end.
+    pub reasons: WhyReport,
+    /// Wakeup latency and waits after a preemption.
+    pub latency: LatencyReport,
+    /// The columns of the task-stealing series.
+    pub columns: TraceColumns,
+    /// The losses, repairs and doubts of the trace.
+    pub diagnostics: Diagnostics,
+}
+
+/// Gathers the reports on a run. A run of which more than `max_loss` percent is unknown has no violation.
+pub fn conclude(session: &Session, reports: Reports, max_loss: f64) -> Measured {
+    let Reports { mut workcons, reasons, latency, columns, diagnostics } = reports;
+    workcons.unknown.unwritten_percent = warnings::unwritten_percent(&session.trace, &diagnostics);
+    workcons.unknown.clocks_apart = diagnostics.count(FileIssue::ClocksApart);
+    let info = session.trace.info();
+    let events: BTreeSet<String> =
+        session.trace.event_counts().into_iter().filter(|e| e.count > 0).map(|e| e.name).collect();
+    let facts = [
+        ("CPUs with events", sched::topology::format_cpu_list(&session.observed)),
+        ("kernel", info.kernel.unwrap_or_default()),
+        ("clock", if info.clock.is_empty() { "local".into() } else { info.clock }),
+        ("events", events.into_iter().filter(|name| is_common(name)).collect::<Vec<_>>().join(" ")),
+        ("command", columns.command.map_or_else(|| "unknown".into(), |name| name.to_string())),
+    ];
+    let setting = Setting { facts };
+    let no_violation = workcons.unknown.why_untrusted(max_loss).or_else(|| workcons.selection_unknown.clone());
+    let (name, recording) = (session.name(), session.recording());
+    let elapsed = Some(workcons.elapsed_ns);
+    Measured {
+        name,
+        recording,
+        workcons,
+        reasons,
+        elapsed,
+        latency,
+        columns,
+        diagnostics,
+        no_violation,
+        no_latency: None,
+        setting,
+        machine: session.machine.as_ref().map(Machine::facts),
+        own: None,
+    }
+}
+
+/// Whether an event is one that the numbers depend on: whether others occurred is chance.
+fn is_common(name: &str) -> bool {
+    use Tracepoint::{Migrate, Switch, Wakeup, WakeupNew, Waking};
+    [Switch, Waking, Wakeup, Migrate, WakeupNew].iter().any(|tracepoint| tracepoint.name() == name)
+}
+
+/// Finds the value of a metric in the measurements of a run.
+pub type Get = Box<dyn Fn(&Measured) -> Option<f64>>;
+
+/// The command's own number.
+pub fn own_metric() -> (Metric, Get) {
+    let name = "metric of the command".to_owned();
+    (Metric { key: "metric", row: name.clone(), name, better: Better::Neither }, Box::new(|run| run.own))
+}
+
+/// Returns the metrics in the order of the table, each with the function that finds its value.
+pub fn metrics() -> Vec<(Metric, Get)> {
+    // A run whose violation is unknown has no metric of it.
+    fn violation(run: &Measured) -> Option<&workcons::Report> {
+        Some(&run.workcons).filter(|_| run.no_violation.is_none())
+    }
+    fn reasons(run: &Measured) -> Option<&WhyReport> {
+        Some(&run.reasons).filter(|_| run.no_violation.is_none())
+    }
+    let elapsed = Metric::of("elapsed", "elapsed, s", Better::Less);
+    let mut all: Vec<(Metric, Get)> = vec![(elapsed, Box::new(|run| run.elapsed.map(Dur::seconds)))];
+    all.extend(of_report(workcons::metrics(), violation));
+    all.extend(of_report(why::metrics(), reasons));
+    all.extend(of_report(latency::metrics(), |run| Some(&run.latency)));
+    all.extend(of_report(schedstat::metrics(), |run| Some(&run.columns)));
+    all
+}
+
+/// The metrics of one of the reports on a run.
+fn of_report<R: 'static>(
+    metrics: Vec<MetricOf<R>>,
+    report: fn(&Measured) -> Option<&R>,
+) -> impl Iterator<Item = (Metric, Get)> {
+    metrics.into_iter().map(move |MetricOf { metric, value }| {
+        let get: Get = Box::new(move |run| report(run).and_then(value));
+        (metric, get)
+    })
+}

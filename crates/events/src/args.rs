@@ -1,0 +1,95 @@
+//! The arguments of `schedviz events`.
+
+use crate::details::Pattern;
+use anyhow::Result;
+use regex::Regex;
+use sched::Dur;
+use session::args::{TaskArgs, TraceArgs};
+use session::formats::{Formats, OutputArgs};
+use tracedat::Where;
+
+/// The formats in which the answer can be written.
+pub(crate) const FORMATS: Formats = Formats::figure_of("events").and_text().and_table();
+
+/// Show when events happen, and why tasks were migrated
+///
+/// Without --events, all but the ordinary events of the scheduler: its switches, wakeups, migrations,
+/// forks, execs and exits, its statistics (sched_stat_*), sched_prepare_exec, sched_wait_task,
+/// sched_process_wait, sched_process_free and sched_skip_vma_numa. Where there are no others, all.
+///
+/// Texts of trace_printk and trace_marker are counted by their words up to the first value. Pairs of texts
+/// `B|pid|name` and `E|pid`, or `begin:name` and `end:name`, and the entries and exits of
+/// function_graph are drawn as spans, with their count and durations in the text and in JSON.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = EXAMPLES, mut_args(|argument| FORMATS.fit(argument)))]
+pub struct EventsArgs {
+    #[command(flatten)]
+    pub(crate) trace: TraceArgs,
+    /// Only these events: SYSTEM:NAME, with * for any part; several with commas
+    #[arg(long, value_name = "SYSTEM:NAME", value_delimiter = ',')]
+    pub(crate) events: Vec<String>,
+    /// The command `list`, as it was once spelt
+    #[arg(long, hide = true, conflicts_with_all = ["by", "match", "value"])]
+    pub(crate) list: bool,
+    /// With --near, print a column with the state of the CPU, as schedviz list does
+    #[arg(long, value_enum, value_name = "WHEN", num_args = 0..=1, require_equals = true,
+          default_value = "auto", default_missing_value = "always")]
+    pub(crate) latency_format: FlagsColumn,
+    /// Split kinds by the value of this field
+    #[arg(long, value_name = "FIELD")]
+    pub(crate) by: Option<String>,
+    /// Split kinds by what the named groups of this expression match in an event's text
+    #[arg(long, value_name = "REGEX", value_parser = Pattern::parse)]
+    pub(crate) r#match: Option<Regex>,
+    /// Summarise this value, a field or FIELD=NUMBER in a text, and draw it over time
+    #[arg(long, value_name = "FIELD")]
+    pub(crate) value: Option<String>,
+    /// List what happened on the same CPU around each event: within this number of milliseconds, or within 50us
+    #[arg(long, value_name = "MS", value_parser = near, conflicts_with_all = ["by", "match", "value"])]
+    pub(crate) near: Option<Dur>,
+    /// Draw events per second over time
+    #[arg(long, conflicts_with_all = ["list", "value"])]
+    pub(crate) rate: bool,
+    /// Draw what ran in colour, not in pale grey
+    #[arg(long)]
+    pub(crate) in_color: bool,
+    /// Why tasks were migrated: the command migrations, by its old name
+    #[arg(long, conflicts_with_all = ["events", "list", "near", "rate", "by", "match", "value"])]
+    pub(crate) balance: bool,
+    #[command(flatten)]
+    pub(crate) tasks: TaskArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  schedviz events trace.dat                   probes and printed texts, as
+                                              trace.events.pdf
+  schedviz events trace.dat --events 'lb:*' --cpus 40
+                                              the balancer's probes on one CPU
+  schedviz events trace.dat --events sched:sched_move_numa --near 1
+                                              and what happened around each
+  schedviz events trace.dat --events lb:load_balance --by moved
+  schedviz events trace.dat --events sched:sched_stat_runtime --value runtime";
+
+/// The time of `--near`: a number of milliseconds, or a length with its unit.
+fn near(text: &str) -> Result<Dur, String> {
+    match (text.parse::<f64>(), Where::parse(text)) {
+        (Ok(ms), _) if (0.0..=1e9).contains(&ms) => Ok(Dur((ms * 1e6) as u64)),
+        (Err(_), Ok(Where::FromStart(ns))) if ns >= 0 => Ok(Dur(ns.unsigned_abs())),
+        _ => Err("this is no length of time; write 1 or 0.05 for milliseconds, or 50us".into()),
+    }
+}
+
+/// When lists have a column of flags.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum FlagsColumn {
+    /// Where the recorder's own report has it.
+    #[default]
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}

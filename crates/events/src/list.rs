@@ -1,0 +1,73 @@
+//! `schedviz list`: events as text.
+
+use crate::args::FlagsColumn;
+use crate::choice::Choice;
+use crate::listing;
+use anyhow::Result;
+use question::Subcommand;
+use session::args::{TaskArgs, TraceArgs};
+use session::formats::{Formats, OutputArgs};
+use session::messages::emit;
+use std::process::ExitCode;
+
+/// List events as text, one per line, in the form of trace-cmd report
+///
+/// Each task has its most recent command name; --tasks goes by the name at the time of the event.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = EXAMPLES, mut_args(|argument| FORMATS.fit(argument)))]
+pub struct ListArgs {
+    #[command(flatten)]
+    pub(crate) trace: TraceArgs,
+    /// Only these events: SYSTEM:NAME, with * for any part; several with commas
+    #[arg(long, value_name = "SYSTEM:NAME", value_delimiter = ',')]
+    pub(crate) events: Vec<String>,
+    /// Print a column with the state of the CPU: interrupts off (d), reschedule pending (N; l, L, b, B: lazily, since
+    /// 6.13), hard or soft interrupt (h, s, H), depth of disabled preemption and migration; auto: where the recording was
+    /// made by a trace-cmd that shows it, 3.3 or later
+    #[arg(long, value_enum, value_name = "WHEN", num_args = 0..=1, require_equals = true,
+          default_value = "auto", default_missing_value = "always")]
+    pub(crate) latency_format: FlagsColumn,
+    #[command(flatten)]
+    pub(crate) tasks: TaskArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+/// The forms of its output.
+const FORMATS: Formats = Formats::LINES;
+
+const EXAMPLES: &str = "\
+Examples:
+  schedviz list trace.dat --min 1.2 --max 1.21     every event in that time
+  schedviz list trace.dat --events sched:sched_migrate_task --tasks '^make'
+  schedviz list trace.dat --cpus 40 -o cpu40.txt";
+
+/// The events as text, one per line.
+#[derive(Debug)]
+pub struct ListCommand;
+
+impl Subcommand for ListCommand {
+    const NAME: &'static str = "list";
+    const FIRST_STEP: Option<(&'static str, &'static str)> =
+        Some(("list trace.dat --min 1.2 --max 1.21", "the events as text"));
+    type Args = ListArgs;
+
+    fn run(args: &ListArgs) -> Result<ExitCode> {
+        run_list(args).map(|()| ExitCode::SUCCESS)
+    }
+}
+
+/// Reads and prints.
+pub(crate) fn run_list(args: &ListArgs) -> Result<()> {
+    let announced = args.output.announced();
+    let lines = args.output.lines()?;
+    args.tasks.without_forked("list")?;
+    let session = args.trace.open_listed()?;
+    args.tasks.check(&session)?;
+    let choice = Choice::listed(&session, &args.events, &args.tasks)?;
+    listing::list(&session, &choice, args.latency_format, lines)?;
+    if let (Some(announced), false) = (announced, session.read.quiet) {
+        emit(&announced);
+    }
+    Ok(())
+}

@@ -1,0 +1,195 @@
+//! The causes of migrations, for `schedviz migrations` and `schedviz events --balance`.
+
+use crate::question::options;
+use crate::{Balance, BalanceReport, Cost, CostRow, Funnel, Funnels, balance_figure, balance_text, cost_text};
+use anyhow::{Result, bail};
+use lanes::Coloring;
+use question::{Question, Subcommand};
+use sched::{Comm, Migration, Pid, Tracepoint};
+use serde::Serialize;
+use session::Session;
+use session::args::TraceArgs;
+use session::args::{BeginArgs, TaskArgs};
+use session::csv::quoted;
+use session::document::TraceDocument;
+use session::formats::Formats;
+use session::formats::{OutputArgs, Renderings};
+use session::messages::emit;
+use session::over_lanes::over_lanes;
+use session::section::{MaybeSection, ReportSection, listed, part};
+use std::io;
+use std::process::ExitCode;
+use timeline::Sheet;
+
+/// Which tasks were migrated, and why: steals, balancing, wakeup placements, NUMA moves
+///
+/// Migrations by cause and distance, with the time until each task ran; herds, which are at least four queued tasks that
+/// leave one CPU for one other within a millisecond; and, with probes on the balancer (group lb), the outcome of its
+/// attempts.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = EXAMPLES, mut_args(|argument| MigrationsQuestion::FORMATS.fit(argument)))]
+pub struct MigrationsArgs {
+    #[command(flatten)]
+    trace: TraceArgs,
+    /// Draw what ran in colour, not in pale grey
+    #[arg(long)]
+    in_color: bool,
+    #[command(flatten)]
+    tasks: TaskArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  schedviz migrations trace.dat                            the causes, and a figure as trace.migrations.pdf
+  schedviz migrations trace.dat --topology lscpu.json      with distances (lscpu -e -J > lscpu.json)
+  schedviz migrations trace.dat --tasks '^redis' -o moves.csv   one by one, as a table";
+
+/// The migrations of tasks, with their causes.
+#[derive(Debug)]
+pub struct MigrationsQuestion;
+
+impl Subcommand for MigrationsQuestion {
+    const NAME: &'static str = "migrations";
+    const FIRST_STEP: Option<(&'static str, &'static str)> = Some(("migrations trace.dat", "the causes of migrations"));
+    type Args = MigrationsArgs;
+
+    fn run(args: &MigrationsArgs) -> Result<ExitCode> {
+        run_migrations(args).map(|()| ExitCode::SUCCESS)
+    }
+}
+
+impl Question for MigrationsQuestion {
+    const FORMATS: Formats = Formats::figure_of("migrations").and_text().and_table();
+    const SECTION: &'static str = "balance";
+
+    fn section(session: &Session) -> MaybeSection<'_> {
+        section(session)
+    }
+
+    #[cfg(feature = "schema")]
+    fn schemas() -> Vec<question::NamedSchema> {
+        vec![question::schema::<TraceDocument<'static, MigrationsReport<'static>>>("schedviz/balance/2")]
+    }
+}
+
+/// Finds the causes, prints and draws.
+fn run_migrations(args: &MigrationsArgs) -> Result<()> {
+    args.output.check(MigrationsQuestion::FORMATS)?;
+    args.tasks.without_forked("migrations")?;
+    let session = args.trace.open()?;
+    args.tasks.check(&session)?;
+    let MigrationsArgs { tasks, output, in_color, .. } = args;
+    run(&Choice { tasks, output, in_color: *in_color, command: "migrations" }, &session)
+}
+
+/// The causes of migrations, and what probes on the balancer say.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct MigrationsReport<'r> {
+    #[serde(flatten)]
+    pub(crate) report: &'r BalanceReport,
+    /// The bursts after a migration against those without one, by command and distance.
+    pub(crate) cost: &'r [CostRow],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) probes: Option<Funnel>,
+}
+
+impl MigrationsReport<'_> {
+    /// The tables for people.
+    pub(crate) fn text(&self) -> String {
+        let funnel = self.probes.as_ref().map_or_else(String::new, Funnel::text);
+        format!("{}{}{funnel}", balance_text(self.report), cost_text(self.cost))
+    }
+}
+
+/// The arguments of both commands.
+pub(crate) struct Choice<'a> {
+    pub(crate) tasks: &'a TaskArgs,
+    pub(crate) output: &'a OutputArgs,
+    pub(crate) in_color: bool,
+    /// The middle of the name of an output file.
+    pub(crate) command: &'static str,
+}
+
+/// Finds the causes of migrations, prints and draws them.
+pub(crate) fn run(args: &Choice<'_>, session: &Session) -> Result<()> {
+    if session.trace.format_of(Tracepoint::Migrate).is_none() {
+        bail!("{}: sched:sched_migrate_task was not recorded; record with -e sched", session.name());
+    }
+    let tasks = args.tasks.filter();
+    let wanted = |m: &Migration| tasks.takes(m.pid, || m.command);
+    let is_wanted = |pid: Pid, command: Comm| tasks.takes(pid, || command);
+    let listing = args.output.wants_entries();
+    let analysis = || {
+        let all = Balance::new(&session.topology, &session.shown.chosen, session.from, session.to);
+        (
+            all.listing(listing).only(&wanted),
+            Cost::new(&session.topology).with_counters(session.trace.counters()).only(&is_wanted),
+            funnels(session),
+        )
+    };
+    let outcome = session.follow(&BeginArgs::default(), session.page(), analysis)?;
+    let ((report, cost, probes), found) = (outcome.output, outcome.diagnostics);
+    let report = MigrationsReport { report: &report, cost: &cost, probes };
+    let text = || report.text();
+    let ground = Coloring { pale: !args.in_color, ..Coloring::default() };
+    let figure = |sheet: &Sheet| {
+        over_lanes(Some(ground.clone()), session, &found, sheet, |heading, background| {
+            balance_figure(report.report, &options(session), heading, background)
+        })
+    };
+    let document = TraceDocument::of(session, &report, &found);
+    if let (Some(left_out), false) = (report.report.unlisted, session.read.quiet) {
+        let left_out = sched::nouns::counted(left_out, "migration");
+        emit(&format!("not listed: {left_out}; --min, --max and --tasks choose a part of them"));
+    }
+    let table = |out: &mut dyn io::Write| migrations(report.report, out);
+    document.give(args.command, session, args.output, Renderings::told(text, figure).and_drawn().with_csv(table))
+}
+
+/// The migrations one by one as a table, with the words of the JSON document.
+fn migrations(report: &BalanceReport, out: &mut dyn io::Write) -> Result<()> {
+    writeln!(out, "ts_ns,cpu,pid,command,from_cpu,to_cpu,cause,queued,distance,until_run_ns,recorded")?;
+    for m in report.migrations.iter().flatten() {
+        let word = |value: serde_json::Value| value.as_str().unwrap_or_default().to_owned();
+        let (cause, distance) = (word(serde_json::to_value(m.cause)?), word(serde_json::to_value(m.distance)?));
+        let command = quoted(&m.command.to_string());
+        let until_run = m.until_run_ns.map_or_else(String::new, |until| until.0.to_string());
+        let (ts, cpu, pid, from, to) = (m.ts_ns.0, m.cpu, m.pid, m.from_cpu, m.to_cpu);
+        let (queued, recorded) = (m.queued, m.recorded);
+        writeln!(out, "{ts},{cpu},{pid},{command},{from},{to},{cause},{queued},{distance},{until_run},{recorded}")?;
+    }
+    Ok(())
+}
+
+/// Its section in a report, where migrations were recorded.
+pub(crate) fn section(session: &Session) -> MaybeSection<'_> {
+    if !session.trace.has(Tracepoint::Migrate) {
+        return Ok(None);
+    }
+    Ok(Some(part(session, |session| {
+        let moves = Balance::new(&session.topology, &session.shown.chosen, session.from, session.to);
+        listed(
+            (moves, Cost::new(&session.topology).with_counters(session.trace.counters()), funnels(session)),
+            move |(report, cost, probes), page| {
+                let with_probes = MigrationsReport { report: &report, cost: &cost, probes };
+                Ok(ReportSection {
+                    title: "Causes of migrations".to_owned(),
+                    figures: vec![page.over_lanes(|heading, background| {
+                        balance_figure(&report, &options(page.session), heading, background)
+                    })],
+                    text: with_probes.text(),
+                    json: page.json(&with_probes)?,
+                })
+            },
+        )
+    })))
+}
+
+/// The analysis of the attempts, if the trace has such probes.
+fn funnels(session: &Session) -> Option<Funnels> {
+    let kinds = session.machine.as_ref().map_or(&[][..], |machine| &machine.scheduler.imbalances);
+    Some(Funnels::new(|probe, field| session.has_probe(probe, field))?.with_kinds(kinds))
+}

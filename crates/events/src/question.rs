@@ -1,0 +1,264 @@
+//! `schedviz events`: markers over lanes, lists, counts and values; and the causes of migrations.
+
+use crate::EventsArgs;
+use crate::args::FORMATS;
+use crate::choice::{Choice, command, is_special, occurring, write_each};
+use crate::details::Pattern;
+use crate::list::ListArgs;
+use crate::{Edge, Gather, Spans};
+use anyhow::Result;
+use lanes::Coloring;
+use question::{Question, Subcommand};
+use sched::{Diagnostics, Dur, Pid, Tracepoint};
+use session::Session;
+use session::csv::quoted;
+use session::document::TraceDocument;
+use session::formats::{Formats, Renderings, json};
+use session::messages::emit;
+use session::over_lanes::{over_lanes, with_those_of};
+use session::patterns::{self, AskedFormats};
+use session::progress;
+use session::section::{MaybeSection, ReportPage, ReportSection, listed, part};
+use std::fmt::Write as _;
+use std::io;
+use std::ops::ControlFlow;
+use std::process::ExitCode;
+use timeline::Sheet;
+use tracedat::{Neighbours, Record};
+
+/// When events happen.
+#[derive(Debug)]
+pub struct EventsQuestion;
+
+impl Subcommand for EventsQuestion {
+    const NAME: &'static str = "events";
+    type Args = EventsArgs;
+
+    fn run(args: &EventsArgs) -> Result<ExitCode> {
+        run(args).map(|()| ExitCode::SUCCESS)
+    }
+}
+
+impl Question for EventsQuestion {
+    const FORMATS: Formats = FORMATS;
+
+    fn section(session: &Session) -> MaybeSection<'_> {
+        section(session)
+    }
+
+    #[cfg(feature = "schema")]
+    fn schemas() -> Vec<question::NamedSchema> {
+        vec![question::schema::<TraceDocument<'static, crate::Report>>("schedviz/events/1")]
+    }
+}
+
+/// Counts or lists, draws and writes.
+pub(crate) fn run(args: &EventsArgs) -> Result<()> {
+    if args.list {
+        return list_as_once_spelt(args);
+    }
+    let announced = args.output.announced();
+    let lines = if args.near.is_some() {
+        Some(args.output.lines()?)
+    } else {
+        args.output.check(FORMATS)?;
+        None
+    };
+    args.tasks.without_forked("events")?;
+    let session = args.trace.open_any()?;
+    args.tasks.check(&session)?;
+    if args.balance {
+        session.needs_switches()?;
+        if !session.read.quiet {
+            emit("events --balance has become a command of its own: schedviz migrations");
+        }
+        let EventsArgs { tasks, output, in_color, .. } = args;
+        return crate::migrations::run(
+            &crate::migrations::Choice { tasks, output, in_color: *in_color, command: "balance" },
+            &session,
+        );
+    }
+    let choice = Choice::of(args, &session)?;
+    if let (Some(near), Some(lines)) = (args.near, lines) {
+        crate::listing::near(&session, &choice, near, args.latency_format, lines)?;
+        if let (Some(announced), false) = (announced, session.read.quiet) {
+            emit(&announced);
+        }
+        return Ok(());
+    }
+    let asked = patterns::asked(&session.trace, &args.events)?;
+    let (report, found) = gather(&session, &choice, &asked, args.rate, |_| {});
+    choice.has_values(report.total)?;
+    let figure = |sheet: &Sheet| {
+        let options = options(&session);
+        // Values and rates have plots instead of lanes.
+        let ground =
+            (!args.rate && args.value.is_none()).then(|| Coloring { pale: !args.in_color, ..Coloring::default() });
+        over_lanes(ground, &session, &found, sheet, |heading, background| {
+            if let Some(value) = &args.value {
+                crate::value_figure(&report, &options, heading, value, choice.unit())
+            } else if args.rate {
+                crate::rate_figure(&report, &options, heading)
+            } else {
+                crate::figure(&report, &options, heading, background)
+            }
+        })
+    };
+    let forms =
+        Renderings::told(|| crate::text(&report), figure).and_drawn().with_csv(|out| table(&session, &choice, out));
+    TraceDocument::of(&session, &report, &found).give("events", &session, &args.output, forms)
+}
+
+/// Lists the events, and names the command that does so.
+fn list_as_once_spelt(args: &EventsArgs) -> Result<()> {
+    if !args.trace.read.quiet {
+        emit("events --list is now the command list");
+    }
+    crate::list::run_list(&ListArgs {
+        trace: args.trace.clone(),
+        events: args.events.clone(),
+        latency_format: args.latency_format,
+        tasks: args.tasks.clone(),
+        output: args.output.clone(),
+    })
+}
+
+/// Counts the chosen records of the window, and finds their spans; `look` sees every record.
+fn gather(
+    session: &Session,
+    choice: &Choice,
+    asked: &AskedFormats<'_>,
+    rates: bool,
+    mut look: impl FnMut(&Record<'_>),
+) -> (crate::Report, Diagnostics) {
+    let mut gather = Gather::new(session.from, session.to, rates);
+    let mut has_occurred = vec![false; choice.names.len()];
+    let mut spans = Spans::new(session.from, session.to);
+    let found = progress::watched(&session.trace, session.read.quiet, || {
+        let found = session.trace.records_from(session.from, &mut |record| {
+            if record.ts > session.to {
+                return ControlFlow::Break(());
+            }
+            look(record);
+            if spans.is_open() {
+                follow(record, &mut spans);
+            }
+            if choice.takes_anywhere(record) {
+                let shown = choice.rows.of(record.cpu).is_some();
+                if let Some(occurs) = has_occurred.get_mut(usize::from(record.id())).filter(|_| shown) {
+                    *occurs = true;
+                }
+                let text = record.text();
+                let edge = if choice.splits() { None } else { edge(record, text.as_deref()) };
+                match edge {
+                    Some(edge) => {
+                        if shown {
+                            gather.add_edge(record.ts, &choice.kind(record, text));
+                        }
+                        spans.edge(record.ts, record.cpu, record.pid(), edge, shown);
+                    }
+                    None if shown => {
+                        gather.add(record.ts, record.cpu, &choice.kind(record, text), choice.value(record));
+                    }
+                    None => {}
+                }
+            }
+            ControlFlow::Continue(())
+        });
+        with_those_of(session, &found)
+    });
+    let absent =
+        asked.formats.iter().filter(|format| !has_occurred.get(usize::from(format.id)).is_some_and(|occurs| *occurs));
+    absent.for_each(|format| gather.add_absent(&patterns::full_name(format)));
+    asked.absent.iter().for_each(|pattern| gather.add_absent(pattern));
+    if let Some(unmatched) = choice.pattern.as_ref().and_then(Pattern::unmatched) {
+        gather.add_absent(&format!("--match {unmatched}"));
+    }
+    (gather.finish(spans), found)
+}
+
+/// Which task a record shows to be current, for the spans that are open.
+fn follow(record: &Record<'_>, spans: &mut Spans) {
+    if record.lost.is_some() {
+        spans.lost(record.cpu, record.ts);
+    }
+    spans.current(record.ts, record.cpu, record.pid());
+    if record.format().is_some_and(|format| format.name == Tracepoint::Switch.name())
+        && let Some(next) = record.number("next_pid").and_then(|pid| i32::try_from(pid).ok())
+    {
+        spans.current(record.ts, record.cpu, Pid(next));
+    }
+}
+
+/// The beginning or end of a span that a record is, if it is one.
+fn edge(record: &Record<'_>, text: Option<&str>) -> Option<Edge> {
+    if let Some(text) = text {
+        let edge = Edge::of_text(text)?;
+        // The names come from an application.
+        let escaped = |name: String| sched::event::escaped(name);
+        return Some(match edge {
+            Edge::Section(name) => Edge::Section(escaped(name)),
+            Edge::Begin(name) => Edge::Begin(escaped(name)),
+            Edge::End(name) => Edge::End(escaped(name)),
+            other => other,
+        });
+    }
+    let format = record.format().filter(|format| format.system == "ftrace")?;
+    match format.name.as_str() {
+        "funcgraph_entry" | "fgraph_retaddr_entry" => {
+            Some(Edge::Entry(record.function("func")?, record.number("depth")?))
+        }
+        "funcgraph_exit" => {
+            let passed = || record.number("rettime")?.checked_sub(record.number("calltime")?)?.try_into().ok();
+            Some(Edge::Exit(record.function("func")?, record.number("depth")?, passed().map(Dur)))
+        }
+        _ => None,
+    }
+}
+
+/// The events as a table, written as they are read.
+fn table(session: &Session, choice: &Choice, out: &mut dyn io::Write) -> Result<()> {
+    writeln!(out, "ts_ns,cpu,pid,command,event,text")?;
+    let read = if choice.called.is_none() { Some(session.names()?) } else { None };
+    let called = choice.called.as_ref().or(read.as_ref());
+    let row = |rows: &mut String, Neighbours { record, .. }: &Neighbours<'_>| {
+        let name = record.format().map_or("", |f| f.name.as_str());
+        let (command, text) = (quoted(&command(record, called).to_string()), quoted(&record.printed()));
+        // Writing to a string cannot fail.
+        let _ = writeln!(rows, "{},{},{},{command},{name},{text}", record.ts.0, record.cpu, record.pid());
+    };
+    let mut write = |rows: &str| out.write_all(rows.as_bytes());
+    progress::watched(&session.trace, session.read.quiet, || write_each(session, choice, &mut write, row)).map(drop)
+}
+
+/// The options of figures of events.
+pub fn options(session: &Session) -> crate::Options {
+    crate::Options { zero: session.start, cpus: session.shown.cpus.clone(), all_cpus: session.shown.all.clone() }
+}
+
+/// Its section in a report, where events of the user's choice occur.
+pub(crate) fn section(session: &Session) -> MaybeSection<'_> {
+    let mut special = occurring(session);
+    special.retain(is_special);
+    if special.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(part(Choice::plain(session, &special), |choice| {
+        // A pass leaves out the fields of such events: they are read by themselves.
+        listed((), move |(), page| {
+            let ReportPage { session, .. } = *page;
+            let gathered = || gather(session, choice, &patterns::AskedFormats::default(), false, |_| {});
+            let (report, diagnostics) = progress::watched(&session.trace, session.read.quiet, gathered);
+            Ok(ReportSection {
+                title: "Recorded events".to_owned(),
+                figures: vec![
+                    page.over_lanes(|heading, background| {
+                        crate::figure(&report, &options(session), heading, background)
+                    }),
+                ],
+                text: crate::text(&report),
+                json: json(&TraceDocument::of(session, &report, &diagnostics))?,
+            })
+        })
+    })))
+}

@@ -1,0 +1,239 @@
+//! `schedviz export`: the facts of traces as tables for databases and spreadsheets.
+
+mod destination;
+mod perfetto_file;
+mod run_row;
+
+use crate::{EventRow, FactTable, Output, Tables, TaskRuns};
+use anyhow::{Result, bail};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use compare::Reports;
+use events::Balance;
+use latency::Latency;
+use question::Subcommand;
+use sched::names::NameHistory;
+use sched::{Comm, Pass, Pid, Selected, Ts};
+use schedstat::FromTrace;
+use session::Session;
+use session::args::{ReadArgs, WindowArgs};
+use session::groups::GroupArg;
+use session::{groups, warnings};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use why::{Cases, Why};
+use workcons::WaiterArgs;
+use workcons::{Waiters, WorkConservation};
+
+/// The facts of traces as tables: recordings, runs of tasks, waits, idle stretches, episodes, migrations, wakeups, events
+///
+/// Each table is a file in a folder. Their sums are the numbers of the other commands: the waits in violation are those
+/// of schedviz why, the runs of tasks those of schedviz utilization. docs/export.md lists the columns.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct ExportArgs {
+    /// The recordings; a folder of schedviz record --runs stands for its groups
+    #[arg(required_unless_present = "group")]
+    traces: Vec<PathBuf>,
+    /// Runs that belong together: NAME=FILE[,FILE...]; * in a file name stands for anything
+    #[arg(long, value_name = "NAME=FILES")]
+    group: Vec<GroupArg>,
+    /// Folder for the tables as comma-separated values; - writes a single table to standard output
+    #[arg(long, value_name = "FOLDER", help_heading = "Output", required_unless_present_any = ["parquet", "perfetto"])]
+    csv: Option<PathBuf>,
+    /// Folder for the tables as Apache Parquet: FOLDER/TABLE/group=GROUP/run=RUN/TABLE.parquet
+    #[arg(long, value_name = "FOLDER", help_heading = "Output", conflicts_with = "csv")]
+    parquet: Option<PathBuf>,
+    /// File for Perfetto's viewer, ui.perfetto.dev: the events of the scheduler, the violation, running and waiting
+    /// tasks, run queues, migrations by cause; of one recording
+    #[arg(long, value_name = "FILE", help_heading = "Output", conflicts_with_all = ["csv", "parquet", "tables", "group"])]
+    perfetto: Option<PathBuf>,
+    /// Tables to write, separated by commas [default: all but event]
+    #[arg(long, value_name = "TABLES", help_heading = "Output", value_delimiter = ',', value_parser = tables())]
+    tables: Vec<FactTable>,
+    #[command(flatten)]
+    waiters: WaiterArgs,
+    #[command(flatten)]
+    read: ReadArgs,
+    #[command(flatten)]
+    window: WindowArgs,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  schedviz export trace.dat --csv tables     tables/run.csv, tables/on_cpu.csv, ...
+  schedviz export trace.dat --csv - --tables wait | sort -t, -k10nr | head
+                                             the waits, the longest part in
+                                             violation first
+  schedviz export trace.dat --csv tables --tables run,event --min 3 --max 3.2
+                                             some tables, of a window
+  schedviz export *.dat --parquet tables     for DuckDB or Spark, each trace
+                                             in files of its own
+  schedviz export trace.dat --perfetto trace.pftrace --min 3 --max 3.2
+                                             a part, for ui.perfetto.dev
+  schedviz export --group on='on.*.dat' --group off='off.*.dat' --csv tables
+                                             runs of two groups";
+
+/// The facts of traces as tables, and a trace for Perfetto.
+#[derive(Debug)]
+pub struct ExportCommand;
+
+impl Subcommand for ExportCommand {
+    const NAME: &'static str = "export";
+    const FIRST_STEP: Option<(&'static str, &'static str)> =
+        Some(("export trace.dat --csv tables", "the facts as tables"));
+    type Args = ExportArgs;
+
+    fn run(args: &ExportArgs) -> Result<ExitCode> {
+        run(args).map(|()| ExitCode::SUCCESS)
+    }
+}
+
+/// Parses the name of a table.
+fn tables() -> impl TypedValueParser<Value = FactTable> {
+    let named = |table: FactTable| match table {
+        // The former name of the table.
+        FactTable::OnCpu => PossibleValue::new(table.name()).alias("slice"),
+        _ => PossibleValue::new(table.name()),
+    };
+    PossibleValuesParser::new(FactTable::ALL.map(named)).map(|name| {
+        let name = if name == "slice" { "on_cpu" } else { &name };
+        let table = FactTable::ALL.into_iter().find(|table| table.name() == name);
+        table.expect("one of the possible names")
+    })
+}
+
+impl ExportArgs {
+    /// The tables that are wanted.
+    fn wanted(&self) -> Vec<FactTable> {
+        let wanted = |table: &FactTable| match self.tables.as_slice() {
+            [] => *table != FactTable::Event,
+            named => named.contains(table),
+        };
+        FactTable::ALL.into_iter().filter(wanted).collect()
+    }
+}
+
+/// Writes the tables.
+pub(crate) fn run(args: &ExportArgs) -> Result<()> {
+    if let Some(file) = &args.perfetto {
+        let [trace] = args.traces.as_slice() else { bail!("--perfetto takes a single recording") };
+        return perfetto_file::write(args, trace, file);
+    }
+    let files = groups::files(&args.traces, &args.group)?;
+    let names = groups::names(&files.iter().map(|(_, path)| path.as_path()).collect::<Vec<_>>());
+    let written = match (&args.csv, &args.parquet) {
+        (Some(folder), _) => destination::csv(folder, &args.wanted())?,
+        (None, Some(folder)) => destination::parquet(folder, &args.wanted())?,
+        (None, None) => bail!("--csv, --parquet or --perfetto is missing"),
+    };
+    for ((group, path), name) in files.iter().zip(&names) {
+        written.output.begin(group.as_deref(), name)?;
+        let warned = Some(name.as_str()).filter(|_| files.len() > 1);
+        export(args, path, warned, &written.output)?;
+        written.output.end()?;
+    }
+    written.finish(args.read.quiet)
+}
+
+/// Writes the rows of one trace.
+fn export(args: &ExportArgs, path: &Path, warned: Option<&str>, output: &Output) -> Result<()> {
+    let session = Session::open(path, &args.read, &args.window)?;
+    let cpus = &session.shown.chosen;
+    let waiters = args.waiters.without_choice();
+    let conservation = workcons::Options { waiters, strips: None, ..workcons::Options::plain(&session) };
+    let waits = latency::Options::plain(&session);
+    let tables = Tables::new(output);
+    let episode = |episode: &workcons::ListedEpisode| tables.episode(episode);
+    let wait = |case: &why::ListedCase<_, _>| tables.wait(case);
+    let stretch = |case: &why::ListedCase<_, _>| tables.idle(case);
+    let cases = Cases { wait: &wait, stretch: &stretch };
+    let wakeup = |listed: &latency::ListedWait| tables.wakeup(listed);
+    let migration = |listed: &events::ListedMigration| tables.migration(listed);
+    let selected = || Selected::new(None, waiters == Waiters::Application);
+    let analyses = || {
+        // A pass that begins again writes all rows again.
+        output.restart();
+        let conserved = WorkConservation::new(&conservation).listing(&episode);
+        let balance = Balance::new(&session.topology, cpus, session.from, session.to).each(&migration);
+        let counted = (conserved, balance, selected());
+        let listed = (Latency::new(&waits).listing(&wakeup), TaskRuns::new(&tables, cpus.clone()));
+        let explained = (Why::new(&conservation).listing(&cases), FromTrace::only(cpus.clone()));
+        (counted, listed, explained)
+    };
+    let outcome =
+        session.watched(|| Pass::over(session.trace.events()?).window(session.window).run_side_by_side(analyses))?;
+    output.check()?;
+    let ((workcons, _, selection), (latency, _), (reasons, columns)) = outcome.output;
+    if let Some(reason) = session.why_no_figures(selection, selected)? {
+        bail!("{}: {reason}", session.name());
+    }
+    let diagnostics = outcome.diagnostics;
+    warnings::warn_of(warned, &diagnostics, &args.read);
+    let reports = Reports { workcons, reasons, latency, columns, diagnostics };
+    run_row::write(&session, reports, (outcome.from, outcome.to), output);
+    if output.has(FactTable::Event) {
+        list_events(&session, &tables)?;
+    }
+    Ok(output.check()?)
+}
+
+/// An event on its way from the thread that put it into words.
+struct Printed {
+    ts: Ts,
+    cpu: sched::Cpu,
+    buffer: usize,
+    pid: Pid,
+    command: Option<Comm>,
+    id: u16,
+    details: String,
+}
+
+/// Lists all events of the window.
+fn list_events(session: &Session, tables: &Tables<'_>) -> Result<()> {
+    let buffers: Vec<String> = session.trace.info().buffers.into_iter().map(|buffer| buffer.name).collect();
+    let to = session.to;
+    let print = |records: &mut dyn Iterator<Item = tracedat::Neighbours<'_>>| {
+        let mut printed = Vec::new();
+        for record in records.map(|neighbours| neighbours.record) {
+            if record.ts > to {
+                return (printed, ControlFlow::Break(()));
+            }
+            if session.shown.chosen.has(record.cpu) {
+                let (ts, cpu, buffer) = (record.ts, record.cpu, record.buffer);
+                let (pid, command, id, details) = (record.pid(), record.saved_command(), record.id(), record.printed());
+                printed.push(Printed { ts, cpu, buffer, pid, command, id, details });
+            }
+        }
+        (printed, ControlFlow::Continue(()))
+    };
+    let mut names: Option<NameHistory> = None;
+    let mut failed = Ok(());
+    session.trace.records_mapped(session.from, print, &mut |(printed, flow)| {
+        for event in &printed {
+            let command = event.command.unwrap_or_else(|| {
+                // The recorder saves few names; the events of the scheduler have the others.
+                let names = names.get_or_insert_with(|| match session.names() {
+                    Ok(names) => names,
+                    Err(error) => {
+                        failed = Err(error);
+                        NameHistory::default()
+                    }
+                });
+                names.of(event.pid, event.ts).unwrap_or_default()
+            });
+            let format = session.trace.format(event.id);
+            tables.event(&EventRow {
+                ts: event.ts,
+                cpu: event.cpu,
+                buffer: buffers.get(event.buffer).map(String::as_str).filter(|name| !name.is_empty()),
+                pid: event.pid,
+                command,
+                name: format.map(|format| (format.system.as_str(), format.name.as_str())),
+                details: &event.details,
+            });
+        }
+        flow
+    });
+    failed
+}

@@ -1,0 +1,83 @@
+//! The question of `schedviz fairness`: how evenly CPU time is shared.
+
+use crate::args::FORMATS;
+use crate::{Fairness, FairnessArgs, FairnessReport, GroupBy, MOST_INTERVALS, Options, figure, table, text};
+use anyhow::{Result, bail};
+use draw::Figure;
+use question::{SharedArgs, TaskQuestion};
+use sched::{Analysis, Chosen, Diagnostics, Dur};
+use session::Session;
+use session::formats::Formats;
+use std::io::Write;
+use timeline::page::Heading;
+use timeline::scale::round_step;
+use timeline::text::Detail;
+
+/// How evenly CPU time is shared, and which tasks starve.
+#[derive(Debug)]
+pub struct FairnessQuestion;
+
+impl TaskQuestion for FairnessQuestion {
+    const NAME: &'static str = "fairness";
+    const TITLE: &'static str = "Fairness";
+    const SCHEMA: &'static str = "schedviz/fairness/2";
+    const FORMATS: Formats = FORMATS;
+    const FIRST_STEP: Option<(&'static str, &'static str)> =
+        Some(("fairness trace.dat --forked", "how evenly CPU time was shared"));
+
+    type Args = FairnessArgs;
+    type Options<'o> = Options<'o>;
+    type Report = FairnessReport;
+
+    fn shared(args: &FairnessArgs) -> SharedArgs<'_> {
+        SharedArgs { trace: &args.trace, begin: &args.begin, tasks: &args.tasks, output: &args.output }
+    }
+
+    fn check(args: &FairnessArgs) -> Result<()> {
+        args.begin.without_descent(matches!(args.group_by, GroupBy::Parent), "--group-by parent")
+    }
+
+    fn options<'o>(args: &'o FairnessArgs, session: &'o Session, tasks: Option<&'o Chosen<'o>>) -> Result<Options<'o>> {
+        let Some(plain) = plain(session) else {
+            bail!("fairness is of tasks, wherever they run: it does not take --cpus");
+        };
+        let interval = args.interval.unwrap_or(plain.interval);
+        if session.to.since(session.from).0 / interval.0 > MOST_INTERVALS {
+            bail!("--interval: {} makes more than {MOST_INTERVALS} intervals", interval.human());
+        }
+        let by = args.group_by.clone();
+        Ok(Options { by, tasks, weights: args.weights, interval, worst: args.worst, ..plain })
+    }
+
+    fn of_section(session: &Session) -> Result<Option<Options<'_>>> {
+        Ok(plain(session))
+    }
+
+    fn analysis<'a, 'o: 'a>(options: &'a Options<'o>) -> impl Analysis<Output = FairnessReport> + Send + 'a {
+        Fairness::new(options)
+    }
+
+    fn text(report: &FairnessReport, session: &Session, args: Option<&FairnessArgs>) -> String {
+        let (rows, detail) = args.map_or((20, Detail::Full), |args| (args.rows, args.detail.detail()));
+        text(report, &session.drawable, rows, detail)
+    }
+
+    fn heading(session: &Session, report: &FairnessReport, diagnostics: &Diagnostics) -> Heading {
+        session.general_heading(diagnostics).without_figures(report.selection_unknown.as_deref())
+    }
+
+    fn figures(report: &FairnessReport, _: &Options<'_>, heading: &Heading) -> Vec<Figure> {
+        figure(report, heading)
+    }
+
+    fn table(report: &FairnessReport, out: &mut dyn Write) -> Result<()> {
+        table::table(report, out)
+    }
+}
+
+/// The options of all tasks of a session; nothing of some CPUs alone, since fairness is of tasks, wherever they run.
+fn plain(session: &Session) -> Option<Options<'static>> {
+    let Session { from, to, start: zero, .. } = *session;
+    let interval = Dur(round_step(to.since(from).0 / 10));
+    session.shown.chosen.are_all().then(|| Options { zero, interval, ..Options::new(from, to) })
+}

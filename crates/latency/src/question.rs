@@ -1,0 +1,74 @@
+//! The question of `schedviz latency`: how long tasks wait until they run.
+
+use crate::args::FORMATS;
+use crate::{Latency, LatencyArgs, LatencyReport, Options, figure, table, text};
+use anyhow::Result;
+use draw::Figure;
+use question::{SharedArgs, TaskQuestion};
+use sched::{Analysis, Chosen, Diagnostics, Window};
+use session::Session;
+use session::formats::Formats;
+use std::io::Write;
+use timeline::page::Heading;
+use timeline::text::Detail;
+
+/// How long tasks wait until they run.
+#[derive(Debug)]
+pub struct LatencyQuestion;
+
+impl TaskQuestion for LatencyQuestion {
+    const NAME: &'static str = "latency";
+    const TITLE: &'static str = "Latency";
+    const SCHEMA: &'static str = "schedviz/latency/1";
+    const FORMATS: Formats = FORMATS;
+    const FIRST_STEP: Option<(&'static str, &'static str)> = Some(("latency trace.dat", "how long woken tasks waited"));
+
+    type Args = LatencyArgs;
+    type Options<'o> = Options<'o>;
+    type Report = LatencyReport;
+
+    fn shared(args: &LatencyArgs) -> SharedArgs<'_> {
+        SharedArgs { trace: &args.trace, begin: &args.begin, tasks: &args.tasks, output: &args.output }
+    }
+
+    fn options<'o>(args: &'o LatencyArgs, session: &'o Session, tasks: Option<&'o Chosen<'o>>) -> Result<Options<'o>> {
+        Ok(Options { tasks, by: args.by, worst: args.worst, ..Options::plain(session) })
+    }
+
+    fn of_section(session: &Session) -> Result<Option<Options<'_>>> {
+        Ok(Some(Options { worst: 5, ..Options::plain(session) }))
+    }
+
+    fn window(session: &Session) -> Window {
+        session.window
+    }
+
+    fn analysis<'a, 'o: 'a>(options: &'a Options<'o>) -> impl Analysis<Output = LatencyReport> + Send + 'a {
+        Latency::new(options)
+    }
+
+    fn text(report: &LatencyReport, session: &Session, args: Option<&LatencyArgs>) -> String {
+        let (rows, detail) = args.map_or((15, Detail::Full), |args| (args.rows, args.detail.detail()));
+        text(report, &session.drawable, rows, detail)
+    }
+
+    fn heading(session: &Session, report: &LatencyReport, diagnostics: &Diagnostics) -> Heading {
+        session.general_heading(diagnostics).without_figures(report.selection_unknown.as_deref())
+    }
+
+    fn figures(report: &LatencyReport, _: &Options<'_>, heading: &Heading) -> Vec<Figure> {
+        vec![figure(report, heading)]
+    }
+
+    fn table(report: &LatencyReport, out: &mut dyn Write) -> Result<()> {
+        table::table(report, out)
+    }
+}
+
+impl Options<'_> {
+    /// The options of all tasks of a session, without a list of the longest waits.
+    pub fn plain(session: &Session) -> Options<'static> {
+        let (cpus, topology) = (session.shown.chosen.clone(), session.topology.clone());
+        Options { cpus, zero: session.start, topology, ..Default::default() }
+    }
+}

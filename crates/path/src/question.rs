@@ -1,0 +1,138 @@
+//! `schedviz path`: the critical path of the traced command, or of a task.
+
+use crate::PathArgs;
+use crate::args::FORMATS;
+use crate::{CriticalPath, Options, Path};
+use anyhow::{Result, bail};
+use lanes::Coloring;
+use question::{Question, Subcommand};
+use sched::{Comm, Outcome, Pid};
+use serde::Serialize;
+use session::Session;
+use session::args::BeginArgs;
+use session::document::TraceDocument;
+use session::formats::{Formats, Renderings};
+use session::over_lanes::over_lanes;
+use std::cell::Cell;
+use std::process::ExitCode;
+use timeline::Sheet;
+
+/// The critical path of the traced command, or of a task.
+#[derive(Debug)]
+pub struct PathQuestion;
+
+impl Subcommand for PathQuestion {
+    const NAME: &'static str = "path";
+    const FIRST_STEP: Option<(&'static str, &'static str)> = Some(("path trace.dat", "whether it cost time"));
+    type Args = PathArgs;
+
+    fn run(args: &PathArgs) -> Result<ExitCode> {
+        run(args).map(|()| ExitCode::SUCCESS)
+    }
+}
+
+impl Question for PathQuestion {
+    const FORMATS: Formats = FORMATS;
+
+    #[cfg(feature = "schema")]
+    fn schemas() -> Vec<question::NamedSchema> {
+        vec![question::schema::<TraceDocument<'static, Report<'static>>>("schedviz/path/1")]
+    }
+}
+
+/// The report with its schema.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(crate) struct Report<'p> {
+    /// The name and version of the schema, `schedviz/path/1`.
+    schema: &'static str,
+    #[serde(flatten)]
+    path: &'p Path,
+}
+
+/// Finds the path and prints it.
+pub(crate) fn run(args: &PathArgs) -> Result<()> {
+    args.output.check(FORMATS)?;
+    let is_of_command = args.pid.is_none() && args.comm.is_none();
+    args.begin.without_descent(is_of_command, "the path of the traced command")?;
+    let mut session = args.trace.open()?;
+    let outcome = find(&session, &args.begin, (args.pid.map(Pid), args.comm.as_deref()), args.longest)?;
+    let (path, diagnostics) = (outcome.output, outcome.diagnostics);
+    let hidden = session.shown.only_where_many(|cpu| path.cpus.iter().any(|share| share.of.cpu == cpu));
+    let report = Report { schema: "schedviz/path/1", path: &path };
+    let document = TraceDocument::of(&session, &report, &diagnostics);
+    let text = || match args.segments {
+        Some(most) => crate::segments_text(&path, session.start, most),
+        None => crate::text(&path, &session.drawable, args.rows),
+    };
+    let figure = |sheet: &Sheet| {
+        let ground = Coloring { pale: true, ..Coloring::default() };
+        over_lanes(Some(ground), &session, &diagnostics, sheet, |heading, background| {
+            crate::figure(&path, &session.cpu_lanes(session.from, session.to), hidden, heading, background)
+        })
+    };
+    document.give("path", &session, &args.output, Renderings::told(text, figure))
+}
+
+/// The most words of a recorder's command line that are looked at.
+const WORDS: usize = 16;
+
+/// Finds the path to a task, by its number or its name, or to the traced command; refused where the trace does not have that.
+pub fn find(
+    session: &Session,
+    begin: &BeginArgs,
+    (pid, name): (Option<Pid>, Option<&str>),
+    longest: usize,
+) -> Result<Outcome<Path>> {
+    let mut command = name.map(command_name);
+    if let Some(pid) = pid {
+        let called = Cell::new(None);
+        session.needs_task("--pid", |found, name| {
+            let is_it = found == pid;
+            called.set(if is_it { Some(name) } else { called.get() });
+            is_it
+        })?;
+        command = called.get();
+    } else if let Some(command) = command {
+        session.needs_task("--comm", |_, name| name == command)?;
+    }
+    let find = |command| {
+        let options = Options { pid, command, zero: session.start, longest };
+        session.follow(begin, session.window, || CriticalPath::new(options))
+    };
+    let outcome = find(command)?;
+    if outcome.output.task.is_some() || pid.is_some() {
+        return Ok(outcome);
+    }
+    if let Some(name) = name {
+        bail!("{}: no task is called {name:?} in the window; name one with --pid or --comm", session.name());
+    }
+    if let Some(command) = recorded_command(session) {
+        let outcome = find(Some(command))?;
+        if outcome.output.task.is_some() {
+            return Ok(outcome);
+        }
+    }
+    bail!(
+        "{}: the traced command is not in the trace or the window: no exec shows it; name a task with --pid or --comm, or \
+         record sched_process_fork, sched_process_exec and sched_process_exit as well",
+        session.name()
+    )
+}
+
+/// The name that the kernel gives a task that executes this program.
+fn command_name(program: &str) -> Comm {
+    Comm::new(std::path::Path::new(program).file_name().unwrap_or_default().as_encoded_bytes())
+}
+
+/// The name of the command that `perf record` started, by its own command line: the word behind `--`, or the first one behind
+/// `record` that is the name of a task.
+fn recorded_command(session: &Session) -> Option<Comm> {
+    let words = &session.trace.origin()?.command;
+    let rest = words.iter().skip_while(|word| *word != "record").skip(1);
+    if let Some(program) = rest.clone().skip_while(|word| *word != "--").nth(1) {
+        return Some(command_name(program));
+    }
+    let mut names = rest.take(WORDS).filter(|word| !word.starts_with('-')).map(|word| command_name(word));
+    names.find(|name| session.needs_task("--comm", |_, found| found == *name).is_ok())
+}

@@ -1,0 +1,237 @@
+//! `schedviz plot`: a figure of any events, by a specification.
+
+use crate::args::FORMATS;
+use crate::read_before;
+use crate::recorded::{Recorded, catalog};
+use crate::specified::{fitting, source};
+use crate::{Background, Found, LaneKind, Plan, Plot, PlotReport, Spec, VIEWS};
+use crate::{Drawn, PlotArgs};
+use anyhow::{Context, Result, anyhow, bail};
+use draw::Figure;
+use lanes::Coloring;
+use question::{Question, Subcommand};
+use sched::{Diagnostics, Tracepoint, Ts};
+use session::Session;
+use session::csv::quoted;
+use session::document::TraceDocument;
+use session::formats::{Formats, Renderings, json};
+use session::over_lanes::{over_lanes, with_those_of};
+use session::progress;
+use session::section::{MaybeSection, ReportPage, ReportSection, listed, part};
+use session::writer::print;
+use std::fmt::Write as _;
+use std::io;
+use std::ops::ControlFlow;
+use std::process::ExitCode;
+use timeline::Sheet;
+
+/// A figure of any events, by a specification.
+#[derive(Debug)]
+pub struct PlotQuestion;
+
+impl Subcommand for PlotQuestion {
+    const NAME: &'static str = "plot";
+    const FIRST_STEP: Option<(&'static str, &'static str)> =
+        Some(("plot locks trace.dat", "figures by a specification"));
+    type Args = PlotArgs;
+
+    fn run(args: &PlotArgs) -> Result<ExitCode> {
+        run(args).map(|()| ExitCode::SUCCESS)
+    }
+}
+
+impl Question for PlotQuestion {
+    const FORMATS: Formats = FORMATS;
+
+    #[cfg(feature = "schema")]
+    fn schemas() -> Vec<question::NamedSchema> {
+        vec![question::schema::<TraceDocument<'static, PlotReport>>("schedviz/plot/1")]
+    }
+}
+
+/// Lists, explains, or draws and writes.
+pub(crate) fn run(args: &PlotArgs) -> Result<()> {
+    if args.list {
+        return print(list().as_bytes());
+    }
+    if args.schema {
+        return print(crate::SCHEMA.as_bytes());
+    }
+    let Some(named) = args.spec.as_deref() else { bail!("name a specification, or use --list") };
+    let source = source(named)?;
+    if args.print {
+        return print(source.as_bytes());
+    }
+    let spec = Spec::parse(&source).map_err(|e| anyhow!("{named}: {e}"))?;
+    if args.explain {
+        return print(crate::explain(&spec).as_bytes());
+    }
+    args.output.check(FORMATS)?;
+    let Some(path) = &args.path else { bail!("name a recording, or use --explain") };
+    let session = Session::of_any_events(path, &args.read, &args.window)?;
+    let plan = Plan::new(&spec, &catalog(&session)).map_err(|e| anyhow!("{named}: {e}"))?;
+    let (report, diagnostics) = gather(&session, &spec, &plan, &mut |_| {})?;
+    let figure = |sheet: &Sheet| figure(&session, &spec, &report, &diagnostics, sheet);
+    let csv = |out: &mut dyn io::Write| table(&session, &spec, &plan, out);
+    let forms = Renderings::told(|| crate::text(&report), figure).and_drawn().with_csv(csv);
+    TraceDocument::of(&session, &report, &diagnostics).give("plot", &session, &args.output, forms)
+}
+
+/// The section of a specification in a report. An event that the trace lacks is an error, as it is of the command.
+pub fn section<'s>(session: &'s Session, named: &str) -> MaybeSection<'s> {
+    Ok(Some(part(fitting(session, named)?, |(spec, plan)| {
+        // A pass leaves out the fields of the events: they are read by themselves.
+        listed((), move |(), page| {
+            let ReportPage { session, .. } = *page;
+            let (report, diagnostics) = gather(session, spec, plan, &mut |_| {})?;
+            Ok(ReportSection {
+                title: report.title.clone().unwrap_or_else(|| "Plot".to_owned()),
+                figures: figure(session, spec, &report, &diagnostics, page.sheet)?,
+                text: crate::text(&report),
+                json: json(&TraceDocument::of(session, &report, &diagnostics))?,
+            })
+        })
+    })))
+}
+
+/// The specifications that come with the program, each with its purpose.
+fn list() -> String {
+    let mut out = String::new();
+    for view in VIEWS {
+        let about = Spec::parse(view.source).ok().and_then(|spec| spec.about).unwrap_or_default();
+        // Writing to a string cannot fail.
+        let _ = writeln!(out, "{:<12} {about}", view.name);
+    }
+    out
+}
+
+/// Shows the events of the window to the plan.
+fn gather(
+    session: &Session,
+    spec: &Spec,
+    plan: &Plan,
+    found: &mut dyn FnMut(&Found<'_>),
+) -> Result<(PlotReport, Diagnostics)> {
+    let window = window(session, session.from, session.to);
+    let (plot, diagnostics) = shown(session, spec, plan, window, Keeps::Nothing, found)?;
+    Ok((plot.finish(), diagnostics))
+}
+
+/// A window with the CPUs shown.
+fn window(session: &Session, from: Ts, to: Ts) -> crate::Window {
+    crate::Window { from, to, cpus: session.shown.cpus.clone() }
+}
+
+/// Refuses a specification that is wrong, or does not fit the trace.
+pub fn check(session: &Session, named: &str) -> Result<()> {
+    fitting(session, named).map(drop)
+}
+
+/// All that a specification draws in a trace.
+#[derive(Debug)]
+pub struct KeptPlot {
+    /// The specification.
+    pub spec: Spec,
+    /// The numbers of the whole trace.
+    pub report: PlotReport,
+    /// The marks, kept one by one.
+    pub drawn: Drawn,
+}
+
+/// Returns all that a specification draws in a trace, for a page that shows any part of it.
+pub fn kept(session: &Session, named: &str) -> Result<KeptPlot> {
+    let (spec, plan) = fitting(session, named)?;
+    let window = window(session, session.start, session.to);
+    let (plot, _) = shown(session, &spec, &plan, window, Keeps::Everything, &mut |_| {})?;
+    let (report, drawn) = plot.finish_kept();
+    let drawn = *drawn.context("nothing was kept")?;
+    Ok(KeptPlot { spec, report, drawn })
+}
+
+/// The numbers of a specification in a window.
+pub fn numbers(session: &Session, named: &str, from: Ts, to: Ts) -> Result<PlotReport> {
+    let (spec, plan) = fitting(session, named)?;
+    let window = window(session, from, to);
+    Ok(shown(session, &spec, &plan, window, Keeps::Nothing, &mut |_| {})?.0.finish())
+}
+
+/// Whether everything that is drawn is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Keeps {
+    Nothing,
+    Everything,
+}
+
+/// A plot that was shown the events of its window, behind what the events before it left.
+fn shown<'p>(
+    session: &Session,
+    spec: &Spec,
+    plan: &'p Plan,
+    window: crate::Window,
+    keeps: Keeps,
+    found: &mut dyn FnMut(&Found<'_>),
+) -> Result<(Plot<'p>, Diagnostics)> {
+    let called = if spec.uses_commands() { Some(session.names()?) } else { None };
+    let (from, to) = (window.from, window.to);
+    Ok(progress::watched(&session.trace, session.read.quiet, || {
+        let (before, is_known) = read_before::of_window(session, plan, &window, called.as_ref());
+        let carried = read_before::events(&session.trace, &before);
+        let mut plot = match keeps {
+            Keeps::Nothing => Plot::new(plan, window, &carried),
+            Keeps::Everything => Plot::keeping(plan, window, &carried),
+        };
+        if !is_known {
+            plot.note(read_before::UNKNOWN);
+        }
+        let read = session.trace.records_from(from, &mut |record| {
+            if record.ts > to {
+                return ControlFlow::Break(());
+            }
+            plot.event(&Recorded::new(record, called.as_ref()), found);
+            ControlFlow::Continue(())
+        });
+        (plot, with_those_of(session, &read))
+    }))
+}
+
+/// All intervals as a table.
+fn table(session: &Session, spec: &Spec, plan: &Plan, out: &mut dyn io::Write) -> Result<()> {
+    writeln!(out, "interval,start_ns,length_ns,cpu,pid,value,label")?;
+    let mut written = Ok(());
+    gather(session, spec, plan, &mut |found| {
+        let field = |text: Option<&str>| text.map(quoted).unwrap_or_default();
+        let (start, length) = (found.start.0, found.length.0);
+        let (value, label) = (field(found.value), field(found.label));
+        if written.is_ok() {
+            let name = quoted(found.name);
+            written = writeln!(out, "{name},{start},{length},{},{},{value},{label}", found.cpu, found.pid);
+        }
+    })?;
+    Ok(written?)
+}
+
+/// The figure, over the running tasks where rows are CPUs.
+fn figure(
+    session: &Session,
+    spec: &Spec,
+    report: &PlotReport,
+    diagnostics: &Diagnostics,
+    sheet: &Sheet,
+) -> Result<Vec<Figure>> {
+    let options = crate::Options {
+        zero: session.start,
+        cpus: session.shown.cpus.clone(),
+        all_cpus: session.shown.all.clone(),
+        group_name: session.shown.group_name.clone(),
+    };
+    let pale = match spec.lanes.background {
+        Background::Grey => Some(true),
+        Background::Color => Some(false),
+        Background::None => None,
+    };
+    let pale = pale.filter(|_| spec.lanes.by == LaneKind::Cpu && session.trace.has(Tracepoint::Switch));
+    let ground = pale.map(|pale| Coloring { pale, ..Coloring::default() });
+    over_lanes(ground, session, diagnostics, sheet, |heading, background| {
+        crate::figure(report, spec, &options, heading, background)
+    })
+}

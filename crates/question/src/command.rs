@@ -1,0 +1,183 @@
+//! Commands of the program, and those among them that answer a question about a trace.
+
+use anyhow::Result;
+use clap::{ArgMatches, Args, FromArgMatches};
+use session::Session;
+use session::args::{ReadArgs, WindowArgs};
+use session::formats::Formats;
+use session::section::{MaybeSection, ReportSection};
+use std::path::Path;
+use std::process::ExitCode;
+use timeline::Sheet;
+
+/// A command of the program.
+pub trait Subcommand: 'static {
+    /// The name of the command, as it is typed.
+    const NAME: &'static str;
+
+    /// Whether `schedviz --help` leaves the command out.
+    const IS_HIDDEN: bool = false;
+
+    /// A command line for a newcomer, without `schedviz` in front, and its purpose in a few words: a line among the first steps of
+    /// `schedviz --help`.
+    const FIRST_STEP: Option<(&'static str, &'static str)> = None;
+
+    /// The arguments of the command; their documentation is its help.
+    type Args: Args;
+
+    /// Does the work of the command, and returns the exit status. Messages go through [`session::messages`].
+    fn run(args: &Self::Args) -> Result<ExitCode>;
+}
+
+/// A question about a trace, which a command answers.
+pub trait Question: Subcommand {
+    /// The formats in which the answer can be written.
+    const FORMATS: Formats;
+
+    /// The name of the question's files in a report, without an ending.
+    const SECTION: &'static str = Self::NAME;
+
+    /// Prepares the section of a report on `session`; nothing where the trace lacks what the question needs. It must not read the
+    /// trace: the report runs the analyses of all sections in one pass.
+    fn section(session: &Session) -> MaybeSection<'_> {
+        let _ = session;
+        Ok(None)
+    }
+
+    /// Makes the section of a report on a folder of `record --runs`; nothing where the question is not about several runs.
+    fn section_of_runs(
+        folder: &Path,
+        read: &ReadArgs,
+        window: &WindowArgs,
+        sheet: &Sheet,
+    ) -> Result<Option<ReportSection>> {
+        let _ = (folder, read, window, sheet);
+        Ok(None)
+    }
+
+    /// Returns the JSON schema of each document that the command prints.
+    #[cfg(feature = "schema")]
+    fn schemas() -> Vec<NamedSchema>;
+}
+
+/// A JSON schema, with the name and version that its documents have in their field `schema`.
+#[cfg(feature = "schema")]
+pub type NamedSchema = (&'static str, schemars::Schema);
+
+/// Generates the schema of a document whose field `schema` is `id`. The type must have such a field.
+#[cfg(feature = "schema")]
+pub fn schema<T: schemars::JsonSchema>(id: &'static str) -> NamedSchema {
+    let settings = schemars::generate::SchemaSettings::draft2020_12().for_serialize();
+    let mut schema = settings.into_generator().into_root_schema_for::<T>();
+    schema.insert("title".into(), id.into());
+    let constant = serde_json::json!({ "const": id, "description": "The name and version of this schema." });
+    if let Some(field) = schema.pointer_mut("/properties/schema") {
+        *field = constant;
+    }
+    (id, schema)
+}
+
+/// The work of a command whose arguments were parsed.
+pub type Invocation = Box<dyn FnOnce() -> Result<ExitCode>>;
+
+/// Makes the section of a report on a folder of runs: see [`Question::section_of_runs`].
+type SectionOfRuns = fn(&Path, &ReadArgs, &WindowArgs, &Sheet) -> Result<Option<ReportSection>>;
+
+/// A line of the program's list of commands.
+#[derive(Clone, Copy)]
+pub struct Entry {
+    /// The name of the command.
+    pub name: &'static str,
+    /// A command line for a newcomer, and its purpose.
+    pub first_step: Option<(&'static str, &'static str)>,
+    is_hidden: bool,
+    define: fn(clap::Command) -> clap::Command,
+    parse: fn(&mut ArgMatches) -> Result<Invocation, clap::Error>,
+    question: Option<Contract>,
+}
+
+/// The functions of a [`Question`].
+#[derive(Clone, Copy)]
+struct Contract {
+    section_name: &'static str,
+    section: for<'s> fn(&'s Session) -> MaybeSection<'s>,
+    section_of_runs: SectionOfRuns,
+    #[cfg(feature = "schema")]
+    schemas: fn() -> Vec<NamedSchema>,
+}
+
+impl std::fmt::Debug for Entry {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Entry").field(&self.name).finish()
+    }
+}
+
+impl Entry {
+    /// The line of a command that answers no question about a trace.
+    pub const fn command<C: Subcommand>() -> Entry {
+        Entry {
+            name: C::NAME,
+            first_step: C::FIRST_STEP,
+            is_hidden: C::IS_HIDDEN,
+            define: C::Args::augment_args,
+            parse: parsed::<C>,
+            question: None,
+        }
+    }
+
+    /// The line of a command that answers a question.
+    pub const fn question<Q: Question>() -> Entry {
+        let contract = Contract {
+            section_name: Q::SECTION,
+            section: Q::section,
+            section_of_runs: Q::section_of_runs,
+            #[cfg(feature = "schema")]
+            schemas: Q::schemas,
+        };
+        Entry { question: Some(contract), ..Entry::command::<Q>() }
+    }
+
+    /// Returns the definition of the command for clap. Its arguments are defined when the command is used: to define those of all
+    /// commands takes longer than to read a small trace.
+    pub fn definition(&self) -> clap::Command {
+        clap::Command::new(self.name).hide(self.is_hidden).defer(self.define)
+    }
+
+    /// Takes the arguments of the command from what clap has matched.
+    pub fn parse(&self, matches: &mut ArgMatches) -> Result<Invocation, clap::Error> {
+        (self.parse)(matches)
+    }
+
+    /// Returns the name of the question's files in a report; nothing for a command that is no question.
+    pub fn section_name(&self) -> Option<&'static str> {
+        self.question.map(|question| question.section_name)
+    }
+
+    /// Prepares the section of a report: see [`Question::section`].
+    pub fn section<'s>(&self, session: &'s Session) -> MaybeSection<'s> {
+        self.question.map_or(Ok(None), |question| (question.section)(session))
+    }
+
+    /// Makes the section of a report on a folder of runs: see [`Question::section_of_runs`].
+    pub fn section_of_runs(
+        &self,
+        folder: &Path,
+        read: &ReadArgs,
+        window: &WindowArgs,
+        sheet: &Sheet,
+    ) -> Result<Option<ReportSection>> {
+        self.question.map_or(Ok(None), |question| (question.section_of_runs)(folder, read, window, sheet))
+    }
+
+    /// Returns the JSON schemas of the documents of a question.
+    #[cfg(feature = "schema")]
+    pub fn schemas(&self) -> Vec<NamedSchema> {
+        self.question.map_or_else(Vec::new, |question| (question.schemas)())
+    }
+}
+
+/// Takes the arguments of a command from what clap has matched.
+fn parsed<C: Subcommand>(matches: &mut ArgMatches) -> Result<Invocation, clap::Error> {
+    let args = C::Args::from_arg_matches_mut(matches)?;
+    Ok(Box::new(move || C::run(&args)))
+}

@@ -1,0 +1,22 @@
+//! The contract between the program and the crates that each answer one question about a trace.
+//!
+//! A crate that answers a question has a type for it, which implements [`Question`]. The program has one list of such types, made
+//! by [`Entry::question`]: its commands, their help, the sections of `report`, and the JSON schemas follow from that list. A question
+//! that one analysis of selected tasks answers implements [`TaskQuestion`] instead, which supplies the rest.
+//!
+//! ```
+//! use question::Spread;
+//!
+//! let spread = Spread::of(&[3.0, 1.0, 2.0]);
+//! assert_eq!((spread.median, spread.min, spread.max), (2.0, 1.0, 3.0));
+//! ```
+
+mod command;
+mod metric;
+mod task_question;
+
+pub use command::{Entry, Invocation, Question, Subcommand};
+#[cfg(feature = "schema")]
+pub use command::{NamedSchema, schema};
+pub use metric::{Better, Metric, MetricOf, Spread, median};
+pub use task_question::{SharedArgs, TaskQuestion};

@@ -1,0 +1,87 @@
+//! The one list of the program's commands: command line, help, the sections of `report` and the JSON schemas follow from it.
+
+mod manual;
+mod report;
+#[cfg(test)]
+mod schemas;
+
+use crate::commands;
+use question::Entry;
+use std::fmt::Write;
+
+/// The commands, in the order of help; the sections of a report have the same order.
+pub(crate) const COMMANDS: &[Entry] = &[
+    #[cfg(target_os = "linux")]
+    Entry::command::<record::RecordCommand>(),
+    Entry::command::<commands::info::InfoCommand>(),
+    Entry::question::<dat2graph::Dat2graphQuestion>(),
+    Entry::question::<running_waiting::RunningWaitingQuestion>(),
+    Entry::question::<workcons::WorkconsQuestion>(),
+    Entry::question::<why::WhyQuestion>(),
+    Entry::question::<critical_path::PathQuestion>(),
+    Entry::question::<utilization::UtilizationQuestion>(),
+    Entry::question::<latency::LatencyQuestion>(),
+    Entry::question::<fairness::FairnessQuestion>(),
+    Entry::question::<events::MigrationsQuestion>(),
+    Entry::question::<events::EventsQuestion>(),
+    Entry::question::<plot::PlotQuestion>(),
+    Entry::question::<stepper::StepperQuestion>(),
+    Entry::command::<view::ViewCommand>(),
+    Entry::command::<events::ListCommand>(),
+    Entry::command::<report::ReportCommand>(),
+    Entry::question::<compare::CompareQuestion>(),
+    Entry::question::<schedstat::SchedstatQuestion>(),
+    Entry::command::<export::ExportCommand>(),
+    Entry::command::<commands::cut::CutCommand>(),
+    #[cfg(target_os = "linux")]
+    Entry::command::<record::TopCommand>(),
+    Entry::command::<commands::machine::MachineCommand>(),
+    Entry::command::<manual::ManualCommand>(),
+    #[cfg(target_os = "linux")]
+    Entry::command::<record::RunWhenContinued>(),
+];
+
+/// The column of `schedviz --help` in which the purpose of a first step begins.
+const PURPOSE: usize = 48;
+
+/// The lines behind the list of commands in `schedviz --help`.
+fn after_help() -> String {
+    let mut out = "First steps:\n".to_owned();
+    for (line, purpose) in COMMANDS.iter().filter_map(|entry| entry.first_step) {
+        let command = format!("  schedviz {line}");
+        // Writing to a string cannot fail.
+        let _ = match command.len() + 1 < PURPOSE && PURPOSE + purpose.len() <= 80 {
+            true => writeln!(out, "{command:<PURPOSE$}{purpose}"),
+            false => {
+                writeln!(out, "{command}\n{:>1$}{purpose}", "", PURPOSE.min(80usize.saturating_sub(purpose.len())))
+            }
+        };
+    }
+    out + EXIT_STATUS
+}
+
+const EXIT_STATUS: &str = "
+Exit status:
+  0  done
+  1  error
+  2  a given limit is exceeded
+  3  the trace has too many losses to judge a limit";
+
+/// Returns the definition of the command line.
+pub(crate) fn command_line() -> clap::Command {
+    clap::Command::new("schedviz")
+        .version(env!("CARGO_PKG_VERSION"))
+        .about("See what the Linux scheduler did, from what trace-cmd recorded")
+        .max_term_width(80)
+        .after_help(after_help())
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .subcommands(COMMANDS.iter().map(Entry::definition))
+}
+
+/// Defines the arguments of every command, for pages that show them all. The commands come first: `help` copies their
+/// descriptions.
+pub(crate) fn define_all(command: &mut clap::Command) {
+    command.get_subcommands_mut().for_each(clap::Command::build);
+    command.build();
+}

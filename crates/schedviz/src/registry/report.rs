@@ -1,0 +1,283 @@
+//! `schedviz report`: every analysis in one pass, as a folder with a page that shows all.
+
+use super::COMMANDS;
+use anyhow::{Context, Result, bail};
+use question::Entry;
+use question::Subcommand;
+use sched::{Diagnostics, EventSource, Outcome, Pass};
+use session::Session;
+use session::args::{self, TraceArgs, repeatable};
+use session::atomic_file::WholeFolder;
+use session::formats::OutputName;
+use session::groups::Folder;
+use session::messages::emit;
+use session::page_args::PageArgs;
+use session::section::{ReportPage, ReportSection, SectionAnalysis};
+use session::{formats, heading, inputs, warnings, writer};
+use std::fmt::Write;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use timeline::Sheet;
+
+/// Every analysis in one pass: figures, numbers, and a page that shows all
+///
+/// Writes into a folder, for each of dat2graph, running-waiting, workcons, why, utilization, latency, fairness, the causes
+/// of migrations (migrations, without the list of single migrations) and the recorded probes, texts and other
+/// events of the user's choice (events), the figure as SVG and the numbers as JSON, and index.html with all figures and
+/// tables in it: one file that can be mailed, without scripts. The folder appears whole, or not at all. With --cpus there is nothing on fairness, which is of
+/// tasks, wherever they run. For a folder of record --runs it has the comparison of the variants, and the work conservation of each
+/// run. Probes and texts are read by themselves, where there are any.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct ReportArgs {
+    #[command(flatten)]
+    trace: TraceArgs,
+    /// Folder to write; a report is replaced as a whole, and no other folder that has files in it. Default:
+    /// `<trace>.report` in the current directory, with the window where one is given
+    #[arg(short, long, value_name = "DIR", help_heading = "Output")]
+    output: Option<PathBuf>,
+    /// A section with the figure of this specification, as plot draws it: a file, or the name of one that comes with the
+    /// program; may be repeated
+    #[arg(long, value_name = "SPEC")]
+    plot: Vec<String>,
+    #[command(flatten)]
+    page: PageArgs,
+    /// Refused: the numbers are in the folder
+    #[arg(long, hide = true)]
+    json: bool,
+    /// Refused: the folder has its formats
+    #[arg(long, hide = true, value_name = "FORMAT")]
+    format: Option<String>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  schedviz report trace.dat                   writes trace.report/index.html
+  schedviz report trace.dat -o results --topology lscpu.json
+  schedviz report trace.dat --plot irq --plot mine.toml
+  schedviz report runs                        the folder of record --runs";
+
+/// Every question in one pass, as a folder with a page that shows all.
+#[derive(Debug)]
+pub(crate) struct ReportCommand;
+
+impl Subcommand for ReportCommand {
+    const NAME: &'static str = "report";
+    const FIRST_STEP: Option<(&'static str, &'static str)> = Some(("report trace.dat", "all of these in one page"));
+    type Args = ReportArgs;
+
+    fn run(args: &ReportArgs) -> Result<ExitCode> {
+        run(args).map(|()| ExitCode::SUCCESS)
+    }
+}
+
+/// Measures, draws and writes.
+pub(crate) fn run(args: &ReportArgs) -> Result<()> {
+    if args.json || args.format.is_some() {
+        bail!(
+            "report writes a folder: the figures as SVG, the numbers as JSON, and index.html; for one analysis in \
+             another form use its command, such as schedviz workcons --json"
+        );
+    }
+    args.output.as_deref().map_or(Ok(()), |named| formats::folder(named).and_then(replaceable))?;
+    // The title is that of the whole page; each figure keeps its own.
+    let sheet = Sheet { title: None, ..args.page.sheet() };
+    if let Some(runs) = Folder::open(&args.trace.path)? {
+        return of_runs(args, &runs, &sheet);
+    }
+    let session = args.trace.open()?;
+    let folder = args.output.clone().unwrap_or_else(|| session.origin().named("report", ""));
+    formats::folder(&folder)?;
+    replaceable(&folder)?;
+    let (sections, diagnostics) = sections(&session, &args.plot, &sheet)?;
+    warnings::warn(&diagnostics, &session.read);
+    write(args, &folder, &session.name(), &heading::facts(&session), &sections)
+}
+
+/// The report on a folder of `record --runs`: what all runs have in common.
+fn of_runs(args: &ReportArgs, runs: &Folder, sheet: &Sheet) -> Result<()> {
+    if !args.plot.is_empty() {
+        bail!("--plot draws the events of one recording; name one of {}", args.trace.path.display());
+    }
+    let (path, read, window) = (&args.trace.path, &args.trace.read, &args.trace.window);
+    let folder = args.output.clone().unwrap_or_else(|| OutputName::whole(path).named("report", ""));
+    formats::folder(&folder)?;
+    replaceable(&folder)?;
+    let mut sections: Vec<(String, ReportSection)> = Vec::new();
+    // Each recording's warnings are printed once.
+    let again = read.silent();
+    // The comparison of the variants leads.
+    let (first, others): (Vec<&Entry>, Vec<&Entry>) = COMMANDS.iter().partition(|entry| entry.name == COMPARE);
+    for entry in first.into_iter().chain(others) {
+        let read = if sections.is_empty() { read } else { &again };
+        if let Some(section) = entry.section_of_runs(path, read, window, sheet)? {
+            sections.push((entry.section_name().unwrap_or_default().to_owned(), section));
+        }
+    }
+    let variants: Vec<String> = runs.groups.iter().map(|(name, runs)| format!("{name}: {}", runs.len())).collect();
+    let name = args::name_of(path);
+    write(args, &folder, &name, &format!("recordings of {}", variants.join(", ")), &sections)
+}
+
+/// Writes the folder of a report.
+fn write(
+    args: &ReportArgs,
+    folder: &Path,
+    name: &str,
+    facts: &str,
+    sections: &[(String, ReportSection)],
+) -> Result<()> {
+    sections.iter().try_for_each(|(_, section)| args.page.check(&section.figures))?;
+    let drawn = drawings(sections);
+    // It appears whole: an interrupt must not leave a page of one trace among the figures of another.
+    let whole = WholeFolder::create(folder)?;
+    let mut files = Vec::new();
+    let mut write = |name: String, bytes: &[u8]| {
+        let written = whole.write(&name, bytes);
+        files.push(name);
+        written
+    };
+    for ((name, section), figures) in sections.iter().zip(&drawn) {
+        for (nth, figure) in (1..).zip(figures) {
+            let number = if figures.len() > 1 { format!("-{nth}") } else { String::new() };
+            write(format!("{name}{number}.svg"), figure.as_bytes())?;
+        }
+        write(format!("{name}.json"), &section.json)?;
+    }
+    let name = args.page.sheet().title.unwrap_or_else(|| name.to_owned());
+    whole.write(INDEX, html(&name, facts, &files, sections, &drawn).as_bytes())?;
+    let verb = writer::verb(whole.finish()?);
+    if !args.trace.read.quiet {
+        emit(&format!("{verb} {}", folder.join(INDEX).display()));
+    }
+    Ok(())
+}
+
+/// The section of a specification; of several, each has its number behind it.
+const PLOT: &str = "plot";
+
+/// The command that compares the variants of a folder of runs.
+const COMPARE: &str = "compare";
+
+/// The page.
+const INDEX: &str = "index.html";
+
+/// The mark of a page in a folder that is a report; the names of its other files follow, up to a quotation mark.
+const MARK: &str = "<meta name=\"generator\" content=\"schedviz report: ";
+
+/// The bytes at the start of a page that have the mark.
+const MARK_WITHIN: u64 = 1 << 16;
+
+/// The names of the files that belong to a report by the mark in its page, or none where this is no report.
+fn files_of_report(folder: &Path) -> Vec<String> {
+    let mut start = Vec::new();
+    let page = File::open(folder.join(INDEX)).and_then(|page| page.take(MARK_WITHIN).read_to_end(&mut start));
+    let text = String::from_utf8_lossy(&start);
+    let listed = text.split_once(MARK).and_then(|(_, rest)| rest.split_once('"'));
+    match (page, listed) {
+        (Ok(_), Some((names, _))) => names.split(' ').chain([INDEX]).map(str::to_owned).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// Refuses to replace a folder that has other files in it than those of a report.
+fn replaceable(folder: &Path) -> Result<()> {
+    if !folder.is_dir() {
+        return Ok(());
+    }
+    inputs::refuse_folder(folder)?;
+    let files = files_of_report(folder);
+    let entries = folder.read_dir().with_context(|| folder.display().to_string())?;
+    for entry in entries {
+        let name = entry.with_context(|| folder.display().to_string())?.file_name();
+        if !name.to_str().is_some_and(|name| files.iter().any(|file| file == name)) {
+            let (folder, name) = (folder.display(), name.display());
+            bail!(
+                "{folder} is replaced as a whole, but {name} in it is no file of a report; choose another folder, such as {folder}/report"
+            );
+        }
+    }
+    Ok(())
+}
+
+/// The figures of each section, as they stand in files and in the page.
+fn drawings(sections: &[(String, ReportSection)]) -> Vec<Vec<String>> {
+    let mut numbers = 1..;
+    let drawn = |(_, section): &(String, ReportSection)| {
+        let figures = section.figures.iter().zip(&mut numbers);
+        figures.map(|(figure, nth)| draw::svg_among(figure, nth)).collect()
+    };
+    sections.iter().map(drawn).collect()
+}
+
+/// Reads once, for all parts that the trace has; the sections by their names.
+fn sections(session: &Session, plots: &[String], sheet: &Sheet) -> Result<(Vec<(String, ReportSection)>, Diagnostics)> {
+    let mut parts: Vec<(String, Box<dyn SectionAnalysis + '_>)> = Vec::new();
+    for entry in COMMANDS {
+        let name = entry.section_name().unwrap_or_default();
+        parts.extend(entry.section(session)?.map(|part| (name.to_owned(), part)));
+    }
+    for (number, plot) in (1..).zip(plots) {
+        let name = if plots.len() > 1 { format!("{PLOT}-{number}") } else { PLOT.to_owned() };
+        parts.extend(plot::section(session, plot)?.map(|part| (name, part)));
+    }
+    let Outcome { output, diagnostics, .. } = session.watched(|| {
+        let events = session.trace.events()?;
+        // As many states as threads can follow: a further one repeats work that no thread is free for.
+        let groups = events.threads().clamp(2, parts.len().max(2));
+        let divided = || {
+            let groups = parts.chunks(parts.len().div_ceil(groups).max(1));
+            groups.map(|group| group.iter().map(|(_, part)| part.analysis()).collect::<Vec<_>>()).collect::<Vec<_>>()
+        };
+        Pass::over(events).window(session.page()).run_side_by_side(divided)
+    })?;
+    let page = ReportPage::new(session, sheet, &diagnostics);
+    let answers = parts.iter().zip(output.into_iter().flatten());
+    let sections = answers.map(|((name, _), answer)| Ok((name.clone(), answer(&page)?))).collect::<Result<_>>()?;
+    Ok((sections, diagnostics))
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+const STYLE: &str = "body{font:15px/1.45 Helvetica,Arial,sans-serif;color:#202020;max-width:1160px;margin:2em auto;padding:0 1em}\
+nav a{margin-right:1.2em}svg{max-width:100%;height:auto;border:1px solid #d0d0d0}\
+pre{font-size:12px;overflow-x:auto;background:#f6f6f6;padding:.8em}h2{margin-top:2.2em}";
+
+/// The page: all figures and texts in one file.
+fn html(
+    name: &str,
+    facts: &str,
+    files: &[String],
+    sections: &[(String, ReportSection)],
+    drawn: &[Vec<String>],
+) -> String {
+    let name = escaped(name);
+    // Writing to a string cannot fail.
+    let mut out = String::from("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
+    let _ = writeln!(
+        out,
+        "<meta name=\"viewport\" content=\"width=device-width\">\n{MARK}{}\">\n<title>{name}</title>\n<style>{STYLE}</style>\n</head>\n<body>",
+        files.join(" ")
+    );
+    let _ = writeln!(out, "<h1>{name}</h1>\n<p>{}</p>\n<nav>", escaped(facts));
+    for (name, section) in sections {
+        let _ = writeln!(out, "<a href=\"#{name}\">{}</a>", escaped(&section.title));
+    }
+    out.push_str("</nav>\n");
+    for ((name, section), figures) in sections.iter().zip(drawn) {
+        let _ = writeln!(out, "<h2 id=\"{name}\">{}</h2>", escaped(&section.title));
+        for figure in figures {
+            let _ = writeln!(out, "<figure>\n{figure}</figure>");
+        }
+        if !section.text.is_empty() {
+            let _ = writeln!(out, "<pre>{}</pre>", escaped(&section.text));
+        }
+    }
+    let command = escaped(&repeatable(std::env::args_os()));
+    let _ = writeln!(out, "<p><code>{command}</code></p>\n</body>\n</html>");
+    out
+}

@@ -1,0 +1,128 @@
+//! `schedviz utilization`: what CPUs spend their time on, interval by interval.
+
+use crate::UtilizationArgs;
+use crate::args::FORMATS;
+use crate::table;
+use crate::{Options, Utilization, UtilizationReport};
+use anyhow::{Result, bail};
+use question::{Question, Subcommand};
+use sched::chosen::is_match;
+use sched::{Diagnostics, Dur, EventIssue};
+use schedstat::{FromTrace, StatRow};
+use session::Session;
+use session::document::TraceDocument;
+use session::formats::{Formats, Renderings};
+use session::heading::Loss;
+use session::section::{MaybeSection, ReportSection, listed, part};
+use std::process::ExitCode;
+use timeline::Sheet;
+use timeline::page::Heading;
+use timeline::scale::round_step;
+use timeline::text::Detail;
+
+/// How the CPUs spend their time.
+#[derive(Debug)]
+pub struct UtilizationQuestion;
+
+impl Subcommand for UtilizationQuestion {
+    const NAME: &'static str = "utilization";
+    const FIRST_STEP: Option<(&'static str, &'static str)> =
+        Some(("utilization trace.dat", "CPU time by class, like mpstat"));
+    type Args = UtilizationArgs;
+
+    fn run(args: &UtilizationArgs) -> Result<ExitCode> {
+        run(args).map(|()| ExitCode::SUCCESS)
+    }
+}
+
+impl Question for UtilizationQuestion {
+    const FORMATS: Formats = FORMATS;
+
+    fn section(session: &Session) -> MaybeSection<'_> {
+        section(session)
+    }
+
+    #[cfg(feature = "schema")]
+    fn schemas() -> Vec<question::NamedSchema> {
+        vec![question::schema::<TraceDocument<'static, UtilizationReport>>("schedviz/utilization/1")]
+    }
+}
+
+/// Measures and prints.
+pub(crate) fn run(args: &UtilizationArgs) -> Result<()> {
+    args.output.check(FORMATS)?;
+    args.begin.without_descent(args.tasks.is_none(), "the application's share")?;
+    let session = args.trace.open()?;
+    let options = options(&session, args)?;
+    let outcome = session.follow(&args.begin, session.page(), || Utilization::new(&options))?;
+    let (report, diagnostics) = (outcome.output, outcome.diagnostics);
+    let text = || crate::text(&report, &session.drawable, args.per_cpu, args.detail.detail());
+    let figure = |sheet: &Sheet| {
+        let heading = heading(&session, &report, &diagnostics).on(sheet);
+        Ok(vec![crate::figure(&report, &options, &heading)])
+    };
+    let document = TraceDocument::of(&session, &report, &diagnostics);
+    document.give(
+        "utilization",
+        &session,
+        &args.output,
+        Renderings::told(text, figure).with_csv(|out| table::table(&report, args.per_cpu, out)),
+    )
+}
+
+/// The options where nothing else is asked for.
+pub(crate) fn plain(session: &Session) -> Options {
+    Options {
+        from: session.from,
+        to: session.to,
+        zero: session.start,
+        cpus: session.shown.cpus.clone(),
+        all_cpus: session.shown.all.clone(),
+        group_name: session.shown.group_name.clone(),
+        interval: Dur(round_step(session.to.since(session.from).0 / 20)),
+        tasks: None,
+        topology: session.topology.clone(),
+        balance_interval: Dur(4_000_000),
+    }
+}
+
+fn options(session: &Session, args: &UtilizationArgs) -> Result<Options> {
+    let plain = plain(session);
+    let interval = args.interval.unwrap_or(plain.interval);
+    if session.to.since(session.from).0 / interval.0 > crate::MOST_INTERVALS {
+        bail!("--interval: {} makes more than {} intervals", interval.human(), crate::MOST_INTERVALS);
+    }
+    if let Some(tasks) = &args.tasks {
+        session.needs_task(&format!("--tasks {tasks}"), |_, name| is_match(tasks, name))?;
+    }
+    Ok(Options { interval, tasks: args.tasks.clone(), balance_interval: args.balance_interval, ..plain })
+}
+
+/// The texts around the figure.
+pub(crate) fn heading(session: &Session, report: &UtilizationReport, diagnostics: &Diagnostics) -> Heading {
+    let loss = Loss {
+        gaps: diagnostics.count(EventIssue::EventsLost),
+        unknown_ns: report.all.unknown_ns,
+        cpu_time_ns: report.all.total(),
+    };
+    session.lossy_heading(&loss, diagnostics)
+}
+
+/// Its section in a report, with the columns of schedstat.
+pub(crate) fn section(session: &Session) -> MaybeSection<'_> {
+    let chosen = session.shown.chosen.clone();
+    Ok(Some(part((plain(session), chosen), |(options, chosen)| {
+        let analyses = (Utilization::new(options), FromTrace::only(chosen.clone()));
+        listed(analyses, move |(report, columns), page| {
+            let columns = schedstat::table(&[StatRow { name: "trace".into(), columns: columns.columns }]);
+            let text = crate::text(&report, &page.session.drawable, true, Detail::Full);
+            let heading = heading(page.session, &report, page.diagnostics).on(page.sheet);
+            Ok(ReportSection {
+                title: "Utilization".to_owned(),
+                figures: vec![crate::figure(&report, options, &heading)],
+                text: format!("{text}\n{columns}"),
+                json: page.json(&report)?,
+            })
+        })
+    })))
+}

@@ -1,0 +1,199 @@
+//! `schedviz view`: the local server of a page that shows traces.
+
+mod drawn;
+mod index_file;
+mod missed;
+mod other;
+mod story;
+
+use crate::{Server, Site, Viewed};
+use anyhow::{Context, Result, bail};
+use question::Subcommand;
+use session::Session;
+use session::args::{ReadArgs, WindowArgs};
+use session::atomic_file::WholeFolder;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::process::{Command, Stdio};
+use tempfile::TempPath;
+
+/// Show a trace in a browser, to move through it at any zoom
+///
+/// Reads the trace once and serves a page on this machine alone (127.0.0.1). The address holds a token that only this
+/// run accepts; it is printed and opened in a browser. The page loads nothing from elsewhere. Several traces are shown
+/// one above the other, aligned at the start of the traced command. Ctrl-C ends it.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct ViewArgs {
+    /// The recordings
+    #[arg(required = true)]
+    traces: Vec<PathBuf>,
+    /// Print the address without opening a browser
+    #[arg(long)]
+    no_open: bool,
+    /// The port to listen at; 0 for any that is free
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    port: u16,
+    /// Write the page and its tiles into this folder instead, for any server of static files; --min and --max add finer
+    /// tiles of a window. Instants, tasks and searches need the program
+    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["no_open", "port"])]
+    export: Option<PathBuf>,
+    /// Keep the index in this file, and use it again for the same trace: the page then shows the index at once, and finer
+    /// columns once the trace was read
+    #[arg(long, value_name = "FILE")]
+    index: Option<PathBuf>,
+    /// Also show the figure of this specification, as plot draws it, over and under the lanes: a file, or the name of one that
+    /// comes with the program; can be repeated
+    #[arg(long, value_name = "SPEC")]
+    plot: Vec<String>,
+    #[command(flatten)]
+    read: ReadArgs,
+    #[command(flatten)]
+    window: WindowArgs,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  schedviz view trace.dat
+  schedviz view vanilla.dat patched.dat      two runs, one above the other
+  schedviz view trace.dat --export page --min 3 --max 3.2
+                                             a folder for a web server
+  schedviz view trace.dat --index trace.index
+                                             a second time, the page is there at once
+  schedviz view trace.dat --plot irq         interrupts over the lanes
+  schedviz view trace.dat --no-open --port 8080
+                                             for a machine without a browser:
+                                             ssh -L 8080:127.0.0.1:8080";
+
+/// A page on which traces are moved through at any zoom.
+#[derive(Debug)]
+pub struct ViewCommand;
+
+impl Subcommand for ViewCommand {
+    const NAME: &'static str = "view";
+    const FIRST_STEP: Option<(&'static str, &'static str)> =
+        Some(("view trace.dat", "all of it, to move through in a browser"));
+    type Args = ViewArgs;
+
+    fn run(args: &ViewArgs) -> Result<ExitCode> {
+        run(args).map(|()| ExitCode::SUCCESS)
+    }
+}
+
+/// The maximum number of traces: each has an index in memory.
+const MOST: usize = 8;
+
+/// Serves the page until the user ends it.
+pub(crate) fn run(args: &ViewArgs) -> Result<()> {
+    if args.traces.len() > MOST {
+        bail!("{} traces are too many; at most {MOST} are shown", args.traces.len());
+    }
+    if args.export.is_none() && args.window.bounds_time() {
+        bail!("--min and --max: the page shows all of the trace; zoom to the window there");
+    }
+    let sessions: Vec<Session> =
+        args.traces.iter().map(|path| Session::open(path, &args.read, &args.window)).collect::<Result<_>>()?;
+    if args.plot.len() > MOST {
+        bail!("--plot: {} specifications are too many; at most {MOST} are shown", args.plot.len());
+    }
+    for (session, named) in sessions.iter().flat_map(|session| args.plot.iter().map(move |named| (session, named))) {
+        plot::check(session, named).with_context(|| session.name())?;
+    }
+    let commands = other::Sessions { all: &sessions, plots: &args.plot };
+    let mut traces: Vec<Viewed<'_>> = sessions.iter().map(viewed).collect::<Result<_>>()?;
+    if let Some(file) = &args.index {
+        let (Some(trace), [session], []) = (traces.pop(), sessions.as_slice(), traces.as_slice()) else {
+            bail!("--index keeps the index of one trace");
+        };
+        traces.push(index_file::with_index(trace, session, &args.read, file)?);
+    }
+    let site = Site::new(traces, &commands);
+    if let Some(folder) = &args.export {
+        return export(args, &sessions, &site, folder);
+    }
+    let server = Server::new(args.port).with_context(|| format!("--port {}", args.port))?;
+    let url = server.url();
+    let redirect = if args.no_open { None } else { redirect(&url).ok() };
+    end_on_signal(redirect.as_deref().map(Path::to_owned))?;
+    // The line is complete even where standard output is a pipe.
+    let mut out = std::io::stdout();
+    writeln!(out, "{url}")?;
+    out.flush()?;
+    if !args.no_open && !redirect.is_some_and(open) {
+        args.read.message("no browser could be opened; open the address above");
+    }
+    site.serve(&server)?;
+    Ok(())
+}
+
+/// Writes the folder, once its size is known.
+fn export(args: &ViewArgs, sessions: &[Session], site: &Site<'_>, folder: &Path) -> Result<()> {
+    if folder.exists() && (!folder.is_dir() || folder.read_dir()?.next().is_some()) {
+        bail!("--export: {} exists; choose another name, or an empty folder", folder.display());
+    }
+    let window = match sessions {
+        [session, ..] if args.window.bounds_time() => {
+            Some((session.from.since(session.start).0, session.to.since(session.start).0))
+        }
+        _ => None,
+    };
+    let size = site.size_of_export(window)?;
+    let megabytes = size.bytes as f64 / 1e6;
+    args.read.message(&format!(
+        "{}: {}, {megabytes:.1} MB",
+        folder.display(),
+        sched::nouns::counted(size.files, "file")
+    ));
+    let failed = || format!("--export {}", folder.display());
+    let whole = WholeFolder::create(folder).with_context(failed)?;
+    site.export(window, &mut |name, bytes| whole.write(name, bytes)).with_context(failed)?;
+    whole.finish().map(drop)
+}
+
+/// A trace as the page shows it.
+fn viewed(session: &Session) -> Result<Viewed<'_>> {
+    let cpus = session.shown.cpus.iter().map(|(cpu, _)| *cpu).collect();
+    Viewed::new(session.name(), &session.trace, session.topology.clone(), cpus, session.affinity.clone())
+        .map_err(|e| session.named(e))
+}
+
+/// A page that leads to an address, in a file that this user alone can read. The address has the token, and every user of
+/// a machine can read the arguments of a program.
+fn redirect(url: &str) -> std::io::Result<TempPath> {
+    let mut page = tempfile::Builder::new().prefix("schedviz-").suffix(".html").tempfile()?;
+    let meta = format!("<meta http-equiv=\"refresh\" content=\"0; url={url}\">");
+    writeln!(
+        page,
+        "<!DOCTYPE html>\n<meta charset=\"utf-8\">\n{meta}\n<title>schedviz</title>\n<a href=\"{url}\">schedviz</a>"
+    )?;
+    Ok(page.into_temp_path())
+}
+
+/// Opens a page in the user's browser; whether that began. The page is removed when the process ends on a signal.
+fn open(page: TempPath) -> bool {
+    let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
+    let null = Stdio::null;
+    let begun = Command::new(program).arg(&page).stdin(null()).stdout(null()).stderr(null()).spawn().is_ok();
+    // The browser reads it later.
+    begun && page.keep().is_ok()
+}
+
+/// Ends the process in order on Ctrl-C: nothing is left behind, and no page that leads to this server.
+#[cfg(target_os = "linux")]
+fn end_on_signal(redirect: Option<PathBuf>) -> Result<()> {
+    use signal_hook::consts::{SIGINT, SIGTERM};
+    let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])?;
+    std::thread::spawn(move || {
+        if signals.forever().next().is_some() {
+            let _ = redirect.map(std::fs::remove_file);
+            std::process::exit(0);
+        }
+    });
+    Ok(())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn end_on_signal(_: Option<PathBuf>) -> Result<()> {
+    Ok(())
+}

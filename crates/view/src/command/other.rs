@@ -1,0 +1,95 @@
+//! The results of other commands that the page shows.
+
+use super::{missed, story};
+use crate::{Commands, Drawing, EpisodeStory, Finding, Follow, Format, MissedSteals, Plotted};
+use anyhow::{Context, Result};
+use plot::{Background, KeptPlot, LaneKind, PlotReport};
+use sched::topology::format_cpu_list;
+use sched::{Diagnostic, Diagnostics, Severity, Ts};
+use session::Session;
+use session::warnings;
+
+/// The traces that are shown, with the specifications of `--plot`.
+pub(super) struct Sessions<'s> {
+    pub(super) all: &'s [Session],
+    pub(super) plots: &'s [String],
+}
+
+impl Sessions<'_> {
+    pub(super) fn of(&self, trace: usize) -> Result<&Session> {
+        self.all.get(trace).context("no such trace")
+    }
+
+    fn named(&self, plot: usize) -> Result<&str> {
+        self.plots.get(plot).map(String::as_str).context("no such specification")
+    }
+}
+
+/// An answer to the page: the chain of an error becomes one line.
+fn answered<T>(answer: Result<T>) -> Result<T, String> {
+    answer.map_err(|e| format!("{e:#}"))
+}
+
+/// The findings of these diagnostics, and what else is doubtful about a trace.
+fn findings(session: &Session, diagnostics: &Diagnostics) -> Vec<Finding> {
+    let of = |(kind, count, first): (Diagnostic, u64, Option<&str>)| Finding {
+        kind: Some(kind),
+        severity: kind.severity(),
+        text: warnings::line(kind, count, first),
+    };
+    let mut findings: Vec<Finding> = diagnostics.iter().map(of).collect();
+    let doubt = |text: String, severity| Finding { kind: None, severity, text };
+    findings.extend(session.doubtful_topology().into_iter().map(|text| doubt(text, Severity::Repaired)));
+    let silent = session.silent();
+    if !silent.is_empty() {
+        let text = format!("CPUs without any event, neither idle nor busy: {}", format_cpu_list(&silent));
+        findings.push(doubt(text, Severity::Note));
+    }
+    findings
+}
+
+/// All that a specification draws in a trace, with the meaning of its rows.
+fn plotted(session: &Session, named: &str) -> Result<Plotted> {
+    let KeptPlot { spec, report, drawn } = plot::kept(session, named)?;
+    let grey = spec.lanes.background == Background::Grey;
+    let by = match spec.lanes.by {
+        LaneKind::Cpu => "cpu".to_owned(),
+        LaneKind::Task => "task".to_owned(),
+        LaneKind::Field(field) => field.text,
+    };
+    Ok(Plotted { name: named.to_owned(), about: spec.about, by, grey, report, drawn })
+}
+
+impl Commands for Sessions<'_> {
+    fn figure(&self, trace: usize, drawing: &Drawing, format: Format) -> Result<Vec<u8>, String> {
+        answered(self.draw(trace, drawing, format))
+    }
+
+    fn command(&self, trace: usize, drawing: &Drawing) -> Result<String, String> {
+        answered(self.line(trace, drawing))
+    }
+
+    fn missed_steals(&self, trace: usize) -> Result<MissedSteals, String> {
+        answered(self.of(trace).and_then(missed::of))
+    }
+
+    fn story(&self, trace: usize, at: Ts, follow: &Follow<'_>) -> Result<EpisodeStory, String> {
+        answered(self.of(trace).and_then(|session| story::of(session, at, follow)))
+    }
+
+    fn findings(&self, trace: usize, diagnostics: &Diagnostics) -> Result<Vec<Finding>, String> {
+        answered(self.of(trace).map(|session| findings(session, diagnostics)))
+    }
+
+    fn plots(&self) -> Vec<String> {
+        self.plots.to_vec()
+    }
+
+    fn plot(&self, trace: usize, plot: usize) -> Result<Plotted, String> {
+        answered(self.of(trace).and_then(|session| plotted(session, self.named(plot)?)))
+    }
+
+    fn plot_numbers(&self, trace: usize, plot: usize, from: Ts, to: Ts) -> Result<PlotReport, String> {
+        answered(self.of(trace).and_then(|session| plot::numbers(session, self.named(plot)?, from, to)))
+    }
+}

@@ -1,0 +1,105 @@
+//! The arguments of `schedviz why`.
+
+use crate::Grouping;
+use session::args::{BeginArgs, ReadArgs, TaskArgs, WindowArgs};
+use session::formats::{Formats, OutputArgs};
+use session::groups::GroupArg;
+use std::path::PathBuf;
+use tracedat::Where;
+use workcons::WaiterArgs;
+
+/// The formats in which the answer can be written.
+pub(crate) const FORMATS: Formats = Formats::FIGURE_AND_TEXT;
+
+/// Why tasks waited while CPUs idled, and which CPUs went idle beside waiting tasks
+///
+/// Two tables divide the violation of work conservation, as workcons measures it: the waiting by how each wait began
+/// and ended, the idling by how each idle stretch began and ended. A missed steal is a switch to idle while a task
+/// waits on another CPU.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = EXAMPLES, mut_args(|argument| FORMATS.fit(argument)))]
+pub struct WhyArgs {
+    /// The recordings: one is reported in full, several in a table; a folder of schedviz record --runs stands for its groups
+    #[arg(required_unless_present = "group")]
+    pub(crate) traces: Vec<PathBuf>,
+    /// Runs that belong together: NAME=FILE[,FILE...]; * in a file name stands for anything
+    #[arg(long, value_name = "NAME=FILES")]
+    pub(crate) group: Vec<GroupArg>,
+    #[command(flatten)]
+    pub(crate) waiters: WaiterArgs,
+    /// Maximum number of rows to print of each table; the JSON has all
+    #[arg(long, default_value_t = 12, value_name = "N")]
+    pub(crate) rows: usize,
+    /// Also list the waiting by task, command, CPU or node: where they were queued, and which CPUs idled meanwhile
+    #[arg(long, value_enum, value_name = "WHAT")]
+    pub(crate) by: Option<By>,
+    /// List tasks apart that never left one CPU although they waited there for 100 ms beside idle ones: they seem to be bound
+    /// to it, and do not count. A machine file holds the CPUs that tasks may use; this is for traces without one
+    #[arg(long)]
+    pub(crate) assume_bound: bool,
+    /// Print one of the longest episodes step by step, 1 for the longest; with -o drawn
+    #[arg(long, value_name = "N", conflicts_with_all = ["at", "group"])]
+    pub(crate) episode: Option<u32>,
+    /// Print the episode at this time step by step; with -o drawn
+    #[arg(long, value_name = "TIME", value_parser = Where::parse, allow_hyphen_values = true, conflicts_with = "group")]
+    pub(crate) at: Option<Where>,
+    /// Maximum number of steps of an episode to print; the JSON has all
+    #[arg(long, default_value_t = 100, value_name = "N")]
+    pub(crate) steps: usize,
+    /// Print the tables as Markdown, for a mail
+    #[arg(long)]
+    pub(crate) markdown: bool,
+    /// Count CPUs without any event as idle; they take no part otherwise
+    #[arg(long)]
+    pub(crate) assume_idle: bool,
+    #[command(flatten)]
+    pub(crate) read: ReadArgs,
+    #[command(flatten)]
+    pub(crate) window: WindowArgs,
+    #[command(flatten)]
+    pub(crate) begin: BeginArgs,
+    #[command(flatten)]
+    pub(crate) tasks: TaskArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  schedviz why trace.dat                     both tables, and the missed steals
+  schedviz why trace.dat -o why.pdf          drawn, with the violation over time
+  schedviz why trace.dat --by command        which commands waited, and where
+  schedviz why trace.dat --assume-bound      without tasks that never moved
+  schedviz why trace.dat --episode 1         the longest episode, step by step
+  schedviz why trace.dat --topology lscpu.json
+                                             with distances
+                                             (lscpu -e -J > lscpu.json)
+  schedviz why trace.dat --forked --min 3 --max 3.2
+                                             waiting tasks of the traced
+                                             command, in a window
+  schedviz why trace.dat --markdown          for a mail
+  schedviz why --group on='on.*.dat' --group off='off.*.dat'";
+
+/// The subject of a row.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub(crate) enum By {
+    /// Each task
+    Task,
+    /// All tasks of a command
+    Command,
+    /// The CPU of the run queue
+    Cpu,
+    /// The node of the run queue
+    Node,
+}
+
+impl From<By> for Grouping {
+    fn from(by: By) -> Grouping {
+        match by {
+            By::Task => Grouping::Task,
+            By::Command => Grouping::Command,
+            By::Cpu => Grouping::Cpu,
+            By::Node => Grouping::Node,
+        }
+    }
+}

@@ -1,0 +1,305 @@
+//! `schedviz why`: why tasks waited while CPUs idled, for one run in full, for several in a table.
+
+use crate::WhyArgs;
+use crate::args::By;
+use crate::args::FORMATS;
+use crate::asked_episode;
+use crate::{GroupRow, Grouping, Homes, Probed, Why, WhyReport};
+use anyhow::{Result, bail};
+use question::{Question, Subcommand};
+use sched::topology::CpuOrder;
+use sched::{Chosen, Diagnostics, Pid, SchedState, Task, Ts};
+use serde::Serialize;
+use session::Session;
+use session::args::{BeginArgs, ReadArgs, WindowArgs, needs_groups, typed};
+use session::formats::{Formats, OutputName, Renderings, json};
+use session::section::{MaybeSection, ReportSection, listed, part};
+use session::{groups, several, warnings};
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use timeline::{Drawable, Sheet};
+use workcons::Options;
+
+/// Why tasks waited while CPUs idled, and what stealing would have prevented.
+#[derive(Debug)]
+pub struct WhyQuestion;
+
+impl Subcommand for WhyQuestion {
+    const NAME: &'static str = "why";
+    const FIRST_STEP: Option<(&'static str, &'static str)> = Some(("why trace.dat", "why it happened"));
+    type Args = WhyArgs;
+
+    fn run(args: &WhyArgs) -> Result<ExitCode> {
+        run(args).map(|()| ExitCode::SUCCESS)
+    }
+}
+
+impl Question for WhyQuestion {
+    const FORMATS: Formats = FORMATS;
+
+    fn section(session: &Session) -> MaybeSection<'_> {
+        section(session)
+    }
+
+    fn section_of_runs(
+        folder: &Path,
+        read: &ReadArgs,
+        window: &WindowArgs,
+        _: &Sheet,
+    ) -> Result<Option<ReportSection>> {
+        section_of_runs(folder, read, window).map(Some)
+    }
+
+    #[cfg(feature = "schema")]
+    fn schemas() -> Vec<question::NamedSchema> {
+        vec![question::schema::<WhyDocument>("schedviz/why/2")]
+    }
+}
+
+/// The name and the version of the document.
+const SCHEMA: &str = "schedviz/why/2";
+
+/// The document of `--json`.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(crate) struct WhyDocument {
+    /// The name and version of the schema, `schedviz/why/2`.
+    schema: &'static str,
+    /// The runs, in the given order.
+    runs: Vec<Run>,
+}
+
+/// A run.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(crate) struct Run {
+    /// The name of the trace, with folders if needed to distinguish it.
+    trace: String,
+    /// The group of the run; absent without groups.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    group: Option<String>,
+    #[serde(flatten)]
+    pub(crate) report: WhyReport,
+    /// The losses, repairs and doubts of the trace.
+    #[serde(serialize_with = "warnings::rows")]
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<warnings::Row<'static>>"))]
+    pub(crate) trust: Diagnostics,
+    #[serde(skip)]
+    drawable: Drawable,
+    /// Its first and last instant, which no other recording shares, under whatever name.
+    #[serde(skip)]
+    recording: Option<(Ts, Ts)>,
+}
+
+/// Measures and prints.
+pub(crate) fn run(args: &WhyArgs) -> Result<()> {
+    args.output.check(FORMATS)?;
+    args.begin.without_descent(args.tasks.forked, "--forked")?;
+    args.begin.without_descent(args.waiters.depend_on_descent(&args.tasks), "--waiters application")?;
+    let files = groups::files(&args.traces, &args.group)?;
+    if files.len() != 1 && (args.episode.is_some() || args.at.is_some()) {
+        bail!("--episode and --at need a single trace");
+    }
+    let (document, session) = measured(args, &files, args.output.wants_file())?;
+    let figure = |sheet: &Sheet| match (&session, document.runs.as_slice()) {
+        (Some(session), [run]) if run.report.episode.is_some() => {
+            run.report.episode.iter().map(|story| asked_episode::figure(session, &run.trust, story, sheet)).collect()
+        }
+        (Some(session), [run]) => {
+            let heading = session.general_heading(&run.trust).on(sheet);
+            Ok(vec![crate::figure(&run.report, session.start, &heading)])
+        }
+        _ => bail!("the figure shows one run; compare -o draws several"),
+    };
+    let forms = Renderings::told(|| text(args, &document), figure);
+    let first = files.first().map_or(Path::new("why"), |(_, path)| path);
+    let origin = session.as_ref().map_or_else(|| OutputName::whole(first), Session::origin);
+    args.output.give(&origin, "why", &document, forms, args.read.quiet)
+}
+
+/// The section of a report on a folder of `record --runs`.
+pub(crate) fn section_of_runs(folder: &Path, read: &ReadArgs, window: &WindowArgs) -> Result<ReportSection> {
+    let args = WhyArgs { read: read.clone(), window: window.clone(), ..typed(&[folder.as_os_str()])? };
+    let (document, _) = measured(&args, &groups::files(&args.traces, &args.group)?, false)?;
+    let title = "Why tasks waited while CPUs idled, in each run".to_owned();
+    Ok(ReportSection { title, figures: Vec::new(), text: text(&args, &document), json: json(&document)? })
+}
+
+/// Measures the recordings; `drawn`: a single one is kept open, so that it can be drawn.
+fn measured(
+    args: &WhyArgs,
+    files: &[(Option<String>, PathBuf)],
+    drawn: bool,
+) -> Result<(WhyDocument, Option<Session>)> {
+    let names = groups::names(&files.iter().map(|(_, path)| path.as_path()).collect::<Vec<_>>());
+    let named: Vec<_> = files.iter().zip(names).collect();
+    let single = files.len() == 1;
+    let measured = several::measured(&named, &args.read, |((group, path), name), read| {
+        let (session, run) = measure(args, read, path, single && drawn)?;
+        let run = Run { trace: name.clone(), group: group.clone(), ..run };
+        warnings::warn_of((files.len() > 1).then_some(name), &run.trust, read);
+        // An open trace holds its indices: only the one that is drawn is kept.
+        Ok((Some(session).filter(|_| single), run))
+    })?;
+    let (sessions, measured): (Vec<Option<Session>>, Vec<Run>) = measured.into_iter().unzip();
+    let session = sessions.into_iter().flatten().next();
+    let runs = groups::distinct(measured, |run| (run.group.as_ref(), run.recording, &run.trace), &args.read);
+    Ok((WhyDocument { schema: SCHEMA, runs }, session))
+}
+
+/// The document of one run.
+fn document(session: &Session, report: &WhyReport, diagnostics: &Diagnostics) -> WhyDocument {
+    let run = Run {
+        trace: session.name(),
+        group: None,
+        report: report.clone(),
+        trust: diagnostics.clone(),
+        drawable: session.drawable.clone(),
+        recording: None,
+    };
+    WhyDocument { schema: SCHEMA, runs: vec![run] }
+}
+
+/// Measures one run; `drawn`: so that it can be drawn.
+fn measure(args: &WhyArgs, read: &ReadArgs, path: &Path, drawn: bool) -> Result<(Session, Run)> {
+    let session = Session::open(path, read, &args.window)?;
+    if let Some(By::Node) = args.by {
+        needs_groups(&session.topology, CpuOrder::Node, "--by node")?;
+    }
+    args.tasks.check(&session)?;
+    let (application, excluded) = (args.tasks.chooser(), args.tasks.excluder());
+    let mut options = Options {
+        cpus: session.shown.chosen.clone(),
+        assume_idle: if args.assume_idle { session.silent() } else { Vec::new() },
+        zero: session.start,
+        waiters: args.waiters.of(&args.tasks),
+        topology: session.topology.clone(),
+        affinity: session.affinity.as_deref(),
+        application: args.tasks.chooses().then_some(&application),
+        excluded: excluded.as_ref().map(|excluded| excluded as &Chosen<'_>),
+        without_descent: args.begin.fast_window,
+        strips: drawn.then_some((session.from, session.to)),
+        ..Options::default()
+    };
+    let by_descent = args.waiters.depend_on_descent(&args.tasks);
+    let bound = match args.assume_bound {
+        true => assumed_bound(&session, &args.begin, &options)?,
+        false => Vec::new(),
+    };
+    let pids: BTreeSet<Pid> = bound.iter().filter_map(|row| row.pid).collect();
+    let besides = options.excluded;
+    let without = |task: &Task, state: &SchedState| {
+        pids.contains(&task.pid) || besides.is_some_and(|excluded| excluded(task, state))
+    };
+    if !pids.is_empty() {
+        options.excluded = Some(&without);
+    }
+    let at = asked_episode::instant(args, &session, &options)?;
+    let probed = Probed::of(&session);
+    let analysis = || Why::new(&options).by(args.by.map(Grouping::from)).with_episode_at(at).with_probes(probed);
+    let (mut report, trust) =
+        session.measured(&args.begin, session.window, options.application, by_descent, analysis)?;
+    if let (Some(at), None, None) = (at, &report.episode, &report.selection_unknown) {
+        let seconds = at.0.saturating_sub(session.start.0) as f64 / 1e9;
+        bail!("{}: work conservation is not violated at {seconds:.9} s", session.name());
+    }
+    if args.assume_bound && report.selection_unknown.is_none() {
+        report.assumed_bound = Some(bound);
+    }
+    let (drawable, recording) = (session.drawable.clone(), session.recording());
+    let run = Run { trace: session.name(), group: None, report, trust, drawable, recording };
+    Ok((session, run))
+}
+
+/// The tasks that are assumed to be bound, by a pass of their own.
+fn assumed_bound(session: &Session, begin: &BeginArgs, options: &Options<'_>) -> Result<Vec<GroupRow>> {
+    let analysis = || (Why::new(options).by(Some(Grouping::Task)), Homes::default());
+    let (report, stayed) = session.follow(begin, session.window, analysis)?.output;
+    Ok(stayed.bound(report.by.unwrap_or_default()))
+}
+
+fn text(args: &WhyArgs, document: &WhyDocument) -> String {
+    match document.runs.as_slice() {
+        [Run { report: WhyReport { episode: Some(story), .. }, drawable, .. }] => {
+            crate::story_text(story, drawable, args.steps)
+        }
+        [run] if args.markdown => crate::markdown(&run.report, &run.drawable, args.rows),
+        [run] => crate::text(&run.report, &run.drawable, args.rows),
+        runs => table(runs, args.markdown),
+    }
+}
+
+/// A line for each run, and the medians of each group.
+fn table(runs: &[Run], markdown: bool) -> String {
+    let mut out = String::new();
+    let name = |run: &Run| run.group.as_ref().map_or(run.trace.clone(), |group| format!("{group}: {}", run.trace));
+    let mut rows: Vec<(String, [Option<f64>; 5])> = runs.iter().map(|run| (name(run), figures(&run.report))).collect();
+    let mut names: Vec<&String> = runs.iter().filter_map(|run| run.group.as_ref()).collect();
+    names.dedup();
+    for group in names {
+        let of_group: Vec<[Option<f64>; 5]> =
+            runs.iter().filter(|run| run.group.as_ref() == Some(group)).map(|run| figures(&run.report)).collect();
+        let median = |column: usize| {
+            let values: Vec<f64> = of_group.iter().filter_map(|row| row[column]).collect();
+            (!values.is_empty()).then(|| question::Spread::of(&values).median)
+        };
+        rows.push((format!("{group}: median of {}", of_group.len()), std::array::from_fn(median)));
+    }
+    let heads = ["in violation", "waited", "idled", "missed steals", "within LLC"];
+    // Writing to a string cannot fail.
+    let _ = match markdown {
+        true => writeln!(out, "| run | {} |\n|---|---:|---:|---:|---:|---:|", heads.join(" | ")),
+        false => {
+            writeln!(out, "{:<28}{:>8}{:>10}{:>10}{:>10}{:>9}", "", "violated", "waited", "idled", "missed", "in LLC")
+        }
+    };
+    for (name, [violated, waited, idled, missed, near]) in rows {
+        let cell = |value: Option<f64>, digits: usize, unit: &str| {
+            value.map_or("-".to_owned(), |value| format!("{value:.digits$}{unit}"))
+        };
+        let cells = [
+            cell(violated, 2, " %"),
+            cell(waited, 3, " s"),
+            cell(idled, 3, " s"),
+            cell(missed, 0, ""),
+            cell(near, 0, ""),
+        ];
+        let _ = match markdown {
+            true => writeln!(out, "| {name} | {} |", cells.join(" | ")),
+            false => {
+                let [violated, waited, idled, missed, near] = cells;
+                writeln!(out, "{name:<28}{violated:>8}{waited:>10}{idled:>10}{missed:>10}{near:>9}")
+            }
+        };
+    }
+    out
+}
+
+/// The time in violation in percent, the waiting and the idling in violation in seconds, the missed steals, and those
+/// within the last-level cache.
+fn figures(report: &WhyReport) -> [Option<f64>; 5] {
+    let missed = report.missed.as_ref();
+    [
+        report.violation_percent,
+        report.waiting.as_ref().map(|rows| rows.total_ns.seconds()),
+        report.idling.as_ref().map(|rows| rows.total_ns.seconds()),
+        missed.map(|missed| missed.number as f64),
+        missed.and_then(|missed| missed.within_llc).map(|number| number as f64),
+    ]
+}
+
+/// Its section in a report.
+pub(crate) fn section(session: &Session) -> MaybeSection<'_> {
+    Ok(Some(part(Options::plain(session), |options| {
+        listed(Why::new(options).with_probes(Probed::of(session)), move |report, page| {
+            Ok(ReportSection {
+                title: "Why tasks waited while CPUs idled".to_owned(),
+                figures: vec![crate::figure(&report, page.session.start, &page.heading())],
+                text: crate::text(&report, &page.session.drawable, 12),
+                json: json(&document(page.session, &report, page.diagnostics))?,
+            })
+        })
+    })))
+}

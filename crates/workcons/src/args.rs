@@ -1,0 +1,65 @@
+//! The arguments of `schedviz workcons`.
+
+use crate::WaiterArgs;
+use sched::Dur;
+use session::args::{BeginArgs, DetailArgs, ReadArgs, TaskArgs, WindowArgs, length};
+use session::formats::{Formats, OutputArgs};
+use session::groups::GroupArg;
+use std::path::PathBuf;
+
+/// The formats in which the answer can be written.
+pub(crate) const FORMATS: Formats = Formats::FIGURE_AND_TEXT;
+
+/// How much of the time CPUs idle while tasks wait elsewhere
+///
+/// Work conservation is violated while some CPU idles, with no task waiting for it, and on another
+/// CPU that is busy a task waits. Affinity is in a trace only if record --why recorded its
+/// changes: otherwise a task that may not run elsewhere counts as well, unless a machine file
+/// beside the trace lists its CPUs or --exclude-tasks leaves it out.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = EXAMPLES, mut_args(|argument| FORMATS.fit(argument)))]
+pub struct WorkconsArgs {
+    /// The recordings: one is reported in full, several in a table; a folder of schedviz record --runs stands for its groups
+    #[arg(required_unless_present = "group")]
+    pub(crate) traces: Vec<PathBuf>,
+    /// Runs that belong together: NAME=FILE[,FILE...]; * in a file name stands for anything
+    #[arg(long, value_name = "NAME=FILES")]
+    pub(crate) group: Vec<GroupArg>,
+    #[command(flatten)]
+    pub(crate) waiters: WaiterArgs,
+    /// Count only episodes of at least this length, such as 100us or 1ms
+    #[arg(long, default_value = "0", value_name = "TIME", value_parser = length)]
+    pub(crate) min_episode: Dur,
+    /// Count CPUs without any event as idle; they take no part otherwise
+    #[arg(long)]
+    pub(crate) assume_idle: bool,
+    #[command(flatten)]
+    pub(crate) detail: DetailArgs,
+    #[command(flatten)]
+    pub(crate) read: ReadArgs,
+    #[command(flatten)]
+    pub(crate) window: WindowArgs,
+    #[command(flatten)]
+    pub(crate) begin: BeginArgs,
+    #[command(flatten)]
+    pub(crate) tasks: TaskArgs,
+    /// Exit with 2 if violated more than this percentage of the time, with 3 if losses, or events that were not
+    /// recorded, leave it open
+    #[arg(long, value_name = "PERCENT", conflicts_with = "fast_window", help_heading = "Verdict")]
+    pub(crate) max_violation: Option<f64>,
+    /// Trust no run of which more than this percentage of CPU time is unknown, or of events is missing without a mark
+    #[arg(long, value_name = "PERCENT", default_value_t = 1.0, help_heading = "Verdict")]
+    pub(crate) max_loss: f64,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  schedviz workcons trace.dat                      the report of one run
+  schedviz workcons trace.dat -o violation.pdf     violation over time, drawn
+  schedviz workcons --group old='old.*.dat' --group new='new.*.dat'
+  schedviz workcons trace.dat --min-episode 1ms --max-violation 5
+                                                   for a regression job
+  git bisect run sh -c \\
+      'make && ./record && schedviz workcons -q trace.dat --max-violation 5'";
