@@ -137,7 +137,7 @@ fn draw_metric(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Run;
+    use crate::ComparedRun;
 
     /// Two metrics of four runs a side: one is twice as long, one is the same.
     #[test]
@@ -146,7 +146,7 @@ mod tests {
             |key: &'static str| Metric { key, name: key.to_owned(), row: key.to_owned(), better: Better::Less };
         let metrics = [metric("longer"), metric("same")];
         let group = |name: &str, base: f64| {
-            let run = |n: u32| Run {
+            let run = |n: u32| ComparedRun {
                 trace: name.to_owned(),
                 values: vec![Some(base + f64::from(n)), Some(f64::from(n) + 1.0)],
             };

@@ -50,7 +50,7 @@ use serde::Serialize;
 /// A run, with its number for each metric.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Run {
+pub struct ComparedRun {
     /// The path of the trace.
     pub trace: String,
     /// The number for each metric; `None` if the run has none.
@@ -64,7 +64,7 @@ pub struct Group {
     /// The name of the group.
     pub name: String,
     /// The runs of the group.
-    pub runs: Vec<Run>,
+    pub runs: Vec<ComparedRun>,
 }
 
 impl Group {

@@ -5,7 +5,7 @@ use crate::args::FORMATS;
 use crate::header;
 use crate::measure;
 use crate::measures::{self, Measured};
-use crate::{Group, Limit, Metric, Row, Run};
+use crate::{ComparedRun, Group, Limit, Metric, Row};
 use anyhow::{Result, bail};
 use question::{Question, Subcommand};
 use sched::Verdict;
@@ -195,7 +195,10 @@ fn compared(args: &CompareArgs) -> Result<(CompareDocument, Measurements)> {
     let groups: Vec<Group> = all
         .iter()
         .map(|(name, runs)| {
-            let run = |m: &Measured| Run { trace: m.name.clone(), values: found.iter().map(|(_, of)| of(m)).collect() };
+            let run = |m: &Measured| ComparedRun {
+                trace: m.name.clone(),
+                values: found.iter().map(|(_, of)| of(m)).collect(),
+            };
             Group { name: name.clone(), runs: runs.iter().map(run).collect() }
         })
         .collect();

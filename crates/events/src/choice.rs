@@ -207,3 +207,8 @@ pub(crate) fn write_each(
     written?;
     Ok(with_those_of(session, &found))
 }
+
+/// The options of figures of events.
+pub fn options(session: &Session) -> crate::Options {
+    crate::Options { zero: session.start, cpus: session.shown.cpus.clone(), all_cpus: session.shown.all.clone() }
+}

@@ -36,13 +36,14 @@ mod wakeups;
 
 pub use args::EventsArgs;
 pub use balance::{Balance, BalanceReport, Cell, ListedMigration, TakesMigration, balance_figure, balance_text};
+pub use choice::options;
 pub use cost::{BurstNotes, Cost, CostRow, cost_text};
 pub use figure::{Options, figure};
 pub use funnel::{Attempts, Funnel, Funnels, Further, GoingIdle, Imbalance, Outcomes};
 pub use kinds::shortened;
 pub use list::{ListArgs, ListCommand};
 pub use migrations::{MigrationsArgs, MigrationsQuestion, MigrationsReport};
-pub use question::{EventsQuestion, options};
+pub use question::EventsQuestion;
 pub use rate::{rate_figure, value_figure};
 pub use spans::{Edge, SpanReport, Spans};
 pub use values::Summary;

@@ -1,6 +1,6 @@
 //! The causes of migrations, for `schedviz migrations` and `schedviz events --balance`.
 
-use crate::question::options;
+use crate::choice::options;
 use crate::{Balance, BalanceReport, Cost, CostRow, Funnel, Funnels, balance_figure, balance_text, cost_text};
 use anyhow::{Result, bail};
 use lanes::Coloring;

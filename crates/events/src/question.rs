@@ -2,7 +2,7 @@
 
 use crate::EventsArgs;
 use crate::args::FORMATS;
-use crate::choice::{Choice, command, is_special, occurring, write_each};
+use crate::choice::{Choice, command, is_special, occurring, options, write_each};
 use crate::details::Pattern;
 use crate::list::ListArgs;
 use crate::{Edge, Gather, Spans};
@@ -229,11 +229,6 @@ fn table(session: &Session, choice: &Choice, out: &mut dyn io::Write) -> Result<
     };
     let mut write = |rows: &str| out.write_all(rows.as_bytes());
     progress::watched(&session.trace, session.read.quiet, || write_each(session, choice, &mut write, row)).map(drop)
-}
-
-/// The options of figures of events.
-pub fn options(session: &Session) -> crate::Options {
-    crate::Options { zero: session.start, cpus: session.shown.cpus.clone(), all_cpus: session.shown.all.clone() }
 }
 
 /// Its section in a report, where events of the user's choice occur.

@@ -57,9 +57,9 @@ pub struct Spread {
     pub runs: usize,
     /// The median; for an even number of runs the mean of the two in the middle.
     pub median: f64,
-    /// The minimum.
+    /// The minimum of the runs.
     pub min: f64,
-    /// The maximum.
+    /// The maximum of the runs.
     pub max: f64,
 }
 

@@ -68,13 +68,13 @@ pub(crate) struct WhyDocument {
     /// The name and version of the schema, `schedviz/why/2`.
     schema: &'static str,
     /// The runs, in the given order.
-    runs: Vec<Run>,
+    runs: Vec<WhyRun>,
 }
 
 /// A run.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub(crate) struct Run {
+pub(crate) struct WhyRun {
     /// The name of the trace, with folders if needed to distinguish it.
     trace: String,
     /// The group of the run; absent without groups.
@@ -138,12 +138,12 @@ fn measured(
     let single = files.len() == 1;
     let measured = several::measured(&named, &args.read, |((group, path), name), read| {
         let (session, run) = measure(args, read, path, single && drawn)?;
-        let run = Run { trace: name.clone(), group: group.clone(), ..run };
+        let run = WhyRun { trace: name.clone(), group: group.clone(), ..run };
         warnings::warn_of((files.len() > 1).then_some(name), &run.trust, read);
         // An open trace holds its indices: only the one that is drawn is kept.
         Ok((Some(session).filter(|_| single), run))
     })?;
-    let (sessions, measured): (Vec<Option<Session>>, Vec<Run>) = measured.into_iter().unzip();
+    let (sessions, measured): (Vec<Option<Session>>, Vec<WhyRun>) = measured.into_iter().unzip();
     let session = sessions.into_iter().flatten().next();
     let runs = groups::distinct(measured, |run| (run.group.as_ref(), run.recording, &run.trace), &args.read);
     Ok((WhyDocument { schema: SCHEMA, runs }, session))
@@ -151,7 +151,7 @@ fn measured(
 
 /// The document of one run.
 fn document(session: &Session, report: &WhyReport, diagnostics: &Diagnostics) -> WhyDocument {
-    let run = Run {
+    let run = WhyRun {
         trace: session.name(),
         group: None,
         report: report.clone(),
@@ -163,7 +163,7 @@ fn document(session: &Session, report: &WhyReport, diagnostics: &Diagnostics) ->
 }
 
 /// Measures one run; `drawn`: so that it can be drawn.
-fn measure(args: &WhyArgs, read: &ReadArgs, path: &Path, drawn: bool) -> Result<(Session, Run)> {
+fn measure(args: &WhyArgs, read: &ReadArgs, path: &Path, drawn: bool) -> Result<(Session, WhyRun)> {
     let session = Session::open(path, read, &args.window)?;
     if let Some(By::Node) = args.by {
         needs_groups(&session.topology, CpuOrder::Node, "--by node")?;
@@ -209,7 +209,7 @@ fn measure(args: &WhyArgs, read: &ReadArgs, path: &Path, drawn: bool) -> Result<
         report.assumed_bound = Some(bound);
     }
     let (drawable, recording) = (session.drawable.clone(), session.recording());
-    let run = Run { trace: session.name(), group: None, report, trust, drawable, recording };
+    let run = WhyRun { trace: session.name(), group: None, report, trust, drawable, recording };
     Ok((session, run))
 }
 
@@ -222,7 +222,7 @@ fn assumed_bound(session: &Session, begin: &BeginArgs, options: &Options<'_>) ->
 
 fn text(args: &WhyArgs, document: &WhyDocument) -> String {
     match document.runs.as_slice() {
-        [Run { report: WhyReport { episode: Some(story), .. }, drawable, .. }] => {
+        [WhyRun { report: WhyReport { episode: Some(story), .. }, drawable, .. }] => {
             crate::story_text(story, drawable, args.steps)
         }
         [run] if args.markdown => crate::markdown(&run.report, &run.drawable, args.rows),
@@ -232,9 +232,9 @@ fn text(args: &WhyArgs, document: &WhyDocument) -> String {
 }
 
 /// A line for each run, and the medians of each group.
-fn table(runs: &[Run], markdown: bool) -> String {
+fn table(runs: &[WhyRun], markdown: bool) -> String {
     let mut out = String::new();
-    let name = |run: &Run| run.group.as_ref().map_or(run.trace.clone(), |group| format!("{group}: {}", run.trace));
+    let name = |run: &WhyRun| run.group.as_ref().map_or(run.trace.clone(), |group| format!("{group}: {}", run.trace));
     let mut rows: Vec<(String, [Option<f64>; 5])> = runs.iter().map(|run| (name(run), figures(&run.report))).collect();
     let mut names: Vec<&String> = runs.iter().filter_map(|run| run.group.as_ref()).collect();
     names.dedup();

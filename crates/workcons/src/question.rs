@@ -68,7 +68,7 @@ pub(crate) struct WorkconsDocument {
     /// The name and version of the schema, `schedviz/workcons/2`.
     schema: &'static str,
     /// The runs, in the given order.
-    runs: Vec<Run>,
+    runs: Vec<WorkconsRun>,
     /// The medians of each group; empty without groups.
     groups: Vec<Group>,
     /// Figures that a run does not have and that are in no median.
@@ -91,8 +91,9 @@ struct Judged {
 
 impl WorkconsDocument {
     /// The document of runs, in their groups.
-    pub(crate) fn of(runs: Vec<Run>, limits: &Limits) -> WorkconsDocument {
-        let judged = |r: &Run| Some(Judged { trace: r.trace.clone(), verdict: crate::judge(&r.report, limits)? });
+    pub(crate) fn of(runs: Vec<WorkconsRun>, limits: &Limits) -> WorkconsDocument {
+        let judged =
+            |r: &WorkconsRun| Some(Judged { trace: r.trace.clone(), verdict: crate::judge(&r.report, limits)? });
         let verdicts = runs.iter().filter_map(judged);
         let worst = verdicts.reduce(|a, b| if b.verdict.verdict > a.verdict.verdict { b } else { a });
         let by_command = runs.iter().any(|r| r.report.elapsed_is_command);
@@ -105,7 +106,7 @@ impl WorkconsDocument {
 /// A run.
 #[derive(Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub(crate) struct Run {
+pub(crate) struct WorkconsRun {
     /// The name of the trace, with folders if needed to distinguish it.
     trace: String,
     /// The group of the run; absent without groups.
@@ -225,12 +226,12 @@ fn judged(
     let named: Vec<_> = files.iter().zip(names).collect();
     let measured = several::measured(&named, &args.read, |((group, path), name), read| {
         let (session, run) = measure(args, read, path, group.clone(), single)?;
-        let run = Run { trace: name.clone(), ..run };
+        let run = WorkconsRun { trace: name.clone(), ..run };
         warnings::warn_of((files.len() > 1).then_some(name), &run.trust.diagnostics, read);
         // An open trace holds its indices, so that only the one that is drawn is kept.
         Ok((Some(session).filter(|_| single), run))
     })?;
-    let (sessions, runs): (Vec<Option<Session>>, Vec<Run>) = measured.into_iter().unzip();
+    let (sessions, runs): (Vec<Option<Session>>, Vec<WorkconsRun>) = measured.into_iter().unzip();
     let session = sessions.into_iter().flatten().next();
     let runs = groups::distinct(runs, |run| (run.group.as_ref(), run.recording, &run.trace), &args.read);
     let limits = Limits { violation: args.max_violation, loss: args.max_loss };
@@ -242,7 +243,7 @@ fn figure(document: &WorkconsDocument, max_loss: f64, sheet: &Sheet) -> draw::Fi
     let by_command = document.runs.iter().any(|r| r.report.elapsed_is_command);
     let of = |name: Option<&String>| -> Vec<(f64, Option<f64>)> {
         let runs = document.runs.iter().filter(|r| r.group.as_ref() == name);
-        let point = |r: &Run| {
+        let point = |r: &WorkconsRun| {
             let violation = r.violation(max_loss).ok().map(|v| v.percent);
             Some((r.report.elapsed(by_command)?.seconds(), violation))
         };
@@ -273,7 +274,7 @@ fn measure(
     path: &Path,
     group: Option<String>,
     strips: bool,
-) -> Result<(Session, Run)> {
+) -> Result<(Session, WorkconsRun)> {
     let session = Session::open(path, read, &args.window)?;
     args.tasks.check(&session)?;
     let silent = session.silent();
@@ -296,7 +297,7 @@ fn measure(
     let analysis = || (WorkConservation::new(&options), length_check(&session));
     let (found, diagnostics) =
         session.measured(&args.begin, session.window, options.application, by_descent, analysis)?;
-    let run = Run { group, ..Run::of(&session, &args.begin, &options, found, diagnostics)? };
+    let run = WorkconsRun { group, ..WorkconsRun::of(&session, &args.begin, &options, found, diagnostics)? };
     Ok((session, run))
 }
 
@@ -323,7 +324,7 @@ impl Trust {
     }
 }
 
-impl Run {
+impl WorkconsRun {
     /// The findings of the analyses with these options, and those about the trace. Where events were lost, it is
     /// read once more for what they could have been.
     pub(crate) fn of(
@@ -332,7 +333,7 @@ impl Run {
         options: &Options<'_>,
         (mut report, run_queue_lengths): (Report, Option<KernelLengths>),
         diagnostics: Diagnostics,
-    ) -> Result<Run> {
+    ) -> Result<WorkconsRun> {
         if let Some(violation) = report.violation.as_mut().filter(|_| !report.unknown.gaps.is_empty()) {
             violation.bounds = Some(session.follow(begin, session.window, || Bounds::new(options))?.output);
         }
@@ -345,7 +346,7 @@ impl Run {
         let of_session = Trust::of(session, &report);
         let trust = Trust { unknown, unobserved, run_queue_lengths, doubtful_topology, diagnostics, ..of_session };
         let (drawable, recording) = (session.drawable.clone(), session.recording());
-        Ok(Run { trace: session.name(), group: None, report, trust, drawable, recording })
+        Ok(WorkconsRun { trace: session.name(), group: None, report, trust, drawable, recording })
     }
 
     /// Its violation as it can be compared with that of other runs; or why it cannot.
@@ -377,11 +378,11 @@ impl Run {
 }
 
 /// The runs of each group together, in the order the groups were given.
-fn medians(runs: &[Run], by_command: bool, max_loss: f64) -> Vec<Group> {
+fn medians(runs: &[WorkconsRun], by_command: bool, max_loss: f64) -> Vec<Group> {
     let mut names: Vec<&String> = runs.iter().filter_map(|r| r.group.as_ref()).collect();
     names.dedup();
     let group = |name: &String| {
-        let of = |value: &dyn Fn(&Run) -> Option<f64>| {
+        let of = |value: &dyn Fn(&WorkconsRun) -> Option<f64>| {
             let values: Vec<f64> = runs.iter().filter(|r| r.group.as_ref() == Some(name)).filter_map(value).collect();
             (!values.is_empty()).then(|| Spread::of(&values))
         };
@@ -397,8 +398,8 @@ fn medians(runs: &[Run], by_command: bool, max_loss: f64) -> Vec<Group> {
 }
 
 /// The figures that runs do not have, by the runs' names.
-fn left_out(runs: &[Run], by_command: bool, max_loss: f64) -> Vec<String> {
-    let without = |run: &Run| {
+fn left_out(runs: &[WorkconsRun], by_command: bool, max_loss: f64) -> Vec<String> {
+    let without = |run: &WorkconsRun| {
         let elapsed = run.report.elapsed(by_command).is_none();
         let no_elapsed = elapsed.then(|| format!("{} has no elapsed time: {}", run.trace, crate::NO_ELAPSED));
         [no_elapsed, run.violation(max_loss).err().map(|why| format!("{} has no violation: {why}", run.trace))]
@@ -438,7 +439,7 @@ fn text(document: &WorkconsDocument, detail: Detail) -> String {
 }
 
 /// How far the figures can be trusted.
-fn trust_text(out: &mut String, run: &Run) {
+fn trust_text(out: &mut String, run: &WorkconsRun) {
     let r = &run.report;
     out.push_str("\nHow far this can be trusted:\n");
     let mut line = |text: &str| paragraph(out, 2, 4, text);
@@ -515,7 +516,7 @@ pub(crate) fn section(session: &Session) -> MaybeSection<'_> {
         let analysis = (WorkConservation::new(options), length_check(session));
         listed(analysis, move |found, page| {
             let ReportPage { session, diagnostics, .. } = *page;
-            let run = Run::of(session, &BeginArgs::default(), options, found, diagnostics.clone())?;
+            let run = WorkconsRun::of(session, &BeginArgs::default(), options, found, diagnostics.clone())?;
             Ok(ReportSection {
                 title: "Work conservation".to_owned(),
                 figures: vec![run.run_figure(session, page.sheet)?],
