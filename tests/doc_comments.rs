@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 /// Doc comments that break a rule, at most, in all crates together, by rule. The numbers may only fall: lower them with each
 /// comment that you mend.
-const ALLOWED: [(Fault, usize); 3] = [(Fault::FewWords, 359), (Fault::FirstWord, 153), (Fault::Pronoun, 416)];
+const ALLOWED: [(Fault, usize); 3] = [(Fault::FewWords, 27), (Fault::FirstWord, 27), (Fault::Pronoun, 31)];
 
 /// First words that make a fragment of a comment, since the noun that they are about is missing.
 const FRAGMENTS: [&str; 8] = ["Who", "Which", "Where", "That", "As", "For", "Of", "What"];
