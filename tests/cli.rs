@@ -161,7 +161,7 @@ fn a_topology_of_sockets_alone_tells_no_caches() {
     let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
     let by_distance = json["runs"][0]["violation"]["by_distance"].as_object().expect("distances");
     assert_eq!(by_distance.keys().collect::<Vec<_>>(), ["machine", "node"]);
-    let json = run(&["events", "--balance", "--format", "json"]).success().text();
+    let json = run(&["migrations", "--format", "json"]).success().text();
     let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
     let cells = json["causes"].as_array().expect("causes");
     let has_distance = |cell: &serde_json::Value| -> Vec<bool> {
@@ -297,20 +297,21 @@ fn every_command_gives_its_numbers_and_its_text_in_one_way() {
         &["workcons"],
         &["stepper"],
         &["events"],
-        &["events", "--balance"],
+        &["migrations"],
         &["latency"],
         &["utilization"],
         &["fairness"],
         &["info"],
     ];
     for command in commands {
-        let name = command.last().expect("a name").trim_start_matches('-');
+        let name = command[0];
         let text = run(&[command, &[&trace, "--json"]].concat()).success().text();
         let json: serde_json::Value = serde_json::from_str(&text).expect("JSON");
         let unique = serde_json::to_string_pretty(&json).expect("JSON");
         assert_eq!(text.lines().count(), unique.lines().count(), "{name}: a key is there twice");
         let schema = json["schema"].as_str().expect("a schema");
-        assert_eq!(schema.rsplit_once('/').expect("a version").0, format!("schedviz/{name}"));
+        let document = if name == "migrations" { "balance" } else { name };
+        assert_eq!(schema.rsplit_once('/').expect("a version").0, format!("schedviz/{document}"));
         let diagnostics = if name == "info" { &json["diagnostics"] } else { &json["trust"] };
         assert!(name == "workcons" || diagnostics.is_object() || diagnostics.is_array(), "{name}: {diagnostics}");
     }
@@ -406,7 +407,7 @@ fn names_cannot_move_the_cursor() {
         &["running-waiting", "--format", "svg", "-o", "-"],
         &["dat2graph", "--format", "svg", "-o", "-"],
         &["dat2graph", "--json"],
-        &["events", "--balance", "--json"],
+        &["migrations", "--json"],
         &["events", "--list"],
         &["events", "--events", "sched_switch", "--near", "1"],
         &["events", "--format", "csv", "-o", "-"],

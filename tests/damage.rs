@@ -141,7 +141,7 @@ fn every_command_ends_with_output_or_a_message() {
             vec!["workcons"],
             vec!["stepper", "--text"],
             vec!["events", "--list"],
-            vec!["events", "--balance", "-o", "-", "--format", "svg"],
+            vec!["migrations", "-o", "-", "--format", "svg"],
             vec!["latency"],
             vec!["why"],
             vec!["path"],

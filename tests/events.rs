@@ -102,8 +102,8 @@ fn values_and_kinds() {
         assert!(refused.code == Some(1) && refused.stderr.contains(why), "{}", refused.stderr);
     }
     golden(
-        "events-balance.txt",
-        &text(&["events", &path("hackbench.dat"), "--balance", "--topology", "tests/fixtures/hackbench.cpus.txt"]),
+        "migrations.txt",
+        &text(&["migrations", &path("hackbench.dat"), "--topology", "tests/fixtures/hackbench.cpus.txt"]),
     );
     let list = schedviz(&["events", &marker, "--list", "--events", "ftrace:print", "-q"]).success();
     golden("events-list.txt", &list.text());
@@ -176,10 +176,7 @@ fn figures_are_as_they_were() {
     golden("events-value.svg", &svg(&["events", &marker, "--events", "ftrace:print", "--value", "cpu"]));
     golden("events-rate.svg", &svg(&["events", &hackbench, "--events", "sched:*", "--rate"]));
     golden("events-density.svg", &svg(&["events", &hackbench, "--topology", machine, "--events", "sched:*"]));
-    golden(
-        "events-balance.svg",
-        &svg(&["events", &hackbench, "--balance", "--topology", machine, "--min", "0.5", "--max", "0.6"]),
-    );
+    golden("migrations.svg", &svg(&["migrations", &hackbench, "--topology", machine, "--min", "0.5", "--max", "0.6"]));
 }
 
 #[test]
@@ -232,7 +229,7 @@ fn what_is_near_an_event_is_on_its_core_and_within_the_time() {
 fn migrations_of_chosen_tasks() {
     let trace = path("hackbench.dat");
     let total = |more: &[&str]| -> u64 {
-        let arguments = [&["events", &trace, "--balance", "--json", "-q"], more].concat();
+        let arguments = [&["migrations", &trace, "--json", "-q"], more].concat();
         let report: serde_json::Value = serde_json::from_slice(&schedviz(&arguments).success().stdout).expect("JSON");
         report["total"].as_u64().expect("a total")
     };

@@ -44,7 +44,7 @@ fn no_input_is_overwritten() {
     }
     let commands: [&[&str]; 15] = [
         &["events", "a.dat", "--list", "-o", "a.dat", "--format", "txt"],
-        &["events", "a.dat", "--balance", "-o", "hard.svg"],
+        &["migrations", "a.dat", "-o", "hard.svg"],
         &["dat2graph", "b.dat", "--topology", "cpus.txt", "-o", "cpus.svg"],
         &["dat2graph", "b.dat", "--topology=cpus.txt", "--format", "svg", "--output=cpus.txt"],
         &["workcons", "a.dat", "b.dat", "-o", "b.dat", "--format", "json"],

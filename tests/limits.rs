@@ -19,7 +19,7 @@ const COMMANDS: [&[&str]; 17] = [
     &["events", "x.dat"],
     &["events", "x.dat", "-o", "x.svg"],
     &["events", "x.dat", "--list", "-o", "x.txt"],
-    &["events", "x.dat", "--balance", "-o", "x.svg"],
+    &["migrations", "x.dat", "-o", "x.svg"],
     &["latency", "x.dat"],
     &["why", "x.dat"],
     &["path", "x.dat"],

@@ -98,7 +98,7 @@ fn tasks_that_come_and_go_take_no_room() {
         &["fairness", "--group-by", "command"],
         &["stepper", "--at", "0.1", "--text"],
         &["events", "-o", "x.svg"],
-        &["events", "--balance", "-o", "x.svg"],
+        &["migrations", "-o", "x.svg"],
     ];
     for arguments in commands {
         assert!(peak_of(arguments, &folder) < 40 << 20, "{arguments:?}");

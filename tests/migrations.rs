@@ -1,4 +1,4 @@
-//! The migrations one by one: what `events --balance` lists is what the records of the trace hold.
+//! The migrations one by one: `migrations` lists what the records of the trace hold.
 
 use crate::support::{fixture, schedviz, schedviz_in, scratch};
 use std::collections::BTreeMap;
@@ -36,7 +36,7 @@ fn moved(trace: &Trace) -> Vec<Moved> {
 fn migrations_are_listed_with_cause_distance_and_time_until_they_ran() {
     let (file, machine) = (fixture("hackbench.dat"), fixture("hackbench.cpus.txt"));
     let (file, machine) = (file.to_str().expect("a path"), machine.to_str().expect("a path"));
-    let command = ["events", file, "--balance", "--topology", machine, "-q"];
+    let command = ["migrations", file, "--topology", machine, "-q"];
     let json = schedviz(&[&command[..], &["--json"]].concat()).success();
     let report: serde_json::Value = serde_json::from_slice(&json.stdout).expect("JSON");
     let listed = report["migrations"].as_array().expect("a list");
@@ -95,12 +95,18 @@ fn migrations_are_listed_with_cause_distance_and_time_until_they_ran() {
 fn the_command_and_its_old_name_find_the_same() {
     let file = fixture("hackbench.dat");
     let file = file.to_str().expect("a path");
-    let (new, old) = (schedviz(&["migrations", file, "--json"]), schedviz(&["events", file, "--balance", "--json"]));
-    assert!(old.stderr.contains("schedviz migrations") && !new.stderr.contains("events --balance"), "{}", old.stderr);
+    let (new, old) = (schedviz(&["migrations", file, "--json"]), schedviz(&["events", "--balance", file, "--json"]));
+    assert!(old.stderr.contains("events --balance is now the command migrations"), "{}", old.stderr);
+    assert!(!new.stderr.contains("events --balance"), "{}", new.stderr);
+    assert!(!schedviz(&["events", "--help"]).success().text().contains("--balance"));
     let (new, old) = (new.success().stdout, old.success().stdout);
     assert!(new.len() > 10_000 && new == old);
     let folder = scratch("migrations-command");
-    let text = schedviz_in(&folder, &["migrations", file]).success().text();
-    assert!(text.contains("wakeup placement") && folder.join("hackbench.migrations.pdf").is_file(), "{text}");
+    for command in [&["migrations", file][..], &["events", "--balance", file]] {
+        let text = schedviz_in(&folder, command).success().text();
+        let figure = folder.join("hackbench.migrations.pdf");
+        assert!(text.contains("wakeup placement") && figure.is_file(), "{text}");
+        std::fs::remove_file(figure).expect("removed");
+    }
     std::fs::remove_dir_all(&folder).expect("removed");
 }

@@ -17,7 +17,7 @@ fn drawing() -> Vec<Vec<String>> {
         of(&["utilization", &trace]),
         of(&["latency", &trace]),
         of(&["fairness", &trace]),
-        of(&["events", &trace, "--balance"]),
+        of(&["migrations", &trace]),
         of(&["events", &trace, "--rate"]),
         of(&["events", &trace, "--max", "0.1"]),
         of(&["events", &trace, "--events", "sched:sched_migrate_task", "--value", "dest_cpu"]),
@@ -219,7 +219,7 @@ fn figures_of_256_cpus_are_readable() {
         &["running-waiting", "--per-cpu"],
         &["workcons"],
         &["utilization"],
-        &["events", "--balance"],
+        &["migrations"],
         &["stepper", "--at", "0.0001"],
     ];
     for words in commands {
@@ -263,7 +263,7 @@ fn trace_of_256_cpus(folder: &std::path::Path) -> [String; 3] {
 fn no_usual_figure_of_256_cpus_is_large() {
     let folder = crate::support::scratch("pages-small");
     let [trace, machine, last] = trace_of_256_cpus(&folder);
-    let commands: [&[&str]; 14] = [
+    let commands: [&[&str]; 13] = [
         &["dat2graph"],
         &["dat2graph", "--path-to", &last],
         &["path", "--pid", &last],
@@ -273,7 +273,6 @@ fn no_usual_figure_of_256_cpus_is_large() {
         &["why", "--episode", "1"],
         &["migrations"],
         &["events"],
-        &["events", "--balance"],
         &["latency"],
         &["fairness"],
         &["utilization"],

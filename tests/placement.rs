@@ -61,7 +61,7 @@ fn wakings_alone_show_the_wakeup_latency() {
     assert!(counts.iter().all(|n| *n > 0) && counts.iter().sum::<u64>() == 477, "{counts:?}");
     // Its causes are those of the whole recording.
     let balance = |trace: &Path| {
-        let report = json("events", trace, &["--balance"]);
+        let report = json("migrations", trace, &[]);
         let causes = report["causes"].as_array().expect("causes").iter();
         causes.map(|c| (c["cause"].clone(), c["count"].clone(), c["queued"].clone())).collect::<Vec<_>>()
     };
@@ -167,7 +167,7 @@ fn a_waking_names_the_previous_cpu() {
 #[test]
 fn an_exec_is_the_reason_however_late_it_comes() {
     let Some(traces) = std::env::var_os("SCHEDVIZ_TRACES") else { return };
-    let report = json("events", &Path::new(&traces).join("linux-6.1-cpus16-nodes2/sleepers.dat"), &["--balance"]);
+    let report = json("migrations", &Path::new(&traces).join("linux-6.1-cpus16-nodes2/sleepers.dat"), &[]);
     let causes = report["causes"].as_array().expect("causes");
     let count = |cause| causes.iter().find(|c| c["cause"] == cause).map(|c| c["count"].clone());
     let moves = ["exec", "affinity", "active", "stopper"].map(count);

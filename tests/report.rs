@@ -16,7 +16,7 @@ fn losses_are_told_by_whatever_follows_the_state() {
         vec!["utilization"],
         vec!["fairness"],
         vec!["stepper", "--text"],
-        vec!["events", "--balance"],
+        vec!["migrations"],
         vec!["running-waiting", "-o", "-", "--format", "svg"],
     ] {
         // Where it writes a figure unasked, it is no file of the repository.
@@ -109,7 +109,7 @@ fn a_report_is_one_page_whatever_the_threads() {
         json
     };
     let file = one.iter().find(|(name, _)| name == "balance.json").map(|(_, bytes)| balance(bytes));
-    assert_eq!(file, Some(balance(&schedviz(&["events", trace, "--balance", "--json"]).success().stdout)));
+    assert_eq!(file, Some(balance(&schedviz(&["migrations", trace, "--json"]).success().stdout)));
     assert!(names.contains(&"balance.svg") && !names.contains(&"events.json"), "{names:?}");
     assert!(page.contains("<h2 id=\"balance\">Causes of migrations</h2>") && page.contains("wakeup placement"));
     let (probes, to) = (fixture("balance.dat"), folder.join("probes"));
@@ -118,7 +118,7 @@ fn a_report_is_one_page_whatever_the_threads() {
     let written = |name: &str| std::fs::read(to.join(name)).expect("a file");
     assert!(written("events.json") == schedviz(&["events", probes, "--json", "-q"]).success().stdout);
     let ours = balance(&written("balance.json"));
-    assert_eq!(ours, balance(&schedviz(&["events", probes, "--balance", "--json", "-q"]).success().stdout));
+    assert_eq!(ours, balance(&schedviz(&["migrations", probes, "--json", "-q"]).success().stdout));
     assert!(ours["probes"]["attempts_by_moved"].is_object(), "{ours}");
     let page = String::from_utf8(written("index.html")).expect("the page");
     assert!(page.contains("lb:load_balance") && page.contains("Probes on the balancer"));

@@ -35,7 +35,7 @@ fn every_document_conforms_to_its_schema() {
             &["why"],
             &["stepper", "--steps", "20"],
             &["events", "--events", "*"],
-            &["events", "--balance"],
+            &["migrations"],
             &["latency", "--by", "task", "--forked"],
             &["latency"],
             &["utilization"],
@@ -48,8 +48,8 @@ fn every_document_conforms_to_its_schema() {
     for command in ["dat2graph", "workcons", "why", "events", "latency", "utilization", "running-waiting"] {
         checked(&[command, &hackbench, "--topology", &cpus]);
     }
-    checked(&["events", &hackbench, "--balance", "--topology", &cpus]);
-    checked(&["events", &path("balance.dat"), "--balance"]);
+    checked(&["migrations", &hackbench, "--topology", &cpus]);
+    checked(&["migrations", &path("balance.dat")]);
     checked(&["events", &path("marker.dat"), "--events", "ftrace:print", "--value", "cpu"]);
     checked(&["workcons", "--group", &format!("a={hackbench},{base}"), "--group", &format!("b={}", path("mask.dat"))]);
     checked(&["workcons", &hackbench, "--max-violation", "99"]);

@@ -182,7 +182,7 @@ fn texts_fit_a_terminal() {
     let others: [&[&str]; 4] = [
         &["schedstat", "eas.before", "eas.after", "--per-cpu"],
         &["compare", "--base", "hackbench.dat", "--new", "hackbench-v6.dat"],
-        &["events", "--balance", "hackbench.dat", "--topology", "hackbench.cpus.txt", "-o", "-", "--format", "txt"],
+        &["migrations", "hackbench.dat", "--topology", "hackbench.cpus.txt", "-o", "-", "--format", "txt"],
         &["events", "--events", "irq:softirq_entry", "--value", "vec", "every-7.2.dat", "-o", "-", "--format", "txt"],
     ];
     for command in others {

@@ -358,7 +358,7 @@ fn numbers_and_nouns_agree() {
 /// Runs every command that prints or draws on a trace, and looks at all its words.
 fn sweep(file: &Path, wrong: &mut Vec<String>) {
     let file = file.to_str().expect("a path");
-    let texts: [&[&str]; 17] = [
+    let texts: [&[&str]; 16] = [
         &["info"],
         &["workcons"],
         &["why"],
@@ -367,7 +367,6 @@ fn sweep(file: &Path, wrong: &mut Vec<String>) {
         &["utilization"],
         &["migrations"],
         &["events"],
-        &["events", "--balance"],
         &["stepper", "--text", "--steps", "3"],
         &["path", "--pid", "10"],
         &["dat2graph", "-o", "-", "--format", "svg"],

@@ -279,7 +279,7 @@ fn verdicts_and_exit_codes() {
     assert_eq!(missing[0], "sched_wakeup");
     // Without any the running tasks are unknown; the events can be shown.
     std::fs::write(&alone, TraceBuilder::default().events(&others).build()).expect("written");
-    for command in [&["dat2graph"][..], &["utilization"], &["stepper", "--text"], &["events", "--balance"]] {
+    for command in [&["dat2graph"][..], &["utilization"], &["stepper", "--text"], &["migrations"]] {
         let refused = schedviz(&[command, &[&alone]].concat());
         assert!(refused.code == Some(1) && refused.stderr.contains("no sched:sched_switch"), "{}", refused.stderr);
     }

@@ -15,23 +15,23 @@ use why::WhyReport;
 pub struct Measured {
     /// The path of the trace, with folders where these are needed to distinguish it.
     pub name: String,
-    /// Its first and last instant, which no other recording shares, under whatever name.
+    /// The first and last instant of the recording, which no other recording shares, under whatever name.
     pub recording: Option<(Ts, Ts)>,
-    /// Work conservation.
+    /// The report on work conservation.
     pub workcons: workcons::Report,
     /// The division of the violation by origin and end.
     pub reasons: WhyReport,
     /// The elapsed time, as it compares with that of the other runs.
     pub elapsed: Option<Dur>,
-    /// Wakeup latency and waits after a preemption.
+    /// The report on wakeup latency and on waits after a preemption.
     pub latency: LatencyReport,
     /// The columns of the task-stealing series.
     pub columns: TraceColumns,
     /// The losses, repairs and doubts of the trace.
     pub diagnostics: Diagnostics,
-    /// Why the violation is unknown, if it is.
+    /// The reason why the violation is unknown, if it is.
     pub no_violation: Option<String>,
-    /// Why the latency is unknown, if it is.
+    /// The reason why the latency is unknown, if it is.
     pub no_latency: Option<String>,
     /// The facts in which compared runs must agree.
     pub setting: Setting,
@@ -51,17 +51,17 @@ impl Measured {
 
 /// Facts that must be alike for runs to be compared.
 pub struct Setting {
-    /// Each thing by its name.
+    /// The facts, each with its name.
     pub facts: [(&'static str, String); 5],
 }
 
 /// The reports on a run.
 pub struct Reports {
-    /// Work conservation.
+    /// The report on work conservation.
     pub workcons: workcons::Report,
     /// The division of the violation by origin and end.
     pub reasons: WhyReport,
-    /// Wakeup latency and waits after a preemption.
+    /// The report on wakeup latency and on waits after a preemption.
     pub latency: LatencyReport,
     /// The columns of the task-stealing series.
     pub columns: TraceColumns,

@@ -107,7 +107,7 @@ struct Comparison {
     speedup_percent: Option<f64>,
 }
 
-/// Measures all, compares, judges.
+/// Measures all runs, compares their groups, and judges the limits.
 pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
     args.output.check(FORMATS)?;
     let (document, all) = compared(args)?;
@@ -257,8 +257,8 @@ fn against(metrics: &[Metric], base: &Group, new: &Group, alpha: f64) -> Compari
     Comparison { base: base.name.clone(), new: new.name.clone(), rows, speedup_percent }
 }
 
-/// Where any run shows how long its command lived, the elapsed time is that: a run that was cut before its command
-/// ended has none. These runs by name.
+/// Takes the elapsed time from the runs that were cut before their commands ended, where any run shows how long its
+/// command lived: the elapsed time is that then. Returns a note on each of these runs.
 fn without_elapsed(groups: &mut [(String, Vec<Measured>)]) -> Vec<String> {
     let mut notes = Vec::new();
     let by_command = groups.iter().flat_map(|(_, runs)| runs).any(|run| run.workcons.elapsed_is_command);

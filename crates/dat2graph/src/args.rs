@@ -35,7 +35,7 @@ pub struct Dat2graphArgs {
     /// Draw the critical path of the traced command over the CPUs in pale grey, as schedviz path does
     #[arg(long = "path", conflicts_with_all = ["target", "events", "frequency"])]
     pub(crate) draw_path: bool,
-    /// The same to the exit of this task
+    /// Draw the critical path to the exit of this task
     #[arg(long, value_name = "PID", value_parser = clap::value_parser!(i32).range(1..),
           conflicts_with_all = ["target", "events", "frequency"])]
     pub(crate) path_to: Option<i32>,

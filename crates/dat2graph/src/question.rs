@@ -48,7 +48,7 @@ impl Question for Dat2graphQuestion {
     }
 }
 
-/// Reads, draws and writes.
+/// Reads the trace, draws the lanes and writes the figure.
 pub(crate) fn run(args: &Dat2graphArgs) -> Result<()> {
     args.output.check(FORMATS)?;
     let session = args.trace.open()?;
@@ -127,7 +127,7 @@ fn coloring(args: &Dat2graphArgs, session: &Session) -> Result<Coloring> {
     })
 }
 
-/// Its section in a report, whose lanes are the ground of other figures.
+/// The section of a report with the lanes of all CPUs, which are the ground of other figures.
 pub(crate) fn section(session: &Session) -> MaybeSection<'_> {
     let coloring = session.learned(Coloring { by: session.usual_color(), ..Coloring::default() })?;
     let mut options = session.lanes(session.from, session.to, coloring);

@@ -11,7 +11,7 @@ use tracedat::Where;
 /// The formats in which the answer can be written.
 pub(crate) const FORMATS: Formats = Formats::figure_of("events").and_text().and_table();
 
-/// Show when events happen, and why tasks were migrated
+/// Show when events happen
 ///
 /// Without --events, all but the ordinary events of the scheduler: its switches, wakeups, migrations,
 /// forks, execs and exits, its statistics (sched_stat_*), sched_prepare_exec, sched_wait_task,
@@ -31,7 +31,7 @@ pub struct EventsArgs {
     /// The command `list`, as it was once spelt
     #[arg(long, hide = true, conflicts_with_all = ["by", "match", "value"])]
     pub(crate) list: bool,
-    /// With --near, print a column with the state of the CPU, as schedviz list does
+    /// Print a column with the state of the CPU in the lists of --near, as schedviz list does
     #[arg(long, value_enum, value_name = "WHEN", num_args = 0..=1, require_equals = true,
           default_value = "auto", default_missing_value = "always")]
     pub(crate) latency_format: FlagsColumn,
@@ -53,8 +53,8 @@ pub struct EventsArgs {
     /// Draw what ran in colour, not in pale grey
     #[arg(long)]
     pub(crate) in_color: bool,
-    /// Why tasks were migrated: the command migrations, by its old name
-    #[arg(long, conflicts_with_all = ["events", "list", "near", "rate", "by", "match", "value"])]
+    /// The command `migrations`, as it was once spelt
+    #[arg(long, hide = true, conflicts_with_all = ["events", "list", "near", "rate", "by", "match", "value"])]
     pub(crate) balance: bool,
     #[command(flatten)]
     pub(crate) tasks: TaskArgs,
@@ -82,14 +82,14 @@ fn near(text: &str) -> Result<Dur, String> {
     }
 }
 
-/// When lists have a column of flags.
+/// The condition on which lists have a column of flags.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum FlagsColumn {
-    /// Where the recorder's own report has it.
+    /// The column is printed where the recorder's own report has it.
     #[default]
     Auto,
-    /// Always.
+    /// The column is always printed.
     Always,
-    /// Never.
+    /// The column is never printed.
     Never,
 }

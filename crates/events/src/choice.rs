@@ -23,16 +23,16 @@ use tracedat::{EventFormat, Record};
 pub(crate) const ORDINARY: [&str; 5] =
     ["sched_prepare_exec", "sched_process_wait", "sched_process_free", "sched_wait_task", "sched_skip_vma_numa"];
 
-/// Which records are looked at, and how they are named.
+/// The choice of the records that are looked at, and their kinds.
 pub(crate) struct Choice {
-    /// All events are looked at, also those without a format.
+    /// Whether all events are looked at, also those without a format.
     all: bool,
-    /// By the number of an event: what it is called, if it is looked at.
+    /// The names of the events that are looked at, by the numbers of their formats; nothing for other events.
     pub(crate) names: Vec<Option<String>>,
-    /// The CPUs shown.
+    /// The CPUs that are shown.
     pub(crate) rows: Rows,
     tasks: TaskFilter,
-    /// The names of tasks over time, if names decide.
+    /// The names of tasks over time, where the selection is by names.
     pub(crate) called: Option<NameHistory>,
     by: Option<String>,
     pub(crate) pattern: Option<Pattern>,
@@ -40,7 +40,7 @@ pub(crate) struct Choice {
 }
 
 impl Choice {
-    /// All records of events of these formats.
+    /// The choice of all records of events of these formats.
     pub(crate) fn plain(session: &Session, formats: &[&EventFormat]) -> Choice {
         Choice {
             all: false,
@@ -73,7 +73,7 @@ impl Choice {
         })
     }
 
-    /// The records of a list: those of the events that match patterns, or without any pattern all.
+    /// The choice of the records of a list: those of the events that match patterns, or all without any pattern.
     pub(crate) fn listed(session: &Session, events: &[String], tasks: &TaskArgs) -> Result<Choice> {
         let all = || Ok(session.trace.formats().iter().collect());
         let formats = if events.is_empty() { all() } else { patterns::formats(&session.trace, events) }?;
@@ -126,12 +126,12 @@ impl Choice {
         kind.into()
     }
 
-    /// The value asked for.
+    /// The value in a record of the field that was asked for, if the record has one.
     pub(crate) fn value(&self, record: &Record<'_>) -> Option<f64> {
         self.value.as_ref()?.found(record)
     }
 
-    /// The unit of the value asked for, if it is known.
+    /// The unit of the values that were asked for, if it is known.
     pub(crate) fn unit(&self) -> Option<&str> {
         self.value.as_ref()?.unit()
     }

@@ -10,7 +10,7 @@ use tracedat::{EventFormat, Record};
 /// An expression whose named groups split kinds.
 pub(crate) struct Pattern {
     regex: Regex,
-    /// It matched some event.
+    /// Whether the expression has matched any event.
     any: AtomicBool,
 }
 
@@ -55,7 +55,7 @@ pub(crate) struct Value {
     /// The events, by their numbers, whose text can have it. Printing those that cannot takes most of the time,
     /// and what looks like it in the name of a task is no value.
     says: HashSet<u16>,
-    /// Its unit, where the formats of the events give one.
+    /// The unit of the value, where the formats of the events give one.
     unit: Option<String>,
     /// Some event has it.
     any: AtomicBool,
@@ -77,7 +77,7 @@ impl Value {
         self.unit.as_deref()
     }
 
-    /// Its value in an event.
+    /// The value in an event, as a field or as a number in its text.
     pub(crate) fn found(&self, record: &Record<'_>) -> Option<f64> {
         let found = match record.number(&self.name) {
             Some(n) => Some(n as f64),
@@ -95,7 +95,7 @@ impl Value {
         if events > 0 && !self.any.load(Ordering::Relaxed) { Err(self.nowhere()) } else { Ok(()) }
     }
 
-    /// That there is none.
+    /// The error that no event has the value.
     fn nowhere(&self) -> Error {
         anyhow!("--value: none of these events has {0}, as a field or as {0}=NUMBER in its text", self.name)
     }

@@ -95,8 +95,8 @@ fn prefixes(trace: &Trace) -> Vec<String> {
     names.iter().map(prefix).collect()
 }
 
-/// Where the recorder saved no name of a task, this stands on both sides of its number and the time, until the name is
-/// known: no line holds it otherwise, since control characters are escaped.
+/// The mark of a task whose name the recorder did not save: it stands on both sides of the number of the task and the
+/// time, until the name is known. No line holds it otherwise, since control characters are escaped.
 const UNNAMED: char = '\0';
 
 /// The lines on their way out: tasks whose name the recorder did not save get that of the switches, forks and execs in
@@ -232,7 +232,7 @@ pub(crate) fn list(session: &Session, choice: &Choice, flags: FlagsColumn, mut o
 /// The events that are held of a CPU.
 #[derive(Default)]
 struct Around {
-    /// Its latest records.
+    /// The latest records of the CPU.
     before: VecDeque<Kept>,
     /// A block that is being gathered, and when it ends.
     block: Option<(Vec<Near>, Ts)>,

@@ -1,4 +1,4 @@
-//! The causes of migrations, for `schedviz migrations` and `schedviz events --balance`.
+//! `schedviz migrations`: the migrations of tasks with their causes, and their cost.
 
 use crate::choice::options;
 use crate::{Balance, BalanceReport, Cost, CostRow, Funnel, Funnels, balance_figure, balance_text, cost_text};
@@ -21,7 +21,7 @@ use std::io;
 use std::process::ExitCode;
 use timeline::Sheet;
 
-/// Which tasks were migrated, and why: steals, balancing, wakeup placements, NUMA moves
+/// Show migrations of tasks and their causes: steals, balancing, wakeup placements, NUMA moves
 ///
 /// Migrations by cause and distance, with the time until each task ran; herds, which are at least four queued tasks that
 /// leave one CPU for one other within a millisecond; and, with probes on the balancer (group lb), the outcome of its
@@ -30,14 +30,14 @@ use timeline::Sheet;
 #[command(after_help = EXAMPLES, mut_args(|argument| MigrationsQuestion::FORMATS.fit(argument)))]
 pub struct MigrationsArgs {
     #[command(flatten)]
-    trace: TraceArgs,
+    pub(crate) trace: TraceArgs,
     /// Draw what ran in colour, not in pale grey
     #[arg(long)]
-    in_color: bool,
+    pub(crate) in_color: bool,
     #[command(flatten)]
-    tasks: TaskArgs,
+    pub(crate) tasks: TaskArgs,
     #[command(flatten)]
-    output: OutputArgs,
+    pub(crate) output: OutputArgs,
 }
 
 const EXAMPLES: &str = "\
@@ -56,7 +56,7 @@ impl Subcommand for MigrationsQuestion {
     type Args = MigrationsArgs;
 
     fn run(args: &MigrationsArgs) -> Result<ExitCode> {
-        run_migrations(args).map(|()| ExitCode::SUCCESS)
+        run(args).map(|()| ExitCode::SUCCESS)
     }
 }
 
@@ -74,17 +74,7 @@ impl Question for MigrationsQuestion {
     }
 }
 
-/// Finds the causes, prints and draws.
-fn run_migrations(args: &MigrationsArgs) -> Result<()> {
-    args.output.check(MigrationsQuestion::FORMATS)?;
-    args.tasks.without_forked("migrations")?;
-    let session = args.trace.open()?;
-    args.tasks.check(&session)?;
-    let MigrationsArgs { tasks, output, in_color, .. } = args;
-    run(&Choice { tasks, output, in_color: *in_color, command: "migrations" }, &session)
-}
-
-/// The causes of migrations, and what probes on the balancer say.
+/// The causes of migrations, their cost, and the outcomes that probes on the balancer recorded.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MigrationsReport<'r> {
@@ -97,24 +87,19 @@ pub struct MigrationsReport<'r> {
 }
 
 impl MigrationsReport<'_> {
-    /// The tables for people.
+    /// Returns the tables for people.
     pub(crate) fn text(&self) -> String {
         let funnel = self.probes.as_ref().map_or_else(String::new, Funnel::text);
         format!("{}{}{funnel}", balance_text(self.report), cost_text(self.cost))
     }
 }
 
-/// The arguments of both commands.
-pub(crate) struct Choice<'a> {
-    pub(crate) tasks: &'a TaskArgs,
-    pub(crate) output: &'a OutputArgs,
-    pub(crate) in_color: bool,
-    /// The middle of the name of an output file.
-    pub(crate) command: &'static str,
-}
-
 /// Finds the causes of migrations, prints and draws them.
-pub(crate) fn run(args: &Choice<'_>, session: &Session) -> Result<()> {
+pub(crate) fn run(args: &MigrationsArgs) -> Result<()> {
+    args.output.check(MigrationsQuestion::FORMATS)?;
+    args.tasks.without_forked(MigrationsQuestion::NAME)?;
+    let session = args.trace.open()?;
+    args.tasks.check(&session)?;
     if session.trace.format_of(Tracepoint::Migrate).is_none() {
         bail!("{}: sched:sched_migrate_task was not recorded; record with -e sched", session.name());
     }
@@ -127,7 +112,7 @@ pub(crate) fn run(args: &Choice<'_>, session: &Session) -> Result<()> {
         (
             all.listing(listing).only(&wanted),
             Cost::new(&session.topology).with_counters(session.trace.counters()).only(&is_wanted),
-            funnels(session),
+            funnels(&session),
         )
     };
     let outcome = session.follow(&BeginArgs::default(), session.page(), analysis)?;
@@ -136,17 +121,18 @@ pub(crate) fn run(args: &Choice<'_>, session: &Session) -> Result<()> {
     let text = || report.text();
     let ground = Coloring { pale: !args.in_color, ..Coloring::default() };
     let figure = |sheet: &Sheet| {
-        over_lanes(Some(ground.clone()), session, &found, sheet, |heading, background| {
-            balance_figure(report.report, &options(session), heading, background)
+        over_lanes(Some(ground.clone()), &session, &found, sheet, |heading, background| {
+            balance_figure(report.report, &options(&session), heading, background)
         })
     };
-    let document = TraceDocument::of(session, &report, &found);
+    let document = TraceDocument::of(&session, &report, &found);
     if let (Some(left_out), false) = (report.report.unlisted, session.read.quiet) {
         let left_out = sched::nouns::counted(left_out, "migration");
         emit(&format!("not listed: {left_out}; --min, --max and --tasks choose a part of them"));
     }
     let table = |out: &mut dyn io::Write| migrations(report.report, out);
-    document.give(args.command, session, args.output, Renderings::told(text, figure).and_drawn().with_csv(table))
+    let renderings = Renderings::told(text, figure).and_drawn().with_csv(table);
+    document.give(MigrationsQuestion::NAME, &session, &args.output, renderings)
 }
 
 /// The migrations one by one as a table, with the words of the JSON document.
@@ -164,7 +150,7 @@ fn migrations(report: &BalanceReport, out: &mut dyn io::Write) -> Result<()> {
     Ok(())
 }
 
-/// Its section in a report, where migrations were recorded.
+/// The section of a report on the causes of migrations; nothing where none was recorded.
 pub(crate) fn section(session: &Session) -> MaybeSection<'_> {
     if !session.trace.has(Tracepoint::Migrate) {
         return Ok(None);

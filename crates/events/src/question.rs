@@ -1,10 +1,11 @@
-//! `schedviz events`: markers over lanes, lists, counts and values; and the causes of migrations.
+//! `schedviz events`: markers over lanes, counts and values.
 
 use crate::EventsArgs;
 use crate::args::FORMATS;
 use crate::choice::{Choice, command, is_special, occurring, options, write_each};
 use crate::details::Pattern;
 use crate::list::ListArgs;
+use crate::migrations::MigrationsArgs;
 use crate::{Edge, Gather, Spans};
 use anyhow::Result;
 use lanes::Coloring;
@@ -26,7 +27,7 @@ use std::process::ExitCode;
 use timeline::Sheet;
 use tracedat::{Neighbours, Record};
 
-/// When events happen.
+/// The times, places and values of events.
 #[derive(Debug)]
 pub struct EventsQuestion;
 
@@ -52,10 +53,13 @@ impl Question for EventsQuestion {
     }
 }
 
-/// Counts or lists, draws and writes.
+/// Counts or lists the events, draws them and writes the output.
 pub(crate) fn run(args: &EventsArgs) -> Result<()> {
     if args.list {
         return list_as_once_spelt(args);
+    }
+    if args.balance {
+        return migrations_as_once_spelt(args);
     }
     let announced = args.output.announced();
     let lines = if args.near.is_some() {
@@ -67,17 +71,6 @@ pub(crate) fn run(args: &EventsArgs) -> Result<()> {
     args.tasks.without_forked("events")?;
     let session = args.trace.open_any()?;
     args.tasks.check(&session)?;
-    if args.balance {
-        session.needs_switches()?;
-        if !session.read.quiet {
-            emit("events --balance has become a command of its own: schedviz migrations");
-        }
-        let EventsArgs { tasks, output, in_color, .. } = args;
-        return crate::migrations::run(
-            &crate::migrations::Choice { tasks, output, in_color: *in_color, command: "balance" },
-            &session,
-        );
-    }
     let choice = Choice::of(args, &session)?;
     if let (Some(near), Some(lines)) = (args.near, lines) {
         crate::listing::near(&session, &choice, near, args.latency_format, lines)?;
@@ -118,6 +111,19 @@ fn list_as_once_spelt(args: &EventsArgs) -> Result<()> {
         trace: args.trace.clone(),
         events: args.events.clone(),
         latency_format: args.latency_format,
+        tasks: args.tasks.clone(),
+        output: args.output.clone(),
+    })
+}
+
+/// Finds the causes of migrations, and names the command that does so.
+fn migrations_as_once_spelt(args: &EventsArgs) -> Result<()> {
+    if !args.trace.read.quiet {
+        emit("events --balance is now the command migrations");
+    }
+    crate::migrations::run(&MigrationsArgs {
+        trace: args.trace.clone(),
+        in_color: args.in_color,
         tasks: args.tasks.clone(),
         output: args.output.clone(),
     })
@@ -177,7 +183,7 @@ fn gather(
     (gather.finish(spans), found)
 }
 
-/// Which task a record shows to be current, for the spans that are open.
+/// Passes the task that a record shows to be current to the spans that are open.
 fn follow(record: &Record<'_>, spans: &mut Spans) {
     if record.lost.is_some() {
         spans.lost(record.cpu, record.ts);
@@ -231,7 +237,7 @@ fn table(session: &Session, choice: &Choice, out: &mut dyn io::Write) -> Result<
     progress::watched(&session.trace, session.read.quiet, || write_each(session, choice, &mut write, row)).map(drop)
 }
 
-/// Its section in a report, where events of the user's choice occur.
+/// The section of a report on recorded events; nothing where no event of the user's choice occurs.
 pub(crate) fn section(session: &Session) -> MaybeSection<'_> {
     let mut special = occurring(session);
     special.retain(is_special);

@@ -104,7 +104,7 @@ fn tables() -> impl TypedValueParser<Value = FactTable> {
 }
 
 impl ExportArgs {
-    /// The tables that are wanted.
+    /// The tables that the arguments ask for.
     fn wanted(&self) -> Vec<FactTable> {
         let wanted = |table: &FactTable| match self.tables.as_slice() {
             [] => *table != FactTable::Event,
@@ -114,7 +114,7 @@ impl ExportArgs {
     }
 }
 
-/// Writes the tables.
+/// Writes the tables that the arguments ask for.
 pub(crate) fn run(args: &ExportArgs) -> Result<()> {
     if let Some(file) = &args.perfetto {
         let [trace] = args.traces.as_slice() else { bail!("--perfetto takes a single recording") };

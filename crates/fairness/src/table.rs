@@ -5,7 +5,7 @@ use anyhow::Result;
 use session::csv::{DISTRIBUTION, distribution, quoted};
 use std::io::Write;
 
-/// Writes the table.
+/// Writes the table of members as comma-separated values.
 pub(crate) fn table(report: &FairnessReport, out: &mut dyn Write) -> Result<()> {
     let of = |what: &str| DISTRIBUTION.map(|column| format!("{what}_{column}")).join(",");
     let shares = "run_ns,wait_ns,share_percent,expected_percent,weight,got_percent";

@@ -12,7 +12,7 @@ use std::io::Write;
 use timeline::page::Heading;
 use timeline::text::Detail;
 
-/// How long tasks wait until they run.
+/// The times that tasks wait until they run.
 #[derive(Debug)]
 pub struct LatencyQuestion;
 

@@ -5,7 +5,7 @@ use anyhow::Result;
 use session::csv::{DISTRIBUTION, distribution, known, quoted, word};
 use std::io::Write;
 
-/// Writes the table.
+/// Writes the table of measures as comma-separated values.
 pub(crate) fn table(report: &LatencyReport, out: &mut dyn Write) -> Result<()> {
     writeln!(out, "pid,command,measure,{},began_before", DISTRIBUTION.join(","))?;
     for row in &report.rows {

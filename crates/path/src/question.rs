@@ -50,7 +50,7 @@ pub(crate) struct Report<'p> {
     path: &'p Path,
 }
 
-/// Finds the path and prints it.
+/// Finds the critical path and prints it.
 pub(crate) fn run(args: &PathArgs) -> Result<()> {
     args.output.check(FORMATS)?;
     let is_of_command = args.pid.is_none() && args.comm.is_none();

@@ -49,7 +49,7 @@ impl Question for PlotQuestion {
     }
 }
 
-/// Lists, explains, or draws and writes.
+/// Lists or explains specifications, or draws a figure by one and writes it.
 pub(crate) fn run(args: &PlotArgs) -> Result<()> {
     if args.list {
         return print(list().as_bytes());
@@ -117,7 +117,7 @@ fn gather(
     Ok((plot.finish(), diagnostics))
 }
 
-/// A window with the CPUs shown.
+/// The window from `from` to `to` with the CPUs that are shown.
 fn window(session: &Session, from: Ts, to: Ts) -> crate::Window {
     crate::Window { from, to, cpus: session.shown.cpus.clone() }
 }
@@ -130,7 +130,7 @@ pub fn check(session: &Session, named: &str) -> Result<()> {
 /// All that a specification draws in a trace.
 #[derive(Debug)]
 pub struct KeptPlot {
-    /// The specification.
+    /// The specification of the figure.
     pub spec: Spec,
     /// The numbers of the whole trace.
     pub report: PlotReport,
@@ -194,7 +194,7 @@ fn shown<'p>(
     }))
 }
 
-/// All intervals as a table.
+/// Writes all intervals of the window as comma-separated values.
 fn table(session: &Session, spec: &Spec, plan: &Plan, out: &mut dyn io::Write) -> Result<()> {
     writeln!(out, "interval,start_ns,length_ns,cpu,pid,value,label")?;
     let mut written = Ok(());
@@ -210,7 +210,7 @@ fn table(session: &Session, spec: &Spec, plan: &Plan, out: &mut dyn io::Write) -
     Ok(written?)
 }
 
-/// The figure, over the running tasks where rows are CPUs.
+/// Draws the figure, over the running tasks where rows are CPUs.
 fn figure(
     session: &Session,
     spec: &Spec,

@@ -38,7 +38,7 @@ fn is_text(format: &EventFormat) -> bool {
 /// The form of a field's value in a specification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
-    /// An integer.
+    /// A signed or unsigned integer.
     Number,
     /// The address of a function, which reads as its name (function_graph's events).
     Function,

@@ -43,7 +43,7 @@ impl Metric {
 /// A metric, and the function that finds its value in a report.
 #[derive(Clone, Debug)]
 pub struct MetricOf<R> {
-    /// The metric.
+    /// The metric, with its names.
     pub metric: Metric,
     /// Returns the value of a run; nothing where the report has none.
     pub value: fn(&R) -> Option<f64>,

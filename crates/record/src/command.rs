@@ -313,7 +313,7 @@ impl Recorder<'_> {
         Ok(RecordedRun { ended, complete })
     }
 
-    /// Reads the machine.
+    /// Reads the description of this machine.
     fn machine(&self) -> Machine {
         let mut machine = Machine::read(&self.root, self.args.keep_arguments);
         machine.scheduler.imbalances.clone_from(&self.imbalances);

@@ -13,7 +13,7 @@ use session::{Session, heading};
 use std::io::Write;
 use timeline::page::Heading;
 
-/// When tasks wait while CPUs idle.
+/// The numbers of running and waiting tasks over time.
 #[derive(Debug)]
 pub struct RunningWaitingQuestion;
 
@@ -99,7 +99,7 @@ fn plain(session: &Session) -> Result<Options<'static>> {
     })
 }
 
-/// One panel for the machine, or one for each group.
+/// Returns one panel for the machine, or one for each group.
 fn panels(per: Option<Per>, cpus: &[(Cpu, Option<u32>)], topology: &Topology) -> Result<Vec<Panel>> {
     let all = || cpus.iter().map(|(cpu, _)| *cpu);
     let (order, name) = match per {

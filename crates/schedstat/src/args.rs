@@ -16,9 +16,9 @@ pub(crate) const FORMATS: Formats = Formats::TEXT;
 pub struct SchedstatArgs {
     /// /proc/schedstat before the run
     pub(crate) before: PathBuf,
-    /// and after it
+    /// /proc/schedstat after the run
     pub(crate) after: PathBuf,
-    /// The same of a run to compare with: its two copies
+    /// The two copies of a run to compare with
     #[arg(long, num_args = 2, value_names = ["BEFORE", "AFTER"])]
     pub(crate) base: Vec<PathBuf>,
     /// Elapsed time of the run in seconds

@@ -57,7 +57,7 @@ fn of_trace(path: &Path, read: &ReadArgs) -> Result<TraceColumns> {
     Ok(outcome.output)
 }
 
-/// Reads, subtracts, prints.
+/// Reads the snapshots, subtracts them and prints the change.
 pub(crate) fn run(args: &SchedstatArgs) -> Result<()> {
     args.output.check(FORMATS)?;
     for (name, value) in [("--time", args.time), ("--base-time", args.base_time), ("--hz", args.hz)] {
@@ -195,7 +195,7 @@ fn of_another_run(delta: &Delta, trace: &TraceColumns) -> Option<String> {
     })
 }
 
-/// Where the counters and the trace disagree: the counters' snapshots lie outside of the trace.
+/// Writes the sums in which the counters and the trace disagree, since the snapshots lie outside of the trace.
 fn against(out: &mut String, delta: &Delta, trace: &TraceColumns) {
     let _ = writeln!(
         out,

@@ -10,8 +10,8 @@ pub fn emit(message: &str) {
     let _ = std::io::stderr().lock().write_all(format!("schedviz: {message}\n").as_bytes());
 }
 
-/// Where messages go. While several traces are measured at the same time, the messages of each are held and printed in
-/// the order of the traces.
+/// The destination of messages. While several traces are measured at the same time, the messages of each are held and
+/// printed in the order of the traces.
 #[derive(Clone, Debug, Default)]
 pub struct Messages {
     held: Option<Arc<Mutex<Vec<String>>>>,

@@ -22,7 +22,7 @@ pub struct StepperArgs {
     pub(crate) at: Option<Where>,
     #[command(flatten)]
     pub(crate) tool: crate::StepArgs,
-    /// As text, in the terminal's width
+    /// Print text in the terminal's width
     #[arg(long, conflicts_with = "tui")]
     pub(crate) text: bool,
     /// Move through the trace with keys; with --events, --tasks or --cpus from one such event to the next

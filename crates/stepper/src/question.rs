@@ -45,7 +45,7 @@ impl Question for StepperQuestion {
     }
 }
 
-/// More pages than this are a mistake.
+/// The maximum number of pages: a request for more is taken for a mistake.
 const MOST: u64 = 2000;
 
 /// The names of a trace's events by number.
@@ -64,7 +64,7 @@ impl Names for EventNames {
     }
 }
 
-/// The steps.
+/// The report on the steps, each with the state of the machine.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Report {
@@ -76,7 +76,7 @@ pub(crate) struct Report {
     steps: Vec<Step>,
 }
 
-/// Goes there, and shows.
+/// Goes to the instant, and shows the state there and the steps around it.
 pub(crate) fn run(args: &StepperArgs) -> Result<()> {
     args.output.check(FORMATS)?;
     args.tasks.without_forked("stepper")?;
@@ -141,7 +141,7 @@ fn instant(args: &StepperArgs, session: &Session) -> Result<Ts> {
     Ok(at)
 }
 
-/// Which events are stepped at.
+/// The choice of the events that are stepped at.
 struct Filter<'t> {
     formats: Option<Vec<&'t EventFormat>>,
     tasks: Option<TaskFilter>,
@@ -244,7 +244,7 @@ fn collect(
     Ok(steps)
 }
 
-/// The stepper in the terminal, until the user has seen enough.
+/// Runs the stepper in the terminal, until the user ends it.
 fn interact(session: &Session, filter: &Filter<'_>, replay: Replay<EventStream<'_>>, options: Options) -> Result<()> {
     use ratatui::crossterm::event::{Event, KeyEventKind, read};
     if !std::io::stdout().is_terminal() || !std::io::stdin().is_terminal() {

@@ -20,7 +20,7 @@ use timeline::page::Heading;
 use timeline::scale::round_step;
 use timeline::text::Detail;
 
-/// How the CPUs spend their time.
+/// The time of the CPUs by class and interval.
 #[derive(Debug)]
 pub struct UtilizationQuestion;
 
@@ -48,7 +48,7 @@ impl Question for UtilizationQuestion {
     }
 }
 
-/// Measures and prints.
+/// Measures the time of the CPUs and prints it.
 pub(crate) fn run(args: &UtilizationArgs) -> Result<()> {
     args.output.check(FORMATS)?;
     args.begin.without_descent(args.tasks.is_none(), "the application's share")?;
@@ -70,7 +70,7 @@ pub(crate) fn run(args: &UtilizationArgs) -> Result<()> {
     )
 }
 
-/// The options where nothing else is asked for.
+/// The options of a section in a report, where nothing else is asked for.
 pub(crate) fn plain(session: &Session) -> Options {
     Options {
         from: session.from,
@@ -108,7 +108,7 @@ pub(crate) fn heading(session: &Session, report: &UtilizationReport, diagnostics
     session.lossy_heading(&loss, diagnostics)
 }
 
-/// Its section in a report, with the columns of schedstat.
+/// The section of a report on the CPUs' time, with the columns of schedstat.
 pub(crate) fn section(session: &Session) -> MaybeSection<'_> {
     let chosen = session.shown.chosen.clone();
     Ok(Some(part((plain(session), chosen), |(options, chosen)| {

@@ -26,7 +26,7 @@ use tempfile::TempPath;
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct ViewArgs {
-    /// The recordings
+    /// The recordings to show
     #[arg(required = true)]
     traces: Vec<PathBuf>,
     /// Print the address without opening a browser
@@ -170,7 +170,8 @@ fn redirect(url: &str) -> std::io::Result<TempPath> {
     Ok(page.into_temp_path())
 }
 
-/// Opens a page in the user's browser; whether that began. The page is removed when the process ends on a signal.
+/// Opens a page in the user's browser, and returns whether a browser was started. The page is removed when the
+/// process ends on a signal.
 fn open(page: TempPath) -> bool {
     let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
     let null = Stdio::null;

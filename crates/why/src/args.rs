@@ -83,7 +83,7 @@ Examples:
 /// The subject of a row.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 pub(crate) enum By {
-    /// Each task
+    /// Each task alone
     Task,
     /// All tasks of a command
     Command,

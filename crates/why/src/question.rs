@@ -71,7 +71,7 @@ pub(crate) struct WhyDocument {
     runs: Vec<WhyRun>,
 }
 
-/// A run.
+/// A run, with its report.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct WhyRun {
@@ -88,12 +88,12 @@ pub(crate) struct WhyRun {
     pub(crate) trust: Diagnostics,
     #[serde(skip)]
     drawable: Drawable,
-    /// Its first and last instant, which no other recording shares, under whatever name.
+    /// The first and last instant of the recording, which no other recording shares, under whatever name.
     #[serde(skip)]
     recording: Option<(Ts, Ts)>,
 }
 
-/// Measures and prints.
+/// Measures the recordings and prints the tables.
 pub(crate) fn run(args: &WhyArgs) -> Result<()> {
     args.output.check(FORMATS)?;
     args.begin.without_descent(args.tasks.forked, "--forked")?;
@@ -127,7 +127,7 @@ pub(crate) fn section_of_runs(folder: &Path, read: &ReadArgs, window: &WindowArg
     Ok(ReportSection { title, figures: Vec::new(), text: text(&args, &document), json: json(&document)? })
 }
 
-/// Measures the recordings; `drawn`: a single one is kept open, so that it can be drawn.
+/// Measures the recordings. With `drawn` a single one is kept open, so that it can be drawn.
 fn measured(
     args: &WhyArgs,
     files: &[(Option<String>, PathBuf)],
@@ -162,7 +162,7 @@ fn document(session: &Session, report: &WhyReport, diagnostics: &Diagnostics) ->
     WhyDocument { schema: SCHEMA, runs: vec![run] }
 }
 
-/// Measures one run; `drawn`: so that it can be drawn.
+/// Measures one run; with `drawn` so that it can be drawn.
 fn measure(args: &WhyArgs, read: &ReadArgs, path: &Path, drawn: bool) -> Result<(Session, WhyRun)> {
     let session = Session::open(path, read, &args.window)?;
     if let Some(By::Node) = args.by {
@@ -290,7 +290,7 @@ fn figures(report: &WhyReport) -> [Option<f64>; 5] {
     ]
 }
 
-/// Its section in a report.
+/// The section of a report on the causes of waiting in violation.
 pub(crate) fn section(session: &Session) -> MaybeSection<'_> {
     Ok(Some(part(Options::plain(session), |options| {
         listed(Why::new(options).with_probes(Probed::of(session)), move |report, page| {

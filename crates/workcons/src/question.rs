@@ -103,7 +103,7 @@ impl WorkconsDocument {
     }
 }
 
-/// A run.
+/// A run, with its report.
 #[derive(Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct WorkconsRun {
@@ -118,7 +118,7 @@ pub(crate) struct WorkconsRun {
     trust: Trust,
     #[serde(skip)]
     drawable: Drawable,
-    /// Its first and last instant, which no other recording shares, under whatever name.
+    /// The first and last instant of the recording, which no other recording shares, under whatever name.
     #[serde(skip)]
     recording: Option<(Ts, Ts)>,
 }
@@ -197,7 +197,7 @@ pub(crate) fn section_of_runs(
     Ok(ReportSection { title, figures, text: text(&document, Detail::Brief), json: json(&document)? })
 }
 
-/// Measures, prints, judges.
+/// Measures the runs, prints the numbers, and judges the limits.
 pub(crate) fn run(args: &WorkconsArgs) -> Result<ExitCode> {
     args.output.check(FORMATS)?;
     args.begin.without_descent(args.tasks.forked, "--forked")?;
@@ -216,7 +216,7 @@ pub(crate) fn run(args: &WorkconsArgs) -> Result<ExitCode> {
     Ok(verdict::report(document.verdict.iter().map(|judged| (&*judged.trace, &judged.verdict))))
 }
 
-/// Measures and judges the recordings; `single`: the only one is kept open, so that it can be drawn.
+/// Measures and judges the recordings. With `single` the only one is kept open, so that it can be drawn.
 fn judged(
     args: &WorkconsArgs,
     files: &[(Option<String>, PathBuf)],
@@ -238,7 +238,7 @@ fn judged(
     Ok((WorkconsDocument::of(runs, &limits), session))
 }
 
-/// The runs of each group by elapsed time; runs without a group are one of their own.
+/// Draws the runs of each group by elapsed time; runs without a group are a group of their own.
 fn figure(document: &WorkconsDocument, max_loss: f64, sheet: &Sheet) -> draw::Figure {
     let by_command = document.runs.iter().any(|r| r.report.elapsed_is_command);
     let of = |name: Option<&String>| -> Vec<(f64, Option<f64>)> {
@@ -267,7 +267,7 @@ fn figure(document: &WorkconsDocument, max_loss: f64, sheet: &Sheet) -> draw::Fi
     crate::figure("Elapsed time and work conservation", notes, &groups, &repeatable(std::env::args_os()), sheet)
 }
 
-/// Measures one run; `strips`: so that it can be drawn.
+/// Measures one run; with `strips` so that it can be drawn.
 fn measure(
     args: &WorkconsArgs,
     read: &ReadArgs,
@@ -325,8 +325,8 @@ impl Trust {
 }
 
 impl WorkconsRun {
-    /// The findings of the analyses with these options, and those about the trace. Where events were lost, it is
-    /// read once more for what they could have been.
+    /// Makes a run of the findings of the analyses with these options and of those about the trace. Where events were
+    /// lost, the trace is read once more for the bounds of the violation.
     pub(crate) fn of(
         session: &Session,
         begin: &BeginArgs,
@@ -349,7 +349,7 @@ impl WorkconsRun {
         Ok(WorkconsRun { trace: session.name(), group: None, report, trust, drawable, recording })
     }
 
-    /// Its violation as it can be compared with that of other runs; or why it cannot.
+    /// The violation as it can be compared with that of other runs, or the reason why it cannot.
     fn violation(&self, max_loss: f64) -> std::result::Result<&Violation, String> {
         match (&self.report.violation, self.report.unknown.why_untrusted(max_loss)) {
             (_, Some(why)) => Err(why),
@@ -358,7 +358,7 @@ impl WorkconsRun {
         }
     }
 
-    /// Its figure.
+    /// Draws the figure of the run.
     pub(crate) fn run_figure(&self, session: &Session, sheet: &Sheet) -> Result<draw::Figure> {
         drawn_run(session, &self.report, &self.trust.diagnostics, sheet)
     }
@@ -368,7 +368,7 @@ impl WorkconsRun {
         WorkconsDocument::of(vec![self.clone()], &Limits::default())
     }
 
-    /// For people.
+    /// The text for people about the run.
     pub(crate) fn text(&self, detail: Detail) -> String {
         let mut out = crate::text(&self.report, &self.drawable, detail);
         trust_text(&mut out, self);
@@ -377,7 +377,7 @@ impl WorkconsRun {
     }
 }
 
-/// The runs of each group together, in the order the groups were given.
+/// The medians of the runs of each group, in the order in which the groups were given.
 fn medians(runs: &[WorkconsRun], by_command: bool, max_loss: f64) -> Vec<Group> {
     let mut names: Vec<&String> = runs.iter().filter_map(|r| r.group.as_ref()).collect();
     names.dedup();
@@ -438,7 +438,7 @@ fn text(document: &WorkconsDocument, detail: Detail) -> String {
     out
 }
 
-/// How far the figures can be trusted.
+/// Writes how far the numbers of a run can be trusted.
 fn trust_text(out: &mut String, run: &WorkconsRun) {
     let r = &run.report;
     out.push_str("\nHow far this can be trusted:\n");
@@ -510,7 +510,7 @@ impl<'o> Options<'o> {
     }
 }
 
-/// Its section in a report.
+/// The section of a report on work conservation.
 pub(crate) fn section(session: &Session) -> MaybeSection<'_> {
     Ok(Some(part(Options::plain(session), |options| {
         let analysis = (WorkConservation::new(options), length_check(session));

@@ -44,7 +44,7 @@ impl Sink for Spool {
 /// the place of its own file.
 enum Folder {
     New(WholeFolder),
-    /// With the folders that were created in it.
+    /// A folder that was there, with the folders that were created in it.
     Existing(PathBuf, Mutex<Vec<Folders>>),
 }
 

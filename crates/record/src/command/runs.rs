@@ -160,7 +160,7 @@ fn stem(variant: &Variant, planned: Planned) -> String {
 }
 
 impl Variant {
-    /// Reads `NAME=SETUP`.
+    /// Parses the words `NAME=SETUP` of `--variant`.
     pub(crate) fn parse(text: &str) -> Result<Variant, String> {
         let (name, setup) = text.split_once('=').unwrap_or((text, ""));
         let is_plain = |name: &str| name.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-+".contains(&b));

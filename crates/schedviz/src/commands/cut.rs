@@ -80,7 +80,7 @@ impl Subcommand for CutCommand {
     }
 }
 
-/// Cuts.
+/// Writes the part of the trace that the arguments ask for, and its machine file.
 pub(crate) fn run(args: &CutArgs) -> Result<()> {
     let cpus = args.cpus.as_ref().map_or(&[][..], CpuList::cpus);
     let trace = args.read.open_cpus(&args.trace, cpus)?;

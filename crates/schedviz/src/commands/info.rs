@@ -81,7 +81,7 @@ pub(crate) struct Report {
     total_events: u64,
     /// The number of occurrences of each event.
     events: Vec<EventCount>,
-    /// The buffers.
+    /// The buffers of the recorder.
     buffers: Vec<Buffer>,
     /// The lost events.
     lost: Lost,
@@ -173,7 +173,7 @@ struct Lost {
 struct LostOnCpu {
     /// The name of the buffer; empty for the unnamed one.
     buffer: String,
-    /// The CPU.
+    /// The CPU that lost events.
     cpu: Cpu,
     /// The number of places where events were lost.
     gaps: u64,
@@ -197,7 +197,7 @@ struct Missing {
     consequence: &'static str,
 }
 
-/// For each event that may be missing: which command or option wants it, and the loss without it.
+/// The events that may be missing, each with the command or option that needs it, and the effect of its absence.
 const WANTED: [(Tracepoint, &str, &str); 9] = [
     (Tracepoint::Switch, "dat2graph", "impossible: running tasks cannot be determined"),
     (Tracepoint::Wakeup, "run queues", "approximate: when a task began to wait is unknown"),

@@ -31,7 +31,7 @@ impl Subcommand for ManualCommand {
     }
 }
 
-/// Writes them.
+/// Writes the man pages and the completions.
 pub(crate) fn run(args: &ManualArgs) -> Result<()> {
     let created = Folders::create(&args.folder).with_context(|| args.folder.display().to_string())?;
     // There is no page on `help`.

@@ -161,7 +161,7 @@ const PLOT: &str = "plot";
 /// The command that compares the variants of a folder of runs.
 const COMPARE: &str = "compare";
 
-/// The page.
+/// The file name of the page.
 const INDEX: &str = "index.html";
 
 /// The mark of a page in a folder that is a report; the names of its other files follow, up to a quotation mark.
@@ -212,7 +212,7 @@ fn drawings(sections: &[(String, ReportSection)]) -> Vec<Vec<String>> {
     sections.iter().map(drawn).collect()
 }
 
-/// Reads once, for all parts that the trace has; the sections by their names.
+/// Reads the trace once for all sections that it has, and returns them with their names.
 fn sections(session: &Session, plots: &[String], sheet: &Sheet) -> Result<(Vec<(String, ReportSection)>, Diagnostics)> {
     let mut parts: Vec<(String, Box<dyn SectionAnalysis + '_>)> = Vec::new();
     for entry in COMMANDS {
@@ -247,7 +247,7 @@ const STYLE: &str = "body{font:15px/1.45 Helvetica,Arial,sans-serif;color:#20202
 nav a{margin-right:1.2em}svg{max-width:100%;height:auto;border:1px solid #d0d0d0}\
 pre{font-size:12px;overflow-x:auto;background:#f6f6f6;padding:.8em}h2{margin-top:2.2em}";
 
-/// The page: all figures and texts in one file.
+/// Returns the page: all figures and texts in one file.
 fn html(
     name: &str,
     facts: &str,

@@ -9,14 +9,15 @@ use sched::{Diagnostics, Tracepoint};
 use timeline::page::{DrawLanes, Heading};
 use timeline::{Sheet, TimeScale};
 
-/// The report, and the findings about the trace.
+/// Returns the findings of a reading of records together with those about the trace.
 pub fn with_those_of(session: &Session, found: &Diagnostics) -> Diagnostics {
     let mut diagnostics = session.trace.diagnostics().clone();
     diagnostics.merge(found);
     diagnostics
 }
 
-/// The figure; marks have what ran behind, where that was recorded, in pale grey unless asked otherwise.
+/// Draws a figure of marks over the lanes of the running tasks, in the colours of `ground`; without lanes where there
+/// is no `ground` or no event shows the running tasks.
 pub fn over_lanes(
     ground: Option<Coloring>,
     session: &Session,

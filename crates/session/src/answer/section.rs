@@ -27,9 +27,9 @@ pub struct ReportSection {
 /// The output of an analysis, as it becomes a section once the pass has ended.
 pub type Conclusion<'p> = Box<dyn FnOnce(&ReportPage<'_>) -> Result<ReportSection> + Send + 'p>;
 
-/// A part of the report, with the options of its analysis.
+/// A section of the report before the pass, with the options of its analysis.
 pub trait SectionAnalysis {
-    /// The analysis, anew for each pass.
+    /// Makes the analysis, anew for each pass.
     fn analysis(&self) -> Listed<'_, Conclusion<'_>>;
 }
 
@@ -71,7 +71,7 @@ pub struct ReportPage<'p> {
     pub sheet: &'p Sheet,
     /// The losses, repairs and doubts that the pass found.
     pub diagnostics: &'p Diagnostics,
-    /// The lanes, once their section is there: the ground of others.
+    /// The lanes, once their section is made: the ground of other figures.
     lanes: OnceCell<(Vec<Lane>, lanes::Options)>,
 }
 
@@ -96,7 +96,7 @@ impl<'p> ReportPage<'p> {
         self.lanes.get_or_init(|| lanes);
     }
 
-    /// A figure over the lanes in pale grey.
+    /// Draws a figure over the lanes in pale grey.
     pub fn over_lanes(&self, figure: impl FnOnce(&Heading, Option<&DrawLanes<'_>>) -> Figure) -> Figure {
         let Some((lanes, options)) = self.lanes.get() else { return figure(&self.heading(), None) };
         let ran = lanes::report(lanes, options);

@@ -40,7 +40,7 @@ pub struct ReadArgs {
     /// Colour in messages
     #[arg(long, value_enum, default_value_t = clap::ColorChoice::Auto, value_name = "WHEN", help_heading = "Reading")]
     pub color: clap::ColorChoice,
-    /// Where messages go.
+    /// The destination of messages about the trace.
     #[arg(skip)]
     pub messages: Messages,
 }
@@ -104,8 +104,8 @@ impl ReadArgs {
         Source::open(path).and_then(open).map_err(|e| named(path, e))
     }
 
-    /// The machine whose file lies beside a trace. A file that cannot be used is reported and left out: the trace is as
-    /// good without it.
+    /// The machine whose file lies beside a trace. A file that cannot be used is reported and left out: the trace can
+    /// be read without it.
     pub fn machine(&self, path: &Path, trace: &Trace) -> Option<Machine> {
         let path = Machine::path_beside(path);
         if !path.exists() {
@@ -126,7 +126,8 @@ impl ReadArgs {
         None
     }
 
-    /// A trace of this length as texts name it. The commands on it read it in the same way, with the same topology.
+    /// A trace of this length as texts name it. The commands that texts print on the trace read it in the same way,
+    /// with the same topology.
     pub fn drawable(&self, path: &Path, window: &WindowArgs, length: Dur) -> Drawable {
         let options = [
             word("--buffer ", self.buffer.as_ref()),
@@ -155,7 +156,7 @@ fn frequency(text: &str) -> Result<u64, String> {
     hz.ok_or_else(|| "a frequency is a whole number of Hz, as 2394374000 or 2394.374MHz".to_owned())
 }
 
-/// A word of a command line behind its option, if it is given.
+/// The words of an option with a value, as a command line has them; nothing without a value.
 fn word(option: &str, word: Option<impl AsRef<OsStr>>) -> Option<String> {
     word.map(|word| format!("{option}{}", shell_word(word.as_ref())))
 }
@@ -187,7 +188,7 @@ pub fn named(path: &Path, error: tracedat::Error) -> anyhow::Error {
 /// An order of lanes
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum OrderArg {
-    /// By CPU number
+    /// CPUs by their numbers
     Number,
     /// Socket by socket
     Socket,
@@ -198,7 +199,7 @@ pub enum OrderArg {
 }
 
 impl OrderArg {
-    /// As the command line has it.
+    /// The word for the order on the command line.
     fn name(self) -> String {
         format!("{self:?}").to_lowercase()
     }
@@ -207,22 +208,23 @@ impl OrderArg {
 /// The maximum number of lanes of CPUs without any event that are drawn where there are more of them than of others.
 const SILENT_LANES: usize = 64;
 
-/// The CPUs to show.
+/// The CPUs to show, in lanes.
 #[derive(Clone)]
 pub struct Lanes {
-    /// In display order, each with its group.
+    /// The CPUs in display order, each with the number of its group.
     pub cpus: Vec<(Cpu, Option<u32>)>,
-    /// The same and the CPUs without any event, which have empty lanes; empty where there is none of these.
+    /// The CPUs in display order together with those without any event, which have empty lanes; empty where there is
+    /// none of these.
     pub all: Vec<(Cpu, Option<u32>)>,
     /// The name of the groups; empty where there are none.
     pub group_name: String,
-    /// Those that were asked for, with events or without.
+    /// The CPUs that were asked for, with events or without.
     pub chosen: ChosenCpus,
 }
 
 impl Lanes {
-    /// Where there are more lanes than can be distinguished, and none was asked for, only those of some CPUs stay, if there are such.
-    /// Returns the number of the others.
+    /// Keeps the lanes of the CPUs that `stays` accepts, where there are more lanes than can be distinguished, no CPU
+    /// was asked for, and `stays` accepts any. Returns the number of lanes that were left out.
     pub fn only_where_many(&mut self, stays: impl Fn(Cpu) -> bool) -> usize {
         let count = |lanes: &Lanes| lanes.cpus.len().max(lanes.all.len());
         let before = count(self);
@@ -249,24 +251,24 @@ impl CpuList {
         Ok(CpuList { list: list.to_owned(), cpus })
     }
 
-    /// The CPUs.
+    /// The CPUs of the list, by their numbers.
     pub fn cpus(&self) -> &[Cpu] {
         &self.cpus
     }
 }
 
-/// Which part of the time
+/// The part of the time
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct TimeArgs {
     /// Start here: seconds from the trace's start (1.25), or 150ms, 20us; @ before it: the trace's clock
     #[arg(long, value_name = "TIME", value_parser = Where::parse, allow_hyphen_values = true, help_heading = "Window")]
     min: Option<Where>,
-    /// End here
+    /// End here: a time as for --min
     #[arg(long, value_name = "TIME", value_parser = Where::parse, allow_hyphen_values = true, help_heading = "Window")]
     max: Option<Where>,
 }
 
-/// Which part to show
+/// The part of a trace to show
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct WindowArgs {
     #[command(flatten)]
@@ -378,7 +380,7 @@ pub fn needs_groups(topology: &Topology, order: CpuOrder, option: &str) -> Resul
     bail!("{option}: the topology has no {groups}; lscpu -e -J does, and so do the lines that --topology takes")
 }
 
-/// Which trace to look at, and which part of it
+/// The trace, and the part of it that is asked for
 #[derive(Clone, Debug, clap::Args)]
 pub struct TraceArgs {
     /// The recording: a trace.dat of version 6 or 7, or a perf.data
@@ -392,7 +394,7 @@ pub struct TraceArgs {
     pub window: WindowArgs,
 }
 
-/// Where reading begins
+/// The place where reading begins
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct BeginArgs {
     /// Read from shortly before --min on, not from the start of the trace: at once, however long that is.
@@ -414,7 +416,7 @@ impl BeginArgs {
     }
 }
 
-/// Which tasks to show
+/// The tasks to show
 #[derive(Clone, Debug, clap::Args)]
 pub struct TaskArgs {
     /// Only tasks whose name or command matches, as reports print it (kworker/3:1, kworker/N:N). dat2graph draws the
@@ -433,13 +435,13 @@ pub struct TaskArgs {
 }
 
 impl TaskArgs {
-    /// `--tasks`, `--exclude-tasks` and `--pid` together.
+    /// The filter that `--tasks`, `--exclude-tasks` and `--pid` make together.
     pub fn filter(&self) -> TaskFilter {
         let pids = self.pid.iter().copied().map(Pid).collect();
         TaskFilter { tasks: self.tasks.clone(), exclude: self.exclude_tasks.clone(), pids }
     }
 
-    /// Whether a task is chosen, by any of these.
+    /// Returns the function that decides whether a task is chosen by any of these options.
     pub fn chooser(&self) -> impl Fn(&Task, &SchedState) -> bool + use<> {
         let (filter, forked) = (self.filter(), self.forked);
         move |task: &Task, _: &SchedState| filter.takes(task.pid, || task.comm) && (!forked || task.kin.descends)
@@ -458,7 +460,7 @@ impl TaskArgs {
         chosen.into_iter().flatten().collect::<Vec<String>>().join(" ")
     }
 
-    /// Whether names decide.
+    /// Whether the selection depends on names of tasks.
     pub fn is_by_name(&self) -> bool {
         self.tasks.is_some() || self.exclude_tasks.is_some()
     }
@@ -468,7 +470,7 @@ impl TaskArgs {
         self.chooses() || self.exclude_tasks.is_some()
     }
 
-    /// Whether some tasks were chosen, by what they are, not by what they are not.
+    /// Whether some tasks are chosen by a property that they have, not by one that they lack.
     pub fn chooses(&self) -> bool {
         self.tasks.is_some() || !self.pid.is_empty() || self.forked
     }
@@ -482,7 +484,7 @@ impl TaskArgs {
         }
     }
 
-    /// Whether a task is left out; nothing where none is.
+    /// Returns the function that decides whether a task is left out; nothing where none is.
     pub fn excluder(&self) -> Option<impl Fn(&Task, &SchedState) -> bool + use<>> {
         let exclude = self.exclude_tasks.clone();
         exclude.map(|exclude| move |task: &Task, _: &SchedState| is_match(&exclude, task.comm))
@@ -519,7 +521,7 @@ pub fn positive_length(text: &str) -> Result<Dur, String> {
     }
 }
 
-/// How much to print
+/// The amount of detail to print
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub struct DetailArgs {
     /// Print every case that is kept with all that is known of it, not only a line for each of the longest

@@ -9,8 +9,8 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-/// That a file of a group is left out, since it holds the same recording as another. Twice the same run is not two
-/// runs: noise would look smaller than it is.
+/// The message that a file of a group is left out, since it holds the same recording as another. Twice the same run
+/// is not two runs: noise would look smaller than it is.
 pub fn again(group: &str, file: &str, other: &str) -> String {
     format!("{group}: {file} is left out: it is the recording of {other} again")
 }
@@ -51,8 +51,8 @@ pub fn files(traces: &[PathBuf], groups: &[GroupArg]) -> Result<Vec<(Option<Stri
     Ok(files)
 }
 
-/// The names of several files, fit to be printed: of those with the same file name with as many folders in front as
-/// tell them apart.
+/// The names of several files, fit to be printed. Those with the same file name have as many folders in front as
+/// distinguish them.
 pub fn names(paths: &[&Path]) -> Vec<String> {
     let parts = |path: &Path| -> Vec<String> {
         path.components().map(|part| sched::event::escape(part.as_os_str().as_encoded_bytes()).into_owned()).collect()
@@ -72,7 +72,7 @@ pub fn names(paths: &[&Path]) -> Vec<String> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GroupArg {
     name: String,
-    /// In their names a `*` stands for anything.
+    /// The names of the files, in which a `*` stands for anything.
     files: Vec<String>,
 }
 
@@ -124,7 +124,8 @@ impl Folder {
     }
 }
 
-/// Files by their names, in which a `*` stands for anything; `option`: who names them.
+/// The files of these names, in which a `*` stands for anything. `option` is the option with these names, for the
+/// message where there is no such file.
 pub fn expand<'f>(files: impl Iterator<Item = &'f str>, option: &str) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for file in files {

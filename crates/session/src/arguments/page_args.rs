@@ -10,7 +10,7 @@ pub struct PageArgs {
     /// Width of the figure: a number with mm, cm, in or pt
     #[arg(long, value_name = "LENGTH", value_parser = length, help_heading = "Figure")]
     width: Option<Unit>,
-    /// Height of the figure
+    /// Height of the figure: a number with mm, cm, in or pt
     #[arg(long, value_name = "LENGTH", value_parser = length, help_heading = "Figure")]
     height: Option<Unit>,
     /// Size of the letters in points; 7 fits a page, 12 a slide

@@ -25,8 +25,8 @@ pub fn formats<'t>(trace: &'t Trace, patterns: &[String]) -> Result<Vec<&'t Even
 /// The events that patterns ask for.
 #[derive(Default)]
 pub struct AskedFormats<'t> {
-    /// The formats of those that are named, and of those that match a pattern with `*` and occur: the formats of all
-    /// events of a system would fill a legend with zeroes.
+    /// The formats of the events that are named, and of those that match a pattern with `*` and occur: the formats of
+    /// all events of a system would fill a legend with zeroes.
     pub formats: Vec<&'t EventFormat>,
     /// The patterns with `*` that match no event that occurs.
     pub absent: Vec<String>,
@@ -52,7 +52,7 @@ pub fn asked<'t>(trace: &'t Trace, patterns: &[String]) -> Result<AskedFormats<'
     Ok(asked)
 }
 
-/// `sched:sched_switch`.
+/// The name of an event with its system, such as `sched:sched_switch`.
 pub fn full_name(format: &EventFormat) -> String {
     format!("{}:{}", format.system, format.name)
 }

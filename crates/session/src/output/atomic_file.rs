@@ -19,13 +19,13 @@ pub struct AtomicFile {
     place: Place,
 }
 
-/// Where the bytes are until the file is whole.
+/// The place of the bytes until the file is whole.
 enum Place {
-    /// In a file without a name.
+    /// A file without a name.
     Unnamed(File),
-    /// In this file, which is removed if it does not become whole.
+    /// A temporary file beside the final place, which is removed if it does not become whole.
     Beside(NamedTempFile),
-    /// In their final place.
+    /// The final place itself, such as a device or a pipe.
     Final(File),
 }
 
@@ -60,14 +60,14 @@ impl AtomicFile {
         AtomicFile::shown_as(path, path)
     }
 
-    /// The same, with another name in messages.
+    /// Begins a file that has the name `shown` in messages.
     fn shown_as(shown: &Path, path: &Path) -> io::Result<AtomicFile> {
         let begun = follow_folder(path).and_then(|real| Place::beside(&real).map(|place| (real, place)));
         let (real, place) = begun.map_err(|e| named(shown, &e))?;
         Ok(AtomicFile { shown: shown.to_owned(), path: real, place })
     }
 
-    /// Removes all behind this number of bytes; writing goes on there.
+    /// Removes everything after this number of bytes; writing continues there.
     pub fn cut(&mut self, to: u64) -> io::Result<()> {
         self.file().set_len(to)?;
         self.file().seek(io::SeekFrom::Start(to)).map(drop)
@@ -99,13 +99,13 @@ impl AtomicFile {
 }
 
 impl Place {
-    /// A file for the place at this path.
+    /// Creates the temporary file for the place at this path.
     fn beside(path: &Path) -> io::Result<Place> {
         unnamed(folder_of(path)).map_or_else(|| part_beside(path).map(Place::Beside), |file| Ok(Place::Unnamed(file)))
     }
 }
 
-/// A file with a name of its own beside this one.
+/// Creates a temporary file with a name of its own beside this one.
 fn part_beside(path: &Path) -> io::Result<NamedTempFile> {
     with_mode(Builder::new().prefix(&prefix(path)).suffix(PART), 0o666).tempfile_in(folder_of(path))
 }
@@ -143,7 +143,7 @@ pub fn private_folder(beside: &Path) -> io::Result<TempDir> {
 /// The end of the name of a file or a folder that is not whole.
 const PART: &str = ".part";
 
-/// The start of its name: hidden, and with the final name in it.
+/// The start of the name of such a file or folder: a dot, which hides it, and the final name.
 fn prefix(path: &Path) -> std::ffi::OsString {
     let mut prefix = std::ffi::OsString::from(".");
     prefix.push(path.file_name().unwrap_or_default());
@@ -151,7 +151,7 @@ fn prefix(path: &Path) -> std::ffi::OsString {
     prefix
 }
 
-/// Formats it the permissions of any other file, less those that the user's mask takes away: temporary files have fewer.
+/// Sets the permissions of any other file, without those that the user's mask takes away: temporary files have fewer.
 fn with_mode<'b, 'a, 'p>(builder: &'b mut Builder<'a, 'p>, mode: u32) -> &'b mut Builder<'a, 'p> {
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(mode));
@@ -167,7 +167,7 @@ pub struct Folders {
 }
 
 impl Folders {
-    /// Creates them.
+    /// Creates the folder at this path and those that it is in, as far as they are missing.
     pub fn create(path: &Path) -> io::Result<Folders> {
         let real = match follow(path)? {
             End::Place(real) => real,
@@ -183,7 +183,7 @@ impl Folders {
         Ok(folders)
     }
 
-    /// Keeps them.
+    /// Keeps the folders that were created.
     pub fn keep(mut self) {
         self.created.clear();
     }
@@ -204,12 +204,12 @@ pub struct WholeFolder {
     shown: PathBuf,
     path: PathBuf,
     part: TempDir,
-    /// The folders around it.
+    /// The folders that the folder is in.
     around: Folders,
 }
 
 impl WholeFolder {
-    /// Begins a folder.
+    /// Begins the folder that is to be at this path.
     pub fn create(path: &Path) -> Result<WholeFolder> {
         let begin = || -> io::Result<WholeFolder> {
             let real = match follow(path)? {
@@ -239,7 +239,7 @@ impl WholeFolder {
         file.finish()
     }
 
-    /// Puts the folder in its place; whether it replaced files.
+    /// Puts the folder in its place, and returns whether it replaced files.
     pub fn finish(self) -> Result<bool> {
         let is_there = self.path.is_dir();
         let replaces = is_there && self.path.read_dir().is_ok_and(|mut entries| entries.next().is_some());
@@ -310,7 +310,7 @@ fn descriptor(file: &File) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
 }
 
-/// Formats a name to a file that has none.
+/// Gives a name to a file that has none.
 #[cfg(target_os = "linux")]
 fn name(file: &File, path: &Path) -> io::Result<()> {
     use rustix::fs::{AtFlags, CWD, linkat};
@@ -413,7 +413,7 @@ mod tests {
         std::fs::remove_dir_all(&folder).expect("removed");
     }
 
-    /// Without files that have no name.
+    /// The way of systems that have no files without a name.
     #[test]
     fn a_temporary_file_has_a_name_of_its_own() {
         let folder = std::env::temp_dir().join(format!("schedviz-test-beside-{}", std::process::id()));

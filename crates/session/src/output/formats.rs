@@ -17,13 +17,13 @@ use timeline::Sheet;
 pub enum Format {
     /// A page that can be mailed and printed
     Pdf,
-    /// For the web, and for editing
+    /// A drawing for the web, and for editing
     Svg,
     /// A picture, at --dpi
     Png,
-    /// The numbers
+    /// The numbers, as --json prints them
     Json,
-    /// A table
+    /// A table of comma-separated values
     Csv,
     /// The text report
     Txt,
@@ -55,21 +55,21 @@ pub struct Formats {
     figure: bool,
     table: bool,
     text: bool,
-    /// JSON, which only a list of lines has not.
+    /// Whether the command has JSON, which only a list of lines has not.
     numbers: bool,
     /// The middle of the name of the figure that is written where no file is asked for.
     unasked: Option<&'static str>,
 }
 
 impl Formats {
-    /// Text alone.
+    /// The format of a command that only prints text.
     pub const TEXT: Formats = Formats { figure: false, table: false, text: true, numbers: true, unasked: None };
-    /// Lines of text, which can be too long for any other form.
+    /// The format of a command that prints lines of text, which can be too long for any other format.
     pub const LINES: Formats = Formats { numbers: false, ..Formats::TEXT };
-    /// A figure on request, and text.
+    /// The formats of a command that draws on request, and prints text.
     pub const FIGURE_AND_TEXT: Formats = Formats { figure: true, ..Formats::TEXT };
 
-    /// A figure that is written to `<trace>.<command>.pdf` where no file is asked for.
+    /// The formats of a command whose figure is written to `<trace>.<command>.pdf` where no file is asked for.
     pub const fn figure_of(command: &'static str) -> Formats {
         Formats { figure: true, text: false, unasked: Some(command), ..Formats::TEXT }
     }
@@ -79,13 +79,13 @@ impl Formats {
         self.unasked.is_some()
     }
 
-    /// The same, and text.
+    /// Returns these formats and text.
     #[must_use]
     pub const fn and_text(self) -> Formats {
         Formats { text: true, ..self }
     }
 
-    /// The same, and a table.
+    /// Returns these formats and a table.
     #[must_use]
     pub const fn and_table(self) -> Formats {
         Formats { table: true, ..self }
@@ -149,7 +149,7 @@ pub struct Renderings<'f> {
     csv: Option<Box<Table<'f>>>,
     /// Whether the figure is written where no form is asked for.
     is_drawn: bool,
-    /// Whether the text is printed there.
+    /// Whether the text is printed where no form is asked for.
     is_told: bool,
 }
 
@@ -172,25 +172,25 @@ impl<'f> Renderings<'f> {
         Renderings::told(text, |_| bail!("there is no figure of this"))
     }
 
-    /// The text is not printed unasked.
+    /// Keeps the text from being printed where no format is asked for.
     #[must_use]
     pub fn untold(self) -> Renderings<'f> {
         Renderings { is_told: false, ..self }
     }
 
-    /// The figure is written as well, unasked.
+    /// Has the figure written as well where no format is asked for.
     #[must_use]
     pub fn and_drawn(self) -> Renderings<'f> {
         Renderings { is_drawn: true, ..self }
     }
 
-    /// It can be put into words where a text is wanted.
+    /// Adds a text, which is printed only where a text is asked for.
     #[must_use]
     pub fn with_text(self, text: impl FnOnce() -> String + 'f) -> Renderings<'f> {
         Renderings { text: Some(Box::new(text)), ..self }
     }
 
-    /// There are series for a table.
+    /// Adds a table, which `csv` writes as comma-separated values.
     #[must_use]
     pub fn with_csv(self, csv: impl FnOnce(&mut dyn Write) -> Result<()> + 'f) -> Renderings<'f> {
         Renderings { csv: Some(Box::new(csv)), ..self }
@@ -226,12 +226,12 @@ pub struct OutputName<'p> {
 }
 
 impl<'p> OutputName<'p> {
-    /// All of a file.
+    /// The name of an output about all of a file.
     pub fn whole(path: &'p Path) -> OutputName<'p> {
         OutputName { path, part: None }
     }
 
-    /// A part of a trace.
+    /// The name of an output about a part of a trace.
     pub fn part(path: &'p Path, part: Option<String>) -> OutputName<'p> {
         OutputName { path, part }
     }
@@ -337,8 +337,8 @@ impl OutputArgs {
         self.output.as_ref().map_or(self.format == Some(format), by_name)
     }
 
-    /// Formats what a command found in each form that was asked for. `of`: the trace, after which a file without a
-    /// name is called.
+    /// Writes the results of a command in each form that was asked for. A file without a name is named after the
+    /// trace `of`.
     pub fn give(
         &self,
         of: &OutputName<'_>,
@@ -399,7 +399,7 @@ impl OutputArgs {
         Some(format!("{} {}", verb(path.is_file()), path.display()))
     }
 
-    /// Where a text goes that is too long to be held: standard output, or a file.
+    /// Opens the destination of a text that is too long to be held: standard output, or a file.
     pub fn lines(&self) -> Result<Lines> {
         let format = match &self.output {
             Some(path) if !self.is_standard_output() => Some(self.format(path)?),
@@ -412,7 +412,7 @@ impl OutputArgs {
     }
 }
 
-/// A document as it is written.
+/// Returns a document as the bytes of its file.
 pub fn json(report: &impl Serialize) -> Result<Vec<u8>> {
     let mut bytes = serde_json::to_vec_pretty(report)?;
     bytes.push(b'\n');

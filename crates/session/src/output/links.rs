@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 /// The end of all links of a path.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum End {
-    /// This path, in which no part that exists is a link.
+    /// A path in which no part that exists is a link.
     Place(PathBuf),
     /// An open file of a process, such as /dev/stdout, which only the path itself reaches.
     Open,

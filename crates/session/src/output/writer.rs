@@ -5,7 +5,7 @@ use anyhow::{Result, bail};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-/// Prints bytes.
+/// Prints bytes to standard output.
 pub fn print(bytes: &[u8]) -> Result<()> {
     let mut out = io::stdout().lock();
     out.write_all(bytes)?;
@@ -20,7 +20,7 @@ pub fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
     Ok(whole.finish()?)
 }
 
-/// `wrote`, or `replaced` where a file was there before.
+/// The verb of a message about a file: `wrote`, or `replaced` where a file was there before.
 pub fn verb(replaced: bool) -> &'static str {
     if replaced { "replaced" } else { "wrote" }
 }
@@ -56,7 +56,8 @@ pub fn save(path: &Path, files: &[Vec<u8>]) -> Result<Option<String>> {
     Ok(Some(format!("{verb} {} to {} ({size} kB)", first.display(), last.display())))
 }
 
-/// Saves under a name what `write` writes, as it comes; in words as [`save`].
+/// Saves the bytes that `write` writes under a name, without holding them; returns the message of the file, as
+/// [`save`] does.
 pub fn stream(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<Option<String>> {
     let path = Some(path).filter(|path| path.as_os_str() != "-");
     let verb = verb(path.is_some_and(Path::is_file));
@@ -85,7 +86,7 @@ pub enum Lines {
 }
 
 impl Lines {
-    /// To this file, or to standard output.
+    /// Opens this file, or standard output where there is none.
     pub fn open(path: Option<&Path>) -> Result<Lines> {
         Ok(match path {
             None => Lines::Standard(BufWriter::new(io::stdout().lock())),
@@ -93,7 +94,7 @@ impl Lines {
         })
     }
 
-    /// That was all.
+    /// Writes the rest of the text, and puts a file in its place.
     pub fn finish(self) -> Result<()> {
         match self {
             Lines::Standard(mut out) => out.flush()?,

@@ -12,11 +12,11 @@ use tracedat::FileIssue;
 
 /// The losses in the part that is shown.
 pub struct Loss {
-    /// Places where events were lost.
+    /// The number of places where events were lost.
     pub gaps: u64,
-    /// CPU time of which nothing is known.
+    /// The CPU time in nanoseconds of which nothing is known.
     pub unknown_ns: u64,
-    /// All CPU time.
+    /// The CPU time in nanoseconds of all lanes together.
     pub cpu_time_ns: u64,
 }
 
@@ -49,7 +49,7 @@ impl Session {
         self.heading(warnings(self, loss, diagnostics))
     }
 
-    /// The same of a figure of lanes.
+    /// The surroundings of a figure of lanes, in which the places where events were lost are hatched.
     pub fn lanes_heading(&self, ran: &lanes::Report, diagnostics: &Diagnostics) -> Heading {
         let loss = Loss::of_lanes(ran.lanes.iter(), ran.to_ns.since(ran.from_ns));
         self.lossy_heading(&loss, diagnostics)
@@ -67,12 +67,12 @@ impl Session {
     }
 }
 
-/// How many places, in words.
+/// The number of places in words: `1 place`, `2 places`.
 pub fn places(n: u64) -> String {
     counted(n, "place")
 }
 
-/// Kernel, CPUs and clock, in a line.
+/// The line with kernel, CPUs and clock.
 pub fn facts(session: &Session) -> String {
     let info = session.trace.info();
     // CPUs without any event are CPUs of the machine, too.
@@ -101,7 +101,7 @@ pub fn warnings(session: &Session, loss: &Loss, diagnostics: &Diagnostics) -> Ve
     warnings
 }
 
-/// The same but for the losses that have a place.
+/// The warnings without the losses that have a place.
 pub fn general_warnings(session: &Session, diagnostics: &Diagnostics) -> Vec<String> {
     let mut warnings = Vec::new();
     let dropped = diagnostics.count(FileIssue::EventsDroppedUnmarked);

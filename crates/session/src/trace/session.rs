@@ -26,7 +26,7 @@ pub struct Session {
     path: PathBuf,
     /// The options of reading, and the messages meanwhile.
     pub read: ReadArgs,
-    /// As texts name it.
+    /// The trace as texts and printed commands name it.
     pub drawable: Drawable,
     /// The trace's first instant.
     pub start: Ts,
@@ -36,7 +36,7 @@ pub struct Session {
     pub from: Ts,
     /// The window's end.
     pub to: Ts,
-    /// Where CPUs sit; empty where it is not known.
+    /// The topology of the machine; empty where it is not known.
     pub topology: Topology,
     /// The machine, where a file beside the trace describes it.
     pub machine: Option<Machine>,
@@ -44,7 +44,7 @@ pub struct Session {
     pub affinity: Option<Arc<Affinity>>,
     /// The CPUs with events.
     pub observed: Vec<Cpu>,
-    /// Those to be shown.
+    /// The CPUs to be shown.
     pub shown: Lanes,
 }
 
@@ -141,7 +141,7 @@ impl Session {
         named(&self.path, error)
     }
 
-    /// The file.
+    /// The path of the trace file.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -229,7 +229,8 @@ impl Session {
         Ok(names)
     }
 
-    /// Whether the machine had fewer CPUs. Where their number is not in the file, it is zero.
+    /// Whether the machine had fewer CPUs than the number of this one; false where the number of CPUs is not in the
+    /// file.
     fn is_beyond(&self, cpu: Cpu) -> bool {
         let machine = self.trace.info().cpus;
         machine > 0 && cpu.0 >= machine
@@ -338,13 +339,13 @@ impl Session {
         self.ran_by(self.lanes(from, to, coloring))
     }
 
-    /// The same as these options have it.
+    /// The lanes by these options.
     pub fn ran_by(&self, options: lanes::Options) -> Result<(Vec<Lane>, lanes::Options)> {
         let reader = self.trace.cpu_reader(Want::Switches).map_err(|e| self.named(e))?;
         Ok((read_lanes(&self.trace, &reader, &options, &[]).0, options))
     }
 
-    /// How the lanes of the CPUs shown are drawn from `from` to `to`, without marks.
+    /// The options by which the lanes of the CPUs shown are drawn from `from` to `to`, without marks.
     pub fn lanes(&self, from: Ts, to: Ts, coloring: Coloring) -> lanes::Options {
         lanes::Options {
             from,
@@ -409,17 +410,17 @@ fn in_part(asked: Window, past: &Past, start: Ts) -> Result<Window> {
 }
 
 impl TraceArgs {
-    /// Opens the trace.
+    /// Opens the trace that the arguments name.
     pub fn open(&self) -> Result<Session> {
         Session::open(&self.path, &self.read, &self.window)
     }
 
-    /// Opens it, whatever its events are.
+    /// Opens the trace that the arguments name, whatever its events are.
     pub fn open_any(&self) -> Result<Session> {
         Session::of_any_events(&self.path, &self.read, &self.window)
     }
 
-    /// Opens it to list its events, which needs no clock that counts time.
+    /// Opens the trace that the arguments name to list its events, which needs no clock that counts time.
     pub fn open_listed(&self) -> Result<Session> {
         Session::of_listed_events(&self.path, &self.read, &self.window)
     }

@@ -12,7 +12,7 @@ pub fn warn(diagnostics: &Diagnostics, read: &ReadArgs) {
     warn_of(None, diagnostics, read);
 }
 
-/// The same, with the file's name in front where there are several.
+/// Prints the warnings about a trace to standard error, with its name in front where there are several traces.
 pub fn warn_of(trace: Option<&str>, diagnostics: &Diagnostics, read: &ReadArgs) {
     if read.quiet {
         return;
@@ -62,11 +62,11 @@ fn message(what: Diagnostic, count: u64) -> String {
     what.message_with(count, advice)
 }
 
-/// A kind of finding, as JSON has it.
+/// The findings of one kind, as JSON has them.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Row<'a> {
-    /// The kind.
+    /// The kind of the finding.
     kind: Diagnostic,
     /// The effect on the figures.
     severity: Severity,
@@ -79,7 +79,7 @@ pub struct Row<'a> {
     message: String,
 }
 
-/// Writes findings as JSON has them.
+/// Serializes findings as a sequence of [`Row`].
 pub fn rows<S: Serializer>(found: &impl Borrow<Diagnostics>, s: S) -> Result<S::Ok, S::Error> {
     s.collect_seq(found.borrow().iter().map(|(kind, count, first)| Row {
         kind,
@@ -111,7 +111,7 @@ pub fn line(what: Diagnostic, count: u64, first: Option<&str>) -> String {
     format!("{number}{}{place}", message(what, count))
 }
 
-/// Digits in groups of three.
+/// Returns a number with its digits in groups of three.
 pub fn grouped(n: u64) -> String {
     let digits = n.to_string();
     let mut out = String::new();
