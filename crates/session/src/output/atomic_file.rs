@@ -1,5 +1,5 @@
 //! Files and folders that appear when they are whole: neither an error nor an interrupt leaves a part of one in their
-//! place. All outputs of the program are written here, so that none goes through a stranger's link ([`links`]).
+//! place. All outputs of the program are written here, so that none goes through a stranger's link (the module `links`).
 
 use crate::inputs;
 use crate::output::links::{self, End, folder_of, follow, follow_folder};
