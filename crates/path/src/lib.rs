@@ -91,7 +91,7 @@ impl PathTrack {
     }
 }
 
-/// The search for the critical path: an [`Analysis`] whose output is a [`PathReport`].
+/// The search for the critical path: an [`Analysis`] whose output is a [`Path`].
 pub struct CriticalPath {
     options: Options,
     start: Ts,

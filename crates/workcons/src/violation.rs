@@ -15,7 +15,7 @@
 //! | `followed` | the sets, changed by the events that a state has applied |
 //! | `watch` | whether there is a violation, at the lowest cost |
 //!
-//! An analysis that lists or integrates the violation follows [`FollowedSets`]; one that follows each wait by itself
+//! An analysis that lists or integrates the violation follows `FollowedSets`; one that follows each wait by itself
 //! changes [`Sets`]; one that needs only the answer at an instant asks a [`Watch`].
 
 mod followed;
