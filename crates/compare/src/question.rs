@@ -29,6 +29,8 @@ impl Subcommand for CompareQuestion {
     const NAME: &'static str = "compare";
     const FIRST_STEP: Option<(&'static str, &'static str)> =
         Some(("compare --base 'old.*.dat' --new 'new.*.dat'", "what a patch changed"));
+    const QUESTION: Option<(&'static str, &'static str)> =
+        Some(("What did a patch change, and is it more than noise?", "--base FILES --new FILES"));
     type Args = CompareArgs;
 
     fn run(args: &CompareArgs) -> Result<ExitCode> {
@@ -38,6 +40,7 @@ impl Subcommand for CompareQuestion {
 
 impl Question for CompareQuestion {
     const FORMATS: Formats = FORMATS;
+    const SECTION: Option<&'static str> = Some(Self::NAME);
 
     fn section_of_runs(
         folder: &Path,

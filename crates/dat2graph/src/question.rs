@@ -28,6 +28,7 @@ pub struct Dat2graphQuestion;
 impl Subcommand for Dat2graphQuestion {
     const NAME: &'static str = "dat2graph";
     const FIRST_STEP: Option<(&'static str, &'static str)> = Some(("dat2graph trace.dat", "what ran on every CPU"));
+    const QUESTION: Option<(&'static str, &'static str)> = Some(("Which task ran on each CPU?", "TRACE"));
     type Args = Dat2graphArgs;
 
     fn run(args: &Dat2graphArgs) -> Result<ExitCode> {
@@ -37,6 +38,7 @@ impl Subcommand for Dat2graphQuestion {
 
 impl Question for Dat2graphQuestion {
     const FORMATS: Formats = FORMATS;
+    const SECTION: Option<&'static str> = Some(Self::NAME);
 
     fn section(session: &Session) -> MaybeSection<'_> {
         section(session)

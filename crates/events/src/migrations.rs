@@ -53,6 +53,7 @@ pub struct MigrationsQuestion;
 impl Subcommand for MigrationsQuestion {
     const NAME: &'static str = "migrations";
     const FIRST_STEP: Option<(&'static str, &'static str)> = Some(("migrations trace.dat", "the causes of migrations"));
+    const QUESTION: Option<(&'static str, &'static str)> = Some(("Which tasks were moved where, and why?", "TRACE"));
     type Args = MigrationsArgs;
 
     fn run(args: &MigrationsArgs) -> Result<ExitCode> {
@@ -62,7 +63,7 @@ impl Subcommand for MigrationsQuestion {
 
 impl Question for MigrationsQuestion {
     const FORMATS: Formats = Formats::figure_of("migrations").and_text().and_table();
-    const SECTION: &'static str = "balance";
+    const SECTION: Option<&'static str> = Some("balance");
 
     fn section(session: &Session) -> MaybeSection<'_> {
         section(session)

@@ -33,6 +33,7 @@ pub struct EventsQuestion;
 
 impl Subcommand for EventsQuestion {
     const NAME: &'static str = "events";
+    const QUESTION: Option<(&'static str, &'static str)> = Some(("When did these events happen?", "TRACE"));
     type Args = EventsArgs;
 
     fn run(args: &EventsArgs) -> Result<ExitCode> {
@@ -42,6 +43,7 @@ impl Subcommand for EventsQuestion {
 
 impl Question for EventsQuestion {
     const FORMATS: Formats = FORMATS;
+    const SECTION: Option<&'static str> = Some(Self::NAME);
 
     fn section(session: &Session) -> MaybeSection<'_> {
         section(session)

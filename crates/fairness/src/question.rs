@@ -24,6 +24,8 @@ impl TaskQuestion for FairnessQuestion {
     const FORMATS: Formats = FORMATS;
     const FIRST_STEP: Option<(&'static str, &'static str)> =
         Some(("fairness trace.dat --forked", "how evenly CPU time was shared"));
+    const QUESTION: Option<(&'static str, &'static str)> =
+        Some(("Did every task get its share, and which starved?", "TRACE"));
 
     type Args = FairnessArgs;
     type Options<'o> = Options<'o>;

@@ -24,6 +24,7 @@ pub struct PathQuestion;
 impl Subcommand for PathQuestion {
     const NAME: &'static str = "path";
     const FIRST_STEP: Option<(&'static str, &'static str)> = Some(("path trace.dat", "whether it cost time"));
+    const QUESTION: Option<(&'static str, &'static str)> = Some(("Did it cost the command time?", "TRACE"));
     type Args = PathArgs;
 
     fn run(args: &PathArgs) -> Result<ExitCode> {

@@ -18,9 +18,13 @@ pub trait Subcommand: 'static {
     /// Whether `schedviz --help` leaves the command out.
     const IS_HIDDEN: bool = false;
 
-    /// A command line for a newcomer, without `schedviz` in front, and its purpose in a few words: a line among the first steps of
-    /// `schedviz --help`.
+    /// A command line for a newcomer, without `schedviz` in front, and its purpose in at most 32 letters: a line among the first
+    /// steps of `schedviz --help`.
     const FIRST_STEP: Option<(&'static str, &'static str)> = None;
+
+    /// The question that the command answers, and the arguments of the command line that answers it: a row of the table in the
+    /// README. Commands with the same question share a row; a command without a question is in none.
+    const QUESTION: Option<(&'static str, &'static str)> = None;
 
     /// The arguments of the command; their documentation is its help.
     type Args: Args;
@@ -34,17 +38,18 @@ pub trait Question: Subcommand {
     /// The formats in which the answer can be written.
     const FORMATS: Formats;
 
-    /// The name of the question's files in a report, without an ending.
-    const SECTION: &'static str = Self::NAME;
+    /// The name of the question's files in a report, without an ending; nothing for a question that has no section in any report.
+    const SECTION: Option<&'static str> = None;
 
     /// Prepares the section of a report on `session`; nothing where the trace lacks what the question needs. It must not read the
-    /// trace: the report runs the analyses of all sections in one pass.
+    /// trace: the report runs the analyses of all sections in one pass. A question that implements it has a [`Question::SECTION`].
     fn section(session: &Session) -> MaybeSection<'_> {
         let _ = session;
         Ok(None)
     }
 
-    /// Makes the section of a report on a folder of `record --runs`; nothing where the question is not about several runs.
+    /// Makes the section of a report on a folder of `record --runs`; nothing where the question is not about several runs. A question
+    /// that implements it has a [`Question::SECTION`].
     fn section_of_runs(
         folder: &Path,
         read: &ReadArgs,
@@ -90,16 +95,20 @@ pub struct Entry {
     pub name: &'static str,
     /// A command line for a newcomer, and its purpose.
     pub first_step: Option<(&'static str, &'static str)>,
-    is_hidden: bool,
+    /// The question that the command answers, and the arguments of the command line that answers it.
+    pub question: Option<(&'static str, &'static str)>,
+    /// Whether `schedviz --help` leaves the command out.
+    pub is_hidden: bool,
     define: fn(clap::Command) -> clap::Command,
     parse: fn(&mut ArgMatches) -> Result<Invocation, clap::Error>,
-    question: Option<Contract>,
+    contract: Option<Contract>,
 }
 
 /// The functions of a [`Question`].
 #[derive(Clone, Copy)]
 struct Contract {
-    section_name: &'static str,
+    formats: Formats,
+    section_name: Option<&'static str>,
     section: for<'s> fn(&'s Session) -> MaybeSection<'s>,
     section_of_runs: SectionOfRuns,
     #[cfg(feature = "schema")]
@@ -118,23 +127,25 @@ impl Entry {
         Entry {
             name: C::NAME,
             first_step: C::FIRST_STEP,
+            question: C::QUESTION,
             is_hidden: C::IS_HIDDEN,
             define: C::Args::augment_args,
             parse: parsed::<C>,
-            question: None,
+            contract: None,
         }
     }
 
     /// The line of a command that answers a question.
     pub const fn question<Q: Question>() -> Entry {
         let contract = Contract {
+            formats: Q::FORMATS,
             section_name: Q::SECTION,
             section: Q::section,
             section_of_runs: Q::section_of_runs,
             #[cfg(feature = "schema")]
             schemas: Q::schemas,
         };
-        Entry { question: Some(contract), ..Entry::command::<Q>() }
+        Entry { contract: Some(contract), ..Entry::command::<Q>() }
     }
 
     /// Returns the definition of the command for clap. Its arguments are defined when the command is used: to define those of all
@@ -148,14 +159,24 @@ impl Entry {
         (self.parse)(matches)
     }
 
-    /// Returns the name of the question's files in a report; nothing for a command that is no question.
+    /// Whether the command answers a question about a trace.
+    pub fn is_question(&self) -> bool {
+        self.contract.is_some()
+    }
+
+    /// Whether the answer can be written as a table of comma-separated values.
+    pub fn has_table(&self) -> bool {
+        self.contract.is_some_and(|question| question.formats.has_table())
+    }
+
+    /// Returns the name of the question's files in a report; nothing for a command that has no section in any report.
     pub fn section_name(&self) -> Option<&'static str> {
-        self.question.map(|question| question.section_name)
+        self.contract?.section_name
     }
 
     /// Prepares the section of a report: see [`Question::section`].
     pub fn section<'s>(&self, session: &'s Session) -> MaybeSection<'s> {
-        self.question.map_or(Ok(None), |question| (question.section)(session))
+        self.contract.map_or(Ok(None), |question| (question.section)(session))
     }
 
     /// Makes the section of a report on a folder of runs: see [`Question::section_of_runs`].
@@ -166,13 +187,13 @@ impl Entry {
         window: &WindowArgs,
         sheet: &Sheet,
     ) -> Result<Option<ReportSection>> {
-        self.question.map_or(Ok(None), |question| (question.section_of_runs)(folder, read, window, sheet))
+        self.contract.map_or(Ok(None), |question| (question.section_of_runs)(folder, read, window, sheet))
     }
 
     /// Returns the JSON schemas of the documents of a question.
     #[cfg(feature = "schema")]
     pub fn schemas(&self) -> Vec<NamedSchema> {
-        self.question.map_or_else(Vec::new, |question| (question.schemas)())
+        self.contract.map_or_else(Vec::new, |question| (question.schemas)())
     }
 }
 

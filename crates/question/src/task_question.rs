@@ -48,6 +48,9 @@ pub trait TaskQuestion: 'static {
     /// A line among the first steps of `schedviz --help`: see [`Subcommand::FIRST_STEP`].
     const FIRST_STEP: Option<(&'static str, &'static str)> = None;
 
+    /// The question in words, and the arguments of the command line that answers it: see [`Subcommand::QUESTION`].
+    const QUESTION: Option<(&'static str, &'static str)> = None;
+
     /// The arguments of the command; their documentation is its help.
     type Args: clap::Args;
 
@@ -107,6 +110,7 @@ pub trait TaskQuestion: 'static {
 impl<Q: TaskQuestion> Subcommand for Q {
     const NAME: &'static str = <Q as TaskQuestion>::NAME;
     const FIRST_STEP: Option<(&'static str, &'static str)> = <Q as TaskQuestion>::FIRST_STEP;
+    const QUESTION: Option<(&'static str, &'static str)> = <Q as TaskQuestion>::QUESTION;
     type Args = <Q as TaskQuestion>::Args;
 
     fn run(args: &Self::Args) -> Result<ExitCode> {
@@ -136,6 +140,7 @@ impl<Q: TaskQuestion> Subcommand for Q {
 
 impl<Q: TaskQuestion> Question for Q {
     const FORMATS: Formats = <Q as TaskQuestion>::FORMATS;
+    const SECTION: Option<&'static str> = Some(<Q as TaskQuestion>::NAME);
 
     fn section(session: &Session) -> MaybeSection<'_> {
         let section = Q::of_section(session)?.map(|options| TaskSection::<Q> { options });

@@ -172,6 +172,8 @@ pub struct RecordCommand;
 impl Subcommand for RecordCommand {
     const NAME: &'static str = "record";
     const FIRST_STEP: Option<(&'static str, &'static str)> = Some(("record -- make -j8", "record a run, as trace.dat"));
+    const QUESTION: Option<(&'static str, &'static str)> =
+        Some(("How do I record a run, and the machine it ran on?", "-- COMMAND"));
     type Args = RecordArgs;
 
     fn run(args: &RecordArgs) -> Result<ExitCode> {

@@ -23,7 +23,8 @@ impl TaskQuestion for RunningWaitingQuestion {
     const SCHEMA: &'static str = "schedviz/running-waiting/1";
     const FORMATS: Formats = FORMATS;
     const FIRST_STEP: Option<(&'static str, &'static str)> =
-        Some(("running-waiting trace.dat --forked", "when tasks waited beside idle CPUs"));
+        Some(("running-waiting trace.dat --forked", "tasks waiting beside idle CPUs"));
+    const QUESTION: Option<(&'static str, &'static str)> = Some(("When did tasks wait while CPUs idled?", "TRACE"));
 
     type Args = RunningWaitingArgs;
     type Options<'o> = Options<'o>;

@@ -1,5 +1,8 @@
-//! The one list of the program's commands: command line, help, the sections of `report` and the JSON schemas follow from it.
+//! The one list of the program's commands: command line, help, the sections of `report` and the JSON schemas follow from it, and
+//! so does the table in the README. Tests compare the rest of the documentation with it.
 
+#[cfg(test)]
+mod documentation;
 mod manual;
 mod report;
 #[cfg(test)]
@@ -49,12 +52,10 @@ fn after_help() -> String {
     let mut out = "First steps:\n".to_owned();
     for (line, purpose) in COMMANDS.iter().filter_map(|entry| entry.first_step) {
         let command = format!("  schedviz {line}");
-        // Writing to a string cannot fail.
-        let _ = match command.len() + 1 < PURPOSE && PURPOSE + purpose.len() <= 80 {
+        // A long command has its purpose on the next line. Writing to a string cannot fail.
+        let _ = match command.len() < PURPOSE {
             true => writeln!(out, "{command:<PURPOSE$}{purpose}"),
-            false => {
-                writeln!(out, "{command}\n{:>1$}{purpose}", "", PURPOSE.min(80usize.saturating_sub(purpose.len())))
-            }
+            false => writeln!(out, "{command}\n{:PURPOSE$}{purpose}", ""),
         };
     }
     out + EXIT_STATUS

@@ -28,6 +28,7 @@ impl Subcommand for UtilizationQuestion {
     const NAME: &'static str = "utilization";
     const FIRST_STEP: Option<(&'static str, &'static str)> =
         Some(("utilization trace.dat", "CPU time by class, like mpstat"));
+    const QUESTION: Option<(&'static str, &'static str)> = Some(("What did the CPUs spend their time on?", "TRACE"));
     type Args = UtilizationArgs;
 
     fn run(args: &UtilizationArgs) -> Result<ExitCode> {
@@ -37,6 +38,7 @@ impl Subcommand for UtilizationQuestion {
 
 impl Question for UtilizationQuestion {
     const FORMATS: Formats = FORMATS;
+    const SECTION: Option<&'static str> = Some(Self::NAME);
 
     fn section(session: &Session) -> MaybeSection<'_> {
         section(session)

@@ -72,8 +72,9 @@ pub struct ViewCommand;
 
 impl Subcommand for ViewCommand {
     const NAME: &'static str = "view";
-    const FIRST_STEP: Option<(&'static str, &'static str)> =
-        Some(("view trace.dat", "all of it, to move through in a browser"));
+    const FIRST_STEP: Option<(&'static str, &'static str)> = Some(("view trace.dat", "all of it, in a browser"));
+    const QUESTION: Option<(&'static str, &'static str)> =
+        Some(("Can I move through all of it, at any zoom?", "TRACE"));
     type Args = ViewArgs;
 
     fn run(args: &ViewArgs) -> Result<ExitCode> {

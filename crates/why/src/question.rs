@@ -29,6 +29,8 @@ pub struct WhyQuestion;
 impl Subcommand for WhyQuestion {
     const NAME: &'static str = "why";
     const FIRST_STEP: Option<(&'static str, &'static str)> = Some(("why trace.dat", "why it happened"));
+    const QUESTION: Option<(&'static str, &'static str)> =
+        Some(("Why did tasks wait while CPUs idled, and what would stealing have prevented?", "TRACE"));
     type Args = WhyArgs;
 
     fn run(args: &WhyArgs) -> Result<ExitCode> {
@@ -38,6 +40,7 @@ impl Subcommand for WhyQuestion {
 
 impl Question for WhyQuestion {
     const FORMATS: Formats = FORMATS;
+    const SECTION: Option<&'static str> = Some(Self::NAME);
 
     fn section(session: &Session) -> MaybeSection<'_> {
         section(session)

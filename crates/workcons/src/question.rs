@@ -32,6 +32,8 @@ pub struct WorkconsQuestion;
 impl Subcommand for WorkconsQuestion {
     const NAME: &'static str = "workcons";
     const FIRST_STEP: Option<(&'static str, &'static str)> = Some(("workcons trace.dat", "how often that happened"));
+    const QUESTION: Option<(&'static str, &'static str)> =
+        Some(("How often did that happen, and is it a regression?", "TRACE..."));
     type Args = WorkconsArgs;
 
     fn run(args: &WorkconsArgs) -> Result<ExitCode> {
@@ -41,6 +43,7 @@ impl Subcommand for WorkconsQuestion {
 
 impl Question for WorkconsQuestion {
     const FORMATS: Formats = FORMATS;
+    const SECTION: Option<&'static str> = Some(Self::NAME);
 
     fn section(session: &Session) -> MaybeSection<'_> {
         section(session)

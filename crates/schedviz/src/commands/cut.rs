@@ -73,6 +73,8 @@ pub(crate) struct CutCommand;
 
 impl Subcommand for CutCommand {
     const NAME: &'static str = "cut";
+    const QUESTION: Option<(&'static str, &'static str)> =
+        Some(("Can I pass a part of a trace on, without names?", "TRACE -o PART"));
     type Args = CutArgs;
 
     fn run(args: &CutArgs) -> Result<ExitCode> {

@@ -43,6 +43,8 @@ pub(crate) struct MachineCommand;
 
 impl Subcommand for MachineCommand {
     const NAME: &'static str = "machine";
+    const QUESTION: Option<(&'static str, &'static str)> =
+        Some(("How do I record a run, and the machine it ran on?", ""));
     type Args = MachineArgs;
 
     fn run(args: &MachineArgs) -> Result<ExitCode> {

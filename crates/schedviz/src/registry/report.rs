@@ -27,8 +27,8 @@ use timeline::Sheet;
 /// of migrations (migrations, without the list of single migrations) and the recorded probes, texts and other
 /// events of the user's choice (events), the figure as SVG and the numbers as JSON, and index.html with all figures and
 /// tables in it: one file that can be mailed, without scripts. The folder appears whole, or not at all. With --cpus there is nothing on fairness, which is of
-/// tasks, wherever they run. For a folder of record --runs it has the comparison of the variants, and the work conservation of each
-/// run. Probes and texts are read by themselves, where there are any.
+/// tasks, wherever they run. For a folder of record --runs it has the comparison of the variants
+/// (compare), and the work conservation and the causes of waiting of each run (workcons, why). Probes and texts are read by themselves, where there are any.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ReportArgs {
@@ -66,6 +66,7 @@ pub(crate) struct ReportCommand;
 impl Subcommand for ReportCommand {
     const NAME: &'static str = "report";
     const FIRST_STEP: Option<(&'static str, &'static str)> = Some(("report trace.dat", "all of these in one page"));
+    const QUESTION: Option<(&'static str, &'static str)> = Some(("All of it, in one page to mail?", "TRACE"));
     type Args = ReportArgs;
 
     fn run(args: &ReportArgs) -> Result<ExitCode> {
@@ -112,8 +113,9 @@ fn of_runs(args: &ReportArgs, runs: &Folder, sheet: &Sheet) -> Result<()> {
     let (first, others): (Vec<&Entry>, Vec<&Entry>) = COMMANDS.iter().partition(|entry| entry.name == COMPARE);
     for entry in first.into_iter().chain(others) {
         let read = if sections.is_empty() { read } else { &again };
+        let Some(name) = entry.section_name() else { continue };
         if let Some(section) = entry.section_of_runs(path, read, window, sheet)? {
-            sections.push((entry.section_name().unwrap_or_default().to_owned(), section));
+            sections.push((name.to_owned(), section));
         }
     }
     let variants: Vec<String> = runs.groups.iter().map(|(name, runs)| format!("{name}: {}", runs.len())).collect();
@@ -216,7 +218,7 @@ fn drawings(sections: &[(String, ReportSection)]) -> Vec<Vec<String>> {
 fn sections(session: &Session, plots: &[String], sheet: &Sheet) -> Result<(Vec<(String, ReportSection)>, Diagnostics)> {
     let mut parts: Vec<(String, Box<dyn SectionAnalysis + '_>)> = Vec::new();
     for entry in COMMANDS {
-        let name = entry.section_name().unwrap_or_default();
+        let Some(name) = entry.section_name() else { continue };
         parts.extend(entry.section(session)?.map(|part| (name.to_owned(), part)));
     }
     for (number, plot) in (1..).zip(plots) {

@@ -79,6 +79,11 @@ impl Formats {
         self.unasked.is_some()
     }
 
+    /// Whether a table of comma-separated values is among the formats.
+    pub const fn has_table(self) -> bool {
+        self.table
+    }
+
     /// Returns these formats and text.
     #[must_use]
     pub const fn and_text(self) -> Formats {

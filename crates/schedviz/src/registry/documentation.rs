@@ -1,0 +1,92 @@
+//! The documentation has what the list of commands has.
+
+use super::COMMANDS;
+use question::Entry;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// The path of a file of the repository.
+fn file(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(name)
+}
+
+/// The text of a file of the repository.
+fn page(name: &str) -> String {
+    std::fs::read_to_string(file(name)).unwrap_or_else(|e| panic!("{name}: {e}"))
+}
+
+/// The text behind `head`, up to the next empty line.
+fn behind<'p>(page: &'p str, head: &str) -> &'p str {
+    let (_, rest) = page.split_once(head).unwrap_or_else(|| panic!("there is no {head:?}"));
+    rest.split("\n\n").next().unwrap_or(rest)
+}
+
+/// The names of the commands that `--help` lists and for which `has` holds.
+fn commands(has: impl Fn(&Entry) -> bool) -> BTreeSet<&'static str> {
+    COMMANDS.iter().filter(|entry| !entry.is_hidden && has(entry)).map(|entry| entry.name).collect()
+}
+
+/// The rows of the README's table: a row for each question, with the commands that answer it.
+fn questions() -> String {
+    let mut rows: Vec<(&str, Vec<String>)> = Vec::new();
+    for entry in COMMANDS {
+        let Some((question, arguments)) = entry.question else { continue };
+        let name = entry.name;
+        let line = format!("schedviz {name} {arguments}");
+        let command = format!("[`{}`](docs/commands.md#{name})", line.trim_end());
+        match rows.iter_mut().find(|(other, _)| *other == question) {
+            Some((_, commands)) => commands.push(command),
+            None => rows.push((question, vec![command])),
+        }
+    }
+    let rows = rows.iter().map(|(question, commands)| format!("| {question} | {} |", commands.join(", ")));
+    rows.collect::<Vec<_>>().join("\n")
+}
+
+/// The table of the README is that of the commands. `SCHEDVIZ_BLESS=1` writes it.
+#[test]
+fn the_table_of_the_readme_has_the_questions_of_all_commands() {
+    let head = "| question | command |\n|---|---|\n";
+    let readme = page("README.md");
+    let (kept, made) = (behind(&readme, head), questions());
+    if std::env::var_os("SCHEDVIZ_BLESS").is_some() {
+        std::fs::write(file("README.md"), readme.replace(kept, &made)).expect("written");
+    } else {
+        assert!(kept == made, "the table of the README differs from this one; SCHEDVIZ_BLESS=1 rewrites it:\n{made}");
+    }
+    let without: Vec<_> = COMMANDS.iter().filter(|entry| !entry.is_hidden && entry.question.is_none()).collect();
+    assert!(matches!(without.as_slice(), [entry] if entry.name == "manual"), "without a question: {without:?}");
+}
+
+#[test]
+fn each_command_has_a_section_in_the_documentation() {
+    let pages = page("docs/commands.md");
+    let sections: BTreeSet<&str> = pages.lines().filter_map(|line| line.strip_prefix("## ")).collect();
+    let others = BTreeSet::from(["Common arguments", "Topology"]);
+    assert_eq!(sections.difference(&others).copied().collect::<BTreeSet<_>>(), commands(|_| true));
+}
+
+#[test]
+fn each_table_has_a_row_with_its_columns_in_the_documentation() {
+    let pages = page("docs/commands.md");
+    let rows = behind(&pages, "| command | one line for each | columns |\n|---|---|---|\n").lines();
+    let listed: BTreeSet<&str> = rows.filter_map(|row| row.split('`').nth(1)).collect();
+    assert_eq!(listed, commands(Entry::has_table));
+}
+
+#[test]
+fn the_help_of_report_names_the_questions_with_sections_alone() {
+    let command = super::command_line();
+    let mut report = command.find_subcommand("report").expect("the command").clone();
+    report.build();
+    let about = report.get_long_about().expect("a description").to_string();
+    let words: BTreeSet<&str> = about.split(|c: char| !c.is_alphanumeric() && c != '-').collect();
+    let named: BTreeSet<&str> = commands(Entry::is_question).into_iter().filter(|name| words.contains(name)).collect();
+    assert_eq!(named, commands(|entry| entry.section_name().is_some()));
+}
+
+#[test]
+fn the_first_steps_fit_a_terminal_of_80_columns() {
+    let steps = super::after_help();
+    assert_eq!(steps.lines().filter(|line| line.chars().count() > 80).collect::<Vec<_>>(), Vec::<&str>::new());
+}
