@@ -23,12 +23,14 @@
 //! ```
 
 mod args;
+mod document;
 mod figure;
 mod header;
 mod limits;
 mod measure;
 pub mod measures;
 mod noise;
+mod notes;
 mod question;
 mod table;
 mod test;

@@ -1,8 +1,9 @@
 //! One run: violation over time as a strip for each node, above what every CPU ran during the
 //! longest episodes.
 
-use crate::report::{EpisodeReport, Report, doubt, headline, idle_and_waiting};
+use crate::report::{EpisodeReport, Report};
 use crate::strips::{IDLE_HERE, WAITING_HERE};
+use crate::text::{doubt, headline, idle_and_waiting};
 use draw::{Anchor, Color, Figure, Item, Line, PT, Paint, Point, Rect, Unit};
 use sched::Ts;
 use sched::nouns::counted;
