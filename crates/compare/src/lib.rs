@@ -23,14 +23,12 @@
 //! ```
 
 mod args;
-mod document;
 mod figure;
 mod header;
 mod limits;
 mod measure;
 pub mod measures;
 mod noise;
-mod notes;
 mod question;
 mod table;
 mod test;

@@ -1,22 +1,25 @@
 //! `schedviz compare`: what differs between groups of runs, and whether that is more than noise.
 
+use crate::CompareArgs;
 use crate::args::FORMATS;
-use crate::document::{CompareDocument, Comparison, Judged};
 use crate::header;
 use crate::measure;
 use crate::measures::{self, Measured};
-use crate::notes::{differences, shared, without_elapsed};
-use crate::{CompareArgs, ComparedRun, Group, Metric};
+use crate::{ComparedRun, Group, Limit, Metric, Row};
 use anyhow::{Result, bail};
 use question::{Question, Subcommand};
-use session::args::{ReadArgs, WindowArgs, typed};
+use sched::Verdict;
+use serde::Serialize;
+use session::args::{ReadArgs, WindowArgs, repeatable, typed};
 use session::formats::{Formats, OutputName, Renderings, json};
 use session::section::ReportSection;
 use session::{groups, several, verdict, warnings};
 use std::collections::HashMap;
+use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use timeline::Sheet;
+use timeline::page::Texts;
 
 /// The differences between groups of runs, and whether they are more than noise.
 #[derive(Debug)]
@@ -58,11 +61,60 @@ impl Question for CompareQuestion {
     }
 }
 
+/// The document of `--json`.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(crate) struct CompareDocument {
+    /// The name and version of the schema, `schedviz/compare/2`.
+    schema: &'static str,
+    /// The probability that noise may pass for a change.
+    alpha: f64,
+    /// Facts about the machines that the groups were recorded on; absent without machine files beside the runs.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    machine: Vec<header::Fact>,
+    /// The metrics, in the order of the values of a run.
+    metrics: Vec<Metric>,
+    /// The groups, the first of which is the base.
+    groups: Vec<Group>,
+    /// The comparison of each further group with the first.
+    comparisons: Vec<Comparison>,
+    /// Differences between the runs that should not exist, and values that runs lack.
+    notes: Vec<String>,
+    /// The verdict on each limit and group; absent without a limit.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    verdicts: Vec<Judged>,
+}
+
+/// The verdict on a metric of a group.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct Judged {
+    /// The name of the judged group.
+    group: String,
+    /// The key of the metric.
+    metric: &'static str,
+    #[serde(flatten)]
+    verdict: Verdict,
+}
+
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct Comparison {
+    /// The name of the first group.
+    base: String,
+    /// The name of the other group.
+    new: String,
+    /// The metrics that both groups have.
+    rows: Vec<Row>,
+    /// 100 * (base / new - 1) of the median elapsed times; null if one is unknown.
+    speedup_percent: Option<f64>,
+}
+
 /// Measures all runs, compares their groups, and judges the limits.
 pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
     args.output.check(FORMATS)?;
     let (document, all) = compared(args)?;
-    let forms = Renderings::told(|| document.text(args.markdown), |sheet| Ok(document.figures(&all, sheet)));
+    let forms = Renderings::told(|| text(args, &document), |sheet| Ok(figures(&document, &all, sheet)));
     args.output.give(&OutputName::whole(Path::new("runs")), "compare", &document, forms, args.read.quiet)?;
     // One group against another needs no name.
     let subject = |judged: &Judged| match document.comparisons.len() {
@@ -83,9 +135,9 @@ pub(crate) fn section_of_runs(
 ) -> Result<ReportSection> {
     let args = CompareArgs { read: read.clone(), window: window.clone(), ..typed(&[folder.as_os_str()])? };
     let (document, all) = compared(&args)?;
-    let figures = document.figures(&all, sheet);
+    let figures = figures(&document, &all, sheet);
     let title = "The variants compared".to_owned();
-    Ok(ReportSection { title, figures, text: document.text(args.markdown), json: json(&document)? })
+    Ok(ReportSection { title, figures, text: text(&args, &document), json: json(&document)? })
 }
 
 /// A group, with its runs.
@@ -156,8 +208,7 @@ fn compared(args: &CompareArgs) -> Result<(CompareDocument, Measurements)> {
     let Some((first, others)) = groups.split_first().filter(|(_, others)| !others.is_empty()) else {
         bail!("one group has nothing to be compared with: give --base and --new, or two of --group");
     };
-    let comparisons: Vec<Comparison> =
-        others.iter().map(|new| Comparison::of(&metrics, first, new, args.alpha)).collect();
+    let comparisons: Vec<Comparison> = others.iter().map(|new| against(&metrics, first, new, args.alpha)).collect();
     let verdicts =
         comparisons.iter().flat_map(|c| args.fail_if.iter().map(|limit| Judged::of(limit, c, args.alpha))).collect();
     let document = CompareDocument {
@@ -193,4 +244,176 @@ fn files(args: &CompareArgs) -> Result<Vec<(String, Vec<PathBuf>)>> {
         all.push(group.members()?);
     }
     Ok(all)
+}
+
+impl Judged {
+    fn of(limit: &Limit, comparison: &Comparison, alpha: f64) -> Judged {
+        let verdict = crate::judge(limit, &comparison.rows, alpha);
+        Judged { group: comparison.new.clone(), metric: limit.metric, verdict }
+    }
+}
+
+fn against(metrics: &[Metric], base: &Group, new: &Group, alpha: f64) -> Comparison {
+    let rows = crate::compare(metrics, base, new, alpha);
+    let elapsed = rows.iter().find(|row| row.metric.key == "elapsed");
+    let speedup_percent = elapsed.and_then(|row| schedstat::speedup(row.base.median, row.new.median));
+    Comparison { base: base.name.clone(), new: new.name.clone(), rows, speedup_percent }
+}
+
+/// Takes the elapsed time from the runs that were cut before their commands ended, where any run shows how long its
+/// command lived: the elapsed time is that then. Returns a note on each of these runs.
+fn without_elapsed(groups: &mut [(String, Vec<Measured>)]) -> Vec<String> {
+    let mut notes = Vec::new();
+    let by_command = groups.iter().flat_map(|(_, runs)| runs).any(|run| run.workcons.elapsed_is_command);
+    for (group, runs) in groups {
+        for run in runs {
+            run.elapsed = run.workcons.elapsed(by_command);
+            if run.elapsed.is_none() {
+                notes.push(format!("{group}: {} has no elapsed time: {}", run.name, workcons::NO_ELAPSED));
+            }
+        }
+    }
+    notes
+}
+
+/// The runs that are in two groups.
+fn shared(groups: &[(String, Vec<Measured>)]) -> Vec<String> {
+    let mut notes = Vec::new();
+    for (at, (name, runs)) in groups.iter().enumerate() {
+        for (other, others) in &groups[at + 1..] {
+            let in_both = |run: &&Measured| others.iter().any(|other| other.recording == run.recording);
+            for run in runs.iter().filter(in_both) {
+                notes.push(format!("{} is in {name} and in {other}: a run of both sides hides a change", run.name));
+            }
+        }
+    }
+    notes
+}
+
+/// Differences between runs that ought to be alike.
+fn differences(groups: &[(String, Vec<Measured>)]) -> Vec<String> {
+    let mut notes = Vec::new();
+    let Some(first) = groups.iter().flat_map(|(_, runs)| runs).next() else { return notes };
+    for (at, (what, expected)) in first.setting.facts.iter().enumerate() {
+        for (name, runs) in groups {
+            let others = runs.iter().filter(|run| run.setting.facts[at].1 != *expected);
+            let mut others = others.map(|run| (&run.name, &run.setting.facts[at].1));
+            if let Some((trace, found)) = others.next() {
+                let more = match others.count() {
+                    0 => String::new(),
+                    n => format!(" (and {n} more)"),
+                };
+                notes.push(format!("{what}: {name}: {trace}{more} has {found}; {} has {expected}", first.name));
+            }
+        }
+    }
+    notes
+}
+
+fn text(args: &CompareArgs, document: &CompareDocument) -> String {
+    let mut out = String::new();
+    let names: Vec<&str> = document.groups.iter().map(|group| group.name.as_str()).collect();
+    if !document.machine.is_empty() {
+        out += &if args.markdown {
+            header::markdown(&document.machine, &names)
+        } else {
+            header::text(&document.machine, &names)
+        };
+        out.push('\n');
+    }
+    // Writing to a string cannot fail.
+    for note in &document.notes {
+        timeline::text::paragraph(&mut out, 0, 2, &format!("note: {note}"));
+    }
+    for c in &document.comparisons {
+        let runs = |name: &str| match document.groups.iter().find(|g| g.name == name).map_or(0, |g| g.runs.len()) {
+            1 => "1 run".to_owned(),
+            n => format!("{n} runs"),
+        };
+        let _ = writeln!(out, "{} ({}) against {} ({})\n", c.new, runs(&c.new), c.base, runs(&c.base));
+        out += &if args.markdown {
+            crate::markdown(&c.rows, &c.base, &c.new)
+        } else {
+            crate::text(&c.rows, &c.base, &c.new)
+        };
+        if let Some(speedup) = c.speedup_percent {
+            let _ = writeln!(out, "\n%speedup {speedup:.1} (100 * (base / new - 1), of the median elapsed times)");
+        }
+        if c.rows.iter().any(|row| row.finding == crate::Finding::TooFew) {
+            let _ = writeln!(out, "Fewer than three runs on a side cannot show noise;\nrecord each five times.");
+        } else {
+            let _ = writeln!(
+                out,
+                "\n\u{b1}: half the range of the runs, in percent of their median. range:\n\
+                 changes in percent that a permutation test of the medians does not\n\
+                 refuse; p: its p. Marked where p <= {}: so often noise alone does that.",
+                args.alpha
+            );
+        }
+        // The Markdown table has a column for it.
+        if let Some(noise) = crate::noise(&c.rows).filter(|_| !args.markdown) {
+            let share = 100.0 * (1.0 - args.alpha);
+            timeline::text::paragraph(
+                &mut out,
+                0,
+                2,
+                &format!(
+                    "A/A: the medians of two halves of {}'s runs differ by at most this in {share} % of all divisions into \
+                     halves: {noise}",
+                    c.base
+                ),
+            );
+        }
+        for (base, new) in hopeless(&c.rows, args.alpha) {
+            let _ = writeln!(
+                out,
+                "{new} runs against {base} are too few: their least p is {:.3}, so no change is marked at\n\
+                 p <= {}; record each five times.",
+                crate::least_p(base, new),
+                args.alpha
+            );
+        }
+        out.push('\n');
+    }
+    out
+}
+
+/// The numbers of runs, base and new, that are too few to separate any change from noise.
+fn hopeless(rows: &[Row], alpha: f64) -> Vec<(usize, usize)> {
+    let too_few = rows.iter().filter(|row| row.is_hopeless(alpha)).map(|row| (row.base.runs, row.new.runs));
+    let found: std::collections::BTreeSet<(usize, usize)> = too_few.collect();
+    found.into_iter().collect()
+}
+
+fn figures(document: &CompareDocument, all: &[(String, Vec<Measured>)], sheet: &Sheet) -> Vec<draw::Figure> {
+    let command = repeatable(std::env::args_os());
+    let names: Vec<&str> = document.groups.iter().map(|group| group.name.as_str()).collect();
+    let texts = Texts {
+        title: "Runs compared".into(),
+        notes: std::iter::once(
+            "Each run is a point; a scale begins at the least and ends at the greatest value of all runs.".to_owned(),
+        )
+        .chain(header::notes(&document.machine, &names))
+        .collect(),
+        warnings: document.notes.iter().take(4).cloned().collect(),
+        command: command.clone(),
+        sheet: sheet.clone(),
+    };
+    let runs: Vec<workcons::Runs> = all
+        .iter()
+        .map(|(name, runs)| workcons::Runs {
+            name: name.clone(),
+            runs: runs.iter().filter_map(Measured::point).collect(),
+        })
+        .collect();
+    let left_out = document.notes.iter().filter(|note| note.ends_with(workcons::NO_ELAPSED)).cloned();
+    let by_time = workcons::figure(
+        "Elapsed time and work conservation",
+        ["A bar at the right edge is a group's median.".into()].into_iter().chain(left_out).collect(),
+        &runs,
+        &command,
+        sheet,
+    );
+    let comparisons: Vec<&[Row]> = document.comparisons.iter().map(|comparison| comparison.rows.as_slice()).collect();
+    vec![crate::figure(&document.metrics, &document.groups, &comparisons, &texts), by_time]
 }
