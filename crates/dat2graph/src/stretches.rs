@@ -4,26 +4,30 @@ use anyhow::Result;
 use lanes::Options;
 use sched::{Cpu, CpuFold, CpuSpan, Current};
 use session::Session;
-use session::csv::quoted;
-use std::io::{self, Write};
+use session::csv::CsvWriter;
+use std::io::Write;
 use std::ops::ControlFlow;
 use tracedat::{CpuReader, Want};
+
+/// The table on its way to the output.
+type Stretches<'o> = CsvWriter<&'o mut dyn Write>;
 
 /// Writes the table: CPU by CPU in display order, the spans of each tile the window. If tasks are chosen, the stretches of
 /// the others are left out. One CPU is read at a time, so that no table is held.
 pub(crate) fn table(session: &Session, options: &Options, out: &mut dyn Write) -> Result<()> {
-    writeln!(out, "cpu,start_ns,length_ns,what,pid,command")?;
+    let mut table = CsvWriter::new(out, "cpu,start_ns,length_ns,what,pid,command")?;
     let reader = session.trace.cpu_reader(Want::Switches).map_err(|e| session.named(e))?;
-    options.cpus.iter().try_for_each(|(cpu, _)| of_cpu(&reader, *cpu, options, out))
+    options.cpus.iter().try_for_each(|(cpu, _)| of_cpu(&reader, *cpu, options, &mut table))?;
+    table.finish()
 }
 
-fn of_cpu(reader: &CpuReader<'_>, cpu: Cpu, options: &Options, out: &mut dyn Write) -> Result<()> {
+fn of_cpu(reader: &CpuReader<'_>, cpu: Cpu, options: &Options, table: &mut Stretches<'_>) -> Result<()> {
     let mut fold = CpuFold::new(cpu, options.from, options.to);
     let mut written = Ok(());
-    let mut write = |span: &CpuSpan, written: &mut io::Result<()>| {
+    let mut write = |span: &CpuSpan, written: &mut Result<()>| {
         let span = reader.named(span);
         if written.is_ok() && options.coloring.chooses(&span) {
-            *written = row(&span, out);
+            *written = row(&span, table);
         }
     };
     // Only the first buffer has the switches.
@@ -34,18 +38,16 @@ fn of_cpu(reader: &CpuReader<'_>, cpu: Cpu, options: &Options, out: &mut dyn Wri
         });
     }
     fold.finish(&mut |span| write(span, &mut written));
-    Ok(written?)
+    written
 }
 
-fn row(span: &CpuSpan, out: &mut dyn Write) -> io::Result<()> {
+fn row(span: &CpuSpan, table: &mut Stretches<'_>) -> Result<()> {
     let (cpu, start, length) = (span.cpu, span.start.0, span.duration().0);
-    match span.current {
-        Current::Task(pid) => {
-            let command = span.comm.to_string();
-            writeln!(out, "{cpu},{start},{length},task,{pid},{}", quoted(&command))
-        }
-        Current::Idle => writeln!(out, "{cpu},{start},{length},idle,,"),
-        Current::Unknown => writeln!(out, "{cpu},{start},{length},unknown,,"),
-        Current::Offline => writeln!(out, "{cpu},{start},{length},offline,,"),
-    }
+    let what = match span.current {
+        Current::Task(pid) => return table.row(&[&cpu, &start, &length, &"task", &pid, &span.comm]),
+        Current::Idle => "idle",
+        Current::Unknown => "unknown",
+        Current::Offline => "offline",
+    };
+    table.row(&[&cpu, &start, &length, &what, &"", &""])
 }

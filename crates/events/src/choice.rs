@@ -12,7 +12,6 @@ use session::over_lanes::with_those_of;
 use session::patterns::{self};
 use std::borrow::Cow;
 use std::fmt::Write as _;
-use std::io;
 use std::ops::ControlFlow;
 use timeline::Rows;
 use tracedat::Neighbours;
@@ -181,14 +180,14 @@ pub(crate) fn is_special(format: &&EventFormat) -> bool {
 }
 
 /// Writes what `put` puts into words of the same records, in their order; all threads put.
-pub(crate) fn write_each(
+pub(crate) fn write_each<W: Default + Send>(
     session: &Session,
     choice: &Choice,
-    write: &mut dyn FnMut(&str) -> io::Result<()>,
-    put: impl Fn(&mut String, &Neighbours<'_>) + Sync,
+    write: &mut dyn FnMut(W) -> Result<()>,
+    put: impl Fn(&mut W, &Neighbours<'_>) + Sync,
 ) -> Result<Diagnostics> {
     let words_of = |records: &mut dyn Iterator<Item = Neighbours<'_>>| {
-        let mut words = String::new();
+        let mut words = W::default();
         for neighbours in records {
             if neighbours.record.ts > session.to {
                 return (words, ControlFlow::Break(()));
@@ -201,7 +200,7 @@ pub(crate) fn write_each(
     };
     let mut written = Ok(());
     let found = session.trace.records_mapped(session.from, words_of, &mut |(words, flow)| {
-        written = write(&words);
+        written = write(words);
         if written.is_ok() { flow } else { ControlFlow::Break(()) }
     });
     written?;

@@ -223,7 +223,7 @@ pub(crate) fn list(session: &Session, choice: &Choice, flags: FlagsColumn, mut o
         put_line(record, behind.filter(|end| end.is_return_of(record)).as_ref(), &words, lines);
     };
     let mut named = Named::new(session, &mut out);
-    let found = write_each(session, choice, &mut |lines| named.put(lines), add)?;
+    let found = write_each(session, choice, &mut |lines: String| Ok(named.put(&lines)?), add)?;
     out.finish()?;
     warnings::warn(&found, &session.read);
     Ok(())

@@ -10,7 +10,7 @@ use serde::Serialize;
 use session::Session;
 use session::args::TraceArgs;
 use session::args::{BeginArgs, TaskArgs};
-use session::csv::quoted;
+use session::csv::{CsvWriter, known, word};
 use session::document::TraceDocument;
 use session::formats::Formats;
 use session::formats::{OutputArgs, Renderings};
@@ -138,17 +138,26 @@ pub(crate) fn run(args: &MigrationsArgs) -> Result<()> {
 
 /// The migrations one by one as a table, with the words of the JSON document.
 fn migrations(report: &BalanceReport, out: &mut dyn io::Write) -> Result<()> {
-    writeln!(out, "ts_ns,cpu,pid,command,from_cpu,to_cpu,cause,queued,distance,until_run_ns,recorded")?;
+    let columns = "ts_ns,cpu,pid,command,from_cpu,to_cpu,cause,queued,distance,until_run_ns,recorded";
+    let mut table = CsvWriter::new(out, columns)?;
     for m in report.migrations.iter().flatten() {
-        let word = |value: serde_json::Value| value.as_str().unwrap_or_default().to_owned();
-        let (cause, distance) = (word(serde_json::to_value(m.cause)?), word(serde_json::to_value(m.distance)?));
-        let command = quoted(&m.command.to_string());
-        let until_run = m.until_run_ns.map_or_else(String::new, |until| until.0.to_string());
-        let (ts, cpu, pid, from, to) = (m.ts_ns.0, m.cpu, m.pid, m.from_cpu, m.to_cpu);
-        let (queued, recorded) = (m.queued, m.recorded);
-        writeln!(out, "{ts},{cpu},{pid},{command},{from},{to},{cause},{queued},{distance},{until_run},{recorded}")?;
+        let (cause, distance) = (word(m.cause)?, word(m.distance)?);
+        let until_run = known(m.until_run_ns.map(|until| until.0));
+        table.row(&[
+            &m.ts_ns.0,
+            &m.cpu,
+            &m.pid,
+            &m.command,
+            &m.from_cpu,
+            &m.to_cpu,
+            &cause,
+            &m.queued,
+            &distance,
+            &until_run,
+            &m.recorded,
+        ])?;
     }
-    Ok(())
+    table.finish()
 }
 
 /// The section of a report on the causes of migrations; nothing where none was recorded.

@@ -12,7 +12,7 @@ use lanes::Coloring;
 use question::{Question, Subcommand};
 use sched::{Diagnostics, Dur, Pid, Tracepoint};
 use session::Session;
-use session::csv::quoted;
+use session::csv::CsvWriter;
 use session::document::TraceDocument;
 use session::formats::{Formats, Renderings, json};
 use session::messages::emit;
@@ -20,7 +20,7 @@ use session::over_lanes::{over_lanes, with_those_of};
 use session::patterns::{self, AskedFormats};
 use session::progress;
 use session::section::{MaybeSection, ReportPage, ReportSection, listed, part};
-use std::fmt::Write as _;
+use std::fmt::Display;
 use std::io;
 use std::ops::ControlFlow;
 use std::process::ExitCode;
@@ -226,16 +226,17 @@ fn edge(record: &Record<'_>, text: Option<&str>) -> Option<Edge> {
 
 /// The events as a table, written as they are read.
 fn table(session: &Session, choice: &Choice, out: &mut dyn io::Write) -> Result<()> {
-    writeln!(out, "ts_ns,cpu,pid,command,event,text")?;
+    CsvWriter::new(&mut *out, "ts_ns,cpu,pid,command,event,text")?.finish()?;
     let read = if choice.called.is_none() { Some(session.names()?) } else { None };
     let called = choice.called.as_ref().or(read.as_ref());
-    let row = |rows: &mut String, Neighbours { record, .. }: &Neighbours<'_>| {
+    let row = |rows: &mut CsvWriter<Vec<u8>>, Neighbours { record, .. }: &Neighbours<'_>| {
         let name = record.format().map_or("", |f| f.name.as_str());
-        let (command, text) = (quoted(&command(record, called).to_string()), quoted(&record.printed()));
-        // Writing to a string cannot fail.
-        let _ = writeln!(rows, "{},{},{},{command},{name},{text}", record.ts.0, record.cpu, record.pid());
+        // Writing to memory cannot fail.
+        let fields: [&dyn Display; 6] =
+            [&record.ts.0, &record.cpu, &record.pid(), &command(record, called), &name, &record.printed()];
+        let _ = rows.row(&fields);
     };
-    let mut write = |rows: &str| out.write_all(rows.as_bytes());
+    let mut write = |rows: CsvWriter<Vec<u8>>| Ok(out.write_all(&rows.into_bytes()?)?);
     progress::watched(&session.trace, session.read.quiet, || write_each(session, choice, &mut write, row)).map(drop)
 }
 

@@ -2,19 +2,23 @@
 
 use crate::LatencyReport;
 use anyhow::Result;
-use session::csv::{DISTRIBUTION, distribution, known, quoted, word};
+use session::csv::{CsvWriter, DISTRIBUTION, distribution, fields, known, word};
+use std::fmt::Display;
 use std::io::Write;
 
 /// Writes the table of measures as comma-separated values.
 pub(crate) fn table(report: &LatencyReport, out: &mut dyn Write) -> Result<()> {
-    writeln!(out, "pid,command,measure,{},began_before", DISTRIBUTION.join(","))?;
+    let columns = format!("pid,command,measure,{},began_before", DISTRIBUTION.join(","));
+    let mut table = CsvWriter::new(out, &columns)?;
     for row in &report.rows {
-        let (pid, command) = (known(row.pid), row.command.to_string());
+        let pid = known(row.pid);
         for named in &row.measures {
-            let measure = word(named.measure)?;
-            let (command, numbers) = (quoted(&command), distribution(&named.summary));
-            writeln!(out, "{pid},{command},{measure},{numbers},{}", named.began_before)?;
+            let (measure, numbers) = (word(named.measure)?, distribution(&named.summary));
+            let mut all: Vec<&dyn Display> = vec![&pid, &row.command, &measure];
+            all.extend(fields(&numbers));
+            all.push(&named.began_before);
+            table.row(&all)?;
         }
     }
-    Ok(())
+    table.finish()
 }

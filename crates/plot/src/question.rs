@@ -12,7 +12,7 @@ use lanes::Coloring;
 use question::{Question, Subcommand};
 use sched::{Diagnostics, Tracepoint, Ts};
 use session::Session;
-use session::csv::quoted;
+use session::csv::CsvWriter;
 use session::document::TraceDocument;
 use session::formats::{Formats, Renderings, json};
 use session::over_lanes::{over_lanes, with_those_of};
@@ -198,18 +198,17 @@ fn shown<'p>(
 
 /// Writes all intervals of the window as comma-separated values.
 fn table(session: &Session, spec: &Spec, plan: &Plan, out: &mut dyn io::Write) -> Result<()> {
-    writeln!(out, "interval,start_ns,length_ns,cpu,pid,value,label")?;
+    let mut table = CsvWriter::new(out, "interval,start_ns,length_ns,cpu,pid,value,label")?;
     let mut written = Ok(());
     gather(session, spec, plan, &mut |found| {
-        let field = |text: Option<&str>| text.map(quoted).unwrap_or_default();
-        let (start, length) = (found.start.0, found.length.0);
-        let (value, label) = (field(found.value), field(found.label));
+        let (value, label) = (found.value.unwrap_or_default(), found.label.unwrap_or_default());
         if written.is_ok() {
-            let name = quoted(found.name);
-            written = writeln!(out, "{name},{start},{length},{},{},{value},{label}", found.cpu, found.pid);
+            written =
+                table.row(&[&found.name, &found.start.0, &found.length.0, &found.cpu, &found.pid, &value, &label]);
         }
     })?;
-    Ok(written?)
+    written?;
+    table.finish()
 }
 
 /// Draws the figure, over the running tasks where rows are CPUs.

@@ -34,6 +34,7 @@ mod args;
 mod counted;
 mod figure;
 mod question;
+mod table;
 
 pub use args::RunningWaitingArgs;
 pub use counted::Counted;
@@ -45,7 +46,6 @@ use sched::affinity::Affinity;
 use sched::counted::CountedQueues;
 use sched::{Analysis, Chosen, Cpu, CpuCounts, Current, Load, OfSelection, SchedEvent, SchedState, Task, Topology, Ts};
 use serde::Serialize;
-use std::io;
 use std::sync::Arc;
 use timeline::strips::{BLANK, FIRST, OFFLINE, UNKNOWN};
 use timeline::{Division, Piece, PieceClass, Turns};
@@ -198,37 +198,6 @@ impl OfSelection for Report {
         self.violated_ns = None;
         self.rows.clear();
         self.selection_unknown = Some(why);
-    }
-}
-
-impl Report {
-    /// Writes the columns as comma-separated values, with a header.
-    pub fn csv(&self, out: &mut dyn io::Write) -> io::Result<()> {
-        writeln!(
-            out,
-            "panel,start_s,running_mean,running_min,running_max,total_mean,total_min,total_max,violated_ns,unknown_ns,offline"
-        )?;
-        for panel in &self.panels {
-            for c in &panel.columns {
-                let (r, t) = (c.running, c.total);
-                writeln!(
-                    out,
-                    "{},{:.9},{:.6},{},{},{:.6},{},{},{},{},{:.6}",
-                    panel.name,
-                    c.start_ns as f64 / 1e9,
-                    r.mean,
-                    r.min,
-                    r.max,
-                    t.mean,
-                    t.min,
-                    t.max,
-                    c.violated_ns,
-                    c.unknown_ns,
-                    c.offline
-                )?;
-            }
-        }
-        Ok(())
     }
 }
 

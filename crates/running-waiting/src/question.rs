@@ -1,7 +1,7 @@
 //! The question of `schedviz running-waiting`: when did tasks wait while CPUs idled?
 
 use crate::args::FORMATS;
-use crate::{Options, Panel, Per, Report, RunningWaiting, RunningWaitingArgs, Series, figure};
+use crate::{Options, Panel, Per, Report, RunningWaiting, RunningWaitingArgs, Series, figure, table};
 use anyhow::Result;
 use draw::Figure;
 use question::{SharedArgs, TaskQuestion};
@@ -79,7 +79,7 @@ impl TaskQuestion for RunningWaitingQuestion {
     }
 
     fn table(report: &Report, out: &mut dyn Write) -> Result<()> {
-        Ok(report.csv(out)?)
+        table::table(report, out)
     }
 }
 

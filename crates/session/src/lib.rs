@@ -5,10 +5,11 @@
 //!
 //! ```
 //! use session::args::length;
-//! use session::csv::quoted;
+//! use session::csv::CsvWriter;
 //!
 //! assert_eq!(length("100us"), Ok(sched::Dur(100_000)));
-//! assert_eq!(quoted("a,b"), "\"a,b\"");
+//! let mut table = CsvWriter::new(Vec::new(), "pid,command").unwrap();
+//! table.row(&[&7, &"a,b"]).unwrap();
 //! ```
 
 mod answer;
