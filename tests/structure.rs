@@ -25,6 +25,20 @@ fn arrows() -> BTreeMap<String, Option<Vec<String>>> {
 }
 
 #[test]
+fn each_crate_stands_below_those_that_it_depends_on() {
+    let map = std::fs::read_to_string(root().join("ARCHITECTURE.md")).expect("ARCHITECTURE.md");
+    let arrows = arrows();
+    let mut above = Vec::new();
+    for row in map.lines().filter_map(|line| line.strip_prefix("| `crates/")) {
+        let folder = row.split('`').next().expect("a folder");
+        for to in arrows[folder].iter().flatten() {
+            assert!(above.contains(&to.as_str()), "ARCHITECTURE.md: {to} stands below {folder}, which depends on it");
+        }
+        above.push(folder);
+    }
+}
+
+#[test]
 fn dependencies_point_one_way() {
     let output = Command::new(env!("CARGO"))
         .args(["metadata", "--no-deps", "--format-version", "1", "--offline"])
