@@ -6,11 +6,12 @@ use anyhow::Result;
 use session::args::{ReadArgs, TaskArgs, WindowArgs};
 use session::formats::{Formats, OutputArgs};
 use session::groups::GroupArg;
+use session::summary::SummaryArgs;
 use std::path::PathBuf;
 use workcons::WaiterArgs;
 
 /// The formats in which the answer can be written.
-pub(crate) const FORMATS: Formats = Formats::FIGURE_AND_TEXT;
+pub(crate) const FORMATS: Formats = Formats::FIGURE_AND_TEXT.and_dialects(crate::dialects::DIALECTS);
 
 /// Compare groups of runs: what a patch changed, and whether that is more than noise
 ///
@@ -56,6 +57,8 @@ pub struct CompareArgs {
     pub(crate) tasks: TaskArgs,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
+    #[command(flatten)]
+    pub(crate) summary: SummaryArgs,
 }
 
 const EXAMPLES: &str = "\
@@ -65,6 +68,8 @@ Examples:
   schedviz compare runs                      the folder of record --runs
   schedviz compare --base 'old.*.dat' --new 'new.*.dat' --forked
                                              the traced command alone
+  schedviz compare --base 'old.*.dat' --new 'new.*.dat' --format tip
+                                             for a cover letter
   schedviz compare --base 'old.*.dat' --new 'new.*.dat' -o runs.pdf
                                              each run as a point
   schedviz compare --base 'old.*.dat' --new 'new.*.dat' --fail-if 'elapsed>5%'

@@ -15,14 +15,33 @@ pub(crate) struct Fact {
     values: Vec<Option<String>>,
 }
 
-/// The facts that the machine files beside the runs have, in the order of the first run that has each; empty without such
-/// files.
+/// The facts that the machine files beside the runs have, in the order of the first run that has each. A run without such a
+/// file has the kernel, the CPUs and the command that its trace shows.
 pub(crate) fn facts(groups: &[(String, Vec<Measured>)]) -> Vec<Fact> {
     let of_runs = |runs: &[Measured]| -> Vec<Vec<(&'static str, String)>> {
-        runs.iter().filter_map(|run| run.machine.clone()).collect()
+        runs.iter().map(|run| run.machine.clone().unwrap_or_else(|| of_trace(run))).collect()
     };
     let groups: Vec<_> = groups.iter().map(|(_, runs)| of_runs(runs)).collect();
     merge(&groups)
+}
+
+/// The facts that the trace of a run shows by itself.
+fn of_trace(run: &Measured) -> Vec<(&'static str, String)> {
+    let facts = run.setting.facts.iter().filter(|(name, value)| HEAD.contains(name) && !value.is_empty());
+    facts.cloned().collect()
+}
+
+/// The facts of a trace that are in a head.
+const HEAD: [&str; 3] = ["kernel", "CPUs with events", "command"];
+
+/// The command of the runs; several one after another.
+pub(crate) fn command(groups: &[(String, Vec<Measured>)]) -> String {
+    let mut commands: Vec<&str> = Vec::new();
+    for run in groups.iter().flat_map(|(_, runs)| runs) {
+        let of_run = run.setting.facts.iter().find(|(name, _)| *name == "command");
+        commands.extend(of_run.map(|(_, command)| command.as_str()).filter(|command| !commands.contains(command)));
+    }
+    if commands.is_empty() { "unknown".to_owned() } else { commands.join(", ") }
 }
 
 /// The facts of the machines of each group.

@@ -23,6 +23,8 @@
 //! ```
 
 mod args;
+mod dialects;
+mod explain;
 mod figure;
 mod header;
 mod limits;
@@ -34,13 +36,14 @@ mod table;
 mod test;
 
 pub use args::CompareArgs;
+pub use dialects::{Compared, in_dialect};
 pub use figure::figure;
 pub use limits::{Limit, judge};
 pub use measures::{Measured, Reports};
 pub use noise::{FEWEST_FOR_NOISE, noise_percent};
 pub use question::CompareQuestion;
 pub use table::{markdown, noise, text};
-pub use test::{EXACT, least_p, p_value};
+pub use test::{EXACT, fewest_that_show, least_p, p_value};
 
 pub use ::question::{Better, Metric, Spread};
 

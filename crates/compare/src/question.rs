@@ -2,24 +2,27 @@
 
 use crate::CompareArgs;
 use crate::args::FORMATS;
+use crate::explain::{Explanation, explain};
 use crate::header;
 use crate::measure;
 use crate::measures::{self, Measured};
-use crate::{ComparedRun, Group, Limit, Metric, Row};
+use crate::{Compared, ComparedRun, Finding, Group, Limit, Metric, Row, in_dialect};
 use anyhow::{Result, bail};
 use question::{Question, Subcommand};
 use sched::Verdict;
 use serde::Serialize;
 use session::args::{ReadArgs, WindowArgs, repeatable, typed};
-use session::formats::{Formats, OutputName, Renderings, json};
+use session::formats::{Format, Formats, OutputName, Renderings, json};
 use session::section::ReportSection;
+use session::summary::fenced;
 use session::{groups, several, verdict, warnings};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use timeline::Sheet;
 use timeline::page::Texts;
+use timeline::text::paragraph;
 
 /// The differences between groups of runs, and whether they are more than noise.
 #[derive(Debug)]
@@ -69,7 +72,7 @@ pub(crate) struct CompareDocument {
     schema: &'static str,
     /// The probability that noise may pass for a change.
     alpha: f64,
-    /// Facts about the machines that the groups were recorded on; absent without machine files beside the runs.
+    /// Facts about the machines that the groups were recorded on: of machine files, or of the trace for a run without one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     machine: Vec<header::Fact>,
     /// The metrics, in the order of the values of a run.
@@ -108,14 +111,19 @@ struct Comparison {
     rows: Vec<Row>,
     /// 100 * (base / new - 1) of the median elapsed times; null if one is unknown.
     speedup_percent: Option<f64>,
+    /// The main difference, and the origins and causes that changed most.
+    explanation: Explanation,
 }
 
 /// Measures all runs, compares their groups, and judges the limits.
 pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
     args.output.check(FORMATS)?;
+    verdict::check(args.output.dialect(), !args.fail_if.is_empty(), "--fail-if 'METRIC>N%'")?;
+    if let Some(dialect) = args.output.dialect().filter(|_| args.markdown) {
+        bail!("--markdown and --format {} are two forms of the same table; use one of them", dialect.word());
+    }
     let (document, all) = compared(args)?;
-    let forms = Renderings::told(|| text(args, &document), |sheet| Ok(figures(&document, &all, sheet)));
-    args.output.give(&OutputName::whole(Path::new("runs")), "compare", &document, forms, args.read.quiet)?;
+    let form = if args.markdown { Form::Markdown } else { Form::Mail };
     // One group against another needs no name.
     let subject = |judged: &Judged| match document.comparisons.len() {
         1 => judged.metric.to_owned(),
@@ -123,7 +131,16 @@ pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
     };
     let subjects: Vec<String> = document.verdicts.iter().map(subject).collect();
     let verdicts = document.verdicts.iter().map(|judged| &judged.verdict);
-    Ok(verdict::report(subjects.iter().map(String::as_str).zip(verdicts)))
+    let verdicts: Vec<(&str, &Verdict)> = subjects.iter().map(String::as_str).zip(verdicts).collect();
+    let in_dialect = |format| match verdict::in_format(format, "compare", &verdicts) {
+        Some(text) => Ok(text),
+        None => dialect(format, &document, &all),
+    };
+    let forms = Renderings::told(|| text(&document, form), |sheet| Ok(figures(&document, &all, sheet)));
+    let forms = forms.with_dialects(in_dialect);
+    args.output.give(&OutputName::whole(Path::new("runs")), "compare", &document, forms, args.read.quiet)?;
+    args.summary.append("schedviz compare", || text(&document, Form::Summary), verdicts.iter().copied())?;
+    Ok(verdict::report(verdicts))
 }
 
 /// The section of a report on a folder of `record --runs` with several variants.
@@ -137,7 +154,7 @@ pub(crate) fn section_of_runs(
     let (document, all) = compared(&args)?;
     let figures = figures(&document, &all, sheet);
     let title = "The variants compared".to_owned();
-    Ok(ReportSection { title, figures, text: text(&args, &document), json: json(&document)? })
+    Ok(ReportSection { title, figures, text: text(&document, Form::Mail), json: json(&document)? })
 }
 
 /// A group, with its runs.
@@ -208,7 +225,9 @@ fn compared(args: &CompareArgs) -> Result<(CompareDocument, Measurements)> {
     let Some((first, others)) = groups.split_first().filter(|(_, others)| !others.is_empty()) else {
         bail!("one group has nothing to be compared with: give --base and --new, or two of --group");
     };
-    let comparisons: Vec<Comparison> = others.iter().map(|new| against(&metrics, first, new, args.alpha)).collect();
+    let runs = |at: usize| (all[at].0.as_str(), all[at].1.as_slice());
+    let against = |(at, new): (usize, &Group)| Comparison::of(&metrics, (first, new), (runs(0), runs(at)), args.alpha);
+    let comparisons: Vec<Comparison> = (1..).zip(others).map(against).collect();
     let verdicts =
         comparisons.iter().flat_map(|c| args.fail_if.iter().map(|limit| Judged::of(limit, c, args.alpha))).collect();
     let document = CompareDocument {
@@ -253,11 +272,53 @@ impl Judged {
     }
 }
 
-fn against(metrics: &[Metric], base: &Group, new: &Group, alpha: f64) -> Comparison {
-    let rows = crate::compare(metrics, base, new, alpha);
-    let elapsed = rows.iter().find(|row| row.metric.key == "elapsed");
-    let speedup_percent = elapsed.and_then(|row| schedstat::speedup(row.base.median, row.new.median));
-    Comparison { base: base.name.clone(), new: new.name.clone(), rows, speedup_percent }
+/// The runs of a group with its name.
+type NamedRuns<'m> = (&'m str, &'m [Measured]);
+
+impl Comparison {
+    /// Compares two groups, whose numbers and whose runs are given.
+    fn of(
+        metrics: &[Metric],
+        (base, new): (&Group, &Group),
+        runs: (NamedRuns<'_>, NamedRuns<'_>),
+        alpha: f64,
+    ) -> Comparison {
+        let rows = crate::compare(metrics, base, new, alpha);
+        let elapsed = rows.iter().find(|row| row.metric.key == "elapsed");
+        let speedup_percent = elapsed.and_then(|row| schedstat::speedup(row.base.median, row.new.median));
+        let explanation = explain(runs.0, runs.1, &rows, alpha);
+        Comparison { base: base.name.clone(), new: new.name.clone(), rows, speedup_percent, explanation }
+    }
+}
+
+/// The table in a dialect, with the explanation of each comparison below it.
+fn dialect(format: Format, document: &CompareDocument, all: &Measurements) -> Result<String> {
+    let compared = Compared {
+        test: &header::command(all),
+        metrics: &document.metrics,
+        groups: &document.groups,
+        comparisons: document.comparisons.iter().map(|comparison| comparison.rows.as_slice()).collect(),
+        alpha: document.alpha,
+    };
+    let Some(mut out) = in_dialect(format, &compared) else { bail!("there is no {} of this", format.word()) };
+    for c in &document.comparisons {
+        out += &format!("\n{}", c.explanation.text(&c.base, &c.new));
+        if let Some(why) = too_few(&c.rows, document.alpha) {
+            paragraph(&mut out, 0, 2, &why);
+        }
+    }
+    Ok(out)
+}
+
+/// The form of the text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    /// Columns for a mail.
+    Mail,
+    /// Markdown, with the explanation below each table.
+    Markdown,
+    /// Markdown, with the finding above each table.
+    Summary,
 }
 
 /// Takes the elapsed time from the runs that were cut before their commands ended, where any run shows how long its
@@ -310,79 +371,90 @@ fn differences(groups: &[(String, Vec<Measured>)]) -> Vec<String> {
     notes
 }
 
-fn text(args: &CompareArgs, document: &CompareDocument) -> String {
+fn text(document: &CompareDocument, form: Form) -> String {
     let mut out = String::new();
     let names: Vec<&str> = document.groups.iter().map(|group| group.name.as_str()).collect();
     if !document.machine.is_empty() {
-        out += &if args.markdown {
-            header::markdown(&document.machine, &names)
-        } else {
-            header::text(&document.machine, &names)
+        out += &match form {
+            Form::Mail => header::text(&document.machine, &names),
+            Form::Markdown | Form::Summary => header::markdown(&document.machine, &names),
         };
         out.push('\n');
     }
-    // Writing to a string cannot fail.
     for note in &document.notes {
-        timeline::text::paragraph(&mut out, 0, 2, &format!("note: {note}"));
+        paragraph(&mut out, 0, 2, &format!("note: {note}"));
     }
-    for c in &document.comparisons {
-        let runs = |name: &str| match document.groups.iter().find(|g| g.name == name).map_or(0, |g| g.runs.len()) {
-            1 => "1 run".to_owned(),
-            n => format!("{n} runs"),
-        };
-        let _ = writeln!(out, "{} ({}) against {} ({})\n", c.new, runs(&c.new), c.base, runs(&c.base));
-        out += &if args.markdown {
-            crate::markdown(&c.rows, &c.base, &c.new)
-        } else {
-            crate::text(&c.rows, &c.base, &c.new)
-        };
-        if let Some(speedup) = c.speedup_percent {
-            let _ = writeln!(out, "\n%speedup {speedup:.1} (100 * (base / new - 1), of the median elapsed times)");
-        }
-        if c.rows.iter().any(|row| row.finding == crate::Finding::TooFew) {
-            let _ = writeln!(out, "Fewer than three runs on a side cannot show noise;\nrecord each five times.");
-        } else {
-            let _ = writeln!(
-                out,
-                "\n\u{b1}: half the range of the runs, in percent of their median. range:\n\
-                 changes in percent that a permutation test of the medians does not\n\
-                 refuse; p: its p. Marked where p <= {}: so often noise alone does that.",
-                args.alpha
-            );
-        }
-        // The Markdown table has a column for it.
-        if let Some(noise) = crate::noise(&c.rows).filter(|_| !args.markdown) {
-            let share = 100.0 * (1.0 - args.alpha);
-            timeline::text::paragraph(
-                &mut out,
-                0,
-                2,
-                &format!(
-                    "A/A: the medians of two halves of {}'s runs differ by at most this in {share} % of all divisions into \
-                     halves: {noise}",
-                    c.base
-                ),
-            );
-        }
-        for (base, new) in hopeless(&c.rows, args.alpha) {
-            let _ = writeln!(
-                out,
-                "{new} runs against {base} are too few: their least p is {:.3}, so no change is marked at\n\
-                 p <= {}; record each five times.",
-                crate::least_p(base, new),
-                args.alpha
-            );
-        }
-        out.push('\n');
+    for comparison in &document.comparisons {
+        section(&mut out, comparison, document, form);
     }
     out
 }
 
-/// The numbers of runs, base and new, that are too few to separate any change from noise.
-fn hopeless(rows: &[Row], alpha: f64) -> Vec<(usize, usize)> {
-    let too_few = rows.iter().filter(|row| row.is_hopeless(alpha)).map(|row| (row.base.runs, row.new.runs));
-    let found: std::collections::BTreeSet<(usize, usize)> = too_few.collect();
-    found.into_iter().collect()
+/// The table of a comparison with what explains it.
+fn section(out: &mut String, c: &Comparison, document: &CompareDocument, form: Form) {
+    let alpha = document.alpha;
+    let runs = |name: &str| {
+        let runs = document.groups.iter().find(|g| g.name == name).map_or(0, |g| g.runs.len());
+        sched::nouns::counted(runs, "run")
+    };
+    // Writing to a string cannot fail.
+    let _ = writeln!(out, "{} ({}) against {} ({})\n", c.new, runs(&c.new), c.base, runs(&c.base));
+    if form == Form::Summary {
+        let _ = writeln!(out, "**{}**\n", c.explanation.finding);
+    }
+    *out += &match form {
+        Form::Mail => crate::text(&c.rows, &c.base, &c.new),
+        Form::Markdown | Form::Summary => crate::markdown(&c.rows, &c.base, &c.new),
+    };
+    if let Some(speedup) = c.speedup_percent {
+        let _ = writeln!(out, "\n%speedup {speedup:.1} (100 * (base / new - 1), of the median elapsed times)");
+    }
+    if c.rows.iter().any(|row| row.finding != Finding::TooFew) {
+        let _ = writeln!(
+            out,
+            "\n\u{b1}: half the range of the runs, in percent of their median. range:\n\
+             changes in percent that a permutation test of the medians does not\n\
+             refuse; p: its p. Marked where p <= {alpha}: so often noise alone does that."
+        );
+    }
+    if c.rows.iter().any(|row| row.base.runs == 1 || row.new.runs == 1) {
+        let _ = writeln!(out, "A number without \u{b1} is that of 1 run.");
+    }
+    // The Markdown table has a column for it.
+    if let Some(noise) = crate::noise(&c.rows).filter(|_| form == Form::Mail) {
+        let share = 100.0 * (1.0 - alpha);
+        let of = format!("the medians of two halves of {}'s runs differ by at most this in {share} % of all", c.base);
+        paragraph(out, 0, 2, &format!("A/A: {of} divisions into halves: {noise}"));
+    }
+    if let Some(why) = too_few(&c.rows, alpha) {
+        paragraph(out, 0, 2, &why);
+    }
+    out.push('\n');
+    *out += &match form {
+        Form::Mail => c.explanation.text(&c.base, &c.new),
+        Form::Markdown => {
+            let changes = c.explanation.changes(&c.base, &c.new, usize::MAX);
+            format!("Finding: {}\n\n{}", c.explanation.finding, fenced(&changes))
+        }
+        Form::Summary => fenced(&c.explanation.changes(&c.base, &c.new, usize::MAX)),
+    };
+    out.push('\n');
+}
+
+/// A sentence on the numbers of runs that are too few to distinguish a change from noise, if any are.
+fn too_few(rows: &[Row], alpha: f64) -> Option<String> {
+    let hopeless = rows.iter().filter(|row| row.finding == Finding::TooFew || row.is_hopeless(alpha));
+    let runs: BTreeSet<(usize, usize)> = hopeless.map(|row| (row.new.runs, row.base.runs)).collect();
+    let runs: Vec<String> = runs.into_iter().map(|(new, base)| format!("{new} against {base}")).collect();
+    let fewest = crate::fewest_that_show(alpha);
+    let times = if fewest <= 5 { "five".to_owned() } else { fewest.to_string() };
+    (!runs.is_empty()).then(|| {
+        format!(
+            "Too few runs to distinguish a change from noise: {}, where {fewest} of each are the least for p <= {alpha}; \
+             record each {times} times.",
+            runs.join(", ")
+        )
+    })
 }
 
 fn figures(document: &CompareDocument, all: &[(String, Vec<Measured>)], sheet: &Sheet) -> Vec<draw::Figure> {

@@ -13,9 +13,10 @@ pub(crate) fn short(value: f64) -> String {
     }
 }
 
-/// Formats the median and half the range in percent of it; for a median of zero the maximum.
+/// Formats the median and half the range in percent of it; for a median of zero the maximum. One run has no range.
 fn with_spread(s: &Spread) -> String {
     match (s.median == 0.0, s.percent()) {
+        (false, _) if s.runs == 1 => short(s.median),
         (true, _) if s.max > 0.0 => format!("0 (..{})", short(s.max)),
         (true, _) => "0".into(),
         (_, percent) if percent >= 999.5 => format!("{} \u{b1}>999%", short(s.median)),
@@ -37,7 +38,12 @@ pub(crate) fn change(row: &Row) -> String {
 }
 
 pub(crate) fn p(row: &Row) -> String {
-    row.p.map_or("-".into(), |p| if p >= 0.9995 { "1".into() } else { format!("{p:.3}")[1..].to_owned() })
+    row.p.map_or("-".into(), p_in_cell)
+}
+
+/// A probability in at most four columns: `.008`, or `1`.
+pub(crate) fn p_in_cell(p: f64) -> String {
+    if p >= 0.9995 { "1".into() } else { format!("{p:.3}")[1..].to_owned() }
 }
 
 fn interval(row: &Row) -> String {

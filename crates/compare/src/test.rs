@@ -30,6 +30,11 @@ pub fn least_p(base: usize, new: usize) -> f64 {
     if base == new { 2.0 / ways } else { 1.0 / ways }
 }
 
+/// The least number of runs in each of two equally large groups that can show a change at the level `alpha`.
+pub fn fewest_that_show(alpha: f64) -> usize {
+    (crate::FEWEST..64).find(|runs| least_p(*runs, *runs) <= alpha).unwrap_or(64)
+}
+
 /// Returns the number of ways to choose `k` of `n`, at most `limit` + 1.
 fn ways(n: usize, k: usize, limit: usize) -> usize {
     let mut ways = 1usize;

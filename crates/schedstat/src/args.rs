@@ -1,11 +1,11 @@
 //! The arguments of `schedviz schedstat`.
 
 use session::args::ReadArgs;
-use session::formats::{Formats, OutputArgs};
+use session::formats::{Format, Formats, OutputArgs};
 use std::path::PathBuf;
 
 /// The formats in which the answer can be written.
-pub(crate) const FORMATS: Formats = Formats::TEXT;
+pub(crate) const FORMATS: Formats = Formats::TEXT.and_dialects(&[Format::Perf]);
 
 /// Report the change between two copies of /proc/schedstat, as the tables of the task-stealing series
 ///
@@ -48,5 +48,7 @@ Examples:
   schedviz schedstat before after --time 5.938
   schedviz schedstat before after --time 5.938 \\
       --base old.before old.after --base-time 8.084
+  schedviz schedstat before after --base old.before old.after --format perf
+                                        the rows of perf sched stats diff
   schedviz schedstat before after --trace trace.dat
                                         with the columns of a trace of the run";

@@ -30,6 +30,7 @@ mod columns;
 mod delta;
 mod metrics;
 mod parse;
+mod perf;
 mod question;
 mod report;
 mod trace;

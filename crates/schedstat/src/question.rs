@@ -2,6 +2,7 @@
 
 use crate::SchedstatArgs;
 use crate::args::FORMATS;
+use crate::perf::{self, PerfCounters};
 use crate::{Columns, Delta, FromTrace, Report, Snapshot, StatRow, TraceColumns};
 use anyhow::{Context, Result, anyhow, bail};
 use question::{Question, Subcommand};
@@ -45,10 +46,11 @@ fn snapshot(path: &Path) -> Result<Snapshot> {
     Snapshot::parse(&read_text(path)?).with_context(|| path.display().to_string())
 }
 
-fn pair(before: &Path, after: &Path) -> Result<(Snapshot, Delta)> {
+/// A run: its two copies, and the difference.
+fn pair(before: &Path, after: &Path) -> Result<([Snapshot; 2], Delta)> {
     let (b, a) = (snapshot(before)?, snapshot(after)?);
     let delta = Delta::between(&b, &a).map_err(|why| anyhow!("{} and {}: {why}", before.display(), after.display()))?;
-    Ok((b, delta))
+    Ok(([b, a], delta))
 }
 
 /// The columns of a trace.
@@ -62,6 +64,11 @@ fn of_trace(path: &Path, read: &ReadArgs) -> Result<TraceColumns> {
 /// Reads the snapshots, subtracts them and prints the change.
 pub(crate) fn run(args: &SchedstatArgs) -> Result<()> {
     args.output.check(FORMATS)?;
+    if args.output.dialect().is_some() && args.base.is_empty() {
+        bail!(
+            "--format perf prints the rows of perf sched stats diff, which compares two runs; add --base BEFORE AFTER"
+        );
+    }
     for (name, value) in [("--time", args.time), ("--base-time", args.base_time), ("--hz", args.hz)] {
         if value.is_some_and(|v| !(v.is_finite() && v > 0.0)) {
             bail!("{name}: a number above zero is needed");
@@ -72,10 +79,12 @@ pub(crate) fn run(args: &SchedstatArgs) -> Result<()> {
         (None, Some(hz), Some(jiffies)) => Some(jiffies as f64 / hz),
         _ => None,
     };
+    let mut base = None;
     let mut rows = Vec::new();
     let mut warnings = Vec::new();
     if let [before, after] = args.base.as_slice() {
-        let (_, delta) = pair(before, after)?;
+        let (copies, delta) = pair(before, after)?;
+        base = Some(copies);
         let (columns, short) = Columns::of(&delta, elapsed(args.base_time, &delta)).possible();
         rows.push(StatRow { name: "base".into(), columns });
         let option = if args.base_time.is_some() { "--base-time" } else { "--hz" };
@@ -88,7 +97,7 @@ pub(crate) fn run(args: &SchedstatArgs) -> Result<()> {
                 .map(|w| format!("base: {w}")),
         );
     }
-    let (first, delta) = pair(&args.before, &args.after)?;
+    let (copies, delta) = pair(&args.before, &args.after)?;
     let (columns, short) = Columns::of(&delta, elapsed(args.time, &delta)).possible();
     rows.push(StatRow { name: "new".into(), columns });
     let option = if args.time.is_some() { "--time" } else { "--hz" };
@@ -101,14 +110,20 @@ pub(crate) fn run(args: &SchedstatArgs) -> Result<()> {
     }
     let report = Report {
         schema: "schedviz/schedstat/1",
-        version: first.layout.version,
+        version: copies[0].layout.version,
         rows,
         speedup_percent,
         cpus: delta.cpus.clone(),
         domains: delta.domains.clone(),
         warnings,
     };
-    let forms = Renderings::words(|| text(args, &report, &delta, trace.as_ref()));
+    let as_perf = |_| {
+        let counters = |[before, after]: &[Snapshot; 2]| PerfCounters::between(before, after);
+        let base = base.as_ref().context("there is no base")?;
+        let notes: String = report.warnings.iter().map(|warning| format!("note: {warning}\n")).collect();
+        perf::diff(&counters(base), &counters(&copies)).map(|rows| notes + &rows).map_err(|why| anyhow!(why))
+    };
+    let forms = Renderings::words(|| text(args, &report, &delta, trace.as_ref())).with_dialects(as_perf);
     args.output.give(&OutputName::whole(&args.after), "schedstat", &report, forms, args.read.quiet)
 }
 

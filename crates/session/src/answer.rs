@@ -3,4 +3,5 @@
 pub mod document;
 pub mod over_lanes;
 pub mod section;
+pub mod summary;
 pub mod verdict;

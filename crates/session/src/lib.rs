@@ -18,7 +18,7 @@ pub mod messages;
 mod output;
 mod trace;
 
-pub use answer::{document, over_lanes, section, verdict};
+pub use answer::{document, over_lanes, section, summary, verdict};
 pub use arguments::{args, command_line, groups, page_args, patterns, runs};
 pub use output::{atomic_file, csv, formats, inputs, writer};
 pub use trace::session::Session;

@@ -3,12 +3,13 @@
 use crate::WaiterArgs;
 use sched::Dur;
 use session::args::{BeginArgs, DetailArgs, ReadArgs, TaskArgs, WindowArgs, length};
-use session::formats::{Formats, OutputArgs};
+use session::formats::{Format, Formats, OutputArgs};
 use session::groups::GroupArg;
+use session::summary::SummaryArgs;
 use std::path::PathBuf;
 
 /// The formats in which the answer can be written.
-pub(crate) const FORMATS: Formats = Formats::FIGURE_AND_TEXT;
+pub(crate) const FORMATS: Formats = Formats::FIGURE_AND_TEXT.and_dialects(&[Format::Ktap, Format::Junit]);
 
 /// How much of the time CPUs idle while tasks wait elsewhere
 ///
@@ -52,6 +53,8 @@ pub struct WorkconsArgs {
     pub(crate) max_loss: f64,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
+    #[command(flatten)]
+    pub(crate) summary: SummaryArgs,
 }
 
 const EXAMPLES: &str = "\

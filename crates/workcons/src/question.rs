@@ -3,13 +3,14 @@
 use crate::args::FORMATS;
 use crate::runs::{WorkconsDocument, WorkconsRun};
 use crate::{LengthCheck, Limits, Options, WorkConservation, WorkconsArgs};
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 use question::{Question, Subcommand};
-use sched::Chosen;
+use sched::{Chosen, Verdict};
 use session::Session;
 use session::args::{BeginArgs, ReadArgs, WindowArgs, typed};
-use session::formats::{Formats, OutputName, Renderings, json};
+use session::formats::{Format, Formats, OutputName, Renderings, json};
 use session::section::{MaybeSection, ReportPage, ReportSection, listed, part};
+use session::summary::fenced;
 use session::{groups, several, verdict, warnings};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -72,6 +73,7 @@ pub(crate) fn section_of_runs(
 /// Measures the runs, prints the numbers, and judges the limits.
 pub(crate) fn run(args: &WorkconsArgs) -> Result<ExitCode> {
     args.output.check(FORMATS)?;
+    verdict::check(args.output.dialect(), args.max_violation.is_some(), "--max-violation PERCENT")?;
     args.begin.without_descent(args.tasks.forked, "--forked")?;
     args.begin.without_descent(args.waiters.depend_on_descent(&args.tasks), "--waiters application")?;
     let files = groups::files(&args.traces, &args.group)?;
@@ -81,10 +83,17 @@ pub(crate) fn run(args: &WorkconsArgs) -> Result<ExitCode> {
         (Some(session), [run]) => Ok(vec![run.run_figure(session, sheet)?]),
         _ => Ok(vec![document.figure(args.max_loss, sheet)]),
     };
-    let forms = Renderings::told(|| document.text(args.detail.detail()), figure);
+    let verdicts: Vec<(&str, &Verdict)> = document.verdicts.iter().map(|j| (&*j.trace, &j.verdict)).collect();
+    let in_dialect = |format: Format| {
+        verdict::in_format(format, "workcons", &verdicts)
+            .ok_or_else(|| anyhow!("there is no {} of this", format.word()))
+    };
+    let forms = Renderings::told(|| document.text(args.detail.detail()), figure).with_dialects(in_dialect);
     let first = files.first().map_or(Path::new("workcons"), |(_, path)| path);
     let origin = session.as_ref().map_or_else(|| OutputName::whole(first), Session::origin);
     args.output.give(&origin, "workcons", &document, forms, args.read.quiet)?;
+    let body = || fenced(&document.text(Detail::Brief));
+    args.summary.append("schedviz workcons", body, verdicts.iter().copied())?;
     Ok(verdict::report(document.verdict.iter().map(|judged| (&*judged.trace, &judged.verdict))))
 }
 

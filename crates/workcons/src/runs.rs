@@ -32,10 +32,13 @@ pub(crate) struct WorkconsDocument {
     /// The worst verdict; absent without a limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) verdict: Option<Judged>,
+    /// The verdict on each run; empty without a limit.
+    #[serde(skip)]
+    pub(crate) verdicts: Vec<Judged>,
 }
 
 /// The worst verdict, with the trace that decides.
-#[derive(Serialize)]
+#[derive(Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Judged {
     /// The name of the trace that decides.
@@ -49,12 +52,12 @@ impl WorkconsDocument {
     pub(crate) fn of(runs: Vec<WorkconsRun>, limits: &Limits) -> WorkconsDocument {
         let judged =
             |r: &WorkconsRun| Some(Judged { trace: r.trace.clone(), verdict: crate::judge(&r.report, limits)? });
-        let verdicts = runs.iter().filter_map(judged);
-        let worst = verdicts.reduce(|a, b| if b.verdict.verdict > a.verdict.verdict { b } else { a });
+        let verdicts: Vec<Judged> = runs.iter().filter_map(judged).collect();
+        let worst = verdicts.iter().reduce(|a, b| if b.verdict.verdict > a.verdict.verdict { b } else { a }).cloned();
         let by_command = runs.iter().any(|r| r.report.elapsed_is_command);
         let groups = medians(&runs, by_command, limits.loss);
         let notes = if groups.is_empty() { Vec::new() } else { left_out(&runs, by_command, limits.loss) };
-        WorkconsDocument { schema: "schedviz/workcons/2", groups, notes, verdict: worst, runs }
+        WorkconsDocument { schema: "schedviz/workcons/2", groups, notes, verdict: worst, verdicts, runs }
     }
 
     /// Draws the runs of each group by elapsed time; runs without a group are a group of their own.

@@ -126,6 +126,28 @@ fn as_it_is(path: &Path, follows: bool) -> io::Result<Place> {
     options.open(path).map(Place::Final)
 }
 
+/// Adds bytes to the end of a file that the user named, or creates the file; its content is not read. A link is followed, but
+/// none that another user made in a folder that all may write to.
+pub fn append(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    inputs::refuse(path)?;
+    let place = follow(path).and_then(|end| match end {
+        End::Open => as_it_is(path, true).map(Some),
+        End::Place(real) if real.exists() => {
+            links::trusted(&real)?;
+            as_it_is(&real, false).map(Some)
+        }
+        End::Place(_) => Ok(None),
+    });
+    match place.map_err(|e| named(path, &e))? {
+        Some(Place::Final(mut file)) => file.write_all(bytes).map_err(|e| named(path, &e)),
+        _ => {
+            let mut new = AtomicFile::create(path)?;
+            new.write_all(bytes)?;
+            new.finish()
+        }
+    }
+}
+
 /// Creates a file for another program to write to. A file of this name, or a link, is an error.
 pub fn new_file(path: &Path) -> io::Result<File> {
     OpenOptions::new().write(true).create_new(true).open(path)

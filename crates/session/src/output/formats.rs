@@ -27,9 +27,43 @@ pub enum Format {
     Csv,
     /// The text report
     Txt,
+    /// The table of series for sched/core: normalised, [pct imp](CV)
+    Tip,
+    /// The table of mmtests
+    Mmtests,
+    /// The table of the kernel test robot (LKP)
+    Lkp,
+    /// The table of benchstat
+    Benchstat,
+    /// The rows of perf sched stats
+    Perf,
+    /// The verdicts as KTAP, for kselftest, KernelCI and LAVA
+    Ktap,
+    /// The verdicts as JUnit XML, for CI servers
+    Junit,
 }
 
 impl Format {
+    /// Whether it is a dialect of the text, which another tool or a mailing list has coined. A file in a dialect has any
+    /// name, and without a file it goes to standard output.
+    pub fn is_dialect(self) -> bool {
+        use Format::{Benchstat, Csv, Json, Junit, Ktap, Lkp, Mmtests, Pdf, Perf, Png, Svg, Tip, Txt};
+        match self {
+            Pdf | Svg | Png | Json | Csv | Txt => false,
+            Tip | Mmtests | Lkp | Benchstat | Perf | Ktap | Junit => true,
+        }
+    }
+
+    /// Whether it holds verdicts alone.
+    pub fn is_of_verdicts(self) -> bool {
+        matches!(self, Format::Ktap | Format::Junit)
+    }
+
+    /// The word for it on a command line.
+    pub fn word(self) -> String {
+        self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+    }
+
     /// The ending of its files' names.
     fn ending(self) -> &'static str {
         match self {
@@ -38,14 +72,16 @@ impl Format {
             Format::Png => "png",
             Format::Json => "json",
             Format::Csv => "csv",
-            Format::Txt => "txt",
+            Format::Junit => "xml",
+            _ => "txt",
         }
     }
 
     /// The format that a file's name asks for, if it has such an ending.
     fn of_name(path: &Path) -> Option<Format> {
         let ending = path.extension()?.to_string_lossy().to_ascii_lowercase();
-        Format::value_variants().iter().copied().find(|format| format.ending() == ending)
+        let mut named = Format::value_variants().iter().copied().filter(|format| !format.is_dialect());
+        named.find(|format| format.ending() == ending)
     }
 }
 
@@ -59,11 +95,14 @@ pub struct Formats {
     numbers: bool,
     /// The middle of the name of the figure that is written where no file is asked for.
     unasked: Option<&'static str>,
+    /// The dialects of the text.
+    dialects: &'static [Format],
 }
 
 impl Formats {
     /// The format of a command that only prints text.
-    pub const TEXT: Formats = Formats { figure: false, table: false, text: true, numbers: true, unasked: None };
+    pub const TEXT: Formats =
+        Formats { figure: false, table: false, text: true, numbers: true, unasked: None, dialects: &[] };
     /// The format of a command that prints lines of text, which can be too long for any other format.
     pub const LINES: Formats = Formats { numbers: false, ..Formats::TEXT };
     /// The formats of a command that draws on request, and prints text.
@@ -96,12 +135,19 @@ impl Formats {
         Formats { table: true, ..self }
     }
 
+    /// The same, and these dialects of the text.
+    #[must_use]
+    pub const fn and_dialects(self, dialects: &'static [Format]) -> Formats {
+        Formats { dialects, ..self }
+    }
+
     fn has(self, format: Format) -> bool {
         match format {
             Format::Pdf | Format::Svg | Format::Png => self.figure,
             Format::Json => self.numbers,
             Format::Csv => self.table,
             Format::Txt => self.text,
+            dialect => self.dialects.contains(&dialect),
         }
     }
 
@@ -111,7 +157,8 @@ impl Formats {
 
     /// The formats as endings: `.pdf, .svg, .png and .json`.
     fn endings(self, last: &str) -> String {
-        let mut endings: Vec<String> = self.formats().map(|format| format!(".{}", format.ending())).collect();
+        let files = self.formats().filter(|format| !format.is_dialect());
+        let mut endings: Vec<String> = files.map(|format| format!(".{}", format.ending())).collect();
         let end = endings.pop().unwrap_or_default();
         if endings.is_empty() { end } else { format!("{} {last} {end}", endings.join(", ")) }
     }
@@ -144,6 +191,9 @@ impl Formats {
 /// Writes a table, which can be too long to be held.
 type Table<'f> = dyn FnOnce(&mut dyn Write) -> Result<()> + 'f;
 
+/// Puts the answer into a dialect of the text.
+type InDialect<'f> = dyn FnOnce(Format) -> Result<String> + 'f;
+
 /// Draws the figures on a page.
 type Draw<'f> = dyn FnOnce(&Sheet) -> Result<Vec<Figure>> + 'f;
 
@@ -152,6 +202,7 @@ pub struct Renderings<'f> {
     figures: Box<Draw<'f>>,
     text: Option<Box<dyn FnOnce() -> String + 'f>>,
     csv: Option<Box<Table<'f>>>,
+    dialect: Option<Box<InDialect<'f>>>,
     /// Whether the figure is written where no form is asked for.
     is_drawn: bool,
     /// Whether the text is printed where no form is asked for.
@@ -161,7 +212,7 @@ pub struct Renderings<'f> {
 impl<'f> Renderings<'f> {
     /// The forms of a command that draws.
     pub fn drawn(figures: impl FnOnce(&Sheet) -> Result<Vec<Figure>> + 'f) -> Renderings<'f> {
-        Renderings { figures: Box::new(figures), text: None, csv: None, is_drawn: true, is_told: false }
+        Renderings { figures: Box::new(figures), text: None, csv: None, dialect: None, is_drawn: true, is_told: false }
     }
 
     /// The forms of a command that prints, and draws where it is asked to.
@@ -199,6 +250,12 @@ impl<'f> Renderings<'f> {
     #[must_use]
     pub fn with_csv(self, csv: impl FnOnce(&mut dyn Write) -> Result<()> + 'f) -> Renderings<'f> {
         Renderings { csv: Some(Box::new(csv)), ..self }
+    }
+
+    /// There are dialects of the text; `dialect` is called with one that the command's [`Formats`] have.
+    #[must_use]
+    pub fn with_dialects(self, dialect: impl FnOnce(Format) -> Result<String> + 'f) -> Renderings<'f> {
+        Renderings { dialect: Some(Box::new(dialect)), ..self }
     }
 }
 
@@ -290,8 +347,11 @@ impl OutputArgs {
     fn format(&self, path: &Path) -> Result<Format> {
         let (named, asked, name) = (Format::of_name(path), self.format, path.display());
         match (named, asked) {
+            // A dialect of the text is in any file of text.
+            (None | Some(Format::Txt), Some(asked)) if asked.is_dialect() => Ok(asked),
             (Some(named), Some(asked)) if named != asked => bail!(
-                "--format {} contradicts the name {name}; leave out --format, or name the file .{0}",
+                "--format {} contradicts the name {name}; leave out --format, or name the file .{}",
+                asked.word(),
                 asked.ending()
             ),
             (_, Some(format)) | (Some(format), None) => Ok(format),
@@ -306,7 +366,7 @@ impl OutputArgs {
     pub fn check(&self, gives: Formats) -> Result<()> {
         let asked = self.output.as_deref().map_or(Ok(self.format), |path| self.format(path).map(Some))?;
         if let Some(asked) = asked.filter(|asked| !gives.has(*asked)) {
-            bail!("this command cannot write .{}; use {}", asked.ending(), gives.endings("or"));
+            bail!("this command cannot write {}; use {}", shown(asked), gives.endings("or"));
         }
         let is_pdf = asked.map_or(gives.unasked.is_some(), |format| format == Format::Pdf);
         if self.embed_fonts && !is_pdf {
@@ -318,12 +378,20 @@ impl OutputArgs {
         if self.json && self.is_standard_output() {
             bail!("--json and -o - both write to standard output; use one of them");
         }
+        if let Some(dialect) = self.dialect().filter(|_| self.json && self.output.is_none()) {
+            bail!("--json and --format {} both write to standard output; name a file with -o", dialect.word());
+        }
         Ok(())
+    }
+
+    /// The dialect of the text that was asked for.
+    pub fn dialect(&self) -> Option<Format> {
+        self.format.filter(|format| format.is_dialect())
     }
 
     /// Whether a file was asked for, or a format, which is that of a file.
     pub fn wants_file(&self) -> bool {
-        self.output.is_some() || self.format.is_some()
+        self.output.is_some() || self.format.is_some_and(|format| !format.is_dialect())
     }
 
     /// Whether single entries are wanted: in JSON, or in a table.
@@ -355,9 +423,12 @@ impl OutputArgs {
         if self.json {
             print_json(document)?;
         }
-        let elsewhere = self.json || self.wants(Format::Txt) || self.is_standard_output();
+        let elsewhere = self.json || self.wants(Format::Txt) || self.dialect().is_some() || self.is_standard_output();
         if let Some(text) = forms.text.take_if(|_| forms.is_told && !elsewhere) {
             print(text().as_bytes())?;
+        }
+        if let (Some(dialect), None) = (self.dialect(), &self.output) {
+            return print(in_dialect(forms.dialect, dialect)?.as_bytes());
         }
         if !self.wants_file() && (self.json || !forms.is_drawn) {
             return Ok(());
@@ -374,7 +445,7 @@ impl OutputArgs {
     /// Writes the file, or several where there are several figures, but for PDF, which has pages; returns a message, in
     /// words.
     fn write(&self, path: &Path, document: &impl Serialize, forms: Renderings<'_>) -> Result<Option<String>> {
-        let Renderings { figures, text, csv, .. } = forms;
+        let Renderings { figures, text, csv, dialect, .. } = forms;
         let drawn = || {
             let figures = figures(&self.page.sheet())?;
             self.page.check(&figures).map(|()| figures)
@@ -394,6 +465,7 @@ impl OutputArgs {
                 Some(text) => vec![text().into_bytes()],
                 None => bail!("there is no text of this"),
             },
+            asked => vec![in_dialect(dialect, asked)?.into_bytes()],
         };
         save(path, &files)
     }
@@ -414,6 +486,19 @@ impl OutputArgs {
             bail!("a list is text: it goes to standard output, or with -o to a file whose name ends in .txt");
         }
         Lines::open(self.output.as_deref().filter(|_| !self.is_standard_output()))
+    }
+}
+
+/// A format in messages: the ending of its files, or the word for a dialect.
+fn shown(format: Format) -> String {
+    if format.is_dialect() { format.word() } else { format!(".{}", format.ending()) }
+}
+
+/// The answer in a dialect of the text.
+fn in_dialect(render: Option<Box<InDialect<'_>>>, dialect: Format) -> Result<String> {
+    match render {
+        Some(render) => render(dialect),
+        None => bail!("there is no {} of this", dialect.word()),
     }
 }
 

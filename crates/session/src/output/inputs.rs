@@ -15,7 +15,7 @@ use std::sync::OnceLock;
 static INPUTS: OnceLock<Vec<Input>> = OnceLock::new();
 
 /// The options that name an output.
-const OUTPUTS: [&str; 3] = ["output", "perfetto", "index"];
+const OUTPUTS: [&str; 4] = ["output", "perfetto", "index", "summary"];
 
 /// The argument that holds a command to run.
 const COMMAND: &str = "command";

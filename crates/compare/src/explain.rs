@@ -1,0 +1,308 @@
+//! The explanation under a table: a finding in one sentence, and the origins and causes that changed most.
+
+use crate::measures::Measured;
+use crate::table::{p, short};
+use crate::{Finding, Row, Spread, p_value};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use timeline::text::COLUMNS;
+use why::{Rows, WhyReport};
+
+/// The maximum number of lines of an explanation.
+const LINES: usize = 12;
+
+/// The maximum numbers of rows on waiting, on idling and on migrations.
+const MOST: [usize; 3] = [3, 2, 2];
+
+/// The columns of the name of a row.
+const NAME: usize = 42;
+
+/// The subject of a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Subject {
+    /// The waiting in violation of one origin, in seconds of tasks.
+    Waiting,
+    /// The idling in violation of one origin, in seconds of CPUs.
+    Idling,
+    /// The number of migrations of one cause.
+    Migrations,
+}
+
+/// A change of an origin of waiting or idling, or of a cause of migrations.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(crate) struct ExplainedChange {
+    /// The subject of the numbers.
+    subject: Subject,
+    /// The origin or the cause in words.
+    name: String,
+    /// The median of the runs of the first group.
+    base: f64,
+    /// The median of the runs of the second group.
+    new: f64,
+    /// The median share in all waiting or idling in violation of a run of the first group, in percent; absent for
+    /// migrations.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    base_percent: Option<f64>,
+    /// The same share in the second group, in percent; absent for migrations.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    new_percent: Option<f64>,
+    /// The p of the permutation test, between 0 and 1; null if a group has fewer than three runs.
+    p: Option<f64>,
+}
+
+/// The explanation of the difference between two groups.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(crate) struct Explanation {
+    /// The main difference in one sentence, with its certainty.
+    pub(crate) finding: String,
+    /// The origins of waiting and idling, and the causes of migrations, that changed most: the largest change of each
+    /// subject first.
+    changes: Vec<ExplainedChange>,
+}
+
+/// Explains the difference between two groups, each with its name, by their runs and the rows of their comparison.
+pub(crate) fn explain(base: (&str, &[Measured]), new: (&str, &[Measured]), rows: &[Row], alpha: f64) -> Explanation {
+    let waiting = origins(Subject::Waiting, base.1, new.1, |report| report.waiting.as_ref());
+    let idling = origins(Subject::Idling, base.1, new.1, |report| report.idling.as_ref());
+    let finding = finding((base.0, new.0), rows, waiting.first(), alpha);
+    let changes = [waiting, idling, migrations(rows)].into_iter().zip(MOST);
+    let changes = changes.flat_map(|(found, most)| found.into_iter().take(most)).collect();
+    Explanation { finding, changes }
+}
+
+/// The times by origin of a run in nanoseconds, and their sum.
+type Origins = (BTreeMap<String, u64>, u64);
+
+/// The changes of the time by origin, the largest first.
+fn origins(
+    subject: Subject,
+    base: &[Measured],
+    new: &[Measured],
+    of: fn(&WhyReport) -> Option<&Rows>,
+) -> Vec<ExplainedChange> {
+    let runs = |runs: &[Measured]| -> Vec<Origins> {
+        let known = runs.iter().filter(|run| run.no_violation.is_none());
+        known.filter_map(|run| of(&run.reasons)).map(by_origin).collect()
+    };
+    let (base, new) = (runs(base), runs(new));
+    if base.is_empty() || new.is_empty() {
+        return Vec::new();
+    }
+    let mut names: Vec<&String> = base.iter().chain(&new).flat_map(|(by, _)| by.keys()).collect();
+    names.sort();
+    names.dedup();
+    let change = |name: &String| {
+        let seconds = |runs: &[Origins]| -> Vec<f64> { runs.iter().map(|run| ns_of(run, name) / 1e9).collect() };
+        let percent = |runs: &[Origins]| {
+            let shares: Vec<f64> = runs.iter().map(|run| 100.0 * ns_of(run, name) / (run.1 as f64).max(1.0)).collect();
+            Some(Spread::of(&shares).median)
+        };
+        let (b, n) = (seconds(&base), seconds(&new));
+        ExplainedChange {
+            subject,
+            name: name.clone(),
+            base: Spread::of(&b).median,
+            new: Spread::of(&n).median,
+            base_percent: percent(&base),
+            new_percent: percent(&new),
+            p: (b.len() >= crate::FEWEST && n.len() >= crate::FEWEST).then(|| p_value(&b, &n)),
+        }
+    };
+    by_size(names.into_iter().map(change).collect())
+}
+
+/// The time of a run by origin, whichever CPU idled nearest.
+fn by_origin(rows: &Rows) -> Origins {
+    let mut by: BTreeMap<String, u64> = BTreeMap::new();
+    for row in &rows.rows {
+        let words = row.words[0].as_str();
+        // The nearest idle CPU stands behind the origin.
+        let name =
+            if row.nearest_idle.is_some() { words.rsplit_once(", ").map_or(words, |(name, _)| name) } else { words };
+        let sum = by.entry(name.to_owned()).or_default();
+        *sum = sum.saturating_add(row.total_ns.0);
+    }
+    (by, rows.total_ns.0)
+}
+
+fn ns_of((by, _): &Origins, name: &str) -> f64 {
+    by.get(name).copied().unwrap_or(0) as f64
+}
+
+/// The changes of the number of migrations by cause, the largest first.
+fn migrations(rows: &[Row]) -> Vec<ExplainedChange> {
+    let of_cause = rows.iter().filter(|row| row.metric.key.starts_with("migrations-"));
+    let change = |row: &Row| ExplainedChange {
+        subject: Subject::Migrations,
+        name: row.metric.row.trim().to_owned(),
+        base: row.base.median,
+        new: row.new.median,
+        base_percent: None,
+        new_percent: None,
+        p: row.p,
+    };
+    by_size(of_cause.map(change).collect())
+}
+
+/// The changes that are not zero, the largest first.
+fn by_size(mut changes: Vec<ExplainedChange>) -> Vec<ExplainedChange> {
+    let size = |change: &ExplainedChange| (change.new - change.base).abs();
+    changes.retain(|change| size(change) > 0.0);
+    changes.sort_by(|a, b| size(b).total_cmp(&size(a)));
+    changes
+}
+
+/// The main difference in one sentence, with its certainty.
+fn finding((base, new): (&str, &str), rows: &[Row], origin: Option<&ExplainedChange>, alpha: f64) -> String {
+    let row = |key: &str| rows.iter().find(|row| row.metric.key == key);
+    let (elapsed, violation) = (row("elapsed"), row("violation"));
+    let both_too_few = elapsed.zip(violation).is_some_and(|(e, v)| is_too_few(e, alpha) && is_too_few(v, alpha));
+    let mut parts = Vec::new();
+    if let Some((row, change)) = elapsed.and_then(|row| Some((row, row.change_percent?))) {
+        let certainty = if both_too_few { String::new() } else { format!(" ({})", certainty(row, alpha)) };
+        parts.push(match format!("{:.1}", change.abs()).as_str() {
+            "0.0" => format!("takes as long as {base}{certainty}"),
+            percent if change > 0.0 => format!("takes {percent} % longer than {base}{certainty}"),
+            percent => format!("takes {percent} % less time than {base}{certainty}"),
+        });
+    }
+    parts.push(match violation {
+        None => "has no violation that can be compared".to_owned(),
+        Some(row) => format!(
+            "violates work conservation in {:.2} % of the time, against {:.2} % ({})",
+            row.new.median,
+            row.base.median,
+            certainty(row, alpha)
+        ),
+    });
+    let mut text = format!("{new} {}", parts.join(" and "));
+    if let Some(change) = origin {
+        // Writing to a string cannot fail.
+        let _ = write!(
+            text,
+            "; the waiting that changed most began so: {}, {} to {} task\u{b7}s",
+            change.name,
+            short(change.base),
+            short(change.new)
+        );
+    }
+    text.push('.');
+    text
+}
+
+/// Whether the runs are too few for the test.
+fn is_too_few(row: &Row, alpha: f64) -> bool {
+    row.finding == Finding::TooFew || row.is_hopeless(alpha)
+}
+
+/// The certainty of a change in a few words.
+fn certainty(row: &Row, alpha: f64) -> String {
+    match row.finding {
+        _ if is_too_few(row, alpha) => "too few runs to judge".to_owned(),
+        Finding::Noise => format!("may be noise, p {}", p(row)),
+        _ => format!("more than noise, p {}", p(row)),
+    }
+}
+
+impl Explanation {
+    /// The explanation in at most 12 lines of 75 columns; `base` and `new` are the names of the groups.
+    pub(crate) fn text(&self, base: &str, new: &str) -> String {
+        let mut out = String::new();
+        timeline::text::paragraph(&mut out, 0, 2, &format!("Finding: {}", self.finding));
+        out + &self.changes(base, new, LINES.saturating_sub(1 + self.finding.chars().count().div_ceil(COLUMNS - 15)))
+    }
+
+    /// The table of the changes, with at most `most` rows.
+    pub(crate) fn changes(&self, base: &str, new: &str, most: usize) -> String {
+        let cut = |name: &str, columns: usize| name.chars().take(columns).collect::<String>();
+        let mut out = String::new();
+        if self.changes.is_empty() {
+            return out;
+        }
+        let head = "waiting in task\u{b7}s, idling in CPU\u{b7}s (share)";
+        // Writing to a string cannot fail.
+        let _ = writeln!(out, "{head:NAME$} {:>13} {:>13} {:>4}", cut(base, 13), cut(new, 13), "p");
+        for change in self.changes.iter().take(most) {
+            let subject = match change.subject {
+                Subject::Waiting => "waiting",
+                Subject::Idling => "idling",
+                Subject::Migrations => "migrations",
+            };
+            let cell = |value: f64, percent: Option<f64>| match percent {
+                Some(percent) => format!("{} ({percent:.0}%)", short(value)),
+                None => format!("{value:.0}"),
+            };
+            let name = cut(&format!("{subject}: {}", change.name), NAME);
+            let (base, new) = (cell(change.base, change.base_percent), cell(change.new, change.new_percent));
+            let p = change.p.map_or_else(|| "-".to_owned(), crate::table::p_in_cell);
+            let _ = writeln!(out, "{name:NAME$} {base:>13} {new:>13} {p:>4}");
+        }
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Better, Metric, compare_values};
+
+    fn row(key: &'static str, base: &[f64], new: &[f64]) -> Row {
+        compare_values(&Metric::of(key, key, Better::Less), base, new, 0.05)
+    }
+
+    #[test]
+    fn a_finding_names_its_certainty() {
+        let (old, new) = ([10.0, 10.1, 9.9, 10.2, 9.8], [11.0, 11.1, 10.9, 11.2, 10.8]);
+        let rows = [row("elapsed", &old, &new), row("violation", &old, &[10.0, 9.9, 10.2, 9.8, 10.1])];
+        // Two of the 252 divisions of ten runs separate them.
+        assert_eq!(
+            finding(("base", "new"), &rows, None, 0.05),
+            "new takes 10.0 % longer than base (more than noise, p .008) and violates work conservation in 10.00 % of the \
+             time, against 10.00 % (may be noise, p 1)."
+        );
+        let rows = [row("elapsed", &[2.0], &[1.0]), row("violation", &[20.0], &[10.0])];
+        let origin = ExplainedChange {
+            subject: Subject::Waiting,
+            name: "placed at fork".into(),
+            base: 0.5,
+            new: 0.25,
+            base_percent: Some(50.0),
+            new_percent: Some(40.0),
+            p: None,
+        };
+        assert_eq!(
+            finding(("a", "b"), &rows, Some(&origin), 0.05),
+            "b takes 50.0 % less time than a and violates work conservation in 10.00 % of the time, against 20.00 % (too few \
+             runs to judge); the waiting that changed most began so: placed at fork, 0.500 to 0.250 task\u{b7}s."
+        );
+        assert_eq!(
+            finding(("a", "b"), &rows[..1], None, 0.05),
+            "b takes 50.0 % less time than a (too few runs to judge) and has no violation that can be compared."
+        );
+    }
+
+    #[test]
+    fn an_explanation_has_twelve_lines_at_most() {
+        let change = |subject, base: f64| ExplainedChange {
+            subject,
+            name: "preempted by the application, and more words than there is room for".into(),
+            base,
+            new: 1000.0,
+            base_percent: Some(12.0),
+            new_percent: Some(100.0),
+            p: Some(0.008),
+        };
+        let subjects = [Subject::Waiting; 3].into_iter().chain([Subject::Idling; 2]).chain([Subject::Migrations; 2]);
+        let changes: Vec<ExplainedChange> = subjects.map(|subject| change(subject, 1.5)).collect();
+        let finding = "word ".repeat(60);
+        let text = Explanation { finding, changes }.text("base", "a name that is long");
+        assert!(text.lines().count() <= LINES, "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= COLUMNS), "{text}");
+        assert!(text.lines().last().is_some_and(|line| line.starts_with("migrations: ")), "{text}");
+    }
+}
