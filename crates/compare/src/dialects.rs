@@ -81,13 +81,13 @@ impl Sample<'_> {
 
 /// A metric with the runs of each group.
 #[derive(Clone, Debug)]
-struct Line<'c> {
+struct MetricLine<'c> {
     metric: &'c Metric,
     /// The base, and each further group; none for a group of which no run has the metric.
     samples: Vec<Option<Sample<'c>>>,
 }
 
-impl<'c> Line<'c> {
+impl<'c> MetricLine<'c> {
     /// The runs of the base.
     fn base(&self) -> Option<&Sample<'c>> {
         self.samples.first()?.as_ref()
@@ -96,7 +96,7 @@ impl<'c> Line<'c> {
 
 impl<'c> Compared<'c> {
     /// The metrics that the base and another group have, without those that are zero in all runs.
-    fn lines(&self) -> Vec<Line<'c>> {
+    fn lines(&self) -> Vec<MetricLine<'c>> {
         let line = |(at, metric): (usize, &'c Metric)| {
             let sample = |(nth, group): (usize, &Group)| {
                 let mut values = group.values(at);
@@ -106,7 +106,7 @@ impl<'c> Compared<'c> {
                 (!values.is_empty()).then_some(Sample { values, row })
             };
             let samples: Vec<_> = self.groups.iter().enumerate().map(sample).collect();
-            let line = Line { metric, samples };
+            let line = MetricLine { metric, samples };
             let others = line.samples.iter().skip(1).flatten().count();
             let is_nothing = line.samples.iter().flatten().all(|sample| sample.values.iter().all(|v| *v == 0.0));
             (line.base().is_some() && others > 0 && !is_nothing).then_some(line)
@@ -115,7 +115,7 @@ impl<'c> Compared<'c> {
     }
 
     /// The lines of the metrics that are judged, and those of the others.
-    fn judged_and_others(&self) -> (Vec<Line<'c>>, Vec<Line<'c>>) {
+    fn judged_and_others(&self) -> (Vec<MetricLine<'c>>, Vec<MetricLine<'c>>) {
         self.lines().into_iter().partition(|line| line.metric.better == Better::Less)
     }
 

@@ -1,6 +1,6 @@
 //! The form of benchstat: medians with a confidence interval, the change where it is more than noise, p and the number of runs.
 
-use super::{Compared, Line, Sample, name_and_unit};
+use super::{Compared, MetricLine, Sample, name_and_unit};
 use crate::table::short;
 use crate::{least_p, p_value};
 use std::fmt::Write;
@@ -30,14 +30,14 @@ pub(super) fn text(compared: &Compared<'_>) -> String {
         }
     }
     let of_unit = |unit: &&str| -> String {
-        let lines: Vec<&Line<'_>> = lines.iter().filter(|line| name_and_unit(line.metric).1 == *unit).collect();
+        let lines: Vec<&MetricLine<'_>> = lines.iter().filter(|line| name_and_unit(line.metric).1 == *unit).collect();
         table(compared, if unit.is_empty() { "number" } else { unit }, &lines)
     };
     units.iter().map(of_unit).collect::<Vec<_>>().join("\n")
 }
 
 /// The table of the metrics of one unit.
-fn table(compared: &Compared<'_>, unit: &str, lines: &[&Line<'_>]) -> String {
+fn table(compared: &Compared<'_>, unit: &str, lines: &[&MetricLine<'_>]) -> String {
     let name = lines.iter().map(|line| line.metric.key.len()).max().unwrap_or(0);
     let columns: Vec<(Vec<Cell>, usize, usize)> =
         (0..compared.groups.len()).map(|nth| column(compared, nth, unit, lines)).collect();
@@ -77,8 +77,8 @@ fn table(compared: &Compared<'_>, unit: &str, lines: &[&Line<'_>]) -> String {
 }
 
 /// The cells of a group, with the columns that its values and its differences need.
-fn column(compared: &Compared<'_>, nth: usize, unit: &str, lines: &[&Line<'_>]) -> (Vec<Cell>, usize, usize) {
-    let cell = |line: &&Line<'_>| match (&line.samples[nth], line.base()) {
+fn column(compared: &Compared<'_>, nth: usize, unit: &str, lines: &[&MetricLine<'_>]) -> (Vec<Cell>, usize, usize) {
+    let cell = |line: &&MetricLine<'_>| match (&line.samples[nth], line.base()) {
         (Some(sample), Some(base)) => {
             let difference = if nth == 0 { String::new() } else { difference(base, sample, compared.alpha) };
             Cell { value: value(sample), difference }

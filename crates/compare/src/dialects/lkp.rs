@@ -1,6 +1,6 @@
 //! The form of the kernel test robot (LKP): means with their standard deviation in percent, and the change between them.
 
-use super::{Compared, Line, Sample, name_and_unit};
+use super::{Compared, MetricLine, Sample, name_and_unit};
 use std::fmt::Write;
 
 /// The least standard deviation that is shown, in percent.
@@ -34,7 +34,7 @@ pub(super) fn text(compared: &Compared<'_>) -> String {
     out
 }
 
-fn row(out: &mut String, line: &Line<'_>) {
+fn row(out: &mut String, line: &MetricLine<'_>) {
     let Some(base) = line.base() else { return };
     let (key, is_percent) = key(line);
     let _ = write!(out, "{:>10}{}", number(base.mean()), deviation(base));
@@ -67,7 +67,7 @@ fn number(value: f64) -> String {
 }
 
 /// The key of a metric, lower-case with dots and its unit at the end; and whether it is a percentage.
-fn key(line: &Line<'_>) -> (String, bool) {
+fn key(line: &MetricLine<'_>) -> (String, bool) {
     let key = line.metric.key.replace('-', ".");
     match name_and_unit(line.metric).1 {
         "%" => (format!("schedviz.{key}%"), true),

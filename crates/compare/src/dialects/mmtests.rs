@@ -1,6 +1,6 @@
 //! The form of mmtests: a line for each statistic of each metric, with the gain over the base; stars mark more than noise.
 
-use super::{Compared, Line, Sample};
+use super::{Compared, MetricLine, Sample};
 use std::fmt::Write;
 use timeline::text::paragraph;
 
@@ -35,7 +35,7 @@ pub(super) fn text(compared: &Compared<'_>) -> String {
 }
 
 /// The lines of some metrics; `sign`: 1 where growth is positive, -1 where it is negative.
-fn block(out: &mut String, compared: &Compared<'_>, lines: &[Line<'_>], width: usize, sign: f64) {
+fn block(out: &mut String, compared: &Compared<'_>, lines: &[MetricLine<'_>], width: usize, sign: f64) {
     let mut head = format!("{:9} {:width$}", "", "");
     for group in compared.groups {
         // Writing to a string cannot fail.

@@ -1,6 +1,6 @@
 //! The form of series for sched/core: a case a line, normalised to the base, with improvement and coefficient of variation.
 
-use super::{Compared, Line, Sample};
+use super::{Compared, MetricLine, Sample};
 use std::fmt::Write;
 use timeline::text::paragraph;
 
@@ -24,10 +24,10 @@ pub(super) fn text(compared: &Compared<'_>) -> String {
 }
 
 /// A head with the lines below it; `sign`: 1 where growth is positive, -1 where it is negative.
-fn block(out: &mut String, compared: &Compared<'_>, lines: &[Line<'_>], way: (&str, &str, f64)) {
+fn block(out: &mut String, compared: &Compared<'_>, lines: &[MetricLine<'_>], way: (&str, &str, f64)) {
     let (interpretation, percent, sign) = way;
     let rule = "=".repeat(66);
-    let (usable, zero): (Vec<&Line<'_>>, Vec<&Line<'_>>) =
+    let (usable, zero): (Vec<&MetricLine<'_>>, Vec<&MetricLine<'_>>) =
         lines.iter().partition(|line| line.base().is_some_and(|base| base.median() != 0.0));
     // Writing to a string cannot fail.
     let _ = writeln!(out, "{rule}");
