@@ -238,3 +238,17 @@ fn counters_have_the_rows_of_perf() {
     assert!(alone.code == Some(1) && alone.stderr.contains("add --base BEFORE AFTER"), "{}", alone.stderr);
     std::fs::remove_dir_all(&folder).expect("removed");
 }
+
+#[test]
+fn the_explanation_in_the_documents_is_that_of_the_program() {
+    let Some(folder) = std::env::var_os("SCHEDVIZ_TRACES") else { return };
+    let of = |name: &str| {
+        let files = std::path::Path::new(&folder).join(format!("linux-7.2-cpus4/newidle-{name}.*.dat"));
+        format!("{name}={}", files.display())
+    };
+    let text = schedviz(&["compare", "-q", "--group", &of("off"), "--group", &of("on")]).success().text();
+    let explanation = text[text.find("Finding: ").expect("an explanation")..].trim_end();
+    let page = std::fs::read_to_string(root().join("docs/judging.md")).expect("the page");
+    assert!(page.contains(&format!("```\n{explanation}\n```")), "{explanation}");
+    assert!(explanation.lines().count() <= 12 && explanation.lines().all(|line| line.chars().count() <= 75));
+}
