@@ -179,7 +179,20 @@ impl Formats {
             "format" => {
                 let possible = self.formats().filter_map(|format| format.to_possible_value());
                 let parser = clap::builder::PossibleValuesParser::new(possible);
-                argument.value_parser(parser.try_map(|name| Format::from_str(&name, false)))
+                let argument = argument.value_parser(parser.try_map(|name| Format::from_str(&name, false)));
+                match self.dialects {
+                    [] => argument,
+                    dialects => {
+                        let words: Vec<String> = dialects.iter().map(|dialect| dialect.word()).collect();
+                        argument.help(format!(
+                            "Format of the file, where its name has no such ending; without a file {} to standard output",
+                            match words.as_slice() {
+                                [word] => format!("{word} goes"),
+                                words => format!("{} go", words.join(", ")),
+                            }
+                        ))
+                    }
+                }
             }
             "json" => argument.hide(!self.numbers),
             "dpi" | "width" | "height" | "font_size" | "title" | "embed_fonts" => argument.hide(!self.figure),
