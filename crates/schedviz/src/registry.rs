@@ -74,15 +74,15 @@ pub(crate) fn command_line() -> clap::Command {
         .version(env!("CARGO_PKG_VERSION"))
         .about("See what the Linux scheduler did, from what trace-cmd recorded")
         .max_term_width(80)
-        .after_help(after_help())
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommands(COMMANDS.iter().map(Entry::definition))
 }
 
-/// Defines the arguments of every command, for pages that show them all. The commands come first: `help` copies their
+/// Defines the arguments of every command and the first steps, for pages that show them all. The commands come first: `help` copies their
 /// descriptions.
 pub(crate) fn define_all(command: &mut clap::Command) {
+    *command = std::mem::take(command).after_help(after_help());
     command.get_subcommands_mut().for_each(clap::Command::build);
     command.build();
 }
