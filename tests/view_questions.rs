@@ -17,6 +17,23 @@ fn click(browser: &Browser, element: &str) {
     browser.run(&format!("{element}.click()"));
 }
 
+/// A way through `n` places that begins at 0 and goes from each place to every other exactly once.
+fn tour(n: usize) -> Vec<usize> {
+    let pairs = (0..n).flat_map(|from| (from + 1..n).flat_map(move |to| [from, to]));
+    pairs.chain([0]).collect()
+}
+
+#[test]
+fn a_tour_goes_from_each_place_to_every_other() {
+    for n in 2..7 {
+        let tour = tour(n);
+        let mut steps: Vec<_> = tour.windows(2).map(|step| (step[0], step[1])).collect();
+        steps.sort_unstable();
+        let all = (0..n).flat_map(|from| (0..n).filter(move |to| *to != from).map(move |to| (from, to)));
+        assert_eq!(steps, all.collect::<Vec<_>>());
+    }
+}
+
 #[test]
 fn every_list_opens_by_a_click_after_every_other() {
     let Some(browser) = Browser::start("questions") else { return };
@@ -31,30 +48,24 @@ fn every_list_opens_by_a_click_after_every_other() {
     let button =
         |title: &str| format!("[...{PANEL}.querySelectorAll('.choice button')].find(b => b.textContent === '{title}')");
     let table = |label: &str| format!("{PANEL}.querySelector('table[aria-label=\"{label}\"] tbody tr') !== null");
-    for (from, from_label) in lists {
-        for (to, to_label) in lists.iter().filter(|(to, _)| *to != from) {
-            click(&browser, &button(from));
-            browser.wait_for(&table(from_label));
-            click(&browser, &button(to));
-            browser.wait_for(&table(to_label));
-            // The theme is changed behind the panel: it still follows.
-            let dark = "document.documentElement.classList.contains('dark')";
-            let before = browser.run(&format!("return {dark}"));
-            browser.run("document.getElementById('theme').click()");
-            browser.wait_for(&format!("{dark} !== {before}"));
-            // A row leads to its own entry, and only that row is marked.
-            let rows = format!("[...{PANEL}.querySelectorAll('table[aria-label=\"{to_label}\"] tbody tr')]");
-            browser.wait_for(&format!("{rows}.every(row => !row.className.includes('current'))"));
-            click(&browser, &format!("{rows}[1]"));
-            if *to == "Violation" {
-                browser.wait_for("document.getElementById('story-back') !== null && schedviz.state.story !== null");
-                browser.run("document.getElementById('story-back').click()");
-            }
-            browser.wait_for(&format!("{rows}.map(row => row.className.includes('current')).indexOf(true) === 1"));
-            browser.keys(ESCAPE);
-            click(&browser, &button(from));
-            browser.wait_for(&table(from_label));
+    for (title, label) in tour(lists.len()).into_iter().map(|list| lists[list]) {
+        click(&browser, &button(title));
+        browser.wait_for(&table(label));
+        // The theme is changed behind the panel: it still follows.
+        let dark = "document.documentElement.classList.contains('dark')";
+        let before = browser.run(&format!("return {dark}"));
+        browser.run("document.getElementById('theme').click()");
+        browser.wait_for(&format!("{dark} !== {before}"));
+        // A row leads to its own entry, and only that row is marked.
+        let rows = format!("[...{PANEL}.querySelectorAll('table[aria-label=\"{label}\"] tbody tr')]");
+        browser.wait_for(&format!("{rows}.every(row => !row.className.includes('current'))"));
+        click(&browser, &format!("{rows}[1]"));
+        if title == "Violation" {
+            browser.wait_for("document.getElementById('story-back') !== null && schedviz.state.story !== null");
+            browser.run("document.getElementById('story-back').click()");
         }
+        browser.wait_for(&format!("{rows}.map(row => row.className.includes('current')).indexOf(true) === 1"));
+        browser.keys(ESCAPE);
     }
     assert_clean(&browser, &server);
 }
@@ -72,26 +83,20 @@ fn every_tab_and_menu_follows_every_other() {
         ("legend", "Lanes"),
     ];
     let colors = ["task", "command", "node", "parent", "class"];
-    let mut color = 0;
-    for (from, from_text) in tabs {
-        for (to, to_text) in tabs.iter().filter(|(to, _)| *to != from) {
-            for (tab, text) in [(from, from_text), (*to, *to_text)] {
-                browser.run(&format!("document.getElementById('tab-{tab}').click()"));
-                browser.wait_for(&format!("schedviz.state.tab === '{tab}' && {PANEL}.textContent.includes('{text}')"));
-            }
-            color += 1;
-            let way = colors[color % colors.len()];
-            browser.run(&format!(
-                "const menu = document.getElementById('color'); menu.focus(); menu.value = '{way}'; menu.dispatchEvent(new Event('change'))"
-            ));
-            browser.wait_for(&format!("schedviz.state.color === '{way}'"));
-            // The keys of the page work while the menu has the focus.
-            let span = "schedviz.state.span";
-            let before = number(&browser, span);
-            browser.keys("w");
-            browser.wait_for(&format!("{span} < {before} && schedviz.state.color === '{way}'"));
-            browser.keys("0");
-        }
+    for (nth, (tab, text)) in tour(tabs.len()).into_iter().map(|tab| tabs[tab]).enumerate() {
+        browser.run(&format!("document.getElementById('tab-{tab}').click()"));
+        browser.wait_for(&format!("schedviz.state.tab === '{tab}' && {PANEL}.textContent.includes('{text}')"));
+        let way = colors[(nth + 1) % colors.len()];
+        browser.run(&format!(
+            "const menu = document.getElementById('color'); menu.focus(); menu.value = '{way}'; menu.dispatchEvent(new Event('change'))"
+        ));
+        browser.wait_for(&format!("schedviz.state.color === '{way}'"));
+        // The keys of the page work while the menu has the focus.
+        let span = "schedviz.state.span";
+        let before = number(&browser, span);
+        browser.keys("w");
+        browser.wait_for(&format!("{span} < {before} && schedviz.state.color === '{way}'"));
+        browser.keys("0");
     }
     browser.wait_for(COMPLETE);
     // The numbers of a window stand under its own bounds, whatever the window is by then.

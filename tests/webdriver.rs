@@ -167,8 +167,11 @@ impl Drop for Browser {
 /// Waits for a condition; fails if it does not come true in time.
 pub(crate) fn wait(what: &str, mut holds: impl FnMut() -> bool) {
     let start = Instant::now();
+    // Most conditions hold at once; the pause doubles for those that take long.
+    let mut pause = Duration::from_millis(2);
     while !holds() {
         assert!(start.elapsed() < PATIENCE, "{what} did not come about in {PATIENCE:?}");
-        std::thread::sleep(Duration::from_millis(50));
+        std::thread::sleep(pause);
+        pause = (pause * 2).min(Duration::from_millis(50));
     }
 }
