@@ -1,7 +1,7 @@
 //! CPUs that go offline and come back: the reader's conclusions, against a simulation and the kernel's own steps.
 
-use crate::support::{self, fixture, schedviz, scratch};
-use sched::{Cpu, CpuSpan, Current, EventIssue, EventKind, Pass, SchedEvent, SchedState, Ts, Window};
+use crate::support::{self, fixture};
+use sched::{Cpu, CpuSpan, Current, EventIssue, EventKind, Pass, SchedEvent, SchedState, Ts};
 use std::ops::ControlFlow;
 use testkit::{Compression, Laws, Simulation, TraceBuilder};
 use tracedat::{FileIssue, Options, Trace, Want};
@@ -145,33 +145,6 @@ fn a_cpu_that_comes_online_was_offline_before() {
     assert!((500_000_000..700_000_000).contains(&laws.offline.0), "{:?}", laws.offline);
     assert_eq!(pass.diagnostics.count(EventIssue::CpuOffline), 1);
     assert_eq!(pass.diagnostics.count(EventIssue::SwitchPrevMismatch), 0);
-}
-
-/// A window, or a part, in which a CPU is offline from its start on reports that time, whether the CPU comes back or not.
-#[test]
-fn a_cpu_that_is_offline_at_the_start_of_a_window_is_reported() {
-    let trace = open("online.dat");
-    let start = trace.start().expect("events");
-    let at = |ms: i64| Some(Ts(start.0 + ms * 1_000_000));
-    let found = |trace: &Trace, from, to| {
-        let pass = Pass::over(trace.events().expect("a clock")).window(Window { from, to });
-        pass.run(Laws::default).expect("a pass").diagnostics.count(EventIssue::CpuOffline)
-    };
-    // The CPU comes online after about 0.6 s.
-    let windows = [(None, at(470)), (at(100), at(400)), (at(100), None), (at(800), None)];
-    assert_eq!(windows.map(|(from, to)| found(&trace, from, to)), [1, 1, 1, 0]);
-    let folder = scratch("offline-part");
-    for (from, to, expected) in [(None, Some("0.47"), 1), (Some("0.1"), Some("0.4"), 1), (Some("0.8"), None, 0)] {
-        let mut arguments = vec!["cut", "tests/fixtures/online.dat", "-q", "-o"];
-        let part = folder.join(format!("from-{}.dat", from.unwrap_or("start")));
-        arguments.push(part.to_str().expect("a path"));
-        arguments.extend(from.into_iter().flat_map(|from| ["--min", from]));
-        arguments.extend(to.into_iter().flat_map(|to| ["--max", to]));
-        schedviz(&arguments).success();
-        let part = Trace::open(&part, Options::default()).expect("a part");
-        assert_eq!(found(&part, None, None), expected, "{from:?} {to:?}");
-    }
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 /// A kernel of 2020, whose wakeups have the field `success`.

@@ -6,7 +6,6 @@ use crate::analysis::Analysis;
 use crate::balance::causes::Causes;
 use crate::event::diag::{Diagnostics, EventIssue};
 use crate::event::probe::CgroupId;
-use crate::event::span::Current;
 use crate::event::{Cpu, EventKind, SchedEvent, Ts};
 use crate::state::past::Past;
 use crate::state::{SchedState, Start};
@@ -194,7 +193,7 @@ pub(super) struct Fold<A> {
     inside: bool,
     /// The number of losses within the window.
     lost: u64,
-    /// The number of times that a CPU was offline within the window: from its start on, or later.
+    /// The number of times that a CPU went offline within the window.
     offlines: u64,
 }
 
@@ -297,8 +296,7 @@ impl<A: Analysis> Fold<A> {
         for event in events {
             match event.kind {
                 EventKind::Lost { .. } => self.lost += 1,
-                // One that is offline at the start of the trace has an event there as well.
-                EventKind::Offline => self.offlines += u64::from(self.state.current(event.cpu) != Current::Offline),
+                EventKind::Offline => self.offlines += 1,
                 _ => {}
             }
             self.analysis.before(event, &self.state);
@@ -329,8 +327,6 @@ impl<A: Analysis> Fold<A> {
     fn enter(&mut self) {
         if !self.inside {
             self.inside = true;
-            let is_offline = |cpu: &Cpu| self.state.current(*cpu) == Current::Offline;
-            self.offlines = self.state.observed().filter(is_offline).count() as u64;
             // Most analyses look at the counts within the window alone.
             if !self.looks_back && self.analysis.counts() {
                 self.state.count();
