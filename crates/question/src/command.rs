@@ -69,16 +69,18 @@ pub trait Question: Subcommand {
 #[cfg(feature = "schema")]
 pub type NamedSchema = (&'static str, schemars::Schema);
 
-/// Generates the schema of a document whose field `schema` is `id`. The type must have such a field.
+/// Generates the schema of a document whose field `schema` is `id`.
+///
+/// # Panics
+///
+/// If the type has no such field.
 #[cfg(feature = "schema")]
 pub fn schema<T: schemars::JsonSchema>(id: &'static str) -> NamedSchema {
     let settings = schemars::generate::SchemaSettings::draft2020_12().for_serialize();
     let mut schema = settings.into_generator().into_root_schema_for::<T>();
     schema.insert("title".into(), id.into());
     let constant = serde_json::json!({ "const": id, "description": "The name and version of this schema." });
-    if let Some(field) = schema.pointer_mut("/properties/schema") {
-        *field = constant;
-    }
+    *schema.pointer_mut("/properties/schema").expect("a document names its schema") = constant;
     (id, schema)
 }
 
