@@ -24,6 +24,9 @@ use timeline::Sheet;
 use timeline::page::Texts;
 use timeline::text::paragraph;
 
+/// The name and version of the document's schema.
+const SCHEMA: &str = "schedviz/compare/2";
+
 /// The differences between groups of runs, and whether they are more than noise.
 #[derive(Debug)]
 pub struct CompareQuestion;
@@ -60,7 +63,7 @@ impl Question for CompareQuestion {
 
     #[cfg(feature = "schema")]
     fn schemas() -> Vec<question::NamedSchema> {
-        vec![question::schema::<CompareDocument>("schedviz/compare/2")]
+        vec![question::schema::<CompareDocument>(SCHEMA)]
     }
 }
 
@@ -231,7 +234,7 @@ fn compared(args: &CompareArgs) -> Result<(CompareDocument, Measurements)> {
     let verdicts =
         comparisons.iter().flat_map(|c| args.fail_if.iter().map(|limit| Judged::of(limit, c, args.alpha))).collect();
     let document = CompareDocument {
-        schema: "schedviz/compare/2",
+        schema: SCHEMA,
         alpha: args.alpha,
         machine: header::facts(&all),
         metrics: metrics.clone(),

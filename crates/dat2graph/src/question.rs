@@ -46,7 +46,7 @@ impl Question for Dat2graphQuestion {
 
     #[cfg(feature = "schema")]
     fn schemas() -> Vec<question::NamedSchema> {
-        vec![question::schema::<TraceDocument<'static, lanes::Report>>("schedviz/dat2graph/1")]
+        vec![question::schema::<TraceDocument<'static, lanes::Report>>(lanes::SCHEMA)]
     }
 }
 

@@ -18,6 +18,9 @@ use timeline::page::{DrawLanes, Heading, LegendEntry, Page, Swatch};
 use timeline::text::{paragraph, short};
 use timeline::{LaneLayout, TimeScale};
 
+/// The name and version of the document's schema.
+pub(crate) const SCHEMA: &str = "schedviz/balance/2";
+
 /// Maximum number of arrows on a page. Rare causes get theirs first.
 const ARROWS: u64 = 1500;
 
@@ -244,7 +247,7 @@ impl Analysis for Balance<'_> {
         }
         let shown = |herd: &Herd| self.cpus.has(herd.orig) || self.cpus.has(herd.dest);
         BalanceReport {
-            schema: "schedviz/balance/2",
+            schema: SCHEMA,
             from_ns: self.start,
             to_ns: end,
             total,

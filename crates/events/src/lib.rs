@@ -54,6 +54,9 @@ use sched::{Cpu, Ts};
 use serde::Serialize;
 use std::cmp::Ordering;
 
+/// The name and version of the document's schema.
+pub(crate) const SCHEMA: &str = "schedviz/events/1";
+
 /// The number of columns of a density.
 pub(crate) const COLUMNS: usize = 400;
 
@@ -274,7 +277,7 @@ impl Gather {
         let (spans, pieces) = spans.finish();
         let mut densities: Vec<(Cpu, Density)> = all.into_iter().collect();
         densities.sort_by_key(|(cpu, _)| *cpu);
-        let (schema, from_ns, to_ns) = ("schedviz/events/1", self.from, self.to);
+        let (schema, from_ns, to_ns) = (SCHEMA, self.from, self.to);
         Report { schema, from_ns, to_ns, total, kinds, spans, pieces, densities }
     }
 }

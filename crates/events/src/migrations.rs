@@ -71,7 +71,7 @@ impl Question for MigrationsQuestion {
 
     #[cfg(feature = "schema")]
     fn schemas() -> Vec<question::NamedSchema> {
-        vec![question::schema::<TraceDocument<'static, MigrationsReport<'static>>>("schedviz/balance/2")]
+        vec![question::schema::<TraceDocument<'static, MigrationsReport<'static>>>(crate::balance::SCHEMA)]
     }
 }
 

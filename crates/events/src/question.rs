@@ -51,7 +51,7 @@ impl Question for EventsQuestion {
 
     #[cfg(feature = "schema")]
     fn schemas() -> Vec<question::NamedSchema> {
-        vec![question::schema::<TraceDocument<'static, crate::Report>>("schedviz/events/1")]
+        vec![question::schema::<TraceDocument<'static, crate::Report>>(crate::SCHEMA)]
     }
 }
 

@@ -20,7 +20,7 @@ pub struct FairnessQuestion;
 impl TaskQuestion for FairnessQuestion {
     const NAME: &'static str = "fairness";
     const TITLE: &'static str = "Fairness";
-    const SCHEMA: &'static str = "schedviz/fairness/2";
+    const SCHEMA: &'static str = crate::report::SCHEMA;
     const FORMATS: Formats = FORMATS;
     const FIRST_STEP: Option<(&'static str, &'static str)> =
         Some(("fairness trace.dat --forked", "how evenly CPU time was shared"));

@@ -8,6 +8,9 @@ use std::fmt::Write;
 use timeline::text::{CASES, Detail, case, case_head, paragraph, short};
 use timeline::{Drawable, Next};
 
+/// The name and version of the document's schema.
+pub(crate) const SCHEMA: &str = "schedviz/fairness/2";
+
 /// A member, and what it got.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -156,7 +159,7 @@ pub(crate) fn build(f: Fairness<'_>) -> FairnessReport {
     };
     let members = all.iter().map(member).collect();
     FairnessReport {
-        schema: "schedviz/fairness/2",
+        schema: SCHEMA,
         from_ns: options.from,
         to_ns: options.to,
         selection_unknown: None,

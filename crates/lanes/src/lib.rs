@@ -49,6 +49,9 @@ use sched::{Cpu, Ts};
 use serde::{Serialize, Serializer};
 use timeline::Columns;
 
+/// The name and version of the document's schema.
+pub const SCHEMA: &str = "schedviz/dat2graph/1";
+
 /// The resolved options of the figure.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -227,7 +230,7 @@ pub fn report(lanes: &[Lane], options: &Options) -> Report {
     let tasks = lane::total(lanes);
     let count = |i: usize| lanes.iter().map(|l| l.marks.get(i).map_or(0, |m| m.count)).sum();
     Report {
-        schema: "schedviz/dat2graph/1",
+        schema: SCHEMA,
         from_ns: options.from,
         to_ns: options.to,
         start_ns: options.zero,

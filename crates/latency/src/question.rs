@@ -19,7 +19,7 @@ pub struct LatencyQuestion;
 impl TaskQuestion for LatencyQuestion {
     const NAME: &'static str = "latency";
     const TITLE: &'static str = "Latency";
-    const SCHEMA: &'static str = "schedviz/latency/1";
+    const SCHEMA: &'static str = crate::report::SCHEMA;
     const FORMATS: Formats = FORMATS;
     const FIRST_STEP: Option<(&'static str, &'static str)> = Some(("latency trace.dat", "how long woken tasks waited"));
     const QUESTION: Option<(&'static str, &'static str)> = Some(("How long did woken tasks wait to run?", "TRACE"));

@@ -10,6 +10,9 @@ use std::fmt::Write;
 use timeline::text::{CASES, Detail, case, case_head, paragraph, short};
 use timeline::{Drawable, Next};
 
+/// The name and version of the document's schema.
+pub(crate) const SCHEMA: &str = "schedviz/latency/1";
+
 /// A row of the table.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -208,7 +211,7 @@ pub(crate) fn build(latency: Latency<'_>, end: Ts, state: &SchedState) -> Latenc
         r.merged.cmp(&s.merged).then(b.cmp(a)).then(r.pid.cmp(&s.pid)).then(r.command.cmp(&s.command))
     });
     LatencyReport {
-        schema: "schedviz/latency/1",
+        schema: SCHEMA,
         from_ns: start.unwrap_or(end),
         to_ns: end,
         selection_unknown: None,

@@ -17,6 +17,9 @@ use std::cell::Cell;
 use std::process::ExitCode;
 use timeline::Sheet;
 
+/// The name and version of the document's schema.
+const SCHEMA: &str = "schedviz/path/1";
+
 /// The critical path of the traced command, or of a task.
 #[derive(Debug)]
 pub struct PathQuestion;
@@ -37,7 +40,7 @@ impl Question for PathQuestion {
 
     #[cfg(feature = "schema")]
     fn schemas() -> Vec<question::NamedSchema> {
-        vec![question::schema::<TraceDocument<'static, Report<'static>>>("schedviz/path/1")]
+        vec![question::schema::<TraceDocument<'static, Report<'static>>>(SCHEMA)]
     }
 }
 
@@ -60,7 +63,7 @@ pub(crate) fn run(args: &PathArgs) -> Result<()> {
     let outcome = find(&session, &args.begin, (args.pid.map(Pid), args.comm.as_deref()), args.longest)?;
     let (path, diagnostics) = (outcome.output, outcome.diagnostics);
     let hidden = session.shown.only_where_many(|cpu| path.cpus.iter().any(|share| share.of.cpu == cpu));
-    let report = Report { schema: "schedviz/path/1", path: &path };
+    let report = Report { schema: SCHEMA, path: &path };
     let document = TraceDocument::of(&session, &report, &diagnostics);
     let text = || match args.segments {
         Some(most) => crate::segments_text(&path, session.start, most),

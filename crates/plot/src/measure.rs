@@ -16,6 +16,9 @@ use sched::{Cpu, Dur, Lengths, Pid, Ts};
 use timeline::columns::PieceClass;
 use timeline::strips::UNKNOWN;
 
+/// The name and version of the document's schema.
+pub(crate) const REPORT_SCHEMA: &str = "schedviz/plot/1";
+
 /// A complete interval, for tables.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found<'f> {
@@ -428,7 +431,7 @@ impl<'p> Plot<'p> {
         });
         let series = series.collect();
         let report = PlotReport {
-            schema: "schedviz/plot/1",
+            schema: REPORT_SCHEMA,
             title: spec.title.clone(),
             from_ns: self.window.from,
             to_ns: to,

@@ -47,7 +47,7 @@ impl Question for PlotQuestion {
 
     #[cfg(feature = "schema")]
     fn schemas() -> Vec<question::NamedSchema> {
-        vec![question::schema::<TraceDocument<'static, PlotReport>>("schedviz/plot/1")]
+        vec![question::schema::<TraceDocument<'static, PlotReport>>(crate::measure::REPORT_SCHEMA)]
     }
 }
 

@@ -51,6 +51,9 @@ use timeline::strips::{BLANK, FIRST, OFFLINE, UNKNOWN};
 use timeline::{Division, Piece, PieceClass, Turns};
 use workcons::violation::{ALL, Sets};
 
+/// The name and version of the document's schema.
+pub(crate) const SCHEMA: &str = "schedviz/running-waiting/1";
+
 /// Groups with a panel of their own
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Per {
@@ -509,7 +512,7 @@ impl Analysis for RunningWaiting<'_> {
         let options = self.options;
         let panels = self.panels.into_iter().zip(&options.panels).map(|(g, p)| g.series(p, options)).collect();
         Report {
-            schema: "schedviz/running-waiting/1",
+            schema: SCHEMA,
             from_ns: options.from,
             to_ns: options.to,
             start_ns: options.zero,

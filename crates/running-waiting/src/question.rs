@@ -20,7 +20,7 @@ pub struct RunningWaitingQuestion;
 impl TaskQuestion for RunningWaitingQuestion {
     const NAME: &'static str = "running-waiting";
     const TITLE: &'static str = "Running and waiting tasks";
-    const SCHEMA: &'static str = "schedviz/running-waiting/1";
+    const SCHEMA: &'static str = crate::SCHEMA;
     const FORMATS: Formats = FORMATS;
     const FIRST_STEP: Option<(&'static str, &'static str)> =
         Some(("running-waiting trace.dat --forked", "tasks waiting beside idle CPUs"));

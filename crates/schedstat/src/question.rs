@@ -15,6 +15,9 @@ use std::path::Path;
 use std::process::ExitCode;
 use timeline::text::lines;
 
+/// The name and version of the document's schema.
+const SCHEMA: &str = "schedviz/schedstat/1";
+
 /// The changes between two copies of /proc/schedstat.
 #[derive(Debug)]
 pub struct SchedstatQuestion;
@@ -37,7 +40,7 @@ impl Question for SchedstatQuestion {
 
     #[cfg(feature = "schema")]
     fn schemas() -> Vec<question::NamedSchema> {
-        vec![question::schema::<crate::Report>("schedviz/schedstat/1")]
+        vec![question::schema::<crate::Report>(SCHEMA)]
     }
 }
 
@@ -109,7 +112,7 @@ pub(crate) fn run(args: &SchedstatArgs) -> Result<()> {
         rows.push(StatRow { name: "trace".into(), columns: trace.columns });
     }
     let report = Report {
-        schema: "schedviz/schedstat/1",
+        schema: SCHEMA,
         version: copies[0].layout.version,
         rows,
         speedup_percent,

@@ -21,6 +21,9 @@ use timeline::Sheet;
 use timeline::palette::TaskColors;
 use tracedat::{EventFormat, EventStream, Where};
 
+/// The name and version of the document's schema.
+const SCHEMA: &str = "schedviz/stepper/2";
+
 /// The tasks that are queued on each CPU at an instant, and the events that follow.
 #[derive(Debug)]
 pub struct StepperQuestion;
@@ -43,7 +46,7 @@ impl Question for StepperQuestion {
 
     #[cfg(feature = "schema")]
     fn schemas() -> Vec<question::NamedSchema> {
-        vec![question::schema::<TraceDocument<'static, Report>>("schedviz/stepper/2")]
+        vec![question::schema::<TraceDocument<'static, Report>>(SCHEMA)]
     }
 }
 
@@ -102,7 +105,7 @@ pub(crate) fn run(args: &StepperArgs) -> Result<()> {
         return interact(&session, &filter, replay, options);
     }
     let steps = collect(args, &session, &mut replay, start, &options)?;
-    let report = Report { schema: "schedviz/stepper/2", events: replay.recorded().total(), steps };
+    let report = Report { schema: SCHEMA, events: replay.recorded().total(), steps };
     let text = || {
         let texts = report.steps.iter().map(|step| crate::text(step, &options, terminal_width()));
         texts.collect::<Vec<_>>().join("\n")

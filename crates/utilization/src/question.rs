@@ -46,7 +46,7 @@ impl Question for UtilizationQuestion {
 
     #[cfg(feature = "schema")]
     fn schemas() -> Vec<question::NamedSchema> {
-        vec![question::schema::<TraceDocument<'static, UtilizationReport>>("schedviz/utilization/1")]
+        vec![question::schema::<TraceDocument<'static, UtilizationReport>>(crate::report::SCHEMA)]
     }
 }
 

@@ -9,6 +9,9 @@ use std::fmt::Write;
 use timeline::text::{CASES, Detail, case, case_head, paragraph};
 use timeline::{Drawable, Next};
 
+/// The name and version of the document's schema.
+pub(crate) const SCHEMA: &str = "schedviz/utilization/1";
+
 /// The time of each class, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -232,7 +235,7 @@ pub(crate) fn build(u: Utilization<'_>, application_unknown: Option<String>) -> 
     let totals = u.idling.totals().iter().find(|t| t.min_ns == options.balance_interval).copied().unwrap_or_default();
     let longest = u.idling.into_longest().into_iter().filter(|e| e.duration >= options.balance_interval);
     let mut report = UtilizationReport {
-        schema: "schedviz/utilization/1",
+        schema: SCHEMA,
         from_ns: options.from,
         to_ns: options.to,
         application_unknown: None,

@@ -57,7 +57,7 @@ impl Question for WhyQuestion {
 
     #[cfg(feature = "schema")]
     fn schemas() -> Vec<question::NamedSchema> {
-        vec![question::schema::<WhyDocument>("schedviz/why/2")]
+        vec![question::schema::<WhyDocument>(SCHEMA)]
     }
 }
 

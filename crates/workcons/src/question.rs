@@ -52,7 +52,7 @@ impl Question for WorkconsQuestion {
 
     #[cfg(feature = "schema")]
     fn schemas() -> Vec<question::NamedSchema> {
-        vec![question::schema::<WorkconsDocument>("schedviz/workcons/2")]
+        vec![question::schema::<WorkconsDocument>(crate::runs::SCHEMA)]
     }
 }
 

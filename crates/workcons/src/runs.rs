@@ -16,6 +16,9 @@ use session::{Session, warnings};
 use timeline::{Drawable, Sheet};
 use tracedat::FileIssue;
 
+/// The name and version of the document's schema.
+pub(crate) const SCHEMA: &str = "schedviz/workcons/2";
+
 /// The document of `--json`.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -57,7 +60,7 @@ impl WorkconsDocument {
         let by_command = runs.iter().any(|r| r.report.elapsed_is_command);
         let groups = medians(&runs, by_command, limits.loss);
         let notes = if groups.is_empty() { Vec::new() } else { left_out(&runs, by_command, limits.loss) };
-        WorkconsDocument { schema: "schedviz/workcons/2", groups, notes, verdict: worst, verdicts, runs }
+        WorkconsDocument { schema: SCHEMA, groups, notes, verdict: worst, verdicts, runs }
     }
 
     /// Draws the runs of each group by elapsed time; runs without a group are a group of their own.

@@ -103,7 +103,7 @@ pub(super) fn measured(
     let of_all = |percent: f64| percent * observed as f64 / cpus.max(1) as f64;
     let silent = 100.0 * (cpus - observed) as f64 / cpus.max(1) as f64;
     let moment = Moment {
-        schema: "schedviz/top/2",
+        schema: super::moment::SCHEMA,
         from_ns: from,
         to_ns: to,
         events: glance.events,

@@ -4,6 +4,9 @@ use sched::lengths::Summary;
 use sched::{Comm, Cpu, Current, Pid, Ts};
 use serde::Serialize;
 
+/// The name and version of the document's schema.
+pub const SCHEMA: &str = "schedviz/top/2";
+
 /// An interval, measured.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -19,6 +19,9 @@ use std::process::ExitCode;
 use timeline::text::lines;
 use tracedat::{BufferInfo, ClockKind, CpuEventCounts, EventCount, FileIssue, Trace};
 
+/// The name and version of the document's schema.
+pub(crate) const SCHEMA: &str = "schedviz/info/1";
+
 /// Describe a trace: recorder, kernel, clock, span, CPUs, events, losses; what can be drawn from it
 #[derive(Clone, Debug, clap::Args)]
 #[command(mut_args(|argument| FORMATS.fit(argument)))]
@@ -275,7 +278,7 @@ fn report(args: &InfoArgs, trace: &Trace) -> Report {
         diagnostics.add_many(EventIssue::MissingEvents, of_the_scheduler.count() as u64);
     }
     Report {
-        schema: "schedviz/info/1",
+        schema: SCHEMA,
         trace: name_of(&args.trace),
         version: info.version.number,
         compression: info.version.compression.clone(),

@@ -8,10 +8,10 @@ use std::path::Path;
 /// Returns the schemas of all documents: those of questions, and of the commands that answer none.
 fn all() -> Vec<NamedSchema> {
     let mut all: Vec<NamedSchema> = COMMANDS.iter().flat_map(question::Entry::schemas).collect();
-    all.push(schema::<info::Report>("schedviz/info/1"));
-    all.push(schema::<machine::Machine>("schedviz/machine/1"));
+    all.push(schema::<info::Report>(info::SCHEMA));
+    all.push(schema::<machine::Machine>(machine::SCHEMA));
     #[cfg(target_os = "linux")]
-    all.push(schema::<record::moment::Moment>("schedviz/top/2"));
+    all.push(schema::<record::moment::Moment>(record::moment::SCHEMA));
     all
 }
 
