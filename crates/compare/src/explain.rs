@@ -120,11 +120,7 @@ fn origins(
 fn by_origin(rows: &Rows) -> Origins {
     let mut by: BTreeMap<String, u64> = BTreeMap::new();
     for row in &rows.rows {
-        let words = row.words[0].as_str();
-        // The nearest idle CPU stands behind the origin.
-        let name =
-            if row.nearest_idle.is_some() { words.rsplit_once(", ").map_or(words, |(name, _)| name) } else { words };
-        let sum = by.entry(name.to_owned()).or_default();
+        let sum = by.entry(row.origin.clone()).or_default();
         *sum = sum.saturating_add(row.total_ns.0);
     }
     (by, rows.total_ns.0)

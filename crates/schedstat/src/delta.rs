@@ -75,7 +75,7 @@ pub struct Delta {
 }
 
 /// Counters of 32 bits wrap, so their difference is taken modulo 2³².
-fn wrapped(before: u64, after: u64) -> u64 {
+pub(crate) fn wrapped(before: u64, after: u64) -> u64 {
     u64::from((after as u32).wrapping_sub(before as u32))
 }
 

@@ -2,6 +2,7 @@
 //!
 //! As in perf a count is the mean over the CPUs, without its fraction.
 
+use crate::delta::wrapped;
 use crate::parse::Snapshot;
 use sched::Cpu;
 use std::fmt::Write;
@@ -74,9 +75,9 @@ impl PerfCounters {
             let Some(a) = find(b.cpu) else { continue };
             cpus += 1;
             for (at, sum) in sums.iter_mut().enumerate() {
+                let (before, after) = (b.fields[at], a.fields[at]);
                 // Run time, delay and time slices have 64 bits, the others 32.
-                let difference = a.fields[at].wrapping_sub(b.fields[at]);
-                *sum = sum.saturating_add(if at < 6 { u64::from(difference as u32) } else { difference });
+                *sum = sum.saturating_add(if at < 6 { wrapped(before, after) } else { after.wrapping_sub(before) });
             }
             for (depth, (b, a)) in b.domains.iter().zip(&a.domains).enumerate() {
                 if (&b.name, &b.mask) != (&a.name, &a.mask) {
@@ -90,7 +91,7 @@ impl PerfCounters {
                 let (_, number, sums) = &mut domains[at];
                 *number += 1;
                 for (sum, (b, a)) in sums.iter_mut().zip(b.fields.iter().zip(&a.fields)) {
-                    *sum = sum.saturating_add(u64::from((*a as u32).wrapping_sub(*b as u32)));
+                    *sum = sum.saturating_add(wrapped(*b, *a));
                 }
             }
         }

@@ -47,6 +47,9 @@ pub struct WhyRow {
     /// The origin and the end for people.
     #[serde(skip)]
     pub words: [String; 2],
+    /// The origin for people, without the nearest idle CPU.
+    #[serde(skip)]
+    pub origin: String,
 }
 
 /// A table of waits or of idle stretches by origin and end.
@@ -130,6 +133,7 @@ fn rows<O: Category, E: Category>(table: &Ledger<O, E>, zero: Ts) -> Rows {
             p99_ns: summary.p99_ns,
             longest: row.longest.map(|case| longest(&case, zero)),
             words: [origin.words(), end.words()],
+            origin: origin.words_without_distance(),
         }
     };
     Rows { total_ns: Dur(total), rows: entries.into_iter().map(row).collect() }
