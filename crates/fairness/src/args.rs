@@ -1,10 +1,11 @@
 //! The arguments of `schedviz fairness`.
 
 use crate::GroupBy;
+use question::SharedArgs;
 use regex::Regex;
 use sched::Dur;
-use session::args::{BeginArgs, DetailArgs, TaskArgs, TraceArgs, positive_length};
-use session::formats::{Formats, OutputArgs};
+use session::args::{DetailArgs, positive_length};
+use session::formats::Formats;
 
 /// The formats in which the answer can be written.
 pub(crate) const FORMATS: Formats = Formats::FIGURE_AND_TEXT.and_table();
@@ -18,7 +19,7 @@ pub(crate) const FORMATS: Formats = Formats::FIGURE_AND_TEXT.and_table();
 #[command(after_help = EXAMPLES, mut_args(|argument| FORMATS.fit(argument)))]
 pub struct FairnessArgs {
     #[command(flatten)]
-    pub(crate) trace: TraceArgs,
+    pub(crate) shared: SharedArgs,
     /// Members are each a `task`, a `command` (the kernel's threads for each CPU are one, as ksoftirqd/N), the
     /// children of a `parent`, or what a regular expression catches in the name: its first group, or all of it
     #[arg(long, default_value = "task", value_name = "WHAT", value_parser = group_by)]
@@ -37,12 +38,6 @@ pub struct FairnessArgs {
     pub(crate) worst: usize,
     #[command(flatten)]
     pub(crate) detail: DetailArgs,
-    #[command(flatten)]
-    pub(crate) begin: BeginArgs,
-    #[command(flatten)]
-    pub(crate) tasks: TaskArgs,
-    #[command(flatten)]
-    pub(crate) output: OutputArgs,
 }
 
 const EXAMPLES: &str = "\

@@ -31,12 +31,12 @@ impl TaskQuestion for FairnessQuestion {
     type Options<'o> = Options<'o>;
     type Report = FairnessReport;
 
-    fn shared(args: &FairnessArgs) -> SharedArgs<'_> {
-        SharedArgs { trace: &args.trace, begin: &args.begin, tasks: &args.tasks, output: &args.output }
+    fn shared(args: &FairnessArgs) -> &SharedArgs {
+        &args.shared
     }
 
     fn check(args: &FairnessArgs) -> Result<()> {
-        args.begin.without_descent(matches!(args.group_by, GroupBy::Parent), "--group-by parent")
+        args.shared.begin.without_descent(matches!(args.group_by, GroupBy::Parent), "--group-by parent")
     }
 
     fn options<'o>(args: &'o FairnessArgs, session: &'o Session, tasks: Option<&'o Chosen<'o>>) -> Result<Options<'o>> {

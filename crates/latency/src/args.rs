@@ -1,8 +1,9 @@
 //! The arguments of `schedviz latency`.
 
 use crate::RowsBy;
-use session::args::{BeginArgs, DetailArgs, TaskArgs, TraceArgs};
-use session::formats::{Formats, OutputArgs};
+use question::SharedArgs;
+use session::args::DetailArgs;
+use session::formats::Formats;
 
 /// The formats in which the answer can be written.
 pub(crate) const FORMATS: Formats = Formats::FIGURE_AND_TEXT.and_table();
@@ -17,7 +18,7 @@ pub(crate) const FORMATS: Formats = Formats::FIGURE_AND_TEXT.and_table();
 #[command(after_help = EXAMPLES, mut_args(|argument| FORMATS.fit(argument)))]
 pub struct LatencyArgs {
     #[command(flatten)]
-    pub(crate) trace: TraceArgs,
+    pub(crate) shared: SharedArgs,
     /// Rows of the tables: one for each of these
     #[arg(long, value_enum, default_value_t, value_name = "WHAT")]
     pub(crate) by: RowsBy,
@@ -29,12 +30,6 @@ pub struct LatencyArgs {
     pub(crate) worst: usize,
     #[command(flatten)]
     pub(crate) detail: DetailArgs,
-    #[command(flatten)]
-    pub(crate) begin: BeginArgs,
-    #[command(flatten)]
-    pub(crate) tasks: TaskArgs,
-    #[command(flatten)]
-    pub(crate) output: OutputArgs,
 }
 
 const EXAMPLES: &str = "\

@@ -28,8 +28,8 @@ impl TaskQuestion for LatencyQuestion {
     type Options<'o> = Options<'o>;
     type Report = LatencyReport;
 
-    fn shared(args: &LatencyArgs) -> SharedArgs<'_> {
-        SharedArgs { trace: &args.trace, begin: &args.begin, tasks: &args.tasks, output: &args.output }
+    fn shared(args: &LatencyArgs) -> &SharedArgs {
+        &args.shared
     }
 
     fn options<'o>(args: &'o LatencyArgs, session: &'o Session, tasks: Option<&'o Chosen<'o>>) -> Result<Options<'o>> {

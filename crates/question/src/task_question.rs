@@ -15,17 +15,21 @@ use std::process::ExitCode;
 use timeline::Sheet;
 use timeline::page::Heading;
 
-/// The arguments that every question about selected tasks has.
-#[derive(Clone, Copy, Debug)]
-pub struct SharedArgs<'a> {
+/// The arguments that every question about selected tasks has
+#[derive(Clone, Debug, clap::Args)]
+pub struct SharedArgs {
     /// The trace, and the part of it that is asked for.
-    pub trace: &'a TraceArgs,
+    #[command(flatten)]
+    pub trace: TraceArgs,
     /// The place where reading begins.
-    pub begin: &'a BeginArgs,
+    #[command(flatten)]
+    pub begin: BeginArgs,
     /// The selection of tasks.
-    pub tasks: &'a TaskArgs,
+    #[command(flatten)]
+    pub tasks: TaskArgs,
     /// The files to write.
-    pub output: &'a OutputArgs,
+    #[command(flatten)]
+    pub output: OutputArgs,
 }
 
 /// A question that the report of one analysis answers, about selected tasks in a window.
@@ -65,7 +69,7 @@ pub trait TaskQuestion: 'static {
     type Report: Serialize + OfSelection + Send + 'static;
 
     /// Returns the arguments that every such question has.
-    fn shared(args: &Self::Args) -> SharedArgs<'_>;
+    fn shared(args: &Self::Args) -> &SharedArgs;
 
     /// Refuses arguments that contradict one another, before the trace is opened.
     fn check(args: &Self::Args) -> Result<()> {

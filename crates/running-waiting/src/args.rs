@@ -1,8 +1,9 @@
 //! The arguments of `schedviz running-waiting`.
 
 use crate::Per;
-use session::args::{BeginArgs, TaskArgs, TraceArgs};
-use session::formats::{Formats, OutputArgs};
+
+use question::SharedArgs;
+use session::formats::Formats;
 
 /// The formats in which the answer can be written.
 pub(crate) const FORMATS: Formats = Formats::figure_of("running-waiting").and_table();
@@ -15,19 +16,13 @@ pub(crate) const FORMATS: Formats = Formats::figure_of("running-waiting").and_ta
 #[command(after_help = EXAMPLES, mut_args(|argument| FORMATS.fit(argument)))]
 pub struct RunningWaitingArgs {
     #[command(flatten)]
-    pub(crate) trace: TraceArgs,
+    pub(crate) shared: SharedArgs,
     /// One panel for each node or last-level cache (needs --topology)
     #[arg(long, value_enum, value_name = "WHAT")]
     pub(crate) per: Option<Per>,
     /// Draw the length of each CPU's run queue below, one row per CPU
     #[arg(long)]
     pub(crate) per_cpu: bool,
-    #[command(flatten)]
-    pub(crate) begin: BeginArgs,
-    #[command(flatten)]
-    pub(crate) tasks: TaskArgs,
-    #[command(flatten)]
-    pub(crate) output: OutputArgs,
 }
 
 const EXAMPLES: &str = "\

@@ -30,8 +30,8 @@ impl TaskQuestion for RunningWaitingQuestion {
     type Options<'o> = Options<'o>;
     type Report = Report;
 
-    fn shared(args: &RunningWaitingArgs) -> SharedArgs<'_> {
-        SharedArgs { trace: &args.trace, begin: &args.begin, tasks: &args.tasks, output: &args.output }
+    fn shared(args: &RunningWaitingArgs) -> &SharedArgs {
+        &args.shared
     }
 
     fn options<'o>(
@@ -40,7 +40,7 @@ impl TaskQuestion for RunningWaitingQuestion {
         tasks: Option<&'o Chosen<'o>>,
     ) -> Result<Options<'o>> {
         let panels = panels(args.per, &session.shown.cpus, &session.topology)?;
-        Ok(Options { panels, per_cpu: args.per_cpu, tasks, which: args.tasks.which(), ..plain(session)? })
+        Ok(Options { panels, per_cpu: args.per_cpu, tasks, which: args.shared.tasks.which(), ..plain(session)? })
     }
 
     fn of_section(session: &Session) -> Result<Option<Options<'_>>> {

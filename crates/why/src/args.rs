@@ -3,8 +3,7 @@
 use crate::Grouping;
 use session::args::{BeginArgs, ReadArgs, TaskArgs, WindowArgs};
 use session::formats::{Formats, OutputArgs};
-use session::groups::GroupArg;
-use std::path::PathBuf;
+use session::groups::RunsArgs;
 use tracedat::Where;
 use workcons::WaiterArgs;
 
@@ -19,12 +18,8 @@ pub(crate) const FORMATS: Formats = Formats::FIGURE_AND_TEXT;
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES, mut_args(|argument| FORMATS.fit(argument)))]
 pub struct WhyArgs {
-    /// The recordings: one is reported in full, several in a table; a folder of schedviz record --runs stands for its groups
-    #[arg(required_unless_present = "group")]
-    pub(crate) traces: Vec<PathBuf>,
-    /// Runs that belong together: NAME=FILE[,FILE...]; * in a file name stands for anything
-    #[arg(long, value_name = "NAME=FILES")]
-    pub(crate) group: Vec<GroupArg>,
+    #[command(flatten)]
+    pub(crate) runs: RunsArgs,
     #[command(flatten)]
     pub(crate) waiters: WaiterArgs,
     /// Maximum number of rows to print of each table; the JSON has all

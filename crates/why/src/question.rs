@@ -101,7 +101,7 @@ pub(crate) fn run(args: &WhyArgs) -> Result<()> {
     args.output.check(FORMATS)?;
     args.begin.without_descent(args.tasks.forked, "--forked")?;
     args.begin.without_descent(args.waiters.depend_on_descent(&args.tasks), "--waiters application")?;
-    let files = groups::files(&args.traces, &args.group)?;
+    let files = args.runs.files()?;
     if files.len() != 1 && (args.episode.is_some() || args.at.is_some()) {
         bail!("--episode and --at need a single trace");
     }
@@ -125,7 +125,7 @@ pub(crate) fn run(args: &WhyArgs) -> Result<()> {
 /// The section of a report on a folder of `record --runs`.
 pub(crate) fn section_of_runs(folder: &Path, read: &ReadArgs, window: &WindowArgs) -> Result<ReportSection> {
     let args = WhyArgs { read: read.clone(), window: window.clone(), ..typed(&[folder.as_os_str()])? };
-    let (document, _) = measured(&args, &groups::files(&args.traces, &args.group)?, false)?;
+    let (document, _) = measured(&args, &args.runs.files()?, false)?;
     let title = "Why tasks waited while CPUs idled, in each run".to_owned();
     Ok(ReportSection { title, figures: Vec::new(), text: text(&args, &document), json: json(&document)? })
 }

@@ -4,9 +4,8 @@ use crate::WaiterArgs;
 use sched::Dur;
 use session::args::{BeginArgs, DetailArgs, ReadArgs, TaskArgs, WindowArgs, length};
 use session::formats::{Format, Formats, OutputArgs};
-use session::groups::GroupArg;
+use session::groups::RunsArgs;
 use session::summary::SummaryArgs;
-use std::path::PathBuf;
 
 /// The formats in which the answer can be written.
 pub(crate) const FORMATS: Formats = Formats::FIGURE_AND_TEXT.and_dialects(&[Format::Ktap, Format::Junit]);
@@ -20,12 +19,8 @@ pub(crate) const FORMATS: Formats = Formats::FIGURE_AND_TEXT.and_dialects(&[Form
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES, mut_args(|argument| FORMATS.fit(argument)))]
 pub struct WorkconsArgs {
-    /// The recordings: one is reported in full, several in a table; a folder of schedviz record --runs stands for its groups
-    #[arg(required_unless_present = "group")]
-    pub(crate) traces: Vec<PathBuf>,
-    /// Runs that belong together: NAME=FILE[,FILE...]; * in a file name stands for anything
-    #[arg(long, value_name = "NAME=FILES")]
-    pub(crate) group: Vec<GroupArg>,
+    #[command(flatten)]
+    pub(crate) runs: RunsArgs,
     #[command(flatten)]
     pub(crate) waiters: WaiterArgs,
     /// Count only episodes of at least this length, such as 100us or 1ms

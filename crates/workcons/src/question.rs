@@ -64,7 +64,7 @@ pub(crate) fn section_of_runs(
     sheet: &Sheet,
 ) -> Result<ReportSection> {
     let args = WorkconsArgs { read: read.clone(), window: window.clone(), ..typed(&[folder.as_os_str()])? };
-    let (document, _) = judged(&args, &groups::files(&args.traces, &args.group)?, false)?;
+    let (document, _) = judged(&args, &args.runs.files()?, false)?;
     let figures = vec![document.figure(args.max_loss, sheet)];
     let title = "Work conservation of each run".to_owned();
     Ok(ReportSection { title, figures, text: document.text(Detail::Brief), json: json(&document)? })
@@ -76,7 +76,7 @@ pub(crate) fn run(args: &WorkconsArgs) -> Result<ExitCode> {
     verdict::check(args.output.dialect(), args.max_violation.is_some(), "--max-violation PERCENT")?;
     args.begin.without_descent(args.tasks.forked, "--forked")?;
     args.begin.without_descent(args.waiters.depend_on_descent(&args.tasks), "--waiters application")?;
-    let files = groups::files(&args.traces, &args.group)?;
+    let files = args.runs.files()?;
     let single = files.len() == 1 && args.output.wants_file();
     let (document, session) = judged(args, &files, single)?;
     let figure = |sheet: &Sheet| match (&session, document.runs.as_slice()) {

@@ -32,6 +32,24 @@ pub fn distinct<R>(runs: Vec<R>, facts: for<'r> fn(&'r R) -> Facts<'r>, read: &R
     kept
 }
 
+/// The recordings of a question about one run or several
+#[derive(Clone, Debug, clap::Args)]
+pub struct RunsArgs {
+    /// The recordings: one is reported in full, several in a table; a folder of schedviz record --runs stands for its groups
+    #[arg(required_unless_present = "group")]
+    traces: Vec<PathBuf>,
+    /// Runs that belong together: NAME=FILE[,FILE...]; * in a file name stands for anything
+    #[arg(long, value_name = "NAME=FILES")]
+    group: Vec<GroupArg>,
+}
+
+impl RunsArgs {
+    /// Returns the recordings: see [`files`].
+    pub fn files(&self) -> Result<Vec<(Option<String>, PathBuf)>> {
+        files(&self.traces, &self.group)
+    }
+}
+
 /// The recordings that a command is given, each with its group: files without one, folders of `record --runs`, which
 /// stand for their groups, and the members of `--group`.
 pub fn files(traces: &[PathBuf], groups: &[GroupArg]) -> Result<Vec<(Option<String>, PathBuf)>> {
