@@ -41,7 +41,23 @@ impl Question for Dat2graphQuestion {
     const SECTION: Option<&'static str> = Some(Self::NAME);
 
     fn section(session: &Session) -> MaybeSection<'_> {
-        section(session)
+        let coloring = session.learned(Coloring { by: session.usual_color(), ..Coloring::default() })?;
+        let mut options = session.lanes(session.from, session.to, coloring);
+        session.join_lanes(&mut options);
+        Ok(Some(part(options, |options| {
+            listed(Timeline::new(options), move |lanes, page| {
+                let ran = lanes::report(&lanes, options);
+                let heading = page.session.lanes_heading(&ran, page.diagnostics).on(page.sheet);
+                let figures = vec![lanes::figure(&lanes, &ran, options, &heading)];
+                page.keep_lanes(options.apart(lanes));
+                Ok(ReportSection {
+                    title: "What every CPU ran".to_owned(),
+                    figures,
+                    text: String::new(),
+                    json: page.json(&ran)?,
+                })
+            })
+        })))
     }
 
     #[cfg(feature = "schema")]
@@ -127,25 +143,4 @@ fn coloring(args: &Dat2graphArgs, session: &Session) -> Result<Coloring> {
         by: args.color_by.unwrap_or_else(|| session.usual_color()),
         ..Coloring::default()
     })
-}
-
-/// The section of a report with the lanes of all CPUs, which are the ground of other figures.
-pub(crate) fn section(session: &Session) -> MaybeSection<'_> {
-    let coloring = session.learned(Coloring { by: session.usual_color(), ..Coloring::default() })?;
-    let mut options = session.lanes(session.from, session.to, coloring);
-    session.join_lanes(&mut options);
-    Ok(Some(part(options, |options| {
-        listed(Timeline::new(options), move |lanes, page| {
-            let ran = lanes::report(&lanes, options);
-            let heading = page.session.lanes_heading(&ran, page.diagnostics).on(page.sheet);
-            let figures = vec![lanes::figure(&lanes, &ran, options, &heading)];
-            page.keep_lanes(options.apart(lanes));
-            Ok(ReportSection {
-                title: "What every CPU ran".to_owned(),
-                figures,
-                text: String::new(),
-                json: page.json(&ran)?,
-            })
-        })
-    })))
 }

@@ -66,7 +66,26 @@ impl Question for MigrationsQuestion {
     const SECTION: Option<&'static str> = Some("balance");
 
     fn section(session: &Session) -> MaybeSection<'_> {
-        section(session)
+        if !session.trace.has(Tracepoint::Migrate) {
+            return Ok(None);
+        }
+        Ok(Some(part(session, |session| {
+            let moves = Balance::new(&session.topology, &session.shown.chosen, session.from, session.to);
+            listed(
+                (moves, Cost::new(&session.topology).with_counters(session.trace.counters()), funnels(session)),
+                move |(report, cost, probes), page| {
+                    let with_probes = MigrationsReport { report: &report, cost: &cost, probes };
+                    Ok(ReportSection {
+                        title: "Causes of migrations".to_owned(),
+                        figures: vec![page.over_lanes(|heading, background| {
+                            balance_figure(&report, &options(page.session), heading, background)
+                        })],
+                        text: with_probes.text(),
+                        json: page.json(&with_probes)?,
+                    })
+                },
+            )
+        })))
     }
 
     #[cfg(feature = "schema")]
@@ -158,30 +177,6 @@ fn migrations(report: &BalanceReport, out: &mut dyn io::Write) -> Result<()> {
         ])?;
     }
     table.finish()
-}
-
-/// The section of a report on the causes of migrations; nothing where none was recorded.
-pub(crate) fn section(session: &Session) -> MaybeSection<'_> {
-    if !session.trace.has(Tracepoint::Migrate) {
-        return Ok(None);
-    }
-    Ok(Some(part(session, |session| {
-        let moves = Balance::new(&session.topology, &session.shown.chosen, session.from, session.to);
-        listed(
-            (moves, Cost::new(&session.topology).with_counters(session.trace.counters()), funnels(session)),
-            move |(report, cost, probes), page| {
-                let with_probes = MigrationsReport { report: &report, cost: &cost, probes };
-                Ok(ReportSection {
-                    title: "Causes of migrations".to_owned(),
-                    figures: vec![page.over_lanes(|heading, background| {
-                        balance_figure(&report, &options(page.session), heading, background)
-                    })],
-                    text: with_probes.text(),
-                    json: page.json(&with_probes)?,
-                })
-            },
-        )
-    })))
 }
 
 /// The analysis of the attempts, if the trace has such probes.

@@ -46,7 +46,27 @@ impl Question for EventsQuestion {
     const SECTION: Option<&'static str> = Some(Self::NAME);
 
     fn section(session: &Session) -> MaybeSection<'_> {
-        section(session)
+        let mut special = occurring(session);
+        special.retain(is_special);
+        if special.is_empty() {
+            return Ok(None);
+        }
+        Ok(Some(part(Choice::plain(session, &special), |choice| {
+            // A pass leaves out the fields of such events: they are read by themselves.
+            listed((), move |(), page| {
+                let ReportPage { session, .. } = *page;
+                let gathered = || gather(session, choice, &patterns::AskedFormats::default(), false, |_| {});
+                let (report, diagnostics) = progress::watched(&session.trace, session.read.quiet, gathered);
+                Ok(ReportSection {
+                    title: "Recorded events".to_owned(),
+                    figures: vec![page.over_lanes(|heading, background| {
+                        crate::figure(&report, &options(session), heading, background)
+                    })],
+                    text: crate::text(&report),
+                    json: json(&TraceDocument::of(session, &report, &diagnostics))?,
+                })
+            })
+        })))
     }
 
     #[cfg(feature = "schema")]
@@ -238,31 +258,4 @@ fn table(session: &Session, choice: &Choice, out: &mut dyn io::Write) -> Result<
     };
     let mut write = |rows: CsvWriter<Vec<u8>>| Ok(out.write_all(&rows.into_bytes()?)?);
     progress::watched(&session.trace, session.read.quiet, || write_each(session, choice, &mut write, row)).map(drop)
-}
-
-/// The section of a report on recorded events; nothing where no event of the user's choice occurs.
-pub(crate) fn section(session: &Session) -> MaybeSection<'_> {
-    let mut special = occurring(session);
-    special.retain(is_special);
-    if special.is_empty() {
-        return Ok(None);
-    }
-    Ok(Some(part(Choice::plain(session, &special), |choice| {
-        // A pass leaves out the fields of such events: they are read by themselves.
-        listed((), move |(), page| {
-            let ReportPage { session, .. } = *page;
-            let gathered = || gather(session, choice, &patterns::AskedFormats::default(), false, |_| {});
-            let (report, diagnostics) = progress::watched(&session.trace, session.read.quiet, gathered);
-            Ok(ReportSection {
-                title: "Recorded events".to_owned(),
-                figures: vec![
-                    page.over_lanes(|heading, background| {
-                        crate::figure(&report, &options(session), heading, background)
-                    }),
-                ],
-                text: crate::text(&report),
-                json: json(&TraceDocument::of(session, &report, &diagnostics))?,
-            })
-        })
-    })))
 }

@@ -41,8 +41,8 @@ pub trait Question: Subcommand {
     /// The name of the question's files in a report, without an ending; nothing for a question that has no section in any report.
     const SECTION: Option<&'static str> = None;
 
-    /// Prepares the section of a report on `session`; nothing where the trace lacks what the question needs. It must not read the
-    /// trace: the report runs the analyses of all sections in one pass. A question that implements it has a [`Question::SECTION`].
+    /// Prepares the section of a report on `session`; nothing where the trace lacks what the question needs. It must not
+    /// run an analysis: the report runs those of all sections in one pass. A question that implements it has a [`Question::SECTION`].
     fn section(session: &Session) -> MaybeSection<'_> {
         let _ = session;
         Ok(None)

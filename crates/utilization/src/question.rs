@@ -41,7 +41,21 @@ impl Question for UtilizationQuestion {
     const SECTION: Option<&'static str> = Some(Self::NAME);
 
     fn section(session: &Session) -> MaybeSection<'_> {
-        section(session)
+        let chosen = session.shown.chosen.clone();
+        Ok(Some(part((plain(session), chosen), |(options, chosen)| {
+            let analyses = (Utilization::new(options), FromTrace::only(chosen.clone()));
+            listed(analyses, move |(report, columns), page| {
+                let columns = schedstat::table(&[StatRow { name: "trace".into(), columns: columns.columns }]);
+                let text = crate::text(&report, &page.session.drawable, true, Detail::Full);
+                let heading = heading(page.session, &report, page.diagnostics).on(page.sheet);
+                Ok(ReportSection {
+                    title: "Utilization".to_owned(),
+                    figures: vec![crate::figure(&report, options, &heading)],
+                    text: format!("{text}\n{columns}"),
+                    json: page.json(&report)?,
+                })
+            })
+        })))
     }
 
     #[cfg(feature = "schema")]
@@ -108,23 +122,4 @@ pub(crate) fn heading(session: &Session, report: &UtilizationReport, diagnostics
         cpu_time_ns: report.all.total(),
     };
     session.lossy_heading(&loss, diagnostics)
-}
-
-/// The section of a report on the CPUs' time, with the columns of schedstat.
-pub(crate) fn section(session: &Session) -> MaybeSection<'_> {
-    let chosen = session.shown.chosen.clone();
-    Ok(Some(part((plain(session), chosen), |(options, chosen)| {
-        let analyses = (Utilization::new(options), FromTrace::only(chosen.clone()));
-        listed(analyses, move |(report, columns), page| {
-            let columns = schedstat::table(&[StatRow { name: "trace".into(), columns: columns.columns }]);
-            let text = crate::text(&report, &page.session.drawable, true, Detail::Full);
-            let heading = heading(page.session, &report, page.diagnostics).on(page.sheet);
-            Ok(ReportSection {
-                title: "Utilization".to_owned(),
-                figures: vec![crate::figure(&report, options, &heading)],
-                text: format!("{text}\n{columns}"),
-                json: page.json(&report)?,
-            })
-        })
-    })))
 }

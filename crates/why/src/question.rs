@@ -43,7 +43,16 @@ impl Question for WhyQuestion {
     const SECTION: Option<&'static str> = Some(Self::NAME);
 
     fn section(session: &Session) -> MaybeSection<'_> {
-        section(session)
+        Ok(Some(part(Options::plain(session), |options| {
+            listed(Why::new(options).with_probes(Probed::of(session)), move |report, page| {
+                Ok(ReportSection {
+                    title: "Why tasks waited while CPUs idled".to_owned(),
+                    figures: vec![crate::figure(&report, page.session.start, &page.heading())],
+                    text: crate::text(&report, &page.session.drawable, 12),
+                    json: json(&document(page.session, &report, page.diagnostics))?,
+                })
+            })
+        })))
     }
 
     fn section_of_runs(
@@ -52,7 +61,10 @@ impl Question for WhyQuestion {
         window: &WindowArgs,
         _: &Sheet,
     ) -> Result<Option<ReportSection>> {
-        section_of_runs(folder, read, window).map(Some)
+        let args = WhyArgs { read: read.clone(), window: window.clone(), ..typed(&[folder.as_os_str()])? };
+        let (document, _) = measured(&args, &args.runs.files()?, false)?;
+        let title = "Why tasks waited while CPUs idled, in each run".to_owned();
+        Ok(Some(ReportSection { title, figures: Vec::new(), text: text(&args, &document), json: json(&document)? }))
     }
 
     #[cfg(feature = "schema")]
@@ -120,14 +132,6 @@ pub(crate) fn run(args: &WhyArgs) -> Result<()> {
     let first = files.first().map_or(Path::new("why"), |(_, path)| path);
     let origin = session.as_ref().map_or_else(|| OutputName::whole(first), Session::origin);
     args.output.give(&origin, "why", &document, forms, args.read.quiet)
-}
-
-/// The section of a report on a folder of `record --runs`.
-pub(crate) fn section_of_runs(folder: &Path, read: &ReadArgs, window: &WindowArgs) -> Result<ReportSection> {
-    let args = WhyArgs { read: read.clone(), window: window.clone(), ..typed(&[folder.as_os_str()])? };
-    let (document, _) = measured(&args, &args.runs.files()?, false)?;
-    let title = "Why tasks waited while CPUs idled, in each run".to_owned();
-    Ok(ReportSection { title, figures: Vec::new(), text: text(&args, &document), json: json(&document)? })
 }
 
 /// Measures the recordings. With `drawn` a single one is kept open, so that it can be drawn.
@@ -291,18 +295,4 @@ fn figures(report: &WhyReport) -> [Option<f64>; 5] {
         missed.map(|missed| missed.number as f64),
         missed.and_then(|missed| missed.within_llc).map(|number| number as f64),
     ]
-}
-
-/// The section of a report on the causes of waiting in violation.
-pub(crate) fn section(session: &Session) -> MaybeSection<'_> {
-    Ok(Some(part(Options::plain(session), |options| {
-        listed(Why::new(options).with_probes(Probed::of(session)), move |report, page| {
-            Ok(ReportSection {
-                title: "Why tasks waited while CPUs idled".to_owned(),
-                figures: vec![crate::figure(&report, page.session.start, &page.heading())],
-                text: crate::text(&report, &page.session.drawable, 12),
-                json: json(&document(page.session, &report, page.diagnostics))?,
-            })
-        })
-    })))
 }

@@ -38,7 +38,19 @@ impl Question for WorkconsQuestion {
     const SECTION: Option<&'static str> = Some(Self::NAME);
 
     fn section(session: &Session) -> MaybeSection<'_> {
-        section(session)
+        Ok(Some(part(Options::plain(session), |options| {
+            let analysis = (WorkConservation::new(options), length_check(session));
+            listed(analysis, move |found, page| {
+                let ReportPage { session, diagnostics, .. } = *page;
+                let run = WorkconsRun::of(session, &BeginArgs::default(), options, found, diagnostics.clone())?;
+                Ok(ReportSection {
+                    title: "Work conservation".to_owned(),
+                    figures: vec![run.run_figure(session, page.sheet)?],
+                    text: run.text(Detail::Full),
+                    json: json(&run.document())?,
+                })
+            })
+        })))
     }
 
     fn section_of_runs(
@@ -47,27 +59,17 @@ impl Question for WorkconsQuestion {
         window: &WindowArgs,
         sheet: &Sheet,
     ) -> Result<Option<ReportSection>> {
-        section_of_runs(folder, read, window, sheet).map(Some)
+        let args = WorkconsArgs { read: read.clone(), window: window.clone(), ..typed(&[folder.as_os_str()])? };
+        let (document, _) = judged(&args, &args.runs.files()?, false)?;
+        let figures = vec![document.figure(args.max_loss, sheet)];
+        let title = "Work conservation of each run".to_owned();
+        Ok(Some(ReportSection { title, figures, text: document.text(Detail::Brief), json: json(&document)? }))
     }
 
     #[cfg(feature = "schema")]
     fn schemas() -> Vec<question::NamedSchema> {
         vec![question::schema::<WorkconsDocument>(crate::runs::SCHEMA)]
     }
-}
-
-/// The section of a report on a folder of `record --runs`.
-pub(crate) fn section_of_runs(
-    folder: &Path,
-    read: &ReadArgs,
-    window: &WindowArgs,
-    sheet: &Sheet,
-) -> Result<ReportSection> {
-    let args = WorkconsArgs { read: read.clone(), window: window.clone(), ..typed(&[folder.as_os_str()])? };
-    let (document, _) = judged(&args, &args.runs.files()?, false)?;
-    let figures = vec![document.figure(args.max_loss, sheet)];
-    let title = "Work conservation of each run".to_owned();
-    Ok(ReportSection { title, figures, text: document.text(Detail::Brief), json: json(&document)? })
 }
 
 /// Measures the runs, prints the numbers, and judges the limits.
@@ -171,21 +173,4 @@ impl<'o> Options<'o> {
             ..Default::default()
         }
     }
-}
-
-/// The section of a report on work conservation.
-pub(crate) fn section(session: &Session) -> MaybeSection<'_> {
-    Ok(Some(part(Options::plain(session), |options| {
-        let analysis = (WorkConservation::new(options), length_check(session));
-        listed(analysis, move |found, page| {
-            let ReportPage { session, diagnostics, .. } = *page;
-            let run = WorkconsRun::of(session, &BeginArgs::default(), options, found, diagnostics.clone())?;
-            Ok(ReportSection {
-                title: "Work conservation".to_owned(),
-                figures: vec![run.run_figure(session, page.sheet)?],
-                text: run.text(Detail::Full),
-                json: json(&run.document())?,
-            })
-        })
-    })))
 }
