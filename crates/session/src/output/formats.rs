@@ -27,7 +27,7 @@ pub enum Format {
     Csv,
     /// The text report
     Txt,
-    /// The table of series for sched/core: normalised, [pct imp](CV)
+    /// The table of series for sched/core: normalised, with `[pct imp](CV)`
     Tip,
     /// The table of mmtests
     Mmtests,
