@@ -26,6 +26,7 @@ mod fairness;
 mod fake_tracefs;
 mod fast_window;
 mod figures;
+mod findings;
 mod fleet;
 mod hotplug;
 mod imports;

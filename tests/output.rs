@@ -21,7 +21,7 @@ fn refused(ran: &Ran, words: &[&str]) {
 }
 
 /// Every command with the formats that its output can have.
-const FORMATS: [(&str, &[&str]); 11] = [
+const FORMATS: [(&str, &[&str]); 12] = [
     ("dat2graph", &["pdf", "svg", "png", "json", "csv"]),
     ("running-waiting", &["pdf", "svg", "png", "json", "csv"]),
     ("stepper", &["pdf", "svg", "png", "json", "txt"]),
@@ -31,6 +31,7 @@ const FORMATS: [(&str, &[&str]); 11] = [
     ("utilization", &["pdf", "svg", "png", "json", "csv", "txt"]),
     ("fairness", &["pdf", "svg", "png", "json", "csv", "txt"]),
     ("compare", &["pdf", "svg", "png", "json", "txt"]),
+    ("findings", &["json", "txt"]),
     ("info", &["json", "txt"]),
     ("schedstat", &["json", "txt"]),
 ];

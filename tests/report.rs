@@ -82,6 +82,7 @@ fn a_report_is_one_page_whatever_the_threads() {
     assert_eq!(page.matches("<svg").count(), 9);
     assert!(!page.contains("<script") && !page.contains("src=") && !page.contains("href=\"http"), "it stands alone");
     for (command, more) in [
+        ("findings", vec![]),
         ("dat2graph", vec![]),
         ("running-waiting", vec!["--per-cpu"]),
         ("workcons", vec![]),

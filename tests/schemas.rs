@@ -28,6 +28,7 @@ fn every_document_conforms_to_its_schema() {
         let trace = path(name);
         for command in [
             &["info"][..],
+            &["findings"],
             &["dat2graph", "--events", "sched:*"],
             &["running-waiting", "--per-cpu", "--forked"],
             &["workcons"],

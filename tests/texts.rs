@@ -32,7 +32,8 @@ fn print(arguments: &[&str]) -> String {
 
 #[test]
 fn reports_fit_a_mail() {
-    let reports: [&[&str]; 9] = [
+    let reports: [&[&str]; 10] = [
+        &["findings"],
         &["workcons"],
         &["workcons", "--verbose"],
         &["latency"],

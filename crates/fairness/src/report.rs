@@ -2,7 +2,7 @@
 
 use crate::{Fairness, IdleCpu, InInterval, MemberKey, MemberSums, QueueTime, Starved};
 use sched::lengths::{Summary, human};
-use sched::{Dur, Lengths, OfSelection, Ts};
+use sched::{Dur, Lengths, OfSelection, Pid, Ts};
 use serde::Serialize;
 use std::fmt::Write;
 use timeline::text::{CASES, Detail, case, case_head, paragraph, short};
@@ -17,6 +17,9 @@ pub(crate) const SCHEMA: &str = "schedviz/fairness/2";
 pub struct Member {
     /// The name of the member.
     pub name: String,
+    /// The smallest PID of its tasks; absent where no PID was seen.
+    #[serde(skip)]
+    pub pid: Option<Pid>,
     /// The time that the tasks of the member ran, in nanoseconds.
     pub run_ns: Dur,
     /// The time that the tasks of the member waited, in nanoseconds.
@@ -147,6 +150,7 @@ pub(crate) fn build(f: Fairness<'_>) -> FairnessReport {
             if options.weights { percent(s.weight as f64, weights as f64) } else { percent(1.0, count as f64) };
         Member {
             name: name.clone(),
+            pid: s.first,
             run_ns: Dur(s.run_ns),
             wait_ns: Dur(s.wait_ns),
             share_percent: percent(s.run_ns as f64, total as f64),

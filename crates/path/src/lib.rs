@@ -27,7 +27,7 @@ mod text;
 pub use args::PathArgs;
 pub use chain::{Segment, SegmentKind};
 pub use figure::{caption, draw, figure, legend, without_lanes};
-pub use question::{PathQuestion, find};
+pub use question::{PathQuestion, find, recorded_command};
 pub use report::{OfCpu, OfTask, Path, Queued, Share, Times};
 pub use text::{segments_text, text};
 

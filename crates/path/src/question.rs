@@ -131,7 +131,7 @@ fn command_name(program: &str) -> Comm {
 
 /// The name of the command that `perf record` started, by its own command line: the word behind `--`, or the first one behind
 /// `record` that is the name of a task.
-fn recorded_command(session: &Session) -> Option<Comm> {
+pub fn recorded_command(session: &Session) -> Option<Comm> {
     let words = &session.trace.origin()?.command;
     let rest = words.iter().skip_while(|word| *word != "record").skip(1);
     if let Some(program) = rest.clone().skip_while(|word| *word != "--").nth(1) {

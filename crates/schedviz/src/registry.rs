@@ -16,6 +16,7 @@ use std::fmt::Write;
 pub(crate) const COMMANDS: &[Entry] = &[
     #[cfg(target_os = "linux")]
     Entry::command::<record::RecordCommand>(),
+    Entry::question::<findings::FindingsQuestion>(),
     Entry::command::<commands::info::InfoCommand>(),
     Entry::question::<dat2graph::Dat2graphQuestion>(),
     Entry::question::<running_waiting::RunningWaitingQuestion>(),

@@ -42,7 +42,7 @@ impl Question for UtilizationQuestion {
 
     fn section(session: &Session) -> MaybeSection<'_> {
         let chosen = session.shown.chosen.clone();
-        Ok(Some(part((plain(session), chosen), |(options, chosen)| {
+        Ok(Some(part((Options::plain(session), chosen), |(options, chosen)| {
             let analyses = (Utilization::new(options), FromTrace::only(chosen.clone()));
             listed(analyses, move |(report, columns), page| {
                 let columns = schedstat::table(&[StatRow { name: "trace".into(), columns: columns.columns }]);
@@ -86,24 +86,26 @@ pub(crate) fn run(args: &UtilizationArgs) -> Result<()> {
     )
 }
 
-/// The options of a section in a report, where nothing else is asked for.
-pub(crate) fn plain(session: &Session) -> Options {
-    Options {
-        from: session.from,
-        to: session.to,
-        zero: session.start,
-        cpus: session.shown.cpus.clone(),
-        all_cpus: session.shown.all.clone(),
-        group_name: session.shown.group_name.clone(),
-        interval: Dur(round_step(session.to.since(session.from).0 / 20)),
-        tasks: None,
-        topology: session.topology.clone(),
-        balance_interval: Dur(4_000_000),
+impl Options {
+    /// The options of all CPUs shown, where nothing else is asked for.
+    pub fn plain(session: &Session) -> Options {
+        Options {
+            from: session.from,
+            to: session.to,
+            zero: session.start,
+            cpus: session.shown.cpus.clone(),
+            all_cpus: session.shown.all.clone(),
+            group_name: session.shown.group_name.clone(),
+            interval: Dur(round_step(session.to.since(session.from).0 / 20)),
+            tasks: None,
+            topology: session.topology.clone(),
+            balance_interval: Dur(4_000_000),
+        }
     }
 }
 
 fn options(session: &Session, args: &UtilizationArgs) -> Result<Options> {
-    let plain = plain(session);
+    let plain = Options::plain(session);
     let interval = args.interval.unwrap_or(plain.interval);
     if session.to.since(session.from).0 / interval.0 > crate::MOST_INTERVALS {
         bail!("--interval: {} makes more than {} intervals", interval.human(), crate::MOST_INTERVALS);

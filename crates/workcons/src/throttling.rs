@@ -229,13 +229,21 @@ impl Throttling {
         self.has_cgroups.then_some(all)
     }
 
+    /// Returns the time between two instants for which a CPU was throttled, in nanoseconds; without the times that a loss cut.
+    pub fn within(&self, cpu: Cpu, from: Ts, to: Ts) -> u64 {
+        let Some(of_cpu) = self.cpus.get(&cpu) else { return 0 };
+        let open = of_cpu.since.map(|since| (since, to.max(since)));
+        let within = |(start, end): (Ts, Ts)| end.min(to).since(start.max(from).min(end.min(to))).0;
+        // They are in the order of time.
+        let ended = &of_cpu.ended[of_cpu.ended.partition_point(|(_, end)| *end <= from)..];
+        let ended = ended.iter().copied().take_while(|(start, _)| *start < to);
+        ended.chain(open).map(within).fold(0, u64::saturating_add)
+    }
+
     /// Whether a CPU was throttled for more than half of a pending switch.
     fn explains(&self, pending: &PendingSwitch) -> bool {
         let (from, to) = (pending.start_ns, pending.start_ns.after(pending.duration_ns));
-        let Some(of_cpu) = self.cpus.get(&pending.cpu) else { return false };
-        let open = of_cpu.since.map(|since| (since, to.max(since)));
-        let within = |(start, end): (Ts, Ts)| end.min(to).since(start.max(from).min(end.min(to))).0;
-        2 * of_cpu.ended.iter().copied().chain(open).map(within).sum::<u64>() > pending.duration_ns.0
+        self.within(pending.cpu, from, to).saturating_mul(2) > pending.duration_ns.0
     }
 
     /// The line for people; nothing if no CPU was throttled. `path` has the names of cgroups.

@@ -23,7 +23,7 @@ use timeline::Sheet;
 
 /// Every analysis in one pass: figures, numbers, and a page that shows all
 ///
-/// Writes into a folder, for each of dat2graph, running-waiting, workcons, why, utilization, latency, fairness, the causes
+/// Writes into a folder, for each of findings, dat2graph, running-waiting, workcons, why, utilization, latency, fairness, the causes
 /// of migrations (migrations, without the list of single migrations) and the recorded probes, texts and other
 /// events of the user's choice (events), the figure as SVG and the numbers as JSON, and index.html with all figures and
 /// tables in it: one file that can be mailed, without scripts. The folder appears whole, or not at all. With --cpus there is nothing on fairness, which is of

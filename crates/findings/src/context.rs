@@ -1,0 +1,54 @@
+//! The doubts about a trace that its analyses do not show.
+
+use sched::{Diagnostics, EventIssue, Severity, Tracepoint};
+use session::{Session, warnings};
+use tracedat::FileIssue;
+
+/// The doubts about a trace, besides those in the reports of the analyses.
+#[derive(Clone, Debug)]
+pub struct Doubts {
+    /// The number of places where events were lost.
+    pub gaps: u64,
+    /// Events that the recorder counted but that are missing without a mark, in percent of all it counted.
+    pub unwritten_percent: f64,
+    /// The number of CPUs whose clock is not in step with that of the others.
+    pub clocks_apart: u64,
+    /// The number of CPUs of the machine without any event.
+    pub silent_cpus: usize,
+    /// Whether some event of a wakeup was recorded. Otherwise nothing is known of waiting tasks.
+    pub has_wakeups: bool,
+    /// Whether the tasks of one command alone were recorded.
+    pub is_of_some_tasks: bool,
+    /// Whether data of any kind were lost.
+    pub has_losses: bool,
+}
+
+impl Default for Doubts {
+    /// No doubt at all.
+    fn default() -> Doubts {
+        Doubts {
+            gaps: 0,
+            unwritten_percent: 0.0,
+            clocks_apart: 0,
+            silent_cpus: 0,
+            has_wakeups: true,
+            is_of_some_tasks: false,
+            has_losses: false,
+        }
+    }
+}
+
+impl Doubts {
+    /// The doubts about a trace, with those that a pass found.
+    pub fn of(session: &Session, found: &Diagnostics) -> Doubts {
+        Doubts {
+            gaps: found.count(EventIssue::EventsLost),
+            unwritten_percent: warnings::unwritten_percent(&session.trace, found),
+            clocks_apart: found.count(FileIssue::ClocksApart),
+            silent_cpus: session.silent().len(),
+            has_wakeups: [Tracepoint::Waking, Tracepoint::Wakeup].iter().any(|event| session.trace.has(*event)),
+            is_of_some_tasks: found.count(FileIssue::SomeTasks) > 0,
+            has_losses: found.iter().any(|(what, ..)| what.severity() == Severity::DataLoss),
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! The main findings about a trace: at most eight sentences, the costliest first (`docs/definitions.md`, section 13).
+//!
+//! The crate derives no number anew. It runs the analyses of `workcons`, `why`, `path`, `latency`, `utilization` and `fairness` in
+//! one pass, compares their reports with thresholds, and ranks what exceeds one by its cost: the time on the critical path
+//! of the traced command where the trace shows that path, else CPU time lost.
+//!
+//! ```
+//! use findings::{Analyses, Doubts, Observation, findings};
+//! use sched::{Pass, Ts};
+//!
+//! // A task waits on CPU 0 for 200 ns while CPU 1 idles.
+//! let events = testkit::a_wait_beside_an_idle_cpu();
+//! let options = Analyses::of_all(Ts(100), Ts(600), 2);
+//! let outcome = Pass::over(events.as_slice()).run(|| options.analyses()).unwrap_or_else(|never| match never {});
+//! let report = findings(&options.measurements(outcome.output), &Doubts::default());
+//! let [first] = report.findings.as_slice() else { panic!("one finding: {report:?}") };
+//! assert!(matches!(first.observation, Observation::Violation { .. }));
+//! assert_eq!(first.cost_ns, Some(200));
+//! ```
+
+mod args;
+mod context;
+mod measure;
+mod observation;
+mod observe;
+mod path_time;
+mod question;
+mod report;
+mod sentence;
+#[cfg(test)]
+mod tests;
+
+pub use args::FindingsArgs;
+pub use context::Doubts;
+pub use measure::{Analyses, Measurements};
+pub use observation::{Certainty, CostUnit, Observation};
+pub use question::FindingsQuestion;
+pub use report::{FindingsReport, PathEnd, RankedFinding, findings, text};

@@ -1,0 +1,223 @@
+//! The kinds of findings, each with its numbers.
+
+use sched::{Comm, Cpu, Dur, Pid};
+use serde::Serialize;
+
+/// The certainty of a finding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Certainty {
+    /// The trace shows everything that the numbers depend on.
+    Exact,
+    /// A part of the CPU time, of the path or of the CPUs is unknown: the numbers hold for the known part.
+    Bounded,
+    /// The trace suggests the finding and does not show it.
+    Possible,
+}
+
+impl Certainty {
+    /// The word for people.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Certainty::Exact => "exact",
+            Certainty::Bounded => "bounded, a part is unknown",
+            Certainty::Possible => "possible",
+        }
+    }
+}
+
+/// The time that costs are measured in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum CostUnit {
+    /// Time on the critical path of the traced command.
+    CriticalPath,
+    /// CPU time lost: no critical path is known, or no finding costs 5 % of it.
+    CpuTimeLost,
+}
+
+/// A finding with its numbers. Times are in nanoseconds.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Observation {
+    /// Tasks waited while CPUs idled that could have run them.
+    Violation {
+        /// The time in violation, in percent of the window.
+        percent: f64,
+        /// The possible time in violation, in percent of the window, if unknown CPUs were at fault.
+        possible_percent: f64,
+        /// The CPU time lost, in nanoseconds.
+        cpu_time_lost_ns: u64,
+        /// The origin of the waits with the most waiting in violation; absent if there is no waiting.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        origin: Option<String>,
+        /// The share of that origin in the waiting in violation, in percent.
+        origin_percent: f64,
+        /// The queued time on the critical path, in nanoseconds, without time that is throttled; null without a path.
+        queued_on_path_ns: Option<u64>,
+        /// The part of that beside idle CPUs, in nanoseconds, without the part that affinity explains; null without a path.
+        on_path_ns: Option<u64>,
+        /// Whether affinity explains a part of the time, or seems to: see the finding on affinity.
+        affinity_aside: bool,
+    },
+    /// The critical path waited for CPUs.
+    PathQueued {
+        /// The queued time on the path, in nanoseconds, without time that is throttled.
+        queued_ns: u64,
+        /// The part of that while some CPU idled, in nanoseconds.
+        beside_idle_ns: u64,
+        /// The queued time, in percent of the path.
+        percent: f64,
+    },
+    /// Tasks waited for long.
+    Starved {
+        /// The number of the listed waits that are this long.
+        waits: usize,
+        /// The length of the longest wait, in nanoseconds.
+        longest_ns: Dur,
+        /// The start of the longest wait, in nanoseconds from the start of the trace.
+        start_in_trace_ns: u64,
+        /// The task with the longest wait.
+        pid: Pid,
+        /// The command name of that task.
+        command: Comm,
+        /// The CPU on which it ran in the end, or on which it still waited.
+        cpu: Cpu,
+        /// The command that ran most meanwhile on the CPUs it waited for; absent if none did.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        behind: Option<Comm>,
+        /// The time of that wait during which a CPU idled that could have run the task, in nanoseconds; null for a kernel thread that
+        /// is bound to its CPU.
+        could_have_run_ns: Option<Dur>,
+    },
+    /// Many queued tasks left one CPU for one other at once.
+    Herds {
+        /// The number of herds.
+        herds: usize,
+        /// The number of tasks in the largest one.
+        tasks: u32,
+        /// The CPU that the tasks of the largest herd left.
+        orig: Cpu,
+        /// The CPU that they came to.
+        dest: Cpu,
+        /// The start of the largest herd, in nanoseconds from the start of the trace.
+        start_in_trace_ns: u64,
+        /// The time until at most one task waited there, in nanoseconds; null if the window ended before.
+        drained_after_ns: Option<Dur>,
+    },
+    /// Bandwidth control (`cpu.max`) kept tasks from running.
+    Throttling {
+        /// The throttled CPUs.
+        cpus: Vec<Cpu>,
+        /// The number of times at which a CPU was throttled.
+        times: u64,
+        /// The throttled time of all CPUs, in nanoseconds.
+        cpu_ns: u64,
+        /// The throttled time of all tasks, in nanoseconds; null if the records do not show the tasks.
+        task_ns: Option<u64>,
+    },
+    /// Tasks waited beside idle CPUs that they may not use, or seem not to use.
+    Affinity {
+        /// Whether the CPUs that tasks may use are known. Otherwise they never queued on the idle CPUs, which suggests it.
+        is_known: bool,
+        /// The time that affinity explains, in percent of the window.
+        percent: f64,
+        /// The share of that in the time in which tasks waited beside idle CPUs, in percent.
+        share_percent: f64,
+        /// The queued time on the critical path beside idle CPUs that affinity explains, in nanoseconds; null without a path.
+        on_path_ns: Option<u64>,
+    },
+    /// Woken tasks ran late.
+    SlowWakeups {
+        /// The number of wakeups.
+        wakeups: u64,
+        /// The median of the wakeup latencies, in nanoseconds.
+        p50_ns: Option<Dur>,
+        /// The 99th percentile of the wakeup latencies, in nanoseconds.
+        p99_ns: Option<Dur>,
+        /// The greatest wakeup latency, in nanoseconds.
+        max_ns: Option<Dur>,
+        /// The time on the critical path from wakings to run queues, in nanoseconds; null without a path.
+        waking_on_path_ns: Option<u64>,
+    },
+    /// Tasks outside of the application took CPU time.
+    Interference {
+        /// The time for which tasks outside of the application ran, in nanoseconds, without kernel threads.
+        run_ns: u64,
+        /// The share of that in the busy CPU time, in percent.
+        busy_percent: f64,
+        /// The command of those tasks that ran most; absent if none is named.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        command: Option<String>,
+        /// The time for which the tasks of that command ran, in nanoseconds.
+        command_run_ns: u64,
+        /// The queued time on the critical path behind tasks outside of the application, in nanoseconds; null without a path.
+        behind_on_path_ns: Option<u64>,
+    },
+    /// Events were lost.
+    Losses {
+        /// The number of places where events were lost.
+        gaps: u64,
+        /// The CPU time of which nothing is known, in percent of all.
+        unknown_percent: f64,
+        /// Events that the recorder counted but that are missing without a mark, in percent of all it counted.
+        unwritten_percent: f64,
+    },
+    /// Events that the findings depend on were not recorded.
+    NotRecorded {
+        /// The reason why the waiting tasks are unknown.
+        reason: String,
+        /// Whether no finding on waiting tasks is possible.
+        withholds: bool,
+    },
+    /// A large part of the critical path is unknown.
+    PathUnknown {
+        /// The unknown time on the path, in nanoseconds.
+        unknown_ns: u64,
+        /// The unknown time, in percent of the path.
+        percent: f64,
+        /// The number of gaps.
+        gaps: u64,
+        /// Whether too much is unknown for costs to be measured on the path.
+        is_untrusted: bool,
+    },
+}
+
+impl Observation {
+    /// Whether it is about the trace, and not about the scheduler: such a finding costs no time and follows the others.
+    pub(crate) fn is_doubt(&self) -> bool {
+        use Observation::{Losses, NotRecorded, PathUnknown};
+        matches!(self, Losses { .. } | NotRecorded { .. } | PathUnknown { .. })
+    }
+
+    /// Whether it is a finding on all waiting tasks or on the whole queued time of the path.
+    pub(crate) fn is_on_all_waiting(&self) -> bool {
+        use Observation::{Affinity, PathQueued, Violation};
+        matches!(self, Violation { .. } | PathQueued { .. } | Affinity { .. })
+    }
+
+    /// Whether it is a part of the queued time: such a finding follows the first one on the whole.
+    pub(crate) fn is_on_some_waiting(&self) -> bool {
+        use Observation::{Herds, Interference, Starved};
+        matches!(self, Starved { .. } | Herds { .. } | Interference { .. })
+    }
+
+    /// The command that looks closer, with its options.
+    pub(crate) fn command(&self) -> (&'static str, &'static [&'static str]) {
+        match self {
+            Observation::Violation { .. } => ("why", &[]),
+            Observation::PathQueued { .. } | Observation::PathUnknown { .. } => ("path", &[]),
+            Observation::Starved { .. } => ("fairness", &["--verbose"]),
+            Observation::Herds { .. } => ("migrations", &[]),
+            Observation::Throttling { .. } => ("workcons", &[]),
+            Observation::Affinity { is_known: true, .. } => ("workcons", &["--waiters all"]),
+            Observation::Affinity { is_known: false, .. } => ("why", &["--assume-bound"]),
+            Observation::SlowWakeups { .. } => ("latency", &[]),
+            Observation::Interference { .. } => ("utilization", &[]),
+            Observation::Losses { .. } | Observation::NotRecorded { .. } => ("info", &[]),
+        }
+    }
+}

@@ -1,0 +1,366 @@
+//! The comparison of the reports with the thresholds.
+
+use crate::path_time::PathTime;
+use crate::{Certainty, Doubts, Measurements, Observation};
+use sched::Dur;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+/// The least time in violation, in percent of the window, that is a finding.
+const VIOLATED_PERCENT: f64 = 1.0;
+/// The least part of the critical path, in percent, that is a finding.
+const PATH_PERCENT: f64 = 5.0;
+/// The least share of tasks outside of the application in the busy time, in percent, that is a finding.
+const OUTSIDE_PERCENT: f64 = 5.0;
+/// The least throttled time, in percent of the window, that is a finding.
+const THROTTLED_PERCENT: f64 = 1.0;
+/// The least wait that is a finding: 100 ms.
+const STARVED: Dur = Dur(100_000_000);
+/// The least 99th percentile of wakeup latencies that is a finding: 4 ms, a tick at 250 Hz.
+const SLOW: Dur = Dur(4_000_000);
+/// The least number of wakeups whose 99th percentile means anything.
+const WAKEUPS: u64 = 100;
+/// The share of unknown CPU time, in percent, above which nothing is concluded about tasks, as about a path.
+const UNKNOWN_PERCENT: f64 = 20.0;
+/// The greatest share of events missing without a mark, in percent, at which waiting tasks are known.
+const UNWRITTEN_PERCENT: f64 = 1.0;
+/// The number of the largest herds whose cost is measured.
+const HERDS: usize = 8;
+
+/// A finding before it is ranked: the observation, its cost in nanoseconds where that is known, and its certainty.
+pub(crate) type Observed = (Observation, Option<u64>, Certainty);
+
+/// The findings about a window, in the order of their kinds.
+pub(crate) struct Observer<'m> {
+    found: &'m Measurements,
+    doubts: &'m Doubts,
+    pub(crate) path: Option<PathTime<'m>>,
+    /// Whether costs are time on the path. Otherwise they are CPU time lost.
+    pub(crate) is_by_path: bool,
+    /// The reason why the waiting tasks are not certain.
+    untrusted: Option<String>,
+}
+
+impl<'m> Observer<'m> {
+    pub(crate) fn new(found: &'m Measurements, doubts: &'m Doubts) -> Observer<'m> {
+        let mut unknown = found.workcons.unknown.clone();
+        unknown.unwritten_percent = doubts.unwritten_percent;
+        unknown.clocks_apart = doubts.clocks_apart;
+        let untrusted = match doubts {
+            Doubts { is_of_some_tasks: true, .. } => Some("the tasks of one command alone were recorded".to_owned()),
+            Doubts { has_wakeups: false, .. } => Some("no event of a wakeup was recorded".to_owned()),
+            _ => unknown.why_untrusted(UNWRITTEN_PERCENT),
+        };
+        let reason = |why: String| why.trim_end_matches(": the waiting tasks are unknown").to_owned();
+        let path = PathTime::of(found);
+        let mut observer =
+            Observer { found, doubts, is_by_path: path.is_some(), path, untrusted: untrusted.map(reason) };
+        observer.is_by_path = observer.costs_on_path();
+        observer
+    }
+
+    /// Whether the costs on the path are large enough to rank the findings by them, or are the only ones.
+    fn costs_on_path(&self) -> bool {
+        let Some(path) = &self.path else { return false };
+        let all = self.all();
+        let is_on_path = all.iter().any(|(_, cost, _)| path.percent(cost.unwrap_or(0)) >= PATH_PERCENT);
+        let is_lost = |observation: &Observation| {
+            use Observation::{Affinity, Throttling, Violation};
+            matches!(observation, Violation { .. } | Affinity { .. } | Throttling { .. })
+        };
+        is_on_path || !all.iter().any(|(observation, ..)| is_lost(observation))
+    }
+
+    /// The path, where costs are time on it.
+    fn priced(&self) -> Option<&PathTime<'m>> {
+        self.path.as_ref().filter(|_| self.is_by_path)
+    }
+
+    /// Whether nothing can be concluded about waiting tasks.
+    fn withholds(&self) -> bool {
+        self.doubts.is_of_some_tasks
+            || !self.doubts.has_wakeups
+            || self.found.workcons.unknown.unknown_percent > UNKNOWN_PERCENT
+    }
+
+    pub(crate) fn all(&self) -> Vec<Observed> {
+        let mut all: Vec<Observed> = Vec::new();
+        if !self.withholds() {
+            let violation = [self.violation(), self.path_queued(), self.starved(), self.herds()];
+            let others = [self.affinity(), self.slow_wakeups(), self.interference()];
+            all.extend(violation.into_iter().chain(others).flatten());
+        }
+        all.extend(self.throttling());
+        all.extend([self.losses(), self.not_recorded(), self.path_unknown()].into_iter().flatten());
+        all
+    }
+
+    /// The certainty of numbers on waiting tasks.
+    fn certainty(&self) -> Certainty {
+        let is_partial = self.found.workcons.unknown.unknown_percent > 0.0;
+        match () {
+            () if self.untrusted.is_some() => Certainty::Possible,
+            () if is_partial || self.doubts.has_losses || self.doubts.silent_cpus > 0 => Certainty::Bounded,
+            () => Certainty::Exact,
+        }
+    }
+
+    /// The certainty of numbers on the critical path.
+    fn of_path(&self) -> Certainty {
+        match (self.certainty(), &self.path) {
+            (Certainty::Exact, Some(path)) if path.path.times.unknown_ns > 0 => Certainty::Bounded,
+            (certainty, _) => certainty,
+        }
+    }
+
+    /// The share of the time beside idle CPUs that affinity explains, from 0 to 1, and whether affinity is known.
+    fn bound_share(&self) -> Option<(f64, bool)> {
+        let with = self.found.workcons.violation.as_ref()?;
+        match (&self.found.unrestricted, self.found.workcons.confined_percent) {
+            (Some(without), _) => {
+                let all = without.violation.as_ref()?;
+                let share = 1.0 - with.cpu_time_lost_percent / all.cpu_time_lost_percent.max(f64::MIN_POSITIVE);
+                (all.percent - with.percent >= VIOLATED_PERCENT).then_some((share.clamp(0.0, 1.0), true))
+            }
+            (None, Some(confined)) => Some(((confined / 100.0).clamp(0.0, 1.0), false)),
+            (None, None) => None,
+        }
+    }
+
+    /// The CPU time lost to tasks that waited, in nanoseconds: without regard to affinity where that is known.
+    fn cpu_time_lost(&self) -> u64 {
+        let of = |report: &workcons::Report| Some(report.by_min_episode.as_ref()?.first()?.totals.cpu_time_lost_ns);
+        let lost = self.found.unrestricted.as_ref().and_then(of).max(of(&self.found.workcons));
+        lost.unwrap_or_default()
+    }
+
+    /// A time beside idle CPUs, divided into the part that affinity explains and the rest.
+    fn divided(&self, beside_idle: u64) -> (u64, u64) {
+        let share = self.bound_share().map_or(0.0, |(share, _)| share);
+        let bound = ((beside_idle as f64 * share) as u64).min(beside_idle);
+        (bound, beside_idle - bound)
+    }
+
+    /// The cost of waiting beside idle CPUs: the part that affinity explains, and the rest.
+    fn cost_beside_idle(&self) -> (u64, u64) {
+        self.divided(self.priced().map_or_else(|| self.cpu_time_lost(), |path| path.beside_idle))
+    }
+
+    /// The time on the path beside idle CPUs, divided like its cost; nothing without a path.
+    fn path_beside_idle(&self) -> Option<(u64, u64)> {
+        self.path.as_ref().map(|path| self.divided(path.beside_idle))
+    }
+
+    fn violation(&self) -> Option<Observed> {
+        let violation = self.found.workcons.violation.as_ref()?;
+        let on_path_ns = self.path_beside_idle().map(|(_, rest)| rest);
+        let is_on_path = self.path.as_ref().zip(on_path_ns).is_some_and(|(path, ns)| path.percent(ns) >= PATH_PERCENT);
+        // Where affinity is known, the percentage is without what it explains.
+        let suspected = self.bound_share().filter(|(_, is_known)| !is_known).map_or(0.0, |(share, _)| share);
+        if violation.percent * (1.0 - suspected) < VIOLATED_PERCENT && !is_on_path {
+            return None;
+        }
+        let waiting = self.found.why.waiting.as_ref();
+        let mut origins: BTreeMap<&str, u64> = BTreeMap::new();
+        for row in waiting.iter().flat_map(|waiting| &waiting.rows) {
+            let sum = origins.entry(&row.words[0]).or_default();
+            *sum = sum.saturating_add(row.total_ns.0);
+        }
+        let largest = origins.into_iter().max_by_key(|(words, ns)| (*ns, Reverse(*words))).filter(|(_, ns)| *ns > 0);
+        let total = waiting.map_or(0, |waiting| waiting.total_ns.0).max(1);
+        let lost = self.found.workcons.by_min_episode.as_ref().and_then(|rows| rows.first());
+        let is_doubtful = matches!(self.bound_share(), Some((_, false)));
+        let certainty = if is_doubtful { Certainty::Possible } else { self.certainty() };
+        let observation = Observation::Violation {
+            percent: violation.percent,
+            possible_percent: violation.possible_percent,
+            cpu_time_lost_ns: lost.map_or(0, |row| row.totals.cpu_time_lost_ns),
+            origin: largest.map(|(words, _)| words.to_owned()),
+            origin_percent: 100.0 * largest.map_or(0, |(_, ns)| ns) as f64 / total as f64,
+            queued_on_path_ns: self.path.as_ref().map(PathTime::queued),
+            on_path_ns,
+            affinity_aside: self.bound_share().is_some(),
+        };
+        Some((observation, Some(self.cost_beside_idle().1), certainty))
+    }
+
+    fn affinity(&self) -> Option<Observed> {
+        let (share, is_known) = self.bound_share()?;
+        let with = self.found.workcons.violation.as_ref()?;
+        let percent = match self.found.unrestricted.as_ref().and_then(|report| report.violation.as_ref()) {
+            Some(without) => without.percent - with.percent,
+            None => with.percent * share,
+        };
+        let certainty = if is_known { self.certainty() } else { Certainty::Possible };
+        let on_path_ns = self.path_beside_idle().map(|(bound, _)| bound);
+        let observation = Observation::Affinity { is_known, percent, share_percent: 100.0 * share, on_path_ns };
+        Some((observation, Some(self.cost_beside_idle().0), certainty))
+    }
+
+    fn path_queued(&self) -> Option<Observed> {
+        let path = self.path.as_ref()?;
+        let queued_ns = path.queued();
+        let percent = path.percent(queued_ns);
+        let observation = Observation::PathQueued { queued_ns, beside_idle_ns: path.beside_idle, percent };
+        // Queued time beside idle CPUs is a violation, whose sentence has the whole queued time. Only where the greater part is
+        // otherwise did the path wait for CPU time, and not for the balancer.
+        let (_, beside_idle) = self.divided(path.beside_idle);
+        let is_busy = path.while_busy >= beside_idle.saturating_mul(2) || self.violation().is_none();
+        let is_long = is_busy && path.percent(path.while_busy) >= PATH_PERCENT;
+        is_long.then_some((observation, Some(path.while_busy), self.of_path()))
+    }
+
+    fn starved(&self) -> Option<Observed> {
+        let waits = &self.found.fairness.as_ref()?.starved;
+        let span = |wait: &fairness::Starved| {
+            let from = self.found.zero.after(Dur(wait.start_in_trace_ns));
+            (from, from.after(wait.duration_ns))
+        };
+        let is_throttled = |wait: &fairness::Starved| {
+            let (from, to) = span(wait);
+            let throttling = self.found.workcons.throttling.as_ref();
+            throttling.is_some_and(|found| found.within(wait.cpu, from, to) > wait.duration_ns.0 / 2)
+        };
+        let on_path = |wait: &fairness::Starved| {
+            let (from, to) = span(wait);
+            self.path.as_ref().map_or(0, |path| path.queued_of(wait.pid, from, to))
+        };
+        let waits: Vec<_> = waits.iter().filter(|wait| wait.duration_ns >= STARVED && !is_throttled(wait)).collect();
+        // The sentence is on the costliest one.
+        let longest = *waits.iter().max_by_key(|wait| (on_path(wait), wait.duration_ns, Reverse(wait.pid)))?;
+        let cost = self.priced().map(|_| waits.iter().map(|wait| on_path(wait)).fold(0, u64::saturating_add));
+        let observation = Observation::Starved {
+            waits: waits.len(),
+            longest_ns: longest.duration_ns,
+            start_in_trace_ns: longest.start_in_trace_ns,
+            pid: longest.pid,
+            command: longest.command,
+            cpu: longest.cpu,
+            behind: longest.antagonists.first().map(|(command, _)| *command),
+            could_have_run_ns: longest.could_have_run_ns,
+        };
+        Some((observation, cost, self.certainty()))
+    }
+
+    fn herds(&self) -> Option<Observed> {
+        let mut herds: Vec<_> = self.found.utilization.herds.iter().collect();
+        herds.sort_by_key(|herd| (Reverse(herd.herd.tasks), herd.start_in_trace_ns));
+        let largest = *herds.first()?;
+        let cost = self.priced().map(|path| {
+            herds.iter().take(HERDS).map(|herd| path.queued_by(herd)).fold(0, u64::saturating_add).min(path.length)
+        });
+        let observation = Observation::Herds {
+            herds: herds.len(),
+            tasks: largest.herd.tasks,
+            orig: largest.herd.orig,
+            dest: largest.herd.dest,
+            start_in_trace_ns: largest.start_in_trace_ns,
+            drained_after_ns: largest.drained_after_ns,
+        };
+        Some((observation, cost, self.certainty()))
+    }
+
+    fn throttling(&self) -> Option<Observed> {
+        let throttling = self.found.workcons.throttling.as_ref()?;
+        let by_cpu = throttling.by_cpu();
+        let cpu_ns = by_cpu.iter().map(|cpu| cpu.ns).fold(0, u64::saturating_add);
+        let task_ns = throttling.task_ns();
+        let window = self.found.workcons.window_ns.0;
+        if cpu_ns.max(task_ns.unwrap_or(0)) as f64 * 100.0 < THROTTLED_PERCENT * window as f64 || by_cpu.is_empty() {
+            return None;
+        }
+        let cost = self.priced().map_or(cpu_ns, |path| path.throttled);
+        let certainty = if task_ns.is_some() { self.certainty() } else { Certainty::Possible };
+        let times = by_cpu.iter().map(|cpu| cpu.times.saturating_add(cpu.without_end)).fold(0, u64::saturating_add);
+        let cpus = by_cpu.iter().map(|cpu| cpu.cpu).collect();
+        Some((Observation::Throttling { cpus, times, cpu_ns, task_ns }, Some(cost), certainty))
+    }
+
+    fn slow_wakeups(&self) -> Option<Observed> {
+        let latency = &self.found.latency;
+        let wakeups = latency.of(latency::Measure::Wakeup);
+        let waking = self.path.as_ref().map(|path| path.path.times.waking_ns);
+        let is_slow = wakeups.count >= WAKEUPS && wakeups.p99_ns.is_some_and(|p99| p99 >= SLOW);
+        let is_on_path = self.path.as_ref().zip(waking).is_some_and(|(path, ns)| path.percent(ns) >= PATH_PERCENT);
+        if wakeups.count == 0 || !is_slow && !is_on_path {
+            return None;
+        }
+        let observation = Observation::SlowWakeups {
+            wakeups: wakeups.count,
+            p50_ns: wakeups.p50_ns,
+            p99_ns: wakeups.p99_ns,
+            max_ns: wakeups.max_ns,
+            waking_on_path_ns: waking,
+        };
+        Some((observation, waking.filter(|_| self.is_by_path), self.of_path()))
+    }
+
+    fn interference(&self) -> Option<Observed> {
+        // Without the application nothing is outside of it.
+        self.found.utilization.all.app_ns?;
+        let members = &self.found.outside.as_ref()?.members;
+        let mut commands: BTreeMap<&str, u64> = BTreeMap::new();
+        for task in members {
+            let pid = task.pid.map(|pid| format!(" {pid}")).unwrap_or_default();
+            let sum = commands.entry(task.name.strip_suffix(&pid).unwrap_or(&task.name)).or_default();
+            *sum = sum.saturating_add(task.run_ns.0);
+        }
+        let run_ns = commands.values().copied().fold(0, u64::saturating_add);
+        let most = commands.into_iter().max_by_key(|(command, ns)| (*ns, Reverse(*command)));
+        let busy_percent = 100.0 * run_ns as f64 / (self.found.utilization.all.busy() as f64).max(1.0);
+        let behind = self.path.as_ref().map(|path| path.behind_outside);
+        let is_on_path = self.path.as_ref().is_some_and(|path| path.percent(path.behind_outside) >= PATH_PERCENT);
+        if busy_percent < OUTSIDE_PERCENT && !is_on_path {
+            return None;
+        }
+        let observation = Observation::Interference {
+            run_ns,
+            busy_percent,
+            command: most.map(|(command, _)| command.to_owned()),
+            command_run_ns: most.map_or(0, |(_, ns)| ns),
+            behind_on_path_ns: behind,
+        };
+        Some((observation, behind.filter(|_| self.is_by_path), self.of_path()))
+    }
+
+    fn losses(&self) -> Option<Observed> {
+        let unknown_percent = self.found.workcons.unknown.unknown_percent;
+        let Doubts { gaps, unwritten_percent, has_losses, .. } = *self.doubts;
+        let observation = Observation::Losses { gaps, unknown_percent, unwritten_percent };
+        (has_losses || gaps > 0).then_some((observation, None, Certainty::Exact))
+    }
+
+    fn not_recorded(&self) -> Option<Observed> {
+        let reason = self.untrusted.clone()?;
+        Some((Observation::NotRecorded { reason, withholds: self.withholds() }, None, Certainty::Exact))
+    }
+
+    fn path_unknown(&self) -> Option<Observed> {
+        let path = &self.found.path;
+        path.task?;
+        let percent = 100.0 * path.times.unknown_ns as f64 / (path.to_ns.since(path.from_ns).0 as f64).max(1.0);
+        let observation = Observation::PathUnknown {
+            unknown_ns: path.times.unknown_ns,
+            percent,
+            gaps: path.gaps,
+            is_untrusted: path.is_untrusted,
+        };
+        (percent >= PATH_PERCENT).then_some((observation, None, Certainty::Exact))
+    }
+
+    /// The numbers that show that nothing is to be reported, in one sentence.
+    pub(crate) fn nothing(&self) -> String {
+        let mut parts = Vec::new();
+        if let Some(violation) = &self.found.workcons.violation {
+            parts.push(format!("work conservation is violated {:.2} % of the time", violation.percent));
+        }
+        if let Some(path) = &self.path {
+            let queued = path.percent(path.queued());
+            parts.push(format!("{queued:.2} % of the critical path is queued"));
+        }
+        if let Some(p99) = self.found.latency.of(latency::Measure::Wakeup).p99_ns {
+            parts.push(format!("99 % of the woken tasks ran within {}", p99.human()));
+        }
+        format!("Nothing to report: {}.", parts.join(", "))
+    }
+}

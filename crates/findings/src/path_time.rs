@@ -1,0 +1,94 @@
+//! The queued time on the critical path, divided by its reason.
+
+use crate::Measurements;
+use critical_path::{Path, Segment, SegmentKind};
+use sched::{Pid, Ts};
+use std::collections::BTreeSet;
+use utilization::HerdReport;
+use workcons::Throttling;
+
+/// The time on a critical path that is to be trusted, in nanoseconds.
+pub(crate) struct PathTime<'m> {
+    pub(crate) path: &'m Path,
+    /// The length of the path.
+    pub(crate) length: u64,
+    /// Throttled, or queued on a CPU while bandwidth control throttled that CPU.
+    pub(crate) throttled: u64,
+    /// Queued while some CPU idled, and not throttled.
+    pub(crate) beside_idle: u64,
+    /// The rest of the queued time: no CPU idled.
+    pub(crate) while_busy: u64,
+    /// Queued behind a task outside of the application.
+    pub(crate) behind_outside: u64,
+}
+
+impl<'m> PathTime<'m> {
+    /// The time on the path of the traced command; nothing where the trace does not show that path, or where it is not to be trusted.
+    pub(crate) fn of(found: &'m Measurements) -> Option<PathTime<'m>> {
+        let path = &found.path;
+        let length = path.to_ns.since(path.from_ns).0;
+        path.task.filter(|_| !path.is_untrusted && length > 0)?;
+        // Where records show the throttled tasks, the path has segments of that.
+        let by_cpu = found.workcons.throttling.as_ref().filter(|throttling| throttling.task_ns().is_none());
+        let outside: BTreeSet<Pid> = match found.utilization.all.app_ns {
+            Some(_) => found.outside.iter().flat_map(|outside| &outside.members).filter_map(|task| task.pid).collect(),
+            None => BTreeSet::new(),
+        };
+        let mut time = PathTime {
+            path,
+            length,
+            throttled: path.times.throttled_ns,
+            beside_idle: 0,
+            while_busy: 0,
+            behind_outside: 0,
+        };
+        for segment in queued(path) {
+            let all = segment.end_ns.since(segment.start_ns).0;
+            let throttled = by_cpu.map_or(0, |throttling| throttled(throttling, segment)).min(all);
+            let beside_idle = segment.beside_idle_ns.min(all - throttled);
+            time.throttled = time.throttled.saturating_add(throttled);
+            time.beside_idle = time.beside_idle.saturating_add(beside_idle);
+            time.while_busy = time.while_busy.saturating_add(all - throttled - beside_idle);
+            if segment.behind.is_some_and(|task| outside.contains(&task)) {
+                time.behind_outside = time.behind_outside.saturating_add(all);
+            }
+        }
+        Some(time)
+    }
+
+    /// The queued time on the path, without time that is throttled.
+    pub(crate) fn queued(&self) -> u64 {
+        self.beside_idle.saturating_add(self.while_busy)
+    }
+
+    /// A time in percent of the path.
+    pub(crate) fn percent(&self, ns: u64) -> f64 {
+        100.0 * ns as f64 / self.length as f64
+    }
+
+    /// The queued time of a task on the path between two instants.
+    pub(crate) fn queued_of(&self, pid: Pid, from: Ts, to: Ts) -> u64 {
+        overlap(queued(self.path).filter(|segment| segment.pid == pid), from, to)
+    }
+
+    /// The queued time on the path on the target CPU of a herd, from its first migration until it has drained.
+    pub(crate) fn queued_by(&self, herd: &HerdReport) -> u64 {
+        let to = herd.drained_after_ns.map_or(Ts::MAX, |drained| herd.herd.end.after(drained));
+        overlap(queued(self.path).filter(|segment| segment.cpu == Some(herd.herd.dest)), herd.herd.start, to)
+    }
+}
+
+fn queued(path: &Path) -> impl Iterator<Item = &Segment> {
+    path.path.iter().filter(|segment| segment.kind == SegmentKind::Queued)
+}
+
+/// The time for which the CPU of a segment was throttled meanwhile.
+fn throttled(throttling: &Throttling, segment: &Segment) -> u64 {
+    segment.cpu.map_or(0, |cpu| throttling.within(cpu, segment.start_ns, segment.end_ns))
+}
+
+/// The time of segments between two instants.
+fn overlap<'s>(segments: impl Iterator<Item = &'s Segment>, from: Ts, to: Ts) -> u64 {
+    let within = |segment: &Segment| segment.end_ns.min(to).since(segment.start_ns.max(from)).0;
+    segments.map(within).fold(0, u64::saturating_add)
+}

@@ -1,0 +1,70 @@
+//! `schedviz findings`: the main findings about a trace, the costliest first.
+
+use crate::args::FORMATS;
+use crate::{Analyses, Doubts, FindingsArgs, findings, text};
+use anyhow::Result;
+use question::{Question, Subcommand};
+use sched::Pass;
+use session::Session;
+use session::document::TraceDocument;
+use session::formats::{Formats, Renderings};
+use session::section::{MaybeSection, ReportSection, listed, part};
+use std::process::ExitCode;
+
+/// The main findings about a trace.
+#[derive(Debug)]
+pub struct FindingsQuestion;
+
+impl Subcommand for FindingsQuestion {
+    const NAME: &'static str = "findings";
+    const FIRST_STEP: Option<(&'static str, &'static str)> = Some(("findings trace.dat", "the costliest findings"));
+    const QUESTION: Option<(&'static str, &'static str)> = Some(("What should I look at first?", "TRACE"));
+    type Args = FindingsArgs;
+
+    fn run(args: &FindingsArgs) -> Result<ExitCode> {
+        run(args).map(|()| ExitCode::SUCCESS)
+    }
+}
+
+impl Question for FindingsQuestion {
+    const FORMATS: Formats = FORMATS;
+    const SECTION: Option<&'static str> = Some(Self::NAME);
+
+    fn section(session: &Session) -> MaybeSection<'_> {
+        section(session)
+    }
+
+    #[cfg(feature = "schema")]
+    fn schemas() -> Vec<question::NamedSchema> {
+        vec![question::schema::<TraceDocument<'static, crate::FindingsReport>>(crate::report::SCHEMA)]
+    }
+}
+
+/// Measures and prints.
+fn run(args: &FindingsArgs) -> Result<()> {
+    args.output.check(FORMATS)?;
+    let session = args.trace.open()?;
+    let options = Analyses::of(&session);
+    let outcome = session.watched(|| {
+        Pass::over(session.trace.events()?).window(session.page()).run_side_by_side(|| options.analyses())
+    })?;
+    let doubts = Doubts::of(&session, &outcome.diagnostics);
+    let report = findings(&options.measurements(outcome.output), &doubts);
+    let document = TraceDocument::of(&session, &report, &outcome.diagnostics);
+    document.give("findings", &session, &args.output, Renderings::words(|| text(&report, &session.drawable)))
+}
+
+/// The section of a report.
+fn section(session: &Session) -> MaybeSection<'_> {
+    Ok(Some(part(Analyses::of(session), |options| {
+        listed(options.analyses(), move |output, page| {
+            let report = findings(&options.measurements(output), &Doubts::of(page.session, page.diagnostics));
+            Ok(ReportSection {
+                title: "Findings".to_owned(),
+                figures: Vec::new(),
+                text: text(&report, &page.session.drawable),
+                json: page.json(&report)?,
+            })
+        })
+    })))
+}

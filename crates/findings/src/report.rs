@@ -1,0 +1,150 @@
+//! The ranked findings: as numbers, and as a text.
+
+use crate::observe::{Observed, Observer};
+use crate::sentence::sentence;
+use crate::{Certainty, CostUnit, Doubts, Measurements, Observation};
+use critical_path::OfTask;
+use sched::{Dur, Ts};
+use serde::Serialize;
+use std::cmp::Reverse;
+use timeline::Drawable;
+use timeline::text::paragraph;
+
+/// The maximum number of findings.
+const MOST: usize = 8;
+
+/// The name and the version of the document.
+pub(crate) const SCHEMA: &str = "schedviz/findings/1";
+
+/// A finding, in its place among the others.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RankedFinding {
+    /// The finding in one sentence.
+    pub sentence: String,
+    /// The time that it cost, in nanoseconds, in the unit of the report; null where no analysis measures that.
+    pub cost_ns: Option<u64>,
+    /// The certainty of its numbers.
+    pub certainty: Certainty,
+    /// The command that looks closer, with its options and without the trace.
+    pub command: String,
+    /// The kind of the finding with its numbers.
+    pub observation: Observation,
+}
+
+/// The critical path of the traced command.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PathEnd {
+    /// The task at the end of the path.
+    #[serde(flatten)]
+    pub task: OfTask,
+    /// The length of the path, in nanoseconds.
+    pub length_ns: Dur,
+    /// The part of the path that is unknown, in nanoseconds.
+    pub unknown_ns: u64,
+}
+
+/// The findings about a window.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct FindingsReport {
+    /// The name and version of the schema, `schedviz/findings/1`.
+    pub schema: &'static str,
+    /// The start of the window, in nanoseconds of the trace's clock.
+    pub from_ns: Ts,
+    /// The length of the window, in nanoseconds.
+    pub window_ns: Dur,
+    /// The time that costs are measured in.
+    pub cost_unit: CostUnit,
+    /// The critical path of the traced command; absent where the trace does not show it, or where too much of it is unknown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<PathEnd>,
+    /// The findings, the costliest first; those about the trace itself follow. At most eight.
+    pub findings: Vec<RankedFinding>,
+    /// The sentence that replaces findings where there is none; absent where there are findings.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nothing: Option<String>,
+}
+
+/// Ranks what the analyses measured in a window.
+pub fn findings(found: &Measurements, doubts: &Doubts) -> FindingsReport {
+    let observer = Observer::new(found, doubts);
+    let ranked = ranked(observer.all());
+    let end = found.path.task.filter(|_| observer.path.is_some());
+    let length_ns = found.path.to_ns.since(found.path.from_ns);
+    let path = end.map(|task| PathEnd { task, length_ns, unknown_ns: found.path.times.unknown_ns });
+    let task = found.path.task.map(|task| task.pid.named(task.command));
+    let of_path = task.as_deref().map(|task| (task, length_ns.0));
+    let finding = |(observation, cost_ns, certainty): Observed| {
+        let (command, options) = observation.command();
+        let command = [&[command], options].concat().join(" ");
+        RankedFinding { sentence: sentence(&observation, of_path), cost_ns, certainty, command, observation }
+    };
+    FindingsReport {
+        schema: SCHEMA,
+        from_ns: found.workcons.from_ns,
+        window_ns: found.workcons.window_ns,
+        cost_unit: if observer.is_by_path { CostUnit::CriticalPath } else { CostUnit::CpuTimeLost },
+        path,
+        nothing: ranked.is_empty().then(|| observer.nothing()),
+        findings: ranked.into_iter().map(finding).collect(),
+    }
+}
+
+/// The findings in their order. Those about the trace itself are never among those that are left out.
+pub(crate) fn ranked(all: Vec<Observed>) -> Vec<Observed> {
+    let (doubts, mut ranked): (Vec<Observed>, Vec<Observed>) =
+        all.into_iter().partition(|(observation, ..)| observation.is_doubt());
+    // Stable: among equals the order of the kinds decides.
+    ranked.sort_by_key(|(_, cost, _)| Reverse(*cost));
+    // A part of the queued time is told behind the whole of it.
+    let first = |is_it: fn(&Observation) -> bool| ranked.iter().position(|(observation, ..)| is_it(observation));
+    if let (Some(part), Some(whole)) = (first(Observation::is_on_some_waiting), first(Observation::is_on_all_waiting))
+        && part < whole
+    {
+        ranked[part..=whole].rotate_right(1);
+    }
+    ranked.truncate(MOST - doubts.len());
+    ranked.extend(doubts);
+    ranked
+}
+
+/// The report for people.
+pub fn text(report: &FindingsReport, trace: &Drawable) -> String {
+    let mut out = String::new();
+    if let Some(nothing) = &report.nothing {
+        paragraph(&mut out, 0, 2, &format!("{trace}: {nothing}"));
+        return out;
+    }
+    let number = sched::nouns::counted(report.findings.len(), "finding");
+    let path = report.path.as_ref().map(|end| {
+        let task = end.task.pid.named(end.task.command);
+        let unknown = 100.0 * end.unknown_ns as f64 / (end.length_ns.0 as f64).max(1.0);
+        let unknown = if end.unknown_ns > 0 { format!(", {unknown:.1} % of it unknown") } else { String::new() };
+        format!("the critical path of {task}, {} long{unknown}", end.length_ns.human())
+    });
+    let unit = match (report.cost_unit, path) {
+        (CostUnit::CriticalPath, Some(path)) => format!("time on {path}"),
+        (_, Some(path)) => format!("CPU time lost; no finding costs 5 % of {path}"),
+        (_, None) => "CPU time lost".to_owned(),
+    };
+    paragraph(&mut out, 0, 2, &format!("{trace}: {number}, the costliest first"));
+    paragraph(&mut out, 2, 3, &format!("(cost: {unit}; costs overlap)"));
+    for (nth, finding) in (1..).zip(&report.findings) {
+        out.push('\n');
+        paragraph(&mut out, 0, 3, &format!("{nth}. {}", finding.sentence));
+        let cost = match finding.cost_ns {
+            _ if finding.observation.is_doubt() => None,
+            Some(ns) => Some(format!("cost {}", Dur(ns).human())),
+            None => Some("cost unknown".to_owned()),
+        };
+        if let Some(cost) = cost {
+            paragraph(&mut out, 3, 3, &format!("[{cost}; {}]", finding.certainty.word()));
+        }
+        let mut words = finding.command.splitn(2, ' ');
+        let (command, options) = (words.next().unwrap_or_default(), words.next().map(str::to_owned));
+        trace.command(&mut out, 3, command, options.as_slice());
+    }
+    out
+}

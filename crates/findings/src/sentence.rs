@@ -1,0 +1,179 @@
+//! The sentence of each finding.
+
+use crate::Observation;
+use sched::Dur;
+use sched::lengths::human;
+use sched::nouns::{counted, noun};
+use sched::topology::format_cpu_list;
+
+/// A finding in one sentence. `of_path`: the task at the end of the critical path and the length of the path.
+pub(crate) fn sentence(observation: &Observation, of_path: Option<(&str, u64)>) -> String {
+    let percent = |ns: u64| match of_path {
+        Some((_, length)) => format!(" ({:.1} %)", 100.0 * ns as f64 / (length as f64).max(1.0)),
+        None => String::new(),
+    };
+    match observation {
+        Observation::Violation { .. } | Observation::Affinity { .. } => beside_idle(observation, percent),
+        Observation::PathQueued { queued_ns, beside_idle_ns, percent } => format!(
+            "The critical path is queued for {} ({percent:.1} %), {} of that while a CPU idled: the rest is waiting for CPU time, \
+             not for the balancer.",
+            Dur(*queued_ns).human(),
+            Dur(*beside_idle_ns).human()
+        ),
+        Observation::Starved { longest_ns, start_in_trace_ns, pid, command, cpu, behind, could_have_run_ns, waits } => {
+            let behind = behind.map_or(String::new(), |behind| format!(" while {behind} ran"));
+            let idled = match could_have_run_ns {
+                None => "it is bound to that CPU".to_owned(),
+                Some(Dur(0)) => "no CPU idled".to_owned(),
+                Some(ns) => format!("for {} of that a CPU idled", ns.human()),
+            };
+            let more = match waits - 1 {
+                0 => String::new(),
+                more => format!(", and {} lasted 100 ms or longer", counted(more, "further wait")),
+            };
+            format!(
+                "{} waited {} for CPU {cpu} from {:.6} s on{behind}; {idled}{more}.",
+                pid.named(*command),
+                longest_ns.human(),
+                *start_in_trace_ns as f64 / 1e9
+            )
+        }
+        Observation::Herds { herds, tasks, orig, dest, start_in_trace_ns, drained_after_ns } => {
+            let drained = drained_after_ns.map_or_else(
+                || "which still had more than one waiting at the end".to_owned(),
+                |after| format!("which needed {} to drain", after.human()),
+            );
+            format!(
+                "{} of queued tasks moved at once: the largest, of {tasks} tasks, went from CPU {orig} to CPU {dest} at {:.6} s, {drained}.",
+                counted(*herds, "herd"),
+                *start_in_trace_ns as f64 / 1e9
+            )
+        }
+        Observation::Throttling { cpus, times, cpu_ns, task_ns } => {
+            let tasks = match task_ns {
+                Some(ns) => format!("tasks for {} in all", Dur(*ns).human()),
+                None => "the records do not show which tasks".to_owned(),
+            };
+            format!(
+                "Bandwidth control (cpu.max) throttled {} {} {}, {} of CPU time in all; {tasks}.",
+                noun(cpus.len(), "CPU"),
+                format_cpu_list(cpus),
+                counted(*times, "time"),
+                Dur(*cpu_ns).human()
+            )
+        }
+        Observation::SlowWakeups { p50_ns, p99_ns, max_ns, waking_on_path_ns, .. } => {
+            let on_path = waking_on_path_ns.filter(|ns| *ns > 0).map_or(String::new(), |ns| {
+                format!("; {}{} of the critical path is the way from waking to run queue", Dur(ns).human(), percent(ns))
+            });
+            format!(
+                "Woken tasks ran late: after {} (median), {} (99 %), {} (max){on_path}.",
+                human(*p50_ns),
+                human(*p99_ns),
+                human(*max_ns)
+            )
+        }
+        Observation::Interference { run_ns, busy_percent, command, command_run_ns, behind_on_path_ns } => {
+            let most = command
+                .as_ref()
+                .map_or(String::new(), |command| format!(", {command} most ({})", Dur(*command_run_ns).human()));
+            let behind = behind_on_path_ns.map_or(String::new(), |ns| match ns {
+                0 => "; the critical path is never queued behind them".to_owned(),
+                _ => format!("; the critical path is queued behind them for {}{}", Dur(ns).human(), percent(ns)),
+            });
+            format!(
+                "Tasks outside of the application ran for {} ({busy_percent:.1} % of the busy time){most}{behind}.",
+                Dur(*run_ns).human()
+            )
+        }
+        Observation::Losses { .. } | Observation::NotRecorded { .. } | Observation::PathUnknown { .. } => {
+            doubt(observation, of_path.map(|(task, _)| task))
+        }
+    }
+}
+
+/// Tasks that waited beside idle CPUs.
+fn beside_idle(observation: &Observation, of_path: impl Fn(u64) -> String) -> String {
+    match observation {
+        Observation::Violation { percent, possible_percent, origin, origin_percent, affinity_aside, .. } => {
+            let possible = if possible_percent - percent < 0.01 {
+                String::new()
+            } else {
+                format!(", or {possible_percent:.1} % if unknown CPUs are at fault")
+            };
+            let origin = origin.as_ref().map_or(String::new(), |origin| {
+                format!("; largest origin: {origin}, {origin_percent:.0} % of that waiting")
+            });
+            let aside = if *affinity_aside { ", affinity aside" } else { "" };
+            let path = queued_on_path(observation, of_path).map_or(String::new(), |path| format!("; {path}{aside}"));
+            format!("Tasks waited while CPUs idled {percent:.1} % of the time{possible}{origin}{path}.")
+        }
+        Observation::Affinity { is_known, percent, share_percent, on_path_ns } => {
+            let path = on_path_ns.filter(|ns| *ns > 0).map_or(String::new(), |ns| {
+                format!("; the critical path is queued beside such CPUs for {}{}", Dur(ns).human(), of_path(ns))
+            });
+            match is_known {
+                true => format!(
+                    "Affinity binds: tasks waited beside idle CPUs that they may not use, {percent:.1} % of the time, \
+                     {share_percent:.0} % of the CPU time lost{path}."
+                ),
+                false => format!(
+                    "Tasks seem bound by affinity or cpusets: in {share_percent:.0} % of the violated time ({percent:.1} % of the \
+                     window) the waiting tasks were never queued on the idle CPUs{path}."
+                ),
+            }
+        }
+        _ => String::new(),
+    }
+}
+
+/// The queued time on the path with the part beside idle CPUs; nothing without a path.
+fn queued_on_path(observation: &Observation, of_path: impl Fn(u64) -> String) -> Option<String> {
+    let Observation::Violation { queued_on_path_ns: Some(queued), on_path_ns: Some(beside), .. } = observation else {
+        return None;
+    };
+    let time = |ns: u64| format!("{}{}", Dur(ns).human(), of_path(ns));
+    Some(match (queued, beside) {
+        (0, _) => "the critical path is never queued".to_owned(),
+        (_, 0) => format!("the critical path is queued for {}, but never beside an idle CPU", time(*queued)),
+        _ if queued == beside => {
+            format!("the critical path is queued for {}, all of that beside idle CPUs", time(*queued))
+        }
+        _ => format!("the critical path is queued for {}, {} of that beside idle CPUs", time(*queued), time(*beside)),
+    })
+}
+
+/// Parts of the trace that are missing.
+fn doubt(observation: &Observation, task: Option<&str>) -> String {
+    match observation {
+        Observation::Losses { gaps, unknown_percent, unwritten_percent } => {
+            let places = counted(*gaps, "place");
+            let known = format!("nothing is known of {unknown_percent:.2} % of the CPU time");
+            let unwritten = format!("{unwritten_percent:.2} % of the events are missing without a mark");
+            match (*gaps, *unwritten_percent > 0.0) {
+                (0, true) => format!("Events were lost: {unwritten}."),
+                (_, true) => format!("Events were lost in {places}: {known}, and {unwritten}."),
+                (_, false) => format!("Events were lost in {places}: {known}."),
+            }
+        }
+        Observation::NotRecorded { reason, withholds: true } => {
+            format!("Nothing can be concluded about waiting tasks: {reason}.")
+        }
+        Observation::NotRecorded { reason, withholds: false } => {
+            format!("Findings on waiting tasks are possible, not certain: {reason}.")
+        }
+        Observation::PathUnknown { unknown_ns, percent, gaps, is_untrusted } => {
+            let of = task.map_or(String::new(), |task| format!(" of {task}"));
+            let then = match is_untrusted {
+                true => "it is not to be trusted, and costs are CPU time lost",
+                false => "its other times are at least as long as given",
+            };
+            format!(
+                "{} ({percent:.1} %) of the critical path{of} is unknown, in {}: {then}.",
+                Dur(*unknown_ns).human(),
+                counted(*gaps, "gap")
+            )
+        }
+        _ => String::new(),
+    }
+}

@@ -1,0 +1,293 @@
+//! A trace by hand for each finding, whose cost follows from its times.
+
+use crate::report::ranked;
+use crate::{Analyses, Certainty, CostUnit, Doubts, FindingsReport, Observation, findings};
+use sched::probe::{Probe, Throttle};
+use sched::{Affinity, Comm, Cpu, CpuSet, EventKind, Pass, Pid, PrevState, SchedEvent, TaskRef, Ts, Window};
+
+/// The traced command, its child, another child, and a task outside of the application.
+const COMMAND: i32 = 5;
+const CHILD: i32 = 6;
+const OTHER: i32 = 7;
+const OUTSIDE: i32 = 9;
+
+fn task(pid: i32) -> TaskRef {
+    TaskRef { pid: Pid(pid), prio: 120, comm: Comm::new(if pid == 0 { b"swapper" } else { b"work" }) }
+}
+
+/// Events of two CPUs, with times in milliseconds.
+#[derive(Default)]
+struct ByHand(Vec<SchedEvent>);
+
+impl ByHand {
+    fn at(&mut self, ms: i64, cpu: u32, pid: i32, kind: EventKind) {
+        self.0.push(SchedEvent { ts: Ts(ms * 1_000_000), cpu: Cpu(cpu), pid: Pid(pid), flags: 0, kind });
+    }
+
+    fn switch(&mut self, ms: i64, cpu: u32, prev: i32, next: i32) {
+        let state = if prev == 0 { PrevState::RUNNABLE } else { PrevState::asleep(1) };
+        self.at(ms, cpu, prev, EventKind::Switch { prev: task(prev), state, next: task(next) });
+    }
+
+    fn wake(&mut self, ms: i64, queued: i64, (by_cpu, by): (u32, i32), woken: i32, target: u32) {
+        self.at(ms, by_cpu, by, EventKind::Waking { task: task(woken), target: Cpu(target) });
+        self.at(queued, by_cpu, by, EventKind::Wakeup { task: task(woken), target: Cpu(target) });
+    }
+
+    fn fork(&mut self, ms: i64, (cpu, parent): (u32, i32), child: i32, target: u32) {
+        self.at(
+            ms,
+            cpu,
+            parent,
+            EventKind::Fork { parent: Pid(parent), child: Pid(child), child_comm: Comm::new(b"work") },
+        );
+        self.at(ms, cpu, parent, EventKind::WakeupNew { task: task(child), target: Cpu(target) });
+    }
+
+    /// The command begins on CPU 0. A task of this PID runs on CPU 1 from then on: 0 if the CPU idles.
+    fn begin(beside: i32) -> ByHand {
+        let mut events = ByHand::default();
+        events.at(
+            0,
+            0,
+            COMMAND,
+            EventKind::Exec { pid: Pid(COMMAND), old_pid: Pid(COMMAND), program: Comm::new(b"work") },
+        );
+        events.switch(0, 1, 1, 0);
+        if beside != 0 {
+            events.fork(0, (0, COMMAND), beside, 1);
+            events.switch(0, 1, 0, beside);
+        }
+        events
+    }
+
+    /// The command forks a child that waits for CPU 0 from 1 to `until`, while the command runs. Then the child runs for 100 ms and
+    /// wakes the command, which runs for 10 ms and exits.
+    fn waits(&mut self, until: i64) {
+        self.fork(1, (0, COMMAND), CHILD, 0);
+        self.switch(until, 0, COMMAND, CHILD);
+        self.wake(until + 100, until + 100, (0, CHILD), COMMAND, 0);
+        self.switch(until + 100, 0, CHILD, COMMAND);
+        self.at(until + 110, 0, COMMAND, EventKind::Exit { pid: Pid(COMMAND) });
+    }
+
+    /// The child is queued on CPU 1, so that it is not bound to CPU 0.
+    fn moves(&mut self, ms: i64) {
+        self.wake(ms, ms, (0, COMMAND), CHILD, 1);
+        self.switch(ms + 1, 1, 0, CHILD);
+        self.at(ms + 2, 1, CHILD, EventKind::Other { id: 1 });
+    }
+
+    fn found_in(&self, window: Window, doubts: &Doubts, throttles: bool) -> FindingsReport {
+        let (first, last) = (self.0[0].ts, self.0[self.0.len() - 1].ts);
+        let (from, to) = (window.from.unwrap_or(first), window.to.unwrap_or(last));
+        let options = Analyses::of_all(from, to, 2).with_throttling(throttles);
+        let pass = Pass::over(self.0.as_slice()).window(window);
+        let outcome = pass.run(|| options.analyses()).unwrap_or_else(|never| match never {});
+        findings(&options.measurements(outcome.output), doubts)
+    }
+
+    fn found(&self) -> FindingsReport {
+        self.found_in(Window::default(), &Doubts::default(), false)
+    }
+}
+
+/// The kinds of the findings with their costs in milliseconds.
+fn costs(report: &FindingsReport) -> Vec<(String, Option<u64>)> {
+    let kind = |observation: &Observation| format!("{observation:?}").split(' ').next().unwrap_or_default().to_owned();
+    report.findings.iter().map(|found| (kind(&found.observation), found.cost_ns.map(|ns| ns / 1_000_000))).collect()
+}
+
+fn cost(report: &FindingsReport, kind: &str) -> Option<u64> {
+    costs(report).into_iter().find(|(found, _)| found == kind).unwrap_or_else(|| panic!("no {kind}: {report:#?}")).1
+}
+
+#[test]
+fn waiting_beside_an_idle_cpu_is_a_violation_and_costs_its_time_on_the_path() {
+    let mut events = ByHand::begin(0);
+    events.waits(90);
+    events.moves(220);
+    let report = events.found();
+    assert_eq!(costs(&report), [("Violation".to_owned(), Some(89))], "{report:#?}");
+    let first = &report.findings[0];
+    assert_eq!((report.cost_unit, first.certainty), (CostUnit::CriticalPath, Certainty::Exact));
+    assert!(first.sentence.contains("largest origin: placed at fork, 100 % of that waiting"), "{}", first.sentence);
+    assert_eq!(first.command, "why");
+}
+
+#[test]
+fn a_task_that_may_not_use_the_idle_cpu_is_bound() {
+    let mut events = ByHand::begin(0);
+    events.waits(90);
+    let mut affinity = Affinity::new([Cpu(0), Cpu(1)]);
+    let mut only = CpuSet::default();
+    only.set(Cpu(0), true);
+    affinity.add_first(Pid(CHILD), &only);
+    let options = Analyses::of_all(Ts(0), Ts(200_000_000), 2).with_affinity(&affinity);
+    let pass = Pass::over(events.0.as_slice());
+    let outcome = pass.run(|| options.analyses()).unwrap_or_else(|never| match never {});
+    let report = findings(&options.measurements(outcome.output), &Doubts::default());
+    assert_eq!(costs(&report), [("Affinity".to_owned(), Some(89))], "{report:#?}");
+    assert_eq!(report.findings[0].certainty, Certainty::Exact);
+}
+
+#[test]
+fn waiting_for_busy_cpus_is_queued_time_on_the_path() {
+    let mut events = ByHand::begin(OTHER);
+    events.waits(90);
+    let report = events.found();
+    assert_eq!(costs(&report), [("PathQueued".to_owned(), Some(89))], "{report:#?}");
+}
+
+#[test]
+fn a_long_wait_starves_a_task() {
+    let mut events = ByHand::begin(OTHER);
+    events.waits(150);
+    let report = events.found();
+    assert_eq!(
+        costs(&report),
+        [("PathQueued".to_owned(), Some(149)), ("Starved".to_owned(), Some(149))],
+        "{report:#?}"
+    );
+    let sentence = &report.findings[1].sentence;
+    assert!(
+        sentence.starts_with("work 6 waited 149.00 ms for CPU 0 from 0.001000 s on while work ran; no CPU"),
+        "{sentence}"
+    );
+}
+
+#[test]
+fn a_task_outside_of_the_application_interferes() {
+    let mut events = ByHand::begin(OTHER);
+    events.fork(1, (0, COMMAND), CHILD, 0);
+    events.switch(2, 0, COMMAND, OUTSIDE);
+    // The child was queued behind the command, and is queued again behind the task outside.
+    events.switch(3, 0, OUTSIDE, CHILD);
+    events.switch(5, 0, CHILD, OUTSIDE);
+    events.wake(10, 10, (1, OTHER), CHILD, 0);
+    events.switch(90, 0, OUTSIDE, CHILD);
+    events.wake(100, 100, (0, CHILD), COMMAND, 0);
+    events.switch(100, 0, CHILD, COMMAND);
+    events.at(110, 0, COMMAND, EventKind::Exit { pid: Pid(COMMAND) });
+    let report = events.found();
+    assert_eq!(cost(&report, "Interference"), Some(80), "{report:#?}");
+}
+
+#[test]
+fn a_slow_way_to_the_run_queue_is_a_slow_wakeup() {
+    let mut events = ByHand::begin(OTHER);
+    events.waits(2);
+    let exit = events.0.pop().expect("the exit");
+    // The command sleeps at 110, and the wakeup needs 50 ms.
+    events.switch(110, 0, COMMAND, 0);
+    events.wake(120, 170, (1, OTHER), COMMAND, 0);
+    events.switch(170, 0, 0, COMMAND);
+    events.0.push(SchedEvent { ts: Ts(180_000_000), ..exit });
+    let report = events.found();
+    assert_eq!(cost(&report, "SlowWakeups"), Some(50), "{report:#?}");
+}
+
+#[test]
+fn tasks_that_leave_a_cpu_at_once_are_a_herd() {
+    let mut events = ByHand::begin(OTHER);
+    let herd = 20..24;
+    herd.clone().for_each(|child| events.fork(1, (0, COMMAND), child, 0));
+    for child in herd {
+        events.at(10, 0, COMMAND, EventKind::Migrate { task: task(child), orig: Cpu(0), dest: Cpu(1) });
+    }
+    events.at(20, 0, COMMAND, EventKind::Exit { pid: Pid(COMMAND) });
+    let report = events.found();
+    assert_eq!(cost(&report, "Herds"), Some(0), "{report:#?}");
+    // Without a traced command no analysis measures its cost.
+    events.0.remove(0);
+    assert_eq!(cost(&events.found(), "Herds"), None);
+}
+
+#[test]
+fn throttling_takes_precedence_over_idle_cpus() {
+    let mut events = ByHand::begin(0);
+    events.waits(90);
+    let throttle = Throttle { cpu: Some(Cpu(0)), cgroup: None, takes_queue: true };
+    let record = |ms: i64, probe| SchedEvent {
+        ts: Ts(ms * 1_000_000),
+        cpu: Cpu(0),
+        pid: Pid(COMMAND),
+        flags: 0,
+        kind: EventKind::Probe { id: 2, probe },
+    };
+    let before = events.0.iter().position(|event| event.ts >= Ts(90_000_000)).expect("the end of the wait");
+    events.0.insert(before, record(61, Probe::Unthrottles(throttle)));
+    events.0.insert(before, record(11, Probe::Throttles(throttle)));
+    let report = events.found_in(Window::default(), &Doubts::default(), true);
+    assert_eq!(cost(&report, "Throttling"), Some(50), "{report:#?}");
+    // The rest of the queued time beside the idle CPU.
+    assert_eq!(cost(&report, "Violation"), Some(39), "{report:#?}");
+}
+
+#[test]
+fn a_window_without_a_wait_has_nothing_to_report() {
+    let mut events = ByHand::begin(0);
+    events.waits(90);
+    let window = Window { from: Some(Ts(191_000_000)), to: Some(Ts(200_000_000)) };
+    let report = events.found_in(window, &Doubts::default(), false);
+    assert!(report.findings.is_empty(), "{report:#?}");
+    let nothing = report.nothing.expect("a sentence");
+    assert!(nothing.starts_with("Nothing to report: work conservation is violated 0.00 % of the time"), "{nothing}");
+}
+
+#[test]
+fn what_cannot_be_known_has_no_conclusion() {
+    let mut events = ByHand::begin(0);
+    events.waits(90);
+    let doubts = Doubts { has_wakeups: false, ..Doubts::default() };
+    let report = events.found_in(Window::default(), &doubts, false);
+    assert_eq!(costs(&report), [("NotRecorded".to_owned(), None)]);
+    // Without the exec there is no critical path and nothing outside of the application.
+    events.moves(220);
+    events.0.remove(0);
+    let report = events.found();
+    assert_eq!((report.cost_unit, report.path.is_none()), (CostUnit::CpuTimeLost, true));
+    assert_eq!(costs(&report), [("Violation".to_owned(), Some(89))], "{report:#?}");
+    // A loss makes the numbers bounds, and is never left out.
+    let doubts = Doubts { gaps: 3, has_losses: true, ..Doubts::default() };
+    let report = events.found_in(Window::default(), &doubts, false);
+    assert_eq!(report.findings[0].certainty, Certainty::Bounded);
+    assert_eq!(
+        report.findings[1].sentence,
+        "Events were lost in 3 places: nothing is known of 0.00 % of the CPU time."
+    );
+}
+
+#[test]
+fn a_part_of_the_queued_time_follows_the_whole() {
+    let herds = Observation::Herds {
+        herds: 1,
+        tasks: 4,
+        orig: Cpu(0),
+        dest: Cpu(1),
+        start_in_trace_ns: 0,
+        drained_after_ns: None,
+    };
+    let slow =
+        Observation::SlowWakeups { wakeups: 1, p50_ns: None, p99_ns: None, max_ns: None, waking_on_path_ns: None };
+    let queued = Observation::PathQueued { queued_ns: 2, beside_idle_ns: 0, percent: 9.0 };
+    let all = [(herds, Some(3)), (slow, Some(1)), (queued, Some(2))];
+    let all = all.into_iter().map(|(observation, cost)| (observation, cost, Certainty::Exact)).collect();
+    let costs: Vec<Option<u64>> = ranked(all).iter().map(|(_, cost, _)| *cost).collect();
+    assert_eq!(costs, [Some(2), Some(3), Some(1)]);
+}
+
+#[test]
+fn the_costliest_come_first_and_losses_are_never_left_out() {
+    let queued = |cost: Option<u64>| {
+        let observation = Observation::PathQueued { queued_ns: 0, beside_idle_ns: 0, percent: 0.0 };
+        (observation, cost, Certainty::Exact)
+    };
+    let losses = Observation::Losses { gaps: 1, unknown_percent: 0.0, unwritten_percent: 0.0 };
+    let mut all = vec![(losses, None, Certainty::Exact), queued(None)];
+    all.extend((0..9).map(|cost| queued(Some(cost))));
+    let ranked = ranked(all);
+    let costs: Vec<Option<u64>> = ranked.iter().map(|(_, cost, _)| *cost).collect();
+    assert_eq!(costs, [Some(8), Some(7), Some(6), Some(5), Some(4), Some(3), Some(2), None]);
+    assert!(ranked[7].0.is_doubt());
+}

@@ -1,0 +1,91 @@
+//! `schedviz findings` on recordings: the first sentence is the one that decides what to look at.
+
+use crate::support::{fixture, schedviz, unwrapped};
+use serde_json::Value;
+
+fn document(arguments: &[&str], trace: &str) -> Value {
+    let trace = fixture(trace);
+    let trace = trace.to_str().expect("UTF-8");
+    let text = schedviz(&[&["findings", trace, "--json", "-q"], arguments].concat()).success().text();
+    serde_json::from_str(&text).expect("JSON")
+}
+
+fn kinds(document: &Value) -> Vec<&str> {
+    let findings = document["findings"].as_array().expect("findings");
+    findings.iter().map(|found| found["observation"]["kind"].as_str().expect("a kind")).collect()
+}
+
+#[test]
+fn the_first_finding_is_the_one_that_matters() {
+    for (trace, kind) in [
+        ("hackbench.dat", "violation"),
+        // All CPUs are busy for nearly all of the queued time.
+        ("hackbench-7.2.dat", "path-queued"),
+        ("affine.dat", "affinity"),
+        ("isolated.dat", "affinity"),
+        ("cgroup-cpumax.dat", "throttling"),
+    ] {
+        let document = document(&[], trace);
+        assert_eq!(kinds(&document).first(), Some(&kind), "{trace}: {document:#}");
+        assert_eq!(document["cost_unit"], "critical-path", "{trace}");
+        // Parts of the queued time follow the whole of it, and are ranked among one another.
+        let findings = document["findings"].as_array().expect("findings");
+        let is_part = |kind: &str| matches!(kind, "starved" | "herds" | "interference");
+        for part in [false, true] {
+            let among =
+                findings.iter().filter(|found| is_part(found["observation"]["kind"].as_str().expect("a kind")) == part);
+            let costs: Vec<Option<u64>> = among.map(|found| found["cost_ns"].as_u64()).collect();
+            assert!(costs.is_sorted_by(|a, b| a >= b), "{trace}: {costs:?}");
+        }
+        assert!(findings.len() <= 8, "{trace}");
+    }
+}
+
+#[test]
+fn costs_are_those_of_the_other_commands() {
+    let trace = fixture("hackbench.dat");
+    let trace = trace.to_str().expect("UTF-8");
+    let of = |command: &str| -> Value {
+        let text = schedviz(&[command, trace, "--json", "-q"]).success().text();
+        serde_json::from_str(&text).expect("JSON")
+    };
+    let (found, path, workcons) = (document(&[], "hackbench.dat"), of("path"), of("workcons"));
+    let first = &found["findings"][0];
+    assert_eq!(first["cost_ns"], path["times"]["queued_beside_idle_ns"]);
+    assert_eq!(first["observation"]["queued_on_path_ns"], path["times"]["queued_ns"]);
+    assert_eq!(first["observation"]["percent"], workcons["runs"][0]["violation"]["percent"]);
+    // In the window, too.
+    let window = document(&["--min", "0.5", "--max", "0.6"], "hackbench.dat");
+    assert_eq!(window["window_ns"], 100_000_000);
+}
+
+#[test]
+fn nothing_is_concluded_from_an_unknown_application() {
+    let found = document(&[], "forked-unknown.dat");
+    let concluded = ["path-queued", "interference"];
+    assert!(!kinds(&found).iter().any(|kind| concluded.contains(kind)), "{found:#}");
+    assert_eq!((&found["cost_unit"], &found["path"]), (&"cpu-time-lost".into(), &Value::Null));
+}
+
+#[test]
+fn costs_are_cpu_time_lost_where_the_path_lost_little() {
+    // The path waits for 0.6 % of its length, while work conservation is violated for half of the time.
+    let found = document(&[], "rt-5.10.dat");
+    assert_eq!((kinds(&found)[0], &found["cost_unit"]), ("violation", &"cpu-time-lost".into()), "{found:#}");
+    assert!(found["path"]["length_ns"].is_u64(), "{found:#}");
+}
+
+#[test]
+fn help_begins_with_the_findings() {
+    let help = schedviz(&["--help"]).success().text();
+    let (_, steps) = help.split_once("First steps:").expect("first steps");
+    let findings = steps.find("schedviz findings trace.dat").expect("the findings");
+    assert!(
+        ["info", "dat2graph", "workcons"]
+            .iter()
+            .all(|name| { steps.find(&format!("schedviz {name} trace.dat")).is_none_or(|other| findings < other) })
+    );
+    let text =
+        unwrapped(&schedviz(&["findings", fixture("hackbench.dat").to_str().expect("UTF-8"), "-q"]).success().text());
+    assert!(text.contains("the costliest first") && text.contains("schedviz why"), "{text}");
+}
