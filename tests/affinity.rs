@@ -9,6 +9,7 @@ use sched::probe::Probe;
 use sched::{Affinity, Cpu, CpuMask, CpuSet, EventKind, Pass, Pid, SchedEvent, SchedState, StateClass, Task};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use testkit::Simulation;
 use tracedat::Trace;
 use why::Why;
@@ -228,6 +229,28 @@ fn why(events: &[SchedEvent], affinity: &Affinity) -> (u64, u64, u64) {
     (report.violation_ns.expect("a violation").0, total(report.waiting), total(report.idling))
 }
 
+/// The violated time by `running-waiting`, with all tasks selected.
+fn selected(events: &[SchedEvent], lists: &Lists) -> u64 {
+    let everyone = |_: &Task, _: &SchedState| true;
+    let cpus: Vec<Cpu> = tasks_and_cpus(events).1.into_iter().map(Cpu).collect();
+    let (from, to) = (events[0].ts, events[events.len() - 1].ts);
+    let options = running_waiting::Options {
+        from,
+        to,
+        zero: from,
+        panels: vec![running_waiting::Panel { name: String::new(), cpus: cpus.clone() }],
+        cpus: cpus.into_iter().map(|cpu| (cpu, None)).collect(),
+        all_cpus: Vec::new(),
+        group_name: String::new(),
+        per_cpu: false,
+        tasks: Some(&everyone),
+        which: "selected tasks",
+        affinity: Some(Arc::new(affinity(events, lists))),
+    };
+    let pass = Pass::over(events).run(|| running_waiting::RunningWaiting::new(&options));
+    pass.unwrap_or_else(|never| match never {}).output.violated_ns.expect("a violation")
+}
+
 /// Compares both; returns the figures with the lists.
 fn compare(name: &str, events: &[SchedEvent], lists: &Lists) -> (u64, u64, u64) {
     let affinity = affinity(events, lists);
@@ -245,7 +268,9 @@ fn a_second_implementation_agrees_on_simulated_runs() {
     let mut restricted = 0;
     for seed in 0..120 {
         let sim = Simulation::any(seed, 2 + (seed % 6) as u32, 400);
-        let figures = compare(&format!("seed {seed}"), &sim.events, &any_lists(&sim.events, seed));
+        let lists = any_lists(&sim.events, seed);
+        let figures = compare(&format!("seed {seed}"), &sim.events, &lists);
+        assert_eq!(selected(&sim.events, &lists), figures.0, "seed {seed}: running-waiting");
         restricted += u32::from(figures.0 < quickly(&sim.events, None).0);
     }
     assert!(restricted > 30, "{restricted}");
@@ -258,6 +283,7 @@ fn a_second_implementation_agrees_where_changes_are_recorded() {
         let sim = Simulation::any(seed, 2 + (seed % 6) as u32, 400);
         let (events, lists) = (with_any_records(&sim.events, seed), any_lists(&sim.events, seed));
         let figures = compare(&format!("seed {seed}"), &events, &lists);
+        assert_eq!(selected(&events, &lists), figures.0, "seed {seed}: running-waiting");
         followed += u32::from(figures != compare(&format!("seed {seed}, lists"), &sim.events, &lists));
         overtaken += u32::from(figures != compare(&format!("seed {seed}, records"), &events, &Lists::new()));
     }

@@ -188,7 +188,7 @@ fn a_replay_of_damage_comes_to_its_end() {
         let options = tracedat::Options { threads: 1, ..tracedat::Options::default() };
         let Ok(trace) = Trace::from_bytes(bytes, options) else { continue };
         let Ok(events) = trace.events() else { continue };
-        let Ok(mut replay) = Replay::with(events, 300, 8) else { continue };
+        let Ok(mut replay) = Replay::with(events, 300, 8, || ()) else { continue };
         let total = replay.total();
         for step in [total, total / 2, 0, total / 3, total] {
             replay.go(step).expect("a step");

@@ -67,7 +67,7 @@ fn every_step_shows_the_true_run_queues() {
     for seed in 0..60 {
         let run = Simulation::any(seed, 1 + (seed % 9) as u32, 300);
         // Few checkpoints that lie close: they are thinned again and again, and all jumps cross some.
-        let mut replay = Replay::with(run.events.as_slice(), 5, 8).unwrap_or_else(|never| match never {});
+        let mut replay = Replay::with(run.events.as_slice(), 5, 8, || ()).unwrap_or_else(|never| match never {});
         assert!(replay.checkpoints() > 2 && replay.checkpoints() <= 8, "seed {seed}");
         walk(&mut replay, &run, seed);
     }
@@ -75,20 +75,29 @@ fn every_step_shows_the_true_run_queues() {
 
 #[test]
 fn violations_are_those_among_the_cpus_that_are_looked_at() {
+    use sched::kthread::is_bound;
     use sched::{ChosenCpus, Cpu, Load};
+    let mut by_bound_alone = 0;
     let mut among_some = 0;
     for seed in 0..40 {
         let run = Simulation::any(seed, 4 + (seed % 5) as u32, 300);
         let events = run.events.as_slice();
         for chosen in [ChosenCpus::default(), ChosenCpus::only([Cpu(0), Cpu(2)])] {
-            let mut replay = Replay::of(events, &chosen).unwrap_or_else(|never| match never {});
+            let watch = || workcons::ViolationSteps::new(&chosen, None);
+            let mut replay = Replay::watching(events, watch).unwrap_or_else(|never| match never {});
             let mut begun = Vec::new();
             let mut before = false;
             for step in 0..=replay.total() {
                 replay.go(step).unwrap_or_else(|never| match never {});
                 let state = replay.state();
-                let some = |load| state.observed().any(|cpu| chosen.has(cpu) && state.load(cpu) == load);
-                let violated = some(Load::Idle) && some(Load::Overloaded);
+                let has = |cpu: &Cpu, load| chosen.has(*cpu) && state.load(*cpu) == load;
+                let some_idle = state.observed().any(|cpu| has(&cpu, Load::Idle));
+                let mut overloaded = state.observed().filter(|cpu| has(cpu, Load::Overloaded)).peekable();
+                let some_wait = overloaded.peek().is_some();
+                let violated =
+                    some_idle && overloaded.any(|cpu| state.waiting(cpu).any(|task| !is_bound(task.comm, cpu)));
+                by_bound_alone += u32::from(some_idle && some_wait && !violated);
+                assert_eq!(workcons::is_violated_in(state, &chosen, None), violated, "seed {seed}, step {step}");
                 begun.extend((violated && !before).then_some(step));
                 before = violated;
             }
@@ -104,7 +113,7 @@ fn violations_are_those_among_the_cpus_that_are_looked_at() {
             among_some += if chosen.are_all() { 0 } else { found.len() };
         }
     }
-    assert!(among_some > 20, "{among_some}");
+    assert!(among_some > 20 && by_bound_alone > 0, "{among_some}, {by_bound_alone}");
 }
 
 #[test]
@@ -113,7 +122,7 @@ fn a_file_is_read_from_the_middle() {
         let run = Simulation::any(seed, 4, 3000);
         let bytes = TraceBuilder::default().events(&run.events).build();
         let trace = Trace::from_bytes(bytes, tracedat::Options { threads: 2, ..Default::default() }).expect("a trace");
-        let mut replay = Replay::with(trace.events().expect("events"), 200, 64).expect("a pass");
+        let mut replay = Replay::with(trace.events().expect("events"), 200, 64, || ()).expect("a pass");
         assert!(replay.checkpoints() > 4, "seed {seed}");
         walk(&mut replay, &run, seed);
     }
@@ -124,7 +133,7 @@ fn jumps_in_recordings_come_to_what_a_pass_comes_to() {
     for path in recordings() {
         let trace = Trace::open(&path, tracedat::Options::default()).expect("a readable recording");
         let Ok(events) = trace.events() else { continue };
-        let mut replay = Replay::with(events, 500, 16).expect("a pass");
+        let mut replay = Replay::with(events, 500, 16, || ()).expect("a pass");
         let n = replay.total();
         // Straight on, the state is that of one pass; each place is looked at again after a jump.
         let places: Vec<u64> = (0..12).map(|k| n * k / 11).collect();

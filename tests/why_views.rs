@@ -1,7 +1,7 @@
 //! The violation that `why` divides: over time, by task, command, CPU and node, and as metrics of `compare`.
 
 use crate::conforms::conforms;
-use crate::support::{events, fixture, root, schedviz, scratch};
+use crate::support::{events, fixture, root, schedviz, scratch, unwrapped};
 use sched::{Analysis, Cpu, Load, Pass, Pid, SchedEvent, SchedState, Ts};
 use std::collections::{BTreeMap, BTreeSet};
 use testkit::{Simulation, TraceBuilder};
@@ -239,4 +239,17 @@ fn the_command_prints_both_tables_and_the_missed_steals() {
     let widths: BTreeSet<usize> =
         markdown.lines().filter(|line| line.starts_with('|')).map(|line| line.matches('|').count()).collect();
     assert_eq!(widths, BTreeSet::from([7, 8]), "tables of six and of seven columns");
+}
+
+#[test]
+fn a_window_without_violation_has_a_sentence_and_no_empty_tables() {
+    let file = fixture("hackbench.dat");
+    let window = ["why", file.to_str().expect("a path"), "--min", "0.09", "--max", "0.0901"];
+    let text = schedviz(&window).success().text();
+    let sentence = "no violation: no CPU idled while a task that counts and may use it waited on a busy CPU";
+    assert!(unwrapped(&text).contains(sentence), "{text}");
+    assert!(!text.contains("waiting in violation"), "{text}");
+    let markdown = schedviz(&[window.as_slice(), &["--markdown"]].concat()).success().text();
+    assert!(markdown.contains(&format!("There is {sentence}.")), "{markdown}");
+    assert!(!markdown.contains("| the wait began |"), "{markdown}");
 }

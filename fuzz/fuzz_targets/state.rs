@@ -183,7 +183,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let trace = Drawable::new("x", vec!["x".to_owned()], Dur(1_000));
     let _ = (workcons::text(&found.output.0, &trace, Detail::Full), events::balance_text(&found.output.2));
     judges(&events, from, to);
-    let Ok(mut replay) = Replay::with(events.as_slice(), 20, 4);
+    let Ok(mut replay) = Replay::with(events.as_slice(), 20, 4, || ());
     let end = replay.total();
     for step in [end, end / 2, 0, end] {
         let Ok(()) = replay.go(step);

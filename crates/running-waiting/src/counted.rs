@@ -12,7 +12,7 @@ use workcons::Watch;
 pub enum Counted {
     /// Every waiting task but kernel threads that are bound to their CPU, and tasks that may use no idle CPU.
     Movable,
-    /// The selected tasks.
+    /// The selected tasks but those that may use no idle CPU.
     Selected,
 }
 

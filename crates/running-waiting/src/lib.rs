@@ -44,11 +44,15 @@ pub use question::RunningWaitingQuestion;
 use counted::PanelWatch;
 use sched::affinity::Affinity;
 use sched::counted::CountedQueues;
-use sched::{Analysis, Chosen, Cpu, CpuCounts, Current, Load, OfSelection, SchedEvent, SchedState, Task, Topology, Ts};
+use sched::{
+    Analysis, Chosen, ChosenCpus, Cpu, CpuCounts, Current, Load, OfSelection, SchedEvent, SchedState, Task, Topology,
+    Ts,
+};
 use serde::Serialize;
 use std::sync::Arc;
 use timeline::strips::{BLANK, FIRST, OFFLINE, UNKNOWN};
 use timeline::{Division, Piece, PieceClass, Turns};
+use workcons::SelectedWatch;
 use workcons::violation::{ALL, Sets};
 
 /// The name and version of the document's schema.
@@ -372,6 +376,9 @@ pub struct RunningWaiting<'o> {
     places: Vec<(Option<usize>, CpuInPanel)>,
     /// The sets of each panel where selected tasks are counted; last, those of all panels together.
     sets: Vec<Sets>,
+    /// The violation in each panel where selected tasks are counted and the CPUs are known that tasks may use; last, that among
+    /// all panels together. Empty elsewhere.
+    reaching: Vec<SelectedWatch>,
     rows: Vec<Option<Turns>>,
     gaps: u64,
 }
@@ -398,6 +405,7 @@ impl<'o> RunningWaiting<'o> {
             together: Together { since: options.from, ..Together::default() },
             places,
             sets: vec![Sets::new(&Topology::default(), None); options.panels.len() + 1],
+            reaching: reaching(options),
             rows,
             gaps: 0,
         }
@@ -446,8 +454,10 @@ impl<'o> RunningWaiting<'o> {
         let swap = |sum: &mut u32, new: u32, old: u32| *sum = *sum + new - old;
         swap(&mut now.running, new.running.into(), old.running.into());
         swap(&mut now.waiting, new.waiting, old.waiting);
-        now.violated = self.sets[panel].violation(ALL).holds();
-        self.together.turn(self.sets[of_all].violation(ALL).holds(), ts);
+        if self.reaching.is_empty() {
+            now.violated = self.sets[panel].violation(ALL).holds();
+            self.together.turn(self.sets[of_all].violation(ALL).holds(), ts);
+        }
         let is = |p: CpuInPanel, load: Load| u32::from(p.load == load);
         swap(&mut now.unknown, is(new, Load::Unknown), is(old, Load::Unknown));
         swap(&mut now.offline, is(new, Load::Offline), is(old, Load::Offline));
@@ -455,6 +465,27 @@ impl<'o> RunningWaiting<'o> {
             row.turn(new.class(), ts);
         }
     }
+
+    /// Takes over the violation from `ts` on, where selected tasks are counted and the CPUs are known that tasks may use.
+    fn turn_violation(&mut self, ts: Ts) {
+        let Some((whole, parts)) = self.reaching.split_last() else { return };
+        for (gather, part) in self.panels.iter_mut().zip(parts) {
+            if gather.now.violated != part.is_violated() {
+                gather.advance(ts);
+                gather.now.violated = part.is_violated();
+            }
+        }
+        self.together.turn(whole.is_violated(), ts);
+    }
+}
+
+/// Makes the watches of the violation by selected tasks: one for each panel and one for all panels together; none if every
+/// task counts, or no list or record restricts any.
+fn reaching(options: &Options<'_>) -> Vec<SelectedWatch> {
+    let Some(affinity) = options.affinity.as_ref().filter(|_| options.tasks.is_some()) else { return Vec::new() };
+    let all = options.panels.iter().flat_map(|panel| panel.cpus.iter().copied()).collect();
+    let groups = options.panels.iter().map(|panel| panel.cpus.clone()).chain([all]);
+    groups.map(|cpus: Vec<Cpu>| SelectedWatch::new(ChosenCpus::only(cpus), Arc::clone(affinity))).collect()
 }
 
 impl Analysis for RunningWaiting<'_> {
@@ -477,6 +508,8 @@ impl Analysis for RunningWaiting<'_> {
             self.queues.begin(cpu, state, count, |cpu, flags, by| change(places, sets, cpu, flags, by));
             self.place(cpu, start, state);
         }
+        self.reaching.iter_mut().for_each(|watch| watch.begin(state, |task, state| options.counts(task, state)));
+        self.turn_violation(start);
     }
 
     fn after(&mut self, event: &SchedEvent, state: &SchedState) {
@@ -498,6 +531,8 @@ impl Analysis for RunningWaiting<'_> {
         // Also without a change of state: the running task may have a new name, or turn out to be a descendant.
         self.place(event.cpu, event.ts, state);
         state.touched().iter().for_each(|cpu| self.place(*cpu, event.ts, state));
+        self.reaching.iter_mut().for_each(|watch| watch.after(event, state, |task, state| options.counts(task, state)));
+        self.turn_violation(event.ts);
     }
 
     fn finish(mut self, end: Ts, _: &SchedState) -> Report {

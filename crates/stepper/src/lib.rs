@@ -5,19 +5,18 @@
 //! going to do: which CPUs and which task it concerns, and what moves from where to where.
 //!
 //! ```
-//! use sched::{ChosenCpus, Cpu, Replay, Ts};
+//! use sched::{Cpu, Replay, Ts};
 //! use stepper::{Options, Plain, Step, text};
 //!
 //! // A task waits on CPU 0 for 200 ns while CPU 1 idles.
 //! let events = testkit::a_wait_beside_an_idle_cpu();
-//! let mut replay = Replay::of(events.as_slice(), &ChosenCpus::default()).unwrap_or_else(|never| match never {});
+//! let mut replay = Replay::new(events.as_slice()).unwrap_or_else(|never| match never {});
 //! replay.go(5).unwrap_or_else(|never| match never {});
 //! let options = Options {
 //!     zero: Ts(100),
 //!     cpus: vec![(Cpu(0), None), (Cpu(1), None)],
-//!     group_name: String::new(),
 //!     recorded: replay.recorded(),
-//!     colors: Default::default(),
+//!     ..Options::default()
 //! };
 //! let step = Step::of(replay.at(), replay.state(), replay.event(), &options, &Plain);
 //! assert!(step.violated, "a task waits on CPU 0, and CPU 1 idles");
@@ -38,8 +37,9 @@ pub use text::text;
 pub use words::{Coming, EventLabel, Names, Plain, tasks_of};
 
 use sched::replay::RecordedSteps;
-use sched::{Comm, Cpu, Load, Pid, SchedEvent, SchedState, Task, Ts};
+use sched::{Affinity, ChosenCpus, Comm, Cpu, Load, Pid, SchedEvent, SchedState, Task, Ts};
 use serde::Serialize;
+use std::sync::Arc;
 use timeline::palette::TaskColors;
 
 /// Options of this tool alone.
@@ -101,7 +101,8 @@ pub struct Step {
     pub ts_ns: Ts,
     /// The time of that event, in nanoseconds from the start of the trace.
     pub in_trace_ns: u64,
-    /// Whether work conservation is violated among the CPUs shown, every waiting task counted.
+    /// Whether work conservation is violated among the CPUs shown. Kernel threads that are bound to their CPU do not count
+    /// as waiting, nor do tasks that may use no idle CPU, where that is known.
     pub violated: bool,
     /// The CPUs shown, in display order.
     pub cpus: Vec<CpuPicture>,
@@ -118,6 +119,10 @@ pub struct Options {
     pub cpus: Vec<(Cpu, Option<u32>)>,
     /// The kind of the groups: `socket`, `node`, `LLC`.
     pub group_name: String,
+    /// The selection of the CPUs among which violations are looked for.
+    pub chosen: ChosenCpus,
+    /// The CPUs that tasks may use, where they are known.
+    pub affinity: Option<Arc<Affinity>>,
     /// The numbers of the recorded events.
     pub recorded: RecordedSteps,
     /// The colours of tasks.
@@ -136,12 +141,11 @@ impl Step {
         };
         let ts_ns = event.map_or(state.now(), |event| event.ts);
         let cpus: Vec<CpuPicture> = options.cpus.iter().map(lane).collect();
-        let some = |load: Load| cpus.iter().any(|lane| lane.load == load);
         Step {
             step,
             ts_ns,
             in_trace_ns: ts_ns.since(options.zero).0,
-            violated: some(Load::Idle) && some(Load::Overloaded),
+            violated: workcons::is_violated_in(state, &options.chosen, options.affinity.as_ref()),
             cpus,
             event: event.map(|event| Coming::of(event, state, names)),
         }

@@ -20,6 +20,7 @@ use std::process::ExitCode;
 use timeline::Sheet;
 use timeline::palette::TaskColors;
 use tracedat::{EventFormat, EventStream, Where};
+use workcons::ViolationSteps;
 
 /// The name and version of the document's schema.
 const SCHEMA: &str = "schedviz/stepper/2";
@@ -88,12 +89,16 @@ pub(crate) fn run(args: &StepperArgs) -> Result<()> {
     let session = args.trace.open()?;
     args.tasks.check(&session)?;
     let at = instant(args, &session)?;
-    let mut replay = session.watched(|| Replay::of(session.trace.events()?, &session.shown.chosen))?;
+    let (cpus, affinity) = (&session.shown.chosen, session.affinity.as_ref());
+    let watch = || ViolationSteps::new(cpus, affinity);
+    let mut replay = session.watched(|| Replay::watching(session.trace.events()?, watch))?;
     let start = replay.step_at(at).map_err(|e| session.named(e))?;
     let options = Options {
         zero: session.start,
         cpus: session.shown.cpus.clone(),
         group_name: session.shown.group_name.clone(),
+        chosen: cpus.clone(),
+        affinity: affinity.cloned(),
         recorded: replay.recorded(),
         colors: TaskColors::of_longest(session.trace.sampled_tasks()),
     };

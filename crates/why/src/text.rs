@@ -73,6 +73,9 @@ pub(crate) fn counted(report: &WhyReport) -> &'static str {
     }
 }
 
+/// The sentence in the place of the tables where there is no violation.
+const NO_VIOLATION: &str = "no violation: no CPU idled while a task that counts and may use it waited on a busy CPU";
+
 /// The report of one trace. `most`: the maximum number of rows of each table.
 pub fn text(report: &WhyReport, trace: &Drawable, most: usize) -> String {
     let mut out = String::new();
@@ -90,10 +93,15 @@ pub fn text(report: &WhyReport, trace: &Drawable, most: usize) -> String {
         report.violation_percent.unwrap_or_default(),
         counted(report)
     );
-    table(&mut out, "waiting in violation", waiting, most);
-    table(&mut out, "idling in violation", idling, most);
-    if let Some(rows) = &report.by {
-        grouped(&mut out, rows, most);
+    if waiting.rows.is_empty() && idling.rows.is_empty() {
+        out.push('\n');
+        paragraph(&mut out, 0, 2, NO_VIOLATION);
+    } else {
+        table(&mut out, "waiting in violation", waiting, most);
+        table(&mut out, "idling in violation", idling, most);
+        if let Some(rows) = &report.by {
+            grouped(&mut out, rows, most);
+        }
     }
     if !waiting.rows.is_empty() {
         trace.draw_any(&mut out);
@@ -324,7 +332,11 @@ pub fn markdown(report: &WhyReport, trace: &Drawable, most: usize) -> String {
         seconds(report.window_ns.0),
         counted(report)
     );
-    for (title, rows) in [("the wait began", waiting), ("the idle stretch began", idling)] {
+    if waiting.rows.is_empty() && idling.rows.is_empty() {
+        let _ = writeln!(out, "\nThere is {NO_VIOLATION}.");
+    }
+    let tables = [("the wait began", waiting), ("the idle stretch began", idling)];
+    for (title, rows) in tables.into_iter().filter(|(_, rows)| !rows.rows.is_empty()) {
         let _ = writeln!(out, "\n| {title} | it ended | time | share | number | median | 99 % |");
         let _ = writeln!(out, "|---|---|---:|---:|---:|---:|---:|");
         for row in rows.rows.iter().take(most) {
@@ -343,7 +355,7 @@ pub fn markdown(report: &WhyReport, trace: &Drawable, most: usize) -> String {
         let number: u64 = rows.rows.iter().map(|row| row.number).sum();
         let _ = writeln!(out, "| all | | {} | | {number} | | |", seconds(rows.total_ns.0));
     }
-    if let Some(rows) = &report.by {
+    if let Some(rows) = report.by.as_ref().filter(|rows| !rows.is_empty()) {
         let _ =
             writeln!(out, "\n| waited in violation | time | share | number | queued on CPU | idle meanwhile: CPU |");
         let _ = writeln!(out, "|---|---:|---:|---:|---|---|");

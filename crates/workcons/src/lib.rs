@@ -59,7 +59,7 @@ pub use strips::Strip;
 pub use text::{next, table, text};
 pub use throttling::{ThrottledCgroup, ThrottledCpu, ThrottledTask, Throttling};
 pub use unknown::{Gaps, Unknown};
-pub use violation::Watch;
+pub use violation::{SelectedWatch, ViolationSteps, Watch, is_violated_in};
 pub use waiter_args::WaiterArgs;
 
 use confined::Confined;

@@ -24,6 +24,7 @@ mod membership;
 mod packed;
 mod reach;
 mod sets;
+mod steps;
 mod sums;
 mod watch;
 mod ways;
@@ -31,7 +32,8 @@ mod ways;
 pub use membership::Membership;
 pub use reach::{Pairs, Reach};
 pub use sets::{SetChange, Sets};
-pub use watch::Watch;
+pub use steps::{ViolationSteps, is_violated_in};
+pub use watch::{SelectedWatch, Watch};
 pub use ways::ALL;
 
 pub(crate) use followed::FollowedSets;

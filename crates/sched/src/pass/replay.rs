@@ -10,9 +10,8 @@ use crate::balance::causes::Causes;
 use crate::event::diag::Diagnostics;
 use crate::event::{SchedEvent, Ts};
 use crate::pass::{EventSource, Pass, WindowFold};
-use crate::state::{SchedState, SubsetCounts};
+use crate::state::SchedState;
 use crate::tables::ascending::Ascending;
-use crate::tables::chosen_cpus::ChosenCpus;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -89,8 +88,34 @@ impl Checkpoint {
     }
 }
 
+/// Decides at each step of a pass whether a state of the machine holds, such as a violation of work conservation. `()` has
+/// none.
+pub trait StepWatch {
+    /// Whether the watch looks at [`SchedState::counts`].
+    const COUNTS: bool = false;
+
+    /// Takes the state at the start of the trace. Called once, before the other functions.
+    fn begin(&mut self, state: &SchedState);
+
+    /// Takes an event once it was applied, and the state after it.
+    fn after(&mut self, event: &SchedEvent, state: &SchedState);
+
+    /// Whether the watched state holds now.
+    fn holds(&self, state: &SchedState) -> bool;
+}
+
+impl StepWatch for () {
+    fn begin(&mut self, _: &SchedState) {}
+
+    fn after(&mut self, _: &SchedEvent, _: &SchedState) {}
+
+    fn holds(&self, _: &SchedState) -> bool {
+        false
+    }
+}
+
 /// An analysis that keeps checkpoints, and notes the steps at which violations begin.
-struct CheckpointRecorder {
+struct CheckpointRecorder<W> {
     every: u64,
     most: usize,
     /// Maximum number of bytes of all checkpoints, unless the events between two of them take more.
@@ -102,18 +127,17 @@ struct CheckpointRecorder {
     violations: Ascending,
     concluded: Ascending,
     violated: bool,
-    /// The CPUs among which violations are looked for.
-    cpus: ChosenCpus,
-    part: Option<SubsetCounts>,
+    /// The decision on violations.
+    watch: W,
 }
 
-impl Analysis for CheckpointRecorder {
-    type Output = CheckpointRecorder;
-    const COUNTS: bool = true;
+impl<W: StepWatch> Analysis for CheckpointRecorder<W> {
+    type Output = CheckpointRecorder<W>;
+    const COUNTS: bool = W::COUNTS;
 
     fn begin(&mut self, start: Ts, state: &SchedState) {
         self.keep(start, state);
-        self.part = (!self.cpus.are_all()).then(|| SubsetCounts::of(&self.cpus, state));
+        self.watch.begin(state);
         self.look(state);
     }
 
@@ -141,19 +165,17 @@ impl Analysis for CheckpointRecorder {
         }
     }
 
-    fn after(&mut self, _: &SchedEvent, state: &SchedState) {
-        if let Some(part) = &mut self.part {
-            part.follow(state);
-        }
+    fn after(&mut self, event: &SchedEvent, state: &SchedState) {
+        self.watch.after(event, state);
         self.look(state);
     }
 
-    fn finish(self, _: Ts, _: &SchedState) -> CheckpointRecorder {
+    fn finish(self, _: Ts, _: &SchedState) -> CheckpointRecorder<W> {
         self
     }
 }
 
-impl CheckpointRecorder {
+impl<W: StepWatch> CheckpointRecorder<W> {
     /// Keeps a checkpoint at the present event.
     fn keep(&mut self, ts: Ts, state: &SchedState) {
         let (index, state, causes) = (self.count, state.uncounted(), self.causes.clone());
@@ -168,7 +190,7 @@ impl CheckpointRecorder {
 
     /// Notes the present step if a violation begins there.
     fn look(&mut self, state: &SchedState) {
-        let violated = self.part.as_ref().map_or_else(|| state.counts(), SubsetCounts::counts).is_violated();
+        let violated = self.watch.holds(state);
         if violated && !self.violated {
             self.violations.push(self.count);
         }
@@ -187,19 +209,25 @@ impl<S: EventSource> Replay<S> {
     /// of billions of events, or where millions have the same time.
     const HELD: usize = 1 << 18;
 
-    /// Makes a pass over the source and keeps checkpoints.
+    /// Makes a pass over the source and keeps checkpoints. It knows no violation.
     pub fn new(source: S) -> Result<Replay<S>, S::Error> {
-        Replay::of(source, &ChosenCpus::default())
+        Replay::watching(source, || ())
     }
 
-    /// Makes a pass over the source and keeps checkpoints; violations are those among `cpus`.
-    pub fn of(source: S, cpus: &ChosenCpus) -> Result<Replay<S>, S::Error> {
-        Replay::build(source, cpus, Self::EVERY, Self::CHECKPOINTS, Self::ROOM)
+    /// Makes a pass over the source and keeps checkpoints; violations are what the watch decides. `watch` is called once,
+    /// and once more for each repetition of the pass.
+    pub fn watching<W: StepWatch>(source: S, watch: impl Fn() -> W) -> Result<Replay<S>, S::Error> {
+        Replay::with(source, Self::EVERY, Self::CHECKPOINTS, watch)
     }
 
-    /// Makes a pass over the source and keeps at most `most` checkpoints, at least `every` events apart.
-    pub fn with(source: S, every: u64, most: usize) -> Result<Replay<S>, S::Error> {
-        Replay::build(source, &ChosenCpus::default(), every, most, Self::ROOM)
+    /// Makes a pass like [`Replay::watching`] and keeps at most `most` checkpoints, at least `every` events apart.
+    pub fn with<W: StepWatch>(
+        source: S,
+        every: u64,
+        most: usize,
+        watch: impl Fn() -> W,
+    ) -> Result<Replay<S>, S::Error> {
+        Ok(Replay::build_beside(source, watch, (every, None), most, Self::ROOM, || ())?.0)
     }
 
     /// Makes a pass over the source, keeps at most this number of checkpoints in this number of bytes, and makes an
@@ -209,14 +237,7 @@ impl<S: EventSource> Replay<S> {
         (most, room): (usize, usize),
         analysis: impl Fn() -> A,
     ) -> Result<(Replay<S>, A::Output), S::Error> {
-        Replay::build_beside(
-            source,
-            &ChosenCpus::default(),
-            (Self::EVERY, Some(Causes::default())),
-            most,
-            room,
-            analysis,
-        )
+        Replay::build_beside(source, || (), (Self::EVERY, Some(Causes::default())), most, room, analysis)
     }
 
     /// Makes an analysis of the part of the trace from `from` up to `to`, which is inside only at the end of the trace,
@@ -253,15 +274,11 @@ impl<S: EventSource> Replay<S> {
         }
     }
 
-    fn build(source: S, cpus: &ChosenCpus, every: u64, most: usize, room: usize) -> Result<Replay<S>, S::Error> {
-        Ok(Replay::build_beside(source, cpus, (every, None), most, room, || ())?.0)
-    }
-
     /// Makes the pass that keeps checkpoints, with an analysis beside it. `every` is the least distance of checkpoints;
     /// `causes` are kept in them if parts will be analysed.
-    fn build_beside<A: Analysis>(
+    fn build_beside<A: Analysis, W: StepWatch>(
         mut source: S,
-        cpus: &ChosenCpus,
+        watch: impl Fn() -> W,
         (every, causes): (u64, Option<Causes>),
         most: usize,
         room: usize,
@@ -278,8 +295,7 @@ impl<S: EventSource> Replay<S> {
             violations: Ascending::default(),
             concluded: Ascending::default(),
             violated: false,
-            cpus: cpus.clone(),
-            part: None,
+            watch: watch(),
         };
         let outcome = Pass::over(&mut source).run(|| (recorder(), analysis()))?;
         let (CheckpointRecorder { checkpoints, mut violations, mut concluded, count, .. }, output) = outcome.output;
@@ -489,7 +505,7 @@ mod tests {
         // Between two instants no checkpoint can lie.
         let events = turns(20_000, |n| if (5_000..15_000).contains(&n) { 5_000 } else { i64::from(n) });
         let replay = |most_held| {
-            let replay = Replay::build(&events[..], &ChosenCpus::default(), 100, 64, usize::MAX);
+            let replay = Replay::with(&events[..], 100, 64, || ());
             Replay { most_held, ..replay.unwrap_or_else(|never| match never {}) }
         };
         let (mut all, mut parts) = (replay(usize::MAX), replay(300));
@@ -510,7 +526,7 @@ mod tests {
         use crate::analysis::RunTime;
         let events = turns(20_000, |n| i64::from(n / 3));
         let (mut replay, whole) =
-            Replay::build_beside(&events[..], &ChosenCpus::default(), (100, None), 64, usize::MAX, RunTime::default)
+            Replay::build_beside(&events[..], || (), (100, None), 64, usize::MAX, RunTime::default)
                 .unwrap_or_else(|never| match never {});
         assert_eq!(whole.total().0, 6_666);
         for (from, to) in [(0, 7_000), (0, 1), (17, 18), (1_000, 3_000), (5_999, 6_666), (6_666, 6_666)] {
@@ -530,7 +546,8 @@ mod tests {
     fn checkpoints_take_no_more_room_than_there_is() {
         let events = turns(20_000, i64::from);
         let replay = |room| {
-            let replay = Replay::build(&events[..], &ChosenCpus::default(), 100, 64, room);
+            let replay =
+                Replay::build_beside(&events[..], || (), (100, None), 64, room, || ()).map(|(replay, ())| replay);
             replay.unwrap_or_else(|never| match never {})
         };
         let size = |replay: &Replay<_>| replay.checkpoints.iter().map(|c| c.state.bytes()).sum::<usize>();

@@ -2,7 +2,8 @@ use super::*;
 use crate::Plain;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
-use sched::{Comm, Cpu, EventKind, Pid, PrevState, SchedEvent, TaskRef};
+use sched::{ChosenCpus, Comm, Cpu, EventKind, Pid, PrevState, SchedEvent, TaskRef};
+use workcons::ViolationSteps;
 
 fn task(pid: i32, name: &str) -> TaskRef {
     TaskRef { pid: Pid(pid), prio: 120, comm: Comm::new(name.as_bytes()) }
@@ -33,7 +34,8 @@ impl Driver<'_> {
     }
 
     fn of_width(events: &[SchedEvent], width: u16) -> Driver<'_> {
-        let mut replay = Replay::with(events, 2, 4).unwrap_or_else(|never| match never {});
+        let mut replay = Replay::with(events, 2, 4, || ViolationSteps::new(&ChosenCpus::default(), None))
+            .unwrap_or_else(|never| match never {});
         replay.go(0).unwrap_or_else(|never| match never {});
         let cpus = vec![(Cpu(0), Some(0)), (Cpu(1), Some(1))];
         let options =
@@ -151,7 +153,7 @@ fn the_cores_of_the_event_are_in_sight() {
         at(2_000, 3, 0, EventKind::Migrate { task: cc, orig: Cpu(200), dest: Cpu(3) }),
         at(3_000, 3, 0, EventKind::Switch { prev: idle(3), state: PrevState::RUNNABLE, next: cc }),
     ]);
-    let mut replay = Replay::with(events.as_slice(), 2, 4).unwrap_or_else(|never| match never {});
+    let mut replay = Replay::with(events.as_slice(), 2, 4, || ()).unwrap_or_else(|never| match never {});
     replay.go(256).unwrap_or_else(|never| match never {});
     let cpus = (0..256).map(|cpu| (Cpu(cpu), None)).collect();
     let options = Options { zero: Ts(0), cpus, recorded: replay.recorded(), ..Options::default() };

@@ -41,6 +41,46 @@ struct Bound {
     cpus: Vec<Cpu>,
 }
 
+/// Follows the violation among some CPUs where selected tasks count, and the CPUs are known that tasks may use: whether one of
+/// them idles that a selected task, which waits on another, may use.
+///
+/// The state at the start comes first ([`SelectedWatch::begin`]), then each event once it was applied
+/// ([`SelectedWatch::after`]). `counts` has to select the same tasks in each call; it is asked when a task begins to wait.
+#[derive(Clone, Debug)]
+pub struct SelectedWatch {
+    cpus: ChosenCpus,
+    reach: ByReach,
+}
+
+impl SelectedWatch {
+    /// Makes a watch of these CPUs, with the CPUs that tasks may use.
+    pub fn new(cpus: ChosenCpus, affinity: Arc<Affinity>) -> SelectedWatch {
+        SelectedWatch { cpus, reach: ByReach::new(affinity) }
+    }
+
+    /// Takes the state at the start.
+    pub fn begin(&mut self, state: &SchedState, counts: impl Fn(&Task, &SchedState) -> bool) {
+        for cpu in state.observed() {
+            self.reach.begin(cpu, load(&self.cpus, cpu, state), state, |task, _| selected(counts(task, state)));
+        }
+    }
+
+    /// Takes an event that was applied.
+    pub fn after(&mut self, event: &SchedEvent, state: &SchedState, counts: impl Fn(&Task, &SchedState) -> bool) {
+        self.reach.after(&self.cpus, event, state, |task, _| selected(counts(task, state)));
+    }
+
+    /// Whether work conservation is violated now.
+    pub fn is_violated(&self) -> bool {
+        self.reach.is_violated()
+    }
+}
+
+/// The flags of a waiter that counts if it is selected.
+fn selected(is_selected: bool) -> Flags {
+    u8::from(is_selected) << Waiters::Movable as u8
+}
+
 /// The sets where the CPUs are known that tasks may use.
 #[derive(Clone, Debug)]
 struct ByReach {
@@ -58,10 +98,7 @@ impl Watch {
     pub fn new(cpus: ChosenCpus, affinity: Option<Arc<Affinity>>) -> Watch {
         let follows = match affinity {
             None => Follows::Bound(Bound::default()),
-            Some(affinity) => {
-                let followed = FollowedSets::new(&Topology::default(), Some(&affinity));
-                Follows::Reach(Box::new(ByReach { affinity, followed }))
-            }
+            Some(affinity) => Follows::Reach(Box::new(ByReach::new(affinity))),
         };
         Watch { cpus, follows }
     }
@@ -71,7 +108,7 @@ impl Watch {
         for cpu in state.observed().collect::<Vec<Cpu>>() {
             match &mut self.follows {
                 Follows::Bound(bound) => state.waiting(cpu).for_each(|task| bound.join(task, cpu)),
-                Follows::Reach(reach) => reach.begin(cpu, load(&self.cpus, cpu, state), state),
+                Follows::Reach(reach) => reach.begin(cpu, load(&self.cpus, cpu, state), state, flags),
             }
         }
     }
@@ -81,7 +118,7 @@ impl Watch {
     pub fn after(&mut self, event: &SchedEvent, state: &SchedState) {
         match &mut self.follows {
             Follows::Bound(bound) => bound.follow(state),
-            Follows::Reach(reach) => reach.after(&self.cpus, event, state),
+            Follows::Reach(reach) => reach.after(&self.cpus, event, state, flags),
         }
     }
 
@@ -101,7 +138,7 @@ impl Watch {
                 };
                 counts.overloaded > bound.cpus.iter().filter(alone).count() as u32
             }
-            Follows::Reach(reach) => reach.followed.sets.violation(Waiters::Movable as usize).holds(),
+            Follows::Reach(reach) => reach.is_violated(),
         }
     }
 }
@@ -159,12 +196,27 @@ impl Bound {
 }
 
 impl ByReach {
-    fn begin(&mut self, cpu: Cpu, load: Load, state: &SchedState) {
+    fn new(affinity: Arc<Affinity>) -> ByReach {
+        let followed = FollowedSets::new(&Topology::default(), Some(&affinity));
+        ByReach { affinity, followed }
+    }
+
+    fn is_violated(&self) -> bool {
+        self.followed.sets.violation(Waiters::Movable as usize).holds()
+    }
+
+    fn begin(&mut self, cpu: Cpu, load: Load, state: &SchedState, flags: impl FnMut(&Task, Cpu) -> Flags) {
         self.followed.begin(cpu, state, Some(&self.affinity), flags);
         self.followed.sets.update(cpu, load);
     }
 
-    fn after(&mut self, cpus: &ChosenCpus, event: &SchedEvent, state: &SchedState) {
+    fn after(
+        &mut self,
+        cpus: &ChosenCpus,
+        event: &SchedEvent,
+        state: &SchedState,
+        flags: impl FnMut(&Task, Cpu) -> Flags,
+    ) {
         let ByReach { affinity, followed } = self;
         followed.follow(state, Some(affinity), flags);
         if let EventKind::Probe { probe: Probe::Allows(pid, _), .. } = event.kind {
