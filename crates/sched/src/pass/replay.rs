@@ -209,7 +209,7 @@ impl<S: EventSource> Replay<S> {
     /// of billions of events, or where millions have the same time.
     const HELD: usize = 1 << 18;
 
-    /// Makes a pass over the source and keeps checkpoints. It knows no violation.
+    /// Makes a pass over the source and keeps checkpoints. The replay has no violations.
     pub fn new(source: S) -> Result<Replay<S>, S::Error> {
         Replay::watching(source, || ())
     }
