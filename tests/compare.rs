@@ -125,6 +125,45 @@ fn what_cannot_be_compared_is_refused_with_advice() {
     }
 }
 
+/// Two variants at three values of the parameter: three times as long at 4, the same at 1 and 2.
+#[test]
+fn a_sweep_has_a_row_for_each_value() {
+    let folder = scratch("compare-sweep");
+    let mut seeds = 0..;
+    for parameter in [1, 2, 4] {
+        for (name, stretch) in [("old", 1), ("new", if parameter == 4 { 3 } else { 1 })] {
+            let from = seeds.by_ref().nth(4).expect("a number");
+            runs(&folder, &format!("{name}-{parameter}g"), from..from + 5, stretch);
+        }
+    }
+    let path = |name: &str| folder.join(name).to_str().expect("a path").to_owned();
+    let (old, new) = (path("old-{}g.*.dat"), path("new-{}g.*.dat"));
+    let of =
+        |more: &[&str]| schedviz(&[&["compare", "-q", "--base", &old, "--new", &new], more].concat()).success().text();
+    let table = of(&["-o", &path("sweep.svg"), "--format", "svg"]);
+    assert!(table.is_empty(), "{table}");
+    let figure = std::fs::read_to_string(path("sweep.svg")).expect("a figure");
+    assert!(figure.contains("Sweep: base, new") && figure.contains("elapsed, s"), "{figure}");
+    let table = of(&[]);
+    assert!(table.contains("new against base, by the value of {}"), "{table}");
+    assert!(table.contains("\nFinding: elapsed is worse at 4"), "{table}");
+    assert!(table.lines().filter(|line| !line.starts_with("note: ")).all(|line| line.chars().count() <= 75), "{table}");
+    let json: serde_json::Value = serde_json::from_str(&of(&["--json"])).expect("JSON");
+    let schema = std::fs::read_to_string(root().join("docs/schemas/compare-2.json")).expect("the schema");
+    conforms(&json, &serde_json::from_str(&schema).expect("JSON"), "$");
+    assert_eq!(json["sweep"]["points"][2]["groups"], serde_json::json!(["base-4", "new-4"]));
+    assert_eq!(json["comparisons"].as_array().map(Vec::len), Some(3));
+    assert_eq!(of(&["--format", "tip"]).matches(" at 4\n").count(), 2, "judged metrics and others at each value");
+    let groups = |parameter: &str| format!("hb-{parameter}g={}", path(&format!("old-{parameter}g.*.dat")));
+    let named: Vec<String> = ["1", "2", "4"].into_iter().flat_map(|at| ["--group".to_owned(), groups(at)]).collect();
+    let arguments = [&["compare", "-q"], named.iter().map(String::as_str).collect::<Vec<_>>().as_slice()].concat();
+    let alone = schedviz(&arguments).success().text();
+    assert!(alone.contains("hb-{}g against its runs at 1, by the value of {}"), "{alone}");
+    let mixed = schedviz(&["compare", "--base", &old, "--new", &path("new-1g.*.dat")]);
+    assert!(mixed.code == Some(1) && mixed.stderr.contains("either each of the files has it, or none"));
+    std::fs::remove_dir_all(&folder).expect("removed");
+}
+
 #[test]
 fn json_follows_its_schema_and_the_figure_has_two_pages() {
     let folder = scratch("compare-json");

@@ -24,13 +24,13 @@ pub struct CompareArgs {
     /// Folder of schedviz record --runs: each variant is compared with the first
     #[arg(value_name = "FOLDER", conflicts_with_all = ["base", "new", "group"])]
     pub(crate) folder: Option<PathBuf>,
-    /// The runs to compare with; * in a file name stands for anything
+    /// The runs to compare with; * in a file name stands for anything, {} for the parameter of a sweep
     #[arg(long, num_args = 1.., value_name = "FILES", required_unless_present_any = ["group", "folder"], requires = "new")]
     pub(crate) base: Vec<String>,
     /// The runs to judge
     #[arg(long, num_args = 1.., value_name = "FILES", requires = "base")]
     pub(crate) new: Vec<String>,
-    /// More groups, each compared with the first: NAME=FILE[,FILE...]
+    /// More groups, each compared with the first: NAME=FILE[,FILE...]. Groups whose names differ in one number are a sweep
     #[arg(long, value_name = "NAME=FILES")]
     pub(crate) group: Vec<GroupArg>,
     /// Exit with 2 if this metric has grown by more than this percentage and that is more than noise, with 3
@@ -70,6 +70,8 @@ Examples:
                                              the traced command alone
   schedviz compare --base 'old.*.dat' --new 'new.*.dat' --format tip
                                              for a cover letter
+  schedviz compare --base 'old-{}g.*.dat' --new 'new-{}g.*.dat'
+                                             a sweep: a row for each number {}
   schedviz compare --base 'old.*.dat' --new 'new.*.dat' -o runs.pdf
                                              each run as a point
   schedviz compare --base 'old.*.dat' --new 'new.*.dat' --fail-if 'elapsed>5%'

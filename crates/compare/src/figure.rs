@@ -16,12 +16,12 @@ const DIFFERENCE: Unit = 104 * PT;
 const NAME: Unit = 110 * PT;
 const SMALL: Unit = 7 * PT;
 
-fn look(group: usize) -> (Shape, Color) {
+pub(crate) fn look(group: usize) -> (Shape, Color) {
     (Shape::ALL[group % Shape::ALL.len()], PALETTE[group % PALETTE.len()])
 }
 
 /// Returns the colour of a finding, and that of the ground behind the points of the group.
-fn colors(finding: Finding) -> (Color, Option<Color>) {
+pub(crate) fn colors(finding: Finding) -> (Color, Option<Color>) {
     match finding {
         Finding::TooFew | Finding::Noise => (FAINT, None),
         Finding::Better => (Color::rgb(0x10, 0x60, 0x30), Some(Color::rgb(0xdf, 0xf0, 0xe4))),

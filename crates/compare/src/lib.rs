@@ -23,6 +23,7 @@
 //! ```
 
 mod args;
+mod chosen;
 mod dialects;
 mod explain;
 mod figure;
@@ -32,6 +33,9 @@ mod measure;
 pub mod measures;
 mod noise;
 mod question;
+pub mod sweep;
+mod sweep_figure;
+mod sweep_table;
 mod table;
 mod test;
 

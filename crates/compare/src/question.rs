@@ -2,11 +2,13 @@
 
 use crate::CompareArgs;
 use crate::args::FORMATS;
+use crate::chosen::ChosenRuns;
 use crate::explain::{Explanation, explain};
 use crate::header;
 use crate::measure;
 use crate::measures::{self, Measured};
-use crate::{Compared, ComparedRun, Finding, Group, Limit, Metric, Row, in_dialect};
+use crate::sweep::{Sweep, SweepPoint};
+use crate::{Compared, ComparedRun, Finding, Group, Limit, Metric, Row, in_dialect, sweep_figure, sweep_table};
 use anyhow::{Result, bail};
 use question::{Question, Subcommand};
 use sched::Verdict;
@@ -16,7 +18,7 @@ use session::formats::{Format, Formats, OutputName, Renderings, json};
 use session::section::ReportSection;
 use session::summary::fenced;
 use session::{groups, several, verdict, warnings};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -82,7 +84,11 @@ pub(crate) struct CompareDocument {
     metrics: Vec<Metric>,
     /// The groups, the first of which is the base.
     groups: Vec<Group>,
-    /// The comparison of each further group with the first.
+    /// The groups in order of the variant and of the parameter, if their names differ in one number; absent otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sweep: Option<Sweep>,
+    /// The comparison of each further group with the first; in a sweep, of each further variant with the first at the same
+    /// value of the parameter, and of one variant of each further value with the first.
     comparisons: Vec<Comparison>,
     /// Differences between the runs that should not exist, and values that runs lack.
     notes: Vec<String>,
@@ -165,20 +171,16 @@ type Measurements = Vec<(String, Vec<Measured>)>;
 
 /// Measures all runs and compares their groups.
 fn compared(args: &CompareArgs) -> Result<(CompareDocument, Measurements)> {
-    let folder = args.folder.as_deref().map(folder).transpose()?;
+    let ChosenRuns { groups: files, sweep, own, notes } = ChosenRuns::of(args)?;
     let mut found = measures::metrics();
-    if folder.as_ref().is_some_and(|folder| !folder.metrics.is_empty()) {
+    if !own.is_empty() {
         found.insert(0, measures::own_metric());
     }
     let metrics: Vec<Metric> = found.iter().map(|(metric, _)| metric.clone()).collect();
     if let Some(limit) = args.fail_if.iter().find(|limit| metrics.iter().all(|metric| metric.key != limit.metric)) {
         bail!("--fail-if: the recordings have no metric {:?}", limit.metric);
     }
-    let (mut all, mut notes): (Measurements, _) = (Vec::new(), Vec::new());
-    let (files, own) = match folder {
-        Some(folder) => (folder.groups, folder.metrics),
-        None => (files(args)?, HashMap::new()),
-    };
+    let (mut all, mut notes) = (Measurements::new(), notes);
     let paths: Vec<&Path> = files.iter().flat_map(|(_, paths)| paths).map(PathBuf::as_path).collect();
     let named: Vec<(&Path, String)> = paths.iter().copied().zip(groups::names(&paths)).collect();
     let mut measured = several::measured(&named, &args.read, |(path, name), read| {
@@ -225,12 +227,20 @@ fn compared(args: &CompareArgs) -> Result<(CompareDocument, Measurements)> {
             Group { name: name.clone(), runs: runs.iter().map(run).collect() }
         })
         .collect();
-    let Some((first, others)) = groups.split_first().filter(|(_, others)| !others.is_empty()) else {
+    if groups.len() < 2 {
         bail!("one group has nothing to be compared with: give --base and --new, or two of --group");
-    };
+    }
     let runs = |at: usize| (all[at].0.as_str(), all[at].1.as_slice());
-    let against = |(at, new): (usize, &Group)| Comparison::of(&metrics, (first, new), (runs(0), runs(at)), args.alpha);
-    let comparisons: Vec<Comparison> = (1..).zip(others).map(against).collect();
+    let place = |name: &str| groups.iter().position(|group| group.name == name);
+    let pairs: Vec<(usize, usize)> = match &sweep {
+        Some(sweep) => sweep.pairs().into_iter().filter_map(|(base, new)| Some((place(base)?, place(new)?))).collect(),
+        None => (1..groups.len()).map(|new| (0, new)).collect(),
+    };
+    let against = |(base, new): &(usize, usize)| {
+        let sides = (&groups[*base], &groups[*new]);
+        Comparison::of(&metrics, sides, (runs(*base), runs(*new)), args.alpha)
+    };
+    let comparisons: Vec<Comparison> = pairs.iter().map(against).collect();
     let verdicts =
         comparisons.iter().flat_map(|c| args.fail_if.iter().map(|limit| Judged::of(limit, c, args.alpha))).collect();
     let document = CompareDocument {
@@ -239,33 +249,12 @@ fn compared(args: &CompareArgs) -> Result<(CompareDocument, Measurements)> {
         machine: header::facts(&all),
         metrics: metrics.clone(),
         groups: groups.clone(),
+        sweep,
         comparisons,
         notes,
         verdicts,
     };
     Ok((document, all))
-}
-
-/// The runs of a folder.
-fn folder(path: &Path) -> Result<groups::Folder> {
-    let Some(folder) = groups::Folder::open(path)? else {
-        bail!("{} is not a folder of schedviz record --runs; name files with --base and --new", path.display());
-    };
-    Ok(folder)
-}
-
-/// The files of each group, the base first.
-fn files(args: &CompareArgs) -> Result<Vec<(String, Vec<PathBuf>)>> {
-    let mut all = Vec::new();
-    for (name, files) in [("base", &args.base), ("new", &args.new)] {
-        if !files.is_empty() {
-            all.push((name.to_owned(), groups::expand(files.iter().map(String::as_str), &format!("--{name}"))?));
-        }
-    }
-    for group in &args.group {
-        all.push(group.members()?);
-    }
-    Ok(all)
 }
 
 impl Judged {
@@ -296,14 +285,19 @@ impl Comparison {
 
 /// The table in a dialect, with the explanation of each comparison below it.
 fn dialect(format: Format, document: &CompareDocument, all: &Measurements) -> Result<String> {
-    let compared = Compared {
-        test: &header::command(all),
-        metrics: &document.metrics,
-        groups: &document.groups,
-        comparisons: document.comparisons.iter().map(|comparison| comparison.rows.as_slice()).collect(),
-        alpha: document.alpha,
-    };
-    let Some(mut out) = in_dialect(format, &compared) else { bail!("there is no {} of this", format.word()) };
+    let command = header::command(all);
+    let mut out = String::new();
+    for (parameter, names) in tables(document) {
+        let test = parameter.map_or_else(|| command.clone(), |parameter| format!("{command} at {parameter}"));
+        let in_table = |group: &&Group| names.contains(&group.name.as_str());
+        let groups: Vec<Group> = document.groups.iter().filter(in_table).cloned().collect();
+        let of_table = document.comparisons.iter().filter(|comparison| names.contains(&comparison.new.as_str()));
+        let comparisons = of_table.map(|comparison| comparison.rows.as_slice()).collect();
+        let metrics = &document.metrics;
+        let compared = Compared { test: &test, metrics, groups: &groups, comparisons, alpha: document.alpha };
+        let Some(table) = in_dialect(format, &compared) else { bail!("there is no {} of this", format.word()) };
+        out += &format!("{}{table}", if out.is_empty() { "" } else { "\n" });
+    }
     for c in &document.comparisons {
         out += &format!("\n{}", c.explanation.text(&c.base, &c.new));
         if let Some(why) = too_few(&c.rows, document.alpha) {
@@ -311,6 +305,20 @@ fn dialect(format: Format, document: &CompareDocument, all: &Measurements) -> Re
         }
     }
     Ok(out)
+}
+
+/// The tables in a dialect, each with the names of its groups, the base first: one table, or in a sweep of several variants one for
+/// each value of the parameter.
+fn tables(document: &CompareDocument) -> Vec<(Option<&str>, Vec<&str>)> {
+    match document.sweep.as_ref().filter(|sweep| sweep.variants.len() > 1) {
+        None => vec![(None, document.groups.iter().map(|group| group.name.as_str()).collect())],
+        Some(sweep) => {
+            fn table(point: &SweepPoint) -> (Option<&str>, Vec<&str>) {
+                (Some(&point.parameter), point.groups.iter().map(String::as_str).collect())
+            }
+            sweep.points.iter().map(table).collect()
+        }
+    }
 }
 
 /// The form of the text.
@@ -387,8 +395,20 @@ fn text(document: &CompareDocument, form: Form) -> String {
     for note in &document.notes {
         paragraph(&mut out, 0, 2, &format!("note: {note}"));
     }
-    for comparison in &document.comparisons {
-        section(&mut out, comparison, document, form);
+    match &document.sweep {
+        Some(sweep) => out += &swept(sweep, document, form),
+        None => document.comparisons.iter().for_each(|comparison| section(&mut out, comparison, document, form)),
+    }
+    out
+}
+
+/// The text on a sweep.
+fn swept(sweep: &Sweep, document: &CompareDocument, form: Form) -> String {
+    let rows: Vec<&[Row]> = document.comparisons.iter().map(|comparison| comparison.rows.as_slice()).collect();
+    let mut out = sweep_table::text(sweep, &rows, document.alpha, form != Form::Mail);
+    let all: Vec<Row> = document.comparisons.iter().flat_map(|comparison| comparison.rows.clone()).collect();
+    if let Some(why) = too_few(&all, document.alpha) {
+        paragraph(&mut out, 0, 2, &why);
     }
     out
 }
@@ -413,12 +433,7 @@ fn section(out: &mut String, c: &Comparison, document: &CompareDocument, form: F
         let _ = writeln!(out, "\n%speedup {speedup:.1} (100 * (base / new - 1), of the median elapsed times)");
     }
     if c.rows.iter().any(|row| row.finding != Finding::TooFew) {
-        let _ = writeln!(
-            out,
-            "\n\u{b1}: half the range of the runs, in percent of their median. range:\n\
-             changes in percent that a permutation test of the medians does not\n\
-             refuse; p: its p. Marked where p <= {alpha}: so often noise alone does that."
-        );
+        let _ = writeln!(out, "\n{}", crate::table::legend(alpha));
     }
     if c.rows.iter().any(|row| row.base.runs == 1 || row.new.runs == 1) {
         let _ = writeln!(out, "A number without \u{b1} is that of 1 run.");
@@ -490,5 +505,9 @@ fn figures(document: &CompareDocument, all: &[(String, Vec<Measured>)], sheet: &
         sheet,
     );
     let comparisons: Vec<&[Row]> = document.comparisons.iter().map(|comparison| comparison.rows.as_slice()).collect();
-    vec![crate::figure(&document.metrics, &document.groups, &comparisons, &texts), by_time]
+    let of_runs = match &document.sweep {
+        Some(sweep) => sweep_figure::figure(sweep, &document.metrics, &document.groups, &comparisons, texts),
+        None => crate::figure(&document.metrics, &document.groups, &comparisons, &texts),
+    };
+    vec![of_runs, by_time]
 }

@@ -25,7 +25,7 @@ fn with_spread(s: &Spread) -> String {
 }
 
 /// Whether the metric is zero in all runs.
-fn is_nothing(row: &Row) -> bool {
+pub(crate) fn is_nothing(row: &Row) -> bool {
     row.base.max == 0.0 && row.new.max == 0.0
 }
 
@@ -68,7 +68,7 @@ pub(crate) fn mark(finding: Finding) -> &'static str {
 }
 
 /// Returns the cells behind the name of the metric.
-fn cells(row: &Row) -> [String; 6] {
+pub(crate) fn cells(row: &Row) -> [String; 6] {
     [with_spread(&row.base), with_spread(&row.new), change(row), interval(row), p(row), mark(row.finding).to_owned()]
 }
 
@@ -89,8 +89,17 @@ pub fn text(rows: &[Row], base: &str, new: &str) -> String {
     out
 }
 
+/// The meaning of the columns, for noise that may pass for a change with the probability `alpha`.
+pub(crate) fn legend(alpha: f64) -> String {
+    format!(
+        "\u{b1}: half the range of the runs, in percent of their median. range:\n\
+         changes in percent that a permutation test of the medians does not\n\
+         refuse; p: its p. Marked where p <= {alpha}: so often noise alone does that."
+    )
+}
+
 /// The ends of the lengths in the table, in words.
-const LATENCIES: &str = "wakeup: from waking to switch; waiting, preempted: runqueue wait";
+pub(crate) const LATENCIES: &str = "wakeup: from waking to switch; waiting, preempted: runqueue wait";
 
 /// Whether a row is of a wakeup latency.
 fn has_latencies(rows: &[Row]) -> bool {

@@ -108,6 +108,16 @@ impl FromStr for GroupArg {
 }
 
 impl GroupArg {
+    /// The name of the group.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The names of the files as they are given, in which a `*` stands for anything.
+    pub fn files(&self) -> &[String] {
+        &self.files
+    }
+
     /// The name and the files.
     pub fn members(&self) -> Result<(String, Vec<PathBuf>)> {
         let files = self.files.iter().map(String::as_str);
