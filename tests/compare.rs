@@ -125,13 +125,13 @@ fn what_cannot_be_compared_is_refused_with_advice() {
     }
 }
 
-/// Two variants at three values of the parameter: three times as long at 4, the same at 1 and 2.
+/// Two variants at three values of the parameter: twelve times as long at 4, the same at 1 and 2.
 #[test]
 fn a_sweep_has_a_row_for_each_value() {
     let folder = scratch("compare-sweep");
     let mut seeds = 0..;
     for parameter in [1, 2, 4] {
-        for (name, stretch) in [("old", 1), ("new", if parameter == 4 { 3 } else { 1 })] {
+        for (name, stretch) in [("old", 1), ("new", if parameter == 4 { 12 } else { 1 })] {
             let from = seeds.by_ref().nth(4).expect("a number");
             runs(&folder, &format!("{name}-{parameter}g"), from..from + 5, stretch);
         }

@@ -60,25 +60,25 @@ pub(crate) fn figure(
     }
     let width = made.width() / COLUMNS as Unit;
     let height = made.height / rows(&shown) as Unit;
-    let drawn = Drawn { sweep, groups, comparisons };
+    let panels = SweepPanels { sweep, groups, comparisons };
     for (nth, metric) in shown.iter().enumerate() {
         let (column, row) = (nth % COLUMNS, nth / COLUMNS);
         let left = Page::LEFT + width * column as Unit + if column > 0 { LABELS } else { 0 };
         let right = Page::LEFT + width * (column + 1) as Unit;
         let top = made.top + height * row as Unit + 14 * PT;
         let plot = Rect { x: left, y: top, w: right - left, h: PLOT.min(height - 34 * PT) };
-        drawn.panel(&mut made.figure, plot, *metric);
+        panels.panel(&mut made.figure, plot, *metric);
     }
     made.finish()
 }
 
-struct Drawn<'d> {
+struct SweepPanels<'d> {
     sweep: &'d Sweep,
     groups: &'d [Group],
     comparisons: &'d [&'d [Row]],
 }
 
-impl Drawn<'_> {
+impl SweepPanels<'_> {
     /// The places of the values of the parameter in a plot.
     fn places(&self, plot: Rect) -> Vec<Unit> {
         let values: Vec<f64> = self.sweep.points.iter().map(SweepPoint::value).collect();
