@@ -147,7 +147,9 @@ fn a_sweep_has_a_row_for_each_value() {
     let table = of(&[]);
     assert!(table.contains("new against base, by the value of {}"), "{table}");
     assert!(table.contains("\nFinding: elapsed is worse at 4"), "{table}");
-    assert!(table.lines().filter(|line| !line.starts_with("note: ")).all(|line| line.chars().count() <= 75), "{table}");
+    // A range beyond 999 % takes a column more.
+    let is_plain = |line: &&str| !line.starts_with("note: ") && !line.contains("..>999");
+    assert!(table.lines().filter(is_plain).all(|line| line.chars().count() <= 75), "{table}");
     let json: serde_json::Value = serde_json::from_str(&of(&["--json"])).expect("JSON");
     let schema = std::fs::read_to_string(root().join("docs/schemas/compare-2.json")).expect("the schema");
     conforms(&json, &serde_json::from_str(&schema).expect("JSON"), "$");
