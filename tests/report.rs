@@ -79,7 +79,10 @@ fn a_report_is_one_page_whatever_the_threads() {
     }
     let page = one.iter().find(|(name, _)| name == "index.html").map(|(_, bytes)| String::from_utf8_lossy(bytes));
     let page = page.expect("the page");
-    assert_eq!(page.matches("<svg").count(), 9);
+    assert_eq!(page.matches("<svg").count(), 10);
+    // The findings stand first, though they are made from the other sections.
+    let findings = page.find("<h2 id=\"findings\">").expect("the findings");
+    assert!(page.find("<h2").is_some_and(|first| first == findings));
     assert!(!page.contains("<script") && !page.contains("src=") && !page.contains("href=\"http"), "it stands alone");
     for (command, more) in [
         ("findings", vec![]),
@@ -87,6 +90,7 @@ fn a_report_is_one_page_whatever_the_threads() {
         ("running-waiting", vec!["--per-cpu"]),
         ("workcons", vec![]),
         ("why", vec![]),
+        ("path", vec![]),
         ("utilization", vec![]),
         ("latency", vec![]),
         ("fairness", vec![]),

@@ -26,6 +26,7 @@ impl TaskQuestion for FairnessQuestion {
         Some(("fairness trace.dat --forked", "how evenly CPU time was shared"));
     const QUESTION: Option<(&'static str, &'static str)> =
         Some(("Did every task get its share, and which starved?", "TRACE"));
+    const IS_KEPT: bool = true;
 
     type Args = FairnessArgs;
     type Options<'o> = Options<'o>;

@@ -1,10 +1,14 @@
 //! The analyses that the findings are taken from, composed for one pass.
 
-use critical_path::{CriticalPath, Path};
+use anyhow::{Context, Result};
+use critical_path::{Path, PathSearches};
 use fairness::{Fairness, FairnessReport};
 use latency::{Latency, LatencyReport};
-use sched::{Analysis, Chosen, Comm, Cpu, Dur, SchedState, Task, Topology, Ts};
+use sched::{Analysis, Chosen, Comm, Cpu, Dur, SchedState, Task, Topology, Tracepoint, Ts};
 use session::Session;
+use session::section::ReportPage;
+use std::any::Any;
+use std::rc::Rc;
 use utilization::{Utilization, UtilizationReport};
 use why::{Why, WhyReport};
 use workcons::{Report, WorkConservation};
@@ -16,8 +20,10 @@ pub struct Analyses<'o> {
     unrestricted: Option<workcons::Options<'o>>,
     latency: latency::Options<'o>,
     utilization: utilization::Options,
-    /// The options of fairness for all tasks, and for those outside of the application; absent where only some CPUs are asked for.
-    fairness: Option<[fairness::Options<'o>; 2]>,
+    /// The options of fairness for all tasks; absent where only some CPUs are asked for.
+    fairness: Option<fairness::Options<'o>>,
+    /// The same for the tasks outside of the application; absent where no exec shows the application.
+    outside: Option<fairness::Options<'o>>,
     /// The instant that counts as zero: the start of the trace.
     zero: Ts,
     /// The name of the command that the recorder started, by the recorder's own command line.
@@ -26,30 +32,31 @@ pub struct Analyses<'o> {
 
 /// The reports of all analyses about one window.
 pub struct Measurements {
-    pub(crate) workcons: Report,
+    pub(crate) workcons: Rc<Report>,
     /// Work conservation if tasks could run on every CPU; absent where no CPUs of tasks are known.
     pub(crate) unrestricted: Option<Report>,
-    pub(crate) why: WhyReport,
-    /// The path of the traced command. Its task is absent where the trace does not show the command.
-    pub(crate) path: Path,
-    pub(crate) latency: LatencyReport,
-    pub(crate) utilization: UtilizationReport,
-    pub(crate) fairness: Option<FairnessReport>,
+    pub(crate) why: Rc<WhyReport>,
+    /// The path of the traced command; absent where the trace does not show the command.
+    pub(crate) path: Option<Rc<Path>>,
+    pub(crate) latency: Rc<LatencyReport>,
+    pub(crate) utilization: Rc<UtilizationReport>,
+    /// Absent where only some CPUs are asked for.
+    pub(crate) fairness: Option<Rc<FairnessReport>>,
     /// The fairness among the tasks outside of the application, kernel threads aside.
     pub(crate) outside: Option<FairnessReport>,
     /// The instant that counts as zero.
     pub(crate) zero: Ts,
 }
 
-/// The analyses: each of the three members follows a state of its own where threads are free.
-type Parts<'a> = (
-    (WorkConservation<'a>, Option<WorkConservation<'a>>, Why<'a>),
-    (CriticalPath, Option<CriticalPath>, Latency<'a>),
-    (Utilization<'a>, Option<Vec<Fairness<'a>>>),
-);
+/// The analyses of other questions. Each of the three members follows a state of its own where threads are free.
+type SharedParts<'a> =
+    ((WorkConservation<'a>, Why<'a>), (PathSearches, Latency<'a>), (Utilization<'a>, Option<Fairness<'a>>));
 
-/// The maximum number of longest waits that are looked at.
-const WAITS: usize = 8;
+/// The analyses that no other question runs: work conservation without affinity, and fairness outside of the application.
+type OwnParts<'a> = (Option<WorkConservation<'a>>, Option<Fairness<'a>>);
+
+/// The number of longest waits that are looked at, which is that of the question on fairness.
+pub(crate) const WAITS: usize = 5;
 
 /// Whether a task is outside of the application: it neither descends from the traced command nor is a kernel thread.
 fn is_outside(task: &Task, _: &SchedState) -> bool {
@@ -64,12 +71,14 @@ impl<'o> Analyses<'o> {
     pub fn of(session: &'o Session) -> Analyses<'o> {
         let plain = || workcons::Options { strips: None, ..workcons::Options::plain(session) };
         let Session { from, to, start: zero, .. } = *session;
+        let shows_command = session.shown.chosen.are_all() && session.trace.has(Tracepoint::Exec);
         Analyses {
             conservation: plain(),
             unrestricted: session.affinity.as_ref().map(|_| workcons::Options { affinity: None, ..plain() }),
             latency: latency::Options::plain(session),
             utilization: utilization::Options { interval: whole(from, to), ..utilization::Options::plain(session) },
             fairness: session.shown.chosen.are_all().then(|| fairness_of(from, to, zero)),
+            outside: shows_command.then(|| outside(from, to, zero)),
             zero,
             recorded: critical_path::recorded_command(session),
         }
@@ -94,6 +103,7 @@ impl<'o> Analyses<'o> {
                 balance_interval: Dur(4_000_000),
             },
             fairness: Some(fairness_of(from, to, from)),
+            outside: Some(outside(from, to, from)),
             zero: from,
             recorded: None,
         }
@@ -114,33 +124,61 @@ impl<'o> Analyses<'o> {
         self
     }
 
-    /// Makes the analyses, anew for each pass.
-    pub fn analyses(&self) -> Parts<'_> {
-        let path =
-            |command| CriticalPath::new(critical_path::Options { pid: None, command, zero: self.zero, longest: 0 });
-        let fairness = self.fairness.as_ref().map(|both| both.iter().map(Fairness::new).collect());
-        (
-            (
-                WorkConservation::new(&self.conservation),
-                self.unrestricted.as_ref().map(WorkConservation::new),
-                Why::new(&self.conservation),
-            ),
-            (path(None), self.recorded.map(|name| path(Some(name))), Latency::new(&self.latency)),
-            (Utilization::new(&self.utilization), fairness),
-        )
+    /// Makes all analyses, anew for each pass.
+    pub fn analyses(&self) -> (SharedParts<'_>, OwnParts<'_>) {
+        let shared = (
+            (WorkConservation::new(&self.conservation), Why::new(&self.conservation)),
+            (critical_path::searches(self.recorded, self.zero, 0), Latency::new(&self.latency)),
+            (Utilization::new(&self.utilization), self.fairness.as_ref().map(Fairness::new)),
+        );
+        (shared, self.own())
+    }
+
+    /// Makes the analyses that no section of a report has, anew for each pass.
+    pub(crate) fn own(&self) -> OwnParts<'_> {
+        (self.unrestricted.as_ref().map(WorkConservation::new), self.outside.as_ref().map(Fairness::new))
     }
 
     /// Sorts the outputs of [`Analyses::analyses`].
-    pub fn measurements(&self, outputs: <Parts<'_> as Analysis>::Output) -> Measurements {
-        let ((workcons, unrestricted, why), (path, recorded, latency), (utilization, fairness)) = outputs;
-        let mut fairness = fairness.unwrap_or_default().into_iter();
-        let path = match recorded {
-            Some(recorded) if path.task.is_none() => recorded,
-            _ => path,
-        };
-        let (fairness, outside) = (fairness.next(), fairness.next());
-        Measurements { workcons, unrestricted, why, path, latency, utilization, fairness, outside, zero: self.zero }
+    pub fn measurements(&self, outputs: <(SharedParts<'_>, OwnParts<'_>) as Analysis>::Output) -> Measurements {
+        let (((workcons, why), (paths, latency), (utilization, fairness)), (unrestricted, outside)) = outputs;
+        let path = critical_path::path_of_command(paths);
+        Measurements {
+            workcons: Rc::new(workcons),
+            unrestricted,
+            why: Rc::new(why),
+            path: path.task.is_some().then(|| Rc::new(path)),
+            latency: Rc::new(latency),
+            utilization: Rc::new(utilization),
+            fairness: fairness.map(Rc::new),
+            outside,
+            zero: self.zero,
+        }
     }
+
+    /// Sorts the outputs of [`Analyses::own`], with the reports that other sections keep on a page.
+    pub(crate) fn on_page(
+        &self,
+        (unrestricted, outside): <OwnParts<'_> as Analysis>::Output,
+        page: &ReportPage<'_>,
+    ) -> Result<Measurements> {
+        Ok(Measurements {
+            workcons: kept(page)?,
+            unrestricted,
+            why: kept(page)?,
+            path: page.kept::<Path>().filter(|path| path.task.is_some()),
+            latency: kept(page)?,
+            utilization: kept(page)?,
+            fairness: page.kept(),
+            outside,
+            zero: self.zero,
+        })
+    }
+}
+
+/// Takes a report that the section of its question keeps.
+fn kept<R: Any>(page: &ReportPage<'_>) -> Result<Rc<R>> {
+    page.kept().context("a section that the findings are taken from is missing in the report")
 }
 
 /// The whole window as one interval.
@@ -148,8 +186,12 @@ fn whole(from: Ts, to: Ts) -> Dur {
     Dur(to.since(from).0.max(1))
 }
 
-/// The options of fairness for all tasks, and for those outside of the application.
-fn fairness_of<'o>(from: Ts, to: Ts, zero: Ts) -> [fairness::Options<'o>; 2] {
-    let all = || fairness::Options { zero, worst: WAITS, ..fairness::Options::new(from, to) };
-    [all(), fairness::Options { tasks: Some(OUTSIDE), worst: 0, ..all() }]
+/// The options of fairness for all tasks.
+fn fairness_of<'o>(from: Ts, to: Ts, zero: Ts) -> fairness::Options<'o> {
+    fairness::Options { zero, worst: WAITS, ..fairness::Options::new(from, to) }
+}
+
+/// The options of fairness for the tasks outside of the application.
+fn outside<'o>(from: Ts, to: Ts, zero: Ts) -> fairness::Options<'o> {
+    fairness::Options { tasks: Some(OUTSIDE), worst: 0, ..fairness_of(from, to, zero) }
 }

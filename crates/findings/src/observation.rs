@@ -74,7 +74,7 @@ pub enum Observation {
     },
     /// Tasks waited for long.
     Starved {
-        /// The number of the listed waits that are this long.
+        /// The number of waits of 100 ms or longer among the five longest waits.
         waits: usize,
         /// The length of the longest wait, in nanoseconds.
         longest_ns: Dur,

@@ -336,8 +336,7 @@ impl<'m> Observer<'m> {
     }
 
     fn path_unknown(&self) -> Option<Observed> {
-        let path = &self.found.path;
-        path.task?;
+        let path = self.found.path.as_ref()?;
         let percent = 100.0 * path.times.unknown_ns as f64 / (path.to_ns.since(path.from_ns).0 as f64).max(1.0);
         let observation = Observation::PathUnknown {
             unknown_ns: path.times.unknown_ns,

@@ -25,7 +25,7 @@ pub(crate) struct PathTime<'m> {
 impl<'m> PathTime<'m> {
     /// The time on the path of the traced command; nothing where the trace does not show that path, or where it is not to be trusted.
     pub(crate) fn of(found: &'m Measurements) -> Option<PathTime<'m>> {
-        let path = &found.path;
+        let path = &**found.path.as_ref()?;
         let length = path.to_ns.since(path.from_ns).0;
         path.task.filter(|_| !path.is_untrusted && length > 0)?;
         // Where records show the throttled tasks, the path has segments of that.

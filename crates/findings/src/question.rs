@@ -8,7 +8,7 @@ use sched::Pass;
 use session::Session;
 use session::document::TraceDocument;
 use session::formats::{Formats, Renderings};
-use session::section::{MaybeSection, ReportSection, listed, part};
+use session::section::{MaybeSection, ReportSection, listed, part_from_others};
 use std::process::ExitCode;
 
 /// The main findings about a trace.
@@ -56,9 +56,9 @@ fn run(args: &FindingsArgs) -> Result<()> {
 
 /// The section of a report.
 fn section(session: &Session) -> MaybeSection<'_> {
-    Ok(Some(part(Analyses::of(session), |options| {
-        listed(options.analyses(), move |output, page| {
-            let report = findings(&options.measurements(output), &Doubts::of(page.session, page.diagnostics));
+    Ok(Some(part_from_others(Analyses::of(session), |options| {
+        listed(options.own(), move |output, page| {
+            let report = findings(&options.on_page(output, page)?, &Doubts::of(page.session, page.diagnostics));
             Ok(ReportSection {
                 title: "Findings".to_owned(),
                 figures: Vec::new(),

@@ -71,11 +71,12 @@ pub struct FindingsReport {
 pub fn findings(found: &Measurements, doubts: &Doubts) -> FindingsReport {
     let observer = Observer::new(found, doubts);
     let ranked = ranked(observer.all());
-    let end = found.path.task.filter(|_| observer.path.is_some());
-    let length_ns = found.path.to_ns.since(found.path.from_ns);
-    let path = end.map(|task| PathEnd { task, length_ns, unknown_ns: found.path.times.unknown_ns });
-    let task = found.path.task.map(|task| task.pid.named(task.command));
-    let of_path = task.as_deref().map(|task| (task, length_ns.0));
+    let end = found.path.as_ref().and_then(|path| {
+        let (length_ns, unknown_ns) = (path.to_ns.since(path.from_ns), path.times.unknown_ns);
+        Some(PathEnd { task: path.task?, length_ns, unknown_ns })
+    });
+    let task = end.as_ref().map(|end| end.task.pid.named(end.task.command));
+    let of_path = task.as_deref().zip(end.as_ref().map(|end| end.length_ns.0));
     let finding = |(observation, cost_ns, certainty): Observed| {
         let (command, options) = observation.command();
         let command = [&[command], options].concat().join(" ");
@@ -86,7 +87,7 @@ pub fn findings(found: &Measurements, doubts: &Doubts) -> FindingsReport {
         from_ns: found.workcons.from_ns,
         window_ns: found.workcons.window_ns,
         cost_unit: if observer.is_by_path { CostUnit::CriticalPath } else { CostUnit::CpuTimeLost },
-        path,
+        path: end.filter(|_| observer.path.is_some()),
         nothing: ranked.is_empty().then(|| observer.nothing()),
         findings: ranked.into_iter().map(finding).collect(),
     }

@@ -1,6 +1,7 @@
 //! The sentence of each finding.
 
 use crate::Observation;
+use crate::measure::WAITS;
 use sched::Dur;
 use sched::lengths::human;
 use sched::nouns::{counted, noun};
@@ -27,9 +28,10 @@ pub(crate) fn sentence(observation: &Observation, of_path: Option<(&str, u64)>) 
                 Some(Dur(0)) => "no CPU idled".to_owned(),
                 Some(ns) => format!("for {} of that a CPU idled", ns.human()),
             };
+            let at_least = if *waits == WAITS { "at least " } else { "" };
             let more = match waits - 1 {
                 0 => String::new(),
-                more => format!(", and {} lasted 100 ms or longer", counted(more, "further wait")),
+                more => format!(", and {at_least}{} lasted 100 ms or longer", counted(more, "further wait")),
             };
             format!(
                 "{} waited {} for CPU {cpu} from {:.6} s on{behind}; {idled}{more}.",

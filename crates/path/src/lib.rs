@@ -27,7 +27,7 @@ mod text;
 pub use args::PathArgs;
 pub use chain::{Segment, SegmentKind};
 pub use figure::{caption, draw, figure, legend, without_lanes};
-pub use question::{PathQuestion, find, recorded_command};
+pub use question::{PathQuestion, PathSearches, find, path_of_command, recorded_command, searches};
 pub use report::{OfCpu, OfTask, Path, Queued, Share, Times};
 pub use text::{segments_text, text};
 

@@ -6,13 +6,14 @@ use crate::{CriticalPath, Options, Path};
 use anyhow::{Result, bail};
 use lanes::Coloring;
 use question::{Question, Subcommand};
-use sched::{Comm, Outcome, Pid};
+use sched::{Comm, Outcome, Pid, Tracepoint, Ts};
 use serde::Serialize;
 use session::Session;
 use session::args::BeginArgs;
 use session::document::TraceDocument;
 use session::formats::{Formats, Renderings};
 use session::over_lanes::over_lanes;
+use session::section::{MaybeSection, ReportSection, listed, part};
 use std::cell::Cell;
 use std::process::ExitCode;
 use timeline::Sheet;
@@ -37,10 +38,54 @@ impl Subcommand for PathQuestion {
 
 impl Question for PathQuestion {
     const FORMATS: Formats = FORMATS;
+    const SECTION: Option<&'static str> = Some(Self::NAME);
+
+    fn section(session: &Session) -> MaybeSection<'_> {
+        let recorded = recorded_command(session);
+        if recorded.is_none() && !session.trace.has(Tracepoint::Exec) {
+            return Ok(None);
+        }
+        Ok(Some(part((recorded, session.start), |(recorded, zero)| {
+            listed(searches(*recorded, *zero, LONGEST), move |paths, page| {
+                let (session, path) = (page.session, path_of_command(paths));
+                let lanes = session.cpu_lanes(session.from, session.to);
+                let figure =
+                    |_| page.over_lanes(|heading, background| crate::figure(&path, &lanes, 0, heading, background));
+                let section = ReportSection {
+                    title: "The critical path".to_owned(),
+                    figures: path.task.map(figure).into_iter().collect(),
+                    text: crate::text(&path, &session.drawable, 10),
+                    json: page.json(&Report { schema: SCHEMA, path: &path })?,
+                };
+                page.keep(path);
+                Ok(section)
+            })
+        })))
+    }
 
     #[cfg(feature = "schema")]
     fn schemas() -> Vec<question::NamedSchema> {
         vec![question::schema::<TraceDocument<'static, Report<'static>>>(SCHEMA)]
+    }
+}
+
+/// The number of the longest queued segments in the section of a report.
+const LONGEST: usize = 5;
+
+/// The searches for the path of the traced command: by its exec, and by its name where the recorder's command line has that.
+pub type PathSearches = (CriticalPath, Option<CriticalPath>);
+
+/// Makes the searches for the path of the traced command. `recorded`: see [`recorded_command`]; `zero` and `longest`: see [`Options`].
+pub fn searches(recorded: Option<Comm>, zero: Ts, longest: usize) -> PathSearches {
+    let search = |command| CriticalPath::new(Options { pid: None, command, zero, longest });
+    (search(None), recorded.map(|name| search(Some(name))))
+}
+
+/// Returns the path that the first successful one of the [`searches`] found; without a task where none was successful.
+pub fn path_of_command((by_exec, by_name): (Path, Option<Path>)) -> Path {
+    match by_name {
+        Some(path) if by_exec.task.is_none() => path,
+        _ => by_exec,
     }
 }
 

@@ -55,6 +55,9 @@ pub trait TaskQuestion: 'static {
     /// The question in words, and the arguments of the command line that answers it: see [`Subcommand::QUESTION`].
     const QUESTION: Option<(&'static str, &'static str)> = None;
 
+    /// Whether its section keeps the report for others that are made from it: see [`session::section::ReportPage::kept`].
+    const IS_KEPT: bool = false;
+
     /// The arguments of the command; their documentation is its help.
     type Args: clap::Args;
 
@@ -167,12 +170,16 @@ impl<Q: TaskQuestion> SectionAnalysis for TaskSection<'_, Q> {
         let options = &self.options;
         listed(Q::analysis(options), move |report, page| {
             let heading = Q::heading(page.session, &report, page.diagnostics).on(page.sheet);
-            Ok(ReportSection {
+            let section = ReportSection {
                 title: Q::TITLE.to_owned(),
                 figures: Q::figures(&report, options, &heading),
                 text: Q::text(&report, page.session, None),
                 json: page.json(&report)?,
-            })
+            };
+            if Q::IS_KEPT {
+                page.keep(report);
+            }
+            Ok(section)
         })
     }
 }

@@ -48,12 +48,14 @@ impl Question for UtilizationQuestion {
                 let columns = schedstat::table(&[StatRow { name: "trace".into(), columns: columns.columns }]);
                 let text = crate::text(&report, &page.session.drawable, true, Detail::Full);
                 let heading = heading(page.session, &report, page.diagnostics).on(page.sheet);
-                Ok(ReportSection {
+                let section = ReportSection {
                     title: "Utilization".to_owned(),
                     figures: vec![crate::figure(&report, options, &heading)],
                     text: format!("{text}\n{columns}"),
                     json: page.json(&report)?,
-                })
+                };
+                page.keep(report);
+                Ok(section)
             })
         })))
     }

@@ -43,12 +43,14 @@ impl Question for WorkconsQuestion {
             listed(analysis, move |found, page| {
                 let ReportPage { session, diagnostics, .. } = *page;
                 let run = WorkconsRun::of(session, &BeginArgs::default(), options, found, diagnostics.clone())?;
-                Ok(ReportSection {
+                let section = ReportSection {
                     title: "Work conservation".to_owned(),
                     figures: vec![run.run_figure(session, page.sheet)?],
                     text: run.text(Detail::Full),
                     json: json(&run.document())?,
-                })
+                };
+                page.keep(run.report);
+                Ok(section)
             })
         })))
     }

@@ -75,17 +75,6 @@ fn each_table_has_a_row_with_its_columns_in_the_documentation() {
 }
 
 #[test]
-fn the_help_of_report_names_the_questions_with_sections_alone() {
-    let command = super::command_line();
-    let mut report = command.find_subcommand("report").expect("the command").clone();
-    report.build();
-    let about = report.get_long_about().expect("a description").to_string();
-    let words: BTreeSet<&str> = about.split(|c: char| !c.is_alphanumeric() && c != '-').collect();
-    let named: BTreeSet<&str> = commands(Entry::is_question).into_iter().filter(|name| words.contains(name)).collect();
-    assert_eq!(named, commands(|entry| entry.section_name().is_some()));
-}
-
-#[test]
 fn the_first_steps_fit_a_terminal_of_80_columns() {
     let steps = super::after_help();
     assert_eq!(steps.lines().filter(|line| line.chars().count() > 80).collect::<Vec<_>>(), Vec::<&str>::new());

@@ -22,15 +22,8 @@ use std::process::ExitCode;
 use timeline::Sheet;
 
 /// Every analysis in one pass: figures, numbers, and a page that shows all
-///
-/// Writes into a folder, for each of findings, dat2graph, running-waiting, workcons, why, utilization, latency, fairness, the causes
-/// of migrations (migrations, without the list of single migrations) and the recorded probes, texts and other
-/// events of the user's choice (events), the figure as SVG and the numbers as JSON, and index.html with all figures and
-/// tables in it: one file that can be mailed, without scripts. The folder appears whole, or not at all. With --cpus there is nothing on fairness, which is of
-/// tasks, wherever they run. For a folder of record --runs it has the comparison of the variants
-/// (compare), and the work conservation and the causes of waiting of each run (workcons, why). Probes and texts are read by themselves, where there are any.
 #[derive(Clone, Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(long_about = description(), after_help = EXAMPLES)]
 pub(crate) struct ReportArgs {
     #[command(flatten)]
     trace: TraceArgs,
@@ -50,6 +43,22 @@ pub(crate) struct ReportArgs {
     /// Refused: the folder has its formats
     #[arg(long, hide = true, value_name = "FORMAT")]
     format: Option<String>,
+}
+
+/// The description of the command, with the names of the questions that have a section.
+fn description() -> String {
+    let sections = COMMANDS.iter().filter(|entry| entry.section_name().is_some() && entry.name != COMPARE);
+    let names: Vec<&str> = sections.map(|entry| entry.name).collect();
+    format!(
+        "Every analysis in one pass: figures, numbers, and a page that shows all\n\n\
+         Writes into a folder, for each of {}, the figure as SVG and the numbers as JSON, and index.html with all figures and tables in it: \
+         one file that can be mailed, without scripts. The folder appears whole, or not at all. The section of migrations has \
+         their causes, without the list of single migrations; that of events has the recorded probes, texts and other events of \
+         the user's choice, where there are any. With --cpus there is nothing on fairness, which is of tasks, wherever they run. \
+         For a folder of record --runs the report has the comparison of the variants (compare), and the work conservation and the causes \
+         of waiting of each run (workcons, why).",
+        names.join(", ")
+    )
 }
 
 const EXAMPLES: &str = "\
@@ -236,9 +245,12 @@ fn sections(session: &Session, plots: &[String], sheet: &Sheet) -> Result<(Vec<(
         Pass::over(events).window(session.page()).run_side_by_side(divided)
     })?;
     let page = ReportPage::new(session, sheet, &diagnostics);
-    let answers = parts.iter().zip(output.into_iter().flatten());
-    let sections = answers.map(|((name, _), answer)| Ok((name.clone(), answer(&page)?))).collect::<Result<_>>()?;
-    Ok((sections, diagnostics))
+    let mut answers: Vec<_> = parts.iter().zip(output.into_iter().flatten()).enumerate().collect();
+    answers.sort_by_key(|(_, ((_, part), _))| part.is_concluded_last());
+    let concluded = answers.into_iter().map(|(place, ((name, _), answer))| Ok((place, name.clone(), answer(&page)?)));
+    let mut sections = concluded.collect::<Result<Vec<_>>>()?;
+    sections.sort_by_key(|(place, ..)| *place);
+    Ok((sections.into_iter().map(|(_, name, section)| (name, section)).collect(), diagnostics))
 }
 
 fn escaped(text: &str) -> String {

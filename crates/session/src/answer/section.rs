@@ -8,7 +8,10 @@ use draw::{Figure, Unit};
 use lanes::Lane;
 use sched::{Analysis, Diagnostics, Listed};
 use serde::Serialize;
-use std::cell::OnceCell;
+use std::any::{Any, TypeId};
+use std::cell::{OnceCell, RefCell};
+use std::collections::BTreeMap;
+use std::rc::Rc;
 use timeline::page::{DrawLanes, Heading};
 use timeline::{Sheet, TimeScale};
 
@@ -31,6 +34,12 @@ pub type Conclusion<'p> = Box<dyn FnOnce(&ReportPage<'_>) -> Result<ReportSectio
 pub trait SectionAnalysis {
     /// Makes the analysis, anew for each pass.
     fn analysis(&self) -> Listed<'_, Conclusion<'_>>;
+
+    /// Whether the section is made from reports that other sections keep on the page: it is concluded behind all others. Its place in
+    /// the report is that of its question all the same.
+    fn is_concluded_last(&self) -> bool {
+        false
+    }
 }
 
 /// The parts of a trace's report that can be missing: an analysis whose events were not recorded, for example.
@@ -39,11 +48,16 @@ pub type MaybeSection<'s> = Result<Option<Box<dyn SectionAnalysis + 's>>>;
 struct Of<O, F> {
     options: O,
     analysis: F,
+    is_last: bool,
 }
 
 impl<O, F: for<'p> Fn(&'p O) -> Listed<'p, Conclusion<'p>>> SectionAnalysis for Of<O, F> {
     fn analysis(&self) -> Listed<'_, Conclusion<'_>> {
         (self.analysis)(&self.options)
+    }
+
+    fn is_concluded_last(&self) -> bool {
+        self.is_last
     }
 }
 
@@ -52,7 +66,15 @@ pub fn part<'s, O: 's>(
     options: O,
     analysis: impl for<'p> Fn(&'p O) -> Listed<'p, Conclusion<'p>> + 's,
 ) -> Box<dyn SectionAnalysis + 's> {
-    Box::new(Of { options, analysis })
+    Box::new(Of { options, analysis, is_last: false })
+}
+
+/// Makes a part like [`part`] whose section is made from reports that other sections keep: see [`ReportPage::kept`].
+pub fn part_from_others<'s, O: 's>(
+    options: O,
+    analysis: impl for<'p> Fn(&'p O) -> Listed<'p, Conclusion<'p>> + 's,
+) -> Box<dyn SectionAnalysis + 's> {
+    Box::new(Of { options, analysis, is_last: true })
 }
 
 /// An analysis in the list, and the section that shows what it found.
@@ -73,12 +95,14 @@ pub struct ReportPage<'p> {
     pub diagnostics: &'p Diagnostics,
     /// The lanes, once their section is made: the ground of other figures.
     lanes: OnceCell<(Vec<Lane>, lanes::Options)>,
+    /// The reports that sections keep for others, by their type.
+    kept: RefCell<BTreeMap<TypeId, Rc<dyn Any>>>,
 }
 
 impl<'p> ReportPage<'p> {
     /// Surrounds the sections of a report on `session` by what the pass found.
     pub fn new(session: &'p Session, sheet: &'p Sheet, diagnostics: &'p Diagnostics) -> ReportPage<'p> {
-        ReportPage { session, sheet, diagnostics, lanes: OnceCell::new() }
+        ReportPage { session, sheet, diagnostics, lanes: OnceCell::new(), kept: RefCell::default() }
     }
 
     /// The surroundings of a figure that does not show where events were lost.
@@ -89,6 +113,16 @@ impl<'p> ReportPage<'p> {
     /// The report of a command as its `--json` prints it.
     pub fn json<R: Serialize>(&self, report: &R) -> Result<Vec<u8>> {
         formats::json(&TraceDocument::of(self.session, report, self.diagnostics))
+    }
+
+    /// Keeps the report of a section for sections that are concluded behind it; of several reports of one type the last.
+    pub fn keep<R: Any>(&self, report: R) {
+        self.kept.borrow_mut().insert(TypeId::of::<R>(), Rc::new(report));
+    }
+
+    /// Returns the report of this type that a section has kept; nothing where no section has.
+    pub fn kept<R: Any>(&self) -> Option<Rc<R>> {
+        self.kept.borrow().get(&TypeId::of::<R>())?.clone().downcast().ok()
     }
 
     /// Keeps the lanes as the ground of other figures.
