@@ -78,7 +78,8 @@ Examples:
                                              for a regression job
 
 Metrics for --fail-if: metric (the command's own number, in a folder that has
-it), elapsed, violation, cpu-time-lost, violation-1ms, waiting and idling (both
+it), those of a benchmark (hackbench-time, schbench-wakeup-p99; of a rate the
+limit is on its fall), elapsed, violation, cpu-time-lost, violation-1ms, waiting and idling (both
 in violation), missed-steals, missed-steals-llc, missed-steals-idling,
 wakeup-p50, wakeup-p99, wakeup-max, wait-p50, wait-p99, wait-max, busy, slice,
 sched, idle, wake, steal, migrations, migrations-wakeup, -newidle, -idle,

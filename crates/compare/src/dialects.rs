@@ -59,6 +59,12 @@ impl Sample<'_> {
         self.values.iter().sum::<f64>() / self.values.len() as f64
     }
 
+    /// The harmonic mean; none unless all values are above zero.
+    fn harmonic_mean(&self) -> Option<f64> {
+        let inverse: f64 = self.values.iter().map(|value| 1.0 / value).sum();
+        self.values.iter().all(|value| *value > 0.0).then(|| self.values.len() as f64 / inverse)
+    }
+
     /// The standard deviation of the sample, with one degree of freedom less than runs; one run has none.
     fn deviation(&self) -> Option<f64> {
         let mean = self.mean();
@@ -114,9 +120,9 @@ impl<'c> Compared<'c> {
         self.metrics.iter().enumerate().filter_map(line).collect()
     }
 
-    /// The lines of the metrics that are judged, and those of the others.
-    fn judged_and_others(&self) -> (Vec<MetricLine<'c>>, Vec<MetricLine<'c>>) {
-        self.lines().into_iter().partition(|line| line.metric.better == Better::Less)
+    /// The lines of the metrics that improve in this direction.
+    fn lines_by(&self, better: Better) -> Vec<MetricLine<'c>> {
+        self.lines().into_iter().filter(|line| line.metric.better == better).collect()
     }
 
     /// A sentence on the marks, with the probability of each.
@@ -160,6 +166,8 @@ mod tests {
         assert_eq!(sample.deviation(), Some(deviation));
         assert_eq!(sample.variation(), Some(100.0 * deviation / 5.0));
         let one = Sample { values: vec![3.0], row: None };
-        assert_eq!((one.deviation(), one.variation()), (None, None));
+        assert_eq!((one.deviation(), one.variation(), one.harmonic_mean()), (None, None, Some(3.0)));
+        let rates = Sample { values: vec![1.0, 2.0, 4.0], row: None };
+        assert_eq!(rates.harmonic_mean(), Some(3.0 / 1.75));
     }
 }

@@ -20,6 +20,15 @@ pub(crate) fn look(group: usize) -> (Shape, Color) {
     (Shape::ALL[group % Shape::ALL.len()], PALETTE[group % PALETTE.len()])
 }
 
+/// The words for the direction in which a metric improves.
+pub(crate) fn direction(better: Better) -> &'static str {
+    match better {
+        Better::Less => "less is better",
+        Better::More => "more is better",
+        Better::Neither => "not judged",
+    }
+}
+
 /// Returns the colour of a finding, and that of the ground behind the points of the group.
 pub(crate) fn colors(finding: Finding) -> (Color, Option<Color>) {
     match finding {
@@ -96,11 +105,7 @@ fn draw_metric(
     };
     let names = Point { x: left - 8 * PT, y: top + ROW * groups.len() as Unit / 2 + PT };
     figure.text(names, 8 * PT, Anchor::End, INK, &metric.name);
-    let direction = match metric.better {
-        Better::Less => "less is better",
-        Better::Neither => "not judged",
-    };
-    figure.text(Point { y: names.y + 8 * PT, ..names }, 6 * PT, Anchor::End, FAINT, direction);
+    figure.text(Point { y: names.y + 8 * PT, ..names }, 6 * PT, Anchor::End, FAINT, direction(metric.better));
     let axis = Line { from: Point { x: left, y: floor }, to: Point { x: left + width, y: floor } };
     figure.push(Item::Lines { stroke: RULE, width: 40, dash: 0, lines: vec![axis] });
     let ends = [(min, left, Anchor::Start), (max, left + width, Anchor::End)];
@@ -142,8 +147,7 @@ mod tests {
     /// Two metrics of four runs a side: one is twice as long, one is the same.
     #[test]
     fn a_difference_stands_beside_its_group() {
-        let metric =
-            |key: &'static str| Metric { key, name: key.to_owned(), row: key.to_owned(), better: Better::Less };
+        let metric = |key: &'static str| Metric::of(key, key, Better::Less);
         let metrics = [metric("longer"), metric("same")];
         let group = |name: &str, base: f64| {
             let run = |n: u32| ComparedRun {

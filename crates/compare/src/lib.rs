@@ -167,7 +167,8 @@ fn compare_values(metric: &Metric, base: &[f64], new: &[f64], alpha: f64) -> Row
         (false, _) => Finding::Noise,
         (true, Better::Neither) => Finding::Changed,
         (true, Better::Less) if n.median < b.median => Finding::Better,
-        (true, Better::Less) => Finding::Worse,
+        (true, Better::More) if n.median > b.median => Finding::Better,
+        (true, Better::Less | Better::More) => Finding::Worse,
     };
     row
 }

@@ -1,5 +1,6 @@
 //! All that is measured of a run to be compared with others, in one pass.
 
+use benchmarks::BenchmarkNumber;
 use latency::LatencyReport;
 use machine::Machine;
 use question::{Better, Metric, MetricOf};
@@ -39,6 +40,8 @@ pub struct Measured {
     pub machine: Option<Vec<(&'static str, String)>>,
     /// The command's own number, if its runs were recorded with one.
     pub own: Option<f64>,
+    /// The numbers in the output of a benchmark that was saved beside the trace.
+    pub benchmark: Vec<BenchmarkNumber>,
 }
 
 impl Measured {
@@ -102,6 +105,7 @@ pub fn conclude(session: &Session, reports: Reports, max_loss: f64) -> Measured 
         setting,
         machine: session.machine.as_ref().map(Machine::facts),
         own: None,
+        benchmark: Vec::new(),
     }
 }
 
@@ -117,7 +121,20 @@ pub type Get = Box<dyn Fn(&Measured) -> Option<f64>>;
 /// The command's own number.
 pub fn own_metric() -> (Metric, Get) {
     let name = "metric of the command".to_owned();
-    (Metric { key: "metric", row: name.clone(), name, better: Better::Neither }, Box::new(|run| run.own))
+    (Metric { key: "metric".into(), row: name.clone(), name, better: Better::Neither }, Box::new(|run| run.own))
+}
+
+/// The metrics in the outputs of benchmarks, in the order of the first output that has each.
+pub fn of_benchmarks(outputs: &[Vec<BenchmarkNumber>]) -> Vec<(Metric, Get)> {
+    let mut found: Vec<(Metric, Get)> = Vec::new();
+    for BenchmarkNumber { metric, .. } in outputs.iter().flatten() {
+        if found.iter().all(|(other, _)| other.key != metric.key) {
+            let key = metric.key.clone();
+            let get = move |run: &Measured| Some(run.benchmark.iter().find(|number| number.metric.key == key)?.value);
+            found.push((metric.clone(), Box::new(get)));
+        }
+    }
+    found
 }
 
 /// Returns the metrics in the order of the table, each with the function that finds its value.

@@ -9,7 +9,8 @@ use crate::measure;
 use crate::measures::{self, Measured};
 use crate::sweep::{Sweep, SweepPoint};
 use crate::{Compared, ComparedRun, Finding, Group, Limit, Metric, Row, in_dialect, sweep_figure, sweep_table};
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
+use benchmarks::BenchmarkNumber;
 use question::{Question, Subcommand};
 use sched::Verdict;
 use serde::Serialize;
@@ -104,7 +105,7 @@ struct Judged {
     /// The name of the judged group.
     group: String,
     /// The key of the metric.
-    metric: &'static str,
+    metric: String,
     #[serde(flatten)]
     verdict: Verdict,
 }
@@ -135,7 +136,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
     let form = if args.markdown { Form::Markdown } else { Form::Mail };
     // One group against another needs no name.
     let subject = |judged: &Judged| match document.comparisons.len() {
-        1 => judged.metric.to_owned(),
+        1 => judged.metric.clone(),
         _ => format!("{}: {}", judged.group, judged.metric),
     };
     let subjects: Vec<String> = document.verdicts.iter().map(subject).collect();
@@ -173,6 +174,12 @@ type Measurements = Vec<(String, Vec<Measured>)>;
 fn compared(args: &CompareArgs) -> Result<(CompareDocument, Measurements)> {
     let ChosenRuns { groups: files, sweep, own, notes } = ChosenRuns::of(args)?;
     let mut found = measures::metrics();
+    let mut outputs: Vec<Vec<BenchmarkNumber>> = Vec::new();
+    for path in files.iter().flat_map(|(_, paths)| paths) {
+        let output = benchmarks::path_beside(path);
+        outputs.push(benchmarks::beside(path).with_context(|| output.display().to_string())?);
+    }
+    found.splice(0..0, measures::of_benchmarks(&outputs));
     if !own.is_empty() {
         found.insert(0, measures::own_metric());
     }
@@ -182,11 +189,12 @@ fn compared(args: &CompareArgs) -> Result<(CompareDocument, Measurements)> {
     }
     let (mut all, mut notes) = (Measurements::new(), notes);
     let paths: Vec<&Path> = files.iter().flat_map(|(_, paths)| paths).map(PathBuf::as_path).collect();
-    let named: Vec<(&Path, String)> = paths.iter().copied().zip(groups::names(&paths)).collect();
-    let mut measured = several::measured(&named, &args.read, |(path, name), read| {
+    let named = paths.iter().copied().zip(groups::names(&paths)).zip(outputs);
+    let named: Vec<((&Path, String), Vec<BenchmarkNumber>)> = named.collect();
+    let mut measured = several::measured(&named, &args.read, |((path, name), output), read| {
         let run = measure::measure(path, read, args)?;
         warnings::warn_of(Some(name), &run.diagnostics, read);
-        Ok(Measured { name: name.clone(), own: own.get(*path).copied(), ..run })
+        Ok(Measured { name: name.clone(), own: own.get(*path).copied(), benchmark: output.clone(), ..run })
     })?
     .into_iter();
     for (name, paths) in &files {
@@ -260,7 +268,7 @@ fn compared(args: &CompareArgs) -> Result<(CompareDocument, Measurements)> {
 impl Judged {
     fn of(limit: &Limit, comparison: &Comparison, alpha: f64) -> Judged {
         let verdict = crate::judge(limit, &comparison.rows, alpha);
-        Judged { group: comparison.new.clone(), metric: limit.metric, verdict }
+        Judged { group: comparison.new.clone(), metric: limit.metric.clone(), verdict }
     }
 }
 

@@ -234,10 +234,10 @@ pub(crate) struct SweptMetric<'r> {
 /// The rows of a variant by metric, in the order of the first point that has each. `points` has the parameter and the rows of the
 /// comparison there. Metrics that are zero in all runs are left out.
 pub(crate) fn by_metric<'r>(points: &[(&'r str, &'r [Row])]) -> Vec<SweptMetric<'r>> {
-    let mut metrics: Vec<(&str, SweptMetric<'r>)> = Vec::new();
+    let mut metrics: Vec<(&'r str, SweptMetric<'r>)> = Vec::new();
     for (parameter, rows) in points {
         for row in *rows {
-            let key = row.metric.key;
+            let key: &str = &row.metric.key;
             let at = metrics.iter().position(|(other, _)| *other == key).unwrap_or_else(|| {
                 metrics.push((key, SweptMetric { name: &row.metric.name, rows: Vec::new() }));
                 metrics.len() - 1

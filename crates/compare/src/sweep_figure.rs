@@ -1,9 +1,9 @@
 //! The figure of a sweep: a panel for each metric, with the parameter to the right; the median of each variant as a line of points, and
 //! the range of its runs as a bar.
 
-use crate::figure::{colors, look};
+use crate::figure::{colors, direction, look};
 use crate::sweep::{Sweep, SweepPoint};
-use crate::{Better, Group, Metric, Row, Spread};
+use crate::{Group, Metric, Row, Spread};
 use draw::{Anchor, Figure, Item, Line, PT, Paint, Point, Rect, Unit, text};
 use timeline::page::{LegendEntry, Page, Swatch, Texts};
 use timeline::palette::{FAINT, INK};
@@ -125,13 +125,9 @@ impl SweepPanels<'_> {
         let least = spreads.iter().flatten().flatten().fold(0.0, |least: f64, spread| least.min(spread.min));
         let axis = Axis::linear(least, most, AxisUnit::Number, "").to_next_tick(4);
         axis.draw_left(figure, plot);
-        let direction = match metric.better {
-            Better::Less => "less is better",
-            Better::Neither => "not judged",
-        };
         let head = Point { x: plot.x, y: plot.y - 4 * PT };
         figure.text(head, 8 * PT, Anchor::Start, INK, &metric.name);
-        figure.text(Point { x: plot.x + plot.w, ..head }, 6 * PT, Anchor::End, FAINT, direction);
+        figure.text(Point { x: plot.x + plot.w, ..head }, 6 * PT, Anchor::End, FAINT, direction(metric.better));
         let places = self.places(plot);
         self.label(figure, plot, &places);
         let y = |value: f64| axis.at(value, floor, -plot.h);
@@ -141,7 +137,7 @@ impl SweepPanels<'_> {
             let known: Vec<(usize, Spread)> =
                 spreads.iter().enumerate().filter_map(|(point, spread)| Some((point, (*spread)?))).collect();
             for (point, _) in &known {
-                let row = self.row(variant, *point, metric.key);
+                let row = self.row(variant, *point, &metric.key);
                 if let Some(ground) = row.and_then(|row| colors(row.finding).1) {
                     let rects = vec![Rect { x: x(*point) - APART / 2, y: plot.y, w: APART, h: plot.h }];
                     figure.push(Item::Rects { fill: Paint::Solid(ground), rects });

@@ -1,6 +1,7 @@
 //! The numbers of a run that can be compared with those of other runs.
 
 use serde::Serialize;
+use std::borrow::Cow;
 
 /// The direction in which a metric improves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -9,6 +10,8 @@ use serde::Serialize;
 pub enum Better {
     /// Smaller values are better.
     Less,
+    /// Larger values are better.
+    More,
     /// Neither direction is better: the metric is reported, not judged.
     Neither,
 }
@@ -18,7 +21,7 @@ pub enum Better {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Metric {
     /// The name of the metric in options: `wakeup-p99`.
-    pub key: &'static str,
+    pub key: Cow<'static, str>,
     /// The name of the metric in texts and figures, with its unit: `wakeup p99, ms`.
     pub name: String,
     /// The name in a row below that of the metric's group: `  p99, ms`.
@@ -30,13 +33,13 @@ pub struct Metric {
 
 impl Metric {
     /// A metric with a row of its own.
-    pub fn of(key: &'static str, name: &str, better: Better) -> Metric {
-        Metric { key, name: name.to_owned(), row: name.to_owned(), better }
+    pub fn of(key: impl Into<Cow<'static, str>>, name: &str, better: Better) -> Metric {
+        Metric { key: key.into(), name: name.to_owned(), row: name.to_owned(), better }
     }
 
     /// A metric in a row below that of `group`: `p99, ms` below `wakeup`.
-    pub fn part(key: &'static str, group: &str, name: &str, better: Better) -> Metric {
-        Metric { key, name: format!("{group} {name}"), row: format!("  {name}"), better }
+    pub fn part(key: impl Into<Cow<'static, str>>, group: &str, name: &str, better: Better) -> Metric {
+        Metric { key: key.into(), name: format!("{group} {name}"), row: format!("  {name}"), better }
     }
 }
 

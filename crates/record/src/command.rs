@@ -3,6 +3,7 @@
 mod check;
 mod counted;
 mod dry_run;
+mod kept_output;
 mod probes;
 mod runs;
 mod save;
@@ -101,6 +102,9 @@ pub struct RecordArgs {
     /// Seed of the order of the runs
     #[arg(long, value_name = "N", default_value_t = 1, requires = "runs", help_heading = "Runs")]
     seed: u64,
+    /// Keep the command's output as TRACE.out beside the recording, and print it afterwards; that of a benchmark is always kept
+    #[arg(long, conflicts_with_all = ["dry_run", "clean", "until", "runs"])]
+    keep_output: bool,
     /// Remove what killed recordings left in the kernel; those that run are not touched
     #[arg(long, conflicts_with_all = ["command", "dry_run"])]
     clean: bool,
@@ -138,6 +142,8 @@ Examples:
   sudo schedviz record --runs 5 --variant on='echo 1 > KNOB' \\
       --variant off='echo 0 > KNOB' -o knob -- ./benchmark
   schedviz compare knob
+  sudo schedviz record -o old.1.dat -- hackbench -g 10
+                                             its time becomes a metric
   sudo schedviz record --until 'violation>20%/1s' -o caught.dat
                                              the seconds before it happened
   sudo schedviz record --clean               after a kill -9
@@ -254,7 +260,7 @@ fn recorded(args: &RecordArgs, tracefs: &Tracefs, signals: &Forwarder) -> Result
                 probes.remove()?;
                 return Ok(code);
             }
-            None => recorder.record(&output, None)?.complete,
+            None => recorder.record_alone(&output)?.complete,
         },
     };
     probes.remove()?;
@@ -283,7 +289,7 @@ impl Recorder<'_> {
     /// Records the command once. Its output goes to `capture` if there is one.
     fn record(&self, output: &Path, capture: Option<&Path>) -> Result<RecordedRun> {
         if self.args.counters {
-            return counted::record(self, output);
+            return counted::record(self, output, capture);
         }
         let instance = Instance::create(self.tracefs, &self.settings)?;
         let traced = Traced::spawn(&self.args.command, self.signals, capture)?;

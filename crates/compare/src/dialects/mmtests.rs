@@ -1,6 +1,7 @@
 //! The form of mmtests: a line for each statistic of each metric, with the gain over the base; stars mark more than noise.
 
 use super::{Compared, MetricLine, Sample};
+use crate::Better;
 use std::fmt::Write;
 use timeline::text::paragraph;
 
@@ -20,22 +21,26 @@ const STATISTICS: [(&str, Statistic); 5] = [
 ];
 
 pub(super) fn text(compared: &Compared<'_>) -> String {
-    let (judged, others) = compared.judged_and_others();
-    let lines = judged.iter().chain(&others);
-    let width = lines.map(|line| line.metric.key.len()).max().unwrap_or(0);
+    let width = compared.lines().iter().map(|line| line.metric.key.len()).max().unwrap_or(0);
     let mut out = format!("{}\n", compared.test);
-    block(&mut out, compared, &judged, width, -1.0);
-    if !others.is_empty() {
-        out.push_str("\nnot judged: a positive percentage is more\n");
-        block(&mut out, compared, &others, width, 1.0);
+    for better in [Better::Less, Better::More, Better::Neither] {
+        let lines = compared.lines_by(better);
+        if lines.is_empty() {
+            continue;
+        }
+        if better == Better::Neither {
+            out.push_str("\nnot judged: a positive percentage is more\n");
+        }
+        block(&mut out, compared, &lines, width, better);
     }
     out.push('\n');
     paragraph(&mut out, 0, 2, &format!("{} These have * * around their gain.", compared.on_marks()));
     out
 }
 
-/// The lines of some metrics; `sign`: 1 where growth is positive, -1 where it is negative.
-fn block(out: &mut String, compared: &Compared<'_>, lines: &[MetricLine<'_>], width: usize, sign: f64) {
+/// The lines of metrics that improve in the same direction. The mean of rates is the harmonic one.
+fn block(out: &mut String, compared: &Compared<'_>, lines: &[MetricLine<'_>], width: usize, better: Better) {
+    let sign = if better == Better::Less { -1.0 } else { 1.0 };
     let mut head = format!("{:9} {:width$}", "", "");
     for group in compared.groups {
         // Writing to a string cannot fail.
@@ -43,6 +48,10 @@ fn block(out: &mut String, compared: &Compared<'_>, lines: &[MetricLine<'_>], wi
     }
     let _ = writeln!(out, "{head}");
     for (statistic, value) in STATISTICS {
+        let (statistic, value): (&str, Statistic) = match (statistic, better) {
+            ("Amean", Better::More) => ("Hmean", |sample| sample.harmonic_mean()),
+            _ => (statistic, value),
+        };
         for line in lines {
             let Some(base) = line.base() else { continue };
             let digits = if base.mean().abs() < 10.0 { 4 } else { 2 };
@@ -52,7 +61,7 @@ fn block(out: &mut String, compared: &Compared<'_>, lines: &[MetricLine<'_>], wi
                 // A spread is better small, whatever is measured.
                 let sign = if matches!(statistic, "Stddev" | "CoeffVar") { -1.0 } else { sign };
                 let gain = found.zip(value(base)).and_then(|(new, base)| gain(new, base, sign));
-                let stars = statistic == "Amean" && sample.as_ref().is_some_and(Sample::is_marked);
+                let stars = matches!(statistic, "Amean" | "Hmean") && sample.as_ref().is_some_and(Sample::is_marked);
                 let shown = match (found, sample) {
                     (Some(found), _) => format!("{found:.digits$}"),
                     (None, Some(_)) => "1 run".to_owned(),

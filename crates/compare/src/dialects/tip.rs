@@ -1,6 +1,7 @@
 //! The form of series for sched/core: a case a line, normalised to the base, with improvement and coefficient of variation.
 
 use super::{Compared, MetricLine, Sample};
+use crate::Better;
 use std::fmt::Write;
 use timeline::text::paragraph;
 
@@ -10,21 +11,32 @@ const CELL: usize = 24;
 /// The columns of the name of a case, at least.
 const CASE: usize = 16;
 
+/// An interpretation, the head of the percentages, and their sign: 1 where growth is positive, -1 where it is negative.
+type Way = (&'static str, &'static str, f64);
+
+/// The ways in which a metric can improve.
+const WAYS: [(Better, Way); 3] = [
+    (Better::Less, ("Lower is better; [positive] is better", "pct imp", -1.0)),
+    (Better::More, ("Higher is better; [positive] is better", "pct imp", 1.0)),
+    (Better::Neither, ("Neither is better; [positive] is more", "pct chg", 1.0)),
+];
+
 pub(super) fn text(compared: &Compared<'_>) -> String {
-    let (judged, others) = compared.judged_and_others();
     let mut out = String::new();
-    block(&mut out, compared, &judged, ("Lower is better; [positive] is better", "pct imp", -1.0));
-    if !others.is_empty() {
-        out.push('\n');
-        block(&mut out, compared, &others, ("Neither is better; [positive] is more", "pct chg", 1.0));
+    for (better, way) in WAYS {
+        let lines = compared.lines_by(better);
+        if !lines.is_empty() {
+            out.push_str(if out.is_empty() { "" } else { "\n" });
+            block(&mut out, compared, &lines, way);
+        }
     }
     out.push('\n');
     paragraph(&mut out, 0, 2, &compared.on_marks());
     out
 }
 
-/// A head with the lines below it; `sign`: 1 where growth is positive, -1 where it is negative.
-fn block(out: &mut String, compared: &Compared<'_>, lines: &[MetricLine<'_>], way: (&str, &str, f64)) {
+/// A head with the lines below it.
+fn block(out: &mut String, compared: &Compared<'_>, lines: &[MetricLine<'_>], way: Way) {
     let (interpretation, percent, sign) = way;
     let rule = "=".repeat(66);
     let (usable, zero): (Vec<&MetricLine<'_>>, Vec<&MetricLine<'_>>) =

@@ -72,8 +72,8 @@ pub(super) fn check_perf(args: &RecordArgs) -> Result<()> {
     Ok(())
 }
 
-/// Records the command by perf.
-pub(super) fn record(recorder: &Recorder<'_>, output: &Path) -> Result<RecordedRun> {
+/// Records the command by perf. The output of both goes to `capture` if there is one.
+pub(super) fn record(recorder: &Recorder<'_>, output: &Path, capture: Option<&Path>) -> Result<RecordedRun> {
     let args = recorder.args;
     let buffer_kb = args.buffer.unwrap_or(recorder.settings.buffer_kb.clamp(BUFFER_KB.0, BUFFER_KB.1));
     // A file that is not complete never has the name of a recording, and perf follows no link of a stranger to it.
@@ -83,7 +83,7 @@ pub(super) fn record(recorder: &Recorder<'_>, output: &Path) -> Result<RecordedR
     command.extend(options(&recorder.settings.events, buffer_kb, &part));
     command.push("--".into());
     command.extend(args.command.iter().cloned());
-    let traced = Traced::spawn(&command, recorder.signals, None)?;
+    let traced = Traced::spawn(&command, recorder.signals, capture)?;
     let mut machine = recorder.machine();
     recorder.go_on()?;
     let ended = traced.run()?;

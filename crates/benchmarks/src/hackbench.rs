@@ -1,0 +1,15 @@
+//! hackbench of rt-tests: a line on its mode, and one with the time.
+
+use crate::{Found, labelled};
+use question::Better;
+
+pub(crate) fn read(lines: &[&str], found: &mut Found) {
+    let is_head = |line: &&&str| line.starts_with("Running in ") && line.contains(" mode with ");
+    if !lines.iter().any(|line| is_head(&line)) {
+        return;
+    }
+    let times = lines.iter().filter(|line| line.starts_with("Time:"));
+    if let Some(seconds) = times.filter_map(|line| labelled(line, "Time:")).last() {
+        found.row("hackbench-time", "hackbench time, s", Better::Less, seconds);
+    }
+}
