@@ -125,6 +125,48 @@ fn what_cannot_be_compared_is_refused_with_advice() {
     }
 }
 
+/// The outputs of hackbench and stress-ng beside the runs: a time that doubles, and a rate that halves.
+#[test]
+fn numbers_of_benchmarks_have_a_direction() {
+    let folder = scratch("compare-benchmarks");
+    let base = runs(&folder, "base", 0..5, 1);
+    let new = runs(&folder, "new", 5..10, 1);
+    for (name, seeds, factor) in [("base", 0..5, 1.0), ("new", 5..10, 2.0)] {
+        for seed in seeds {
+            let (time, rate) = (factor * (1.0 + 0.01 * f64::from(seed)), 5000.0 / factor + f64::from(seed));
+            let text = format!(
+                "Running in process mode with 1 groups using 40 file descriptors each (== 40 tasks)\nTime: {time:.3}\n\
+                 stress-ng: metrc: [1] stressor       bogo ops real time  usr time  sys time   bogo ops/s     bogo ops/s\n\
+                 stress-ng: metrc: [1] pipe             361047      1.00      0.11      0.54    {rate:.2}      557519.75\n"
+            );
+            std::fs::write(folder.join(format!("{name}.{seed}.out")), text).expect("written");
+        }
+    }
+    let of = |more: &[&str]| schedviz(&[&["compare", "-q", "--base", &base, "--new", &new], more].concat());
+    let table = of(&[]).success().text();
+    for row in ["hackbench time, s", "pipe, bogo ops/s"] {
+        let line = table.lines().find(|line| line.starts_with(row)).unwrap_or_else(|| panic!("{row}: {table}"));
+        assert!(line.ends_with(".008 WORSE"), "{line}");
+    }
+    let json: serde_json::Value = serde_json::from_str(&of(&["--json"]).success().text()).expect("JSON");
+    let first = |at: usize| (json["metrics"][at]["key"].as_str(), json["metrics"][at]["better"].as_str());
+    assert_eq!((first(0), first(1)), ((Some("hackbench-time"), Some("less")), (Some("stress-ng-pipe"), Some("more"))));
+    for limit in ["stress-ng-pipe>40%", "hackbench-time>50%"] {
+        assert_eq!(of(&["--fail-if", limit]).code, Some(2), "{limit}");
+    }
+    assert_eq!(of(&["--fail-if", "stress-ng-pipe>60%"]).code, Some(0));
+    let absent = of(&["--fail-if", "schbench-rps>5%"]);
+    assert!(absent.code == Some(1) && absent.stderr.contains("have no metric \"schbench-rps\""), "{}", absent.stderr);
+    let tip = of(&["--format", "tip"]).success().text();
+    assert!(tip.contains("Interpretation: Higher is better; [positive] is better") && tip.contains("[-49."), "{tip}");
+    let mmtests = of(&["--format", "mmtests"]).success().text();
+    assert!(
+        mmtests.lines().any(|line| line.starts_with("Hmean     stress-ng-pipe") && line.contains("* -49.")),
+        "{mmtests}"
+    );
+    std::fs::remove_dir_all(&folder).expect("removed");
+}
+
 /// Two variants at three values of the parameter: twelve times as long at 4, the same at 1 and 2.
 #[test]
 fn a_sweep_has_a_row_for_each_value() {

@@ -351,6 +351,27 @@ fn runs_of_variants_are_read_as_groups() {
     assert!(none.stderr.contains("buffers is not a folder of schedviz record --runs"), "{}", none.stderr);
 }
 
+/// The output of a benchmark is kept beside its recording and printed; that of an earlier one is removed.
+#[test]
+fn the_output_of_a_benchmark_is_kept() {
+    let fake = Fake::new("record-output");
+    let record = "cp -r buffers $(echo tracefs/instances/schedviz_${PPID}_*)/per_cpu";
+    let lines = "Running in process mode with 1 groups\nTime: 0.250\n";
+    stand_in(&fake.path("hackbench"), &format!("{record}; printf '{}'", lines.replace('\n', "\\n")));
+    stand_in(&fake.path("other"), record);
+    let run = |more: &[&str], command: &str| {
+        let arguments = [&["record", "--tracefs", "tracefs", "-o", "new.dat", "-q"], more, &["--", command]].concat();
+        schedviz_in(fake.folder(), &arguments).success()
+    };
+    assert_eq!(run(&[], "./hackbench").text(), lines);
+    assert_eq!(std::fs::read_to_string(fake.path("new.out")).expect("the output"), lines);
+    assert_eq!(run(&[], "./other").text(), "");
+    assert!(!fake.path("new.out").exists());
+    run(&["--keep-output"], "./other");
+    assert_eq!(std::fs::read_to_string(fake.path("new.out")).expect("the output"), "");
+    assert!(fake.is_clean());
+}
+
 /// The exec that follows the helper's stop is that of the traced command.
 #[test]
 fn the_command_is_executed_by_a_task_named_after_this_program() {

@@ -8,8 +8,8 @@ pub(crate) fn read(lines: &[&str], found: &mut Found) {
     if !lines.iter().any(|line| is_head(&line)) {
         return;
     }
-    let times = lines.iter().filter(|line| line.starts_with("Time:"));
-    if let Some(seconds) = times.filter_map(|line| labelled(line, "Time:")).last() {
+    let mut times = lines.iter().rev().filter(|line| line.starts_with("Time:"));
+    if let Some(seconds) = times.find_map(|line| labelled(line, "Time:")) {
         found.row("hackbench-time", "hackbench time, s", Better::Less, seconds);
     }
 }
