@@ -259,6 +259,7 @@ fn the_tests_of_limits_exist() {
         "crates/sched/src",
         "crates/path/src",
         "crates/perfdata/src",
+        "crates/benchmarks/src",
         "crates/machine/src",
         "crates/record/src",
         "crates/view/src",

@@ -1,6 +1,6 @@
 //! cyclictest: a line for each thread, the summary of a histogram, or JSON. The average is that of all cycles of all threads.
 
-use crate::{Found, labelled};
+use crate::{NumbersFound, labelled};
 use question::{Better, Metric};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ struct ThreadLatency {
     max: f64,
 }
 
-pub(crate) fn read(lines: &[&str], found: &mut Found) {
+pub(crate) fn read(lines: &[&str], found: &mut NumbersFound) {
     let threads = [json(lines), text(lines), histogram(lines)].into_iter().find(|threads| !threads.is_empty());
     let Some(threads) = threads else { return };
     let cycles: f64 = threads.iter().map(|thread| thread.cycles).sum();

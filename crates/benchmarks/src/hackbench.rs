@@ -1,9 +1,9 @@
 //! hackbench of rt-tests: a line on its mode, and one with the time.
 
-use crate::{Found, labelled};
+use crate::{NumbersFound, labelled};
 use question::Better;
 
-pub(crate) fn read(lines: &[&str], found: &mut Found) {
+pub(crate) fn read(lines: &[&str], found: &mut NumbersFound) {
     let is_head = |line: &&&str| line.starts_with("Running in ") && line.contains(" mode with ");
     if !lines.iter().any(|line| is_head(&line)) {
         return;

@@ -6,9 +6,11 @@
 //!
 //! ```
 //! use benchmarks::numbers;
+//! use question::Better;
 //!
-//! let found = numbers("# Running 'sched/pipe' benchmark:\n     Total time: 0.031 [sec]\n\n      31.314000 usecs/op\n");
-//! assert_eq!((&*found[0].metric.key, found[0].value), ("perf-pipe-op", 31.314));
+//! let output = "Running in process mode with 10 groups using 40 file descriptors each (== 400 tasks)\nTime: 0.512\n";
+//! let found = numbers(output);
+//! assert_eq!((&*found[0].metric.key, found[0].value, found[0].metric.better), ("hackbench-time", 0.512, Better::Less));
 //! ```
 
 mod cyclictest;
@@ -52,7 +54,7 @@ pub struct BenchmarkNumber {
 /// Returns the numbers in an output, the main one of each program first. No metric occurs twice.
 pub fn numbers(output: &str) -> Vec<BenchmarkNumber> {
     let lines: Vec<&str> = output.lines().map(|line| cut(line, LONGEST_LINE)).collect();
-    let mut found = Found::default();
+    let mut found = NumbersFound::default();
     hackbench::read(&lines, &mut found);
     perf_bench::read(&lines, &mut found);
     schbench::read(&lines, &mut found);
@@ -95,11 +97,11 @@ pub fn is_benchmark(command: &[OsString]) -> bool {
 
 /// The numbers that were found so far.
 #[derive(Default)]
-struct Found {
+struct NumbersFound {
     numbers: Vec<BenchmarkNumber>,
 }
 
-impl Found {
+impl NumbersFound {
     /// Adds a number, in the place of an earlier one of the same metric. A number that is not finite is left out, and one beyond
     /// [`MOST_NUMBERS`].
     fn add(&mut self, metric: Metric, value: f64) {

@@ -1,9 +1,9 @@
 //! `perf bench sched`: messaging has a total time, pipe a time for each operation.
 
-use crate::{Found, labelled, leading};
+use crate::{NumbersFound, labelled, leading};
 use question::Better;
 
-pub(crate) fn read(lines: &[&str], found: &mut Found) {
+pub(crate) fn read(lines: &[&str], found: &mut NumbersFound) {
     let mut benchmark = None;
     for line in lines {
         if let Some(name) = line.strip_prefix("# Running ") {

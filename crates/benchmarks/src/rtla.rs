@@ -1,10 +1,10 @@
 //! rtla: `timerlat` and `osnoise`, as histograms with a summary of each CPU or as tables with a row for each CPU.
 
-use crate::{Found, leading};
+use crate::{NumbersFound, leading};
 use question::{Better, Metric};
 use std::collections::BTreeMap;
 
-pub(crate) fn read(lines: &[&str], found: &mut Found) {
+pub(crate) fn read(lines: &[&str], found: &mut NumbersFound) {
     let is_ns = lines.iter().any(|line| line.contains("nanoseconds (ns)") || line.contains("Timer Latency (ns)"));
     let in_us = if is_ns { 1e-3 } else { 1.0 };
     histograms(lines, in_us, found);
@@ -35,7 +35,7 @@ impl Sums {
         self.max = self.max.max(max);
     }
 
-    fn give(self, (key, name): (&'static str, &str), in_us: f64, found: &mut Found) {
+    fn give(self, (key, name): (&'static str, &str), in_us: f64, found: &mut NumbersFound) {
         if self.count > 0.0 {
             let metric = |part: &str, row: String| Metric {
                 key: format!("{key}-{part}").into(),
@@ -50,7 +50,7 @@ impl Sums {
 }
 
 /// The histogram of either tool: a head with a column for each CPU and context, and the rows `count:`, `avg:` and `max:` below.
-fn histograms(lines: &[&str], in_us: f64, found: &mut Found) {
+fn histograms(lines: &[&str], in_us: f64, found: &mut NumbersFound) {
     let Some(head) = lines.iter().rposition(|line| line.trim_start().starts_with("Index ")) else { return };
     let columns: Vec<&str> = lines[head].split_whitespace().skip(1).collect();
     let row = |label: &str| -> Vec<Option<f64>> {
@@ -80,7 +80,7 @@ fn histograms(lines: &[&str], in_us: f64, found: &mut Found) {
 
 /// The table of `rtla timerlat top`: after the CPU and the count, for each context the present value, minimum, average and maximum.
 /// The last row of each CPU counts.
-fn timerlat_top(lines: &[&str], in_us: f64, found: &mut Found) {
+fn timerlat_top(lines: &[&str], in_us: f64, found: &mut NumbersFound) {
     if !lines.iter().any(|line| line.contains("IRQ Timer Latency (")) {
         return;
     }
@@ -107,7 +107,7 @@ fn timerlat_top(lines: &[&str], in_us: f64, found: &mut Found) {
 }
 
 /// The table of `rtla osnoise top`: the share of the CPUs' time that was available, and the longest single noise.
-fn osnoise_top(lines: &[&str], found: &mut Found) {
+fn osnoise_top(lines: &[&str], found: &mut NumbersFound) {
     if !lines.iter().any(|line| line.contains("% CPU Aval") && line.contains("Max Single")) {
         return;
     }

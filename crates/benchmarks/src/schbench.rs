@@ -1,7 +1,7 @@
 //! schbench: sections of percentiles of wakeup latency, request latency and requests per second, and averages. Versions before 2023 have one
 //! section of wakeup latency.
 
-use crate::{Found, labelled, leading};
+use crate::{NumbersFound, labelled, leading};
 use question::{Better, Metric};
 
 /// A section, by the beginning of its head.
@@ -51,7 +51,7 @@ const SECTIONS: [Section; 4] = [
     },
 ];
 
-pub(crate) fn read(lines: &[&str], found: &mut Found) {
+pub(crate) fn read(lines: &[&str], found: &mut NumbersFound) {
     let mut section: Option<(&Section, bool)> = None;
     for line in lines {
         if let Some(new) = SECTIONS.iter().find(|section| line.starts_with(section.head)) {
@@ -98,7 +98,7 @@ fn largest(text: &str) -> Option<f64> {
 }
 
 /// The lines behind the sections.
-fn averages(text: &str, found: &mut Found) {
+fn averages(text: &str, found: &mut NumbersFound) {
     if let Some(rps) = text.strip_prefix("average rps:").and_then(leading) {
         found.row("schbench-rps", "schbench rps", Better::More, rps);
     } else if let Some(ops) = text.strip_prefix("avg worker transfer:").and_then(leading) {

@@ -1,12 +1,12 @@
 //! stress-ng with `--metrics`: operations per second of real time of each stressor, and its miscellaneous metrics.
 
-use crate::{Found, cut};
+use crate::{NumbersFound, cut};
 use question::{Better, Metric};
 
 /// The columns of a name in a table.
 const ROW: usize = 18;
 
-pub(crate) fn read(lines: &[&str], found: &mut Found) {
+pub(crate) fn read(lines: &[&str], found: &mut NumbersFound) {
     let (mut is_table, mut is_more) = (false, false);
     for line in lines {
         let Some(text) = line.strip_prefix("stress-ng: ").and_then(|rest| Some(rest.split_once("] ")?.1.trim_end()))
@@ -33,7 +33,7 @@ fn is_name(word: &str) -> bool {
 }
 
 /// A row of the table: name, operations, three times, operations per second of real time, and of CPU time.
-fn operations(text: &str, found: &mut Found) {
+fn operations(text: &str, found: &mut NumbersFound) {
     let words: Vec<&str> = text.split_whitespace().collect();
     let [name, numbers @ ..] = words.as_slice() else { return };
     let numbers: Vec<f64> = numbers.iter().map_while(|word| word.parse().ok()).collect();
@@ -53,7 +53,7 @@ fn operations(text: &str, found: &mut Found) {
 
 /// A miscellaneous metric: `switch 6796.37 nanosecs per context switch (pipe method) (geometric mean of 1 instances)`. A rate per second
 /// is better large, a time per thing small.
-fn more(text: &str, found: &mut Found) {
+fn more(text: &str, found: &mut NumbersFound) {
     let mut words = text.splitn(2, ' ');
     let (Some(name), Some(rest)) = (words.next(), words.next()) else { return };
     let Some((value, unit)) = rest.trim_start().split_once(' ') else { return };

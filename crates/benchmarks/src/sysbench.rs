@@ -1,9 +1,9 @@
 //! sysbench 1.0 and later: events per second of all threads, and latencies of events.
 
-use crate::{Found, labelled, leading};
+use crate::{NumbersFound, labelled, leading};
 use question::{Better, Metric};
 
-pub(crate) fn read(lines: &[&str], found: &mut Found) {
+pub(crate) fn read(lines: &[&str], found: &mut NumbersFound) {
     let Some(head) = lines.iter().rposition(|line| line.starts_with("sysbench ")) else { return };
     let lines = &lines[head..];
     let of = |label: &str| lines.iter().find_map(|line| labelled(line.trim_start().strip_prefix(label)?, ":"));

@@ -1,7 +1,7 @@
 //! The recordings that the arguments choose, by group, and the sweep that the groups are.
 
 use crate::CompareArgs;
-use crate::sweep::{self, Found, PARAMETER, Sweep, SweepFiles};
+use crate::sweep::{self, PARAMETER, Sweep, SweepFiles, SweptFiles};
 use anyhow::{Context, Result, bail};
 use session::groups;
 use std::collections::HashMap;
@@ -56,7 +56,7 @@ impl ChosenRuns {
     /// The groups of patterns, each of which has the parameter.
     fn of_patterns(given: &[(String, &str, &[String])]) -> Result<ChosenRuns> {
         let variant = |(option, name, files): &(String, &str, &[String])| {
-            let mut all = Found::new();
+            let mut all = SweptFiles::new();
             for pattern in *files {
                 let found = sweep::find(pattern).with_context(|| pattern.clone())?;
                 if found.is_empty() {

@@ -94,7 +94,7 @@ impl Sweep {
     /// Returns the sweep of variants whose files were found by a pattern with [`PARAMETER`], each with the files at each
     /// value; and the groups, in its order. A value that a variant lacks is left out, with a note. Nothing if the variants
     /// share fewer than two values.
-    pub fn of_files(variants: &[(String, Found)]) -> Option<SweepFiles> {
+    pub fn of_files(variants: &[(String, SweptFiles)]) -> Option<SweepFiles> {
         let has_all = |parameter: &String| variants.iter().all(|(_, found)| found.contains_key(parameter));
         let (mut grid, mut groups, mut notes) = (Vec::new(), Vec::new(), Vec::new());
         for (variant, found) in variants {
@@ -136,7 +136,7 @@ impl Sweep {
 }
 
 /// The files of each value of the parameter.
-pub type Found = BTreeMap<String, Vec<PathBuf>>;
+pub type SweptFiles = BTreeMap<String, Vec<PathBuf>>;
 
 /// A sweep whose files were found by patterns.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -151,17 +151,17 @@ pub struct SweepFiles {
 
 /// Finds the files that match a pattern with [`PARAMETER`] in one part of its path, by the number that stands there. A `*` in the
 /// same part or in the file name stands for anything.
-pub fn find(pattern: &str) -> std::io::Result<Found> {
+pub fn find(pattern: &str) -> std::io::Result<SweptFiles> {
     let path = Path::new(pattern);
     let parts: Vec<Component<'_>> = path.components().collect();
     let is_place = |part: &&Component<'_>| part.as_os_str().to_string_lossy().contains(PARAMETER);
     let at = parts.iter().take_while(|part| !is_place(part)).count();
     let folder: PathBuf = parts.iter().take(at).collect();
     let Some(place) = parts.get(at).map(|part| part.as_os_str().to_string_lossy().into_owned()) else {
-        return Ok(Found::new());
+        return Ok(SweptFiles::new());
     };
     let rest: PathBuf = parts.iter().skip(at + 1).collect();
-    let mut found = Found::new();
+    let mut found = SweptFiles::new();
     for name in entries(&folder)? {
         let Some(parameter) = parameter_of(&place, &name) else { continue };
         let here = folder.join(&name);
