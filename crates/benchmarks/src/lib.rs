@@ -85,7 +85,7 @@ pub fn path_beside(recording: &Path) -> PathBuf {
     recording.with_extension("out")
 }
 
-/// Whether a command line runs a program whose output is read, by the file name of any of its words: `taskset -c 0-3 hackbench`. Of perf
+/// Whether a command line runs a program whose output is read, by the file name of any of its words: `taskset -c 0-3 hackbench`; of perf
 /// it is `perf bench` alone.
 pub fn is_benchmark(command: &[OsString]) -> bool {
     let names: Vec<&str> = command.iter().filter_map(|word| Path::new(word).file_name()?.to_str()).collect();
