@@ -48,6 +48,7 @@ mod path;
 mod path_by_hand;
 mod perfdata;
 mod perfetto;
+mod pieces;
 mod placement;
 mod plot;
 mod print_format;

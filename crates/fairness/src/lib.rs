@@ -29,6 +29,7 @@
 mod args;
 mod figure;
 mod idling;
+mod joined;
 mod past;
 mod question;
 mod report;
@@ -44,14 +45,15 @@ pub use report::{FairnessReport, IntervalReport, Member, text};
 pub use waits::{QueueTime, Starved};
 
 use idling::IdleTimes;
+use joined::WaitLog;
 use sched::event::escape;
 use sched::kthread::command;
 use sched::limits::ROWS;
 use sched::seeded::SeededMap;
 use sched::state::Task;
 use sched::{
-    Addend, Analysis, Chosen, Comm, CpuSpan, Dur, EventKind, Lengths, PerTask, Pid, SchedEvent, SchedState, Span,
-    Summed, TaskId, TaskState, Ts,
+    Addend, Analysis, Chosen, Comm, CpuSpan, Current, Dur, EventKind, Lengths, PerTask, Pid, SchedEvent, SchedState,
+    Span, Summed, TaskId, TaskState, Ts,
 };
 use std::cmp::Ordering;
 use timeline::Division;
@@ -169,6 +171,8 @@ pub struct Fairness<'o> {
     caught: SeededMap<Comm, Option<String>>,
     waits: Waits,
     idle: IdleTimes,
+    /// The steps that are left to the analysis of the pieces before, if this one follows a later piece of a pass.
+    log: Option<Box<WaitLog>>,
 }
 
 /// The weight of a nice value: each step is a factor of about 1.25, nice 0 is 1024. (The table
@@ -196,6 +200,7 @@ impl<'o> Fairness<'o> {
             caught: SeededMap::default(),
             waits: Waits::new(options.zero, options.worst),
             idle: IdleTimes::default(),
+            log: None,
         }
     }
 
@@ -223,6 +228,11 @@ impl<'o> Fairness<'o> {
         if self.options.tasks.is_some_and(|chosen| !chosen(task, state)) {
             return None;
         }
+        self.member_of_chosen(task)
+    }
+
+    /// The place of what a chosen task is a part of.
+    fn member_of_chosen(&mut self, task: &Task) -> Option<usize> {
         let traits = (task.pid, task.comm, task.kin.parent, task.prio);
         let home = self.homes.get(task.id()).filter(|(other, _)| *other == traits);
         if let Some((_, index)) = home {
@@ -250,18 +260,65 @@ impl<'o> Fairness<'o> {
     /// The place of what the task of a span is a part of.
     fn member_of(&mut self, span: &Span, state: &SchedState) -> Option<usize> {
         let task = state.task(span.task)?;
-        // A thread that executes takes another number: this is the one that it had meanwhile.
-        let before = (task.pid != span.pid).then(|| {
-            let mut before = *task;
-            before.pid = span.pid;
-            before
-        });
-        self.member(before.as_ref().unwrap_or(task), state)
+        match task.pid == span.pid {
+            true => self.member(task, state),
+            false => self.member(&before(task, span), state),
+        }
+    }
+
+    /// Leaves a run that began before this piece to the pieces before.
+    #[cold]
+    #[inline(never)]
+    fn leave_run(&mut self, span: &Span, state: &SchedState) {
+        if let (Some(log), Some(task)) = (&mut self.log, state.task(span.task)) {
+            let task = before(task, span);
+            let is_chosen = self.options.tasks.is_none_or(|chosen| chosen(&task, state));
+            log.leave_run(&task, span.start, span.end, is_chosen);
+        }
+    }
+
+    /// Follows the wait of a task that went from one state to another.
+    #[inline(always)]
+    fn follow_wait(&mut self, task: &Task, span: &Span, ts: Ts, state: &SchedState) {
+        let id = task.id();
+        match (span.state, span.next) {
+            (TaskState::Waiting(_), TaskState::Waiting(cpu)) if span.ended => match &mut self.log {
+                Some(log) => log.moves(task, cpu, ts),
+                None => self.waits.moves(id, cpu, ts),
+            },
+            (TaskState::Waiting(from), TaskState::Running(cpu)) if span.ended => {
+                if self.options.tasks.is_some_and(|chosen| !chosen(task, state)) {
+                    return;
+                }
+                let length = match &mut self.log {
+                    Some(log) => log.ends(task, from, cpu, ts),
+                    None => self.waits.ends(id, (task.pid, task.comm), cpu, ts, &self.idle, Some(state)),
+                };
+                if let Some(length) = length
+                    && let Some(member) = self.member_of_chosen(task)
+                {
+                    self.members[member].1.waits.add(length);
+                }
+            }
+            (_, TaskState::Waiting(cpu)) if task.begun => match &mut self.log {
+                Some(log) => log.begins(task, cpu, ts),
+                None => self.waits.begins(id, cpu, ts),
+            },
+            _ => match &mut self.log {
+                Some(log) => log.forget(task, ts),
+                None => self.waits.forget(id),
+            },
+        }
     }
 
     /// A task takes another name: what it ran until now counts by the one that it had.
     fn rename(&mut self, task: &Task, ts: Ts, state: &SchedState) {
         let TaskState::Running(_) = task.state else { return };
+        if let Some(log) = self.log.as_mut().filter(|log| log.ran_before(task.id())) {
+            let is_chosen = self.options.tasks.is_none_or(|chosen| chosen(task, state));
+            log.leave_run(task, task.since.max(self.options.from), ts, is_chosen);
+            return self.renamed.push((task.id(), ts));
+        }
         let start = self.renamed_in(task.id()).unwrap_or(task.since.max(self.options.from));
         if let Some(member) = self.member(task, state) {
             self.members[member].1.add(true, start, ts, &mut self.intervals);
@@ -276,7 +333,27 @@ impl<'o> Fairness<'o> {
     }
 }
 
+/// The task of a span as it was meanwhile: a thread that executes takes another number.
+fn before(task: &Task, span: &Span) -> Task {
+    let mut before = *task;
+    before.pid = span.pid;
+    before
+}
+
 impl MemberSums {
+    /// Adds the sums of the same member in a later piece of a pass.
+    fn join(&mut self, later: MemberSums) {
+        self.name = later.name;
+        self.first = [self.first, later.first].into_iter().flatten().min();
+        self.tasks += later.tasks;
+        self.run_ns = self.run_ns.saturating_add(later.run_ns);
+        self.wait_ns = self.wait_ns.saturating_add(later.wait_ns);
+        self.runs.merge(&later.runs);
+        self.waits.merge(&later.waits);
+        self.weight = self.weight.max(later.weight);
+        self.intervals.extend(later.intervals.finish());
+    }
+
     /// Adds a run or a wait of the member from `start` to `end`.
     fn add(&mut self, runs: bool, start: Ts, end: Ts, intervals: &mut Division) {
         let total = if runs { &mut self.run_ns } else { &mut self.wait_ns };
@@ -299,7 +376,11 @@ impl Analysis for Fairness<'_> {
     }
 
     fn before(&mut self, event: &SchedEvent, state: &SchedState) {
-        self.waits.pass(event.ts, state.counts().idle > 0);
+        let idles = state.counts().idle > 0;
+        match &mut self.log {
+            Some(log) => log.pass(event.ts, idles),
+            None => self.waits.pass(event.ts, idles),
+        }
         let renamed = match event.kind {
             EventKind::Exec { old_pid, .. } => state.task_of(old_pid),
             EventKind::Rename { pid, .. } => state.running(event.cpu).filter(|task| task.pid == pid),
@@ -321,6 +402,9 @@ impl Analysis for Fairness<'_> {
             TaskState::Waiting(cpu) if state.is_observed(cpu) => false,
             _ => return,
         };
+        if runs && self.log.as_ref().is_some_and(|log| log.ran_before(span.task)) {
+            return self.leave_run(span, state);
+        }
         let renamed = if runs { self.renamed_in(span.task) } else { None };
         let Some(member) = self.member_of(span, state) else { return };
         let Fairness { members, intervals, .. } = self;
@@ -328,11 +412,19 @@ impl Analysis for Fairness<'_> {
     }
 
     fn cpu_span(&mut self, span: &CpuSpan, _: &SchedState) {
-        self.waits.ran(span);
+        if let Current::Task(_) = span.current {
+            match &mut self.log {
+                Some(log) => log.ran(span),
+                None => self.waits.ran(span.cpu, span.comm, span.start, span.end),
+            }
+        }
     }
 
     fn after(&mut self, event: &SchedEvent, state: &SchedState) {
-        state.turned().iter().for_each(|(cpu, load)| self.idle.follow(*cpu, *load, event.ts));
+        match &mut self.log {
+            Some(log) => state.turned().iter().for_each(|(cpu, load)| log.load(*cpu, *load, event.ts)),
+            None => state.turned().iter().for_each(|(cpu, load)| self.idle.follow(*cpu, *load, event.ts)),
+        }
         for (task, span) in state.turns() {
             // Cut by a loss it is no whole run. It counts where it ends, with the part of it before the window.
             if let (TaskState::Running(_), true, true) = (span.state, span.begun, span.ended)
@@ -340,19 +432,7 @@ impl Analysis for Fairness<'_> {
             {
                 self.members[member].1.runs.add(span.duration());
             }
-            match (span.state, span.next) {
-                (TaskState::Waiting(_), TaskState::Waiting(cpu)) if span.ended => self.waits.moves(task, cpu, event.ts),
-                (TaskState::Waiting(_), TaskState::Running(cpu)) if span.ended => {
-                    if self.options.tasks.is_none_or(|chosen| chosen(task, state))
-                        && let Some(length) = self.waits.ends(task, cpu, event.ts, &self.idle, state)
-                        && let Some(member) = self.member(task, state)
-                    {
-                        self.members[member].1.waits.add(length);
-                    }
-                }
-                (_, TaskState::Waiting(cpu)) if task.begun => self.waits.begins(task, cpu, event.ts),
-                _ => self.waits.forget(task),
-            }
+            self.follow_wait(task, span, event.ts, state);
         }
     }
 

@@ -5,7 +5,7 @@ use crate::{Fairness, FairnessArgs, FairnessReport, GroupBy, MOST_INTERVALS, Opt
 use anyhow::{Result, bail};
 use draw::Figure;
 use question::{SharedArgs, TaskQuestion};
-use sched::{Analysis, Chosen, Diagnostics, Dur};
+use sched::{Chosen, Diagnostics, Dur, Joined};
 use session::Session;
 use session::formats::Formats;
 use std::io::Write;
@@ -56,7 +56,7 @@ impl TaskQuestion for FairnessQuestion {
         Ok(plain(session))
     }
 
-    fn analysis<'a, 'o: 'a>(options: &'a Options<'o>) -> impl Analysis<Output = FairnessReport> + Send + 'a {
+    fn analysis<'a, 'o: 'a>(options: &'a Options<'o>) -> impl Joined<Output = FairnessReport> + 'a {
         Fairness::new(options)
     }
 

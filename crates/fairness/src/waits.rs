@@ -4,7 +4,7 @@ use crate::idling::{IdleCpu, IdleTimes};
 use crate::runs::Runs;
 use sched::kthread::is_bound;
 use sched::state::Task;
-use sched::{Comm, Cpu, CpuSpan, Current, Dur, PerTask, Pid, SchedState, TaskState, Ts};
+use sched::{Comm, Cpu, Dur, PerTask, Pid, SchedState, TaskId, TaskState, Ts};
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::VecDeque;
@@ -172,16 +172,15 @@ impl Waits {
     }
 
     /// A CPU's run ended.
-    pub(crate) fn ran(&mut self, span: &CpuSpan) {
-        let Current::Task(_) = span.current else { return };
-        if span.cpu.index() >= self.runs.len() {
-            self.runs.resize_with(span.cpu.index() + 1, Runs::default);
+    pub(crate) fn ran(&mut self, cpu: Cpu, comm: Comm, start: Ts, end: Ts) {
+        if cpu.index() >= self.runs.len() {
+            self.runs.resize_with(cpu.index() + 1, Runs::default);
         }
-        let runs = &mut self.runs[span.cpu.index()];
-        runs.add(span.comm, span.start, span.end);
+        let runs = &mut self.runs[cpu.index()];
+        runs.add(comm, start, end);
         if runs.are_full() {
             if self.joined.is_multiple_of(LOOK) {
-                self.oldest = self.open.iter().map(|(_, open)| open.since).fold(span.end, Ts::min);
+                self.oldest = self.open.iter().map(|(_, open)| open.since).fold(end, Ts::min);
             }
             self.joined = self.joined.wrapping_add(1);
             runs.join(self.oldest);
@@ -189,13 +188,13 @@ impl Waits {
     }
 
     /// A task begins to wait on a run queue.
-    pub(crate) fn begins(&mut self, task: &Task, cpu: Cpu, ts: Ts) {
-        self.open.insert(task.id(), Open::new(cpu, ts, false, self.idled));
+    pub(crate) fn begins(&mut self, task: TaskId, cpu: Cpu, ts: Ts) {
+        self.open.insert(task, Open::new(cpu, ts, false, self.idled));
     }
 
     /// A task that waits is moved to another run queue.
-    pub(crate) fn moves(&mut self, task: &Task, cpu: Cpu, ts: Ts) {
-        if let Some(open) = self.open.get_mut(task.id()) {
+    pub(crate) fn moves(&mut self, task: TaskId, cpu: Cpu, ts: Ts) {
+        if let Some(open) = self.open.get_mut(task) {
             let stay = Stay { cpu: open.cpu, from: open.here_since, to: ts };
             (open.cpu, open.here_since) = (cpu, ts);
             open.before.push_back(stay);
@@ -205,14 +204,37 @@ impl Waits {
         }
     }
 
-    pub(crate) fn forget(&mut self, task: &Task) {
-        self.open.take(task.id());
+    /// The task does not wait any more, or not for a length that is known.
+    pub(crate) fn forget(&mut self, task: TaskId) {
+        self.open.take(task);
     }
 
-    /// A task that waited runs; how long it waited, in the window and before it.
-    pub(crate) fn ends(&mut self, task: &Task, cpu: Cpu, now: Ts, idle: &IdleTimes, state: &SchedState) -> Option<Dur> {
-        let open = self.open.take(task.id())?;
-        self.keep(task, cpu, &open, now, idle, Some(state));
+    /// The beginning of the open wait of a task in the window, and whether the task was moved meanwhile.
+    pub(crate) fn open(&self, task: TaskId) -> Option<(Ts, bool)> {
+        self.open.get(task).map(|open| (open.since, !open.before.is_empty()))
+    }
+
+    /// The length that a wait must exceed to be kept; nothing if every one is.
+    pub(crate) fn shortest_kept(&self) -> Option<Dur> {
+        if self.most == 0 {
+            return Some(Dur(u64::MAX));
+        }
+        self.longest.last().filter(|_| self.longest.len() >= self.most).map(|last| last.duration_ns)
+    }
+
+    /// A task that waited runs; how long it waited, in the window and before it. `state` has the runs that still go on;
+    /// it may be missing where the task was on one queue only and runs there.
+    pub(crate) fn ends(
+        &mut self,
+        task: TaskId,
+        (pid, command): (Pid, Comm),
+        cpu: Cpu,
+        now: Ts,
+        idle: &IdleTimes,
+        state: Option<&SchedState>,
+    ) -> Option<Dur> {
+        let open = self.open.take(task)?;
+        self.keep((pid, command, false), cpu, &open, now, idle, state);
         open.began.map(|began| now.since(began))
     }
 
@@ -223,7 +245,7 @@ impl Waits {
                 && let TaskState::Waiting(cpu) = task.state
                 && state.is_observed(cpu)
             {
-                self.keep(task, cpu, open, end, idle, None);
+                self.keep((task.pid, task.comm, true), cpu, open, end, idle, None);
             }
         }
     }
@@ -252,25 +274,33 @@ impl Waits {
         sums
     }
 
-    /// Keeps a wait if it is one of the longest.
-    fn keep(&mut self, task: &Task, cpu: Cpu, open: &Open, now: Ts, idle: &IdleTimes, state: Option<&SchedState>) {
+    /// Keeps a wait of a task if it is one of the longest; with the task, whether it waits on.
+    fn keep(
+        &mut self,
+        (pid, command, still_waits): (Pid, Comm, bool),
+        cpu: Cpu,
+        open: &Open,
+        now: Ts,
+        idle: &IdleTimes,
+        state: Option<&SchedState>,
+    ) {
         let duration_ns = now.since(open.since);
         let full = self.longest.len() >= self.most;
         if full && self.longest.last().is_none_or(|last| duration_ns <= last.duration_ns) {
             return;
         }
         // No other CPU could have run a thread that is bound to its own.
-        let is_bound = is_bound(task.comm, open.cpu);
+        let is_bound = is_bound(command, open.cpu);
         let mut idle_cpus = if is_bound { Vec::new() } else { idle.between(open.since, now) };
         let idle_cpu_count = idle_cpus.len();
         idle_cpus.truncate(MOST_IDLE);
         let starved = Starved {
-            pid: task.pid,
-            command: task.comm,
+            pid,
+            command,
             start_in_trace_ns: open.since.since(self.zero).0,
             duration_ns,
             waited_before: open.cut,
-            still_waits: matches!(task.state, TaskState::Waiting(_)),
+            still_waits,
             cpu,
             queues: open.queues(now),
             antagonists: self.antagonists(open, now, state),

@@ -36,6 +36,8 @@
 mod args;
 mod case;
 mod figure;
+mod joined;
+mod longest;
 mod metrics;
 mod noted;
 mod placement;
@@ -52,6 +54,8 @@ pub use placement::{Idleness, Placement};
 pub use question::LatencyQuestion;
 pub use report::{LatencyReport, LatencyRow, Split, Unfinished, text};
 
+use joined::OpenEnds;
+use longest::LongWait;
 use sched::kthread::command;
 use sched::limits::ROWS;
 use sched::seeded::SeededMap;
@@ -173,6 +177,8 @@ struct Wait {
     waker_command: Comm,
     /// The CPU on which a woken task slept.
     slept_on: Option<Cpu>,
+    /// The part of the record that an earlier piece of a pass has.
+    missing: Missing,
     queued_on: Cpu,
     idleness: Idleness,
     idle_cpus: u32,
@@ -181,7 +187,34 @@ struct Wait {
     throttled: Dur,
 }
 
+/// The part of the record of a wait that is in an earlier piece of a pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Missing {
+    Nothing,
+    /// The sleep before the wait.
+    Sleep,
+    /// All: the wait began before the piece.
+    All,
+}
+
 impl Wait {
+    /// The record of a wait on a CPU that began in an earlier piece of a pass.
+    fn earlier(cpu: Cpu) -> Wait {
+        Wait {
+            measure: Measure::Wakeup,
+            start: None,
+            waker: None,
+            waker_command: Comm::EMPTY,
+            slept_on: None,
+            missing: Missing::All,
+            queued_on: cpu,
+            idleness: Idleness::Target,
+            idle_cpus: 0,
+            behind: (Pid::IDLE, Comm::EMPTY),
+            throttled: Dur(0),
+        }
+    }
+
     /// The length of the wait from `from` to `to`, without the time throttled.
     fn length(&self, from: Ts, to: Ts) -> Dur {
         Dur(to.since(from).0.saturating_sub(self.throttled.0))
@@ -193,6 +226,8 @@ enum Phase {
     Run,
     /// The task sleeps after it ran on this CPU.
     Sleep(Cpu),
+    /// The phase began in an earlier piece of a pass.
+    Earlier,
     /// The task waits. The record of the wait stands apart: runs and sleeps, which are more, do not move it about.
     Wait,
 }
@@ -227,6 +262,14 @@ struct RowSums {
 }
 
 impl RowSums {
+    /// Adds the row of the same key of a later piece of a pass.
+    fn join(&mut self, later: &RowSums) {
+        self.name = later.name;
+        self.tasks += later.tasks;
+        self.measures.iter_mut().zip(&later.measures).for_each(|(sum, more)| sum.merge(more));
+        self.earlier.iter_mut().zip(&later.earlier).for_each(|(sum, more)| *sum += more);
+    }
+
     /// Adds an interval; `earlier`: it began before the window.
     fn add(&mut self, measure: Measure, length: Dur, earlier: bool) {
         self.measures[measure as usize].add(length);
@@ -249,15 +292,17 @@ pub struct Latency<'o> {
     homes: PerTask<((Pid, Comm), usize)>,
     /// The wakeup latencies by the placement of the task, and by the CPUs that idled then.
     woken: [[Lengths; Idleness::ALL.len()]; Placement::ALL.len()],
-    worst: Vec<Case>,
+    worst: Vec<LongWait>,
     /// The length that a wait must exceed to be one of the worst, for each measure.
     least: [Option<Dur>; Measure::ALL.len()],
     without_waking: u64,
     gaps: u64,
     /// The time throttled of the waits that were.
     throttled: Lengths,
-    /// The task that was switched out last.
-    switched_out: (Pid, Comm),
+    /// The task that was switched out last; nothing before the first switch of a later piece of a pass.
+    switched_out: Option<(Pid, Comm)>,
+    /// The ends of phases that are left to the analysis of the pieces before, if this one follows a later piece of a pass.
+    open_ends: Option<Box<OpenEnds>>,
 }
 
 impl<'o> Latency<'o> {
@@ -279,7 +324,8 @@ impl<'o> Latency<'o> {
             without_waking: 0,
             gaps: 0,
             throttled: Lengths::default(),
-            switched_out: (Pid::IDLE, Comm::EMPTY),
+            switched_out: Some((Pid::IDLE, Comm::EMPTY)),
+            open_ends: None,
         }
     }
 
@@ -291,7 +337,7 @@ impl<'o> Latency<'o> {
 
     fn follow(&mut self, event: &SchedEvent, state: &SchedState) {
         if let EventKind::Switch { prev, .. } = event.kind {
-            self.switched_out = (prev.pid, prev.comm);
+            self.switched_out = Some((prev.pid, prev.comm));
         }
         for (task, span) in state.turns() {
             self.turn(task, span, event, state);
@@ -372,7 +418,11 @@ impl<'o> Latency<'o> {
             Some(PhaseTrack { phase: Phase::Sleep(cpu), .. }) => Some(*cpu),
             _ => waking.map(|waking| waking.previous),
         };
-        self.wait(Measure::Wakeup, waking, slept_on, cpu, state)
+        let missing = match before {
+            Some(PhaseTrack { phase: Phase::Earlier, .. }) => Missing::Sleep,
+            _ => Missing::Nothing,
+        };
+        Wait { missing, ..self.wait(Measure::Wakeup, waking, slept_on, cpu, state) }
     }
 
     /// A woken task, which its waking alone had queued on its previous CPU, is placed on another.
@@ -404,6 +454,7 @@ impl<'o> Latency<'o> {
             waker: waking.map(|waking| waking.by),
             waker_command: waking.and_then(|waking| state.task_of(waking.by)).map_or(Comm::EMPTY, |task| task.comm),
             slept_on,
+            missing: Missing::Nothing,
             queued_on: cpu,
             idleness: match (alone, idle_cpus) {
                 (true, _) => Idleness::Target,
@@ -423,27 +474,40 @@ impl<'o> Latency<'o> {
 
     /// The phase of a task ends on a CPU.
     fn ends(&mut self, task: &Task, track: &PhaseTrack, cpu: Cpu, now: Ts, state: &SchedState) {
-        let Some(window) = self.start else { return };
-        if !self.measures(task, cpu, state) {
+        if self.start.is_none() || !self.measures(task, cpu, state) {
             return;
         }
-        let length = now.since(track.since);
-        match &track.phase {
-            Phase::Run => self.row(task).add(Measure::Run, length, track.since < window),
-            Phase::Sleep(_) => self.row(task).add(Measure::Sleep, length, track.since < window),
-            Phase::Wait => {
-                if let Some(wait) = self.waits.get(task.id()).copied() {
-                    self.waited(task, &wait, track.since, cpu, state);
+        match track.phase {
+            Phase::Run | Phase::Sleep(_) => self.ended(task, track, None, cpu, now, false),
+            Phase::Earlier => self.leave(task, None, cpu, now),
+            Phase::Wait => match self.waits.get(task.id()).copied() {
+                Some(wait) if wait.missing == Missing::Nothing && self.switched_out.is_some() => {
+                    self.ended(task, track, Some(wait), cpu, now, state.places_by_wakings());
                 }
-            }
+                Some(_) => self.leave(task, Some(track.since), cpu, now),
+                None => {}
+            },
         }
     }
 
-    fn waited(&mut self, task: &Task, wait: &Wait, queued: Ts, cpu: Cpu, state: &SchedState) {
-        let now = state.now();
+    /// A measured phase of a task ends on a CPU; `wait` is the record of it if it is a wait. `by_wakings`: its waking alone
+    /// has queued the task.
+    #[inline(always)]
+    fn ended(&mut self, task: &Task, track: &PhaseTrack, wait: Option<Wait>, cpu: Cpu, now: Ts, by_wakings: bool) {
+        let Some(window) = self.start else { return };
+        let length = now.since(track.since);
+        match (track.phase, wait) {
+            (Phase::Run, _) => self.row(task).add(Measure::Run, length, track.since < window),
+            (Phase::Sleep(_), _) => self.row(task).add(Measure::Sleep, length, track.since < window),
+            (Phase::Wait, Some(wait)) => self.waited(task, &wait, track.since, cpu, now, by_wakings),
+            (Phase::Wait, None) | (Phase::Earlier, _) => {}
+        }
+    }
+
+    fn waited(&mut self, task: &Task, wait: &Wait, queued: Ts, cpu: Cpu, now: Ts, by_wakings: bool) {
         let is_wakeup = wait.measure == Measure::Wakeup;
         // Without recorded wakeups it is not known when the task was queued.
-        let has_parts = is_wakeup && !state.places_by_wakings();
+        let has_parts = is_wakeup && !by_wakings;
         self.without_waking += u64::from(is_wakeup && wait.waker.is_none());
         if let Some(take) = self.listing {
             self.list(take, task, wait, has_parts.then_some(queued), cpu, now);
@@ -466,8 +530,8 @@ impl<'o> Latency<'o> {
             let placement = Placement::of(wait.slept_on, wait.queued_on, &self.options.topology);
             self.woken[placement as usize][wait.idleness as usize].add(length);
         }
-        if self.least[wait.measure as usize].is_none_or(|least| length > least) {
-            self.keep(task, wait, start, length, cpu);
+        if self.is_long(wait.measure, length) {
+            self.keep(self.case(task, wait, start, length, cpu));
         }
     }
 
@@ -496,57 +560,6 @@ impl<'o> Latency<'o> {
         row.name = task.comm;
         row.tasks += 1;
         row
-    }
-
-    /// Lists a wait that ends now; of a wakeup that is known in parts, `queued` is the start of the second.
-    fn list(&self, take: &TakesWait<'_>, task: &Task, wait: &Wait, queued: Option<Ts>, cpu: Cpu, now: Ts) {
-        let Some(start) = wait.start.or(queued) else { return };
-        let is_wakeup = wait.measure == Measure::Wakeup;
-        let topology = &self.options.topology;
-        take(&ListedWait {
-            case: self.case(task, wait, start, wait.length(start, now), cpu),
-            start_is_known: wait.start.is_some(),
-            queued,
-            ran: now,
-            placement: is_wakeup.then(|| Placement::of(wait.slept_on, wait.queued_on, topology)),
-            slept_on: wait.slept_on,
-        });
-    }
-
-    fn case(&self, task: &Task, wait: &Wait, start: Ts, length: Dur, cpu: Cpu) -> Case {
-        Case {
-            measure: wait.measure,
-            start_ns: start,
-            start_in_trace_ns: start.since(self.options.zero).0,
-            duration_ns: length,
-            throttled_ns: wait.throttled,
-            pid: task.pid,
-            command: task.comm,
-            waker: wait.waker,
-            waker_command: wait.waker_command,
-            queued_on: wait.queued_on,
-            ran_on: cpu,
-            behind: wait.behind.0,
-            behind_command: wait.behind.1,
-            after: self.switched_out.0,
-            after_command: self.switched_out.1,
-            idle_cpus: wait.idle_cpus,
-        }
-    }
-
-    /// Keeps a wait as one of the longest of its kind.
-    fn keep(&mut self, task: &Task, wait: &Wait, start: Ts, length: Dur, cpu: Cpu) {
-        let case = self.case(task, wait, start, length, cpu);
-        let at = self.worst.partition_point(|c| c.duration_ns >= length);
-        self.worst.insert(at, case);
-        let of_this = |case: &Case| case.measure == wait.measure;
-        if self.worst.iter().filter(|case| of_this(case)).count() > self.options.worst
-            && let Some(last) = self.worst.iter().rposition(of_this)
-        {
-            self.worst.remove(last);
-        }
-        let mut kept = self.worst.iter().filter(|case| of_this(case));
-        self.least[wait.measure as usize] = kept.nth(self.options.worst - 1).map(|case| case.duration_ns);
     }
 }
 

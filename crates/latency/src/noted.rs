@@ -1,6 +1,6 @@
 //! The waits, runs and sleeps that go on at the start of a part of a trace: noted for the part, and taken up again there.
 
-use crate::{Idleness, Latency, Measure, Options, Phase, PhaseTrack, Wait};
+use crate::{Idleness, Latency, Measure, Missing, Options, Phase, PhaseTrack, Wait};
 use sched::serial::exact;
 use sched::{Analysis, Comm, Cpu, Dur, Past, Pid, SchedEvent, SchedState, Ts};
 use serde::{Deserialize, Serialize};
@@ -98,6 +98,8 @@ fn notes(latency: &Latency<'_>, state: &SchedState) -> Notes {
             Phase::Run => NotedPhase::Run,
             Phase::Sleep(cpu) => NotedPhase::Sleep(cpu),
             Phase::Wait => NotedPhase::Wait,
+            // A pass that takes notes is not made in pieces.
+            Phase::Earlier => return None,
         };
         Some(NotedTrack { pid: pid(task)?, since: track.since, phase })
     };
@@ -117,7 +119,7 @@ fn notes(latency: &Latency<'_>, state: &SchedState) -> Notes {
             throttled: wait.throttled.0,
         })
     };
-    let (out, out_comm) = latency.switched_out;
+    let (out, out_comm) = latency.switched_out.unwrap_or_default();
     let (tracks, waits) = (latency.tracks.iter(), latency.waits.iter());
     Notes { tracks: tracks.filter_map(track).collect(), waits: waits.filter_map(wait).collect(), out, out_comm }
 }
@@ -126,7 +128,7 @@ fn notes(latency: &Latency<'_>, state: &SchedState) -> Notes {
 pub(crate) fn take_up(latency: &mut Latency<'_>, past: &Past, state: &SchedState) {
     let notes = past.notes.get(NAME).and_then(|text| serde_json::from_str::<Notes>(text).ok());
     let Some(notes) = notes else { return };
-    latency.switched_out = (notes.out, notes.out_comm);
+    latency.switched_out = Some((notes.out, notes.out_comm));
     for NotedTrack { pid, since, phase } in notes.tracks {
         let phase = match phase {
             NotedPhase::Run => Phase::Run,
@@ -146,6 +148,7 @@ pub(crate) fn take_up(latency: &mut Latency<'_>, past: &Past, state: &SchedState
                 waker: noted.waker,
                 waker_command: noted.waker_comm,
                 slept_on: noted.slept_on,
+                missing: Missing::Nothing,
                 queued_on: noted.queued_on,
                 idleness: *idleness,
                 idle_cpus: noted.idle_cpus,

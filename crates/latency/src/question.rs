@@ -5,7 +5,7 @@ use crate::{Latency, LatencyArgs, LatencyReport, Options, figure, table, text};
 use anyhow::Result;
 use draw::Figure;
 use question::{SharedArgs, TaskQuestion};
-use sched::{Analysis, Chosen, Diagnostics, Window};
+use sched::{Chosen, Diagnostics, Joined, Window};
 use session::Session;
 use session::formats::Formats;
 use std::io::Write;
@@ -45,7 +45,7 @@ impl TaskQuestion for LatencyQuestion {
         session.window
     }
 
-    fn analysis<'a, 'o: 'a>(options: &'a Options<'o>) -> impl Analysis<Output = LatencyReport> + Send + 'a {
+    fn analysis<'a, 'o: 'a>(options: &'a Options<'o>) -> impl Joined<Output = LatencyReport> + 'a {
         Latency::new(options)
     }
 

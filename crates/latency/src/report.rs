@@ -220,7 +220,7 @@ pub(crate) fn build(latency: Latency<'_>, end: Ts, state: &SchedState) -> Latenc
         by_idleness: splits(&Idleness::ALL, |idleness| woken.iter().map(|row| &row[idleness as usize]).collect()),
         by: options.by,
         rows: rows.into_iter().map(|(_, row)| row).collect(),
-        worst,
+        worst: worst.into_iter().map(|kept| kept.case).collect(),
         from_waking: state.has_wakings(),
         queued_at_waking: state.places_by_wakings(),
         without_waking: Some(without_waking),

@@ -3,7 +3,7 @@
 use crate::command::{Question, Subcommand};
 use anyhow::{Result, bail};
 use draw::Figure;
-use sched::{Analysis, Chosen, Diagnostics, Listed, OfSelection, Window};
+use sched::{Chosen, Diagnostics, Joined, Listed, OfSelection, Window};
 use serde::Serialize;
 use session::Session;
 use session::args::{BeginArgs, TaskArgs, TraceArgs};
@@ -96,7 +96,7 @@ pub trait TaskQuestion: 'static {
     }
 
     /// Makes the analysis, anew for each pass.
-    fn analysis<'a, 'o: 'a>(options: &'a Self::Options<'o>) -> impl Analysis<Output = Self::Report> + Send + 'a;
+    fn analysis<'a, 'o: 'a>(options: &'a Self::Options<'o>) -> impl Joined<Output = Self::Report> + 'a;
 
     /// Returns the text for people; `args` are none in a section of a report.
     fn text(report: &Self::Report, session: &Session, args: Option<&Self::Args>) -> String;
@@ -131,7 +131,8 @@ impl<Q: TaskQuestion> Subcommand for Q {
         let chosen = tasks.is_any().then_some(&chosen as &Chosen<'_>);
         let options = Q::options(args, &session, chosen)?;
         let analysis = || Q::analysis(&options);
-        let (report, diagnostics) = session.measured(begin, Q::window(&session), chosen, tasks.forked, analysis)?;
+        let (report, diagnostics) =
+            session.measured_in_pieces(begin, Q::window(&session), chosen, tasks.forked, analysis)?;
         let text = || Q::text(&report, &session, Some(args));
         let figures =
             |sheet: &Sheet| Ok(Q::figures(&report, &options, &Q::heading(&session, &report, &diagnostics).on(sheet)));

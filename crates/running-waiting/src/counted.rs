@@ -46,6 +46,11 @@ impl PanelWatch {
         self.counts.follow(state);
     }
 
+    /// Whether another watch of the same CPUs has the same waiters; the counts are those of the state.
+    pub(crate) fn knows_same(&self, other: &PanelWatch) -> bool {
+        self.watch.knows_same(&other.watch)
+    }
+
     pub(crate) fn now(&self, state: &SchedState) -> Now {
         let counts = self.counts.counts();
         Now::of(counts, self.watch.is_violated(counts, state))

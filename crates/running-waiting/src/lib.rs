@@ -33,6 +33,7 @@
 mod args;
 mod counted;
 mod figure;
+mod joined;
 mod question;
 mod table;
 
@@ -42,6 +43,7 @@ pub use figure::figure;
 pub use question::RunningWaitingQuestion;
 
 use counted::PanelWatch;
+use joined::{PieceStart, QueueRow};
 use sched::affinity::Affinity;
 use sched::counted::CountedQueues;
 use sched::{
@@ -51,7 +53,7 @@ use sched::{
 use serde::Serialize;
 use std::sync::Arc;
 use timeline::strips::{BLANK, FIRST, OFFLINE, UNKNOWN};
-use timeline::{Division, Piece, PieceClass, Turns};
+use timeline::{Division, Piece, PieceClass};
 use workcons::SelectedWatch;
 use workcons::violation::{ALL, Sets};
 
@@ -245,6 +247,9 @@ struct Gather {
     now: Now,
     since: Ts,
     columns: Division,
+    /// The first column that has sums.
+    first: usize,
+    /// The sums of the columns from `first` on; those of the last columns may be missing.
     sums: Vec<Sum>,
 }
 
@@ -254,6 +259,7 @@ impl Gather {
             now: Now::default(),
             since: options.from,
             columns: Division::into_parts(options.from, options.to, options.columns() as usize),
+            first: 0,
             sums: vec![Sum::default(); options.columns() as usize],
         }
     }
@@ -264,10 +270,13 @@ impl Gather {
         let Now { running, waiting, unknown, offline, violated, .. } = self.now;
         let (total, unknown) = (running + waiting, unknown > 0);
         let offline = u64::from(offline);
-        let sums = &mut self.sums;
+        let (sums, first) = (&mut self.sums, self.first);
         self.columns.split(from, ts, |column, start, end| {
             let ns = end.since(start).0;
-            let sum = &mut sums[column];
+            if column - first >= sums.len() {
+                joined::grow(sums, column - first + 1);
+            }
+            let sum = &mut sums[column - first];
             sum.ns += ns;
             // A damaged stamp makes columns of years, for which this has no room.
             sum.running = sum.running.saturating_add(ns.saturating_mul(running.into()));
@@ -379,8 +388,10 @@ pub struct RunningWaiting<'o> {
     /// The violation in each panel where selected tasks are counted and the CPUs are known that tasks may use; last, that among
     /// all panels together. Empty elsewhere.
     reaching: Vec<SelectedWatch>,
-    rows: Vec<Option<Turns>>,
+    rows: Vec<Option<QueueRow>>,
     gaps: u64,
+    /// The beginning of the piece, if this analysis follows a later piece of a pass.
+    piece: Option<Box<PieceStart>>,
 }
 
 impl<'o> RunningWaiting<'o> {
@@ -388,11 +399,11 @@ impl<'o> RunningWaiting<'o> {
     pub fn new(options: &'o Options<'o>) -> RunningWaiting<'o> {
         let size = options.panels.iter().flat_map(|p| &p.cpus).map(|c| c.index() + 1).max().unwrap_or(0);
         let mut places = vec![(None, CpuInPanel::default()); size];
-        let mut rows: Vec<Option<Turns>> = (0..size).map(|_| None).collect();
+        let mut rows: Vec<Option<QueueRow>> = (0..size).map(|_| None).collect();
         for (index, panel) in options.panels.iter().enumerate() {
             for cpu in &panel.cpus {
                 places[cpu.index()].0 = Some(index);
-                rows[cpu.index()] = options.per_cpu.then(|| Turns::new(options.from, options.to, options.columns()));
+                rows[cpu.index()] = options.per_cpu.then(|| QueueRow::new(options));
             }
         }
         RunningWaiting {
@@ -408,6 +419,7 @@ impl<'o> RunningWaiting<'o> {
             reaching: reaching(options),
             rows,
             gaps: 0,
+            piece: None,
         }
     }
 

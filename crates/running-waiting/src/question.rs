@@ -6,7 +6,7 @@ use anyhow::Result;
 use draw::Figure;
 use question::{SharedArgs, TaskQuestion};
 use sched::topology::CpuOrder;
-use sched::{Analysis, Chosen, Cpu, Diagnostics, Topology};
+use sched::{Chosen, Cpu, Diagnostics, Joined, Topology};
 use session::args::needs_groups;
 use session::formats::Formats;
 use session::{Session, heading};
@@ -47,7 +47,7 @@ impl TaskQuestion for RunningWaitingQuestion {
         plain(session).map(Some)
     }
 
-    fn analysis<'a, 'o: 'a>(options: &'a Options<'o>) -> impl Analysis<Output = Report> + Send + 'a {
+    fn analysis<'a, 'o: 'a>(options: &'a Options<'o>) -> impl Joined<Output = Report> + 'a {
         RunningWaiting::new(options)
     }
 

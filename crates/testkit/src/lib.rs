@@ -6,7 +6,8 @@
 //! * [`KernelLayout`] describes the sched events as kernels of several ages lay them out.
 //! * [`Simulation`] runs CPUs and tasks at random, and records the running task and the run queue of
 //!   each CPU after each event.
-//! * [`Laws`] is an analysis that checks the invariants of every trace.
+//! * [`Laws`] is an analysis that checks the invariants of every trace; [`in_pieces`] checks that an analysis finds the same
+//!   in pieces of any length.
 //! * [`peak`] runs a program and returns its peak memory, for benchmarks [`timed`] with its elapsed time.
 //!
 //! ```
@@ -24,6 +25,7 @@ mod laws;
 mod layout;
 mod peak;
 mod perf;
+mod pieces;
 mod ring;
 mod simulation;
 
@@ -33,6 +35,7 @@ pub use laws::{LawReport, Laws};
 pub use layout::{Age, KernelLayout};
 pub use peak::{MeasuredRun, measured, peak, timed};
 pub use perf::{PerfBuilder, PerfForm};
+pub use pieces::{PieceTally, in_pieces};
 pub use ring::Ring;
 pub use simulation::{Rng, Simulation, Truth, is_stopper};
 

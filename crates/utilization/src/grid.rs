@@ -10,26 +10,44 @@ pub(crate) struct Grid {
     to: Ts,
     intervals: Division,
     classes: usize,
-    /// Wide enough for the CPUs' time of windows of centuries, which a damaged stamp makes.
+    /// The first interval that has sums.
+    first: usize,
+    /// The sums of the intervals from `first` on; those of the last intervals may be missing. Wide enough for the CPUs' time of windows of centuries, which a damaged stamp makes.
     sums: Vec<u128>,
 }
 
 impl Grid {
     pub(crate) fn new(from: Ts, to: Ts, width: Dur, classes: usize) -> Grid {
         let intervals = Division::of_width(from, to, width.0);
-        Grid { from, to, classes, sums: vec![0; intervals.count() * classes], intervals }
+        Grid { from, to, classes, first: 0, sums: vec![0; intervals.count() * classes], intervals }
     }
 
     pub(crate) fn width(&self) -> Dur {
         Dur(self.intervals.width())
     }
 
+    /// Forgets all, and has only room for sums from an instant on, as they come.
+    pub(crate) fn resume(&mut self, at: Ts) {
+        (self.first, self.sums) = (self.intervals.part_of(at), Vec::new());
+    }
+
     /// Time from one instant to another, both inside, goes to a class.
+    #[inline]
     pub(crate) fn add(&mut self, class: usize, from: Ts, to: Ts) {
-        let Grid { sums, classes, .. } = self;
+        let Grid { sums, classes, first, .. } = self;
         self.intervals.split(from, to, |interval, start, end| {
-            sums[interval * *classes + class] += u128::from(end.since(start).0);
+            let place = (interval - *first) * *classes + class;
+            if place >= sums.len() {
+                grow(sums, (interval - *first + 1) * *classes);
+            }
+            sums[place] += u128::from(end.since(start).0);
         });
+    }
+
+    /// Adds the sums of a grid that was resumed.
+    pub(crate) fn join(&mut self, later: &Grid) {
+        let from = (later.first - self.first) * self.classes;
+        self.sums[from..].iter_mut().zip(&later.sums).for_each(|(sum, more)| *sum += more);
     }
 
     /// The start and the length of each interval, and its sums.
@@ -40,6 +58,13 @@ impl Grid {
             (start, Dur(self.to.since(start).0.min(width)), sums)
         })
     }
+}
+
+/// Makes room for this number of sums.
+#[cold]
+#[inline(never)]
+fn grow(sums: &mut Vec<u128>, number: usize) {
+    sums.resize(number, 0);
 }
 
 #[cfg(test)]

@@ -30,6 +30,7 @@
 mod args;
 mod figure;
 mod grid;
+mod joined;
 mod question;
 mod report;
 mod table;
@@ -40,6 +41,7 @@ pub use question::UtilizationQuestion;
 pub use report::{Heat, HerdReport, Idling, Interval, PerCpu, PerNode, Shares, UtilizationReport, text};
 
 use grid::Grid;
+use joined::IdlingLog;
 use sched::causes::Herds;
 use sched::chosen::is_match;
 use sched::episodes::{Amount, Episodes};
@@ -221,6 +223,8 @@ pub struct Utilization<'o> {
     /// The herds whose tasks still wait, by the CPU that they came to.
     waiting_herds: SeededMap<Cpu, Vec<usize>>,
     interrupts: bool,
+    /// The steps that are left to the analysis of the pieces before, if this one follows a later piece of a pass.
+    log: Option<Box<IdlingLog>>,
 }
 
 impl<'o> Utilization<'o> {
@@ -249,6 +253,7 @@ impl<'o> Utilization<'o> {
             followed: Vec::new(),
             waiting_herds: SeededMap::default(),
             interrupts: false,
+            log: None,
         }
     }
 
@@ -317,9 +322,20 @@ impl<'o> Utilization<'o> {
             Some(part) => Beside::of(part.follow(state)),
         };
         if now != self.beside {
-            self.idle_until(ts);
-            self.beside = now;
+            match &mut self.log {
+                Some(log) => {
+                    log.turn(ts, now);
+                    self.beside = now;
+                }
+                None => self.turn_beside(ts, now),
+            }
         }
+    }
+
+    /// Takes over the numbers of CPUs that idle beside overloaded ones from `ts` on.
+    fn turn_beside(&mut self, ts: Ts, now: Beside) {
+        self.idle_until(ts);
+        self.beside = now;
     }
 
     /// Accounts for the time until `ts`, in which what stood beside what did not change.
@@ -350,18 +366,23 @@ impl<'o> Utilization<'o> {
     fn follow_herds(&mut self, ts: Ts, state: &SchedState) {
         let queues = state.spans().iter().flat_map(|span| [span.state, span.next]);
         for queue in queues {
-            let TaskState::Waiting(cpu) = queue else { continue };
-            let Some(waiting) = self.waiting_herds.get_mut(&cpu) else { continue };
-            let queue = state.queue_length(cpu);
-            waiting.retain(|place| {
-                let followed = &mut self.followed[*place];
-                followed.queue = followed.queue.max(queue);
-                followed.drained = (queue <= 1).then_some(ts);
-                followed.drained.is_none()
-            });
-            if waiting.is_empty() {
-                self.waiting_herds.remove(&cpu);
+            if let TaskState::Waiting(cpu) = queue {
+                self.follow_queue(ts, cpu, state.queue_length(cpu));
             }
+        }
+    }
+
+    /// Looks at what becomes of the herds on a CPU whose queue has this length now.
+    fn follow_queue(&mut self, ts: Ts, cpu: Cpu, queue: u32) {
+        let Some(waiting) = self.waiting_herds.get_mut(&cpu) else { return };
+        waiting.retain(|place| {
+            let followed = &mut self.followed[*place];
+            followed.queue = followed.queue.max(queue);
+            followed.drained = (queue <= 1).then_some(ts);
+            followed.drained.is_none()
+        });
+        if waiting.is_empty() {
+            self.waiting_herds.remove(&cpu);
         }
     }
 
@@ -399,7 +420,10 @@ impl Analysis for Utilization<'_> {
             EventKind::Migrate { orig, dest, .. } => {
                 let queued = |s: &sched::Span| matches!(s.state, TaskState::Waiting(_));
                 if state.spans().iter().any(queued) {
-                    self.moved(event.ts, orig, dest);
+                    match &mut self.log {
+                        Some(log) => log.moved(event.ts, orig, dest),
+                        None => self.moved(event.ts, orig, dest),
+                    }
                 }
             }
             // The task that runs there may turn out to be the traced command.
@@ -408,6 +432,9 @@ impl Analysis for Utilization<'_> {
         }
         if !self.waiting_herds.is_empty() {
             self.follow_herds(event.ts, state);
+        }
+        if let Some(log) = &mut self.log {
+            log.follow(event.ts, state);
         }
         for span in state.cpu_spans() {
             self.turn(span.cpu, event.ts, state);

@@ -72,7 +72,7 @@ pub(crate) fn run(args: &UtilizationArgs) -> Result<()> {
     args.begin.without_descent(args.tasks.is_none(), "the application's share")?;
     let session = args.trace.open()?;
     let options = options(&session, args)?;
-    let outcome = session.follow(&args.begin, session.page(), || Utilization::new(&options))?;
+    let outcome = session.follow_in_pieces(&args.begin, session.page(), || Utilization::new(&options))?;
     let (report, diagnostics) = (outcome.output, outcome.diagnostics);
     let text = || crate::text(&report, &session.drawable, args.per_cpu, args.detail.detail());
     let figure = |sheet: &Sheet| {

@@ -63,7 +63,7 @@ pub struct Selection {
 pub struct Selected<'c> {
     tasks: Option<&'c Chosen<'c>>,
     by_descent: bool,
-    found: bool,
+    pub(super) found: bool,
 }
 
 impl<'c> Selected<'c> {

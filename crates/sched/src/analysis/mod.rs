@@ -8,6 +8,7 @@ use crate::state::past::Past;
 use std::collections::BTreeMap;
 
 pub mod chosen;
+pub(crate) mod joined;
 pub(crate) mod listed;
 pub(crate) mod note_taker;
 

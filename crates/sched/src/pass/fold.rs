@@ -3,6 +3,7 @@
 use super::moves::{Edges, PassMigrations, WindowEnd};
 use super::{EventSource, Outcome, SendSink, Window};
 use crate::analysis::Analysis;
+use crate::analysis::joined::Joined;
 use crate::balance::causes::Causes;
 use crate::event::diag::{Diagnostics, EventIssue};
 use crate::event::probe::CgroupId;
@@ -228,6 +229,56 @@ impl<A: Analysis> WindowFold<A> {
     /// Ends the window, and returns the result of the analysis.
     pub(crate) fn close(self) -> A::Output {
         self.0.close()
+    }
+}
+
+impl<A: Joined> Fold<A> {
+    /// Returns the same moment of the pass without the analysis, and with all that it needs of the pass.
+    pub(super) fn scout(&self) -> Fold<()> {
+        let Fold { moves, from, to, end, haste, inside, lost, offlines, .. } = self;
+        Fold {
+            state: self.state.uncounted(),
+            analysis: (),
+            looks_back: false,
+            moves: moves.clone(),
+            from: *from,
+            to: *to,
+            end: *end,
+            haste: *haste,
+            inside: *inside,
+            lost: *lost,
+            offlines: *offlines,
+        }
+    }
+
+    /// Joins the piece of `events` that begins where this one ends, or follows it event by event if it does not fit.
+    pub(super) fn join(mut self, later: Fold<A>, events: &[SchedEvent]) -> Fold<A> {
+        if !self.analysis.fits(&later.analysis) {
+            // Whether more is needed is known by now.
+            let _ = self.feed(events);
+            debug_assert_eq!(self.state.noted(), later.state.noted(), "a piece began with another state");
+            return self;
+        }
+        self.analysis.join(later.analysis);
+        Fold { analysis: self.analysis, ..later }
+    }
+
+    /// The number of events that precede the window.
+    pub(super) fn early(&self, events: &[SchedEvent]) -> usize {
+        events.partition_point(|event| event.ts < self.from)
+    }
+}
+
+impl Fold<()> {
+    /// Goes on from here with an analysis of a piece that begins within the window.
+    pub(super) fn resumed<A: Joined>(self, mut analysis: A) -> Fold<A> {
+        let Fold { mut state, moves, from, to, end, haste, inside, lost, offlines, .. } = self;
+        let looks_back = analysis.looks_back();
+        if analysis.counts() {
+            state.count();
+        }
+        analysis.resume(from, state.now().max(from), &state);
+        Fold { state, analysis, looks_back, moves, from, to, end, haste, inside, lost, offlines }
     }
 }
 

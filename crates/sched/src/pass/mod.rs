@@ -1,6 +1,7 @@
 //! One pass over a trace: the prologue, the window, the feeding, the closing of open spans.
 
 use crate::analysis::Analysis;
+use crate::analysis::joined::Joined;
 use crate::event::diag::Diagnostics;
 use crate::event::{Pid, TaskRef, Ts};
 use crate::state::{SchedState, Start, Task};
@@ -8,12 +9,14 @@ use std::ops::ControlFlow;
 
 mod fold;
 mod moves;
+mod pieces;
 pub mod replay;
 mod source;
 mod window;
 
 pub use fold::SideBySide;
 pub(crate) use fold::WindowFold;
+pub use pieces::Pieces;
 pub use source::{EventSource, Extent, FirstEvent, SendSink, Sink, in_turn};
 pub use window::Window;
 
@@ -51,6 +54,8 @@ pub struct Pass<S> {
     prologue: usize,
     /// The minimum number of events of the prologue; see [`Pass::LEAST`].
     least: usize,
+    /// The division into pieces; `None` if the threads of the source decide.
+    pieces: Option<Pieces>,
 }
 
 impl<S: EventSource> Pass<S> {
@@ -66,7 +71,7 @@ impl<S: EventSource> Pass<S> {
 
     /// Makes a pass over the whole of `source`.
     pub fn over(source: S) -> Pass<S> {
-        Pass { source, window: Window::default(), prologue: Self::PROLOGUE, least: Self::LEAST }
+        Pass { source, window: Window::default(), prologue: Self::PROLOGUE, least: Self::LEAST, pieces: None }
     }
 
     /// Restricts the report to this window.
@@ -96,6 +101,28 @@ impl<S: EventSource> Pass<S> {
             self.source.events(&mut |events| fold.feed(events))?;
             if plan.was_right(&fold, &mut self.source) {
                 return Ok(fold.outcome(&plan, &self.source));
+            }
+            self.look_further(&mut plan)?;
+        }
+    }
+
+    /// Sets the division of a pass in pieces ([`Pass::run_in_pieces`]); without it the number of threads of the source
+    /// decides. The result is the same with any division.
+    pub fn pieces(mut self, pieces: Option<Pieces>) -> Pass<S> {
+        self.pieces = pieces;
+        self
+    }
+
+    /// Makes the pass in pieces that are analysed side by side, if the source has threads enough and the analysis can be
+    /// divided, and otherwise like [`Pass::run`]; the results are the same. `analysis` is called for each piece, on any
+    /// thread, and must make the same analysis each time.
+    pub fn run_in_pieces<A: Joined>(mut self, analysis: impl Fn() -> A + Sync) -> Result<Outcome<A::Output>, S::Error> {
+        let division = self.pieces.or_else(|| Pieces::for_threads(self.source.threads()));
+        let Some(division) = division.filter(|_| analysis().is_divisible()) else { return self.run(analysis) };
+        let mut plan = self.plan(self.least)?;
+        loop {
+            if let Some(outcome) = pieces::attempt(division, &mut plan, &mut self.source, &analysis)? {
+                return Ok(outcome);
             }
             self.look_further(&mut plan)?;
         }

@@ -9,7 +9,7 @@ use crate::state::past::Past;
 use std::ops::ControlFlow;
 
 /// The migrations of a pass: their causes, and those that are settled and not passed on yet.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct PassMigrations {
     causes: Causes,
     settled: Vec<Migration>,

@@ -23,6 +23,16 @@ impl CountedQueues {
         self.waiting.get(task.index()).copied().flatten().map_or(0, |(_, flags)| flags)
     }
 
+    /// Whether the same tasks are counted, on the same CPUs and with the same flags.
+    pub fn has_same(&self, other: &CountedQueues) -> bool {
+        let (short, long) = match self.waiting.len() < other.waiting.len() {
+            true => (&self.waiting, &other.waiting),
+            false => (&other.waiting, &self.waiting),
+        };
+        let (same, rest) = long.split_at(short.len());
+        short == same && rest.iter().all(Option::is_none)
+    }
+
     /// Clears the uppermost flag (bit 7) of all waiting tasks. A caller that marks certain waits with it calls this
     /// when no wait is certain any more.
     pub fn clear_uppermost_flags(&mut self) {

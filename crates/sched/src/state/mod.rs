@@ -203,6 +203,11 @@ impl SchedState {
         self.tasks.get(id)
     }
 
+    /// Iterates over the living tasks that events have shown so far, in no order that means anything.
+    pub fn living(&self) -> impl Iterator<Item = &Task> {
+        self.tasks.living()
+    }
+
     /// The origin of `pid`: its parent, and whether it descends from the traced command.
     pub fn kin(&self, pid: Pid) -> Kin {
         self.lineage.of(pid)

@@ -42,9 +42,35 @@ impl<T> PerTask<T> {
         (owner == task).then_some(value)
     }
 
+    /// Takes from an earlier table the entries that this one has not made itself: an entry for which `is_placeholder` holds
+    /// is replaced by that of its task there, or removed if there is none.
+    pub fn fill(&mut self, mut earlier: PerTask<T>, is_placeholder: impl Fn(&T) -> bool) {
+        for slot in &mut self.slots {
+            if let Some((task, value)) = slot
+                && is_placeholder(value)
+            {
+                *slot = earlier.take(*task).map(|value| (*task, value));
+            }
+        }
+    }
+
+    /// Whether two tables have the same entries.
+    pub fn has_same(&self, other: &PerTask<T>) -> bool
+    where
+        T: PartialEq,
+    {
+        let number = |table: &PerTask<T>| table.slots.iter().flatten().count();
+        number(self) == number(other) && self.iter().all(|(task, value)| other.get(task) == Some(value))
+    }
+
     /// Iterates over all entries, each with its task, also over those of dead tasks whose index is not taken again.
     pub fn iter(&self) -> impl Iterator<Item = (TaskId, &T)> {
         self.slots.iter().flatten().map(|(task, value)| (*task, value))
+    }
+
+    /// Iterates over all entries, each with its task, to be changed.
+    pub fn entries_mut(&mut self) -> impl Iterator<Item = (TaskId, &mut T)> {
+        self.slots.iter_mut().flatten().map(|(task, value)| (*task, value))
     }
 
     /// Iterates over all entries, to be changed.

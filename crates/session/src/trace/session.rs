@@ -8,10 +8,11 @@ use lanes::{ColorBy, Coloring, Lane, LaneGroups, LanesOf, MANY_LANES, learn, rea
 use machine::Machine;
 use sched::affinity::AffinityRecords;
 use sched::names::NameHistory;
+use sched::pass::Pieces;
 use sched::topology::format_cpu_list;
 use sched::{
-    Affinity, Analysis, Chosen, Comm, Cpu, Diagnostics, EventKind, EventSource, OfSelection, Outcome, Pass, Past, Pid,
-    SchedEvent, Selected, Selection, Topology, Tracepoint, Ts, Window,
+    Affinity, Analysis, Chosen, Comm, Cpu, Diagnostics, EventKind, EventSource, Joined, OfSelection, Outcome, Pass,
+    Past, Pid, SchedEvent, Selected, Selection, Topology, Tracepoint, Ts, Window,
 };
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -306,6 +307,42 @@ impl Session {
         self.watched(|| Pass::over(begin.events(self)?).window(window).run(analysis))
     }
 
+    /// Follows the scheduler's state through a window, for an analysis that can be made in pieces side by side.
+    pub fn follow_in_pieces<A: Joined>(
+        &self,
+        begin: &BeginArgs,
+        window: Window,
+        analysis: impl Fn() -> A + Sync,
+    ) -> Result<Outcome<A::Output>> {
+        self.watched(|| Pass::over(begin.events(self)?).window(window).pieces(asked_pieces()).run_in_pieces(analysis))
+    }
+
+    /// Follows an analysis of selected tasks through a window as [`Session::measured`] does, in pieces side by side.
+    pub fn measured_in_pieces<A: Joined<Output: OfSelection>>(
+        &self,
+        begin: &BeginArgs,
+        window: Window,
+        tasks: Option<&Chosen<'_>>,
+        by_descent: bool,
+        analysis: impl Fn() -> A + Sync,
+    ) -> Result<(A::Output, Diagnostics)> {
+        let selected = || Selected::new(tasks, by_descent);
+        let outcome = self.follow_in_pieces(begin, window, || (analysis(), selected()))?;
+        let (report, selection) = outcome.output;
+        Ok((self.judged(report, selection, selected)?, outcome.diagnostics))
+    }
+
+    /// Withholds the figures of a report on selected tasks where there are none.
+    fn judged<'c, R: OfSelection>(
+        &self,
+        mut report: R,
+        selection: Selection,
+        selected: impl Fn() -> Selected<'c>,
+    ) -> Result<R> {
+        self.why_no_figures(selection, selected)?.into_iter().for_each(|why| report.withhold(why));
+        Ok(report)
+    }
+
     /// Follows an analysis of selected tasks through a window: its report, without figures where the selection is
     /// unknown. `by_descent`: the selection depends on which tasks are the application.
     pub fn measured<A: Analysis<Output: OfSelection>>(
@@ -318,9 +355,8 @@ impl Session {
     ) -> Result<(A::Output, Diagnostics)> {
         let selected = || Selected::new(tasks, by_descent);
         let outcome = self.follow(begin, window, || (analysis(), selected()))?;
-        let (mut report, selection) = outcome.output;
-        self.why_no_figures(selection, selected)?.into_iter().for_each(|why| report.withhold(why));
-        Ok((report, outcome.diagnostics))
+        let (report, selection) = outcome.output;
+        Ok((self.judged(report, selection, selected)?, outcome.diagnostics))
     }
 
     /// The window and the lanes of a figure from `from` to `to`.
@@ -375,6 +411,13 @@ impl Session {
         let many = self.observed.len() > MANY_LANES && self.trace.sampled_tasks().len() > PALETTE.len();
         if many { ColorBy::Command } else { ColorBy::Pid }
     }
+}
+
+/// The division of passes into pieces that the environment asks for, as tests do: `SCHEDVIZ_PIECES` is the number of events of
+/// a piece. Without it the number of threads decides.
+fn asked_pieces() -> Option<Pieces> {
+    let events = std::env::var("SCHEDVIZ_PIECES").ok()?.parse().ok()?;
+    Some(Pieces { events, workers: 2 })
 }
 
 /// Whether a probe on the balancer with this field was recorded.

@@ -122,6 +122,15 @@ impl Watch {
         }
     }
 
+    /// Whether another watch of the same CPUs has the same waiters. Two that know of affinity are not compared,
+    /// and count as different.
+    pub fn knows_same(&self, other: &Watch) -> bool {
+        match (&self.follows, &other.follows) {
+            (Follows::Bound(a), Follows::Bound(b)) => a.waits.has_same(&b.waits),
+            _ => false,
+        }
+    }
+
     /// Whether work conservation is violated now. `counts` are those of the CPUs.
     #[inline]
     pub fn is_violated(&self, counts: &CpuCounts, state: &SchedState) -> bool {

@@ -1,0 +1,294 @@
+//! A pass in pieces that are analysed side by side.
+//!
+//! One thread, the *scout*, moves the state over all events and does nothing else. Wherever a piece begins it leaves a copy
+//! of the state, which is therefore exact. Workers follow the pieces from these copies, each with a new analysis, while the
+//! scout goes on; the worker that has the next piece in order joins it to those before. `docs/design.md` weighs this against
+//! reading each piece from the file by itself.
+
+use super::fold::{Fold, PassPlan};
+use super::{EventSource, Outcome};
+use crate::analysis::joined::Joined;
+use crate::event::SchedEvent;
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The division of a pass into pieces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pieces {
+    /// The number of events of a piece, at least 1. Where the state takes more room than that many events, pieces are
+    /// longer, so that the copies of it take no more time than the events.
+    pub events: usize,
+    /// The number of threads that follow pieces beside the one that moves the state, at least 1.
+    pub workers: usize,
+}
+
+impl Pieces {
+    /// The number of events of a piece: some 5 MB of them, a few milliseconds of work.
+    const EVENTS: usize = 1 << 16;
+    /// Minimum number of threads with which a pass is divided. With fewer of them, those that read have enough to do.
+    const LEAST_THREADS: usize = 4;
+    /// Maximum number of workers: no analysis takes more than six times as long as the state alone, which sets the pace.
+    const MOST_WORKERS: usize = 6;
+    /// Maximum size of all pieces that are on their way, with their copies of the state, in bytes.
+    const ROOM: usize = 128 << 20;
+
+    /// Returns the division for a source with this number of threads; `None` if they are too few for one.
+    pub fn for_threads(threads: usize) -> Option<Pieces> {
+        let workers = threads.saturating_sub(2).clamp(1, Pieces::MOST_WORKERS);
+        (threads >= Pieces::LEAST_THREADS).then_some(Pieces { events: Pieces::EVENTS, workers })
+    }
+
+    /// The number of events of a piece that begins with a state of this number of bytes.
+    fn length(&self, state: usize) -> usize {
+        self.events.max(1).max(if self.events < Pieces::EVENTS { 0 } else { state / size_of::<SchedEvent>() })
+    }
+
+    /// Maximum number of pieces of this length that are on their way, with two copies of a state of this number of bytes
+    /// each.
+    fn most_under_way(&self, length: usize, state: usize) -> usize {
+        let bytes = length.saturating_mul(size_of::<SchedEvent>()).saturating_add(2 * state);
+        (Pieces::ROOM / bytes.max(1)).clamp(2, self.workers + 2)
+    }
+}
+
+/// The beginning of a piece.
+enum Beginning<A> {
+    /// The first piece: with an analysis that has seen all that precedes the window.
+    First(Fold<A>),
+    Later(Fold<()>),
+}
+
+/// A piece to be followed.
+struct Piece<A> {
+    number: u64,
+    beginning: Beginning<A>,
+    events: Vec<SchedEvent>,
+}
+
+/// A piece that was followed to its end.
+struct Followed<A> {
+    fold: Fold<A>,
+    events: Vec<SchedEvent>,
+}
+
+/// The pieces that were followed, joined as far as all before them were.
+struct Joint<A> {
+    joined: Option<Fold<A>>,
+    /// The number of the next piece to be joined.
+    next: u64,
+    /// The pieces that wait for those before them.
+    followed: BTreeMap<u64, Followed<A>>,
+    /// Whether a worker joins pieces now.
+    is_busy: bool,
+}
+
+/// The list of events of a piece that is no longer needed; `None` if a worker failed.
+type Returned = Option<Vec<SchedEvent>>;
+
+/// Tells the scout if a worker panics, so that it does not wait for the worker's piece.
+struct Failure<'r>(&'r Sender<Returned>);
+
+impl Drop for Failure<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            // If the scout is gone, there is no one to wait.
+            let _ = self.0.send(None);
+        }
+    }
+}
+
+/// Makes one attempt at a pass in pieces. Returns `None` if the start turned out to be unknown, so that all is to be read
+/// again; the plan has learned of it then.
+pub(super) fn attempt<A: Joined, S: EventSource>(
+    pieces: Pieces,
+    plan: &mut PassPlan,
+    source: &mut S,
+    analysis: &(impl Fn() -> A + Sync),
+) -> Result<Option<Outcome<A::Output>>, S::Error> {
+    let joint = Mutex::new(Joint { joined: None, next: 0, followed: BTreeMap::new(), is_busy: false });
+    let (send, receive) = sync_channel::<Piece<A>>(1);
+    let (give_back, returned) = channel::<Returned>();
+    let receive = Mutex::new(receive);
+    let mut scout = Scout::new(pieces, plan.fold(analysis()), send, returned);
+    let read = std::thread::scope(|scope| {
+        for _ in 0..pieces.workers.max(1) {
+            let (joint, receive, give_back) = (&joint, &receive, give_back.clone());
+            scope.spawn(move || work(receive, &give_back, joint, analysis));
+        }
+        drop(give_back);
+        let read = source.events(&mut |events| scout.take(events));
+        scout.finish();
+        read
+    });
+    read?;
+    if !plan.was_right(&scout.fold, source) {
+        return Ok(None);
+    }
+    let joint = joint.into_inner().unwrap_or_else(PoisonError::into_inner);
+    Ok(joint.joined.map(|joined| joined.outcome(plan, source)))
+}
+
+/// The thread that moves the state on, and cuts the events into pieces.
+struct Scout<A> {
+    pieces: Pieces,
+    /// The state at the present event, without an analysis.
+    fold: Fold<()>,
+    /// The first piece, while its window has not begun.
+    first: Option<Fold<A>>,
+    /// The beginning of the present piece.
+    beginning: Option<Beginning<A>>,
+    events: Vec<SchedEvent>,
+    /// The number of events at which the present piece ends.
+    length: usize,
+    number: u64,
+    send: Option<SyncSender<Piece<A>>>,
+    returned: Receiver<Returned>,
+    /// The number of pieces that were sent and have not come back.
+    under_way: usize,
+    most_under_way: usize,
+}
+
+impl<A: Joined> Scout<A> {
+    fn new(pieces: Pieces, first: Fold<A>, send: SyncSender<Piece<A>>, returned: Receiver<Returned>) -> Scout<A> {
+        Scout {
+            pieces,
+            fold: first.scout(),
+            first: Some(first),
+            beginning: None,
+            events: Vec::new(),
+            length: 0,
+            number: 0,
+            send: Some(send),
+            returned,
+            under_way: 0,
+            most_under_way: 0,
+        }
+    }
+
+    /// Takes the next events; breaks when the pass needs no more.
+    fn take(&mut self, mut events: &[SchedEvent]) -> ControlFlow<()> {
+        if let Some(first) = &mut self.first {
+            // Before the window nothing is divided: an analysis that looks back may follow anything there.
+            let (early, rest) = events.split_at(first.early(events));
+            first.feed(early)?;
+            events = rest;
+        }
+        while !events.is_empty() {
+            if self.beginning.is_none() {
+                self.begin();
+            }
+            let (here, rest) = events.split_at(events.len().min(self.length - self.events.len()));
+            self.events.extend_from_slice(here);
+            let flow = self.fold.feed(here);
+            if self.events.len() == self.length || flow.is_break() {
+                self.send()?;
+            }
+            flow?;
+            events = rest;
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Begins a piece at the present event.
+    fn begin(&mut self) {
+        self.beginning = Some(match self.first.take() {
+            Some(first) => {
+                self.fold = first.scout();
+                Beginning::First(first)
+            }
+            None => Beginning::Later(self.fold.scout()),
+        });
+        let state = self.fold.state.bytes();
+        self.length = self.pieces.length(state);
+        self.most_under_way = self.pieces.most_under_way(self.length, state);
+    }
+
+    /// Ends the present piece; breaks if no worker will follow it.
+    fn send(&mut self) -> ControlFlow<()> {
+        let mut space = Vec::new();
+        while let Ok(returned) = self.returned.try_recv() {
+            space = self.come_back(returned)?;
+        }
+        while self.under_way >= self.most_under_way {
+            let Ok(returned) = self.returned.recv() else { return ControlFlow::Break(()) };
+            space = self.come_back(returned)?;
+        }
+        let events = std::mem::replace(&mut self.events, space);
+        let (Some(beginning), Some(send)) = (self.beginning.take(), &self.send) else { return ControlFlow::Break(()) };
+        if send.send(Piece { number: self.number, beginning, events }).is_err() {
+            return ControlFlow::Break(());
+        }
+        (self.number, self.under_way) = (self.number + 1, self.under_way + 1);
+        ControlFlow::Continue(())
+    }
+
+    /// Returns the empty list of a piece that has come back; breaks if the piece is lost.
+    fn come_back(&mut self, returned: Returned) -> ControlFlow<(), Vec<SchedEvent>> {
+        let Some(mut events) = returned else { return ControlFlow::Break(()) };
+        self.under_way -= 1;
+        events.clear();
+        ControlFlow::Continue(events)
+    }
+
+    /// Sends the rest, so that there is at least one piece, and lets the workers end.
+    fn finish(&mut self) {
+        if self.beginning.is_none() && self.first.is_some() {
+            self.begin();
+        }
+        if self.beginning.is_some() {
+            // A piece that is not followed is missing because a worker panicked, which the scope passes on.
+            let _ = self.send();
+        }
+        self.send = None;
+    }
+}
+
+/// Follows pieces until there are no more.
+fn work<A: Joined>(
+    receive: &Mutex<Receiver<Piece<A>>>,
+    give_back: &Sender<Returned>,
+    joint: &Mutex<Joint<A>>,
+    analysis: &(impl Fn() -> A + Sync),
+) {
+    let _failure = Failure(give_back);
+    loop {
+        // The lock is held while this worker waits: the others wait behind it.
+        let piece = receive.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        let Ok(Piece { number, beginning, events }) = piece else { return };
+        let mut fold = match beginning {
+            Beginning::First(fold) => fold,
+            Beginning::Later(scout) => scout.resumed(analysis()),
+        };
+        // The scout decides whether more is needed.
+        let _ = fold.feed(&events);
+        hand_in(joint, number, Followed { fold, events }, give_back);
+    }
+}
+
+/// Hands in a piece, and joins those whose turn it is, unless another worker does.
+fn hand_in<A: Joined>(joint: &Mutex<Joint<A>>, number: u64, piece: Followed<A>, give_back: &Sender<Returned>) {
+    let lock = || -> MutexGuard<'_, Joint<A>> { joint.lock().unwrap_or_else(PoisonError::into_inner) };
+    let mut held = lock();
+    held.followed.insert(number, piece);
+    loop {
+        let next = held.next;
+        if held.is_busy {
+            return;
+        }
+        let Some(piece) = held.followed.remove(&next) else { return };
+        held.is_busy = true;
+        let joined = held.joined.take();
+        drop(held);
+        let Followed { fold, events } = piece;
+        let joined = match joined {
+            None => fold,
+            Some(joined) => joined.join(fold, &events),
+        };
+        // If the scout is gone, it needs no more room.
+        let _ = give_back.send(Some(events));
+        held = lock();
+        (held.joined, held.is_busy, held.next) = (Some(joined), false, next + 1);
+    }
+}

@@ -1,0 +1,190 @@
+//! Every analysis that can be joined finds the same in pieces of any length, on simulated runs and on every recording.
+
+use crate::support;
+use sched::analysis::RunTime;
+use sched::{Cpu, Dur, EventSource, SchedEvent, Selected, Topology, Ts, Window};
+use std::fmt::Debug;
+use testkit::{PieceTally, Simulation, in_pieces};
+use tracedat::{Options, Trace};
+
+/// A trace whose analyses are compared.
+struct Compared<S> {
+    source: S,
+    cpus: Vec<Cpu>,
+    from: Ts,
+    to: Ts,
+    window: Window,
+    lengths: Vec<usize>,
+}
+
+impl<S: EventSource<Error: Debug>> Compared<S> {
+    /// Compares each analysis; returns for each how many pieces were joined.
+    fn all(&mut self) -> Vec<(&'static str, PieceTally)> {
+        let shown: Vec<(Cpu, Option<u32>)> = self.cpus.iter().map(|cpu| (*cpu, None)).collect();
+        let (from, to, window) = (self.from, self.to, self.window);
+        let lengths = self.lengths.clone();
+        let source = &mut self.source;
+        let mut tallies = Vec::new();
+
+        let tally = in_pieces(
+            source,
+            window,
+            &lengths,
+            || (RunTime::default(), Selected::new(None, true)),
+            |output| format!("{output:?}"),
+        );
+        tallies.push(("run time", tally));
+
+        let options = utilization::Options {
+            from,
+            to,
+            zero: from,
+            cpus: shown.clone(),
+            all_cpus: Vec::new(),
+            group_name: String::new(),
+            interval: Dur((to.since(from).0 / 7).max(1)),
+            tasks: None,
+            topology: Topology::default(),
+            balance_interval: Dur(1_000),
+        };
+        let tally = in_pieces(
+            source,
+            window,
+            &lengths,
+            || utilization::Utilization::new(&options),
+            |output| format!("{} {:?} {:?}", json(output), output.columns, output.heat),
+        );
+        tallies.push(("utilization", tally));
+
+        let even = |task: &sched::Task, _: &sched::SchedState| task.pid.0 % 2 == 0;
+        for tasks in [None, Some(&even as &sched::Chosen<'_>)] {
+            let options = running_waiting::Options {
+                from,
+                to,
+                zero: from,
+                panels: halves(&self.cpus),
+                cpus: shown.clone(),
+                all_cpus: Vec::new(),
+                group_name: String::new(),
+                per_cpu: true,
+                tasks,
+                which: "some",
+                affinity: None,
+            };
+            let tally = in_pieces(
+                source,
+                window,
+                &lengths,
+                || running_waiting::RunningWaiting::new(&options),
+                |output| format!("{} {:?}", json(output), output.rows),
+            );
+            tallies.push(("running-waiting", tally));
+
+            for by in [fairness::GroupBy::Task, fairness::GroupBy::Parent] {
+                let interval = Dur((to.since(from).0 / 5).max(1));
+                let options = fairness::Options { tasks, by, interval, ..fairness::Options::new(from, to) };
+                let tally = in_pieces(
+                    source,
+                    window,
+                    &lengths,
+                    || fairness::Fairness::new(&options),
+                    |output| {
+                        let lengths = [&output.runs, &output.waits].map(|lengths| lengths.parts(128));
+                        format!("{} {lengths:?}", json(output))
+                    },
+                );
+                tallies.push(("fairness", tally));
+            }
+
+            for by in [latency::RowsBy::Command, latency::RowsBy::Task] {
+                let options = latency::Options { tasks, by, worst: 3, zero: from, ..latency::Options::default() };
+                let tally = in_pieces(
+                    source,
+                    window,
+                    &lengths,
+                    || latency::Latency::new(&options),
+                    |output| {
+                        format!("{} {:?}", json(output), output.lengths.each_ref().map(|lengths| lengths.parts(128)))
+                    },
+                );
+                tallies.push(("latency", tally));
+            }
+        }
+        tallies
+    }
+}
+
+fn json(report: &impl serde::Serialize) -> String {
+    serde_json::to_string(report).expect("a document")
+}
+
+/// Two panels, or one.
+fn halves(cpus: &[Cpu]) -> Vec<running_waiting::Panel> {
+    let panels = cpus.chunks(cpus.len().div_ceil(2).max(1));
+    panels.map(|cpus| running_waiting::Panel { name: String::new(), cpus: cpus.to_vec() }).collect()
+}
+
+/// Adds the tallies of a trace to those of others.
+fn add(sums: &mut Vec<(&'static str, PieceTally)>, more: Vec<(&'static str, PieceTally)>) {
+    for (name, tally) in more {
+        match sums.iter_mut().find(|(other, _)| *other == name) {
+            Some((_, sum)) => *sum += tally,
+            None => sums.push((name, tally)),
+        }
+    }
+}
+
+/// Most pieces must have been joined: otherwise nothing is proven, and nothing gained.
+fn assert_joined(sums: &[(&'static str, PieceTally)], least_percent: usize) {
+    for (name, PieceTally { pieces, joined }) in sums {
+        assert!(
+            100 * joined >= least_percent * pieces && *pieces > 0,
+            "{name}: {joined} of {pieces} pieces were joined"
+        );
+    }
+}
+
+fn compared<'e>(events: &'e [SchedEvent], window: Window, lengths: &[usize]) -> Compared<&'e [SchedEvent]> {
+    let (first, last) = events.first().zip(events.last()).map_or((Ts(0), Ts(0)), |(a, b)| (a.ts, b.ts));
+    let (from, to) = window.within(first, last);
+    let mut cpus: Vec<Cpu> = events.iter().map(|event| event.cpu).collect();
+    cpus.sort_unstable();
+    cpus.dedup();
+    Compared { source: events, cpus, from, to, window, lengths: lengths.to_vec() }
+}
+
+#[test]
+fn simulated_runs_are_the_same_in_pieces() {
+    let mut sums = Vec::new();
+    for seed in (0..40).step_by(if std::env::var_os("SCHEDVIZ_TRACES").is_some() { 1 } else { 5 }) {
+        let sim = Simulation::any(seed, 1 + (seed % 9) as u32, 300);
+        let (lossy, _) = sim.lossy(seed);
+        let at = |events: &[SchedEvent], tenths: usize| Some(events.get(events.len() * tenths / 10)?.ts);
+        for events in [&sim.events, &lossy] {
+            let inner = Window { from: at(events, 3), to: at(events, 7) };
+            let lengths = [1, 2 + seed as usize % 5, 61];
+            for window in [Window::default(), inner] {
+                add(&mut sums, compared(events, window, &lengths).all());
+            }
+        }
+    }
+    assert_joined(&sums, 80);
+    eprintln!("{sums:?}");
+}
+
+#[test]
+fn recordings_are_the_same_in_pieces() {
+    let mut sums = Vec::new();
+    for path in support::recordings() {
+        let trace = Trace::open(&path, Options::default()).expect("a readable recording");
+        let Some((from, to)) = trace.extent().filter(|_| trace.has_time().is_ok()) else { continue };
+        let window = Window::default();
+        let source = trace.events().expect("events");
+        let is_small = std::fs::metadata(&path).expect("a file").len() < 2_000_000;
+        let lengths = if is_small { vec![97, 1_999] } else { vec![14_999, 60_013] };
+        let tallies = Compared { source, cpus: trace.observed(), from, to, window, lengths }.all();
+        eprintln!("{}: {tallies:?}", path.display());
+        add(&mut sums, tallies);
+    }
+    assert_joined(&sums, 80);
+}
