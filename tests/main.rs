@@ -51,6 +51,7 @@ mod perfetto;
 mod pieces;
 mod placement;
 mod plot;
+mod preemptions;
 mod print_format;
 mod readme;
 mod record;

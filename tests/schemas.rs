@@ -39,6 +39,7 @@ fn every_document_conforms_to_its_schema() {
             &["migrations"],
             &["latency", "--by", "task", "--forked"],
             &["latency"],
+            &["preemptions", "--by", "cpu"],
             &["utilization"],
             &["fairness"],
             &["fairness", "--forked"],

@@ -49,6 +49,7 @@ use joined::WaitLog;
 use sched::event::escape;
 use sched::kthread::command;
 use sched::limits::ROWS;
+use sched::nice::weight_of;
 use sched::seeded::SeededMap;
 use sched::state::Task;
 use sched::{
@@ -173,18 +174,6 @@ pub struct Fairness<'o> {
     idle: IdleTimes,
     /// The steps that are left to the analysis of the pieces before, if this one follows a later piece of a pass.
     log: Option<Box<WaitLog>>,
-}
-
-/// The weight of a nice value: each step is a factor of about 1.25, nice 0 is 1024. (The table
-/// `sched_prio_to_weight` of the kernel's kernel/sched/core.c.)
-pub fn weight_of(prio: i32) -> u64 {
-    const WEIGHTS: [u64; 40] = [
-        88761, 71755, 56483, 46273, 36291, 29154, 23254, 18705, 14949, 11916, 9548, 7620, 6100, 4904, 3906, 3121, 2501,
-        1991, 1586, 1277, 1024, 820, 655, 526, 423, 335, 272, 215, 172, 137, 110, 87, 70, 56, 45, 36, 29, 23, 18, 15,
-    ];
-    // Real-time tasks have none; where no priority is known it is nice 0.
-    let place = if prio < 100 { 20 } else { (prio - 100).min(39) };
-    WEIGHTS[place.unsigned_abs() as usize]
 }
 
 impl<'o> Fairness<'o> {

@@ -25,6 +25,7 @@ pub(crate) const COMMANDS: &[Entry] = &[
     Entry::question::<critical_path::PathQuestion>(),
     Entry::question::<utilization::UtilizationQuestion>(),
     Entry::question::<latency::LatencyQuestion>(),
+    Entry::question::<preemptions::PreemptionsQuestion>(),
     Entry::question::<fairness::FairnessQuestion>(),
     Entry::question::<events::MigrationsQuestion>(),
     Entry::question::<events::EventsQuestion>(),

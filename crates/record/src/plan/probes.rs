@@ -5,7 +5,10 @@
 //! return that also reads the arguments (kernels from 6.9 on), then a pair of probes on entry and return. The analyses lose
 //! something without a probe; [`KernelProbe::cost`] states it.
 
+mod fair;
+
 use crate::plan::btf::{Btf, ValueForm};
+use fair::{LENGTHS, REQUESTS};
 use serde::Serialize;
 
 /// A probe, or a pair of them, that serves one purpose.
@@ -67,28 +70,6 @@ const PID: ProbeField = ("pid", &["pid"], None);
 const CPU: ProbeField = ("cpu", &["cpu"], None);
 const NR: ProbeField = ("nr", &["nr_running"], None);
 
-/// A tracepoint without an event of its own, as kernels from 6.5 on can probe it.
-struct BareTracepoint {
-    name: &'static str,
-    line: &'static str,
-    purpose: &'static str,
-    cost: &'static str,
-}
-
-const LENGTHS: BareTracepoint = BareTracepoint {
-    name: "nr_running",
-    line: "t:lb/nr_running sched_update_nr_running_tp cpu=rq->cpu nr=rq->nr_running change",
-    purpose: "the kernel's run-queue lengths",
-    cost: "run-queue lengths cannot be checked against the kernel's",
-};
-
-impl BareTracepoint {
-    fn probe(&self) -> KernelProbe {
-        let alternatives = vec![vec![self.line.to_owned()]];
-        KernelProbe { name: self.name, purpose: self.purpose, cost: self.cost, alternatives }
-    }
-}
-
 /// The generator for one kernel.
 #[derive(Clone, Copy, Debug)]
 pub struct ProbeWriter<'b> {
@@ -117,6 +98,8 @@ impl<'b> ProbeWriter<'b> {
         probes.push(self.affinity());
         probes.extend(self.bandwidth());
         probes.push(LENGTHS.probe());
+        probes.push(REQUESTS.probe());
+        probes.extend(self.picks());
         probes
     }
 
@@ -483,8 +466,18 @@ mod tests {
     ];
 
     /// Probes of those files that no analysis reads.
-    const UNUSED: [&str; 9] =
-        ["trigger", "wakelist", "blocked", "select", "select_in", "pull_rt", "push_rt", "nohz_idle", "nr_running"];
+    const UNUSED: [&str; 10] = [
+        "trigger",
+        "wakelist",
+        "blocked",
+        "select",
+        "select_in",
+        "pull_rt",
+        "push_rt",
+        "nohz_idle",
+        "nr_running",
+        "resched",
+    ];
 
     fn name(line: &str) -> &str {
         line.split_whitespace().next().and_then(|word| word.split_once('/')).map_or("", |(_, name)| name)
@@ -549,11 +542,15 @@ mod tests {
     fn an_inlined_function_has_no_probe_and_a_cost() {
         let newidle = probes(2).into_iter().find(|probe| probe.name == "newidle_balance").unwrap();
         assert!(newidle.alternatives.is_empty() && newidle.cost.starts_with("the probe on going idle stands in"));
-        assert!(probes(2).iter().all(|probe| probe.name == "newidle_balance" || !probe.alternatives.is_empty()));
+        // The type information of the tests lacks the structures of the fair class.
+        let absent = ["newidle_balance", "pick", "put"];
+        assert!(probes(2).iter().all(|probe| absent.contains(&probe.name) || !probe.alternatives.is_empty()));
         // Without any type information there is nothing to probe.
         let empty = [0x9f, 0xeb, 1, 0, 24, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0].to_vec();
         let btf = Btf::parse(empty).unwrap();
         let found = ProbeWriter::new(&btf).probes();
-        assert!(found.iter().all(|probe| probe.alternatives.is_empty() || probe.name == "nr_running"));
+        assert!(
+            found.iter().all(|probe| probe.alternatives.is_empty() || ["nr_running", "resched"].contains(&probe.name))
+        );
     }
 }

@@ -3,6 +3,7 @@
 mod cpu_mask;
 pub mod diag;
 pub mod kthread;
+pub mod nice;
 pub mod probe;
 pub mod span;
 pub(crate) mod task_id;

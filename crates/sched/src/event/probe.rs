@@ -1,10 +1,11 @@
-//! The records of probes on the balancer (group `lb`, as `schedviz record --why` sets them).
+//! The records of probes on the scheduler (group `lb`, as `schedviz record --why` sets them).
 //!
 //! A probe records what the kernel decides; it changes no task's state. The fields of a probe differ between kernels, so
 //! those that can be absent are optional here.
 
 use super::{Comm, Cpu, CpuMask, Dur, Pid};
 use serde::{Deserialize, Serialize};
+use std::num::NonZeroU32;
 
 /// A kind of load balancing, by the state of the CPU for which it pulls tasks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -96,6 +97,53 @@ impl CgroupId {
     }
 }
 
+/// An instant of the virtual time of a run queue of the fair class, or a length of it, in nanoseconds of a task of nice 0.
+/// Stored as two words, so that an event is aligned to four bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct VirtualTime([u32; 2]);
+
+impl VirtualTime {
+    /// Makes an instant of virtual time, or a length of it, of `ns` nanoseconds.
+    pub fn of(ns: i64) -> VirtualTime {
+        let ns = ns.cast_unsigned();
+        VirtualTime([(ns >> 32) as u32, ns as u32])
+    }
+
+    /// The number of nanoseconds. Instants wrap as the kernel's do: only their differences have a meaning.
+    pub fn ns(self) -> i64 {
+        (u64::from(self.0[0]) << 32 | u64::from(self.0[1])).cast_signed()
+    }
+
+    /// Returns the virtual time from `earlier` to this instant; negative if this one is the earlier.
+    pub fn since(self, earlier: VirtualTime) -> i64 {
+        self.ns().wrapping_sub(earlier.ns())
+    }
+}
+
+/// The numbers by which EEVDF picks a task, as the kernel has them for the task on its run queue.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Entity {
+    /// The virtual run time of the task.
+    pub vruntime: VirtualTime,
+    /// The virtual deadline of the task's request.
+    pub deadline: VirtualTime,
+    /// The request of the task: the length of its time slice, in nanoseconds. None where it was not recorded, or is beyond four
+    /// seconds.
+    pub slice: Option<NonZeroU32>,
+    /// The weight of the task, 1,048,576 for nice 0 on machines of 64 bits. None where it was not recorded.
+    pub weight: Option<NonZeroU32>,
+}
+
+/// A run queue of the fair class, of which each group has one on each CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GroupQueue {
+    /// A number that no other run queue of a CPU has, from its address.
+    pub number: NonZeroU32,
+    /// The number of tasks and groups on the run queue, with the running one and those that sleep but were not taken from it; at
+    /// most 65,535.
+    pub length: u16,
+}
+
 /// The beginning or the end of throttling, for the tasks of one cgroup on one CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Throttle {
@@ -109,7 +157,7 @@ pub struct Throttle {
     pub takes_queue: bool,
 }
 
-/// A record of a probe on the balancer or on bandwidth control, by the probe's name.
+/// A record of a probe on the balancer, on bandwidth control or on the fair class, by the probe's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Probe {
     /// `newidle_balance_in`: a CPU is about to idle, and new-idle balancing begins.
@@ -208,6 +256,53 @@ pub enum Probe {
         /// The difference to the number before.
         change: i32,
     },
+    /// `resched` (`sched_set_need_resched_tp`): the running task of a CPU is marked to be rescheduled.
+    Reschedules {
+        /// The PID of the running task, zero for the idle task.
+        pid: Pid,
+        /// The CPU on which that task runs.
+        cpu: Cpu,
+        /// The number of the flag that is set, of which each kernel has one for immediate and one for lazy requests.
+        flag: u8,
+    },
+    /// `pick`: a CPU switches to this task, which the fair class has picked if it is one of its tasks.
+    Picks {
+        /// The PID of the task, zero for the idle task.
+        pid: Pid,
+        /// The numbers of the task at the pick.
+        entity: Entity,
+        /// The virtual run time of the task that was switched out, where the same record has it.
+        left: Option<VirtualTime>,
+        /// The run queue of the task's group, where it was recorded.
+        queue: Option<GroupQueue>,
+    },
+    /// `put`: a CPU switches from this task.
+    Puts {
+        /// The PID of the task, zero for the idle task.
+        pid: Pid,
+        /// The numbers of the task as it is switched out.
+        entity: Entity,
+        /// The lag of the task in virtual time, which the kernel sets as a task leaves its run queue.
+        vlag: VirtualTime,
+        /// Whether the task sleeps and stays on the run queue until its lag is no longer negative (delayed dequeue).
+        delayed: bool,
+        /// The number of the run queue of the task's group, where it was recorded.
+        queue: Option<NonZeroU32>,
+    },
+    /// `wake`: the wakeup of this task begins; its numbers are those with which it left its run queue.
+    Wakes {
+        /// The PID of the task.
+        pid: Pid,
+        /// The lag of the task in virtual time, with which it left its run queue.
+        vlag: VirtualTime,
+    },
+    /// `lock:contention_begin` or `lock:contention_end`: the running task begins to wait for a lock of the kernel, or has it.
+    Contends {
+        /// The address of the lock.
+        lock: [u32; 2],
+        /// Whether the task begins to wait.
+        begins: bool,
+    },
 }
 
 /// A task that the balancer examines.
@@ -240,6 +335,17 @@ mod tests {
         );
         assert_eq!(Balancing::of(Some(2), true), Balancing::NewIdle);
         assert_eq!(Balancing::of(None, true), Balancing::Unknown);
+    }
+
+    #[test]
+    fn no_record_makes_an_event_larger_than_a_switch() {
+        assert_eq!([size_of::<Probe>(), size_of::<crate::EventKind>(), size_of::<crate::SchedEvent>()], [48, 56, 80]);
+    }
+
+    #[test]
+    fn virtual_time_wraps_as_in_the_kernel() {
+        assert_eq!([0, 1 << 40, -7, i64::MIN].map(|ns| VirtualTime::of(ns).ns()), [0, 1 << 40, -7, i64::MIN]);
+        assert_eq!(VirtualTime::of(i64::MIN).since(VirtualTime::of(i64::MAX)), 1);
     }
 
     #[test]

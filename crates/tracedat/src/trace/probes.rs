@@ -11,8 +11,8 @@ const GROUP: &str = "lb";
 /// The probes that fire whenever a CPU goes idle. One without any record was not recorded, or no CPU went idle.
 const ON_IDLE: [&str; 4] = ["idle", "newidle_balance", "newidle_balance_in", "nr_running"];
 
-/// The probe on a tracepoint, which fires without kprobes.
-const TRACEPOINT: &str = "nr_running";
+/// The probes on tracepoints, which fire without kprobes.
+const TRACEPOINTS: [&str; 4] = ["nr_running", "resched", "pick", "put"];
 
 /// The probes that have records, as far as that matters.
 #[derive(Clone, Debug)]
@@ -28,7 +28,11 @@ impl Trace {
     pub fn probe(&self, name: &str) -> Option<&EventFormat> {
         let format = self.format_named(GROUP, name)?;
         let fired = self.fired.get_or_init(|| self.find_fired());
-        let counts = if ON_IDLE.contains(&name) { fired.on_idle.contains(&name) } else { fired.any };
+        let counts = match name {
+            _ if ON_IDLE.contains(&name) => fired.on_idle.contains(&name),
+            _ if TRACEPOINTS.contains(&name) => self.has_records(format),
+            _ => fired.any,
+        };
         counts.then_some(format)
     }
 
@@ -41,9 +45,12 @@ impl Trace {
     fn find_fired(&self) -> Fired {
         let fires = |name: &str| self.format_named(GROUP, name).is_some_and(|format| self.has_records(format));
         let on_idle: Vec<&str> = ON_IDLE.into_iter().filter(|name| fires(name)).collect();
-        let is_shown = on_idle.iter().any(|name| *name != TRACEPOINT);
+        let is_shown = on_idle.iter().any(|name| !TRACEPOINTS.contains(name));
         let others = || {
-            let mut others = self.formats.iter().filter(|format| format.system == GROUP && format.name != TRACEPOINT);
+            let mut others = self
+                .formats
+                .iter()
+                .filter(|format| format.system == GROUP && !TRACEPOINTS.contains(&format.name.as_str()));
             others.any(|format| self.has_records(format))
         };
         Fired { any: is_shown || others(), on_idle }

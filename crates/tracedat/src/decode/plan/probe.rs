@@ -1,8 +1,11 @@
 //! Records of probes on the balancer: the group `lb`, with the names and the fields that `schedviz record --why` gives them.
 
+mod fair;
+
 use super::{At, CommAt, FieldShape};
 use crate::bytes::{Endian, sign_extend};
 use crate::decode::format::EventFormat;
+use fair::FairAt;
 use sched::probe::{AtMost4s, Balancing, CgroupId, Examined, Probe, RunQueue, Throttle};
 use sched::{Comm, Cpu, CpuMask, Pid};
 
@@ -123,6 +126,7 @@ enum ProbeFields {
     ThrottlesTask { pid: At, cgroup: At },
     Joins { pid: At, cgroup: At, forked: bool },
     Allows { pid: At, flags: Option<At>, count: Option<At>, mask: MaskAt },
+    Fair(FairAt),
 }
 
 /// The way to decode the records of one probe.
@@ -135,6 +139,10 @@ pub(super) struct ProbeAt {
 impl ProbeAt {
     /// The decoding for a format, if it is one of the probes and has the fields that it needs.
     pub(super) fn of(format: &EventFormat, era: Era) -> Option<ProbeAt> {
+        let before_6_10 = era.before_6_10;
+        if let Some(fair) = FairAt::of(format) {
+            return Some(ProbeAt { fields: ProbeFields::Fair(fair), before_6_10 });
+        }
         if format.system != "lb" {
             return None;
         }
@@ -187,7 +195,7 @@ impl ProbeAt {
             "group_fork" => joins(true)?,
             _ => return None,
         };
-        Some(ProbeAt { fields, before_6_10: era.before_6_10 })
+        Some(ProbeAt { fields, before_6_10 })
     }
 
     /// The record; nothing if it is too short, or names a CPU that no machine has.
@@ -245,6 +253,7 @@ impl ProbeAt {
             ProbeFields::ThrottlesTask { pid, cgroup } => {
                 Probe::ThrottlesTask(Pid(pid.int(p, e)?), read.cgroup(*cgroup)?)
             }
+            ProbeFields::Fair(at) => at.probe(p, e)?,
             ProbeFields::Joins { pid, cgroup, forked } => {
                 Probe::Joins { pid: Pid(pid.int(p, e)?), cgroup: read.cgroup(*cgroup)?, forked: *forked }
             }

@@ -1,0 +1,143 @@
+//! Tasks that were preempted while another waited for a lock of the kernel, and can have held it.
+
+use sched::{Comm, Cpu, Dur, Pid, SchedEvent, SchedState, TaskRef, Ts};
+use serde::Serialize;
+use std::collections::VecDeque;
+
+/// Maximum number of tasks that wait for locks at once, and of preemptions that are remembered meanwhile.
+const MOST: usize = 4096;
+
+/// A task that was preempted in the kernel while another waited for a lock: it can have held the lock. No event shows who does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct LockHolder {
+    /// The PID of the task that waited for the lock.
+    pub waiter: Pid,
+    /// The command name of the task that waited.
+    pub waiter_command: Comm,
+    /// The instant at which that task began to wait for the lock, in nanoseconds of the trace's clock.
+    pub from_ns: Ts,
+    /// The time for which that task waited for the lock, in nanoseconds.
+    pub waited_ns: Dur,
+    /// The PID of the task that was preempted meanwhile.
+    pub holder: Pid,
+    /// The command name of the preempted task.
+    pub holder_command: Comm,
+    /// The CPU on which the preempted task ran.
+    pub holder_cpu: Cpu,
+    /// The instant of the preemption, in nanoseconds of the trace's clock.
+    pub preempted_ns: Ts,
+    /// The PID of the task that ran instead.
+    pub next: Pid,
+    /// The command name of the task that ran instead.
+    pub next_command: Comm,
+    /// The number of tasks that were preempted in the kernel during the wait, of which each can be the holder.
+    pub candidates: u64,
+}
+
+/// A task that waits for a lock.
+#[derive(Clone, Copy, Debug)]
+struct Contention {
+    pid: Pid,
+    lock: [u32; 2],
+    from: Ts,
+}
+
+/// A preemption in the kernel.
+#[derive(Clone, Copy, Debug)]
+struct InKernel {
+    task: TaskRef,
+    cpu: Cpu,
+    at: Ts,
+    next: TaskRef,
+}
+
+/// The waits for locks, and the preemptions during them.
+#[derive(Clone, Debug)]
+pub(crate) struct Locks {
+    most: usize,
+    waiting: Vec<Contention>,
+    preempted: VecDeque<InKernel>,
+    /// The number of waits for locks that ended.
+    pub(crate) waits: u64,
+    /// The number of those during which a task was preempted that can have held the lock.
+    pub(crate) with_holders: u64,
+    /// The longest of these, with each task that can have held the lock.
+    pub(crate) holders: Vec<LockHolder>,
+}
+
+impl Locks {
+    pub(crate) fn new(most: usize) -> Locks {
+        let (waiting, preempted, holders) = Default::default();
+        Locks { most, waiting, preempted, waits: 0, with_holders: 0, holders }
+    }
+
+    /// Follows the beginning or the end of a wait for a lock; those that end from `start` on are counted.
+    pub(crate) fn contends(
+        &mut self,
+        event: &SchedEvent,
+        lock: [u32; 2],
+        begins: bool,
+        start: Option<Ts>,
+        state: &SchedState,
+    ) {
+        let waits = |wait: &Contention| wait.pid == event.pid && wait.lock == lock;
+        if begins {
+            self.waiting.retain(|wait| !waits(wait));
+            if self.waiting.len() < MOST {
+                self.waiting.push(Contention { pid: event.pid, lock, from: event.ts });
+            }
+            return;
+        }
+        let Some(place) = self.waiting.iter().position(waits) else { return };
+        let wait = self.waiting.swap_remove(place);
+        if start.is_some() {
+            self.waited(&wait, event.ts, state);
+        }
+        self.forget();
+    }
+
+    /// A task was preempted in the kernel.
+    pub(crate) fn preempted(&mut self, event: &SchedEvent, task: TaskRef, next: TaskRef) {
+        // A task that waits for a lock itself is the holder of another at most.
+        if self.waiting.is_empty() || self.preempted.len() >= MOST {
+            return;
+        }
+        self.preempted.push_back(InKernel { task, cpu: event.cpu, at: event.ts, next });
+    }
+
+    fn waited(&mut self, wait: &Contention, end: Ts, state: &SchedState) {
+        self.waits += 1;
+        let waits_too = |pid: Pid| self.waiting.iter().any(|other| other.pid == pid && other.lock == wait.lock);
+        let holds = |held: &&InKernel| held.at >= wait.from && held.task.pid != wait.pid && !waits_too(held.task.pid);
+        let candidates: Vec<InKernel> = self.preempted.iter().filter(holds).copied().collect();
+        self.with_holders += u64::from(!candidates.is_empty());
+        let waiter_command = state.task_of(wait.pid).map_or(Comm::EMPTY, |task| task.comm);
+        for held in &candidates {
+            let holder = LockHolder {
+                waiter: wait.pid,
+                waiter_command,
+                from_ns: wait.from,
+                waited_ns: end.since(wait.from),
+                holder: held.task.pid,
+                holder_command: held.task.comm,
+                holder_cpu: held.cpu,
+                preempted_ns: held.at,
+                next: held.next.pid,
+                next_command: held.next.comm,
+                candidates: candidates.len() as u64,
+            };
+            let place = self.holders.partition_point(|kept| kept.waited_ns >= holder.waited_ns);
+            if place < self.most {
+                self.holders.insert(place, holder);
+                self.holders.truncate(self.most);
+            }
+        }
+    }
+
+    /// Drops the preemptions from before the earliest wait that is open.
+    fn forget(&mut self) {
+        let earliest = self.waiting.iter().map(|wait| wait.from).min();
+        self.preempted.retain(|held| earliest.is_some_and(|earliest| held.at >= earliest));
+    }
+}

@@ -1,0 +1,289 @@
+//! The report as a text for people.
+
+use crate::case::PreemptionCase;
+use crate::cpu::Kind;
+use crate::{PreemptionRow, PreemptionsReport, Source, Way};
+use sched::lengths::{Summary, human};
+use sched::nouns::counted;
+use sched::{Comm, Dur, Pid};
+use std::fmt::Write;
+use timeline::text::{CASES, Detail, case, case_head, paragraph, short};
+use timeline::{Drawable, Next};
+
+/// Returns the report for people: `trace` is the file as the command line has it, `rows` the maximum number of rows of a table.
+pub fn text(report: &PreemptionsReport, trace: &Drawable, rows: usize, detail: Detail) -> String {
+    let mut out = String::new();
+    if let Some(why) = &report.selection_unknown {
+        paragraph(&mut out, 0, 2, &format!("{trace}: how long tasks kept their CPUs is unknown: {why}"));
+        return out;
+    }
+    headline(&mut out, report, trace);
+    ways(&mut out, report);
+    askers(&mut out, report);
+    notes(&mut out, report);
+    asked_rows(&mut out, report, rows);
+    profit_rows(&mut out, report, rows);
+    let brief = detail == Detail::Brief;
+    let most = if brief { CASES } else { usize::MAX };
+    cases(&mut out, "longest requests", &report.longest, most);
+    cases(&mut out, "requests that stayed lazy for longer than a tick", &report.long_lazy, most);
+    holders(&mut out, report, most);
+    if let Some(case) = report.longest.first() {
+        let commands = [Next::Draw, Next::Queues];
+        trace.next(&mut out, "the longest request", case.start_in_trace_ns, case.at_least_ns, &commands);
+    }
+    out
+}
+
+fn headline(out: &mut String, report: &PreemptionsReport, trace: &Drawable) {
+    let requests = report.requests.unwrap_or(0);
+    let of =
+        |test: fn(&Way) -> bool| report.ways.iter().filter(|way| test(way)).map(|way| way.at_most.count).sum::<u64>();
+    let (preempted, lazy) = (of(|way| way.ending.is_preemption()), of(|way| way.kind == Kind::Lazy));
+    let headline = match requests {
+        0 => format!("{trace}: no event shows a request to a running task to give way"),
+        _ => format!(
+            "{trace}: {} to running tasks to give way, {lazy} of them lazy; {preempted} ended in a preemption",
+            counted(requests, "request")
+        ),
+    };
+    paragraph(out, 0, 2, &headline);
+    let source = match report.source {
+        Source::Probe => "(from sched_set_need_resched_tp to the switch, or to what else ended the request)",
+        Source::Flags => {
+            "(no probe on requests was recorded: from the flags of the events on the CPU, which give bounds. A request that ends \
+             before an event shows it is missing, unless the task was switched out inside the kernel)"
+        }
+    };
+    paragraph(out, 2, 3, source);
+    if !report.has_lazy {
+        paragraph(
+            out,
+            2,
+            3,
+            "(this kernel is not known to have lazy requests, which came with 6.13: every request is immediate)",
+        );
+    }
+}
+
+fn head(out: &mut String, name: &str) {
+    // Writing to a string cannot fail.
+    let _ = writeln!(out, "\n{name:<39} {:>6} {:>6} {:>6} {:>6} {:>6}", "number", "mean", "50 %", "99 %", "max");
+}
+
+/// A line of a table; `sign` marks lengths that are bounds.
+fn bounded_line(out: &mut String, name: &str, sign: &str, s: &Summary) {
+    // Writing to a string cannot fail.
+    let _ = write!(out, "{name:<37} {sign:>1} {:>6}", s.count);
+    for value in [s.mean_ns, s.p50_ns, s.p99_ns, s.max_ns] {
+        let _ = write!(out, " {:>6}", short(value));
+    }
+    out.push('\n');
+}
+
+fn line(out: &mut String, name: &str, s: &Summary) {
+    bounded_line(out, name, "", s);
+}
+
+fn kind_words(kind: Kind, made_immediate: bool) -> &'static str {
+    match (kind, made_immediate) {
+        (Kind::Immediate, _) => "immediate requests",
+        (Kind::Lazy, false) => "lazy requests",
+        (Kind::Lazy, true) => "lazy requests that were made immediate",
+        (Kind::Unknown, _) => "requests whose kind no event shows",
+    }
+}
+
+/// The table of requests by kind and end.
+fn ways(out: &mut String, report: &PreemptionsReport) {
+    let mut before = None;
+    for way in &report.ways {
+        let key = (way.kind, way.made_immediate);
+        if before.replace(key) != Some(key) {
+            head(out, kind_words(way.kind, way.made_immediate));
+        }
+        let name = format!("  {}", way.ending.words());
+        if way.at_least == way.at_most {
+            line(out, &name, &way.at_most);
+        } else {
+            bounded_line(out, &name, "≥", &way.at_least);
+            bounded_line(out, "", "≤", &way.at_most);
+        }
+    }
+    if report.ways.iter().any(|way| way.at_least != way.at_most) {
+        out.push_str("  (≥ at least, ≤ at most: the events give bounds)\n");
+    }
+}
+
+fn askers(out: &mut String, report: &PreemptionsReport) {
+    if report.askers.is_empty() {
+        return;
+    }
+    let most = if report.source == Source::Flags { "asked by (possibly), at most" } else { "asked by" };
+    head(out, most);
+    for row in &report.askers {
+        line(out, &format!("  {}", row.asker.words()), &row.at_most);
+    }
+    if report.profited.count > 0 {
+        head(out, "the tasks that ran instead had waited");
+        line(out, "  all", &report.profited);
+    }
+    if report.request_left.count > 0 {
+        head(out, "preempted tasks had left of their requests");
+        line(out, "  all", &report.request_left);
+    }
+}
+
+fn notes(out: &mut String, report: &PreemptionsReport) {
+    out.push('\n');
+    let mut note = |text: String| paragraph(out, 0, 2, &text);
+    let (saved, longer) = (report.switches_saved.unwrap_or(0), report.lazy_for_longer.unwrap_or(0));
+    if report.has_lazy {
+        let expected = report.longest_lazy_ns.human();
+        note(format!(
+            "{} ended in a sleep or an exit: {} less than with immediate ones",
+            counted(saved, "lazy request"),
+            counted(saved, "involuntary switch")
+        ));
+        note(format!(
+            "{} stayed lazy for longer than {expected}, a tick and a quarter (--tick)",
+            counted(longer, "request")
+        ));
+    }
+    if let Some(idle) = report.to_idle {
+        note(format!("{} to the idle task: wakeups of an idle CPU, in no figure above", counted(idle, "request")));
+    }
+    let without = report.without_request.unwrap_or(0);
+    if without > 0 {
+        note(format!(
+            "{} from a task that could run, without a request that is seen: it yielded, or returned to user mode with one that no event shows",
+            counted(without, "switch")
+        ));
+    }
+    for (number, what) in [(report.lost, "cut by lost events"), (report.open, "open at the end")] {
+        let number = number.unwrap_or(0);
+        if number > 0 {
+            note(format!("{} {what}, in no figure above", counted(number, "request")));
+        }
+    }
+}
+
+fn row_name(row: &PreemptionRow) -> String {
+    match (row.pid, row.cpu, row.command) {
+        (Some(pid), _, command) => pid.named(command.unwrap_or(Comm::EMPTY)),
+        (_, Some(cpu), _) => format!("CPU {cpu}"),
+        (_, _, command) => command.unwrap_or(Comm::EMPTY).to_string(),
+    }
+}
+
+fn more(out: &mut String, all: usize, rows: usize) {
+    if all > rows {
+        // Writing to a string cannot fail.
+        let _ = writeln!(out, "  … and {} more (--rows, --json)", all - rows);
+    }
+}
+
+fn asked_rows(out: &mut String, report: &PreemptionsReport, rows: usize) {
+    if report.rows.is_empty() {
+        return;
+    }
+    // Writing to a string cannot fail.
+    let _ = writeln!(
+        out,
+        "\n{:<25} {:>6} {:>5} {:>6} {:>6} {:>6} {:>6} {:>6}",
+        "asked to give way", "number", "lazy", "gave", "slept", "kept", "50 %", "max"
+    );
+    for row in report.rows.iter().take(rows) {
+        let _ = writeln!(
+            out,
+            "  {:<23} {:>6} {:>5} {:>6} {:>6} {:>6} {:>6} {:>6}",
+            row_name(row),
+            row.requests,
+            row.lazy,
+            row.preempted,
+            row.slept,
+            row.kept,
+            short(row.at_most.p50_ns),
+            short(row.at_most.max_ns)
+        );
+    }
+    more(out, report.rows.len(), rows);
+}
+
+fn profit_rows(out: &mut String, report: &PreemptionsReport, rows: usize) {
+    if report.profiteers.is_empty() {
+        return;
+    }
+    head(out, "ran instead, after a wait");
+    for row in report.profiteers.iter().take(rows) {
+        line(out, &format!("  {}", row_name(row)), &row.profited);
+    }
+    more(out, report.profiteers.len(), rows);
+}
+
+fn task(pid: Pid, command: Comm) -> String {
+    if pid.is_idle() { "the idle task".to_owned() } else { pid.named(command) }
+}
+
+fn cases(out: &mut String, title: &str, cases: &[PreemptionCase], most: usize) {
+    if cases.is_empty() {
+        return;
+    }
+    out.extend(["\n", title, ":\n"]);
+    case_head(out, "task");
+    for c in cases.iter().take(most) {
+        let asked = match (c.asker_pid, c.asker_command) {
+            (Some(pid), Some(command)) => format!("{} ({})", c.asker.words(), task(pid, command)),
+            _ => c.asker.words().to_owned(),
+        };
+        let then = match c.next {
+            Some(next) => {
+                format!("{}; then {}{}", c.ending.words(), task(next.pid, next.command), waited(next.waited_ns))
+            }
+            None => c.ending.words().to_owned(),
+        };
+        let kind = match c.kind {
+            Kind::Immediate => "immediately".to_owned(),
+            Kind::Unknown => "in an unknown way".to_owned(),
+            Kind::Lazy => format!("lazily for {}", human(c.lazy_at_most_ns)),
+        };
+        let bounds =
+            if c.at_least_ns == c.at_most_ns { String::new() } else { format!(" (at most {})", c.at_most_ns.human()) };
+        let left =
+            c.request_left_ns.map_or_else(String::new, |left| format!(", with {} of its request left", left.human()));
+        let text =
+            format!("{} on CPU {}, asked {kind} by {asked}; {then}{left}{bounds}", task(c.pid, c.command), c.cpu);
+        case(out, c.start_in_trace_ns, c.at_least_ns, &text);
+    }
+}
+
+fn waited(wait: Option<Dur>) -> String {
+    wait.map_or_else(String::new, |wait| format!(", which had waited {}", wait.human()))
+}
+
+fn holders(out: &mut String, report: &PreemptionsReport, most: usize) {
+    let Some(waits) = report.lock_waits else { return };
+    let with = report.lock_waits_with_holders.unwrap_or(0);
+    out.push('\n');
+    let text = format!(
+        "{} for a lock of the kernel ended; during {with} of them a task was preempted in the kernel that can have held the lock",
+        counted(waits, "wait")
+    );
+    paragraph(out, 0, 2, &text);
+    for held in report.lock_holders.iter().take(most) {
+        let others = held.candidates.saturating_sub(1);
+        let text = format!(
+            "{:>9}  {} waited; {} was preempted meanwhile on CPU {} by {}; {} like it",
+            held.waited_ns.human(),
+            task(held.waiter, held.waiter_command),
+            task(held.holder, held.holder_command),
+            held.holder_cpu,
+            task(held.next, held.next_command),
+            match others {
+                0 => "no other".to_owned(),
+                n => format!("{n} others"),
+            }
+        );
+        paragraph(out, 2, 13, &text);
+    }
+}

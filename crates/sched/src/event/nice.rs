@@ -1,0 +1,13 @@
+//! The weights of nice values.
+
+/// Returns the weight of a task of this kernel priority: each step of the nice value is a factor of about 1.25, nice 0 is 1024.
+/// (The table `sched_prio_to_weight` of the kernel's kernel/sched/core.c.) A real-time task, which has no weight, and a task whose
+/// priority is unknown count as nice 0.
+pub fn weight_of(prio: i32) -> u64 {
+    const WEIGHTS: [u64; 40] = [
+        88761, 71755, 56483, 46273, 36291, 29154, 23254, 18705, 14949, 11916, 9548, 7620, 6100, 4904, 3906, 3121, 2501,
+        1991, 1586, 1277, 1024, 820, 655, 526, 423, 335, 272, 215, 172, 137, 110, 87, 70, 56, 45, 36, 29, 23, 18, 15,
+    ];
+    let place = if prio < 100 { 20 } else { (prio - 100).min(39) };
+    WEIGHTS[place.unsigned_abs() as usize]
+}

@@ -1,0 +1,153 @@
+//! Records of requests to reschedule, of what the fair class picks, and of contention for the kernel's locks.
+//!
+//! The group is `lb`, as `schedviz record --why` has it, or `sv`, which recordings by hand have: with the names `resched`,
+//! `switch` and `wake`.
+
+use super::At;
+use crate::bytes::{Endian, sign_extend};
+use crate::decode::format::EventFormat;
+use sched::Pid;
+use sched::probe::{Entity, GroupQueue, Probe, VirtualTime};
+use std::num::NonZeroU32;
+
+/// The places of the numbers by which EEVDF picks a task.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct EntityAt {
+    vruntime: At,
+    deadline: At,
+    slice: Option<At>,
+    weight: Option<At>,
+}
+
+/// The fields to read, by the kind of the record.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum FairAt {
+    Reschedules { pid: At, cpu: At, flag: At },
+    Picks { pid: At, entity: EntityAt, left: Option<At>, queue: Option<(At, At)> },
+    Puts { pid: At, entity: EntityAt, vlag: At, delayed: Option<At>, queue: Option<At> },
+    Wakes { pid: At, vlag: At },
+    Contends { lock: At, begins: bool },
+}
+
+impl FairAt {
+    /// The decoding for a format, if it is one of these records and has the fields that it needs.
+    pub(super) fn of(format: &EventFormat) -> Option<FairAt> {
+        let at = |name: &str| At::of(format, name);
+        let entity = || {
+            let (slice, weight) = (at("slice"), at("weight"));
+            Some(EntityAt { vruntime: at("vruntime")?, deadline: at("deadline")?, slice, weight })
+        };
+        Some(match (format.system.as_str(), format.name.as_str()) {
+            ("lb" | "sv", "resched") => FairAt::Reschedules { pid: at("pid")?, cpu: at("cpu")?, flag: at("tif")? },
+            ("lb", "pick") => {
+                let queue = at("queue").zip(at("nr"));
+                FairAt::Picks { pid: at("pid")?, entity: entity()?, left: None, queue }
+            }
+            ("sv", "switch") => {
+                FairAt::Picks { pid: at("next")?, entity: entity()?, left: at("pvruntime"), queue: None }
+            }
+            ("lb", "put") => {
+                let (delayed, queue) = (at("delayed"), at("queue"));
+                FairAt::Puts { pid: at("pid")?, entity: entity()?, vlag: at("vlag")?, delayed, queue }
+            }
+            ("sv", "wake") => FairAt::Wakes { pid: at("pid")?, vlag: at("vlag")? },
+            ("lock", "contention_begin") => FairAt::Contends { lock: at("lock_addr")?, begins: true },
+            ("lock", "contention_end") => FairAt::Contends { lock: at("lock_addr")?, begins: false },
+            _ => return None,
+        })
+    }
+
+    /// The record; nothing if it is too short, or names a CPU that no machine has.
+    pub(super) fn probe(&self, p: &[u8], e: Endian) -> Option<Probe> {
+        let time = |at: At| at.uint(p, e).map(|raw| VirtualTime::of(sign_extend(raw, at.size)));
+        let entity = |at: &EntityAt| {
+            let number = |at: At| NonZeroU32::new(u32::try_from(at.uint(p, e)?).ok()?);
+            Some(Entity {
+                vruntime: time(at.vruntime)?,
+                deadline: time(at.deadline)?,
+                slice: at.slice.and_then(number),
+                weight: at.weight.and_then(number),
+            })
+        };
+        Some(match self {
+            FairAt::Reschedules { pid, cpu, flag } => Probe::Reschedules {
+                pid: Pid(pid.int(p, e)?),
+                cpu: cpu.cpu(p, e)?,
+                flag: u8::try_from(flag.int(p, e)?).ok()?,
+            },
+            FairAt::Picks { pid, entity: at, left, queue } => {
+                let queue = queue.and_then(|(address, nr)| {
+                    let length = u16::try_from(nr.uint(p, e)?).unwrap_or(u16::MAX);
+                    Some(GroupQueue { number: queue_number(address.uint(p, e)?)?, length })
+                });
+                Probe::Picks { pid: Pid(pid.int(p, e)?), entity: entity(at)?, left: left.and_then(time), queue }
+            }
+            FairAt::Puts { pid, entity: at, vlag, delayed, queue } => Probe::Puts {
+                pid: Pid(pid.int(p, e)?),
+                entity: entity(at)?,
+                vlag: time(*vlag)?,
+                delayed: delayed.and_then(|at| at.uint(p, e)).is_some_and(|raw| raw != 0),
+                queue: queue.and_then(|at| queue_number(at.uint(p, e)?)),
+            },
+            FairAt::Wakes { pid, vlag } => Probe::Wakes { pid: Pid(pid.int(p, e)?), vlag: time(*vlag)? },
+            FairAt::Contends { lock, begins } => {
+                let address = lock.uint(p, e)?;
+                Probe::Contends { lock: [(address >> 32) as u32, address as u32], begins: *begins }
+            }
+        })
+    }
+}
+
+/// The number of a run queue by its address. A run queue is aligned to a line of the cache, and larger than one.
+fn queue_number(address: u64) -> Option<NonZeroU32> {
+    NonZeroU32::new((address >> 6) as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The format of a record whose fields have these names and sizes, one behind the other from byte 8 on.
+    fn format(system: &str, name: &str, fields: &[(&str, usize)]) -> EventFormat {
+        let (mut text, mut offset) = (format!("name: {name}\nID: 9\nformat:\n"), 8);
+        for (field, size) in fields {
+            text.push_str(&format!("\tfield:u{} {field};\toffset:{offset};\tsize:{size};\tsigned:0;\n", size * 8));
+            offset += size;
+        }
+        EventFormat::parse(system, &text).unwrap()
+    }
+
+    fn payload(words: &[&[u8]]) -> Vec<u8> {
+        [vec![0; 8], words.concat()].concat()
+    }
+
+    #[test]
+    fn a_request_names_the_task_its_cpu_and_the_flag() {
+        let at = FairAt::of(&format("lb", "resched", &[("pid", 4), ("cpu", 4), ("tif", 4)])).unwrap();
+        let bytes = payload(&[&7_u32.to_le_bytes(), &3_u32.to_le_bytes(), &5_u32.to_le_bytes()]);
+        let expected = Probe::Reschedules { pid: Pid(7), cpu: sched::Cpu(3), flag: 5 };
+        assert_eq!(at.probe(&bytes, Endian::Little), Some(expected));
+        assert_eq!(at.probe(&bytes[..18], Endian::Little), None);
+    }
+
+    #[test]
+    fn the_numbers_of_a_pick_may_lack_slice_and_weight() {
+        let fields = [("next", 4), ("vruntime", 8), ("deadline", 8), ("pvruntime", 8)];
+        let at = FairAt::of(&format("sv", "switch", &fields)).unwrap();
+        let [vruntime, deadline, left] = [100_u64, 250, u64::MAX].map(u64::to_le_bytes);
+        let bytes = payload(&[&7_u32.to_le_bytes(), &vruntime, &deadline, &left]);
+        let entity =
+            Entity { vruntime: VirtualTime::of(100), deadline: VirtualTime::of(250), slice: None, weight: None };
+        let expected = Probe::Picks { pid: Pid(7), entity, left: Some(VirtualTime::of(-1)), queue: None };
+        assert_eq!(at.probe(&bytes, Endian::Little), Some(expected));
+        assert!(FairAt::of(&format("lb", "switch", &fields)).is_none());
+    }
+
+    #[test]
+    fn a_lock_has_its_address() {
+        let at = FairAt::of(&format("lock", "contention_begin", &[("lock_addr", 8), ("flags", 4)])).unwrap();
+        let bytes = payload(&[&0xffff_8000_0000_0001_u64.to_le_bytes(), &[1, 0, 0, 0]]);
+        let expected = Probe::Contends { lock: [0xffff_8000, 1], begins: true };
+        assert_eq!(at.probe(&bytes, Endian::Little), Some(expected));
+    }
+}
