@@ -47,7 +47,7 @@ use cpu::CpuTrack;
 use locks::Locks;
 use rows::{RowTable, Ways};
 use sched::seeded::SeededMap;
-use sched::{Analysis, Chosen, ChosenCpus, Dur, Lengths, PerTask, Pid, SchedEvent, SchedState, Ts};
+use sched::{Analysis, Chosen, ChosenCpus, Dur, Joined, Lengths, PerTask, Pid, SchedEvent, SchedState, Ts};
 
 /// The tasks, the rows and the limits of a measurement.
 pub struct Options<'o> {
@@ -159,6 +159,9 @@ impl<'o> Preemptions<'o> {
         }
     }
 }
+
+/// Requests go from one piece of a pass into the next: the analysis is not divisible.
+impl Joined for Preemptions<'_> {}
 
 impl Analysis for Preemptions<'_> {
     type Output = PreemptionsReport;

@@ -5,7 +5,7 @@ use crate::{Options, Preemptions, PreemptionsArgs, PreemptionsReport, figure, ta
 use anyhow::Result;
 use draw::Figure;
 use question::{SharedArgs, TaskQuestion};
-use sched::{Analysis, Chosen, Diagnostics, Window};
+use sched::{Chosen, Diagnostics, Joined, Window};
 use session::Session;
 use session::formats::Formats;
 use std::io::Write;
@@ -50,7 +50,7 @@ impl TaskQuestion for PreemptionsQuestion {
         session.window
     }
 
-    fn analysis<'a, 'o: 'a>(options: &'a Options<'o>) -> impl Analysis<Output = PreemptionsReport> + Send + 'a {
+    fn analysis<'a, 'o: 'a>(options: &'a Options<'o>) -> impl Joined<Output = PreemptionsReport> + 'a {
         Preemptions::new(options)
     }
 
