@@ -23,6 +23,7 @@ pub(crate) const COMMANDS: &[Entry] = &[
     Entry::question::<workcons::WorkconsQuestion>(),
     Entry::question::<why::WhyQuestion>(),
     Entry::question::<critical_path::PathQuestion>(),
+    Entry::question::<whatif::WhatifQuestion>(),
     Entry::question::<utilization::UtilizationQuestion>(),
     Entry::question::<latency::LatencyQuestion>(),
     Entry::question::<preemptions::PreemptionsQuestion>(),

@@ -1,0 +1,58 @@
+//! The arguments of `schedviz whatif`.
+
+use crate::engine::Order;
+use crate::policy::PolicyName;
+use sched::Dur;
+use session::args::{ReadArgs, WindowArgs, length};
+use session::formats::{Formats, OutputArgs};
+use session::groups::RunsArgs;
+
+/// The formats in which the answer can be written.
+pub(crate) const FORMATS: Formats = Formats::TEXT;
+
+/// What another scheduling policy would have done with the same work, with the error of the prediction
+///
+/// The trace becomes work: bursts of CPU time, sleeps, and the wakeups that end them. A simulated machine executes the work
+/// under each policy. The model of the trace's own policy comes first: where it misses the trace by more than 5 % of the elapsed
+/// time, or where the sleep on the critical path has no known cause, there is no prediction, and the exit status is 3.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = EXAMPLES, mut_args(|argument| FORMATS.fit(argument)))]
+pub struct WhatifArgs {
+    #[command(flatten)]
+    pub(crate) runs: RunsArgs,
+    /// The policies to predict: observed, steal=core, steal=llc, steal=node, steal=machine, steal=none or ideal [default: observed,
+    /// steal=llc with a topology, steal=machine, ideal]
+    #[arg(long, value_name = "POLICY", value_delimiter = ',')]
+    pub(crate) policy: Vec<PolicyName>,
+    /// The order of the run queues where a policy does not follow the trace [default: fair, with fifo in the intervals]
+    #[arg(long, value_enum, value_name = "ORDER")]
+    pub(crate) queue: Option<Order>,
+    /// Time from the decision to steal until the task runs, such as 2us [default: 2us]
+    #[arg(long, value_name = "TIME", value_parser = length)]
+    pub(crate) steal_cost: Option<Dur>,
+    /// Time by which the next run of a task is longer after a steal within its node [default: by this trace, where it shows
+    /// enough migrations; else 0]
+    #[arg(long, value_name = "TIME", value_parser = length)]
+    pub(crate) migration_cost: Option<Dur>,
+    /// Time by which the next run of a task is longer after a steal from another node [default: likewise]
+    #[arg(long, value_name = "TIME", value_parser = length)]
+    pub(crate) node_migration_cost: Option<Dur>,
+    /// Maximum number of commands whose waits are printed beside those of the model; the JSON has all
+    #[arg(long, default_value_t = 5, value_name = "N")]
+    pub(crate) rows: usize,
+    #[command(flatten)]
+    pub(crate) read: ReadArgs,
+    #[command(flatten)]
+    pub(crate) window: WindowArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  schedviz whatif trace.dat                   the trace's policy, stealing, the ideal
+  schedviz whatif trace.dat --policy steal=llc --topology lscpu.json
+                                              stealing under each last-level cache
+                                              (lscpu -e -J > lscpu.json)
+  schedviz whatif trace.dat --steal-cost 10us with dear steals
+  schedviz whatif trace.dat --json            every number, with its interval";

@@ -1,0 +1,573 @@
+//! The model of a trace, built in one pass.
+
+use crate::model::{
+    Begin, JoinIndex, Model, ModelCpu, ModelSleep, ModelTask, PlacedOn, QueueJoin, QueuedMove, SleepClass, SleepIndex,
+    Step, Taken, TaskIndex,
+};
+use sched::affinity::Affinity;
+use sched::kthread::{is_any_stopper, is_bound};
+use sched::limits::keep_of_pid;
+use sched::seeded::SeededMap;
+use sched::topology::CpuOrder;
+use sched::{
+    Analysis, Cpu, CpuSet, Current, Dur, EventKind, PerTask, Pid, PrevState, SchedEvent, SchedState, Span, Task,
+    TaskState, Topology, Ts,
+};
+
+/// The context of wakeups that events of the trace open and close.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Context {
+    /// The function of a timer begins.
+    Timer,
+    /// The handler of a device begins.
+    Device,
+    /// A timer's function or a device's handler ends.
+    Left,
+    /// A task asks for a sleep until an absolute time.
+    Absolute,
+}
+
+/// The facts besides the events that a model depends on.
+#[derive(Clone, Debug, Default)]
+pub struct BuildOptions<'o> {
+    /// The places of the CPUs; empty if they are unknown.
+    pub topology: Topology,
+    /// The CPUs that tasks may use, where lists or records restrict any.
+    pub affinity: Option<&'o Affinity>,
+    /// The numbers of events that show the context of a wakeup.
+    pub contexts: SeededMap<u16, Context>,
+}
+
+/// The least number of runs from which the time slice is taken.
+const LEAST_RUNS: usize = 20;
+
+/// The time slice where the trace shows too few: the request of a fair task in recent kernels.
+const USUAL_SLICE: Dur = Dur(3_000_000);
+
+/// A waking that no run queue has followed yet.
+#[derive(Clone, Copy, Debug)]
+struct Announcement {
+    at: Ts,
+    on: Cpu,
+    /// The step of the waker, if a task emitted it in task context.
+    by: Option<(TaskIndex, usize)>,
+    class: SleepClass,
+}
+
+/// The part of a task's life that its program does not have yet.
+#[derive(Clone, Copy, Debug)]
+struct Track {
+    index: TaskIndex,
+    /// The instant up to which the program has the run.
+    run_from: Ts,
+    run_start: Ts,
+    sleep: Option<SleepIndex>,
+    /// The class of the open sleep whatever ends it.
+    forced: Option<SleepClass>,
+    waking: Option<Announcement>,
+    join: JoinIndex,
+    joined: Ts,
+    /// The number of runs on the CPU when the task joined its queue while it idled.
+    idle_at: Option<usize>,
+    prio: i32,
+    absolute: bool,
+}
+
+/// The analysis that builds a [`Model`].
+pub struct ModelBuilder<'o> {
+    options: &'o BuildOptions<'o>,
+    model: Model,
+    tracks: PerTask<Track>,
+    sets: SeededMap<CpuSet, u32>,
+    /// The tasks that forked a child which has not been queued yet.
+    forks: SeededMap<Pid, Pid>,
+    contexts: Vec<Option<Context>>,
+    dispatches: Vec<u64>,
+    slices: Vec<u64>,
+    /// The wakeups of tasks whose previous CPU was busy beside an idle one, and those placed on an idle CPU.
+    sought: (u64, u64),
+    offline: Vec<Cpu>,
+}
+
+impl<'o> ModelBuilder<'o> {
+    /// Returns the builder with these facts.
+    pub fn new(options: &'o BuildOptions<'o>) -> ModelBuilder<'o> {
+        ModelBuilder {
+            options,
+            model: Model::default(),
+            tracks: PerTask::default(),
+            sets: SeededMap::default(),
+            forks: SeededMap::default(),
+            contexts: Vec::new(),
+            dispatches: Vec::new(),
+            slices: Vec::new(),
+            sought: (0, 0),
+            offline: Vec::new(),
+        }
+    }
+
+    fn cpu(&mut self, cpu: Cpu) -> &mut ModelCpu {
+        if cpu.index() >= self.model.cpus.len() {
+            self.model.cpus.resize_with(cpu.index() + 1, ModelCpu::default);
+            self.contexts.resize(cpu.index() + 1, None);
+        }
+        &mut self.model.cpus[cpu.index()]
+    }
+
+    /// Adds a task that is in `state` since `since`, and returns its track.
+    fn admit(&mut self, task: &Task, since: Ts, before: TaskState, state: &SchedState) -> Track {
+        let index = self.model.tasks.len() as TaskIndex;
+        let cpu = match before {
+            TaskState::Running(cpu) | TaskState::Waiting(cpu) | TaskState::Throttled(cpu) | TaskState::Asleep(cpu) => cpu,
+            TaskState::Unknown | TaskState::Dead => task.ran_on.unwrap_or_default(),
+        };
+        self.cpu(cpu);
+        let prio = task.known_prio().unwrap_or(120);
+        let (pid, parent, comm) = (task.pid, task.kin.parent, task.comm);
+        let begin = Begin::Sleeps;
+        self.model.tasks.push(ModelTask { pid, parent, comm, prio, cpu, begin, steps: Vec::new() });
+        let mut track = Track {
+            index,
+            run_from: since,
+            run_start: since,
+            sleep: None,
+            forced: None,
+            waking: None,
+            join: 0,
+            joined: since,
+            idle_at: None,
+            prio,
+            absolute: false,
+        };
+        self.model.tasks[index as usize].begin = match before {
+            TaskState::Running(cpu) => Begin::Runs(cpu),
+            TaskState::Waiting(cpu) => {
+                self.join(&mut track, task, cpu, PlacedOn::Previous, since, state);
+                Begin::Waits(track.join)
+            }
+            _ if task.born.is_some_and(|born| born >= since) => Begin::Sleeps,
+            _ => {
+                self.fall_asleep(&mut track, since, 1);
+                track.forced = match before {
+                    TaskState::Unknown => Some(SleepClass::Unknown),
+                    TaskState::Throttled(_) => Some(SleepClass::Throttled),
+                    _ => None,
+                };
+                Begin::Sleeps
+            }
+        };
+        track
+    }
+
+    fn steps(&mut self, track: &Track) -> &mut Vec<Step> {
+        &mut self.model.tasks[track.index as usize].steps
+    }
+
+    /// Adds the run up to `now` to the program.
+    fn run_until(&mut self, track: &mut Track, now: Ts) {
+        let ran = now.since(track.run_from).0;
+        track.run_from = now;
+        if ran > 0 {
+            self.steps(track).push(Step::Run(ran));
+        }
+    }
+
+    fn fall_asleep(&mut self, track: &mut Track, start: Ts, raw: u32) {
+        let index = self.model.sleeps.len() as SleepIndex;
+        self.model.sleeps.push(ModelSleep {
+            task: track.index,
+            class: SleepClass::Unknown,
+            start,
+            length: 0,
+            ends: false,
+            announced: false,
+            raw,
+            placing: 0,
+            waker: Cpu(0),
+            join: 0,
+        });
+        track.sleep = Some(index);
+        track.forced = None;
+        self.steps(track).push(Step::Sleep(index));
+    }
+
+    /// The task joins the queue of `cpu`. `state` is the one after the event.
+    fn join(&mut self, track: &mut Track, task: &Task, cpu: Cpu, placed: PlacedOn, now: Ts, state: &SchedState) {
+        let on_idle = state.current(cpu) == Current::Idle && state.queue_length(cpu) <= 1;
+        self.cpu(cpu);
+        let first = self.model.moves.len() as u32;
+        let allowed = self.allowed(task, cpu, state);
+        track.join = self.model.joins.len() as JoinIndex;
+        track.joined = now;
+        track.idle_at = on_idle.then(|| self.cpu(cpu).runs.len());
+        self.model.joins.push(QueueJoin { cpu, placed, on_idle, dispatch: None, moves: (first, first), allowed });
+    }
+
+    fn allowed(&mut self, task: &Task, cpu: Cpu, state: &SchedState) -> Option<u32> {
+        let set = match self.options.affinity.and_then(|affinity| affinity.set(affinity.of(task, cpu, state)?, state)) {
+            _ if is_bound(task.comm, cpu) => [cpu].into_iter().collect(),
+            Some(set) => set.clone(),
+            None => return None,
+        };
+        if let Some(index) = self.sets.get(&set) {
+            return Some(*index);
+        }
+        let index = self.model.sets.len() as u32;
+        self.model.sets.push(set.clone());
+        self.sets.insert(set, index);
+        Some(index)
+    }
+
+    /// The task that emits an event in task context, with its program up to that instant.
+    fn emitter(&mut self, event: &SchedEvent, state: &SchedState) -> Option<Track> {
+        if !event.in_task() || event.pid.is_idle() {
+            return None;
+        }
+        let task = *state.running(event.cpu).filter(|task| task.pid == event.pid)?;
+        let mut track = match self.tracks.get(task.id()) {
+            Some(track) => *track,
+            None => self.admit(&task, task.since.max(self.model.start), task.state, state),
+        };
+        self.run_until(&mut track, event.ts);
+        self.tracks.insert(task.id(), track);
+        Some(track)
+    }
+
+    fn add_step(&mut self, event: &SchedEvent, state: &SchedState, step: Step) {
+        if let Some(track) = self.emitter(event, state) {
+            self.steps(&track).push(step);
+        }
+    }
+
+    /// A wakeup begins.
+    fn announce(&mut self, event: &SchedEvent, pid: Pid, state: &SchedState) {
+        let by = self.emitter(event, state).map(|waker| {
+            let steps = self.steps(&waker);
+            steps.push(Step::Nothing);
+            (waker.index, steps.len() - 1)
+        });
+        let Some(task) = state.task_of(pid).copied() else { return };
+        let turned = state.turns().find(|(turned, _)| turned.pid == pid).map(|(_, span)| (span.start, span.state));
+        let (since, before) = turned.unwrap_or((task.since, task.state));
+        let mut track = match self.tracks.get(task.id()) {
+            Some(track) => *track,
+            None => self.admit(&task, since.max(self.model.start), before, state),
+        };
+        let class = match self.contexts.get(event.cpu.index()).copied().flatten() {
+            Some(Context::Timer) if track.absolute => SleepClass::AbsoluteTimer,
+            Some(Context::Timer) => SleepClass::Timer,
+            Some(Context::Device) => SleepClass::Device,
+            _ => SleepClass::Interrupt,
+        };
+        self.cpu(event.cpu);
+        track.waking = Some(Announcement { at: event.ts, on: event.cpu, by, class });
+        self.tracks.insert(task.id(), track);
+    }
+
+    /// The open sleep of a task ends in the queue of `cpu`.
+    fn wake(&mut self, track: &mut Track, task: &Task, cpu: Cpu, now: Ts, state: &SchedState) {
+        let previous = task.ran_on.unwrap_or(self.model.tasks[track.index as usize].cpu);
+        let Some(index) = track.sleep.take() else {
+            return self.join(track, task, cpu, PlacedOn::Previous, now, state);
+        };
+        let waking = track.waking.take();
+        let placed = match waking {
+            _ if cpu == previous => PlacedOn::Previous,
+            Some(waking) if cpu == waking.on => PlacedOn::Waker,
+            _ => PlacedOn::Other,
+        };
+        self.join(track, task, cpu, placed, now, state);
+        let join = track.join;
+        if waking.is_some() {
+            self.note_search(task, previous, cpu, state);
+        }
+        let sleep = &mut self.model.sleeps[index as usize];
+        (sleep.ends, sleep.join) = (true, join);
+        match waking {
+            Some(waking) if track.forced.is_none() => {
+                let at = waking.at.max(sleep.start);
+                sleep.announced = waking.at < sleep.start;
+                (sleep.length, sleep.placing) = (at.since(sleep.start).0, now.since(at).0);
+                sleep.waker = waking.on;
+                sleep.class = match waking.by {
+                    Some(_) if (PrevState::asleep(sleep.raw)).is_uninterruptible() => SleepClass::Lock,
+                    Some(_) => SleepClass::Task,
+                    None => waking.class,
+                };
+                if let Some((waker, at)) = waking.by {
+                    self.model.tasks[waker as usize].steps[at] = Step::Wake(index);
+                }
+            }
+            _ => {
+                sleep.length = now.since(sleep.start).0;
+                sleep.waker = cpu;
+                sleep.class = track.forced.unwrap_or(SleepClass::Unknown);
+            }
+        }
+        track.forced = None;
+    }
+
+    /// Notes whether a wakeup sought an idle CPU, where its task's previous CPU was busy.
+    fn note_search(&mut self, task: &Task, previous: Cpu, target: Cpu, state: &SchedState) {
+        if state.running(previous).is_none_or(|running| running.pid == task.pid) {
+            return;
+        }
+        let topology = &self.options.topology;
+        let near = |cpu: Cpu| topology.group(cpu, CpuOrder::Llc) == topology.group(previous, CpuOrder::Llc);
+        let set = self.model.joins.last().and_then(|join| self.model.sets.get(join.allowed? as usize));
+        let idle = |cpu: Cpu| state.current(cpu) == Current::Idle;
+        let empty = |cpu: Cpu| state.queue_length(cpu) == u32::from(cpu == target);
+        let mut free = state.observed().filter(|cpu| idle(*cpu) && empty(*cpu) && near(*cpu));
+        if free.any(|cpu| set.is_none_or(|set| set.has(cpu))) {
+            self.sought.0 += 1;
+            self.sought.1 += u64::from(idle(target) && empty(target));
+        }
+    }
+
+    /// A wait ends without a run: the time since the task joined counts as a sleep of this class.
+    fn set_aside(&mut self, track: &mut Track, class: SleepClass) {
+        let joined = track.joined;
+        let index = track.index as usize;
+        let last = self.model.tasks[index].steps.iter().rposition(|step| {
+            matches!(step, Step::Run(_) | Step::Sleep(_) | Step::Preempted(_) | Step::Fork(_) | Step::Wake(_))
+        });
+        match last.map(|at| (at, self.model.tasks[index].steps[at])) {
+            Some((_, Step::Sleep(sleep))) => {
+                track.sleep = Some(sleep);
+                self.model.sleeps[sleep as usize].ends = false;
+            }
+            Some((at, Step::Preempted(_))) => {
+                self.model.tasks[index].steps.truncate(at);
+                self.fall_asleep(track, joined, 0);
+            }
+            _ => self.fall_asleep(track, joined, 0),
+        }
+        track.forced = Some(class);
+    }
+
+    /// The task is switched in on `cpu`.
+    fn dispatch(&mut self, track: &mut Track, span: &Span, cpu: Cpu, now: Ts) {
+        let runs = self.cpu(cpu).runs.len();
+        let waited = now.since(span.start).0;
+        if span.state != TaskState::Waiting(cpu) {
+            self.move_to(track, cpu, now, (true, false));
+        } else if track.idle_at == Some(runs) {
+            self.model.joins[track.join as usize].dispatch = Some(waited);
+            self.dispatches.push(waited);
+        }
+        let index = track.index;
+        self.cpu(cpu).runs.push(index);
+        (track.run_from, track.run_start) = (now, now);
+    }
+
+    /// The waiting task moves to the queue of `dest`.
+    fn move_to(&mut self, track: &mut Track, dest: Cpu, now: Ts, (pulled, stopped): (bool, bool)) {
+        self.cpu(dest);
+        let join = &mut self.model.joins[track.join as usize];
+        // The moves of a join stand together: a later one of an interleaved wait is copied behind the others.
+        let (first, last) = join.moves;
+        if last as usize != self.model.moves.len() {
+            let begin = self.model.moves.len() as u32;
+            self.model.moves.extend_from_within(first as usize..last as usize);
+            join.moves.0 = begin;
+        }
+        self.model.moves.push(QueuedMove { after: now.since(track.joined).0, dest, pulled, stopped });
+        join.moves.1 = self.model.moves.len() as u32;
+    }
+
+    /// A task changes its state.
+    fn turn(&mut self, task: &Task, span: &Span, event: &SchedEvent, state: &SchedState) {
+        let (now, start) = (event.ts, self.model.start);
+        let mut track = match self.tracks.get(task.id()) {
+            Some(track) => *track,
+            None => self.admit(task, span.start.max(start), span.state, state),
+        };
+        match (span.state, span.next) {
+            (TaskState::Running(_), next) => self.leaves_cpu(&mut track, task, next, event, state),
+            (TaskState::Waiting(_), TaskState::Running(cpu)) => self.dispatch(&mut track, span, cpu, now),
+            (TaskState::Waiting(_), TaskState::Waiting(dest)) => {
+                let on_dest = event.cpu == dest && !event.pid.is_idle() && event.in_task();
+                let stopped = state.running(event.cpu).is_some_and(|task| is_any_stopper(task.comm));
+                self.move_to(&mut track, dest, now, (on_dest && !stopped, stopped));
+                let idle = state.current(dest) == Current::Idle && state.queue_length(dest) <= 1;
+                track.idle_at = idle.then(|| self.cpu(dest).runs.len());
+            }
+            (TaskState::Waiting(_), TaskState::Throttled(_)) => self.set_aside(&mut track, SleepClass::Throttled),
+            (TaskState::Waiting(_), _) => self.set_aside(&mut track, SleepClass::Unknown),
+            (_, TaskState::Waiting(cpu)) if task.born == Some(now) => self.is_born(&mut track, task, cpu, event, state),
+            (_, TaskState::Waiting(cpu)) => self.wake(&mut track, task, cpu, now, state),
+            (_, TaskState::Running(cpu)) => {
+                track.waking = None;
+                self.wake(&mut track, task, cpu, now, state);
+                let index = track.index;
+                self.cpu(cpu).runs.push(index);
+                (track.run_from, track.run_start) = (now, now);
+            }
+            (_, TaskState::Unknown) => track.forced = Some(SleepClass::Unknown),
+            (_, TaskState::Throttled(_)) => track.forced = Some(SleepClass::Throttled),
+            _ => {}
+        }
+        if let Some(prio) = task.known_prio().filter(|prio| *prio != track.prio) {
+            track.prio = prio;
+            self.steps(&track).push(Step::Priority(prio));
+        }
+        self.tracks.insert(task.id(), track);
+    }
+
+    /// The running task leaves its CPU.
+    fn leaves_cpu(&mut self, track: &mut Track, task: &Task, next: TaskState, event: &SchedEvent, state: &SchedState) {
+        let now = event.ts;
+        let ran = now.since(track.run_start).0;
+        self.run_until(track, now);
+        let raw = if let EventKind::Switch { state, .. } = event.kind { state.raw } else { 0 };
+        track.absolute &= matches!(next, TaskState::Asleep(_));
+        match next {
+            TaskState::Waiting(cpu) => {
+                if let EventKind::Switch { next, .. } = event.kind
+                    && task.prio >= 100
+                    && next.prio >= 100
+                    && self.has_waited(state, next.pid, track.run_start)
+                {
+                    self.slices.push(ran);
+                }
+                self.join(track, task, cpu, PlacedOn::Previous, now, state);
+                let join = track.join;
+                self.steps(track).push(Step::Preempted(join));
+            }
+            TaskState::Dead => self.steps(track).push(Step::Die),
+            TaskState::Asleep(_) => self.fall_asleep(track, now, raw),
+            TaskState::Throttled(_) => {
+                self.fall_asleep(track, now, 0);
+                track.forced = Some(SleepClass::Throttled);
+            }
+            TaskState::Unknown | TaskState::Running(_) => {
+                self.fall_asleep(track, now, 0);
+                track.forced = Some(SleepClass::Unknown);
+            }
+        }
+        if !matches!(next, TaskState::Asleep(_)) {
+            track.waking = None;
+        }
+    }
+
+    /// Whether a task that is switched in now had waited since `since`.
+    fn has_waited(&self, state: &SchedState, pid: Pid, since: Ts) -> bool {
+        let id = state.task_of(pid).map(Task::id);
+        id.and_then(|id| self.tracks.get(id)).is_some_and(|next| next.joined <= since)
+    }
+
+    /// A new life begins in the queue of `cpu`.
+    fn is_born(&mut self, track: &mut Track, task: &Task, cpu: Cpu, event: &SchedEvent, state: &SchedState) {
+        self.join(track, task, cpu, PlacedOn::Other, event.ts, state);
+        let (child, join) = (track.index, track.join);
+        let parent = self.emitter(event, state);
+        let known = self.forks.remove(&task.pid);
+        let new = &mut self.model.tasks[child as usize];
+        new.cpu = cpu;
+        new.parent = new.parent.or(known);
+        match parent {
+            Some(parent) => {
+                new.begin = Begin::Forked(join);
+                self.steps(&parent).push(Step::Fork(child));
+            }
+            None => new.begin = Begin::At(event.ts, join),
+        }
+    }
+
+    fn follow_context(&mut self, event: &SchedEvent, id: u16, state: &SchedState) {
+        match self.options.contexts.get(&id) {
+            Some(Context::Absolute) => {
+                if let Some(mut track) = self.emitter(event, state) {
+                    track.absolute = true;
+                    if let Some(task) = state.running(event.cpu) {
+                        self.tracks.insert(task.id(), track);
+                    }
+                }
+            }
+            Some(Context::Left) => {
+                self.cpu(event.cpu);
+                self.contexts[event.cpu.index()] = None;
+            }
+            Some(context) => {
+                self.cpu(event.cpu);
+                self.contexts[event.cpu.index()] = Some(*context);
+            }
+            None => {}
+        }
+    }
+}
+
+impl Analysis for ModelBuilder<'_> {
+    type Output = Model;
+
+    fn begin(&mut self, start: Ts, state: &SchedState) {
+        self.model.start = start;
+        let observed: Vec<Cpu> = state.observed().collect();
+        for cpu in observed {
+            self.cpu(cpu);
+            let here: Vec<Task> = state.running(cpu).into_iter().chain(state.waiting(cpu)).copied().collect();
+            for task in here {
+                let track = self.admit(&task, start, task.state, state);
+                self.tracks.insert(task.id(), track);
+            }
+        }
+    }
+
+    fn after(&mut self, event: &SchedEvent, state: &SchedState) {
+        match event.kind {
+            EventKind::Waking { task, .. } => self.announce(event, task.pid, state),
+            EventKind::Fork { parent, child, .. } => keep_of_pid(&mut self.forks, child, parent),
+            EventKind::Exec { program, .. } => self.add_step(event, state, Step::Exec(program)),
+            EventKind::Rename { pid, after, .. } if pid == event.pid => {
+                self.add_step(event, state, Step::Rename(after));
+            }
+            EventKind::Exit { pid } if pid == event.pid => {
+                self.add_step(event, state, Step::Exit);
+                if state.root() == Some(pid) {
+                    let id = state.task_of(pid).map(Task::id);
+                    self.model.root = id.and_then(|id| self.tracks.get(id)).map(|track| track.index);
+                    self.model.exit = Some(event.ts);
+                }
+            }
+            EventKind::Offline => self.offline.push(event.cpu),
+            EventKind::Interrupt { id, .. } | EventKind::Other { id } => self.follow_context(event, id, state),
+            _ => {}
+        }
+        // A switch ends a run before it begins another one.
+        for (task, span) in state.turns() {
+            self.turn(task, span, event, state);
+        }
+    }
+
+    fn finish(mut self, end: Ts, state: &SchedState) -> Model {
+        for cpu in state.observed() {
+            self.cpu(cpu);
+            self.model.cpus[cpu.index()].usable = !self.offline.contains(&cpu);
+            if let Some(task) = state.running(cpu).copied()
+                && let Some(mut track) = self.tracks.get(task.id()).copied()
+            {
+                self.run_until(&mut track, end);
+            }
+        }
+        let count = |steps: &[Step]| steps.iter().filter(|step| **step == Step::Nothing).count() as u64;
+        let median = |lengths: &mut Vec<u64>| {
+            lengths.sort_unstable();
+            Dur(lengths.get(lengths.len() / 2).copied().unwrap_or(0))
+        };
+        let slice_is_measured = self.slices.len() >= LEAST_RUNS;
+        self.model.taken = Taken {
+            dispatch_ns: median(&mut self.dispatches),
+            slice_ns: if slice_is_measured { median(&mut self.slices) } else { USUAL_SLICE },
+            slice_is_measured,
+            wakeups_seek_idle: self.sought.1 * 2 > self.sought.0,
+        };
+        let Model { end: model_end, tasks, early_wakeups, .. } = &mut self.model;
+        *model_end = end;
+        for task in tasks {
+            *early_wakeups += count(&task.steps);
+            task.steps.retain(|step| *step != Step::Nothing);
+            task.steps.shrink_to_fit();
+        }
+        self.model
+    }
+}

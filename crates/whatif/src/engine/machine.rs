@@ -1,0 +1,176 @@
+//! The simulated machine at an instant: what policies see.
+
+use super::order::{Order, rank};
+use crate::model::{Model, PlacedOn, TaskIndex};
+use crate::policy::Placement;
+use sched::topology::Distance;
+use sched::{Comm, Cpu, Topology};
+
+/// The state of a task in the simulation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// Not born, asleep, or at the end of the program.
+    Away,
+    Queued(Cpu),
+    Running(Cpu),
+}
+
+/// A task in the simulation.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SimTask {
+    pub(crate) place: Place,
+    /// The next step of the program.
+    pub(crate) next: u32,
+    /// The time that the present run step still takes.
+    pub(crate) left: u64,
+    /// The CPU of the latest run or queue.
+    pub(crate) cpu: Cpu,
+    /// The time run, weighted by the priority.
+    pub(crate) virtual_ns: u64,
+    pub(crate) prio: i32,
+    pub(crate) rank: i32,
+    pub(crate) weight: u64,
+    pub(crate) comm: Comm,
+    pub(crate) allowed: Option<u32>,
+    pub(crate) join: u32,
+    pub(crate) joined: i64,
+    /// The number of joins so far, so that a move of an earlier wait is not taken for one of this.
+    pub(crate) joins: u32,
+    /// The moves of this wait that were made.
+    pub(crate) moved: u32,
+    /// The sleep that the task is in.
+    pub(crate) sleep: Option<u32>,
+}
+
+/// A CPU in the simulation.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SimCpu {
+    pub(crate) usable: bool,
+    pub(crate) current: Option<TaskIndex>,
+    pub(crate) queue: Vec<TaskIndex>,
+    /// The number of switches, so that an end of an earlier run is not taken for that of this.
+    pub(crate) turn: u32,
+    /// The instant up to which the running task's time is accounted for.
+    pub(crate) since: i64,
+    pub(crate) run_from: i64,
+    /// The runs of the trace that have begun.
+    pub(crate) followed: usize,
+    /// Whether a switch to a queued task is under way.
+    pub(crate) reacting: bool,
+    /// The least virtual time of the tasks that it has run.
+    pub(crate) virtual_ns: u64,
+    pub(crate) has_slice: bool,
+    /// The number of ends of runs that were foreseen: only the latest one counts.
+    pub(crate) ends: u32,
+}
+
+/// The machine at an instant of the simulation, as policies see it.
+pub struct Machine<'m> {
+    pub(crate) model: &'m Model,
+    pub(crate) cpus: Vec<SimCpu>,
+    pub(crate) tasks: Vec<SimTask>,
+    pub(crate) order: Order,
+    near: Vec<Vec<(Distance, Cpu)>>,
+}
+
+impl<'m> Machine<'m> {
+    pub(crate) fn new(model: &'m Model, topology: &Topology, order: Order) -> Machine<'m> {
+        let cpus = model.cpus.iter().map(|cpu| SimCpu { usable: cpu.usable, ..SimCpu::default() }).collect();
+        let task = |task: &crate::model::ModelTask| SimTask {
+            place: Place::Away,
+            next: 0,
+            left: 0,
+            cpu: task.cpu,
+            virtual_ns: 0,
+            prio: task.prio,
+            rank: rank(task.prio, task.comm),
+            weight: super::order::weight(task.prio),
+            comm: task.comm,
+            allowed: None,
+            join: 0,
+            joined: model.start.0,
+            joins: 0,
+            moved: 0,
+            sleep: None,
+        };
+        let near = (0..model.cpus.len() as u32).map(|cpu| {
+            let others = model.usable().filter(|other| other.0 != cpu);
+            let distance = |other: Cpu| topology.distance(Cpu(cpu), other).unwrap_or(Distance::Machine);
+            let mut near: Vec<(Distance, Cpu)> = others.map(|other| (distance(other), other)).collect();
+            // The CPUs behind this one come first, so that not all turn to the same one.
+            near.sort_by_key(|(distance, other)| (*distance, other.0 < cpu, other.0));
+            near
+        });
+        let (near, tasks) = (near.collect(), model.tasks.iter().map(task).collect());
+        Machine { model, cpus, tasks, order, near }
+    }
+
+    /// The model that is executed.
+    pub fn model(&self) -> &Model {
+        self.model
+    }
+
+    /// The task that runs on `cpu`; nothing while it idles.
+    pub fn running(&self, cpu: Cpu) -> Option<TaskIndex> {
+        self.cpus.get(cpu.index())?.current
+    }
+
+    /// The tasks that wait on `cpu`, in the order in which they came.
+    pub fn queue(&self, cpu: Cpu) -> &[TaskIndex] {
+        self.cpus.get(cpu.index()).map_or(&[], |cpu| &cpu.queue)
+    }
+
+    /// Whether `cpu` takes part, idles, and has an empty run queue.
+    pub fn is_free(&self, cpu: Cpu) -> bool {
+        self.cpus.get(cpu.index()).is_some_and(|cpu| cpu.usable && cpu.current.is_none() && cpu.queue.is_empty())
+    }
+
+    /// The other CPUs that take part, the nearest first. Without a topology all are at the distance [`Distance::Machine`].
+    pub fn nearest(&self, cpu: Cpu) -> &[(Distance, Cpu)] {
+        self.near.get(cpu.index()).map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether a task may use `cpu`, as far as the trace and the machine file show the CPUs that it may use.
+    pub fn may_use(&self, task: TaskIndex, cpu: Cpu) -> bool {
+        let allowed = self.tasks[task as usize].allowed;
+        self.cpus.get(cpu.index()).is_some_and(|cpu| cpu.usable)
+            && allowed.is_none_or(|set| self.model.sets[set as usize].has(cpu))
+    }
+
+    /// Returns the waiting task that comes first by the order of queues, of all that may use `cpu`.
+    pub fn first_of_all(&self, cpu: Cpu) -> Option<TaskIndex> {
+        let waiting = self.cpus.iter().flat_map(|other| &other.queue).copied();
+        let key = |task: &TaskIndex| {
+            let sim = &self.tasks[*task as usize];
+            let base = if let Place::Queued(on) = sim.place { self.cpus[on.index()].virtual_ns } else { 0 };
+            // Virtual times of different queues have different origins.
+            let fair = sim.virtual_ns as i64 - base as i64;
+            (sim.rank, if self.order == Order::Fair { fair } else { 0 }, sim.joined, *task)
+        };
+        waiting.filter(|task| self.may_use(*task, cpu)).min_by_key(key)
+    }
+
+    /// Returns the CPU on which the scheduler of the trace would queue a task: the waker's CPU where it chose that, else the previous
+    /// one; if its wakeups seek idle CPUs and that is busy, the nearest idle one under the same last-level cache.
+    pub fn usual(&self, placement: &Placement) -> Cpu {
+        let recorded = placement.recorded;
+        let seeks = self.model.taken.wakeups_seek_idle;
+        let base = match recorded.placed {
+            _ if placement.is_new => recorded.cpu,
+            PlacedOn::Waker => placement.waker,
+            PlacedOn::Previous => placement.previous,
+            PlacedOn::Other if seeks && recorded.on_idle => placement.previous,
+            PlacedOn::Other => recorded.cpu,
+        };
+        let may = |cpu: Cpu| self.may_use(placement.task, cpu);
+        let base = if may(base) || !may(recorded.cpu) { base } else { recorded.cpu };
+        if !seeks || self.is_free(base) {
+            return base;
+        }
+        let near = self.nearest(base);
+        let has_caches = near.iter().any(|(distance, _)| *distance <= Distance::Llc);
+        let within = if has_caches { Distance::Llc } else { Distance::Machine };
+        let mut near = near.iter().take_while(|(distance, _)| *distance <= within).map(|(_, cpu)| *cpu);
+        near.find(|cpu| self.is_free(*cpu) && may(*cpu)).unwrap_or(base)
+    }
+}

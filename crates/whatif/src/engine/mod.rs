@@ -1,0 +1,265 @@
+//! The discrete-event simulation of CPUs with run queues that executes a model under a policy.
+//!
+//! The simulation emits the scheduler's events, as a kernel would record them: whatever measures a trace measures the run.
+//!
+//! | module | content |
+//! |---|---|
+//! | `machine` | the state that policies see |
+//! | `order` | ranks, weights and the order of a queue |
+//! | `agenda` | the instants to come |
+//! | `steps` | the programs of tasks: runs, wakeups, sleeps, forks |
+//! | `switch` | the choice of the next task, preemption, steals |
+
+mod agenda;
+mod machine;
+mod order;
+mod steps;
+mod switch;
+
+pub use machine::Machine;
+pub use order::Order;
+
+use crate::model::{Begin, Model, Step, TaskIndex};
+use crate::policy::Policy;
+use agenda::{Agenda, Due};
+use machine::Place;
+use order::WEIGHT;
+use sched::{Comm, Cpu, Dur, EventKind, Pid, SchedEvent, TaskRef, Topology, Ts};
+use std::ops::ControlFlow;
+
+/// The time that decisions of a policy cost, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Costs {
+    /// The time from the decision to steal until the task runs.
+    pub steal: u64,
+    /// The time by which the next run of a task is longer after a steal within the node.
+    pub migration: u64,
+    /// The time by which the next run of a task is longer after a steal from another node.
+    pub node_migration: u64,
+}
+
+/// The assumption about sleeps that an interrupt of unknown cause ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Interrupts {
+    /// The sleep has the length that it has in the trace.
+    #[default]
+    KeepLength,
+    /// The sleep ends at the instant at which it ends in the trace, or not at all if that has passed.
+    KeepInstant,
+}
+
+/// The parameters of a simulation.
+#[derive(Clone, Debug)]
+pub struct EngineOptions<'o> {
+    /// The places of the CPUs; empty if they are unknown.
+    pub topology: &'o Topology,
+    /// The order of the run queues, where the policy does not follow the trace.
+    pub order: Order,
+    /// The time that decisions cost.
+    pub costs: Costs,
+    /// The assumption about interrupts of unknown cause.
+    pub interrupts: Interrupts,
+}
+
+/// The result of a simulation, besides its events.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Run {
+    /// The end of the run on the trace's clock.
+    pub end: Ts,
+    /// The instant of the exit of the traced command, where the model has it.
+    pub exit: Option<Ts>,
+    /// The number of steals.
+    pub steals: u64,
+    /// The number of events that were simulated: switches, wakeups, migrations and the others that a kernel records.
+    pub events: u64,
+    /// Whether the run ended by itself. It is cut off once it takes [`LONGEST`] times as long as the trace.
+    pub finished: bool,
+}
+
+/// Maximum length of a run, as a multiple of the window.
+pub const LONGEST: i64 = 50;
+
+/// A receiver of simulated events, in order of time. The simulation ends where it breaks.
+pub type TakesEvent<'s> = dyn FnMut(SchedEvent) -> ControlFlow<()> + 's;
+
+/// Executes a model under a policy, and passes each event to `sink`.
+pub fn simulate(
+    model: &Model,
+    policy: &mut dyn Policy,
+    options: &EngineOptions<'_>,
+    sink: &mut TakesEvent<'_>,
+) -> Run {
+    let machine = Machine::new(model, options.topology, options.order);
+    let engine = Engine {
+        follows: policy.follows_trace(),
+        keeps_moves: policy.keeps_moves(),
+        keeps_pulls: policy.keeps_pulls(),
+        machine,
+        policy,
+        options,
+        sink,
+        agenda: Agenda::default(),
+        delivered: vec![false; model.sleeps.len()],
+        now: model.start.0,
+        end: i64::MAX,
+        stopped: false,
+        run: Run::default(),
+    };
+    engine.execute()
+}
+
+/// The time behind the preemption of a running fair task by a woken one, as a share of the slice: the kernel's wakeup granularity
+/// is about a third of the usual slice.
+const GRANULARITY: u64 = 3;
+
+struct Engine<'e, 'm> {
+    machine: Machine<'m>,
+    policy: &'e mut dyn Policy,
+    options: &'e EngineOptions<'e>,
+    sink: &'e mut TakesEvent<'e>,
+    agenda: Agenda,
+    /// The sleeps whose waking has happened.
+    delivered: Vec<bool>,
+    follows: bool,
+    keeps_moves: bool,
+    keeps_pulls: bool,
+    now: i64,
+    /// The instant at which the run ends.
+    end: i64,
+    /// Whether the receiver needs no more events.
+    stopped: bool,
+    run: Run,
+}
+
+impl Engine<'_, '_> {
+    fn execute(mut self) -> Run {
+        let model = self.machine.model;
+        let latest = model.start.0.saturating_add(LONGEST.saturating_mul(1 + model.end.0 - model.start.0));
+        self.begin();
+        self.run.finished = true;
+        while let Some((at, due)) = self.agenda.next() {
+            if at > self.end || self.stopped {
+                break;
+            }
+            if at > latest {
+                self.run.finished = false;
+                break;
+            }
+            self.now = at;
+            self.happen(due);
+        }
+        if self.end < i64::MAX {
+            self.now = self.end;
+        }
+        self.run.end = Ts(self.now);
+        if let Some(cpu) = model.usable().next() {
+            self.emit(cpu, 0, EventKind::Other { id: 0 });
+        }
+        self.run
+    }
+
+    fn happen(&mut self, due: Due) {
+        match due {
+            Due::RunEnds { cpu, nth } if self.machine.cpus[cpu.index()].ends == nth => {
+                self.account(cpu);
+                self.advance(cpu);
+            }
+            Due::SliceEnds { cpu, turn } if self.machine.cpus[cpu.index()].turn == turn => self.slice_ends(cpu),
+            Due::Switch { cpu, turn } if self.machine.cpus[cpu.index()].turn == turn => {
+                self.machine.cpus[cpu.index()].reacting = false;
+                self.leave_idle(cpu);
+            }
+            Due::Interrupt { sleep } => self.interrupt(sleep),
+            Due::Queue { sleep, waker } => self.finish_wakeup(sleep, waker),
+            Due::Move { task, joins } if self.machine.tasks[task as usize].joins == joins => self.move_recorded(task),
+            Due::Birth { task } => self.be_born(task, self.machine.tasks[task as usize].cpu),
+            _ => {}
+        }
+    }
+
+    /// Puts the tasks into the states that they have at the start.
+    fn begin(&mut self) {
+        let model = self.machine.model;
+        for (task, begins) in (0..).zip(&model.tasks) {
+            match begins.begin {
+                Begin::Runs(cpu) if self.machine.cpus[cpu.index()].current.is_none() => {
+                    self.machine.cpus[cpu.index()].current = Some(task);
+                    self.machine.tasks[task as usize].place = Place::Running(cpu);
+                    let here = &mut self.machine.cpus[cpu.index()];
+                    (here.since, here.run_from) = (self.now, self.now);
+                }
+                Begin::At(at, _) => self.agenda.add(at.0, Due::Birth { task }),
+                _ => {}
+            }
+        }
+        for cpu in model.usable() {
+            self.emit(cpu, 0, EventKind::Other { id: 0 });
+        }
+        for (task, begins) in (0..).zip(&model.tasks) {
+            match begins.begin {
+                Begin::Waits(join) => {
+                    let cpu = model.joins[join as usize].cpu;
+                    self.enqueue(task, cpu, join);
+                }
+                Begin::Sleeps => {
+                    if let Some(Step::Sleep(sleep)) = begins.steps.first() {
+                        self.machine.tasks[task as usize].next = 1;
+                        self.fall_asleep(task, *sleep);
+                    }
+                }
+                _ => {}
+            }
+        }
+        for cpu in model.usable() {
+            match self.machine.cpus[cpu.index()].current {
+                Some(_) => self.advance(cpu),
+                None => self.react(cpu, None),
+            }
+        }
+    }
+
+    /// Emits an event on `cpu`.
+    fn emit(&mut self, cpu: Cpu, flags: u8, kind: EventKind) {
+        let pid = self.machine.running(cpu).map_or(Pid::IDLE, |task| self.machine.model.tasks[task as usize].pid);
+        self.run.events += 1;
+        if (self.sink)(SchedEvent { ts: Ts(self.now), cpu, pid, flags, kind }).is_break() {
+            self.stopped = true;
+        }
+    }
+
+    fn named(&self, task: TaskIndex) -> TaskRef {
+        let sim = &self.machine.tasks[task as usize];
+        TaskRef { pid: self.machine.model.tasks[task as usize].pid, prio: sim.prio, comm: sim.comm }
+    }
+
+    /// Adds the time that the running task has run to its virtual time, and takes it from the run that it does.
+    fn account(&mut self, cpu: Cpu) {
+        let here = &mut self.machine.cpus[cpu.index()];
+        let Some(task) = here.current else { return };
+        let ran = (self.now - here.since) as u64;
+        here.since = self.now;
+        let task = &mut self.machine.tasks[task as usize];
+        task.left = task.left.saturating_sub(ran);
+        task.virtual_ns += if task.weight == WEIGHT { ran } else { ran * WEIGHT / task.weight };
+    }
+
+    fn slice(&self) -> Dur {
+        self.machine.model.taken.slice_ns
+    }
+}
+
+/// Returns the idle task of a CPU, as switches name it.
+fn idle_task(cpu: Cpu) -> TaskRef {
+    let mut name = *b"swapper/\0\0\0\0\0\0\0\0";
+    let mut digits = [0; 5];
+    let (mut number, mut count) = (cpu.0, 0);
+    while count == 0 || (number > 0 && count < digits.len()) {
+        digits[count] = b'0' + (number % 10) as u8;
+        number /= 10;
+        count += 1;
+    }
+    for at in 0..count {
+        name[8 + at] = digits[count - 1 - at];
+    }
+    TaskRef { pid: Pid::IDLE, prio: 120, comm: Comm::from_array(name) }
+}

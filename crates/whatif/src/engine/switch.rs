@@ -1,0 +1,317 @@
+//! The choice of the next task, preemption, moves and steals.
+
+use super::agenda::Due;
+use super::machine::Place;
+use super::order::{FAIR, Order, WEIGHT};
+use super::{Engine, GRANULARITY, idle_task};
+use crate::model::{JoinIndex, TaskIndex};
+use sched::topology::Distance;
+use sched::{Cpu, EventKind, PrevState};
+
+impl Engine<'_, '_> {
+    /// The running task of `cpu` leaves it; the next one follows.
+    pub(super) fn switch_out(&mut self, cpu: Cpu, state: PrevState) {
+        let Some(prev) = self.machine.running(cpu) else { return };
+        if !state.is_runnable() {
+            self.machine.tasks[prev as usize].place = Place::Away;
+        }
+        match self.next(cpu) {
+            Some(task) => self.switch(cpu, state, Some(task)),
+            None => match self.steal(cpu) {
+                Some(task) if self.options.costs.steal == 0 => self.switch(cpu, state, Some(task)),
+                Some(_) => {
+                    self.switch(cpu, state, None);
+                    self.switch_later(cpu, self.options.costs.steal);
+                }
+                None => self.switch(cpu, state, None),
+            },
+        }
+    }
+
+    /// The idle CPU switches to a task of its queue, if it has one.
+    pub(super) fn leave_idle(&mut self, cpu: Cpu) {
+        if self.machine.running(cpu).is_none()
+            && let Some(task) = self.next(cpu)
+        {
+            self.switch(cpu, PrevState::RUNNABLE, Some(task));
+            self.advance(cpu);
+        }
+    }
+
+    /// Switches to `next`, or to the idle task. The next one is taken out of its queue.
+    fn switch(&mut self, cpu: Cpu, state: PrevState, next: Option<TaskIndex>) {
+        let prev = self.machine.running(cpu);
+        let [from, to] = [prev, next].map(|task| task.map_or_else(|| idle_task(cpu), |task| self.named(task)));
+        if let Some(task) = next {
+            self.leave_queue(task);
+            self.machine.tasks[task as usize].place = Place::Running(cpu);
+            self.machine.tasks[task as usize].cpu = cpu;
+        }
+        self.emit(cpu, 0, EventKind::Switch { prev: from, state, next: to });
+        let virtual_ns = next.map(|task| &self.machine.tasks[task as usize]).filter(|task| task.rank == FAIR);
+        let virtual_ns = virtual_ns.map_or(0, |task| task.virtual_ns);
+        let here = &mut self.machine.cpus[cpu.index()];
+        here.current = next;
+        here.turn += 1;
+        (here.reacting, here.has_slice) = (false, false);
+        (here.since, here.run_from) = (self.now, self.now);
+        here.virtual_ns = here.virtual_ns.max(virtual_ns);
+        if next.is_some() {
+            here.followed += 1;
+        }
+    }
+
+    fn leave_queue(&mut self, task: TaskIndex) {
+        if let Place::Queued(cpu) = self.machine.tasks[task as usize].place {
+            let queue = &mut self.machine.cpus[cpu.index()].queue;
+            if let Some(at) = queue.iter().position(|waiting| *waiting == task) {
+                queue.remove(at);
+            }
+        }
+    }
+
+    /// The task that `cpu` runs next.
+    fn next(&mut self, cpu: Cpu) -> Option<TaskIndex> {
+        if self.follows {
+            return self.next_of_trace(cpu);
+        }
+        if let Some(task) = self.policy.choose(cpu, &self.machine) {
+            if self.machine.tasks[task as usize].place != Place::Queued(cpu) {
+                self.take_over(task, cpu);
+            }
+            return Some(task);
+        }
+        let here = &self.machine.cpus[cpu.index()];
+        let fair = self.machine.order == Order::Fair;
+        let key = |task: &TaskIndex| {
+            let sim = &self.machine.tasks[*task as usize];
+            (sim.rank, if fair { sim.virtual_ns } else { 0 })
+        };
+        // Of several least the first is taken.
+        here.queue.iter().copied().min_by_key(key)
+    }
+
+    /// The next run of the trace on `cpu`, if its task waits there or is to be pulled now.
+    fn next_of_trace(&mut self, cpu: Cpu) -> Option<TaskIndex> {
+        let followed = self.machine.cpus[cpu.index()].followed;
+        let task = *self.machine.model.cpus[cpu.index()].runs.get(followed)?;
+        match self.machine.tasks[task as usize].place {
+            Place::Queued(on) if on == cpu => Some(task),
+            Place::Queued(_) if self.is_pulled_by(task, cpu) => {
+                self.take_over(task, cpu);
+                Some(task)
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether the last move that the trace has for the task's wait is a pull by `cpu`.
+    fn is_pulled_by(&self, task: TaskIndex, cpu: Cpu) -> bool {
+        let model = self.machine.model;
+        let (first, last) = model.joins[self.machine.tasks[task as usize].join as usize].moves;
+        last > first && model.moves.get(last as usize - 1).is_some_and(|to| to.pulled && to.dest == cpu)
+    }
+
+    /// Moves a waiting task to the queue of `cpu`.
+    fn take_over(&mut self, task: TaskIndex, cpu: Cpu) {
+        let Place::Queued(orig) = self.machine.tasks[task as usize].place else { return };
+        let named = self.named(task);
+        self.leave_queue(task);
+        let [from, to] = [orig, cpu].map(|cpu| self.machine.cpus[cpu.index()].virtual_ns);
+        let sim = &mut self.machine.tasks[task as usize];
+        (sim.place, sim.cpu) = (Place::Queued(cpu), cpu);
+        sim.virtual_ns = (sim.virtual_ns + to).saturating_sub(from);
+        self.machine.cpus[cpu.index()].queue.push(task);
+        self.emit(cpu, 0, EventKind::Migrate { task: named, orig, dest: cpu });
+    }
+
+    /// A CPU that would go idle takes a task of another one, if the policy has it do so.
+    fn steal(&mut self, cpu: Cpu) -> Option<TaskIndex> {
+        if self.follows {
+            return None;
+        }
+        let task = self.policy.steal(cpu, &self.machine)?;
+        let Place::Queued(orig) = self.machine.tasks[task as usize].place else { return None };
+        let near = self.machine.nearest(cpu).iter().find(|(_, other)| *other == orig).map(|(distance, _)| *distance);
+        let costs = &self.options.costs;
+        let cost = if near.is_some_and(|near| near > Distance::Node) { costs.node_migration } else { costs.migration };
+        self.take_over(task, cpu);
+        // A task that was preempted has the rest of a run; another one begins its next run with this.
+        self.machine.tasks[task as usize].left += cost;
+        self.run.steals += 1;
+        Some(task)
+    }
+
+    fn switch_later(&mut self, cpu: Cpu, after: u64) {
+        let here = &mut self.machine.cpus[cpu.index()];
+        here.reacting = true;
+        let turn = here.turn;
+        self.agenda.add(self.now + after as i64, Due::Switch { cpu, turn });
+    }
+
+    /// A task has joined the queue of `cpu`, or the start has come: an idle CPU switches to it after a while, a busy one may be
+    /// preempted.
+    pub(super) fn react(&mut self, cpu: Cpu, joined: Option<TaskIndex>) {
+        if let Some(task) = joined
+            && self.follows
+        {
+            self.pull_at_once(task);
+        }
+        let here = &self.machine.cpus[cpu.index()];
+        if here.current.is_some() {
+            if let Some(task) = joined {
+                self.challenge(cpu, task);
+            }
+            return;
+        }
+        if here.reacting || here.queue.is_empty() {
+            return;
+        }
+        let first = match self.follows {
+            true => self.machine.model.cpus[cpu.index()].runs.get(here.followed).copied(),
+            false => joined.or_else(|| here.queue.first().copied()),
+        };
+        let Some(task) = first.filter(|task| self.machine.tasks[*task as usize].place == Place::Queued(cpu)) else {
+            return;
+        };
+        let recorded = self.machine.model.joins[self.machine.tasks[task as usize].join as usize].dispatch;
+        match recorded.unwrap_or(self.machine.model.taken.dispatch_ns.0) {
+            0 => self.leave_idle(cpu),
+            delay => self.switch_later(cpu, delay),
+        }
+    }
+
+    /// A CPU that idles since its next task of the trace had not joined any queue yet takes that task now, if it pulls it.
+    fn pull_at_once(&mut self, task: TaskIndex) {
+        let (first, last) = self.machine.model.joins[self.machine.tasks[task as usize].join as usize].moves;
+        if last == first {
+            return;
+        }
+        let dest = self.machine.model.moves[last as usize - 1].dest;
+        let there = &self.machine.cpus[dest.index()];
+        let is_next = self.machine.model.cpus[dest.index()].runs.get(there.followed) == Some(&task);
+        if is_next && there.current.is_none() && self.machine.tasks[task as usize].place != Place::Queued(dest) {
+            self.leave_idle(dest);
+        }
+    }
+
+    /// The running task of a busy CPU is preempted if the new one comes before it.
+    fn challenge(&mut self, cpu: Cpu, task: TaskIndex) {
+        if self.follows {
+            return;
+        }
+        let Some(current) = self.machine.running(cpu) else { return };
+        self.account(cpu);
+        let [new, old] = [task, current].map(|task| &self.machine.tasks[task as usize]);
+        let by_rank = new.rank < old.rank;
+        let granularity = self.slice().0 / GRANULARITY * WEIGHT / new.weight;
+        let is_fair = self.machine.order == Order::Fair && new.rank == FAIR && old.rank == FAIR;
+        if by_rank || (is_fair && new.virtual_ns + granularity < old.virtual_ns) {
+            self.preempt(cpu);
+        } else {
+            self.expect_slice(cpu);
+        }
+    }
+
+    /// Notes the end of the running task's time slice, while another task waits.
+    pub(super) fn expect_slice(&mut self, cpu: Cpu) {
+        let slice = self.slice().0 as i64;
+        let here = &mut self.machine.cpus[cpu.index()];
+        let is_fair = here.current.is_some_and(|task| self.machine.tasks[task as usize].rank == FAIR);
+        if here.has_slice || !is_fair || self.machine.order != Order::Fair || self.follows {
+            return;
+        }
+        here.has_slice = true;
+        let (at, turn) = ((here.run_from + slice).max(self.now), here.turn);
+        self.agenda.add(at, Due::SliceEnds { cpu, turn });
+    }
+
+    /// The time slice of the running task is used up.
+    pub(super) fn slice_ends(&mut self, cpu: Cpu) {
+        self.account(cpu);
+        self.machine.cpus[cpu.index()].has_slice = false;
+        if self.machine.queue(cpu).is_empty() {
+            return;
+        }
+        let Some(current) = self.machine.running(cpu) else { return };
+        let own = self.machine.tasks[current as usize].virtual_ns;
+        let queue = self.machine.queue(cpu).iter().map(|task| &self.machine.tasks[*task as usize]);
+        if queue.clone().any(|task| task.rank < FAIR || task.virtual_ns < own) {
+            self.preempt(cpu);
+        } else {
+            self.machine.cpus[cpu.index()].run_from = self.now;
+            self.expect_slice(cpu);
+        }
+    }
+
+    /// The running task goes back to its queue, and the first of that runs.
+    fn preempt(&mut self, cpu: Cpu) {
+        self.account(cpu);
+        let Some(task) = self.machine.running(cpu) else { return };
+        self.requeue(cpu, task, cpu);
+        match self.next(cpu) {
+            Some(next) if next == task => {
+                self.leave_queue(task);
+                self.machine.tasks[task as usize].place = Place::Running(cpu);
+                self.machine.cpus[cpu.index()].run_from = self.now;
+                self.expect_slice(cpu);
+            }
+            Some(next) => {
+                self.switch(cpu, PrevState::RUNNABLE, Some(next));
+                self.advance(cpu);
+            }
+            None => {}
+        }
+    }
+
+    /// Puts the running task into a queue, from which its rest is run later.
+    fn requeue(&mut self, cpu: Cpu, task: TaskIndex, on: Cpu) {
+        let sim = &mut self.machine.tasks[task as usize];
+        (sim.place, sim.joined) = (Place::Queued(on), self.now);
+        (sim.joins, sim.moved, sim.cpu) = (sim.joins + 1, 0, cpu);
+        self.machine.cpus[on.index()].queue.push(task);
+    }
+
+    /// The running task comes to a preemption of the trace.
+    pub(super) fn preempted_in_trace(&mut self, cpu: Cpu, join: JoinIndex) {
+        let Some(task) = self.machine.running(cpu) else { return };
+        let recorded = self.machine.model.joins[join as usize];
+        self.machine.tasks[task as usize].allowed = recorded.allowed;
+        if self.follows {
+            self.enqueue(task, cpu, join);
+            self.pull_at_once(task);
+            return self.switch_out(cpu, PrevState::RUNNABLE);
+        }
+        // A stopper moved the task: it goes on there, such as after an exec.
+        let model = self.machine.model;
+        let moves = &model.moves[recorded.moves.0 as usize..recorded.moves.1 as usize];
+        let moved = moves.iter().find(|to| to.stopped).map(|to| to.dest).filter(|dest| *dest != cpu);
+        if let Some(dest) = moved.filter(|dest| self.keeps_moves && self.machine.may_use(task, *dest)) {
+            // Moved at once, the stopper's own time aside: it must not be chosen here again.
+            self.requeue(cpu, task, cpu);
+            self.machine.cpus[cpu.index()].queue.pop();
+            self.switch_out(cpu, PrevState::RUNNABLE);
+            self.take_over(task, dest);
+            self.react(dest, Some(task));
+        }
+    }
+
+    /// A waiting task moves as the trace's balancer moved it.
+    pub(super) fn move_recorded(&mut self, task: TaskIndex) {
+        let sim = &self.machine.tasks[task as usize];
+        let Place::Queued(on) = sim.place else { return };
+        let (first, last) = self.machine.model.joins[sim.join as usize].moves;
+        let since = (self.now - sim.joined) as u64;
+        let moves = &self.machine.model.moves[first as usize..last as usize];
+        let moved = sim.moved as usize;
+        let Some(at) = moves.iter().skip(moved).position(|to| to.after == since) else { return };
+        let at = moved + at;
+        let from = if at == 0 { self.machine.model.joins[sim.join as usize].cpu } else { moves[at - 1].dest };
+        let dest = moves[at].dest;
+        if dest != on && (self.follows || (on == from && self.machine.may_use(task, dest))) {
+            self.machine.tasks[task as usize].moved = at as u32 + 1;
+            self.take_over(task, dest);
+            self.react(dest, Some(task));
+        }
+    }
+}

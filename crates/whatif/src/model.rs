@@ -1,0 +1,284 @@
+//! The work of a trace: programs of tasks, their sleeps with the causes that end them, and the order of the CPUs' runs.
+
+use sched::{Comm, Cpu, CpuSet, Dur, Pid, Ts};
+use serde::Serialize;
+
+/// The index of a task in [`Model::tasks`].
+pub type TaskIndex = u32;
+/// The index of a sleep in [`Model::sleeps`].
+pub type SleepIndex = u32;
+/// The index of a join in [`Model::joins`].
+pub type JoinIndex = u32;
+
+/// The cause that ends a sleep. It decides how a changed schedule moves the end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum SleepClass {
+    /// A task woke the sleeper in task context: the wakeup moves with the waker.
+    Task,
+    /// A task woke an uninterruptible sleeper in task context: probably a lock, whose order of owners may change.
+    Lock,
+    /// A timer woke the sleeper, as records of timers show: the sleep keeps its length.
+    Timer,
+    /// A timer with an absolute expiry woke the sleeper: the sleep keeps the instant of its end.
+    AbsoluteTimer,
+    /// The handler of a device woke the sleeper: the sleep keeps its length.
+    Device,
+    /// An interrupt of unknown cause woke the sleeper: the sleep keeps its length.
+    Interrupt,
+    /// Bandwidth control kept the task from running: it keeps the length.
+    Throttled,
+    /// The trace does not show the end of the sleep, or has a gap: it keeps its length.
+    Unknown,
+}
+
+impl SleepClass {
+    /// Every class, in the order of their indices.
+    pub const ALL: [SleepClass; 8] = [
+        SleepClass::Task,
+        SleepClass::Lock,
+        SleepClass::Timer,
+        SleepClass::AbsoluteTimer,
+        SleepClass::Device,
+        SleepClass::Interrupt,
+        SleepClass::Throttled,
+        SleepClass::Unknown,
+    ];
+
+    /// Whether a task of the model ends sleeps of this class.
+    pub fn is_by_task(self) -> bool {
+        matches!(self, SleepClass::Task | SleepClass::Lock)
+    }
+
+    /// Whether the trace shows the cause of the wakeup.
+    pub fn is_known(self) -> bool {
+        !matches!(self, SleepClass::Interrupt | SleepClass::Unknown)
+    }
+
+    /// The words for the class in tables.
+    pub fn words(self) -> &'static str {
+        match self {
+            SleepClass::Task => "woken by a task",
+            SleepClass::Lock => "woken by a task, uninterruptible (a lock?)",
+            SleepClass::Timer => "timer",
+            SleepClass::AbsoluteTimer => "absolute timer",
+            SleepClass::Device => "device",
+            SleepClass::Interrupt => "interrupt of unknown cause",
+            SleepClass::Throttled => "throttled",
+            SleepClass::Unknown => "unknown",
+        }
+    }
+}
+
+/// A sleep of a task, or another time during which it could not run for a reason that is no run queue.
+#[derive(Clone, Copy, Debug)]
+pub struct ModelSleep {
+    /// The task that sleeps.
+    pub task: TaskIndex,
+    /// The cause that ends the sleep.
+    pub class: SleepClass,
+    /// The instant at which the sleep began in the trace.
+    pub start: Ts,
+    /// The time from the switch-out to the waking, in nanoseconds.
+    pub length: u64,
+    /// Whether an event of the window ends the sleep.
+    pub ends: bool,
+    /// Whether the waking preceded the switch-out.
+    pub announced: bool,
+    /// The number of the state with which the task was switched out.
+    pub raw: u32,
+    /// The time from the waking to the run queue, in nanoseconds.
+    pub placing: u64,
+    /// The CPU on which the waking was recorded.
+    pub waker: Cpu,
+    /// The run queue that the task joins afterwards.
+    pub join: JoinIndex,
+}
+
+/// The CPU that a wakeup chose, relative to CPUs that a changed schedule moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PlacedOn {
+    /// The CPU on which the task last ran.
+    Previous,
+    /// The CPU of the waker, which is not the previous one.
+    Waker,
+    /// Any other CPU.
+    Other,
+}
+
+/// A task joining a run queue: after a sleep, a preemption or a fork.
+#[derive(Clone, Copy, Debug)]
+pub struct QueueJoin {
+    /// The CPU of the run queue.
+    pub cpu: Cpu,
+    /// The kind of CPU that the wakeup chose.
+    pub placed: PlacedOn,
+    /// Whether the CPU idled with an empty run queue.
+    pub on_idle: bool,
+    /// The time until the task ran, where it joined an idle CPU and ran next there, in nanoseconds.
+    pub dispatch: Option<u64>,
+    /// The moves of the task while it waits: a range of [`Model::moves`].
+    pub moves: (u32, u32),
+    /// The CPUs that the task may use while it waits: an index of [`Model::sets`]; absent where it is not restricted.
+    pub allowed: Option<u32>,
+}
+
+/// A migration of a task that waits.
+#[derive(Clone, Copy, Debug)]
+pub struct QueuedMove {
+    /// The time since the task joined its first run queue, in nanoseconds.
+    pub after: u64,
+    /// The CPU that the task moves to.
+    pub dest: Cpu,
+    /// Whether the destination took the task as it went idle.
+    pub pulled: bool,
+    /// Whether a stopper moved the task.
+    pub stopped: bool,
+}
+
+/// A step of a task's program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// The task uses the CPU for this time, in nanoseconds.
+    Run(u64),
+    /// The task wakes a sleeper.
+    Wake(SleepIndex),
+    /// The task puts its child into a run queue.
+    Fork(TaskIndex),
+    /// The task is switched out, and could have gone on.
+    Preempted(JoinIndex),
+    /// The task sleeps.
+    Sleep(SleepIndex),
+    /// The task executes a program of this name.
+    Exec(Comm),
+    /// The task takes another name.
+    Rename(Comm),
+    /// The kernel priority of the task changes to this one.
+    Priority(i32),
+    /// The task begins to exit.
+    Exit,
+    /// The task is switched out for the last time.
+    Die,
+    /// A wakeup without effect.
+    Nothing,
+}
+
+/// The state in which a task begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Begin {
+    /// The task runs on this CPU at the start.
+    Runs(Cpu),
+    /// The task waits at the start, as this join.
+    Waits(JoinIndex),
+    /// The task sleeps at the start: its first step is a sleep.
+    Sleeps,
+    /// A step of its parent puts the task into a run queue, as this join.
+    Forked(JoinIndex),
+    /// The task joins a run queue at this instant, whatever the others do.
+    At(Ts, JoinIndex),
+}
+
+/// A task with its program.
+#[derive(Clone, Debug)]
+pub struct ModelTask {
+    /// The PID of the task.
+    pub pid: Pid,
+    /// The PID of the parent, where the fork is in the trace.
+    pub parent: Option<Pid>,
+    /// The name of the task at the beginning.
+    pub comm: Comm,
+    /// The kernel priority of the task at the beginning.
+    pub prio: i32,
+    /// The CPU of the task at the beginning.
+    pub cpu: Cpu,
+    /// The state in which the task begins.
+    pub begin: Begin,
+    /// The steps of the program, in order.
+    pub steps: Vec<Step>,
+}
+
+/// A CPU of the model.
+#[derive(Clone, Debug, Default)]
+pub struct ModelCpu {
+    /// Whether the trace has events of the CPU, and it was never offline.
+    pub usable: bool,
+    /// The tasks that were switched in, in order.
+    pub runs: Vec<TaskIndex>,
+}
+
+/// The quantities that the engine takes from the trace.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Taken {
+    /// The median time from joining an idle CPU to the switch, in nanoseconds; zero without any.
+    pub dispatch_ns: Dur,
+    /// The time slice of fair tasks: the median length of runs that a task ended which had waited throughout, in nanoseconds.
+    pub slice_ns: Dur,
+    /// Whether the slice was measured. With fewer than 20 such runs it is 3 ms.
+    pub slice_is_measured: bool,
+    /// Whether most wakeups of a task whose previous CPU was busy, beside an idle CPU, were placed on an idle one.
+    pub wakeups_seek_idle: bool,
+}
+
+/// The number of sleeps of a class, and their time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ClassSum {
+    /// The class of the sleeps.
+    pub class: SleepClass,
+    /// The number of sleeps that end in the window.
+    pub number: u64,
+    /// The total length of these sleeps, in nanoseconds.
+    pub total_ns: Dur,
+}
+
+/// The work of a window of a trace.
+#[derive(Clone, Debug, Default)]
+pub struct Model {
+    /// The start of the window.
+    pub start: Ts,
+    /// The end of the window.
+    pub end: Ts,
+    /// The CPUs, by their numbers.
+    pub cpus: Vec<ModelCpu>,
+    /// The tasks, in the order in which the window shows them.
+    pub tasks: Vec<ModelTask>,
+    /// The sleeps of all tasks.
+    pub sleeps: Vec<ModelSleep>,
+    /// The joins of run queues.
+    pub joins: Vec<QueueJoin>,
+    /// The moves of waiting tasks.
+    pub moves: Vec<QueuedMove>,
+    /// The sets of CPUs that tasks may use.
+    pub sets: Vec<CpuSet>,
+    /// The traced command's first task, where the trace shows its exit.
+    pub root: Option<TaskIndex>,
+    /// The instant of its exit.
+    pub exit: Option<Ts>,
+    /// The quantities taken from the trace.
+    pub taken: Taken,
+    /// The number of wakeups of tasks that were awake, which have no effect.
+    pub early_wakeups: u64,
+}
+
+impl Model {
+    /// The sleeps by class; only classes that occur.
+    pub fn classes(&self) -> Vec<ClassSum> {
+        let of = |class: SleepClass| {
+            let sleeps = self.sleeps.iter().filter(|sleep| sleep.class == class && sleep.ends);
+            let (mut number, mut total) = (0, 0_u64);
+            for sleep in sleeps {
+                number += 1;
+                total = total.saturating_add(sleep.length);
+            }
+            ClassSum { class, number, total_ns: Dur(total) }
+        };
+        SleepClass::ALL.into_iter().map(of).filter(|sum| sum.number > 0).collect()
+    }
+
+    /// The CPUs that take part.
+    pub fn usable(&self) -> impl Iterator<Item = Cpu> {
+        (0..).map(Cpu).zip(&self.cpus).filter(|(_, cpu)| cpu.usable).map(|(number, _)| number)
+    }
+}

@@ -1,0 +1,201 @@
+//! Policies: where a woken task queues, and what a CPU does that has nothing to run.
+
+use crate::engine::Machine;
+use crate::model::{QueueJoin, TaskIndex};
+use sched::Cpu;
+use sched::topology::Distance;
+use std::fmt;
+use std::str::FromStr;
+
+/// A task that joins a run queue after a wakeup or a fork.
+#[derive(Clone, Copy, Debug)]
+pub struct Placement {
+    /// The task.
+    pub task: TaskIndex,
+    /// The CPU on which the task last ran in this run; for a new task the one that the trace chose.
+    pub previous: Cpu,
+    /// The CPU on which the wakeup happens.
+    pub waker: Cpu,
+    /// The choice that the trace shows.
+    pub recorded: QueueJoin,
+    /// Whether the task is new.
+    pub is_new: bool,
+}
+
+/// A scheduling policy: three decisions of a scheduler. The engine does the rest: the order of each queue, preemption, the time that
+/// decisions cost, and affinity.
+///
+/// The hooks are called while events are simulated. They see the machine as it is at that instant and must not keep state that depends on
+/// anything else than their own calls, so that the same model gives the same run. A policy need not implement any hook: the default
+/// places tasks as the trace did, and steals nothing.
+pub trait Policy {
+    /// The name of the policy in tables, such as `steal=llc`.
+    fn name(&self) -> String;
+
+    /// Returns the CPU whose run queue a woken or a new task joins. Called once for each wakeup and fork, before the task is queued;
+    /// the task may use the CPU that the hook returns, or the engine puts it on one that the task may use.
+    fn place(&mut self, placement: &Placement, machine: &Machine<'_>) -> Cpu {
+        machine.usual(placement)
+    }
+
+    /// Returns the waiting task that `cpu` is to run next, from any run queue, or nothing to leave the choice to the order of its own
+    /// queue. Called each time that a CPU needs a task; the task that is returned must wait and may use `cpu`.
+    fn choose(&mut self, cpu: Cpu, machine: &Machine<'_>) -> Option<TaskIndex> {
+        let _ = (cpu, machine);
+        None
+    }
+
+    /// Returns a waiting task of another CPU that `cpu` takes instead of going idle. Called when the CPU's last task has left and its
+    /// queue is empty; the task that is returned must wait and may use `cpu`. The steal costs time.
+    fn steal(&mut self, cpu: Cpu, machine: &Machine<'_>) -> Option<TaskIndex> {
+        let _ = (cpu, machine);
+        None
+    }
+
+    /// Whether CPUs run tasks in the order of the trace, and tasks move between queues as in the trace. Of the hooks only
+    /// [`Policy::name`] is called then. The answer must be the same at each call.
+    fn follows_trace(&self) -> bool {
+        false
+    }
+
+    /// Whether waiting tasks move between queues as the trace's balancer moved them, where they still wait there. The answer must be
+    /// the same at each call.
+    fn keeps_moves(&self) -> bool {
+        true
+    }
+
+    /// Whether the pulls of CPUs that went idle are among these moves, each as long after the beginning of the wait as in the trace.
+    /// A policy with steals of its own does without them. The answer must be the same at each call.
+    fn keeps_pulls(&self) -> bool {
+        false
+    }
+}
+
+/// The policy of the trace itself: its placements, its moves, and its order of runs.
+#[derive(Clone, Copy, Debug)]
+pub struct Observed;
+
+impl Policy for Observed {
+    fn name(&self) -> String {
+        "observed".to_owned()
+    }
+
+    fn follows_trace(&self) -> bool {
+        true
+    }
+}
+
+/// Stealing on the way to idle: the CPU takes the first movable waiter of the nearest overloaded CPU within a distance.
+#[derive(Clone, Copy, Debug)]
+pub struct Steal {
+    /// The greatest distance of a steal; nothing for a policy that never steals.
+    pub within: Option<Distance>,
+}
+
+impl Policy for Steal {
+    fn name(&self) -> String {
+        format!(
+            "steal={}",
+            match self.within {
+                None => "none",
+                Some(Distance::Smt) => "core",
+                Some(Distance::Llc) => "llc",
+                Some(Distance::Node) => "node",
+                Some(Distance::Machine) => "machine",
+            }
+        )
+    }
+
+    fn keeps_pulls(&self) -> bool {
+        self.within.is_none()
+    }
+
+    fn steal(&mut self, cpu: Cpu, machine: &Machine<'_>) -> Option<TaskIndex> {
+        let within = self.within?;
+        let near = machine.nearest(cpu).iter().take_while(|(distance, _)| *distance <= within);
+        let mut overloaded = near.map(|(_, other)| *other).filter(|other| machine.running(*other).is_some());
+        overloaded.find_map(|other| machine.queue(other).iter().copied().find(|task| machine.may_use(*task, cpu)))
+    }
+}
+
+/// One run queue for the whole machine: a task that is woken takes any idle CPU, and a CPU that needs a task takes the first of all
+/// that wait and may use it. Nothing costs time.
+#[derive(Clone, Copy, Debug)]
+pub struct Ideal;
+
+impl Policy for Ideal {
+    fn name(&self) -> String {
+        "ideal".to_owned()
+    }
+
+    fn place(&mut self, placement: &Placement, machine: &Machine<'_>) -> Cpu {
+        let previous = placement.previous;
+        let may = |cpu: &Cpu| machine.may_use(placement.task, *cpu);
+        let others = machine.nearest(previous).iter().map(|(_, cpu)| *cpu);
+        let mut cpus = std::iter::once(previous).chain(others).filter(may);
+        let idle = cpus.clone().find(|cpu| machine.is_free(*cpu));
+        idle.or_else(|| cpus.next()).unwrap_or(previous)
+    }
+
+    fn choose(&mut self, cpu: Cpu, machine: &Machine<'_>) -> Option<TaskIndex> {
+        machine.first_of_all(cpu)
+    }
+
+    fn keeps_moves(&self) -> bool {
+        false
+    }
+}
+
+/// A policy of the command line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PolicyName {
+    /// The policy of the trace.
+    Observed,
+    /// Stealing within a distance; none for the trace's placements without any stealing.
+    Steal(Option<Distance>),
+    /// One run queue for the machine.
+    Ideal,
+}
+
+impl PolicyName {
+    /// Makes the policy, anew for each run.
+    pub fn policy(self) -> Box<dyn Policy> {
+        match self {
+            PolicyName::Observed => Box::new(Observed),
+            PolicyName::Steal(within) => Box::new(Steal { within }),
+            PolicyName::Ideal => Box::new(Ideal),
+        }
+    }
+
+    /// Whether the policy costs no time.
+    pub fn is_free(self) -> bool {
+        self == PolicyName::Ideal
+    }
+}
+
+impl fmt::Display for PolicyName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.policy().name())
+    }
+}
+
+impl FromStr for PolicyName {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<PolicyName, String> {
+        Ok(match text {
+            "observed" => PolicyName::Observed,
+            "ideal" => PolicyName::Ideal,
+            "steal=none" => PolicyName::Steal(None),
+            "steal=core" => PolicyName::Steal(Some(Distance::Smt)),
+            "steal=llc" => PolicyName::Steal(Some(Distance::Llc)),
+            "steal=node" => PolicyName::Steal(Some(Distance::Node)),
+            "steal=machine" => PolicyName::Steal(Some(Distance::Machine)),
+            _ => {
+                return Err(
+                    "a policy is observed, steal=core, steal=llc, steal=node, steal=machine, steal=none or ideal".to_owned()
+                );
+            }
+        })
+    }
+}

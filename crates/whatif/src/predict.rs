@@ -1,0 +1,258 @@
+//! Predictions: the model under each policy, calibrated by the trace, each number with an interval.
+
+use crate::engine::{Costs, EngineOptions, Interrupts, Order, Run};
+use crate::measures::{RunFigures, measures};
+use crate::model::{Model, SleepClass};
+use crate::policy::{Policy, PolicyName};
+use crate::report::{Calibration, CommandError, Estimate, PolicyRow, Prediction};
+use crate::simulated::SimulatedRun;
+use critical_path::{Path, SegmentKind};
+use sched::{Dur, Pass, Topology};
+use workcons::Options;
+
+/// The policies to predict, and the rules of the simulation.
+pub struct PredictOptions<'o> {
+    /// The policies, in the order of the rows.
+    pub policies: Vec<PolicyName>,
+    /// The order of the run queues; without one it is [`Order::Fair`], and [`Order::Fifo`] counts in the intervals.
+    pub order: Option<Order>,
+    /// The time that decisions of policies cost.
+    pub costs: Costs,
+    /// The places of the CPUs; empty if they are unknown.
+    pub topology: &'o Topology,
+    /// The options of the measurement of the violation, of the trace and of each simulated run.
+    pub measured: &'o Options<'o>,
+}
+
+/// The greatest calibration error of the elapsed time, in percent, with which there is a prediction.
+pub const MOST_ERROR: f64 = 5.0;
+
+/// The greatest share of sleep without a known cause in the sleep on the critical path, in percent, with which there is a prediction.
+pub const MOST_UNKNOWN: f64 = 10.0;
+
+/// The share of the path, in percent, below which sleep without a known cause is of no weight.
+const LEAST_UNKNOWN: f64 = 1.0;
+
+/// The assumptions of one simulation that a trace leaves open.
+#[derive(Clone, Copy, Debug)]
+struct Assumed {
+    order: Order,
+    interrupts: Interrupts,
+}
+
+/// A number of a run that has an estimate.
+#[derive(Clone, Copy, Debug)]
+enum Metric {
+    Elapsed,
+    Violation,
+    CpuTimeLost,
+    Busy,
+    MissedSteals,
+    MeanWait,
+    LongWait,
+}
+
+impl Metric {
+    fn of(self, figures: &RunFigures) -> f64 {
+        let ns = |length: Option<Dur>| length.map_or(0.0, |length| length.0 as f64);
+        match self {
+            Metric::Elapsed => figures.elapsed_ns.0 as f64,
+            Metric::Violation => figures.violation_ns.0 as f64,
+            Metric::CpuTimeLost => figures.cpu_time_lost_ns.0 as f64,
+            Metric::Busy => figures.busy_percent,
+            Metric::MissedSteals => figures.missed_steals as f64,
+            Metric::MeanWait => ns(figures.waits.mean_ns),
+            Metric::LongWait => ns(figures.waits.p99_ns),
+        }
+    }
+}
+
+/// A policy, measured under each of the assumptions, the usual ones first.
+type Measured = Vec<(RunFigures, Run)>;
+
+/// Executes a model under a policy and measures the run. `policy` makes the policy anew for each reading of the run.
+pub fn measure_run(
+    model: &Model,
+    policy: &dyn Fn() -> Box<dyn Policy>,
+    engine: EngineOptions<'_>,
+    measured: &Options<'_>,
+) -> (RunFigures, Run) {
+    let mut run = SimulatedRun::new(model, policy, engine);
+    let outcome = Pass::over(&mut run).run(|| measures(measured)).unwrap_or_else(|never| match never {});
+    (RunFigures::of(&outcome.output), run.run())
+}
+
+/// Predicts what each policy would have done with the work of `model`. `trace` are the figures of the trace itself, `path` is the
+/// critical path of its command, where it has one.
+pub fn predict(model: &Model, trace: &RunFigures, path: Option<&Path>, options: &PredictOptions<'_>) -> Prediction {
+    let usual = Assumed { order: options.order.unwrap_or(Order::Fair), interrupts: Interrupts::KeepLength };
+    let mut assumed = vec![usual];
+    if model.sleeps.iter().any(|sleep| sleep.class == SleepClass::Interrupt) {
+        assumed.push(Assumed { interrupts: Interrupts::KeepInstant, ..usual });
+    }
+    if options.order.is_none() {
+        assumed.push(Assumed { order: Order::Fifo, ..usual });
+    }
+    let measure = |name: PolicyName, assumed: &Assumed| {
+        let costs = if name.is_free() { Costs::default() } else { options.costs };
+        let (topology, order, interrupts) = (options.topology, assumed.order, assumed.interrupts);
+        let engine = EngineOptions { topology, order, costs, interrupts };
+        measure_run(model, &|| name.policy(), engine, options.measured)
+    };
+    let (observed, observed_run) = measure(PolicyName::Observed, &usual);
+    let kept: Measured = assumed.iter().map(|assumed| measure(PolicyName::Steal(None), assumed)).collect();
+    let calibration = calibrate(model, trace, (&observed, &observed_run), &kept[0].0, path);
+    let row = |name: &PolicyName| match name {
+        PolicyName::Observed => observed_row(trace, &observed, observed_run),
+        PolicyName::Steal(None) => predicted_row(*name, trace, &observed, &kept, &kept),
+        _ => {
+            let of_policy: Measured = assumed.iter().map(|assumed| measure(*name, assumed)).collect();
+            predicted_row(*name, trace, &observed, &kept, &of_policy)
+        }
+    };
+    let rows = if calibration.is_predictable { options.policies.iter().map(row).collect() } else { Vec::new() };
+    Prediction {
+        calibration,
+        rows,
+        trace: trace.clone(),
+        costs: options.costs.into(),
+        order: usual.order,
+        order_is_given: options.order.is_some(),
+        taken: model.taken,
+        sleeps: model.classes(),
+        early_wakeups: model.early_wakeups,
+    }
+}
+
+/// The relative difference of a value from a true one, in percent; zero where both are zero, 100 where only the true one is.
+pub(crate) fn error_percent(value: f64, truth: f64) -> f64 {
+    match (value, truth) {
+        (0.0, 0.0) => 0.0,
+        (_, 0.0) => 100.0,
+        _ => 100.0 * (value - truth) / truth,
+    }
+}
+
+fn row(name: PolicyName, run: Run, estimate: impl Fn(Metric) -> Estimate) -> PolicyRow {
+    PolicyRow {
+        policy: name.to_string(),
+        elapsed_ns: estimate(Metric::Elapsed),
+        violation_ns: estimate(Metric::Violation),
+        cpu_time_lost_ns: estimate(Metric::CpuTimeLost),
+        busy_percent: estimate(Metric::Busy),
+        steals: run.steals,
+        missed_steals: estimate(Metric::MissedSteals),
+        mean_wait_ns: estimate(Metric::MeanWait),
+        p99_wait_ns: estimate(Metric::LongWait),
+        is_complete: run.finished,
+    }
+}
+
+/// The row of the trace's own policy: its difference from the trace is the error of the model.
+fn observed_row(trace: &RunFigures, observed: &RunFigures, run: Run) -> PolicyRow {
+    row(PolicyName::Observed, run, |metric| {
+        let (value, truth) = (metric.of(observed), metric.of(trace));
+        Estimate::new(value, truth, [value, truth].into_iter())
+    })
+}
+
+/// The row of a policy: the trace's value times the ratio of the policy's run to the run without stealing.
+fn predicted_row(
+    name: PolicyName,
+    trace: &RunFigures,
+    observed: &RunFigures,
+    kept: &Measured,
+    of_policy: &Measured,
+) -> PolicyRow {
+    row(name, of_policy[0].1, |metric| {
+        let truth = metric.of(trace);
+        let ratio = |(kept, policy): (&(RunFigures, Run), &(RunFigures, Run))| {
+            let (kept, policy) = (metric.of(&kept.0), metric.of(&policy.0));
+            if kept > 0.0 && truth > 0.0 { truth * policy / kept } else { policy }
+        };
+        let ratios = || kept.iter().zip(of_policy).map(ratio);
+        let plain = of_policy.iter().map(|(figures, _)| metric.of(figures));
+        let error = error_percent(metric.of(observed), truth).abs() / 100.0;
+        let widened = ratios().chain(plain).flat_map(|value| [value * (1.0 - error).max(0.0), value * (1.0 + error)]);
+        Estimate::new(ratios().next().unwrap_or(truth), truth, widened)
+    })
+}
+
+/// The sleep on a path, and the part of it without a known cause, in nanoseconds.
+fn sleep_on_path(model: &Model, path: &Path) -> (u64, u64) {
+    let (mut all, mut unknown) = (0_u64, 0_u64);
+    for segment in &path.path {
+        let ns = segment.end_ns.since(segment.start_ns).0;
+        match segment.kind {
+            SegmentKind::Unknown => unknown = unknown.saturating_add(ns),
+            SegmentKind::Sleeping => {
+                let is_it = |sleep: &&crate::model::ModelSleep| {
+                    model.tasks[sleep.task as usize].pid == segment.pid
+                        && sleep.start <= segment.start_ns
+                        && segment.start_ns <= sleep.start.after(Dur(sleep.length))
+                };
+                let known = model.sleeps.iter().filter(is_it).any(|sleep| sleep.class.is_known());
+                unknown = unknown.saturating_add(if known { 0 } else { ns });
+            }
+            _ => continue,
+        }
+        all = all.saturating_add(ns);
+    }
+    (all, unknown)
+}
+
+fn calibrate(
+    model: &Model,
+    trace: &RunFigures,
+    (observed, run): (&RunFigures, &Run),
+    kept: &RunFigures,
+    path: Option<&Path>,
+) -> Calibration {
+    let path = path.filter(|path| path.task.is_some());
+    let (sleep, unknown) = path.map_or((0, 0), |path| sleep_on_path(model, path));
+    let length = path.map_or(0, |path| path.times.total());
+    let elapsed_error = error_percent(observed.elapsed_ns.0 as f64, trace.elapsed_ns.0 as f64);
+    let mut reasons = Vec::new();
+    let mut advice = Vec::new();
+    if !run.finished || observed.elapsed_is_command != trace.elapsed_is_command {
+        reasons.push("the model does not come to the end of the traced command".to_owned());
+    } else if elapsed_error.abs() > MOST_ERROR {
+        reasons.push(format!(
+            "the model of the trace's own policy misses the elapsed time by {elapsed_error:+.1} %, more than {MOST_ERROR} %"
+        ));
+    }
+    if !reasons.is_empty() {
+        advice.push("record without losses, all CPUs, sched_waking, sched_wakeup and sched_process_fork among the events".to_owned());
+    }
+    let unknown_percent = if sleep > 0 { 100.0 * unknown as f64 / sleep as f64 } else { 0.0 };
+    if unknown_percent > MOST_UNKNOWN && unknown as f64 * 100.0 > LEAST_UNKNOWN * length as f64 {
+        reasons.push(format!(
+            "{unknown_percent:.0} % of the sleep on the critical path, {}, has no known cause, more than {MOST_UNKNOWN} %",
+            Dur(unknown).human()
+        ));
+        advice.push("record the causes as well: -e timer -e irq -e 'syscalls:sys_enter_*nanosleep'".to_owned());
+    }
+    let mean = |figures: &RunFigures, command| {
+        figures.by_command.iter().find(|row| row.command == command).and_then(|row| row.waits.mean_ns)
+    };
+    let errors = trace.by_command.iter().map(|row| CommandError {
+        command: row.command,
+        number: row.waits.count,
+        trace_mean_ns: row.waits.mean_ns,
+        observed_mean_ns: mean(observed, row.command),
+    });
+    let share = |figures: &RunFigures| 100.0 * figures.violation_ns.0 as f64 / (figures.window_ns.0 as f64).max(1.0);
+    Calibration {
+        is_predictable: reasons.is_empty(),
+        reasons,
+        advice,
+        elapsed_error_percent: elapsed_error,
+        violation_error_points: share(observed) - share(trace),
+        mean_wait_error_percent: error_percent(Metric::MeanWait.of(observed), Metric::MeanWait.of(trace)),
+        rules_elapsed_error_percent: error_percent(kept.elapsed_ns.0 as f64, trace.elapsed_ns.0 as f64),
+        rules_violation_error_points: share(kept) - share(trace),
+        sleep_on_path_ns: Dur(sleep),
+        unknown_sleep_on_path_ns: Dur(unknown),
+        waits: errors.collect(),
+    }
+}

@@ -1,0 +1,156 @@
+//! The numbers of a prediction.
+
+use crate::engine::{Costs, Order};
+use crate::measures::RunFigures;
+use crate::model::{ClassSum, Taken};
+use crate::predict::error_percent;
+use sched::{Comm, Dur};
+use serde::Serialize;
+
+/// A predicted number with its interval.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Estimate {
+    /// The prediction, in the unit that the field names.
+    pub value: f64,
+    /// The lower end of the interval that should hold the true value in 90 % of runs.
+    pub low: f64,
+    /// The upper end of that interval.
+    pub high: f64,
+    /// The change against the trace, in percent; absent where the trace has zero.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub change_percent: Option<f64>,
+}
+
+impl Estimate {
+    /// The estimate of a number that is `trace` in the trace. The interval holds the value and all of `others`.
+    pub(crate) fn new(value: f64, trace: f64, others: impl Iterator<Item = f64>) -> Estimate {
+        let (mut low, mut high) = (value, value);
+        for other in others {
+            (low, high) = (low.min(other), high.max(other));
+        }
+        let change_percent = (trace > 0.0).then(|| error_percent(value, trace));
+        Estimate { value, low, high, change_percent }
+    }
+
+    /// Whether the interval holds a number.
+    pub fn holds(&self, truth: f64) -> bool {
+        self.low <= truth && truth <= self.high
+    }
+}
+
+/// The prediction for a policy.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PolicyRow {
+    /// The name of the policy.
+    pub policy: String,
+    /// The elapsed time of the traced command, or of all work where there is no traced command, in nanoseconds.
+    pub elapsed_ns: Estimate,
+    /// The time in violation of work conservation, in nanoseconds.
+    pub violation_ns: Estimate,
+    /// The CPU time lost in violation, in nanoseconds.
+    pub cpu_time_lost_ns: Estimate,
+    /// The time for which CPUs were busy, in percent of the run times the CPUs.
+    pub busy_percent: Estimate,
+    /// The number of steals in the simulated run.
+    pub steals: u64,
+    /// The number of missed steals.
+    pub missed_steals: Estimate,
+    /// The mean of the waits in run queues, in nanoseconds.
+    pub mean_wait_ns: Estimate,
+    /// The 99th percentile of the waits in run queues, in nanoseconds.
+    pub p99_wait_ns: Estimate,
+    /// Whether the simulated run ended by itself, rather than by being cut off.
+    pub is_complete: bool,
+}
+
+/// The waits of a command in the trace and in the model's run of the same policy.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CommandError {
+    /// The command of the tasks that waited.
+    pub command: Comm,
+    /// The number of waits in the trace.
+    pub number: u64,
+    /// The mean of the waits in the trace, in nanoseconds.
+    pub trace_mean_ns: Option<Dur>,
+    /// The mean of the waits in the model's run, in nanoseconds.
+    pub observed_mean_ns: Option<Dur>,
+}
+
+/// The model against the trace itself.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Calibration {
+    /// Whether there is a prediction.
+    pub is_predictable: bool,
+    /// The reasons why there is none.
+    pub reasons: Vec<String>,
+    /// The ways to record a trace that can be predicted from.
+    pub advice: Vec<String>,
+    /// The error of policy `observed` in the elapsed time, in percent.
+    pub elapsed_error_percent: f64,
+    /// The error of policy `observed` in the time in violation, in percentage points of the run.
+    pub violation_error_points: f64,
+    /// The error of policy `observed` in the mean wait, in percent.
+    pub mean_wait_error_percent: f64,
+    /// The error of policy `steal=none` in the elapsed time, in percent: the trace's placements and moves, with the order of queues and
+    /// the preemption that the predictions have.
+    pub rules_elapsed_error_percent: f64,
+    /// The error of policy `steal=none` in the time in violation, in percentage points of the run.
+    pub rules_violation_error_points: f64,
+    /// The sleep on the critical path that no task ends, and the unknown time on it, in nanoseconds.
+    pub sleep_on_path_ns: Dur,
+    /// The part of that whose cause the trace does not show, in nanoseconds.
+    pub unknown_sleep_on_path_ns: Dur,
+    /// The waits by command, the one with the most waiting first.
+    pub waits: Vec<CommandError>,
+}
+
+/// The time that decisions of policies cost in the simulation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CostsOfPolicies {
+    /// The time from the decision to steal until the task runs, in nanoseconds.
+    pub steal_ns: Dur,
+    /// The time by which the next run of a task is longer after a steal within the node, in nanoseconds.
+    pub migration_ns: Dur,
+    /// The time by which the next run of a task is longer after a steal from another node, in nanoseconds.
+    pub node_migration_ns: Dur,
+}
+
+impl From<Costs> for CostsOfPolicies {
+    fn from(costs: Costs) -> CostsOfPolicies {
+        let Costs { steal, migration, node_migration } = costs;
+        CostsOfPolicies {
+            steal_ns: Dur(steal),
+            migration_ns: Dur(migration),
+            node_migration_ns: Dur(node_migration),
+        }
+    }
+}
+
+/// The prediction from one trace.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Prediction {
+    /// The model against the trace itself.
+    pub calibration: Calibration,
+    /// The predictions, in the order of the policies that were asked for; empty where there is none.
+    pub rows: Vec<PolicyRow>,
+    /// The figures of the trace.
+    pub trace: RunFigures,
+    /// The time that decisions cost.
+    pub costs: CostsOfPolicies,
+    /// The order of the run queues.
+    pub order: Order,
+    /// Whether that order was asked for. Otherwise the other one counts in the intervals.
+    pub order_is_given: bool,
+    /// The quantities taken from the trace.
+    pub taken: Taken,
+    /// The sleeps by class.
+    pub sleeps: Vec<ClassSum>,
+    /// The number of wakeups of tasks that were awake, which the model does not repeat.
+    pub early_wakeups: u64,
+}
