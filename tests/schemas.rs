@@ -57,6 +57,7 @@ fn every_document_conforms_to_its_schema() {
     checked(&["workcons", &hackbench, "--max-violation", "99"]);
     seen.insert(checked(&["compare", "--base", &base, "--new", &hackbench, "--fail-if", "busy>100000%"]));
     seen.insert(checked(&["path", &hackbench]));
+    seen.insert(checked(&["whatif", &hackbench, "--topology", &cpus]));
     seen.insert(checked(&["plot", "markers", &path("marker-pairs.dat")]));
     seen.insert(checked(&["schedstat", &path("eas.before"), &path("eas.after")]));
     let elsewhere = ["schedviz/machine/1", "schedviz/top/2"];

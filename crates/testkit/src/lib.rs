@@ -6,6 +6,7 @@
 //! * [`KernelLayout`] describes the sched events as kernels of several ages lay them out.
 //! * [`Simulation`] runs CPUs and tasks at random, and records the running task and the run queue of
 //!   each CPU after each event.
+//! * [`Workload`] runs programs of tasks by known rules, with or without stealing.
 //! * [`Laws`] is an analysis that checks the invariants of every trace; [`in_pieces`] checks that an analysis finds the same
 //!   in pieces of any length.
 //! * [`peak`] runs a program and returns its peak memory, for benchmarks [`timed`] with its elapsed time.
@@ -28,6 +29,7 @@ mod perf;
 mod pieces;
 mod ring;
 mod simulation;
+mod workload;
 
 pub use example::a_wait_beside_an_idle_cpu;
 pub use file::{Buffer, Compression, TraceBuilder};
@@ -38,6 +40,7 @@ pub use perf::{PerfBuilder, PerfForm};
 pub use pieces::{PieceTally, in_pieces};
 pub use ring::Ring;
 pub use simulation::{Rng, Simulation, Truth, is_stopper};
+pub use workload::{Operation, Worker, Workload};
 
 /// The byte order of a file to be written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

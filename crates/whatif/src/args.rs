@@ -5,12 +5,13 @@ use crate::policy::PolicyName;
 use sched::Dur;
 use session::args::{ReadArgs, WindowArgs, length};
 use session::formats::{Formats, OutputArgs};
-use session::groups::RunsArgs;
+use session::groups::GroupArg;
+use std::path::PathBuf;
 
 /// The formats in which the answer can be written.
 pub(crate) const FORMATS: Formats = Formats::TEXT;
 
-/// What another scheduling policy would have done with the same work, with the error of the prediction
+/// The same work under other scheduling policies, with the error of the prediction
 ///
 /// The trace becomes work: bursts of CPU time, sleeps, and the wakeups that end them. A simulated machine executes the work
 /// under each policy. The model of the trace's own policy comes first: where it misses the trace by more than 5 % of the elapsed
@@ -18,8 +19,18 @@ pub(crate) const FORMATS: Formats = Formats::TEXT;
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES, mut_args(|argument| FORMATS.fit(argument)))]
 pub struct WhatifArgs {
-    #[command(flatten)]
-    pub(crate) runs: RunsArgs,
+    /// The recordings: one is reported in full, several in a table; a folder of schedviz record --runs stands for its groups
+    #[arg(required_unless_present_any = ["group", "predict_from"])]
+    pub(crate) traces: Vec<PathBuf>,
+    /// Runs that belong together: NAME=FILE[,FILE...]; * in a file name stands for anything
+    #[arg(long, value_name = "NAME=FILES")]
+    pub(crate) group: Vec<GroupArg>,
+    /// Runs of one variant to predict from, beside --measured; * in a file name stands for anything
+    #[arg(long, value_name = "FILES", value_delimiter = ',', requires = "measured", conflicts_with_all = ["traces", "group"])]
+    pub(crate) predict_from: Vec<String>,
+    /// Runs of the other variant, which the predictions are compared with: direction, size, skill, intervals that held
+    #[arg(long, value_name = "FILES", value_delimiter = ',', requires = "predict_from")]
+    pub(crate) measured: Vec<String>,
     /// The policies to predict: observed, steal=core, steal=llc, steal=node, steal=machine, steal=none or ideal [default: observed,
     /// steal=llc with a topology, steal=machine, ideal]
     #[arg(long, value_name = "POLICY", value_delimiter = ',')]
@@ -55,4 +66,7 @@ Examples:
                                               stealing under each last-level cache
                                               (lscpu -e -J > lscpu.json)
   schedviz whatif trace.dat --steal-cost 10us with dear steals
-  schedviz whatif trace.dat --json            every number, with its interval";
+  schedviz whatif trace.dat --json            every number, with its interval
+  schedviz whatif --group off='off.*.dat'     several runs, and their medians
+  schedviz whatif --predict-from 'off.*.dat' --measured 'on.*.dat'
+                                              predictions beside measured runs";

@@ -118,7 +118,9 @@ impl<'o> ModelBuilder<'o> {
     fn admit(&mut self, task: &Task, since: Ts, before: TaskState, state: &SchedState) -> Track {
         let index = self.model.tasks.len() as TaskIndex;
         let cpu = match before {
-            TaskState::Running(cpu) | TaskState::Waiting(cpu) | TaskState::Throttled(cpu) | TaskState::Asleep(cpu) => cpu,
+            TaskState::Running(cpu) | TaskState::Waiting(cpu) | TaskState::Throttled(cpu) | TaskState::Asleep(cpu) => {
+                cpu
+            }
             TaskState::Unknown | TaskState::Dead => task.ran_on.unwrap_or_default(),
         };
         self.cpu(cpu);
@@ -559,7 +561,7 @@ impl Analysis for ModelBuilder<'_> {
             dispatch_ns: median(&mut self.dispatches),
             slice_ns: if slice_is_measured { median(&mut self.slices) } else { USUAL_SLICE },
             slice_is_measured,
-            wakeups_seek_idle: self.sought.1 * 2 > self.sought.0,
+            wakeups_seek_idle: self.sought.1 > 0,
         };
         let Model { end: model_end, tasks, early_wakeups, .. } = &mut self.model;
         *model_end = end;

@@ -34,9 +34,5 @@ pub(crate) fn of_rows(rows: &[CostRow]) -> [Option<u64>; 2] {
 pub(crate) fn costs(given: [Option<Dur>; 3], measured: [Option<u64>; 2]) -> Costs {
     let [steal, near, far] = given.map(|given| given.map(|length| length.0));
     let migration = near.or(measured[0]).unwrap_or(0);
-    Costs {
-        steal: steal.unwrap_or(STEAL.0),
-        migration,
-        node_migration: far.or(measured[1]).unwrap_or(migration),
-    }
+    Costs { steal: steal.unwrap_or(STEAL.0), migration, node_migration: far.or(measured[1]).unwrap_or(migration) }
 }

@@ -1,7 +1,24 @@
-//! What another policy would have done with the work that a trace shows (`docs/definitions.md`, section 10).
+//! The work that a trace shows, under other policies (`docs/definitions.md`, section 10).
 //!
 //! [`ModelBuilder`] is an analysis that turns a trace into work: programs of tasks. [`simulate`] executes the work under a
 //! [`Policy`] and emits the scheduler's events of that run, which are measured as those of a trace are.
+//!
+//! ```
+//! use sched::{Pass, Topology};
+//! use std::ops::ControlFlow;
+//! use whatif::{BuildOptions, Costs, EngineOptions, Interrupts, ModelBuilder, Order, Steal, Wakeups, simulate};
+//!
+//! // A task waits on CPU 0 for 200 ns, from 200 on, while CPU 1 idles.
+//! let events = testkit::a_wait_beside_an_idle_cpu();
+//! let build = BuildOptions::default();
+//! let model = Pass::over(events.as_slice()).run(|| ModelBuilder::new(&build)).unwrap_or_else(|never| match never {}).output;
+//! let topology = Topology::default();
+//! let (order, costs, interrupts) = (Order::Fifo, Costs::default(), Interrupts::KeepLength);
+//! let options = EngineOptions { topology: &topology, order, costs, interrupts, wakeups: Wakeups::ByKind };
+//! // CPU 1 went idle before: a policy that steals on the way to idle gains nothing here.
+//! let run = simulate(&model, &mut Steal { within: None }, &options, &mut |_| ControlFlow::Continue(()));
+//! assert_eq!((run.end.0, run.steals), (600, 0));
+//! ```
 
 mod args;
 mod build;
@@ -14,18 +31,20 @@ mod predict;
 mod question;
 mod report;
 mod simulated;
+mod skill;
 mod text;
 
 pub use args::WhatifArgs;
 pub use build::{BuildOptions, Context, ModelBuilder};
-pub use engine::{Costs, EngineOptions, Interrupts, LONGEST, Machine, Order, Run, TakesEvent, simulate};
-pub use measures::{CommandWaits, RunFigures};
+pub use engine::{Costs, EngineOptions, Interrupts, LONGEST, Machine, Order, Run, TakesEvent, Wakeups, simulate};
+pub use measures::{CommandWaits, QueueWaits, Reports, RunFigures, measures};
 pub use model::{
     Begin, ClassSum, JoinIndex, Model, ModelCpu, ModelSleep, ModelTask, PlacedOn, QueueJoin, QueuedMove, SleepClass,
     SleepIndex, Step, Taken, TaskIndex,
 };
 pub use policy::{Ideal, Observed, Placement, Policy, PolicyName, Steal};
 pub use predict::{MOST_ERROR, MOST_UNKNOWN, PredictOptions, measure_run, predict};
-pub use question::{WhatifQuestion, WhatifReport};
+pub use question::WhatifQuestion;
 pub use report::{Calibration, CommandError, CostsOfPolicies, Estimate, PolicyRow, Prediction};
 pub use simulated::SimulatedRun;
+pub use skill::{Skill, SkillMetric};

@@ -2,9 +2,7 @@
 
 use sched::lengths::Summary;
 use sched::seeded::SeededMap;
-use sched::{
-    Analysis, Comm, CpuSpan, Current, Dur, Lengths, PerTask, SchedState, Span, TaskState, Ts, kthread,
-};
+use sched::{Analysis, Comm, CpuSpan, Current, Dur, Lengths, PerTask, SchedState, Span, TaskState, Ts, kthread};
 use serde::Serialize;
 use why::{Why, WhyReport};
 use workcons::{Options, WorkConservation};
@@ -49,7 +47,7 @@ const COMMANDS: usize = 4096;
 
 /// The waits in run queues, and the end of the last run.
 #[derive(Debug, Default)]
-pub(crate) struct QueueWaits {
+pub struct QueueWaits {
     start: Ts,
     /// The part of each open wait on earlier queues; nothing where its beginning was not seen.
     waits: PerTask<Option<u64>>,
@@ -94,15 +92,16 @@ impl Analysis for QueueWaits {
 }
 
 /// The reports of which the figures are made.
-pub(crate) type Reports = (WhyReport, workcons::Report, QueueWaits);
+pub type Reports = (WhyReport, workcons::Report, QueueWaits);
 
 /// Returns the analysis of a run.
-pub(crate) fn measures<'o>(options: &'o Options<'o>) -> impl Analysis<Output = Reports> + 'o {
+pub fn measures<'o>(options: &'o Options<'o>) -> impl Analysis<Output = Reports> + 'o {
     (Why::new(options), WorkConservation::new(options), QueueWaits::default())
 }
 
 impl RunFigures {
-    pub(crate) fn of((why, work, waits): &Reports) -> RunFigures {
+    /// Returns the figures that the reports of one run come to.
+    pub fn of((why, work, waits): &Reports) -> RunFigures {
         let cpu_time = work.window_ns.0 as f64 * work.cpus.observed as f64;
         let lost = work.movable.cpu_time_lost_percent / 100.0 * cpu_time;
         let mut by_command: Vec<CommandWaits> = (waits.by_command.iter())

@@ -217,7 +217,7 @@ pub struct Taken {
     pub slice_ns: Dur,
     /// Whether the slice was measured. With fewer than 20 such runs it is 3 ms.
     pub slice_is_measured: bool,
-    /// Whether most wakeups of a task whose previous CPU was busy, beside an idle CPU, were placed on an idle one.
+    /// Whether some wakeup of a task whose previous CPU was busy, beside an idle CPU, was placed on an idle one.
     pub wakeups_seek_idle: bool,
 }
 

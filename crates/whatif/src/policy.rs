@@ -52,8 +52,8 @@ pub trait Policy {
         None
     }
 
-    /// Whether CPUs run tasks in the order of the trace, and tasks move between queues as in the trace. Of the hooks only
-    /// [`Policy::name`] is called then. The answer must be the same at each call.
+    /// Whether CPUs run tasks in the order of the trace, and tasks move between queues as in the trace. Then
+    /// [`Policy::name`] is the only other hook that is called. The answer must be the same at each call.
     fn follows_trace(&self) -> bool {
         false
     }
@@ -193,7 +193,8 @@ impl FromStr for PolicyName {
             "steal=machine" => PolicyName::Steal(Some(Distance::Machine)),
             _ => {
                 return Err(
-                    "a policy is observed, steal=core, steal=llc, steal=node, steal=machine, steal=none or ideal".to_owned()
+                    "a policy is observed, steal=core, steal=llc, steal=node, steal=machine, steal=none or ideal"
+                        .to_owned(),
                 );
             }
         })

@@ -1,6 +1,6 @@
 //! Predictions: the model under each policy, calibrated by the trace, each number with an interval.
 
-use crate::engine::{Costs, EngineOptions, Interrupts, Order, Run};
+use crate::engine::{Costs, EngineOptions, Interrupts, Order, Run, Wakeups};
 use crate::measures::{RunFigures, measures};
 use crate::model::{Model, SleepClass};
 use crate::policy::{Policy, PolicyName};
@@ -38,6 +38,7 @@ const LEAST_UNKNOWN: f64 = 1.0;
 struct Assumed {
     order: Order,
     interrupts: Interrupts,
+    wakeups: Wakeups,
 }
 
 /// A number of a run that has an estimate.
@@ -67,9 +68,6 @@ impl Metric {
     }
 }
 
-/// A policy, measured under each of the assumptions, the usual ones first.
-type Measured = Vec<(RunFigures, Run)>;
-
 /// Executes a model under a policy and measures the run. `policy` makes the policy anew for each reading of the run.
 pub fn measure_run(
     model: &Model,
@@ -82,32 +80,39 @@ pub fn measure_run(
     (RunFigures::of(&outcome.output), run.run())
 }
 
-/// Predicts what each policy would have done with the work of `model`. `trace` are the figures of the trace itself, `path` is the
-/// critical path of its command, where it has one.
-pub fn predict(model: &Model, trace: &RunFigures, path: Option<&Path>, options: &PredictOptions<'_>) -> Prediction {
-    let usual = Assumed { order: options.order.unwrap_or(Order::Fair), interrupts: Interrupts::KeepLength };
-    let mut assumed = vec![usual];
+/// The assumptions of the simulations, the usual ones first; each of the others differs in one thing.
+fn assumptions(model: &Model, order: Option<Order>) -> Vec<Assumed> {
+    let (interrupts, wakeups) = (Interrupts::KeepLength, Wakeups::ByKind);
+    let usual = Assumed { order: order.unwrap_or(Order::Fair), interrupts, wakeups };
+    let mut assumed = vec![usual, Assumed { wakeups: Wakeups::AsRecorded, ..usual }];
     if model.sleeps.iter().any(|sleep| sleep.class == SleepClass::Interrupt) {
         assumed.push(Assumed { interrupts: Interrupts::KeepInstant, ..usual });
     }
-    if options.order.is_none() {
+    if order.is_none() {
         assumed.push(Assumed { order: Order::Fifo, ..usual });
     }
+    assumed
+}
+
+/// Predicts what each policy would have done with the work of `model`. `trace` are the figures of the trace itself, `path` is the
+/// critical path of its command, where it has one.
+pub fn predict(model: &Model, trace: &RunFigures, path: Option<&Path>, options: &PredictOptions<'_>) -> Prediction {
+    let assumed = assumptions(model, options.order);
+    let usual = assumed[0];
     let measure = |name: PolicyName, assumed: &Assumed| {
         let costs = if name.is_free() { Costs::default() } else { options.costs };
-        let (topology, order, interrupts) = (options.topology, assumed.order, assumed.interrupts);
-        let engine = EngineOptions { topology, order, costs, interrupts };
+        let Assumed { order, interrupts, wakeups } = *assumed;
+        let engine = EngineOptions { topology: options.topology, order, costs, interrupts, wakeups };
         measure_run(model, &|| name.policy(), engine, options.measured)
     };
     let (observed, observed_run) = measure(PolicyName::Observed, &usual);
-    let kept: Measured = assumed.iter().map(|assumed| measure(PolicyName::Steal(None), assumed)).collect();
-    let calibration = calibrate(model, trace, (&observed, &observed_run), &kept[0].0, path);
+    let (rules, _) = measure(PolicyName::Steal(None), &usual);
+    let calibration = calibrate(model, trace, (&observed, &observed_run), &rules, path);
     let row = |name: &PolicyName| match name {
         PolicyName::Observed => observed_row(trace, &observed, observed_run),
-        PolicyName::Steal(None) => predicted_row(*name, trace, &observed, &kept, &kept),
         _ => {
-            let of_policy: Measured = assumed.iter().map(|assumed| measure(*name, assumed)).collect();
-            predicted_row(*name, trace, &observed, &kept, &of_policy)
+            let runs: Vec<(RunFigures, Run)> = assumed.iter().map(|assumed| measure(*name, assumed)).collect();
+            predicted_row(*name, trace, &observed, &runs)
         }
     };
     let rows = if calibration.is_predictable { options.policies.iter().map(row).collect() } else { Vec::new() };
@@ -156,25 +161,14 @@ fn observed_row(trace: &RunFigures, observed: &RunFigures, run: Run) -> PolicyRo
     })
 }
 
-/// The row of a policy: the trace's value times the ratio of the policy's run to the run without stealing.
-fn predicted_row(
-    name: PolicyName,
-    trace: &RunFigures,
-    observed: &RunFigures,
-    kept: &Measured,
-    of_policy: &Measured,
-) -> PolicyRow {
-    row(name, of_policy[0].1, |metric| {
+/// The row of a policy: its run under the usual assumptions, with those under the others in the interval.
+fn predicted_row(name: PolicyName, trace: &RunFigures, observed: &RunFigures, runs: &[(RunFigures, Run)]) -> PolicyRow {
+    row(name, runs[0].1, |metric| {
         let truth = metric.of(trace);
-        let ratio = |(kept, policy): (&(RunFigures, Run), &(RunFigures, Run))| {
-            let (kept, policy) = (metric.of(&kept.0), metric.of(&policy.0));
-            if kept > 0.0 && truth > 0.0 { truth * policy / kept } else { policy }
-        };
-        let ratios = || kept.iter().zip(of_policy).map(ratio);
-        let plain = of_policy.iter().map(|(figures, _)| metric.of(figures));
         let error = error_percent(metric.of(observed), truth).abs() / 100.0;
-        let widened = ratios().chain(plain).flat_map(|value| [value * (1.0 - error).max(0.0), value * (1.0 + error)]);
-        Estimate::new(ratios().next().unwrap_or(truth), truth, widened)
+        let values = runs.iter().map(|(figures, _)| metric.of(figures));
+        let widened = values.flat_map(|value| [value * (1.0 - error).max(0.0), value * (1.0 + error)]);
+        Estimate::new(metric.of(&runs[0].0), truth, widened)
     })
 }
 
@@ -222,7 +216,10 @@ fn calibrate(
         ));
     }
     if !reasons.is_empty() {
-        advice.push("record without losses, all CPUs, sched_waking, sched_wakeup and sched_process_fork among the events".to_owned());
+        advice.push(
+            "record without losses, all CPUs, sched_waking, sched_wakeup and sched_process_fork among the events"
+                .to_owned(),
+        );
     }
     let unknown_percent = if sleep > 0 { 100.0 * unknown as f64 / sleep as f64 } else { 0.0 };
     if unknown_percent > MOST_UNKNOWN && unknown as f64 * 100.0 > LEAST_UNKNOWN * length as f64 {

@@ -6,19 +6,21 @@ use crate::measures::{RunFigures, measures};
 use crate::policy::PolicyName;
 use crate::predict::{PredictOptions, predict};
 use crate::report::Prediction;
-use crate::{costs, text};
+use crate::skill::Skill;
+use crate::{costs, skill, text};
 use anyhow::{Result, bail};
 use critical_path::CriticalPath;
 use events::Cost;
 use question::{Question, Subcommand};
 use sched::seeded::SeededMap;
 use sched::topology::{CpuOrder, Distance};
-use sched::{Judgement, Verdict};
+use sched::{Diagnostics, Judgement, Ts, Verdict};
 use serde::Serialize;
 use session::Session;
-use session::args::BeginArgs;
-use session::document::TraceDocument;
-use session::formats::{Formats, Renderings};
+use session::args::{BeginArgs, ReadArgs};
+use session::formats::{Formats, OutputName, Renderings};
+use session::{groups, several, warnings};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use tracedat::Trace;
 use workcons::Options;
@@ -29,9 +31,10 @@ pub struct WhatifQuestion;
 
 impl Subcommand for WhatifQuestion {
     const NAME: &'static str = "whatif";
-    const FIRST_STEP: Option<(&'static str, &'static str)> = Some(("whatif trace.dat", "what stealing would have gained"));
+    const FIRST_STEP: Option<(&'static str, &'static str)> =
+        Some(("whatif trace.dat", "what stealing would have gained"));
     const QUESTION: Option<(&'static str, &'static str)> =
-        Some(("What would another policy have done with this work?", "TRACE"));
+        Some(("Would another policy have been faster on this load?", "TRACE"));
     type Args = WhatifArgs;
 
     fn run(args: &WhatifArgs) -> Result<ExitCode> {
@@ -44,24 +47,48 @@ impl Question for WhatifQuestion {
 
     #[cfg(feature = "schema")]
     fn schemas() -> Vec<question::NamedSchema> {
-        vec![question::schema::<TraceDocument<'static, WhatifReport>>(SCHEMA)]
+        vec![question::schema::<WhatifDocument>(SCHEMA)]
     }
 }
 
 /// The name and version of the document's schema.
 const SCHEMA: &str = "schedviz/whatif/1";
 
-/// The report of `schedviz whatif`.
-#[derive(Clone, Debug, Serialize)]
+/// The document of `--json`.
+#[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct WhatifReport {
+pub(crate) struct WhatifDocument {
     /// The name and version of the schema, `schedviz/whatif/1`.
     schema: &'static str,
-    /// The prediction from the trace.
+    /// The runs that were predicted from, in the given order.
+    pub(crate) runs: Vec<WhatifRun>,
+    /// The predictions beside the measured runs; absent without such runs.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) skill: Vec<Skill>,
+}
+
+/// A run that was predicted from.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(crate) struct WhatifRun {
+    /// The name of the trace, with folders if needed to distinguish it.
+    pub(crate) trace: String,
+    /// The group of the run; absent without groups.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) group: Option<String>,
+    /// The kernel's release; null if the trace does not have it.
+    kernel: Option<String>,
     #[serde(flatten)]
-    pub prediction: Prediction,
+    pub(crate) prediction: Prediction,
     /// Whether the cost of a migration within a node, and of one between nodes, was measured in this trace.
-    pub measured_costs: [bool; 2],
+    pub(crate) measured_costs: [bool; 2],
+    /// The losses, repairs and doubts of the trace.
+    #[serde(serialize_with = "warnings::rows")]
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<warnings::Row<'static>>"))]
+    trust: Diagnostics,
+    /// The first and last instant of the recording, which no other recording shares, under whatever name.
+    #[serde(skip)]
+    recording: Option<(Ts, Ts)>,
 }
 
 /// The events that show the context of a wakeup.
@@ -78,7 +105,8 @@ const CONTEXTS: [(&str, &str, Context); 9] = [
 ];
 
 fn contexts(trace: &Trace) -> SeededMap<u16, Context> {
-    let known = |(system, name, context): &(&str, &str, Context)| Some((trace.format_named(system, name)?.id, *context));
+    let known =
+        |(system, name, context): &(&str, &str, Context)| Some((trace.format_named(system, name)?.id, *context));
     CONTEXTS.iter().filter_map(known).collect()
 }
 
@@ -89,31 +117,73 @@ fn usual_policies(session: &Session) -> Vec<PolicyName> {
     std::iter::once(PolicyName::Observed).chain(near).chain(others).collect()
 }
 
+/// The recordings to predict from, each with its group.
+fn files(args: &WhatifArgs) -> Result<Vec<(Option<String>, PathBuf)>> {
+    if args.predict_from.is_empty() {
+        return groups::files(&args.traces, &args.group);
+    }
+    let files = groups::expand(args.predict_from.iter().map(String::as_str), "--predict-from")?;
+    Ok(files.into_iter().map(|path| (None, path)).collect())
+}
+
 fn run(args: &WhatifArgs) -> Result<ExitCode> {
     args.output.check(FORMATS)?;
-    let files = args.runs.files()?;
-    let [(_, path)] = files.as_slice() else { bail!("whatif takes a single trace") };
-    let session = Session::open(path, &args.read, &args.window)?;
-    let (report, diagnostics) = predicted(args, &session)?;
-    let name = session.name();
-    let document = TraceDocument::of(&session, &report, &diagnostics);
-    document.give("whatif", &session, &args.output, Renderings::words(|| text::text(&report, &name, args.rows)))?;
-    if report.prediction.calibration.is_predictable {
-        return Ok(ExitCode::SUCCESS);
-    }
-    let reasons = report.prediction.calibration.reasons.join("; ");
-    let verdict = Verdict::new(Judgement::Untrusted, format!("not predictable from this trace: {reasons}"));
-    Ok(session::verdict::report([(&*name, &verdict)]))
+    let files = files(args)?;
+    let runs = predicted_runs(args, &files)?;
+    let measured = groups::expand(args.measured.iter().map(String::as_str), "--measured")?;
+    let measured = several::measured(&measured, &args.read, |path, read| measured_run(args, path, read))?;
+    let predictions: Vec<&Prediction> = runs.iter().map(|run| &run.prediction).collect();
+    let skill = skill::skills(&predictions, &measured);
+    let document = WhatifDocument { schema: SCHEMA, runs, skill };
+    let first = files.first().map_or(Path::new("whatif"), |(_, path)| path);
+    let forms = Renderings::words(|| text::text(&document, args.rows));
+    args.output.give(&OutputName::whole(first), "whatif", &document, forms, args.read.quiet)?;
+    // With several runs one prediction is an answer.
+    let unpredictable = document.runs.iter().filter(|run| !run.prediction.calibration.is_predictable);
+    let verdict = |run: &WhatifRun| {
+        let reasons = run.prediction.calibration.reasons.join("; ");
+        Verdict::new(Judgement::Untrusted, format!("not predictable from this trace: {reasons}"))
+    };
+    let verdicts: Vec<(&str, Verdict)> = unpredictable.map(|run| (&*run.trace, verdict(run))).collect();
+    let status = session::verdict::report(verdicts.iter().map(|(name, verdict)| (*name, verdict)));
+    Ok(if verdicts.len() == document.runs.len() { status } else { ExitCode::SUCCESS })
+}
+
+/// Predicts from each of the recordings.
+fn predicted_runs(args: &WhatifArgs, files: &[(Option<String>, PathBuf)]) -> Result<Vec<WhatifRun>> {
+    let names = groups::names(&files.iter().map(|(_, path)| path.as_path()).collect::<Vec<_>>());
+    let named: Vec<_> = files.iter().zip(names).collect();
+    let runs = several::measured(&named, &args.read, |((group, path), name), read| {
+        let session = Session::open(path, read, &args.window)?;
+        let run = predicted(args, &session)?;
+        let run = WhatifRun { trace: name.clone(), group: group.clone(), ..run };
+        warnings::warn_of((files.len() > 1).then_some(name), &run.trust, read);
+        Ok(run)
+    })?;
+    Ok(groups::distinct(runs, |run| (run.group.as_ref(), run.recording, &run.trace), &args.read))
+}
+
+/// The options by which a trace and the runs of its model are measured.
+fn measured_options(session: &Session) -> Options<'_> {
+    Options { strips: None, throttling: false, ..Options::plain(session) }
+}
+
+/// Measures a run of the other variant.
+fn measured_run(args: &WhatifArgs, path: &Path, read: &ReadArgs) -> Result<RunFigures> {
+    let session = Session::open(path, read, &args.window)?;
+    let options = measured_options(&session);
+    let outcome = session.follow(&BeginArgs::default(), session.window, || measures(&options))?;
+    Ok(RunFigures::of(&outcome.output))
 }
 
 /// Predicts from one trace.
-fn predicted(args: &WhatifArgs, session: &Session) -> Result<(WhatifReport, sched::Diagnostics)> {
+fn predicted(args: &WhatifArgs, session: &Session) -> Result<WhatifRun> {
     let policies = if args.policy.is_empty() { usual_policies(session) } else { args.policy.clone() };
-    let needs_llc = [Distance::Smt, Distance::Llc, Distance::Node].map(|within| PolicyName::Steal(Some(within)));
-    if session.topology.is_empty() && policies.iter().any(|policy| needs_llc.contains(policy)) {
+    let near = [Distance::Smt, Distance::Llc, Distance::Node].map(|within| PolicyName::Steal(Some(within)));
+    if session.topology.is_empty() && policies.iter().any(|policy| near.contains(policy)) {
         bail!("{}: steal=core, steal=llc and steal=node need the places of the CPUs; add --topology", session.name());
     }
-    let measured = Options { strips: None, ..Options::plain(session) };
+    let measured = measured_options(session);
     let affinity = session.affinity.as_deref();
     let build = BuildOptions { topology: session.topology.clone(), affinity, contexts: contexts(&session.trace) };
     let analysis = || {
@@ -131,15 +201,15 @@ fn predicted(args: &WhatifArgs, session: &Session) -> Result<(WhatifReport, sche
         topology: &session.topology,
         measured: &measured,
     };
-    let prediction = predict(&model, &trace, Some(&path), &options);
-    let is_measured = |given: bool, measured: Option<u64>| !given && measured.is_some();
-    let report = WhatifReport {
-        schema: SCHEMA,
-        prediction,
-        measured_costs: [
-            is_measured(args.migration_cost.is_some(), measured_costs[0]),
-            is_measured(args.node_migration_cost.is_some(), measured_costs[1]),
-        ],
-    };
-    Ok((report, outcome.diagnostics))
+    let given = [args.migration_cost, args.node_migration_cost];
+    let is_measured = |at: usize| given[at].is_none() && measured_costs[at].is_some();
+    Ok(WhatifRun {
+        trace: session.name(),
+        group: None,
+        kernel: session.trace.info().kernel,
+        prediction: predict(&model, &trace, Some(&path), &options),
+        measured_costs: [is_measured(0), is_measured(1)],
+        trust: outcome.diagnostics,
+        recording: session.recording(),
+    })
 }

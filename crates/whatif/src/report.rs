@@ -123,11 +123,7 @@ pub struct CostsOfPolicies {
 impl From<Costs> for CostsOfPolicies {
     fn from(costs: Costs) -> CostsOfPolicies {
         let Costs { steal, migration, node_migration } = costs;
-        CostsOfPolicies {
-            steal_ns: Dur(steal),
-            migration_ns: Dur(migration),
-            node_migration_ns: Dur(node_migration),
-        }
+        CostsOfPolicies { steal_ns: Dur(steal), migration_ns: Dur(migration), node_migration_ns: Dur(node_migration) }
     }
 }
 

@@ -43,7 +43,7 @@ impl EventSource for SimulatedRun<'_> {
         let (mut seen, mut last) = (Vec::new(), self.model.start);
         let (mut wakeups, mut wakings) = (false, false);
         let run = simulate(self.model, &mut *(self.policy)(), &self.options, &mut |event| {
-            use sched::EventKind::{Waking, Wakeup};
+            use sched::EventKind::{Wakeup, Waking};
             wakeups |= matches!(event.kind, Wakeup { .. });
             wakings |= matches!(event.kind, Waking { .. });
             if event.cpu.index() >= seen.len() {

@@ -1,13 +1,16 @@
-//! The prediction in words and in a table.
+//! The prediction in words and in tables.
 
-use crate::question::WhatifReport;
+use crate::engine::Order;
+use crate::question::{WhatifDocument, WhatifRun};
 use crate::report::{Estimate, PolicyRow};
+use crate::skill::{Skill, SkillMetric};
+use question::Spread;
 use sched::Dur;
 use std::fmt::Write;
 use timeline::text::{paragraph, short};
 
-fn ns(value: f64) -> Dur {
-    Dur(value.max(0.0).round() as u64)
+fn length(ns: f64) -> String {
+    short(Some(Dur(ns.max(0.0).round() as u64)))
 }
 
 fn interval(estimate: &Estimate, word: impl Fn(f64) -> String) -> String {
@@ -15,31 +18,125 @@ fn interval(estimate: &Estimate, word: impl Fn(f64) -> String) -> String {
 }
 
 /// Returns the report for people; `rows` is the number of commands whose waits are listed.
-pub(crate) fn text(report: &WhatifReport, name: &str, rows: usize) -> String {
+pub(crate) fn text(document: &WhatifDocument, rows: usize) -> String {
     let mut out = String::new();
-    let prediction = &report.prediction;
-    let calibration = &prediction.calibration;
-    let of = if prediction.trace.elapsed_is_command { "of the traced command" } else { "until the last task left its CPU" };
-    let head = match calibration.is_predictable {
-        true => format!("{name}: other policies on the work of this trace, {} {of}", prediction.trace.elapsed_ns.human()),
-        false => format!("{name}: not predictable from this trace: {}", calibration.reasons.join("; ")),
-    };
-    paragraph(&mut out, 0, 2, &head);
-    for advice in &calibration.advice {
-        paragraph(&mut out, 2, 4, advice);
+    match document.runs.as_slice() {
+        [run] => run_text(&mut out, run, rows),
+        runs => runs_text(&mut out, runs),
     }
-    calibration_text(&mut out, report, rows);
-    if calibration.is_predictable {
-        table(&mut out, &prediction.rows);
-    }
-    notes(&mut out, report);
+    skill_text(&mut out, &document.skill);
     out
 }
 
-fn calibration_text(out: &mut String, report: &WhatifReport, rows: usize) {
-    let calibration = &report.prediction.calibration;
+fn run_text(out: &mut String, run: &WhatifRun, rows: usize) {
+    let (prediction, name) = (&run.prediction, &run.trace);
+    let calibration = &prediction.calibration;
+    let of =
+        if prediction.trace.elapsed_is_command { "of the traced command" } else { "until the last task left its CPU" };
+    let head = match calibration.is_predictable {
+        true => {
+            format!("{name}: other policies on the work of this trace, {} {of}", prediction.trace.elapsed_ns.human())
+        }
+        false => format!("{name}: not predictable from this trace: {}", calibration.reasons.join("; ")),
+    };
+    paragraph(out, 0, 2, &head);
+    for advice in &calibration.advice {
+        paragraph(out, 2, 4, advice);
+    }
+    calibration_text(out, run, rows);
+    if calibration.is_predictable {
+        table(out, &prediction.rows);
+    }
+    notes(out, run);
+}
+
+/// A line for each run, and the medians of each group.
+fn runs_text(out: &mut String, runs: &[WhatifRun]) {
+    let policies: Vec<&str> = runs.iter().find(|run| !run.prediction.rows.is_empty()).map_or(Vec::new(), |run| {
+        run.prediction.rows.iter().filter(|row| row.policy != "observed").map(|row| &*row.policy).collect()
+    });
+    let named =
+        |run: &WhatifRun| run.group.as_ref().map_or(run.trace.clone(), |group| format!("{group}: {}", run.trace));
+    let value = |run: &WhatifRun, policy: &str| {
+        let row = run.prediction.rows.iter().find(|row| row.policy == policy);
+        row.map(|row| row.elapsed_ns)
+    };
     // Writing to a string cannot fail.
-    let _ = writeln!(out, "\n{:<34}{:>10}{:>13}{:>13}", "calibration: model minus trace", "elapsed", "violation", "mean wait");
+    let _ = write!(out, "{:<28}{:>9}{:>9}", "elapsed time", "trace", "error");
+    for policy in &policies {
+        let _ = write!(out, "{policy:>15}");
+    }
+    out.push('\n');
+    for run in runs {
+        let error = run.prediction.calibration.elapsed_error_percent;
+        let _ = write!(out, "{:<28}{:>9}{error:>+8.2}%", named(run), length(run.prediction.trace.elapsed_ns.0 as f64));
+        for policy in &policies {
+            let cell = value(run, policy).map_or("-".to_owned(), |estimate| {
+                let change = estimate.change_percent.map_or(String::new(), |change| format!(" {change:+.0}%"));
+                length(estimate.value) + &change
+            });
+            let _ = write!(out, "{cell:>15}");
+        }
+        out.push('\n');
+    }
+    let mut groups: Vec<Option<&String>> = runs.iter().map(|run| run.group.as_ref()).collect();
+    groups.dedup();
+    for group in groups {
+        let of_group: Vec<&WhatifRun> = runs.iter().filter(|run| run.group.as_ref() == group).collect();
+        let name = group.map_or("median".to_owned(), |group| format!("{group}: median of {}", of_group.len()));
+        let trace: Vec<f64> = of_group.iter().map(|run| run.prediction.trace.elapsed_ns.0 as f64).collect();
+        let _ = write!(out, "{name:<28}{:>9}{:>9}", length(Spread::of(&trace).median), "");
+        for policy in &policies {
+            let values: Vec<f64> = of_group.iter().filter_map(|run| value(run, policy)).map(|e| e.value).collect();
+            let cell = if values.is_empty() { "-".to_owned() } else { length(Spread::of(&values).median) };
+            let _ = write!(out, "{cell:>15}");
+        }
+        out.push('\n');
+    }
+}
+
+fn skill_text(out: &mut String, skills: &[Skill]) {
+    if skills.is_empty() {
+        return;
+    }
+    // Writing to a string cannot fail.
+    let _ = writeln!(
+        out,
+        "\n{:<15}{:<14}{:>9}{:>11}{:>10}{:>11}{:>7}{:>8}{:>8}",
+        "policy", "number", "from", "predicted", "measured", "direction", "skill", "held", "within"
+    );
+    for row in skills {
+        let first = if row.metric == SkillMetric::Elapsed { &*row.policy } else { "" };
+        let _ = writeln!(
+            out,
+            "{first:<15}{:<14}{:>9}{:>11}{:>10}{:>11}{:>7}{:>8}{:>8}",
+            row.metric.words(),
+            length(row.from_median),
+            length(row.predicted_median),
+            length(row.measured_median),
+            if row.direction_is_right { "right" } else { "wrong" },
+            row.skill.map_or("-".to_owned(), |skill| format!("{skill:.2}")),
+            format!("{}/{}", row.held, row.predictions),
+            format!("{}/{}", row.within_all, row.measured)
+        );
+    }
+    paragraph(
+        out,
+        0,
+        2,
+        "Medians of the runs. Skill: the error of the prediction divided by that of \"nothing changes\", below 1 if it is better. Held: \
+         intervals with the median of the measured runs. Within: measured runs between the ends of all intervals.",
+    );
+}
+
+fn calibration_text(out: &mut String, run: &WhatifRun, rows: usize) {
+    let calibration = &run.prediction.calibration;
+    // Writing to a string cannot fail.
+    let _ = writeln!(
+        out,
+        "\n{:<34}{:>10}{:>13}{:>13}",
+        "calibration: model minus trace", "elapsed", "violation", "mean wait"
+    );
     let _ = writeln!(
         out,
         "  {:<32}{:>+9.2}%{:>+10.2} pp{:>+12.1}%",
@@ -79,10 +176,10 @@ fn table(out: &mut String, rows: &[PolicyRow]) {
             out,
             "{:<14}{:>9}{:>19}{change:>9}{:>10}{:>8}{:>8}{:>7.0}{}",
             row.policy,
-            short(Some(ns(row.elapsed_ns.value))),
-            interval(&row.elapsed_ns, |value| short(Some(ns(value)))),
-            short(Some(ns(row.violation_ns.value))),
-            short(Some(ns(row.cpu_time_lost_ns.value))),
+            length(row.elapsed_ns.value),
+            interval(&row.elapsed_ns, length),
+            length(row.violation_ns.value),
+            length(row.cpu_time_lost_ns.value),
             row.steals,
             row.missed_steals.value,
             if row.is_complete { "" } else { "  (cut off)" }
@@ -93,7 +190,6 @@ fn table(out: &mut String, rows: &[PolicyRow]) {
         "\n{:<14}{:>7}{:>12}{:>9}{:>19}{:>9}{:>19}",
         "policy", "busy", "interval", "wait", "interval", "p99", "interval"
     );
-    let length = |value: f64| short(Some(ns(value)));
     for row in rows {
         let _ = writeln!(
             out,
@@ -109,15 +205,15 @@ fn table(out: &mut String, rows: &[PolicyRow]) {
     }
 }
 
-fn notes(out: &mut String, report: &WhatifReport) {
-    let prediction = &report.prediction;
+fn notes(out: &mut String, run: &WhatifRun) {
+    let prediction = &run.prediction;
     out.push('\n');
     let costs = &prediction.costs;
-    let [near, far] = report.measured_costs;
+    let [near, far] = run.measured_costs;
     let by = |is: bool| if is { " (by this trace)" } else { "" };
     let order = match prediction.order {
-        crate::Order::Fair => "fair",
-        crate::Order::Fifo => "fifo",
+        Order::Fair => "fair",
+        Order::Fifo => "fifo",
     };
     paragraph(
         out,
@@ -134,16 +230,21 @@ fn notes(out: &mut String, report: &WhatifReport) {
             prediction.taken.slice_ns.human(),
             by(prediction.taken.slice_is_measured),
             prediction.taken.dispatch_ns.human(),
-            if prediction.taken.wakeups_seek_idle { "seek idle CPUs, as in the trace" } else { "do not seek idle CPUs, as in the trace" },
+            if prediction.taken.wakeups_seek_idle {
+                "seek idle CPUs, as in the trace"
+            } else {
+                "do not seek idle CPUs, as in the trace"
+            },
         ),
     );
-    let sleeps = prediction.sleeps.iter().map(|sum| format!("{} {} ({})", sum.number, sum.class.words(), sum.total_ns.human()));
+    let sleeps =
+        prediction.sleeps.iter().map(|sum| format!("{} {} ({})", sum.number, sum.class.words(), sum.total_ns.human()));
     paragraph(out, 0, 2, &format!("Sleeps: {}.", sleeps.collect::<Vec<_>>().join(", ")));
     paragraph(
         out,
         0,
         2,
-        "Not modelled: data that is there before a task asks for it, spinning, frequency, shared caches and hyperthreads, cgroup weights. \
-         An interval holds what the trace leaves open, widened by the calibration error.",
+        "Not modelled: a balancer but for the trace's own moves, data that is there before a task asks for it, spinning, frequency, shared \
+         caches and hyperthreads, cgroup weights. An interval holds what the trace leaves open, widened by the calibration error.",
     );
 }

@@ -1,10 +1,11 @@
 //! The simulated machine at an instant: what policies see.
 
 use super::order::{Order, rank};
+use super::{EngineOptions, Wakeups};
 use crate::model::{Model, PlacedOn, TaskIndex};
 use crate::policy::Placement;
 use sched::topology::Distance;
-use sched::{Comm, Cpu, Topology};
+use sched::{Comm, Cpu};
 
 /// The state of a task in the simulation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,11 +71,13 @@ pub struct Machine<'m> {
     pub(crate) cpus: Vec<SimCpu>,
     pub(crate) tasks: Vec<SimTask>,
     pub(crate) order: Order,
+    wakeups: Wakeups,
     near: Vec<Vec<(Distance, Cpu)>>,
 }
 
 impl<'m> Machine<'m> {
-    pub(crate) fn new(model: &'m Model, topology: &Topology, order: Order) -> Machine<'m> {
+    pub(crate) fn new(model: &'m Model, options: &EngineOptions<'_>) -> Machine<'m> {
+        let topology = options.topology;
         let cpus = model.cpus.iter().map(|cpu| SimCpu { usable: cpu.usable, ..SimCpu::default() }).collect();
         let task = |task: &crate::model::ModelTask| SimTask {
             place: Place::Away,
@@ -102,7 +105,7 @@ impl<'m> Machine<'m> {
             near
         });
         let (near, tasks) = (near.collect(), model.tasks.iter().map(task).collect());
-        Machine { model, cpus, tasks, order, near }
+        Machine { model, cpus, tasks, order: options.order, wakeups: options.wakeups, near }
     }
 
     /// The model that is executed.
@@ -150,27 +153,32 @@ impl<'m> Machine<'m> {
         waiting.filter(|task| self.may_use(*task, cpu)).min_by_key(key)
     }
 
-    /// Returns the CPU on which the scheduler of the trace would queue a task: the waker's CPU where it chose that, else the previous
-    /// one; if its wakeups seek idle CPUs and that is busy, the nearest idle one under the same last-level cache.
+    /// Returns the CPU on which the scheduler of the trace would queue a task. A wakeup that the trace placed on a busy CPU goes to
+    /// the CPU of the same kind: the previous one, the waker's, or the one of the trace. One that it placed on an idle CPU goes to the
+    /// previous CPU or to that of the trace, if either idles now, else to the nearest idle one under the same last-level cache, if the
+    /// wakeups of the trace seek idle CPUs.
     pub fn usual(&self, placement: &Placement) -> Cpu {
         let recorded = placement.recorded;
-        let seeks = self.model.taken.wakeups_seek_idle;
+        let may = |cpu: Cpu| self.may_use(placement.task, cpu);
         let base = match recorded.placed {
             _ if placement.is_new => recorded.cpu,
             PlacedOn::Waker => placement.waker,
             PlacedOn::Previous => placement.previous,
-            PlacedOn::Other if seeks && recorded.on_idle => placement.previous,
             PlacedOn::Other => recorded.cpu,
         };
-        let may = |cpu: Cpu| self.may_use(placement.task, cpu);
         let base = if may(base) || !may(recorded.cpu) { base } else { recorded.cpu };
-        if !seeks || self.is_free(base) {
+        if self.wakeups == Wakeups::AsRecorded {
+            return recorded.cpu;
+        }
+        if !(recorded.on_idle && self.model.taken.wakeups_seek_idle) {
             return base;
         }
         let near = self.nearest(base);
         let has_caches = near.iter().any(|(distance, _)| *distance <= Distance::Llc);
         let within = if has_caches { Distance::Llc } else { Distance::Machine };
-        let mut near = near.iter().take_while(|(distance, _)| *distance <= within).map(|(_, cpu)| *cpu);
-        near.find(|cpu| self.is_free(*cpu) && may(*cpu)).unwrap_or(base)
+        let near = near.iter().take_while(|(distance, _)| *distance <= within).map(|(_, cpu)| *cpu);
+        let first = if placement.is_new { base } else { placement.previous };
+        let mut sought = [first, base, recorded.cpu].into_iter().chain(near);
+        sought.find(|cpu| self.is_free(*cpu) && may(*cpu)).unwrap_or(base)
     }
 }

@@ -48,6 +48,16 @@ pub enum Interrupts {
     KeepInstant,
 }
 
+/// The assumption about wakeups, once a run has left the course of the trace.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Wakeups {
+    /// A wakeup goes to the CPU of the same kind as in the trace: see [`Machine::usual`].
+    #[default]
+    ByKind,
+    /// A wakeup goes to the CPU that the trace has for it.
+    AsRecorded,
+}
+
 /// The parameters of a simulation.
 #[derive(Clone, Debug)]
 pub struct EngineOptions<'o> {
@@ -59,6 +69,8 @@ pub struct EngineOptions<'o> {
     pub costs: Costs,
     /// The assumption about interrupts of unknown cause.
     pub interrupts: Interrupts,
+    /// The assumption about wakeups, which [`Machine::usual`] follows.
+    pub wakeups: Wakeups,
 }
 
 /// The result of a simulation, besides its events.
@@ -83,13 +95,8 @@ pub const LONGEST: i64 = 50;
 pub type TakesEvent<'s> = dyn FnMut(SchedEvent) -> ControlFlow<()> + 's;
 
 /// Executes a model under a policy, and passes each event to `sink`.
-pub fn simulate(
-    model: &Model,
-    policy: &mut dyn Policy,
-    options: &EngineOptions<'_>,
-    sink: &mut TakesEvent<'_>,
-) -> Run {
-    let machine = Machine::new(model, options.topology, options.order);
+pub fn simulate(model: &Model, policy: &mut dyn Policy, options: &EngineOptions<'_>, sink: &mut TakesEvent<'_>) -> Run {
+    let machine = Machine::new(model, options);
     let engine = Engine {
         follows: policy.follows_trace(),
         keeps_moves: policy.keeps_moves(),

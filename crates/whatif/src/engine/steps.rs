@@ -100,7 +100,10 @@ impl Engine<'_, '_> {
     /// Whether the instant at which a sleep would end has passed, for those that keep it.
     fn has_expired(&self, index: SleepIndex) -> bool {
         let sleep = &self.machine.model.sleeps[index as usize];
-        !self.follows && sleep.ends && self.keeps_instant(sleep.class) && sleep.start.0 + (sleep.length as i64) < self.now
+        !self.follows
+            && sleep.ends
+            && self.keeps_instant(sleep.class)
+            && sleep.start.0 + (sleep.length as i64) < self.now
     }
 
     fn keeps_instant(&self, class: SleepClass) -> bool {
@@ -229,8 +232,7 @@ impl Engine<'_, '_> {
         let joins = sim.joins;
         self.machine.cpus[cpu.index()].queue.push(task);
         let (first, last) = recorded.moves;
-        let recorded_here = recorded.cpu == cpu;
-        if self.follows || (self.keeps_moves && recorded_here) {
+        if self.follows || self.keeps_moves {
             for at in first..last {
                 let to = &model.moves[at as usize];
                 if !to.pulled || self.keeps_pulls {

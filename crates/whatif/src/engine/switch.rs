@@ -87,7 +87,7 @@ impl Engine<'_, '_> {
             let sim = &self.machine.tasks[*task as usize];
             (sim.rank, if fair { sim.virtual_ns } else { 0 })
         };
-        // Of several least the first is taken.
+        // The first of several least ones is taken.
         here.queue.iter().copied().min_by_key(key)
     }
 
@@ -305,11 +305,12 @@ impl Engine<'_, '_> {
         let moves = &self.machine.model.moves[first as usize..last as usize];
         let moved = sim.moved as usize;
         let Some(at) = moves.iter().skip(moved).position(|to| to.after == since) else { return };
-        let at = moved + at;
-        let from = if at == 0 { self.machine.model.joins[sim.join as usize].cpu } else { moves[at - 1].dest };
-        let dest = moves[at].dest;
-        if dest != on && (self.follows || (on == from && self.machine.may_use(task, dest))) {
-            self.machine.tasks[task as usize].moved = at as u32 + 1;
+        let dest = moves[moved + at].dest;
+        // A balancer moves tasks to CPUs that have less to do.
+        let load = |cpu: Cpu| self.machine.queue(cpu).len() + usize::from(self.machine.running(cpu).is_some());
+        let is_apt = || self.machine.may_use(task, dest) && load(dest) < load(on);
+        if dest != on && (self.follows || is_apt()) {
+            self.machine.tasks[task as usize].moved = (moved + at) as u32 + 1;
             self.take_over(task, dest);
             self.react(dest, Some(task));
         }

@@ -1,0 +1,197 @@
+//! The closed loop: a simulator makes a trace under one policy, `whatif` predicts the other policy from the trace alone, and the
+//! simulator runs that policy on the same work.
+#![allow(clippy::print_stdout)]
+
+use sched::topology::Distance;
+use sched::{Affinity, Cpu, CpuSet, Pass, Pid, SchedEvent, Topology};
+use testkit::Operation::{Nap, NapUntil, Run, Wait, Wake};
+use testkit::{Rng, Worker, Workload};
+use whatif::{BuildOptions, Costs, Model, ModelBuilder, Order, PolicyName, PredictOptions, Prediction, RunFigures};
+use workcons::Options;
+
+const MS: i64 = 1_000_000;
+
+/// Measures events as the command does.
+fn figures(events: &[SchedEvent], options: &Options<'_>) -> RunFigures {
+    Pass::over(events)
+        .run(|| whatif::measures(options))
+        .map(|outcome| RunFigures::of(&outcome.output))
+        .unwrap_or_else(|never| match never {})
+}
+
+fn model(events: &[SchedEvent], affinity: Option<&Affinity>) -> Model {
+    let options = BuildOptions { affinity, ..BuildOptions::default() };
+    Pass::over(events).run(|| ModelBuilder::new(&options)).unwrap_or_else(|never| match never {}).output
+}
+
+/// The CPUs that tasks of a workload may use, as a machine file lists them.
+fn affinity(work: &Workload) -> Option<Affinity> {
+    let mut affinity = Affinity::new((0..work.cpus as u32).map(Cpu));
+    for (index, worker) in work.workers.iter().enumerate() {
+        if let Some(allowed) = &worker.allowed {
+            let set: CpuSet = allowed.iter().map(|cpu| Cpu(*cpu as u32)).collect();
+            affinity.add(Pid(100 + index as i32), &set);
+        }
+    }
+    affinity.restricts().then_some(affinity)
+}
+
+struct Loop {
+    prediction: Prediction,
+    trace: RunFigures,
+    truth: RunFigures,
+}
+
+/// Predicts stealing from the trace of a workload without it, and runs the workload with it.
+fn closed_loop(work: &Workload, steal: i64) -> Loop {
+    let plain = Workload { steal: None, ..work.clone() };
+    let stealing = Workload { steal: Some(steal), ..work.clone() };
+    let affinity = affinity(work);
+    let options = Options { affinity: affinity.as_ref(), ..Options::default() };
+    let events = plain.run();
+    let trace = figures(&events, &options);
+    let truth = figures(&stealing.run(), &options);
+    let predicting = PredictOptions {
+        policies: vec![PolicyName::Observed, PolicyName::Steal(Some(Distance::Machine))],
+        order: Some(Order::Fifo),
+        costs: Costs { steal: steal as u64, ..Costs::default() },
+        topology: &Topology::default(),
+        measured: &options,
+    };
+    let prediction = whatif::predict(&model(&events, affinity.as_ref()), &trace, None, &predicting);
+    Loop { prediction, trace, truth }
+}
+
+/// The elapsed times in the trace, as `observed` and with stealing, in nanoseconds.
+fn elapsed(work: &Workload, steal: i64) -> [i64; 3] {
+    let found = closed_loop(work, steal);
+    let value = |row: usize| found.prediction.rows[row].elapsed_ns.value as i64;
+    assert_eq!(value(1), found.truth.elapsed_ns.0 as i64, "the simulator: {:#?}", found.prediction.rows[1]);
+    [found.trace.elapsed_ns.0 as i64, value(0), value(1)]
+}
+
+fn work(cpus: usize, workers: Vec<Worker>) -> Workload {
+    Workload { cpus, workers, steal: None }
+}
+
+/// A task that keeps a CPU busy for a microsecond, after which the CPU goes idle.
+fn brief(cpu: usize) -> Worker {
+    Worker::on(cpu, vec![Run(1_000)])
+}
+
+#[test]
+fn a_queued_task_gains_by_a_steal() {
+    let work = work(2, vec![Worker::on(0, vec![Run(10 * MS)]), Worker::on(0, vec![Run(10 * MS)]), brief(1)]);
+    // The other CPU goes idle after a microsecond, and has the task another two later.
+    assert_eq!(elapsed(&work, 2_000), [20 * MS, 20 * MS, 10 * MS + 3_000]);
+    assert_eq!(elapsed(&work, 0), [20 * MS, 20 * MS, 10 * MS + 1_000]);
+}
+
+#[test]
+fn a_chain_of_wakeups_on_one_cpu_gains_nothing() {
+    let chain = |next: usize| Worker::on(0, vec![Wait, Run(3 * MS), Wake(next)]);
+    let first = Worker::on(0, vec![Run(3 * MS), Wake(1)]);
+    let work = work(2, vec![first, chain(2), chain(3), Worker::on(0, vec![Wait, Run(3 * MS)]), brief(1)]);
+    assert_eq!(elapsed(&work, 2_000), [12 * MS, 12 * MS, 12 * MS]);
+}
+
+#[test]
+fn a_barrier_gains_as_much_as_its_last_task() {
+    // The second task arrives last: at 20 ms, or 2 µs after 15 ms if it is stolen at 5 ms. Both others run for 1 ms after it.
+    let last = Worker::on(0, vec![Run(10 * MS), Wake(0), Wake(2)]);
+    let other = |cpu: usize, ms: i64| Worker::on(cpu, vec![Run(ms * MS), Wait, Run(MS)]);
+    let work = work(2, vec![other(0, 10), last, other(1, 5)]);
+    assert_eq!(elapsed(&work, 2_000), [21 * MS, 21 * MS, 16 * MS + 2_000]);
+}
+
+#[test]
+fn a_bound_task_gains_nothing() {
+    let bound = Worker { allowed: Some(vec![0]), ..Worker::on(0, vec![Run(10 * MS)]) };
+    let work = work(2, vec![bound.clone(), bound, brief(1)]);
+    assert_eq!(elapsed(&work, 2_000), [20 * MS, 20 * MS, 20 * MS]);
+}
+
+/// Random work whose dependencies all show in the trace: each task is woken by one other, which it waits for since before.
+fn random(seed: u64, with_all: bool) -> Workload {
+    let mut rng = Rng::new(seed);
+    let cpus = 2 + rng.below(5);
+    let tasks = cpus + rng.below(3 * cpus);
+    let mut workers: Vec<Worker> = Vec::new();
+    for index in 0..tasks {
+        let run = |rng: &mut Rng| Run(1 + rng.below(5_000_000) as i64);
+        let mut program = Vec::new();
+        // Most tasks begin queued, the others are woken by one before them.
+        if index > 1 && rng.below(3) == 0 {
+            let waker = rng.below(index);
+            program.push(Wait);
+            let at = 1 + rng.below(workers[waker].program.len());
+            workers[waker].program.insert(at, Wake(index));
+        }
+        for _ in 0..1 + rng.below(4) {
+            program.push(run(&mut rng));
+            if with_all && rng.below(3) == 0 {
+                let nap = 1 + rng.below(4_000_000) as i64;
+                let until = 1 + rng.below(20_000_000) as i64;
+                program.push(if rng.below(2) == 0 { Nap(nap) } else { NapUntil(until) });
+                program.push(run(&mut rng));
+            }
+        }
+        let mut worker = Worker::on(rng.below(cpus), program);
+        if with_all && rng.below(5) == 0 {
+            worker.allowed = Some(vec![worker.cpu]);
+        }
+        if with_all && rng.below(8) == 0 {
+            worker.prio = 10;
+        }
+        workers.push(worker);
+    }
+    work(cpus, workers)
+}
+
+#[test]
+fn predictions_are_exact_under_equal_rules() {
+    let mut gains = 0;
+    for seed in 0..60 {
+        let work = random(seed, false);
+        let found = closed_loop(&work, 2_000);
+        let [observed, stealing] = found.prediction.rows.as_slice() else {
+            panic!("seed {seed}: {:?}", found.prediction)
+        };
+        let of = |figures: &RunFigures| (figures.elapsed_ns.0 as f64, figures.violation_ns.0 as f64);
+        assert_eq!((observed.elapsed_ns.value, observed.violation_ns.value), of(&found.trace), "seed {seed}: {work:?}");
+        assert_eq!((stealing.elapsed_ns.value, stealing.violation_ns.value), of(&found.truth), "seed {seed}: {work:?}");
+        gains += usize::from(found.truth.elapsed_ns < found.trace.elapsed_ns);
+    }
+    assert!(gains > 20, "only {gains} of 60 runs gain by stealing");
+}
+
+/// The number of random runs with timers, bound tasks and real-time tasks: `SCHEDVIZ_WHATIF_RUNS`, or 200.
+fn runs() -> u64 {
+    std::env::var("SCHEDVIZ_WHATIF_RUNS").ok().and_then(|runs| runs.parse().ok()).unwrap_or(200)
+}
+
+#[test]
+fn intervals_hold_with_timers_bound_and_real_time_tasks() {
+    let (mut elapsed, mut violated, mut widths, mut exact) = (0, 0, Vec::new(), 0);
+    for seed in 0..runs() {
+        let found = closed_loop(&random(1_000 + seed, true), 2_000);
+        let [_, stealing] = found.prediction.rows.as_slice() else { panic!("seed {seed}: {:?}", found.prediction) };
+        let (estimate, truth) = (&stealing.elapsed_ns, found.truth.elapsed_ns.0 as f64);
+        elapsed += u64::from(estimate.holds(truth));
+        exact += u64::from(estimate.value == truth);
+        violated += u64::from(stealing.violation_ns.holds(found.truth.violation_ns.0 as f64));
+        widths.push(100.0 * (estimate.high - estimate.low) / estimate.value);
+    }
+    widths.sort_by(f64::total_cmp);
+    let quantile = |share: usize| widths[(widths.len() - 1) * share / 100];
+    println!(
+        "of {} runs the interval holds the elapsed time in {elapsed}, the violation in {violated}; {exact} exact; \
+         widths in percent: median {:.2}, 90th percentile {:.2}, greatest {:.2}",
+        runs(),
+        quantile(50),
+        quantile(90),
+        quantile(100)
+    );
+    assert!(elapsed * 100 >= runs() * 85, "elapsed time: {elapsed} of {}", runs());
+    assert!(violated * 100 >= runs() * 85, "violation: {violated} of {}", runs());
+}
