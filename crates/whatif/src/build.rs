@@ -1,8 +1,8 @@
 //! The model of a trace, built in one pass.
 
 use crate::model::{
-    Begin, JoinIndex, Model, ModelCpu, ModelSleep, ModelTask, PlacedOn, QueueJoin, QueuedMove, SleepClass, SleepIndex,
-    Step, Taken, TaskIndex,
+    Begin, JoinIndex, Model, ModelCpu, ModelSleep, ModelTask, PlacedOn, ProgramStep, QueueJoin, QueuedMove, SleepClass,
+    SleepIndex, Taken, TaskIndex,
 };
 use sched::affinity::Affinity;
 use sched::kthread::{is_any_stopper, is_bound};
@@ -161,7 +161,7 @@ impl<'o> ModelBuilder<'o> {
         track
     }
 
-    fn steps(&mut self, track: &Track) -> &mut Vec<Step> {
+    fn steps(&mut self, track: &Track) -> &mut Vec<ProgramStep> {
         &mut self.model.tasks[track.index as usize].steps
     }
 
@@ -170,7 +170,7 @@ impl<'o> ModelBuilder<'o> {
         let ran = now.since(track.run_from).0;
         track.run_from = now;
         if ran > 0 {
-            self.steps(track).push(Step::Run(ran));
+            self.steps(track).push(ProgramStep::Run(ran));
         }
     }
 
@@ -190,7 +190,7 @@ impl<'o> ModelBuilder<'o> {
         });
         track.sleep = Some(index);
         track.forced = None;
-        self.steps(track).push(Step::Sleep(index));
+        self.steps(track).push(ProgramStep::Sleep(index));
     }
 
     /// The task joins the queue of `cpu`. `state` is the one after the event.
@@ -235,7 +235,7 @@ impl<'o> ModelBuilder<'o> {
         Some(track)
     }
 
-    fn add_step(&mut self, event: &SchedEvent, state: &SchedState, step: Step) {
+    fn add_step(&mut self, event: &SchedEvent, state: &SchedState, step: ProgramStep) {
         if let Some(track) = self.emitter(event, state) {
             self.steps(&track).push(step);
         }
@@ -245,7 +245,7 @@ impl<'o> ModelBuilder<'o> {
     fn announce(&mut self, event: &SchedEvent, pid: Pid, state: &SchedState) {
         let by = self.emitter(event, state).map(|waker| {
             let steps = self.steps(&waker);
-            steps.push(Step::Nothing);
+            steps.push(ProgramStep::Nothing);
             (waker.index, steps.len() - 1)
         });
         let Some(task) = state.task_of(pid).copied() else { return };
@@ -297,7 +297,7 @@ impl<'o> ModelBuilder<'o> {
                     None => waking.class,
                 };
                 if let Some((waker, at)) = waking.by {
-                    self.model.tasks[waker as usize].steps[at] = Step::Wake(index);
+                    self.model.tasks[waker as usize].steps[at] = ProgramStep::Wake(index);
                 }
             }
             _ => {
@@ -331,14 +331,21 @@ impl<'o> ModelBuilder<'o> {
         let joined = track.joined;
         let index = track.index as usize;
         let last = self.model.tasks[index].steps.iter().rposition(|step| {
-            matches!(step, Step::Run(_) | Step::Sleep(_) | Step::Preempted(_) | Step::Fork(_) | Step::Wake(_))
+            matches!(
+                step,
+                ProgramStep::Run(_)
+                    | ProgramStep::Sleep(_)
+                    | ProgramStep::Preempted(_)
+                    | ProgramStep::Fork(_)
+                    | ProgramStep::Wake(_)
+            )
         });
         match last.map(|at| (at, self.model.tasks[index].steps[at])) {
-            Some((_, Step::Sleep(sleep))) => {
+            Some((_, ProgramStep::Sleep(sleep))) => {
                 track.sleep = Some(sleep);
                 self.model.sleeps[sleep as usize].ends = false;
             }
-            Some((at, Step::Preempted(_))) => {
+            Some((at, ProgramStep::Preempted(_))) => {
                 self.model.tasks[index].steps.truncate(at);
                 self.fall_asleep(track, joined, 0);
             }
@@ -411,7 +418,7 @@ impl<'o> ModelBuilder<'o> {
         }
         if let Some(prio) = task.known_prio().filter(|prio| *prio != track.prio) {
             track.prio = prio;
-            self.steps(&track).push(Step::Priority(prio));
+            self.steps(&track).push(ProgramStep::Priority(prio));
         }
         self.tracks.insert(task.id(), track);
     }
@@ -434,9 +441,9 @@ impl<'o> ModelBuilder<'o> {
                 }
                 self.join(track, task, cpu, PlacedOn::Previous, now, state);
                 let join = track.join;
-                self.steps(track).push(Step::Preempted(join));
+                self.steps(track).push(ProgramStep::Preempted(join));
             }
-            TaskState::Dead => self.steps(track).push(Step::Die),
+            TaskState::Dead => self.steps(track).push(ProgramStep::Die),
             TaskState::Asleep(_) => self.fall_asleep(track, now, raw),
             TaskState::Throttled(_) => {
                 self.fall_asleep(track, now, 0);
@@ -470,7 +477,7 @@ impl<'o> ModelBuilder<'o> {
         match parent {
             Some(parent) => {
                 new.begin = Begin::Forked(join);
-                self.steps(&parent).push(Step::Fork(child));
+                self.steps(&parent).push(ProgramStep::Fork(child));
             }
             None => new.begin = Begin::At(event.ts, join),
         }
@@ -519,12 +526,12 @@ impl Analysis for ModelBuilder<'_> {
         match event.kind {
             EventKind::Waking { task, .. } => self.announce(event, task.pid, state),
             EventKind::Fork { parent, child, .. } => keep_of_pid(&mut self.forks, child, parent),
-            EventKind::Exec { program, .. } => self.add_step(event, state, Step::Exec(program)),
+            EventKind::Exec { program, .. } => self.add_step(event, state, ProgramStep::Exec(program)),
             EventKind::Rename { pid, after, .. } if pid == event.pid => {
-                self.add_step(event, state, Step::Rename(after));
+                self.add_step(event, state, ProgramStep::Rename(after));
             }
             EventKind::Exit { pid } if pid == event.pid => {
-                self.add_step(event, state, Step::Exit);
+                self.add_step(event, state, ProgramStep::Exit);
                 if state.root() == Some(pid) {
                     let id = state.task_of(pid).map(Task::id);
                     self.model.root = id.and_then(|id| self.tracks.get(id)).map(|track| track.index);
@@ -551,7 +558,7 @@ impl Analysis for ModelBuilder<'_> {
                 self.run_until(&mut track, end);
             }
         }
-        let count = |steps: &[Step]| steps.iter().filter(|step| **step == Step::Nothing).count() as u64;
+        let count = |steps: &[ProgramStep]| steps.iter().filter(|step| **step == ProgramStep::Nothing).count() as u64;
         let median = |lengths: &mut Vec<u64>| {
             lengths.sort_unstable();
             Dur(lengths.get(lengths.len() / 2).copied().unwrap_or(0))
@@ -567,7 +574,7 @@ impl Analysis for ModelBuilder<'_> {
         *model_end = end;
         for task in tasks {
             *early_wakeups += count(&task.steps);
-            task.steps.retain(|step| *step != Step::Nothing);
+            task.steps.retain(|step| *step != ProgramStep::Nothing);
             task.steps.shrink_to_fit();
         }
         self.model

@@ -23,6 +23,7 @@
 mod args;
 mod build;
 mod costs;
+mod document;
 mod engine;
 mod measures;
 mod model;
@@ -36,13 +37,15 @@ mod text;
 
 pub use args::WhatifArgs;
 pub use build::{BuildOptions, Context, ModelBuilder};
-pub use engine::{Costs, EngineOptions, Interrupts, LONGEST, Machine, Order, Run, TakesEvent, Wakeups, simulate};
+pub use engine::{
+    Costs, EngineOptions, Interrupts, LONGEST, Machine, Order, Placement, Policy, Run, TakesEvent, Wakeups, simulate,
+};
 pub use measures::{CommandWaits, QueueWaits, Reports, RunFigures, measures};
 pub use model::{
-    Begin, ClassSum, JoinIndex, Model, ModelCpu, ModelSleep, ModelTask, PlacedOn, QueueJoin, QueuedMove, SleepClass,
-    SleepIndex, Step, Taken, TaskIndex,
+    Begin, ClassSum, JoinIndex, Model, ModelCpu, ModelSleep, ModelTask, PlacedOn, ProgramStep, QueueJoin, QueuedMove,
+    SleepClass, SleepIndex, Taken, TaskIndex,
 };
-pub use policy::{Ideal, Observed, Placement, Policy, PolicyName, Steal};
+pub use policy::{Ideal, Observed, PolicyName, Steal};
 pub use predict::{MOST_ERROR, MOST_UNKNOWN, PredictOptions, measure_run, predict};
 pub use question::WhatifQuestion;
 pub use report::{Calibration, CommandError, CostsOfPolicies, Estimate, PolicyRow, Prediction};

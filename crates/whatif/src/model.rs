@@ -139,7 +139,7 @@ pub struct QueuedMove {
 
 /// A step of a task's program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum ProgramStep {
     /// The task uses the CPU for this time, in nanoseconds.
     Run(u64),
     /// The task wakes a sleeper.
@@ -195,7 +195,7 @@ pub struct ModelTask {
     /// The state in which the task begins.
     pub begin: Begin,
     /// The steps of the program, in order.
-    pub steps: Vec<Step>,
+    pub steps: Vec<ProgramStep>,
 }
 
 /// A CPU of the model.

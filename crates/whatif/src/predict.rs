@@ -1,10 +1,10 @@
 //! Predictions: the model under each policy, calibrated by the trace, each number with an interval.
 
-use crate::engine::{Costs, EngineOptions, Interrupts, Order, Run, Wakeups};
+use crate::engine::{Costs, EngineOptions, Interrupts, Order, Policy, Run, Wakeups};
 use crate::measures::{RunFigures, measures};
 use crate::model::{Model, SleepClass};
-use crate::policy::{Policy, PolicyName};
-use crate::report::{Calibration, CommandError, Estimate, PolicyRow, Prediction};
+use crate::policy::PolicyName;
+use crate::report::{Calibration, CommandError, Estimate, PolicyRow, Prediction, error_percent};
 use crate::simulated::SimulatedRun;
 use critical_path::{Path, SegmentKind};
 use sched::{Dur, Pass, Topology};
@@ -112,7 +112,7 @@ pub fn predict(model: &Model, trace: &RunFigures, path: Option<&Path>, options: 
         PolicyName::Observed => observed_row(trace, &observed, observed_run),
         _ => {
             let runs: Vec<(RunFigures, Run)> = assumed.iter().map(|assumed| measure(*name, assumed)).collect();
-            predicted_row(*name, trace, &observed, &runs)
+            predicted_row(*name, trace, (&observed, &rules), &runs)
         }
     };
     let rows = if calibration.is_predictable { options.policies.iter().map(row).collect() } else { Vec::new() };
@@ -126,15 +126,6 @@ pub fn predict(model: &Model, trace: &RunFigures, path: Option<&Path>, options: 
         taken: model.taken,
         sleeps: model.classes(),
         early_wakeups: model.early_wakeups,
-    }
-}
-
-/// The relative difference of a value from a true one, in percent; zero where both are zero, 100 where only the true one is.
-pub(crate) fn error_percent(value: f64, truth: f64) -> f64 {
-    match (value, truth) {
-        (0.0, 0.0) => 0.0,
-        (_, 0.0) => 100.0,
-        _ => 100.0 * (value - truth) / truth,
     }
 }
 
@@ -161,14 +152,21 @@ fn observed_row(trace: &RunFigures, observed: &RunFigures, run: Run) -> PolicyRo
     })
 }
 
-/// The row of a policy: its run under the usual assumptions, with those under the others in the interval.
-fn predicted_row(name: PolicyName, trace: &RunFigures, observed: &RunFigures, runs: &[(RunFigures, Run)]) -> PolicyRow {
+/// The row of a policy: its run under the usual assumptions, with those under the others in the interval. Where the run without
+/// stealing, `rules`, differs from the trace by more than the policy does, the interval has the trace's own value as well.
+fn predicted_row(
+    name: PolicyName,
+    trace: &RunFigures,
+    (observed, rules): (&RunFigures, &RunFigures),
+    runs: &[(RunFigures, Run)],
+) -> PolicyRow {
     row(name, runs[0].1, |metric| {
-        let truth = metric.of(trace);
+        let (value, truth) = (metric.of(&runs[0].0), metric.of(trace));
         let error = error_percent(metric.of(observed), truth).abs() / 100.0;
-        let values = runs.iter().map(|(figures, _)| metric.of(figures));
+        let is_doubtful = (metric.of(rules) - truth).abs() > (value - truth).abs();
+        let values = runs.iter().map(|(figures, _)| metric.of(figures)).chain(is_doubtful.then_some(truth));
         let widened = values.flat_map(|value| [value * (1.0 - error).max(0.0), value * (1.0 + error)]);
-        Estimate::new(metric.of(&runs[0].0), truth, widened)
+        Estimate::new(value, truth, widened)
     })
 }
 

@@ -2,11 +2,11 @@
 
 use crate::args::{FORMATS, WhatifArgs};
 use crate::build::{BuildOptions, Context, ModelBuilder};
+use crate::document::{SCHEMA, WhatifDocument, WhatifRun};
 use crate::measures::{RunFigures, measures};
 use crate::policy::PolicyName;
 use crate::predict::{PredictOptions, predict};
 use crate::report::Prediction;
-use crate::skill::Skill;
 use crate::{costs, skill, text};
 use anyhow::{Result, bail};
 use critical_path::CriticalPath;
@@ -14,8 +14,7 @@ use events::Cost;
 use question::{Question, Subcommand};
 use sched::seeded::SeededMap;
 use sched::topology::{CpuOrder, Distance};
-use sched::{Diagnostics, Judgement, Ts, Verdict};
-use serde::Serialize;
+use sched::{Judgement, Tracepoint, Verdict};
 use session::Session;
 use session::args::{BeginArgs, ReadArgs};
 use session::formats::{Formats, OutputName, Renderings};
@@ -51,63 +50,22 @@ impl Question for WhatifQuestion {
     }
 }
 
-/// The name and version of the document's schema.
-const SCHEMA: &str = "schedviz/whatif/1";
-
-/// The document of `--json`.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub(crate) struct WhatifDocument {
-    /// The name and version of the schema, `schedviz/whatif/1`.
-    schema: &'static str,
-    /// The runs that were predicted from, in the given order.
-    pub(crate) runs: Vec<WhatifRun>,
-    /// The predictions beside the measured runs; absent without such runs.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) skill: Vec<Skill>,
-}
-
-/// A run that was predicted from.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub(crate) struct WhatifRun {
-    /// The name of the trace, with folders if needed to distinguish it.
-    pub(crate) trace: String,
-    /// The group of the run; absent without groups.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) group: Option<String>,
-    /// The kernel's release; null if the trace does not have it.
-    kernel: Option<String>,
-    #[serde(flatten)]
-    pub(crate) prediction: Prediction,
-    /// Whether the cost of a migration within a node, and of one between nodes, was measured in this trace.
-    pub(crate) measured_costs: [bool; 2],
-    /// The losses, repairs and doubts of the trace.
-    #[serde(serialize_with = "warnings::rows")]
-    #[cfg_attr(feature = "schema", schemars(with = "Vec<warnings::Row<'static>>"))]
-    trust: Diagnostics,
-    /// The first and last instant of the recording, which no other recording shares, under whatever name.
-    #[serde(skip)]
-    recording: Option<(Ts, Ts)>,
-}
-
-/// The events that show the context of a wakeup.
-const CONTEXTS: [(&str, &str, Context); 9] = [
+/// The events besides those of interrupts that show the context of a wakeup.
+const CONTEXTS: [(&str, &str, Context); 7] = [
     ("timer", "hrtimer_expire_entry", Context::Timer),
     ("timer", "hrtimer_expire_exit", Context::Left),
     ("timer", "timer_expire_entry", Context::Timer),
     ("timer", "timer_expire_exit", Context::Left),
-    ("irq", "irq_handler_entry", Context::Device),
-    ("irq", "irq_handler_exit", Context::Left),
     ("block", "block_rq_complete", Context::Device),
     ("syscalls", "sys_enter_timerfd_settime", Context::Absolute),
     ("syscalls", "sys_enter_clock_nanosleep", Context::Absolute),
 ];
 
 fn contexts(trace: &Trace) -> SeededMap<u16, Context> {
-    let known =
-        |(system, name, context): &(&str, &str, Context)| Some((trace.format_named(system, name)?.id, *context));
-    CONTEXTS.iter().filter_map(known).collect()
+    let interrupts = [(Tracepoint::IrqEntry, Context::Device), (Tracepoint::IrqExit, Context::Left)];
+    let interrupts = interrupts.into_iter().map(|(tracepoint, context)| (trace.format_of(tracepoint), context));
+    let others = CONTEXTS.into_iter().map(|(system, name, context)| (trace.format_named(system, name), context));
+    interrupts.chain(others).filter_map(|(format, context)| Some((format?.id, context))).collect()
 }
 
 /// The policies that are predicted where none is named.

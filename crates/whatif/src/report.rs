@@ -3,9 +3,17 @@
 use crate::engine::{Costs, Order};
 use crate::measures::RunFigures;
 use crate::model::{ClassSum, Taken};
-use crate::predict::error_percent;
 use sched::{Comm, Dur};
 use serde::Serialize;
+
+/// The relative difference of a value from a true one, in percent; zero where both are zero, 100 where only the true one is.
+pub(crate) fn error_percent(value: f64, truth: f64) -> f64 {
+    match (value, truth) {
+        (0.0, 0.0) => 0.0,
+        (_, 0.0) => 100.0,
+        _ => 100.0 * (value - truth) / truth,
+    }
+}
 
 /// A predicted number with its interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]

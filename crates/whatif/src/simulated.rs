@@ -1,8 +1,7 @@
 //! A simulated run as a source of events: whatever measures a trace measures it.
 
-use crate::engine::{EngineOptions, Run, simulate};
+use crate::engine::{EngineOptions, Policy, Run, simulate};
 use crate::model::Model;
-use crate::policy::Policy;
 use sched::pass::{Extent, Sink};
 use sched::{EventSource, SchedEvent};
 use std::convert::Infallible;

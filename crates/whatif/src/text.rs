@@ -1,7 +1,7 @@
 //! The prediction in words and in tables.
 
+use crate::document::{WhatifDocument, WhatifRun};
 use crate::engine::Order;
-use crate::question::{WhatifDocument, WhatifRun};
 use crate::report::{Estimate, PolicyRow};
 use crate::skill::{Skill, SkillMetric};
 use question::Spread;

@@ -2,8 +2,7 @@
 
 use super::order::{Order, rank};
 use super::{EngineOptions, Wakeups};
-use crate::model::{Model, PlacedOn, TaskIndex};
-use crate::policy::Placement;
+use crate::model::{Model, PlacedOn, QueueJoin, TaskIndex};
 use sched::topology::Distance;
 use sched::{Comm, Cpu};
 
@@ -63,6 +62,21 @@ pub(crate) struct SimCpu {
     pub(crate) has_slice: bool,
     /// The number of ends of runs that were foreseen: only the latest one counts.
     pub(crate) ends: u32,
+}
+
+/// A task that joins a run queue after a wakeup or a fork.
+#[derive(Clone, Copy, Debug)]
+pub struct Placement {
+    /// The task that joins.
+    pub task: TaskIndex,
+    /// The CPU on which the task last ran in this run; for a new task the one that the trace chose.
+    pub previous: Cpu,
+    /// The CPU on which the wakeup happens.
+    pub waker: Cpu,
+    /// The choice that the trace shows.
+    pub recorded: QueueJoin,
+    /// Whether the task is new.
+    pub is_new: bool,
 }
 
 /// The machine at an instant of the simulation, as policies see it.

@@ -4,6 +4,7 @@
 //!
 //! | module | content |
 //! |---|---|
+//! | `hooks` | the trait of policies |
 //! | `machine` | the state that policies see |
 //! | `order` | ranks, weights and the order of a queue |
 //! | `agenda` | the instants to come |
@@ -11,16 +12,17 @@
 //! | `switch` | the choice of the next task, preemption, steals |
 
 mod agenda;
+mod hooks;
 mod machine;
 mod order;
 mod steps;
 mod switch;
 
-pub use machine::Machine;
+pub use hooks::Policy;
+pub use machine::{Machine, Placement};
 pub use order::Order;
 
-use crate::model::{Begin, Model, Step, TaskIndex};
-use crate::policy::Policy;
+use crate::model::{Begin, Model, ProgramStep, TaskIndex};
 use agenda::{Agenda, Due};
 use machine::Place;
 use order::WEIGHT;
@@ -209,7 +211,7 @@ impl Engine<'_, '_> {
                     self.enqueue(task, cpu, join);
                 }
                 Begin::Sleeps => {
-                    if let Some(Step::Sleep(sleep)) = begins.steps.first() {
+                    if let Some(ProgramStep::Sleep(sleep)) = begins.steps.first() {
                         self.machine.tasks[task as usize].next = 1;
                         self.fall_asleep(task, *sleep);
                     }

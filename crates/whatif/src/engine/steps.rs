@@ -3,9 +3,8 @@
 use super::agenda::Due;
 use super::machine::Place;
 use super::order::{rank, weight};
-use super::{Engine, Interrupts};
-use crate::model::{Begin, JoinIndex, SleepClass, SleepIndex, Step, TaskIndex};
-use crate::policy::Placement;
+use super::{Engine, Interrupts, Placement};
+use crate::model::{Begin, JoinIndex, ProgramStep, SleepClass, SleepIndex, TaskIndex};
 use sched::{Cpu, EventKind, PrevState, Ts};
 
 /// The flag of an event in a hard interrupt.
@@ -22,7 +21,7 @@ impl Engine<'_, '_> {
             let step = self.machine.model.tasks[task as usize].steps.get(sim.next as usize).copied();
             sim.next += 1;
             match step {
-                Some(Step::Run(ns)) => self.machine.tasks[task as usize].left = ns,
+                Some(ProgramStep::Run(ns)) => self.machine.tasks[task as usize].left = ns,
                 Some(step) => self.take(cpu, task, step),
                 // The trace has no more of its program.
                 None => self.switch_out(cpu, PrevState::asleep(1)),
@@ -42,33 +41,33 @@ impl Engine<'_, '_> {
     }
 
     /// Takes a step that needs no time.
-    fn take(&mut self, cpu: Cpu, task: TaskIndex, step: Step) {
+    fn take(&mut self, cpu: Cpu, task: TaskIndex, step: ProgramStep) {
         let pid = self.machine.model.tasks[task as usize].pid;
         match step {
-            Step::Wake(sleep) => self.wake(sleep, cpu, 0),
-            Step::Fork(child) => {
+            ProgramStep::Wake(sleep) => self.wake(sleep, cpu, 0),
+            ProgramStep::Fork(child) => {
                 let new = &self.machine.model.tasks[child as usize];
                 let (parent, child_pid, child_comm) = (pid, new.pid, new.comm);
                 self.emit(cpu, 0, EventKind::Fork { parent, child: child_pid, child_comm });
                 self.be_born(child, cpu);
             }
-            Step::Preempted(join) => self.preempted_in_trace(cpu, join),
-            Step::Sleep(sleep) => self.sleep(cpu, task, sleep),
-            Step::Exec(comm) => {
+            ProgramStep::Preempted(join) => self.preempted_in_trace(cpu, join),
+            ProgramStep::Sleep(sleep) => self.sleep(cpu, task, sleep),
+            ProgramStep::Exec(comm) => {
                 self.machine.tasks[task as usize].comm = comm;
                 self.emit(cpu, 0, EventKind::Exec { pid, old_pid: pid, program: comm });
             }
-            Step::Rename(after) => {
+            ProgramStep::Rename(after) => {
                 let before = std::mem::replace(&mut self.machine.tasks[task as usize].comm, after);
                 self.emit(cpu, 0, EventKind::Rename { pid, before, after });
             }
-            Step::Priority(prio) => {
+            ProgramStep::Priority(prio) => {
                 let sim = &mut self.machine.tasks[task as usize];
                 (sim.prio, sim.weight, sim.rank) = (prio, weight(prio), rank(prio, sim.comm));
             }
-            Step::Exit => self.exit(cpu, task),
-            Step::Die => self.switch_out(cpu, PrevState::DEAD),
-            Step::Run(_) | Step::Nothing => {}
+            ProgramStep::Exit => self.exit(cpu, task),
+            ProgramStep::Die => self.switch_out(cpu, PrevState::DEAD),
+            ProgramStep::Run(_) | ProgramStep::Nothing => {}
         }
     }
 

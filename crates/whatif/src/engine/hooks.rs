@@ -1,0 +1,54 @@
+//! The decisions that a policy takes.
+
+use super::machine::{Machine, Placement};
+use crate::model::TaskIndex;
+use sched::Cpu;
+
+/// A scheduling policy: three decisions of a scheduler. The engine does the rest: the order of each queue, preemption, the time that
+/// decisions cost, and affinity.
+///
+/// The hooks are called while events are simulated. They see the machine as it is at that instant and must not keep state that depends on
+/// anything else than their own calls, so that the same model gives the same run. A policy need not implement any hook: the default
+/// places tasks as the trace did, and steals nothing.
+pub trait Policy {
+    /// The name of the policy in tables, such as `steal=llc`.
+    fn name(&self) -> String;
+
+    /// Returns the CPU whose run queue a woken or a new task joins. Called once for each wakeup and fork, before the task is queued;
+    /// the task may use the CPU that the hook returns, or the engine puts it on one that the task may use.
+    fn place(&mut self, placement: &Placement, machine: &Machine<'_>) -> Cpu {
+        machine.usual(placement)
+    }
+
+    /// Returns the waiting task that `cpu` is to run next, from any run queue, or nothing to leave the choice to the order of its own
+    /// queue. Called each time that a CPU needs a task; the task that is returned must wait and may use `cpu`.
+    fn choose(&mut self, cpu: Cpu, machine: &Machine<'_>) -> Option<TaskIndex> {
+        let _ = (cpu, machine);
+        None
+    }
+
+    /// Returns a waiting task of another CPU that `cpu` takes instead of going idle. Called when the CPU's last task has left and its
+    /// queue is empty; the task that is returned must wait and may use `cpu`. The steal costs time.
+    fn steal(&mut self, cpu: Cpu, machine: &Machine<'_>) -> Option<TaskIndex> {
+        let _ = (cpu, machine);
+        None
+    }
+
+    /// Whether CPUs run tasks in the order of the trace, and tasks move between queues as in the trace. Then
+    /// [`Policy::name`] is the only other hook that is called. The answer must be the same at each call.
+    fn follows_trace(&self) -> bool {
+        false
+    }
+
+    /// Whether waiting tasks move between queues as the trace's balancer moved them, where they still wait there. The answer must be
+    /// the same at each call.
+    fn keeps_moves(&self) -> bool {
+        true
+    }
+
+    /// Whether the pulls of CPUs that went idle are among these moves, each as long after the beginning of the wait as in the trace.
+    /// A policy with steals of its own does without them. The answer must be the same at each call.
+    fn keeps_pulls(&self) -> bool {
+        false
+    }
+}
