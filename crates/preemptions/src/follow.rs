@@ -17,6 +17,7 @@ const NOW: u8 = 0x04;
 const LARGEST_NOW: u8 = 4;
 
 /// A switch that ends a request: the task that leaves, with the way in which it does, and the one that comes.
+#[derive(Clone, Copy)]
 struct SwitchEnd {
     prev: TaskRef,
     state: PrevState,

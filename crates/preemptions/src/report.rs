@@ -232,7 +232,7 @@ pub(crate) fn build(preemptions: Preemptions<'_>, end: Ts) -> PreemptionsReport 
 
 /// The rows of a table, the one with the greatest number first and the rest of all last.
 fn sorted(table: RowTable, number: impl Fn(&PreemptionRow) -> u64) -> Vec<PreemptionRow> {
-    let mut rows: Vec<(Key, PreemptionRow)> = table.rows.into_iter().map(|sums| (sums.key, row(sums))).collect();
+    let mut rows: Vec<(Key, PreemptionRow)> = table.rows.into_iter().map(|sums| (sums.key, row(&sums))).collect();
     rows.sort_by(|(a, left), (b, right)| {
         let is_rest = |key: &Key| *key == Key::Rest;
         is_rest(a).cmp(&is_rest(b)).then(number(right).cmp(&number(left))).then(a.cmp(b))
@@ -240,7 +240,7 @@ fn sorted(table: RowTable, number: impl Fn(&PreemptionRow) -> u64) -> Vec<Preemp
     rows.into_iter().map(|(_, row)| row).collect()
 }
 
-fn row(sums: RowSums) -> PreemptionRow {
+fn row(sums: &RowSums) -> PreemptionRow {
     let (pid, cpu, command) = match sums.key {
         Key::Command(command) => (None, None, Some(command)),
         Key::Task(pid, command) => (Some(pid), None, Some(command)),
