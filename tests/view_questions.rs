@@ -489,5 +489,23 @@ fn losses_and_contradictions_are_on_the_page_with_their_places() {
     open(&browser, &calm, "t=findings");
     browser.wait_for(&format!("{PANEL}.textContent.includes('Worth knowing')"));
     assert_eq!(browser.run(&format!("return {mark}.hidden")), true);
+    // The main findings are those of the command, and lead to their places and lists.
+    let found = document(&["findings", "-q", "--json", fixture("hackbench.dat").to_str().expect("a name")]);
+    let herds = found["findings"].as_array().expect("findings").iter().find(|found| found["command"] == "migrations");
+    let herds = herds.expect("herds");
+    let sentence = herds["sentence"].as_str().expect("a sentence");
+    browser.wait_for(&format!("{PANEL}.textContent.includes({sentence:?})"));
+    let click = |words: &str| {
+        browser.run(&format!(
+            "[...{PANEL}.querySelectorAll('.choice button')].find((b) => b.textContent === {words:?}).click()"
+        ));
+    };
+    let (at, cpu) = (&herds["observation"]["start_in_trace_ns"], &herds["observation"]["dest"]);
+    let seconds = at.as_f64().expect("a time") / 1e9;
+    click(&format!("{seconds:.6} s, CPU {cpu}"));
+    browser.wait_for(&format!("schedviz.state.place?.cpu === {cpu} && Math.abs(schedviz.state.place.time - {at}) < 1"));
+    click("all herds");
+    browser.wait_for("schedviz.state.tab === 'lists' && schedviz.state.list === 'herds'");
+    assert_clean(&browser, &calm);
     std::fs::remove_dir_all(folder).expect("removed");
 }

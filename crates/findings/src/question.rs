@@ -1,10 +1,10 @@
 //! `schedviz findings`: the main findings about a trace, the costliest first.
 
 use crate::args::FORMATS;
-use crate::{Analyses, Doubts, FindingsArgs, findings, text};
+use crate::{Analyses, Doubts, FindingsArgs, FindingsReport, findings, text};
 use anyhow::Result;
 use question::{Question, Subcommand};
-use sched::Pass;
+use sched::{Outcome, Pass};
 use session::Session;
 use session::document::TraceDocument;
 use session::formats::{Formats, Renderings};
@@ -36,7 +36,7 @@ impl Question for FindingsQuestion {
 
     #[cfg(feature = "schema")]
     fn schemas() -> Vec<question::NamedSchema> {
-        vec![question::schema::<TraceDocument<'static, crate::FindingsReport>>(crate::report::SCHEMA)]
+        vec![question::schema::<TraceDocument<'static, FindingsReport>>(crate::report::SCHEMA)]
     }
 }
 
@@ -44,14 +44,19 @@ impl Question for FindingsQuestion {
 fn run(args: &FindingsArgs) -> Result<()> {
     args.output.check(FORMATS)?;
     let session = args.trace.open()?;
-    let options = Analyses::of(&session);
+    let Outcome { output: report, diagnostics, .. } = measured(&session)?;
+    let document = TraceDocument::of(&session, &report, &diagnostics);
+    document.give("findings", &session, &args.output, Renderings::words(|| text(&report, &session.drawable)))
+}
+
+/// Measures the findings in the window of a session, in one pass.
+pub fn measured(session: &Session) -> Result<Outcome<FindingsReport>> {
+    let options = Analyses::of(session);
     let outcome = session.watched(|| {
         Pass::over(session.trace.events()?).window(session.page()).run_side_by_side(|| options.analyses())
     })?;
-    let doubts = Doubts::of(&session, &outcome.diagnostics);
-    let report = findings(&options.measurements(outcome.output), &doubts);
-    let document = TraceDocument::of(&session, &report, &outcome.diagnostics);
-    document.give("findings", &session, &args.output, Renderings::words(|| text(&report, &session.drawable)))
+    let doubts = Doubts::of(session, &outcome.diagnostics);
+    Ok(outcome.map(|output| findings(&options.measurements(output), &doubts)))
 }
 
 /// The section of a report.

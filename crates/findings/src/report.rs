@@ -67,6 +67,35 @@ pub struct FindingsReport {
     pub nothing: Option<String>,
 }
 
+impl RankedFinding {
+    /// Returns the cost and the certainty in words; nothing for a finding that is about the trace itself.
+    pub fn price(&self) -> Option<String> {
+        let cost = match self.cost_ns {
+            _ if self.observation.is_doubt() => return None,
+            Some(ns) => format!("cost {}", Dur(ns).human()),
+            None => "cost unknown".to_owned(),
+        };
+        Some(format!("{cost}; {}", self.certainty.word()))
+    }
+}
+
+impl FindingsReport {
+    /// Returns the unit of the costs in words, with the critical path.
+    pub fn unit(&self) -> String {
+        let path = self.path.as_ref().map(|end| {
+            let task = end.task.pid.named(end.task.command);
+            let unknown = 100.0 * end.unknown_ns as f64 / (end.length_ns.0 as f64).max(1.0);
+            let unknown = if end.unknown_ns > 0 { format!(", {unknown:.1} % of it unknown") } else { String::new() };
+            format!("the critical path of {task}, {} long{unknown}", end.length_ns.human())
+        });
+        match (self.cost_unit, path) {
+            (CostUnit::CriticalPath, Some(path)) => format!("time on {path}"),
+            (_, Some(path)) => format!("CPU time lost; no finding costs 5 % of {path}"),
+            (_, None) => "CPU time lost".to_owned(),
+        }
+    }
+}
+
 /// Ranks what the analyses measured in a window.
 pub fn findings(found: &Measurements, doubts: &Doubts) -> FindingsReport {
     let observer = Observer::new(found, doubts);
@@ -119,29 +148,13 @@ pub fn text(report: &FindingsReport, trace: &Drawable) -> String {
         return out;
     }
     let number = sched::nouns::counted(report.findings.len(), "finding");
-    let path = report.path.as_ref().map(|end| {
-        let task = end.task.pid.named(end.task.command);
-        let unknown = 100.0 * end.unknown_ns as f64 / (end.length_ns.0 as f64).max(1.0);
-        let unknown = if end.unknown_ns > 0 { format!(", {unknown:.1} % of it unknown") } else { String::new() };
-        format!("the critical path of {task}, {} long{unknown}", end.length_ns.human())
-    });
-    let unit = match (report.cost_unit, path) {
-        (CostUnit::CriticalPath, Some(path)) => format!("time on {path}"),
-        (_, Some(path)) => format!("CPU time lost; no finding costs 5 % of {path}"),
-        (_, None) => "CPU time lost".to_owned(),
-    };
     paragraph(&mut out, 0, 2, &format!("{trace}: {number}, the costliest first"));
-    paragraph(&mut out, 2, 3, &format!("(cost: {unit}; costs overlap)"));
+    paragraph(&mut out, 2, 3, &format!("(cost: {}; costs overlap)", report.unit()));
     for (nth, finding) in (1..).zip(&report.findings) {
         out.push('\n');
         paragraph(&mut out, 0, 3, &format!("{nth}. {}", finding.sentence));
-        let cost = match finding.cost_ns {
-            _ if finding.observation.is_doubt() => None,
-            Some(ns) => Some(format!("cost {}", Dur(ns).human())),
-            None => Some("cost unknown".to_owned()),
-        };
-        if let Some(cost) = cost {
-            paragraph(&mut out, 3, 3, &format!("[{cost}; {}]", finding.certainty.word()));
+        if let Some(price) = finding.price() {
+            paragraph(&mut out, 3, 3, &format!("[{price}]"));
         }
         let mut words = finding.command.splitn(2, ' ');
         let (command, options) = (words.next().unwrap_or_default(), words.next().map(str::to_owned));

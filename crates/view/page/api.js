@@ -109,6 +109,13 @@ export const list = (trace, kind) => (packs.length ? json(`t/${trace}/list/${kin
  * @returns {Promise<{ findings: Finding[] }>} */
 export const findings = (trace) => json(`t/${trace}/findings.json`);
 
+/** One of the main findings: its list on the page, and its place in ns. @typedef {{ sentence: string, price: string | null, command: string,
+ *   list: string | null, place: { from: number, to: number, cpu: number, pid: number | null } | null }} MainFinding */
+
+/** The main findings about a trace, the costliest first. @param {number} trace
+ * @returns {Promise<{ unit: string, nothing: string | null, findings: MainFinding[] }>} */
+export const mainFindings = (trace) => json(`t/${trace}/main.json`);
+
 /** The episode of violation from `from` to `to`, step by step. @param {number} trace @param {number} from @param {number} to */
 export const story = (trace, from, to) => json(`t/${trace}/story.json`, { from, to });
 

@@ -1,4 +1,5 @@
-// The findings about a trace: losses, contradictions and other doubts, as `schedviz info` reports them, with their places on the time axis.
+// The findings about a trace: the main ones, as `schedviz findings` ranks them; and losses, contradictions and other doubts, as `schedviz info`
+// reports them, with their places on the time axis.
 
 import * as api from "./api.js";
 import { el } from "./dom.js";
@@ -16,6 +17,56 @@ const PLACES = 20;
 
 /** The findings of each trace, once they are known. @type {WeakMap<Trace, api.Finding[]>} */
 const known = new WeakMap();
+
+/** The names of the lists that have more of a kind. @type {Record<string, string>} */
+const LISTS = { episodes: "all episodes of violation", waits: "the longest waits", herds: "all herds" };
+/** The places of main findings are numbered behind those of doubts. */
+const MAIN = 1e6;
+
+/** The main findings of each trace, or the reason for which there are none, once they were asked for.
+ * @type {WeakMap<Trace, { answer: Awaited<ReturnType<typeof api.mainFindings>> | null, fault: string }>} */
+const ranked = new WeakMap();
+
+/** Requests the main findings of a trace: the trace is read for them. @param {Trace} trace */
+async function requestMain(trace) {
+  ranked.set(trace, { answer: null, fault: "" });
+  try {
+    ranked.set(trace, { answer: await api.mainFindings(trace.index), fault: "" });
+  } catch (error) {
+    ranked.set(trace, { answer: null, fault: error instanceof Error ? error.message : String(error) });
+  }
+  globalThis.dispatchEvent(new Event("findings"));
+}
+
+/** The main findings of a trace, each with links to the place and the list that it speaks of. @param {Trace} trace @returns {Node[]} */
+function main(trace) {
+  if (!ranked.has(trace)) requestMain(trace);
+  const { answer, fault } = ranked.get(trace) ?? { answer: null, fault: "" };
+  if (fault) return [el("p", { class: "fault", role: "alert" }, fault)];
+  if (!answer) return [el("p", {}, "The trace is read for the findings …")];
+  if (answer.nothing) return [el("p", { class: "empty" }, answer.nothing)];
+  /** @type {Node[]} */
+  const nodes = [el("h3", {}, "The costliest first"), el("p", {}, `Cost: ${answer.unit}; costs overlap`)];
+  for (const [n, finding] of answer.findings.entries()) {
+    nodes.push(el("p", { class: "finding", title: finding.command }, finding.sentence + (finding.price ? ` [${finding.price}]` : "")));
+    const links = el("div", { class: "choice" });
+    if (finding.place) {
+      const { from, cpu } = finding.place;
+      const entry = add({ trace, ...finding.place, place: MAIN + n });
+      const button = el("button", { type: "button", "aria-pressed": String(isCurrent(entry)) }, `${seconds(from - trace.zero, 1000)} s, CPU ${cpu}`);
+      button.addEventListener("click", () => go(entry));
+      links.append(button);
+    }
+    const { list } = finding;
+    if (list) {
+      const button = el("button", { type: "button" }, LISTS[list] ?? list);
+      button.addEventListener("click", () => change({ tab: "lists", list, story: null }));
+      links.append(button);
+    }
+    if (links.childElementCount) nodes.push(links);
+  }
+  return nodes;
+}
 
 /** Requests the findings of a trace that was read. @param {Trace} trace */
 export async function requestFindings(trace) {
@@ -68,7 +119,8 @@ export function findingsPanel() {
     if (state.traces.length > 1) nodes.push(el("h2", {}, trace.head.name));
     const all = known.get(trace);
     if (!all) nodes.push(el("p", {}, trace.head.full ? "…" : "The trace is still being read."));
-    else if (all.length === 0) nodes.push(el("p", { class: "empty" }, "Nothing was lost, and no event contradicts another."));
+    else nodes.push(...main(trace));
+    if (all?.length === 0) nodes.push(el("p", { class: "empty" }, "Nothing was lost, and no event contradicts another."));
     for (const [severity, title] of TITLES) {
       const found = ofSeverity(trace, severity);
       if (found.length) nodes.push(el("h3", severity === "data-loss" ? { class: "grave" } : {}, title));

@@ -2,6 +2,7 @@
 
 mod drawn;
 mod index_file;
+mod main_findings;
 mod missed;
 mod other;
 mod story;

@@ -28,7 +28,10 @@ mod serve;
 #[cfg(test)]
 mod tests;
 
-pub use ask::{Commands, Drawing, EpisodeStory, Finding, Follow, Format, MissedAt, MissedSteal, MissedSteals, Plotted};
+pub use ask::{
+    Commands, Drawing, EpisodeStory, Finding, Follow, Format, ListKind, MainFinding, MainFindings, MainPlace, MissedAt,
+    MissedSteal, MissedSteals, Plotted,
+};
 pub use columns::coding::{Digest, Unusable};
 pub use columns::longest::{CpuPath, Interval};
 pub use columns::shape::Shape;

@@ -1,6 +1,7 @@
 //! The other commands of the program, as far as the page shows their results.
 
 use crate::ask::drawing::{Drawing, Format};
+use crate::ask::main_findings::MainFindings;
 use crate::ask::missed::MissedSteals;
 use crate::ask::plots::Plotted;
 use crate::ask::story::{EpisodeStory, Follow};
@@ -32,6 +33,10 @@ pub trait Commands: Sync {
     /// Counts the missed steals of a trace as `why` does. Called once for a trace, at the first request for them; may
     /// take as long as a pass.
     fn missed_steals(&self, trace: usize) -> Result<MissedSteals, String>;
+
+    /// Ranks the main findings about a trace as `findings` does. Called once for a trace, at the first request for them; may
+    /// take as long as a pass.
+    fn main_findings(&self, trace: usize) -> Result<MainFindings, String>;
 
     /// Describes the episode of violation at an instant, step by step as `why` prints it. The implementation passes its
     /// analysis to `follow`, once, which follows the part of the trace around the episode; it must not read the trace

@@ -3,6 +3,7 @@
 
 mod commands;
 pub(crate) mod drawing;
+mod main_findings;
 mod missed;
 pub(crate) mod plots;
 pub(crate) mod questions;
@@ -12,6 +13,8 @@ mod window_detail;
 
 pub use commands::{Commands, Finding};
 pub use drawing::{Drawing, Format};
+pub use main_findings::{MainFinding, MainFindings, MainPlace};
 pub use missed::{MissedAt, MissedSteal, MissedSteals};
 pub use plots::Plotted;
+pub use questions::ListKind;
 pub use story::{EpisodeStory, Follow};

@@ -71,7 +71,7 @@ impl AskedWindow {
 
 /// The lists of intervals that the page shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ListKind {
+pub enum ListKind {
     /// The longest episodes of violation.
     Episodes,
     /// The longest waits of tasks on run queues.

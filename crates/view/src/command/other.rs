@@ -1,7 +1,7 @@
 //! The results of other commands that the page shows.
 
-use super::{missed, story};
-use crate::{Commands, Drawing, EpisodeStory, Finding, Follow, Format, MissedSteals, Plotted};
+use super::{main_findings, missed, story};
+use crate::{Commands, Drawing, EpisodeStory, Finding, Follow, Format, MainFindings, MissedSteals, Plotted};
 use anyhow::{Context, Result};
 use plot::{Background, KeptPlot, LaneKind, PlotReport};
 use sched::topology::format_cpu_list;
@@ -71,6 +71,10 @@ impl Commands for Sessions<'_> {
 
     fn missed_steals(&self, trace: usize) -> Result<MissedSteals, String> {
         answered(self.of(trace).and_then(missed::of))
+    }
+
+    fn main_findings(&self, trace: usize) -> Result<MainFindings, String> {
+        answered(self.of(trace).and_then(main_findings::of))
     }
 
     fn story(&self, trace: usize, at: Ts, follow: &Follow<'_>) -> Result<EpisodeStory, String> {

@@ -23,6 +23,8 @@ pub(crate) enum Wanted {
     Figure(Drawing, Format),
     /// The findings about the trace.
     Findings,
+    /// The main findings about the scheduler, ranked by their cost.
+    MainFindings,
     /// The episode of violation in a window, step by step.
     Story(AskedWindow),
     /// The answer to a question about the trace.
@@ -63,6 +65,7 @@ impl Wanted {
             ["figure.svg"] => drawing(request).map(|drawing| Wanted::Figure(drawing, Format::Svg)),
             ["figure.png"] => drawing(request).map(|drawing| Wanted::Figure(drawing, Format::Png)),
             ["findings.json"] => Ok(Wanted::Findings),
+            ["main.json"] => Ok(Wanted::MainFindings),
             ["story.json"] => window(request).map(Wanted::Story),
             ["plot", file] => Ok(Wanted::Plot(json(file)?, PlotQuestion::Head)),
             ["plot", place, "bar.json"] => plotted(place, point(request).map(PlotQuestion::Bar))?,

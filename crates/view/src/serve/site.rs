@@ -5,7 +5,7 @@ use super::http::{Answer, JSON, Request};
 use super::page;
 use super::server::Server;
 use crate::ask::questions::{AskedWindow, Fault};
-use crate::ask::{Commands, Drawing, Finding, Format, MissedSteals, Plotted, story};
+use crate::ask::{Commands, Drawing, Finding, Format, MainFindings, MissedSteals, Plotted, story};
 use crate::index::Viewed;
 use crate::index::viewed::NotReady;
 use sched::EventIssue;
@@ -19,6 +19,8 @@ pub struct Site<'t> {
     commands: &'t dyn Commands,
     /// The missed steals of each trace, once they were asked for.
     missed: Vec<OnceLock<Result<MissedSteals, String>>>,
+    /// The main findings about each trace, once they were asked for.
+    main: Vec<OnceLock<Result<MainFindings, String>>>,
     /// The figure of each specification in each trace, once it was asked for.
     plots: Vec<Vec<Asked<Plotted>>>,
 }
@@ -36,9 +38,10 @@ impl<'t> Site<'t> {
     /// The page of these traces, with the results of the other commands.
     pub fn new(traces: Vec<Viewed<'t>>, commands: &'t dyn Commands) -> Site<'t> {
         let missed = traces.iter().map(|_| OnceLock::new()).collect();
+        let main = traces.iter().map(|_| OnceLock::new()).collect();
         let names = commands.plots();
         let plots = traces.iter().map(|_| names.iter().map(|_| OnceLock::new()).collect()).collect();
-        Site { traces, commands, missed, plots }
+        Site { traces, commands, missed, main, plots }
     }
 
     /// Reads the traces, and serves the page until the process ends.
@@ -83,6 +86,7 @@ impl<'t> Site<'t> {
             }
             Wanted::Figure(drawing, format) => self.figure_file(number, &drawing, format),
             Wanted::Findings => answered(self.findings(number).map_err(Fault::from)),
+            Wanted::MainFindings => answered(self.main_findings(number).map_err(Fault::from)),
             Wanted::Story(window) => answered(self.story(number, trace, window)),
             Wanted::Answer(question) => answered(question.answer(trace, &|| self.missed(number))),
             Wanted::Plot(place, question) => {
@@ -110,6 +114,17 @@ impl<'t> Site<'t> {
         let found = self.missed.get(number).map(|missed| missed.get_or_init(|| self.commands.missed_steals(number)));
         match found {
             Some(Ok(missed)) => Ok(missed.answer(zero)),
+            Some(Err(why)) => Err(NotReady(why.clone())),
+            None => Err(NotReady("there is no such trace".to_owned())),
+        }
+    }
+
+    /// The main findings about a trace; the first request reads the trace for them, and others wait for it.
+    pub(crate) fn main_findings(&self, number: usize) -> Result<Value, NotReady> {
+        let zero = self.traces.get(number).map(|trace| trace.extent().0).unwrap_or_default();
+        let found = self.main.get(number).map(|main| main.get_or_init(|| self.commands.main_findings(number)));
+        match found {
+            Some(Ok(found)) => Ok(found.answer(zero)),
             Some(Err(why)) => Err(NotReady(why.clone())),
             None => Err(NotReady("there is no such trace".to_owned())),
         }
