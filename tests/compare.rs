@@ -167,6 +167,52 @@ fn numbers_of_benchmarks_have_a_direction() {
     std::fs::remove_dir_all(&folder).expect("removed");
 }
 
+/// A series that ended early is judged round by round: in each the new variant is twice as fast, whatever the machine did.
+#[test]
+fn a_series_that_ended_early_is_judged_by_its_rounds() {
+    let folder = scratch("compare-series");
+    let rounds = 7;
+    for (at, name) in ["off", "on"].into_iter().enumerate() {
+        runs(&folder, name, 100 * at as u64 + 1..100 * at as u64 + 1 + rounds, 1);
+    }
+    let mut list = Vec::new();
+    for round in 1..=rounds {
+        for (at, name, factor) in [(0, "off", 1.0), (1, "on", 0.5)] {
+            let file = format!("{name}.{}", 100 * at + round);
+            // A machine that becomes twice as slow from round to round hides the change from a test of all runs.
+            let time = factor * 2_f64.powi(i32::try_from(round).expect("a number"));
+            let text = format!("Running in process mode with 1 groups\nTime: {time:.3}\n");
+            std::fs::write(folder.join(format!("{file}.out")), text).expect("written");
+            list.push(serde_json::json!({
+                "variant": name, "number": round, "trace": format!("{file}.dat"), "seconds": 1.0, "status": 0
+            }));
+        }
+    }
+    let mut series = serde_json::json!({
+        "schema": "schedviz/runs/1", "seed": 1, "command": "hackbench", "variants": ["off", "on"], "runs": list
+    });
+    let keep = |series: &serde_json::Value| {
+        std::fs::write(folder.join("runs.json"), series.to_string()).expect("written");
+        let of = |more: &[&str]| {
+            schedviz(&[&["compare", "-q", folder.to_str().expect("a path")], more].concat()).success().text()
+        };
+        let json: serde_json::Value = serde_json::from_str(&of(&["--json"])).expect("JSON");
+        let schema = std::fs::read_to_string(root().join("docs/schemas/compare-2.json")).expect("the schema");
+        conforms(&json, &serde_json::from_str(&schema).expect("JSON"), "$");
+        (of(&[]), json["comparisons"][0]["rows"][0].clone())
+    };
+    let (_, fixed) = keep(&series);
+    assert!(fixed["key"] == "hackbench-time" && fixed["finding"] == "noise" && fixed["e"].is_null(), "{fixed}");
+    series["auto"] = serde_json::json!({
+        "max_runs": 20, "alpha": 0.05, "measure": "hackbench-time", "is_decided": true
+    });
+    let (text, row) = keep(&series);
+    assert!(row["finding"] == "better" && row["rounds"] == 7, "{row}");
+    assert!(row["e"].as_f64().is_some_and(|e| e > 20.0) && row["p"].as_f64().is_some_and(|p| p < 0.05), "{row}");
+    assert!(text.contains("bets on the order of the runs within each round") && text.contains("(e-values)"), "{text}");
+    std::fs::remove_dir_all(&folder).expect("removed");
+}
+
 /// Two variants at three values of the parameter: twelve times as long at 4, the same at 1 and 2.
 #[test]
 fn a_sweep_has_a_row_for_each_value() {

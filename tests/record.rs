@@ -372,6 +372,57 @@ fn the_output_of_a_benchmark_is_kept() {
     assert!(fake.is_clean());
 }
 
+/// A series ends once the test has decided: six rounds in which one variant takes half the time.
+#[test]
+fn a_series_ends_once_it_is_decided() {
+    let fake = Fake::new("record-auto");
+    let (one, two) = ("two=echo 2 > knob", "one=echo 1 > knob");
+    let variants = ["--variant", one, "--variant", two, "--quiet", "--runs", "auto"];
+    let script =
+        "echo x >> rounds; echo Running in process mode with 1 groups; echo Time: $(cat knob).0$(wc -l < rounds)";
+    let record = |folder: &str, more: &[&str]| {
+        let mut words = fake.arguments(&[&variants[..], more].concat(), script);
+        let at = words.iter().position(|word| word == "new.dat").expect("an output");
+        words[at] = folder.into();
+        fake.run(&words)
+    };
+    record("series", &[]).success();
+    let list = std::fs::read_to_string(fake.path("series/runs.json")).expect("a list");
+    let list: serde_json::Value = serde_json::from_str(&list).expect("JSON");
+    assert_eq!(list["runs"].as_array().map(Vec::len), Some(12));
+    let auto = &list["auto"];
+    assert!(auto["is_decided"] == true && auto["measure"] == "hackbench-time" && auto["max_runs"] == 20, "{auto}");
+    record("short", &["--max-runs", "2"]).success();
+    let list = std::fs::read_to_string(fake.path("short/runs.json")).expect("a list");
+    assert!(list.matches("\"number\"").count() == 4 && list.contains("\"is_decided\": false"), "{list}");
+    let alone = fake.record(&["--runs", "auto", "--variant", one], "true");
+    assert!(alone.code == Some(1) && alone.stderr.contains("--runs auto compares variants"), "{}", alone.stderr);
+    assert!(fake.is_clean());
+}
+
+/// The status of the command is passed on where that is asked for; a command that cannot be run is an error in any case.
+#[test]
+fn the_status_of_the_command_is_passed_on() {
+    let fake = Fake::new("record-status");
+    let code = |more: &[&str], script: &str| fake.record(&[&["--quiet"], more].concat(), script).code;
+    assert_eq!((code(&[], "exit 7"), code(&["--forward-status"], "exit 7")), (Some(0), Some(7)));
+    assert_eq!((code(&["--forward-status"], "true"), code(&["--forward-status"], "kill -9 $$")), (Some(0), Some(137)));
+    fake.count(12, 0);
+    assert_eq!((code(&["--forward-status"], "true"), code(&["--forward-status"], "exit 7")), (Some(3), Some(7)));
+    for file in ["new.dat", "new.machine.json"] {
+        std::fs::remove_file(fake.path(file)).expect("removed");
+    }
+    for more in [["--forward-status"].as_slice(), &["--stream"], &["--keep-output"], &["--until", "violation>99%/1s"]] {
+        let arguments = [&["record", "--tracefs", "tracefs", "-o", "new.dat"], more, &["--", "slep"]].concat();
+        let ran = schedviz_in(fake.folder(), &arguments);
+        assert_eq!(ran.code, Some(1), "{more:?}: {}", ran.stderr);
+        assert!(fake.is_clean(), "{more:?}");
+        for file in ["new.dat", "new.machine.json", "new.out"] {
+            assert!(!fake.path(file).exists(), "{more:?}: {file}");
+        }
+    }
+}
+
 /// The exec that follows the helper's stop is that of the traced command.
 #[test]
 fn the_command_is_executed_by_a_task_named_after_this_program() {

@@ -67,7 +67,12 @@ pub fn numbers(output: &str) -> Vec<BenchmarkNumber> {
 
 /// Reads the numbers in the output that was saved beside a recording; none if there is no such file.
 pub fn beside(recording: &Path) -> io::Result<Vec<BenchmarkNumber>> {
-    match std::fs::File::open(path_beside(recording)) {
+    read(&path_beside(recording))
+}
+
+/// Reads the numbers in a file with an output; none if there is no such file.
+pub fn read(output: &Path) -> io::Result<Vec<BenchmarkNumber>> {
+    match std::fs::File::open(output) {
         Ok(mut file) => {
             let length = file.metadata()?.len();
             file.seek(SeekFrom::Start(length.saturating_sub(MOST_BYTES)))?;

@@ -15,6 +15,10 @@ pub(crate) struct ChosenRuns {
     pub(crate) sweep: Option<Sweep>,
     /// The command's own number by recording.
     pub(crate) own: HashMap<PathBuf, f64>,
+    /// The round of each recording of a series.
+    pub(crate) rounds: HashMap<PathBuf, usize>,
+    /// Whether a test ended the series.
+    pub(crate) ends_early: bool,
     /// Messages about groups that are left out.
     pub(crate) notes: Vec<String>,
 }
@@ -30,7 +34,14 @@ impl ChosenRuns {
 
     fn of_folder(folder: groups::Folder) -> ChosenRuns {
         let sweep = Sweep::of_names(&names(&folder.groups));
-        ChosenRuns { sweep, groups: folder.groups, own: folder.metrics, notes: Vec::new() }
+        let (own, rounds, ends_early) = (folder.metrics, folder.rounds, folder.auto.is_some());
+        ChosenRuns { groups: folder.groups, sweep, own, rounds, ends_early, notes: Vec::new() }
+    }
+
+    /// Groups of files that belong to no series.
+    fn of_groups(groups: Vec<(String, Vec<PathBuf>)>) -> ChosenRuns {
+        let (own, rounds) = (HashMap::new(), HashMap::new());
+        ChosenRuns { groups, sweep: None, own, rounds, ends_early: false, notes: Vec::new() }
     }
 
     fn of_files(args: &CompareArgs) -> Result<ChosenRuns> {
@@ -50,7 +61,8 @@ impl ChosenRuns {
             Ok(((*name).to_owned(), groups::expand(files.iter().map(String::as_str), option)?))
         };
         let groups = given.iter().map(expanded).collect::<Result<Vec<_>>>()?;
-        Ok(ChosenRuns { sweep: Sweep::of_names(&names(&groups)), groups, own: HashMap::new(), notes: Vec::new() })
+        let sweep = Sweep::of_names(&names(&groups));
+        Ok(ChosenRuns { sweep, ..ChosenRuns::of_groups(groups) })
     }
 
     /// The groups of patterns, each of which has the parameter.
@@ -72,7 +84,7 @@ impl ChosenRuns {
         let Some(SweepFiles { sweep, groups, notes }) = Sweep::of_files(&variants) else {
             bail!("a sweep needs two numbers for {PARAMETER} at which every variant has runs");
         };
-        Ok(ChosenRuns { groups, sweep: Some(sweep), own: HashMap::new(), notes })
+        Ok(ChosenRuns { sweep: Some(sweep), notes, ..ChosenRuns::of_groups(groups) })
     }
 }
 

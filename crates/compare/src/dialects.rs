@@ -127,7 +127,9 @@ impl<'c> Compared<'c> {
 
     /// A sentence on the marks, with the probability of each.
     fn on_marks(&self) -> String {
-        let (test, alpha) = ("permutation test of the medians", self.alpha);
+        let is_in_rounds = self.comparisons.iter().any(|rows| rows.iter().any(|row| row.rounds.is_some()));
+        let test = if is_in_rounds { "bets on the order within rounds" } else { "permutation test of the medians" };
+        let alpha = self.alpha;
         let mut marked = Vec::new();
         for (group, rows) in self.groups.iter().skip(1).zip(&self.comparisons) {
             let name = if self.comparisons.len() > 1 { format!("{}: ", group.name) } else { String::new() };

@@ -33,6 +33,7 @@ mod measure;
 pub mod measures;
 mod noise;
 mod question;
+mod rounds;
 pub mod sweep;
 mod sweep_figure;
 mod sweep_table;
@@ -111,8 +112,23 @@ pub struct Row {
     pub new: Spread,
     /// The excess of the second median over the first, in percent of the first; `None` if that is zero.
     pub change_percent: Option<f64>,
-    /// The p of the permutation test, between 0 and 1; `None` if a group has fewer than three runs.
+    /// The p of the permutation test, between 0 and 1; `None` if a group has fewer than three runs. In a series that may end early it is
+    /// that of the bets within rounds, which holds at whatever round the series ends.
     pub p: Option<f64>,
+    /// The p adjusted for the number of rows (Benjamini and Hochberg), between 0 and 1; `None` without p, and in a series that may end
+    /// early.
+    pub adjusted_p: Option<f64>,
+    /// Whether the change stays a discovery where at most the share alpha of all marked rows of the comparison may be noise.
+    pub is_discovery: bool,
+    /// The e-value of the bets within rounds after the last round, from 0; absent for a fixed number of runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub e: Option<f64>,
+    /// The number of rounds in which both groups have a value; absent for a fixed number of runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rounds: Option<usize>,
+    /// The least change of the median, up and down, that the test marks with the noise of these runs, in percent of the first median;
+    /// `None` if the runs can show none.
+    pub least_change_percent: Option<f64>,
     /// The least and the greatest change that the test does not reject, in percent; `None` for an end without a
     /// bound.
     pub interval_percent: (Option<f64>, Option<f64>),
@@ -128,7 +144,10 @@ impl Row {
     /// Whether the runs are too few to distinguish any change from noise, however large, if noise may pass for a change
     /// with the probability `alpha`.
     pub fn is_hopeless(&self, alpha: f64) -> bool {
-        self.p.is_some() && least_p(self.base.runs, self.new.runs) > alpha
+        match self.rounds {
+            Some(rounds) => rounds < judging::fewest_rounds(alpha),
+            None => self.p.is_some() && least_p(self.base.runs, self.new.runs) > alpha,
+        }
     }
 }
 
@@ -141,7 +160,9 @@ pub fn compare(metrics: &[Metric], base: &Group, new: &Group, alpha: f64) -> Vec
         let (b, n) = (base.values(at), new.values(at));
         (!b.is_empty() && !n.is_empty()).then(|| compare_values(metric, &b, &n, alpha))
     };
-    metrics.iter().enumerate().filter_map(row).collect()
+    let mut rows: Vec<Row> = metrics.iter().enumerate().filter_map(row).collect();
+    rounds::control_discoveries(&mut rows, alpha);
+    rows
 }
 
 fn compare_values(metric: &Metric, base: &[f64], new: &[f64], alpha: f64) -> Row {
@@ -153,6 +174,11 @@ fn compare_values(metric: &Metric, base: &[f64], new: &[f64], alpha: f64) -> Row
         new: n,
         change_percent: change,
         p: None,
+        adjusted_p: None,
+        is_discovery: false,
+        e: None,
+        rounds: None,
+        least_change_percent: None,
         interval_percent: (None, None),
         base_noise_percent: noise_percent(base, alpha),
         finding: Finding::TooFew,
@@ -160,15 +186,30 @@ fn compare_values(metric: &Metric, base: &[f64], new: &[f64], alpha: f64) -> Row
     if base.len() < FEWEST || new.len() < FEWEST {
         return row;
     }
-    let p = p_value(base, new);
-    row.p = Some(p);
+    row.p = Some(p_value(base, new));
     row.interval_percent = test::interval(base, new, alpha);
-    row.finding = match (p <= alpha, metric.better) {
-        (false, _) => Finding::Noise,
-        (true, Better::Neither) => Finding::Changed,
-        (true, Better::Less) if n.median < b.median => Finding::Better,
-        (true, Better::More) if n.median > b.median => Finding::Better,
-        (true, Better::Less | Better::More) => Finding::Worse,
-    };
+    row.least_change_percent = least_change(change, row.interval_percent);
+    row.finding = finding_of(&row, alpha);
     row
+}
+
+/// The result of a comparison by its p and the medians.
+fn finding_of(row: &Row, alpha: f64) -> Finding {
+    let (base, new) = (row.base.median, row.new.median);
+    match (row.p.map(|p| p <= alpha), row.metric.better) {
+        (None, _) => Finding::TooFew,
+        (Some(false), _) => Finding::Noise,
+        (Some(true), Better::Neither) => Finding::Changed,
+        (Some(true), Better::Less) if new < base => Finding::Better,
+        (Some(true), Better::More) if new > base => Finding::Better,
+        (Some(true), Better::Less | Better::More) => Finding::Worse,
+    }
+}
+
+/// The least change that the test marks, in percent, by the interval of the changes that it does not reject around the observed one: runs
+/// that are longer by a factor have an interval that is higher by this factor, and a change is marked once the interval is beyond zero.
+fn least_change(change: Option<f64>, interval: (Option<f64>, Option<f64>)) -> Option<f64> {
+    let factor = |percent: f64| 1.0 + percent / 100.0;
+    let (observed, low, high) = (factor(change?), factor(interval.0?), factor(interval.1?));
+    (low > 0.0).then(|| 100.0 * f64::max(observed / low - 1.0, 1.0 - observed / high))
 }

@@ -40,6 +40,8 @@ pub struct Measured {
     pub machine: Option<Vec<(&'static str, String)>>,
     /// The command's own number, if its runs were recorded with one.
     pub own: Option<f64>,
+    /// The round of a series in which the run was made, from 1; none outside of a series.
+    pub round: Option<usize>,
     /// The numbers in the output of a benchmark that was saved beside the trace.
     pub benchmark: Vec<BenchmarkNumber>,
 }
@@ -105,6 +107,7 @@ pub fn conclude(session: &Session, reports: Reports, max_loss: f64) -> Measured 
         setting,
         machine: session.machine.as_ref().map(Machine::facts),
         own: None,
+        round: None,
         benchmark: Vec::new(),
     }
 }

@@ -8,7 +8,7 @@ use crate::header;
 use crate::measure;
 use crate::measures::{self, Measured};
 use crate::sweep::{Sweep, SweepPoint};
-use crate::{Compared, ComparedRun, Finding, Group, Limit, Metric, Row, in_dialect, sweep_figure, sweep_table};
+use crate::{Compared, ComparedRun, Finding, Group, Limit, Metric, Row, in_dialect, rounds, sweep_figure, sweep_table};
 use anyhow::{Context, Result, bail};
 use benchmarks::BenchmarkNumber;
 use question::{Question, Subcommand};
@@ -172,7 +172,7 @@ type Measurements = Vec<(String, Vec<Measured>)>;
 
 /// Measures all runs and compares their groups.
 fn compared(args: &CompareArgs) -> Result<(CompareDocument, Measurements)> {
-    let ChosenRuns { groups: files, sweep, own, notes } = ChosenRuns::of(args)?;
+    let ChosenRuns { groups: files, sweep, own, rounds: round_of, ends_early, notes } = ChosenRuns::of(args)?;
     let mut found = measures::metrics();
     let mut outputs: Vec<Vec<BenchmarkNumber>> = Vec::new();
     for path in files.iter().flat_map(|(_, paths)| paths) {
@@ -194,7 +194,13 @@ fn compared(args: &CompareArgs) -> Result<(CompareDocument, Measurements)> {
     let mut measured = several::measured(&named, &args.read, |((path, name), output), read| {
         let run = measure::measure(path, read, args)?;
         warnings::warn_of(Some(name), &run.diagnostics, read);
-        Ok(Measured { name: name.clone(), own: own.get(*path).copied(), benchmark: output.clone(), ..run })
+        Ok(Measured {
+            name: name.clone(),
+            own: own.get(*path).copied(),
+            round: round_of.get(*path).copied(),
+            benchmark: output.clone(),
+            ..run
+        })
     })?
     .into_iter();
     for (name, paths) in &files {
@@ -246,7 +252,7 @@ fn compared(args: &CompareArgs) -> Result<(CompareDocument, Measurements)> {
     };
     let against = |(base, new): &(usize, usize)| {
         let sides = (&groups[*base], &groups[*new]);
-        Comparison::of(&metrics, sides, (runs(*base), runs(*new)), args.alpha)
+        Comparison::of(&metrics, sides, (runs(*base), runs(*new)), (args.alpha, ends_early))
     };
     let comparisons: Vec<Comparison> = pairs.iter().map(against).collect();
     let verdicts =
@@ -276,14 +282,18 @@ impl Judged {
 type NamedRuns<'m> = (&'m str, &'m [Measured]);
 
 impl Comparison {
-    /// Compares two groups, whose numbers and whose runs are given.
+    /// Compares two groups, whose numbers and whose runs are given; by their rounds if the series may have ended early.
     fn of(
         metrics: &[Metric],
         (base, new): (&Group, &Group),
         runs: (NamedRuns<'_>, NamedRuns<'_>),
-        alpha: f64,
+        (alpha, ends_early): (f64, bool),
     ) -> Comparison {
-        let rows = crate::compare(metrics, base, new, alpha);
+        let mut rows = crate::compare(metrics, base, new, alpha);
+        if ends_early {
+            rounds::judge_in_rounds(&mut rows, metrics, (base, new), (runs.0.1, runs.1.1), alpha);
+            rounds::control_discoveries(&mut rows, alpha);
+        }
         let elapsed = rows.iter().find(|row| row.metric.key == "elapsed");
         let speedup_percent = elapsed.and_then(|row| schedstat::speedup(row.base.median, row.new.median));
         let explanation = explain(runs.0, runs.1, &rows, alpha);
@@ -441,7 +451,9 @@ fn section(out: &mut String, c: &Comparison, document: &CompareDocument, form: F
         let _ = writeln!(out, "\n%speedup {speedup:.1} (100 * (base / new - 1), of the median elapsed times)");
     }
     if c.rows.iter().any(|row| row.finding != Finding::TooFew) {
-        let _ = writeln!(out, "\n{}", crate::table::legend(alpha));
+        let is_in_rounds = c.rows.iter().any(|row| row.rounds.is_some());
+        let legend = if is_in_rounds { rounds::legend(alpha) } else { crate::table::legend(alpha) };
+        let _ = writeln!(out, "\n{legend}");
     }
     if c.rows.iter().any(|row| row.base.runs == 1 || row.new.runs == 1) {
         let _ = writeln!(out, "A number without \u{b1} is that of 1 run.");
@@ -451,6 +463,9 @@ fn section(out: &mut String, c: &Comparison, document: &CompareDocument, form: F
         let share = 100.0 * (1.0 - alpha);
         let of = format!("the medians of two halves of {}'s runs differ by at most this in {share} % of all", c.base);
         paragraph(out, 0, 2, &format!("A/A: {of} divisions into halves: {noise}"));
+    }
+    if form == Form::Mail {
+        *out += &rounds::sentences(&c.rows, alpha);
     }
     if let Some(why) = too_few(&c.rows, alpha) {
         paragraph(out, 0, 2, &why);
@@ -469,6 +484,12 @@ fn section(out: &mut String, c: &Comparison, document: &CompareDocument, form: F
 
 /// A sentence on the numbers of runs that are too few to distinguish a change from noise, if any are.
 fn too_few(rows: &[Row], alpha: f64) -> Option<String> {
+    if rows.iter().any(|row| row.rounds.is_some()) {
+        let (rounds, fewest) = rounds::missing_rounds(rows, alpha)?;
+        return Some(format!(
+            "Too few rounds to distinguish a change from noise: {rounds}, where {fewest} are the least for p <= {alpha}."
+        ));
+    }
     let hopeless = rows.iter().filter(|row| row.finding == Finding::TooFew || row.is_hopeless(alpha));
     let runs: BTreeSet<(usize, usize)> = hopeless.map(|row| (row.new.runs, row.base.runs)).collect();
     let runs: Vec<String> = runs.into_iter().map(|(new, base)| format!("{new} against {base}")).collect();

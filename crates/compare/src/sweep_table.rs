@@ -20,7 +20,9 @@ pub(crate) fn text(sweep: &Sweep, rows: &[&[Row]], alpha: f64, is_markdown: bool
         out += &if is_markdown { markdown(&metrics, &base, name) } else { mail(&metrics, &base, name) };
         out.push('\n');
         if rows_of(&metrics).any(|row| row.finding != Finding::TooFew) {
-            let _ = writeln!(out, "{}", legend(alpha));
+            let is_in_rounds = rows_of(&metrics).any(|row| row.rounds.is_some());
+            let legend = if is_in_rounds { crate::rounds::legend(alpha) } else { legend(alpha) };
+            let _ = writeln!(out, "{legend}");
         }
         if let Some(finding) = metrics.iter().find(|metric| is_judged(metric)).map(finding) {
             out.push('\n');

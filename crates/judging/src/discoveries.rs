@@ -21,7 +21,7 @@ pub fn kept_by_e(all: &[Option<f64>], level: f64) -> Vec<bool> {
     order.sort_by(|a, b| b.total_cmp(a));
     let count = order.len() as f64;
     let is_kept = |(rank, e): (usize, &f64)| *e >= count / (level * (rank + 1) as f64);
-    let least = order.iter().enumerate().filter(|(rank, e)| is_kept((*rank, e))).map(|(_, e)| *e).last();
+    let least = order.iter().enumerate().rev().find(|(rank, e)| is_kept((*rank, e))).map(|(_, e)| *e);
     all.iter().map(|e| e.zip(least).is_some_and(|(e, least)| e >= least)).collect()
 }
 

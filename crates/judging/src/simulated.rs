@@ -32,7 +32,7 @@ enum Noise {
 /// variant the planted change.
 fn rounds(random: &mut Random, noise: Noise, drift: f64, change: f64, most: usize) -> Vec<(f64, f64)> {
     let mut level = 100.0;
-    let mut run = |random: &mut Random, level: f64| match noise {
+    let run = |random: &mut Random, level: f64| match noise {
         Noise::Normal => level + random.normal(),
         Noise::Skewed => level - 1.0 - random.unit().ln(),
     };

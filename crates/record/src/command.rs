@@ -7,6 +7,7 @@ mod kept_output;
 mod probes;
 mod runs;
 mod save;
+mod series_test;
 mod stream;
 mod until;
 
@@ -22,11 +23,13 @@ use question::Subcommand;
 use regex::Regex;
 use runs::Variant;
 use save::Saved;
+use series_test::RunCount;
 use session::formats::json;
 use session::warnings::grouped;
 use session::writer::replace;
 use std::ffi::OsString;
 use std::io::IsTerminal;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use tracefs::{Instance, Need, Settings, Tracefs};
@@ -86,9 +89,13 @@ pub struct RecordArgs {
     /// Length of the planned recording in seconds, for --dry-run
     #[arg(long, value_name = "SECONDS", default_value_t = 10.0, requires = "dry_run", help_heading = "Buffers")]
     time: f64,
-    /// Number of recordings of each variant, in a folder that compare and workcons read as groups
-    #[arg(long, value_name = "N", conflicts_with_all = ["dry_run", "clean"], help_heading = "Runs")]
-    runs: Option<usize>,
+    /// Number of recordings of each variant, in a folder that compare and workcons read as groups; auto: until a test decides that the
+    /// variants differ, or --max-runs is reached
+    #[arg(long, value_name = "N|auto", value_parser = RunCount::parse, conflicts_with_all = ["dry_run", "clean"], help_heading = "Runs")]
+    runs: Option<RunCount>,
+    /// Maximum number of recordings of each variant, for --runs auto
+    #[arg(long, value_name = "N", default_value_t = 20, requires = "runs", help_heading = "Runs")]
+    max_runs: usize,
     /// Variant of the runs: its name, and a shell command that sets it up before each of its runs. Repeat for several; their runs
     /// alternate in random order
     #[arg(long, value_name = "NAME=SETUP", value_parser = Variant::parse, requires = "runs", help_heading = "Runs")]
@@ -102,6 +109,9 @@ pub struct RecordArgs {
     /// Seed of the order of the runs
     #[arg(long, value_name = "N", default_value_t = 1, requires = "runs", help_heading = "Runs")]
     seed: u64,
+    /// Exit with the status of the command, where the recording is complete or the command failed; 128 and the number of a signal
+    #[arg(long, conflicts_with_all = ["dry_run", "clean", "until", "runs"])]
+    forward_status: bool,
     /// Keep the command's output as TRACE.out beside the recording, and print it afterwards; that of a benchmark is always kept
     #[arg(long, conflicts_with_all = ["dry_run", "clean", "until", "runs"])]
     keep_output: bool,
@@ -142,17 +152,20 @@ Examples:
   sudo schedviz record --runs 5 --variant on='echo 1 > KNOB' \\
       --variant off='echo 0 > KNOB' -o knob -- ./benchmark
   schedviz compare knob
+  sudo schedviz record --runs auto --max-runs 30 --variant on='echo 1 > KNOB' \\
+      --variant off='echo 0 > KNOB' -o knob -- hackbench -g 10
+                                             as many runs as it takes
   sudo schedviz record -o old.1.dat -- hackbench -g 10
                                              its time becomes a metric
   sudo schedviz record --until 'violation>20%/1s' -o caught.dat
                                              the seconds before it happened
   sudo schedviz record --clean               after a kill -9
 
-The status of the command is printed.
+The status of the command is printed, and passed on with --forward-status.
 
 Exit status:
   0         recorded completely
-  1         error
+  1         error, such as a command that cannot be run: nothing is saved
   3         events were lost, or the file and the kernel's counters disagree;
             with --until: the limit was never exceeded, and nothing is saved
   130, 143  interrupted or terminated; the recording until then is saved";
@@ -260,11 +273,32 @@ fn recorded(args: &RecordArgs, tracefs: &Tracefs, signals: &Forwarder) -> Result
                 probes.remove()?;
                 return Ok(code);
             }
-            None => recorder.record_alone(&output)?.complete,
+            None => {
+                let run = recorder.record_alone(&output)?;
+                probes.remove()?;
+                return Ok(run.exit_code(args.forward_status));
+            }
         },
     };
     probes.remove()?;
-    Ok(if complete { ExitCode::SUCCESS } else { ExitCode::from(3) })
+    Ok(code(complete))
+}
+
+/// The exit status of a recording or a series, by whether no event is missing.
+fn code(complete: bool) -> ExitCode {
+    if complete { ExitCode::SUCCESS } else { ExitCode::from(3) }
+}
+
+impl RecordedRun {
+    /// The exit status of the program: that of the command where it failed and is passed on, else that of the recording.
+    fn exit_code(&self, forward: bool) -> ExitCode {
+        let status = self.ended.status;
+        let of_command = status.code().or(status.signal().map(|signal| 128 + signal)).unwrap_or(1);
+        match u8::try_from(of_command) {
+            Ok(failed) if forward && failed != 0 => ExitCode::from(failed),
+            _ => code(self.complete),
+        }
+    }
 }
 
 /// The parts that all recordings of a call share.

@@ -1,12 +1,12 @@
 //! `record --runs`: repeated recordings of several variants, in a folder.
 
+use super::series_test::{ALPHA, RunCount, SeriesTest};
 use super::{RecordArgs, Recorder, named};
 use anyhow::{Context, Result, bail};
 use regex::Regex;
 use session::atomic_file::Folders;
 use session::formats::json;
-use session::runs::RunsFile;
-use session::runs::{FILE, Planned, SCHEMA, VariantRun, order};
+use session::runs::{AutoSeries, FILE, Planned, RunsFile, SCHEMA, VariantRun, order};
 use session::writer::replace;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -29,13 +29,22 @@ pub(crate) struct RunSeries {
     variants: Vec<Variant>,
     metric: Option<Regex>,
     planned: Vec<Planned>,
+    /// The number of recordings of each variant.
+    runs: RunCount,
 }
 
 impl RunSeries {
     /// Checks the arguments, and creates the folder.
-    pub(crate) fn of(args: &RecordArgs, runs: usize) -> Result<RunSeries> {
-        if !(1..=10_000).contains(&runs) || args.untraced > 10_000 {
-            bail!("--runs: a number from 1 to 10000 is needed");
+    pub(crate) fn of(args: &RecordArgs, runs: RunCount) -> Result<RunSeries> {
+        let (most, option) = match runs {
+            RunCount::Fixed(runs) => (runs, "--runs"),
+            RunCount::Auto => (args.max_runs, "--max-runs"),
+        };
+        if !(1..=10_000).contains(&most) || args.untraced > 10_000 {
+            bail!("{option}: a number from 1 to 10000 is needed");
+        }
+        if runs == RunCount::Auto && args.variant.len() < 2 {
+            bail!("--runs auto compares variants: give two of --variant, or a number of runs");
         }
         let metric = args.metric.clone();
         let mut variants = args.variant.clone();
@@ -52,8 +61,8 @@ impl RunSeries {
             bail!("{} exists and is not empty; choose another folder with -o", folder.display());
         }
         let made = named(Folders::create(&folder), &folder)?;
-        let planned = order(variants.len(), runs, args.untraced, args.seed);
-        Ok(RunSeries { list: folder.join(FILE), _made: made, folder, variants, metric, planned })
+        let planned = order(variants.len(), most, args.untraced, args.seed);
+        Ok(RunSeries { list: folder.join(FILE), _made: made, folder, variants, metric, planned, runs })
     }
 
     /// The file that lists the runs.
@@ -70,26 +79,44 @@ impl RunSeries {
             seed: args.seed,
             command: program.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned()),
             metric: args.metric.as_ref().map(Regex::to_string),
+            auto: None,
             variants: self.variants.iter().map(|variant| variant.name.clone()).collect(),
             runs: Vec::new(),
         };
-        for planned in &self.planned {
+        let names = runs.variants.clone();
+        let mut test = (self.runs == RunCount::Auto).then(|| SeriesTest::new(names));
+        for (at, planned) in self.planned.iter().enumerate() {
             let Some(variant) = self.variants.get(planned.variant) else { continue };
             recorder.go_on()?;
             variant.set_up()?;
             match self.run(recorder, variant, *planned) {
-                Ok(run) => runs.runs.push(run),
+                Ok(run) => {
+                    if let Some(test) = test.as_mut().filter(|_| planned.traced) {
+                        test.add(planned.variant, &run, &self.output(variant, *planned))?;
+                    }
+                    runs.runs.push(run);
+                }
                 Err(error) => {
                     self.remove(variant, *planned);
                     return Err(error);
                 }
             }
+            let ends_round = self.planned.get(at + 1).is_none_or(|next| next.number != planned.number);
+            if let Some(test) = test.as_mut() {
+                if ends_round {
+                    test.end_round();
+                }
+                let (measure, max_runs) = (test.measure().to_owned(), args.max_runs);
+                runs.auto = Some(AutoSeries { max_runs, alpha: ALPHA, measure, is_decided: test.is_decided() });
+            }
             // A series that is killed keeps the runs made until then.
             replace(&self.list, &json(&runs)?)?;
-            if recorder.signals.first().is_some() {
+            let is_decided = ends_round && runs.auto.as_ref().is_some_and(|auto| auto.is_decided);
+            if is_decided || recorder.signals.first().is_some() {
                 break;
             }
         }
+        test.iter().flat_map(SeriesTest::sentences).for_each(|sentence| args.note(&sentence));
         for variant in &self.variants {
             if let Some(cost) = runs.tracing_cost_percent(&variant.name) {
                 args.note(&format!("{}: tracing changed the median time by {cost:+.2} %", variant.name));
@@ -103,7 +130,7 @@ impl RunSeries {
     fn run(&self, recorder: &Recorder<'_>, variant: &Variant, planned: Planned) -> Result<VariantRun> {
         let stem = stem(variant, planned);
         let at = |ending: &str| self.folder.join(format!("{stem}.{ending}"));
-        let output = at("out");
+        let output = self.output(variant, planned);
         self.keep_schedstat(recorder, &at("schedstat.before"))?;
         let (ended, complete) = if planned.traced {
             let recorded = recorder.record(&at("dat"), Some(&output))?;
@@ -121,6 +148,11 @@ impl RunSeries {
             metric: self.metric_in(&output)?,
             complete,
         })
+    }
+
+    /// The file with the output of the command of a run.
+    fn output(&self, variant: &Variant, planned: Planned) -> PathBuf {
+        self.folder.join(format!("{}.out", stem(variant, planned)))
     }
 
     /// Removes the files of a run that was not made.

@@ -2,7 +2,7 @@
 
 use crate::args::{ReadArgs, read_text};
 use crate::runs::FILE;
-use crate::runs::RunsFile;
+use crate::runs::{AutoSeries, RunsFile};
 use anyhow::{Context, Result, bail};
 use sched::Ts;
 use std::collections::HashMap;
@@ -131,6 +131,10 @@ pub struct Folder {
     pub groups: Vec<(String, Vec<PathBuf>)>,
     /// The command's own number by recording.
     pub metrics: HashMap<PathBuf, f64>,
+    /// The round of each recording, from 1. A round has one recording of each variant, in random order.
+    pub rounds: HashMap<PathBuf, usize>,
+    /// The test that ended the series; none for a fixed number of runs.
+    pub auto: Option<AutoSeries>,
 }
 
 impl Folder {
@@ -148,7 +152,13 @@ impl Folder {
         };
         let groups = runs.variants.iter().map(|variant| (variant.clone(), files(variant))).collect();
         let metric = |run: &crate::runs::VariantRun| Some((folder.join(run.trace.as_ref()?), run.metric?));
-        Ok(Some(Folder { groups, metrics: runs.runs.iter().filter_map(metric).collect() }))
+        let round = |run: &crate::runs::VariantRun| Some((folder.join(run.trace.as_ref()?), run.number));
+        Ok(Some(Folder {
+            groups,
+            metrics: runs.runs.iter().filter_map(metric).collect(),
+            rounds: runs.runs.iter().filter_map(round).collect(),
+            auto: runs.auto,
+        }))
     }
 }
 

@@ -20,10 +20,26 @@ pub struct RunsFile {
     /// The expression that finds the command's own number in its output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metric: Option<String>,
+    /// The test that ends the series; none for a fixed number of runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub auto: Option<AutoSeries>,
     /// The names of the variants, in the order in which they were given.
     pub variants: Vec<String>,
     /// The runs, in the order in which they were made.
     pub runs: Vec<VariantRun>,
+}
+
+/// A series that ends once a test has decided whether the variants differ.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AutoSeries {
+    /// The maximum number of traced runs of each variant.
+    pub max_runs: usize,
+    /// The probability with which noise may pass for a change.
+    pub alpha: f64,
+    /// The key of the metric by which the variants are compared: `metric`, `elapsed` or that of a benchmark.
+    pub measure: String,
+    /// Whether each further variant differs from the first.
+    pub is_decided: bool,
 }
 
 /// A run of the command under one variant.
@@ -178,6 +194,7 @@ mod tests {
             seed: 1,
             command: "x".into(),
             metric: None,
+            auto: None,
             variants: vec!["a".into()],
             runs: list,
         };
