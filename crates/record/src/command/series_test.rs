@@ -11,9 +11,9 @@ pub(super) const ALPHA: f64 = 0.05;
 /// The number of recordings of each variant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RunCount {
-    /// This number.
+    /// A number that the user gives.
     Fixed(usize),
-    /// A number that the test finds.
+    /// A number that the test of the series finds.
     Auto,
 }
 
