@@ -80,6 +80,28 @@ impl<S: EventSource<Error: Debug>> Compared<S> {
             );
             tallies.push(("running-waiting", tally));
 
+            for waiters in [workcons::Waiters::All, workcons::Waiters::Movable, workcons::Waiters::Application] {
+                let topology = if tasks.is_some() { pairs(&self.cpus) } else { Topology::default() };
+                let (application, strips) = (tasks, Some((from, to)));
+                let options =
+                    workcons::Options { zero: from, waiters, topology, application, strips, ..Default::default() };
+                let tally = in_pieces(
+                    source,
+                    window,
+                    &lengths,
+                    || workcons::WorkConservation::new(&options),
+                    |output| {
+                        format!(
+                            "{} {:?} {:?}",
+                            json(output),
+                            output.strips,
+                            output.violation.as_ref().map(|v| &v.longest)
+                        )
+                    },
+                );
+                tallies.push(("workcons", tally));
+            }
+
             for by in [fairness::GroupBy::Task, fairness::GroupBy::Parent] {
                 let interval = Dur((to.since(from).0 / 5).max(1));
                 let options = fairness::Options { tasks, by, interval, ..fairness::Options::new(from, to) };
@@ -116,6 +138,16 @@ impl<S: EventSource<Error: Debug>> Compared<S> {
 
 fn json(report: &impl serde::Serialize) -> String {
     serde_json::to_string(report).expect("a document")
+}
+
+/// A machine with two CPUs in each node.
+fn pairs(cpus: &[Cpu]) -> Topology {
+    let mut topology = Topology::default();
+    for cpu in cpus {
+        let node = Some(cpu.0 / 2);
+        topology.set(*cpu, sched::topology::CpuLocation { node, ..Default::default() });
+    }
+    topology
 }
 
 /// Two panels, or one.

@@ -108,6 +108,25 @@ pub(crate) struct Confined {
     seen: Vec<Option<Seen>>,
     /// Sampled tasks whose slot another task has now.
     past: SeededMap<TaskId, Vec<(u64, Queued)>>,
+    /// The steps that are left to the analysis of the pieces before, in a later piece of a pass.
+    log: Option<Vec<Seeing>>,
+}
+
+/// A step, as it is noted.
+#[derive(Clone, Debug)]
+enum Seeing {
+    Use(TaskId, Cpu),
+    Execute(TaskId),
+    Stretch(Box<Stretch>),
+}
+
+/// A stretch without a change that is sampled, with the CPUs that idled and the tasks that waited.
+#[derive(Clone, Debug)]
+struct Stretch {
+    from: Ts,
+    to: Ts,
+    idle: Vec<Cpu>,
+    waiters: Vec<TaskId>,
 }
 
 impl Confined {
@@ -119,6 +138,7 @@ impl Confined {
             samples: Vec::new(),
             seen: Vec::new(),
             past: SeededMap::default(),
+            log: None,
         }
     }
 
@@ -126,9 +146,31 @@ impl Confined {
         self.start = start;
     }
 
+    /// Notes the steps, where a piece of a pass begins; the pass has begun at `start`. The step is then the first one,
+    /// whose multiples are those of every later one as well.
+    pub(crate) fn resume(&mut self, start: Ts) {
+        *self = Confined { start, log: Some(Vec::new()), ..Confined::new() };
+    }
+
+    /// Takes the steps of a later piece.
+    pub(crate) fn join(&mut self, later: Confined) {
+        for seeing in later.log.unwrap_or_default() {
+            match seeing {
+                Seeing::Use(task, cpu) => self.use_of(task, cpu),
+                Seeing::Execute(task) => self.execute(task),
+                Seeing::Stretch(stretch) => {
+                    self.sample(stretch.from, stretch.to, &stretch.idle, stretch.waiters.into_iter());
+                }
+            }
+        }
+    }
+
     /// A task is queued or runs on a CPU.
     #[inline]
     pub(crate) fn use_of(&mut self, task: TaskId, cpu: Cpu) {
+        if let Some(log) = &mut self.log {
+            return log.push(Seeing::Use(task, cpu));
+        }
         match self.seen.get_mut(task.index()) {
             Some(Some(seen)) if seen.task == task => {
                 let once = Queued { on: Used::of(cpu), times: 1 };
@@ -156,6 +198,9 @@ impl Confined {
     /// A task executes a program: `taskset` binds its own task to CPUs before it does, so that what counts is where the
     /// program runs.
     pub(crate) fn execute(&mut self, task: TaskId) {
+        if let Some(log) = &mut self.log {
+            return log.push(Seeing::Execute(task));
+        }
         if let Some(Some(seen)) = self.seen.get_mut(task.index())
             && seen.task == task
         {
@@ -179,6 +224,10 @@ impl Confined {
         let (first, last) = (self.steps(from) + 1, self.steps(to));
         if first > last {
             return;
+        }
+        if let Some(log) = &mut self.log {
+            let (idle, waiters) = (idle.to_vec(), waiters.take(MAX_WAITERS + 1).collect());
+            return log.push(Seeing::Stretch(Box::new(Stretch { from, to, idle, waiters })));
         }
         let number = self.next;
         self.next += 1;

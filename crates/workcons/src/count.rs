@@ -1,5 +1,6 @@
 //! The sums, as time passes, for one way of counting the waiters.
 
+use crate::joined::SituationLog;
 use crate::violation::{Sets, Situation, WAYS};
 use crate::{KEPT, Scene};
 use sched::episodes::{Ended, Episodes};
@@ -22,6 +23,8 @@ pub(crate) struct Count {
     situation: Situation,
     /// The instant since which it is so, or up to which the time is accounted for.
     since: Ts,
+    /// The changes that are left to the analysis of the pieces before, in a later piece of a pass.
+    log: Option<Box<SituationLog>>,
 }
 
 /// One for each way of counting.
@@ -45,6 +48,24 @@ impl Counts {
     /// Accounts for the time until `ts`.
     pub(crate) fn pass(&mut self, ts: Ts) {
         self.ways.iter_mut().for_each(|count| count.pass(ts));
+    }
+
+    /// Notes the changes from `at` on, where a piece of a pass begins.
+    pub(crate) fn resume(&mut self, at: Ts) {
+        self.ways.iter_mut().for_each(|count| count.resume(at));
+    }
+
+    /// Whether a later piece begins as this one ends, and no episode in it, by one way of counting, becomes one of the
+    /// longest. `latest` is the instant of its last event.
+    pub(crate) fn fits(&self, later: &Counts, judged: usize, latest: Ts) -> bool {
+        let ways = self.ways.iter().zip(&later.ways).enumerate();
+        ways.into_iter().all(|(way, (count, later))| count.fits(later, (way == judged).then_some(latest)))
+    }
+
+    /// Takes the changes of a later piece.
+    pub(crate) fn join(&mut self, later: Counts) {
+        self.quiet = later.quiet;
+        self.ways.iter_mut().zip(later.ways).for_each(|(count, later)| count.join(later));
     }
 
     /// Applies the sets from `ts` on; returns whether a violation began or ended, for any way of counting.
@@ -97,12 +118,16 @@ impl Count {
             ended: None,
             situation: Situation::default(),
             since: Ts(0),
+            log: None,
         }
     }
 
     /// Applies a situation from `ts` on; returns whether a violation began or ended.
     fn change(&mut self, ts: Ts, new: Situation) -> bool {
-        self.pass(ts);
+        match &mut self.log {
+            None => self.pass(ts),
+            Some(log) => log.change(ts, &self.situation, &new),
+        }
         let old = std::mem::replace(&mut self.situation, new);
         old.amount.holds() != new.amount.holds()
     }
@@ -123,6 +148,28 @@ impl Count {
         }
         if self.situation.nearest.is_some() || self.nearest.is_some() {
             self.approach(to.since(from));
+        }
+    }
+
+    /// Notes the changes from `at` on, where a piece of a pass begins.
+    pub(crate) fn resume(&mut self, at: Ts) {
+        self.log = Some(Box::new(SituationLog::new(at, self.situation)));
+    }
+
+    /// Whether a later piece begins with the situation of this one. `latest` is the instant of its last event if its episodes
+    /// matter: then no episode in it may become one of the longest, which are noted with the machine at that instant.
+    pub(crate) fn fits(&self, later: &Count, latest: Option<Ts>) -> bool {
+        let Some(log) = &later.log else { return false };
+        let shortest = self.episodes.shortest_kept();
+        let open = self.episodes.open().unwrap_or((self.since, false));
+        log.begun() == &self.situation && latest.is_none_or(|latest| !log.has_long(open, latest, shortest))
+    }
+
+    /// Takes the changes of a later piece.
+    pub(crate) fn join(&mut self, later: Count) {
+        let changes = later.log.map(|log| log.into_changes()).unwrap_or_default();
+        for (ts, situation) in changes {
+            self.change(ts, situation);
         }
     }
 

@@ -30,6 +30,7 @@ mod confined;
 mod count;
 mod drawn_run;
 mod figure;
+mod joined;
 mod judge;
 mod kernel_lengths;
 mod metrics;
@@ -64,6 +65,7 @@ pub use waiter_args::WaiterArgs;
 
 use confined::Confined;
 use count::Counts;
+use joined::PieceLog;
 use pending::PendingSwitches;
 use sched::affinity::Affinity;
 use sched::counted::Flags;
@@ -221,6 +223,8 @@ pub struct WorkConservation<'o> {
     /// Signs of affinity, where nothing is known of it.
     confined: Option<Confined>,
     throttling: Option<Throttling>,
+    /// The beginning of the piece, if this analysis follows a later piece of a pass.
+    piece: Option<Box<PieceLog>>,
 }
 
 /// ∫ of the counts of the state.
@@ -251,17 +255,29 @@ impl<'o> WorkConservation<'o> {
             traced: None,
             confined: options.affinity.is_none_or(|affinity| !affinity.has_lists()).then(Confined::new),
             throttling: options.throttling.then(Throttling::default),
+            piece: None,
         }
     }
 
     /// A task executes a program.
     #[inline(never)]
     fn execute(&mut self, ts: Ts, pid: Pid, state: &SchedState) {
-        if state.root() == Some(pid) && self.traced.is_none() {
-            self.traced = Some((ts, None));
+        if state.root() == Some(pid) {
+            self.trace_command(ts, true);
         }
         if let (Some(confined), Some(task)) = (&mut self.confined, state.task_of(pid)) {
             confined.execute(task.id());
+        }
+    }
+
+    /// The traced command begins, which counts once, or ends.
+    #[cold]
+    fn trace_command(&mut self, ts: Ts, begins: bool) {
+        match (&mut self.piece, &mut self.traced) {
+            (Some(piece), _) => piece.traced.push((ts, begins)),
+            (None, traced @ None) if begins => *traced = Some((ts, None)),
+            (None, Some((_, end @ None))) if !begins => *end = Some(ts),
+            (None, _) => {}
         }
     }
 
@@ -331,17 +347,20 @@ impl<'o> WorkConservation<'o> {
     fn update_violation(&mut self, ts: Ts) {
         // While an episode lasts, it is due for a note when it was.
         if self.counts.change(ts, &self.followed.sets) {
-            self.note_at = self.note_due(ts);
+            self.await_note(ts);
             // One that has ended by now is complete when the next one begins, at the latest.
             self.list();
         }
     }
 
-    /// The instant at which the machine as it is at `ts` is worth a note, if nothing changes.
-    fn note_due(&self, ts: Ts) -> Ts {
+    /// Sets the instant at which the machine as it is at `ts` is worth a note, if nothing changes.
+    fn await_note(&mut self, ts: Ts) {
         let violated = self.followed.sets.violation(self.options.waiters as usize).holds();
         let sample = self.confined.as_ref().filter(|_| violated).map_or(Ts::MAX, |confined| confined.due(ts));
-        self.counts.note_due().min(sample)
+        match &mut self.piece {
+            Some(piece) => piece.sample_at = sample,
+            None => self.note_at = self.counts.note_due().min(sample),
+        }
     }
 
     /// Accounts for the time since the last change, in which the sets were what they are.
@@ -368,6 +387,14 @@ impl<'o> WorkConservation<'o> {
     /// Notes the machine as it is for the episodes that have become long, and samples it.
     #[inline(never)]
     fn note(&mut self, ts: Ts, state: &SchedState) {
+        if let Some(piece) = &mut self.piece {
+            piece.latest = ts;
+            if ts < piece.sample_at {
+                return;
+            }
+            self.sample(ts, state);
+            return self.await_note(ts);
+        }
         self.sample(ts, state);
         self.counts.pass(ts);
         for way in 0..WAYS {
@@ -376,7 +403,7 @@ impl<'o> WorkConservation<'o> {
                 self.counts.ways[way].episodes.note(scene);
             }
         }
-        self.note_at = self.note_due(ts);
+        self.await_note(ts);
     }
 
     /// Samples the violation since the last change, or the last sample, for signs of affinity.
@@ -481,11 +508,7 @@ impl Analysis for WorkConservation<'_> {
         match event.kind {
             EventKind::Exec { pid, .. } => self.execute(event.ts, pid, state),
             EventKind::Probe { probe: Probe::Allows(pid, _), .. } => self.renew(event.ts, pid, state),
-            EventKind::Exit { pid } if state.root() == Some(pid) => {
-                if let Some((_, end @ None)) = &mut self.traced {
-                    *end = Some(event.ts);
-                }
-            }
+            EventKind::Exit { pid } if state.root() == Some(pid) => self.trace_command(event.ts, false),
             EventKind::Probe { .. } | EventKind::Lost { .. } => {
                 self.throttling.iter_mut().for_each(|throttling| throttling.record(event));
             }

@@ -65,8 +65,28 @@ pub(crate) struct PendingSwitches {
     pub(crate) long: u64,
     /// The length of all long ones together.
     pub(crate) long_ns: Dur,
+    /// The steps that are left to the analysis of the pieces before, in a later piece of a pass.
+    log: Option<Box<PendingLog>>,
     /// The number and the length of those that ended at a switch away from another task than the idle one.
     pub(crate) unrecorded: (u64, Dur),
+}
+
+/// The steps of a later piece of a pass, in their order.
+#[derive(Clone, Debug, Default)]
+struct PendingLog {
+    /// The CPUs whose switch was pending at the beginning and still is.
+    earlier: Vec<Cpu>,
+    steps: Vec<PendingStep>,
+}
+
+#[derive(Clone, Debug)]
+enum PendingStep {
+    /// A long pending switch ends that began in the piece.
+    Long(PendingSwitch),
+    /// One ends that began in the piece, at a switch away from another task than the idle one.
+    Unrecorded(Dur),
+    /// One ends that began before the piece, with the tasks that waited; without them, at such a switch.
+    Earlier(Cpu, Ts, Option<Vec<Held>>),
 }
 
 impl PendingSwitches {
@@ -92,42 +112,84 @@ impl PendingSwitches {
             *since = Some(ts);
         } else if let Some(since) = since.take() {
             // The CPU has become another task's, and within the same event something else.
-            if state.cpu_spans().iter().filter(|span| span.cpu == cpu).count() > 1 {
-                return self.add_unrecorded(ts.since(since));
-            }
-            self.add(cpu, since, ts, || {
+            let is_unrecorded = state.cpu_spans().iter().filter(|span| span.cpu == cpu).count() > 1;
+            let waiting = || {
                 let leave = |(task, span): (&Task, &Span)| {
                     (span.state == TaskState::Waiting(cpu)).then(|| (span.start, Held::new(task)))
                 };
-                state.turns().filter_map(leave).chain(stay(cpu, state)).collect()
-            });
+                sorted(state.turns().filter_map(leave).chain(stay(cpu, state)).collect())
+            };
+            if let Some(log) = &mut self.log
+                && let Some(place) = log.earlier.iter().position(|other| *other == cpu)
+            {
+                log.earlier.swap_remove(place);
+                log.steps.push(PendingStep::Earlier(cpu, ts, (!is_unrecorded).then(waiting)));
+            } else if is_unrecorded {
+                self.add_unrecorded(ts.since(since));
+            } else {
+                self.add(cpu, since, ts, waiting);
+            }
         }
+    }
+
+    /// Notes the steps, where a piece of a pass begins.
+    pub(crate) fn resume(&mut self) {
+        let cpus = (0..).map(Cpu).zip(&self.open);
+        let earlier = cpus.filter(|(_, open)| open.is_some()).map(|(cpu, _)| cpu).collect();
+        self.log = Some(Box::new(PendingLog { earlier, steps: Vec::new() }));
+    }
+
+    /// Takes the steps of a later piece, and the switches that are pending at its end.
+    pub(crate) fn join(&mut self, mut later: PendingSwitches) {
+        let log = later.log.take().unwrap_or_default();
+        for step in log.steps {
+            match step {
+                PendingStep::Long(switch) => self.keep(switch),
+                PendingStep::Unrecorded(duration) => self.add_unrecorded(duration),
+                PendingStep::Earlier(cpu, ts, waiting) => {
+                    let since = self.open.get_mut(cpu.index()).and_then(Option::take);
+                    match (since, waiting) {
+                        (Some(since), Some(waiting)) => self.add(cpu, since, ts, || waiting),
+                        (Some(since), None) => self.add_unrecorded(ts.since(since)),
+                        (None, _) => {}
+                    }
+                }
+            }
+        }
+        for cpu in log.earlier {
+            later.open[cpu.index()] = self.open.get(cpu.index()).copied().flatten();
+        }
+        self.open = later.open;
     }
 
     /// The switch to the task that ran at its end was not recorded: for an unknown part of it the CPU did not idle.
     fn add_unrecorded(&mut self, duration: Dur) {
         if duration >= LONG_PENDING {
+            if let Some(log) = &mut self.log {
+                return log.steps.push(PendingStep::Unrecorded(duration));
+            }
             let (number, length) = self.unrecorded;
             self.unrecorded = (number + 1, Dur(length.0.saturating_add(duration.0)));
         }
     }
 
-    fn add(&mut self, cpu: Cpu, since: Ts, ts: Ts, waiting: impl FnOnce() -> Vec<(Ts, Held)>) {
+    fn add(&mut self, cpu: Cpu, since: Ts, ts: Ts, waiting: impl FnOnce() -> Vec<Held>) {
         let duration_ns = ts.since(since);
-        if duration_ns < LONG_PENDING {
-            return;
+        if duration_ns >= LONG_PENDING {
+            let start_in_trace_ns = since.since(self.zero).0;
+            self.keep(PendingSwitch { cpu, start_ns: since, start_in_trace_ns, duration_ns, waiting: waiting() });
+        }
+    }
+
+    /// Counts a long pending switch, and keeps it if it is one of the longest.
+    fn keep(&mut self, switch: PendingSwitch) {
+        if let Some(log) = &mut self.log {
+            return log.steps.push(PendingStep::Long(switch));
         }
         self.long += 1;
-        self.long_ns = Dur(self.long_ns.0.saturating_add(duration_ns.0));
-        let at = self.longest.partition_point(|r| r.duration_ns >= duration_ns);
-        if at == KEPT {
-            return;
-        }
-        let start_in_trace_ns = since.since(self.zero).0;
-        let mut waiting = waiting();
-        waiting.sort_by_key(|(since, _)| *since);
-        let waiting = waiting.into_iter().map(|(_, held)| held).collect();
-        self.longest.insert(at, PendingSwitch { cpu, start_ns: since, start_in_trace_ns, duration_ns, waiting });
+        self.long_ns = Dur(self.long_ns.0.saturating_add(switch.duration_ns.0));
+        let at = self.longest.partition_point(|r| r.duration_ns >= switch.duration_ns);
+        self.longest.insert(at, switch);
         self.longest.truncate(KEPT);
     }
 
@@ -135,10 +197,16 @@ impl PendingSwitches {
     pub(crate) fn close(&mut self, end: Ts, state: &SchedState) {
         for (cpu, since) in (0..).map(Cpu).zip(std::mem::take(&mut self.open)) {
             if let Some(since) = since {
-                self.add(cpu, since, end, || stay(cpu, state).collect());
+                self.add(cpu, since, end, || sorted(stay(cpu, state).collect()));
             }
         }
     }
+}
+
+/// Sorts waiting tasks by the beginnings of their waits.
+fn sorted(mut waiting: Vec<(Ts, Held)>) -> Vec<Held> {
+    waiting.sort_by_key(|(since, _)| *since);
+    waiting.into_iter().map(|(_, held)| held).collect()
 }
 
 /// The tasks that wait on `cpu`, each with the beginning of its wait.

@@ -152,7 +152,7 @@ fn measure(
     let by_descent = args.waiters.depend_on_descent(&args.tasks);
     let analysis = || (WorkConservation::new(&options), length_check(&session));
     let (found, diagnostics) =
-        session.measured(&args.begin, session.window, options.application, by_descent, analysis)?;
+        session.measured_in_pieces(&args.begin, session.window, options.application, by_descent, analysis)?;
     let run = WorkconsRun { group, ..WorkconsRun::of(&session, &args.begin, &options, found, diagnostics)? };
     Ok((session, run))
 }

@@ -29,6 +29,8 @@ pub struct Strip {
 pub(crate) struct Gatherer {
     names: Vec<String>,
     strips: Vec<Turns>,
+    /// The turns of each strip that are left to the analysis of the pieces before, in a later piece of a pass.
+    log: Option<Vec<Vec<(PieceClass, Ts)>>>,
     to: Ts,
 }
 
@@ -36,14 +38,14 @@ impl Gatherer {
     /// Returns empty strips over a window, one for each node of `sets`.
     pub(crate) fn new(sets: &Sets, from: Ts, to: Ts) -> Gatherer {
         let names = sets.node_names();
-        Gatherer { strips: names.iter().map(|_| Turns::new(from, to, COLUMNS)).collect(), names, to }
+        Gatherer { strips: names.iter().map(|_| Turns::new(from, to, COLUMNS)).collect(), log: None, names, to }
     }
 
     /// Applies the sets from `from` on.
     #[inline(never)]
     pub(crate) fn pass(&mut self, from: Ts, sets: &Sets, way: usize) {
         let violated = sets.violation(way).holds();
-        for (node, strip) in self.strips.iter_mut().enumerate() {
+        for node in 0..self.names.len() {
             let class = match sets.in_node(node, way) {
                 _ if !violated && sets.is_possible(way) => UNKNOWN,
                 _ if !violated => BLANK,
@@ -52,7 +54,28 @@ impl Gatherer {
                 (false, true) => WAITING_HERE,
                 (false, false) => BLANK,
             };
-            strip.turn(class, from.min(self.to));
+            self.turn(node, class, from.min(self.to));
+        }
+    }
+
+    /// Lets the strip of a node show this class from `ts` on.
+    fn turn(&mut self, node: usize, class: PieceClass, ts: Ts) {
+        match &mut self.log {
+            None => self.strips[node].turn(class, ts),
+            Some(log) if log[node].last().is_some_and(|(last, _)| *last == class) => {}
+            Some(log) => log[node].push((class, ts)),
+        }
+    }
+
+    /// Notes the turns, where a piece of a pass begins.
+    pub(crate) fn resume(&mut self) {
+        self.log = Some(vec![Vec::new(); self.names.len()]);
+    }
+
+    /// Takes the turns of a later piece.
+    pub(crate) fn join(&mut self, later: Gatherer) {
+        for (node, turns) in later.log.into_iter().flatten().enumerate() {
+            turns.into_iter().for_each(|(class, ts)| self.turn(node, class, ts));
         }
     }
 

@@ -126,6 +126,16 @@ impl<T> Episodes<T> {
         Some(start.after(Dur(shortest.0.saturating_add(1))))
     }
 
+    /// The start of the open episode, and whether it has a note; `None` if no episode is open.
+    pub fn open(&self) -> Option<(Ts, bool)> {
+        self.open.as_ref().map(|open| (open.start, open.note.is_some()))
+    }
+
+    /// The length that an episode must exceed to be among the longest; `None` if each is.
+    pub fn shortest_kept(&self) -> Option<Dur> {
+        self.longest.last().filter(|_| self.longest.len() >= self.keep).map(|last| last.duration)
+    }
+
     /// Sets the note of the open episode.
     pub fn note(&mut self, note: T) {
         if let Some(open) = &mut self.open {

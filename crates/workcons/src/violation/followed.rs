@@ -62,6 +62,11 @@ impl FollowedSets {
         }
     }
 
+    /// The waiters, with the ways that count each.
+    pub(crate) fn queues(&self) -> &CountedQueues {
+        &self.queues
+    }
+
     /// Whether a way of counting counts a task that waits.
     pub(crate) fn counts(&self, task: TaskId, way: usize) -> bool {
         self.queues.flags(task) >> way & 1 == 1

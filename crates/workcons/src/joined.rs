@@ -1,0 +1,149 @@
+//! The pieces of a pass, joined.
+//!
+//! A later piece follows the sets as ever and notes the changes of the violation, which the analysis of the pieces before
+//! takes one by one. The longest episodes are kept with the machine as it was when each became one of the longest. That
+//! instant depends on all episodes before, and only the piece itself has the machine: a piece in which it comes does not fit.
+
+use crate::strips::Gatherer;
+use crate::violation::Situation;
+use crate::{LengthCheck, WorkConservation};
+use sched::counted::CountedQueues;
+use sched::{Analysis, Dur, Joined, SchedState, Ts};
+
+/// The beginning of a later piece of a pass, and the steps that depend on the pieces before.
+pub(crate) struct PieceLog {
+    at: Ts,
+    queues: CountedQueues,
+    /// The beginnings (`true`) and ends of the traced command.
+    pub(crate) traced: Vec<(Ts, bool)>,
+    /// The instant of the latest event.
+    pub(crate) latest: Ts,
+    /// The instant from which the violation is to be sampled.
+    pub(crate) sample_at: Ts,
+}
+
+/// The beginning of an episode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum EpisodeStart {
+    /// The beginning of the piece, or an instant before it.
+    Earlier,
+    At(Ts),
+}
+
+/// The changes of the situation in a later piece of a pass.
+#[derive(Clone, Debug)]
+pub(crate) struct SituationLog {
+    at: Ts,
+    begun: Situation,
+    changes: Vec<(Ts, Situation)>,
+    /// The episode that is open now.
+    open: Option<EpisodeStart>,
+    /// The latest episode that has ended, with its end: one that begins again at that instant goes on.
+    ended: Option<(EpisodeStart, Ts)>,
+    /// The end of the episode that began before the piece or with it.
+    first_end: Option<Ts>,
+    /// The length of the longest other one.
+    longest: Option<Dur>,
+}
+
+impl SituationLog {
+    pub(crate) fn new(at: Ts, begun: Situation) -> SituationLog {
+        let open = begun.amount.holds().then_some(EpisodeStart::Earlier);
+        SituationLog { at, begun, changes: Vec::new(), open, ended: None, first_end: None, longest: None }
+    }
+
+    /// The situation at the beginning.
+    pub(crate) fn begun(&self) -> &Situation {
+        &self.begun
+    }
+
+    pub(crate) fn into_changes(self) -> Vec<(Ts, Situation)> {
+        self.changes
+    }
+
+    /// Notes a change from `old` to `new`.
+    pub(crate) fn change(&mut self, ts: Ts, old: &Situation, new: &Situation) {
+        self.changes.push((ts, *new));
+        match (old.amount.holds(), new.amount.holds()) {
+            (true, false) => {
+                let start = self.open.take().unwrap_or(EpisodeStart::Earlier);
+                match start {
+                    EpisodeStart::Earlier => self.first_end = Some(ts),
+                    EpisodeStart::At(from) => self.longest = self.longest.max(Some(ts.since(from))),
+                }
+                self.ended = Some((start, ts));
+            }
+            (false, true) => {
+                let goes_on = self.ended.filter(|(_, end)| *end == ts).map(|(start, _)| start);
+                let start = if ts == self.at { EpisodeStart::Earlier } else { EpisodeStart::At(ts) };
+                self.open = Some(goes_on.unwrap_or(start));
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether some episode in the piece, up to the `latest` event, becomes longer than the shortest that is kept. `earlier`
+    /// is the start of the one that goes on from before, and whether the machine was noted for it already.
+    pub(crate) fn has_long(&self, (start, is_noted): (Ts, bool), latest: Ts, shortest: Option<Dur>) -> bool {
+        let is_long = |length: Dur| shortest.is_none_or(|shortest| length > shortest);
+        let first_end = if self.open == Some(EpisodeStart::Earlier) { Some(latest) } else { self.first_end };
+        let open = match self.open {
+            Some(EpisodeStart::At(from)) => Some(latest.since(from)),
+            _ => None,
+        };
+        first_end.is_some_and(|end| !is_noted && is_long(end.since(start)))
+            || open.max(self.longest).is_some_and(is_long)
+    }
+}
+
+impl Joined for WorkConservation<'_> {
+    fn is_divisible(&self) -> bool {
+        // A list goes by the order of episodes. Where the CPUs are known that tasks may use, and where tasks are throttled,
+        // the pass is made in one piece.
+        self.listing.is_none() && self.options.affinity.is_none() && self.throttling.is_none()
+    }
+
+    fn resume(&mut self, start: Ts, at: Ts, state: &SchedState) {
+        self.begin(at, state);
+        self.counts.resume(at);
+        self.pending_switches.resume();
+        self.confined.iter_mut().for_each(|confined| confined.resume(start));
+        self.strips.iter_mut().for_each(Gatherer::resume);
+        self.sampled = at;
+        let queues = self.followed.queues().clone();
+        let piece = PieceLog { at, queues, traced: Vec::new(), latest: at, sample_at: Ts::MAX };
+        self.piece = Some(Box::new(piece));
+        // Each event comes to `note`, which finds the latest one.
+        self.note_at = Ts::MIN;
+        self.await_note(at);
+    }
+
+    fn fits(&self, later: &Self) -> bool {
+        let Some(piece) = &later.piece else { return false };
+        self.followed.queues().has_same(&piece.queues)
+            && self.counts.fits(&later.counts, self.options.waiters as usize, piece.latest)
+    }
+
+    fn join(&mut self, later: Self) {
+        let Some(piece) = later.piece else { return };
+        self.account(piece.at);
+        self.integrals.running += later.integrals.running;
+        self.integrals.waiting += later.integrals.waiting;
+        self.integrals.unknown += later.integrals.unknown;
+        self.counts.join(later.counts);
+        self.pending_switches.join(later.pending_switches);
+        if let (Some(strips), Some(later)) = (&mut self.strips, later.strips) {
+            strips.join(later);
+        }
+        if let (Some(confined), Some(later)) = (&mut self.confined, later.confined) {
+            confined.join(later);
+        }
+        piece.traced.into_iter().for_each(|(ts, begins)| self.trace_command(ts, begins));
+        (self.followed, self.last) = (later.followed, later.last);
+        self.sampled = self.sampled.max(later.sampled);
+        self.await_note(piece.latest);
+    }
+}
+
+/// The check of the lengths of run queues follows every pass alone.
+impl Joined for LengthCheck {}
