@@ -56,6 +56,20 @@ impl<S: EventSource<Error: Debug>> Compared<S> {
         );
         tallies.push(("utilization", tally));
 
+        let tally = in_pieces(source, window, &lengths, schedstat::FromTrace::default, |output| format!("{output:?}"));
+        tallies.push(("schedstat", tally));
+
+        let (topology, all) = (pairs(&self.cpus), sched::ChosenCpus::default());
+        let has = |_: &str, _: &str| true;
+        let migrations = || {
+            let balance = events::Balance::new(&topology, &all, from, to).listing(true);
+            (balance, events::Cost::new(&topology), events::Funnels::new(has))
+        };
+        let tally = in_pieces(source, window, &lengths, migrations, |(balance, cost, funnel)| {
+            format!("{} {} {}", json(balance), json(cost), json(funnel))
+        });
+        tallies.push(("migrations", tally));
+
         let even = |task: &sched::Task, _: &sched::SchedState| task.pid.0 % 2 == 0;
         for tasks in [None, Some(&even as &sched::Chosen<'_>)] {
             let options = running_waiting::Options {

@@ -2,6 +2,7 @@
 
 use crate::Density;
 use crate::figure::{Options, WIDTH, behind, draw_bars, fullest, joined, lanes_height, scale_of_bars};
+use crate::log::BalanceLog;
 use draw::{Color, Figure, Item, Line, PT, Paint, Point, Rect, Shape, Unit};
 use sched::analysis::Settled;
 use sched::causes::{Herd, Herds};
@@ -152,6 +153,8 @@ pub struct Balance<'o> {
     each: Option<&'o TakesMigration<'o>>,
     listed: Option<Vec<ListedMigration>>,
     densities: SeededMap<(Cause, Cpu), Density>,
+    /// The steps that are left to the analysis of the pieces before, if this one follows a later piece of a pass.
+    pub(crate) log: Option<BalanceLog>,
 }
 
 impl<'o> Balance<'o> {
@@ -169,6 +172,7 @@ impl<'o> Balance<'o> {
             each: None,
             listed: None,
             densities: SeededMap::default(),
+            log: None,
         }
     }
 }
@@ -209,13 +213,19 @@ impl Analysis for Balance<'_> {
         if let EventKind::Migrate { task, orig, dest } = event.kind
             && state.task_of(task.pid).is_some_and(|t| matches!(t.state, TaskState::Waiting(_)))
         {
-            self.herds.migrate(event.ts, orig, dest);
+            match &mut self.log {
+                Some(log) => log.queued.push((event.ts, orig, dest)),
+                None => self.move_queued(event.ts, orig, dest),
+            }
         }
     }
 
     fn migrated(&mut self, migration: &Migration, settled: Settled, _: &SchedState) {
         if settled.is_inside() && self.is_shown(migration) {
-            self.take(*migration);
+            match &mut self.log {
+                Some(log) => log.migrations.push(*migration),
+                None => self.take(*migration),
+            }
         }
     }
 
@@ -264,7 +274,13 @@ impl Analysis for Balance<'_> {
 }
 
 impl Balance<'_> {
-    fn take(&mut self, m: Migration) {
+    /// A queued task is moved.
+    pub(crate) fn move_queued(&mut self, ts: Ts, orig: Cpu, dest: Cpu) {
+        self.herds.migrate(ts, orig, dest);
+    }
+
+    /// Takes a migration that is shown.
+    pub(crate) fn take(&mut self, m: Migration) {
         let sums = &mut self.sums[m.cause as usize];
         sums.count += 1;
         sums.queued += u64::from(m.queued);

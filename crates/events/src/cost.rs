@@ -4,6 +4,7 @@ mod noted;
 
 pub use noted::BurstNotes;
 
+use crate::log::BurstStep;
 use sched::counters::{PerCounter, Readings};
 use sched::seeded::SeededMap;
 use sched::topology::Distance;
@@ -149,14 +150,16 @@ pub struct Cost<'t> {
     commands: SeededMap<Comm, BTreeMap<BurstPlace, Measured>>,
     /// The window has begun.
     inside: bool,
-    readings: Option<Readings<'t>>,
+    pub(crate) readings: Option<Readings<'t>>,
+    /// The steps that are left to the analysis of the pieces before, if this one follows a later piece of a pass.
+    pub(crate) log: Option<Vec<BurstStep>>,
 }
 
 impl<'t> Cost<'t> {
     /// Returns the analysis with distances by a topology.
     pub fn new(topology: &'t Topology) -> Cost<'t> {
         let (tracks, commands) = (PerTask::default(), SeededMap::default());
-        Cost { topology, wanted: None, tracks, commands, inside: false, readings: None }
+        Cost { topology, wanted: None, tracks, commands, inside: false, readings: None, log: None }
     }
 
     /// The analysis with the counts of some counters by burst.
@@ -205,16 +208,27 @@ impl<'t> Cost<'t> {
             match span.state {
                 TaskState::Running(cpu) => {
                     let command = state.task(span.task).map(|task| task.comm);
-                    self.ran(span, cpu, command);
+                    match &mut self.log {
+                        Some(log) => log.push(BurstStep::Ran(*span, cpu, command)),
+                        None => self.ran(span, cpu, command),
+                    }
                 }
-                // It can have run unseen.
-                TaskState::Unknown => drop(self.tracks.take(span.task)),
+                TaskState::Unknown => match &mut self.log {
+                    Some(log) => log.push(BurstStep::Unknown(span.task)),
+                    None => self.forget(span.task),
+                },
                 _ => {}
             }
         }
     }
 
-    fn ran(&mut self, span: &Span, cpu: Cpu, command: Option<Comm>) {
+    /// The state of a task was unknown: it can have run unseen.
+    pub(crate) fn forget(&mut self, task: TaskId) {
+        self.tracks.take(task);
+    }
+
+    /// A task of this name ran on a CPU.
+    pub(crate) fn ran(&mut self, span: &Span, cpu: Cpu, command: Option<Comm>) {
         let mut track = self.tracks.get(span.task).copied().unwrap_or_default();
         let cpus = track.last.filter(|_| span.begun).map(|last| (last, cpu));
         let mut burst = match track.burst {

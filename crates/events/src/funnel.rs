@@ -146,6 +146,8 @@ pub struct Funnels {
     imbalance: BTreeMap<Option<u8>, Lengths>,
     /// The kernel's names of the kinds of imbalance, by number.
     kinds: Vec<String>,
+    /// The events that are left to the analysis of the pieces before, if this one follows a later piece of a pass.
+    pub(crate) log: Option<Vec<SchedEvent>>,
 }
 
 impl Funnels {
@@ -193,6 +195,16 @@ impl Funnels {
     #[must_use]
     pub fn with_kinds(self, kinds: &[String]) -> Funnels {
         Funnels { kinds: kinds.to_vec(), ..self }
+    }
+
+    /// Takes the next event.
+    pub(crate) fn take_event(&mut self, event: &SchedEvent) {
+        if let EventKind::Probe { probe, .. } = event.kind {
+            self.take(probe);
+        }
+        if let Some(attempt) = self.follower.event(event) {
+            self.end(&attempt);
+        }
     }
 
     fn take(&mut self, probe: Probe) {
@@ -281,16 +293,16 @@ impl Analysis for Funnels {
     }
 
     fn before(&mut self, event: &SchedEvent, _: &SchedState) {
-        if let EventKind::Probe { probe, .. } = event.kind {
-            self.take(probe);
-        }
-        if let Some(attempt) = self.follower.event(event) {
-            self.end(&attempt);
+        match &mut self.log {
+            // Attempts are made of these alone.
+            Some(log) if matches!(event.kind, EventKind::Probe { .. } | EventKind::Lost { .. }) => log.push(*event),
+            Some(_) => {}
+            None => self.take_event(event),
         }
     }
 
     fn finish(self, _: Ts, _: &SchedState) -> Funnel {
-        let Funnels { mut funnel, follower, before, attempts, imbalance, kinds } = self;
+        let Funnels { mut funnel, follower, before, attempts, imbalance, kinds, .. } = self;
         let row = |((balancing, domain), outcomes): ((Balancing, Comm), Outcomes)| Attempts {
             balancing,
             domain: domain.to_string(),

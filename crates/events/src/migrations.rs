@@ -135,7 +135,7 @@ pub(crate) fn run(args: &MigrationsArgs) -> Result<()> {
             funnels(&session),
         )
     };
-    let outcome = session.follow(&BeginArgs::default(), session.page(), analysis)?;
+    let outcome = session.follow_in_pieces(&BeginArgs::default(), session.page(), analysis)?;
     let ((report, cost, probes), found) = (outcome.output, outcome.diagnostics);
     let report = MigrationsReport { report: &report, cost: &cost, probes };
     let text = || report.text();

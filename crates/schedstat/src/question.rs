@@ -59,7 +59,7 @@ fn pair(before: &Path, after: &Path) -> Result<([Snapshot; 2], Delta)> {
 /// The columns of a trace.
 fn of_trace(path: &Path, read: &ReadArgs) -> Result<TraceColumns> {
     let session = Session::open(path, read, &WindowArgs::default())?;
-    let outcome = session.follow(&BeginArgs::default(), session.window, FromTrace::default)?;
+    let outcome = session.follow_in_pieces(&BeginArgs::default(), session.window, FromTrace::default)?;
     warnings::warn(&outcome.diagnostics, read);
     Ok(outcome.output)
 }

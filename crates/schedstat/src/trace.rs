@@ -3,8 +3,8 @@
 use crate::columns::Columns;
 use sched::analysis::Settled;
 use sched::{
-    Analysis, Cause, ChosenCpus, Comm, Cpu, CpuSpan, Current, EventKind, Migration, SchedEvent, SchedState, TaskState,
-    Ts,
+    Analysis, Cause, ChosenCpus, Comm, Cpu, CpuSpan, Current, EventKind, Joined, Migration, SchedEvent, SchedState,
+    TaskState, Ts,
 };
 use serde::Serialize;
 
@@ -144,5 +144,28 @@ impl Analysis for FromTrace {
             migrations: self.moves.by_cause,
             command: self.command,
         }
+    }
+}
+
+impl Joined for FromTrace {
+    fn is_divisible(&self) -> bool {
+        true
+    }
+
+    fn fits(&self, _: &FromTrace) -> bool {
+        true
+    }
+
+    fn join(&mut self, later: FromTrace) {
+        self.switches += later.switches;
+        self.to_idle += later.to_idle;
+        self.wakings += later.wakings;
+        self.busy_ns = self.busy_ns.saturating_add(later.busy_ns);
+        self.unknown_ns = self.unknown_ns.saturating_add(later.unknown_ns);
+        self.runs += later.runs;
+        self.run_ns = self.run_ns.saturating_add(later.run_ns);
+        self.moves.steals += later.moves.steals;
+        self.moves.by_cause.iter_mut().zip(later.moves.by_cause).for_each(|(sum, more)| *sum += more);
+        self.command = later.command.or(self.command);
     }
 }

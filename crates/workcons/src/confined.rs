@@ -117,12 +117,12 @@ pub(crate) struct Confined {
 enum Seeing {
     Use(TaskId, Cpu),
     Execute(TaskId),
-    Stretch(Box<Stretch>),
+    Stretch(Box<SampledStretch>),
 }
 
 /// A stretch without a change that is sampled, with the CPUs that idled and the tasks that waited.
 #[derive(Clone, Debug)]
-struct Stretch {
+struct SampledStretch {
     from: Ts,
     to: Ts,
     idle: Vec<Cpu>,
@@ -227,7 +227,7 @@ impl Confined {
         }
         if let Some(log) = &mut self.log {
             let (idle, waiters) = (idle.to_vec(), waiters.take(MAX_WAITERS + 1).collect());
-            return log.push(Seeing::Stretch(Box::new(Stretch { from, to, idle, waiters })));
+            return log.push(Seeing::Stretch(Box::new(SampledStretch { from, to, idle, waiters })));
         }
         let number = self.next;
         self.next += 1;

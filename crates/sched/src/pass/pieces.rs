@@ -61,7 +61,7 @@ enum Beginning<A> {
 }
 
 /// A piece to be followed.
-struct Piece<A> {
+struct PassPiece<A> {
     number: u64,
     beginning: Beginning<A>,
     events: Vec<SchedEvent>,
@@ -108,7 +108,7 @@ pub(super) fn attempt<A: Joined, S: EventSource>(
     analysis: &(impl Fn() -> A + Sync),
 ) -> Result<Option<Outcome<A::Output>>, S::Error> {
     let joint = Mutex::new(Joint { joined: None, next: 0, followed: BTreeMap::new(), is_busy: false });
-    let (send, receive) = sync_channel::<Piece<A>>(1);
+    let (send, receive) = sync_channel::<PassPiece<A>>(1);
     let (give_back, returned) = channel::<Returned>();
     let receive = Mutex::new(receive);
     let mut scout = Scout::new(pieces, plan.fold(analysis()), send, returned);
@@ -143,7 +143,7 @@ struct Scout<A> {
     /// The number of events at which the present piece ends.
     length: usize,
     number: u64,
-    send: Option<SyncSender<Piece<A>>>,
+    send: Option<SyncSender<PassPiece<A>>>,
     returned: Receiver<Returned>,
     /// The number of pieces that were sent and have not come back.
     under_way: usize,
@@ -151,7 +151,7 @@ struct Scout<A> {
 }
 
 impl<A: Joined> Scout<A> {
-    fn new(pieces: Pieces, first: Fold<A>, send: SyncSender<Piece<A>>, returned: Receiver<Returned>) -> Scout<A> {
+    fn new(pieces: Pieces, first: Fold<A>, send: SyncSender<PassPiece<A>>, returned: Receiver<Returned>) -> Scout<A> {
         Scout {
             pieces,
             fold: first.scout(),
@@ -217,7 +217,7 @@ impl<A: Joined> Scout<A> {
         }
         let events = std::mem::replace(&mut self.events, space);
         let (Some(beginning), Some(send)) = (self.beginning.take(), &self.send) else { return ControlFlow::Break(()) };
-        if send.send(Piece { number: self.number, beginning, events }).is_err() {
+        if send.send(PassPiece { number: self.number, beginning, events }).is_err() {
             return ControlFlow::Break(());
         }
         (self.number, self.under_way) = (self.number + 1, self.under_way + 1);
@@ -247,7 +247,7 @@ impl<A: Joined> Scout<A> {
 
 /// Follows pieces until there are no more.
 fn work<A: Joined>(
-    receive: &Mutex<Receiver<Piece<A>>>,
+    receive: &Mutex<Receiver<PassPiece<A>>>,
     give_back: &Sender<Returned>,
     joint: &Mutex<Joint<A>>,
     analysis: &(impl Fn() -> A + Sync),
@@ -256,7 +256,7 @@ fn work<A: Joined>(
     loop {
         // The lock is held while this worker waits: the others wait behind it.
         let piece = receive.lock().unwrap_or_else(PoisonError::into_inner).recv();
-        let Ok(Piece { number, beginning, events }) = piece else { return };
+        let Ok(PassPiece { number, beginning, events }) = piece else { return };
         let mut fold = match beginning {
             Beginning::First(fold) => fold,
             Beginning::Later(scout) => scout.resumed(analysis()),

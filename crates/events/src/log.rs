@@ -1,0 +1,21 @@
+//! The steps that a later piece of a pass leaves to the analyses of the pieces before.
+
+use sched::{Comm, Cpu, Migration, Span, TaskId, Ts};
+
+/// The migrations of a later piece of a pass.
+#[derive(Debug, Default)]
+pub(crate) struct BalanceLog {
+    /// The counted migrations in the order in which they are settled.
+    pub(crate) migrations: Vec<Migration>,
+    /// The migrations of queued tasks, of which herds are made.
+    pub(crate) queued: Vec<(Ts, Cpu, Cpu)>,
+}
+
+/// A step in the bursts of a task.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum BurstStep {
+    /// The task ran on a CPU, by this name.
+    Ran(Span, Cpu, Option<Comm>),
+    /// The state of the task was unknown.
+    Unknown(TaskId),
+}
