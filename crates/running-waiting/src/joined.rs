@@ -1,10 +1,11 @@
 //! The pieces of a pass, joined.
 
 use crate::counted::PanelWatch;
-use crate::{CpuInPanel, Gather, Now, Options, RunningWaiting, Sum, Together};
+use crate::{CpuInPanel, Gather, Now, Options, RunningWaiting, Sum, Together, change};
 use sched::counted::CountedQueues;
-use sched::{Analysis, Joined, SchedState, Ts};
+use sched::{Analysis, Cpu, Joined, SchedState, Task, Ts};
 use timeline::{Piece, PieceClass, Turns};
+use workcons::violation::ALL;
 
 /// The beginning of a later piece of a pass, as the state there shows it.
 pub(crate) struct PieceStart {
@@ -101,6 +102,21 @@ impl Together {
     }
 }
 
+impl RunningWaiting<'_> {
+    /// Counts the tasks that wait on CPUs of no panel, as those are that begin to wait there.
+    fn follow_others(&mut self, state: &SchedState) {
+        if self.all {
+            return;
+        }
+        let (options, places, sets) = (self.options, &self.places, &mut self.sets);
+        let count = |task: &Task, _| u8::from(options.counts(task, state)) << ALL;
+        let has_panel = |cpu: &Cpu| places.get(cpu.index()).is_some_and(|(panel, _)| panel.is_some());
+        for cpu in state.observed().chain(state.unobserved_queues()).filter(|cpu| !has_panel(cpu)) {
+            self.queues.begin(cpu, state, count, |cpu, flags, by| change(places, sets, cpu, flags, by));
+        }
+    }
+}
+
 impl Joined for RunningWaiting<'_> {
     fn is_divisible(&self) -> bool {
         // Where the CPUs are known that tasks may use, two views of the waiters cannot be compared.
@@ -111,6 +127,7 @@ impl Joined for RunningWaiting<'_> {
         self.panels.iter_mut().for_each(|panel| panel.resume(at));
         self.together.since = at;
         self.begin(at, state);
+        self.follow_others(state);
         self.rows.iter_mut().flatten().for_each(|row| *row = QueueRow::Turned(Vec::new()));
         self.piece = Some(Box::new(PieceStart {
             at,

@@ -6,7 +6,7 @@
 
 use crate::strips::Gatherer;
 use crate::violation::Situation;
-use crate::{LengthCheck, WorkConservation};
+use crate::{LengthCheck, WorkConservation, flags};
 use sched::counted::CountedQueues;
 use sched::{Analysis, Dur, Joined, SchedState, Ts};
 
@@ -105,6 +105,11 @@ impl Joined for WorkConservation<'_> {
 
     fn resume(&mut self, start: Ts, at: Ts, state: &SchedState) {
         self.begin(at, state);
+        // Tasks that began to wait on CPUs without events within the window are followed as well.
+        let options = self.options;
+        for cpu in state.unobserved_queues().filter(|cpu| !options.assume_idle.contains(cpu)) {
+            self.followed.begin(cpu, state, options.affinity, |task, cpu| flags(options, task, cpu, state));
+        }
         self.counts.resume(at);
         self.pending_switches.resume();
         self.confined.iter_mut().for_each(|confined| confined.resume(start));
