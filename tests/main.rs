@@ -80,6 +80,7 @@ mod view_page;
 mod view_plot;
 mod view_questions;
 mod view_server;
+mod wakers;
 mod webdriver;
 mod why;
 mod why_episode;

@@ -40,6 +40,7 @@ fn every_document_conforms_to_its_schema() {
             &["latency", "--by", "task", "--forked"],
             &["latency"],
             &["preemptions", "--by", "cpu"],
+            &["wakers", "--by", "task"],
             &["utilization"],
             &["fairness"],
             &["fairness", "--forked"],

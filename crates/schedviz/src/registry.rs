@@ -27,6 +27,7 @@ pub(crate) const COMMANDS: &[Entry] = &[
     Entry::question::<utilization::UtilizationQuestion>(),
     Entry::question::<latency::LatencyQuestion>(),
     Entry::question::<preemptions::PreemptionsQuestion>(),
+    Entry::question::<wakers::WakersQuestion>(),
     Entry::question::<fairness::FairnessQuestion>(),
     Entry::question::<events::MigrationsQuestion>(),
     Entry::question::<events::EventsQuestion>(),

@@ -1,0 +1,159 @@
+//! The edges of the graph: one for each pair of waker and woken task, with its sums.
+
+use sched::kthread::command;
+use sched::limits::ROWS;
+use sched::seeded::SeededMap;
+use sched::topology::Distance;
+use sched::{Comm, Cpu, Dur, Lengths, Pid, Topology};
+use serde::Serialize;
+
+/// The nodes of the graph of wakeups
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum PartiesBy {
+    /// A node for each command name; the kernel's threads for each CPU have one, as ksoftirqd/N
+    #[default]
+    Command,
+    /// A node for each task
+    Task,
+}
+
+/// The number by which edges are ordered
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum EdgeWeight {
+    /// The number of wakeups
+    #[default]
+    Wakeups,
+    /// The time for which the woken tasks waited
+    Waited,
+    /// The time for which the woken tasks had slept
+    Slept,
+}
+
+/// A node of the graph: the waker or the woken task of wakeups.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct WakeParty {
+    /// The PID of the task, if nodes are tasks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pid: Option<Pid>,
+    /// The command name; `swapper/N` of the idle tasks, empty if no event shows it.
+    pub command: Comm,
+}
+
+impl WakeParty {
+    /// The name of the node for people.
+    pub fn name(&self) -> String {
+        match self.pid {
+            Some(pid) => pid.named(self.command),
+            None if self.command == Comm::EMPTY => "(no name)".to_owned(),
+            None => self.command.to_string(),
+        }
+    }
+}
+
+impl PartiesBy {
+    /// The node of a task.
+    pub(crate) fn party(self, pid: Pid, comm: Comm) -> WakeParty {
+        let name = if pid.is_idle() { Comm::new(b"swapper/N") } else { comm };
+        match self {
+            PartiesBy::Command => WakeParty { pid: None, command: command(name) },
+            PartiesBy::Task => WakeParty { pid: Some(pid), command: name },
+        }
+    }
+}
+
+/// A wakeup whose task has run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wakeup {
+    /// The current task where the wakeup was made; absent if no waking was recorded.
+    pub(crate) waker: Option<WakeParty>,
+    pub(crate) is_interrupt: bool,
+    pub(crate) woken: WakeParty,
+    pub(crate) slept: Option<Dur>,
+    pub(crate) waited: Option<Dur>,
+    /// The CPU of the waker, and that on which the task was queued.
+    pub(crate) cpus: Option<(Cpu, Cpu)>,
+}
+
+/// The key of an edge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum EdgeKey {
+    /// A waker wakes a task in the context of a task.
+    Task(WakeParty, WakeParty),
+    /// A handler wakes a task while the first one is interrupted.
+    Interrupt(WakeParty, WakeParty),
+    /// The waker is not recorded.
+    Unknown(WakeParty),
+    /// The pairs beyond the number of edges.
+    Rest,
+}
+
+/// The sums of an edge.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct EdgeSums {
+    pub(crate) wakeups: u64,
+    pub(crate) slept: Lengths,
+    pub(crate) waited: Lengths,
+    pub(crate) same_cpu: u64,
+    pub(crate) same_llc: u64,
+    pub(crate) other_llc: u64,
+}
+
+impl EdgeSums {
+    fn add(&mut self, wakeup: &Wakeup, topology: &Topology) {
+        self.wakeups += 1;
+        if let Some(slept) = wakeup.slept {
+            self.slept.add(slept);
+        }
+        if let Some(waited) = wakeup.waited {
+            self.waited.add(waited);
+        }
+        let Some((from, to)) = wakeup.cpus else { return };
+        let place = match topology.distance(from, to) {
+            _ if from == to => Some(&mut self.same_cpu),
+            Some(Distance::Smt | Distance::Llc) => Some(&mut self.same_llc),
+            Some(Distance::Node | Distance::Machine) => Some(&mut self.other_llc),
+            None => None,
+        };
+        if let Some(place) = place {
+            *place += 1;
+        }
+    }
+}
+
+/// The edges that were seen, at most [`ROWS`] of them and one for the rest.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct EdgeTable {
+    edges: Vec<(EdgeKey, EdgeSums)>,
+    places: SeededMap<EdgeKey, usize>,
+}
+
+impl EdgeTable {
+    pub(crate) fn add(&mut self, wakeup: &Wakeup, topology: &Topology) {
+        let mut key = match wakeup.waker {
+            Some(waker) if wakeup.is_interrupt => EdgeKey::Interrupt(waker, wakeup.woken),
+            Some(waker) => EdgeKey::Task(waker, wakeup.woken),
+            None => EdgeKey::Unknown(wakeup.woken),
+        };
+        if self.edges.len() >= ROWS && !self.places.contains_key(&key) {
+            key = EdgeKey::Rest;
+        }
+        let edges = &mut self.edges;
+        let place = *self.places.entry(key).or_insert_with(|| {
+            edges.push((key, EdgeSums::default()));
+            edges.len() - 1
+        });
+        self.edges[place].1.add(wakeup, topology);
+    }
+
+    /// The edges in the order of their keys.
+    pub(crate) fn sorted(self) -> Vec<(EdgeKey, EdgeSums)> {
+        let mut edges = self.edges;
+        edges.sort_by_key(|(key, _)| *key);
+        edges
+    }
+}

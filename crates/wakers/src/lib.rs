@@ -1,0 +1,255 @@
+//! The graph of wakeups: the commands or tasks that wake one another, how often, and the time on either side of each wakeup.
+//!
+//! An edge leads from a waker to a woken task. A wakeup counts when the woken task runs, as in `schedviz latency`, and has the time
+//! that the task slept before, the time that it waited after, and the caches of the two CPUs. `docs/definitions.md`, section 16, defines
+//! each number.
+//!
+//! The waker is the task that was current where `sched_waking` was recorded, in the context of a task. A wakeup from an interrupt or a
+//! softirq handler has no waker that the trace shows: the current task was interrupted, and may have nothing to do with it. These
+//! wakeups are kept apart.
+//!
+//! ```
+//! use sched::Pass;
+//! use wakers::{Options, Wakers};
+//!
+//! // Task 7 wakes task 8, which runs after 200 ns.
+//! let events = testkit::a_wait_beside_an_idle_cpu();
+//! let options = Options::default();
+//! let outcome = Pass::over(events.as_slice()).run(|| Wakers::new(&options)).unwrap_or_else(|never| match never {});
+//! let edge = &outcome.output.edges[0];
+//! assert_eq!((edge.waker.command.as_bytes(), edge.woken.command.as_bytes()), (&b"make"[..], &b"cc"[..]));
+//! assert_eq!((edge.wakeups, edge.waited.total_ns.0), (1, 200));
+//! ```
+
+mod args;
+mod edges;
+mod figure;
+mod layers;
+mod question;
+mod report;
+mod table;
+mod text;
+
+pub use args::WakersArgs;
+pub use edges::{EdgeWeight, PartiesBy, WakeParty};
+pub use figure::figure;
+pub use question::WakersQuestion;
+pub use report::{WakeEdge, WakePair, WakersReport};
+pub use text::text;
+
+use edges::{EdgeTable, Wakeup};
+use sched::state::Task;
+use sched::{
+    Analysis, Chosen, ChosenCpus, Comm, Cpu, Dur, EventKind, Joined, PerTask, Pid, SchedEvent, SchedState, Span,
+    TaskState, Topology, Ts,
+};
+
+/// The tasks, the rows and the topology of a measurement.
+pub struct Options<'o> {
+    /// The CPUs on which a counted wakeup ends: those on which the woken task runs.
+    pub cpus: ChosenCpus,
+    /// The woken tasks that are counted; absent where all are.
+    pub tasks: Option<&'o Chosen<'o>>,
+    /// The nodes of the graph.
+    pub by: PartiesBy,
+    /// The number by which edges are ordered.
+    pub weight: EdgeWeight,
+    /// The maximum number of edges in the figure.
+    pub drawn: usize,
+    /// The places of the CPUs; empty if they are unknown.
+    pub topology: Topology,
+}
+
+impl Default for Options<'_> {
+    fn default() -> Self {
+        Options {
+            cpus: ChosenCpus::default(),
+            tasks: None,
+            by: PartiesBy::default(),
+            weight: EdgeWeight::default(),
+            drawn: 40,
+            topology: Topology::default(),
+        }
+    }
+}
+
+/// The origin of a `sched_waking` event.
+#[derive(Clone, Copy, Debug)]
+struct WakingSource {
+    at: Ts,
+    by: Pid,
+    /// The command name of the current task.
+    command: Comm,
+    on: Cpu,
+    /// Whether an interrupt or softirq handler woke the task.
+    is_interrupt: bool,
+}
+
+/// A woken task that waits to run.
+#[derive(Clone, Copy, Debug)]
+struct WokenWait {
+    /// The start of the wait; absent if its waking is not known although others are.
+    start: Option<Ts>,
+    source: Option<WakingSource>,
+    slept: Option<Dur>,
+    queued_on: Cpu,
+    /// The time that the task was throttled so far.
+    throttled: Dur,
+}
+
+/// The analysis of wakeups by waker: an [`Analysis`] whose output is a [`WakersReport`].
+pub struct Wakers<'o> {
+    options: &'o Options<'o>,
+    /// The window's start, once that is reached.
+    start: Option<Ts>,
+    sources: PerTask<WakingSource>,
+    /// The instant at which each sleeping task was switched out.
+    asleep: PerTask<Ts>,
+    waits: PerTask<WokenWait>,
+    edges: EdgeTable,
+}
+
+/// Wakeups go from one piece of a pass into the next: the analysis is not divisible.
+impl Joined for Wakers<'_> {}
+
+impl<'o> Wakers<'o> {
+    /// Returns the analysis with the options of a measurement.
+    pub fn new(options: &'o Options<'o>) -> Wakers<'o> {
+        Wakers {
+            options,
+            start: None,
+            sources: PerTask::default(),
+            asleep: PerTask::default(),
+            waits: PerTask::default(),
+            edges: EdgeTable::default(),
+        }
+    }
+
+    fn follow(&mut self, event: &SchedEvent, state: &SchedState) {
+        if let EventKind::Waking { task, .. } = event.kind
+            && let Some(woken) = state.task_of(task.pid)
+        {
+            let command = state.task_of(event.pid).map_or(Comm::EMPTY, |task| task.comm);
+            let (at, by, on) = (event.ts, event.pid, event.cpu);
+            self.sources.insert(woken.id(), WakingSource { at, by, command, on, is_interrupt: !event.in_task() });
+        }
+        for (task, span) in state.turns() {
+            self.turn(task, span, event, state);
+        }
+    }
+
+    /// A task goes from one state to another.
+    fn turn(&mut self, task: &Task, span: &Span, event: &SchedEvent, state: &SchedState) {
+        use TaskState::{Asleep, Running, Throttled, Waiting};
+        match (span.state, span.next) {
+            // A wait goes on elsewhere; where wakings alone place tasks, it has its CPU only now.
+            (Waiting(_), Waiting(cpu)) if state.has_placed() => {
+                if let Some(wait) = self.waits.get_mut(task.id()) {
+                    wait.queued_on = cpu;
+                }
+            }
+            (Waiting(_), Waiting(_) | Throttled(_)) | (Throttled(_), Throttled(_)) if span.ended => {}
+            (Throttled(_), Waiting(_)) if span.ended => {
+                if let Some(wait) = self.waits.get_mut(task.id()) {
+                    wait.throttled += span.duration();
+                }
+            }
+            (Asleep(_), Asleep(_)) => {}
+            (Running(_), Asleep(_)) => {
+                self.asleep.insert(task.id(), event.ts);
+            }
+            (Waiting(_), Running(cpu)) => {
+                let wait = self.waits.take(task.id());
+                if let Some(wait) = wait.filter(|_| span.begun && span.ended) {
+                    self.ran(task, &wait, cpu, event.ts, state);
+                }
+            }
+            (from, Waiting(cpu)) => {
+                let slept_since = self.asleep.take(task.id());
+                self.waits.take(task.id());
+                let is_woken = matches!(event.kind, EventKind::Wakeup { .. })
+                    || (state.places_by_wakings()
+                        && task.waking.is_some()
+                        && !matches!(event.kind, EventKind::WakeupNew { .. }));
+                if is_woken && !matches!(from, Running(_)) {
+                    let since = slept_since.filter(|_| matches!(from, Asleep(_)) && span.begun && span.ended);
+                    self.waits.insert(task.id(), self.woken(task, since, cpu, span, state));
+                }
+            }
+            _ => {
+                self.asleep.take(task.id());
+                self.waits.take(task.id());
+            }
+        }
+    }
+
+    /// A task that slept since `since` is queued by its wakeup.
+    fn woken(&self, task: &Task, since: Option<Ts>, cpu: Cpu, span: &Span, state: &SchedState) -> WokenWait {
+        // A task can be woken while it still runs, about to sleep. A waking from before a loss need not be of this wakeup.
+        let waking = match span.state {
+            TaskState::Asleep(_) => task.waking.map(|waking| (waking.at.max(span.start), waking)),
+            _ => task.waking.filter(|waking| waking.at >= span.start).map(|waking| (waking.at, waking)),
+        };
+        let of_waking = |source: &&WakingSource| {
+            waking.is_some_and(|(_, waking)| (source.at, source.by, source.on) == (waking.at, waking.by, waking.on))
+        };
+        let start = match waking {
+            Some((start, _)) => Some(start),
+            None if state.has_wakings() => None,
+            None => Some(state.now()),
+        };
+        WokenWait {
+            start,
+            source: self.sources.get(task.id()).filter(of_waking).copied(),
+            slept: since.map(|since| state.now().since(since)),
+            queued_on: cpu,
+            throttled: Dur(0),
+        }
+    }
+
+    /// A woken task is switched in.
+    fn ran(&mut self, task: &Task, wait: &WokenWait, cpu: Cpu, now: Ts, state: &SchedState) {
+        let is_counted = self.options.cpus.has(cpu) && self.options.tasks.is_none_or(|chosen| chosen(task, state));
+        if self.start.is_none() || !is_counted {
+            return;
+        }
+        let by = self.options.by;
+        let waited = wait.start.map(|start| Dur(now.since(start).0.saturating_sub(wait.throttled.0)));
+        self.edges.add(
+            &Wakeup {
+                waker: wait.source.map(|source| by.party(source.by, source.command)),
+                is_interrupt: wait.source.is_some_and(|source| source.is_interrupt),
+                woken: by.party(task.pid, task.comm),
+                slept: wait.slept,
+                waited,
+                cpus: wait.source.map(|source| (source.on, wait.queued_on)),
+            },
+            &self.options.topology,
+        );
+    }
+}
+
+impl Analysis for Wakers<'_> {
+    type Output = WakersReport;
+    /// A sleep or a wait that begins before the window can end in it.
+    const LOOKS_BACK: bool = true;
+
+    fn early(&mut self, event: &SchedEvent, state: &SchedState) {
+        self.follow(event, state);
+    }
+
+    fn begin(&mut self, start: Ts, _: &SchedState) {
+        self.start = Some(start);
+    }
+
+    fn after(&mut self, event: &SchedEvent, state: &SchedState) {
+        self.follow(event, state);
+    }
+
+    fn finish(self, end: Ts, _: &SchedState) -> WakersReport {
+        report::build(self, end)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,121 @@
+//! A case by hand: a producer and a consumer, a wakeup from an interrupt, one without a waking, and one that is open at the end.
+
+use crate::{Options, PartiesBy, WakeEdge, Wakers, WakersReport};
+use sched::topology::CpuLocation;
+use sched::{Comm, Cpu, Dur, EventKind, Pass, Pid, PrevState, SchedEvent, TaskRef, Topology, Ts};
+
+fn task(pid: i32) -> TaskRef {
+    let name = match pid {
+        0 => "swapper/0",
+        7 => "make",
+        8 => "cc",
+        _ => "sort",
+    };
+    TaskRef { pid: Pid(pid), prio: 120, comm: Comm::new(name.as_bytes()) }
+}
+
+fn at(ts: i64, cpu: u32, pid: i32, kind: EventKind) -> SchedEvent {
+    SchedEvent { ts: Ts(ts), cpu: Cpu(cpu), pid: Pid(pid), flags: 0, kind }
+}
+
+fn sleeps(ts: i64, cpu: u32, prev: i32, next: i32) -> SchedEvent {
+    let state = if prev == 0 { PrevState::RUNNABLE } else { PrevState::asleep(1) };
+    at(ts, cpu, prev, EventKind::Switch { prev: task(prev), state, next: task(next) })
+}
+
+fn waking(ts: i64, cpu: u32, by: i32, woken: i32) -> SchedEvent {
+    at(ts, cpu, by, EventKind::Waking { task: task(woken), target: Cpu(0) })
+}
+
+fn wakeup(ts: i64, cpu: u32, by: i32, woken: i32, target: u32) -> SchedEvent {
+    at(ts, cpu, by, EventKind::Wakeup { task: task(woken), target: Cpu(target) })
+}
+
+fn interrupt(event: SchedEvent) -> SchedEvent {
+    SchedEvent { flags: 0x08, ..event }
+}
+
+/// `make` on CPU 0 wakes `cc` on CPU 1, which wakes it in turn; `sort` is woken by an interrupt of `cc`.
+fn events() -> Vec<SchedEvent> {
+    vec![
+        sleeps(0, 0, 0, 7),
+        sleeps(10, 1, 0, 8),
+        sleeps(100, 1, 8, 0),
+        waking(150, 0, 7, 8),
+        wakeup(160, 0, 7, 8, 1),
+        sleeps(200, 1, 0, 8),
+        sleeps(210, 0, 7, 9),
+        sleeps(300, 0, 9, 0),
+        waking(400, 1, 8, 7),
+        wakeup(410, 1, 8, 7, 0),
+        sleeps(420, 0, 0, 7),
+        interrupt(waking(500, 1, 8, 9)),
+        interrupt(wakeup(500, 1, 8, 9, 0)),
+        sleeps(600, 0, 7, 9),
+        sleeps(700, 1, 8, 0),
+        // Its waking is not recorded, although others are.
+        wakeup(800, 0, 9, 8, 1),
+        sleeps(810, 1, 0, 8),
+        waking(900, 0, 9, 7),
+        wakeup(900, 0, 9, 7, 0),
+    ]
+}
+
+fn report(options: &Options<'_>) -> WakersReport {
+    let events = events();
+    Pass::over(events.as_slice()).run(|| Wakers::new(options)).unwrap_or_else(|never| match never {}).output
+}
+
+fn numbers(edge: &WakeEdge) -> (String, String, u64, Option<Dur>, Option<Dur>) {
+    let (slept, waited) = (edge.slept.max_ns, edge.waited.max_ns);
+    (edge.waker.name(), edge.woken.name(), edge.wakeups, slept, waited)
+}
+
+#[test]
+fn each_edge_has_its_wakeups_and_the_times_around_them() {
+    let report = report(&Options::default());
+    let edges: Vec<_> = report.edges.iter().map(numbers).collect();
+    let length = |ns| Some(Dur(ns));
+    assert_eq!(
+        edges,
+        [
+            ("cc".into(), "make".into(), 1, length(200), length(20)),
+            ("make".into(), "cc".into(), 1, length(60), length(50)),
+        ]
+    );
+    let interrupts: Vec<_> = report.interrupts.iter().map(numbers).collect();
+    assert_eq!(interrupts, [("cc".into(), "sort".into(), 1, length(200), length(100))]);
+    let numbers = [report.wakeups, report.by_tasks, report.by_interrupts, report.by_unknown, report.open];
+    assert_eq!(numbers, [4, 2, 1, 1, 1].map(Some));
+}
+
+#[test]
+fn a_pair_that_wakes_each_other_has_the_parts_of_all_wakeups() {
+    let report = report(&Options { by: PartiesBy::Task, ..Options::default() });
+    let [pair] = &report.pairs[..] else { panic!("one pair: {:?}", report.pairs) };
+    assert_eq!((pair.first.pid, pair.second.pid, pair.forth, pair.back), (Some(Pid(7)), Some(Pid(8)), 1, 1));
+    // One of the two wakeups of cc has no waker.
+    assert_eq!((pair.part_of_second, pair.part_of_first, pair.is_strong), (0.5, 1.0, true));
+}
+
+#[test]
+fn caches_are_compared_from_the_waker_to_the_queue() {
+    let places = |report: WakersReport| {
+        let of = |edge: &WakeEdge| [edge.same_cpu, edge.same_llc, edge.other_llc, edge.unknown_llc];
+        report.edges.iter().chain(&report.interrupts).map(of).collect::<Vec<_>>()
+    };
+    assert_eq!(places(report(&Options::default())), [[0, 0, 0, 1]; 3]);
+    let mut apart = Topology::default();
+    for cpu in 0..2 {
+        let location = CpuLocation { llc: Some(cpu), node: Some(cpu), ..CpuLocation::default() };
+        apart.set(Cpu(cpu), location);
+    }
+    assert_eq!(places(report(&Options { topology: apart, ..Options::default() })), [[0, 0, 1, 0]; 3]);
+}
+
+#[test]
+fn the_selection_is_that_of_the_woken_tasks() {
+    let only = |task: &sched::state::Task, _: &sched::SchedState| task.pid == Pid(9);
+    let report = report(&Options { tasks: Some(&only), ..Options::default() });
+    assert_eq!((report.edges.len(), report.interrupts.len(), report.wakeups), (0, 1, Some(1)));
+}

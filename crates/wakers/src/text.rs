@@ -1,0 +1,131 @@
+//! The report as a text for people.
+
+use crate::{WakeEdge, WakePair, WakeParty, WakersReport};
+use sched::Dur;
+use sched::nouns::counted;
+use std::fmt::Write;
+use timeline::Drawable;
+use timeline::text::{paragraph, short};
+
+/// The width of a name in the tables.
+const NAME: usize = 17;
+
+/// Returns the report for people: `trace` is the file as the command line has it, `rows` the maximum number of rows of a table.
+pub fn text(report: &WakersReport, trace: &Drawable, rows: usize) -> String {
+    let mut out = String::new();
+    if let Some(why) = &report.selection_unknown {
+        paragraph(&mut out, 0, 2, &format!("{trace}: the wakers are unknown: {why}"));
+        return out;
+    }
+    headline(&mut out, report, trace);
+    edges(&mut out, "woken by tasks", &report.edges, rows);
+    pairs(&mut out, &report.pairs, rows);
+    edges(&mut out, "woken by interrupts", &report.interrupts, rows);
+    if !report.interrupts.is_empty() {
+        paragraph(
+            &mut out,
+            2,
+            2,
+            "(the first name is that of the interrupted task, which may have nothing to do with the wakeup: no event shows the waker)",
+        );
+    }
+    out
+}
+
+fn headline(out: &mut String, report: &WakersReport, trace: &Drawable) {
+    let number = |number: Option<u64>| number.unwrap_or(0);
+    let [all, tasks, interrupts] = [report.wakeups, report.by_tasks, report.by_interrupts].map(number);
+    let [unknown, rest, open] = [report.by_unknown, report.in_no_edge, report.open].map(number);
+    let mut headline =
+        format!("{trace}: {}, {tasks} of them by tasks and {interrupts} by interrupts", counted(all, "wakeup"));
+    if unknown > 0 {
+        // Writing to a string cannot fail.
+        let _ = write!(headline, "; no event shows the waker of {unknown}");
+    }
+    if rest > 0 {
+        let _ = write!(headline, "; {rest} are of pairs beyond the limit, and in no table");
+    }
+    paragraph(out, 0, 2, &headline);
+    if open > 0 {
+        paragraph(
+            out,
+            2,
+            3,
+            &format!("(not counted: {} whose task did not run before the end)", counted(open, "wakeup")),
+        );
+    }
+    paragraph(out, 2, 3, "(slept: the mean time before the wakeup; waited: the times after it, until the task ran)");
+}
+
+/// A table of edges: numbers, times, and the caches of the two CPUs.
+fn edges(out: &mut String, title: &str, edges: &[WakeEdge], rows: usize) {
+    if edges.is_empty() {
+        return;
+    }
+    let _ = writeln!(out, "\n{title:<36}{:>7}{:>8}{:>16}{:>8}", "number", "slept", "waited", "cache");
+    let _ = writeln!(out, "{:<36}{:>7}{:>8}{:>8}{:>8}{:>8}", "", "", "mean", "mean", "99 %", "other");
+    for edge in edges.iter().take(rows) {
+        let (waker, woken) = (cut(&edge.waker), cut(&edge.woken));
+        let (slept, waited) = (edge.slept.mean_ns, &edge.waited);
+        let [slept, mean, most]: [String; 3] = [slept, waited.mean_ns, waited.p99_ns].map(short);
+        let cache = other_cache(edge);
+        let _ =
+            writeln!(out, "{waker:<NAME$}→ {woken:<NAME$}{:>7}{slept:>8}{mean:>8}{most:>8}{cache:>8}", edge.wakeups);
+    }
+    more(out, edges.len(), rows, "pair");
+}
+
+/// The share of the wakeups of an edge that lead to another cache, in percent; `?` where the topology of none is known.
+fn other_cache(edge: &WakeEdge) -> String {
+    match edge.wakeups - edge.unknown_llc {
+        0 => "?".to_owned(),
+        known => format!(
+            "{}{} %",
+            if edge.unknown_llc > 0 { "≥ " } else { "" },
+            edge.other_llc * 100 / known.max(edge.wakeups)
+        ),
+    }
+}
+
+/// The table of pairs that wake each other.
+fn pairs(out: &mut String, pairs: &[WakePair], rows: usize) {
+    if pairs.is_empty() {
+        return;
+    }
+    let _ =
+        writeln!(out, "\n{:<36}{:>7}{:>8}{:>8}{:>8}{:>8}", "wake each other", "→", "of all", "←", "of all", "strong");
+    for pair in pairs.iter().take(rows) {
+        let (first, second) = (cut(&pair.first), cut(&pair.second));
+        let [forth, back] = [pair.part_of_second, pair.part_of_first].map(|part| format!("{:.0} %", part * 100.0));
+        let strong = if pair.is_strong { "yes" } else { "no" };
+        let _ = writeln!(
+            out,
+            "{first:<NAME$}⇄ {second:<NAME$}{:>7}{forth:>8}{:>8}{back:>8}{strong:>8}",
+            pair.forth, pair.back
+        );
+    }
+    more(out, pairs.len(), rows, "pair");
+}
+
+fn more(out: &mut String, all: usize, rows: usize, noun: &str) {
+    if let Some(more) = all.checked_sub(rows).filter(|more| *more > 0) {
+        let _ = writeln!(out, "  {} more: --rows {all} prints all", counted(more as u64, noun));
+    }
+}
+
+/// The name of a node, which leaves a blank behind it in its column; a PID stays whole.
+fn cut(party: &WakeParty) -> String {
+    let name = party.name();
+    if name.chars().count() < NAME {
+        return name;
+    }
+    let tail = party.pid.map_or(String::new(), |pid| format!(" {pid}"));
+    let room = (NAME - 2).saturating_sub(tail.chars().count());
+    let head: String = name.chars().take(room).collect();
+    format!("{head}…{tail}")
+}
+
+/// A number of an edge, as the figure writes it.
+pub(crate) fn weight_words(weight: u64, is_time: bool) -> String {
+    if is_time { short(Some(Dur(weight))) } else { weight.to_string() }
+}
