@@ -7,7 +7,7 @@ use session::formats::Formats;
 /// The formats in which the answer can be written.
 pub(crate) const FORMATS: Formats = Formats::FIGURE_AND_TEXT.and_table();
 
-/// Who wakes whom: the wakeups of each command by each other, and the pairs that wake each other
+/// The wakeups of each command by each other, and the pairs that wake each other
 ///
 /// Each edge has the number of wakeups, the time that the woken tasks slept before and waited after, and the caches of
 /// the two CPUs. A wakeup counts in the window in which the woken task runs. Wakeups from interrupts are kept apart: the

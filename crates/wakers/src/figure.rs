@@ -16,6 +16,8 @@ const PORT: Unit = 9 * PT;
 const LETTER: Unit = 7 * PT;
 /// The number of straight parts of a curve from layer to layer.
 const PARTS: i64 = 16;
+/// The length of the dashes of edges from interrupts.
+const DASH: Unit = 2 * PT;
 const GROUND: Color = Color::grey(0xee);
 /// The colours of edges whose wakeups lead mostly to the CPU or cache of the waker, to another cache, or to an unknown one.
 const NEAR: Color = Color::rgb(0x20, 0x50, 0xb0);
@@ -24,7 +26,7 @@ const SOMEWHERE: Color = Color::grey(0x80);
 
 /// A node of the figure: handlers of interrupts are one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Drawn {
+enum GraphNode {
     Party(WakeParty),
     Interrupts,
 }
@@ -32,8 +34,8 @@ enum Drawn {
 /// An edge of the figure.
 #[derive(Clone, Copy, Debug)]
 struct DrawnEdge {
-    from: Drawn,
-    to: Drawn,
+    from: GraphNode,
+    to: GraphNode,
     weight: u64,
     wakeups: u64,
     near: u64,
@@ -41,9 +43,9 @@ struct DrawnEdge {
 }
 
 impl DrawnEdge {
-    fn of(from: Drawn, edge: &WakeEdge, by: EdgeWeight) -> DrawnEdge {
+    fn of(from: GraphNode, edge: &WakeEdge, by: EdgeWeight) -> DrawnEdge {
         let (near, far) = (edge.same_cpu + edge.same_llc, edge.other_llc);
-        DrawnEdge { from, to: Drawn::Party(edge.woken), weight: edge.weight(by), wakeups: edge.wakeups, near, far }
+        DrawnEdge { from, to: GraphNode::Party(edge.woken), weight: edge.weight(by), wakeups: edge.wakeups, near, far }
     }
 
     fn color(&self) -> Color {
@@ -57,10 +59,10 @@ impl DrawnEdge {
 
 /// The heaviest edges, at most `most` of them, and the number of all.
 fn heaviest(report: &WakersReport, most: usize) -> (Vec<DrawnEdge>, usize) {
-    let of_tasks = report.edges.iter().map(|edge| DrawnEdge::of(Drawn::Party(edge.waker), edge, report.weight));
+    let of_tasks = report.edges.iter().map(|edge| DrawnEdge::of(GraphNode::Party(edge.waker), edge, report.weight));
     let mut interrupts: BTreeMap<WakeParty, DrawnEdge> = BTreeMap::new();
     for edge in &report.interrupts {
-        let one = DrawnEdge::of(Drawn::Interrupts, edge, report.weight);
+        let one = DrawnEdge::of(GraphNode::Interrupts, edge, report.weight);
         let sum = interrupts.entry(edge.woken).or_insert(DrawnEdge { weight: 0, wakeups: 0, near: 0, far: 0, ..one });
         sum.weight += one.weight;
         sum.wakeups += one.wakeups;
@@ -77,10 +79,10 @@ fn heaviest(report: &WakersReport, most: usize) -> (Vec<DrawnEdge>, usize) {
 /// Draws the graph of a report with at most `most` edges.
 pub fn figure(report: &WakersReport, most: usize, heading: &Heading) -> Figure {
     let (edges, all) = heaviest(report, most);
-    let mut nodes: Vec<Drawn> = edges.iter().flat_map(|edge| [edge.from, edge.to]).collect();
+    let mut nodes: Vec<GraphNode> = edges.iter().flat_map(|edge| [edge.from, edge.to]).collect();
     nodes.sort_unstable();
     nodes.dedup();
-    let number = |node: Drawn| nodes.binary_search(&node).unwrap_or(0);
+    let number = |node: GraphNode| nodes.binary_search(&node).unwrap_or(0);
     let (loops, between): (Vec<DrawnEdge>, Vec<DrawnEdge>) = edges.iter().partition(|edge| edge.from == edge.to);
     let plain = |edge: &DrawnEdge| LayeredEdge { from: number(edge.from), to: number(edge.to), weight: edge.weight };
     let graph = layered(nodes.len(), &between.iter().map(plain).collect::<Vec<LayeredEdge>>());
@@ -116,7 +118,7 @@ fn title(report: &WakersReport, heading: &Heading) -> String {
 fn note(report: &WakersReport, edges: &[DrawnEdge], all: usize) -> String {
     let drawn: u64 = edges.iter().map(|edge| edge.wakeups).sum();
     let wakeups = report.wakeups.unwrap_or(0);
-    let interrupts = match edges.iter().any(|edge| edge.from == Drawn::Interrupts) {
+    let interrupts = match edges.iter().any(|edge| edge.from == GraphNode::Interrupts) {
         true => " Interrupts are one node: no event shows their wakers.",
         false => "",
     };
@@ -133,14 +135,21 @@ fn legend(edges: &[DrawnEdge]) -> Vec<LegendEntry> {
         (SOMEWHERE, "neither, or the caches are not known"),
     ];
     let used = entries.into_iter().filter(|(color, _)| edges.iter().any(|edge| edge.color() == *color));
-    used.map(|(color, label)| LegendEntry { swatch: Swatch::Arrow(color, 0), label: label.to_owned() }).collect()
+    let entry =
+        |(color, label): (Color, &str)| LegendEntry { swatch: Swatch::Arrow(color, 0), label: label.to_owned() };
+    let mut legend: Vec<LegendEntry> = used.map(entry).collect();
+    if edges.iter().any(|edge| edge.from == GraphNode::Interrupts) {
+        let label = "made by an interrupt or softirq handler".to_owned();
+        legend.push(LegendEntry { swatch: Swatch::Dashed(INK, DASH), label });
+    }
+    legend
 }
 
 /// The lines in the box of a node: its name, and its wakeups of itself.
-fn label(node: Drawn, loops: &[DrawnEdge], weight: EdgeWeight) -> (String, Option<String>) {
+fn label(node: GraphNode, loops: &[DrawnEdge], weight: EdgeWeight) -> (String, Option<String>) {
     let name = match node {
-        Drawn::Party(party) => party.name(),
-        Drawn::Interrupts => "interrupts".to_owned(),
+        GraphNode::Party(party) => party.name(),
+        GraphNode::Interrupts => "interrupts".to_owned(),
     };
     let own = loops.iter().find(|edge| edge.from == node);
     (name, own.map(|edge| format!("itself: {}", weight_words(edge.weight, weight != EdgeWeight::Wakeups))))
@@ -232,7 +241,7 @@ impl<'g> Drawing<'g> {
                 *last = tip(head * 8 / 10, 0);
             }
             line.retain(|point| (end.x - point.x) * forth >= head * 8 / 10);
-            let (stroke, dash) = (edge.color(), if edge.from == Drawn::Interrupts { 2 * PT } else { 0 });
+            let (stroke, dash) = (edge.color(), if edge.from == GraphNode::Interrupts { DASH } else { 0 });
             figure.push(Item::Polylines { stroke, width, dash, polylines: vec![line] });
             let corners = vec![tip(0, 0), tip(head, -head / 2), tip(head, head / 2)];
             figure.push(Item::Polygons { fill: Paint::Solid(stroke), polygons: vec![corners] });

@@ -11,9 +11,9 @@ pub(crate) struct LayeredEdge {
 /// A place in a layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Spot {
-    /// A node.
+    /// The place of a node.
     Node(usize),
-    /// An edge that passes the layer.
+    /// The place of an edge that passes the layer.
     Bend(usize),
 }
 
@@ -53,8 +53,9 @@ pub(crate) fn layered(nodes: usize, edges: &[LayeredEdge]) -> Layered {
     let mut steps: Vec<(usize, Spot, Spot)> = Vec::new();
     for (nth, (from, to)) in directed.iter().enumerate() {
         let mut at = Spot::Node(*from);
-        for layer in layer_of[*from] + 1..layer_of[*to] {
-            layers[layer].push(Spot::Bend(nth));
+        let between = layers.iter_mut().enumerate().take(layer_of[*to]).skip(layer_of[*from] + 1);
+        for (layer, spots) in between {
+            spots.push(Spot::Bend(nth));
             steps.push((layer - 1, at, Spot::Bend(nth)));
             at = Spot::Bend(nth);
         }

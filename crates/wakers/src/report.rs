@@ -135,7 +135,7 @@ pub(crate) fn build(wakers: Wakers<'_>, end: Ts) -> WakersReport {
     let open = wakers.waits.iter().count() as u64;
     let (mut edges, mut interrupts) = (Vec::new(), Vec::new());
     let (mut unknown, mut rest) = (0, 0);
-    // All wakeups of each woken node, whoever made them.
+    // All wakeups of each woken node, of any origin.
     let mut woken_in_all: SeededMap<WakeParty, u64> = SeededMap::default();
     for (key, sums) in wakers.edges.sorted() {
         if let EdgeKey::Task(_, woken) | EdgeKey::Interrupt(_, woken) | EdgeKey::Unknown(woken) = key {

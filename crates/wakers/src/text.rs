@@ -75,15 +75,13 @@ fn edges(out: &mut String, title: &str, edges: &[WakeEdge], rows: usize) {
     more(out, edges.len(), rows, "pair");
 }
 
-/// The share of the wakeups of an edge that lead to another cache, in percent; `?` where the topology of none is known.
+/// The share of the wakeups of an edge that lead to another cache, in percent; `?` where the caches are not known.
 fn other_cache(edge: &WakeEdge) -> String {
-    match edge.wakeups - edge.unknown_llc {
-        0 => "?".to_owned(),
-        known => format!(
-            "{}{} %",
-            if edge.unknown_llc > 0 { "≥ " } else { "" },
-            edge.other_llc * 100 / known.max(edge.wakeups)
-        ),
+    let share = edge.other_llc * 100 / edge.wakeups.max(1);
+    match edge.unknown_llc {
+        0 => format!("{share} %"),
+        _ if edge.other_llc > 0 => format!("≥ {share} %"),
+        _ => "?".to_owned(),
     }
 }
 
