@@ -9,7 +9,7 @@ use session::groups::GroupArg;
 use std::path::PathBuf;
 
 /// The formats in which the answer can be written.
-pub(crate) const FORMATS: Formats = Formats::TEXT;
+pub(crate) const FORMATS: Formats = Formats::FIGURE_AND_TEXT;
 
 /// The same work under other scheduling policies, with the error of the prediction
 ///
@@ -48,6 +48,10 @@ pub struct WhatifArgs {
     /// Time by which the next run of a task is longer after a steal from another node [default: likewise]
     #[arg(long, value_name = "TIME", value_parser = length)]
     pub(crate) node_migration_cost: Option<Dur>,
+    /// Also remove 25, 50, 75 and 100 % of the waiting in violation of an origin, as why names it, and print the elapsed times; without
+    /// a name those of the five origins with the most
+    #[arg(long, value_name = "CAUSE", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    pub(crate) without: Option<String>,
     /// Maximum number of commands whose waits are printed beside those of the model; the JSON has all
     #[arg(long, default_value_t = 5, value_name = "N")]
     pub(crate) rows: usize,
@@ -67,6 +71,9 @@ Examples:
                                               (lscpu -e -J > lscpu.json)
   schedviz whatif trace.dat --steal-cost 10us with dear steals
   schedviz whatif trace.dat --json            every number, with its interval
+  schedviz whatif trace.dat --policy steal=machine -o whatif.pdf
+                                              the run as it was, and with stealing
+  schedviz whatif trace.dat --without         which cause to mend first
   schedviz whatif --group off='off.*.dat'     several runs, and their medians
   schedviz whatif --predict-from 'off.*.dat' --measured 'on.*.dat'
                                               predictions beside measured runs";

@@ -1,5 +1,6 @@
 //! The model of a trace, built in one pass.
 
+use crate::burst_ends::BurstEnds;
 use crate::model::{
     Begin, JoinIndex, Model, ModelCpu, ModelSleep, ModelTask, PlacedOn, ProgramStep, QueueJoin, QueuedMove, SleepClass,
     SleepIndex, Taken, TaskIndex,
@@ -87,6 +88,7 @@ pub struct ModelBuilder<'o> {
     /// The wakeups of tasks whose previous CPU was busy beside an idle one, and those placed on an idle CPU.
     sought: (u64, u64),
     offline: Vec<Cpu>,
+    ends: BurstEnds,
 }
 
 impl<'o> ModelBuilder<'o> {
@@ -103,6 +105,7 @@ impl<'o> ModelBuilder<'o> {
             slices: Vec::new(),
             sought: (0, 0),
             offline: Vec::new(),
+            ends: BurstEnds::default(),
         }
     }
 
@@ -202,7 +205,18 @@ impl<'o> ModelBuilder<'o> {
         track.join = self.model.joins.len() as JoinIndex;
         track.joined = now;
         track.idle_at = on_idle.then(|| self.cpu(cpu).runs.len());
-        self.model.joins.push(QueueJoin { cpu, placed, on_idle, dispatch: None, moves: (first, first), allowed });
+        let (task, moves) = (track.index, (first, first));
+        self.model.joins.push(QueueJoin {
+            task,
+            start: now,
+            waited: 0,
+            cpu,
+            placed,
+            on_idle,
+            dispatch: None,
+            moves,
+            allowed,
+        });
     }
 
     fn allowed(&mut self, task: &Task, cpu: Cpu, state: &SchedState) -> Option<u32> {
@@ -364,6 +378,7 @@ impl<'o> ModelBuilder<'o> {
             self.model.joins[track.join as usize].dispatch = Some(waited);
             self.dispatches.push(waited);
         }
+        self.model.joins[track.join as usize].waited = now.since(track.joined).0;
         let index = track.index;
         self.cpu(cpu).runs.push(index);
         (track.run_from, track.run_start) = (now, now);
@@ -444,7 +459,10 @@ impl<'o> ModelBuilder<'o> {
                 self.steps(track).push(ProgramStep::Preempted(join));
             }
             TaskState::Dead => self.steps(track).push(ProgramStep::Die),
-            TaskState::Asleep(_) => self.fall_asleep(track, now, raw),
+            TaskState::Asleep(_) => {
+                self.ends.note(now, track.index, task.comm);
+                self.fall_asleep(track, now, raw);
+            }
             TaskState::Throttled(_) => {
                 self.fall_asleep(track, now, 0);
                 track.forced = Some(SleepClass::Throttled);
@@ -570,6 +588,7 @@ impl Analysis for ModelBuilder<'_> {
             slice_is_measured,
             wakeups_seek_idle: self.sought.1 > 0,
         };
+        self.model.spinners = self.ends.spinners();
         let Model { end: model_end, tasks, early_wakeups, .. } = &mut self.model;
         *model_end = end;
         for task in tasks {

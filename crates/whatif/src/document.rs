@@ -2,6 +2,7 @@
 
 use crate::report::Prediction;
 use crate::skill::Skill;
+use crate::without::CauseCurve;
 use sched::{Diagnostics, Ts};
 use serde::Serialize;
 use session::warnings;
@@ -37,6 +38,9 @@ pub(crate) struct WhatifRun {
     pub(crate) prediction: Prediction,
     /// Whether the cost of a migration within a node, and of one between nodes, was measured in this trace.
     pub(crate) measured_costs: [bool; 2],
+    /// The elapsed time without a part of the waiting of each origin; absent unless asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) without: Vec<CauseCurve>,
     /// The losses, repairs and doubts of the trace.
     #[serde(serialize_with = "warnings::rows")]
     #[cfg_attr(feature = "schema", schemars(with = "Vec<warnings::Row<'static>>"))]

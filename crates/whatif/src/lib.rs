@@ -22,9 +22,11 @@
 
 mod args;
 mod build;
+mod burst_ends;
 mod costs;
 mod document;
 mod engine;
+mod figure;
 mod measures;
 mod model;
 mod policy;
@@ -34,6 +36,7 @@ mod report;
 mod simulated;
 mod skill;
 mod text;
+mod without;
 
 pub use args::WhatifArgs;
 pub use build::{BuildOptions, Context, ModelBuilder};
@@ -51,3 +54,4 @@ pub use question::WhatifQuestion;
 pub use report::{Calibration, CommandError, CostsOfPolicies, Estimate, PolicyRow, Prediction};
 pub use simulated::SimulatedRun;
 pub use skill::{Skill, SkillMetric};
+pub use without::{CauseCurve, CurvePoint};

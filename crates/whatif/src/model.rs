@@ -110,6 +110,12 @@ pub enum PlacedOn {
 /// A task joining a run queue: after a sleep, a preemption or a fork.
 #[derive(Clone, Copy, Debug)]
 pub struct QueueJoin {
+    /// The task that joins.
+    pub task: TaskIndex,
+    /// The instant at which the task joined in the trace.
+    pub start: Ts,
+    /// The time until the task ran in the trace, in nanoseconds; zero where no run ended the wait.
+    pub waited: u64,
     /// The CPU of the run queue.
     pub cpu: Cpu,
     /// The kind of CPU that the wakeup chose.
@@ -260,6 +266,8 @@ pub struct Model {
     pub taken: Taken,
     /// The number of wakeups of tasks that were awake, which have no effect.
     pub early_wakeups: u64,
+    /// The commands whose bursts end together again and again: perhaps they spin at barriers.
+    pub spinners: Vec<Comm>,
 }
 
 impl Model {

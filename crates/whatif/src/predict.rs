@@ -35,10 +35,24 @@ const LEAST_UNKNOWN: f64 = 1.0;
 
 /// The assumptions of one simulation that a trace leaves open.
 #[derive(Clone, Copy, Debug)]
-struct Assumed {
+pub(crate) struct Assumed {
     order: Order,
     interrupts: Interrupts,
     wakeups: Wakeups,
+}
+
+impl Assumed {
+    /// The usual assumptions, with the order of queues that was asked for.
+    pub(crate) fn usual(order: Option<Order>) -> Assumed {
+        let order = order.unwrap_or(Order::Fair);
+        Assumed { order, interrupts: Interrupts::default(), wakeups: Wakeups::default() }
+    }
+
+    /// The parameters of a simulation under these assumptions.
+    pub(crate) fn engine(self, topology: &Topology, costs: Costs) -> EngineOptions<'_> {
+        let Assumed { order, interrupts, wakeups } = self;
+        EngineOptions { topology, order, costs, interrupts, wakeups }
+    }
 }
 
 /// A number of a run that has an estimate.
@@ -82,8 +96,7 @@ pub fn measure_run(
 
 /// The assumptions of the simulations, the usual ones first; each of the others differs in one thing.
 fn assumptions(model: &Model, order: Option<Order>) -> Vec<Assumed> {
-    let (interrupts, wakeups) = (Interrupts::KeepLength, Wakeups::ByKind);
-    let usual = Assumed { order: order.unwrap_or(Order::Fair), interrupts, wakeups };
+    let usual = Assumed::usual(order);
     let mut assumed = vec![usual, Assumed { wakeups: Wakeups::AsRecorded, ..usual }];
     if model.sleeps.iter().any(|sleep| sleep.class == SleepClass::Interrupt) {
         assumed.push(Assumed { interrupts: Interrupts::KeepInstant, ..usual });
@@ -101,9 +114,7 @@ pub fn predict(model: &Model, trace: &RunFigures, path: Option<&Path>, options: 
     let usual = assumed[0];
     let measure = |name: PolicyName, assumed: &Assumed| {
         let costs = if name.is_free() { Costs::default() } else { options.costs };
-        let Assumed { order, interrupts, wakeups } = *assumed;
-        let engine = EngineOptions { topology: options.topology, order, costs, interrupts, wakeups };
-        measure_run(model, &|| name.policy(), engine, options.measured)
+        measure_run(model, &|| name.policy(), assumed.engine(options.topology, costs), options.measured)
     };
     let (observed, observed_run) = measure(PolicyName::Observed, &usual);
     let (rules, _) = measure(PolicyName::Steal(None), &usual);
@@ -126,6 +137,7 @@ pub fn predict(model: &Model, trace: &RunFigures, path: Option<&Path>, options: 
         taken: model.taken,
         sleeps: model.classes(),
         early_wakeups: model.early_wakeups,
+        spinners: model.spinners.clone(),
     }
 }
 

@@ -3,25 +3,36 @@
 use crate::args::{FORMATS, WhatifArgs};
 use crate::build::{BuildOptions, Context, ModelBuilder};
 use crate::document::{SCHEMA, WhatifDocument, WhatifRun};
+use crate::engine::Costs;
+use crate::figure::DrawnRun;
 use crate::measures::{RunFigures, measures};
+use crate::model::Model;
 use crate::policy::PolicyName;
-use crate::predict::{PredictOptions, predict};
+use crate::predict::{Assumed, PredictOptions, predict};
 use crate::report::Prediction;
-use crate::{costs, skill, text};
+use crate::simulated::SimulatedRun;
+use crate::without::{CauseCurve, ViolatingWait};
+use crate::{costs, figure, skill, text, without};
 use anyhow::{Result, bail};
 use critical_path::CriticalPath;
+use draw::Figure;
 use events::Cost;
+use lanes::{Coloring, Timeline};
 use question::{Question, Subcommand};
 use sched::seeded::SeededMap;
 use sched::topology::{CpuOrder, Distance};
-use sched::{Judgement, Tracepoint, Verdict};
+use sched::{EventSource, Judgement, Pass, Tracepoint, Ts, Verdict};
 use session::Session;
 use session::args::{BeginArgs, ReadArgs};
 use session::formats::{Formats, OutputName, Renderings};
 use session::{groups, several, warnings};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Mutex;
+use timeline::Sheet;
 use tracedat::Trace;
+use why::{Cases, ListedCase, WaitEnd, WaitOrigin, Why};
 use workcons::Options;
 
 /// The work of a trace under other policies.
@@ -87,15 +98,20 @@ fn files(args: &WhatifArgs) -> Result<Vec<(Option<String>, PathBuf)>> {
 fn run(args: &WhatifArgs) -> Result<ExitCode> {
     args.output.check(FORMATS)?;
     let files = files(args)?;
-    let runs = predicted_runs(args, &files)?;
+    let (runs, kept) = predicted_runs(args, &files)?;
     let measured = groups::expand(args.measured.iter().map(String::as_str), "--measured")?;
     let measured = several::measured(&measured, &args.read, |path, read| measured_run(args, path, read))?;
     let predictions: Vec<&Prediction> = runs.iter().map(|run| &run.prediction).collect();
     let skill = skill::skills(&predictions, &measured);
     let document = WhatifDocument { schema: SCHEMA, runs, skill };
+    let figure = |sheet: &Sheet| match (&kept, document.runs.as_slice()) {
+        (Some(kept), [run]) => Ok(vec![drawn(args, kept, run, sheet)?]),
+        _ => bail!("the figure shows one run; give a single trace"),
+    };
     let first = files.first().map_or(Path::new("whatif"), |(_, path)| path);
-    let forms = Renderings::words(|| text::text(&document, args.rows));
-    args.output.give(&OutputName::whole(first), "whatif", &document, forms, args.read.quiet)?;
+    let origin = kept.as_ref().map_or_else(|| OutputName::whole(first), |kept| kept.session.origin());
+    let forms = Renderings::told(|| text::text(&document, args.rows), figure);
+    args.output.give(&origin, "whatif", &document, forms, args.read.quiet)?;
     // With several runs one prediction is an answer.
     let unpredictable = document.runs.iter().filter(|run| !run.prediction.calibration.is_predictable);
     let verdict = |run: &WhatifRun| {
@@ -107,18 +123,70 @@ fn run(args: &WhatifArgs) -> Result<ExitCode> {
     Ok(if verdicts.len() == document.runs.len() { status } else { ExitCode::SUCCESS })
 }
 
-/// Predicts from each of the recordings.
-fn predicted_runs(args: &WhatifArgs, files: &[(Option<String>, PathBuf)]) -> Result<Vec<WhatifRun>> {
+/// An opened trace with its model, for a figure.
+struct Kept {
+    session: Session,
+    model: Model,
+    costs: Costs,
+}
+
+/// Predicts from each of the recordings; a single one is kept open.
+fn predicted_runs(args: &WhatifArgs, files: &[(Option<String>, PathBuf)]) -> Result<(Vec<WhatifRun>, Option<Kept>)> {
     let names = groups::names(&files.iter().map(|(_, path)| path.as_path()).collect::<Vec<_>>());
     let named: Vec<_> = files.iter().zip(names).collect();
     let runs = several::measured(&named, &args.read, |((group, path), name), read| {
         let session = Session::open(path, read, &args.window)?;
-        let run = predicted(args, &session)?;
+        let (run, model, costs) = predicted(args, &session)?;
         let run = WhatifRun { trace: name.clone(), group: group.clone(), ..run };
         warnings::warn_of((files.len() > 1).then_some(name), &run.trust, read);
-        Ok(run)
+        Ok((run, (files.len() == 1).then_some(Kept { session, model, costs })))
     })?;
-    Ok(groups::distinct(runs, |run| (run.group.as_ref(), run.recording, &run.trace), &args.read))
+    let (runs, kept): (Vec<WhatifRun>, Vec<Option<Kept>>) = runs.into_iter().unzip();
+    let runs = groups::distinct(runs, |run| (run.group.as_ref(), run.recording, &run.trace), &args.read);
+    Ok((runs, kept.into_iter().flatten().next()))
+}
+
+/// Draws the run as it was, and as it would have been under the first policy that is not the trace's own.
+fn drawn(args: &WhatifArgs, kept: &Kept, run: &WhatifRun, sheet: &Sheet) -> Result<Figure> {
+    let Kept { session, model, costs } = kept;
+    let asked = if args.policy.is_empty() { usual_policies(session) } else { args.policy.clone() };
+    let policy = asked.into_iter().find(|policy| *policy != PolicyName::Observed).unwrap_or(PolicyName::Observed);
+    let heading = session.general_heading(&run.trust).on(sheet);
+    let reasons = &run.prediction.calibration.reasons;
+    if !reasons.is_empty() {
+        bail!("{}: not predictable from this trace: {}", session.name(), reasons.join("; "));
+    }
+    let coloring = session.learned(Coloring::default())?;
+    let title = |name: &str, figures: &RunFigures| {
+        let share = 100.0 * figures.violation_ns.0 as f64 / (figures.window_ns.0 as f64).max(1.0);
+        format!("{name}: {}, work conservation violated {share:.1} % of the time", figures.elapsed_ns.human())
+    };
+    let picture = |to: Ts| {
+        let mut options = lanes::Options { pictures: 2, ..session.lanes(session.from, to, coloring.clone()) };
+        session.join_lanes(&mut options);
+        (options, Options { strips: Some((session.from, to)), ..measured_options(session) })
+    };
+    let (options, measured) = picture(session.to);
+    let analysis = || (Timeline::new(&options), measures(&measured));
+    let outcome = session.follow(&BeginArgs::default(), session.window, analysis)?;
+    let (lanes, mut reports) = outcome.output;
+    let (strips, shown) = (std::mem::take(&mut reports.1.strips), title("as it was", &RunFigures::of(&reports)));
+    let before = DrawnRun { title: shown, end: session.to, lanes, options, strips };
+
+    let usual = Assumed::usual(args.queue);
+    let engine = usual.engine(&session.topology, if policy.is_free() { Costs::default() } else { *costs });
+    let make = || policy.policy();
+    let mut source = SimulatedRun::new(model, &make, engine);
+    let end = source.extent().map_or_else(|never| match never {}, |extent| extent.end);
+    let (options, measured) = picture(end);
+    let analysis = || (Timeline::new(&options), measures(&measured));
+    let outcome = Pass::over(&mut source).run(analysis).unwrap_or_else(|never| match never {});
+    let (lanes, mut reports) = outcome.output;
+    let (strips, shown) =
+        (std::mem::take(&mut reports.1.strips), title(&policy.to_string(), &RunFigures::of(&reports)));
+    let after = DrawnRun { title: shown, end, lanes, options, strips };
+    let title = format!("{}: as it was, and with {policy}", heading.trace);
+    Ok(figure::figure(&[before, after], (session.from, session.start), &heading, title))
 }
 
 /// The options by which a trace and the runs of its model are measured.
@@ -135,7 +203,7 @@ fn measured_run(args: &WhatifArgs, path: &Path, read: &ReadArgs) -> Result<RunFi
 }
 
 /// Predicts from one trace.
-fn predicted(args: &WhatifArgs, session: &Session) -> Result<WhatifRun> {
+fn predicted(args: &WhatifArgs, session: &Session) -> Result<(WhatifRun, Model, Costs)> {
     let policies = if args.policy.is_empty() { usual_policies(session) } else { args.policy.clone() };
     let near = [Distance::Smt, Distance::Llc, Distance::Node].map(|within| PolicyName::Steal(Some(within)));
     if session.topology.is_empty() && policies.iter().any(|policy| near.contains(policy)) {
@@ -161,13 +229,42 @@ fn predicted(args: &WhatifArgs, session: &Session) -> Result<WhatifRun> {
     };
     let given = [args.migration_cost, args.node_migration_cost];
     let is_measured = |at: usize| given[at].is_none() && measured_costs[at].is_some();
-    Ok(WhatifRun {
+    let run = WhatifRun {
         trace: session.name(),
         group: None,
         kernel: session.trace.info().kernel,
         prediction: predict(&model, &trace, Some(&path), &options),
         measured_costs: [is_measured(0), is_measured(1)],
+        without: without(args, session, &model)?,
         trust: outcome.diagnostics,
         recording: session.recording(),
-    })
+    };
+    Ok((run, model, options.costs))
+}
+
+/// The curves of the origins that are asked for.
+fn without(args: &WhatifArgs, session: &Session, model: &Model) -> Result<Vec<CauseCurve>> {
+    let Some(named) = &args.without else { return Ok(Vec::new()) };
+    // A pass that is repeated lists its waits again.
+    let waits = Mutex::new(BTreeMap::new());
+    let wait = |case: &ListedCase<WaitOrigin, WaitEnd>| {
+        let ListedCase { pid, start, end, violated_ns, .. } = *case;
+        let wait = ViolatingWait { pid, start, end, origin: case.origin.word(), violated_ns };
+        if violated_ns > 0
+            && let Ok(mut waits) = waits.lock()
+        {
+            waits.insert((pid, start, end), wait);
+        }
+    };
+    let cases = Cases { wait: &wait, stretch: &|_| {} };
+    let measured = measured_options(session);
+    let _ = session.follow(&BeginArgs::default(), session.window, || Why::new(&measured).listing(&cases))?;
+    let waits: Vec<ViolatingWait> = waits.lock().map_or(Vec::new(), |waits| waits.values().copied().collect());
+    let curves = without::curves(model, &waits, Some(&**named).filter(|named| !named.is_empty()));
+    if curves.is_empty() && !named.is_empty() {
+        let known: BTreeSet<&str> = waits.iter().map(|wait| wait.origin).collect();
+        let known: Vec<&str> = known.into_iter().collect();
+        bail!("--without: no wait in violation began so; there are {}", known.join(", "));
+    }
+    Ok(curves)
 }

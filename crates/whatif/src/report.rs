@@ -157,4 +157,6 @@ pub struct Prediction {
     pub sleeps: Vec<ClassSum>,
     /// The number of wakeups of tasks that were awake, which the model does not repeat.
     pub early_wakeups: u64,
+    /// The commands whose bursts end together again and again: perhaps they spin at barriers, which counts as work here.
+    pub spinners: Vec<Comm>,
 }

@@ -4,6 +4,7 @@ use crate::document::{WhatifDocument, WhatifRun};
 use crate::engine::Order;
 use crate::report::{Estimate, PolicyRow};
 use crate::skill::{Skill, SkillMetric};
+use crate::without::CauseCurve;
 use question::Spread;
 use sched::Dur;
 use std::fmt::Write;
@@ -47,6 +48,7 @@ fn run_text(out: &mut String, run: &WhatifRun, rows: usize) {
     if calibration.is_predictable {
         table(out, &prediction.rows);
     }
+    without_text(out, &run.without);
     notes(out, run);
 }
 
@@ -205,6 +207,31 @@ fn table(out: &mut String, rows: &[PolicyRow]) {
     }
 }
 
+fn without_text(out: &mut String, curves: &[CauseCurve]) {
+    if curves.is_empty() {
+        return;
+    }
+    // Writing to a string cannot fail.
+    let _ = write!(out, "\n{:<32}{:>9}", "without waits that began so", "waited");
+    for point in curves.iter().take(1).flat_map(|curve| &curve.points) {
+        let _ = write!(out, "{:>9}", format!("-{} %", point.removed_percent));
+    }
+    out.push('\n');
+    for curve in curves {
+        let _ = write!(out, "  {:<30}{:>9}", curve.origin, short(Some(curve.waiting_ns)));
+        for point in &curve.points {
+            let _ = write!(out, "{:>8.2}%", point.change_percent);
+        }
+        out.push('\n');
+    }
+    paragraph(
+        out,
+        0,
+        2,
+        "Changes of the elapsed time where that part of the waiting in violation is removed and the wakeups move with it; CPUs do not compete.",
+    );
+}
+
 fn notes(out: &mut String, run: &WhatifRun) {
     let prediction = &run.prediction;
     out.push('\n');
@@ -240,6 +267,14 @@ fn notes(out: &mut String, run: &WhatifRun) {
     let sleeps =
         prediction.sleeps.iter().map(|sum| format!("{} {} ({})", sum.number, sum.class.words(), sum.total_ns.human()));
     paragraph(out, 0, 2, &format!("Sleeps: {}.", sleeps.collect::<Vec<_>>().join(", ")));
+    if !prediction.spinners.is_empty() {
+        let names: Vec<String> = prediction.spinners.iter().map(ToString::to_string).collect();
+        let hint = format!(
+            "Bursts of different tasks called {} end within microseconds of one another again and again: if they spin at a barrier, that counts as work here.",
+            names.join(", ")
+        );
+        paragraph(out, 0, 2, &hint);
+    }
     paragraph(
         out,
         0,
