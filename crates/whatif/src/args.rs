@@ -2,6 +2,7 @@
 
 use crate::engine::Order;
 use crate::policy::PolicyName;
+use regex::Regex;
 use sched::Dur;
 use session::args::{ReadArgs, WindowArgs, length};
 use session::formats::{Formats, OutputArgs};
@@ -48,6 +49,10 @@ pub struct WhatifArgs {
     /// Time by which the next run of a task is longer after a steal from another node [default: likewise]
     #[arg(long, value_name = "TIME", value_parser = length)]
     pub(crate) node_migration_cost: Option<Dur>,
+    /// Tasks that spin at barriers, by name or command: where their bursts end within 10 us of one another, each is work as far as the
+    /// shortest of them, and spinning from there on
+    #[arg(long, value_name = "REGEX", value_parser = Regex::new, conflicts_with = "without")]
+    pub(crate) spins: Option<Regex>,
     /// Also remove 25, 50, 75 and 100 % of the waiting in violation of an origin, as why names it, and print the elapsed times; without
     /// a name those of the five origins with the most
     #[arg(long, value_name = "CAUSE", num_args = 0..=1, require_equals = true, default_missing_value = "")]

@@ -1,6 +1,6 @@
 //! The model of a trace, built in one pass.
 
-use crate::burst_ends::BurstEnds;
+use crate::burst_ends::{Arrival, BurstEnds, meet};
 use crate::model::{
     Begin, JoinIndex, Model, ModelCpu, ModelSleep, ModelTask, PlacedOn, ProgramStep, QueueJoin, QueuedMove, SleepClass,
     SleepIndex, Taken, TaskIndex,
@@ -12,7 +12,7 @@ use sched::seeded::SeededMap;
 use sched::topology::CpuOrder;
 use sched::{
     Analysis, Cpu, CpuSet, Current, Dur, EventKind, PerTask, Pid, PrevState, SchedEvent, SchedState, Span, Task,
-    TaskState, Topology, Ts,
+    TaskFilter, TaskState, Topology, Ts,
 };
 
 /// The context of wakeups that events of the trace open and close.
@@ -35,6 +35,9 @@ pub struct BuildOptions<'o> {
     pub topology: Topology,
     /// The CPUs that tasks may use, where lists or records restrict any.
     pub affinity: Option<&'o Affinity>,
+    /// The tasks that spin at barriers: a burst that ends together with that of another one is work as far as the shortest of these
+    /// bursts, and spinning from there on.
+    pub spins: Option<TaskFilter>,
     /// The numbers of events that show the context of a wakeup.
     pub contexts: SeededMap<u16, Context>,
 }
@@ -62,6 +65,8 @@ struct Track {
     /// The instant up to which the program has the run.
     run_from: Ts,
     run_start: Ts,
+    /// The CPU time of the present burst.
+    burst: u64,
     sleep: Option<SleepIndex>,
     /// The class of the open sleep whatever ends it.
     forced: Option<SleepClass>,
@@ -89,6 +94,7 @@ pub struct ModelBuilder<'o> {
     sought: (u64, u64),
     offline: Vec<Cpu>,
     ends: BurstEnds,
+    arrivals: Vec<Arrival>,
 }
 
 impl<'o> ModelBuilder<'o> {
@@ -106,6 +112,7 @@ impl<'o> ModelBuilder<'o> {
             sought: (0, 0),
             offline: Vec::new(),
             ends: BurstEnds::default(),
+            arrivals: Vec::new(),
         }
     }
 
@@ -135,6 +142,7 @@ impl<'o> ModelBuilder<'o> {
             index,
             run_from: since,
             run_start: since,
+            burst: 0,
             sleep: None,
             forced: None,
             waking: None,
@@ -172,6 +180,7 @@ impl<'o> ModelBuilder<'o> {
     fn run_until(&mut self, track: &mut Track, now: Ts) {
         let ran = now.since(track.run_from).0;
         track.run_from = now;
+        track.burst += ran;
         if ran > 0 {
             self.steps(track).push(ProgramStep::Run(ran));
         }
@@ -461,6 +470,11 @@ impl<'o> ModelBuilder<'o> {
             TaskState::Dead => self.steps(track).push(ProgramStep::Die),
             TaskState::Asleep(_) => {
                 self.ends.note(now, track.index, task.comm);
+                if self.options.spins.as_ref().is_some_and(|spins| spins.takes(task.pid, || task.comm)) {
+                    let step = self.steps(track).len();
+                    self.arrivals.push(Arrival { at: now, task: track.index, step, burst: track.burst });
+                }
+                track.burst = 0;
                 self.fall_asleep(track, now, raw);
             }
             TaskState::Throttled(_) => {
@@ -589,6 +603,7 @@ impl Analysis for ModelBuilder<'_> {
             wakeups_seek_idle: self.sought.1 > 0,
         };
         self.model.spinners = self.ends.spinners();
+        meet(&mut self.model, &self.arrivals);
         let Model { end: model_end, tasks, early_wakeups, .. } = &mut self.model;
         *model_end = end;
         for task in tasks {

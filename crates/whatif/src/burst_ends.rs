@@ -1,6 +1,6 @@
 //! Bursts of different tasks that end together: a sign of tasks that spin at a barrier.
 
-use crate::model::TaskIndex;
+use crate::model::{Model, ProgramStep, TaskIndex};
 use sched::seeded::SeededMap;
 use sched::{Comm, Dur, Ts, kthread};
 
@@ -50,5 +50,41 @@ impl BurstEnds {
         let mut found: Vec<Comm> = self.commands.iter().filter(|(_, of)| often(of)).map(|(comm, _)| *comm).collect();
         found.sort_unstable();
         found
+    }
+}
+
+/// The end of a burst of a task that spins.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arrival {
+    pub(crate) at: Ts,
+    pub(crate) task: TaskIndex,
+    /// The step of the sleep that follows.
+    pub(crate) step: usize,
+    /// The CPU time of the burst.
+    pub(crate) burst: u64,
+}
+
+/// Makes meetings of bursts that end together: each is work as far as the shortest one of them. The arrivals are in the order of time.
+pub(crate) fn meet(model: &mut Model, arrivals: &[Arrival]) {
+    let mut steps: Vec<(TaskIndex, usize, u64, u32)> = Vec::new();
+    for together in arrivals.chunk_by(|a, b| a.task != b.task && b.at.since(a.at) <= TOGETHER) {
+        let tasks: Vec<TaskIndex> = together.iter().map(|arrival| arrival.task).collect();
+        let is_twice = (1..tasks.len()).any(|at| tasks[..at].contains(&tasks[at]));
+        if tasks.len() < 2 || is_twice {
+            continue;
+        }
+        let least = together.iter().map(|arrival| arrival.burst).min().unwrap_or(0);
+        let meeting = model.meetings.len() as u32;
+        steps.extend(together.iter().map(|arrival| (arrival.task, arrival.step, arrival.burst - least, meeting)));
+        model.meetings.push(tasks);
+    }
+    // From behind, so that the places before stay.
+    steps.sort_unstable_by(|a, b| b.cmp(a));
+    for (task, step, spun, meeting) in steps {
+        let program = &mut model.tasks[task as usize].steps;
+        if let Some(ProgramStep::Run(ns)) = step.checked_sub(1).and_then(|last| program.get_mut(last)) {
+            *ns = ns.saturating_sub(spun);
+        }
+        program.insert(step, ProgramStep::Meet(meeting));
     }
 }

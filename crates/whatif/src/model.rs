@@ -156,6 +156,8 @@ pub enum ProgramStep {
     Preempted(JoinIndex),
     /// The task sleeps.
     Sleep(SleepIndex),
+    /// The task uses the CPU until all tasks of this meeting have come to it: an index of [`Model::meetings`].
+    Meet(u32),
     /// The task executes a program of this name.
     Exec(Comm),
     /// The task takes another name.
@@ -256,6 +258,8 @@ pub struct Model {
     pub joins: Vec<QueueJoin>,
     /// The moves of waiting tasks.
     pub moves: Vec<QueuedMove>,
+    /// The tasks of each meeting at which they spin.
+    pub meetings: Vec<Vec<TaskIndex>>,
     /// The sets of CPUs that tasks may use.
     pub sets: Vec<CpuSet>,
     /// The traced command's first task, where the trace shows its exit.

@@ -21,7 +21,7 @@ use lanes::{Coloring, Timeline};
 use question::{Question, Subcommand};
 use sched::seeded::SeededMap;
 use sched::topology::{CpuOrder, Distance};
-use sched::{EventSource, Judgement, Pass, Tracepoint, Ts, Verdict};
+use sched::{EventSource, Judgement, Pass, TaskFilter, Tracepoint, Ts, Verdict};
 use session::Session;
 use session::args::{BeginArgs, ReadArgs};
 use session::formats::{Formats, OutputName, Renderings};
@@ -211,7 +211,9 @@ fn predicted(args: &WhatifArgs, session: &Session) -> Result<(WhatifRun, Model, 
     }
     let measured = measured_options(session);
     let affinity = session.affinity.as_deref();
-    let build = BuildOptions { topology: session.topology.clone(), affinity, contexts: contexts(&session.trace) };
+    let spins = args.spins.clone().map(|tasks| TaskFilter { tasks: Some(tasks), ..TaskFilter::default() });
+    let (topology, contexts) = (session.topology.clone(), contexts(&session.trace));
+    let build = BuildOptions { topology, affinity, contexts, spins };
     let analysis = || {
         let path = CriticalPath::new(critical_path::Options { zero: session.start, ..Default::default() });
         (ModelBuilder::new(&build), measures(&measured), path, Cost::new(&session.topology))

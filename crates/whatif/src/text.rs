@@ -270,7 +270,7 @@ fn notes(out: &mut String, run: &WhatifRun) {
     if !prediction.spinners.is_empty() {
         let names: Vec<String> = prediction.spinners.iter().map(ToString::to_string).collect();
         let hint = format!(
-            "Bursts of different tasks called {} end within microseconds of one another again and again: if they spin at a barrier, that counts as work here.",
+            "Bursts of different tasks called {} end within microseconds of one another again and again: if they spin at a barrier, name them with --spins; it counts as work otherwise.",
             names.join(", ")
         );
         paragraph(out, 0, 2, &hint);

@@ -4,6 +4,7 @@
 
 use sched::topology::Distance;
 use sched::{Affinity, Cpu, CpuSet, Pass, Pid, SchedEvent, Topology};
+use std::ops::ControlFlow;
 use testkit::Operation::{Nap, NapUntil, Run, Wait, Wake};
 use testkit::{Rng, Worker, Workload};
 use whatif::{BuildOptions, Costs, Model, ModelBuilder, Order, PolicyName, PredictOptions, Prediction, RunFigures};
@@ -102,6 +103,36 @@ fn a_barrier_gains_as_much_as_its_last_task() {
     let other = |cpu: usize, ms: i64| Worker::on(cpu, vec![Run(ms * MS), Wait, Run(MS)]);
     let work = work(2, vec![other(0, 10), last, other(1, 5)]);
     assert_eq!(elapsed(&work, 2_000), [21 * MS, 21 * MS, 16 * MS + 2_000]);
+}
+
+#[test]
+fn a_task_that_spins_until_another_arrives_gains_as_much_as_that() {
+    // The second task arrives at 10 ms, since it waits for 5 ms; the third spins for it from 5 ms on, if that is said of both.
+    let workers = vec![
+        Worker::on(0, vec![Run(5 * MS)]),
+        Worker::on(0, vec![Run(5 * MS)]),
+        Worker::on(1, vec![Run(10 * MS)]),
+        brief(2),
+    ];
+    let events = work(3, workers).run();
+    let run = |spins: Option<&str>| {
+        let tasks = spins.map(|tasks| regex::Regex::new(tasks).expect("an expression"));
+        let spins = tasks.map(|tasks| sched::TaskFilter { tasks: Some(tasks), ..Default::default() });
+        let build = BuildOptions { spins, ..BuildOptions::default() };
+        let pass = Pass::over(events.as_slice());
+        let model = pass.run(|| ModelBuilder::new(&build)).unwrap_or_else(|never| match never {}).output;
+        let (topology, costs) = (Topology::default(), Costs { steal: 2_000, ..Costs::default() });
+        let (order, interrupts) = (Order::Fifo, whatif::Interrupts::KeepLength);
+        let wakeups = whatif::Wakeups::ByKind;
+        let options = whatif::EngineOptions { topology: &topology, order, costs, interrupts, wakeups };
+        let elapsed = |policy: PolicyName| {
+            let end = whatif::simulate(&model, &mut *policy.policy(), &options, &mut |_| ControlFlow::Continue(())).end;
+            end.since(model.start).0 as i64
+        };
+        [elapsed(PolicyName::Observed), elapsed(PolicyName::Steal(Some(Distance::Machine)))]
+    };
+    assert_eq!(run(None), [10 * MS, 10 * MS]);
+    assert_eq!(run(Some("worker[12]")), [10 * MS, 5 * MS + 3_000]);
 }
 
 #[test]

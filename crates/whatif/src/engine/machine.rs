@@ -38,6 +38,8 @@ pub(crate) struct SimTask {
     pub(crate) joins: u32,
     /// The moves of this wait that were made.
     pub(crate) moved: u32,
+    /// The meeting at which the task spins.
+    pub(crate) meeting: Option<u32>,
     /// The sleep that the task is in.
     pub(crate) sleep: Option<u32>,
 }
@@ -108,6 +110,7 @@ impl<'m> Machine<'m> {
             joined: model.start.0,
             joins: 0,
             moved: 0,
+            meeting: None,
             sleep: None,
         };
         let near = (0..model.cpus.len() as u32).map(|cpu| {

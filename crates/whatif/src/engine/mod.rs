@@ -109,6 +109,7 @@ pub fn simulate(model: &Model, policy: &mut dyn Policy, options: &EngineOptions<
         sink,
         agenda: Agenda::default(),
         delivered: vec![false; model.sleeps.len()],
+        absent: model.meetings.iter().map(Vec::len).collect(),
         now: model.start.0,
         end: i64::MAX,
         stopped: false,
@@ -129,6 +130,8 @@ struct Engine<'e, 'm> {
     agenda: Agenda,
     /// The sleeps whose waking has happened.
     delivered: Vec<bool>,
+    /// The number of tasks that each meeting lacks.
+    absent: Vec<usize>,
     follows: bool,
     keeps_moves: bool,
     keeps_pulls: bool,

@@ -7,6 +7,9 @@ use super::{Engine, Interrupts, Placement};
 use crate::model::{Begin, JoinIndex, ProgramStep, SleepClass, SleepIndex, TaskIndex};
 use sched::{Cpu, EventKind, PrevState, Ts};
 
+/// The time for which a task would spin that nothing ends, in nanoseconds: longer than any run.
+const SPINNING: u64 = 1 << 62;
+
 /// The flag of an event in a hard interrupt.
 const IN_INTERRUPT: u8 = 0x08;
 
@@ -53,6 +56,7 @@ impl Engine<'_, '_> {
             }
             ProgramStep::Preempted(join) => self.preempted_in_trace(cpu, join),
             ProgramStep::Sleep(sleep) => self.sleep(cpu, task, sleep),
+            ProgramStep::Meet(meeting) => self.meet(task, meeting),
             ProgramStep::Exec(comm) => {
                 self.machine.tasks[task as usize].comm = comm;
                 self.emit(cpu, 0, EventKind::Exec { pid, old_pid: pid, program: comm });
@@ -78,6 +82,28 @@ impl Engine<'_, '_> {
             self.run.exit = Some(Ts(self.now));
             let rest = model.exit.map_or(0, |exit| model.end.since(exit).0);
             self.end = self.now.saturating_add(rest as i64);
+        }
+    }
+
+    /// The running task comes to a meeting, and spins until the others have come.
+    fn meet(&mut self, task: TaskIndex, meeting: u32) {
+        self.absent[meeting as usize] -= 1;
+        if self.absent[meeting as usize] > 0 {
+            let sim = &mut self.machine.tasks[task as usize];
+            (sim.left, sim.meeting) = (SPINNING, Some(meeting));
+            return;
+        }
+        let model = self.machine.model;
+        for other in &model.meetings[meeting as usize] {
+            if self.machine.tasks[*other as usize].meeting.take().is_none() {
+                continue;
+            }
+            if let Place::Running(cpu) = self.machine.tasks[*other as usize].place {
+                self.account(cpu);
+                self.machine.tasks[*other as usize].left = 0;
+                self.expect_end(cpu);
+            }
+            self.machine.tasks[*other as usize].left = 0;
         }
     }
 
