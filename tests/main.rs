@@ -82,6 +82,7 @@ mod view_questions;
 mod view_server;
 mod wakers;
 mod webdriver;
+mod whatif;
 mod why;
 mod why_episode;
 mod why_origins;

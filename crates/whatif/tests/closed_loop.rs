@@ -226,3 +226,25 @@ fn intervals_hold_with_timers_bound_and_real_time_tasks() {
     assert!(elapsed * 100 >= runs() * 85, "elapsed time: {elapsed} of {}", runs());
     assert!(violated * 100 >= runs() * 85, "violation: {violated} of {}", runs());
 }
+
+/// `cargo test -p schedviz-whatif --test closed_loop -- --ignored --nocapture` prints the speed of the engine.
+#[test]
+#[ignore = "a measurement"]
+fn events_are_simulated_fast() {
+    let mut work = random(7, true);
+    for worker in &mut work.workers {
+        let program: Vec<_> = (0..20_000).flat_map(|nth| [Run(50_000 + nth % 977), Nap(1 + nth % 70_001)]).collect();
+        worker.program = program;
+    }
+    let events = work.run();
+    let model = model(&events, None);
+    let (topology, costs) = (Topology::default(), Costs { steal: 2_000, ..Costs::default() });
+    let (order, interrupts, wakeups) = (Order::Fair, whatif::Interrupts::KeepLength, whatif::Wakeups::ByKind);
+    let options = whatif::EngineOptions { topology: &topology, order, costs, interrupts, wakeups };
+    for policy in [PolicyName::Observed, PolicyName::Steal(Some(Distance::Machine)), PolicyName::Ideal] {
+        let begun = std::time::Instant::now();
+        let run = whatif::simulate(&model, &mut *policy.policy(), &options, &mut |_| ControlFlow::Continue(()));
+        let seconds = begun.elapsed().as_secs_f64();
+        println!("{policy}: {} events, {:.1} million a second", run.events, run.events as f64 / seconds / 1e6);
+    }
+}

@@ -1,0 +1,81 @@
+//! The command `whatif`: calibration, refusal, figures, curves, and predictions beside measured runs.
+
+use crate::support::{fixture, schedviz, scratch};
+use serde_json::Value;
+
+fn path(name: &str) -> String {
+    fixture(name).to_str().expect("a path").to_owned()
+}
+
+fn document(arguments: &[&str]) -> (Option<i32>, Value) {
+    let ran = schedviz(&[&["whatif", "-q", "--json"], arguments].concat());
+    (ran.code, serde_json::from_slice(&ran.stdout).expect("JSON"))
+}
+
+#[test]
+fn the_model_of_a_recording_comes_to_the_elapsed_time_and_the_violation_of_it() {
+    for name in ["hackbench.dat", "hackbench-7.2.dat", "balance.dat", "affine.dat"] {
+        let (code, document) = document(&[&path(name), "--policy", "observed"]);
+        let calibration = &document["runs"][0]["calibration"];
+        assert_eq!((code, &calibration["is_predictable"]), (Some(0), &Value::Bool(true)), "{name}");
+        for (error, most) in [("elapsed_error_percent", 0.1), ("violation_error_points", 0.5)] {
+            assert!(calibration[error].as_f64().expect("a number").abs() <= most, "{name}: {calibration}");
+        }
+    }
+}
+
+#[test]
+fn a_trace_that_does_not_show_why_tasks_slept_is_refused() {
+    let (code, document) = document(&[&path("rt-5.10.dat")]);
+    let run = &document["runs"][0];
+    assert_eq!((code, &run["rows"]), (Some(3), &Value::Array(Vec::new())), "{run}");
+    let reason = run["calibration"]["reasons"][0].as_str().expect("a reason");
+    assert!(reason.contains("has no known cause"), "{reason}");
+    assert!(run["calibration"]["advice"][0].as_str().expect("advice").contains("-e timer"), "{run}");
+    let told = schedviz(&["whatif", "-q", &path("rt-5.10.dat")]);
+    let text = String::from_utf8_lossy(&told.stdout).into_owned();
+    assert!(text.starts_with("rt-5.10.dat: not predictable from this trace: "), "{text}");
+}
+
+#[test]
+fn both_runs_are_drawn_and_the_causes_have_curves() {
+    let folder = scratch("whatif");
+    let file = folder.join("whatif.svg");
+    let trace = path("hackbench.dat");
+    let name = file.to_str().expect("a path");
+    let ran = schedviz(&["whatif", "-q", &trace, "--policy", "steal=machine", "-o", name]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let figure = std::fs::read_to_string(&file).expect("the figure");
+    assert!(figure.contains("as it was: ") && figure.contains("steal=machine: "), "{}", figure.len());
+
+    let (_, document) = document(&[&trace, "--without", "--policy", "observed"]);
+    let run = &document["runs"][0];
+    let curves = run["without"].as_array().expect("curves");
+    assert!((1..=5).contains(&curves.len()), "{curves:?}");
+    for curve in curves {
+        let points = curve["points"].as_array().expect("points");
+        let elapsed: Vec<f64> = points.iter().map(|point| point["elapsed_ns"].as_f64().expect("a time")).collect();
+        assert!(elapsed.len() == 4 && elapsed.is_sorted_by(|a, b| a >= b), "{curve}");
+        let trace = run["trace"]["elapsed_ns"].as_f64().expect("a time");
+        assert!(elapsed[0] <= trace * 1.001, "{curve}: {trace}");
+    }
+    let ran = schedviz(&["whatif", "-q", &trace, "--without=rain"]);
+    assert!(ran.code == Some(1) && ran.stderr.contains("there are "), "{}", ran.stderr);
+}
+
+#[test]
+fn predictions_stand_beside_measured_runs() {
+    let (trace, other) = (path("hackbench.dat"), path("hackbench-7.2.dat"));
+    let arguments = ["--predict-from", &trace, "--measured", &other, "--policy", "steal=machine", "--queue", "fifo"];
+    let (code, document) = document(&arguments);
+    let rows = document["skill"].as_array().expect("rows");
+    assert_eq!((code, rows.len()), (Some(0), 4), "{document}");
+    let first = &rows[0];
+    let of = |name: &str| first[name].as_f64().expect("a number");
+    let skill =
+        (of("predicted_median") - of("measured_median")).abs() / (of("from_median") - of("measured_median")).abs();
+    assert!((of("skill") - skill).abs() < 1e-9, "{first}");
+    // Without the places of the CPUs there is no nearest cache.
+    let ran = schedviz(&["whatif", "-q", &trace, "--policy", "steal=llc"]);
+    assert!(ran.code == Some(1) && ran.stderr.contains("--topology"), "{}", ran.stderr);
+}
