@@ -32,8 +32,8 @@ fn a_trace_that_does_not_show_why_tasks_slept_is_refused() {
     let reason = run["calibration"]["reasons"][0].as_str().expect("a reason");
     assert!(reason.contains("has no known cause"), "{reason}");
     assert!(run["calibration"]["advice"][0].as_str().expect("advice").contains("-e timer"), "{run}");
-    let told = schedviz(&["whatif", "-q", &path("rt-5.10.dat")]);
-    let text = String::from_utf8_lossy(&told.stdout).into_owned();
+    let printed = schedviz(&["whatif", "-q", &path("rt-5.10.dat")]);
+    let text = String::from_utf8_lossy(&printed.stdout).into_owned();
     assert!(text.starts_with("rt-5.10.dat: not predictable from this trace: "), "{text}");
 }
 

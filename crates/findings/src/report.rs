@@ -128,7 +128,7 @@ pub(crate) fn ranked(all: Vec<Observed>) -> Vec<Observed> {
         all.into_iter().partition(|(observation, ..)| observation.is_doubt());
     // Stable: among equals the order of the kinds decides.
     ranked.sort_by_key(|(_, cost, _)| Reverse(*cost));
-    // A part of the queued time is told behind the whole of it.
+    // A part of the queued time stands behind the whole of it.
     let first = |is_it: fn(&Observation) -> bool| ranked.iter().position(|(observation, ..)| is_it(observation));
     if let (Some(part), Some(whole)) = (first(Observation::is_on_some_waiting), first(Observation::is_on_all_waiting))
         && part < whole

@@ -107,7 +107,7 @@ fn a_barrier_gains_as_much_as_its_last_task() {
 
 #[test]
 fn a_task_that_spins_until_another_arrives_gains_as_much_as_that() {
-    // The second task arrives at 10 ms, since it waits for 5 ms; the third spins for it from 5 ms on, if that is said of both.
+    // The second task arrives at 10 ms, since it waits for 5 ms; the third spins for it from 5 ms on, if both are named.
     let workers = vec![
         Worker::on(0, vec![Run(5 * MS)]),
         Worker::on(0, vec![Run(5 * MS)]),
