@@ -40,6 +40,7 @@ mod machine;
 mod memory;
 mod migrations;
 mod names;
+mod neighbours;
 mod oracle;
 mod outcomes;
 mod output;

@@ -21,7 +21,7 @@ fn refused(ran: &Ran, words: &[&str]) {
 }
 
 /// Every command with the formats that its output can have.
-const FORMATS: [(&str, &[&str]); 12] = [
+const FORMATS: [(&str, &[&str]); 13] = [
     ("dat2graph", &["pdf", "svg", "png", "json", "csv"]),
     ("running-waiting", &["pdf", "svg", "png", "json", "csv"]),
     ("stepper", &["pdf", "svg", "png", "json", "txt"]),
@@ -30,6 +30,7 @@ const FORMATS: [(&str, &[&str]); 12] = [
     ("latency", &["pdf", "svg", "png", "json", "csv", "txt"]),
     ("utilization", &["pdf", "svg", "png", "json", "csv", "txt"]),
     ("fairness", &["pdf", "svg", "png", "json", "csv", "txt"]),
+    ("neighbours", &["pdf", "svg", "png", "json", "csv", "txt"]),
     ("compare", &["pdf", "svg", "png", "json", "txt"]),
     ("findings", &["json", "txt"]),
     ("info", &["json", "txt"]),

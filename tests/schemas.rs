@@ -43,6 +43,7 @@ fn every_document_conforms_to_its_schema() {
             &["wakers", "--by", "task"],
             &["utilization"],
             &["fairness"],
+            &["neighbours"],
             &["fairness", "--forked"],
         ] {
             seen.insert(checked(&[command, &[&trace]].concat()));

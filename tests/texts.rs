@@ -32,7 +32,7 @@ fn print(arguments: &[&str]) -> String {
 
 #[test]
 fn reports_fit_a_mail() {
-    let reports: [&[&str]; 10] = [
+    let reports: [&[&str]; 11] = [
         &["findings"],
         &["workcons"],
         &["workcons", "--verbose"],
@@ -40,6 +40,7 @@ fn reports_fit_a_mail() {
         &["latency", "--verbose", "--by", "task"],
         &["fairness"],
         &["fairness", "--verbose", "--group-by", "parent"],
+        &["neighbours"],
         &["utilization"],
         &["utilization", "--verbose", "--per-cpu"],
         &["workcons", "hackbench-7.2.dat", "hackbench-v6.dat"],

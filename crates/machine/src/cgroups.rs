@@ -1,10 +1,10 @@
-//! Cgroups that limit CPU time or CPUs, and the tasks that a limit of CPU time concerns.
+//! Cgroups: the tasks in them, their limits of CPU time and CPUs, and the tasks that a limit of CPU time concerns.
 
-use crate::Root;
+use crate::{Pressure, Root};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// A cgroup that limits CPU time or CPUs, or lies below one that limits CPU time.
+/// A cgroup that has tasks, that limits CPU time or CPUs, or that lies below one that limits CPU time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cgroup {
@@ -35,6 +35,18 @@ pub struct Cgroup {
     /// They include those of cgroups below it without the controller `cpu`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tasks: Vec<i32>,
+    /// The numbers of the threads in the cgroup itself, ascending.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub threads: Vec<i32>,
+    /// Whether the cgroup has the controller `cpu`, so that its weight counts.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub controls_cpu: bool,
+    /// The totals of `cpu.pressure`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pressure: Option<Pressure>,
+    /// The totals of `cpu.pressure` at the end of the recording.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pressure_at_end: Option<Pressure>,
     /// The counters of `cpu.stat`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub stat: BTreeMap<String, u64>,
@@ -44,7 +56,15 @@ pub struct Cgroup {
 }
 
 impl Cgroup {
-    /// Reads one; nothing if it limits nothing, and is not `below` a limit of CPU time.
+    /// Whether the cgroup limits CPU time or CPUs, has a weight of its own, or has tasks that a limit of CPU time concerns.
+    pub fn is_limited(&self) -> bool {
+        let Cgroup { cpu_max, cpu_weight, cpu_idle, cpus, partition, tasks, .. } = self;
+        [cpu_max, cpus, partition].iter().any(|setting| setting.is_some())
+            || [cpu_weight, cpu_idle].iter().any(|setting| setting.is_some())
+            || !tasks.is_empty()
+    }
+
+    /// Reads one; nothing if it limits nothing, has no tasks, and is not `below` a limit of CPU time.
     fn read(root: &Root, folder: &str, path: &str, below: bool) -> Option<Cgroup> {
         let text = |name: &str| root.text(format!("{folder}/{name}"));
         let cgroup = Cgroup {
@@ -57,7 +77,8 @@ impl Cgroup {
             ..Cgroup::default()
         };
         let has_no_limit = cgroup == (Cgroup { path: path.to_owned(), ..Cgroup::default() });
-        if has_no_limit && !(below && text("cpu.max").is_some()) {
+        let own = if has_tasks(path) { threads(root, folder) } else { Vec::new() };
+        if has_no_limit && own.is_empty() && !(below && text("cpu.max").is_some()) {
             return None;
         }
         let counters = text("cpu.stat").unwrap_or_default();
@@ -66,8 +87,28 @@ impl Cgroup {
             Some((name.to_owned(), value.trim().parse().ok()?))
         };
         let stat = counters.lines().filter_map(counter).collect();
-        Some(Cgroup { id: root.inode(folder), cpus_effective: text("cpuset.cpus.effective"), stat, ..cgroup })
+        Some(Cgroup {
+            id: root.inode(folder),
+            cpus_effective: text("cpuset.cpus.effective"),
+            threads: own,
+            controls_cpu: text("cpu.weight").is_some(),
+            pressure: Pressure::read(root, format!("{folder}/cpu.pressure")),
+            stat,
+            ..cgroup
+        })
     }
+
+    /// The root of the hierarchy, which has no limits; nothing if it has no tasks.
+    fn read_root(root: &Root, folder: &str) -> Option<Cgroup> {
+        let threads = threads(root, folder);
+        let (path, id) = ("/".to_owned(), root.inode(folder));
+        (!threads.is_empty()).then(|| Cgroup { path, id, threads, ..Cgroup::default() })
+    }
+}
+
+/// Whether a cgroup of this path can have tasks: those of mounts and swap areas have none, and their names are those of folders.
+fn has_tasks(path: &str) -> bool {
+    !path.split('/').any(|name| [".mount", ".automount", ".swap"].iter().any(|unit| name.ends_with(unit)))
 }
 
 /// A folder that is still to be looked at.
@@ -82,7 +123,10 @@ struct CgroupFolder {
 fn threads(root: &Root, folder: &str) -> Vec<i32> {
     let threads = root.text(format!("{folder}/cgroup.threads")).unwrap_or_default();
     // A thread outside of the reader's PID namespace has the number 0.
-    threads.lines().filter_map(|line| line.trim().parse().ok()).filter(|pid| *pid > 0).collect()
+    let mut threads: Vec<i32> =
+        threads.lines().filter_map(|line| line.trim().parse().ok()).filter(|pid| *pid > 0).collect();
+    threads.sort_unstable();
+    threads
 }
 
 /// Levels of the hierarchy that are read.
@@ -91,7 +135,7 @@ const DEPTH: usize = 16;
 /// The number of cgroups that are looked at.
 const MOST: usize = 65_536;
 
-/// The cgroups of the unified hierarchy that limit something, and those below a limit of CPU time, by path.
+/// The cgroups of the unified hierarchy that limit something or have tasks, and those below a limit of CPU time, by path.
 pub(crate) fn read(root: &Root) -> Vec<Cgroup> {
     // With a hybrid hierarchy the controllers of the unified one are elsewhere.
     let base = ["sys/fs/cgroup", "sys/fs/cgroup/unified"];
@@ -104,8 +148,9 @@ pub(crate) fn read(root: &Root) -> Vec<Cgroup> {
     while let Some(CgroupFolder { path, depth, mut limited }) = folders.pop() {
         seen += 1;
         let folder = format!("{base}{path}");
-        // The root of the hierarchy has no limits.
-        if depth > 0 {
+        if depth == 0 {
+            found.extend(Cgroup::read_root(root, &folder));
+        } else {
             let cgroup = Cgroup::read(root, &folder, &path, limited.is_some());
             let is_limited = cgroup.as_ref().is_some_and(|cgroup| cgroup.cpu_max.is_some() || limited.is_some());
             if is_limited && root.text(format!("{folder}/cpu.max")).is_some() {

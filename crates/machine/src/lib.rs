@@ -18,6 +18,8 @@ mod cgroups;
 mod cpus;
 mod facts;
 mod kernel;
+mod pressure;
+mod processes;
 mod root;
 mod scheduler;
 mod summary;
@@ -27,6 +29,7 @@ pub use bounded::read_bounded;
 pub use cgroups::Cgroup;
 pub use cpus::{CpuPlace, MachineCpus, Node};
 pub use kernel::Kernel;
+pub use pressure::Pressure;
 pub use root::Root;
 pub use scheduler::{Domain, Scheduler};
 
@@ -34,6 +37,7 @@ use sched::probe::CgroupId;
 use sched::topology::parse_cpu_list;
 use sched::{Pid, Topology};
 use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// The form of the file, and its version.
@@ -60,12 +64,22 @@ pub struct Machine {
     pub cpus: MachineCpus,
     /// The scheduler's settings.
     pub scheduler: Scheduler,
-    /// The cgroups that limit CPU time or CPUs, and those below a limit of CPU time.
+    /// The cgroups that have tasks, those that limit CPU time or CPUs, and those below a limit of CPU time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cgroups: Vec<Cgroup>,
     /// The CPUs that tasks may use, at the start of the recording and, if it was taken, at its end.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub affinity: Vec<Affinity>,
+    /// The processes with several threads at the start of the recording: the numbers of the threads, ascending, by that of the first
+    /// one, which is the number of the process.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub processes: BTreeMap<i32, Vec<i32>>,
+    /// The totals of `/proc/pressure/cpu`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pressure: Option<Pressure>,
+    /// The totals of `/proc/pressure/cpu` at the end of the recording.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pressure_at_end: Option<Pressure>,
 }
 
 /// The reason why a machine file cannot be used.
@@ -99,17 +113,23 @@ impl Machine {
             scheduler: Scheduler::read(root),
             cgroups: cgroups::read(root),
             affinity: Affinity::read(root, Affinity::START).into_iter().collect(),
+            processes: processes::read(root),
+            pressure: Pressure::read(root, "proc/pressure/cpu"),
+            pressure_at_end: None,
             cpus,
         }
     }
 
-    /// Adds the affinity of the tasks and the counters of the cgroups as they are at the end of a recording.
+    /// Adds the affinity of the tasks, the pressure and the counters of the cgroups as they are at the end of a recording.
     pub fn finish(&mut self, root: &Root) {
         self.affinity.extend(Affinity::read(root, "end"));
         let ended = cgroups::read(root);
         for cgroup in &mut self.cgroups {
-            cgroup.stat_at_end = ended.iter().find(|end| end.path == cgroup.path).map(|end| end.stat.clone());
+            let end = ended.iter().find(|end| end.path == cgroup.path);
+            cgroup.stat_at_end = end.map(|end| end.stat.clone()).filter(|_| cgroup.path != "/");
+            cgroup.pressure_at_end = end.and_then(|end| end.pressure);
         }
+        self.pressure_at_end = Pressure::read(root, "proc/pressure/cpu");
     }
 
     /// Reads the text of a machine file.
@@ -141,7 +161,9 @@ impl Machine {
     pub fn anonymous(mut self) -> Machine {
         self.kernel.command_line = None;
         for (cgroup, number) in self.cgroups.iter_mut().zip(1..) {
-            cgroup.path = format!("/cgroup{number}");
+            if cgroup.path != "/" {
+                cgroup.path = format!("/cgroup{number}");
+            }
             for text in [&mut cgroup.cpu_max, &mut cgroup.cpus, &mut cgroup.cpus_effective, &mut cgroup.partition] {
                 text.take_if(|text| !is_setting(text));
             }
@@ -167,6 +189,22 @@ impl Machine {
     pub fn groups(&self) -> impl Iterator<Item = (Pid, CgroupId)> {
         let with_id = self.cgroups.iter().filter_map(|cgroup| Some((CgroupId::new(cgroup.id?), &cgroup.tasks)));
         with_id.flat_map(|(id, tasks)| tasks.iter().map(move |pid| (Pid(*pid), id)))
+    }
+
+    /// The threads in each cgroup at the start of the recording, each with its cgroup.
+    pub fn members(&self) -> impl Iterator<Item = (Pid, CgroupId)> {
+        let with_id = self.cgroups.iter().filter_map(|cgroup| Some((CgroupId::new(cgroup.id?), &cgroup.threads)));
+        with_id.flat_map(|(id, threads)| threads.iter().map(move |pid| (Pid(*pid), id)))
+    }
+
+    /// The threads at the start of the recording, each behind the first thread of its process.
+    pub fn threads(&self) -> impl Iterator<Item = (Pid, Pid)> {
+        let several = self.processes.iter().flat_map(|(leader, pids)| pids.iter().map(move |pid| (Pid(*leader), Pid(*pid))));
+        // The lists of affinity have every thread; one that is in no process with several is a process of its own.
+        let listed: Vec<i32> = self.processes.values().flatten().copied().collect::<BTreeSet<i32>>().into_iter().collect();
+        let start = self.affinity.iter().filter(|taken| taken.at == Affinity::START);
+        let all = start.flat_map(|taken| taken.tasks.values().flatten().copied());
+        several.chain(all.filter(move |pid| listed.binary_search(pid).is_err()).map(|pid| (Pid(pid), Pid(pid))))
     }
 
     /// The path of a cgroup, if the file has it.

@@ -29,6 +29,7 @@ pub(crate) const COMMANDS: &[Entry] = &[
     Entry::question::<preemptions::PreemptionsQuestion>(),
     Entry::question::<wakers::WakersQuestion>(),
     Entry::question::<fairness::FairnessQuestion>(),
+    Entry::question::<neighbours::NeighboursQuestion>(),
     Entry::question::<events::MigrationsQuestion>(),
     Entry::question::<events::EventsQuestion>(),
     Entry::question::<plot::PlotQuestion>(),

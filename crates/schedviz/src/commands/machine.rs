@@ -89,7 +89,7 @@ fn text(machine: &Machine) -> String {
         let name = domain.settings.get("name").map_or("?", String::as_str);
         line(&format!("domain {}", domain.level), &format!("{name}, CPUs {}", domain.cpus));
     }
-    for cgroup in &machine.cgroups {
+    for cgroup in machine.cgroups.iter().filter(|cgroup| cgroup.is_limited()) {
         let limits = [("cpu.max", &cgroup.cpu_max), ("cpuset.cpus", &cgroup.cpus), ("partition", &cgroup.partition)];
         let limits = limits.iter().filter_map(|(name, value)| Some(format!("{name} {}", value.as_ref()?)));
         let tasks = Some(cgroup.tasks.len()).filter(|tasks| *tasks > 0).map(|tasks| format!("{tasks} of the tasks"));

@@ -1,0 +1,220 @@
+//! The cgroup of each task.
+
+use crate::Processes;
+use machine::Machine;
+use sched::limits::PIDS;
+use sched::seeded::SeededMap;
+use sched::{Pid, Ts, event::escape};
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use tracedat::{EventFormat, Record, Trace};
+
+/// The ID of the root of the unified hierarchy.
+const ROOT: u64 = 1;
+
+/// Maximum number of records of moves that are kept; later ones are not followed, and the tasks that they name are in an unknown cgroup
+/// from then on.
+const MOST_CHANGES: usize = 1 << 22;
+
+/// A cgroup as records name it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum CgroupName {
+    Id(u64),
+    Path(String),
+}
+
+/// The position of a cgroup in [`Cgroups::names`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CgroupIndex(u32);
+
+/// An instant at which a task joins a cgroup.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CgroupChange {
+    /// The instant of the record; [`Ts::MIN`] for the list of the machine file.
+    pub ts: Ts,
+    /// The PID of the task.
+    pub pid: Pid,
+    /// The cgroup that the task joins; absent where it is unknown from then on.
+    pub cgroup: Option<CgroupIndex>,
+}
+
+/// The cgroups of all tasks over the time of a trace.
+#[derive(Clone, Debug, Default)]
+pub struct Cgroups {
+    names: Vec<String>,
+    changes: Vec<CgroupChange>,
+}
+
+/// The way in which a record shows cgroups.
+#[derive(Clone, Copy)]
+enum Shows {
+    /// `cgroup:cgroup_attach_task`: a task, or all threads of its process, move.
+    Attach,
+    /// `cgroup:cgroup_mkdir`: a cgroup has this path.
+    Path,
+    /// The probes `group` and `group_fork` of `record --why`.
+    Joins,
+    /// A probe on `sched_switch` with the cgroups of both tasks.
+    Switches,
+    /// `sched:sched_process_fork`: the child has the cgroup of its parent.
+    Fork,
+}
+
+impl Cgroups {
+    /// Learns the cgroups of a trace: from the list of the machine file at the start, and from the records of moves and forks, and of
+    /// probes that record cgroups.
+    pub fn of(trace: &Trace, machine: Option<&Machine>, processes: &Processes) -> Cgroups {
+        let mut learned = Learned { processes: Some(processes), ..Learned::default() };
+        learned.start(machine);
+        let kinds: SeededMap<u16, Shows> =
+            trace.formats().iter().filter_map(|format| Some((format.id, kind(format)?))).collect();
+        let has_any = kinds.iter().any(|(id, shows)| !matches!(shows, Shows::Fork) && trace.occurs(*id));
+        learned.records_forks = trace.probe("group_fork").is_some_and(|format| trace.occurs(format.id));
+        if has_any || !learned.now.is_empty() {
+            trace.records(&mut |record| {
+                if let Some(shows) = kinds.get(&record.id()) {
+                    learned.follow(*shows, record);
+                }
+                ControlFlow::Continue(())
+            });
+        }
+        learned.finish()
+    }
+
+    /// The paths of the cgroups, in the order of their indices; `cgroup N` for one that is known by its ID alone.
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// The name of a cgroup.
+    pub fn name(&self, cgroup: CgroupIndex) -> &str {
+        self.names.get(cgroup.0 as usize).map_or("", String::as_str)
+    }
+
+    /// The changes of cgroups, in the order of time.
+    pub fn changes(&self) -> &[CgroupChange] {
+        &self.changes
+    }
+}
+
+/// Returns the way in which records of this format show cgroups, if they do.
+fn kind(format: &EventFormat) -> Option<Shows> {
+    let has = |fields: &[&str]| fields.iter().all(|field| format.field(field).is_some());
+    Some(match (format.system.as_str(), format.name.as_str()) {
+        ("cgroup", "cgroup_attach_task") => Shows::Attach,
+        ("cgroup", "cgroup_mkdir") => Shows::Path,
+        ("lb", "group" | "group_fork") if has(&["pid", "cgroup"]) => Shows::Joins,
+        ("sched", "sched_process_fork") => Shows::Fork,
+        _ if has(&["prev", "next", "pcg", "ncg"]) => Shows::Switches,
+        _ => return None,
+    })
+}
+
+/// The cgroups as records show them, one after the other.
+#[derive(Default)]
+struct Learned<'p> {
+    processes: Option<&'p Processes>,
+    paths: BTreeMap<u64, String>,
+    now: SeededMap<Pid, CgroupName>,
+    changes: Vec<(Ts, Pid, Option<CgroupName>)>,
+    records_forks: bool,
+}
+
+impl Learned<'_> {
+    fn start(&mut self, machine: Option<&Machine>) {
+        self.paths.insert(ROOT, "/".to_owned());
+        let Some(machine) = machine else { return };
+        for cgroup in &machine.cgroups {
+            if let Some(id) = cgroup.id {
+                self.paths.insert(id, escape(cgroup.path.as_bytes()).into_owned());
+            }
+        }
+        for (pid, cgroup) in machine.members().chain(machine.groups()) {
+            if !self.now.contains_key(&pid) {
+                self.join(Ts::MIN, pid, Some(CgroupName::Id(cgroup.number())));
+            }
+        }
+    }
+
+    fn join(&mut self, ts: Ts, pid: Pid, cgroup: Option<CgroupName>) {
+        if pid.is_idle() || self.now.get(&pid) == cgroup.as_ref() {
+            return;
+        }
+        let is_full = self.changes.len() >= MOST_CHANGES || (self.now.len() >= PIDS && !self.now.contains_key(&pid));
+        let cgroup = cgroup.filter(|_| !is_full);
+        match &cgroup {
+            Some(cgroup) => drop(self.now.insert(pid, cgroup.clone())),
+            None => drop(self.now.remove(&pid)),
+        }
+        if self.changes.len() < 2 * MOST_CHANGES {
+            self.changes.push((ts, pid, cgroup));
+        }
+    }
+
+    fn follow(&mut self, shows: Shows, record: &Record<'_>) {
+        let pid = |field: &str| record.number(field).and_then(|pid| i32::try_from(pid).ok()).map(Pid);
+        let id = |field: &str| record.number(field).map(|id| CgroupName::Id(id.cast_unsigned()));
+        let path = |field: &str| record.bytes(field).map(|path| escape(path).into_owned());
+        let ts = record.ts;
+        match shows {
+            Shows::Fork => {
+                // Since 6.16 the names are of variable length; the numbers keep theirs.
+                if let (Some(parent), Some(child), false) = (pid("parent_pid"), pid("child_pid"), self.records_forks) {
+                    self.join(ts, child, self.now.get(&parent).cloned());
+                }
+            }
+            Shows::Joins => {
+                if let (Some(pid), Some(cgroup)) = (pid("pid"), id("cgroup")) {
+                    self.join(ts, pid, Some(cgroup));
+                }
+            }
+            Shows::Switches => {
+                for (task, cgroup) in [("prev", "pcg"), ("next", "ncg")] {
+                    if let (Some(pid), Some(cgroup)) = (pid(task), id(cgroup)) {
+                        self.join(ts, pid, Some(cgroup));
+                    }
+                }
+            }
+            Shows::Path => {
+                if let (Some(0), Some(CgroupName::Id(id)), Some(path)) = (record.number("root"), id("id"), path("path")) {
+                    self.paths.insert(id, path);
+                }
+            }
+            Shows::Attach => {
+                let (Some(0), Some(pid), Some(path)) = (record.number("dst_root"), pid("pid"), path("dst_path")) else {
+                    return;
+                };
+                // The record is of the first thread where a whole process moves.
+                let others: Vec<Pid> =
+                    self.processes.iter().flat_map(|processes| processes.threads(pid, ts)).collect();
+                for task in others.into_iter().chain([pid]) {
+                    self.join(ts, task, Some(CgroupName::Path(path.clone())));
+                }
+            }
+        }
+    }
+
+    /// Gives each cgroup its name.
+    fn finish(self) -> Cgroups {
+        let Learned { paths, changes, .. } = self;
+        let name = |cgroup: &CgroupName| match cgroup {
+            CgroupName::Path(path) => path.clone(),
+            CgroupName::Id(id) => paths.get(id).cloned().unwrap_or_else(|| format!("cgroup {id}")),
+        };
+        let mut places: BTreeMap<String, CgroupIndex> = BTreeMap::new();
+        let mut names = Vec::new();
+        let changes = changes
+            .into_iter()
+            .map(|(ts, pid, cgroup)| {
+                let cgroup = cgroup.as_ref().map(|cgroup| {
+                    *places.entry(name(cgroup)).or_insert_with_key(|name| {
+                        names.push(name.clone());
+                        CgroupIndex(names.len() as u32 - 1)
+                    })
+                });
+                CgroupChange { ts, pid, cgroup }
+            })
+            .collect();
+        Cgroups { names, changes }
+    }
+}

@@ -1,0 +1,20 @@
+//! The groups that a task belongs to: its cgroup, its process, and the tasks with almost the same name.
+//!
+//! [`Cgroups`] and [`Processes`] are learned from the whole trace and the machine file before a pass, and then give the group of a task at
+//! any instant. A group that neither shows is unknown, and absent here. [`stem`] is the rule for names.
+//!
+//! ```
+//! use membership::stem;
+//! use sched::Comm;
+//!
+//! assert_eq!(stem(Comm::new(b"make")), "make");
+//! assert_eq!(stem(Comm::new(b"opt 61vtzgccpd9")), "opt …");
+//! ```
+
+mod cgroups;
+mod names;
+mod processes;
+
+pub use cgroups::{CgroupChange, CgroupIndex, Cgroups};
+pub use names::stem;
+pub use processes::Processes;

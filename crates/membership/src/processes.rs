@@ -1,0 +1,101 @@
+//! The process of each task.
+
+use machine::Machine;
+use sched::limits::{PIDS, keep_of_pid};
+use sched::seeded::SeededMap;
+use sched::{Pid, Ts};
+use std::ops::ControlFlow;
+use tracedat::{Record, Trace};
+
+/// The flag of `clone` by which the child becomes a thread of the caller's process (`CLONE_THREAD`).
+const CLONE_THREAD: i64 = 0x1_0000;
+
+/// Maximum number of threads of a process that move to another cgroup with it.
+const MOST_THREADS: usize = 1024;
+
+/// The process of each task over the time of a trace, by the PID of its first thread, the leader.
+#[derive(Clone, Debug, Default)]
+pub struct Processes {
+    /// The leader of each PID from an instant on, in the order of time; absent where it is unknown.
+    leaders: SeededMap<Pid, Vec<(Ts, Option<Pid>)>>,
+    /// The PIDs that have ever been threads of each leader's process, but the leader.
+    members: SeededMap<Pid, Vec<Pid>>,
+    /// Whether the trace has records of new tasks with the flags of `clone`.
+    has_flags: bool,
+}
+
+impl Processes {
+    /// Learns the processes of a trace: from the list of the machine file at the start, from the records of `task:task_newtask`, and
+    /// from the programs that tasks execute.
+    pub fn of(trace: &Trace, machine: Option<&Machine>) -> Processes {
+        let mut processes = Processes::default();
+        for (leader, thread) in machine.iter().flat_map(|machine| machine.threads()) {
+            processes.learn(thread, Ts::MIN, Some(leader));
+        }
+        processes.has_flags = trace.format_named("task", "task_newtask").is_some_and(|format| trace.occurs(format.id));
+        if processes.has_flags || !processes.leaders.is_empty() {
+            trace.records(&mut |record| {
+                processes.follow(record);
+                ControlFlow::Continue(())
+            });
+        }
+        processes
+    }
+
+    /// Whether the trace or the machine file shows the process of any task.
+    pub fn are_known(&self) -> bool {
+        !self.leaders.is_empty()
+    }
+
+    /// Returns the leader of the process that a task belongs to; nothing where that is unknown.
+    pub fn leader(&self, pid: Pid, ts: Ts) -> Option<Pid> {
+        let changes = self.leaders.get(&pid)?;
+        let behind = changes.partition_point(|(from, _)| *from <= ts);
+        changes.get(behind.checked_sub(1)?)?.1
+    }
+
+    /// The threads of the process of `leader` at an instant, in no order.
+    pub(crate) fn threads(&self, leader: Pid, ts: Ts) -> impl Iterator<Item = Pid> {
+        let ever = self.members.get(&leader).into_iter().flatten().copied();
+        ever.filter(move |pid| self.leader(*pid, ts) == Some(leader))
+    }
+
+    fn learn(&mut self, pid: Pid, ts: Ts, leader: Option<Pid>) {
+        if let Some(leader) = leader.filter(|leader| *leader != pid) {
+            let members = self.members.entry(leader).or_default();
+            if !members.contains(&pid) && members.len() < MOST_THREADS {
+                members.push(pid);
+            }
+        }
+        if let Some(changes) = self.leaders.get_mut(&pid) {
+            if changes.last().is_none_or(|(_, last)| *last != leader) && changes.len() < PIDS {
+                changes.push((ts, leader));
+            }
+        } else {
+            keep_of_pid(&mut self.leaders, pid, vec![(ts, leader)]);
+        }
+    }
+
+    fn follow(&mut self, record: &Record<'_>) {
+        let Some(format) = record.format() else { return };
+        let pid = |field: &str| record.number(field).and_then(|pid| i32::try_from(pid).ok()).map(Pid);
+        match (format.system.as_str(), format.name.as_str()) {
+            ("task", "task_newtask") => {
+                let (Some(child), Some(flags)) = (pid("pid"), record.number("clone_flags")) else { return };
+                let leader = match flags & CLONE_THREAD {
+                    0 => Some(child),
+                    // The thread that calls `clone` is of the same process, even if its own record is not in the trace.
+                    _ => self.leader(record.pid(), record.ts),
+                };
+                self.learn(child, record.ts, leader);
+            }
+            // All other threads of the process are gone, and the one that executes has the leader's PID.
+            ("sched", "sched_process_exec") => {
+                if let Some(pid) = pid("pid") {
+                    self.learn(pid, record.ts, Some(pid));
+                }
+            }
+            _ => {}
+        }
+    }
+}

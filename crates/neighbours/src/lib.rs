@@ -1,0 +1,59 @@
+//! The tasks that ran while others waited on the same CPU: a matrix of victims and culprits.
+//!
+//! At each instant a task that waits on a CPU is the victim of what occupies that CPU. The sums over all pairs are the waiting of all
+//! tasks, to the nanosecond. Time for which a task is throttled stands apart: no neighbour causes it.
+//!
+//! ```
+//! use neighbours::{By, Matrix, Options};
+//! use sched::Pass;
+//!
+//! // A task waits on CPU 0 for 200 ns while another one runs there.
+//! let events = testkit::a_wait_beside_an_idle_cpu();
+//! let options = Options::new(By::Command);
+//! let outcome = Pass::over(events.as_slice()).run(|| Matrix::new(&options)).unwrap_or_else(|never| match never {});
+//! assert_eq!(outcome.output.wait_ns.0, 200);
+//! ```
+
+mod args;
+mod figure;
+mod matrix;
+mod parties;
+mod question;
+mod report;
+mod table;
+#[cfg(test)]
+mod tests;
+mod text;
+
+pub use args::NeighboursArgs;
+pub use figure::figure;
+pub use matrix::Matrix;
+pub use parties::{By, PartyKind};
+pub use question::NeighboursQuestion;
+pub use report::{NeighboursReport, PairReport, PartyReport, SCHEMA};
+pub use text::text;
+
+use membership::{Cgroups, Processes};
+use sched::{Chosen, ChosenCpus};
+
+/// The groups, the CPUs and the victims of a measurement.
+pub struct Options<'o> {
+    /// The rule by which tasks form victims and culprits.
+    pub by: By,
+    /// The CPUs on whose queues tasks wait.
+    pub cpus: ChosenCpus,
+    /// The tasks that are victims; absent where all are.
+    pub tasks: Option<&'o Chosen<'o>>,
+    /// The cgroup of each task, for [`By::Cgroup`].
+    pub cgroups: Cgroups,
+    /// The process of each task, for [`By::Process`].
+    pub processes: Processes,
+}
+
+impl Options<'_> {
+    /// Options for all tasks on all CPUs, without knowledge of cgroups and processes.
+    pub fn new(by: By) -> Self {
+        let (cgroups, processes) = (Cgroups::default(), Processes::default());
+        Options { by, cpus: ChosenCpus::default(), tasks: None, cgroups, processes }
+    }
+}

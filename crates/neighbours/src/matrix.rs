@@ -1,0 +1,234 @@
+//! The analysis: the waiting tasks of each CPU, and its occupant, from instant to instant.
+
+use crate::Options;
+use crate::parties::{By, Parties};
+use crate::report::{self, NeighboursReport};
+use sched::seeded::SeededMap;
+use sched::state::Task;
+use sched::{Analysis, Cpu, Current, EventKind, SchedEvent, SchedState, TaskState, Ts};
+
+/// A CPU as the analysis sees it.
+#[derive(Clone, Debug, Default)]
+struct CpuNow {
+    /// Up to here its time has been accounted for.
+    since: Ts,
+    /// The occupant, by its place among the culprits.
+    culprit: usize,
+    /// The victims that wait, each by its place with the number of its waiting tasks.
+    waiting: Vec<(usize, u64)>,
+    /// The throttled tasks, likewise.
+    throttled: Vec<(usize, u64)>,
+}
+
+/// The sums of a pair.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct PairSums {
+    pub(crate) wait_ns: u64,
+    pub(crate) preemptions: u64,
+}
+
+/// The analysis of victims and culprits: an [`Analysis`] whose output is a [`NeighboursReport`].
+pub struct Matrix<'o> {
+    pub(crate) options: &'o Options<'o>,
+    pub(crate) parties: Parties,
+    cpus: Vec<CpuNow>,
+    /// The sums by victim and culprit.
+    pub(crate) pairs: SeededMap<(usize, usize), PairSums>,
+    /// The throttled time by victim.
+    pub(crate) throttled: SeededMap<usize, u64>,
+    /// The number of changes of cgroups that were followed.
+    followed: usize,
+    /// The window's start, once that is reached.
+    start: Option<Ts>,
+    /// The CPUs that the latest event changed.
+    touched: Vec<Cpu>,
+}
+
+impl<'o> Matrix<'o> {
+    /// Returns the analysis with the options of a measurement.
+    pub fn new(options: &'o Options<'o>) -> Matrix<'o> {
+        Matrix {
+            options,
+            parties: Parties::new(),
+            cpus: Vec::new(),
+            pairs: SeededMap::default(),
+            throttled: SeededMap::default(),
+            followed: 0,
+            start: None,
+            touched: Vec::new(),
+        }
+    }
+
+    /// Accounts for the time of `cpu` up to `ts`.
+    fn settle(&mut self, cpu: Cpu, ts: Ts) {
+        let Matrix { cpus, pairs, throttled, start, .. } = self;
+        let Some(now) = cpus.get_mut(cpu.index()) else { return };
+        let ns = ts.since(now.since).0;
+        now.since = now.since.max(ts);
+        if ns == 0 || start.is_none() {
+            return;
+        }
+        for (victim, count) in &now.waiting {
+            let sums = pairs.entry((*victim, now.culprit)).or_default();
+            sums.wait_ns = sums.wait_ns.saturating_add(ns.saturating_mul(*count));
+        }
+        for (victim, count) in &now.throttled {
+            let sum = throttled.entry(*victim).or_default();
+            *sum = sum.saturating_add(ns.saturating_mul(*count));
+        }
+    }
+
+    /// Looks at the tasks of `cpu` anew.
+    fn look(&mut self, cpu: Cpu, ts: Ts, state: &SchedState) {
+        if !self.options.cpus.has(cpu) {
+            return;
+        }
+        if cpu.index() >= self.cpus.len() {
+            self.cpus.resize_with(cpu.index() + 1, || CpuNow { since: ts, ..CpuNow::default() });
+        }
+        let culprit = match state.current(cpu) {
+            _ if state.handlers(cpu) > 0 => Parties::INTERRUPTS,
+            Current::Idle => Parties::IDLE,
+            Current::Unknown | Current::Offline => Parties::UNKNOWN,
+            Current::Task(_) => match state.running(cpu) {
+                Some(task) => self.parties.of(task, state, self.options),
+                None => Parties::UNKNOWN,
+            },
+        };
+        let mut now = std::mem::take(&mut self.cpus[cpu.index()]);
+        now.culprit = culprit;
+        now.waiting.clear();
+        now.throttled.clear();
+        // A task that is queued on a CPU without events may have run.
+        if state.is_observed(cpu) {
+            self.count(&mut now.waiting, state.waiting(cpu), state);
+        }
+        self.count(&mut now.throttled, state.throttled(cpu), state);
+        self.cpus[cpu.index()] = now;
+    }
+
+    /// Counts tasks by their groups.
+    fn count<'t>(
+        &mut self,
+        counts: &mut Vec<(usize, u64)>,
+        tasks: impl Iterator<Item = &'t Task>,
+        state: &SchedState,
+    ) {
+        for task in tasks {
+            if self.options.tasks.is_some_and(|chosen| !chosen(task, state)) {
+                continue;
+            }
+            let victim = self.parties.of(task, state, self.options);
+            match counts.iter_mut().find(|(other, _)| *other == victim) {
+                Some((_, count)) => *count += 1,
+                None => counts.push((victim, 1)),
+            }
+        }
+    }
+
+    /// Follows the moves between cgroups up to `ts`.
+    fn follow_cgroups(&mut self, ts: Ts, state: &SchedState) {
+        if self.options.by != By::Cgroup {
+            return;
+        }
+        while let Some(change) = self.options.cgroups.changes().get(self.followed).filter(|change| change.ts <= ts) {
+            self.followed += 1;
+            self.parties.moves(change.pid, change.cgroup);
+            let cpu = state.task_of(change.pid).and_then(|task| match task.state {
+                TaskState::Running(cpu) | TaskState::Waiting(cpu) | TaskState::Throttled(cpu) => Some(cpu),
+                _ => None,
+            });
+            if let Some(cpu) = cpu {
+                self.settle(cpu, change.ts);
+                self.look(cpu, change.ts, state);
+            }
+        }
+    }
+
+    /// Follows an event that was applied.
+    fn follow(&mut self, event: &SchedEvent, state: &SchedState) {
+        let mut touched = std::mem::take(&mut self.touched);
+        touched.clear();
+        let mut touch = |cpu: Cpu| {
+            if !touched.contains(&cpu) {
+                touched.push(cpu);
+            }
+        };
+        state.cpu_spans().iter().for_each(|span| touch(span.cpu));
+        for span in state.spans() {
+            for of in [span.state, span.next] {
+                if let TaskState::Waiting(cpu) | TaskState::Throttled(cpu) = of {
+                    touch(cpu);
+                }
+            }
+        }
+        if matches!(event.kind, EventKind::Interrupt { .. } | EventKind::Lost { .. }) {
+            touch(event.cpu);
+        }
+        for cpu in &touched {
+            self.settle(*cpu, event.ts);
+            self.look(*cpu, event.ts, state);
+        }
+        self.touched = touched;
+    }
+
+    /// Counts the preemption that the event is, if it is one.
+    fn count_preemption(&mut self, event: &SchedEvent, state: &SchedState) {
+        let EventKind::Switch { next, .. } = event.kind else { return };
+        if next.pid.is_idle() || self.start.is_none() || !self.options.cpus.has(event.cpu) {
+            return;
+        }
+        let preempted = state.turns().find(|(_, span)| {
+            matches!((span.state, span.next), (TaskState::Running(from), TaskState::Waiting(to)) if from == to && from == event.cpu)
+        });
+        if let (Some((task, _)), Some(culprit)) = (preempted, state.running(event.cpu))
+            && self.options.tasks.is_none_or(|chosen| chosen(task, state))
+        {
+            let victim = self.parties.of(task, state, self.options);
+            let culprit = self.parties.of(culprit, state, self.options);
+            self.pairs.entry((victim, culprit)).or_default().preemptions += 1;
+        }
+    }
+
+    /// Looks at all CPUs anew.
+    fn look_at_all(&mut self, ts: Ts, state: &SchedState) {
+        let cpus: Vec<Cpu> = state.observed().collect();
+        for cpu in cpus {
+            self.settle(cpu, ts);
+            self.look(cpu, ts, state);
+        }
+    }
+}
+
+impl Analysis for Matrix<'_> {
+    type Output = NeighboursReport;
+    /// The name and the cgroup of a task count as of the instant at which its CPU changed last, which can lie before the window.
+    const LOOKS_BACK: bool = true;
+
+    fn early(&mut self, event: &SchedEvent, state: &SchedState) {
+        self.follow_cgroups(event.ts, state);
+        self.follow(event, state);
+    }
+
+    fn begin(&mut self, start: Ts, state: &SchedState) {
+        self.follow_cgroups(start, state);
+        self.look_at_all(start, state);
+        self.start = Some(start);
+    }
+
+    fn before(&mut self, event: &SchedEvent, state: &SchedState) {
+        self.follow_cgroups(event.ts, state);
+    }
+
+    fn after(&mut self, event: &SchedEvent, state: &SchedState) {
+        self.follow(event, state);
+        self.count_preemption(event, state);
+    }
+
+    fn finish(mut self, end: Ts, _: &SchedState) -> NeighboursReport {
+        for cpu in (0..self.cpus.len() as u32).map(Cpu) {
+            self.settle(cpu, end);
+        }
+        report::build(self)
+    }
+}

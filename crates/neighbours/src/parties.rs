@@ -1,0 +1,238 @@
+//! The victims and the culprits.
+
+use membership::{CgroupIndex, stem};
+use sched::kthread::command;
+use sched::seeded::SeededMap;
+use sched::state::Task;
+use sched::{Comm, PerTask, Pid, SchedState};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+use crate::Options;
+
+/// The rule by which tasks form victims and culprits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, clap::ValueEnum)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum By {
+    /// The cgroup of the task
+    Cgroup,
+    /// The name of the task, without its numbers and random parts
+    Command,
+    /// The process of the task
+    Process,
+    /// The traced command with its descendants, and all others
+    Application,
+}
+
+impl By {
+    /// The name of the groups, in the plural.
+    pub(crate) fn plural(self) -> &'static str {
+        match self {
+            By::Cgroup => "cgroups",
+            By::Command => "commands",
+            By::Process => "processes",
+            By::Application => "application and others",
+        }
+    }
+}
+
+/// The kind of a victim or a culprit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum PartyKind {
+    /// Tasks of a cgroup, a command or a process, the application, or the tasks outside of it.
+    Tasks,
+    /// Tasks whose cgroup is unknown.
+    UnknownGroup,
+    /// Kernel threads.
+    Kernel,
+    /// Interrupts, hard and soft: a culprit only.
+    Interrupts,
+    /// The idle task of a CPU on which tasks are queued, before it switches to one of them: a culprit only.
+    Idle,
+    /// An unknown occupant of the CPU: a culprit only.
+    Unknown,
+    /// The groups beyond the maximum number.
+    Rest,
+}
+
+/// The key of a victim or a culprit.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum PartyKey {
+    Cgroup(CgroupIndex),
+    Command(String),
+    Process(Pid),
+    Application(bool),
+    /// One of a kind, which needs no key.
+    Kind(PartyKind),
+    KernelCommand(Comm),
+}
+
+/// Maximum number of victims and culprits together.
+pub(crate) const MOST: usize = 1000;
+
+/// A victim or a culprit.
+#[derive(Clone, Debug)]
+pub(crate) struct Party {
+    pub(crate) kind: PartyKind,
+    pub(crate) name: String,
+    /// The distinct names of its tasks, up to two.
+    pub(crate) comms: Vec<Comm>,
+    /// The number of tasks that came to the group, by their lives.
+    pub(crate) tasks: u64,
+}
+
+/// The properties of a task that make it one of its group.
+type Traits = (Pid, Comm, Option<CgroupIndex>, bool, bool);
+
+/// The victims and culprits as they come.
+pub(crate) struct Parties {
+    places: SeededMap<PartyKey, usize>,
+    pub(crate) all: Vec<Party>,
+    homes: PerTask<(Traits, usize)>,
+    /// The cgroup of each task, as of the present instant.
+    cgroups: SeededMap<Pid, CgroupIndex>,
+    /// The number of tasks whose process no record shows, by their lives.
+    pub(crate) without_process: u64,
+}
+
+impl Parties {
+    /// The places of the culprits that are no tasks.
+    pub(crate) const INTERRUPTS: usize = 0;
+    pub(crate) const IDLE: usize = 1;
+    pub(crate) const UNKNOWN: usize = 2;
+
+    pub(crate) fn new() -> Parties {
+        let kinds = [
+            (PartyKind::Interrupts, "interrupts"),
+            (PartyKind::Idle, "idle (switching)"),
+            (PartyKind::Unknown, "unknown"),
+        ];
+        let mut parties = Parties {
+            places: SeededMap::default(),
+            all: Vec::new(),
+            homes: PerTask::default(),
+            cgroups: SeededMap::default(),
+            without_process: 0,
+        };
+        for (kind, name) in kinds {
+            parties.place(PartyKey::Kind(kind), kind, || name.to_owned());
+        }
+        parties
+    }
+
+    /// A task joins a cgroup, or one that is unknown.
+    pub(crate) fn moves(&mut self, pid: Pid, cgroup: Option<CgroupIndex>) {
+        match cgroup {
+            Some(cgroup) => drop(self.cgroups.insert(pid, cgroup)),
+            None => drop(self.cgroups.remove(&pid)),
+        }
+    }
+
+    fn place(&mut self, key: PartyKey, kind: PartyKind, name: impl FnOnce() -> String) -> usize {
+        if let Some(place) = self.places.get(&key) {
+            return *place;
+        }
+        let (key, kind, name) = match self.all.len() < MOST {
+            true => (key, kind, name()),
+            false => (PartyKey::Kind(PartyKind::Rest), PartyKind::Rest, "all further ones".to_owned()),
+        };
+        *self.places.entry(key).or_insert_with(|| {
+            self.all.push(Party { kind, name, comms: Vec::new(), tasks: 0 });
+            self.all.len() - 1
+        })
+    }
+
+    /// Returns the place of the group that a task belongs to now.
+    pub(crate) fn of(&mut self, task: &Task, state: &SchedState, options: &Options<'_>) -> usize {
+        let cgroup = match options.by {
+            By::Cgroup => self.cgroups.get(&task.pid).copied(),
+            _ => None,
+        };
+        let is_kernel = task.kin.is_of_kernel(task.comm);
+        let traits = (task.pid, task.comm, cgroup, task.kin.descends, is_kernel);
+        if let Some((_, place)) = self.homes.get(task.id()).filter(|(other, _)| *other == traits) {
+            return *place;
+        }
+        let place = self.find(task, cgroup, is_kernel, state, options);
+        self.homes.insert(task.id(), (traits, place));
+        let party = &mut self.all[place];
+        party.tasks += 1;
+        if party.comms.len() < 2 && !party.comms.contains(&task.comm) {
+            party.comms.push(task.comm);
+        }
+        place
+    }
+
+    fn find(
+        &mut self,
+        task: &Task,
+        cgroup: Option<CgroupIndex>,
+        is_kernel: bool,
+        state: &SchedState,
+        options: &Options<'_>,
+    ) -> usize {
+        use PartyKind::{Kernel, Tasks, UnknownGroup};
+        match (options.by, cgroup) {
+            (By::Command | By::Process, _) if is_kernel => {
+                let command = command(task.comm);
+                self.place(PartyKey::KernelCommand(command), Kernel, || command.to_string())
+            }
+            _ if is_kernel => self.place(PartyKey::Kind(Kernel), Kernel, || "kernel threads".to_owned()),
+            (By::Cgroup, Some(cgroup)) => {
+                self.place(PartyKey::Cgroup(cgroup), Tasks, || options.cgroups.name(cgroup).to_owned())
+            }
+            (By::Cgroup, None) => {
+                self.place(PartyKey::Kind(UnknownGroup), UnknownGroup, || "unknown cgroup".to_owned())
+            }
+            (By::Command, _) => {
+                let name = stem(task.comm);
+                self.place(PartyKey::Command(name.clone()), Tasks, || name)
+            }
+            (By::Process, _) => {
+                let leader = options.processes.leader(task.pid, state.now());
+                self.without_process += u64::from(leader.is_none());
+                let leader = leader.unwrap_or(task.pid);
+                let comm = match leader == task.pid {
+                    true => task.comm,
+                    false => state.task_of(leader).map_or(Comm::EMPTY, |leader| leader.comm),
+                };
+                let place = self.place(PartyKey::Process(leader), Tasks, String::new);
+                // A process has the latest name of its leader.
+                let party = &mut self.all[place];
+                if party.kind == Tasks && (party.name.is_empty() || !comm.is_empty()) {
+                    party.name = leader.named(comm);
+                }
+                place
+            }
+            (By::Application, _) => {
+                let descends = task.kin.descends;
+                let name = if descends { "application" } else { "others" };
+                self.place(PartyKey::Application(descends), Tasks, || name.to_owned())
+            }
+        }
+    }
+
+    /// Returns the group into which each one goes in the end: a command whose name has a part of letters in the place of the random part
+    /// of others joins those.
+    pub(crate) fn joined(&self, by: By) -> Vec<usize> {
+        let mut into: Vec<usize> = (0..self.all.len()).collect();
+        if by != By::Command {
+            return into;
+        }
+        let random: BTreeMap<&str, usize> = (0..)
+            .zip(&self.all)
+            .filter_map(|(place, party)| Some((party.name.strip_suffix('…')?, place)))
+            .collect();
+        for (place, party) in self.all.iter().enumerate().filter(|(_, party)| party.kind == PartyKind::Tasks) {
+            let cut = party.name.trim_end_matches(|c: char| c.is_ascii_lowercase() || c == 'N');
+            let is_long = party.name.len() - cut.len() >= 6 && !cut.is_empty();
+            if let Some(other) = random.get(cut).filter(|_| is_long) {
+                into[place] = *other;
+            }
+        }
+        into
+    }
+}

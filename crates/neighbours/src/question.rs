@@ -1,0 +1,94 @@
+//! The question of `schedviz neighbours`: the tasks that ran while others waited.
+
+use crate::args::FORMATS;
+use crate::{By, Matrix, NeighboursArgs, Options, figure, table, text};
+use anyhow::{Result, bail};
+use membership::{Cgroups, Processes};
+use question::{Question, SharedArgs, Subcommand};
+use sched::{Analysis, Chosen, Selected};
+use session::Session;
+use session::document::TraceDocument;
+use session::formats::{Formats, Renderings};
+use std::process::ExitCode;
+use timeline::Sheet;
+
+/// The tasks that ran while others waited on the same CPU.
+#[derive(Debug)]
+pub struct NeighboursQuestion;
+
+impl Subcommand for NeighboursQuestion {
+    const NAME: &'static str = "neighbours";
+    const QUESTION: Option<(&'static str, &'static str)> = Some(("Who ran while whom waited on that CPU?", "TRACE"));
+    type Args = NeighboursArgs;
+
+    fn run(args: &NeighboursArgs) -> Result<ExitCode> {
+        run(args).map(|()| ExitCode::SUCCESS)
+    }
+}
+
+impl Question for NeighboursQuestion {
+    const FORMATS: Formats = FORMATS;
+
+    #[cfg(feature = "schema")]
+    fn schemas() -> Vec<question::NamedSchema> {
+        vec![question::schema::<TraceDocument<'static, crate::NeighboursReport>>(crate::report::SCHEMA)]
+    }
+}
+
+fn run(args: &NeighboursArgs) -> Result<()> {
+    let SharedArgs { trace, begin, tasks, output } = &args.shared;
+    output.check(FORMATS)?;
+    begin.without_descent(tasks.forked, "--forked")?;
+    begin.without_descent(args.by == Some(By::Application), "--by application")?;
+    let session = trace.open()?;
+    tasks.check(&session)?;
+    let chosen = tasks.chooser();
+    let chosen = tasks.is_any().then_some(&chosen as &Chosen<'_>);
+    let options = options(args, &session, chosen);
+    let by_application = options.by == By::Application;
+    let analysis = || (Matrix::new(&options), Application { is_needed: by_application });
+    let by_descent = tasks.forked;
+    let selected = || Selected::new(chosen, by_descent);
+    let outcome = session.follow(begin, session.page(), || (analysis(), selected()))?;
+    let (((mut report, unknown), selection), diagnostics) = (outcome.output, outcome.diagnostics);
+    if let Some(why) = unknown {
+        bail!("--by application: the application is unknown: {why}");
+    }
+    if let Some(why) = session.why_no_figures(selection, selected)? {
+        sched::OfSelection::withhold(&mut report, why);
+    }
+    let told = || text(&report, args.rows);
+    let drawn = |sheet: &Sheet| {
+        let heading = session.general_heading(&diagnostics).without_figures(report.selection_unknown.as_deref());
+        Ok(vec![figure(&report, args.rows, &heading.on(sheet))])
+    };
+    let document = TraceDocument::of(&session, &report, &diagnostics);
+    let renderings = Renderings::told(told, drawn).with_csv(|out| table::table(&report, out));
+    document.give(NeighboursQuestion::NAME, &session, output, renderings)
+}
+
+/// The options by the arguments, with the cgroups and processes that they need.
+fn options<'o>(args: &NeighboursArgs, session: &Session, tasks: Option<&'o Chosen<'o>>) -> Options<'o> {
+    let machine = session.machine.as_ref();
+    let needs_processes = !matches!(args.by, Some(By::Command | By::Application));
+    let processes = if needs_processes { Processes::of(&session.trace, machine) } else { Processes::default() };
+    let cgroups = match args.by {
+        None | Some(By::Cgroup) => Cgroups::of(&session.trace, machine, &processes),
+        _ => Cgroups::default(),
+    };
+    let by = args.by.unwrap_or(if cgroups.names().len() > 1 { By::Cgroup } else { By::Command });
+    Options { by, cpus: session.shown.chosen.clone(), tasks, cgroups, processes }
+}
+
+/// An analysis that finds out why the application is unknown, if it is.
+struct Application {
+    is_needed: bool,
+}
+
+impl Analysis for Application {
+    type Output = Option<&'static str>;
+
+    fn finish(self, _: sched::Ts, state: &sched::SchedState) -> Option<&'static str> {
+        state.why_application_is_unknown().filter(|_| self.is_needed)
+    }
+}

@@ -1,0 +1,215 @@
+//! The report: pairs of victims and culprits, and the sums of each group.
+
+use crate::matrix::{Matrix, PairSums};
+use crate::parties::{By, PartyKind};
+use sched::{Dur, OfSelection};
+use serde::Serialize;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+/// The name and version of the document.
+pub const SCHEMA: &str = "schedviz/neighbours/1";
+
+/// The waiting of all tasks, divided by victims and culprits.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct NeighboursReport {
+    /// The name and version of this schema.
+    pub schema: &'static str,
+    /// The rule by which tasks form victims and culprits.
+    pub by: By,
+    /// The waiting of all victims, in nanoseconds of tasks: the sum over `pairs`.
+    pub wait_ns: Dur,
+    /// The throttled time of all victims, in nanoseconds of tasks, which is no part of `wait_ns`.
+    pub throttled_ns: Dur,
+    /// The number of preemptions of victims: the sum over `pairs`.
+    pub preemptions: u64,
+    /// The victims and culprits: those that waited or were throttled longest first, then those that caused most waiting.
+    pub groups: Vec<PartyReport>,
+    /// The pairs with waiting or preemptions, the greatest waiting first.
+    pub pairs: Vec<PairReport>,
+    /// The number of tasks whose process no record shows, each of which counts as a process of its own; absent unless groups are
+    /// processes.
+    pub tasks_without_process: Option<u64>,
+    /// The reason why there are no figures of the selected tasks, if that is so.
+    pub selection_unknown: Option<String>,
+}
+
+/// A group of tasks, or another culprit.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PartyReport {
+    /// The name of the group.
+    pub name: String,
+    /// The kind of the group.
+    pub kind: PartyKind,
+    /// The number of tasks of the group, by their lives and names.
+    pub tasks: u64,
+    /// The waiting of the group, in nanoseconds of tasks: the sum of the six that follow.
+    pub wait_ns: Dur,
+    /// The waiting while a task of the same group ran, in nanoseconds of tasks.
+    pub behind_own_ns: Dur,
+    /// The waiting while a task of another group ran, in nanoseconds of tasks; kernel threads aside.
+    pub behind_others_ns: Dur,
+    /// The waiting while a kernel thread ran that is of another group, in nanoseconds of tasks.
+    pub behind_kernel_ns: Dur,
+    /// The waiting while the CPU handled interrupts, in nanoseconds of tasks.
+    pub behind_interrupts_ns: Dur,
+    /// The waiting on a CPU whose idle task had not switched yet, in nanoseconds of tasks.
+    pub behind_idle_ns: Dur,
+    /// The waiting on a CPU whose occupant is unknown, in nanoseconds of tasks.
+    pub behind_unknown_ns: Dur,
+    /// The throttled time of the group, in nanoseconds of tasks.
+    pub throttled_ns: Dur,
+    /// The waiting of other groups while this one occupied their CPUs, in nanoseconds of tasks.
+    pub caused_ns: Dur,
+    /// The number of times that a task of the group was preempted by a task of another group.
+    pub preempted: u64,
+    /// The number of times that a task of the group preempted a task of another group.
+    pub preempts: u64,
+}
+
+/// A victim with a culprit.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PairReport {
+    /// The name of the group that waited.
+    pub victim: String,
+    /// The name of the group that occupied the CPU meanwhile.
+    pub culprit: String,
+    /// The kind of the culprit.
+    pub kind: PartyKind,
+    /// The waiting of the victim while the culprit occupied its CPU, in nanoseconds of tasks.
+    pub wait_ns: Dur,
+    /// The share in all waiting, in percent.
+    pub share_percent: f64,
+    /// The number of times that a task of the culprit preempted one of the victim.
+    pub preemptions: u64,
+}
+
+impl OfSelection for NeighboursReport {
+    fn withhold(&mut self, why: String) {
+        *self = NeighboursReport {
+            wait_ns: Dur(0),
+            throttled_ns: Dur(0),
+            preemptions: 0,
+            groups: Vec::new(),
+            pairs: Vec::new(),
+            selection_unknown: Some(why),
+            ..self.clone()
+        };
+    }
+}
+
+/// The group of a place, without any sums.
+fn group(name: String, kind: PartyKind) -> PartyReport {
+    let zero = Dur(0);
+    PartyReport {
+        name,
+        kind,
+        tasks: 0,
+        wait_ns: zero,
+        behind_own_ns: zero,
+        behind_others_ns: zero,
+        behind_kernel_ns: zero,
+        behind_interrupts_ns: zero,
+        behind_idle_ns: zero,
+        behind_unknown_ns: zero,
+        throttled_ns: zero,
+        caused_ns: zero,
+        preempted: 0,
+        preempts: 0,
+    }
+}
+
+impl PartyReport {
+    /// Adds the sums of this group as the victim of a culprit.
+    fn suffer(&mut self, culprit: PartyKind, is_own: bool, sums: PairSums) {
+        let wait = Dur(sums.wait_ns);
+        self.wait_ns += wait;
+        *match culprit {
+            _ if is_own => &mut self.behind_own_ns,
+            PartyKind::Tasks | PartyKind::UnknownGroup | PartyKind::Rest => &mut self.behind_others_ns,
+            PartyKind::Kernel => &mut self.behind_kernel_ns,
+            PartyKind::Interrupts => &mut self.behind_interrupts_ns,
+            PartyKind::Idle => &mut self.behind_idle_ns,
+            PartyKind::Unknown => &mut self.behind_unknown_ns,
+        } += wait;
+        self.preempted += if is_own { 0 } else { sums.preemptions };
+    }
+}
+
+/// Makes the report of an analysis.
+pub(crate) fn build(matrix: Matrix<'_>) -> NeighboursReport {
+    let Matrix { options, parties, pairs, throttled, .. } = matrix;
+    let into = parties.joined(options.by);
+    let mut groups: Vec<PartyReport> = Vec::new();
+    for (place, party) in parties.all.iter().enumerate() {
+        // A command with one name has that name.
+        let is_single = options.by == By::Command && party.kind == PartyKind::Tasks && party.comms.len() == 1;
+        let is_joined = into.iter().enumerate().any(|(other, to)| *to == place && other != place);
+        let name = match party.comms.first().filter(|_| is_single && !is_joined) {
+            Some(comm) => comm.to_string(),
+            None => party.name.clone(),
+        };
+        groups.push(group(name, party.kind));
+        if into[place] == place {
+            groups[place].tasks += party.tasks;
+        }
+    }
+    for (place, party) in parties.all.iter().enumerate().filter(|(place, _)| into[*place] != *place) {
+        groups[into[place]].tasks += party.tasks;
+    }
+    let mut sums: BTreeMap<(usize, usize), PairSums> = BTreeMap::new();
+    for ((victim, culprit), of) in pairs {
+        let sum = sums.entry((into[victim], into[culprit])).or_default();
+        sum.wait_ns = sum.wait_ns.saturating_add(of.wait_ns);
+        sum.preemptions += of.preemptions;
+    }
+    for ((victim, culprit), sum) in &sums {
+        let (is_own, kind) = (victim == culprit, groups[*culprit].kind);
+        groups[*victim].suffer(kind, is_own, *sum);
+        if !is_own {
+            groups[*culprit].caused_ns += Dur(sum.wait_ns);
+            groups[*culprit].preempts += sum.preemptions;
+        }
+    }
+    for (victim, ns) in throttled {
+        groups[into[victim]].throttled_ns += Dur(ns);
+    }
+    let total: u64 = sums.values().fold(0, |total, sum| total.saturating_add(sum.wait_ns));
+    let mut listed: Vec<PairReport> = sums
+        .iter()
+        .map(|((victim, culprit), sum)| PairReport {
+            victim: groups[*victim].name.clone(),
+            culprit: groups[*culprit].name.clone(),
+            kind: groups[*culprit].kind,
+            wait_ns: Dur(sum.wait_ns),
+            share_percent: 100.0 * sum.wait_ns as f64 / total.max(1) as f64,
+            preemptions: sum.preemptions,
+        })
+        .collect();
+    listed.sort_by(|a, b| {
+        let order = |pair: &PairReport| (Reverse(pair.wait_ns), Reverse(pair.preemptions));
+        order(a).cmp(&order(b)).then_with(|| (&a.victim, &a.culprit).cmp(&(&b.victim, &b.culprit)))
+    });
+    groups.retain(|group| group.tasks > 0 || group.caused_ns > Dur(0));
+    groups.sort_by(|a, b| {
+        let order = |group: &PartyReport| (Reverse(group.wait_ns.0.saturating_add(group.throttled_ns.0)), Reverse(group.caused_ns));
+        order(a).cmp(&order(b)).then_with(|| a.name.cmp(&b.name))
+    });
+    NeighboursReport {
+        schema: SCHEMA,
+        by: options.by,
+        wait_ns: Dur(total),
+        throttled_ns: groups.iter().fold(Dur(0), |mut sum, group| {
+            sum += group.throttled_ns;
+            sum
+        }),
+        preemptions: listed.iter().map(|pair| pair.preemptions).sum(),
+        groups,
+        pairs: listed,
+        tasks_without_process: (options.by == By::Process).then_some(parties.without_process),
+        selection_unknown: None,
+    }
+}

@@ -1,0 +1,104 @@
+use crate::parties::MOST;
+use crate::{By, Matrix, NeighboursReport, Options, PartyKind};
+use sched::{Comm, Cpu, EventKind, Pass, Pid, PrevState, SchedEvent, TaskRef, Ts};
+
+fn task(pid: i32, name: &str) -> TaskRef {
+    TaskRef { pid: Pid(pid), prio: 120, comm: Comm::new(name.as_bytes()) }
+}
+
+fn at(ns: i64, pid: i32, kind: EventKind) -> SchedEvent {
+    SchedEvent { ts: Ts(ns), cpu: Cpu(0), pid: Pid(pid), flags: 0, kind }
+}
+
+fn switch(ns: i64, prev: TaskRef, state: PrevState, next: TaskRef) -> SchedEvent {
+    at(ns, prev.pid.0, EventKind::Switch { prev, state, next })
+}
+
+fn wake(ns: i64, by: i32, task: TaskRef) -> [SchedEvent; 2] {
+    let target = Cpu(0);
+    [at(ns, by, EventKind::Waking { task, target }), at(ns, by, EventKind::Wakeup { task, target })]
+}
+
+fn report(events: &[SchedEvent], by: By) -> NeighboursReport {
+    let options = Options::new(by);
+    Pass::over(events).run(|| Matrix::new(&options)).unwrap_or_else(|never| match never {}).output
+}
+
+fn waited(report: &NeighboursReport, victim: &str, culprit: &str) -> (u64, u64) {
+    let pair = report.pairs.iter().find(|pair| pair.victim == victim && pair.culprit == culprit);
+    pair.map_or((0, 0), |pair| (pair.wait_ns.0, pair.preemptions))
+}
+
+/// On one CPU `a` runs from 0 to 100; `b` is woken at 40, preempts at 100, and runs to 160; `ksoftirqd/0` is woken at 120 and runs from
+/// 160 to 170; then the CPU idles for 5 before it switches to `a`.
+#[test]
+fn each_instant_of_waiting_has_one_culprit() {
+    let (idle, a, b, soft) = (task(0, "swapper/0"), task(1, "a"), task(2, "b"), task(3, "ksoftirqd/0"));
+    let sleeps = PrevState::asleep(1);
+    let mut events = vec![switch(0, idle, PrevState::RUNNABLE, a)];
+    events.extend(wake(40, 1, b));
+    events.push(switch(100, a, PrevState::PREEMPTED, b));
+    events.extend(wake(120, 2, soft));
+    events.push(switch(160, b, sleeps, soft));
+    events.push(switch(170, soft, sleeps, idle));
+    events.push(switch(175, idle, PrevState::RUNNABLE, a));
+    events.push(switch(200, a, sleeps, idle));
+    let found = report(&events, By::Command);
+    assert_eq!(waited(&found, "b", "a"), (60, 0));
+    assert_eq!(waited(&found, "a", "b"), (60, 1));
+    assert_eq!(waited(&found, "ksoftirqd/N", "b"), (40, 0));
+    assert_eq!(waited(&found, "a", "ksoftirqd/N"), (10, 0));
+    assert_eq!(waited(&found, "a", "idle (switching)"), (5, 0));
+    assert_eq!((found.wait_ns.0, found.preemptions, found.pairs.len()), (175, 1, 5));
+    let a = found.groups.iter().find(|group| group.name == "a").expect("a group");
+    assert_eq!((a.wait_ns.0, a.behind_others_ns.0, a.behind_kernel_ns.0, a.behind_idle_ns.0), (75, 60, 10, 5));
+    assert_eq!((a.caused_ns.0, a.preempted, a.preempts), (60, 1, 0));
+}
+
+#[test]
+fn interrupts_are_culprits_while_they_are_handled() {
+    let (idle, a, b) = (task(0, "swapper/0"), task(1, "a"), task(2, "b"));
+    let sleeps = PrevState::asleep(1);
+    let mut events = vec![switch(0, idle, PrevState::RUNNABLE, a)];
+    events.extend(wake(10, 1, b));
+    events.push(at(20, 1, EventKind::Interrupt { id: 9, entry: true }));
+    events.push(at(27, 1, EventKind::Interrupt { id: 8, entry: false }));
+    events.push(switch(30, a, sleeps, b));
+    events.push(switch(40, b, sleeps, idle));
+    let found = report(&events, By::Command);
+    assert_eq!((waited(&found, "b", "a").0, waited(&found, "b", "interrupts").0), (13, 7));
+}
+
+/// Compiler threads with random names are one command, also the one whose random part has no digit.
+#[test]
+fn random_names_are_one_command() {
+    let (idle, make) = (task(0, "swapper/0"), task(1, "make"));
+    let names = ["opt 61vtzgccpd9", "opt 0cxe9qdlj1g", "opt vtzgccpdabc", "opt vtzgccpdab9"];
+    let mut events = vec![switch(0, idle, PrevState::RUNNABLE, make)];
+    for (pid, name) in (2..).zip(names) {
+        events.extend(wake(10, 1, task(pid, name)));
+    }
+    events.push(switch(30, make, PrevState::asleep(1), task(2, names[0])));
+    events.push(switch(40, task(2, names[0]), PrevState::asleep(1), idle));
+    let found = report(&events, By::Command);
+    assert_eq!((waited(&found, "opt …", "make").0, waited(&found, "opt …", "opt …").0), (80, 30));
+    let [opt] = found.groups.iter().filter(|group| group.name.starts_with("opt")).collect::<Vec<_>>()[..] else {
+        panic!("{:?}", found.groups)
+    };
+    assert_eq!((opt.tasks, opt.behind_own_ns.0), (4, 30));
+}
+
+#[test]
+fn groups_have_a_limit() {
+    let (idle, make) = (task(0, "swapper/0"), task(1, "make"));
+    let mut events = vec![switch(0, idle, PrevState::RUNNABLE, make)];
+    for pid in 2..3002 {
+        events.extend(wake(10, 1, task(pid, &format!("x{pid}y"))));
+    }
+    events.push(switch(20, make, PrevState::asleep(1), idle));
+    let found = report(&events, By::Command);
+    assert_eq!(found.wait_ns.0, 30_000);
+    assert!(found.groups.len() <= MOST + 1);
+    let rest = found.groups.iter().find(|group| group.kind == PartyKind::Rest).expect("a row for the rest");
+    assert!(rest.wait_ns.0 > 19_000, "{rest:?}");
+}

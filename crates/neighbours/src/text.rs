@@ -1,0 +1,136 @@
+//! The report for people.
+
+use crate::report::{NeighboursReport, PartyReport};
+use crate::{By, PartyKind};
+use sched::Dur;
+use sched::nouns::counted;
+use std::fmt::Write;
+use timeline::text::{paragraph, short};
+
+/// The letters of a name in a table.
+const NAME: usize = 22;
+
+/// Returns the text of a report with at most `rows` pairs and groups.
+pub fn text(report: &NeighboursReport, rows: usize) -> String {
+    let mut out = String::new();
+    if let Some(why) = &report.selection_unknown {
+        paragraph(&mut out, 0, 2, &format!("no figures: {why}"));
+        return out;
+    }
+    paragraph(&mut out, 0, 2, &headline(report));
+    if report.wait_ns > Dur(0) || report.preemptions > 0 {
+        pairs(&mut out, report, rows);
+        groups(&mut out, report, rows);
+    }
+    for note in notes(report) {
+        out.push('\n');
+        paragraph(&mut out, 0, 2, &note);
+    }
+    out
+}
+
+/// The sums of all victims, in a sentence.
+fn headline(report: &NeighboursReport) -> String {
+    let sum = |of: fn(&PartyReport) -> Dur| report.groups.iter().map(|group| of(group).0).sum::<u64>();
+    let total = report.wait_ns.0.max(1) as f64;
+    let parts: [(&str, fn(&PartyReport) -> Dur); 6] = [
+        ("behind tasks of their own group", |group| group.behind_own_ns),
+        ("behind those of other groups", |group| group.behind_others_ns),
+        ("behind kernel threads", |group| group.behind_kernel_ns),
+        ("behind interrupts", |group| group.behind_interrupts_ns),
+        ("on idle CPUs that were about to switch", |group| group.behind_idle_ns),
+        ("behind unknown tasks", |group| group.behind_unknown_ns),
+    ];
+    let parts: Vec<String> = parts
+        .iter()
+        .map(|(name, of)| (name, sum(*of)))
+        .filter(|(_, ns)| *ns > 0)
+        .map(|(name, ns)| format!("{:.1} % {name}", 100.0 * ns as f64 / total))
+        .collect();
+    let throttled = match report.throttled_ns {
+        Dur(0) => String::new(),
+        ns => format!("; throttled, which is no waiting, for {:.6} task·s", ns.seconds()),
+    };
+    let by = report.by.plural();
+    let waited = format!("tasks waited for {:.6} task·s, by {by}", report.wait_ns.seconds());
+    match parts.is_empty() {
+        true => format!("{waited}{throttled}"),
+        false => format!("{waited}: {}{throttled}", parts.join(", ")),
+    }
+}
+
+/// The greatest pairs.
+fn pairs(out: &mut String, report: &NeighboursReport, rows: usize) {
+    // Writing to a string cannot fail.
+    let _ = writeln!(out, "\n{:<NAME$} {:<NAME$} {:>8} {:>6} {:>10}", "victim", "culprit", "waited", "share", "preempted");
+    for pair in report.pairs.iter().take(rows) {
+        let _ = writeln!(
+            out,
+            "{:<NAME$} {:<NAME$} {:>8} {:>5.1}% {:>10}",
+            cut(&pair.victim, NAME),
+            cut(&pair.culprit, NAME),
+            short(Some(pair.wait_ns)),
+            pair.share_percent,
+            pair.preemptions
+        );
+    }
+    rest(out, report.pairs.len(), rows, "pair");
+}
+
+/// The groups that waited longest, and the parts of their waiting.
+fn groups(out: &mut String, report: &NeighboursReport, rows: usize) {
+    let heads = ["waited", "own", "others", "kernel", "irq", "idle", "caused"];
+    let has_throttled = report.throttled_ns > Dur(0);
+    let heads: String = heads.iter().map(|head| format!(" {head:>7}")).collect();
+    let _ = writeln!(out, "\n{:<16}{heads}{}", "group", if has_throttled { " throttl" } else { "" });
+    for group in report.groups.iter().take(rows) {
+        let cells = [
+            group.wait_ns,
+            group.behind_own_ns,
+            group.behind_others_ns,
+            group.behind_kernel_ns,
+            group.behind_interrupts_ns,
+            group.behind_idle_ns,
+            group.caused_ns,
+        ];
+        let cell = |ns: Dur| short((ns > Dur(0)).then_some(ns));
+        let throttled = Some(group.throttled_ns).filter(|_| has_throttled);
+        let cells: String = cells.into_iter().chain(throttled).map(|ns| format!(" {:>7}", cell(ns))).collect();
+        let _ = writeln!(out, "{:<16}{cells}", cut(&group.name, 16));
+    }
+    rest(out, report.groups.len(), rows, "group");
+}
+
+/// The number of rows that are not printed.
+fn rest(out: &mut String, all: usize, rows: usize, noun: &str) {
+    if all > rows {
+        let _ = writeln!(out, "({} more)", counted(all - rows, noun));
+    }
+}
+
+/// What the numbers do not show.
+fn notes(report: &NeighboursReport) -> Vec<String> {
+    let mut notes = Vec::new();
+    let unknown = report.groups.iter().filter(|group| group.kind == PartyKind::UnknownGroup);
+    if report.by == By::Cgroup && unknown.map(|group| group.tasks).sum::<u64>() > 0 {
+        notes.push(
+            "The cgroup of some tasks is unknown: neither the machine file nor a record shows it. They are one row.".to_owned(),
+        );
+    }
+    if let Some(count) = report.tasks_without_process.filter(|count| *count > 0) {
+        notes.push(format!(
+            "The process of {} is unknown, and each counts as one of its own: record task:task_newtask, or a machine file.",
+            counted(count, "task")
+        ));
+    }
+    notes
+}
+
+/// Cuts a name to `most` letters, the end of a longer one.
+fn cut(name: &str, most: usize) -> String {
+    let length = name.chars().count();
+    match length > most {
+        true => std::iter::once('…').chain(name.chars().skip(length - most + 1)).collect(),
+        false => name.to_owned(),
+    }
+}

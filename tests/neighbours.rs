@@ -1,0 +1,158 @@
+//! `schedviz neighbours`: agreement with a look at every CPU at every event, the sum of all waiting, and adjacent windows.
+
+use crate::support::{events, recordings, schedviz};
+use membership::{Cgroups, Processes};
+use neighbours::{By, Matrix, NeighboursReport, Options, PartyKind};
+use sched::{Analysis, Current, EventKind, Pass, SchedEvent, SchedState, TaskState, Ts, Window};
+use std::collections::BTreeMap;
+use testkit::{Laws, Simulation};
+use tracedat::Trace;
+
+/// The waiting by victim and culprit, from all waiting tasks at every event.
+#[derive(Default)]
+struct Looking {
+    last: Ts,
+    pairs: BTreeMap<(String, String), u64>,
+    preemptions: u64,
+}
+
+fn party(task: &sched::Task) -> String {
+    let name = match (task.kin.is_of_kernel(task.comm), task.kin.descends) {
+        (true, _) => "kernel threads",
+        (_, true) => "application",
+        _ => "others",
+    };
+    name.to_owned()
+}
+
+impl Looking {
+    fn pass(&mut self, ts: Ts, state: &SchedState) {
+        let ns = ts.since(self.last).0;
+        self.last = ts;
+        for cpu in state.observed().filter(|_| ns > 0) {
+            let culprit = match state.current(cpu) {
+                _ if state.handlers(cpu) > 0 => "interrupts".to_owned(),
+                Current::Idle => "idle (switching)".to_owned(),
+                Current::Task(_) => state.running(cpu).map_or("unknown".to_owned(), party),
+                Current::Unknown | Current::Offline => "unknown".to_owned(),
+            };
+            for task in state.waiting(cpu) {
+                *self.pairs.entry((party(task), culprit.clone())).or_default() += ns;
+            }
+        }
+    }
+}
+
+impl Analysis for Looking {
+    type Output = Looking;
+
+    fn begin(&mut self, start: Ts, _: &SchedState) {
+        self.last = start;
+    }
+
+    fn before(&mut self, event: &SchedEvent, state: &SchedState) {
+        self.pass(event.ts, state);
+    }
+
+    fn after(&mut self, event: &SchedEvent, state: &SchedState) {
+        let EventKind::Switch { next, .. } = event.kind else { return };
+        let stays = |state: TaskState, next: TaskState| {
+            matches!((state, next), (TaskState::Running(from), TaskState::Waiting(to)) if from == to && to == event.cpu)
+        };
+        let stayed = state.turns().any(|(_, span)| stays(span.state, span.next));
+        self.preemptions += u64::from(stayed && !next.pid.is_idle() && state.running(event.cpu).is_some());
+    }
+
+    fn finish(mut self, end: Ts, state: &SchedState) -> Looking {
+        self.pass(end, state);
+        self
+    }
+}
+
+fn pairs(report: &NeighboursReport) -> BTreeMap<(String, String), u64> {
+    let with_waiting = report.pairs.iter().filter(|pair| pair.wait_ns.0 > 0);
+    with_waiting.map(|pair| ((pair.victim.clone(), pair.culprit.clone()), pair.wait_ns.0)).collect()
+}
+
+fn check(name: &str, events: &[SchedEvent]) {
+    let options = Options::new(By::Application);
+    let run = |window: Window| {
+        let analyses = || (Matrix::new(&options), Looking::default(), Laws::default());
+        Pass::over(events).window(window).run(analyses).unwrap_or_else(|never| match never {}).output
+    };
+    let (whole, looked, laws) = run(Window::default());
+    assert_eq!(pairs(&whole), looked.pairs, "{name}");
+    assert_eq!(whole.preemptions, looked.preemptions, "{name}");
+    assert_eq!(whole.throttled_ns, laws.throttled, "{name}");
+    assert!(whole.wait_ns <= laws.waiting, "{name}: only tasks on CPUs without events are left out");
+    // By command the same waiting is divided otherwise.
+    let by_command = Options::new(By::Command);
+    let commands = Pass::over(events).run(|| Matrix::new(&by_command)).unwrap_or_else(|never| match never {}).output;
+    assert_eq!((commands.wait_ns, commands.preemptions), (whole.wait_ns, whole.preemptions), "{name}");
+    let groups = &commands.groups;
+    assert_eq!(groups.iter().map(|group| group.wait_ns.0).sum::<u64>(), whole.wait_ns.0, "{name}");
+    let own: u64 = groups.iter().map(|group| group.behind_own_ns.0).sum();
+    assert_eq!(groups.iter().map(|group| group.caused_ns.0).sum::<u64>() + own, whole.wait_ns.0, "{name}");
+    let (first, last) = (events[0].ts, events[events.len() - 1].ts);
+    let cut = Ts(first.0 + last.since(first).0 as i64 / 3);
+    let at = events[events.len() / 2].ts.max(cut);
+    let edges = [None, Some(cut), Some(at), None];
+    let mut sum: BTreeMap<(String, String), u64> = BTreeMap::new();
+    let (mut preemptions, mut throttled) = (0, 0);
+    for window in edges.windows(2).map(|edge| Window { from: edge[0], to: edge[1] }) {
+        let (part, ..) = run(window);
+        pairs(&part).into_iter().for_each(|(pair, ns)| *sum.entry(pair).or_default() += ns);
+        preemptions += part.preemptions;
+        throttled += part.throttled_ns.0;
+    }
+    assert_eq!((sum, preemptions, throttled), (looked.pairs, whole.preemptions, whole.throttled_ns.0), "{name}");
+}
+
+#[test]
+fn the_matrix_is_what_a_look_at_every_cpu_finds() {
+    for seed in 0..40 {
+        let cpus = 1 + (seed % 6) as u32;
+        let sim = if seed % 3 == 0 { Simulation::any(seed, cpus, 300) } else { Simulation::balanced(seed, cpus, 300) };
+        let events = if seed % 5 == 0 { sim.lossy(seed).0 } else { sim.events };
+        check(&format!("seed {seed}"), &events);
+    }
+    for path in recordings() {
+        let trace = Trace::open(&path, tracedat::Options::default()).expect("a readable recording");
+        if trace.has_time().is_ok() {
+            let events = events(&trace);
+            if events.len() > 10 {
+                check(&path.display().to_string(), &events);
+            }
+        }
+    }
+}
+
+/// Recordings of two cgroups by a probe on the switches: the sums agree with those by application, and the cgroups are found.
+#[test]
+fn cgroups_of_switches_divide_the_same_waiting() {
+    let mut seen = 0;
+    for path in recordings().iter().filter(|path| path.ends_with("newer/7.2-cgroup.dat") || path.ends_with("newer/6.12-cgroup.dat")) {
+        let trace = Trace::open(path, tracedat::Options::default()).expect("a readable recording");
+        let processes = Processes::of(&trace, None);
+        let cgroups = Cgroups::of(&trace, None, &processes);
+        assert!(cgroups.names().len() >= 3 && cgroups.names().contains(&"/".to_owned()), "{:?}", cgroups.names());
+        let options = Options { cgroups, ..Options::new(By::Cgroup) };
+        let events = events(&trace);
+        let run = |options: &Options<'_>| {
+            Pass::over(events.as_slice()).run(|| Matrix::new(options)).unwrap_or_else(|never| match never {}).output
+        };
+        let (report, all) = (run(&options), run(&Options::new(By::Application)));
+        assert_eq!((report.wait_ns, report.preemptions), (all.wait_ns, all.preemptions));
+        let known = report.groups.iter().filter(|group| group.kind == PartyKind::Tasks);
+        assert!(known.map(|group| group.wait_ns.0).sum::<u64>() * 10 > 9 * report.wait_ns.0, "{:?}", report.groups);
+        seen += 1;
+    }
+    assert!(seen == 0 || seen == 2);
+}
+
+#[test]
+fn the_application_must_be_known() {
+    let fixture = crate::support::fixture("forked-unknown.dat");
+    let ran = schedviz(&["neighbours", fixture.to_str().expect("a path"), "--by", "application"]);
+    assert!(ran.code == Some(1) && ran.stderr.contains("the application is unknown"), "{}", ran.stderr);
+}
