@@ -56,9 +56,7 @@ impl Analysis for Looking {
 
     fn after(&mut self, event: &SchedEvent, state: &SchedState) {
         let EventKind::Switch { next, .. } = event.kind else { return };
-        let stays = |state: TaskState, next: TaskState| {
-            matches!((state, next), (TaskState::Running(from), TaskState::Waiting(to)) if from == to && to == event.cpu)
-        };
+        let stays = |state: TaskState, next: TaskState| matches!((state, next), (TaskState::Running(from), TaskState::Waiting(to)) if from == to && to == event.cpu);
         let stayed = state.turns().any(|(_, span)| stays(span.state, span.next));
         self.preemptions += u64::from(stayed && !next.pid.is_idle() && state.running(event.cpu).is_some());
     }
@@ -131,7 +129,10 @@ fn the_matrix_is_what_a_look_at_every_cpu_finds() {
 #[test]
 fn cgroups_of_switches_divide_the_same_waiting() {
     let mut seen = 0;
-    for path in recordings().iter().filter(|path| path.ends_with("newer/7.2-cgroup.dat") || path.ends_with("newer/6.12-cgroup.dat")) {
+    for path in recordings()
+        .iter()
+        .filter(|path| path.ends_with("newer/7.2-cgroup.dat") || path.ends_with("newer/6.12-cgroup.dat"))
+    {
         let trace = Trace::open(path, tracedat::Options::default()).expect("a readable recording");
         let processes = Processes::of(&trace, None);
         let cgroups = Cgroups::of(&trace, None, &processes);

@@ -199,9 +199,11 @@ impl Machine {
 
     /// The threads at the start of the recording, each behind the first thread of its process.
     pub fn threads(&self) -> impl Iterator<Item = (Pid, Pid)> {
-        let several = self.processes.iter().flat_map(|(leader, pids)| pids.iter().map(move |pid| (Pid(*leader), Pid(*pid))));
+        let several =
+            self.processes.iter().flat_map(|(leader, pids)| pids.iter().map(move |pid| (Pid(*leader), Pid(*pid))));
         // The lists of affinity have every thread; one that is in no process with several is a process of its own.
-        let listed: Vec<i32> = self.processes.values().flatten().copied().collect::<BTreeSet<i32>>().into_iter().collect();
+        let listed: Vec<i32> =
+            self.processes.values().flatten().copied().collect::<BTreeSet<i32>>().into_iter().collect();
         let start = self.affinity.iter().filter(|taken| taken.at == Affinity::START);
         let all = start.flat_map(|taken| taken.tasks.values().flatten().copied());
         several.chain(all.filter(move |pid| listed.binary_search(pid).is_err()).map(|pid| (Pid(pid), Pid(pid))))

@@ -38,7 +38,8 @@ mod tests {
 
     #[test]
     fn totals_are_read() {
-        let text = "some avg10=0.18 avg60=0.03 avg300=0.00 total=63253\nfull avg10=0.18 avg60=0.03 avg300=0.00 total=63181";
+        let text =
+            "some avg10=0.18 avg60=0.03 avg300=0.00 total=63253\nfull avg10=0.18 avg60=0.03 avg300=0.00 total=63181";
         assert_eq!(Pressure::parse(text), Some(Pressure { some_us: 63_253, full_us: Some(63_181) }));
         let old = text.lines().next().unwrap();
         assert_eq!(Pressure::parse(old), Some(Pressure { some_us: 63_253, full_us: None }));

@@ -176,7 +176,8 @@ impl Learned<'_> {
                 }
             }
             Shows::Path => {
-                if let (Some(0), Some(CgroupName::Id(id)), Some(path)) = (record.number("root"), id("id"), path("path")) {
+                if let (Some(0), Some(CgroupName::Id(id)), Some(path)) = (record.number("root"), id("id"), path("path"))
+                {
                     self.paths.insert(id, path);
                 }
             }
@@ -185,8 +186,7 @@ impl Learned<'_> {
                     return;
                 };
                 // The record is of the first thread where a whole process moves.
-                let others: Vec<Pid> =
-                    self.processes.iter().flat_map(|processes| processes.threads(pid, ts)).collect();
+                let others: Vec<Pid> = self.processes.iter().flat_map(|processes| processes.threads(pid, ts)).collect();
                 for task in others.into_iter().chain([pid]) {
                     self.join(ts, task, Some(CgroupName::Path(path.clone())));
                 }

@@ -25,7 +25,8 @@ pub fn figure(report: &NeighboursReport, rows: usize, heading: &Heading) -> Figu
         report.pairs.iter().map(|pair| ((pair.victim.as_str(), pair.culprit.as_str()), pair.wait_ns.0)).collect();
     let victims = greatest(&report.groups, most, |group| group.wait_ns.0);
     let culprits = greatest(&report.groups, most, |group| group.caused_ns.0.saturating_add(group.behind_own_ns.0));
-    let shown: u64 = sums.iter().filter(|((v, c), _)| victims.contains(v) && culprits.contains(c)).map(|(_, ns)| ns).sum();
+    let shown: u64 =
+        sums.iter().filter(|((v, c), _)| victims.contains(v) && culprits.contains(c)).map(|(_, ns)| ns).sum();
     let total = report.wait_ns.0.max(1);
     let note = format!(
         "By {}: tasks of a row waited while a column occupied their CPU. The cells are {:.1} % of {:.6} task·s of waiting.",

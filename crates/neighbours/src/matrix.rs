@@ -108,12 +108,7 @@ impl<'o> Matrix<'o> {
     }
 
     /// Counts tasks by their groups.
-    fn count<'t>(
-        &mut self,
-        counts: &mut Vec<(usize, u64)>,
-        tasks: impl Iterator<Item = &'t Task>,
-        state: &SchedState,
-    ) {
+    fn count<'t>(&mut self, counts: &mut Vec<(usize, u64)>, tasks: impl Iterator<Item = &'t Task>, state: &SchedState) {
         for task in tasks {
             if self.options.tasks.is_some_and(|chosen| !chosen(task, state)) {
                 continue;

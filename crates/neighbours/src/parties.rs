@@ -222,10 +222,8 @@ impl Parties {
         if by != By::Command {
             return into;
         }
-        let random: BTreeMap<&str, usize> = (0..)
-            .zip(&self.all)
-            .filter_map(|(place, party)| Some((party.name.strip_suffix('…')?, place)))
-            .collect();
+        let random: BTreeMap<&str, usize> =
+            (0..).zip(&self.all).filter_map(|(place, party)| Some((party.name.strip_suffix('…')?, place))).collect();
         for (place, party) in self.all.iter().enumerate().filter(|(_, party)| party.kind == PartyKind::Tasks) {
             let cut = party.name.trim_end_matches(|c: char| c.is_ascii_lowercase() || c == 'N');
             let is_long = party.name.len() - cut.len() >= 6 && !cut.is_empty();

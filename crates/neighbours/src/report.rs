@@ -195,7 +195,9 @@ pub(crate) fn build(matrix: Matrix<'_>) -> NeighboursReport {
     });
     groups.retain(|group| group.tasks > 0 || group.caused_ns > Dur(0));
     groups.sort_by(|a, b| {
-        let order = |group: &PartyReport| (Reverse(group.wait_ns.0.saturating_add(group.throttled_ns.0)), Reverse(group.caused_ns));
+        let order = |group: &PartyReport| {
+            (Reverse(group.wait_ns.0.saturating_add(group.throttled_ns.0)), Reverse(group.caused_ns))
+        };
         order(a).cmp(&order(b)).then_with(|| a.name.cmp(&b.name))
     });
     NeighboursReport {

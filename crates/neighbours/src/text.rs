@@ -62,7 +62,8 @@ fn headline(report: &NeighboursReport) -> String {
 /// The greatest pairs.
 fn pairs(out: &mut String, report: &NeighboursReport, rows: usize) {
     // Writing to a string cannot fail.
-    let _ = writeln!(out, "\n{:<NAME$} {:<NAME$} {:>8} {:>6} {:>10}", "victim", "culprit", "waited", "share", "preempted");
+    let _ =
+        writeln!(out, "\n{:<NAME$} {:<NAME$} {:>8} {:>6} {:>10}", "victim", "culprit", "waited", "share", "preempted");
     for pair in report.pairs.iter().take(rows) {
         let _ = writeln!(
             out,
@@ -114,7 +115,8 @@ fn notes(report: &NeighboursReport) -> Vec<String> {
     let unknown = report.groups.iter().filter(|group| group.kind == PartyKind::UnknownGroup);
     if report.by == By::Cgroup && unknown.map(|group| group.tasks).sum::<u64>() > 0 {
         notes.push(
-            "The cgroup of some tasks is unknown: neither the machine file nor a record shows it. They are one row.".to_owned(),
+            "The cgroup of some tasks is unknown: neither the machine file nor a record shows it. They are one row."
+                .to_owned(),
         );
     }
     if let Some(count) = report.tasks_without_process.filter(|count| *count > 0) {
