@@ -86,7 +86,7 @@ fn a_machine_file_has_every_fact_and_nothing_personal() {
     let ran = schedviz(&["machine", "--root", folder.to_str().expect("a name"), "--json"]).success().text();
     // The kernel's numbers of cgroups are the inode numbers of their folders.
     let number = |name: &str| std::fs::metadata(folder.join("sys/fs/cgroup").join(name)).expect("a folder").ino();
-    let numbers = [("limited", "1001"), ("limited/inner", "1002")];
+    let numbers = [("limited", "1001"), ("limited/inner", "1002"), ("limited/inner/leaf", "1003")];
     let ran = numbers.into_iter().fold(ran, |text, (name, fixed)| {
         let line = format!("\"id\": {},", number(name));
         assert!(text.contains(&line), "{text}");

@@ -4,7 +4,7 @@ use crate::Processes;
 use machine::Machine;
 use sched::limits::PIDS;
 use sched::seeded::SeededMap;
-use sched::{Pid, Ts, event::escape};
+use sched::{Pid, Tracepoint, Ts, event::escape};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use tracedat::{EventFormat, Record, Trace};
@@ -56,7 +56,7 @@ enum Shows {
     Joins,
     /// A probe on `sched_switch` with the cgroups of both tasks.
     Switches,
-    /// `sched:sched_process_fork`: the child has the cgroup of its parent.
+    /// A fork: the child has the cgroup of its parent.
     Fork,
 }
 
@@ -66,8 +66,9 @@ impl Cgroups {
     pub fn of(trace: &Trace, machine: Option<&Machine>, processes: &Processes) -> Cgroups {
         let mut learned = Learned { processes: Some(processes), ..Learned::default() };
         learned.start(machine);
-        let kinds: SeededMap<u16, Shows> =
+        let mut kinds: SeededMap<u16, Shows> =
             trace.formats().iter().filter_map(|format| Some((format.id, kind(format)?))).collect();
+        kinds.extend(trace.format_of(Tracepoint::Fork).map(|format| (format.id, Shows::Fork)));
         let has_any = kinds.iter().any(|(id, shows)| !matches!(shows, Shows::Fork) && trace.occurs(*id));
         learned.records_forks = trace.probe("group_fork").is_some_and(|format| trace.occurs(format.id));
         if has_any || !learned.now.is_empty() {
@@ -104,7 +105,6 @@ fn kind(format: &EventFormat) -> Option<Shows> {
         ("cgroup", "cgroup_attach_task") => Shows::Attach,
         ("cgroup", "cgroup_mkdir") => Shows::Path,
         ("lb", "group" | "group_fork") if has(&["pid", "cgroup"]) => Shows::Joins,
-        ("sched", "sched_process_fork") => Shows::Fork,
         _ if has(&["prev", "next", "pcg", "ncg"]) => Shows::Switches,
         _ => return None,
     })

@@ -7,8 +7,8 @@
 //! use membership::stem;
 //! use sched::Comm;
 //!
-//! assert_eq!(stem(Comm::new(b"make")), "make");
 //! assert_eq!(stem(Comm::new(b"opt 61vtzgccpd9")), "opt …");
+//! assert_eq!(stem(Comm::new(b"rayon-worker-12")), "rayon-worker-N");
 //! ```
 
 mod cgroups;

@@ -3,7 +3,7 @@
 use machine::Machine;
 use sched::limits::{PIDS, keep_of_pid};
 use sched::seeded::SeededMap;
-use sched::{Pid, Ts};
+use sched::{Pid, Tracepoint, Ts};
 use std::ops::ControlFlow;
 use tracedat::{Record, Trace};
 
@@ -20,6 +20,8 @@ pub struct Processes {
     leaders: SeededMap<Pid, Vec<(Ts, Option<Pid>)>>,
     /// The PIDs that have ever been threads of each leader's process, but the leader.
     members: SeededMap<Pid, Vec<Pid>>,
+    /// The number of the event of an exec.
+    exec: Option<u16>,
     /// Whether the trace has records of new tasks with the flags of `clone`.
     has_flags: bool,
 }
@@ -32,6 +34,7 @@ impl Processes {
         for (leader, thread) in machine.iter().flat_map(|machine| machine.threads()) {
             processes.learn(thread, Ts::MIN, Some(leader));
         }
+        processes.exec = trace.format_of(Tracepoint::Exec).map(|format| format.id);
         processes.has_flags = trace.format_named("task", "task_newtask").is_some_and(|format| trace.occurs(format.id));
         if processes.has_flags || !processes.leaders.is_empty() {
             trace.records(&mut |record| {
@@ -90,7 +93,7 @@ impl Processes {
                 self.learn(child, record.ts, leader);
             }
             // All other threads of the process are gone, and the one that executes has the leader's PID.
-            ("sched", "sched_process_exec") => {
+            _ if Some(format.id) == self.exec => {
                 if let Some(pid) = pid("pid") {
                     self.learn(pid, record.ts, Some(pid));
                 }

@@ -7,7 +7,7 @@ use session::formats::Formats;
 /// The formats in which the answer can be written.
 pub(crate) const FORMATS: Formats = Formats::FIGURE_AND_TEXT.and_table();
 
-/// Who ran while whom waited on the same CPU: a matrix of victims and culprits
+/// Show which tasks ran while others waited on the same CPU: a matrix of victims and culprits
 ///
 /// The waiting of all tasks is divided by the task, the interrupts or the idle task that occupied the CPU meanwhile, in task·seconds,
 /// and so are the preemptions. Time for which a cgroup's own limit throttled its tasks stands apart.

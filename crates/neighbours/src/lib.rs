@@ -11,7 +11,8 @@
 //! let events = testkit::a_wait_beside_an_idle_cpu();
 //! let options = Options::new(By::Command);
 //! let outcome = Pass::over(events.as_slice()).run(|| Matrix::new(&options)).unwrap_or_else(|never| match never {});
-//! assert_eq!(outcome.output.wait_ns.0, 200);
+//! let pair = &outcome.output.pairs[0];
+//! assert_eq!((pair.victim.as_str(), pair.culprit.as_str(), pair.wait_ns.0), ("cc", "make", 200));
 //! ```
 
 mod args;
@@ -20,6 +21,7 @@ mod matrix;
 mod parties;
 mod question;
 mod report;
+mod sums;
 mod table;
 #[cfg(test)]
 mod tests;

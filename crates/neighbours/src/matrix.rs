@@ -3,7 +3,7 @@
 use crate::Options;
 use crate::parties::{By, Parties};
 use crate::report::{self, NeighboursReport};
-use sched::seeded::SeededMap;
+use crate::sums::MatrixSums;
 use sched::state::Task;
 use sched::{Analysis, Cpu, Current, EventKind, SchedEvent, SchedState, TaskState, Ts};
 
@@ -20,22 +20,12 @@ struct CpuNow {
     throttled: Vec<(usize, u64)>,
 }
 
-/// The sums of a pair.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct PairSums {
-    pub(crate) wait_ns: u64,
-    pub(crate) preemptions: u64,
-}
-
 /// The analysis of victims and culprits: an [`Analysis`] whose output is a [`NeighboursReport`].
 pub struct Matrix<'o> {
-    pub(crate) options: &'o Options<'o>,
-    pub(crate) parties: Parties,
+    options: &'o Options<'o>,
+    parties: Parties,
     cpus: Vec<CpuNow>,
-    /// The sums by victim and culprit.
-    pub(crate) pairs: SeededMap<(usize, usize), PairSums>,
-    /// The throttled time by victim.
-    pub(crate) throttled: SeededMap<usize, u64>,
+    sums: MatrixSums,
     /// The number of changes of cgroups that were followed.
     followed: usize,
     /// The window's start, once that is reached.
@@ -51,8 +41,7 @@ impl<'o> Matrix<'o> {
             options,
             parties: Parties::new(),
             cpus: Vec::new(),
-            pairs: SeededMap::default(),
-            throttled: SeededMap::default(),
+            sums: MatrixSums::default(),
             followed: 0,
             start: None,
             touched: Vec::new(),
@@ -61,7 +50,7 @@ impl<'o> Matrix<'o> {
 
     /// Accounts for the time of `cpu` up to `ts`.
     fn settle(&mut self, cpu: Cpu, ts: Ts) {
-        let Matrix { cpus, pairs, throttled, start, .. } = self;
+        let Matrix { cpus, sums, start, .. } = self;
         let Some(now) = cpus.get_mut(cpu.index()) else { return };
         let ns = ts.since(now.since).0;
         now.since = now.since.max(ts);
@@ -69,11 +58,11 @@ impl<'o> Matrix<'o> {
             return;
         }
         for (victim, count) in &now.waiting {
-            let sums = pairs.entry((*victim, now.culprit)).or_default();
-            sums.wait_ns = sums.wait_ns.saturating_add(ns.saturating_mul(*count));
+            let pair = sums.pairs.entry((*victim, now.culprit)).or_default();
+            pair.wait_ns = pair.wait_ns.saturating_add(ns.saturating_mul(*count));
         }
         for (victim, count) in &now.throttled {
-            let sum = throttled.entry(*victim).or_default();
+            let sum = sums.throttled.entry(*victim).or_default();
             *sum = sum.saturating_add(ns.saturating_mul(*count));
         }
     }
@@ -157,7 +146,8 @@ impl<'o> Matrix<'o> {
                 }
             }
         }
-        if matches!(event.kind, EventKind::Interrupt { .. } | EventKind::Lost { .. }) {
+        // An exec can make the running task one of the application.
+        if matches!(event.kind, EventKind::Interrupt { .. } | EventKind::Lost { .. } | EventKind::Exec { .. }) {
             touch(event.cpu);
         }
         for cpu in &touched {
@@ -181,7 +171,7 @@ impl<'o> Matrix<'o> {
         {
             let victim = self.parties.of(task, state, self.options);
             let culprit = self.parties.of(culprit, state, self.options);
-            self.pairs.entry((victim, culprit)).or_default().preemptions += 1;
+            self.sums.pairs.entry((victim, culprit)).or_default().preemptions += 1;
         }
     }
 
@@ -224,6 +214,6 @@ impl Analysis for Matrix<'_> {
         for cpu in (0..self.cpus.len() as u32).map(Cpu) {
             self.settle(cpu, end);
         }
-        report::build(self)
+        report::build(self.options.by, &self.parties, self.sums)
     }
 }

@@ -46,7 +46,7 @@ pub enum PartyKind {
     Tasks,
     /// Tasks whose cgroup is unknown.
     UnknownGroup,
-    /// Kernel threads.
+    /// Threads of the kernel.
     Kernel,
     /// Interrupts, hard and soft: a culprit only.
     Interrupts,

@@ -1,7 +1,7 @@
 //! The report: pairs of victims and culprits, and the sums of each group.
 
-use crate::matrix::{Matrix, PairSums};
-use crate::parties::{By, PartyKind};
+use crate::parties::{By, Parties, PartyKind};
+use crate::sums::{MatrixSums, PairSums};
 use sched::{Dur, OfSelection};
 use serde::Serialize;
 use std::cmp::Reverse;
@@ -140,13 +140,13 @@ impl PartyReport {
 }
 
 /// Makes the report of an analysis.
-pub(crate) fn build(matrix: Matrix<'_>) -> NeighboursReport {
-    let Matrix { options, parties, pairs, throttled, .. } = matrix;
-    let into = parties.joined(options.by);
+pub(crate) fn build(by: By, parties: &Parties, sums: MatrixSums) -> NeighboursReport {
+    let MatrixSums { pairs, throttled } = sums;
+    let into = parties.joined(by);
     let mut groups: Vec<PartyReport> = Vec::new();
     for (place, party) in parties.all.iter().enumerate() {
         // A command with one name has that name.
-        let is_single = options.by == By::Command && party.kind == PartyKind::Tasks && party.comms.len() == 1;
+        let is_single = by == By::Command && party.kind == PartyKind::Tasks && party.comms.len() == 1;
         let is_joined = into.iter().enumerate().any(|(other, to)| *to == place && other != place);
         let name = match party.comms.first().filter(|_| is_single && !is_joined) {
             Some(comm) => comm.to_string(),
@@ -202,7 +202,7 @@ pub(crate) fn build(matrix: Matrix<'_>) -> NeighboursReport {
     });
     NeighboursReport {
         schema: SCHEMA,
-        by: options.by,
+        by,
         wait_ns: Dur(total),
         throttled_ns: groups.iter().fold(Dur(0), |mut sum, group| {
             sum += group.throttled_ns;
@@ -211,7 +211,7 @@ pub(crate) fn build(matrix: Matrix<'_>) -> NeighboursReport {
         preemptions: listed.iter().map(|pair| pair.preemptions).sum(),
         groups,
         pairs: listed,
-        tasks_without_process: (options.by == By::Process).then_some(parties.without_process),
+        tasks_without_process: (by == By::Process).then_some(parties.without_process),
         selection_unknown: None,
     }
 }

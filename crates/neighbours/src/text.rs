@@ -109,7 +109,7 @@ fn rest(out: &mut String, all: usize, rows: usize, noun: &str) {
     }
 }
 
-/// What the numbers do not show.
+/// Sentences on what the numbers do not show.
 fn notes(report: &NeighboursReport) -> Vec<String> {
     let mut notes = Vec::new();
     let unknown = report.groups.iter().filter(|group| group.kind == PartyKind::UnknownGroup);

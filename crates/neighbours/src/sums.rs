@@ -1,0 +1,19 @@
+//! The sums by victim and culprit.
+
+use sched::seeded::SeededMap;
+
+/// The sums of a pair.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct PairSums {
+    pub(crate) wait_ns: u64,
+    pub(crate) preemptions: u64,
+}
+
+/// The sums of all pairs, and the throttled time.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct MatrixSums {
+    /// The sums by the places of victim and culprit.
+    pub(crate) pairs: SeededMap<(usize, usize), PairSums>,
+    /// The throttled time by the place of the victim, in nanoseconds.
+    pub(crate) throttled: SeededMap<usize, u64>,
+}
