@@ -34,7 +34,7 @@ pub fn figure(report: &NeighboursReport, rows: usize, heading: &Heading) -> Figu
         100.0 * shown as f64 / total as f64,
         report.wait_ns.seconds()
     );
-    let texts = heading.texts(format!("{}: who ran while whom waited", heading.trace), note);
+    let texts = heading.texts(format!("{}: victims and culprits", heading.trace), note);
     let height = NAMES + ROW * victims.len().max(1) as Unit;
     let mut page = Page::new(WIDTH, height, &texts, &legend());
     let greatest = sums.values().copied().max().unwrap_or(0).max(1);

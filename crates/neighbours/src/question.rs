@@ -18,7 +18,8 @@ pub struct NeighboursQuestion;
 
 impl Subcommand for NeighboursQuestion {
     const NAME: &'static str = "neighbours";
-    const QUESTION: Option<(&'static str, &'static str)> = Some(("Who ran while whom waited on that CPU?", "TRACE"));
+    const QUESTION: Option<(&'static str, &'static str)> =
+        Some(("Which tasks ran while others waited on that CPU?", "TRACE"));
     type Args = NeighboursArgs;
 
     fn run(args: &NeighboursArgs) -> Result<ExitCode> {
@@ -57,13 +58,13 @@ fn run(args: &NeighboursArgs) -> Result<()> {
     if let Some(why) = session.why_no_figures(selection, selected)? {
         sched::OfSelection::withhold(&mut report, why);
     }
-    let told = || text(&report, args.rows);
+    let printed = || text(&report, args.rows);
     let drawn = |sheet: &Sheet| {
         let heading = session.general_heading(&diagnostics).without_figures(report.selection_unknown.as_deref());
         Ok(vec![figure(&report, args.rows, &heading.on(sheet))])
     };
     let document = TraceDocument::of(&session, &report, &diagnostics);
-    let renderings = Renderings::told(told, drawn).with_csv(|out| table::table(&report, out));
+    let renderings = Renderings::told(printed, drawn).with_csv(|out| table::table(&report, out));
     document.give(NeighboursQuestion::NAME, &session, output, renderings)
 }
 

@@ -13,7 +13,7 @@ use crate::state::SchedState;
 /// [`Analysis::finish`], and no span is cut where two pieces meet: it is reported in the piece in which it ends, with its
 /// true start. A piece may begin between two events of one instant.
 ///
-/// [`Joined::join`] leaves an analysis that cannot be told from one that has followed all the events itself. A later
+/// [`Joined::join`] leaves an analysis that cannot be distinguished from one that has followed all the events itself. A later
 /// piece cannot decide everything alone, such as the length of a wait of which it sees the end: it keeps that until then, as
 /// little as it may be, since a piece has some ten thousand events. Where even that does not suffice, [`Joined::fits`] returns `false`, and the
 /// earlier analysis is given the events of the piece one by one, which takes longer and is right by construction.
