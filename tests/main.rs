@@ -49,6 +49,7 @@ mod path;
 mod path_by_hand;
 mod perfdata;
 mod perfetto;
+mod picks;
 mod pieces;
 mod placement;
 mod plot;

@@ -41,6 +41,7 @@ fn every_document_conforms_to_its_schema() {
             &["latency"],
             &["preemptions", "--by", "cpu"],
             &["wakers", "--by", "task"],
+            &["picks", "--by", "task"],
             &["utilization"],
             &["fairness"],
             &["neighbours"],

@@ -76,7 +76,7 @@ impl Preemptions<'_> {
         &mut self.cpus[cpu.index()]
     }
 
-    /// Counts what was open at the end of the window.
+    /// Counts the requests that are open at the end of the window.
     pub(crate) fn leave_open(&mut self, state: &SchedState) {
         for cpu in state.observed().collect::<Vec<_>>() {
             let pending = self.track(cpu).pending;

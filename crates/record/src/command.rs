@@ -49,9 +49,18 @@ pub struct RecordArgs {
     /// trace.data with --counters, or runs]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Also record the load balancer's decisions, by probes made for this kernel; prints which it takes
-    #[arg(long, help_heading = "Events")]
-    why: bool,
+    /// Also record the load balancer's decisions and requests to reschedule, by probes made for this kernel; prints which it
+    /// takes
+    #[arg(
+        long,
+        help_heading = "Events",
+        value_enum,
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "balance",
+        value_name = "WHAT"
+    )]
+    why: Option<probes::WhyProbes>,
     /// Also record interrupts and softirqs
     #[arg(long, help_heading = "Events")]
     irq: bool,
@@ -234,14 +243,16 @@ impl std::error::Error for Interrupted {}
 
 /// Sets up the recording, and makes it.
 fn recorded(args: &RecordArgs, tracefs: &Tracefs, signals: &Forwarder) -> Result<ExitCode> {
-    let needs: &[Need] = if args.why { &[Need::Instance, Need::Probes] } else { &[Need::Instance] };
+    let needs: &[Need] = if args.why.is_some() { &[Need::Instance, Need::Probes] } else { &[Need::Instance] };
     tracefs.check(needs)?;
     for other in tracefs.others() {
         args.note(&format!("tracefs has {other} as well: its cost is in this recording"));
     }
     let root = Root::running();
-    let (wished, imbalances) =
-        if args.why { probes::of_kernel(&args.btf, root.possible())? } else { (Vec::new(), Vec::new()) };
+    let (wished, imbalances) = match args.why {
+        Some(why) => probes::of_kernel(&args.btf, root.possible(), why)?,
+        None => (Vec::new(), Vec::new()),
+    };
     let series = args.runs.map(|runs| runs::RunSeries::of(args, runs)).transpose()?;
     let usual = if args.counters { "trace.data" } else { "trace.dat" };
     let output = args.output.clone().unwrap_or_else(|| PathBuf::from(usual));

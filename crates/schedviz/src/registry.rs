@@ -28,6 +28,7 @@ pub(crate) const COMMANDS: &[Entry] = &[
     Entry::question::<latency::LatencyQuestion>(),
     Entry::question::<preemptions::PreemptionsQuestion>(),
     Entry::question::<wakers::WakersQuestion>(),
+    Entry::question::<picks::PicksQuestion>(),
     Entry::question::<fairness::FairnessQuestion>(),
     Entry::question::<neighbours::NeighboursQuestion>(),
     Entry::question::<events::MigrationsQuestion>(),

@@ -7,6 +7,7 @@
 //! * [`Simulation`] runs CPUs and tasks at random, and records the running task and the run queue of
 //!   each CPU after each event.
 //! * [`Workload`] runs programs of tasks by known rules, with or without stealing.
+//! * [`Eevdf`] runs tasks of several weights on one CPU under EEVDF, and records each pick and its lag.
 //! * [`Laws`] is an analysis that checks the invariants of every trace; [`in_pieces`] checks that an analysis finds the same
 //!   in pieces of any length.
 //! * [`peak`] runs a program and returns its peak memory, for benchmarks [`timed`] with its elapsed time.
@@ -20,6 +21,7 @@
 //! assert!(bytes.starts_with(b"\x17\x08\x44tracing"));
 //! ```
 
+mod eevdf;
 mod example;
 mod file;
 mod laws;
@@ -31,6 +33,7 @@ mod ring;
 mod simulation;
 mod workload;
 
+pub use eevdf::{Eevdf, SimulatedPick};
 pub use example::a_wait_beside_an_idle_cpu;
 pub use file::{Buffer, Compression, TraceBuilder};
 pub use laws::{LawReport, Laws};

@@ -2,7 +2,7 @@
 
 use super::{RecordArgs, check, message};
 use crate::plan::btf::{Btf, MAX_BYTES};
-use crate::plan::probes::{KernelProbe, ProbeWriter};
+use crate::plan::probes::{KernelProbe, ProbeWriter, TRACEPOINTS};
 use anyhow::{Context, Result};
 use sched::{EventKind, EventSource, SchedEvent};
 use session::warnings::grouped;
@@ -11,14 +11,27 @@ use std::path::Path;
 use tracedat::{Trace, Want};
 use tracefs::{Probes, Tracefs};
 
+/// The decisions that probes record
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum WhyProbes {
+    /// The load balancer, throttling, requests to reschedule
+    Balance,
+    /// The same, and the numbers by which the fair class picks tasks: two records more at each switch
+    Picks,
+}
+
 /// The probes for the kernel with this type information, on a machine with this many possible CPUs, and its kinds of imbalance.
-pub(crate) fn of_kernel(path: &Path, cpus: u32) -> Result<(Vec<KernelProbe>, Vec<String>)> {
+pub(crate) fn of_kernel(path: &Path, cpus: u32, why: WhyProbes) -> Result<(Vec<KernelProbe>, Vec<String>)> {
     let bytes = machine::read_bounded(path, MAX_BYTES as u64).with_context(|| {
         format!("--why needs the kernel's type information (CONFIG_DEBUG_INFO_BTF): {}", path.display())
     })?;
     let btf = Btf::parse(bytes).with_context(|| path.display().to_string())?;
     let kernel = ProbeWriter::new(&btf).with_cpus(cpus);
-    Ok((kernel.probes(), kernel.imbalances()))
+    let mut probes = kernel.probes();
+    if why == WhyProbes::Picks {
+        probes.extend(kernel.picks());
+    }
+    Ok((probes, kernel.imbalances()))
 }
 
 /// Adds them, and prints which the kernel takes and the cost of each that it does not.
@@ -42,9 +55,34 @@ pub(crate) fn add(args: &RecordArgs, tracefs: &Tracefs, wished: &[KernelProbe]) 
     Ok(probes)
 }
 
+/// Prints the number of records of each probe on a tracepoint: the kernel takes some for tracepoints that it does not have.
+fn count(args: &RecordArgs, trace: &Trace) -> Result<()> {
+    let format = |name| Some((trace.format_named(tracefs::GROUP, name)?.id, name));
+    let counted: Vec<(u16, &str)> = TRACEPOINTS.into_iter().filter_map(format).collect();
+    if counted.is_empty() {
+        return Ok(());
+    }
+    let mut records = vec![0_u64; counted.len()];
+    trace.events_of(Want::Everything)?.events(&mut |events| {
+        for event in events {
+            if let EventKind::Probe { id, .. } = event.kind
+                && let Some(place) = counted.iter().position(|(counted, _)| *counted == id)
+            {
+                records[place] += 1;
+            }
+        }
+        ControlFlow::Continue(())
+    })?;
+    for ((_, name), records) in counted.iter().zip(records) {
+        args.note(&format!("probe {name:<18} {}", sched::nouns::counted(records, "record")));
+    }
+    Ok(())
+}
+
 /// Names the probes that the kernel has taken and that recorded nothing, although CPUs went idle: those that fire then, or all.
 /// Analyses take them for not recorded.
 pub(crate) fn check(args: &RecordArgs, trace: &Trace) -> Result<()> {
+    count(args, trace)?;
     let silent = trace.silent_probes();
     if silent.is_empty() {
         return Ok(());

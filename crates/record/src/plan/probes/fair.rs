@@ -32,9 +32,9 @@ impl BareTracepoint {
 }
 
 impl ProbeWriter<'_> {
-    /// The numbers of EEVDF at a switch, of the task that is picked and of the one that leaves (6.6 and later). The kernel resolves
-    /// the names itself; the type information shows which members it has.
-    pub(super) fn picks(&self) -> Vec<KernelProbe> {
+    /// Returns the probes on the numbers of EEVDF at a switch, of the task that is picked and of the one that leaves (6.6 and
+    /// later). The kernel resolves the names itself; the type information shows which members it has.
+    pub fn picks(&self) -> Vec<KernelProbe> {
         let has = |structure: &str, member: &str| self.offset(structure, member).is_some();
         let of_queue = ["nr_queued", "nr_running"].into_iter().find(|name| has("cfs_rq", name));
         let is_whole = ["vruntime", "deadline", "vlag", "slice"].iter().all(|member| has("sched_entity", member));
@@ -74,5 +74,33 @@ impl ProbeWriter<'_> {
                 line("put", "prev", &left),
             ),
         ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::btf::Btf;
+
+    #[test]
+    fn a_kernel_without_the_members_has_no_probes_on_picks() {
+        let btf = Btf::parse(include_bytes!("../../../../../tests/fixtures/btf-6.1.btf").to_vec()).unwrap();
+        let probes = ProbeWriter::new(&btf).picks();
+        assert_eq!(probes.iter().map(|probe| probe.name).collect::<Vec<_>>(), ["pick", "put"]);
+        assert!(probes.iter().all(|probe| probe.alternatives.is_empty()));
+    }
+
+    /// The lines for the kernel that runs the tests, if it has type information of EEVDF: each name is that of a member.
+    #[test]
+    fn the_lines_have_the_members_of_the_kernel() {
+        let Ok(bytes) = std::fs::read("/sys/kernel/btf/vmlinux") else { return };
+        let btf = Btf::parse(bytes).unwrap();
+        for probe in ProbeWriter::new(&btf).picks() {
+            for line in probe.alternatives.iter().flatten() {
+                println!("{line}");
+                assert!(line.starts_with(&format!("t:lb/{} sched_switch pid=", probe.name)), "{line}");
+                assert!(line.contains("->se.deadline") && line.len() < 512, "{line}");
+            }
+        }
     }
 }

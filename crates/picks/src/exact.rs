@@ -1,0 +1,324 @@
+//! Picks by the records of the kernel's own numbers.
+//!
+//! A task that waits does not change its virtual run time and its deadline. The record of its next pick therefore shows with which it
+//! waited, and a pick is explained once all tasks that could have been picked have been, or have gone elsewhere.
+
+use crate::group::GroupKey;
+use crate::queue::real_length;
+use crate::reason::{Candidate, Numbers, Reason, Surroundings, Verdict, explain};
+use sched::nice::weight_of;
+use sched::probe::{Entity, GroupQueue};
+use sched::seeded::SeededMap;
+use sched::{Comm, Cpu, PerTask, Pid, TaskId, TaskRef, Ts};
+use std::collections::VecDeque;
+
+/// Maximum number of picks that wait to be explained. Further ones are explained by the records until then.
+const MOST: usize = 1 << 14;
+/// Maximum number of tasks that are compared with a picked one.
+const MOST_RIVALS: usize = 256;
+
+/// The number of a stretch for which a task waits on one run queue.
+type WaitId = u64;
+
+/// The numbers with which a task waits, as far as records have shown them.
+#[derive(Clone, Copy, Debug, Default)]
+struct RecordedWait {
+    vruntime: Option<i64>,
+    deadline: Option<i64>,
+    weight: Option<u64>,
+    slice: Option<u64>,
+    queue: Option<u32>,
+    /// Whether the wait has ended, so that no further record can show more.
+    is_over: bool,
+    /// The number of picks that wait for this one.
+    users: u32,
+}
+
+/// A task that could have been picked.
+#[derive(Clone, Copy, Debug)]
+struct Rival {
+    wait: WaitId,
+    pid: Pid,
+    comm: Comm,
+    prio: i32,
+    group: GroupKey,
+}
+
+/// A pick that was recorded.
+#[derive(Clone, Debug)]
+pub(crate) struct RecordedPick {
+    pub(crate) at: Ts,
+    pub(crate) cpu: Cpu,
+    pub(crate) task: TaskRef,
+    pub(crate) id: TaskId,
+    pub(crate) group: GroupKey,
+    pub(crate) is_buddy: bool,
+    /// The task that left, if it could have run on, with the deadline that it had at its own pick.
+    pub(crate) left: Option<(Pid, Option<i64>)>,
+    /// Whether the pick counts: it is in the window, on a chosen CPU, and of a chosen task.
+    pub(crate) counts: bool,
+    numbers: Numbers,
+    queue: Option<u32>,
+    length: Option<u16>,
+    rivals: Vec<Rival>,
+    /// Whether there were more rivals than are compared.
+    is_cut: bool,
+    /// The wait of the picked task that the pick ends.
+    own: Option<WaitId>,
+}
+
+/// A rival of an explained pick, as it is listed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ComparedRival {
+    pub(crate) pid: Pid,
+    pub(crate) comm: Comm,
+    pub(crate) numbers: Option<Numbers>,
+}
+
+/// A pick that is explained.
+#[derive(Debug)]
+pub(crate) struct Explained {
+    pub(crate) pick: RecordedPick,
+    pub(crate) numbers: Numbers,
+    pub(crate) verdict: Verdict,
+    pub(crate) rivals: Vec<ComparedRival>,
+    /// Whether the task that left was within its protected slice; nothing where that is not recorded.
+    pub(crate) was_protected: Option<bool>,
+    /// Whether the picked task has a shorter request than the one that left.
+    pub(crate) is_shorter: bool,
+    /// The lag of the task that left and could have run on, in nanoseconds of its own run time.
+    pub(crate) left_lag: Option<((Pid, Comm), i64)>,
+}
+
+/// A task that could be picked at a switch.
+pub(crate) struct Contender {
+    pub(crate) pid: Pid,
+    pub(crate) comm: Comm,
+    pub(crate) prio: i32,
+    pub(crate) group: GroupKey,
+}
+
+/// The picks that are recorded, and the waits of all tasks.
+#[derive(Default)]
+pub(crate) struct Exact {
+    delays: bool,
+    waits: SeededMap<WaitId, RecordedWait>,
+    open: PerTask<WaitId>,
+    next: WaitId,
+    /// The latest pick of each CPU, whose record has not come yet.
+    pending: SeededMap<Cpu, RecordedPick>,
+    picks: VecDeque<RecordedPick>,
+    /// The deadline of the running task of each CPU at its pick.
+    running: SeededMap<Cpu, (Pid, i64)>,
+}
+
+/// The weight of a recorded entity, where that of nice 0 is 1024.
+fn weight(entity: &Entity, prio: i32) -> u64 {
+    entity.weight.map_or_else(|| weight_of(prio), |weight| u64::from(weight.get() >> 10).max(2))
+}
+
+pub(crate) fn numbers(entity: &Entity, prio: i32) -> Numbers {
+    Numbers {
+        vruntime: entity.vruntime.ns(),
+        deadline: entity.deadline.ns(),
+        weight: weight(entity, prio),
+        slice: entity.slice.map(|slice| slice.get().into()),
+    }
+}
+
+impl Exact {
+    pub(crate) fn new(delays: bool) -> Exact {
+        Exact { delays, ..Exact::default() }
+    }
+
+    /// A task begins to wait on a run queue.
+    pub(crate) fn waits(&mut self, id: TaskId) {
+        self.ends(id);
+        self.next += 1;
+        self.open.insert(id, self.next);
+        self.waits.insert(self.next, RecordedWait::default());
+    }
+
+    /// A task no longer waits where it did.
+    pub(crate) fn ends(&mut self, id: TaskId) {
+        let Some(wait) = self.open.take(id) else { return };
+        if let Some(values) = self.waits.get_mut(&wait) {
+            values.is_over = true;
+            if values.users == 0 {
+                self.waits.remove(&wait);
+            }
+        }
+    }
+
+    /// A task left a CPU and can run: the record shows the numbers with which it waits. `deadline` is that of its pick.
+    pub(crate) fn put(
+        &mut self,
+        id: TaskId,
+        vruntime: i64,
+        deadline: Option<i64>,
+        entity: Option<(&Entity, i32)>,
+        queue: Option<u32>,
+    ) {
+        let Some(values) = self.open.get(id).and_then(|wait| self.waits.get_mut(wait)) else { return };
+        values.vruntime = Some(vruntime);
+        // A deadline that is not reached is still the task's.
+        values.deadline = deadline.filter(|deadline| deadline.wrapping_sub(vruntime) > 0);
+        values.queue = queue;
+        if let Some((entity, prio)) = entity {
+            let numbers = numbers(entity, prio);
+            (values.deadline, values.weight, values.slice) =
+                (Some(numbers.deadline), Some(numbers.weight), numbers.slice);
+        }
+    }
+
+    /// The deadline of the task that ran on a CPU, at its own pick.
+    pub(crate) fn deadline_of_running(&self, cpu: Cpu, pid: Pid) -> Option<i64> {
+        self.running.get(&cpu).filter(|(running, _)| *running == pid).map(|(_, deadline)| *deadline)
+    }
+
+    /// A CPU switches to a task of the fair class: the pick is known once its record follows. `contenders` are the others that could
+    /// have been picked.
+    pub(crate) fn switched(&mut self, mut pick: RecordedPick, contenders: impl Iterator<Item = (Contender, TaskId)>) {
+        self.abandon(pick.cpu);
+        pick.own = self.open.get(pick.id).copied();
+        let own = pick.own;
+        self.hold(own);
+        for (contender, id) in contenders {
+            if pick.rivals.len() == MOST_RIVALS {
+                pick.is_cut = true;
+                break;
+            }
+            let Some(wait) = self.open.get(id).copied() else { continue };
+            self.hold(Some(wait));
+            let Contender { pid, comm, prio, group } = contender;
+            pick.rivals.push(Rival { wait, pid, comm, prio, group });
+        }
+        self.pending.insert(pick.cpu, pick);
+    }
+
+    /// Drops the pick of a CPU whose record did not come; returns whether it counted.
+    pub(crate) fn abandon(&mut self, cpu: Cpu) -> Option<RecordedPick> {
+        let pick = self.pending.remove(&cpu)?;
+        self.release(pick.own);
+        pick.rivals.iter().for_each(|rival| self.release(Some(rival.wait)));
+        Some(pick)
+    }
+
+    /// The record of the pick of a CPU.
+    pub(crate) fn recorded(&mut self, cpu: Cpu, pid: Pid, entity: &Entity, queue: Option<GroupQueue>) {
+        let Some(mut pick) = self.pending.remove(&cpu) else { return };
+        if pick.task.pid != pid {
+            self.pending.insert(cpu, pick);
+            return;
+        }
+        let numbers = numbers(entity, pick.task.prio);
+        pick.numbers = numbers;
+        (pick.queue, pick.length) = (queue.map(|queue| queue.number.get()), queue.map(|queue| queue.length));
+        self.running.insert(cpu, (pid, numbers.deadline));
+        if let Some(values) = pick.own.and_then(|wait| self.waits.get_mut(&wait)) {
+            values.vruntime = values.vruntime.or(Some(numbers.vruntime));
+            values.deadline = Some(numbers.deadline);
+            (values.weight, values.slice) = (Some(numbers.weight), numbers.slice);
+            values.queue = values.queue.or(pick.queue);
+        }
+        let own = pick.own.take();
+        self.release(own);
+        if pick.counts {
+            self.picks.push_back(pick);
+        } else {
+            pick.rivals.iter().for_each(|rival| self.release(Some(rival.wait)));
+        }
+    }
+
+    /// Holds the values of a wait until [`Exact::release`].
+    fn hold(&mut self, wait: Option<WaitId>) {
+        if let Some(values) = wait.and_then(|wait| self.waits.get_mut(&wait)) {
+            values.users += 1;
+        }
+    }
+
+    /// Releases a wait that was held.
+    fn release(&mut self, wait: Option<WaitId>) {
+        let Some(wait) = wait else { return };
+        if let Some(values) = self.waits.get_mut(&wait) {
+            values.users = values.users.saturating_sub(1);
+            if values.users == 0 && values.is_over {
+                self.waits.remove(&wait);
+            }
+        }
+    }
+
+    /// Returns the next pick that can be explained, in their order; with `all` also one for which records are missing.
+    pub(crate) fn explained(&mut self, all: bool) -> Option<Explained> {
+        let first = self.picks.front()?;
+        let is_ready = |rival: &Rival| {
+            self.waits
+                .get(&rival.wait)
+                .is_none_or(|wait| wait.is_over || (wait.vruntime.is_some() && wait.deadline.is_some()))
+        };
+        if !all && self.picks.len() <= MOST && !first.rivals.iter().all(is_ready) {
+            return None;
+        }
+        let pick = self.picks.pop_front()?;
+        let candidates: Vec<(Candidate, Comm)> =
+            pick.rivals.iter().map(|rival| (self.candidate(rival), rival.comm)).collect();
+        let rivals: Vec<Candidate> = candidates.iter().map(|(candidate, _)| *candidate).collect();
+        let numbers = pick.numbers;
+        let picked = Candidate { pid: pick.task.pid, group: pick.group, queue: pick.queue, numbers: Some(numbers) };
+        let around = Surroundings { length: pick.length, is_buddy: pick.is_buddy, delays: self.delays };
+        let mut verdict = explain(&picked, numbers, &rivals, around);
+        if pick.is_cut {
+            verdict = Verdict { reason: Reason::NotRecorded, lag_ns: None, time: None };
+        }
+        let left = pick.left.and_then(|(pid, deadline)| {
+            let (left, comm) = candidates.iter().find(|(rival, _)| rival.pid == pid)?;
+            let is_near = !picked.is_apart_from(left);
+            Some(((pid, *comm), deadline.filter(|_| is_near), left.numbers?, is_near))
+        });
+        let was_protected = left.and_then(|(_, deadline, left, _)| Some(deadline?.wrapping_sub(left.vruntime) > 0));
+        let is_shorter = left.is_some_and(|(_, _, left, _)| left.slice.zip(numbers.slice).is_some_and(|(l, n)| n < l));
+        let left_lag = left.filter(|(.., is_near)| *is_near).and_then(|(task, _, left, _)| {
+            let lag = verdict.time?.wrapping_sub(left.vruntime);
+            Some((task, real_length(lag, left.weight)))
+        });
+        for rival in &pick.rivals {
+            self.release(Some(rival.wait));
+        }
+        let rivals =
+            candidates.into_iter().map(|(rival, comm)| ComparedRival { pid: rival.pid, comm, numbers: rival.numbers });
+        Some(Explained { numbers, verdict, rivals: rivals.collect(), was_protected, is_shorter, left_lag, pick })
+    }
+
+    fn candidate(&self, rival: &Rival) -> Candidate {
+        let values = self.waits.get(&rival.wait).copied().unwrap_or_default();
+        let numbers = values.vruntime.zip(values.deadline).map(|(vruntime, deadline)| Numbers {
+            vruntime,
+            deadline,
+            weight: values.weight.unwrap_or_else(|| weight_of(rival.prio)),
+            slice: values.slice,
+        });
+        Candidate { pid: rival.pid, group: rival.group, queue: values.queue, numbers }
+    }
+}
+
+impl RecordedPick {
+    /// Makes a pick whose numbers are not known yet.
+    pub(crate) fn new((at, cpu, task, id): (Ts, Cpu, TaskRef, TaskId), group: GroupKey) -> RecordedPick {
+        RecordedPick {
+            at,
+            cpu,
+            task,
+            id,
+            group,
+            is_buddy: false,
+            left: None,
+            counts: false,
+            numbers: Numbers { vruntime: 0, deadline: 0, weight: 0, slice: None },
+            queue: None,
+            length: None,
+            rivals: Vec::new(),
+            is_cut: false,
+            own: None,
+        }
+    }
+}

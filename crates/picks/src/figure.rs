@@ -1,0 +1,126 @@
+//! The figure: the lags of some tasks over time, above the lane of the CPU on which each was picked.
+
+use crate::samples::{LagSample, RunSample};
+use crate::{PicksReport, Recorded};
+use draw::{Anchor, Color, Figure, Item, Line, PT, Paint, Point, Rect, Shape, Unit};
+use sched::seeded::SeededMap;
+use sched::{Comm, Cpu, Dur, Pid};
+use timeline::page::{Heading, LegendEntry, Page, Swatch};
+use timeline::palette::{FAINT, INK, PALETTE};
+use timeline::text::short;
+use timeline::{LaneLayout, TimeScale};
+
+const WIDTH: Unit = 842 * PT;
+/// The height of the lane of a CPU, with the lags above it.
+const LANE: Unit = 48 * PT;
+/// The maximum number of tasks whose lags are drawn.
+const TASKS: usize = 6;
+/// The size of the letters at a lane.
+const LETTER: Unit = 6 * PT;
+
+/// The tasks with the greatest lags of either sign, with their names, in the order of their PIDs.
+fn drawn_tasks(samples: &[LagSample]) -> Vec<(Pid, Comm)> {
+    let mut counts: SeededMap<Pid, (u64, Comm)> = SeededMap::default();
+    for sample in samples {
+        let (most, comm) = counts.entry(sample.pid).or_insert((0, sample.comm));
+        (*most, *comm) = (sample.lag_ns.unsigned_abs().max(*most), sample.comm);
+    }
+    let mut all: Vec<(Pid, u64, Comm)> = counts.into_iter().map(|(pid, (count, comm))| (pid, count, comm)).collect();
+    all.sort_by_key(|(pid, count, _)| (std::cmp::Reverse(*count), *pid));
+    all.truncate(TASKS);
+    all.sort_by_key(|(pid, ..)| *pid);
+    all.into_iter().map(|(pid, _, comm)| (pid, comm)).collect()
+}
+
+/// Draws the figure of a report.
+pub fn figure(report: &PicksReport, heading: &Heading) -> Figure {
+    let tasks = drawn_tasks(&report.samples);
+    let color = |pid: Pid| tasks.iter().position(|(task, _)| *task == pid).map(|nth| PALETTE[nth % PALETTE.len()]);
+    let shown: Vec<LagSample> = report.samples.iter().filter(|sample| color(sample.pid).is_some()).copied().collect();
+    let mut cpus: Vec<Cpu> = shown.iter().map(|sample| sample.cpu).collect();
+    cpus.sort_unstable();
+    cpus.dedup();
+    let source = match report.recorded {
+        Recorded::Numbers => "by the kernel's numbers",
+        Recorded::Switches => "by a fluid model",
+    };
+    let most = shown.iter().map(|sample| sample.lag_ns.unsigned_abs()).max().unwrap_or(0).max(1);
+    let note = format!(
+        "Lag {source}: above the line a task is owed time, below it the task had more than its share; half the height of a lane is {}. Dots: picks. The bars below: the task runs.",
+        short(Some(Dur(most)))
+    );
+    let title = format!("{}: the greatest lags of tasks", heading.trace);
+    let legend: Vec<LegendEntry> = tasks
+        .iter()
+        .map(|(pid, comm)| LegendEntry { swatch: Swatch::Line(color(*pid).unwrap_or(INK)), label: pid.named(*comm) })
+        .collect();
+    let height = LANE * cpus.len().clamp(1, 64) as Unit;
+    let mut page = Page::new(WIDTH, height, &heading.texts(title, note), &legend);
+    let scale = page.scale(report.from_ns, report.to_ns, report.zero);
+    page.time_axis(&scale);
+    let layout = LaneLayout::new(cpus.iter().map(|cpu| (*cpu, None)).collect(), page.top, page.height);
+    layout.draw(&mut page.figure, scale.x, scale.x + scale.width, "");
+    for (row, cpu) in cpus.iter().enumerate() {
+        let of_cpu: Vec<LagSample> = shown.iter().filter(|sample| sample.cpu == *cpu).copied().collect();
+        let ran: Vec<RunSample> =
+            report.ran.iter().filter(|run| run.cpu == *cpu && color(run.pid).is_some()).copied().collect();
+        let lane = Rect { x: scale.x, y: layout.top_of(row), w: scale.width, h: layout.bar() };
+        draw_lane(&mut page.figure, (&of_cpu, &ran), &scale, lane, most, &color);
+    }
+    page.lanes_title("CPU");
+    page.finish()
+}
+
+/// Draws the lags and the runs of one CPU.
+fn draw_lane(
+    figure: &mut Figure,
+    (samples, ran): (&[LagSample], &[RunSample]),
+    scale: &TimeScale,
+    lane: Rect,
+    most: u64,
+    color: &impl Fn(Pid) -> Option<Color>,
+) {
+    let bar = (lane.h / 8).max(PT / 2);
+    let room = lane.h - bar - PT;
+    let zero = lane.y + room / 2;
+    let height = |lag: i64| {
+        let share = i128::from(lag) * i128::from(room / 2) / i128::from(most);
+        zero - share as Unit
+    };
+    let line = |from, to| Line { from, to };
+    let floor = vec![line(Point { x: lane.x, y: zero }, Point { x: lane.x + lane.w, y: zero })];
+    figure.push(Item::Lines { stroke: FAINT, width: 30, dash: 0, lines: floor });
+    let mut pids: Vec<Pid> = samples.iter().map(|sample| sample.pid).collect();
+    pids.sort_unstable();
+    pids.dedup();
+    for pid in pids {
+        let own: Vec<&LagSample> = samples.iter().filter(|sample| sample.pid == pid).collect();
+        let stroke = color(pid).unwrap_or(INK);
+        let at = |sample: &LagSample| Point { x: scale.at(sample.ts), y: height(sample.lag_ns) };
+        // Lines are bounded by the columns of the page: points of one column share a line.
+        let mut lines: Vec<Line> = Vec::new();
+        for pair in own.windows(2).filter(|pair| pair[0].is_picked != pair[1].is_picked) {
+            let (from, to) = (at(pair[0]), at(pair[1]));
+            match lines.last_mut() {
+                Some(last) if last.from.x == from.x && from.x == to.x => last.to = to,
+                _ => lines.push(line(from, to)),
+            }
+        }
+        figure.push(Item::Lines { stroke, width: 60, dash: 0, lines });
+        let mut dots: Vec<Point> = own.iter().filter(|sample| sample.is_picked).map(|sample| at(sample)).collect();
+        dots.dedup();
+        figure.push(Item::Markers { shape: Shape::Diamond, fill: stroke, size: 2 * PT, at: dots });
+        let mut bars: Vec<Rect> = Vec::new();
+        for run in ran.iter().filter(|run| run.pid == pid) {
+            let x = scale.at(run.from);
+            let w = (scale.at(run.to) - x).max(PT / 10);
+            match bars.last_mut() {
+                Some(last) if last.x + last.w >= x => last.w = last.w.max(x + w - last.x),
+                _ => bars.push(Rect { x, y: lane.y + lane.h - bar, w, h: bar }),
+            }
+        }
+        figure.push(Item::Rects { fill: Paint::Solid(stroke), rects: bars });
+    }
+    let label = Point { x: lane.x + lane.w + 2 * PT, y: zero + LETTER / 3 };
+    figure.text(label, LETTER, Anchor::Start, INK, "0");
+}

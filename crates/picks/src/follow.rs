@@ -1,0 +1,283 @@
+//! The events of a trace, one by one: switches, and the records behind them.
+
+use crate::Picks;
+use crate::exact::{Contender, Explained, RecordedPick};
+use crate::group::GroupKey;
+use crate::queue::real_length;
+use crate::reason::Reason;
+use crate::rows::Counted;
+use crate::samples::{LagSample, RunSample};
+use sched::nice::weight_of;
+use sched::probe::Probe;
+use sched::state::Task;
+use sched::{Comm, Cpu, Dur, EventKind, Pid, SchedEvent, SchedState, TaskId, TaskRef, TaskState, Ts};
+
+/// Maximum number of lags that are kept for a figure.
+const MOST_SAMPLES: usize = 1 << 16;
+
+/// The latest switch of a CPU.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LatestSwitch {
+    prev: TaskRef,
+    prev_id: Option<TaskId>,
+    /// Whether the task that left can run on.
+    prev_waits: bool,
+    /// The task that was woken last on the CPU since then.
+    woken: Option<Pid>,
+}
+
+fn is_fair(task: &Task) -> bool {
+    task.known_prio().is_some_and(|prio| prio >= 100)
+}
+
+impl Picks<'_> {
+    /// Follows an event that was applied to `state`.
+    pub(crate) fn follow(&mut self, event: &SchedEvent, state: &SchedState) {
+        for (task, span) in state.turns() {
+            match (span.state, span.next) {
+                (TaskState::Waiting(old), TaskState::Waiting(new)) if old == new => {}
+                (_, TaskState::Waiting(_)) => self.exact.waits(task.id()),
+                // The pick that ends a wait looks at it first.
+                (_, TaskState::Running(_)) => {}
+                _ => self.exact.ends(task.id()),
+            }
+        }
+        let given = &self.options.groups;
+        self.fluid.follow(state, |task| GroupKey::of(task, state, given));
+        match event.kind {
+            EventKind::Switch { prev, next, .. } => self.switched(event, prev, next, state),
+            EventKind::Wakeup { task, target } => {
+                if let Some(latest) = self.switches.get_mut(&target) {
+                    latest.woken = Some(task.pid);
+                }
+            }
+            EventKind::Lost { .. } => {
+                self.exact.abandon(event.cpu);
+                self.switches.remove(&event.cpu);
+            }
+            EventKind::Probe { probe, .. } => self.probed(event.cpu, probe, state),
+            _ => {}
+        }
+        self.runs(state);
+    }
+
+    /// Keeps the lengths of runs, and ends the waits of the tasks that run now.
+    fn runs(&mut self, state: &SchedState) {
+        for (task, span) in state.turns() {
+            if let TaskState::Running(cpu) = span.state
+                && let Some(since) = self.ran_since.take(task.id())
+                && span.ended
+                && self.counts(task, cpu, state)
+                && is_fair(task)
+            {
+                let length = span.end.since(since);
+                self.sums.runs.add(length);
+                if self.ran.len() < MOST_SAMPLES {
+                    self.ran.push(RunSample { from: since, to: span.end, cpu, pid: task.pid });
+                }
+                self.rows.of(self.options.by.key(task.pid, task.comm)).runs.add(length);
+            }
+            if let TaskState::Running(_) = span.next {
+                self.exact.ends(task.id());
+                if span.ended {
+                    self.ran_since.insert(task.id(), span.end);
+                }
+            }
+        }
+    }
+
+    fn counts(&self, task: &Task, cpu: Cpu, state: &SchedState) -> bool {
+        let chosen = self.options.tasks.is_none_or(|chosen| chosen(task, state));
+        self.start.is_some() && self.options.cpus.has(cpu) && chosen
+    }
+
+    fn switched(&mut self, event: &SchedEvent, prev: TaskRef, next: TaskRef, state: &SchedState) {
+        let (cpu, now) = (event.cpu, event.ts);
+        if let Some(pick) = self.exact.abandon(cpu).filter(|pick| pick.counts) {
+            self.count(&not_recorded(&pick));
+        }
+        let waits = |task: &&Task| task.state == TaskState::Waiting(cpu) && is_fair(task);
+        let left = state.task_of(prev.pid).filter(|_| !prev.pid.is_idle());
+        let woken = self.switches.get(&cpu).and_then(|latest| latest.woken);
+        let prev_waits = left.as_ref().is_some_and(waits);
+        let prev_id = left.map(Task::id);
+        self.switches.insert(cpu, LatestSwitch { prev, prev_id, prev_waits, woken: None });
+        if let Some(task) = left.filter(|task| is_fair(task)) {
+            self.leaves_group(task, cpu, next.pid, state);
+        }
+        if !self.options.by_probe
+            && let Some(task) = left.filter(|task| is_fair(task))
+        {
+            self.leaves(task, cpu, state);
+        }
+        let Some(task) = state.task_of(next.pid).filter(|task| !task.pid.is_idle() && is_fair(task)) else {
+            let counts = self.start.is_some() && self.options.cpus.has(cpu);
+            self.to_idle += u64::from(counts && next.pid.is_idle());
+            self.other_class += u64::from(counts && !next.pid.is_idle());
+            return;
+        };
+        let group = |task: &Task| GroupKey::of(task, state, &self.options.groups);
+        let counts = self.counts(task, cpu, state);
+        if self.options.by_probe {
+            let mut pick = RecordedPick::new((now, cpu, next, task.id()), group(task));
+            pick.counts = counts;
+            pick.is_buddy = self.options.prefers_buddy && woken == Some(next.pid);
+            pick.left = prev_waits.then(|| (prev.pid, self.exact.deadline_of_running(cpu, prev.pid)));
+            let contenders = state.waiting(cpu).filter(|task| is_fair(task)).map(|task| {
+                let (pid, comm, prio, group) = (task.pid, task.comm, task.prio, group(task));
+                (Contender { pid, comm, prio, group }, task.id())
+            });
+            return self.exact.switched(pick, contenders);
+        }
+        let (reason, lag_ns) = self.modelled(task, cpu, state);
+        if counts {
+            self.count(&Counted { reason, lag_ns, ..Counted::of(now, cpu, next) });
+        }
+    }
+
+    /// The reason of a pick that the fluid model allows, and the lag of the task.
+    fn modelled(&mut self, task: &Task, cpu: Cpu, state: &SchedState) -> (Reason, Option<i64>) {
+        let now = state.now();
+        let picked = self.fluid.of(task.id(), now);
+        let lag_ns = picked.map(|picked| picked.lag_ns);
+        let own = GroupKey::of(task, state, &self.options.groups);
+        let (mut rivals, mut apart, mut is_beaten) = (0_usize, 0_usize, false);
+        for rival in state.waiting(cpu).filter(|rival| is_fair(rival)) {
+            rivals += 1;
+            let group = GroupKey::of(rival, state, &self.options.groups);
+            if group.differs(own) {
+                apart += 1;
+                continue;
+            }
+            let (Some(picked), Some(rival)) = (picked, self.fluid.of(rival.id(), now)) else { continue };
+            is_beaten |= rival.group == picked.group && rival.eligible && rival.deadline < picked.deadline;
+        }
+        let is_possible = self.options.has_eevdf && !is_beaten && picked.is_some_and(|picked| picked.eligible);
+        let reason = match rivals {
+            0 => Reason::Only,
+            _ if apart == rivals => Reason::Group,
+            _ if is_possible => Reason::PossiblyEarliest,
+            _ => Reason::NotShown,
+        };
+        (reason, lag_ns)
+    }
+
+    /// A task leaves its CPU: its lag by the model.
+    fn leaves(&mut self, task: &Task, cpu: Cpu, state: &SchedState) {
+        let now = state.now();
+        let lag = self.fluid.of(task.id(), now).map(|task| task.lag_ns);
+        let lag = lag.or_else(|| Some(real_length(self.fluid.left_with(task.id())?, weight_of(task.prio))));
+        let counts = self.counts(task, cpu, state);
+        if let Some(lag) = lag.filter(|_| counts) {
+            self.note_lag((task.pid, task.comm), cpu, now, lag, false);
+        }
+    }
+
+    fn probed(&mut self, cpu: Cpu, probe: Probe, state: &SchedState) {
+        let latest = self.switches.get(&cpu).copied();
+        match probe {
+            Probe::Picks { pid, entity, left, queue } => {
+                let put = latest.filter(|latest| latest.prev_waits).zip(left);
+                if let Some((latest, left)) = put
+                    && let Some(id) = latest.prev_id
+                {
+                    let deadline = self.exact.deadline_of_running(cpu, latest.prev.pid);
+                    self.exact.put(id, left.ns(), deadline, None, None);
+                }
+                if self.options.by_probe {
+                    self.exact.recorded(cpu, pid, &entity, queue);
+                }
+                while let Some(explained) = self.exact.explained(false) {
+                    self.explained(&explained);
+                }
+            }
+            Probe::Puts { pid, entity, vlag, delayed: _, queue } => {
+                let Some(latest) = latest.filter(|latest| latest.prev.pid == pid) else { return };
+                let Some(id) = latest.prev_id else { return };
+                if latest.prev_waits {
+                    let queue = queue.map(std::num::NonZero::get);
+                    self.exact.put(id, entity.vruntime.ns(), None, Some((&entity, latest.prev.prio)), queue);
+                } else if let Some(task) = state.task_of(pid).filter(|task| is_fair(task)) {
+                    self.recorded_lag(task, vlag.ns());
+                }
+            }
+            Probe::Wakes { pid, vlag } => {
+                if let Some(task) = state.task_of(pid).filter(|task| is_fair(task)) {
+                    self.recorded_lag(task, vlag.ns());
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Compares the lag with which a task left its run queue by the model with the recorded one.
+    fn recorded_lag(&mut self, task: &Task, recorded: i64) {
+        let Some(model) = self.fluid.left_with(task.id()).filter(|_| self.start.is_some()) else { return };
+        let weight = weight_of(task.prio);
+        // While a task is queued, 6.12 keeps its deadline in the place of the lag.
+        if recorded.unsigned_abs() > self.fluid.limit(weight).unsigned_abs() {
+            return;
+        }
+        let [model, recorded] = [model, recorded].map(|lag| real_length(lag, weight));
+        let among_groups = self.among_groups.get(task.id()).is_some_and(|among| *among);
+        let check = if among_groups { &mut self.check.among_groups } else { &mut self.check.own_group };
+        check.add(model, recorded, self.options.base_slice);
+    }
+
+    /// Notes whether a task that leaves its CPU had rivals in other groups, whose own run time the model lacks.
+    fn leaves_group(&mut self, task: &Task, cpu: Cpu, next: Pid, state: &SchedState) {
+        let group = |task: &Task| GroupKey::of(task, state, &self.options.groups);
+        let own = group(task);
+        let next = state.task_of(next).filter(|next| !next.pid.is_idle());
+        let mut rivals = state.waiting(cpu).chain(next).filter(|rival| is_fair(rival));
+        let among = !matches!(own, GroupKey::Cgroup(_)) && rivals.any(|rival| group(rival) != own);
+        self.among_groups.insert(task.id(), among);
+    }
+
+    /// Explains the picks for which no more records come.
+    pub(crate) fn explain_all(&mut self) {
+        while let Some(explained) = self.exact.explained(true) {
+            self.explained(&explained);
+        }
+    }
+
+    fn explained(&mut self, explained: &Explained) {
+        let Explained { pick, numbers, verdict, .. } = explained;
+        let late = verdict.time.map(|time| time.wrapping_sub(numbers.deadline)).filter(|late| *late > 0);
+        if let Some((left, lag)) = explained.left_lag {
+            self.note_lag(left, pick.cpu, pick.at, lag, false);
+        }
+        let counted = Counted {
+            reason: verdict.reason,
+            lag_ns: verdict.lag_ns,
+            late: late.map(|late| Dur(real_length(late, numbers.weight).unsigned_abs())),
+            slice: numbers.slice.map(Dur),
+            in_spite: explained.was_protected == Some(true),
+            is_shorter: explained.is_shorter,
+            ..Counted::of(pick.at, pick.cpu, pick.task)
+        };
+        self.count(&counted);
+        self.cases.add(explained, counted.late, self.options.zero);
+    }
+
+    /// Counts a pick.
+    fn count(&mut self, counted: &Counted) {
+        self.sums.add(counted);
+        self.rows.of(self.options.by.key(counted.pid, counted.comm)).add(counted);
+        if let Some(lag) = counted.lag_ns {
+            self.note_lag((counted.pid, counted.comm), counted.cpu, counted.at, lag, true);
+        }
+    }
+
+    /// Notes the lag of a task as it is picked, or as it leaves its CPU.
+    fn note_lag(&mut self, task: (Pid, Comm), cpu: Cpu, ts: Ts, lag_ns: i64, is_picked: bool) {
+        self.debts.note(task, ts, lag_ns, is_picked);
+        if self.samples.len() < MOST_SAMPLES {
+            self.samples.push(LagSample { ts, cpu, pid: task.0, comm: task.1, lag_ns, is_picked });
+        }
+    }
+}
+
+fn not_recorded(pick: &RecordedPick) -> Counted {
+    Counted { reason: Reason::NotRecorded, ..Counted::of(pick.at, pick.cpu, pick.task) }
+}

@@ -1,0 +1,283 @@
+//! The report: as numbers.
+
+use crate::Picks;
+use crate::case::PickCase;
+use crate::debts::Debt;
+use crate::reason::Reason;
+use crate::rows::{PickKey, PickSums, PicksBy};
+use crate::samples::{LagSample, RunSample};
+use crate::signed::Signed;
+use sched::lengths::Summary;
+use sched::seeded::SeededMap;
+use sched::{Comm, Dur, OfSelection, Pid, Ts};
+use serde::Serialize;
+
+/// The name and version of the document's schema.
+pub(crate) const SCHEMA: &str = "schedviz/picks/1";
+
+/// The source of lags and reasons.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Recorded {
+    /// The kernel's own numbers at each switch, from the probes on picks.
+    Numbers,
+    /// The switches alone: lags are those of a fluid model, and reasons are possible ones.
+    Switches,
+}
+
+/// The lags of some picks, in nanoseconds of the tasks' own run time; a negative lag is a debt.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct LagSummary {
+    /// The number of picks whose lag is known.
+    pub count: u64,
+    /// The least lag, in nanoseconds. Absent if none is known.
+    pub least_ns: Option<i64>,
+    /// The median lag, in nanoseconds. Absent if none is known.
+    pub median_ns: Option<i64>,
+    /// The greatest lag, in nanoseconds. Absent if none is known.
+    pub greatest_ns: Option<i64>,
+}
+
+impl LagSummary {
+    fn of(lags: &Signed) -> LagSummary {
+        LagSummary {
+            count: lags.count(),
+            least_ns: lags.least(),
+            median_ns: lags.median(),
+            greatest_ns: lags.greatest(),
+        }
+    }
+}
+
+/// The picks for one reason.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ReasonRow {
+    /// The reason of the picks.
+    pub reason: Reason,
+    /// The number of picks.
+    pub picks: u64,
+    /// The number of these at which the task that left could run on and had not used up its request: in spite of the protection of its
+    /// slice (`RUN_TO_PARITY`).
+    pub in_spite_of_protection: u64,
+    /// The number of those at which the picked task has a shorter request than the one that left, which ends the protection
+    /// (`PREEMPT_SHORT`).
+    pub with_shorter_request: u64,
+}
+
+/// A comparison of the fluid model with lags that the kernel recorded as tasks left their run queues.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct LagCheck {
+    /// The number of lags that were compared.
+    pub compared: u64,
+    /// The number of those with the right sign, to a microsecond.
+    pub sign_right: u64,
+    /// The number of those that differ by less than the request of a task that has set none.
+    pub within_slice: u64,
+    /// The greatest difference, in nanoseconds of the task's own run time.
+    pub greatest_error_ns: Dur,
+}
+
+/// The comparison of the fluid model with recorded lags, for two kinds of tasks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ModelCheck {
+    /// The lags of tasks that had rivals in their own group alone, or none, as they left their CPUs.
+    pub own_group: LagCheck,
+    /// The lags of tasks in the root group, or an unknown one, that had rivals in other groups then: their lags depend on those of the
+    /// groups, which the model lacks.
+    pub among_groups: LagCheck,
+}
+
+impl LagCheck {
+    pub(crate) fn add(&mut self, model: i64, recorded: i64, slice: Dur) {
+        let sign = |lag: i64| if lag.abs() < 1_000 { 0 } else { lag.signum() };
+        let error = Dur(model.abs_diff(recorded));
+        self.compared += 1;
+        self.sign_right += u64::from(sign(model) * sign(recorded) >= 0);
+        self.within_slice += u64::from(error < slice);
+        self.greatest_error_ns = self.greatest_error_ns.max(error);
+    }
+}
+
+/// A row of the table by command or task.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PickRow {
+    /// The PID of the task, if rows are tasks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pid: Option<Pid>,
+    /// The command name; `(others)` of the tasks beyond the 32,768 rows.
+    pub command: Comm,
+    /// The number of picks.
+    pub picks: u64,
+    /// The number of picks that no rule explains.
+    pub unexplained: u64,
+    /// The lags at the picks.
+    pub lag: LagSummary,
+    /// The debt of one of these tasks that lasted longest. Absent if there was none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub longest_debt: Option<Debt>,
+    /// The times by which deadlines had passed at the picks that missed one, in nanoseconds of the tasks' own run time.
+    pub late: Summary,
+    /// The requests (time slices) of the tasks at their picks, where they were recorded.
+    pub requested: Summary,
+    /// The lengths of the runs.
+    pub runs: Summary,
+}
+
+/// The picks of a window.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PicksReport {
+    /// The name and version of the schema, `schedviz/picks/1`.
+    pub schema: &'static str,
+    /// The start of the window, in nanoseconds of the trace's clock.
+    pub from_ns: Ts,
+    /// The end of the window, in nanoseconds of the trace's clock.
+    pub to_ns: Ts,
+    /// The reason why there are no figures: the selected tasks are unknown, or none is in the window; absent if there
+    /// are figures.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub selection_unknown: Option<String>,
+    /// The source of lags and reasons.
+    pub recorded: Recorded,
+    /// Whether the kernel picks by EEVDF, as kernels from 6.6 on do. Otherwise deadlines have no meaning there.
+    pub has_eevdf: bool,
+    /// The number of switches to tasks of the fair class.
+    pub picks: Option<u64>,
+    /// The number of switches to tasks of other classes.
+    pub to_other_classes: Option<u64>,
+    /// The number of switches to idle tasks.
+    pub to_idle: Option<u64>,
+    /// The picks by reason.
+    pub reasons: Vec<ReasonRow>,
+    /// The lags at all picks.
+    pub lag: LagSummary,
+    /// The times by which deadlines had passed at the picks that missed one, in nanoseconds of the tasks' own run time.
+    pub late: Summary,
+    /// The requests (time slices) of the tasks at their picks, where they were recorded.
+    pub requested: Summary,
+    /// The lengths of the runs.
+    pub runs: Summary,
+    /// The comparison of the fluid model with recorded lags. Absent where no lag was recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<ModelCheck>,
+    /// The kind of the rows.
+    pub by: PicksBy,
+    /// The rows, the one with the most picks first.
+    pub rows: Vec<PickRow>,
+    /// The picks that no rule explains, in the order of time.
+    pub unexplained: Vec<PickCase>,
+    /// The picks of tasks whose deadline had passed, the latest first.
+    pub latest: Vec<PickCase>,
+    /// The lags over time, for a figure.
+    #[serde(skip)]
+    pub samples: Vec<LagSample>,
+    /// The runs, for a figure.
+    #[serde(skip)]
+    pub ran: Vec<RunSample>,
+    /// The start of the trace, for a figure.
+    #[serde(skip)]
+    pub zero: Ts,
+}
+
+impl OfSelection for PicksReport {
+    fn withhold(&mut self, why: String) {
+        let PicksReport { schema, from_ns, to_ns, recorded, has_eevdf, by, zero, .. } = *self;
+        *self = PicksReport {
+            schema,
+            from_ns,
+            to_ns,
+            selection_unknown: Some(why),
+            recorded,
+            has_eevdf,
+            picks: None,
+            to_other_classes: None,
+            to_idle: None,
+            reasons: Vec::new(),
+            lag: LagSummary::default(),
+            late: Summary::default(),
+            requested: Summary::default(),
+            runs: Summary::default(),
+            model: None,
+            by,
+            rows: Vec::new(),
+            unexplained: Vec::new(),
+            latest: Vec::new(),
+            samples: Vec::new(),
+            ran: Vec::new(),
+            zero,
+        };
+    }
+}
+
+pub(crate) fn build(picks: Picks<'_>, end: Ts) -> PicksReport {
+    let Picks { options, start, sums, rows, cases, debts, mut samples, ran, other_class, to_idle, check, .. } = picks;
+    samples.sort_by_key(|sample| (sample.ts, sample.cpu, sample.is_picked));
+    let mut longest: SeededMap<PickKey, Debt> = SeededMap::default();
+    for debt in debts.finish().into_values() {
+        let key = options.by.key(debt.pid, debt.command);
+        let kept = longest.entry(key).or_insert(debt);
+        if (debt.lasted_ns, debt.most_ns, kept.pid) > (kept.lasted_ns, kept.most_ns, debt.pid) {
+            *kept = debt;
+        }
+    }
+    let reasons = Reason::ALL.into_iter().map(|reason| ReasonRow {
+        reason,
+        picks: sums.reasons[reason as usize],
+        in_spite_of_protection: sums.in_spite[reason as usize],
+        with_shorter_request: sums.shorter[reason as usize],
+    });
+    let mut rows: Vec<(PickKey, PickSums)> = rows.rows;
+    rows.sort_by(|(a, left), (b, right)| {
+        let is_rest = |key: &PickKey| *key == PickKey::Rest;
+        is_rest(a).cmp(&is_rest(b)).then(right.picks().cmp(&left.picks())).then(a.cmp(b))
+    });
+    PicksReport {
+        schema: SCHEMA,
+        from_ns: start.unwrap_or(end),
+        to_ns: end,
+        selection_unknown: None,
+        recorded: if options.by_probe { Recorded::Numbers } else { Recorded::Switches },
+        has_eevdf: options.has_eevdf,
+        picks: Some(sums.picks()),
+        to_other_classes: Some(other_class),
+        to_idle: Some(to_idle),
+        reasons: reasons.filter(|row| row.picks > 0).collect(),
+        lag: LagSummary::of(&sums.lag),
+        late: sums.late.summary(),
+        requested: sums.slices.summary(),
+        runs: sums.runs.summary(),
+        model: (check.own_group.compared + check.among_groups.compared > 0).then_some(check),
+        by: options.by,
+        rows: rows.into_iter().map(|(key, sums)| row(key, &sums, longest.get(&key).copied())).collect(),
+        unexplained: cases.unexplained,
+        latest: cases.late,
+        samples,
+        ran,
+        zero: options.zero,
+    }
+}
+
+fn row(key: PickKey, sums: &PickSums, longest_debt: Option<Debt>) -> PickRow {
+    let (pid, command) = match key {
+        PickKey::Command(command) => (None, command),
+        PickKey::Task(pid, command) => (Some(pid), command),
+        PickKey::Rest => (None, Comm::new(b"(others)")),
+    };
+    PickRow {
+        pid,
+        command,
+        picks: sums.picks(),
+        unexplained: sums.reasons[Reason::Unexplained as usize],
+        lag: LagSummary::of(&sums.lag),
+        longest_debt,
+        late: sums.late.summary(),
+        requested: sums.slices.summary(),
+        runs: sums.runs.summary(),
+    }
+}

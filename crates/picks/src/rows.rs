@@ -1,0 +1,134 @@
+//! The sums of the tables.
+
+use crate::reason::Reason;
+use crate::signed::Signed;
+use sched::kthread::command;
+use sched::limits::ROWS;
+use sched::seeded::SeededMap;
+use sched::{Comm, Cpu, Dur, Lengths, Pid, TaskRef, Ts};
+use serde::Serialize;
+
+/// The subject of each row of the table
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum PicksBy {
+    /// A row for each command name; the kernel's threads for each CPU have one, as ksoftirqd/N
+    #[default]
+    Command,
+    /// A row for each task
+    Task,
+}
+
+/// The key of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum PickKey {
+    Command(Comm),
+    Task(Pid, Comm),
+    /// The tasks beyond the number of rows.
+    Rest,
+}
+
+impl PicksBy {
+    pub(crate) fn key(self, pid: Pid, comm: Comm) -> PickKey {
+        match self {
+            PicksBy::Command => PickKey::Command(command(comm)),
+            PicksBy::Task => PickKey::Task(pid, comm),
+        }
+    }
+}
+
+/// A pick as it is counted.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Counted {
+    pub(crate) at: Ts,
+    pub(crate) cpu: Cpu,
+    pub(crate) pid: Pid,
+    pub(crate) comm: Comm,
+    pub(crate) reason: Reason,
+    pub(crate) lag_ns: Option<i64>,
+    /// The time by which the deadline had passed.
+    pub(crate) late: Option<Dur>,
+    pub(crate) slice: Option<Dur>,
+    /// Whether the task that left was within its protected slice.
+    pub(crate) in_spite: bool,
+    /// Whether the picked task has a shorter request than the one that left.
+    pub(crate) is_shorter: bool,
+}
+
+impl Counted {
+    /// Makes a pick of which nothing but the switch is known.
+    pub(crate) fn of(at: Ts, cpu: Cpu, task: TaskRef) -> Counted {
+        Counted {
+            at,
+            cpu,
+            pid: task.pid,
+            comm: task.comm,
+            reason: Reason::NotRecorded,
+            lag_ns: None,
+            late: None,
+            slice: None,
+            in_spite: false,
+            is_shorter: false,
+        }
+    }
+}
+
+/// The sums of some picks.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct PickSums {
+    pub(crate) reasons: [u64; Reason::ALL.len()],
+    /// The picks in spite of a protected slice, by reason.
+    pub(crate) in_spite: [u64; Reason::ALL.len()],
+    /// The picks among those of a task with a shorter request, by reason.
+    pub(crate) shorter: [u64; Reason::ALL.len()],
+    pub(crate) lag: Signed,
+    pub(crate) late: Lengths,
+    pub(crate) slices: Lengths,
+    pub(crate) runs: Lengths,
+}
+
+impl PickSums {
+    pub(crate) fn add(&mut self, pick: &Counted) {
+        let reason = pick.reason as usize;
+        self.reasons[reason] += 1;
+        self.in_spite[reason] += u64::from(pick.in_spite);
+        self.shorter[reason] += u64::from(pick.in_spite && pick.is_shorter);
+        if let Some(lag) = pick.lag_ns {
+            self.lag.add(lag);
+        }
+        if let Some(late) = pick.late {
+            self.late.add(late);
+        }
+        if let Some(slice) = pick.slice {
+            self.slices.add(slice);
+        }
+    }
+
+    /// The number of picks.
+    pub(crate) fn picks(&self) -> u64 {
+        self.reasons.iter().sum()
+    }
+}
+
+/// The rows of the table.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct PickTable {
+    pub(crate) rows: Vec<(PickKey, PickSums)>,
+    places: SeededMap<PickKey, usize>,
+}
+
+impl PickTable {
+    /// Returns the sums of a row, which is made if it is new.
+    pub(crate) fn of(&mut self, mut key: PickKey) -> &mut PickSums {
+        if self.rows.len() >= ROWS && !self.places.contains_key(&key) {
+            key = PickKey::Rest;
+        }
+        let rows = &mut self.rows;
+        let place = *self.places.entry(key).or_insert_with(|| {
+            rows.push((key, PickSums::default()));
+            rows.len() - 1
+        });
+        &mut self.rows[place].1
+    }
+}

@@ -1,0 +1,125 @@
+//! Cases by hand for each reason, and a simulation whose picks are known.
+
+use crate::group::GroupKey;
+use crate::reason::{Candidate, Numbers, Surroundings, Verdict, explain};
+use crate::{Options, Picks, PicksReport, Reason};
+use sched::{Dur, EventKind, Pass, Pid, SchedEvent};
+use testkit::Eevdf;
+
+fn numbers(vruntime: i64, deadline: i64) -> Numbers {
+    Numbers { vruntime, deadline, weight: 1024, slice: Some(3_000) }
+}
+
+fn task(pid: i32, numbers: Numbers) -> Candidate {
+    Candidate { pid: Pid(pid), group: GroupKey::Kernel, queue: None, numbers: Some(numbers) }
+}
+
+fn reason(own: Numbers, rivals: &[Candidate], around: Surroundings) -> Verdict {
+    explain(&task(7, own), own, rivals, around)
+}
+
+#[test]
+fn each_reason_by_hand() {
+    let (plain, own) = (Surroundings::default(), numbers(100, 400));
+    let of = |rivals: &[Candidate], around| reason(own, rivals, around).reason;
+    assert_eq!(of(&[], plain), Reason::Only);
+    // A later deadline; an earlier one that is not eligible; the same deadline.
+    assert_eq!(of(&[task(8, numbers(100, 500))], plain), Reason::EarliestDeadline);
+    assert_eq!(of(&[task(8, numbers(300, 350))], plain), Reason::EarliestDeadline);
+    assert_eq!(of(&[task(8, numbers(100, 400))], plain), Reason::EarliestDeadline);
+    // An earlier deadline that is eligible.
+    let beaten = [task(8, numbers(100, 300))];
+    assert_eq!(of(&beaten, plain), Reason::Unexplained);
+    assert_eq!(of(&beaten, Surroundings { is_buddy: true, ..plain }), Reason::Buddy);
+    // Numbers that are missing; another cgroup; another run queue; a virtual time that is far.
+    let unknown = Candidate { numbers: None, ..task(8, own) };
+    assert_eq!(of(&[unknown], plain), Reason::NotRecorded);
+    let elsewhere = Candidate { group: GroupKey::Cgroup(3), ..beaten[0] };
+    assert_eq!(of(&[elsewhere], plain), Reason::Group);
+    assert_eq!(of(&[task(8, numbers(-5_000_000_000, 300))], plain), Reason::Group);
+    // Nothing shows that tasks of unknown cgroups are on one run queue.
+    let stranger = |numbers| Candidate { group: GroupKey::Unknown, ..task(8, numbers) };
+    assert_eq!(of(&[stranger(numbers(100, 500))], plain), Reason::PossiblyEarliest);
+    assert_eq!(of(&[stranger(numbers(100, 300))], plain), Reason::Group);
+    let (one, other) = (Candidate { queue: Some(1), ..task(7, own) }, Candidate { queue: Some(2), ..beaten[0] });
+    assert_eq!(explain(&one, own, &[other], plain).reason, Reason::Group);
+    // The choice within a group can depend on groups in the same run queue, unless all that is in it is known.
+    assert_eq!(of(&[elsewhere, beaten[0]], plain), Reason::Group);
+    assert_eq!(of(&[elsewhere, beaten[0]], Surroundings { length: Some(2), ..plain }), Reason::Unexplained);
+    // The task is not eligible, but would be with one that sleeps and is still queued.
+    let ineligible = [task(8, numbers(0, 500))];
+    assert_eq!(of(&ineligible, plain), Reason::Unexplained);
+    assert_eq!(of(&ineligible, Surroundings { delays: true, ..plain }), Reason::Delayed);
+    assert_eq!(of(&ineligible, Surroundings { length: Some(3), ..plain }), Reason::Delayed);
+    assert_eq!(of(&ineligible, Surroundings { delays: true, length: Some(2), ..plain }), Reason::Unexplained);
+}
+
+#[test]
+fn a_lag_is_known_where_all_of_the_run_queue_is() {
+    let (plain, own) = (Surroundings::default(), numbers(100, 400));
+    let lag = |around| reason(own, &[task(8, numbers(300, 900))], around).lag_ns;
+    assert_eq!(lag(plain), Some(100));
+    assert_eq!(
+        [lag(Surroundings { length: Some(2), ..plain }), lag(Surroundings { length: Some(3), ..plain })],
+        [Some(100), None]
+    );
+}
+
+fn report(events: &[SchedEvent], by_probe: bool) -> PicksReport {
+    let options = Options { by_probe, delays: false, base_slice: Dur(3_000_000), worst: 10_000, ..Options::default() };
+    Pass::over(events).run(|| Picks::new(&options)).unwrap_or_else(|never| match never {}).output
+}
+
+fn of(report: &PicksReport, reason: Reason) -> u64 {
+    report.reasons.iter().find(|row| row.reason == reason).map_or(0, |row| row.picks)
+}
+
+#[test]
+fn simulated_picks_are_explained_and_wrong_ones_alone_are_not() {
+    let mut wrong = 0;
+    for seed in 0..60 {
+        let sim = Eevdf::run(seed, 2 + seed as usize % 7, 400, if seed % 3 == 0 { 0 } else { 9 });
+        let report = report(&sim.events, true);
+        assert_eq!(report.picks, Some(sim.picks.len() as u64));
+        let alone = sim.picks.iter().filter(|pick| pick.rivals == 0).count() as u64;
+        assert_eq!(of(&report, Reason::Only), alone, "{seed}");
+        // A task that is not picked again has no record of the numbers with which it waits.
+        let missing = of(&report, Reason::NotRecorded);
+        assert!(missing <= 80, "{seed}: {:?}", report.reasons);
+        for case in &report.unexplained {
+            let pick = sim.picks.iter().find(|pick| pick.ts == case.at_ns).expect("a pick");
+            assert!(pick.is_wrong, "{seed}: {case:?}");
+        }
+        let truly = sim.picks.iter().filter(|pick| pick.is_wrong).count() as u64;
+        wrong += truly;
+        assert!(of(&report, Reason::Unexplained) + missing >= truly, "{seed}: {truly} {:?}", report.reasons);
+        if seed % 3 == 0 {
+            assert_eq!(of(&report, Reason::Unexplained), 0, "{seed}");
+        }
+    }
+    assert!(wrong > 1_000, "{wrong}");
+}
+
+#[test]
+fn the_fluid_model_has_the_lags_of_the_simulation() {
+    let (mut picks, mut near, mut agreed) = (0_u64, 0_u64, 0_u64);
+    for seed in 0..30 {
+        let sim = Eevdf::run(seed, 2 + seed as usize % 5, 400, 0);
+        let stock: Vec<SchedEvent> =
+            sim.events.iter().filter(|event| !matches!(event.kind, EventKind::Probe { .. })).copied().collect();
+        let report = report(&stock, false);
+        assert_eq!(of(&report, Reason::Unexplained), 0);
+        agreed += of(&report, Reason::PossiblyEarliest) + of(&report, Reason::Only);
+        for pick in &sim.picks {
+            let is_it = |sample: &&crate::samples::LagSample| {
+                sample.ts == pick.ts && sample.pid == pick.pid && sample.is_picked
+            };
+            let sample = report.samples.iter().find(is_it).expect("a lag");
+            picks += 1;
+            near += u64::from(sample.lag_ns.abs_diff(pick.lag_ns) < 3_000_000);
+        }
+    }
+    // Nothing shows the requests of 1 ms.
+    assert!(near * 100 >= picks * 95, "{near} of {picks}");
+    assert!(agreed * 100 >= picks * 60, "{agreed} of {picks}");
+}

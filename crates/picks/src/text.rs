@@ -1,0 +1,213 @@
+//! The report as a text for people.
+
+use crate::case::{ComparedTask, PickCase};
+use crate::{LagSummary, ModelCheck, PickRow, PicksReport, Reason, Recorded};
+use sched::lengths::Summary;
+use sched::nouns::counted;
+use sched::{Comm, Dur};
+use std::fmt::Write;
+use timeline::text::{CASES, Detail, paragraph, short};
+use timeline::{Drawable, Next};
+
+/// Returns the report for people: `trace` is the file as the command line has it, `rows` the maximum number of rows of a table.
+pub fn text(report: &PicksReport, trace: &Drawable, rows: usize, detail: Detail) -> String {
+    let mut out = String::new();
+    if let Some(why) = &report.selection_unknown {
+        paragraph(&mut out, 0, 2, &format!("{trace}: why tasks were picked is unknown: {why}"));
+        return out;
+    }
+    headline(&mut out, report, trace);
+    reasons(&mut out, report);
+    table(&mut out, report, rows);
+    lengths(&mut out, report);
+    if let Some(check) = &report.model {
+        model(&mut out, check);
+    }
+    let most = if detail == Detail::Brief { CASES } else { usize::MAX };
+    cases(&mut out, "picks that no rule explains", &report.unexplained, most);
+    cases(&mut out, "picks of tasks whose deadline had passed for longest", &report.latest, most);
+    if let Some(case) = report.unexplained.first().or(report.latest.first()) {
+        trace.next(&mut out, "the first of these picks", case.start_in_trace_ns, Dur(0), &[Next::Draw, Next::Queues]);
+    }
+    out
+}
+
+fn headline(out: &mut String, report: &PicksReport, trace: &Drawable) {
+    let picks = report.picks.unwrap_or(0);
+    let of = |reason: Reason| report.reasons.iter().find(|row| row.reason == reason).map_or(0, |row| row.picks);
+    let contested = picks - of(Reason::Only);
+    let rest = match report.recorded {
+        Recorded::Numbers => format!("{} unexplained", of(Reason::Unexplained)),
+        Recorded::Switches => "their reasons are possible ones".to_owned(),
+    };
+    let headline = format!(
+        "{trace}: {} of tasks of the fair class, {contested} of them among several tasks; {rest}",
+        counted(picks, "pick")
+    );
+    paragraph(out, 0, 2, &headline);
+    let source = match report.recorded {
+        Recorded::Numbers => "(from the kernel's own numbers at each switch)",
+        Recorded::Switches => {
+            "(the kernel's numbers were not recorded, as record --why=picks does: lags are those of a fluid model of each run queue)"
+        }
+    };
+    paragraph(out, 2, 3, source);
+    if !report.has_eevdf {
+        paragraph(
+            out,
+            2,
+            3,
+            "(this kernel is not known to pick by EEVDF, which came with 6.6: deadlines, eligibility and slice protection do not apply)",
+        );
+    }
+}
+
+fn reasons(out: &mut String, report: &PicksReport) {
+    let picks = report.picks.unwrap_or(0).max(1);
+    let with_numbers = report.recorded == Recorded::Numbers;
+    let (spite, short) = if with_numbers { ("in spite", "shorter") } else { ("", "") };
+    // Writing to a string cannot fail.
+    let _ = writeln!(out, "\n{:<38} {:>7} {:>7} {spite:>9} {short:>8}", "picked because it was", "picks", "share");
+    for row in &report.reasons {
+        let share = 100.0 * row.picks as f64 / picks as f64;
+        let _ = write!(out, "  {:<36} {:>7} {share:>6.1}%", row.reason.words(), row.picks);
+        if with_numbers {
+            let _ = write!(out, " {:>9} {:>8}", row.in_spite_of_protection, row.with_shorter_request);
+        }
+        out.push('\n');
+    }
+    if with_numbers {
+        let text = "(in spite: the task that left had not used up its request, which protects it (RUN_TO_PARITY); shorter: of \
+                    those, picks of a task with a shorter request, which ends the protection)";
+        paragraph(out, 2, 3, text);
+    }
+    let apart = [(report.to_other_classes, "to tasks of other classes"), (report.to_idle, "to the idle task")];
+    let texts = apart.map(|(number, what)| format!("{} {what}", counted(number.unwrap_or(0), "switch")));
+    paragraph(out, 2, 3, &format!("({})", texts.join(", ")));
+}
+
+/// A lag for a cell of a table: with its sign.
+fn cell(lag: Option<i64>) -> String {
+    match lag {
+        None => "-".to_owned(),
+        Some(lag) if lag < 0 => format!("-{}", short(Some(Dur(lag.unsigned_abs())))),
+        Some(lag) => short(Some(Dur(lag.unsigned_abs()))),
+    }
+}
+
+fn name(row: &PickRow) -> String {
+    row.pid.map_or(row.command.to_string(), |pid| pid.named(row.command))
+}
+
+fn line(out: &mut String, name: &str, picks: u64, lag: &LagSummary, debt: Option<Dur>, late: &Summary, runs: &Summary) {
+    // Writing to a string cannot fail.
+    let _ = writeln!(
+        out,
+        "  {name:<19} {picks:>6} {:>7} {:>7} {:>7} {:>7} {:>5} {:>6}",
+        cell(lag.least_ns),
+        cell(lag.median_ns),
+        cell(lag.greatest_ns),
+        short(debt),
+        late.count,
+        short(runs.p50_ns)
+    );
+}
+
+fn table(out: &mut String, report: &PicksReport, rows: usize) {
+    // Writing to a string cannot fail.
+    let _ = writeln!(
+        out,
+        "\n{:<21} {:>6} {:>7} {:>7} {:>7} {:>7} {:>5} {:>6}",
+        "lag at the pick", "picks", "least", "median", "most", "debt", "late", "run"
+    );
+    line(out, "all", report.picks.unwrap_or(0), &report.lag, None, &report.late, &report.runs);
+    for row in report.rows.iter().take(rows) {
+        let debt = row.longest_debt.map(|debt| debt.lasted_ns);
+        line(out, &name(row), row.picks, &row.lag, debt, &row.late, &row.runs);
+    }
+    if report.rows.len() > rows {
+        let _ = writeln!(out, "  … and {} more (--rows, --json)", report.rows.len() - rows);
+    }
+    let text = "(lag: what a task is owed, negative if it had more than its share; debt: the longest time until a task that had \
+                more was picked without a debt; late: picks behind their deadline; run: the median)";
+    paragraph(out, 2, 3, text);
+    let longest = report.rows.iter().filter_map(|row| row.longest_debt).max_by_key(|debt| (debt.lasted_ns, debt.pid));
+    if let Some(debt) = longest {
+        let paid = if debt.paid { "until it was paid" } else { "and was not paid" };
+        let (task, most) = (debt.pid.named(debt.command), debt.most_ns.human());
+        let text = format!(
+            "the longest debt: {task} had up to {most} more than its share, for {} {paid}",
+            debt.lasted_ns.human()
+        );
+        paragraph(out, 0, 2, &text);
+    }
+}
+
+fn lengths(out: &mut String, report: &PicksReport) {
+    let all = [
+        ("requested time slices", &report.requested),
+        ("runs", &report.runs),
+        ("picks behind their deadline, by", &report.late),
+    ];
+    let mut is_first = true;
+    for (name, s) in all.into_iter().filter(|(_, summary)| summary.count > 0) {
+        if std::mem::take(&mut is_first) {
+            // Writing to a string cannot fail.
+            let _ =
+                writeln!(out, "\n{:<33} {:>7} {:>6} {:>6} {:>6} {:>6}", "", "number", "mean", "50 %", "99 %", "max");
+        }
+        let [mean, median, most, max] = [s.mean_ns, s.p50_ns, s.p99_ns, s.max_ns].map(short);
+        let _ = writeln!(out, "{name:<33} {:>7} {mean:>6} {median:>6} {most:>6} {max:>6}", s.count);
+    }
+}
+
+fn model(out: &mut String, check: &ModelCheck) {
+    out.push('\n');
+    let kinds =
+        [(check.own_group, "of tasks among their own group"), (check.among_groups, "of tasks among other groups")];
+    for (check, which) in kinds.into_iter().filter(|(check, _)| check.compared > 0) {
+        let share = |number: u64| 100.0 * number as f64 / check.compared as f64;
+        let text = format!(
+            "the fluid model against {} {which}: the sign is right in {:.1} %, the error below one slice in {:.1} %, at most {}",
+            counted(check.compared, "recorded lag"),
+            share(check.sign_right),
+            share(check.within_slice),
+            check.greatest_error_ns.human()
+        );
+        paragraph(out, 0, 2, &text);
+    }
+}
+
+fn task(task: &ComparedTask) -> String {
+    task.pid.named(if task.command.is_empty() { Comm::EMPTY } else { task.command })
+}
+
+fn cases(out: &mut String, title: &str, cases: &[PickCase], most: usize) {
+    if cases.is_empty() {
+        return;
+    }
+    out.extend(["\n", title, ":\n"]);
+    for case in cases.iter().take(most) {
+        let late = case.late_ns.map_or_else(String::new, |late| format!(", {} behind its deadline", late.human()));
+        let lag = case.lag_ns.map_or_else(String::new, |lag| format!(", lag {}", cell(Some(lag))));
+        let others: Vec<String> = case.others.iter().map(other).collect();
+        let own = cell(case.picked.deadline_ns);
+        let text = format!(
+            "{:.6} s  {} on CPU {}{lag}{late}; deadline {own} ahead; not {}",
+            case.start_in_trace_ns as f64 / 1e9,
+            task(&case.picked),
+            case.cpu,
+            others.join(", ")
+        );
+        paragraph(out, 2, 14, &text);
+    }
+}
+
+fn other(other: &ComparedTask) -> String {
+    match (other.vruntime_ns, other.deadline_ns) {
+        (Some(vruntime), Some(deadline)) => {
+            format!("{} (virtual run time {}, deadline {})", task(other), cell(Some(vruntime)), cell(Some(deadline)))
+        }
+        _ => format!("{} (numbers not recorded)", task(other)),
+    }
+}
