@@ -84,6 +84,11 @@ struct Shop<'w> {
 const START: i64 = 1_000_000;
 
 impl Workload {
+    /// The number of the event that a task emits before it naps for some time.
+    pub const NAP_CALL: u16 = 7;
+    /// The number of the event that a task emits before it naps until an instant.
+    pub const NAP_UNTIL_CALL: u16 = 8;
+
     /// Runs the work until every task has come to the end of its program or sleeps for ever, and returns the events that a kernel would
     /// record. The last one stands a microsecond behind the end.
     pub fn run(&self) -> Vec<SchedEvent> {
@@ -187,6 +192,12 @@ impl Shop<'_> {
         {
             let operation = self.work.workers[index].program.get(self.next[index]).copied();
             self.next[index] += 1;
+            let call = match operation {
+                Some(Operation::Nap(_)) => Some(Workload::NAP_CALL),
+                Some(Operation::NapUntil(_)) => Some(Workload::NAP_UNTIL_CALL),
+                _ => None,
+            };
+            call.into_iter().for_each(|id| self.emit(cpu, 0, EventKind::Other { id }));
             match operation {
                 Some(Operation::Run(ns)) => self.left[index] = ns,
                 Some(Operation::Wake(other)) if self.doing[other] == Doing::Waits => self.wake(other, cpu, 0),

@@ -14,6 +14,7 @@ use sched::{
     Analysis, Cpu, CpuSet, Current, Dur, EventKind, PerTask, Pid, PrevState, SchedEvent, SchedState, Span, Task,
     TaskFilter, TaskState, Topology, Ts,
 };
+use std::collections::BTreeSet;
 
 /// The context of wakeups that events of the trace open and close.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,8 +25,8 @@ pub enum Context {
     Device,
     /// A timer's function or a device's handler ends.
     Left,
-    /// A task asks for a sleep until an absolute time.
-    Absolute,
+    /// A task asks for a sleep of a given length, or until a given time.
+    Asked,
 }
 
 /// The facts besides the events that a model depends on.
@@ -35,6 +36,8 @@ pub struct BuildOptions<'o> {
     pub topology: Topology,
     /// The CPUs that tasks may use, where lists or records restrict any.
     pub affinity: Option<&'o Affinity>,
+    /// The places of the calls that ask for a sleep until an absolute time.
+    pub absolute: BTreeSet<(Ts, Cpu)>,
     /// The tasks that spin at barriers: a burst that ends together with that of another one is work as far as the shortest of these
     /// bursts, and spinning from there on.
     pub spins: Option<TaskFilter>,
@@ -76,7 +79,8 @@ struct Track {
     /// The number of runs on the CPU when the task joined its queue while it idled.
     idle_at: Option<usize>,
     prio: i32,
-    absolute: bool,
+    /// The sleep that the task asked for by a system call: until an absolute time, or of some length.
+    asked: Option<bool>,
 }
 
 /// The analysis that builds a [`Model`].
@@ -150,7 +154,7 @@ impl<'o> ModelBuilder<'o> {
             joined: since,
             idle_at: None,
             prio,
-            absolute: false,
+            asked: None,
         };
         self.model.tasks[index as usize].begin = match before {
             TaskState::Running(cpu) => Begin::Runs(cpu),
@@ -278,10 +282,10 @@ impl<'o> ModelBuilder<'o> {
             Some(track) => *track,
             None => self.admit(&task, since.max(self.model.start), before, state),
         };
-        let class = match self.contexts.get(event.cpu.index()).copied().flatten() {
-            Some(Context::Timer) if track.absolute => SleepClass::AbsoluteTimer,
-            Some(Context::Timer) => SleepClass::Timer,
-            Some(Context::Device) => SleepClass::Device,
+        let class = match (self.contexts.get(event.cpu.index()).copied().flatten(), track.asked) {
+            (Some(Context::Device), _) => SleepClass::Device,
+            (_, Some(true)) => SleepClass::AbsoluteTimer,
+            (Some(Context::Timer), _) | (_, Some(false)) => SleepClass::Timer,
             _ => SleepClass::Interrupt,
         };
         self.cpu(event.cpu);
@@ -296,6 +300,7 @@ impl<'o> ModelBuilder<'o> {
             return self.join(track, task, cpu, PlacedOn::Previous, now, state);
         };
         let waking = track.waking.take();
+        track.asked = None;
         let placed = match waking {
             _ if cpu == previous => PlacedOn::Previous,
             Some(waking) if cpu == waking.on => PlacedOn::Waker,
@@ -453,7 +458,6 @@ impl<'o> ModelBuilder<'o> {
         let ran = now.since(track.run_start).0;
         self.run_until(track, now);
         let raw = if let EventKind::Switch { state, .. } = event.kind { state.raw } else { 0 };
-        track.absolute &= matches!(next, TaskState::Asleep(_));
         match next {
             TaskState::Waiting(cpu) => {
                 if let EventKind::Switch { next, .. } = event.kind
@@ -517,9 +521,9 @@ impl<'o> ModelBuilder<'o> {
 
     fn follow_context(&mut self, event: &SchedEvent, id: u16, state: &SchedState) {
         match self.options.contexts.get(&id) {
-            Some(Context::Absolute) => {
+            Some(Context::Asked) => {
                 if let Some(mut track) = self.emitter(event, state) {
-                    track.absolute = true;
+                    track.asked = Some(self.options.absolute.contains(&(event.ts, event.cpu)));
                     if let Some(task) = state.running(event.cpu) {
                         self.tracks.insert(task.id(), track);
                     }

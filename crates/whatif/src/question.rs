@@ -21,17 +21,18 @@ use lanes::{Coloring, Timeline};
 use question::{Question, Subcommand};
 use sched::seeded::SeededMap;
 use sched::topology::{CpuOrder, Distance};
-use sched::{EventSource, Judgement, Pass, TaskFilter, Tracepoint, Ts, Verdict};
+use sched::{Cpu, EventSource, Judgement, Pass, TaskFilter, Tracepoint, Ts, Verdict};
 use session::Session;
 use session::args::{BeginArgs, ReadArgs};
 use session::formats::{Formats, OutputName, Renderings};
 use session::{groups, several, warnings};
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Mutex;
 use timeline::Sheet;
-use tracedat::Trace;
+use tracedat::{Record, Trace};
 use why::{Cases, ListedCase, WaitEnd, WaitOrigin, Why};
 use workcons::Options;
 
@@ -68,8 +69,8 @@ const CONTEXTS: [(&str, &str, Context); 7] = [
     ("timer", "timer_expire_entry", Context::Timer),
     ("timer", "timer_expire_exit", Context::Left),
     ("block", "block_rq_complete", Context::Device),
-    ("syscalls", "sys_enter_timerfd_settime", Context::Absolute),
-    ("syscalls", "sys_enter_clock_nanosleep", Context::Absolute),
+    ("syscalls", "sys_enter_nanosleep", Context::Asked),
+    ("syscalls", CLOCK_SLEEP, Context::Asked),
 ];
 
 fn contexts(trace: &Trace) -> SeededMap<u16, Context> {
@@ -77,6 +78,24 @@ fn contexts(trace: &Trace) -> SeededMap<u16, Context> {
     let interrupts = interrupts.into_iter().map(|(tracepoint, context)| (trace.format_of(tracepoint), context));
     let others = CONTEXTS.into_iter().map(|(system, name, context)| (trace.format_named(system, name), context));
     interrupts.chain(others).filter_map(|(format, context)| Some((format?.id, context))).collect()
+}
+
+/// The call that asks for a sleep of a given length, or with the lowest bit of its flags until an absolute time.
+const CLOCK_SLEEP: &str = "sys_enter_clock_nanosleep";
+
+/// The places of the calls that ask for a sleep until an absolute time.
+fn absolute_calls(trace: &Trace) -> BTreeSet<(Ts, Cpu)> {
+    let mut calls = BTreeSet::new();
+    let Some(id) = trace.format_named("syscalls", CLOCK_SLEEP).map(|format| format.id) else { return calls };
+    let mut take = |record: &Record<'_>| {
+        if record.id() == id && record.number("flags").is_some_and(|flags| flags & 1 == 1) {
+            calls.insert((record.ts, record.cpu));
+        }
+        ControlFlow::Continue(())
+    };
+    // The pass reports the losses of a damaged file.
+    let _ = trace.records(&mut take);
+    calls
 }
 
 /// The policies that are predicted where none is named.
@@ -213,7 +232,8 @@ fn predicted(args: &WhatifArgs, session: &Session) -> Result<(WhatifRun, Model, 
     let affinity = session.affinity.as_deref();
     let spins = args.spins.clone().map(|tasks| TaskFilter { tasks: Some(tasks), ..TaskFilter::default() });
     let (topology, contexts) = (session.topology.clone(), contexts(&session.trace));
-    let build = BuildOptions { topology, affinity, contexts, spins };
+    let absolute = absolute_calls(&session.trace);
+    let build = BuildOptions { topology, affinity, contexts, absolute, spins };
     let analysis = || {
         let path = CriticalPath::new(critical_path::Options { zero: session.start, ..Default::default() });
         (ModelBuilder::new(&build), measures(&measured), path, Cost::new(&session.topology))

@@ -3,7 +3,7 @@
 #![allow(clippy::print_stdout)]
 
 use sched::topology::Distance;
-use sched::{Affinity, Cpu, CpuSet, Pass, Pid, SchedEvent, Topology};
+use sched::{Affinity, Cpu, CpuSet, EventKind, Pass, Pid, SchedEvent, Topology};
 use std::ops::ControlFlow;
 use testkit::Operation::{Nap, NapUntil, Run, Wait, Wake};
 use testkit::{Rng, Worker, Workload};
@@ -133,6 +133,33 @@ fn a_task_that_spins_until_another_arrives_gains_as_much_as_that() {
     };
     assert_eq!(run(None), [10 * MS, 10 * MS]);
     assert_eq!(run(Some("worker[12]")), [10 * MS, 5 * MS + 3_000]);
+}
+
+#[test]
+fn a_sleep_until_an_instant_keeps_that_and_another_one_its_length() {
+    let ends = |nap| {
+        // The second task sleeps at 11 ms, or at 1 ms and 3 µs if it is stolen.
+        let workers = vec![Worker::on(0, vec![Run(10 * MS)]), Worker::on(0, vec![Run(MS), nap, Run(MS)]), brief(1)];
+        let work = work(2, workers);
+        let events = work.run();
+        let is_call = |event: &&SchedEvent| event.kind == EventKind::Other { id: Workload::NAP_UNTIL_CALL };
+        let absolute = events.iter().filter(is_call).map(|event| (event.ts, event.cpu)).collect();
+        let calls = [Workload::NAP_CALL, Workload::NAP_UNTIL_CALL];
+        let contexts = calls.into_iter().map(|id| (id, whatif::Context::Asked)).collect();
+        let build = BuildOptions { absolute, contexts, ..BuildOptions::default() };
+        let pass = Pass::over(events.as_slice());
+        let model = pass.run(|| ModelBuilder::new(&build)).unwrap_or_else(|never| match never {}).output;
+        let classes: Vec<whatif::SleepClass> = model.classes().iter().map(|sum| sum.class).collect();
+        let (topology, costs) = (Topology::default(), Costs { steal: 2_000, ..Costs::default() });
+        let (order, interrupts) = (Order::Fifo, whatif::Interrupts::KeepLength);
+        let wakeups = whatif::Wakeups::ByKind;
+        let options = whatif::EngineOptions { topology: &topology, order, costs, interrupts, wakeups };
+        let policy = &mut *PolicyName::Steal(Some(Distance::Machine)).policy();
+        let run = whatif::simulate(&model, policy, &options, &mut |_| ControlFlow::Continue(()));
+        (classes, run.end.since(model.start).0 as i64)
+    };
+    assert_eq!(ends(Nap(9 * MS)), (vec![whatif::SleepClass::Timer], 11 * MS + 3_000));
+    assert_eq!(ends(NapUntil(20 * MS)), (vec![whatif::SleepClass::AbsoluteTimer], 21 * MS));
 }
 
 #[test]
