@@ -127,6 +127,17 @@ fn a_summary_is_appended() {
     .map(|part| text.find(part).unwrap_or_else(|| panic!("{part}: {text}")))
     .collect();
     assert!(places.is_sorted(), "{text}");
+    // The findings of the failing run are in the summary of a comparison.
+    let group = |name: &str, runs: [&str; 3]| format!("{name}={}", runs.map(&of).join(","));
+    let base = group("base", ["online.dat", "armhf-6.1.dat", "every-7.2.dat"]);
+    let new = group("new", ["affine.dat", "isolated.dat", "cgroup-cpuset.dat"]);
+    let limit = ["--alpha", "0.2", "--fail-if", "violation>5%", "--summary", file];
+    let judged = schedviz(&[&["compare", "-q", "--group", &base, "--group", &new], &limit[..]].concat());
+    assert_eq!(judged.code, Some(2), "{}", judged.stderr);
+    let failed = std::fs::read_to_string(file).expect("the summary");
+    let (_, failed) = failed.split_once("The worst run of new by ").expect("the worst run");
+    assert!(failed.contains("affine.dat`") && failed.contains("1. Tasks seem bound by affinity"), "{failed}");
+    assert!(!text.contains("The worst run"), "{text}");
     let refused = schedviz(&["workcons", "-q", &a, "--summary", &a]);
     assert!(refused.code == Some(1) && refused.stderr.contains("is an input"), "{}", refused.stderr);
     std::fs::remove_dir_all(&folder).expect("removed");

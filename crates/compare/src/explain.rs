@@ -3,6 +3,7 @@
 use crate::measures::Measured;
 use crate::table::{p, short};
 use crate::{Finding, Row, Spread, p_value};
+use sched::balancer::NewIdleOutcome;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -12,8 +13,8 @@ use why::{Rows, WhyReport};
 /// The maximum number of lines of an explanation.
 const LINES: usize = 12;
 
-/// The maximum numbers of rows on waiting, on idling and on migrations.
-const MOST: [usize; 3] = [3, 2, 2];
+/// The maximum numbers of rows on waiting, idling, migrations, new-idle balance, and the critical path.
+const MOST: [usize; 5] = [2, 1, 2, 1, 1];
 
 /// The columns of the name of a row.
 const NAME: usize = 42;
@@ -29,6 +30,10 @@ pub(crate) enum Subject {
     Idling,
     /// The number of migrations of one cause.
     Migrations,
+    /// The number of switches to idle beside a waiting task, with one outcome of new-idle balance where probes show the outcomes.
+    NewIdle,
+    /// A part of the critical path of the traced command, in seconds.
+    Path,
 }
 
 /// A change of an origin of waiting or idling, or of a cause of migrations.
@@ -43,8 +48,8 @@ pub(crate) struct ExplainedChange {
     base: f64,
     /// The median of the runs of the second group.
     new: f64,
-    /// The median share in all waiting or idling in violation of a run of the first group, in percent; absent for
-    /// migrations.
+    /// The median share of a run of the first group, in percent: in all waiting or idling in violation, in the switches to idle, or in
+    /// the critical path; absent for migrations.
     #[serde(skip_serializing_if = "Option::is_none")]
     base_percent: Option<f64>,
     /// The same share in the second group, in percent; absent for migrations.
@@ -60,8 +65,8 @@ pub(crate) struct ExplainedChange {
 pub(crate) struct Explanation {
     /// The main difference in one sentence, with its certainty.
     pub(crate) finding: String,
-    /// The origins of waiting and idling, and the causes of migrations, that changed most: the largest change of each
-    /// subject first.
+    /// The origins of waiting and idling, the causes of migrations, the outcomes of new-idle balance and the parts of the critical path
+    /// that changed most: the largest change of each subject first.
     changes: Vec<ExplainedChange>,
 }
 
@@ -70,7 +75,8 @@ pub(crate) fn explain(base: (&str, &[Measured]), new: (&str, &[Measured]), rows:
     let waiting = origins(Subject::Waiting, base.1, new.1, |report| report.waiting.as_ref());
     let idling = origins(Subject::Idling, base.1, new.1, |report| report.idling.as_ref());
     let finding = finding((base.0, new.0), rows, waiting.first(), alpha);
-    let changes = [waiting, idling, migrations(rows)].into_iter().zip(MOST);
+    let changes =
+        [waiting, idling, migrations(rows), new_idle(base.1, new.1), path(base.1, new.1)].into_iter().zip(MOST);
     let changes = changes.flat_map(|(found, most)| found.into_iter().take(most)).collect();
     Explanation { finding, changes }
 }
@@ -143,6 +149,78 @@ fn migrations(rows: &[Row]) -> Vec<ExplainedChange> {
         p: row.p,
     };
     by_size(of_cause.map(change).collect())
+}
+
+/// A number of a run, and its share in percent.
+type Part = (f64, f64);
+
+/// The changes of named parts of the runs, the largest first. Runs without parts do not count.
+fn parts(
+    subject: Subject,
+    base: &[Option<BTreeMap<String, Part>>],
+    new: &[Option<BTreeMap<String, Part>>],
+) -> Vec<ExplainedChange> {
+    let (base, new): (Vec<_>, Vec<_>) = (base.iter().flatten().collect(), new.iter().flatten().collect());
+    if base.is_empty() || new.is_empty() {
+        return Vec::new();
+    }
+    let mut names: Vec<&String> = base.iter().chain(&new).flat_map(|parts| parts.keys()).collect();
+    names.sort();
+    names.dedup();
+    let change = |name: &String| {
+        let of = |runs: &[&BTreeMap<String, Part>]| -> (Vec<f64>, Vec<f64>) {
+            runs.iter().map(|parts| parts.get(name).copied().unwrap_or_default()).unzip()
+        };
+        let ((b, base_shares), (n, new_shares)) = (of(&base), of(&new));
+        ExplainedChange {
+            subject,
+            name: name.clone(),
+            base: Spread::of(&b).median,
+            new: Spread::of(&n).median,
+            base_percent: Some(Spread::of(&base_shares).median),
+            new_percent: Some(Spread::of(&new_shares).median),
+            p: (b.len() >= crate::FEWEST && n.len() >= crate::FEWEST).then(|| p_value(&b, &n)),
+        }
+    };
+    by_size(names.into_iter().map(change).collect())
+}
+
+/// The changes of the number of switches to idle beside a waiting task: by the outcome of new-idle balance where each run has probes,
+/// otherwise of all.
+fn new_idle(base: &[Measured], new: &[Measured]) -> Vec<ExplainedChange> {
+    let missed = |run: &Measured| run.reasons.missed.clone().filter(|_| run.no_violation.is_none());
+    let has_outcomes = |run: &Measured| missed(run).is_some_and(|missed| missed.has_outcomes());
+    let by_outcome = base.iter().chain(new).all(has_outcomes);
+    let of = |run: &Measured| {
+        let missed = missed(run)?;
+        let share = |number: u64| (number as f64, 100.0 * number as f64 / (missed.idle_entries as f64).max(1.0));
+        if !by_outcome {
+            return Some(BTreeMap::from([("missed steals (of idle entries)".to_owned(), share(missed.number))]));
+        }
+        let mut parts: BTreeMap<String, u64> = BTreeMap::new();
+        for row in missed.by_distance.iter().flat_map(|row| row.outcomes.iter().flatten()) {
+            if row.outcome == NewIdleOutcome::Unknown {
+                continue;
+            }
+            *parts.entry(row.outcome.words().to_owned()).or_default() += row.number;
+        }
+        Some(parts.into_iter().map(|(words, number)| (words, share(number))).collect())
+    };
+    let of = |runs: &[Measured]| -> Vec<_> { runs.iter().map(of).collect() };
+    parts(Subject::NewIdle, &of(base), &of(new))
+}
+
+/// The changes of the queued time on the critical path, beside idle CPUs and otherwise.
+fn path(base: &[Measured], new: &[Measured]) -> Vec<ExplainedChange> {
+    let of = |run: &Measured| {
+        let queued = run.queued?;
+        let part = |ns: u64| (ns as f64 / 1e9, 100.0 * ns as f64 / (queued.length_ns as f64).max(1.0));
+        let busy = queued.queued_ns.saturating_sub(queued.beside_idle_ns);
+        let named = [("queued beside an idle CPU", queued.beside_idle_ns), ("queued while all CPUs are busy", busy)];
+        Some(named.into_iter().map(|(name, ns)| (name.to_owned(), part(ns))).collect())
+    };
+    let of = |runs: &[Measured]| -> Vec<_> { runs.iter().map(of).collect() };
+    parts(Subject::Path, &of(base), &of(new))
 }
 
 /// The changes that are not zero, the largest first.
@@ -220,7 +298,7 @@ impl Explanation {
         if self.changes.is_empty() {
             return out;
         }
-        let head = "waiting in task\u{b7}s, idling in CPU\u{b7}s (share)";
+        let head = "waiting, idling, path in seconds (share)";
         // Writing to a string cannot fail.
         let _ = writeln!(out, "{head:NAME$} {:>13} {:>13} {:>4}", cut(base, 13), cut(new, 13), "p");
         for change in self.changes.iter().take(most) {
@@ -228,8 +306,11 @@ impl Explanation {
                 Subject::Waiting => "waiting",
                 Subject::Idling => "idling",
                 Subject::Migrations => "migrations",
+                Subject::NewIdle => "new-idle",
+                Subject::Path => "path",
             };
             let cell = |value: f64, percent: Option<f64>| match percent {
+                Some(percent) if change.subject == Subject::NewIdle => format!("{value:.0} ({percent:.0}%)"),
                 Some(percent) => format!("{} ({percent:.0}%)", short(value)),
                 None => format!("{value:.0}"),
             };

@@ -26,6 +26,7 @@ mod args;
 mod chosen;
 mod dialects;
 mod explain;
+mod failing;
 mod figure;
 mod header;
 mod limits;

@@ -1,7 +1,7 @@
 //! The measurement of a run, in one pass.
 
 use crate::CompareArgs;
-use crate::measures::{Measured, Reports, conclude};
+use crate::measures::{Measured, QueuedPath, Reports, conclude};
 use anyhow::Result;
 use latency::Latency;
 use sched::{Chosen, OfSelection, Pass, Selected};
@@ -9,7 +9,7 @@ use schedstat::FromTrace;
 use session::Session;
 use session::args::ReadArgs;
 use std::path::Path;
-use why::Why;
+use why::{Probed, Why};
 use workcons::WorkConservation;
 
 /// Measures a run. Violation and latency are those of the chosen tasks, everything else that of the CPUs.
@@ -37,20 +37,34 @@ pub(crate) fn measure(path: &Path, read: &ReadArgs, args: &CompareArgs) -> Resul
     };
     let waiters = || Selected::new(conservation.application, args.waiters.depend_on_descent(&args.tasks));
     let tasks = || Selected::new(waits.tasks, args.tasks.forked);
+    let (probed, recorded) = (Probed::of(&session), critical_path::recorded_command(&session));
     // Two states for two threads: a third would cost more than the columns do.
     let analyses = || {
         let waits = (Latency::new(&waits), tasks());
-        let violation = (WorkConservation::new(&conservation), Why::new(&conservation), waiters());
-        (violation, (waits, FromTrace::only(cpus.clone())))
+        let why = Why::new(&conservation).with_probes(probed);
+        let violation = (WorkConservation::new(&conservation), why, waiters());
+        let path = critical_path::searches(recorded, session.start, 0);
+        (violation, (waits, FromTrace::only(cpus.clone()), path))
     };
     let outcome =
         session.watched(|| Pass::over(session.trace.events()?).window(session.window).run_side_by_side(analyses))?;
-    let ((mut workcons, reasons, of_waiters), ((mut latency, of_tasks), columns)) = outcome.output;
+    let ((mut workcons, reasons, of_waiters), ((mut latency, of_tasks), columns, paths)) = outcome.output;
     let unknown = session.why_no_figures(of_waiters, waiters)?;
     unknown.iter().for_each(|why| workcons.withhold(why.clone()));
     // A choice of tasks is the same for both: its message is printed once.
     let no_latency = if args.tasks.chooses() { unknown } else { session.why_no_figures(of_tasks, tasks)? };
     no_latency.iter().for_each(|why| latency.withhold(why.clone()));
     let reports = Reports { workcons, reasons, latency, columns, diagnostics: outcome.diagnostics };
-    Ok(Measured { no_latency, ..conclude(&session, reports, args.max_loss) })
+    let queued = queued(&critical_path::path_of_command(paths));
+    Ok(Measured { no_latency, queued, ..conclude(&session, reports, args.max_loss) })
+}
+
+/// The queued time on a path that is to be trusted.
+fn queued(path: &critical_path::Path) -> Option<QueuedPath> {
+    path.task.filter(|_| !path.is_untrusted)?;
+    Some(QueuedPath {
+        length_ns: path.to_ns.since(path.from_ns).0,
+        queued_ns: path.times.queued_ns,
+        beside_idle_ns: path.times.queued_beside_idle_ns,
+    })
 }

@@ -9,6 +9,7 @@ use schedstat::TraceColumns;
 use session::Session;
 use session::warnings;
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 use tracedat::FileIssue;
 use why::WhyReport;
 
@@ -16,6 +17,8 @@ use why::WhyReport;
 pub struct Measured {
     /// The path of the trace, with folders where these are needed to distinguish it.
     pub name: String,
+    /// The file of the trace.
+    pub path: PathBuf,
     /// The first and last instant of the recording, which no other recording shares, under whatever name.
     pub recording: Option<(Ts, Ts)>,
     /// The report on work conservation.
@@ -24,6 +27,8 @@ pub struct Measured {
     pub reasons: WhyReport,
     /// The elapsed time, as it compares with that of the other runs.
     pub elapsed: Option<Dur>,
+    /// The queued time on the critical path of the traced command; absent where the path is unknown or not to be trusted.
+    pub queued: Option<QueuedPath>,
     /// The report on wakeup latency and on waits after a preemption.
     pub latency: LatencyReport,
     /// The columns of the task-stealing series.
@@ -52,6 +57,17 @@ impl Measured {
         let violation = self.workcons.violation.as_ref().filter(|_| self.no_violation.is_none());
         Some((self.elapsed?.seconds(), violation.map(|v| v.percent)))
     }
+}
+
+/// The queued time on a critical path, in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QueuedPath {
+    /// The length of the path.
+    pub length_ns: u64,
+    /// The queued time on it.
+    pub queued_ns: u64,
+    /// The part of that during which some CPU idled.
+    pub beside_idle_ns: u64,
 }
 
 /// Facts that must be alike for runs to be compared.
@@ -95,10 +111,12 @@ pub fn conclude(session: &Session, reports: Reports, max_loss: f64) -> Measured 
     let elapsed = Some(workcons.elapsed_ns);
     Measured {
         name,
+        path: session.path().to_owned(),
         recording,
         workcons,
         reasons,
         elapsed,
+        queued: None,
         latency,
         columns,
         diagnostics,

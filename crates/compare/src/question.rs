@@ -4,6 +4,7 @@ use crate::CompareArgs;
 use crate::args::FORMATS;
 use crate::chosen::ChosenRuns;
 use crate::explain::{Explanation, explain};
+use crate::failing;
 use crate::header;
 use crate::measure;
 use crate::measures::{self, Measured};
@@ -12,7 +13,7 @@ use crate::{Compared, ComparedRun, Finding, Group, Limit, Metric, Row, in_dialec
 use anyhow::{Context, Result, bail};
 use benchmarks::BenchmarkNumber;
 use question::{Question, Subcommand};
-use sched::Verdict;
+use sched::{Judgement, Verdict};
 use serde::Serialize;
 use session::args::{ReadArgs, WindowArgs, repeatable, typed};
 use session::formats::{Format, Formats, OutputName, Renderings, json};
@@ -149,7 +150,14 @@ pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
     let forms = Renderings::told(|| text(&document, form), |sheet| Ok(figures(&document, &all, sheet)));
     let forms = forms.with_dialects(in_dialect);
     args.output.give(&OutputName::whole(Path::new("runs")), "compare", &document, forms, args.read.quiet)?;
-    args.summary.append("schedviz compare", || text(&document, Form::Summary), verdicts.iter().copied())?;
+    if args.summary.is_asked_for() {
+        let failed = document.verdicts.iter().filter(|judged| judged.verdict.verdict == Judgement::Fail);
+        let failed: Vec<(&str, &str)> = failed.map(|judged| (judged.group.as_str(), judged.metric.as_str())).collect();
+        let numbers = (document.groups.as_slice(), document.metrics.as_slice());
+        let findings = failing::findings(&failed, numbers, &all, (&args.read, &args.window))?;
+        let body = || text(&document, Form::Summary) + &findings;
+        args.summary.append("schedviz compare", body, verdicts.iter().copied())?;
+    }
     Ok(verdict::report(verdicts))
 }
 

@@ -25,7 +25,7 @@ const NUMBERS: Unit = 120 * PT;
 const BARS: [usize; 4] = [10, 6, 3, 1];
 
 /// The colour of an origin: that of its cause, or one of its own. It is the same in every figure, for waits and for idle stretches.
-fn color_of(began: &str, cause: Option<Cause>) -> Color {
+pub(crate) fn color_of(began: &str, cause: Option<Cause>) -> Color {
     match (cause, began) {
         (Some(cause), _) => causes::color(cause),
         (None, "woken-on-previous-cpu") => Color::rgb(0x20, 0x68, 0xf8),

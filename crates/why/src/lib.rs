@@ -23,6 +23,7 @@ mod args;
 mod asked_episode;
 mod balancing;
 mod bound;
+mod by_group;
 mod category;
 mod class_meter;
 mod figure;

@@ -82,6 +82,11 @@ impl MissedSums {
 }
 
 impl Missed {
+    /// Whether probes on the balancer show the outcomes of new-idle balance; false where no steal was missed.
+    pub fn has_outcomes(&self) -> bool {
+        self.by_distance.iter().any(|row| row.outcomes.is_some())
+    }
+
     /// The outcomes of all missed steals, in their order, each with its number by distance; nothing without probes.
     pub(crate) fn outcomes(&self) -> Vec<(OutcomeRow, Vec<u64>)> {
         let of = |outcome: NewIdleOutcome| {

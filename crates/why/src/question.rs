@@ -4,14 +4,17 @@ use crate::WhyArgs;
 use crate::args::By;
 use crate::args::FORMATS;
 use crate::asked_episode;
+use crate::by_group::{self, BESIDE, GroupOrigins};
 use crate::{GroupRow, Grouping, Homes, Probed, Why, WhyReport};
 use anyhow::{Result, bail};
+use draw::Figure;
 use question::{Question, Subcommand};
+use sched::nouns::counted;
 use sched::topology::CpuOrder;
 use sched::{Chosen, Diagnostics, Pid, SchedState, Task, Ts};
 use serde::Serialize;
 use session::Session;
-use session::args::{BeginArgs, ReadArgs, WindowArgs, needs_groups, typed};
+use session::args::{BeginArgs, ReadArgs, WindowArgs, needs_groups, repeatable, typed};
 use session::formats::{Formats, OutputName, Renderings, json};
 use session::section::{MaybeSection, ReportSection, listed, part};
 use session::{groups, several, warnings};
@@ -19,6 +22,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use timeline::page::Heading;
 use timeline::{Drawable, Sheet};
 use workcons::Options;
 
@@ -128,7 +132,7 @@ pub(crate) fn run(args: &WhyArgs) -> Result<()> {
             let heading = session.general_heading(&run.trust).on(sheet);
             Ok(vec![crate::figure(&run.report, session.start, &heading)])
         }
-        _ => bail!("the figure shows one run; compare -o draws several"),
+        (_, runs) => groups_figure(args, runs, sheet),
     };
     let forms = Renderings::told(|| text(args, &document), figure);
     let first = files.first().map_or(Path::new("why"), |(_, path)| path);
@@ -283,7 +287,41 @@ fn table(runs: &[WhyRun], markdown: bool) -> String {
             }
         };
     }
+    let groups = of_groups(runs);
+    if groups.len() > 1 {
+        out += &GroupOrigins::of(&groups).text(markdown);
+    }
     out
+}
+
+/// The reports on the runs of each group, with its name. Runs without a group are in none.
+fn of_groups(runs: &[WhyRun]) -> Vec<(&str, Vec<&WhyReport>)> {
+    let mut groups: Vec<(&str, Vec<&WhyReport>)> = Vec::new();
+    for run in runs {
+        let Some(name) = run.group.as_deref() else { continue };
+        match groups.iter_mut().find(|(group, _)| *group == name) {
+            Some((_, reports)) => reports.push(&run.report),
+            None => groups.push((name, vec![&run.report])),
+        }
+    }
+    groups
+}
+
+/// Draws the origins of groups beside each other.
+fn groups_figure(args: &WhyArgs, runs: &[WhyRun], sheet: &Sheet) -> Result<Vec<Figure>> {
+    let groups = of_groups(runs);
+    if !(2..=BESIDE).contains(&groups.len()) || args.episode.is_some() {
+        bail!("the figure shows one run, or 2 to {BESIDE} groups beside each other; compare -o draws several runs");
+    }
+    let facts = groups.iter().map(|(name, runs)| format!("{name}: {}", counted(runs.len(), "run")));
+    let heading = Heading {
+        trace: groups.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", "),
+        facts: facts.collect::<Vec<_>>().join(", "),
+        warnings: Vec::new(),
+        command: repeatable(std::env::args_os()),
+        sheet: sheet.clone(),
+    };
+    Ok(vec![by_group::figure(&GroupOrigins::of(&groups), &heading)])
 }
 
 /// The time in violation in percent, the waiting and the idling in violation in seconds, the missed steals, and those

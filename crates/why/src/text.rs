@@ -1,5 +1,6 @@
 //! The report for people: as text, and as Markdown for a mail.
 
+use crate::by_group::finding;
 use crate::grouping::{GroupRow, OnCpu};
 use crate::longest::Longest;
 use crate::missed::Missed;
@@ -83,6 +84,7 @@ pub fn text(report: &WhyReport, trace: &Drawable, most: usize) -> String {
         let why = report.selection_unknown.as_deref().unwrap_or("the window has no events");
         return format!("{trace}: why tasks waited is unknown: {why}\n");
     };
+    finding(&mut out, report);
     // Writing to a string cannot fail.
     let _ = writeln!(out, "{trace}: tasks waited {} while CPUs idled", seconds(waiting.total_ns.0));
     let _ = writeln!(

@@ -16,6 +16,11 @@ pub struct SummaryArgs {
 }
 
 impl SummaryArgs {
+    /// Whether a summary was asked for.
+    pub fn is_asked_for(&self) -> bool {
+        self.summary.is_some()
+    }
+
     /// Appends a section to the file, if one was asked for. `body` returns Markdown without the title; the verdicts follow below
     /// it, each with its subject.
     pub fn append<'v>(
