@@ -240,7 +240,7 @@ fn counters_have_the_rows_of_perf() {
 }
 
 #[test]
-fn the_explanation_in_the_documents_is_that_of_the_program() {
+fn the_mail_in_the_documents_is_that_of_the_program() {
     let Some(folder) = std::env::var_os("SCHEDVIZ_TRACES") else { return };
     let of = |name: &str| {
         let files = std::path::Path::new(&folder).join(format!("linux-7.2-cpus4/newidle-{name}.*.dat"));
@@ -248,7 +248,16 @@ fn the_explanation_in_the_documents_is_that_of_the_program() {
     };
     let text = schedviz(&["compare", "-q", "--group", &of("off"), "--group", &of("on")]).success().text();
     let explanation = text[text.find("Finding: ").expect("an explanation")..].trim_end();
-    let page = std::fs::read_to_string(root().join("docs/judging.md")).expect("the page");
-    assert!(page.contains(&format!("```\n{explanation}\n```")), "{explanation}");
     assert!(explanation.lines().count() <= 12 && explanation.lines().all(|line| line.chars().count() <= 75));
+    // The whole mail is there, as the program writes it.
+    let file = root().join("docs/judging.md");
+    let page = std::fs::read_to_string(&file).expect("the page");
+    let (before, rest) = page.split_once("<!-- written by the program -->\n```\n").expect("the mail");
+    let (mail, behind) = rest.split_once("\n```\n").expect("the end of the mail");
+    let text = text.trim_end();
+    if std::env::var_os("SCHEDVIZ_BLESS").is_some() {
+        let page = format!("{before}<!-- written by the program -->\n```\n{text}\n```\n{behind}");
+        return std::fs::write(&file, page).expect("written");
+    }
+    assert_eq!(mail, text, "SCHEDVIZ_BLESS=1 rewrites it");
 }

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use timeline::page::{Heading, LegendEntry, Page, Swatch};
 use timeline::palette::{FAINT, INK};
-use timeline::text::{COLUMNS, paragraph};
+use timeline::text::COLUMNS;
 use timeline::{Axis, AxisUnit};
 
 /// The time of one origin in each group.
@@ -31,7 +31,7 @@ struct OriginsOf {
 /// The origins of groups of runs.
 pub(crate) struct GroupOrigins<'g> {
     names: Vec<&'g str>,
-    /// Those of the waiting, and those of the idling.
+    /// The origins of the waiting, and the origins of the idling.
     parts: [OriginsOf; 2],
 }
 
@@ -194,33 +194,4 @@ impl OriginsOf {
             figure.text(Point { x: plot.x + w + 4 * PT, y: y + 9 * PT }, 7 * PT, Anchor::Start, FAINT, &number);
         }
     }
-}
-
-/// The finding about a run in one sentence: the violation, and the origins with the most waiting and the most idling.
-pub(crate) fn finding(out: &mut String, report: &WhyReport) {
-    let (Some(waiting), Some(idling), Some(percent)) = (&report.waiting, &report.idling, report.violation_percent)
-    else {
-        return;
-    };
-    let largest = |rows: &Rows| -> Option<String> {
-        let mut by: BTreeMap<&str, u64> = BTreeMap::new();
-        for row in &rows.rows {
-            let sum = by.entry(&row.words[0]).or_default();
-            *sum = sum.saturating_add(row.total_ns.0);
-        }
-        let (words, ns) = by.into_iter().max_by_key(|(words, ns)| (*ns, std::cmp::Reverse(*words)))?;
-        Some(format!("{words} ({:.0} %)", 100.0 * ns as f64 / (rows.total_ns.0 as f64).max(1.0)))
-    };
-    let began = |what: &str, rows: &Rows| {
-        largest(rows).map_or(String::new(), |words| format!("; most {what} began so: {words}"))
-    };
-    let sentence = match waiting.rows.is_empty() {
-        true => "no task that counts waited while a CPU idled that it may use".to_owned(),
-        false => format!(
-            "tasks waited while CPUs idled {percent:.2} % of the time{}{}",
-            began("waiting", waiting),
-            began("idling", idling)
-        ),
-    };
-    paragraph(out, 0, 2, &format!("Finding: {sentence}."));
 }

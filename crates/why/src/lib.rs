@@ -40,6 +40,7 @@ mod origins;
 mod over_time;
 mod question;
 mod report;
+mod sentence;
 mod story;
 mod story_figure;
 mod text;

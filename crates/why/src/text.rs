@@ -1,11 +1,11 @@
 //! The report for people: as text, and as Markdown for a mail.
 
-use crate::by_group::finding;
 use crate::grouping::{GroupRow, OnCpu};
 use crate::longest::Longest;
 use crate::missed::Missed;
 use crate::nearest::Nearest;
 use crate::report::{Rows, WhyReport, WhyRow};
+use crate::sentence::finding;
 use crate::story::Story;
 use sched::Dur;
 use sched::balancer::Verdicts;
