@@ -45,6 +45,7 @@ mod neighbours;
 mod oracle;
 mod outcomes;
 mod output;
+mod packages;
 mod pages;
 mod path;
 mod path_by_hand;
