@@ -34,7 +34,8 @@ fn archives_have_the_names_that_binstall_looks_for() {
     let binstall = &manifest["package"]["metadata"]["binstall"];
     let filled = |template: &toml::Value| {
         let parts = [("{ name }", "schedviz"), ("{ version }", "1.2.3"), ("{ target }", "x86_64-unknown-linux-musl")];
-        let more = [("{ archive-suffix }", ".tgz"), ("{ bin }", "schedviz"), ("{ binary-ext }", ""), ("{ repo }", "REPO")];
+        let more =
+            [("{ archive-suffix }", ".tgz"), ("{ bin }", "schedviz"), ("{ binary-ext }", ""), ("{ repo }", "REPO")];
         let template = template.as_str().expect("a template").to_owned();
         parts.iter().chain(&more).fold(template, |text, (from, to)| text.replace(from, to))
     };
