@@ -42,6 +42,7 @@ mod memory;
 mod migrations;
 mod names;
 mod neighbours;
+mod offcpu;
 mod oracle;
 mod outcomes;
 mod output;

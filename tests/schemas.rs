@@ -42,6 +42,7 @@ fn every_document_conforms_to_its_schema() {
             &["preemptions", "--by", "cpu"],
             &["wakers", "--by", "task"],
             &["picks", "--by", "task"],
+            &["offcpu", "--time", "both"],
             &["utilization"],
             &["fairness"],
             &["neighbours"],

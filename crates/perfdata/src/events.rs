@@ -94,6 +94,11 @@ impl Events {
         (self.counters().take(COUNTERS).map(name).collect(), self.counters().nth(COUNTERS).is_some())
     }
 
+    /// Whether samples of any event have a call chain.
+    pub(crate) fn have_chains(&self) -> bool {
+        self.attrs.iter().any(|attr| attr.layout.has_chain())
+    }
+
     /// The numbers of the counters' events, each with the place of the counter among their names.
     pub(crate) fn counter_places(&self) -> SeededMap<u64, usize> {
         let of_event: SeededMap<u32, usize> =

@@ -2,7 +2,7 @@
 //!
 //! [`open`] reads what `perf sched record`, or `perf record` with any tracepoints, wrote: files and streams (`-o -`),
 //! compressed or not, of either byte order. The result is a [`tracedat::Trace`], as one of a trace.dat is; samples of
-//! other events and call chains are passed over. Values of counters in a group with the switches
+//! other events are passed over. Call chains (`-g`) are those of [`Trace::switch_stacks`]. Values of counters in a group with the switches
 //! (`-e '{sched:sched_switch,cycles}:S'`) are those of [`Trace::counters`].
 //!
 //! One pass over the records finds where those of each CPU are (`scan`); units of them are then read on demand, sorted
@@ -39,7 +39,7 @@ use crate::scan::Scanned;
 use crate::units::PerfUnits;
 use sched::{Counters, Cpu, Diagnostics};
 use std::sync::Arc;
-use tracedat::{CpuUnits, Error, FileIssue, Options, Origin, Recording, Source, Trace};
+use tracedat::{CallChains, CpuUnits, Error, FileIssue, Options, Origin, Recording, Source, Trace};
 
 /// Whether a file is a perf.data file, by its first bytes.
 pub fn is_perf_data(source: &Source) -> bool {
@@ -83,9 +83,11 @@ fn recording(source: Source) -> Result<Recording, Error> {
         diagnostics.add_at(FileIssue::BeyondLimit, || "counters".to_owned());
     }
     let places = header.events.counter_places();
+    let has_chains = header.events.have_chains();
     let units = Arc::new(PerfUnits::new(sorted.unwrap_or(source), size, endian, header.events, cpus));
     let counters = (!names.is_empty())
         .then(|| Arc::new(PerfCounters { units: Arc::clone(&units), names, places }) as Arc<dyn Counters>);
+    let chains = has_chains.then(|| Arc::clone(&units) as Arc<dyn CallChains>);
     let lane = |(number, (cpu, records, lost)): (usize, (Cpu, u64, u64))| CpuUnits {
         cpu,
         units: units.count(number),
@@ -96,7 +98,18 @@ fn recording(source: Source) -> Result<Recording, Error> {
     let lanes = lanes.into_iter().enumerate().map(lane).collect();
     // The recorder's count at its end has the losses with a place in it, and those after the last event of a CPU.
     let lost_unmarked = lost_samples.saturating_sub(marked).max(lost_anywhere);
-    Ok(Recording { origin, endian, tracing_data, names: tasks, lanes, units, counters, lost_unmarked, diagnostics })
+    Ok(Recording {
+        origin,
+        endian,
+        tracing_data,
+        names: tasks,
+        lanes,
+        units,
+        counters,
+        chains,
+        lost_unmarked,
+        diagnostics,
+    })
 }
 
 /// The event formats, or why no event can be read.

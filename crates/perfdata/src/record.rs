@@ -85,6 +85,8 @@ pub(crate) struct PerfSample<'r> {
     pub(crate) cpu: u32,
     /// The counter values, as `read_format` lays them out; empty where there are none.
     pub(crate) counts: &'r [u8],
+    /// The addresses of the call chain, 8 bytes each; empty where there is none.
+    pub(crate) chain: &'r [u8],
     /// The tracepoint's record as ftrace has it, padded; empty for another kind of event.
     pub(crate) raw: &'r [u8],
 }
@@ -99,6 +101,11 @@ pub(crate) struct Trailer {
 impl SampleLayout {
     fn has(&self, bits: u64) -> bool {
         self.sample_type & bits == bits
+    }
+
+    /// Whether samples have a call chain.
+    pub(crate) fn has_chain(&self) -> bool {
+        self.has(bit::CALLCHAIN)
     }
 
     /// Whether samples have what the events of a trace need.
@@ -121,7 +128,7 @@ impl SampleLayout {
     #[inline]
     pub(crate) fn sample<'r>(&self, body: &'r [u8], endian: Endian) -> Option<PerfSample<'r>> {
         let mut bytes = Bytes::new(body, endian);
-        let mut sample = PerfSample { time: 0, cpu: 0, counts: &[], raw: &[] };
+        let mut sample = PerfSample { time: 0, cpu: 0, counts: &[], chain: &[], raw: &[] };
         for bits in [bit::IDENTIFIER, bit::IP, bit::TID] {
             if self.has(bits) {
                 bytes.take(8)?;
@@ -147,7 +154,7 @@ impl SampleLayout {
         }
         if self.has(bit::CALLCHAIN) {
             let frames = usize::try_from(bytes.u64()?).ok()?;
-            bytes.take(frames.checked_mul(8)?)?;
+            sample.chain = bytes.take(frames.checked_mul(8)?)?;
         }
         if self.has(bit::RAW) {
             let length = bytes.u32()? as usize;
@@ -263,6 +270,7 @@ mod tests {
         body.extend_from_slice(b"\x04\0\0\0abcd");
         let sample = layout.sample(&body, Endian::Little).unwrap();
         assert_eq!((sample.time, sample.cpu, sample.raw), (777, 9, b"abcd".as_slice()));
+        assert_eq!(sample.chain, words(&[19, 20]));
         let reading = |place: fn(u64) -> Option<usize>| layout.reading(sample.counts, Endian::Little, 2, place);
         let expected = Reading { values: [16, 13, 0, 0, 0, 0, 0, 0], enabled: 11, running: 12 };
         assert_eq!(reading(|id| [17, 14].iter().position(|known| *known == id)), Some(expected));

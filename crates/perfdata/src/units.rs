@@ -11,8 +11,9 @@ use crate::limits;
 use crate::record::{PerfSample, RecordHead, SampleLayout, kind};
 use crate::records::whole_records;
 use crate::scan::{CpuRecords, RecordStretch};
+use sched::Cpu;
 use std::ops::{Range, RangeInclusive};
-use tracedat::{Endian, FileIssue, Source, UnitRecords, Units};
+use tracedat::{CallChains, ChainSample, Endian, FileIssue, Source, UnitRecords, Units};
 
 /// Bytes of a unit, roughly, where this number of CPUs is merged.
 fn unit_size(cpus: usize) -> u64 {
@@ -183,6 +184,26 @@ impl Units for PerfUnits {
 
     fn size(&self, lane: usize, unit: usize) -> u64 {
         self.runs(lane, unit).map_or(0, |(_, runs)| runs.iter().map(|run| u64::from(run.size)).sum())
+    }
+}
+
+impl CallChains for PerfUnits {
+    fn each(&self, take: &mut dyn FnMut(&ChainSample<'_>)) {
+        let mut buffer = Vec::new();
+        for lane in &self.lanes {
+            for run in &lane.runs {
+                let place = run.at..run.at.saturating_add(run.size.into());
+                let Some(bytes) = self.source.read(&place, &mut buffer) else { continue };
+                for (head, place) in whole_records(bytes, self.endian) {
+                    let body = bytes.get(place.start.saturating_add(RecordHead::SIZE)..place.end).unwrap_or_default();
+                    let sample = self.sample(lane.cpu, body).filter(|_| head.kind == kind::SAMPLE);
+                    if let Some((_, sample)) = sample.filter(|(_, sample)| !sample.chain.is_empty()) {
+                        let PerfSample { time, chain, raw: record, .. } = sample;
+                        take(&ChainSample { cpu: Cpu(lane.cpu), time, record, chain });
+                    }
+                }
+            }
+        }
     }
 }
 

@@ -59,8 +59,9 @@ pub use file::source::Source;
 pub use issue::FileIssue;
 pub use ring::records::{UnitRecords, Units};
 pub use trace::{
-    BufferCounts, CpuEventCounts, CpuReader, CpuUnits, EventCount, EventCounts, EventStream, Kept, Neighbours, Options,
-    Origin, Record, Recording, Texts, Trace, TraceInfo, Where,
+    BufferCounts, CallChains, ChainSample, CpuEventCounts, CpuReader, CpuUnits, EventCount, EventCounts, EventStream,
+    Kept, Neighbours, Options, Origin, Record, Recording, StackFrame, StackId, SwitchStacks, Texts, Trace, TraceInfo,
+    Where,
 };
 
 /// The pure parts, for the fuzz targets: bytes in, nothing but counts out.

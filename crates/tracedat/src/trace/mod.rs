@@ -42,6 +42,7 @@ mod record;
 mod recording;
 mod records;
 mod some_tasks;
+mod stacks;
 mod unread;
 mod window;
 
@@ -54,6 +55,7 @@ pub use events::EventStream;
 pub use record::{Kept, Record};
 pub use recording::{CpuUnits, Origin, Recording};
 pub use records::Neighbours;
+pub use stacks::{CallChains, ChainSample, StackFrame, StackId, SwitchStacks};
 pub use window::Where;
 
 /// The texts that explain a trace's events, for a printer other than ours.
@@ -162,6 +164,7 @@ pub struct Trace {
     cmdlines: OnceLock<SeededMap<Pid, Comm>>,
     origin: Option<Origin>,
     counters: Option<Arc<dyn Counters>>,
+    chains: Option<Arc<dyn CallChains>>,
     /// The cgroups of tasks at the start.
     groups: Arc<[(Pid, CgroupId)]>,
     /// The note of a part of a trace on the rest of it.
@@ -255,6 +258,7 @@ impl Trace {
             cmdlines: OnceLock::new(),
             origin: None,
             counters: None,
+            chains: None,
             groups: Arc::default(),
             note: None,
             fired: OnceLock::new(),

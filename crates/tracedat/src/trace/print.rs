@@ -280,13 +280,8 @@ impl Record<'_> {
     fn put_stack(&self, out: &mut String) {
         let from = out.len();
         out.push_str("<stack trace >");
-        let (endian, long) = (self.endian(), self.long());
-        // The field is declared with eight callers, and has as many as the record.
-        let start = self.format().and_then(|f| f.field("caller")).map_or(usize::MAX, |f| f.offset);
-        for chunk in self.payload().get(start..).unwrap_or_default().chunks_exact(long.max(1)) {
-            let Some(address) = endian.uint(chunk, 0, long) else { break };
-            // All ones end a stack of early kernels.
-            if address == u64::MAX >> (64 - 8 * long.clamp(1, 8)) || is_full(out, from) {
+        for address in self.callers() {
+            if is_full(out, from) {
                 break;
             }
             // Writing to a string cannot fail.

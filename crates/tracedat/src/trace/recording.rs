@@ -1,6 +1,6 @@
 //! A trace of records that do not come from a trace.dat.
 
-use super::{Options, Trace};
+use super::{CallChains, Options, Trace};
 use crate::bytes::Endian;
 use crate::error::Error;
 use crate::file::header::{BufferHeader, Header, RecorderStat};
@@ -69,6 +69,8 @@ pub struct Recording {
     pub units: Arc<dyn Units>,
     /// Values of counters at the switches, where the recorder read any.
     pub counters: Option<Arc<dyn Counters>>,
+    /// The call chains of samples, where the recorder took any.
+    pub chains: Option<Arc<dyn CallChains>>,
     /// Events that the recorder counted as lost, at no known place.
     pub lost_unmarked: u64,
     /// Findings of reading the file.
@@ -118,6 +120,7 @@ impl Trace {
         trace.cmdlines = saved.into_iter().chain(names).collect::<SeededMap<_, _>>().into();
         trace.origin = Some(origin);
         trace.counters = recording.counters;
+        trace.chains = recording.chains;
         Ok(trace)
     }
 

@@ -1,0 +1,40 @@
+//! The arguments of `schedviz offcpu`.
+
+use crate::OffCpuTime;
+use question::SharedArgs;
+use session::formats::Formats;
+
+/// The formats in which the answer can be written.
+pub(crate) const FORMATS: Formats = Formats::FIGURE_AND_TEXT.and_table();
+
+/// The time for which tasks were asleep or runnable, by the stack with which they left their CPU
+///
+/// Stacks are those of sched_switch: of trace-cmd record -T or a stacktrace trigger, or of perf record -g. Time without a
+/// recorded stack is in the row `no stack`, so that the rows together are all the time. Addresses in the kernel have
+/// the names of the trace's own kallsyms; those of programs stay addresses.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = EXAMPLES, mut_args(|argument| FORMATS.fit(argument)))]
+pub struct OffCpuArgs {
+    #[command(flatten)]
+    pub(crate) shared: SharedArgs,
+    /// Time that orders the stacks, and that --folded and the figure show
+    #[arg(long, value_enum, default_value_t, value_name = "WHAT")]
+    pub(crate) time: OffCpuTime,
+    /// Show the frames of programs as well, as addresses
+    #[arg(long)]
+    pub(crate) user: bool,
+    /// Print folded stacks in place of the tables: command, functions and nanoseconds, for flame graphs
+    #[arg(long)]
+    pub(crate) folded: bool,
+    /// Maximum number of stacks to print; the JSON has all
+    #[arg(long, default_value_t = 15, value_name = "N")]
+    pub(crate) rows: usize,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  trace-cmd record -e sched_switch -e sched_waking -e sched_wakeup -T hackbench
+  schedviz offcpu trace.dat                        kinds and stacks
+  schedviz offcpu trace.dat --tasks '^redis' --time runnable
+  schedviz offcpu trace.dat --folded > stacks.txt  for other flame graphs
+  schedviz offcpu trace.dat -o offcpu.svg          the flame graph";

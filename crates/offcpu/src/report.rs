@@ -1,0 +1,169 @@
+//! The report: as numbers.
+
+use crate::kinds::{StackKind, kind_of};
+use crate::resolve::{FrameNames, NamedFrame};
+use crate::{OffCpu, OffCpuTime, StackSums};
+use sched::{Comm, Dur, OfSelection, Ts};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// The name and version of the document's schema.
+pub(crate) const SCHEMA: &str = "schedviz/offcpu/1";
+
+/// The time off-CPU of a command at one stack.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct StackTimes {
+    /// The command name of the tasks; `(others)` of the rows beyond 32,768.
+    pub command: Comm,
+    /// The kind of the stack.
+    pub kind: StackKind,
+    /// The function on the stack that shows the kind; absent where none does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shown_by: Option<String>,
+    /// The time asleep within the window, in nanoseconds.
+    pub asleep_ns: Dur,
+    /// The time runnable within the window, in nanoseconds.
+    pub runnable_ns: Dur,
+    /// The number of times that such a task left its CPU with this stack, within the window.
+    pub switches: u64,
+    /// The functions of the stack, the innermost first; an address where the trace has no name for it. None where no stack was recorded.
+    pub frames: Vec<String>,
+}
+
+/// The time off-CPU at all stacks of one kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct KindTimes {
+    /// The kind of the stacks.
+    pub kind: StackKind,
+    /// The time asleep within the window, in nanoseconds.
+    pub asleep_ns: Dur,
+    /// The time runnable within the window, in nanoseconds.
+    pub runnable_ns: Dur,
+    /// The number of times that a task left its CPU with such a stack, within the window.
+    pub switches: u64,
+}
+
+/// The time off-CPU in a window, by the stack of the switch-out.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct OffCpuReport {
+    /// The name and version of the schema, `schedviz/offcpu/1`.
+    pub schema: &'static str,
+    /// The start of the window, in nanoseconds of the trace's clock.
+    pub from_ns: Ts,
+    /// The end of the window, in nanoseconds of the trace's clock.
+    pub to_ns: Ts,
+    /// The reason why there are no figures: the selected tasks are unknown, or none is in the window; absent if there
+    /// are figures.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub selection_unknown: Option<String>,
+    /// The time by which stacks are ordered.
+    pub time: OffCpuTime,
+    /// The time for which tasks were asleep, in nanoseconds, those without a stack among them.
+    pub asleep_ns: Option<Dur>,
+    /// The time for which tasks were runnable, in nanoseconds, those without a stack among them.
+    pub runnable_ns: Option<Dur>,
+    /// The number of times that a task left its CPU.
+    pub switches: Option<u64>,
+    /// The number of these with a recorded stack.
+    pub with_stack: Option<u64>,
+    /// The number of switches of the whole trace whose stack was recorded and is left out, since there are more than this program keeps.
+    pub beyond_limit: u64,
+    /// The time by kind; kinds without any are left out.
+    pub kinds: Vec<KindTimes>,
+    /// The time by command and stack, the longest first.
+    pub stacks: Vec<StackTimes>,
+}
+
+impl OfSelection for OffCpuReport {
+    fn withhold(&mut self, why: String) {
+        let OffCpuReport { schema, from_ns, to_ns, time, beyond_limit, .. } = *self;
+        *self = OffCpuReport {
+            schema,
+            from_ns,
+            to_ns,
+            selection_unknown: Some(why),
+            time,
+            asleep_ns: None,
+            runnable_ns: None,
+            switches: None,
+            with_stack: None,
+            beyond_limit,
+            kinds: Vec::new(),
+            stacks: Vec::new(),
+        };
+    }
+}
+
+impl OffCpuTime {
+    /// The time of this kind among the two.
+    pub(crate) fn of(self, asleep: Dur, runnable: Dur) -> Dur {
+        match self {
+            OffCpuTime::Asleep => asleep,
+            OffCpuTime::Runnable => runnable,
+            OffCpuTime::Both => Dur(asleep.0.saturating_add(runnable.0)),
+        }
+    }
+}
+
+pub(crate) fn build(offcpu: OffCpu<'_>, end: Ts) -> OffCpuReport {
+    let options = offcpu.options;
+    let mut names = FrameNames::new(options);
+    // Stacks that differ in addresses within the same functions are one.
+    let mut rows: BTreeMap<(Comm, Option<Vec<NamedFrame>>), StackSums> = BTreeMap::new();
+    let with_stack = |key: &crate::RowKey| key.1.is_some();
+    let stacked = offcpu.rows.iter().filter(|(key, _)| with_stack(key)).map(|(_, sums)| sums.switches).sum();
+    for ((command, stack), sums) in offcpu.rows {
+        let row = rows.entry((command, stack.map(|id| names.stack(id)))).or_default();
+        row.asleep += sums.asleep;
+        row.runnable += sums.runnable;
+        row.switches += sums.switches;
+    }
+    let mut stacks: Vec<StackTimes> =
+        rows.into_iter().map(|((command, frames), sums)| times(command, frames.as_deref(), sums, &names)).collect();
+    if offcpu.rest != StackSums::default() {
+        stacks.push(times(Comm::new(b"(others)"), None, offcpu.rest, &names));
+    }
+    let length = |row: &StackTimes| options.time.of(row.asleep_ns, row.runnable_ns);
+    stacks.sort_by_key(|row| std::cmp::Reverse(length(row)));
+    let sum = |of: fn(&StackTimes) -> u64| stacks.iter().map(of).fold(0, u64::saturating_add);
+    let kinds = StackKind::ALL.into_iter().filter_map(|kind| {
+        let mut times = KindTimes { kind, asleep_ns: Dur(0), runnable_ns: Dur(0), switches: 0 };
+        for row in stacks.iter().filter(|row| row.kind == kind) {
+            times.asleep_ns += row.asleep_ns;
+            times.runnable_ns += row.runnable_ns;
+            times.switches += row.switches;
+        }
+        (times.asleep_ns.0 > 0 || times.runnable_ns.0 > 0 || times.switches > 0).then_some(times)
+    });
+    OffCpuReport {
+        schema: SCHEMA,
+        from_ns: offcpu.start.unwrap_or(end),
+        to_ns: end,
+        selection_unknown: None,
+        time: options.time,
+        asleep_ns: Some(Dur(sum(|row| row.asleep_ns.0))),
+        runnable_ns: Some(Dur(sum(|row| row.runnable_ns.0))),
+        switches: Some(sum(|row| row.switches)),
+        with_stack: Some(stacked),
+        beyond_limit: options.stacks.beyond_limit(),
+        kinds: kinds.collect(),
+        stacks,
+    }
+}
+
+fn times(command: Comm, frames: Option<&[NamedFrame]>, sums: StackSums, names: &FrameNames<'_>) -> StackTimes {
+    let (kind, shown_by) = match frames {
+        None => (StackKind::NoStack, None),
+        Some(frames) => match kind_of(frames.iter().map(|frame| names.name(*frame))) {
+            Some((kind, place)) => (kind, frames.get(place).map(|frame| names.name(*frame).to_owned())),
+            None if frames.iter().any(|frame| frame.is_function) => (StackKind::Other, None),
+            None => (StackKind::Unresolved, None),
+        },
+    };
+    let frames = frames.unwrap_or_default().iter().map(|frame| names.name(*frame).to_owned()).collect();
+    let StackSums { asleep, runnable, switches } = sums;
+    StackTimes { command, kind, shown_by, asleep_ns: asleep, runnable_ns: runnable, switches, frames }
+}

@@ -1,0 +1,106 @@
+//! The report as a text for people.
+
+use crate::kinds::is_of_scheduler;
+use crate::{OffCpuReport, OffCpuTime, StackTimes};
+use sched::Dur;
+use sched::nouns::counted;
+use std::fmt::Write;
+use timeline::Drawable;
+use timeline::text::{paragraph, short};
+
+/// The number of functions of a stack that are printed.
+const FUNCTIONS: usize = 6;
+
+/// Returns the report for people: `trace` is the file as the command line has it, `rows` the maximum number of stacks.
+pub fn text(report: &OffCpuReport, trace: &Drawable, rows: usize) -> String {
+    let mut out = String::new();
+    if let Some(why) = &report.selection_unknown {
+        paragraph(&mut out, 0, 2, &format!("{trace}: the time off-CPU is unknown: {why}"));
+        return out;
+    }
+    headline(&mut out, report, trace);
+    kinds(&mut out, report);
+    stacks(&mut out, report, rows);
+    out
+}
+
+fn headline(out: &mut String, report: &OffCpuReport, trace: &Drawable) {
+    let [asleep, runnable] = [report.asleep_ns, report.runnable_ns].map(|time| time.unwrap_or_default().human());
+    let (switches, stacked) = (report.switches.unwrap_or(0), report.with_stack.unwrap_or(0));
+    paragraph(
+        out,
+        0,
+        2,
+        &format!(
+            "{trace}: {asleep} asleep and {runnable} runnable in all tasks together; {stacked} of {} have a stack",
+            counted(switches, "switch")
+        ),
+    );
+    if stacked == 0 {
+        let how = "(record stacks with trace-cmd record -T, with a stacktrace trigger on sched_switch, or with perf record -g)";
+        paragraph(out, 2, 3, how);
+    }
+    if report.beyond_limit > 0 {
+        let left = format!(
+            "(the stacks of {} switches are left out, since there are more than the program keeps)",
+            report.beyond_limit
+        );
+        paragraph(out, 2, 3, &left);
+    }
+}
+
+/// A share in percent, as a text.
+fn share(part: Dur, all: Option<Dur>) -> String {
+    match all {
+        Some(all) if all.0 > 0 => format!("{:.1} %", 100.0 * part.0 as f64 / all.0 as f64),
+        _ => "-".to_owned(),
+    }
+}
+
+fn kinds(out: &mut String, report: &OffCpuReport) {
+    // Writing to a string cannot fail.
+    let _ = writeln!(out, "\n{:<16}{:>10}{:>9}{:>10}{:>9}{:>10}", "kind", "asleep", "", "runnable", "", "switches");
+    for kind in &report.kinds {
+        let [asleep, runnable] = [kind.asleep_ns, kind.runnable_ns].map(|time| short(Some(time)));
+        let (of_asleep, of_runnable) =
+            (share(kind.asleep_ns, report.asleep_ns), share(kind.runnable_ns, report.runnable_ns));
+        let words = kind.kind.words();
+        let _ =
+            writeln!(out, "{words:<16}{asleep:>10}{of_asleep:>9}{runnable:>10}{of_runnable:>9}{:>10}", kind.switches);
+    }
+}
+
+fn stacks(out: &mut String, report: &OffCpuReport, rows: usize) {
+    if report.stacks.is_empty() {
+        return;
+    }
+    let by = match report.time {
+        OffCpuTime::Asleep => "time asleep",
+        OffCpuTime::Runnable => "time runnable",
+        OffCpuTime::Both => "time off-CPU",
+    };
+    let _ = writeln!(
+        out,
+        "\n{:>9}{:>10}{:>10}  stacks by {by}, the innermost function first",
+        "asleep", "runnable", "switches"
+    );
+    for row in report.stacks.iter().take(rows) {
+        let [asleep, runnable] = [row.asleep_ns, row.runnable_ns].map(|time| short(Some(time)));
+        let _ = writeln!(out, "{asleep:>9}{runnable:>10}{:>10}  {}: {}", row.switches, row.command, row.kind.words());
+        if !row.frames.is_empty() {
+            paragraph(out, 6, 6, &functions(row));
+        }
+    }
+    if let Some(more) = report.stacks.len().checked_sub(rows).filter(|more| *more > 0) {
+        let _ = writeln!(out, "  {} more: --rows {} prints all", counted(more as u64, "stack"), report.stacks.len());
+    }
+}
+
+/// The inner functions of a stack, without those of the scheduler.
+fn functions(row: &StackTimes) -> String {
+    let inner = row.frames.iter().take_while(|name| is_of_scheduler(name)).count();
+    let inner = if inner == row.frames.len() { 0 } else { inner };
+    let shown: Vec<&str> = row.frames.iter().skip(inner).take(FUNCTIONS).map(String::as_str).collect();
+    let more = if row.frames.len() > inner + FUNCTIONS { " ← …" } else { "" };
+    shown.join(" ← ") + more
+}
