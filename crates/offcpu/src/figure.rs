@@ -6,7 +6,7 @@ use draw::{Anchor, Color, Figure, Item, PT, Paint, Point, Rect, Unit, text};
 use sched::Dur;
 use sched::nouns::counted;
 use timeline::page::{Heading, LegendEntry, Page, Swatch};
-use timeline::palette::{FAINT, PALETTE, ink_on};
+use timeline::palette::{FAINT, ink_on};
 
 const WIDTH: Unit = 842 * PT;
 const LEVEL: Unit = 12 * PT;
@@ -24,7 +24,16 @@ fn color(kind: StackKind) -> Color {
         StackKind::NoStack => Color::grey(0xa8),
         StackKind::Unresolved => Color::grey(0xc0),
         StackKind::Other => Color::rgb(0xd8, 0xc8, 0xa0),
-        _ => PALETTE[StackKind::ALL.iter().position(|other| *other == kind).unwrap_or(0) % PALETTE.len()],
+        StackKind::Futex => Color::rgb(0xe0, 0x8a, 0x3c),
+        StackKind::Poll => Color::rgb(0x7f, 0xb4, 0xe0),
+        StackKind::Pipe => Color::rgb(0x5b, 0xb5, 0xa2),
+        StackKind::Socket => Color::rgb(0x4a, 0x7f, 0xc1),
+        StackKind::Disk => Color::rgb(0xc0, 0x5c, 0x5c),
+        StackKind::PageFault => Color::rgb(0xb8, 0x86, 0xc9),
+        StackKind::Timer => Color::rgb(0x9f, 0xc1, 0x5a),
+        StackKind::Exit => Color::rgb(0x8c, 0x7a, 0x6b),
+        StackKind::Lock => Color::rgb(0xd1, 0x4f, 0x7f),
+        StackKind::Preempted => Color::rgb(0xe6, 0xc2, 0x4a),
     }
 }
 

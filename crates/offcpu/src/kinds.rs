@@ -207,7 +207,7 @@ const SHOWN_BY: [(StackKind, &[&str]); 10] = [
     ),
 ];
 
-/// The functions of the scheduler at the inner end of stacks, which tell stacks apart least.
+/// The functions of the scheduler and its tracepoint, at the inner end of nearly all stacks.
 const OF_SCHEDULER: [&str; 12] = [
     "__schedule",
     "schedule",

@@ -77,12 +77,13 @@ fn time_is_at_the_stack_of_the_switch_until_the_task_runs() {
         make.map(numbers).collect::<Vec<_>>(),
         [(StackKind::Timer, 300, 50, 2), (StackKind::Pipe, 200, 50, 1), (StackKind::NoStack, 0, 100, 1),]
     );
-    assert_eq!(report.stacks[0].shown_by.as_deref(), Some("do_nanosleep"));
-    assert_eq!(report.stacks[0].frames, ["schedule", "do_nanosleep", "do_syscall_64"]);
-    // sort slept from 800 to 1000, without a stack.
+    let nap = report.stacks.iter().find(|row| row.kind == StackKind::Timer).expect("a nap");
+    assert_eq!(nap.shown_by.as_deref(), Some("do_nanosleep"));
+    assert_eq!(nap.frames, ["schedule", "do_nanosleep", "do_syscall_64"]);
+    // sort slept until 690, and from 800 to 1000, without a stack.
     let all = |of: fn(&StackTimes) -> u64| report.stacks.iter().map(of).sum::<u64>();
-    assert_eq!((report.asleep_ns, report.with_stack, report.switches), (Some(Dur(700)), Some(3), Some(5)));
-    assert_eq!((all(|row| row.asleep_ns.0), report.kinds.len()), (700, 3));
+    assert_eq!((report.asleep_ns, report.with_stack, report.switches), (Some(Dur(1390)), Some(3), Some(5)));
+    assert_eq!((all(|row| row.asleep_ns.0), report.kinds.len()), (1390, 3));
 }
 
 #[test]
@@ -90,7 +91,7 @@ fn folded_stacks_sum_to_the_total() {
     let asleep = folded(&report(OffCpuTime::Asleep, false));
     assert_eq!(
         asleep,
-        "make;do_syscall_64;do_nanosleep;schedule 300\nmake;do_syscall_64;pipe_read;schedule 200\nsort;[no stack] 200\n"
+        "make;do_syscall_64;do_nanosleep;schedule 300\nmake;do_syscall_64;pipe_read;schedule 200\nsort;[no stack] 890\n"
     );
     let with_programs = folded(&report(OffCpuTime::Asleep, true));
     assert!(with_programs.contains("make;0x7000;do_syscall_64;pipe_read;schedule 200\n"), "{with_programs}");
@@ -102,7 +103,7 @@ fn folded_stacks_sum_to_the_total() {
 #[test]
 fn boxes_of_a_level_lie_side_by_side() {
     let (boxes, all) = crate::flame::boxes(&report(OffCpuTime::Asleep, false), 0);
-    assert_eq!(all, 700);
+    assert_eq!(all, 1390);
     let level: Vec<_> = boxes.iter().filter(|found| found.level == 2).map(|found| (found.start, found.time)).collect();
     assert_eq!(level, [(0, 300), (300, 200)]);
     // Two kinds go through the system call.

@@ -79,11 +79,7 @@ fn stacks(out: &mut String, report: &OffCpuReport, rows: usize) {
         OffCpuTime::Runnable => "time runnable",
         OffCpuTime::Both => "time off-CPU",
     };
-    let _ = writeln!(
-        out,
-        "\n{:>9}{:>10}{:>10}  stacks by {by}, the innermost function first",
-        "asleep", "runnable", "switches"
-    );
+    let _ = writeln!(out, "\n{:>9}{:>10}{:>10}  by {by}: the inner functions", "asleep", "runnable", "switches");
     for row in report.stacks.iter().take(rows) {
         let [asleep, runnable] = [row.asleep_ns, row.runnable_ns].map(|time| short(Some(time)));
         let _ = writeln!(out, "{asleep:>9}{runnable:>10}{:>10}  {}: {}", row.switches, row.command, row.kind.words());

@@ -131,7 +131,7 @@ impl StackCollector {
 
     fn finish(mut self) -> SwitchStacks {
         self.stacks.switches.sort_unstable();
-        // Of two switches that agree in everything the first one counts.
+        // The first of two switches that agree in everything counts.
         self.stacks.switches.dedup_by_key(|(key, _)| *key);
         self.stacks
     }
