@@ -2,7 +2,10 @@
 //!
 //! ```text
 //! cargo bench -p schedviz --bench throughput -- [--size MB] [--trace FILE] [--form v6|v7|zstd] [--simulated CPUS] [--runs N]
+//!     [--most-threads N]
 //! ```
+//!
+//! With `--most-threads` a second table has the time of each command with 1, 2, 4 threads and so on, up to that number.
 //!
 //! With zstd it also measures the decompression alone, by the same library on as many threads.
 //!
@@ -143,12 +146,51 @@ fn table(times: Times, data: f64, events: u64, part: f64) {
     }
 }
 
+/// The commands of the table by threads, each with its arguments.
+const BY_THREADS: [&[&str]; 10] = [
+    &["info"],
+    &["dat2graph", "-o"],
+    &["running-waiting", "-o"],
+    &["workcons"],
+    &["why"],
+    &["path"],
+    &["migrations"],
+    &["latency"],
+    &["fairness"],
+    &["utilization"],
+];
+
+/// Prints the median time of each command in seconds with 1, 2, 4 threads and so on, up to `most`.
+fn by_threads(folder: &Path, runs: usize, most: usize) {
+    let (large, figure) = (folder.join("large.dat"), folder.join("figure.pdf"));
+    let threads: Vec<usize> = std::iter::successors(Some(1), |n| Some(2 * n)).take_while(|n| *n <= most).collect();
+    println!("{:<20} {}", "threads", threads.iter().map(|n| format!("{n:>8}")).collect::<String>());
+    for arguments in BY_THREADS {
+        let seconds = threads.iter().map(|n| {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_schedviz"));
+            command.args(arguments);
+            if arguments.last() == Some(&"-o") {
+                command.arg(&figure);
+            }
+            command.arg(&large).args(["--threads", &n.to_string()]);
+            let times = (0..runs).map(|_| timed(&command).0).collect();
+            format!("{:>8.3}", median(times).as_secs_f64())
+        });
+        println!("{:<20} {}", arguments[0], seconds.collect::<String>());
+    }
+}
+
 fn main() {
     // `cargo test --benches` only checks that the program starts.
     if std::env::args().any(|a| a == "--test") {
         return;
     }
-    let mut setup = Setup::read(|_, _| {});
+    let mut most_threads = 0;
+    let mut setup = Setup::read(|flag, value| {
+        if flag == "--most-threads" {
+            most_threads = value().parse().expect("a number of threads");
+        }
+    });
     let folder = std::env::temp_dir().join(format!("schedviz-bench-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder");
     setup.simulate(&folder);
@@ -167,6 +209,9 @@ fn main() {
     let times = measure(&folder, setup.runs, &chunks);
     table(times, data, events, small_events as f64 / events as f64);
     jumps(&large);
+    if most_threads > 0 {
+        by_threads(&folder, setup.runs, most_threads);
+    }
     if std::env::var_os("SCHEDVIZ_BENCH_KEEP").is_none() {
         std::fs::remove_dir_all(&folder).expect("removed");
     }

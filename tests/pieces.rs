@@ -234,3 +234,19 @@ fn recordings_are_the_same_in_pieces() {
     }
     assert_joined(&sums, 50);
 }
+
+#[test]
+fn commands_print_the_same_in_pieces() {
+    let trace = support::fixture("hackbench-7.2.dat");
+    let run = |command: &str, pieces: Option<&str>| {
+        let mut program = std::process::Command::new(env!("CARGO_BIN_EXE_schedviz"));
+        program.arg(command).arg(&trace).args(["-q", "--json"]);
+        pieces.into_iter().for_each(|events| drop(program.env("SCHEDVIZ_PIECES", events)));
+        let output = program.output().expect("the program runs");
+        assert!(output.status.success() && !output.stdout.is_empty(), "{command}: {output:?}");
+        output.stdout
+    };
+    for command in ["utilization", "running-waiting", "workcons", "latency", "fairness", "migrations"] {
+        assert!(run(command, Some("500")) == run(command, None), "{command}");
+    }
+}

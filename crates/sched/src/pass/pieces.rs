@@ -226,7 +226,11 @@ impl<A: Joined> Scout<A> {
 
     /// Returns the empty list of a piece that has come back; breaks if the piece is lost.
     fn come_back(&mut self, returned: Returned) -> ControlFlow<(), Vec<SchedEvent>> {
-        let Some(mut events) = returned else { return ControlFlow::Break(()) };
+        let Some(mut events) = returned else {
+            // The piece would be missing for ever. Without a sender the other workers end.
+            self.send = None;
+            return ControlFlow::Break(());
+        };
         self.under_way -= 1;
         events.clear();
         ControlFlow::Continue(events)
@@ -237,7 +241,7 @@ impl<A: Joined> Scout<A> {
         if self.beginning.is_none() && self.first.is_some() {
             self.begin();
         }
-        if self.beginning.is_some() {
+        if self.beginning.is_some() && self.send.is_some() {
             // A piece that is not followed is missing because a worker panicked, which the scope passes on.
             let _ = self.send();
         }
@@ -290,5 +294,60 @@ fn hand_in<A: Joined>(joint: &Mutex<Joint<A>>, number: u64, piece: Followed<A>, 
         let _ = give_back.send(Some(events));
         held = lock();
         (held.joined, held.is_busy, held.next) = (Some(joined), false, next + 1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::Analysis;
+    use crate::event::{Cpu, EventKind, Pid, Ts};
+    use crate::pass::Pass;
+    use crate::state::SchedState;
+
+    /// An analysis that panics at one event.
+    struct Panics(Ts);
+
+    impl Analysis for Panics {
+        type Output = ();
+
+        fn after(&mut self, event: &SchedEvent, _: &SchedState) {
+            assert_ne!(event.ts, self.0, "the event");
+        }
+
+        fn finish(self, _: Ts, _: &SchedState) {}
+    }
+
+    impl Joined for Panics {
+        fn is_divisible(&self) -> bool {
+            true
+        }
+
+        fn fits(&self, _: &Panics) -> bool {
+            true
+        }
+    }
+
+    #[test]
+    fn a_panic_in_a_piece_ends_the_pass() {
+        let at = |ts| SchedEvent { ts: Ts(ts), cpu: Cpu(0), pid: Pid(7), flags: 0, kind: EventKind::Other { id: 1 } };
+        let events: Vec<SchedEvent> = (0..500).map(at).collect();
+        for (workers, panics_at) in [(1, 3), (2, 0), (2, 250), (3, 499), (2, 1_000)] {
+            let pass = Pass::over(&events[..]).pieces(Some(Pieces { events: 2, workers }));
+            let pass = std::panic::AssertUnwindSafe(|| pass.run_in_pieces(|| Panics(Ts(panics_at))));
+            let is_whole = std::panic::catch_unwind(pass).is_ok();
+            assert_eq!(is_whole, panics_at == 1_000, "{workers} workers, a panic at {panics_at}");
+        }
+    }
+
+    #[test]
+    fn pieces_have_bounds() {
+        assert_eq!(Pieces::for_threads(3), None);
+        let pieces = Pieces::for_threads(512).expect("a division");
+        assert_eq!(pieces, Pieces { events: Pieces::EVENTS, workers: Pieces::MOST_WORKERS });
+        assert_eq!((pieces.length(0), pieces.most_under_way(Pieces::EVENTS, 0)), (Pieces::EVENTS, 8));
+        // A state of 100 MB makes long pieces, of which few are under way.
+        let length = pieces.length(100 << 20);
+        assert!(length > 10 * Pieces::EVENTS && pieces.most_under_way(length, 100 << 20) == 2, "{length}");
     }
 }
