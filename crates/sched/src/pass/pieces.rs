@@ -11,7 +11,7 @@ use crate::analysis::joined::Joined;
 use crate::event::SchedEvent;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
-use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The division of a pass into pieces.
@@ -108,7 +108,8 @@ pub(super) fn attempt<A: Joined, S: EventSource>(
     analysis: &(impl Fn() -> A + Sync),
 ) -> Result<Option<Outcome<A::Output>>, S::Error> {
     let joint = Mutex::new(Joint { joined: None, next: 0, followed: BTreeMap::new(), is_busy: false });
-    let (send, receive) = sync_channel::<PassPiece<A>>(1);
+    // The number of pieces under way bounds the queue. A bounded channel would block the scout if the workers fail.
+    let (send, receive) = channel::<PassPiece<A>>();
     let (give_back, returned) = channel::<Returned>();
     let receive = Mutex::new(receive);
     let mut scout = Scout::new(pieces, plan.fold(analysis()), send, returned);
@@ -143,7 +144,7 @@ struct Scout<A> {
     /// The number of events at which the present piece ends.
     length: usize,
     number: u64,
-    send: Option<SyncSender<PassPiece<A>>>,
+    send: Option<Sender<PassPiece<A>>>,
     returned: Receiver<Returned>,
     /// The number of pieces that were sent and have not come back.
     under_way: usize,
@@ -151,7 +152,7 @@ struct Scout<A> {
 }
 
 impl<A: Joined> Scout<A> {
-    fn new(pieces: Pieces, first: Fold<A>, send: SyncSender<PassPiece<A>>, returned: Receiver<Returned>) -> Scout<A> {
+    fn new(pieces: Pieces, first: Fold<A>, send: Sender<PassPiece<A>>, returned: Receiver<Returned>) -> Scout<A> {
         Scout {
             pieces,
             fold: first.scout(),
