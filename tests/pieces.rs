@@ -241,7 +241,7 @@ fn commands_print_the_same_in_pieces() {
     let run = |command: &str, pieces: Option<&str>| {
         let mut program = std::process::Command::new(env!("CARGO_BIN_EXE_schedviz"));
         program.arg(command).arg(&trace).args(["-q", "--json"]);
-        pieces.into_iter().for_each(|events| drop(program.env("SCHEDVIZ_PIECES", events)));
+        program.envs(pieces.map(|events| ("SCHEDVIZ_PIECES", events)));
         let output = program.output().expect("the program runs");
         assert!(output.status.success() && !output.stdout.is_empty(), "{command}: {output:?}");
         output.stdout
