@@ -253,3 +253,24 @@ fn a_window_without_violation_has_a_sentence_and_no_empty_tables() {
     assert!(markdown.contains(&format!("There is {sentence}.")), "{markdown}");
     assert!(!markdown.contains("| the wait began |"), "{markdown}");
 }
+
+#[test]
+fn groups_stand_beside_each_other_by_origin() {
+    let of = |name: &str| fixture(name).to_str().expect("a path").to_owned();
+    let groups = [format!("a={}", of("hackbench.dat")), format!("b={},{}", of("affine.dat"), of("online.dat"))];
+    let asked = ["why", "-q", "--group", &groups[0], "--group", &groups[1]];
+    let text = schedviz(&asked).success().text();
+    let (_, table) = text.split_once("\nwaiting in violation, task\u{b7}s").expect("a table of origins");
+    // One run is its own median: the origins of `why hackbench.dat`, in seconds with their shares.
+    let row = table.lines().find(|line| line.starts_with("woken on previous CPU")).expect("an origin");
+    assert!(row.contains("1.068 (42%)"), "{row}");
+    assert!(table.lines().all(|line| line.chars().count() <= 75), "{table}");
+    let folder = scratch("why-groups");
+    let file = folder.join("groups.svg");
+    schedviz(&[&asked[..], &["-o", file.to_str().expect("a path")]].concat()).success();
+    let figure = std::fs::read_to_string(&file).expect("the figure");
+    assert!(figure.contains("Why tasks waited while CPUs idled: a, b"), "the title");
+    let one = schedviz(&["why", "-q", &of("hackbench.dat")]).success().text();
+    assert!(one.starts_with("Finding: tasks waited while CPUs idled 27.30 % of the time; most waiting"), "{one}");
+    std::fs::remove_dir_all(&folder).expect("removed");
+}
