@@ -61,6 +61,7 @@ mod print_format;
 mod readme;
 mod record;
 mod report;
+mod residency;
 mod safe_output;
 mod schemas;
 mod selection;

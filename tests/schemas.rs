@@ -55,6 +55,7 @@ fn every_document_conforms_to_its_schema() {
         checked(&[command, &hackbench, "--topology", &cpus]);
     }
     checked(&["migrations", &hackbench, "--topology", &cpus]);
+    seen.insert(checked(&["residency", &hackbench, "--topology", &cpus]));
     checked(&["migrations", &path("balance.dat")]);
     checked(&["events", &path("marker.dat"), "--events", "ftrace:print", "--value", "cpu"]);
     checked(&["workcons", "--group", &format!("a={hackbench},{base}"), "--group", &format!("b={}", path("mask.dat"))]);

@@ -32,6 +32,7 @@ pub(crate) const COMMANDS: &[Entry] = &[
     Entry::question::<offcpu::OffCpuQuestion>(),
     Entry::question::<fairness::FairnessQuestion>(),
     Entry::question::<neighbours::NeighboursQuestion>(),
+    Entry::question::<residency::ResidencyQuestion>(),
     Entry::question::<events::MigrationsQuestion>(),
     Entry::question::<events::EventsQuestion>(),
     Entry::question::<plot::PlotQuestion>(),

@@ -87,7 +87,7 @@ struct Joint<A> {
 /// The list of events of a piece that is no longer needed; `None` if a worker failed.
 type Returned = Option<Vec<SchedEvent>>;
 
-/// Tells the scout if a worker panics, so that it does not wait for the worker's piece.
+/// Informs the scout if a worker panics, so that it does not wait for the worker's piece.
 struct Failure<'r>(&'r Sender<Returned>);
 
 impl Drop for Failure<'_> {

@@ -1,0 +1,83 @@
+//! `schedviz residency`: run times are those of all tasks, and adjacent windows add up to the whole, on every recording.
+
+use crate::support::{events, fixture, recordings, schedviz};
+use residency::{By, Options, Residency, ResidencyReport};
+use sched::topology::CpuLocation;
+use sched::{Cpu, Pass, SchedEvent, Topology, Ts, Window};
+use testkit::{Laws, Simulation};
+use tracedat::Trace;
+
+/// Two CPUs to a core, and four to a cache.
+fn topology() -> Topology {
+    let mut topology = Topology::default();
+    for cpu in 0..64 {
+        let location = CpuLocation { core: Some(cpu / 2), llc: Some(cpu / 4), ..CpuLocation::default() };
+        topology.set(Cpu(cpu), location);
+    }
+    topology
+}
+
+/// The numbers that add up over windows.
+fn sums(report: &ResidencyReport) -> [u64; 8] {
+    let sum = |of: fn(&residency::GroupReport) -> u64| report.groups.iter().map(of).sum::<u64>();
+    let llcs = report.llcs.iter();
+    [
+        report.run_ns.0,
+        llcs.clone().map(|llc| llc.run_ns.0).sum(),
+        llcs.map(|llc| llc.wait_ns.0).sum(),
+        sum(|group| group.moves),
+        sum(|group| group.returns_10ms),
+        sum(|group| group.returns_100ms),
+        report.moves.iter().map(|of| of.moves).sum(),
+        sum(|group| group.placements),
+    ]
+}
+
+fn check(name: &str, events: &[SchedEvent]) {
+    let (first, last) = (events[0].ts, events[events.len() - 1].ts);
+    let run = |window: Window| {
+        let (from, to) = window.within(first, last);
+        let options = Options { topology: topology(), ..Options::new(By::Command, from, to) };
+        let analyses = || (Residency::new(&options), Laws::default());
+        let (report, laws) =
+            Pass::over(events).window(window).run(analyses).unwrap_or_else(|never| match never {}).output;
+        assert_eq!(report.run_ns, laws.running, "{name}: the run time of all tasks");
+        assert!(report.llcs.iter().map(|llc| llc.wait_ns.0).sum::<u64>() <= laws.waiting.0, "{name}");
+        sums(&report)
+    };
+    let whole = run(Window::default());
+    let cut = Ts(first.0 + last.since(first).0 as i64 / 3);
+    let at = events[events.len() / 2].ts.max(cut);
+    let edges = [None, Some(cut), Some(at), None];
+    let mut all = [0; 8];
+    for edge in edges.windows(2) {
+        let part = run(Window { from: edge[0], to: edge[1] });
+        all.iter_mut().zip(part).for_each(|(sum, part)| *sum += part);
+    }
+    assert_eq!(all, whole, "{name}");
+}
+
+#[test]
+fn run_time_is_that_of_all_tasks_and_windows_add_up() {
+    for seed in 0..40 {
+        let sim = Simulation::balanced(seed, 2 + (seed % 7) as u32, 300);
+        let events = if seed % 5 == 0 { sim.lossy(seed).0 } else { sim.events };
+        check(&format!("seed {seed}"), &events);
+    }
+    for path in recordings() {
+        let trace = Trace::open(&path, tracedat::Options::default()).expect("a readable recording");
+        if trace.has_time().is_ok() {
+            let events = events(&trace);
+            if events.len() > 10 && events.iter().all(|event| event.cpu.0 < 64) {
+                check(&path.display().to_string(), &events);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_trace_without_known_caches_is_refused() {
+    let fixture = fixture("forked-unknown.dat");
+    let ran = schedviz(&["residency", fixture.to_str().expect("a path")]);
+    assert!(ran.code == Some(1) && ran.stderr.contains("the caches of its CPUs are unknown"), "{}", ran.stderr);
+}
