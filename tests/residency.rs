@@ -1,7 +1,7 @@
 //! `schedviz residency`: run times are those of all tasks, and adjacent windows add up to the whole, on every recording.
 
 use crate::support::{events, fixture, recordings, schedviz};
-use residency::{By, Options, Residency, ResidencyReport};
+use residency::{GroupedBy, Options, Residency, ResidencyReport};
 use sched::topology::CpuLocation;
 use sched::{Cpu, Pass, SchedEvent, Topology, Ts, Window};
 use testkit::{Laws, Simulation};
@@ -37,7 +37,7 @@ fn check(name: &str, events: &[SchedEvent]) {
     let (first, last) = (events[0].ts, events[events.len() - 1].ts);
     let run = |window: Window| {
         let (from, to) = window.within(first, last);
-        let options = Options { topology: topology(), ..Options::new(By::Command, from, to) };
+        let options = Options { topology: topology(), ..Options::new(GroupedBy::Command, from, to) };
         let analyses = || (Residency::new(&options), Laws::default());
         let (report, laws) =
             Pass::over(events).window(window).run(analyses).unwrap_or_else(|never| match never {}).output;

@@ -9,7 +9,7 @@ use sched::{Analysis, Cpu, Current, EventKind, SchedEvent, SchedState, TaskState
 
 /// A CPU as the analysis sees it.
 #[derive(Clone, Debug, Default)]
-struct CpuNow {
+struct QueueNow {
     /// Up to here its time has been accounted for.
     since: Ts,
     /// The occupant, by its place among the culprits.
@@ -24,7 +24,7 @@ struct CpuNow {
 pub struct Matrix<'o> {
     options: &'o Options<'o>,
     parties: Parties,
-    cpus: Vec<CpuNow>,
+    cpus: Vec<QueueNow>,
     sums: MatrixSums,
     /// The number of changes of cgroups that were followed.
     followed: usize,
@@ -73,7 +73,7 @@ impl<'o> Matrix<'o> {
             return;
         }
         if cpu.index() >= self.cpus.len() {
-            self.cpus.resize_with(cpu.index() + 1, || CpuNow { since: ts, ..CpuNow::default() });
+            self.cpus.resize_with(cpu.index() + 1, || QueueNow { since: ts, ..QueueNow::default() });
         }
         let culprit = match state.current(cpu) {
             _ if state.handlers(cpu) > 0 => Parties::INTERRUPTS,

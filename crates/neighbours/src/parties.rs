@@ -189,7 +189,9 @@ impl Parties {
             }
             (By::Command, _) => {
                 let name = stem(task.comm);
-                self.place(PartyKey::Command(name.clone()), Tasks, || name)
+                self.place(PartyKey::Command(name.clone()), Tasks, || {
+                    if name.is_empty() { "unnamed tasks".to_owned() } else { name }
+                })
             }
             (By::Process, _) => {
                 let leader = options.processes.leader(task.pid, state.now());

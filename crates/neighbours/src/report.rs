@@ -148,7 +148,7 @@ pub(crate) fn build(by: By, parties: &Parties, sums: MatrixSums) -> NeighboursRe
         // A command with one name has that name.
         let is_single = by == By::Command && party.kind == PartyKind::Tasks && party.comms.len() == 1;
         let is_joined = into.iter().enumerate().any(|(other, to)| *to == place && other != place);
-        let name = match party.comms.first().filter(|_| is_single && !is_joined) {
+        let name = match party.comms.first().filter(|comm| is_single && !is_joined && !comm.is_empty()) {
             Some(comm) => comm.to_string(),
             None => party.name.clone(),
         };

@@ -13,7 +13,7 @@ use timeline::Division;
 
 /// A CPU as the analysis sees it.
 #[derive(Clone, Copy, Debug, Default)]
-struct CpuNow {
+struct OccupantNow {
     since: Ts,
     /// The group of the running task.
     group: Option<usize>,
@@ -26,7 +26,7 @@ pub struct Residency<'o> {
     options: &'o Options<'o>,
     summary: RunSums<'o>,
     cores: Cores,
-    cpus: Vec<CpuNow>,
+    cpus: Vec<OccupantNow>,
     columns: Division,
     started: bool,
 }
@@ -83,7 +83,7 @@ impl<'o> Residency<'o> {
             return;
         }
         if cpu.index() >= self.cpus.len() {
-            self.cpus.resize(cpu.index() + 1, CpuNow { since: ts, ..CpuNow::default() });
+            self.cpus.resize(cpu.index() + 1, OccupantNow { since: ts, ..OccupantNow::default() });
         }
         let group = state.running(cpu).and_then(|task| self.summary.groups.of(task, state, self.options));
         let beside = if group.is_some() { self.cores.is_beside_busy(cpu, state) } else { None };

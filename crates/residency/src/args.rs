@@ -1,6 +1,6 @@
 //! The arguments of `schedviz residency`.
 
-use crate::By;
+use crate::GroupedBy;
 use question::SharedArgs;
 use session::formats::Formats;
 
@@ -18,7 +18,7 @@ pub struct ResidencyArgs {
     /// Groups are each a `process`, a `command` or a `task`; by default processes where the trace or the machine file
     /// shows them, else commands
     #[arg(long, value_enum, value_name = "WHAT", hide_possible_values = true)]
-    pub(crate) by: Option<By>,
+    pub(crate) by: Option<GroupedBy>,
     /// Maximum number of groups to print; the JSON has all
     #[arg(long, default_value_t = 16, value_name = "N")]
     pub(crate) rows: usize,

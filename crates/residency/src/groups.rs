@@ -13,7 +13,7 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, clap::ValueEnum)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
-pub enum By {
+pub enum GroupedBy {
     /// Each task by itself
     Task,
     /// The process of the task
@@ -22,13 +22,13 @@ pub enum By {
     Command,
 }
 
-impl By {
+impl GroupedBy {
     /// The name of the groups, in the plural.
     pub(crate) fn plural(self) -> &'static str {
         match self {
-            By::Task => "tasks",
-            By::Process => "processes",
-            By::Command => "commands",
+            GroupedBy::Task => "tasks",
+            GroupedBy::Process => "processes",
+            GroupedBy::Command => "commands",
         }
     }
 }
@@ -65,16 +65,17 @@ impl Groups {
         }
         let is_kernel = task.kin.is_of_kernel(task.comm);
         let (key, name) = match options.by {
-            By::Task => (GroupKey::Task(task.pid), task.pid.named(task.comm)),
-            By::Command | By::Process if is_kernel => {
+            GroupedBy::Task => (GroupKey::Task(task.pid), task.pid.named(task.comm)),
+            GroupedBy::Command | GroupedBy::Process if is_kernel => {
                 let name = command(task.comm).to_string();
                 (GroupKey::Command(name.clone()), name)
             }
-            By::Command => {
+            GroupedBy::Command => {
                 let name = stem(task.comm);
-                (GroupKey::Command(name.clone()), name)
+                let shown = if name.is_empty() { "unnamed tasks".to_owned() } else { name.clone() };
+                (GroupKey::Command(name), shown)
             }
-            By::Process => {
+            GroupedBy::Process => {
                 let leader = options.processes.leader(task.pid, state.now());
                 self.without_process += u64::from(leader.is_none());
                 let leader = leader.unwrap_or(task.pid);

@@ -4,7 +4,7 @@
 //! share of its run time there.
 //!
 //! ```
-//! use residency::{By, Options, Residency};
+//! use residency::{GroupedBy, Options, Residency};
 //! use sched::topology::CpuLocation;
 //! use sched::{Cpu, Pass, Topology, Ts};
 //!
@@ -12,7 +12,7 @@
 //! let mut topology = Topology::default();
 //! (0..2).for_each(|cpu| topology.set(Cpu(cpu), CpuLocation { llc: Some(cpu), ..CpuLocation::default() }));
 //! let events = testkit::a_wait_beside_an_idle_cpu();
-//! let options = Options { topology, ..Options::new(By::Command, Ts(100), Ts(600)) };
+//! let options = Options { topology, ..Options::new(GroupedBy::Command, Ts(100), Ts(600)) };
 //! let outcome = Pass::over(events.as_slice()).run(|| Residency::new(&options)).unwrap_or_else(|never| match never {});
 //! let make = &outcome.output.groups[0];
 //! assert_eq!((make.name.as_str(), make.run_ns.0, make.residency_percent), ("make", 300, Some(100.0)));
@@ -34,7 +34,7 @@ mod text;
 pub use analysis::Residency;
 pub use args::ResidencyArgs;
 pub use figure::figure;
-pub use groups::By;
+pub use groups::GroupedBy;
 pub use question::ResidencyQuestion;
 pub use report::{Away, GroupReport, LlcReport, MovesByCause, PlacedBeside, ResidencyReport, SCHEMA};
 pub use text::text;
@@ -45,7 +45,7 @@ use sched::{Chosen, ChosenCpus, Topology, Ts};
 /// The groups, the CPUs and the window of a measurement.
 pub struct Options<'o> {
     /// The rule by which tasks form groups.
-    pub by: By,
+    pub by: GroupedBy,
     /// The window's start.
     pub from: Ts,
     /// The window's end.
@@ -58,13 +58,13 @@ pub struct Options<'o> {
     pub tasks: Option<&'o Chosen<'o>>,
     /// The places of the CPUs; empty if they are unknown.
     pub topology: Topology,
-    /// The process of each task, for [`By::Process`].
+    /// The process of each task, for [`GroupedBy::Process`].
     pub processes: Processes,
 }
 
 impl Options<'_> {
     /// Options for all tasks on all CPUs in a window whose start counts as zero, without topology and processes.
-    pub fn new(by: By, from: Ts, to: Ts) -> Self {
+    pub fn new(by: GroupedBy, from: Ts, to: Ts) -> Self {
         Options {
             by,
             from,

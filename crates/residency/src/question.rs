@@ -1,7 +1,7 @@
 //! The question of `schedviz residency`: the caches under which tasks ran.
 
 use crate::args::FORMATS;
-use crate::{By, Options, Residency, ResidencyArgs, figure, table, text};
+use crate::{GroupedBy, Options, Residency, ResidencyArgs, figure, table, text};
 use anyhow::{Result, bail};
 use membership::Processes;
 use question::{Question, SharedArgs, Subcommand};
@@ -63,10 +63,10 @@ fn run(args: &ResidencyArgs) -> Result<()> {
 /// The options by the arguments, with the processes if they need them.
 fn options<'o>(args: &ResidencyArgs, session: &Session, tasks: Option<&'o Chosen<'o>>) -> Options<'o> {
     let processes = match args.by {
-        None | Some(By::Process) => Processes::of(&session.trace, session.machine.as_ref()),
+        None | Some(GroupedBy::Process) => Processes::of(&session.trace, session.machine.as_ref()),
         _ => Processes::default(),
     };
-    let by = args.by.unwrap_or(if processes.are_known() { By::Process } else { By::Command });
+    let by = args.by.unwrap_or(if processes.are_known() { GroupedBy::Process } else { GroupedBy::Command });
     Options {
         by,
         from: session.from,

@@ -1,6 +1,6 @@
 //! The report: groups with their homes, caches, moves by cause.
 
-use crate::groups::By;
+use crate::groups::GroupedBy;
 use crate::sums::{COLUMNS, Llc, RunSums, Sums};
 use sched::topology::{CpuOrder, format_cpu_list};
 use sched::{Cause, Cpu, Dur, OfSelection, Pid, SchedState, Ts};
@@ -21,7 +21,7 @@ pub struct ResidencyReport {
     /// The name and version of this schema.
     pub schema: &'static str,
     /// The rule by which tasks form groups.
-    pub by: By,
+    pub by: GroupedBy,
     /// The window's length in nanoseconds.
     pub window_ns: Dur,
     /// The run time of all groups, in nanoseconds.
@@ -194,7 +194,7 @@ pub(crate) fn build(analysis: RunSums<'_>, end: Ts, state: &SchedState) -> Resid
         })
         .collect();
     let homes: Vec<Option<u32>> = groups.iter().map(|(_, group)| group.home_llc).collect();
-    groups.retain(|(_, group)| group.run_ns > Dur(0) || group.moves > 0);
+    groups.retain(|(_, group)| group.run_ns > Dur(0) || group.moves > 0 || group.placements > 0);
     groups.sort_by(|(_, a), (_, b)| b.run_ns.cmp(&a.run_ns).then_with(|| a.name.cmp(&b.name)));
     let ranks: BTreeMap<usize, usize> = groups.iter().enumerate().map(|(rank, (place, _))| (*place, rank)).collect();
     let of_llc = |of: fn(&Sums) -> &BTreeMap<Llc, u64>, llc: Llc| {
@@ -240,7 +240,7 @@ pub(crate) fn build(analysis: RunSums<'_>, end: Ts, state: &SchedState) -> Resid
         away,
         away_count,
         has_siblings: analysis.has_siblings,
-        tasks_without_process: (analysis.options.by == By::Process).then_some(analysis.groups.without_process),
+        tasks_without_process: (analysis.options.by == GroupedBy::Process).then_some(analysis.groups.without_process),
         selection_unknown: None,
         cells: cells.collect(),
         columns: COLUMNS,

@@ -1,4 +1,4 @@
-use crate::{By, Options, PlacedBeside, Residency, ResidencyReport};
+use crate::{GroupedBy, Options, PlacedBeside, Residency, ResidencyReport};
 use sched::topology::CpuLocation;
 use sched::{Comm, Cpu, EventKind, Pass, Pid, PrevState, SchedEvent, TaskRef, Topology, Ts};
 
@@ -47,7 +47,7 @@ fn topology() -> Topology {
 
 fn report(events: &[SchedEvent]) -> ResidencyReport {
     let (from, to) = (events[0].ts, events[events.len() - 1].ts);
-    let options = Options { topology: topology(), ..Options::new(By::Command, from, to) };
+    let options = Options { topology: topology(), ..Options::new(GroupedBy::Command, from, to) };
     Pass::over(events).run(|| Residency::new(&options)).unwrap_or_else(|never| match never {}).output
 }
 
@@ -104,7 +104,7 @@ fn a_placement_beside_a_busy_sibling_misses_an_idle_core() {
 #[test]
 fn without_a_topology_there_is_no_home() {
     let events = testkit::a_wait_beside_an_idle_cpu();
-    let options = Options::new(By::Task, Ts(100), Ts(600));
+    let options = Options::new(GroupedBy::Task, Ts(100), Ts(600));
     let found =
         Pass::over(events.as_slice()).run(|| Residency::new(&options)).unwrap_or_else(|never| match never {}).output;
     assert_eq!((found.run_ns.0, found.residency_percent, found.llcs.len()), (550, None, 0));
