@@ -35,7 +35,7 @@ impl GroupedBy {
 
 /// The key of a group.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum GroupKey {
+enum ResidentKey {
     Task(Pid),
     Process(Pid),
     Command(String),
@@ -46,7 +46,7 @@ enum GroupKey {
 /// The groups as they come, each with its name and the number of its tasks.
 #[derive(Default)]
 pub(crate) struct Groups {
-    places: SeededMap<GroupKey, usize>,
+    places: SeededMap<ResidentKey, usize>,
     pub(crate) all: Vec<(String, u64)>,
     homes: PerTask<((Pid, Comm), usize)>,
     /// The number of tasks whose process no record shows, by their lives and names.
@@ -65,15 +65,15 @@ impl Groups {
         }
         let is_kernel = task.kin.is_of_kernel(task.comm);
         let (key, name) = match options.by {
-            GroupedBy::Task => (GroupKey::Task(task.pid), task.pid.named(task.comm)),
+            GroupedBy::Task => (ResidentKey::Task(task.pid), task.pid.named(task.comm)),
             GroupedBy::Command | GroupedBy::Process if is_kernel => {
                 let name = command(task.comm).to_string();
-                (GroupKey::Command(name.clone()), name)
+                (ResidentKey::Command(name.clone()), name)
             }
             GroupedBy::Command => {
                 let name = stem(task.comm);
                 let shown = if name.is_empty() { "unnamed tasks".to_owned() } else { name.clone() };
-                (GroupKey::Command(name), shown)
+                (ResidentKey::Command(name), shown)
             }
             GroupedBy::Process => {
                 let leader = options.processes.leader(task.pid, state.now());
@@ -83,13 +83,13 @@ impl Groups {
                     true => task.comm,
                     false => state.task_of(leader).map_or(Comm::EMPTY, |leader| leader.comm),
                 };
-                (GroupKey::Process(leader), leader.named(of_leader))
+                (ResidentKey::Process(leader), leader.named(of_leader))
             }
         };
         let is_new = !self.places.contains_key(&key);
         let is_full = is_new && self.all.len() >= ROWS;
-        let (key, name) = if is_full { (GroupKey::Rest, "all further ones".to_owned()) } else { (key, name) };
-        let is_of_leader = !matches!(&key, GroupKey::Process(leader) if *leader != task.pid);
+        let (key, name) = if is_full { (ResidentKey::Rest, "all further ones".to_owned()) } else { (key, name) };
+        let is_of_leader = !matches!(&key, ResidentKey::Process(leader) if *leader != task.pid);
         let place = *self.places.entry(key).or_insert_with(|| {
             self.all.push((name.clone(), 0));
             self.all.len() - 1
