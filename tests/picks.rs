@@ -52,12 +52,15 @@ struct Pick {
     rivals: Vec<(Pid, usize)>,
 }
 
+/// A switch whose record has not come yet: the task that leaves, its next wait, the wait that ends, and the waits of rivals.
+type OpenPick = (Pid, Option<usize>, Option<usize>, Vec<(Pid, usize)>);
+
 /// The reference: each pick by the records alone, from queues that it follows itself. Returns the picks by reason.
 fn reference(events: &[SchedEvent], groups: &BTreeMap<Pid, u64>) -> BTreeMap<Reason, u64> {
     let (mut waits, mut queues): (Vec<Waiting>, BTreeMap<Cpu, BTreeMap<Pid, usize>>) = Default::default();
     let (mut prios, mut deadlines): (BTreeMap<Pid, i32>, BTreeMap<Pid, i64>) = Default::default();
     let mut threads: BTreeSet<Pid> = BTreeSet::new();
-    let mut open: BTreeMap<Cpu, (Pid, Option<usize>, Option<usize>, Vec<(Pid, usize)>)> = BTreeMap::new();
+    let mut open: BTreeMap<Cpu, OpenPick> = BTreeMap::new();
     let mut picks: Vec<Pick> = Vec::new();
     let mut found: BTreeMap<Reason, u64> = BTreeMap::new();
     for event in events {
@@ -89,7 +92,8 @@ fn reference(events: &[SchedEvent], groups: &BTreeMap<Pid, u64>) -> BTreeMap<Rea
                 }
             }
             EventKind::Migrate { task, orig, dest } => {
-                if queues.entry(orig).or_default().remove(&task.pid).is_some() {
+                let was_queued = queues.entry(orig).or_default().remove(&task.pid).is_some();
+                if was_queued {
                     waits.push(Waiting::default());
                     queues.entry(dest).or_default().insert(task.pid, waits.len() - 1);
                 }
@@ -123,7 +127,7 @@ fn reference(events: &[SchedEvent], groups: &BTreeMap<Pid, u64>) -> BTreeMap<Rea
         let near: Vec<(Pid, Waiting)> = rivals
             .iter()
             .map(|(rival, wait)| (*rival, waits[*wait]))
-            .filter(|(rival, wait)| !apart(rival) && !(is_far(wait) && wait.deadline.is_some()))
+            .filter(|(rival, wait)| !(apart(rival) || is_far(wait) && wait.deadline.is_some()))
             .collect();
         let is_certain = near.iter().all(|(rival, _)| group(rival).is_some() && group(&pid).is_some());
         let whole: Option<Vec<(i64, i64, i128)>> =

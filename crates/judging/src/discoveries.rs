@@ -41,7 +41,7 @@ mod tests {
     /// The discoveries are those of the definition: the largest k for which the k-th smallest p is at most k/m times the level.
     #[test]
     fn discoveries_are_those_of_the_definitions() {
-        let mut random = crate::simulated::Random(3);
+        let mut random = crate::simulated::SimulatedNoise(3);
         for _ in 0..200 {
             let p: Vec<f64> = (0..6).map(|_| (random.unit() * 20.0).round() / 100.0).collect();
             let e: Vec<f64> = (0..6).map(|_| (random.unit() * 200.0).round()).collect();

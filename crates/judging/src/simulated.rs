@@ -3,9 +3,9 @@
 use crate::RoundBets;
 
 /// Pseudo-random numbers (SplitMix64).
-pub(crate) struct Random(pub(crate) u64);
+pub(crate) struct SimulatedNoise(pub(crate) u64);
 
-impl Random {
+impl SimulatedNoise {
     /// A number between 0 and 1, neither of which it is.
     pub(crate) fn unit(&mut self) -> f64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -30,9 +30,9 @@ enum Noise {
 
 /// The rounds of a series. A run takes 100, with the drift of the machine from round to round, the noise of the run, and in the new
 /// variant the planted change.
-fn rounds(random: &mut Random, noise: Noise, drift: f64, change: f64, most: usize) -> Vec<(f64, f64)> {
+fn rounds(random: &mut SimulatedNoise, noise: Noise, drift: f64, change: f64, most: usize) -> Vec<(f64, f64)> {
     let mut level = 100.0;
-    let run = |random: &mut Random, level: f64| match noise {
+    let run = |random: &mut SimulatedNoise, level: f64| match noise {
         Noise::Normal => level + random.normal(),
         Noise::Skewed => level - 1.0 - random.unit().ln(),
     };
@@ -56,7 +56,7 @@ fn decided(rounds: &[(f64, f64)]) -> Option<usize> {
 /// A thousand series without a change, each looked at after every one of 200 rounds: at most one of twenty is ever called different.
 #[test]
 fn a_series_may_be_ended_at_will() {
-    let mut random = Random(50);
+    let mut random = SimulatedNoise(50);
     for (noise, drift) in [(Noise::Normal, 0.0), (Noise::Normal, 2.0), (Noise::Skewed, 0.0), (Noise::Skewed, 1.0)] {
         let alarm = |_: &u32| decided(&rounds(&mut random, noise, drift, 0.0, 200)).is_some();
         let alarms = (0..1_000).filter(alarm).count();
@@ -69,7 +69,7 @@ fn a_series_may_be_ended_at_will() {
 /// fixed number of runs, and nine of ten are found.
 #[test]
 fn planted_changes_are_found_early() {
-    let mut random = Random(51);
+    let mut random = SimulatedNoise(51);
     for (noise, drift) in [(Noise::Normal, 0.0), (Noise::Normal, 2.0), (Noise::Skewed, 0.0)] {
         for sign in [1.0, -1.0] {
             let series: Vec<Option<usize>> =

@@ -29,11 +29,14 @@ pub fn text(report: &NeighboursReport, rows: usize) -> String {
     out
 }
 
+/// The time of one kind that a group waited.
+type WaitOf = fn(&PartyReport) -> Dur;
+
 /// The sums of all victims, in a sentence.
 fn headline(report: &NeighboursReport) -> String {
-    let sum = |of: fn(&PartyReport) -> Dur| report.groups.iter().map(|group| of(group).0).sum::<u64>();
+    let sum = |of: WaitOf| report.groups.iter().map(|group| of(group).0).sum::<u64>();
     let total = report.wait_ns.0.max(1) as f64;
-    let parts: [(&str, fn(&PartyReport) -> Dur); 6] = [
+    let parts: [(&str, WaitOf); 6] = [
         ("behind tasks of their own group", |group| group.behind_own_ns),
         ("behind those of other groups", |group| group.behind_others_ns),
         ("behind kernel threads", |group| group.behind_kernel_ns),

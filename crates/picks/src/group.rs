@@ -19,7 +19,8 @@ pub(crate) enum GroupKey {
 impl GroupKey {
     /// The group of a task, by those that were given for PIDs, by its records, or by its name.
     pub(crate) fn of(task: &Task, state: &SchedState, given: &SeededMap<Pid, u64>) -> GroupKey {
-        let known = given.get(&task.pid).copied().or_else(|| state.cgroup(task.pid).map(|group| group.number()));
+        let known =
+            given.get(&task.pid).copied().or_else(|| state.cgroup(task.pid).map(sched::probe::CgroupId::number));
         match known {
             _ if is_kernel_thread(task.comm) => GroupKey::Kernel,
             Some(group) => GroupKey::Cgroup(group),
