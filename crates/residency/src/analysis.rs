@@ -213,6 +213,6 @@ impl Analysis for Residency<'_> {
         for cpu in (0..self.cpus.len() as u32).map(Cpu) {
             self.settle(cpu, end);
         }
-        report::build(self.summary, end, state)
+        report::build(&self.summary, end, state)
     }
 }

@@ -171,7 +171,7 @@ fn percent(part: u64, whole: u64) -> Option<f64> {
 }
 
 /// Makes the report of an analysis.
-pub(crate) fn build(analysis: RunSums<'_>, end: Ts, state: &SchedState) -> ResidencyReport {
+pub(crate) fn build(analysis: &RunSums<'_>, end: Ts, state: &SchedState) -> ResidencyReport {
     let window = end.since(analysis.options.from);
     let mut cpus: BTreeMap<u32, Vec<Cpu>> = BTreeMap::new();
     for cpu in state.observed().filter(|cpu| analysis.options.cpus.has(*cpu)) {
@@ -224,7 +224,7 @@ pub(crate) fn build(analysis: RunSums<'_>, end: Ts, state: &SchedState) -> Resid
         .map(|(cause, moves)| MovesByCause { cause, moves })
         .collect();
     moves.sort_by_key(|of| Reverse(of.moves));
-    let mut away = away(&analysis, &homes, state);
+    let mut away = away(analysis, &homes, state);
     let away_count = away.len() as u64;
     away.truncate(MOST_AWAY);
     let cells =
