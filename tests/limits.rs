@@ -264,6 +264,13 @@ fn the_tests_of_limits_exist() {
         "crates/record/src",
         "crates/view/src",
         "crates/plot/src",
+        "crates/preemptions/src",
+        "crates/picks/src",
+        "crates/offcpu/src",
+        "crates/wakers/src",
+        "crates/neighbours/src",
+        "crates/residency/src",
+        "crates/whatif/src",
         "tests/view_plot.rs",
         "tests/view_questions.rs",
     ]

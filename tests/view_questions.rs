@@ -469,8 +469,8 @@ fn losses_and_contradictions_are_on_the_page_with_their_places() {
             "schedviz.state.tab === 'findings' && {PANEL}.textContent.includes('numbers are in doubt')"
         ));
     }
-    // A place leads to its instant, and has a triangle on the axis.
-    browser.run(&format!("{PANEL}.querySelector('.choice button').click()"));
+    // A place leads to its instant, and has a triangle on the axis. The main findings stand before it once they are there.
+    browser.run(&format!("{PANEL}.querySelector('h3.grave ~ .choice button').click()"));
     browser.wait_for("schedviz.state.place !== null");
     let (at, cpu) = (number(&browser, "schedviz.state.place.time"), number(&browser, "schedviz.state.place.cpu"));
     let is_place = |place: &Value| place[0].as_f64() == Some(at) && place[1].as_f64() == Some(cpu);

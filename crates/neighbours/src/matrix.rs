@@ -5,7 +5,7 @@ use crate::parties::{By, Parties};
 use crate::report::{self, NeighboursReport};
 use crate::sums::MatrixSums;
 use sched::state::Task;
-use sched::{Analysis, Cpu, Current, EventKind, SchedEvent, SchedState, TaskState, Ts};
+use sched::{Analysis, Cpu, Current, EventKind, PerTask, SchedEvent, SchedState, TaskId, TaskState, Ts};
 
 /// A CPU as the analysis sees it.
 #[derive(Clone, Debug, Default)]
@@ -18,6 +18,17 @@ struct QueueNow {
     waiting: Vec<(usize, u64)>,
     /// The throttled tasks, likewise.
     throttled: Vec<(usize, u64)>,
+    /// Whether the CPU has had an event, so that its waiting tasks count.
+    is_observed: bool,
+}
+
+/// A task that is counted among those of a queue.
+#[derive(Clone, Copy, Debug)]
+struct Queued {
+    cpu: Cpu,
+    /// The place of the task's group.
+    victim: usize,
+    throttled: bool,
 }
 
 /// The analysis of victims and culprits: an [`Analysis`] whose output is a [`NeighboursReport`].
@@ -25,6 +36,9 @@ pub struct Matrix<'o> {
     options: &'o Options<'o>,
     parties: Parties,
     cpus: Vec<QueueNow>,
+    /// The waiting and the throttled tasks that are counted. Each is counted once, as it joins a queue: a look at whole
+    /// queues at every change would take quadratic time.
+    queued: PerTask<Queued>,
     sums: MatrixSums,
     /// The number of changes of cgroups that were followed.
     followed: usize,
@@ -41,6 +55,7 @@ impl<'o> Matrix<'o> {
             options,
             parties: Parties::new(),
             cpus: Vec::new(),
+            queued: PerTask::default(),
             sums: MatrixSums::default(),
             followed: 0,
             start: None,
@@ -67,13 +82,10 @@ impl<'o> Matrix<'o> {
         }
     }
 
-    /// Looks at the tasks of `cpu` anew.
+    /// Looks at the occupant of `cpu` anew, and at its queue if the CPU has had no event before.
     fn look(&mut self, cpu: Cpu, ts: Ts, state: &SchedState) {
         if !self.options.cpus.has(cpu) {
             return;
-        }
-        if cpu.index() >= self.cpus.len() {
-            self.cpus.resize_with(cpu.index() + 1, || QueueNow { since: ts, ..QueueNow::default() });
         }
         let culprit = match state.current(cpu) {
             _ if state.handlers(cpu) > 0 => Parties::INTERRUPTS,
@@ -84,28 +96,53 @@ impl<'o> Matrix<'o> {
                 None => Parties::UNKNOWN,
             },
         };
-        let mut now = std::mem::take(&mut self.cpus[cpu.index()]);
+        let now = self.queue(cpu, ts);
         now.culprit = culprit;
-        now.waiting.clear();
-        now.throttled.clear();
-        // A task that is queued on a CPU without events may have run.
-        if state.is_observed(cpu) {
-            self.count(&mut now.waiting, state.waiting(cpu), state);
+        let was_observed = std::mem::replace(&mut now.is_observed, state.is_observed(cpu));
+        if !was_observed && state.is_observed(cpu) {
+            state.waiting(cpu).for_each(|task| self.count(task, ts, state));
         }
-        self.count(&mut now.throttled, state.throttled(cpu), state);
-        self.cpus[cpu.index()] = now;
     }
 
-    /// Counts tasks by their groups.
-    fn count<'t>(&mut self, counts: &mut Vec<(usize, u64)>, tasks: impl Iterator<Item = &'t Task>, state: &SchedState) {
-        for task in tasks {
-            if self.options.tasks.is_some_and(|chosen| !chosen(task, state)) {
-                continue;
-            }
-            let victim = self.parties.of(task, state, self.options);
-            match counts.iter_mut().find(|(other, _)| *other == victim) {
-                Some((_, count)) => *count += 1,
-                None => counts.push((victim, 1)),
+    /// The queue of `cpu`, made at `ts` if there is none yet.
+    fn queue(&mut self, cpu: Cpu, ts: Ts) -> &mut QueueNow {
+        if cpu.index() >= self.cpus.len() {
+            self.cpus.resize_with(cpu.index() + 1, || QueueNow { since: ts, ..QueueNow::default() });
+        }
+        &mut self.cpus[cpu.index()]
+    }
+
+    /// Counts a task where it is queued now, and no longer where it was. The time of both CPUs is accounted for.
+    fn count(&mut self, task: &Task, ts: Ts, state: &SchedState) {
+        self.leave(task.id());
+        let (cpu, throttled) = match task.state {
+            // A task that is queued on a CPU without events may have run.
+            TaskState::Waiting(cpu) if state.is_observed(cpu) => (cpu, false),
+            TaskState::Throttled(cpu) => (cpu, true),
+            _ => return,
+        };
+        let is_chosen = self.options.tasks.is_none_or(|chosen| chosen(task, state));
+        if !is_chosen || !self.options.cpus.has(cpu) {
+            return;
+        }
+        let victim = self.parties.of(task, state, self.options);
+        let counts = self.queue(cpu, ts).of(throttled);
+        match counts.iter_mut().find(|(other, _)| *other == victim) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((victim, 1)),
+        }
+        self.queued.insert(task.id(), Queued { cpu, victim, throttled });
+    }
+
+    /// Counts a task no longer.
+    fn leave(&mut self, task: TaskId) {
+        let Some(Queued { cpu, victim, throttled }) = self.queued.take(task) else { return };
+        let Some(now) = self.cpus.get_mut(cpu.index()) else { return };
+        let counts = now.of(throttled);
+        if let Some(place) = counts.iter().position(|(other, _)| *other == victim) {
+            counts[place].1 -= 1;
+            if counts[place].1 == 0 {
+                counts.swap_remove(place);
             }
         }
     }
@@ -118,12 +155,10 @@ impl<'o> Matrix<'o> {
         while let Some(change) = self.options.cgroups.changes().get(self.followed).filter(|change| change.ts <= ts) {
             self.followed += 1;
             self.parties.moves(change.pid, change.cgroup);
-            let cpu = state.task_of(change.pid).and_then(|task| match task.state {
-                TaskState::Running(cpu) | TaskState::Waiting(cpu) | TaskState::Throttled(cpu) => Some(cpu),
-                _ => None,
-            });
-            if let Some(cpu) = cpu {
+            let Some(task) = state.task_of(change.pid) else { continue };
+            if let TaskState::Running(cpu) | TaskState::Waiting(cpu) | TaskState::Throttled(cpu) = task.state {
                 self.settle(cpu, change.ts);
+                self.count(task, change.ts, state);
                 self.look(cpu, change.ts, state);
             }
         }
@@ -150,10 +185,14 @@ impl<'o> Matrix<'o> {
         if matches!(event.kind, EventKind::Interrupt { .. } | EventKind::Lost { .. } | EventKind::Exec { .. }) {
             touch(event.cpu);
         }
-        for cpu in &touched {
-            self.settle(*cpu, event.ts);
-            self.look(*cpu, event.ts, state);
+        touched.iter().for_each(|cpu| self.settle(*cpu, event.ts));
+        for span in state.spans() {
+            match state.task(span.task) {
+                Some(task) => self.count(task, event.ts, state),
+                None => self.leave(span.task),
+            }
         }
+        touched.iter().for_each(|cpu| self.look(*cpu, event.ts, state));
         self.touched = touched;
     }
 
@@ -181,7 +220,15 @@ impl<'o> Matrix<'o> {
         for cpu in cpus {
             self.settle(cpu, ts);
             self.look(cpu, ts, state);
+            state.waiting(cpu).chain(state.throttled(cpu)).for_each(|task| self.count(task, ts, state));
         }
+    }
+}
+
+impl QueueNow {
+    /// The victims that wait, or those that are throttled.
+    fn of(&mut self, throttled: bool) -> &mut Vec<(usize, u64)> {
+        if throttled { &mut self.throttled } else { &mut self.waiting }
     }
 }
 

@@ -112,6 +112,9 @@ pub struct CriticalPath {
     has_exits: bool,
     /// The most recent names.
     names: SeededMap<Pid, Comm>,
+    /// Whether the sought command cannot be found: a pass finds its exec before it begins, or repeats itself from a start
+    /// that has it.
+    is_hopeless: bool,
 }
 
 impl CriticalPath {
@@ -130,6 +133,7 @@ impl CriticalPath {
             exited: false,
             has_exits: false,
             names: SeededMap::default(),
+            is_hopeless: false,
         }
     }
 
@@ -309,11 +313,16 @@ impl Analysis for CriticalPath {
     type Output = Path;
     const COUNTS: bool = true;
 
-    fn begin(&mut self, start: Ts, _: &SchedState) {
+    fn begin(&mut self, start: Ts, state: &SchedState) {
         (self.start, self.last) = (start, start);
+        self.is_hopeless = self.options.pid.or(state.root()).is_none() && self.options.command.is_none();
     }
 
     fn before(&mut self, event: &SchedEvent, state: &SchedState) {
+        if self.is_hopeless {
+            self.has_exits |= matches!(event.kind, EventKind::Exit { .. });
+            return;
+        }
         if state.counts().idle > 0 {
             self.beside_idle = self.beside_idle.saturating_add(event.ts.since(self.last).0);
         }
@@ -333,6 +342,9 @@ impl Analysis for CriticalPath {
     }
 
     fn after(&mut self, event: &SchedEvent, state: &SchedState) {
+        if self.is_hopeless {
+            return;
+        }
         let woken = if let EventKind::Waking { task, .. } = event.kind { Some(task.pid) } else { None };
         for (task, span) in state.turns().filter(|(task, _)| Some(task.pid) != woken) {
             self.turn(task, span, event, state);
