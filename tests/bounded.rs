@@ -137,6 +137,8 @@ fn millions_of_switches_are_bounded() {
     std::fs::write(folder.join("x.dat"), unpacked("switches.dat.zst")).expect("written");
     let stderr = words(&bounded(&folder, &["path", "x.dat", "--pid", "100"]));
     assert!(stderr.contains("beyond a limit"), "{stderr}");
+    let stderr = words(&bounded(&folder, &["whatif", "x.dat"]));
+    assert!(stderr.contains("choose a part with --min and --max"), "{stderr}");
     std::fs::remove_dir_all(&folder).expect("removed");
 }
 

@@ -2,8 +2,8 @@
 
 use crate::burst_ends::{Arrival, BurstEnds, meet};
 use crate::model::{
-    Begin, JoinIndex, Model, ModelCpu, ModelSleep, ModelTask, PlacedOn, ProgramStep, QueueJoin, QueuedMove, SleepClass,
-    SleepIndex, Taken, TaskIndex,
+    Begin, JoinIndex, LEAST_RUNS, Model, ModelCpu, ModelSleep, ModelTask, PlacedOn, ProgramStep, QueueJoin, QueuedMove,
+    SleepClass, SleepIndex, Taken, TaskIndex, USUAL_SLICE,
 };
 use sched::affinity::Affinity;
 use sched::kthread::{is_any_stopper, is_bound};
@@ -41,15 +41,11 @@ pub struct BuildOptions<'o> {
     /// The tasks that spin at barriers: a burst that ends together with that of another one is work as far as the shortest of these
     /// bursts, and spinning from there on.
     pub spins: Option<TaskFilter>,
+    /// The size of the trace's file in bytes, which bounds the model.
+    pub file_bytes: u64,
     /// The numbers of events that show the context of a wakeup.
     pub contexts: SeededMap<u16, Context>,
 }
-
-/// The least number of runs from which the time slice is taken.
-const LEAST_RUNS: usize = 20;
-
-/// The time slice where the trace shows too few: the request of a fair task in recent kernels.
-const USUAL_SLICE: Dur = Dur(3_000_000);
 
 /// A waking that no run queue has followed yet.
 #[derive(Clone, Copy, Debug)]
@@ -106,7 +102,7 @@ impl<'o> ModelBuilder<'o> {
     pub fn new(options: &'o BuildOptions<'o>) -> ModelBuilder<'o> {
         ModelBuilder {
             options,
-            model: Model::default(),
+            model: Model { most_turns: Model::most_turns_of(options.file_bytes), ..Model::default() },
             tracks: PerTask::default(),
             sets: SeededMap::default(),
             forks: SeededMap::default(),
@@ -547,8 +543,7 @@ impl Analysis for ModelBuilder<'_> {
 
     fn begin(&mut self, start: Ts, state: &SchedState) {
         self.model.start = start;
-        let observed: Vec<Cpu> = state.observed().collect();
-        for cpu in observed {
+        for cpu in state.observed() {
             self.cpu(cpu);
             let here: Vec<Task> = state.running(cpu).into_iter().chain(state.waiting(cpu)).copied().collect();
             for task in here {
@@ -559,6 +554,10 @@ impl Analysis for ModelBuilder<'_> {
     }
 
     fn after(&mut self, event: &SchedEvent, state: &SchedState) {
+        self.model.turns += state.spans().len() as u64;
+        if self.model.is_cut() {
+            return;
+        }
         match event.kind {
             EventKind::Waking { task, .. } => self.announce(event, task.pid, state),
             EventKind::Fork { parent, child, .. } => keep_of_pid(&mut self.forks, child, parent),

@@ -272,9 +272,28 @@ pub struct Model {
     pub early_wakeups: u64,
     /// The commands whose bursts end together again and again: perhaps they spin at barriers.
     pub spinners: Vec<Comm>,
+    /// The number of times that a task changed its state. Beyond `most_turns` nothing is added to the model, which then cannot be
+    /// used.
+    pub turns: u64,
+    /// Maximum number of such times.
+    pub most_turns: u64,
 }
 
 impl Model {
+    /// Maximum number of times that tasks of a small file change their state: a model of that many takes some 150 MB.
+    pub const LEAST_MOST_TURNS: u64 = 2 << 20;
+
+    /// Maximum number of times that tasks of a file with this size in bytes change their state. No recorder needs fewer than 24
+    /// bytes for each; a compressed file can have more.
+    pub fn most_turns_of(file_bytes: u64) -> u64 {
+        Model::LEAST_MOST_TURNS.max(file_bytes / 24)
+    }
+
+    /// Whether the window has more than the model may hold.
+    pub fn is_cut(&self) -> bool {
+        self.turns > self.most_turns
+    }
+
     /// The sleeps by class; only classes that occur.
     pub fn classes(&self) -> Vec<ClassSum> {
         let of = |class: SleepClass| {
@@ -294,3 +313,9 @@ impl Model {
         (0..).map(Cpu).zip(&self.cpus).filter(|(_, cpu)| cpu.usable).map(|(number, _)| number)
     }
 }
+
+/// The least number of runs from which the time slice is taken.
+pub(crate) const LEAST_RUNS: usize = 20;
+
+/// The time slice where the trace shows too few: the request of a fair task in recent kernels.
+pub(crate) const USUAL_SLICE: Dur = Dur(3_000_000);

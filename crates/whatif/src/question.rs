@@ -155,7 +155,7 @@ fn predicted_runs(args: &WhatifArgs, files: &[(Option<String>, PathBuf)]) -> Res
     let named: Vec<_> = files.iter().zip(names).collect();
     let runs = several::measured(&named, &args.read, |((group, path), name), read| {
         let session = Session::open(path, read, &args.window)?;
-        let (run, model, costs) = predicted(args, &session)?;
+        let (run, model, costs) = predicted(args, &session, std::fs::metadata(path)?.len())?;
         let run = WhatifRun { trace: name.clone(), group: group.clone(), ..run };
         warnings::warn_of((files.len() > 1).then_some(name), &run.trust, read);
         Ok((run, (files.len() == 1).then_some(Kept { session, model, costs })))
@@ -222,7 +222,7 @@ fn measured_run(args: &WhatifArgs, path: &Path, read: &ReadArgs) -> Result<RunFi
 }
 
 /// Predicts from one trace.
-fn predicted(args: &WhatifArgs, session: &Session) -> Result<(WhatifRun, Model, Costs)> {
+fn predicted(args: &WhatifArgs, session: &Session, file_bytes: u64) -> Result<(WhatifRun, Model, Costs)> {
     let policies = if args.policy.is_empty() { usual_policies(session) } else { args.policy.clone() };
     let near = [Distance::Smt, Distance::Llc, Distance::Node].map(|within| PolicyName::Steal(Some(within)));
     if session.topology.is_empty() && policies.iter().any(|policy| near.contains(policy)) {
@@ -233,13 +233,20 @@ fn predicted(args: &WhatifArgs, session: &Session) -> Result<(WhatifRun, Model, 
     let spins = args.spins.clone().map(|tasks| TaskFilter { tasks: Some(tasks), ..TaskFilter::default() });
     let (topology, contexts) = (session.topology.clone(), contexts(&session.trace));
     let absolute = absolute_calls(&session.trace);
-    let build = BuildOptions { topology, affinity, contexts, absolute, spins };
+    let build = BuildOptions { topology, affinity, contexts, absolute, spins, file_bytes };
     let analysis = || {
         let path = CriticalPath::new(critical_path::Options { zero: session.start, ..Default::default() });
         (ModelBuilder::new(&build), measures(&measured), path, Cost::new(&session.topology))
     };
     let outcome = session.follow(&BeginArgs::default(), session.window, analysis)?;
     let (model, reports, path, cost_rows) = outcome.output;
+    if model.is_cut() {
+        let most = warnings::grouped(model.most_turns);
+        bail!(
+            "{}: tasks change their state more than {most} times; choose a part with --min and --max",
+            session.name()
+        );
+    }
     let trace = RunFigures::of(&reports);
     let measured_costs = costs::of_rows(&cost_rows);
     let options = PredictOptions {
