@@ -188,7 +188,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     for step in [end, end / 2, 0, end] {
         let Ok(()) = replay.go(step);
         let cpus = replay.state().observed().take(8).map(|cpu| (cpu, None)).collect();
-        let shown = stepper::Options { zero: from, cpus, group_name: String::new(), recorded: replay.recorded(), colors: Default::default() };
+        let shown = stepper::Options { zero: from, cpus, group_name: String::new(), recorded: replay.recorded(), ..Default::default() };
         let _ = stepper::Step::of(step, replay.state(), replay.event(), &shown, &stepper::Plain);
     }
 });

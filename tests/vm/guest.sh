@@ -71,6 +71,12 @@ bound_and_rebound() {
 }
 # violated LIMIT WAITERS: whether the violation by these waiters is above a percentage.
 violated() { schedviz workcons rebound.dat --max-violation $1 --waiters $2; [ $? = 2 ]; }
+check "the picks of the fair class" record 0 --why=picks -o picks.dat -- sh -c "$LOAD"
+sed 's/^/  /' run.log
+check "requests are followed" sh -c "schedviz preemptions picks.dat >run.log 2>&1"
+sed 's/^/  /' run.log
+check "picks are explained" sh -c "schedviz picks picks.dat >run.log 2>&1"
+sed 's/^/  /' run.log
 check "a load that is bound meanwhile" record 0 --why -o rebound.dat -- sh rebound.sh
 check "each change of the CPUs is recorded" bound_and_rebound
 check "tasks wait while CPUs idle" violated 40 all

@@ -129,7 +129,7 @@ fn askers(out: &mut String, report: &PreemptionsReport) {
         line(out, "  all", &report.profited);
     }
     if report.request_left.count > 0 {
-        head(out, "preempted tasks had left of their requests");
+        head(out, "left of the preempted tasks' requests");
         line(out, "  all", &report.request_left);
     }
 }
