@@ -24,7 +24,7 @@ struct QueueNow {
 
 /// A task that is counted among those of a queue.
 #[derive(Clone, Copy, Debug)]
-struct Queued {
+struct QueuedVictim {
     cpu: Cpu,
     /// The place of the task's group.
     victim: usize,
@@ -38,7 +38,7 @@ pub struct Matrix<'o> {
     cpus: Vec<QueueNow>,
     /// The waiting and the throttled tasks that are counted. Each is counted once, as it joins a queue: a look at whole
     /// queues at every change would take quadratic time.
-    queued: PerTask<Queued>,
+    queued: PerTask<QueuedVictim>,
     sums: MatrixSums,
     /// The number of changes of cgroups that were followed.
     followed: usize,
@@ -131,12 +131,12 @@ impl<'o> Matrix<'o> {
             Some((_, count)) => *count += 1,
             None => counts.push((victim, 1)),
         }
-        self.queued.insert(task.id(), Queued { cpu, victim, throttled });
+        self.queued.insert(task.id(), QueuedVictim { cpu, victim, throttled });
     }
 
     /// Counts a task no longer.
     fn leave(&mut self, task: TaskId) {
-        let Some(Queued { cpu, victim, throttled }) = self.queued.take(task) else { return };
+        let Some(QueuedVictim { cpu, victim, throttled }) = self.queued.take(task) else { return };
         let Some(now) = self.cpus.get_mut(cpu.index()) else { return };
         let counts = now.of(throttled);
         if let Some(place) = counts.iter().position(|(other, _)| *other == victim) {
