@@ -86,41 +86,30 @@ impl Joined for () {
     fn join(&mut self, (): ()) {}
 }
 
-impl<A: Joined> Joined for Option<A> {
-    fn is_divisible(&self) -> bool {
-        self.iter().all(A::is_divisible)
-    }
+/// Forwards all calls to each of the analyses inside, of which there can be none.
+macro_rules! each {
+    ($several:ident) => {
+        impl<A: Joined> Joined for $several<A> {
+            fn is_divisible(&self) -> bool {
+                self.iter().all(A::is_divisible)
+            }
 
-    fn resume(&mut self, start: Ts, at: Ts, state: &SchedState) {
-        self.iter_mut().for_each(|analysis| analysis.resume(start, at, state));
-    }
+            fn resume(&mut self, start: Ts, at: Ts, state: &SchedState) {
+                self.iter_mut().for_each(|analysis| analysis.resume(start, at, state));
+            }
 
-    fn fits(&self, later: &Self) -> bool {
-        self.iter().zip(later).all(|(analysis, later)| analysis.fits(later))
-    }
+            fn fits(&self, later: &Self) -> bool {
+                self.iter().zip(later).all(|(analysis, later)| analysis.fits(later))
+            }
 
-    fn join(&mut self, later: Self) {
-        self.iter_mut().zip(later).for_each(|(analysis, later)| analysis.join(later));
-    }
+            fn join(&mut self, later: Self) {
+                self.iter_mut().zip(later).for_each(|(analysis, later)| analysis.join(later));
+            }
+        }
+    };
 }
-
-impl<A: Joined> Joined for Vec<A> {
-    fn is_divisible(&self) -> bool {
-        self.iter().all(A::is_divisible)
-    }
-
-    fn resume(&mut self, start: Ts, at: Ts, state: &SchedState) {
-        self.iter_mut().for_each(|analysis| analysis.resume(start, at, state));
-    }
-
-    fn fits(&self, later: &Self) -> bool {
-        self.iter().zip(later).all(|(analysis, later)| analysis.fits(later))
-    }
-
-    fn join(&mut self, later: Self) {
-        self.iter_mut().zip(later).for_each(|(analysis, later)| analysis.join(later));
-    }
-}
+each!(Option);
+each!(Vec);
 
 impl Joined for RunTime {
     fn is_divisible(&self) -> bool {
