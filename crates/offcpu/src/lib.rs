@@ -36,8 +36,7 @@ pub use report::{KindTimes, OffCpuReport, StackTimes};
 pub use text::text;
 
 use sched::kthread::command;
-use sched::limits::ROWS;
-use sched::seeded::SeededMap;
+use sched::limits::BoundedRows;
 use sched::{
     Analysis, Chosen, ChosenCpus, Comm, Dur, EventKind, Joined, PerTask, SchedEvent, SchedState, Span, TaskState, Ts,
 };
@@ -96,10 +95,8 @@ pub struct OffCpu<'o> {
     start: Option<Ts>,
     /// The stack with which each task left its CPU.
     left: PerTask<StackId>,
-    rows: Vec<(RowKey, StackSums)>,
-    places: SeededMap<RowKey, usize>,
-    /// The sums of rows beyond their number.
-    rest: StackSums,
+    /// The sums by row; those without a key are of the rows beyond their number.
+    rows: BoundedRows<Option<RowKey>, StackSums>,
 }
 
 /// Stacks go from one piece of a pass into the next: the analysis is not divisible.
@@ -108,26 +105,7 @@ impl Joined for OffCpu<'_> {}
 impl<'o> OffCpu<'o> {
     /// Returns the analysis with the options of a measurement.
     pub fn new(options: &'o Options<'o>) -> OffCpu<'o> {
-        OffCpu {
-            options,
-            start: None,
-            left: PerTask::default(),
-            rows: Vec::new(),
-            places: SeededMap::default(),
-            rest: StackSums::default(),
-        }
-    }
-
-    fn row(&mut self, key: RowKey) -> &mut StackSums {
-        if self.rows.len() >= ROWS && !self.places.contains_key(&key) {
-            return &mut self.rest;
-        }
-        let rows = &mut self.rows;
-        let place = *self.places.entry(key).or_insert_with(|| {
-            rows.push((key, StackSums::default()));
-            rows.len() - 1
-        });
-        &mut self.rows[place].1
+        OffCpu { options, start: None, left: PerTask::default(), rows: BoundedRows::default() }
     }
 
     /// Takes the stacks of the tasks that the event has turned.
@@ -153,7 +131,7 @@ impl<'o> OffCpu<'o> {
             let is_out = matches!((span.state, span.next), (Running(_), Asleep(_) | Waiting(_) | Throttled(_)));
             let is_chosen = self.options.tasks.is_none_or(|chosen| chosen(task, state));
             if is_out && is_chosen && self.start.is_some() && self.options.cpus.has(event.cpu) {
-                self.row((command(task.comm), stack)).switches += 1;
+                self.rows.of(Some((command(task.comm), stack)), None).switches += 1;
             }
         }
     }
@@ -179,7 +157,7 @@ impl Analysis for OffCpu<'_> {
             return;
         }
         let key = (command(task.comm), self.left.get(span.task).copied());
-        let (row, length) = (self.row(key), span.duration());
+        let (row, length) = (self.rows.of(Some(key), None), span.duration());
         match span.state {
             TaskState::Asleep(_) => row.asleep += length,
             _ => row.runnable += length,

@@ -113,9 +113,13 @@ pub(crate) fn build(offcpu: OffCpu<'_>, end: Ts) -> OffCpuReport {
     let mut names = FrameNames::new(options);
     // Stacks that differ in addresses within the same functions are one.
     let mut rows: BTreeMap<(Comm, Option<Vec<NamedFrame>>), StackSums> = BTreeMap::new();
-    let with_stack = |key: &crate::RowKey| key.1.is_some();
-    let stacked = offcpu.rows.iter().filter(|(key, _)| with_stack(key)).map(|(_, sums)| sums.switches).sum();
-    for ((command, stack), sums) in offcpu.rows {
+    let (mut stacked, mut rest) = (0, StackSums::default());
+    for (key, sums) in offcpu.rows.into_rows() {
+        let Some((command, stack)) = key else {
+            rest = sums;
+            continue;
+        };
+        stacked += if stack.is_some() { sums.switches } else { 0 };
         let row = rows.entry((command, stack.map(|id| names.stack(id)))).or_default();
         row.asleep += sums.asleep;
         row.runnable += sums.runnable;
@@ -123,8 +127,8 @@ pub(crate) fn build(offcpu: OffCpu<'_>, end: Ts) -> OffCpuReport {
     }
     let mut stacks: Vec<StackTimes> =
         rows.into_iter().map(|((command, frames), sums)| times(command, frames.as_deref(), sums, &names)).collect();
-    if offcpu.rest != StackSums::default() {
-        stacks.push(times(Comm::new(b"(others)"), None, offcpu.rest, &names));
+    if rest != StackSums::default() {
+        stacks.push(times(Comm::new(b"(others)"), None, rest, &names));
     }
     let length = |row: &StackTimes| options.time.of(row.asleep_ns, row.runnable_ns);
     stacks.sort_by_key(|row| std::cmp::Reverse(length(row)));

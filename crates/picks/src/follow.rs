@@ -5,7 +5,7 @@ use crate::exact::{Contender, Explained, RecordedPick};
 use crate::group::GroupKey;
 use crate::queue::real_length;
 use crate::reason::Reason;
-use crate::rows::Counted;
+use crate::rows::{Counted, PickKey};
 use crate::samples::{LagSample, RunSample};
 use sched::nice::weight_of;
 use sched::probe::Probe;
@@ -75,7 +75,7 @@ impl Picks<'_> {
                 if self.ran.len() < MOST_SAMPLES {
                     self.ran.push(RunSample { from: since, to: span.end, cpu, pid: task.pid });
                 }
-                self.rows.of(self.options.by.key(task.pid, task.comm)).runs.add(length);
+                self.rows.of(self.options.by.key(task.pid, task.comm), PickKey::Rest).runs.add(length);
             }
             if let TaskState::Running(_) = span.next {
                 self.exact.ends(task.id());
@@ -263,7 +263,7 @@ impl Picks<'_> {
     /// Counts a pick.
     fn count(&mut self, counted: &Counted) {
         self.sums.add(counted);
-        self.rows.of(self.options.by.key(counted.pid, counted.comm)).add(counted);
+        self.rows.of(self.options.by.key(counted.pid, counted.comm), PickKey::Rest).add(counted);
         if let Some(lag) = counted.lag_ns {
             self.note_lag((counted.pid, counted.comm), counted.cpu, counted.at, lag, true);
         }

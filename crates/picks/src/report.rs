@@ -232,7 +232,7 @@ pub(crate) fn build(picks: Picks<'_>, end: Ts) -> PicksReport {
         in_spite_of_protection: sums.in_spite[reason as usize],
         with_shorter_request: sums.shorter[reason as usize],
     });
-    let mut rows: Vec<(PickKey, PickSums)> = rows.rows;
+    let mut rows: Vec<(PickKey, PickSums)> = rows.into_rows();
     rows.sort_by(|(a, left), (b, right)| {
         let is_rest = |key: &PickKey| *key == PickKey::Rest;
         is_rest(a).cmp(&is_rest(b)).then(right.picks().cmp(&left.picks())).then(a.cmp(b))

@@ -3,8 +3,7 @@
 use crate::reason::Reason;
 use crate::signed::Signed;
 use sched::kthread::command;
-use sched::limits::ROWS;
-use sched::seeded::SeededMap;
+use sched::limits::BoundedRows;
 use sched::{Comm, Cpu, Dur, Lengths, Pid, TaskRef, Ts};
 use serde::Serialize;
 
@@ -112,23 +111,4 @@ impl PickSums {
 }
 
 /// The rows of the table.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct PickTable {
-    pub(crate) rows: Vec<(PickKey, PickSums)>,
-    places: SeededMap<PickKey, usize>,
-}
-
-impl PickTable {
-    /// Returns the sums of a row, which is made if it is new.
-    pub(crate) fn of(&mut self, mut key: PickKey) -> &mut PickSums {
-        if self.rows.len() >= ROWS && !self.places.contains_key(&key) {
-            key = PickKey::Rest;
-        }
-        let rows = &mut self.rows;
-        let place = *self.places.entry(key).or_insert_with(|| {
-            rows.push((key, PickSums::default()));
-            rows.len() - 1
-        });
-        &mut self.rows[place].1
-    }
-}
+pub(crate) type PickTable = BoundedRows<PickKey, PickSums>;

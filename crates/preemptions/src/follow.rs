@@ -2,6 +2,7 @@
 
 use crate::case::EndedRequest;
 use crate::cpu::{AskedBy, Asker, Between, Closed, CpuTrack, Ending, Kind, LastQueued, Pending};
+use crate::rows::Key;
 use crate::{Preemptions, Request};
 use sched::kthread::is_kernel_thread;
 use sched::nice::weight_of;
@@ -288,13 +289,12 @@ impl Preemptions<'_> {
         let asker = pending.asked.map_or(Asker::Unseen, |asked| asked.asker);
         self.ways.add(pending.kind, pending.promoted.is_some(), ending, lengths);
         self.askers[asker as usize].add(lengths[1]);
-        let row = self.rows.row(self.options.by.key(end.prev, cpu));
-        self.rows.ended(row, pending.kind, ending, lengths);
+        let row = self.rows.place(self.options.by.key(end.prev, cpu), Key::Rest);
+        self.rows.at(row).add(pending.kind, ending, lengths);
         let waited = ending.is_preemption().then(|| self.wait_of(end.next, at.latest, state)).flatten();
         if let Some(wait) = waited {
             self.profited.add(wait);
-            let profit = self.profits.row(self.options.by.key(end.next, cpu));
-            self.profits.profited(profit, wait);
+            self.profits.of(self.options.by.key(end.next, cpu), Key::Rest).waited.add(wait);
         }
         let lazy = (pending.kind == Kind::Lazy).then(|| pending.at.until(pending.promoted.unwrap_or(at)));
         let is_long = lazy.is_some_and(|[least, _]| least > self.options.longest_lazy());
@@ -319,7 +319,7 @@ impl Preemptions<'_> {
         let left = Dur(u64::try_from(left).unwrap_or(u64::MAX));
         self.left.add(left);
         if let Some(row) = closed.row {
-            self.rows.left(row, left);
+            self.rows.at(row).left.add(left);
         }
         self.cases.left(closed.pid, closed.at, left);
     }

@@ -232,7 +232,8 @@ pub(crate) fn build(preemptions: Preemptions<'_>, end: Ts) -> PreemptionsReport 
 
 /// The rows of a table, the one with the greatest number first and the rest of all last.
 fn sorted(table: RowTable, number: impl Fn(&PreemptionRow) -> u64) -> Vec<PreemptionRow> {
-    let mut rows: Vec<(Key, PreemptionRow)> = table.rows.into_iter().map(|sums| (sums.key, row(&sums))).collect();
+    let mut rows: Vec<(Key, PreemptionRow)> =
+        table.into_rows().into_iter().map(|(key, sums)| (key, row(key, &sums))).collect();
     rows.sort_by(|(a, left), (b, right)| {
         let is_rest = |key: &Key| *key == Key::Rest;
         is_rest(a).cmp(&is_rest(b)).then(number(right).cmp(&number(left))).then(a.cmp(b))
@@ -240,8 +241,8 @@ fn sorted(table: RowTable, number: impl Fn(&PreemptionRow) -> u64) -> Vec<Preemp
     rows.into_iter().map(|(_, row)| row).collect()
 }
 
-fn row(sums: &RowSums) -> PreemptionRow {
-    let (pid, cpu, command) = match sums.key {
+fn row(key: Key, sums: &RowSums) -> PreemptionRow {
+    let (pid, cpu, command) = match key {
         Key::Command(command) => (None, None, Some(command)),
         Key::Task(pid, command) => (Some(pid), None, Some(command)),
         Key::Cpu(cpu) => (None, Some(cpu), None),

@@ -2,8 +2,7 @@
 
 use crate::cpu::{Ending, Kind};
 use sched::kthread::command;
-use sched::limits::ROWS;
-use sched::seeded::SeededMap;
+use sched::limits::BoundedRows;
 use sched::{Comm, Cpu, Dur, Lengths, Pid, TaskRef};
 use serde::Serialize;
 
@@ -77,9 +76,8 @@ impl Ways {
 }
 
 /// The sums of a row.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct RowSums {
-    pub(crate) key: Key,
     pub(crate) requests: u64,
     pub(crate) lazy: u64,
     pub(crate) preempted: u64,
@@ -91,50 +89,16 @@ pub(crate) struct RowSums {
 }
 
 /// The rows of a table.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct RowTable {
-    pub(crate) rows: Vec<RowSums>,
-    places: SeededMap<Key, usize>,
-}
+pub(crate) type RowTable = BoundedRows<Key, RowSums>;
 
-impl RowTable {
-    /// Returns the index of a row, which is made if it is new.
-    pub(crate) fn row(&mut self, mut key: Key) -> usize {
-        if self.rows.len() >= ROWS && !self.places.contains_key(&key) {
-            key = Key::Rest;
-        }
-        let rows = &mut self.rows;
-        *self.places.entry(key).or_insert_with(|| {
-            rows.push(RowSums {
-                key,
-                requests: 0,
-                lazy: 0,
-                preempted: 0,
-                slept: 0,
-                kept: 0,
-                taken: Bounds::default(),
-                left: Lengths::default(),
-                waited: Lengths::default(),
-            });
-            rows.len() - 1
-        })
-    }
-
-    pub(crate) fn ended(&mut self, row: usize, kind: Kind, ending: Ending, lengths: [Dur; 2]) {
-        let row = &mut self.rows[row];
-        row.requests += 1;
-        row.lazy += u64::from(kind == Kind::Lazy);
-        row.preempted += u64::from(ending.is_preemption());
-        row.slept += u64::from(matches!(ending, Ending::Slept | Ending::Exited));
-        row.kept += u64::from(ending == Ending::Kept);
-        row.taken.add(lengths);
-    }
-
-    pub(crate) fn left(&mut self, row: usize, left: Dur) {
-        self.rows[row].left.add(left);
-    }
-
-    pub(crate) fn profited(&mut self, row: usize, waited: Dur) {
-        self.rows[row].waited.add(waited);
+impl RowSums {
+    /// Adds a request that ended.
+    pub(crate) fn add(&mut self, kind: Kind, ending: Ending, lengths: [Dur; 2]) {
+        self.requests += 1;
+        self.lazy += u64::from(kind == Kind::Lazy);
+        self.preempted += u64::from(ending.is_preemption());
+        self.slept += u64::from(matches!(ending, Ending::Slept | Ending::Exited));
+        self.kept += u64::from(ending == Ending::Kept);
+        self.taken.add(lengths);
     }
 }

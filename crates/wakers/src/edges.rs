@@ -1,8 +1,7 @@
 //! The edges of the graph: one for each pair of waker and woken task, with its sums.
 
 use sched::kthread::command;
-use sched::limits::ROWS;
-use sched::seeded::SeededMap;
+use sched::limits::BoundedRows;
 use sched::topology::Distance;
 use sched::{Comm, Cpu, Dur, Lengths, Pid, Topology};
 use serde::Serialize;
@@ -125,34 +124,23 @@ impl EdgeSums {
     }
 }
 
-/// The edges that were seen, at most [`ROWS`] of them and one for the rest.
+/// The edges that were seen.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct EdgeTable {
-    edges: Vec<(EdgeKey, EdgeSums)>,
-    places: SeededMap<EdgeKey, usize>,
-}
+pub(crate) struct EdgeTable(BoundedRows<EdgeKey, EdgeSums>);
 
 impl EdgeTable {
     pub(crate) fn add(&mut self, wakeup: &Wakeup, topology: &Topology) {
-        let mut key = match wakeup.waker {
+        let key = match wakeup.waker {
             Some(waker) if wakeup.is_interrupt => EdgeKey::Interrupt(waker, wakeup.woken),
             Some(waker) => EdgeKey::Task(waker, wakeup.woken),
             None => EdgeKey::Unknown(wakeup.woken),
         };
-        if self.edges.len() >= ROWS && !self.places.contains_key(&key) {
-            key = EdgeKey::Rest;
-        }
-        let edges = &mut self.edges;
-        let place = *self.places.entry(key).or_insert_with(|| {
-            edges.push((key, EdgeSums::default()));
-            edges.len() - 1
-        });
-        self.edges[place].1.add(wakeup, topology);
+        self.0.of(key, EdgeKey::Rest).add(wakeup, topology);
     }
 
     /// The edges in the order of their keys.
     pub(crate) fn sorted(self) -> Vec<(EdgeKey, EdgeSums)> {
-        let mut edges = self.edges;
+        let mut edges = self.0.into_rows();
         edges.sort_by_key(|(key, _)| *key);
         edges
     }

@@ -4,6 +4,7 @@
 
 use crate::event::Pid;
 use crate::tables::seeded::SeededMap;
+use std::hash::Hash;
 
 /// Maximum number of living tasks that a pass follows at once. Kernels give 1,024 PIDs to each CPU by default
 /// (`PIDS_PER_CPU_DEFAULT`): this is the number of a machine with 128 CPUs on which every PID is taken, and each of the
@@ -21,5 +22,49 @@ pub const ROWS: usize = 1 << 15;
 pub fn keep_of_pid<V>(map: &mut SeededMap<Pid, V>, pid: Pid, value: V) {
     if map.len() < PIDS || map.contains_key(&pid) {
         map.insert(pid, value);
+    }
+}
+
+/// The sums of a table's rows by key: at most [`ROWS`] of them, and one for the rest.
+#[derive(Clone, Debug)]
+pub struct BoundedRows<K, V> {
+    rows: Vec<(K, V)>,
+    places: SeededMap<K, usize>,
+}
+
+impl<K, V> Default for BoundedRows<K, V> {
+    fn default() -> Self {
+        BoundedRows { rows: Vec::new(), places: SeededMap::default() }
+    }
+}
+
+impl<K: Copy + Eq + Hash, V: Default> BoundedRows<K, V> {
+    /// Returns the place of the row of `key`, which is made if it is new; that of `rest` where no further row may be made. The
+    /// caller gives the same `rest` each time.
+    pub fn place(&mut self, mut key: K, rest: K) -> usize {
+        if self.rows.len() >= ROWS && !self.places.contains_key(&key) {
+            key = rest;
+        }
+        let rows = &mut self.rows;
+        *self.places.entry(key).or_insert_with(|| {
+            rows.push((key, V::default()));
+            rows.len() - 1
+        })
+    }
+
+    /// The sums of the row at a place.
+    pub fn at(&mut self, place: usize) -> &mut V {
+        &mut self.rows[place].1
+    }
+
+    /// The sums of the row of `key`, or of `rest`; see [`BoundedRows::place`].
+    pub fn of(&mut self, key: K, rest: K) -> &mut V {
+        let place = self.place(key, rest);
+        self.at(place)
+    }
+
+    /// Returns the rows, in the order in which they came.
+    pub fn into_rows(self) -> Vec<(K, V)> {
+        self.rows
     }
 }
