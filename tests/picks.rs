@@ -6,7 +6,7 @@ use sched::kthread::is_kernel_thread;
 use sched::nice::weight_of;
 use sched::probe::Probe;
 use sched::seeded::SeededMap;
-use sched::{Cpu, EventKind, Pass, Pid, SchedEvent};
+use sched::{Cpu, EventKind, Pass, Pid, SchedEvent, Ts, Window};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use tracedat::Trace;
@@ -200,5 +200,28 @@ fn old_kernels_have_no_deadlines_and_the_report_states_it() {
         let words: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(words.contains("not known to pick by EEVDF"), "{text}");
         assert!(!words.contains("possibly the earliest deadline"), "{text}");
+    }
+}
+
+#[test]
+fn each_switch_is_counted_once_in_adjacent_windows_too() {
+    for name in ["hackbench-7.2.dat", "hotplug.dat", "rt-5.10.dat"] {
+        let events = events(&Trace::open(&fixture(name), tracedat::Options::default()).expect("a recording"));
+        let switches = |from: Option<Ts>, to: Option<Ts>| {
+            let is_inside = |ts: Ts| from.is_none_or(|from| ts >= from) && to.is_none_or(|to| ts < to);
+            let all = events.iter().filter(|event| is_inside(event.ts));
+            all.filter(|event| matches!(event.kind, EventKind::Switch { .. })).count() as u64
+        };
+        let [a, b] = [3, 7].map(|tenths| Some(events[events.len() * tenths / 10].ts));
+        // With and without records, none of which is in these recordings: the last pick of each CPU waits for its own.
+        for (by_probe, (from, to)) in
+            [(true, (None, None)), (true, (None, a)), (true, (a, b)), (true, (b, None)), (false, (a, b))]
+        {
+            let options = Options { by_probe, ..Options::default() };
+            let pass = Pass::over(&events[..]).window(Window { from, to }).run(|| Picks::new(&options));
+            let report = pass.unwrap_or_else(|never| match never {}).output;
+            let counted = [report.picks, report.to_other_classes, report.to_idle].map(|n| n.expect("a number"));
+            assert_eq!(counted.iter().sum::<u64>(), switches(from, to), "{name}, {by_probe}, {from:?} to {to:?}");
+        }
     }
 }

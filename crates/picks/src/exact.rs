@@ -196,7 +196,14 @@ impl Exact {
         self.pending.insert(pick.cpu, pick);
     }
 
-    /// Drops the pick of a CPU whose record did not come; returns whether it counted.
+    /// The CPUs whose latest pick has no record yet, in ascending order.
+    pub(crate) fn unrecorded(&self) -> Vec<Cpu> {
+        let mut cpus: Vec<Cpu> = self.pending.keys().copied().collect();
+        cpus.sort_unstable();
+        cpus
+    }
+
+    /// Drops the pick of a CPU whose record did not come, and returns it.
     pub(crate) fn abandon(&mut self, cpu: Cpu) -> Option<RecordedPick> {
         let pick = self.pending.remove(&cpu)?;
         self.release(pick.own);

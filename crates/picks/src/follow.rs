@@ -52,7 +52,7 @@ impl Picks<'_> {
                 }
             }
             EventKind::Lost { .. } => {
-                self.exact.abandon(event.cpu);
+                self.abandon(event.cpu);
                 self.switches.remove(&event.cpu);
             }
             EventKind::Probe { probe, .. } => self.probed(event.cpu, probe, state),
@@ -93,9 +93,7 @@ impl Picks<'_> {
 
     fn switched(&mut self, event: &SchedEvent, prev: TaskRef, next: TaskRef, state: &SchedState) {
         let (cpu, now) = (event.cpu, event.ts);
-        if let Some(pick) = self.exact.abandon(cpu).filter(|pick| pick.counts) {
-            self.count(&not_recorded(&pick));
-        }
+        self.abandon(cpu);
         let waits = |task: &&Task| task.state == TaskState::Waiting(cpu) && is_fair(task);
         let left = state.task_of(prev.pid).filter(|_| !prev.pid.is_idle());
         let woken = self.switches.get(&cpu).and_then(|latest| latest.woken);
@@ -234,8 +232,16 @@ impl Picks<'_> {
         self.among_groups.insert(task.id(), among);
     }
 
-    /// Explains the picks for which no more records come.
+    /// Counts the latest pick of a CPU, if its record did not come.
+    fn abandon(&mut self, cpu: Cpu) {
+        if let Some(pick) = self.exact.abandon(cpu).filter(|pick| pick.counts) {
+            self.count(&Counted::of(pick.at, pick.cpu, pick.task));
+        }
+    }
+
+    /// Explains the picks for which no more records come, and counts those whose own record lies behind the window.
     pub(crate) fn explain_all(&mut self) {
+        self.exact.unrecorded().into_iter().for_each(|cpu| self.abandon(cpu));
         while let Some(explained) = self.exact.explained(true) {
             self.explained(&explained);
         }
@@ -276,8 +282,4 @@ impl Picks<'_> {
             self.samples.push(LagSample { ts, cpu, pid: task.0, comm: task.1, lag_ns, is_picked });
         }
     }
-}
-
-fn not_recorded(pick: &RecordedPick) -> Counted {
-    Counted { reason: Reason::NotRecorded, ..Counted::of(pick.at, pick.cpu, pick.task) }
 }
