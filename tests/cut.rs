@@ -11,7 +11,7 @@ use testkit::{ByteOrder, Compression, Rng, Simulation, TraceBuilder};
 use tracedat::{FileIssue, Options, Trace};
 
 /// The commands whose figures are compared.
-const COMMANDS: [&[&str]; 14] = [
+const COMMANDS: [&[&str]; 19] = [
     &["workcons"],
     &["latency"],
     &["why"],
@@ -26,6 +26,11 @@ const COMMANDS: [&[&str]; 14] = [
     &["latency", "--by", "task"],
     &["why", "--by", "task"],
     &["workcons", "--waiters", "application"],
+    &["neighbours"],
+    &["neighbours", "--by", "command"],
+    &["residency"],
+    &["findings"],
+    &["whatif"],
 ];
 
 /// Removes from a document what a part has otherwise than the whole.

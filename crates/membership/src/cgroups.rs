@@ -4,7 +4,7 @@ use crate::Processes;
 use machine::Machine;
 use sched::limits::PIDS;
 use sched::seeded::SeededMap;
-use sched::{Pid, Tracepoint, Ts, event::escape};
+use sched::{Past, Pid, Tracepoint, Ts, event::escape};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use tracedat::{EventFormat, Record, Trace};
@@ -66,6 +66,7 @@ impl Cgroups {
     pub fn of(trace: &Trace, machine: Option<&Machine>, processes: &Processes) -> Cgroups {
         let mut learned = Learned { processes: Some(processes), ..Learned::default() };
         learned.start(machine);
+        learned.go_on(trace.past().map(|past| &**past));
         let mut kinds: SeededMap<u16, Shows> =
             trace.formats().iter().filter_map(|format| Some((format.id, kind(format)?))).collect();
         kinds.extend(trace.format_of(Tracepoint::Fork).map(|format| (format.id, Shows::Fork)));
@@ -133,6 +134,14 @@ impl Learned<'_> {
             if !self.now.contains_key(&pid) {
                 self.join(Ts::MIN, pid, Some(CgroupName::Id(cgroup.number())));
             }
+        }
+    }
+
+    /// Takes the cgroups of tasks from the note of a part, where records before the part showed them.
+    fn go_on(&mut self, past: Option<&Past>) {
+        let groups = past.and_then(|past| past.throttling.as_ref()).map_or(&[][..], |throttling| &throttling.groups);
+        for (pid, cgroup) in groups {
+            self.join(Ts::MIN, *pid, Some(CgroupName::Id(*cgroup)));
         }
     }
 

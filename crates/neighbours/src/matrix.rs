@@ -4,6 +4,7 @@ use crate::Options;
 use crate::parties::{By, Parties};
 use crate::report::{self, NeighboursReport};
 use crate::sums::MatrixSums;
+use membership::CgroupChange;
 use sched::state::Task;
 use sched::{Analysis, Cpu, Current, EventKind, PerTask, SchedEvent, SchedState, TaskId, TaskState, Ts};
 
@@ -42,8 +43,6 @@ pub struct Matrix<'o> {
     sums: MatrixSums,
     /// The number of changes of cgroups that were followed.
     followed: usize,
-    /// The window's start, once that is reached.
-    start: Option<Ts>,
     /// The CPUs that the latest event changed.
     touched: Vec<Cpu>,
 }
@@ -58,18 +57,17 @@ impl<'o> Matrix<'o> {
             queued: PerTask::default(),
             sums: MatrixSums::default(),
             followed: 0,
-            start: None,
             touched: Vec::new(),
         }
     }
 
     /// Accounts for the time of `cpu` up to `ts`.
     fn settle(&mut self, cpu: Cpu, ts: Ts) {
-        let Matrix { cpus, sums, start, .. } = self;
+        let Matrix { cpus, sums, .. } = self;
         let Some(now) = cpus.get_mut(cpu.index()) else { return };
         let ns = ts.since(now.since).0;
         now.since = now.since.max(ts);
-        if ns == 0 || start.is_none() {
+        if ns == 0 {
             return;
         }
         for (victim, count) in &now.waiting {
@@ -147,14 +145,20 @@ impl<'o> Matrix<'o> {
         }
     }
 
+    /// The next move between cgroups, if it is no later than `ts`; the groups know of it then.
+    fn next_move(&mut self, ts: Ts) -> Option<CgroupChange> {
+        if self.options.by != By::Cgroup {
+            return None;
+        }
+        let change = *self.options.cgroups.changes().get(self.followed).filter(|change| change.ts <= ts)?;
+        self.followed += 1;
+        self.parties.moves(change.pid, change.cgroup);
+        Some(change)
+    }
+
     /// Follows the moves between cgroups up to `ts`.
     fn follow_cgroups(&mut self, ts: Ts, state: &SchedState) {
-        if self.options.by != By::Cgroup {
-            return;
-        }
-        while let Some(change) = self.options.cgroups.changes().get(self.followed).filter(|change| change.ts <= ts) {
-            self.followed += 1;
-            self.parties.moves(change.pid, change.cgroup);
+        while let Some(change) = self.next_move(ts) {
             let Some(task) = state.task_of(change.pid) else { continue };
             if let TaskState::Running(cpu) | TaskState::Waiting(cpu) | TaskState::Throttled(cpu) = task.state {
                 self.settle(cpu, change.ts);
@@ -199,7 +203,7 @@ impl<'o> Matrix<'o> {
     /// Counts the preemption that the event is, if it is one.
     fn count_preemption(&mut self, event: &SchedEvent, state: &SchedState) {
         let EventKind::Switch { next, .. } = event.kind else { return };
-        if next.pid.is_idle() || self.start.is_none() || !self.options.cpus.has(event.cpu) {
+        if next.pid.is_idle() || !self.options.cpus.has(event.cpu) {
             return;
         }
         let preempted = state.turns().find(|(_, span)| {
@@ -218,7 +222,6 @@ impl<'o> Matrix<'o> {
     fn look_at_all(&mut self, ts: Ts, state: &SchedState) {
         let cpus: Vec<Cpu> = state.observed().collect();
         for cpu in cpus {
-            self.settle(cpu, ts);
             self.look(cpu, ts, state);
             state.waiting(cpu).chain(state.throttled(cpu)).for_each(|task| self.count(task, ts, state));
         }
@@ -234,18 +237,10 @@ impl QueueNow {
 
 impl Analysis for Matrix<'_> {
     type Output = NeighboursReport;
-    /// The name and the cgroup of a task count as of the instant at which its CPU changed last, which can lie before the window.
-    const LOOKS_BACK: bool = true;
-
-    fn early(&mut self, event: &SchedEvent, state: &SchedState) {
-        self.follow_cgroups(event.ts, state);
-        self.follow(event, state);
-    }
 
     fn begin(&mut self, start: Ts, state: &SchedState) {
-        self.follow_cgroups(start, state);
+        while self.next_move(start).is_some() {}
         self.look_at_all(start, state);
-        self.start = Some(start);
     }
 
     fn before(&mut self, event: &SchedEvent, state: &SchedState) {

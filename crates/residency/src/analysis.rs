@@ -171,6 +171,7 @@ impl Analysis for Residency<'_> {
 
     fn begin(&mut self, start: Ts, state: &SchedState) {
         self.started = true;
+        self.summary.groups.begin();
         let cpus: Vec<Cpu> = state.observed().collect();
         for cpu in cpus {
             self.look(cpu, start, state);

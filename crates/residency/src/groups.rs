@@ -54,6 +54,13 @@ pub(crate) struct Groups {
 }
 
 impl Groups {
+    /// Forgets the tasks that were counted before the window; the groups keep their places.
+    pub(crate) fn begin(&mut self) {
+        self.homes = PerTask::default();
+        self.without_process = 0;
+        self.all.iter_mut().for_each(|(_, tasks)| *tasks = 0);
+    }
+
     /// Returns the place of the group that a task belongs to; nothing for a task that is not measured.
     pub(crate) fn of(&mut self, task: &Task, state: &SchedState, options: &Options<'_>) -> Option<usize> {
         if options.tasks.is_some_and(|chosen| !chosen(task, state)) {
