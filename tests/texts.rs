@@ -168,12 +168,15 @@ fn in_terminal(columns: Option<usize>, arguments: &[&str]) -> String {
 
 #[test]
 fn texts_fit_a_terminal() {
-    let of_a_trace: [&[&str]; 5] = [
+    let of_a_trace: [&[&str]; 8] = [
         &["why", "--assume-bound"],
         &["info"],
         &["stepper", "--text", "--steps", "3"],
         &["events", "--format", "txt", "-o", "-"],
         &["why"],
+        &["preemptions", "--verbose"],
+        &["picks"],
+        &["wakers"],
     ];
     for trace in FIXTURES {
         for command in of_a_trace {
@@ -181,7 +184,11 @@ fn texts_fit_a_terminal() {
             assert_eq!(wide(&text, TERMINAL), [""; 0], "{command:?} of {trace}");
         }
     }
-    let others: [&[&str]; 4] = [
+    let others: [&[&str]; 8] = [
+        &["whatif", "hackbench.dat"],
+        &["whatif", "hackbench.dat", "hackbench-v6.dat"],
+        &["whatif", "--predict-from", "hackbench.dat", "--measured", "hackbench-v6.dat"],
+        &["residency", "hackbench.dat", "--topology", "hackbench.cpus.txt"],
         &["schedstat", "eas.before", "eas.after", "--per-cpu"],
         &["compare", "--base", "hackbench.dat", "--new", "hackbench-v6.dat"],
         &["migrations", "hackbench.dat", "--topology", "hackbench.cpus.txt", "-o", "-", "--format", "txt"],

@@ -116,8 +116,9 @@ fn away(out: &mut String, report: &ResidencyReport) {
     });
     let list: Vec<String> = list.collect();
     let all = counted(report.away_count, "task");
+    let whose = if report.away_count == 1 { "its" } else { "their" };
     out.push('\n');
-    paragraph(out, 0, 2, &format!("{all} ran last away from the home of its group: {}", list.join("; ")));
+    paragraph(out, 0, 2, &format!("{all} ran last away from the home of {whose} group: {}", list.join("; ")));
 }
 
 /// Cuts a name to `most` letters, the end of a longer one.

@@ -64,20 +64,20 @@ fn runs_text(out: &mut String, runs: &[WhatifRun]) {
         row.map(|row| row.elapsed_ns)
     };
     // Writing to a string cannot fail.
-    let _ = write!(out, "{:<28}{:>9}{:>9}", "elapsed time", "trace", "error");
+    let _ = write!(out, "{:<22}{:>8}{:>8}", "elapsed time", "trace", "error");
     for policy in &policies {
-        let _ = write!(out, "{policy:>15}");
+        let _ = write!(out, "{policy:>14}");
     }
     out.push('\n');
     for run in runs {
         let error = run.prediction.calibration.elapsed_error_percent;
-        let _ = write!(out, "{:<28}{:>9}{error:>+8.2}%", named(run), length(run.prediction.trace.elapsed_ns.0 as f64));
+        let _ = write!(out, "{:<22}{:>8}{error:>+7.2}%", named(run), length(run.prediction.trace.elapsed_ns.0 as f64));
         for policy in &policies {
             let cell = value(run, policy).map_or("-".to_owned(), |estimate| {
                 let change = estimate.change_percent.map_or(String::new(), |change| format!(" {change:+.0}%"));
                 length(estimate.value) + &change
             });
-            let _ = write!(out, "{cell:>15}");
+            let _ = write!(out, "{cell:>14}");
         }
         out.push('\n');
     }
@@ -87,11 +87,11 @@ fn runs_text(out: &mut String, runs: &[WhatifRun]) {
         let of_group: Vec<&WhatifRun> = runs.iter().filter(|run| run.group.as_ref() == group).collect();
         let name = group.map_or("median".to_owned(), |group| format!("{group}: median of {}", of_group.len()));
         let trace: Vec<f64> = of_group.iter().map(|run| run.prediction.trace.elapsed_ns.0 as f64).collect();
-        let _ = write!(out, "{name:<28}{:>9}{:>9}", length(Spread::of(&trace).median), "");
+        let _ = write!(out, "{name:<22}{:>8}{:>8}", length(Spread::of(&trace).median), "");
         for policy in &policies {
             let values: Vec<f64> = of_group.iter().filter_map(|run| value(run, policy)).map(|e| e.value).collect();
             let cell = if values.is_empty() { "-".to_owned() } else { length(Spread::of(&values).median) };
-            let _ = write!(out, "{cell:>15}");
+            let _ = write!(out, "{cell:>14}");
         }
         out.push('\n');
     }
@@ -104,14 +104,14 @@ fn skill_text(out: &mut String, skills: &[Skill]) {
     // Writing to a string cannot fail.
     let _ = writeln!(
         out,
-        "\n{:<15}{:<14}{:>9}{:>11}{:>10}{:>11}{:>7}{:>8}{:>8}",
+        "\n{:<14}{:<13}{:>7}{:>10}{:>9}{:>10}{:>6}{:>5}{:>6}",
         "policy", "number", "from", "predicted", "measured", "direction", "skill", "held", "within"
     );
     for row in skills {
         let first = if row.metric == SkillMetric::Elapsed { &*row.policy } else { "" };
         let _ = writeln!(
             out,
-            "{first:<15}{:<14}{:>9}{:>11}{:>10}{:>11}{:>7}{:>8}{:>8}",
+            "{first:<14}{:<13}{:>7}{:>10}{:>9}{:>10}{:>6}{:>5}{:>6}",
             row.metric.words(),
             length(row.from_median),
             length(row.predicted_median),
@@ -169,14 +169,14 @@ fn table(out: &mut String, rows: &[PolicyRow]) {
     // Writing to a string cannot fail.
     let _ = writeln!(
         out,
-        "\n{:<14}{:>9}{:>19}{:>9}{:>10}{:>8}{:>8}{:>7}",
+        "\n{:<14}{:>8}{:>17}{:>8}{:>9}{:>8}{:>7}{:>7}",
         "policy", "elapsed", "interval", "change", "violated", "lost", "steals", "missed"
     );
     for row in rows {
         let change = row.elapsed_ns.change_percent.map_or("-".to_owned(), |change| format!("{change:+.1}%"));
         let _ = writeln!(
             out,
-            "{:<14}{:>9}{:>19}{change:>9}{:>10}{:>8}{:>8}{:>7.0}{}",
+            "{:<14}{:>8}{:>17}{change:>8}{:>9}{:>8}{:>7}{:>7.0}{}",
             row.policy,
             length(row.elapsed_ns.value),
             interval(&row.elapsed_ns, length),
@@ -184,18 +184,18 @@ fn table(out: &mut String, rows: &[PolicyRow]) {
             length(row.cpu_time_lost_ns.value),
             row.steals,
             row.missed_steals.value,
-            if row.is_complete { "" } else { "  (cut off)" }
+            if row.is_complete { "" } else { "\n  (cut off)" }
         );
     }
     let _ = writeln!(
         out,
-        "\n{:<14}{:>7}{:>12}{:>9}{:>19}{:>9}{:>19}",
+        "\n{:<14}{:>7}{:>9}{:>8}{:>17}{:>8}{:>17}",
         "policy", "busy", "interval", "wait", "interval", "p99", "interval"
     );
     for row in rows {
         let _ = writeln!(
             out,
-            "{:<14}{:>6.1}%{:>12}{:>9}{:>19}{:>9}{:>19}",
+            "{:<14}{:>6.1}%{:>9}{:>8}{:>17}{:>8}{:>17}",
             row.policy,
             row.busy_percent.value,
             interval(&row.busy_percent, |value| format!("{value:.0}")) + "%",
