@@ -26,9 +26,9 @@ const COMMANDS: [&[&str]; 19] = [
     &["latency", "--by", "task"],
     &["why", "--by", "task"],
     &["workcons", "--waiters", "application"],
-    &["neighbours"],
     &["neighbours", "--by", "command"],
-    &["residency"],
+    &["neighbours", "--by", "application"],
+    &["residency", "--by", "command"],
     &["findings"],
     &["whatif"],
 ];
