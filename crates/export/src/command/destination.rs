@@ -40,8 +40,8 @@ impl Sink for Spool {
     }
 }
 
-/// The folder of the tables. A new one appears when all of them are complete; in one that exists, each table then takes
-/// the place of its own file.
+/// The folder of the tables. A new one appears when all of them are complete; in one that exists, or that another export
+/// has made meanwhile, each table then takes the place of its own file.
 enum Folder {
     New(WholeFolder),
     /// A folder that was there, with the folders that were created in it.
@@ -74,7 +74,7 @@ impl Folder {
 
     fn finish(self) -> Result<()> {
         match self {
-            Folder::New(whole) => whole.finish().map(drop),
+            Folder::New(whole) => whole.finish_or_join(),
             Folder::Existing(_, created) => {
                 created.into_inner().unwrap_or_else(PoisonError::into_inner).into_iter().for_each(Folders::keep);
                 Ok(())

@@ -276,6 +276,22 @@ impl WholeFolder {
         Ok(replaces)
     }
 
+    /// Puts the folder in its place, or its files into the folder that is there by now: programs that write files of
+    /// their own into one new folder at the same time lose none.
+    pub fn finish_or_join(self) -> Result<()> {
+        let begun = std::fs::rename(self.part.path(), &self.path);
+        // A folder that has files in it is replaced by no `rename`.
+        if begun.is_err() && self.path.is_dir() {
+            join(self.part.path(), &self.path).with_context(|| self.shown.display().to_string())?;
+            self.around.keep();
+            return Ok(self.part.close().with_context(|| self.shown.display().to_string())?);
+        }
+        begun.with_context(|| self.shown.display().to_string())?;
+        self.around.keep();
+        drop(self.part.keep());
+        Ok(())
+    }
+
     fn take_place(&self, replaces: bool) -> io::Result<()> {
         let (part, path) = (self.part.path(), self.path.as_path());
         if !replaces {
@@ -292,6 +308,23 @@ impl WholeFolder {
         let _ = std::fs::rename(old.path(), if renamed.is_ok() { part } else { path });
         renamed
     }
+}
+
+/// Moves all files below a folder to the same names below another.
+fn join(from: &Path, to: &Path) -> io::Result<()> {
+    for entry in from.read_dir()? {
+        let entry = entry?;
+        let place = to.join(entry.file_name());
+        if !entry.file_type()?.is_dir() {
+            std::fs::rename(entry.path(), place)?;
+            continue;
+        }
+        match std::fs::create_dir(&place) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+            _ => join(&entry.path(), &place)?,
+        }
+    }
+    Ok(())
 }
 
 /// Removes a folder that is not whole where a signal ends the program.
@@ -480,6 +513,26 @@ mod tests {
         assert!(begin("b").finish().expect("finished"));
         assert!(place.join("b").is_file() && !place.join("a").exists(), "as a whole");
         assert_eq!(std::fs::read_dir(folder.join("sub")).expect("a folder").count(), 1);
+        std::fs::remove_dir_all(&folder).expect("removed");
+    }
+
+    #[test]
+    fn folders_that_are_written_at_the_same_time_are_joined() {
+        let folder = std::env::temp_dir().join(format!("schedviz-test-joined-folder-{}", std::process::id()));
+        let place = folder.join("tables");
+        let begin = |name: &str| {
+            let part = WholeFolder::create(&place).expect("created");
+            let mut file = part.file(Path::new("run").join(name)).expect("created");
+            file.write_all(name.as_bytes()).and_then(|()| file.finish()).expect("written");
+            part
+        };
+        let (one, other, again) = (begin("a"), begin("b"), begin("b"));
+        for part in [one, other, again] {
+            part.finish_or_join().expect("finished");
+        }
+        let read = |name: &str| std::fs::read_to_string(place.join("run").join(name)).expect("read");
+        assert_eq!((read("a").as_str(), read("b").as_str()), ("a", "b"));
+        assert_eq!(std::fs::read_dir(&folder).expect("a folder").count(), 1, "nothing else is left");
         std::fs::remove_dir_all(&folder).expect("removed");
     }
 }
