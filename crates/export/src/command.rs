@@ -126,7 +126,7 @@ pub(crate) fn run(args: &ExportArgs) -> Result<()> {
     let names = groups::names(&files.iter().map(|(_, path)| path.as_path()).collect::<Vec<_>>());
     let written = match (&args.csv, &args.parquet) {
         (Some(folder), _) => destination::csv(folder, &args.wanted())?,
-        (None, Some(folder)) => destination::parquet(folder, &args.wanted())?,
+        (None, Some(folder)) => destination::parquet(folder, &args.wanted(), args.read.threads())?,
         (None, None) => bail!("--csv, --parquet or --perfetto is missing"),
     };
     for ((group, path), name) in files.iter().zip(&names) {

@@ -55,7 +55,7 @@ pub use csv::Csv;
 pub use on_cpu::TaskRuns;
 pub use output::{Output, Sink, TableWriter};
 #[cfg(feature = "parquet")]
-pub use parquet::{Make, Parquet};
+pub use parquet::{Encoders, Make, Parquet};
 pub use perfetto::{Perfetto, PerfettoEvents};
 pub use rows::{EventRow, Tables};
 pub use schema::{Column, FactTable, SCHEMA, Type, markdown};

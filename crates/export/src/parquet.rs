@@ -1,24 +1,37 @@
 //! Tables as Apache Parquet, compressed by zstd.
+//!
+//! Rows are gathered until they fill a row group, which [`Encoders`] encode and compress while the next one is gathered. Row
+//! groups are written in their order, so that the bytes of a file do not depend on the number of threads.
+
+mod encoders;
+mod gathered;
 
 use crate::output::{Sink, TableWriter};
 use crate::schema::{Column, SCHEMA, Type};
 use crate::value::Value;
+use bytes::Bytes;
+use encoders::PendingGroup;
+use gathered::{EncodedColumn, Gathered, GroupForm, Texts};
 use parquet::basic::{Compression, ConvertedType, LogicalType, Repetition, Type as Physical, ZstdLevel};
-use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int32Type, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
-use parquet::file::properties::{WriterProperties, WriterPropertiesPtr};
-use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
-use parquet::schema::types::{Type as Node, TypePtr};
-use std::collections::HashMap;
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::types::{SchemaDescriptor, Type as Node, TypePtr};
+use std::collections::VecDeque;
 use std::io::{self, Write};
 use std::sync::Arc;
+
+pub use encoders::Encoders;
 
 /// Rows of a row group. They are held until the group is full: a few MB for each table.
 const GROUP: usize = 16_384;
 
 /// Bytes of texts in a group at which it is written early.
 const TEXT: usize = 8 << 20;
+
+/// Maximum number of row groups of a table that are encoded at once.
+const UNDER_WAY: usize = 3;
 
 /// A function that makes the file of a group and a run. It is called once for each run, and again where the pass of the
 /// run begins again.
@@ -37,107 +50,20 @@ impl Write for SinkWriter {
     }
 }
 
-/// The values of a column that are not null.
-enum ColumnValues {
-    Int32(Vec<i32>),
-    Int64(Vec<i64>),
-    Double(Vec<f64>),
-    Text(Vec<ByteArray>),
-    Bool(Vec<bool>),
-}
-
-/// A column of the rows that are gathered.
-struct Gathered {
-    values: ColumnValues,
-    /// The levels of the rows: 1 where a row has a value, 0 where it is null.
-    levels: Vec<i16>,
-}
-
-impl Gathered {
-    fn new(kind: Type) -> Gathered {
-        let values = match kind {
-            Type::Int32 => ColumnValues::Int32(Vec::new()),
-            Type::Int64 => ColumnValues::Int64(Vec::new()),
-            Type::Double => ColumnValues::Double(Vec::new()),
-            Type::Text => ColumnValues::Text(Vec::new()),
-            Type::Bool => ColumnValues::Bool(Vec::new()),
-        };
-        Gathered { values, levels: Vec::new() }
-    }
-
-    /// Adds a value; one of another type than the column's is null. `texts` keeps one copy of equal texts, and its
-    /// second part their bytes.
-    fn add(&mut self, value: &Value<'_>, texts: &mut (HashMap<String, ByteArray>, usize)) {
-        let known = match (&mut self.values, value) {
-            (ColumnValues::Int32(values), Value::Int(n)) => i32::try_from(*n).is_ok_and(|n| {
-                values.push(n);
-                true
-            }),
-            (ColumnValues::Int64(values), Value::Int(n)) => {
-                values.push(*n);
-                true
-            }
-            (ColumnValues::Double(values), Value::Real(x)) => {
-                values.push(*x);
-                true
-            }
-            (ColumnValues::Bool(values), Value::Bool(yes)) => {
-                values.push(*yes);
-                true
-            }
-            (ColumnValues::Text(values), Value::Text(text)) => {
-                let kept = match texts.0.get(text.as_ref()) {
-                    Some(kept) => kept.clone(),
-                    None => {
-                        texts.1 += text.len();
-                        let new = ByteArray::from(text.as_ref());
-                        texts.0.insert(text.as_ref().to_owned(), new.clone());
-                        new
-                    }
-                };
-                values.push(kept);
-                true
-            }
-            _ => false,
-        };
-        self.levels.push(known.into());
-    }
-
-    fn write(&mut self, group: &mut SerializedRowGroupWriter<'_, SinkWriter>) -> Result<(), ParquetError> {
-        let levels = std::mem::take(&mut self.levels);
-        match &mut self.values {
-            ColumnValues::Int32(values) => put::<Int32Type>(group, &std::mem::take(values), &levels),
-            ColumnValues::Int64(values) => put::<Int64Type>(group, &std::mem::take(values), &levels),
-            ColumnValues::Double(values) => put::<DoubleType>(group, &std::mem::take(values), &levels),
-            ColumnValues::Text(values) => put::<ByteArrayType>(group, &std::mem::take(values), &levels),
-            ColumnValues::Bool(values) => put::<BoolType>(group, &std::mem::take(values), &levels),
-        }
-    }
-}
-
-/// Writes the next column of a row group.
-fn put<T: DataType>(
-    group: &mut SerializedRowGroupWriter<'_, SinkWriter>,
-    values: &[T::T],
-    levels: &[i16],
-) -> Result<(), ParquetError> {
-    let Some(mut column) = group.next_column()? else { return Ok(()) };
-    column.typed::<T>().write_batch(values, Some(levels), None)?;
-    column.close()
-}
-
 /// A table as a file for each run. The group and the run are in the file's path alone, as Hive partitions.
 pub struct Parquet {
     make: Box<Make>,
-    schema: TypePtr,
-    properties: WriterPropertiesPtr,
+    encoders: Arc<Encoders>,
+    form: GroupForm,
     columns: Vec<Gathered>,
     rows: usize,
-    /// The texts of the group, one copy of each, and the bytes of all.
-    texts: (HashMap<String, ByteArray>, usize),
+    /// The texts of the rows that are gathered.
+    texts: Texts,
     /// The group and the run, which a pass that begins again needs once more.
     run: (Option<String>, String),
     file: Option<SerializedFileWriter<SinkWriter>>,
+    /// The row groups that are full and not written, in their order.
+    under_way: VecDeque<PendingGroup>,
 }
 
 fn io_error(error: ParquetError) -> io::Error {
@@ -168,8 +94,8 @@ fn node(column: &Column) -> Result<TypePtr, ParquetError> {
 }
 
 impl Parquet {
-    /// A table of these columns, each file of which `make` makes.
-    pub fn new(table: &str, columns: &[Column], make: Box<Make>) -> io::Result<Parquet> {
+    /// A table of these columns, each file of which `make` makes, and whose row groups `encoders` encode.
+    pub fn new(table: &str, columns: &[Column], make: Box<Make>, encoders: &Arc<Encoders>) -> io::Result<Parquet> {
         let fields = columns.iter().map(node).collect::<Result<Vec<_>, _>>().map_err(io_error)?;
         let schema = Node::group_type_builder(table).with_fields(fields).build().map_err(io_error)?;
         let properties = WriterProperties::builder()
@@ -178,39 +104,65 @@ impl Parquet {
             .set_created_by("schedviz".to_owned())
             .set_key_value_metadata(Some(vec![KeyValue::new("schema".to_owned(), SCHEMA.to_owned())]))
             .build();
+        let columns_of = Arc::new(SchemaDescriptor::new(Arc::new(schema)));
         Ok(Parquet {
             make,
-            schema: Arc::new(schema),
-            properties: Arc::new(properties),
+            encoders: Arc::clone(encoders),
+            form: GroupForm { columns: columns_of, properties: Arc::new(properties) },
             columns: columns.iter().map(|column| Gathered::new(column.kind)).collect(),
             rows: 0,
             texts: Default::default(),
             run: Default::default(),
             file: None,
+            under_way: VecDeque::new(),
         })
     }
 
     /// Begins the file of the run.
     fn open(&mut self) -> io::Result<()> {
         let place = SinkWriter((self.make)(self.run.0.as_deref(), &self.run.1)?);
-        let file = SerializedFileWriter::new(place, self.schema.clone(), self.properties.clone());
-        self.file = Some(file.map_err(io_error)?);
+        let (schema, properties) = (self.form.columns.root_schema_ptr(), self.form.properties.clone());
+        self.file = Some(SerializedFileWriter::new(place, schema, properties).map_err(io_error)?);
         Ok(())
     }
 
-    /// Writes the rows that are gathered as a row group.
-    fn flush(&mut self) -> io::Result<()> {
-        self.texts = Default::default();
-        let Some(file) = self.file.as_mut().filter(|_| self.rows > 0) else { return Ok(()) };
-        self.rows = 0;
-        let columns = &mut self.columns;
-        let mut write = || {
-            let mut group = file.next_row_group()?;
-            columns.iter_mut().try_for_each(|column| column.write(&mut group))?;
-            group.close().map(drop)
-        };
-        write().map_err(io_error)
+    /// Removes the rows that are gathered.
+    fn take_rows(&mut self) -> Vec<Gathered> {
+        (self.rows, self.texts) = (0, Default::default());
+        let next = self.columns.iter().map(Gathered::next).collect();
+        std::mem::replace(&mut self.columns, next)
     }
+
+    /// Gives the rows that are gathered to the encoders, as a row group, and writes those that are encoded.
+    fn flush(&mut self) -> io::Result<()> {
+        if self.rows > 0 {
+            let rows = self.take_rows();
+            self.under_way.push_back(self.encoders.encode(rows, &self.form));
+        }
+        self.write(UNDER_WAY)
+    }
+
+    /// Writes the first row groups that are encoded, until at most this number of others are left.
+    fn write(&mut self, left: usize) -> io::Result<()> {
+        while let Some(mut first) = self.under_way.pop_front() {
+            if self.under_way.len() < left && !first.is_ready() {
+                self.under_way.push_front(first);
+                break;
+            }
+            let group = first.wait().map_err(io_error)?;
+            self.file.as_mut().map_or(Ok(()), |file| append(file, group)).map_err(io_error)?;
+        }
+        Ok(())
+    }
+}
+
+/// Writes a row group at the end of a file.
+fn append(file: &mut SerializedFileWriter<SinkWriter>, columns: Vec<EncodedColumn>) -> Result<(), ParquetError> {
+    let mut group = file.next_row_group()?;
+    for EncodedColumn { bytes, close } in columns {
+        group.append_column(&Bytes::from(bytes), close)?;
+    }
+    group.close().map(drop)
 }
 
 impl TableWriter for Parquet {
@@ -220,20 +172,13 @@ impl TableWriter for Parquet {
     }
 
     fn restart(&mut self) -> io::Result<()> {
-        if self.rows == 0 && self.file.as_ref().is_some_and(|file| file.flushed_row_groups().is_empty()) {
+        let is_empty = self.file.as_ref().is_some_and(|file| file.flushed_row_groups().is_empty());
+        if self.rows == 0 && self.under_way.is_empty() && is_empty {
             return Ok(());
         }
-        for column in &mut self.columns {
-            column.levels.clear();
-            match &mut column.values {
-                ColumnValues::Int32(values) => values.clear(),
-                ColumnValues::Int64(values) => values.clear(),
-                ColumnValues::Double(values) => values.clear(),
-                ColumnValues::Text(values) => values.clear(),
-                ColumnValues::Bool(values) => values.clear(),
-            }
-        }
-        (self.rows, self.texts, self.file) = (0, Default::default(), None);
+        self.take_rows();
+        self.under_way.clear();
+        self.file = None;
         self.open()
     }
 
@@ -246,6 +191,7 @@ impl TableWriter for Parquet {
 
     fn end(&mut self) -> io::Result<()> {
         self.flush()?;
+        self.write(0)?;
         let Some(file) = self.file.take() else { return Ok(()) };
         let SinkWriter(mut sink) = file.into_inner().map_err(io_error)?;
         sink.flush()?;
@@ -254,5 +200,79 @@ impl TableWriter for Parquet {
 
     fn finish(self: Box<Self>) -> io::Result<()> {
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::{Mutex, PoisonError};
+
+    /// The bytes of a file, and whether it is complete.
+    type Kept = Arc<Mutex<(Vec<u8>, bool)>>;
+
+    struct KeptSink(Kept);
+
+    impl Write for KeptSink {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap_or_else(PoisonError::into_inner).0.extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    impl Sink for KeptSink {
+        fn cut(&mut self, _: u64) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn finish(self: Box<Self>) -> io::Result<()> {
+            self.0.lock().unwrap_or_else(PoisonError::into_inner).1 = true;
+            Ok(())
+        }
+    }
+
+    /// The file of a table of five row groups and a part of one, after a pass that began again.
+    fn written(threads: usize) -> Vec<u8> {
+        let files: Arc<Mutex<Vec<Kept>>> = Arc::default();
+        let made = Arc::clone(&files);
+        let make = move |_: Option<&str>, _: &str| -> io::Result<Box<dyn Sink>> {
+            let file = Kept::default();
+            made.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&file));
+            Ok(Box::new(KeptSink(file)))
+        };
+        let columns = [Column::new("a", Type::Int64, ""), Column::new("b", Type::Text, "")];
+        let encoders = Encoders::for_threads(threads);
+        let mut table = Parquet::new("t", &columns, Box::new(make), &encoders).expect("a table");
+        table.begin(None, "run").expect("begun");
+        for _ in 0..2 {
+            table.restart().expect("begun again");
+            for n in 0..GROUP as i64 * 5 + 9 {
+                let text = Value::Text((n % 7).to_string().into());
+                table.row(&[Value::Int(n * n), if n % 3 == 0 { Value::Null } else { text }]).expect("a row");
+            }
+        }
+        table.end().expect("ended");
+        Box::new(table).finish().expect("finished");
+        let files = files.lock().unwrap_or_else(PoisonError::into_inner);
+        let [unfinished, file] = files.as_slice() else { panic!("{} files", files.len()) };
+        assert!(!unfinished.lock().unwrap_or_else(PoisonError::into_inner).1);
+        let (bytes, is_finished) = file.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        assert!(is_finished);
+        bytes
+    }
+
+    #[test]
+    fn files_have_the_same_bytes_with_any_number_of_threads() {
+        let alone = written(1);
+        let reader = parquet::file::serialized_reader::SerializedFileReader::new(Bytes::from(alone.clone()));
+        let metadata = parquet::file::reader::FileReader::metadata(&reader.expect("a file")).clone();
+        assert_eq!((metadata.num_row_groups(), metadata.file_metadata().num_rows()), (6, GROUP as i64 * 5 + 9));
+        for threads in [2, 5] {
+            assert!(written(threads) == alone, "{threads} threads");
+        }
     }
 }

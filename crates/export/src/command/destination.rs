@@ -142,13 +142,15 @@ pub(super) fn csv(folder: &Path, tables: &[FactTable]) -> Result<Written> {
     Ok(Written { output, folder: Some((folder.to_owned(), files)), tables: tables.len(), replaced })
 }
 
-/// Begins tables as Parquet: `FOLDER/TABLE/group=GROUP/run=RUN/TABLE.parquet`.
+/// Begins tables as Parquet: `FOLDER/TABLE/group=GROUP/run=RUN/TABLE.parquet`. `threads`: the number of threads that may be
+/// used.
 #[cfg(feature = "parquet")]
-pub(super) fn parquet(folder: &Path, tables: &[FactTable]) -> Result<Written> {
+pub(super) fn parquet(folder: &Path, tables: &[FactTable], threads: usize) -> Result<Written> {
     if folder.exists() && !folder.is_dir() {
         bail!("{} is a file; --parquet names a folder", folder.display());
     }
     let (mut output, files) = (Output::default(), Arc::new(Folder::open(folder)?));
+    let encoders = crate::Encoders::for_threads(threads);
     for table in tables {
         let (root, files) = (PathBuf::from(table.name()), files.clone());
         let name = format!("{}.parquet", table.name());
@@ -156,7 +158,7 @@ pub(super) fn parquet(folder: &Path, tables: &[FactTable]) -> Result<Written> {
             let place = root.join(partition("group", group)).join(partition("run", Some(run)));
             Ok(Box::new(files.file(&place.join(&name))?))
         };
-        let parquet = crate::Parquet::new(table.name(), &columns(*table), Box::new(make))?;
+        let parquet = crate::Parquet::new(table.name(), &columns(*table), Box::new(make), &encoders)?;
         output = output.with(*table, Box::new(parquet));
     }
     Ok(Written { output, folder: Some((folder.to_owned(), files)), tables: tables.len(), replaced: false })
@@ -164,7 +166,7 @@ pub(super) fn parquet(folder: &Path, tables: &[FactTable]) -> Result<Written> {
 
 /// Refuses Parquet: this program was built without it.
 #[cfg(not(feature = "parquet"))]
-pub(super) fn parquet(_: &Path, _: &[FactTable]) -> Result<Written> {
+pub(super) fn parquet(_: &Path, _: &[FactTable], _: usize) -> Result<Written> {
     bail!("this program was built without Parquet; build it with --features parquet, or use --csv")
 }
 
