@@ -284,7 +284,7 @@ impl WholeFolder {
         if begun.is_err() && self.path.is_dir() {
             join(self.part.path(), &self.path).with_context(|| self.shown.display().to_string())?;
             self.around.keep();
-            return Ok(self.part.close().with_context(|| self.shown.display().to_string())?);
+            return self.part.close().with_context(|| self.shown.display().to_string());
         }
         begun.with_context(|| self.shown.display().to_string())?;
         self.around.keep();
