@@ -133,6 +133,7 @@ impl<'s> SlowWhy<'s> {
             None => "nowhere",
             Some(9) => "somewhere",
             Some(n) if n == Distance::Smt as u8 => "core",
+            Some(n) if n == Distance::Cluster as u8 => "cluster",
             Some(n) if n == Distance::Llc as u8 => "llc",
             Some(n) if n == Distance::Node as u8 => "node",
             Some(_) => "beyond",
@@ -420,11 +421,12 @@ fn compare(name: &str, events: &[SchedEvent], topology: &Topology, slow: &SlowWh
     assert_eq!((missed.idle_entries, ours), (slow.entries, slow.missed.clone()), "{name}: missed steals");
 }
 
-/// Two hardware threads a core, four CPUs a cache, six a node.
-fn machine(cpus: u32) -> Topology {
+/// Two hardware threads a core, three CPUs a cluster if there are any, four a cache, six a node.
+fn machine(cpus: u32, has_clusters: bool) -> Topology {
     let mut topology = Topology::default();
     for cpu in 0..cpus {
-        let place = CpuLocation { core: Some(cpu / 2), llc: Some(cpu / 4), node: Some(cpu / 6), socket: None };
+        let cluster = has_clusters.then_some(cpu / 3);
+        let place = CpuLocation { core: Some(cpu / 2), cluster, llc: Some(cpu / 4), node: Some(cpu / 6), socket: None };
         topology.set(Cpu(cpu), place);
     }
     topology
@@ -449,7 +451,7 @@ fn both_tables_are_the_simulators() {
     for seed in 0..200 {
         let cpus = 2 + (seed % 9) as u32;
         let sim = if seed % 4 == 3 { Simulation::any(seed, cpus, 500) } else { Simulation::balanced(seed, cpus, 500) };
-        let topology = if seed % 2 == 0 { machine(cpus) } else { Topology::default() };
+        let topology = if seed % 2 == 0 { machine(cpus, seed % 4 == 0) } else { Topology::default() };
         let moves: BTreeMap<(i32, Ts, Cpu), Cause> = (sim.events.iter().zip(&sim.causes))
             .filter_map(|(event, cause)| match event.kind {
                 EventKind::Migrate { task, dest, .. } => Some(((task.pid.0, event.ts, dest), (*cause)?)),

@@ -22,6 +22,9 @@ use timeline::{LaneLayout, TimeScale};
 /// The name and version of the document's schema.
 pub(crate) const SCHEMA: &str = "schedviz/balance/2";
 
+/// The distances that every topology can have. Clusters, which few machines have, stand apart.
+const FOUR: [Distance; 4] = [Distance::Smt, Distance::Llc, Distance::Node, Distance::Machine];
+
 /// Maximum number of arrows on a page. Rare causes get theirs first.
 const ARROWS: u64 = 1500;
 
@@ -44,10 +47,16 @@ pub struct Cell {
     /// same node, across nodes; nothing for distances that the topology lacks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by_distance: Option<[Option<u64>; 4]>,
+    /// The number of migrations within a cluster, which that under the same LLC leaves out; absent where the topology has no clusters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub in_cluster: Option<u64>,
     /// The median time from the migration to the first run by distance, in the same order; absent for distances without
     /// such a run, and where the topology is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_run_by_distance_ns: Option<[Option<Dur>; 4]>,
+    /// The median time from a migration within a cluster to the first run; absent without such a run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_run_in_cluster_ns: Option<Dur>,
     /// The number that ran, with nothing lost on the way, before they were moved again.
     pub ran: u64,
     /// The median of the time until they ran, at most 0.8 % above the true one; absent if none ran.
@@ -126,8 +135,8 @@ struct CauseSums {
     count: u64,
     queued: u64,
     recorded: u64,
-    by_distance: [u64; 4],
-    delays_by_distance: [Lengths; 4],
+    by_distance: [u64; Distance::ALL.len()],
+    delays_by_distance: [Lengths; Distance::ALL.len()],
     /// The times from each migration to the first run.
     delays: Lengths,
     /// The migrations themselves, while an arrow each fits the page.
@@ -238,9 +247,11 @@ impl Analysis for Balance<'_> {
             queued: sums.queued,
             recorded: sums.recorded,
             by_distance: (!topology.is_empty())
-                .then(|| std::array::from_fn(|at| given[at].then_some(sums.by_distance[at]))),
+                .then(|| FOUR.map(|of| given[of as usize].then_some(sums.by_distance[of as usize]))),
+            in_cluster: topology.has_clusters().then_some(sums.by_distance[Distance::Cluster as usize]),
             first_run_by_distance_ns: (!topology.is_empty())
-                .then(|| std::array::from_fn(|at| sums.delays_by_distance[at].rank(1, 2).filter(|_| given[at]))),
+                .then(|| FOUR.map(|of| sums.delays_by_distance[of as usize].rank(1, 2).filter(|_| given[of as usize]))),
+            first_run_in_cluster_ns: sums.delays_by_distance[Distance::Cluster as usize].rank(1, 2),
             ran: sums.delays.count(),
             first_run_median_ns: sums.delays.rank(1, 2),
             first_run_max_ns: sums.delays.max(),
@@ -380,26 +391,21 @@ fn by_distance(out: &mut String, report: &BalanceReport) {
     if report.causes.iter().all(|c| c.by_distance.is_none()) {
         return;
     }
-    // Writing to a string cannot fail.
-    let _ = writeln!(out, "\n{:30} {:>8} {:>8} {:>8} {:>8}", "migrations within", "a core", "an LLC", "a node", "more");
+    let has_clusters = report.causes.iter().any(|c| c.in_cluster.is_some());
+    let line = |name: &str, [core, llc, node, more]: [String; 4], cluster: String| {
+        let cluster = if has_clusters { format!(" {cluster:>8}") } else { String::new() };
+        format!("{name:30} {core:>8}{cluster} {llc:>8} {node:>8} {more:>8}\n")
+    };
+    let head = |name: &str| line(name, ["a core", "an LLC", "a node", "more"].map(str::to_owned), "cluster".to_owned());
+    let shown = |count: Option<u64>| count.map_or("-".into(), |n| n.to_string());
+    out.extend(["\n", &head("migrations within")]);
     for c in &report.causes {
-        let _ = write!(out, "{:30}", c.cause.name());
-        for count in c.by_distance.unwrap_or_default() {
-            let _ = write!(out, " {:>8}", count.map_or("-".into(), |n| n.to_string()));
-        }
-        out.push('\n');
+        *out += &line(c.cause.name(), c.by_distance.unwrap_or_default().map(shown), shown(c.in_cluster));
     }
-    let _ = writeln!(
-        out,
-        "\n{:30} {:>8} {:>8} {:>8} {:>8}",
-        "median until it ran, within", "a core", "an LLC", "a node", "more"
-    );
+    out.extend(["\n", &head("median until it ran, within")]);
     for c in report.causes.iter().filter(|c| c.ran > 0) {
-        let _ = write!(out, "{:30}", c.cause.name());
-        for median in c.first_run_by_distance_ns.unwrap_or_default() {
-            let _ = write!(out, " {:>8}", short(median));
-        }
-        out.push('\n');
+        let medians = c.first_run_by_distance_ns.unwrap_or_default().map(short);
+        *out += &line(c.cause.name(), medians, short(c.first_run_in_cluster_ns));
     }
 }
 

@@ -404,6 +404,7 @@ pub fn cost_text(rows: &[CostRow]) -> String {
     for row in rows {
         let within = match row.distance {
             Some(Distance::Smt) => "a core",
+            Some(Distance::Cluster) => "cluster",
             Some(Distance::Llc) => "an LLC",
             Some(Distance::Node) => "a node",
             Some(Distance::Machine) => "more",

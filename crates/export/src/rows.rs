@@ -29,11 +29,10 @@ impl Words {
     }
 }
 
-const DISTANCES: [Distance; 4] = [Distance::Smt, Distance::Llc, Distance::Node, Distance::Machine];
-
-const NEAREST: [Nearest; 7] = [
+const NEAREST: [Nearest; 8] = [
     Nearest::Itself,
     Nearest::Core,
+    Nearest::Cluster,
     Nearest::Llc,
     Nearest::Node,
     Nearest::Beyond,
@@ -85,7 +84,7 @@ impl<'o> Tables<'o> {
         Tables {
             output,
             causes: Words::of(&Cause::ALL),
-            distances: Words::of(&DISTANCES),
+            distances: Words::of(&Distance::ALL),
             nearest: Words::of(&NEAREST),
             placements: Words::of(&Placement::ALL),
             kinds: Words::of(&Measure::ALL),

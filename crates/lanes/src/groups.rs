@@ -235,7 +235,13 @@ mod tests {
         let count = nodes * caches * cores * 2;
         for cpu in 0..count {
             let (core, llc) = (cpu / 2, cpu / 2 / cores);
-            let place = CpuLocation { core: Some(core), llc: Some(llc), node: Some(llc / caches), socket: Some(0) };
+            let place = CpuLocation {
+                core: Some(core),
+                cluster: None,
+                llc: Some(llc),
+                node: Some(llc / caches),
+                socket: Some(0),
+            };
             topology.set(Cpu(cpu), place);
         }
         (topology, (0..count).map(|cpu| (Cpu(cpu), Some(0))).collect())

@@ -13,6 +13,8 @@ pub enum Placement {
     Previous,
     /// The task was placed on another hardware thread of its core.
     Core,
+    /// The task was placed in the same cluster: on a CPU of another core that shares a cache below the last level.
+    Cluster,
     /// The task was placed on a CPU with the same last-level cache.
     Llc,
     /// Elsewhere in the node.
@@ -25,9 +27,10 @@ pub enum Placement {
 
 impl Placement {
     /// Every placement, in the order of their indices.
-    pub const ALL: [Placement; 6] = [
+    pub const ALL: [Placement; 7] = [
         Placement::Previous,
         Placement::Core,
+        Placement::Cluster,
         Placement::Llc,
         Placement::Node,
         Placement::Elsewhere,
@@ -40,6 +43,7 @@ impl Placement {
             Some(from) if from == to => Placement::Previous,
             Some(from) => match topology.distance(from, to) {
                 Some(Distance::Smt) => Placement::Core,
+                Some(Distance::Cluster) => Placement::Cluster,
                 Some(Distance::Llc) => Placement::Llc,
                 Some(Distance::Node) => Placement::Node,
                 Some(Distance::Machine) | None => Placement::Elsewhere,

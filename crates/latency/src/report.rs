@@ -210,13 +210,15 @@ pub(crate) fn build(latency: Latency<'_>, end: Ts, state: &SchedState) -> Latenc
     rows.sort_by(|(a, r), (b, s)| {
         r.merged.cmp(&s.merged).then(b.cmp(a)).then(r.pid.cmp(&s.pid)).then(r.command.cmp(&s.command))
     });
+    let mut by_placement = splits(&Placement::ALL, |placement| woken[placement as usize].each_ref().to_vec());
+    by_placement.retain(|split| split.kind != Placement::Cluster || options.topology.has_clusters());
     LatencyReport {
         schema: SCHEMA,
         from_ns: start.unwrap_or(end),
         to_ns: end,
         selection_unknown: None,
         measures: named(&all, &earlier).collect(),
-        by_placement: splits(&Placement::ALL, |placement| woken[placement as usize].each_ref().to_vec()),
+        by_placement,
         by_idleness: splits(&Idleness::ALL, |idleness| woken.iter().map(|row| &row[idleness as usize]).collect()),
         by: options.by,
         rows: rows.into_iter().map(|(_, row)| row).collect(),
@@ -267,6 +269,7 @@ fn placement_name(placement: Placement, with_distances: bool) -> &'static str {
     match placement {
         Placement::Previous => "on the CPU it last ran on",
         Placement::Core => "on the same core",
+        Placement::Cluster => "in the same cluster",
         Placement::Llc => "in the same LLC",
         Placement::Node => "in the same node",
         Placement::Elsewhere if with_distances => "in another node",

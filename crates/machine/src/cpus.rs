@@ -44,6 +44,10 @@ pub struct CpuPlace {
     /// The lowest CPU of its core, which identifies the core.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub core: Option<u32>,
+    /// The lowest CPU of its cluster, which identifies the cluster: the CPUs that share its L2 cache, or a group of cores by the firmware's
+    /// tables.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<u32>,
     /// The lowest CPU that shares its last-level cache, which identifies the cache.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub llc: Option<u32>,
@@ -88,7 +92,7 @@ impl MachineCpus {
             numbers.iter().filter_map(|cpu| root.text(format!("{FOLDER}/cpu{cpu}/cpufreq/scaling_governor"))).collect();
         governors.sort();
         governors.dedup();
-        MachineCpus {
+        let mut cpus = MachineCpus {
             model: model(root),
             online: list("online"),
             isolated: list("isolated"),
@@ -97,17 +101,29 @@ impl MachineCpus {
             governors,
             places: numbers.iter().map(|cpu| CpuPlace::read(root, *cpu, &nodes)).collect(),
             nodes: nodes.into_iter().map(|(node, _)| node).collect(),
-        }
+        };
+        cpus.settle_clusters();
+        cpus
     }
 
     pub(crate) fn topology(&self) -> Topology {
         let mut topology = Topology::default();
         for place in &self.places {
-            let of = CpuLocation { core: place.core, llc: place.llc, node: place.node, socket: place.socket };
+            let CpuPlace { core, cluster, llc, node, socket, .. } = *place;
+            let of = CpuLocation { core, cluster, llc, node, socket };
             // An offline CPU has no place; the CPU exists all the same.
             topology.set(Cpu(place.cpu), of);
         }
+        topology.settle_clusters();
         topology
+    }
+
+    /// Forgets the clusters that are no level between the core and the last-level cache.
+    fn settle_clusters(&mut self) {
+        let topology = self.topology();
+        for place in &mut self.places {
+            place.cluster = topology.place(Cpu(place.cpu)).and_then(|location| location.cluster);
+        }
     }
 }
 
@@ -119,6 +135,7 @@ impl CpuPlace {
         CpuPlace {
             cpu,
             core: lowest("topology/core_cpus_list").or_else(|| lowest("topology/thread_siblings_list")),
+            cluster: lowest("topology/cluster_cpus_list").or_else(|| second_level(root, &folder)),
             llc: last_level(root, &folder),
             node: nodes.iter().find(|(_, cpus)| cpus.contains(&Cpu(cpu))).map(|(node, _)| node.node),
             // Some virtual machines give -1.
@@ -131,12 +148,21 @@ impl CpuPlace {
 
 /// The lowest CPU that shares the cache of the highest level.
 fn last_level(root: &Root, cpu: &str) -> Option<u32> {
-    let caches = root.numbered(format!("{cpu}/cache"), "index").into_iter().filter_map(|index| {
+    caches(root, cpu).max_by_key(|(level, _)| *level).map(|(_, lowest)| lowest)
+}
+
+/// The lowest CPU that shares the cache of the second level.
+fn second_level(root: &Root, cpu: &str) -> Option<u32> {
+    caches(root, cpu).find(|(level, _)| *level == 2).map(|(_, lowest)| lowest)
+}
+
+/// The level of each cache of a CPU, and the lowest CPU that shares it.
+fn caches<'r>(root: &'r Root, cpu: &'r str) -> impl Iterator<Item = (u32, u32)> + 'r {
+    root.numbered(format!("{cpu}/cache"), "index").into_iter().filter_map(move |index| {
         let level: u32 = root.number(format!("{cpu}/cache/index{index}/level"))?;
         let shared = root.cpu_list(format!("{cpu}/cache/index{index}/shared_cpu_list"))?;
         Some((level, shared.first()?.0))
-    });
-    caches.max_by_key(|(level, _)| *level).map(|(_, lowest)| lowest)
+    })
 }
 
 fn nodes(root: &Root) -> Vec<(Node, Vec<Cpu>)> {
@@ -161,4 +187,44 @@ fn model(root: &Root) -> Option<String> {
     let text = root.text("proc/cpuinfo")?;
     let line = text.lines().find(|line| line.starts_with("model name"))?;
     Some(line.split_once(':')?.1.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The clusters of four CPUs under one last-level cache, whose files have these texts.
+    fn clusters(files: &[(&str, [&str; 4])]) -> [Option<u32>; 4] {
+        let folder = tempfile::tempdir().unwrap();
+        for (file, texts) in files {
+            for (cpu, text) in texts.iter().enumerate() {
+                let path = folder.path().join(FOLDER).join(format!("cpu{cpu}")).join(file);
+                std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+                std::fs::write(path, text).unwrap();
+            }
+        }
+        let cpus = MachineCpus::read(&Root::at(folder.path()));
+        let clusters: Vec<Option<u32>> = cpus.places.iter().map(|place| place.cluster).collect();
+        let places = cpus.topology();
+        assert!((0..).map(Cpu).zip(&clusters).all(|(cpu, cluster)| places.place(cpu).unwrap().cluster == *cluster));
+        clusters.try_into().unwrap()
+    }
+
+    #[test]
+    fn clusters_share_a_second_level() {
+        let (of_one, pairs, all) = (["0", "1", "2", "3"], ["0-1", "0-1", "2-3", "2-3"], ["0-3"; 4]);
+        let cores = ("topology/core_cpus_list", of_one);
+        let caches = [("cache/index3/level", ["3"; 4]), ("cache/index3/shared_cpu_list", all)];
+        let second = |list| [cores, ("cache/index2/level", ["2"; 4]), ("cache/index2/shared_cpu_list", list)];
+        let of = |files: [(&str, [&str; 4]); 3]| clusters(&[&files[..], &caches].concat());
+        assert_eq!(of(second(pairs)), [Some(0), Some(0), Some(2), Some(2)]);
+        assert_eq!(of(second(of_one)), [None; 4]);
+        assert_eq!(of(second(all)), [None; 4]);
+        // The kernel's own list counts before the caches.
+        let [cores, level, _] = second(of_one);
+        assert_eq!(of([cores, level, ("topology/cluster_cpus_list", pairs)]), [Some(0), Some(0), Some(2), Some(2)]);
+        // The threads of a core share its L2.
+        let threads = [("topology/core_cpus_list", pairs), level, ("topology/cluster_cpus_list", pairs)];
+        assert_eq!(of(threads), [None; 4]);
+    }
 }

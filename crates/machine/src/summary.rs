@@ -42,6 +42,7 @@ impl Machine {
         group("socket", |place| place.socket);
         group("node", |place| place.node);
         group("LLC", |place| place.llc);
+        group("cluster", |place| place.cluster);
         words
     }
 

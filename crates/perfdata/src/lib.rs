@@ -64,6 +64,7 @@ fn recording(source: Source) -> Result<Recording, Error> {
     let Scanned { cpus, sorted, compression, names: tasks, lost_samples, lost_anywhere, is_cut } = found;
     let marked = cpus.values().map(|records| records.lost).fold(0, u64::saturating_add);
     let machine = std::mem::take(&mut header.machine);
+    let topology = machine.settled_topology();
     let origin = Origin {
         format: "perf.data",
         version: 2,
@@ -72,7 +73,7 @@ fn recording(source: Source) -> Result<Recording, Error> {
         recorder: machine.perf.map(|version| format!("perf {version}")),
         clock: header.events.clock(),
         cpus: machine.cpus,
-        topology: machine.topology,
+        topology,
         command: machine.command,
     };
     let cpus: Vec<(u32, scan::CpuRecords)> = cpus.into_iter().collect();

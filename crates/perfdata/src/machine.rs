@@ -136,7 +136,7 @@ impl HeaderMachine {
         Some(())
     }
 
-    /// The caches of all levels, each with the CPUs that share it: those of the highest level count.
+    /// The caches of all levels, each with the CPUs that share it: those of the highest level and of the second level count.
     fn add_caches(&mut self, mut bytes: Bytes<'_>) -> Option<()> {
         if bytes.u32()? != 1 {
             return None;
@@ -153,6 +153,10 @@ impl HeaderMachine {
         let highest = caches.iter().map(|(level, _)| *level).max();
         for (number, (_, list)) in caches.iter().filter(|(level, _)| Some(*level) == highest).enumerate() {
             self.each(list, |place| place.llc = Some(number as u32));
+        }
+        let second = caches.iter().filter(|(level, _)| *level == 2 && highest > Some(2));
+        for (number, (_, list)) in second.enumerate() {
+            self.each(list, |place| place.cluster = Some(number as u32));
         }
         Some(())
     }
@@ -172,6 +176,13 @@ impl HeaderMachine {
                 self.topology.set(Cpu(cpu), place);
             }
         }
+    }
+
+    /// The places of the CPUs, with those clusters alone that are a level of their own.
+    pub(crate) fn settled_topology(&self) -> Topology {
+        let mut topology = self.topology.clone();
+        topology.settle_clusters();
+        topology
     }
 
     /// Release and architecture in the form of `uname`, without the host's name.
@@ -249,6 +260,13 @@ mod tests {
         assert_eq!(all(place(2)), [Some(1), Some(1), Some(1), Some(9)]);
         assert_eq!(all(place(3)), [Some(1), Some(1), Some(1), Some(1)]);
         assert_eq!(machine.topology.place(Cpu(900)), None);
+        // The L2 is that of a core here.
+        assert!(!machine.settled_topology().has_clusters());
+        let caches = [cache(2, "0-1"), cache(2, "2-3"), cache(3, "0-3")].concat();
+        let mut machine = HeaderMachine { cpus: 4, ..HeaderMachine::default() };
+        machine.add(feature::CACHE, &[numbers(&[1, 3]), caches].concat(), Endian::Little).unwrap();
+        let cluster = |cpu| machine.settled_topology().place(Cpu(cpu)).and_then(|place| place.cluster);
+        assert_eq!([0, 1, 2, 3].map(cluster), [Some(0), Some(0), Some(1), Some(1)]);
     }
 
     #[test]

@@ -114,7 +114,7 @@ impl EdgeSums {
         let Some((from, to)) = wakeup.cpus else { return };
         let place = match topology.distance(from, to) {
             _ if from == to => Some(&mut self.same_cpu),
-            Some(Distance::Smt | Distance::Llc) => Some(&mut self.same_llc),
+            Some(Distance::Smt | Distance::Cluster | Distance::Llc) => Some(&mut self.same_llc),
             Some(Distance::Node | Distance::Machine) => Some(&mut self.other_llc),
             None => None,
         };

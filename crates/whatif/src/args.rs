@@ -32,8 +32,8 @@ pub struct WhatifArgs {
     /// Runs of the other variant, which the predictions are compared with: direction, size, skill, intervals that held
     #[arg(long, value_name = "FILES", value_delimiter = ',', requires = "predict_from")]
     pub(crate) measured: Vec<String>,
-    /// The policies to predict: observed, steal=core, steal=llc, steal=node, steal=machine, steal=none or ideal [default: observed,
-    /// steal=llc with a topology, steal=machine, ideal]
+    /// The policies to predict: observed, steal=core, steal=cluster, steal=llc, steal=node, steal=machine, steal=none or ideal
+    /// [default: observed, steal=llc with a topology, steal=machine, ideal]
     #[arg(long, value_name = "POLICY", value_delimiter = ',')]
     pub(crate) policy: Vec<PolicyName>,
     /// The order of the run queues where a policy does not follow the trace [default: fair, with fifo in the intervals]

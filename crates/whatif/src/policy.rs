@@ -35,6 +35,7 @@ impl Policy for Steal {
             match self.within {
                 None => "none",
                 Some(Distance::Smt) => "core",
+                Some(Distance::Cluster) => "cluster",
                 Some(Distance::Llc) => "llc",
                 Some(Distance::Node) => "node",
                 Some(Distance::Machine) => "machine",
@@ -124,12 +125,13 @@ impl FromStr for PolicyName {
             "ideal" => PolicyName::Ideal,
             "steal=none" => PolicyName::Steal(None),
             "steal=core" => PolicyName::Steal(Some(Distance::Smt)),
+            "steal=cluster" => PolicyName::Steal(Some(Distance::Cluster)),
             "steal=llc" => PolicyName::Steal(Some(Distance::Llc)),
             "steal=node" => PolicyName::Steal(Some(Distance::Node)),
             "steal=machine" => PolicyName::Steal(Some(Distance::Machine)),
             _ => {
                 return Err(
-                    "a policy is observed, steal=core, steal=llc, steal=node, steal=machine, steal=none or ideal"
+                    "a policy is observed, steal=core, steal=cluster, steal=llc, steal=node, steal=machine, steal=none or ideal"
                         .to_owned(),
                 );
             }

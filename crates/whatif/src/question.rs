@@ -224,9 +224,13 @@ fn measured_run(args: &WhatifArgs, path: &Path, read: &ReadArgs) -> Result<RunFi
 /// Predicts from one trace.
 fn predicted(args: &WhatifArgs, session: &Session, file_bytes: u64) -> Result<(WhatifRun, Model, Costs)> {
     let policies = if args.policy.is_empty() { usual_policies(session) } else { args.policy.clone() };
-    let near = [Distance::Smt, Distance::Llc, Distance::Node].map(|within| PolicyName::Steal(Some(within)));
+    let near =
+        [Distance::Smt, Distance::Cluster, Distance::Llc, Distance::Node].map(|within| PolicyName::Steal(Some(within)));
     if session.topology.is_empty() && policies.iter().any(|policy| near.contains(policy)) {
-        bail!("{}: steal=core, steal=llc and steal=node need the places of the CPUs; add --topology", session.name());
+        bail!(
+            "{}: steal=core, steal=cluster, steal=llc and steal=node need the places of the CPUs; add --topology",
+            session.name()
+        );
     }
     let measured = measured_options(session);
     let affinity = session.affinity.as_deref();

@@ -209,6 +209,7 @@ impl Category for WaitOrigin {
         let where_idle = |nearest| match nearest {
             Nearest::Itself => "it idled",
             Nearest::Core => "idle on core",
+            Nearest::Cluster => "idle in cluster",
             Nearest::Llc => "idle in LLC",
             Nearest::Node => "idle on node",
             Nearest::Beyond => "idle beyond",

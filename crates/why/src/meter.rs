@@ -223,6 +223,7 @@ impl Meter {
         }
         match distance() {
             Some(Distance::Smt) => Nearest::Core,
+            Some(Distance::Cluster) => Nearest::Cluster,
             Some(Distance::Llc) => Nearest::Llc,
             Some(Distance::Node) => Nearest::Node,
             _ if self.topology.place(cpu).is_some() => Nearest::Beyond,

@@ -114,7 +114,8 @@ pub(crate) struct MissedSteals {
     sums: [MissedSums; DISTANCES.len()],
 }
 
-const DISTANCES: [Nearest; 5] = [Nearest::Core, Nearest::Llc, Nearest::Node, Nearest::Beyond, Nearest::Somewhere];
+const DISTANCES: [Nearest; 6] =
+    [Nearest::Core, Nearest::Cluster, Nearest::Llc, Nearest::Node, Nearest::Beyond, Nearest::Somewhere];
 
 impl MissedSteals {
     /// An idle stretch that began with a missed steal has ended, with a task (`ran`) or otherwise.
@@ -150,7 +151,8 @@ impl MissedSteals {
         };
         let rows = DISTANCES.iter().zip(&self.sums).filter(|(_, sums)| sums.number > 0).map(row);
         let by_distance: Vec<MissedRow> = rows.collect();
-        let near = by_distance.iter().filter(|row| matches!(row.nearest, Nearest::Core | Nearest::Llc));
+        let near =
+            by_distance.iter().filter(|row| matches!(row.nearest, Nearest::Core | Nearest::Cluster | Nearest::Llc));
         Missed {
             idle_entries: self.entries,
             number: by_distance.iter().map(|row| row.number).sum(),

@@ -11,6 +11,8 @@ pub enum Nearest {
     Itself,
     /// A hardware thread of the same core.
     Core,
+    /// A CPU of the same cluster: a cache of several cores below the last level.
+    Cluster,
     /// A CPU with the same last-level cache.
     Llc,
     /// A CPU of the same node.
@@ -29,6 +31,7 @@ impl Nearest {
         match self {
             Nearest::Itself | Nearest::Nowhere => "none",
             Nearest::Core => "on the same core",
+            Nearest::Cluster => "in the same cluster",
             Nearest::Llc => "in the same LLC",
             Nearest::Node => "on the same node",
             Nearest::Beyond => "beyond",

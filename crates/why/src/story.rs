@@ -213,6 +213,7 @@ impl Step {
                 let missed = match missed {
                     None => "",
                     Some(Nearest::Core) => "; missed steal: a task waits on the same core",
+                    Some(Nearest::Cluster) => "; missed steal: a task waits in the same cluster",
                     Some(Nearest::Llc) => "; missed steal: a task waits in the same LLC",
                     Some(Nearest::Node) => "; missed steal: a task waits on the same node",
                     Some(Nearest::Beyond) => "; missed steal: a task waits on another node",

@@ -288,6 +288,7 @@ fn column(nearest: Nearest) -> &'static str {
     match nearest {
         Nearest::Itself | Nearest::Nowhere | Nearest::Somewhere => "any",
         Nearest::Core => "core",
+        Nearest::Cluster => "cluster",
         Nearest::Llc => "LLC",
         Nearest::Node => "node",
         Nearest::Beyond => "beyond",

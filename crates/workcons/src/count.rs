@@ -14,7 +14,7 @@ pub(crate) struct Count {
     /// Time, and CPU time lost, that may be violated beside the certain one.
     pub(crate) doubtful_ns: u64,
     pub(crate) doubtful_cpu_time_lost_ns: u64,
-    pub(crate) by_distance: [u64; 4],
+    pub(crate) by_distance: [u64; Distance::ALL.len()],
     /// The nearest pair in the open episode.
     nearest: Option<Distance>,
     /// The latest episode that has ended, with the nearest pair in it, where episodes are listed.
@@ -113,7 +113,7 @@ impl Count {
             episodes: Episodes::new(thresholds, KEPT),
             doubtful_ns: 0,
             doubtful_cpu_time_lost_ns: 0,
-            by_distance: [0; 4],
+            by_distance: [0; Distance::ALL.len()],
             nearest: None,
             ended: None,
             situation: Situation::default(),

@@ -6,6 +6,7 @@ use crate::throttling::Throttling;
 use crate::unknown::{Gaps, Unknown};
 use crate::{Options, PendingSwitch, RigorousBounds, Scene, Waiters, WorkConservation};
 use sched::episodes::Totals;
+use sched::topology::Distance;
 use sched::{Dur, EventIssue, OfSelection, SchedState, Topology, Ts};
 use serde::Serialize;
 
@@ -47,6 +48,9 @@ pub struct ByDistance {
     /// The time with the nearest idle CPU on the same core, in nanoseconds; absent if the topology lacks cores.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub smt: Option<u64>,
+    /// The time with the nearest idle CPU in the same cluster, in nanoseconds; absent if the topology lacks clusters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<u64>,
     /// The time with the nearest idle CPU under the same last-level cache, in nanoseconds; absent if the topology
     /// lacks these.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -59,10 +63,10 @@ pub struct ByDistance {
 }
 
 impl ByDistance {
-    fn of(ns: [u64; 4], topology: &Topology) -> ByDistance {
+    fn of(ns: [u64; Distance::ALL.len()], topology: &Topology) -> ByDistance {
         let known = topology.distances();
-        let [smt, llc, node, _] = std::array::from_fn(|at| known[at].then_some(ns[at]));
-        ByDistance { smt, llc, node, machine: ns[3] }
+        let [smt, cluster, llc, node, _] = std::array::from_fn(|at| known[at].then_some(ns[at]));
+        ByDistance { smt, cluster, llc, node, machine: ns[Distance::Machine as usize] }
     }
 }
 

@@ -56,7 +56,12 @@ pub fn text(report: &Report, trace: &Drawable, detail: Detail) -> String {
     let counted = format!("waiters counted: all {all:.2} %, movable {movable:.2} %, application {application}");
     paragraph(&mut out, 0, 2, &counted);
     if let Some(d) = report.violation.as_ref().and_then(|v| v.by_distance) {
-        let places = [("on the same core", d.smt), ("under the same LLC", d.llc), ("in the same node", d.node)];
+        let places = [
+            ("on the same core", d.smt),
+            ("in the same cluster", d.cluster),
+            ("under the same LLC", d.llc),
+            ("in the same node", d.node),
+        ];
         let places = places.into_iter().filter_map(|(place, ns)| Some((place, ns?))).chain([("beyond", d.machine)]);
         let places: Vec<String> =
             places.map(|(place, ns)| format!("{place} {:.2} %", percent(ns, report.window_ns.0))).collect();
@@ -151,6 +156,7 @@ fn episodes(out: &mut String, report: &Report, trace: &Drawable) {
         let distance = match e.scene.distance {
             None => "",
             Some(Distance::Smt) => ", nearest on the same core",
+            Some(Distance::Cluster) => ", nearest in the same cluster",
             Some(Distance::Llc) => ", nearest under the same LLC",
             Some(Distance::Node) => ", nearest in the same node",
             Some(Distance::Machine) => ", nearest in another node",

@@ -1,4 +1,4 @@
-//! Where each CPU sits: core, last-level cache, NUMA node, socket; and the order to show them in.
+//! Where each CPU sits: core, cluster, last-level cache, NUMA node, socket; and the order to show them in.
 
 use crate::event::Cpu;
 use serde::Serialize;
@@ -10,6 +10,10 @@ use std::collections::BTreeMap;
 pub struct CpuLocation {
     /// The number of the core, unique within the machine; CPUs that share it are SMT siblings.
     pub core: Option<u32>,
+    /// The number of the cluster: CPUs of several cores that share a cache below the last level, mostly the L2. Absent where there is none
+    /// between the core and the last-level cache.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<u32>,
     /// The number of the last-level cache.
     pub llc: Option<u32>,
     /// The number of the NUMA node.
@@ -40,12 +44,19 @@ pub enum CpuOrder {
 pub enum Distance {
     /// SMT siblings: the CPUs share a core.
     Smt,
-    /// The CPUs share a last-level cache.
+    /// The CPUs share a cluster: a cache of several cores below the last level.
+    Cluster,
+    /// The CPUs share a last-level cache, and no cluster.
     Llc,
     /// The CPUs share a NUMA node.
     Node,
     /// The CPUs are in different NUMA nodes.
     Machine,
+}
+
+impl Distance {
+    /// Every distance, the nearest first, in the order of their indices.
+    pub const ALL: [Distance; 5] = [Distance::Smt, Distance::Cluster, Distance::Llc, Distance::Node, Distance::Machine];
 }
 
 /// The CPUs of a machine and their locations.
@@ -84,7 +95,7 @@ impl Topology {
     /// loop over `/sys/devices/system/cpu` that the README gives).
     pub fn parse(text: &str) -> Result<Topology, TopologyError> {
         let first = text.trim_start();
-        if first.starts_with('{') {
+        let mut topology = if first.starts_with('{') {
             from_json(first)
         } else if first.starts_with("cpu") {
             from_pairs(text)
@@ -92,7 +103,9 @@ impl Topology {
             from_columns(text)
         } else {
             Err(TopologyError::UnknownForm)
-        }
+        }?;
+        topology.settle_clusters();
+        Ok(topology)
     }
 
     /// The location of `cpu`, if the source names it.
@@ -133,9 +146,36 @@ impl Topology {
     }
 
     /// Whether CPUs can be at each [`Distance`], by its index. [`Distance::Machine`] is always possible.
-    pub fn distances(&self) -> [bool; 4] {
+    pub fn distances(&self) -> [bool; Distance::ALL.len()] {
         let cores = self.places.values().any(|place| place.core.is_some());
-        [cores, self.has_groups(CpuOrder::Llc), self.has_groups(CpuOrder::Node), true]
+        [cores, self.has_clusters(), self.has_groups(CpuOrder::Llc), self.has_groups(CpuOrder::Node), true]
+    }
+
+    /// Whether any CPU is in a cluster.
+    pub fn has_clusters(&self) -> bool {
+        self.places.values().any(|place| place.cluster.is_some())
+    }
+
+    /// Forgets the clusters that are no level of their own: those of one core, those of all CPUs under their last-level cache, and those
+    /// that extend beyond it. A source of clusters calls this once all places are set.
+    pub fn settle_clusters(&mut self) {
+        let mut clusters: BTreeMap<u32, Vec<CpuLocation>> = BTreeMap::new();
+        let mut caches: BTreeMap<u32, usize> = BTreeMap::new();
+        for place in self.places.values() {
+            place.llc.into_iter().for_each(|llc| *caches.entry(llc).or_default() += 1);
+            place.cluster.into_iter().for_each(|cluster| clusters.entry(cluster).or_default().push(*place));
+        }
+        let is_level = |members: &[CpuLocation]| {
+            let first = members[0];
+            let is_core = first.core.is_some() && members.iter().all(|place| place.core == first.core);
+            let in_cache = members.iter().all(|place| place.llc == first.llc);
+            let is_cache = first.llc.is_some_and(|llc| caches.get(&llc) == Some(&members.len()));
+            members.len() > 1 && !is_core && in_cache && !is_cache
+        };
+        clusters.retain(|_, members| is_level(members));
+        for place in self.places.values_mut() {
+            place.cluster = place.cluster.filter(|cluster| clusters.contains_key(cluster));
+        }
     }
 
     /// The distance between two CPUs; `None` if the location of one of them is not known.
@@ -144,6 +184,7 @@ impl Topology {
         let same = |of: fn(&CpuLocation) -> Option<u32>| of(a).is_some() && of(a) == of(b);
         Some(match () {
             () if same(|p| p.core) => Distance::Smt,
+            () if same(|p| p.cluster) => Distance::Cluster,
             () if same(|p| p.llc) => Distance::Llc,
             () if same(|p| p.node.or(p.socket)) => Distance::Node,
             () => Distance::Machine,
@@ -189,6 +230,17 @@ fn last_cache(line: usize, text: &str) -> Result<Option<u32>, TopologyError> {
     number(line, "cache", text.rsplit([':', ',']).next().unwrap_or(""))
 }
 
+/// Returns the number of the second-level cache of `0:0:0:0` (L1d, L1i, L2, L3), by the names of the levels if there are any. The last
+/// level is no cluster.
+fn second_cache(line: usize, names: Option<&str>, text: &str) -> Result<Option<u32>, TopologyError> {
+    let caches: Vec<&str> = text.split([':', ',']).collect();
+    let place = names.map_or(Some(2), |names| names.split(':').position(|name| name.eq_ignore_ascii_case("l2")));
+    match place.filter(|place| place + 1 < caches.len()) {
+        Some(place) => number(line, "cache", caches[place]),
+        None => Ok(None),
+    }
+}
+
 /// Reads `lscpu -e -J`, `lscpu -J` or a machine file.
 fn from_json(text: &str) -> Result<Topology, TopologyError> {
     let value: serde_json::Value =
@@ -204,12 +256,18 @@ fn from_json(text: &str) -> Result<Topology, TopologyError> {
     if let Some(rows) = rows.and_then(|v| v.as_array()) {
         for (i, row) in rows.iter().enumerate() {
             let cache = row.as_object().and_then(|o| o.iter().find(|(k, _)| k.contains(':')));
+            let names = cache.map(|(names, _)| names.as_str());
             let cache = match cache {
                 Some((_, v)) => v.as_str().unwrap_or("").to_owned(),
                 None => [field(row, "cache"), field(row, "llc")].concat(),
             };
+            let cluster = match field(row, "cluster") {
+                named if !named.is_empty() => number(i + 1, "cluster", &named)?,
+                _ => second_cache(i + 1, names, &cache)?,
+            };
             let place = CpuLocation {
                 core: number(i + 1, "core", &field(row, "core"))?,
+                cluster,
                 socket: number(i + 1, "socket", &field(row, "socket"))?,
                 node: number(i + 1, "node", &field(row, "node"))?,
                 llc: last_cache(i + 1, &cache)?,
@@ -272,7 +330,11 @@ fn from_columns(text: &str) -> Result<Topology, TopologyError> {
                 Some("socket") => place.socket = number(i + 1, "socket", cell)?,
                 Some("node") => place.node = number(i + 1, "node", cell)?,
                 Some("") => {}
-                _ => place.llc = last_cache(i + 1, cell)?.or(place.llc),
+                Some("cluster" | "l2") => place.cluster = number(i + 1, "cluster", cell)?,
+                _ => {
+                    place.cluster = second_cache(i + 1, None, cell)?.or(place.cluster);
+                    place.llc = last_cache(i + 1, cell)?.or(place.llc);
+                }
             }
         }
         let cpu = cpu.ok_or_else(|| TopologyError::BadLine { line: i + 1, what: "no CPU column".into() })?;
@@ -301,6 +363,7 @@ fn from_pairs(text: &str) -> Result<Topology, TopologyError> {
                 "node" => place.node = number(i + 1, key, value)?,
                 "core" => core_in_socket = number(i + 1, key, value)?,
                 "smt" => place.core = number(i + 1, key, first)?,
+                "cluster" => place.cluster = number(i + 1, key, first)?,
                 "llc" => place.llc = number(i + 1, key, first)?,
                 _ => {}
             }
@@ -366,7 +429,7 @@ mod tests {
     use super::*;
 
     fn place(core: u32, llc: u32, node: Option<u32>, socket: u32) -> CpuLocation {
-        CpuLocation { core: Some(core), llc: Some(llc), node, socket: Some(socket) }
+        CpuLocation { core: Some(core), cluster: None, llc: Some(llc), node, socket: Some(socket) }
     }
 
     #[test]
@@ -395,14 +458,45 @@ mod tests {
         t.arrange(&mut cpus, CpuOrder::Socket);
         assert_eq!(cpus, [0, 2, 1, 3, 9].map(Cpu));
         assert_eq!(t.group(Cpu(3), CpuOrder::Llc), Some(1));
-        assert!(t.has_groups(CpuOrder::Llc) && t.distances() == [true, true, true, true]);
+        assert!(t.has_groups(CpuOrder::Llc) && t.distances() == [true, false, true, true, true]);
         let sockets = Topology::parse("cpu0 socket=0\ncpu1 socket=1\n").unwrap();
         assert!(
             sockets.has_groups(CpuOrder::Socket)
                 && sockets.has_groups(CpuOrder::Node)
                 && sockets.has_groups(CpuOrder::Number)
         );
-        assert!(!sockets.has_groups(CpuOrder::Llc) && sockets.distances() == [false, false, true, true]);
+        assert!(!sockets.has_groups(CpuOrder::Llc) && sockets.distances() == [false, false, false, true, true]);
+    }
+
+    #[test]
+    fn clusters_lie_between_cores_and_caches() {
+        // Two cores with threads of their own L2, and four single ones that share an L2: a hybrid machine.
+        let row = |cpu: u32, core: u32, l2: u32| {
+            format!(r#"{{"cpu":{cpu},"node":0,"socket":0,"core":{core},"l1d:l1i:l2:l3":"{core}:{core}:{l2}:0"}}"#)
+        };
+        let small = (4..8).map(|cpu| row(cpu, cpu, 2));
+        let rows: Vec<String> = (0..4).map(|cpu| row(cpu, cpu / 2, cpu / 2)).chain(small).collect();
+        let json = Topology::parse(&format!(r#"{{"cpus":[{}]}}"#, rows.join(","))).unwrap();
+        let columns = "# CPU,Core,Socket,Node,,L1d,L1i,L2,L3\n0,0,0,0,,0,0,0,0\n1,0,0,0,,0,0,0,0\n2,1,0,0,,1,1,1,0\n3,1,0,0,,1,1,1,0\n\
+                       4,4,0,0,,4,4,2,0\n5,5,0,0,,5,5,2,0\n6,6,0,0,,6,6,2,0\n7,7,0,0,,7,7,2,0\n";
+        for hybrid in [&json, &Topology::parse(columns).unwrap()] {
+            let clusters: Vec<Option<u32>> = (0..8).map(|cpu| hybrid.place(Cpu(cpu)).unwrap().cluster).collect();
+            assert_eq!(clusters, [None, None, None, None, Some(2), Some(2), Some(2), Some(2)]);
+            let distance = |a: u32, b: u32| hybrid.distance(Cpu(a), Cpu(b)).unwrap();
+            assert_eq!(
+                [distance(0, 1), distance(4, 7), distance(3, 4)],
+                [Distance::Smt, Distance::Cluster, Distance::Llc]
+            );
+            assert!(hybrid.has_clusters() && hybrid.distances() == [true; 5]);
+        }
+        // An L2 that is the last level, one of each core, and one that extends beyond its last-level cache are no clusters.
+        for text in [
+            "cpu0 smt=0 cluster=0-1 llc=0-1\ncpu1 smt=1 cluster=0-1 llc=0-1\n",
+            "cpu0 smt=0 cluster=0-1 llc=0-2\ncpu1 smt=0 cluster=0-1 llc=0-2\ncpu2 smt=2 cluster=2 llc=0-2\n",
+            "cpu0 smt=0 cluster=0-1 llc=0\ncpu1 smt=1 cluster=0-1 llc=1\ncpu2 smt=2 llc=1\n",
+        ] {
+            assert!(!Topology::parse(text).unwrap().has_clusters(), "{text}");
+        }
     }
 
     #[test]

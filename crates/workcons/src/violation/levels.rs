@@ -3,8 +3,8 @@
 use sched::topology::{CpuLocation, Distance};
 use sched::{Cpu, CpuSet, Topology};
 
-/// The distance between two CPUs of one group, at each level: SMT siblings, a last-level cache, a node.
-pub(super) const LEVELS: [Distance; 3] = [Distance::Smt, Distance::Llc, Distance::Node];
+/// The distance between two CPUs of one group, at each level: SMT siblings, a cluster, a last-level cache, a node.
+pub(super) const LEVELS: [Distance; 4] = [Distance::Smt, Distance::Cluster, Distance::Llc, Distance::Node];
 
 /// The groups of CPUs at one level of the topology.
 #[derive(Clone, Debug, Default)]
@@ -21,7 +21,7 @@ impl LevelGroups {
     /// The groups at all levels; nothing without a topology.
     pub(super) fn of_levels(topology: &Topology) -> Option<[LevelGroups; LEVELS.len()]> {
         let levels: [fn(&CpuLocation) -> Option<u32>; LEVELS.len()] =
-            [|place| place.core, |place| place.llc, |place| place.node.or(place.socket)];
+            [|place| place.core, |place| place.cluster, |place| place.llc, |place| place.node.or(place.socket)];
         (!topology.is_empty()).then(|| levels.map(|name| LevelGroups::new(topology, name)))
     }
 

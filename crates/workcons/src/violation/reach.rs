@@ -77,7 +77,7 @@ pub struct Reach {
     present: BTreeSet<usize>,
     /// The CPU that each waiting task waits on, its class, and the ways that count it; indexed by task.
     waits: Vec<Option<(Cpu, usize, Flags)>>,
-    /// SMT siblings, last-level caches, nodes; nothing without a topology.
+    /// SMT siblings, clusters, last-level caches, nodes; nothing without a topology.
     levels: Option<[LevelGroups; LEVELS.len()]>,
 }
 
@@ -244,7 +244,7 @@ impl Reach {
 
     /// Whether a node has idle CPUs that some waiter may use, and whether a waiter of the node may use some idle CPU.
     pub fn in_node(&self, node: usize, way: usize) -> Option<(bool, bool)> {
-        let (pairs, [_, _, nodes]) = (self.pairs(way)?, self.levels.as_ref()?);
+        let (pairs, [.., nodes]) = (self.pairs(way)?, self.levels.as_ref()?);
         let members = nodes.members(node)?;
         Some((members.meets(&pairs.idle), members.meets(&pairs.overloaded)))
     }

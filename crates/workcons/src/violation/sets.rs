@@ -271,7 +271,7 @@ impl Sets {
 
     /// The nodes by name; where no topology is known all CPUs are in one.
     pub(crate) fn node_names(&self) -> Vec<String> {
-        let nodes = self.levels.as_ref().map_or(&[][..], |[_, _, nodes]| &nodes.groups.names);
+        let nodes = self.levels.as_ref().map_or(&[][..], |[.., nodes]| &nodes.groups.names);
         if nodes.len() < 2 {
             return vec!["machine".into()];
         }
@@ -281,7 +281,7 @@ impl Sets {
     /// Whether CPUs idle in a node, and whether they are overloaded there.
     pub(crate) fn in_node(&self, node: usize, way: usize) -> (bool, bool) {
         match &self.levels {
-            Some([_, _, nodes]) if nodes.groups.names.len() > 1 => {
+            Some([.., nodes]) if nodes.groups.names.len() > 1 => {
                 let reached = self.reach.as_ref().and_then(|reach| reach.in_node(node, way));
                 reached.unwrap_or((nodes.idle[node] > 0, nodes.overloaded[node][way] > 0))
             }
@@ -348,5 +348,10 @@ mod tests {
         };
         assert_eq!([1, 2, 3, 4].map(far), [Distance::Smt, Distance::Llc, Distance::Node, Distance::Machine].map(Some));
         assert_eq!(sets(&[(Load::Idle, 0)], "").nearest(2), None);
+        let clusters =
+            "cpu0 smt=0 cluster=0-1 llc=0 node=0\ncpu1 smt=1 cluster=0-1 llc=0 node=0\ncpu2 smt=2 llc=0 node=0\n";
+        let near = |loads: [(Load, u32); 3]| sets(&loads, clusters).nearest(2);
+        assert_eq!(near([(Load::Overloaded, 1), (Load::Idle, 0), (Load::Idle, 0)]), Some(Distance::Cluster));
+        assert_eq!(near([(Load::Overloaded, 1), (Load::Busy, 0), (Load::Idle, 0)]), Some(Distance::Llc));
     }
 }
