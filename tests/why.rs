@@ -604,7 +604,7 @@ fn two_overloaded_cpus_beside_idle_ones() {
         at(1_000_000, 1, 20, switch(task(20), task(21))),
         at(1_000_000, 1, 21, switch(task(21), idle)),
     ];
-    let (report, _) = why(&events, &machine(4), Window::default());
+    let (report, _) = why(&events, &machine(4, false), Window::default());
     let ms = 1_000_000;
     let row = |began: &str| (began.to_owned(), "ran sleep".to_owned());
     let waiting = [(row("woken-on-previous-cpu llc"), (ms, 1)), (row("woken-elsewhere llc"), (ms, 1))];
