@@ -4,51 +4,11 @@
 //! they fail.
 
 use crate::support;
+use crate::trace_cmd::{Line, parse_line, report};
 use std::collections::BTreeMap;
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
-use std::path::Path;
-use std::process::Command;
 use tracedat::{Field, Options, Record, Trace};
-
-/// The report by trace-cmd; nothing if it is not installed.
-pub(crate) fn report(path: &Path, arguments: &[&str]) -> Option<String> {
-    let output = Command::new("trace-cmd").arg("report").args(arguments).arg("-i").arg(path).output();
-    match output {
-        Ok(output) => Some(String::from_utf8_lossy(&output.stdout).into_owned()),
-        Err(e) => {
-            assert!(std::env::var_os("SCHEDVIZ_REQUIRE_TRACE_CMD").is_none(), "trace-cmd is demanded: {e}");
-            eprintln!("trace-cmd is not installed: not compared");
-            None
-        }
-    }
-}
-
-/// The parts of a line of `trace-cmd report -t -R`.
-#[derive(Debug)]
-pub(crate) struct Line<'l> {
-    pub(crate) cpu: u32,
-    pub(crate) pid: i32,
-    pub(crate) ts: &'l str,
-    pub(crate) name: &'l str,
-    pub(crate) rest: &'l str,
-}
-
-/// Parses `  comm-pid   [cpu] seconds.nanoseconds: name:   fields`; the comm may contain any character.
-pub(crate) fn parse_line(line: &str) -> Option<Line<'_>> {
-    let (head, tail) = line.match_indices(" [").find_map(|(at, _)| {
-        let (head, tail) = (&line[..at], &line[at + 2..]);
-        let (cpu, rest) = tail.split_once(']')?;
-        let number = cpu.len() == 3 && cpu.bytes().all(|b| b.is_ascii_digit());
-        (number && head.trim_end().rsplit_once('-')?.1.parse::<i32>().is_ok() && rest.contains(": "))
-            .then_some((head, tail))
-    })?;
-    let (cpu, rest) = tail.split_once(']')?;
-    let (ts, rest) = rest.split_once(':')?;
-    let (name, rest) = rest.split_once(':')?;
-    let pid = head.trim_end().rsplit_once('-')?.1.parse().ok()?;
-    Some(Line { cpu: cpu.parse().ok()?, pid, ts: ts.trim(), name: name.trim(), rest })
-}
 
 /// Returns the time in the form of trace-cmd: seconds with nanoseconds, or a number for a clock without a unit.
 fn shown_time(record: &Record<'_>, like: &str) -> String {
@@ -277,54 +237,4 @@ fn listed_events_are_those_of_the_report() {
     }
     assert!(aliases * 100 <= callers, "{aliases} of {callers} callers have another name");
     println!("{exact} events listed as trace-cmd does; others: {others:?}");
-}
-
-/// With libtraceevent the list equals that of `trace-cmd report`, byte by byte.
-#[cfg(feature = "libtraceevent")]
-#[test]
-fn with_libtraceevent_lists_are_the_report() {
-    let mut compared = 0u64;
-    for path in support::recordings() {
-        let Some(text) = report(&path, &["-t"]) else { return };
-        let trace = Trace::open(&path, Options::default()).expect("a readable recording");
-        // trace-cmd prints the times of clocks without a unit as numbers.
-        let in_seconds = text.lines().find_map(parse_line).is_some_and(|line| line.ts.contains('.'));
-        if !in_seconds || trace.has_time().is_err() || trace.selected_buffers().len() > 1 {
-            continue;
-        }
-        // trace-cmd 3.1.6 mixes the calls of idle tasks: function graphs are compared line by line above.
-        if text.contains(": funcgraph_entry: ") || text.contains(": funcgraph_exit: ") {
-            continue;
-        }
-        let list =
-            support::schedviz(&["events", "--list", "-q", "--latency-format=never", path.to_str().expect("a path")])
-                .success()
-                .text();
-        // trace-cmd has the name of an instance in each line, the list where several are read.
-        let buffer = trace.selected_buffers().first().and_then(|nth| trace.info().buffers.into_iter().nth(*nth));
-        let instance = buffer.map_or(String::new(), |buffer| format!("{}: ", buffer.name));
-        let lines = text.lines().filter(|l| !l.starts_with("cpus="));
-        let (mut ours, mut theirs) = (list.lines(), lines.map(|line| line.strip_prefix(&*instance).unwrap_or(line)));
-        loop {
-            let (a, b) = (ours.next(), theirs.next());
-            // The events name a task better than a list of names that the recorder left incomplete, or saved before an exec.
-            let is_better = a.zip(b).is_some_and(|(a, b)| a.get(..16) != b.get(..16) && is_given(&text, a));
-            let part =
-                |line: &'_ str| line.get(if is_better { 16 } else { 0 }..).map(|line| line.trim_end().to_owned());
-            assert_eq!(a.and_then(part), b.and_then(part), "{}", path.display());
-            if a.is_none() {
-                break;
-            }
-            compared += 1;
-        }
-    }
-    println!("{compared} lines compared");
-}
-
-/// Whether a field of an event gives a PID the name with which a listed line begins.
-#[cfg(feature = "libtraceevent")]
-fn is_given(text: &str, line: &str) -> bool {
-    let task = line.split('[').next().unwrap_or("").trim();
-    let Some((name, pid)) = task.rsplit_once('-') else { return false };
-    text.contains(&format!("{name}:{pid} [")) || text.contains(&format!("comm={name} pid={pid} "))
 }

@@ -74,6 +74,7 @@ mod support;
 mod tables;
 mod texts;
 mod throttled;
+mod trace_cmd;
 mod unrecorded;
 mod utilization;
 mod verdict_formats;

@@ -2,8 +2,8 @@
 //! `trace-cmd report`; what it prints, and its errors.
 
 use crate::conforms::conforms;
-use crate::differential::{parse_line, report};
 use crate::support::{fixture, golden, recordings, schedviz, scratch};
+use crate::trace_cmd::{parse_line, report};
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
