@@ -202,7 +202,7 @@ fn texts_fit_a_terminal() {
 /// The names of the commands in the help.
 fn commands() -> Vec<String> {
     let help = in_terminal(None, &["--help"]);
-    let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    let listed = help.lines().skip_while(|line| *line != "Begin here:").take_while(|line| *line != "Options:");
     let names = listed.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
     names.filter_map(|line| Some(line.split_whitespace().next()?.to_owned())).filter(|name| name != "help").collect()
 }

@@ -48,8 +48,6 @@ pub struct ListCommand;
 
 impl Subcommand for ListCommand {
     const NAME: &'static str = "list";
-    const FIRST_STEP: Option<(&'static str, &'static str)> =
-        Some(("list trace.dat --min 1.2 --max 1.21", "the events as text"));
     const QUESTION: Option<(&'static str, &'static str)> = Some(("When did these events happen?", "TRACE"));
     type Args = ListArgs;
 

@@ -52,7 +52,6 @@ pub struct MigrationsQuestion;
 
 impl Subcommand for MigrationsQuestion {
     const NAME: &'static str = "migrations";
-    const FIRST_STEP: Option<(&'static str, &'static str)> = Some(("migrations trace.dat", "the causes of migrations"));
     const QUESTION: Option<(&'static str, &'static str)> = Some(("Which tasks were moved where, and why?", "TRACE"));
     type Args = MigrationsArgs;
 

@@ -80,8 +80,6 @@ pub struct ExportCommand;
 
 impl Subcommand for ExportCommand {
     const NAME: &'static str = "export";
-    const FIRST_STEP: Option<(&'static str, &'static str)> =
-        Some(("export trace.dat --csv tables", "the facts as tables"));
     const QUESTION: Option<(&'static str, &'static str)> =
         Some(("Can I have the facts as tables, or in Perfetto?", "TRACE"));
     type Args = ExportArgs;

@@ -22,8 +22,6 @@ impl TaskQuestion for FairnessQuestion {
     const TITLE: &'static str = "Fairness";
     const SCHEMA: &'static str = crate::report::SCHEMA;
     const FORMATS: Formats = FORMATS;
-    const FIRST_STEP: Option<(&'static str, &'static str)> =
-        Some(("fairness trace.dat --forked", "how evenly CPU time was shared"));
     const QUESTION: Option<(&'static str, &'static str)> =
         Some(("Did every task get its share, and which starved?", "TRACE"));
     const IS_KEPT: bool = true;

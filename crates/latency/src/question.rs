@@ -21,7 +21,6 @@ impl TaskQuestion for LatencyQuestion {
     const TITLE: &'static str = "Latency";
     const SCHEMA: &'static str = crate::report::SCHEMA;
     const FORMATS: Formats = FORMATS;
-    const FIRST_STEP: Option<(&'static str, &'static str)> = Some(("latency trace.dat", "how long woken tasks waited"));
     const QUESTION: Option<(&'static str, &'static str)> = Some(("How long did woken tasks wait to run?", "TRACE"));
     const IS_KEPT: bool = true;
 

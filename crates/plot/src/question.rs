@@ -31,8 +31,6 @@ pub struct PlotQuestion;
 
 impl Subcommand for PlotQuestion {
     const NAME: &'static str = "plot";
-    const FIRST_STEP: Option<(&'static str, &'static str)> =
-        Some(("plot locks trace.dat", "figures by a specification"));
     const QUESTION: Option<(&'static str, &'static str)> =
         Some(("What would a figure of these events look like, by my own rules?", "SPEC TRACE"));
     type Args = PlotArgs;

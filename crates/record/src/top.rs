@@ -69,7 +69,6 @@ pub struct TopCommand;
 
 impl Subcommand for TopCommand {
     const NAME: &'static str = "top";
-    const FIRST_STEP: Option<(&'static str, &'static str)> = Some(("top", "this machine at the moment"));
     const QUESTION: Option<(&'static str, &'static str)> = Some(("How does this machine do at the moment?", ""));
     type Args = TopArgs;
 

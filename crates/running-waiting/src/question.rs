@@ -22,8 +22,6 @@ impl TaskQuestion for RunningWaitingQuestion {
     const TITLE: &'static str = "Running and waiting tasks";
     const SCHEMA: &'static str = crate::SCHEMA;
     const FORMATS: Formats = FORMATS;
-    const FIRST_STEP: Option<(&'static str, &'static str)> =
-        Some(("running-waiting trace.dat --forked", "tasks waiting beside idle CPUs"));
     const QUESTION: Option<(&'static str, &'static str)> = Some(("When did tasks wait while CPUs idled?", "TRACE"));
 
     type Args = RunningWaitingArgs;

@@ -24,8 +24,6 @@ pub struct SchedstatQuestion;
 
 impl Subcommand for SchedstatQuestion {
     const NAME: &'static str = "schedstat";
-    const FIRST_STEP: Option<(&'static str, &'static str)> =
-        Some(("schedstat before after --time 5.9", "counters of /proc/schedstat"));
     const QUESTION: Option<(&'static str, &'static str)> =
         Some(("What do the counters of /proc/schedstat show?", "BEFORE AFTER"));
     type Args = SchedstatArgs;

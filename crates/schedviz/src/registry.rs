@@ -52,6 +52,43 @@ pub(crate) const COMMANDS: &[Entry] = &[
     Entry::command::<record::RunWhenContinued>(),
 ];
 
+/// The headings of `schedviz --help`, each with the command that is the first one below it.
+const HEADINGS: &[(&str, &str)] = &[
+    ("Begin here", "record"),
+    ("Work conservation: idle CPUs beside waiting tasks", "dat2graph"),
+    ("CPUs, tasks and the scheduler's decisions", "utilization"),
+    ("Events and instants", "events"),
+    ("Reports, comparisons and tables", "report"),
+    ("This machine and this program", "top"),
+];
+
+/// The column of `schedviz --help` in which the description of a command begins.
+const DESCRIPTION: usize = 19;
+
+/// The columns of the narrowest terminal that shows help without broken lines.
+const TERMINAL: usize = 80;
+
+/// The commands below their headings, each with its description, as `schedviz --help` shows them.
+fn grouped_commands(command: &clap::Command) -> String {
+    let header = command.get_styles().get_header();
+    let name = command.get_styles().get_literal();
+    let mut out = String::new();
+    let shown = command.get_subcommands().filter(|command| !command.is_hide_set());
+    for command in shown {
+        if let Some((heading, _)) = HEADINGS.iter().find(|(_, first)| *first == command.get_name()) {
+            let above = if out.is_empty() { "" } else { "\n" };
+            let _ = writeln!(out, "{above}{header}{heading}:{header:#}");
+        }
+        let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+        let pad = DESCRIPTION.saturating_sub(2 + command.get_name().len());
+        let _ = write!(out, "  {name}{}{name:#}{:pad$}", command.get_name(), "");
+        let mut lines = String::new();
+        timeline::text::lines(&mut lines, TERMINAL, DESCRIPTION, DESCRIPTION, &about);
+        out.push_str(lines.trim_start());
+    }
+    out
+}
+
 /// The column of `schedviz --help` in which the purpose of a first step begins.
 const PURPOSE: usize = 48;
 
@@ -93,4 +130,10 @@ pub(crate) fn define_all(command: &mut clap::Command) {
     *command = std::mem::take(command).after_help(after_help());
     command.get_subcommands_mut().for_each(clap::Command::build);
     command.build();
+    let header = *command.get_styles().get_header();
+    let template = format!(
+        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{}\n{header}Options:{header:#}\n{{options}}{{after-help}}",
+        grouped_commands(command)
+    );
+    *command = std::mem::take(command).help_template(template);
 }

@@ -31,8 +31,6 @@ pub struct StepperQuestion;
 
 impl Subcommand for StepperQuestion {
     const NAME: &'static str = "stepper";
-    const FIRST_STEP: Option<(&'static str, &'static str)> =
-        Some(("stepper trace.dat --tui", "the run queues, event by event"));
     const QUESTION: Option<(&'static str, &'static str)> =
         Some(("Which tasks were queued on each CPU at this instant, and what happened next?", "TRACE"));
     type Args = StepperArgs;

@@ -26,8 +26,6 @@ pub struct UtilizationQuestion;
 
 impl Subcommand for UtilizationQuestion {
     const NAME: &'static str = "utilization";
-    const FIRST_STEP: Option<(&'static str, &'static str)> =
-        Some(("utilization trace.dat", "CPU time by class, like mpstat"));
     const QUESTION: Option<(&'static str, &'static str)> = Some(("What did the CPUs spend their time on?", "TRACE"));
     type Args = UtilizationArgs;
 

@@ -42,8 +42,6 @@ pub struct WhatifQuestion;
 
 impl Subcommand for WhatifQuestion {
     const NAME: &'static str = "whatif";
-    const FIRST_STEP: Option<(&'static str, &'static str)> =
-        Some(("whatif trace.dat", "what stealing would have gained"));
     const QUESTION: Option<(&'static str, &'static str)> =
         Some(("Would another policy have been faster on this load?", "TRACE"));
     type Args = WhatifArgs;

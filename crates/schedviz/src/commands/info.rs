@@ -230,7 +230,6 @@ pub(crate) struct InfoCommand;
 
 impl Subcommand for InfoCommand {
     const NAME: &'static str = "info";
-    const FIRST_STEP: Option<(&'static str, &'static str)> = Some(("info trace.dat", "its contents and its losses"));
     const QUESTION: Option<(&'static str, &'static str)> =
         Some(("What does the trace hold, and was anything lost?", "TRACE"));
     type Args = InfoArgs;

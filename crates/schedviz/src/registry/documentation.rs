@@ -79,3 +79,10 @@ fn the_first_steps_fit_a_terminal_of_80_columns() {
     let steps = super::after_help();
     assert_eq!(steps.lines().filter(|line| line.chars().count() > 80).collect::<Vec<_>>(), Vec::<&str>::new());
 }
+
+#[test]
+fn each_heading_of_help_has_its_commands() {
+    let known = commands(|_| true);
+    assert!(super::HEADINGS.iter().all(|(_, first)| known.contains(first)), "{known:?}");
+    assert_eq!(super::HEADINGS[0].1, COMMANDS[0].name, "no command is above the headings");
+}

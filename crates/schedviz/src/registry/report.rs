@@ -74,7 +74,8 @@ pub(crate) struct ReportCommand;
 
 impl Subcommand for ReportCommand {
     const NAME: &'static str = "report";
-    const FIRST_STEP: Option<(&'static str, &'static str)> = Some(("report trace.dat", "all of these in one page"));
+    const FIRST_STEP: Option<(&'static str, &'static str)> =
+        Some(("report trace.dat", "figures and numbers in one page"));
     const QUESTION: Option<(&'static str, &'static str)> = Some(("All of it, in one page to mail?", "TRACE"));
     type Args = ReportArgs;
 
