@@ -11,7 +11,7 @@ use testkit::{ByteOrder, Compression, Rng, Simulation, TraceBuilder};
 use tracedat::{FileIssue, Options, Trace};
 
 /// The commands whose figures are compared.
-const COMMANDS: [&[&str]; 19] = [
+const COMMANDS: [&[&str]; 21] = [
     &["workcons"],
     &["latency"],
     &["why"],
@@ -31,6 +31,8 @@ const COMMANDS: [&[&str]; 19] = [
     &["residency", "--by", "command"],
     &["findings"],
     &["whatif"],
+    &["picks", "--by", "task"],
+    &["preemptions", "--by", "task"],
 ];
 
 /// Removes from a document what a part has otherwise than the whole.

@@ -4,7 +4,7 @@ use crate::support::{events, fixture, schedviz};
 use picks::{Options, Picks, PicksReport, Reason};
 use sched::kthread::is_kernel_thread;
 use sched::nice::weight_of;
-use sched::probe::Probe;
+use sched::probe::{Left, Probe};
 use sched::seeded::SeededMap;
 use sched::{Cpu, EventKind, Pass, Pid, SchedEvent, Ts, Window};
 use std::collections::{BTreeMap, BTreeSet};
@@ -98,7 +98,7 @@ fn reference(events: &[SchedEvent], groups: &BTreeMap<Pid, u64>) -> BTreeMap<Rea
                     queues.entry(dest).or_default().insert(task.pid, waits.len() - 1);
                 }
             }
-            EventKind::Probe { probe: Probe::Picks { pid, entity, left, .. }, .. } => {
+            EventKind::Probe { probe: Probe::Picks { pid, entity, left_kind, left, .. }, .. } => {
                 let Some((prev, stays, own, rivals)) = open.remove(&event.cpu) else { continue };
                 let numbers = (entity.vruntime.ns(), entity.deadline.ns());
                 if let Some(wait) = own {
@@ -106,7 +106,7 @@ fn reference(events: &[SchedEvent], groups: &BTreeMap<Pid, u64>) -> BTreeMap<Rea
                     waits[wait] =
                         Waiting { vruntime: before.or(Some(numbers.0)), deadline: Some(numbers.1), asleep: false };
                 }
-                if let (Some(wait), Some(left)) = (stays, left) {
+                if let (Some(wait), Some(left)) = (stays, left.numbers(left_kind).map(Left::vruntime)) {
                     let kept = deadlines.get(&prev).copied().filter(|deadline| *deadline > left.ns());
                     waits[wait] = Waiting { vruntime: Some(left.ns()), deadline: kept, asleep: false };
                 }

@@ -7,7 +7,7 @@ use crate::group::GroupKey;
 use crate::queue::real_length;
 use crate::reason::{Candidate, Numbers, Reason, Surroundings, Verdict, explain};
 use sched::nice::weight_of;
-use sched::probe::{Entity, GroupQueue};
+use sched::probe::Entity;
 use sched::seeded::SeededMap;
 use sched::{Comm, Cpu, PerTask, Pid, TaskId, TaskRef, Ts};
 use std::collections::VecDeque;
@@ -22,16 +22,16 @@ type WaitId = u64;
 
 /// The numbers with which a task waits, as far as records have shown them.
 #[derive(Clone, Copy, Debug, Default)]
-struct RecordedWait {
-    vruntime: Option<i64>,
-    deadline: Option<i64>,
-    weight: Option<u64>,
-    slice: Option<u64>,
-    queue: Option<u32>,
+pub(crate) struct RecordedWait {
+    pub(crate) vruntime: Option<i64>,
+    pub(crate) deadline: Option<i64>,
+    pub(crate) weight: Option<u64>,
+    pub(crate) slice: Option<u64>,
+    pub(crate) queue: Option<u32>,
     /// Whether the wait has ended, so that no further record can show more.
-    is_over: bool,
+    pub(crate) is_over: bool,
     /// The number of picks that wait for this one.
-    users: u32,
+    pub(crate) users: u32,
 }
 
 /// A task that could have been picked.
@@ -102,14 +102,14 @@ pub(crate) struct Contender {
 #[derive(Default)]
 pub(crate) struct Exact {
     delays: bool,
-    waits: SeededMap<WaitId, RecordedWait>,
-    open: PerTask<WaitId>,
+    pub(crate) waits: SeededMap<WaitId, RecordedWait>,
+    pub(crate) open: PerTask<WaitId>,
     next: WaitId,
     /// The latest pick of each CPU, whose record has not come yet.
-    pending: SeededMap<Cpu, RecordedPick>,
+    pub(crate) pending: SeededMap<Cpu, RecordedPick>,
     picks: VecDeque<RecordedPick>,
-    /// The deadline of the running task of each CPU at its pick.
-    running: SeededMap<Cpu, (Pid, i64)>,
+    /// The running task of each CPU, with its numbers and its run queue at its pick.
+    pub(crate) running: SeededMap<Cpu, (Pid, Numbers, Option<u32>)>,
 }
 
 /// The weight of a recorded entity, where that of nice 0 is 1024.
@@ -126,6 +126,15 @@ pub(crate) fn numbers(entity: &Entity, prio: i32) -> Numbers {
     }
 }
 
+impl RecordedWait {
+    /// The numbers with which a task waits, all of them.
+    pub(crate) fn of(numbers: Numbers, queue: Option<u32>) -> RecordedWait {
+        let Numbers { vruntime, deadline, weight, slice } = numbers;
+        let (vruntime, deadline) = (Some(vruntime), Some(deadline));
+        RecordedWait { vruntime, deadline, weight: Some(weight), slice, queue, ..RecordedWait::default() }
+    }
+}
+
 impl Exact {
     pub(crate) fn new(delays: bool) -> Exact {
         Exact { delays, ..Exact::default() }
@@ -133,10 +142,15 @@ impl Exact {
 
     /// A task begins to wait on a run queue.
     pub(crate) fn waits(&mut self, id: TaskId) {
+        self.waits_with(id, RecordedWait::default());
+    }
+
+    /// A task begins to wait on a run queue with these numbers.
+    pub(crate) fn waits_with(&mut self, id: TaskId, values: RecordedWait) {
         self.ends(id);
         self.next += 1;
         self.open.insert(id, self.next);
-        self.waits.insert(self.next, RecordedWait::default());
+        self.waits.insert(self.next, values);
     }
 
     /// A task no longer waits where it did.
@@ -150,30 +164,17 @@ impl Exact {
         }
     }
 
-    /// A task left a CPU and can run: the record shows the numbers with which it waits. `deadline` is that of its pick.
-    pub(crate) fn put(
-        &mut self,
-        id: TaskId,
-        vruntime: i64,
-        deadline: Option<i64>,
-        entity: Option<(&Entity, i32)>,
-        queue: Option<u32>,
-    ) {
+    /// A task left a CPU and can run: the record shows the numbers with which it waits.
+    pub(crate) fn put(&mut self, id: TaskId, recorded: RecordedWait) {
+        let RecordedWait { vruntime, deadline, weight, slice, queue, .. } = recorded;
         let Some(values) = self.open.get(id).and_then(|wait| self.waits.get_mut(wait)) else { return };
-        values.vruntime = Some(vruntime);
-        // A deadline that is not reached is still the task's.
-        values.deadline = deadline.filter(|deadline| deadline.wrapping_sub(vruntime) > 0);
-        values.queue = queue;
-        if let Some((entity, prio)) = entity {
-            let numbers = numbers(entity, prio);
-            (values.deadline, values.weight, values.slice) =
-                (Some(numbers.deadline), Some(numbers.weight), numbers.slice);
-        }
+        (values.vruntime, values.deadline, values.queue) = (vruntime, deadline, queue);
+        (values.weight, values.slice) = (weight.or(values.weight), slice.or(values.slice));
     }
 
-    /// The deadline of the task that ran on a CPU, at its own pick.
-    pub(crate) fn deadline_of_running(&self, cpu: Cpu, pid: Pid) -> Option<i64> {
-        self.running.get(&cpu).filter(|(running, _)| *running == pid).map(|(_, deadline)| *deadline)
+    /// The numbers of the task that ran on a CPU, and its run queue, at its own pick.
+    pub(crate) fn picked_with(&self, cpu: Cpu, pid: Pid) -> Option<(Numbers, Option<u32>)> {
+        self.running.get(&cpu).filter(|(running, ..)| *running == pid).map(|(_, numbers, queue)| (*numbers, *queue))
     }
 
     /// A CPU switches to a task of the fair class: the pick is known once its record follows. `contenders` are the others that could
@@ -203,6 +204,11 @@ impl Exact {
         cpus
     }
 
+    /// A CPU has switched to a task before the part, and the record of that pick comes in it: the pick does not count.
+    pub(crate) fn switched_before(&mut self, pick: RecordedPick) {
+        self.pending.insert(pick.cpu, pick);
+    }
+
     /// Drops the pick of a CPU whose record did not come, and returns it.
     pub(crate) fn abandon(&mut self, cpu: Cpu) -> Option<RecordedPick> {
         let pick = self.pending.remove(&cpu)?;
@@ -212,7 +218,7 @@ impl Exact {
     }
 
     /// The record of the pick of a CPU.
-    pub(crate) fn recorded(&mut self, cpu: Cpu, pid: Pid, entity: &Entity, queue: Option<GroupQueue>) {
+    pub(crate) fn recorded(&mut self, cpu: Cpu, pid: Pid, entity: &Entity, queue: Option<(u32, u16)>) {
         let Some(mut pick) = self.pending.remove(&cpu) else { return };
         if pick.task.pid != pid {
             self.pending.insert(cpu, pick);
@@ -220,8 +226,8 @@ impl Exact {
         }
         let numbers = numbers(entity, pick.task.prio);
         pick.numbers = numbers;
-        (pick.queue, pick.length) = (queue.map(|queue| queue.number.get()), queue.map(|queue| queue.length));
-        self.running.insert(cpu, (pid, numbers.deadline));
+        (pick.queue, pick.length) = queue.unzip();
+        self.running.insert(cpu, (pid, numbers, pick.queue));
         if let Some(values) = pick.own.and_then(|wait| self.waits.get_mut(&wait)) {
             values.vruntime = values.vruntime.or(Some(numbers.vruntime));
             values.deadline = Some(numbers.deadline);

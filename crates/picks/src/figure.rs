@@ -3,6 +3,7 @@
 use crate::samples::{LagSample, RunSample};
 use crate::{PicksReport, Recorded};
 use draw::{Anchor, Color, Figure, Item, Line, PT, Paint, Point, Rect, Shape, Unit};
+use sched::nouns::counted;
 use sched::seeded::SeededMap;
 use sched::{Comm, Cpu, Dur, Pid};
 use timeline::page::{Heading, LegendEntry, Page, Swatch};
@@ -32,6 +33,16 @@ fn drawn_tasks(samples: &[LagSample]) -> Vec<(Pid, Comm)> {
     all.into_iter().map(|(pid, _, comm)| (pid, comm)).collect()
 }
 
+/// The lag at half the height of a lane: the greatest of those that are at most four times as great as three in four of all that are not
+/// zero, so that a few that are far greater do not flatten the others. These are drawn at the edge.
+fn height_of_lane(shown: &[LagSample]) -> u64 {
+    const USUAL: u64 = 4;
+    let mut lags: Vec<u64> = shown.iter().map(|sample| sample.lag_ns.unsigned_abs()).filter(|lag| *lag > 0).collect();
+    lags.sort_unstable();
+    let usual = lags.get((lags.len() * 3).div_ceil(4).saturating_sub(1)).copied().unwrap_or(0);
+    lags.into_iter().rev().find(|lag| *lag <= usual.saturating_mul(USUAL)).unwrap_or(1)
+}
+
 /// Draws the figure of a report.
 pub fn figure(report: &PicksReport, heading: &Heading) -> Figure {
     let tasks = drawn_tasks(&report.samples);
@@ -44,9 +55,14 @@ pub fn figure(report: &PicksReport, heading: &Heading) -> Figure {
         Recorded::Numbers => "by the kernel's numbers",
         Recorded::Switches => "by a fluid model",
     };
-    let most = shown.iter().map(|sample| sample.lag_ns.unsigned_abs()).max().unwrap_or(0).max(1);
+    let most = height_of_lane(&shown);
+    let beyond = shown.iter().filter(|sample| sample.lag_ns.unsigned_abs() > most).count() as u64;
+    let rest = match beyond {
+        0 => String::new(),
+        _ => format!(" Triangles at its edge, with the lag: the {} beyond it.", counted(beyond, "lag")),
+    };
     let note = format!(
-        "Lag {source}: above the line a task is owed time, below it the task had more than its share; half the height of a lane is {}. Dots: picks. The bars below: the task runs.",
+        "Lag {source}: above the line a task is owed time, below it the task had more than its share; half the height of a lane is {}.{rest} Diamonds: picks. The bars below: the task runs.",
         short(Some(Dur(most)))
     );
     let title = format!("{}: the greatest lags of tasks", heading.trace);
@@ -84,8 +100,8 @@ fn draw_lane(
     let room = lane.h - bar - PT;
     let zero = lane.y + room / 2;
     let height = |lag: i64| {
-        let share = i128::from(lag) * i128::from(room / 2) / i128::from(most);
-        zero - share as Unit
+        let shown = i128::from(lag).clamp(-i128::from(most), i128::from(most));
+        zero - (shown * i128::from(room / 2) / i128::from(most)) as Unit
     };
     let line = |from, to| Line { from, to };
     let floor = vec![line(Point { x: lane.x, y: zero }, Point { x: lane.x + lane.w, y: zero })];
@@ -107,9 +123,13 @@ fn draw_lane(
             }
         }
         figure.push(Item::Lines { stroke, width: 60, dash: 0, lines });
-        let mut dots: Vec<Point> = own.iter().filter(|sample| sample.is_picked).map(|sample| at(sample)).collect();
+        let is_beyond = |sample: &LagSample| sample.lag_ns.unsigned_abs() > most;
+        let picked = own.iter().filter(|sample| sample.is_picked && !is_beyond(sample));
+        let mut dots: Vec<Point> = picked.map(|sample| at(sample)).collect();
         dots.dedup();
         figure.push(Item::Markers { shape: Shape::Diamond, fill: stroke, size: 2 * PT, at: dots });
+        let beyond: Vec<&LagSample> = own.iter().filter(|sample| is_beyond(sample)).copied().collect();
+        draw_beyond(figure, &beyond, stroke, at);
         let mut bars: Vec<Rect> = Vec::new();
         for run in ran.iter().filter(|run| run.pid == pid) {
             let x = scale.at(run.from);
@@ -123,4 +143,48 @@ fn draw_lane(
     }
     let label = Point { x: lane.x + lane.w + 2 * PT, y: zero + LETTER / 3 };
     figure.text(label, LETTER, Anchor::Start, INK, "0");
+}
+
+/// Draws the lags of a task that are beyond the height of the lane: a triangle at its edge that points outwards, with the lag where there is
+/// room for the number.
+fn draw_beyond(figure: &mut Figure, samples: &[&LagSample], color: Color, at: impl Fn(&LagSample) -> Point) {
+    const SIZE: Unit = 3 * PT;
+    for (shape, is_owed) in [(Shape::Peak, true), (Shape::Triangle, false)] {
+        let own = || samples.iter().filter(|sample| (sample.lag_ns > 0) == is_owed);
+        let mut places: Vec<Point> = own().map(|sample| at(sample)).collect();
+        places.dedup();
+        figure.push(Item::Markers { shape, fill: color, size: SIZE, at: places });
+        let mut free = Unit::MIN;
+        for sample in own() {
+            let place = at(sample);
+            let label = short(Some(Dur(sample.lag_ns.unsigned_abs())));
+            if place.x < free {
+                continue;
+            }
+            let below = if is_owed { LETTER } else { 0 };
+            let point = Point { x: place.x + SIZE, y: place.y + below };
+            free = point.x + LETTER * (label.len() as Unit + 1);
+            figure.text(point, LETTER, Anchor::Start, INK, &label);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sched::Ts;
+
+    #[test]
+    fn a_lag_that_is_far_above_the_others_does_not_make_the_scale() {
+        let height = |lags: &[i64]| {
+            let sample = |lag_ns: &i64| {
+                let (ts, cpu, pid, comm) = (Ts(0), Cpu(0), Pid(7), Comm::EMPTY);
+                LagSample { ts, cpu, pid, comm, lag_ns: *lag_ns, is_picked: true }
+            };
+            height_of_lane(&lags.iter().map(sample).collect::<Vec<_>>())
+        };
+        assert_eq!([height(&[]), height(&[0, 0]), height(&[-5])], [1, 1, 5]);
+        assert_eq!(height(&[0, 0, 0, 0, 3, -4, 2, 9_000]), 4);
+        assert_eq!(height(&[3, -4, 2, 13, 1, -16, 9]), 16);
+    }
 }

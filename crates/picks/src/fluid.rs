@@ -9,28 +9,28 @@ use sched::{Cpu, PerTask, SchedState, Span, TaskId, TaskState, Ts};
 
 /// The place of a task in the model.
 #[derive(Clone, Copy, Debug)]
-struct Member {
-    cpu: Cpu,
-    group: GroupKey,
-    entity: Entity,
+pub(crate) struct Member {
+    pub(crate) cpu: Cpu,
+    pub(crate) group: GroupKey,
+    pub(crate) entity: Entity,
     /// The instant since which the task runs; nothing while it waits.
-    runs_since: Option<Ts>,
+    pub(crate) runs_since: Option<Ts>,
     /// Whether the task sleeps and stays on its queue until its lag is no longer negative.
-    delayed: bool,
+    pub(crate) delayed: bool,
 }
 
 /// The run queues of the model, by CPU and group.
 pub(crate) struct Fluid {
     parameters: Parameters,
     delays: bool,
-    queues: SeededMap<(Cpu, GroupKey), Queue>,
-    members: PerTask<Member>,
+    pub(crate) queues: SeededMap<(Cpu, GroupKey), Queue>,
+    pub(crate) members: PerTask<Member>,
     /// The virtual lag with which each task left its queue.
-    lags: PerTask<i64>,
+    pub(crate) lags: PerTask<i64>,
     /// The tasks that sleep and stay on their queues.
-    delayed: Vec<TaskId>,
+    pub(crate) delayed: Vec<TaskId>,
     /// The task of the fair class that runs on each CPU.
-    running: SeededMap<Cpu, TaskId>,
+    pub(crate) running: SeededMap<Cpu, TaskId>,
 }
 
 /// A task of the model, with its numbers at an instant.

@@ -1,14 +1,14 @@
 //! The events of a trace, one by one: switches, and the records behind them.
 
 use crate::Picks;
-use crate::exact::{Contender, Explained, RecordedPick};
+use crate::exact::{Contender, Explained, RecordedPick, RecordedWait, numbers};
 use crate::group::GroupKey;
 use crate::queue::real_length;
 use crate::reason::Reason;
 use crate::rows::{Counted, PickKey};
 use crate::samples::{LagSample, RunSample};
 use sched::nice::weight_of;
-use sched::probe::Probe;
+use sched::probe::{Left, Probe};
 use sched::state::Task;
 use sched::{Comm, Cpu, Dur, EventKind, Pid, SchedEvent, SchedState, TaskId, TaskRef, TaskState, Ts};
 
@@ -18,12 +18,12 @@ const MOST_SAMPLES: usize = 1 << 16;
 /// The latest switch of a CPU.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LatestSwitch {
-    prev: TaskRef,
-    prev_id: Option<TaskId>,
+    pub(crate) prev: TaskRef,
+    pub(crate) prev_id: Option<TaskId>,
     /// Whether the task that left can run on.
-    prev_waits: bool,
+    pub(crate) prev_waits: bool,
     /// The task that was woken last on the CPU since then.
-    woken: Option<Pid>,
+    pub(crate) woken: Option<Pid>,
 }
 
 fn is_fair(task: &Task) -> bool {
@@ -120,7 +120,8 @@ impl Picks<'_> {
             let mut pick = RecordedPick::new((now, cpu, next, task.id()), group(task));
             pick.counts = counts;
             pick.is_buddy = self.options.prefers_buddy && woken == Some(next.pid);
-            pick.left = prev_waits.then(|| (prev.pid, self.exact.deadline_of_running(cpu, prev.pid)));
+            pick.left = prev_waits
+                .then(|| (prev.pid, self.exact.picked_with(cpu, prev.pid).map(|(numbers, _)| numbers.deadline)));
             let contenders = state.waiting(cpu).filter(|task| is_fair(task)).map(|task| {
                 let (pid, comm, prio, group) = (task.pid, task.comm, task.prio, group(task));
                 (Contender { pid, comm, prio, group }, task.id())
@@ -174,15 +175,12 @@ impl Picks<'_> {
     fn probed(&mut self, cpu: Cpu, probe: Probe, state: &SchedState) {
         let latest = self.switches.get(&cpu).copied();
         match probe {
-            Probe::Picks { pid, entity, left, queue } => {
-                let put = latest.filter(|latest| latest.prev_waits).zip(left);
-                if let Some((latest, left)) = put
-                    && let Some(id) = latest.prev_id
-                {
-                    let deadline = self.exact.deadline_of_running(cpu, latest.prev.pid);
-                    self.exact.put(id, left.ns(), deadline, None, None);
+            Probe::Picks { pid, entity, left_kind, left, queue, length } => {
+                if let Some((latest, left)) = latest.zip(left.numbers(left_kind)) {
+                    self.left(cpu, &latest, left, state);
                 }
                 if self.options.by_probe {
+                    let queue = queue.map(|number| (number.get(), length));
                     self.exact.recorded(cpu, pid, &entity, queue);
                 }
                 while let Some(explained) = self.exact.explained(false) {
@@ -194,7 +192,7 @@ impl Picks<'_> {
                 let Some(id) = latest.prev_id else { return };
                 if latest.prev_waits {
                     let queue = queue.map(std::num::NonZero::get);
-                    self.exact.put(id, entity.vruntime.ns(), None, Some((&entity, latest.prev.prio)), queue);
+                    self.exact.put(id, RecordedWait::of(numbers(&entity, latest.prev.prio), queue));
                 } else if let Some(task) = state.task_of(pid).filter(|task| is_fair(task)) {
                     self.recorded_lag(task, vlag.ns());
                 }
@@ -205,6 +203,33 @@ impl Picks<'_> {
                 }
             }
             _ => {}
+        }
+    }
+
+    /// The record of a pick shows the numbers of the task that left the CPU.
+    fn left(&mut self, cpu: Cpu, latest: &LatestSwitch, left: Left, state: &SchedState) {
+        let LatestSwitch { prev, prev_id, prev_waits, .. } = *latest;
+        let picked = self.exact.picked_with(cpu, prev.pid);
+        let vruntime = left.vruntime().ns();
+        match left {
+            Left::Sleeps(_, lag) => {
+                let task = state.task_of(prev.pid).filter(|task| !prev_waits && is_fair(task));
+                task.into_iter().for_each(|task| self.recorded_lag(task, lag.ns()));
+            }
+            // A deadline that is not reached is still the task's.
+            Left::At(_) => {
+                let deadline = picked.map(|(numbers, _)| numbers.deadline);
+                let deadline = deadline.filter(|deadline| deadline.wrapping_sub(vruntime) > 0);
+                let values = RecordedWait { vruntime: Some(vruntime), deadline, ..RecordedWait::default() };
+                prev_id.filter(|_| prev_waits).into_iter().for_each(|id| self.exact.put(id, values));
+            }
+            Left::Waits(_, deadline) => {
+                let deadline = Some(deadline.ns());
+                let values =
+                    picked.map_or(RecordedWait::default(), |(numbers, queue)| RecordedWait::of(numbers, queue));
+                let values = RecordedWait { vruntime: Some(vruntime), deadline, ..values };
+                prev_id.filter(|_| prev_waits).into_iter().for_each(|id| self.exact.put(id, values));
+            }
         }
     }
 

@@ -4,9 +4,10 @@ use sched::kthread::is_kernel_thread;
 use sched::seeded::SeededMap;
 use sched::state::Task;
 use sched::{Pid, SchedState};
+use serde::{Deserialize, Serialize};
 
 /// The group of a task: its cgroup, or, where that is unknown, whether it is a kernel thread.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub(crate) enum GroupKey {
     /// The cgroup with this ID.
     Cgroup(u64),

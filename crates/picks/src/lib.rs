@@ -25,6 +25,7 @@ mod figure;
 mod fluid;
 mod follow;
 mod group;
+mod noted;
 mod question;
 mod queue;
 mod reason;
@@ -39,6 +40,7 @@ pub use args::PicksArgs;
 pub use case::{ComparedTask, PickCase};
 pub use debts::Debt;
 pub use figure::figure;
+pub use noted::PicksNotes;
 pub use question::PicksQuestion;
 pub use reason::Reason;
 pub use report::{LagCheck, LagSummary, ModelCheck, PickRow, PicksReport, ReasonRow, Recorded};
@@ -53,7 +55,7 @@ use fluid::Fluid;
 use queue::Parameters;
 use rows::{PickSums, PickTable};
 use sched::seeded::SeededMap;
-use sched::{Analysis, Chosen, ChosenCpus, Dur, Joined, Pid, SchedEvent, SchedState, Ts};
+use sched::{Analysis, Chosen, ChosenCpus, Dur, Joined, Past, Pid, SchedEvent, SchedState, Ts};
 
 /// The tasks, the rows and the limits of a measurement, and the known properties of the kernel.
 pub struct Options<'o> {
@@ -165,6 +167,10 @@ impl Analysis for Picks<'_> {
     type Output = PicksReport;
     /// The lags at the window's start follow from the events before it.
     const LOOKS_BACK: bool = true;
+
+    fn recall(&mut self, past: &Past, state: &SchedState) {
+        noted::take_up(self, past, state);
+    }
 
     fn early(&mut self, event: &SchedEvent, state: &SchedState) {
         self.follow(event, state);

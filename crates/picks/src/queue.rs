@@ -47,10 +47,10 @@ impl Parameters {
 /// A run queue of the model: the sums over its tasks.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Queue {
-    weight: u64,
-    weighted: i128,
+    pub(crate) weight: u64,
+    pub(crate) weighted: i128,
     /// The virtual time at which the queue was last empty.
-    idle: i64,
+    pub(crate) idle: i64,
 }
 
 impl Queue {

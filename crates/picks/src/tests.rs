@@ -3,7 +3,7 @@
 use crate::group::GroupKey;
 use crate::reason::{Candidate, Numbers, Surroundings, Verdict, explain};
 use crate::{Options, Picks, PicksReport, Reason};
-use sched::{Dur, EventKind, Pass, Pid, SchedEvent};
+use sched::{Dur, EventKind, Pass, Pid, SchedEvent, Ts, Window};
 use testkit::Eevdf;
 
 fn numbers(vruntime: i64, deadline: i64) -> Numbers {
@@ -122,4 +122,26 @@ fn the_fluid_model_has_the_lags_of_the_simulation() {
     // Nothing shows the requests of 1 ms.
     assert!(near * 100 >= picks * 95, "{near} of {picks}");
     assert!(agreed * 100 >= picks * 60, "{agreed} of {picks}");
+}
+
+#[test]
+fn adjacent_windows_add_up_but_for_reasons_that_depend_on_records_behind_them() {
+    for seed in 0..6 {
+        let sim = Eevdf::run(seed, 5, 200, 0);
+        let report = |from, to| {
+            let options = Options { by_probe: true, ..Options::default() };
+            let pass = Pass::over(sim.events.as_slice()).window(Window { from, to }).run(|| Picks::new(&options));
+            pass.unwrap_or_else(|never| match never {}).output
+        };
+        let whole = report(None, None);
+        let edge = Some(Ts(sim.events[sim.events.len() * (3 + seed as usize) / 10].ts.0));
+        let parts = [report(None, edge), report(edge, None)];
+        let sum = |number: &dyn Fn(&PicksReport) -> u64| parts.iter().map(number).sum::<u64>();
+        assert_eq!(sum(&|part| part.picks.unwrap_or(0)), whole.picks.unwrap_or(0), "{seed}");
+        assert_eq!(sum(&|part| part.runs.count), whole.runs.count, "{seed}");
+        for reason in Reason::ALL.into_iter().filter(|reason| *reason != Reason::NotRecorded) {
+            let (parts, whole) = (sum(&|part| of(part, reason)), of(&whole, reason));
+            assert!((whole.saturating_sub(30)..=whole).contains(&parts), "{seed} {reason:?}: {parts} of {whole}");
+        }
+    }
 }

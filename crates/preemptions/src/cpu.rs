@@ -1,10 +1,11 @@
 //! The facts that are followed for each CPU: the request that is open there, and the events that can have made it.
 
+use sched::serial::exact;
 use sched::{Comm, Cpu, Dur, Pid, Ts};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The kind of a request to reschedule.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
@@ -65,7 +66,7 @@ impl Ending {
 }
 
 /// The origin of a request to reschedule.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Asker {
@@ -101,7 +102,7 @@ impl Asker {
 }
 
 /// An instant between two others, both of which can be it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Between {
     pub(crate) earliest: Ts,
     pub(crate) latest: Ts,
@@ -119,17 +120,18 @@ impl Between {
 }
 
 /// The origin of a request, with the task that it is about: the one that was woken, created or moved.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct AskedBy {
     pub(crate) asker: Asker,
     /// The instant of the event that shows the origin.
     pub(crate) at: Ts,
     pub(crate) pid: Pid,
+    #[serde(with = "exact")]
     pub(crate) comm: Comm,
 }
 
 /// A request that is open.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Pending {
     pub(crate) pid: Pid,
     pub(crate) at: Between,
@@ -142,7 +144,7 @@ pub(crate) struct Pending {
 }
 
 /// The latest event on a CPU that queued a task: the cause of a request that is recorded behind it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct LastQueued {
     pub(crate) target: Cpu,
     /// The context in which it did: a task, a softirq or a hard interrupt.
@@ -160,7 +162,7 @@ pub(crate) struct Closed {
 }
 
 /// The facts about one CPU.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct CpuTrack {
     /// The latest instant at which the running task was not marked.
     pub(crate) clear: Option<Ts>,
@@ -171,5 +173,7 @@ pub(crate) struct CpuTrack {
     pub(crate) queued: Option<LastQueued>,
     /// The CPU for which this one made a request; its next event can be the wakeup that made it.
     pub(crate) asks: Option<Cpu>,
+    /// The request that ended at the latest switch, if it counts: one before the window does not.
+    #[serde(skip)]
     pub(crate) closed: Option<Closed>,
 }

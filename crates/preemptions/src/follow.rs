@@ -157,10 +157,10 @@ impl Preemptions<'_> {
     fn probed(&mut self, event: &SchedEvent, probe: Probe, state: &SchedState) {
         match probe {
             Probe::Reschedules { pid, cpu, flag } => self.requested(event, pid, cpu, flag, state),
-            Probe::Picks { pid, entity, left, .. } => {
+            Probe::Picks { pid, entity, left_kind, left, .. } => {
                 let closed = self.track(event.cpu).closed;
-                if let (Some(closed), Some(left)) = (closed, left) {
-                    self.request_left(closed, left, None);
+                if let (Some(closed), Some(left)) = (closed, left.numbers(left_kind)) {
+                    self.request_left(closed, left.vruntime(), None);
                 }
                 if !pid.is_idle() {
                     let weight = entity.weight.map(std::num::NonZero::get);

@@ -26,6 +26,7 @@ mod cpu;
 mod figure;
 mod follow;
 mod locks;
+mod noted;
 mod question;
 mod report;
 mod rows;
@@ -37,6 +38,7 @@ pub use case::{PreemptionCase, Waited};
 pub use cpu::{Asker, Ending, Kind};
 pub use figure::figure;
 pub use locks::LockHolder;
+pub use noted::PreemptionsNotes;
 pub use question::PreemptionsQuestion;
 pub use report::{AskerRow, PreemptionRow, PreemptionsReport, Source, Way};
 pub use rows::RowsOf;
@@ -47,7 +49,7 @@ use cpu::CpuTrack;
 use locks::Locks;
 use rows::{RowTable, Ways};
 use sched::seeded::SeededMap;
-use sched::{Analysis, Chosen, ChosenCpus, Dur, Joined, Lengths, PerTask, Pid, SchedEvent, SchedState, Ts};
+use sched::{Analysis, Chosen, ChosenCpus, Dur, Joined, Lengths, Past, PerTask, Pid, SchedEvent, SchedState, Ts};
 
 /// The tasks, the rows and the limits of a measurement.
 pub struct Options<'o> {
@@ -167,6 +169,10 @@ impl Analysis for Preemptions<'_> {
     type Output = PreemptionsReport;
     /// A request that was made before the window can end in it.
     const LOOKS_BACK: bool = true;
+
+    fn recall(&mut self, past: &Past, state: &SchedState) {
+        noted::take_up(self, past, state);
+    }
 
     fn early(&mut self, event: &SchedEvent, state: &SchedState) {
         self.follow(event, state);

@@ -1,7 +1,8 @@
 //! Tasks that were preempted while another waited for a lock of the kernel, and can have held it.
 
+use sched::serial::exact;
 use sched::{Comm, Cpu, Dur, Pid, SchedEvent, SchedState, TaskRef, Ts};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 /// Maximum number of tasks that wait for locks at once, and of preemptions that are remembered meanwhile.
@@ -36,7 +37,7 @@ pub struct LockHolder {
 }
 
 /// A task that waits for a lock.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Contention {
     pid: Pid,
     lock: [u32; 2],
@@ -44,12 +45,23 @@ struct Contention {
 }
 
 /// A preemption in the kernel.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct InKernel {
-    task: TaskRef,
+    pid: Pid,
+    #[serde(with = "exact")]
+    comm: Comm,
     cpu: Cpu,
     at: Ts,
-    next: TaskRef,
+    next: Pid,
+    #[serde(with = "exact")]
+    next_comm: Comm,
+}
+
+/// The waits for locks that are open at the end of a part, and the preemptions during them.
+#[derive(Default, Serialize, Deserialize)]
+pub(crate) struct NotedLocks {
+    waiting: Vec<Contention>,
+    preempted: Vec<InKernel>,
 }
 
 /// The waits for locks, and the preemptions during them.
@@ -103,13 +115,32 @@ impl Locks {
         if self.waiting.is_empty() || self.preempted.len() >= MOST {
             return;
         }
-        self.preempted.push_back(InKernel { task, cpu: event.cpu, at: event.ts, next });
+        let (next, next_comm) = (next.pid, next.comm);
+        self.preempted.push_back(InKernel {
+            pid: task.pid,
+            comm: task.comm,
+            cpu: event.cpu,
+            at: event.ts,
+            next,
+            next_comm,
+        });
+    }
+
+    /// The waits that are open, for the notes of a part.
+    pub(crate) fn noted(&self) -> NotedLocks {
+        NotedLocks { waiting: self.waiting.clone(), preempted: self.preempted.iter().copied().collect() }
+    }
+
+    /// Takes up the waits that were open before a part, up to the limits of this one.
+    pub(crate) fn take_up(&mut self, noted: NotedLocks) {
+        self.waiting.extend(noted.waiting.into_iter().take(MOST));
+        self.preempted.extend(noted.preempted.into_iter().take(MOST));
     }
 
     fn waited(&mut self, wait: &Contention, end: Ts, state: &SchedState) {
         self.waits += 1;
         let waits_too = |pid: Pid| self.waiting.iter().any(|other| other.pid == pid && other.lock == wait.lock);
-        let holds = |held: &&InKernel| held.at >= wait.from && held.task.pid != wait.pid && !waits_too(held.task.pid);
+        let holds = |held: &&InKernel| held.at >= wait.from && held.pid != wait.pid && !waits_too(held.pid);
         let candidates: Vec<InKernel> = self.preempted.iter().filter(holds).copied().collect();
         self.with_holders += u64::from(!candidates.is_empty());
         let waiter_command = state.task_of(wait.pid).map_or(Comm::EMPTY, |task| task.comm);
@@ -119,12 +150,12 @@ impl Locks {
                 waiter_command,
                 from_ns: wait.from,
                 waited_ns: end.since(wait.from),
-                holder: held.task.pid,
-                holder_command: held.task.comm,
+                holder: held.pid,
+                holder_command: held.comm,
                 holder_cpu: held.cpu,
                 preempted_ns: held.at,
-                next: held.next.pid,
-                next_command: held.next.comm,
+                next: held.next,
+                next_command: held.next_comm,
                 candidates: candidates.len() as u64,
             };
             let place = self.holders.partition_point(|kept| kept.waited_ns >= holder.waited_ns);

@@ -1,8 +1,8 @@
 //! Cases by hand: each kind of request, each end, each origin.
 
 use crate::{Asker, Ending, Kind, Options, Preemptions, PreemptionsReport};
-use sched::probe::{Entity, Probe, VirtualTime};
-use sched::{Comm, Cpu, Dur, EventKind, Pass, Pid, PrevState, SchedEvent, TaskRef, Ts};
+use sched::probe::{Entity, Left, LeftTimes, Probe, VirtualTime};
+use sched::{Comm, Cpu, Dur, EventKind, Pass, Pid, PrevState, SchedEvent, TaskRef, Ts, Window};
 
 const LAZY: u8 = 0x02;
 const NOW: u8 = 0x04;
@@ -217,15 +217,15 @@ fn the_rest_of_a_request_is_its_deadline_less_the_virtual_time_by_the_weight() {
         weight: std::num::NonZeroU32::new(2 << 20),
     };
     let probe = |ts, pid, probe| at(ts, 0, pid, 0, EventKind::Probe { id: 3, probe });
+    let picks = |pid, entity, left| {
+        let (left_kind, left) = LeftTimes::of(left);
+        Probe::Picks { pid: Pid(pid), entity, left_kind, left, queue: None, length: 0 }
+    };
     let events = with(&[
-        probe(1, 0, Probe::Picks { pid: Pid(7), entity: entity(1000, 2500), left: None, queue: None }),
+        probe(1, 0, picks(7, entity(1000, 2500), None)),
         request(100, (0, 7, HARD), 7, 0, 4),
         switch(200, 0, 7, PrevState::PREEMPTED, 9),
-        probe(
-            201,
-            7,
-            Probe::Picks { pid: Pid(9), entity: entity(0, 10), left: Some(VirtualTime::of(1100)), queue: None },
-        ),
+        probe(201, 7, picks(9, entity(0, 10), Some(Left::At(VirtualTime::of(1100))))),
     ]);
     let report = report(&events, true);
     // Twice the weight of nice 0: 1,400 ns of virtual time are 2,800 ns.
@@ -266,4 +266,31 @@ fn waits_for_locks_have_a_limit() {
     let ended: Vec<SchedEvent> = (0..5000).map(|nth| lock(9000 + i64::from(nth), 100 + nth, false)).collect();
     let report = report(&with(&[begun, ended].concat()), false);
     assert_eq!(report.lock_waits, Some(4096));
+}
+
+#[test]
+fn a_request_counts_in_the_window_in_which_it_ends() {
+    let round = |nth: i64| {
+        let ts = 1000 * nth;
+        let (from, to) = if nth % 2 == 0 { (7, 9) } else { (9, 7) };
+        [
+            wakeup(ts + 150, 1, 8, 0, to, 0),
+            flags(ts + 200, 0, from, NOW),
+            switch(ts + 250, 0, from, PrevState::PREEMPTED, to),
+            flags(ts + 300, 0, to, 0),
+        ]
+    };
+    let events = with(&(0..8).flat_map(round).collect::<Vec<_>>());
+    let report = |from, to| {
+        let options = Options::default();
+        let pass = Pass::over(events.as_slice()).window(Window { from, to }).run(|| Preemptions::new(&options));
+        let report = pass.unwrap_or_else(|never| match never {}).output;
+        [report.requests, report.without_request, report.lost].map(|number| number.unwrap_or(0))
+    };
+    let whole = report(None, None);
+    assert_eq!(whole, [8, 0, 0]);
+    for edge in (100..8000).step_by(70).map(|ts| Some(Ts(ts))) {
+        let (early, late) = (report(None, edge), report(edge, None));
+        assert_eq!([0, 1, 2].map(|nth| early[nth] + late[nth]), whole, "{edge:?}");
+    }
 }

@@ -1,7 +1,7 @@
 //! A run queue under EEVDF, whose picks are known: tasks of several weights and requests on one CPU, woken by another.
 
 use crate::Rng;
-use sched::probe::{Entity, GroupQueue, Probe, VirtualTime};
+use sched::probe::{Entity, Left, LeftTimes, Probe, VirtualTime};
 use sched::{Comm, Cpu, EventKind, Pid, PrevState, SchedEvent, TaskRef, Ts};
 use std::num::NonZeroU32;
 
@@ -32,6 +32,8 @@ pub struct Eevdf {
     pub events: Vec<SchedEvent>,
     /// The picks, in the order of time.
     pub picks: Vec<SimulatedPick>,
+    /// Whether the record of a pick has the task that leaves as well, rather than a record of its own.
+    joins: bool,
 }
 
 struct SimTask {
@@ -76,10 +78,10 @@ fn mean(tasks: &[SimTask]) -> i64 {
 
 impl Eevdf {
     /// Runs this number of tasks for this number of picks. Each `wrong_every`-th pick takes another task than that of the rule; none
-    /// does if that is zero.
+    /// does if that is zero. With an even seed the record of a pick has the task that leaves as well.
     pub fn run(seed: u64, tasks: usize, picks: usize, wrong_every: usize) -> Eevdf {
         let mut rng = Rng::new(seed);
-        let mut sim = Eevdf::default();
+        let mut sim = Eevdf { joins: seed % 2 == 0, ..Eevdf::default() };
         let mut tasks: Vec<SimTask> = (0..tasks)
             .map(|nth| {
                 let (prio, weight) =
@@ -168,14 +170,23 @@ impl Eevdf {
         self.push(now, 0, prev, EventKind::Switch { prev: named(prev), state, next: named(next) });
         let queued = tasks.iter().filter(|task| task.queued).count();
         let number = NonZeroU32::new(7).unwrap_or(NonZeroU32::MIN);
-        let queue = Some(GroupQueue { number, length: queued as u16 });
         let entity = |nth: usize| tasks.get(nth.wrapping_sub(1)).map(SimTask::entity).unwrap_or_default();
-        let picks = Probe::Picks { pid: Pid(next as i32), entity: entity(next), left: None, queue };
-        self.push(now + 1, 0, prev, EventKind::Probe { id: ID, probe: picks });
+        let (own, leaving) = (entity(next), entity(prev));
         let vlag = VirtualTime::of(tasks.get(prev.wrapping_sub(1)).map_or(0, |task| task.lag));
-        let (entity, queue) = (entity(prev), Some(number));
-        let puts = Probe::Puts { pid: Pid(prev as i32), entity, vlag, delayed: false, queue };
-        self.push(now + 2, 0, prev, EventKind::Probe { id: ID, probe: puts });
+        let left = if state.is_runnable() {
+            Left::Waits(leaving.vruntime, leaving.deadline)
+        } else {
+            Left::Sleeps(leaving.vruntime, vlag)
+        };
+        let (left_kind, left) = LeftTimes::of(Some(left).filter(|_| self.joins));
+        let (queue, length) = (Some(number), queued as u16);
+        let picks = Probe::Picks { pid: Pid(next as i32), entity: own, left_kind, left, queue, length };
+        self.push(now + 1, 0, prev, EventKind::Probe { id: ID, probe: picks });
+        if !self.joins {
+            let (pid, delayed) = (Pid(prev as i32), false);
+            let puts = Probe::Puts { pid, entity: leaving, vlag, delayed, queue };
+            self.push(now + 2, 0, prev, EventKind::Probe { id: ID, probe: puts });
+        }
     }
 }
 

@@ -16,7 +16,7 @@ use tracefs::{Probes, Tracefs};
 pub(crate) enum WhyProbes {
     /// The load balancer, throttling, requests to reschedule
     Balance,
-    /// The same, and the numbers by which the fair class picks tasks: two records more at each switch
+    /// The same, and the numbers by which the fair class picks tasks: one record more at each switch
     Picks,
 }
 
@@ -29,7 +29,7 @@ pub(crate) fn of_kernel(path: &Path, cpus: u32, why: WhyProbes) -> Result<(Vec<K
     let kernel = ProbeWriter::new(&btf).with_cpus(cpus);
     let mut probes = kernel.probes();
     if why == WhyProbes::Picks {
-        probes.extend(kernel.picks());
+        probes.push(kernel.picks());
     }
     Ok((probes, kernel.imbalances()))
 }

@@ -71,7 +71,7 @@ const CPU: ProbeField = ("cpu", &["cpu"], None);
 const NR: ProbeField = ("nr", &["nr_running"], None);
 
 /// The names of the probes on tracepoints.
-pub const TRACEPOINTS: [&str; 4] = ["nr_running", "resched", "pick", "put"];
+pub const TRACEPOINTS: [&str; 3] = ["nr_running", "resched", "pick"];
 
 /// The generator for one kernel.
 #[derive(Clone, Copy, Debug)]

@@ -134,14 +134,69 @@ pub struct Entity {
     pub weight: Option<NonZeroU32>,
 }
 
-/// A run queue of the fair class, of which each group has one on each CPU.
+/// The numbers of the task that was switched out, in the record of the pick of the next task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct GroupQueue {
-    /// A number that no other run queue of a CPU has, from its address.
-    pub number: NonZeroU32,
-    /// The number of tasks and groups on the run queue, with the running one and those that sleep but were not taken from it; at
-    /// most 65,535.
-    pub length: u16,
+pub enum Left {
+    /// The virtual run time alone, of recordings by hand.
+    At(VirtualTime),
+    /// The task can run on: its virtual run time, and the virtual deadline of its request.
+    Waits(VirtualTime, VirtualTime),
+    /// The task sleeps or ends: its virtual run time, and its lag in virtual time as it leaves its run queue.
+    Sleeps(VirtualTime, VirtualTime),
+}
+
+impl Left {
+    /// The virtual run time of the task.
+    pub fn vruntime(self) -> VirtualTime {
+        let (Left::At(time) | Left::Waits(time, _) | Left::Sleeps(time, _)) = self;
+        time
+    }
+}
+
+/// The form of [`Left`] in a record: without the room of an enum's tag.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LeftTimes {
+    /// The virtual run time, and the deadline or the lag.
+    times: [VirtualTime; 2],
+}
+
+/// The numbers that [`LeftTimes`] has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LeftKind {
+    /// The record has no number of the task that was switched out.
+    #[default]
+    Unrecorded,
+    /// The record has those of [`Left::At`].
+    At,
+    /// The record has those of [`Left::Waits`].
+    Waits,
+    /// The record has those of [`Left::Sleeps`].
+    Sleeps,
+}
+
+impl LeftTimes {
+    /// Returns the form of these numbers.
+    pub fn of(left: Option<Left>) -> (LeftKind, LeftTimes) {
+        let none = VirtualTime::default();
+        let (kind, times) = match left {
+            None => (LeftKind::Unrecorded, [none; 2]),
+            Some(Left::At(time)) => (LeftKind::At, [time, none]),
+            Some(Left::Waits(time, deadline)) => (LeftKind::Waits, [time, deadline]),
+            Some(Left::Sleeps(time, lag)) => (LeftKind::Sleeps, [time, lag]),
+        };
+        (kind, LeftTimes { times })
+    }
+
+    /// Returns the numbers of this form.
+    pub fn numbers(self, kind: LeftKind) -> Option<Left> {
+        let [time, other] = self.times;
+        match kind {
+            LeftKind::Unrecorded => None,
+            LeftKind::At => Some(Left::At(time)),
+            LeftKind::Waits => Some(Left::Waits(time, other)),
+            LeftKind::Sleeps => Some(Left::Sleeps(time, other)),
+        }
+    }
 }
 
 /// The beginning or the end of throttling, for the tasks of one cgroup on one CPU.
@@ -271,12 +326,17 @@ pub enum Probe {
         pid: Pid,
         /// The numbers of the task at the pick.
         entity: Entity,
-        /// The virtual run time of the task that was switched out, where the same record has it.
-        left: Option<VirtualTime>,
-        /// The run queue of the task's group, where it was recorded.
-        queue: Option<GroupQueue>,
+        /// The numbers in `left`.
+        left_kind: LeftKind,
+        /// The numbers of the task that was switched out, where the same record has them.
+        left: LeftTimes,
+        /// The run queue of the task's group, where it was recorded: a number that no other run queue of a CPU has, from its address.
+        queue: Option<NonZeroU32>,
+        /// The number of tasks and groups on that run queue, with the running one and those that sleep but were not taken from it; at
+        /// most 65,535, and zero where it was not recorded.
+        length: u16,
     },
-    /// `put`: a CPU switches from this task.
+    /// `put`: a CPU switches from this task, in recordings whose `pick` lacks that half.
     Puts {
         /// The PID of the task, zero for the idle task.
         pid: Pid,
@@ -339,7 +399,7 @@ mod tests {
 
     #[test]
     fn no_record_makes_an_event_larger_than_a_switch() {
-        assert_eq!([size_of::<Probe>(), size_of::<crate::EventKind>(), size_of::<crate::SchedEvent>()], [48, 56, 80]);
+        assert_eq!([size_of::<Probe>(), size_of::<crate::EventKind>(), size_of::<crate::SchedEvent>()], [52, 56, 80]);
     }
 
     #[test]

@@ -7,6 +7,8 @@ use anonymous::{Anonymous, alias};
 use anyhow::{Context, Result, bail};
 use events::BurstNotes;
 use machine::Machine;
+use picks::PicksNotes;
+use preemptions::PreemptionsNotes;
 use question::Subcommand;
 use sched::past::PastName;
 use sched::{Analysis, Cpu, EventIssue, EventKind, NoteTaker, Pass, Past, SchedEvent, SchedState, Topology, Ts};
@@ -137,16 +139,18 @@ impl Analysis for Offline {
 /// Follows the trace up to the end of the window, and notes the state at its start.
 fn session_part(session: &Session, specs: &[String], aliases: &RefCell<Option<Aliases>>) -> Result<CutPart> {
     let options = latency::Options::default();
+    let (picked, asked) = (picks::Options::plain(session), preemptions::Options::plain(session));
     let topology = Topology::default();
     let analyses = || {
         let bursts = BurstNotes::new(&topology);
-        (NoteTaker::default(), latency::NoteTaker::new(&options), bursts, Offline::default())
+        let requests = (PicksNotes::new(&picked), PreemptionsNotes::new(&asked));
+        (NoteTaker::default(), latency::NoteTaker::new(&options), bursts, (requests, Offline::default()))
     };
     let outcome = session.watched(|| {
         let events = Anonymous { events: session.trace.events()?, aliases };
         Pass::over(events).window(session.window).run(analyses)
     })?;
-    let (past, notes, bursts, offline) = outcome.output;
+    let (past, notes, bursts, ((picks, preemptions), offline)) = outcome.output;
     let end = session.trace.extent().map_or(session.to, |(_, end)| end);
     // Where a clock stepped back the last event is later than the end.
     let to = if session.to >= end { outcome.to.max(end) } else { session.to };
@@ -155,7 +159,7 @@ fn session_part(session: &Session, specs: &[String], aliases: &RefCell<Option<Al
     if late > 0 {
         past.repairs.insert(EventIssue::LateStart.diagnostic().name().to_owned(), late);
     }
-    past.notes.extend(notes.into_iter().chain(bursts));
+    past.notes.extend([notes, bursts, picks, preemptions].into_iter().flatten());
     let called = session.names()?;
     past.notes.extend([plot::note(session, past.from, specs, &called, &mut aliases.borrow_mut())?]);
     let before = Ts(past.from.0.saturating_sub(1));

@@ -32,48 +32,30 @@ impl BareTracepoint {
 }
 
 impl ProbeWriter<'_> {
-    /// Returns the probes on the numbers of EEVDF at a switch, of the task that is picked and of the one that leaves (6.6 and
-    /// later). The kernel resolves the names itself; the type information shows which members it has.
-    pub fn picks(&self) -> Vec<KernelProbe> {
+    /// Returns the probe on the numbers of EEVDF at a switch, of the task that is picked and of the one that leaves (6.6 and
+    /// later). It is one probe, since 6.12 takes no second one on the same tracepoint. The kernel resolves the names itself; the type
+    /// information shows which members it has.
+    pub fn picks(&self) -> KernelProbe {
         let has = |structure: &str, member: &str| self.offset(structure, member).is_some();
         let of_queue = ["nr_queued", "nr_running"].into_iter().find(|name| has("cfs_rq", name));
         let is_whole = ["vruntime", "deadline", "vlag", "slice"].iter().all(|member| has("sched_entity", member));
-        let line = |name: &str, task: &str, more: &[String]| {
-            let of_task = format!(
-                "t:lb/{name} sched_switch pid={task}->pid vruntime={task}->se.vruntime deadline={task}->se.deadline \
-                 slice={task}->se.slice weight={task}->se.load.weight"
-            );
-            vec![std::iter::once(of_task).chain(more.iter().cloned()).collect::<Vec<_>>().join(" ")]
-        };
-        let mut picked = Vec::new();
-        let mut left = vec!["vlag=prev->se.vlag:s64".to_owned()];
-        if has("sched_entity", "sched_delayed") {
-            left.push("delayed=prev->se.sched_delayed".to_owned());
-        }
+        let mut line = "t:lb/pick sched_switch pid=next->pid vruntime=next->se.vruntime deadline=next->se.deadline \
+                        slice=next->se.slice weight=next->se.load.weight"
+            .to_owned();
         if let Some(nr) = of_queue.filter(|_| has("sched_entity", "cfs_rq")) {
-            picked.push(format!("queue=next->se.cfs_rq:x64 nr=next->se.cfs_rq->{nr}"));
-            left.push("queue=prev->se.cfs_rq:x64".to_owned());
+            line += &format!(" queue=next->se.cfs_rq:x64 nr=next->se.cfs_rq->{nr}");
         }
-        let probe = |name: &'static str, purpose, cost, lines: Vec<String>| KernelProbe {
-            name,
-            purpose,
-            cost,
-            alternatives: if is_whole { vec![lines] } else { Vec::new() },
-        };
-        vec![
-            probe(
-                "pick",
-                "virtual time, deadline and weight of each picked task",
-                "picks are explained by a model alone (EEVDF came with 6.6)",
-                line("pick", "next", &picked),
-            ),
-            probe(
-                "put",
-                "virtual time, deadline and lag of each task that leaves a CPU",
-                "lag and deadline of preempted tasks are those of their next pick",
-                line("put", "prev", &left),
-            ),
-        ]
+        line += " prev_vruntime=prev->se.vruntime prev_deadline=prev->se.deadline prev_vlag=prev->se.vlag:s64";
+        if has("sched_entity", "sched_delayed") {
+            line += " prev_delayed=prev->se.sched_delayed";
+        }
+        line += " preempt=preempt prev_state=prev_state";
+        KernelProbe {
+            name: "pick",
+            purpose: "virtual time, deadline and weight of each picked task; lag of each that leaves",
+            cost: "picks are explained by a model alone (EEVDF came with 6.6)",
+            alternatives: if is_whole { vec![vec![line]] } else { Vec::new() },
+        }
     }
 }
 
@@ -83,24 +65,21 @@ mod tests {
     use crate::plan::btf::Btf;
 
     #[test]
-    fn a_kernel_without_the_members_has_no_probes_on_picks() {
+    fn a_kernel_without_the_members_has_no_probe_on_picks() {
         let btf = Btf::parse(include_bytes!("../../../../../tests/fixtures/btf-6.1.btf").to_vec()).unwrap();
-        let probes = ProbeWriter::new(&btf).picks();
-        assert_eq!(probes.iter().map(|probe| probe.name).collect::<Vec<_>>(), ["pick", "put"]);
-        assert!(probes.iter().all(|probe| probe.alternatives.is_empty()));
+        let probe = ProbeWriter::new(&btf).picks();
+        assert_eq!((probe.name, probe.alternatives.len()), ("pick", 0));
     }
 
-    /// The lines for the kernel that runs the tests, if it has type information of EEVDF: each name is that of a member.
+    /// The line for the kernel that runs the tests, if it has type information of EEVDF: each name is that of a member.
     #[test]
-    fn the_lines_have_the_members_of_the_kernel() {
+    fn the_line_has_the_members_of_the_kernel() {
         let Ok(bytes) = std::fs::read("/sys/kernel/btf/vmlinux") else { return };
         let btf = Btf::parse(bytes).unwrap();
-        for probe in ProbeWriter::new(&btf).picks() {
-            for line in probe.alternatives.iter().flatten() {
-                println!("{line}");
-                assert!(line.starts_with(&format!("t:lb/{} sched_switch pid=", probe.name)), "{line}");
-                assert!(line.contains("->se.deadline") && line.len() < 512, "{line}");
-            }
+        for line in ProbeWriter::new(&btf).picks().alternatives.iter().flatten() {
+            println!("{line}");
+            assert!(line.starts_with("t:lb/pick sched_switch pid=next->pid "), "{line}");
+            assert!(line.contains("prev->se.deadline") && line.len() < 512, "{line}");
         }
     }
 }

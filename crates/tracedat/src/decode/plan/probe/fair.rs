@@ -7,7 +7,7 @@ use super::At;
 use crate::bytes::{Endian, sign_extend};
 use crate::decode::format::EventFormat;
 use sched::Pid;
-use sched::probe::{Entity, GroupQueue, Probe, VirtualTime};
+use sched::probe::{Entity, Left, LeftTimes, Probe, VirtualTime};
 use std::num::NonZeroU32;
 
 /// The places of the numbers by which EEVDF picks a task.
@@ -19,11 +19,29 @@ pub(super) struct EntityAt {
     weight: Option<At>,
 }
 
+/// The places of the numbers of the task that leaves, in the record of a pick.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum LeftAt {
+    /// The virtual run time alone.
+    Time(At),
+    /// All numbers, and by which the task can run on: it was preempted, or its state is that.
+    Whole { vruntime: At, deadline: At, vlag: At, preempt: At, state: At },
+}
+
+impl LeftAt {
+    /// The places in the record that `schedviz record --why=picks` makes.
+    fn of(format: &EventFormat) -> Option<LeftAt> {
+        let at = |name: &str| At::of(format, name);
+        let (vruntime, deadline, vlag) = (at("prev_vruntime")?, at("prev_deadline")?, at("prev_vlag")?);
+        Some(LeftAt::Whole { vruntime, deadline, vlag, preempt: at("preempt")?, state: at("prev_state")? })
+    }
+}
+
 /// The fields to read, by the kind of the record.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum FairAt {
     Reschedules { pid: At, cpu: At, flag: At },
-    Picks { pid: At, entity: EntityAt, left: Option<At>, queue: Option<(At, At)> },
+    Picks { pid: At, entity: EntityAt, left: Option<LeftAt>, queue: Option<(At, At)> },
     Puts { pid: At, entity: EntityAt, vlag: At, delayed: Option<At>, queue: Option<At> },
     Wakes { pid: At, vlag: At },
     Contends { lock: At, begins: bool },
@@ -41,10 +59,11 @@ impl FairAt {
             ("lb" | "sv", "resched") => FairAt::Reschedules { pid: at("pid")?, cpu: at("cpu")?, flag: at("tif")? },
             ("lb", "pick") => {
                 let queue = at("queue").zip(at("nr"));
-                FairAt::Picks { pid: at("pid")?, entity: entity()?, left: None, queue }
+                FairAt::Picks { pid: at("pid")?, entity: entity()?, left: LeftAt::of(format), queue }
             }
             ("sv", "switch") => {
-                FairAt::Picks { pid: at("next")?, entity: entity()?, left: at("pvruntime"), queue: None }
+                let left = at("pvruntime").map(LeftAt::Time);
+                FairAt::Picks { pid: at("next")?, entity: entity()?, left, queue: None }
             }
             ("lb", "put") => {
                 let (delayed, queue) = (at("delayed"), at("queue"));
@@ -76,11 +95,23 @@ impl FairAt {
                 flag: u8::try_from(flag.int(p, e)?).ok()?,
             },
             FairAt::Picks { pid, entity: at, left, queue } => {
-                let queue = queue.and_then(|(address, nr)| {
-                    let length = u16::try_from(nr.uint(p, e)?).unwrap_or(u16::MAX);
-                    Some(GroupQueue { number: queue_number(address.uint(p, e)?)?, length })
+                let left = left.and_then(|left| match left {
+                    LeftAt::Time(at) => Some(Left::At(time(at)?)),
+                    LeftAt::Whole { vruntime, deadline, vlag, preempt, state } => {
+                        let can_run = preempt.uint(p, e)? != 0 || state.uint(p, e)? == 0;
+                        let vruntime = time(vruntime)?;
+                        Some(if can_run {
+                            Left::Waits(vruntime, time(deadline)?)
+                        } else {
+                            Left::Sleeps(vruntime, time(vlag)?)
+                        })
+                    }
                 });
-                Probe::Picks { pid: Pid(pid.int(p, e)?), entity: entity(at)?, left: left.and_then(time), queue }
+                let (left_kind, left) = LeftTimes::of(left);
+                let number = |(address, nr): (At, At)| Some((queue_number(address.uint(p, e)?)?, nr.uint(p, e)?));
+                let (queue, length) = queue.and_then(number).unzip();
+                let length = u16::try_from(length.unwrap_or(0)).unwrap_or(u16::MAX);
+                Probe::Picks { pid: Pid(pid.int(p, e)?), entity: entity(at)?, left_kind, left, queue, length }
             }
             FairAt::Puts { pid, entity: at, vlag, delayed, queue } => Probe::Puts {
                 pid: Pid(pid.int(p, e)?),
@@ -138,9 +169,29 @@ mod tests {
         let bytes = payload(&[&7_u32.to_le_bytes(), &vruntime, &deadline, &left]);
         let entity =
             Entity { vruntime: VirtualTime::of(100), deadline: VirtualTime::of(250), slice: None, weight: None };
-        let expected = Probe::Picks { pid: Pid(7), entity, left: Some(VirtualTime::of(-1)), queue: None };
+        let (left_kind, left) = LeftTimes::of(Some(Left::At(VirtualTime::of(-1))));
+        let expected = Probe::Picks { pid: Pid(7), entity, left_kind, left, queue: None, length: 0 };
         assert_eq!(at.probe(&bytes, Endian::Little), Some(expected));
         assert!(FairAt::of(&format("lb", "switch", &fields)).is_none());
+    }
+
+    #[test]
+    fn a_pick_has_the_deadline_or_the_lag_of_the_task_that_leaves() {
+        let times = ["vruntime", "deadline", "prev_vruntime", "prev_deadline", "prev_vlag"].map(|name| (name, 8));
+        let fields = [&[("pid", 4)][..], &times, &[("preempt", 1), ("prev_state", 4)]].concat();
+        let at = FairAt::of(&format("lb", "pick", &fields)).unwrap();
+        let left = |preempt: u8, state: u32| {
+            let times = [100_u64, 250, 70, 90, u64::MAX].map(u64::to_le_bytes).concat();
+            let bytes = payload(&[&7_u32.to_le_bytes(), &times, &[preempt], &state.to_le_bytes()]);
+            match at.probe(&bytes, Endian::Little) {
+                Some(Probe::Picks { left_kind, left, .. }) => left.numbers(left_kind),
+                other => panic!("{other:?}"),
+            }
+        };
+        let [vruntime, deadline, lag] = [70, 90, -1].map(VirtualTime::of);
+        assert_eq!(left(0, 0), Some(Left::Waits(vruntime, deadline)));
+        assert_eq!(left(1, 2), Some(Left::Waits(vruntime, deadline)));
+        assert_eq!(left(0, 1), Some(Left::Sleeps(vruntime, lag)));
     }
 
     #[test]
