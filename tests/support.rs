@@ -171,6 +171,15 @@ pub(crate) fn recordings() -> Vec<PathBuf> {
     found
 }
 
+/// Returns all fixtures, and every `nth` recording below the directory in `SCHEDVIZ_TRACES`; with `SCHEDVIZ_EVERY_RECORDING`
+/// all of them. For tests that take minutes on all recordings, of which many are alike.
+pub(crate) fn recordings_in_part(nth: usize) -> Vec<PathBuf> {
+    let (fixtures, others): (Vec<_>, Vec<_>) =
+        recordings().into_iter().partition(|path| path.starts_with(root().join("tests/fixtures")));
+    let nth = if std::env::var_os("SCHEDVIZ_EVERY_RECORDING").is_some() { 1 } else { nth };
+    fixtures.into_iter().chain(others.into_iter().step_by(nth)).collect()
+}
+
 fn collect(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).expect("a folder of recordings").flatten() {
         let path = entry.path();
