@@ -5,7 +5,8 @@
 //!     [--most-threads N]
 //! ```
 //!
-//! With `--most-threads` a second table has the time of each command with 1, 2, 4 threads and so on, up to that number.
+//! With `--most-threads` a second table has the elapsed time and the CPU time of each command with 1, 2, 4 threads and so on, up
+//! to that number. On a busy machine, and on one with fewer cores than threads, the CPU times are the reliable ones.
 //!
 //! With zstd it also measures the decompression alone, by the same library on as many threads.
 //!
@@ -146,38 +147,78 @@ fn table(times: Times, data: f64, events: u64, part: f64) {
     }
 }
 
-/// The commands of the table by threads, each with its arguments.
-const BY_THREADS: [&[&str]; 10] = [
+/// The place of an output in the arguments of a command of the table by threads.
+const OUTPUT: &str = "OUTPUT";
+
+/// The commands of the table by threads, each with its arguments before the trace. Those that draw by default give their
+/// numbers, so that the pass is measured.
+const BY_THREADS: [&[&str]; 15] = [
     &["info"],
-    &["dat2graph", "-o"],
-    &["running-waiting", "-o"],
-    &["workcons"],
-    &["why"],
-    &["path"],
-    &["migrations"],
-    &["latency"],
-    &["fairness"],
-    &["utilization"],
+    &["dat2graph", "-o", OUTPUT],
+    &["running-waiting", "-o", OUTPUT],
+    &["workcons", "--json"],
+    &["why", "--json"],
+    &["path", "--json"],
+    &["migrations", "--json"],
+    &["latency", "--json"],
+    &["fairness", "--json"],
+    &["utilization", "--json"],
+    &["events", "--events", "sched:*", "--json"],
+    &["report", "-o", OUTPUT],
+    &["export", "--parquet", OUTPUT],
+    &["export", "--csv", OUTPUT],
+    &["export", "--perfetto", OUTPUT],
 ];
 
-/// Prints the median time of each command in seconds with 1, 2, 4 threads and so on, up to `most`.
+/// The CPU time of this process and of the programs that it ran, in seconds.
+fn cpu_seconds() -> f64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").expect("a process");
+    let fields = stat.rsplit_once(')').expect("a name").1.split_ascii_whitespace();
+    // User and system time, and those of the programs, in hundredths of a second.
+    fields.skip(11).take(4).map(|ticks| ticks.parse::<f64>().expect("a number")).sum::<f64>() / 100.0
+}
+
+/// Makes the index of `schedviz view`.
+fn index(path: &Path, threads: usize) {
+    let trace = Trace::open(path, Options { threads, ..Options::default() }).expect("the tiled trace");
+    let (start, end) = trace.extent().expect("events");
+    let scope = view::Scope::of_trace(start, end, &trace.observed(), trace.data_size());
+    view::Store::build(trace.events().expect("events"), &scope, None, &|_| {}).expect("an index");
+}
+
+/// Prints the median times of each command in seconds, elapsed and on CPUs, with 1, 2, 4 threads and so on, up to `most`.
 fn by_threads(folder: &Path, runs: usize, most: usize) {
-    let (large, figure) = (folder.join("large.dat"), folder.join("figure.pdf"));
+    let large = folder.join("large.dat");
     let threads: Vec<usize> = std::iter::successors(Some(1), |n| Some(2 * n)).take_while(|n| *n <= most).collect();
-    println!("{:<20} {}", "threads", threads.iter().map(|n| format!("{n:>8}")).collect::<String>());
-    for arguments in BY_THREADS {
-        let seconds = threads.iter().map(|n| {
-            let mut command = Command::new(env!("CARGO_BIN_EXE_schedviz"));
-            command.args(arguments);
-            if arguments.last() == Some(&"-o") {
-                command.arg(&figure);
-            }
-            command.arg(&large).args(["--threads", &n.to_string()]);
-            let times = (0..runs).map(|_| timed(&command).0).collect();
-            format!("{:>8.3}", median(times).as_secs_f64())
+    println!("{:<20} {}", "elapsed; CPU time", threads.iter().map(|n| format!("{n:>16}")).collect::<String>());
+    let row = |name: &str, work: &dyn Fn(usize)| {
+        let cells = threads.iter().map(|n| {
+            let times = (0..runs).map(|_| {
+                let (begin, cpu) = (Instant::now(), cpu_seconds());
+                work(*n);
+                (begin.elapsed(), Duration::from_secs_f64(cpu_seconds() - cpu))
+            });
+            let (elapsed, cpu): (Vec<Duration>, Vec<Duration>) = times.unzip();
+            format!("{:>9.3};{:>6.2}", median(elapsed).as_secs_f64(), median(cpu).as_secs_f64())
         });
-        println!("{:<20} {}", arguments[0], seconds.collect::<String>());
+        println!("{name:<20} {}", cells.collect::<String>());
+    };
+    for (nth, arguments) in BY_THREADS.iter().enumerate() {
+        // Each has an output of its own, of a kind that its name shows.
+        let kind = if arguments.contains(&"-o") && arguments[0] != "report" { "pdf" } else { "out" };
+        let output = folder.join(format!("output-{nth}.{kind}"));
+        let name = arguments.iter().filter(|argument| !matches!(**argument, OUTPUT | "-o" | "--json"));
+        let name = name.take(2).copied().collect::<Vec<_>>().join(" ");
+        row(&name, &|threads| {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_schedviz"));
+            for argument in *arguments {
+                command.arg(if *argument == OUTPUT { output.as_os_str() } else { argument.as_ref() });
+            }
+            command.arg(&large).args(["-q", "--threads", &threads.to_string()]);
+            let _ = timed(&command);
+        });
     }
+    row("index of view", &|threads| index(&large, threads));
 }
 
 fn main() {

@@ -77,6 +77,15 @@ impl<S: EventSource<Error: Debug>> Compared<S> {
         });
         tallies.push(("migrations", tally));
 
+        let scope = view::Scope::of_trace(from, to, &self.cpus, 0);
+        let index = || view::Indexer::new(&scope);
+        let tally = in_pieces(source, window, &lengths, index, |index| {
+            let mut bytes = Vec::new();
+            index.write(0, &mut bytes).expect("memory");
+            bytes.into_iter().map(char::from).collect()
+        });
+        tallies.push(("index of view", tally));
+
         let even = |task: &sched::Task, _: &sched::SchedState| task.pid.0 % 2 == 0;
         for selects in self.selections.clone() {
             let tasks = selects.then_some(&even as &sched::Chosen<'_>);

@@ -94,6 +94,12 @@ impl Choice {
             && self.tasks.takes(record.pid(), || command(record, self.called.as_ref()))
     }
 
+    /// Whether some events of a system, such as `ftrace`, are looked at.
+    pub(crate) fn takes_any_of(&self, system: &str, session: &Session) -> bool {
+        let is_named = |id: u16| self.names.get(usize::from(id)).is_some_and(Option::is_some);
+        session.trace.formats().iter().any(|format| format.system == system && is_named(format.id))
+    }
+
     /// Whether events are looked at one by one, not as the ends of spans.
     pub(crate) fn splits(&self) -> bool {
         self.by.is_some() || self.pattern.is_some() || self.value.is_some()

@@ -23,6 +23,7 @@ mod cost;
 mod details;
 mod figure;
 mod funnel;
+mod gathering;
 mod joined;
 mod kinds;
 mod list;
@@ -189,29 +190,33 @@ impl Gather {
 
     /// An event of this kind occurred inside the window, perhaps with a value.
     pub fn add(&mut self, ts: Ts, cpu: Cpu, kind: &str, value: Option<f64>) {
-        self.count(ts, kind, value, Some(cpu));
+        let place = self.place(kind);
+        self.count(ts, place, value, Some(cpu));
     }
 
     /// Counts an event that begins or ends a span, as which it is drawn.
     pub fn add_edge(&mut self, ts: Ts, kind: &str) {
-        self.count(ts, kind, None, None);
+        let place = self.place(kind);
+        self.count(ts, place, None, None);
     }
 
-    /// Counts an event, which is drawn by itself on `cpu`, or not.
-    fn count(&mut self, ts: Ts, kind: &str, value: Option<f64>, cpu: Option<Cpu>) {
-        let place = match self.places.get(kind) {
-            Some(place) => *place,
-            None => {
-                let name = if self.kinds.len() < KINDS { kind } else { "(other)" };
-                let new = self.kinds.len();
-                let place = *self.places.entry(name.to_owned()).or_insert(new);
-                if place == new {
-                    let rate = self.rates.then(Density::default);
-                    self.kinds.push(KindCounts { name: name.to_owned(), rate, ..KindCounts::default() });
-                }
-                place
-            }
-        };
+    /// The place of a kind among those that are counted.
+    pub(crate) fn place(&mut self, kind: &str) -> usize {
+        if let Some(place) = self.places.get(kind) {
+            return *place;
+        }
+        let name = if self.kinds.len() < KINDS { kind } else { "(other)" };
+        let new = self.kinds.len();
+        let place = *self.places.entry(name.to_owned()).or_insert(new);
+        if place == new {
+            let rate = self.rates.then(Density::default);
+            self.kinds.push(KindCounts { name: name.to_owned(), rate, ..KindCounts::default() });
+        }
+        place
+    }
+
+    /// Counts an event of the kind in a place, which is drawn by itself on `cpu`, or not.
+    pub(crate) fn count(&mut self, ts: Ts, place: usize, value: Option<f64>, cpu: Option<Cpu>) {
         self.total += 1;
         let kind = &mut self.kinds[place];
         kind.count += 1;

@@ -3,29 +3,26 @@
 use crate::EventsArgs;
 use crate::args::FORMATS;
 use crate::choice::{Choice, command, is_special, occurring, options, write_each};
-use crate::details::Pattern;
+use crate::gathering::gather;
 use crate::list::ListArgs;
 use crate::migrations::MigrationsArgs;
-use crate::{Edge, Gather, Spans};
 use anyhow::Result;
 use lanes::Coloring;
 use question::{Question, Subcommand};
-use sched::{Diagnostics, Dur, Pid, Tracepoint};
 use session::Session;
 use session::csv::CsvWriter;
 use session::document::TraceDocument;
 use session::formats::{Formats, Renderings, json};
 use session::messages::emit;
-use session::over_lanes::{over_lanes, with_those_of};
-use session::patterns::{self, AskedFormats};
+use session::over_lanes::over_lanes;
+use session::patterns;
 use session::progress;
 use session::section::{MaybeSection, ReportPage, ReportSection, listed, part};
 use std::fmt::Display;
 use std::io;
-use std::ops::ControlFlow;
 use std::process::ExitCode;
 use timeline::Sheet;
-use tracedat::{Neighbours, Record};
+use tracedat::Neighbours;
 
 /// The times, places and values of events.
 #[derive(Debug)]
@@ -55,7 +52,7 @@ impl Question for EventsQuestion {
             // A pass leaves out the fields of such events: they are read by themselves.
             listed((), move |(), page| {
                 let ReportPage { session, .. } = *page;
-                let gathered = || gather(session, choice, &patterns::AskedFormats::default(), false, |_| {});
+                let gathered = || gather(session, choice, &patterns::AskedFormats::default(), false);
                 let (report, diagnostics) = progress::watched(&session.trace, session.read.quiet, gathered);
                 Ok(ReportSection {
                     title: "Recorded events".to_owned(),
@@ -102,7 +99,7 @@ pub(crate) fn run(args: &EventsArgs) -> Result<()> {
         return Ok(());
     }
     let asked = patterns::asked(&session.trace, &args.events)?;
-    let (report, found) = gather(&session, &choice, &asked, args.rate, |_| {});
+    let (report, found) = gather(&session, &choice, &asked, args.rate);
     choice.has_values(report.total)?;
     let figure = |sheet: &Sheet| {
         let options = options(&session);
@@ -149,99 +146,6 @@ fn migrations_as_once_spelt(args: &EventsArgs) -> Result<()> {
         tasks: args.tasks.clone(),
         output: args.output.clone(),
     })
-}
-
-/// Counts the chosen records of the window, and finds their spans; `look` sees every record.
-fn gather(
-    session: &Session,
-    choice: &Choice,
-    asked: &AskedFormats<'_>,
-    rates: bool,
-    mut look: impl FnMut(&Record<'_>),
-) -> (crate::Report, Diagnostics) {
-    let mut gather = Gather::new(session.from, session.to, rates);
-    let mut has_occurred = vec![false; choice.names.len()];
-    let mut spans = Spans::new(session.from, session.to);
-    let found = progress::watched(&session.trace, session.read.quiet, || {
-        let found = session.trace.records_from(session.from, &mut |record| {
-            if record.ts > session.to {
-                return ControlFlow::Break(());
-            }
-            look(record);
-            if spans.is_open() {
-                follow(record, &mut spans);
-            }
-            if choice.takes_anywhere(record) {
-                let shown = choice.rows.of(record.cpu).is_some();
-                if let Some(occurs) = has_occurred.get_mut(usize::from(record.id())).filter(|_| shown) {
-                    *occurs = true;
-                }
-                let text = record.text();
-                let edge = if choice.splits() { None } else { edge(record, text.as_deref()) };
-                match edge {
-                    Some(edge) => {
-                        if shown {
-                            gather.add_edge(record.ts, &choice.kind(record, text));
-                        }
-                        spans.edge(record.ts, record.cpu, record.pid(), edge, shown);
-                    }
-                    None if shown => {
-                        gather.add(record.ts, record.cpu, &choice.kind(record, text), choice.value(record));
-                    }
-                    None => {}
-                }
-            }
-            ControlFlow::Continue(())
-        });
-        with_those_of(session, &found)
-    });
-    let absent =
-        asked.formats.iter().filter(|format| !has_occurred.get(usize::from(format.id)).is_some_and(|occurs| *occurs));
-    absent.for_each(|format| gather.add_absent(&patterns::full_name(format)));
-    asked.absent.iter().for_each(|pattern| gather.add_absent(pattern));
-    if let Some(unmatched) = choice.pattern.as_ref().and_then(Pattern::unmatched) {
-        gather.add_absent(&format!("--match {unmatched}"));
-    }
-    (gather.finish(spans), found)
-}
-
-/// Passes the task that a record shows to be current to the spans that are open.
-fn follow(record: &Record<'_>, spans: &mut Spans) {
-    if record.lost.is_some() {
-        spans.lost(record.cpu, record.ts);
-    }
-    spans.current(record.ts, record.cpu, record.pid());
-    if record.format().is_some_and(|format| format.name == Tracepoint::Switch.name())
-        && let Some(next) = record.number("next_pid").and_then(|pid| i32::try_from(pid).ok())
-    {
-        spans.current(record.ts, record.cpu, Pid(next));
-    }
-}
-
-/// The beginning or end of a span that a record is, if it is one.
-fn edge(record: &Record<'_>, text: Option<&str>) -> Option<Edge> {
-    if let Some(text) = text {
-        let edge = Edge::of_text(text)?;
-        // The names come from an application.
-        let escaped = |name: String| sched::event::escaped(name);
-        return Some(match edge {
-            Edge::Section(name) => Edge::Section(escaped(name)),
-            Edge::Begin(name) => Edge::Begin(escaped(name)),
-            Edge::End(name) => Edge::End(escaped(name)),
-            other => other,
-        });
-    }
-    let format = record.format().filter(|format| format.system == "ftrace")?;
-    match format.name.as_str() {
-        "funcgraph_entry" | "fgraph_retaddr_entry" => {
-            Some(Edge::Entry(record.function("func")?, record.number("depth")?))
-        }
-        "funcgraph_exit" => {
-            let passed = || record.number("rettime")?.checked_sub(record.number("calltime")?)?.try_into().ok();
-            Some(Edge::Exit(record.function("func")?, record.number("depth")?, passed().map(Dur)))
-        }
-        _ => None,
-    }
 }
 
 /// The events as a table, written as they are read.

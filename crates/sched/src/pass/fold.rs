@@ -277,6 +277,9 @@ impl Fold<()> {
         if analysis.counts() {
             state.count();
         }
+        if let Some(moves) = &moves {
+            analysis.unsettled(moves.causes());
+        }
         analysis.resume(from, state.now().max(from), &state);
         Fold { state, analysis, looks_back, moves, from, to, end, haste, inside, lost, offlines }
     }

@@ -5,26 +5,19 @@
 //! moves about there. A step back therefore costs the replay of one such segment, and a jump to anywhere
 //! its reading: in 80 million events some 300,000, a tenth of a second.
 
+mod checkpoints;
+
 use crate::analysis::Analysis;
+use crate::analysis::joined::Joined;
 use crate::balance::causes::Causes;
 use crate::event::diag::Diagnostics;
 use crate::event::{SchedEvent, Ts};
-use crate::pass::{EventSource, Pass, WindowFold};
+use crate::pass::{EventSource, Outcome, Pass, WindowFold};
 use crate::state::SchedState;
 use crate::tables::ascending::Ascending;
+use checkpoints::{Checkpoint, CheckpointRecorder};
 use std::ops::ControlFlow;
 use std::sync::Arc;
-
-/// A copy of the state before one event of the trace.
-#[derive(Clone, Debug)]
-struct Checkpoint {
-    ts: Ts,
-    index: u64,
-    state: SchedState,
-    /// The migrations that are not settled there, and the events that decide the causes of the next ones. `None` if no
-    /// parts are analysed.
-    causes: Option<Causes>,
-}
 
 /// The numbers of the recorded events. Losses, and CPUs that go offline, are steps of a replay as well, but no recorded
 /// events.
@@ -81,13 +74,6 @@ pub struct Replay<S> {
     diagnostics: Diagnostics,
 }
 
-impl Checkpoint {
-    /// The approximate number of bytes of the checkpoint.
-    fn bytes(&self) -> usize {
-        self.state.bytes() + self.causes.as_ref().map_or(0, Causes::bytes)
-    }
-}
-
 /// Decides at each step of a pass whether a state of the machine holds, such as a violation of work conservation. `()` has
 /// none.
 pub trait StepWatch {
@@ -111,90 +97,6 @@ impl StepWatch for () {
 
     fn holds(&self, _: &SchedState) -> bool {
         false
-    }
-}
-
-/// An analysis that keeps checkpoints, and notes the steps at which violations begin.
-struct CheckpointRecorder<W> {
-    every: u64,
-    most: usize,
-    /// Maximum number of bytes of all checkpoints, unless the events between two of them take more.
-    room: usize,
-    last: Ts,
-    count: u64,
-    checkpoints: Vec<Checkpoint>,
-    causes: Option<Causes>,
-    violations: Ascending,
-    concluded: Ascending,
-    violated: bool,
-    /// The decision on violations.
-    watch: W,
-}
-
-impl<W: StepWatch> Analysis for CheckpointRecorder<W> {
-    type Output = CheckpointRecorder<W>;
-    const COUNTS: bool = W::COUNTS;
-
-    fn begin(&mut self, start: Ts, state: &SchedState) {
-        self.keep(start, state);
-        self.watch.begin(state);
-        self.look(state);
-    }
-
-    fn before(&mut self, event: &SchedEvent, state: &SchedState) {
-        let passed = self.checkpoints.last().map_or(0, |c| self.count - c.index);
-        // Reading begins at an instant: all events of the same instant are behind it.
-        if passed >= self.every && event.ts > self.last {
-            self.keep(event.ts, state);
-            if self.checkpoints.len() > self.most || self.takes_too_much() {
-                let mut nth = 0;
-                self.checkpoints.retain(|_| {
-                    nth += 1;
-                    nth % 2 == 1
-                });
-                self.every *= 2;
-            }
-        }
-        self.last = event.ts;
-        if event.kind.is_concluded() {
-            self.concluded.push(self.count);
-        }
-        self.count += 1;
-        if let Some(causes) = &mut self.causes {
-            causes.event(event, state, drop);
-        }
-    }
-
-    fn after(&mut self, event: &SchedEvent, state: &SchedState) {
-        self.watch.after(event, state);
-        self.look(state);
-    }
-
-    fn finish(self, _: Ts, _: &SchedState) -> CheckpointRecorder<W> {
-        self
-    }
-}
-
-impl<W: StepWatch> CheckpointRecorder<W> {
-    /// Keeps a checkpoint at the present event.
-    fn keep(&mut self, ts: Ts, state: &SchedState) {
-        let (index, state, causes) = (self.count, state.uncounted(), self.causes.clone());
-        self.checkpoints.push(Checkpoint { ts, index, state, causes });
-    }
-
-    /// Whether the checkpoints take more memory than they may.
-    fn takes_too_much(&self) -> bool {
-        let bytes: usize = self.checkpoints.iter().map(Checkpoint::bytes).sum();
-        bytes > self.room.max((self.every as usize).saturating_mul(size_of::<SchedEvent>()))
-    }
-
-    /// Notes the present step if a violation begins there.
-    fn look(&mut self, state: &SchedState) {
-        let violated = self.watch.holds(state);
-        if violated && !self.violated {
-            self.violations.push(self.count);
-        }
-        self.violated = violated;
     }
 }
 
@@ -230,14 +132,24 @@ impl<S: EventSource> Replay<S> {
         Ok(Replay::build_beside(source, watch, (every, None), most, Self::ROOM, || ())?.0)
     }
 
+    /// Makes a pass over the source, and keeps at most this number of checkpoints in this number of bytes, so that parts can be
+    /// analysed.
+    pub fn for_parts(source: S, (most, room): (usize, usize)) -> Result<Replay<S>, S::Error> {
+        let causes = Some(Causes::default());
+        Ok(Replay::build_beside(source, || (), (Self::EVERY, causes), most, room, || ())?.0)
+    }
+
     /// Makes a pass over the source, keeps at most this number of checkpoints in this number of bytes, and makes an
-    /// analysis of the whole trace meanwhile. `analysis` is called once, and once more for each repetition of the pass.
-    pub fn beside<A: Analysis>(
-        source: S,
+    /// analysis of the whole trace meanwhile, in pieces if the source has threads enough. `analysis` is called for each piece,
+    /// on any thread, and must make the same analysis each time.
+    pub fn beside<A: Joined>(
+        mut source: S,
         (most, room): (usize, usize),
-        analysis: impl Fn() -> A,
+        analysis: impl Fn() -> A + Sync,
     ) -> Result<(Replay<S>, A::Output), S::Error> {
-        Replay::build_beside(source, || (), (Self::EVERY, Some(Causes::default())), most, room, analysis)
+        let recorder = || CheckpointRecorder::new((Self::EVERY, Some(Causes::default())), most, room, ());
+        let outcome = Pass::over(&mut source).run_in_pieces(|| (recorder(), analysis()))?;
+        Ok(Replay::behind(source, outcome))
     }
 
     /// Makes an analysis of the part of the trace from `from` up to `to`, which is inside only at the end of the trace,
@@ -284,20 +196,13 @@ impl<S: EventSource> Replay<S> {
         room: usize,
         analysis: impl Fn() -> A,
     ) -> Result<(Replay<S>, A::Output), S::Error> {
-        let recorder = || CheckpointRecorder {
-            every: every.max(1),
-            most: most.max(2),
-            room,
-            last: Ts::MIN,
-            count: 0,
-            checkpoints: Vec::new(),
-            causes: causes.clone(),
-            violations: Ascending::default(),
-            concluded: Ascending::default(),
-            violated: false,
-            watch: watch(),
-        };
+        let recorder = || CheckpointRecorder::new((every, causes.clone()), most, room, watch());
         let outcome = Pass::over(&mut source).run(|| (recorder(), analysis()))?;
+        Ok(Replay::behind(source, outcome))
+    }
+
+    /// Makes the replay of a source whose pass was made.
+    fn behind<W, O>(source: S, outcome: Outcome<(CheckpointRecorder<W>, O)>) -> (Replay<S>, O) {
         let (CheckpointRecorder { checkpoints, mut violations, mut concluded, count, .. }, output) = outcome.output;
         violations.shrink();
         concluded.shrink();
@@ -317,7 +222,7 @@ impl<S: EventSource> Replay<S> {
             at: 0,
             diagnostics: outcome.diagnostics,
         };
-        Ok((replay, output))
+        (replay, output)
     }
 
     /// The last step: the number of events, with those that a reader concludes.

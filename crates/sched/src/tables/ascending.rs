@@ -60,6 +60,11 @@ impl Ascending {
         first.into_iter().chain(behind)
     }
 
+    /// Iterates over all numbers.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = u64> {
+        (0..self.blocks.len()).flat_map(|nth| self.block(nth))
+    }
+
     /// The length of the list.
     pub(crate) fn len(&self) -> u64 {
         self.count_below(u64::MAX).saturating_add(u64::from(!self.blocks.is_empty() && self.last == u64::MAX))

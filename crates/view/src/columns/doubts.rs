@@ -25,6 +25,13 @@ impl Doubts {
         }
     }
 
+    /// Adds the places of a later piece of a pass.
+    pub(crate) fn join(&mut self, later: Doubts) {
+        for (issue, places) in later.list {
+            places.into_iter().for_each(|(ts, cpu)| self.add(issue, ts, cpu));
+        }
+    }
+
     /// The places of a kind, in order of time.
     pub(crate) fn of(&self, issue: EventIssue) -> &[(Ts, Cpu)] {
         self.list.iter().find(|(other, _)| *other == issue).map_or(&[], |(_, places)| places.as_slice())

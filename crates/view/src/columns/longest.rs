@@ -129,6 +129,12 @@ impl<T: Copy + Ord> Longest<T> {
         }
     }
 
+    /// Adds the items of another list of the same kind.
+    pub(crate) fn join(&mut self, other: Longest<T>) {
+        self.dropped += other.dropped;
+        other.kept.into_iter().for_each(|Reverse((length, Reverse(item)))| self.put(length, item));
+    }
+
     /// The items, the longest first, and the number of those that are not among them.
     pub(crate) fn list(&self) -> (Vec<T>, u64) {
         let mut all: Vec<_> = self.kept.iter().map(|Reverse(entry)| *entry).collect();

@@ -1,6 +1,7 @@
 //! The number of migrations by time and cause.
 
 use crate::columns::coding::{In, Out, Unusable};
+use crate::columns::tree::make_room;
 use sched::Cause;
 use std::io::{self, Read, Write};
 
@@ -38,6 +39,7 @@ impl MoveCounts {
     }
 
     pub(crate) fn add(&mut self, ns: u64, cause: Cause) {
+        make_room(&mut self.counts, 1);
         self.counts.push(((ns >> self.level) * CAUSES as u64 + cause as u64, 1));
         let place = (ns >> self.coarse_level) as usize * CAUSES + cause as usize;
         if place >= self.coarse.len() {

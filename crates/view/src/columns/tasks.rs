@@ -1,6 +1,7 @@
 //! The tasks of a trace, each with its place in the list that tiles refer to.
 
 use crate::columns::lane::{Id, OTHERS};
+use sched::lineage::Kin;
 use sched::seeded::SeededMap;
 use sched::{Comm, Cpu, CpuSpan, Pid, SchedState};
 
@@ -54,10 +55,7 @@ impl Tasks {
         if let Some(place) = self.places.get(&pid) {
             return *place;
         }
-        let kin = state.kin(pid);
-        let comm = state.task_of(pid).map_or(Comm::EMPTY, |task| task.comm);
-        let (parent, application) = (kin.parent, kin.descends);
-        self.add(TaskEntry { pid, comm, run_ns: 0, home: None, parent, application })
+        self.add(TaskEntry::first_seen(pid, state))
     }
 
     /// The place of a task that a sample shows; that of all other tasks if there is none left.
@@ -83,14 +81,110 @@ impl Tasks {
     pub(crate) fn ran(&mut self, place: Id, pid: Pid, span: &CpuSpan, state: &SchedState) {
         let Some(entry) = self.list.get_mut(place as usize) else { return };
         entry.run_ns += span.duration().0;
-        let is_first = entry.home.is_none();
-        entry.home = entry.home.or(Some(span.cpu));
-        if is_first || entry.comm != span.comm && !span.comm.is_empty() {
+        entry.run(span.cpu, span.comm, || state.kin(pid));
+    }
+
+    /// Adds the tasks of a later piece of a pass. Returns the places here of its places.
+    pub(crate) fn join(&mut self, later: PieceTasks) -> Vec<Id> {
+        let place_of = |task: &PieceTask| match self.places.get(&task.seen.pid) {
+            Some(place) => *place,
+            None => self.add(TaskEntry { run_ns: 0, home: None, ..task.seen }),
+        };
+        let places: Vec<Id> = later.list.iter().map(place_of).collect();
+        for ProgramRun { place, cpu, comm, kin } in later.programs {
+            let place = places.get(place as usize).copied().unwrap_or(OTHERS);
+            if let Some(entry) = self.list.get_mut(place as usize) {
+                entry.run(cpu, comm, || kin);
+            }
+        }
+        for (place, task) in places.iter().zip(&later.list) {
+            if let Some(entry) = self.list.get_mut(*place as usize) {
+                entry.run_ns += task.seen.run_ns;
+            }
+        }
+        places
+    }
+}
+
+impl TaskEntry {
+    /// A task that is seen for the first time.
+    fn first_seen(pid: Pid, state: &SchedState) -> TaskEntry {
+        let kin = state.kin(pid);
+        let comm = state.task_of(pid).map_or(Comm::EMPTY, |task| task.comm);
+        TaskEntry { pid, comm, run_ns: 0, home: None, parent: kin.parent, application: kin.descends }
+    }
+
+    /// The task ran on a CPU, under this name; `kin` is that of the time.
+    fn run(&mut self, cpu: Cpu, comm: Comm, kin: impl FnOnce() -> Kin) {
+        let is_first = self.home.is_none();
+        self.home = self.home.or(Some(cpu));
+        if is_first || self.comm != comm && !comm.is_empty() {
             // A program that was executed can make the task the traced command, and a sample shows no kin.
-            let kin = state.kin(pid);
-            entry.comm = if span.comm.is_empty() { entry.comm } else { span.comm };
-            entry.parent = kin.parent.or(entry.parent);
-            entry.application |= kin.descends;
+            let kin = kin();
+            self.comm = if comm.is_empty() { self.comm } else { comm };
+            self.parent = kin.parent.or(self.parent);
+            self.application |= kin.descends;
+        }
+    }
+}
+
+/// The tasks of a later piece of a pass, with places of their own.
+#[derive(Debug, Default)]
+pub(crate) struct PieceTasks {
+    places: SeededMap<Pid, Id>,
+    list: Vec<PieceTask>,
+    /// The runs at which the facts about a task can change, in the order of their ends.
+    programs: Vec<ProgramRun>,
+    /// Whether there were more tasks than can have a place.
+    is_over: bool,
+}
+
+/// A task of a piece.
+#[derive(Debug)]
+struct PieceTask {
+    /// The task as it was first seen in the piece, with the time that it ran there.
+    seen: TaskEntry,
+    /// The name under which it ran last in the piece.
+    latest: Option<Comm>,
+}
+
+/// The first run of a task in a piece, or under another name than the one before.
+#[derive(Debug)]
+struct ProgramRun {
+    place: Id,
+    cpu: Cpu,
+    comm: Comm,
+    kin: Kin,
+}
+
+impl PieceTasks {
+    /// Whether there were more tasks than can have a place: the place of one in the piece is then unknown.
+    pub(crate) fn is_over(&self) -> bool {
+        self.is_over
+    }
+
+    /// The place of a task within the piece.
+    pub(crate) fn place_of_new(&mut self, pid: Pid, state: &SchedState) -> Id {
+        if let Some(place) = self.places.get(&pid) {
+            return *place;
+        }
+        if self.list.len() == Tasks::MOST {
+            self.is_over = true;
+            return OTHERS;
+        }
+        let place = self.list.len() as Id;
+        self.places.insert(pid, place);
+        self.list.push(PieceTask { seen: TaskEntry::first_seen(pid, state), latest: None });
+        place
+    }
+
+    /// A CPU's span has ended in which the task of this place ran.
+    pub(crate) fn ran(&mut self, place: Id, pid: Pid, span: &CpuSpan, state: &SchedState) {
+        let Some(task) = self.list.get_mut(place as usize) else { return };
+        task.seen.run_ns += span.duration().0;
+        if task.latest != Some(span.comm) {
+            task.latest = Some(span.comm);
+            self.programs.push(ProgramRun { place, cpu: span.cpu, comm: span.comm, kin: state.kin(pid) });
         }
     }
 }

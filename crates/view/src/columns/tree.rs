@@ -36,6 +36,14 @@ pub(crate) trait ColumnSummary: Clone + Default {
     fn skip(bytes: &[u8]) -> Option<&[u8]>;
 }
 
+/// Makes room for `more` elements at the end of a list that is to become long. It grows by an eighth: by default it would have
+/// up to twice the room that it needs, in each of thousands of lists.
+pub(crate) fn make_room<T>(list: &mut Vec<T>, more: usize) {
+    if list.capacity() - list.len() < more {
+        list.reserve_exact(more.max(list.len() / 8).max(64));
+    }
+}
+
 /// The columns of one level.
 #[derive(Clone, Debug, Default)]
 struct TreeLevel<S> {
@@ -61,6 +69,7 @@ impl<S: ColumnSummary> TreeLevel<S> {
             let place = self.column % BLOCK;
             if place == 0 {
                 self.flush();
+                make_room(&mut self.blocks, 1);
                 self.blocks.push(self.bytes.len());
             }
             let taken = count.min(BLOCK - place);
@@ -78,6 +87,7 @@ impl<S: ColumnSummary> TreeLevel<S> {
 
     fn flush(&mut self) {
         if let Some(others) = self.repeat.checked_sub(1) {
+            make_room(&mut self.bytes, self.last.len() + 1);
             self.bytes.push(others as u8);
             self.bytes.extend_from_slice(&self.last);
             self.repeat = 0;

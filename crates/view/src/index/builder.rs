@@ -41,8 +41,8 @@ pub(crate) struct Batch {
 
 /// The number of changes from which on a batch is handed over.
 pub(crate) const BATCH: usize = 8192;
-/// The number of batches between two looks at the size of the columns.
-const ROUND: u32 = 8;
+/// The number of changes between two looks at the size of the columns.
+const ROUND: usize = 8 * BATCH;
 /// The number of batches that may wait for the thread of the columns.
 const QUEUED: usize = 8;
 
@@ -67,7 +67,8 @@ pub(crate) struct IndexBuilder<'p> {
     lanes: Vec<LaneNow>,
     machine: MachineNow,
     publish: Option<&'p Publish<'p>>,
-    batches: u32,
+    /// The number of changes since the last look at the size of the columns.
+    changes: usize,
 }
 
 impl<'p> IndexBuilder<'p> {
@@ -79,7 +80,7 @@ impl<'p> IndexBuilder<'p> {
         let mut index = Index::new(scope, Arc::default());
         index.sampled = sampled;
         let lanes = vec![LaneNow { occupant: UNKNOWN, queue: 0 }; index.lanes.len()];
-        IndexBuilder { index, lanes, machine: MachineNow::default(), publish, batches: 0 }
+        IndexBuilder { index, lanes, machine: MachineNow::default(), publish, changes: 0 }
     }
 
     /// Takes over the changes of a batch, which is empty afterwards.
@@ -98,9 +99,10 @@ impl<'p> IndexBuilder<'p> {
         for (at, cause) in &batch.moves {
             self.index.moves.add(*at, *cause);
         }
-        self.batches = self.batches.wrapping_add(1);
-        if self.batches.is_multiple_of(ROUND) {
-            self.index.fit();
+        self.changes += batch.len();
+        if self.changes >= ROUND {
+            self.changes = 0;
+            self.index.fit_trees();
         }
         if let (Some((at, tasks, notes)), Some(publish)) = (batch.publish.take(), self.publish) {
             self.reach(at);

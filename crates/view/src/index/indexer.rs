@@ -1,17 +1,20 @@
 //! The analysis that makes the index: changes of the state, for the columns, and the lists.
 
+mod joined;
+
 use crate::columns::lane::{self, Id, LaneNow, OTHERS, UNKNOWN};
 use crate::columns::longest::{CpuPath, Interval, Longest};
 use crate::columns::machine::MachineNow;
-use crate::columns::tasks::Tasks;
+use crate::columns::tasks::{PieceTasks, Tasks};
 use crate::index::builder::{BATCH, Batch, Growth, IndexBuilder, LaneTurn, Publish};
 use crate::index::scope::Scope;
 use crate::index::tiles::{Index, IndexNotes};
+use joined::IndexPiece;
 use sched::analysis::Settled;
 use sched::causes::{Herd, Herds};
 use sched::{
     Analysis, Comm, Cpu, CpuSpan, Current, EventIssue, EventKind, Migration, PerTask, Pid, SchedEvent, SchedState,
-    Severity, Span, TaskState, Ts,
+    Severity, Span, TaskId, TaskState, Ts,
 };
 use std::sync::Arc;
 use std::thread::Scope as Threads;
@@ -21,7 +24,9 @@ use workcons::Watch;
 /// The analysis that makes the index.
 pub struct Indexer<'p> {
     scope: Scope,
-    growth: Growth<'p>,
+    sprout: Sprout<'p>,
+    /// The columns, from the start of the window on; a later piece of a pass has none.
+    growth: Option<Growth<'p>>,
     batch: Batch,
     /// The lane of each CPU by its number; nothing for a CPU without a lane.
     lanes: Vec<Option<LaneState>>,
@@ -44,7 +49,19 @@ pub struct Indexer<'p> {
     violated: Option<Ts>,
     publishes: bool,
     published: Instant,
+    /// The facts that a later piece of a pass leaves to the pieces before.
+    piece: Option<Box<IndexPiece>>,
 }
+
+/// The ingredients of the columns, before they begin to grow.
+struct Sprout<'p> {
+    sampled: Option<Arc<Index>>,
+    publish: Option<&'p Publish<'p>>,
+    /// Lets the columns grow on a thread of their own, if there is one.
+    beside: Option<Arc<GrowBeside<'p>>>,
+}
+
+type GrowBeside<'p> = dyn Fn(IndexBuilder<'p>) -> Growth<'p> + Send + Sync + 'p;
 
 /// The lane of a CPU, and its latest state.
 #[derive(Clone, Copy, Debug)]
@@ -60,6 +77,8 @@ enum TaskPlaces {
     Learned(Tasks),
     /// The places of a trace of which a part is read: the tasks have them already.
     Known(Arc<Tasks>),
+    /// The places within a later piece of a pass.
+    OfPiece(PieceTasks),
 }
 
 impl TaskPlaces {
@@ -68,8 +87,37 @@ impl TaskPlaces {
         match self {
             TaskPlaces::Learned(tasks) => tasks.place_of_new(pid, state),
             TaskPlaces::Known(tasks) => tasks.place(pid),
+            TaskPlaces::OfPiece(tasks) => tasks.place_of_new(pid, state),
         }
     }
+
+    /// A CPU's span has ended in which a task ran, whose place is `known` or not.
+    #[inline]
+    fn ran(&mut self, known: Option<Id>, pid: Pid, span: &CpuSpan, state: &SchedState) {
+        match self {
+            TaskPlaces::Learned(tasks) => {
+                let place = known.unwrap_or_else(|| tasks.place_of_new(pid, state));
+                tasks.ran(place, pid, span, state);
+            }
+            TaskPlaces::OfPiece(tasks) => {
+                let place = known.unwrap_or_else(|| tasks.place_of_new(pid, state));
+                tasks.ran(place, pid, span, state);
+            }
+            TaskPlaces::Known(_) => {}
+        }
+    }
+}
+
+/// A stretch in which a task waited on one CPU.
+#[derive(Clone, Copy, Debug)]
+struct WaitPart {
+    task: TaskId,
+    pid: Pid,
+    start: Ts,
+    end: Ts,
+    cpu: Cpu,
+    /// Whether a migration continues the wait on another CPU.
+    goes_on: bool,
 }
 
 /// The time between two publications.
@@ -93,25 +141,23 @@ impl<'p> Indexer<'p> {
         publish: Option<&'p Publish<'p>>,
         threads: Option<&'p Threads<'p, '_>>,
     ) -> Indexer<'p> {
-        let tasks = sampled.as_ref().map_or_else(Tasks::default, |sampled| Tasks::clone(&sampled.tasks));
-        let builder = IndexBuilder::new(scope, sampled, publish);
-        let growth = match threads {
-            Some(threads) => Growth::beside(builder, threads),
-            None => Growth::Here(Box::new(builder)),
-        };
-        Indexer { publishes: publish.is_some(), ..Indexer::with(scope, growth, TaskPlaces::Learned(tasks)) }
+        let beside =
+            threads.map(|threads| -> Arc<GrowBeside<'p>> { Arc::new(move |builder| Growth::beside(builder, threads)) });
+        let sprout = Sprout { sampled, publish, beside };
+        let tasks = TaskPlaces::Learned(Tasks::default());
+        Indexer { publishes: publish.is_some(), ..Indexer::with(scope, sprout, tasks) }
     }
 
     /// The columns of one tile, finer than those of an index, whose tasks keep their places. Migrations are counted where
     /// the index has them in longer columns.
     pub fn finer(index: &Index, level: u32, tile: u64) -> Indexer<'p> {
         let scope = index.scope.of_tile(level, tile);
-        let growth = Growth::Here(Box::new(IndexBuilder::new(&scope, None, None)));
+        let sprout = Sprout { sampled: None, publish: None, beside: None };
         let counts_moves = level < index.moves.level();
-        Indexer { counts_moves, ..Indexer::with(&scope, growth, TaskPlaces::Known(Arc::clone(&index.tasks))) }
+        Indexer { counts_moves, ..Indexer::with(&scope, sprout, TaskPlaces::Known(Arc::clone(&index.tasks))) }
     }
 
-    fn with(scope: &Scope, growth: Growth<'p>, tasks: TaskPlaces) -> Indexer<'p> {
+    fn with(scope: &Scope, sprout: Sprout<'p>, tasks: TaskPlaces) -> Indexer<'p> {
         let size = scope.cpus.iter().map(|cpu| cpu.index() + 1).max().unwrap_or(0);
         let mut lanes = vec![None; size];
         for (place, cpu) in (0..).zip(&scope.cpus) {
@@ -122,7 +168,8 @@ impl<'p> Indexer<'p> {
         }
         Indexer {
             scope: scope.clone(),
-            growth,
+            sprout,
+            growth: None,
             batch: Batch::default(),
             lanes,
             now: MachineNow::default(),
@@ -139,11 +186,33 @@ impl<'p> Indexer<'p> {
             violated: None,
             publishes: false,
             published: Instant::now(),
+            piece: None,
         }
     }
 
+    /// Lets the columns grow from now on.
+    fn grow(&mut self) {
+        let Sprout { sampled, publish, beside } = &self.sprout;
+        if let (Some(sampled), TaskPlaces::Learned(tasks)) = (sampled, &mut self.tasks) {
+            *tasks = Tasks::clone(&sampled.tasks);
+        }
+        let builder = IndexBuilder::new(&self.scope, sampled.clone(), *publish);
+        self.growth = Some(match beside {
+            Some(beside) => beside(builder),
+            None => Growth::Here(Box::new(builder)),
+        });
+    }
+
+    /// Whether a trace is read as a whole, so that tasks and lists are learned.
     fn learns(&self) -> bool {
-        matches!(self.tasks, TaskPlaces::Learned(_))
+        !matches!(self.tasks, TaskPlaces::Known(_))
+    }
+
+    /// Takes from a state all that the analysis follows by itself.
+    fn look_at(&mut self, state: &SchedState) {
+        self.watch.begin(state);
+        self.repairs = state.latest_repair().0;
+        EventIssue::ALL.iter().zip(&mut self.of_kind).for_each(|(issue, number)| *number = state.repaired(*issue));
     }
 
     /// Notes the state of a CPU if it has changed.
@@ -178,6 +247,9 @@ impl<'p> Indexer<'p> {
     }
 
     fn episode_ends(&mut self, ts: Ts) {
+        if self.piece.as_mut().is_some_and(|piece| piece.ends_first_episode(ts)) {
+            self.violated = None;
+        }
         if let Some(from) = self.violated.take() {
             self.notes.episodes.add(Interval { from, to: ts, cpus: None, task: None });
         }
@@ -210,18 +282,18 @@ impl<'p> Indexer<'p> {
         }
     }
 
-    /// Notes that a task has waited on a CPU. If it was moved, and waits on another, the wait goes on.
-    fn waited(&mut self, span: &Span, cpu: Cpu, state: &SchedState) {
-        let before = if self.moving > 0 { self.moved.take(span.task) } else { None };
+    /// Notes that a task, whose name is `comm`, has waited on a CPU. If it was moved, and waits on another, the wait goes
+    /// on.
+    fn waited(&mut self, part: &WaitPart, comm: impl FnOnce() -> Comm) {
+        let WaitPart { task, pid, start, end, cpu, goes_on } = *part;
+        let before = if self.moving > 0 { self.moved.take(task) } else { None };
         self.moving -= usize::from(before.is_some());
-        let (from, cpus) = before.map_or((span.start, CpuPath::of(cpu)), |(from, cpus)| (from, cpus.and(cpu)));
-        if span.ended && matches!(span.next, TaskState::Waiting(_)) {
-            self.moved.insert(span.task, (from, cpus));
+        let (from, cpus) = before.map_or((start, CpuPath::of(cpu)), |(from, cpus)| (from, cpus.and(cpu)));
+        if goes_on {
+            self.moved.insert(task, (from, cpus));
             self.moving += 1;
-        } else if self.notes.waits.takes(span.end.since(from).0) {
-            let comm = state.task(span.task).map_or(Comm::EMPTY, |task| task.comm);
-            let task = Some((span.pid, comm));
-            self.notes.waits.add(Interval { from, to: span.end, cpus: Some(cpus), task });
+        } else if self.notes.waits.takes(end.since(from).0) {
+            self.notes.waits.add(Interval { from, to: end, cpus: Some(cpus), task: Some((pid, comm())) });
         }
     }
 
@@ -233,7 +305,9 @@ impl<'p> Indexer<'p> {
             self.batch.publish = Some((self.scope.time(ts), Arc::new(tasks.clone()), self.notes.clone()));
             self.published = Instant::now();
         }
-        self.growth.take(&mut self.batch);
+        if let Some(growth) = &mut self.growth {
+            growth.take(&mut self.batch);
+        }
         if self.herds.found().len() >= HERDS {
             let settled = self.herds.settled(ts);
             settled.into_iter().for_each(|herd| self.largest.put(herd.tasks.into(), herd));
@@ -251,10 +325,9 @@ impl Analysis for Indexer<'_> {
     }
 
     fn begin(&mut self, start: Ts, state: &SchedState) {
+        self.grow();
         let at = self.scope.time(start);
-        self.watch.begin(state);
-        self.repairs = state.latest_repair().0;
-        EventIssue::ALL.iter().zip(&mut self.of_kind).for_each(|(issue, number)| *number = state.repaired(*issue));
+        self.look_at(state);
         let cpus = self.scope.cpus.clone();
         cpus.iter().for_each(|cpu| self.turn(*cpu, at, state));
         self.turn_machine(start, state);
@@ -265,7 +338,12 @@ impl Analysis for Indexer<'_> {
             && self.learns()
             && state.task_of(task.pid).is_some_and(|task| matches!(task.state, TaskState::Waiting(_)))
         {
-            self.herds.migrate(event.ts, orig, dest);
+            match &mut self.piece {
+                Some(piece) => piece.queued.push((event.ts, orig, dest)),
+                None => {
+                    let _ = self.herds.migrate(event.ts, orig, dest);
+                }
+            }
         }
     }
 
@@ -279,16 +357,24 @@ impl Analysis for Indexer<'_> {
         if let TaskState::Waiting(cpu) = span.state
             && self.learns()
         {
-            self.waited(span, cpu, state);
+            let goes_on = span.ended && matches!(span.next, TaskState::Waiting(_));
+            let Span { task, pid, start, end, .. } = *span;
+            let part = WaitPart { task, pid, start, end, cpu, goes_on };
+            let comm = || state.task(task).map_or(Comm::EMPTY, |task| task.comm);
+            let is_left = self.piece.as_mut().is_some_and(|piece| piece.leaves(&part, comm));
+            if !is_left {
+                self.waited(&part, comm);
+            }
         }
     }
 
     fn cpu_span(&mut self, span: &CpuSpan, state: &SchedState) {
-        if let (TaskPlaces::Learned(tasks), Current::Task(pid)) = (&mut self.tasks, span.current) {
+        if let Current::Task(pid) = span.current
+            && self.learns()
+        {
             let lane = self.lanes.get(span.cpu.index()).copied().flatten();
             let known = lane.filter(|lane| lane.current == span.current && lane.now.occupant != OTHERS);
-            let place = known.map_or_else(|| tasks.place_of_new(pid, state), |lane| lane.now.occupant);
-            tasks.ran(place, pid, span, state);
+            self.tasks.ran(known.map(|lane| lane.now.occupant), pid, span, state);
         }
     }
 
@@ -306,21 +392,29 @@ impl Analysis for Indexer<'_> {
                 self.contradicted(event, state);
             }
         }
-        if self.batch.len() >= BATCH {
-            self.hand_over(event.ts);
+        match &mut self.piece {
+            Some(piece) => piece.latest = event.ts,
+            None if self.batch.len() >= BATCH => self.hand_over(event.ts),
+            None => {}
         }
     }
 
     fn finish(mut self, end: Ts, _: &SchedState) -> Index {
         self.episode_ends(end);
-        self.growth.take(&mut self.batch);
-        let mut index = self.growth.finish(self.scope.time(end));
+        let mut index = match self.growth {
+            Some(mut growth) => {
+                growth.take(&mut self.batch);
+                growth.finish(self.scope.time(end))
+            }
+            None => Index::new(&self.scope, Arc::default()),
+        };
         self.herds.into_found().into_iter().for_each(|herd| self.largest.put(herd.tasks.into(), herd));
         self.notes.herds = self.largest.list();
         index.notes = self.notes;
         index.tasks = match self.tasks {
             TaskPlaces::Learned(tasks) => Arc::new(tasks),
             TaskPlaces::Known(tasks) => tasks,
+            TaskPlaces::OfPiece(_) => Arc::default(),
         };
         index
     }

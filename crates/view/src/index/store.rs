@@ -91,7 +91,7 @@ impl<S: EventSource + Clone> Store<S> {
 
     /// Reads a trace once whose index is known.
     pub fn with_index(source: S, index: Arc<Index>) -> Result<Store<S>, S::Error> {
-        Ok(Store::new(index, Replay::beside(source, CHECKPOINTS, || ())?.0))
+        Ok(Store::new(index, Replay::for_parts(source, CHECKPOINTS)?))
     }
 
     fn new(index: Arc<Index>, replay: Replay<S>) -> Store<S> {

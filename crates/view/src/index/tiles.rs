@@ -131,7 +131,7 @@ impl Index {
 
     /// The bytes that its columns take.
     pub fn size(&self) -> usize {
-        self.lanes.iter().map(Tree::size).sum::<usize>() + self.machine.size() + self.moves.size()
+        self.trees_size() + self.moves.size()
     }
 
     /// The shape of its tiles.
@@ -251,9 +251,20 @@ impl Index {
         }
     }
 
-    /// Drops the finest level, where the columns take more than their room.
-    pub(crate) fn fit(&mut self) {
-        while self.size() > self.scope.room && self.scope.levels.0 < self.scope.levels.1 {
+    /// The bytes of the columns of lanes and of the machine. With the same finest level they only grow.
+    fn trees_size(&self) -> usize {
+        self.lanes.iter().map(Tree::size).sum::<usize>() + self.machine.size()
+    }
+
+    /// Drops the finest level, where these columns alone take more than the room. It would be dropped in the end in any
+    /// case, so that the index does not depend on when this is called.
+    pub(crate) fn fit_trees(&mut self) {
+        self.fit(0);
+    }
+
+    /// Drops the finest level, where the columns and `beside` bytes take more than the room.
+    fn fit(&mut self, beside: usize) {
+        while self.trees_size() + beside > self.scope.room && self.scope.levels.0 < self.scope.levels.1 {
             self.lanes.iter_mut().for_each(Tree::coarsen);
             self.machine.coarsen();
             self.scope.levels.0 += 1;
@@ -264,7 +275,7 @@ impl Index {
         self.lanes.iter_mut().for_each(Tree::finish);
         self.machine.finish();
         self.moves.sum();
-        self.fit();
+        self.fit(self.moves.size());
         self.sampled = None;
     }
 }
