@@ -2,7 +2,8 @@
 
 use crate::support;
 use sched::analysis::RunTime;
-use sched::{Cpu, Dur, EventSource, SchedEvent, Selected, Topology, Ts, Window};
+use sched::{Affinity, Cpu, CpuSet, Dur, EventSource, Pid, SchedEvent, Selected, Topology, Ts, Window};
+use std::collections::BTreeSet;
 use std::fmt::Debug;
 use testkit::{PieceTally, Simulation, in_pieces};
 use tracedat::{Options, Trace};
@@ -15,6 +16,8 @@ struct Compared<S> {
     to: Ts,
     window: Window,
     lengths: Vec<usize>,
+    /// The CPUs that tasks may use, where that is part of the comparison.
+    affinity: Option<Affinity>,
     /// Whether all tasks count, and whether those with an even PID do, in turn.
     selections: Vec<bool>,
 }
@@ -133,6 +136,37 @@ impl<S: EventSource<Error: Debug>> Compared<S> {
                 tallies.push(("workcons", tally));
             }
 
+            for (by, strips) in [(None, Some((from, to))), (Some(why::Grouping::Task), None)] {
+                let topology = if tasks.is_some() { pairs(&self.cpus) } else { Topology::default() };
+                let waiters = match (by, tasks) {
+                    (Some(_), _) => workcons::Waiters::Movable,
+                    (None, Some(_)) => workcons::Waiters::Application,
+                    (None, None) => workcons::Waiters::All,
+                };
+                let application = tasks;
+                let affinity = self.affinity.as_ref();
+                let options = workcons::Options {
+                    zero: from,
+                    waiters,
+                    topology,
+                    application,
+                    strips,
+                    affinity,
+                    ..Default::default()
+                };
+                let tally = in_pieces(
+                    source,
+                    window,
+                    &lengths,
+                    || (why::Why::new(&options).by(by), why::Homes::default()),
+                    |(output, homes)| {
+                        let bound = homes.bound(output.by.clone().unwrap_or_default());
+                        format!("{} {:?} {bound:?}", json(output), output.over_time)
+                    },
+                );
+                tallies.push(("why", tally));
+            }
+
             for by in [fairness::GroupBy::Task, fairness::GroupBy::Parent] {
                 let interval = Dur((to.since(from).0 / 5).max(1));
                 let options = fairness::Options { tasks, by, interval, ..fairness::Options::new(from, to) };
@@ -181,6 +215,19 @@ fn pairs(cpus: &[Cpu]) -> Topology {
     topology
 }
 
+/// Lists of the CPUs that every third task may use, one or two of each.
+fn some_lists(events: &[SchedEvent], seed: u64) -> Affinity {
+    let mut affinity = Affinity::new(events.iter().map(|event| event.cpu));
+    let pids: BTreeSet<Pid> = events.iter().map(|event| event.pid).filter(|pid| !pid.is_idle()).collect();
+    for (nth, pid) in (seed..).zip(pids).filter(|(nth, _)| nth % 3 == 0) {
+        for by in 0..1 + nth % 2 {
+            let takes = |cpu: &Cpu| (u64::from(cpu.0) + nth / 3 + by) % 3 != 0;
+            affinity.add(pid, &events.iter().map(|event| event.cpu).filter(takes).collect::<CpuSet>());
+        }
+    }
+    affinity
+}
+
 /// Two panels, or one.
 fn halves(cpus: &[Cpu]) -> Vec<running_waiting::Panel> {
     let panels = cpus.chunks(cpus.len().div_ceil(2).max(1));
@@ -213,7 +260,8 @@ fn compared<'e>(events: &'e [SchedEvent], window: Window, lengths: &[usize]) -> 
     let mut cpus: Vec<Cpu> = events.iter().map(|event| event.cpu).collect();
     cpus.sort_unstable();
     cpus.dedup();
-    Compared { source: events, cpus, from, to, window, lengths: lengths.to_vec(), selections: vec![false, true] }
+    let (lengths, selections) = (lengths.to_vec(), vec![false, true]);
+    Compared { source: events, cpus, from, to, window, lengths, affinity: None, selections }
 }
 
 #[test]
@@ -227,7 +275,8 @@ fn simulated_runs_are_the_same_in_pieces() {
             let inner = Window { from: at(events, 3), to: at(events, 7) };
             let lengths = [1, 2 + seed as usize % 5, 61];
             for window in [Window::default(), inner] {
-                add(&mut sums, compared(events, window, &lengths).all());
+                let affinity = (seed % 2 == 0).then(|| some_lists(events, seed));
+                add(&mut sums, Compared { affinity, ..compared(events, window, &lengths) }.all());
             }
         }
     }
@@ -251,7 +300,7 @@ fn recordings_are_the_same_in_pieces() {
             selections.remove(number / 2 % 2);
         }
         let cpus = trace.observed();
-        let tallies = Compared { source, cpus, from, to, window, lengths, selections }.all();
+        let tallies = Compared { source, cpus, from, to, window, lengths, affinity: None, selections }.all();
         eprintln!("{}: {tallies:?}", path.display());
         add(&mut sums, tallies);
     }

@@ -15,7 +15,8 @@ pub(crate) fn instant(args: &WhyArgs, session: &Session, options: &Options<'_>) 
     let Some(nth) = args.episode else { return Ok(args.at.map(|at| at.in_trace(session.start))) };
     let by_descent = args.waiters.depend_on_descent(&args.tasks);
     let analysis = || WorkConservation::new(options);
-    let (report, _) = session.measured(&args.begin, session.window, options.application, by_descent, analysis)?;
+    let (report, _) =
+        session.measured_in_pieces(&args.begin, session.window, options.application, by_descent, analysis)?;
     let longest = report.longest();
     let wanted = (nth as usize).checked_sub(1).and_then(|nth| longest.get(nth));
     let wanted = wanted.ok_or_else(|| match longest.len() {

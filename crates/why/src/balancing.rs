@@ -41,6 +41,11 @@ impl Balancer {
         self.newidles.recall(&moves.newidles);
     }
 
+    /// Whether some CPU is in the midst of balancing.
+    pub(crate) fn has_open(&self) -> bool {
+        self.attempts.has_open() || self.newidles.has_open()
+    }
+
     /// Takes a record of a probe, or a loss; returns the attempt that it ends.
     pub(crate) fn take(&mut self, event: &SchedEvent) -> Option<Attempt> {
         if !matches!(event.kind, EventKind::Probe { .. } | EventKind::Lost { .. }) {

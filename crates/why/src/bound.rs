@@ -3,7 +3,7 @@
 use crate::grouping::GroupRow;
 use sched::limits::PIDS;
 use sched::seeded::SeededMap;
-use sched::{Analysis, Cpu, Dur, Pid, SchedState, Span, TaskState, Ts};
+use sched::{Analysis, Cpu, Dur, Joined, Pid, SchedState, Span, TaskState, Ts};
 
 /// The waiting in violation from which on a task that never left its CPU is assumed to be bound to it: 100 ms.
 pub const BOUND_FROM: Dur = Dur(100_000_000);
@@ -42,6 +42,26 @@ impl Analysis for Homes {
 
     fn finish(self, _: Ts, _: &SchedState) -> Stayed {
         Stayed(self.of)
+    }
+}
+
+impl Joined for Homes {
+    fn is_divisible(&self) -> bool {
+        true
+    }
+
+    fn resume(&mut self, _: Ts, _: Ts, _: &SchedState) {}
+
+    fn fits(&self, later: &Homes) -> bool {
+        // Which tasks have no room depends on the order in which they come.
+        self.of.len() + later.of.len() <= PIDS
+    }
+
+    fn join(&mut self, later: Homes) {
+        for (pid, stayed) in later.of {
+            let home = self.of.entry(pid).or_insert(stayed);
+            *home = home.filter(|home| stayed == Some(*home));
+        }
     }
 }
 

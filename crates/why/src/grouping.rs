@@ -8,6 +8,7 @@ use sched::topology::CpuOrder;
 use sched::{Comm, Cpu, Dur, Pid, Topology, Ts, kthread};
 use serde::Serialize;
 use std::cmp::Reverse;
+use std::collections::hash_map::Entry;
 
 /// The subject of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,16 +95,85 @@ pub(crate) struct Groups {
     groups: SeededMap<GroupKey, GroupSums>,
     /// The readings of all CPUs' idle time in violation at the start of each open wait, by the place of the task.
     readings: SeededMap<sched::TaskId, Vec<u64>>,
+    /// The idle time in violation of all CPUs in earlier pieces of a pass, which no reading has.
+    before: Vec<u64>,
+}
+
+impl GroupSums {
+    /// A group that this case is the first of.
+    fn begin(case: Case) -> GroupSums {
+        GroupSums { number: 0, total: 0, longest: case, queued: SeededMap::default(), idle: SeededMap::default() }
+    }
+
+    fn keep_longest(&mut self, case: Case) {
+        let rank = |case: &Case| (Reverse(case.violated), case.start, case.cpu, case.pid);
+        if rank(&case) < rank(&self.longest) {
+            self.longest = case;
+        }
+    }
+
+    /// Adds the waits of the same group in a later piece of a pass.
+    fn join(&mut self, later: GroupSums) {
+        self.number += later.number;
+        self.total = self.total.saturating_add(later.total);
+        self.keep_longest(later.longest);
+        let add = |sums: &mut SeededMap<Cpu, u64>, more: SeededMap<Cpu, u64>| {
+            for (cpu, ns) in more {
+                let sum = sums.entry(cpu).or_default();
+                *sum = sum.saturating_add(ns);
+            }
+        };
+        add(&mut self.queued, later.queued);
+        add(&mut self.idle, later.idle);
+    }
+}
+
+/// Adds the readings of CPUs to others.
+fn add_readings(sums: &mut Vec<u64>, readings: &[u64]) {
+    sums.resize(sums.len().max(readings.len()), 0);
+    sums.iter_mut().zip(readings).for_each(|(sum, ns)| *sum = sum.saturating_add(*ns));
+}
+
+/// The maximum number of groups on a machine with this number of CPUs.
+fn most_groups(cpus: usize) -> usize {
+    (PAIRS / cpus.max(1)).clamp(64, ROWS)
 }
 
 impl Groups {
     pub(crate) fn new(grouping: Grouping) -> Groups {
-        Groups { grouping, groups: SeededMap::default(), readings: SeededMap::default() }
+        Groups { grouping, groups: SeededMap::default(), readings: SeededMap::default(), before: Vec::new() }
     }
 
     /// A counted wait begins at these readings.
-    pub(crate) fn begin(&mut self, task: sched::TaskId, readings: Vec<u64>) {
+    pub(crate) fn begin(&mut self, task: sched::TaskId, mut readings: Vec<u64>) {
+        add_readings(&mut readings, &self.before);
         self.readings.insert(task, readings);
+    }
+
+    /// Readings begin anew, behind these.
+    pub(crate) fn turn(&mut self, readings: &[u64]) {
+        add_readings(&mut self.before, readings);
+    }
+
+    /// Whether a later piece of a pass with this number of CPUs, and with `left` more waits, cannot make more groups than
+    /// are kept.
+    pub(crate) fn fits(&self, later: &Groups, cpus: usize, left: usize) -> bool {
+        !later.groups.contains_key(&GroupKey::Rest)
+            && self.groups.len() + later.groups.len() + left <= most_groups(cpus)
+    }
+
+    /// Adds the waits of a later piece of a pass whose readings began with the latest turn.
+    pub(crate) fn join(&mut self, later: Groups) {
+        for (key, sums) in later.groups {
+            match self.groups.entry(key) {
+                Entry::Occupied(group) => group.into_mut().join(sums),
+                Entry::Vacant(place) => drop(place.insert(sums)),
+            }
+        }
+        for (task, mut readings) in later.readings {
+            add_readings(&mut readings, &self.before);
+            self.readings.insert(task, readings);
+        }
     }
 
     /// A counted wait ends at these readings.
@@ -118,26 +188,18 @@ impl Groups {
             Grouping::Cpu => GroupKey::Cpu(case.cpu),
             Grouping::Node => GroupKey::Node(topology.group(case.cpu, CpuOrder::Node)),
         };
-        if !self.groups.contains_key(&key) && self.groups.len() >= (PAIRS / readings.len().max(1)).clamp(64, ROWS) {
+        if !self.groups.contains_key(&key) && self.groups.len() >= most_groups(readings.len().max(self.before.len())) {
             key = GroupKey::Rest;
         }
-        let empty = || GroupSums {
-            number: 0,
-            total: 0,
-            longest: case,
-            queued: SeededMap::default(),
-            idle: SeededMap::default(),
-        };
-        let group = self.groups.entry(key).or_insert_with(empty);
+        let group = self.groups.entry(key).or_insert_with(|| GroupSums::begin(case));
         group.number += 1;
         group.total = group.total.saturating_add(case.violated);
-        let rank = |case: &Case| (Reverse(case.violated), case.start, case.cpu, case.pid);
-        if rank(&case) < rank(&group.longest) {
-            group.longest = case;
-        }
+        group.keep_longest(case);
         let sum = group.queued.entry(case.cpu).or_default();
         *sum = sum.saturating_add(case.violated);
-        for (cpu, now) in (0..).map(Cpu).zip(readings) {
+        let mut ends = readings.to_vec();
+        add_readings(&mut ends, &self.before);
+        for (cpu, now) in (0..).map(Cpu).zip(ends) {
             let ns = now.saturating_sub(begun.get(cpu.index()).copied().unwrap_or(0));
             if ns > 0 {
                 let sum = group.idle.entry(cpu).or_default();

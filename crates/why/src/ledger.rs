@@ -59,6 +59,24 @@ pub(crate) struct CaseSums {
     pub(crate) longest: Option<Case>,
 }
 
+impl CaseSums {
+    /// Keeps a case if it is the longest, and among equals the first.
+    fn keep_longest(&mut self, case: Case) {
+        let rank = |c: &Case| (std::cmp::Reverse(c.violated), c.start, c.cpu, c.pid);
+        if self.longest.is_none_or(|longest| rank(&case) < rank(&longest)) {
+            self.longest = Some(case);
+        }
+    }
+
+    /// Adds the cases of the same origin and end in a later piece of a pass.
+    fn join(&mut self, later: &CaseSums) {
+        self.number += later.number;
+        self.violated = self.violated.saturating_add(later.violated);
+        self.lengths.merge(&later.lengths);
+        later.longest.into_iter().for_each(|case| self.keep_longest(case));
+    }
+}
+
 /// A table: the rows by origin and end, and the parts that wait for a cause.
 #[derive(Clone, Debug)]
 pub(crate) struct Ledger<O, E> {
@@ -126,11 +144,7 @@ impl<O: Category, E: Category> Ledger<O, E> {
             return;
         }
         row.lengths.add(Dur(case.violated));
-        // The longest, and among equals the first.
-        let rank = |c: &Case| (std::cmp::Reverse(c.violated), c.start, c.cpu, c.pid);
-        if row.longest.is_none_or(|longest| rank(&case) < rank(&longest)) {
-            row.longest = Some(case);
-        }
+        row.keep_longest(case);
     }
 
     /// A migration has this cause.
@@ -156,6 +170,14 @@ impl<O: Category, E: Category> Ledger<O, E> {
         for key in open {
             self.settle(key, Cause::Unknown);
         }
+    }
+
+    /// Adds the cases of a later piece of a pass.
+    pub(crate) fn join(&mut self, later: Ledger<O, E>) {
+        for (categories, sums) in later.rows {
+            self.rows.entry(categories).or_default().join(&sums);
+        }
+        later.parked.into_iter().flatten().for_each(|part| self.take(part));
     }
 
     /// The time in all rows, in nanoseconds.

@@ -28,6 +28,7 @@ mod category;
 mod class_meter;
 mod figure;
 mod grouping;
+mod joined;
 mod ledger;
 mod listed;
 mod longest;
@@ -43,6 +44,7 @@ mod report;
 mod sentence;
 mod story;
 mod story_figure;
+mod stretch;
 mod text;
 mod wait;
 
@@ -65,13 +67,13 @@ pub use text::{markdown, story_text, text};
 
 use balancing::Balancer;
 use grouping::Groups;
+use joined::WhyLog;
 use ledger::{Case, CategorizedCase, MoveKey, Stretches, Waits};
 pub use listed::{Cases, ListedCase};
 use meter::Meter;
 use missed::MissedSteals;
 use over_time::Recorder;
 use sched::analysis::Settled;
-use sched::balancer::NewIdle;
 use sched::causes::StopperMoves;
 use sched::kthread::is_stopper;
 use sched::probe::Probe;
@@ -80,6 +82,7 @@ use sched::{
     SchedState, Span, StateClass, Task, TaskId, TaskState, Ts,
 };
 use story::{Change, Chronicle, Who};
+use stretch::{Stretch, StretchEnding};
 use wait::Wait;
 use workcons::Options;
 
@@ -87,21 +90,6 @@ use workcons::Options;
 #[derive(Clone, Copy, Debug, Default)]
 struct TaskTrack {
     wait: Option<Wait>,
-}
-
-/// An idle stretch that has not ended.
-#[derive(Clone, Copy, Debug)]
-struct Stretch {
-    start: Ts,
-    /// The true start, where that is before the window; else the start.
-    since: Ts,
-    reading: u64,
-    noted: u64,
-    origin: (IdleOrigin, Option<MoveKey>),
-    /// The distance to the nearest CPU with a counted waiter, where the stretch began with a missed steal.
-    missed: Option<Nearest>,
-    /// The outcome of new-idle balancing before it, where probes show that.
-    newidle: Option<NewIdle>,
 }
 
 /// The track of a CPU.
@@ -131,6 +119,10 @@ pub struct Why<'o> {
     chronicle: Option<Box<Chronicle>>,
     /// The probes on the balancer, where there are any.
     balancer: Option<Box<Balancer>>,
+    /// The violated time in earlier pieces of a pass, in nanoseconds: the readings began anew behind each.
+    violated_before: u64,
+    /// The things that are left to the pieces before, in a later piece of a pass.
+    log: Option<Box<WhyLog>>,
 }
 
 impl<'o> Why<'o> {
@@ -152,6 +144,8 @@ impl<'o> Why<'o> {
             listing: None,
             chronicle: None,
             balancer: None,
+            violated_before: 0,
+            log: None,
         }
     }
 
@@ -204,7 +198,7 @@ impl<'o> Why<'o> {
             if let TaskState::Waiting(_) = span.state {
                 let wait = self.wait_ends(span, event, state);
                 if span.next == TaskState::Running(event.cpu) {
-                    ran = wait;
+                    ran = wait.map(|wait| (span.task, wait));
                 }
             }
             if let TaskState::Waiting(cpu) = span.next
@@ -230,7 +224,11 @@ impl<'o> Why<'o> {
                     let who = state.running(span.cpu).map(|task| Who { pid: task.pid, command: task.comm });
                     self.step(event.cpu, now, span.cpu, Change::Runs(who, now.since(start)));
                 }
-                self.stretch_ends(span.cpu, idle_end(event, (span.cpu, since), ran, state), now);
+                let ending = StretchEnding::of(event, span.cpu, state);
+                match self.leaves_stretch(span.cpu, ran) {
+                    true => self.leave_stretch(span.cpu, ending, ran, now),
+                    false => self.stretch_ends(span.cpu, ending.end(since, ran.map(|(_, wait)| wait)), now),
+                }
             }
         }
         for span in state.cpu_spans() {
@@ -263,7 +261,9 @@ impl<'o> Why<'o> {
         let on_idle = state.current(cpu) == Current::Idle;
         let (start, since, came) = (now, now, origin);
         let noted = reading;
-        let wait = Wait { cpu, start, since, reading, noted, before: 0, origin, came, counted, class, on_idle };
+        let (before, is_earlier) = (0, false);
+        let wait =
+            Wait { cpu, start, since, reading, noted, before, origin, came, counted, class, on_idle, is_earlier };
         self.track(task.id(), |track| track.wait = Some(wait));
         if counted {
             if let Some(groups) = &mut self.groups {
@@ -294,8 +294,11 @@ impl<'o> Why<'o> {
         (pid, command): (Pid, Comm),
         now: Ts,
     ) {
-        let (start, cpu) = (wait.start, wait.cpu);
         if !wait.counted {
+            if wait.is_earlier {
+                return self.leave_wait(id, 0, end, (pid, command), now);
+            }
+            let (start, cpu) = (wait.start, wait.cpu);
             if self.listing.is_some() {
                 let case = Case { violated: 0, start, end: now, cpu, pid, command, counted: false, missed: None };
                 self.waits.take(CategorizedCase { origin: wait.origin, end, case });
@@ -304,14 +307,35 @@ impl<'o> Why<'o> {
         }
         let reading = self.meter.wait_reading(wait.cpu, wait.class, now);
         self.meter.leave(id, wait.cpu);
-        let violated = wait.violated(reading);
-        let case = Case { violated, start, end: now, cpu, pid, command, counted: true, missed: None };
         if let Some(over_time) = &mut self.over_time {
             over_time.note_wait(id, reading.saturating_sub(wait.noted));
+        }
+        let violated = wait.violated(reading);
+        match wait.is_earlier {
+            true => self.leave_wait(id, violated, end, (pid, command), now),
+            false => self.count_wait(id, (&wait, violated), end, (pid, command), now, None),
+        }
+    }
+
+    /// Counts a wait with its time in violation. `idle`: the readings of all CPUs' idle time in violation then, unless they
+    /// are the present ones.
+    fn count_wait(
+        &mut self,
+        id: TaskId,
+        (wait, violated): (&Wait, u64),
+        end: (WaitEnd, Option<MoveKey>),
+        (pid, command): (Pid, Comm),
+        now: Ts,
+        idle: Option<Vec<u64>>,
+    ) {
+        let (start, cpu) = (wait.start, wait.cpu);
+        let case = Case { violated, start, end: now, cpu, pid, command, counted: true, missed: None };
+        if let Some(over_time) = &mut self.over_time {
             over_time.end_wait(id, wait.origin);
         }
         if let Some(groups) = &mut self.groups {
-            groups.end(id, case, &self.meter.idle_readings(now), &self.options.topology);
+            let idle = idle.unwrap_or_else(|| self.meter.idle_readings(now));
+            groups.end(id, case, &idle, &self.options.topology);
         }
         self.waits.take(CategorizedCase { origin: wait.origin, end, case });
     }
@@ -350,12 +374,16 @@ impl<'o> Why<'o> {
     /// An idle CPU runs another task than those that had been placed on it and still wait.
     fn overtake(&mut self, cpu: Cpu, state: &SchedState) {
         for task in state.waiting(cpu) {
-            if let Some(wait) = self.tasks.get_mut(task.id()).and_then(|track| track.wait.as_mut())
-                && wait.on_idle
-                && matches!(wait.origin.0, WaitOrigin::Woken(..) | WaitOrigin::Forked)
-            {
-                wait.origin = (WaitOrigin::Overtaken, None);
-            }
+            self.overtake_task(task.id());
+        }
+    }
+
+    fn overtake_task(&mut self, task: TaskId) {
+        let Some(wait) = self.tasks.get_mut(task).and_then(|track| track.wait.as_mut()) else { return };
+        if wait.is_earlier {
+            self.log.iter_mut().for_each(|log| log.overtaken(task));
+        } else if wait.on_idle && matches!(wait.origin.0, WaitOrigin::Woken(..) | WaitOrigin::Forked) {
+            wait.origin = (WaitOrigin::Overtaken, None);
         }
     }
 
@@ -385,15 +413,36 @@ impl<'o> Why<'o> {
         let outcome = newidle.map(|newidle| newidle.outcome);
         self.step(event.cpu, event.ts, cpu, Change::Idles(origin.0, origin.1, missed, outcome));
         let (start, since, noted) = (event.ts, event.ts, reading);
-        self.cpu(cpu).stretch = Some(Stretch { start, since, reading, noted, origin, missed, newidle });
+        let (before, is_earlier) = (0, false);
+        self.cpu(cpu).stretch =
+            Some(Stretch { start, since, reading, noted, before, origin, missed, newidle, is_earlier });
     }
 
     fn stretch_ends(&mut self, cpu: Cpu, end: (IdleEnd, Option<MoveKey>), now: Ts) {
-        let Some(stretch) = self.cpu(cpu).stretch.take() else { return };
+        if let Some((stretch, violated)) = self.close_stretch(cpu, now) {
+            self.count_stretch(cpu, (&stretch, violated), end, now);
+        }
+    }
+
+    /// Ends the idle stretch of a CPU; returns it with its time in violation.
+    fn close_stretch(&mut self, cpu: Cpu, now: Ts) -> Option<(Stretch, u64)> {
+        let stretch = self.cpu(cpu).stretch.take()?;
         let reading = self.meter.idle_reading(cpu, now);
-        let violated = reading.saturating_sub(stretch.reading);
         if let Some(over_time) = &mut self.over_time {
             over_time.note_stretch(cpu, reading.saturating_sub(stretch.noted));
+        }
+        Some((stretch, stretch.violated(reading)))
+    }
+
+    /// Counts an idle stretch with its time in violation.
+    fn count_stretch(
+        &mut self,
+        cpu: Cpu,
+        (stretch, violated): (&Stretch, u64),
+        end: (IdleEnd, Option<MoveKey>),
+        now: Ts,
+    ) {
+        if let Some(over_time) = &mut self.over_time {
             over_time.end_stretch(cpu, stretch.origin);
         }
         if let Some(nearest) = stretch.missed {
@@ -407,8 +456,9 @@ impl<'o> Why<'o> {
     }
 
     /// The cause of a migration is settled.
-    fn settle(&mut self, m: &Migration, state: &SchedState) {
+    fn settle(&mut self, m: &Migration, task: Option<TaskId>) {
         let key = (m.pid, m.ts, m.dest);
+        self.log.iter_mut().for_each(|log| log.settle(m, task));
         self.waits.settle(key, m.cause);
         self.stretches.settle(key, m.cause);
         if let Some(over_time) = &mut self.over_time {
@@ -417,8 +467,8 @@ impl<'o> Why<'o> {
         if let Some(chronicle) = &mut self.chronicle {
             chronicle.settle(key, m.cause);
         }
-        if let Some(task) = state.task_of(m.pid)
-            && let Some(wait) = self.tasks.get_mut(task.id()).and_then(|track| track.wait.as_mut())
+        if let Some(task) = task
+            && let Some(wait) = self.tasks.get_mut(task).and_then(|track| track.wait.as_mut())
         {
             for origin in [&mut wait.origin, &mut wait.came] {
                 if origin.1 == Some(key) {
@@ -432,37 +482,6 @@ impl<'o> Why<'o> {
         }
         self.stopped.settle(m);
     }
-}
-
-/// How the idle stretch of a CPU ends that began at `start`; `ran` is the wait of the task that runs there now. Where a switch
-/// takes another task than the idle one away, the switch to that was not recorded: it ran for an unknown part of the stretch.
-fn idle_end(
-    event: &SchedEvent,
-    (cpu, start): (Cpu, Ts),
-    ran: Option<Wait>,
-    state: &SchedState,
-) -> (IdleEnd, Option<MoveKey>) {
-    let is_unrecorded = matches!(event.kind, EventKind::Switch { prev, .. } if event.cpu == cpu && !prev.pid.is_idle());
-    let end = match (state.current(cpu), ran) {
-        _ if is_unrecorded => IdleEnd::Unknown,
-        (Current::Offline, _) => IdleEnd::Offline,
-        // It waited elsewhere, and came unseen.
-        (Current::Task(_), Some(wait)) if event.cpu == cpu && wait.cpu != cpu => IdleEnd::Unknown,
-        // It had been queued there before the CPU went idle, by whatever way.
-        (Current::Task(_), Some(wait)) if event.cpu == cpu && !(wait.on_idle && wait.since >= start) => {
-            IdleEnd::Released
-        }
-        (Current::Task(_), Some(wait)) if event.cpu == cpu => match wait.came.0 {
-            WaitOrigin::Woken(..) => IdleEnd::Woken,
-            WaitOrigin::Forked => IdleEnd::Forked,
-            WaitOrigin::Moved(cause) => return (IdleEnd::Moved(cause), wait.came.1),
-            WaitOrigin::Preempted(_) | WaitOrigin::HeldBack | WaitOrigin::Overtaken => IdleEnd::Released,
-            WaitOrigin::Unthrottled => IdleEnd::Released,
-            WaitOrigin::AtStart | WaitOrigin::Unknown => IdleEnd::Unknown,
-        },
-        _ => IdleEnd::Unknown,
-    };
-    (end, None)
 }
 
 impl Analysis for Why<'_> {
@@ -490,7 +509,7 @@ impl Analysis for Why<'_> {
 
     fn migrated(&mut self, migration: &Migration, _: Settled, state: &SchedState) {
         // One before the window can be why a CPU idles in it.
-        self.settle(migration, state);
+        self.settle(migration, state.task_of(migration.pid).map(Task::id));
     }
 
     fn begin(&mut self, start: Ts, state: &SchedState) {
@@ -513,10 +532,8 @@ impl Analysis for Why<'_> {
             self.settle_cpu(cpu, start, state);
             let idles = matches!(self.options.load(cpu, state), Load::Idle | Load::SwitchPending);
             if idles {
-                let origin = (IdleOrigin::AtStart, None);
                 let since = state.current_since(cpu).min(start);
-                self.cpu(cpu).stretch =
-                    Some(Stretch { start, since, reading: 0, noted: 0, origin, missed: None, newidle: None });
+                self.cpu(cpu).stretch = Some(Stretch::at_start(start, since));
             }
         }
         self.meter.update(start);

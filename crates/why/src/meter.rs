@@ -60,6 +60,23 @@ impl Meter {
         }
     }
 
+    /// The set of each CPU.
+    pub(crate) fn memberships(&self) -> Vec<Membership> {
+        self.gauges.iter().map(|gauge| gauge.membership).collect()
+    }
+
+    /// Whether each CPU is in the set that it has here; one that is missing is in neither.
+    pub(crate) fn has_memberships(&self, all: &[Membership]) -> bool {
+        let of = |cpu: usize| self.gauges.get(cpu).map_or(Membership::Neither, |gauge| gauge.membership);
+        let is_same = |cpu: usize| of(cpu) == all.get(cpu).copied().unwrap_or_default();
+        (0..self.gauges.len().max(all.len())).all(is_same)
+    }
+
+    /// The number of CPUs that were in some set.
+    pub(crate) fn cpus(&self) -> usize {
+        self.gauges.len()
+    }
+
     /// The time of the window begins.
     pub(crate) fn begin(&mut self, start: Ts) {
         self.since = start;

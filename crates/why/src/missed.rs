@@ -69,6 +69,19 @@ struct MissedSums {
 }
 
 impl MissedSums {
+    fn join(&mut self, later: &MissedSums) {
+        self.number += later.number;
+        self.violated = self.violated.saturating_add(later.violated);
+        self.idle.merge(&later.idle);
+        self.unfinished += later.unfinished;
+        for ((number, ns, verdicts), more) in self.outcomes.iter_mut().zip(&later.outcomes) {
+            *number += more.0;
+            *ns = ns.saturating_add(more.1);
+            verdicts.add(&more.2);
+        }
+        self.has_outcomes |= later.has_outcomes;
+    }
+
     fn outcome_rows(&self) -> Vec<OutcomeRow> {
         let row = |(outcome, (number, violated_ns, examined)): (&NewIdleOutcome, &(u64, u64, Verdicts))| OutcomeRow {
             outcome: *outcome,
@@ -136,6 +149,12 @@ impl MissedSteals {
         } else {
             sums.unfinished += 1;
         }
+    }
+
+    /// Adds the missed steals of a later piece of a pass.
+    pub(crate) fn join(&mut self, later: &MissedSteals) {
+        self.entries += later.entries;
+        self.sums.iter_mut().zip(&later.sums).for_each(|(sums, more)| sums.join(more));
     }
 
     /// The rows; `caches`: whether the topology gives the last-level caches.

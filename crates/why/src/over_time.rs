@@ -12,7 +12,7 @@ use sched::{Cause, Cpu, TaskId, Ts};
 pub(crate) const COLUMNS: u32 = 400;
 
 /// Times in nanoseconds, each with its column.
-type Notes = Vec<(u32, u64)>;
+pub(crate) type Notes = Vec<(u32, u64)>;
 
 /// One origin over time.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,6 +73,17 @@ impl<O: Category> Grid<O> {
     fn settle(&mut self, key: MoveKey, cause: Cause) {
         for (origin, notes) in self.parked.remove(&key).unwrap_or_default() {
             self.count(origin.caused_by(cause), &notes);
+        }
+    }
+
+    /// Adds the columns of a later piece of a pass.
+    fn join(&mut self, later: Grid<O>) {
+        for (origin, columns) in later.layers {
+            let layer = self.layers.entry(origin).or_insert_with(|| vec![0; COLUMNS as usize]);
+            layer.iter_mut().zip(columns).for_each(|(sum, ns)| *sum = sum.saturating_add(ns));
+        }
+        for (key, cases) in later.parked {
+            self.parked.entry(key).or_default().extend(cases);
         }
     }
 
@@ -168,6 +179,47 @@ impl Recorder {
     pub(crate) fn settle(&mut self, key: MoveKey, cause: Cause) {
         self.waiting.settle(key, cause);
         self.idling.settle(key, cause);
+    }
+
+    /// Begins at `at`, as the recorder of a later piece of a pass.
+    pub(crate) fn resume(&mut self, at: Ts) {
+        while self.column_end() <= at {
+            self.turn();
+        }
+    }
+
+    /// Removes the notes on the open wait of a task.
+    pub(crate) fn take_wait(&mut self, task: TaskId) -> Notes {
+        self.waits.remove(&task).unwrap_or_default()
+    }
+
+    /// Adds notes of a later piece to those on the open wait of a task.
+    pub(crate) fn add_wait(&mut self, task: TaskId, notes: Notes) {
+        if !notes.is_empty() {
+            self.waits.entry(task).or_default().extend(notes);
+        }
+    }
+
+    /// Removes the notes on the open idle stretch of a CPU.
+    pub(crate) fn take_stretch(&mut self, cpu: Cpu) -> Notes {
+        self.stretches.get_mut(cpu.index()).map(std::mem::take).unwrap_or_default()
+    }
+
+    /// Adds notes of a later piece to those on the open idle stretch of a CPU.
+    pub(crate) fn add_stretch(&mut self, cpu: Cpu, notes: Notes) {
+        if cpu.index() >= self.stretches.len() {
+            self.stretches.resize(cpu.index() + 1, Notes::new());
+        }
+        self.stretches[cpu.index()].extend(notes);
+    }
+
+    /// Adds the notes of a later piece of a pass, which begins in the present column.
+    pub(crate) fn join(&mut self, later: Recorder) {
+        self.column = later.column;
+        self.waiting.join(later.waiting);
+        self.idling.join(later.idling);
+        later.waits.into_iter().for_each(|(task, notes)| self.add_wait(task, notes));
+        (0..).map(Cpu).zip(later.stretches).for_each(|(cpu, notes)| self.add_stretch(cpu, notes));
     }
 
     pub(crate) fn finish(self) -> OverTime {

@@ -213,7 +213,7 @@ fn measure(args: &WhyArgs, read: &ReadArgs, path: &Path, drawn: bool) -> Result<
     let probed = Probed::of(&session);
     let analysis = || Why::new(&options).by(args.by.map(Grouping::from)).with_episode_at(at).with_probes(probed);
     let (mut report, trust) =
-        session.measured(&args.begin, session.window, options.application, by_descent, analysis)?;
+        session.measured_in_pieces(&args.begin, session.window, options.application, by_descent, analysis)?;
     if let (Some(at), None, None) = (at, &report.episode, &report.selection_unknown) {
         let seconds = at.0.saturating_sub(session.start.0) as f64 / 1e9;
         bail!("{}: work conservation is not violated at {seconds:.9} s", session.name());
@@ -229,7 +229,7 @@ fn measure(args: &WhyArgs, read: &ReadArgs, path: &Path, drawn: bool) -> Result<
 /// The tasks that are assumed to be bound, by a pass of their own.
 fn assumed_bound(session: &Session, begin: &BeginArgs, options: &Options<'_>) -> Result<Vec<GroupRow>> {
     let analysis = || (Why::new(options).by(Some(Grouping::Task)), Homes::default());
-    let (report, stayed) = session.follow(begin, session.window, analysis)?.output;
+    let (report, stayed) = session.follow_in_pieces(begin, session.window, analysis)?.output;
     Ok(stayed.bound(report.by.unwrap_or_default()))
 }
 

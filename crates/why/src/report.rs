@@ -144,7 +144,7 @@ pub(crate) fn build(mut why: Why<'_>, end: Ts, state: &SchedState) -> WhyReport 
     let episode = why.chronicle.take().and_then(|chronicle| chronicle.finish(end, why.options.zero));
     let by = why.groups.take().map(|groups| groups.rows(why.waits.total(), why.options.zero));
     let (options, window) = (why.options, end.since(why.start));
-    let violated = Dur(why.meter.violated(end));
+    let violated = Dur(why.violated_before.saturating_add(why.meter.violated(end)));
     let mut report = WhyReport {
         window_ns: window,
         from_ns: why.start,

@@ -29,6 +29,8 @@ pub(crate) struct Wait {
     pub(crate) class: usize,
     /// Whether the CPU idled when the wait began.
     pub(crate) on_idle: bool,
+    /// Whether the wait began before this piece of a pass, whose analysis knows neither when nor how.
+    pub(crate) is_earlier: bool,
 }
 
 impl Wait {

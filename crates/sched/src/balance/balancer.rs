@@ -141,6 +141,11 @@ impl Attempts {
         }
     }
 
+    /// Whether records of an attempt were seen that has not ended.
+    pub fn has_open(&self) -> bool {
+        self.open.iter().any(|open| *open != OpenAttempt::default())
+    }
+
     /// Notes the open attempts for a part of a trace.
     pub(crate) fn noted(&self) -> Vec<(Cpu, PastAttempt)> {
         let is_open = |(_, open): &(Cpu, &OpenAttempt)| **open != OpenAttempt::default();
@@ -356,6 +361,11 @@ impl NewIdles {
     /// Makes a follower for a trace with records of `load_balance` (`has_attempts`), or without.
     pub fn new(has_attempts: bool) -> NewIdles {
         NewIdles { cpus: Vec::new(), has_attempts }
+    }
+
+    /// Whether some CPU has a record of new-idle balancing since its latest switch.
+    pub fn has_open(&self) -> bool {
+        self.cpus.iter().any(|since| *since != SinceSwitch::default())
     }
 
     /// Takes the next event, and the attempt that it ends, as [`Attempts::event`] returned it.

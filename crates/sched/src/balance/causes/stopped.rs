@@ -33,6 +33,11 @@ impl StopperMoves {
         }
     }
 
+    /// Whether no stopper that runs has made a migration.
+    pub fn are_none(&self) -> bool {
+        self.cpus.iter().all(Option::is_none)
+    }
+
     /// Takes the cause of a settled migration.
     pub fn settle(&mut self, m: &Migration) {
         let moved = self.cpus.get_mut(m.orig.index()).and_then(Option::as_mut);
