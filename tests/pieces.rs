@@ -5,6 +5,7 @@ use sched::analysis::RunTime;
 use sched::{Affinity, Cpu, CpuSet, Dur, EventSource, Pid, SchedEvent, Selected, Topology, Ts, Window};
 use std::collections::BTreeSet;
 use std::fmt::Debug;
+use std::sync::Arc;
 use testkit::{PieceTally, Simulation, in_pieces};
 use tracedat::{Options, Trace};
 
@@ -12,6 +13,9 @@ use tracedat::{Options, Trace};
 struct Compared<S> {
     source: S,
     cpus: Vec<Cpu>,
+    /// Two of the tasks.
+    first: Pid,
+    last: Pid,
     from: Ts,
     to: Ts,
     window: Window,
@@ -69,6 +73,14 @@ impl<S: EventSource<Error: Debug>> Compared<S> {
         let tally = in_pieces(source, window, &lengths, schedstat::FromTrace::default, |output| format!("{output:?}"));
         tallies.push(("schedstat", tally));
 
+        // The task that emits the last event is on its path at the end; the first task's may have ended before.
+        let searches = || {
+            let search = |pid| critical_path::CriticalPath::new(critical_path::Options { pid, ..Default::default() });
+            (search(None), search(Some(self.last)), search(Some(self.first)))
+        };
+        let tally = in_pieces(source, window, &lengths, searches, |output| format!("{output:?}"));
+        tallies.push(("path", tally));
+
         let (topology, all) = (pairs(&self.cpus), sched::ChosenCpus::default());
         let has = |_: &str, _: &str| true;
         let migrations = || {
@@ -103,7 +115,7 @@ impl<S: EventSource<Error: Debug>> Compared<S> {
                 per_cpu: true,
                 tasks,
                 which: "some",
-                affinity: None,
+                affinity: self.affinity.clone().map(Arc::new),
             };
             let tally = in_pieces(
                 source,
@@ -117,8 +129,17 @@ impl<S: EventSource<Error: Debug>> Compared<S> {
             for waiters in [workcons::Waiters::All, workcons::Waiters::Movable, workcons::Waiters::Application] {
                 let topology = if tasks.is_some() { pairs(&self.cpus) } else { Topology::default() };
                 let (application, strips) = (tasks, Some((from, to)));
-                let options =
-                    workcons::Options { zero: from, waiters, topology, application, strips, ..Default::default() };
+                let (affinity, throttling) = (self.affinity.as_ref(), true);
+                let options = workcons::Options {
+                    zero: from,
+                    waiters,
+                    topology,
+                    application,
+                    strips,
+                    affinity,
+                    throttling,
+                    ..Default::default()
+                };
                 let tally = in_pieces(
                     source,
                     window,
@@ -126,9 +147,10 @@ impl<S: EventSource<Error: Debug>> Compared<S> {
                     || workcons::WorkConservation::new(&options),
                     |output| {
                         format!(
-                            "{} {:?} {:?}",
+                            "{} {:?} {:?} {:?}",
                             json(output),
                             output.strips,
+                            output.throttling.as_ref().map(|all| (all.by_cpu(), all.by_task(), all.by_cgroup())),
                             output.violation.as_ref().map(|v| &v.longest)
                         )
                     },
@@ -216,13 +238,12 @@ fn pairs(cpus: &[Cpu]) -> Topology {
 }
 
 /// Lists of the CPUs that every third task may use, one or two of each.
-fn some_lists(events: &[SchedEvent], seed: u64) -> Affinity {
-    let mut affinity = Affinity::new(events.iter().map(|event| event.cpu));
-    let pids: BTreeSet<Pid> = events.iter().map(|event| event.pid).filter(|pid| !pid.is_idle()).collect();
+fn some_lists(cpus: &[Cpu], pids: &BTreeSet<Pid>, seed: u64) -> Affinity {
+    let mut affinity = Affinity::new(cpus.iter().copied());
     for (nth, pid) in (seed..).zip(pids).filter(|(nth, _)| nth % 3 == 0) {
         for by in 0..1 + nth % 2 {
             let takes = |cpu: &Cpu| (u64::from(cpu.0) + nth / 3 + by) % 3 != 0;
-            affinity.add(pid, &events.iter().map(|event| event.cpu).filter(takes).collect::<CpuSet>());
+            affinity.add(*pid, &cpus.iter().copied().filter(takes).collect::<CpuSet>());
         }
     }
     affinity
@@ -261,7 +282,9 @@ fn compared<'e>(events: &'e [SchedEvent], window: Window, lengths: &[usize]) -> 
     cpus.sort_unstable();
     cpus.dedup();
     let (lengths, selections) = (lengths.to_vec(), vec![false, true]);
-    Compared { source: events, cpus, from, to, window, lengths, affinity: None, selections }
+    let pids = || events.iter().map(|event| event.pid).filter(|pid| !pid.is_idle());
+    let (first, last) = (pids().next().unwrap_or(Pid(1)), pids().next_back().unwrap_or(Pid(1)));
+    Compared { source: events, cpus, first, last, from, to, window, lengths, affinity: None, selections }
 }
 
 #[test]
@@ -275,8 +298,10 @@ fn simulated_runs_are_the_same_in_pieces() {
             let inner = Window { from: at(events, 3), to: at(events, 7) };
             let lengths = [1, 2 + seed as usize % 5, 61];
             for window in [Window::default(), inner] {
-                let affinity = (seed % 2 == 0).then(|| some_lists(events, seed));
-                add(&mut sums, Compared { affinity, ..compared(events, window, &lengths) }.all());
+                let plain = compared(events, window, &lengths);
+                let pids = events.iter().map(|event| event.pid).filter(|pid| !pid.is_idle()).collect();
+                let affinity = (seed % 2 == 0).then(|| some_lists(&plain.cpus, &pids, seed));
+                add(&mut sums, Compared { affinity, ..plain }.all());
             }
         }
     }
@@ -300,7 +325,10 @@ fn recordings_are_the_same_in_pieces() {
             selections.remove(number / 2 % 2);
         }
         let cpus = trace.observed();
-        let tallies = Compared { source, cpus, from, to, window, lengths, affinity: None, selections }.all();
+        let pids: BTreeSet<Pid> = trace.saved_names().keys().copied().filter(|pid| !pid.is_idle()).collect();
+        let (first, last) = pids.first().copied().zip(pids.last().copied()).unwrap_or((Pid(1), Pid(1)));
+        let affinity = (number % 3 == 0).then(|| some_lists(&cpus, &pids, number as u64));
+        let tallies = Compared { source, cpus, first, last, from, to, window, lengths, affinity, selections }.all();
         eprintln!("{}: {tallies:?}", path.display());
         add(&mut sums, tallies);
     }
@@ -318,7 +346,7 @@ fn commands_print_the_same_in_pieces() {
         assert!(output.status.success() && !output.stdout.is_empty(), "{command}: {output:?}");
         output.stdout
     };
-    for command in ["utilization", "running-waiting", "workcons", "latency", "fairness", "migrations"] {
+    for command in ["utilization", "running-waiting", "workcons", "why", "path", "latency", "fairness", "migrations"] {
         assert!(run(command, Some("500")) == run(command, None), "{command}");
     }
 }

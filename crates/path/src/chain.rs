@@ -75,17 +75,71 @@ pub(crate) struct Chain {
     most: usize,
     /// Segments in use were dropped.
     pub(crate) was_cut: bool,
+    /// The number of events that have passed.
+    events: u64,
+    /// The number of segments that were added, those included that were dropped.
+    added: usize,
 }
 
 /// The number of segments up to which nothing is dropped.
 const LEAST: usize = 1 << 16;
 
-/// The maximum number of segments in use: about 64 MB, twice that while they are sought.
+/// The maximum number of segments in use, behind each event at which they are counted: about 64 MB, twice that while they are
+/// sought.
 pub(crate) const MOST: usize = 1 << 20;
+
+/// The number of events from one count of the segments in use to the next. What is dropped must not depend on where a pass is
+/// divided: most pieces have this number of events.
+const COUNTED: u64 = 1 << 16;
 
 impl Chain {
     pub(crate) fn new(most: usize) -> Chain {
-        Chain { segments: Vec::new(), full: LEAST.min(2 * most), most, was_cut: false }
+        Chain { segments: Vec::new(), full: LEAST.min(2 * most), most, was_cut: false, events: 0, added: 0 }
+    }
+
+    /// The number of events that have passed.
+    pub(crate) fn events(&self) -> u64 {
+        self.events
+    }
+
+    /// The number of segments that were added.
+    pub(crate) fn added(&self) -> usize {
+        self.added
+    }
+
+    /// Takes note of this number of events.
+    pub(crate) fn pass(&mut self, events: u64) {
+        self.events += events;
+    }
+
+    /// Whether segments in use may be dropped behind the present event.
+    fn counts_now(&self) -> bool {
+        self.events % COUNTED == 0
+    }
+
+    /// Whether no segment in use would be dropped within a later piece, before its end.
+    pub(crate) fn has_room(&self, later: &Chain) -> bool {
+        let end = self.events + later.events;
+        let counts_within = self.events / COUNTED != end.saturating_sub(1) / COUNTED;
+        !later.was_cut && (!counts_within || self.segments.len() + later.added <= self.most)
+    }
+
+    /// Adds a segment behind another, whatever its length.
+    pub(crate) fn put(&mut self, segment: Segment, before: Link) -> Link {
+        self.segments.push((segment, before));
+        self.added += 1;
+        (self.segments.len() - 1) as Link
+    }
+
+    /// Adds a place that stands for a path from elsewhere.
+    pub(crate) fn place(&mut self) -> Link {
+        let (kind, pid, start_ns, end_ns) = (SegmentKind::Unknown, Pid::IDLE, Ts(0), Ts(0));
+        self.put(Segment { kind, pid, cpu: None, start_ns, end_ns, beside_idle_ns: 0, behind: None }, NOTHING)
+    }
+
+    /// Iterates over the segments with those before them, from the oldest one on.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (usize, (Segment, Link))> {
+        self.segments.iter().copied().enumerate()
     }
 
     /// Adds a segment behind another. One without length is left out.
@@ -93,30 +147,34 @@ impl Chain {
         if segment.start_ns >= segment.end_ns {
             return before;
         }
-        self.segments.push((segment, before));
-        (self.segments.len() - 1) as Link
+        self.put(segment, before)
     }
 
     /// Whether there are enough segments to drop those that are not in use.
     pub(crate) fn is_full(&self) -> bool {
-        self.segments.len() >= self.full
+        let len = self.segments.len();
+        len >= self.full || len > self.most && self.counts_now()
     }
 
-    /// Drops the segments to which none of `links` leads, and renumbers the links.
-    pub(crate) fn drop_unused(&mut self, links: &mut [&mut Link]) {
+    /// Finds the segments to which some link leads.
+    pub(crate) fn used(&self, links: impl Iterator<Item = Link>) -> Vec<bool> {
         let mut used = vec![false; self.segments.len()];
-        for link in links.iter().filter(|link| ***link != NOTHING) {
-            used[**link as usize] = true;
-        }
+        links.filter(|link| *link != NOTHING).for_each(|link| used[link as usize] = true);
         for at in (0..used.len()).rev() {
             let before = self.segments[at].1;
             if used[at] && before != NOTHING {
                 used[before as usize] = true;
             }
         }
+        used
+    }
+
+    /// Drops the segments to which none of `links` leads, and renumbers the links.
+    pub(crate) fn drop_unused(&mut self, links: &mut [&mut Link]) {
+        let used = self.used(links.iter().map(|link| **link));
         let in_use = used.iter().filter(|used| **used).count();
         // Far more than half of the room stays, so that this is not done again at once.
-        let mut excess = if in_use > self.most { in_use - self.most / 2 } else { 0 };
+        let mut excess = if in_use > self.most && self.counts_now() { in_use - self.most / 2 } else { 0 };
         self.was_cut |= excess > 0;
         let mut places = vec![NOTHING; used.len()];
         let mut kept = 0;
@@ -194,6 +252,7 @@ mod tests {
         let mut link = NOTHING;
         for start in 0..40 {
             link = chain.add(segment(start), link);
+            chain.pass(COUNTED);
             if chain.is_full() {
                 chain.drop_unused(&mut [&mut link]);
             }

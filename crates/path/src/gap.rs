@@ -1,6 +1,7 @@
 //! Stretches of a task that the trace does not determine (`docs/definitions.md`, section 8, *gap*).
 
 use crate::chain::{Link, NOTHING, Segment, SegmentKind};
+use crate::joined::TrackOrigin;
 use crate::{CriticalPath, PathTrack, Until};
 use sched::{Cpu, Current, EventKind, Pid, SchedEvent, SchedState, Span, Task, TaskState, Ts};
 
@@ -51,11 +52,10 @@ impl CriticalPath {
 
     /// The last instant up to which a task is known to be in its state, which no event ended, and the reading then. `on`:
     /// the CPU where it turns out to run, if it does.
-    fn known_until(&self, state: TaskState, track: &PathTrack, on: Option<Cpu>) -> (Ts, u64) {
-        let last = |cpu: Cpu| self.shown.get(cpu.index()).copied().unwrap_or((Ts::MIN, 0));
+    fn known_until(&mut self, state: TaskState, track: &PathTrack, on: Option<Cpu>) -> (Ts, u64) {
         let until = match state {
-            TaskState::Running(cpu) => last(cpu),
-            TaskState::Waiting(cpu) if on == Some(cpu) => last(cpu),
+            TaskState::Running(cpu) => self.last_shown(cpu),
+            TaskState::Waiting(cpu) if on == Some(cpu) => self.last_shown(cpu),
             _ => (track.from, track.reading),
         };
         if until.0 > track.from { until } else { (track.from, track.reading) }
@@ -64,6 +64,7 @@ impl CriticalPath {
     /// The path over a gap that begins at `start`. It goes on with the task, behind `link` of its track, or where a
     /// waking lies within the gap, with the waker.
     pub(crate) fn over_gap(&mut self, task: &Task, track: &PathTrack, start: Ts, gap: Gap) -> Link {
+        self.note_unwoken(task, track);
         let woken = track.waking.filter(|waking| gap.has_sleep && waking.at > start);
         match woken {
             None => self.add(track.link, SegmentKind::Unknown, task, (start, gap.end)),
@@ -117,6 +118,7 @@ impl CriticalPath {
             return Until { link: self.since_fork(event.pid, now), at: now };
         };
         let mut track = self.track(&task);
+        self.note_use(task.id(), track.origin);
         self.follow_fork(&task, &mut track);
         if track.runs.is_none_or(|(cpu, _)| cpu != event.cpu) {
             let (doing, (known, reading)) = match track.runs {
@@ -132,7 +134,7 @@ impl CriticalPath {
             track.link = self.over_gap(&task, &track, track.from, Gap { has_sleep, is_asleep, ..Gap::sleep(now) });
             track.from = now;
         }
-        track.runs = Some((event.cpu, now));
+        (track.runs, track.origin) = (Some((event.cpu, now)), TrackOrigin::Here);
         self.tracks.insert(task.id(), track);
         self.until(&task, now)
     }
@@ -141,7 +143,7 @@ impl CriticalPath {
     pub(crate) fn follow_fork(&mut self, task: &Task, track: &mut PathTrack) {
         if track.link == NOTHING
             && task.state == TaskState::Unknown
-            && let Some(Until { link, at }) = self.forks.remove(&task.pid)
+            && let Some(Until { link, at }) = self.take_fork(task.pid)
         {
             (track.link, track.from) = (link, at);
         }
@@ -149,7 +151,10 @@ impl CriticalPath {
 
     /// The path of a task that no event has shown since its fork.
     fn since_fork(&mut self, pid: Pid, now: Ts) -> Link {
-        let Some(Until { link, at }) = self.forks.get(&pid).copied() else { return NOTHING };
+        let Some(Until { link, at }) = self.forks.get(&pid).copied() else {
+            self.note_fork(pid, false);
+            return NOTHING;
+        };
         let (kind, start_ns) = (SegmentKind::Unknown, at.max(self.start));
         let gap = Segment { kind, pid, cpu: None, start_ns, end_ns: now, beside_idle_ns: 0, behind: None };
         self.chain.add(gap, link)

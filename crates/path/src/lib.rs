@@ -20,6 +20,7 @@ mod args;
 mod chain;
 mod figure;
 mod gap;
+mod joined;
 mod question;
 mod report;
 mod text;
@@ -33,6 +34,7 @@ pub use text::{segments_text, text};
 
 use chain::{Chain, Link, MOST, NOTHING};
 use gap::{Gap, is_seen_to_end};
+use joined::{PathLog, TrackOrigin};
 use sched::limits::keep_of_pid;
 use sched::seeded::SeededMap;
 use sched::{Analysis, Comm, Cpu, EventKind, PerTask, Pid, SchedEvent, SchedState, Span, Task, TaskState, Ts, Waking};
@@ -82,12 +84,15 @@ struct PathTrack {
     reading: u64,
     /// The task that ran on its CPU when it was queued.
     behind: Option<Pid>,
+    /// Whether the track began in this piece of a pass.
+    origin: TrackOrigin,
 }
 
 impl PathTrack {
     /// The track of a task in a state that began at this instant, and of which nothing before is known.
     fn since(from: Ts) -> PathTrack {
-        PathTrack { link: NOTHING, from, runs: None, waking: None, reading: 0, behind: None }
+        let origin = TrackOrigin::Here;
+        PathTrack { link: NOTHING, from, runs: None, waking: None, reading: 0, behind: None, origin }
     }
 }
 
@@ -115,6 +120,8 @@ pub struct CriticalPath {
     /// Whether the sought command cannot be found: a pass finds its exec before it begins, or repeats itself from a start
     /// that has it.
     is_hopeless: bool,
+    /// The things that are left to the pieces before, in a later piece of a pass.
+    log: Option<Box<PathLog>>,
 }
 
 impl CriticalPath {
@@ -134,7 +141,13 @@ impl CriticalPath {
             has_exits: false,
             names: SeededMap::default(),
             is_hopeless: false,
+            log: None,
         }
+    }
+
+    /// Whether the path cannot be found, since nothing names its task.
+    fn has_no_hope(&self, state: &SchedState) -> bool {
+        self.options.pid.or(state.root()).is_none() && self.options.command.is_none()
     }
 
     fn track(&self, task: &Task) -> PathTrack {
@@ -169,12 +182,18 @@ impl CriticalPath {
             beside_idle_ns: if is_queued { reading.saturating_sub(track.reading) } else { 0 },
             behind: track.behind.filter(|_| is_queued),
         };
-        self.chain.add(segment, track.link)
+        let added = self.chain.added();
+        let link = self.chain.add(segment, track.link);
+        if is_queued && track.origin != TrackOrigin::Here && self.chain.added() > added {
+            self.note_wait(task.id(), link);
+        }
+        link
     }
 
     /// The path of a task to this instant, in the state that it has.
     fn until(&mut self, task: &Task, now: Ts) -> Until {
         let track = self.track(task);
+        self.note_use(task.id(), track.origin);
         let link = match (track.runs, task.state) {
             (Some((cpu, _)), _) => self.through(task, TaskState::Running(cpu), &track, (now, 0)),
             (None, TaskState::Unknown) => self.over_gap(task, &track, track.from, Gap::sleep(now)),
@@ -198,6 +217,7 @@ impl CriticalPath {
     fn turn(&mut self, task: &Task, span: &Span, event: &SchedEvent, state: &SchedState) {
         let known = self.tracks.get(task.id()).copied();
         let mut track = known.unwrap_or(PathTrack::since(span.start));
+        self.note_use(task.id(), track.origin);
         let now = event.ts;
         let is_woken = matches!(span.next, TaskState::Waiting(_));
         match span.state {
@@ -215,7 +235,7 @@ impl CriticalPath {
             }
             _ => self.turn_unseen(task, &mut track, span, event),
         }
-        track.runs = None;
+        (track.runs, track.origin) = (None, TrackOrigin::Here);
         if let TaskState::Waiting(cpu) = span.next {
             track.reading = self.beside_idle;
             track.behind = state.running(cpu).map(|running| running.pid);
@@ -227,6 +247,7 @@ impl CriticalPath {
             if !self.has_exits && self.is_sought(task.pid, task.comm, state) {
                 self.found = Some((task.pid, Until { link: track.link, at: now }));
                 self.exited = true;
+                self.note_without_exits();
             }
             self.tracks.take(task.id());
         } else {
@@ -237,8 +258,8 @@ impl CriticalPath {
     /// The first event of a task whose state before is unknown, or that did not exist.
     fn begin_life(&mut self, task: &Task, track: &mut PathTrack, event: &SchedEvent, state: &SchedState) {
         let is_new = task.born == Some(event.ts);
-        let is_forked =
-            self.forks.remove(&task.pid).map(|Until { link, at }| (track.link, track.from) = (link, at)).is_some();
+        let fork = self.take_fork(task.pid);
+        let is_forked = fork.map(|Until { link, at }| (track.link, track.from) = (link, at)).is_some();
         track.link = match is_new {
             true if is_forked => self.add(track.link, SegmentKind::Waking, task, (track.from, event.ts)),
             // The fork was not recorded; the parent puts its child into a queue as well.
@@ -255,7 +276,7 @@ impl CriticalPath {
             // Its wakeup was announced while it was still running.
             Some(waker) if waker.at <= start => self.add(track.link, SegmentKind::Waking, task, (start, now)),
             Some(waker) => {
-                let before = match announced(waker) {
+                let before = match announced(waker).or_else(|| self.waking_before(task, track, waker.at)) {
                     Some(link) => link,
                     None => self.add(track.link, SegmentKind::Sleeping, task, (start, waker.at)),
                 };
@@ -286,6 +307,7 @@ impl CriticalPath {
         }
         links.extend(self.forks.values_mut().map(|until| &mut until.link));
         links.extend(self.found.as_mut().map(|(_, until)| &mut until.link));
+        links.extend(self.log.iter_mut().flat_map(|log| log.links()));
         self.chain.drop_unused(&mut links);
     }
 
@@ -315,7 +337,7 @@ impl Analysis for CriticalPath {
 
     fn begin(&mut self, start: Ts, state: &SchedState) {
         (self.start, self.last) = (start, start);
-        self.is_hopeless = self.options.pid.or(state.root()).is_none() && self.options.command.is_none();
+        self.is_hopeless = self.has_no_hope(state);
     }
 
     fn before(&mut self, event: &SchedEvent, state: &SchedState) {
@@ -364,6 +386,7 @@ impl Analysis for CriticalPath {
             }
         }
         self.show_current(event, state);
+        self.chain.pass(1);
         if self.chain.is_full() {
             self.drop_unused();
         }

@@ -147,7 +147,7 @@ pub fn find(
     }
     let find = |command| {
         let options = Options { pid, command, zero: session.start, longest };
-        session.follow(begin, session.window, || CriticalPath::new(options))
+        session.follow_in_pieces(begin, session.window, || CriticalPath::new(options))
     };
     let outcome = find(command)?;
     if outcome.output.task.is_some() || pid.is_some() {

@@ -46,6 +46,11 @@ impl PanelWatch {
         self.counts.follow(state);
     }
 
+    /// Takes the tasks that wait on CPUs without events, where the state is one within a pass.
+    pub(crate) fn resume(&mut self, state: &SchedState) {
+        self.watch.resume(state);
+    }
+
     /// Whether another watch of the same CPUs has the same waiters; the counts are those of the state.
     pub(crate) fn knows_same(&self, other: &PanelWatch) -> bool {
         self.watch.knows_same(&other.watch)

@@ -5,6 +5,7 @@ use crate::{CpuInPanel, Gather, Now, Options, RunningWaiting, Sum, Together, cha
 use sched::counted::CountedQueues;
 use sched::{Analysis, Cpu, Joined, SchedState, Task, Ts};
 use timeline::{Piece, PieceClass, Turns};
+use workcons::SelectedWatch;
 use workcons::violation::ALL;
 
 /// The beginning of a later piece of a pass, as the state there shows it.
@@ -12,6 +13,7 @@ pub(crate) struct PieceStart {
     at: Ts,
     parts: Vec<PanelWatch>,
     whole: Option<PanelWatch>,
+    reaching: Vec<SelectedWatch>,
     queues: CountedQueues,
     places: Vec<(Option<usize>, CpuInPanel)>,
     panels: Vec<Now>,
@@ -119,8 +121,7 @@ impl RunningWaiting<'_> {
 
 impl Joined for RunningWaiting<'_> {
     fn is_divisible(&self) -> bool {
-        // Where the CPUs are known that tasks may use, two views of the waiters cannot be compared.
-        self.options.affinity.is_none()
+        true
     }
 
     fn resume(&mut self, _: Ts, at: Ts, state: &SchedState) {
@@ -128,11 +129,15 @@ impl Joined for RunningWaiting<'_> {
         self.together.since = at;
         self.begin(at, state);
         self.follow_others(state);
+        self.parts.iter_mut().chain(&mut self.whole).for_each(|part| part.resume(state));
+        let options = self.options;
+        self.reaching.iter_mut().for_each(|watch| watch.resume(state, |task, state| options.counts(task, state)));
         self.rows.iter_mut().flatten().for_each(|row| *row = QueueRow::Turned(Vec::new()));
         self.piece = Some(Box::new(PieceStart {
             at,
             parts: self.parts.clone(),
             whole: self.whole.clone(),
+            reaching: self.reaching.clone(),
             queues: self.queues.clone(),
             places: self.places.clone(),
             panels: self.panels.iter().map(|panel| panel.now).collect(),
@@ -147,6 +152,7 @@ impl Joined for RunningWaiting<'_> {
             && self.together.violated == piece.violated
             && self.parts.iter().zip(&piece.parts).all(knows_same)
             && self.whole.iter().zip(&piece.whole).all(knows_same)
+            && self.reaching.iter().zip(&piece.reaching).all(|(a, b)| a.knows_same(b))
             && self.queues.has_same(&piece.queues)
             && self.places == piece.places
     }
@@ -163,6 +169,6 @@ impl Joined for RunningWaiting<'_> {
         }
         self.gaps += later.gaps;
         (self.parts, self.whole, self.queues) = (later.parts, later.whole, later.queues);
-        (self.places, self.sets) = (later.places, later.sets);
+        (self.places, self.sets, self.reaching) = (later.places, later.sets, later.reaching);
     }
 }

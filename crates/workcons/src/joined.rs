@@ -5,15 +5,14 @@
 //! instant depends on all episodes before, and only the piece itself has the machine: a piece in which it comes does not fit.
 
 use crate::strips::Gatherer;
-use crate::violation::Situation;
+use crate::violation::{FollowedSets, Situation};
 use crate::{LengthCheck, WorkConservation, flags};
-use sched::counted::CountedQueues;
 use sched::{Analysis, Dur, Joined, SchedState, Ts};
 
 /// The beginning of a later piece of a pass, and the steps that depend on the pieces before.
 pub(crate) struct PieceLog {
     at: Ts,
-    queues: CountedQueues,
+    followed: FollowedSets,
     /// The beginnings (`true`) and ends of the traced command.
     pub(crate) traced: Vec<(Ts, bool)>,
     /// The instant of the latest event.
@@ -98,9 +97,8 @@ impl SituationLog {
 
 impl Joined for WorkConservation<'_> {
     fn is_divisible(&self) -> bool {
-        // A list goes by the order of episodes. Where the CPUs are known that tasks may use, and where tasks are throttled,
-        // the pass is made in one piece.
-        self.listing.is_none() && self.options.affinity.is_none() && self.throttling.is_none()
+        // A list goes by the order of episodes.
+        self.listing.is_none()
     }
 
     fn resume(&mut self, start: Ts, at: Ts, state: &SchedState) {
@@ -115,8 +113,9 @@ impl Joined for WorkConservation<'_> {
         self.confined.iter_mut().for_each(|confined| confined.resume(start));
         self.strips.iter_mut().for_each(Gatherer::resume);
         self.sampled = at;
-        let queues = self.followed.queues().clone();
-        let piece = PieceLog { at, queues, traced: Vec::new(), latest: at, sample_at: Ts::MAX };
+        self.throttling.iter_mut().for_each(|throttling| throttling.resume(start));
+        let followed = self.followed.clone();
+        let piece = PieceLog { at, followed, traced: Vec::new(), latest: at, sample_at: Ts::MAX };
         self.piece = Some(Box::new(piece));
         // Each event comes to `note`, which finds the latest one.
         self.note_at = Ts::MIN;
@@ -125,7 +124,7 @@ impl Joined for WorkConservation<'_> {
 
     fn fits(&self, later: &Self) -> bool {
         let Some(piece) = &later.piece else { return false };
-        self.followed.queues().has_same(&piece.queues)
+        self.followed.has_same(&piece.followed)
             && self.counts.fits(&later.counts, self.options.waiters as usize, piece.latest)
     }
 
@@ -142,6 +141,9 @@ impl Joined for WorkConservation<'_> {
         }
         if let (Some(confined), Some(later)) = (&mut self.confined, later.confined) {
             confined.join(later);
+        }
+        if let (Some(throttling), Some(later)) = (&mut self.throttling, later.throttling) {
+            throttling.join(later);
         }
         piece.traced.into_iter().for_each(|(ts, begins)| self.trace_command(ts, begins));
         (self.followed, self.last) = (later.followed, later.last);

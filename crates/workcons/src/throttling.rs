@@ -65,6 +65,23 @@ pub struct Throttling {
     open: SeededMap<TaskId, CgroupId>,
     start: Ts,
     end: Ts,
+    /// The steps that are left to the analysis of the pieces before, in a later piece of a pass.
+    log: Option<Vec<ThrottleStep>>,
+}
+
+/// A step of the throttling: a record of it, or what the state shows of a task.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum ThrottleStep {
+    /// A limit of a cgroup begins to hold on a CPU.
+    Begins(Cpu, Option<CgroupId>, Ts),
+    /// A limit of a cgroup no longer holds on a CPU.
+    Ends(Cpu, Option<CgroupId>, Ts),
+    /// Events are lost.
+    Loses(Ts),
+    /// A task of a cgroup is throttled.
+    Throttles(TaskId, CgroupId),
+    /// A task was throttled for this time; its name, if the task lives.
+    Throttled(TaskId, Pid, Option<Comm>, Dur),
 }
 
 /// A number of times, and their length together.
@@ -151,15 +168,50 @@ impl Throttling {
     pub(crate) fn record(&mut self, event: &SchedEvent) {
         match event.kind {
             EventKind::Probe { probe: Probe::Throttles(Throttle { cpu, cgroup, .. }), .. } => {
-                self.has_cgroups |= cgroup.is_some();
-                self.cpus.entry(cpu.unwrap_or(event.cpu)).or_default().begin(cgroup, event.ts);
+                self.step(ThrottleStep::Begins(cpu.unwrap_or(event.cpu), cgroup, event.ts));
             }
             EventKind::Probe { probe: Probe::Unthrottles(Throttle { cpu, cgroup, .. }), .. } => {
-                self.has_cgroups |= cgroup.is_some();
-                self.cpus.entry(cpu.unwrap_or(event.cpu)).or_default().end(cgroup, event.ts);
+                self.step(ThrottleStep::Ends(cpu.unwrap_or(event.cpu), cgroup, event.ts));
             }
-            EventKind::Lost { .. } => self.cpus.values_mut().for_each(|of_cpu| of_cpu.lose(event.ts)),
+            EventKind::Lost { .. } => self.step(ThrottleStep::Loses(event.ts)),
             _ => {}
+        }
+    }
+
+    /// Leaves the steps to the analysis of the pieces before, where a later piece of a pass begins that itself has begun at
+    /// `start`.
+    pub(crate) fn resume(&mut self, start: Ts) {
+        *self = Throttling { start, log: Some(Vec::new()), ..Throttling::default() };
+    }
+
+    /// Takes the steps of a later piece.
+    pub(crate) fn join(&mut self, later: Throttling) {
+        later.log.into_iter().flatten().for_each(|step| self.step(step));
+    }
+
+    fn step(&mut self, step: ThrottleStep) {
+        if let Some(log) = &mut self.log {
+            return log.push(step);
+        }
+        match step {
+            ThrottleStep::Begins(cpu, cgroup, ts) => {
+                self.has_cgroups |= cgroup.is_some();
+                self.cpus.entry(cpu).or_default().begin(cgroup, ts);
+            }
+            ThrottleStep::Ends(cpu, cgroup, ts) => {
+                self.has_cgroups |= cgroup.is_some();
+                self.cpus.entry(cpu).or_default().end(cgroup, ts);
+            }
+            ThrottleStep::Loses(ts) => self.cpus.values_mut().for_each(|of_cpu| of_cpu.lose(ts)),
+            ThrottleStep::Throttles(task, cgroup) => drop(self.open.insert(task, cgroup)),
+            ThrottleStep::Throttled(task, pid, name, length) => {
+                let (comm, sum) = self.tasks.entry(pid).or_default();
+                sum.add(length);
+                *comm = name.unwrap_or(*comm);
+                if let Some(cgroup) = self.open.remove(&task) {
+                    self.cgroups.entry(cgroup).or_default().add(length);
+                }
+            }
         }
     }
 
@@ -170,7 +222,7 @@ impl Throttling {
                 self.take(span, state);
             }
             if let (TaskState::Throttled(_), Some(cgroup)) = (span.next, state.cgroup(span.pid)) {
-                self.open.insert(span.task, cgroup);
+                self.step(ThrottleStep::Throttles(span.task, cgroup));
             }
         }
     }
@@ -183,14 +235,8 @@ impl Throttling {
 
     fn take(&mut self, span: &Span, state: &SchedState) {
         let length = span.end.since(span.start.max(self.start));
-        let (comm, sum) = self.tasks.entry(span.pid).or_default();
-        sum.add(length);
-        if let Some(task) = state.task(span.task) {
-            *comm = task.comm;
-        }
-        if let Some(cgroup) = self.open.remove(&span.task) {
-            self.cgroups.entry(cgroup).or_default().add(length);
-        }
+        let name = state.task(span.task).map(|task| task.comm);
+        self.step(ThrottleStep::Throttled(span.task, span.pid, name, length));
     }
 
     /// Returns the throttling of each CPU that was throttled, in the order of the CPUs.

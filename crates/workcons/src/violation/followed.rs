@@ -62,9 +62,10 @@ impl FollowedSets {
         }
     }
 
-    /// The waiters, with the ways that count each.
-    pub(crate) fn queues(&self) -> &CountedQueues {
-        &self.queues
+    /// Whether another one of the same options has the same waiters; the sets follow from these and from the loads.
+    pub(crate) fn has_same(&self, other: &FollowedSets) -> bool {
+        self.queues.has_same(&other.queues)
+            && self.sets.reach().zip(other.sets.reach()).is_none_or(|(a, b)| a.has_same(b))
     }
 
     /// Whether a way of counting counts a task that waits.

@@ -94,6 +94,18 @@ impl Reach {
         }
     }
 
+    /// Whether another one, made by the same affinity in the same pass, has the same waiters and the same CPUs.
+    pub fn has_same(&self, other: &Reach) -> bool {
+        let (short, long) = match self.waits.len() < other.waits.len() {
+            true => (&self.waits, &other.waits),
+            false => (&other.waits, &self.waits),
+        };
+        self.idle == other.idle
+            && self.busy == other.busy
+            && short[..] == long[..short.len()]
+            && long[short.len()..].iter().all(Option::is_none)
+    }
+
     /// A CPU has this load from now on.
     pub fn settle(&mut self, cpu: Cpu, load: Load) {
         self.idle.set(cpu, load == Load::Idle);

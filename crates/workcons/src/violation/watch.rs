@@ -65,6 +65,18 @@ impl SelectedWatch {
         }
     }
 
+    /// Takes the tasks that wait on CPUs without events, behind [`SelectedWatch::begin`], where the state is one within a pass.
+    pub fn resume(&mut self, state: &SchedState, counts: impl Fn(&Task, &SchedState) -> bool) {
+        for cpu in state.unobserved_queues() {
+            self.reach.begin(cpu, load(&self.cpus, cpu, state), state, |task, _| selected(counts(task, state)));
+        }
+    }
+
+    /// Whether another watch of the same CPUs, in the same pass, has the same waiters and the same CPUs.
+    pub fn knows_same(&self, other: &SelectedWatch) -> bool {
+        self.reach.followed.has_same(&other.reach.followed)
+    }
+
     /// Takes an event that was applied.
     pub fn after(&mut self, event: &SchedEvent, state: &SchedState, counts: impl Fn(&Task, &SchedState) -> bool) {
         self.reach.after(&self.cpus, event, state, |task, _| selected(counts(task, state)));
@@ -105,11 +117,18 @@ impl Watch {
 
     /// The state at the start.
     pub fn begin(&mut self, state: &SchedState) {
-        for cpu in state.observed().collect::<Vec<Cpu>>() {
-            match &mut self.follows {
-                Follows::Bound(bound) => state.waiting(cpu).for_each(|task| bound.join(task, cpu)),
-                Follows::Reach(reach) => reach.begin(cpu, load(&self.cpus, cpu, state), state, flags),
-            }
+        state.observed().for_each(|cpu| self.begin_cpu(cpu, state));
+    }
+
+    /// Takes the tasks that wait on CPUs without events, behind [`Watch::begin`], where the state is one within a pass.
+    pub fn resume(&mut self, state: &SchedState) {
+        state.unobserved_queues().for_each(|cpu| self.begin_cpu(cpu, state));
+    }
+
+    fn begin_cpu(&mut self, cpu: Cpu, state: &SchedState) {
+        match &mut self.follows {
+            Follows::Bound(bound) => state.waiting(cpu).for_each(|task| bound.join(task, cpu)),
+            Follows::Reach(reach) => reach.begin(cpu, load(&self.cpus, cpu, state), state, flags),
         }
     }
 
@@ -122,11 +141,11 @@ impl Watch {
         }
     }
 
-    /// Whether another watch of the same CPUs has the same waiters. Two that know of affinity are not compared,
-    /// and count as different.
+    /// Whether another watch of the same CPUs, in the same pass, has the same waiters.
     pub fn knows_same(&self, other: &Watch) -> bool {
         match (&self.follows, &other.follows) {
             (Follows::Bound(a), Follows::Bound(b)) => a.waits.has_same(&b.waits),
+            (Follows::Reach(a), Follows::Reach(b)) => a.followed.has_same(&b.followed),
             _ => false,
         }
     }

@@ -1,0 +1,294 @@
+//! The pieces of a pass, joined.
+//!
+//! A later piece has a chain of its own, which begins with a place for the path of each task that lives where the piece begins. The
+//! pieces before know these paths, and put the segments that lead on from them behind. The state tells when the state of each
+//! task began; a task of which the pieces before know something else, since events were missing, is a reason to follow the piece
+//! again.
+
+use crate::chain::{Link, NOTHING, Segment, SegmentKind};
+use crate::{Announced, CriticalPath, PathTrack, Until};
+use sched::limits::{PIDS, keep_of_pid};
+use sched::seeded::SeededSet;
+use sched::{Cpu, Joined, PerTask, Pid, SchedState, Task, TaskId, TaskState, Ts};
+
+/// A place in the chain of a later piece that the pieces before fill.
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    /// The path of a task to the beginning of its state.
+    Task(TaskId),
+    /// The path of a task to a waking in an earlier piece, which ends a sleep: behind its waker, or else behind this sleep.
+    Waking(TaskId, Segment),
+    /// A wait of a task that began in an earlier piece, as it is with what that piece knows of it.
+    Wait(TaskId),
+}
+
+/// The track of a task as the state shows it where a later piece begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Border {
+    from: Ts,
+    /// Whether nothing of the task is known.
+    is_unknown: bool,
+}
+
+/// The beginning of a later piece of a pass, and the things that depend on the pieces before.
+#[derive(Debug, Default)]
+pub(crate) struct PathLog {
+    borders: PerTask<Border>,
+    /// The places that the pieces before fill, in ascending order.
+    places: Vec<(Link, Place)>,
+    /// The tasks whose tracks from before were used.
+    used: Vec<TaskId>,
+    /// The tasks of which it was taken for granted that they were not woken before.
+    unwoken: Vec<TaskId>,
+    /// The PIDs whose fork was sought in vain.
+    unforked: SeededSet<Pid>,
+    /// The PIDs whose fork was used.
+    forked: SeededSet<Pid>,
+    /// Whether it was taken for granted that the trace has no exits.
+    is_without_exits: bool,
+    /// Whether something was needed that this piece cannot know.
+    is_unfit: bool,
+}
+
+impl PathLog {
+    /// The links of the places, to be kept.
+    pub(crate) fn links(&mut self) -> impl Iterator<Item = &mut Link> {
+        self.places.iter_mut().map(|(link, _)| link)
+    }
+}
+
+/// The knowledge of a later piece about a track.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum TrackOrigin {
+    /// The track began in this piece, or the pass has no pieces.
+    #[default]
+    Here,
+    /// The track is that of the pieces before, and was not used yet.
+    Earlier,
+    /// The track is that of the pieces before, and was used.
+    Used,
+}
+
+impl CriticalPath {
+    /// Notes that a track is used, in case it is one that the pieces before have.
+    #[inline]
+    pub(crate) fn note_use(&mut self, task: TaskId, origin: TrackOrigin) {
+        if origin == TrackOrigin::Earlier {
+            self.note_first_use(task);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn note_first_use(&mut self, task: TaskId) {
+        if let Some(log) = &mut self.log {
+            log.used.push(task);
+        }
+        if let Some(track) = self.tracks.get_mut(task) {
+            track.origin = TrackOrigin::Used;
+        }
+    }
+
+    /// Notes that a track was used for which only the pieces before know whether its task was woken.
+    pub(crate) fn note_unwoken(&mut self, task: &Task, track: &PathTrack) {
+        if let Some(log) = self.log.as_mut().filter(|_| track.origin != TrackOrigin::Here && track.waking.is_none()) {
+            log.unwoken.push(task.id());
+        }
+    }
+
+    /// The last event of a CPU that showed its current, and the reading then; long ago if there is none.
+    pub(crate) fn last_shown(&mut self, cpu: Cpu) -> (Ts, u64) {
+        let last = self.shown.get(cpu.index()).copied().filter(|(ts, _)| *ts != Ts::MIN);
+        if last.is_none() {
+            // The pieces before may know of one.
+            self.log.iter_mut().for_each(|log| log.is_unfit = true);
+        }
+        last.unwrap_or((Ts::MIN, 0))
+    }
+
+    /// Takes the path to the fork of a task, if that is known.
+    pub(crate) fn take_fork(&mut self, pid: Pid) -> Option<Until> {
+        let fork = self.forks.remove(&pid);
+        self.note_fork(pid, fork.is_some());
+        fork
+    }
+
+    /// Notes that a fork was sought, and whether it was found.
+    pub(crate) fn note_fork(&mut self, pid: Pid, is_found: bool) {
+        if let Some(log) = &mut self.log {
+            if is_found {
+                log.forked.insert(pid)
+            } else {
+                log.unforked.insert(pid)
+            };
+        }
+    }
+
+    /// Notes that the trace was taken to have no exits.
+    pub(crate) fn note_without_exits(&mut self) {
+        self.log.iter_mut().for_each(|log| log.is_without_exits = true);
+    }
+
+    /// The path to a waking before this piece, behind which the sleep of a task ends; nothing if that is known here.
+    pub(crate) fn waking_before(&mut self, task: &Task, track: &PathTrack, at: Ts) -> Option<Link> {
+        let log = self.log.as_mut().filter(|_| track.origin != TrackOrigin::Here && track.waking.is_none())?;
+        let (kind, start_ns) = (SegmentKind::Sleeping, track.from.max(self.start));
+        let sleep = Segment { kind, pid: task.pid, cpu: None, start_ns, end_ns: at, beside_idle_ns: 0, behind: None };
+        let link = self.chain.put(sleep, track.link);
+        log.places.push((link, Place::Waking(task.id(), sleep)));
+        Some(link)
+    }
+
+    /// Notes that the newest segment is a wait of which the pieces before know the beginning.
+    #[cold]
+    pub(crate) fn note_wait(&mut self, task: TaskId, link: Link) {
+        self.log.iter_mut().for_each(|log| log.places.push((link, Place::Wait(task))));
+    }
+
+    /// The links to all paths that can still be needed.
+    fn links(&self) -> Vec<Link> {
+        let of_track = |track: &PathTrack| [Some(track.link), track.waking.and_then(|waking| waking.by)];
+        let tracks = self.tracks.iter().flat_map(|(_, track)| of_track(track)).flatten();
+        let others = self.forks.values().map(|until| until.link).chain(self.found.map(|(_, until)| until.link));
+        tracks.chain(others).collect()
+    }
+
+    /// The segment of a wait that a later piece has seen end.
+    fn completed(&self, task: TaskId, segment: Segment) -> Segment {
+        // A task that has waited since the window began has no track yet.
+        let (reading, behind) = self.tracks.get(task).map_or((0, None), |track| (track.reading, track.behind));
+        let before = self.beside_idle.saturating_sub(reading);
+        Segment { beside_idle_ns: segment.beside_idle_ns.saturating_add(before), behind, ..segment }
+    }
+
+    /// Adds the segments of a later piece that are in use; returns the links that they have here.
+    fn join_chain(&mut self, later: &CriticalPath, log: &PathLog, links: &[Link]) -> Vec<Link> {
+        let used = later.chain.used(links.iter().copied());
+        let mut map = vec![NOTHING; used.len()];
+        let mut places = log.places.iter().peekable();
+        for (at, (segment, before)) in later.chain.all() {
+            let place = places.next_if(|(link, _)| *link as usize == at).map(|(_, place)| *place);
+            if !used[at] {
+                continue;
+            }
+            let before = if before == NOTHING { NOTHING } else { map[before as usize] };
+            let known = |task: TaskId| self.tracks.get(task);
+            map[at] = match place {
+                None => self.chain.add(segment, before),
+                Some(Place::Task(task)) => known(task).map_or(NOTHING, |track| track.link),
+                Some(Place::Wait(task)) => {
+                    let completed = self.completed(task, segment);
+                    self.chain.add(completed, before)
+                }
+                Some(Place::Waking(task, sleep)) => {
+                    let waking = known(task).and_then(|track| track.waking).filter(|waking| waking.at == sleep.end_ns);
+                    waking.and_then(|waking| waking.by).unwrap_or_else(|| self.chain.add(sleep, before))
+                }
+            };
+        }
+        map
+    }
+
+    /// Takes over a track of a later piece, whose links `map` translates; nothing if neither knows of the task.
+    fn joined_track(&self, task: TaskId, track: PathTrack, border: Option<&Border>, map: &[Link]) -> Option<PathTrack> {
+        let here = |link: Link| if link == NOTHING { NOTHING } else { map[link as usize] };
+        let waking = track.waking.map(|Announced { at, by }| Announced { at, by: by.map(here) });
+        if track.origin == TrackOrigin::Here {
+            let reading = track.reading.saturating_add(self.beside_idle);
+            return Some(PathTrack { link: here(track.link), waking, reading, ..track });
+        }
+        let unknown = || waking.and(border).map(|border| PathTrack::since(border.from));
+        let known = self.tracks.get(task).copied().or_else(unknown)?;
+        Some(PathTrack { waking: waking.or(known.waking), ..known })
+    }
+
+    /// Whether a later piece took a track for what it is here.
+    fn is_as_taken(&self, task: TaskId, border: &Border) -> bool {
+        match self.tracks.get(task) {
+            Some(track) if border.is_unknown => {
+                track.link == NOTHING && track.from == border.from && track.runs.is_none() && track.waking.is_none()
+            }
+            Some(track) => track.from == border.from && track.runs.is_none(),
+            None => true,
+        }
+    }
+}
+
+impl Joined for CriticalPath {
+    fn is_divisible(&self) -> bool {
+        true
+    }
+
+    fn resume(&mut self, start: Ts, at: Ts, state: &SchedState) {
+        (self.start, self.last) = (start, at);
+        self.is_hopeless = self.has_no_hope(state);
+        if self.is_hopeless {
+            self.log = Some(Box::default());
+            return;
+        }
+        let mut log = PathLog::default();
+        for task in state.living() {
+            let is_unknown = task.state == TaskState::Unknown;
+            let mut track = PathTrack { origin: TrackOrigin::Earlier, ..PathTrack::since(task.since) };
+            if !is_unknown {
+                track.link = self.chain.place();
+                log.places.push((track.link, Place::Task(task.id())));
+            }
+            log.borders.insert(task.id(), Border { from: task.since, is_unknown });
+            self.tracks.insert(task.id(), track);
+        }
+        self.log = Some(Box::new(log));
+    }
+
+    fn fits(&self, later: &Self) -> bool {
+        let Some(log) = &later.log else { return false };
+        let is_as_taken = |task: &TaskId| log.borders.get(*task).is_some_and(|border| self.is_as_taken(*task, border));
+        let is_unwoken = |task: &TaskId| self.tracks.get(*task).is_none_or(|track| track.waking.is_none());
+        !log.is_unfit
+            && self.is_hopeless == later.is_hopeless
+            && !(self.has_exits && log.is_without_exits)
+            && self.forks.keys().all(|pid| !log.unforked.contains(pid))
+            && self.forks.len() + later.forks.len() <= PIDS
+            && self.names.len() + later.names.len() <= PIDS
+            && self.chain.has_room(&later.chain)
+            && log.used.iter().all(is_as_taken)
+            && log.unwoken.iter().all(is_unwoken)
+    }
+
+    fn join(&mut self, mut later: Self) {
+        let Some(log) = later.log.take() else { return };
+        self.has_exits |= later.has_exits;
+        if self.is_hopeless {
+            return;
+        }
+        let links = later.links();
+        let map = self.join_chain(&later, &log, &links);
+        let here = |until: Until| Until {
+            link: if until.link == NOTHING { NOTHING } else { map[until.link as usize] },
+            ..until
+        };
+        let mut tracks = PerTask::default();
+        for (task, track) in later.tracks.iter() {
+            if let Some(track) = self.joined_track(task, *track, log.borders.get(task), &map) {
+                tracks.insert(task, track);
+            }
+        }
+        self.tracks = tracks;
+        self.forks.retain(|pid, _| !log.forked.contains(pid));
+        self.forks.extend(later.forks.iter().map(|(pid, until)| (*pid, here(*until))));
+        if let Some((pid, until)) = later.found {
+            (self.found, self.exited) = (Some((pid, here(until))), later.exited);
+        }
+        later.names.iter().for_each(|(pid, name)| keep_of_pid(&mut self.names, *pid, *name));
+        self.shown.resize(self.shown.len().max(later.shown.len()), (Ts::MIN, 0));
+        for (known, (ts, reading)) in self.shown.iter_mut().zip(later.shown).filter(|(_, (ts, _))| *ts != Ts::MIN) {
+            *known = (ts, reading.saturating_add(self.beside_idle));
+        }
+        self.beside_idle = self.beside_idle.saturating_add(later.beside_idle);
+        self.last = later.last;
+        self.chain.pass(later.chain.events());
+        if self.chain.is_full() {
+            self.drop_unused();
+        }
+    }
+}
