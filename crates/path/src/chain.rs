@@ -88,8 +88,8 @@ const LEAST: usize = 1 << 16;
 /// sought.
 pub(crate) const MOST: usize = 1 << 20;
 
-/// The number of events from one count of the segments in use to the next. What is dropped must not depend on where a pass is
-/// divided: most pieces have this number of events.
+/// The number of events from one count of the segments in use to the next. The segments that are dropped must not depend on
+/// the division of a pass: most pieces have this number of events.
 const COUNTED: u64 = 1 << 16;
 
 impl Chain {

@@ -1,8 +1,8 @@
 //! The pieces of a pass, joined.
 //!
 //! A later piece has a chain of its own, which begins with a place for the path of each task that lives where the piece begins. The
-//! pieces before know these paths, and put the segments that lead on from them behind. The state tells when the state of each
-//! task began; a task of which the pieces before know something else, since events were missing, is a reason to follow the piece
+//! pieces before know these paths, and put the segments that lead on from them behind. The state has the instant at which each task
+//! came to be as it is; a task of which the pieces before know something else, since events were missing, is a reason to follow the piece
 //! again.
 
 use crate::chain::{Link, NOTHING, Segment, SegmentKind};
@@ -18,7 +18,7 @@ enum Place {
     Task(TaskId),
     /// The path of a task to a waking in an earlier piece, which ends a sleep: behind its waker, or else behind this sleep.
     Waking(TaskId, Segment),
-    /// A wait of a task that began in an earlier piece, as it is with what that piece knows of it.
+    /// A wait of a task that began in an earlier piece, with the beginning that is recorded there.
     Wait(TaskId),
 }
 
@@ -189,7 +189,7 @@ impl CriticalPath {
         map
     }
 
-    /// Takes over a track of a later piece, whose links `map` translates; nothing if neither knows of the task.
+    /// Takes over a track of a later piece, whose links `map` translates; nothing if the task has a track in neither.
     fn joined_track(&self, task: TaskId, track: PathTrack, border: Option<&Border>, map: &[Link]) -> Option<PathTrack> {
         let here = |link: Link| if link == NOTHING { NOTHING } else { map[link as usize] };
         let waking = track.waking.map(|Announced { at, by }| Announced { at, by: by.map(here) });

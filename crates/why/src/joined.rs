@@ -43,7 +43,7 @@ struct EarlierWait {
 /// The end of an idle stretch that depends on an earlier piece.
 struct EarlierStretch {
     cpu: Cpu,
-    /// The stretch as far as this piece knows it.
+    /// The stretch as far as this piece has followed it.
     stretch: Stretch,
     ending: StretchEnding,
     /// The wait of the task that runs there now.

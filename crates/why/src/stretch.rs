@@ -24,7 +24,7 @@ pub(crate) struct Stretch {
     pub(crate) missed: Option<Nearest>,
     /// The outcome of new-idle balancing before it, where probes show that.
     pub(crate) newidle: Option<NewIdle>,
-    /// Whether it began before this piece of a pass, whose analysis knows neither when nor how.
+    /// Whether the stretch began before this piece of a pass, so that its beginning and its origin are not known here.
     pub(crate) is_earlier: bool,
 }
 
@@ -64,7 +64,7 @@ pub(crate) struct StretchEnding {
 }
 
 impl StretchEnding {
-    /// Returns what an event tells of the end of the stretch on `cpu`; `state` is the one after the event.
+    /// Takes from an event the facts on the end of the stretch on `cpu`; `state` is the one after the event.
     pub(crate) fn of(event: &SchedEvent, cpu: Cpu, state: &SchedState) -> StretchEnding {
         let is_here = event.cpu == cpu;
         let is_unrecorded = is_here && matches!(event.kind, EventKind::Switch { prev, .. } if !prev.pid.is_idle());

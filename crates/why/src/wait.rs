@@ -29,7 +29,7 @@ pub(crate) struct Wait {
     pub(crate) class: usize,
     /// Whether the CPU idled when the wait began.
     pub(crate) on_idle: bool,
-    /// Whether the wait began before this piece of a pass, whose analysis knows neither when nor how.
+    /// Whether the wait began before this piece of a pass, so that its beginning and its origin are not known here.
     pub(crate) is_earlier: bool,
 }
 
