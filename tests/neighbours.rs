@@ -2,8 +2,8 @@
 
 use crate::support::{events, recordings, schedviz};
 use membership::{Cgroups, Processes};
-use neighbours::{By, Matrix, NeighboursReport, Options, PartyKind};
-use sched::{Analysis, Current, EventKind, Pass, SchedEvent, SchedState, TaskState, Ts, Window};
+use neighbours::{By, Matrix, MeasuredPressure, NeighboursReport, Options, PartyKind, PressureMeter};
+use sched::{Analysis, Cpu, Current, EventKind, Pass, SchedEvent, SchedState, TaskState, Ts, Window};
 use std::collections::BTreeMap;
 use testkit::{Laws, Simulation};
 use tracedat::Trace;
@@ -14,6 +14,8 @@ struct Looking {
     last: Ts,
     pairs: BTreeMap<(String, String), u64>,
     preemptions: u64,
+    /// By CPU: the time for which a task waited there or was throttled, and that for which one did or ran.
+    stalls: BTreeMap<Cpu, (u128, u128)>,
 }
 
 fn party(task: &sched::Task) -> String {
@@ -29,6 +31,19 @@ impl Looking {
     fn pass(&mut self, ts: Ts, state: &SchedState) {
         let ns = ts.since(self.last).0;
         self.last = ts;
+        let mut queued: BTreeMap<Cpu, bool> = BTreeMap::new();
+        for task in state.living().filter(|_| ns > 0) {
+            match task.state {
+                TaskState::Waiting(cpu) if !state.is_observed(cpu) => {}
+                TaskState::Waiting(cpu) | TaskState::Throttled(cpu) => *queued.entry(cpu).or_default() = true,
+                TaskState::Running(cpu) => drop(queued.entry(cpu).or_default()),
+                _ => {}
+            }
+        }
+        for (cpu, waits) in queued {
+            let sums = self.stalls.entry(cpu).or_default();
+            *sums = (sums.0 + if waits { u128::from(ns) } else { 0 }, sums.1 + u128::from(ns));
+        }
         for cpu in state.observed().filter(|_| ns > 0) {
             let culprit = match state.current(cpu) {
                 _ if state.handlers(cpu) > 0 => "interrupts".to_owned(),
@@ -72,13 +87,26 @@ fn pairs(report: &NeighboursReport) -> BTreeMap<(String, String), u64> {
     with_waiting.map(|pair| ((pair.victim.clone(), pair.culprit.clone()), pair.wait_ns.0)).collect()
 }
 
+/// Below two seconds the kernel sums at most once before the end, and not at all for the machine if that was idle before.
+fn check_pressure(name: &str, found: &[MeasuredPressure], looked: &Looking, events: &[SchedEvent]) {
+    let [machine] = found else { panic!("{name}: {found:?}") };
+    if events[events.len() - 1].ts.since(events[0].ts).0 < 2_000_000_000 {
+        let nonidle: u128 = looked.stalls.values().map(|(_, nonidle)| nonidle).sum();
+        let some: u128 = looked.stalls.values().map(|(some, nonidle)| some * nonidle).sum();
+        assert_eq!(u128::from(machine.stalled.some), some / nonidle.max(1), "{name}");
+    }
+    assert!(machine.least.some <= machine.most.some && machine.stalled.full <= machine.stalled.some, "{name}");
+}
+
 fn check(name: &str, events: &[SchedEvent]) {
     let options = Options::new(By::Application);
     let run = |window: Window| {
-        let analyses = || (Matrix::new(&options), Looking::default(), Laws::default());
+        let pressure = || PressureMeter::new(&options.cgroups);
+        let analyses = || (Matrix::new(&options), Looking::default(), Laws::default(), pressure());
         Pass::over(events).window(window).run(analyses).unwrap_or_else(|never| match never {}).output
     };
-    let (whole, looked, laws) = run(Window::default());
+    let (whole, looked, laws, pressure) = run(Window::default());
+    check_pressure(name, &pressure, &looked, events);
     assert_eq!(pairs(&whole), looked.pairs, "{name}");
     assert_eq!(whole.preemptions, looked.preemptions, "{name}");
     assert_eq!(whole.throttled_ns, laws.throttled, "{name}");
@@ -146,9 +174,34 @@ fn cgroups_of_switches_divide_the_same_waiting() {
         assert_eq!((report.wait_ns, report.preemptions), (all.wait_ns, all.preemptions));
         let unknown = report.groups.iter().filter(|group| group.kind == PartyKind::UnknownGroup);
         assert!(unknown.map(|group| group.wait_ns.0).sum::<u64>() * 20 < report.wait_ns.0, "{:?}", report.groups);
+        let pressure = Pass::over(events.as_slice()).run(|| PressureMeter::new(&options.cgroups));
+        check_witness(path.ends_with("newer/7.2-cgroup.dat"), &pressure.unwrap_or_else(|never| match never {}).output);
         seen += 1;
     }
     assert!(seen == 0 || seen == 2);
+}
+
+/// The growth of `cpu.pressure` over these recordings, in microseconds: `some` and `full` of the cgroups g1 and g2, which had no tasks before.
+/// The files that are beside them have the sums since the machine was booted.
+fn check_witness(is_new: bool, found: &[MeasuredPressure]) {
+    let [first, second] = if is_new { ["cgroup 28", "cgroup 47"] } else { ["cgroup 28", "cgroup 46"] };
+    let kernel = match is_new {
+        true => [(first, 203_364 - 150_710, 170_132 - 119_451), (second, 500_668 - 226_246, 422_083 - 184_585)],
+        false => [(first, 20_372, 13_383), (second, 63_253, 63_181)],
+    };
+    let mut close = 0;
+    for (name, some, full) in kernel {
+        let of = found.iter().find(|of| of.cgroup.as_deref() == Some(name)).expect("the cgroup has tasks");
+        for (us, at, least, most) in
+            [(some, of.stalled.some, of.least.some, of.most.some), (full, of.stalled.full, of.least.full, of.most.full)]
+        {
+            let ns: u64 = us * 1000;
+            assert!((least..=most).contains(&ns), "{name}: {ns} of {least} to {most}");
+            close += usize::from(ns.abs_diff(at) <= (ns / 100 * 3).max(2_000_000));
+        }
+    }
+    // The instants at which the kernel summed are not in the trace; the first task of a group shows them but for its last moves.
+    assert!(close >= 3, "{close} of 4 within 3 % or 2 ms");
 }
 
 #[test]

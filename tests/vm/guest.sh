@@ -199,6 +199,30 @@ check "the throttled time is that of cpu.stat" near "$by_state" "$by_kernel"
 check "throttled tasks do not wait" less "$(violation throttled.json)" "$(violation waiting.json)"
 check "no throttled task ran" sh -c '! grep -q unseen-unthrottle throttled.json'
 
+# Four cgroups that are made meanwhile: weights 100 and 200, a limit of CPU time, and a limit with a burst. Two tasks in each.
+cat >four.sh <<'SCRIPT'
+C=/sys/fs/cgroup
+for g in w100 w200 max burst; do mkdir $C/$g; done
+echo 200 >$C/w200/cpu.weight
+echo 20000 50000 >$C/max/cpu.max
+echo 20000 50000 >$C/burst/cpu.max; echo 20000 >$C/burst/cpu.max.burst
+pids=
+for g in w100 w100 w200 w200 max max burst burst; do
+  sh -c "echo \$\$ >$C/$g/cgroup.procs; exec sh soak.sh" & pids="$pids $!"
+done
+sleep 1.5; kill $pids; wait; sleep 0.1
+SCRIPT
+check "four cgroups" record 0 -o four.dat -- sh four.sh
+schedviz neighbours four.dat --by cgroup >four.log 2>&1
+sed -n '/^pressure/,$s/^/  /p' four.log
+schedviz neighbours four.dat --by cgroup --json >four.json 2>run.log
+cp four.log run.log
+check "their cgroups are recorded" sh -c 'for g in w100 w200 max burst; do grep -q "^/$g " four.log || exit 1; done'
+check "the pressure is the kernel's" sh -c '[ "$(grep -c "\"agrees\": true" four.json)" -ge 5 ] && ! grep -q "\"agrees\": false" four.json'
+used() { awk -F': ' '/"run_ns"/ { run = $2 + 0 } /"kernel_run_ns"/ && $2 + 0 > 1e8 { n++; d = $2 - run; if (d < 0) d = -d; if (d > 0.03 * $2 + 2e7) bad++ } END { exit !(n >= 4 && !bad) }' four.json; }
+check "the CPU time is that of cpu.stat" used
+rmdir /sys/fs/cgroup/w100 /sys/fs/cgroup/w200 /sys/fs/cgroup/max /sys/fs/cgroup/burst 2>/dev/null
+
 schedviz record --why -o term.dat -- sleep 100 >run.log 2>&1 & pid=$!
 await_recording
 kill -TERM $pid; wait $pid; status=$?

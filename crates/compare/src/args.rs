@@ -44,6 +44,9 @@ pub struct CompareArgs {
     /// without a mark there is no violation
     #[arg(long, value_name = "PERCENT", default_value_t = 1.0, help_heading = "Verdict")]
     pub(crate) max_loss: f64,
+    /// Leave out runs in which tasks outside of the application took more than in the other runs of the group
+    #[arg(long, help_heading = "Verdict")]
+    pub(crate) exclude_contaminated: bool,
     /// The table as Markdown
     #[arg(long, help_heading = "Output", conflicts_with = "json")]
     pub(crate) markdown: bool,

@@ -33,6 +33,7 @@ mod limits;
 mod measure;
 pub mod measures;
 mod noise;
+mod outside;
 mod question;
 mod rounds;
 pub mod sweep;

@@ -3,6 +3,7 @@
 use crate::CompareArgs;
 use crate::measures::{Measured, QueuedPath, Reports, conclude};
 use anyhow::Result;
+use contamination::Outsiders;
 use latency::Latency;
 use sched::{Chosen, OfSelection, Pass, Selected};
 use schedstat::FromTrace;
@@ -44,11 +45,11 @@ pub(crate) fn measure(path: &Path, read: &ReadArgs, args: &CompareArgs) -> Resul
         let why = Why::new(&conservation).with_probes(probed);
         let violation = (WorkConservation::new(&conservation), why, waiters());
         let path = critical_path::searches(recorded, session.start, 0);
-        (violation, (waits, FromTrace::only(cpus.clone()), path))
+        (violation, (waits, FromTrace::only(cpus.clone()), path, Outsiders::default()))
     };
     let outcome =
         session.watched(|| Pass::over(session.trace.events()?).window(session.window).run_side_by_side(analyses))?;
-    let ((mut workcons, reasons, of_waiters), ((mut latency, of_tasks), columns, paths)) = outcome.output;
+    let ((mut workcons, reasons, of_waiters), ((mut latency, of_tasks), columns, paths, outside)) = outcome.output;
     let unknown = session.why_no_figures(of_waiters, waiters)?;
     unknown.iter().for_each(|why| workcons.withhold(why.clone()));
     // A choice of tasks is the same for both: its message is printed once.
@@ -56,7 +57,7 @@ pub(crate) fn measure(path: &Path, read: &ReadArgs, args: &CompareArgs) -> Resul
     no_latency.iter().for_each(|why| latency.withhold(why.clone()));
     let reports = Reports { workcons, reasons, latency, columns, diagnostics: outcome.diagnostics };
     let queued = queued(&critical_path::path_of_command(paths));
-    Ok(Measured { no_latency, queued, ..conclude(&session, reports, args.max_loss) })
+    Ok(Measured { no_latency, queued, outside, ..conclude(&session, reports, args.max_loss) })
 }
 
 /// The queued time on a path that is to be trusted.

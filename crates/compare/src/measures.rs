@@ -1,6 +1,7 @@
 //! All that is measured of a run to be compared with others, in one pass.
 
 use benchmarks::BenchmarkNumber;
+use contamination::OutsideWork;
 use latency::LatencyReport;
 use machine::Machine;
 use question::{Better, Metric, MetricOf};
@@ -29,6 +30,8 @@ pub struct Measured {
     pub elapsed: Option<Dur>,
     /// The queued time on the critical path of the traced command; absent where the path is unknown or not to be trusted.
     pub queued: Option<QueuedPath>,
+    /// The work of tasks outside of the application; absent where that is unknown.
+    pub outside: Option<OutsideWork>,
     /// The report on wakeup latency and on waits after a preemption.
     pub latency: LatencyReport,
     /// The columns of the task-stealing series.
@@ -117,6 +120,7 @@ pub fn conclude(session: &Session, reports: Reports, max_loss: f64) -> Measured 
         reasons,
         elapsed,
         queued: None,
+        outside: None,
         latency,
         columns,
         diagnostics,

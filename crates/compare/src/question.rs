@@ -8,6 +8,7 @@ use crate::failing;
 use crate::header;
 use crate::measure;
 use crate::measures::{self, Measured};
+use crate::outside::{self, OutsideOfRun};
 use crate::sweep::{Sweep, SweepPoint};
 use crate::{Compared, ComparedRun, Finding, Group, Limit, Metric, Row, in_dialect, rounds, sweep_figure, sweep_table};
 use anyhow::{Context, Result, bail};
@@ -94,6 +95,8 @@ pub(crate) struct CompareDocument {
     comparisons: Vec<Comparison>,
     /// Differences between the runs that should not exist, and values that runs lack.
     notes: Vec<String>,
+    /// The work of tasks outside of the application in each run, also of those that are left out as contaminated.
+    outside: Vec<OutsideOfRun>,
     /// The verdict on each limit and group; absent without a limit.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     verdicts: Vec<Judged>,
@@ -236,6 +239,7 @@ fn compared(args: &CompareArgs) -> Result<(CompareDocument, Measurements)> {
         }
         all.push((name.clone(), runs));
     }
+    let outside = outside::judge(&mut all, args.exclude_contaminated, &mut notes);
     notes.extend(shared(&all));
     notes.extend(without_elapsed(&mut all));
     notes.extend(differences(&all));
@@ -274,6 +278,7 @@ fn compared(args: &CompareArgs) -> Result<(CompareDocument, Measurements)> {
         sweep,
         comparisons,
         notes,
+        outside,
         verdicts,
     };
     Ok((document, all))
@@ -424,6 +429,9 @@ fn text(document: &CompareDocument, form: Form) -> String {
     match &document.sweep {
         Some(sweep) => out += &swept(sweep, document, form),
         None => document.comparisons.iter().for_each(|comparison| section(&mut out, comparison, document, form)),
+    }
+    if form == Form::Mail {
+        out += &outside::text(&document.outside);
     }
     out
 }

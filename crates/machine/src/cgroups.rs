@@ -4,7 +4,7 @@ use crate::{Pressure, Root};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// A cgroup that has tasks, that limits CPU time or CPUs, or that lies below one that limits CPU time.
+/// A cgroup that has tasks or in which tasks have run, that limits CPU time or CPUs, or that lies below one that limits CPU time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cgroup {
@@ -38,6 +38,12 @@ pub struct Cgroup {
     /// The numbers of the threads in the cgroup itself, ascending.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub threads: Vec<i32>,
+    /// The numbers of the threads in the cgroup itself at the end of the recording, ascending.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub threads_at_end: Vec<i32>,
+    /// Whether the cgroup was made during the recording, or had no task before that ran, so that its counters began at 0.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_new: bool,
     /// Whether the cgroup has the controller `cpu`, so that its weight counts.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub controls_cpu: bool,
@@ -64,7 +70,7 @@ impl Cgroup {
             || !tasks.is_empty()
     }
 
-    /// Reads one; nothing if it limits nothing, has no tasks, and is not `below` a limit of CPU time.
+    /// Reads one; nothing if it limits nothing, has no tasks, none has ever run in it, and it is not `below` a limit of CPU time.
     fn read(root: &Root, folder: &str, path: &str, below: bool) -> Option<Cgroup> {
         let text = |name: &str| root.text(format!("{folder}/{name}"));
         let cgroup = Cgroup {
@@ -77,16 +83,11 @@ impl Cgroup {
             ..Cgroup::default()
         };
         let has_no_limit = cgroup == (Cgroup { path: path.to_owned(), ..Cgroup::default() });
-        let own = if has_tasks(path) { threads(root, folder) } else { Vec::new() };
-        if has_no_limit && own.is_empty() && !(below && text("cpu.max").is_some()) {
+        let (own, stat) = (if has_tasks(path) { threads(root, folder) } else { Vec::new() }, counters(root, folder));
+        let has_run = has_tasks(path) && stat.get("usage_usec").is_some_and(|usage| *usage > 0);
+        if has_no_limit && own.is_empty() && !has_run && !(below && text("cpu.max").is_some()) {
             return None;
         }
-        let counters = text("cpu.stat").unwrap_or_default();
-        let counter = |line: &str| {
-            let (name, value) = line.split_once(' ')?;
-            Some((name.to_owned(), value.trim().parse().ok()?))
-        };
-        let stat = counters.lines().filter_map(counter).collect();
         Some(Cgroup {
             id: root.inode(folder),
             cpus_effective: text("cpuset.cpus.effective"),
@@ -119,6 +120,16 @@ struct CgroupFolder {
     limited: Option<usize>,
 }
 
+/// The counters of `cpu.stat`.
+fn counters(root: &Root, folder: &str) -> BTreeMap<String, u64> {
+    let text = root.text(format!("{folder}/cpu.stat")).unwrap_or_default();
+    let counter = |line: &str| {
+        let (name, value) = line.split_once(' ')?;
+        Some((name.to_owned(), value.trim().parse().ok()?))
+    };
+    text.lines().filter_map(counter).collect()
+}
+
 /// The threads in a cgroup.
 fn threads(root: &Root, folder: &str) -> Vec<i32> {
     let threads = root.text(format!("{folder}/cgroup.threads")).unwrap_or_default();
@@ -135,7 +146,8 @@ const DEPTH: usize = 16;
 /// The number of cgroups that are looked at.
 const MOST: usize = 65_536;
 
-/// The cgroups of the unified hierarchy that limit something or have tasks, and those below a limit of CPU time, by path.
+/// The cgroups of the unified hierarchy that limit something, have tasks or have had some that ran, and those below a limit of CPU time, by
+/// path.
 pub(crate) fn read(root: &Root) -> Vec<Cgroup> {
     // With a hybrid hierarchy the controllers of the unified one are elsewhere.
     let base = ["sys/fs/cgroup", "sys/fs/cgroup/unified"];

@@ -39,6 +39,7 @@ use sched::{Pid, Topology};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 /// The form of the file, and its version.
 pub const SCHEMA: &str = "schedviz/machine/1";
@@ -64,7 +65,7 @@ pub struct Machine {
     pub cpus: MachineCpus,
     /// The scheduler's settings.
     pub scheduler: Scheduler,
-    /// The cgroups that have tasks, those that limit CPU time or CPUs, and those below a limit of CPU time.
+    /// The cgroups that have tasks or in which tasks have run, those that limit CPU time or CPUs, and those below a limit of CPU time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cgroups: Vec<Cgroup>,
     /// The CPUs that tasks may use, at the start of the recording and, if it was taken, at its end.
@@ -80,6 +81,12 @@ pub struct Machine {
     /// The totals of `/proc/pressure/cpu` at the end of the recording.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pressure_at_end: Option<Pressure>,
+    /// The time between the readings of the pressure at the start and at the end of the recording, in microseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pressure_span_us: Option<u64>,
+    /// The instant at which the pressure was read, of a machine that was not read from a file.
+    #[serde(skip)]
+    pressure_read: Option<Instant>,
 }
 
 /// The reason why a machine file cannot be used.
@@ -105,31 +112,56 @@ impl Machine {
     pub fn read(root: &Root, keep_arguments: bool) -> Machine {
         let cpus = MachineCpus::read(root);
         let (virtualised, hypervisor) = kernel::virtualised(root);
+        let (kernel, scheduler) = (Kernel::read(root, keep_arguments), Scheduler::read(root));
+        let affinity = Affinity::read(root, Affinity::START).into_iter().collect();
+        let processes = processes::read(root);
+        // Last, so that little happens between these and the beginning of the recording.
+        let cgroups = cgroups::read(root);
+        let pressure = Pressure::read(root, "proc/pressure/cpu");
         Machine {
             schema: SCHEMA.to_owned(),
-            kernel: Kernel::read(root, keep_arguments),
+            kernel,
             virtualised,
             hypervisor,
-            scheduler: Scheduler::read(root),
-            cgroups: cgroups::read(root),
-            affinity: Affinity::read(root, Affinity::START).into_iter().collect(),
-            processes: processes::read(root),
-            pressure: Pressure::read(root, "proc/pressure/cpu"),
+            scheduler,
+            affinity,
+            processes,
+            cgroups,
+            pressure,
+            pressure_read: pressure.map(|_| Instant::now()),
             pressure_at_end: None,
+            pressure_span_us: None,
             cpus,
         }
     }
 
-    /// Adds the affinity of the tasks, the pressure and the counters of the cgroups as they are at the end of a recording.
+    /// Adds the affinity of the tasks, the pressure, and the cgroups with their tasks and counters as they are at the end of a
+    /// recording.
     pub fn finish(&mut self, root: &Root) {
-        self.affinity.extend(Affinity::read(root, "end"));
-        let ended = cgroups::read(root);
-        for cgroup in &mut self.cgroups {
-            let end = ended.iter().find(|end| end.path == cgroup.path);
-            cgroup.stat_at_end = end.map(|end| end.stat.clone()).filter(|_| cgroup.path != "/");
-            cgroup.pressure_at_end = end.and_then(|end| end.pressure);
-        }
         self.pressure_at_end = Pressure::read(root, "proc/pressure/cpu");
+        let elapsed = self.pressure_read.filter(|_| self.pressure_at_end.is_some()).map(|read| read.elapsed());
+        self.pressure_span_us = elapsed.and_then(|elapsed| u64::try_from(elapsed.as_micros()).ok());
+        let mut made = Vec::new();
+        for end in cgroups::read(root) {
+            let (threads, pressure, stat) = (end.threads.clone(), end.pressure, Some(end.stat.clone()));
+            let place = self.cgroups.binary_search_by(|start| start.path.cmp(&end.path)).ok();
+            // One of the same name may have been removed and made anew meanwhile.
+            let same = place.and_then(|place| self.cgroups.get_mut(place)).filter(|start| start.id == end.id);
+            let cgroup = match same {
+                Some(cgroup) => cgroup,
+                None => {
+                    let (tasks, threads, stat) = (Vec::new(), Vec::new(), BTreeMap::new());
+                    made.push(Cgroup { tasks, threads, stat, pressure: None, is_new: true, ..end });
+                    let Some(cgroup) = made.last_mut() else { continue };
+                    cgroup
+                }
+            };
+            cgroup.stat_at_end = stat.filter(|_| cgroup.path != "/");
+            (cgroup.threads_at_end, cgroup.pressure_at_end) = (threads, pressure);
+        }
+        self.cgroups.extend(made);
+        self.cgroups.sort_by(|a, b| a.path.cmp(&b.path));
+        self.affinity.extend(Affinity::read(root, "end"));
     }
 
     /// Reads the text of a machine file.
@@ -194,6 +226,13 @@ impl Machine {
     /// The threads in each cgroup at the start of the recording, each with its cgroup.
     pub fn members(&self) -> impl Iterator<Item = (Pid, CgroupId)> {
         let with_id = self.cgroups.iter().filter_map(|cgroup| Some((CgroupId::new(cgroup.id?), &cgroup.threads)));
+        with_id.flat_map(|(id, threads)| threads.iter().map(move |pid| (Pid(*pid), id)))
+    }
+
+    /// The threads in each cgroup at the end of the recording, each with its cgroup.
+    pub fn members_at_end(&self) -> impl Iterator<Item = (Pid, CgroupId)> {
+        let with_id =
+            self.cgroups.iter().filter_map(|cgroup| Some((CgroupId::new(cgroup.id?), &cgroup.threads_at_end)));
         with_id.flat_map(|(id, threads)| threads.iter().map(move |pid| (Pid(*pid), id)))
     }
 

@@ -3,7 +3,7 @@
 use crate::Processes;
 use machine::Machine;
 use sched::limits::PIDS;
-use sched::seeded::SeededMap;
+use sched::seeded::{SeededMap, SeededSet};
 use sched::{Past, Pid, Tracepoint, Ts, event::escape};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -26,6 +26,13 @@ enum CgroupName {
 /// The position of a cgroup in [`Cgroups::names`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CgroupIndex(u32);
+
+impl CgroupIndex {
+    /// The position as an index into the names.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
 
 /// An instant at which a task joins a cgroup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,6 +86,16 @@ impl Cgroups {
                 }
                 ControlFlow::Continue(())
             });
+        }
+        machine.into_iter().for_each(|machine| learned.end(machine));
+        learned.finish()
+    }
+
+    /// Returns the cgroups of tasks that never move, each with the path of its cgroup.
+    pub fn listed(tasks: &[(Pid, &str)]) -> Cgroups {
+        let mut learned = Learned::default();
+        for (pid, path) in tasks {
+            learned.join(Ts::MIN, *pid, Some(CgroupName::Path((*path).to_owned())));
         }
         learned.finish()
     }
@@ -201,6 +218,18 @@ impl Learned<'_> {
                 }
             }
         }
+    }
+
+    /// Takes the cgroups of tasks that neither the list at the start nor any record shows from the list of the machine file at the end.
+    fn end(&mut self, machine: &Machine) {
+        let known: SeededSet<Pid> = self.changes.iter().map(|(_, pid, _)| *pid).collect();
+        let behind = self.changes.len();
+        for (pid, cgroup) in machine.members_at_end().filter(|(pid, _)| !known.contains(pid)) {
+            self.join(Ts::MIN, pid, Some(CgroupName::Id(cgroup.number())));
+        }
+        // They hold from the start on.
+        let added = self.changes.len() - behind;
+        self.changes.rotate_right(added);
     }
 
     /// Gives each cgroup its name.

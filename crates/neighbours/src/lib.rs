@@ -19,6 +19,7 @@ mod args;
 mod figure;
 mod matrix;
 mod parties;
+mod pressure;
 mod question;
 mod report;
 mod sums;
@@ -26,14 +27,17 @@ mod table;
 #[cfg(test)]
 mod tests;
 mod text;
+mod witness;
 
 pub use args::NeighboursArgs;
 pub use figure::figure;
 pub use matrix::Matrix;
 pub use parties::{By, PartyKind};
+pub use pressure::{MeasuredPressure, PressureMeter, Stalled};
 pub use question::NeighboursQuestion;
 pub use report::{NeighboursReport, PairReport, PartyReport, SCHEMA};
 pub use text::text;
+pub use witness::{GroupPressure, PressureReport};
 
 use membership::{Cgroups, Processes};
 use sched::{Chosen, ChosenCpus};

@@ -1,11 +1,12 @@
 //! The question of `schedviz neighbours`: the tasks that ran while others waited.
 
 use crate::args::FORMATS;
-use crate::{By, Matrix, NeighboursArgs, Options, figure, table, text};
+use crate::pressure::PressureMeter;
+use crate::{By, Matrix, NeighboursArgs, Options, figure, table, text, witness};
 use anyhow::{Result, bail};
 use membership::{Cgroups, Processes};
 use question::{Question, SharedArgs, Subcommand};
-use sched::{Analysis, Chosen, Selected};
+use sched::{Analysis, Chosen, ChosenCpus, Selected, Window};
 use session::Session;
 use session::document::TraceDocument;
 use session::formats::{Formats, Renderings};
@@ -48,16 +49,23 @@ fn run(args: &NeighboursArgs) -> Result<()> {
     let options = options(args, &session, chosen);
     let by_application = options.by == By::Application;
     let analysis = || (Matrix::new(&options), Application { is_needed: by_application });
+    // The kernel's rule has all tasks on all CPUs.
+    let has_pressure = chosen.is_none() && options.cpus == ChosenCpus::default();
+    let pressure = || has_pressure.then(|| PressureMeter::new(&options.cgroups));
     let by_descent = tasks.forked;
     let selected = || Selected::new(chosen, by_descent);
-    let outcome = session.follow(begin, session.page(), || (analysis(), selected()))?;
-    let (((mut report, unknown), selection), diagnostics) = (outcome.output, outcome.diagnostics);
+    let outcome = session.follow(begin, session.page(), || (analysis(), selected(), pressure()))?;
+    let (((mut report, unknown), selection, pressure), diagnostics) = (outcome.output, outcome.diagnostics);
     if let Some(why) = unknown {
         bail!("--by application: the application is unknown: {why}");
     }
     if let Some(why) = session.why_no_figures(selection, selected)? {
         sched::OfSelection::withhold(&mut report, why);
     }
+    report.pressure = pressure.map(|measured| {
+        let length = session.to.since(session.from);
+        witness::compare(measured, session.machine.as_ref(), length, why_not_the_kernel(&session))
+    });
     let printed = || text(&report, args.rows);
     let drawn = |sheet: &Sheet| {
         let heading = session.general_heading(&diagnostics).without_figures(report.selection_unknown.as_deref());
@@ -66,6 +74,12 @@ fn run(args: &NeighboursArgs) -> Result<()> {
     let document = TraceDocument::of(&session, &report, &diagnostics);
     let renderings = Renderings::told(printed, drawn).with_csv(|out| table::table(&report, out));
     document.give(NeighboursQuestion::NAME, &session, output, renderings)
+}
+
+/// The reason why the kernel's figures do not span the window, if they do not.
+fn why_not_the_kernel(session: &Session) -> Option<&'static str> {
+    let is_part = session.trace.past().is_some() || session.window != Window::default();
+    is_part.then_some("they span the whole recording, of which this is a part")
 }
 
 /// The options by the arguments, with the cgroups and processes that they need.

@@ -2,6 +2,7 @@
 
 use crate::parties::{By, Parties, PartyKind};
 use crate::sums::{MatrixSums, PairSums};
+use crate::witness::PressureReport;
 use sched::{Dur, OfSelection};
 use serde::Serialize;
 use std::cmp::Reverse;
@@ -28,6 +29,8 @@ pub struct NeighboursReport {
     pub groups: Vec<PartyReport>,
     /// The pairs with waiting or preemptions, the greatest waiting first.
     pub pairs: Vec<PairReport>,
+    /// The pressure of CPUs by the kernel's rule, and by the kernel itself; absent for a selection of tasks or CPUs, which has none.
+    pub pressure: Option<PressureReport>,
     /// The number of tasks whose process no record shows, each of which counts as a process of its own; absent unless groups are
     /// processes.
     pub tasks_without_process: Option<u64>,
@@ -95,6 +98,7 @@ impl OfSelection for NeighboursReport {
             preemptions: 0,
             groups: Vec::new(),
             pairs: Vec::new(),
+            pressure: None,
             selection_unknown: Some(why),
             ..self.clone()
         };
@@ -211,6 +215,7 @@ pub(crate) fn build(by: By, parties: &Parties, sums: MatrixSums) -> NeighboursRe
         preemptions: listed.iter().map(|pair| pair.preemptions).sum(),
         groups,
         pairs: listed,
+        pressure: None,
         tasks_without_process: (by == By::Process).then_some(parties.without_process),
         selection_unknown: None,
     }

@@ -1,5 +1,6 @@
 use crate::parties::MOST;
-use crate::{By, Matrix, NeighboursReport, Options, PartyKind};
+use crate::{By, Matrix, MeasuredPressure, NeighboursReport, Options, PartyKind, PressureMeter, Stalled};
+use membership::Cgroups;
 use sched::{Comm, Cpu, EventKind, Pass, Pid, PrevState, SchedEvent, TaskRef, Ts};
 
 fn task(pid: i32, name: &str) -> TaskRef {
@@ -101,4 +102,51 @@ fn groups_have_a_limit() {
     assert!(found.groups.len() <= MOST + 1);
     let rest = found.groups.iter().find(|group| group.kind == PartyKind::Rest).expect("a row for the rest");
     assert!(rest.wait_ns.0 > 2_900, "{rest:?}");
+}
+
+fn pressure(events: &[SchedEvent], cgroups: &Cgroups) -> Vec<MeasuredPressure> {
+    Pass::over(events).run(|| PressureMeter::new(cgroups)).unwrap_or_else(|never| match never {}).output
+}
+
+/// CPU 0: `a` runs from 0 to 100, `b` is woken at 40, runs from 100 to 160 while `a` waits, and `a` runs on until 200. CPU 1: `c` runs from 0
+/// to 50. `a` and `c` are in `/g/x`, `b` is in `/h`.
+#[test]
+fn pressure_is_averaged_by_the_busy_time_of_the_cpus() {
+    let (idle, a, b, c) = (task(0, "swapper/0"), task(1, "a"), task(2, "b"), task(3, "c"));
+    let sleeps = PrevState::asleep(1);
+    let on_the_other = |event: SchedEvent| SchedEvent { cpu: Cpu(1), ..event };
+    let mut events =
+        vec![switch(0, idle, PrevState::RUNNABLE, a), on_the_other(switch(0, idle, PrevState::RUNNABLE, c))];
+    events.extend(wake(40, 1, b));
+    events.push(on_the_other(switch(50, c, sleeps, idle)));
+    events.push(switch(100, a, PrevState::PREEMPTED, b));
+    events.push(switch(160, b, sleeps, a));
+    events.push(switch(200, a, sleeps, idle));
+    let cgroups = Cgroups::listed(&[(Pid(1), "/g/x"), (Pid(2), "/h"), (Pid(3), "/g/x")]);
+    let found = pressure(&events, &cgroups);
+    let of = |cgroup: Option<&str>| {
+        let of = found.iter().find(|of| of.cgroup.as_deref() == cgroup).expect("a group");
+        assert_eq!((of.least, of.most), (of.stalled, of.stalled), "no phase ends within 200 ns");
+        (of.stalled, of.run)
+    };
+    // 120 of 200 ns on CPU 0, nothing of 50 ns on CPU 1.
+    assert_eq!(of(None), (Stalled { some: 120 * 200 / 250, full: 0 }, 250));
+    // `a` waits for 60 ns of its 200, and `c` does not wait in its 50.
+    let inner = (Stalled { some: 60 * 200 / 250, full: 60 * 200 / 250 }, 190);
+    assert_eq!((of(Some("/g/x")), of(Some("/g"))), (inner, inner));
+    assert_eq!(of(Some("/h")), (Stalled { some: 60, full: 60 }, 60));
+    assert_eq!(found.len(), 4);
+}
+
+/// A wait of five seconds is five seconds of pressure, wherever the kernel sums, and so is one of a million hours.
+#[test]
+fn pressure_does_not_depend_on_the_length_of_a_wait() {
+    let (idle, a, b) = (task(0, "swapper/0"), task(1, "a"), task(2, "b"));
+    for end in [5_000_000_000, 3_600_000_000_000_000_000] {
+        let mut events = vec![switch(0, idle, PrevState::RUNNABLE, a)];
+        events.extend(wake(0, 1, b));
+        events.push(switch(end, a, PrevState::asleep(1), b));
+        let found = pressure(&events, &Cgroups::default());
+        assert_eq!((found[0].least.some, found[0].most.some, found.len()), (end as u64, end as u64, 1));
+    }
 }

@@ -1,7 +1,7 @@
 //! The report for people.
 
 use crate::report::{NeighboursReport, PartyReport};
-use crate::{By, PartyKind};
+use crate::{By, PartyKind, PressureReport};
 use sched::Dur;
 use sched::nouns::counted;
 use std::fmt::Write;
@@ -21,6 +21,9 @@ pub fn text(report: &NeighboursReport, rows: usize) -> String {
     if report.wait_ns > Dur(0) || report.preemptions > 0 {
         pairs(&mut out, report, rows);
         groups(&mut out, report, rows);
+    }
+    if let Some(of) = &report.pressure {
+        pressure(&mut out, of, rows);
     }
     for note in notes(report) {
         out.push('\n');
@@ -103,6 +106,45 @@ fn groups(out: &mut String, report: &NeighboursReport, rows: usize) {
         let _ = writeln!(out, "{:<16}{cells}", cut(&group.name, 16));
     }
     rest(out, report.groups.len(), rows, "group");
+}
+
+/// The pressure of CPUs, from the trace and by the kernel.
+fn pressure(out: &mut String, report: &PressureReport, rows: usize) {
+    let heads = ["some", "kernel", "full", "kernel", "CPU time", "kernel"].map(|head| format!(" {head:>8}")).concat();
+    let _ = writeln!(out, "\n{:<20}{heads}", "pressure of CPUs");
+    for group in report.groups.iter().take(rows.max(1)) {
+        let cells = [
+            Some(group.some_ns),
+            group.kernel_some_ns,
+            group.full_ns,
+            group.kernel_full_ns,
+            Some(group.run_ns),
+            group.kernel_run_ns,
+        ];
+        let cells: String = cells.into_iter().map(|ns| format!(" {:>8}", short(ns))).collect();
+        let name = group.cgroup.as_deref().unwrap_or("machine");
+        let _ = writeln!(out, "{:<20}{cells}", cut(name, 20));
+    }
+    rest(out, report.groups.len(), rows.max(1), "group");
+    out.push('\n');
+    paragraph(out, 0, 2, &witness(report));
+}
+
+/// A sentence on the figures of the kernel.
+fn witness(report: &PressureReport) -> String {
+    if let Some(why) = &report.kernel_unknown {
+        return format!("The kernel's own figures are left out: {why}.");
+    }
+    let compared: Vec<bool> = report.groups.iter().filter_map(|group| group.agrees).collect();
+    let agreed = compared.iter().filter(|agrees| **agrees).count();
+    let wider = match report.kernel_wider_ns {
+        Some(ns) => format!(", and within the {} by which they span more than the trace", short(Some(ns))),
+        None => String::new(),
+    };
+    format!(
+        "The kernel's figures are those of the trace within 3 % or 2 ms{wider}, for {agreed} of {}.",
+        counted(compared.len(), "group")
+    )
 }
 
 /// The number of rows that are not printed.

@@ -37,7 +37,8 @@ use tracefs::{Instance, Need, Settings, Tracefs};
 /// Record a command: its scheduler events as TRACE.dat, the machine as TRACE.machine.json
 ///
 /// The kernel keeps the events in memory while the command runs, in buffers of this recording's own; they are saved
-/// afterwards. No process runs meanwhile for the recording's sake, but the buffers must hold all of it: --dry-run
+/// afterwards. They include the moves between cgroups and the flags of new tasks, which show the cgroup and the process of each
+/// task. No process runs meanwhile for the recording's sake, but the buffers must hold all of it: --dry-run
 /// reports how large they must be. The machine is left as it was, also after an interrupt. Needs root, or write access to tracefs.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]

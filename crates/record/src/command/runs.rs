@@ -3,7 +3,10 @@
 use super::series_test::{ALPHA, RunCount, SeriesTest};
 use super::{RecordArgs, Recorder, named};
 use anyhow::{Context, Result, bail};
+use contamination::{Contaminated, Outsiders};
 use regex::Regex;
+use sched::Pass;
+use session::args::ReadArgs;
 use session::atomic_file::Folders;
 use session::formats::json;
 use session::runs::{AutoSeries, FILE, Planned, RunsFile, SCHEMA, VariantRun, order};
@@ -122,8 +125,33 @@ impl RunSeries {
                 args.note(&format!("{}: tracing changed the median time by {cost:+.2} %", variant.name));
             }
         }
+        self.contaminated(&runs)?.iter().for_each(|sentence| args.note(sentence));
         args.note(&format!("{}: {}", sched::nouns::counted(runs.runs.len(), "run"), self.list.display()));
         Ok(runs.runs.iter().all(|run| run.complete != Some(false)))
+    }
+
+    /// The recordings of each variant in which tasks outside of the application took more than in the others, in words.
+    fn contaminated(&self, made: &RunsFile) -> Result<Vec<String>> {
+        let mut sentences = Vec::new();
+        for variant in &self.variants {
+            let of_variant = made.runs.iter().filter(|run| run.variant == variant.name);
+            let traces: Vec<&String> = of_variant.filter_map(|run| run.trace.as_ref()).collect();
+            if traces.len() < contamination::FEWEST_RUNS {
+                continue;
+            }
+            let mut work = Vec::new();
+            for trace in &traces {
+                let path = self.folder.join(trace);
+                let trace = ReadArgs::default().open(&path)?;
+                let events = trace.events().map_err(|error| session::args::named(&path, error))?;
+                let outcome = Pass::over(events).run(Outsiders::default);
+                work.push(outcome.map_err(|error| session::args::named(&path, error))?.output);
+            }
+            let work: Vec<_> = work.iter().map(Option::as_ref).collect();
+            let of = |found: &Contaminated| format!("{} {}", traces[found.run], found.in_words());
+            sentences.extend(contamination::contaminated(&work).iter().map(of));
+        }
+        Ok(sentences)
     }
 
     /// Makes a run.

@@ -18,6 +18,9 @@ const DEFAULT: [(&str, &str); 12] = [
     ("task/task_rename", "a renamed thread shows its new name when it is next switched out"),
 ];
 
+/// The events that show cgroups and processes. They are rare, and a kernel without cgroups lacks some: none is missed.
+const MEMBERSHIP: [&str; 3] = ["cgroup/cgroup_attach_task", "cgroup/cgroup_mkdir", "task/task_newtask"];
+
 /// The only event without which there is nothing to record for.
 const REQUIRED: &str = "sched/sched_switch";
 
@@ -80,6 +83,7 @@ impl EventPlan {
         for (event, cost) in DEFAULT {
             plan.add(event, cost, kernel);
         }
+        plan.events.extend(MEMBERSHIP.iter().filter(|event| kernel.has(event)).map(|event| (*event).to_owned()));
         let groups = [(wanted.irq, IRQ.as_slice()), (wanted.frequency, &FREQUENCY), (wanted.numa, &NUMA)];
         for event in groups.into_iter().filter(|(wanted, _)| *wanted).flat_map(|(_, events)| events) {
             plan.add(event, "asked for, and not recorded", kernel);
@@ -148,6 +152,14 @@ mod tests {
         assert_eq!(plan.missing.len(), 11);
         assert_eq!(plan.missing[0], ("sched:sched_wakeup".into(), "the start of a wait is approximate".into()));
         assert_eq!(plan.missing[10].0, "power:cpu_frequency");
+    }
+
+    #[test]
+    fn cgroups_and_processes_are_recorded_where_the_kernel_shows_them() {
+        let kernel = Kernel(vec!["sched/sched_switch", "task/task_newtask", "cgroup/cgroup_attach_task"]);
+        let plan = EventPlan::new(&WantedEvents::default(), &kernel).unwrap();
+        assert_eq!(plan.events, ["sched/sched_switch", "cgroup/cgroup_attach_task", "task/task_newtask"]);
+        assert_eq!(plan.missing.len(), 11);
     }
 
     #[test]
