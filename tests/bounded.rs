@@ -103,9 +103,10 @@ fn rows_have_a_limit_and_the_rest_is_one_row() {
     assert_eq!((rest.name.as_str(), rest.run_ns), ("100 others, beyond the rows", Dur(5 * more as u64)));
     assert_eq!(shares.members.iter().map(|member| member.run_ns.0).sum::<u64>(), 5 * tasks as u64);
     let options = latency::Options {
+        groups: None,
         cpus: Default::default(),
         tasks: None,
-        by: latency::RowsBy::Task,
+        by: latency::TasksBy::Task,
         topology: Default::default(),
         zero: from,
         worst: 1,
@@ -113,7 +114,7 @@ fn rows_have_a_limit_and_the_rest_is_one_row() {
     let waits = Pass::over(events.as_slice()).run(|| latency::Latency::new(&options)).expect("a pass").output;
     assert_eq!(waits.rows.len(), limits::ROWS + 1);
     let rest = waits.rows.last().expect("a row");
-    assert_eq!((rest.pid, rest.command, rest.merged), (None, Comm::new(b"(others)"), Some(more as u64)));
+    assert_eq!((rest.pid, rest.command, rest.merged), (None, Some(Comm::new(b"(others)")), Some(more as u64)));
     let new = rest.measures.iter().find(|named| named.measure == latency::Measure::New).expect("first waits");
     assert_eq!((new.summary.count, new.summary.total_ns), (more as u64, Dur(2 * more as u64)));
     assert!(waits.rows[..limits::ROWS].iter().all(|row| row.merged.is_none() && row.pid.is_some()));

@@ -28,6 +28,7 @@ mod fast_window;
 mod figures;
 mod findings;
 mod fleet;
+mod groups;
 mod harnesses;
 mod hotplug;
 mod imports;

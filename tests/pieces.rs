@@ -205,7 +205,7 @@ impl<S: EventSource<Error: Debug>> Compared<S> {
                 tallies.push(("fairness", tally));
             }
 
-            for by in [latency::RowsBy::Command, latency::RowsBy::Task] {
+            for by in [latency::TasksBy::Command, latency::TasksBy::Task] {
                 let options = latency::Options { tasks, by, worst: 3, zero: from, ..latency::Options::default() };
                 let tally = in_pieces(
                     source,

@@ -12,7 +12,7 @@ use workcons::{Options, Waiters};
 fn why_of(events: &[SchedEvent], by: Option<Grouping>) -> WhyReport {
     let (start, end) = (events[0].ts, events[events.len() - 1].ts);
     let options = Options { zero: start, waiters: Waiters::All, strips: Some((start, end)), ..Options::default() };
-    Pass::over(events).run(|| Why::new(&options).by(by)).unwrap_or_else(|never| match never {}).output
+    Pass::over(events).run(|| Why::new(&options).by(by.clone())).unwrap_or_else(|never| match never {}).output
 }
 
 fn total(layers: &[Layer]) -> u64 {

@@ -349,7 +349,7 @@ fn sums(events: &[SchedEvent], window: Window) -> BTreeMap<String, u128> {
     classes.into_iter().enumerate().for_each(|(class, ns)| add(format!("utilization: class {class}"), ns));
     for row in &waits.rows {
         for measured in &row.measures {
-            let name = format!("{} of {}", measured.measure.name(), row.command);
+            let name = format!("{} of {}", measured.measure.name(), row.command.unwrap_or_default());
             add(format!("number of {name}"), measured.summary.count);
             add(name, measured.summary.total_ns.0);
         }

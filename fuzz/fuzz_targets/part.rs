@@ -29,7 +29,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let waits = latency::Options {
         cpus: ChosenCpus::default(),
         tasks: None,
-        by: latency::RowsBy::Task,
+        by: latency::TasksBy::Task,
         topology: Topology::default(),
         zero: sched::Ts(0),
         worst: 3,

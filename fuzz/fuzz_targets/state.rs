@@ -144,7 +144,7 @@ fn judges(events: &[SchedEvent], from: Ts, to: Ts) {
         balance_interval: Dur(10),
     };
     let shares = fairness::Options { weights: true, interval: part, worst: 3, ..fairness::Options::new(from, to) };
-    let waits = latency::Options { worst: 3, by: latency::RowsBy::Task, ..latency::Options::default() };
+    let waits = latency::Options { worst: 3, by: latency::TasksBy::Task, ..latency::Options::default() };
     let analysis = || {
         (
             utilization::Utilization::new(&busy),

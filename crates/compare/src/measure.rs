@@ -17,7 +17,7 @@ use workcons::WorkConservation;
 pub(crate) fn measure(path: &Path, read: &ReadArgs, args: &CompareArgs) -> Result<Measured> {
     let session = Session::open(path, read, &args.window)?;
     args.tasks.check(&session)?;
-    let (chosen, excluded) = (args.tasks.chooser(), args.tasks.excluder());
+    let (chosen, excluded) = (args.tasks.chooser(&session)?, args.tasks.excluder());
     let cpus = &session.shown.chosen;
     let conservation = workcons::Options {
         cpus: cpus.clone(),

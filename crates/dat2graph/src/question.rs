@@ -77,6 +77,7 @@ pub(crate) fn run(args: &Dat2graphArgs) -> Result<()> {
             session.path().display()
         );
     }
+    args.tasks.without_groups("dat2graph")?;
     args.tasks.check(&session)?;
     if let Some(target) = &args.target {
         session.needs_task(&format!("--target {target}"), |_, name| is_called(name, target))?;
@@ -136,11 +137,13 @@ fn coloring(args: &Dat2graphArgs, session: &Session) -> Result<Coloring> {
     if args.color_by == Some(ColorBy::Node) {
         needs_groups(&session.topology, CpuOrder::Node, "--color-by node")?;
     }
+    let by = args.color_by.unwrap_or_else(|| session.usual_color());
     Ok(Coloring {
+        groups: by.groups().map(|rule| session.task_groups(rule)).transpose()?,
         target: args.target.clone(),
         tasks: args.tasks.filter(),
         forked: args.tasks.forked,
-        by: args.color_by.unwrap_or_else(|| session.usual_color()),
+        by,
         ..Coloring::default()
     })
 }

@@ -20,9 +20,10 @@ pub(crate) const FORMATS: Formats = Formats::FIGURE_AND_TEXT.and_table();
 pub struct FairnessArgs {
     #[command(flatten)]
     pub(crate) shared: SharedArgs,
-    /// Members are each a `task`, a `command` (the kernel's threads for each CPU are one, as ksoftirqd/N), the
-    /// children of a `parent`, or what a regular expression catches in the name: its first group, or all of it
-    #[arg(long, default_value = "task", value_name = "WHAT", value_parser = group_by)]
+    /// Members are each a `task`, a `command` (names that differ in a number or a random part alone are one, as
+    /// ksoftirqd/N), a `process`, a `cgroup`, a set of scheduling `params`, the children of a `parent`, or what a regular
+    /// expression catches in the name: its first group, or all of it
+    #[arg(long, visible_alias = "by", default_value = "task", value_name = "WHAT", value_parser = group_by)]
     pub(crate) group_by: GroupBy,
     /// Expect shares by the weights of the nice values
     #[arg(long)]
@@ -43,8 +44,8 @@ pub struct FairnessArgs {
 const EXAMPLES: &str = "\
 Examples:
   schedviz fairness trace.dat --forked             tasks of the traced command
-  schedviz fairness trace.dat --group-by command
-  schedviz fairness trace.dat --group-by '^(\\w+)-'
+  schedviz fairness trace.dat --by command
+  schedviz fairness trace.dat --by '^(\\w+)-'
                                                    workers by the first part of
                                                    their names
   schedviz fairness trace.dat --forked -o shares.csv
@@ -57,6 +58,9 @@ fn group_by(text: &str) -> Result<GroupBy, regex::Error> {
     Ok(match text {
         "task" => GroupBy::Task,
         "command" => GroupBy::Command,
+        "process" => GroupBy::Process,
+        "cgroup" => GroupBy::Cgroup,
+        "params" => GroupBy::Params,
         "parent" => GroupBy::Parent,
         expression => GroupBy::Matched(Regex::new(expression)?),
     })

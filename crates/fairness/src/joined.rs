@@ -183,9 +183,9 @@ impl Fairness<'_> {
             }
         }
         self.waits.pass(log.last, idles);
-        for ((task, ..), length) in log.ended.iter().zip(lengths) {
+        for ((task, ts, _), length) in log.ended.iter().zip(lengths) {
             if let Some(length) = length
-                && let Some(member) = self.member_of_chosen(task)
+                && let Some(member) = self.member_of_chosen(task, *ts)
             {
                 self.members[member].1.waits.add(length);
             }
@@ -197,8 +197,8 @@ impl Fairness<'_> {
         for EarlierRun { task, start, end, is_chosen } in runs {
             // Asked for once, whether the task is chosen or not.
             let start = self.renamed_in(task.id()).unwrap_or(*start);
-            if *is_chosen && let Some(member) = self.member_of_chosen(task) {
-                self.members[member].1.add(true, start, *end, &mut self.intervals);
+            if *is_chosen {
+                self.add_time(task, true, start, *end);
             }
         }
     }

@@ -46,6 +46,7 @@ pub use waits::{QueueTime, Starved};
 
 use idling::IdleTimes;
 use joined::WaitLog;
+use membership::{GroupLabel, TaskGroup, TaskGroups, TasksBy};
 use sched::event::escape;
 use sched::kthread::command;
 use sched::limits::ROWS;
@@ -57,6 +58,7 @@ use sched::{
     Span, Summed, TaskId, TaskState, Ts,
 };
 use std::cmp::Ordering;
+use std::sync::Arc;
 use timeline::Division;
 use waits::Waits;
 
@@ -68,10 +70,29 @@ pub enum GroupBy {
     Task,
     /// The tasks of the same command name; the kernel's threads for each CPU have one ([`command`]).
     Command,
+    /// The threads of the same process.
+    Process,
+    /// The tasks of the same cgroup.
+    Cgroup,
+    /// The tasks with the same scheduling parameters.
+    Params,
     /// Children of the same parent.
     Parent,
     /// The tasks in whose name the expression matches the same text; those that it does not match are left out.
     Matched(regex::Regex),
+}
+
+impl GroupBy {
+    /// The rule of the groups that must be learned before the pass; nothing where each task, or an option of its own, makes the members.
+    fn groups(&self) -> Option<TasksBy> {
+        match self {
+            GroupBy::Command => Some(TasksBy::Command),
+            GroupBy::Process => Some(TasksBy::Process),
+            GroupBy::Cgroup => Some(TasksBy::Cgroup),
+            GroupBy::Params => Some(TasksBy::Params),
+            GroupBy::Task | GroupBy::Parent | GroupBy::Matched(_) => None,
+        }
+    }
 }
 
 /// The window, the members and the limits of a measurement.
@@ -84,6 +105,9 @@ pub struct Options<'o> {
     pub zero: Ts,
     /// The rule by which tasks form members.
     pub by: GroupBy,
+    /// The groups that the members are; absent where `by` decides alone. Without them commands are told apart by their full names, and
+    /// processes, cgroups and parameters are unknown.
+    pub groups: Option<Arc<TaskGroups>>,
     /// The tasks that are measured; absent where all are.
     pub tasks: Option<&'o Chosen<'o>>,
     /// Shares are expected by the weights of the tasks' nice values.
@@ -98,7 +122,17 @@ impl Options<'_> {
     /// Options for a window whose start counts as zero: every task by itself, the window as one interval, the five longest waits.
     pub fn new(from: Ts, to: Ts) -> Self {
         let interval = Dur(to.since(from).0.max(1));
-        Options { from, to, zero: from, by: GroupBy::Task, tasks: None, weights: false, interval, worst: 5 }
+        Options {
+            from,
+            to,
+            zero: from,
+            by: GroupBy::Task,
+            groups: None,
+            tasks: None,
+            weights: false,
+            interval,
+            worst: 5,
+        }
     }
 }
 
@@ -112,6 +146,8 @@ enum MemberKey {
     Command(Comm),
     Parent(Option<Pid>),
     Matched(String),
+    /// A command by its stem, a process, a cgroup or scheduling parameters.
+    Group(TaskGroup),
     /// The tasks beyond the number of members.
     Rest,
 }
@@ -123,6 +159,8 @@ type Traits = (Pid, Comm, Option<Pid>, i32);
 #[derive(Clone, Debug, Default)]
 struct MemberSums {
     name: Comm,
+    /// Whether its tasks had several names.
+    has_several_names: bool,
     /// The smallest number of its tasks.
     first: Option<Pid>,
     /// The number of tasks that came to the member, by their lives, names, parents and priorities.
@@ -133,6 +171,8 @@ struct MemberSums {
     waits: Lengths,
     weight: u64,
     intervals: Summed<InInterval>,
+    /// The process, the cgroup or the parameters that the member is, in the end.
+    label: Option<GroupLabel>,
 }
 
 /// The share of a member in an interval: a task of a few intervals takes the room of these.
@@ -197,6 +237,7 @@ impl<'o> Fairness<'o> {
         Some(match &self.options.by {
             GroupBy::Task => MemberKey::Task(task.pid),
             GroupBy::Command => MemberKey::Command(command(task.comm)),
+            GroupBy::Process | GroupBy::Cgroup | GroupBy::Params => MemberKey::Group(TaskGroup::Unknown),
             GroupBy::Parent => MemberKey::Parent(task.kin.parent),
             GroupBy::Matched(expression) => {
                 let catch = || {
@@ -212,46 +253,80 @@ impl<'o> Fairness<'o> {
         })
     }
 
-    /// The place of what a task is a part of.
-    fn member(&mut self, task: &Task, state: &SchedState) -> Option<usize> {
-        if self.options.tasks.is_some_and(|chosen| !chosen(task, state)) {
-            return None;
+    /// The place of what a chosen task is a part of at an instant.
+    fn member_of_chosen(&mut self, task: &Task, ts: Ts) -> Option<usize> {
+        if let Some(groups) = &self.options.groups {
+            return Some(self.member_of_group(task, groups.group(task, ts)));
         }
-        self.member_of_chosen(task)
-    }
-
-    /// The place of what a chosen task is a part of.
-    fn member_of_chosen(&mut self, task: &Task) -> Option<usize> {
-        let traits = (task.pid, task.comm, task.kin.parent, task.prio);
+        let traits = traits(task);
         let home = self.homes.get(task.id()).filter(|(other, _)| *other == traits);
         if let Some((_, index)) = home {
             return Some(*index);
         }
-        let mut key = self.key(task)?;
+        let key = self.key(task)?;
+        let index = self.place_of(key);
+        Some(self.enter(task, index))
+    }
+
+    /// The place of the group to which a chosen task belongs.
+    fn member_of_group(&mut self, task: &Task, group: TaskGroup) -> usize {
+        let index = self.place_of(MemberKey::Group(group));
+        let is_home = self.homes.get(task.id()).is_some_and(|home| *home == (traits(task), index));
+        if is_home { index } else { self.enter(task, index) }
+    }
+
+    /// The place of the member with a key, which is made if there is none.
+    fn place_of(&mut self, mut key: MemberKey) -> usize {
         if self.members.len() >= ROWS && !self.keys.contains_key(&key) {
             key = MemberKey::Rest;
         }
         let members = &mut self.members;
-        let index = *self.keys.entry(key).or_insert_with_key(|key| {
+        *self.keys.entry(key).or_insert_with_key(|key| {
             members.push((key.clone(), MemberSums::default()));
             members.len() - 1
-        });
-        self.homes.insert(task.id(), (traits, index));
+        })
+    }
+
+    /// A task comes to a member, which takes its name.
+    fn enter(&mut self, task: &Task, index: usize) -> usize {
+        self.homes.insert(task.id(), (traits(task), index));
         let sums = &mut self.members[index].1;
+        sums.has_several_names |= sums.tasks > 0 && sums.name != task.comm;
         sums.name = task.comm;
         sums.first = Some(sums.first.map_or(task.pid, |first| first.min(task.pid)));
         sums.tasks += 1;
         // The priority of a group is that of its strongest task.
         sums.weight = sums.weight.max(weight_of(task.prio));
-        Some(index)
+        index
     }
 
-    /// The place of what the task of a span is a part of.
-    fn member_of(&mut self, span: &Span, state: &SchedState) -> Option<usize> {
+    /// The task of a span as it was meanwhile; nothing where it is not measured.
+    fn task_of(&self, span: &Span, state: &SchedState) -> Option<Task> {
         let task = state.task(span.task)?;
-        match task.pid == span.pid {
-            true => self.member(task, state),
-            false => self.member(&before(task, span), state),
+        let task = if task.pid == span.pid { *task } else { before(task, span) };
+        self.options.tasks.is_none_or(|chosen| chosen(&task, state)).then_some(task)
+    }
+
+    /// Adds the time of a chosen task from `start` to `end`, during which it ran or waited, to the members that it was a part of.
+    fn add_time(&mut self, task: &Task, runs: bool, start: Ts, end: Ts) {
+        if self.options.groups.is_some() {
+            return self.add_time_of_groups(task, runs, start, end);
+        }
+        if let Some(member) = self.member_of_chosen(task, end) {
+            self.members[member].1.add(runs, start, end, &mut self.intervals);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn add_time_of_groups(&mut self, task: &Task, runs: bool, start: Ts, end: Ts) {
+        let mut parts = Vec::new();
+        if let Some(groups) = &self.options.groups {
+            groups.divide(&task.into(), start, end, |group, from, to| parts.push((group, from, to)));
+        }
+        for (group, from, to) in parts {
+            let member = self.member_of_group(task, group);
+            self.members[member].1.add(runs, from, to, &mut self.intervals);
         }
     }
 
@@ -284,7 +359,7 @@ impl<'o> Fairness<'o> {
                     None => self.waits.ends(id, (task.pid, task.comm), cpu, ts, &self.idle, Some(state)),
                 };
                 if let Some(length) = length
-                    && let Some(member) = self.member_of_chosen(task)
+                    && let Some(member) = self.member_of_chosen(task, ts)
                 {
                     self.members[member].1.waits.add(length);
                 }
@@ -309,8 +384,8 @@ impl<'o> Fairness<'o> {
             return self.renamed.push((task.id(), ts));
         }
         let start = self.renamed_in(task.id()).unwrap_or(task.since.max(self.options.from));
-        if let Some(member) = self.member(task, state) {
-            self.members[member].1.add(true, start, ts, &mut self.intervals);
+        if self.options.tasks.is_none_or(|chosen| chosen(task, state)) {
+            self.add_time(task, true, start, ts);
         }
         self.renamed.push((task.id(), ts));
     }
@@ -320,6 +395,11 @@ impl<'o> Fairness<'o> {
         let place = self.renamed.iter().position(|(other, _)| *other == task)?;
         Some(self.renamed.swap_remove(place).1)
     }
+}
+
+/// The properties of a task that make it a member.
+fn traits(task: &Task) -> Traits {
+    (task.pid, task.comm, task.kin.parent, task.prio)
 }
 
 /// The task of a span as it was meanwhile: a thread that executes takes another number.
@@ -332,6 +412,7 @@ fn before(task: &Task, span: &Span) -> Task {
 impl MemberSums {
     /// Adds the sums of the same member in a later piece of a pass.
     fn join(&mut self, later: MemberSums) {
+        self.has_several_names |= later.has_several_names || (self.tasks > 0 && self.name != later.name);
         self.name = later.name;
         self.first = [self.first, later.first].into_iter().flatten().min();
         self.tasks += later.tasks;
@@ -395,9 +476,8 @@ impl Analysis for Fairness<'_> {
             return self.leave_run(span, state);
         }
         let renamed = if runs { self.renamed_in(span.task) } else { None };
-        let Some(member) = self.member_of(span, state) else { return };
-        let Fairness { members, intervals, .. } = self;
-        members[member].1.add(runs, renamed.unwrap_or(span.start), span.end, intervals);
+        let Some(task) = self.task_of(span, state) else { return };
+        self.add_time(&task, runs, renamed.unwrap_or(span.start), span.end);
     }
 
     fn cpu_span(&mut self, span: &CpuSpan, _: &SchedState) {
@@ -417,7 +497,8 @@ impl Analysis for Fairness<'_> {
         for (task, span) in state.turns() {
             // Cut by a loss it is no whole run. It counts where it ends, with the part of it before the window.
             if let (TaskState::Running(_), true, true) = (span.state, span.begun, span.ended)
-                && let Some(member) = self.member_of(span, state)
+                && let Some(task) = self.task_of(span, state)
+                && let Some(member) = self.member_of_chosen(&task, event.ts)
             {
                 self.members[member].1.runs.add(span.duration());
             }

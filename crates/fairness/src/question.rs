@@ -47,7 +47,8 @@ impl TaskQuestion for FairnessQuestion {
             bail!("--interval: {} makes more than {MOST_INTERVALS} intervals", interval.human());
         }
         let by = args.group_by.clone();
-        Ok(Options { by, tasks, weights: args.weights, interval, worst: args.worst, ..plain })
+        let groups = by.groups().map(|rule| session.task_groups(rule)).transpose()?;
+        Ok(Options { by, groups, tasks, weights: args.weights, interval, worst: args.worst, ..plain })
     }
 
     fn of_section(session: &Session) -> Result<Option<Options<'_>>> {

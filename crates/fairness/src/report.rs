@@ -1,6 +1,8 @@
 //! The report: as numbers, and as a text.
 
 use crate::{Fairness, IdleCpu, InInterval, MemberKey, MemberSums, QueueTime, Starved};
+use membership::{GroupLabel, TaskGroup, TaskGroups, TasksBy, join_random};
+use sched::kthread::command;
 use sched::lengths::{Summary, human};
 use sched::{Dur, Lengths, OfSelection, Pid, Ts};
 use serde::Serialize;
@@ -17,6 +19,9 @@ pub(crate) const SCHEMA: &str = "schedviz/fairness/2";
 pub struct Member {
     /// The name of the member.
     pub name: String,
+    /// The process, the cgroup or the scheduling parameters of the tasks, where the members are these.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub group: Option<GroupLabel>,
     /// The smallest PID of its tasks; absent where no PID was seen.
     #[serde(skip)]
     pub pid: Option<Pid>,
@@ -121,14 +126,41 @@ fn name(key: &MemberKey, sums: &MemberSums) -> String {
         MemberKey::Parent(None) => "parent unknown".into(),
         MemberKey::Parent(Some(pid)) => format!("children of {pid}"),
         MemberKey::Matched(text) => text.clone(),
+        MemberKey::Group(TaskGroup::Command(stem)) if sums.has_several_names => stem.to_string(),
+        MemberKey::Group(TaskGroup::Command(_)) if comm.is_empty() => "?".into(),
+        MemberKey::Group(TaskGroup::Command(_)) => command(comm).to_string(),
+        MemberKey::Group(_) => sums.label.as_ref().map_or_else(|| "unknown".to_owned(), GroupLabel::shown),
         MemberKey::Rest => format!("{} others, beyond the rows", sums.tasks),
     }
 }
 
+/// The members, of which the commands whose names have letters alone in the place of a random part join the others.
+fn of_stems(members: Vec<(MemberKey, MemberSums)>, groups: Option<&TaskGroups>) -> Vec<(MemberKey, MemberSums)> {
+    if groups.is_none_or(|groups| groups.by() != TasksBy::Command) {
+        return members;
+    }
+    let (of_groups, mut others): (Vec<_>, Vec<_>) =
+        members.into_iter().partition(|(key, _)| matches!(key, MemberKey::Group(_)));
+    let rows = of_groups.into_iter().filter_map(|(key, sums)| match key {
+        MemberKey::Group(group) => Some((group, sums)),
+        _ => None,
+    });
+    let joined = join_random(rows.collect(), MemberSums::join);
+    let mut all: Vec<_> = joined.into_iter().map(|(group, sums)| (MemberKey::Group(group), sums)).collect();
+    all.append(&mut others);
+    all
+}
+
 pub(crate) fn build(f: Fairness<'_>) -> FairnessReport {
     let options = f.options;
-    let mut all: Vec<(String, MemberSums)> =
-        f.members.into_iter().map(|(key, sums)| (name(&key, &sums), sums)).collect();
+    let groups = options.groups.as_deref();
+    let named = |(key, mut sums): (MemberKey, MemberSums)| {
+        if let (MemberKey::Group(group), Some(groups)) = (&key, groups) {
+            sums.label = groups.label(*group);
+        }
+        (name(&key, &sums), sums)
+    };
+    let mut all: Vec<(String, MemberSums)> = of_stems(f.members, groups).into_iter().map(named).collect();
     // One that ended at the start of the window has no time in it.
     let (mut run_lengths, mut waits) = (Lengths::default(), Lengths::default());
     for (_, s) in &all {
@@ -150,6 +182,7 @@ pub(crate) fn build(f: Fairness<'_>) -> FairnessReport {
             if options.weights { percent(s.weight as f64, weights as f64) } else { percent(1.0, count as f64) };
         Member {
             name: name.clone(),
+            group: s.label.clone(),
             pid: s.first,
             run_ns: Dur(s.run_ns),
             wait_ns: Dur(s.wait_ns),

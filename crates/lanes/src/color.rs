@@ -5,12 +5,14 @@
 
 use crate::tasks::TaskTime;
 use draw::Color;
+use membership::{GroupedTask, SchedPolicy, TaskGroup, TaskGroups, TasksBy};
 use sched::chosen::is_called;
 use sched::kthread::{command, is_any_stopper};
 use sched::lineage::LineageHistory;
 use sched::seeded::SeededMap;
 use sched::{Comm, CpuSpan, Current, Dur, Pid, TaskFilter, Ts};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use timeline::PieceClass;
 use timeline::palette::{OTHER, PALETTE, TaskColors, assign};
 
@@ -26,8 +28,27 @@ pub enum ColorBy {
     Parent,
     /// The NUMA node on which the task first ran; tasks that left it stand out
     Node,
+    /// The process
+    Process,
+    /// The cgroup; kernel threads have a colour of their own
+    Cgroup,
+    /// The scheduling policy, or the class where the policy is unknown
+    Policy,
     /// The class: application, other tasks, kernel threads, stopper, interrupts if traced
     Class,
+}
+
+impl ColorBy {
+    /// The rule of the groups that decide the colour and must be learned from the trace and its machine file; nothing where other
+    /// properties decide it.
+    pub fn groups(self) -> Option<TasksBy> {
+        match self {
+            ColorBy::Process => Some(TasksBy::Process),
+            ColorBy::Cgroup => Some(TasksBy::Cgroup),
+            ColorBy::Policy => Some(TasksBy::Params),
+            ColorBy::Pid | ColorBy::Command | ColorBy::Parent | ColorBy::Node | ColorBy::Class => None,
+        }
+    }
 }
 
 /// The properties of the whole trace that are needed before the first lane is drawn.
@@ -41,6 +62,8 @@ pub struct Needs {
     pub commands: bool,
     /// Whether the tasks that ran longest are needed.
     pub tasks: bool,
+    /// Whether the priorities of tasks are needed.
+    pub prios: bool,
 }
 
 // The classes of a lane's intervals.
@@ -91,7 +114,14 @@ pub struct Coloring {
     pub lineage: LineageHistory,
     /// The NUMA node on which each task first ran.
     pub homes: SeededMap<Pid, u32>,
+    /// The groups of tasks, where [`ColorBy::groups`] asks for them; without them they are unknown.
+    pub groups: Option<Arc<TaskGroups>>,
+    /// The latest kernel priority of each task, where policies decide the colours.
+    pub prios: SeededMap<Pid, i32>,
 }
+
+/// The number of the threads of the kernel in the legend, where processes and cgroups have theirs.
+const OF_KERNEL: i64 = -1;
 
 impl Coloring {
     /// Assigns colours to commands by their run time. Each of the longest ones, as many as there are colours, has a
@@ -111,10 +141,12 @@ impl Coloring {
     /// Returns the properties of the whole trace that the colouring needs.
     pub fn needs(&self) -> Needs {
         Needs {
-            lineage: self.forked || matches!(self.by, ColorBy::Parent | ColorBy::Class),
+            lineage: self.forked
+                || matches!(self.by, ColorBy::Parent | ColorBy::Class | ColorBy::Process | ColorBy::Cgroup),
             homes: self.by == ColorBy::Node,
             commands: self.by == ColorBy::Command,
-            tasks: self.by == ColorBy::Pid && !self.pale,
+            tasks: matches!(self.by, ColorBy::Pid | ColorBy::Process) && !self.pale,
+            prios: self.by == ColorBy::Policy,
         }
     }
 
@@ -162,11 +194,49 @@ impl Coloring {
                 None => OTHERS,
             },
             ColorBy::Node => self.homes.get(&pid).map_or(OTHERS, |node| palette(*node as usize)),
+            ColorBy::Process | ColorBy::Cgroup | ColorBy::Policy => match self.group_of(pid, comm, ts) {
+                Some(OF_KERNEL) => palette(PALETTE.len() - 1),
+                Some(leader) if self.by == ColorBy::Process => palette(self.task_colors.place(Pid(leader as i32))),
+                Some(group) => palette(group.unsigned_abs() as usize),
+                None => OTHERS,
+            },
             ColorBy::Class if is_any_stopper(comm) => STOPPER,
             ColorBy::Class if self.is_application(pid, ts) => APPLICATION,
             ColorBy::Class if self.lineage.of(pid, ts).is_of_kernel(comm) => KERNEL,
             ColorBy::Class => TASKS,
         }
+    }
+
+    /// Returns the number of the group of a task: the leader of its process, the index of its cgroup, the place of its policy among
+    /// all, or that of kernel threads. `None` where the group is unknown.
+    fn group_of(&self, pid: Pid, comm: Comm, ts: Ts) -> Option<i64> {
+        let groups = self.groups.as_ref()?;
+        let is_kernel = self.by != ColorBy::Policy && self.lineage.of(pid, ts).is_of_kernel(comm);
+        let task = GroupedTask { pid, comm, prio: self.prios.get(&pid).copied(), is_kernel };
+        match groups.group(task, ts) {
+            TaskGroup::Process(leader) => Some(i64::from(leader.0)),
+            TaskGroup::Cgroup(cgroup) => Some(cgroup.index() as i64),
+            TaskGroup::Params(params) => {
+                SchedPolicy::ALL.iter().position(|policy| *policy == params.policy).map(|place| place as i64)
+            }
+            TaskGroup::Kernel | TaskGroup::Command(_) => Some(OF_KERNEL),
+            TaskGroup::Task(_) | TaskGroup::Unknown | TaskGroup::Rest => None,
+        }
+    }
+
+    /// The name of a group in the legend, by its number.
+    fn name_of_group(&self, number: i64) -> String {
+        let place = usize::try_from(number).ok();
+        let found = match (self.by, &self.groups) {
+            _ if number == OF_KERNEL => Some("kernel threads".to_owned()),
+            (ColorBy::Policy, _) => {
+                place.and_then(|place| SchedPolicy::ALL.get(place)).map(|policy| policy.name().to_owned())
+            }
+            (ColorBy::Cgroup, Some(groups)) => place.and_then(|place| groups.cgroup_names().get(place)).cloned(),
+            (_, Some(groups)) => groups.label(TaskGroup::Process(Pid(number as i32))).map(|label| label.shown()),
+            (_, None) => None,
+        };
+        found.unwrap_or_else(|| "unknown".to_owned())
     }
 
     /// Returns the place in the palette of a command; `None` where the name was not seen.
@@ -224,6 +294,10 @@ impl Coloring {
                 (Comm::EMPTY, parent.map(|parent| i64::from(parent.0)))
             }
             ColorBy::Node => (Comm::EMPTY, self.homes.get(&task.pid).map(|node| i64::from(*node))),
+            ColorBy::Process | ColorBy::Cgroup | ColorBy::Policy => {
+                // A run ends before the instant at which the task can come to another group.
+                (Comm::EMPTY, self.group_of(task.pid, task.comm, Ts(task.last.0.saturating_sub(1))))
+            }
             ColorBy::Class => (Comm::EMPTY, Some(i64::from(task.class))),
         }
     }
@@ -237,6 +311,8 @@ impl Coloring {
             (ColorBy::Parent, None) => "unknown parent".into(),
             (ColorBy::Node, Some(node)) => format!("first ran on node {node}"),
             (ColorBy::Node, None) => "unknown".into(),
+            (ColorBy::Process | ColorBy::Cgroup | ColorBy::Policy, Some(group)) => self.name_of_group(group),
+            (ColorBy::Process | ColorBy::Cgroup | ColorBy::Policy, None) => "unknown".into(),
             (ColorBy::Class, _) => CLASS_NAMES.get(usize::from(entry.class - FIRST)).copied().unwrap_or("?").to_owned(),
         }
     }
@@ -248,6 +324,9 @@ impl Coloring {
             ColorBy::Command => ("name not seen", false),
             ColorBy::Parent => ("parent not seen", false),
             ColorBy::Node => ("first CPU not seen", false),
+            ColorBy::Process => ("process unknown", false),
+            ColorBy::Cgroup => ("cgroup unknown", false),
+            ColorBy::Policy => ("policy unknown", false),
             ColorBy::Pid | ColorBy::Class => ("other tasks", true),
         }
     }
@@ -259,6 +338,9 @@ impl Coloring {
             ColorBy::Command => "coloured by command",
             ColorBy::Parent => "coloured by parent",
             ColorBy::Node => "coloured by the NUMA node a task first ran on",
+            ColorBy::Process => "coloured by process",
+            ColorBy::Cgroup => "coloured by cgroup",
+            ColorBy::Policy => "coloured by scheduling policy",
             ColorBy::Class if self.lineage.root().is_none() => "coloured by class of task, the application unknown",
             ColorBy::Class => "coloured by class of task",
         };

@@ -75,7 +75,7 @@ pub fn learn_colors(trace: &Trace) -> Coloring {
 
 /// Reads what the colours depend on from the whole trace: a window must not change a colour.
 pub fn learn(coloring: &mut Coloring, trace: &Trace, topology: &Topology) -> Result<(), tracedat::Error> {
-    let Needs { lineage, homes, commands, tasks } = coloring.needs();
+    let Needs { lineage, homes, commands, tasks, prios } = coloring.needs();
     if tasks {
         coloring.task_colors = TaskColors::of_longest(trace.sampled_tasks());
     }
@@ -91,6 +91,16 @@ pub fn learn(coloring: &mut Coloring, trace: &Trace, topology: &Topology) -> Res
             ControlFlow::Continue(())
         })?;
     }
+    if prios {
+        let reader = trace.cpu_reader(Want::Switches)?;
+        let latest = trace.in_parallel(trace.observed(), |cpu| latest_prios(&reader, cpu));
+        let mut all: HashMap<Pid, (Ts, i32)> = HashMap::new();
+        for (pid, of) in latest.into_iter().flatten() {
+            let known = all.entry(pid).or_insert(of);
+            *known = (*known).max(of);
+        }
+        coloring.prios = all.into_iter().map(|(pid, (_, prio))| (pid, prio)).collect();
+    }
     if homes {
         let reader = trace.cpu_reader(Want::Switches)?;
         let firsts = trace.in_parallel(trace.observed(), |cpu| (cpu, first_runs(&reader, cpu)));
@@ -105,6 +115,21 @@ pub fn learn(coloring: &mut Coloring, trace: &Trace, topology: &Topology) -> Res
         coloring.homes = homes.into_iter().filter_map(|(pid, (_, cpu))| Some((pid, node(cpu)?))).collect();
     }
     Ok(())
+}
+
+/// The kernel priority with which each task was last switched in or out on a CPU, and when.
+fn latest_prios(reader: &CpuReader<'_>, cpu: Cpu) -> HashMap<Pid, (Ts, i32)> {
+    let mut latest = HashMap::new();
+    for buffer in reader.buffers_of(cpu).into_iter().take(1) {
+        reader.events(buffer, cpu, None, &mut |event| {
+            if let EventKind::Switch { prev, next, .. } = event.kind {
+                latest.insert(prev.pid, (event.ts, prev.prio));
+                latest.insert(next.pid, (event.ts, next.prio));
+            }
+            ControlFlow::Continue(())
+        });
+    }
+    latest
 }
 
 /// The time at which each task first ran on a CPU.

@@ -1,9 +1,9 @@
 //! The arguments of `schedviz latency`.
 
-use crate::RowsBy;
 use question::SharedArgs;
 use session::args::DetailArgs;
 use session::formats::Formats;
+use session::rows::RowsArgs;
 
 /// The formats in which the answer can be written.
 pub(crate) const FORMATS: Formats = Formats::FIGURE_AND_TEXT.and_table();
@@ -19,9 +19,8 @@ pub(crate) const FORMATS: Formats = Formats::FIGURE_AND_TEXT.and_table();
 pub struct LatencyArgs {
     #[command(flatten)]
     pub(crate) shared: SharedArgs,
-    /// Rows of the tables: one for each of these
-    #[arg(long, value_enum, default_value_t, value_name = "WHAT")]
-    pub(crate) by: RowsBy,
+    #[command(flatten)]
+    pub(crate) by: RowsArgs,
     /// Maximum number of rows to print; the JSON has all
     #[arg(long, default_value_t = 15, value_name = "N")]
     pub(crate) rows: usize,

@@ -4,7 +4,8 @@
 //! That is one phase of each task, and the wait behind a sleep that began earlier.
 
 use crate::longest::LongWait;
-use crate::{Latency, Missing, Phase, PhaseTrack, RowKey, Wait};
+use crate::{Latency, Missing, Phase, PhaseTrack, Wait};
+use membership::TaskGroup;
 use sched::limits::ROWS;
 use sched::{Analysis, Comm, Cpu, Joined, Pid, SchedState, Task, TaskId, TaskState, Ts};
 use std::collections::VecDeque;
@@ -145,7 +146,7 @@ impl Joined for Latency<'_> {
     fn fits(&self, later: &Self) -> bool {
         let Some(open_ends) = &later.open_ends else { return false };
         let has_room = |more: usize| self.rows.len() + more + open_ends.endings.len() <= ROWS;
-        let has_rest = later.places.contains_key(&RowKey::Rest);
+        let has_rest = later.places.contains_key(&TaskGroup::Rest);
         !open_ends.by_wakings && !has_rest && (has_room(later.rows.len()) || has_room(self.new_rows(later)))
     }
 

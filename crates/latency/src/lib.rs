@@ -48,6 +48,7 @@ mod table;
 pub use args::LatencyArgs;
 pub use case::Case;
 pub use figure::figure;
+pub use membership::TasksBy;
 pub use metrics::metrics;
 pub use noted::NoteTaker;
 pub use placement::{Idleness, Placement};
@@ -56,6 +57,7 @@ pub use report::{LatencyReport, LatencyRow, Split, Unfinished, text};
 
 use joined::OpenEnds;
 use longest::LongWait;
+use membership::{TaskGroup, TaskGroups};
 use sched::kthread::command;
 use sched::limits::ROWS;
 use sched::seeded::SeededMap;
@@ -65,18 +67,7 @@ use sched::{
     Span, TaskState, Topology, Ts,
 };
 use serde::Serialize;
-
-/// The subject of each row of the table
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum RowsBy {
-    /// A row for each command name; the kernel's threads for each CPU have one, as ksoftirqd/N
-    #[default]
-    Command,
-    /// A row for each task
-    Task,
-}
+use std::sync::Arc;
 
 /// The window, the rows and the limits of a measurement.
 #[derive(Default)]
@@ -86,7 +77,9 @@ pub struct Options<'o> {
     /// The tasks that are counted; absent where all are.
     pub tasks: Option<&'o Chosen<'o>>,
     /// The rows of the table.
-    pub by: RowsBy,
+    pub by: TasksBy,
+    /// The groups that the rows are about; absent where these are tasks, or commands by their full names.
+    pub groups: Option<Arc<TaskGroups>>,
     /// The places of the CPUs; empty if they are unknown.
     pub topology: Topology,
     /// The instant that counts as zero: the trace's start.
@@ -239,21 +232,14 @@ struct PhaseTrack {
     phase: Phase,
 }
 
-/// The key of a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum RowKey {
-    Command(Comm),
-    Task(Pid),
-    /// The tasks beyond the number of rows.
-    Rest,
-}
-
 /// A row of the table.
 #[derive(Clone, Debug)]
 struct RowSums {
-    key: RowKey,
+    key: TaskGroup,
     /// The latest name.
     name: Comm,
+    /// Whether its tasks had several names.
+    has_several_names: bool,
     /// The number of tasks that came to the row, by their lives and names.
     tasks: u64,
     measures: Measures,
@@ -264,6 +250,7 @@ struct RowSums {
 impl RowSums {
     /// Adds the row of the same key of a later piece of a pass.
     fn join(&mut self, later: &RowSums) {
+        self.has_several_names |= later.has_several_names || self.name != later.name;
         self.name = later.name;
         self.tasks += later.tasks;
         self.measures.iter_mut().zip(&later.measures).for_each(|(sum, more)| sum.merge(more));
@@ -287,7 +274,7 @@ pub struct Latency<'o> {
     /// The records of tasks that wait.
     waits: PerTask<Wait>,
     rows: Vec<RowSums>,
-    places: SeededMap<RowKey, usize>,
+    places: SeededMap<TaskGroup, usize>,
     /// The row of each task, and the number and the name that it has that row for.
     homes: PerTask<((Pid, Comm), usize)>,
     /// The wakeup latencies by the placement of the task, and by the CPUs that idled then.
@@ -497,8 +484,8 @@ impl<'o> Latency<'o> {
         let Some(window) = self.start else { return };
         let length = now.since(track.since);
         match (track.phase, wait) {
-            (Phase::Run, _) => self.row(task).add(Measure::Run, length, track.since < window),
-            (Phase::Sleep(_), _) => self.row(task).add(Measure::Sleep, length, track.since < window),
+            (Phase::Run, _) => self.row(task, now).add(Measure::Run, length, track.since < window),
+            (Phase::Sleep(_), _) => self.row(task, now).add(Measure::Sleep, length, track.since < window),
             (Phase::Wait, Some(wait)) => self.waited(task, &wait, track.since, cpu, now, by_wakings),
             (Phase::Wait, None) | (Phase::Earlier, _) => {}
         }
@@ -516,7 +503,7 @@ impl<'o> Latency<'o> {
             self.throttled.add(wait.throttled);
         }
         let window = self.start.unwrap_or(now);
-        let row = self.row(task);
+        let row = self.row(task, now);
         if has_parts {
             row.add(Measure::UntilRun, wait.length(queued, now), queued < window);
         }
@@ -535,28 +522,54 @@ impl<'o> Latency<'o> {
         }
     }
 
-    /// The row of a task, which takes its name.
-    fn row(&mut self, task: &Task) -> &mut RowSums {
+    /// The row of a task at an instant, which takes its name.
+    fn row(&mut self, task: &Task, now: Ts) -> &mut RowSums {
+        if self.options.groups.is_some() {
+            return self.row_of_group(task, now);
+        }
         let traits = (task.pid, task.comm);
         let home = self.homes.get(task.id()).filter(|(other, _)| *other == traits);
         if let Some((_, row)) = home {
             return &mut self.rows[*row];
         }
-        let mut key = match self.options.by {
-            RowsBy::Command => RowKey::Command(command(task.comm)),
-            RowsBy::Task => RowKey::Task(task.pid),
+        let key = match self.options.by {
+            TasksBy::Task => TaskGroup::Task(task.pid),
+            _ => TaskGroup::Command(command(task.comm)),
         };
+        let index = self.place_of(key, task.comm);
+        self.enter(task, index)
+    }
+
+    /// The row of the group that a task belongs to at an instant.
+    #[cold]
+    #[inline(never)]
+    fn row_of_group(&mut self, task: &Task, now: Ts) -> &mut RowSums {
+        let key = self.options.groups.as_ref().map_or(TaskGroup::Unknown, |groups| groups.group(task, now));
+        let index = self.place_of(key, task.comm);
+        if self.homes.get(task.id()).is_some_and(|home| *home == ((task.pid, task.comm), index)) {
+            return &mut self.rows[index];
+        }
+        self.enter(task, index)
+    }
+
+    /// The place of the row with a key, which is made for a task of this name if there is none.
+    fn place_of(&mut self, mut key: TaskGroup, name: Comm) -> usize {
         if self.rows.len() >= ROWS && !self.places.contains_key(&key) {
-            key = RowKey::Rest;
+            key = TaskGroup::Rest;
         }
         let rows = &mut self.rows;
-        let index = *self.places.entry(key).or_insert_with(|| {
+        *self.places.entry(key).or_insert_with(|| {
             let (measures, earlier) = (Measures::default(), Earlier::default());
-            rows.push(RowSums { key, name: task.comm, tasks: 0, measures, earlier });
+            rows.push(RowSums { key, name, has_several_names: false, tasks: 0, measures, earlier });
             rows.len() - 1
-        });
-        self.homes.insert(task.id(), (traits, index));
+        })
+    }
+
+    /// A task comes to a row, which takes its name.
+    fn enter(&mut self, task: &Task, index: usize) -> &mut RowSums {
+        self.homes.insert(task.id(), ((task.pid, task.comm), index));
         let row = &mut self.rows[index];
+        row.has_several_names |= row.name != task.comm;
         row.name = task.comm;
         row.tasks += 1;
         row

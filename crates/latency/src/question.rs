@@ -33,7 +33,8 @@ impl TaskQuestion for LatencyQuestion {
     }
 
     fn options<'o>(args: &'o LatencyArgs, session: &'o Session, tasks: Option<&'o Chosen<'o>>) -> Result<Options<'o>> {
-        Ok(Options { tasks, by: args.by, worst: args.worst, ..Options::plain(session) })
+        let (by, groups) = (args.by.by.unwrap_or_default(), args.by.groups(session)?);
+        Ok(Options { tasks, by, groups, worst: args.worst, ..Options::plain(session) })
     }
 
     fn of_section(session: &Session) -> Result<Option<Options<'_>>> {

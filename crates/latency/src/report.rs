@@ -1,6 +1,8 @@
 //! The report: as numbers, and as a text.
 
-use crate::{Case, Earlier, Idleness, Latency, Measure, Measures, Phase, PhaseTrack, Placement, RowKey, RowsBy};
+use crate::{Case, Earlier, Idleness, Latency, Measure, Measures, Phase, PhaseTrack, Placement, RowSums};
+use membership::{GroupLabel, TaskGroup, TaskGroups, TasksBy, join_random};
+use sched::kthread::command;
 use sched::lengths::{Summary, human};
 use sched::topology::CpuOrder;
 use sched::{Comm, Cpu, Dur, Lengths, OfSelection, Pid, SchedState, TaskId, TaskState, Tracepoint, Ts};
@@ -20,8 +22,13 @@ pub struct LatencyRow {
     /// The PID of the task, if rows are tasks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pid: Option<Pid>,
-    /// The command name; `(others)` of the last row, where a trace has more tasks or commands than rows.
-    pub command: Comm,
+    /// The command name, where the rows are tasks or commands; `(others)` of the last row, where a trace has more tasks or commands
+    /// than rows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command: Option<Comm>,
+    /// The process, the cgroup or the scheduling parameters of the tasks, where the rows are these.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub group: Option<GroupLabel>,
     /// The number of tasks that the row holds together because they are beyond the 32,768 rows; absent in other rows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub merged: Option<u64>,
@@ -74,7 +81,10 @@ pub struct LatencyReport {
     /// The wakeup latencies by the CPUs that idled at the wakeup.
     pub by_idleness: Vec<Split<Idleness>>,
     /// The kind of the rows.
-    pub by: RowsBy,
+    pub by: TasksBy,
+    /// Whether names that differ in a number or a random part alone share a row, as `--by command` asks.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub by_stem: bool,
     /// The rows, the one with the longest wakeup latency first.
     pub rows: Vec<LatencyRow>,
     /// The longest waits.
@@ -124,8 +134,18 @@ pub struct Unfinished {
 
 impl OfSelection for LatencyReport {
     fn withhold(&mut self, why: String) {
-        let LatencyReport { schema, from_ns, to_ns, by, from_waking, queued_at_waking, gaps, with_distances, .. } =
-            *self;
+        let LatencyReport {
+            schema,
+            from_ns,
+            to_ns,
+            by,
+            by_stem,
+            from_waking,
+            queued_at_waking,
+            gaps,
+            with_distances,
+            ..
+        } = *self;
         *self = LatencyReport {
             schema,
             from_ns,
@@ -135,6 +155,7 @@ impl OfSelection for LatencyReport {
             by_placement: Vec::new(),
             by_idleness: Vec::new(),
             by,
+            by_stem,
             rows: Vec::new(),
             worst: Vec::new(),
             from_waking,
@@ -176,6 +197,43 @@ fn splits<'l, K: Copy>(kinds: &[K], parts: impl Fn(K) -> Vec<&'l Lengths>) -> Ve
     kinds.iter().map(split).collect()
 }
 
+/// The rows of commands, of which those whose names have letters alone in the place of a random part join the others.
+fn of_stems(rows: Vec<RowSums>) -> Vec<RowSums> {
+    let rows = rows.into_iter().map(|sums| (sums.key, sums)).collect();
+    join_random(rows, |sums, more: RowSums| sums.join(&more))
+        .into_iter()
+        .map(|(key, sums)| RowSums { key, ..sums })
+        .collect()
+}
+
+/// A row of the report, with its longest wakeup latency.
+fn row(sums: &RowSums, groups: Option<&TaskGroups>) -> (Option<Dur>, LatencyRow) {
+    let group = groups.and_then(|groups| groups.label(sums.key)).filter(|_| sums.key != TaskGroup::Rest);
+    let (pid, command) = match sums.key {
+        _ if group.is_some() => (None, None),
+        // A stem with one name is shown as that name.
+        TaskGroup::Command(command) if groups.is_none() || sums.has_several_names => (None, Some(command)),
+        TaskGroup::Command(_) => (None, Some(command(sums.name))),
+        TaskGroup::Task(pid) => (Some(pid), Some(sums.name)),
+        _ => (None, Some(Comm::new(b"(others)"))),
+    };
+    let merged = (sums.key == TaskGroup::Rest).then_some(sums.tasks);
+    let measures = named(&sums.measures, &sums.earlier).filter(|m| m.summary.count > 0).collect();
+    (sums.measures[Measure::Wakeup as usize].max(), LatencyRow { pid, command, group, merged, measures })
+}
+
+impl LatencyRow {
+    /// The name of the row in tables.
+    fn shown(&self) -> String {
+        let command = self.command.unwrap_or_default();
+        match (&self.group, self.pid) {
+            (Some(group), _) => group.shown(),
+            (None, Some(pid)) => pid.named(command),
+            (None, None) => command.to_string(),
+        }
+    }
+}
+
 pub(crate) fn build(latency: Latency<'_>, end: Ts, state: &SchedState) -> LatencyReport {
     let unfinished = |(id, track): (TaskId, &PhaseTrack)| {
         let task = state.task(id).filter(|_| matches!(track.phase, Phase::Wait))?;
@@ -195,20 +253,14 @@ pub(crate) fn build(latency: Latency<'_>, end: Ts, state: &SchedState) -> Latenc
         all.iter_mut().zip(&row.measures).for_each(|(sum, lengths)| sum.merge(lengths));
         earlier.iter_mut().zip(&row.earlier).for_each(|(sum, number)| *sum += number);
     }
-    let row = |row: crate::RowSums| {
-        let (pid, command) = match row.key {
-            RowKey::Command(command) => (None, command),
-            RowKey::Task(pid) => (Some(pid), row.name),
-            RowKey::Rest => (None, Comm::new(b"(others)")),
-        };
-        let merged = (row.key == RowKey::Rest).then_some(row.tasks);
-        let measures = named(&row.measures, &row.earlier).filter(|m| m.summary.count > 0).collect();
-        (row.measures[Measure::Wakeup as usize].max(), LatencyRow { pid, command, merged, measures })
-    };
-    let mut rows: Vec<(Option<Dur>, LatencyRow)> = rows.into_iter().map(row).collect();
+    let groups = options.groups.as_deref();
+    let by_stem = groups.is_some_and(|groups| groups.by() == TasksBy::Command);
+    let rows = if by_stem { of_stems(rows) } else { rows };
+    let mut rows: Vec<(Option<Dur>, LatencyRow)> = rows.into_iter().map(|sums| row(&sums, groups)).collect();
     // The rest of all rows is the last one.
     rows.sort_by(|(a, r), (b, s)| {
-        r.merged.cmp(&s.merged).then(b.cmp(a)).then(r.pid.cmp(&s.pid)).then(r.command.cmp(&s.command))
+        let key = |row: &LatencyRow| (row.pid, row.command, row.group.clone());
+        r.merged.cmp(&s.merged).then(b.cmp(a)).then_with(|| key(r).cmp(&key(s)))
     });
     let mut by_placement = splits(&Placement::ALL, |placement| woken[placement as usize].each_ref().to_vec());
     by_placement.retain(|split| split.kind != Placement::Cluster || options.topology.has_clusters());
@@ -221,6 +273,7 @@ pub(crate) fn build(latency: Latency<'_>, end: Ts, state: &SchedState) -> Latenc
         by_placement,
         by_idleness: splits(&Idleness::ALL, |idleness| woken.iter().map(|row| &row[idleness as usize]).collect()),
         by: options.by,
+        by_stem,
         rows: rows.into_iter().map(|(_, row)| row).collect(),
         worst: worst.into_iter().map(|kept| kept.case).collect(),
         from_waking: state.has_wakings(),
@@ -380,12 +433,11 @@ fn began_before(out: &mut String, report: &LatencyReport) {
 
 /// The tables by command or task.
 fn tables(out: &mut String, report: &LatencyReport, rows: usize) {
-    let name = |row: &LatencyRow| row.pid.map_or(row.command.to_string(), |pid| pid.named(row.command));
     let of = |measure: Measure| move |row: &LatencyRow| row.measures.iter().find(|m| m.measure == measure).copied();
     let wakeup = format!("wakeup latency (from {}) of", span(report));
     for (measure, title) in [(Measure::Wakeup, wakeup.as_str()), (Measure::Preempted, "waits after preemption of")] {
         let with: Vec<(String, MeasureSummary)> =
-            report.rows.iter().filter_map(|row| Some((name(row), of(measure)(row)?))).collect();
+            report.rows.iter().filter_map(|row| Some((row.shown(), of(measure)(row)?))).collect();
         if with.is_empty() {
             continue;
         }

@@ -19,6 +19,8 @@ pub struct Affinity {
 impl Affinity {
     /// The moment of the lists at the start of a recording.
     pub const START: &str = "start";
+    /// The moment of the lists at the end of a recording.
+    pub const END: &str = "end";
 
     /// Reads the list of every thread; nothing if there is none.
     pub(crate) fn read(root: &Root, at: &str) -> Option<Affinity> {

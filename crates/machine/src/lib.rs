@@ -18,6 +18,7 @@ mod cgroups;
 mod cpus;
 mod facts;
 mod kernel;
+mod policies;
 mod pressure;
 mod processes;
 mod root;
@@ -29,6 +30,7 @@ pub use bounded::read_bounded;
 pub use cgroups::Cgroup;
 pub use cpus::{CpuPlace, MachineCpus, Node};
 pub use kernel::Kernel;
+pub use policies::Policies;
 pub use pressure::Pressure;
 pub use root::Root;
 pub use scheduler::{Domain, Scheduler};
@@ -75,6 +77,9 @@ pub struct Machine {
     /// one, which is the number of the process.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub processes: BTreeMap<i32, Vec<i32>>,
+    /// The scheduling policies of the tasks, at the start of the recording and, if they were read then, at its end.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub policies: Vec<Policies>,
     /// The totals of `/proc/pressure/cpu`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pressure: Option<Pressure>,
@@ -115,6 +120,7 @@ impl Machine {
         let (kernel, scheduler) = (Kernel::read(root, keep_arguments), Scheduler::read(root));
         let affinity = Affinity::read(root, Affinity::START).into_iter().collect();
         let processes = processes::read(root);
+        let policies = Policies::read(root, Affinity::START).into_iter().collect();
         // Last, so that little happens between these and the beginning of the recording.
         let cgroups = cgroups::read(root);
         let pressure = Pressure::read(root, "proc/pressure/cpu");
@@ -126,6 +132,7 @@ impl Machine {
             scheduler,
             affinity,
             processes,
+            policies,
             cgroups,
             pressure,
             pressure_read: pressure.map(|_| Instant::now()),
@@ -135,7 +142,7 @@ impl Machine {
         }
     }
 
-    /// Adds the affinity of the tasks, the pressure, and the cgroups with their tasks and counters as they are at the end of a
+    /// Adds the affinity and the policies of the tasks, the pressure, and the cgroups with their tasks and counters as they are at the end of a
     /// recording.
     pub fn finish(&mut self, root: &Root) {
         self.pressure_at_end = Pressure::read(root, "proc/pressure/cpu");
@@ -161,7 +168,8 @@ impl Machine {
         }
         self.cgroups.extend(made);
         self.cgroups.sort_by(|a, b| a.path.cmp(&b.path));
-        self.affinity.extend(Affinity::read(root, "end"));
+        self.affinity.extend(Affinity::read(root, Affinity::END));
+        self.policies.extend(Policies::read(root, Affinity::END));
     }
 
     /// Reads the text of a machine file.
@@ -246,6 +254,14 @@ impl Machine {
         let start = self.affinity.iter().filter(|taken| taken.at == Affinity::START);
         let all = start.flat_map(|taken| taken.tasks.values().flatten().copied());
         several.chain(all.filter(move |pid| listed.binary_search(pid).is_err()).map(|pid| (Pid(pid), Pid(pid))))
+    }
+
+    /// The scheduling policies of the threads at the start or the end of the recording ([`Affinity::START`], [`Affinity::END`]), each
+    /// by its number in the kernel's interface.
+    pub fn policies_at(&self, moment: &str) -> impl Iterator<Item = (Pid, i64)> {
+        let taken = self.policies.iter().filter(move |taken| taken.at == moment);
+        let each = taken.flat_map(|taken| &taken.tasks);
+        each.flat_map(|(policy, pids)| pids.iter().map(|pid| (Pid(*pid), i64::from(*policy))))
     }
 
     /// The path of a cgroup, if the file has it.

@@ -100,6 +100,16 @@ impl Cgroups {
         learned.finish()
     }
 
+    /// The cgroups that these moves make, in the order of time: each the instant, the task, and the path of the cgroup that it joins,
+    /// absent where that is unknown.
+    pub fn of_moves(moves: &[(Ts, Pid, Option<&str>)]) -> Cgroups {
+        let mut learned = Learned::default();
+        for (ts, pid, path) in moves {
+            learned.join(*ts, *pid, path.map(|path| CgroupName::Path(path.to_owned())));
+        }
+        learned.finish()
+    }
+
     /// The paths of the cgroups, in the order of their indices; `cgroup N` for one that is known by its ID alone.
     pub fn names(&self) -> &[String] {
         &self.names

@@ -1,7 +1,8 @@
 //! The groups that a task belongs to: its cgroup, its process, and the tasks with almost the same name.
 //!
 //! [`Cgroups`] and [`Processes`] are learned from the whole trace and the machine file before a pass, and then give the group of a task at
-//! any instant. A group that neither shows is unknown, and absent here. [`stem`] is the rule for names.
+//! any instant. A group that neither shows is unknown, and absent here. [`stem`] is the rule for names. [`TaskGroups`] gives each task its
+//! group by one rule, [`TasksBy`]: reports have a row for each of these.
 //!
 //! ```
 //! use membership::stem;
@@ -12,9 +13,15 @@
 //! ```
 
 mod cgroups;
+mod group;
+mod groups;
 mod names;
+mod params;
 mod processes;
 
 pub use cgroups::{CgroupChange, CgroupIndex, Cgroups};
-pub use names::stem;
+pub use group::{GroupLabel, GroupedTask, RowNames, TaskGroup, TaskRow, TasksBy};
+pub use groups::{TaskGroups, join_random};
+pub use names::{stem, stemmed};
+pub use params::{ParamsHistory, SchedPolicy, TaskParams};
 pub use processes::Processes;

@@ -43,6 +43,13 @@ pub fn stem(name: Comm) -> String {
     out
 }
 
+/// Returns the [`stem`] of a name as a name of its own. A name with bytes that cannot be printed is its own stem here.
+pub fn stemmed(name: Comm) -> Comm {
+    // Nothing that replaces a part is longer than the part.
+    let is_plain = escape(name.as_bytes()).as_bytes() == name.as_bytes();
+    if is_plain { Comm::new(stem(name).as_bytes()) } else { name }
+}
+
 /// Returns a part with its number or all of it replaced; nothing for a part that has neither.
 fn variable(part: &str, is_last: bool) -> Option<String> {
     let is_digit = |c: char| c.is_ascii_digit();
@@ -83,5 +90,7 @@ mod tests {
             assert_eq!(stem(Comm::new(name.as_bytes())), name);
         }
         assert_eq!(stem(Comm::new(b"\xff-7")), "\\xff-N");
+        assert_eq!(stemmed(Comm::new(b"opt 61vtzgccpd9")).to_string(), "opt …");
+        assert_eq!(stemmed(Comm::new(b"\xff-7")), Comm::new(b"\xff-7"));
     }
 }

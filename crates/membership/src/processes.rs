@@ -57,6 +57,12 @@ impl Processes {
         changes.get(behind.checked_sub(1)?)?.1
     }
 
+    /// The first instant after `ts` at which the process of a task changes.
+    pub(crate) fn next_change(&self, pid: Pid, ts: Ts) -> Option<Ts> {
+        let changes = self.leaders.get(&pid)?;
+        changes.get(changes.partition_point(|(from, _)| *from <= ts)).map(|(from, _)| *from)
+    }
+
     /// The threads of the process of `leader` at an instant, in no order.
     pub(crate) fn threads(&self, leader: Pid, ts: Ts) -> impl Iterator<Item = Pid> {
         let ever = self.members.get(&leader).into_iter().flatten().copied();

@@ -44,7 +44,7 @@ fn run(args: &NeighboursArgs) -> Result<()> {
     begin.without_descent(args.by == Some(By::Application), "--by application")?;
     let session = trace.open()?;
     tasks.check(&session)?;
-    let chosen = tasks.chooser();
+    let chosen = tasks.chooser(&session)?;
     let chosen = tasks.is_any().then_some(&chosen as &Chosen<'_>);
     let options = options(args, &session, chosen);
     let by_application = options.by == By::Application;

@@ -1,5 +1,6 @@
 //! The arguments of `schedviz path`.
 
+use membership::TasksBy;
 use session::args::{BeginArgs, TraceArgs};
 use session::formats::{Formats, OutputArgs};
 
@@ -27,6 +28,9 @@ pub struct PathArgs {
     /// Maximum number of the longest queued segments to show
     #[arg(long, default_value_t = 5, value_name = "N")]
     pub(crate) longest: usize,
+    /// Also list the path by these
+    #[arg(long, value_enum, value_name = "WHAT")]
+    pub(crate) by: Option<TasksBy>,
     /// Print the segments of the path one by one instead, the last N
     #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "100")]
     pub(crate) segments: Option<usize>,

@@ -17,6 +17,7 @@
 //! ```
 
 mod args;
+mod by_group;
 mod chain;
 mod figure;
 mod gap;
@@ -26,6 +27,7 @@ mod report;
 mod text;
 
 pub use args::PathArgs;
+pub use by_group::PathByGroup;
 pub use chain::{Segment, SegmentKind};
 pub use figure::{caption, draw, figure, legend, without_lanes};
 pub use question::{PathQuestion, PathSearches, find, path_of_command, recorded_command, searches};

@@ -2,9 +2,11 @@
 
 use crate::PathArgs;
 use crate::args::FORMATS;
+use crate::by_group::{LatestTraits, PathByGroup, by_group};
 use crate::{CriticalPath, Options, Path};
 use anyhow::{Result, bail};
 use lanes::Coloring;
+use membership::TasksBy;
 use question::{Question, Subcommand};
 use sched::{Comm, Outcome, Pid, Tracepoint, Ts};
 use serde::Serialize;
@@ -54,8 +56,8 @@ impl Question for PathQuestion {
                 let section = ReportSection {
                     title: "The critical path".to_owned(),
                     figures: path.task.map(figure).into_iter().collect(),
-                    text: crate::text(&path, &session.drawable, 10),
-                    json: page.json(&Report { schema: SCHEMA, path: &path })?,
+                    text: crate::text(&path, None, &session.drawable, 10),
+                    json: page.json(&Report { schema: SCHEMA, path: &path, groups: None })?,
                 };
                 page.keep(path);
                 Ok(section)
@@ -97,6 +99,9 @@ pub(crate) struct Report<'p> {
     schema: &'static str,
     #[serde(flatten)]
     path: &'p Path,
+    /// The path by groups of tasks, where `--by` asks for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    groups: Option<&'p PathByGroup>,
 }
 
 /// Finds the critical path and prints it.
@@ -108,11 +113,20 @@ pub(crate) fn run(args: &PathArgs) -> Result<()> {
     let outcome = find(&session, &args.begin, (args.pid.map(Pid), args.comm.as_deref()), args.longest)?;
     let (path, diagnostics) = (outcome.output, outcome.diagnostics);
     let hidden = session.shown.only_where_many(|cpu| path.cpus.iter().any(|share| share.of.cpu == cpu));
-    let report = Report { schema: SCHEMA, path: &path };
+    // The tables have the tasks without being asked.
+    let by_group = match args.by.filter(|by| *by != TasksBy::Task) {
+        Some(by) => {
+            let groups = session.task_groups(by)?;
+            let traits = session.follow(&args.begin, session.window, LatestTraits::default)?.output;
+            Some(by_group(&path, &traits, &groups))
+        }
+        None => None,
+    };
+    let report = Report { schema: SCHEMA, path: &path, groups: by_group.as_ref() };
     let document = TraceDocument::of(&session, &report, &diagnostics);
     let text = || match args.segments {
         Some(most) => crate::segments_text(&path, session.start, most),
-        None => crate::text(&path, &session.drawable, args.rows),
+        None => crate::text(&path, by_group.as_ref(), &session.drawable, args.rows),
     };
     let figure = |sheet: &Sheet| {
         let ground = Coloring { pale: true, ..Coloring::default() };

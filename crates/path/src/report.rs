@@ -34,7 +34,7 @@ fn is_zero(ns: &u64) -> bool {
 }
 
 impl Times {
-    fn add(&mut self, segment: &Segment) {
+    pub(crate) fn add(&mut self, segment: &Segment) {
         let ns = segment.end_ns.since(segment.start_ns).0;
         let sum = match segment.kind {
             SegmentKind::Running => &mut self.running_ns,
@@ -46,6 +46,23 @@ impl Times {
         };
         *sum = sum.saturating_add(ns);
         self.queued_beside_idle_ns = self.queued_beside_idle_ns.saturating_add(segment.beside_idle_ns);
+    }
+
+    /// Adds the times of another part of the path.
+    pub(crate) fn join(&mut self, more: &Times) {
+        let Times { running_ns, queued_ns, queued_beside_idle_ns, waking_ns, sleeping_ns, unknown_ns, throttled_ns } =
+            *more;
+        for (sum, ns) in [
+            (&mut self.running_ns, running_ns),
+            (&mut self.queued_ns, queued_ns),
+            (&mut self.queued_beside_idle_ns, queued_beside_idle_ns),
+            (&mut self.waking_ns, waking_ns),
+            (&mut self.sleeping_ns, sleeping_ns),
+            (&mut self.unknown_ns, unknown_ns),
+            (&mut self.throttled_ns, throttled_ns),
+        ] {
+            *sum = sum.saturating_add(ns);
+        }
     }
 
     /// The sum of all times, in nanoseconds.

@@ -1,7 +1,9 @@
 //! The path for people.
 
+use crate::by_group::PathByGroup;
 use crate::chain::SegmentKind;
 use crate::report::{Path, Share, Times};
+use membership::TasksBy;
 use sched::{Dur, Pid, Ts};
 use std::fmt::Write;
 use timeline::Drawable;
@@ -53,8 +55,8 @@ pub fn segments_text(path: &Path, zero: Ts, most: usize) -> String {
     out
 }
 
-/// The report of one trace. `most`: the maximum number of rows of each table.
-pub fn text(path: &Path, trace: &Drawable, most: usize) -> String {
+/// The report of one trace, with the path by groups of tasks, where that is asked for. `most`: the maximum number of rows of each table.
+pub fn text(path: &Path, groups: Option<&PathByGroup>, trace: &Drawable, most: usize) -> String {
     let mut out = String::new();
     let Some(task) = path.task else {
         return format!("{trace}: no such task in the window: there is no path\n");
@@ -128,6 +130,22 @@ pub fn text(path: &Path, trace: &Drawable, most: usize) -> String {
         line(&mut out, &share.of.pid.named(share.of.command), share);
     }
     more(&mut out, path.tasks.len());
+    if let Some(groups) = groups {
+        head(
+            &mut out,
+            match groups.by {
+                TasksBy::Command => "by command",
+                TasksBy::Task => "by task",
+                TasksBy::Process => "by process",
+                TasksBy::Cgroup => "by cgroup",
+                TasksBy::Params => "by scheduling parameters",
+            },
+        );
+        for share in groups.rows.iter().take(most) {
+            line(&mut out, &share.of.shown(), share);
+        }
+        more(&mut out, groups.rows.len());
+    }
     head(&mut out, "by CPU");
     for share in path.cpus.iter().take(most) {
         line(&mut out, &format!("CPU {}", share.of.cpu), share);

@@ -127,7 +127,7 @@ impl<Q: TaskQuestion> Subcommand for Q {
         Q::check(args)?;
         let session = trace.open()?;
         tasks.check(&session)?;
-        let chosen = tasks.chooser();
+        let chosen = tasks.chooser(&session)?;
         let chosen = tasks.is_any().then_some(&chosen as &Chosen<'_>);
         let options = Q::options(args, &session, chosen)?;
         let analysis = || Q::analysis(&options);

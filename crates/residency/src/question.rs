@@ -45,7 +45,7 @@ fn run(args: &ResidencyArgs) -> Result<()> {
         bail!("{}: the caches of its CPUs are unknown: give --topology, or a machine file beside it", session.name());
     }
     tasks.check(&session)?;
-    let chosen = tasks.chooser();
+    let chosen = tasks.chooser(&session)?;
     let chosen = tasks.is_any().then_some(&chosen as &Chosen<'_>);
     let options = options(args, &session, chosen);
     let analysis = || Residency::new(&options);

@@ -5,4 +5,6 @@ pub mod command_line;
 pub mod groups;
 pub mod page_args;
 pub mod patterns;
+pub mod rows;
 pub mod runs;
+pub(crate) mod task_args;

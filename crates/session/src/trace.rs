@@ -1,5 +1,6 @@
 //! A trace as a command opens it, and the doubts about it.
 
+pub(crate) mod grouping;
 pub mod heading;
 pub mod progress;
 pub(crate) mod session;

@@ -1,5 +1,6 @@
 //! The arguments of `schedviz utilization`.
 
+use membership::TasksBy;
 use regex::Regex;
 use sched::Dur;
 use session::args::{BeginArgs, DetailArgs, TraceArgs, positive_length};
@@ -26,6 +27,12 @@ pub struct UtilizationArgs {
     /// Print a line for each CPU; a table in CSV then has these instead of the intervals
     #[arg(long)]
     pub(crate) per_cpu: bool,
+    /// Also list the time of the CPUs by these; a table in CSV then has these instead of the intervals
+    #[arg(long, value_enum, value_name = "WHAT", conflicts_with = "per_cpu")]
+    pub(crate) by: Option<TasksBy>,
+    /// Maximum number of rows to print for --by; the JSON has all
+    #[arg(long, default_value_t = 15, value_name = "N")]
+    pub(crate) rows: usize,
     #[command(flatten)]
     pub(crate) detail: DetailArgs,
     /// Report CPUs that idle longer than this while others are overloaded
@@ -44,4 +51,5 @@ const EXAMPLES: &str = "\
 Examples:
   schedviz utilization trace.dat
   schedviz utilization trace.dat --interval 100ms --per-cpu
+  schedviz utilization trace.dat --by cgroup
   schedviz utilization trace.dat --tasks '^make|^cc1' -o utilization.pdf";

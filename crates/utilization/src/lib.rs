@@ -28,6 +28,7 @@
 //! ```
 
 mod args;
+mod by_group;
 mod figure;
 mod grid;
 mod joined;
@@ -36,6 +37,7 @@ mod report;
 mod table;
 
 pub use args::UtilizationArgs;
+pub use by_group::{GroupTime, GroupTimes, TimesByGroup};
 pub use figure::figure;
 pub use question::UtilizationQuestion;
 pub use report::{Heat, HerdReport, Idling, Interval, PerCpu, PerNode, Shares, UtilizationReport, text};

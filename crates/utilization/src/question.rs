@@ -3,7 +3,7 @@
 use crate::UtilizationArgs;
 use crate::args::FORMATS;
 use crate::table;
-use crate::{Options, Utilization, UtilizationReport};
+use crate::{GroupTimes, Options, Utilization, UtilizationReport};
 use anyhow::{Result, bail};
 use question::{Question, Subcommand};
 use sched::chosen::is_match;
@@ -44,7 +44,7 @@ impl Question for UtilizationQuestion {
             let analyses = (Utilization::new(options), FromTrace::only(chosen.clone()));
             listed(analyses, move |(report, columns), page| {
                 let columns = schedstat::table(&[StatRow { name: "trace".into(), columns: columns.columns }]);
-                let text = crate::text(&report, &page.session.drawable, true, Detail::Full);
+                let text = crate::text(&report, &page.session.drawable, (true, 0), Detail::Full);
                 let heading = heading(page.session, &report, page.diagnostics).on(page.sheet);
                 let section = ReportSection {
                     title: "Utilization".to_owned(),
@@ -70,9 +70,12 @@ pub(crate) fn run(args: &UtilizationArgs) -> Result<()> {
     args.begin.without_descent(args.tasks.is_none(), "the application's share")?;
     let session = args.trace.open()?;
     let options = options(&session, args)?;
-    let outcome = session.follow_in_pieces(&args.begin, session.page(), || Utilization::new(&options))?;
-    let (report, diagnostics) = (outcome.output, outcome.diagnostics);
-    let text = || crate::text(&report, &session.drawable, args.per_cpu, args.detail.detail());
+    let groups = args.by.map(|by| session.task_groups(by)).transpose()?;
+    let by_group = || groups.as_deref().map(|groups| GroupTimes::new(groups, &options.cpus));
+    let outcome = session.follow_in_pieces(&args.begin, session.page(), || (Utilization::new(&options), by_group()))?;
+    let ((mut report, by_group), diagnostics) = (outcome.output, outcome.diagnostics);
+    report.groups = by_group.map(|groups| groups.of_cpu_time(report.all.total()));
+    let text = || crate::text(&report, &session.drawable, (args.per_cpu, args.rows), args.detail.detail());
     let figure = |sheet: &Sheet| {
         let heading = heading(&session, &report, &diagnostics).on(sheet);
         Ok(vec![crate::figure(&report, &options, &heading)])

@@ -1,6 +1,7 @@
 //! The report: as numbers, and as a text.
 
-use crate::{CLASSES, Class, Utilization};
+use crate::{CLASSES, Class, TimesByGroup, Utilization};
+use membership::TasksBy;
 use sched::causes::Herd;
 use sched::{Cpu, Dur, Ts};
 use serde::Serialize;
@@ -177,6 +178,9 @@ pub struct UtilizationReport {
     pub cpus: Vec<PerCpu>,
     /// The time of each NUMA node over the whole window; empty if the topology is unknown.
     pub nodes: Vec<PerNode>,
+    /// The time of the tasks by the groups that `--by` asks for; absent without it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub groups: Option<TimesByGroup>,
     /// The length from which idling beside overloaded CPUs is reported, in nanoseconds.
     pub balance_interval_ns: Dur,
     /// The number of longer episodes in which CPUs idled beside overloaded ones.
@@ -252,6 +256,7 @@ pub(crate) fn build(u: Utilization<'_>, application_unknown: Option<String>) -> 
             .collect(),
         cpus,
         nodes,
+        groups: None,
         balance_interval_ns: options.balance_interval,
         idling_episodes: totals.episodes,
         idling_ns: totals.ns,
@@ -350,7 +355,7 @@ impl ClassColumns {
 }
 
 /// The report for people; `trace` is the file as the command line has it.
-pub fn text(report: &UtilizationReport, trace: &Drawable, per_cpu: bool, detail: Detail) -> String {
+pub fn text(report: &UtilizationReport, trace: &Drawable, (per_cpu, rows): (bool, usize), detail: Detail) -> String {
     let mut out = String::new();
     let total = report.all.total().max(1) as f64;
     let busy = 100.0 * report.all.busy() as f64 / total;
@@ -375,6 +380,9 @@ pub fn text(report: &UtilizationReport, trace: &Drawable, per_cpu: bool, detail:
         table.head(&mut out, "CPU");
         report.cpus.iter().for_each(|row| table.line(&mut out, &row.cpu.to_string(), &row.shares));
     }
+    if let Some(groups) = &report.groups {
+        by_group(&mut out, groups, rows);
+    }
     idling(&mut out, report, trace, detail);
     herds(&mut out, report, detail);
     if !report.interrupts_recorded {
@@ -389,6 +397,26 @@ pub fn text(report: &UtilizationReport, trace: &Drawable, per_cpu: bool, detail:
         trace.next(&mut out, "the longest of these times", longest.start_in_trace_ns, longest.duration_ns, &commands);
     }
     out
+}
+
+/// The table of the time that groups of tasks ran.
+fn by_group(out: &mut String, groups: &TimesByGroup, most: usize) {
+    let of = match groups.by {
+        TasksBy::Command => "time of command",
+        TasksBy::Task => "time of task",
+        TasksBy::Process => "time of process",
+        TasksBy::Cgroup => "time of cgroup",
+        TasksBy::Params => "time of tasks with",
+    };
+    // Writing to a string cannot fail.
+    let _ = writeln!(out, "\n{of:<37}{:>12}{:>12}{:>13}", "run time", "CPU time", "of all tasks");
+    for row in groups.rows.iter().take(most) {
+        let (name, time) = (row.of.shown(), format!("{:.6} s", row.run_ns as f64 / 1e9));
+        let _ = writeln!(out, "  {name:<35}{time:>12}{:>11.2}%{:>12.2}%", row.cpu_percent, row.tasks_percent);
+    }
+    if groups.rows.len() > most {
+        let _ = writeln!(out, "  … {} more (--rows, --json)", groups.rows.len() - most);
+    }
 }
 
 fn times(n: u64) -> String {

@@ -1,6 +1,9 @@
 //! The arguments of `schedviz why`.
 
 use crate::Grouping;
+use anyhow::Result;
+use membership::TasksBy;
+use session::Session;
 use session::args::{BeginArgs, ReadArgs, TaskArgs, WindowArgs};
 use session::formats::{Formats, OutputArgs};
 use session::groups::RunsArgs;
@@ -25,7 +28,7 @@ pub struct WhyArgs {
     /// Maximum number of rows to print of each table; the JSON has all
     #[arg(long, default_value_t = 12, value_name = "N")]
     pub(crate) rows: usize,
-    /// Also list the waiting by task, command, CPU or node: where they were queued, and which CPUs idled meanwhile
+    /// Also list the waiting by the tasks, or by the CPUs on which they were queued, and the CPUs that idled meanwhile
     #[arg(long, value_enum, value_name = "WHAT")]
     pub(crate) by: Option<By>,
     /// List tasks apart that never left one CPU although they waited there for 100 ms beside idle ones: they seem to be bound
@@ -80,21 +83,32 @@ Examples:
 pub(crate) enum By {
     /// Each task alone
     Task,
-    /// All tasks of a command
+    /// A row for each command: names that differ in a number or a random part alone share one
     Command,
+    /// A row for each process, by the command of its first thread
+    Process,
+    /// A row for each cgroup
+    Cgroup,
+    /// A row for each set of scheduling parameters: the policy with the nice value or the priority
+    Params,
     /// The CPU of the run queue
     Cpu,
     /// The node of the run queue
     Node,
 }
 
-impl From<By> for Grouping {
-    fn from(by: By) -> Grouping {
-        match by {
-            By::Task => Grouping::Task,
-            By::Command => Grouping::Command,
-            By::Cpu => Grouping::Cpu,
-            By::Node => Grouping::Node,
+impl By {
+    /// The rows, with the groups that they are about.
+    pub(crate) fn grouping(self, session: &Session) -> Result<Grouping> {
+        let groups = |by| Ok(Grouping::Groups(session.task_groups(by)?));
+        match self {
+            By::Task => Ok(Grouping::Task),
+            By::Command => groups(TasksBy::Command),
+            By::Process => groups(TasksBy::Process),
+            By::Cgroup => groups(TasksBy::Cgroup),
+            By::Params => groups(TasksBy::Params),
+            By::Cpu => Ok(Grouping::Cpu),
+            By::Node => Ok(Grouping::Node),
         }
     }
 }

@@ -1,17 +1,19 @@
-//! The waiting in violation by task, command, CPU or node.
+//! The waiting in violation by groups of tasks, by CPU or by node.
 
 use crate::ledger::Case;
 use crate::longest::{Longest, longest};
+use membership::{GroupLabel, GroupedTask, TaskGroup, TaskGroups, TasksBy, join_random};
 use sched::limits::ROWS;
 use sched::seeded::SeededMap;
 use sched::topology::CpuOrder;
-use sched::{Comm, Cpu, Dur, Pid, Topology, Ts, kthread};
+use sched::{Comm, Cpu, Dur, Pid, Task, Topology, Ts, kthread};
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::hash_map::Entry;
+use std::sync::Arc;
 
 /// The subject of a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub enum Grouping {
     /// A row for each task.
     Task,
@@ -21,6 +23,8 @@ pub enum Grouping {
     Cpu,
     /// The node of the run queue.
     Node,
+    /// A group of tasks: that of the task at the instant at which the wait, or the window, ends.
+    Groups(Arc<TaskGroups>),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -29,6 +33,7 @@ enum GroupKey {
     Command(Comm),
     Cpu(Cpu),
     Node(Option<u32>),
+    Group(TaskGroup),
     /// The groups that no longer fit.
     Rest,
 }
@@ -43,7 +48,7 @@ pub struct OnCpu {
     pub ns: u64,
 }
 
-/// The waits in violation of one task, command, CPU or node.
+/// The waits in violation of one task, group of tasks, CPU or node.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GroupRow {
@@ -53,6 +58,9 @@ pub struct GroupRow {
     /// The command, where the rows are tasks or commands.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<Comm>,
+    /// The process, the cgroup or the scheduling parameters of the tasks, where the rows are these.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub group: Option<GroupLabel>,
     /// The CPU of the run queue, where the rows are CPUs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu: Option<Cpu>,
@@ -84,6 +92,8 @@ struct GroupSums {
     number: u64,
     total: u64,
     longest: Case,
+    /// Whether its tasks had several names.
+    has_several_names: bool,
     queued: SeededMap<Cpu, u64>,
     idle: SeededMap<Cpu, u64>,
 }
@@ -93,8 +103,9 @@ struct GroupSums {
 pub(crate) struct Groups {
     grouping: Grouping,
     groups: SeededMap<GroupKey, GroupSums>,
-    /// The readings of all CPUs' idle time in violation at the start of each open wait, by the place of the task.
-    readings: SeededMap<sched::TaskId, Vec<u64>>,
+    /// The readings of all CPUs' idle time in violation at the start of each open wait, and the task then, by the place of the task;
+    /// absent of a wait that began in an earlier piece of a pass.
+    readings: SeededMap<sched::TaskId, (GroupedTask, Vec<u64>)>,
     /// The idle time in violation of all CPUs in earlier pieces of a pass, which no reading has.
     before: Vec<u64>,
 }
@@ -102,20 +113,29 @@ pub(crate) struct Groups {
 impl GroupSums {
     /// A group that this case is the first of.
     fn begin(case: Case) -> GroupSums {
-        GroupSums { number: 0, total: 0, longest: case, queued: SeededMap::default(), idle: SeededMap::default() }
+        GroupSums {
+            number: 0,
+            total: 0,
+            longest: case,
+            has_several_names: false,
+            queued: SeededMap::default(),
+            idle: SeededMap::default(),
+        }
     }
 
     fn keep_longest(&mut self, case: Case) {
+        self.has_several_names |= self.longest.command != case.command;
         let rank = |case: &Case| (Reverse(case.violated), case.start, case.cpu, case.pid);
         if rank(&case) < rank(&self.longest) {
             self.longest = case;
         }
     }
 
-    /// Adds the waits of the same group in a later piece of a pass.
+    /// Adds the waits of the same group in a later piece of a pass, or of another group that is a part of this one.
     fn join(&mut self, later: GroupSums) {
         self.number += later.number;
         self.total = self.total.saturating_add(later.total);
+        self.has_several_names |= later.has_several_names;
         self.keep_longest(later.longest);
         let add = |sums: &mut SeededMap<Cpu, u64>, more: SeededMap<Cpu, u64>| {
             for (cpu, ns) in more {
@@ -145,9 +165,9 @@ impl Groups {
     }
 
     /// A counted wait begins at these readings.
-    pub(crate) fn begin(&mut self, task: sched::TaskId, mut readings: Vec<u64>) {
+    pub(crate) fn begin(&mut self, task: &Task, mut readings: Vec<u64>) {
         add_readings(&mut readings, &self.before);
-        self.readings.insert(task, readings);
+        self.readings.insert(task.id(), (task.into(), readings));
     }
 
     /// Readings begin anew, behind these.
@@ -170,23 +190,28 @@ impl Groups {
                 Entry::Vacant(place) => drop(place.insert(sums)),
             }
         }
-        for (task, mut readings) in later.readings {
+        for (task, (of, mut readings)) in later.readings {
             add_readings(&mut readings, &self.before);
-            self.readings.insert(task, readings);
+            self.readings.insert(task, (of, readings));
         }
     }
 
     /// A counted wait ends at these readings.
     pub(crate) fn end(&mut self, task: sched::TaskId, case: Case, readings: &[u64], topology: &Topology) {
-        let begun = self.readings.remove(&task).unwrap_or_default();
+        let unknown = GroupedTask { pid: case.pid, comm: case.command, prio: None, is_kernel: false };
+        let (queued, begun) = self.readings.remove(&task).unwrap_or((unknown, Vec::new()));
         if case.violated == 0 {
             return;
         }
-        let mut key = match self.grouping {
+        let mut key = match &self.grouping {
             Grouping::Task => GroupKey::Task(case.pid),
             Grouping::Command => GroupKey::Command(kthread::command(case.command)),
             Grouping::Cpu => GroupKey::Cpu(case.cpu),
             Grouping::Node => GroupKey::Node(topology.group(case.cpu, CpuOrder::Node)),
+            Grouping::Groups(groups) => {
+                let task = GroupedTask { pid: case.pid, comm: case.command, ..queued };
+                GroupKey::Group(groups.group(task, case.end))
+            }
         };
         if !self.groups.contains_key(&key) && self.groups.len() >= most_groups(readings.len().max(self.before.len())) {
             key = GroupKey::Rest;
@@ -218,13 +243,27 @@ impl Groups {
         };
         let mut groups: Vec<(GroupKey, GroupSums)> = self.groups.into_iter().collect();
         groups.sort_by_key(|(key, group)| (Reverse(group.total), *key));
+        let learned = match &self.grouping {
+            Grouping::Groups(groups) => Some(groups),
+            _ => None,
+        };
+        if learned.is_some_and(|learned| learned.by() == TasksBy::Command) {
+            groups = of_stems(groups);
+            groups.sort_by_key(|(key, group)| (Reverse(group.total), *key));
+        }
         let row = |(key, group): (GroupKey, GroupSums)| {
+            let label = label(key, learned);
             let command = match key {
                 GroupKey::Task(_) => Some(group.longest.command),
                 GroupKey::Command(command) => Some(command),
+                GroupKey::Group(TaskGroup::Command(_)) if label.is_some() => None,
+                GroupKey::Group(TaskGroup::Command(stem)) if group.has_several_names => Some(stem),
+                // A stem with one name is shown as that name.
+                GroupKey::Group(TaskGroup::Command(_)) => Some(kthread::command(group.longest.command)),
                 _ => None,
             };
             GroupRow {
+                group: label,
                 pid: if let GroupKey::Task(pid) = key { Some(pid) } else { None },
                 command,
                 cpu: if let GroupKey::Cpu(cpu) = key { Some(cpu) } else { None },
@@ -239,4 +278,25 @@ impl Groups {
         };
         groups.into_iter().map(row).collect()
     }
+}
+
+/// The name of a group of tasks, where the rows are processes, cgroups or parameters.
+fn label(key: GroupKey, groups: Option<&Arc<TaskGroups>>) -> Option<GroupLabel> {
+    match key {
+        GroupKey::Group(group) => groups?.label(group),
+        _ => None,
+    }
+}
+
+/// The commands, of which those whose names have letters alone in the place of a random part join the others.
+fn of_stems(groups: Vec<(GroupKey, GroupSums)>) -> Vec<(GroupKey, GroupSums)> {
+    let (of_groups, mut others): (Vec<_>, Vec<_>) =
+        groups.into_iter().partition(|(key, _)| matches!(key, GroupKey::Group(_)));
+    let rows = of_groups.into_iter().filter_map(|(key, sums)| match key {
+        GroupKey::Group(group) => Some((group, sums)),
+        _ => None,
+    });
+    let joined = join_random(rows.collect(), GroupSums::join);
+    others.extend(joined.into_iter().map(|(group, sums)| (GroupKey::Group(group), sums)));
+    others
 }

@@ -267,7 +267,7 @@ impl<'o> Why<'o> {
         self.track(task.id(), |track| track.wait = Some(wait));
         if counted {
             if let Some(groups) = &mut self.groups {
-                groups.begin(task.id(), self.meter.idle_readings(now));
+                groups.begin(task, self.meter.idle_readings(now));
             }
             self.meter.join(cpu);
         }

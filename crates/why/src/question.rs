@@ -182,7 +182,7 @@ fn measure(args: &WhyArgs, read: &ReadArgs, path: &Path, drawn: bool) -> Result<
         needs_groups(&session.topology, CpuOrder::Node, "--by node")?;
     }
     args.tasks.check(&session)?;
-    let (application, excluded) = (args.tasks.chooser(), args.tasks.excluder());
+    let (application, excluded) = (args.tasks.chooser(&session)?, args.tasks.excluder());
     let mut options = Options {
         cpus: session.shown.chosen.clone(),
         assume_idle: if args.assume_idle { session.silent() } else { Vec::new() },
@@ -211,7 +211,8 @@ fn measure(args: &WhyArgs, read: &ReadArgs, path: &Path, drawn: bool) -> Result<
     }
     let at = asked_episode::instant(args, &session, &options)?;
     let probed = Probed::of(&session);
-    let analysis = || Why::new(&options).by(args.by.map(Grouping::from)).with_episode_at(at).with_probes(probed);
+    let grouping = args.by.map(|by| by.grouping(&session)).transpose()?;
+    let analysis = || Why::new(&options).by(grouping.clone()).with_episode_at(at).with_probes(probed);
     let (mut report, trust) =
         session.measured_in_pieces(&args.begin, session.window, options.application, by_descent, analysis)?;
     if let (Some(at), None, None) = (at, &report.episode, &report.selection_unknown) {

@@ -183,6 +183,9 @@ fn table(out: &mut String, title: &str, rows: &Rows, most: usize) {
 
 /// The name of a row.
 fn name(row: &GroupRow) -> String {
+    if let Some(group) = &row.group {
+        return group.shown();
+    }
     match *row {
         GroupRow { pid: Some(pid), command, .. } => pid.named(command.unwrap_or_default()),
         GroupRow { command: Some(command), .. } => command.to_string(),

@@ -134,7 +134,7 @@ fn measure(
     let session = Session::open(path, read, &args.window)?;
     args.tasks.check(&session)?;
     let silent = session.silent();
-    let (application, excluded) = (args.tasks.chooser(), args.tasks.excluder());
+    let (application, excluded) = (args.tasks.chooser(&session)?, args.tasks.excluder());
     let options = Options {
         cpus: session.shown.chosen.clone(),
         assume_idle: if args.assume_idle { silent } else { Vec::new() },

@@ -63,6 +63,16 @@ impl<K: Copy + Eq + Hash, V: Default> BoundedRows<K, V> {
         self.at(place)
     }
 
+    /// The number of rows.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Whether there is no row.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
     /// Returns the rows, in the order in which they came.
     pub fn into_rows(self) -> Vec<(K, V)> {
         self.rows

@@ -1,15 +1,13 @@
 //! The arguments that all commands share, and what they come to for a given trace.
 
+pub use crate::arguments::task_args::TaskArgs;
 pub use crate::command_line::{repeatable, shell_word};
 use crate::messages::Messages;
 use anyhow::{Context, Result, bail};
 use lanes::MANY_LANES;
 use machine::Machine;
-use regex::Regex;
-use sched::chosen::is_match;
-use sched::state::Task;
 use sched::topology::{CpuOrder, format_cpu_list, parse_cpu_list};
-use sched::{ChosenCpus, Cpu, Dur, Pid, SchedState, TaskFilter, Topology, Ts, Window};
+use sched::{ChosenCpus, Cpu, Dur, Topology, Ts, Window};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use timeline::Drawable;
@@ -411,89 +409,6 @@ impl BeginArgs {
             bail!(
                 "{what} depends on who forked whom since the start of the trace, which --fast-window does not read; choose tasks with --tasks"
             );
-        }
-        Ok(())
-    }
-}
-
-/// The tasks to show
-#[derive(Clone, Debug, clap::Args)]
-pub struct TaskArgs {
-    /// Only tasks whose name or command matches, as reports print it (kworker/3:1, kworker/N:N). dat2graph draws the
-    /// others dark grey, the rest leave them out
-    #[arg(long, value_name = "REGEX", value_parser = Regex::new, help_heading = "Tasks")]
-    tasks: Option<Regex>,
-    /// Not the tasks whose name or command matches
-    #[arg(long, value_name = "REGEX", value_parser = Regex::new, help_heading = "Tasks")]
-    exclude_tasks: Option<Regex>,
-    /// Only these tasks, by number
-    #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = "Tasks")]
-    pid: Vec<i32>,
-    /// Only the traced command and what descends from it
-    #[arg(long, help_heading = "Tasks")]
-    pub forked: bool,
-}
-
-impl TaskArgs {
-    /// The filter that `--tasks`, `--exclude-tasks` and `--pid` make together.
-    pub fn filter(&self) -> TaskFilter {
-        let pids = self.pid.iter().copied().map(Pid).collect();
-        TaskFilter { tasks: self.tasks.clone(), exclude: self.exclude_tasks.clone(), pids }
-    }
-
-    /// Returns the function that decides whether a task is chosen by any of these options.
-    pub fn chooser(&self) -> impl Fn(&Task, &SchedState) -> bool + use<> {
-        let (filter, forked) = (self.filter(), self.forked);
-        move |task: &Task, _: &SchedState| filter.takes(task.pid, || task.comm) && (!forked || task.kin.descends)
-    }
-
-    /// The options that select tasks by name and number, as they are typed; empty without any.
-    pub fn typed(&self) -> String {
-        let chosen = [
-            self.tasks.as_ref().map(|tasks| format!("--tasks {tasks}")),
-            self.exclude_tasks.as_ref().map(|tasks| format!("--exclude-tasks {tasks}")),
-            (!self.pid.is_empty()).then(|| {
-                let pids: Vec<String> = self.pid.iter().map(i32::to_string).collect();
-                format!("--pid {}", pids.join(","))
-            }),
-        ];
-        chosen.into_iter().flatten().collect::<Vec<String>>().join(" ")
-    }
-
-    /// Whether the selection depends on names of tasks.
-    pub fn is_by_name(&self) -> bool {
-        self.tasks.is_some() || self.exclude_tasks.is_some()
-    }
-
-    /// Whether only some tasks were asked for.
-    pub fn is_any(&self) -> bool {
-        self.chooses() || self.exclude_tasks.is_some()
-    }
-
-    /// Whether some tasks are chosen by a property that they have, not by one that they lack.
-    pub fn chooses(&self) -> bool {
-        self.tasks.is_some() || !self.pid.is_empty() || self.forked
-    }
-
-    /// The tasks that are counted, in words.
-    pub fn which(&self) -> &'static str {
-        match (self.forked, self.is_any()) {
-            (true, _) => "the traced command's tasks",
-            (_, true) => "chosen tasks",
-            _ => "all tasks",
-        }
-    }
-
-    /// Returns the function that decides whether a task is left out; nothing where none is.
-    pub fn excluder(&self) -> Option<impl Fn(&Task, &SchedState) -> bool + use<>> {
-        let exclude = self.exclude_tasks.clone();
-        exclude.map(|exclude| move |task: &Task, _: &SchedState| is_match(&exclude, task.comm))
-    }
-
-    /// Refuses `--forked` where a command does not follow who forked whom.
-    pub fn without_forked(&self, command: &str) -> Result<()> {
-        if self.forked {
-            bail!("{command} does not know --forked; choose tasks with --tasks, --exclude-tasks or --pid");
         }
         Ok(())
     }

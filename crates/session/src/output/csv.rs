@@ -1,6 +1,7 @@
 //! Tables of comma-separated values.
 
 use anyhow::Result;
+use membership::TaskRow;
 use sched::Dur;
 use sched::lengths::Summary;
 use serde::Serialize;
@@ -65,6 +66,14 @@ impl CsvWriter<Vec<u8>> {
 /// Returns a value, or an empty field for an unknown one.
 pub fn known(value: Option<impl Display>) -> String {
     value.map_or_else(String::new, |value| value.to_string())
+}
+
+/// Returns the fields `pid` and `command` of a row, or `process` and `group` where rows are groups; an empty field for an unknown one.
+pub fn task_fields(row: &TaskRow) -> [String; 2] {
+    match &row.group {
+        Some(group) => [known(group.process), known(group.name.as_ref())],
+        None => [known(row.pid), known(row.command)],
+    }
 }
 
 /// Returns the word that JSON has for a value; an empty field for a value that is no word there.

@@ -366,6 +366,9 @@ impl Session {
 
     /// A colouring that has read from the trace what its colours depend on.
     pub fn learned(&self, mut coloring: Coloring) -> Result<Coloring> {
+        if let Some(by) = coloring.by.groups() {
+            coloring.groups = Some(self.task_groups(by)?);
+        }
         learn(&mut coloring, &self.trace, &self.topology).map_err(|e| self.named(e))?;
         Ok(coloring)
     }
@@ -480,11 +483,10 @@ impl BeginArgs {
 impl TaskArgs {
     /// Refuses options that select no task of the trace.
     pub fn check(&self, session: &Session) -> Result<()> {
-        let typed = self.typed();
-        if typed.is_empty() {
+        let (typed, filter) = (self.typed(), self.filter());
+        if filter.takes_all() {
             return Ok(());
         }
-        let filter = self.filter();
         session.needs_task(&typed, |pid, name| filter.takes(pid, || name))
     }
 }

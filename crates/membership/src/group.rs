@@ -1,0 +1,182 @@
+//! The groups of tasks that rows of reports are about.
+
+use crate::{CgroupIndex, TaskParams};
+use sched::kthread::command;
+use sched::state::Task;
+use sched::{Comm, Pid};
+use serde::Serialize;
+
+/// The rule by which tasks form the rows of a report.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum TasksBy {
+    /// A row for each command: names that differ in a number or a random part alone share one
+    #[default]
+    Command,
+    /// A row for each task
+    Task,
+    /// A row for each process, by the command of its first thread
+    Process,
+    /// A row for each cgroup
+    Cgroup,
+    /// A row for each set of scheduling parameters: the policy with the nice value or the priority
+    Params,
+}
+
+impl TasksBy {
+    /// The name of the groups, in the plural.
+    pub fn plural(self) -> &'static str {
+        match self {
+            TasksBy::Command => "commands",
+            TasksBy::Task => "tasks",
+            TasksBy::Process => "processes",
+            TasksBy::Cgroup => "cgroups",
+            TasksBy::Params => "scheduling parameters",
+        }
+    }
+}
+
+/// A group of tasks, the key of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum TaskGroup {
+    /// The task with this PID.
+    Task(Pid),
+    /// The tasks of this command: a name, a stem of names, or the command of a kernel thread.
+    Command(Comm),
+    /// The process with this leader.
+    Process(Pid),
+    /// The tasks of this cgroup.
+    Cgroup(CgroupIndex),
+    /// The tasks with these scheduling parameters.
+    Params(TaskParams),
+    /// The threads of the kernel, where rows are cgroups.
+    Kernel,
+    /// The tasks whose group is unknown.
+    Unknown,
+    /// The tasks beyond the maximum number of rows.
+    Rest,
+}
+
+/// The name of a group of tasks, where the rows of a report are processes, cgroups or scheduling parameters.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct GroupLabel {
+    /// The path of the cgroup, the command of the process, or the policy with the nice value or the priority; `kernel threads` and
+    /// `(others)` of rows that join tasks; null for the row of the tasks whose group is unknown.
+    pub name: Option<String>,
+    /// The PID of the first thread of the process, where the row is a process.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub process: Option<Pid>,
+    /// The scheduling parameters, where the row is of tasks that share them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub params: Option<TaskParams>,
+    /// The rule of the rows.
+    #[serde(skip)]
+    pub by: TasksBy,
+}
+
+impl GroupLabel {
+    /// The name in tables.
+    pub fn shown(&self) -> String {
+        match (&self.name, self.process) {
+            (Some(name), Some(leader)) => format!("{name} ({})", leader.0),
+            (None, Some(leader)) => leader.named(Comm::EMPTY),
+            (Some(name), None) => name.clone(),
+            (None, None) => match self.by {
+                TasksBy::Process => "unknown process".to_owned(),
+                TasksBy::Cgroup => "unknown cgroup".to_owned(),
+                _ => "unknown parameters".to_owned(),
+            },
+        }
+    }
+}
+
+/// The names of the tasks of a row: the latest one, and whether there were several.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RowNames {
+    latest: Option<Comm>,
+    are_several: bool,
+}
+
+impl RowNames {
+    /// A task of this name comes to the row.
+    pub fn call(&mut self, name: Comm) {
+        self.are_several |= self.latest.is_some_and(|known| known != name);
+        self.latest = Some(name);
+    }
+
+    /// Adds the names of another row, which becomes a part of this one.
+    pub fn join(&mut self, later: RowNames) {
+        self.are_several |= later.are_several;
+        later.latest.into_iter().for_each(|name| self.call(name));
+    }
+}
+
+/// The tasks that a row is about.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TaskRow {
+    /// The PID of the task, where the rows are tasks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pid: Option<Pid>,
+    /// The command name, where the rows are tasks or commands.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command: Option<Comm>,
+    /// The process, the cgroup or the scheduling parameters of the tasks, where the rows are these.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub group: Option<GroupLabel>,
+}
+
+impl TaskRow {
+    /// The row of a group of tasks with these names. A stem with one name is shown as that name.
+    pub(crate) fn new(group: TaskGroup, names: RowNames, label: Option<GroupLabel>) -> TaskRow {
+        let name = names.latest.unwrap_or_default();
+        let command = match group {
+            _ if label.is_some() => None,
+            TaskGroup::Command(stem) if names.are_several => Some(stem),
+            TaskGroup::Command(_) => Some(command(name)),
+            _ => Some(name),
+        };
+        let pid = if let TaskGroup::Task(pid) = group { Some(pid) } else { None };
+        TaskRow { pid, command, group: label }
+    }
+
+    /// The name in tables.
+    pub fn shown(&self) -> String {
+        let command = self.command.unwrap_or_default();
+        match (&self.group, self.pid) {
+            (Some(group), _) => group.shown(),
+            (None, Some(pid)) => pid.named(command),
+            (None, None) if command.is_empty() => "unnamed tasks".to_owned(),
+            (None, None) => command.to_string(),
+        }
+    }
+}
+
+/// The properties of a task that decide its group at an instant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GroupedTask {
+    /// The PID of the task.
+    pub pid: Pid,
+    /// The command name of the task; empty if it is unknown.
+    pub comm: Comm,
+    /// The kernel priority of the task, if an event has shown it.
+    pub prio: Option<i32>,
+    /// Whether the task is a thread of the kernel.
+    pub is_kernel: bool,
+}
+
+impl From<&Task> for GroupedTask {
+    fn from(task: &Task) -> GroupedTask {
+        let is_kernel = task.kin.is_of_kernel(task.comm);
+        GroupedTask { pid: task.pid, comm: task.comm, prio: task.known_prio(), is_kernel }
+    }
+}
+
+impl GroupedTask {
+    /// The command of a thread of the kernel.
+    pub(crate) fn kernel_command(&self) -> TaskGroup {
+        TaskGroup::Command(command(self.comm))
+    }
+}

@@ -1,0 +1,386 @@
+//! The scheduling parameters of each task.
+
+use machine::Machine;
+use sched::limits::{PIDS, keep_of_pid};
+use sched::nice::weight_of;
+use sched::seeded::SeededMap;
+use sched::{Pid, Tracepoint, Ts};
+use serde::Serialize;
+use std::fmt;
+use std::ops::ControlFlow;
+use tracedat::{EventFormat, Record, Trace};
+
+/// A scheduling policy, as far as it is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, clap::ValueEnum, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum SchedPolicy {
+    /// `SCHED_DEADLINE`.
+    Deadline,
+    /// `SCHED_FIFO`.
+    Fifo,
+    /// `SCHED_RR`.
+    #[value(alias = "rr")]
+    RoundRobin,
+    /// A policy of real-time tasks, by the priority; nothing shows which one.
+    RealTime,
+    /// `SCHED_OTHER`, also called `SCHED_NORMAL`.
+    Other,
+    /// `SCHED_BATCH`.
+    Batch,
+    /// `SCHED_IDLE`.
+    Idle,
+    /// `SCHED_EXT`.
+    Ext,
+    /// A policy of the fair class or `SCHED_EXT`, by the priority; nothing shows which one. The task can be one of `SCHED_IDLE`.
+    Fair,
+}
+
+impl SchedPolicy {
+    /// All policies, in the order of their classes.
+    pub const ALL: [SchedPolicy; 9] = [
+        SchedPolicy::Deadline,
+        SchedPolicy::Fifo,
+        SchedPolicy::RoundRobin,
+        SchedPolicy::RealTime,
+        SchedPolicy::Other,
+        SchedPolicy::Batch,
+        SchedPolicy::Idle,
+        SchedPolicy::Ext,
+        SchedPolicy::Fair,
+    ];
+
+    /// The policy with this number in the kernel's interface.
+    pub fn of_number(number: i64) -> Option<SchedPolicy> {
+        Some(match number {
+            0 => SchedPolicy::Other,
+            1 => SchedPolicy::Fifo,
+            2 => SchedPolicy::RoundRobin,
+            3 => SchedPolicy::Batch,
+            5 => SchedPolicy::Idle,
+            6 => SchedPolicy::Deadline,
+            7 => SchedPolicy::Ext,
+            _ => return None,
+        })
+    }
+
+    /// The policy that a kernel priority shows: below 0 deadline, below 100 a real-time policy, otherwise one of the fair class.
+    fn of_prio(prio: i32) -> SchedPolicy {
+        match prio {
+            ..0 => SchedPolicy::Deadline,
+            0..100 => SchedPolicy::RealTime,
+            _ => SchedPolicy::Fair,
+        }
+    }
+
+    /// Whether a selection of this policy takes a task of the policy `of`. That of a class takes all policies of the class, known and
+    /// unknown; any other takes the tasks that are known to have it.
+    pub fn takes(self, of: SchedPolicy) -> bool {
+        use SchedPolicy::{Batch, Ext, Fair, Fifo, Idle, Other, RealTime, RoundRobin};
+        self == of
+            || match self {
+                Fair => matches!(of, Other | Batch | Idle | Ext),
+                RealTime => matches!(of, Fifo | RoundRobin),
+                _ => false,
+            }
+    }
+
+    /// Whether a task of this policy can have the priority. One that holds a lock which a task of a higher class waits for can have
+    /// another one meanwhile.
+    fn agrees_with(self, prio: i32) -> bool {
+        match self {
+            SchedPolicy::Deadline => prio < 0,
+            SchedPolicy::Fifo | SchedPolicy::RoundRobin | SchedPolicy::RealTime => (0..100).contains(&prio),
+            SchedPolicy::Other | SchedPolicy::Batch | SchedPolicy::Idle | SchedPolicy::Ext | SchedPolicy::Fair => {
+                prio >= 100
+            }
+        }
+    }
+
+    /// The name of the policy in tables and options: `SCHED_IDLE`; `real-time` and `fair` where only the class is known.
+    pub fn name(self) -> &'static str {
+        match self {
+            SchedPolicy::Deadline => "SCHED_DEADLINE",
+            SchedPolicy::Fifo => "SCHED_FIFO",
+            SchedPolicy::RoundRobin => "SCHED_RR",
+            SchedPolicy::RealTime => "real-time",
+            SchedPolicy::Other => "SCHED_OTHER",
+            SchedPolicy::Batch => "SCHED_BATCH",
+            SchedPolicy::Idle => "SCHED_IDLE",
+            SchedPolicy::Ext => "SCHED_EXT",
+            SchedPolicy::Fair => "fair",
+        }
+    }
+}
+
+/// The scheduling parameters of a task at an instant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TaskParams {
+    /// The policy, or the class where nothing shows the policy.
+    pub policy: SchedPolicy,
+    /// The nice value, from -20 to 19; absent of real-time and deadline tasks, and of `SCHED_IDLE`, whose weight does not depend on it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nice: Option<i8>,
+    /// The real-time priority, from 1 to 99, larger before smaller; absent of tasks of other classes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rt_priority: Option<u8>,
+}
+
+/// The weight of a task of `SCHED_IDLE`, in units of which nice 0 has 1,024.
+const IDLE_WEIGHT: u64 = 3;
+
+impl TaskParams {
+    /// The parameters by the policy, if it is known, and by the kernel priority.
+    fn new(policy: Option<SchedPolicy>, prio: i32) -> TaskParams {
+        let policy = policy.filter(|policy| policy.agrees_with(prio)).unwrap_or(SchedPolicy::of_prio(prio));
+        let is_fair = prio >= 100 && policy != SchedPolicy::Idle;
+        TaskParams {
+            policy,
+            nice: is_fair.then(|| (prio - 120).clamp(-20, 19) as i8),
+            rt_priority: (0..100).contains(&prio).then(|| (99 - prio).max(1) as u8),
+        }
+    }
+
+    /// The weight of the task in its run queue, in units of which nice 0 has 1,024; nothing for a task of another class than the fair one.
+    pub fn weight(&self) -> Option<u64> {
+        match (self.policy, self.nice) {
+            (SchedPolicy::Idle, _) => Some(IDLE_WEIGHT),
+            (_, Some(nice)) => Some(weight_of(120 + i32::from(nice))),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for TaskParams {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.policy.name())?;
+        match (self.nice, self.rt_priority) {
+            (Some(nice), _) => write!(f, " nice {nice}"),
+            (_, Some(priority)) => write!(f, " {priority}"),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The policies of all tasks over the time of a trace. Nice values and real-time priorities are those of the events of a pass.
+#[derive(Clone, Debug, Default)]
+pub struct ParamsHistory {
+    /// The policy of each PID from an instant on, in the order of time; absent where it is unknown from then on.
+    policies: SeededMap<Pid, Vec<(Ts, Option<SchedPolicy>)>>,
+}
+
+/// The way in which a record shows policies.
+#[derive(Clone, Copy)]
+enum ShowsParams {
+    /// A fork: the child has the policy of its parent.
+    Fork,
+    /// `sched_setscheduler` is entered, with the number of the policy.
+    Sets,
+    /// `sched_setattr` or `sched_setparam` is entered: the policy that it sets is not recorded.
+    SetsUnseen,
+    /// One of these calls returns.
+    Returns,
+    /// A probe on `sched_switch` with the weight of the next task.
+    Weight,
+}
+
+/// The records of a trace that show policies, as they come.
+#[derive(Default)]
+struct ParamsLearned {
+    history: ParamsHistory,
+    /// The call that each thread has entered and not left: the task that it is about, and the policy, if the record has it.
+    calls: SeededMap<Pid, (Pid, Option<SchedPolicy>)>,
+    records_returns: bool,
+    /// Whether the policies at the start are known, so that a task without a record has the policy of its parent.
+    knows_start: bool,
+}
+
+impl ParamsHistory {
+    /// Learns the policies of a trace: from the lists of the machine file, from forks, from the system calls that set them, and from
+    /// the weights that probes record.
+    pub fn of(trace: &Trace, machine: Option<&Machine>) -> ParamsHistory {
+        let mut kinds: SeededMap<u16, ShowsParams> =
+            trace.formats().iter().filter_map(|format| Some((format.id, shows(format)?))).collect();
+        kinds.retain(|id, _| trace.occurs(*id));
+        let mut learned = ParamsLearned {
+            records_returns: kinds.values().any(|shows| matches!(shows, ShowsParams::Returns)),
+            ..ParamsLearned::default()
+        };
+        if let Some(machine) = machine {
+            learned.start(machine);
+        }
+        let has_any = !kinds.is_empty() || learned.knows_start;
+        kinds.extend(trace.format_of(Tracepoint::Fork).map(|format| (format.id, ShowsParams::Fork)));
+        if has_any {
+            trace.records(&mut |record| {
+                if let Some(shows) = kinds.get(&record.id()) {
+                    learned.follow(*shows, record);
+                }
+                ControlFlow::Continue(())
+            });
+        }
+        if let Some(machine) = machine {
+            learned.end(machine);
+        }
+        learned.history
+    }
+
+    /// Whether the policy of any task is known.
+    pub fn are_known(&self) -> bool {
+        !self.policies.is_empty()
+    }
+
+    /// The policy of a task at an instant by records and lists; nothing where none shows it.
+    pub fn policy(&self, pid: Pid, ts: Ts) -> Option<SchedPolicy> {
+        let changes = self.policies.get(&pid)?;
+        let passed = changes.partition_point(|(at, _)| *at <= ts);
+        changes.get(passed.checked_sub(1)?)?.1
+    }
+
+    /// The parameters of a task with this priority at an instant; nothing where the priority is unknown.
+    pub fn of_task(&self, pid: Pid, prio: Option<i32>, ts: Ts) -> Option<TaskParams> {
+        Some(TaskParams::new(self.policy(pid, ts), prio?))
+    }
+
+    /// The first instant after `ts` at which the policy of a task may change.
+    pub(crate) fn next_change(&self, pid: Pid, ts: Ts) -> Option<Ts> {
+        let changes = self.policies.get(&pid)?;
+        changes.get(changes.partition_point(|(at, _)| *at <= ts)).map(|(at, _)| *at)
+    }
+
+    fn learn(&mut self, pid: Pid, ts: Ts, policy: Option<SchedPolicy>) {
+        if let Some(changes) = self.policies.get_mut(&pid) {
+            if changes.last().is_none_or(|(_, last)| *last != policy) && changes.len() < PIDS {
+                changes.push((ts, policy));
+            }
+        } else if policy.is_some() {
+            keep_of_pid(&mut self.policies, pid, vec![(ts, policy)]);
+        }
+    }
+}
+
+/// Returns the way in which records of this format show policies, if they do.
+fn shows(format: &EventFormat) -> Option<ShowsParams> {
+    let has = |fields: &[&str]| fields.iter().all(|field| format.field(field).is_some());
+    Some(match (format.system.as_str(), format.name.as_str()) {
+        ("syscalls", "sys_enter_sched_setscheduler") if has(&["pid", "policy"]) => ShowsParams::Sets,
+        ("syscalls", "sys_enter_sched_setattr") if has(&["pid"]) => ShowsParams::SetsUnseen,
+        ("syscalls", "sys_exit_sched_setscheduler" | "sys_exit_sched_setattr") if has(&["ret"]) => ShowsParams::Returns,
+        ("syscalls", _) => return None,
+        _ if has(&["next", "weight"]) || has(&["pid", "weight"]) && format.system == "lb" => ShowsParams::Weight,
+        _ => return None,
+    })
+}
+
+impl ParamsLearned {
+    fn start(&mut self, machine: &Machine) {
+        for (pid, policy) in machine.policies_at(machine::Affinity::START) {
+            self.knows_start = true;
+            self.history.learn(pid, Ts::MIN, SchedPolicy::of_number(policy));
+        }
+    }
+
+    /// Compares the policies at the end of the recording with those that the records have shown. A task whose policy was changed
+    /// without any record has an unknown policy all the time.
+    fn end(&mut self, machine: &Machine) {
+        for (pid, policy) in machine.policies_at(machine::Affinity::END) {
+            let policy = SchedPolicy::of_number(policy);
+            if let Some(changes) = self.history.policies.get_mut(&pid)
+                && changes.last().is_some_and(|(_, last)| last.is_some() && *last != policy)
+            {
+                *changes = vec![(Ts::MIN, None)];
+            }
+        }
+    }
+
+    fn follow(&mut self, shows: ShowsParams, record: &Record<'_>) {
+        let pid = |field: &str| record.number(field).and_then(|pid| i32::try_from(pid).ok()).map(Pid);
+        let ts = record.ts;
+        match shows {
+            ShowsParams::Fork => {
+                if let (Some(parent), Some(child)) = (pid("parent_pid"), pid("child_pid")) {
+                    let policy = self.history.policy(parent, ts);
+                    self.history.learn(child, ts, policy);
+                }
+            }
+            ShowsParams::Sets | ShowsParams::SetsUnseen => {
+                let Some(of) = pid("pid") else { return };
+                // The policy 0x40000000 is a flag: children do not inherit it.
+                let number = record.number("policy").filter(|_| matches!(shows, ShowsParams::Sets));
+                let policy = number.and_then(|number| SchedPolicy::of_number(number & 0xff));
+                let of = if of == Pid(0) { record.pid() } else { of };
+                if !self.records_returns {
+                    return self.history.learn(of, ts, policy);
+                }
+                if self.calls.len() < PIDS {
+                    self.calls.insert(record.pid(), (of, policy));
+                }
+            }
+            ShowsParams::Returns => {
+                if let (Some((of, policy)), Some(0)) = (self.calls.remove(&record.pid()), record.number("ret")) {
+                    self.history.learn(of, ts, policy);
+                }
+            }
+            ShowsParams::Weight => {
+                let (of, weight) = (pid("next").or_else(|| pid("pid")), record.number("weight"));
+                let (Some(of), Some(weight)) = (of.filter(|of| !of.is_idle()), weight) else { return };
+                // Weights are multiplied by 1,024 on 64-bit machines. No nice value has the weight of SCHED_IDLE.
+                let is_idle = weight == 3 || weight == 3 << 10;
+                let known = self.history.policy(of, ts);
+                match (is_idle, known) {
+                    (true, _) => self.history.learn(of, ts, Some(SchedPolicy::Idle)),
+                    (false, Some(SchedPolicy::Idle)) => self.history.learn(of, ts, None),
+                    (false, _) => {}
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_priority_shows_the_class_and_a_policy_that_contradicts_it_is_unknown() {
+        use SchedPolicy::{Batch, Deadline, Fair, Fifo, Idle, Other, RealTime, RoundRobin};
+        let cases = [
+            (None, 120, "fair nice 0", Some(1024)),
+            (None, 49, "real-time 50", None),
+            (None, -1, "SCHED_DEADLINE", None),
+            (Some(Other), 125, "SCHED_OTHER nice 5", Some(335)),
+            (Some(Batch), 139, "SCHED_BATCH nice 19", Some(15)),
+            (Some(Idle), 120, "SCHED_IDLE", Some(3)),
+            (Some(Fifo), 0, "SCHED_FIFO 99", None),
+            (Some(Fifo), 120, "fair nice 0", Some(1024)),
+            (Some(Idle), 49, "real-time 50", None),
+            (Some(Deadline), 120, "fair nice 0", Some(1024)),
+        ];
+        for (policy, prio, text, weight) in cases {
+            let params = TaskParams::new(policy, prio);
+            assert_eq!((params.to_string().as_str(), params.weight()), (text, weight), "{policy:?} {prio}");
+        }
+        assert!(Fair.takes(Idle) && Fair.takes(Fair) && !Other.takes(Fair) && !Idle.takes(Other));
+        assert!(RealTime.takes(RoundRobin) && !Fifo.takes(RealTime));
+    }
+
+    #[test]
+    fn lists_that_differ_without_a_record_show_no_policy() {
+        let lists = |text: &str| {
+            let machine = Machine { policies: serde_json::from_str(text).expect("lists"), ..empty_machine() };
+            let mut learned = ParamsLearned::default();
+            learned.start(&machine);
+            learned.end(&machine);
+            [7, 8, 9].map(|pid| learned.history.policy(Pid(pid), Ts(5)))
+        };
+        let start = r#"{"at": "start", "tasks": {"0": [7], "5": [8]}}"#;
+        let both = format!(r#"[{start}, {{"at": "end", "tasks": {{"0": [8, 9], "3": [], "5": [7]}}}}]"#);
+        assert_eq!(lists(&format!("[{start}]")), [Some(SchedPolicy::Other), Some(SchedPolicy::Idle), None]);
+        assert_eq!(lists(&both), [None, None, None]);
+    }
+
+    fn empty_machine() -> Machine {
+        Machine::read(&machine::Root::at("/nonexistent"), false)
+    }
+}
