@@ -105,7 +105,7 @@ pub struct Options<'o> {
     pub zero: Ts,
     /// The rule by which tasks form members.
     pub by: GroupBy,
-    /// The groups that the members are; absent where `by` decides alone. Without them commands are told apart by their full names, and
+    /// The groups that the members are; absent where `by` decides alone. Without them commands are distinguished by their full names, and
     /// processes, cgroups and parameters are unknown.
     pub groups: Option<Arc<TaskGroups>>,
     /// The tasks that are measured; absent where all are.

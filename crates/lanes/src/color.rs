@@ -28,9 +28,9 @@ pub enum ColorBy {
     Parent,
     /// The NUMA node on which the task first ran; tasks that left it stand out
     Node,
-    /// The process
+    /// The process of the task
     Process,
-    /// The cgroup; kernel threads have a colour of their own
+    /// The cgroup of the task; kernel threads have a colour of their own
     Cgroup,
     /// The scheduling policy, or the class where the policy is unknown
     Policy,

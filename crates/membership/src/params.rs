@@ -15,22 +15,22 @@ use tracedat::{EventFormat, Record, Trace};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum SchedPolicy {
-    /// `SCHED_DEADLINE`.
+    /// The policy `SCHED_DEADLINE`.
     Deadline,
-    /// `SCHED_FIFO`.
+    /// The policy `SCHED_FIFO`.
     Fifo,
-    /// `SCHED_RR`.
+    /// The policy `SCHED_RR`.
     #[value(alias = "rr")]
     RoundRobin,
     /// A policy of real-time tasks, by the priority; nothing shows which one.
     RealTime,
-    /// `SCHED_OTHER`, also called `SCHED_NORMAL`.
+    /// The policy `SCHED_OTHER`, also called `SCHED_NORMAL`.
     Other,
-    /// `SCHED_BATCH`.
+    /// The policy `SCHED_BATCH`.
     Batch,
-    /// `SCHED_IDLE`.
+    /// The policy `SCHED_IDLE`.
     Idle,
-    /// `SCHED_EXT`.
+    /// The policy `SCHED_EXT`.
     Ext,
     /// A policy of the fair class or `SCHED_EXT`, by the priority; nothing shows which one. The task can be one of `SCHED_IDLE`.
     Fair,

@@ -1,13 +1,11 @@
 //! The selection of tasks.
 
-use crate::Session;
 use anyhow::{Result, bail};
-use membership::{SchedPolicy, TaskGroups, TasksBy};
+use membership::SchedPolicy;
 use regex::Regex;
 use sched::chosen::is_match;
 use sched::state::Task;
 use sched::{Pid, SchedState, TaskFilter};
-use std::sync::Arc;
 
 /// The tasks to show
 #[derive(Clone, Debug, clap::Args)]
@@ -24,10 +22,10 @@ pub struct TaskArgs {
     pid: Vec<i32>,
     /// Only tasks of cgroups whose path matches, such as ^/system.slice
     #[arg(long, value_name = "REGEX", value_parser = Regex::new, help_heading = "Tasks")]
-    cgroup: Option<Regex>,
+    pub(crate) cgroup: Option<Regex>,
     /// Only tasks of these scheduling policies; `fair` and `real-time` take the tasks of the class whose policy is unknown as well
     #[arg(long, value_enum, value_name = "LIST", value_delimiter = ',', help_heading = "Tasks")]
-    policy: Vec<SchedPolicy>,
+    pub(crate) policy: Vec<SchedPolicy>,
     /// Only the traced command and what descends from it
     #[arg(long, help_heading = "Tasks")]
     pub forked: bool,
@@ -38,17 +36,6 @@ impl TaskArgs {
     pub fn filter(&self) -> TaskFilter {
         let pids = self.pid.iter().copied().map(Pid).collect();
         TaskFilter { tasks: self.tasks.clone(), exclude: self.exclude_tasks.clone(), pids }
-    }
-
-    /// Returns the function that decides whether a task of a trace is chosen by any of these options, in the present state.
-    pub fn chooser(&self, session: &Session) -> Result<impl Fn(&Task, &SchedState) -> bool + use<>> {
-        let (filter, forked) = (self.filter(), self.forked);
-        let groups = ChosenGroups::of(self.cgroup.as_ref(), &self.policy, session)?;
-        Ok(move |task: &Task, state: &SchedState| {
-            filter.takes(task.pid, || task.comm)
-                && (!forked || task.kin.descends)
-                && groups.as_ref().is_none_or(|groups| groups.takes(task, state))
-        })
     }
 
     /// The options that select tasks by name and number, as they are typed; empty without any.
@@ -114,50 +101,5 @@ impl TaskArgs {
             bail!("{command} does not know --cgroup and --policy; choose tasks with --tasks, --exclude-tasks or --pid");
         }
         Ok(())
-    }
-}
-
-/// The groups of tasks that `--cgroup` and `--policy` choose.
-struct ChosenGroups {
-    /// The cgroups of tasks, and whether each is chosen, by its index.
-    cgroups: Option<(Arc<TaskGroups>, Vec<bool>)>,
-    /// The parameters of tasks, and the policies that are chosen.
-    policies: Option<(Arc<TaskGroups>, Vec<SchedPolicy>)>,
-}
-
-impl ChosenGroups {
-    /// Learns the groups; nothing where neither option is given.
-    fn of(cgroup: Option<&Regex>, policies: &[SchedPolicy], session: &Session) -> Result<Option<ChosenGroups>> {
-        if cgroup.is_none() && policies.is_empty() {
-            return Ok(None);
-        }
-        let of_cgroup = |pattern: &Regex| -> Result<_> {
-            let groups = session.task_groups(TasksBy::Cgroup)?;
-            let chosen: Vec<bool> = groups.cgroup_names().iter().map(|path| pattern.is_match(path)).collect();
-            if !chosen.contains(&true) {
-                let name = session.name();
-                bail!(
-                    "--cgroup {pattern}: there is no such cgroup in {name}; schedviz fairness --by cgroup lists those it has"
-                );
-            }
-            Ok((groups, chosen))
-        };
-        let cgroups = cgroup.map(of_cgroup).transpose()?;
-        let policies = match policies {
-            [] => None,
-            policies => Some((session.task_groups(TasksBy::Params)?, policies.to_vec())),
-        };
-        Ok(Some(ChosenGroups { cgroups, policies }))
-    }
-
-    /// Whether a task is chosen in the present state. One whose cgroup or parameters are unknown is not.
-    fn takes(&self, task: &Task, state: &SchedState) -> bool {
-        let now = state.now();
-        self.cgroups.as_ref().is_none_or(|(groups, chosen)| {
-            groups.cgroup(task.pid, now).is_some_and(|cgroup| chosen.get(cgroup.index()).copied().unwrap_or(false))
-        }) && self.policies.as_ref().is_none_or(|(groups, policies)| {
-            let params = groups.params(task, now);
-            params.is_some_and(|params| policies.iter().any(|policy| policy.takes(params.policy)))
-        })
     }
 }
