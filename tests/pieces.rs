@@ -160,10 +160,10 @@ impl<S: EventSource<Error: Debug>> Compared<S> {
 
             for (by, strips) in [(None, Some((from, to))), (Some(why::Grouping::Task), None)] {
                 let topology = if tasks.is_some() { pairs(&self.cpus) } else { Topology::default() };
-                let waiters = match (by, tasks) {
-                    (Some(_), _) => workcons::Waiters::Movable,
-                    (None, Some(_)) => workcons::Waiters::Application,
-                    (None, None) => workcons::Waiters::All,
+                let waiters = match (by.is_some(), tasks) {
+                    (true, _) => workcons::Waiters::Movable,
+                    (false, Some(_)) => workcons::Waiters::Application,
+                    (false, None) => workcons::Waiters::All,
                 };
                 let application = tasks;
                 let affinity = self.affinity.as_ref();
@@ -180,7 +180,7 @@ impl<S: EventSource<Error: Debug>> Compared<S> {
                     source,
                     window,
                     &lengths,
-                    || (why::Why::new(&options).by(by), why::Homes::default()),
+                    || (why::Why::new(&options).by(by.clone()), why::Homes::default()),
                     |(output, homes)| {
                         let bound = homes.bound(output.by.clone().unwrap_or_default());
                         format!("{} {:?} {bound:?}", json(output), output.over_time)
