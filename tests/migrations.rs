@@ -53,11 +53,25 @@ fn migrations_are_listed_with_cause_distance_and_time_until_they_ran() {
         .collect();
     assert!(ours.len() > 250 && ours == theirs, "{} and {}", ours.len(), theirs.len());
 
+    // A migration is reversed by the next one of its task, if that goes back within 10 ms.
+    let mut reversed: BTreeMap<&str, u64> = BTreeMap::new();
+    let mut latest: BTreeMap<i64, &serde_json::Value> = BTreeMap::new();
+    for m in listed {
+        let Some(before) = latest.insert(number(m, "pid"), m) else { continue };
+        let is_back = m["from_cpu"] == before["to_cpu"] && m["to_cpu"] == before["from_cpu"];
+        if is_back && number(m, "ts_ns") - number(before, "ts_ns") <= 10_000_000 {
+            *reversed.entry(before["cause"].as_str().expect("a cause")).or_default() += 1;
+        }
+    }
+    assert!(reversed.values().sum::<u64>() > 5, "{reversed:?}");
+
     // The list has as many of each cause as the table counts.
     for cell in report["causes"].as_array().expect("causes") {
         let of: Vec<&serde_json::Value> = listed.iter().filter(|m| m["cause"] == cell["cause"]).collect();
         let distance = |name: &str| of.iter().filter(|m| m["distance"] == name).count();
         assert_eq!(of.len() as u64, cell["count"], "{cell}");
+        let name = cell["cause"].as_str().expect("a cause");
+        assert_eq!(reversed.get(name).copied().unwrap_or(0), cell["reversed"], "{cell}");
         assert_eq!(of.iter().filter(|m| m["queued"] == true).count() as u64, cell["queued"], "{cell}");
         let by_distance = cell["by_distance"].as_array().expect("a topology");
         for (name, count) in ["smt", "llc", "node", "machine"].iter().zip(by_distance) {

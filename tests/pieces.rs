@@ -70,6 +70,11 @@ impl<S: EventSource<Error: Debug>> Compared<S> {
         );
         tallies.push(("utilization", tally));
 
+        let tick = Dur((to.since(from).0 / 50).max(1));
+        let underload = || utilization::Underload::new(&options, tick, true);
+        let tally = in_pieces(source, window, &lengths, underload, |output| format!("{output:?}"));
+        tallies.push(("underload", tally));
+
         let tally = in_pieces(source, window, &lengths, schedstat::FromTrace::default, |output| format!("{output:?}"));
         tallies.push(("schedstat", tally));
 

@@ -2,11 +2,11 @@
 
 use crate::support::recordings;
 use sched::pass::{EventSource, Window};
-use sched::{ChosenCpus, Cpu, Dur, EventKind, Pass, Pid, SchedEvent, Topology, Ts};
+use sched::{ChosenCpus, Cpu, Current, Dur, EventKind, Pass, Pid, SchedEvent, Topology, Ts};
 use std::collections::BTreeSet;
 use testkit::{Laws, Simulation};
 use tracedat::Trace;
-use utilization::{Options, Utilization, UtilizationReport};
+use utilization::{Options, Underload, Utilization, UtilizationReport};
 
 fn options(events: &[SchedEvent], parts: u64) -> Options {
     let (from, to) = (events.first().expect("events").ts, events.last().expect("events").ts);
@@ -228,4 +228,75 @@ fn columns_count_what_the_simulator_did() {
         assert_eq!(busy_ns, found.busy_ns);
         near(steals, found.columns.steal.unwrap_or_default() * per_cpu);
     }
+}
+
+/// The state behind each event: its instant, the CPUs that run a task, those that are unknown, and the number of runnable tasks.
+#[derive(Default)]
+struct Course(Vec<(Ts, Vec<Cpu>, usize, u32)>);
+
+impl Course {
+    fn note(&mut self, ts: Ts, state: &sched::SchedState) {
+        let of = |wanted: fn(Current) -> bool| state.observed().filter(move |cpu| wanted(state.current(*cpu)));
+        let running: Vec<Cpu> = of(|current| matches!(current, Current::Task(_))).collect();
+        let unknown = of(|current| current == Current::Unknown).count();
+        let waiting: u32 = state.observed().map(|cpu| state.queue_length(cpu)).sum();
+        self.0.push((ts, running.clone(), unknown, running.len() as u32 + waiting));
+    }
+}
+
+impl sched::Analysis for Course {
+    type Output = Course;
+
+    fn begin(&mut self, start: Ts, state: &sched::SchedState) {
+        self.note(start, state);
+    }
+
+    fn after(&mut self, event: &SchedEvent, state: &sched::SchedState) {
+        self.note(event.ts, state);
+    }
+
+    fn finish(mut self, end: Ts, state: &sched::SchedState) -> Course {
+        self.note(end, state);
+        self
+    }
+}
+
+#[test]
+fn underload_is_that_of_each_interval_by_itself() {
+    let mut sums = 0;
+    for seed in 0..30 {
+        let cpus = 2 + (seed % 7) as u32;
+        let sim = if seed % 3 == 0 { Simulation::any(seed, cpus, 400) } else { Simulation::balanced(seed, cpus, 400) };
+        let options = options(&sim.events, 1);
+        let span = options.to.since(options.from).0;
+        for tick in [span / 90, span / 17, span / 3].map(|tick| Dur(tick.max(1))) {
+            let analyses = || (Course::default(), Underload::new(&options, tick, false));
+            let pass = Pass::over(sim.events.as_slice()).run(analyses);
+            let (Course(course), ours) = pass.unwrap_or_else(|never| match never {}).output;
+            let (mut intervals, mut doubtful, mut underload, mut max) = (0, 0, 0, 0);
+            for nth in 0..span.div_ceil(tick.0) {
+                let from = options.from.after(Dur(nth * tick.0));
+                let to = from.after(tick).min(options.to);
+                let (mut used, mut most, mut is_doubtful) = (BTreeSet::new(), 0, false);
+                for pair in course.windows(2) {
+                    let ((start, running, unknown, runnable), (end, ..)) = (&pair[0], &pair[1]);
+                    if (*start).max(from) < (*end).min(to) {
+                        used.extend(running.iter().copied());
+                        most = most.max(*runnable);
+                        is_doubtful |= *unknown > 0;
+                    }
+                }
+                let over = (used.len() as u64).saturating_sub(u64::from(most));
+                if is_doubtful {
+                    doubtful += 1;
+                } else {
+                    (intervals, underload, max) = (intervals + 1, underload + over, max.max(over));
+                }
+            }
+            let theirs = (ours.intervals, ours.unknown_intervals, ours.underload, u64::from(ours.max_underload));
+            assert_eq!(theirs, (intervals, doubtful, underload, max), "seed {seed}, {tick:?}");
+            sums += underload;
+        }
+    }
+    assert!(sums > 500, "{sums}");
 }

@@ -3,14 +3,14 @@
 use crate::Density;
 use crate::figure::{Options, WIDTH, behind, draw_bars, fullest, joined, lanes_height, scale_of_bars};
 use crate::log::BalanceLog;
+use crate::undone::{Move, UndoneMoves};
 use draw::{Color, Figure, Item, Line, PT, Paint, Point, Rect, Shape, Unit};
 use sched::analysis::Settled;
 use sched::causes::{Herd, Herds};
 use sched::seeded::SeededMap;
 use sched::topology::Distance;
 use sched::{
-    Analysis, Cause, ChosenCpus, Comm, Cpu, Dur, EventKind, Lengths, Migration, Pid, SchedEvent, SchedState, TaskState,
-    Topology, Ts,
+    Analysis, Cause, ChosenCpus, Comm, Cpu, Dur, Lengths, Migration, Pid, SchedEvent, SchedState, Topology, Ts,
 };
 use serde::Serialize;
 use std::fmt::Write;
@@ -59,6 +59,14 @@ pub struct Cell {
     pub first_run_in_cluster_ns: Option<Dur>,
     /// The number that ran, with nothing lost on the way, before they were moved again.
     pub ran: u64,
+    /// The number of pulls whose loads are known, of waiting tasks by the balancer; absent for other causes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pulls: Option<u64>,
+    /// The number of these that left the target CPU with at least as many tasks as the source had before; absent for other causes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub useless: Option<u64>,
+    /// The number of migrations that the next migration of the same task undid within 10 ms, in the window as well.
+    pub reversed: u64,
     /// The median of the time until they ran, at most 0.8 % above the true one; absent if none ran.
     pub first_run_median_ns: Option<Dur>,
     /// The longest of these times; nothing if none ran.
@@ -164,6 +172,7 @@ pub struct Balance<'o> {
     densities: SeededMap<(Cause, Cpu), Density>,
     /// The steps that are left to the analysis of the pieces before, if this one follows a later piece of a pass.
     pub(crate) log: Option<BalanceLog>,
+    undone: UndoneMoves,
 }
 
 impl<'o> Balance<'o> {
@@ -182,6 +191,7 @@ impl<'o> Balance<'o> {
             listed: None,
             densities: SeededMap::default(),
             log: None,
+            undone: UndoneMoves::default(),
         }
     }
 }
@@ -219,21 +229,19 @@ impl Analysis for Balance<'_> {
     }
 
     fn before(&mut self, event: &SchedEvent, state: &SchedState) {
-        if let EventKind::Migrate { task, orig, dest } = event.kind
-            && state.task_of(task.pid).is_some_and(|t| matches!(t.state, TaskState::Waiting(_)))
-        {
+        if let Some(of) = Move::of(event, state) {
             match &mut self.log {
-                Some(log) => log.queued.push((event.ts, orig, dest)),
-                None => self.move_queued(event.ts, orig, dest),
+                Some(log) => log.moves.push(of),
+                None => self.happens(of),
             }
         }
     }
 
     fn migrated(&mut self, migration: &Migration, settled: Settled, _: &SchedState) {
-        if settled.is_inside() && self.is_shown(migration) {
+        if settled.is_inside() {
             match &mut self.log {
                 Some(log) => log.migrations.push(*migration),
-                None => self.take(*migration),
+                None => self.settles(*migration),
             }
         }
     }
@@ -241,6 +249,7 @@ impl Analysis for Balance<'_> {
     fn finish(mut self, end: Ts, _: &SchedState) -> BalanceReport {
         let topology = self.topology;
         let given = topology.distances();
+        let undone = &self.undone;
         let cell = |(cause, sums): (&Cause, &CauseSums)| Cell {
             cause: *cause,
             count: sums.count,
@@ -253,6 +262,9 @@ impl Analysis for Balance<'_> {
                 .then(|| FOUR.map(|of| sums.delays_by_distance[of as usize].rank(1, 2).filter(|_| given[of as usize]))),
             first_run_in_cluster_ns: sums.delays_by_distance[Distance::Cluster as usize].rank(1, 2),
             ran: sums.delays.count(),
+            pulls: Some(undone.of(*cause).pulls).filter(|pulls| *pulls > 0),
+            useless: Some(undone.of(*cause)).filter(|of| of.pulls > 0).map(|of| of.useless),
+            reversed: undone.of(*cause).reversed,
             first_run_median_ns: sums.delays.rank(1, 2),
             first_run_max_ns: sums.delays.max(),
         };
@@ -285,9 +297,21 @@ impl Analysis for Balance<'_> {
 }
 
 impl Balance<'_> {
-    /// A queued task is moved.
-    pub(crate) fn move_queued(&mut self, ts: Ts, orig: Cpu, dest: Cpu) {
-        self.herds.migrate(ts, orig, dest);
+    /// A task is moved.
+    pub(crate) fn happens(&mut self, of: Move) {
+        if let Some((ts, orig, dest)) = of.queued() {
+            self.herds.migrate(ts, orig, dest);
+        }
+        self.undone.happens(of);
+    }
+
+    /// The cause of a migration of the window is settled.
+    pub(crate) fn settles(&mut self, m: Migration) {
+        let is_shown = self.is_shown(&m);
+        self.undone.settles(&m, is_shown);
+        if is_shown {
+            self.take(m);
+        }
     }
 
     /// Takes a migration that is shown.
@@ -376,6 +400,7 @@ pub fn balance_text(report: &BalanceReport) -> String {
         paragraph(&mut out, 0, 2, &words);
     }
     by_distance(&mut out, report);
+    undone(&mut out, report);
     let tasks: u32 = report.herds.iter().map(|h| h.tasks).sum();
     let herd = "four queued tasks or more that left one CPU for one other within a millisecond";
     out.push('\n');
@@ -407,6 +432,26 @@ fn by_distance(out: &mut String, report: &BalanceReport) {
         let medians = c.first_run_by_distance_ns.unwrap_or_default().map(short);
         *out += &line(c.cause.name(), medians, short(c.first_run_in_cluster_ns));
     }
+}
+
+/// The useless and the reversed migrations by cause.
+fn undone(out: &mut String, report: &BalanceReport) {
+    let share = |part: u64, of: u64| 100.0 * part as f64 / (of as f64).max(1.0);
+    // Writing to a string cannot fail.
+    let _ =
+        writeln!(out, "\n{:30} {:>8} {:>8} {:>7} {:>8} {:>7}", "", "pulls", "useless", "share", "reversed", "share");
+    for c in report.causes.iter().filter(|c| c.pulls.is_some() || c.reversed > 0) {
+        let useless = match (c.pulls, c.useless) {
+            (Some(pulls), Some(useless)) => format!("{pulls:>8} {useless:>8} {:>6.1}%", share(useless, pulls)),
+            _ => format!("{:>8} {:>8} {:>7}", "-", "-", "-"),
+        };
+        let _ = writeln!(out, "{:30} {useless} {:>8} {:>6.1}%", c.cause.name(), c.reversed, share(c.reversed, c.count));
+    }
+    let all: u64 = report.causes.iter().map(|c| c.reversed).sum();
+    let _ = writeln!(out, "{:30} {:>8} {:>8} {:>7} {all:>8} {:>6.1}%", "all", "", "", "", share(all, report.total));
+    let meaning = "useless: a pull after which the target CPU has at least as many tasks as the source had before; reversed: the task moved back \
+                   within 10 ms";
+    paragraph(out, 2, 3, &format!("({meaning})"));
 }
 
 /// The colour behind the arrows of a herd.

@@ -21,9 +21,9 @@ impl Joined for Balance<'_> {
     }
 
     fn join(&mut self, later: Self) {
-        let BalanceLog { migrations, queued } = later.log.unwrap_or_default();
-        queued.into_iter().for_each(|(ts, orig, dest)| self.move_queued(ts, orig, dest));
-        migrations.into_iter().for_each(|migration| self.take(migration));
+        let BalanceLog { migrations, moves } = later.log.unwrap_or_default();
+        moves.into_iter().for_each(|of| self.happens(of));
+        migrations.into_iter().for_each(|migration| self.settles(migration));
     }
 }
 

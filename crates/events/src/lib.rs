@@ -33,6 +33,7 @@ mod migrations;
 mod question;
 mod rate;
 mod spans;
+mod undone;
 mod value_bars;
 mod values;
 mod wakeups;

@@ -1,14 +1,15 @@
 //! The steps that a later piece of a pass leaves to the analyses of the pieces before.
 
-use sched::{Comm, Cpu, Migration, Span, TaskId, Ts};
+use crate::undone::Move;
+use sched::{Comm, Cpu, Migration, Span, TaskId};
 
 /// The migrations of a later piece of a pass.
 #[derive(Debug, Default)]
 pub(crate) struct BalanceLog {
-    /// The counted migrations in the order in which they are settled.
+    /// The migrations in the order in which they are settled.
     pub(crate) migrations: Vec<Migration>,
-    /// The migrations of queued tasks, of which herds are made.
-    pub(crate) queued: Vec<(Ts, Cpu, Cpu)>,
+    /// The same migrations as they happen, and those that are never settled.
+    pub(crate) moves: Vec<Move>,
 }
 
 /// A step in the bursts of a task.

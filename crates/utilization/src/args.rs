@@ -38,6 +38,9 @@ pub struct UtilizationArgs {
     /// Report CPUs that idle longer than this while others are overloaded
     #[arg(long, value_name = "TIME", default_value = "4ms", value_parser = positive_length)]
     pub(crate) balance_interval: Dur,
+    /// The length of the intervals of underload, which count from the trace's start: that of a tick
+    #[arg(long, value_name = "TIME", default_value = "4ms", value_parser = positive_length)]
+    pub(crate) tick: Dur,
     /// The application's tasks, by command; without it what descends from the traced command
     #[arg(long, value_name = "REGEX", value_parser = Regex::new, help_heading = "Tasks")]
     pub(crate) tasks: Option<Regex>,

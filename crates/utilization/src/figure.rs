@@ -1,6 +1,6 @@
 //! The figure: what the machine does, stacked over time, and under it how busy each CPU is.
 
-use crate::{Class, Heat, Options, UtilizationReport};
+use crate::{Class, Heat, Options, UnderloadReport, UtilizationReport};
 use draw::{Color, Figure, Item, Line, PT, Paint, Point, Rect, Unit};
 use timeline::page::{Heading, LegendEntry, Page, Swatch};
 use timeline::palette::{BANDS, FAINT, NO_EVENTS, PALETTE};
@@ -9,6 +9,8 @@ use timeline::{Axis, AxisUnit, LaneLayout};
 const WIDTH: Unit = 842 * PT;
 const STACK: Unit = 150 * PT;
 const GAP: Unit = 16 * PT;
+/// The height of the panel of underload.
+const UNDERLOAD: Unit = 56 * PT;
 
 fn paint(class: Class) -> Option<Paint> {
     let color = match class {
@@ -22,6 +24,7 @@ fn paint(class: Class) -> Option<Paint> {
         Class::Stopper => PALETTE[6],
         Class::RealTime => PALETTE[3],
         Class::Interrupt => PALETTE[8],
+        Class::Injected => Color::rgb(0xc9, 0xdd, 0xee),
     };
     Some(Paint::Solid(color))
 }
@@ -34,6 +37,7 @@ fn label(class: Class) -> &'static str {
         Class::Stopper => "stopper (migration/N)",
         Class::RealTime => "real time, deadline",
         Class::Interrupt => "interrupts",
+        Class::Injected => "kept idle (idle_inject/N)",
         Class::Unknown => "unknown",
         Class::Offline => "offline",
         Class::Idle => "idle",
@@ -51,16 +55,20 @@ pub fn figure(report: &UtilizationReport, options: &Options, heading: &Heading) 
         100.0 * report.all.busy() as f64 / total
     );
     let texts = heading.texts(format!("{}: utilization", heading.trace), note);
-    let mut page = Page::new(WIDTH, STACK + GAP + rows, &texts, &legend(report, options));
+    let panel = if report.underload.is_some() { UNDERLOAD + GAP } else { 0 };
+    let mut page = Page::new(WIDTH, STACK + GAP + panel + rows, &texts, &legend(report, options));
     // The stack and the rows share the height of the page in proportion.
-    let rows = (i64::from(page.height - GAP) * i64::from(rows) / i64::from(STACK + rows)) as Unit;
+    let rows = (i64::from(page.height - GAP - panel) * i64::from(rows) / i64::from(STACK + rows)) as Unit;
     let scale = page.scale(options.from, options.to, options.zero);
     page.time_axis(&scale);
     let edges: Vec<(Unit, Unit)> =
         report.columns.iter().map(|(start, length, _)| (scale.at(*start), scale.at(start.after(*length)))).collect();
-    let plot = Rect { x: Page::LEFT, y: page.top, w: scale.width, h: page.height - GAP - rows };
+    let plot = Rect { x: Page::LEFT, y: page.top, w: scale.width, h: page.height - GAP - panel - rows };
     stacked(&mut page.figure, report, &edges, plot);
-    let layout = LaneLayout::among(&options.cpus, &options.all_cpus, plot.y + plot.h + GAP, rows);
+    if let Some(of) = &report.underload {
+        underload(&mut page.figure, of, Rect { y: plot.y + plot.h + GAP, h: UNDERLOAD, ..plot });
+    }
+    let layout = LaneLayout::among(&options.cpus, &options.all_cpus, plot.y + plot.h + GAP + panel, rows);
     layout.draw_silent(&mut page.figure, Page::LEFT, Page::LEFT + scale.width);
     heat(&mut page.figure, report, &edges, &layout);
     layout.draw(&mut page.figure, Page::LEFT, Page::LEFT + scale.width, &options.group_name);
@@ -112,6 +120,23 @@ fn stacked(figure: &mut Figure, report: &UtilizationReport, edges: &[(Unit, Unit
         }
     }
     Axis::linear(0.0, 100.0, AxisUnit::Percent, "share of the CPU time").draw_left(figure, plot);
+    let axis = Line { from: Point { x: plot.x, y: floor }, to: Point { x: plot.x + plot.w, y: floor } };
+    figure.push(Item::Lines { stroke: FAINT, width: 50, dash: 0, lines: vec![axis] });
+}
+
+/// The panel of underload: the mean of the intervals in each column.
+fn underload(figure: &mut Figure, of: &UnderloadReport, plot: Rect) {
+    let most = of.columns.iter().copied().fold(0.0, f64::max).max(1.0);
+    let axis = Axis::linear(0.0, most, AxisUnit::Number, "underload, CPUs");
+    axis.draw_left(figure, plot);
+    let floor = plot.y + plot.h;
+    let edge = |column: usize| plot.x + (i64::from(plot.w) * column as i64 / of.columns.len().max(1) as i64) as Unit;
+    let bar = |(column, mean): (usize, &f64)| {
+        let (x, right, up) = (edge(column), edge(column + 1), axis.at(*mean, floor, -plot.h));
+        (*mean > 0.0 && up < floor).then_some(Rect { x, y: up, w: right - x, h: floor - up })
+    };
+    let rects = of.columns.iter().enumerate().filter_map(bar).collect();
+    figure.push(Item::Rects { fill: Paint::Solid(PALETTE[1]), rects });
     let axis = Line { from: Point { x: plot.x, y: floor }, to: Point { x: plot.x + plot.w, y: floor } };
     figure.push(Item::Lines { stroke: FAINT, width: 50, dash: 0, lines: vec![axis] });
 }

@@ -35,19 +35,21 @@ mod joined;
 mod question;
 mod report;
 mod table;
+mod underload;
 
 pub use args::UtilizationArgs;
 pub use by_group::{GroupTime, GroupTimes, TimesByGroup};
 pub use figure::figure;
 pub use question::UtilizationQuestion;
 pub use report::{Heat, HerdReport, Idling, Interval, PerCpu, PerNode, Shares, UtilizationReport, text};
+pub use underload::{IdleStateRow, IdleWakeups, TICK, Underload, UnderloadReport, WarmthRow};
 
 use grid::Grid;
 use joined::IdlingLog;
 use sched::causes::Herds;
 use sched::chosen::is_match;
 use sched::episodes::{Amount, Episodes};
-use sched::kthread::is_any_stopper;
+use sched::kthread::{is_any_stopper, is_idle_injector};
 use sched::seeded::SeededMap;
 use sched::state::Task;
 use sched::{
@@ -74,6 +76,8 @@ pub enum Class {
     RealTime,
     /// The CPU handles an interrupt, hard or soft, where those were recorded.
     Interrupt,
+    /// The CPU runs `idle_inject/N`, which keeps it idle at the request of a driver.
+    Injected,
     /// Nothing is known.
     Unknown,
     /// The CPU is offline.
@@ -84,13 +88,14 @@ pub enum Class {
 
 impl Class {
     /// All, in the order of their indices.
-    pub const ALL: [Class; 9] = [
+    pub const ALL: [Class; 10] = [
         Class::Application,
         Class::Other,
         Class::Kernel,
         Class::Stopper,
         Class::RealTime,
         Class::Interrupt,
+        Class::Injected,
         Class::Unknown,
         Class::Offline,
         Class::Idle,
@@ -98,7 +103,7 @@ impl Class {
 
     /// Whether the CPU runs a task.
     fn is_of_tasks(self) -> bool {
-        !matches!(self, Class::Interrupt | Class::Unknown | Class::Offline | Class::Idle)
+        !matches!(self, Class::Interrupt | Class::Injected | Class::Unknown | Class::Offline | Class::Idle)
     }
 
     /// The name of the class over a column of a table, of at most six letters, and four where columns are narrow.
@@ -107,6 +112,7 @@ impl Class {
             Class::Other if is_narrow => "oth",
             Class::Kernel if is_narrow => "kern",
             Class::Stopper => "stop",
+            Class::Injected => "inj",
             Class::Unknown => "unkn",
             Class::Offline => "off",
             class => class.name(),
@@ -122,6 +128,7 @@ impl Class {
             Class::Stopper => "stopper",
             Class::RealTime => "rt",
             Class::Interrupt => "irq",
+            Class::Injected => "injected",
             Class::Unknown => "unknown",
             Class::Offline => "offline",
             Class::Idle => "idle",
@@ -264,18 +271,20 @@ impl<'o> Utilization<'o> {
         match (state.current(cpu), state.running(cpu)) {
             (Current::Idle, _) => Class::Idle,
             (Current::Offline, _) => Class::Offline,
-            (Current::Task(_), Some(task)) => self.class_of_task(task),
+            (Current::Task(_), Some(task)) => self.class_of_task(task, cpu),
             _ => Class::Unknown,
         }
     }
 
-    fn class_of_task(&self, task: &Task) -> Class {
+    fn class_of_task(&self, task: &Task, cpu: Cpu) -> Class {
         let application = match &self.options.tasks {
             Some(tasks) => is_match(tasks, task.comm),
             None => task.kin.descends,
         };
         match () {
             () if is_any_stopper(task.comm) => Class::Stopper,
+            // Such threads have a real-time priority.
+            () if is_idle_injector(task.comm, cpu) => Class::Injected,
             () if task.known_prio().is_some_and(|prio| prio < 100) => Class::RealTime,
             () if application => Class::Application,
             () if task.kin.is_of_kernel(task.comm) => Class::Kernel,
@@ -299,7 +308,7 @@ impl<'o> Utilization<'o> {
             now.in_tasks += u128::from(to.since(from).0);
         }
         let look = match class {
-            Class::Idle => return,
+            Class::Idle | Class::Injected => return,
             Class::Unknown => Heat::UNKNOWN,
             Class::Offline => Heat::OFFLINE,
             _ => Heat::BUSY,

@@ -3,7 +3,7 @@
 use crate::UtilizationArgs;
 use crate::args::FORMATS;
 use crate::table;
-use crate::{GroupTimes, Options, Utilization, UtilizationReport};
+use crate::{GroupTimes, Options, Underload, Utilization, UtilizationReport};
 use anyhow::{Result, bail};
 use question::{Question, Subcommand};
 use sched::chosen::is_match;
@@ -41,8 +41,10 @@ impl Question for UtilizationQuestion {
     fn section(session: &Session) -> MaybeSection<'_> {
         let chosen = session.shown.chosen.clone();
         Ok(Some(part((Options::plain(session), chosen), |(options, chosen)| {
-            let analyses = (Utilization::new(options), FromTrace::only(chosen.clone()));
-            listed(analyses, move |(report, columns), page| {
+            let underload = Underload::new(options, crate::TICK, session.trace.has_idle_states());
+            let analyses = (Utilization::new(options), underload, FromTrace::only(chosen.clone()));
+            listed(analyses, move |(report, underload, columns), page| {
+                let report = UtilizationReport { underload: Some(underload), ..report };
                 let columns = schedstat::table(&[StatRow { name: "trace".into(), columns: columns.columns }]);
                 let text = crate::text(&report, &page.session.drawable, (true, 0), Detail::Full);
                 let heading = heading(page.session, &report, page.diagnostics).on(page.sheet);
@@ -72,8 +74,11 @@ pub(crate) fn run(args: &UtilizationArgs) -> Result<()> {
     let options = options(&session, args)?;
     let groups = args.by.map(|by| session.task_groups(by)).transpose()?;
     let by_group = || groups.as_deref().map(|groups| GroupTimes::new(groups, &options.cpus));
-    let outcome = session.follow_in_pieces(&args.begin, session.page(), || (Utilization::new(&options), by_group()))?;
-    let ((mut report, by_group), diagnostics) = (outcome.output, outcome.diagnostics);
+    let has_states = session.trace.has_idle_states();
+    let analyses = || (Utilization::new(&options), Underload::new(&options, args.tick, has_states), by_group());
+    let outcome = session.follow_in_pieces(&args.begin, session.page(), analyses)?;
+    let ((mut report, underload, by_group), diagnostics) = (outcome.output, outcome.diagnostics);
+    report.underload = Some(underload);
     report.groups = by_group.map(|groups| groups.of_cpu_time(report.all.total()));
     let text = || crate::text(&report, &session.drawable, (args.per_cpu, args.rows), args.detail.detail());
     let figure = |sheet: &Sheet| {

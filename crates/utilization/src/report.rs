@@ -1,8 +1,9 @@
 //! The report: as numbers, and as a text.
 
-use crate::{CLASSES, Class, TimesByGroup, Utilization};
+use crate::{CLASSES, Class, TimesByGroup, UnderloadReport, Utilization};
 use membership::TasksBy;
 use sched::causes::Herd;
+use sched::nouns::counted;
 use sched::{Cpu, Dur, Ts};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -36,6 +37,8 @@ pub struct Shares {
     pub offline_ns: u64,
     /// The idle time, in nanoseconds.
     pub idle_ns: u64,
+    /// The time that CPUs were kept idle by `idle_inject/N`, in nanoseconds; no part of the idle time.
+    pub injected_ns: u64,
 }
 
 impl Shares {
@@ -51,6 +54,7 @@ impl Shares {
             unknown_ns: at(Class::Unknown),
             offline_ns: at(Class::Offline),
             idle_ns: at(Class::Idle),
+            injected_ns: at(Class::Injected),
         }
     }
 
@@ -63,6 +67,7 @@ impl Shares {
             self.stopper_ns,
             self.rt_ns,
             self.irq_ns,
+            self.injected_ns,
             self.unknown_ns,
             self.offline_ns,
             self.idle_ns,
@@ -80,9 +85,9 @@ impl Shares {
         self.all().iter().fold(0, |sum, ns| sum.saturating_add(*ns))
     }
 
-    /// Time that is neither idle nor unknown nor offline.
+    /// Time that is neither idle nor kept idle nor unknown nor offline.
     pub fn busy(&self) -> u64 {
-        let rest = [self.idle_ns, self.unknown_ns, self.offline_ns];
+        let rest = [self.idle_ns, self.injected_ns, self.unknown_ns, self.offline_ns];
         rest.into_iter().fold(self.total(), u64::saturating_sub)
     }
 }
@@ -191,6 +196,9 @@ pub struct UtilizationReport {
     pub idling: Vec<Idling>,
     /// The herd migrations in the window.
     pub herds: Vec<HerdReport>,
+    /// The underload, and the wakeups by the time for which their CPU had idled; absent where they were not measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub underload: Option<UnderloadReport>,
     /// The columns of the figure, each with its start, its length and its sums by class.
     #[serde(skip)]
     pub columns: Vec<(Ts, Dur, Shares)>,
@@ -281,6 +289,7 @@ pub(crate) fn build(u: Utilization<'_>, application_unknown: Option<String>) -> 
                 drained_after_ns: followed.drained.map(|drained| drained.since(herd.end)),
             })
             .collect(),
+        underload: None,
         columns: u.columns.intervals().map(|(start, length, sums)| (start, length, Shares::of(sums))).collect(),
         heat: u.heat.iter().map(|grid| grid.intervals().map(|(_, _, sums)| Heat::of(sums)).collect()).collect(),
     };
@@ -385,6 +394,7 @@ pub fn text(report: &UtilizationReport, trace: &Drawable, (per_cpu, rows): (bool
     }
     idling(&mut out, report, trace, detail);
     herds(&mut out, report, detail);
+    report.underload.iter().for_each(|underload| underload_text(&mut out, underload));
     if !report.interrupts_recorded {
         let interrupts = "Interrupts were not recorded (-e irq): they count for what they interrupted.";
         let classes =
@@ -443,6 +453,47 @@ fn idling(out: &mut String, report: &UtilizationReport, trace: &Drawable, detail
     }
     if detail == Detail::Brief {
         trace.draw_any(out);
+    }
+}
+
+/// The underload, and the wakeups on idle CPUs.
+fn underload_text(out: &mut String, of: &UnderloadReport) {
+    out.push('\n');
+    let interval = of.interval_ns.human();
+    let percent = |part: u64, all: u64| 100.0 * part as f64 / (all as f64).max(1.0);
+    let headline = format!(
+        "Underload: {:.1} a second, at most {} at once, in {:.1} % of the intervals of {interval} (CPUs used in an interval beyond the largest \
+         number of tasks runnable at once)",
+        of.underload_per_second,
+        counted(of.max_underload, "CPU"),
+        percent(of.underloaded_intervals, of.intervals)
+    );
+    paragraph(out, 0, 2, &headline);
+    if of.unknown_intervals > 0 {
+        let unknown = counted(of.unknown_intervals, "interval");
+        paragraph(out, 2, 3, &format!("({unknown} more left out, in which a CPU was unknown)"));
+    }
+    let wakeups = &of.wakeups;
+    let on_idle = percent(wakeups.on_idle, wakeups.placed);
+    let mut parts: Vec<String> = Vec::new();
+    for row in &wakeups.by_idle_time {
+        let range = match row.below_ns {
+            Some(below) if row.at_least_ns.0 == 0 => format!("below {}", below.human()),
+            Some(below) => format!("up to {}", below.human()),
+            None => format!("{} or more", row.at_least_ns.human()),
+        };
+        parts.push(format!("{range} {:.1} %", percent(row.wakeups, wakeups.on_idle)));
+    }
+    if wakeups.since_start > 0 {
+        parts.push(format!("since the start {:.1} %", percent(wakeups.since_start, wakeups.on_idle)));
+    }
+    let all = counted(wakeups.placed, "wakeup");
+    let line = format!("Of {all} {on_idle:.1} % were on an idle CPU, which had idled: {}", parts.join(", "));
+    paragraph(out, 0, 2, &line);
+    if let Some(states) = &wakeups.idle_states {
+        let states: Vec<String> =
+            states.iter().map(|row| format!("{} {:.1} %", row.state, percent(row.wakeups, wakeups.on_idle))).collect();
+        paragraph(out, 0, 2, &format!("idle states that they ended (power:cpu_idle): {}", states.join(", ")));
     }
 }
 

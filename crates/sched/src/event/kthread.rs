@@ -17,6 +17,12 @@ pub fn is_stopper(comm: Comm, cpu: Cpu) -> bool {
     stopper_number(&comm).and_then(|n| std::str::from_utf8(n).ok()?.parse().ok()) == Some(cpu.0)
 }
 
+/// Whether this is the name of the thread that keeps `cpu` idle at the request of a driver (`idle_inject`).
+pub fn is_idle_injector(comm: Comm, cpu: Cpu) -> bool {
+    let number = comm.as_bytes().strip_prefix(b"idle_inject/");
+    number.and_then(|n| std::str::from_utf8(n).ok()?.parse().ok()) == Some(cpu.0)
+}
+
 /// Whether this is the name of a thread that runs the softirqs of a CPU.
 pub fn is_ksoftirqd(comm: Comm) -> bool {
     comm.as_bytes().starts_with(b"ksoftirqd/")

@@ -212,7 +212,7 @@ pub struct Throttle {
     pub takes_queue: bool,
 }
 
-/// A record of a probe on the balancer, on bandwidth control or on the fair class, by the probe's name.
+/// A record of a probe on the balancer, on bandwidth control or on the fair class, by the probe's name; and of a few other events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Probe {
     /// `newidle_balance_in`: a CPU is about to idle, and new-idle balancing begins.
@@ -362,6 +362,13 @@ pub enum Probe {
         lock: [u32; 2],
         /// Whether the task begins to wait.
         begins: bool,
+    },
+    /// `power:cpu_idle`: a CPU enters an idle state, or leaves the one that it is in.
+    IdleState {
+        /// The CPU that idles.
+        cpu: Cpu,
+        /// The number of the state that the CPU enters, at most 255; nothing where it leaves one.
+        state: Option<u8>,
     },
 }
 

@@ -42,6 +42,11 @@ impl Trace {
         probes.map(|format| format.name.as_str()).filter(|name| self.probe(name).is_none()).collect()
     }
 
+    /// Whether CPUs that enter and leave idle states were recorded (`power:cpu_idle`).
+    pub fn has_idle_states(&self) -> bool {
+        self.format_named("power", "cpu_idle").is_some_and(|format| self.has_records(format))
+    }
+
     fn find_fired(&self) -> Fired {
         let fires = |name: &str| self.format_named(GROUP, name).is_some_and(|format| self.has_records(format));
         let on_idle: Vec<&str> = ON_IDLE.into_iter().filter(|name| fires(name)).collect();

@@ -1,4 +1,4 @@
-//! Records of requests to reschedule, of what the fair class picks, and of contention for the kernel's locks.
+//! Records of requests to reschedule, of what the fair class picks, of contention for the kernel's locks, and of idle states.
 //!
 //! The group is `lb`, as `schedviz record --why` has it, or `sv`, which recordings by hand have: with the names `resched`,
 //! `switch` and `wake`.
@@ -45,6 +45,7 @@ pub(super) enum FairAt {
     Puts { pid: At, entity: EntityAt, vlag: At, delayed: Option<At>, queue: Option<At> },
     Wakes { pid: At, vlag: At },
     Contends { lock: At, begins: bool },
+    IdleState { cpu: At, state: At },
 }
 
 impl FairAt {
@@ -72,6 +73,7 @@ impl FairAt {
             ("sv", "wake") => FairAt::Wakes { pid: at("pid")?, vlag: at("vlag")? },
             ("lock", "contention_begin") => FairAt::Contends { lock: at("lock_addr")?, begins: true },
             ("lock", "contention_end") => FairAt::Contends { lock: at("lock_addr")?, begins: false },
+            ("power", "cpu_idle") => FairAt::IdleState { cpu: at("cpu_id")?, state: at("state")? },
             _ => return None,
         })
     }
@@ -124,6 +126,12 @@ impl FairAt {
             FairAt::Contends { lock, begins } => {
                 let address = lock.uint(p, e)?;
                 Probe::Contends { lock: [(address >> 32) as u32, address as u32], begins: *begins }
+            }
+            FairAt::IdleState { cpu, state } => {
+                // The kernel writes −1 where a CPU leaves its state.
+                let state = state.uint(p, e)? as u32;
+                let state = (state != u32::MAX).then(|| u8::try_from(state).unwrap_or(u8::MAX));
+                Probe::IdleState { cpu: cpu.cpu(p, e)?, state }
             }
         })
     }
@@ -200,5 +208,15 @@ mod tests {
         let bytes = payload(&[&0xffff_8000_0000_0001_u64.to_le_bytes(), &[1, 0, 0, 0]]);
         let expected = Probe::Contends { lock: [0xffff_8000, 1], begins: true };
         assert_eq!(at.probe(&bytes, Endian::Little), Some(expected));
+    }
+
+    #[test]
+    fn a_cpu_enters_and_leaves_an_idle_state() {
+        let at = FairAt::of(&format("power", "cpu_idle", &[("state", 4), ("cpu_id", 4)])).unwrap();
+        for (word, state) in [(2, Some(2)), (u32::MAX, None), (70_000, Some(255))] {
+            let bytes = payload(&[&u32::to_le_bytes(word), &3_u32.to_le_bytes()]);
+            let expected = Probe::IdleState { cpu: sched::Cpu(3), state };
+            assert_eq!(at.probe(&bytes, Endian::Little), Some(expected));
+        }
     }
 }
