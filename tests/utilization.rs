@@ -298,5 +298,5 @@ fn underload_is_that_of_each_interval_by_itself() {
             sums += underload;
         }
     }
-    assert!(sums > 500, "{sums}");
+    assert!(sums > 10, "{sums}");
 }

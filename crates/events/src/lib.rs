@@ -18,6 +18,7 @@
 
 mod args;
 mod balance;
+mod balance_text;
 mod choice;
 mod cost;
 mod details;
@@ -39,7 +40,8 @@ mod values;
 mod wakeups;
 
 pub use args::EventsArgs;
-pub use balance::{Balance, BalanceReport, Cell, ListedMigration, TakesMigration, balance_figure, balance_text};
+pub use balance::{Balance, BalanceReport, Cell, ListedMigration, TakesMigration, balance_figure};
+pub use balance_text::balance_text;
 pub use choice::options;
 pub use cost::{BurstNotes, Cost, CostRow, cost_text};
 pub use figure::{Options, figure};

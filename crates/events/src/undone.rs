@@ -68,11 +68,11 @@ impl Move {
 /// The numbers of one cause.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct UndoneCounts {
-    /// Pulls whose loads are known.
+    /// The number of pulls whose loads are known.
     pub(crate) pulls: u64,
-    /// Those that were useless.
+    /// The useless ones of these pulls.
     pub(crate) useless: u64,
-    /// Migrations that the next one of their task reversed soon.
+    /// The number of migrations that the next one of their task reversed soon.
     pub(crate) reversed: u64,
 }
 

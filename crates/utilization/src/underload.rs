@@ -61,7 +61,7 @@ struct Present {
     is_doubtful: bool,
 }
 
-/// What a later piece of a pass knows of the interval in which it begins.
+/// The part of an interval that one piece of a pass has seen.
 #[derive(Clone, Debug, Default)]
 struct Part {
     used: Vec<bool>,

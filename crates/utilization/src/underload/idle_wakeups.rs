@@ -18,13 +18,13 @@ const STATES: usize = 16;
 pub struct IdleWakeups {
     /// The number of wakeups and new tasks that queue a task on a CPU shown.
     pub placed: u64,
-    /// The number of those on a CPU that idled with an empty queue.
+    /// The number of these wakeups on a CPU that idled with an empty queue.
     pub on_idle: u64,
-    /// Those on an idle CPU by the time for which it had idled, the shortest first.
+    /// The wakeups on an idle CPU by the time for which it had idled, the shortest first.
     pub by_idle_time: Vec<WarmthRow>,
-    /// The number of those on a CPU that had idled since the trace's start, for less than 100 ms.
+    /// The number of wakeups on a CPU that had idled since the trace's start, for less than 100 ms.
     pub since_start: u64,
-    /// Those on an idle CPU by the idle state that they end; absent where `power:cpu_idle` was not recorded.
+    /// The wakeups on an idle CPU by the idle state that they end; absent where `power:cpu_idle` was not recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idle_states: Option<Vec<IdleStateRow>>,
 }
