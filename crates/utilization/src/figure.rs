@@ -9,6 +9,8 @@ use timeline::{Axis, AxisUnit, LaneLayout};
 const WIDTH: Unit = 842 * PT;
 const STACK: Unit = 150 * PT;
 const GAP: Unit = 16 * PT;
+/// The colour of underload, which no class and no band has.
+const UNDERLOAD_COLOR: Color = Color::rgb(0x5a, 0x8f, 0x6a);
 /// The height of the panel of underload.
 const UNDERLOAD: Unit = 56 * PT;
 
@@ -50,8 +52,11 @@ pub fn figure(report: &UtilizationReport, options: &Options, heading: &Heading) 
     let row = (320 * PT / lanes.max(1) as Unit).clamp(PT / 2, 12 * PT);
     let rows = row * lanes as Unit;
     let total = report.all.total().max(1) as f64;
+    let between = report.underload.as_ref().map_or(String::new(), |of| {
+        format!(" Between: underload, CPUs used in {} beyond the tasks runnable at once.", of.interval_ns.human())
+    });
     let note = format!(
-        "Busy {:.2} % of the CPU time, the base of all percentages. Above: all CPUs, stacked; below: each CPU, idle to busy from light to dark.",
+        "Busy {:.2} % of the CPU time, the base of all percentages. Above: all CPUs, stacked; below: each CPU, idle to busy from light to dark.{between}",
         100.0 * report.all.busy() as f64 / total
     );
     let texts = heading.texts(format!("{}: utilization", heading.trace), note);
@@ -136,7 +141,7 @@ fn underload(figure: &mut Figure, of: &UnderloadReport, plot: Rect) {
         (*mean > 0.0 && up < floor).then_some(Rect { x, y: up, w: right - x, h: floor - up })
     };
     let rects = of.columns.iter().enumerate().filter_map(bar).collect();
-    figure.push(Item::Rects { fill: Paint::Solid(PALETTE[1]), rects });
+    figure.push(Item::Rects { fill: Paint::Solid(UNDERLOAD_COLOR), rects });
     let axis = Line { from: Point { x: plot.x, y: floor }, to: Point { x: plot.x + plot.w, y: floor } };
     figure.push(Item::Lines { stroke: FAINT, width: 50, dash: 0, lines: vec![axis] });
 }
