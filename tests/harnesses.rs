@@ -172,7 +172,7 @@ case $file in *run.2.dat) cp {} "$file" ;; esac"#,
     let figure = std::fs::read_to_string(failing.join("worst-episode.svg")).expect("the figure");
     assert!(figure.contains("<svg"));
     let summary = std::fs::read_to_string(folder.join("summary.md")).expect("the summary");
-    assert!(summary.contains("**FAIL**") && summary.contains("### Findings of run.2.dat"), "{summary}");
+    assert!(summary.contains("**FAIL**") && summary.contains("Findings of `run.2.dat`"), "{summary}");
     assert!(summary.contains("1. Tasks waited while CPUs idled"), "{summary}");
     std::fs::remove_dir_all(&folder).expect("removed");
 }

@@ -271,6 +271,7 @@ fn the_tests_of_limits_exist() {
         "crates/neighbours/src",
         "crates/residency/src",
         "crates/whatif/src",
+        "crates/whatif/tests",
         "tests/view_plot.rs",
         "tests/view_questions.rs",
     ]

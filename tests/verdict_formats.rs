@@ -120,7 +120,8 @@ fn a_summary_is_appended() {
         "**new takes 35.6 % longer than base",
         "| elapsed, s | 1.149 | 1.558 | +35.6% |",
         "* **untrusted**: elapsed: ",
-        "### schedviz workcons\n",
+        "### schedviz workcons\n\nFindings of `hackbench.dat`:\n\n```text\n",
+        "\n1. ",
         "* **FAIL**: hackbench.dat: violated ",
     ]
     .iter()

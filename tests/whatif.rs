@@ -2,6 +2,7 @@
 
 use crate::support::{fixture, schedviz, scratch};
 use serde_json::Value;
+use std::path::Path;
 
 fn path(name: &str) -> String {
     fixture(name).to_str().expect("a path").to_owned()
@@ -43,10 +44,30 @@ fn both_runs_are_drawn_and_the_causes_have_curves() {
     let file = folder.join("whatif.svg");
     let trace = path("hackbench.dat");
     let name = file.to_str().expect("a path");
-    let ran = schedviz(&["whatif", "-q", &trace, "--policy", "steal=machine", "-o", name]);
+    let stolen = folder.join("stolen.dat").to_str().expect("a path").to_owned();
+    let arguments = ["whatif", "-q", &trace, "--policy", "steal=machine", "-o", name, "--as-trace", &stolen, "--json"];
+    let ran = schedviz(&arguments);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let predicted: Value = serde_json::from_slice(&ran.stdout).expect("JSON");
+    let predicted = &predicted["runs"][0]["rows"][0];
     let figure = std::fs::read_to_string(&file).expect("the figure");
     assert!(figure.contains("as it was: ") && figure.contains("steal=machine: "), "{}", figure.len());
+
+    // The run as it would have been is a trace with the figures of the prediction.
+    let (_, of_stolen) = document(&[&stolen, "--policy", "observed"]);
+    let measured = &of_stolen["runs"][0]["trace"];
+    for number in ["elapsed_ns", "violation_ns", "cpu_time_lost_ns"] {
+        let of = |value: &Value| value.as_f64().expect("a number");
+        let (measured, predicted) = (of(&measured[number]), of(&predicted[number]["value"]));
+        assert!((measured - predicted).abs() <= 1e-4 * predicted + 1e4, "{number}: {measured}, predicted {predicted}");
+    }
+    // Both are shown one below the other.
+    let page = folder.join("page").to_str().expect("a path").to_owned();
+    let ran = schedviz(&["view", "-q", &trace, "--whatif", "steal=machine", "--export", &page]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let list = std::fs::read(Path::new(&page).join("traces.json")).expect("the list of traces");
+    let list: Value = serde_json::from_slice(&list).expect("JSON");
+    assert_eq!(list["traces"], serde_json::json!(["hackbench.dat", "steal=machine.dat"]));
 
     let (_, document) = document(&[&trace, "--without", "--policy", "observed"]);
     let run = &document["runs"][0];

@@ -34,5 +34,5 @@ pub use args::FindingsArgs;
 pub use context::Doubts;
 pub use measure::{Analyses, Measurements};
 pub use observation::{Certainty, CostUnit, Observation};
-pub use question::{FindingsQuestion, measured};
+pub use question::{FindingsQuestion, measured, summary};
 pub use report::{FindingsReport, PathEnd, RankedFinding, findings, text};

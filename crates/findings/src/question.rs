@@ -59,6 +59,11 @@ pub fn measured(session: &Session) -> Result<Outcome<FindingsReport>> {
     Ok(outcome.map(|output| findings(&options.measurements(output), &doubts)))
 }
 
+/// The findings about a trace as text, for the summary of a job.
+pub fn summary(session: &Session) -> Result<String> {
+    Ok(text(&measured(session)?.output, &session.drawable))
+}
+
 /// The section of a report.
 fn section(session: &Session) -> MaybeSection<'_> {
     Ok(Some(part_from_others(Analyses::of(session), |options| {

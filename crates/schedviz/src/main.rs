@@ -12,6 +12,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    session::summary::take_findings(findings::summary);
     let mut command = registry::command_line();
     if !names_a_command(&command) {
         registry::define_all(&mut command);

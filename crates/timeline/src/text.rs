@@ -25,6 +25,32 @@ pub fn paragraph(out: &mut String, first: usize, others: usize, text: &str) {
     lines(out, COLUMNS, first, others, text);
 }
 
+/// Adds a paragraph as [`paragraph`] does, in which no line begins with the unit of the number before it, such as `%` or `ms`.
+pub fn paragraph_of_numbers(out: &mut String, first: usize, others: usize, text: &str) {
+    let mut bound = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once(' ') {
+        bound.push_str(before);
+        let is_bound = before.ends_with(|c: char| c.is_ascii_digit()) && begins_with_unit(after);
+        bound.push(if is_bound { BOUND } else { ' ' });
+        rest = after;
+    }
+    bound.push_str(rest);
+    let from = out.len();
+    paragraph(out, first, others, &bound);
+    let wrapped = out.split_off(from);
+    out.push_str(&wrapped.replace(BOUND, " "));
+}
+
+/// A space at which no line ends.
+const BOUND: char = '\u{a0}';
+
+/// Whether a text begins with the sign of percent, or with a unit of time.
+fn begins_with_unit(text: &str) -> bool {
+    let ends = |rest: &str| !rest.starts_with(char::is_alphanumeric);
+    ["%", "ns", "µs", "ms", "s"].iter().any(|unit| text.strip_prefix(unit).is_some_and(ends))
+}
+
 /// Adds a paragraph in lines of `columns` characters, indented as by [`paragraph`].
 pub fn lines(out: &mut String, columns: usize, first: usize, others: usize, text: &str) {
     let (first, others) = (" ".repeat(first), " ".repeat(others));
@@ -92,6 +118,23 @@ mod tests {
         assert_eq!(lines.len(), 4, "{out}");
         assert_eq!((lines[0].len(), lines[2]), (73, &*format!("  {path}")));
         assert_eq!((lines[0].starts_with("a-b word"), lines[1], lines[3]), (true, "  word word", "  end"));
+    }
+
+    #[test]
+    fn no_line_begins_with_the_unit_of_a_number() {
+        let mut out = String::new();
+        // Three words of the same length end at the margin, wherever the paragraph begins.
+        for fill in 0..12 {
+            paragraph_of_numbers(
+                &mut out,
+                3,
+                3,
+                &format!("{} waited 220.52 ms (7.1 %), 3 s of it", "x".repeat(50 + fill)),
+            );
+        }
+        let starts = |line: &str| begins_with_unit(line.trim_start());
+        assert!(out.lines().count() > 12 && !out.lines().any(starts), "{out}");
+        assert!(out.lines().all(|line| line.chars().count() <= COLUMNS) && !out.contains(BOUND), "{out}");
     }
 
     #[test]

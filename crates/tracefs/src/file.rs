@@ -54,35 +54,31 @@ impl TraceFile {
     ) -> Result<TraceFile, Error> {
         let page = read(tracefs.join("events/header_page"))?;
         let event = read(tracefs.join("events/header_event"))?;
-        let page_size = page_size(&page).unwrap_or(4096);
-        let mut head = b"\x17\x08\x44tracing6\0".to_vec();
-        head.extend([u8::from(cfg!(target_endian = "big")), size_of::<usize>() as u8]);
-        head.extend((page_size as u32).to_ne_bytes());
-        for (name, text) in [("header_page\0", &page), ("header_event\0", &event)] {
-            head.extend(name.bytes());
-            put_text(&mut head, text);
-        }
-        let ftrace = formats(tracefs, "ftrace");
-        head.extend((ftrace.len() as u32).to_ne_bytes());
-        ftrace.iter().for_each(|text| put_text(&mut head, text));
-        head.extend((systems.len() as u32).to_ne_bytes());
+        let mut described: Vec<(&str, Vec<String>)> = Vec::new();
         for system in systems {
-            let texts = formats(tracefs, system);
-            let name = if system.starts_with(PREFIX) { GROUP } else { system };
-            head.extend(name.bytes().chain([0]));
-            head.extend((texts.len() as u32).to_ne_bytes());
-            texts.iter().for_each(|text| put_text(&mut head, text));
+            described.push((if system.starts_with(PREFIX) { GROUP } else { system }, formats(tracefs, system)));
         }
-        for text in symbols {
-            head.extend((text.len() as u32).to_ne_bytes());
-            head.extend(text.bytes());
-        }
-        put_text(&mut head, &read(tracefs.join("saved_cmdlines")).unwrap_or_default());
-        let mut options = Vec::new();
-        put_option(&mut options, UNAME, format!("Linux (none) {release} {}\0", std::env::consts::ARCH).as_bytes());
-        put_option(&mut options, RECORDER, format!("schedviz {}\0", env!("CARGO_PKG_VERSION")).as_bytes());
-        put_option(&mut options, CLOCK, format!("{}\n\0", clock.trim()).as_bytes());
-        Ok(TraceFile { head, options, clock: format!("{}\n", clock.trim()), page_size })
+        let texts = HeadTexts {
+            page: &page,
+            event: &event,
+            ftrace: &formats(tracefs, "ftrace"),
+            systems: &described,
+            symbols,
+            names: &read(tracefs.join("saved_cmdlines")).unwrap_or_default(),
+        };
+        Ok(texts.file(release, clock))
+    }
+
+    /// Describes a file of events that no kernel recorded: their descriptions by system, with pages of `page_size` bytes whose data begin
+    /// at `data_at`. `release`: that of the kernel that the file names. Times are nanoseconds.
+    pub fn of_formats(systems: &[(&str, Vec<String>)], page_size: usize, data_at: usize, release: &str) -> TraceFile {
+        let size = page_size.saturating_sub(data_at);
+        let page = format!(
+            "\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n\tfield: local_t commit;\toffset:8;\tsize:{};\tsigned:1;\n\tfield: char data;\toffset:{data_at};\tsize:{size};\tsigned:1;\n",
+            data_at.saturating_sub(8),
+        );
+        let symbols = &[String::new(), String::new()];
+        HeadTexts { page: &page, event: "", ftrace: &[], systems, symbols, names: "" }.file(release, "[local]")
     }
 
     /// Adds the kernel's counters of each CPU. Events that are in a buffer there are in the file.
@@ -174,6 +170,52 @@ impl TraceFile {
             at += size;
         }
         out
+    }
+}
+
+/// The texts at the beginning of a file.
+struct HeadTexts<'t> {
+    /// The layout of a page, and that of the word before a record.
+    page: &'t str,
+    event: &'t str,
+    /// The descriptions of the tracer's own events.
+    ftrace: &'t [String],
+    /// The descriptions of the events of each system.
+    systems: &'t [(&'t str, Vec<String>)],
+    /// The kernel's symbols, and its formats of `trace_printk`.
+    symbols: &'t [String; 2],
+    /// The names of tasks.
+    names: &'t str,
+}
+
+impl HeadTexts<'_> {
+    fn file(&self, release: &str, clock: &str) -> TraceFile {
+        let page_size = page_size(self.page).unwrap_or(4096);
+        let mut head = b"\x17\x08\x44tracing6\0".to_vec();
+        head.extend([u8::from(cfg!(target_endian = "big")), size_of::<usize>() as u8]);
+        head.extend((page_size as u32).to_ne_bytes());
+        for (name, text) in [("header_page\0", self.page), ("header_event\0", self.event)] {
+            head.extend(name.bytes());
+            put_text(&mut head, text);
+        }
+        head.extend((self.ftrace.len() as u32).to_ne_bytes());
+        self.ftrace.iter().for_each(|text| put_text(&mut head, text));
+        head.extend((self.systems.len() as u32).to_ne_bytes());
+        for (system, texts) in self.systems {
+            head.extend(system.bytes().chain([0]));
+            head.extend((texts.len() as u32).to_ne_bytes());
+            texts.iter().for_each(|text| put_text(&mut head, text));
+        }
+        for text in self.symbols {
+            head.extend((text.len() as u32).to_ne_bytes());
+            head.extend(text.bytes());
+        }
+        put_text(&mut head, self.names);
+        let mut options = Vec::new();
+        put_option(&mut options, UNAME, format!("Linux (none) {release} {}\0", std::env::consts::ARCH).as_bytes());
+        put_option(&mut options, RECORDER, format!("schedviz {}\0", env!("CARGO_PKG_VERSION")).as_bytes());
+        put_option(&mut options, CLOCK, format!("{}\n\0", clock.trim()).as_bytes());
+        TraceFile { head, options, clock: format!("{}\n", clock.trim()), page_size }
     }
 }
 

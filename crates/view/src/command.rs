@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::process::{Command, Stdio};
 use tempfile::TempPath;
+use whatif::PolicyName;
 
 /// Show a trace in a browser, to move through it at any zoom
 ///
@@ -48,6 +49,10 @@ pub struct ViewArgs {
     /// comes with the program; can be repeated
     #[arg(long, value_name = "SPEC")]
     plot: Vec<String>,
+    /// Also show the run that the trace would have been under this policy, as whatif predicts it, below the trace: steal=llc,
+    /// steal=machine, ideal
+    #[arg(long, value_name = "POLICY", conflicts_with = "index")]
+    whatif: Option<PolicyName>,
     #[command(flatten)]
     read: ReadArgs,
     #[command(flatten)]
@@ -58,6 +63,7 @@ const EXAMPLES: &str = "\
 Examples:
   schedviz view trace.dat
   schedviz view vanilla.dat patched.dat      two runs, one above the other
+  schedviz view trace.dat --whatif steal=llc the run, and what it would have been
   schedviz view trace.dat --export page --min 3 --max 3.2
                                              a folder for a web server
   schedviz view trace.dat --index trace.index
@@ -94,8 +100,11 @@ pub(crate) fn run(args: &ViewArgs) -> Result<()> {
     if args.export.is_none() && args.window.bounds_time() {
         bail!("--min and --max: the page shows all of the trace; zoom to the window there");
     }
-    let sessions: Vec<Session> =
+    let mut sessions: Vec<Session> =
         args.traces.iter().map(|path| Session::open(path, &args.read, &args.window)).collect::<Result<_>>()?;
+    if let Some(policy) = args.whatif {
+        sessions.push(simulated(args, &sessions, policy)?);
+    }
     if args.plot.len() > MOST {
         bail!("--plot: {} specifications are too many; at most {MOST} are shown", args.plot.len());
     }
@@ -127,6 +136,18 @@ pub(crate) fn run(args: &ViewArgs) -> Result<()> {
     }
     site.serve(&server)?;
     Ok(())
+}
+
+/// The run that the trace would have been under a policy. Its file has no name any more once it is open.
+fn simulated(args: &ViewArgs, sessions: &[Session], policy: PolicyName) -> Result<Session> {
+    let [session] = sessions else { bail!("--whatif: give a single trace") };
+    if args.window.bounds_time() {
+        bail!("--whatif: the run is that of the whole trace; leave --min and --max out");
+    }
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join(format!("{policy}.dat"));
+    whatif::save_run(session, policy, &path).context("--whatif")?;
+    Session::open(&path, &args.read, &args.window)
 }
 
 /// Writes the folder, once its size is known.

@@ -2,12 +2,14 @@
 
 use crate::engine::Order;
 use crate::policy::PolicyName;
+use clap::FromArgMatches;
 use regex::Regex;
 use sched::Dur;
 use session::args::{ReadArgs, WindowArgs, length};
 use session::formats::{Formats, OutputArgs};
 use session::groups::GroupArg;
-use std::path::PathBuf;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
 
 /// The formats in which the answer can be written.
 pub(crate) const FORMATS: Formats = Formats::FIGURE_AND_TEXT;
@@ -57,6 +59,10 @@ pub struct WhatifArgs {
     /// a name those of the five origins with the most
     #[arg(long, value_name = "CAUSE", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     pub(crate) without: Option<String>,
+    /// Also write the run as it would have been under the first policy that is not the trace's own as a recording, which every command
+    /// reads: schedviz view trace.dat FILE shows both
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["group", "predict_from"])]
+    pub(crate) as_trace: Option<PathBuf>,
     /// Maximum number of commands whose waits are printed beside those of the model; the JSON has all
     #[arg(long, default_value_t = 5, value_name = "N")]
     pub(crate) rows: usize,
@@ -66,6 +72,16 @@ pub struct WhatifArgs {
     pub(crate) window: WindowArgs,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
+}
+
+impl WhatifArgs {
+    /// The arguments that ask for one policy by the usual rules.
+    pub(crate) fn of_policy(policy: PolicyName, trace: &Path) -> Result<WhatifArgs, clap::Error> {
+        let policy = format!("--policy={policy}");
+        let words = ["whatif".as_ref(), OsStr::new(&policy), trace.as_os_str()];
+        let command = <WhatifArgs as clap::Args>::augment_args(clap::Command::new("whatif"));
+        command.try_get_matches_from(words).and_then(|found| WhatifArgs::from_arg_matches(&found))
+    }
 }
 
 const EXAMPLES: &str = "\
@@ -78,6 +94,8 @@ Examples:
   schedviz whatif trace.dat --json            every number, with its interval
   schedviz whatif trace.dat --policy steal=machine -o whatif.pdf
                                               the run as it was, and with stealing
+  schedviz whatif trace.dat --policy steal=machine --as-trace stolen.dat
+                                              then schedviz view trace.dat stolen.dat
   schedviz whatif trace.dat --without         which cause to mend first
   schedviz whatif --group off='off.*.dat'     several runs, and their medians
   schedviz whatif --predict-from 'off.*.dat' --measured 'on.*.dat'

@@ -2,9 +2,10 @@
 
 use crate::burst_ends::{Arrival, BurstEnds, meet};
 use crate::model::{
-    Begin, JoinIndex, LEAST_RUNS, Model, ModelCpu, ModelSleep, ModelTask, PlacedOn, ProgramStep, QueueJoin, QueuedMove,
-    SleepClass, SleepIndex, Taken, TaskIndex, USUAL_SLICE,
+    Begin, JoinIndex, LEAST_RUNS, LEAST_SLICE, Model, ModelCpu, ModelSleep, ModelTask, PlacedOn, ProgramStep,
+    QueueJoin, QueuedMove, SleepClass, SleepIndex, Taken, TaskIndex, USUAL_SLICE,
 };
+use crate::moves::Moves;
 use sched::affinity::Affinity;
 use sched::kthread::{is_any_stopper, is_bound};
 use sched::limits::keep_of_pid;
@@ -95,6 +96,7 @@ pub struct ModelBuilder<'o> {
     offline: Vec<Cpu>,
     ends: BurstEnds,
     arrivals: Vec<Arrival>,
+    moves: Moves,
 }
 
 impl<'o> ModelBuilder<'o> {
@@ -113,6 +115,7 @@ impl<'o> ModelBuilder<'o> {
             offline: Vec::new(),
             ends: BurstEnds::default(),
             arrivals: Vec::new(),
+            moves: Moves::default(),
         }
     }
 
@@ -209,12 +212,11 @@ impl<'o> ModelBuilder<'o> {
     fn join(&mut self, track: &mut Track, task: &Task, cpu: Cpu, placed: PlacedOn, now: Ts, state: &SchedState) {
         let on_idle = state.current(cpu) == Current::Idle && state.queue_length(cpu) <= 1;
         self.cpu(cpu);
-        let first = self.model.moves.len() as u32;
         let allowed = self.allowed(task, cpu, state);
         track.join = self.model.joins.len() as JoinIndex;
         track.joined = now;
         track.idle_at = on_idle.then(|| self.cpu(cpu).runs.len());
-        let (task, moves) = (track.index, (first, first));
+        let (task, moves) = (track.index, (0, 0));
         self.model.joins.push(QueueJoin {
             task,
             start: now,
@@ -397,16 +399,8 @@ impl<'o> ModelBuilder<'o> {
     /// The waiting task moves to the queue of `dest`.
     fn move_to(&mut self, track: &mut Track, dest: Cpu, now: Ts, (pulled, stopped): (bool, bool)) {
         self.cpu(dest);
-        let join = &mut self.model.joins[track.join as usize];
-        // The moves of a join stand together: a later one of an interleaved wait is copied behind the others.
-        let (first, last) = join.moves;
-        if last as usize != self.model.moves.len() {
-            let begin = self.model.moves.len() as u32;
-            self.model.moves.extend_from_within(first as usize..last as usize);
-            join.moves.0 = begin;
-        }
-        self.model.moves.push(QueuedMove { after: now.since(track.joined).0, dest, pulled, stopped });
-        join.moves.1 = self.model.moves.len() as u32;
+        let after = now.since(track.joined).0;
+        self.moves.add(track.join, QueuedMove { after, dest, pulled, stopped });
     }
 
     /// A task changes its state.
@@ -554,7 +548,8 @@ impl Analysis for ModelBuilder<'_> {
     }
 
     fn after(&mut self, event: &SchedEvent, state: &SchedState) {
-        self.model.turns += state.spans().len() as u64;
+        // A waking adds a step or two, whether or not a task changes its state.
+        self.model.turns += state.spans().len() as u64 + u64::from(matches!(event.kind, EventKind::Waking { .. }));
         if self.model.is_cut() {
             return;
         }
@@ -601,12 +596,13 @@ impl Analysis for ModelBuilder<'_> {
         let slice_is_measured = self.slices.len() >= LEAST_RUNS;
         self.model.taken = Taken {
             dispatch_ns: median(&mut self.dispatches),
-            slice_ns: if slice_is_measured { median(&mut self.slices) } else { USUAL_SLICE },
+            slice_ns: if slice_is_measured { median(&mut self.slices).max(LEAST_SLICE) } else { USUAL_SLICE },
             slice_is_measured,
             wakeups_seek_idle: self.sought.1 > 0,
         };
         self.model.spinners = self.ends.spinners();
         meet(&mut self.model, &self.arrivals);
+        self.moves.give(&mut self.model);
         let Model { end: model_end, tasks, early_wakeups, .. } = &mut self.model;
         *model_end = end;
         for task in tasks {

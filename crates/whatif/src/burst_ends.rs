@@ -3,6 +3,7 @@
 use crate::model::{Model, ProgramStep, TaskIndex};
 use sched::seeded::SeededMap;
 use sched::{Comm, Dur, Ts, kthread};
+use std::collections::BTreeSet;
 
 /// The time within which bursts end together.
 const TOGETHER: Dur = Dur(10_000);
@@ -68,23 +69,30 @@ pub(crate) struct Arrival {
 pub(crate) fn meet(model: &mut Model, arrivals: &[Arrival]) {
     let mut steps: Vec<(TaskIndex, usize, u64, u32)> = Vec::new();
     for together in arrivals.chunk_by(|a, b| a.task != b.task && b.at.since(a.at) <= TOGETHER) {
-        let tasks: Vec<TaskIndex> = together.iter().map(|arrival| arrival.task).collect();
-        let is_twice = (1..tasks.len()).any(|at| tasks[..at].contains(&tasks[at]));
-        if tasks.len() < 2 || is_twice {
+        let tasks: BTreeSet<TaskIndex> = together.iter().map(|arrival| arrival.task).collect();
+        if together.len() < 2 || tasks.len() < together.len() {
             continue;
         }
         let least = together.iter().map(|arrival| arrival.burst).min().unwrap_or(0);
         let meeting = model.meetings.len() as u32;
         steps.extend(together.iter().map(|arrival| (arrival.task, arrival.step, arrival.burst - least, meeting)));
-        model.meetings.push(tasks);
+        model.meetings.push(together.iter().map(|arrival| arrival.task).collect());
     }
-    // From behind, so that the places before stay.
-    steps.sort_unstable_by(|a, b| b.cmp(a));
-    for (task, step, spun, meeting) in steps {
-        let program = &mut model.tasks[task as usize].steps;
-        if let Some(ProgramStep::Run(ns)) = step.checked_sub(1).and_then(|last| program.get_mut(last)) {
-            *ns = ns.saturating_sub(spun);
+    steps.sort_unstable();
+    for of_task in steps.chunk_by(|a, b| a.0 == b.0) {
+        let Some((task, ..)) = of_task.first() else { continue };
+        let mut meetings = of_task.iter().peekable();
+        let before = std::mem::take(&mut model.tasks[*task as usize].steps);
+        let mut after = Vec::with_capacity(before.len() + of_task.len());
+        for (at, step) in before.into_iter().enumerate() {
+            if let Some((_, _, spun, meeting)) = meetings.next_if(|(_, place, ..)| *place == at) {
+                if let Some(ProgramStep::Run(ns)) = after.last_mut() {
+                    *ns = ns.saturating_sub(*spun);
+                }
+                after.push(ProgramStep::Meet(*meeting));
+            }
+            after.push(step);
         }
-        program.insert(step, ProgramStep::Meet(meeting));
+        model.tasks[*task as usize].steps = after;
     }
 }

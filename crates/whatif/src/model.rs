@@ -317,5 +317,8 @@ impl Model {
 /// The least number of runs from which the time slice is taken.
 pub(crate) const LEAST_RUNS: usize = 20;
 
+/// The least time slice: no kernel's tick or timer ends runs that soon.
+pub(crate) const LEAST_SLICE: Dur = Dur(10_000);
+
 /// The time slice where the trace shows too few: the request of a fair task in recent kernels.
 pub(crate) const USUAL_SLICE: Dur = Dur(3_000_000);

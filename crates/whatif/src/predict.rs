@@ -2,12 +2,13 @@
 
 use crate::engine::{Costs, EngineOptions, Interrupts, Order, Policy, Run, Wakeups};
 use crate::measures::{RunFigures, measures};
-use crate::model::{Model, SleepClass};
+use crate::model::{Model, ModelSleep, SleepClass};
 use crate::policy::PolicyName;
 use crate::report::{Calibration, CommandError, Estimate, PolicyRow, Prediction, error_percent};
 use crate::simulated::SimulatedRun;
 use critical_path::{Path, SegmentKind};
-use sched::{Dur, Pass, Topology};
+use sched::seeded::SeededMap;
+use sched::{Dur, Pass, Pid, Topology, Ts};
 use workcons::Options;
 
 /// The policies to predict, and the rules of the simulation.
@@ -184,20 +185,26 @@ fn predicted_row(
 
 /// The sleep on a path, and the part of it without a known cause, in nanoseconds.
 fn sleep_on_path(model: &Model, path: &Path) -> (u64, u64) {
+    // The sleeps of each PID, in the order of time.
+    let mut sleeps: SeededMap<Pid, Vec<(Ts, &ModelSleep)>> = SeededMap::default();
+    for sleep in &model.sleeps {
+        sleeps.entry(model.tasks[sleep.task as usize].pid).or_default().push((sleep.start, sleep));
+    }
+    sleeps.values_mut().for_each(|of_pid| of_pid.sort_by_key(|(start, _)| *start));
+    let is_known = |pid: Pid, at: Ts| {
+        let of_pid = sleeps.get(&pid).map_or(&[][..], Vec::as_slice);
+        let before = of_pid.partition_point(|(start, _)| *start <= at);
+        // One sleep ends where the next begins.
+        let last = of_pid.get(before.saturating_sub(2)..before).unwrap_or_default();
+        last.iter().any(|(start, sleep)| at <= start.after(Dur(sleep.length)) && sleep.class.is_known())
+    };
     let (mut all, mut unknown) = (0_u64, 0_u64);
     for segment in &path.path {
         let ns = segment.end_ns.since(segment.start_ns).0;
         match segment.kind {
             SegmentKind::Unknown => unknown = unknown.saturating_add(ns),
-            SegmentKind::Sleeping => {
-                let is_it = |sleep: &&crate::model::ModelSleep| {
-                    model.tasks[sleep.task as usize].pid == segment.pid
-                        && sleep.start <= segment.start_ns
-                        && segment.start_ns <= sleep.start.after(Dur(sleep.length))
-                };
-                let known = model.sleeps.iter().filter(is_it).any(|sleep| sleep.class.is_known());
-                unknown = unknown.saturating_add(if known { 0 } else { ns });
-            }
+            SegmentKind::Sleeping if !is_known(segment.pid, segment.start_ns) => unknown = unknown.saturating_add(ns),
+            SegmentKind::Sleeping => {}
             _ => continue,
         }
         all = all.saturating_add(ns);

@@ -10,6 +10,7 @@ use crate::model::Model;
 use crate::policy::PolicyName;
 use crate::predict::{Assumed, PredictOptions, predict};
 use crate::report::Prediction;
+use crate::saved::{other_policy, refuse_unpredictable, save};
 use crate::simulated::SimulatedRun;
 use crate::without::{CauseCurve, ViolatingWait};
 use crate::{costs, figure, skill, text, without};
@@ -26,6 +27,7 @@ use session::Session;
 use session::args::{BeginArgs, ReadArgs};
 use session::formats::{Formats, OutputName, Renderings};
 use session::{groups, several, warnings};
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -81,15 +83,18 @@ fn contexts(trace: &Trace) -> SeededMap<u16, Context> {
 /// The call that asks for a sleep of a given length, or with the lowest bit of its flags until an absolute time.
 const CLOCK_SLEEP: &str = "sys_enter_clock_nanosleep";
 
-/// The places of the calls that ask for a sleep until an absolute time.
-fn absolute_calls(trace: &Trace) -> BTreeSet<(Ts, Cpu)> {
-    let mut calls = BTreeSet::new();
+/// The places of the calls that ask for a sleep until an absolute time: at most as many as the model may have changes of states.
+fn absolute_calls(trace: &Trace, file_bytes: u64) -> BTreeSet<(Ts, Cpu)> {
+    let (mut calls, most) = (BTreeSet::new(), Model::most_turns_of(file_bytes));
     let Some(id) = trace.format_named("syscalls", CLOCK_SLEEP).map(|format| format.id) else { return calls };
     let mut take = |record: &Record<'_>| {
         if record.id() == id && record.number("flags").is_some_and(|flags| flags & 1 == 1) {
             calls.insert((record.ts, record.cpu));
         }
-        ControlFlow::Continue(())
+        match (calls.len() as u64).cmp(&most) {
+            Ordering::Less => ControlFlow::Continue(()),
+            _ => ControlFlow::Break(()),
+        }
     };
     // The pass reports the losses of a damaged file.
     let _ = trace.records(&mut take);
@@ -97,7 +102,7 @@ fn absolute_calls(trace: &Trace) -> BTreeSet<(Ts, Cpu)> {
 }
 
 /// The policies that are predicted where none is named.
-fn usual_policies(session: &Session) -> Vec<PolicyName> {
+pub(crate) fn usual_policies(session: &Session) -> Vec<PolicyName> {
     let near = session.topology.has_groups(CpuOrder::Llc).then_some(PolicyName::Steal(Some(Distance::Llc)));
     let others = [PolicyName::Steal(Some(Distance::Machine)), PolicyName::Ideal];
     std::iter::once(PolicyName::Observed).chain(near).chain(others).collect()
@@ -129,6 +134,20 @@ fn run(args: &WhatifArgs) -> Result<ExitCode> {
     let origin = kept.as_ref().map_or_else(|| OutputName::whole(first), |kept| kept.session.origin());
     let forms = Renderings::told(|| text::text(&document, args.rows), figure);
     args.output.give(&origin, "whatif", &document, forms, args.read.quiet)?;
+    if let Some(path) = &args.as_trace {
+        match (&kept, document.runs.as_slice()) {
+            // The exit status has the refusal of one that is not predictable.
+            (Some(kept), [run]) if run.prediction.calibration.is_predictable => {
+                let policy = other_policy(args, &kept.session);
+                save(args, &kept.session, (&kept.model, kept.costs), policy, path)?;
+                let shown = [args.traces.first(), Some(path)].into_iter().flatten();
+                let shown: Vec<_> = shown.map(|path| path.display().to_string()).collect();
+                args.read.message(&format!("{policy}: {}; both: schedviz view {}", path.display(), shown.join(" ")));
+            }
+            (Some(_), _) => {}
+            (None, _) => bail!("--as-trace writes one run; give a single trace"),
+        }
+    }
     // With several runs one prediction is an answer.
     let unpredictable = document.runs.iter().filter(|run| !run.prediction.calibration.is_predictable);
     let verdict = |run: &WhatifRun| {
@@ -166,13 +185,9 @@ fn predicted_runs(args: &WhatifArgs, files: &[(Option<String>, PathBuf)]) -> Res
 /// Draws the run as it was, and as it would have been under the first policy that is not the trace's own.
 fn drawn(args: &WhatifArgs, kept: &Kept, run: &WhatifRun, sheet: &Sheet) -> Result<Figure> {
     let Kept { session, model, costs } = kept;
-    let asked = if args.policy.is_empty() { usual_policies(session) } else { args.policy.clone() };
-    let policy = asked.into_iter().find(|policy| *policy != PolicyName::Observed).unwrap_or(PolicyName::Observed);
+    let policy = other_policy(args, session);
     let heading = session.general_heading(&run.trust).on(sheet);
-    let reasons = &run.prediction.calibration.reasons;
-    if !reasons.is_empty() {
-        bail!("{}: not predictable from this trace: {}", session.name(), reasons.join("; "));
-    }
+    refuse_unpredictable(session, &run.prediction.calibration.reasons)?;
     let coloring = session.learned(Coloring::default())?;
     let title = |name: &str, figures: &RunFigures| {
         let share = 100.0 * figures.violation_ns.0 as f64 / (figures.window_ns.0 as f64).max(1.0);
@@ -220,7 +235,7 @@ fn measured_run(args: &WhatifArgs, path: &Path, read: &ReadArgs) -> Result<RunFi
 }
 
 /// Predicts from one trace.
-fn predicted(args: &WhatifArgs, session: &Session, file_bytes: u64) -> Result<(WhatifRun, Model, Costs)> {
+pub(crate) fn predicted(args: &WhatifArgs, session: &Session, file_bytes: u64) -> Result<(WhatifRun, Model, Costs)> {
     let policies = if args.policy.is_empty() { usual_policies(session) } else { args.policy.clone() };
     let near =
         [Distance::Smt, Distance::Cluster, Distance::Llc, Distance::Node].map(|within| PolicyName::Steal(Some(within)));
@@ -234,7 +249,7 @@ fn predicted(args: &WhatifArgs, session: &Session, file_bytes: u64) -> Result<(W
     let affinity = session.affinity.as_deref();
     let spins = args.spins.clone().map(|tasks| TaskFilter { tasks: Some(tasks), ..TaskFilter::default() });
     let (topology, contexts) = (session.topology.clone(), contexts(&session.trace));
-    let absolute = absolute_calls(&session.trace);
+    let absolute = absolute_calls(&session.trace, file_bytes);
     let build = BuildOptions { topology, affinity, contexts, absolute, spins, file_bytes };
     let analysis = || {
         let path = CriticalPath::new(critical_path::Options { zero: session.start, ..Default::default() });

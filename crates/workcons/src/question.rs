@@ -5,13 +5,13 @@ use crate::runs::{WorkconsDocument, WorkconsRun};
 use crate::{LengthCheck, Limits, Options, WorkConservation, WorkconsArgs};
 use anyhow::{Result, anyhow};
 use question::{Question, Subcommand};
-use sched::{Chosen, Verdict};
+use sched::{Chosen, Judgement, Verdict};
 use session::Session;
 use session::args::{BeginArgs, ReadArgs, WindowArgs, typed};
 use session::formats::{Format, Formats, OutputName, Renderings, json};
 use session::section::{MaybeSection, ReportPage, ReportSection, listed, part};
 use session::summary::fenced;
-use session::{groups, several, verdict, warnings};
+use session::{groups, several, summary, verdict, warnings};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use timeline::Sheet;
@@ -96,9 +96,29 @@ pub(crate) fn run(args: &WorkconsArgs) -> Result<ExitCode> {
     let first = files.first().map_or(Path::new("workcons"), |(_, path)| path);
     let origin = session.as_ref().map_or_else(|| OutputName::whole(first), Session::origin);
     args.output.give(&origin, "workcons", &document, forms, args.read.quiet)?;
-    let body = || fenced(&document.text(Detail::Brief));
-    args.summary.append("schedviz workcons", body, verdicts.iter().copied())?;
+    if args.summary.is_asked_for() {
+        let findings = findings(args, &files, &document)?;
+        let body = || findings + &fenced(&document.text(Detail::Brief));
+        args.summary.append("schedviz workcons", body, verdicts.iter().copied())?;
+    }
     Ok(verdict::report(document.verdict.iter().map(|judged| (&*judged.trace, &judged.verdict))))
+}
+
+/// The maximum number of runs whose findings are in a summary.
+const RUNS: usize = 3;
+
+/// The findings about the runs that exceed the limit, else about the one that is violated for the greatest part of its time.
+fn findings(args: &WorkconsArgs, files: &[(Option<String>, PathBuf)], document: &WorkconsDocument) -> Result<String> {
+    let failed = document.verdicts.iter().filter(|judged| judged.verdict.verdict == Judgement::Fail);
+    let mut shown: Vec<&str> = failed.map(|judged| judged.trace.as_str()).take(RUNS).collect();
+    if shown.is_empty() {
+        let percent = |run: &&WorkconsRun| run.violation(args.max_loss).map_or(0.0, |violation| violation.percent);
+        let worst = document.runs.iter().max_by(|a, b| percent(a).total_cmp(&percent(b)));
+        shown.extend(worst.map(|run| run.trace.as_str()));
+    }
+    let names = groups::names(&files.iter().map(|(_, path)| path.as_path()).collect::<Vec<_>>());
+    let paths = files.iter().zip(names).filter(|(_, name)| shown.contains(&name.as_str()));
+    paths.map(|((_, path), _)| summary::findings(&Session::open(path, &args.read.silent(), &args.window)?)).collect()
 }
 
 /// Measures and judges the recordings. With `single` the only one is kept open, so that it can be drawn.

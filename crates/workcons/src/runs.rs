@@ -218,7 +218,7 @@ impl WorkconsRun {
     }
 
     /// The violation as it can be compared with that of other runs, or the reason why it cannot.
-    fn violation(&self, max_loss: f64) -> std::result::Result<&Violation, String> {
+    pub(crate) fn violation(&self, max_loss: f64) -> std::result::Result<&Violation, String> {
         match (&self.report.violation, self.report.unknown.why_untrusted(max_loss)) {
             (_, Some(why)) => Err(why),
             (Some(violation), None) => Ok(violation),

@@ -1,11 +1,30 @@
 //! The summary of a step of a CI job.
 
-use crate::atomic_file;
 use crate::verdict::word;
+use crate::{Session, atomic_file};
 use anyhow::Result;
 use sched::Verdict;
 use std::fmt::Write;
 use std::path::PathBuf;
+use std::sync::OnceLock;
+
+/// A function that returns the findings about a trace, as text in columns.
+pub type FindingsOf = fn(&Session) -> Result<String>;
+
+/// The function that the program has named.
+static FINDINGS: OnceLock<FindingsOf> = OnceLock::new();
+
+/// Names the function that returns the findings about a trace: the findings are made of the reports of commands that have summaries
+/// themselves. Called once, before any command runs; a later call has no effect.
+pub fn take_findings(findings: FindingsOf) {
+    let _ = FINDINGS.set(findings);
+}
+
+/// Returns the findings about a trace as Markdown, below a line that names it; nothing where the program has no findings.
+pub fn findings(session: &Session) -> Result<String> {
+    let Some(findings) = FINDINGS.get() else { return Ok(String::new()) };
+    Ok(format!("Findings of `{}`:\n\n{}\n", session.name(), fenced(&findings(session)?)))
+}
 
 /// The file of the summary
 #[derive(Clone, Debug, clap::Args)]

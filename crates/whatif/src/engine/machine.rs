@@ -87,6 +87,8 @@ pub struct Machine<'m> {
     pub(crate) cpus: Vec<SimCpu>,
     pub(crate) tasks: Vec<SimTask>,
     pub(crate) order: Order,
+    /// The number of tasks in run queues.
+    pub(crate) waiting: u64,
     wakeups: Wakeups,
     near: Vec<Vec<(Distance, Cpu)>>,
 }
@@ -122,7 +124,22 @@ impl<'m> Machine<'m> {
             near
         });
         let (near, tasks) = (near.collect(), model.tasks.iter().map(task).collect());
-        Machine { model, cpus, tasks, order: options.order, wakeups: options.wakeups, near }
+        Machine { model, cpus, tasks, order: options.order, waiting: 0, wakeups: options.wakeups, near }
+    }
+
+    /// Puts a task behind those that wait on `cpu`.
+    pub(crate) fn queue_up(&mut self, task: TaskIndex, cpu: Cpu) {
+        self.cpus[cpu.index()].queue.push(task);
+        self.waiting += 1;
+    }
+
+    /// Takes a task out of the queue of `cpu`, if it waits there.
+    pub(crate) fn unqueue(&mut self, task: TaskIndex, cpu: Cpu) {
+        let queue = &mut self.cpus[cpu.index()].queue;
+        if let Some(at) = queue.iter().position(|waiting| *waiting == task) {
+            queue.remove(at);
+            self.waiting -= 1;
+        }
     }
 
     /// The model that is executed.

@@ -86,7 +86,8 @@ pub struct Run {
     pub steals: u64,
     /// The number of events that were simulated: switches, wakeups, migrations and the others that a kernel records.
     pub events: u64,
-    /// Whether the run ended by itself. It is cut off once it takes [`LONGEST`] times as long as the trace.
+    /// Whether the run ended by itself. It is cut off once it takes [`LONGEST`] times as long as the trace, or hundreds of times as many
+    /// switches.
     pub finished: bool,
 }
 
@@ -113,6 +114,7 @@ pub fn simulate(model: &Model, policy: &mut dyn Policy, options: &EngineOptions<
         now: model.start.0,
         end: i64::MAX,
         stopped: false,
+        depth: 0,
         run: Run::default(),
     };
     engine.execute()
@@ -121,6 +123,16 @@ pub fn simulate(model: &Model, policy: &mut dyn Policy, options: &EngineOptions<
 /// The time behind the preemption of a running fair task by a woken one, as a share of the slice: the kernel's wakeup granularity
 /// is about a third of the usual slice.
 const GRANULARITY: u64 = 3;
+
+/// The number of matters that a model may have due: many times those of its trace. The rest of a hostile run is
+/// cut off.
+fn most_effort(model: &Model) -> u64 {
+    let steps: usize = model.tasks.iter().map(|task| task.steps.len()).sum();
+    (1 << 20) + 256 * (steps + model.moves.len() + model.tasks.len()) as u64
+}
+
+/// The number of waiting tasks with which a matter costs twice as much: queues are searched.
+const WAITING: u64 = 64;
 
 struct Engine<'e, 'm> {
     machine: Machine<'m>,
@@ -140,23 +152,30 @@ struct Engine<'e, 'm> {
     end: i64,
     /// Whether the receiver needs no more events.
     stopped: bool,
+    /// The number of CPUs whose tasks go on within one another.
+    depth: u32,
     run: Run,
 }
 
 impl Engine<'_, '_> {
     fn execute(mut self) -> Run {
         let model = self.machine.model;
-        let latest = model.start.0.saturating_add(LONGEST.saturating_mul(1 + model.end.0 - model.start.0));
+        // The end of a slice that no one needs any more is no reason to cut a short run off.
+        let slice = i64::try_from(self.slice().0).unwrap_or(i64::MAX);
+        let longest = LONGEST.saturating_mul(1 + model.end.0 - model.start.0).saturating_add(slice);
+        let latest = model.start.0.saturating_add(longest);
         self.begin();
         self.run.finished = true;
+        let mut effort = most_effort(model);
         while let Some((at, due)) = self.agenda.next() {
             if at > self.end || self.stopped {
                 break;
             }
-            if at > latest {
+            if at > latest || effort == 0 {
                 self.run.finished = false;
                 break;
             }
+            effort = effort.saturating_sub(1 + self.machine.waiting / WAITING);
             self.now = at;
             self.happen(due);
         }

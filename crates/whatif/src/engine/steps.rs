@@ -10,12 +10,24 @@ use sched::{Cpu, EventKind, PrevState, Ts};
 /// The time for which a task would spin that nothing ends, in nanoseconds: longer than any run.
 const SPINNING: u64 = 1 << 62;
 
+/// Maximum number of CPUs whose tasks go on within one another: one wakes the next at the same instant. Those behind follow on their own.
+const MOST_NESTED: u32 = 64;
+
 /// The flag of an event in a hard interrupt.
 const IN_INTERRUPT: u8 = 0x08;
 
 impl Engine<'_, '_> {
     /// Lets the running task of `cpu` go on with its program, and others after it, until one runs for some time or the CPU idles.
     pub(super) fn advance(&mut self, cpu: Cpu) {
+        if self.depth == MOST_NESTED {
+            return self.expect_end(cpu);
+        }
+        self.depth += 1;
+        self.advance_nested(cpu);
+        self.depth -= 1;
+    }
+
+    fn advance_nested(&mut self, cpu: Cpu) {
         while let Some(task) = self.machine.running(cpu) {
             if self.machine.tasks[task as usize].left > 0 {
                 return self.expect_end(cpu);
@@ -255,7 +267,7 @@ impl Engine<'_, '_> {
         (sim.joins, sim.moved) = (sim.joins + 1, 0);
         sim.allowed = recorded.allowed;
         let joins = sim.joins;
-        self.machine.cpus[cpu.index()].queue.push(task);
+        self.machine.queue_up(task, cpu);
         let (first, last) = recorded.moves;
         if self.follows || self.keeps_moves {
             for at in first..last {

@@ -63,10 +63,7 @@ impl Engine<'_, '_> {
 
     fn leave_queue(&mut self, task: TaskIndex) {
         if let Place::Queued(cpu) = self.machine.tasks[task as usize].place {
-            let queue = &mut self.machine.cpus[cpu.index()].queue;
-            if let Some(at) = queue.iter().position(|waiting| *waiting == task) {
-                queue.remove(at);
-            }
+            self.machine.unqueue(task, cpu);
         }
     }
 
@@ -121,7 +118,7 @@ impl Engine<'_, '_> {
         let sim = &mut self.machine.tasks[task as usize];
         (sim.place, sim.cpu) = (Place::Queued(cpu), cpu);
         sim.virtual_ns = (sim.virtual_ns + to).saturating_sub(from);
-        self.machine.cpus[cpu.index()].queue.push(task);
+        self.machine.queue_up(task, cpu);
         self.emit(cpu, 0, EventKind::Migrate { task: named, orig, dest: cpu });
     }
 
@@ -269,7 +266,7 @@ impl Engine<'_, '_> {
         let sim = &mut self.machine.tasks[task as usize];
         (sim.place, sim.joined) = (Place::Queued(on), self.now);
         (sim.joins, sim.moved, sim.cpu) = (sim.joins + 1, 0, cpu);
-        self.machine.cpus[on.index()].queue.push(task);
+        self.machine.queue_up(task, on);
     }
 
     /// The running task comes to a preemption of the trace.
@@ -289,7 +286,7 @@ impl Engine<'_, '_> {
         if let Some(dest) = moved.filter(|dest| self.keeps_moves && self.machine.may_use(task, *dest)) {
             // Moved at once, the stopper's own time aside: it must not be chosen here again.
             self.requeue(cpu, task, cpu);
-            self.machine.cpus[cpu.index()].queue.pop();
+            self.machine.unqueue(task, cpu);
             self.switch_out(cpu, PrevState::RUNNABLE);
             self.take_over(task, dest);
             self.react(dest, Some(task));
@@ -304,8 +301,10 @@ impl Engine<'_, '_> {
         let since = (self.now - sim.joined) as u64;
         let moves = &self.machine.model.moves[first as usize..last as usize];
         let moved = sim.moved as usize;
-        let Some(at) = moves.iter().skip(moved).position(|to| to.after == since) else { return };
-        let dest = moves[moved + at].dest;
+        // The moves of a join are in the order of time.
+        let Some(rest) = moves.get(moved..) else { return };
+        let at = rest.partition_point(|to| to.after < since);
+        let Some(dest) = rest.get(at).filter(|to| to.after == since).map(|to| to.dest) else { return };
         // A balancer moves tasks to CPUs that have less to do.
         let load = |cpu: Cpu| self.machine.queue(cpu).len() + usize::from(self.machine.running(cpu).is_some());
         let is_apt = || self.machine.may_use(task, dest) && load(dest) < load(on);

@@ -1,0 +1,204 @@
+//! The records of simulated events, in the layout of a 64-bit kernel, and the descriptions of these records.
+
+use sched::{Comm, EventKind, PrevState, SchedEvent, StateClass, TaskRef};
+use std::fmt::Write;
+
+/// The shape of a field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shape {
+    /// A number of four bytes with a sign.
+    Int,
+    /// A number of eight bytes with a sign.
+    Long,
+    /// A name in 16 bytes.
+    Name,
+    /// A text behind the fixed fields, described by a word of four bytes.
+    Text,
+}
+
+use Shape::{Int, Long, Name, Text};
+
+/// A kind of event: its system, its name and its fields behind the common ones.
+struct Layout {
+    system: &'static str,
+    name: &'static str,
+    fields: &'static [(&'static str, Shape)],
+}
+
+const WAKEUP: &[(&str, Shape)] = &[("comm", Name), ("pid", Int), ("prio", Int), ("target_cpu", Int)];
+
+/// The kinds of events; the number of each is its place behind [`FIRST`].
+const LAYOUTS: [Layout; 10] = [
+    Layout {
+        system: "sched",
+        name: "sched_switch",
+        fields: &[
+            ("prev_comm", Name),
+            ("prev_pid", Int),
+            ("prev_prio", Int),
+            ("prev_state", Long),
+            ("next_comm", Name),
+            ("next_pid", Int),
+            ("next_prio", Int),
+        ],
+    },
+    Layout { system: "sched", name: "sched_waking", fields: WAKEUP },
+    Layout { system: "sched", name: "sched_wakeup", fields: WAKEUP },
+    Layout { system: "sched", name: "sched_wakeup_new", fields: WAKEUP },
+    Layout {
+        system: "sched",
+        name: "sched_migrate_task",
+        fields: &[("comm", Name), ("pid", Int), ("prio", Int), ("orig_cpu", Int), ("dest_cpu", Int)],
+    },
+    Layout {
+        system: "sched",
+        name: "sched_process_fork",
+        fields: &[("parent_comm", Name), ("parent_pid", Int), ("child_comm", Name), ("child_pid", Int)],
+    },
+    Layout {
+        system: "sched",
+        name: "sched_process_exec",
+        fields: &[("filename", Text), ("pid", Int), ("old_pid", Int)],
+    },
+    Layout { system: "sched", name: "sched_process_exit", fields: &[("comm", Name), ("pid", Int), ("prio", Int)] },
+    Layout { system: "task", name: "task_rename", fields: &[("pid", Int), ("oldcomm", Name), ("newcomm", Name)] },
+    // A mark of each CPU at the start, and of the end: all that is simulated lies between.
+    Layout { system: "schedviz", name: "simulated", fields: &[] },
+];
+
+/// The number of the first kind of event.
+const FIRST: u16 = 300;
+
+/// The systems with events, in the order of their descriptions.
+const SYSTEMS: [&str; 3] = ["sched", "task", "schedviz"];
+
+/// The form in which a switch is printed, which has the letters of the states. Without a letter for preempted tasks the numbers mean the
+/// same, whatever the kernel's release is.
+const SWITCH: &str = concat!(
+    r#""prev_comm=%s prev_pid=%d prev_prio=%d prev_state=%s ==> next_comm=%s next_pid=%d next_prio=%d", "#,
+    r#"REC->prev_comm, REC->prev_pid, REC->prev_prio, (REC->prev_state & 0xff) ? __print_flags(REC->prev_state & 0xff, "|", "#,
+    r#"{ 0x01, "S" }, { 0x02, "D" }, { 0x04, "T" }, { 0x08, "t" }, { 0x10, "X" }, { 0x20, "Z" }, { 0x40, "P" }, { 0x80, "I" }) "#,
+    r#": "R", REC->next_comm, REC->next_pid, REC->next_prio"#
+);
+
+/// The descriptions of the events of each system, as tracefs has them.
+pub(super) fn formats() -> Vec<(&'static str, Vec<String>)> {
+    let of = |system: &'static str| {
+        let layouts = (FIRST..).zip(&LAYOUTS).filter(|(_, layout)| layout.system == system);
+        (system, layouts.map(|(id, layout)| format(id, layout)).collect())
+    };
+    SYSTEMS.into_iter().map(of).collect()
+}
+
+fn format(id: u16, layout: &Layout) -> String {
+    let mut text = format!("name: {}\nID: {id}\nformat:\n", layout.name);
+    let mut at = 0;
+    let mut field = |text: &mut String, declaration: &str, size: usize, is_signed: bool| {
+        at = usize::next_multiple_of(at, size.min(8));
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "\tfield:{declaration};\toffset:{at};\tsize:{size};\tsigned:{};", u8::from(is_signed));
+        at += size;
+    };
+    field(&mut text, "unsigned short common_type", 2, false);
+    field(&mut text, "unsigned char common_flags", 1, false);
+    field(&mut text, "unsigned char common_preempt_count", 1, false);
+    field(&mut text, "int common_pid", 4, true);
+    text.push('\n');
+    for (name, shape) in layout.fields {
+        match shape {
+            Int => field(&mut text, &format!("int {name}"), 4, true),
+            Long => field(&mut text, &format!("long {name}"), 8, true),
+            Name => field(&mut text, &format!("char {name}[16]"), 16, false),
+            Text => field(&mut text, &format!("__data_loc char[] {name}"), 4, false),
+        }
+    }
+    let numbers = layout.fields.iter().filter(|(_, shape)| *shape == Int);
+    let names: Vec<&str> = numbers.map(|(name, _)| *name).collect();
+    let shown: Vec<String> = names.iter().map(|name| format!("{name}=%d")).collect();
+    let values: String = names.iter().map(|name| format!(", REC->{name}")).collect();
+    match layout.name {
+        "sched_switch" => text + "\nprint fmt: " + SWITCH + "\n",
+        _ => text + &format!("\nprint fmt: \"{}\"{values}\n", shown.join(" ")),
+    }
+}
+
+/// A record that is being written.
+struct RecordOf<'o>(&'o mut Vec<u8>);
+
+impl RecordOf<'_> {
+    fn int(self, value: i32) -> Self {
+        self.0.extend(value.to_ne_bytes());
+        self
+    }
+
+    fn name(self, comm: Comm) -> Self {
+        let mut name = [0; 16];
+        name.iter_mut().zip(comm.as_bytes()).for_each(|(to, from)| *to = *from);
+        self.0.extend(name);
+        self
+    }
+
+    fn task(self, task: &TaskRef) -> Self {
+        self.name(task.comm).int(task.pid.0).int(task.prio)
+    }
+
+    fn cpu(self, cpu: sched::Cpu) -> Self {
+        self.int(cpu.0.cast_signed())
+    }
+}
+
+/// The number of a state as [`SWITCH`] has it.
+fn state(state: PrevState) -> i64 {
+    match state.class {
+        StateClass::Runnable | StateClass::Preempted => 0,
+        StateClass::Dead => 0x10,
+        // The letters of sleeping tasks are those of most kernels.
+        StateClass::Asleep => i64::from(state.raw & 0xcf).max(1),
+    }
+}
+
+/// Appends the record of an event; false, and nothing, for an event that no simulation emits.
+pub(super) fn record(event: &SchedEvent, out: &mut Vec<u8>) -> bool {
+    let place = match event.kind {
+        EventKind::Switch { .. } => 0,
+        EventKind::Waking { .. } => 1,
+        EventKind::Wakeup { .. } => 2,
+        EventKind::WakeupNew { .. } => 3,
+        EventKind::Migrate { .. } => 4,
+        EventKind::Fork { .. } => 5,
+        EventKind::Exec { .. } => 6,
+        EventKind::Exit { .. } => 7,
+        EventKind::Rename { .. } => 8,
+        EventKind::Other { .. } => 9,
+        _ => return false,
+    };
+    out.extend((FIRST + place).to_ne_bytes());
+    out.extend([event.flags, 0]);
+    let record = RecordOf(out).int(event.pid.0);
+    match event.kind {
+        EventKind::Switch { prev, state: after, next } => {
+            let record = record.task(&prev);
+            record.0.extend(state(after).to_ne_bytes());
+            record.task(&next)
+        }
+        EventKind::Waking { task, target } | EventKind::Wakeup { task, target } => record.task(&task).cpu(target),
+        EventKind::WakeupNew { task, target } => record.task(&task).cpu(target),
+        EventKind::Migrate { task, orig, dest } => record.task(&task).cpu(orig).cpu(dest),
+        EventKind::Fork { parent, child, child_comm } => {
+            record.name(child_comm).int(parent.0).name(child_comm).int(child.0)
+        }
+        EventKind::Exec { pid, old_pid, program } => {
+            let name = program.as_bytes();
+            // The text begins behind the common fields and three words.
+            let word = (name.len() as u32 + 1) << 16 | 20;
+            let record = record.int(word.cast_signed()).int(pid.0).int(old_pid.0);
+            record.0.extend(name);
+            record.0.push(0);
+            record
+        }
+        EventKind::Exit { pid } => record.name(Comm::EMPTY).int(pid.0).int(0),
+        EventKind::Rename { pid, before, after } => record.int(pid.0).name(before).name(after),
+        _ => record,
+    };
+    true
+}

@@ -1,0 +1,93 @@
+//! Models of hostile traces: neither memory nor the time of a simulation grows beyond a multiple of the trace.
+
+use sched::{Comm, Cpu, EventKind, Pass, Pid, PrevState, SchedEvent, TaskRef, Topology, Ts};
+use std::ops::ControlFlow;
+use testkit::Operation::{Run as Runs, Wait, Wake};
+use testkit::{Worker, Workload};
+use whatif::{
+    BuildOptions, Costs, EngineOptions, Interrupts, Model, ModelBuilder, Order, PolicyName, Run, Wakeups, simulate,
+};
+
+fn model(events: &[SchedEvent]) -> Model {
+    let build = BuildOptions::default();
+    Pass::over(events).run(|| ModelBuilder::new(&build)).unwrap_or_else(|never| match never {}).output
+}
+
+fn run(model: &Model, policy: &str) -> Run {
+    let (topology, costs) = (Topology::default(), Costs { steal: 2_000, ..Costs::default() });
+    let (order, interrupts, wakeups) = (Order::Fair, Interrupts::KeepLength, Wakeups::ByKind);
+    let options = EngineOptions { topology: &topology, order, costs, interrupts, wakeups };
+    let policy = policy.parse::<PolicyName>().expect("a policy");
+    simulate(model, &mut *policy.policy(), &options, &mut |_| ControlFlow::Continue(()))
+}
+
+fn task(pid: i32) -> TaskRef {
+    let (prio, comm) = if pid == 0 { (120, Comm::new(b"swapper")) } else { (120, Comm::new(b"task")) };
+    TaskRef { pid: Pid(pid), prio, comm }
+}
+
+fn event(ts: i64, cpu: u32, pid: i32, kind: EventKind) -> SchedEvent {
+    SchedEvent { ts: Ts(ts), cpu: Cpu(cpu), pid: Pid(pid), flags: 0, kind }
+}
+
+fn switch(ts: i64, cpu: u32, prev: i32, state: PrevState, next: i32) -> SchedEvent {
+    event(ts, cpu, prev, EventKind::Switch { prev: task(prev), state, next: task(next) })
+}
+
+#[test]
+fn a_chain_of_wakeups_over_thousands_of_cpus_needs_no_stack() {
+    // Each task wakes the one on the next CPU at once.
+    let cpus = 1_000;
+    let worker = |cpu: usize| {
+        let wakes = if cpu + 1 < cpus { vec![Wake(cpu + 1)] } else { Vec::new() };
+        let begins = if cpu == 0 { vec![Runs(1_000)] } else { vec![Wait] };
+        Worker::on(cpu, [begins, wakes, vec![Runs(500)]].concat())
+    };
+    let events = Workload { cpus, workers: (0..cpus).map(worker).collect(), steal: None }.run();
+    let model = model(&events);
+    for policy in ["observed", "steal=none"] {
+        let run = run(&model, policy);
+        assert!(run.finished && run.end.since(model.start).0 < 10_000, "{policy}: {run:?}");
+    }
+}
+
+#[test]
+fn moves_of_tasks_that_wait_together_take_room_once() {
+    // Two tasks wait, and a balancer moves now the one, now the other.
+    let moves = 20_000;
+    let mut events = vec![switch(0, 0, 0, PrevState::RUNNABLE, 1), switch(0, 1, 0, PrevState::RUNNABLE, 2)];
+    events.extend([3, 4].map(|pid| event(10, 0, 1, EventKind::WakeupNew { task: task(pid), target: Cpu(0) })));
+    events.extend((0..moves).map(|nth| {
+        let (pid, from) = (3 + (nth % 2) as i32, (nth / 2 % 2) as u32);
+        let kind = EventKind::Migrate { task: task(pid), orig: Cpu(from), dest: Cpu(1 - from) };
+        event(20 + nth, 2, 0, kind)
+    }));
+    events.push(switch(30_000, 0, 1, PrevState::asleep(1), 3));
+    events.push(switch(40_000, 0, 3, PrevState::asleep(1), 4));
+    events.push(switch(50_000, 0, 4, PrevState::asleep(1), 0));
+    let model = model(&events);
+    assert_eq!(model.moves.len(), moves as usize);
+    for join in &model.joins {
+        let of_join = &model.moves[join.moves.0 as usize..join.moves.1 as usize];
+        assert!(of_join.is_sorted_by_key(|to| to.after), "{join:?}");
+    }
+    assert!(run(&model, "steal=none").finished);
+}
+
+#[test]
+fn slices_without_any_length_end() {
+    // Two tasks preempt one another in no time, and then compete for months.
+    let mut events = vec![switch(0, 0, 0, PrevState::RUNNABLE, 1)];
+    events.push(event(0, 0, 1, EventKind::WakeupNew { task: task(2), target: Cpu(0) }));
+    events.extend((0..60).map(|nth| switch(1_000, 0, 1 + nth % 2, PrevState::PREEMPTED, 2 - nth % 2)));
+    let month = 30 * 86_400 * 1_000_000_000_i64;
+    events.push(switch(month, 0, 1, PrevState::PREEMPTED, 2));
+    events.push(switch(3 * month, 0, 2, PrevState::PREEMPTED, 1));
+    events.push(switch(4 * month, 0, 1, PrevState::asleep(1), 2));
+    events.push(switch(5 * month, 0, 2, PrevState::asleep(1), 0));
+    let model = model(&events);
+    assert!(model.taken.slice_is_measured && model.taken.slice_ns.0 > 0, "{:?}", model.taken);
+    let cut = run(&model, "steal=none");
+    assert!(!cut.finished && cut.events < 20_000_000, "{cut:?}");
+    assert!(run(&model, "observed").finished);
+}
