@@ -89,6 +89,11 @@ fn a_monitor_of_mmtests_logs_intervals_and_its_reader_finds_their_numbers() {
     };
     assert_eq!(read(""), "violation_percent 0 12.5\nviolation_percent 3 3\n");
     assert_eq!(read("waiting"), "waiting 0 1e-3\nwaiting 3 1e-3\n");
+    // A monitor that cannot begin fails, and its log has no numbers.
+    stand_in(&folder.join("bin/schedviz"), "echo 'tracefs is not there' >&2; exit 1");
+    let ran = run(&folder, monitor);
+    assert!(ran.status.code() == Some(1) && text(&ran.stderr).contains("tracefs is not there"), "{ran:?}");
+    assert_eq!(read(""), "");
     std::fs::remove_dir_all(&folder).expect("removed");
 }
 
@@ -127,6 +132,12 @@ fn a_program_of_lkp_records_until_the_test_ends_and_prints_keys() {
     let findings = std::fs::read_to_string(folder.join("result/schedviz.findings")).expect("the findings");
     assert!(findings.contains("the costliest first"), "{findings}");
     assert!(folder.join("result/schedviz.dat").is_file() && !folder.join("schedviz.dat").exists());
+    // Without a recording there is no key, and the harness goes on.
+    std::fs::remove_dir_all(folder.join("result")).expect("removed");
+    stand_in(&folder.join("bin/schedviz"), "echo 'tracefs is not there' >&2; exit 1");
+    let ran = run(&folder, script);
+    assert!(ran.status.success() && ran.stdout.is_empty(), "{ran:?}");
+    assert!(text(&ran.stderr).contains("tracefs is not there") && !folder.join("result/schedviz.findings").exists());
     std::fs::remove_dir_all(&folder).expect("removed");
 }
 

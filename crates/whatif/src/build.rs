@@ -12,7 +12,7 @@ use sched::limits::keep_of_pid;
 use sched::seeded::SeededMap;
 use sched::topology::CpuOrder;
 use sched::{
-    Analysis, Cpu, CpuSet, Current, Dur, EventKind, PerTask, Pid, PrevState, SchedEvent, SchedState, Span, Task,
+    Analysis, Comm, Cpu, CpuSet, Current, Dur, EventKind, PerTask, Pid, PrevState, SchedEvent, SchedState, Span, Task,
     TaskFilter, TaskState, Topology, Ts,
 };
 use std::collections::BTreeSet;
@@ -76,6 +76,8 @@ struct Track {
     /// The number of runs on the CPU when the task joined its queue while it idled.
     idle_at: Option<usize>,
     prio: i32,
+    /// The name that the program has so far.
+    comm: Comm,
     /// The sleep that the task asked for by a system call: until an absolute time, or of some length.
     asked: Option<bool>,
 }
@@ -153,6 +155,7 @@ impl<'o> ModelBuilder<'o> {
             joined: since,
             idle_at: None,
             prio,
+            comm,
             asked: None,
         };
         self.model.tasks[index as usize].begin = match before {
@@ -261,8 +264,12 @@ impl<'o> ModelBuilder<'o> {
     }
 
     fn add_step(&mut self, event: &SchedEvent, state: &SchedState, step: ProgramStep) {
-        if let Some(track) = self.emitter(event, state) {
+        if let Some(mut track) = self.emitter(event, state) {
             self.steps(&track).push(step);
+            if let (ProgramStep::Exec(comm) | ProgramStep::Rename(comm), Some(task)) = (step, state.running(event.cpu)) {
+                track.comm = comm;
+                self.tracks.insert(task.id(), track);
+            }
         }
     }
 
@@ -447,6 +454,11 @@ impl<'o> ModelBuilder<'o> {
         let now = event.ts;
         let ran = now.since(track.run_start).0;
         self.run_until(track, now);
+        // A name that no event announced, such as that of a thread where `task_rename` was not recorded.
+        if task.comm != track.comm && !task.comm.is_empty() {
+            track.comm = task.comm;
+            self.steps(track).push(ProgramStep::Rename(task.comm));
+        }
         let raw = if let EventKind::Switch { state, .. } = event.kind { state.raw } else { 0 };
         match next {
             TaskState::Waiting(cpu) => {

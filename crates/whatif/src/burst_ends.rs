@@ -35,6 +35,7 @@ impl BurstEnds {
         if kthread::is_kernel_thread(comm) {
             return;
         }
+        let comm = without_number(comm);
         if let Some(of) = self.commands.get_mut(&comm) {
             let (before, other) = of.last;
             of.together += u64::from(other != task && at.since(before) <= TOGETHER);
@@ -54,6 +55,16 @@ impl BurstEnds {
     }
 }
 
+/// A name with `N` for the number at its end, by which threads of one program often differ: `worker-3` is `worker-N`.
+fn without_number(comm: Comm) -> Comm {
+    let name = comm.as_bytes();
+    let digits = name.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
+    match name.len() - digits {
+        stem if stem > 0 && digits > 0 => Comm::new(&[&name[..stem], b"N"].concat()),
+        _ => comm,
+    }
+}
+
 /// The end of a burst of a task that spins.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arrival {
@@ -63,6 +74,16 @@ pub(crate) struct Arrival {
     pub(crate) step: usize,
     /// The CPU time of the burst.
     pub(crate) burst: u64,
+}
+
+/// Takes time from the end of the burst with which these steps end, of which other tasks may have interrupted the run.
+fn spin_less(steps: &mut [ProgramStep], mut spun: u64) {
+    for step in steps.iter_mut().rev().take_while(|step| !matches!(step, ProgramStep::Sleep(_))) {
+        if let ProgramStep::Run(ns) = step {
+            let less = spun.min(*ns);
+            (*ns, spun) = (*ns - less, spun - less);
+        }
+    }
 }
 
 /// Makes meetings of bursts that end together: each is work as far as the shortest one of them. The arrivals are in the order of time.
@@ -86,13 +107,36 @@ pub(crate) fn meet(model: &mut Model, arrivals: &[Arrival]) {
         let mut after = Vec::with_capacity(before.len() + of_task.len());
         for (at, step) in before.into_iter().enumerate() {
             if let Some((_, _, spun, meeting)) = meetings.next_if(|(_, place, ..)| *place == at) {
-                if let Some(ProgramStep::Run(ns)) = after.last_mut() {
-                    *ns = ns.saturating_sub(*spun);
-                }
+                spin_less(&mut after, *spun);
                 after.push(ProgramStep::Meet(*meeting));
             }
             after.push(step);
         }
         model.tasks[*task as usize].steps = after;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The hint after 100 rounds of four tasks, each of which ends its burst this much later than the one before.
+    fn hint(apart: i64, name: impl Fn(u32) -> String) -> Vec<String> {
+        let mut ends = BurstEnds::default();
+        for round in 0..100 {
+            for task in 0..4 {
+                let at = Ts(round * 5_000_000 + i64::from(task) * apart);
+                ends.note(at, task, Comm::new(name(task).as_bytes()));
+            }
+        }
+        ends.spinners().iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn bursts_that_end_together_again_and_again_give_a_hint() {
+        assert_eq!(hint(2_000, |_| "spin".to_owned()), ["spin"]);
+        assert_eq!(hint(2_000, |task| format!("spin-{task}")), ["spin-N"]);
+        assert_eq!(hint(200_000, |_| "spin".to_owned()), [""; 0]);
+        assert_eq!(hint(2_000, |task| format!("{}spin", char::from(b'a' + task as u8))), [""; 0]);
     }
 }

@@ -270,7 +270,7 @@ pub struct Model {
     pub taken: Taken,
     /// The number of wakeups of tasks that were awake, which have no effect.
     pub early_wakeups: u64,
-    /// The commands whose bursts end together again and again: perhaps they spin at barriers.
+    /// The commands whose bursts end together again and again, `N` for the number at the end of a name: perhaps they spin at barriers.
     pub spinners: Vec<Comm>,
     /// The number of times that a task changed its state. Beyond `most_turns` nothing is added to the model, which then cannot be
     /// used.

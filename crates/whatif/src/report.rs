@@ -157,6 +157,7 @@ pub struct Prediction {
     pub sleeps: Vec<ClassSum>,
     /// The number of wakeups of tasks that were awake, which the model does not repeat.
     pub early_wakeups: u64,
-    /// The commands whose bursts end together again and again: perhaps they spin at barriers, which counts as work here.
+    /// The commands whose bursts end together again and again, `N` for the number at the end of a name: perhaps they spin at barriers,
+    /// which counts as work here.
     pub spinners: Vec<Comm>,
 }
