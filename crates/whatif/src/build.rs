@@ -6,13 +6,14 @@ use crate::model::{
     QueueJoin, QueuedMove, SleepClass, SleepIndex, Taken, TaskIndex, USUAL_SLICE,
 };
 use crate::moves::Moves;
+use crate::track::{Announcement, Track};
 use sched::affinity::Affinity;
 use sched::kthread::{is_any_stopper, is_bound};
 use sched::limits::keep_of_pid;
 use sched::seeded::SeededMap;
 use sched::topology::CpuOrder;
 use sched::{
-    Analysis, Comm, Cpu, CpuSet, Current, Dur, EventKind, PerTask, Pid, PrevState, SchedEvent, SchedState, Span, Task,
+    Analysis, Cpu, CpuSet, Current, Dur, EventKind, PerTask, Pid, PrevState, SchedEvent, SchedState, Span, Task,
     TaskFilter, TaskState, Topology, Ts,
 };
 use std::collections::BTreeSet;
@@ -46,40 +47,6 @@ pub struct BuildOptions<'o> {
     pub file_bytes: u64,
     /// The numbers of events that show the context of a wakeup.
     pub contexts: SeededMap<u16, Context>,
-}
-
-/// A waking that no run queue has followed yet.
-#[derive(Clone, Copy, Debug)]
-struct Announcement {
-    at: Ts,
-    on: Cpu,
-    /// The step of the waker, if a task emitted it in task context.
-    by: Option<(TaskIndex, usize)>,
-    class: SleepClass,
-}
-
-/// The part of a task's life that its program does not have yet.
-#[derive(Clone, Copy, Debug)]
-struct Track {
-    index: TaskIndex,
-    /// The instant up to which the program has the run.
-    run_from: Ts,
-    run_start: Ts,
-    /// The CPU time of the present burst.
-    burst: u64,
-    sleep: Option<SleepIndex>,
-    /// The class of the open sleep whatever ends it.
-    forced: Option<SleepClass>,
-    waking: Option<Announcement>,
-    join: JoinIndex,
-    joined: Ts,
-    /// The number of runs on the CPU when the task joined its queue while it idled.
-    idle_at: Option<usize>,
-    prio: i32,
-    /// The name that the program has so far.
-    comm: Comm,
-    /// The sleep that the task asked for by a system call: until an absolute time, or of some length.
-    asked: Option<bool>,
 }
 
 /// The analysis that builds a [`Model`].
@@ -266,7 +233,8 @@ impl<'o> ModelBuilder<'o> {
     fn add_step(&mut self, event: &SchedEvent, state: &SchedState, step: ProgramStep) {
         if let Some(mut track) = self.emitter(event, state) {
             self.steps(&track).push(step);
-            if let (ProgramStep::Exec(comm) | ProgramStep::Rename(comm), Some(task)) = (step, state.running(event.cpu)) {
+            if let (ProgramStep::Exec(comm) | ProgramStep::Rename(comm), Some(task)) = (step, state.running(event.cpu))
+            {
                 track.comm = comm;
                 self.tracks.insert(task.id(), track);
             }

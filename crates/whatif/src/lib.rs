@@ -30,6 +30,7 @@ mod figure;
 mod measures;
 mod model;
 mod moves;
+mod of_trace;
 mod policy;
 mod predict;
 mod question;
@@ -39,6 +40,7 @@ mod saved;
 mod simulated;
 mod skill;
 mod text;
+mod track;
 mod without;
 
 pub use args::WhatifArgs;

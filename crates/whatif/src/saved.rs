@@ -3,9 +3,9 @@
 use crate::args::WhatifArgs;
 use crate::engine::Costs;
 use crate::model::Model;
+use crate::of_trace::{predicted, usual_policies};
 use crate::policy::PolicyName;
 use crate::predict::Assumed;
-use crate::question::{predicted, usual_policies};
 use crate::recording::write_run;
 use anyhow::{Context, Result, bail};
 use machine::Machine;

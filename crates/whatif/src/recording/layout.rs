@@ -1,11 +1,11 @@
 //! The records of simulated events, in the layout of a 64-bit kernel, and the descriptions of these records.
 
-use sched::{Comm, EventKind, PrevState, SchedEvent, StateClass, TaskRef};
+use sched::{Comm, EventKind, PrevState, SchedEvent, StateClass, TaskRef, Tracepoint};
 use std::fmt::Write;
 
 /// The shape of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Shape {
+enum FieldShape {
     /// A number of four bytes with a sign.
     Int,
     /// A number of eight bytes with a sign.
@@ -16,22 +16,20 @@ enum Shape {
     Text,
 }
 
-use Shape::{Int, Long, Name, Text};
+use FieldShape::{Int, Long, Name, Text};
 
-/// A kind of event: its system, its name and its fields behind the common ones.
+/// A kind of event: its tracepoint, nothing for the mark, and its fields behind the common ones.
 struct Layout {
-    system: &'static str,
-    name: &'static str,
-    fields: &'static [(&'static str, Shape)],
+    of: Option<Tracepoint>,
+    fields: &'static [(&'static str, FieldShape)],
 }
 
-const WAKEUP: &[(&str, Shape)] = &[("comm", Name), ("pid", Int), ("prio", Int), ("target_cpu", Int)];
+const WAKEUP: &[(&str, FieldShape)] = &[("comm", Name), ("pid", Int), ("prio", Int), ("target_cpu", Int)];
 
 /// The kinds of events; the number of each is its place behind [`FIRST`].
 const LAYOUTS: [Layout; 10] = [
     Layout {
-        system: "sched",
-        name: "sched_switch",
+        of: Some(Tracepoint::Switch),
         fields: &[
             ("prev_comm", Name),
             ("prev_pid", Int),
@@ -42,29 +40,33 @@ const LAYOUTS: [Layout; 10] = [
             ("next_prio", Int),
         ],
     },
-    Layout { system: "sched", name: "sched_waking", fields: WAKEUP },
-    Layout { system: "sched", name: "sched_wakeup", fields: WAKEUP },
-    Layout { system: "sched", name: "sched_wakeup_new", fields: WAKEUP },
+    Layout { of: Some(Tracepoint::Waking), fields: WAKEUP },
+    Layout { of: Some(Tracepoint::Wakeup), fields: WAKEUP },
+    Layout { of: Some(Tracepoint::WakeupNew), fields: WAKEUP },
     Layout {
-        system: "sched",
-        name: "sched_migrate_task",
+        of: Some(Tracepoint::Migrate),
         fields: &[("comm", Name), ("pid", Int), ("prio", Int), ("orig_cpu", Int), ("dest_cpu", Int)],
     },
     Layout {
-        system: "sched",
-        name: "sched_process_fork",
+        of: Some(Tracepoint::Fork),
         fields: &[("parent_comm", Name), ("parent_pid", Int), ("child_comm", Name), ("child_pid", Int)],
     },
-    Layout {
-        system: "sched",
-        name: "sched_process_exec",
-        fields: &[("filename", Text), ("pid", Int), ("old_pid", Int)],
-    },
-    Layout { system: "sched", name: "sched_process_exit", fields: &[("comm", Name), ("pid", Int), ("prio", Int)] },
-    Layout { system: "task", name: "task_rename", fields: &[("pid", Int), ("oldcomm", Name), ("newcomm", Name)] },
+    Layout { of: Some(Tracepoint::Exec), fields: &[("filename", Text), ("pid", Int), ("old_pid", Int)] },
+    Layout { of: Some(Tracepoint::Exit), fields: &[("comm", Name), ("pid", Int), ("prio", Int)] },
+    Layout { of: Some(Tracepoint::Rename), fields: &[("pid", Int), ("oldcomm", Name), ("newcomm", Name)] },
     // A mark of each CPU at the start, and of the end: all that is simulated lies between.
-    Layout { system: "schedviz", name: "simulated", fields: &[] },
+    Layout { of: None, fields: &[] },
 ];
+
+impl Layout {
+    fn system(&self) -> &'static str {
+        self.of.map_or("schedviz", Tracepoint::system)
+    }
+
+    fn name(&self) -> &'static str {
+        self.of.map_or("simulated", Tracepoint::name)
+    }
+}
 
 /// The number of the first kind of event.
 const FIRST: u16 = 300;
@@ -84,14 +86,14 @@ const SWITCH: &str = concat!(
 /// The descriptions of the events of each system, as tracefs has them.
 pub(super) fn formats() -> Vec<(&'static str, Vec<String>)> {
     let of = |system: &'static str| {
-        let layouts = (FIRST..).zip(&LAYOUTS).filter(|(_, layout)| layout.system == system);
+        let layouts = (FIRST..).zip(&LAYOUTS).filter(|(_, layout)| layout.system() == system);
         (system, layouts.map(|(id, layout)| format(id, layout)).collect())
     };
     SYSTEMS.into_iter().map(of).collect()
 }
 
 fn format(id: u16, layout: &Layout) -> String {
-    let mut text = format!("name: {}\nID: {id}\nformat:\n", layout.name);
+    let mut text = format!("name: {}\nID: {id}\nformat:\n", layout.name());
     let mut at = 0;
     let mut field = |text: &mut String, declaration: &str, size: usize, is_signed: bool| {
         at = usize::next_multiple_of(at, size.min(8));
@@ -116,8 +118,8 @@ fn format(id: u16, layout: &Layout) -> String {
     let names: Vec<&str> = numbers.map(|(name, _)| *name).collect();
     let shown: Vec<String> = names.iter().map(|name| format!("{name}=%d")).collect();
     let values: String = names.iter().map(|name| format!(", REC->{name}")).collect();
-    match layout.name {
-        "sched_switch" => text + "\nprint fmt: " + SWITCH + "\n",
+    match layout.of {
+        Some(Tracepoint::Switch) => text + "\nprint fmt: " + SWITCH + "\n",
         _ => text + &format!("\nprint fmt: \"{}\"{values}\n", shown.join(" ")),
     }
 }
@@ -159,20 +161,12 @@ fn state(state: PrevState) -> i64 {
 
 /// Appends the record of an event; false, and nothing, for an event that no simulation emits.
 pub(super) fn record(event: &SchedEvent, out: &mut Vec<u8>) -> bool {
-    let place = match event.kind {
-        EventKind::Switch { .. } => 0,
-        EventKind::Waking { .. } => 1,
-        EventKind::Wakeup { .. } => 2,
-        EventKind::WakeupNew { .. } => 3,
-        EventKind::Migrate { .. } => 4,
-        EventKind::Fork { .. } => 5,
-        EventKind::Exec { .. } => 6,
-        EventKind::Exit { .. } => 7,
-        EventKind::Rename { .. } => 8,
-        EventKind::Other { .. } => 9,
-        _ => return false,
-    };
-    out.extend((FIRST + place).to_ne_bytes());
+    let of = event.kind.tracepoint();
+    if of.is_none() && !matches!(event.kind, EventKind::Other { .. }) {
+        return false;
+    }
+    let Some((id, _)) = (FIRST..).zip(&LAYOUTS).find(|(_, layout)| layout.of == of) else { return false };
+    out.extend(id.to_ne_bytes());
     out.extend([event.flags, 0]);
     let record = RecordOf(out).int(event.pid.0);
     match event.kind {
