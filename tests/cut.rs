@@ -11,7 +11,7 @@ use testkit::{ByteOrder, Compression, Rng, Simulation, TraceBuilder};
 use tracedat::{FileIssue, Options, Trace};
 
 /// The commands whose figures are compared.
-const COMMANDS: [&[&str]; 21] = [
+const COMMANDS: [&[&str]; 24] = [
     &["workcons"],
     &["latency"],
     &["why"],
@@ -33,6 +33,9 @@ const COMMANDS: [&[&str]; 21] = [
     &["whatif"],
     &["picks", "--by", "task"],
     &["preemptions", "--by", "task"],
+    &["wakers", "--by", "task"],
+    &["offcpu", "--by", "both"],
+    &["jobs", "--deadline", "1ms"],
 ];
 
 /// Removes from a document what a part has otherwise than the whole.

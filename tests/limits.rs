@@ -266,6 +266,7 @@ fn the_tests_of_limits_exist() {
         "crates/plot/src",
         "crates/preemptions/src",
         "crates/picks/src",
+        "crates/jobs/src",
         "crates/offcpu/src",
         "crates/wakers/src",
         "crates/neighbours/src",

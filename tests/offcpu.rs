@@ -1,11 +1,12 @@
 //! `schedviz offcpu`: stacks against trace-cmd's own text, and sums against all time off-CPU.
 
 use crate::support::{fixture, schedviz};
-use offcpu::{OffCpu, OffCpuTime, Options, StackKind, folded};
+use offcpu::{OffCpu, OffCpuReport, OffCpuTime, Options, StackKind, folded};
 use sched::{Analysis, Pass, Span, TaskState, Ts};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use tracedat::{StackFrame, Trace};
+use tracedat::{StackFrame, StackedEvent, Trace};
 
 /// Recordings with stacks: a fixture, and more where the folder of recordings is there.
 fn stacked() -> Vec<PathBuf> {
@@ -55,7 +56,7 @@ fn frames_are_those_that_trace_cmd_prints() {
     for path in stacked() {
         let Some(expected) = by_trace_cmd(&path) else { return };
         let trace = open(&path);
-        let stacks = trace.switch_stacks();
+        let stacks = trace.event_stacks(&[StackedEvent::Switch]);
         let mut found: Vec<(u32, Vec<String>)> = Vec::new();
         for event in crate::support::events(&trace) {
             let sched::EventKind::Switch { prev, .. } = event.kind else { continue };
@@ -74,15 +75,20 @@ fn frames_are_those_that_trace_cmd_prints() {
     }
 }
 
-/// All time asleep and runnable.
+/// All time asleep and runnable, without the sleeps that go on as the trace begins.
 #[derive(Default)]
-struct AllTime(u64, u64);
+struct AllTime(u64, u64, Option<Ts>);
 
 impl Analysis for AllTime {
     type Output = (u64, u64);
 
+    fn begin(&mut self, start: Ts, _: &sched::SchedState) {
+        self.2 = Some(start);
+    }
+
     fn span(&mut self, span: &Span, _: &sched::SchedState) {
         match span.state {
+            TaskState::Asleep(_) if !span.begun && self.2 == Some(span.start) => {}
             TaskState::Asleep(_) => self.0 += span.duration().0,
             TaskState::Waiting(_) => self.1 += span.duration().0,
             _ => {}
@@ -113,7 +119,8 @@ fn every_nanosecond_is_at_a_stack_or_in_the_row_without_one() {
         assert_eq!(trace.has_stacks(), has_stacks, "{}", path.display());
         let events = || trace.events().expect("events");
         let (asleep, runnable) = Pass::over(events()).run(AllTime::default).expect("a pass").output;
-        let options = Options { stacks: trace.switch_stacks(), time: OffCpuTime::Both, ..Options::default() };
+        let options =
+            Options { stacks: trace.event_stacks(&StackedEvent::ALL), time: OffCpuTime::Both, ..Options::default() };
         let report = Pass::over(events()).run(|| OffCpu::new(&options)).expect("a pass").output;
         let found = (report.asleep_ns.expect("time").0, report.runnable_ns.expect("time").0);
         assert_eq!(found, (asleep, runnable), "{}", path.display());
@@ -129,4 +136,119 @@ fn a_recording_without_stacks_is_named_so() {
     let path = fixture("hackbench.dat");
     let text = schedviz(&["offcpu", "-q", path.to_str().expect("a path")]).success().text();
     assert!(text.contains("no stack") && text.contains("trace-cmd record -T"), "{text}");
+}
+
+/// The times and the numbers of a report by command, kind and waker.
+fn sums(report: &OffCpuReport) -> BTreeMap<String, (u64, u64, u64)> {
+    let mut sums: BTreeMap<String, (u64, u64, u64)> = BTreeMap::new();
+    for row in &report.stacks {
+        let sum = sums.entry(format!("{} {:?}", row.command, row.frames)).or_default();
+        *sum = (sum.0 + row.asleep_ns.0, sum.1 + row.runnable_ns.0, sum.2 + row.switches);
+    }
+    // A row without time can come from a span of no length.
+    sums.retain(|_, sum| *sum != (0, 0, 0));
+    sums
+}
+
+#[test]
+fn adjacent_windows_add_up_row_by_row() {
+    let mut rng = testkit::Rng::new(54);
+    for path in [fixture("hackbench.dat"), fixture("mask.dat"), fixture("rt-5.10.dat")] {
+        let trace = open(&path);
+        let (start, end) = trace.extent().expect("events");
+        let third = |nth: i64| Ts(start.0 + (end.0 - start.0) * nth / 3 + rng.below(1000) as i64);
+        let edges: Vec<Ts> = [1, 2].map(third).to_vec();
+        let options = Options { stacks: trace.event_stacks(&StackedEvent::ALL), ..Options::default() };
+        let of = |from: Option<Ts>, to: Option<Ts>| {
+            let pass = Pass::over(trace.events().expect("events")).window(sched::Window { from, to });
+            sums(&pass.run(|| OffCpu::new(&options)).expect("a pass").output)
+        };
+        let whole = of(None, None);
+        let parts = [(None, Some(edges[0])), (Some(edges[0]), Some(edges[1])), (Some(edges[1]), None)];
+        let mut all: BTreeMap<String, (u64, u64, u64)> = BTreeMap::new();
+        for (from, to) in parts {
+            for (name, (asleep, runnable, switches)) in of(from, to) {
+                let sum = all.entry(name).or_default();
+                *sum = (sum.0 + asleep, sum.1 + runnable, sum.2 + switches);
+            }
+        }
+        assert_eq!(all, whole, "{}", path.display());
+    }
+}
+
+/// The keys that the parser of LKP's monitor `perf-sched` makes of the text of `perf sched timehist -g`, by its own rules.
+fn by_lkp(text: &str) -> BTreeSet<String> {
+    // The wait, the delay and both of each line, in microseconds.
+    let mut lines: BTreeMap<String, Vec<[u64; 3]>> = BTreeMap::new();
+    for line in text.lines().filter(|line| line.contains(" <- ")) {
+        let joined = line.replace(" <- ", ".");
+        let words: Vec<&str> = joined.split_whitespace().collect();
+        let key = words[words.len() - 1].split('.').take(5).collect::<Vec<_>>().join(".");
+        let micros = |word: &str| (word.parse::<f64>().expect("a time") * 1000.0).round() as u64;
+        let (wait, delay) = (micros(words[words.len() - 4]), micros(words[words.len() - 3]));
+        lines.entry(key).or_default().push([wait, delay, wait + delay]);
+    }
+    let all: Vec<[u64; 3]> = lines.values().flatten().copied().collect();
+    let mean = |lines: &[[u64; 3]], kind: usize| {
+        let sum: u64 = lines.iter().map(|line| line[kind]).sum();
+        (sum as f64 / lines.len() as f64).round() / 1000.0
+    };
+    let most = |lines: &[[u64; 3]], kind: usize| lines.iter().map(|line| line[kind]).max().unwrap_or(0) as f64 / 1000.0;
+    let mut keys = BTreeSet::new();
+    for (kind, name) in ["wait_time", "sch_delay", "wait_and_delay"].into_iter().enumerate() {
+        keys.insert(format!("perf-sched.total_{name}.max.ms: {:?}", most(&all, kind)));
+        keys.insert(format!("perf-sched.total_{name}.average.ms: {:?}", mean(&all, kind)));
+        for (key, lines) in &lines {
+            let is_left_out = mean(lines, kind) < mean(&all, kind) && lines.len() < all.len() / 200;
+            if kind == 2 && is_left_out {
+                continue;
+            }
+            keys.insert(format!("perf-sched.{name}.max.ms.{key}: {:?}", most(lines, kind)));
+            keys.insert(format!("perf-sched.{name}.avg.ms.{key}: {:?}", mean(lines, kind)));
+            if kind == 2 {
+                keys.insert(format!("perf-sched.{name}.count.{key}: {}", lines.len()));
+            }
+        }
+    }
+    keys.insert(format!("perf-sched.total_wait_and_delay.count.ms: {}", all.len()));
+    keys
+}
+
+#[test]
+fn keys_for_lkp_are_those_of_its_parser_on_the_text_of_perf() {
+    let [trace, symbols, text] = ["data", "kallsyms", "timehist.txt"].map(|end| fixture(&format!("perf-stacks.{end}")));
+    let path = |path: &Path| path.to_str().expect("a path").to_owned();
+    let arguments = ["offcpu", "-q", &path(&trace), "--kallsyms", &path(&symbols), "--format", "lkp"];
+    let found: BTreeSet<String> = schedviz(&arguments).success().text().lines().map(str::to_owned).collect();
+    let expected = by_lkp(&std::fs::read_to_string(text).expect("a text"));
+    let differ: Vec<&String> = found.symmetric_difference(&expected).collect();
+    assert!(differ.is_empty() && found.len() > 50, "{differ:#?}");
+}
+
+#[test]
+fn functions_of_programs_are_found_by_the_maps_of_perf() {
+    let trace = fixture("perf-stacks.data");
+    let text = schedviz(&["offcpu", "-q", trace.to_str().expect("a path"), "--user", "--folded"]).success().text();
+    // The program is not here: its frames are places in the file.
+    assert!(text.lines().any(|line| line.starts_with("period;") && line.contains(";periodic+0x")), "{text}");
+}
+
+#[test]
+fn wakeups_are_joined_by_futex() {
+    let trace = fixture("perf-stacks.data");
+    let text = schedviz(&["wakers", "-q", trace.to_str().expect("a path"), "--futex"]).success().text();
+    let between = |from: &str, to: &str| {
+        text.lines().any(|line| {
+            line.starts_with("0x") && line.contains(&format!("{from} ")) && line.contains(&format!("→ {to} "))
+        })
+    };
+    assert!(between("ping", "pong") && between("pong", "ping"), "{text}");
+}
+
+#[test]
+fn a_period_is_found() {
+    let trace = fixture("perf-stacks.data");
+    let text =
+        schedviz(&["jobs", "-q", trace.to_str().expect("a path"), "--all", "--tasks", "^period$"]).success().text();
+    assert!(text.contains("period"), "{text}");
 }

@@ -43,6 +43,8 @@ fn every_document_conforms_to_its_schema() {
             &["wakers", "--by", "task"],
             &["picks", "--by", "task"],
             &["offcpu", "--time", "both"],
+            &["offcpu", "--by", "both"],
+            &["jobs", "--deadline", "1ms"],
             &["utilization"],
             &["fairness"],
             &["neighbours"],

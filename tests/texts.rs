@@ -168,7 +168,7 @@ fn in_terminal(columns: Option<usize>, arguments: &[&str]) -> String {
 
 #[test]
 fn texts_fit_a_terminal() {
-    let of_a_trace: [&[&str]; 8] = [
+    let of_a_trace: [&[&str]; 9] = [
         &["why", "--assume-bound"],
         &["info"],
         &["stepper", "--text", "--steps", "3"],
@@ -177,6 +177,7 @@ fn texts_fit_a_terminal() {
         &["preemptions", "--verbose"],
         &["picks"],
         &["wakers"],
+        &["jobs", "--deadline", "1ms"],
     ];
     for trace in FIXTURES {
         for command in of_a_trace {

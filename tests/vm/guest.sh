@@ -163,6 +163,14 @@ check "a dry run" record 0 --dry-run --time 60 -- sh -c "$LOAD; $LOAD; $LOAD"
 few() { schedviz record --dry-run --time 60 -- sleep 5 >run.log 2>&1 && awk '$1 == "all" { gsub(",", "", $2); n = $2 } END { exit !(n > 0 && n < 5000) }' run.log; }
 check "a dry run counts no markers of its own" few
 sed -n 's/^ *all/  dry run of an idle machine: all/p' run.log
+check "stacks" record 0 --stacks -o stacks.dat -- sh -c "$LOAD; $MANY"
+check "trace-cmd opens them" [ "$(events stacks.dat kernel_stack)" -gt 16 ]
+schedviz offcpu stacks.dat --by both >offcpu.log 2>&1
+check "switches have stacks" grep -q '[1-9][0-9]* of [0-9]* switches have a stack' offcpu.log
+sed -n '1,2s/^/  /p' offcpu.log
+check "a dry run with stacks" sh -c 'schedviz record --dry-run --stacks -- sleep 5 >run.log 2>&1 && grep -q "costs about [0-9]* ns with its stack" run.log'
+sed -n 's/^ *a switch or wakeup/  a switch or wakeup/p' run.log
+check "nothing is left after stacks" untouched
 check "runs" record 0 --runs 2 --variant a= --variant b= --untraced 1 -o runs -- sh -c 'sleep 0.1'
 check "runs are listed" [ "$(grep -c '"variant"' runs/runs.json)" = 6 ]
 

@@ -27,6 +27,10 @@ pub struct ListArgs {
     #[arg(long, value_enum, value_name = "WHEN", num_args = 0..=1, require_equals = true,
           default_value = "auto", default_missing_value = "always")]
     pub(crate) latency_format: FlagsColumn,
+    /// Print the stack below each event that carries one (perf record -g), from the innermost function on; the stacks of a
+    /// trace.dat are events of their own, and are printed anyway
+    #[arg(long)]
+    pub(crate) stacks: bool,
     #[command(flatten)]
     pub(crate) tasks: TaskArgs,
     #[command(flatten)]
@@ -64,7 +68,7 @@ pub(crate) fn run_list(args: &ListArgs) -> Result<()> {
     let session = args.trace.open_listed()?;
     args.tasks.check(&session)?;
     let choice = Choice::listed(&session, &args.events, &args.tasks)?;
-    listing::list(&session, &choice, args.latency_format, lines)?;
+    listing::list(&session, &choice, args.latency_format, args.stacks, lines)?;
     if let (Some(announced), false) = (announced, session.read.quiet) {
         emit(&announced);
     }

@@ -7,6 +7,7 @@ use sched::names::NameHistory;
 use sched::{Comm, Cpu, Dur, Pid, Ts};
 use session::Session;
 use session::over_lanes::with_those_of;
+use session::stacks::{NamedStacks, StackedEvent};
 use session::warnings;
 use session::writer::Lines;
 use std::collections::{BTreeMap, VecDeque};
@@ -24,6 +25,8 @@ struct Words {
     with_flags: bool,
     /// The prefix of the lines of each buffer; empty where only one is listed.
     prefixes: Vec<String>,
+    /// The stacks that events carry; none unless they are asked for.
+    stacks: NamedStacks,
     /// One for all threads: it takes its time to prepare.
     #[cfg(feature = "libtraceevent")]
     printer: Option<Mutex<traceevent::Printer>>,
@@ -41,6 +44,7 @@ impl Words {
                 FlagsColumn::Auto => shows_flags(session.trace.info().writer.as_deref().unwrap_or_default()),
             },
             prefixes: prefixes(&session.trace),
+            stacks: NamedStacks::default(),
             #[cfg(feature = "libtraceevent")]
             printer: traceevent::Printer::new(traceevent::Setup {
                 formats: &texts.formats,
@@ -208,8 +212,17 @@ fn lost(record: &Record<'_>) -> Option<String> {
 }
 
 /// All chosen events.
-pub(crate) fn list(session: &Session, choice: &Choice, flags: FlagsColumn, mut out: Lines) -> Result<()> {
-    let words = Words::of(session, flags);
+pub(crate) fn list(
+    session: &Session,
+    choice: &Choice,
+    flags: FlagsColumn,
+    has_stacks: bool,
+    mut out: Lines,
+) -> Result<()> {
+    let mut words = Words::of(session, flags);
+    if has_stacks && session.trace.carries_stacks() {
+        words.stacks = NamedStacks::of(&session.trace, &StackedEvent::ALL);
+    }
     let add = |lines: &mut String, Neighbours { record, before, behind }: &Neighbours<'_>| {
         // The line of a leaf stands for its return as well.
         if before.is_some_and(|call| record.is_return_of(&call) && choice.takes(&call)) {
@@ -221,6 +234,13 @@ pub(crate) fn list(session: &Session, choice: &Choice, flags: FlagsColumn, mut o
             lines.push('\n');
         }
         put_line(record, behind.filter(|end| end.is_return_of(record)).as_ref(), &words, lines);
+        if let Some(stack) = record.stack_key().and_then(|key| words.stacks.find(key)) {
+            for function in words.stacks.functions(stack) {
+                lines.push_str("=> ");
+                lines.push_str(&function);
+                lines.push('\n');
+            }
+        }
     };
     let mut named = Named::new(session, &mut out);
     let found = write_each(session, choice, &mut |lines: String| Ok(named.put(&lines)?), add)?;

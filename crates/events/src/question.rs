@@ -129,6 +129,7 @@ fn list_as_once_spelt(args: &EventsArgs) -> Result<()> {
     crate::list::run_list(&ListArgs {
         trace: args.trace.clone(),
         events: args.events.clone(),
+        stacks: false,
         latency_format: args.latency_format,
         tasks: args.tasks.clone(),
         output: args.output.clone(),

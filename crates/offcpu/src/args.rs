@@ -1,26 +1,34 @@
 //! The arguments of `schedviz offcpu`.
 
-use crate::OffCpuTime;
+use crate::{OffCpuBy, OffCpuTime};
 use question::SharedArgs;
-use session::formats::Formats;
+use session::formats::{Format, Formats};
+use std::path::PathBuf;
 
 /// The formats in which the answer can be written.
-pub(crate) const FORMATS: Formats = Formats::FIGURE_AND_TEXT.and_table();
+pub(crate) const FORMATS: Formats = Formats::FIGURE_AND_TEXT.and_table().and_dialects(&[Format::Lkp]);
 
 /// The time for which tasks were asleep or runnable, by the stack with which they left their CPU
 ///
-/// Stacks are those of sched_switch: of trace-cmd record -T or a stacktrace trigger, or of perf record -g. Time without a
+/// Stacks are those of sched_switch, and with --by waker those of sched_waking: of trace-cmd record -T or a stacktrace trigger, or of perf record -g. Time without a
 /// recorded stack is in the row `no stack`, so that the rows together are all the time. Addresses in the kernel have
-/// the names of the trace's own kallsyms; those of programs stay addresses.
+/// the names of the trace's own kallsyms; those of programs (--user) need the maps of perf.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES, mut_args(|argument| FORMATS.fit(argument)))]
 pub struct OffCpuArgs {
     #[command(flatten)]
     pub(crate) shared: SharedArgs,
+    /// Divide time by the stack of the switch-out, of the waker, or by both
+    #[arg(long, value_enum, default_value_t, value_name = "STACK")]
+    pub(crate) by: OffCpuBy,
     /// Time that orders the stacks, and that --folded and the figure show
     #[arg(long, value_enum, default_value_t, value_name = "WHAT")]
     pub(crate) time: OffCpuTime,
-    /// Show the frames of programs as well, as addresses
+    /// Symbols of the kernel for a recording without them, as perf's are: a copy of /proc/kallsyms of the machine, made before its next boot
+    #[arg(long, value_name = "FILE")]
+    pub(crate) kallsyms: Option<PathBuf>,
+    /// Show the frames of programs as well: functions where the program's file is here with the recorded build ID, else places in the
+    /// file, else addresses
     #[arg(long)]
     pub(crate) user: bool,
     /// Print folded stacks in place of the tables: command, functions and nanoseconds, for flame graphs
@@ -36,5 +44,7 @@ Examples:
   trace-cmd record -e sched_switch -e sched_waking -e sched_wakeup -T hackbench
   schedviz offcpu trace.dat                        kinds and stacks
   schedviz offcpu trace.dat --tasks '^redis' --time runnable
+  schedviz offcpu trace.dat --by waker             what ends the sleeps
   schedviz offcpu trace.dat --folded > stacks.txt  for other flame graphs
+  schedviz offcpu perf.data --format lkp           the keys of LKP's perf-sched
   schedviz offcpu trace.dat -o offcpu.svg          the flame graph";

@@ -36,7 +36,7 @@ pub(crate) fn boxes(report: &OffCpuReport, least: u64) -> (Vec<FlameBox>, u64) {
         }
         root.time = root.time.saturating_add(time);
         let mut node = &mut root;
-        for name in parts(row) {
+        for name in parts(row, report.by) {
             node = node.calls.entry(name).or_insert_with(|| FlameNode { kind: Some(row.kind), ..FlameNode::default() });
             node.time = node.time.saturating_add(time);
             node.kind = node.kind.filter(|kind| *kind == row.kind);

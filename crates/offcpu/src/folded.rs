@@ -1,6 +1,6 @@
 //! Folded stacks: a line for each command and stack, for programs that draw flame graphs.
 
-use crate::{OffCpuReport, StackKind, StackTimes};
+use crate::{OffCpuBy, OffCpuReport, StackKind, StackTimes};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -11,7 +11,7 @@ pub fn folded(report: &OffCpuReport) -> String {
     for row in &report.stacks {
         let time = report.time.of(row.asleep_ns, row.runnable_ns).0;
         if time > 0 {
-            *lines.entry(parts(row).join(";")).or_default() += time;
+            *lines.entry(parts(row, report.by).join(";")).or_default() += time;
         }
     }
     lines.iter().fold(String::new(), |mut out, (line, time)| {
@@ -21,13 +21,30 @@ pub fn folded(report: &OffCpuReport) -> String {
     })
 }
 
-/// The command and the functions of a row, the outermost first. A `;` in a name would divide it, and is a `:`.
-pub(crate) fn parts(row: &StackTimes) -> Vec<String> {
+/// The command and the functions of a row, the outermost first, with those of the waker where rows are divided by it. A `;` in a name would divide it, and is a `:`.
+pub(crate) fn parts(row: &StackTimes, by: OffCpuBy) -> Vec<String> {
     let name = |text: &str| text.replace([';', '\n'], ":");
     let mut parts = vec![name(&row.command.to_string())];
-    if row.kind == StackKind::NoStack {
+    let Some(waker) = &row.waker else {
+        if row.kind == StackKind::NoStack {
+            parts.push("[no stack]".to_owned());
+        }
+        parts.extend(row.frames.iter().rev().map(|frame| name(frame)));
+        return parts;
+    };
+    let of_waker = format!("[{}]", name(&waker.context.words(waker.command)));
+    if by == OffCpuBy::Waker {
+        parts.push(of_waker);
+        parts.extend(waker.frames.iter().rev().map(|frame| name(frame)));
+        return parts;
+    }
+    if row.frames.is_empty() {
         parts.push("[no stack]".to_owned());
     }
+    // The stack of the waker stands on its head above the other one: the two inner ends meet.
     parts.extend(row.frames.iter().rev().map(|frame| name(frame)));
+    parts.push("--".to_owned());
+    parts.extend(waker.frames.iter().map(|frame| name(frame)));
+    parts.push(of_waker);
     parts
 }

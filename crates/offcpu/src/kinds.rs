@@ -1,269 +1,36 @@
-//! The kinds of stacks, each with the functions of the kernel that show it.
+//! The origins of wakeups.
 
-use serde::Serialize;
+use sched::Comm;
+use serde::{Deserialize, Serialize};
 
-/// The reason for which a task left its CPU, by the functions on its stack.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+/// The origin of the wakeup that ended a sleep.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
-pub enum StackKind {
-    /// A wait for a futex: a lock or a condition of a program.
-    Futex,
-    /// A wait for one of several files, by `poll`, `select` or `epoll`.
-    Poll,
-    /// A wait for the other end of a pipe.
-    Pipe,
-    /// A wait at a socket.
-    Socket,
-    /// A wait for a device or a file system.
-    Disk,
-    /// A page fault.
-    PageFault,
-    /// A sleep for a given time.
-    Timer,
-    /// The end of the task, or a wait for that of a child.
-    Exit,
-    /// A wait for a lock of the kernel.
-    Lock,
-    /// No sleep: the task gave way to another one.
-    Preempted,
-    /// A stack with names, and none of the functions of the other kinds.
-    Other,
-    /// A stack whose addresses have no names in the trace.
-    Unresolved,
-    /// No stack was recorded.
-    NoStack,
+pub enum WakerContext {
+    /// A task woke the sleeping one.
+    Task,
+    /// An interrupt or softirq handler woke the task.
+    Interrupt,
+    /// No event shows the waker.
+    #[default]
+    Unknown,
+    /// The sleep has not ended within the window.
+    NotWoken,
+    /// No wakeup: the task waits since it gave way to another one, or is new.
+    NoWakeup,
 }
 
-impl StackKind {
-    /// Every kind, in the order of the tables.
-    pub const ALL: [StackKind; 13] = [
-        StackKind::Futex,
-        StackKind::Poll,
-        StackKind::Pipe,
-        StackKind::Socket,
-        StackKind::Disk,
-        StackKind::PageFault,
-        StackKind::Timer,
-        StackKind::Exit,
-        StackKind::Lock,
-        StackKind::Preempted,
-        StackKind::Other,
-        StackKind::Unresolved,
-        StackKind::NoStack,
-    ];
-
-    /// The name of the kind in texts.
-    pub fn words(self) -> &'static str {
+impl WakerContext {
+    /// The words for a waker in this context with this command.
+    pub(crate) fn words(self, command: Comm) -> String {
         match self {
-            StackKind::Futex => "futex",
-            StackKind::Poll => "poll",
-            StackKind::Pipe => "pipe",
-            StackKind::Socket => "socket",
-            StackKind::Disk => "disk",
-            StackKind::PageFault => "page fault",
-            StackKind::Timer => "timer",
-            StackKind::Exit => "exit",
-            StackKind::Lock => "lock (kernel)",
-            StackKind::Preempted => "preempted",
-            StackKind::Other => "other",
-            StackKind::Unresolved => "no names",
-            StackKind::NoStack => "no stack",
+            WakerContext::Task if command == Comm::EMPTY => "woken by a task without a name".to_owned(),
+            WakerContext::Task => format!("woken by {command}"),
+            WakerContext::Interrupt => "woken by an interrupt".to_owned(),
+            WakerContext::Unknown => "woken, by whom is unknown".to_owned(),
+            WakerContext::NotWoken => "not woken".to_owned(),
+            WakerContext::NoWakeup => "no wakeup".to_owned(),
         }
-    }
-}
-
-/// The functions that show a kind. The innermost of them on a stack decides: a page fault that waits for a disk is one of the disk.
-const SHOWN_BY: [(StackKind, &[&str]); 10] = [
-    (
-        StackKind::Futex,
-        &[
-            "futex_do_wait",
-            "futex_wait_queue",
-            "futex_wait_queue_me",
-            "__futex_wait",
-            "futex_wait",
-            "futex_lock_pi",
-            "do_futex",
-        ],
-    ),
-    (StackKind::Poll, &["poll_schedule_timeout", "do_poll", "do_sys_poll", "do_select", "ep_poll", "do_epoll_wait"]),
-    (
-        StackKind::Pipe,
-        &[
-            "pipe_read",
-            "pipe_write",
-            "anon_pipe_read",
-            "anon_pipe_write",
-            "pipe_wait_readable",
-            "pipe_wait_writable",
-            "wait_for_partner",
-            "fifo_open",
-        ],
-    ),
-    (
-        StackKind::Socket,
-        &[
-            "unix_stream_read_generic",
-            "unix_stream_data_wait",
-            "unix_wait_for_peer",
-            "unix_stream_sendmsg",
-            "sock_alloc_send_pskb",
-            "sk_wait_data",
-            "sk_stream_wait_memory",
-            "__skb_wait_for_more_packets",
-            "inet_csk_accept",
-            "inet_csk_wait_for_connect",
-            "inet_stream_connect",
-            "tcp_recvmsg",
-            "tcp_sendmsg",
-            "netlink_recvmsg",
-            "sock_recvmsg",
-            "sock_sendmsg",
-            "____sys_recvmsg",
-            "____sys_sendmsg",
-        ],
-    ),
-    (
-        StackKind::Disk,
-        &[
-            "io_schedule",
-            "io_schedule_timeout",
-            "bit_wait_io",
-            "folio_wait_bit_common",
-            "wait_on_page_bit",
-            "__wait_on_buffer",
-            "submit_bio_wait",
-            "blk_mq_get_tag",
-            "rq_qos_wait",
-            "jbd2_log_wait_commit",
-            "balance_dirty_pages",
-            "kjournald2",
-        ],
-    ),
-    (
-        StackKind::PageFault,
-        &[
-            "handle_mm_fault",
-            "do_user_addr_fault",
-            "exc_page_fault",
-            "asm_exc_page_fault",
-            "do_page_fault",
-            "__do_page_fault",
-        ],
-    ),
-    (
-        StackKind::Timer,
-        &[
-            "do_nanosleep",
-            "hrtimer_nanosleep",
-            "clock_nanosleep",
-            "msleep",
-            "msleep_interruptible",
-            "usleep_range_state",
-            "do_sigtimedwait",
-        ],
-    ),
-    (StackKind::Exit, &["do_task_dead", "do_exit", "do_group_exit", "do_wait", "kernel_wait4", "kernel_waitid"]),
-    (
-        StackKind::Lock,
-        &[
-            "__mutex_lock",
-            "__mutex_lock_slowpath",
-            "mutex_lock",
-            "rwsem_down_read_slowpath",
-            "rwsem_down_write_slowpath",
-            "rt_mutex_slowlock",
-            "__rt_mutex_slowlock_locked",
-            "rtlock_slowlock_locked",
-            "rt_spin_lock",
-            "__down",
-            "__down_common",
-            "down",
-            "down_read",
-            "down_write",
-            "percpu_rwsem_wait",
-            "schedule_rtlock",
-            "preempt_schedule_lock",
-            "wait_for_completion",
-        ],
-    ),
-    (
-        StackKind::Preempted,
-        &[
-            "preempt_schedule",
-            "preempt_schedule_common",
-            "preempt_schedule_irq",
-            "preempt_schedule_notrace",
-            "__cond_resched",
-            "_cond_resched",
-            "irqentry_exit_cond_resched",
-            "raw_irqentry_exit_cond_resched",
-            "exit_to_user_mode_loop",
-            "exit_to_user_mode_prepare",
-            "do_sched_yield",
-            "yield",
-        ],
-    ),
-];
-
-/// The functions of the scheduler and its tracepoint, at the inner end of nearly all stacks.
-const OF_SCHEDULER: [&str; 12] = [
-    "__schedule",
-    "schedule",
-    "schedule_timeout",
-    "schedule_hrtimeout_range",
-    "schedule_hrtimeout_range_clock",
-    "schedule_preempt_disabled",
-    "schedule_idle",
-    "__traceiter_sched_switch",
-    "trace_event_raw_event_sched_switch",
-    "perf_trace_sched_switch",
-    "__perf_event_task_sched_out",
-    "trace_event_buffer_commit",
-];
-
-/// The name of a function as it is written, without what a compiler has added.
-fn written(name: &str) -> &str {
-    let end = [".isra.", ".constprop.", ".part.", ".cold", ".llvm."].iter().filter_map(|mark| name.find(mark)).min();
-    name.get(..end.unwrap_or(name.len())).unwrap_or(name)
-}
-
-/// Whether a function is one of the scheduler at the inner end of a stack.
-pub(crate) fn is_of_scheduler(name: &str) -> bool {
-    OF_SCHEDULER.contains(&written(name))
-}
-
-/// Returns the kind that the functions of a stack show, given from the innermost one on, and the place of the one that shows it.
-pub(crate) fn kind_of<'n>(mut names: impl Iterator<Item = &'n str>) -> Option<(StackKind, usize)> {
-    let of =
-        |name: &str| SHOWN_BY.iter().find(|(_, functions)| functions.contains(&written(name))).map(|(kind, _)| *kind);
-    let mut place = 0;
-    names.find_map(|name| {
-        place += 1;
-        Some((of(name)?, place - 1))
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_innermost_function_of_a_kind_decides() {
-        let kind = |names: &[&str]| kind_of(names.iter().copied());
-        assert_eq!(kind(&["__schedule", "schedule", "do_nanosleep", "hrtimer_nanosleep"]), Some((StackKind::Timer, 2)));
-        assert_eq!(kind(&["schedule", "io_schedule", "handle_mm_fault"]), Some((StackKind::Disk, 1)));
-        assert_eq!(kind(&["schedule", "schedule_timeout", "worker_thread"]), None);
-        assert_eq!(kind(&["__mutex_lock.constprop.0"]), Some((StackKind::Lock, 0)));
-    }
-
-    #[test]
-    fn no_function_shows_two_kinds() {
-        let mut all: Vec<&str> = SHOWN_BY.iter().flat_map(|(_, functions)| functions.iter().copied()).collect();
-        let count = all.len();
-        all.sort_unstable();
-        all.dedup();
-        assert_eq!(all.len(), count);
     }
 }

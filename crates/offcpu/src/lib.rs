@@ -21,27 +21,34 @@ mod figure;
 mod flame;
 mod folded;
 mod kinds;
+mod noted;
 mod question;
 mod report;
 mod resolve;
 mod table;
 mod text;
+mod timehist;
 
 pub use args::OffCpuArgs;
 pub use figure::figure;
 pub use folded::folded;
-pub use kinds::StackKind;
+pub use kinds::WakerContext;
+pub use noted::{NotedStacks, OffCpuNotes};
 pub use question::OffCpuQuestion;
-pub use report::{KindTimes, OffCpuReport, StackTimes};
+pub use report::{KindTimes, OffCpuReport, StackTimes, WokenBy};
+pub use session::stacks::StackKind;
 pub use text::text;
 
 use sched::kthread::command;
 use sched::limits::BoundedRows;
+use sched::state::Task;
 use sched::{
-    Analysis, Chosen, ChosenCpus, Comm, Dur, EventKind, Joined, PerTask, SchedEvent, SchedState, Span, TaskState, Ts,
+    Analysis, Chosen, ChosenCpus, Comm, Cpu, Dur, EventKind, Joined, Past, PerTask, Pid, SchedEvent, SchedState, Span,
+    TaskState, Ts,
 };
 use serde::Serialize;
-use tracedat::{StackFrame, StackId, SwitchStacks};
+use timehist::Timehist;
+use tracedat::{EventStacks, StackFrame, StackId, StackedEvent};
 
 /// The time that orders the stacks, and that folded stacks and the figure show
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum, Serialize)]
@@ -57,6 +64,20 @@ pub enum OffCpuTime {
     Both,
 }
 
+/// The stacks by which time is divided
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum OffCpuBy {
+    /// The stack with which the task left its CPU
+    #[default]
+    Switch,
+    /// The stack of the waker, with its command: of the task or the interrupt that ends the sleep
+    Waker,
+    /// The stack of the switch-out, and that of the waker
+    Both,
+}
+
 /// The name of a function for an address; the address itself where the trace has none.
 pub type NamesFrame<'o> = dyn Fn(StackFrame) -> Option<String> + Sync + 'o;
 
@@ -67,14 +88,18 @@ pub struct Options<'o> {
     pub cpus: ChosenCpus,
     /// The tasks that are counted; absent where all are.
     pub tasks: Option<&'o Chosen<'o>>,
-    /// The stacks of the switches.
-    pub stacks: SwitchStacks,
+    /// The stacks of the switches and of the wakings.
+    pub stacks: EventStacks,
+    /// The stacks that go on at the start of a part of a trace.
+    pub noted: NotedStacks,
     /// The names of addresses; absent where there are none.
     pub names: Option<Box<NamesFrame<'o>>>,
     /// Whether the frames of programs are shown.
     pub has_user: bool,
     /// The time by which stacks are ordered.
     pub time: OffCpuTime,
+    /// The stacks by which time is divided.
+    pub by: OffCpuBy,
 }
 
 /// The sums of a command at a stack.
@@ -85,16 +110,50 @@ struct StackSums {
     switches: u64,
 }
 
-/// The key of a row: a command, and the number of its stack.
-type RowKey = (Comm, Option<StackId>);
+/// The origin of a wakeup, with its stack.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct StackWaker {
+    context: WakerContext,
+    /// The command of the waker; empty of interrupts.
+    command: Comm,
+    stack: Option<StackId>,
+}
+
+/// The key of a row: a command, the number of the stack of its switch-out, and the waker; each where rows are divided by it.
+type RowKey = (Comm, Option<StackId>, Option<StackWaker>);
+
+/// The stacks of a task that is off its CPU.
+#[derive(Clone, Copy, Debug, Default)]
+struct OffTrack {
+    /// The stack of the switch-out.
+    out: Option<StackId>,
+    /// The origin of the wakeup that ended the sleep; nothing before it, and of a wait that no wakeup began.
+    waker: Option<StackWaker>,
+}
+
+/// The `sched_waking` of a task that was seen last.
+#[derive(Clone, Copy, Debug)]
+struct SeenWaking {
+    at: Ts,
+    by: Pid,
+    on: Cpu,
+    waker: StackWaker,
+}
 
 /// The analysis of time off-CPU: an [`Analysis`] whose output is an [`OffCpuReport`].
 pub struct OffCpu<'o> {
     options: &'o Options<'o>,
     /// The window's start, once that is reached.
     start: Option<Ts>,
-    /// The stack with which each task left its CPU.
-    left: PerTask<StackId>,
+    /// The stacks of the tasks that are off their CPUs, as events have shown them. A sleeping task without an entry slept when the trace
+    /// began.
+    off: PerTask<OffTrack>,
+    /// The latest waking of each task; none where rows are not divided by wakers.
+    wakings: PerTask<SeenWaking>,
+    /// The waking that is being applied, or the wakeup where no wakings were recorded, with the woken task.
+    current: Option<(Pid, SeenWaking)>,
+    /// The lines of perf's timehist.
+    timehist: Timehist,
     /// The sums by row; those without a key are of the rows beyond their number.
     rows: BoundedRows<Option<RowKey>, StackSums>,
 }
@@ -105,14 +164,68 @@ impl Joined for OffCpu<'_> {}
 impl<'o> OffCpu<'o> {
     /// Returns the analysis with the options of a measurement.
     pub fn new(options: &'o Options<'o>) -> OffCpu<'o> {
-        OffCpu { options, start: None, left: PerTask::default(), rows: BoundedRows::default() }
+        OffCpu {
+            options,
+            start: None,
+            off: PerTask::default(),
+            wakings: PerTask::default(),
+            current: None,
+            timehist: Timehist::default(),
+            rows: BoundedRows::default(),
+        }
+    }
+
+    /// The origin of an event that wakes `woken`.
+    fn waker(&self, kind: StackedEvent, event: &SchedEvent, woken: Pid, state: &SchedState) -> StackWaker {
+        let stack = self.options.stacks.of(kind, event.ts, event.cpu, woken);
+        if !event.in_task() {
+            return StackWaker { context: WakerContext::Interrupt, command: Comm::EMPTY, stack };
+        }
+        let name = match event.pid.is_idle() {
+            true => Comm::new(b"swapper/N"),
+            false => state.task_of(event.pid).map_or(Comm::EMPTY, |task| task.comm),
+        };
+        StackWaker { context: WakerContext::Task, command: command(name), stack }
+    }
+
+    /// Whether rows are divided by wakers.
+    fn has_wakers(&self) -> bool {
+        self.options.by != OffCpuBy::Switch
+    }
+
+    /// Takes the event, before its spans are passed on, where rows are divided by wakers.
+    fn see(&mut self, event: &SchedEvent, state: &SchedState) {
+        let (kind, woken) = match event.kind {
+            EventKind::Waking { task, .. } => (StackedEvent::Waking, task.pid),
+            EventKind::Wakeup { task, .. } if !state.has_wakings() => (StackedEvent::Wakeup, task.pid),
+            _ => return self.current = None,
+        };
+        let waker = self.waker(kind, event, woken, state);
+        self.current = Some((woken, SeenWaking { at: event.ts, by: event.pid, on: event.cpu, waker }));
+    }
+
+    /// The origin of the wakeup that ends the sleep of a task.
+    fn woken_by(&self, task: &Task, state: &SchedState) -> StackWaker {
+        let is_of_waking = |seen: &&SeenWaking| {
+            task.waking.is_some_and(|waking| (seen.at, seen.by, seen.on) == (waking.at, waking.by, waking.on))
+        };
+        let current = self.current.as_ref().filter(|(woken, _)| *woken == task.pid).map(|(_, seen)| seen);
+        let seen = self.wakings.get(task.id()).filter(is_of_waking);
+        let seen = seen.or(current.filter(|seen| !state.has_wakings() || is_of_waking(seen)));
+        seen.map_or(StackWaker { context: WakerContext::Unknown, ..StackWaker::default() }, |seen| seen.waker)
     }
 
     /// Takes the stacks of the tasks that the event has turned.
     fn follow(&mut self, event: &SchedEvent, state: &SchedState) {
         use TaskState::{Asleep, Running, Throttled, Waiting};
+        if let EventKind::Waking { .. } = event.kind
+            && let Some((pid, seen)) = self.current
+            && let Some(woken) = state.task_of(pid)
+        {
+            self.wakings.insert(woken.id(), seen);
+        }
         for (task, span) in state.turns() {
-            let stack = match (span.state, span.next, event.kind) {
+            let out = match (span.state, span.next, event.kind) {
                 (Running(cpu), Asleep(_) | Waiting(_) | Throttled(_), EventKind::Switch { prev, .. })
                     if prev.pid == task.pid && cpu == event.cpu =>
                 {
@@ -120,20 +233,54 @@ impl<'o> OffCpu<'o> {
                 }
                 // The task is still off the CPU.
                 (Asleep(_) | Waiting(_) | Throttled(_), Asleep(_) | Waiting(_) | Throttled(_), _) if span.ended => {
+                    self.stays(task, span, state);
                     continue;
                 }
                 _ => None,
             };
-            match stack {
-                Some(stack) => self.left.insert(task.id(), stack),
-                None => drop(self.left.take(task.id())),
+            match span.next {
+                Asleep(_) | Waiting(_) | Throttled(_) => {
+                    self.off.insert(task.id(), OffTrack { out, waker: None });
+                }
+                _ => drop(self.off.take(task.id())),
             }
             let is_out = matches!((span.state, span.next), (Running(_), Asleep(_) | Waiting(_) | Throttled(_)));
             let is_chosen = self.options.tasks.is_none_or(|chosen| chosen(task, state));
-            if is_out && is_chosen && self.start.is_some() && self.options.cpus.has(event.cpu) {
-                self.rows.of(Some((command(task.comm), stack)), None).switches += 1;
+            // A sleep has a waker only when it ends.
+            let is_counted = !(self.has_wakers() && matches!(span.next, Asleep(_)));
+            if is_out && is_counted && is_chosen && self.start.is_some() && self.options.cpus.has(event.cpu) {
+                self.row(task, out, None, matches!(span.next, Asleep(_))).switches += 1;
             }
         }
+    }
+
+    /// A task that is off its CPU goes from one such state to another.
+    fn stays(&mut self, task: &Task, span: &Span, state: &SchedState) {
+        use TaskState::{Asleep, Throttled, Waiting};
+        let mut track = self.off.get(task.id()).copied().unwrap_or_default();
+        if self.has_wakers()
+            && let (Asleep(cpu), Waiting(_) | Throttled(_)) = (span.state, span.next)
+        {
+            let is_known = self.off.get(task.id()).is_some();
+            track.waker = Some(self.woken_by(task, state));
+            let is_chosen = self.options.tasks.is_none_or(|chosen| chosen(task, state));
+            if is_known && is_chosen && self.start.is_some() && self.options.cpus.has(cpu) {
+                self.row(task, track.out, track.waker, true).switches += 1;
+            }
+        }
+        self.off.insert(task.id(), track);
+    }
+
+    /// The sums of a task's row, by its stack and by its waker.
+    fn row(&mut self, task: &Task, out: Option<StackId>, waker: Option<StackWaker>, is_asleep: bool) -> &mut StackSums {
+        let (by, name) = (self.options.by, command(task.comm));
+        let none = match is_asleep {
+            true => WakerContext::NotWoken,
+            false => WakerContext::NoWakeup,
+        };
+        let waker = waker.unwrap_or(StackWaker { context: none, ..StackWaker::default() });
+        let out = out.filter(|_| by != OffCpuBy::Waker);
+        self.rows.of(Some((name, out, (by != OffCpuBy::Switch).then_some(waker))), None)
     }
 }
 
@@ -142,12 +289,26 @@ impl Analysis for OffCpu<'_> {
     /// A task that left its CPU before the window is at the stack of that switch.
     const LOOKS_BACK: bool = true;
 
+    fn recall(&mut self, _: &Past, state: &SchedState) {
+        noted::take_up(self, state);
+    }
+
     fn early(&mut self, event: &SchedEvent, state: &SchedState) {
+        if self.has_wakers() {
+            self.see(event, state);
+        }
+        self.timehist.follow(event, self.options, state.has_wakings(), false);
         self.follow(event, state);
     }
 
     fn begin(&mut self, start: Ts, _: &SchedState) {
         self.start = Some(start);
+    }
+
+    fn before(&mut self, event: &SchedEvent, state: &SchedState) {
+        if self.has_wakers() {
+            self.see(event, state);
+        }
     }
 
     fn span(&mut self, span: &Span, state: &SchedState) {
@@ -156,15 +317,20 @@ impl Analysis for OffCpu<'_> {
         if !self.options.cpus.has(cpu) || self.options.tasks.is_some_and(|chosen| !chosen(task, state)) {
             return;
         }
-        let key = (command(task.comm), self.left.get(span.task).copied());
-        let (row, length) = (self.rows.of(Some(key), None), span.duration());
-        match span.state {
-            TaskState::Asleep(_) => row.asleep += length,
-            _ => row.runnable += length,
+        let length = span.duration();
+        let track = self.off.get(span.task).copied();
+        let OffTrack { out, waker } = track.unwrap_or_default();
+        if matches!(span.state, TaskState::Waiting(_)) {
+            self.row(task, out, waker, false).runnable += length;
+        } else if track.is_some() {
+            let is_woken = span.ended && matches!(span.next, TaskState::Waiting(_) | TaskState::Throttled(_));
+            let waker = is_woken.then(|| self.woken_by(task, state));
+            self.row(task, out, waker, true).asleep += length;
         }
     }
 
     fn after(&mut self, event: &SchedEvent, state: &SchedState) {
+        self.timehist.follow(event, self.options, state.has_wakings(), true);
         self.follow(event, state);
     }
 

@@ -1,16 +1,20 @@
 //! The question of `schedviz offcpu`: the place at which tasks slept or gave way.
 
 use crate::args::FORMATS;
-use crate::{OffCpu, OffCpuArgs, OffCpuReport, Options, figure, folded, table, text};
-use anyhow::Result;
+use crate::timehist::lkp;
+use crate::{
+    NamesFrame, NotedStacks, OffCpu, OffCpuArgs, OffCpuBy, OffCpuReport, Options, figure, folded, table, text,
+};
+use anyhow::{Result, bail};
 use draw::Figure;
 use question::{SharedArgs, TaskQuestion};
-use sched::{Chosen, Diagnostics, Joined, Window};
+use sched::{Chosen, ChosenCpus, Diagnostics, Joined, Window};
 use session::Session;
-use session::formats::Formats;
+use session::formats::{Format, Formats};
+use session::stacks::AddressNames;
 use std::io::Write;
 use timeline::page::Heading;
-use tracedat::StackFrame;
+use tracedat::{StackFrame, StackedEvent};
 
 /// The time off-CPU by stack.
 #[derive(Debug)]
@@ -33,7 +37,9 @@ impl TaskQuestion for OffCpuQuestion {
     }
 
     fn options<'o>(args: &'o OffCpuArgs, session: &'o Session, tasks: Option<&'o Chosen<'o>>) -> Result<Options<'o>> {
-        Ok(Options { tasks, time: args.time, has_user: args.user, ..Options::plain(session) })
+        let addresses = AddressNames::new(args.kallsyms.as_deref())?;
+        let names = Some(Box::new(move |frame| addresses.name(&session.trace, frame)) as Box<NamesFrame<'o>>);
+        Ok(Options { tasks, time: args.time, by: args.by, has_user: args.user, names, ..Options::plain(session) })
     }
 
     /// Returns nothing: a report has no section of this question.
@@ -64,21 +70,37 @@ impl TaskQuestion for OffCpuQuestion {
         vec![figure(report, heading)]
     }
 
+    fn dialect(report: &OffCpuReport, _: Format) -> Result<String> {
+        if report.keys.is_empty() {
+            bail!("no switch has a stack of two functions or more: there are no keys for LKP");
+        }
+        Ok(lkp(&report.keys))
+    }
+
     fn table(report: &OffCpuReport, out: &mut dyn Write) -> Result<()> {
         table::table(report, out)
     }
 }
 
+/// The events whose stacks divide time.
+const STACKED: [StackedEvent; 3] = [StackedEvent::Switch, StackedEvent::Waking, StackedEvent::Wakeup];
+
 impl Options<'_> {
+    /// Returns the options of a pass that takes notes of the stacks of a trace ([`crate::OffCpuNotes`]).
+    pub fn for_notes(session: &Session) -> Options<'_> {
+        Options { cpus: ChosenCpus::default(), by: OffCpuBy::Both, ..Options::plain(session) }
+    }
+
     /// Returns the options of all tasks of a session, with the stacks of its trace.
     pub fn plain(session: &Session) -> Options<'_> {
-        let names = |frame: StackFrame| match frame.is_user {
-            true => None,
-            false => session.trace.function_at(frame.address).map(|(name, _)| name.to_owned()),
-        };
+        let addresses = AddressNames::default();
+        let names = move |frame: StackFrame| addresses.name(&session.trace, frame);
+        let mut stacks = session.trace.event_stacks(&STACKED);
+        let noted = session.trace.past().map(|past| NotedStacks::of_past(past, &mut stacks)).unwrap_or_default();
         Options {
             cpus: session.shown.chosen.clone(),
-            stacks: session.trace.switch_stacks(),
+            stacks,
+            noted,
             names: Some(Box::new(names)),
             ..Options::default()
         }

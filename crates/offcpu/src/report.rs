@@ -1,10 +1,12 @@
 //! The report: as numbers.
 
-use crate::kinds::{StackKind, kind_of};
+use crate::kinds::WakerContext;
 use crate::resolve::{FrameNames, NamedFrame};
-use crate::{OffCpu, OffCpuTime, StackSums};
+use crate::timehist::LineSums;
+use crate::{OffCpu, OffCpuBy, OffCpuTime, StackSums, StackWaker};
 use sched::{Comm, Dur, OfSelection, Ts};
 use serde::Serialize;
+use session::stacks::{StackKind, kind_of};
 use std::collections::BTreeMap;
 
 /// The name and version of the document's schema.
@@ -25,9 +27,26 @@ pub struct StackTimes {
     pub asleep_ns: Dur,
     /// The time runnable within the window, in nanoseconds.
     pub runnable_ns: Dur,
-    /// The number of times that such a task left its CPU with this stack, within the window.
+    /// The number of times that such a task left its CPU with this stack, within the window. Where rows are divided by the waker, a sleep
+    /// counts when it ends.
     pub switches: u64,
-    /// The functions of the stack, the innermost first; an address where the trace has no name for it. None where no stack was recorded.
+    /// The functions of the stack of the switch-out, the innermost first; an address where the trace has no name for it. None where no
+    /// stack was recorded, and where rows are divided by the waker alone.
+    pub frames: Vec<String>,
+    /// The waker and its stack; absent where rows are divided by the stack of the switch-out alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waker: Option<WokenBy>,
+}
+
+/// The waker of the sleeps of a row, with its stack.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct WokenBy {
+    /// The context of the wakeup: a task or an interrupt, or the reason why there is none.
+    pub context: WakerContext,
+    /// The command name of the waker; empty unless a task woke the sleeping one.
+    pub command: Comm,
+    /// The functions of the waker's stack, the innermost first; an address where the trace has no name for it. None where no stack was recorded.
     pub frames: Vec<String>,
 }
 
@@ -61,6 +80,8 @@ pub struct OffCpuReport {
     pub selection_unknown: Option<String>,
     /// The time by which stacks are ordered.
     pub time: OffCpuTime,
+    /// The stacks by which time is divided.
+    pub by: OffCpuBy,
     /// The time for which tasks were asleep, in nanoseconds, those without a stack among them.
     pub asleep_ns: Option<Dur>,
     /// The time for which tasks were runnable, in nanoseconds, those without a stack among them.
@@ -75,17 +96,21 @@ pub struct OffCpuReport {
     pub kinds: Vec<KindTimes>,
     /// The time by command and stack, the longest first.
     pub stacks: Vec<StackTimes>,
+    /// The lines of perf's timehist by the keys of LKP.
+    #[serde(skip)]
+    pub(crate) keys: BTreeMap<String, LineSums>,
 }
 
 impl OfSelection for OffCpuReport {
     fn withhold(&mut self, why: String) {
-        let OffCpuReport { schema, from_ns, to_ns, time, beyond_limit, .. } = *self;
+        let OffCpuReport { schema, from_ns, to_ns, time, by, beyond_limit, .. } = *self;
         *self = OffCpuReport {
             schema,
             from_ns,
             to_ns,
             selection_unknown: Some(why),
             time,
+            by,
             asleep_ns: None,
             runnable_ns: None,
             switches: None,
@@ -93,6 +118,7 @@ impl OfSelection for OffCpuReport {
             beyond_limit,
             kinds: Vec::new(),
             stacks: Vec::new(),
+            keys: BTreeMap::new(),
         };
     }
 }
@@ -110,25 +136,28 @@ impl OffCpuTime {
 
 pub(crate) fn build(offcpu: OffCpu<'_>, end: Ts) -> OffCpuReport {
     let options = offcpu.options;
+    let keys = offcpu.timehist.by_key(options);
     let mut names = FrameNames::new(options);
     // Stacks that differ in addresses within the same functions are one.
-    let mut rows: BTreeMap<(Comm, Option<Vec<NamedFrame>>), StackSums> = BTreeMap::new();
+    let mut rows: BTreeMap<NamedRow, StackSums> = BTreeMap::new();
     let (mut stacked, mut rest) = (0, StackSums::default());
     for (key, sums) in offcpu.rows.into_rows() {
-        let Some((command, stack)) = key else {
+        let Some((command, out, waker)) = key else {
             rest = sums;
             continue;
         };
-        stacked += if stack.is_some() { sums.switches } else { 0 };
-        let row = rows.entry((command, stack.map(|id| names.stack(id)))).or_default();
+        let is_stacked = out.or(waker.and_then(|waker| waker.stack)).is_some();
+        stacked += if is_stacked { sums.switches } else { 0 };
+        let of_waker =
+            waker.map(|StackWaker { context, command, stack }| (context, command, stack.map(|id| names.stack(id))));
+        let row = rows.entry((command, out.map(|id| names.stack(id)), of_waker)).or_default();
         row.asleep += sums.asleep;
         row.runnable += sums.runnable;
         row.switches += sums.switches;
     }
-    let mut stacks: Vec<StackTimes> =
-        rows.into_iter().map(|((command, frames), sums)| times(command, frames.as_deref(), sums, &names)).collect();
+    let mut stacks: Vec<StackTimes> = rows.iter().map(|(row, sums)| times(row, *sums, options.by, &names)).collect();
     if rest != StackSums::default() {
-        stacks.push(times(Comm::new(b"(others)"), None, rest, &names));
+        stacks.push(times(&(Comm::new(b"(others)"), None, None), rest, options.by, &names));
     }
     let length = |row: &StackTimes| options.time.of(row.asleep_ns, row.runnable_ns);
     stacks.sort_by_key(|row| std::cmp::Reverse(length(row)));
@@ -148,6 +177,7 @@ pub(crate) fn build(offcpu: OffCpu<'_>, end: Ts) -> OffCpuReport {
         to_ns: end,
         selection_unknown: None,
         time: options.time,
+        by: options.by,
         asleep_ns: Some(Dur(sum(|row| row.asleep_ns.0))),
         runnable_ns: Some(Dur(sum(|row| row.runnable_ns.0))),
         switches: Some(sum(|row| row.switches)),
@@ -155,19 +185,42 @@ pub(crate) fn build(offcpu: OffCpu<'_>, end: Ts) -> OffCpuReport {
         beyond_limit: options.stacks.beyond_limit(),
         kinds: kinds.collect(),
         stacks,
+        keys,
     }
 }
 
-fn times(command: Comm, frames: Option<&[NamedFrame]>, sums: StackSums, names: &FrameNames<'_>) -> StackTimes {
+/// A row by its names: the command, the functions of the stack, and those of the waker.
+type NamedRow = (Comm, Option<Vec<NamedFrame>>, Option<(WakerContext, Comm, Option<Vec<NamedFrame>>)>);
+
+fn times(row: &NamedRow, sums: StackSums, by: OffCpuBy, names: &FrameNames<'_>) -> StackTimes {
+    let (command, out, waker) = row;
+    let of_waker = waker.as_ref().and_then(|(_, _, frames)| frames.as_deref());
+    let frames = if by == OffCpuBy::Waker { of_waker } else { out.as_deref() };
     let (kind, shown_by) = match frames {
         None => (StackKind::NoStack, None),
-        Some(frames) => match kind_of(frames.iter().map(|frame| names.name(*frame))) {
+        Some(frames) => match kind_of(frames.iter().map(|frame| if frame.is_user { "" } else { names.name(*frame) })) {
             Some((kind, place)) => (kind, frames.get(place).map(|frame| names.name(*frame).to_owned())),
-            None if frames.iter().any(|frame| frame.is_function) => (StackKind::Other, None),
+            None if frames.iter().any(|frame| frame.is_function && !frame.is_user) => (StackKind::Other, None),
             None => (StackKind::Unresolved, None),
         },
     };
-    let frames = frames.unwrap_or_default().iter().map(|frame| names.name(*frame).to_owned()).collect();
-    let StackSums { asleep, runnable, switches } = sums;
-    StackTimes { command, kind, shown_by, asleep_ns: asleep, runnable_ns: runnable, switches, frames }
+    let named = |frames: Option<&[NamedFrame]>| {
+        frames.unwrap_or_default().iter().map(|frame| names.name(*frame).to_owned()).collect::<Vec<String>>()
+    };
+    let waker = waker.as_ref().map(|(context, command, frames)| WokenBy {
+        context: *context,
+        command: *command,
+        frames: named(frames.as_deref()),
+    });
+    let StackSums { asleep: asleep_ns, runnable: runnable_ns, switches } = sums;
+    StackTimes {
+        command: *command,
+        kind,
+        shown_by,
+        asleep_ns,
+        runnable_ns,
+        switches,
+        frames: named(out.as_deref()),
+        waker,
+    }
 }

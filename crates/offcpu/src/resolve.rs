@@ -11,6 +11,8 @@ pub(crate) struct NamedFrame {
     pub(crate) name: u32,
     /// Whether the trace has a function for the address, and the name is not the address itself.
     pub(crate) is_function: bool,
+    /// Whether the frame is of a program, whose functions show no kind.
+    pub(crate) is_user: bool,
 }
 
 /// The names of frames so far.
@@ -51,7 +53,7 @@ impl<'o> FrameNames<'o> {
         if number == next {
             self.names.push(text);
         }
-        let named = NamedFrame { name: number, is_function };
+        let named = NamedFrame { name: number, is_function, is_user: frame.is_user };
         self.frames.insert(frame, named);
         named
     }

@@ -1,8 +1,8 @@
 //! A nested case by hand: two places in one call, waits behind them, and a switch without a stack.
 
-use crate::{OffCpu, OffCpuReport, OffCpuTime, Options, StackKind, StackTimes, folded};
+use crate::{OffCpu, OffCpuBy, OffCpuReport, OffCpuTime, Options, StackKind, StackTimes, WakerContext, folded};
 use sched::{Comm, Cpu, Dur, EventKind, Pass, Pid, PrevState, SchedEvent, TaskRef, Ts};
-use tracedat::{StackFrame, SwitchStacks};
+use tracedat::{EventStacks, StackFrame, StackedEvent};
 
 fn task(pid: i32) -> TaskRef {
     let name = match pid {
@@ -45,7 +45,7 @@ fn events() -> Vec<SchedEvent> {
 }
 
 fn kernel(address: u64) -> StackFrame {
-    StackFrame { address, is_user: false }
+    StackFrame::kernel(address)
 }
 
 /// Addresses within one function differ by the last digit.
@@ -56,13 +56,13 @@ fn name(frame: StackFrame) -> Option<String> {
 
 /// The report with the stacks of the first, the second and the last sleep of `make`.
 fn report(time: OffCpuTime, has_user: bool) -> OffCpuReport {
-    let user = StackFrame { address: 0x7000, is_user: true };
+    let user = StackFrame::user(0x7000);
     let nap = [kernel(0x11), kernel(0x21), kernel(0x41), user];
     let pipe = [kernel(0x11), kernel(0x31), kernel(0x41), user];
     // Another call in the same functions.
     let nap_again = [kernel(0x11), kernel(0x22), kernel(0x41), user];
-    let key = |ts| (Ts(ts), Cpu(0), Pid(7));
-    let stacks = SwitchStacks::of_switches([(key(100), &nap[..]), (key(400), &pipe[..]), (key(900), &nap_again[..])]);
+    let key = |ts| (StackedEvent::Switch, Ts(ts), Cpu(0), Pid(7));
+    let stacks = EventStacks::of_events([(key(100), &nap[..]), (key(400), &pipe[..]), (key(900), &nap_again[..])]);
     let options = Options { stacks, names: Some(Box::new(name)), has_user, time, ..Options::default() };
     let events = events();
     Pass::over(events.as_slice()).run(|| OffCpu::new(&options)).unwrap_or_else(|never| match never {}).output
@@ -80,10 +80,10 @@ fn time_is_at_the_stack_of_the_switch_until_the_task_runs() {
     let nap = report.stacks.iter().find(|row| row.kind == StackKind::Timer).expect("a nap");
     assert_eq!(nap.shown_by.as_deref(), Some("do_nanosleep"));
     assert_eq!(nap.frames, ["schedule", "do_nanosleep", "do_syscall_64"]);
-    // sort slept until 690, and from 800 to 1000, without a stack.
+    // sort slept from 800 to 1000, without a stack; before 690 it has no event.
     let all = |of: fn(&StackTimes) -> u64| report.stacks.iter().map(of).sum::<u64>();
-    assert_eq!((report.asleep_ns, report.with_stack, report.switches), (Some(Dur(1390)), Some(3), Some(5)));
-    assert_eq!((all(|row| row.asleep_ns.0), report.kinds.len()), (1390, 3));
+    assert_eq!((report.asleep_ns, report.with_stack, report.switches), (Some(Dur(700)), Some(3), Some(5)));
+    assert_eq!((all(|row| row.asleep_ns.0), report.kinds.len()), (700, 3));
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn folded_stacks_sum_to_the_total() {
     let asleep = folded(&report(OffCpuTime::Asleep, false));
     assert_eq!(
         asleep,
-        "make;do_syscall_64;do_nanosleep;schedule 300\nmake;do_syscall_64;pipe_read;schedule 200\nsort;[no stack] 890\n"
+        "make;do_syscall_64;do_nanosleep;schedule 300\nmake;do_syscall_64;pipe_read;schedule 200\nsort;[no stack] 200\n"
     );
     let with_programs = folded(&report(OffCpuTime::Asleep, true));
     assert!(with_programs.contains("make;0x7000;do_syscall_64;pipe_read;schedule 200\n"), "{with_programs}");
@@ -103,9 +103,64 @@ fn folded_stacks_sum_to_the_total() {
 #[test]
 fn boxes_of_a_level_lie_side_by_side() {
     let (boxes, all) = crate::flame::boxes(&report(OffCpuTime::Asleep, false), 0);
-    assert_eq!(all, 1390);
+    assert_eq!(all, 700);
     let level: Vec<_> = boxes.iter().filter(|found| found.level == 2).map(|found| (found.start, found.time)).collect();
     assert_eq!(level, [(0, 300), (300, 200)]);
     // Two kinds go through the system call.
     assert_eq!(boxes.iter().find(|found| found.name == "do_syscall_64").and_then(|found| found.kind), None);
+}
+
+/// The same run, in which stacks are those of the wakers too: `make` is woken by the timer twice, and wakes `sort` by a pipe.
+fn by_waker(by: OffCpuBy) -> OffCpuReport {
+    let waking = |ts, by, woken, flags| SchedEvent {
+        flags,
+        ..at(ts, by, EventKind::Waking { task: task(woken), target: Cpu(0) })
+    };
+    let mut events = events();
+    events.extend([waking(300, 0, 7, 0x08), waking(600, 0, 7, 0x08), waking(690, 7, 9, 0), waking(1000, 7, 9, 0)]);
+    // The waking precedes its wakeup.
+    events.sort_by_key(|event| (event.ts, !matches!(event.kind, EventKind::Waking { .. })));
+    let of_switch = (StackedEvent::Switch, Ts(100), Cpu(0), Pid(7));
+    let of_waking = |ts, pid| (StackedEvent::Waking, Ts(ts), Cpu(0), Pid(pid));
+    let stacks = EventStacks::of_events([
+        (of_switch, &[kernel(0x11), kernel(0x21)][..]),
+        (of_waking(300, 7), &[kernel(0x42)]),
+        (of_waking(600, 7), &[kernel(0x43)]),
+        (of_waking(1000, 9), &[kernel(0x31), kernel(0x42)]),
+    ]);
+    let options = Options { stacks, names: Some(Box::new(name)), by, ..Options::default() };
+    Pass::over(events.as_slice()).run(|| OffCpu::new(&options)).unwrap_or_else(|never| match never {}).output
+}
+
+#[test]
+fn time_is_at_the_stack_of_the_waker_that_ends_it() {
+    let report = by_waker(OffCpuBy::Waker);
+    let row = |row: &StackTimes| {
+        let waker = row.waker.clone().expect("a waker");
+        let frames = waker.frames.join(",");
+        (row.command.to_string(), waker.context, frames, row.asleep_ns.0, row.runnable_ns.0, row.switches)
+    };
+    let mut rows: Vec<_> = report.stacks.iter().map(row).collect();
+    rows.sort();
+    let expected = [
+        ("make", WakerContext::Interrupt, "do_syscall_64", 400, 100, 2),
+        // It sleeps from 900 on, and no wakeup is in the window.
+        ("make", WakerContext::NotWoken, "", 100, 0, 0),
+        ("make", WakerContext::NoWakeup, "", 0, 100, 1),
+        // Its first sleep began before the trace.
+        ("sort", WakerContext::Task, "", 0, 10, 0),
+        ("sort", WakerContext::Task, "pipe_read,do_syscall_64", 200, 0, 1),
+    ];
+    let expected = expected.map(|(name, context, frames, asleep, runnable, times)| {
+        (name.to_owned(), context, frames.to_owned(), asleep, runnable, times)
+    });
+    assert_eq!(rows, expected);
+    assert!(folded(&report).contains("sort;[woken by make];do_syscall_64;pipe_read 200\n"), "{}", folded(&report));
+}
+
+#[test]
+fn both_stacks_meet_at_their_inner_ends() {
+    let lines = folded(&by_waker(OffCpuBy::Both));
+    let line = "make;do_nanosleep;schedule;--;do_syscall_64;[woken by an interrupt] 200\n";
+    assert!(lines.contains(line), "{lines}");
 }

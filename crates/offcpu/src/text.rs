@@ -1,9 +1,9 @@
 //! The report as a text for people.
 
-use crate::kinds::is_of_scheduler;
-use crate::{OffCpuReport, OffCpuTime, StackTimes};
+use crate::{OffCpuReport, OffCpuTime};
 use sched::Dur;
 use sched::nouns::counted;
+use session::stacks::is_of_scheduler;
 use std::fmt::Write;
 use timeline::Drawable;
 use timeline::text::{paragraph, short};
@@ -82,9 +82,21 @@ fn stacks(out: &mut String, report: &OffCpuReport, rows: usize) {
     let _ = writeln!(out, "\n{:>9}{:>10}{:>10}  by {by}: the inner functions", "asleep", "runnable", "switches");
     for row in report.stacks.iter().take(rows) {
         let [asleep, runnable] = [row.asleep_ns, row.runnable_ns].map(|time| short(Some(time)));
-        let _ = writeln!(out, "{asleep:>9}{runnable:>10}{:>10}  {}: {}", row.switches, row.command, row.kind.words());
+        let waker =
+            row.waker.as_ref().map_or(String::new(), |waker| format!(", {}", waker.context.words(waker.command)));
+        let _ = writeln!(
+            out,
+            "{asleep:>9}{runnable:>10}{:>10}  {}: {}{waker}",
+            row.switches,
+            row.command,
+            row.kind.words()
+        );
         if !row.frames.is_empty() {
-            paragraph(out, 6, 6, &functions(row));
+            paragraph(out, 6, 6, &functions(&row.frames));
+        }
+        if let Some(waker) = row.waker.as_ref().filter(|waker| !waker.frames.is_empty()) {
+            let lead = if row.frames.is_empty() { "" } else { "waker: " };
+            paragraph(out, 6, 6, &format!("{lead}{}", functions(&waker.frames)));
         }
     }
     if let Some(more) = report.stacks.len().checked_sub(rows).filter(|more| *more > 0) {
@@ -93,10 +105,10 @@ fn stacks(out: &mut String, report: &OffCpuReport, rows: usize) {
 }
 
 /// The inner functions of a stack, without those of the scheduler.
-fn functions(row: &StackTimes) -> String {
-    let inner = row.frames.iter().take_while(|name| is_of_scheduler(name)).count();
-    let inner = if inner == row.frames.len() { 0 } else { inner };
-    let shown: Vec<&str> = row.frames.iter().skip(inner).take(FUNCTIONS).map(String::as_str).collect();
-    let more = if row.frames.len() > inner + FUNCTIONS { " ← …" } else { "" };
+fn functions(frames: &[String]) -> String {
+    let inner = frames.iter().take_while(|name| is_of_scheduler(name)).count();
+    let inner = if inner == frames.len() { 0 } else { inner };
+    let shown: Vec<&str> = frames.iter().skip(inner).take(FUNCTIONS).map(String::as_str).collect();
+    let more = if frames.len() > inner + FUNCTIONS { " ← …" } else { "" };
     shown.join(" ← ") + more
 }

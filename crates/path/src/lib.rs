@@ -24,6 +24,7 @@ mod gap;
 mod joined;
 mod question;
 mod report;
+mod stacks;
 mod text;
 
 pub use args::PathArgs;
@@ -32,6 +33,7 @@ pub use chain::{Segment, SegmentKind};
 pub use figure::{caption, draw, figure, legend, without_lanes};
 pub use question::{PathQuestion, PathSearches, find, path_of_command, recorded_command, searches};
 pub use report::{OfCpu, OfTask, Path, Queued, Share, Times};
+pub use stacks::SleepingAt;
 pub use text::{segments_text, text};
 
 use chain::{Chain, Link, MOST, NOTHING};

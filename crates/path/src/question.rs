@@ -3,6 +3,7 @@
 use crate::PathArgs;
 use crate::args::FORMATS;
 use crate::by_group::{LatestTraits, PathByGroup, by_group};
+use crate::stacks::{self, SleepingAt};
 use crate::{CriticalPath, Options, Path};
 use anyhow::{Result, bail};
 use lanes::Coloring;
@@ -16,6 +17,7 @@ use session::document::TraceDocument;
 use session::formats::{Formats, Renderings};
 use session::over_lanes::over_lanes;
 use session::section::{MaybeSection, ReportSection, listed, part};
+use session::stacks::{NamedStacks, StackedEvent};
 use std::cell::Cell;
 use std::process::ExitCode;
 use timeline::Sheet;
@@ -57,7 +59,7 @@ impl Question for PathQuestion {
                     title: "The critical path".to_owned(),
                     figures: path.task.map(figure).into_iter().collect(),
                     text: crate::text(&path, None, &session.drawable, 10),
-                    json: page.json(&Report { schema: SCHEMA, path: &path, groups: None })?,
+                    json: page.json(&Report { schema: SCHEMA, path: &path, groups: None, sleeping_at: &[] })?,
                 };
                 page.keep(path);
                 Ok(section)
@@ -102,6 +104,9 @@ pub(crate) struct Report<'p> {
     /// The path by groups of tasks, where `--by` asks for it.
     #[serde(skip_serializing_if = "Option::is_none")]
     groups: Option<&'p PathByGroup>,
+    /// The sleeping segments by the function at which their tasks slept, the longest first; absent where the trace has no stacks.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    sleeping_at: &'p [SleepingAt],
 }
 
 /// Finds the critical path and prints it.
@@ -122,11 +127,15 @@ pub(crate) fn run(args: &PathArgs) -> Result<()> {
         }
         None => None,
     };
-    let report = Report { schema: SCHEMA, path: &path, groups: by_group.as_ref() };
+    let stacks = NamedStacks::of(&session.trace, &[StackedEvent::Switch, StackedEvent::Waking]);
+    let sleeping_at = stacks::sleeping_at(&path, &stacks);
+    let report = Report { schema: SCHEMA, path: &path, groups: by_group.as_ref(), sleeping_at: &sleeping_at };
     let document = TraceDocument::of(&session, &report, &diagnostics);
     let text = || match args.segments {
-        Some(most) => crate::segments_text(&path, session.start, most),
-        None => crate::text(&path, by_group.as_ref(), &session.drawable, args.rows),
+        Some(most) => crate::text::segments_with_stacks(&path, session.start, most, &stacks),
+        None => {
+            crate::text(&path, by_group.as_ref(), &session.drawable, args.rows) + &stacks::text(&sleeping_at, args.rows)
+        }
     };
     let figure = |sheet: &Sheet| {
         let ground = Coloring { pale: true, ..Coloring::default() };

@@ -3,8 +3,10 @@
 use crate::by_group::PathByGroup;
 use crate::chain::SegmentKind;
 use crate::report::{Path, Share, Times};
+use crate::stacks;
 use membership::TasksBy;
 use sched::{Dur, Pid, Ts};
+use session::stacks::NamedStacks;
 use std::fmt::Write;
 use timeline::Drawable;
 
@@ -29,6 +31,11 @@ fn line<K>(out: &mut String, name: &str, share: &Share<K>) {
 
 /// The last segments of the path, one per line. `most`: the maximum number of lines.
 pub fn segments_text(path: &Path, zero: Ts, most: usize) -> String {
+    segments_with_stacks(path, zero, most, &NamedStacks::default())
+}
+
+/// The last segments of the path, each with the function that names it where the trace has its stack.
+pub(crate) fn segments_with_stacks(path: &Path, zero: Ts, most: usize, stacks: &NamedStacks) -> String {
     let mut out = String::new();
     // Writing to a string cannot fail.
     let _ = writeln!(out, "{:>12}{:>12}{:>9}  task", "from, s", "length", "");
@@ -44,9 +51,13 @@ pub fn segments_text(path: &Path, zero: Ts, most: usize) -> String {
         let name = |pid: Pid| pid.named(path.commands.get(&pid).copied().unwrap_or_default());
         let place = segment.cpu.map_or(String::new(), |cpu| format!(" on CPU {cpu}"));
         let behind = segment.behind.map_or(String::new(), |pid| format!(" behind {}", name(pid)));
+        let at = stacks::function(segment, stacks).map_or(String::new(), |function| match segment.kind {
+            SegmentKind::Waking => format!(" by {function}"),
+            _ => format!(" in {function}"),
+        });
         let start = segment.start_ns.0.saturating_sub(zero.0) as f64 / 1e9;
         let length = segment.end_ns.since(segment.start_ns).human();
-        let _ = writeln!(out, "{start:>12.6}{length:>12}{state:>9}  {}{place}{behind}", name(segment.pid));
+        let _ = writeln!(out, "{start:>12.6}{length:>12}{state:>9}  {}{place}{behind}{at}", name(segment.pid));
     }
     let left = path.path.len().saturating_sub(most);
     if left > 0 {

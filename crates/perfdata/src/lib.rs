@@ -2,7 +2,7 @@
 //!
 //! [`open`] reads what `perf sched record`, or `perf record` with any tracepoints, wrote: files and streams (`-o -`),
 //! compressed or not, of either byte order. The result is a [`tracedat::Trace`], as one of a trace.dat is; samples of
-//! other events are passed over. Call chains (`-g`) are those of [`Trace::switch_stacks`]. Values of counters in a group with the switches
+//! other events are passed over. Call chains (`-g`) are those of [`Trace::event_stacks`]. Values of counters in a group with the switches
 //! (`-e '{sched:sched_switch,cycles}:S'`) are those of [`Trace::counters`].
 //!
 //! One pass over the records finds where those of each CPU are (`scan`); units of them are then read on demand, sorted
@@ -25,6 +25,7 @@ mod events;
 mod header;
 mod limits;
 mod machine;
+mod maps;
 mod record;
 mod records;
 mod scan;
@@ -61,7 +62,7 @@ fn recording(source: Source) -> Result<Recording, Error> {
         diagnostics.add(FileIssue::SomeTasks);
     }
     let tracing_data = formats(&mut header, &found)?;
-    let Scanned { cpus, sorted, compression, names: tasks, lost_samples, lost_anywhere, is_cut } = found;
+    let Scanned { cpus, sorted, compression, names: tasks, maps, lost_samples, lost_anywhere, is_cut } = found;
     let marked = cpus.values().map(|records| records.lost).fold(0, u64::saturating_add);
     let machine = std::mem::take(&mut header.machine);
     let topology = machine.settled_topology();
@@ -85,7 +86,7 @@ fn recording(source: Source) -> Result<Recording, Error> {
     }
     let places = header.events.counter_places();
     let has_chains = header.events.have_chains();
-    let units = Arc::new(PerfUnits::new(sorted.unwrap_or(source), size, endian, header.events, cpus));
+    let units = Arc::new(PerfUnits::new(sorted.unwrap_or(source), size, endian, header.events, maps, cpus));
     let counters = (!names.is_empty())
         .then(|| Arc::new(PerfCounters { units: Arc::clone(&units), names, places }) as Arc<dyn Counters>);
     let chains = has_chains.then(|| Arc::clone(&units) as Arc<dyn CallChains>);

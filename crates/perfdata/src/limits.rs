@@ -25,6 +25,13 @@ pub(crate) const PLACES: usize = 1 << 20;
 /// CPUs with events: the largest CPU number that a machine can have.
 pub(crate) const CPUS: usize = sched::Cpu::LIMIT as usize;
 
+/// Mapped files of all processes, and different files among them.
+pub(crate) const MAPPINGS: usize = 1 << 20;
+pub(crate) const MODULES: usize = 1 << 16;
+
+/// Bytes of the name of a mapped file: the longest path of the kernel.
+pub(crate) const MODULE_NAME: usize = 4096;
+
 /// Names of tasks. The kernel has at most 4,194,304 tasks.
 pub(crate) const NAMES: usize = 1 << 20;
 

@@ -8,9 +8,12 @@ use tracedat::Endian;
 
 /// The kinds of records that are read.
 pub(crate) mod kind {
+    pub(crate) const MMAP: u32 = 1;
     pub(crate) const LOST: u32 = 2;
     pub(crate) const COMM: u32 = 3;
+    pub(crate) const FORK: u32 = 7;
     pub(crate) const SAMPLE: u32 = 9;
+    pub(crate) const MMAP2: u32 = 10;
     pub(crate) const LOST_SAMPLES: u32 = 13;
     /// Here the recorder's own kinds begin.
     pub(crate) const USER: u32 = 64;
@@ -83,6 +86,8 @@ pub(crate) struct SampleLayout {
 pub(crate) struct PerfSample<'r> {
     pub(crate) time: u64,
     pub(crate) cpu: u32,
+    /// The process of the current task; zero where samples do not have it.
+    pub(crate) process: u32,
     /// The counter values, as `read_format` lays them out; empty where there are none.
     pub(crate) counts: &'r [u8],
     /// The addresses of the call chain, 8 bytes each; empty where there is none.
@@ -128,11 +133,15 @@ impl SampleLayout {
     #[inline]
     pub(crate) fn sample<'r>(&self, body: &'r [u8], endian: Endian) -> Option<PerfSample<'r>> {
         let mut bytes = Bytes::new(body, endian);
-        let mut sample = PerfSample { time: 0, cpu: 0, counts: &[], chain: &[], raw: &[] };
-        for bits in [bit::IDENTIFIER, bit::IP, bit::TID] {
+        let mut sample = PerfSample { time: 0, cpu: 0, process: 0, counts: &[], chain: &[], raw: &[] };
+        for bits in [bit::IDENTIFIER, bit::IP] {
             if self.has(bits) {
                 bytes.take(8)?;
             }
+        }
+        if self.has(bit::TID) {
+            sample.process = bytes.u32()?;
+            bytes.take(4)?;
         }
         if self.has(bit::TIME) {
             sample.time = bytes.u64()?;

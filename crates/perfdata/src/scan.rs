@@ -10,6 +10,7 @@ use crate::decompress::{CompressedPiece, Decompressor};
 use crate::header::PerfHeader;
 use crate::limits;
 use crate::machine::feature;
+use crate::maps::ProcessMaps;
 use crate::record::{RecordHead, kind};
 use crate::records::{RecordCursor, RecordsEnd, whole_records};
 use crate::sorted::Sorted;
@@ -54,6 +55,8 @@ pub(crate) struct Scanned {
     pub(crate) compression: bool,
     /// The names of tasks as of the end of the recording.
     pub(crate) names: SeededMap<Pid, Comm>,
+    /// The files that processes have mapped.
+    pub(crate) maps: ProcessMaps,
     /// Samples that were lost by the recorder's count at its end.
     pub(crate) lost_samples: u64,
     /// Lost records without a CPU.
@@ -334,6 +337,14 @@ impl<'s> Scan<'s> {
                     let count = bytes.u64().unwrap_or(0);
                     self.found.lost_samples = self.found.lost_samples.saturating_add(count);
                 }
+                Ok(())
+            }
+            kind::MMAP | kind::MMAP2 => {
+                self.found.maps.map(body, self.endian, head.kind == kind::MMAP2, head.misc);
+                Ok(())
+            }
+            kind::FORK => {
+                self.found.maps.fork(body, self.endian);
                 Ok(())
             }
             kind::COMM => {

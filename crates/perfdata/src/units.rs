@@ -8,12 +8,13 @@
 use crate::bytes::Bytes;
 use crate::events::Events;
 use crate::limits;
+use crate::maps::ProcessMaps;
 use crate::record::{PerfSample, RecordHead, SampleLayout, kind};
 use crate::records::whole_records;
 use crate::scan::{CpuRecords, RecordStretch};
 use sched::Cpu;
 use std::ops::{Range, RangeInclusive};
-use tracedat::{CallChains, ChainSample, Endian, FileIssue, Source, UnitRecords, Units};
+use tracedat::{CallChains, ChainSample, Endian, FileIssue, ModuleInfo, Source, UnitRecords, Units};
 
 /// Bytes of a unit, roughly, where this number of CPUs is merged.
 fn unit_size(cpus: usize) -> u64 {
@@ -34,6 +35,8 @@ pub(crate) struct PerfUnits {
     source: Source,
     endian: Endian,
     events: Events,
+    /// The files that processes have mapped.
+    maps: ProcessMaps,
     /// The units of each CPU, in the order of the CPUs.
     lanes: Vec<CpuRuns>,
 }
@@ -59,6 +62,7 @@ impl PerfUnits {
         file: u64,
         endian: Endian,
         events: Events,
+        maps: ProcessMaps,
         cpus: Vec<(u32, CpuRecords)>,
     ) -> PerfUnits {
         let (size, most) = (unit_size(cpus.len()), limits::unit(file, cpus.len()));
@@ -67,7 +71,7 @@ impl PerfUnits {
             units: units(&records.runs, size, most),
             runs: records.runs,
         };
-        PerfUnits { source, endian, events, lanes: cpus.into_iter().map(lane).collect() }
+        PerfUnits { source, endian, events, maps, lanes: cpus.into_iter().map(lane).collect() }
     }
 
     /// Returns the number of units of a lane.
@@ -188,6 +192,14 @@ impl Units for PerfUnits {
 }
 
 impl CallChains for PerfUnits {
+    fn module_of(&self, process: u32, address: u64) -> Option<(u32, u64)> {
+        self.maps.find(process, address)
+    }
+
+    fn module(&self, module: u32) -> Option<&ModuleInfo> {
+        self.maps.info(module)
+    }
+
     fn each(&self, take: &mut dyn FnMut(&ChainSample<'_>)) {
         let mut buffer = Vec::new();
         for lane in &self.lanes {
@@ -198,8 +210,8 @@ impl CallChains for PerfUnits {
                     let body = bytes.get(place.start.saturating_add(RecordHead::SIZE)..place.end).unwrap_or_default();
                     let sample = self.sample(lane.cpu, body).filter(|_| head.kind == kind::SAMPLE);
                     if let Some((_, sample)) = sample.filter(|(_, sample)| !sample.chain.is_empty()) {
-                        let PerfSample { time, chain, raw: record, .. } = sample;
-                        take(&ChainSample { cpu: Cpu(lane.cpu), time, record, chain });
+                        let PerfSample { time, process, chain, raw: record, .. } = sample;
+                        take(&ChainSample { cpu: Cpu(lane.cpu), time, process, record, chain });
                     }
                 }
             }

@@ -8,7 +8,7 @@ use serde::Serialize;
 use session::Session;
 use session::args::{BeginArgs, TaskArgs, TraceArgs};
 use session::document::TraceDocument;
-use session::formats::{Formats, OutputArgs, Renderings};
+use session::formats::{Format, Formats, OutputArgs, Renderings};
 use session::section::{Conclusion, MaybeSection, ReportSection, SectionAnalysis, listed};
 use std::io::Write;
 use std::process::ExitCode;
@@ -112,6 +112,12 @@ pub trait TaskQuestion: 'static {
         let _ = (report, out);
         bail!("there is no table of this")
     }
+
+    /// Returns the report in a dialect of the text; called only with those that [`TaskQuestion::FORMATS`] has.
+    fn dialect(report: &Self::Report, dialect: Format) -> Result<String> {
+        let _ = report;
+        bail!("{} is no form of this", dialect.word())
+    }
 }
 
 impl<Q: TaskQuestion> Subcommand for Q {
@@ -141,7 +147,9 @@ impl<Q: TaskQuestion> Subcommand for Q {
             if formats.draws_unasked() { Renderings::drawn(figures) } else { Renderings::told(text, figures) };
         let document = TraceDocument::of(&session, &report, &diagnostics);
         let name = <Q as TaskQuestion>::NAME;
-        document.give(name, &session, output, renderings.with_csv(|out| Q::table(&report, out)))?;
+        let renderings = renderings.with_csv(|out| Q::table(&report, out));
+        let renderings = renderings.with_dialects(|dialect| Q::dialect(&report, dialect));
+        document.give(name, &session, output, renderings)?;
         Ok(ExitCode::SUCCESS)
     }
 }

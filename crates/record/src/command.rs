@@ -71,6 +71,9 @@ pub struct RecordArgs {
     /// Also record NUMA balancing in detail
     #[arg(long, help_heading = "Events")]
     numa: bool,
+    /// Also record the kernel's stack at each switch and each wakeup, for offcpu and wakers; --dry-run shows the price
+    #[arg(long, conflicts_with = "counters", help_heading = "Events")]
+    stacks: bool,
     /// Also count processor cycles and cache misses by run, where this machine can; perf records then, not the kernel's tracer
     #[arg(long, conflicts_with_all = ["dry_run", "clean", "until", "stream", "runs", "clock"], help_heading = "Events")]
     counters: bool,
@@ -156,6 +159,8 @@ Examples:
   sudo schedviz record -- make -j8           trace.dat and trace.machine.json
   sudo schedviz record -o old.1.dat --why -- ./benchmark
                                              with the balancer's decisions
+  sudo schedviz record --stacks -- ./benchmark
+                                             with the stacks of switches and wakeups
   sudo schedviz record --dry-run --time 60 -- ./benchmark
                                              the buffers that a minute needs
   sudo schedviz record --buffer 256M -- ./benchmark
@@ -264,7 +269,13 @@ fn recorded(args: &RecordArgs, tracefs: &Tracefs, signals: &Forwarder) -> Result
     if !(args.time.is_finite() && args.time > 0.0) {
         bail!("--time: a number of seconds above zero is needed");
     }
-    let wanted = WantedEvents { irq: args.irq, frequency: args.frequency, numa: args.numa, more: args.event.clone() };
+    let wanted = WantedEvents {
+        irq: args.irq,
+        frequency: args.frequency,
+        numa: args.numa,
+        stacks: args.stacks,
+        more: args.event.clone(),
+    };
     let plan = EventPlan::new(&wanted, &RunningKernel(tracefs))?;
     for (event, cost) in &plan.missing {
         args.note(&format!("{event} does not exist on this kernel: {cost}"));
@@ -274,7 +285,7 @@ fn recorded(args: &RecordArgs, tracefs: &Tracefs, signals: &Forwarder) -> Result
     let mut events = plan.events;
     events.extend((!probes.names().is_empty()).then(|| probes.group().to_owned()));
     let buffer_kb = args.buffer.unwrap_or_else(|| default_size(available_kb(), root.online()));
-    let settings = Settings { buffer_kb, clock: args.clock.clone(), events };
+    let settings = Settings { buffer_kb, clock: args.clock.clone(), events, stacks: plan.stacks };
     let recorder = Recorder { args, tracefs, root, settings, imbalances, signals };
     let complete = match series {
         _ if args.dry_run => return dry_run::run(args, Instance::create(tracefs, &recorder.settings)?, signals),

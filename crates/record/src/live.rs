@@ -55,7 +55,8 @@ pub(crate) fn follow(tracefs: &Tracefs, buffer: Option<u64>, clock: Option<Strin
     let root = Root::running();
     // Pages are read each tenth of a second, but on an overloaded machine this program waits as well.
     let buffer_kb = buffer.unwrap_or_else(|| default_size(available_kb(), root.online()));
-    let instance = Instance::create_live(tracefs, &Settings { buffer_kb, clock, events: plan.events })?;
+    let instance =
+        Instance::create_live(tracefs, &Settings { buffer_kb, clock, events: plan.events, stacks: plan.stacks })?;
     let machine = Machine::read(&root, false);
     let release = machine.kernel.release.clone().unwrap_or_default();
     let file = TraceFile::of(tracefs, &["sched", "task"], &release, &instance.clock())?;

@@ -28,6 +28,7 @@ pub(crate) const COMMANDS: &[Entry] = &[
     Entry::question::<latency::LatencyQuestion>(),
     Entry::question::<preemptions::PreemptionsQuestion>(),
     Entry::question::<wakers::WakersQuestion>(),
+    Entry::question::<jobs::JobsQuestion>(),
     Entry::question::<picks::PicksQuestion>(),
     Entry::question::<offcpu::OffCpuQuestion>(),
     Entry::question::<fairness::FairnessQuestion>(),

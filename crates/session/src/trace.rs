@@ -1,8 +1,11 @@
 //! A trace as a command opens it, and the doubts about it.
 
+mod elf;
 pub(crate) mod grouping;
 pub mod heading;
 pub mod progress;
 pub(crate) mod session;
 pub mod several;
+pub(crate) mod stack_kinds;
+pub mod stacks;
 pub mod warnings;

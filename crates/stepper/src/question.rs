@@ -12,11 +12,13 @@ use session::Session;
 use session::args::terminal_width;
 use session::document::TraceDocument;
 use session::formats::{Formats, Renderings};
+use session::stacks::{NamedStacks, StackedEvent, key_of};
 use session::{patterns, warnings};
 use std::collections::{HashMap, VecDeque};
 use std::io::IsTerminal;
 use std::ops::RangeInclusive;
 use std::process::ExitCode;
+use std::sync::Arc;
 use timeline::Sheet;
 use timeline::palette::TaskColors;
 use tracedat::{EventFormat, EventStream, Where};
@@ -52,19 +54,27 @@ impl Question for StepperQuestion {
 /// The maximum number of pages: a request for more is taken for a mistake.
 const MOST: u64 = 2000;
 
-/// The names of a trace's events by number.
+/// The number of functions of a stack that are shown.
+const FUNCTIONS: usize = 5;
+
+/// The names of a trace's events by number, and their stacks.
 #[derive(Clone)]
-pub(crate) struct EventNames(HashMap<u16, String>);
+pub(crate) struct EventNames(HashMap<u16, String>, Arc<NamedStacks>);
 
 impl EventNames {
     pub(crate) fn of(trace: &tracedat::Trace) -> EventNames {
-        EventNames(trace.formats().iter().map(|f| (f.id, f.name.clone())).collect())
+        let names = trace.formats().iter().map(|f| (f.id, f.name.clone())).collect();
+        EventNames(names, Arc::new(NamedStacks::of(trace, &StackedEvent::ALL)))
     }
 }
 
 impl Names for EventNames {
     fn event(&self, id: u16) -> String {
         self.0.get(&id).cloned().unwrap_or_else(|| format!("event {id}"))
+    }
+
+    fn stack(&self, event: &SchedEvent) -> Option<String> {
+        self.1.words(key_of(event), FUNCTIONS)
     }
 }
 

@@ -8,6 +8,13 @@ pub trait Names {
     /// Returns the name of an event by its number in the file, without its system: `sched_stat_runtime`. Called for
     /// each such event that is shown; for a number that the file does not describe any text will do.
     fn event(&self, id: u16) -> String;
+
+    /// Returns the inner functions of the stack of an event in words; nothing where none was recorded. Called for each event that is
+    /// shown.
+    fn stack(&self, event: &SchedEvent) -> Option<String> {
+        let _ = event;
+        None
+    }
 }
 
 /// Numbers in the place of names.
@@ -144,7 +151,10 @@ impl Coming {
                 (None, None, None)
             }
         };
-        let text = deed(event, state, names);
+        let mut text = deed(event, state, names);
+        if let Some(stack) = names.stack(event) {
+            text = format!("{text}, in {stack}");
+        }
         let wanted = matches!(event.kind, EventKind::Numa { .. }) && to.is_some();
         Coming { name: EventLabel::of(&event.kind).name(names), cpu: event.cpu, text, task, from, to, wanted }
     }

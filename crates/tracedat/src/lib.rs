@@ -58,10 +58,11 @@ pub use file::header::{BufferInfo, RecorderStat, Version};
 pub use file::source::Source;
 pub use issue::FileIssue;
 pub use ring::records::{UnitRecords, Units};
+pub use text::symbols::KernelSymbols;
 pub use trace::{
-    BufferCounts, CallChains, ChainSample, CpuEventCounts, CpuReader, CpuUnits, EventCount, EventCounts, EventStream,
-    Kept, Neighbours, Options, Origin, Record, Recording, StackFrame, StackId, SwitchStacks, Texts, Trace, TraceInfo,
-    Where,
+    BufferCounts, CallChains, ChainSample, CpuEventCounts, CpuReader, CpuUnits, EventCount, EventCounts, EventStacks,
+    EventStream, Kept, ModuleInfo, Neighbours, Options, Origin, Record, Recording, StackFrame, StackId, StackKey,
+    StackedEvent, Texts, Trace, TraceInfo, Where,
 };
 
 /// The pure parts, for the fuzz targets: bytes in, nothing but counts out.

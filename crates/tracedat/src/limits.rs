@@ -51,7 +51,7 @@ pub(crate) const SYMBOLS: usize = 1 << 22;
 /// Formats of `trace_printk`. A kernel has some thousands.
 pub(crate) const PRINTK_FORMATS: usize = 1 << 20;
 
-/// Different stacks of switches. Recordings of some minutes have hundreds with the frames of the kernel.
+/// Different stacks of events. Recordings of some minutes have hundreds with the frames of the kernel.
 pub(crate) const STACKS: usize = 1 << 16;
 
 /// Frames of all different stacks together: 16 bytes each.
@@ -60,8 +60,8 @@ pub(crate) const STACK_FRAMES: usize = 1 << 21;
 /// Frames of one part of a stack. The kernel records at most 127 of itself and as many of the program.
 pub(crate) const FRAMES_OF_STACK: usize = 256;
 
-/// Switches with a stack: 24 bytes each.
-pub(crate) const STACKED_SWITCHES: usize = 1 << 22;
+/// Events with a stack: 32 bytes each.
+pub(crate) const STACKED_EVENTS: usize = 1 << 22;
 
 /// Command names. The kernel keeps at most 32,768.
 pub(crate) const COMMANDS: usize = 1 << 20;

@@ -13,6 +13,8 @@ pub struct Settings {
     pub clock: Option<String>,
     /// The events to enable: `sched/sched_switch`, or a system such as `irq`.
     pub events: Vec<String>,
+    /// The events among them behind each of which the kernel records its stack, by the trigger `stacktrace`.
+    pub stacks: Vec<String>,
 }
 
 /// The instance; it is removed when this is dropped.
@@ -51,12 +53,25 @@ impl Instance {
         for event in &settings.events {
             instance.write(&format!("events/{event}/enable"), "1")?;
         }
+        for event in &settings.stacks {
+            instance.add_stacks(event)?;
+        }
         Ok(instance)
     }
 
     /// Returns the folder of the instance in tracefs.
     pub fn folder(&self) -> &Path {
         &self.folder
+    }
+
+    /// Adds the trigger that records the kernel's stack behind each event of this name. It goes with the instance.
+    pub fn add_stacks(&self, event: &str) -> Result<(), Error> {
+        self.write(&format!("events/{event}/trigger"), "stacktrace")
+    }
+
+    /// Removes the trigger that records stacks behind each event of this name.
+    pub fn remove_stacks(&self, event: &str) -> Result<(), Error> {
+        self.write(&format!("events/{event}/trigger"), "!stacktrace")
     }
 
     /// Turns recording into the instance's buffers on.
@@ -150,6 +165,7 @@ mod tests {
             buffer_kb: 1408,
             clock: Some("mono".into()),
             events: vec!["sched/sched_switch".into(), "irq".into()],
+            stacks: vec!["sched/sched_switch".into()],
         }
     }
 
@@ -165,6 +181,7 @@ mod tests {
         assert_eq!((written("tracing_on"), written("buffer_size_kb")), ("1\n".into(), "1408\n".into()));
         assert_eq!((written("trace_clock"), written("events/irq/enable")), ("mono\n".into(), "1\n".into()));
         assert_eq!(written("events/sched/sched_switch/enable"), "1\n");
+        assert_eq!(written("events/sched/sched_switch/trigger"), "stacktrace\n");
         // The machine's own events and buffers are not touched.
         assert!(!folder.path().join("tracing_on").exists());
         assert!(!folder.path().join("events/sched/sched_switch/enable").exists());

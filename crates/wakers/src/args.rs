@@ -20,6 +20,9 @@ pub struct WakersArgs {
     /// Nodes of the graph: one for each of these
     #[arg(long, value_enum, default_value_t, value_name = "WHAT")]
     pub(crate) by: PartiesBy,
+    /// Join the wakeups by the futex at which the woken task slept, where syscalls:sys_enter_futex was recorded
+    #[arg(long)]
+    pub(crate) futex: bool,
     /// Order of the edges, and the choice of those that are drawn
     #[arg(long, value_enum, default_value_t, value_name = "WHAT")]
     pub(crate) weight: EdgeWeight,
@@ -35,6 +38,8 @@ const EXAMPLES: &str = "\
 Examples:
   schedviz wakers trace.dat                        edges and pairs, by command
   schedviz wakers trace.dat --by task --weight waited
+  schedviz wakers trace.dat --futex                by address, where recorded with
+                                                   -e syscalls:sys_enter_futex
   schedviz wakers trace.dat -o wakers.pdf          the graph, drawn in layers
   schedviz wakers trace.dat -o wakers.csv          every edge, as a table
   schedviz wakers trace.dat --topology lscpu.json

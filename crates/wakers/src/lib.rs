@@ -24,7 +24,9 @@
 mod args;
 mod edges;
 mod figure;
+mod futex;
 mod layers;
+mod noted;
 mod question;
 mod report;
 mod table;
@@ -33,14 +35,17 @@ mod text;
 pub use args::WakersArgs;
 pub use edges::{EdgeWeight, PartiesBy, WakeParty};
 pub use figure::figure;
+pub use futex::FutexCalls;
+pub use noted::WakersNotes;
 pub use question::WakersQuestion;
-pub use report::{WakeEdge, WakePair, WakersReport};
+pub use report::{FutexEdge, WakeEdge, WakePair, WakersReport};
 pub use text::text;
 
 use edges::{EdgeTable, Wakeup};
+use futex::FutexTable;
 use sched::state::Task;
 use sched::{
-    Analysis, Chosen, ChosenCpus, Comm, Cpu, Dur, EventKind, Joined, PerTask, Pid, SchedEvent, SchedState, Span,
+    Analysis, Chosen, ChosenCpus, Comm, Cpu, Dur, EventKind, Joined, Past, PerTask, Pid, SchedEvent, SchedState, Span,
     TaskState, Topology, Ts,
 };
 
@@ -58,6 +63,8 @@ pub struct Options<'o> {
     pub drawn: usize,
     /// The places of the CPUs; empty if they are unknown.
     pub topology: Topology,
+    /// The system calls on futexes; absent where wakeups are not joined by futex.
+    pub futexes: Option<FutexCalls>,
 }
 
 impl Default for Options<'_> {
@@ -69,6 +76,7 @@ impl Default for Options<'_> {
             weight: EdgeWeight::default(),
             drawn: 40,
             topology: Topology::default(),
+            futexes: None,
         }
     }
 }
@@ -107,6 +115,8 @@ pub struct Wakers<'o> {
     asleep: PerTask<Ts>,
     waits: PerTask<WokenWait>,
     edges: EdgeTable,
+    /// The wakeups by futex, where they are asked for.
+    at_futexes: FutexTable,
 }
 
 /// Wakeups go from one piece of a pass into the next: the analysis is not divisible.
@@ -122,6 +132,7 @@ impl<'o> Wakers<'o> {
             asleep: PerTask::default(),
             waits: PerTask::default(),
             edges: EdgeTable::default(),
+            at_futexes: FutexTable::default(),
         }
     }
 
@@ -215,6 +226,13 @@ impl<'o> Wakers<'o> {
         }
         let by = self.options.by;
         let waited = wait.start.map(|start| Dur(now.since(start).0.saturating_sub(wait.throttled.0)));
+        if let Some((calls, source)) =
+            self.options.futexes.as_ref().zip(wait.source.filter(|source| !source.is_interrupt))
+            && let Some(address) = calls.of_wakeup((source.by, source.at), (task.pid, now))
+        {
+            let key = (address, by.party(source.by, source.command), by.party(task.pid, task.comm));
+            futex::add(&mut self.at_futexes, key, wait.slept, waited);
+        }
         self.edges.add(
             &Wakeup {
                 waker: wait.source.map(|source| by.party(source.by, source.command)),
@@ -233,6 +251,10 @@ impl Analysis for Wakers<'_> {
     type Output = WakersReport;
     /// A sleep or a wait that begins before the window can end in it.
     const LOOKS_BACK: bool = true;
+
+    fn recall(&mut self, past: &Past, state: &SchedState) {
+        noted::take_up(self, past, state);
+    }
 
     fn early(&mut self, event: &SchedEvent, state: &SchedState) {
         self.follow(event, state);

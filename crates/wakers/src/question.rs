@@ -1,8 +1,8 @@
 //! The question of `schedviz wakers`: which tasks wake which.
 
 use crate::args::FORMATS;
-use crate::{Options, Wakers, WakersArgs, WakersReport, figure, table, text};
-use anyhow::Result;
+use crate::{FutexCalls, Options, Wakers, WakersArgs, WakersReport, figure, table, text};
+use anyhow::{Result, bail};
 use draw::Figure;
 use question::{SharedArgs, TaskQuestion};
 use sched::{Chosen, Diagnostics, Joined, Window};
@@ -33,7 +33,13 @@ impl TaskQuestion for WakersQuestion {
 
     fn options<'o>(args: &'o WakersArgs, session: &'o Session, tasks: Option<&'o Chosen<'o>>) -> Result<Options<'o>> {
         let drawn = usize::from(args.edges);
-        Ok(Options { tasks, by: args.by, weight: args.weight, drawn, ..Options::plain(session) })
+        if args.futex && !FutexCalls::are_in(&session.trace) {
+            bail!(
+                "--futex: the trace has no syscalls:sys_enter_futex; record it with -e syscalls:sys_enter_futex -e syscalls:sys_exit_futex"
+            );
+        }
+        let futexes = args.futex.then(|| FutexCalls::of(&session.trace));
+        Ok(Options { tasks, by: args.by, weight: args.weight, drawn, futexes, ..Options::plain(session) })
     }
 
     /// Returns nothing: a report has no section of this question.

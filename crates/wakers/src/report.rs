@@ -2,6 +2,7 @@
 
 use crate::Wakers;
 use crate::edges::{EdgeKey, EdgeSums, EdgeWeight, PartiesBy, WakeParty};
+use crate::futex::{FutexKey, FutexSums, FutexTable};
 use sched::lengths::Summary;
 use sched::seeded::SeededMap;
 use sched::{OfSelection, Ts};
@@ -57,6 +58,24 @@ pub struct WakePair {
     pub other_llc: u64,
 }
 
+/// The wakeups at a futex of one command or task by another.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct FutexEdge {
+    /// The address of the futex in its process, as a hexadecimal number.
+    pub address: String,
+    /// The waker.
+    pub waker: WakeParty,
+    /// The woken task.
+    pub woken: WakeParty,
+    /// The number of wakeups.
+    pub wakeups: u64,
+    /// The times that the woken tasks had slept, where their beginning is known.
+    pub slept: Summary,
+    /// The times that the woken tasks waited to run, where the waking is known.
+    pub waited: Summary,
+}
+
 /// The graph of the wakeups in a window.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -94,6 +113,9 @@ pub struct WakersReport {
     pub interrupts: Vec<WakeEdge>,
     /// The pairs that wake each other, those that do so most often first.
     pub pairs: Vec<WakePair>,
+    /// The wakeups by futex, those with the most first; absent unless they are asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub futexes: Option<Vec<FutexEdge>>,
 }
 
 impl OfSelection for WakersReport {
@@ -115,6 +137,7 @@ impl OfSelection for WakersReport {
             edges: Vec::new(),
             interrupts: Vec::new(),
             pairs: Vec::new(),
+            futexes: None,
         };
     }
 }
@@ -133,6 +156,7 @@ impl WakeEdge {
 pub(crate) fn build(wakers: Wakers<'_>, end: Ts) -> WakersReport {
     let options = wakers.options;
     let open = wakers.waits.iter().count() as u64;
+    let futexes = options.futexes.as_ref().map(|_| futexes(wakers.at_futexes));
     let (mut edges, mut interrupts) = (Vec::new(), Vec::new());
     let (mut unknown, mut rest) = (0, 0);
     // All wakeups of each woken node, of any origin.
@@ -171,7 +195,22 @@ pub(crate) fn build(wakers: Wakers<'_>, end: Ts) -> WakersReport {
         edges,
         interrupts,
         pairs,
+        futexes,
     }
+}
+
+/// The rows of the futexes; those beyond the limit are in none.
+fn futexes(table: FutexTable) -> Vec<FutexEdge> {
+    let row = |(key, sums): (FutexKey, FutexSums)| {
+        let (address, waker, woken) = key?;
+        let (slept, waited) = (sums.slept.summary(), sums.waited.summary());
+        Some(FutexEdge { address: format!("{address:#x}"), waker, woken, wakeups: sums.wakeups, slept, waited })
+    };
+    let mut rows: Vec<FutexEdge> = table.into_rows().into_iter().filter_map(row).collect();
+    rows.sort_by(|a, b| {
+        b.wakeups.cmp(&a.wakeups).then_with(|| (&a.address, a.waker, a.woken).cmp(&(&b.address, b.waker, b.woken)))
+    });
+    rows
 }
 
 fn edge(waker: WakeParty, woken: WakeParty, sums: &EdgeSums) -> WakeEdge {

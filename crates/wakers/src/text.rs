@@ -1,6 +1,6 @@
 //! The report as a text for people.
 
-use crate::{WakeEdge, WakePair, WakeParty, WakersReport};
+use crate::{FutexEdge, WakeEdge, WakePair, WakeParty, WakersReport};
 use sched::Dur;
 use sched::nouns::counted;
 use std::fmt::Write;
@@ -20,6 +20,7 @@ pub fn text(report: &WakersReport, trace: &Drawable, rows: usize) -> String {
     headline(&mut out, report, trace);
     edges(&mut out, "woken by tasks", &report.edges, rows);
     pairs(&mut out, &report.pairs, rows);
+    futexes(&mut out, report.futexes.as_deref(), rows);
     edges(&mut out, "woken by interrupts", &report.interrupts, rows);
     if !report.interrupts.is_empty() {
         paragraph(
@@ -103,6 +104,23 @@ fn pairs(out: &mut String, pairs: &[WakePair], rows: usize) {
         );
     }
     more(out, pairs.len(), rows, "pair");
+}
+
+/// The table of the wakeups by futex.
+fn futexes(out: &mut String, futexes: Option<&[FutexEdge]>, rows: usize) {
+    let Some(futexes) = futexes else { return };
+    if futexes.is_empty() {
+        paragraph(out, 2, 3, "(no wakeup was made in a call on a futex)");
+        return;
+    }
+    let _ = writeln!(out, "\n{:<17}{:<34}{:>7}{:>8}{:>8}", "futex", "", "number", "slept", "waited");
+    for edge in futexes.iter().take(rows) {
+        let (waker, woken) = (cut(&edge.waker), cut(&edge.woken));
+        let [slept, waited] = [edge.slept.mean_ns, edge.waited.mean_ns].map(short);
+        let _ =
+            writeln!(out, "{:<17}{waker:<NAME$}→ {woken:<15}{:>7}{slept:>8}{waited:>8}", edge.address, edge.wakeups);
+    }
+    more(out, futexes.len(), rows, "row");
 }
 
 fn more(out: &mut String, all: usize, rows: usize, noun: &str) {

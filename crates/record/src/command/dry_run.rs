@@ -22,7 +22,10 @@ const MARKERS: u32 = 10_000;
 
 /// Runs the command for a second and prints the rates.
 pub(crate) fn run(args: &RecordArgs, instance: Instance, signals: &Forwarder) -> Result<ExitCode> {
-    let cost = event_cost(&instance)?;
+    let mut cost = event_cost(&instance)?;
+    let with_stack = if args.stacks { stack_cost(&instance)? } else { None };
+    // A record with its stack is two: at most half of all records are stacks.
+    cost = cost.map(|cost| with_stack.map_or(cost, |pair| cost.max(pair / 2.0)));
     let mut traced = Traced::spawn(&args.command, signals, None)?;
     if let Some(signal) = signals.first() {
         return Ok(ExitCode::from(exit_code(signal)));
@@ -54,7 +57,11 @@ pub(crate) fn run(args: &RecordArgs, instance: Instance, signals: &Forwarder) ->
     let Some(found) = Calibration::of(&rates, seconds, args.time, cost) else {
         bail!("no event was recorded in {seconds:.3} s; is the command still starting?");
     };
-    print(text(&found).as_bytes())?;
+    let mut text = text(&found);
+    if args.stacks {
+        text.push_str(&price(with_stack));
+    }
+    print(text.as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -75,6 +82,30 @@ fn event_cost(instance: &Instance) -> Result<Option<f64>> {
     let off = timed()?;
     instance.clear()?;
     Ok(event_cost_ns(on, off, u64::from(MARKERS)))
+}
+
+/// The event of markers.
+const MARKER: &str = "ftrace/print";
+
+/// The cost of one event with the kernel's stack behind it in nanoseconds; nothing where the kernel has no trigger for markers.
+fn stack_cost(instance: &Instance) -> Result<Option<f64>> {
+    if instance.add_stacks(MARKER).is_err() {
+        return Ok(None);
+    }
+    let cost = event_cost(instance);
+    instance.remove_stacks(MARKER)?;
+    cost
+}
+
+/// The price of stacks, for people.
+fn price(with_stack: Option<f64>) -> String {
+    match with_stack {
+        Some(pair) => format!(
+            "a switch or wakeup costs about {:.0} ns with its stack; the rates above have both records\n",
+            pair.max(0.0)
+        ),
+        None => "the price of a stack is unknown; the rates above have the records of stacks\n".to_owned(),
+    }
 }
 
 fn text(found: &Calibration) -> String {

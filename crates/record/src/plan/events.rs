@@ -21,6 +21,11 @@ const DEFAULT: [(&str, &str); 12] = [
 /// The events that show cgroups and processes. They are rare, and a kernel without cgroups lacks some: none is missed.
 const MEMBERSHIP: [&str; 3] = ["cgroup/cgroup_attach_task", "cgroup/cgroup_mkdir", "task/task_newtask"];
 
+/// The events behind which stacks are recorded: that of the task which leaves its CPU, and that of the waker.
+const STACKED: [&str; 2] = ["sched/sched_switch", "sched/sched_waking"];
+/// The event that shows the waker's stack where the kernel has no `sched_waking`.
+const STACKED_ELSE: &str = "sched/sched_wakeup";
+
 /// The only event without which there is nothing to record for.
 const REQUIRED: &str = "sched/sched_switch";
 
@@ -38,6 +43,8 @@ pub struct WantedEvents {
     pub frequency: bool,
     /// NUMA balancing in more detail.
     pub numa: bool,
+    /// Stacks of switches and wakeups.
+    pub stacks: bool,
     /// Events by name, as trace-cmd takes them: `sched:sched_switch`, `sched_switch`, or a system such as `irq`.
     pub more: Vec<String>,
 }
@@ -47,6 +54,8 @@ pub struct WantedEvents {
 pub struct EventPlan {
     /// Paths below the folder of events: `sched/sched_switch`, or a system such as `irq`.
     pub events: Vec<String>,
+    /// The events among them behind which the kernel's stack is recorded.
+    pub stacks: Vec<String>,
     /// Events that this kernel does not have, and the cost of each.
     pub missing: Vec<(String, String)>,
 }
@@ -97,6 +106,11 @@ impl EventPlan {
         }
         let mut seen = std::collections::BTreeSet::new();
         plan.events.retain(|event| seen.insert(event.clone()));
+        if wanted.stacks {
+            let lacks_wakings = !kernel.has(STACKED[1]);
+            let stacked = STACKED.into_iter().chain(lacks_wakings.then_some(STACKED_ELSE));
+            plan.stacks = stacked.filter(|event| kernel.has(event)).map(str::to_owned).collect();
+        }
         Ok(plan)
     }
 
@@ -149,6 +163,7 @@ mod tests {
         let more = ["sched:sched_waking", "sched_waking", "irq"].map(str::to_owned).to_vec();
         let plan = EventPlan::new(&WantedEvents { frequency: true, more, ..WantedEvents::default() }, &kernel).unwrap();
         assert_eq!(plan.events, ["sched/sched_switch", "sched/sched_waking", "ext/sched_waking", "irq"]);
+        assert!(plan.stacks.is_empty());
         assert_eq!(plan.missing.len(), 11);
         assert_eq!(plan.missing[0], ("sched:sched_wakeup".into(), "the start of a wait is approximate".into()));
         assert_eq!(plan.missing[10].0, "power:cpu_frequency");
@@ -160,6 +175,17 @@ mod tests {
         let plan = EventPlan::new(&WantedEvents::default(), &kernel).unwrap();
         assert_eq!(plan.events, ["sched/sched_switch", "cgroup/cgroup_attach_task", "task/task_newtask"]);
         assert_eq!(plan.missing.len(), 11);
+    }
+
+    #[test]
+    fn stacks_are_those_of_switches_and_of_wakers() {
+        let stacks = |events: &[&'static str]| {
+            let wanted = WantedEvents { stacks: true, ..WantedEvents::default() };
+            EventPlan::new(&wanted, &Kernel(events.to_vec())).unwrap().stacks
+        };
+        let (switch, waking, wakeup) = ("sched/sched_switch", "sched/sched_waking", "sched/sched_wakeup");
+        assert_eq!(stacks(&[switch, waking, wakeup]), [switch, waking]);
+        assert_eq!(stacks(&[switch, wakeup]), [switch, wakeup]);
     }
 
     #[test]

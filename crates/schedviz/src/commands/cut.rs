@@ -6,7 +6,9 @@ mod occupants;
 use anonymous::{Anonymous, alias};
 use anyhow::{Context, Result, bail};
 use events::BurstNotes;
+use jobs::JobsNotes;
 use machine::Machine;
+use offcpu::OffCpuNotes;
 use picks::PicksNotes;
 use preemptions::PreemptionsNotes;
 use question::Subcommand;
@@ -22,6 +24,7 @@ use std::io::{BufWriter, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use tracedat::{Aliases, CutPart};
+use wakers::WakersNotes;
 
 /// Write a part of a trace as a trace of its own: a window, some CPUs, without names
 ///
@@ -140,17 +143,19 @@ impl Analysis for Offline {
 fn session_part(session: &Session, specs: &[String], aliases: &RefCell<Option<Aliases>>) -> Result<CutPart> {
     let options = latency::Options::default();
     let (picked, asked) = (picks::Options::plain(session), preemptions::Options::plain(session));
-    let topology = Topology::default();
+    let (topology, wakings, tasks) = (Topology::default(), wakers::Options::default(), jobs::Options::default());
+    let stacks = offcpu::Options::for_notes(session);
     let analyses = || {
-        let bursts = BurstNotes::new(&topology);
+        let bursts = (latency::NoteTaker::new(&options), BurstNotes::new(&topology));
         let requests = (PicksNotes::new(&picked), PreemptionsNotes::new(&asked));
-        (NoteTaker::default(), latency::NoteTaker::new(&options), bursts, (requests, Offline::default()))
+        let sleeps = (WakersNotes::new(&wakings), OffCpuNotes::new(&stacks), JobsNotes::new(&tasks));
+        ((NoteTaker::default(), Offline::default()), bursts, requests, sleeps)
     };
     let outcome = session.watched(|| {
         let events = Anonymous { events: session.trace.events()?, aliases };
         Pass::over(events).window(session.window).run(analyses)
     })?;
-    let (past, notes, bursts, ((picks, preemptions), offline)) = outcome.output;
+    let ((past, offline), (notes, bursts), (picks, preemptions), (wakers, offcpu, jobs)) = outcome.output;
     let end = session.trace.extent().map_or(session.to, |(_, end)| end);
     // Where a clock stepped back the last event is later than the end.
     let to = if session.to >= end { outcome.to.max(end) } else { session.to };
@@ -159,7 +164,7 @@ fn session_part(session: &Session, specs: &[String], aliases: &RefCell<Option<Al
     if late > 0 {
         past.repairs.insert(EventIssue::LateStart.diagnostic().name().to_owned(), late);
     }
-    past.notes.extend([notes, bursts, picks, preemptions].into_iter().flatten());
+    past.notes.extend([notes, bursts, picks, preemptions, wakers, offcpu, jobs].into_iter().flatten());
     let called = session.names()?;
     past.notes.extend([plot::note(session, past.from, specs, &called, &mut aliases.borrow_mut())?]);
     let before = Ts(past.from.0.saturating_sub(1));

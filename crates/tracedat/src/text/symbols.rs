@@ -63,6 +63,22 @@ impl Symbols {
     }
 }
 
+/// The symbols of a kernel by address, from a copy of `/proc/kallsyms`.
+#[derive(Clone, Debug, Default)]
+pub struct KernelSymbols(Symbols);
+
+impl KernelSymbols {
+    /// Reads lines of an address, a kind and a name. Lines that are none are passed over, and so are symbols beyond the limit.
+    pub fn parse(text: &[u8]) -> KernelSymbols {
+        KernelSymbols(Symbols::parse(text))
+    }
+
+    /// Returns the function that an address is in, and the offset in it in bytes; nothing before the first symbol and behind the last one.
+    pub fn function_at(&self, address: u64) -> Option<(&str, u64)> {
+        self.0.symbol(address)
+    }
+}
+
 fn hex(text: &[u8]) -> Option<u64> {
     u64::from_str_radix(std::str::from_utf8(text).ok()?.trim_start_matches("0x"), 16).ok()
 }

@@ -55,7 +55,7 @@ pub use events::EventStream;
 pub use record::{Kept, Record};
 pub use recording::{CpuUnits, Origin, Recording};
 pub use records::Neighbours;
-pub use stacks::{CallChains, ChainSample, StackFrame, StackId, SwitchStacks};
+pub use stacks::{CallChains, ChainSample, EventStacks, ModuleInfo, StackFrame, StackId, StackKey, StackedEvent};
 pub use window::Where;
 
 /// The texts that explain a trace's events, for a printer other than ours.

@@ -1,0 +1,305 @@
+//! The report: as numbers.
+
+use crate::{EndedJob, Jobs, OpenJob};
+use sched::{Comm, Cpu, Dur, OfSelection, Pid, Ts};
+use serde::Serialize;
+
+/// The name and version of the document's schema.
+pub(crate) const SCHEMA: &str = "schedviz/jobs/1";
+
+/// The least number of intervals between releases that show a period.
+const INTERVALS: usize = 8;
+/// The part of the median interval that the middle half of the intervals may differ by: 1 / this.
+const EVEN: u64 = 5;
+
+/// The origin of a deadline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum DeadlineOrigin {
+    /// The deadline was given on the command line.
+    Given,
+    /// The deadline is the period that was found.
+    Period,
+}
+
+/// Times of the jobs of a task. Percentiles are by the nearest rank, and exact.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct JobTimes {
+    /// The mean in nanoseconds.
+    pub mean_ns: Dur,
+    /// The time that half of the jobs do not exceed, in nanoseconds.
+    pub p50_ns: Dur,
+    /// The time that 90 % of the jobs do not exceed, in nanoseconds.
+    pub p90_ns: Dur,
+    /// The time that 99 % of the jobs do not exceed, in nanoseconds.
+    pub p99_ns: Dur,
+    /// The greatest time in nanoseconds.
+    pub max_ns: Dur,
+}
+
+/// The jobs of a task.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct JobRow {
+    /// The PID of the task.
+    pub pid: Pid,
+    /// The latest command name of the task.
+    pub command: Comm,
+    /// The number of jobs that ended in the window.
+    pub jobs: u64,
+    /// The number of these that were released before the window.
+    pub earlier: u64,
+    /// The interval between releases that a quarter of them do not exceed, in nanoseconds; null with one job.
+    pub interval_p25_ns: Option<Dur>,
+    /// The median of the intervals between releases in nanoseconds; null with one job.
+    pub interval_p50_ns: Option<Dur>,
+    /// The interval between releases that three quarters of them do not exceed, in nanoseconds; null with one job.
+    pub interval_p75_ns: Option<Dur>,
+    /// The period in nanoseconds: the median interval, if the task is periodic; null if it is not.
+    pub period_ns: Option<Dur>,
+    /// The deadline of each job after its release in nanoseconds; null where none was given and the task is not periodic.
+    pub deadline_ns: Option<Dur>,
+    /// The origin of the deadline; null without one.
+    pub deadline_by: Option<DeadlineOrigin>,
+    /// The number of jobs whose response time exceeds the deadline; null without one.
+    pub missed: Option<u64>,
+    /// The response times.
+    pub response: JobTimes,
+    /// The times that the jobs ran.
+    pub run: JobTimes,
+    /// The times that the jobs waited in run queues.
+    pub waited: JobTimes,
+}
+
+/// A task that ran on the CPU of a job while the job waited there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct JobCulprit {
+    /// The PID of the task.
+    pub pid: Pid,
+    /// The command name of the task.
+    pub command: Comm,
+    /// The time that it ran while the job waited, in nanoseconds.
+    pub time_ns: Dur,
+}
+
+/// One of the latest jobs, with what kept it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct DelayedJob {
+    /// The PID of the task.
+    pub pid: Pid,
+    /// The command name of the task.
+    pub command: Comm,
+    /// The instant of the release from the start of the trace, in nanoseconds.
+    pub release_in_trace_ns: u64,
+    /// The CPU on which the job ended.
+    pub cpu: Cpu,
+    /// The response time in nanoseconds.
+    pub response_ns: Dur,
+    /// The deadline in nanoseconds.
+    pub deadline_ns: Dur,
+    /// Whether the job missed its deadline.
+    pub is_missed: bool,
+    /// The time from the waking to the run queue, in nanoseconds.
+    pub until_queued_ns: Dur,
+    /// The time in run queues in nanoseconds.
+    pub waited_ns: Dur,
+    /// The time throttled in nanoseconds.
+    pub throttled_ns: Dur,
+    /// The time that the job ran in nanoseconds.
+    pub run_ns: Dur,
+    /// The number of times that the task was switched out within the job, without a sleep.
+    pub preemptions: u64,
+    /// The tasks that ran on its CPU while it waited, the longest first; at most eight.
+    pub culprits: Vec<JobCulprit>,
+}
+
+/// The jobs that ended in a window.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct JobsReport {
+    /// The name and version of the schema, `schedviz/jobs/1`.
+    pub schema: &'static str,
+    /// The start of the window, in nanoseconds of the trace's clock.
+    pub from_ns: Ts,
+    /// The end of the window, in nanoseconds of the trace's clock.
+    pub to_ns: Ts,
+    /// The reason why there are no figures: the selected tasks are unknown, or none is in the window; absent if there
+    /// are figures.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub selection_unknown: Option<String>,
+    /// The number of jobs that ended in the window.
+    pub jobs: Option<u64>,
+    /// The number of jobs that had not ended at the end of the window.
+    pub open: Option<u64>,
+    /// The number of jobs that a loss cut, or that ended with their tasks.
+    pub cut: Option<u64>,
+    /// The number of jobs that ended and are in no row, since there are more than this program keeps.
+    pub beyond_limit: Option<u64>,
+    /// The number of periodic tasks.
+    pub periodic: Option<u64>,
+    /// The number of jobs that missed their deadlines.
+    pub missed: Option<u64>,
+    /// The tasks: those with the most missed deadlines first, then those with the most jobs.
+    pub tasks: Vec<JobRow>,
+    /// The jobs that exceed their deadlines by the most, or come closest to them.
+    pub worst: Vec<DelayedJob>,
+    /// The releases and the response times of the jobs by the place of their row, for the figure.
+    #[serde(skip)]
+    pub(crate) points: Vec<Vec<(Ts, Dur)>>,
+    /// The instant from which times in the trace count.
+    #[serde(skip)]
+    pub(crate) zero: Ts,
+}
+
+impl OfSelection for JobsReport {
+    fn withhold(&mut self, why: String) {
+        let JobsReport { schema, from_ns, to_ns, zero, .. } = *self;
+        *self = JobsReport {
+            schema,
+            from_ns,
+            to_ns,
+            selection_unknown: Some(why),
+            jobs: None,
+            open: None,
+            cut: None,
+            beyond_limit: None,
+            periodic: None,
+            missed: None,
+            tasks: Vec::new(),
+            worst: Vec::new(),
+            points: Vec::new(),
+            zero,
+        };
+    }
+}
+
+/// The value that `many` of every `of` values do not exceed, by the nearest rank among sorted ones.
+fn rank(sorted: &[u64], many: usize, of: usize) -> Option<Dur> {
+    let place = (sorted.len() * many).div_ceil(of).max(1) - 1;
+    sorted.get(place).copied().map(Dur)
+}
+
+impl JobTimes {
+    fn of(times: impl Iterator<Item = Dur>) -> JobTimes {
+        let mut sorted: Vec<u64> = times.map(|time| time.0).collect();
+        sorted.sort_unstable();
+        let sum: u128 = sorted.iter().map(|time| u128::from(*time)).sum();
+        let of = |many, of| rank(&sorted, many, of).unwrap_or_default();
+        let mean = sum.checked_div(sorted.len() as u128).unwrap_or(0);
+        JobTimes {
+            mean_ns: Dur(u64::try_from(mean).unwrap_or(u64::MAX)),
+            p50_ns: of(1, 2),
+            p90_ns: of(9, 10),
+            p99_ns: of(99, 100),
+            max_ns: of(1, 1),
+        }
+    }
+}
+
+pub(crate) fn build(jobs: Jobs<'_>, end: Ts) -> JobsReport {
+    let options = jobs.options;
+    let open = jobs.open.iter().count() as u64;
+    let rows = jobs.rows.into_rows();
+    let mut of_row: Vec<Vec<EndedJob>> = vec![Vec::new(); rows.len()];
+    for job in &jobs.jobs {
+        if let Some(row) = of_row.get_mut(job.row as usize) {
+            row.push(*job);
+        }
+    }
+    let mut all: Vec<(JobRow, Vec<DelayedJob>, Vec<(Ts, Dur)>)> = Vec::new();
+    for ((pid, sums), ended) in rows.into_iter().zip(of_row) {
+        // The tasks beyond the number of rows have no period together.
+        let (pid, command) = match pid {
+            Some(pid) => (pid, sums.comm),
+            None => (Pid::IDLE, Comm::new(b"(others)")),
+        };
+        let row = row(pid, command, sums.earlier, &ended, options.deadline.filter(|_| !pid.is_idle()));
+        let delayed = row.deadline_ns.map(|deadline| {
+            let worst = sums.worst.into_iter();
+            worst.map(|worst| delayed(pid, command, worst, deadline, options.zero)).collect()
+        });
+        let points = ended.iter().map(|job| (job.release, job.response)).collect();
+        all.push((row, delayed.unwrap_or_default(), points));
+    }
+    all.sort_by_key(|(row, ..)| std::cmp::Reverse((row.missed, row.period_ns.is_some(), row.jobs)));
+    let mut worst: Vec<DelayedJob> = Vec::new();
+    let (mut tasks, mut points) = (Vec::new(), Vec::new());
+    for (row, delayed, of_row) in all {
+        worst.extend(delayed);
+        tasks.push(row);
+        points.push(of_row);
+    }
+    let lateness = |job: &DelayedJob| i128::from(job.response_ns.0) - i128::from(job.deadline_ns.0);
+    worst.sort_by_key(|job| (std::cmp::Reverse(lateness(job)), job.release_in_trace_ns, job.pid));
+    worst.truncate(options.worst);
+    JobsReport {
+        schema: SCHEMA,
+        from_ns: jobs.start.unwrap_or(end),
+        to_ns: end,
+        selection_unknown: None,
+        jobs: Some(jobs.jobs.len() as u64 + jobs.beyond_limit),
+        open: Some(open),
+        cut: Some(jobs.cut),
+        beyond_limit: Some(jobs.beyond_limit),
+        periodic: Some(tasks.iter().filter(|row: &&JobRow| row.period_ns.is_some()).count() as u64),
+        missed: Some(tasks.iter().filter_map(|row| row.missed).sum()),
+        tasks,
+        worst,
+        points,
+        zero: options.zero,
+    }
+}
+
+fn row(pid: Pid, command: Comm, earlier: u64, jobs: &[EndedJob], given: Option<Dur>) -> JobRow {
+    let releases = jobs.windows(2).map(|pair| pair[1].release.since(pair[0].release).0);
+    let mut intervals: Vec<u64> = releases.collect();
+    intervals.sort_unstable();
+    let [low, median, high] = [1, 2, 3].map(|quarters| rank(&intervals, quarters, 4));
+    let is_even = || Some(high?.0.saturating_sub(low?.0) <= median?.0 / EVEN && median?.0 > 0);
+    let is_periodic = !pid.is_idle() && intervals.len() >= INTERVALS && is_even().unwrap_or(false);
+    let period = median.filter(|_| is_periodic);
+    let deadline = given.or(period);
+    let origin = if given.is_some() { DeadlineOrigin::Given } else { DeadlineOrigin::Period };
+    JobRow {
+        pid,
+        command,
+        jobs: jobs.len() as u64,
+        earlier,
+        interval_p25_ns: low,
+        interval_p50_ns: median,
+        interval_p75_ns: high,
+        period_ns: period,
+        deadline_ns: deadline,
+        deadline_by: deadline.map(|_| origin),
+        missed: deadline.map(|deadline| jobs.iter().filter(|job| job.response > deadline).count() as u64),
+        response: JobTimes::of(jobs.iter().map(|job| job.response)),
+        run: JobTimes::of(jobs.iter().map(|job| job.run)),
+        waited: JobTimes::of(jobs.iter().map(|job| job.waited)),
+    }
+}
+
+fn delayed(pid: Pid, command: Comm, (job, end, cpu): (OpenJob, Ts, Cpu), deadline: Dur, zero: Ts) -> DelayedJob {
+    let response = end.since(job.release);
+    let culprit = |(pid, command, time_ns): (Pid, Comm, Dur)| JobCulprit { pid, command, time_ns };
+    let mut culprits: Vec<JobCulprit> = job.culprits.into_iter().map(culprit).collect();
+    culprits.sort_by_key(|culprit| (std::cmp::Reverse(culprit.time_ns), culprit.pid));
+    DelayedJob {
+        pid,
+        command,
+        release_in_trace_ns: job.release.since(zero).0,
+        cpu,
+        response_ns: response,
+        deadline_ns: deadline,
+        is_missed: response > deadline,
+        until_queued_ns: job.until_queued,
+        waited_ns: job.waited,
+        throttled_ns: job.throttled,
+        run_ns: job.run,
+        preemptions: job.preemptions,
+        culprits,
+    }
+}

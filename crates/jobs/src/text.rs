@@ -1,0 +1,111 @@
+//! The report as a text for people.
+
+use crate::{DeadlineOrigin, DelayedJob, JobsReport};
+use sched::Dur;
+use sched::nouns::counted;
+use std::fmt::Write;
+use timeline::Drawable;
+use timeline::text::{case, case_head, paragraph, short};
+
+/// The width of a task's name.
+const NAME: usize = 23;
+
+/// Returns the report for people: `trace` is the file as the command line has it, `rows` the maximum number of tasks; those without a
+/// deadline are shown where `all` are.
+pub fn text(report: &JobsReport, trace: &Drawable, rows: usize, all: bool) -> String {
+    let mut out = String::new();
+    if let Some(why) = &report.selection_unknown {
+        paragraph(&mut out, 0, 2, &format!("{trace}: the jobs are unknown: {why}"));
+        return out;
+    }
+    headline(&mut out, report, trace);
+    tasks(&mut out, report, rows, all);
+    worst(&mut out, &report.worst);
+    out
+}
+
+fn headline(out: &mut String, report: &JobsReport, trace: &Drawable) {
+    let number = |number: Option<u64>| number.unwrap_or(0);
+    let given = report.tasks.iter().any(|row| row.deadline_by == Some(DeadlineOrigin::Given));
+    let by = if given { "the given deadline" } else { "the period as its deadline" };
+    let (jobs, periodic) = (counted(number(report.jobs), "job"), counted(number(report.periodic), "periodic task"));
+    let missed = number(report.missed);
+    paragraph(out, 0, 2, &format!("{trace}: {jobs}; {periodic}; {missed} missed {by}"));
+    for (count, why) in [
+        (report.open, "had not ended at the end of the window"),
+        (report.cut, "were cut by a loss, or ended with their tasks"),
+        (report.beyond_limit, "are beyond the number that the program keeps, and in no row"),
+    ] {
+        if number(count) > 0 {
+            paragraph(out, 2, 3, &format!("({} {why})", counted(number(count), "job")));
+        }
+    }
+}
+
+fn tasks(out: &mut String, report: &JobsReport, rows: usize, all: bool) {
+    let shown: Vec<_> = report.tasks.iter().filter(|row| all || row.deadline_ns.is_some()).collect();
+    if shown.is_empty() {
+        if !report.tasks.is_empty() {
+            paragraph(out, 2, 3, "(no task is periodic: --deadline gives one to each task, --all lists them)");
+        }
+        return;
+    }
+    // Writing to a string cannot fail.
+    let _ = writeln!(
+        out,
+        "\n{:<NAME$}{:>7}{:>8}{:>7}{:>8}{:>8}{:>8}",
+        "task", "jobs", "period", "missed", "median", "99 %", "most"
+    );
+    for row in shown.iter().take(rows) {
+        let name = name(&row.pid.named(row.command));
+        let missed = row.missed.map_or("-".to_owned(), |missed| missed.to_string());
+        let (period, times) = (short(row.period_ns), row.response);
+        let [median, high, most] = [times.p50_ns, times.p99_ns, times.max_ns].map(|time| short(Some(time)));
+        let _ = writeln!(out, "{name:<NAME$}{:>7}{period:>8}{missed:>7}{median:>8}{high:>8}{most:>8}", row.jobs);
+    }
+    if let Some(more) = shown.len().checked_sub(rows).filter(|more| *more > 0) {
+        let _ = writeln!(out, "  {} more: --rows {} prints all", counted(more as u64, "task"), shown.len());
+    }
+}
+
+/// A name that leaves a blank behind it in its column.
+fn name(name: &str) -> String {
+    if name.chars().count() < NAME {
+        return name.to_owned();
+    }
+    name.chars().take(NAME - 2).chain(['…']).collect()
+}
+
+fn worst(out: &mut String, worst: &[DelayedJob]) {
+    if worst.is_empty() {
+        return;
+    }
+    out.push_str("\nlatest jobs, by the time behind their deadlines\n");
+    case_head(out, "what kept them");
+    for job in worst {
+        case(out, job.release_in_trace_ns, job.response_ns, &kept(job));
+    }
+}
+
+/// The parts of a job's response time in words, and the tasks that ran meanwhile.
+fn kept(job: &DelayedJob) -> String {
+    let late = match job.response_ns.0.checked_sub(job.deadline_ns.0) {
+        Some(late) if job.is_missed => format!("{} late", Dur(late).human()),
+        _ => "in time".to_owned(),
+    };
+    let mut parts = vec![format!("ran {}", job.run_ns.human())];
+    let more = [(job.waited_ns, "waited"), (job.throttled_ns, "throttled"), (job.until_queued_ns, "until queued")];
+    parts.extend(more.iter().filter(|(time, _)| time.0 > 0).map(|(time, what)| format!("{what} {}", time.human())));
+    if job.preemptions > 0 {
+        parts.push(format!("{} switched out", counted(job.preemptions, "time")));
+    }
+    let culprits = job.culprits.iter().take(3);
+    let culprits: Vec<String> = culprits
+        .map(|culprit| format!("{} for {}", culprit.pid.named(culprit.command), culprit.time_ns.human()))
+        .collect();
+    let meanwhile = match culprits.as_slice() {
+        [] => String::new(),
+        culprits => format!("; meanwhile ran {}", culprits.join(", ")),
+    };
+    format!("{}: {late}: {}{meanwhile}", job.pid.named(job.command), parts.join(", "))
+}

@@ -1,0 +1,154 @@
+//! The stacks of a trace with the names of their functions, and the function that names a stack.
+
+pub use super::stack_kinds::{StackKind, is_of_scheduler, kind_of};
+pub use tracedat::StackedEvent;
+
+use super::elf::ElfSymbols;
+use anyhow::{Context, Result};
+use sched::seeded::SeededMap;
+use sched::{EventKind, Pid, SchedEvent, Ts};
+use std::io::Read;
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+use tracedat::{EventStacks, KernelSymbols, StackFrame, StackId, StackKey, Trace};
+
+/// The names of the addresses of a trace: of the kernel by the symbols of the trace or of a file, of programs by their files. Each file is read
+/// once, and only if it is the one that was recorded.
+#[derive(Debug, Default)]
+pub struct AddressNames {
+    /// The symbols of the kernel beside those of the trace.
+    kernel: Option<KernelSymbols>,
+    programs: Mutex<SeededMap<u32, Option<ElfSymbols>>>,
+}
+
+/// Maximum size of a file with the kernel's symbols, in bytes.
+const MOST_SYMBOLS: u64 = 64 << 20;
+
+impl AddressNames {
+    /// Reads the kernel's symbols from a copy of `/proc/kallsyms`, if one is given.
+    pub fn new(kallsyms: Option<&Path>) -> Result<AddressNames> {
+        let Some(path) = kallsyms else { return Ok(AddressNames::default()) };
+        let read = || -> std::io::Result<Vec<u8>> {
+            let mut bytes = Vec::new();
+            std::fs::File::open(path)?.take(MOST_SYMBOLS).read_to_end(&mut bytes)?;
+            Ok(bytes)
+        };
+        let bytes = read().with_context(|| path.display().to_string())?;
+        Ok(AddressNames { kernel: Some(KernelSymbols::parse(&bytes)), programs: Mutex::default() })
+    }
+
+    /// Returns the name of a frame: the function, or `file+0x…` for a program whose symbols are not there; nothing where neither is known.
+    pub fn name(&self, trace: &Trace, frame: StackFrame) -> Option<String> {
+        if !frame.is_user {
+            let given = self.kernel.as_ref().and_then(|symbols| symbols.function_at(frame.address));
+            return given.or_else(|| trace.function_at(frame.address)).map(|(name, _)| name.to_owned());
+        }
+        let (number, module) = frame.module.and_then(|number| Some((number, trace.module(number)?)))?;
+        let mut programs = self.programs.lock().unwrap_or_else(PoisonError::into_inner);
+        let open = || ElfSymbols::open(Path::new(&module.path), &module.build_id);
+        let symbols = programs.entry(number).or_insert_with(open);
+        // An address behind a call can be that of the next function.
+        let place = frame.address.saturating_sub(1);
+        match symbols.as_ref().and_then(|symbols| symbols.function(place)) {
+            Some(name) => Some(name.to_owned()),
+            None => {
+                let file = module.path.rsplit('/').next().filter(|file| !file.is_empty()).unwrap_or(&module.path);
+                Some(format!("{file}+{:#x}", frame.address))
+            }
+        }
+    }
+}
+
+/// The stacks of the events of a trace, by the names of their functions. Each address is looked up once.
+#[derive(Debug, Default)]
+pub struct NamedStacks {
+    stacks: EventStacks,
+    names: SeededMap<StackFrame, String>,
+    /// The place of the function that names each stack among its frames.
+    places: Vec<Option<usize>>,
+}
+
+/// Returns the place at which the stack of an event is found.
+pub fn key_of(event: &SchedEvent) -> StackKey {
+    let (kind, pid) = match event.kind {
+        EventKind::Switch { prev, .. } => (StackedEvent::Switch, prev.pid),
+        EventKind::Waking { task, .. } => (StackedEvent::Waking, task.pid),
+        EventKind::Wakeup { task, .. } => (StackedEvent::Wakeup, task.pid),
+        _ => (StackedEvent::Other, event.pid),
+    };
+    (kind, event.ts, event.cpu, pid)
+}
+
+impl NamedStacks {
+    /// Reads the stacks of the events of these kinds; there are none where the trace has none.
+    pub fn of(trace: &Trace, wanted: &[StackedEvent]) -> NamedStacks {
+        if !trace.has_stacks() {
+            return NamedStacks::default();
+        }
+        let stacks = trace.event_stacks(wanted);
+        let addresses = AddressNames::default();
+        let mut names: SeededMap<StackFrame, String> = SeededMap::default();
+        let mut places = Vec::new();
+        for nth in 0..stacks.count() as u32 {
+            let frames = stacks.frames(StackId(nth));
+            for frame in frames {
+                if !names.contains_key(frame)
+                    && let Some(name) = addresses.name(trace, *frame)
+                {
+                    names.insert(*frame, name);
+                }
+            }
+            // The functions of programs show no kind.
+            let of_kernel = |frame: &&StackFrame| !frame.is_user;
+            let name = |frame: &StackFrame| names.get(frame).filter(|_| of_kernel(&frame)).map_or("", String::as_str);
+            // The function that shows the kind; without one the innermost that is not of the scheduler.
+            let of_kind = kind_of(frames.iter().map(name)).map(|(_, place)| place);
+            let is_name =
+                |frame: &StackFrame| !frame.is_user && !name(frame).is_empty() && !is_of_scheduler(name(frame));
+            places.push(of_kind.or_else(|| frames.iter().position(is_name)));
+        }
+        NamedStacks { stacks, names, places }
+    }
+
+    /// Whether no event has a stack.
+    pub fn is_empty(&self) -> bool {
+        self.stacks.count() == 0
+    }
+
+    /// Returns the stack of an event; nothing if none was recorded.
+    pub fn find(&self, (kind, ts, cpu, pid): StackKey) -> Option<StackId> {
+        self.stacks.of(kind, ts, cpu, pid)
+    }
+
+    /// Returns the function that names the stack of an event: the one that shows its kind, or else the innermost that is not of the
+    /// scheduler. There is none without a stack, and none of a stack without names.
+    pub fn function(&self, key: StackKey) -> Option<&str> {
+        let id = self.find(key)?;
+        let place = self.places.get(id.0 as usize).copied().flatten()?;
+        self.stacks.frames(id).get(place).and_then(|frame| self.names.get(frame)).map(String::as_str)
+    }
+
+    /// Returns the function that names the stack of an event at an instant, on whichever CPU it was; see [`NamedStacks::function`].
+    pub fn function_anywhere(&self, event: StackedEvent, ts: Ts, pid: Pid) -> Option<&str> {
+        let cpu = self.stacks.cpu_of(event, ts, pid)?;
+        self.function((event, ts, cpu, pid))
+    }
+
+    /// Returns the functions of a stack, the innermost first; an address where the trace has no name for it.
+    pub fn functions(&self, id: StackId) -> Vec<String> {
+        let name =
+            |frame: &StackFrame| self.names.get(frame).cloned().unwrap_or_else(|| format!("{:#x}", frame.address));
+        self.stacks.frames(id).iter().map(name).collect()
+    }
+
+    /// Returns the inner functions of the stack of an event in words, without those of the scheduler and at most `most` of them; nothing
+    /// without a stack.
+    pub fn words(&self, key: StackKey, most: usize) -> Option<String> {
+        let functions = self.functions(self.find(key)?);
+        let inner = functions.iter().take_while(|name| is_of_scheduler(name)).count();
+        let inner = if inner == functions.len() { 0 } else { inner };
+        let shown: Vec<&str> = functions.iter().skip(inner).take(most).map(String::as_str).collect();
+        let more = if functions.len() > inner + most { " ← …" } else { "" };
+        Some(shown.join(" ← ") + more)
+    }
+}
