@@ -7,12 +7,13 @@ use crate::columns::tasks::TaskEntry;
 use crate::index::tiles::{Index, List};
 use crate::index::viewed::{NotReady, Viewed};
 use latency::{Latency, Measure};
-use sched::{Cpu, Current, Dur, Pid, Replay, SchedState, Ts};
+use sched::{Cpu, Current, Dur, Pid, Replay, SchedEvent, SchedState, Ts};
 use serde_json::{Value, json};
+use session::stacks::key_of;
 use std::cell::Cell;
 use std::ops::ControlFlow;
 use stepper::{Coming, Names};
-use tracedat::{Error, EventStream, Trace};
+use tracedat::{Error, EventStream};
 
 /// The reason for which a question is not answered.
 pub(crate) enum Fault {
@@ -133,12 +134,19 @@ const FOUND: usize = 100;
 /// The number of records that a search reads.
 const SEARCHED: u64 = 5_000_000;
 
-/// The names of a trace's events.
-struct EventNames<'t>(&'t Trace);
+/// The number of functions of a stack that are shown.
+const FUNCTIONS: usize = 5;
 
-impl Names for EventNames<'_> {
+/// The names of a trace's events, and their stacks.
+struct EventNames<'v, 't>(&'v Viewed<'t>);
+
+impl Names for EventNames<'_, '_> {
+    fn stack(&self, event: &SchedEvent) -> Option<String> {
+        self.0.stacks().words(key_of(event), FUNCTIONS)
+    }
+
     fn event(&self, id: u16) -> String {
-        self.0.format(id).map_or_else(|| format!("event {id}"), |format| format.name.clone())
+        self.0.trace.format(id).map_or_else(|| format!("event {id}"), |format| format.name.clone())
     }
 }
 
@@ -180,7 +188,7 @@ fn at(trace: &Viewed<'_>, at: u64, cpu: Cpu) -> Result<Value, Fault> {
             })
             .collect();
         let next = replay.event().map(|event| {
-            let coming = Coming::of(event, state, &EventNames(trace.trace));
+            let coming = Coming::of(event, state, &EventNames(trace));
             json!({ "at": time(event.ts), "cpu": coming.cpu, "name": coming.name, "text": coming.text })
         });
         let cpus: Vec<Value> = trace.cpus().iter().map(|cpu| cpu_at(*cpu, state)).collect();

@@ -14,6 +14,7 @@ use sched::lineage::Kin;
 use sched::topology::CpuOrder;
 use sched::{Cause, Cpu, EventIssue, Topology, Ts};
 use serde::Serialize;
+use session::stacks::{NamedStacks, StackedEvent};
 use std::io::Read;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -34,6 +35,8 @@ pub struct Viewed<'t> {
     end: Ts,
     scope: Scope,
     coloring: OnceLock<Coloring>,
+    /// The stacks of the events, read when the first event is put into words.
+    stacks: OnceLock<NamedStacks>,
     /// The index from a file.
     known: Option<Arc<Index>>,
     save: Option<Box<Save<'t>>>,
@@ -121,7 +124,7 @@ impl<'t> Viewed<'t> {
         let places: Vec<CpuPlace> = cpus.iter().map(|cpu| CpuPlace::of(*cpu, &topology)).collect();
         let folds = folds(&places, scope.shape().lanes);
         let (coloring, stage) = (OnceLock::new(), Mutex::new(Stage::Reading(None)));
-        Ok(Viewed { name, trace, topology, cpus, folds, start, end, scope, coloring, known: None, save: None, stage })
+        Ok(Viewed { name, trace, topology, cpus, folds, start, end, scope, coloring, stacks: OnceLock::new(), known: None, save: None, stage })
     }
 
     /// Takes the index from a file that [`Index::write`] wrote for this key.
@@ -134,6 +137,11 @@ impl<'t> Viewed<'t> {
     #[must_use]
     pub fn saving(self, save: impl Fn(&Index) + Send + Sync + 't) -> Viewed<'t> {
         Viewed { save: Some(Box::new(save)), ..self }
+    }
+
+    /// The stacks of the events of the trace.
+    pub(crate) fn stacks(&self) -> &NamedStacks {
+        self.stacks.get_or_init(|| NamedStacks::of(self.trace, &StackedEvent::ALL))
     }
 
     /// Makes the index; the coarse levels are shown meanwhile. An index from a file is shown at once, and the trace is
