@@ -267,6 +267,8 @@ fn the_tests_of_limits_exist() {
         "crates/preemptions/src",
         "crates/picks/src",
         "crates/jobs/src",
+        "crates/session/src",
+        "crates/perfdata/src",
         "crates/offcpu/src",
         "crates/wakers/src",
         "crates/neighbours/src",

@@ -78,6 +78,8 @@ impl Timehist {
         }
         match event.kind {
             EventKind::Waking { task, .. } | EventKind::WakeupNew { task, .. } => self.ready(task.pid, event.ts),
+            // perf forgets a task when it exits.
+            EventKind::Exit { pid } => drop(self.tasks.remove(&pid)),
             EventKind::Wakeup { task, .. } if !has_wakings => self.ready(task.pid, event.ts),
             EventKind::Switch { prev, state, .. } => {
                 if self.switched.len() <= event.cpu.index() {

@@ -34,7 +34,7 @@ impl ProcessMaps {
     pub(crate) fn map(&mut self, body: &[u8], endian: Endian, is_second: bool, misc: u16) {
         /// `PERF_RECORD_MISC_MMAP_DATA`: the mapping is of data.
         const OF_DATA: u16 = 1 << 13;
-        /// `PERF_RECORD_MISC_MMAP_BUILD_ID`.
+        /// `PERF_RECORD_MISC_MMAP_BUILD_ID`: the record has a build ID in the place of the inode.
         const HAS_BUILD_ID: u16 = 1 << 14;
         let mut bytes = Bytes::new(body, endian);
         let numbers = (bytes.u32(), bytes.u32(), bytes.u64(), bytes.u64(), bytes.u64());

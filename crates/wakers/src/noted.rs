@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// The name of the notes in [`Past::notes`].
 const NAME: &str = "wakers";
 
-/// What the analysis has of a task.
+/// The sleep, the waking and the wait of a task.
 #[derive(Default, Serialize, Deserialize)]
 struct NotedWakee {
     pid: Pid,

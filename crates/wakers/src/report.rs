@@ -64,7 +64,7 @@ pub struct WakePair {
 pub struct FutexEdge {
     /// The address of the futex in its process, as a hexadecimal number.
     pub address: String,
-    /// The waker.
+    /// The waker: it was in a call of `futex` that wakes.
     pub waker: WakeParty,
     /// The woken task.
     pub woken: WakeParty,
