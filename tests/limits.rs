@@ -268,7 +268,6 @@ fn the_tests_of_limits_exist() {
         "crates/picks/src",
         "crates/jobs/src",
         "crates/session/src",
-        "crates/perfdata/src",
         "crates/offcpu/src",
         "crates/wakers/src",
         "crates/neighbours/src",

@@ -124,7 +124,21 @@ impl<'t> Viewed<'t> {
         let places: Vec<CpuPlace> = cpus.iter().map(|cpu| CpuPlace::of(*cpu, &topology)).collect();
         let folds = folds(&places, scope.shape().lanes);
         let (coloring, stage) = (OnceLock::new(), Mutex::new(Stage::Reading(None)));
-        Ok(Viewed { name, trace, topology, cpus, folds, start, end, scope, coloring, stacks: OnceLock::new(), known: None, save: None, stage })
+        Ok(Viewed {
+            name,
+            trace,
+            topology,
+            cpus,
+            folds,
+            start,
+            end,
+            scope,
+            coloring,
+            stacks: OnceLock::new(),
+            known: None,
+            save: None,
+            stage,
+        })
     }
 
     /// Takes the index from a file that [`Index::write`] wrote for this key.
