@@ -368,7 +368,8 @@ mod tests {
     #[test]
     fn lists_that_differ_without_a_record_show_no_policy() {
         let lists = |text: &str| {
-            let machine = Machine { policies: serde_json::from_str(text).expect("lists"), ..empty_machine() };
+            let mut machine = empty_machine();
+            machine.policies = serde_json::from_str(text).expect("lists");
             let mut learned = ParamsLearned::default();
             learned.start(&machine);
             learned.end(&machine);
