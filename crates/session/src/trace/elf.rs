@@ -11,6 +11,8 @@ use std::path::Path;
 const MOST: u64 = 256 << 20;
 /// Maximum number of symbols of a file.
 const SYMBOLS: usize = 1 << 20;
+/// Maximum size of the names of all functions together, in bytes: names can share their places in a file.
+const NAMES: usize = 64 << 20;
 /// Maximum number of segments and of sections that are looked at.
 const HEADERS: usize = 1 << 12;
 
@@ -21,6 +23,8 @@ pub(crate) struct ElfSymbols {
     segments: Vec<(u64, u64, u64)>,
     /// The address, the size and the name of each function, by address.
     functions: Vec<(u64, u64, String)>,
+    /// The size of their names together, in bytes.
+    names: usize,
 }
 
 /// The number at a place, of up to eight bytes.
@@ -96,7 +100,7 @@ impl ElfSymbols {
     /// Adds the functions of a table of symbols.
     fn add(&mut self, table: &[u8], names: &[u8]) {
         for symbol in table.chunks_exact(24) {
-            if self.functions.len() >= SYMBOLS {
+            if self.functions.len() >= SYMBOLS || self.names >= NAMES {
                 return;
             }
             let field = |at, size| number(symbol, at, size).unwrap_or(0);
@@ -107,6 +111,7 @@ impl ElfSymbols {
                 continue;
             }
             if let Some(name) = text(names, name).filter(|name| !name.is_empty()) {
+                self.names += name.len();
                 self.functions.push((address, size, name));
             }
         }
