@@ -27,9 +27,9 @@ pub fn text(report: &JobsReport, trace: &Drawable, rows: usize, all: bool) -> St
 fn headline(out: &mut String, report: &JobsReport, trace: &Drawable) {
     let number = |number: Option<u64>| number.unwrap_or(0);
     let given = report.tasks.iter().any(|row| row.deadline_by == Some(DeadlineOrigin::Given));
-    let by = if given { "the given deadline" } else { "the period as its deadline" };
+    let by = if given { "the given deadline" } else { "the period as their deadline" };
     let (jobs, periodic) = (counted(number(report.jobs), "job"), counted(number(report.periodic), "periodic task"));
-    let missed = number(report.missed);
+    let missed = counted(number(report.missed), "job");
     paragraph(out, 0, 2, &format!("{trace}: {jobs}; {periodic}; {missed} missed {by}"));
     for (count, why) in [
         (report.open, "had not ended at the end of the window"),

@@ -1,7 +1,7 @@
 //! The figure: a flame graph, whose widths are times off-CPU. Commands are at the bottom, and the inner ends of stacks at the top.
 
 use crate::flame::{FlameBox, boxes};
-use crate::{OffCpuReport, OffCpuTime, StackKind};
+use crate::{OffCpuBy, OffCpuReport, OffCpuTime, StackKind};
 use draw::{Anchor, Color, Figure, Item, PT, Paint, Point, Rect, Unit, text};
 use sched::Dur;
 use sched::nouns::counted;
@@ -77,7 +77,12 @@ fn title(report: &OffCpuReport, heading: &Heading) -> String {
         OffCpuTime::Runnable => "time runnable",
         OffCpuTime::Both => "time asleep and runnable",
     };
-    format!("{}: {what}, by the stack of the switch-out", heading.trace)
+    let by = match report.by {
+        OffCpuBy::Switch => "the stack of the switch-out",
+        OffCpuBy::Waker => "the stack of the waker",
+        OffCpuBy::Both => "the stacks of the switch-out and, behind --, of the waker",
+    };
+    format!("{}: {what}, by {by}", heading.trace)
 }
 
 fn note(report: &OffCpuReport, found: &[FlameBox]) -> String {
