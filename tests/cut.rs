@@ -471,6 +471,8 @@ fn what_cannot_be_cut_is_refused() {
     refused(&["whole.dat", "-o", "whole.dat"], "is an input of this command");
     refused(&["whole.dat", "-o", "/dev/full"], "written in parts");
     refused(&["whole.dat", "--min", "100", "-o", "part.dat"], "outside of the trace");
+    let part = cut(&folder, &folder.join("whole.dat"), "named.dat", &["--max".to_owned(), "10ms".to_owned()]);
+    refused(&[part.to_str().expect("a name"), "--anonymize", "-o", "part.dat"], "has the names of tasks");
     let perf = fixture("perf-z.data");
     refused(&[perf.to_str().expect("a name"), "-o", "part.dat"], "only a trace.dat can be cut");
     assert!(!folder.join("part.dat").exists());

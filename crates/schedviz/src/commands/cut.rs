@@ -92,6 +92,11 @@ pub(crate) fn run(args: &CutArgs) -> Result<()> {
     let cpus = args.cpus.as_ref().map_or(&[][..], CpuList::cpus);
     let trace = args.read.open_cpus(&args.trace, cpus)?;
     trace.has_time().map_err(|e| named(&args.trace, e))?;
+    // The notes of analyses have names in forms of their own.
+    if args.anonymize && trace.past().is_some() {
+        let file = args.trace.display();
+        bail!("{file} is a part of a trace, whose note has the names of tasks; cut it from the whole with --anonymize");
+    }
     let machine = machine_file(args)?;
     let session = Session::of_trace(trace, &args.trace, &args.read, &WindowArgs::of_time(&args.time))?;
     let aliases = RefCell::new(args.anonymize.then(Aliases::default));
