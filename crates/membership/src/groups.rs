@@ -59,6 +59,11 @@ impl TaskGroups {
         TaskGroups { by: TasksBy::Cgroup, cgroups, cgroup_of, ..TaskGroups::default() }
     }
 
+    /// The groups by scheduling parameters, with these policies.
+    pub fn of_params(params: ParamsHistory) -> TaskGroups {
+        TaskGroups { by: TasksBy::Params, params, ..TaskGroups::default() }
+    }
+
     /// The rule by which tasks form groups.
     pub fn by(&self) -> TasksBy {
         self.by

@@ -4,11 +4,11 @@ use machine::Machine;
 use sched::limits::{PIDS, keep_of_pid};
 use sched::nice::weight_of;
 use sched::seeded::SeededMap;
-use sched::{Pid, Tracepoint, Ts};
+use sched::{EventKind, EventSource, Pid, TaskRef, Tracepoint, Ts};
 use serde::Serialize;
 use std::fmt;
 use std::ops::ControlFlow;
-use tracedat::{EventFormat, Record, Trace};
+use tracedat::{EventFormat, Record, Trace, Want};
 
 /// A scheduling policy, as far as it is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, clap::ValueEnum, Serialize)]
@@ -163,11 +163,31 @@ impl fmt::Display for TaskParams {
     }
 }
 
-/// The policies of all tasks over the time of a trace. Nice values and real-time priorities are those of the events of a pass.
+/// Maximum number of changes of policies and of priorities that are kept; later ones are not followed, and the policies that they change
+/// are unknown.
+const MOST_CHANGES: usize = 1 << 22;
+
+/// The policies and the priorities of all tasks over the time of a trace.
 #[derive(Clone, Debug, Default)]
 pub struct ParamsHistory {
     /// The policy of each PID from an instant on, in the order of time; absent where it is unknown from then on.
     policies: SeededMap<Pid, Vec<(Ts, Option<SchedPolicy>)>>,
+    /// The kernel priority of each PID from an instant on, in the order of time, as switches record it. The first one counts for the
+    /// time before as well.
+    prios: SeededMap<Pid, Vec<(Ts, i32)>>,
+    /// The number of changes of both.
+    changes: usize,
+}
+
+/// The place of the latest change at an instant; nothing before the first one.
+fn place_at<T>(changes: &[(Ts, T)], ts: Ts) -> Option<usize> {
+    changes.partition_point(|(at, _)| *at <= ts).checked_sub(1)
+}
+
+/// The first instant after `ts` at which one of these changes is.
+fn next_of<T>(changes: Option<&Vec<(Ts, T)>>, ts: Ts) -> Option<Ts> {
+    let changes = changes?;
+    changes.get(changes.partition_point(|(at, _)| *at <= ts)).map(|(at, _)| *at)
 }
 
 /// The way in which a record shows policies.
@@ -223,7 +243,16 @@ impl ParamsHistory {
         if let Some(machine) = machine {
             learned.end(machine);
         }
+        learned.history.learn_prios(trace);
         learned.history
+    }
+
+    /// The policies that these changes make, in the order of time: each the instant, the task, and the policy from then on, absent where
+    /// that is unknown.
+    pub fn of_changes(changes: &[(Ts, Pid, Option<SchedPolicy>)]) -> ParamsHistory {
+        let mut history = ParamsHistory::default();
+        changes.iter().for_each(|(ts, pid, policy)| history.learn(*pid, *ts, *policy));
+        history
     }
 
     /// Whether the policy of any task is known.
@@ -234,26 +263,67 @@ impl ParamsHistory {
     /// The policy of a task at an instant by records and lists; nothing where none shows it.
     pub fn policy(&self, pid: Pid, ts: Ts) -> Option<SchedPolicy> {
         let changes = self.policies.get(&pid)?;
-        let passed = changes.partition_point(|(at, _)| *at <= ts);
-        changes.get(passed.checked_sub(1)?)?.1
+        changes.get(place_at(changes, ts)?)?.1
     }
 
-    /// The parameters of a task with this priority at an instant; nothing where the priority is unknown.
+    /// The parameters of a task at an instant. The priority is that of the switches of the trace; where they do not show the task it
+    /// is `prio`, and the parameters are unknown where that is absent.
     pub fn of_task(&self, pid: Pid, prio: Option<i32>, ts: Ts) -> Option<TaskParams> {
-        Some(TaskParams::new(self.policy(pid, ts), prio?))
+        let changes = self.prios.get(&pid).map_or(&[][..], Vec::as_slice);
+        let recorded = changes.get(place_at(changes, ts).unwrap_or(0)).map(|(_, prio)| *prio);
+        Some(TaskParams::new(self.policy(pid, ts), recorded.or(prio)?))
     }
 
-    /// The first instant after `ts` at which the policy of a task may change.
+    /// The first instant after `ts` at which the policy or the priority of a task may change.
     pub(crate) fn next_change(&self, pid: Pid, ts: Ts) -> Option<Ts> {
-        let changes = self.policies.get(&pid)?;
-        changes.get(changes.partition_point(|(at, _)| *at <= ts)).map(|(at, _)| *at)
+        let next = [next_of(self.policies.get(&pid), ts), next_of(self.prios.get(&pid), ts)];
+        next.into_iter().flatten().min()
+    }
+
+    /// Learns the priorities of tasks from the switches of a trace. One that changes while a task runs is known from the switch on that
+    /// ends the run.
+    fn learn_prios(&mut self, trace: &Trace) {
+        if !trace.has(Tracepoint::Switch) {
+            return;
+        }
+        let Ok(mut events) = trace.events_of(Want::Lineage) else { return };
+        // A trace that cannot be read is reported by the pass that follows.
+        let _ = events.events(&mut |events| {
+            for event in events {
+                if let EventKind::Switch { prev, next, .. } = event.kind {
+                    self.learn_prio(prev, event.ts);
+                    self.learn_prio(next, event.ts);
+                }
+            }
+            ControlFlow::Continue(())
+        });
+    }
+
+    fn learn_prio(&mut self, task: TaskRef, ts: Ts) {
+        if task.pid.is_idle() || self.changes >= MOST_CHANGES {
+            return;
+        }
+        match self.prios.get_mut(&task.pid) {
+            Some(changes) if changes.last().is_some_and(|(_, last)| *last == task.prio) => {}
+            Some(changes) => {
+                changes.push((ts, task.prio));
+                self.changes += 1;
+            }
+            None => keep_of_pid(&mut self.prios, task.pid, vec![(ts, task.prio)]),
+        }
     }
 
     fn learn(&mut self, pid: Pid, ts: Ts, policy: Option<SchedPolicy>) {
         if let Some(changes) = self.policies.get_mut(&pid) {
-            if changes.last().is_none_or(|(_, last)| *last != policy) && changes.len() < PIDS {
-                changes.push((ts, policy));
+            if changes.last().is_some_and(|(_, last)| *last == policy) {
+                return;
             }
+            match self.changes < MOST_CHANGES {
+                true => changes.push((ts, policy)),
+                // The policy that is set is lost, and with it all that follows.
+                false => *changes = vec![(Ts::MIN, None)],
+            }
+            self.changes = self.changes.saturating_add(1);
         } else if policy.is_some() {
             keep_of_pid(&mut self.policies, pid, vec![(ts, policy)]);
         }
@@ -368,7 +438,7 @@ mod tests {
     #[test]
     fn lists_that_differ_without_a_record_show_no_policy() {
         let lists = |text: &str| {
-            let mut machine = empty_machine();
+            let mut machine = Machine::read(&machine::Root::at("/nonexistent"), false);
             machine.policies = serde_json::from_str(text).expect("lists");
             let mut learned = ParamsLearned::default();
             learned.start(&machine);
@@ -379,9 +449,5 @@ mod tests {
         let both = format!(r#"[{start}, {{"at": "end", "tasks": {{"0": [8, 9], "3": [], "5": [7]}}}}]"#);
         assert_eq!(lists(&format!("[{start}]")), [Some(SchedPolicy::Other), Some(SchedPolicy::Idle), None]);
         assert_eq!(lists(&both), [None, None, None]);
-    }
-
-    fn empty_machine() -> Machine {
-        Machine::read(&machine::Root::at("/nonexistent"), false)
     }
 }

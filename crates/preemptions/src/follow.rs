@@ -289,12 +289,12 @@ impl Preemptions<'_> {
         let asker = pending.asked.map_or(Asker::Unseen, |asked| asked.asker);
         self.ways.add(pending.kind, pending.promoted.is_some(), ending, lengths);
         self.askers[asker as usize].add(lengths[1]);
-        let row = self.rows.place(self.options.by.key(end.prev, cpu), Key::Rest);
+        let row = self.rows.place(self.options.key(end.prev, cpu, state), Key::Rest);
         self.rows.at(row).add(pending.kind, ending, lengths);
         let waited = ending.is_preemption().then(|| self.wait_of(end.next, at.latest, state)).flatten();
         if let Some(wait) = waited {
             self.profited.add(wait);
-            self.profits.of(self.options.by.key(end.next, cpu), Key::Rest).waited.add(wait);
+            self.profits.of(self.options.key(end.next, cpu, state), Key::Rest).waited.add(wait);
         }
         let lazy = (pending.kind == Kind::Lazy).then(|| pending.at.until(pending.promoted.unwrap_or(at)));
         let is_long = lazy.is_some_and(|[least, _]| least > self.options.longest_lazy());

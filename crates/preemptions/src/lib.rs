@@ -47,9 +47,11 @@ pub use text::text;
 use case::Cases;
 use cpu::CpuTrack;
 use locks::Locks;
+use membership::TaskGroups;
 use rows::{RowTable, Ways};
 use sched::seeded::SeededMap;
 use sched::{Analysis, Chosen, ChosenCpus, Dur, Joined, Lengths, Past, PerTask, Pid, SchedEvent, SchedState, Ts};
+use std::sync::Arc;
 
 /// The tasks, the rows and the limits of a measurement.
 pub struct Options<'o> {
@@ -59,6 +61,8 @@ pub struct Options<'o> {
     pub tasks: Option<&'o Chosen<'o>>,
     /// The rows of the tables.
     pub by: RowsOf,
+    /// The groups that the rows are about, where these are processes, cgroups or scheduling parameters.
+    pub groups: Option<Arc<TaskGroups>>,
     /// Whether the trace has records of requests by the probe `resched`.
     pub by_probe: bool,
     /// Whether the kernel has lazy requests (6.13 and later). The flag 0x02 has another meaning without them.
@@ -77,6 +81,7 @@ impl Default for Options<'_> {
             cpus: ChosenCpus::default(),
             tasks: None,
             by: RowsOf::default(),
+            groups: None,
             by_probe: false,
             has_lazy: true,
             tick: Dur(4_000_000),

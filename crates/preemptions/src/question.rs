@@ -37,7 +37,8 @@ impl TaskQuestion for PreemptionsQuestion {
         session: &'o Session,
         tasks: Option<&'o Chosen<'o>>,
     ) -> Result<Options<'o>> {
-        Ok(Options { tasks, by: args.by, tick: args.tick, worst: args.worst, ..Options::plain(session) })
+        let groups = args.by.groups().map(|rule| session.task_groups(rule)).transpose()?;
+        Ok(Options { tasks, by: args.by, groups, tick: args.tick, worst: args.worst, ..Options::plain(session) })
     }
 
     /// Returns options where requests were recorded: the section of a report on other traces would show a part of them.

@@ -5,6 +5,7 @@ use crate::cpu::{Asker, Ending, Kind};
 use crate::locks::LockHolder;
 use crate::rows::{Key, RowSums, RowTable, RowsOf};
 use crate::{Apart, Preemptions};
+use membership::{GroupLabel, TaskGroups};
 use sched::lengths::Summary;
 use sched::{Comm, Cpu, Dur, Lengths, OfSelection, Pid, Ts};
 use serde::Serialize;
@@ -56,6 +57,9 @@ pub struct PreemptionRow {
     /// The PID of the task, if rows are tasks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pid: Option<Pid>,
+    /// The process, the cgroup or the scheduling parameters of the tasks, if rows are these.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub group: Option<GroupLabel>,
     /// The CPU, if rows are CPUs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu: Option<Cpu>,
@@ -188,6 +192,7 @@ impl OfSelection for PreemptionsReport {
 pub(crate) fn build(preemptions: Preemptions<'_>, end: Ts) -> PreemptionsReport {
     let Preemptions { options, start, ways, askers, rows, profits, profited, left, cases, locks, .. } = preemptions;
     let Apart { idle, lost, unasked, open } = preemptions.apart;
+    let groups = options.groups.as_deref();
     let panels = panels(&ways);
     let ways: Vec<Way> = ways
         .each()
@@ -219,8 +224,8 @@ pub(crate) fn build(preemptions: Preemptions<'_>, end: Ts) -> PreemptionsReport 
         lost: Some(lost),
         open: Some(open),
         by: options.by,
-        rows: sorted(rows, |row| row.requests),
-        profiteers: sorted(profits, |row| row.profited.count),
+        rows: sorted(rows, groups, |row| row.requests),
+        profiteers: sorted(profits, groups, |row| row.profited.count),
         longest: cases.longest,
         long_lazy: cases.long_lazy,
         lock_waits: has_locks.then_some(locks.waits),
@@ -231,9 +236,9 @@ pub(crate) fn build(preemptions: Preemptions<'_>, end: Ts) -> PreemptionsReport 
 }
 
 /// The rows of a table, the one with the greatest number first and the rest of all last.
-fn sorted(table: RowTable, number: impl Fn(&PreemptionRow) -> u64) -> Vec<PreemptionRow> {
+fn sorted(table: RowTable, groups: Option<&TaskGroups>, number: impl Fn(&PreemptionRow) -> u64) -> Vec<PreemptionRow> {
     let mut rows: Vec<(Key, PreemptionRow)> =
-        table.into_rows().into_iter().map(|(key, sums)| (key, row(key, &sums))).collect();
+        table.into_rows().into_iter().map(|(key, sums)| (key, row(key, groups, &sums))).collect();
     rows.sort_by(|(a, left), (b, right)| {
         let is_rest = |key: &Key| *key == Key::Rest;
         is_rest(a).cmp(&is_rest(b)).then(number(right).cmp(&number(left))).then(a.cmp(b))
@@ -241,15 +246,21 @@ fn sorted(table: RowTable, number: impl Fn(&PreemptionRow) -> u64) -> Vec<Preemp
     rows.into_iter().map(|(_, row)| row).collect()
 }
 
-fn row(key: Key, sums: &RowSums) -> PreemptionRow {
+fn row(key: Key, groups: Option<&TaskGroups>, sums: &RowSums) -> PreemptionRow {
     let (pid, cpu, command) = match key {
         Key::Command(command) => (None, None, Some(command)),
         Key::Task(pid, command) => (Some(pid), None, Some(command)),
         Key::Cpu(cpu) => (None, Some(cpu), None),
+        Key::Group(_) => (None, None, None),
         Key::Rest => (None, None, Some(Comm::new(b"(others)"))),
+    };
+    let group = match (key, groups) {
+        (Key::Group(group), Some(groups)) => groups.label(group),
+        _ => None,
     };
     PreemptionRow {
         pid,
+        group,
         cpu,
         command,
         requests: sums.requests,

@@ -1,9 +1,11 @@
-//! The sums of the tables: by way, and by command, task or CPU.
+//! The sums of the tables: by way, and by group of tasks or CPU.
 
+use crate::Options;
 use crate::cpu::{Ending, Kind};
+use membership::{GroupedTask, TaskGroup, TasksBy};
 use sched::kthread::command;
 use sched::limits::BoundedRows;
-use sched::{Comm, Cpu, Dur, Lengths, Pid, TaskRef};
+use sched::{Comm, Cpu, Dur, Lengths, Pid, SchedState, TaskRef};
 use serde::Serialize;
 
 /// The subject of each row of the tables
@@ -16,6 +18,12 @@ pub enum RowsOf {
     Command,
     /// A row for each task
     Task,
+    /// A row for each process, by the command of its first thread
+    Process,
+    /// A row for each cgroup
+    Cgroup,
+    /// A row for each set of scheduling parameters: the policy with the nice value or the priority
+    Params,
     /// A row for each CPU
     Cpu,
 }
@@ -26,18 +34,39 @@ pub(crate) enum Key {
     Command(Comm),
     Task(Pid, Comm),
     Cpu(Cpu),
+    Group(TaskGroup),
     /// The tasks beyond the number of rows.
     Rest,
 }
 
 impl RowsOf {
-    /// The row of a task on a CPU.
-    pub(crate) fn key(self, task: TaskRef, cpu: Cpu) -> Key {
+    /// The rule of the groups that must be learned before the pass; nothing where the rows need none.
+    pub(crate) fn groups(self) -> Option<TasksBy> {
         match self {
+            RowsOf::Process => Some(TasksBy::Process),
+            RowsOf::Cgroup => Some(TasksBy::Cgroup),
+            RowsOf::Params => Some(TasksBy::Params),
+            RowsOf::Command | RowsOf::Task | RowsOf::Cpu => None,
+        }
+    }
+}
+
+impl Options<'_> {
+    /// The row of a task on a CPU, in the present state.
+    pub(crate) fn key(&self, task: TaskRef, cpu: Cpu, state: &SchedState) -> Key {
+        match self.by {
             RowsOf::Command => Key::Command(command(task.comm)),
             RowsOf::Task => Key::Task(task.pid, task.comm),
+            RowsOf::Process | RowsOf::Cgroup | RowsOf::Params => Key::Group(self.group(task, state)),
             RowsOf::Cpu => Key::Cpu(cpu),
         }
+    }
+
+    fn group(&self, task: TaskRef, state: &SchedState) -> TaskGroup {
+        let Some(groups) = &self.groups else { return TaskGroup::Unknown };
+        let is_kernel = state.task_of(task.pid).is_some_and(|known| known.kin.is_of_kernel(task.comm));
+        let task = GroupedTask { pid: task.pid, comm: task.comm, prio: Some(task.prio), is_kernel };
+        groups.group(task, state.now())
     }
 }
 

@@ -20,7 +20,9 @@ pub(crate) fn table(report: &PreemptionsReport, out: &mut dyn Write) -> Result<(
     let asked = report.rows.iter().map(|row| ("asked", row));
     for (role, row) in asked.chain(report.profiteers.iter().map(|row| ("profited", row))) {
         let PreemptionRow { requests, lazy, preempted, slept, kept, .. } = row;
-        let (pid, cpu, command) = (known(row.pid), known(row.cpu), known(row.command));
+        let (pid, cpu) = (known(row.pid.or(row.group.as_ref().and_then(|group| group.process))), known(row.cpu));
+        // The name of a group is empty where it is unknown.
+        let command = row.group.as_ref().map_or_else(|| known(row.command), |group| known(group.name.as_ref()));
         let lengths = [&row.at_least, &row.at_most, &row.request_left, &row.profited].map(distribution);
         let mut all: Vec<&dyn Display> = vec![&role, &pid, &cpu, &command, requests, lazy, preempted, slept, kept];
         lengths.iter().for_each(|numbers| all.extend(fields(numbers)));

@@ -169,6 +169,9 @@ fn notes(out: &mut String, report: &PreemptionsReport) {
 }
 
 fn row_name(row: &PreemptionRow) -> String {
+    if let Some(group) = &row.group {
+        return group.shown();
+    }
     match (row.pid, row.cpu, row.command) {
         (Some(pid), _, command) => pid.named(command.unwrap_or(Comm::EMPTY)),
         (_, Some(cpu), _) => format!("CPU {cpu}"),

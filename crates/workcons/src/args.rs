@@ -29,6 +29,10 @@ pub struct WorkconsArgs {
     /// Count CPUs without any event as idle; they take no part otherwise
     #[arg(long)]
     pub(crate) assume_idle: bool,
+    /// Give the violation also with CPUs that run SCHED_IDLE tasks alone as idle ones for all other tasks
+    /// [default: idle where the machine file lists such tasks]
+    #[arg(long, value_enum, value_name = "WHAT")]
+    pub(crate) idle_counts_as: Option<IdleCountsAs>,
     #[command(flatten)]
     pub(crate) detail: DetailArgs,
     #[command(flatten)]
@@ -50,6 +54,15 @@ pub struct WorkconsArgs {
     pub(crate) output: OutputArgs,
     #[command(flatten)]
     pub(crate) summary: SummaryArgs,
+}
+
+/// The treatment of CPUs that run `SCHED_IDLE` tasks alone
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum IdleCountsAs {
+    /// As busy, like those that run other tasks
+    Busy,
+    /// As idle for tasks of other policies, in two figures beside the usual ones
+    Idle,
 }
 
 const EXAMPLES: &str = "\

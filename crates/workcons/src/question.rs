@@ -1,9 +1,12 @@
 //! `schedviz workcons`: one number for a run, a table for several, a verdict for a regression job.
 
 use crate::args::FORMATS;
+use crate::args::IdleCountsAs;
 use crate::runs::{WorkconsDocument, WorkconsRun};
-use crate::{LengthCheck, Limits, Options, WorkConservation, WorkconsArgs};
+use crate::{LengthCheck, Limits, Options, SchedIdle, WorkConservation, WorkconsArgs};
 use anyhow::{Result, anyhow};
+use machine::Affinity;
+use membership::{SchedPolicy, TasksBy};
 use question::{Question, Subcommand};
 use sched::{Chosen, Judgement, Verdict};
 use session::Session;
@@ -170,11 +173,28 @@ fn measure(
         without_descent: args.begin.fast_window,
     };
     let by_descent = args.waiters.depend_on_descent(&args.tasks);
-    let analysis = || (WorkConservation::new(&options), length_check(&session));
-    let (found, diagnostics) =
+    let params = shows_sched_idle(args, &session).then(|| session.task_groups(TasksBy::Params)).transpose()?;
+    let sched_idle = || params.as_deref().map(|groups| SchedIdle::new(&options, groups));
+    let analysis = || (WorkConservation::new(&options), (length_check(&session), sched_idle()));
+    let ((mut report, (lengths, figures)), diagnostics) =
         session.measured_in_pieces(&args.begin, session.window, options.application, by_descent, analysis)?;
+    report.sched_idle = figures.filter(|_| report.selection_unknown.is_none());
+    let found = (report, lengths);
     let run = WorkconsRun { group, ..WorkconsRun::of(&session, &args.begin, &options, found, diagnostics)? };
     Ok((session, run))
+}
+
+/// Whether the figures with CPUs that run `SCHED_IDLE` tasks alone as idle ones are given.
+fn shows_sched_idle(args: &WorkconsArgs, session: &Session) -> bool {
+    let is_listed = || {
+        let moments = [Affinity::START, Affinity::END];
+        let machine = session.machine.iter();
+        machine
+            .flat_map(|machine| moments.map(|at| machine.policies_at(at)))
+            .flatten()
+            .any(|(_, policy)| SchedPolicy::of_number(policy) == Some(SchedPolicy::Idle))
+    };
+    args.idle_counts_as.map_or_else(is_listed, |counts_as| counts_as == IdleCountsAs::Idle)
 }
 
 /// The comparison with the kernel's lengths of run queues, where the trace has them.

@@ -4,7 +4,7 @@ use crate::count::{Count, Counts};
 use crate::strips::Strip;
 use crate::throttling::Throttling;
 use crate::unknown::{Gaps, Unknown};
-use crate::{Options, PendingSwitch, RigorousBounds, Scene, Waiters, WorkConservation};
+use crate::{Options, PendingSwitch, RigorousBounds, Scene, SchedIdleFigures, Waiters, WorkConservation};
 use sched::episodes::Totals;
 use sched::topology::Distance;
 use sched::{Dur, EventIssue, OfSelection, SchedState, Topology, Ts};
@@ -150,6 +150,10 @@ pub struct Report {
     /// of the CPUs that tasks may use were given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub confined_percent: Option<f64>,
+    /// The violation with CPUs that run `SCHED_IDLE` tasks alone as idle ones, where the machine file lists such tasks or
+    /// `--idle-counts-as idle` asks for it; absent otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sched_idle: Option<SchedIdleFigures>,
     /// The number of times that a CPU idled for long although a task waited for it.
     pub long_pending_switches: u64,
     /// The total length of these times, in nanoseconds.
@@ -280,6 +284,7 @@ pub(crate) fn build(analysis: WorkConservation<'_>, end: Ts, state: &SchedState)
         mean_running: mean(integrals.running),
         mean_waiting: mean(integrals.waiting),
         confined_percent,
+        sched_idle: None,
         long_pending_switches: pending_switches.long,
         long_pending_switches_ns: pending_switches.long_ns,
         pending_switches: pending_switches.longest,

@@ -1,7 +1,7 @@
 //! The text of a report on one trace, and the table of several traces.
 
 use crate::report::{Report, percent};
-use crate::{Scene, Waiters};
+use crate::{Scene, SchedIdleFigures, Waiters};
 use sched::Dur;
 use sched::topology::{Distance, shorten_cpu_list};
 use std::fmt::Write;
@@ -67,6 +67,9 @@ pub fn text(report: &Report, trace: &Drawable, detail: Detail) -> String {
             places.map(|(place, ns)| format!("{place} {:.2} %", percent(ns, report.window_ns.0))).collect();
         paragraph(&mut out, 0, 2, &format!("nearest idle CPU: {} of the time", places.join(", ")));
     }
+    if let Some(figures) = &report.sched_idle {
+        paragraph(&mut out, 0, 2, &with_sched_idle(figures, report));
+    }
     let busy = format!(
         "{} {:.1} % busy; on average {:.2} tasks ran and {:.2} waited",
         sched::nouns::counted(report.cpus.observed, "CPU"),
@@ -96,6 +99,29 @@ pub fn next(report: &Report, trace: &Drawable) -> String {
         trace.next(&mut out, "the longest episode", e.start_in_trace_ns, e.duration_ns, &commands);
     }
     out
+}
+
+/// The violation with CPUs that run `SCHED_IDLE` tasks alone as idle ones, in words.
+fn with_sched_idle(figures: &SchedIdleFigures, report: &Report) -> String {
+    let window = report.window_ns.0;
+    let cpu_time = window.saturating_mul(report.cpus.observed as u64);
+    let of = |ns, lost| {
+        format!("{:.2} % of the time, {:.2} % of CPU time lost", percent(ns, window), percent(lost, cpu_time))
+    };
+    let unknown = match figures.unknown_wait_ns {
+        0 => String::new(),
+        ns => format!(
+            "; tasks of unknown policy, which do not count in the first figure, waited {:.6} s",
+            ns as f64 / 1e9
+        ),
+    };
+    format!(
+        "a CPU that runs SCHED_IDLE tasks alone as an idle one for other tasks: {}; as a busy one: {} (lists of allowed CPUs left out of both). \
+         Such tasks had a CPU to themselves for {:.6} s{unknown}",
+        of(figures.violated_idle_ns, figures.cpu_time_lost_idle_ns),
+        of(figures.violated_ns, figures.cpu_time_lost_ns),
+        figures.sched_idle_cpu_ns as f64 / 1e9
+    )
 }
 
 fn by_length(out: &mut String, report: &Report) {
