@@ -148,10 +148,24 @@ impl Grouped<'_> {
 
     fn why(&self) {
         let options = workcons::Options { zero: self.events[0].ts, ..workcons::Options::default() };
-        let report = self.run(Window::default(), || Why::new(&options).by(Some(Grouping::Groups(self.groups.clone()))));
+        let report = self.in_pieces(|| Why::new(&options).by(Some(Grouping::Groups(self.groups.clone()))));
         let rows = report.by.expect("rows");
         let total = report.waiting.expect("waits").total_ns;
         assert_eq!(rows.iter().map(|row| row.total_ns.0).sum::<u64>(), total.0, "{}", self.name);
+    }
+
+    fn sched_idle(&self) {
+        if self.groups.by() != TasksBy::Params {
+            return;
+        }
+        let options = workcons::Options::default();
+        let sums = |figures: &workcons::SchedIdleFigures| {
+            let value = serde_json::to_value(figures).expect("figures");
+            let numbers = value.as_object().into_iter().flatten();
+            numbers.map(|(name, number)| (name.clone(), number.as_u64().unwrap_or(0))).collect()
+        };
+        self.in_pieces(|| workcons::SchedIdle::new(&options, &self.groups));
+        self.windows_add_up(|window| sums(&self.run(window, || workcons::SchedIdle::new(&options, &self.groups))));
     }
 
     fn check(&self) {
@@ -159,6 +173,7 @@ impl Grouped<'_> {
         self.fairness();
         self.utilization();
         self.why();
+        self.sched_idle();
     }
 }
 

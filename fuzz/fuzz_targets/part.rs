@@ -30,6 +30,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
         cpus: ChosenCpus::default(),
         tasks: None,
         by: latency::TasksBy::Task,
+        groups: None,
         topology: Topology::default(),
         zero: sched::Ts(0),
         worst: 3,

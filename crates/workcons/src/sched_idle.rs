@@ -300,7 +300,8 @@ mod tests {
         let (idle, other) = (Some(SchedPolicy::Idle), Some(SchedPolicy::Other));
         assert_eq!(run(&[(Ts::MIN, Pid(8), other), (Ts::MIN, Pid(9), idle)]), [50, 200, 250, 0]);
         assert_eq!(run(&[(Ts::MIN, Pid(9), idle)]), [50, 0, 250, 200], "nothing shows the policy of cc");
-        assert_eq!(run(&[(Ts::MIN, Pid(8), idle), (Ts::MIN, Pid(9), idle)]), [50, 0, 250, 0]);
+        // From 400 to 600 CPU 0 runs `cc` alone.
+        assert_eq!(run(&[(Ts::MIN, Pid(8), idle), (Ts::MIN, Pid(9), idle)]), [50, 0, 450, 0]);
         assert_eq!(run(&[(Ts::MIN, Pid(8), other)]), [50, 50, 0, 0]);
     }
 }
