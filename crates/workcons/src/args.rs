@@ -59,9 +59,9 @@ pub struct WorkconsArgs {
 /// The treatment of CPUs that run `SCHED_IDLE` tasks alone
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum IdleCountsAs {
-    /// As busy, like those that run other tasks
+    /// Busy, like a CPU that runs any other task
     Busy,
-    /// As idle for tasks of other policies, in two figures beside the usual ones
+    /// Idle for tasks of other policies, in two figures beside the usual ones
     Idle,
 }
 
