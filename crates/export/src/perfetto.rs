@@ -1,282 +1,138 @@
 //! A trace for Perfetto: the scheduler's events, from which Perfetto draws its own lanes of CPUs and states of threads, and
 //! tracks of ours beside them.
 //!
-//! Packets are written as they come. They are not in order of time, which Perfetto does not need: it sorts them.
+//! Packets are written as they come. They are not in order of time, which Perfetto does not need: it sorts them. The analyses note
+//! steps, and a thread of its own makes packets of them in their order, if there is one.
 
 mod ftrace;
 mod message;
+mod writer;
 
 use crate::output::Sink;
-use message::Message;
-use sched::{Analysis, Cause, ChosenCpus, Cpu, Current, EventKind, Pid, SchedEvent, SchedState, TaskRef, Ts};
-use std::collections::VecDeque;
+use sched::{Analysis, ChosenCpus, Cpu, Current, EventKind, SchedEvent, SchedState, TaskRef, Ts};
 use std::io;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
 use workcons::ListedEpisode;
+use writer::{Step, Writer, track};
 
-/// Bytes of a CPU's events that are gathered in a packet.
-const BUNDLE: usize = 32 << 10;
+/// The number of steps that are handed over together, some 400 kB.
+const STEPS: usize = 4096;
 
-/// Bytes that are gathered before they are written.
-const BUFFER: usize = 1 << 16;
+/// The number of such lists that may wait for the thread of the packets.
+const QUEUED: usize = 8;
 
-/// The fields of a packet.
-mod packet {
-    pub(super) const FTRACE_EVENTS: u32 = 1;
-    pub(super) const TIMESTAMP: u32 = 8;
-    pub(super) const SEQUENCE: u32 = 10;
-    pub(super) const TRACK_EVENT: u32 = 11;
-    pub(super) const SEQUENCE_FLAGS: u32 = 13;
-    pub(super) const SYSTEM_INFO: u32 = 45;
-    pub(super) const TRACK_DESCRIPTOR: u32 = 60;
+/// The place where packets are made.
+enum Packets {
+    /// The packets are made on the thread of the analyses.
+    Here(Box<Writer>),
+    Beside(Beside),
 }
 
-/// The field of an event of a track that names the flows through it: arrows from each event of a flow to its next one.
-const FLOWS: u32 = 47;
-
-/// The migrations that an episode is linked to, the first ones in it; and the latest ones among which they are found.
-const LINKED: usize = 16;
-const RECENT: usize = 1024;
-
-/// The flow of a migration: its time and its task are mixed, since both events that it leads through know these alone.
-fn flow(ts: Ts, pid: Pid) -> u64 {
-    let mixed = ts.0.cast_unsigned().wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ u64::from(pid.0.cast_unsigned());
-    mixed.wrapping_mul(0xff51_afd7_ed55_8ccd)
+/// A thread that makes packets of steps.
+struct Beside {
+    steps: Vec<Step>,
+    full: SyncSender<Vec<Step>>,
+    /// Lists to be used again.
+    empty: Receiver<Vec<Step>>,
+    writer: JoinHandle<Writer>,
 }
 
-/// The tracks by their numbers; those of CPUs and causes begin at these.
-mod track {
-    pub(super) const ROOT: u64 = 1;
-    pub(super) const VIOLATION: u64 = 2;
-    pub(super) const RUNNING: u64 = 3;
-    pub(super) const WAITING: u64 = 4;
-    pub(super) const QUEUES: u64 = 5;
-    pub(super) const MIGRATIONS: u64 = 6;
-    pub(super) const CAUSES: u64 = 100;
-    pub(super) const CPUS: u64 = 1000;
-}
-
-/// The types of the events of a track.
-mod kind {
-    pub(super) const BEGIN: u64 = 1;
-    pub(super) const END: u64 = 2;
-    pub(super) const INSTANT: u64 = 3;
-    pub(super) const COUNTER: u64 = 4;
-}
-
-/// The events of a CPU that wait for their packet.
-#[derive(Default)]
-struct Bundle {
-    events: Message,
-    lost: bool,
-}
-
-struct Writer {
-    out: Box<dyn Sink>,
-    buffer: Vec<u8>,
-    bundles: Vec<Bundle>,
-    /// The first error; nothing is written behind it.
-    failed: Option<io::Error>,
-    /// The causes whose tracks are described.
-    causes: [bool; Cause::ALL.len()],
-    /// The latest migrations, by time and task.
-    recent: VecDeque<(Ts, Pid)>,
-}
-
-impl Writer {
-    fn flush(&mut self) {
-        if self.failed.is_none()
-            && let Err(error) = self.out.write_all(&self.buffer)
-        {
-            self.failed = Some(error);
+impl Packets {
+    fn new(mut writer: Writer, threads: usize) -> Packets {
+        if threads < 2 {
+            return Packets::Here(Box::new(writer));
         }
-        self.buffer.clear();
-    }
-
-    fn packet(&mut self, fill: impl FnOnce(&mut Message)) {
-        let mut trace = Message::default();
-        trace.message(1, fill);
-        self.buffer.extend_from_slice(trace.bytes());
-        if self.buffer.len() >= BUFFER {
-            self.flush();
-        }
-    }
-
-    fn bundle(&mut self, cpu: Cpu) -> &mut Bundle {
-        if cpu.index() >= self.bundles.len() {
-            self.bundles.resize_with(cpu.index() + 1, Bundle::default);
-        }
-        &mut self.bundles[cpu.index()]
-    }
-
-    fn event(&mut self, cpu: Cpu, event: &Message) {
-        let bundle = self.bundle(cpu);
-        bundle.events.put(2, event.bytes());
-        if bundle.events.len() >= BUNDLE {
-            self.close(cpu);
-        }
-    }
-
-    /// Writes the events of a CPU that were gathered.
-    fn close(&mut self, cpu: Cpu) {
-        let Bundle { events, lost } = self.bundle(cpu);
-        let (events, lost) = (std::mem::take(events), std::mem::take(lost));
-        if events.is_empty() {
-            return;
-        }
-        self.packet(|packet| {
-            packet.message(packet::FTRACE_EVENTS, |bundle| {
-                bundle.number(1, cpu.0.into());
-                bundle.append(&events);
-                if lost {
-                    bundle.number(3, 1);
-                }
-            });
+        let (full, lists) = sync_channel::<Vec<Step>>(QUEUED);
+        let (back, empty) = sync_channel(QUEUED);
+        let writer = std::thread::spawn(move || {
+            for mut steps in lists {
+                steps.drain(..).for_each(|step| writer.take(step));
+                // If the analyses have enough of them, this one is dropped.
+                let _ = back.try_send(steps);
+            }
+            writer
         });
+        Packets::Beside(Beside { steps: Vec::with_capacity(STEPS), full, empty, writer })
     }
 
-    fn describe(&mut self, uuid: u64, parent: Option<u64>, name: &str, counter: bool) {
-        self.packet(|packet| {
-            packet.number(packet::SEQUENCE, 1);
-            packet.message(packet::TRACK_DESCRIPTOR, |track| {
-                track.number(1, uuid);
-                track.text(2, name);
-                if let Some(parent) = parent {
-                    track.number(5, parent);
+    #[inline]
+    fn take(&mut self, step: Step) {
+        match self {
+            Packets::Here(writer) => writer.take(step),
+            Packets::Beside(beside) => {
+                beside.steps.push(step);
+                if beside.steps.len() >= STEPS {
+                    beside.hand_over();
                 }
-                if counter {
-                    track.message(8, |_| {});
-                }
-            });
-        });
+            }
+        }
     }
 
-    fn track_event(&mut self, ts: Ts, track: u64, kind: u64, fill: impl FnOnce(&mut Message)) {
-        self.packet(|packet| {
-            packet.number(packet::TIMESTAMP, ts.0.max(0).cast_unsigned());
-            packet.number(packet::SEQUENCE, 1);
-            packet.message(packet::TRACK_EVENT, |event| {
-                event.number(9, kind);
-                event.number(11, track);
-                fill(event);
-            });
-        });
-    }
-
-    fn counter(&mut self, ts: Ts, track: u64, value: u32) {
-        self.track_event(ts, track, kind::COUNTER, |event| event.number(30, value.into()));
+    /// The writer, once it has taken all steps.
+    fn finish(self) -> Writer {
+        match self {
+            Packets::Here(writer) => *writer,
+            Packets::Beside(mut beside) => {
+                beside.hand_over();
+                drop(beside.full);
+                beside.writer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            }
+        }
     }
 }
 
-/// Adds a number that the viewer shows with an event.
-fn note(event: &mut Message, name: &str, value: u64) {
-    event.message(4, |note| {
-        note.text(10, name);
-        note.number(3, value);
-    });
-}
-
-/// Adds a text that the viewer shows with an event.
-fn note_text(event: &mut Message, name: &str, value: &str) {
-    event.message(4, |note| {
-        note.text(10, name);
-        note.text(6, value);
-    });
+impl Beside {
+    #[cold]
+    fn hand_over(&mut self) {
+        let next = self.empty.try_recv().unwrap_or_else(|_| Vec::with_capacity(STEPS));
+        // Fails only if the thread panicked, which `finish` passes on.
+        let _ = self.full.send(std::mem::replace(&mut self.steps, next));
+    }
 }
 
 /// A trace in Perfetto's format that is written.
 pub struct Perfetto {
-    writer: Mutex<Writer>,
+    packets: Mutex<Packets>,
     /// The name and the release of the kernel, by which Perfetto decodes the states of tasks.
     kernel: String,
 }
 
 impl Perfetto {
-    /// Writes to this file a trace of a kernel of this release.
-    pub fn new(out: Box<dyn Sink>, kernel: &str) -> Perfetto {
-        let writer = Writer {
-            out,
-            buffer: Vec::with_capacity(BUFFER),
-            bundles: Vec::new(),
-            failed: None,
-            causes: Default::default(),
-            recent: VecDeque::new(),
-        };
-        Perfetto { writer: Mutex::new(writer), kernel: kernel.to_owned() }
+    /// Writes to this file a trace of a kernel of this release. With two `threads` or more the packets are made on a thread of
+    /// their own; the file is the same.
+    pub fn new(out: Box<dyn Sink>, kernel: &str, threads: usize) -> Perfetto {
+        Perfetto { packets: Mutex::new(Packets::new(Writer::new(out), threads)), kernel: kernel.to_owned() }
     }
 
-    fn writer(&self) -> MutexGuard<'_, Writer> {
-        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+    fn packets(&self) -> MutexGuard<'_, Packets> {
+        self.packets.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Removes all packets: the pass is made once more.
     pub fn restart(&self) {
-        let mut writer = self.writer();
-        writer.buffer.clear();
-        writer.bundles.clear();
-        writer.causes = Default::default();
-        writer.recent.clear();
-        if let Err(error) = writer.out.cut(0) {
-            writer.failed.get_or_insert(error);
-        }
+        self.packets().take(Step::Restart);
     }
 
     /// Adds an episode in which work conservation was violated, linked to the migrations in it, the one that ends it
     /// among them.
     pub fn episode(&self, listed: &ListedEpisode) {
-        let mut writer = self.writer();
-        let episode = &listed.episode;
-        let end = episode.start.after(episode.duration);
-        let within = writer.recent.iter().filter(|(ts, _)| *ts > episode.start && *ts <= end);
-        let flows: Vec<u64> = within.take(LINKED).map(|(ts, pid)| flow(*ts, *pid)).collect();
-        writer.track_event(episode.start, track::VIOLATION, kind::BEGIN, |event| {
-            event.text(23, "violation");
-            note(event, "cpu_time_lost_ns", episode.cpu_time_lost_ns);
-            note(event, "thread_ns", episode.thread_ns);
-            if let Some(distance) = listed.nearest {
-                note_text(event, "distance", &format!("{distance:?}").to_lowercase());
-            }
-            flows.iter().for_each(|flow| event.fixed(FLOWS, *flow));
-        });
-        writer.track_event(end, track::VIOLATION, kind::END, |_| {});
+        self.packets().take(Step::Episode(*listed));
     }
 
     /// Adds a migration of a task.
-    pub fn migration(&self, m: &events::ListedMigration) {
-        let mut writer = self.writer();
-        let track = track::CAUSES + m.cause as u64;
-        if !std::mem::replace(&mut writer.causes[m.cause as usize], true) {
-            writer.describe(track, Some(track::MIGRATIONS), m.cause.name(), false);
-        }
-        writer.track_event(m.ts_ns, track, kind::INSTANT, |event| {
-            event.text(23, &m.pid.named(m.command));
-            note(event, "pid", m.pid.0.max(0).cast_unsigned().into());
-            note(event, "from_cpu", m.from_cpu.0.into());
-            note(event, "to_cpu", m.to_cpu.0.into());
-            if let Some(until) = m.until_run_ns {
-                note(event, "until_run_ns", until.0);
-            }
-            event.fixed(FLOWS, flow(m.ts_ns, m.pid));
-        });
+    pub fn migration(&self, listed: &events::ListedMigration) {
+        self.packets().take(Step::Migration(Box::new(listed.clone())));
     }
 
-    /// Completes the file, and puts it in its place.
-    pub fn finish(self) -> io::Result<()> {
-        let mut writer = self.writer.into_inner().unwrap_or_else(PoisonError::into_inner);
-        for cpu in (0..writer.bundles.len() as u32).map(Cpu) {
-            writer.close(cpu);
-        }
-        writer.flush();
-        if let Some(error) = writer.failed {
-            return Err(error);
-        }
-        writer.out.flush()?;
-        writer.out.finish()
+    /// Completes the file, and puts it in its place. Returns the number of events that Perfetto has no form for.
+    pub fn finish(self) -> io::Result<u64> {
+        self.packets.into_inner().unwrap_or_else(PoisonError::into_inner).finish().finish()
     }
 }
 
-/// Writes the events of the chosen CPUs, and the number of running and waiting tasks. Its output is the number of events
-/// that Perfetto has no form for.
+/// Writes the events of the chosen CPUs, and the number of running and waiting tasks.
 pub struct PerfettoEvents<'o> {
     file: &'o Perfetto,
     cpus: ChosenCpus,
@@ -284,102 +140,76 @@ pub struct PerfettoEvents<'o> {
     waiting: Option<u32>,
     /// The length of the run queue of each CPU, as written last.
     queues: Vec<Option<u32>>,
-    others: u64,
 }
 
 impl<'o> PerfettoEvents<'o> {
     /// An analysis that writes to this file.
     pub fn new(file: &'o Perfetto, cpus: ChosenCpus) -> PerfettoEvents<'o> {
-        PerfettoEvents { file, cpus, running: None, waiting: None, queues: Vec::new(), others: 0 }
+        PerfettoEvents { file, cpus, running: None, waiting: None, queues: Vec::new() }
     }
 
     /// Writes the counters that have changed.
     fn count(&mut self, ts: Ts, state: &SchedState, cpus: &[Cpu]) {
-        let mut writer = self.file.writer();
+        let mut packets = self.file.packets();
         let counts = state.counts();
         if self.running.replace(counts.running()) != Some(counts.running()) {
-            writer.counter(ts, track::RUNNING, counts.running());
+            packets.take(Step::Counter { ts, track: track::RUNNING, value: counts.running() });
         }
         if self.waiting.replace(counts.waiting) != Some(counts.waiting) {
-            writer.counter(ts, track::WAITING, counts.waiting);
+            packets.take(Step::Counter { ts, track: track::WAITING, value: counts.waiting });
         }
         for cpu in cpus.iter().filter(|cpu| self.cpus.has(**cpu)) {
             if cpu.index() >= self.queues.len() {
                 self.queues.resize(cpu.index() + 1, None);
             }
-            let (known, length) = (&mut self.queues[cpu.index()], state.queue_length(*cpu));
-            let track = track::CPUS + u64::from(cpu.0);
+            let (known, value) = (&mut self.queues[cpu.index()], state.queue_length(*cpu));
             if known.is_none() {
-                writer.describe(track, Some(track::QUEUES), &format!("CPU {cpu}"), true);
+                packets.take(Step::Queue(*cpu));
             }
-            if known.replace(length) != Some(length) {
-                writer.counter(ts, track, length);
+            if known.replace(value) != Some(value) {
+                packets.take(Step::Counter { ts, track: track::of_queue(*cpu), value });
             }
         }
     }
 }
 
 impl Analysis for PerfettoEvents<'_> {
-    type Output = u64;
+    type Output = ();
     const COUNTS: bool = true;
 
     fn begin(&mut self, start: Ts, state: &SchedState) {
-        let mut writer = self.file.writer();
-        let (name, release) = self.file.kernel.split_once(' ').unwrap_or(("Linux", &self.file.kernel));
-        writer.packet(|packet| {
-            packet.number(packet::SEQUENCE, 1);
-            // The state of this sequence begins here.
-            packet.number(packet::SEQUENCE_FLAGS, 1);
-            packet.message(packet::SYSTEM_INFO, |system| {
-                system.message(1, |utsname| {
-                    utsname.text(1, name);
-                    utsname.text(3, release);
-                });
-            });
-        });
-        writer.describe(track::ROOT, None, "schedviz", false);
-        writer.describe(track::VIOLATION, Some(track::ROOT), "Work conservation violated", false);
-        writer.describe(track::RUNNING, Some(track::ROOT), "Running tasks", true);
-        writer.describe(track::WAITING, Some(track::ROOT), "Waiting tasks", true);
-        writer.describe(track::QUEUES, Some(track::ROOT), "Waiting tasks by CPU", false);
-        writer.describe(track::MIGRATIONS, Some(track::ROOT), "Migrations by cause", false);
+        let mut packets = self.file.packets();
+        packets.take(Step::Begin(self.file.kernel.clone()));
         let cpus: Vec<Cpu> = state.observed().collect();
         // Perfetto shows a task from its switch on: one that runs already gets a switch at the start.
         for cpu in cpus.iter().copied().filter(|cpu| self.cpus.has(*cpu)) {
             if let (Current::Task(_), Some(task)) = (state.current(cpu), state.running(cpu)) {
-                let next = TaskRef { pid: task.pid, prio: task.known_prio().unwrap_or(120), comm: task.comm };
-                writer.event(cpu, &ftrace::switch_from_idle(cpu, start.0, next));
+                let task = TaskRef { pid: task.pid, prio: task.known_prio().unwrap_or(120), comm: task.comm };
+                packets.take(Step::Running { cpu, ts: start, task });
             }
         }
-        drop(writer);
+        drop(packets);
         self.count(start, state, &cpus);
     }
 
     fn before(&mut self, event: &SchedEvent, _: &SchedState) {
-        if let EventKind::Migrate { task, orig, dest } = event.kind
-            && (self.cpus.has(orig) || self.cpus.has(dest))
-        {
-            let mut writer = self.file.writer();
-            if writer.recent.len() >= RECENT {
-                writer.recent.pop_front();
-            }
-            writer.recent.push_back((event.ts, task.pid));
-        }
-        if !self.cpus.has(event.cpu) {
+        let moved = match event.kind {
+            EventKind::Migrate { task, orig, dest } if self.cpus.has(orig) || self.cpus.has(dest) => Some(task.pid),
+            _ => None,
+        };
+        if moved.is_none() && !self.cpus.has(event.cpu) {
             return;
         }
-        let mut writer = self.file.writer();
-        match event.kind {
-            EventKind::Lost { .. } => {
-                // The mark belongs to the first event behind the gap.
-                writer.close(event.cpu);
-                writer.bundle(event.cpu).lost = true;
+        let mut packets = self.file.packets();
+        if let Some(pid) = moved {
+            packets.take(Step::Moved { ts: event.ts, pid });
+        }
+        if self.cpus.has(event.cpu) {
+            match event.kind {
+                EventKind::Lost { .. } => packets.take(Step::Loss(event.cpu)),
+                EventKind::Offline => {}
+                _ => packets.take(Step::Event(*event)),
             }
-            EventKind::Offline => {}
-            _ => match ftrace::put(event) {
-                Some(message) => writer.event(event.cpu, &message),
-                None => self.others += 1,
-            },
         }
     }
 
@@ -389,7 +219,5 @@ impl Analysis for PerfettoEvents<'_> {
         }
     }
 
-    fn finish(self, _: Ts, _: &SchedState) -> u64 {
-        self.others
-    }
+    fn finish(self, _: Ts, _: &SchedState) {}
 }

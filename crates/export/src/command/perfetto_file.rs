@@ -26,7 +26,7 @@ pub(super) fn write(args: &ExportArgs, trace: &Path, file: &Path) -> Result<()> 
     let verb = writer::verb(file.is_file());
     let info = session.trace.info();
     let kernel = info.uname.or(info.kernel).unwrap_or_default();
-    let written = Perfetto::new(Box::new(AtomicFile::create(file)?), &kernel);
+    let written = Perfetto::new(Box::new(AtomicFile::create(file)?), &kernel, args.read.threads());
     let episode = |episode: &workcons::ListedEpisode| written.episode(episode);
     let migration = |listed: &events::ListedMigration| written.migration(listed);
     let selected = || Selected::new(None, waiters == Waiters::Application);
@@ -38,11 +38,11 @@ pub(super) fn write(args: &ExportArgs, trace: &Path, file: &Path) -> Result<()> 
         (PerfettoEvents::new(&written, cpus.clone()), (conserved, balance, selected()))
     };
     let outcome = session.watched(|| Pass::over(session.trace.events()?).window(session.window).run(analyses))?;
-    let (others, (_, _, selection)) = outcome.output;
+    let ((), (_, _, selection)) = outcome.output;
     if let Some(reason) = session.why_no_figures(selection, selected)? {
         bail!("{}: {reason}", session.name());
     }
-    written.finish()?;
+    let others = written.finish()?;
     warnings::warn(&outcome.diagnostics, &args.read);
     if !args.read.quiet {
         let size = std::fs::metadata(file).map_or(0, |written| written.len());

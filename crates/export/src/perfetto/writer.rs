@@ -1,0 +1,347 @@
+//! The packets of a trace for Perfetto, in the order of the steps that they are made of.
+
+use super::ftrace;
+use super::message::Message;
+use crate::output::Sink;
+use sched::{Cause, Cpu, Pid, SchedEvent, TaskRef, Ts};
+use std::collections::VecDeque;
+use std::io;
+use workcons::ListedEpisode;
+
+/// Bytes of a CPU's events that are gathered in a packet.
+const BUNDLE: usize = 32 << 10;
+
+/// Bytes that are gathered before they are written.
+const BUFFER: usize = 1 << 16;
+
+/// The fields of a packet.
+mod packet {
+    pub(super) const FTRACE_EVENTS: u32 = 1;
+    pub(super) const TIMESTAMP: u32 = 8;
+    pub(super) const SEQUENCE: u32 = 10;
+    pub(super) const TRACK_EVENT: u32 = 11;
+    pub(super) const SEQUENCE_FLAGS: u32 = 13;
+    pub(super) const SYSTEM_INFO: u32 = 45;
+    pub(super) const TRACK_DESCRIPTOR: u32 = 60;
+}
+
+/// The field of an event of a track that names the flows through it: arrows from each event of a flow to its next one.
+const FLOWS: u32 = 47;
+
+/// The migrations that an episode is linked to, the first ones in it; and the latest ones among which they are found.
+const LINKED: usize = 16;
+const RECENT: usize = 1024;
+
+/// The flow of a migration: its time and its task are mixed, since both events that it leads through know these alone.
+fn flow(ts: Ts, pid: Pid) -> u64 {
+    let mixed = ts.0.cast_unsigned().wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ u64::from(pid.0.cast_unsigned());
+    mixed.wrapping_mul(0xff51_afd7_ed55_8ccd)
+}
+
+/// The tracks by their numbers; those of CPUs and causes begin at these.
+pub(super) mod track {
+    use sched::Cpu;
+
+    pub(super) const ROOT: u64 = 1;
+    pub(super) const VIOLATION: u64 = 2;
+    pub(in crate::perfetto) const RUNNING: u64 = 3;
+    pub(in crate::perfetto) const WAITING: u64 = 4;
+    pub(super) const QUEUES: u64 = 5;
+    pub(super) const MIGRATIONS: u64 = 6;
+    pub(super) const CAUSES: u64 = 100;
+    const CPUS: u64 = 1000;
+
+    /// The track of the run queue of a CPU.
+    pub(in crate::perfetto) fn of_queue(cpu: Cpu) -> u64 {
+        CPUS + u64::from(cpu.0)
+    }
+}
+
+/// The types of the events of a track.
+mod kind {
+    pub(super) const BEGIN: u64 = 1;
+    pub(super) const END: u64 = 2;
+    pub(super) const INSTANT: u64 = 3;
+    pub(super) const COUNTER: u64 = 4;
+}
+
+/// The events of a CPU that wait for their packet.
+#[derive(Default)]
+struct Bundle {
+    events: Message,
+    lost: bool,
+}
+
+pub(super) struct Writer {
+    out: Box<dyn Sink>,
+    buffer: Vec<u8>,
+    bundles: Vec<Bundle>,
+    /// The first error; nothing is written behind it.
+    failed: Option<io::Error>,
+    /// The causes whose tracks are described.
+    causes: [bool; Cause::ALL.len()],
+    /// The latest migrations, by time and task.
+    recent: VecDeque<(Ts, Pid)>,
+    /// The number of events that Perfetto has no form for.
+    others: u64,
+}
+
+impl Writer {
+    fn flush(&mut self) {
+        if self.failed.is_none()
+            && let Err(error) = self.out.write_all(&self.buffer)
+        {
+            self.failed = Some(error);
+        }
+        self.buffer.clear();
+    }
+
+    fn packet(&mut self, fill: impl FnOnce(&mut Message)) {
+        let mut trace = Message::default();
+        trace.message(1, fill);
+        self.buffer.extend_from_slice(trace.bytes());
+        if self.buffer.len() >= BUFFER {
+            self.flush();
+        }
+    }
+
+    fn bundle(&mut self, cpu: Cpu) -> &mut Bundle {
+        if cpu.index() >= self.bundles.len() {
+            self.bundles.resize_with(cpu.index() + 1, Bundle::default);
+        }
+        &mut self.bundles[cpu.index()]
+    }
+
+    fn event(&mut self, cpu: Cpu, event: &Message) {
+        let bundle = self.bundle(cpu);
+        bundle.events.put(2, event.bytes());
+        if bundle.events.len() >= BUNDLE {
+            self.close(cpu);
+        }
+    }
+
+    /// Writes the events of a CPU that were gathered.
+    fn close(&mut self, cpu: Cpu) {
+        let Bundle { events, lost } = self.bundle(cpu);
+        let (events, lost) = (std::mem::take(events), std::mem::take(lost));
+        if events.is_empty() {
+            return;
+        }
+        self.packet(|packet| {
+            packet.message(packet::FTRACE_EVENTS, |bundle| {
+                bundle.number(1, cpu.0.into());
+                bundle.append(&events);
+                if lost {
+                    bundle.number(3, 1);
+                }
+            });
+        });
+    }
+
+    fn describe(&mut self, uuid: u64, parent: Option<u64>, name: &str, counter: bool) {
+        self.packet(|packet| {
+            packet.number(packet::SEQUENCE, 1);
+            packet.message(packet::TRACK_DESCRIPTOR, |track| {
+                track.number(1, uuid);
+                track.text(2, name);
+                if let Some(parent) = parent {
+                    track.number(5, parent);
+                }
+                if counter {
+                    track.message(8, |_| {});
+                }
+            });
+        });
+    }
+
+    fn track_event(&mut self, ts: Ts, track: u64, kind: u64, fill: impl FnOnce(&mut Message)) {
+        self.packet(|packet| {
+            packet.number(packet::TIMESTAMP, ts.0.max(0).cast_unsigned());
+            packet.number(packet::SEQUENCE, 1);
+            packet.message(packet::TRACK_EVENT, |event| {
+                event.number(9, kind);
+                event.number(11, track);
+                fill(event);
+            });
+        });
+    }
+
+    fn counter(&mut self, ts: Ts, track: u64, value: u32) {
+        self.track_event(ts, track, kind::COUNTER, |event| event.number(30, value.into()));
+    }
+}
+
+/// Adds a number that the viewer shows with an event.
+fn note(event: &mut Message, name: &str, value: u64) {
+    event.message(4, |note| {
+        note.text(10, name);
+        note.number(3, value);
+    });
+}
+
+/// Adds a text that the viewer shows with an event.
+fn note_text(event: &mut Message, name: &str, value: &str) {
+    event.message(4, |note| {
+        note.text(10, name);
+        note.text(6, value);
+    });
+}
+
+/// A step of the analyses that leaves packets.
+pub(super) enum Step {
+    /// The trace begins, of a kernel of this name and release.
+    Begin(String),
+    /// A task runs on a CPU when the window begins.
+    Running {
+        cpu: Cpu,
+        ts: Ts,
+        task: TaskRef,
+    },
+    Event(SchedEvent),
+    /// Events were lost on a CPU.
+    Loss(Cpu),
+    /// A migration from or to a CPU that is shown, to which episodes are linked.
+    Moved {
+        ts: Ts,
+        pid: Pid,
+    },
+    /// A number of tasks has changed.
+    Counter {
+        ts: Ts,
+        track: u64,
+        value: u32,
+    },
+    /// A CPU has a queue from now on.
+    Queue(Cpu),
+    Episode(ListedEpisode),
+    Migration(Box<events::ListedMigration>),
+    /// All packets are removed: the pass is made once more.
+    Restart,
+}
+
+impl Writer {
+    pub(super) fn new(out: Box<dyn Sink>) -> Writer {
+        Writer {
+            out,
+            buffer: Vec::with_capacity(BUFFER),
+            bundles: Vec::new(),
+            failed: None,
+            causes: Default::default(),
+            recent: VecDeque::new(),
+            others: 0,
+        }
+    }
+
+    /// Writes the packets of a step.
+    pub(super) fn take(&mut self, step: Step) {
+        match step {
+            Step::Begin(kernel) => self.begin(&kernel),
+            Step::Running { cpu, ts, task } => self.event(cpu, &ftrace::switch_from_idle(cpu, ts.0, task)),
+            Step::Event(event) => match ftrace::put(&event) {
+                Some(message) => self.event(event.cpu, &message),
+                None => self.others += 1,
+            },
+            Step::Loss(cpu) => {
+                // The mark belongs to the first event behind the gap.
+                self.close(cpu);
+                self.bundle(cpu).lost = true;
+            }
+            Step::Moved { ts, pid } => {
+                if self.recent.len() >= RECENT {
+                    self.recent.pop_front();
+                }
+                self.recent.push_back((ts, pid));
+            }
+            Step::Counter { ts, track, value } => self.counter(ts, track, value),
+            Step::Queue(cpu) => {
+                self.describe(track::of_queue(cpu), Some(track::QUEUES), &format!("CPU {cpu}"), true);
+            }
+            Step::Episode(listed) => self.episode(&listed),
+            Step::Migration(listed) => self.migration(&listed),
+            Step::Restart => self.restart(),
+        }
+    }
+
+    fn begin(&mut self, kernel: &str) {
+        let (name, release) = kernel.split_once(' ').unwrap_or(("Linux", kernel));
+        self.packet(|packet| {
+            packet.number(packet::SEQUENCE, 1);
+            // The state of this sequence begins here.
+            packet.number(packet::SEQUENCE_FLAGS, 1);
+            packet.message(packet::SYSTEM_INFO, |system| {
+                system.message(1, |utsname| {
+                    utsname.text(1, name);
+                    utsname.text(3, release);
+                });
+            });
+        });
+        self.describe(track::ROOT, None, "schedviz", false);
+        self.describe(track::VIOLATION, Some(track::ROOT), "Work conservation violated", false);
+        self.describe(track::RUNNING, Some(track::ROOT), "Running tasks", true);
+        self.describe(track::WAITING, Some(track::ROOT), "Waiting tasks", true);
+        self.describe(track::QUEUES, Some(track::ROOT), "Waiting tasks by CPU", false);
+        self.describe(track::MIGRATIONS, Some(track::ROOT), "Migrations by cause", false);
+    }
+
+    /// Adds an episode in which work conservation was violated, linked to the migrations in it, the one that ends it
+    /// among them.
+    fn episode(&mut self, listed: &ListedEpisode) {
+        let episode = &listed.episode;
+        let end = episode.start.after(episode.duration);
+        let within = self.recent.iter().filter(|(ts, _)| *ts > episode.start && *ts <= end);
+        let flows: Vec<u64> = within.take(LINKED).map(|(ts, pid)| flow(*ts, *pid)).collect();
+        self.track_event(episode.start, track::VIOLATION, kind::BEGIN, |event| {
+            event.text(23, "violation");
+            note(event, "cpu_time_lost_ns", episode.cpu_time_lost_ns);
+            note(event, "thread_ns", episode.thread_ns);
+            if let Some(distance) = listed.nearest {
+                note_text(event, "distance", &format!("{distance:?}").to_lowercase());
+            }
+            flows.iter().for_each(|flow| event.fixed(FLOWS, *flow));
+        });
+        self.track_event(end, track::VIOLATION, kind::END, |_| {});
+    }
+
+    /// Adds a migration of a task.
+    fn migration(&mut self, m: &events::ListedMigration) {
+        let track = track::CAUSES + m.cause as u64;
+        if !std::mem::replace(&mut self.causes[m.cause as usize], true) {
+            self.describe(track, Some(track::MIGRATIONS), m.cause.name(), false);
+        }
+        self.track_event(m.ts_ns, track, kind::INSTANT, |event| {
+            event.text(23, &m.pid.named(m.command));
+            note(event, "pid", m.pid.0.max(0).cast_unsigned().into());
+            note(event, "from_cpu", m.from_cpu.0.into());
+            note(event, "to_cpu", m.to_cpu.0.into());
+            if let Some(until) = m.until_run_ns {
+                note(event, "until_run_ns", until.0);
+            }
+            event.fixed(FLOWS, flow(m.ts_ns, m.pid));
+        });
+    }
+
+    fn restart(&mut self) {
+        self.buffer.clear();
+        self.bundles.clear();
+        self.causes = Default::default();
+        self.recent.clear();
+        self.others = 0;
+        if let Err(error) = self.out.cut(0) {
+            self.failed.get_or_insert(error);
+        }
+    }
+
+    /// Completes the file, and puts it in its place. Returns the number of events that Perfetto has no form for.
+    pub(super) fn finish(mut self) -> io::Result<u64> {
+        for cpu in (0..self.bundles.len() as u32).map(Cpu) {
+            self.close(cpu);
+        }
+        self.flush();
+        if let Some(error) = self.failed {
+            return Err(error);
+        }
+        self.out.flush()?;
+        self.out.finish()?;
+        Ok(self.others)
+    }
+}
