@@ -128,6 +128,7 @@ impl Joined for Indexer<'_> {
     fn resume(&mut self, _: Ts, at: Ts, state: &SchedState) {
         self.tasks = TaskPlaces::OfPiece(PieceTasks::default());
         self.look_at(state);
+        self.watch.resume(state);
         let cpus = self.scope.cpus.clone();
         cpus.iter().for_each(|cpu| self.turn(*cpu, 0, state));
         self.turn_machine(at, state);
