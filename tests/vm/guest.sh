@@ -166,7 +166,7 @@ sed -n 's/^ *all/  dry run of an idle machine: all/p' run.log
 check "stacks" record 0 --stacks -o stacks.dat -- sh -c "$LOAD; $MANY"
 check "trace-cmd opens them" [ "$(events stacks.dat kernel_stack)" -gt 16 ]
 schedviz offcpu stacks.dat --by both >offcpu.log 2>&1
-check "switches have stacks" grep -q '[1-9][0-9]* of [0-9]* switches have a stack' offcpu.log
+check "switches have stacks" sh -c "tr -s '\n ' ' ' <offcpu.log | grep -q ' [1-9][0-9]* of [0-9]* switches have a stack'"
 sed -n '1,2s/^/  /p' offcpu.log
 check "a dry run with stacks" sh -c 'schedviz record --dry-run --stacks -- sleep 5 >run.log 2>&1 && grep -q "costs about [0-9]* ns with its stack" run.log'
 sed -n 's/^ *a switch or wakeup/  a switch or wakeup/p' run.log
