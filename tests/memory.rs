@@ -34,9 +34,9 @@ fn peak_of(arguments: &[&str], folder: &Path) -> u64 {
 }
 
 /// The size of a long trace in bytes.
-const SIZE: usize = 80 << 20;
+const SIZE: usize = 48 << 20;
 
-/// The greatest peak of a command that reads it, in bytes: less than the trace alone.
+/// The greatest peak of a command that reads it, in bytes: less than the trace and the 33 MB or more of any command.
 const MOST: u64 = 72 << 20;
 
 /// `report` runs the analyses of the other commands.
