@@ -250,5 +250,8 @@ fn times_are_divided_where_a_task_moves() {
     let waits = grouped.run(Window::default(), || Why::new(&options).by(Some(Grouping::Groups(groups.clone()))));
     let rows = waits.by.expect("rows");
     let [row] = rows.as_slice() else { panic!("{rows:?}") };
-    assert_eq!((row.group.as_ref().map(|group| group.shown()), row.total_ns), (Some("/b".to_owned()), Dur(200)));
+    assert_eq!(
+        (row.group.as_ref().map(membership::GroupLabel::shown), row.total_ns),
+        (Some("/b".to_owned()), Dur(200))
+    );
 }

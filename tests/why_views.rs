@@ -9,10 +9,10 @@ use tracedat::Trace;
 use why::{Grouping, Layer, Why, WhyReport};
 use workcons::{Options, Waiters};
 
-fn why_of(events: &[SchedEvent], by: Option<Grouping>) -> WhyReport {
+fn why_of(events: &[SchedEvent], by: Option<&Grouping>) -> WhyReport {
     let (start, end) = (events[0].ts, events[events.len() - 1].ts);
     let options = Options { zero: start, waiters: Waiters::All, strips: Some((start, end)), ..Options::default() };
-    Pass::over(events).run(|| Why::new(&options).by(by.clone())).unwrap_or_else(|never| match never {}).output
+    Pass::over(events).run(|| Why::new(&options).by(by.cloned())).unwrap_or_else(|never| match never {}).output
 }
 
 fn total(layers: &[Layer]) -> u64 {
@@ -109,7 +109,7 @@ fn rows_of_tasks_and_cpus_agree_with_a_slow_count() {
     for seed in 0..20 {
         let events = Simulation::balanced(seed, 4, 400).events;
         let slow = Pass::over(events.as_slice()).run(Slow::default).unwrap_or_else(|never| match never {}).output;
-        let by = |grouping| why_of(&events, Some(grouping)).by.expect("rows");
+        let by = |grouping| why_of(&events, Some(&grouping)).by.expect("rows");
         let tasks = by(Grouping::Task);
         let found: BTreeMap<Pid, u64> = tasks.iter().filter_map(|row| Some((row.pid?, row.total_ns.0))).collect();
         assert_eq!(found, slow.waited, "seed {seed}");
@@ -131,7 +131,7 @@ fn rows_of_tasks_and_cpus_agree_with_a_slow_count() {
 #[test]
 fn the_rows_name_where_a_task_was_queued_and_what_idled() {
     let events = testkit::a_wait_beside_an_idle_cpu();
-    let rows = why_of(&events, Some(Grouping::Command)).by.expect("rows");
+    let rows = why_of(&events, Some(&Grouping::Command)).by.expect("rows");
     let [row] = rows.as_slice() else { panic!("{rows:?}") };
     let of = |cpus: &[why::OnCpu]| cpus.iter().map(|on| (on.cpu.0, on.ns)).collect::<Vec<_>>();
     assert_eq!((row.command.map(|c| c.to_string()), row.number, row.total_ns.0), (Some("cc".into()), 1, 200));

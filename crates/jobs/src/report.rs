@@ -7,6 +7,9 @@ use serde::Serialize;
 /// The name and version of the document's schema.
 pub(crate) const SCHEMA: &str = "schedviz/jobs/1";
 
+/// The release of a job and its response time.
+pub(crate) type Response = (Ts, Dur);
+
 /// The least number of intervals between releases that show a period.
 const INTERVALS: usize = 8;
 /// The part of the median interval that the middle half of the intervals may differ by: 1 / this.
@@ -149,7 +152,7 @@ pub struct JobsReport {
     pub worst: Vec<DelayedJob>,
     /// The releases and the response times of the jobs by the place of their row, for the figure.
     #[serde(skip)]
-    pub(crate) points: Vec<Vec<(Ts, Dur)>>,
+    pub(crate) points: Vec<Vec<Response>>,
     /// The instant from which times in the trace count.
     #[serde(skip)]
     pub(crate) zero: Ts,
@@ -210,7 +213,7 @@ pub(crate) fn build(jobs: Jobs<'_>, end: Ts) -> JobsReport {
             row.push(*job);
         }
     }
-    let mut all: Vec<(JobRow, Vec<DelayedJob>, Vec<(Ts, Dur)>)> = Vec::new();
+    let mut all: Vec<(JobRow, Vec<DelayedJob>, Vec<Response>)> = Vec::new();
     for ((pid, sums), ended) in rows.into_iter().zip(of_row) {
         // The tasks beyond the number of rows have no period together.
         let (pid, command) = match pid {

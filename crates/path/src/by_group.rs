@@ -71,7 +71,7 @@ pub(crate) fn by_group(path: &Path, traits: &SeededMap<Pid, GroupedTask>, groups
 }
 
 /// The times of a group.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 struct GroupTimes {
     segments: u64,
     times: Times,

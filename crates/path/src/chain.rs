@@ -114,7 +114,7 @@ impl Chain {
 
     /// Whether segments in use may be dropped behind the present event.
     fn counts_now(&self) -> bool {
-        self.events % COUNTED == 0
+        self.events.is_multiple_of(COUNTED)
     }
 
     /// Whether no segment in use would be dropped within a later piece, before its end.

@@ -157,7 +157,7 @@ fn notes(picks: &Picks<'_>, state: &SchedState) -> Notes {
 pub(crate) fn take_up(picks: &mut Picks<'_>, past: &Past, state: &SchedState) {
     let notes = past.notes.get(NAME).and_then(|text| serde_json::from_str::<Notes>(text).ok());
     let Some(notes) = notes else { return };
-    let id = |pid: Pid| state.task_of(pid).map(|task| task.id());
+    let id = |pid: Pid| state.task_of(pid).map(sched::Task::id);
     // A model by another request has other lags.
     if notes.base_slice == picks.options.base_slice.0 {
         model(&mut picks.fluid, &notes, past.from, id);

@@ -81,7 +81,7 @@ impl Eevdf {
     /// does if that is zero. With an even seed the record of a pick has the task that leaves as well.
     pub fn run(seed: u64, tasks: usize, picks: usize, wrong_every: usize) -> Eevdf {
         let mut rng = Rng::new(seed);
-        let mut sim = Eevdf { joins: seed % 2 == 0, ..Eevdf::default() };
+        let mut sim = Eevdf { joins: seed.is_multiple_of(2), ..Eevdf::default() };
         let mut tasks: Vec<SimTask> = (0..tasks)
             .map(|nth| {
                 let (prio, weight) =

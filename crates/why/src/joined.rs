@@ -266,7 +266,7 @@ impl Joined for Why<'_> {
             wait.is_some_and(|wait| (wait.cpu, wait.counted, wait.class) == (*cpu, *counted, *class))
         };
         let idle = (0..).map(Cpu).zip(&self.cpus).filter(|(_, track)| track.stretch.is_some()).map(|(cpu, _)| cpu);
-        let has_room = |(groups, later_groups): (&Box<crate::Groups>, &Box<crate::Groups>)| {
+        let has_room = |(groups, later_groups): (&crate::Groups, &crate::Groups)| {
             groups.fits(later_groups, self.meter.cpus().max(later.meter.cpus()), log.waits.len())
         };
         // A stopper that has moved a task away, or a balancer, in the midst of its work is known to this piece alone.
@@ -276,7 +276,7 @@ impl Joined for Why<'_> {
             && log.waits.iter().all(is_known)
             && idle.eq(log.idle.iter().copied())
             && self.meter.has_memberships(&log.memberships)
-            && self.groups.iter().zip(&later.groups).all(has_room)
+            && self.groups.as_deref().into_iter().zip(later.groups.as_deref()).all(has_room)
     }
 
     fn join(&mut self, mut later: Self) {
