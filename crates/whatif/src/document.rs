@@ -1,6 +1,7 @@
 //! The document of `schedviz whatif --json`.
 
 use crate::report::Prediction;
+use crate::runs::WhatifGroup;
 use crate::skill::Skill;
 use crate::without::CauseCurve;
 use sched::{Diagnostics, Ts};
@@ -18,6 +19,9 @@ pub(crate) struct WhatifDocument {
     pub(crate) schema: &'static str,
     /// The runs that were predicted from, in the given order.
     pub(crate) runs: Vec<WhatifRun>,
+    /// The medians, spread and coverage of the predictions from the runs of each group; absent for a single run.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) groups: Vec<WhatifGroup>,
     /// The predictions beside the measured runs; absent without such runs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) skill: Vec<Skill>,

@@ -36,6 +36,7 @@ mod predict;
 mod question;
 mod recording;
 mod report;
+mod runs;
 mod saved;
 mod simulated;
 mod skill;
@@ -58,6 +59,7 @@ pub use predict::{MOST_ERROR, MOST_UNKNOWN, PredictOptions, measure_run, predict
 pub use question::WhatifQuestion;
 pub use recording::write_run;
 pub use report::{Calibration, CommandError, CostsOfPolicies, Estimate, PolicyRow, Prediction};
+pub use runs::{GroupEstimate, GroupPolicy, WhatifGroup};
 pub use saved::save_run;
 pub use simulated::SimulatedRun;
 pub use skill::{Skill, SkillMetric};

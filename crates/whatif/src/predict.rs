@@ -142,7 +142,9 @@ pub fn predict(model: &Model, trace: &RunFigures, path: Option<&Path>, options: 
     }
 }
 
-fn row(name: PolicyName, run: Run, estimate: impl Fn(Metric) -> Estimate) -> PolicyRow {
+fn row(name: PolicyName, runs: &[Run], estimate: impl Fn(Metric) -> Estimate) -> PolicyRow {
+    let run = runs.first().copied().unwrap_or_default();
+    let steals = || runs.iter().map(|run| run.steals);
     PolicyRow {
         policy: name.to_string(),
         elapsed_ns: estimate(Metric::Elapsed),
@@ -150,6 +152,8 @@ fn row(name: PolicyName, run: Run, estimate: impl Fn(Metric) -> Estimate) -> Pol
         cpu_time_lost_ns: estimate(Metric::CpuTimeLost),
         busy_percent: estimate(Metric::Busy),
         steals: run.steals,
+        least_steals: steals().min().unwrap_or(0),
+        most_steals: steals().max().unwrap_or(0),
         missed_steals: estimate(Metric::MissedSteals),
         mean_wait_ns: estimate(Metric::MeanWait),
         p99_wait_ns: estimate(Metric::LongWait),
@@ -159,7 +163,7 @@ fn row(name: PolicyName, run: Run, estimate: impl Fn(Metric) -> Estimate) -> Pol
 
 /// The row of the trace's own policy: its difference from the trace is the error of the model.
 fn observed_row(trace: &RunFigures, observed: &RunFigures, run: Run) -> PolicyRow {
-    row(PolicyName::Observed, run, |metric| {
+    row(PolicyName::Observed, &[run], |metric| {
         let (value, truth) = (metric.of(observed), metric.of(trace));
         Estimate::new(value, truth, [value, truth].into_iter())
     })
@@ -173,7 +177,8 @@ fn predicted_row(
     (observed, rules): (&RunFigures, &RunFigures),
     runs: &[(RunFigures, Run)],
 ) -> PolicyRow {
-    row(name, runs[0].1, |metric| {
+    let each: Vec<Run> = runs.iter().map(|(_, run)| *run).collect();
+    row(name, &each, |metric| {
         let (value, truth) = (metric.of(&runs[0].0), metric.of(trace));
         let error = error_percent(metric.of(observed), truth).abs() / 100.0;
         let is_doubtful = (metric.of(rules) - truth).abs() > (value - truth).abs();

@@ -9,6 +9,7 @@ use crate::model::Model;
 use crate::of_trace::{measured_options, predicted};
 use crate::predict::Assumed;
 use crate::report::Prediction;
+use crate::runs::predictions_of_groups;
 use crate::saved::{other_policy, refuse_unpredictable, save};
 use crate::simulated::SimulatedRun;
 use crate::{figure, skill, text};
@@ -67,7 +68,8 @@ fn run(args: &WhatifArgs) -> Result<ExitCode> {
     let measured = several::measured(&measured, &args.read, |path, read| measured_run(args, path, read))?;
     let predictions: Vec<&Prediction> = runs.iter().map(|run| &run.prediction).collect();
     let skill = skill::skills(&predictions, &measured);
-    let document = WhatifDocument { schema: SCHEMA, runs, skill };
+    let of_runs: Vec<_> = runs.iter().map(|run| (run.group.as_deref(), &run.prediction)).collect();
+    let document = WhatifDocument { schema: SCHEMA, groups: predictions_of_groups(&of_runs), runs, skill };
     let figure = |sheet: &Sheet| match (&kept, document.runs.as_slice()) {
         (Some(kept), [run]) => Ok(vec![drawn(args, kept, run, sheet)?]),
         _ => bail!("the figure shows one run; give a single trace"),

@@ -63,6 +63,10 @@ pub struct PolicyRow {
     pub busy_percent: Estimate,
     /// The number of steals in the simulated run.
     pub steals: u64,
+    /// The least number of steals under any of the assumptions that the trace leaves open.
+    pub least_steals: u64,
+    /// The greatest number of steals under any of these assumptions.
+    pub most_steals: u64,
     /// The number of missed steals.
     pub missed_steals: Estimate,
     /// The mean of the waits in run queues, in nanoseconds.

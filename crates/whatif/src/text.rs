@@ -3,10 +3,12 @@
 use crate::document::{WhatifDocument, WhatifRun};
 use crate::engine::Order;
 use crate::report::{Estimate, PolicyRow};
+use crate::runs::{GroupEstimate, WhatifGroup};
 use crate::skill::{Skill, SkillMetric};
 use crate::without::CauseCurve;
 use question::Spread;
 use sched::Dur;
+use sched::nouns::counted;
 use std::fmt::Write;
 use timeline::text::{paragraph, short};
 
@@ -25,6 +27,7 @@ pub(crate) fn text(document: &WhatifDocument, rows: usize) -> String {
         [run] => run_text(&mut out, run, rows),
         runs => runs_text(&mut out, runs),
     }
+    groups_text(&mut out, &document.groups);
     skill_text(&mut out, &document.skill);
     out
 }
@@ -52,7 +55,7 @@ fn run_text(out: &mut String, run: &WhatifRun, rows: usize) {
     notes(out, run);
 }
 
-/// A line for each run, and the medians of each group.
+/// A line for each run.
 fn runs_text(out: &mut String, runs: &[WhatifRun]) {
     let policies: Vec<&str> = runs.iter().find(|run| !run.prediction.rows.is_empty()).map_or(Vec::new(), |run| {
         run.prediction.rows.iter().filter(|row| row.policy != "observed").map(|row| &*row.policy).collect()
@@ -81,19 +84,62 @@ fn runs_text(out: &mut String, runs: &[WhatifRun]) {
         }
         out.push('\n');
     }
-    let mut groups: Vec<Option<&String>> = runs.iter().map(|run| run.group.as_ref()).collect();
-    groups.dedup();
+}
+
+/// The median and the range of the runs of each group, and the intervals that hold the median.
+fn groups_text(out: &mut String, groups: &[WhatifGroup]) {
+    let range = |spread: &Spread| format!("{}..{}", length(spread.min), length(spread.max));
     for group in groups {
-        let of_group: Vec<&WhatifRun> = runs.iter().filter(|run| run.group.as_ref() == group).collect();
-        let name = group.map_or("median".to_owned(), |group| format!("{group}: median of {}", of_group.len()));
-        let trace: Vec<f64> = of_group.iter().map(|run| run.prediction.trace.elapsed_ns.0 as f64).collect();
-        let _ = write!(out, "{name:<22}{:>8}{:>8}", length(Spread::of(&trace).median), "");
-        for policy in &policies {
-            let values: Vec<f64> = of_group.iter().filter_map(|run| value(run, policy)).map(|e| e.value).collect();
-            let cell = if values.is_empty() { "-".to_owned() } else { length(Spread::of(&values).median) };
-            let _ = write!(out, "{cell:>14}");
+        let name = group.name.as_deref().unwrap_or("all runs");
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            out,
+            "\n{name}: medians of {}, {} predicted from",
+            counted(group.runs, "run"),
+            group.predicted_runs
+        );
+        let _ = writeln!(
+            out,
+            "{:<14}{:>8}{:>16}{:>5}{:>8}{:>9}{:>15}{:>5}",
+            "policy", "elapsed", "range", "held", "change", "violated", "range", "held"
+        );
+        let (elapsed, violated) = (&group.elapsed_ns, &group.violation_ns);
+        let _ = writeln!(
+            out,
+            "{:<14}{:>8}{:>16}{:>5}{:>8}{:>9}{:>15}{:>5}",
+            "the traces",
+            length(elapsed.median),
+            range(elapsed),
+            "",
+            "",
+            length(violated.median),
+            range(violated),
+            ""
+        );
+        for row in &group.policies {
+            let (elapsed, violated) = (&row.elapsed_ns, &row.violation_ns);
+            let held = |of: &GroupEstimate| format!("{}/{}", of.held, of.predicted.runs);
+            let _ = writeln!(
+                out,
+                "{:<14}{:>8}{:>16}{:>5}{:>+7.1}%{:>9}{:>15}{:>5}",
+                row.policy,
+                length(elapsed.predicted.median),
+                range(&elapsed.predicted),
+                held(elapsed),
+                row.change_percent.median,
+                length(violated.predicted.median),
+                range(&violated.predicted),
+                held(violated)
+            );
         }
-        out.push('\n');
+    }
+    if groups.iter().any(|group| !group.policies.is_empty()) {
+        paragraph(
+            out,
+            0,
+            2,
+            "Held: stated intervals with the median of the group's predictions; few where the runs differ by more than that.",
+        );
     }
 }
 
@@ -166,25 +212,42 @@ fn calibration_text(out: &mut String, run: &WhatifRun, rows: usize) {
 }
 
 fn table(out: &mut String, rows: &[PolicyRow]) {
+    let count = |value: f64| format!("{value:.0}");
     // Writing to a string cannot fail.
     let _ = writeln!(
         out,
-        "\n{:<14}{:>8}{:>17}{:>8}{:>9}{:>8}{:>7}{:>7}",
-        "policy", "elapsed", "interval", "change", "violated", "lost", "steals", "missed"
+        "\n{:<14}{:>8}{:>17}{:>8}{:>8}{:>15}",
+        "policy", "elapsed", "interval", "change", "steals", "interval"
     );
     for row in rows {
         let change = row.elapsed_ns.change_percent.map_or("-".to_owned(), |change| format!("{change:+.1}%"));
         let _ = writeln!(
             out,
-            "{:<14}{:>8}{:>17}{change:>8}{:>9}{:>8}{:>7}{:>7.0}{}",
+            "{:<14}{:>8}{:>17}{change:>8}{:>8}{:>15}{}",
             row.policy,
             length(row.elapsed_ns.value),
             interval(&row.elapsed_ns, length),
-            length(row.violation_ns.value),
-            length(row.cpu_time_lost_ns.value),
             row.steals,
-            row.missed_steals.value,
+            format!("{}..{}", row.least_steals, row.most_steals),
             if row.is_complete { "" } else { "\n  (cut off)" }
+        );
+    }
+    let _ = writeln!(
+        out,
+        "\n{:<14}{:>9}{:>15}{:>7}{:>14}{:>7}{:>9}",
+        "policy", "violated", "interval", "lost", "interval", "missed", "interval"
+    );
+    for row in rows {
+        let _ = writeln!(
+            out,
+            "{:<14}{:>9}{:>15}{:>7}{:>14}{:>7}{:>9}",
+            row.policy,
+            length(row.violation_ns.value),
+            interval(&row.violation_ns, length),
+            length(row.cpu_time_lost_ns.value),
+            interval(&row.cpu_time_lost_ns, length),
+            count(row.missed_steals.value),
+            interval(&row.missed_steals, count)
         );
     }
     let _ = writeln!(
