@@ -2,8 +2,9 @@
 
 use crate::support;
 use sched::analysis::RunTime;
-use sched::{Affinity, Cpu, CpuSet, Dur, EventSource, Pid, SchedEvent, Selected, Topology, Ts, Window};
-use std::collections::BTreeSet;
+use sched::{Affinity, Cpu, CpuSet, Dur, EventSource, Lister, Pid, SchedEvent, Selected, Topology, Ts, Window};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
 use std::fmt::Debug;
 use std::sync::Arc;
 use testkit::{PieceTally, Simulation, in_pieces};
@@ -74,6 +75,14 @@ impl<S: EventSource<Error: Debug>> Compared<S> {
         let underload = || utilization::Underload::new(&options, tick, true);
         let tally = in_pieces(source, window, &lengths, underload, |output| format!("{output:?}"));
         tallies.push(("underload", tally));
+
+        let listers = [
+            Lister::new(RunTime::default, |output| format!("{output:?}")),
+            Lister::new(schedstat::FromTrace::default, |output| format!("{output:?}")),
+        ];
+        let listed = || listers.iter().map(Lister::listed).collect::<Vec<_>>();
+        let tally = in_pieces(source, window, &lengths, listed, |output| output.concat());
+        tallies.push(("listed", tally));
 
         let tally = in_pieces(source, window, &lengths, schedstat::FromTrace::default, |output| format!("{output:?}"));
         tallies.push(("schedstat", tally));
@@ -351,7 +360,28 @@ fn commands_print_the_same_in_pieces() {
         assert!(output.status.success() && !output.stdout.is_empty(), "{command}: {output:?}");
         output.stdout
     };
-    for command in ["utilization", "running-waiting", "workcons", "why", "path", "latency", "fairness", "migrations"] {
+    for command in
+        ["utilization", "running-waiting", "workcons", "why", "path", "latency", "fairness", "migrations", "findings"]
+    {
         assert!(run(command, Some("500")) == run(command, None), "{command}");
     }
+}
+
+#[test]
+fn a_report_is_the_same_in_pieces() {
+    let folder = support::scratch("report-in-pieces");
+    let files = |pieces: Option<&str>| -> BTreeMap<OsString, Vec<u8>> {
+        let out = folder.join("report");
+        let mut program = std::process::Command::new(env!("CARGO_BIN_EXE_schedviz"));
+        program.arg("report").arg(support::fixture("affine.dat")).arg("-o").arg(&out).arg("-q");
+        program.envs(pieces.map(|events| ("SCHEDVIZ_PIECES", events)));
+        let output = program.output().expect("the program runs");
+        assert!(output.status.success(), "{output:?}");
+        let entries = out.read_dir().expect("a folder").map(|entry| entry.expect("a file"));
+        let files = entries.map(|entry| (entry.file_name(), std::fs::read(entry.path()).expect("a file"))).collect();
+        std::fs::remove_dir_all(&out).expect("a folder");
+        files
+    };
+    let (divided, whole) = (files(Some("50")), files(None));
+    assert!(divided == whole && whole.len() > 10, "{:?} {:?}", divided.keys(), whole.keys());
 }

@@ -45,18 +45,21 @@ impl Question for Dat2graphQuestion {
         let mut options = session.lanes(session.from, session.to, coloring);
         session.join_lanes(&mut options);
         Ok(Some(part(options, |options| {
-            listed(Timeline::new(options), move |lanes, page| {
-                let ran = lanes::report(&lanes, options);
-                let heading = page.session.lanes_heading(&ran, page.diagnostics).on(page.sheet);
-                let figures = vec![lanes::figure(&lanes, &ran, options, &heading)];
-                page.keep_lanes(options.apart(lanes));
-                Ok(ReportSection {
-                    title: "What every CPU ran".to_owned(),
-                    figures,
-                    text: String::new(),
-                    json: page.json(&ran)?,
-                })
-            })
+            listed(
+                || Timeline::new(options),
+                move |lanes, page| {
+                    let ran = lanes::report(&lanes, options);
+                    let heading = page.session.lanes_heading(&ran, page.diagnostics).on(page.sheet);
+                    let figures = vec![lanes::figure(&lanes, &ran, options, &heading)];
+                    page.keep_lanes(options.apart(lanes));
+                    Ok(ReportSection {
+                        title: "What every CPU ran".to_owned(),
+                        figures,
+                        text: String::new(),
+                        json: page.json(&ran)?,
+                    })
+                },
+            )
         })))
     }
 

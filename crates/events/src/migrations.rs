@@ -69,9 +69,11 @@ impl Question for MigrationsQuestion {
             return Ok(None);
         }
         Ok(Some(part(session, |session| {
-            let moves = Balance::new(&session.topology, &session.shown.chosen, session.from, session.to);
             listed(
-                (moves, Cost::new(&session.topology).with_counters(session.trace.counters()), funnels(session)),
+                || {
+                    let moves = Balance::new(&session.topology, &session.shown.chosen, session.from, session.to);
+                    (moves, Cost::new(&session.topology).with_counters(session.trace.counters()), funnels(session))
+                },
                 move |(report, cost, probes), page| {
                     let with_probes = MigrationsReport { report: &report, cost: &cost, probes };
                     Ok(ReportSection {

@@ -50,19 +50,22 @@ impl Question for EventsQuestion {
         }
         Ok(Some(part(Choice::plain(session, &special), |choice| {
             // A pass leaves out the fields of such events: they are read by themselves.
-            listed((), move |(), page| {
-                let ReportPage { session, .. } = *page;
-                let gathered = || gather(session, choice, &patterns::AskedFormats::default(), false);
-                let (report, diagnostics) = progress::watched(&session.trace, session.read.quiet, gathered);
-                Ok(ReportSection {
-                    title: "Recorded events".to_owned(),
-                    figures: vec![page.over_lanes(|heading, background| {
-                        crate::figure(&report, &options(session), heading, background)
-                    })],
-                    text: crate::text(&report),
-                    json: json(&TraceDocument::of(session, &report, &diagnostics))?,
-                })
-            })
+            listed(
+                || (),
+                move |(), page| {
+                    let ReportPage { session, .. } = *page;
+                    let gathered = || gather(session, choice, &patterns::AskedFormats::default(), false);
+                    let (report, diagnostics) = progress::watched(&session.trace, session.read.quiet, gathered);
+                    Ok(ReportSection {
+                        title: "Recorded events".to_owned(),
+                        figures: vec![page.over_lanes(|heading, background| {
+                            crate::figure(&report, &options(session), heading, background)
+                        })],
+                        text: crate::text(&report),
+                        json: json(&TraceDocument::of(session, &report, &diagnostics))?,
+                    })
+                },
+            )
         })))
     }
 

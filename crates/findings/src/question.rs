@@ -5,10 +5,10 @@ use crate::{Analyses, Doubts, FindingsArgs, FindingsReport, findings, text};
 use anyhow::Result;
 use question::{Question, Subcommand};
 use sched::{Outcome, Pass};
-use session::Session;
 use session::document::TraceDocument;
 use session::formats::{Formats, Renderings};
 use session::section::{MaybeSection, ReportSection, listed, part_from_others};
+use session::{Session, asked_pieces};
 use std::process::ExitCode;
 
 /// The main findings about a trace.
@@ -53,7 +53,11 @@ fn run(args: &FindingsArgs) -> Result<()> {
 pub fn measured(session: &Session) -> Result<Outcome<FindingsReport>> {
     let options = Analyses::of(session);
     let outcome = session.watched(|| {
-        Pass::over(session.trace.events()?).window(session.page()).run_side_by_side(|| options.analyses())
+        let pass = Pass::over(session.trace.events()?).window(session.page()).pieces(asked_pieces());
+        match pass.is_divided() {
+            true => pass.run_in_pieces(|| options.analyses()),
+            false => pass.run_side_by_side(|| options.analyses()),
+        }
     })?;
     let doubts = Doubts::of(session, &outcome.diagnostics);
     Ok(outcome.map(|output| findings(&options.measurements(output), &doubts)))
@@ -67,14 +71,17 @@ pub fn summary(session: &Session) -> Result<String> {
 /// The section of a report.
 fn section(session: &Session) -> MaybeSection<'_> {
     Ok(Some(part_from_others(Analyses::of(session), |options| {
-        listed(options.own(), move |output, page| {
-            let report = findings(&options.on_page(output, page)?, &Doubts::of(page.session, page.diagnostics));
-            Ok(ReportSection {
-                title: "Findings".to_owned(),
-                figures: Vec::new(),
-                text: text(&report, &page.session.drawable),
-                json: page.json(&report)?,
-            })
-        })
+        listed(
+            || options.own(),
+            move |output, page| {
+                let report = findings(&options.on_page(output, page)?, &Doubts::of(page.session, page.diagnostics));
+                Ok(ReportSection {
+                    title: "Findings".to_owned(),
+                    figures: Vec::new(),
+                    text: text(&report, &page.session.drawable),
+                    json: page.json(&report)?,
+                })
+            },
+        )
     })))
 }

@@ -266,6 +266,9 @@ impl<'o> Timeline<'o> {
     }
 }
 
+/// Lanes follow every pass alone: they are merged as their rows become full.
+impl sched::Joined for Timeline<'_> {}
+
 impl Analysis for Timeline<'_> {
     type Output = Vec<Lane>;
 

@@ -50,20 +50,23 @@ impl Question for PathQuestion {
             return Ok(None);
         }
         Ok(Some(part((recorded, session.start), |(recorded, zero)| {
-            listed(searches(*recorded, *zero, LONGEST), move |paths, page| {
-                let (session, path) = (page.session, path_of_command(paths));
-                let lanes = session.cpu_lanes(session.from, session.to);
-                let figure =
-                    |_| page.over_lanes(|heading, background| crate::figure(&path, &lanes, 0, heading, background));
-                let section = ReportSection {
-                    title: "The critical path".to_owned(),
-                    figures: path.task.map(figure).into_iter().collect(),
-                    text: crate::text(&path, None, &session.drawable, 10),
-                    json: page.json(&Report { schema: SCHEMA, path: &path, groups: None, sleeping_at: &[] })?,
-                };
-                page.keep(path);
-                Ok(section)
-            })
+            listed(
+                || searches(*recorded, *zero, LONGEST),
+                move |paths, page| {
+                    let (session, path) = (page.session, path_of_command(paths));
+                    let lanes = session.cpu_lanes(session.from, session.to);
+                    let figure =
+                        |_| page.over_lanes(|heading, background| crate::figure(&path, &lanes, 0, heading, background));
+                    let section = ReportSection {
+                        title: "The critical path".to_owned(),
+                        figures: path.task.map(figure).into_iter().collect(),
+                        text: crate::text(&path, None, &session.drawable, 10),
+                        json: page.json(&Report { schema: SCHEMA, path: &path, groups: None, sleeping_at: &[] })?,
+                    };
+                    page.keep(path);
+                    Ok(section)
+                },
+            )
         })))
     }
 

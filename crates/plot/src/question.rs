@@ -81,16 +81,19 @@ pub(crate) fn run(args: &PlotArgs) -> Result<()> {
 pub fn section<'s>(session: &'s Session, named: &str) -> MaybeSection<'s> {
     Ok(Some(part(fitting(session, named)?, |(spec, plan)| {
         // A pass leaves out the fields of the events: they are read by themselves.
-        listed((), move |(), page| {
-            let ReportPage { session, .. } = *page;
-            let (report, diagnostics) = gather(session, spec, plan, &mut |_| {})?;
-            Ok(ReportSection {
-                title: report.title.clone().unwrap_or_else(|| "Plot".to_owned()),
-                figures: figure(session, spec, &report, &diagnostics, page.sheet)?,
-                text: crate::text(&report),
-                json: json(&TraceDocument::of(session, &report, &diagnostics))?,
-            })
-        })
+        listed(
+            || (),
+            move |(), page| {
+                let ReportPage { session, .. } = *page;
+                let (report, diagnostics) = gather(session, spec, plan, &mut |_| {})?;
+                Ok(ReportSection {
+                    title: report.title.clone().unwrap_or_else(|| "Plot".to_owned()),
+                    figures: figure(session, spec, &report, &diagnostics, page.sheet)?,
+                    text: crate::text(&report),
+                    json: json(&TraceDocument::of(session, &report, &diagnostics))?,
+                })
+            },
+        )
     })))
 }
 

@@ -3,7 +3,7 @@
 use crate::command::{Question, Subcommand};
 use anyhow::{Result, bail};
 use draw::Figure;
-use sched::{Chosen, Diagnostics, Joined, Listed, OfSelection, Window};
+use sched::{Chosen, Diagnostics, Joined, Lister, OfSelection, Window};
 use serde::Serialize;
 use session::Session;
 use session::args::{BeginArgs, TaskArgs, TraceArgs};
@@ -175,20 +175,23 @@ struct TaskSection<'s, Q: TaskQuestion> {
 }
 
 impl<Q: TaskQuestion> SectionAnalysis for TaskSection<'_, Q> {
-    fn analysis(&self) -> Listed<'_, Conclusion<'_>> {
+    fn analysis(&self) -> Lister<'_, Conclusion<'_>> {
         let options = &self.options;
-        listed(Q::analysis(options), move |report, page| {
-            let heading = Q::heading(page.session, &report, page.diagnostics).on(page.sheet);
-            let section = ReportSection {
-                title: Q::TITLE.to_owned(),
-                figures: Q::figures(&report, options, &heading),
-                text: Q::text(&report, page.session, None),
-                json: page.json(&report)?,
-            };
-            if Q::IS_KEPT {
-                page.keep(report);
-            }
-            Ok(section)
-        })
+        listed(
+            || Q::analysis(options),
+            move |report, page| {
+                let heading = Q::heading(page.session, &report, page.diagnostics).on(page.sheet);
+                let section = ReportSection {
+                    title: Q::TITLE.to_owned(),
+                    figures: Q::figures(&report, options, &heading),
+                    text: Q::text(&report, page.session, None),
+                    json: page.json(&report)?,
+                };
+                if Q::IS_KEPT {
+                    page.keep(report);
+                }
+                Ok(section)
+            },
+        )
     }
 }

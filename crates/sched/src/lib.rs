@@ -31,7 +31,12 @@ pub mod state;
 mod tables;
 
 pub use analysis::chosen::{self, Chosen, OfSelection, Selected, Selection, TaskFilter};
-pub use analysis::{Analysis, joined::Joined, listed::Listed, note_taker::NoteTaker};
+pub use analysis::{
+    Analysis,
+    joined::Joined,
+    listed::{Listed, Lister},
+    note_taker::NoteTaker,
+};
 pub use balance::balancer;
 pub use balance::causes::{self, Cause, Causes, Migration};
 pub use balance::past_moves::PastMoves;

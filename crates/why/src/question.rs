@@ -48,16 +48,20 @@ impl Question for WhyQuestion {
 
     fn section(session: &Session) -> MaybeSection<'_> {
         Ok(Some(part(Options::plain(session), |options| {
-            listed(Why::new(options).with_probes(Probed::of(session)), move |report, page| {
-                let section = ReportSection {
-                    title: "Why tasks waited while CPUs idled".to_owned(),
-                    figures: vec![crate::figure(&report, page.session.start, &page.heading())],
-                    text: crate::text(&report, &page.session.drawable, 12),
-                    json: json(&document(page.session, &report, page.diagnostics))?,
-                };
-                page.keep(report);
-                Ok(section)
-            })
+            let probed = Probed::of(session);
+            listed(
+                move || Why::new(options).with_probes(probed),
+                move |report, page| {
+                    let section = ReportSection {
+                        title: "Why tasks waited while CPUs idled".to_owned(),
+                        figures: vec![crate::figure(&report, page.session.start, &page.heading())],
+                        text: crate::text(&report, &page.session.drawable, 12),
+                        json: json(&document(page.session, &report, page.diagnostics))?,
+                    };
+                    page.keep(report);
+                    Ok(section)
+                },
+            )
         })))
     }
 

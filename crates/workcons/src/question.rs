@@ -42,7 +42,7 @@ impl Question for WorkconsQuestion {
 
     fn section(session: &Session) -> MaybeSection<'_> {
         Ok(Some(part(Options::plain(session), |options| {
-            let analysis = (WorkConservation::new(options), length_check(session));
+            let analysis = || (WorkConservation::new(options), length_check(session));
             listed(analysis, move |found, page| {
                 let ReportPage { session, diagnostics, .. } = *page;
                 let run = WorkconsRun::of(session, &BeginArgs::default(), options, found, diagnostics.clone())?;

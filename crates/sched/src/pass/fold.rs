@@ -415,7 +415,7 @@ impl<A: Analysis> Fold<A> {
 
     /// Ends the window: settles the migrations, reports the open spans as censored, and returns the result of the
     /// analysis.
-    fn close(mut self) -> A::Output {
+    pub(super) fn close(mut self) -> A::Output {
         self.enter();
         let edges = Edges { from: self.from, to: self.to, end: self.end };
         if let Some(moves) = &mut self.moves {

@@ -116,16 +116,37 @@ impl<S: EventSource> Pass<S> {
     /// Makes the pass in pieces that are analysed side by side, if the source has threads enough and the analysis can be
     /// divided, and otherwise like [`Pass::run`]; the results are the same. `analysis` is called for each piece, on any
     /// thread, and must make the same analysis each time.
-    pub fn run_in_pieces<A: Joined>(mut self, analysis: impl Fn() -> A + Sync) -> Result<Outcome<A::Output>, S::Error> {
-        let division = self.pieces.or_else(|| Pieces::for_threads(self.source.threads()));
-        let Some(division) = division.filter(|_| analysis().is_divisible()) else { return self.run(analysis) };
+    pub fn run_in_pieces<A: Joined>(self, analysis: impl Fn() -> A + Sync) -> Result<Outcome<A::Output>, S::Error> {
+        let outcome = self.run_in_pieces_beside(analysis, Vec::<()>::new)?;
+        Ok(outcome.map(|(output, _)| output))
+    }
+
+    /// Makes the pass in pieces as [`Pass::run_in_pieces`] does, beside analyses that cannot be divided, each of which follows
+    /// all of it on a thread of its own. `others` is called once, and once more for each repetition of the pass.
+    pub fn run_in_pieces_beside<A: Joined, B: Analysis + Send>(
+        mut self,
+        analysis: impl Fn() -> A + Sync,
+        others: impl Fn() -> Vec<B>,
+    ) -> Result<Outcome<(A::Output, Vec<B::Output>)>, S::Error> {
+        let Some(division) = self.division().filter(|_| analysis().is_divisible()) else {
+            return self.run(|| (analysis(), others()));
+        };
         let mut plan = self.plan(self.least)?;
         loop {
-            if let Some(outcome) = pieces::attempt(division, &mut plan, &mut self.source, &analysis)? {
+            if let Some(outcome) = pieces::attempt(division, &mut plan, &mut self.source, &analysis, others())? {
                 return Ok(outcome);
             }
             self.look_further(&mut plan)?;
         }
+    }
+
+    /// Whether a pass in pieces is divided: the source has threads enough, or a division was set.
+    pub fn is_divided(&self) -> bool {
+        self.division().is_some()
+    }
+
+    fn division(&self) -> Option<Pieces> {
+        self.pieces.or_else(|| Pieces::for_threads(self.source.threads()))
     }
 
     /// Makes the pass with the members of a composition side by side, each on a thread of its own with a state of its

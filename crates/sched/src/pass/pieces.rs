@@ -6,7 +6,8 @@
 //! reading each piece from the file by itself.
 
 use super::fold::{Fold, PassPlan};
-use super::{EventSource, Outcome};
+use super::{EventSource, Outcome, SendSink};
+use crate::analysis::Analysis;
 use crate::analysis::joined::Joined;
 use crate::event::SchedEvent;
 use std::collections::BTreeMap;
@@ -100,13 +101,17 @@ impl Drop for Failure<'_> {
 }
 
 /// Makes one attempt at a pass in pieces. Returns `None` if the start turned out to be unknown, so that all is to be read
-/// again; the plan has learned of it then.
-pub(super) fn attempt<A: Joined, S: EventSource>(
+/// again; the plan has learned of it then. The `others` follow the pass whole, each on a thread of its own.
+pub(super) fn attempt<A: Joined, B: Analysis + Send, S: EventSource>(
     pieces: Pieces,
     plan: &mut PassPlan,
     source: &mut S,
     analysis: &(impl Fn() -> A + Sync),
-) -> Result<Option<Outcome<A::Output>>, S::Error> {
+    others: Vec<B>,
+) -> Result<Option<Outcome<(A::Output, Vec<B::Output>)>>, S::Error> {
+    let mut others: Vec<Fold<B>> = others.into_iter().map(|other| plan.fold(other)).collect();
+    let mut sinks: Vec<_> = others.iter_mut().map(|fold| |events: &[SchedEvent]| fold.feed(events)).collect();
+    let mut sinks: Vec<&mut SendSink<'_>> = sinks.iter_mut().map(|sink| sink as &mut SendSink<'_>).collect();
     let joint = Mutex::new(Joint { joined: None, next: 0, followed: BTreeMap::new(), is_busy: false });
     // The number of pieces under way bounds the queue. A bounded channel would block the scout if the workers fail.
     let (send, receive) = channel::<PassPiece<A>>();
@@ -119,7 +124,11 @@ pub(super) fn attempt<A: Joined, S: EventSource>(
             scope.spawn(move || work(receive, &give_back, joint, analysis));
         }
         drop(give_back);
-        let read = source.events(&mut |events| scout.take(events));
+        let mut take = |events: &[SchedEvent]| scout.take(events);
+        let read = match sinks.is_empty() {
+            true => source.events(&mut take),
+            false => source.events_to_all(&mut take, &mut sinks),
+        };
         scout.finish();
         read
     });
@@ -128,7 +137,8 @@ pub(super) fn attempt<A: Joined, S: EventSource>(
         return Ok(None);
     }
     let joint = joint.into_inner().unwrap_or_else(PoisonError::into_inner);
-    Ok(joint.joined.map(|joined| joined.outcome(plan, source)))
+    let close = |output| (output, others.into_iter().map(Fold::close).collect());
+    Ok(joint.joined.map(|joined| joined.outcome(plan, source).map(close)))
 }
 
 /// The thread that moves the state on, and cuts the events into pieces.
@@ -301,7 +311,7 @@ fn hand_in<A: Joined>(joint: &Mutex<Joint<A>>, number: u64, piece: Followed<A>, 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::Analysis;
+    use crate::analysis::RunTime;
     use crate::event::{Cpu, EventKind, Pid, Ts};
     use crate::pass::Pass;
     use crate::state::SchedState;
@@ -339,6 +349,18 @@ mod tests {
             let is_whole = std::panic::catch_unwind(pass).is_ok();
             assert_eq!(is_whole, panics_at == 1_000, "{workers} workers, a panic at {panics_at}");
         }
+    }
+
+    #[test]
+    fn analyses_that_cannot_be_divided_follow_beside_the_pieces() {
+        let at = |ts| SchedEvent { ts: Ts(ts), cpu: Cpu(0), pid: Pid(7), flags: 0, kind: EventKind::Other { id: 1 } };
+        let events: Vec<SchedEvent> = (0..50).map(at).collect();
+        let pass = || Pass::over(&events[..]).pieces(Some(Pieces { events: 7, workers: 2 }));
+        let others = || vec![RunTime::default(), RunTime::default()];
+        let outcome = pass().run_in_pieces_beside(RunTime::default, others).unwrap_or_else(|never| match never {});
+        let (joined, others) = outcome.output;
+        assert_eq!((joined.ns_of(Pid(7)), others.len()), (others[0].ns_of(Pid(7)), 2));
+        assert_eq!((joined.total(), outcome.to), (others[1].total(), Ts(49)));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::COMMANDS;
 use anyhow::{Context, Result, bail};
 use question::Entry;
 use question::Subcommand;
-use sched::{Diagnostics, EventSource, Outcome, Pass};
+use sched::{Diagnostics, EventSource, Joined, Listed, Lister, Outcome, Pass};
 use session::Session;
 use session::args::{self, TraceArgs, repeatable};
 use session::atomic_file::WholeFolder;
@@ -12,8 +12,8 @@ use session::formats::OutputName;
 use session::groups::Folder;
 use session::messages::emit;
 use session::page_args::PageArgs;
-use session::section::{ReportPage, ReportSection, SectionAnalysis};
-use session::{formats, heading, inputs, warnings, writer};
+use session::section::{Conclusion, ReportPage, ReportSection, SectionAnalysis};
+use session::{asked_pieces, formats, heading, inputs, warnings, writer};
 use std::fmt::Write;
 use std::fs::File;
 use std::io::Read;
@@ -235,23 +235,45 @@ fn sections(session: &Session, plots: &[String], sheet: &Sheet) -> Result<(Vec<(
         let name = if plots.len() > 1 { format!("{PLOT}-{number}") } else { PLOT.to_owned() };
         parts.extend(plot::section(session, plot)?.map(|part| (name, part)));
     }
-    let Outcome { output, diagnostics, .. } = session.watched(|| {
-        let events = session.trace.events()?;
-        // As many states as threads can follow: a further one repeats work that no thread is free for.
-        let groups = events.threads().clamp(2, parts.len().max(2));
-        let divided = || {
-            let groups = parts.chunks(parts.len().div_ceil(groups).max(1));
-            groups.map(|group| group.iter().map(|(_, part)| part.analysis()).collect::<Vec<_>>()).collect::<Vec<_>>()
-        };
-        Pass::over(events).window(session.page()).run_side_by_side(divided)
-    })?;
+    let listers: Vec<_> = parts.iter().map(|(_, part)| part.analysis()).collect();
+    let Outcome { output, diagnostics, .. } = followed(session, &listers)?;
     let page = ReportPage::new(session, sheet, &diagnostics);
-    let mut answers: Vec<_> = parts.iter().zip(output.into_iter().flatten()).enumerate().collect();
+    let mut answers: Vec<_> = parts.iter().zip(output).enumerate().collect();
     answers.sort_by_key(|(_, ((_, part), _))| part.is_concluded_last());
     let concluded = answers.into_iter().map(|(place, ((name, _), answer))| Ok((place, name.clone(), answer(&page)?)));
     let mut sections = concluded.collect::<Result<Vec<_>>>()?;
     sections.sort_by_key(|(place, ..)| *place);
     Ok((sections.into_iter().map(|(_, name, section)| (name, section)).collect(), diagnostics))
+}
+
+/// Follows the page for all sections in one pass; returns their conclusions in the same order.
+fn followed<'p>(session: &Session, listers: &[Lister<'p, Conclusion<'p>>]) -> Result<Outcome<Vec<Conclusion<'p>>>> {
+    session.watched(|| {
+        let events = session.trace.events()?;
+        let threads = events.threads();
+        // As many states as threads can follow: a further one repeats work that no thread is free for.
+        let grouped =
+            |listers: &[&Lister<'p, Conclusion<'p>>], groups: usize| -> Vec<Vec<Listed<'p, Conclusion<'p>>>> {
+                let groups = listers.chunks(listers.len().div_ceil(groups.max(1)).max(1));
+                groups.map(|group| group.iter().map(|lister| lister.listed()).collect()).collect()
+            };
+        let pass = Pass::over(events).window(session.page()).pieces(asked_pieces());
+        if !pass.is_divided() {
+            let all: Vec<_> = listers.iter().collect();
+            let outcome = pass.run_side_by_side(|| grouped(&all, threads.clamp(2, listers.len().max(2))))?;
+            return Ok(outcome.map(|output| output.into_iter().flatten().collect()));
+        }
+        let is_divisible = |lister: &&Lister<'_, _>| lister.listed().is_divisible();
+        let (divisible, whole): (Vec<_>, Vec<_>) = listers.iter().partition(is_divisible);
+        let in_pieces = || divisible.iter().map(|lister| lister.listed()).collect::<Vec<_>>();
+        // Most threads read, or follow pieces.
+        let outcome = pass.run_in_pieces_beside(in_pieces, || grouped(&whole, threads / 4))?;
+        Ok(outcome.map(|(in_pieces, whole)| {
+            let (mut in_pieces, mut whole) = (in_pieces.into_iter(), whole.into_iter().flatten());
+            let of = |lister| if is_divisible(&lister) { in_pieces.next() } else { whole.next() };
+            listers.iter().filter_map(of).collect()
+        }))
+    })
 }
 
 fn escaped(text: &str) -> String {

@@ -6,12 +6,13 @@ use crate::formats;
 use anyhow::Result;
 use draw::{Figure, Unit};
 use lanes::Lane;
-use sched::{Analysis, Diagnostics, Listed};
+use sched::{Diagnostics, Joined, Lister};
 use serde::Serialize;
 use std::any::{Any, TypeId};
 use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
+use std::sync::Arc;
 use timeline::page::{DrawLanes, Heading};
 use timeline::{Sheet, TimeScale};
 
@@ -32,8 +33,8 @@ pub type Conclusion<'p> = Box<dyn FnOnce(&ReportPage<'_>) -> Result<ReportSectio
 
 /// A section of the report before the pass, with the options of its analysis.
 pub trait SectionAnalysis {
-    /// Makes the analysis, anew for each pass.
-    fn analysis(&self) -> Listed<'_, Conclusion<'_>>;
+    /// Returns the recipe for the analysis, which is made anew for each pass and each piece of one.
+    fn analysis(&self) -> Lister<'_, Conclusion<'_>>;
 
     /// Whether the section is made from reports that other sections keep on the page: it is concluded behind all others. Its place in
     /// the report is that of its question all the same.
@@ -51,8 +52,8 @@ struct Of<O, F> {
     is_last: bool,
 }
 
-impl<O, F: for<'p> Fn(&'p O) -> Listed<'p, Conclusion<'p>>> SectionAnalysis for Of<O, F> {
-    fn analysis(&self) -> Listed<'_, Conclusion<'_>> {
+impl<O, F: for<'p> Fn(&'p O) -> Lister<'p, Conclusion<'p>>> SectionAnalysis for Of<O, F> {
+    fn analysis(&self) -> Lister<'_, Conclusion<'_>> {
         (self.analysis)(&self.options)
     }
 
@@ -61,10 +62,10 @@ impl<O, F: for<'p> Fn(&'p O) -> Listed<'p, Conclusion<'p>>> SectionAnalysis for 
     }
 }
 
-/// Makes a part of the options of an analysis, and of a function that makes the analysis by them.
+/// Makes a part of the options of an analysis, and of a function that makes the recipe for the analysis by them.
 pub fn part<'s, O: 's>(
     options: O,
-    analysis: impl for<'p> Fn(&'p O) -> Listed<'p, Conclusion<'p>> + 's,
+    analysis: impl for<'p> Fn(&'p O) -> Lister<'p, Conclusion<'p>> + 's,
 ) -> Box<dyn SectionAnalysis + 's> {
     Box::new(Of { options, analysis, is_last: false })
 }
@@ -72,17 +73,21 @@ pub fn part<'s, O: 's>(
 /// Makes a part like [`part`] whose section is made from reports that other sections keep: see [`ReportPage::kept`].
 pub fn part_from_others<'s, O: 's>(
     options: O,
-    analysis: impl for<'p> Fn(&'p O) -> Listed<'p, Conclusion<'p>> + 's,
+    analysis: impl for<'p> Fn(&'p O) -> Lister<'p, Conclusion<'p>> + 's,
 ) -> Box<dyn SectionAnalysis + 's> {
     Box::new(Of { options, analysis, is_last: true })
 }
 
-/// An analysis in the list, and the section that shows what it found.
-pub fn listed<'p, A: Analysis<Output: Send> + Send + 'p>(
-    analysis: A,
-    section: impl FnOnce(A::Output, &ReportPage<'_>) -> Result<ReportSection> + Send + 'p,
-) -> Listed<'p, Conclusion<'p>> {
-    Listed::new(analysis, move |output| Box::new(move |page: &ReportPage<'_>| section(output, page)) as Conclusion<'p>)
+/// The recipe for an analysis in the list, and for the section that shows its output.
+pub fn listed<'p, A: Joined<Output: Send> + 'p>(
+    analysis: impl Fn() -> A + Send + Sync + 'p,
+    section: impl Fn(A::Output, &ReportPage<'_>) -> Result<ReportSection> + Send + Sync + 'p,
+) -> Lister<'p, Conclusion<'p>> {
+    let section = Arc::new(section);
+    Lister::new(analysis, move |output| {
+        let section = Arc::clone(&section);
+        Box::new(move |page: &ReportPage<'_>| section(output, page)) as Conclusion<'p>
+    })
 }
 
 /// The surroundings of the sections.

@@ -418,7 +418,7 @@ impl Session {
 
 /// The division of passes into pieces that the environment asks for, as tests do: `SCHEDVIZ_PIECES` is the number of events of
 /// a piece. Without it the number of threads decides.
-fn asked_pieces() -> Option<Pieces> {
+pub fn asked_pieces() -> Option<Pieces> {
     let events = std::env::var("SCHEDVIZ_PIECES").ok()?.parse().ok()?;
     Some(Pieces { events, workers: 2 })
 }
