@@ -41,8 +41,9 @@ impl Question for UtilizationQuestion {
     fn section(session: &Session) -> MaybeSection<'_> {
         let chosen = session.shown.chosen.clone();
         Ok(Some(part((Options::plain(session), chosen), |(options, chosen)| {
-            let underload = || Underload::new(options, crate::TICK, session.trace.has_idle_states());
-            let analyses = || (Utilization::new(options), underload(), FromTrace::only(chosen.clone()));
+            let has_idle_states = session.trace.has_idle_states();
+            let underload = move || Underload::new(options, crate::TICK, has_idle_states);
+            let analyses = move || (Utilization::new(options), underload(), FromTrace::only(chosen.clone()));
             listed(analyses, move |(report, underload, columns), page| {
                 let report = UtilizationReport { underload: Some(underload), ..report };
                 let columns = schedstat::table(&[StatRow { name: "trace".into(), columns: columns.columns }]);
