@@ -13,7 +13,7 @@ use sched::{Cpu, Joined, PerTask, Pid, SchedState, Task, TaskId, TaskState, Ts};
 
 /// A place in the chain of a later piece that the pieces before fill.
 #[derive(Clone, Copy, Debug)]
-enum Place {
+enum ChainPlace {
     /// The path of a task to the beginning of its state.
     Task(TaskId),
     /// The path of a task to a waking in an earlier piece, which ends a sleep: behind its waker, or else behind this sleep.
@@ -35,7 +35,7 @@ struct Border {
 pub(crate) struct PathLog {
     borders: PerTask<Border>,
     /// The places that the pieces before fill, in ascending order.
-    places: Vec<(Link, Place)>,
+    places: Vec<(Link, ChainPlace)>,
     /// The tasks whose tracks from before were used.
     used: Vec<TaskId>,
     /// The tasks of which it was taken for granted that they were not woken before.
@@ -135,14 +135,14 @@ impl CriticalPath {
         let (kind, start_ns) = (SegmentKind::Sleeping, track.from.max(self.start));
         let sleep = Segment { kind, pid: task.pid, cpu: None, start_ns, end_ns: at, beside_idle_ns: 0, behind: None };
         let link = self.chain.put(sleep, track.link);
-        log.places.push((link, Place::Waking(task.id(), sleep)));
+        log.places.push((link, ChainPlace::Waking(task.id(), sleep)));
         Some(link)
     }
 
     /// Notes that the newest segment is a wait of which the pieces before know the beginning.
     #[cold]
     pub(crate) fn note_wait(&mut self, task: TaskId, link: Link) {
-        self.log.iter_mut().for_each(|log| log.places.push((link, Place::Wait(task))));
+        self.log.iter_mut().for_each(|log| log.places.push((link, ChainPlace::Wait(task))));
     }
 
     /// The links to all paths that can still be needed.
@@ -175,12 +175,12 @@ impl CriticalPath {
             let known = |task: TaskId| self.tracks.get(task);
             map[at] = match place {
                 None => self.chain.add(segment, before),
-                Some(Place::Task(task)) => known(task).map_or(NOTHING, |track| track.link),
-                Some(Place::Wait(task)) => {
+                Some(ChainPlace::Task(task)) => known(task).map_or(NOTHING, |track| track.link),
+                Some(ChainPlace::Wait(task)) => {
                     let completed = self.completed(task, segment);
                     self.chain.add(completed, before)
                 }
-                Some(Place::Waking(task, sleep)) => {
+                Some(ChainPlace::Waking(task, sleep)) => {
                     let waking = known(task).and_then(|track| track.waking).filter(|waking| waking.at == sleep.end_ns);
                     waking.and_then(|waking| waking.by).unwrap_or_else(|| self.chain.add(sleep, before))
                 }
@@ -232,7 +232,7 @@ impl Joined for CriticalPath {
             let mut track = PathTrack { origin: TrackOrigin::Earlier, ..PathTrack::since(task.since) };
             if !is_unknown {
                 track.link = self.chain.place();
-                log.places.push((track.link, Place::Task(task.id())));
+                log.places.push((track.link, ChainPlace::Task(task.id())));
             }
             log.borders.insert(task.id(), Border { from: task.since, is_unknown });
             self.tracks.insert(task.id(), track);

@@ -8,7 +8,7 @@
 use crate::Why;
 use crate::category::{WaitEnd, WaitOrigin};
 use crate::ledger::MoveKey;
-use crate::over_time::Notes;
+use crate::over_time::ColumnNotes;
 use crate::stretch::{Stretch, StretchEnding};
 use crate::wait::Wait;
 use sched::seeded::{SeededMap, SeededSet};
@@ -35,7 +35,7 @@ struct EarlierWait {
     now: Ts,
     /// The time in violation in this piece, in nanoseconds.
     violated: u64,
-    notes: Notes,
+    notes: ColumnNotes,
     /// The readings of all CPUs' idle time in violation, where groups need them.
     idle: Vec<u64>,
 }
@@ -51,7 +51,7 @@ struct EarlierStretch {
     now: Ts,
     /// The time in violation in this piece, in nanoseconds.
     violated: u64,
-    notes: Notes,
+    notes: ColumnNotes,
 }
 
 /// A wait at the beginning of a piece: the task, its CPU, whether it counts, and its class.
@@ -70,12 +70,12 @@ pub(crate) struct WhyLog {
 }
 
 impl WhyLog {
-    /// Notes that a task of an earlier wait is overtaken.
+    /// ColumnNotes that a task of an earlier wait is overtaken.
     pub(crate) fn overtaken(&mut self, task: TaskId) {
         self.steps.push(WhyStep::Overtaken(task));
     }
 
-    /// Notes the cause of a migration of a task, if something in an earlier piece can depend on it.
+    /// ColumnNotes the cause of a migration of a task, if something in an earlier piece can depend on it.
     pub(crate) fn settle(&mut self, m: &Migration, task: Option<TaskId>) {
         if m.ts <= self.at || self.awaited.contains(&(m.pid, m.ts, m.dest)) {
             self.steps.push(WhyStep::Settled(*m, task));

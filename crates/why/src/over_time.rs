@@ -12,7 +12,7 @@ use sched::{Cause, Cpu, TaskId, Ts};
 pub(crate) const COLUMNS: u32 = 400;
 
 /// Times in nanoseconds, each with its column.
-pub(crate) type Notes = Vec<(u32, u64)>;
+pub(crate) type ColumnNotes = Vec<(u32, u64)>;
 
 /// One origin over time.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,7 +44,7 @@ pub struct OverTime {
 #[derive(Clone, Debug)]
 struct Grid<O> {
     layers: SeededMap<O, Vec<u64>>,
-    parked: SeededMap<MoveKey, Vec<(O, Notes)>>,
+    parked: SeededMap<MoveKey, Vec<(O, ColumnNotes)>>,
 }
 
 impl<O> Default for Grid<O> {
@@ -54,7 +54,7 @@ impl<O> Default for Grid<O> {
 }
 
 impl<O: Category> Grid<O> {
-    fn take(&mut self, (origin, key): (O, Option<MoveKey>), notes: Notes) {
+    fn take(&mut self, (origin, key): (O, Option<MoveKey>), notes: ColumnNotes) {
         match key {
             _ if notes.is_empty() => {}
             Some(key) => self.parked.entry(key).or_default().push((origin, notes)),
@@ -62,7 +62,7 @@ impl<O: Category> Grid<O> {
         }
     }
 
-    fn count(&mut self, origin: O, notes: &Notes) {
+    fn count(&mut self, origin: O, notes: &ColumnNotes) {
         let layer = self.layers.entry(origin.without_distance()).or_insert_with(|| vec![0; COLUMNS as usize]);
         for (column, ns) in notes {
             let sum = &mut layer[(*column).min(COLUMNS - 1) as usize];
@@ -105,14 +105,14 @@ impl<O: Category> Grid<O> {
     }
 }
 
-/// Notes the time in violation at the end of each column.
+/// ColumnNotes the time in violation at the end of each column.
 #[derive(Clone, Debug)]
 pub(crate) struct Recorder {
     from: Ts,
     to: Ts,
     column: u32,
-    waits: SeededMap<TaskId, Notes>,
-    stretches: Vec<Notes>,
+    waits: SeededMap<TaskId, ColumnNotes>,
+    stretches: Vec<ColumnNotes>,
     waiting: Grid<WaitOrigin>,
     idling: Grid<IdleOrigin>,
 }
@@ -155,7 +155,7 @@ impl Recorder {
     pub(crate) fn note_stretch(&mut self, cpu: Cpu, ns: u64) {
         if ns > 0 {
             if cpu.index() >= self.stretches.len() {
-                self.stretches.resize(cpu.index() + 1, Notes::new());
+                self.stretches.resize(cpu.index() + 1, ColumnNotes::new());
             }
             self.stretches[cpu.index()].push((self.column, ns));
         }
@@ -189,26 +189,26 @@ impl Recorder {
     }
 
     /// Removes the notes on the open wait of a task.
-    pub(crate) fn take_wait(&mut self, task: TaskId) -> Notes {
+    pub(crate) fn take_wait(&mut self, task: TaskId) -> ColumnNotes {
         self.waits.remove(&task).unwrap_or_default()
     }
 
     /// Adds notes of a later piece to those on the open wait of a task.
-    pub(crate) fn add_wait(&mut self, task: TaskId, notes: Notes) {
+    pub(crate) fn add_wait(&mut self, task: TaskId, notes: ColumnNotes) {
         if !notes.is_empty() {
             self.waits.entry(task).or_default().extend(notes);
         }
     }
 
     /// Removes the notes on the open idle stretch of a CPU.
-    pub(crate) fn take_stretch(&mut self, cpu: Cpu) -> Notes {
+    pub(crate) fn take_stretch(&mut self, cpu: Cpu) -> ColumnNotes {
         self.stretches.get_mut(cpu.index()).map(std::mem::take).unwrap_or_default()
     }
 
     /// Adds notes of a later piece to those on the open idle stretch of a CPU.
-    pub(crate) fn add_stretch(&mut self, cpu: Cpu, notes: Notes) {
+    pub(crate) fn add_stretch(&mut self, cpu: Cpu, notes: ColumnNotes) {
         if cpu.index() >= self.stretches.len() {
-            self.stretches.resize(cpu.index() + 1, Notes::new());
+            self.stretches.resize(cpu.index() + 1, ColumnNotes::new());
         }
         self.stretches[cpu.index()].extend(notes);
     }

@@ -149,8 +149,8 @@ impl<W: StepWatch> CheckpointRecorder<W> {
     }
 }
 
-/// Without a watch, a pass can be made in pieces: each keeps the checkpoints that it may need, and those before take what they
-/// need of them.
+/// Checkpoints without a watch can be made in pieces: each piece keeps the checkpoints that can be needed, and the pieces before
+/// take those that are.
 impl Joined for CheckpointRecorder<()> {
     fn is_divisible(&self) -> bool {
         true
