@@ -7,6 +7,7 @@ mod attempts;
 mod bounded;
 mod cases;
 mod causes;
+mod cgroups;
 mod cli;
 mod compare;
 mod compare_dialects;

@@ -60,21 +60,21 @@ pub(crate) fn text(runs: &[OutsideOfRun]) -> String {
     }
     // Writing to a string cannot fail.
     let heads = ["CPU time", "waited", "preempted", "kernel"].map(|head| format!(" {head:>9}")).concat();
-    let _ = writeln!(out, "{:<24}{heads}  greatest", "outside the application");
+    let _ = writeln!(out, "{:<20}{heads}  greatest", "outside work");
     for run in runs.iter().take(MOST_LISTED) {
-        let name = end_of(&run.trace, 22);
+        let name = end_of(&run.trace, 18);
         let mark = if run.contaminated.is_some() { "!" } else { " " };
         let Some(work) = &run.outside else {
-            let _ = writeln!(out, "{mark} {name:<22} {:>9}", "unknown");
+            let _ = writeln!(out, "{mark} {name:<18} {:>9}", "unknown");
             continue;
         };
         let [cpu, waited, kernel] = [work.run_ns, work.wait_ns, work.kernel_run_ns].map(|ns| short(Some(ns)));
         let greatest = work.commands.first().map_or("-", |command| command.command.as_str());
         let _ = writeln!(
             out,
-            "{mark} {name:<22} {cpu:>9} {waited:>9} {:>9} {kernel:>9}  {}",
+            "{mark} {name:<18} {cpu:>9} {waited:>9} {:>9} {kernel:>9}  {}",
             work.preemptions,
-            end_of(greatest, 16)
+            end_of(greatest, 13)
         );
     }
     if runs.len() > MOST_LISTED {

@@ -34,6 +34,7 @@ mod past;
 mod question;
 mod report;
 mod runs;
+mod shares;
 mod table;
 mod waits;
 
@@ -44,6 +45,7 @@ pub use question::FairnessQuestion;
 pub use report::{FairnessReport, IntervalReport, Member, text};
 pub use waits::{QueueTime, Starved};
 
+use entitlement::SharesReport;
 use idling::IdleTimes;
 use joined::WaitLog;
 use membership::{GroupLabel, TaskGroup, TaskGroups, TasksBy};
@@ -108,6 +110,8 @@ pub struct Options<'o> {
     /// The groups that the members are; absent where `by` decides alone. Without them commands are distinguished by their full names, and
     /// processes, cgroups and parameters are unknown.
     pub groups: Option<Arc<TaskGroups>>,
+    /// The shares of cgroups by weight, measured before; absent where they were not asked for.
+    pub shares: Option<SharesReport>,
     /// The tasks that are measured; absent where all are.
     pub tasks: Option<&'o Chosen<'o>>,
     /// Shares are expected by the weights of the tasks' nice values.
@@ -128,6 +132,7 @@ impl Options<'_> {
             zero: from,
             by: GroupBy::Task,
             groups: None,
+            shares: None,
             tasks: None,
             weights: false,
             interval,

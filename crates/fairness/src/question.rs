@@ -1,7 +1,7 @@
 //! The question of `schedviz fairness`: how evenly CPU time is shared.
 
 use crate::args::FORMATS;
-use crate::{Fairness, FairnessArgs, FairnessReport, GroupBy, MOST_INTERVALS, Options, figure, table, text};
+use crate::{Fairness, FairnessArgs, FairnessReport, GroupBy, MOST_INTERVALS, Options, figure, shares, table, text};
 use anyhow::{Result, bail};
 use draw::Figure;
 use question::{SharedArgs, TaskQuestion};
@@ -47,8 +47,10 @@ impl TaskQuestion for FairnessQuestion {
             bail!("--interval: {} makes more than {MOST_INTERVALS} intervals", interval.human());
         }
         let by = args.group_by.clone();
+        let is_by_cgroup = matches!(by, GroupBy::Cgroup);
+        let shares = is_by_cgroup.then(|| shares::measure(session, &args.shared.begin)).transpose()?;
         let groups = by.groups().map(|rule| session.task_groups(rule)).transpose()?;
-        Ok(Options { by, groups, tasks, weights: args.weights, interval, worst: args.worst, ..plain })
+        Ok(Options { by, groups, shares, tasks, weights: args.weights, interval, worst: args.worst, ..plain })
     }
 
     fn of_section(session: &Session) -> Result<Option<Options<'_>>> {
@@ -61,7 +63,12 @@ impl TaskQuestion for FairnessQuestion {
 
     fn text(report: &FairnessReport, session: &Session, args: Option<&FairnessArgs>) -> String {
         let (rows, detail) = args.map_or((20, Detail::Full), |args| (args.rows, args.detail.detail()));
-        text(report, &session.drawable, rows, detail)
+        let mut out = text(report, &session.drawable, rows, detail);
+        if let Some(shares) = report.shares.as_ref().filter(|_| report.selection_unknown.is_none()) {
+            out.push('\n');
+            out += &entitlement::text(shares, rows);
+        }
+        out
     }
 
     fn heading(session: &Session, report: &FairnessReport, diagnostics: &Diagnostics) -> Heading {

@@ -1,6 +1,7 @@
 //! The report: as numbers, and as a text.
 
 use crate::{Fairness, IdleCpu, InInterval, MemberKey, MemberSums, QueueTime, Starved};
+use entitlement::SharesReport;
 use membership::{GroupLabel, TaskGroup, TaskGroups, TasksBy, join_random};
 use sched::kthread::command;
 use sched::lengths::{Summary, human};
@@ -90,6 +91,8 @@ pub struct FairnessReport {
     pub intervals: Vec<IntervalReport>,
     /// The longest waits.
     pub starved: Vec<Starved>,
+    /// The shares of the cgroups of all tasks by weight, and those that they got; null unless the members are cgroups.
+    pub shares: Option<SharesReport>,
     /// The run lengths of all members, for a figure.
     #[serde(skip)]
     pub runs: Lengths,
@@ -207,6 +210,7 @@ pub(crate) fn build(f: Fairness<'_>) -> FairnessReport {
         members,
         intervals: intervals(all, options.from, options.zero, options.to, options.interval),
         starved: f.waits.longest,
+        shares: options.shares.clone(),
         runs: run_lengths,
         waits,
     }
@@ -246,7 +250,7 @@ impl OfSelection for FairnessReport {
         (self.gini, self.jain, self.weighted_jain) = (None, None, None);
         (self.members, self.intervals, self.starved) = (Vec::new(), Vec::new(), Vec::new());
         (self.runs, self.waits) = (Lengths::default(), Lengths::default());
-        self.selection_unknown = Some(why);
+        (self.selection_unknown, self.shares) = (Some(why), None);
     }
 }
 

@@ -1,13 +1,14 @@
 //! The cgroup of each task.
 
 use crate::Processes;
+use crate::past_groups::PastGroups;
 use machine::Machine;
 use sched::limits::PIDS;
 use sched::seeded::{SeededMap, SeededSet};
 use sched::{Past, Pid, Tracepoint, Ts, event::escape};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
-use tracedat::{EventFormat, Record, Trace};
+use tracedat::{EventFormat, Record, TaskRecords, Trace};
 
 /// The ID of the root of the unified hierarchy.
 const ROOT: u64 = 1;
@@ -79,8 +80,16 @@ impl Cgroups {
         kinds.extend(trace.format_of(Tracepoint::Fork).map(|format| (format.id, Shows::Fork)));
         let has_any = kinds.iter().any(|(id, shows)| !matches!(shows, Shows::Fork) && trace.occurs(*id));
         learned.records_forks = trace.probe("group_fork").is_some_and(|format| trace.occurs(format.id));
-        if has_any || !learned.now.is_empty() {
+        let sampled = trace.memberships();
+        let mut sampled = sampled.map_or(&[][..], |records| learned.sampled(records));
+        if has_any || !learned.now.is_empty() || !sampled.is_empty() {
             trace.records(&mut |record| {
+                while let Some(((ts, pid, cgroup), rest)) =
+                    sampled.split_first().filter(|((ts, ..), _)| *ts <= record.ts)
+                {
+                    learned.join(*ts, *pid, Some(CgroupName::Id(*cgroup)));
+                    sampled = rest;
+                }
                 if let Some(shows) = kinds.get(&record.id()) {
                     learned.follow(*shows, record);
                 }
@@ -164,8 +173,32 @@ impl Learned<'_> {
         }
     }
 
+    /// Takes the paths of the cgroups in perf's samples, and the cgroup of each task in its first sample, which holds before as well.
+    /// Returns the cgroups of tasks by time.
+    fn sampled<'r>(&mut self, records: &'r TaskRecords) -> &'r [(Ts, Pid, u64)] {
+        for (id, path) in &records.paths {
+            self.paths.insert(*id, escape(path).into_owned());
+        }
+        let mut seen: SeededSet<Pid> = SeededSet::default();
+        for (_, pid, cgroup) in &records.cgroups {
+            if seen.insert(*pid) {
+                self.join(Ts::MIN, *pid, Some(CgroupName::Id(*cgroup)));
+            }
+        }
+        &records.cgroups
+    }
+
     /// Takes the cgroups of tasks from the note of a part, where records before the part showed them.
     fn go_on(&mut self, past: Option<&Past>) {
+        if let Some(PastGroups { cgroups, paths, .. }) = PastGroups::of(past) {
+            for (pid, place) in cgroups {
+                let Some(path) = paths.get(place as usize) else { continue };
+                let id = path.strip_prefix("cgroup ").and_then(|id| id.parse().ok());
+                let name = id.map_or_else(|| CgroupName::Path(path.clone()), CgroupName::Id);
+                self.join(Ts::MIN, pid, Some(name));
+            }
+            return;
+        }
         let groups = past.and_then(|past| past.throttling.as_ref()).map_or(&[][..], |throttling| &throttling.groups);
         for (pid, cgroup) in groups {
             self.join(Ts::MIN, *pid, Some(CgroupName::Id(*cgroup)));

@@ -16,12 +16,15 @@ mod cgroups;
 mod group;
 mod groups;
 mod names;
+mod note;
 mod params;
+mod past_groups;
 mod processes;
 
 pub use cgroups::{CgroupChange, CgroupIndex, Cgroups};
 pub use group::{GroupLabel, GroupedTask, RowNames, TaskGroup, TaskRow, TasksBy};
 pub use groups::{TaskGroups, join_random};
 pub use names::{stem, stemmed};
+pub use note::note;
 pub use params::{ParamsHistory, SchedPolicy, TaskParams};
 pub use processes::Processes;

@@ -1,5 +1,6 @@
 //! The process of each task.
 
+use crate::past_groups::PastGroups;
 use machine::Machine;
 use sched::limits::{PIDS, keep_of_pid};
 use sched::seeded::SeededMap;
@@ -34,6 +35,16 @@ impl Processes {
         for (leader, thread) in machine.iter().flat_map(|machine| machine.threads()) {
             processes.learn(thread, Ts::MIN, Some(leader));
         }
+        for (ts, task, process) in trace.memberships().map_or(&[][..], |records| &records.processes) {
+            processes.learn(*task, *ts, Some(*process));
+        }
+        if trace.memberships().is_some_and(|records| !records.processes.is_empty()) {
+            // They have the execs as well.
+            return processes;
+        }
+        if let Some(past) = PastGroups::of(trace.past().map(|past| &**past)) {
+            past.processes.into_iter().for_each(|(pid, leader)| processes.learn(pid, Ts::MIN, Some(leader)));
+        }
         processes.exec = trace.format_of(Tracepoint::Exec).map(|format| format.id);
         processes.has_flags = trace.format_named("task", "task_newtask").is_some_and(|format| trace.occurs(format.id));
         if processes.has_flags || !processes.leaders.is_empty() {
@@ -67,6 +78,14 @@ impl Processes {
     pub(crate) fn threads(&self, leader: Pid, ts: Ts) -> impl Iterator<Item = Pid> {
         let ever = self.members.get(&leader).into_iter().flatten().copied();
         ever.filter(move |pid| self.leader(*pid, ts) == Some(leader))
+    }
+
+    /// The leader of each task whose process is known at an instant, by PID.
+    pub(crate) fn at(&self, ts: Ts) -> Vec<(Pid, Pid)> {
+        let mut all: Vec<(Pid, Pid)> =
+            self.leaders.keys().filter_map(|pid| Some((*pid, self.leader(*pid, ts)?))).collect();
+        all.sort_unstable();
+        all
     }
 
     fn learn(&mut self, pid: Pid, ts: Ts, leader: Option<Pid>) {

@@ -26,6 +26,7 @@ mod header;
 mod limits;
 mod machine;
 mod maps;
+mod memberships;
 mod record;
 mod records;
 mod scan;
@@ -62,7 +63,8 @@ fn recording(source: Source) -> Result<Recording, Error> {
         diagnostics.add(FileIssue::SomeTasks);
     }
     let tracing_data = formats(&mut header, &found)?;
-    let Scanned { cpus, sorted, compression, names: tasks, maps, lost_samples, lost_anywhere, is_cut } = found;
+    let Scanned { cpus, sorted, compression, names: tasks, maps, memberships, lost_samples, lost_anywhere, is_cut } =
+        found;
     let marked = cpus.values().map(|records| records.lost).fold(0, u64::saturating_add);
     let machine = std::mem::take(&mut header.machine);
     let topology = machine.settled_topology();
@@ -109,6 +111,7 @@ fn recording(source: Source) -> Result<Recording, Error> {
         units,
         counters,
         chains,
+        memberships: memberships.into_records(),
         lost_unmarked,
         diagnostics,
     })

@@ -35,6 +35,12 @@ pub(crate) const MODULE_NAME: usize = 4096;
 /// Names of tasks. The kernel has at most 4,194,304 tasks.
 pub(crate) const NAMES: usize = 1 << 20;
 
+/// Records of the cgroups, and of the processes, of tasks: those that differ from the one before of the task.
+pub(crate) const MEMBERSHIPS: usize = 1 << 22;
+
+/// Paths of cgroups, and the bytes of one. The kernel's longest path has 4,096.
+pub(crate) const PATHS: (usize, usize) = (1 << 16, 4096);
+
 /// Stretches of records of one CPU that are read where they are in the file. Beyond this number the records are sorted
 /// by CPU into a temporary file first, in stretches of [`RUN`] bytes: the index of a file stays small.
 pub(crate) const RUNS: usize = if cfg!(test) { 1000 } else { 1 << 20 };

@@ -15,6 +15,7 @@ pub(crate) mod kind {
     pub(crate) const SAMPLE: u32 = 9;
     pub(crate) const MMAP2: u32 = 10;
     pub(crate) const LOST_SAMPLES: u32 = 13;
+    pub(crate) const CGROUP: u32 = 19;
     /// Here the recorder's own kinds begin.
     pub(crate) const USER: u32 = 64;
     pub(crate) const ATTR: u32 = 64;
@@ -40,6 +41,10 @@ mod bit {
     pub(crate) const STREAM_ID: u64 = 1 << 9;
     pub(crate) const RAW: u64 = 1 << 10;
     pub(crate) const IDENTIFIER: u64 = 1 << 16;
+    /// Parts between the raw data and the cgroup: those of varying length, and those of eight bytes.
+    pub(crate) const OF_VARYING_LENGTH: u64 = 1 << 11 | 1 << 12 | 1 << 13 | 1 << 18;
+    pub(crate) const OF_EIGHT_BYTES: u64 = 1 << 14 | 1 << 15 | 1 << 17 | 1 << 19 | 1 << 24;
+    pub(crate) const CGROUP: u64 = 1 << 21;
 }
 
 /// Bits of `read_format`.
@@ -113,6 +118,26 @@ impl SampleLayout {
         self.has(bit::CALLCHAIN)
     }
 
+    /// Returns the task of a sample and the ID of its cgroup, from the bytes behind the sample's head; `None` where the layout has
+    /// none, or parts of varying length before it.
+    pub(crate) fn cgroup(&self, body: &[u8], endian: Endian) -> Option<(u32, u64)> {
+        if !self.has(bit::CGROUP | bit::TID | bit::RAW) || self.sample_type & bit::OF_VARYING_LENGTH != 0 {
+            return None;
+        }
+        let before = [bit::IDENTIFIER, bit::IP].into_iter().filter(|bits| self.has(*bits)).count();
+        let mut at = Bytes::new(body.get(before.checked_mul(8)?..)?, endian);
+        let (_process, task) = (at.u32()?, at.u32()?);
+        let mut behind = self.parts(body, endian)?.1;
+        let parts = (self.sample_type & bit::OF_EIGHT_BYTES).count_ones() as usize;
+        behind.take(parts.checked_mul(8)?)?;
+        Some((task, behind.u64()?))
+    }
+
+    /// Whether samples have the cgroup of their task.
+    pub(crate) fn has_cgroup(&self) -> bool {
+        self.has(bit::CGROUP)
+    }
+
     /// Whether samples have what the events of a trace need.
     pub(crate) fn is_usable(&self) -> bool {
         self.has(bit::TIME | bit::CPU | bit::RAW)
@@ -132,6 +157,12 @@ impl SampleLayout {
     /// A sample, from the bytes behind its head; `None` if it is shorter than its parts.
     #[inline]
     pub(crate) fn sample<'r>(&self, body: &'r [u8], endian: Endian) -> Option<PerfSample<'r>> {
+        Some(self.parts(body, endian)?.0)
+    }
+
+    /// A sample, with the bytes behind its raw data.
+    #[inline]
+    fn parts<'r>(&self, body: &'r [u8], endian: Endian) -> Option<(PerfSample<'r>, Bytes<'r>)> {
         let mut bytes = Bytes::new(body, endian);
         let mut sample = PerfSample { time: 0, cpu: 0, process: 0, counts: &[], chain: &[], raw: &[] };
         for bits in [bit::IDENTIFIER, bit::IP] {
@@ -169,7 +200,7 @@ impl SampleLayout {
             let length = bytes.u32()? as usize;
             sample.raw = bytes.take(length)?;
         }
-        Some(sample)
+        Some((sample, bytes))
     }
 
     /// The bytes of the counter values of a sample (`read_format`).
@@ -293,6 +324,22 @@ mod tests {
         assert_eq!(layout.sample(&words(&[u64::MAX, 1, 2]), Endian::Little), None);
         let layout = SampleLayout { sample_type: bit::CALLCHAIN, ..SampleLayout::default() };
         assert_eq!(layout.sample(&words(&[u64::MAX / 8]), Endian::Little), None);
+    }
+
+    #[test]
+    fn the_cgroup_stands_behind_the_raw_data() {
+        let sample_type =
+            bit::IDENTIFIER | bit::IP | bit::TID | bit::TIME | bit::CPU | bit::RAW | bit::CGROUP | 1 << 14 | 1 << 19;
+        let layout = SampleLayout { sample_type, ..SampleLayout::default() };
+        let mut body = words(&[1, 2, 77 << 32 | 70, 555, 3]);
+        body.extend_from_slice(b"\x04\0\0\0abcd");
+        body.extend(words(&[8, 9, 4711]));
+        assert_eq!(layout.cgroup(&body, Endian::Little), Some((77, 4711)));
+        for cut in 0..body.len() {
+            assert_eq!(layout.cgroup(&body[..cut], Endian::Little), None, "cut at {cut}");
+        }
+        let with_stack = SampleLayout { sample_type: sample_type | 1 << 13, ..layout };
+        assert_eq!(with_stack.cgroup(&body, Endian::Little), None, "a part of unknown length before it");
     }
 
     #[test]

@@ -11,6 +11,7 @@ use crate::header::PerfHeader;
 use crate::limits;
 use crate::machine::feature;
 use crate::maps::ProcessMaps;
+use crate::memberships::Memberships;
 use crate::record::{RecordHead, kind};
 use crate::records::{RecordCursor, RecordsEnd, whole_records};
 use crate::sorted::Sorted;
@@ -57,6 +58,8 @@ pub(crate) struct Scanned {
     pub(crate) names: SeededMap<Pid, Comm>,
     /// The files that processes have mapped.
     pub(crate) maps: ProcessMaps,
+    /// The cgroups and the processes of tasks.
+    pub(crate) memberships: Memberships,
     /// Samples that were lost by the recorder's count at its end.
     pub(crate) lost_samples: u64,
     /// Lost records without a CPU.
@@ -315,6 +318,9 @@ impl<'s> Scan<'s> {
                     self.diagnostics.add_at(FileIssue::BadCpu, || format!("CPU {} of a sample", sample.cpu));
                     return Ok(());
                 }
+                if layout.has_cgroup() {
+                    self.found.memberships.add_sample(sample.time, layout.cgroup(body, self.endian));
+                }
                 let cpu = self.found.cpus.entry(sample.cpu).or_default();
                 cpu.events = cpu.events.saturating_add(1);
                 self.place(sample.cpu, Some(sample.time), at, record)
@@ -345,16 +351,34 @@ impl<'s> Scan<'s> {
             }
             kind::FORK => {
                 self.found.maps.fork(body, self.endian);
+                let numbers = [bytes.u32(), bytes.u32(), bytes.u32(), bytes.u32()];
+                if let ([Some(process), Some(_), Some(task), Some(_)], Some(time)) = (numbers, bytes.u64()) {
+                    self.found.memberships.add_process(time, (task, process), true);
+                }
                 Ok(())
             }
             kind::COMM => {
-                if let (Some(_process), Some(task)) = (bytes.u32(), bytes.u32())
+                let ids = (bytes.u32(), bytes.u32());
+                if let (Some(process), Some(task)) = ids {
+                    let layout = self.header.events.of_other(body, self.endian);
+                    let time = layout.and_then(|layout| layout.trailer(body, self.endian).time);
+                    self.found.memberships.add_process(time.unwrap_or(0), (task, process), false);
+                }
+                if let (Some(_process), Some(task)) = ids
                     && self.found.names.len() < limits::NAMES
                 {
                     let name = bytes.rest();
                     let end = name.iter().position(|byte| *byte == 0).unwrap_or(name.len());
                     let name = Comm::new(name.get(..end).unwrap_or_default());
                     self.found.names.insert(Pid(task.cast_signed()), name);
+                }
+                Ok(())
+            }
+            kind::CGROUP => {
+                if let Some(id) = bytes.u64() {
+                    let path = bytes.rest();
+                    let end = path.iter().position(|byte| *byte == 0).unwrap_or(path.len());
+                    self.found.memberships.add_path(id, path.get(..end).unwrap_or_default());
                 }
                 Ok(())
             }

@@ -237,3 +237,37 @@ fn the_values_of_counters_are_found_at_the_switches() {
     let without = open(PerfBuilder::default().build(&machine(ByteOrder::Little), &of)).expect("a perf.data");
     assert!(without.counters().is_none());
 }
+
+/// Samples of two PIDs in cgroups: each is recorded once, with its path, and so is the process that a name belongs to.
+#[test]
+fn samples_show_cgroups_and_names_show_processes() {
+    let of: Vec<SchedEvent> = lossy().into_iter().filter(|e| !matches!(e.kind, EventKind::Lost { .. })).collect();
+    let mut pids: Vec<i32> = of.iter().map(|event| event.pid.0).filter(|pid| *pid > 0).collect();
+    pids.sort_unstable();
+    pids.dedup();
+    let cgroups = vec![(pids[0], 41, "/a/b"), (pids[1], 42, "/c")];
+    for order in [ByteOrder::Little, ByteOrder::Big] {
+        for form in [PerfForm::File, PerfForm::Stream, PerfForm::Compressed] {
+            let builder = PerfBuilder { order, form, cgroups: cgroups.clone(), ..PerfBuilder::default() };
+            let trace = open(builder.build(&machine(order), &of)).expect("a perf.data");
+            let records = trace.memberships().expect("cgroups");
+            let found: Vec<(Pid, u64)> = records.cgroups.iter().map(|(_, pid, id)| (*pid, *id)).collect();
+            assert_eq!(found.len(), pids.len(), "each task once");
+            assert!(
+                found.contains(&(Pid(pids[0]), 41))
+                    && found.contains(&(Pid(pids[1]), 42))
+                    && found.contains(&(Pid(pids[2]), 1))
+            );
+            assert!(records.cgroups.is_sorted_by_key(|(time, ..)| *time));
+            assert_eq!((records.paths[&41].as_slice(), records.paths[&42].as_slice()), (&b"/a/b"[..], &b"/c"[..]));
+            assert_eq!(
+                records.processes.iter().map(|(_, pid, process)| (*pid, *process)).collect::<Vec<_>>(),
+                [(Pid(4243), Pid(4242))]
+            );
+            assert_eq!(events(&trace).len(), of.len(), "the events are those without cgroups");
+        }
+        let trace =
+            open(PerfBuilder { order, ..PerfBuilder::default() }.build(&machine(order), &of)).expect("a perf.data");
+        assert!(trace.memberships().expect("a process").cgroups.is_empty());
+    }
+}

@@ -38,6 +38,8 @@ pub struct PerfBuilder {
     pub idle_rounds: usize,
     /// Whether the group of the tracepoints has a counter, `cycles`: [`PerfBuilder::cycles`].
     pub counters: bool,
+    /// The cgroup of each PID by its ID and path, where samples have it (`--all-cgroups`); other PIDs are in the root.
+    pub cgroups: Vec<(i32, u64, &'static str)>,
 }
 
 impl Default for PerfBuilder {
@@ -53,6 +55,7 @@ impl Default for PerfBuilder {
             lost_samples: 0,
             idle_rounds: 0,
             counters: false,
+            cgroups: Vec::new(),
         }
     }
 }
@@ -99,9 +102,10 @@ impl PerfBuilder {
 
     /// The attributes of all events, each with its numbers.
     fn attrs(&self) -> Vec<(Vec<u8>, Vec<u8>)> {
-        let mut attrs = vec![(2, 5, SAMPLE, IDS[0]), (1, 9, OTHER, IDS[2])];
+        let sample = if self.cgroups.is_empty() { SAMPLE } else { SAMPLE | 1 << 21 };
+        let mut attrs = vec![(2, 5, sample, IDS[0]), (1, 9, OTHER, IDS[2])];
         if self.repeated {
-            attrs.push((2, 5, SAMPLE, IDS[1]));
+            attrs.push((2, 5, sample, IDS[1]));
         }
         if self.counters {
             attrs.push((0, 0, SAMPLE & !(1 << 10), COUNTER));
@@ -123,13 +127,22 @@ impl PerfBuilder {
     }
 
     fn sample(&self, id: u64, event: &SchedEvent, raw: &[u8]) -> Vec<u8> {
-        let mut body = self.words(&[id, 0xffff_8000, 0, event.ts.0 as u64]);
+        let mut body = self.words(&[id, 0xffff_8000]);
+        let task = if self.cgroups.is_empty() { 0 } else { event.pid.0.unsigned_abs().into() };
+        // Each task is a process.
+        self.order.put(&mut body, task, 4);
+        self.order.put(&mut body, task, 4);
+        body.extend(self.words(&[event.ts.0 as u64]));
         body.extend(self.cpu(event.cpu.0));
         body.extend(self.words(&[1, 2, 11, id, self.cycles(event), COUNTER]));
         let padded = (raw.len() + 4).next_multiple_of(8) - 4;
         self.order.put(&mut body, padded as u64, 4);
         body.extend(raw);
         body.resize(body.len() + padded - raw.len(), 0);
+        if !self.cgroups.is_empty() {
+            let cgroup = self.cgroups.iter().find(|(pid, ..)| *pid == event.pid.0).map_or(1, |(_, id, _)| *id);
+            body.extend(self.words(&[cgroup]));
+        }
         self.record(9, &body)
     }
 
@@ -158,6 +171,15 @@ impl PerfBuilder {
     /// The data of all rounds: in each, the buffer of one CPU or task after the other.
     fn rounds(&self, trace: &TraceBuilder, events: &[SchedEvent]) -> Vec<u8> {
         let (layout, mut out) = (trace.layout(), Vec::new());
+        for (_, id, path) in &self.cgroups {
+            let mut body = self.words(&[*id]);
+            body.extend(path.bytes());
+            body.resize((body.len() + 1).next_multiple_of(8), 0);
+            body.extend(self.words(&[0, 0]));
+            body.extend(self.cpu(0));
+            body.extend(self.words(&[IDS[0]]));
+            out.extend(self.record(19, &body));
+        }
         for round in events.chunks(self.round.max(1)) {
             let mut buffers: BTreeMap<i64, Vec<u8>> = BTreeMap::new();
             for event in round {

@@ -62,7 +62,7 @@ pub use text::symbols::KernelSymbols;
 pub use trace::{
     BufferCounts, CallChains, ChainSample, CpuEventCounts, CpuReader, CpuUnits, EventCount, EventCounts, EventStacks,
     EventStream, Kept, ModuleInfo, Neighbours, Options, Origin, Record, Recording, StackFrame, StackId, StackKey,
-    StackedEvent, Texts, Trace, TraceInfo, Where,
+    StackedEvent, TaskRecords, Texts, Trace, TraceInfo, Where,
 };
 
 /// The pure parts, for the fuzz targets: bytes in, nothing but counts out.

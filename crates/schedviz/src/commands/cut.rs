@@ -172,6 +172,12 @@ fn session_part(session: &Session, specs: &[String], aliases: &RefCell<Option<Al
     past.notes.extend([notes, bursts, picks, preemptions, wakers, offcpu, jobs].into_iter().flatten());
     let called = session.names()?;
     past.notes.extend([plot::note(session, past.from, specs, &called, &mut aliases.borrow_mut())?]);
+    past.notes.extend(membership::note(
+        &session.trace,
+        session.machine.as_ref(),
+        past.from,
+        aliases.borrow().is_some(),
+    ));
     let before = Ts(past.from.0.saturating_sub(1));
     let names = called.at(before).into_iter();
     past.occupants = occupants::at(session, past.from).map_err(|e| session.named(e))?;

@@ -53,7 +53,7 @@ pub use count::{BufferCounts, CpuEventCounts, EventCount, EventCounts};
 pub use cpu::CpuReader;
 pub use events::EventStream;
 pub use record::{Kept, Record};
-pub use recording::{CpuUnits, Origin, Recording};
+pub use recording::{CpuUnits, Origin, Recording, TaskRecords};
 pub use records::Neighbours;
 pub use stacks::{CallChains, ChainSample, EventStacks, ModuleInfo, StackFrame, StackId, StackKey, StackedEvent};
 pub use window::Where;
@@ -165,6 +165,7 @@ pub struct Trace {
     origin: Option<Origin>,
     counters: Option<Arc<dyn Counters>>,
     chains: Option<Arc<dyn CallChains>>,
+    memberships: Option<TaskRecords>,
     /// The cgroups of tasks at the start.
     groups: Arc<[(Pid, CgroupId)]>,
     /// The note of a part of a trace on the rest of it.
@@ -259,6 +260,7 @@ impl Trace {
             origin: None,
             counters: None,
             chains: None,
+            memberships: None,
             groups: Arc::default(),
             note: None,
             fired: OnceLock::new(),

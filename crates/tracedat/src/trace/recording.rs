@@ -10,7 +10,8 @@ use crate::parallel::pool;
 use crate::ring::records::Units;
 use crate::ring::unit::{CpuPages, Store};
 use sched::seeded::SeededMap;
-use sched::{Comm, Counters, Cpu, Diagnostics, Pid, Topology};
+use sched::{Comm, Counters, Cpu, Diagnostics, Pid, Topology, Ts};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The records of one CPU.
@@ -71,13 +72,31 @@ pub struct Recording {
     pub counters: Option<Arc<dyn Counters>>,
     /// The call chains of samples, where the recorder took any.
     pub chains: Option<Arc<dyn CallChains>>,
+    /// The cgroups and the processes of tasks, where the recorder took any.
+    pub memberships: Option<TaskRecords>,
     /// Events that the recorder counted as lost, at no known place.
     pub lost_unmarked: u64,
     /// Findings of reading the file.
     pub diagnostics: Diagnostics,
 }
 
+/// The cgroups and the processes of tasks, as a recorder took them beside the events. Times are those of the trace's clock.
+#[derive(Clone, Debug, Default)]
+pub struct TaskRecords {
+    /// The ID of the cgroup of a task from an instant on, in the order of time.
+    pub cgroups: Vec<(Ts, Pid, u64)>,
+    /// The path of each cgroup by its ID, as bytes.
+    pub paths: BTreeMap<u64, Vec<u8>>,
+    /// The process of a task from an instant on, by the PID of its first thread, in the order of time.
+    pub processes: Vec<(Ts, Pid, Pid)>,
+}
+
 impl Trace {
+    /// The cgroups and the processes of tasks that the recorder took beside the events, if it did.
+    pub fn memberships(&self) -> Option<&TaskRecords> {
+        self.memberships.as_ref()
+    }
+
     /// Takes a recording in another format. Everything that reads a trace.dat reads it as well.
     pub fn of_recording(recording: Recording, options: Options) -> Result<Trace, Error> {
         let Recording { origin, endian, tracing_data, names, lanes, units, .. } = recording;
@@ -121,6 +140,7 @@ impl Trace {
         trace.origin = Some(origin);
         trace.counters = recording.counters;
         trace.chains = recording.chains;
+        trace.memberships = recording.memberships;
         Ok(trace)
     }
 

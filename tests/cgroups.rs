@@ -1,0 +1,97 @@
+//! Recordings of cgroups: shares by weight, the kernel's pressure as a witness, samples of perf with cgroups, and parts.
+
+use crate::cut::{cut, difference, outcome};
+use crate::support::{root, schedviz, scratch};
+use serde_json::Value;
+use std::path::PathBuf;
+
+fn recording(name: &str) -> PathBuf {
+    root().join("tests/cgroups").join(name)
+}
+
+fn json(arguments: &[&str], name: &str) -> Value {
+    let path = recording(name);
+    let arguments = [&arguments[..1], &[path.to_str().expect("a path")], &arguments[1..], &["--json", "-q"]].concat();
+    serde_json::from_str(&schedviz(&arguments).success().text()).expect("JSON")
+}
+
+/// Weights 2, 100 and 10,000 on four CPUs. The tasks of the heaviest get all to which they are entitled; the lightest has the rest of CPUs on which no
+/// other task waits, more than twice that to which its weight entitles it, and is below half of that for more than half a second.
+#[test]
+fn weights_of_cgroups_entitle_to_shares_of_four_cpus() {
+    let report = json(&["fairness", "--by", "cgroup"], "weights.dat");
+    let groups = report["shares"]["groups"].as_array().expect("shares");
+    let of = |path: &str| groups.iter().find(|group| group["cgroup"] == path).expect("a cgroup");
+    let number = |path: &str, what: &str| of(path)[what].as_f64().unwrap_or_else(|| panic!("{what} of {}", of(path)));
+    assert_eq!(["/w2", "/w100", "/w10000"].map(|path| number(path, "weight")), [2.0, 100.0, 10_000.0]);
+    assert_eq!(of("/")["weight"], Value::Null);
+    let [light, middle, heavy] = ["/w2", "/w100", "/w10000"].map(|path| number(path, "got_percent"));
+    assert!(light > 200.0 && (100.0..120.0).contains(&middle) && (95.0..101.0).contains(&heavy), "{groups:#?}");
+    // Two CPUs while both of its tasks are runnable, and the rest by 2 to 100 but for what a group cannot use.
+    let per_time = number("/w10000", "entitled_ns") / number("/w10000", "runnable_ns");
+    let ratio = number("/w100", "entitled_ns") / number("/w2", "entitled_ns");
+    assert!((1.0..=2.0).contains(&per_time) && (5.0..50.0).contains(&ratio), "{per_time} {ratio}");
+    for path in ["/", "/w2", "/w100", "/w10000"] {
+        let seconds = of(path)["seconds"].as_array().expect("seconds");
+        let sum: f64 = seconds.iter().map(|second| second["got_ns"].as_f64().expect("a number")).sum();
+        assert!((sum - number(path, "got_ns")).abs() < 10.0, "{path}");
+    }
+    assert_eq!(of("/w10000")["equal_tasks"]["tasks"], 2);
+    assert_eq!(of("/w2")["longest_below_half_ns"], 600_000_000);
+}
+
+/// The kernel's pressure and CPU time of cgroups that were made during the recording.
+#[test]
+fn the_pressure_of_the_trace_is_the_kernels() {
+    let report = json(&["neighbours", "--by", "cgroup"], "weights.dat");
+    let groups = report["pressure"]["groups"].as_array().expect("pressure");
+    let compared: Vec<&Value> = groups.iter().filter(|group| group["agrees"] != Value::Null).collect();
+    assert_eq!(compared.len(), 4, "the machine and three cgroups: {groups:#?}");
+    for group in compared {
+        assert_eq!(group["agrees"], true, "{group}");
+        let Some(kernel) = group["kernel_run_ns"].as_f64() else { continue };
+        let run = group["run_ns"].as_f64().expect("a number");
+        assert!((run - kernel).abs() < 0.03 * kernel + 5e6, "{group}");
+    }
+    assert!(report["pressure"]["kernel_wider_ns"].as_u64().expect("the span") < 50_000_000);
+    let window = json(&["neighbours", "--by", "cgroup", "--min", "1"], "weights.dat");
+    assert!(
+        window["pressure"]["kernel_unknown"].is_string() && window["pressure"]["groups"][0]["agrees"] == Value::Null
+    );
+}
+
+/// `PERF_RECORD_CGROUP` and the cgroup of each sample; processes from the records of names and forks.
+#[test]
+fn samples_of_perf_have_cgroups() {
+    let report = json(&["neighbours", "--by", "cgroup"], "cgroups.data");
+    let groups = report["groups"].as_array().expect("groups");
+    let waited = |name: &str| {
+        groups
+            .iter()
+            .filter(|group| group["name"] == name)
+            .map(|group| group["wait_ns"].as_u64().expect("ns"))
+            .sum::<u64>()
+    };
+    let known: u64 = ["/w2", "/w100", "/w10000"].map(waited).iter().sum();
+    let all = report["wait_ns"].as_u64().expect("ns");
+    assert!(known * 10 > all * 7 && waited("/w2") > 0 && waited("/w100") > 0, "{groups:#?}");
+    assert!(waited("unknown cgroup") * 20 < all, "{groups:#?}");
+    let processes = json(&["neighbours", "--by", "process"], "cgroups.data");
+    assert_eq!(processes["tasks_without_process"], 0);
+}
+
+/// The cgroups and processes of before a part are in its note.
+#[test]
+fn a_part_has_the_cgroups_and_processes_of_its_window() {
+    let (folder, whole) = (scratch("cgroups-of-a-part"), recording("weights.dat"));
+    let window = ["--min".to_owned(), "1".to_owned(), "--max".to_owned(), "2".to_owned()];
+    let part = cut(&folder, &whole, "part.dat", &window);
+    for command in
+        [&["neighbours", "--by", "cgroup"][..], &["neighbours", "--by", "process"], &["fairness", "--by", "cgroup"]]
+    {
+        let [of_whole, of_part] =
+            [(&whole, &window[..]), (&part, &[])].map(|(trace, window)| outcome(&folder, trace, command, window));
+        let (of_whole, of_part) = (of_whole.expect("a report"), of_part.expect("a report"));
+        assert_eq!(difference("", &of_whole, &of_part), None, "{command:?}");
+    }
+}
