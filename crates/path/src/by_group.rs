@@ -60,7 +60,11 @@ pub(crate) fn by_group(path: &Path, traits: &SeededMap<Pid, GroupedTask>, groups
         sums.names.call(name);
     }
     let rows: Vec<(TaskGroup, GroupTimes)> = found.into_iter().collect();
-    let rows = if groups.by() == TasksBy::Command { join_random(rows, GroupTimes::join) } else { rows };
+    let rows = if groups.by() == TasksBy::Command {
+        join_random(rows, |sums: &mut GroupTimes, more| sums.join(&more))
+    } else {
+        rows
+    };
     let share = |(group, sums): (TaskGroup, GroupTimes)| {
         let GroupTimes { segments, times, names } = sums;
         Share { of: groups.row(group, names), segments, times }
@@ -79,7 +83,7 @@ struct GroupTimes {
 }
 
 impl GroupTimes {
-    fn join(&mut self, more: GroupTimes) {
+    fn join(&mut self, more: &GroupTimes) {
         self.segments += more.segments;
         self.times.join(&more.times);
         self.names.join(more.names);
