@@ -144,6 +144,7 @@ impl<S: EventSource<Error: Debug>> Compared<S> {
                 let topology = if tasks.is_some() { pairs(&self.cpus) } else { Topology::default() };
                 let (application, strips) = (tasks, Some((from, to)));
                 let (affinity, throttling) = (self.affinity.as_ref(), true);
+                let capacities = workcons::Capacities::of(self.cpus.iter().map(|cpu| (*cpu, 512 << (cpu.0 % 2))));
                 let options = workcons::Options {
                     zero: from,
                     waiters,
@@ -152,6 +153,7 @@ impl<S: EventSource<Error: Debug>> Compared<S> {
                     strips,
                     affinity,
                     throttling,
+                    capacities,
                     ..Default::default()
                 };
                 let tally = in_pieces(

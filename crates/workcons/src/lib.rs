@@ -26,6 +26,7 @@
 
 mod args;
 mod bounds;
+mod capacity;
 mod confined;
 mod count;
 mod drawn_run;
@@ -49,6 +50,7 @@ mod waiter_args;
 
 pub use args::WorkconsArgs;
 pub use bounds::{Bounds, RigorousBounds};
+pub use capacity::{Capacities, LostCapacity};
 pub use figure::{Runs, figure};
 pub use judge::{Limits, judge};
 pub use kernel_lengths::{Disagreement, KernelLengths, LengthCheck};
@@ -65,6 +67,7 @@ pub use unknown::{Gaps, Unknown};
 pub use violation::{SelectedWatch, ViolationSteps, Watch, is_violated_in};
 pub use waiter_args::WaiterArgs;
 
+use capacity::CapacityLoss;
 use confined::Confined;
 use count::Counts;
 use joined::PieceLog;
@@ -135,6 +138,8 @@ pub struct Options<'o> {
     pub strips: Option<(Ts, Ts)>,
     /// The trace has records of throttling, which are to be reported.
     pub throttling: bool,
+    /// The capacities of the CPUs, where they differ.
+    pub capacities: Option<Capacities>,
 }
 
 impl Options<'_> {
@@ -225,6 +230,8 @@ pub struct WorkConservation<'o> {
     /// Signs of affinity, where nothing is known of it.
     confined: Option<Confined>,
     throttling: Option<Throttling>,
+    /// The loss by capacity, on machines whose CPUs differ in it.
+    capacity: Option<Box<CapacityLoss>>,
     /// The beginning of the piece, if this analysis follows a later piece of a pass.
     piece: Option<Box<PieceLog>>,
 }
@@ -257,6 +264,7 @@ impl<'o> WorkConservation<'o> {
             traced: None,
             confined: options.affinity.is_none_or(|affinity| !affinity.has_lists()).then(Confined::new),
             throttling: options.throttling.then(Throttling::default),
+            capacity: options.capacities.as_ref().map(|capacities| Box::new(CapacityLoss::new(capacities))),
             piece: None,
         }
     }
@@ -348,6 +356,9 @@ impl<'o> WorkConservation<'o> {
     #[inline(always)]
     fn update_violation(&mut self, ts: Ts) {
         // While an episode lasts, it is due for a note when it was.
+        if let Some(capacity) = &mut self.capacity {
+            capacity.change(ts, &self.followed.sets);
+        }
         if self.counts.change(ts, &self.followed.sets) {
             self.await_note(ts);
             // One that has ended by now is complete when the next one begins, at the latest.
@@ -479,6 +490,7 @@ impl Analysis for WorkConservation<'_> {
     fn begin(&mut self, start: Ts, state: &SchedState) {
         (self.start, self.last) = (start, start);
         self.counts.begin(start);
+        self.capacity.iter_mut().for_each(|capacity| capacity.begin(start));
         let cpus: Vec<Cpu> = state.observed().chain(self.options.assume_idle.iter().copied()).collect();
         if let Some(confined) = &mut self.confined {
             confined.begin(start);
@@ -522,6 +534,7 @@ impl Analysis for WorkConservation<'_> {
         self.sample(end, state);
         self.account(end);
         self.counts.pass(end);
+        self.capacity.iter_mut().for_each(|capacity| capacity.pass(end));
         // The pass has closed the spans by now, but the queues are as they were.
         self.note(end, state);
         self.list();
@@ -538,7 +551,12 @@ impl Analysis for WorkConservation<'_> {
 impl WorkConservation<'_> {
     /// The number of CPUs that take part.
     fn observed(&self, state: &SchedState) -> usize {
+        self.observed_cpus(state).count()
+    }
+
+    /// The CPUs that take part.
+    fn observed_cpus(&self, state: &SchedState) -> impl Iterator<Item = Cpu> {
         let assumed = self.options.assume_idle.iter().filter(|cpu| state.load(**cpu) == Load::Unobserved);
-        state.observed().chain(assumed.copied()).filter(|cpu| self.options.cpus.has(*cpu)).count()
+        state.observed().chain(assumed.copied()).filter(|cpu| self.options.cpus.has(*cpu))
     }
 }

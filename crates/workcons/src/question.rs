@@ -3,12 +3,12 @@
 use crate::args::FORMATS;
 use crate::args::IdleCountsAs;
 use crate::runs::{WorkconsDocument, WorkconsRun};
-use crate::{LengthCheck, Limits, Options, SchedIdle, WorkConservation, WorkconsArgs};
+use crate::{Capacities, LengthCheck, Limits, Options, SchedIdle, WorkConservation, WorkconsArgs};
 use anyhow::{Result, anyhow};
 use machine::Affinity;
 use membership::{SchedPolicy, TasksBy};
 use question::{Question, Subcommand};
-use sched::{Chosen, Judgement, Verdict};
+use sched::{Chosen, Cpu, Judgement, Verdict};
 use session::Session;
 use session::args::{BeginArgs, ReadArgs, WindowArgs, typed};
 use session::formats::{Format, Formats, OutputName, Renderings, json};
@@ -171,6 +171,7 @@ fn measure(
         strips: strips.then_some((session.from, session.to)),
         throttling: session.records_throttling(),
         without_descent: args.begin.fast_window,
+        capacities: capacities(&session),
     };
     let by_descent = args.waiters.depend_on_descent(&args.tasks);
     let params = shows_sched_idle(args, &session).then(|| session.task_groups(TasksBy::Params)).transpose()?;
@@ -197,6 +198,12 @@ fn shows_sched_idle(args: &WorkconsArgs, session: &Session) -> bool {
     args.idle_counts_as.map_or_else(is_listed, |counts_as| counts_as == IdleCountsAs::Idle)
 }
 
+/// The capacities of the CPUs by the machine file, where they differ.
+fn capacities(session: &Session) -> Option<Capacities> {
+    let places = &session.machine.as_ref()?.cpus.places;
+    Capacities::of(places.iter().filter_map(|place| Some((Cpu(place.cpu), place.capacity?))))
+}
+
 /// The comparison with the kernel's lengths of run queues, where the trace has them.
 fn length_check(session: &Session) -> Option<LengthCheck> {
     session.has_probe("nr_running", "change").then(LengthCheck::default)
@@ -212,6 +219,7 @@ impl<'o> Options<'o> {
             affinity: session.affinity.as_deref(),
             strips: Some((session.from, session.to)),
             throttling: session.records_throttling(),
+            capacities: capacities(session),
             ..Default::default()
         }
     }

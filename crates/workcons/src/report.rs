@@ -4,7 +4,10 @@ use crate::count::{Count, Counts};
 use crate::strips::Strip;
 use crate::throttling::Throttling;
 use crate::unknown::{Gaps, Unknown};
-use crate::{Options, PendingSwitch, RigorousBounds, Scene, SchedIdleFigures, Waiters, WorkConservation};
+use crate::violation::WAYS;
+use crate::{
+    LostCapacity, Options, PendingSwitch, RigorousBounds, Scene, SchedIdleFigures, Waiters, WorkConservation,
+};
 use sched::episodes::Totals;
 use sched::topology::Distance;
 use sched::{Dur, EventIssue, OfSelection, SchedState, Topology, Ts};
@@ -29,6 +32,9 @@ pub struct Violation {
     pub cpu_time_lost_percent: f64,
     /// The possible CPU time lost with unknown CPUs, in percent of the window times the CPUs. Episodes of any length.
     pub possible_cpu_time_lost_percent: f64,
+    /// The CPU time lost in units of the largest CPU, episodes of any length; absent unless the machine file has capacities that differ.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub capacity_lost: Option<LostCapacity>,
     /// The integral of min(|I|, Σ waiters), in task·nanoseconds.
     pub thread_ns: u64,
     /// The number of episodes of at least the minimum length.
@@ -209,6 +215,7 @@ fn violation(count: &Count, totals: &Totals, whole: &Whole, options: &Options<'_
             all.cpu_time_lost_ns.saturating_add(count.doubtful_cpu_time_lost_ns),
             whole.cpu_time,
         ),
+        capacity_lost: None,
         thread_ns: totals.thread_ns,
         episodes: totals.episodes,
         longest: Vec::new(),
@@ -216,8 +223,16 @@ fn violation(count: &Count, totals: &Totals, whole: &Whole, options: &Options<'_
     }
 }
 
+/// The CPU time lost in units of the largest CPU, for each way of counting; nothing where the CPUs are all the same.
+fn lost_capacity(analysis: &WorkConservation<'_>, end: Ts, state: &SchedState) -> [Option<LostCapacity>; WAYS] {
+    let window = end.since(analysis.start).0;
+    let lost = |way| Some(analysis.capacity.as_ref()?.lost(way, analysis.observed_cpus(state), window));
+    std::array::from_fn(lost)
+}
+
 pub(crate) fn build(analysis: WorkConservation<'_>, end: Ts, state: &SchedState) -> Report {
     let observed = analysis.observed(state);
+    let lost = lost_capacity(&analysis, end, state);
     let WorkConservation {
         options,
         start,
@@ -237,8 +252,10 @@ pub(crate) fn build(analysis: WorkConservation<'_>, end: Ts, state: &SchedState)
         let found = count.episodes.totals().iter().find(|t| t.min_ns == options.min_episode).copied();
         found.unwrap_or_default()
     };
-    let [all, movable, application] =
-        [0, 1, 2].map(|i: usize| violation(&counts[i], &totals_of(&counts[i]), &whole, options));
+    let [all, movable, application] = [0, 1, 2].map(|i: usize| {
+        let of_way = violation(&counts[i], &totals_of(&counts[i]), &whole, options);
+        Violation { capacity_lost: lost[i], ..of_way }
+    });
     let judged = options.waiters as usize;
     let by_length = |t: &Totals| ByLength {
         totals: *t,

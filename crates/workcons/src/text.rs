@@ -70,6 +70,13 @@ pub fn text(report: &Report, trace: &Drawable, detail: Detail) -> String {
     if let Some(figures) = &report.sched_idle {
         paragraph(&mut out, 0, 2, &with_sched_idle(figures, report));
     }
+    if let Some(lost) = report.violation.as_ref().and_then(|v| v.capacity_lost) {
+        let (time, percent) = (Dur(lost.ns).human(), lost.percent);
+        let words = format!(
+            "in units of the largest CPU: {time} of CPU time lost, {percent:.2} % of the capacity of all CPUs (cpu_capacity)"
+        );
+        paragraph(&mut out, 0, 2, &words);
+    }
     let busy = format!(
         "{} {:.1} % busy; on average {:.2} tasks ran and {:.2} waited",
         sched::nouns::counted(report.cpus.observed, "CPU"),

@@ -116,7 +116,7 @@ impl Session {
             observed,
             shown,
         };
-        for doubt in [session.doubtful_topology(), session.doubtful_cpus()].iter().flatten() {
+        for doubt in [session.extensible(), session.doubtful_topology(), session.doubtful_cpus()].iter().flatten() {
             session.read.message(&format!("{}: {doubt}", session.name()));
         }
         Ok(session)
@@ -235,6 +235,18 @@ impl Session {
     fn is_beyond(&self, cpu: Cpu) -> bool {
         let machine = self.trace.info().cpus;
         machine > 0 && cpu.0 >= machine
+    }
+
+    /// The consequence of a sched_ext scheduler, where one was loaded: by the machine file, or by its own events.
+    fn extensible(&self) -> Option<String> {
+        let name = self.machine.as_ref().and_then(|machine| machine.scheduler.ext.as_deref());
+        if name.is_none() && !self.trace.has_sched_ext_events() {
+            return None;
+        }
+        let name = name.map_or(String::new(), |name| format!(" ({name})"));
+        Some(format!(
+            "A sched_ext scheduler{name} was loaded: its queues are in no event, and a run queue here is the last CPU known to have each waiting task"
+        ))
     }
 
     /// A sign that the topology is of another machine than the trace.

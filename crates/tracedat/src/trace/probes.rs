@@ -42,6 +42,12 @@ impl Trace {
         probes.map(|format| format.name.as_str()).filter(|name| self.probe(name).is_none()).collect()
     }
 
+    /// Whether a sched_ext scheduler recorded events of its own (`sched_ext:*`).
+    pub fn has_sched_ext_events(&self) -> bool {
+        let of_ext = self.formats.iter().filter(|format| format.system == "sched_ext");
+        of_ext.into_iter().any(|format| self.has_records(format))
+    }
+
     /// Whether CPUs that enter and leave idle states were recorded (`power:cpu_idle`).
     pub fn has_idle_states(&self) -> bool {
         self.format_named("power", "cpu_idle").is_some_and(|format| self.has_records(format))
