@@ -5,6 +5,7 @@ use crate::args::By;
 use crate::args::FORMATS;
 use crate::asked_episode;
 use crate::by_group::{self, BESIDE, GroupOrigins};
+use crate::smaller::{self, SmallerCpus};
 use crate::{GroupRow, Grouping, Homes, Probed, Why, WhyReport};
 use anyhow::{Result, bail};
 use draw::Figure;
@@ -198,6 +199,7 @@ fn measure(args: &WhyArgs, read: &ReadArgs, path: &Path, drawn: bool) -> Result<
         excluded: excluded.as_ref().map(|excluded| excluded as &Chosen<'_>),
         without_descent: args.begin.fast_window,
         strips: drawn.then_some((session.from, session.to)),
+        capacities: workcons::capacities(&session),
         ..Options::default()
     };
     let by_descent = args.waiters.depend_on_descent(&args.tasks);
@@ -216,12 +218,18 @@ fn measure(args: &WhyArgs, read: &ReadArgs, path: &Path, drawn: bool) -> Result<
     let at = asked_episode::instant(args, &session, &options)?;
     let probed = Probed::of(&session);
     let grouping = args.by.map(|by| by.grouping(&session)).transpose()?;
-    let analysis = || Why::new(&options).by(grouping.clone()).with_episode_at(at).with_probes(probed);
-    let (mut report, trust) =
+    let analysis = || {
+        let why = Why::new(&options).by(grouping.clone()).with_episode_at(at).with_probes(probed);
+        (why, SmallerCpus::new(&options))
+    };
+    let ((mut report, smaller), trust) =
         session.measured_in_pieces(&args.begin, session.window, options.application, by_descent, analysis)?;
     if let (Some(at), None, None) = (at, &report.episode, &report.selection_unknown) {
         let seconds = at.0.saturating_sub(session.start.0) as f64 / 1e9;
         bail!("{}: work conservation is not violated at {seconds:.9} s", session.name());
+    }
+    if report.selection_unknown.is_none() {
+        report.on_smaller_cpu = smaller;
     }
     if args.assume_bound && report.selection_unknown.is_none() {
         report.assumed_bound = Some(bound);
@@ -244,7 +252,10 @@ fn text(args: &WhyArgs, document: &WhyDocument) -> String {
             crate::story_text(story, drawable, args.steps)
         }
         [run] if args.markdown => crate::markdown(&run.report, &run.drawable, args.rows),
-        [run] => crate::text(&run.report, &run.drawable, args.rows),
+        [run] => {
+            let smaller = smaller::text(run.report.on_smaller_cpu.as_deref());
+            crate::text(&run.report, &run.drawable, args.rows) + &smaller
+        }
         runs => table(runs, args.markdown),
     }
 }

@@ -8,6 +8,7 @@ use crate::longest::{Longest, longest};
 use crate::missed::Missed;
 use crate::nearest::Nearest;
 use crate::over_time::OverTime;
+use crate::smaller::SmallerRow;
 use crate::story::Story;
 use sched::topology::CpuOrder;
 use sched::{Cause, Dur, OfSelection, SchedState, Ts};
@@ -96,6 +97,10 @@ pub struct WhyReport {
     /// They count in no other number of the report; their shares are those of the waiting with them. Absent unless asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub assumed_bound: Option<Vec<GroupRow>>,
+    /// The time of counted tasks on a smaller CPU while a larger one idled that they may use, by the two capacities; absent unless the machine
+    /// file has capacities that differ.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub on_smaller_cpu: Option<Vec<SmallerRow>>,
     /// An episode step by step; absent unless asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub episode: Option<Story>,
@@ -110,7 +115,7 @@ impl OfSelection for WhyReport {
         (self.violation_ns, self.violation_percent) = (None, None);
         (self.waiting, self.idling, self.missed) = (None, None, None);
         (self.by, self.episode, self.over_time) = (None, None, None);
-        self.assumed_bound = None;
+        (self.assumed_bound, self.on_smaller_cpu) = (None, None);
     }
 }
 
@@ -158,6 +163,7 @@ pub(crate) fn build(mut why: Why<'_>, end: Ts, state: &SchedState) -> WhyReport 
         missed: Some(why.missed.report(options.topology.has_groups(CpuOrder::Llc))),
         by,
         assumed_bound: None,
+        on_smaller_cpu: None,
         episode,
         over_time,
     };

@@ -26,13 +26,13 @@ impl Capacities {
     }
 
     /// The capacity of a CPU: that of the largest one where it is unknown.
-    fn at(&self, cpu: Cpu) -> u64 {
+    pub fn at(&self, cpu: Cpu) -> u64 {
         let known = self.of.get(cpu.index()).copied().filter(|capacity| *capacity > 0);
         known.unwrap_or(self.largest).into()
     }
 
     /// The sum of the capacities of CPUs.
-    pub(crate) fn sum(&self, cpus: impl Iterator<Item = Cpu>) -> u64 {
+    fn sum(&self, cpus: impl Iterator<Item = Cpu>) -> u64 {
         cpus.map(|cpu| self.at(cpu)).sum()
     }
 }

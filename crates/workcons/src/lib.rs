@@ -56,7 +56,7 @@ pub use judge::{Limits, judge};
 pub use kernel_lengths::{Disagreement, KernelLengths, LengthCheck};
 pub use metrics::metrics;
 pub use pending::{Held, LONG_PENDING, PendingSwitch};
-pub use question::WorkconsQuestion;
+pub use question::{WorkconsQuestion, capacities};
 pub use report::{ByLength, EpisodeReport, NO_ELAPSED, Report, Violation};
 pub use run_figure::{Look, run_figure};
 pub use sched_idle::{SchedIdle, SchedIdleFigures};

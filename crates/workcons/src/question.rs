@@ -199,7 +199,7 @@ fn shows_sched_idle(args: &WorkconsArgs, session: &Session) -> bool {
 }
 
 /// The capacities of the CPUs by the machine file, where they differ.
-fn capacities(session: &Session) -> Option<Capacities> {
+pub fn capacities(session: &Session) -> Option<Capacities> {
     let places = &session.machine.as_ref()?.cpus.places;
     Capacities::of(places.iter().filter_map(|place| Some((Cpu(place.cpu), place.capacity?))))
 }
