@@ -5,9 +5,7 @@ use crate::strips::Strip;
 use crate::throttling::Throttling;
 use crate::unknown::{Gaps, Unknown};
 use crate::violation::WAYS;
-use crate::{
-    LostCapacity, Options, PendingSwitch, RigorousBounds, Scene, SchedIdleFigures, Waiters, WorkConservation,
-};
+use crate::{LostCapacity, Options, PendingSwitch, RigorousBounds, Scene, SchedIdleFigures, Waiters, WorkConservation};
 use sched::episodes::Totals;
 use sched::topology::Distance;
 use sched::{Dur, EventIssue, OfSelection, SchedState, Topology, Ts};
