@@ -3,6 +3,7 @@
 
 use crate::conforms::conforms;
 use crate::support::{fixture, recordings, root, schedviz, unwrapped};
+use machine::NewIdleCost;
 use sched::balancer::NewIdleOutcome;
 use sched::{Cpu, EventKind, Pass, SchedEvent, Ts};
 use std::collections::BTreeMap;
@@ -10,7 +11,7 @@ use std::ops::ControlFlow;
 use std::sync::Mutex;
 use testkit::Simulation;
 use tracedat::Trace;
-use why::{Cases, Nearest, Probed, Why, WhyReport};
+use why::{AverageRule, Cases, EstimatedGate, GateCosts, Nearest, Probed, Why, WhyReport};
 use workcons::{Options, Waiters};
 
 /// By distance and outcome: the number of missed steals, and their time in violation.
@@ -183,4 +184,63 @@ fn the_command_shows_outcomes_and_attempts() {
     assert!(schedviz(&["why", file, "--markdown"]).success().text().contains("| new-idle balance of missed steals |"));
     let episode = unwrapped(&schedviz(&["why", file, "--episode", "1", "--steps", "5000"]).success().text());
     assert!(episode.contains("balances MC (") && episode.contains("; new-idle balance: "), "{episode}");
+}
+
+/// The costs around a recording that has no machine file, by the first and the last record of each CPU on going idle. The greatest average idle
+/// time stands for the limit that the costs of all domains give.
+fn costs_of_records(trace: &Trace, release: (u32, u32)) -> GateCosts {
+    let mut cpus: BTreeMap<Cpu, (NewIdleCost, NewIdleCost)> = BTreeMap::new();
+    trace.records(&mut |record| {
+        if record.format().is_some_and(|format| format.name == "idle") {
+            let number =
+                |field: &str| record.number(field).and_then(|number| u64::try_from(number).ok()).expect("a field");
+            let cost = |sum_ns| NewIdleCost { lowest_ns: number("cost"), sum_ns };
+            let half = number("avg_idle").div_ceil(2);
+            let (start, end) = cpus.entry(record.cpu).or_insert((cost(half), cost(half)));
+            start.sum_ns = start.sum_ns.max(half);
+            *end = cost(start.sum_ns);
+        }
+        ControlFlow::Continue(())
+    });
+    let (from, to) = trace.extent().expect("events");
+    GateCosts { cpus, from, to, migration_cost_ns: 500_000, rule: AverageRule::of(Some(release)) }
+}
+
+/// Estimates without the probes against the recorded outcomes: those that are certain are right.
+#[test]
+fn the_gate_by_stock_events_is_that_of_the_records() {
+    let Some(traces) = std::env::var_os("SCHEDVIZ_TRACES") else { return };
+    // By gate and recorded state: closed by the costs, or open.
+    let mut table: BTreeMap<(EstimatedGate, bool), u64> = BTreeMap::new();
+    for (folder, release) in [("linux-6.1-c8-n2", (6, 1)), ("linux-6.12-c8-n2", (6, 12)), ("linux-7.2-c8-n2", (7, 2))] {
+        for load in ["spmd", "hackbench", "unpin"] {
+            let path = std::path::Path::new(&traces).join(format!("extra/{folder}/balance-{load}.dat"));
+            let trace = Trace::open(&path, tracedat::Options::default()).expect("a readable recording");
+            let costs = costs_of_records(&trace, release);
+            let options = Options { waiters: Waiters::All, ..Options::default() };
+            let events = crate::support::events(&trace);
+            let why = || Why::new(&options).with_probes(PROBED).with_gate(Some(costs.clone()));
+            let report = Pass::over(&events[..]).run(why).unwrap_or_else(|never| match never {}).output;
+            for row in report.missed.and_then(|missed| missed.gates).unwrap_or_default() {
+                for outcome in row.outcomes.expect("outcomes") {
+                    use NewIdleOutcome::{NotOverloaded, Unknown, WakeupPending};
+                    // Something else closed it: no record shows what the costs would have done.
+                    if matches!(outcome.outcome, Unknown | WakeupPending | NotOverloaded) {
+                        continue;
+                    }
+                    // One that was skipped at random has passed the gate.
+                    let is_open = outcome.outcome.is_attempted() || outcome.outcome == NewIdleOutcome::NotAttempted;
+                    *table.entry((row.gate, is_open)).or_default() += outcome.number;
+                }
+            }
+        }
+    }
+    println!("{table:?}");
+    let of = |gate, is_open| table.get(&(gate, is_open)).copied().unwrap_or(0);
+    let right = of(EstimatedGate::Closed, false) + of(EstimatedGate::Open, true);
+    let certain = right + of(EstimatedGate::Closed, true) + of(EstimatedGate::Open, false);
+    let all: u64 = table.values().sum();
+    assert!(all > 100, "{table:?}");
+    assert!(right * 100 >= certain * 97, "{table:?}");
+    assert!(certain * 100 >= all * 60, "{table:?}");
 }

@@ -86,7 +86,10 @@ limit is on its fall), elapsed, violation, cpu-time-lost, violation-1ms, waiting
 in violation), missed-steals, missed-steals-llc, missed-steals-idling,
 wakeup-p50, wakeup-p99, wakeup-max, wait-p50, wait-p99, wait-max, busy, slice,
 sched, idle, wake, steal, migrations, migrations-wakeup, -newidle, -idle,
--periodic, -nohz-idle, -sleepers, -active, -affinity, -exec, -numa, -other.
+-periodic, -nohz-idle, -sleepers, -active, -affinity, -exec, -numa, -other;
+of runs with probes on requests to reschedule request-p50, request-p99,
+request-lazy, request-saved; with those on picks picks, picks-unexplained,
+picks-in-spite, picks-late, picks-late-p99.
 wakeup is from waking to switch, wait the runqueue wait of a preempted task,
 slice the mean run length.
 
@@ -99,7 +102,7 @@ Exit status:
 
 /// Parses a limit of a metric that runs can have.
 fn limit(text: &str) -> Result<Limit, String> {
-    let metrics = measures::metrics().into_iter().map(|(metric, _)| metric);
+    let metrics = measures::metrics().into_iter().chain(measures::of_probes()).map(|(metric, _)| metric);
     Limit::parse(text, &metrics.chain([measures::own_metric().0]).collect::<Vec<_>>())
 }
 

@@ -5,6 +5,8 @@ use crate::measures::{Measured, QueuedPath, Reports, conclude};
 use anyhow::Result;
 use contamination::Outsiders;
 use latency::Latency;
+use picks::Picks;
+use preemptions::Preemptions;
 use sched::{Chosen, OfSelection, Pass, Selected};
 use schedstat::FromTrace;
 use session::Session;
@@ -39,17 +41,22 @@ pub(crate) fn measure(path: &Path, read: &ReadArgs, args: &CompareArgs) -> Resul
     let waiters = || Selected::new(conservation.application, args.waiters.depend_on_descent(&args.tasks));
     let tasks = || Selected::new(waits.tasks, args.tasks.forked);
     let (probed, recorded) = (Probed::of(&session), critical_path::recorded_command(&session));
+    let asked = preemptions::Options { tasks: waits.tasks, ..preemptions::Options::plain(&session) };
+    let picked = picks::Options { tasks: waits.tasks, ..picks::Options::plain(&session) };
     // Two states for two threads: a third would cost more than the columns do.
     let analyses = || {
         let waits = (Latency::new(&waits), tasks());
         let why = Why::new(&conservation).with_probes(probed);
         let violation = (WorkConservation::new(&conservation), why, waiters());
         let path = critical_path::searches(recorded, session.start, 0);
-        (violation, (waits, FromTrace::only(cpus.clone()), path, Outsiders::default()))
+        let asked = asked.by_probe.then(|| Preemptions::new(&asked));
+        let picked = picked.by_probe.then(|| Picks::new(&picked));
+        (violation, (waits, FromTrace::only(cpus.clone()), path, (Outsiders::default(), asked, picked)))
     };
     let outcome =
         session.watched(|| Pass::over(session.trace.events()?).window(session.window).run_side_by_side(analyses))?;
-    let ((mut workcons, reasons, of_waiters), ((mut latency, of_tasks), columns, paths, outside)) = outcome.output;
+    let ((mut workcons, reasons, of_waiters), ((mut latency, of_tasks), columns, paths, of_run)) = outcome.output;
+    let (outside, preemptions, picks) = of_run;
     let unknown = session.why_no_figures(of_waiters, waiters)?;
     unknown.iter().for_each(|why| workcons.withhold(why.clone()));
     // A choice of tasks is the same for both: its message is printed once.
@@ -57,7 +64,7 @@ pub(crate) fn measure(path: &Path, read: &ReadArgs, args: &CompareArgs) -> Resul
     no_latency.iter().for_each(|why| latency.withhold(why.clone()));
     let reports = Reports { workcons, reasons, latency, columns, diagnostics: outcome.diagnostics };
     let queued = queued(&critical_path::path_of_command(paths));
-    Ok(Measured { no_latency, queued, outside, ..conclude(&session, reports, args.max_loss) })
+    Ok(Measured { no_latency, queued, outside, preemptions, picks, ..conclude(&session, reports, args.max_loss) })
 }
 
 /// The queued time on a path that is to be trusted.

@@ -4,6 +4,8 @@ use benchmarks::BenchmarkNumber;
 use contamination::OutsideWork;
 use latency::LatencyReport;
 use machine::Machine;
+use picks::PicksReport;
+use preemptions::PreemptionsReport;
 use question::{Better, Metric, MetricOf};
 use sched::{Diagnostics, Dur, Tracepoint, Ts};
 use schedstat::TraceColumns;
@@ -36,6 +38,10 @@ pub struct Measured {
     pub latency: LatencyReport,
     /// The columns of the task-stealing series.
     pub columns: TraceColumns,
+    /// The report on requests to reschedule, where these were recorded.
+    pub preemptions: Option<PreemptionsReport>,
+    /// The report on picks, where their numbers were recorded.
+    pub picks: Option<PicksReport>,
     /// The losses, repairs and doubts of the trace.
     pub diagnostics: Diagnostics,
     /// The reason why the violation is unknown, if it is.
@@ -123,6 +129,8 @@ pub fn conclude(session: &Session, reports: Reports, max_loss: f64) -> Measured 
         outside: None,
         latency,
         columns,
+        preemptions: None,
+        picks: None,
         diagnostics,
         no_violation,
         no_latency: None,
@@ -178,6 +186,17 @@ pub fn metrics() -> Vec<(Metric, Get)> {
     all.extend(of_report(latency::metrics(), |run| Some(&run.latency)));
     all.extend(of_report(schedstat::metrics(), |run| Some(&run.columns)));
     all
+}
+
+/// The metrics of runs that were recorded with probes on requests to reschedule and on picks.
+pub fn of_probes() -> Vec<(Metric, Get)> {
+    let requests = of_report(preemptions::metrics(), |run| run.preemptions.as_ref());
+    requests.chain(of_report(picks::metrics(), |run| run.picks.as_ref())).collect()
+}
+
+/// Whether a metric has a row only where some run was recorded with its probes.
+pub fn needs_probes(metric: &Metric) -> bool {
+    of_probes().iter().any(|(other, _)| other.key == metric.key)
 }
 
 /// The metrics of one of the reports on a run.

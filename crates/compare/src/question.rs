@@ -185,6 +185,7 @@ type Measurements = Vec<(String, Vec<Measured>)>;
 fn compared(args: &CompareArgs) -> Result<(CompareDocument, Measurements)> {
     let ChosenRuns { groups: files, sweep, own, rounds: round_of, ends_early, notes } = ChosenRuns::of(args)?;
     let mut found = measures::metrics();
+    found.extend(measures::of_probes());
     let mut outputs: Vec<Vec<BenchmarkNumber>> = Vec::new();
     for path in files.iter().flat_map(|(_, paths)| paths) {
         let output = benchmarks::path_beside(path);
@@ -194,7 +195,7 @@ fn compared(args: &CompareArgs) -> Result<(CompareDocument, Measurements)> {
     if !own.is_empty() {
         found.insert(0, measures::own_metric());
     }
-    let metrics: Vec<Metric> = found.iter().map(|(metric, _)| metric.clone()).collect();
+    let mut metrics: Vec<Metric> = found.iter().map(|(metric, _)| metric.clone()).collect();
     if let Some(limit) = args.fail_if.iter().find(|limit| metrics.iter().all(|metric| metric.key != limit.metric)) {
         bail!("--fail-if: the recordings have no metric {:?}", limit.metric);
     }
@@ -240,6 +241,12 @@ fn compared(args: &CompareArgs) -> Result<(CompareDocument, Measurements)> {
         all.push((name.clone(), runs));
     }
     let outside = outside::judge(&mut all, args.exclude_contaminated, &mut notes);
+    found.retain(|(metric, of)| {
+        let has_one = || all.iter().flat_map(|(_, runs)| runs).any(|run| of(run).is_some());
+        let is_limit = || args.fail_if.iter().any(|limit| limit.metric == metric.key);
+        !measures::needs_probes(metric) || is_limit() || has_one()
+    });
+    metrics.retain(|metric| found.iter().any(|(kept, _)| kept.key == metric.key));
     notes.extend(shared(&all));
     notes.extend(without_elapsed(&mut all));
     notes.extend(differences(&all));

@@ -37,6 +37,9 @@ pub struct Case {
     pub behind: Pid,
     /// The name of the task that ran there when it was queued.
     pub behind_command: Comm,
+    /// Whether that task was within its slice, which protects it (`RUN_TO_PARITY`). Absent where its pick was not recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub behind_within_slice: Option<bool>,
     /// The task that ran last before it, where it ran; 0 is the idle task.
     pub after: Pid,
     /// The name of the task that ran last before it.

@@ -176,6 +176,8 @@ struct Wait {
     idleness: Idleness,
     idle_cpus: u32,
     behind: (Pid, Comm),
+    /// Whether that task was within its slice, where its pick was recorded.
+    within_slice: Option<bool>,
     /// The time that the task was throttled so far.
     throttled: Dur,
 }
@@ -204,6 +206,7 @@ impl Wait {
             idleness: Idleness::Target,
             idle_cpus: 0,
             behind: (Pid::IDLE, Comm::EMPTY),
+            within_slice: None,
             throttled: Dur(0),
         }
     }
@@ -450,6 +453,7 @@ impl<'o> Latency<'o> {
             },
             idle_cpus,
             behind: state.running(cpu).map_or((Pid::IDLE, Comm::EMPTY), |t| (t.pid, t.comm)),
+            within_slice: state.is_within_slice(cpu),
             throttled: Dur(0),
         }
     }

@@ -49,6 +49,7 @@ impl Latency<'_> {
             ran_on: cpu,
             behind: wait.behind.0,
             behind_command: wait.behind.1,
+            behind_within_slice: wait.within_slice,
             after: after.0,
             after_command: after.1,
             idle_cpus: wait.idle_cpus,

@@ -51,6 +51,9 @@ struct NotedWait {
     behind: Pid,
     #[serde(with = "exact")]
     behind_comm: Comm,
+    /// Whether that task was within its slice.
+    #[serde(default)]
+    within_slice: Option<bool>,
     /// The time that the task was throttled so far.
     #[serde(default)]
     throttled: u64,
@@ -116,6 +119,7 @@ fn notes(latency: &Latency<'_>, state: &SchedState) -> Notes {
             idle_cpus: wait.idle_cpus,
             behind: wait.behind.0,
             behind_comm: wait.behind.1,
+            within_slice: wait.within_slice,
             throttled: wait.throttled.0,
         })
     };
@@ -153,6 +157,7 @@ pub(crate) fn take_up(latency: &mut Latency<'_>, past: &Past, state: &SchedState
                 idleness: *idleness,
                 idle_cpus: noted.idle_cpus,
                 behind: (noted.behind, noted.behind_comm),
+                within_slice: noted.within_slice,
                 throttled: Dur(noted.throttled),
             };
             latency.waits.insert(task.id(), wait);

@@ -535,8 +535,13 @@ fn worst(out: &mut String, report: &LatencyReport, trace: &Drawable) {
                 n => format!("{n} CPUs idled"),
             };
             let (task, behind) = (task_name(c.pid, c.command), task_name(c.behind, c.behind_command));
+            let slice = match c.behind_within_slice {
+                None => "",
+                Some(true) => " within its slice",
+                Some(false) => " beyond its slice",
+            };
             let line = format!(
-                "  {:>9} from {:.6} s: {task}{waker}; queued on CPU {} behind {behind} ({idle}), ran on CPU {} after {}",
+                "  {:>9} from {:.6} s: {task}{waker}; queued on CPU {} behind {behind}{slice} ({idle}), ran on CPU {} after {}",
                 c.duration_ns.human(),
                 start as f64 / 1e9,
                 c.queued_on,

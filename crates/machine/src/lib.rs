@@ -18,6 +18,7 @@ mod cgroups;
 mod cpus;
 mod facts;
 mod kernel;
+mod newidle;
 mod policies;
 mod pressure;
 mod processes;
@@ -30,6 +31,7 @@ pub use bounded::read_bounded;
 pub use cgroups::Cgroup;
 pub use cpus::{CpuPlace, MachineCpus, Node};
 pub use kernel::Kernel;
+pub use newidle::{NewIdleCost, NewIdleCosts};
 pub use policies::Policies;
 pub use pressure::Pressure;
 pub use root::Root;
@@ -67,6 +69,9 @@ pub struct Machine {
     pub cpus: MachineCpus,
     /// The scheduler's settings.
     pub scheduler: Scheduler,
+    /// The costs of new-idle balancing of each CPU, where the kernel shows them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub newidle_costs: Option<NewIdleCosts>,
     /// The cgroups that have tasks or in which tasks have run, those that limit CPU time or CPUs, and those below a limit of CPU time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cgroups: Vec<Cgroup>,
@@ -118,6 +123,7 @@ impl Machine {
         let cpus = MachineCpus::read(root);
         let (virtualised, hypervisor) = kernel::virtualised(root);
         let (kernel, scheduler) = (Kernel::read(root, keep_arguments), Scheduler::read(root));
+        let newidle_costs = NewIdleCosts::read(root);
         let affinity = Affinity::read(root, Affinity::START).into_iter().collect();
         let processes = processes::read(root);
         let policies = Policies::read(root, Affinity::START).into_iter().collect();
@@ -130,6 +136,7 @@ impl Machine {
             virtualised,
             hypervisor,
             scheduler,
+            newidle_costs,
             affinity,
             processes,
             policies,
@@ -142,8 +149,8 @@ impl Machine {
         }
     }
 
-    /// Adds the affinity and the policies of the tasks, the pressure, and the cgroups with their tasks and counters as they are at the end of a
-    /// recording.
+    /// Adds the affinity and the policies of the tasks, the pressure, the costs of new-idle balancing, and the cgroups with their tasks and
+    /// counters as they are at the end of a recording.
     pub fn finish(&mut self, root: &Root) {
         self.pressure_at_end = Pressure::read(root, "proc/pressure/cpu");
         let elapsed = self.pressure_read.filter(|_| self.pressure_at_end.is_some()).map(|read| read.elapsed());
@@ -170,6 +177,9 @@ impl Machine {
         self.cgroups.sort_by(|a, b| a.path.cmp(&b.path));
         self.affinity.extend(Affinity::read(root, Affinity::END));
         self.policies.extend(Policies::read(root, Affinity::END));
+        if let Some(costs) = &mut self.newidle_costs {
+            costs.end = newidle::costs(root);
+        }
     }
 
     /// Reads the text of a machine file.

@@ -280,6 +280,7 @@ impl Joined for CriticalPath {
             (self.found, self.exited) = (Some((pid, here(until))), later.exited);
         }
         later.names.iter().for_each(|(pid, name)| keep_of_pid(&mut self.names, *pid, *name));
+        later.strong.iter().for_each(|(pid, class)| keep_of_pid(&mut self.strong, *pid, *class));
         self.shown.resize(self.shown.len().max(later.shown.len()), (Ts::MIN, 0));
         for (known, (ts, reading)) in self.shown.iter_mut().zip(later.shown).filter(|(_, (ts, _))| *ts != Ts::MIN) {
             *known = (ts, reading.saturating_add(self.beside_idle));

@@ -40,6 +40,7 @@ use chain::{Chain, Link, MOST, NOTHING};
 use gap::{Gap, is_seen_to_end};
 use joined::{PathLog, TrackOrigin};
 use sched::limits::keep_of_pid;
+use sched::nice::SchedClass;
 use sched::seeded::SeededMap;
 use sched::{Analysis, Comm, Cpu, EventKind, PerTask, Pid, SchedEvent, SchedState, Span, Task, TaskState, Ts, Waking};
 
@@ -121,6 +122,8 @@ pub struct CriticalPath {
     has_exits: bool,
     /// The most recent names.
     names: SeededMap<Pid, Comm>,
+    /// The classes of the tasks behind which others were queued, if these are not of the fair class.
+    strong: SeededMap<Pid, SchedClass>,
     /// Whether the sought command cannot be found: a pass finds its exec before it begins, or repeats itself from a start
     /// that has it.
     is_hopeless: bool,
@@ -144,6 +147,7 @@ impl CriticalPath {
             exited: false,
             has_exits: false,
             names: SeededMap::default(),
+            strong: SeededMap::default(),
             is_hopeless: false,
             log: None,
         }
@@ -242,7 +246,11 @@ impl CriticalPath {
         (track.runs, track.origin) = (None, TrackOrigin::Here);
         if let TaskState::Waiting(cpu) = span.next {
             track.reading = self.beside_idle;
-            track.behind = state.running(cpu).map(|running| running.pid);
+            let running = state.running(cpu);
+            track.behind = running.map(|running| running.pid);
+            if let Some(running) = running.filter(|running| running.known_prio().is_some_and(|prio| prio < 100)) {
+                keep_of_pid(&mut self.strong, running.pid, SchedClass::of(running.prio));
+            }
         }
         if let TaskState::Running(_) | TaskState::Waiting(_) = span.next {
             track.waking = None;

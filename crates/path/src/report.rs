@@ -2,6 +2,7 @@
 
 use crate::CriticalPath;
 use crate::chain::{Segment, SegmentKind};
+use sched::nice::SchedClass;
 use sched::{Comm, Cpu, Dur, Pid, Ts};
 use serde::Serialize;
 use std::cmp::Reverse;
@@ -123,6 +124,9 @@ pub struct Queued {
     /// The task that ran on the CPU when the segment began; absent where none did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub behind: Option<OfTask>,
+    /// The class of that task, if it is the real-time or the deadline class.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub behind_class: Option<SchedClass>,
 }
 
 /// The critical path.
@@ -225,6 +229,7 @@ pub(crate) fn build(found: &CriticalPath) -> Path {
             cpu: segment.cpu,
             task: name(segment.pid),
             behind: segment.behind.map(name),
+            behind_class: segment.behind.and_then(|pid| found.strong.get(&pid).copied()),
         })
         .collect();
     let named = path.iter().flat_map(|segment| [Some(segment.pid), segment.behind]).flatten().map(name);

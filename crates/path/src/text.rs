@@ -166,8 +166,9 @@ pub fn text(path: &Path, groups: Option<&PathByGroup>, trace: &Drawable, most: u
         out.push_str("\nlongest queued segments:\n");
     }
     for queued in &path.longest_queued {
+        let class = queued.behind_class.map_or(String::new(), |class| format!(" ({})", class.words()));
         let behind = match queued.behind {
-            Some(task) => format!(" behind {}", task.pid.named(task.command)),
+            Some(task) => format!(" behind {}{class}", task.pid.named(task.command)),
             None => String::new(),
         };
         let cpu = queued.cpu.map_or(String::new(), |cpu| format!(" on CPU {cpu}"));

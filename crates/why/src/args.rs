@@ -35,6 +35,10 @@ pub struct WhyArgs {
     /// to it, and do not count. A machine file holds the CPUs that tasks may use; this is for traces without one
     #[arg(long)]
     pub(crate) assume_bound: bool,
+    /// Estimate at each missed steal whether the gate of new-idle balancing was closed, without probes; needs the costs of the balance in the
+    /// machine file
+    #[arg(long)]
+    pub(crate) gate: bool,
     /// Print one of the longest episodes step by step, 1 for the longest; with -o drawn
     #[arg(long, value_name = "N", conflicts_with_all = ["at", "group"])]
     pub(crate) episode: Option<u32>,

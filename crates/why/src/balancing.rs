@@ -1,10 +1,11 @@
 //! The load balancer in the analysis, where probes on it were recorded: the outcome of new-idle balancing at each missed
 //! steal, and the attempts of an episode.
 
-use crate::Why;
+use crate::gate::Gates;
 use crate::story::Change;
+use crate::{EstimatedGate, GateCosts, Why};
 use sched::balancer::{Attempt, Attempts, NewIdle, NewIdles};
-use sched::{Cpu, EventKind, Past, PastMoves, SchedEvent};
+use sched::{Cpu, EventKind, Past, PastMoves, SchedEvent, Ts};
 use session::Session;
 
 /// The probes on the balancer that a trace has.
@@ -26,11 +27,15 @@ impl Probed {
     }
 }
 
-/// Follows the probes.
-#[derive(Clone, Debug)]
+/// Follows the probes, and the gate of new-idle balancing without them.
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Balancer {
     attempts: Attempts,
     newidles: NewIdles,
+    /// Whether there are probes.
+    has_probes: bool,
+    /// The gate of each CPU, where the costs are known.
+    gates: Option<Gates>,
 }
 
 impl Balancer {
@@ -61,16 +66,40 @@ impl<'o> Why<'o> {
     /// The analysis with the outcome of new-idle balancing at each missed steal, and the attempts of an episode, for a
     /// trace with these probes.
     #[must_use]
-    pub fn with_probes(self, probed: Probed) -> Why<'o> {
-        let is_any = probed.attempts || probed.gate;
-        let balancer =
-            || Box::new(Balancer { attempts: Attempts::default(), newidles: NewIdles::new(probed.attempts) });
-        Why { balancer: is_any.then(balancer), ..self }
+    pub fn with_probes(mut self, probed: Probed) -> Why<'o> {
+        if !(probed.attempts || probed.gate) {
+            return self;
+        }
+        let balancer = self.balancer.take().unwrap_or_default();
+        let newidles = NewIdles::new(probed.attempts);
+        Why { balancer: Some(Box::new(Balancer { newidles, has_probes: true, ..*balancer })), ..self }
     }
 
-    /// Takes a record of a probe, or a loss.
+    /// The analysis with the state of the gate of new-idle balancing at each missed steal, where the costs are known.
+    #[must_use]
+    pub fn with_gate(mut self, costs: Option<GateCosts>) -> Why<'o> {
+        let Some(costs) = costs else { return self };
+        let balancer = self.balancer.take().unwrap_or_default();
+        Why { balancer: Some(Box::new(Balancer { gates: Some(Gates::new(costs)), ..*balancer })), ..self }
+    }
+
+    /// Whether gates are followed, whose averages go by the order of all events.
+    pub(crate) fn has_gates(&self) -> bool {
+        self.balancer.as_ref().is_some_and(|balancer| balancer.gates.is_some())
+    }
+
+    /// The state of the gate as a CPU has gone idle; nothing where the costs are unknown.
+    pub(crate) fn gate(&mut self, cpu: Cpu, now: Ts) -> Option<EstimatedGate> {
+        self.balancer.as_mut()?.gates.as_mut()?.gate(cpu, now)
+    }
+
+    /// Takes an event of the window for the gates, and a record of a probe, or a loss.
     pub(crate) fn balance(&mut self, event: &SchedEvent) {
-        let attempt = self.balancer.as_mut().and_then(|balancer| balancer.take(event));
+        let Some(balancer) = &mut self.balancer else { return };
+        if let Some(gates) = &mut balancer.gates {
+            gates.take(event);
+        }
+        let attempt = balancer.take(event);
         if let Some(attempt) = attempt {
             self.step(event.cpu, event.ts, event.cpu, Change::Balances(attempt));
         }
@@ -78,6 +107,6 @@ impl<'o> Why<'o> {
 
     /// The outcome of new-idle balancing before the switch of a CPU; nothing where no probe was recorded.
     pub(crate) fn newidle(&mut self, cpu: Cpu) -> Option<NewIdle> {
-        Some(self.balancer.as_mut()?.newidles.switch(cpu))
+        Some(self.balancer.as_mut().filter(|balancer| balancer.has_probes)?.newidles.switch(cpu))
     }
 }

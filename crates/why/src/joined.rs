@@ -219,7 +219,7 @@ impl Joined for Why<'_> {
     fn is_divisible(&self) -> bool {
         // A list goes by the order of cases. The story of an episode needs the machine as it was when the episode began, and has
         // each step in its order.
-        self.listing.is_none() && self.chronicle.is_none()
+        self.listing.is_none() && self.chronicle.is_none() && !self.has_gates()
     }
 
     fn resume(&mut self, start: Ts, at: Ts, state: &SchedState) {

@@ -27,6 +27,7 @@ mod by_group;
 mod category;
 mod class_meter;
 mod figure;
+mod gate;
 mod grouping;
 mod joined;
 mod ledger;
@@ -54,10 +55,11 @@ pub use balancing::Probed;
 pub use bound::{BOUND_FROM, Homes, Stayed};
 pub use category::{IdleEnd, IdleOrigin, Left, Placed, Preempter, WaitEnd, WaitOrigin};
 pub use figure::figure;
+pub use gate::{AverageRule, EstimatedGate, GateCosts};
 pub use grouping::{GroupRow, Grouping, OnCpu};
 pub use longest::Longest;
 pub use metrics::metrics;
-pub use missed::{Missed, MissedRow, OutcomeRow};
+pub use missed::{GateRow, GatedOutcome, Missed, MissedRow, OutcomeRow};
 pub use nearest::Nearest;
 pub use over_time::{Layer, OverTime};
 pub use question::WhyQuestion;
@@ -210,7 +212,7 @@ impl<'o> Why<'o> {
                 self.wait_begins(task, cpu, origin, now, state);
                 if self.chronicle.is_some() && self.options.counts(task, cpu, state) {
                     let who = Who { pid: task.pid, command: task.comm };
-                    self.step(event.cpu, now, cpu, Change::Waits(who, origin.0, origin.1));
+                    self.step(event.cpu, now, cpu, Change::Waits(who, origin.0, origin.1, state.is_within_slice(cpu)));
                 }
             }
         }
@@ -411,13 +413,14 @@ impl<'o> Why<'o> {
             missed = Some(nearest).filter(|nearest| *nearest != Nearest::Nowhere);
         }
         let newidle = if switched { self.newidle(cpu) } else { None };
+        let gate = if missed.is_some() { self.gate(cpu, event.ts) } else { None };
         let reading = self.meter.idle_reading(cpu, event.ts);
         let outcome = newidle.map(|newidle| newidle.outcome);
-        self.step(event.cpu, event.ts, cpu, Change::Idles(origin.0, origin.1, missed, outcome));
+        self.step(event.cpu, event.ts, cpu, Change::Idles(origin.0, origin.1, missed, (outcome, gate)));
         let (start, since, noted) = (event.ts, event.ts, reading);
         let (before, is_earlier) = (0, false);
         self.cpu(cpu).stretch =
-            Some(Stretch { start, since, reading, noted, before, origin, missed, newidle, is_earlier });
+            Some(Stretch { start, since, reading, noted, before, origin, missed, newidle, gate, is_earlier });
     }
 
     fn stretch_ends(&mut self, cpu: Cpu, end: (IdleEnd, Option<MoveKey>), now: Ts) {
@@ -449,7 +452,7 @@ impl<'o> Why<'o> {
         }
         if let Some(nearest) = stretch.missed {
             let ran = !matches!(end.0, IdleEnd::WindowEnd | IdleEnd::Offline | IdleEnd::Unknown);
-            self.missed.take((nearest, stretch.newidle), now.since(stretch.start), violated, ran);
+            self.missed.take(nearest, (stretch.newidle, stretch.gate), now.since(stretch.start), violated, ran);
         }
         let (pid, command) = (Pid::IDLE, Comm::EMPTY);
         let (start, missed) = (stretch.start, stretch.missed);

@@ -1,5 +1,6 @@
 //! Missed steals: switches to idle while a counted task waits on another CPU.
 
+use crate::EstimatedGate;
 use crate::nearest::Nearest;
 use sched::balancer::{NewIdle, NewIdleOutcome, Verdicts};
 use sched::lengths::Summary;
@@ -41,6 +42,31 @@ pub struct OutcomeRow {
     pub examined: Verdicts,
 }
 
+/// The missed steals with one state of the gate of new-idle balancing.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct GateRow {
+    /// The state of the gate as stock events and the costs in the machine file show it.
+    pub gate: EstimatedGate,
+    /// The number of missed steals.
+    pub number: u64,
+    /// The CPU time in violation of the idle stretches that began so, in nanoseconds.
+    pub violated_ns: u64,
+    /// The missed steals of this state by the outcome of new-idle balancing; absent without probes on the balancer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outcomes: Option<Vec<GatedOutcome>>,
+}
+
+/// The missed steals with one state of the gate and one recorded outcome.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct GatedOutcome {
+    /// The recorded outcome of new-idle balancing.
+    pub outcome: NewIdleOutcome,
+    /// The number of missed steals.
+    pub number: u64,
+}
+
 /// The missed steals of a window.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -54,6 +80,9 @@ pub struct Missed {
     pub within_llc: Option<u64>,
     /// The missed steals by distance, the nearest first; only distances that occur.
     pub by_distance: Vec<MissedRow>,
+    /// The missed steals by the state of the gate of new-idle balancing; absent where the machine file does not have the costs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gates: Option<Vec<GateRow>>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -125,6 +154,17 @@ pub(crate) struct MissedSteals {
     /// The number of switches to idle.
     pub(crate) entries: u64,
     sums: [MissedSums; DISTANCES.len()],
+    gates: [GateSums; EstimatedGate::ALL.len()],
+    /// Whether the states of gates are known.
+    has_gates: bool,
+}
+
+/// The missed steals with one state of the gate: their number, the time in violation, and the number of each outcome, by its index.
+#[derive(Clone, Copy, Debug, Default)]
+struct GateSums {
+    number: u64,
+    violated: u64,
+    outcomes: [u64; NewIdleOutcome::ALL.len()],
 }
 
 const DISTANCES: [Nearest; 6] =
@@ -132,7 +172,14 @@ const DISTANCES: [Nearest; 6] =
 
 impl MissedSteals {
     /// An idle stretch that began with a missed steal has ended, with a task (`ran`) or otherwise.
-    pub(crate) fn take(&mut self, (nearest, newidle): (Nearest, Option<NewIdle>), idle: Dur, violated: u64, ran: bool) {
+    pub(crate) fn take(
+        &mut self,
+        nearest: Nearest,
+        (newidle, gate): (Option<NewIdle>, Option<EstimatedGate>),
+        idle: Dur,
+        violated: u64,
+        ran: bool,
+    ) {
         let Some(index) = DISTANCES.iter().position(|distance| *distance == nearest) else { return };
         let sums = &mut self.sums[index];
         sums.number += 1;
@@ -143,6 +190,13 @@ impl MissedSteals {
             *number += 1;
             *ns = ns.saturating_add(violated);
             verdicts.add(&newidle.verdicts);
+        }
+        if let Some(gate) = gate {
+            self.has_gates = true;
+            let of_gate = &mut self.gates[gate as usize];
+            of_gate.number += 1;
+            of_gate.violated = of_gate.violated.saturating_add(violated);
+            newidle.into_iter().for_each(|newidle| of_gate.outcomes[newidle.outcome as usize] += 1);
         }
         if ran {
             sums.idle.add(idle);
@@ -155,6 +209,21 @@ impl MissedSteals {
     pub(crate) fn join(&mut self, later: &MissedSteals) {
         self.entries += later.entries;
         self.sums.iter_mut().zip(&later.sums).for_each(|(sums, more)| sums.join(more));
+    }
+
+    fn gate_rows(&self) -> Vec<GateRow> {
+        let outcomes = |sums: &GateSums| {
+            let all = NewIdleOutcome::ALL.into_iter().zip(sums.outcomes).filter(|(_, number)| *number > 0);
+            all.map(|(outcome, number)| GatedOutcome { outcome, number }).collect()
+        };
+        let has_outcomes = self.sums.iter().any(|sums| sums.has_outcomes);
+        let row = |(gate, sums): (EstimatedGate, &GateSums)| GateRow {
+            gate,
+            number: sums.number,
+            violated_ns: sums.violated,
+            outcomes: has_outcomes.then(|| outcomes(sums)),
+        };
+        EstimatedGate::ALL.into_iter().zip(&self.gates).map(row).filter(|row| row.number > 0).collect()
     }
 
     /// The rows; `caches`: whether the topology gives the last-level caches.
@@ -177,6 +246,7 @@ impl MissedSteals {
             number: by_distance.iter().map(|row| row.number).sum(),
             within_llc: caches.then(|| near.map(|row| row.number).sum()),
             by_distance,
+            gates: self.has_gates.then(|| self.gate_rows()),
         }
     }
 }

@@ -6,8 +6,8 @@ use crate::args::FORMATS;
 use crate::asked_episode;
 use crate::by_group::{self, BESIDE, GroupOrigins};
 use crate::smaller::{self, SmallerCpus};
-use crate::{GroupRow, Grouping, Homes, Probed, Why, WhyReport};
-use anyhow::{Result, bail};
+use crate::{GateCosts, GroupRow, Grouping, Homes, Probed, Why, WhyReport};
+use anyhow::{Context, Result, bail};
 use draw::Figure;
 use question::{Question, Subcommand};
 use sched::nouns::counted;
@@ -218,9 +218,10 @@ fn measure(args: &WhyArgs, read: &ReadArgs, path: &Path, drawn: bool) -> Result<
     let at = asked_episode::instant(args, &session, &options)?;
     let probed = Probed::of(&session);
     let grouping = args.by.map(|by| by.grouping(&session)).transpose()?;
+    let costs = if args.gate { Some(GateCosts::of(&session).with_context(|| no_costs(&session))?) } else { None };
     let analysis = || {
-        let why = Why::new(&options).by(grouping.clone()).with_episode_at(at).with_probes(probed);
-        (why, SmallerCpus::new(&options))
+        let why = Why::new(&options).by(grouping.clone()).with_episode_at(at);
+        (why.with_probes(probed).with_gate(costs.clone()), SmallerCpus::new(&options))
     };
     let ((mut report, smaller), trust) =
         session.measured_in_pieces(&args.begin, session.window, options.application, by_descent, analysis)?;
@@ -237,6 +238,14 @@ fn measure(args: &WhyArgs, read: &ReadArgs, path: &Path, drawn: bool) -> Result<
     let (drawable, recording) = (session.drawable.clone(), session.recording());
     let run = WhyRun { trace: session.name(), group: None, report, trust, drawable, recording };
     Ok((session, run))
+}
+
+/// The error where the machine file does not have what `--gate` needs.
+fn no_costs(session: &Session) -> String {
+    format!(
+        "{}: --gate needs the costs of new-idle balancing at the start and at the end in the machine file, which schedviz record writes where the kernel shows them (debugfs, sched/domains)",
+        session.name()
+    )
 }
 
 /// The tasks that are assumed to be bound, by a pass of their own.

@@ -3,6 +3,7 @@
 //! The steps of the open episode are kept until it ends: the waits and the idle stretches that begin and end in it, in
 //! the order of their events. The episode that holds the instant asked for is the story.
 
+use crate::EstimatedGate;
 use crate::category::{Category, IdleOrigin, WaitEnd, WaitOrigin, short};
 use crate::ledger::MoveKey;
 use crate::nearest::Nearest;
@@ -24,12 +25,12 @@ pub(crate) struct Who {
 /// The change of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Change {
-    /// A counted task joins the run queue of a CPU.
-    Waits(Who, WaitOrigin, Option<MoveKey>),
+    /// A counted task joins the run queue of a CPU, whose running task is within its slice or not, where its pick was recorded.
+    Waits(Who, WaitOrigin, Option<MoveKey>, Option<bool>),
     /// A counted task leaves the run queue after this time.
     Leaves(Who, WaitEnd, Option<MoveKey>, Dur),
     /// A CPU goes idle, and misses a steal from that far; the outcome of its new-idle balancing, where probes show it.
-    Idles(IdleOrigin, Option<MoveKey>, Option<Nearest>, Option<NewIdleOutcome>),
+    Idles(IdleOrigin, Option<MoveKey>, Option<Nearest>, (Option<NewIdleOutcome>, Option<EstimatedGate>)),
     /// The CPU attempted to balance a domain.
     Balances(Attempt),
     /// A counted task that waits on a CPU may use these CPUs from now on; unknown ones if the record lacks some.
@@ -128,7 +129,7 @@ impl Chronicle {
     pub(crate) fn settle(&mut self, key: MoveKey, cause: Cause) {
         for step in self.steps.iter_mut().rev() {
             match &mut step.change {
-                Change::Waits(_, origin, of) if *of == Some(key) => *origin = origin.caused_by(cause),
+                Change::Waits(_, origin, of, _) if *of == Some(key) => *origin = origin.caused_by(cause),
                 Change::Leaves(_, end, of, _) if *of == Some(key) => *end = end.caused_by(cause),
                 Change::Idles(origin, of, ..) if *of == Some(key) => *origin = origin.caused_by(cause),
                 _ if step.ts < key.1 => break,
@@ -189,8 +190,8 @@ impl Step {
     fn mark(&self) -> Option<Mark> {
         match self.change {
             Change::Leaves(_, WaitEnd::Moved(_), Some((_, _, dest)), _) => Some(Mark::Moved(self.cpu, dest)),
-            Change::Waits(_, WaitOrigin::Woken(..), _) => Some(Mark::Woken(self.on, self.cpu)),
-            Change::Waits(_, WaitOrigin::Forked, _) => Some(Mark::Woken(self.on, self.cpu)),
+            Change::Waits(_, WaitOrigin::Woken(..), ..) => Some(Mark::Woken(self.on, self.cpu)),
+            Change::Waits(_, WaitOrigin::Forked, ..) => Some(Mark::Woken(self.on, self.cpu)),
             Change::Idles(_, _, Some(_), _) => Some(Mark::Missed(self.cpu)),
             Change::Balances(attempt) => Some(Mark::Balanced(self.cpu, attempt.outcome)),
             _ => None,
@@ -201,7 +202,14 @@ impl Step {
         let cpu = self.cpu;
         let name = |who: Who| who.pid.named(who.command);
         match self.change {
-            Change::Waits(who, origin, _) => format!("CPU {cpu}: {} waits: {}", name(who), origin.words()),
+            Change::Waits(who, origin, _, within_slice) => {
+                let slice = match within_slice {
+                    None => "",
+                    Some(true) => "; the running task is within its slice",
+                    Some(false) => "; the running task is beyond its slice",
+                };
+                format!("CPU {cpu}: {} waits: {}{slice}", name(who), origin.words())
+            }
             Change::Leaves(who, WaitEnd::Moved(cause), Some((_, _, dest)), waited) => {
                 format!("CPU {cpu}: {} moves to CPU {dest}, {}; queued {}", name(who), short(cause), waited.human())
             }
@@ -209,7 +217,7 @@ impl Step {
                 format!("CPU {cpu}: {} {}; queued {}", name(who), end.words(), waited.human())
             }
             Change::Balances(attempt) => attempt_words(&attempt),
-            Change::Idles(origin, _, missed, outcome) => {
+            Change::Idles(origin, _, missed, (outcome, gate)) => {
                 let missed = match missed {
                     None => "",
                     Some(Nearest::Core) => "; missed steal: a task waits on the same core",
@@ -221,7 +229,8 @@ impl Step {
                 };
                 let known = outcome.filter(|outcome| *outcome != NewIdleOutcome::Unknown);
                 let balance = known.map_or(String::new(), |known| format!("; new-idle balance: {}", known.words()));
-                format!("CPU {cpu} goes idle: {}{missed}{balance}", origin.words())
+                let gate = gate.map_or(String::new(), |gate| format!("; its gate, estimated: {}", gate.words()));
+                format!("CPU {cpu} goes idle: {}{missed}{balance}{gate}", origin.words())
             }
             Change::MayUse(who, None) => format!("CPU {cpu}: {} may use other CPUs from now on", name(who)),
             Change::MayUse(who, Some(mask)) => {

@@ -1,5 +1,6 @@
 //! An idle stretch that has not ended, and the event that ends it.
 
+use crate::EstimatedGate;
 use crate::category::{IdleEnd, IdleOrigin, WaitOrigin};
 use crate::ledger::MoveKey;
 use crate::nearest::Nearest;
@@ -24,6 +25,8 @@ pub(crate) struct Stretch {
     pub(crate) missed: Option<Nearest>,
     /// The outcome of new-idle balancing before it, where probes show that.
     pub(crate) newidle: Option<NewIdle>,
+    /// The state of the gate of new-idle balancing then, where it is estimated.
+    pub(crate) gate: Option<EstimatedGate>,
     /// Whether the stretch began before this piece of a pass, so that its beginning and its origin are not known here.
     pub(crate) is_earlier: bool,
 }
@@ -40,6 +43,7 @@ impl Stretch {
             origin: (IdleOrigin::AtStart, None),
             missed: None,
             newidle: None,
+            gate: None,
             is_earlier: false,
         }
     }

@@ -2,13 +2,13 @@
 
 use crate::grouping::{GroupRow, OnCpu};
 use crate::longest::Longest;
-use crate::missed::Missed;
+use crate::missed::{GateRow, Missed};
 use crate::nearest::Nearest;
 use crate::report::{Rows, WhyReport, WhyRow};
 use crate::sentence::finding;
 use crate::story::Story;
 use sched::Dur;
-use sched::balancer::Verdicts;
+use sched::balancer::{NewIdleOutcome, Verdicts};
 use sched::lengths::human;
 use sched::nouns::noun;
 use std::fmt::Write;
@@ -253,6 +253,41 @@ fn missed(out: &mut String, report: &WhyReport) {
         sched::nouns::counted(missed.idle_entries, "switch")
     );
     outcomes(out, missed);
+    gates(out, missed);
+}
+
+/// The missed steals by the state of the gate of new-idle balancing, where the costs are known, beside what was recorded.
+fn gates(out: &mut String, missed: &Missed) {
+    let Some(rows) = &missed.gates else { return };
+    let recorded = if missed.has_outcomes() { ["attempted", "not", "unknown"] } else { [""; 3] };
+    let [attempted, not, unknown] = recorded;
+    let title = "gate of new-idle balance, estimated";
+    let _ = writeln!(out, "\n{title:<38}{:>7}{:>10}{attempted:>10}{not:>5}{unknown:>9}", "number", "violated");
+    for row in rows {
+        let _ = write!(out, "  {:<36}{:>7}{:>10}", row.gate.words(), row.number, seconds(row.violated_ns));
+        if let Some([attempted, not, unknown]) = recorded_of(row) {
+            let _ = write!(out, "{attempted:>10}{not:>5}{unknown:>9}");
+        }
+        out.push('\n');
+    }
+    let _ = writeln!(
+        out,
+        "  (by the average idle time of each CPU, followed between bounds, and the\n   costs of its domains at the start and the end of the recording)"
+    );
+}
+
+/// The numbers of missed steals of a row whose new-idle balance was attempted, was not, and is unknown, by the records.
+fn recorded_of(row: &GateRow) -> Option<[u64; 3]> {
+    let mut numbers = [0; 3];
+    for outcome in row.outcomes.as_ref()? {
+        let place = match outcome.outcome {
+            NewIdleOutcome::Unknown => 2,
+            outcome if outcome.is_attempted() => 0,
+            _ => 1,
+        };
+        numbers[place] += outcome.number;
+    }
+    Some(numbers)
 }
 
 /// The missed steals by the outcome of new-idle balancing, where probes show it.
@@ -395,6 +430,7 @@ pub fn markdown(report: &WhyReport, trace: &Drawable, most: usize) -> String {
             );
         }
         markdown_outcomes(&mut out, missed);
+        markdown_gates(&mut out, missed);
     }
     out
 }
@@ -415,5 +451,17 @@ fn markdown_outcomes(out: &mut String, missed: &Missed) {
     }
     if let Some(words) = refusals(missed) {
         let _ = writeln!(out, "\n{words}");
+    }
+}
+
+/// The states of the gate of new-idle balancing, where the costs are known.
+fn markdown_gates(out: &mut String, missed: &Missed) {
+    let Some(rows) = &missed.gates else { return };
+    let _ = writeln!(out, "\n| gate of new-idle balance, estimated | number | violated | attempted | not | unknown |");
+    let _ = writeln!(out, "|---|---:|---:|---:|---:|---:|");
+    for row in rows {
+        let (words, violated) = (row.gate.words(), seconds(row.violated_ns));
+        let recorded = recorded_of(row).map_or([const { String::new() }; 3], |numbers| numbers.map(|n| n.to_string()));
+        let _ = writeln!(out, "| {words} | {} | {violated} | {} |", row.number, recorded.join(" | "));
     }
 }

@@ -311,6 +311,11 @@ impl NewIdleOutcome {
         }
     }
 
+    /// Whether some domain was searched.
+    pub fn is_attempted(self) -> bool {
+        self >= NewIdleOutcome::GivenUp
+    }
+
     /// Returns the outcome for the attempt that came furthest.
     fn of(attempt: AttemptOutcome) -> NewIdleOutcome {
         match attempt {

@@ -1,4 +1,39 @@
-//! The weights of nice values.
+//! The weights of nice values, and the classes of kernel priorities.
+
+use serde::Serialize;
+
+/// The class of the scheduler that a task belongs to, by its kernel priority.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum SchedClass {
+    /// The deadline class (a priority of -1).
+    Deadline,
+    /// The real-time class (priorities from 0 to 99), or the stopper's, whose threads have priority 0.
+    RealTime,
+    /// The fair class, or that of a sched_ext scheduler (priorities of 100 and more).
+    Fair,
+}
+
+impl SchedClass {
+    /// Returns the class of a kernel priority.
+    pub fn of(prio: i32) -> SchedClass {
+        match prio {
+            ..0 => SchedClass::Deadline,
+            0..100 => SchedClass::RealTime,
+            _ => SchedClass::Fair,
+        }
+    }
+
+    /// The words for the class in a text.
+    pub fn words(self) -> &'static str {
+        match self {
+            SchedClass::Deadline => "deadline",
+            SchedClass::RealTime => "real-time",
+            SchedClass::Fair => "fair",
+        }
+    }
+}
 
 /// Returns the weight of a task of this kernel priority: each step of the nice value is a factor of about 1.25, nice 0 is 1024.
 /// (The table `sched_prio_to_weight` of the kernel's kernel/sched/core.c.) A real-time task, which has no weight, and a task whose

@@ -196,7 +196,7 @@ impl SchedState {
         self.allowed.forget(pid);
     }
 
-    /// Follows a record of a probe, which can show throttling, or the CPUs that a task may use.
+    /// Follows a record of a probe, which can show throttling, the CPUs that a task may use, or the slice of the running task.
     #[cold]
     #[inline(never)]
     pub(super) fn follow_probe(&mut self, probe: &Probe, event: &SchedEvent) {
@@ -206,6 +206,7 @@ impl SchedState {
                 let is_first = self.tasks.find(pid).is_none() && self.allowed.of(pid).is_none();
                 self.allowed.show(pid, mask, is_first);
             }
+            Probe::Picks { pid, entity, .. } => self.picks(event.cpu, pid, &entity, event.ts),
             _ => self.follow_throttling(probe, event),
         }
     }

@@ -56,6 +56,7 @@ pub mod past;
 mod placement;
 mod seen;
 mod silence;
+mod slices;
 mod start;
 mod steps;
 mod tasks;
@@ -91,6 +92,8 @@ struct CpuState {
     placing: Option<Pid>,
     /// The number of interrupt handlers that were entered and not left.
     handlers: u32,
+    /// The request of the running task at its pick, where that was recorded.
+    picked: Option<slices::PickedSlice>,
 }
 
 /// The state of the scheduler at one instant, and the changes by the last event.

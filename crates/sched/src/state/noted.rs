@@ -93,6 +93,7 @@ impl SchedState {
         let c = self.cpu(past.cpu);
         (c.observed, c.current, c.comm) = (past.observed, past.current, past.comm);
         (c.emptied, c.placing, c.handlers) = (past.emptied, past.placing, past.handlers);
+        c.picked = past.picked;
         (c.since, c.lost_since) = (past.since.min(from), past.lost_since.map(|since| since.min(from)));
     }
 
@@ -154,8 +155,8 @@ impl CpuState {
 
     /// Notes the state of the CPU with this number.
     fn noted(&self, cpu: Cpu) -> PastCpu {
-        let CpuState { observed, current, comm, since, emptied, lost_since, placing, handlers, .. } = *self;
-        PastCpu { cpu, observed, current, comm, since, emptied, lost_since, placing, handlers }
+        let CpuState { observed, current, comm, since, emptied, lost_since, placing, handlers, picked, .. } = *self;
+        PastCpu { cpu, observed, current, comm, since, emptied, lost_since, placing, handlers, picked }
     }
 }
 

@@ -8,6 +8,7 @@ use crate::event::span::{Came, Current, TaskState};
 use crate::event::{Comm, Cpu, EventKind, Pid, PrevState, SchedEvent, TaskRef, Ts};
 use crate::state::lineage::{Kin, Lineage, LineageHistory};
 use crate::state::names::NameHistory;
+use crate::state::slices::PickedSlice;
 use crate::tables::serial::{bounded, exact};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -100,6 +101,9 @@ pub struct PastCpu {
     /// The number of interrupt handlers that were entered and not left.
     #[serde(default)]
     pub handlers: u32,
+    /// The request of the running task at its pick, where that was recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub picked: Option<PickedSlice>,
 }
 
 /// The occupant of a CPU before the part, by the events of that CPU alone.

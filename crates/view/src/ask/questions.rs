@@ -7,6 +7,7 @@ use crate::columns::tasks::TaskEntry;
 use crate::index::tiles::{Index, List};
 use crate::index::viewed::{NotReady, Viewed};
 use latency::{Latency, Measure};
+use picks::Picks;
 use sched::{Cpu, Current, Dur, Pid, Replay, SchedEvent, SchedState, Ts};
 use serde_json::{Value, json};
 use session::stacks::key_of;
@@ -230,8 +231,12 @@ fn task(trace: &Viewed<'_>, pid: Pid, window: AskedWindow) -> Result<Value, Faul
     let zero = trace.extent().0;
     let is_it = |task: &sched::Task, _: &SchedState| task.pid == pid;
     let options = latency::Options { tasks: Some(&is_it), zero, ..latency::Options::default() };
-    let analyses = (TaskFollower::new(pid, zero), Latency::new(&options));
-    let (detail, latencies) = store.window(from, to, analyses)?;
+    // Without records a lag needs the events before the window.
+    let by_probe = trace.trace.probe("pick").is_some();
+    let picked = picks::Options { tasks: Some(&is_it), by_probe, zero, ..picks::Options::default() };
+    let lags = by_probe.then(|| Picks::new(&picked));
+    let analyses = (TaskFollower::new(pid, zero), Latency::new(&options), lags);
+    let (detail, latencies, lags) = store.window(from, to, analyses)?;
     let wakeups = latencies.of(Measure::Wakeup);
     let mut numbers = detail.numbers();
     numbers["wakeup_latency"] = json!({
@@ -240,6 +245,17 @@ fn task(trace: &Viewed<'_>, pid: Pid, window: AskedWindow) -> Result<Value, Faul
         "p99": wakeups.p99_ns,
         "max": wakeups.max_ns,
     });
+    if let Some(report) = lags {
+        let debt = report.rows.iter().find_map(|row| row.longest_debt);
+        numbers["lag"] = json!({
+            "count": report.lag.count,
+            "least": report.lag.least_ns,
+            "median": report.lag.median_ns,
+            "greatest": report.lag.greatest_ns,
+            "late": report.late.count,
+            "debt": debt.map(|debt| debt.lasted_ns),
+        });
+    }
     let comm = store.index().tasks().of(pid).map_or_else(String::new, |task| task.comm.to_string());
     let mut answer = serde_json::to_value(&detail).unwrap_or_default();
     (answer["pid"], answer["comm"], answer["numbers"]) = (json!(pid), json!(comm), numbers);
