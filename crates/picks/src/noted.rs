@@ -21,7 +21,7 @@ const MOST_WEIGHTED: i128 = 1 << 110;
 
 /// The state of the analysis at the end of a part.
 #[derive(Default, Serialize, Deserialize)]
-struct Notes {
+struct NotedPicks {
     /// The request of a task that has set none, by which the model was followed.
     base_slice: u64,
     queues: Vec<NotedQueue>,
@@ -113,7 +113,7 @@ impl Analysis for PicksNotes<'_> {
     }
 }
 
-fn notes(picks: &Picks<'_>, state: &SchedState) -> Notes {
+fn notes(picks: &Picks<'_>, state: &SchedState) -> NotedPicks {
     let (fluid, exact) = (&picks.fluid, &picks.exact);
     let pid = |task: TaskId| state.task(task).map(|task| task.pid);
     let member = |(task, member): (TaskId, &Member)| {
@@ -133,7 +133,7 @@ fn notes(picks: &Picks<'_>, state: &SchedState) -> Notes {
     let picked = |(cpu, (pid, numbers, queue)): (&Cpu, &(Pid, Numbers, Option<u32>))| {
         (*cpu, *pid, noted(RecordedWait::of(*numbers, *queue)))
     };
-    let mut notes = Notes {
+    let mut notes = NotedPicks {
         base_slice: picks.options.base_slice.0,
         queues: fluid.queues.iter().map(queue).collect(),
         members: fluid.members.iter().filter_map(member).collect(),
@@ -155,7 +155,7 @@ fn notes(picks: &Picks<'_>, state: &SchedState) -> Notes {
 
 /// Takes up the notes of a part, if it has any that can be understood. Tasks that the state does not have are left out.
 pub(crate) fn take_up(picks: &mut Picks<'_>, past: &Past, state: &SchedState) {
-    let notes = past.notes.get(NAME).and_then(|text| serde_json::from_str::<Notes>(text).ok());
+    let notes = past.notes.get(NAME).and_then(|text| serde_json::from_str::<NotedPicks>(text).ok());
     let Some(notes) = notes else { return };
     let id = |pid: Pid| state.task_of(pid).map(sched::Task::id);
     // A model by another request has other lags.
@@ -209,7 +209,7 @@ fn believed((vruntime, deadline, weight, slice, queue): NotedNumbers) -> Recorde
 }
 
 /// Takes up the run queues of the model.
-fn model(fluid: &mut Fluid, notes: &Notes, from: Ts, id: impl Fn(Pid) -> Option<TaskId>) {
+fn model(fluid: &mut Fluid, notes: &NotedPicks, from: Ts, id: impl Fn(Pid) -> Option<TaskId>) {
     for NotedQueue { cpu, group, weight, weighted, idle } in &notes.queues {
         let (weight, weighted) = ((*weight).min(MOST_LOAD), (*weighted).clamp(-MOST_WEIGHTED, MOST_WEIGHTED));
         fluid.queues.insert((*cpu, *group), Queue { weight, weighted, idle: *idle });

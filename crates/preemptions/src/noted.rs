@@ -11,7 +11,7 @@ const NAME: &str = "preemptions";
 
 /// The state of the analysis at the end of a part.
 #[derive(Default, Serialize, Deserialize)]
-struct Notes {
+struct NotedRequests {
     cpus: Vec<(Cpu, CpuTrack)>,
     /// The least number of a flag in the records of the probe.
     now_flag: Option<u8>,
@@ -56,13 +56,13 @@ impl Analysis for PreemptionsNotes<'_> {
     }
 }
 
-fn notes(preemptions: &Preemptions<'_>, state: &SchedState) -> Notes {
+fn notes(preemptions: &Preemptions<'_>, state: &SchedState) -> NotedRequests {
     let pid = |task| state.task(task).map(|task| task.pid);
     let lives =
         |(pid, request): (&Pid, &Request)| state.task_of(*pid).map(|_| (*pid, request.deadline, request.weight));
     let mut picked: Vec<_> = preemptions.picked.iter().filter_map(lives).collect();
     picked.sort_unstable();
-    Notes {
+    NotedRequests {
         cpus: (0..).map(Cpu).zip(preemptions.cpus.iter().copied()).collect(),
         now_flag: preemptions.now_flag,
         queued: preemptions.queued.iter().filter_map(|(task, since)| Some((pid(task)?, *since))).collect(),
@@ -73,7 +73,7 @@ fn notes(preemptions: &Preemptions<'_>, state: &SchedState) -> Notes {
 
 /// Takes up the notes of a part, if it has any that can be understood. Tasks that the state does not have are left out.
 pub(crate) fn take_up(preemptions: &mut Preemptions<'_>, past: &Past, state: &SchedState) {
-    let notes = past.notes.get(NAME).and_then(|text| serde_json::from_str::<Notes>(text).ok());
+    let notes = past.notes.get(NAME).and_then(|text| serde_json::from_str::<NotedRequests>(text).ok());
     let Some(notes) = notes else { return };
     let is_believable = |cpu: &Cpu| cpu.0 < Cpu::LIMIT;
     for (cpu, mut track) in notes.cpus.into_iter().filter(|(cpu, _)| is_believable(cpu)) {
