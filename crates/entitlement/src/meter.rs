@@ -153,7 +153,7 @@ impl<'o> ShareMeter<'o> {
             if group.below > group.longest.0 {
                 group.longest = (group.below, edge / INTERVAL);
             }
-            if edge % SECOND == 0 {
+            if edge.is_multiple_of(SECOND) {
                 group.end_second(edge / SECOND - 1);
             }
         }
@@ -322,10 +322,10 @@ impl Analysis for ShareMeter<'_> {
         self.pass(end);
         state.living().for_each(|task| self.leave(task.id(), task.pid));
         let done = end.since(self.start).0;
-        if done % INTERVAL > 0 {
+        if !done.is_multiple_of(INTERVAL) {
             self.end_interval((done / INTERVAL + 1).saturating_mul(INTERVAL));
         }
-        if done % SECOND > 0 {
+        if !done.is_multiple_of(SECOND) {
             self.groups.iter_mut().for_each(|group| group.end_second(done / SECOND));
         }
         let mut equals = equal_tasks(&self.by_task);

@@ -12,7 +12,7 @@ use std::ops::ControlFlow;
 use tracedat::{Neighbours, Record};
 
 /// A record as far as the counts and the spans need it.
-enum Step {
+enum GatheredStep {
     /// The tasks that are current on a CPU, which spans that are open follow.
     Current { ts: Ts, cpu: Cpu, pid: Pid, next: Option<Pid>, is_behind_loss: bool },
     /// An event of a kind, by its place in the list of the run.
@@ -24,7 +24,7 @@ enum Step {
 /// A run of records as steps.
 #[derive(Default)]
 struct Steps {
-    steps: Vec<Step>,
+    steps: Vec<GatheredStep>,
     /// The kinds of the events, few in so short a run.
     kinds: Vec<String>,
     /// The numbers of the formats of events that are shown.
@@ -44,7 +44,13 @@ impl Steps {
     fn add(&mut self, record: &Record<'_>, choice: &Choice, follows: bool) {
         let (ts, cpu, pid) = (record.ts, record.cpu, record.pid());
         if follows {
-            self.steps.push(Step::Current { ts, cpu, pid, next: next(record), is_behind_loss: record.lost.is_some() });
+            self.steps.push(GatheredStep::Current {
+                ts,
+                cpu,
+                pid,
+                next: next(record),
+                is_behind_loss: record.lost.is_some(),
+            });
         }
         if !choice.takes_anywhere(record) {
             return;
@@ -58,11 +64,11 @@ impl Steps {
         match edge {
             Some(edge) => {
                 let kind = shown.then(|| self.kind(&choice.kind(record, text)));
-                self.steps.push(Step::Edge { ts, cpu, pid, edge, kind });
+                self.steps.push(GatheredStep::Edge { ts, cpu, pid, edge, kind });
             }
             None if shown => {
                 let kind = self.kind(&choice.kind(record, text));
-                self.steps.push(Step::Event { ts, cpu, kind, value: choice.value(record) });
+                self.steps.push(GatheredStep::Event { ts, cpu, kind, value: choice.value(record) });
             }
             None => {}
         }
@@ -81,19 +87,19 @@ impl Steps {
         };
         for step in self.steps {
             match step {
-                Step::Current { ts, cpu, pid, next, is_behind_loss } if spans.is_open() => {
+                GatheredStep::Current { ts, cpu, pid, next, is_behind_loss } if spans.is_open() => {
                     if is_behind_loss {
                         spans.lost(cpu, ts);
                     }
                     spans.current(ts, cpu, pid);
                     next.into_iter().for_each(|next| spans.current(ts, cpu, next));
                 }
-                Step::Current { .. } => {}
-                Step::Event { ts, cpu, kind, value } => {
+                GatheredStep::Current { .. } => {}
+                GatheredStep::Event { ts, cpu, kind, value } => {
                     let place = place(gather, kind);
                     gather.count(ts, place, value, Some(cpu));
                 }
-                Step::Edge { ts, cpu, pid, edge, kind } => {
+                GatheredStep::Edge { ts, cpu, pid, edge, kind } => {
                     if let Some(kind) = kind {
                         let place = place(gather, kind);
                         gather.count(ts, place, None, None);

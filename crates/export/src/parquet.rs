@@ -11,7 +11,7 @@ use crate::schema::{Column, SCHEMA, Type};
 use crate::value::Value;
 use bytes::Bytes;
 use encoders::PendingGroup;
-use gathered::{EncodedColumn, Gathered, GroupForm, Texts};
+use gathered::{EncodedColumn, Gathered, GroupForm, TextPool};
 use parquet::basic::{Compression, ConvertedType, LogicalType, Repetition, Type as Physical, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
@@ -58,7 +58,7 @@ pub struct Parquet {
     columns: Vec<Gathered>,
     rows: usize,
     /// The texts of the rows that are gathered.
-    texts: Texts,
+    texts: TextPool,
     /// The group and the run, which a pass that begins again needs once more.
     run: (Option<String>, String),
     file: Option<SerializedFileWriter<SinkWriter>>,

@@ -15,7 +15,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use workcons::ListedEpisode;
-use writer::{Step, Writer, track};
+use writer::{PacketStep, Writer, track};
 
 /// The number of steps that are handed over together, some 400 kB.
 const STEPS: usize = 4096;
@@ -32,10 +32,10 @@ enum Packets {
 
 /// A thread that makes packets of steps.
 struct Beside {
-    steps: Vec<Step>,
-    full: SyncSender<Vec<Step>>,
+    steps: Vec<PacketStep>,
+    full: SyncSender<Vec<PacketStep>>,
     /// Lists to be used again.
-    empty: Receiver<Vec<Step>>,
+    empty: Receiver<Vec<PacketStep>>,
     writer: JoinHandle<Writer>,
 }
 
@@ -44,7 +44,7 @@ impl Packets {
         if threads < 2 {
             return Packets::Here(Box::new(writer));
         }
-        let (full, lists) = sync_channel::<Vec<Step>>(QUEUED);
+        let (full, lists) = sync_channel::<Vec<PacketStep>>(QUEUED);
         let (back, empty) = sync_channel(QUEUED);
         let writer = std::thread::spawn(move || {
             for mut steps in lists {
@@ -58,7 +58,7 @@ impl Packets {
     }
 
     #[inline]
-    fn take(&mut self, step: Step) {
+    fn take(&mut self, step: PacketStep) {
         match self {
             Packets::Here(writer) => writer.take(step),
             Packets::Beside(beside) => {
@@ -112,18 +112,18 @@ impl Perfetto {
 
     /// Removes all packets: the pass is made once more.
     pub fn restart(&self) {
-        self.packets().take(Step::Restart);
+        self.packets().take(PacketStep::Restart);
     }
 
     /// Adds an episode in which work conservation was violated, linked to the migrations in it, the one that ends it
     /// among them.
     pub fn episode(&self, listed: &ListedEpisode) {
-        self.packets().take(Step::Episode(*listed));
+        self.packets().take(PacketStep::Episode(*listed));
     }
 
     /// Adds a migration of a task.
     pub fn migration(&self, listed: &events::ListedMigration) {
-        self.packets().take(Step::Migration(Box::new(listed.clone())));
+        self.packets().take(PacketStep::Migration(Box::new(listed.clone())));
     }
 
     /// Completes the file, and puts it in its place. Returns the number of events that Perfetto has no form for.
@@ -153,10 +153,10 @@ impl<'o> PerfettoEvents<'o> {
         let mut packets = self.file.packets();
         let counts = state.counts();
         if self.running.replace(counts.running()) != Some(counts.running()) {
-            packets.take(Step::Counter { ts, track: track::RUNNING, value: counts.running() });
+            packets.take(PacketStep::Counter { ts, track: track::RUNNING, value: counts.running() });
         }
         if self.waiting.replace(counts.waiting) != Some(counts.waiting) {
-            packets.take(Step::Counter { ts, track: track::WAITING, value: counts.waiting });
+            packets.take(PacketStep::Counter { ts, track: track::WAITING, value: counts.waiting });
         }
         for cpu in cpus.iter().filter(|cpu| self.cpus.has(**cpu)) {
             if cpu.index() >= self.queues.len() {
@@ -164,10 +164,10 @@ impl<'o> PerfettoEvents<'o> {
             }
             let (known, value) = (&mut self.queues[cpu.index()], state.queue_length(*cpu));
             if known.is_none() {
-                packets.take(Step::Queue(*cpu));
+                packets.take(PacketStep::Queue(*cpu));
             }
             if known.replace(value) != Some(value) {
-                packets.take(Step::Counter { ts, track: track::of_queue(*cpu), value });
+                packets.take(PacketStep::Counter { ts, track: track::of_queue(*cpu), value });
             }
         }
     }
@@ -179,13 +179,13 @@ impl Analysis for PerfettoEvents<'_> {
 
     fn begin(&mut self, start: Ts, state: &SchedState) {
         let mut packets = self.file.packets();
-        packets.take(Step::Begin(self.file.kernel.clone()));
+        packets.take(PacketStep::Begin(self.file.kernel.clone()));
         let cpus: Vec<Cpu> = state.observed().collect();
         // Perfetto shows a task from its switch on: one that runs already gets a switch at the start.
         for cpu in cpus.iter().copied().filter(|cpu| self.cpus.has(*cpu)) {
             if let (Current::Task(_), Some(task)) = (state.current(cpu), state.running(cpu)) {
                 let task = TaskRef { pid: task.pid, prio: task.known_prio().unwrap_or(120), comm: task.comm };
-                packets.take(Step::Running { cpu, ts: start, task });
+                packets.take(PacketStep::Running { cpu, ts: start, task });
             }
         }
         drop(packets);
@@ -202,13 +202,13 @@ impl Analysis for PerfettoEvents<'_> {
         }
         let mut packets = self.file.packets();
         if let Some(pid) = moved {
-            packets.take(Step::Moved { ts: event.ts, pid });
+            packets.take(PacketStep::Moved { ts: event.ts, pid });
         }
         if self.cpus.has(event.cpu) {
             match event.kind {
-                EventKind::Lost { .. } => packets.take(Step::Loss(event.cpu)),
+                EventKind::Lost { .. } => packets.take(PacketStep::Loss(event.cpu)),
                 EventKind::Offline => {}
-                _ => packets.take(Step::Event(*event)),
+                _ => packets.take(PacketStep::Event(*event)),
             }
         }
     }

@@ -79,7 +79,7 @@ fn run(args: &NeighboursArgs) -> Result<()> {
 /// The reason why the kernel's figures do not span the window, if they do not.
 fn why_not_the_kernel(session: &Session) -> Option<&'static str> {
     let is_part = session.trace.past().is_some() || session.window != Window::default();
-    is_part.then_some("they span the whole recording, of which this is a part")
+    (is_part && session.machine.is_some()).then_some("they span the whole recording, of which this is a part")
 }
 
 /// The options by the arguments, with the cgroups and processes that they need.

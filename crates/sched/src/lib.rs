@@ -50,7 +50,7 @@ pub use numbers::summed::{self, Addend, Summed};
 pub use numbers::verdict::{self, Judgement, Verdict};
 pub use numbers::{episodes, nouns};
 pub use pass::replay::{self, Replay};
-pub use pass::{EventSource, Outcome, Pass, Window};
+pub use pass::{EventSource, Outcome, OutputsBeside, Pass, Window};
 pub use state::affinity::{self, Affinity};
 pub use state::past::{self, Past};
 pub use state::{CpuCounts, CpuFold, Load, SchedState, Start, SubsetCounts, Task, Waking};

@@ -1,13 +1,13 @@
 //! The pieces of a pass, joined.
 
-use crate::{Beside, Class, CpuNow, Utilization};
+use crate::{Class, CpuNow, IdleBeside, Utilization};
 use sched::{Analysis, Cpu, Joined, SchedState, TaskState, Ts};
 
 /// A step whose effect depends on the pieces before.
 #[derive(Clone, Copy, Debug)]
 enum IdlingStep {
     /// The numbers of CPUs that idle beside overloaded ones are these from now on.
-    Turn(Beside),
+    Turn(IdleBeside),
     /// A queued task is moved.
     Move { orig: Cpu, dest: Cpu },
     /// A queue has this length now.
@@ -30,7 +30,7 @@ pub(crate) struct IdlingLog {
 
 impl IdlingLog {
     /// Notes the numbers of CPUs that idle beside overloaded ones from `ts` on.
-    pub(crate) fn turn(&mut self, ts: Ts, now: Beside) {
+    pub(crate) fn turn(&mut self, ts: Ts, now: IdleBeside) {
         self.steps.push((ts, IdlingStep::Turn(now)));
     }
 

@@ -195,15 +195,15 @@ struct Followed {
 
 /// CPUs that idle, those that are overloaded, and the tasks that wait there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Beside {
+struct IdleBeside {
     idle: u32,
     overloaded: u32,
     waiting: u32,
 }
 
-impl Beside {
-    fn of(counts: &CpuCounts) -> Beside {
-        Beside { idle: counts.idle, overloaded: counts.overloaded, waiting: counts.waiting_overloaded }
+impl IdleBeside {
+    fn of(counts: &CpuCounts) -> IdleBeside {
+        IdleBeside { idle: counts.idle, overloaded: counts.overloaded, waiting: counts.waiting_overloaded }
     }
 }
 
@@ -221,7 +221,7 @@ pub struct Utilization<'o> {
     /// The CPUs shown, as they are now.
     cpus: Vec<CpuNow>,
     /// The idle and overloaded CPUs since `last`.
-    beside: Beside,
+    beside: IdleBeside,
     last: Ts,
     /// The numbers of idle and of overloaded CPUs among those shown, where only some are.
     part: Option<SubsetCounts>,
@@ -255,7 +255,7 @@ impl<'o> Utilization<'o> {
             rows: Rows::new(&options.cpus),
             cpus: options.cpus.iter().map(|_| unknown).collect(),
             last: options.from,
-            beside: Beside::default(),
+            beside: IdleBeside::default(),
             part: None,
             idling: Episodes::new(&[Dur(0), options.balance_interval], 10),
             herds: Herds::default(),
@@ -329,8 +329,8 @@ impl<'o> Utilization<'o> {
     /// Takes over whether CPUs idle beside overloaded ones from `ts` on.
     fn follow_idling(&mut self, ts: Ts, state: &SchedState) {
         let now = match &mut self.part {
-            None => Beside::of(state.counts()),
-            Some(part) => Beside::of(part.follow(state)),
+            None => IdleBeside::of(state.counts()),
+            Some(part) => IdleBeside::of(part.follow(state)),
         };
         if now != self.beside {
             match &mut self.log {
@@ -344,7 +344,7 @@ impl<'o> Utilization<'o> {
     }
 
     /// Takes over the numbers of CPUs that idle beside overloaded ones from `ts` on.
-    fn turn_beside(&mut self, ts: Ts, now: Beside) {
+    fn turn_beside(&mut self, ts: Ts, now: IdleBeside) {
         self.idle_until(ts);
         self.beside = now;
     }
@@ -352,7 +352,7 @@ impl<'o> Utilization<'o> {
     /// Accounts for the time until `ts`, in which what stood beside what did not change.
     fn idle_until(&mut self, ts: Ts) {
         if ts > self.last {
-            let Beside { idle, overloaded, waiting } = self.beside;
+            let IdleBeside { idle, overloaded, waiting } = self.beside;
             let amount = Amount { cpus: idle.min(overloaded), threads: waiting };
             self.idling.pass(self.last, ts, amount);
             if amount.holds() && self.idling.wants_note(ts) {
@@ -417,7 +417,7 @@ impl Analysis for Utilization<'_> {
         let is_part = state.observed().any(|cpu| self.rows.of(cpu).is_none());
         let shown = ChosenCpus::only(self.options.cpus.iter().map(|(cpu, _)| *cpu));
         self.part = is_part.then(|| SubsetCounts::of(&shown, state));
-        self.beside = Beside::of(self.part.as_ref().map_or_else(|| state.counts(), SubsetCounts::counts));
+        self.beside = IdleBeside::of(self.part.as_ref().map_or_else(|| state.counts(), SubsetCounts::counts));
         for (row, (cpu, _)) in self.options.cpus.iter().enumerate() {
             let depth = state.handlers(*cpu);
             self.cpus[row] = CpuNow { class: self.class_of(*cpu, state), in_tasks: 0, depth, since: start };

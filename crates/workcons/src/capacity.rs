@@ -92,7 +92,7 @@ impl CapacityLoss {
     }
 
     /// Adds a later piece of a pass, which begins at an instant.
-    pub(crate) fn join(&mut self, at: Ts, later: CapacityLoss) {
+    pub(crate) fn join(&mut self, at: Ts, later: &CapacityLoss) {
         self.pass(at);
         self.sums.iter_mut().zip(later.sums).for_each(|(sum, more)| *sum += more);
         (self.since, self.now) = (later.since, later.now);

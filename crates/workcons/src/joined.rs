@@ -136,7 +136,7 @@ impl Joined for WorkConservation<'_> {
         self.integrals.unknown += later.integrals.unknown;
         self.counts.join(later.counts);
         if let (Some(capacity), Some(later)) = (&mut self.capacity, later.capacity) {
-            capacity.join(piece.at, *later);
+            capacity.join(piece.at, &later);
         }
         self.pending_switches.join(later.pending_switches);
         if let (Some(strips), Some(later)) = (&mut self.strips, later.strips) {

@@ -11,7 +11,7 @@ use parquet::schema::types::{ColumnDescPtr, SchemaDescPtr};
 use std::collections::HashMap;
 
 /// The texts of a row group, one copy of each, and the bytes of all.
-pub(super) type Texts = (HashMap<String, ByteArray>, usize);
+pub(super) type TextPool = (HashMap<String, ByteArray>, usize);
 
 /// The shape of a file: its columns, and how they are encoded.
 #[derive(Clone)]
@@ -56,7 +56,7 @@ impl Gathered {
 
     /// Adds a value; one of another type than the column's is null. `texts` keeps one copy of equal texts, and its
     /// second part their bytes.
-    pub(super) fn add(&mut self, value: &Value<'_>, texts: &mut Texts) {
+    pub(super) fn add(&mut self, value: &Value<'_>, texts: &mut TextPool) {
         let known = match (&mut self.values, value) {
             (ColumnValues::Int32(values), Value::Int(n)) => i32::try_from(*n).is_ok_and(|n| {
                 values.push(n);

@@ -188,7 +188,7 @@ fn note_text(event: &mut Message, name: &str, value: &str) {
 }
 
 /// A step of the analyses that leaves packets.
-pub(super) enum Step {
+pub(super) enum PacketStep {
     /// The trace begins, of a kernel of this name and release.
     Begin(String),
     /// A task runs on a CPU when the window begins.
@@ -233,32 +233,32 @@ impl Writer {
     }
 
     /// Writes the packets of a step.
-    pub(super) fn take(&mut self, step: Step) {
+    pub(super) fn take(&mut self, step: PacketStep) {
         match step {
-            Step::Begin(kernel) => self.begin(&kernel),
-            Step::Running { cpu, ts, task } => self.event(cpu, &ftrace::switch_from_idle(cpu, ts.0, task)),
-            Step::Event(event) => match ftrace::put(&event) {
+            PacketStep::Begin(kernel) => self.begin(&kernel),
+            PacketStep::Running { cpu, ts, task } => self.event(cpu, &ftrace::switch_from_idle(cpu, ts.0, task)),
+            PacketStep::Event(event) => match ftrace::put(&event) {
                 Some(message) => self.event(event.cpu, &message),
                 None => self.others += 1,
             },
-            Step::Loss(cpu) => {
+            PacketStep::Loss(cpu) => {
                 // The mark belongs to the first event behind the gap.
                 self.close(cpu);
                 self.bundle(cpu).lost = true;
             }
-            Step::Moved { ts, pid } => {
+            PacketStep::Moved { ts, pid } => {
                 if self.recent.len() >= RECENT {
                     self.recent.pop_front();
                 }
                 self.recent.push_back((ts, pid));
             }
-            Step::Counter { ts, track, value } => self.counter(ts, track, value),
-            Step::Queue(cpu) => {
+            PacketStep::Counter { ts, track, value } => self.counter(ts, track, value),
+            PacketStep::Queue(cpu) => {
                 self.describe(track::of_queue(cpu), Some(track::QUEUES), &format!("CPU {cpu}"), true);
             }
-            Step::Episode(listed) => self.episode(&listed),
-            Step::Migration(listed) => self.migration(&listed),
-            Step::Restart => self.restart(),
+            PacketStep::Episode(listed) => self.episode(&listed),
+            PacketStep::Migration(listed) => self.migration(&listed),
+            PacketStep::Restart => self.restart(),
         }
     }
 

@@ -23,6 +23,9 @@ pub use window::Window;
 use fold::{Haste, PassPlan, learn};
 use moves::WindowEnd;
 
+/// The output of an analysis that was divided into pieces, and those of the analyses beside it that followed the pass whole.
+pub type OutputsBeside<A, B> = (<A as Analysis>::Output, Vec<<B as Analysis>::Output>);
+
 /// The outcome of a pass over a window.
 #[must_use]
 #[derive(Clone, Debug)]
@@ -127,7 +130,7 @@ impl<S: EventSource> Pass<S> {
         mut self,
         analysis: impl Fn() -> A + Sync,
         others: impl Fn() -> Vec<B>,
-    ) -> Result<Outcome<(A::Output, Vec<B::Output>)>, S::Error> {
+    ) -> Result<Outcome<OutputsBeside<A, B>>, S::Error> {
         let Some(division) = self.division().filter(|_| analysis().is_divisible()) else {
             return self.run(|| (analysis(), others()));
         };

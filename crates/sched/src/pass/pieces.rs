@@ -6,7 +6,7 @@
 //! reading each piece from the file by itself.
 
 use super::fold::{Fold, PassPlan};
-use super::{EventSource, Outcome, SendSink};
+use super::{EventSource, Outcome, OutputsBeside, SendSink};
 use crate::analysis::Analysis;
 use crate::analysis::joined::Joined;
 use crate::event::SchedEvent;
@@ -108,7 +108,7 @@ pub(super) fn attempt<A: Joined, B: Analysis + Send, S: EventSource>(
     source: &mut S,
     analysis: &(impl Fn() -> A + Sync),
     others: Vec<B>,
-) -> Result<Option<Outcome<(A::Output, Vec<B::Output>)>>, S::Error> {
+) -> Result<Option<Outcome<OutputsBeside<A, B>>>, S::Error> {
     let mut others: Vec<Fold<B>> = others.into_iter().map(|other| plan.fold(other)).collect();
     let mut sinks: Vec<_> = others.iter_mut().map(|fold| |events: &[SchedEvent]| fold.feed(events)).collect();
     let mut sinks: Vec<&mut SendSink<'_>> = sinks.iter_mut().map(|sink| sink as &mut SendSink<'_>).collect();

@@ -1,6 +1,7 @@
 //! The slices of running tasks, by the records of their picks (`record --why=picks`).
 
 use super::SchedState;
+use super::tasks::Task;
 use crate::event::nice::weight_of;
 use crate::event::probe::Entity;
 use crate::event::span::Current;
@@ -21,7 +22,7 @@ pub struct PickedSlice {
 impl SchedState {
     /// Takes the record of the pick of a CPU's running task.
     pub(super) fn picks(&mut self, cpu: Cpu, pid: Pid, entity: &Entity, at: Ts) {
-        let Some(prio) = self.task_of(pid).and_then(|task| task.known_prio()).filter(|prio| *prio >= 100) else {
+        let Some(prio) = self.task_of(pid).and_then(Task::known_prio).filter(|prio| *prio >= 100) else {
             return;
         };
         let weight = entity.weight.map_or_else(|| weight_of(prio) << 10, |weight| u64::from(weight.get()));

@@ -169,6 +169,8 @@ fn session_part(session: &Session, specs: &[String], aliases: &RefCell<Option<Al
     if late > 0 {
         past.repairs.insert(EventIssue::LateStart.diagnostic().name().to_owned(), late);
     }
+    // The addresses of stacks are among what an anonymous part has not.
+    let offcpu = offcpu.filter(|_| aliases.borrow().is_none());
     past.notes.extend([notes, bursts, picks, preemptions, wakers, offcpu, jobs].into_iter().flatten());
     let called = session.names()?;
     past.notes.extend([plot::note(session, past.from, specs, &called, &mut aliases.borrow_mut())?]);

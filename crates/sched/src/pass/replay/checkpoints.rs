@@ -149,7 +149,7 @@ impl<W: StepWatch> CheckpointRecorder<W> {
     }
 }
 
-/// Checkpoints without a watch can be made in pieces: each piece keeps the checkpoints that can be needed, and the pieces before
+/// Checkpoints without a watch are made in pieces: a piece keeps the checkpoints that can be needed, and the pieces before
 /// take those that are.
 impl Joined for CheckpointRecorder<()> {
     fn is_divisible(&self) -> bool {
