@@ -4,7 +4,7 @@ use membership::stem;
 use sched::seeded::SeededMap;
 use sched::state::Task;
 use sched::{
-    Analysis, Comm, Cpu, CpuSpan, Dur, EventKind, Joined, PerTask, SchedEvent, SchedState, Span, TaskState, Ts,
+    Analysis, Comm, Cpu, CpuSpan, Dur, EventKind, Joined, Pid, SchedEvent, SchedState, Span, TaskState, Ts, limits,
 };
 use serde::Serialize;
 use std::cmp::Reverse;
@@ -80,7 +80,8 @@ pub struct Outsiders {
     cpus: Vec<Occupied>,
     places: SeededMap<String, usize>,
     sums: Vec<OutsideSums>,
-    kinds: PerTask<((Comm, bool), Kind)>,
+    /// The kinds of tasks that have run, of as many as a table has rows; those of others are found each time anew.
+    kinds: SeededMap<Pid, ((Comm, bool), Kind)>,
     application_run: u64,
     kernel_run: u64,
 }
@@ -88,7 +89,7 @@ pub struct Outsiders {
 impl Outsiders {
     fn kind(&mut self, task: &Task) -> Kind {
         let traits = (task.comm, task.kin.descends);
-        if let Some((_, kind)) = self.kinds.get(task.id()).filter(|(other, _)| *other == traits) {
+        if let Some((_, kind)) = self.kinds.get(&task.pid).filter(|(other, _)| *other == traits) {
             return *kind;
         }
         let kind = match (task.kin.descends, task.kin.is_of_kernel(task.comm)) {
@@ -99,7 +100,9 @@ impl Outsiders {
                 Kind::Outside(self.place(if command.is_empty() { "unnamed tasks".to_owned() } else { command }))
             }
         };
-        self.kinds.insert(task.id(), (traits, kind));
+        if self.kinds.len() < limits::ROWS || self.kinds.contains_key(&task.pid) {
+            self.kinds.insert(task.pid, (traits, kind));
+        }
         kind
     }
 

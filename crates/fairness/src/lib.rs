@@ -177,7 +177,7 @@ struct MemberSums {
     weight: u64,
     intervals: Summed<InInterval>,
     /// The process, the cgroup or the parameters that the member is, in the end.
-    label: Option<GroupLabel>,
+    label: Option<Box<GroupLabel>>,
 }
 
 /// The share of a member in an interval: a task of a few intervals takes the room of these.

@@ -22,7 +22,7 @@ pub struct Member {
     pub name: String,
     /// The process, the cgroup or the scheduling parameters of the tasks, where the members are these.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub group: Option<GroupLabel>,
+    pub group: Option<Box<GroupLabel>>,
     /// The smallest PID of its tasks; absent where no PID was seen.
     #[serde(skip)]
     pub pid: Option<Pid>,
@@ -132,7 +132,7 @@ fn name(key: &MemberKey, sums: &MemberSums) -> String {
         MemberKey::Group(TaskGroup::Command(stem)) if sums.has_several_names => stem.to_string(),
         MemberKey::Group(TaskGroup::Command(_)) if comm.is_empty() => "?".into(),
         MemberKey::Group(TaskGroup::Command(_)) => command(comm).to_string(),
-        MemberKey::Group(_) => sums.label.as_ref().map_or_else(|| "unknown".to_owned(), GroupLabel::shown),
+        MemberKey::Group(_) => sums.label.as_ref().map_or_else(|| "unknown".to_owned(), |label| label.shown()),
         MemberKey::Rest => format!("{} others, beyond the rows", sums.tasks),
     }
 }
@@ -154,12 +154,14 @@ fn of_stems(members: Vec<(MemberKey, MemberSums)>, groups: Option<&TaskGroups>) 
     all
 }
 
-pub(crate) fn build(f: Fairness<'_>) -> FairnessReport {
+pub(crate) fn build(mut f: Fairness<'_>) -> FairnessReport {
     let options = f.options;
+    // The tables that found the members take as much room as their rows will.
+    (f.keys, f.homes) = Default::default();
     let groups = options.groups.as_deref();
     let named = |(key, mut sums): (MemberKey, MemberSums)| {
         if let (MemberKey::Group(group), Some(groups)) = (&key, groups) {
-            sums.label = groups.label(*group);
+            sums.label = groups.label(*group).map(Box::new);
         }
         (name(&key, &sums), sums)
     };

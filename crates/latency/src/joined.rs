@@ -120,7 +120,7 @@ impl Latency<'_> {
             }
         }
         for (task, (traits, row)) in later.homes.iter() {
-            self.homes.insert(task, (*traits, places[*row]));
+            self.homes.insert(task, (*traits, places[*row as usize] as u32));
         }
     }
 }

@@ -279,7 +279,7 @@ pub struct Latency<'o> {
     rows: Vec<RowSums>,
     places: SeededMap<TaskGroup, usize>,
     /// The row of each task, and the number and the name that it has that row for.
-    homes: PerTask<((Pid, Comm), usize)>,
+    homes: PerTask<((Pid, Comm), u32)>,
     /// The wakeup latencies by the placement of the task, and by the CPUs that idled then.
     woken: [[Lengths; Idleness::ALL.len()]; Placement::ALL.len()],
     worst: Vec<LongWait>,
@@ -534,7 +534,7 @@ impl<'o> Latency<'o> {
         let traits = (task.pid, task.comm);
         let home = self.homes.get(task.id()).filter(|(other, _)| *other == traits);
         if let Some((_, row)) = home {
-            return &mut self.rows[*row];
+            return &mut self.rows[*row as usize];
         }
         let key = match self.options.by {
             TasksBy::Task => TaskGroup::Task(task.pid),
@@ -550,7 +550,7 @@ impl<'o> Latency<'o> {
     fn row_of_group(&mut self, task: &Task, now: Ts) -> &mut RowSums {
         let key = self.options.groups.as_ref().map_or(TaskGroup::Unknown, |groups| groups.group(task, now));
         let index = self.place_of(key, task.comm);
-        if self.homes.get(task.id()).is_some_and(|home| *home == ((task.pid, task.comm), index)) {
+        if self.homes.get(task.id()).is_some_and(|home| *home == ((task.pid, task.comm), index as u32)) {
             return &mut self.rows[index];
         }
         self.enter(task, index)
@@ -571,7 +571,8 @@ impl<'o> Latency<'o> {
 
     /// A task comes to a row, which takes its name.
     fn enter(&mut self, task: &Task, index: usize) -> &mut RowSums {
-        self.homes.insert(task.id(), ((task.pid, task.comm), index));
+        // There are at most as many rows as `ROWS`, and one more.
+        self.homes.insert(task.id(), ((task.pid, task.comm), index as u32));
         let row = &mut self.rows[index];
         row.has_several_names |= row.name != task.comm;
         row.name = task.comm;
