@@ -163,7 +163,7 @@ fn judges(events: &[SchedEvent], from: Ts, to: Ts) {
     }
     let trace = Drawable::new("x", vec!["x".to_owned()], Dur(1_000));
     let _ = (
-        utilization::text(&used, &trace, true, Detail::Full),
+        utilization::text(&used, &trace, (true, 100), Detail::Full),
         fairness::text(&shared, &trace, 5, Detail::Brief),
         latency::text(&delays, &trace, 5, Detail::Full),
     );
