@@ -8,11 +8,11 @@
 //! use jobs::{Jobs, Options};
 //! use sched::Pass;
 //!
-//! // Task 8 is woken, waits for 200 ns, and has not slept at the end: its job is open.
+//! // Task 8 is woken, waits for 200 ns, runs for as long, and sleeps: one job.
 //! let events = testkit::a_wait_beside_an_idle_cpu();
 //! let options = Options::default();
 //! let outcome = Pass::over(events.as_slice()).run(|| Jobs::new(&options)).unwrap_or_else(|never| match never {});
-//! assert_eq!((outcome.output.jobs, outcome.output.open), (Some(0), Some(1)));
+//! assert_eq!((outcome.output.jobs, outcome.output.open), (Some(1), Some(0)));
 //! ```
 
 mod args;
