@@ -249,7 +249,7 @@ fn every_kind_of_file_can_be_cut() {
     for (seed, builder) in (0..40).zip(kinds.iter().cycle()) {
         let run = Simulation::any(seed, 1 + (seed % 6) as u32, 1500);
         let lossy = run.events.iter().enumerate().flat_map(|(nth, event)| {
-            let count = Some(5).filter(|_| nth % 2 == 0);
+            let count = Some(sched::LostCount::of(5)).filter(|_| nth % 2 == 0);
             let lost = SchedEvent { kind: EventKind::Lost { count }, pid: Pid::IDLE, ..*event };
             [Some(lost).filter(|_| seed % 3 == 0 && nth % 400 == 399), Some(*event)].into_iter().flatten()
         });
@@ -293,7 +293,14 @@ fn a_part_is_as_lossy_as_its_window() {
     let half = last.since(first).0 / 2;
     let middle = run.events.iter().position(|event| event.ts > Ts(first.0 + half as i64)).expect("an event");
     let mut lossy = run.events.clone();
-    lossy.insert(middle, SchedEvent { kind: EventKind::Lost { count: Some(7) }, pid: Pid::IDLE, ..run.events[middle] });
+    lossy.insert(
+        middle,
+        SchedEvent {
+            kind: EventKind::Lost { count: Some(sched::LostCount::of(7)) },
+            pid: Pid::IDLE,
+            ..run.events[middle]
+        },
+    );
     let cpu = run.events[middle].cpu.0;
     let builder = |options| TraceBuilder { page_size: 1024, options, ..TraceBuilder::default() };
     let cases = [

@@ -390,7 +390,7 @@ fn a_path_goes_on_before_a_loss() {
         at(10, 0, 5, Event::Switch { prev: task(5), state: sleep, next: idle() }),
         // The events of CPU 1 after 20 are lost; the first event behind that is the waking of 5 by 6.
         at(20, 1, 6, Event::Other { id: 1 }),
-        at(20, 1, 0, Event::Lost { count: Some(3) }),
+        at(20, 1, 0, Event::Lost { count: Some(sched::LostCount::of(3)) }),
         at(70, 1, 6, Event::Waking { task: task(5), target: Cpu(0) }),
         at(72, 1, 6, Event::Wakeup { task: task(5), target: Cpu(0) }),
         at(75, 0, 0, Event::Switch { prev: idle(), state: PrevState::RUNNABLE, next: task(5) }),

@@ -41,7 +41,13 @@ fn cases_20_21_losses_first_last_and_several() {
     let lost: Vec<(i64, Option<u64>)> = read(bytes)
         .0
         .iter()
-        .filter_map(|e| if let EventKind::Lost { count } = e.kind { Some((e.ts.0, count)) } else { None })
+        .filter_map(|e| {
+            if let EventKind::Lost { count } = e.kind {
+                Some((e.ts.0, count.map(sched::LostCount::number)))
+            } else {
+                None
+            }
+        })
         .collect();
     assert_eq!(lost, [(1000, Some(3)), (1100, None), (2000, Some(5))]);
 }

@@ -54,9 +54,10 @@ fn every_form_has_the_events_of_a_trace_dat() {
                 let found = events(&trace);
                 // The mark of a loss without a number does not exist here: its number is zero.
                 let counted = |event: &SchedEvent| match event.kind {
-                    EventKind::Lost { count } => {
-                        SchedEvent { kind: EventKind::Lost { count: count.or(Some(0)) }, ..*event }
-                    }
+                    EventKind::Lost { count } => SchedEvent {
+                        kind: EventKind::Lost { count: count.or(Some(sched::LostCount::of(0))) },
+                        ..*event
+                    },
                     _ => *event,
                 };
                 let expected: Vec<SchedEvent> = expected.iter().map(counted).collect();
@@ -103,8 +104,10 @@ fn buffers_of_tasks_are_sorted_and_repeated_events_left_out() {
 #[test]
 fn the_header_describes_the_machine_but_not_the_host() {
     let of = lossy();
-    let marked: u64 =
-        of.iter().map(|e| if let EventKind::Lost { count } = e.kind { count.unwrap_or(0) } else { 0 }).sum();
+    let marked: u64 = of
+        .iter()
+        .map(|e| if let EventKind::Lost { count } = e.kind { count.map_or(0, sched::LostCount::number) } else { 0 })
+        .sum();
     for form in [PerfForm::File, PerfForm::Stream] {
         let builder = PerfBuilder { form, clock: Some(7), lost_samples: marked + 19, ..PerfBuilder::default() };
         let trace = open(builder.build(&machine(ByteOrder::Little), &of)).expect("a perf.data");

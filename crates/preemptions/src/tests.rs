@@ -201,7 +201,7 @@ fn requests_to_idle_tasks_and_lost_and_open_ones_are_apart() {
         switch(10, 1, 0, PrevState::RUNNABLE, 8),
         request(100, (0, 7, HARD), 7, 0, 4),
         request(110, (1, 8, HARD), 8, 1, 4),
-        at(120, 0, 7, 0, EventKind::Lost { count: Some(3) }),
+        at(120, 0, 7, 0, EventKind::Lost { count: Some(sched::LostCount::of(3)) }),
         switch(200, 0, 7, PrevState::PREEMPTED, 9),
     ];
     let report = report(&events, true);

@@ -42,7 +42,7 @@ pub use balance::causes::{self, Cause, Causes, Migration};
 pub use balance::past_moves::PastMoves;
 pub use event::diag::{self, Diagnostic, Diagnostics, EventIssue, Severity};
 pub use event::span::{self, CpuSpan, Current, Span, TaskState};
-pub use event::{Comm, Cpu, CpuMask, Dur, EventKind, Pid, PrevState, SchedEvent, StateClass, TaskRef, Ts};
+pub use event::{Comm, Cpu, CpuMask, Dur, EventKind, LostCount, Pid, PrevState, SchedEvent, StateClass, TaskRef, Ts};
 pub use event::{kthread, nice, probe, task_id::TaskId, tracepoint::Tracepoint};
 pub use numbers::counters::{self, Counters};
 pub use numbers::lengths::{self, Lengths};

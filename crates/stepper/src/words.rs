@@ -105,7 +105,7 @@ fn deed(event: &SchedEvent, state: &SchedState, names: &dyn Names) -> String {
         EventKind::Rename { pid, after, .. } => format!("{} is called {after} from now on", whom(pid)),
         EventKind::Exit { .. } => format!("{} exits", current()),
         EventKind::Lost { count } => {
-            let n = count.map_or(String::new(), |n| format!("{n} "));
+            let n = count.map_or(String::new(), |n| format!("{} ", n.number()));
             format!("{n}events of CPU {cpu} were lost here: what runs and waits there becomes unknown")
         }
         EventKind::Offline => format!("CPU {cpu} goes offline, or is so already: it runs nothing until its next event"),

@@ -131,7 +131,7 @@ impl TraceBuilder {
             let mut ring = self.ring();
             for event in events.iter().filter(|e| e.cpu.0 == cpu) {
                 match event.kind {
-                    EventKind::Lost { count } => ring.lost(count),
+                    EventKind::Lost { count } => ring.lost(count.map(sched::LostCount::number)),
                     // A reader concludes this from missing events: no record stands for it.
                     EventKind::Offline => {}
                     EventKind::Stack { id } | EventKind::Probe { id, .. } | EventKind::Other { id } => {

@@ -150,7 +150,8 @@ impl PerfBuilder {
     fn records(&self, layout: &crate::KernelLayout, event: &SchedEvent) -> Vec<u8> {
         let raw = match event.kind {
             EventKind::Lost { count } => {
-                let mut body = self.words(&[IDS[2], count.unwrap_or(0), 0, event.ts.0 as u64 + 50]);
+                let mut body =
+                    self.words(&[IDS[2], count.map_or(0, sched::LostCount::number), 0, event.ts.0 as u64 + 50]);
                 body.extend(self.cpu(event.cpu.0));
                 body.extend(self.words(&[IDS[2]]));
                 return self.record(2, &body);

@@ -172,7 +172,7 @@ impl Simulation {
             if let Some(count) = gone.remove(&event.cpu.0) {
                 let ts = last.get(&event.cpu.0).copied().unwrap_or(Ts(i64::MIN));
                 let count = (rng.below(3) > 0).then_some(count);
-                let lost = EventKind::Lost { count };
+                let lost = EventKind::Lost { count: count.map(sched::LostCount::of) };
                 kept.push((SchedEvent { ts, cpu: event.cpu, pid: Pid::IDLE, flags: 0, kind: lost }, None));
             }
             last.insert(event.cpu.0, event.ts);

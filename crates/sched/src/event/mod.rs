@@ -8,12 +8,14 @@ pub mod probe;
 pub mod span;
 pub(crate) mod task_id;
 pub(crate) mod tracepoint;
+mod two_words;
 
 pub use cpu_mask::CpuMask;
 use probe::Probe;
 use serde::{Deserialize, Serialize, Serializer};
 use std::borrow::Cow;
 use std::fmt;
+pub use two_words::LostCount;
 
 /// An instant in nanoseconds of the trace's own clock, after its corrections.
 ///
@@ -366,7 +368,7 @@ pub enum EventKind {
     Exit { pid: Pid },
     /// A gap: events of this CPU were lost between this instant and its next event. `ts` is that of the last event
     /// before the gap; `count` is the number that the kernel counted, if it could.
-    Lost { count: Option<u64> },
+    Lost { count: Option<LostCount> },
     /// A CPU going offline, from this instant until its next event. The kernel records nothing of it, nor anything on a
     /// CPU that it has marked as offline, as it does in the stopper: a reader concludes it from missing events.
     Offline,

@@ -320,7 +320,7 @@ fn unseen_migration_wakeup_and_double_running() {
 fn loss_makes_unknown_until_the_next_event() {
     let mut d = Drive::idle(2);
     d.wakeup(1, 0, 7, 0).switch(2, 0, 0, R, 7).wakeup(3, 0, 8, 0).wakeup(3, 1, 9, 1);
-    d.at(3, 0, 0, EventKind::Lost { count: Some(5) });
+    d.at(3, 0, 0, EventKind::Lost { count: Some(crate::LostCount::of(5)) });
     assert_eq!((d.state(7), d.state(8), d.state(9)), (Some(Unknown), Some(Unknown), Some(Waiting(Cpu(1)))));
     assert_eq!((d.0.current(Cpu(0)), CpuCounts::of(&d.0).unknown), (Current::Unknown, 1));
     d.at(50, 0, 8, EventKind::Other { id: 1 });
@@ -357,7 +357,7 @@ fn who_waits_where_a_cpu_becomes_idle_left_unseen_if_anything_did() {
     let mut d = Drive::idle(2);
     d.wakeup(1, 0, 7, 0).switch(2, 0, 0, R, 7).wakeup(3, 0, 8, 0).switch(4, 0, 7, S, 0);
     assert_eq!((d.state(8), d.0.queue_length(Cpu(0))), (Some(Waiting(Cpu(0))), 1), "it is throttled");
-    d.at(5, 1, 0, EventKind::Lost { count: Some(1) }).switch(6, 0, 0, R, 7).switch(7, 0, 7, R, 0);
+    d.at(5, 1, 0, EventKind::Lost { count: Some(crate::LostCount::of(1)) }).switch(6, 0, 0, R, 7).switch(7, 0, 7, R, 0);
     assert_eq!(d.0.queue_length(Cpu(0)), 2, "both are: the first one would have gone on");
     d.switch(8, 0, 0, R, 7).switch(9, 0, 7, S, 0);
     assert_eq!((d.state(8), d.0.queue_length(Cpu(0))), (Some(Unknown), 0));

@@ -18,7 +18,7 @@ use crate::ring::page::{Loss, Raw};
 use crate::ring::unit::{CpuPages, Unit, Visitor, join_losses};
 use sched::pass::{Extent, FirstEvent, SendSink, Sink, in_turn};
 use sched::seeded::SeededMap;
-use sched::{Comm, Cpu, Diagnostics, EventKind, EventSource, Pid, SchedEvent, Tracepoint, Ts};
+use sched::{Comm, Cpu, Diagnostics, EventKind, EventSource, LostCount, Pid, SchedEvent, Tracepoint, Ts};
 use std::ops::ControlFlow;
 
 mod near;
@@ -47,7 +47,7 @@ impl Timed for SchedEvent {
 
 /// Events of `cpu` are missing behind `ts`.
 fn lost(cpu: Cpu, ts: Ts, loss: Loss) -> SchedEvent {
-    SchedEvent { ts, cpu, pid: Pid::IDLE, flags: 0, kind: EventKind::Lost { count: loss.count } }
+    SchedEvent { ts, cpu, pid: Pid::IDLE, flags: 0, kind: EventKind::Lost { count: loss.count.map(LostCount::of) } }
 }
 
 /// Decodes the records of a unit.
