@@ -4,7 +4,7 @@ use crate::measures::Measured;
 use contamination::{Contaminated, OutsideWork, contaminated};
 use serde::Serialize;
 use std::fmt::Write;
-use timeline::text::short;
+use timeline::text::{end_of, short};
 
 /// The most runs whose work outside the text lists.
 const MOST_LISTED: usize = 40;
@@ -81,13 +81,4 @@ pub(crate) fn text(runs: &[OutsideOfRun]) -> String {
         let _ = writeln!(out, "({} more)", sched::nouns::counted(runs.len() - MOST_LISTED, "run"));
     }
     out
-}
-
-/// The end of a name of at most `most` letters.
-fn end_of(name: &str, most: usize) -> String {
-    let length = name.chars().count();
-    match length > most {
-        true => std::iter::once('\u{2026}').chain(name.chars().skip(length - most + 1)).collect(),
-        false => name.to_owned(),
-    }
 }

@@ -2,7 +2,7 @@
 
 use crate::report::{EqualTasks, GroupShare, SecondShare, SharesReport};
 use crate::tree::{Claim, WeightTree, divide};
-use membership::{CgroupIndex, Cgroups};
+use membership::{Cgroups, FollowedCgroups};
 use sched::limits::ROWS;
 use sched::nice::weight_of;
 use sched::seeded::SeededMap;
@@ -68,7 +68,7 @@ struct Runnable {
 /// The analysis of shares by weight: an [`Analysis`] whose output is a [`SharesReport`].
 pub struct ShareMeter<'o> {
     tree: &'o WeightTree,
-    cgroups: &'o Cgroups,
+    cgroups: FollowedCgroups<'o>,
     groups: Vec<GroupState>,
     below: Vec<Vec<usize>>,
     tasks: PerTask<Runnable>,
@@ -76,8 +76,6 @@ pub struct ShareMeter<'o> {
     privileged: PerTask<()>,
     privileged_count: u32,
     by_task: SeededMap<(usize, u64, Pid), Shares>,
-    members: SeededMap<Pid, CgroupIndex>,
-    followed: usize,
     observed: CpuSet,
     offline: CpuSet,
     start: Ts,
@@ -95,15 +93,13 @@ impl<'o> ShareMeter<'o> {
         }
         ShareMeter {
             tree,
-            cgroups,
+            cgroups: FollowedCgroups::new(cgroups),
             groups: vec![GroupState::default(); tree.groups.len()],
             below,
             tasks: PerTask::default(),
             privileged: PerTask::default(),
             privileged_count: 0,
             by_task: SeededMap::default(),
-            members: SeededMap::default(),
-            followed: 0,
             observed: CpuSet::default(),
             offline: CpuSet::default(),
             start: Ts(0),
@@ -244,7 +240,7 @@ impl<'o> ShareMeter<'o> {
             }
             return;
         }
-        let (group, weight) = (self.tree.place(self.members.get(&task.pid).copied()), weight_of(task.prio));
+        let (group, weight) = (self.tree.place(self.cgroups.of(task.pid)), weight_of(task.prio));
         self.count(group, 1, i32::from(runs));
         let class = self.groups[group].classes.entry(weight).or_default();
         class.runnable += 1;
@@ -253,12 +249,7 @@ impl<'o> ShareMeter<'o> {
     }
 
     fn follow_cgroups(&mut self, ts: Ts, state: Option<&SchedState>) {
-        while let Some(change) = self.cgroups.changes().get(self.followed).copied().filter(|change| change.ts <= ts) {
-            self.followed += 1;
-            match change.cgroup {
-                Some(cgroup) => drop(self.members.insert(change.pid, cgroup)),
-                None => drop(self.members.remove(&change.pid)),
-            }
+        while let Some(change) = self.cgroups.next(ts) {
             if let Some((task, state)) = state.and_then(|state| Some((state.task_of(change.pid)?, state))) {
                 self.pass(change.ts);
                 self.place(task, state);

@@ -3,7 +3,7 @@
 use crate::{GroupShare, SharesReport};
 use sched::Dur;
 use std::fmt::Write;
-use timeline::text::{paragraph, short};
+use timeline::text::{end_of, paragraph, short};
 
 /// The text of the shares of at most `rows` cgroups.
 pub fn text(report: &SharesReport, rows: usize) -> String {
@@ -44,13 +44,4 @@ pub fn text(report: &SharesReport, rows: usize) -> String {
         let _ = writeln!(out, "({} more)", sched::nouns::counted(groups.len() - rows, "group"));
     }
     out
-}
-
-/// The end of a name of at most `most` letters.
-fn end_of(name: &str, most: usize) -> String {
-    let length = name.chars().count();
-    match length > most {
-        true => std::iter::once('\u{2026}').chain(name.chars().skip(length - most + 1)).collect(),
-        false => name.to_owned(),
-    }
 }

@@ -13,6 +13,7 @@
 //! ```
 
 mod cgroups;
+mod followed;
 mod group;
 mod groups;
 mod names;
@@ -22,6 +23,7 @@ mod past_groups;
 mod processes;
 
 pub use cgroups::{CgroupChange, CgroupIndex, Cgroups};
+pub use followed::FollowedCgroups;
 pub use group::{GroupLabel, GroupedTask, RowNames, TaskGroup, TaskRow, TasksBy};
 pub use groups::{TaskGroups, join_random};
 pub use names::{stem, stemmed};

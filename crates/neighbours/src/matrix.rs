@@ -35,14 +35,12 @@ struct QueuedVictim {
 /// The analysis of victims and culprits: an [`Analysis`] whose output is a [`NeighboursReport`].
 pub struct Matrix<'o> {
     options: &'o Options<'o>,
-    parties: Parties,
+    parties: Parties<'o>,
     cpus: Vec<QueueNow>,
     /// The waiting and the throttled tasks that are counted. Each is counted once, as it joins a queue: a look at whole
     /// queues at every change would take quadratic time.
     queued: PerTask<QueuedVictim>,
     sums: MatrixSums,
-    /// The number of changes of cgroups that were followed.
-    followed: usize,
     /// The CPUs that the latest event changed.
     touched: Vec<Cpu>,
 }
@@ -52,11 +50,10 @@ impl<'o> Matrix<'o> {
     pub fn new(options: &'o Options<'o>) -> Matrix<'o> {
         Matrix {
             options,
-            parties: Parties::new(),
+            parties: Parties::new(&options.cgroups),
             cpus: Vec::new(),
             queued: PerTask::default(),
             sums: MatrixSums::default(),
-            followed: 0,
             touched: Vec::new(),
         }
     }
@@ -145,15 +142,9 @@ impl<'o> Matrix<'o> {
         }
     }
 
-    /// The next move between cgroups, if it is no later than `ts`; the groups know of it then.
+    /// The next move between cgroups, if it is no later than `ts`, and rows are cgroups.
     fn next_move(&mut self, ts: Ts) -> Option<CgroupChange> {
-        if self.options.by != By::Cgroup {
-            return None;
-        }
-        let change = *self.options.cgroups.changes().get(self.followed).filter(|change| change.ts <= ts)?;
-        self.followed += 1;
-        self.parties.moves(change.pid, change.cgroup);
-        Some(change)
+        if self.options.by == By::Cgroup { self.parties.cgroups.next(ts) } else { None }
     }
 
     /// Follows the moves between cgroups up to `ts`.

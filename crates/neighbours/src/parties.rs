@@ -1,6 +1,6 @@
 //! The victims and the culprits.
 
-use membership::{CgroupIndex, stem};
+use membership::{CgroupIndex, Cgroups, FollowedCgroups, stem};
 use sched::kthread::command;
 use sched::seeded::SeededMap;
 use sched::state::Task;
@@ -88,23 +88,23 @@ pub(crate) struct Party {
 type Traits = (Pid, Comm, Option<CgroupIndex>, bool, bool);
 
 /// The victims and culprits as they come.
-pub(crate) struct Parties {
+pub(crate) struct Parties<'o> {
     places: SeededMap<PartyKey, usize>,
     pub(crate) all: Vec<Party>,
     homes: PerTask<(Traits, usize)>,
     /// The cgroup of each task, as of the present instant.
-    cgroups: SeededMap<Pid, CgroupIndex>,
+    pub(crate) cgroups: FollowedCgroups<'o>,
     /// The number of tasks whose process no record shows, by their lives.
     pub(crate) without_process: u64,
 }
 
-impl Parties {
+impl<'o> Parties<'o> {
     /// The places of the culprits that are no tasks.
     pub(crate) const INTERRUPTS: usize = 0;
     pub(crate) const IDLE: usize = 1;
     pub(crate) const UNKNOWN: usize = 2;
 
-    pub(crate) fn new() -> Parties {
+    pub(crate) fn new(cgroups: &'o Cgroups) -> Parties<'o> {
         let kinds = [
             (PartyKind::Interrupts, "interrupts"),
             (PartyKind::Idle, "idle (switching)"),
@@ -114,21 +114,13 @@ impl Parties {
             places: SeededMap::default(),
             all: Vec::new(),
             homes: PerTask::default(),
-            cgroups: SeededMap::default(),
+            cgroups: FollowedCgroups::new(cgroups),
             without_process: 0,
         };
         for (kind, name) in kinds {
             parties.place(PartyKey::Kind(kind), kind, || name.to_owned());
         }
         parties
-    }
-
-    /// A task joins a cgroup, or one that is unknown.
-    pub(crate) fn moves(&mut self, pid: Pid, cgroup: Option<CgroupIndex>) {
-        match cgroup {
-            Some(cgroup) => drop(self.cgroups.insert(pid, cgroup)),
-            None => drop(self.cgroups.remove(&pid)),
-        }
     }
 
     fn place(&mut self, key: PartyKey, kind: PartyKind, name: impl FnOnce() -> String) -> usize {
@@ -148,7 +140,7 @@ impl Parties {
     /// Returns the place of the group that a task belongs to now.
     pub(crate) fn of(&mut self, task: &Task, state: &SchedState, options: &Options<'_>) -> usize {
         let cgroup = match options.by {
-            By::Cgroup => self.cgroups.get(&task.pid).copied(),
+            By::Cgroup => self.cgroups.of(task.pid),
             _ => None,
         };
         let is_kernel = task.kin.is_of_kernel(task.comm);

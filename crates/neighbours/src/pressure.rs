@@ -1,9 +1,9 @@
 //! Pressure of CPUs: the time for which tasks of a group waited, by the rule of the kernel's psi.c.
 
-use membership::{CgroupIndex, Cgroups};
+use membership::{CgroupIndex, Cgroups, FollowedCgroups};
 use sched::seeded::SeededMap;
 use sched::state::Task;
-use sched::{Analysis, Cpu, CpuSet, Dur, PerTask, Pid, SchedEvent, SchedState, TaskState, Ts};
+use sched::{Analysis, Cpu, CpuSet, Dur, PerTask, SchedEvent, SchedState, TaskState, Ts};
 
 /// The number of instants within a period at which the kernel may have begun to sum. The trace does not show the instant, so that
 /// each of these is tried.
@@ -105,17 +105,14 @@ struct PressedTask {
 
 /// The analysis: an [`Analysis`] whose output has the machine first, and then the cgroups whose tasks ran or waited.
 pub struct PressureMeter<'o> {
-    cgroups: &'o Cgroups,
+    cgroups: FollowedCgroups<'o>,
     /// The places of each cgroup and of those above it, by the index of the cgroup.
     chains: Vec<Vec<u32>>,
     groups: Vec<PressedGroup>,
     cells: SeededMap<(Cpu, u32), PressureCell>,
     tasks: PerTask<PressedTask>,
-    members: SeededMap<Pid, CgroupIndex>,
     /// The CPUs that have had an event.
     observed: CpuSet,
-    /// The number of changes of cgroups that were followed.
-    followed: usize,
     /// The next instant at which each phase sums.
     next: [Ts; PHASES],
     /// The first of the instants at which a group sums for itself.
@@ -150,14 +147,12 @@ impl<'o> PressureMeter<'o> {
             chains.push(chain);
         }
         PressureMeter {
-            cgroups,
+            cgroups: FollowedCgroups::new(cgroups),
             chains,
             groups,
             cells: SeededMap::default(),
             tasks: PerTask::default(),
-            members: SeededMap::default(),
             observed: CpuSet::default(),
-            followed: 0,
             next: [Ts(0); PHASES],
             first_own: Ts::MAX,
         }
@@ -195,7 +190,7 @@ impl<'o> PressureMeter<'o> {
             TaskState::Throttled(cpu) => (cpu, false),
             _ => return before.into_iter().for_each(|before| self.change(before, ts, false)),
         };
-        let now = PressedTask { cpu, cgroup: self.members.get(&task.pid).copied(), runs };
+        let now = PressedTask { cpu, cgroup: self.cgroups.of(task.pid), runs };
         before.into_iter().for_each(|before| self.change(before, ts, false));
         self.change(now, ts, true);
         self.tasks.insert(task.id(), now);
@@ -248,12 +243,7 @@ impl<'o> PressureMeter<'o> {
 
     /// Follows the moves between cgroups up to `ts`.
     fn follow_cgroups(&mut self, ts: Ts, state: Option<&SchedState>) {
-        while let Some(change) = self.cgroups.changes().get(self.followed).copied().filter(|change| change.ts <= ts) {
-            self.followed += 1;
-            match change.cgroup {
-                Some(cgroup) => drop(self.members.insert(change.pid, cgroup)),
-                None => drop(self.members.remove(&change.pid)),
-            }
+        while let Some(change) = self.cgroups.next(ts) {
             if let Some((task, state)) = state.and_then(|state| Some((state.task_of(change.pid)?, state))) {
                 self.sum_until(change.ts);
                 self.place(task, change.ts, state);

@@ -65,6 +65,15 @@ pub fn lines(out: &mut String, columns: usize, first: usize, others: usize, text
     }
 }
 
+/// The end of a name, for a column of at most `most` letters: with an ellipsis in front, where the name is longer.
+pub fn end_of(name: &str, most: usize) -> String {
+    let length = name.chars().count();
+    match length > most {
+        true => std::iter::once('\u{2026}').chain(name.chars().skip(length - most + 1)).collect(),
+        false => name.to_owned(),
+    }
+}
+
 /// The indentation of the text of a case, behind its length and its start.
 const CASE: usize = 25;
 
