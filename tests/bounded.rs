@@ -40,12 +40,11 @@ fn living_tasks_have_a_limit() {
     std::fs::write(folder.join("x.dat"), &file).expect("written");
     std::fs::write(folder.join("y.dat"), &file).expect("written");
     // 655,200 tasks are woken, each once; as many as the limit are followed. `report` has the analysis of `fairness`.
-    // With more threads `report` has more states, and `compare` reads traces side by side.
     let commands: [&[&str]; 5] = [
-        &["report", "x.dat", "-o", "report", "--threads", "1"],
+        &["report", "x.dat", "-o", "report"],
         &["latency", "x.dat", "--by", "task", "--json"],
         &["why", "x.dat", "--by", "task"],
-        &["compare", "--base", "x.dat", "--new", "y.dat", "--threads", "1"],
+        &["compare", "--base", "x.dat", "--new", "y.dat"],
         &["export", "x.dat", "--csv", "tables"],
     ];
     for arguments in commands {
