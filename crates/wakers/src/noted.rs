@@ -6,7 +6,7 @@ use sched::{Analysis, Comm, Cpu, Dur, Past, Pid, SchedEvent, SchedState, Ts};
 use serde::{Deserialize, Serialize};
 
 /// The name of the notes in [`Past::notes`].
-const NAME: &str = "wakers";
+const NAME: &str = "wakings";
 
 /// The sleep, the waking and the wait of a task.
 #[derive(Default, Serialize, Deserialize)]
