@@ -8,7 +8,7 @@ use sched::{Dur, Ts};
 use serde::Serialize;
 use std::cmp::Reverse;
 use timeline::Drawable;
-use timeline::text::paragraph_of_numbers as paragraph;
+use timeline::text::paragraph;
 
 /// The maximum number of findings.
 const MOST: usize = 8;

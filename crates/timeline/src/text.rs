@@ -2,7 +2,8 @@
 
 use sched::Dur;
 use std::fmt::Write;
-use textwrap::{Options, WordSplitter};
+use textwrap::core::Word;
+use textwrap::{Options, WordSeparator, WordSplitter};
 
 /// The columns of a report, so that it can be quoted in a mail.
 pub const COLUMNS: usize = 75;
@@ -20,35 +21,9 @@ pub enum Detail {
 }
 
 /// Adds a paragraph in lines of [`COLUMNS`]: the first one indented by `first` spaces, the others by `others`. A longer
-/// word, such as a path, stays whole.
+/// word, such as a path, stays whole, and no line begins with the unit of the number before it, such as `%` or `ms`.
 pub fn paragraph(out: &mut String, first: usize, others: usize, text: &str) {
     lines(out, COLUMNS, first, others, text);
-}
-
-/// Adds a paragraph as [`paragraph`] does, in which no line begins with the unit of the number before it, such as `%` or `ms`.
-pub fn paragraph_of_numbers(out: &mut String, first: usize, others: usize, text: &str) {
-    let mut bound = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some((before, after)) = rest.split_once(' ') {
-        bound.push_str(before);
-        let is_bound = before.ends_with(|c: char| c.is_ascii_digit()) && begins_with_unit(after);
-        bound.push(if is_bound { BOUND } else { ' ' });
-        rest = after;
-    }
-    bound.push_str(rest);
-    let from = out.len();
-    paragraph(out, first, others, &bound);
-    let wrapped = out.split_off(from);
-    out.push_str(&wrapped.replace(BOUND, " "));
-}
-
-/// A space at which no line ends.
-const BOUND: char = '\u{a0}';
-
-/// Whether a text begins with the sign of percent, or with a unit of time.
-fn begins_with_unit(text: &str) -> bool {
-    let ends = |rest: &str| !rest.starts_with(char::is_alphanumeric);
-    ["%", "ns", "µs", "ms", "s"].iter().any(|unit| text.strip_prefix(unit).is_some_and(ends))
 }
 
 /// Adds a paragraph in lines of `columns` characters, indented as by [`paragraph`].
@@ -56,6 +31,7 @@ pub fn lines(out: &mut String, columns: usize, first: usize, others: usize, text
     let (first, others) = (" ".repeat(first), " ".repeat(others));
     let options = Options::new(columns)
         .break_words(false)
+        .word_separator(WordSeparator::Custom(words))
         .word_splitter(WordSplitter::NoHyphenation)
         .initial_indent(&first)
         .subsequent_indent(&others);
@@ -63,6 +39,31 @@ pub fn lines(out: &mut String, columns: usize, first: usize, others: usize, text
         out.push_str(&line);
         out.push('\n');
     }
+}
+
+/// The words of a line; a number and its unit are one.
+fn words(line: &str) -> Box<dyn Iterator<Item = Word<'_>> + '_> {
+    let mut rest = line;
+    Box::new(std::iter::from_fn(move || {
+        let mut length = first_word(rest);
+        while rest[..length].trim_end().ends_with(|c: char| c.is_ascii_digit()) && begins_with_unit(&rest[length..]) {
+            length += first_word(&rest[length..]);
+        }
+        let (word, behind) = rest.split_at(length);
+        rest = behind;
+        (!word.is_empty()).then(|| Word::from(word))
+    }))
+}
+
+/// The length in bytes of the first word of a text, with the spaces behind it.
+fn first_word(text: &str) -> usize {
+    WordSeparator::AsciiSpace.find_words(text).next().map_or(0, |word| word.word.len() + word.whitespace.len())
+}
+
+/// Whether a text begins with the sign of percent, or with a unit of time.
+fn begins_with_unit(text: &str) -> bool {
+    let ends = |rest: &str| !rest.starts_with(char::is_alphanumeric);
+    ["%", "ns", "µs", "ms", "s"].iter().any(|unit| text.strip_prefix(unit).is_some_and(ends))
 }
 
 /// The end of a name, for a column of at most `most` letters: with an ellipsis in front, where the name is longer.
@@ -134,16 +135,11 @@ mod tests {
         let mut out = String::new();
         // Three words of the same length end at the margin, wherever the paragraph begins.
         for fill in 0..12 {
-            paragraph_of_numbers(
-                &mut out,
-                3,
-                3,
-                &format!("{} waited 220.52 ms (7.1 %), 3 s of it", "x".repeat(50 + fill)),
-            );
+            paragraph(&mut out, 3, 3, &format!("{} waited 220.52 ms (7.1 %), 3 s of it", "x".repeat(50 + fill)));
         }
         let starts = |line: &str| begins_with_unit(line.trim_start());
         assert!(out.lines().count() > 12 && !out.lines().any(starts), "{out}");
-        assert!(out.lines().all(|line| line.chars().count() <= COLUMNS) && !out.contains(BOUND), "{out}");
+        assert!(out.lines().all(|line| line.chars().count() <= COLUMNS) && !out.contains('\u{a0}'), "{out}");
     }
 
     #[test]
