@@ -72,46 +72,6 @@ impl<T> fmt::Debug for Listed<'_, T> {
     }
 }
 
-/// The hooks of [`Analysis`] and [`Joined`], called through a table.
-trait Any<T> {
-    fn is_divisible(&self) -> bool;
-    fn resume(&mut self, start: Ts, at: Ts, state: &SchedState);
-    /// Puts the analysis into the exchange, from which another one takes it.
-    fn lend(&self);
-    /// Takes the analysis back.
-    fn take_back(&self);
-    /// Whether the analysis in the exchange fits.
-    fn fits_lent(&self) -> bool;
-    /// Adds the analysis in the exchange, and empties that.
-    fn join_lent(&mut self);
-    fn counts(&self) -> bool;
-    fn looks_back(&self) -> bool;
-    fn migrates(&self) -> bool;
-    fn unsettled(&mut self, causes: &Causes);
-    fn migrated(&mut self, migration: &Migration, settled: Settled, state: &SchedState);
-    fn recall(&mut self, past: &Past, state: &SchedState);
-    fn early(&mut self, event: &SchedEvent, state: &SchedState);
-    fn begin(&mut self, start: Ts, state: &SchedState);
-    fn before(&mut self, event: &SchedEvent, state: &SchedState);
-    fn span(&mut self, span: &Span, state: &SchedState);
-    fn cpu_span(&mut self, span: &CpuSpan, state: &SchedState);
-    fn after(&mut self, event: &SchedEvent, state: &SchedState);
-    fn finish(self: Box<Self>, end: Ts, state: &SchedState) -> Option<T>;
-}
-
-/// An analysis, with the conclusion that is drawn from its output.
-struct Concluded<A, F> {
-    /// The analysis, but while it is in the exchange.
-    analysis: RefCell<Option<A>>,
-    conclude: Arc<F>,
-    exchange: Arc<Exchange<A>>,
-}
-
-/// The analysis in an exchange; a panic elsewhere leaves it as it is.
-fn lent<A>(exchange: &Exchange<A>) -> MutexGuard<'_, Option<A>> {
-    exchange.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// Passes the hooks of [`Analysis`] but the last to a macro.
 macro_rules! hooks {
     ($does:ident) => {
@@ -130,6 +90,41 @@ macro_rules! hooks {
             fn after(&mut self, event: &SchedEvent, state: &SchedState);
         }
     };
+}
+
+/// Declares the hooks.
+macro_rules! declared {
+    ($($hooks:tt)+) => { $($hooks)+ };
+}
+
+/// The hooks of [`Analysis`] and [`Joined`], called through a table.
+trait Any<T> {
+    hooks!(declared);
+
+    fn is_divisible(&self) -> bool;
+    fn resume(&mut self, start: Ts, at: Ts, state: &SchedState);
+    /// Puts the analysis into the exchange, from which another one takes it.
+    fn lend(&self);
+    /// Takes the analysis back.
+    fn take_back(&self);
+    /// Whether the analysis in the exchange fits.
+    fn fits_lent(&self) -> bool;
+    /// Adds the analysis in the exchange, and empties that.
+    fn join_lent(&mut self);
+    fn finish(self: Box<Self>, end: Ts, state: &SchedState) -> Option<T>;
+}
+
+/// An analysis, with the conclusion that is drawn from its output.
+struct Concluded<A, F> {
+    /// The analysis, but while it is in the exchange.
+    analysis: RefCell<Option<A>>,
+    conclude: Arc<F>,
+    exchange: Arc<Exchange<A>>,
+}
+
+/// The analysis in an exchange; a panic elsewhere leaves it as it is.
+fn lent<A>(exchange: &Exchange<A>) -> MutexGuard<'_, Option<A>> {
+    exchange.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Forwards a hook to the analysis inside, which is in its place whenever one is called.
