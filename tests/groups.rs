@@ -136,7 +136,9 @@ impl Grouped<'_> {
         let report = self.in_pieces(by_group);
         let classes = self.run(Window::default(), || utilization::Utilization::new(&options)).all;
         let tasks = classes.app_ns.unwrap_or(0)
-            + [classes.other_ns, classes.kernel_ns, classes.stopper_ns, classes.rt_ns].iter().sum::<u64>();
+            + [classes.other_ns, classes.kernel_ns, classes.stopper_ns, classes.rt_ns, classes.injected_ns]
+                .iter()
+                .sum::<u64>();
         assert_eq!(report.rows.iter().map(|row| row.run_ns).sum::<u64>(), tasks, "{}", self.name);
         if self.groups.by() != TasksBy::Command {
             self.windows_add_up(|window| {

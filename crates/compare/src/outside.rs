@@ -80,5 +80,8 @@ pub(crate) fn text(runs: &[OutsideOfRun]) -> String {
     if runs.len() > MOST_LISTED {
         let _ = writeln!(out, "({} more)", sched::nouns::counted(runs.len() - MOST_LISTED, "run"));
     }
+    if runs.iter().any(|run| run.contaminated.is_some()) {
+        out += "(!: contaminated, as a note above explains)\n";
+    }
     out
 }

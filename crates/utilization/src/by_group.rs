@@ -28,7 +28,7 @@ pub struct GroupTime {
 pub struct TimesByGroup {
     /// The rule by which tasks form groups.
     pub by: TasksBy,
-    /// The groups, the one that ran longest first. Their times sum to those of the classes of tasks.
+    /// The groups, the one that ran longest first. Their times sum to those of the classes of tasks and of `idle_inject/N`.
     pub rows: Vec<GroupTime>,
 }
 
