@@ -252,7 +252,7 @@ fn lines_of_instances_have_their_name() {
     assert!(one.starts_with("           <...>-7 "), "{one}");
 }
 
-/// The column of flags, by trace-cmd 3.1.6's own `report -l` of the same events; by default where the recorder's report
+/// The column of flags, by trace-cmd 3.1.6's own `report -l` of the same events but for the letters that the kernel has beside them; by default where the recorder's report
 /// has it.
 #[test]
 fn flags_have_a_column() {
@@ -271,6 +271,6 @@ fn flags_have_a_column() {
     let kind = EventKind::Exit { pid: Pid(7) };
     let trace = trace.events(&[SchedEvent { ts: Ts(5), cpu: Cpu(0), pid: Pid(7), flags: 0x1c, kind }]);
     let line = |arguments: &[&str]| list_of("listing-flags", &trace, arguments);
-    assert_eq!(line(&[]), "           <...>-7     [000] .NH..     0.000000005: sched_process_exit:   \n");
+    assert_eq!(line(&[]), "           <...>-7     [000] .nH..     0.000000005: sched_process_exit:   \n");
     assert!(line(&["--latency-format=never"]).contains("[000]     0.000000005: "));
 }

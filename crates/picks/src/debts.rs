@@ -1,5 +1,7 @@
 //! Debts: the times for which tasks had more than their share, until that was made up for.
 
+use crate::rows::PickKey;
+use sched::limits::ROWS;
 use sched::seeded::SeededMap;
 use sched::{Comm, Dur, Pid, Ts};
 use serde::Serialize;
@@ -25,39 +27,44 @@ pub struct Debt {
 /// The debts of all tasks.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Debts {
-    open: SeededMap<Pid, Debt>,
-    longest: SeededMap<Pid, Debt>,
+    /// The debt of each task that has one, with the row of the task as it left its CPU.
+    open: SeededMap<Pid, (Debt, PickKey)>,
+    /// The longest debt of each row.
+    longest: SeededMap<PickKey, Debt>,
 }
 
 impl Debts {
-    /// Notes the lag of a task as it is picked, or as it leaves its CPU.
-    pub(crate) fn note(&mut self, (pid, command): (Pid, Comm), ts: Ts, lag_ns: i64, is_picked: bool) {
+    /// Notes the lag of a task as it is picked, or as it leaves its CPU, in its row.
+    pub(crate) fn note(&mut self, (pid, command, row): (Pid, Comm, PickKey), ts: Ts, lag_ns: i64, is_picked: bool) {
         if lag_ns < 0 {
             let amount = Dur(lag_ns.unsigned_abs());
             match self.open.get_mut(&pid) {
-                Some(debt) => (debt.most_ns, debt.lasted_ns) = (debt.most_ns.max(amount), ts.since(debt.from_ns)),
+                Some((debt, _)) => (debt.most_ns, debt.lasted_ns) = (debt.most_ns.max(amount), ts.since(debt.from_ns)),
                 None if is_picked => {}
                 None => {
                     let debt = Debt { pid, command, from_ns: ts, most_ns: amount, lasted_ns: Dur(0), paid: false };
-                    sched::limits::keep_of_pid(&mut self.open, pid, debt);
+                    sched::limits::keep_of_pid(&mut self.open, pid, (debt, row));
                 }
             }
-        } else if is_picked && let Some(debt) = self.open.remove(&pid) {
-            self.keep(Debt { lasted_ns: ts.since(debt.from_ns), paid: true, ..debt });
+        } else if is_picked && let Some((debt, row)) = self.open.remove(&pid) {
+            self.keep(Debt { lasted_ns: ts.since(debt.from_ns), paid: true, ..debt }, row);
         }
     }
 
-    /// Returns the longest debt of each task.
-    pub(crate) fn finish(mut self) -> SeededMap<Pid, Debt> {
-        for debt in std::mem::take(&mut self.open).into_values() {
-            self.keep(debt);
+    /// Returns the longest debt of each row.
+    pub(crate) fn finish(mut self) -> SeededMap<PickKey, Debt> {
+        for (debt, row) in std::mem::take(&mut self.open).into_values() {
+            self.keep(debt, row);
         }
         self.longest
     }
 
-    fn keep(&mut self, debt: Debt) {
-        let longest = self.longest.entry(debt.pid).or_insert(debt);
-        if (debt.lasted_ns, debt.most_ns) > (longest.lasted_ns, longest.most_ns) {
+    fn keep(&mut self, debt: Debt, row: PickKey) {
+        if self.longest.len() >= ROWS && !self.longest.contains_key(&row) {
+            return;
+        }
+        let longest = self.longest.entry(row).or_insert(debt);
+        if (debt.lasted_ns, debt.most_ns, longest.pid) > (longest.lasted_ns, longest.most_ns, debt.pid) {
             *longest = debt;
         }
     }
@@ -70,13 +77,13 @@ mod tests {
     #[test]
     fn a_debt_is_paid_at_the_next_pick_without_one() {
         let mut debts = Debts::default();
-        debts.note((Pid(7), Comm::EMPTY), Ts(100), -50, false);
-        debts.note((Pid(7), Comm::EMPTY), Ts(200), -20, true);
-        debts.note((Pid(7), Comm::EMPTY), Ts(300), -80, false);
+        debts.note((Pid(7), Comm::EMPTY, PickKey::Task(Pid(7), Comm::EMPTY)), Ts(100), -50, false);
+        debts.note((Pid(7), Comm::EMPTY, PickKey::Task(Pid(7), Comm::EMPTY)), Ts(200), -20, true);
+        debts.note((Pid(7), Comm::EMPTY, PickKey::Task(Pid(7), Comm::EMPTY)), Ts(300), -80, false);
         // A lag that is no debt while the task leaves its CPU shows nothing of the time before.
-        debts.note((Pid(7), Comm::EMPTY), Ts(400), 5, false);
-        debts.note((Pid(7), Comm::EMPTY), Ts(500), 0, true);
-        debts.note((Pid(8), Comm::EMPTY), Ts(500), -3, false);
+        debts.note((Pid(7), Comm::EMPTY, PickKey::Task(Pid(7), Comm::EMPTY)), Ts(400), 5, false);
+        debts.note((Pid(7), Comm::EMPTY, PickKey::Task(Pid(7), Comm::EMPTY)), Ts(500), 0, true);
+        debts.note((Pid(8), Comm::EMPTY, PickKey::Task(Pid(8), Comm::EMPTY)), Ts(500), -3, false);
         let longest = debts.finish();
         let paid = Debt {
             pid: Pid(7),
@@ -86,7 +93,7 @@ mod tests {
             lasted_ns: Dur(400),
             paid: true,
         };
-        assert_eq!(longest.get(&Pid(7)), Some(&paid));
-        assert_eq!(longest.get(&Pid(8)).map(|debt| debt.paid), Some(false));
+        assert_eq!(longest.get(&PickKey::Task(Pid(7), Comm::EMPTY)), Some(&paid));
+        assert_eq!(longest.get(&PickKey::Task(Pid(8), Comm::EMPTY)).map(|debt| debt.paid), Some(false));
     }
 }

@@ -75,7 +75,7 @@ impl Picks<'_> {
                 if self.ran.len() < MOST_SAMPLES {
                     self.ran.push(RunSample { from: since, to: span.end, cpu, pid: task.pid });
                 }
-                self.rows.of(self.options.by.key(task.pid, task.comm), PickKey::Rest).runs.add(length);
+                self.rows.of(self.options.key(task, cpu, state), PickKey::Rest).runs.add(length);
             }
             if let TaskState::Running(_) = span.next {
                 self.exact.ends(task.id());
@@ -119,6 +119,10 @@ impl Picks<'_> {
         if self.options.by_probe {
             let mut pick = RecordedPick::new((now, cpu, next, task.id()), group(task));
             pick.counts = counts;
+            if counts {
+                pick.rows = [Some(task), left]
+                    .map(|task| task.map_or(PickKey::Rest, |task| self.options.key(task, cpu, state)));
+            }
             pick.is_buddy = self.options.prefers_buddy && woken == Some(next.pid);
             pick.left = prev_waits
                 .then(|| (prev.pid, self.exact.picked_with(cpu, prev.pid).map(|(numbers, _)| numbers.deadline)));
@@ -130,7 +134,8 @@ impl Picks<'_> {
         }
         let (reason, lag_ns) = self.modelled(task, cpu, state);
         if counts {
-            self.count(&Counted { reason, lag_ns, ..Counted::of(now, cpu, next) });
+            let row = self.options.key(task, cpu, state);
+            self.count(&Counted { reason, lag_ns, ..Counted::of(now, cpu, next, row) });
         }
     }
 
@@ -168,7 +173,8 @@ impl Picks<'_> {
         let lag = lag.or_else(|| Some(real_length(self.fluid.left_with(task.id())?, weight_of(task.prio))));
         let counts = self.counts(task, cpu, state);
         if let Some(lag) = lag.filter(|_| counts) {
-            self.note_lag((task.pid, task.comm), cpu, now, lag, false);
+            let row = self.options.key(task, cpu, state);
+            self.note_lag((task.pid, task.comm, row), cpu, now, lag, false);
         }
     }
 
@@ -260,7 +266,7 @@ impl Picks<'_> {
     /// Counts the latest pick of a CPU, if its record did not come.
     fn abandon(&mut self, cpu: Cpu) {
         if let Some(pick) = self.exact.abandon(cpu).filter(|pick| pick.counts) {
-            self.count(&Counted::of(pick.at, pick.cpu, pick.task));
+            self.count(&Counted::of(pick.at, pick.cpu, pick.task, pick.rows[0]));
         }
     }
 
@@ -275,8 +281,8 @@ impl Picks<'_> {
     fn explained(&mut self, explained: &Explained) {
         let Explained { pick, numbers, verdict, .. } = explained;
         let late = verdict.time.map(|time| time.wrapping_sub(numbers.deadline)).filter(|late| *late > 0);
-        if let Some((left, lag)) = explained.left_lag {
-            self.note_lag(left, pick.cpu, pick.at, lag, false);
+        if let Some(((pid, comm), lag)) = explained.left_lag {
+            self.note_lag((pid, comm, pick.rows[1]), pick.cpu, pick.at, lag, false);
         }
         let counted = Counted {
             reason: verdict.reason,
@@ -285,7 +291,7 @@ impl Picks<'_> {
             slice: numbers.slice.map(Dur),
             in_spite: explained.was_protected == Some(true),
             is_shorter: explained.is_shorter,
-            ..Counted::of(pick.at, pick.cpu, pick.task)
+            ..Counted::of(pick.at, pick.cpu, pick.task, pick.rows[0])
         };
         self.count(&counted);
         self.cases.add(explained, counted.late, self.options.zero);
@@ -294,14 +300,14 @@ impl Picks<'_> {
     /// Counts a pick.
     fn count(&mut self, counted: &Counted) {
         self.sums.add(counted);
-        self.rows.of(self.options.by.key(counted.pid, counted.comm), PickKey::Rest).add(counted);
+        self.rows.of(counted.row, PickKey::Rest).add(counted);
         if let Some(lag) = counted.lag_ns {
-            self.note_lag((counted.pid, counted.comm), counted.cpu, counted.at, lag, true);
+            self.note_lag((counted.pid, counted.comm, counted.row), counted.cpu, counted.at, lag, true);
         }
     }
 
     /// Notes the lag of a task as it is picked, or as it leaves its CPU.
-    fn note_lag(&mut self, task: (Pid, Comm), cpu: Cpu, ts: Ts, lag_ns: i64, is_picked: bool) {
+    fn note_lag(&mut self, task: (Pid, Comm, PickKey), cpu: Cpu, ts: Ts, lag_ns: i64, is_picked: bool) {
         self.debts.note(task, ts, lag_ns, is_picked);
         if self.samples.len() < MOST_SAMPLES {
             self.samples.push(LagSample { ts, cpu, pid: task.0, comm: task.1, lag_ns, is_picked });

@@ -54,10 +54,12 @@ use case::PickCases;
 use debts::Debts;
 use exact::Exact;
 use fluid::Fluid;
+use membership::TaskGroups;
 use queue::Parameters;
 use rows::{PickSums, PickTable};
 use sched::seeded::SeededMap;
 use sched::{Analysis, Chosen, ChosenCpus, Dur, Joined, Past, Pid, SchedEvent, SchedState, Ts};
+use std::sync::Arc;
 
 /// The tasks, the rows and the limits of a measurement, and the known properties of the kernel.
 pub struct Options<'o> {
@@ -67,6 +69,8 @@ pub struct Options<'o> {
     pub tasks: Option<&'o Chosen<'o>>,
     /// The rows of the tables.
     pub by: PicksBy,
+    /// The groups that the rows are about, where these are processes, cgroups or scheduling parameters.
+    pub row_groups: Option<Arc<TaskGroups>>,
     /// Whether the trace has records of the kernel's numbers at each switch (`pick`).
     pub by_probe: bool,
     /// Whether the kernel picks by EEVDF (6.6 and later). Otherwise deadlines have no meaning.
@@ -97,6 +101,7 @@ impl Default for Options<'_> {
             cpus: ChosenCpus::default(),
             tasks: None,
             by: PicksBy::default(),
+            row_groups: None,
             by_probe: false,
             has_eevdf: true,
             delays: true,

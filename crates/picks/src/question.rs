@@ -35,7 +35,8 @@ impl TaskQuestion for PicksQuestion {
     fn options<'o>(args: &'o PicksArgs, session: &'o Session, tasks: Option<&'o Chosen<'o>>) -> Result<Options<'o>> {
         let plain = Options::plain(session);
         let base_slice = args.base_slice.unwrap_or(plain.base_slice);
-        Ok(Options { tasks, by: args.by, base_slice, worst: args.worst, ..plain })
+        let row_groups = args.by.rule().map(|rule| session.task_groups(rule)).transpose()?;
+        Ok(Options { tasks, by: args.by, row_groups, base_slice, worst: args.worst, ..plain })
     }
 
     /// Returns options where the kernel's numbers were recorded: elsewhere reasons are possible ones alone.

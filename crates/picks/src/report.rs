@@ -7,9 +7,9 @@ use crate::reason::Reason;
 use crate::rows::{PickKey, PickSums, PicksBy};
 use crate::samples::{LagSample, RunSample};
 use crate::signed::Signed;
+use membership::{GroupLabel, TaskGroups};
 use sched::lengths::Summary;
-use sched::seeded::SeededMap;
-use sched::{Comm, Dur, OfSelection, Pid, Ts};
+use sched::{Comm, Cpu, Dur, OfSelection, Pid, Ts};
 use serde::Serialize;
 
 /// The name and version of the document's schema.
@@ -103,15 +103,22 @@ impl LagCheck {
     }
 }
 
-/// A row of the table by command or task.
+/// A row of the table by command, task, group of tasks or CPU.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PickRow {
     /// The PID of the task, if rows are tasks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pid: Option<Pid>,
-    /// The command name; `(others)` of the tasks beyond the 32,768 rows.
-    pub command: Comm,
+    /// The process, the cgroup or the scheduling parameters of the tasks, if rows are these.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub group: Option<GroupLabel>,
+    /// The CPU, if rows are CPUs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpu: Option<Cpu>,
+    /// The command name, if rows are commands or tasks; `(others)` of the tasks beyond the 32,768 rows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command: Option<Comm>,
     /// The number of picks.
     pub picks: u64,
     /// The number of picks that no rule explains.
@@ -218,14 +225,8 @@ impl OfSelection for PicksReport {
 pub(crate) fn build(picks: Picks<'_>, end: Ts) -> PicksReport {
     let Picks { options, start, sums, rows, cases, debts, mut samples, ran, other_class, to_idle, check, .. } = picks;
     samples.sort_by_key(|sample| (sample.ts, sample.cpu, sample.is_picked));
-    let mut longest: SeededMap<PickKey, Debt> = SeededMap::default();
-    for debt in debts.finish().into_values() {
-        let key = options.by.key(debt.pid, debt.command);
-        let kept = longest.entry(key).or_insert(debt);
-        if (debt.lasted_ns, debt.most_ns, kept.pid) > (kept.lasted_ns, kept.most_ns, debt.pid) {
-            *kept = debt;
-        }
-    }
+    let longest = debts.finish();
+    let groups = options.row_groups.as_deref();
     let reasons = Reason::ALL.into_iter().map(|reason| ReasonRow {
         reason,
         picks: sums.reasons[reason as usize],
@@ -254,7 +255,7 @@ pub(crate) fn build(picks: Picks<'_>, end: Ts) -> PicksReport {
         runs: sums.runs.summary(),
         model: (check.own_group.compared + check.among_groups.compared > 0).then_some(check),
         by: options.by,
-        rows: rows.into_iter().map(|(key, sums)| row(key, &sums, longest.get(&key).copied())).collect(),
+        rows: rows.into_iter().map(|(key, sums)| row(key, groups, &sums, longest.get(&key).copied())).collect(),
         unexplained: cases.unexplained,
         latest: cases.late,
         samples,
@@ -263,14 +264,22 @@ pub(crate) fn build(picks: Picks<'_>, end: Ts) -> PicksReport {
     }
 }
 
-fn row(key: PickKey, sums: &PickSums, longest_debt: Option<Debt>) -> PickRow {
-    let (pid, command) = match key {
-        PickKey::Command(command) => (None, command),
-        PickKey::Task(pid, command) => (Some(pid), command),
-        PickKey::Rest => (None, Comm::new(b"(others)")),
+fn row(key: PickKey, groups: Option<&TaskGroups>, sums: &PickSums, longest_debt: Option<Debt>) -> PickRow {
+    let (pid, cpu, command) = match key {
+        PickKey::Command(command) => (None, None, Some(command)),
+        PickKey::Task(pid, command) => (Some(pid), None, Some(command)),
+        PickKey::Cpu(cpu) => (None, Some(cpu), None),
+        PickKey::Group(_) => (None, None, None),
+        PickKey::Rest => (None, None, Some(Comm::new(b"(others)"))),
+    };
+    let group = match (key, groups) {
+        (PickKey::Group(group), Some(groups)) => groups.label(group),
+        _ => None,
     };
     PickRow {
         pid,
+        group,
+        cpu,
         command,
         picks: sums.picks(),
         unexplained: sums.reasons[Reason::Unexplained as usize],

@@ -1,10 +1,13 @@
 //! The sums of the tables.
 
+use crate::Options;
 use crate::reason::Reason;
 use crate::signed::Signed;
+use membership::{TaskGroup, TasksBy};
 use sched::kthread::command;
 use sched::limits::BoundedRows;
-use sched::{Comm, Cpu, Dur, Lengths, Pid, TaskRef, Ts};
+use sched::state::Task;
+use sched::{Comm, Cpu, Dur, Lengths, Pid, SchedState, TaskRef, Ts};
 use serde::Serialize;
 
 /// The subject of each row of the table
@@ -17,6 +20,14 @@ pub enum PicksBy {
     Command,
     /// A row for each task
     Task,
+    /// A row for each process, by the command of its first thread
+    Process,
+    /// A row for each cgroup
+    Cgroup,
+    /// A row for each set of scheduling parameters: the policy with the nice value or the priority
+    Params,
+    /// A row for each CPU
+    Cpu,
 }
 
 /// The key of a row.
@@ -24,15 +35,35 @@ pub enum PicksBy {
 pub(crate) enum PickKey {
     Command(Comm),
     Task(Pid, Comm),
+    Cpu(Cpu),
+    Group(TaskGroup),
     /// The tasks beyond the number of rows.
     Rest,
 }
 
 impl PicksBy {
-    pub(crate) fn key(self, pid: Pid, comm: Comm) -> PickKey {
+    /// The rule of the groups that must be learned before the pass; nothing where the rows need none.
+    pub(crate) fn rule(self) -> Option<TasksBy> {
         match self {
-            PicksBy::Command => PickKey::Command(command(comm)),
-            PicksBy::Task => PickKey::Task(pid, comm),
+            PicksBy::Process => Some(TasksBy::Process),
+            PicksBy::Cgroup => Some(TasksBy::Cgroup),
+            PicksBy::Params => Some(TasksBy::Params),
+            PicksBy::Command | PicksBy::Task | PicksBy::Cpu => None,
+        }
+    }
+}
+
+impl Options<'_> {
+    /// The row of a task on a CPU, in the present state.
+    pub(crate) fn key(&self, task: &Task, cpu: Cpu, state: &SchedState) -> PickKey {
+        match self.by {
+            PicksBy::Command => PickKey::Command(command(task.comm)),
+            PicksBy::Task => PickKey::Task(task.pid, task.comm),
+            PicksBy::Cpu => PickKey::Cpu(cpu),
+            PicksBy::Process | PicksBy::Cgroup | PicksBy::Params => {
+                let group = |groups: &membership::TaskGroups| groups.group(task, state.now());
+                PickKey::Group(self.row_groups.as_deref().map_or(TaskGroup::Unknown, group))
+            }
         }
     }
 }
@@ -44,6 +75,8 @@ pub(crate) struct Counted {
     pub(crate) cpu: Cpu,
     pub(crate) pid: Pid,
     pub(crate) comm: Comm,
+    /// The row in which the pick counts.
+    pub(crate) row: PickKey,
     pub(crate) reason: Reason,
     pub(crate) lag_ns: Option<i64>,
     /// The time by which the deadline had passed.
@@ -57,12 +90,13 @@ pub(crate) struct Counted {
 
 impl Counted {
     /// Makes a pick of which nothing but the switch is known.
-    pub(crate) fn of(at: Ts, cpu: Cpu, task: TaskRef) -> Counted {
+    pub(crate) fn of(at: Ts, cpu: Cpu, task: TaskRef, row: PickKey) -> Counted {
         Counted {
             at,
             cpu,
             pid: task.pid,
             comm: task.comm,
+            row,
             reason: Reason::NotRecorded,
             lag_ns: None,
             late: None,

@@ -96,7 +96,15 @@ fn cell(lag: Option<i64>) -> String {
 }
 
 fn name(row: &PickRow) -> String {
-    row.pid.map_or(row.command.to_string(), |pid| pid.named(row.command))
+    if let Some(group) = &row.group {
+        return group.shown();
+    }
+    let command = row.command.unwrap_or(Comm::EMPTY);
+    match (row.pid, row.cpu) {
+        (Some(pid), _) => pid.named(command),
+        (None, Some(cpu)) => format!("CPU {cpu}"),
+        (None, None) => command.to_string(),
+    }
 }
 
 fn line(out: &mut String, name: &str, picks: u64, lag: &LagSummary, debt: Option<Dur>, late: &Summary, runs: &Summary) {

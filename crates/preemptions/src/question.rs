@@ -73,24 +73,14 @@ impl TaskQuestion for PreemptionsQuestion {
     }
 }
 
-/// The kernel from which on the flag 0x02 is a lazy request.
-const LAZY_SINCE: (u32, u32) = (6, 13);
-
-/// Returns the first two numbers of a kernel's release.
-fn version(release: &str) -> Option<(u32, u32)> {
-    let mut parts = release.split(|c: char| !c.is_ascii_digit());
-    Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
-}
-
 impl Options<'_> {
     /// Returns the options of all tasks of a session, without a list of the longest requests.
     pub fn plain(session: &Session) -> Options<'static> {
         let records = |group: &str| session.trace.format_named(group, "resched").is_some();
-        let release = session.trace.info().kernel.as_deref().and_then(version);
         Options {
             cpus: session.shown.chosen.clone(),
             by_probe: session.trace.probe("resched").is_some() || records("sv"),
-            has_lazy: release.is_some_and(|release| release >= LAZY_SINCE),
+            has_lazy: session.trace.marks_lazy_requests(),
             zero: session.start,
             ..Options::default()
         }

@@ -43,7 +43,7 @@ pub use balance::past_moves::PastMoves;
 pub use event::diag::{self, Diagnostic, Diagnostics, EventIssue, Severity};
 pub use event::span::{self, CpuSpan, Current, Span, TaskState};
 pub use event::{Comm, Cpu, CpuMask, Dur, EventKind, LostCount, Pid, PrevState, SchedEvent, StateClass, TaskRef, Ts};
-pub use event::{kthread, nice, probe, task_id::TaskId, tracepoint::Tracepoint};
+pub use event::{context_flags, kthread, nice, probe, task_id::TaskId, tracepoint::Tracepoint};
 pub use numbers::counters::{self, Counters};
 pub use numbers::lengths::{self, Lengths};
 pub use numbers::summed::{self, Addend, Summed};

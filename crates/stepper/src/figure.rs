@@ -133,7 +133,7 @@ pub fn figure(step: &Step, options: &Options, heading: &Heading) -> Figure {
         }
     }
     draw_move(&mut page.figure, step, &places, &layout);
-    let next = step.event.as_ref().map_or("The trace ends here.".into(), |e| format!("Next, {}: {}.", e.name, e.text));
+    let next = step.coming().map_or("The trace ends here.".into(), |coming| format!("Next, {coming}."));
     let at = Point { x: MARGIN, y: layout.top + cores_height + 15 * PT };
     let next = text::fit(&text::printable(&next), 10 * PT, page.figure.width - 2 * MARGIN);
     page.figure.text(at, 10 * PT, Anchor::Start, INK, &next);

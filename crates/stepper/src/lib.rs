@@ -34,7 +34,7 @@ pub use args::StepperArgs;
 pub use figure::figure;
 pub use question::StepperQuestion;
 pub use text::text;
-pub use words::{Coming, EventLabel, Names, Plain, tasks_of};
+pub use words::{Coming, EventLabel, Names, Plain, flags, tasks_of};
 
 use sched::replay::RecordedSteps;
 use sched::{Affinity, ChosenCpus, Comm, Cpu, Load, Pid, SchedEvent, SchedState, Task, Ts};
@@ -108,6 +108,10 @@ pub struct Step {
     pub cpus: Vec<CpuPicture>,
     /// The event about to happen.
     pub event: Option<Coming>,
+    /// The flags of the event's context in the kernel's letters, such as `dn.`: interrupts and softirqs disabled, requests to reschedule, and
+    /// the interrupt. Absent if no event follows, and of a loss and of a CPU that goes offline.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flags: Option<String>,
 }
 
 /// The facts about a trace that a step shows beside its state.
@@ -125,6 +129,8 @@ pub struct Options {
     pub affinity: Option<Arc<Affinity>>,
     /// The numbers of the recorded events.
     pub recorded: RecordedSteps,
+    /// Whether the kernel marks lazy requests to reschedule in the flags of events (6.13 and later).
+    pub has_lazy: bool,
     /// The colours of tasks.
     pub colors: TaskColors,
 }
@@ -148,7 +154,16 @@ impl Step {
             violated: workcons::is_violated_in(state, &options.chosen, options.affinity.as_ref()),
             cpus,
             event: event.map(|event| Coming::of(event, state, names)),
+            flags: event.and_then(|event| words::flags(event, options.has_lazy)),
         }
+    }
+
+    /// The event about to happen in words, behind its name and those of its flags that are set: `sched_switch [d..]: CPU 0 goes idle`.
+    pub(crate) fn coming(&self) -> Option<String> {
+        let event = self.event.as_ref()?;
+        let flags = self.flags.as_deref().filter(|flags| flags.bytes().any(|letter| letter != b'.'));
+        let flags = flags.map_or(String::new(), |flags| format!(" [{flags}]"));
+        Some(format!("{}{flags}: {}", event.name, event.text))
     }
 
     /// The number of the CPUs shown that are busy, idle and unknown, and of the tasks that wait on them.

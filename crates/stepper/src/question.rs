@@ -108,6 +108,7 @@ pub(crate) fn run(args: &StepperArgs) -> Result<()> {
         chosen: cpus.clone(),
         affinity: affinity.cloned(),
         recorded: replay.recorded(),
+        has_lazy: session.trace.marks_lazy_requests(),
         colors: TaskColors::of_longest(session.trace.sampled_tasks()),
     };
     let diagnostics = replay.diagnostics().clone();

@@ -24,7 +24,7 @@ pub fn text(step: &Step, options: &Options, width: usize) -> String {
         }
         let _ = writeln!(out, "{}", row(lane, step, who, width));
     }
-    let next = step.event.as_ref().map_or("the trace ends here".into(), |e| format!("{}: {}", e.name, e.text));
+    let next = step.coming().unwrap_or_else(|| "the trace ends here".to_owned());
     timeline::text::lines(&mut out, width, 0, 2, &format!("next: {next}"));
     out
 }

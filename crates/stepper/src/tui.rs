@@ -234,8 +234,7 @@ impl<'f, S: EventSource> App<'f, S> {
         frame.render_widget(Paragraph::new(head_lines), head);
         let rows = self.rows(&step, cpus);
         frame.render_widget(Paragraph::new(rows), cpus);
-        let text =
-            step.event.as_ref().map_or("the trace ends here".into(), |e| format!("next, {}: {}", e.name, e.text));
+        let text = step.coming().map_or("the trace ends here".into(), |coming| format!("next, {coming}"));
         let (first, rest) = text.split_at(text.char_indices().nth(width).map_or(text.len(), |(at, _)| at));
         let lines = [first.to_owned(), cut(rest, width)].map(|line| Line::styled(line, bold));
         frame.render_widget(Paragraph::new(Vec::from(lines)), next);

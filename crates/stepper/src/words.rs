@@ -1,6 +1,6 @@
 //! The effect of an event, in words.
 
-use sched::{Comm, Cpu, EventKind, Pid, SchedEvent, SchedState, StateClass, TaskState, Tracepoint};
+use sched::{Comm, Cpu, EventKind, Pid, SchedEvent, SchedState, StateClass, TaskState, Tracepoint, context_flags};
 use serde::Serialize;
 
 /// The names of events without an effect on the state.
@@ -125,6 +125,17 @@ fn deed(event: &SchedEvent, state: &SchedState, names: &dyn Names) -> String {
             format!("{} on CPU {cpu}, in {}", names.event(id), current())
         }
     }
+}
+
+/// Returns the flags of an event's context in the kernel's letters; nothing for a conclusion of the reader, which has no context. `has_lazy` is
+/// whether the kernel marks lazy requests to reschedule.
+pub fn flags(event: &SchedEvent, has_lazy: bool) -> Option<String> {
+    let is_recorded = !matches!(event.kind, EventKind::Lost { .. } | EventKind::Offline);
+    is_recorded.then(|| {
+        let mut letters = String::new();
+        context_flags::put_letters(event.flags, has_lazy, &mut letters);
+        letters
+    })
 }
 
 impl Coming {

@@ -1,5 +1,6 @@
 //! Time, CPUs, tasks and the scheduler's events.
 
+pub mod context_flags;
 mod cpu_mask;
 pub mod diag;
 pub mod kthread;

@@ -10,7 +10,7 @@ use crate::ring::unit::{Unit, Visitor, join_losses};
 use crate::text::printk;
 use crate::text::symbols::SymbolSource;
 use crate::trace::Trace;
-use sched::{Comm, Cpu, Pid, PrevState, Ts};
+use sched::{Comm, Cpu, Pid, PrevState, Ts, context_flags};
 use std::fmt::{self, Write};
 use std::ops::Range;
 use std::sync::Arc;
@@ -43,19 +43,6 @@ impl Timed for HeldRecord {
         None
     }
 }
-
-/// Bits of `common_flags`.
-const IRQS_OFF: i64 = 0x01;
-/// The processor cannot show whether interrupts are off; since [`LAZY_SINCE`] [`NEED_RESCHED_LAZY`].
-const IRQS_UNSUPPORTED: i64 = 0x02;
-const NEED_RESCHED_LAZY: i64 = 0x02;
-const NEED_RESCHED: i64 = 0x04;
-const PREEMPT_RESCHED: i64 = 0x20;
-
-/// The kernel from which on a task can be asked to leave its CPU when it next returns to user mode, or at a tick.
-const LAZY_SINCE: (u32, u32) = (6, 13);
-const HARDIRQ: i64 = 0x08;
-const SOFTIRQ: i64 = 0x10;
 
 /// Adds a depth as a hexadecimal digit; none is a dot.
 fn put_depth(depth: i64, out: &mut String) {
@@ -305,35 +292,13 @@ impl<'t> Record<'t> {
         self.saved_command().unwrap_or_else(|| Comm::new(b"<...>"))
     }
 
-    /// The state of the CPU, in the letters of `trace-cmd report`: interrupts off, a reschedule pending, the context,
-    /// the depth of disabled preemption, and of disabled migration. A lazy request to reschedule (since 6.13) has the
-    /// letter of the kernel's own list: `l`, `L`, `b` or `B`.
+    /// Adds the state of the CPU in the letters of the kernel's own `trace` file ([`context_flags::put_letters`]), with the depth of disabled
+    /// preemption and of disabled migration. `trace-cmd report` has `N` for `n`, and no letters for a request in the preemption count,
+    /// for disabled softirqs, for NMIs and for lazy requests.
     pub fn put_flags(&self, out: &mut String) {
         let field = |name| self.format()?.field(name)?.number(self.payload, self.endian());
         let (flags, count) = (field("common_flags").unwrap_or(0), field("common_preempt_count").unwrap_or(0));
-        let is = |flag: i64| flags & flag != 0;
-        let has_lazy = || self.trace.header().options.kernel().is_some_and(|release| release >= LAZY_SINCE);
-        let is_lazy = is(NEED_RESCHED_LAZY) && has_lazy();
-        out.push(match () {
-            () if is(IRQS_OFF) => 'd',
-            () if is(IRQS_UNSUPPORTED) && !is_lazy => 'X',
-            () => '.',
-        });
-        // trace-cmd does not know the lazy request: the kernel's own letters.
-        out.push(match (is_lazy, is(NEED_RESCHED), is(PREEMPT_RESCHED)) {
-            (true, true, true) => 'B',
-            (true, true, false) => 'b',
-            (true, false, true) => 'L',
-            (true, false, false) => 'l',
-            (false, true, _) => 'N',
-            (false, false, _) => '.',
-        });
-        out.push(match (is(HARDIRQ), is(SOFTIRQ)) {
-            (true, true) => 'H',
-            (true, false) => 'h',
-            (false, true) => 's',
-            (false, false) => '.',
-        });
+        context_flags::put_letters(flags as u8, flags & 2 != 0 && self.trace.marks_lazy_requests(), out);
         // Kernels since 5.16 keep the depth of disabled migration in the upper half.
         put_depth(count & 0xf, out);
         put_depth(count >> 4 & 0xf, out);
