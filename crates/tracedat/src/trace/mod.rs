@@ -325,11 +325,6 @@ impl Trace {
         }
     }
 
-    /// Whether the kernel of the recording marks lazy requests to reschedule in the flags of events, by its release.
-    pub fn marks_lazy_requests(&self) -> bool {
-        self.header.options.kernel().is_some_and(|release| release >= sched::context_flags::LAZY_SINCE)
-    }
-
     /// The content of the file.
     pub fn info(&self) -> TraceInfo {
         let options = &self.header.options;

@@ -44,6 +44,13 @@ impl Timed for HeldRecord {
     }
 }
 
+impl Trace {
+    /// Whether the kernel of the recording marks lazy requests to reschedule in the flags of events, by its release.
+    pub fn marks_lazy_requests(&self) -> bool {
+        self.header().options.kernel().is_some_and(|release| release >= context_flags::LAZY_SINCE)
+    }
+}
+
 /// Adds a depth as a hexadecimal digit; none is a dot.
 fn put_depth(depth: i64, out: &mut String) {
     match depth {
