@@ -8,7 +8,7 @@ use draw::{Figure, Unit};
 use events::options;
 use events::{WakeupReport, Wakeups};
 use lanes::{Lane, Options, Overlay};
-use sched::{Comm, Pid};
+use sched::{Comm, Pid, Ts};
 use session::Session;
 use session::args::BeginArgs;
 use timeline::{CpuLanes, TimeScale};
@@ -30,8 +30,8 @@ pub(crate) fn find(args: &Dat2graphArgs, session: &Session) -> Result<Overlaid> 
     if !args.wakeups {
         return Ok(Overlaid::None);
     }
-    let tasks = args.tasks.filter();
-    let wanted = |pid: Pid, command: Comm| tasks.takes(pid, || command);
+    let tasks = args.tasks.chosen(session)?;
+    let wanted = |pid: Pid, command: Comm, ts: Ts| tasks.takes(pid, ts, || command);
     let analysis = || Wakeups::new(&session.shown.chosen, session.from, session.to).only(&wanted);
     Ok(Overlaid::Wakeups(session.follow(&begin, session.page(), analysis)?.output))
 }

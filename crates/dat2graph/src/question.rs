@@ -80,7 +80,6 @@ pub(crate) fn run(args: &Dat2graphArgs) -> Result<()> {
             session.path().display()
         );
     }
-    args.tasks.without_groups("dat2graph")?;
     args.tasks.check(&session)?;
     if let Some(target) = &args.target {
         session.needs_task(&format!("--target {target}"), |_, name| is_called(name, target))?;
@@ -144,7 +143,7 @@ fn coloring(args: &Dat2graphArgs, session: &Session) -> Result<Coloring> {
     Ok(Coloring {
         groups: by.groups().map(|rule| session.task_groups(rule)).transpose()?,
         target: args.target.clone(),
-        tasks: args.tasks.filter(),
+        tasks: args.tasks.chosen(session)?,
         forked: args.tasks.forked,
         by,
         ..Coloring::default()

@@ -5,9 +5,9 @@ use crate::details::{Pattern, Value};
 use anyhow::{Result, bail};
 use sched::Diagnostics;
 use sched::names::NameHistory;
-use sched::{Comm, TaskFilter, Tracepoint};
+use sched::{Comm, Tracepoint};
 use session::Session;
-use session::args::TaskArgs;
+use session::args::{ChosenTasks, TaskArgs};
 use session::over_lanes::with_those_of;
 use session::patterns::{self};
 use std::borrow::Cow;
@@ -30,7 +30,7 @@ pub(crate) struct Choice {
     pub(crate) names: Vec<Option<String>>,
     /// The CPUs that are shown.
     pub(crate) rows: Rows,
-    tasks: TaskFilter,
+    tasks: ChosenTasks,
     /// The names of tasks over time, where the selection is by names.
     pub(crate) called: Option<NameHistory>,
     by: Option<String>,
@@ -45,7 +45,7 @@ impl Choice {
             all: false,
             names: names(formats),
             rows: Rows::new(&session.shown.cpus),
-            tasks: TaskFilter::default(),
+            tasks: ChosenTasks::default(),
             called: None,
             by: None,
             pattern: None,
@@ -64,7 +64,7 @@ impl Choice {
             all: false,
             names: names(&formats),
             rows: Rows::new(&session.shown.cpus),
-            tasks: args.tasks.filter(),
+            tasks: args.tasks.chosen(session)?,
             called: args.tasks.is_by_name().then(|| session.names()).transpose()?,
             by: args.by.clone(),
             pattern,
@@ -78,7 +78,7 @@ impl Choice {
         let formats = if events.is_empty() { all() } else { patterns::formats(&session.trace, events) }?;
         Ok(Choice {
             all: events.is_empty(),
-            tasks: tasks.filter(),
+            tasks: tasks.chosen(session)?,
             called: tasks.is_by_name().then(|| session.names()).transpose()?,
             ..Choice::plain(session, &formats)
         })
@@ -91,7 +91,7 @@ impl Choice {
     /// Whether a record is chosen on whatever CPU.
     pub(crate) fn takes_anywhere(&self, record: &Record<'_>) -> bool {
         (self.all || self.name(record).is_some())
-            && self.tasks.takes(record.pid(), || command(record, self.called.as_ref()))
+            && self.tasks.takes(record.pid(), record.ts, || command(record, self.called.as_ref()))
     }
 
     /// Whether some events of a system, such as `ftrace`, are looked at.

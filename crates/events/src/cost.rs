@@ -145,7 +145,7 @@ struct BurstTrack {
 pub struct Cost<'t> {
     topology: &'t Topology,
     /// The condition that a counted task meets; absent where all count.
-    wanted: Option<&'t (dyn Fn(Pid, Comm) -> bool + Sync)>,
+    wanted: Option<&'t (dyn Fn(Pid, Comm, Ts) -> bool + Sync)>,
     tracks: PerTask<BurstTrack>,
     commands: SeededMap<Comm, BTreeMap<BurstPlace, Measured>>,
     /// The window has begun.
@@ -168,9 +168,9 @@ impl<'t> Cost<'t> {
         Cost { readings: counters.map(Readings::of), ..self }
     }
 
-    /// The analysis of those tasks alone for which `wanted` holds.
+    /// The analysis of those tasks alone for which `wanted` holds at the end of a burst.
     #[must_use]
-    pub fn only(self, wanted: &'t (dyn Fn(Pid, Comm) -> bool + Sync)) -> Cost<'t> {
+    pub fn only(self, wanted: &'t (dyn Fn(Pid, Comm, Ts) -> bool + Sync)) -> Cost<'t> {
         Cost { wanted: Some(wanted), ..self }
     }
 
@@ -245,7 +245,7 @@ impl<'t> Cost<'t> {
         match span.next {
             TaskState::Asleep(_) | TaskState::Dead if span.ended => {
                 track.burst = None;
-                let wanted = |command: &Comm| self.wanted.is_none_or(|wanted| wanted(span.pid, *command));
+                let wanted = |command: &Comm| self.wanted.is_none_or(|wanted| wanted(span.pid, *command, span.end));
                 if let (Some((last, first)), Some(command)) = (burst.cpus, command.filter(wanted))
                     && self.inside
                 {

@@ -5,7 +5,7 @@ use crate::{Balance, BalanceReport, Cost, CostRow, Funnel, Funnels, balance_figu
 use anyhow::{Result, bail};
 use lanes::Coloring;
 use question::{Question, Subcommand};
-use sched::{Comm, Migration, Pid, Tracepoint};
+use sched::{Comm, Migration, Pid, Tracepoint, Ts};
 use serde::Serialize;
 use session::Session;
 use session::args::TraceArgs;
@@ -124,9 +124,9 @@ pub(crate) fn run(args: &MigrationsArgs) -> Result<()> {
     if session.trace.format_of(Tracepoint::Migrate).is_none() {
         bail!("{}: sched:sched_migrate_task was not recorded; record with -e sched", session.name());
     }
-    let tasks = args.tasks.filter();
-    let wanted = |m: &Migration| tasks.takes(m.pid, || m.command);
-    let is_wanted = |pid: Pid, command: Comm| tasks.takes(pid, || command);
+    let tasks = args.tasks.chosen(&session)?;
+    let wanted = |m: &Migration| tasks.takes(m.pid, m.ts, || m.command);
+    let is_wanted = |pid: Pid, command: Comm, ts: Ts| tasks.takes(pid, ts, || command);
     let listing = args.output.wants_entries();
     let analysis = || {
         let all = Balance::new(&session.topology, &session.shown.chosen, session.from, session.to);

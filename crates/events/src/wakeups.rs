@@ -46,7 +46,7 @@ pub struct WakeupReport {
 /// Finds the wakeups.
 pub struct Wakeups<'o> {
     cpus: &'o ChosenCpus,
-    wanted: Option<&'o (dyn Fn(Pid, Comm) -> bool + Sync)>,
+    wanted: Option<&'o (dyn Fn(Pid, Comm, Ts) -> bool + Sync)>,
     window: (Ts, Ts),
     open: PerTask<Wakeup>,
     interrupts: SeededMap<Pid, Ts>,
@@ -66,9 +66,9 @@ impl<'o> Wakeups<'o> {
         }
     }
 
-    /// The analysis of the wakeups of those tasks alone for which `wanted` holds.
+    /// The analysis of the wakeups of those tasks alone for which `wanted` holds as they are queued.
     #[must_use]
-    pub fn only(self, wanted: &'o (dyn Fn(Pid, Comm) -> bool + Sync)) -> Wakeups<'o> {
+    pub fn only(self, wanted: &'o (dyn Fn(Pid, Comm, Ts) -> bool + Sync)) -> Wakeups<'o> {
         Wakeups { wanted: Some(wanted), ..self }
     }
 
@@ -88,7 +88,7 @@ impl<'o> Wakeups<'o> {
             (TaskState::Asleep(_), TaskState::Waiting(cpu)) => {
                 let Some(waking) = task.waking else { return };
                 let by_interrupt = self.interrupts.remove(&task.pid) == Some(waking.at);
-                if self.wanted.is_none_or(|wanted| wanted(task.pid, task.comm)) {
+                if self.wanted.is_none_or(|wanted| wanted(task.pid, task.comm, event.ts)) {
                     let (on, queued) = (waking.on, event.ts);
                     let wakeup = Wakeup { pid: task.pid, waking: waking.at, on, by_interrupt, queued, cpu, ran: None };
                     self.open.insert(span.task, wakeup);

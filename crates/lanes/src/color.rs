@@ -5,12 +5,12 @@
 
 use crate::tasks::TaskTime;
 use draw::Color;
-use membership::{GroupedTask, SchedPolicy, TaskGroup, TaskGroups, TasksBy};
+use membership::{ChosenTasks, GroupedTask, SchedPolicy, TaskGroup, TaskGroups, TasksBy};
 use sched::chosen::is_called;
 use sched::kthread::{command, is_any_stopper};
 use sched::lineage::LineageHistory;
 use sched::seeded::SeededMap;
-use sched::{Comm, CpuSpan, Current, Dur, Pid, TaskFilter, Ts};
+use sched::{Comm, CpuSpan, Current, Dur, Pid, Ts};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use timeline::PieceClass;
@@ -101,7 +101,7 @@ pub struct Coloring {
     /// The only command in colour, if one is chosen.
     pub target: Option<String>,
     /// The only tasks in colour.
-    pub tasks: TaskFilter,
+    pub tasks: ChosenTasks,
     /// Whether only the traced command and its descendants are in colour.
     pub forked: bool,
     /// Whether every task has the same pale grey, as the ground for other marks.
@@ -153,7 +153,7 @@ impl Coloring {
     /// Whether this task is among those in colour.
     fn is_shown(&self, pid: Pid, comm: Comm, ts: Ts) -> bool {
         self.target.as_ref().is_none_or(|target| is_called(comm, target))
-            && self.tasks.takes(pid, || comm)
+            && self.tasks.takes(pid, ts, || comm)
             && (!self.forked || self.is_application(pid, ts))
     }
 
@@ -375,6 +375,7 @@ fn name_of(comm: Comm) -> String {
 mod tests {
     use super::*;
     use regex::Regex;
+    use sched::TaskFilter;
 
     fn class(coloring: &Coloring, pid: i32, name: &str) -> PieceClass {
         coloring.class_of(Pid(pid), Comm::new(name.as_bytes()), Ts(0))
@@ -409,13 +410,13 @@ mod tests {
         let c = Coloring { target: Some("migration/N".into()), ..c };
         assert_eq!((class(&c, 5, "migration/7") == OTHERS, class(&c, 5, "ksoftirqd/7")), (false, OTHERS));
         let (tasks, exclude) = (Regex::new("^k").ok(), Regex::new("1$").ok());
-        let c = Coloring { tasks: TaskFilter { tasks, exclude, pids: Vec::new() }, ..Coloring::default() };
+        let c = Coloring { tasks: TaskFilter { tasks, exclude, pids: Vec::new() }.into(), ..Coloring::default() };
         assert_eq!(
             [class(&c, 5, "k0") == OTHERS, class(&c, 5, "k1") == OTHERS, class(&c, 5, "x") == OTHERS],
             [false, true, true]
         );
         let tasks = TaskFilter { pids: vec![Pid(5)], ..TaskFilter::default() };
-        let c = Coloring { tasks, ..Coloring::default() };
+        let c = Coloring { tasks: tasks.into(), ..Coloring::default() };
         assert_eq!([class(&c, 5, "a") == OTHERS, class(&c, 6, "a") == OTHERS], [false, true]);
     }
 

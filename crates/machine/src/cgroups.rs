@@ -70,6 +70,13 @@ impl Cgroup {
             || !tasks.is_empty()
     }
 
+    /// The weight of the cgroup as `cpu.weight` gives it, 0 where `cpu.idle` is set; nothing for a cgroup without the controller `cpu`.
+    pub fn weight(&self) -> Option<u64> {
+        let is_idle = self.cpu_idle.is_some_and(|idle| idle != 0);
+        // The file leaves out the default.
+        self.controls_cpu.then(|| if is_idle { 0 } else { self.cpu_weight.unwrap_or(100) })
+    }
+
     /// Reads one; nothing if it limits nothing, has no tasks, none has ever run in it, and it is not `below` a limit of CPU time.
     fn read(root: &Root, folder: &str, path: &str, below: bool) -> Option<Cgroup> {
         let text = |name: &str| root.text(format!("{folder}/{name}"));

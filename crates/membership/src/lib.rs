@@ -2,7 +2,7 @@
 //!
 //! [`Cgroups`] and [`Processes`] are learned from the whole trace and the machine file before a pass, and then give the group of a task at
 //! any instant. A group that neither shows is unknown, and absent here. [`stem`] is the rule for names. [`TaskGroups`] gives each task its
-//! group by one rule, [`TasksBy`]: reports have a row for each of these.
+//! group by one rule, [`TasksBy`]: reports have a row for each of these. [`ChosenTasks`] is a selection of tasks.
 //!
 //! ```
 //! use membership::stem;
@@ -13,6 +13,7 @@
 //! ```
 
 mod cgroups;
+mod chosen;
 mod followed;
 mod group;
 mod groups;
@@ -23,6 +24,7 @@ mod past_groups;
 mod processes;
 
 pub use cgroups::{CgroupChange, CgroupIndex, Cgroups};
+pub use chosen::{ChosenGroups, ChosenTasks};
 pub use followed::FollowedCgroups;
 pub use group::{GroupLabel, GroupedTask, RowNames, TaskGroup, TaskRow, TasksBy};
 pub use groups::{TaskGroups, join_random};

@@ -6,10 +6,10 @@ use crate::tui::App;
 use crate::{EventLabel, Names, Options, Step};
 use anyhow::{Result, bail};
 use question::{Question, Subcommand};
-use sched::{ChosenCpus, Replay, SchedEvent, TaskFilter, Tracepoint, Ts, Window};
+use sched::{ChosenCpus, Replay, SchedEvent, Tracepoint, Ts, Window};
 use serde::Serialize;
 use session::Session;
-use session::args::terminal_width;
+use session::args::{ChosenTasks, terminal_width};
 use session::document::TraceDocument;
 use session::formats::{Formats, Renderings};
 use session::stacks::{NamedStacks, StackedEvent, key_of};
@@ -163,7 +163,7 @@ fn instant(args: &StepperArgs, session: &Session) -> Result<Ts> {
 /// The choice of the events that are stepped at.
 struct Filter<'t> {
     formats: Option<Vec<&'t EventFormat>>,
-    tasks: Option<TaskFilter>,
+    tasks: Option<ChosenTasks>,
     cpus: ChosenCpus,
 }
 
@@ -172,7 +172,7 @@ impl<'t> Filter<'t> {
         let formats = patterns::formats(&session.trace, &args.tool.events)?;
         Ok(Filter {
             formats: (!args.tool.events.is_empty()).then_some(formats),
-            tasks: args.tasks.is_any().then(|| args.tasks.filter()),
+            tasks: args.tasks.is_any().then(|| args.tasks.chosen(session)).transpose()?,
             cpus: session.shown.chosen.clone(),
         })
     }
@@ -182,7 +182,8 @@ impl<'t> Filter<'t> {
     }
 
     fn wants(&self, event: &SchedEvent, state: &sched::SchedState, names: &dyn Names) -> bool {
-        let about = |filter: &TaskFilter| crate::tasks_of(event, state).any(|(pid, comm)| filter.takes(pid, || comm));
+        let about =
+            |tasks: &ChosenTasks| crate::tasks_of(event, state).any(|(pid, comm)| tasks.takes(pid, event.ts, || comm));
         let on = || {
             let coming = crate::Coming::of(event, state, names);
             self.cpus.named().any(|cpu| coming.concerns(cpu))

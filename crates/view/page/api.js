@@ -4,8 +4,10 @@
 import { Packs } from "./packs.js";
 
 /** @typedef {{ cpu: number, node: number | null, llc: number | null, core: number | null }} CpuPlace */
-/** @typedef {{ pid: number, comm: string, run: number, node: number | null, parent: number | null, class: string, place: number,
- *   command: number | null }} Task */
+/** A group of tasks: its name, and the place of its colour in the palette. @typedef {{ name: string, place: number | null }} Group */
+/** A task. `groups` are there once they were requested; a group that is unknown is null.
+ * @typedef {{ pid: number, comm: string, run: number, node: number | null, parent: number | null, class: string, place: number,
+ *   command: number | null, groups?: Record<"command" | "process" | "cgroup", Group | null> }} Task */
 /** A group of lanes that can be shown as one: its first lane and the one behind its last, the tile of sums that has it, and its place there.
  * @typedef {{ kind: "node" | "llc" | "core", number: number, lanes: [number, number], tile: number, lane: number }} Fold */
 /** @typedef {{ name: string, kernel: string, clock: string, start: string, span: number, command: number | null, progress: number,
@@ -104,6 +106,10 @@ export const window = (trace, from, to) => json(`t/${trace}/window.json`, { from
 
 /** @param {number} trace @param {string} kind */
 export const list = (trace, kind) => (packs.length ? json(`t/${trace}/list/${kind}.json`) : json(`t/${trace}/list.json`, { kind }));
+
+/** The groups of the tasks by each rule: `of` has the place of each task's group, in the order of the tasks of the head. @param {number} trace
+ * @returns {Promise<Record<"command" | "process" | "cgroup", { groups: Group[], of: (number | null)[] }>>} */
+export const groups = (trace) => json(`t/${trace}/groups.json`);
 
 /** The findings about a trace: the gravest first, with their places in ns. @param {number} trace
  * @returns {Promise<{ findings: Finding[] }>} */

@@ -114,6 +114,8 @@ function requestPlace() {
 
 export function requestList() {
   const { list } = state;
+  // All that the list of tasks has is known.
+  if (list === "tasks") return forget("list");
   ask("list", list, () => Promise.all(state.traces.map((trace) => api.list(trace.index, list))));
 }
 

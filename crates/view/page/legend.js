@@ -2,6 +2,7 @@
 
 import { latest } from "./details.js";
 import { el, swatch } from "./dom.js";
+import { groupFault, groupName } from "./groups.js";
 import { CLASSES, PALETTE, bands, causeColor, css, passes, taskColor, theme } from "./palette.js";
 import { named, state, taskOf } from "./state.js";
 import { duration } from "./time.js";
@@ -24,6 +25,8 @@ function table(rows) {
 function valueOf(trace, task) {
   switch (state.color) {
     case "command": return task.comm || "no command";
+    case "process":
+    case "cgroup": return groupName(task, state.color);
     case "node": return task.node === null ? "node unknown" : `node ${task.node}`;
     case "parent": return task.parent === null ? "parent unknown" : `children of ${named(taskOf(trace, task.parent) ?? { pid: task.parent, comm: "" })}`;
     default: return (CLASSES[task.class] ?? CLASSES.task)[0];
@@ -46,6 +49,7 @@ export function values(trace, grey) {
 
 /** @param {Trace} trace @param {number} grey @returns {Node[]} */
 function ofProperty(trace, grey) {
+  if (groupFault(trace) && (state.color === "process" || state.color === "cgroup")) return [el("p", { class: "fault", role: "alert" }, groupFault(trace))];
   const all = values(trace, grey);
   const made = el("table", {}, el("tr", {}, el("th", {}, state.color === "node" ? "first node" : state.color), el("th", { class: "number" }, "tasks"), el("th", { class: "number" }, "ran")));
   for (const [name, { color, tasks, run }] of all.slice(0, VALUES)) {

@@ -7,6 +7,7 @@ import { doubt } from "./findings.js";
 import { css, taskColor, theme } from "./palette.js";
 import { inOrder, sortedTable } from "./sorted.js";
 import { openStory } from "./story.js";
+import { taskList } from "./tasklist.js";
 import { LISTS, change, named, state, taskOf } from "./state.js";
 import { percent } from "./time.js";
 
@@ -28,6 +29,7 @@ const KINDS = {
     title: "Missed steals", about: "Switches to idle while a task that can be moved waited on another CPU, as schedviz why counts them.",
     none: "No CPU went idle while a task waited on another.",
   },
+  tasks: { title: "Tasks", about: "All tasks that pass the filter, with their time on CPUs in the whole trace. A task is in the group that it has at the end.", none: "" },
 };
 /** The number of rows of a table. */
 const ROWS = 200;
@@ -65,8 +67,8 @@ function cpusOf({ cpus, cpus_number: number }) {
   return number > cpus.length ? [...cpus.slice(0, -1), "…", cpus.at(-1)].join(" → ") : cpus.join(" → ");
 }
 
-/** @param {() => void} changed called when the order has changed @returns {Node[]} */
-export function lists(changed) {
+/** @param {() => void} changed called when the order has changed @param {(trace: Trace, pid: number) => void} choose @returns {Node[]} */
+export function lists(changed, choose) {
   const choice = el("div", { class: "choice", role: "group", "aria-label": "List" });
   for (const kind of LISTS) {
     const button = el("button", { type: "button", "aria-pressed": String(kind === state.list) }, KINDS[kind].title);
@@ -78,6 +80,7 @@ export function lists(changed) {
   /** @type {Node[]} */
   const nodes = [choice, el("p", {}, about + more)];
   begin(`list ${state.list}`);
+  if (state.list === "tasks") return [...nodes, ...taskList(choose)];
   const answers = answerTo("list", state.list);
   if (!answers && faultOf("list")) return nodes;
   state.traces.forEach((trace, n) => {

@@ -3,6 +3,7 @@
 import * as api from "./api.js";
 import { asked, follow, own, requestList, requestSearch, taskOfAnswer } from "./details.js";
 import { requestFindings } from "./findings.js";
+import { followGroups } from "./groups.js";
 import { attach, attachKeys } from "./input.js";
 import { keyOf, kindsOf } from "./layout.js";
 import { Minimap } from "./minimap.js";
@@ -37,7 +38,7 @@ async function start() {
     [tiles.levels, tiles.readable] = [head.levels, head.readable];
     tiles.exists = (level, index) => index >= 0 && index * head.tile.columns * 2 ** level < head.span;
     return /** @type {import("./state.js").Trace} */ (/** @type {unknown} */ ({
-      index, head, tiles, zero: 0, collapsed: new Set(), scroll: 0,
+      index, head, tiles, zero: 0, collapsed: new Set(), scroll: 0, grouped: false,
       get task() { return taskOfAnswer(index); },
     }));
   });
@@ -47,6 +48,8 @@ async function start() {
   minimap = new Minimap(/** @type {HTMLCanvasElement} */ (byId("minimap")));
   build();
   follow();
+  followGroups();
+  addEventListener("groups", showFiltered);
   onChange(changed);
   controls();
   attachKeys(panes);
@@ -180,7 +183,7 @@ function options() {
   const [from, to] = own(trace, asked());
   /** @type {Record<string, string | number>} */
   const query = { from, to };
-  const names = { task: "pid", command: "command", node: "node", parent: "parent", class: "class" };
+  const names = { task: "pid", command: "command", process: "process", cgroup: "cgroup", node: "node", parent: "parent", class: "class" };
   if (state.color !== "task") query["color-by"] = names[state.color];
   return { trace, query };
 }

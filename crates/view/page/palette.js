@@ -1,7 +1,8 @@
 // The colours of tasks, as in the figures of `schedviz dat2graph`, and those of the page in light and dark.
 
 /** @typedef {import("./api.js").Task} Task */
-/** @typedef {"task" | "command" | "node" | "parent" | "class"} ColorBy */
+/** @typedef {"task" | "command" | "process" | "cgroup" | "node" | "parent" | "class"} ColorBy */
+/** A rule by which tasks form groups. @typedef {"command" | "process" | "cgroup"} Rule */
 
 export const PALETTE = [
   0x4088b8, 0x582858, 0xa0d088, 0x5810e8, 0x888840, 0xd0a0e8, 0x881010, 0x7058a0, 0xe8d010, 0x28b8a0, 0x107058, 0x4010a0, 0xe840e8,
@@ -9,7 +10,10 @@ export const PALETTE = [
 ];
 
 /** Ways to colour, in the order of the menu. @type {ColorBy[]} */
-export const WAYS = ["task", "command", "node", "parent", "class"];
+export const WAYS = ["task", "command", "process", "cgroup", "node", "parent", "class"];
+
+/** The rules by which the list of tasks can be divided; without one it lists task by task. @type {Rule[]} */
+export const RULES = ["command", "process", "cgroup"];
 
 /** The classes of tasks with their places in the palette. @type {Record<string, [string, number]>} */
 export const CLASSES = {
@@ -103,6 +107,7 @@ export function theme() {
 function place(task, by) {
   if (by === "task") return task.place;
   if (by === "command") return task.command;
+  if (by === "process" || by === "cgroup") return task.groups?.[by]?.place ?? null;
   if (by === "node") return task.node === null ? null : task.node % 16;
   if (by === "parent") return task.parent === null ? null : ((task.parent % 16) + 16) % 16;
   return (CLASSES[task.class] ?? CLASSES.task)[1];
@@ -115,10 +120,20 @@ export function isMeant(task, text) {
   return String(task.pid) === text || comm.includes(text) || (text.includes(" ") && `${comm} ${task.pid}`.includes(text));
 }
 
+/** Whether a task is in the group that a part of the filter asks for: a part of its name behind a colon, or all of it behind an equals sign as well.
+ * @param {Task} task @param {Rule} rule @param {string} wanted in lower case */
+function isOfGroup(task, rule, wanted) {
+  const name = (task.groups?.[rule]?.name ?? `unknown ${rule}`).toLowerCase();
+  return wanted.startsWith("=") ? name === wanted.slice(1).trim() : name.includes(wanted);
+}
+
 /** Whether a task is in colour by the filter. @param {Task} task @param {string} filter */
 export function passes(task, filter) {
   const parts = filter.toLowerCase().split(",").map((part) => part.trim()).filter(Boolean);
-  return parts.length === 0 || parts.some((part) => isMeant(task, part));
+  return parts.length === 0 || parts.some((part) => {
+    const rule = RULES.find((rule) => part.startsWith(`${rule}:`));
+    return rule ? isOfGroup(task, rule, part.slice(rule.length + 1).trim()) : isMeant(task, part);
+  });
 }
 
 /** Returns the colour of a task. @param {Task} task @param {ColorBy} by @param {string} filter @param {number} grey */

@@ -79,7 +79,7 @@ export class Pane {
     const tasks = this.trace.head.tasks;
     // What ran is pale behind the bars of a figure, as in the figures of plot.
     const muted = this.trace.plots.mutes();
-    const key = [state.color, state.filter, pid, theme.ground, tasks.length, muted].join("|");
+    const key = [state.color, state.filter, pid, theme.ground, tasks.length, muted, this.trace.grouped].join("|");
     if (this.colors?.key === key) return this.colors;
     const colors = Uint32Array.from(tasks, (task) => {
       const plain = taskColor(task, state.color, state.filter, theme.other);

@@ -4,11 +4,12 @@ import { answerTo, asked, faultOf, latest, own, onDetails, requestSearch, search
 import { el, link, pairs, swatch } from "./dom.js";
 import { add, begin, go } from "./entries.js";
 import { doubt, findingsPanel } from "./findings.js";
+import { groupName } from "./groups.js";
 import { legend } from "./legend.js";
 import { found, lists } from "./lists.js";
 import { plotPanel } from "./plotpanel.js";
 import { story } from "./story.js";
-import { CLASSES, causeColor, css, taskColor, theme } from "./palette.js";
+import { CLASSES, RULES, causeColor, css, taskColor, theme } from "./palette.js";
 import { TABS, change, named, onChange, state, taskOf } from "./state.js";
 import { duration, percent, seconds } from "./time.js";
 
@@ -43,9 +44,10 @@ export function build() {
     chooseWanted();
   });
   addEventListener("findings", draw);
+  addEventListener("groups", draw);
   addEventListener("plots", () => state.tab === "plots" && draw());
   onChange((changed) => {
-    const parts = ["tab", "list", "highlight", "place", "selection", "traces", "color", "filter", "theme", "hidden", "story"];
+    const parts = ["tab", "list", "highlight", "place", "selection", "traces", "color", "filter", "theme", "hidden", "story", "rule", "opened"];
     if (parts.some((part) => changed.has(part))) draw();
   });
 }
@@ -72,7 +74,7 @@ function content() {
   if (state.tab === "here") return [...faultsOf("place"), ...instant()];
   if (state.tab === "task") return [...faultsOf("task"), ...task()];
   if (state.tab === "window") return [...faultsOf("window"), ...windows()];
-  if (state.tab === "lists") return state.story && !state.static ? [...faultsOf("story"), ...story()] : [...faultsOf("list"), ...lists(draw)];
+  if (state.tab === "lists") return state.story && !state.static ? [...faultsOf("story"), ...story()] : [...faultsOf("list"), ...lists(draw, choose)];
   return [...faultsOf("window"), ...legend(taskRow)];
 }
 
@@ -184,7 +186,8 @@ function task() {
     if (lag.debt !== null) rows.push(["longest debt", duration(lag.debt)]);
   }
   nodes.push(pairs(rows));
-  if (known) nodes.push(el("h3", {}, "Task"), pairs([["class", (CLASSES[known.class] ?? [known.class])[0]], ["parent", known.parent === null ? "unknown" : String(known.parent)], ["first node", known.node === null ? "unknown" : String(known.node)], ["running in the whole trace", duration(known.run)]]));
+  const groups = known && trace.grouped ? RULES.map((rule) => /** @type {[string, string]} */ ([rule, groupName(known, rule)])) : [];
+  if (known) nodes.push(el("h3", {}, "Task"), pairs([...groups, ["class", (CLASSES[known.class] ?? [known.class])[0]], ["parent", known.parent === null ? "unknown" : String(known.parent)], ["first node", known.node === null ? "unknown" : String(known.node)], ["running in the whole trace", duration(known.run)]]));
   if (answer.truncated) nodes.push(el("p", {}, "The window holds more than is drawn; zoom in to see all of it."));
   for (const [from, to, cpu] of answer.runs) add({ trace, from, to, cpu, pid: null });
   const waits = wholeWaits(answer.waits).sort((a, b) => b.to - b.from - (a.to - a.from)).slice(0, 12);

@@ -2,16 +2,16 @@
 
 /** @typedef {import("./api.js").Head} Head */
 /** @typedef {import("./palette.js").ColorBy} ColorBy */
-/** A trace of the page. `zero` is the instant at which its aligned time is 0, in ns since its start.
+/** A trace of the page. `zero` is the instant at which its aligned time is 0, in ns since its start; `grouped`: whether the groups of its tasks are known.
  * @typedef {{ index: number, head: Head, tiles: import("./tiles.js").Tiles, zero: number, collapsed: Set<string>, scroll: number,
- *   task: any, plots: import("./plots.js").Plots }} Trace */
+ *   grouped: boolean, task: any, plots: import("./plots.js").Plots }} Trace */
 /** A place: a CPU of a trace and an aligned instant. @typedef {{ trace: number, cpu: number, time: number }} Place */
 
 import { keyOf } from "./layout.js";
-import { WAYS } from "./palette.js";
+import { RULES, WAYS } from "./palette.js";
 
 export const TABS = ["here", "task", "window", "lists", "findings", "legend"];
-export const LISTS = ["episodes", "waits", "herds", "missed"];
+export const LISTS = ["episodes", "waits", "herds", "missed", "tasks"];
 
 /** The shortest window, in ns. */
 export const SHORTEST = 200;
@@ -41,6 +41,10 @@ export const state = {
   story: null,
   tab: "window",
   list: "episodes",
+  /** The rows of the list of tasks. @type {"task" | import("./palette.js").Rule} */
+  rule: "task",
+  /** The groups of that list whose tasks are shown, each as the number of its trace and its name. @type {Set<string>} */
+  opened: new Set(),
   /** The height of a lane in CSS pixels; 0 fits all lanes. */
   lane: 0,
   /** @type {"light" | "dark" | ""} the theme; empty: as the system's */
@@ -118,6 +122,8 @@ export function written() {
   if (state.place) parts.set("p", `${state.place.trace},${state.place.cpu},${Math.round(state.place.time)}`);
   if (state.tab !== "window") parts.set("t", state.tab);
   if (state.list !== "episodes") parts.set("l", state.list);
+  if (state.rule !== "task") parts.set("g", state.rule);
+  for (const group of state.opened) parts.append("k", group);
   if (state.story) parts.set("e", `${state.story.trace},${Math.round(state.story.from)},${Math.round(state.story.to)}`);
   if (state.lane) parts.set("z", String(state.lane));
   if (state.theme) parts.set("d", state.theme);
@@ -156,6 +162,8 @@ export function read(text) {
     // A page without a server has no numbers.
     tab: tab && TABS.includes(tab) ? tab : state.static ? "legend" : "window",
     list: list && LISTS.includes(list) ? list : "episodes",
+    rule: RULES.find((rule) => rule === parts.get("g")) ?? "task",
+    opened: new Set(parts.getAll("k").slice(0, 100)),
     story: story && known(story[0]) && story[1] < story[2] ? { trace: story[0], from: story[1], to: story[2] } : null,
     lane: lane ? Math.min(Math.max(lane[0], 0), 80) : 0,
     hidden: new Set(hidden),

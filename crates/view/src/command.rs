@@ -6,6 +6,7 @@ mod main_findings;
 mod missed;
 mod other;
 mod story;
+mod task_groups;
 
 use crate::{Server, Site, Viewed};
 use anyhow::{Context, Result, bail};

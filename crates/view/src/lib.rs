@@ -30,7 +30,7 @@ mod tests;
 
 pub use ask::{
     Commands, Drawing, EpisodeStory, Finding, Follow, Format, ListKind, MainFinding, MainFindings, MainPlace, MissedAt,
-    MissedSteal, MissedSteals, Plotted,
+    MissedSteal, MissedSteals, PageGroup, PageGroups, Plotted, TaskGroupings,
 };
 pub use columns::coding::{Digest, Unusable};
 pub use columns::longest::{CpuPath, Interval};

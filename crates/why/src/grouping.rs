@@ -73,6 +73,16 @@ pub struct GroupRow {
     pub total_ns: Dur,
     /// The share of that in the waiting in violation of all tasks, in percent.
     pub percent: f64,
+    /// All waiting of the counted tasks of the group, in violation or not, in nanoseconds of tasks, where the rows are cgroups or
+    /// scheduling parameters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waited_ns: Option<Dur>,
+    /// The part of that waiting that is in violation, in percent: the rows of two weights show which waits beside idle CPUs more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub of_waiting_percent: Option<f64>,
+    /// The weight of the cgroup at the end of the recording (`cpu.weight`; 0 where `cpu.idle` is set), where the machine file has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub weight: Option<u64>,
     /// The wait with the longest time in violation.
     pub longest: Longest,
     /// The CPUs of the run queues with the waiting in violation there, the longest first; at most eight.
@@ -91,6 +101,8 @@ const PAIRS: usize = 4 << 20;
 struct GroupSums {
     number: u64,
     total: u64,
+    /// All waiting, where it is wanted.
+    waited: u64,
     longest: Case,
     /// Whether its tasks had several names.
     has_several_names: bool,
@@ -116,6 +128,7 @@ impl GroupSums {
         GroupSums {
             number: 0,
             total: 0,
+            waited: 0,
             longest: case,
             has_several_names: false,
             queued: SeededMap::default(),
@@ -135,6 +148,7 @@ impl GroupSums {
     fn join(&mut self, later: GroupSums) {
         self.number += later.number;
         self.total = self.total.saturating_add(later.total);
+        self.waited = self.waited.saturating_add(later.waited);
         self.has_several_names |= later.has_several_names;
         self.keep_longest(later.longest);
         let add = |sums: &mut SeededMap<Cpu, u64>, more: SeededMap<Cpu, u64>| {
@@ -196,11 +210,19 @@ impl Groups {
         }
     }
 
+    /// Whether the waits without any time in violation count as well, in the whole waiting of each row.
+    fn has_all_waiting(&self) -> bool {
+        match &self.grouping {
+            Grouping::Groups(groups) => matches!(groups.by(), TasksBy::Cgroup | TasksBy::Params),
+            Grouping::Task | Grouping::Command | Grouping::Cpu | Grouping::Node => false,
+        }
+    }
+
     /// A counted wait ends at these readings.
     pub(crate) fn end(&mut self, task: sched::TaskId, case: Case, readings: &[u64], topology: &Topology) {
         let unknown = GroupedTask { pid: case.pid, comm: case.command, prio: None, is_kernel: false };
         let (queued, begun) = self.readings.remove(&task).unwrap_or((unknown, Vec::new()));
-        if case.violated == 0 {
+        if case.violated == 0 && !self.has_all_waiting() {
             return;
         }
         let mut key = match &self.grouping {
@@ -217,6 +239,10 @@ impl Groups {
             key = GroupKey::Rest;
         }
         let group = self.groups.entry(key).or_insert_with(|| GroupSums::begin(case));
+        group.waited = group.waited.saturating_add(case.end.since(case.start).0);
+        if case.violated == 0 {
+            return;
+        }
         group.number += 1;
         group.total = group.total.saturating_add(case.violated);
         group.keep_longest(case);
@@ -241,6 +267,7 @@ impl Groups {
             times.truncate(LISTED);
             times
         };
+        let has_all_waiting = self.has_all_waiting();
         let mut groups: Vec<(GroupKey, GroupSums)> = self.groups.into_iter().collect();
         groups.sort_by_key(|(key, group)| (Reverse(group.total), *key));
         let learned = match &self.grouping {
@@ -271,6 +298,10 @@ impl Groups {
                 number: group.number,
                 total_ns: Dur(group.total),
                 percent: 100.0 * group.total as f64 / (total as f64).max(1.0),
+                waited_ns: has_all_waiting.then_some(Dur(group.waited)),
+                of_waiting_percent: (has_all_waiting && group.waited > 0)
+                    .then(|| 100.0 * group.total as f64 / group.waited as f64),
+                weight: None,
                 longest: longest(&group.longest, zero),
                 queued_on: top(group.queued),
                 idle_meanwhile: top(group.idle),

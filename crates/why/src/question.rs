@@ -10,6 +10,7 @@ use crate::{GateCosts, GroupRow, Grouping, Homes, Probed, Why, WhyReport};
 use anyhow::{Context, Result, bail};
 use draw::Figure;
 use question::{Question, Subcommand};
+use sched::event::escape;
 use sched::nouns::counted;
 use sched::topology::CpuOrder;
 use sched::{Chosen, Diagnostics, Pid, SchedState, Task, Ts};
@@ -235,9 +236,19 @@ fn measure(args: &WhyArgs, read: &ReadArgs, path: &Path, drawn: bool) -> Result<
     if args.assume_bound && report.selection_unknown.is_none() {
         report.assumed_bound = Some(bound);
     }
+    if let Some(rows) = report.by.as_mut().filter(|_| matches!(args.by, Some(By::Cgroup))) {
+        rows.iter_mut().for_each(|row| row.weight = weight(row, &session));
+    }
     let (drawable, recording) = (session.drawable.clone(), session.recording());
     let run = WhyRun { trace: session.name(), group: None, report, trust, drawable, recording };
     Ok((session, run))
+}
+
+/// The weight of the cgroup that a row is about, by the machine file.
+fn weight(row: &GroupRow, session: &Session) -> Option<u64> {
+    let path = row.group.as_ref()?.name.as_deref()?;
+    let cgroup = session.machine.as_ref()?.cgroups.iter().find(|cgroup| escape(cgroup.path.as_bytes()) == path);
+    cgroup?.weight()
 }
 
 /// The error where the machine file does not have what `--gate` needs.

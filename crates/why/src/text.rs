@@ -11,6 +11,7 @@ use sched::Dur;
 use sched::balancer::{NewIdleOutcome, Verdicts};
 use sched::lengths::human;
 use sched::nouns::noun;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use timeline::Drawable;
 use timeline::text::{paragraph, short};
@@ -214,10 +215,42 @@ fn grouped(out: &mut String, rows: &[GroupRow], most: usize) {
             let _ = writeln!(out, "    queued on CPU {}", times(&row.queued_on));
         }
         let _ = writeln!(out, "    idle meanwhile: CPU {}", times(&row.idle_meanwhile));
+        if let (Some(waited), Some(percent)) = (row.waited_ns, row.of_waiting_percent) {
+            let weight = row.weight.map_or_else(String::new, |weight| format!("; weight {weight}"));
+            let _ = writeln!(out, "    {percent:.1} % of all its waiting, {}{weight}", seconds(waited.0));
+        }
     }
     if rows.len() > most {
         let _ = writeln!(out, "  … {} more (--rows, --json)", rows.len() - most);
     }
+    if let Some(sentence) = by_weight(rows) {
+        out.push('\n');
+        paragraph(out, 0, 2, &sentence);
+    }
+}
+
+/// The weights that a sentence names on either side of those that it leaves out.
+const WEIGHTS: usize = 3;
+
+/// The part of the waiting that is in violation by the weight of the cgroup, in a sentence; nothing where fewer than two weights are known.
+fn by_weight(rows: &[GroupRow]) -> Option<String> {
+    let mut sums: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
+    for row in rows {
+        if let (Some(weight), Some(waited)) = (row.weight, row.waited_ns) {
+            let (total, all) = sums.entry(weight).or_default();
+            *total = total.saturating_add(row.total_ns.0);
+            *all = all.saturating_add(waited.0);
+        }
+    }
+    sums.retain(|_, (_, waited)| *waited > 0);
+    let part = |(weight, (total, waited)): (&u64, &(u64, u64))| {
+        format!("{:.1} % with weight {weight}", 100.0 * *total as f64 / *waited as f64)
+    };
+    let mut parts: Vec<String> = sums.iter().map(part).collect();
+    if parts.len() > 2 * WEIGHTS {
+        parts.splice(WEIGHTS..parts.len() - WEIGHTS, ["…".to_owned()]);
+    }
+    (sums.len() > 1).then(|| format!("Of their waiting tasks of cgroups spent beside idle CPUs: {}.", parts.join(", ")))
 }
 
 fn missed(out: &mut String, report: &WhyReport) {

@@ -6,6 +6,7 @@ use crate::messages::Messages;
 use anyhow::{Context, Result, bail};
 use lanes::MANY_LANES;
 use machine::Machine;
+pub use membership::ChosenTasks;
 use sched::topology::{CpuOrder, format_cpu_list, parse_cpu_list};
 use sched::{ChosenCpus, Cpu, Dur, Topology, Ts, Window};
 use std::ffi::OsStr;

@@ -86,19 +86,10 @@ impl TaskArgs {
         exclude.map(|exclude| move |task: &Task, _: &SchedState| is_match(&exclude, task.comm))
     }
 
-    /// Refuses `--forked` where a command does not follow who forked whom, and with it cgroups and policies.
+    /// Refuses `--forked` where a command does not follow who forked whom.
     pub fn without_forked(&self, command: &str) -> Result<()> {
-        self.without_groups(command)?;
         if self.forked {
             bail!("{command} does not know --forked; choose tasks with --tasks, --exclude-tasks or --pid");
-        }
-        Ok(())
-    }
-
-    /// Refuses `--cgroup` and `--policy` where a command chooses tasks by names and numbers alone.
-    pub fn without_groups(&self, command: &str) -> Result<()> {
-        if self.is_by_group() {
-            bail!("{command} does not know --cgroup and --policy; choose tasks with --tasks, --exclude-tasks or --pid");
         }
         Ok(())
     }

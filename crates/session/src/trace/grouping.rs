@@ -4,8 +4,7 @@ use crate::Session;
 use crate::args::TaskArgs;
 use crate::rows::RowsArgs;
 use anyhow::{Result, bail};
-use membership::{SchedPolicy, TaskGroups, TasksBy};
-use regex::Regex;
+use membership::{ChosenGroups, ChosenTasks, GroupedTask, TaskGroups, TasksBy};
 use sched::SchedState;
 use sched::state::Task;
 use std::sync::Arc;
@@ -48,56 +47,40 @@ impl TaskArgs {
     /// Returns the function that decides whether a task of a trace is chosen by any of these options, in the present state.
     pub fn chooser(&self, session: &Session) -> Result<impl Fn(&Task, &SchedState) -> bool + use<>> {
         let (filter, forked) = (self.filter(), self.forked);
-        let groups = ChosenGroups::of(self.cgroup.as_ref(), &self.policy, session)?;
+        let groups = self.chosen_groups(session)?;
         Ok(move |task: &Task, state: &SchedState| {
             filter.takes(task.pid, || task.comm)
                 && (!forked || task.kin.descends)
-                && groups.as_ref().is_none_or(|groups| groups.takes(task, state))
+                && groups.as_ref().is_none_or(|groups| {
+                    let task = GroupedTask::from(task);
+                    groups.takes(task.pid, task.prio, state.now())
+                })
         })
     }
-}
 
-/// The groups of tasks that `--cgroup` and `--policy` choose.
-struct ChosenGroups {
-    /// The cgroups of tasks, and whether each is chosen, by its index.
-    cgroups: Option<(Arc<TaskGroups>, Vec<bool>)>,
-    /// The parameters of tasks, and the policies that are chosen.
-    policies: Option<(Arc<TaskGroups>, Vec<SchedPolicy>)>,
-}
+    /// Learns the tasks that these options choose, but for `--forked`: without the state, by name, number, cgroup and policy.
+    pub fn chosen(&self, session: &Session) -> Result<ChosenTasks> {
+        Ok(ChosenTasks::new(self.filter(), self.chosen_groups(session)?))
+    }
 
-impl ChosenGroups {
-    /// Learns the groups; nothing where neither option is given.
-    fn of(cgroup: Option<&Regex>, policies: &[SchedPolicy], session: &Session) -> Result<Option<ChosenGroups>> {
-        if cgroup.is_none() && policies.is_empty() {
-            return Ok(None);
-        }
-        let of_cgroup = |pattern: &Regex| -> Result<_> {
+    /// Learns the groups of tasks that `--cgroup` and `--policy` choose; nothing where neither option is given.
+    fn chosen_groups(&self, session: &Session) -> Result<Option<ChosenGroups>> {
+        let mut chosen = None;
+        if let Some(pattern) = &self.cgroup {
             let groups = session.task_groups(TasksBy::Cgroup)?;
-            let chosen: Vec<bool> = groups.cgroup_names().iter().map(|path| pattern.is_match(path)).collect();
-            if !chosen.contains(&true) {
+            let found = ChosenGroups::default().with_cgroups(groups, |path| pattern.is_match(path));
+            if found.lacks_cgroups() {
                 let name = session.name();
                 bail!(
                     "--cgroup {pattern}: there is no such cgroup in {name}; schedviz fairness --by cgroup lists those it has"
                 );
             }
-            Ok((groups, chosen))
-        };
-        let cgroups = cgroup.map(of_cgroup).transpose()?;
-        let policies = match policies {
-            [] => None,
-            policies => Some((session.task_groups(TasksBy::Params)?, policies.to_vec())),
-        };
-        Ok(Some(ChosenGroups { cgroups, policies }))
-    }
-
-    /// Whether a task is chosen in the present state. One whose cgroup or parameters are unknown is not.
-    fn takes(&self, task: &Task, state: &SchedState) -> bool {
-        let now = state.now();
-        self.cgroups.as_ref().is_none_or(|(groups, chosen)| {
-            groups.cgroup(task.pid, now).is_some_and(|cgroup| chosen.get(cgroup.index()).copied().unwrap_or(false))
-        }) && self.policies.as_ref().is_none_or(|(groups, policies)| {
-            let params = groups.params(task, now);
-            params.is_some_and(|params| policies.iter().any(|policy| policy.takes(params.policy)))
-        })
+            chosen = Some(found);
+        }
+        if !self.policy.is_empty() {
+            let groups = session.task_groups(TasksBy::Params)?;
+            chosen = Some(chosen.unwrap_or_default().with_policies(groups, &self.policy));
+        }
+        Ok(chosen)
     }
 }

@@ -5,6 +5,8 @@ use crate::ask::main_findings::MainFindings;
 use crate::ask::missed::MissedSteals;
 use crate::ask::plots::Plotted;
 use crate::ask::story::{EpisodeStory, Follow};
+use crate::ask::task_groups::TaskGroupings;
+use crate::columns::tasks::TaskEntry;
 use plot::PlotReport;
 use sched::{Diagnostic, Diagnostics, Severity, Ts};
 
@@ -37,6 +39,11 @@ pub trait Commands: Sync {
     /// Ranks the main findings about a trace as `findings` does. Called once for a trace, at the first request for them; may
     /// take as long as a pass.
     fn main_findings(&self, trace: usize) -> Result<MainFindings, String>;
+
+    /// Learns the groups of the tasks of a trace, by command, process and cgroup, each as it is at the end of the trace. `tasks` are all
+    /// tasks of the page, and the answer has them in the same order. Called once for a trace, at the first request for them; may read
+    /// the trace.
+    fn task_groups(&self, trace: usize, tasks: &[TaskEntry]) -> Result<TaskGroupings, String>;
 
     /// Describes the episode of violation at an instant, step by step as `why` prints it. The implementation passes its
     /// analysis to `follow`, once, which follows the part of the trace around the episode; it must not read the trace

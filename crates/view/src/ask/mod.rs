@@ -9,6 +9,7 @@ pub(crate) mod plots;
 pub(crate) mod questions;
 pub(crate) mod story;
 mod task_detail;
+mod task_groups;
 mod window_detail;
 
 pub use commands::{Commands, Finding};
@@ -18,3 +19,4 @@ pub use missed::{MissedAt, MissedSteal, MissedSteals};
 pub use plots::Plotted;
 pub use questions::ListKind;
 pub use story::{EpisodeStory, Follow};
+pub use task_groups::{PageGroup, PageGroups, TaskGroupings};

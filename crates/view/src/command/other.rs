@@ -1,7 +1,10 @@
 //! The results of other commands that the page shows.
 
-use super::{main_findings, missed, story};
-use crate::{Commands, Drawing, EpisodeStory, Finding, Follow, Format, MainFindings, MissedSteals, Plotted};
+use super::{main_findings, missed, story, task_groups};
+use crate::{
+    Commands, Drawing, EpisodeStory, Finding, Follow, Format, MainFindings, MissedSteals, Plotted, TaskEntry,
+    TaskGroupings,
+};
 use anyhow::{Context, Result};
 use plot::{Background, KeptPlot, LaneKind, PlotReport};
 use sched::topology::format_cpu_list;
@@ -75,6 +78,10 @@ impl Commands for Sessions<'_> {
 
     fn main_findings(&self, trace: usize) -> Result<MainFindings, String> {
         answered(self.of(trace).and_then(main_findings::of))
+    }
+
+    fn task_groups(&self, trace: usize, tasks: &[TaskEntry]) -> Result<TaskGroupings, String> {
+        answered(self.of(trace).and_then(|session| task_groups::of(session, tasks)))
     }
 
     fn story(&self, trace: usize, at: Ts, follow: &Follow<'_>) -> Result<EpisodeStory, String> {

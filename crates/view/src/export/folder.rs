@@ -92,6 +92,8 @@ impl Site<'_> {
             each(&format!("t/{number}/findings.json"), findings.to_string().as_bytes())?;
             let main = self.main_findings(number).map_err(failed)?;
             each(&format!("t/{number}/main.json"), main.to_string().as_bytes())?;
+            let groups = self.task_groups(number).map_err(failed)?;
+            each(&format!("t/{number}/groups.json"), groups.to_string().as_bytes())?;
             for place in 0..self.specifications() {
                 let levels = (plots::exported(trace, window).0, plots::levels(trace).1);
                 let head = self.figure(number, place)?.head(levels).to_string();

@@ -25,6 +25,8 @@ pub(crate) enum Wanted {
     Findings,
     /// The main findings about the scheduler, ranked by their cost.
     MainFindings,
+    /// The groups of the tasks.
+    TaskGroups,
     /// The episode of violation in a window, step by step.
     Story(AskedWindow),
     /// The answer to a question about the trace.
@@ -66,6 +68,7 @@ impl Wanted {
             ["figure.png"] => drawing(request).map(|drawing| Wanted::Figure(drawing, Format::Png)),
             ["findings.json"] => Ok(Wanted::Findings),
             ["main.json"] => Ok(Wanted::MainFindings),
+            ["groups.json"] => Ok(Wanted::TaskGroups),
             ["story.json"] => window(request).map(Wanted::Story),
             ["plot", file] => Ok(Wanted::Plot(json(file)?, PlotQuestion::Head)),
             ["plot", place, "bar.json"] => plotted(place, point(request).map(PlotQuestion::Bar))?,
@@ -177,6 +180,7 @@ mod tests {
         let drawing = Drawing { from: 1, to: 2, cpus: vec![Cpu(0), Cpu(2)], color_by: Some("command".to_owned()) };
         for (address, expected) in [
             ("head.json", Wanted::Head),
+            ("groups.json", Wanted::TaskGroups),
             ("lanes/3/1/7.bin", Wanted::Tile(TileAt::Lanes(3, 1, 7))),
             ("sums/3/1/7.bin", Wanted::Tile(TileAt::Sums(3, 1, 7))),
             ("machine/3/7.bin", Wanted::Tile(TileAt::Machine(3, 7))),

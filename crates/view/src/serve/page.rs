@@ -32,6 +32,7 @@ pub(crate) const FILES: &[(&str, &str)] = files![
     "dom.js",
     "entries.js",
     "findings.js",
+    "groups.js",
     "gutter.js",
     "input.js",
     "lanes.js",
@@ -53,6 +54,7 @@ pub(crate) const FILES: &[(&str, &str)] = files![
     "sorted.js",
     "state.js",
     "story.js",
+    "tasklist.js",
     "tiles.js",
     "time.js",
 ];

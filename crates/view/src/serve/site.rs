@@ -5,7 +5,7 @@ use super::http::{Answer, JSON, Request};
 use super::page;
 use super::server::Server;
 use crate::ask::questions::{AskedWindow, Fault};
-use crate::ask::{Commands, Drawing, Finding, Format, MainFindings, MissedSteals, Plotted, story};
+use crate::ask::{Commands, Drawing, Finding, Format, MainFindings, MissedSteals, Plotted, TaskGroupings, story};
 use crate::index::Viewed;
 use crate::index::viewed::NotReady;
 use sched::EventIssue;
@@ -21,6 +21,8 @@ pub struct Site<'t> {
     missed: Vec<OnceLock<Result<MissedSteals, String>>>,
     /// The main findings about each trace, once they were asked for.
     main: Vec<OnceLock<Result<MainFindings, String>>>,
+    /// The groups of the tasks of each trace, once they were asked for.
+    groups: Vec<OnceLock<Result<TaskGroupings, String>>>,
     /// The figure of each specification in each trace, once it was asked for.
     plots: Vec<Vec<Asked<Plotted>>>,
 }
@@ -39,9 +41,10 @@ impl<'t> Site<'t> {
     pub fn new(traces: Vec<Viewed<'t>>, commands: &'t dyn Commands) -> Site<'t> {
         let missed = traces.iter().map(|_| OnceLock::new()).collect();
         let main = traces.iter().map(|_| OnceLock::new()).collect();
+        let groups = traces.iter().map(|_| OnceLock::new()).collect();
         let names = commands.plots();
         let plots = traces.iter().map(|_| names.iter().map(|_| OnceLock::new()).collect()).collect();
-        Site { traces, commands, missed, main, plots }
+        Site { traces, commands, missed, main, groups, plots }
     }
 
     /// Reads the traces, and serves the page until the process ends.
@@ -87,6 +90,7 @@ impl<'t> Site<'t> {
             Wanted::Figure(drawing, format) => self.figure_file(number, &drawing, format),
             Wanted::Findings => answered(self.findings(number).map_err(Fault::from)),
             Wanted::MainFindings => answered(self.main_findings(number).map_err(Fault::from)),
+            Wanted::TaskGroups => answered(self.task_groups(number).map_err(Fault::from)),
             Wanted::Story(window) => answered(self.story(number, trace, window)),
             Wanted::Answer(question) => answered(question.answer(trace, &|| self.missed(number))),
             Wanted::Plot(place, question) => {
@@ -127,6 +131,19 @@ impl<'t> Site<'t> {
             Some(Ok(found)) => Ok(found.answer(zero)),
             Some(Err(why)) => Err(NotReady(why.clone())),
             None => Err(NotReady("there is no such trace".to_owned())),
+        }
+    }
+
+    /// The groups of the tasks of a trace, once all of it was read; the first request learns them, and others wait for it.
+    pub(crate) fn task_groups(&self, number: usize) -> Result<Value, NotReady> {
+        let (Some(trace), Some(groups)) = (self.traces.get(number), self.groups.get(number)) else {
+            return Err(NotReady("there is no such trace".to_owned()));
+        };
+        let store = trace.store()?;
+        let learned = || self.commands.task_groups(number, store.index().tasks().list());
+        match groups.get_or_init(learned) {
+            Ok(found) => Ok(found.answer()),
+            Err(why) => Err(NotReady(why.clone())),
         }
     }
 
