@@ -95,3 +95,53 @@ fn a_part_has_the_cgroups_and_processes_of_its_window() {
         assert_eq!(difference("", &of_whole, &of_part), None, "{command:?}");
     }
 }
+
+/// The tasks of each cgroup, chosen where a command chooses by what is known of a task at an instant, are all tasks.
+#[test]
+fn commands_without_the_state_choose_tasks_by_cgroup_and_policy() {
+    let chosen = |arguments: &[&str]| json(arguments, "weights.dat");
+    let number = |document: &Value| document["total"].as_u64().expect("a number");
+    let all = number(&chosen(&["migrations"]));
+    let of = ["^/w2$", "^/w100$", "^/w10000$", "^/$"].map(|path| number(&chosen(&["migrations", "--cgroup", path])));
+    assert_eq!((of.iter().sum::<u64>(), of.iter().all(|number| *number < all)), (all, true), "{of:?}");
+    // No switch shows a real-time task but the stopper; every other one is of the fair class.
+    let fair = number(&chosen(&["migrations", "--policy", "fair"]));
+    assert_eq!((fair, number(&chosen(&["migrations", "--policy", "real-time"]))), (all, 0));
+    let path = recording("weights.dat");
+    let trace = path.to_str().expect("a path");
+    let listed = schedviz(&["list", trace, "-q", "--cgroup", "^/w10000$"]).success().text();
+    let is_of = |line: &str| ["sh-191 ", "sh-192 "].iter().any(|task| line.trim_start().starts_with(task));
+    assert!(listed.lines().count() > 20 && listed.lines().all(is_of), "{listed}");
+    let steps = chosen(&["stepper", "--steps", "2", "--cgroup", "^/w10000$"]);
+    let steps = steps["steps"].as_array().expect("steps");
+    assert_eq!(steps.len(), 3);
+    let instants: Vec<i64> = steps.iter().map(|step| step["ts_ns"].as_i64().expect("ns")).collect();
+    let is_listed = |ns: &i64| listed.contains(&format!("{}.{:09}:", ns / 1_000_000_000, ns % 1_000_000_000));
+    assert!(instants.iter().any(is_listed), "{instants:?}");
+    let refused = schedviz(&["dat2graph", trace, "--cgroup", "^/none$", "-o", "none.svg"]);
+    assert!(refused.code != Some(0) && refused.stderr.contains("there is no such cgroup"), "{}", refused.stderr);
+}
+
+/// Tasks of each weight by the part of their waiting that was beside idle CPUs.
+#[test]
+fn why_by_cgroup_has_the_part_of_waiting_beside_idle_cpus_by_weight() {
+    let report = json(&["why", "--by", "cgroup"], "weights.dat");
+    let rows = report["runs"][0]["by"].as_array().expect("rows");
+    let of = |path: &str| rows.iter().find(|row| row["group"]["name"] == path).expect("a cgroup");
+    let number = |path: &str, what: &str| of(path)[what].as_f64().unwrap_or_else(|| panic!("{what} of {}", of(path)));
+    for (path, weight) in [("/w2", 2.0), ("/w100", 100.0), ("/w10000", 10_000.0)] {
+        assert_eq!(number(path, "weight"), weight);
+        let part = 100.0 * number(path, "total_ns") / number(path, "waited_ns");
+        assert!((number(path, "of_waiting_percent") - part).abs() < 1e-6 && part < 5.0, "{path}: {part}");
+    }
+    // The lightest waits most, and beside idle CPUs more than the heaviest.
+    assert!(number("/w2", "waited_ns") > 2.0 * number("/w100", "waited_ns"));
+    assert!(number("/w2", "of_waiting_percent") > 3.0 * number("/w10000", "of_waiting_percent"));
+    let waited: f64 = rows.iter().map(|row| row["waited_ns"].as_f64().expect("ns")).sum();
+    let neighbours = json(&["neighbours", "--by", "cgroup"], "weights.dat");
+    // Kernel threads that are bound to their CPU do not count for `why`.
+    assert!(
+        waited <= neighbours["wait_ns"].as_f64().expect("ns")
+            && waited > 0.9 * neighbours["wait_ns"].as_f64().expect("ns")
+    );
+}

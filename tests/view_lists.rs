@@ -164,3 +164,37 @@ fn an_episode_opens_its_story_whose_steps_lead_to_their_instants() {
     browser.wait_for("!location.hash.includes('e=')");
     assert_clean(&browser, &server);
 }
+
+#[test]
+fn tasks_are_listed_coloured_and_filtered_by_cgroup() {
+    let Some(browser) = Browser::start("task-list") else { return };
+    let path = crate::support::root().join("tests/cgroups/weights.dat");
+    let server = Server::start(&[&path]);
+    open(&browser, &server, "d=light&c=cgroup&t=lists&l=tasks&g=cgroup");
+    let rows = |kind: &str| format!("[...document.querySelectorAll('#panel tr.{kind}')]");
+    browser.wait_for(&format!("{}.length === 5", rows("of-group")));
+    assert_eq!(number(&browser, &format!("{}.length", rows("member"))), 0.0);
+    let names = browser.run(&format!("return {}.map(row => row.querySelector('.fold').title)", rows("of-group")));
+    assert_eq!(names, serde_json::json!(["/w100", "/w10000", "/w2", "kernel threads", "/"]));
+    // Opened, a group has its tasks below it, and closed it has none.
+    let toggle = || browser.run("document.querySelector('#panel .fold[title=\"/w2\"]').click()");
+    toggle();
+    browser.wait_for(&format!(
+        "{}.length === 4 && document.querySelectorAll('#panel [aria-expanded=true]').length === 1",
+        rows("member")
+    ));
+    browser.wait_for("location.hash.includes('k=0')");
+    // The lanes show the group alone in colour, and the list has no other.
+    browser.run("document.querySelector('#panel .fold[title=\"/w2\"]').parentElement.querySelector('.only').click()");
+    browser.wait_for(&format!("schedviz.state.filter === 'cgroup:=/w2' && {}.length === 1", rows("of-group")));
+    browser.wait_for("document.getElementById('filtered').textContent === '4 of 32 tasks'");
+    browser.wait_for("new Set(schedviz.panes[0].colors.tasks).size === 2");
+    toggle();
+    browser.wait_for(&format!("{}.length === 0", rows("member")));
+    // A task of the list is highlighted when it is chosen, with its groups.
+    open(&browser, &server, "t=lists&l=tasks&g=process&k=0:sh+192");
+    browser.wait_for(&format!("{}.length === 1", rows("member")));
+    browser.run(&format!("{}[0].click()", rows("member")));
+    browser.wait_for(&format!("schedviz.state.highlight?.pid === 192 && {PANEL}.textContent.includes('/w10000')"));
+    assert_clean(&browser, &server);
+}
