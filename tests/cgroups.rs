@@ -96,7 +96,7 @@ fn a_part_has_the_cgroups_and_processes_of_its_window() {
     }
 }
 
-/// The tasks of each cgroup, chosen where a command chooses by what is known of a task at an instant, are all tasks.
+/// The tasks of each cgroup, in commands that follow no state of the scheduler, are all tasks.
 #[test]
 fn commands_without_the_state_choose_tasks_by_cgroup_and_policy() {
     let chosen = |arguments: &[&str]| json(arguments, "weights.dat");

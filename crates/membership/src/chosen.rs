@@ -4,7 +4,7 @@ use crate::{CgroupIndex, GroupedTask, SchedPolicy, TaskGroups};
 use sched::{Comm, Pid, TaskFilter, Ts};
 use std::sync::Arc;
 
-/// A selection of tasks by what is known of each at an instant alone, so that a command needs no state of the scheduler for it. The
+/// A selection of tasks by the name, the number, the cgroup and the policy of each at an instant: a command needs no state of the scheduler for it. The
 /// default selects all tasks.
 #[derive(Clone, Debug, Default)]
 pub struct ChosenTasks {
