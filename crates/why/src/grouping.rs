@@ -80,7 +80,7 @@ pub struct GroupRow {
     /// The part of that waiting that is in violation, in percent: the rows of two weights show which waits beside idle CPUs more.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub of_waiting_percent: Option<f64>,
-    /// The weight of the cgroup at the end of the recording (`cpu.weight`; 0 where `cpu.idle` is set), where the machine file has it.
+    /// The weight of the cgroup by the machine file: `cpu.weight`, or 0 where `cpu.idle` is set; null where the file has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub weight: Option<u64>,
     /// The wait with the longest time in violation.
