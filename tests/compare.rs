@@ -435,3 +435,35 @@ fn the_head_names_the_machines_and_their_differences() {
     assert_eq!(slice.expect("the slice")["values"], serde_json::json!(["2.8 ms", "0.7 ms"]));
     std::fs::remove_dir_all(&folder).expect("removed");
 }
+
+/// Requests and picks have rows where some run was recorded with their probes: the numbers of the commands themselves.
+#[test]
+fn runs_with_probes_have_rows_of_requests_and_picks() {
+    let Some(traces) = std::env::var_os("SCHEDVIZ_TRACES") else { return };
+    let run = |name: &str| {
+        let file = PathBuf::from(&traces).join(format!("extra/newer/{name}.dat"));
+        file.to_str().expect("a path").to_owned()
+    };
+    let json = |arguments: &[&str]| -> serde_json::Value {
+        serde_json::from_str(&schedviz(&[arguments, &["-q", "--json"]].concat()).success().text()).expect("JSON")
+    };
+    let medians = |base: &str, new: &str, key: &str| {
+        let compared = json(&["compare", "--base", &run(base), "--new", &run(new)]);
+        let rows = compared["comparisons"][0]["rows"].as_array().expect("rows").clone();
+        let row = rows.into_iter().find(|row| row["key"] == key);
+        row.map(|row| ["base", "new"].map(|side| row[side]["median"].as_f64().expect("a number") as u64))
+    };
+    let lazy = |name: &str| {
+        let report = json(&["preemptions", &run(name)]);
+        let ways = report["ways"].as_array().expect("ways").clone();
+        let lazy = ways.iter().filter(|way| way["kind"] == "lazy").map(|way| way["at_most"]["count"].as_u64());
+        lazy.map(|count| count.expect("a number")).sum::<u64>()
+    };
+    let (base, new) = ("preempt-7.2-lazy", "preempt-7.2-full");
+    assert_eq!(medians(base, new, "request-lazy"), Some([lazy(base), lazy(new)]));
+    assert_eq!(medians(base, new, "picks"), None, "no probe on picks in either");
+    let picks = |name: &str| json(&["picks", &run(name)])["picks"].as_u64().expect("a number");
+    let (base, new) = ("7.2-eevdf", "6.12-eevdf");
+    assert_eq!(medians(base, new, "picks"), Some([picks(base), picks(new)]));
+    assert_eq!(medians(base, new, "picks-unexplained"), Some([0, 0]));
+}
