@@ -6,8 +6,9 @@ use sched::{Affinity, Cpu, CpuSet, Dur, EventSource, Lister, Pid, SchedEvent, Se
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fmt::Debug;
-use std::sync::Arc;
-use testkit::{PieceTally, Simulation, in_pieces};
+use std::io;
+use std::sync::{Arc, Mutex};
+use testkit::{PieceTally, Rng, Simulation, any_events, in_pieces, with_throttling};
 use tracedat::{Options, Trace};
 
 /// A trace whose analyses are compared.
@@ -115,6 +116,10 @@ impl<S: EventSource<Error: Debug>> Compared<S> {
         });
         tallies.push(("index of view", tally));
 
+        tallies.push(("rows of export", self.rows()));
+        tallies.push(("by group", self.by_group()));
+
+        let source = &mut self.source;
         let even = |task: &sched::Task, _: &sched::SchedState| task.pid.0 % 2 == 0;
         for selects in self.selections.clone() {
             let tasks = selects.then_some(&even as &sched::Chosen<'_>);
@@ -239,6 +244,82 @@ impl<S: EventSource<Error: Debug>> Compared<S> {
     }
 }
 
+impl<S: EventSource<Error: Debug>> Compared<S> {
+    /// Compares the rows of all tables of `export` that come from the state.
+    fn rows(&mut self) -> PieceTally {
+        use export::FactTable::{Episode, Idle, Migration, OnCpu, Wait, Wakeup};
+        let (from, to, all) = (self.from, self.to, sched::ChosenCpus::default());
+        let logs = [Episode, Idle, Migration, OnCpu, Wait, Wakeup].map(|table| (table, Rows::default()));
+        let add = |output: export::Output, (table, rows): &(export::FactTable, Rows)| {
+            output.with(*table, Box::new(Rows(Arc::clone(&rows.0))))
+        };
+        let output = logs.iter().fold(export::Output::default(), add);
+        let tables = export::Tables::new(&output);
+        let affinity = self.affinity.as_ref();
+        let options = workcons::Options { zero: from, topology: pairs(&self.cpus), affinity, ..Default::default() };
+        let waits = latency::Options { zero: from, topology: pairs(&self.cpus), ..latency::Options::default() };
+        let episode = |episode: &workcons::ListedEpisode| tables.episode(episode);
+        let (wait, idle) = (|case: &why::ListedCase<_, _>| tables.wait(case), |case: &_| tables.idle(case));
+        let cases = why::Cases { wait: &wait, stretch: &idle };
+        let wakeup = |listed: &latency::ListedWait| tables.wakeup(listed);
+        let migration = |listed: &events::ListedMigration| tables.migration(listed);
+        let analyses = || {
+            let balance = events::Balance::new(&options.topology, &all, from, to).each(&migration);
+            let conserved = workcons::WorkConservation::new(&options).listing(&episode);
+            let runs = export::TaskRuns::new(&tables, all.clone());
+            let listed = (latency::Latency::new(&waits).listing(&wakeup), runs);
+            (export::RestartRows::new(&output), (conserved, balance), listed, why::Why::new(&options).listing(&cases))
+        };
+        in_pieces(&mut self.source, self.window, &self.lengths, analyses, |(_, (episodes, _), (_, runs), reasons)| {
+            let rows = logs.each_ref().map(|(_, rows)| std::mem::take(&mut *rows.0.lock().expect("rows")));
+            format!("{} {runs} {} {rows:#?}", json(episodes), json(reasons))
+        })
+    }
+
+    /// Compares the sums by scheduling parameters.
+    fn by_group(&mut self) -> PieceTally {
+        let policy = |pid: i32| [sched_policy(0), sched_policy(5), None][pid.unsigned_abs() as usize % 3];
+        let changes: Vec<_> = (0..12).map(|pid| (Ts(i64::from(pid % 2) * 500), Pid(pid), policy(pid))).collect();
+        let groups = || membership::TaskGroups::of_params(membership::ParamsHistory::of_changes(&changes));
+        let (groups, shown) = (groups(), self.cpus.iter().map(|cpu| (*cpu, None)).collect::<Vec<_>>());
+        let options = workcons::Options::default();
+        let analyses = || (utilization::GroupTimes::new(&groups, &shown), workcons::SchedIdle::new(&options, &groups));
+        in_pieces(&mut self.source, self.window, &self.lengths, analyses, |output| format!("{output:?}"))
+    }
+}
+
+fn sched_policy(number: i64) -> Option<membership::SchedPolicy> {
+    membership::SchedPolicy::of_number(number)
+}
+
+/// The rows of a table.
+#[derive(Default)]
+struct Rows(Arc<Mutex<Vec<String>>>);
+
+impl export::TableWriter for Rows {
+    fn begin(&mut self, _: Option<&str>, _: &str) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn restart(&mut self) -> io::Result<()> {
+        self.0.lock().expect("rows").clear();
+        Ok(())
+    }
+
+    fn row(&mut self, values: &[export::Value<'_>]) -> io::Result<()> {
+        self.0.lock().expect("rows").push(format!("{values:?}"));
+        Ok(())
+    }
+
+    fn end(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 fn json(report: &impl serde::Serialize) -> String {
     serde_json::to_string(report).expect("a document")
 }
@@ -310,7 +391,13 @@ fn simulated_runs_are_the_same_in_pieces() {
         let sim = Simulation::any(seed, 1 + (seed % 9) as u32, 300);
         let (lossy, _) = sim.lossy(seed);
         let at = |events: &[SchedEvent], tenths: usize| Some(events.get(events.len() * tenths / 10)?.ts);
-        for events in [&sim.events, &lossy] {
+        // A third of the runs are throttled at random, with losses and without.
+        let is_throttled = seed % 3 == 0;
+        let [whole, lossy] = [&sim.events, &lossy].map(|events| match is_throttled {
+            true => with_throttling(events, seed),
+            false => events.clone(),
+        });
+        for events in [&whole, &lossy] {
             let inner = Window { from: at(events, 3), to: at(events, 7) };
             let lengths = [1, 2 + seed as usize % 5, 61];
             for window in [Window::default(), inner] {
@@ -322,6 +409,29 @@ fn simulated_runs_are_the_same_in_pieces() {
         }
     }
     assert_joined(&sums, 80);
+    eprintln!("{sums:?}");
+}
+
+#[test]
+fn contradictory_events_are_the_same_in_pieces() {
+    let mut seeds: Vec<Vec<u8>> = Vec::new();
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds/state");
+    for entry in folder.read_dir().expect("the seeds of the fuzzer") {
+        seeds.push(std::fs::read(entry.expect("a file").path()).expect("bytes"));
+    }
+    for seed in 0..if is_thorough() { 200 } else { 12 } {
+        let mut rng = Rng::new(seed);
+        seeds.push((0..400 + 100 * seed % 900).map(|_| rng.below(256) as u8).collect());
+    }
+    let mut sums = Vec::new();
+    for (nth, bytes) in seeds.iter().enumerate() {
+        let events = any_events(bytes);
+        if !events.is_empty() {
+            add(&mut sums, compared(&events, Window::default(), &[1 + nth % 9]).all());
+        }
+    }
+    // Much of such events is refused: it contradicts what a piece concludes from the state.
+    assert_joined(&sums, 1);
     eprintln!("{sums:?}");
 }
 

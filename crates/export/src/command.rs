@@ -4,7 +4,7 @@ mod destination;
 mod perfetto_file;
 mod run_row;
 
-use crate::{EventRow, FactTable, Output, Tables, TaskRuns};
+use crate::{EventRow, FactTable, Output, RestartRows, Tables, TaskRuns};
 use anyhow::{Result, bail};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use compare::Reports;
@@ -12,12 +12,12 @@ use events::Balance;
 use latency::Latency;
 use question::Subcommand;
 use sched::names::NameHistory;
-use sched::{Comm, Pass, Pid, Selected, Ts};
+use sched::{Comm, Joined, Pass, Pid, Selected, Ts};
 use schedstat::FromTrace;
 use session::Session;
 use session::args::{ReadArgs, WindowArgs};
 use session::groups::GroupArg;
-use session::{groups, warnings};
+use session::{asked_pieces, groups, warnings};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -152,8 +152,6 @@ fn export(args: &ExportArgs, path: &Path, warned: Option<&str>, output: &Output)
     let migration = |listed: &events::ListedMigration| tables.migration(listed);
     let selected = || Selected::new(None, waiters == Waiters::Application);
     let analyses = || {
-        // A pass that begins again writes all rows again.
-        output.restart();
         let conserved = WorkConservation::new(&conservation).listing(&episode);
         let balance = Balance::new(&session.topology, cpus, session.from, session.to).each(&migration);
         let counted = (conserved, balance, selected());
@@ -161,8 +159,20 @@ fn export(args: &ExportArgs, path: &Path, warned: Option<&str>, output: &Output)
         let explained = (Why::new(&conservation).listing(&cases), FromTrace::only(cpus.clone()));
         (counted, listed, explained)
     };
-    let outcome =
-        session.watched(|| Pass::over(session.trace.events()?).window(session.window).run_side_by_side(analyses))?;
+    let outcome = session.watched(|| {
+        let pass = Pass::over(session.trace.events()?).window(session.window).pieces(asked_pieces());
+        // A pass that begins again writes all rows again.
+        match pass.is_divided() && analyses().is_divisible() {
+            true => {
+                let outcome = pass.run_in_pieces(|| (RestartRows::new(output), analyses()))?;
+                Ok(outcome.map(|((), listed)| listed))
+            }
+            false => pass.run_side_by_side(|| {
+                output.restart();
+                analyses()
+            }),
+        }
+    })?;
     output.check()?;
     let ((workcons, _, selection), (latency, _), (reasons, columns)) = outcome.output;
     if let Some(reason) = session.why_no_figures(selection, selected)? {

@@ -52,11 +52,11 @@ mod value;
 
 pub use command::{ExportArgs, ExportCommand};
 pub use csv::Csv;
-pub use on_cpu::TaskRuns;
+pub use on_cpu::{RestartRows, TaskRuns};
 pub use output::{Output, Sink, TableWriter};
 #[cfg(feature = "parquet")]
 pub use parquet::{Encoders, Make, Parquet};
 pub use perfetto::{Perfetto, PerfettoEvents};
-pub use rows::{EventRow, Tables};
+pub use rows::{EventRow, OnCpuRow, Tables};
 pub use schema::{Column, FactTable, SCHEMA, Type, markdown};
 pub use value::Value;

@@ -4,7 +4,6 @@ use crate::output::Output;
 use crate::schema::FactTable;
 use crate::value::Value;
 use latency::{Measure, Placement};
-use sched::state::Task;
 use sched::topology::Distance;
 use sched::{Cause, Comm, Cpu, Dur, Pid, PrevState, Span, StateClass, Ts};
 use serde::Serialize;
@@ -47,6 +46,21 @@ fn word(class: StateClass) -> &'static str {
         StateClass::Asleep => "slept",
         StateClass::Dead => "exited",
     }
+}
+
+/// A stretch in which a task ran, as a row.
+#[derive(Clone, Copy, Debug)]
+pub struct OnCpuRow {
+    /// The CPU on which the task ran.
+    pub cpu: Cpu,
+    /// The stretch, whose state is the run on that CPU.
+    pub span: Span,
+    /// The command name of the task; empty if it is unknown.
+    pub command: Comm,
+    /// The kernel priority of the task; nothing if it is unknown.
+    pub prio: Option<i32>,
+    /// The state in which a switch took the task from the CPU; nothing if no switch ended the stretch.
+    pub left: Option<PrevState>,
 }
 
 /// An event as a row.
@@ -103,18 +117,18 @@ impl<'o> Tables<'o> {
         self.nearest.known(nearest.map(|nearest| nearest as usize))
     }
 
-    /// Adds a stretch in which a task ran on `cpu`. `left`: the state in which the switch took it from there.
-    pub fn on_cpu(&self, cpu: Cpu, span: &Span, task: Option<&Task>, left: Option<PrevState>) {
-        let command = task.map_or(Comm::EMPTY, |task| task.comm);
+    /// Adds a stretch in which a task ran.
+    pub fn on_cpu(&self, row: &OnCpuRow) {
+        let OnCpuRow { cpu, span, command, prio, left } = row;
         self.output.row(
             FactTable::OnCpu,
             &[
                 span.start.into(),
                 span.duration().into(),
-                cpu.into(),
+                (*cpu).into(),
                 span.pid.into(),
-                Value::command(&command),
-                task.and_then(Task::known_prio).into(),
+                Value::command(command),
+                (*prio).into(),
                 span.begun.into(),
                 span.ended.into(),
                 left.map(|left| word(left.class)).into(),

@@ -4,7 +4,7 @@
 //! That is one phase of each task, and the wait behind a sleep that began earlier.
 
 use crate::longest::LongWait;
-use crate::{Latency, Missing, Phase, PhaseTrack, Wait};
+use crate::{Latency, ListedWait, Missing, Phase, PhaseTrack, Wait};
 use membership::TaskGroup;
 use sched::limits::ROWS;
 use sched::{Analysis, Comm, Cpu, Joined, Pid, SchedState, Task, TaskId, TaskState, Ts};
@@ -15,6 +15,8 @@ use std::collections::VecDeque;
 pub(crate) struct OpenEnds {
     /// The ends that are left to the pieces before, in the order of events.
     endings: Vec<Ending>,
+    /// The waits that this piece has measured, where waits are listed, each with the number of ends that were left by then.
+    listed: Vec<(usize, ListedWait)>,
     /// Whether tasks are placed by their wakings, so that the record of a wait depends on the one before it.
     by_wakings: bool,
 }
@@ -37,6 +39,11 @@ impl OpenEnds {
     /// The number of ends so far.
     pub(crate) fn number(&self) -> usize {
         self.endings.len()
+    }
+
+    /// Keeps a wait for the list, to which the pieces before add it in its turn.
+    pub(crate) fn list(&mut self, listed: ListedWait) {
+        self.listed.push((self.endings.len(), listed));
     }
 }
 
@@ -92,20 +99,24 @@ impl Latency<'_> {
         later.rows.iter().filter(|row| !self.places.contains_key(&row.key)).count()
     }
 
-    /// Ends the phases that were left to this piece and takes over the longest waits, both in the order of events.
+    /// Ends the phases that were left to this piece, takes over the longest waits, and lists all, each in the order of events.
     fn end_all(&mut self, open_ends: &OpenEnds, mut worst: Vec<LongWait>) {
         worst.sort_by_key(|kept| kept.left);
         let mut worst = VecDeque::from(worst);
-        let keep_before = |latency: &mut Self, worst: &mut VecDeque<LongWait>, left: usize| {
+        let mut listed = open_ends.listed.iter().peekable();
+        let mut take_before = |latency: &mut Self, left: usize| {
             while worst.front().is_some_and(|kept| kept.left <= left) {
                 worst.pop_front().into_iter().for_each(|kept| latency.keep_if_long(kept.case));
             }
+            while let Some((_, wait)) = listed.next_if(|(before, _)| *before <= left) {
+                latency.listing.iter().for_each(|take| take(wait));
+            }
         };
         for (place, ending) in open_ends.endings.iter().enumerate() {
-            keep_before(self, &mut worst, place);
+            take_before(self, place);
             self.end(ending);
         }
-        keep_before(self, &mut worst, usize::MAX);
+        take_before(self, usize::MAX);
     }
 
     /// Adds the rows of a later piece, and the rows that its tasks have.
@@ -127,7 +138,7 @@ impl Latency<'_> {
 
 impl Joined for Latency<'_> {
     fn is_divisible(&self) -> bool {
-        self.listing.is_none()
+        true
     }
 
     fn resume(&mut self, start: Ts, _: Ts, state: &SchedState) {
@@ -140,7 +151,7 @@ impl Joined for Latency<'_> {
             }
         }
         let by_wakings = state.places_by_wakings();
-        self.open_ends = Some(Box::new(OpenEnds { endings: Vec::new(), by_wakings }));
+        self.open_ends = Some(Box::new(OpenEnds { by_wakings, ..OpenEnds::default() }));
     }
 
     fn fits(&self, later: &Self) -> bool {

@@ -18,18 +18,30 @@ impl Latency<'_> {
     }
 
     /// Lists a wait that ends now; of a wakeup that is known in parts, `queued` is the start of the second.
-    pub(crate) fn list(&self, take: &TakesWait<'_>, task: &Task, wait: &Wait, queued: Option<Ts>, cpu: Cpu, now: Ts) {
+    pub(crate) fn list(
+        &mut self,
+        take: &TakesWait<'_>,
+        task: &Task,
+        wait: &Wait,
+        queued: Option<Ts>,
+        cpu: Cpu,
+        now: Ts,
+    ) {
         let Some(start) = wait.start.or(queued) else { return };
         let is_wakeup = wait.measure == Measure::Wakeup;
         let topology = &self.options.topology;
-        take(&ListedWait {
+        let listed = ListedWait {
             case: self.case(task, wait, start, wait.length(start, now), cpu),
             start_is_known: wait.start.is_some(),
             queued,
             ran: now,
             placement: is_wakeup.then(|| Placement::of(wait.slept_on, wait.queued_on, topology)),
             slept_on: wait.slept_on,
-        });
+        };
+        match &mut self.open_ends {
+            Some(open_ends) => open_ends.list(listed),
+            None => take(&listed),
+        }
     }
 
     /// The record of a wait that ends now.

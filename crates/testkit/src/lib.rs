@@ -10,6 +10,7 @@
 //! * [`Eevdf`] runs tasks of several weights on one CPU under EEVDF, and records each pick and its lag.
 //! * [`Laws`] is an analysis that checks the invariants of every trace; [`in_pieces`] checks that an analysis finds the same
 //!   in pieces of any length.
+//! * [`any_events`] makes events of any bytes, which contradict themselves.
 //! * [`peak`] runs a program and returns its peak memory, for benchmarks [`timed`] with its elapsed time.
 //!
 //! ```
@@ -24,6 +25,7 @@
 mod eevdf;
 mod example;
 mod file;
+mod hostile;
 mod laws;
 mod layout;
 mod peak;
@@ -36,13 +38,14 @@ mod workload;
 pub use eevdf::{Eevdf, SimulatedPick};
 pub use example::a_wait_beside_an_idle_cpu;
 pub use file::{Buffer, Compression, TraceBuilder};
+pub use hostile::any_events;
 pub use laws::{LawReport, Laws};
 pub use layout::{Age, KernelLayout};
 pub use peak::{MeasuredRun, measured, peak, timed};
 pub use perf::{PerfBuilder, PerfForm};
 pub use pieces::{PieceTally, in_pieces};
 pub use ring::Ring;
-pub use simulation::{Rng, Simulation, Truth, is_stopper};
+pub use simulation::{Rng, Simulation, Truth, is_stopper, with_throttling};
 pub use workload::{Operation, Worker, Workload};
 
 /// The byte order of a file to be written.

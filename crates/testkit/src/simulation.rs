@@ -4,8 +4,10 @@
 mod balancer;
 mod hotplug;
 mod probes;
+mod throttling;
 
 pub use balancer::is_stopper;
+pub use throttling::with_throttling;
 
 use sched::balancer::NewIdleOutcome;
 use sched::{Cause, Comm, Cpu, EventKind, Pid, PrevState, SchedEvent, TaskRef, Ts};

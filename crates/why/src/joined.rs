@@ -16,7 +16,7 @@ use sched::{Comm, Cpu, Joined, Load, Migration, Pid, SchedState, TaskId, TaskSta
 use workcons::violation::Membership;
 
 /// A step that is left to the pieces before.
-enum WhyStep {
+pub(crate) enum WhyStep {
     /// The cause of a migration of a task is settled.
     Settled(Migration, Option<TaskId>),
     /// Another task runs first on the idle CPU that a task was placed on.
@@ -28,7 +28,7 @@ enum WhyStep {
 }
 
 /// The end of a wait that began in an earlier piece.
-struct EarlierWait {
+pub(crate) struct EarlierWait {
     task: TaskId,
     end: (WaitEnd, Option<MoveKey>),
     who: (Pid, Comm),
@@ -41,7 +41,7 @@ struct EarlierWait {
 }
 
 /// The end of an idle stretch that depends on an earlier piece.
-struct EarlierStretch {
+pub(crate) struct EarlierStretch {
     cpu: Cpu,
     /// The stretch as far as this piece has followed it.
     stretch: Stretch,
@@ -70,20 +70,25 @@ pub(crate) struct WhyLog {
 }
 
 impl WhyLog {
-    /// ColumnNotes that a task of an earlier wait is overtaken.
-    pub(crate) fn overtaken(&mut self, task: TaskId) {
-        self.steps.push(WhyStep::Overtaken(task));
-    }
-
-    /// ColumnNotes the cause of a migration of a task, if something in an earlier piece can depend on it.
-    pub(crate) fn settle(&mut self, m: &Migration, task: Option<TaskId>) {
-        if m.ts <= self.at || self.awaited.contains(&(m.pid, m.ts, m.dest)) {
+    /// Notes the cause of a migration of a task, if something in an earlier piece can depend on it. Returns whether it can.
+    pub(crate) fn settle(&mut self, m: &Migration, task: Option<TaskId>) -> bool {
+        let matters = m.ts <= self.at || self.awaited.contains(&(m.pid, m.ts, m.dest));
+        if matters {
             self.steps.push(WhyStep::Settled(*m, task));
         }
+        matters
     }
 }
 
 impl Why<'_> {
+    /// Leaves a step to the pieces before, if this is a later one.
+    pub(crate) fn leave(&mut self, step: WhyStep) {
+        let Some(log) = &mut self.log else { return };
+        log.steps.push(step);
+        self.waits.leave(None);
+        self.stretches.leave(None);
+    }
+
     /// Leaves the end of a wait to the pieces before.
     #[cold]
     #[inline(never)]
@@ -99,7 +104,7 @@ impl Why<'_> {
         let notes = self.over_time.as_mut().map_or_else(Vec::new, |over_time| over_time.take_wait(task));
         let idle = if self.groups.is_some() { self.meter.idle_readings(now) } else { Vec::new() };
         log.awaited.extend(end.1);
-        log.steps.push(WhyStep::Wait(EarlierWait { task, end, who, now, violated, notes, idle }));
+        self.leave(WhyStep::Wait(EarlierWait { task, end, who, now, violated, notes, idle }));
     }
 
     /// Whether the end of the idle stretch of a CPU is left to the pieces before; `ran` is the wait of the task that runs
@@ -119,7 +124,7 @@ impl Why<'_> {
         let Some(log) = &mut self.log else { return };
         let notes = self.over_time.as_mut().map_or_else(Vec::new, |over_time| over_time.take_stretch(cpu));
         log.awaited.extend(stretch.origin.1.into_iter().chain(ran.and_then(|(_, wait)| wait.came.1)));
-        log.steps.push(WhyStep::Stretch(EarlierStretch { cpu, stretch, ending, ran, now, violated, notes }));
+        self.leave(WhyStep::Stretch(EarlierStretch { cpu, stretch, ending, ran, now, violated, notes }));
     }
 
     /// Lets all readings begin anew at `at`, where a later piece begins.
@@ -148,24 +153,31 @@ impl Why<'_> {
         }
     }
 
-    /// Takes the steps that a later piece has left to this one.
-    fn take(&mut self, steps: Vec<WhyStep>) {
+    /// Takes the steps that a later piece has left to this one, and lists the cases of both in their order.
+    fn take(&mut self, steps: Vec<WhyStep>, later: &mut Why<'_>) {
+        let (mut waits, mut stretches) = (later.waits.take_listed(), later.stretches.take_listed());
         // The waits that have ended, as they were then.
         let mut ended: SeededMap<TaskId, Wait> = SeededMap::default();
-        for step in steps {
+        for (place, step) in steps.into_iter().enumerate() {
+            self.waits.list_before(&mut waits, place);
+            self.stretches.list_before(&mut stretches, place);
             match step {
                 WhyStep::Settled(migration, task) => self.settle(&migration, task),
                 WhyStep::Overtaken(task) => self.overtake_task(task),
                 WhyStep::Wait(end) => {
                     let Some(wait) = self.tasks.get_mut(end.task).and_then(|track| track.wait.take()) else { continue };
                     ended.insert(end.task, wait);
-                    if wait.counted {
-                        self.end_earlier_wait(&wait, end);
+                    match wait.counted {
+                        true => self.end_earlier_wait(&wait, end),
+                        false => self.list_uncounted(&wait, end.end, end.who, end.now),
                     }
                 }
                 WhyStep::Stretch(end) => self.end_earlier_stretch(end, &ended),
             }
         }
+        self.waits.list_before(&mut waits, usize::MAX);
+        self.stretches.list_before(&mut stretches, usize::MAX);
+        self.list();
     }
 
     /// Ends a wait of this piece that a later one has seen end.
@@ -217,13 +229,14 @@ impl Why<'_> {
 
 impl Joined for Why<'_> {
     fn is_divisible(&self) -> bool {
-        // A list goes by the order of cases. The story of an episode needs the machine as it was when the episode began, and has
-        // each step in its order.
-        self.listing.is_none() && self.chronicle.is_none() && !self.has_gates()
+        // The story of an episode needs the machine as it was when the episode began, and has each step in its order.
+        self.chronicle.is_none() && !self.has_gates()
     }
 
     fn resume(&mut self, start: Ts, at: Ts, state: &SchedState) {
         self.start = start;
+        self.waits.resume();
+        self.stretches.resume();
         self.meter.begin(at);
         if let Some(over_time) = &mut self.over_time {
             over_time.resume(at);
@@ -276,13 +289,15 @@ impl Joined for Why<'_> {
             && log.waits.iter().all(is_known)
             && idle.eq(log.idle.iter().copied())
             && self.meter.has_memberships(&log.memberships)
+            && later.waits.has_order(log.awaited.iter())
+            && later.stretches.has_order(log.awaited.iter())
             && self.groups.as_deref().into_iter().zip(later.groups.as_deref()).all(has_room)
     }
 
     fn join(&mut self, mut later: Self) {
         let Some(log) = later.log.take() else { return };
         self.turn(log.at);
-        self.take(log.steps);
+        self.take(log.steps, &mut later);
         self.waits.join(std::mem::take(&mut later.waits));
         self.stretches.join(std::mem::take(&mut later.stretches));
         self.missed.join(&later.missed);

@@ -77,6 +77,9 @@ impl CaseSums {
     }
 }
 
+/// The parts that a later piece of a pass has listed, each with the number of steps that it had left by then.
+pub(crate) type ListedParts<O, E> = std::iter::Peekable<std::vec::IntoIter<(usize, CategorizedCase<O, E>)>>;
+
 /// A table: the rows by origin and end, and the parts that wait for a cause.
 #[derive(Clone, Debug)]
 pub(crate) struct Ledger<O, E> {
@@ -86,8 +89,14 @@ pub(crate) struct Ledger<O, E> {
     free: Vec<usize>,
     /// The places in `parked` of the parts that wait for a migration.
     places: SeededMap<MoveKey, Vec<usize>>,
-    /// The parts that are complete since they were last taken out, where parts are listed.
-    listed: Option<Vec<CategorizedCase<O, E>>>,
+    /// The parts that are complete since they were last taken out, where parts are listed; each with the number of steps that a
+    /// later piece of a pass had left to the pieces before.
+    listed: Option<Vec<(usize, CategorizedCase<O, E>)>>,
+    /// The number of these steps; nothing where this is no later piece.
+    steps: Option<usize>,
+    /// Whether a part of a later piece waited for a migration on which a step depends as well: the order in which the two are
+    /// listed is that of their ends, which this piece does not have.
+    is_mixed: bool,
 }
 
 impl<O, E> Default for Ledger<O, E> {
@@ -98,6 +107,8 @@ impl<O, E> Default for Ledger<O, E> {
             free: Vec::new(),
             places: SeededMap::default(),
             listed: None,
+            steps: None,
+            is_mixed: false,
         }
     }
 }
@@ -110,7 +121,40 @@ impl<O: Category, E: Category> Ledger<O, E> {
 
     /// Passes on the cases that are complete since the last call.
     pub(crate) fn drain(&mut self, take: impl FnMut(CategorizedCase<O, E>)) {
-        self.listed.iter_mut().flat_map(|listed| listed.drain(..)).for_each(take);
+        self.listed.iter_mut().flat_map(|listed| listed.drain(..)).map(|(_, part)| part).for_each(take);
+    }
+
+    /// Follows a later piece of a pass from now on, which has left no step yet. Parked parts keep their order.
+    pub(crate) fn resume(&mut self) {
+        self.steps = Some(0);
+    }
+
+    /// Notes a step that is left to the pieces before; `key` is the migration whose cause is settled, if the step is that.
+    pub(crate) fn leave(&mut self, key: Option<MoveKey>) {
+        if let Some(steps) = &mut self.steps {
+            *steps += 1;
+        }
+        self.is_mixed |= self.listed.is_some() && key.is_some_and(|key| self.places.contains_key(&key));
+    }
+
+    /// Whether the parts of a later piece and those of the steps that it has left, which await these migrations, have an order that is
+    /// known, if that matters.
+    pub(crate) fn has_order<'k>(&self, mut awaited: impl Iterator<Item = &'k MoveKey>) -> bool {
+        self.listed.is_none() || !self.is_mixed && !awaited.any(|key| self.places.contains_key(key))
+    }
+
+    /// Adds the parts that a later piece has listed up to a step to the list.
+    pub(crate) fn list_before(&mut self, later: &mut ListedParts<O, E>, step: usize) {
+        if let Some(listed) = &mut self.listed {
+            while let Some((_, part)) = later.next_if(|(steps, _)| *steps <= step) {
+                listed.push((0, part));
+            }
+        }
+    }
+
+    /// Removes and returns the list.
+    pub(crate) fn take_listed(&mut self) -> ListedParts<O, E> {
+        self.listed.as_mut().map(std::mem::take).unwrap_or_default().into_iter().peekable()
     }
 
     /// Takes a case; one without any time in violation is in no row.
@@ -121,7 +165,9 @@ impl<O: Category, E: Category> Ledger<O, E> {
         if part.unsettled().next().is_none() {
             return self.count(part);
         }
-        let place = self.free.pop().unwrap_or_else(|| {
+        // Places in a later piece are in the order in which parts came.
+        let free = if self.steps.is_none() { self.free.pop() } else { None };
+        let place = free.unwrap_or_else(|| {
             self.parked.push(None);
             self.parked.len() - 1
         });
@@ -132,7 +178,7 @@ impl<O: Category, E: Category> Ledger<O, E> {
     fn count(&mut self, part: CategorizedCase<O, E>) {
         let CategorizedCase { origin, end, case } = part;
         if let Some(listed) = &mut self.listed {
-            listed.push(part);
+            listed.push((self.steps.unwrap_or(0), part));
             if case.violated == 0 {
                 return;
             }

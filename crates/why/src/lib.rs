@@ -71,7 +71,7 @@ pub use text::{markdown, story_text, text};
 
 use balancing::Balancer;
 use grouping::Groups;
-use joined::WhyLog;
+use joined::{WhyLog, WhyStep};
 use ledger::{Case, CategorizedCase, MoveKey, Stretches, Waits};
 pub use listed::{Cases, ListedCase};
 use meter::Meter;
@@ -164,7 +164,7 @@ impl<'o> Why<'o> {
 
     /// Lists the cases that are complete by now.
     fn list(&mut self) {
-        if let Some(cases) = self.listing {
+        if let Some(cases) = self.listing.filter(|_| self.log.is_none()) {
             let cpus = &self.options.cpus;
             self.waits.drain(|part| cases.wait(&part, cpus));
             self.stretches.drain(|part| cases.stretch(&part, cpus));
@@ -302,12 +302,7 @@ impl<'o> Why<'o> {
             if wait.is_earlier {
                 return self.leave_wait(id, 0, end, (pid, command), now);
             }
-            let (start, cpu) = (wait.start, wait.cpu);
-            if self.listing.is_some() {
-                let case = Case { violated: 0, start, end: now, cpu, pid, command, counted: false, missed: None };
-                self.waits.take(CategorizedCase { origin: wait.origin, end, case });
-            }
-            return;
+            return self.list_uncounted(&wait, end, (pid, command), now);
         }
         let reading = self.meter.wait_reading(wait.cpu, wait.class, now);
         self.meter.leave(id, wait.cpu);
@@ -318,6 +313,15 @@ impl<'o> Why<'o> {
         match wait.is_earlier {
             true => self.leave_wait(id, violated, end, (pid, command), now),
             false => self.count_wait(id, (&wait, violated), end, (pid, command), now, None),
+        }
+    }
+
+    /// Lists a wait that is in no sum, if waits are listed.
+    fn list_uncounted(&mut self, wait: &Wait, end: (WaitEnd, Option<MoveKey>), (pid, command): (Pid, Comm), now: Ts) {
+        if self.listing.is_some() {
+            let (start, cpu) = (wait.start, wait.cpu);
+            let case = Case { violated: 0, start, end: now, cpu, pid, command, counted: false, missed: None };
+            self.waits.take(CategorizedCase { origin: wait.origin, end, case });
         }
     }
 
@@ -385,7 +389,7 @@ impl<'o> Why<'o> {
     fn overtake_task(&mut self, task: TaskId) {
         let Some(wait) = self.tasks.get_mut(task).and_then(|track| track.wait.as_mut()) else { return };
         if wait.is_earlier {
-            self.log.iter_mut().for_each(|log| log.overtaken(task));
+            self.leave(WhyStep::Overtaken(task));
         } else if wait.on_idle && matches!(wait.origin.0, WaitOrigin::Woken(..) | WaitOrigin::Forked) {
             wait.origin = (WaitOrigin::Overtaken, None);
         }
@@ -463,7 +467,10 @@ impl<'o> Why<'o> {
     /// The cause of a migration is settled.
     fn settle(&mut self, m: &Migration, task: Option<TaskId>) {
         let key = (m.pid, m.ts, m.dest);
-        self.log.iter_mut().for_each(|log| log.settle(m, task));
+        if self.log.as_mut().is_some_and(|log| log.settle(m, task)) {
+            self.waits.leave(Some(key));
+            self.stretches.leave(Some(key));
+        }
         self.waits.settle(key, m.cause);
         self.stretches.settle(key, m.cause);
         if let Some(over_time) = &mut self.over_time {

@@ -17,8 +17,9 @@ pub(crate) struct Count {
     pub(crate) by_distance: [u64; Distance::ALL.len()],
     /// The nearest pair in the open episode.
     nearest: Option<Distance>,
-    /// The latest episode that has ended, with the nearest pair in it, where episodes are listed.
-    pub(crate) ended: Option<(Ended, Option<Distance>)>,
+    /// The episodes that have ended and are not listed yet, each with the nearest pair in it: one at most, but while a later piece
+    /// of a pass is joined.
+    pub(crate) ended: Vec<(Ended, Option<Distance>)>,
     /// The current situation.
     situation: Situation,
     /// The instant since which it is so, or up to which the time is accounted for.
@@ -115,7 +116,7 @@ impl Count {
             doubtful_cpu_time_lost_ns: 0,
             by_distance: [0; Distance::ALL.len()],
             nearest: None,
-            ended: None,
+            ended: Vec::new(),
             situation: Situation::default(),
             since: Ts(0),
             log: None,
@@ -173,10 +174,10 @@ impl Count {
         }
     }
 
-    /// Keeps the episode that has ended, if one has, for the list.
+    /// Keeps the latest episode that has ended for the list, unless it is there.
     pub(crate) fn keep_last(&mut self) {
         if let Some(last) = self.episodes.take_last() {
-            self.ended = Some((last, self.nearest));
+            self.ended.push((last, self.nearest));
         }
     }
 

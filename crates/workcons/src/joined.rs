@@ -97,8 +97,7 @@ impl SituationLog {
 
 impl Joined for WorkConservation<'_> {
     fn is_divisible(&self) -> bool {
-        // A list goes by the order of episodes.
-        self.listing.is_none()
+        true
     }
 
     fn resume(&mut self, start: Ts, at: Ts, state: &SchedState) {
@@ -135,6 +134,7 @@ impl Joined for WorkConservation<'_> {
         self.integrals.waiting += later.integrals.waiting;
         self.integrals.unknown += later.integrals.unknown;
         self.counts.join(later.counts);
+        self.list();
         if let (Some(capacity), Some(later)) = (&mut self.capacity, later.capacity) {
             capacity.join(piece.at, &later);
         }

@@ -297,11 +297,13 @@ impl<'o> WorkConservation<'o> {
         WorkConservation { listing: Some(take), ..self }
     }
 
-    /// Lists the latest episode that has ended, unless that was done before.
-    fn list(&mut self) {
-        let ended = self.counts.ways[self.options.waiters as usize].ended.take();
-        if let (Some((episode, nearest)), Some(take)) = (ended, self.listing) {
-            take(&ListedEpisode { episode, nearest });
+    /// Lists the episodes that have ended, unless that was done before.
+    pub(crate) fn list(&mut self) {
+        for (way, count) in self.counts.ways.iter_mut().enumerate() {
+            let ended = count.ended.drain(..);
+            if let Some(take) = self.listing.filter(|_| way == self.options.waiters as usize) {
+                ended.for_each(|(episode, nearest)| take(&ListedEpisode { episode, nearest }));
+            }
         }
     }
 
