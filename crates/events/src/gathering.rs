@@ -11,6 +11,9 @@ use session::progress;
 use std::ops::ControlFlow;
 use tracedat::{Neighbours, Record};
 
+/// The number of steps that one thread gathers before it takes them.
+const STEPS: usize = 256;
+
 /// A record as far as the counts and the spans need it.
 enum GatheredStep {
     /// The tasks that are current on a CPU, which spans that are open follow.
@@ -134,15 +137,33 @@ pub(crate) fn gather(
         (steps, ControlFlow::Continue(()))
     };
     let found = progress::watched(&session.trace, session.read.quiet, || {
-        let found = session.trace.records_mapped(session.from, make, &mut |(steps, flow)| {
+        let mut take = |steps: Steps| {
             for id in &steps.occurred {
                 if let Some(occurs) = has_occurred.get_mut(usize::from(*id)) {
                     *occurs = true;
                 }
             }
             steps.take(&mut gather, &mut spans);
-            flow
+        };
+        if session.read.threads() > 1 {
+            let found = session.trace.records_mapped(session.from, make, &mut |(steps, flow)| {
+                take(steps);
+                flow
+            });
+            return with_those_of(session, &found);
+        }
+        let mut steps = Steps::default();
+        let found = session.trace.records_from(session.from, &mut |record| {
+            if record.ts > to {
+                return ControlFlow::Break(());
+            }
+            steps.add(record, choice, follows);
+            if steps.steps.len() >= STEPS {
+                take(std::mem::take(&mut steps));
+            }
+            ControlFlow::Continue(())
         });
+        take(steps);
         with_those_of(session, &found)
     });
     let absent =

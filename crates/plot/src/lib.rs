@@ -34,6 +34,7 @@ mod look;
 mod marks;
 mod measure;
 mod pairing;
+mod picked;
 mod question;
 mod read_before;
 mod recorded;

@@ -1,17 +1,18 @@
 //! One pass over the events of a window.
 
 use crate::before::{Carried, CarriedPart};
-use crate::compile::{Action, EventPart, Plan};
+use crate::compile::{EventPart, Plan};
 use crate::drawn::{Bar, Drawn, PointMark};
-use crate::expr::{EventValue, EventValues};
+use crate::expr::EventValue;
 use crate::look::Looks;
 use crate::marks::{MARKERS, PointCounts};
-use crate::pairing::{OpenPair, Pairs};
+use crate::pairing::{OpenPair, PairKey, Pairs};
+use crate::picked::{PickedFacts, PickedPart, PickedStep, PickedSteps};
 use crate::report::{IntervalReport, PlotReport, PointReport, SeriesReport, ValueReport};
 use crate::rows::{Lanes, PlotLane};
-use crate::seen::{Event, EventInItem, Picker};
+use crate::seen::{Event, Picker};
 use crate::series::{SampleKind, SeriesColumns};
-use crate::spec::{IntervalSource, LaneKind, Order, Quantity, SeriesSpec};
+use crate::spec::{LaneKind, Order, Quantity, SeriesSpec};
 use sched::{Cpu, Dur, Lengths, Pid, Ts};
 use timeline::columns::PieceClass;
 use timeline::strips::UNKNOWN;
@@ -86,6 +87,14 @@ pub struct Window {
     pub to: Ts,
     /// The CPUs shown, each with its group; events on others are left out.
     pub cpus: Vec<(Cpu, Option<u32>)>,
+}
+
+/// The time, the CPU and the task of an event, with the name of the task where lanes go by tasks.
+struct StepOf<'s> {
+    ts: Ts,
+    cpu: Cpu,
+    pid: Pid,
+    name: &'s str,
 }
 
 /// Gathers what a specification draws.
@@ -163,17 +172,37 @@ impl<'p> Plot<'p> {
 
     /// Takes an event of the window, in the order of time. Each complete interval is passed to `found`.
     pub fn event<E: Event>(&mut self, event: &E, found: &mut dyn FnMut(&Found<'_>)) {
-        if event.is_after_loss() {
-            self.lost(event.cpu(), event.ts());
-        }
-        let plan = self.picker.plan;
-        for action in plan.actions(event.id()) {
-            match action.part {
-                EventPart::Begin(place) => self.begin(event, action, place),
-                EventPart::End(place) => self.end(event, action, place, found),
-                EventPart::Lone(place) => self.lone(event, action, place, found),
-                EventPart::Point(place) => self.point(event, action, place),
-                EventPart::Sample(place) => self.sample(event, action, place),
+        let mut steps = PickedSteps::default();
+        steps.add(event, &self.picker);
+        self.take(steps, found);
+    }
+
+    /// The reader of events: [`PickedSteps::add`] makes steps of them with it, on any thread.
+    pub(crate) fn picker(&self) -> Picker<'p> {
+        self.picker.clone()
+    }
+
+    /// Takes the steps of the next events. Each complete interval is passed to `found`.
+    pub(crate) fn take(&mut self, mut picked: PickedSteps, found: &mut dyn FnMut(&Found<'_>)) {
+        for step in std::mem::take(&mut picked.steps) {
+            let PickedStep { ts, cpu, pid, part } = step;
+            let of = StepOf { ts, cpu, pid, name: picked.name(pid) };
+            match part {
+                PickedPart::Lost => self.lost(cpu, ts),
+                PickedPart::Begin(place, key, facts) => {
+                    self.open(&of, place, key, facts);
+                    self.note_open(place, ts);
+                }
+                PickedPart::End(place, key) => self.end(&of, place, &key, found),
+                PickedPart::Lone(place, Some((length, facts))) => self.lone(&of, place, length, facts, found),
+                PickedPart::Lone(place, None) => self.counts[place].unbegun += 1,
+                PickedPart::Point(place, facts) => self.point(&of, place, facts),
+                PickedPart::Sample(place, by, value) => {
+                    let line = self.series[place].add(ts, by.clone(), value);
+                    if let (Some(line), Some(kept)) = (line, &mut self.kept) {
+                        kept.sample(place, line, by.as_ref(), ts, Some(value));
+                    }
+                }
             }
         }
     }
@@ -184,8 +213,13 @@ impl<'p> Plot<'p> {
         for Carried { part, event } in carried {
             match part {
                 CarriedPart::Interval(place) => {
-                    if let Some(action) = plan.action(event.id(), &EventPart::Begin(*place)) {
-                        let _ = self.open(event, action, *place);
+                    if let Some(action) = plan.action(event.id(), &EventPart::Begin(*place))
+                        && let Some((key, seen)) = self.picker.begin(event, action, *place)
+                    {
+                        let facts = self.picker.facts_of_interval(*place, &seen);
+                        let name = event.command();
+                        let of = StepOf { ts: event.ts(), cpu: event.cpu(), pid: event.pid(), name: &name };
+                        self.open(&of, *place, key, facts);
                     }
                 }
                 CarriedPart::Value { series, is_known } => {
@@ -209,44 +243,33 @@ impl<'p> Plot<'p> {
         }
     }
 
-    fn begin<E: Event>(&mut self, event: &E, action: &Action, place: usize) {
-        if self.open(event, action, place) {
-            self.note_open(place, event.ts());
-        }
-    }
-
-    /// Opens the interval that an event begins. Returns whether it begins one.
-    fn open<E: Event>(&mut self, event: &E, action: &Action, place: usize) -> bool {
-        let Some((key, seen)) = self.picker.begin(event, action, place) else { return false };
-        let interval = &self.picker.plan.spec.intervals[place];
-        let class = self.looks.of_interval(place, |name| seen.value(name));
-        let label = seen.text(interval.label.as_ref());
-        let lane = self.lane(event, &seen).and_then(|lane| Some((lane, self.lanes.all[lane].begin()?)));
+    /// Opens the interval that an event begins.
+    fn open(&mut self, of: &StepOf<'_>, place: usize, key: PairKey, facts: PickedFacts) {
+        let class = self.looks.of_interval(place, |_| facts.color.clone());
+        let label = facts.label;
+        let lane = self.lane(of, facts.lane).and_then(|lane| Some((lane, self.lanes.all[lane].begin()?)));
         self.counts[place].undrawn += u64::from(lane.is_none());
-        let begun = Begun { lane, class, pid: event.pid(), label };
-        let (ts, cpu) = (event.ts(), event.cpu());
-        match self.pairs[place].begin(key, OpenPair { since: ts, cpu, of: begun }) {
+        let begun = Begun { lane, class, pid: of.pid, label };
+        match self.pairs[place].begin(key, OpenPair { since: of.ts, cpu: of.cpu, of: begun }) {
             Ok(None) => {}
             Ok(Some(oldest)) => {
                 self.counts[place].lost += 1;
-                self.draw(place, &oldest, UNKNOWN, ts);
+                self.draw(place, &oldest, UNKNOWN, of.ts);
             }
             Err(refused) => {
                 self.counts[place].beyond += 1;
-                self.draw(place, &refused, UNKNOWN, ts);
+                self.draw(place, &refused, UNKNOWN, of.ts);
             }
         }
-        true
     }
 
-    fn end<E: Event>(&mut self, event: &E, action: &Action, place: usize, found: &mut dyn FnMut(&Found<'_>)) {
+    fn end(&mut self, of: &StepOf<'_>, place: usize, key: &PairKey, found: &mut dyn FnMut(&Found<'_>)) {
         let interval = &self.picker.plan.spec.intervals[place];
-        let Some(key) = self.picker.end(event, action, place) else { return };
-        let Some(open) = self.pairs[place].end(&key) else {
-            self.counts[place].unbegun += u64::from(self.picker.is_shown(event.cpu()));
+        let Some(open) = self.pairs[place].end(key) else {
+            self.counts[place].unbegun += u64::from(self.picker.is_shown(of.cpu));
             return;
         };
-        let (start, end) = (open.since, event.ts());
+        let (start, end) = (open.since, of.ts);
         let length = end.since(start);
         self.counts[place].add(open.of.class, length, end.since(start.max(self.window.from)));
         let value = self.looks.value(open.of.class);
@@ -256,27 +279,23 @@ impl<'p> Plot<'p> {
         self.note_open(place, end);
     }
 
-    fn lone<E: Event>(&mut self, event: &E, action: &Action, place: usize, found: &mut dyn FnMut(&Found<'_>)) {
-        let interval = &self.picker.plan.spec.intervals[place];
-        let IntervalSource::Lone { duration, unit, .. } = &interval.source else { return };
-        let Some(seen) = EventInItem::of(event, action, interval.condition.as_ref()) else { return };
-        if !self.picker.is_wanted(&seen) {
-            return;
-        }
-        let Some(EventValue::Number(n)) = seen.value(&duration.text) else {
-            self.counts[place].unbegun += 1;
-            return;
-        };
-        let length = Dur(u64::try_from(n).unwrap_or(0).saturating_mul(unit.ns()));
-        let end = event.ts();
+    fn lone(
+        &mut self,
+        of: &StepOf<'_>,
+        place: usize,
+        length: Dur,
+        facts: PickedFacts,
+        found: &mut dyn FnMut(&Found<'_>),
+    ) {
+        let (cpu, pid, end) = (of.cpu, of.pid, of.ts);
+        let name = &self.picker.plan.spec.intervals[place].name;
         let start = Ts(end.0.saturating_sub_unsigned(length.0));
-        let class = self.looks.of_interval(place, |name| seen.value(name));
-        let label = seen.text(interval.label.as_ref());
+        let class = self.looks.of_interval(place, |_| facts.color.clone());
+        let label = facts.label;
         self.counts[place].add(class, length, end.since(start.max(self.window.from)));
         let value = self.looks.value(class);
-        let (cpu, pid) = (event.cpu(), event.pid());
-        found(&Found { name: &interval.name, start, length, cpu, pid, value, label: label.as_deref() });
-        let drawn = self.lane(event, &seen).and_then(|place| {
+        found(&Found { name, start, length, cpu, pid, value, label: label.as_deref() });
+        let drawn = self.lane(of, facts.lane).and_then(|place| {
             let lane = &mut self.lanes.all[place];
             lane.total_ns = lane.total_ns.saturating_add(end.since(start.max(self.window.from)).0);
             Some((place, lane.lone(class, start, end, label.clone())?))
@@ -289,15 +308,9 @@ impl<'p> Plot<'p> {
         }
     }
 
-    fn point<E: Event>(&mut self, event: &E, action: &Action, place: usize) {
-        let point = &self.picker.plan.spec.points[place];
-        let Some(seen) = EventInItem::of(event, action, point.condition.as_ref()) else { return };
-        if !self.picker.is_wanted(&seen) {
-            return;
-        }
-        let class = self.looks.of_point(place, |name| seen.value(name));
-        let lane = self.lane(event, &seen);
-        let label = seen.text(point.label.as_ref());
+    fn point(&mut self, of: &StepOf<'_>, place: usize, facts: PickedFacts) {
+        let class = self.looks.of_point(place, |_| facts.color.clone());
+        let (lane, label) = (self.lane(of, facts.lane), facts.label);
         let marks = &mut self.marks[place];
         marks.count += 1;
         match marks.by.iter_mut().find(|(c, _)| *c == class) {
@@ -305,40 +318,31 @@ impl<'p> Plot<'p> {
             None => marks.by.push((class, 1)),
         }
         let Some(lane) = lane else { return };
-        self.lanes.all[lane].point(place, event.ts());
+        self.lanes.all[lane].point(place, of.ts);
         if let Some(kept) = &mut self.kept {
             let label = kept.intern(label.as_deref());
-            kept.point(place, PointMark { ts: event.ts(), lane, class, count: 1, label });
+            kept.point(place, PointMark { ts: of.ts, lane, class, count: 1, label });
         }
         if marks.at.len() <= MARKERS {
-            marks.at.push((lane, event.ts(), class));
+            marks.at.push((lane, of.ts, class));
         }
         if let Some(label) = label.filter(|_| marks.labels.len() <= 60) {
-            marks.labels.push((lane, event.ts(), label));
+            marks.labels.push((lane, of.ts, label));
         }
     }
 
-    fn sample<E: Event>(&mut self, event: &E, action: &Action, place: usize) {
-        if let Some((by, value)) = self.picker.value(event, action, place) {
-            let line = self.series[place].add(event.ts(), by.clone(), value);
-            if let (Some(line), Some(kept)) = (line, &mut self.kept) {
-                kept.sample(place, line, by.as_ref(), event.ts(), Some(value));
-            }
-        }
-    }
-
-    /// The lane of an event, if it has one.
-    fn lane<E: Event>(&mut self, event: &E, seen: &EventInItem<'_, E>) -> Option<usize> {
+    /// The lane of an event, if it has one; `value` is that of the field that lanes go by.
+    fn lane(&mut self, of: &StepOf<'_>, value: Option<EventValue>) -> Option<usize> {
         match &self.picker.plan.spec.lanes.by {
-            LaneKind::Cpu => self.lanes.place(EventValue::Number(event.cpu().0.into())),
+            LaneKind::Cpu => self.lanes.place(EventValue::Number(of.cpu.0.into())),
             LaneKind::Task => {
-                let lane = self.lanes.place(EventValue::Number(event.pid().0.into()))?;
+                let lane = self.lanes.place(EventValue::Number(of.pid.0.into()))?;
                 if self.lanes.all[lane].name.is_empty() {
-                    self.lanes.all[lane].name = event.command();
+                    of.name.clone_into(&mut self.lanes.all[lane].name);
                 }
                 Some(lane)
             }
-            LaneKind::Field(field) => self.lanes.place(seen.value(&field.text)?),
+            LaneKind::Field(_) => self.lanes.place(value?),
         }
     }
 

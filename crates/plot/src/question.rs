@@ -1,6 +1,7 @@
 //! `schedviz plot`: a figure of any events, by a specification.
 
 use crate::args::FORMATS;
+use crate::picked::PickedSteps;
 use crate::read_before;
 use crate::recorded::{Recorded, catalog};
 use crate::specified::{fitting, source};
@@ -10,6 +11,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use draw::Figure;
 use lanes::Coloring;
 use question::{Question, Subcommand};
+use sched::names::NameHistory;
 use sched::{Diagnostics, Tracepoint, Ts};
 use session::Session;
 use session::csv::CsvWriter;
@@ -24,6 +26,7 @@ use std::io;
 use std::ops::ControlFlow;
 use std::process::ExitCode;
 use timeline::Sheet;
+use tracedat::Neighbours;
 
 /// A figure of any events, by a specification.
 #[derive(Debug)]
@@ -186,15 +189,45 @@ fn shown<'p>(
         if !is_known {
             plot.note(read_before::UNKNOWN);
         }
-        let read = session.trace.records_from(from, &mut |record| {
+        let read = read(session, (from, to), called.as_ref(), &mut plot, found);
+        (plot, with_those_of(session, &read))
+    }))
+}
+
+/// Shows the records of a window to a figure. All threads read them, and one takes what the figure needs: the pairs of a key,
+/// lanes and colours go by the order of all events.
+fn read(
+    session: &Session,
+    (from, to): (Ts, Ts),
+    called: Option<&NameHistory>,
+    plot: &mut Plot<'_>,
+    found: &mut dyn FnMut(&Found<'_>),
+) -> Diagnostics {
+    if session.read.threads() < 2 {
+        // A run of records would have to be kept with the neighbours of each.
+        return session.trace.records_from(from, &mut |record| {
             if record.ts > to {
                 return ControlFlow::Break(());
             }
-            plot.event(&Recorded::new(record, called.as_ref()), found);
+            plot.event(&Recorded::new(record, called), found);
             ControlFlow::Continue(())
         });
-        (plot, with_those_of(session, &read))
-    }))
+    }
+    let picker = plot.picker();
+    let pick = |records: &mut dyn Iterator<Item = Neighbours<'_>>| {
+        let mut steps = PickedSteps::default();
+        for Neighbours { record, .. } in records {
+            if record.ts > to {
+                return (steps, ControlFlow::Break(()));
+            }
+            steps.add(&Recorded::new(&record, called), &picker);
+        }
+        (steps, ControlFlow::Continue(()))
+    };
+    session.trace.records_mapped(from, pick, &mut |(steps, flow)| {
+        plot.take(steps, found);
+        flow
+    })
 }
 
 /// Writes all intervals of the window as comma-separated values.

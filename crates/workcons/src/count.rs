@@ -162,7 +162,9 @@ impl Count {
     pub(crate) fn fits(&self, later: &Count, latest: Option<Ts>) -> bool {
         let Some(log) = &later.log else { return false };
         let shortest = self.episodes.shortest_kept();
-        let open = self.episodes.open().unwrap_or((self.since, false));
+        // An episode that has ended is closed when time has passed. It goes on only if the next one begins at that instant.
+        let goes_on = self.situation.amount.holds() || self.since >= log.at();
+        let open = self.episodes.open().filter(|_| goes_on).unwrap_or((self.since, false));
         log.begun() == &self.situation && latest.is_none_or(|latest| !log.has_long(open, latest, shortest))
     }
 

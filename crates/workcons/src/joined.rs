@@ -51,6 +51,11 @@ impl SituationLog {
         SituationLog { at, begun, changes: Vec::new(), open, ended: None, first_end: None, longest: None }
     }
 
+    /// The instant of the beginning.
+    pub(crate) fn at(&self) -> Ts {
+        self.at
+    }
+
     /// The situation at the beginning.
     pub(crate) fn begun(&self) -> &Situation {
         &self.begun

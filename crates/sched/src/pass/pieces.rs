@@ -2,8 +2,9 @@
 //!
 //! One thread, the *scout*, moves the state over all events and does nothing else. Wherever a piece begins it leaves a copy
 //! of the state, which is therefore exact. Workers follow the pieces from these copies, each with a new analysis, while the
-//! scout goes on; the worker that has the next piece in order joins it to those before. `docs/design.md` weighs this against
-//! reading each piece from the file by itself.
+//! scout goes on; the worker that has the next piece in order joins it to those before. Where the workers do not keep up, the scout
+//! analyses a piece itself: its state is moved over the events once, not twice. `docs/design.md` weighs this against reading
+//! each piece from the file by itself.
 
 use super::fold::{Fold, PassPlan};
 use super::{EventSource, Outcome, OutputsBeside, SendSink};
@@ -11,6 +12,7 @@ use crate::analysis::Analysis;
 use crate::analysis::joined::Joined;
 use crate::event::SchedEvent;
 use std::collections::BTreeMap;
+use std::num::NonZero;
 use std::ops::ControlFlow;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -32,12 +34,22 @@ impl Pieces {
     const LEAST_THREADS: usize = 4;
     /// Maximum number of workers: no analysis takes more than six times as long as the state alone, which sets the pace.
     const MOST_WORKERS: usize = 6;
+    /// The number of pieces for each worker that wait beside the one that it follows, for all workers together.
+    const QUEUED: usize = 2;
+    /// The number of pieces on their way that the scout may have followed itself.
+    const OWN: usize = 2;
     /// Maximum size of all pieces that are on their way, with their copies of the state, in bytes.
     const ROOM: usize = 128 << 20;
 
-    /// Returns the division for a source with this number of threads; `None` if they are too few for one.
+    /// Returns the division for a source with this number of threads, on this machine; `None` if they are too few for one.
     pub fn for_threads(threads: usize) -> Option<Pieces> {
-        let workers = threads.saturating_sub(2).clamp(1, Pieces::MOST_WORKERS);
+        Pieces::on_cores(threads, std::thread::available_parallelism().map_or(1, NonZero::get))
+    }
+
+    /// The division for this number of threads on a machine with this number of cores. Workers for whom there is no core take
+    /// that of the scout, which sets the pace.
+    fn on_cores(threads: usize, cores: usize) -> Option<Pieces> {
+        let workers = threads.saturating_sub(2).min(cores.saturating_sub(1)).clamp(1, Pieces::MOST_WORKERS);
         (threads >= Pieces::LEAST_THREADS).then_some(Pieces { events: Pieces::EVENTS, workers })
     }
 
@@ -50,7 +62,7 @@ impl Pieces {
     /// each.
     fn most_under_way(&self, length: usize, state: usize) -> usize {
         let bytes = length.saturating_mul(size_of::<SchedEvent>()).saturating_add(2 * state);
-        (Pieces::ROOM / bytes.max(1)).clamp(2, self.workers + 2)
+        (Pieces::ROOM / bytes.max(1)).clamp(2, self.workers + Pieces::QUEUED + Pieces::OWN)
     }
 }
 
@@ -117,8 +129,11 @@ pub(super) fn attempt<A: Joined, B: Analysis + Send, S: EventSource>(
     let (send, receive) = channel::<PassPiece<A>>();
     let (give_back, returned) = channel::<Returned>();
     let receive = Mutex::new(receive);
-    let mut scout = Scout::new(pieces, plan.fold(analysis()), send, returned);
-    let read = std::thread::scope(|scope| {
+    let helper = Helper { analysis, joint: &joint, give_back: give_back.clone() };
+    let scout = Scout::new(pieces, plan.fold(analysis()), helper, send, returned);
+    let (read, scout) = std::thread::scope(|scope| {
+        // If an analysis panics here, the scout goes with its sender, and the workers end.
+        let mut scout = scout;
         for _ in 0..pieces.workers.max(1) {
             let (joint, receive, give_back) = (&joint, &receive, give_back.clone());
             scope.spawn(move || work(receive, &give_back, joint, analysis));
@@ -130,27 +145,40 @@ pub(super) fn attempt<A: Joined, B: Analysis + Send, S: EventSource>(
             false => source.events_to_all(&mut take, &mut sinks),
         };
         scout.finish();
-        read
+        (read, scout)
     });
     read?;
     if !plan.was_right(&scout.fold, source) {
         return Ok(None);
     }
+    drop(scout);
     let joint = joint.into_inner().unwrap_or_else(PoisonError::into_inner);
     let close = |output| (output, others.into_iter().map(Fold::close).collect());
     Ok(joint.joined.map(|joined| joined.outcome(plan, source).map(close)))
 }
 
+/// The means to analyse a piece, and to hand it in, as a worker does.
+struct Helper<'p, A, F> {
+    analysis: &'p F,
+    joint: &'p Mutex<Joint<A>>,
+    give_back: Sender<Returned>,
+}
+
 /// The thread that moves the state on, and cuts the events into pieces.
-struct Scout<A> {
+struct Scout<'p, A, F> {
     pieces: Pieces,
-    /// The state at the present event, without an analysis.
+    /// The state at the present event, without an analysis; where the present piece is the scout's own, that at its beginning.
     fold: Fold<()>,
+    helper: Helper<'p, A, F>,
+    /// The present piece with its analysis, if the scout analyses it itself.
+    own: Option<Fold<A>>,
     /// The first piece, while its window has not begun.
     first: Option<Fold<A>>,
     /// The beginning of the present piece.
     beginning: Option<Beginning<A>>,
     events: Vec<SchedEvent>,
+    /// An empty list for the next piece.
+    space: Vec<SchedEvent>,
     /// The number of events at which the present piece ends.
     length: usize,
     number: u64,
@@ -161,14 +189,23 @@ struct Scout<A> {
     most_under_way: usize,
 }
 
-impl<A: Joined> Scout<A> {
-    fn new(pieces: Pieces, first: Fold<A>, send: Sender<PassPiece<A>>, returned: Receiver<Returned>) -> Scout<A> {
+impl<'p, A: Joined, F: Fn() -> A + Sync> Scout<'p, A, F> {
+    fn new(
+        pieces: Pieces,
+        first: Fold<A>,
+        helper: Helper<'p, A, F>,
+        send: Sender<PassPiece<A>>,
+        returned: Receiver<Returned>,
+    ) -> Scout<'p, A, F> {
         Scout {
             pieces,
             fold: first.scout(),
+            helper,
+            own: None,
             first: Some(first),
             beginning: None,
             events: Vec::new(),
+            space: Vec::new(),
             length: 0,
             number: 0,
             send: Some(send),
@@ -187,14 +224,17 @@ impl<A: Joined> Scout<A> {
             events = rest;
         }
         while !events.is_empty() {
-            if self.beginning.is_none() {
-                self.begin();
+            if self.beginning.is_none() && self.own.is_none() {
+                self.begin()?;
             }
             let (here, rest) = events.split_at(events.len().min(self.length - self.events.len()));
             self.events.extend_from_slice(here);
-            let flow = self.fold.feed(here);
+            let flow = match &mut self.own {
+                Some(own) => own.feed(here),
+                None => self.fold.feed(here),
+            };
             if self.events.len() == self.length || flow.is_break() {
-                self.send()?;
+                self.end()?;
             }
             flow?;
             events = rest;
@@ -202,41 +242,49 @@ impl<A: Joined> Scout<A> {
         ControlFlow::Continue(())
     }
 
-    /// Begins a piece at the present event.
-    fn begin(&mut self) {
-        self.beginning = Some(match self.first.take() {
-            Some(first) => {
-                self.fold = first.scout();
-                Beginning::First(first)
-            }
-            None => Beginning::Later(self.fold.scout()),
-        });
+    /// Begins a piece at the present event; breaks if a piece before it is lost.
+    fn begin(&mut self) -> ControlFlow<()> {
         let state = self.fold.state.bytes();
         self.length = self.pieces.length(state);
         self.most_under_way = self.pieces.most_under_way(self.length, state);
-    }
-
-    /// Ends the present piece; breaks if no worker will follow it.
-    fn send(&mut self) -> ControlFlow<()> {
-        let mut space = Vec::new();
         while let Ok(returned) = self.returned.try_recv() {
-            space = self.come_back(returned)?;
+            self.come_back(returned)?;
         }
         while self.under_way >= self.most_under_way {
             let Ok(returned) = self.returned.recv() else { return ControlFlow::Break(()) };
-            space = self.come_back(returned)?;
+            self.come_back(returned)?;
         }
-        let events = std::mem::replace(&mut self.events, space);
-        let (Some(beginning), Some(send)) = (self.beginning.take(), &self.send) else { return ControlFlow::Break(()) };
-        if send.send(PassPiece { number: self.number, beginning, events }).is_err() {
-            return ControlFlow::Break(());
+        let has_enough = self.under_way >= self.most_under_way.saturating_sub(Pieces::OWN).max(1);
+        match self.first.take() {
+            Some(first) => {
+                self.fold = first.scout();
+                self.beginning = Some(Beginning::First(first));
+            }
+            None if has_enough => self.own = Some(self.fold.scout().resumed((self.helper.analysis)())),
+            None => self.beginning = Some(Beginning::Later(self.fold.scout())),
         }
-        (self.number, self.under_way) = (self.number + 1, self.under_way + 1);
         ControlFlow::Continue(())
     }
 
-    /// Returns the empty list of a piece that has come back; breaks if the piece is lost.
-    fn come_back(&mut self, returned: Returned) -> ControlFlow<(), Vec<SchedEvent>> {
+    /// Ends the present piece; breaks if no worker will follow it.
+    fn end(&mut self) -> ControlFlow<()> {
+        let events = std::mem::replace(&mut self.events, std::mem::take(&mut self.space));
+        let number = self.number;
+        (self.number, self.under_way) = (number + 1, self.under_way + 1);
+        if let Some(fold) = self.own.take() {
+            self.fold = fold.scout();
+            hand_in(self.helper.joint, number, Followed { fold, events }, &self.helper.give_back);
+            return ControlFlow::Continue(());
+        }
+        let (Some(beginning), Some(send)) = (self.beginning.take(), &self.send) else { return ControlFlow::Break(()) };
+        match send.send(PassPiece { number, beginning, events }) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(_) => ControlFlow::Break(()),
+        }
+    }
+
+    /// Takes the list of a piece that has come back, to be used again; breaks if the piece is lost.
+    fn come_back(&mut self, returned: Returned) -> ControlFlow<()> {
         let Some(mut events) = returned else {
             // The piece would be missing for ever. Without a sender the other workers end.
             self.send = None;
@@ -244,17 +292,18 @@ impl<A: Joined> Scout<A> {
         };
         self.under_way -= 1;
         events.clear();
-        ControlFlow::Continue(events)
+        self.space = events;
+        ControlFlow::Continue(())
     }
 
     /// Sends the rest, so that there is at least one piece, and lets the workers end.
     fn finish(&mut self) {
-        if self.beginning.is_none() && self.first.is_some() {
-            self.begin();
+        // A piece that is not followed is missing because a worker panicked, which the scope passes on.
+        if self.first.is_some() {
+            let _ = self.begin();
         }
-        if self.beginning.is_some() && self.send.is_some() {
-            // A piece that is not followed is missing because a worker panicked, which the scope passes on.
-            let _ = self.send();
+        if (self.beginning.is_some() || self.own.is_some()) && self.send.is_some() {
+            let _ = self.end();
         }
         self.send = None;
     }
@@ -366,9 +415,12 @@ mod tests {
     #[test]
     fn pieces_have_bounds() {
         assert_eq!(Pieces::for_threads(3), None);
-        let pieces = Pieces::for_threads(512).expect("a division");
+        let pieces = Pieces::on_cores(512, 64).expect("a division");
         assert_eq!(pieces, Pieces { events: Pieces::EVENTS, workers: Pieces::MOST_WORKERS });
-        assert_eq!((pieces.length(0), pieces.most_under_way(Pieces::EVENTS, 0)), (Pieces::EVENTS, 8));
+        assert_eq!((pieces.length(0), pieces.most_under_way(Pieces::EVENTS, 0)), (Pieces::EVENTS, 10));
+        // No worker takes the core of the scout, but where there is one core alone.
+        let workers = |threads, cores| Pieces::on_cores(threads, cores).expect("a division").workers;
+        assert_eq!([(4, 4), (16, 2), (16, 1), (16, 5)].map(|(threads, cores)| workers(threads, cores)), [2, 1, 1, 4]);
         // A state of 100 MB makes long pieces, of which few are under way.
         let length = pieces.length(100 << 20);
         assert!(length > 10 * Pieces::EVENTS && pieces.most_under_way(length, 100 << 20) == 2, "{length}");

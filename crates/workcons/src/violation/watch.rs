@@ -316,4 +316,54 @@ mod tests {
             assert!(outcome.output > 100, "{} of {} events", outcome.output, events.len());
         }
     }
+
+    /// Follows the sets, and makes them anew from the state behind each event.
+    struct Anew(FollowedSets);
+
+    impl Anew {
+        fn compare(&self, event: Option<&SchedEvent>, state: &SchedState) {
+            let mut anew = FollowedSets::new(&Topology::default(), None);
+            for cpu in state.observed() {
+                anew.begin(cpu, state, None, flags);
+                anew.sets.update(cpu, state.load(cpu));
+            }
+            let way = Waiters::Movable as usize;
+            assert_eq!(self.0.sets.cpus(way), anew.sets.cpus(way), "{event:?}");
+        }
+    }
+
+    impl Analysis for Anew {
+        type Output = ();
+
+        fn begin(&mut self, _: Ts, state: &SchedState) {
+            for cpu in state.observed() {
+                self.0.begin(cpu, state, None, flags);
+                self.0.sets.update(cpu, state.load(cpu));
+            }
+        }
+
+        fn after(&mut self, event: &SchedEvent, state: &SchedState) {
+            if !state.spans().is_empty() || !state.cpu_spans().is_empty() {
+                self.0.follow(state, None, flags);
+                for cpu in state.touched() {
+                    self.0.sets.update(*cpu, state.load(*cpu));
+                }
+            }
+            self.compare(Some(event), state);
+        }
+
+        fn finish(self, _: Ts, _: &SchedState) {}
+    }
+
+    #[test]
+    fn followed_sets_are_those_of_the_state() {
+        for seed in 0..40 {
+            let sim = testkit::Simulation::any(seed, 1 + (seed % 9) as u32, 300);
+            for events in [sim.events.clone(), sim.lossy(seed).0] {
+                let events = testkit::with_throttling(&events, seed);
+                let anew = || Anew(FollowedSets::new(&Topology::default(), None));
+                let _ = Pass::over(events.as_slice()).run(anew).unwrap_or_else(|never| match never {});
+            }
+        }
+    }
 }
