@@ -220,7 +220,7 @@ impl Coloring {
                 SchedPolicy::ALL.iter().position(|policy| *policy == params.policy).map(|place| place as i64)
             }
             TaskGroup::Kernel | TaskGroup::Command(_) => Some(OF_KERNEL),
-            TaskGroup::Task(_) | TaskGroup::Unknown | TaskGroup::Rest => None,
+            TaskGroup::Task(_) | TaskGroup::Stack(_) | TaskGroup::OnCpu | TaskGroup::Unknown | TaskGroup::Rest => None,
         }
     }
 

@@ -26,7 +26,7 @@ pub struct LatencyRow {
     /// than rows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<Comm>,
-    /// The process, the cgroup or the scheduling parameters of the tasks, where the rows are these.
+    /// The process, the cgroup, the scheduling parameters or the stack of the tasks, where the rows are these.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub group: Option<GroupLabel>,
     /// The number of tasks that the row holds together because they are beyond the 32,768 rows; absent in other rows.
@@ -318,6 +318,17 @@ fn line(out: &mut String, name: &str, s: &Summary) {
     out.push('\n');
 }
 
+/// A line of a table of rows that can be stacks, whose names have lines of their own.
+fn row_line(out: &mut String, row: &LatencyRow, s: &Summary) {
+    match row.group.as_ref().is_some_and(|group| group.stack.is_some()) {
+        true => {
+            paragraph(out, 2, 4, &row.shown());
+            line(out, "", s);
+        }
+        false => line(out, &format!("  {}", row.shown()), s),
+    }
+}
+
 fn placement_name(placement: Placement, with_distances: bool) -> &'static str {
     match placement {
         Placement::Previous => "on the CPU it last ran on",
@@ -436,14 +447,14 @@ fn tables(out: &mut String, report: &LatencyReport, rows: usize) {
     let of = |measure: Measure| move |row: &LatencyRow| row.measures.iter().find(|m| m.measure == measure).copied();
     let wakeup = format!("wakeup latency (from {}) of", span(report));
     for (measure, title) in [(Measure::Wakeup, wakeup.as_str()), (Measure::Preempted, "waits after preemption of")] {
-        let with: Vec<(String, MeasureSummary)> =
-            report.rows.iter().filter_map(|row| Some((row.shown(), of(measure)(row)?))).collect();
+        let with: Vec<(&LatencyRow, MeasureSummary)> =
+            report.rows.iter().filter_map(|row| Some((row, of(measure)(row)?))).collect();
         if with.is_empty() {
             continue;
         }
         head(out, title);
-        for (name, m) in with.iter().take(rows) {
-            line(out, &format!("  {name}"), &m.summary);
+        for (row, m) in with.iter().take(rows) {
+            row_line(out, row, &m.summary);
         }
         if with.len() > rows {
             // Writing to a string cannot fail.

@@ -8,7 +8,7 @@ use std::io::Write;
 
 /// Writes the table of measures as comma-separated values.
 pub(crate) fn table(report: &LatencyReport, out: &mut dyn Write) -> Result<()> {
-    let by_group = matches!(report.by, TasksBy::Process | TasksBy::Cgroup | TasksBy::Params);
+    let by_group = matches!(report.by, TasksBy::Process | TasksBy::Cgroup | TasksBy::Params | TasksBy::Stack);
     let of = if by_group { "process,group" } else { "pid,command" };
     let mut table = CsvWriter::new(out, &format!("{of},measure,{},began_before", DISTRIBUTION.join(",")))?;
     for row in &report.rows {

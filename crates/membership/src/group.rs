@@ -1,13 +1,16 @@
 //! The groups of tasks that rows of reports are about.
 
-use crate::{CgroupIndex, TaskParams};
+use crate::stacks::BETWEEN_FUNCTIONS;
+use crate::{CgroupIndex, StackIndex, TaskParams};
+use clap::ValueEnum;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use sched::kthread::command;
 use sched::state::Task;
 use sched::{Comm, Pid};
 use serde::Serialize;
 
 /// The rule by which tasks form the rows of a report.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum TasksBy {
@@ -22,9 +25,18 @@ pub enum TasksBy {
     Cgroup,
     /// A row for each set of scheduling parameters: the policy with the nice value or the priority
     Params,
+    /// A row for each stack with which tasks left their CPUs: the place at which they slept or gave way
+    Stack,
 }
 
 impl TasksBy {
+    /// Returns a parser of the rules that also divide the time for which tasks run: a stack is that of a task off its CPU.
+    pub fn of_running() -> impl TypedValueParser<Value = TasksBy> {
+        let names = TasksBy::value_variants().iter().filter(|by| **by != TasksBy::Stack);
+        PossibleValuesParser::new(names.filter_map(TasksBy::to_possible_value))
+            .try_map(|name| TasksBy::from_str(&name, false))
+    }
+
     /// The name of the groups, in the plural.
     pub fn plural(self) -> &'static str {
         match self {
@@ -33,6 +45,7 @@ impl TasksBy {
             TasksBy::Process => "processes",
             TasksBy::Cgroup => "cgroups",
             TasksBy::Params => "scheduling parameters",
+            TasksBy::Stack => "stacks",
         }
     }
 }
@@ -50,6 +63,10 @@ pub enum TaskGroup {
     Cgroup(CgroupIndex),
     /// The tasks with these scheduling parameters.
     Params(TaskParams),
+    /// The tasks that left their CPUs with this stack.
+    Stack(StackIndex),
+    /// The tasks on a CPU, where rows are stacks.
+    OnCpu,
     /// The threads of the kernel, where rows are cgroups.
     Kernel,
     /// The tasks whose group is unknown.
@@ -58,12 +75,12 @@ pub enum TaskGroup {
     Rest,
 }
 
-/// The name of a group of tasks, where the rows of a report are processes, cgroups or scheduling parameters.
+/// The name of a group of tasks, where the rows of a report are processes, cgroups, scheduling parameters or stacks.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GroupLabel {
-    /// The path of the cgroup, the command of the process, or the policy with the nice value or the priority; `kernel threads` and
-    /// `(others)` of rows that join tasks; null for the row of the tasks whose group is unknown.
+    /// The path of the cgroup, the command of the process, the policy with the nice value or the priority, or the kind of the stack with its
+    /// functions; `kernel threads`, `on a CPU` and `(others)` of rows that join tasks; null for the row of the tasks whose group is unknown.
     pub name: Option<String>,
     /// The PID of the first thread of the process, where the row is a process.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -71,24 +88,40 @@ pub struct GroupLabel {
     /// The scheduling parameters, where the row is of tasks that share them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub params: Option<TaskParams>,
+    /// The functions of the stack in the kernel, the innermost first, where the row is a stack; an address where the trace has no name for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stack: Option<Vec<String>>,
     /// The rule of the rows.
     #[serde(skip)]
     pub by: TasksBy,
 }
 
 impl GroupLabel {
-    /// The name in tables.
+    /// The name in tables: of a stack the kind and the inner functions.
     pub fn shown(&self) -> String {
         match (&self.name, self.process) {
+            (Some(name), _) if self.stack.is_some() => inner_part(name),
             (Some(name), Some(leader)) => format!("{name} ({})", leader.0),
             (None, Some(leader)) => leader.named(Comm::EMPTY),
             (Some(name), None) => name.clone(),
             (None, None) => match self.by {
                 TasksBy::Process => "unknown process".to_owned(),
                 TasksBy::Cgroup => "unknown cgroup".to_owned(),
+                TasksBy::Stack => "no stack".to_owned(),
                 _ => "unknown parameters".to_owned(),
             },
         }
+    }
+}
+
+/// The number of functions of a stack in tables.
+const SHOWN_FUNCTIONS: usize = 4;
+
+/// The inner functions of the name of a stack.
+fn inner_part(name: &str) -> String {
+    match name.match_indices(BETWEEN_FUNCTIONS).nth(SHOWN_FUNCTIONS - 1) {
+        Some((end, _)) => format!("{}{BETWEEN_FUNCTIONS}…", &name[..end]),
+        None => name.to_owned(),
     }
 }
 
@@ -123,7 +156,7 @@ pub struct TaskRow {
     /// The command name, where the rows are tasks or commands.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<Comm>,
-    /// The process, the cgroup or the scheduling parameters of the tasks, where the rows are these.
+    /// The process, the cgroup, the scheduling parameters or the stack of the tasks, where the rows are these.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub group: Option<GroupLabel>,
 }

@@ -1,8 +1,9 @@
 //! The groups of all tasks over the time of a trace.
 
+use crate::stacks::GroupStack;
 use crate::{
-    CgroupIndex, Cgroups, GroupLabel, GroupedTask, ParamsHistory, Processes, RowNames, TaskGroup, TaskParams, TaskRow,
-    TasksBy, stemmed,
+    CgroupIndex, Cgroups, GroupLabel, GroupedTask, ParamsHistory, Processes, RowNames, StackHistory, TaskGroup,
+    TaskParams, TaskRow, TasksBy, stemmed,
 };
 use machine::Machine;
 use sched::names::NameHistory;
@@ -23,13 +24,14 @@ pub struct TaskGroups {
     cgroup_of: SeededMap<Pid, Vec<(Ts, Option<CgroupIndex>)>>,
     processes: Processes,
     params: ParamsHistory,
+    stacks: StackHistory,
     /// The names of tasks, for the leaders of processes, and the instant at which their names are looked up.
     names: (NameHistory, Ts),
 }
 
 impl TaskGroups {
     /// Learns the groups of a trace by a rule. `names` are called if they are needed: the names of tasks, of which each process has the
-    /// one that its leader has at `to`.
+    /// one that its leader has at `to`. Stacks are not learned here: see [`TaskGroups::of_stacks`].
     pub fn of<E>(
         by: TasksBy,
         trace: &Trace,
@@ -42,7 +44,7 @@ impl TaskGroups {
             groups.processes = Processes::of(trace, machine);
         }
         match by {
-            TasksBy::Task | TasksBy::Command => {}
+            TasksBy::Task | TasksBy::Command | TasksBy::Stack => {}
             TasksBy::Process => groups.names = (names()?, to),
             TasksBy::Cgroup => return Ok(TaskGroups::of_cgroups(Cgroups::of(trace, machine, &groups.processes))),
             TasksBy::Params => groups.params = ParamsHistory::of(trace, machine),
@@ -64,18 +66,24 @@ impl TaskGroups {
         TaskGroups { by: TasksBy::Params, params, ..TaskGroups::default() }
     }
 
+    /// The groups by the stacks with which tasks left their CPUs.
+    pub fn of_stacks(stacks: StackHistory) -> TaskGroups {
+        TaskGroups { by: TasksBy::Stack, stacks, ..TaskGroups::default() }
+    }
+
     /// The rule by which tasks form groups.
     pub fn by(&self) -> TasksBy {
         self.by
     }
 
-    /// Whether any group is known that the events of a pass do not show: a process, a cgroup, or a policy.
+    /// Whether any group is known that the events of a pass do not show: a process, a cgroup, a policy, or a stack.
     pub fn are_known(&self) -> bool {
         match self.by {
             TasksBy::Task | TasksBy::Command => true,
             TasksBy::Process => self.processes.are_known(),
             TasksBy::Cgroup => !self.cgroup_of.is_empty(),
             TasksBy::Params => self.params.are_known(),
+            TasksBy::Stack => !self.stacks.is_empty(),
         }
     }
 
@@ -92,6 +100,7 @@ impl TaskGroups {
             TasksBy::Params => {
                 self.params.of_task(task.pid, task.prio, ts).map_or(TaskGroup::Unknown, TaskGroup::Params)
             }
+            TasksBy::Stack => self.stacks.of(task.pid, ts).map_or(TaskGroup::Unknown, TaskGroup::Stack),
         }
     }
 
@@ -133,6 +142,7 @@ impl TaskGroups {
                 changes.get(changes.partition_point(|(at, _)| *at <= ts)).map(|(at, _)| *at)
             }
             TasksBy::Params => self.params.next_change(pid, ts),
+            TasksBy::Stack => self.stacks.next_change(pid, ts),
         }
     }
 
@@ -144,7 +154,7 @@ impl TaskGroups {
     /// The name of a group in reports; nothing for a task or a command, which have a PID and a name of their own.
     pub fn label(&self, group: TaskGroup) -> Option<GroupLabel> {
         let by = self.by;
-        let named = |name: String| GroupLabel { name: Some(name), process: None, params: None, by };
+        let named = |name: String| GroupLabel { name: Some(name), process: None, params: None, stack: None, by };
         Some(match group {
             TaskGroup::Task(_) => return None,
             // A thread of the kernel among processes.
@@ -152,12 +162,18 @@ impl TaskGroups {
             TaskGroup::Command(_) => return None,
             TaskGroup::Process(leader) => {
                 let name = self.names.0.of(leader, self.names.1).map(|comm| comm.to_string());
-                GroupLabel { name, process: Some(leader), params: None, by }
+                GroupLabel { name, process: Some(leader), params: None, stack: None, by }
             }
             TaskGroup::Cgroup(cgroup) => named(self.cgroups.name(cgroup).to_owned()),
             TaskGroup::Params(params) => GroupLabel { params: Some(params), ..named(params.to_string()) },
             TaskGroup::Kernel => named("kernel threads".to_owned()),
-            TaskGroup::Unknown => GroupLabel { name: None, process: None, params: None, by },
+            TaskGroup::Stack(stack) => {
+                let stack = self.stacks.stack(stack);
+                let functions = stack.map(|stack| stack.functions.clone()).unwrap_or_default();
+                GroupLabel { stack: Some(functions), ..named(stack.map_or(String::new(), GroupStack::name)) }
+            }
+            TaskGroup::OnCpu => named("on a CPU".to_owned()),
+            TaskGroup::Unknown => GroupLabel { name: None, process: None, params: None, stack: None, by },
             TaskGroup::Rest => named("(others)".to_owned()),
         })
     }

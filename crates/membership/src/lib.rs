@@ -22,6 +22,7 @@ mod note;
 mod params;
 mod past_groups;
 mod processes;
+mod stacks;
 
 pub use cgroups::{CgroupChange, CgroupIndex, Cgroups};
 pub use chosen::{ChosenGroups, ChosenTasks};
@@ -32,3 +33,4 @@ pub use names::{stem, stemmed};
 pub use note::note;
 pub use params::{ParamsHistory, SchedPolicy, TaskParams};
 pub use processes::Processes;
+pub use stacks::{GroupStack, StackHistory, StackIndex};

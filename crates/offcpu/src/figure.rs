@@ -33,6 +33,7 @@ fn color(kind: StackKind) -> Color {
         StackKind::Timer => Color::rgb(0x9f, 0xc1, 0x5a),
         StackKind::Exit => Color::rgb(0x8c, 0x7a, 0x6b),
         StackKind::Lock => Color::rgb(0xd1, 0x4f, 0x7f),
+        StackKind::Work => Color::rgb(0xa9, 0xb8, 0xc4),
         StackKind::Preempted => Color::rgb(0xe6, 0xc2, 0x4a),
     }
 }

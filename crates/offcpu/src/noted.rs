@@ -5,13 +5,8 @@ use crate::{OffCpu, OffCpuBy, OffTrack, Options, SeenWaking, StackWaker};
 use sched::serial::exact;
 use sched::{Analysis, Comm, Cpu, Past, Pid, SchedEvent, SchedState, Ts};
 use serde::{Deserialize, Serialize};
+use session::stacks::{NotedFrames, STACKS_NOTE, noted_frames};
 use tracedat::{EventStacks, StackFrame, StackId};
-
-/// The name of the notes in [`Past::notes`].
-const NAME: &str = "offcpu";
-
-/// A stack as a note has it: addresses, the innermost first, each with whether it is in a program.
-type NotedFrames = Vec<(u64, bool)>;
 
 /// A task that is off its CPU, or that is about to be woken.
 #[derive(Serialize, Deserialize)]
@@ -44,13 +39,11 @@ pub struct NotedStacks(Vec<(Pid, Option<OffTrack>, Option<SeenWaking>)>);
 impl NotedStacks {
     /// Returns the stacks of the notes of a part, and adds them to those of its events. There are none where the notes cannot be understood.
     pub fn of_past(past: &Past, stacks: &mut EventStacks) -> NotedStacks {
-        let notes = past.notes.get(NAME).and_then(|text| serde_json::from_str::<Vec<NotedOffTask>>(text).ok());
+        let notes = past.notes.get(STACKS_NOTE).and_then(|text| serde_json::from_str::<Vec<NotedOffTask>>(text).ok());
         let notes = notes.unwrap_or_default();
         let mut all: Vec<Vec<StackFrame>> = Vec::new();
         let mut numbered = |noted: Option<NotedFrames>| {
-            let frames =
-                noted?.into_iter().map(|(address, is_user)| StackFrame { address, is_user, module: None }).collect();
-            all.push(frames);
+            all.push(noted_frames(noted?));
             Some(StackId(all.len() as u32 - 1))
         };
         // The stacks have their places among the noted ones at first.
@@ -123,7 +116,7 @@ impl Analysis for OffCpuNotes<'_> {
     }
 
     fn finish(self, _: Ts, _: &SchedState) -> Self::Output {
-        Some((NAME.to_owned(), self.notes?))
+        Some((STACKS_NOTE.to_owned(), self.notes?))
     }
 }
 

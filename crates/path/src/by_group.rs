@@ -1,5 +1,6 @@
-//! The path by commands, processes, cgroups or scheduling parameters.
+//! The path by commands, processes, cgroups, scheduling parameters or stacks.
 
+use crate::chain::SegmentKind;
 use crate::report::{Path, Share, Times};
 use membership::{GroupedTask, RowNames, TaskGroup, TaskGroups, TaskRow, TasksBy, join_random};
 use sched::limits::keep_of_pid;
@@ -41,15 +42,18 @@ impl Analysis for LatestTraits {
 }
 
 /// Returns the times on a path by groups. A segment is divided where its task comes to another group; the time of it beside idle CPUs is
-/// that of the last part.
+/// that of the last part. A stack is that of a task off its CPU.
 pub(crate) fn by_group(path: &Path, traits: &SeededMap<Pid, GroupedTask>, groups: &TaskGroups) -> PathByGroup {
     let mut found: BTreeMap<TaskGroup, GroupTimes> = BTreeMap::new();
     for segment in &path.path {
         let name = path.commands.get(&segment.pid).copied().unwrap_or_default();
         let unknown = GroupedTask { pid: segment.pid, comm: name, prio: None, is_kernel: false };
         let task = GroupedTask { comm: name, ..traits.get(&segment.pid).copied().unwrap_or(unknown) };
-        let mut last = groups.group(task, segment.start_ns);
+        let on_cpu =
+            (groups.by() == TasksBy::Stack && segment.kind == SegmentKind::Running).then_some(TaskGroup::OnCpu);
+        let mut last = on_cpu.unwrap_or_else(|| groups.group(task, segment.start_ns));
         groups.divide(&task, segment.start_ns, segment.end_ns, |group, start_ns, end_ns| {
+            let group = on_cpu.unwrap_or(group);
             let part = crate::Segment { start_ns, end_ns, beside_idle_ns: 0, ..*segment };
             found.entry(group).or_default().times.add(&part);
             last = group;

@@ -9,6 +9,7 @@ use sched::{Dur, Pid, Ts};
 use session::stacks::NamedStacks;
 use std::fmt::Write;
 use timeline::Drawable;
+use timeline::text::paragraph;
 
 fn seconds(ns: u64) -> String {
     format!("{:.4} s", Dur(ns).seconds())
@@ -21,8 +22,14 @@ fn counted(number: u64, noun: &str) -> String {
 
 fn line<K>(out: &mut String, name: &str, share: &Share<K>) {
     let Times { running_ns, queued_ns, waking_ns, sleeping_ns, .. } = share.times;
-    // Writing to a string cannot fail.
-    let _ = write!(out, "  {name:<24}");
+    // A name that is longer than its column has a line of its own. Writing to a string cannot fail.
+    let _ = match name.chars().count() {
+        0..=24 => write!(out, "  {name:<24}"),
+        _ => {
+            paragraph(out, 2, 4, name);
+            write!(out, "  {:<24}", "")
+        }
+    };
     for ns in [running_ns, queued_ns, waking_ns, sleeping_ns] {
         let _ = write!(out, "{:>11}", seconds(ns));
     }
@@ -150,6 +157,7 @@ pub fn text(path: &Path, groups: Option<&PathByGroup>, trace: &Drawable, most: u
                 TasksBy::Process => "by process",
                 TasksBy::Cgroup => "by cgroup",
                 TasksBy::Params => "by scheduling parameters",
+                TasksBy::Stack => "by stack of the switch-out",
             },
         );
         for share in groups.rows.iter().take(most) {

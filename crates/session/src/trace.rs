@@ -6,6 +6,7 @@ pub mod heading;
 pub mod progress;
 pub(crate) mod session;
 pub mod several;
+mod stack_groups;
 pub(crate) mod stack_kinds;
 pub mod stacks;
 pub mod warnings;

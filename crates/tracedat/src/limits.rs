@@ -63,6 +63,12 @@ pub(crate) const FRAMES_OF_STACK: usize = 256;
 /// Events with a stack: 32 bytes each.
 pub(crate) const STACKED_EVENTS: usize = 1 << 22;
 
+/// Maps of programs in the options of a file. A process has some tens.
+pub(crate) const PROGRAM_MAPS: usize = 1 << 16;
+
+/// Bytes of the path of a mapped file. The kernel has 4,096 at most.
+pub(crate) const PROGRAM_MAP_NAME: usize = 4096;
+
 /// Command names. The kernel keeps at most 32,768.
 pub(crate) const COMMANDS: usize = 1 << 20;
 

@@ -28,7 +28,7 @@ pub struct UtilizationArgs {
     #[arg(long)]
     pub(crate) per_cpu: bool,
     /// Also list the time of the CPUs by these; a table in CSV then has these instead of the intervals
-    #[arg(long, value_enum, value_name = "WHAT", conflicts_with = "per_cpu")]
+    #[arg(long, value_parser = TasksBy::of_running(), value_name = "WHAT", conflicts_with = "per_cpu")]
     pub(crate) by: Option<TasksBy>,
     /// Maximum number of rows to print for --by; the JSON has all
     #[arg(long, default_value_t = 15, value_name = "N")]

@@ -417,6 +417,7 @@ fn by_group(out: &mut String, groups: &TimesByGroup, most: usize) {
         TasksBy::Process => "time of process",
         TasksBy::Cgroup => "time of cgroup",
         TasksBy::Params => "time of tasks with",
+        TasksBy::Stack => "time at stack",
     };
     // Writing to a string cannot fail.
     let _ = writeln!(out, "\n{of:<37}{:>12}{:>12}{:>13}", "run time", "CPU time", "of all tasks");

@@ -29,7 +29,7 @@ pub(crate) fn table(report: &UtilizationReport, per_cpu: bool, out: &mut dyn Wri
 fn of_groups(groups: &TimesByGroup, out: &mut dyn Write) -> Result<()> {
     let of = match groups.by {
         TasksBy::Task | TasksBy::Command => "pid,command",
-        TasksBy::Process | TasksBy::Cgroup | TasksBy::Params => "process,group",
+        TasksBy::Process | TasksBy::Cgroup | TasksBy::Params | TasksBy::Stack => "process,group",
     };
     let mut table = CsvWriter::new(out, &format!("{of},run_ns,cpu_percent,tasks_percent"))?;
     for row in &groups.rows {

@@ -22,6 +22,7 @@
 //! ```
 
 mod args;
+mod components;
 mod edges;
 mod figure;
 mod futex;
@@ -33,6 +34,7 @@ mod table;
 mod text;
 
 pub use args::WakersArgs;
+pub use components::WakeComponent;
 pub use edges::{EdgeWeight, PartiesBy, WakeParty};
 pub use figure::figure;
 pub use futex::FutexCalls;

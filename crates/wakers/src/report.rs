@@ -1,6 +1,7 @@
 //! The report: as numbers.
 
 use crate::Wakers;
+use crate::components::{WakeComponent, components};
 use crate::edges::{EdgeKey, EdgeSums, EdgeWeight, PartiesBy, WakeParty};
 use crate::futex::{FutexKey, FutexSums, FutexTable};
 use sched::lengths::Summary;
@@ -113,6 +114,8 @@ pub struct WakersReport {
     pub interrupts: Vec<WakeEdge>,
     /// The pairs that wake each other, those that do so most often first.
     pub pairs: Vec<WakePair>,
+    /// The groups of three and more that wake each other in a ring, those with the most wakeups first.
+    pub components: Vec<WakeComponent>,
     /// The wakeups by futex, those with the most first; absent unless they are asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub futexes: Option<Vec<FutexEdge>>,
@@ -137,6 +140,7 @@ impl OfSelection for WakersReport {
             edges: Vec::new(),
             interrupts: Vec::new(),
             pairs: Vec::new(),
+            components: Vec::new(),
             futexes: None,
         };
     }
@@ -175,6 +179,7 @@ pub(crate) fn build(wakers: Wakers<'_>, end: Ts) -> WakersReport {
     let all = |edges: &[WakeEdge]| edges.iter().map(|edge| edge.wakeups).sum::<u64>();
     let (by_tasks, by_interrupts) = (all(&edges), all(&interrupts));
     let pairs = pairs(&edges, &woken_in_all);
+    let components = components(&edges, &woken_in_all);
     // The order of the keys decides among edges of one weight.
     for edges in [&mut edges, &mut interrupts] {
         edges.sort_by_key(|edge| std::cmp::Reverse(edge.weight(options.weight)));
@@ -195,6 +200,7 @@ pub(crate) fn build(wakers: Wakers<'_>, end: Ts) -> WakersReport {
         edges,
         interrupts,
         pairs,
+        components,
         futexes,
     }
 }

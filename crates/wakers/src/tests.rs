@@ -1,6 +1,6 @@
 //! A case by hand: a producer and a consumer, a wakeup from an interrupt, one without a waking, and one that is open at the end.
 
-use crate::{Options, PartiesBy, WakeEdge, Wakers, WakersReport};
+use crate::{Options, PartiesBy, WakeEdge, WakeParty, Wakers, WakersReport};
 use sched::topology::CpuLocation;
 use sched::{Comm, Cpu, Dur, EventKind, Pass, Pid, PrevState, SchedEvent, TaskRef, Topology, Ts};
 
@@ -118,4 +118,37 @@ fn the_selection_is_that_of_the_woken_tasks() {
     let only = |task: &sched::state::Task, _: &sched::SchedState| task.pid == Pid(9);
     let report = report(&Options { tasks: Some(&only), ..Options::default() });
     assert_eq!((report.edges.len(), report.interrupts.len(), report.wakeups), (0, 1, Some(1)));
+}
+
+#[test]
+fn three_that_wake_each_other_in_a_ring_are_a_component() {
+    let events = [
+        sleeps(0, 0, 0, 7),
+        sleeps(0, 1, 0, 8),
+        sleeps(0, 2, 0, 9),
+        sleeps(10, 1, 8, 0),
+        sleeps(10, 2, 9, 0),
+        waking(20, 0, 7, 8),
+        wakeup(20, 0, 7, 8, 1),
+        sleeps(30, 1, 0, 8),
+        sleeps(40, 0, 7, 0),
+        waking(50, 1, 8, 9),
+        wakeup(50, 1, 8, 9, 2),
+        sleeps(60, 2, 0, 9),
+        sleeps(70, 1, 8, 0),
+        waking(80, 2, 9, 7),
+        wakeup(80, 2, 9, 7, 0),
+        sleeps(90, 0, 0, 7),
+        // An interrupt makes one of the two wakeups of cc.
+        interrupt(waking(95, 2, 9, 8)),
+        interrupt(wakeup(95, 2, 9, 8, 1)),
+        sleeps(96, 1, 0, 8),
+    ];
+    let options = Options::default();
+    let report =
+        Pass::over(events.as_slice()).run(|| Wakers::new(&options)).unwrap_or_else(|never| match never {}).output;
+    assert!(report.pairs.is_empty());
+    let [ring] = report.components.as_slice() else { panic!("{:?}", report.components) };
+    let names: Vec<String> = ring.members.iter().map(WakeParty::name).collect();
+    assert_eq!((names.join(" "), ring.wakeups, ring.part), ("cc make sort".to_owned(), 3, 0.75));
 }

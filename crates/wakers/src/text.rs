@@ -1,6 +1,6 @@
 //! The report as a text for people.
 
-use crate::{FutexEdge, WakeEdge, WakePair, WakeParty, WakersReport};
+use crate::{FutexEdge, WakeComponent, WakeEdge, WakePair, WakeParty, WakersReport};
 use sched::Dur;
 use sched::nouns::counted;
 use std::fmt::Write;
@@ -20,6 +20,7 @@ pub fn text(report: &WakersReport, trace: &Drawable, rows: usize) -> String {
     headline(&mut out, report, trace);
     edges(&mut out, "woken by tasks", &report.edges, rows);
     pairs(&mut out, &report.pairs, rows);
+    components(&mut out, &report.components, rows);
     futexes(&mut out, report.futexes.as_deref(), rows);
     edges(&mut out, "woken by interrupts", &report.interrupts, rows);
     if !report.interrupts.is_empty() {
@@ -104,6 +105,26 @@ fn pairs(out: &mut String, pairs: &[WakePair], rows: usize) {
         );
     }
     more(out, pairs.len(), rows, "pair");
+}
+
+/// The maximum number of names of a component in the table.
+const MEMBERS: usize = 8;
+
+/// The table of the groups of three and more that wake each other in a ring.
+fn components(out: &mut String, components: &[WakeComponent], rows: usize) {
+    if components.is_empty() {
+        return;
+    }
+    let _ = writeln!(out, "\n{:<36}{:>7}{:>8}{:>8}", "wake each other in a ring", "number", "of all", "names");
+    for component in components.iter().take(rows) {
+        let names: Vec<String> = component.members.iter().take(MEMBERS).map(WakeParty::name).collect();
+        let more = component.members.len().saturating_sub(MEMBERS);
+        let more = if more > 0 { format!(", {more} more") } else { String::new() };
+        let share = format!("{:.0} %", component.part * 100.0);
+        let _ = writeln!(out, "{:<36}{:>7}{share:>8}{:>8}", "", component.wakeups, component.members.len());
+        paragraph(out, 2, 4, &format!("{}{more}", names.join(", ")));
+    }
+    more(out, components.len(), rows, "ring");
 }
 
 /// The table of the wakeups by futex.

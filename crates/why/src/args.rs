@@ -95,6 +95,8 @@ pub(crate) enum By {
     Cgroup,
     /// A row for each set of scheduling parameters: the policy with the nice value or the priority
     Params,
+    /// A row for each stack with which the tasks had left their CPUs: the place at which they slept or gave way
+    Stack,
     /// The CPU of the run queue
     Cpu,
     /// The node of the run queue
@@ -111,6 +113,7 @@ impl By {
             By::Process => groups(TasksBy::Process),
             By::Cgroup => groups(TasksBy::Cgroup),
             By::Params => groups(TasksBy::Params),
+            By::Stack => groups(TasksBy::Stack),
             By::Cpu => Ok(Grouping::Cpu),
             By::Node => Ok(Grouping::Node),
         }

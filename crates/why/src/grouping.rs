@@ -58,7 +58,7 @@ pub struct GroupRow {
     /// The command, where the rows are tasks or commands.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<Comm>,
-    /// The process, the cgroup or the scheduling parameters of the tasks, where the rows are these.
+    /// The process, the cgroup, the scheduling parameters or the stack of the tasks, where the rows are these.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub group: Option<GroupLabel>,
     /// The CPU of the run queue, where the rows are CPUs.

@@ -210,7 +210,12 @@ fn grouped(out: &mut String, rows: &[GroupRow], most: usize) {
         writeln!(out, "\n{:<36}{:>10}{:>7}{:>7}{:>15}", "waited in violation", "time", "share", "number", "longest");
     for row in rows.iter().take(most) {
         let (time, longest) = (seconds(row.total_ns.0), short(Some(row.longest.violated_ns)));
-        let _ = writeln!(out, "{:<36}{time:>10}{:>6.1}%{:>7}{longest:>15}", name(row), row.percent, row.number);
+        let mut name = name(row);
+        // The name of a stack has lines of its own.
+        if row.group.as_ref().is_some_and(|group| group.stack.is_some()) {
+            paragraph(out, 0, 2, &std::mem::take(&mut name));
+        }
+        let _ = writeln!(out, "{name:<36}{time:>10}{:>6.1}%{:>7}{longest:>15}", row.percent, row.number);
         if row.cpu.is_none() {
             let _ = writeln!(out, "    queued on CPU {}", times(&row.queued_on));
         }

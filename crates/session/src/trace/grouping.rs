@@ -12,7 +12,10 @@ use std::sync::Arc;
 impl Session {
     /// Learns the groups of the tasks by a rule. A trace that shows none of them is reported in a message.
     pub fn task_groups(&self, by: TasksBy) -> Result<Arc<TaskGroups>> {
-        let groups = TaskGroups::of(by, &self.trace, self.machine.as_ref(), self.to, || self.names())?;
+        let groups = match by {
+            TasksBy::Stack => TaskGroups::of_stacks(self.stack_history()?),
+            by => TaskGroups::of(by, &self.trace, self.machine.as_ref(), self.to, || self.names())?,
+        };
         if !groups.are_known() {
             let name = self.name();
             match by {
@@ -27,6 +30,10 @@ impl Session {
                 TasksBy::Params => self.read.message(&format!(
                     "{name}: the policies of tasks are unknown: there is no list of them in a machine file, and no record; rows \
                      are by the priorities of sched_switch, which do not show SCHED_IDLE and SCHED_BATCH"
+                )),
+                TasksBy::Stack => self.read.message(&format!(
+                    "{name}: no stacks were recorded with the switches: all time off-CPU is in the row of no stack; record with \
+                     schedviz record --stacks, trace-cmd record -T or perf record -g"
                 )),
                 TasksBy::Task | TasksBy::Command => {}
             }

@@ -25,6 +25,8 @@ pub enum StackKind {
     Exit,
     /// A wait for a lock of the kernel.
     Lock,
+    /// A thread of the kernel without work: it waits for some, or for its next round.
+    Work,
     /// No sleep: the task gave way to another one.
     Preempted,
     /// A stack with names, and none of the functions of the other kinds.
@@ -37,7 +39,7 @@ pub enum StackKind {
 
 impl StackKind {
     /// Every kind, in the order of the tables.
-    pub const ALL: [StackKind; 13] = [
+    pub const ALL: [StackKind; 14] = [
         StackKind::Futex,
         StackKind::Poll,
         StackKind::Pipe,
@@ -47,6 +49,7 @@ impl StackKind {
         StackKind::Timer,
         StackKind::Exit,
         StackKind::Lock,
+        StackKind::Work,
         StackKind::Preempted,
         StackKind::Other,
         StackKind::Unresolved,
@@ -65,6 +68,7 @@ impl StackKind {
             StackKind::Timer => "timer",
             StackKind::Exit => "exit",
             StackKind::Lock => "lock (kernel)",
+            StackKind::Work => "kernel work",
             StackKind::Preempted => "preempted",
             StackKind::Other => "other",
             StackKind::Unresolved => "no names",
@@ -158,6 +162,29 @@ const SHOWN_BY: [(StackKind, &[&str]); 10] = [
             "jbd2_log_wait_commit",
             "balance_dirty_pages",
             "kjournald2",
+            "bit_wait",
+            "__wait_on_bit",
+            "out_of_line_wait_on_bit",
+            "__wait_on_bit_lock",
+            "netfs_wait_for_read",
+            "netfs_wait_for_write",
+            "p9_client_rpc",
+            "p9_client_cb",
+            "wake_bit_function",
+            "p9_client_zc_rpc",
+            "rpc_wait_bit_killable",
+            "request_wait_answer",
+            "wait_for_response",
+            "blk_io_schedule",
+            "blk_execute_rq",
+            "__iomap_dio_rw",
+            "blkdev_issue_flush",
+            "jbd2_journal_commit_transaction",
+            "wait_transaction_locked",
+            "xlog_wait_on_iclog",
+            "xfs_buf_iowait",
+            "io_cqring_wait",
+            "read_events",
             "wake_page_function",
             "folio_wake_bit",
             "blk_update_request",
@@ -185,7 +212,16 @@ const SHOWN_BY: [(StackKind, &[&str]); 10] = [
             "msleep_interruptible",
             "usleep_range_state",
             "do_sigtimedwait",
+            "__x64_sys_pause",
+            "__do_sys_pause",
+            "do_sigsuspend",
+            "sigsuspend",
+            "timerfd_read",
+            "timerfd_read_iter",
+            "usleep_range",
+            "schedule_timeout_idle",
             "hrtimer_wakeup",
+            "call_timer_fn",
             "process_timeout",
         ],
     ),
@@ -237,14 +273,76 @@ const SHOWN_BY: [(StackKind, &[&str]); 10] = [
             "preempt_schedule_common",
             "preempt_schedule_irq",
             "preempt_schedule_notrace",
+            "dynamic_preempt_schedule",
             "__cond_resched",
             "_cond_resched",
-            "irqentry_exit_cond_resched",
-            "raw_irqentry_exit_cond_resched",
-            "exit_to_user_mode_loop",
-            "exit_to_user_mode_prepare",
+            "dynamic_cond_resched",
             "do_sched_yield",
             "yield",
+        ],
+    ),
+];
+
+/// The functions that show a kind only directly outside those of the scheduler: a thread of the kernel that sleeps within its work, and a task that
+/// sleeps on its way out of the kernel, wait for something else.
+const SHOWN_INNERMOST_BY: [(StackKind, &[&str]); 2] = [
+    (
+        StackKind::Work,
+        &[
+            "worker_thread",
+            "rescuer_thread",
+            "kthread_worker_fn",
+            "smpboot_thread_fn",
+            "kthreadd",
+            "kthread",
+            "irq_thread",
+            "kswapd",
+            "kswapd_try_to_sleep",
+            "kcompactd",
+            "khugepaged",
+            "khugepaged_wait_work",
+            "ksm_scan_thread",
+            "kdamond_fn",
+            "kauditd_thread",
+            "devtmpfsd",
+            "oom_reaper",
+            "hwrng_fillfn",
+            "balance_pgdat",
+            "rcu_gp_kthread",
+            "rcu_gp_fqs_loop",
+            "rcu_gp_init",
+            "rcu_nocb_cb_kthread",
+            "rcu_nocb_gp_kthread",
+            "rcu_tasks_kthread",
+            "rcu_tasks_one_gp",
+            "rcu_boost_kthread",
+            "psi_rtpoll_worker",
+            "io_wq_worker",
+            "watchdog",
+            "fsnotify_mark_destroy_workfn",
+            "scsi_error_handler",
+            "kick_pool",
+            "insert_work",
+            "__queue_work",
+            "rcu_core",
+            "rcu_gp_kthread_wake",
+            "wakeup_softirqd",
+            "handle_softirqs",
+            "__do_softirq",
+            "cpuhp_thread_fun",
+        ],
+    ),
+    (
+        StackKind::Preempted,
+        &[
+            "exit_to_user_mode_loop",
+            "exit_to_user_mode_prepare",
+            "exit_to_user_mode",
+            "syscall_exit_to_user_mode",
+            "irqentry_exit_to_user_mode",
+            "irqentry_exit",
+            "irqentry_exit_cond_resched",
+            "raw_irqentry_exit_cond_resched",
         ],
     ),
 ];
@@ -293,13 +391,17 @@ pub fn is_of_scheduler(name: &str) -> bool {
 }
 
 /// Returns the kind that the functions of a stack show, given from the innermost one on, and the place of the one that shows it.
-pub fn kind_of<'n>(mut names: impl Iterator<Item = &'n str>) -> Option<(StackKind, usize)> {
-    let of =
-        |name: &str| SHOWN_BY.iter().find(|(_, functions)| functions.contains(&written(name))).map(|(kind, _)| *kind);
-    let mut place = 0;
-    names.find_map(|name| {
-        place += 1;
-        Some((of(name)?, place - 1))
+pub fn kind_of<'n>(names: impl Iterator<Item = &'n str>) -> Option<(StackKind, usize)> {
+    let of = |name: &str, table: &[(StackKind, &[&str])]| {
+        table.iter().find(|(_, functions)| functions.contains(&written(name))).map(|(kind, _)| *kind)
+    };
+    // Whether the functions so far are of the scheduler alone.
+    let mut is_innermost = true;
+    names.enumerate().find_map(|(place, name)| {
+        let inner = if is_innermost { of(name, &SHOWN_INNERMOST_BY) } else { None };
+        let kind = of(name, &SHOWN_BY).or(inner);
+        is_innermost &= is_of_scheduler(name);
+        kind.map(|kind| (kind, place))
     })
 }
 
@@ -312,13 +414,18 @@ mod tests {
         let kind = |names: &[&str]| kind_of(names.iter().copied());
         assert_eq!(kind(&["__schedule", "schedule", "do_nanosleep", "hrtimer_nanosleep"]), Some((StackKind::Timer, 2)));
         assert_eq!(kind(&["schedule", "io_schedule", "handle_mm_fault"]), Some((StackKind::Disk, 1)));
-        assert_eq!(kind(&["schedule", "schedule_timeout", "worker_thread"]), None);
+        assert_eq!(kind(&["schedule", "schedule_timeout", "kcompactd", "kthread"]), Some((StackKind::Work, 2)));
+        assert_eq!(kind(&["schedule", "drain_local_stock", "process_one_work", "worker_thread"]), None);
+        assert_eq!(kind(&["__schedule", "schedule", "irqentry_exit"]), Some((StackKind::Preempted, 2)));
+        assert_eq!(kind(&["schedule", "hangup", "task_work_run", "syscall_exit_to_user_mode"]), None);
+        assert_eq!(kind(&["0xffffffffb692a47b", "preempt_schedule_common"]), Some((StackKind::Preempted, 1)));
         assert_eq!(kind(&["__mutex_lock.constprop.0"]), Some((StackKind::Lock, 0)));
     }
 
     #[test]
     fn no_function_shows_two_kinds() {
-        let mut all: Vec<&str> = SHOWN_BY.iter().flat_map(|(_, functions)| functions.iter().copied()).collect();
+        let tables = SHOWN_BY.iter().chain(&SHOWN_INNERMOST_BY);
+        let mut all: Vec<&str> = tables.flat_map(|(_, functions)| functions.iter().copied()).collect();
         let count = all.len();
         all.sort_unstable();
         all.dedup();

@@ -6,7 +6,8 @@ pub use tracedat::StackedEvent;
 use super::elf::ElfSymbols;
 use anyhow::{Context, Result};
 use sched::seeded::SeededMap;
-use sched::{EventKind, Pid, SchedEvent, Ts};
+use sched::{EventKind, Past, Pid, SchedEvent, Ts};
+use serde::Deserialize;
 use std::io::Read;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
@@ -57,6 +58,36 @@ impl AddressNames {
             }
         }
     }
+}
+
+/// The name of the notes on stacks in [`Past::notes`].
+pub const STACKS_NOTE: &str = "offcpu";
+
+/// A stack as a note has it: addresses, the innermost first, each with whether it is in a program.
+pub type NotedFrames = Vec<(u64, bool)>;
+
+/// Returns the frames of a stack as a note has them.
+pub fn noted_frames(noted: NotedFrames) -> Vec<StackFrame> {
+    noted.into_iter().map(|(address, is_user)| StackFrame { address, is_user, module: None }).collect()
+}
+
+/// Returns the stacks of the tasks that are off their CPUs as a part of a trace begins, by its note, and adds them to those of its
+/// events. There are none where the note cannot be understood.
+pub(crate) fn noted_outs(past: &Past, stacks: &mut EventStacks) -> Vec<(Pid, Option<StackId>)> {
+    #[derive(Deserialize)]
+    struct NotedTask {
+        pid: Pid,
+        off: Option<NotedOff>,
+    }
+    #[derive(Deserialize)]
+    struct NotedOff {
+        out: Option<NotedFrames>,
+    }
+    let notes = past.notes.get(STACKS_NOTE).and_then(|text| serde_json::from_str::<Vec<NotedTask>>(text).ok());
+    let outs = notes.unwrap_or_default().into_iter().filter_map(|task| Some((task.pid, task.off?.out?)));
+    let (pids, frames): (Vec<Pid>, Vec<_>) = outs.map(|(pid, noted)| (pid, noted_frames(noted))).unzip();
+    let ids = stacks.add_stacks(frames.iter().map(Vec::as_slice));
+    pids.into_iter().zip(ids).collect()
 }
 
 /// The stacks of the events of a trace, by the names of their functions. Each address is looked up once.

@@ -37,6 +37,7 @@ mod names;
 pub(crate) mod part;
 pub(crate) mod print;
 mod probes;
+mod program_maps;
 mod read_ahead;
 mod record;
 mod recording;
@@ -48,6 +49,7 @@ mod window;
 
 use part::Note;
 use print::PrintForm;
+use program_maps::ProgramMaps;
 
 pub use count::{BufferCounts, CpuEventCounts, EventCount, EventCounts};
 pub use cpu::CpuReader;
@@ -165,6 +167,8 @@ pub struct Trace {
     origin: Option<Origin>,
     counters: Option<Arc<dyn Counters>>,
     chains: Option<Arc<dyn CallChains>>,
+    /// The maps of programs in the options of the file.
+    program_maps: OnceLock<ProgramMaps>,
     memberships: Option<TaskRecords>,
     /// The cgroups of tasks at the start.
     groups: Arc<[(Pid, CgroupId)]>,
@@ -260,6 +264,7 @@ impl Trace {
             origin: None,
             counters: None,
             chains: None,
+            program_maps: OnceLock::new(),
             memberships: None,
             groups: Arc::default(),
             note: None,

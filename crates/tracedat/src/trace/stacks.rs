@@ -3,6 +3,7 @@
 use crate::bytes::Endian;
 use crate::limits;
 use crate::trace::Trace;
+use crate::trace::program_maps::ProgramMaps;
 use crate::trace::record::Record;
 use sched::seeded::SeededMap;
 use sched::{Cpu, Pid, Tracepoint, Ts};
@@ -312,7 +313,15 @@ impl Trace {
 
     /// Returns the file of the program that a frame names by its number; nothing if there is none.
     pub fn module(&self, module: u32) -> Option<&ModuleInfo> {
-        self.chains.as_ref()?.module(module)
+        match &self.chains {
+            Some(chains) => chains.module(module),
+            None => self.program_maps().module(module),
+        }
+    }
+
+    /// The maps of programs that the options of the file have.
+    fn program_maps(&self) -> &ProgramMaps {
+        self.program_maps.get_or_init(|| ProgramMaps::of_options(&self.header.options.raw))
     }
 
     /// Whether events carry their stacks within them, as those of perf do; otherwise stacks are records of their own.
@@ -343,6 +352,7 @@ impl Trace {
     fn collect_records(&self, wanted: &StackedFormats, collector: &mut StackCollector) {
         let id = |tracepoint| self.format_of(tracepoint).map(|format| format.id);
         let [kernel, user] = [Tracepoint::KernelStack, Tracepoint::UserStack].map(id);
+        let maps = self.program_maps();
         let mut last: BTreeMap<(usize, Cpu), LastEvent> = BTreeMap::new();
         self.records(&mut |record| {
             let id = record.id();
@@ -352,10 +362,11 @@ impl Trace {
                     let is_user = Some(id) == user;
                     // A stack of a program ends in zeros.
                     let callers = record.callers().filter(|address| !is_user || *address != 0);
-                    at.frames.extend(callers.take(limits::FRAMES_OF_STACK).map(|address| StackFrame {
-                        address,
-                        is_user,
-                        module: None,
+                    let process = record.number("tgid").filter(|_| is_user).and_then(|tgid| u32::try_from(tgid).ok());
+                    at.frames.extend(callers.take(limits::FRAMES_OF_STACK).map(|address| {
+                        let found = process.and_then(|process| maps.module_of(process, address));
+                        let (module, address) = found.map_or((None, address), |(module, place)| (Some(module), place));
+                        StackFrame { address, is_user, module }
                     }));
                 }
                 return ControlFlow::Continue(());

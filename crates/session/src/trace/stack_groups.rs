@@ -1,0 +1,171 @@
+//! The stacks with which tasks leave their CPUs, as the groups of `--by stack`.
+
+use crate::Session;
+use crate::args::BeginArgs;
+use crate::stacks::{AddressNames, StackKind, StackedEvent, is_of_scheduler, kind_of, noted_outs};
+use anyhow::Result;
+use membership::{GroupStack, StackHistory, StackIndex};
+use sched::seeded::SeededMap;
+use sched::{Analysis, EventKind, Pid, SchedEvent, SchedState, TaskState, Ts};
+use tracedat::{EventStacks, StackId, Trace};
+
+/// Maximum number of switch-outs whose stacks are kept: 16 bytes each.
+const SWITCH_OUTS: usize = 1 << 22;
+
+/// The switch-outs of each PID in the order of time, each with its stack where it has one.
+type OutsByPid<S> = SeededMap<Pid, Vec<(Ts, Option<S>)>>;
+
+/// An analysis that collects the stacks with which tasks leave their CPUs, by the rule of `docs/definitions.md`, section 19.
+struct SwitchOuts<'s> {
+    stacks: &'s EventStacks,
+    of: OutsByPid<StackId>,
+    /// The number of switch-outs that still have room.
+    room: usize,
+    /// The instant of the first switch-out that is not kept, since there are too many.
+    end: Option<Ts>,
+}
+
+impl SwitchOuts<'_> {
+    /// A task is off its CPU from an instant on.
+    fn take(&mut self, pid: Pid, ts: Ts, stack: Option<StackId>) {
+        if self.end.is_some() {
+            return;
+        }
+        if self.room == 0 {
+            self.end = Some(ts);
+            return;
+        }
+        let outs = self.of.entry(pid).or_default();
+        // Nothing after nothing changes nothing.
+        if stack.is_some() || outs.last().is_some_and(|(_, before)| before.is_some()) {
+            outs.push((ts, stack));
+            self.room -= 1;
+        }
+    }
+
+    fn follow(&mut self, event: &SchedEvent, state: &SchedState) {
+        use TaskState::{Asleep, Running, Throttled, Waiting};
+        for (task, span) in state.turns() {
+            match (span.state, span.next, event.kind) {
+                (Running(cpu), Asleep(_) | Waiting(_) | Throttled(_), EventKind::Switch { prev, .. })
+                    if prev.pid == task.pid && cpu == event.cpu =>
+                {
+                    let stack = self.stacks.of_switch(event.ts, event.cpu, prev.pid);
+                    self.take(task.pid, event.ts, stack);
+                }
+                // The task is still off the CPU.
+                (Asleep(_) | Waiting(_) | Throttled(_), Asleep(_) | Waiting(_) | Throttled(_), _) if span.ended => {}
+                (_, Asleep(_) | Waiting(_) | Throttled(_), _) => self.take(task.pid, event.ts, None),
+                _ => {}
+            }
+        }
+    }
+}
+
+impl Analysis for SwitchOuts<'_> {
+    type Output = (OutsByPid<StackId>, Option<Ts>);
+    const LOOKS_BACK: bool = true;
+
+    fn early(&mut self, event: &SchedEvent, state: &SchedState) {
+        self.follow(event, state);
+    }
+
+    fn after(&mut self, event: &SchedEvent, state: &SchedState) {
+        self.follow(event, state);
+    }
+
+    fn finish(self, _: Ts, _: &SchedState) -> Self::Output {
+        (self.of, self.end)
+    }
+}
+
+impl Session {
+    /// Learns the stack of the latest switch-out of each task at any instant up to the end of the window, by a pass of its own.
+    pub(crate) fn stack_history(&self) -> Result<StackHistory> {
+        if !self.trace.has_stacks() {
+            return Ok(StackHistory::default());
+        }
+        let mut stacks = self.trace.event_stacks(&[StackedEvent::Switch]);
+        let noted = self.trace.past().map(|past| noted_outs(past, &mut stacks)).unwrap_or_default();
+        let start = || {
+            let mut outs = SwitchOuts { stacks: &stacks, of: OutsByPid::default(), room: SWITCH_OUTS, end: None };
+            noted.iter().for_each(|(pid, stack)| outs.take(*pid, Ts(i64::MIN), *stack));
+            outs
+        };
+        let (of, end) = self.follow(&BeginArgs::default(), self.window, start)?.output;
+        let mut groups = StackNumbers::default();
+        let addresses = AddressNames::default();
+        let numbered = |(pid, outs): (Pid, Vec<(Ts, Option<StackId>)>)| {
+            let number = |(ts, id): (Ts, Option<StackId>)| {
+                (ts, id.and_then(|id| groups.number(id, &stacks, &self.trace, &addresses)))
+            };
+            (pid, outs.into_iter().map(number).collect())
+        };
+        // The map has an order of its own: stacks are numbered in that of the PIDs.
+        let mut of: Vec<(Pid, Vec<(Ts, Option<StackId>)>)> = of.into_iter().collect();
+        of.sort_unstable_by_key(|(pid, _)| *pid);
+        let of = of.into_iter().map(numbered).collect();
+        Ok(StackHistory::new(groups.stacks, of, end))
+    }
+}
+
+/// The stacks by the names of their functions in the kernel: those whose names agree are one, whatever the addresses within them.
+#[derive(Default)]
+struct StackNumbers {
+    stacks: Vec<GroupStack>,
+    of_name: SeededMap<Vec<String>, StackIndex>,
+    known: SeededMap<StackId, Option<StackIndex>>,
+}
+
+impl StackNumbers {
+    /// The number of a stack; nothing of one without frames in the kernel.
+    fn number(
+        &mut self,
+        id: StackId,
+        stacks: &EventStacks,
+        trace: &Trace,
+        addresses: &AddressNames,
+    ) -> Option<StackIndex> {
+        if let Some(known) = self.known.get(&id) {
+            return *known;
+        }
+        let of_kernel = stacks.frames(id).iter().filter(|frame| !frame.is_user);
+        let names: Vec<(Option<String>, u64)> =
+            of_kernel.map(|frame| (addresses.name(trace, *frame), frame.address)).collect();
+        let is_named = names.iter().any(|(name, _)| name.is_some());
+        let functions: Vec<String> =
+            names.into_iter().map(|(name, address)| name.unwrap_or_else(|| format!("{address:#x}"))).collect();
+        let number = (!functions.is_empty()).then(|| {
+            let next = StackIndex(self.stacks.len() as u32);
+            *self.of_name.entry(functions.clone()).or_insert_with(|| {
+                let unnamed = if is_named { StackKind::Other } else { StackKind::Unresolved };
+                let kind = kind_of(functions.iter().map(String::as_str)).map_or(unnamed, |(kind, _)| kind);
+                let of_scheduler = functions.iter().take_while(|name| is_of_scheduler(name)).count();
+                self.stacks.push(GroupStack { kind: kind.words().to_owned(), functions, of_scheduler });
+                next
+            })
+        });
+        self.known.insert(id, number);
+        number
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn switch_outs_have_a_limit() {
+        let mut outs = SwitchOuts { stacks: &EventStacks::default(), of: OutsByPid::default(), room: 2, end: None };
+        let stack = Some(StackId(0));
+        outs.take(Pid(7), Ts(1), None);
+        outs.take(Pid(7), Ts(2), stack);
+        outs.take(Pid(7), Ts(3), None);
+        outs.take(Pid(8), Ts(4), stack);
+        outs.take(Pid(8), Ts(5), stack);
+        assert_eq!(
+            (outs.end, outs.of.len(), outs.of[&Pid(7)].as_slice()),
+            (Some(Ts(4)), 1, &[(Ts(2), stack), (Ts(3), None)][..])
+        );
+    }
+}
