@@ -13,9 +13,9 @@ use tracedat::{FileIssue, Options, Trace};
 /// The commands whose figures are compared.
 const COMMANDS: [&[&str]; 24] = [
     &["workcons"],
-    &["latency"],
-    &["why"],
-    &["path"],
+    &["latency", "--by", "stack"],
+    &["why", "--by", "stack"],
+    &["path", "--by", "stack"],
     &["migrations"],
     &["running-waiting"],
     &["utilization"],

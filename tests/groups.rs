@@ -3,9 +3,10 @@
 
 use crate::support::{events, recordings};
 use machine::Machine;
-use membership::{Cgroups, TaskGroups, TasksBy};
+use membership::{Cgroups, GroupStack, StackHistory, StackIndex, TaskGroups, TasksBy};
 use sched::names::NameHistory;
 use sched::pass::Pieces;
+use sched::seeded::SeededMap;
 use sched::{Analysis, Cpu, Dur, Joined, Pass, Pid, SchedEvent, Topology, Ts, Window};
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -197,6 +198,18 @@ fn random_cgroups(seed: u64, events: &[SchedEvent]) -> Cgroups {
     Cgroups::of_moves(&moves)
 }
 
+/// Switch-outs of all tasks at random instants, with one of two stacks or with none.
+fn random_stacks(seed: u64, events: &[SchedEvent]) -> StackHistory {
+    let mut rng = Rng::new(seed);
+    let mut of: SeededMap<Pid, Vec<(Ts, Option<StackIndex>)>> = SeededMap::default();
+    for event in events.iter().filter(|event| !event.pid.is_idle()) {
+        let stack = [Some(StackIndex(0)), Some(StackIndex(1)), None][rng.below(3)];
+        of.entry(event.pid).or_default().push((event.ts, stack));
+    }
+    let stack = |name: &str| GroupStack { functions: vec![name.to_owned()], ..GroupStack::default() };
+    StackHistory::new(vec![stack("pipe_read"), stack("do_wait")], of, None)
+}
+
 #[test]
 fn rows_of_groups_sum_to_the_whole_in_windows_and_pieces() {
     for seed in 0..12 {
@@ -205,6 +218,10 @@ fn rows_of_groups_sum_to_the_whole_in_windows_and_pieces() {
         let events = if seed % 5 == 0 { sim.lossy(seed).0 } else { sim.events };
         let groups = Arc::new(TaskGroups::of_cgroups(random_cgroups(seed, &events)));
         Grouped { name: format!("seed {seed}"), events: &events, groups }.check();
+        let groups = Arc::new(TaskGroups::of_stacks(random_stacks(seed, &events)));
+        let by_stack = Grouped { name: format!("stacks of seed {seed}"), events: &events, groups };
+        by_stack.latency();
+        by_stack.why();
     }
     // The fixtures take some seconds: one of them stands for all where no folder of recordings is given.
     let is_thorough = std::env::var_os("SCHEDVIZ_TRACES").is_some();

@@ -252,3 +252,53 @@ fn a_period_is_found() {
         schedviz(&["jobs", "-q", trace.to_str().expect("a path"), "--all", "--tasks", "^period$"]).success().text();
     assert!(text.contains("period"), "{text}");
 }
+
+/// The document of a command on a fixture.
+fn document(command: &[&str], name: &str) -> serde_json::Value {
+    let path = fixture(name);
+    let arguments: Vec<&str> =
+        command.iter().copied().chain([path.to_str().expect("a path"), "-q", "--json"]).collect();
+    serde_json::from_str(&schedviz(&arguments).success().text()).expect("a document")
+}
+
+#[test]
+fn waits_by_stack_are_those_of_offcpu_by_the_same_stack() {
+    // Whole waits of `latency` in a window that has all of the trace are the time runnable of `offcpu`, but for those open at the ends.
+    let latency = document(&["latency", "--by", "stack"], "rt-5.10.dat");
+    let rows = latency["rows"].as_array().expect("rows");
+    let of = |row: &serde_json::Value, measure: &str| {
+        let found = row["measures"].as_array().into_iter().flatten().find(|m| m["measure"] == measure);
+        found.map_or(0, |m| m["total_ns"].as_u64().expect("a time"))
+    };
+    let mut runnable: BTreeMap<String, u64> = BTreeMap::new();
+    for row in document(&["offcpu"], "rt-5.10.dat")["stacks"].as_array().expect("stacks") {
+        let frames = row.get("frames").filter(|frames| frames.as_array().is_some_and(|frames| !frames.is_empty()));
+        let name = frames.map_or(String::new(), ToString::to_string);
+        *runnable.entry(name).or_default() += row["runnable_ns"].as_u64().expect("a time");
+    }
+    let stacked: Vec<&serde_json::Value> = rows.iter().filter(|row| row["group"]["stack"].is_array()).collect();
+    assert!(stacked.len() > 20, "{}", stacked.len());
+    let mut equal = 0;
+    for row in &stacked {
+        let waited = of(row, "until-run") + of(row, "preempted") + of(row, "new");
+        let all = runnable.get(&row["group"]["stack"].to_string()).copied().unwrap_or(0);
+        assert!(waited <= all, "{row} {all}");
+        equal += usize::from(waited == all);
+    }
+    assert!(equal * 10 >= stacked.len() * 9, "{equal} of {}", stacked.len());
+    let kinds: BTreeSet<String> =
+        stacked.iter().filter_map(|row| Some(row["group"]["name"].as_str()?.split_once(": ")?.0.to_owned())).collect();
+    assert!(kinds.contains("lock (kernel)") && kinds.contains("preempted"), "{kinds:?}");
+}
+
+#[test]
+fn the_path_by_stack_sums_to_the_path() {
+    let path = document(&["path", "--by", "stack"], "rt-5.10.dat");
+    let sum = |key: &str| {
+        let rows = path["groups"]["rows"].as_array().expect("rows");
+        rows.iter().map(|row| row[key].as_u64().unwrap_or(0)).sum::<u64>()
+    };
+    for key in ["running_ns", "queued_ns", "waking_ns", "sleeping_ns", "unknown_ns"] {
+        assert_eq!(sum(key), path[key].as_u64().unwrap_or(0), "{key}");
+    }
+}

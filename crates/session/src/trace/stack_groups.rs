@@ -7,7 +7,7 @@ use anyhow::Result;
 use membership::{GroupStack, StackHistory, StackIndex};
 use sched::seeded::SeededMap;
 use sched::{Analysis, EventKind, Pid, SchedEvent, SchedState, TaskState, Ts};
-use tracedat::{EventStacks, StackId, Trace};
+use tracedat::{EventStacks, StackFrame, StackId, Trace};
 
 /// Maximum number of switch-outs whose stacks are kept: 16 bytes each.
 const SWITCH_OUTS: usize = 1 << 22;
@@ -93,61 +93,40 @@ impl Session {
             outs
         };
         let (of, end) = self.follow(&BeginArgs::default(), self.window, start)?.output;
-        let mut groups = StackNumbers::default();
-        let addresses = AddressNames::default();
-        let numbered = |(pid, outs): (Pid, Vec<(Ts, Option<StackId>)>)| {
-            let number = |(ts, id): (Ts, Option<StackId>)| {
-                (ts, id.and_then(|id| groups.number(id, &stacks, &self.trace, &addresses)))
-            };
-            (pid, outs.into_iter().map(number).collect())
-        };
-        // The map has an order of its own: stacks are numbered in that of the PIDs.
-        let mut of: Vec<(Pid, Vec<(Ts, Option<StackId>)>)> = of.into_iter().collect();
-        of.sort_unstable_by_key(|(pid, _)| *pid);
-        let of = of.into_iter().map(numbered).collect();
-        Ok(StackHistory::new(groups.stacks, of, end))
+        let (groups, numbers) = numbered(&stacks, &self.trace);
+        let number = |id: StackId| numbers.get(id.0 as usize).copied().flatten();
+        let renumbered = |(ts, id): (Ts, Option<StackId>)| (ts, id.and_then(number));
+        let of = of.into_iter().map(|(pid, outs)| (pid, outs.into_iter().map(renumbered).collect()));
+        Ok(StackHistory::new(groups, of.collect(), end))
     }
 }
 
-/// The stacks by the names of their functions in the kernel: those whose names agree are one, whatever the addresses within them.
-#[derive(Default)]
-struct StackNumbers {
-    stacks: Vec<GroupStack>,
-    of_name: SeededMap<Vec<String>, StackIndex>,
-    known: SeededMap<StackId, Option<StackIndex>>,
+/// The stacks by the names of their functions in the kernel, in the order of these, and the place of each stack among them; nothing of one
+/// without frames in the kernel. Those whose names agree are one, whatever the addresses within them.
+fn numbered(stacks: &EventStacks, trace: &Trace) -> (Vec<GroupStack>, Vec<Option<StackIndex>>) {
+    let addresses = AddressNames::default();
+    let ids = (0..stacks.count() as u32).map(StackId);
+    let named: Vec<GroupStack> = ids.map(|id| group_stack(stacks.frames(id), trace, &addresses)).collect();
+    let mut all: Vec<GroupStack> = named.iter().filter(|stack| !stack.functions.is_empty()).cloned().collect();
+    all.sort_by(|a, b| a.functions.cmp(&b.functions));
+    all.dedup_by(|a, b| a.functions == b.functions);
+    let place = |stack: &GroupStack| all.binary_search_by(|other| other.functions.cmp(&stack.functions)).ok();
+    let numbers = named.iter().map(|stack| place(stack).map(|place| StackIndex(place as u32))).collect();
+    (all, numbers)
 }
 
-impl StackNumbers {
-    /// The number of a stack; nothing of one without frames in the kernel.
-    fn number(
-        &mut self,
-        id: StackId,
-        stacks: &EventStacks,
-        trace: &Trace,
-        addresses: &AddressNames,
-    ) -> Option<StackIndex> {
-        if let Some(known) = self.known.get(&id) {
-            return *known;
-        }
-        let of_kernel = stacks.frames(id).iter().filter(|frame| !frame.is_user);
-        let names: Vec<(Option<String>, u64)> =
-            of_kernel.map(|frame| (addresses.name(trace, *frame), frame.address)).collect();
-        let is_named = names.iter().any(|(name, _)| name.is_some());
-        let functions: Vec<String> =
-            names.into_iter().map(|(name, address)| name.unwrap_or_else(|| format!("{address:#x}"))).collect();
-        let number = (!functions.is_empty()).then(|| {
-            let next = StackIndex(self.stacks.len() as u32);
-            *self.of_name.entry(functions.clone()).or_insert_with(|| {
-                let unnamed = if is_named { StackKind::Other } else { StackKind::Unresolved };
-                let kind = kind_of(functions.iter().map(String::as_str)).map_or(unnamed, |(kind, _)| kind);
-                let of_scheduler = functions.iter().take_while(|name| is_of_scheduler(name)).count();
-                self.stacks.push(GroupStack { kind: kind.words().to_owned(), functions, of_scheduler });
-                next
-            })
-        });
-        self.known.insert(id, number);
-        number
-    }
+/// A stack by the names of its functions in the kernel.
+fn group_stack(frames: &[StackFrame], trace: &Trace, addresses: &AddressNames) -> GroupStack {
+    let of_kernel = frames.iter().filter(|frame| !frame.is_user);
+    let names: Vec<(Option<String>, u64)> =
+        of_kernel.map(|frame| (addresses.name(trace, *frame), frame.address)).collect();
+    let is_named = names.iter().any(|(name, _)| name.is_some());
+    let functions: Vec<String> =
+        names.into_iter().map(|(name, address)| name.unwrap_or_else(|| format!("{address:#x}"))).collect();
+    let unnamed = if is_named { StackKind::Other } else { StackKind::Unresolved };
+    let kind = kind_of(functions.iter().map(String::as_str)).map_or(unnamed, |(kind, _)| kind);
+    let of_scheduler = functions.iter().take_while(|name| is_of_scheduler(name)).count();
+    GroupStack { kind: kind.words().to_owned(), functions, of_scheduler }
 }
 
 #[cfg(test)]
