@@ -299,6 +299,6 @@ fn the_path_by_stack_sums_to_the_path() {
         rows.iter().map(|row| row[key].as_u64().unwrap_or(0)).sum::<u64>()
     };
     for key in ["running_ns", "queued_ns", "waking_ns", "sleeping_ns", "unknown_ns"] {
-        assert_eq!(sum(key), path[key].as_u64().unwrap_or(0), "{key}");
+        assert_eq!(sum(key), path["times"][key].as_u64().unwrap_or(0), "{key}");
     }
 }

@@ -54,15 +54,15 @@ pub use decode::clock::{CLOCKS, ClockKind};
 pub use decode::format::{EventFormat, Field, FieldShape};
 pub use decode::plan::Want;
 pub use error::Error;
-pub use file::header::{BufferInfo, RecorderStat, Version};
+pub use file::header::{BufferInfo, ModuleInfo, RecorderStat, Version};
 pub use file::source::Source;
 pub use issue::FileIssue;
 pub use ring::records::{UnitRecords, Units};
 pub use text::symbols::KernelSymbols;
 pub use trace::{
     BufferCounts, CallChains, ChainSample, CpuEventCounts, CpuReader, CpuUnits, EventCount, EventCounts, EventStacks,
-    EventStream, Kept, ModuleInfo, Neighbours, Options, Origin, Record, Recording, StackFrame, StackId, StackKey,
-    StackedEvent, TaskRecords, Texts, Trace, TraceInfo, Where,
+    EventStream, Kept, Neighbours, Options, Origin, Record, Recording, StackFrame, StackId, StackKey, StackedEvent,
+    TaskRecords, Texts, Trace, TraceInfo, Where,
 };
 
 /// The pure parts, for the fuzz targets: bytes in, nothing but counts out.

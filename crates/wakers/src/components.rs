@@ -1,7 +1,6 @@
 //! The rings of the graph: its strongly connected components of three names and more.
 
-use crate::edges::WakeParty;
-use crate::report::WakeEdge;
+use crate::edges::{WakeEdge, WakeParty};
 use sched::seeded::SeededMap;
 use serde::Serialize;
 use std::collections::BTreeSet;

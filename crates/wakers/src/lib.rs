@@ -35,12 +35,12 @@ mod text;
 
 pub use args::WakersArgs;
 pub use components::WakeComponent;
-pub use edges::{EdgeWeight, PartiesBy, WakeParty};
+pub use edges::{EdgeWeight, PartiesBy, WakeEdge, WakeParty};
 pub use figure::figure;
 pub use futex::FutexCalls;
 pub use noted::WakersNotes;
 pub use question::WakersQuestion;
-pub use report::{FutexEdge, WakeEdge, WakePair, WakersReport};
+pub use report::{FutexEdge, WakePair, WakersReport};
 pub use text::text;
 
 use edges::{EdgeTable, Wakeup};

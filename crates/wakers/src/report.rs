@@ -2,7 +2,7 @@
 
 use crate::Wakers;
 use crate::components::{WakeComponent, components};
-use crate::edges::{EdgeKey, EdgeSums, EdgeWeight, PartiesBy, WakeParty};
+use crate::edges::{EdgeKey, EdgeSums, EdgeWeight, PartiesBy, WakeEdge, WakeParty};
 use crate::futex::{FutexKey, FutexSums, FutexTable};
 use sched::lengths::Summary;
 use sched::seeded::SeededMap;
@@ -11,30 +11,6 @@ use serde::Serialize;
 
 /// The name and version of the document's schema.
 pub(crate) const SCHEMA: &str = "schedviz/wakers/1";
-
-/// The wakeups of one command or task by another.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct WakeEdge {
-    /// The waker; of a wakeup from an interrupt the task that was interrupted.
-    pub waker: WakeParty,
-    /// The woken task.
-    pub woken: WakeParty,
-    /// The number of wakeups.
-    pub wakeups: u64,
-    /// The times that the woken tasks had slept, where their beginning is known.
-    pub slept: Summary,
-    /// The times that the woken tasks waited to run, where the waking is known.
-    pub waited: Summary,
-    /// The number of wakeups after which the woken task was queued on the CPU of the waker.
-    pub same_cpu: u64,
-    /// The number of wakeups after which the woken task was queued on another CPU that has the last-level cache of the waker's.
-    pub same_llc: u64,
-    /// The number of wakeups after which the woken task was queued on a CPU with another last-level cache than the waker's.
-    pub other_llc: u64,
-    /// The number of wakeups after which the woken task was queued on another CPU, and the topology is not known.
-    pub unknown_llc: u64,
-}
 
 /// Two commands or tasks that wake each other.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -143,17 +119,6 @@ impl OfSelection for WakersReport {
             components: Vec::new(),
             futexes: None,
         };
-    }
-}
-
-impl WakeEdge {
-    /// The number by which the edge is ordered.
-    pub(crate) fn weight(&self, by: EdgeWeight) -> u64 {
-        match by {
-            EdgeWeight::Wakeups => self.wakeups,
-            EdgeWeight::Waited => self.waited.total_ns.0,
-            EdgeWeight::Slept => self.slept.total_ns.0,
-        }
     }
 }
 

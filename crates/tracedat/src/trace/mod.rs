@@ -37,7 +37,6 @@ mod names;
 pub(crate) mod part;
 pub(crate) mod print;
 mod probes;
-mod program_maps;
 mod read_ahead;
 mod record;
 mod recording;
@@ -49,7 +48,6 @@ mod window;
 
 use part::Note;
 use print::PrintForm;
-use program_maps::ProgramMaps;
 
 pub use count::{BufferCounts, CpuEventCounts, EventCount, EventCounts};
 pub use cpu::CpuReader;
@@ -57,7 +55,7 @@ pub use events::EventStream;
 pub use record::{Kept, Record};
 pub use recording::{CpuUnits, Origin, Recording, TaskRecords};
 pub use records::Neighbours;
-pub use stacks::{CallChains, ChainSample, EventStacks, ModuleInfo, StackFrame, StackId, StackKey, StackedEvent};
+pub use stacks::{CallChains, ChainSample, EventStacks, StackFrame, StackId, StackKey, StackedEvent};
 pub use window::Where;
 
 /// The texts that explain a trace's events, for a printer other than ours.
@@ -167,8 +165,6 @@ pub struct Trace {
     origin: Option<Origin>,
     counters: Option<Arc<dyn Counters>>,
     chains: Option<Arc<dyn CallChains>>,
-    /// The maps of programs in the options of the file.
-    program_maps: OnceLock<ProgramMaps>,
     memberships: Option<TaskRecords>,
     /// The cgroups of tasks at the start.
     groups: Arc<[(Pid, CgroupId)]>,
@@ -264,7 +260,6 @@ impl Trace {
             origin: None,
             counters: None,
             chains: None,
-            program_maps: OnceLock::new(),
             memberships: None,
             groups: Arc::default(),
             note: None,

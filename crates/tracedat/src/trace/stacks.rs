@@ -1,9 +1,9 @@
 //! The stacks of events, switches and wakeups above all: recorded behind each event by trace-cmd (`-T`, a `stacktrace` trigger), or within it by perf (`-g`).
 
 use crate::bytes::Endian;
+use crate::file::header::ModuleInfo;
 use crate::limits;
 use crate::trace::Trace;
-use crate::trace::program_maps::ProgramMaps;
 use crate::trace::record::Record;
 use sched::seeded::SeededMap;
 use sched::{Cpu, Pid, Tracepoint, Ts};
@@ -32,15 +32,6 @@ impl StackFrame {
     pub fn user(address: u64) -> StackFrame {
         StackFrame { address, is_user: true, module: None }
     }
-}
-
-/// A file that processes have mapped.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ModuleInfo {
-    /// The path of the file as it was recorded, or a name in brackets.
-    pub path: String,
-    /// The build ID of the file; empty where it was not recorded.
-    pub build_id: Vec<u8>,
 }
 
 /// The number of a stack among those of a trace, from 0.
@@ -315,13 +306,8 @@ impl Trace {
     pub fn module(&self, module: u32) -> Option<&ModuleInfo> {
         match &self.chains {
             Some(chains) => chains.module(module),
-            None => self.program_maps().module(module),
+            None => self.header.options.program_maps().module(module),
         }
-    }
-
-    /// The maps of programs that the options of the file have.
-    fn program_maps(&self) -> &ProgramMaps {
-        self.program_maps.get_or_init(|| ProgramMaps::of_options(&self.header.options.raw))
     }
 
     /// Whether events carry their stacks within them, as those of perf do; otherwise stacks are records of their own.
@@ -352,7 +338,7 @@ impl Trace {
     fn collect_records(&self, wanted: &StackedFormats, collector: &mut StackCollector) {
         let id = |tracepoint| self.format_of(tracepoint).map(|format| format.id);
         let [kernel, user] = [Tracepoint::KernelStack, Tracepoint::UserStack].map(id);
-        let maps = self.program_maps();
+        let maps = self.header.options.program_maps();
         let mut last: BTreeMap<(usize, Cpu), LastEvent> = BTreeMap::new();
         self.records(&mut |record| {
             let id = record.id();

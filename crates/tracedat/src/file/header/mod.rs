@@ -7,6 +7,7 @@
 mod foreign;
 mod options;
 mod overlap;
+mod program_maps;
 mod v6;
 mod v7;
 
@@ -25,6 +26,8 @@ use std::ops::Range;
 pub(crate) use options::HeaderOptions;
 pub(crate) use options::{BUFFER, PART};
 pub use options::{BufferInfo, RecorderStat};
+pub use program_maps::ModuleInfo;
+pub(crate) use program_maps::ProgramMaps;
 pub(crate) use v7::section_place;
 
 /// The version of a file, and how it is stored.

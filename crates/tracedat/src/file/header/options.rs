@@ -1,6 +1,6 @@
 //! The options: small facts with numbers, in both versions (`docs/trace-dat.md`, section 5).
 
-use super::{HeaderPart, Reader};
+use super::{HeaderPart, ProgramMaps, Reader};
 use crate::bytes::{Bytes, Eof, number, until_nul};
 use crate::decode::clock::TscScale;
 use crate::file::time_shift::TimeShift;
@@ -8,6 +8,7 @@ use crate::issue::FileIssue;
 use crate::limits;
 use sched::event::escape;
 use serde::Serialize;
+use std::sync::OnceLock;
 
 /// The number of the option BUFFER.
 pub(crate) const BUFFER: u16 = 3;
@@ -90,12 +91,18 @@ pub(crate) struct HeaderOptions {
     /// Numbers and payloads of the options, but for those that hold places of other parts of the file.
     pub(crate) raw: Vec<(u16, Vec<u8>)>,
     stats_buffer: String,
+    program_maps: OnceLock<ProgramMaps>,
 }
 
 impl HeaderOptions {
     /// DATE and OFFSET together, in nanoseconds.
     pub(crate) fn shift_ns(&self) -> i64 {
         self.date_us.unwrap_or(0).saturating_mul(1000).saturating_add(self.offset_ns.unwrap_or(0))
+    }
+
+    /// The maps of programs, which are read when they are asked for.
+    pub(crate) fn program_maps(&self) -> &ProgramMaps {
+        self.program_maps.get_or_init(|| ProgramMaps::of_options(&self.raw))
     }
 
     /// The release of the kernel: the second word from the end. The node name before it may hold

@@ -2,9 +2,17 @@
 
 use crate::bytes::until_nul;
 use crate::limits;
-use crate::trace::stacks::ModuleInfo;
 use sched::event::escape;
 use sched::seeded::SeededMap;
+
+/// A file that processes have mapped.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ModuleInfo {
+    /// The path of the file as it was recorded, or a name in brackets.
+    pub path: String,
+    /// The build ID of the file; empty where it was not recorded.
+    pub build_id: Vec<u8>,
+}
 
 /// The number of the option PROCMAPS.
 const MAPS: u16 = 10;
@@ -20,7 +28,7 @@ struct ProgramMap {
 }
 
 /// The maps of processes as of the end of the recording.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct ProgramMaps {
     modules: Vec<ModuleInfo>,
     /// The maps of each process by address.
