@@ -1,9 +1,9 @@
 //! Recordings of cgroups: shares by weight, the kernel's pressure as a witness, samples of perf with cgroups, and parts.
 
-use crate::cut::{cut, difference, outcome};
+use crate::cut::{cut, difference, outcome, readable};
 use crate::support::{root, schedviz, scratch};
 use serde_json::Value;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 fn recording(name: &str) -> PathBuf {
     root().join("tests/cgroups").join(name)
@@ -80,20 +80,81 @@ fn samples_of_perf_have_cgroups() {
     assert_eq!(processes["tasks_without_process"], 0);
 }
 
-/// The cgroups and processes of before a part are in its note.
+/// Compares the reports of a part with those of its window of the whole.
+fn a_part_is_its_window(folder: &Path, whole: &Path, window: [&str; 4], commands: &[&[&str]]) {
+    let window = window.map(str::to_owned);
+    let part = cut(folder, whole, "part.dat", &window);
+    for command in commands {
+        let [of_whole, of_part] =
+            [(whole, &window[..]), (&part, &[])].map(|(trace, window)| outcome(folder, trace, command, window));
+        let (of_whole, of_part) = (of_whole.expect("a report"), of_part.expect("a report"));
+        assert_eq!(difference("", &of_whole, &of_part), None, "{command:?} {window:?}");
+    }
+}
+
+/// The cgroups and processes of before a part are in its note, those that records behind the part decide included.
 #[test]
 fn a_part_has_the_cgroups_and_processes_of_its_window() {
     let (folder, whole) = (scratch("cgroups-of-a-part"), recording("weights.dat"));
-    let window = ["--min".to_owned(), "1".to_owned(), "--max".to_owned(), "2".to_owned()];
-    let part = cut(&folder, &whole, "part.dat", &window);
-    for command in
-        [&["neighbours", "--by", "cgroup"][..], &["neighbours", "--by", "process"], &["fairness", "--by", "cgroup"]]
-    {
-        let [of_whole, of_part] =
-            [(&whole, &window[..]), (&part, &[])].map(|(trace, window)| outcome(&folder, trace, command, window));
-        let (of_whole, of_part) = (of_whole.expect("a report"), of_part.expect("a report"));
-        assert_eq!(difference("", &of_whole, &of_part), None, "{command:?}");
+    let by_cgroup: [&[&str]; 5] = [
+        &["neighbours", "--by", "cgroup"],
+        &["fairness", "--by", "cgroup"],
+        &["why", "--by", "cgroup"],
+        &["utilization", "--by", "cgroup"],
+        &["migrations", "--cgroup", "w2$"],
+    ];
+    // Tasks are moved in the first window; the second one ends before tasks are made that the list at the end has.
+    a_part_is_its_window(&folder, &whole, ["--min", "0.08", "--max", "0.15"], &by_cgroup);
+    a_part_is_its_window(&folder, &whole, ["--min", "1", "--max", "2"], &by_cgroup);
+    let by_process: [&[&str]; 3] =
+        [&["neighbours", "--by", "process"], &["latency", "--by", "process"], &["fairness", "--by", "process"]];
+    a_part_is_its_window(&folder, &whole, ["--min", "0.05", "--max", "0.5"], &by_process);
+    // A part of the part goes on from its note.
+    let part = cut(&folder, &whole, "outer.dat", &["--min", "0.08", "--max", "2"].map(str::to_owned));
+    let inner = cut(&folder, &part, "inner.dat", &["--min", "1", "--max", "1.5"].map(str::to_owned));
+    let window = ["--min", "1", "--max", "1.5"].map(str::to_owned);
+    let command = ["neighbours", "--by", "cgroup"];
+    let [whole, inner] =
+        [(&whole, &window[..]), (&inner, &[])].map(|(trace, window)| outcome(&folder, trace, &command, window));
+    assert_eq!(difference("", &whole.expect("a report"), &inner.expect("a report")), None);
+}
+
+/// The policies of before a part are in its note, and what the list at the end contradicts stays unknown.
+#[test]
+fn a_part_has_the_policies_of_its_window() {
+    let folder = scratch("policies-of-a-part");
+    let whole = folder.join("whole.dat");
+    std::fs::copy(recording("weights.dat"), &whole).expect("a copy");
+    let text = std::fs::read_to_string(recording("weights.machine.json")).expect("a machine file");
+    let mut machine: Value = serde_json::from_str(&text).expect("JSON");
+    machine["policies"] = serde_json::json!([
+        { "at": "start", "tasks": { "0": [177, 183], "3": [178, 179], "5": [] } },
+        { "at": "end", "tasks": { "0": [178], "5": [183], "3": [179] } },
+    ]);
+    std::fs::write(folder.join("whole.machine.json"), machine.to_string()).expect("written");
+    let commands: [&[&str]; 3] =
+        [&["latency", "--by", "params"], &["fairness", "--by", "params"], &["utilization", "--by", "params"]];
+    a_part_is_its_window(&folder, &whole, ["--min", "0.05", "--max", "0.4"], &commands);
+    a_part_is_its_window(&folder, &whole, ["--min", "1", "--max", "2"], &commands);
+}
+
+/// An anonymous part has the groups of its window under other names.
+#[test]
+fn an_anonymous_part_has_cgroups_without_their_paths() {
+    let (folder, whole) = (scratch("anonymous-cgroups"), recording("weights.dat"));
+    let window = ["--min", "0.08", "--max", "1"].map(str::to_owned);
+    let part = cut(&folder, &whole, "part.dat", &[&window[..], &["--anonymize".to_owned()]].concat());
+    let machine = std::fs::read_to_string(folder.join("part.machine.json")).expect("a machine file");
+    let bytes = [readable(&std::fs::read(&part).expect("read")), machine.into_bytes()].concat();
+    for path in ["/w10000", "/w100", "/w2"] {
+        assert!(!bytes.windows(path.len()).any(|text| text == path.as_bytes()), "{path}");
     }
+    let waited = |trace: &Path, window: &[String]| {
+        let report = outcome(&folder, trace, &["neighbours", "--by", "cgroup"], window).expect("a report");
+        let groups = report["groups"].as_array().expect("groups").clone();
+        groups.iter().map(|group| group["wait_ns"].as_u64()).collect::<Vec<_>>()
+    };
+    assert_eq!(waited(&part, &[]), waited(&whole, &window));
 }
 
 /// The tasks of each cgroup, in commands that follow no state of the scheduler, are all tasks.

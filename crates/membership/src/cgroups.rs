@@ -51,6 +51,9 @@ pub struct CgroupChange {
 pub struct Cgroups {
     names: Vec<String>,
     changes: Vec<CgroupChange>,
+    /// The paths by ID, of cgroups with tasks or without.
+    ids: Vec<(u64, String)>,
+    records_forks: bool,
 }
 
 /// The way in which a record shows cgroups.
@@ -73,16 +76,20 @@ impl Cgroups {
     /// probes that record cgroups.
     pub fn of(trace: &Trace, machine: Option<&Machine>, processes: &Processes) -> Cgroups {
         let mut learned = Learned { processes: Some(processes), ..Learned::default() };
-        learned.start(machine);
-        learned.go_on(trace.past().map(|past| &**past));
+        let past = trace.past().map(|past| &**past);
+        let noted = PastGroups::of(past);
+        let has_note = noted.is_some();
+        learned.start(machine, !has_note);
+        learned.records_forks = noted.as_ref().is_some_and(|note| note.records_forks);
+        learned.go_on(noted, past);
         let mut kinds: SeededMap<u16, Shows> =
             trace.formats().iter().filter_map(|format| Some((format.id, kind(format)?))).collect();
         kinds.extend(trace.format_of(Tracepoint::Fork).map(|format| (format.id, Shows::Fork)));
         let has_any = kinds.iter().any(|(id, shows)| !matches!(shows, Shows::Fork) && trace.occurs(*id));
-        learned.records_forks = trace.probe("group_fork").is_some_and(|format| trace.occurs(format.id));
+        learned.records_forks |= trace.probe("group_fork").is_some_and(|format| trace.occurs(format.id));
         let sampled = trace.memberships();
         let mut sampled = sampled.map_or(&[][..], |records| learned.sampled(records));
-        if has_any || !learned.now.is_empty() || !sampled.is_empty() {
+        if has_any || has_note || !learned.now.is_empty() || !sampled.is_empty() {
             trace.records(&mut |record| {
                 while let Some(((ts, pid, cgroup), rest)) =
                     sampled.split_first().filter(|((ts, ..), _)| *ts <= record.ts)
@@ -96,7 +103,7 @@ impl Cgroups {
                 ControlFlow::Continue(())
             });
         }
-        machine.into_iter().for_each(|machine| learned.end(machine));
+        machine.into_iter().filter(|_| !has_note).for_each(|machine| learned.end(machine));
         learned.finish()
     }
 
@@ -129,6 +136,16 @@ impl Cgroups {
         self.names.get(cgroup.0 as usize).map_or("", String::as_str)
     }
 
+    /// The paths of cgroups by their IDs, of those without tasks as well.
+    pub(crate) fn ids(&self) -> &[(u64, String)] {
+        &self.ids
+    }
+
+    /// Whether the probe on forks has records, so that forks show nothing else.
+    pub(crate) fn records_forks(&self) -> bool {
+        self.records_forks
+    }
+
     /// The changes of cgroups, in the order of time.
     pub fn changes(&self) -> &[CgroupChange] {
         &self.changes
@@ -158,7 +175,8 @@ struct Learned<'p> {
 }
 
 impl Learned<'_> {
-    fn start(&mut self, machine: Option<&Machine>) {
+    /// Takes the paths of the machine file, and the tasks of the list at the start where `with_tasks` holds.
+    fn start(&mut self, machine: Option<&Machine>, with_tasks: bool) {
         self.paths.insert(ROOT, "/".to_owned());
         let Some(machine) = machine else { return };
         for cgroup in &machine.cgroups {
@@ -166,7 +184,7 @@ impl Learned<'_> {
                 self.paths.insert(id, escape(cgroup.path.as_bytes()).into_owned());
             }
         }
-        for (pid, cgroup) in machine.members().chain(machine.groups()) {
+        for (pid, cgroup) in machine.members().chain(machine.groups()).filter(|_| with_tasks) {
             if !self.now.contains_key(&pid) {
                 self.join(Ts::MIN, pid, Some(CgroupName::Id(cgroup.number())));
             }
@@ -188,9 +206,10 @@ impl Learned<'_> {
         &records.cgroups
     }
 
-    /// Takes the cgroups of tasks from the note of a part, where records before the part showed them.
-    fn go_on(&mut self, past: Option<&Past>) {
-        if let Some(PastGroups { cgroups, paths, .. }) = PastGroups::of(past) {
+    /// Takes the cgroups of tasks from the note of a part. Without one, the throttling of before shows some.
+    fn go_on(&mut self, noted: Option<PastGroups>, past: Option<&Past>) {
+        if let Some(PastGroups { cgroups, paths, ids, .. }) = noted {
+            ids.into_iter().take(PIDS).for_each(|(id, path)| drop(self.paths.insert(id, path)));
             for (pid, place) in cgroups {
                 let Some(path) = paths.get(place as usize) else { continue };
                 let id = path.strip_prefix("cgroup ").and_then(|id| id.parse().ok());
@@ -247,19 +266,37 @@ impl Learned<'_> {
             Shows::Path => {
                 if let (Some(0), Some(CgroupName::Id(id)), Some(path)) = (record.number("root"), id("id"), path("path"))
                 {
-                    self.paths.insert(id, path);
+                    self.name(id, path);
                 }
             }
             Shows::Attach => {
                 let (Some(0), Some(pid), Some(path)) = (record.number("dst_root"), pid("pid"), path("dst_path")) else {
                     return;
                 };
+                let cgroup = self.attached(id("dst_id"), path);
                 // The record is of the first thread where a whole process moves.
                 let others: Vec<Pid> = self.processes.iter().flat_map(|processes| processes.threads(pid, ts)).collect();
                 for task in others.into_iter().chain([pid]) {
-                    self.join(ts, task, Some(CgroupName::Path(path.clone())));
+                    self.join(ts, task, Some(cgroup.clone()));
                 }
             }
+        }
+    }
+
+    /// The cgroup that tasks come to, by its ID where that is known: an anonymous part has a path of crosses alone.
+    fn attached(&mut self, id: Option<CgroupName>, path: String) -> CgroupName {
+        let Some(CgroupName::Id(id)) = id else { return CgroupName::Path(path) };
+        let is_hidden = !path.is_empty() && path.bytes().all(|byte| byte == b'x');
+        if !is_hidden && !self.paths.contains_key(&id) {
+            self.name(id, path);
+        }
+        CgroupName::Id(id)
+    }
+
+    /// A cgroup has this path.
+    fn name(&mut self, id: u64, path: String) {
+        if self.paths.len() < PIDS || self.paths.contains_key(&id) {
+            self.paths.insert(id, path);
         }
     }
 
@@ -277,7 +314,7 @@ impl Learned<'_> {
 
     /// Gives each cgroup its name.
     fn finish(self) -> Cgroups {
-        let Learned { paths, changes, .. } = self;
+        let Learned { paths, changes, records_forks, .. } = self;
         let name = |cgroup: &CgroupName| match cgroup {
             CgroupName::Path(path) => path.clone(),
             CgroupName::Id(id) => paths.get(id).cloned().unwrap_or_else(|| format!("cgroup {id}")),
@@ -296,6 +333,6 @@ impl Learned<'_> {
                 CgroupChange { ts, pid, cgroup }
             })
             .collect();
-        Cgroups { names, changes }
+        Cgroups { names, changes, ids: paths.into_iter().collect(), records_forks }
     }
 }

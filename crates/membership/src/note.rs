@@ -1,17 +1,19 @@
-//! The cgroups and processes of tasks before a part of a trace, as a note in the file of the part.
+//! The cgroups, the processes and the scheduling parameters of tasks before a part of a trace, as a note in the file of the part.
 
 use crate::past_groups::{NAME, PastGroups};
-use crate::{Cgroups, Processes};
+use crate::{Cgroups, ParamsHistory, Processes};
 use machine::Machine;
 use sched::Ts;
 use std::collections::BTreeMap;
 use tracedat::Trace;
 
-/// Returns the name and the text of a note on the groups of tasks before `from`; nothing where none is known. An anonymous one has no paths but those that
-/// consist of an ID.
+/// Returns the name and the text of a note on the groups of tasks before `from`; nothing where none is known. An anonymous one has no paths: cgroups have their
+/// IDs, which the machine file of the part gives names of their own, or a number.
 pub fn note(trace: &Trace, machine: Option<&Machine>, from: Ts, is_anonymous: bool) -> Option<(String, String)> {
+    let before = Ts(from.0.saturating_sub(1));
     let processes = Processes::of(trace, machine);
     let cgroups = Cgroups::of(trace, machine, &processes);
+    let params = ParamsHistory::past(trace, machine, from);
     let mut now = BTreeMap::new();
     for change in cgroups.changes().iter().take_while(|change| change.ts < from) {
         match change.cgroup {
@@ -19,14 +21,22 @@ pub fn note(trace: &Trace, machine: Option<&Machine>, from: Ts, is_anonymous: bo
             None => drop(now.remove(&change.pid)),
         }
     }
-    let is_kept = |path: &str| !is_anonymous || path.starts_with("cgroup ") || path == "/";
-    now.retain(|_, cgroup| is_kept(cgroups.name(*cgroup)));
-    let paths = cgroups.names().iter().map(|path| if is_kept(path) { path.clone() } else { String::new() }).collect();
+    let id_of: BTreeMap<&str, u64> = cgroups.ids().iter().map(|(id, path)| (path.as_str(), *id)).collect();
+    let path = |(nth, path): (usize, &String)| match id_of.get(path.as_str()) {
+        _ if !is_anonymous || path.starts_with("cgroup ") || path == "/" => path.clone(),
+        Some(id) => format!("cgroup {id}"),
+        None => format!("/unlisted{nth}"),
+    };
+    let paths = cgroups.names().iter().enumerate().map(path).collect();
+    let ids = if is_anonymous { Vec::new() } else { cgroups.ids().to_vec() };
+    let is_empty = !processes.are_known() && cgroups.changes().is_empty() && params == Default::default();
     let groups = PastGroups {
         cgroups: now.into_iter().map(|(pid, cgroup)| (pid, cgroup.index() as u32)).collect(),
         paths,
-        processes: processes.at(Ts(from.0.saturating_sub(1))),
+        ids,
+        processes: processes.at(before),
+        records_forks: cgroups.records_forks(),
+        params,
     };
-    let is_empty = groups.cgroups.is_empty() && groups.processes.is_empty();
     (!is_empty).then(|| (NAME.to_owned(), serde_json::to_string(&groups).unwrap_or_default()))
 }

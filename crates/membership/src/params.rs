@@ -1,17 +1,18 @@
 //! The scheduling parameters of each task.
 
+use crate::past_groups::{PastGroups, PastParams};
 use machine::Machine;
 use sched::limits::{PIDS, keep_of_pid};
 use sched::nice::weight_of;
-use sched::seeded::SeededMap;
+use sched::seeded::{SeededMap, SeededSet};
 use sched::{EventKind, EventSource, Pid, TaskRef, Tracepoint, Ts};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::ControlFlow;
 use tracedat::{EventFormat, Record, Trace, Want};
 
 /// A scheduling policy, as far as it is known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, clap::ValueEnum, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, clap::ValueEnum, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum SchedPolicy {
@@ -177,6 +178,8 @@ pub struct ParamsHistory {
     prios: SeededMap<Pid, Vec<(Ts, i32)>>,
     /// The number of changes of both.
     changes: usize,
+    /// The tasks whose policy is unknown all the time, since the lists contradict the records.
+    contradicted: SeededSet<Pid>,
 }
 
 /// The place of the latest change at an instant; nothing before the first one.
@@ -214,37 +217,37 @@ struct ParamsLearned {
     records_returns: bool,
     /// Whether the policies at the start are known, so that a task without a record has the policy of its parent.
     knows_start: bool,
+    /// The calls that were open at the start of the part that a note is made for.
+    noted_calls: Option<Vec<(Pid, Pid, Option<SchedPolicy>)>>,
 }
 
 impl ParamsHistory {
     /// Learns the policies of a trace: from the lists of the machine file, from forks, from the system calls that set them, and from
     /// the weights that probes record.
     pub fn of(trace: &Trace, machine: Option<&Machine>) -> ParamsHistory {
-        let mut kinds: SeededMap<u16, ShowsParams> =
-            trace.formats().iter().filter_map(|format| Some((format.id, shows(format)?))).collect();
-        kinds.retain(|id, _| trace.occurs(*id));
-        let mut learned = ParamsLearned {
-            records_returns: kinds.values().any(|shows| matches!(shows, ShowsParams::Returns)),
-            ..ParamsLearned::default()
+        ParamsLearned::of(trace, machine, Ts::MAX).history
+    }
+
+    /// The parameters just before `from`, for the note of a part that starts there.
+    pub(crate) fn past(trace: &Trace, machine: Option<&Machine>, from: Ts) -> PastParams {
+        let ParamsLearned { history, calls, noted_calls, records_returns, .. } =
+            ParamsLearned::of(trace, machine, from);
+        let before = Ts(from.0.saturating_sub(1));
+        let policies = history.policies.keys().filter_map(|pid| Some((*pid, history.policy(*pid, before)?)));
+        let prio = |(pid, changes): (&Pid, &Vec<(Ts, i32)>)| {
+            Some((*pid, changes.get(place_at(changes, before).unwrap_or(0))?.1))
         };
-        if let Some(machine) = machine {
-            learned.start(machine);
-        }
-        let has_any = !kinds.is_empty() || learned.knows_start;
-        kinds.extend(trace.format_of(Tracepoint::Fork).map(|format| (format.id, ShowsParams::Fork)));
-        if has_any {
-            trace.records(&mut |record| {
-                if let Some(shows) = kinds.get(&record.id()) {
-                    learned.follow(*shows, record);
-                }
-                ControlFlow::Continue(())
-            });
-        }
-        if let Some(machine) = machine {
-            learned.end(machine);
-        }
-        learned.history.learn_prios(trace);
-        learned.history
+        let mut past = PastParams {
+            policies: policies.collect(),
+            contradicted: history.contradicted.iter().copied().collect(),
+            prios: history.prios.iter().filter_map(prio).collect(),
+            calls: noted_calls.unwrap_or_else(|| open_calls(&calls)),
+            records_returns,
+        };
+        past.policies.sort_unstable();
+        past.contradicted.sort_unstable();
+        past.prios.sort_unstable();
+        past
     }
 
     /// The policies that these changes make, in the order of time: each the instant, the task, and the policy from then on, absent where
@@ -314,6 +317,9 @@ impl ParamsHistory {
     }
 
     fn learn(&mut self, pid: Pid, ts: Ts, policy: Option<SchedPolicy>) {
+        if self.contradicted.contains(&pid) {
+            return;
+        }
         if let Some(changes) = self.policies.get_mut(&pid) {
             if changes.last().is_some_and(|(_, last)| *last == policy) {
                 return;
@@ -343,7 +349,57 @@ fn shows(format: &EventFormat) -> Option<ShowsParams> {
     })
 }
 
+/// The calls of threads, in the order of these.
+fn open_calls(calls: &SeededMap<Pid, (Pid, Option<SchedPolicy>)>) -> Vec<(Pid, Pid, Option<SchedPolicy>)> {
+    let mut open: Vec<_> = calls.iter().map(|(thread, (of, policy))| (*thread, *of, *policy)).collect();
+    open.sort_unstable();
+    open
+}
+
 impl ParamsLearned {
+    /// Learns the parameters of a trace, and the calls that are open at `from`.
+    fn of(trace: &Trace, machine: Option<&Machine>, from: Ts) -> ParamsLearned {
+        let mut kinds: SeededMap<u16, ShowsParams> =
+            trace.formats().iter().filter_map(|format| Some((format.id, shows(format)?))).collect();
+        kinds.retain(|id, _| trace.occurs(*id));
+        let mut learned = ParamsLearned {
+            records_returns: kinds.values().any(|shows| matches!(shows, ShowsParams::Returns)),
+            ..ParamsLearned::default()
+        };
+        // The note of a part has what is left of the lists.
+        let noted = PastGroups::of(trace.past().map(|past| &**past)).map(|note| note.params);
+        let lists = machine.filter(|_| noted.is_none());
+        lists.into_iter().for_each(|machine| learned.start(machine));
+        let has_any = noted.is_some() || !kinds.is_empty() || learned.knows_start;
+        noted.into_iter().for_each(|past| learned.go_on(past));
+        kinds.extend(trace.format_of(Tracepoint::Fork).map(|format| (format.id, ShowsParams::Fork)));
+        if has_any {
+            trace.records(&mut |record| {
+                if record.ts >= from && learned.noted_calls.is_none() {
+                    learned.noted_calls = Some(open_calls(&learned.calls));
+                }
+                if let Some(shows) = kinds.get(&record.id()) {
+                    learned.follow(*shows, record);
+                }
+                ControlFlow::Continue(())
+            });
+        }
+        lists.into_iter().for_each(|machine| learned.end(machine));
+        learned.history.learn_prios(trace);
+        learned
+    }
+
+    /// Goes on from the note of a part.
+    fn go_on(&mut self, past: PastParams) {
+        self.records_returns |= past.records_returns;
+        self.history.contradicted.extend(past.contradicted.into_iter().take(PIDS));
+        past.policies.into_iter().for_each(|(pid, policy)| self.history.learn(pid, Ts::MIN, Some(policy)));
+        for (pid, prio) in past.prios {
+            keep_of_pid(&mut self.history.prios, pid, vec![(Ts::MIN, prio)]);
+        }
+        self.calls.extend(past.calls.into_iter().take(PIDS).map(|(thread, of, policy)| (thread, (of, policy))));
+    }
+
     fn start(&mut self, machine: &Machine) {
         for (pid, policy) in machine.policies_at(machine::Affinity::START) {
             self.knows_start = true;
@@ -360,6 +416,7 @@ impl ParamsLearned {
                 && changes.last().is_some_and(|(_, last)| last.is_some() && *last != policy)
             {
                 *changes = vec![(Ts::MIN, None)];
+                self.history.contradicted.insert(pid);
             }
         }
     }

@@ -1,20 +1,46 @@
-//! The note itself: the groups of tasks just before a part.
+//! The note itself: the groups of tasks just before a part, and what the records before it decide about those within.
 
+use crate::SchedPolicy;
 use sched::{Past, Pid};
 use serde::{Deserialize, Serialize};
 
 /// The name of the note.
 pub(crate) const NAME: &str = "membership";
 
-/// The groups of tasks just before the part.
+/// The groups of tasks just before the part. It replaces the lists of the machine file, of which the records before the part have
+/// changed some, and those behind it decide others.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct PastGroups {
     /// The cgroup of each task, by its place in `paths`.
     pub(crate) cgroups: Vec<(Pid, u32)>,
     /// The paths of the cgroups; `cgroup N` for one that is known by its ID alone.
     pub(crate) paths: Vec<String>,
-    /// The leader of each task's process.
-    pub(crate) processes: Vec<(Pid, Pid)>,
+    /// The paths of cgroups by their IDs, as all records of the whole trace give them.
+    #[serde(default)]
+    pub(crate) ids: Vec<(u64, String)>,
+    /// The leader of each task's process; absent for a task whose process is unknown though its PID is known.
+    pub(crate) processes: Vec<(Pid, Option<Pid>)>,
+    /// Whether the probe on forks has records in the whole trace, so that forks show nothing else.
+    #[serde(default)]
+    pub(crate) records_forks: bool,
+    /// The policies and the priorities of tasks.
+    #[serde(default)]
+    pub(crate) params: PastParams,
+}
+
+/// The scheduling parameters of tasks just before the part.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct PastParams {
+    /// The policy of each task whose policy is known.
+    pub(crate) policies: Vec<(Pid, SchedPolicy)>,
+    /// The tasks whose policy is unknown all the time, whatever records within the part show.
+    pub(crate) contradicted: Vec<Pid>,
+    /// The priority of each task by the switches of the whole trace: that of the latest one before the part, or else the first one.
+    pub(crate) prios: Vec<(Pid, i32)>,
+    /// The calls that threads had entered and not left: the thread, the task that the call is about, and the policy, if that is known.
+    pub(crate) calls: Vec<(Pid, Pid, Option<SchedPolicy>)>,
+    /// Whether returns of calls have records in the whole trace.
+    pub(crate) records_returns: bool,
 }
 
 impl PastGroups {

@@ -32,7 +32,13 @@ impl Processes {
     /// from the programs that tasks execute.
     pub fn of(trace: &Trace, machine: Option<&Machine>) -> Processes {
         let mut processes = Processes::default();
-        for (leader, thread) in machine.iter().flat_map(|machine| machine.threads()) {
+        let past = PastGroups::of(trace.past().map(|past| &**past));
+        let has_past = past.is_some();
+        for (pid, leader) in past.into_iter().flat_map(|past| past.processes) {
+            processes.learn(pid, Ts::MIN, leader);
+        }
+        // The note of a part has what is left of the list.
+        for (leader, thread) in machine.iter().filter(|_| !has_past).flat_map(|machine| machine.threads()) {
             processes.learn(thread, Ts::MIN, Some(leader));
         }
         for (ts, task, process) in trace.memberships().map_or(&[][..], |records| &records.processes) {
@@ -42,12 +48,9 @@ impl Processes {
             // They have the execs as well.
             return processes;
         }
-        if let Some(past) = PastGroups::of(trace.past().map(|past| &**past)) {
-            past.processes.into_iter().for_each(|(pid, leader)| processes.learn(pid, Ts::MIN, Some(leader)));
-        }
         processes.exec = trace.format_of(Tracepoint::Exec).map(|format| format.id);
         processes.has_flags = trace.format_named("task", "task_newtask").is_some_and(|format| trace.occurs(format.id));
-        if processes.has_flags || !processes.leaders.is_empty() {
+        if processes.has_flags || has_past || !processes.leaders.is_empty() {
             trace.records(&mut |record| {
                 processes.follow(record);
                 ControlFlow::Continue(())
@@ -80,10 +83,11 @@ impl Processes {
         ever.filter(move |pid| self.leader(*pid, ts) == Some(leader))
     }
 
-    /// The leader of each task whose process is known at an instant, by PID.
-    pub(crate) fn at(&self, ts: Ts) -> Vec<(Pid, Pid)> {
-        let mut all: Vec<(Pid, Pid)> =
-            self.leaders.keys().filter_map(|pid| Some((*pid, self.leader(*pid, ts)?))).collect();
+    /// The leader of each task of which a record up to an instant, or a list, shows the process or that it is unknown, by PID.
+    pub(crate) fn at(&self, ts: Ts) -> Vec<(Pid, Option<Pid>)> {
+        let is_shown = |changes: &Vec<(Ts, Option<Pid>)>| changes.first().is_some_and(|(from, _)| *from <= ts);
+        let shown = self.leaders.iter().filter(|(_, changes)| is_shown(changes));
+        let mut all: Vec<(Pid, Option<Pid>)> = shown.map(|(pid, _)| (*pid, self.leader(*pid, ts))).collect();
         all.sort_unstable();
         all
     }
