@@ -273,7 +273,7 @@ impl Learned<'_> {
                 let (Some(0), Some(pid), Some(path)) = (record.number("dst_root"), pid("pid"), path("dst_path")) else {
                     return;
                 };
-                let cgroup = self.attached(id("dst_id"), path);
+                let cgroup = self.attached(record.number("dst_id").map(i64::cast_unsigned), path);
                 // The record is of the first thread where a whole process moves.
                 let others: Vec<Pid> = self.processes.iter().flat_map(|processes| processes.threads(pid, ts)).collect();
                 for task in others.into_iter().chain([pid]) {
@@ -284,8 +284,8 @@ impl Learned<'_> {
     }
 
     /// The cgroup that tasks come to, by its ID where that is known: an anonymous part has a path of crosses alone.
-    fn attached(&mut self, id: Option<CgroupName>, path: String) -> CgroupName {
-        let Some(CgroupName::Id(id)) = id else { return CgroupName::Path(path) };
+    fn attached(&mut self, id: Option<u64>, path: String) -> CgroupName {
+        let Some(id) = id else { return CgroupName::Path(path) };
         let is_hidden = !path.is_empty() && path.bytes().all(|byte| byte == b'x');
         if !is_hidden && !self.paths.contains_key(&id) {
             self.name(id, path);

@@ -366,7 +366,7 @@ impl ParamsLearned {
             records_returns: kinds.values().any(|shows| matches!(shows, ShowsParams::Returns)),
             ..ParamsLearned::default()
         };
-        // The note of a part has what is left of the lists.
+        // The note of a part takes the place of the lists.
         let noted = PastGroups::of(trace.past().map(|past| &**past)).map(|note| note.params);
         let lists = machine.filter(|_| noted.is_none());
         lists.into_iter().for_each(|machine| learned.start(machine));

@@ -37,7 +37,7 @@ impl Processes {
         for (pid, leader) in past.into_iter().flat_map(|past| past.processes) {
             processes.learn(pid, Ts::MIN, leader);
         }
-        // The note of a part has what is left of the list.
+        // The note of a part takes the place of the list.
         for (leader, thread) in machine.iter().filter(|_| !has_past).flat_map(|machine| machine.threads()) {
             processes.learn(thread, Ts::MIN, Some(leader));
         }
