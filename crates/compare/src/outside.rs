@@ -1,10 +1,12 @@
 //! The work of tasks outside of the application in each run, and the runs that are contaminated by it.
 
 use crate::measures::Measured;
-use contamination::{Contaminated, OutsideWork, contaminated};
+use contamination::{Contaminated, FEWEST_RUNS, OutsideWork, contaminated};
+use sched::Dur;
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::fmt::Write;
-use timeline::text::{end_of, short};
+use timeline::text::{end_of, paragraph, short};
 
 /// The most runs whose work outside the text lists.
 const MOST_LISTED: usize = 40;
@@ -52,36 +54,83 @@ pub(crate) fn judge(
     all
 }
 
-/// The work outside of the application as a table; empty where no application is known.
+/// The work outside of the application: a table of all runs if one of them is contaminated, otherwise a sentence; empty where no
+/// application is known.
 pub(crate) fn text(runs: &[OutsideOfRun]) -> String {
     let mut out = String::new();
-    if runs.iter().all(|run| run.outside.is_none()) {
+    let known: Vec<&OutsideWork> = runs.iter().filter_map(|run| run.outside.as_ref()).collect();
+    if known.is_empty() {
         return out;
     }
+    let is_contaminated = runs.iter().any(|run| run.contaminated.is_some());
+    if is_contaminated {
+        out += &table(runs);
+    }
+    let head = if is_contaminated {
+        "!: contaminated, as a note above explains."
+    } else if is_judged(runs) {
+        "Outside work: no run is contaminated."
+    } else {
+        "Outside work (judged from four runs of a group on):"
+    };
+    paragraph(&mut out, 0, 2, &format!("{head} {}", in_words(&known)));
+    out
+}
+
+/// Whether some group has as many runs with a known application as a judgement takes.
+fn is_judged(runs: &[OutsideOfRun]) -> bool {
+    let mut known: BTreeMap<&str, usize> = BTreeMap::new();
+    runs.iter().filter(|run| run.outside.is_some()).for_each(|run| *known.entry(&run.group).or_default() += 1);
+    known.values().any(|runs| *runs >= FEWEST_RUNS)
+}
+
+/// The least and the greatest CPU time of tasks outside of the application and of the recorder in a run, with their greatest shares.
+fn in_words(known: &[&OutsideWork]) -> String {
+    let most_of = |of: fn(&OutsideWork) -> Dur| {
+        let (least, most) = (known.iter().map(|work| of(work)).min(), known.iter().map(|work| of(work)).max());
+        let (least, most) = (short(least), short(most));
+        let range = if least == most { most } else { format!("{least} to {most}") };
+        let share = |work: &&OutsideWork| {
+            let application = work.application_run_ns.0;
+            (application > 0).then(|| 100.0 * of(work).0 as f64 / application as f64)
+        };
+        (range, format!("{:.1} %", known.iter().filter_map(share).fold(0.0, f64::max)))
+    };
+    let ((tasks, share), (recorder, of_it)) = (most_of(|work| work.run_ns), most_of(|work| work.recorder_run_ns));
+    format!(
+        "Tasks outside of the application ran {tasks} in a run, at most {share} of its CPU time; the recorder ran {recorder}, \
+         at most {of_it}."
+    )
+}
+
+/// The work outside of the application, run by run.
+fn table(runs: &[OutsideOfRun]) -> String {
+    let mut out = String::new();
     // Writing to a string cannot fail.
-    let heads = ["CPU time", "waited", "preempted", "kernel"].map(|head| format!(" {head:>9}")).concat();
-    let _ = writeln!(out, "{:<20}{heads}  greatest", "outside work");
+    let _ = writeln!(
+        out,
+        "{:<19} {:>8} {:>7} {:>9} {:>7} {:>8}  greatest",
+        "outside work", "CPU time", "waited", "preempted", "kernel", "recorder"
+    );
     for run in runs.iter().take(MOST_LISTED) {
-        let name = end_of(&run.trace, 18);
+        let name = end_of(&run.trace, 17);
         let mark = if run.contaminated.is_some() { "!" } else { " " };
         let Some(work) = &run.outside else {
-            let _ = writeln!(out, "{mark} {name:<18} {:>9}", "unknown");
+            let _ = writeln!(out, "{mark} {name:<17} {:>8}", "unknown");
             continue;
         };
-        let [cpu, waited, kernel] = [work.run_ns, work.wait_ns, work.kernel_run_ns].map(|ns| short(Some(ns)));
+        let times = [work.run_ns, work.wait_ns, work.kernel_run_ns, work.recorder_run_ns];
+        let [cpu, waited, kernel, recorder] = times.map(|ns| short(Some(ns)));
         let greatest = work.commands.first().map_or("-", |command| command.command.as_str());
         let _ = writeln!(
             out,
-            "{mark} {name:<18} {cpu:>9} {waited:>9} {:>9} {kernel:>9}  {}",
+            "{mark} {name:<17} {cpu:>8} {waited:>7} {:>9} {kernel:>7} {recorder:>8}  {}",
             work.preemptions,
-            end_of(greatest, 13)
+            end_of(greatest, 11)
         );
     }
     if runs.len() > MOST_LISTED {
         let _ = writeln!(out, "({} more)", sched::nouns::counted(runs.len() - MOST_LISTED, "run"));
-    }
-    if runs.iter().any(|run| run.contaminated.is_some()) {
-        out += "(!: contaminated, as a note above explains)\n";
     }
     out
 }

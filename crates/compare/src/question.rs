@@ -438,7 +438,11 @@ fn text(document: &CompareDocument, form: Form) -> String {
         None => document.comparisons.iter().for_each(|comparison| section(&mut out, comparison, document, form)),
     }
     if form == Form::Mail {
-        out += &outside::text(&document.outside);
+        let outside = outside::text(&document.outside);
+        if document.sweep.is_some() && !outside.is_empty() {
+            out.push('\n');
+        }
+        out += &outside;
     }
     out
 }

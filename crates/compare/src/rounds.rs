@@ -1,13 +1,11 @@
 //! Numbers of rows that need more than the runs of one metric: false discoveries over all rows, and tests of runs in rounds.
 
 use crate::measures::Measured;
+use crate::table::SHOWN;
 use crate::{FEWEST, Finding, Group, Metric, Row, finding_of};
 use judging::{RoundBets, adjusted_p, fewest_rounds, kept_by_e, least_change_percent};
 use std::fmt::Write;
 use timeline::text::paragraph;
-
-/// The number of metrics whose least change is in the text.
-const SHOWN: usize = 4;
 
 /// Judges the rows of runs in rounds that may have been ended at will. `runs` has those of the base and of the other group, in the order of
 /// the groups.

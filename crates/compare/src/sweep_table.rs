@@ -24,7 +24,7 @@ pub(crate) fn text(sweep: &Sweep, rows: &[&[Row]], alpha: f64, is_markdown: bool
             let legend = if is_in_rounds { crate::rounds::legend(alpha) } else { legend(alpha) };
             let _ = writeln!(out, "{legend}");
         }
-        if let Some(finding) = metrics.iter().find(|metric| is_judged(metric)).map(finding) {
+        if let Some(finding) = metrics.iter().find(|metric| is_judged(metric)).map(|metric| finding(metric, alpha)) {
             out.push('\n');
             paragraph(&mut out, 0, 2, &format!("Finding: {finding}"));
         }
@@ -41,19 +41,20 @@ fn is_judged(metric: &SweptMetric<'_>) -> bool {
 }
 
 /// A sentence on the values at which a metric changed.
-fn finding(metric: &SweptMetric<'_>) -> String {
-    let of = |finding: Finding, words: &str| {
-        let at: Vec<&str> = metric.rows.iter().filter(|(_, row)| row.finding == finding).map(|(at, _)| *at).collect();
+fn finding(metric: &SweptMetric<'_>, alpha: f64) -> String {
+    let of = |words: &str, is_of_kind: &dyn Fn(&Row) -> bool| {
+        let at: Vec<&str> = metric.rows.iter().filter(|(_, row)| is_of_kind(row)).map(|(at, _)| *at).collect();
         (!at.is_empty()).then(|| format!("{words} at {}", at.join(", ")))
     };
+    let has_too_few = |row: &Row| row.finding == Finding::TooFew || row.is_hopeless(alpha);
     let parts = [
-        of(Finding::Better, "better"),
-        of(Finding::Worse, "worse"),
-        of(Finding::Noise, "may be noise"),
-        of(Finding::TooFew, "too few runs"),
+        of("is better", &|row| row.finding == Finding::Better),
+        of("is worse", &|row| row.finding == Finding::Worse),
+        of("does not change by more than noise", &|row| row.finding == Finding::Noise && !has_too_few(row)),
+        of("has too few runs to be judged", &has_too_few),
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
-    format!("{} is {}.", metric.name.split(',').next().unwrap_or_default(), parts.join("; "))
+    format!("{} {}.", metric.name.split(',').next().unwrap_or_default(), parts.join("; "))
 }
 
 /// The table in at most 75 columns, with a line for the name of each metric.
@@ -121,10 +122,11 @@ mod tests {
             "elapsed, s",
             "  1                   1.020 \u{b1}2%    0.520 \u{b1}4%  -49.0%  -51..-47 .008 better",
             "  2                   2.020 \u{b1}1%    2.020 \u{b1}1%   +0.0%    -1..+1    1",
-            "Finding: elapsed is better at 1; worse at 4; may be noise at 2.",
         ] {
             assert!(table.lines().any(|other| other == line), "{line}\n{table}");
         }
+        let finding = "Finding: elapsed is better at 1; is worse at 4; does not change by more than noise at 2.";
+        assert!(table.replace("\n  ", " ").contains(finding), "{table}");
         assert!(!table.contains("zero") && table.lines().all(|line| line.chars().count() <= 75), "{table}");
         let page = text(&sweep, &rows, 0.05, true);
         assert!(page.contains("| elapsed, s | 4 | 4.020 \u{b1}0% |"), "{page}");

@@ -1,6 +1,6 @@
 //! The table, for a mail and as Markdown.
 
-use crate::{Finding, Row, Spread};
+use crate::{Better, Finding, Row, Spread};
 use std::fmt::Write;
 
 /// Formats a number with four digits.
@@ -115,10 +115,14 @@ fn aa(row: &Row) -> String {
     }
 }
 
-/// Returns the noise between the runs of the base for each metric that has it, such as `elapsed 1.2%, violation 3.4%`;
-/// nothing if none has.
+/// The number of metrics whose noise and whose least change are in the text.
+pub(crate) const SHOWN: usize = 4;
+
+/// Returns the noise between the runs of the base for the first four metrics that are judged and have it, such as
+/// `elapsed 1.2%, violation 3.4%`; nothing if none has. The Markdown table and JSON have that of all.
 pub fn noise(rows: &[Row]) -> Option<String> {
-    let known = rows.iter().filter(|row| !is_nothing(row) && row.base_noise_percent.is_some());
+    let judged = rows.iter().filter(|row| !is_nothing(row) && row.metric.better != Better::Neither);
+    let known = judged.filter(|row| row.base_noise_percent.is_some()).take(SHOWN);
     // The name without its unit.
     let name = |row: &Row| row.metric.name.split(',').next().unwrap_or_default().to_owned();
     let all: Vec<String> = known.map(|row| format!("{} {}", name(row), aa(row))).collect();

@@ -12,6 +12,9 @@ use std::cmp::Reverse;
 /// Maximum number of commands; tasks of further ones are one command.
 const MOST_COMMANDS: usize = 1000;
 
+/// The commands of recorders: their work grows with the events of the run, so that it follows from what the run did.
+const RECORDERS: [&str; 4] = ["trace-cmd", "schedviz", "perf", "perf-exec"];
+
 /// The kind of a task that occupies a CPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Kind {
@@ -38,7 +41,7 @@ pub struct Culprit {
     pub preemptions: u64,
 }
 
-/// The work of all tasks outside of the application in a run.
+/// The work of all tasks outside of the application in a run, with the kernel and the recorder apart.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OutsideWork {
@@ -48,13 +51,19 @@ pub struct OutsideWork {
     pub application_run_ns: Dur,
     /// The CPU time of threads of the kernel, in nanoseconds. They work for the application as well, so that no run is judged by them.
     pub kernel_run_ns: Dur,
+    /// The CPU time of the recorder, in nanoseconds. It is the price of the recording, and no run is judged by it.
+    pub recorder_run_ns: Dur,
+    /// The waiting of tasks of the application while the recorder ran on their CPU, in nanoseconds of tasks.
+    pub recorder_wait_ns: Dur,
+    /// The number of preemptions of tasks of the application by the recorder.
+    pub recorder_preemptions: u64,
     /// The CPU time of tasks outside of the application, in nanoseconds: the sum over `commands`.
     pub run_ns: Dur,
-    /// The waiting of tasks of the application while tasks outside of it ran on their CPU, in nanoseconds of tasks.
+    /// The waiting of tasks of the application while tasks of `commands` ran on their CPU, in nanoseconds of tasks.
     pub wait_ns: Dur,
-    /// The number of preemptions of tasks of the application by tasks outside of it.
+    /// The number of preemptions of tasks of the application by tasks of `commands`.
     pub preemptions: u64,
-    /// The commands outside of the application, those with the greatest CPU time and waiting first.
+    /// The commands outside of the application but for the recorder, those with the greatest CPU time and waiting first.
     pub commands: Vec<Culprit>,
 }
 
@@ -211,17 +220,31 @@ impl Analysis for Outsiders {
             let order = |of: &Culprit| Reverse(of.run_ns.0.saturating_add(of.wait_ns.0));
             order(a).cmp(&order(b)).then_with(|| a.command.cmp(&b.command))
         });
-        let sum = |of: fn(&Culprit) -> u64| commands.iter().fold(0_u64, |sum, command| sum.saturating_add(of(command)));
+        let (recorder, commands): (Vec<Culprit>, Vec<Culprit>) =
+            commands.into_iter().partition(|of| RECORDERS.contains(&of.command.as_str()));
+        let (recorder, outside) = (sums(&recorder), sums(&commands));
         Some(OutsideWork {
             length_ns: end.since(self.start),
             application_run_ns: Dur(self.application_run),
             kernel_run_ns: Dur(self.kernel_run),
-            run_ns: Dur(sum(|of| of.run_ns.0)),
-            wait_ns: Dur(sum(|of| of.wait_ns.0)),
-            preemptions: sum(|of| of.preemptions),
+            recorder_run_ns: Dur(recorder.run),
+            recorder_wait_ns: Dur(recorder.wait),
+            recorder_preemptions: recorder.preemptions,
+            run_ns: Dur(outside.run),
+            wait_ns: Dur(outside.wait),
+            preemptions: outside.preemptions,
             commands,
         })
     }
+}
+
+/// The sums of several commands.
+fn sums(commands: &[Culprit]) -> OutsideSums {
+    commands.iter().fold(OutsideSums::default(), |sum, of| OutsideSums {
+        run: sum.run.saturating_add(of.run_ns.0),
+        wait: sum.wait.saturating_add(of.wait_ns.0),
+        preemptions: sum.preemptions.saturating_add(of.preemptions),
+    })
 }
 
 impl Joined for Outsiders {}

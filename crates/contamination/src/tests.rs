@@ -89,19 +89,18 @@ fn the_work_outside_is_that_of_the_job() {
     assert_eq!(with_job.run_ns.0, with_job.commands.iter().map(|command| command.run_ns.0).sum::<u64>());
 }
 
-/// On one CPU `a` of the application runs from 0 to 10, is preempted by `x` until 30, and runs on until 40; a second task of it waits
-/// from 20 on.
-#[test]
-fn waiting_and_preemptions_by_hand() {
+/// On one CPU `a` of the application runs from 0 to 10, is preempted by a task of that name until 30, and runs on until 40; a second task
+/// of it waits from 20 on.
+fn preempted_by(name: &str) -> OutsideWork {
     let task = |pid: i32, name: &str| TaskRef { pid: Pid(pid), prio: 120, comm: Comm::new(name.as_bytes()) };
-    let (idle, a, b, x) = (task(0, "swapper/0"), task(1, "a"), task(2, "a"), task(3, "x7"));
+    let (idle, a, b, x) = (task(0, "swapper/0"), task(1, "a"), task(2, "a"), task(3, name));
     let at =
         |ns: i64, pid: i32, kind| SchedEvent { ts: sched::Ts(ns), cpu: sched::Cpu(0), pid: Pid(pid), flags: 0, kind };
-    let name = Comm::new(b"a");
+    let program = Comm::new(b"a");
     let events = vec![
         at(0, 0, EventKind::Switch { prev: idle, state: PrevState::RUNNABLE, next: a }),
-        at(0, 1, EventKind::Exec { pid: Pid(1), old_pid: Pid(1), program: name }),
-        at(2, 1, EventKind::Fork { parent: Pid(1), child: Pid(2), child_comm: name }),
+        at(0, 1, EventKind::Exec { pid: Pid(1), old_pid: Pid(1), program }),
+        at(2, 1, EventKind::Fork { parent: Pid(1), child: Pid(2), child_comm: program }),
         at(5, 1, EventKind::Wakeup { task: x, target: sched::Cpu(0) }),
         at(10, 1, EventKind::Switch { prev: a, state: PrevState::PREEMPTED, next: x }),
         at(20, 3, EventKind::WakeupNew { task: b, target: sched::Cpu(0) }),
@@ -110,9 +109,28 @@ fn waiting_and_preemptions_by_hand() {
         at(50, 2, EventKind::Switch { prev: b, state: PrevState::asleep(1), next: idle }),
     ];
     let work = Pass::over(events.as_slice()).run(Outsiders::default).unwrap_or_else(|never| match never {}).output;
-    let work = work.expect("an application");
+    work.expect("an application")
+}
+
+#[test]
+fn waiting_and_preemptions_by_hand() {
+    let work = preempted_by("x7");
     assert_eq!((work.run_ns.0, work.wait_ns.0, work.preemptions, work.application_run_ns.0), (20, 30, 1, 30));
     assert_eq!(work.commands[0].command, "x7");
+    assert_eq!((work.recorder_run_ns.0, work.recorder_wait_ns.0, work.recorder_preemptions), (0, 0, 0));
+}
+
+/// The work of a recorder grows with the events of a run: it is named apart, and no run is judged by it.
+#[test]
+fn the_recorder_contaminates_no_run() {
+    let work = preempted_by("trace-cmd");
+    assert_eq!((work.recorder_run_ns.0, work.recorder_wait_ns.0, work.recorder_preemptions), (20, 30, 1));
+    assert_eq!((work.run_ns.0, work.wait_ns.0, work.preemptions, work.commands.len()), (0, 0, 0, 0));
+    let with = |recorder: u64| {
+        let recorder_run_ns = sched::Dur(recorder * 1_000_000);
+        Some(OutsideWork { length_ns: sched::Dur(500_000_000), recorder_run_ns, ..work.clone() })
+    };
+    assert!(judge(&[with(8), with(9), with(8), with(9), with(90)]).is_empty());
 }
 
 /// The factor for three runs is that of 2 / (2 + factor) = 2.5 %, and four contaminated runs of ten are found as well as one.
