@@ -48,7 +48,9 @@ fn archives_have_the_names_that_binstall_looks_for() {
 }
 
 #[test]
-fn the_script_has_no_slip_that_the_shell_sees() {
-    let checked = Command::new("bash").arg("-n").arg(root().join(".ci/package")).status().expect("bash");
-    assert!(checked.success());
+fn the_scripts_have_no_slip_that_the_shell_sees() {
+    for script in ["package", "dist", "run"] {
+        let checked = Command::new("bash").arg("-n").arg(root().join(".ci").join(script)).status().expect("bash");
+        assert!(checked.success(), "{script}");
+    }
 }
