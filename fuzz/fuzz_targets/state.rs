@@ -1,7 +1,7 @@
 //! The state and all analyses behind it, with any sequence of events, however contradictory.
 #![no_main]
 
-use sched::{ChosenCpus, Cpu, Dur, Pass, Replay, SchedEvent, Topology, Ts, Window};
+use sched::{ChosenCpus, Cpu, Dur, Pass, Replay, SchedEvent, Topology, Ts};
 use timeline::Drawable;
 use timeline::text::Detail;
 

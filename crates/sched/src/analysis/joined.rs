@@ -23,7 +23,7 @@ use crate::state::SchedState;
 pub trait Joined: Analysis + Send {
     /// Whether the analysis can be made in pieces. Called once, before the pass; analyses made alike must return the same.
     /// The default is `false`: such an analysis follows the pass alone, and the other hooks are not called. The same holds for one whose
-    /// options ask for something that goes by the order of all events, such as a listing.
+    /// options ask for something that goes by the order of all events, such as the story of one episode.
     fn is_divisible(&self) -> bool {
         false
     }
