@@ -100,3 +100,21 @@ fn predictions_stand_beside_measured_runs() {
     let ran = schedviz(&["whatif", "-q", &trace, "--policy", "steal=llc"]);
     assert!(ran.code == Some(1) && ran.stderr.contains("--topology"), "{}", ran.stderr);
 }
+
+#[test]
+fn sleeps_by_relative_and_absolute_timers_are_told_apart() {
+    // Two threads slept for a length, two until an instant, one in poll and one on a condition with a timeout.
+    let classes = |name: &str| {
+        let (code, document) = document(&[&path(name), "--policy", "observed"]);
+        assert_eq!(code, Some(0), "{document}");
+        let sums = document["runs"][0]["sleeps"].as_array().expect("sums").clone();
+        ["timer", "absolute-timer", "either-timer"].map(|class| {
+            let sum = sums.iter().find(|sum| sum["class"] == class);
+            sum.map_or(0, |sum| sum["number"].as_u64().expect("a number"))
+        })
+    };
+    // With the calls: 50 relative sleeps and one of a lost timer, 20 until an instant; the rest set their timers in other calls.
+    assert_eq!(classes("sleepers-6.12.dat"), [51, 20, 25]);
+    // Without: 24 relative sleeps. The kernel makes the timeouts of poll and of futexes absolute.
+    assert_eq!(classes("sleepers-timers-6.12.dat"), [24, 0, 30]);
+}

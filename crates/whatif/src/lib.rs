@@ -21,8 +21,10 @@
 //! ```
 
 mod args;
+mod balancer;
 mod build;
 mod burst_ends;
+mod chances;
 mod costs;
 mod document;
 mod engine;
@@ -41,18 +43,20 @@ mod saved;
 mod simulated;
 mod skill;
 mod text;
+mod timers;
 mod track;
 mod without;
 
 pub use args::WhatifArgs;
 pub use build::{BuildOptions, Context, ModelBuilder};
+pub use chances::{Balancing, PullRate};
 pub use engine::{
     Costs, EngineOptions, Interrupts, LONGEST, Machine, Order, Placement, Policy, Run, TakesEvent, Wakeups, simulate,
 };
 pub use measures::{CommandWaits, QueueWaits, Reports, RunFigures, measures};
 pub use model::{
-    Begin, ClassSum, JoinIndex, Model, ModelCpu, ModelSleep, ModelTask, PlacedOn, ProgramStep, QueueJoin, QueuedMove,
-    SleepClass, SleepIndex, Taken, TaskIndex,
+    Begin, ClassSum, JoinIndex, Model, ModelCpu, ModelSleep, ModelTask, MoveKind, PlacedOn, ProgramStep, QueueJoin,
+    QueuedMove, SleepClass, SleepIndex, Taken, TaskIndex,
 };
 pub use policy::{Ideal, Observed, PolicyName, Steal};
 pub use predict::{MOST_ERROR, MOST_UNKNOWN, PredictOptions, measure_run, predict};

@@ -1,5 +1,6 @@
 //! The work of a trace: programs of tasks, their sleeps with the causes that end them, and the order of the CPUs' runs.
 
+use crate::chances::Balancing;
 use sched::{Comm, Cpu, CpuSet, Dur, Pid, Ts};
 use serde::Serialize;
 
@@ -23,6 +24,9 @@ pub enum SleepClass {
     Timer,
     /// A timer with an absolute expiry woke the sleeper: the sleep keeps the instant of its end.
     AbsoluteTimer,
+    /// A timer with an expiry that the kernel counts as absolute woke the sleeper, which set it. Both an absolute expiry and the timeout of
+    /// `poll`, `select`, `epoll_wait` or a futex come to that: the sleep keeps its length, or in the intervals the instant of its end.
+    EitherTimer,
     /// The handler of a device woke the sleeper: the sleep keeps its length.
     Device,
     /// An interrupt of unknown cause woke the sleeper: the sleep keeps its length.
@@ -35,11 +39,12 @@ pub enum SleepClass {
 
 impl SleepClass {
     /// Every class, in the order of their indices.
-    pub const ALL: [SleepClass; 8] = [
+    pub const ALL: [SleepClass; 9] = [
         SleepClass::Task,
         SleepClass::Lock,
         SleepClass::Timer,
         SleepClass::AbsoluteTimer,
+        SleepClass::EitherTimer,
         SleepClass::Device,
         SleepClass::Interrupt,
         SleepClass::Throttled,
@@ -63,6 +68,7 @@ impl SleepClass {
             SleepClass::Lock => "woken by a task, uninterruptible (a lock?)",
             SleepClass::Timer => "timer",
             SleepClass::AbsoluteTimer => "absolute timer",
+            SleepClass::EitherTimer => "timer, relative or absolute",
             SleepClass::Device => "device",
             SleepClass::Interrupt => "interrupt of unknown cause",
             SleepClass::Throttled => "throttled",
@@ -120,8 +126,8 @@ pub struct QueueJoin {
     pub cpu: Cpu,
     /// The kind of CPU that the wakeup chose.
     pub placed: PlacedOn,
-    /// Whether the CPU idled with an empty run queue.
-    pub on_idle: bool,
+    /// Whether the wakeup takes an idle CPU where it finds one: it took one in the trace, or found none that it could take.
+    pub seeks_idle: bool,
     /// The time until the task ran, where it joined an idle CPU and ran next there, in nanoseconds.
     pub dispatch: Option<u64>,
     /// The moves of the task while it waits: a range of [`Model::moves`].
@@ -137,10 +143,21 @@ pub struct QueuedMove {
     pub after: u64,
     /// The CPU that the task moves to.
     pub dest: Cpu,
-    /// Whether the destination took the task as it went idle.
-    pub pulled: bool,
-    /// Whether a stopper moved the task.
-    pub stopped: bool,
+    /// The cause of the move.
+    pub kind: MoveKind,
+}
+
+/// The cause of the move of a waiting task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MoveKind {
+    /// The destination took the task as it went idle.
+    NewIdle,
+    /// The balancer took the task for a CPU that idled.
+    Idle,
+    /// A stopper moved the task.
+    Stopper,
+    /// The balancer of a busy CPU, or a change of the CPUs that the task may use.
+    Other,
 }
 
 /// A step of a task's program.
@@ -227,6 +244,8 @@ pub struct Taken {
     pub slice_is_measured: bool,
     /// Whether some wakeup of a task whose previous CPU was busy, beside an idle CPU, was placed on an idle one.
     pub wakeups_seek_idle: bool,
+    /// The balancing of CPUs that idled or went idle.
+    pub balancing: Balancing,
 }
 
 /// The number of sleeps of a class, and their time.

@@ -8,6 +8,7 @@ use crate::measures::{RunFigures, measures};
 use crate::model::Model;
 use crate::policy::PolicyName;
 use crate::predict::{PredictOptions, predict};
+use crate::timers::{CLOCK_SLEEP, TimerPlaces};
 use crate::without::{CauseCurve, ViolatingWait};
 use crate::{costs, without};
 use anyhow::{Result, bail};
@@ -15,14 +16,12 @@ use critical_path::CriticalPath;
 use events::Cost;
 use sched::seeded::SeededMap;
 use sched::topology::{CpuOrder, Distance};
-use sched::{Cpu, TaskFilter, Tracepoint, Ts};
+use sched::{TaskFilter, Tracepoint};
 use session::args::BeginArgs;
 use session::{Session, warnings};
-use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::ControlFlow;
 use std::sync::Mutex;
-use tracedat::{Record, Trace};
+use tracedat::Trace;
 use why::{Cases, ListedCase, WaitEnd, WaitOrigin, Why};
 use workcons::Options;
 
@@ -42,27 +41,6 @@ fn contexts(trace: &Trace) -> SeededMap<u16, Context> {
     let interrupts = interrupts.into_iter().map(|(tracepoint, context)| (trace.format_of(tracepoint), context));
     let others = CONTEXTS.into_iter().map(|(system, name, context)| (trace.format_named(system, name), context));
     interrupts.chain(others).filter_map(|(format, context)| Some((format?.id, context))).collect()
-}
-
-/// The call that asks for a sleep of a given length, or with the lowest bit of its flags until an absolute time.
-const CLOCK_SLEEP: &str = "sys_enter_clock_nanosleep";
-
-/// The places of the calls that ask for a sleep until an absolute time: at most as many as the model may have changes of states.
-fn absolute_calls(trace: &Trace, file_bytes: u64) -> BTreeSet<(Ts, Cpu)> {
-    let (mut calls, most) = (BTreeSet::new(), Model::most_turns_of(file_bytes));
-    let Some(id) = trace.format_named("syscalls", CLOCK_SLEEP).map(|format| format.id) else { return calls };
-    let mut take = |record: &Record<'_>| {
-        if record.id() == id && record.number("flags").is_some_and(|flags| flags & 1 == 1) {
-            calls.insert((record.ts, record.cpu));
-        }
-        match (calls.len() as u64).cmp(&most) {
-            Ordering::Less => ControlFlow::Continue(()),
-            _ => ControlFlow::Break(()),
-        }
-    };
-    // The pass reports the losses of a damaged file.
-    let _ = trace.records(&mut take);
-    calls
 }
 
 /// The policies that are predicted where none is named.
@@ -92,8 +70,8 @@ pub(crate) fn predicted(args: &WhatifArgs, session: &Session, file_bytes: u64) -
     let affinity = session.affinity.as_deref();
     let spins = args.spins.clone().map(|tasks| TaskFilter { tasks: Some(tasks), ..TaskFilter::default() });
     let (topology, contexts) = (session.topology.clone(), contexts(&session.trace));
-    let absolute = absolute_calls(&session.trace, file_bytes);
-    let build = BuildOptions { topology, affinity, contexts, absolute, spins, file_bytes };
+    let TimerPlaces { absolute, set_absolute } = TimerPlaces::of(&session.trace, file_bytes);
+    let build = BuildOptions { topology, affinity, contexts, absolute, set_absolute, spins, file_bytes };
     let analysis = || {
         let path = CriticalPath::new(critical_path::Options { zero: session.start, ..Default::default() });
         (ModelBuilder::new(&build), measures(&measured), path, Cost::new(&session.topology))

@@ -21,7 +21,8 @@ impl Policy for Observed {
     }
 }
 
-/// Stealing on the way to idle: the CPU takes the first movable waiter of the nearest overloaded CPU within a distance.
+/// Stealing on the way to idle, where the trace's own balancing has pulled nothing: the CPU takes the first movable waiter of the nearest
+/// overloaded CPU within a distance.
 #[derive(Clone, Copy, Debug)]
 pub struct Steal {
     /// The greatest distance of a steal; nothing for a policy that never steals.
@@ -43,12 +44,8 @@ impl Policy for Steal {
         )
     }
 
-    fn keeps_pulls(&self) -> bool {
-        self.within.is_none()
-    }
-
     fn steal(&mut self, cpu: Cpu, machine: &Machine<'_>) -> Option<TaskIndex> {
-        let within = self.within?;
+        let within = self.within.filter(|_| machine.waiting() > 0)?;
         let near = machine.nearest(cpu).iter().take_while(|(distance, _)| *distance <= within);
         let mut overloaded = near.map(|(_, other)| *other).filter(|other| machine.running(*other).is_some());
         overloaded.find_map(|other| machine.queue(other).iter().copied().find(|task| machine.may_use(*task, cpu)))
@@ -78,7 +75,7 @@ impl Policy for Ideal {
         machine.first_of_all(cpu)
     }
 
-    fn keeps_moves(&self) -> bool {
+    fn keeps_balancing(&self) -> bool {
         false
     }
 }

@@ -99,7 +99,8 @@ pub fn measure_run(
 fn assumptions(model: &Model, order: Option<Order>) -> Vec<Assumed> {
     let usual = Assumed::usual(order);
     let mut assumed = vec![usual, Assumed { wakeups: Wakeups::AsRecorded, ..usual }];
-    if model.sleeps.iter().any(|sleep| sleep.class == SleepClass::Interrupt) {
+    let is_open = |sleep: &ModelSleep| matches!(sleep.class, SleepClass::Interrupt | SleepClass::EitherTimer);
+    if model.sleeps.iter().any(is_open) {
         assumed.push(Assumed { interrupts: Interrupts::KeepInstant, ..usual });
     }
     if order.is_none() {
@@ -169,8 +170,8 @@ fn observed_row(trace: &RunFigures, observed: &RunFigures, run: Run) -> PolicyRo
     })
 }
 
-/// The row of a policy: its run under the usual assumptions, with those under the others in the interval. Where the run without
-/// stealing, `rules`, differs from the trace by more than the policy does, the interval has the trace's own value as well.
+/// The row of a policy: its run under the usual assumptions, with those under the others in the interval, and as far on both sides as
+/// the run without stealing, `rules`, is from the trace.
 fn predicted_row(
     name: PolicyName,
     trace: &RunFigures,
@@ -181,9 +182,11 @@ fn predicted_row(
     row(name, &each, |metric| {
         let (value, truth) = (metric.of(&runs[0].0), metric.of(trace));
         let error = error_percent(metric.of(observed), truth).abs() / 100.0;
-        let is_doubtful = (metric.of(rules) - truth).abs() > (value - truth).abs();
-        let values = runs.iter().map(|(figures, _)| metric.of(figures)).chain(is_doubtful.then_some(truth));
+        let miss = (metric.of(rules) - truth).abs();
+        let values = runs.iter().map(|(figures, _)| metric.of(figures)).chain([value - miss, value + miss]);
+        let most = if let Metric::Busy = metric { 100.0 } else { f64::MAX };
         let widened = values.flat_map(|value| [value * (1.0 - error).max(0.0), value * (1.0 + error)]);
+        let widened = widened.map(|value| value.clamp(0.0, most));
         Estimate::new(value, truth, widened)
     })
 }

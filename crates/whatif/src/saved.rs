@@ -7,7 +7,7 @@ use crate::of_trace::{predicted, usual_policies};
 use crate::policy::PolicyName;
 use crate::predict::Assumed;
 use crate::recording::write_run;
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use machine::Machine;
 use session::Session;
 use session::atomic_file::AtomicFile;
@@ -37,7 +37,8 @@ pub(crate) fn save(
     let engine = Assumed::usual(args.queue).engine(&session.topology, costs);
     let kernel = session.trace.info().kernel.unwrap_or_default();
     let mut file = BufWriter::new(AtomicFile::create(path)?);
-    write_run(model, &mut *policy.policy(), &engine, &kernel, &mut file).with_context(|| path.display().to_string())?;
+    // Errors of the file name it.
+    write_run(model, &mut *policy.policy(), &engine, &kernel, &mut file)?;
     let file = file.into_inner().map_err(std::io::IntoInnerError::into_error)?;
     // Neither takes its place before both are written.
     let machine = session.machine.as_ref().map(|machine| begin(machine, &beside)).transpose()?;

@@ -1,5 +1,6 @@
 //! The prediction in words and in tables.
 
+use crate::chances::{Balancing, PullRate};
 use crate::document::{WhatifDocument, WhatifRun};
 use crate::engine::Order;
 use crate::report::{Estimate, PolicyRow};
@@ -295,6 +296,25 @@ fn without_text(out: &mut String, curves: &[CauseCurve]) {
     );
 }
 
+/// The balancing that goes on beside the policies.
+fn balancing_text(balancing: &Balancing) -> String {
+    if !balancing.any() {
+        return "No CPU that idled or went idle pulled a waiting task in the trace: none does, but by the policies."
+            .to_owned();
+    }
+    let Balancing { new_idle_near, new_idle_far, idle_near, idle_far } = balancing;
+    let share = |rate: &PullRate| format!("{} of {}", rate.pulls, rate.chances);
+    let time = |rate: &PullRate| format!("{} in {}", rate.pulls, Dur(rate.chances).human());
+    format!(
+        "The balancing of this trace goes on beside steal=: CPUs that go idle pull {} times under their cache, {} beyond; CPUs that idle pull {} \
+         of such chances, {} beyond.",
+        share(new_idle_near),
+        share(new_idle_far),
+        time(idle_near),
+        time(idle_far)
+    )
+}
+
 fn notes(out: &mut String, run: &WhatifRun) {
     let prediction = &run.prediction;
     out.push('\n');
@@ -327,6 +347,7 @@ fn notes(out: &mut String, run: &WhatifRun) {
             },
         ),
     );
+    paragraph(out, 0, 2, &balancing_text(&prediction.taken.balancing));
     let sleeps =
         prediction.sleeps.iter().map(|sum| format!("{} {} ({})", sum.number, sum.class.words(), sum.total_ns.human()));
     paragraph(out, 0, 2, &format!("Sleeps: {}.", sleeps.collect::<Vec<_>>().join(", ")));
@@ -342,7 +363,7 @@ fn notes(out: &mut String, run: &WhatifRun) {
         out,
         0,
         2,
-        "Not modelled: a balancer but for the trace's own moves, data that is there before a task asks for it, spinning, frequency, shared \
-         caches and hyperthreads, cgroup weights. An interval holds what the trace leaves open, widened by the calibration error.",
+        "Not modelled: data that is there before a task asks for it, spinning, frequency, shared caches and hyperthreads, cgroup weights, \
+         the load that balancers weigh. An interval holds what the trace leaves open, widened by the calibration error.",
     );
 }

@@ -30,6 +30,8 @@ pub(crate) struct Track {
     pub(crate) joined: Ts,
     /// The number of runs on the CPU when the task joined its queue while it idled.
     pub(crate) idle_at: Option<usize>,
+    /// Whether another CPU could take the task while it waits, as the fair class's balancers do.
+    pub(crate) is_movable: bool,
     pub(crate) prio: i32,
     /// The name that the program has so far.
     pub(crate) comm: Comm,

@@ -22,6 +22,8 @@ pub(super) enum Due {
     Move { task: TaskIndex, joins: u32 },
     /// A task begins that no step of another one forks.
     Birth { task: TaskIndex },
+    /// An idle CPU may be due to pull a task.
+    Balance,
 }
 
 /// The matters that are due, the earliest first; among those of one instant the one that was added first.

@@ -40,15 +40,10 @@ pub trait Policy {
         false
     }
 
-    /// Whether waiting tasks move between queues as the trace's balancer moved them, where they still wait there. The answer must be
-    /// the same at each call.
-    fn keeps_moves(&self) -> bool {
+    /// Whether the balancer of the trace goes on beside the policy: CPUs that go idle, and CPUs that idle, pull as large a share of the
+    /// tasks that they could pull as in the trace, and the other moves of waiting tasks are made where a task still waits then. The answer
+    /// must be the same at each call.
+    fn keeps_balancing(&self) -> bool {
         true
-    }
-
-    /// Whether the pulls of CPUs that went idle are among these moves, each as long after the beginning of the wait as in the trace.
-    /// A policy with steals of its own does without them. The answer must be the same at each call.
-    fn keeps_pulls(&self) -> bool {
-        false
     }
 }

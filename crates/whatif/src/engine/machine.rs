@@ -1,7 +1,9 @@
 //! The simulated machine at an instant: what policies see.
 
+use super::order::FAIR;
 use super::order::{Order, rank};
 use super::{EngineOptions, Wakeups};
+use crate::chances::Chances;
 use crate::model::{Model, PlacedOn, QueueJoin, TaskIndex};
 use sched::topology::Distance;
 use sched::{Comm, Cpu};
@@ -62,6 +64,8 @@ pub(crate) struct SimCpu {
     /// The least virtual time of the tasks that it has run.
     pub(crate) virtual_ns: u64,
     pub(crate) has_slice: bool,
+    /// The waiting tasks that another CPU's balancer could take, where balancing is followed.
+    pub(crate) movable: u32,
     /// The number of ends of runs that were foreseen: only the latest one counts.
     pub(crate) ends: u32,
 }
@@ -90,6 +94,10 @@ pub struct Machine<'m> {
     /// The number of tasks in run queues.
     pub(crate) waiting: u64,
     wakeups: Wakeups,
+    /// The chances of idle CPUs to pull a task, where balancing is followed.
+    pub(crate) chances: Option<Chances>,
+    /// Whether each set of CPUs has several.
+    several: Vec<bool>,
     near: Vec<Vec<(Distance, Cpu)>>,
 }
 
@@ -123,14 +131,20 @@ impl<'m> Machine<'m> {
             near.sort_by_key(|(distance, other)| (*distance, other.0 < cpu, other.0));
             near
         });
+        let several = model.sets.iter().map(|set| set.len() > 1).collect();
         let (near, tasks) = (near.collect(), model.tasks.iter().map(task).collect());
-        Machine { model, cpus, tasks, order: options.order, waiting: 0, wakeups: options.wakeups, near }
+        let (order, wakeups, chances) = (options.order, options.wakeups, None);
+        Machine { model, cpus, tasks, order, waiting: 0, wakeups, chances, several, near }
     }
 
     /// Puts a task behind those that wait on `cpu`.
     pub(crate) fn queue_up(&mut self, task: TaskIndex, cpu: Cpu) {
         self.cpus[cpu.index()].queue.push(task);
         self.waiting += 1;
+        if self.chances.is_some() {
+            self.cpus[cpu.index()].movable += u32::from(self.is_movable(task));
+            self.refresh(cpu);
+        }
     }
 
     /// Takes a task out of the queue of `cpu`, if it waits there.
@@ -139,7 +153,33 @@ impl<'m> Machine<'m> {
         if let Some(at) = queue.iter().position(|waiting| *waiting == task) {
             queue.remove(at);
             self.waiting -= 1;
+            if self.chances.is_some() {
+                self.cpus[cpu.index()].movable -= u32::from(self.is_movable(task));
+                self.refresh(cpu);
+            }
         }
+    }
+
+    /// Follows the chances of balancing from here on.
+    pub(crate) fn follow_chances(&mut self, options: &EngineOptions<'_>) {
+        let mut chances = Chances::default();
+        chances.grow(self.cpus.len(), options.topology);
+        self.chances = Some(chances);
+    }
+
+    /// The state of `cpu` has changed.
+    pub(crate) fn refresh(&mut self, cpu: Cpu) {
+        if let Some(chances) = &mut self.chances {
+            let here = &self.cpus[cpu.index()];
+            let idles = here.usable && here.current.is_none() && here.queue.is_empty();
+            chances.set(cpu, idles, here.current.is_some() && here.movable > 0);
+        }
+    }
+
+    /// Whether a balancer of the fair class could take the task, were it waiting: it may use several CPUs.
+    pub(crate) fn is_movable(&self, task: TaskIndex) -> bool {
+        let sim = &self.tasks[task as usize];
+        sim.rank == FAIR && sim.allowed.is_none_or(|set| self.several[set as usize])
     }
 
     /// The model that is executed.
@@ -155,6 +195,11 @@ impl<'m> Machine<'m> {
     /// The tasks that wait on `cpu`, in the order in which they came.
     pub fn queue(&self, cpu: Cpu) -> &[TaskIndex] {
         self.cpus.get(cpu.index()).map_or(&[], |cpu| &cpu.queue)
+    }
+
+    /// The number of tasks in all run queues.
+    pub fn waiting(&self) -> u64 {
+        self.waiting
     }
 
     /// Whether `cpu` takes part, idles, and has an empty run queue.
@@ -176,21 +221,28 @@ impl<'m> Machine<'m> {
 
     /// Returns the waiting task that comes first by the order of queues, of all that may use `cpu`.
     pub fn first_of_all(&self, cpu: Cpu) -> Option<TaskIndex> {
-        let waiting = self.cpus.iter().flat_map(|other| &other.queue).copied();
-        let key = |task: &TaskIndex| {
-            let sim = &self.tasks[*task as usize];
-            let base = if let Place::Queued(on) = sim.place { self.cpus[on.index()].virtual_ns } else { 0 };
-            // Virtual times of different queues have different origins.
-            let fair = sim.virtual_ns as i64 - base as i64;
-            (sim.rank, if self.order == Order::Fair { fair } else { 0 }, sim.joined, *task)
-        };
-        waiting.filter(|task| self.may_use(*task, cpu)).min_by_key(key)
+        if self.waiting == 0 {
+            return None;
+        }
+        let mut first: Option<(i32, i64, i64, TaskIndex)> = None;
+        for other in self.cpus.iter().filter(|other| !other.queue.is_empty()) {
+            for task in &other.queue {
+                let sim = &self.tasks[*task as usize];
+                // Virtual times of different queues have different origins.
+                let fair = sim.virtual_ns as i64 - other.virtual_ns as i64;
+                let key = (sim.rank, if self.order == Order::Fair { fair } else { 0 }, sim.joined, *task);
+                if first.is_none_or(|first| key < first) && self.may_use(*task, cpu) {
+                    first = Some(key);
+                }
+            }
+        }
+        first.map(|(.., task)| task)
     }
 
-    /// Returns the CPU on which the scheduler of the trace would queue a task. A wakeup that the trace placed on a busy CPU goes to
-    /// the CPU of the same kind: the previous one, the waker's, or the one of the trace. One that it placed on an idle CPU goes to the
-    /// previous CPU or to that of the trace, if either idles now, else to the nearest idle one under the same last-level cache, if the
-    /// wakeups of the trace seek idle CPUs.
+    /// Returns the CPU on which the scheduler of the trace would queue a task. A wakeup that the trace placed on a busy CPU beside an idle
+    /// one goes to the CPU of the same kind: the previous one, the waker's, or the one of the trace. One that it placed on an idle CPU, or
+    /// that found none, goes to the previous CPU or to that of the trace, if either idles now, else to the nearest idle one under the same
+    /// last-level cache, if the wakeups of the trace seek idle CPUs.
     pub fn usual(&self, placement: &Placement) -> Cpu {
         let recorded = placement.recorded;
         let may = |cpu: Cpu| self.may_use(placement.task, cpu);
@@ -204,7 +256,7 @@ impl<'m> Machine<'m> {
         if self.wakeups == Wakeups::AsRecorded {
             return recorded.cpu;
         }
-        if !(recorded.on_idle && self.model.taken.wakeups_seek_idle) {
+        if !(recorded.seeks_idle && self.model.taken.wakeups_seek_idle) {
             return base;
         }
         let near = self.nearest(base);

@@ -10,8 +10,10 @@
 //! | `agenda` | the instants to come |
 //! | `steps` | the programs of tasks: runs, wakeups, sleeps, forks |
 //! | `switch` | the choice of the next task, preemption, steals |
+//! | `balance` | the balancing of the trace, at its rates |
 
 mod agenda;
+mod balance;
 mod hooks;
 mod machine;
 mod order;
@@ -22,6 +24,7 @@ pub use hooks::Policy;
 pub use machine::{Machine, Placement};
 pub use order::Order;
 
+use crate::chances::Owed;
 use crate::model::{Begin, Model, ProgramStep, TaskIndex};
 use agenda::{Agenda, Due};
 use machine::Place;
@@ -40,7 +43,7 @@ pub struct Costs {
     pub node_migration: u64,
 }
 
-/// The assumption about sleeps that an interrupt of unknown cause ended.
+/// The assumption about sleeps that an interrupt of unknown cause ended, or a timer that may be relative or absolute.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Interrupts {
     /// The sleep has the length that it has in the trace.
@@ -102,8 +105,7 @@ pub fn simulate(model: &Model, policy: &mut dyn Policy, options: &EngineOptions<
     let machine = Machine::new(model, options);
     let engine = Engine {
         follows: policy.follows_trace(),
-        keeps_moves: policy.keeps_moves(),
-        keeps_pulls: policy.keeps_pulls(),
+        keeps_balancing: policy.keeps_balancing(),
         machine,
         policy,
         options,
@@ -116,6 +118,12 @@ pub fn simulate(model: &Model, policy: &mut dyn Policy, options: &EngineOptions<
         stopped: false,
         depth: 0,
         run: Run::default(),
+        new_idle_owed: [Owed::default(); 2],
+        idle_owed: [Owed::default(); 2],
+        is_owed: [false; 2],
+        counted_until: model.start.0,
+        expects_balancing: false,
+        balanced: 0,
     };
     engine.execute()
 }
@@ -145,8 +153,7 @@ struct Engine<'e, 'm> {
     /// The number of tasks that each meeting lacks.
     absent: Vec<usize>,
     follows: bool,
-    keeps_moves: bool,
-    keeps_pulls: bool,
+    keeps_balancing: bool,
     now: i64,
     /// The instant at which the run ends.
     end: i64,
@@ -155,6 +162,18 @@ struct Engine<'e, 'm> {
     /// The number of CPUs whose tasks go on within one another.
     depth: u32,
     run: Run,
+    /// The pulls that are due of CPUs that go idle, near and far.
+    new_idle_owed: [Owed; 2],
+    /// The pulls that are due of CPUs that idle, near and far.
+    idle_owed: [Owed; 2],
+    /// Whether such a pull is due now.
+    is_owed: [bool; 2],
+    /// The instant up to which the chances of idle CPUs are counted.
+    counted_until: i64,
+    /// Whether the agenda has an instant of balancing.
+    expects_balancing: bool,
+    /// The number of the CPU behind the one that pulled last.
+    balanced: u32,
 }
 
 impl Engine<'_, '_> {
@@ -177,7 +196,9 @@ impl Engine<'_, '_> {
             }
             effort = effort.saturating_sub(1 + self.machine.waiting / WAITING);
             self.now = at;
+            self.count_chances();
             self.happen(due);
+            self.balance();
         }
         if self.end < i64::MAX {
             self.now = self.end;
@@ -204,6 +225,7 @@ impl Engine<'_, '_> {
             Due::Queue { sleep, waker } => self.finish_wakeup(sleep, waker),
             Due::Move { task, joins } if self.machine.tasks[task as usize].joins == joins => self.move_recorded(task),
             Due::Birth { task } => self.be_born(task, self.machine.tasks[task as usize].cpu),
+            Due::Balance => self.expects_balancing = false,
             _ => {}
         }
     }
@@ -211,6 +233,9 @@ impl Engine<'_, '_> {
     /// Puts the tasks into the states that they have at the start.
     fn begin(&mut self) {
         let model = self.machine.model;
+        if !self.follows && self.keeps_balancing && model.taken.balancing.any() {
+            self.machine.follow_chances(self.options);
+        }
         for (task, begins) in (0..).zip(&model.tasks) {
             match begins.begin {
                 Begin::Runs(cpu) if self.machine.cpus[cpu.index()].current.is_none() => {
@@ -225,6 +250,7 @@ impl Engine<'_, '_> {
         }
         for cpu in model.usable() {
             self.emit(cpu, 0, EventKind::Other { id: 0 });
+            self.machine.refresh(cpu);
         }
         for (task, begins) in (0..).zip(&model.tasks) {
             match begins.begin {

@@ -4,7 +4,7 @@ use super::agenda::Due;
 use super::machine::Place;
 use super::order::{rank, weight};
 use super::{Engine, Interrupts, Placement};
-use crate::model::{Begin, JoinIndex, ProgramStep, SleepClass, SleepIndex, TaskIndex};
+use crate::model::{Begin, JoinIndex, MoveKind, ProgramStep, SleepClass, SleepIndex, TaskIndex};
 use sched::{Cpu, EventKind, PrevState, Ts};
 
 /// The time for which a task would spin that nothing ends, in nanoseconds: longer than any run.
@@ -146,7 +146,7 @@ impl Engine<'_, '_> {
     fn keeps_instant(&self, class: SleepClass) -> bool {
         match class {
             SleepClass::AbsoluteTimer => true,
-            SleepClass::Interrupt => self.options.interrupts == Interrupts::KeepInstant,
+            SleepClass::Interrupt | SleepClass::EitherTimer => self.options.interrupts == Interrupts::KeepInstant,
             _ => false,
         }
     }
@@ -269,10 +269,11 @@ impl Engine<'_, '_> {
         let joins = sim.joins;
         self.machine.queue_up(task, cpu);
         let (first, last) = recorded.moves;
-        if self.follows || self.keeps_moves {
+        if self.follows || self.keeps_balancing {
             for at in first..last {
                 let to = &model.moves[at as usize];
-                if !to.pulled || self.keeps_pulls {
+                // Pulls to CPUs that go idle or idle happen at their rates, or as such a CPU comes to that run of the trace.
+                if to.kind != MoveKind::NewIdle && (self.follows || to.kind != MoveKind::Idle) {
                     self.agenda.add(self.now + to.after as i64, Due::Move { task, joins });
                 }
             }

@@ -4,7 +4,7 @@ use super::agenda::Due;
 use super::machine::Place;
 use super::order::{FAIR, Order, WEIGHT};
 use super::{Engine, GRANULARITY, idle_task};
-use crate::model::{JoinIndex, TaskIndex};
+use crate::model::{JoinIndex, MoveKind, TaskIndex};
 use sched::topology::Distance;
 use sched::{Cpu, EventKind, PrevState};
 
@@ -59,6 +59,7 @@ impl Engine<'_, '_> {
         if next.is_some() {
             here.followed += 1;
         }
+        self.machine.refresh(cpu);
     }
 
     fn leave_queue(&mut self, task: TaskIndex) {
@@ -106,11 +107,12 @@ impl Engine<'_, '_> {
     fn is_pulled_by(&self, task: TaskIndex, cpu: Cpu) -> bool {
         let model = self.machine.model;
         let (first, last) = model.joins[self.machine.tasks[task as usize].join as usize].moves;
-        last > first && model.moves.get(last as usize - 1).is_some_and(|to| to.pulled && to.dest == cpu)
+        last > first
+            && model.moves.get(last as usize - 1).is_some_and(|to| to.kind == MoveKind::NewIdle && to.dest == cpu)
     }
 
     /// Moves a waiting task to the queue of `cpu`.
-    fn take_over(&mut self, task: TaskIndex, cpu: Cpu) {
+    pub(super) fn take_over(&mut self, task: TaskIndex, cpu: Cpu) {
         let Place::Queued(orig) = self.machine.tasks[task as usize].place else { return };
         let named = self.named(task);
         self.leave_queue(task);
@@ -122,10 +124,14 @@ impl Engine<'_, '_> {
         self.emit(cpu, 0, EventKind::Migrate { task: named, orig, dest: cpu });
     }
 
-    /// A CPU that would go idle takes a task of another one, if the policy has it do so.
+    /// A CPU that would go idle takes a task of another one, if the balancer of the trace or the policy has it do so.
     fn steal(&mut self, cpu: Cpu) -> Option<TaskIndex> {
         if self.follows {
             return None;
+        }
+        if let Some(task) = self.pulled_going_idle(cpu) {
+            self.take_over(task, cpu);
+            return Some(task);
         }
         let task = self.policy.steal(cpu, &self.machine)?;
         let Place::Queued(orig) = self.machine.tasks[task as usize].place else { return None };
@@ -282,8 +288,8 @@ impl Engine<'_, '_> {
         // A stopper moved the task: it goes on there, such as after an exec.
         let model = self.machine.model;
         let moves = &model.moves[recorded.moves.0 as usize..recorded.moves.1 as usize];
-        let moved = moves.iter().find(|to| to.stopped).map(|to| to.dest).filter(|dest| *dest != cpu);
-        if let Some(dest) = moved.filter(|dest| self.keeps_moves && self.machine.may_use(task, *dest)) {
+        let moved = moves.iter().find(|to| to.kind == MoveKind::Stopper).map(|to| to.dest).filter(|dest| *dest != cpu);
+        if let Some(dest) = moved.filter(|dest| self.keeps_balancing && self.machine.may_use(task, *dest)) {
             // Moved at once, the stopper's own time aside: it must not be chosen here again.
             self.requeue(cpu, task, cpu);
             self.machine.unqueue(task, cpu);

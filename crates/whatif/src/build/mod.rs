@@ -1,22 +1,25 @@
 //! The model of a trace, built in one pass.
 
+mod queues;
+
+use crate::balancer::BalancerWatch;
 use crate::burst_ends::{Arrival, BurstEnds, meet};
 use crate::model::{
-    Begin, JoinIndex, LEAST_RUNS, LEAST_SLICE, Model, ModelCpu, ModelSleep, ModelTask, PlacedOn, ProgramStep,
-    QueueJoin, QueuedMove, SleepClass, SleepIndex, Taken, TaskIndex, USUAL_SLICE,
+    Begin, LEAST_RUNS, LEAST_SLICE, Model, ModelCpu, ModelSleep, ModelTask, MoveKind, PlacedOn, ProgramStep,
+    QueuedMove, SleepClass, SleepIndex, Taken, TaskIndex, USUAL_SLICE,
 };
 use crate::moves::Moves;
 use crate::track::{Announcement, Track};
 use sched::affinity::Affinity;
-use sched::kthread::{is_any_stopper, is_bound};
+
+use queues::kind_of_move;
 use sched::limits::keep_of_pid;
 use sched::seeded::SeededMap;
-use sched::topology::CpuOrder;
 use sched::{
-    Analysis, Cpu, CpuSet, Current, Dur, EventKind, PerTask, Pid, PrevState, SchedEvent, SchedState, Span, Task,
-    TaskFilter, TaskState, Topology, Ts,
+    Analysis, Cpu, CpuSet, Current, Dur, EventKind, PerTask, Pid, SchedEvent, SchedState, Span, Task, TaskFilter,
+    TaskState, Topology, Ts,
 };
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The context of wakeups that events of the trace open and close.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +43,8 @@ pub struct BuildOptions<'o> {
     pub affinity: Option<&'o Affinity>,
     /// The places of the calls that ask for a sleep until an absolute time.
     pub absolute: BTreeSet<(Ts, Cpu)>,
+    /// The places at which the functions of timers begin that a task set with an expiry that the kernel counts as absolute, with that task.
+    pub set_absolute: BTreeMap<(Ts, Cpu), Pid>,
     /// The tasks that spin at barriers: a burst that ends together with that of another one is work as far as the shortest of these
     /// bursts, and spinning from there on.
     pub spins: Option<TaskFilter>,
@@ -57,7 +62,8 @@ pub struct ModelBuilder<'o> {
     sets: SeededMap<CpuSet, u32>,
     /// The tasks that forked a child which has not been queued yet.
     forks: SeededMap<Pid, Pid>,
-    contexts: Vec<Option<Context>>,
+    /// The open context of each CPU, with the task that set an absolute timer.
+    contexts: Vec<Option<(Context, Option<Pid>)>>,
     dispatches: Vec<u64>,
     slices: Vec<u64>,
     /// The wakeups of tasks whose previous CPU was busy beside an idle one, and those placed on an idle CPU.
@@ -66,6 +72,7 @@ pub struct ModelBuilder<'o> {
     ends: BurstEnds,
     arrivals: Vec<Arrival>,
     moves: Moves,
+    balancer: BalancerWatch,
 }
 
 impl<'o> ModelBuilder<'o> {
@@ -85,6 +92,7 @@ impl<'o> ModelBuilder<'o> {
             ends: BurstEnds::default(),
             arrivals: Vec::new(),
             moves: Moves::default(),
+            balancer: BalancerWatch::default(),
         }
     }
 
@@ -92,6 +100,7 @@ impl<'o> ModelBuilder<'o> {
         if cpu.index() >= self.model.cpus.len() {
             self.model.cpus.resize_with(cpu.index() + 1, ModelCpu::default);
             self.contexts.resize(cpu.index() + 1, None);
+            self.balancer.grow(cpu.index() + 1, &self.options.topology);
         }
         &mut self.model.cpus[cpu.index()]
     }
@@ -121,6 +130,7 @@ impl<'o> ModelBuilder<'o> {
             join: 0,
             joined: since,
             idle_at: None,
+            is_movable: false,
             prio,
             comm,
             asked: None,
@@ -129,6 +139,9 @@ impl<'o> ModelBuilder<'o> {
             TaskState::Running(cpu) => Begin::Runs(cpu),
             TaskState::Waiting(cpu) => {
                 self.join(&mut track, task, cpu, PlacedOn::Previous, since, state);
+                if track.is_movable {
+                    self.balancer.waits(cpu);
+                }
                 Begin::Waits(track.join)
             }
             _ if task.born.is_some_and(|born| born >= since) => Begin::Sleeps,
@@ -178,43 +191,6 @@ impl<'o> ModelBuilder<'o> {
         self.steps(track).push(ProgramStep::Sleep(index));
     }
 
-    /// The task joins the queue of `cpu`. `state` is the one after the event.
-    fn join(&mut self, track: &mut Track, task: &Task, cpu: Cpu, placed: PlacedOn, now: Ts, state: &SchedState) {
-        let on_idle = state.current(cpu) == Current::Idle && state.queue_length(cpu) <= 1;
-        self.cpu(cpu);
-        let allowed = self.allowed(task, cpu, state);
-        track.join = self.model.joins.len() as JoinIndex;
-        track.joined = now;
-        track.idle_at = on_idle.then(|| self.cpu(cpu).runs.len());
-        let (task, moves) = (track.index, (0, 0));
-        self.model.joins.push(QueueJoin {
-            task,
-            start: now,
-            waited: 0,
-            cpu,
-            placed,
-            on_idle,
-            dispatch: None,
-            moves,
-            allowed,
-        });
-    }
-
-    fn allowed(&mut self, task: &Task, cpu: Cpu, state: &SchedState) -> Option<u32> {
-        let set = match self.options.affinity.and_then(|affinity| affinity.set(affinity.of(task, cpu, state)?, state)) {
-            _ if is_bound(task.comm, cpu) => [cpu].into_iter().collect(),
-            Some(set) => set.clone(),
-            None => return None,
-        };
-        if let Some(index) = self.sets.get(&set) {
-            return Some(*index);
-        }
-        let index = self.model.sets.len() as u32;
-        self.model.sets.push(set.clone());
-        self.sets.insert(set, index);
-        Some(index)
-    }
-
     /// The task that emits an event in task context, with its program up to that instant.
     fn emitter(&mut self, event: &SchedEvent, state: &SchedState) -> Option<Track> {
         if !event.in_task() || event.pid.is_idle() {
@@ -256,9 +232,11 @@ impl<'o> ModelBuilder<'o> {
             None => self.admit(&task, since.max(self.model.start), before, state),
         };
         let class = match (self.contexts.get(event.cpu.index()).copied().flatten(), track.asked) {
-            (Some(Context::Device), _) => SleepClass::Device,
+            (Some((Context::Device, _)), _) => SleepClass::Device,
             (_, Some(true)) => SleepClass::AbsoluteTimer,
-            (Some(Context::Timer), _) | (_, Some(false)) => SleepClass::Timer,
+            (_, Some(false)) => SleepClass::Timer,
+            (Some((Context::Timer, Some(setter))), None) if setter == pid => SleepClass::EitherTimer,
+            (Some((Context::Timer, _)), None) => SleepClass::Timer,
             _ => SleepClass::Interrupt,
         };
         self.cpu(event.cpu);
@@ -266,101 +244,12 @@ impl<'o> ModelBuilder<'o> {
         self.tracks.insert(task.id(), track);
     }
 
-    /// The open sleep of a task ends in the queue of `cpu`.
-    fn wake(&mut self, track: &mut Track, task: &Task, cpu: Cpu, now: Ts, state: &SchedState) {
-        let previous = task.ran_on.unwrap_or(self.model.tasks[track.index as usize].cpu);
-        let Some(index) = track.sleep.take() else {
-            return self.join(track, task, cpu, PlacedOn::Previous, now, state);
-        };
-        let waking = track.waking.take();
-        track.asked = None;
-        let placed = match waking {
-            _ if cpu == previous => PlacedOn::Previous,
-            Some(waking) if cpu == waking.on => PlacedOn::Waker,
-            _ => PlacedOn::Other,
-        };
-        self.join(track, task, cpu, placed, now, state);
-        let join = track.join;
-        if waking.is_some() {
-            self.note_search(task, previous, cpu, state);
-        }
-        let sleep = &mut self.model.sleeps[index as usize];
-        (sleep.ends, sleep.join) = (true, join);
-        match waking {
-            Some(waking) if track.forced.is_none() => {
-                let at = waking.at.max(sleep.start);
-                sleep.announced = waking.at < sleep.start;
-                (sleep.length, sleep.placing) = (at.since(sleep.start).0, now.since(at).0);
-                sleep.waker = waking.on;
-                sleep.class = match waking.by {
-                    Some(_) if (PrevState::asleep(sleep.raw)).is_uninterruptible() => SleepClass::Lock,
-                    Some(_) => SleepClass::Task,
-                    None => waking.class,
-                };
-                if let Some((waker, at)) = waking.by {
-                    self.model.tasks[waker as usize].steps[at] = ProgramStep::Wake(index);
-                }
-            }
-            _ => {
-                sleep.length = now.since(sleep.start).0;
-                sleep.waker = cpu;
-                sleep.class = track.forced.unwrap_or(SleepClass::Unknown);
-            }
-        }
-        track.forced = None;
-    }
-
-    /// Notes whether a wakeup sought an idle CPU, where its task's previous CPU was busy.
-    fn note_search(&mut self, task: &Task, previous: Cpu, target: Cpu, state: &SchedState) {
-        if state.running(previous).is_none_or(|running| running.pid == task.pid) {
-            return;
-        }
-        let topology = &self.options.topology;
-        let near = |cpu: Cpu| topology.group(cpu, CpuOrder::Llc) == topology.group(previous, CpuOrder::Llc);
-        let set = self.model.joins.last().and_then(|join| self.model.sets.get(join.allowed? as usize));
-        let idle = |cpu: Cpu| state.current(cpu) == Current::Idle;
-        let empty = |cpu: Cpu| state.queue_length(cpu) == u32::from(cpu == target);
-        let mut free = state.observed().filter(|cpu| idle(*cpu) && empty(*cpu) && near(*cpu));
-        if free.any(|cpu| set.is_none_or(|set| set.has(cpu))) {
-            self.sought.0 += 1;
-            self.sought.1 += u64::from(idle(target) && empty(target));
-        }
-    }
-
-    /// A wait ends without a run: the time since the task joined counts as a sleep of this class.
-    fn set_aside(&mut self, track: &mut Track, class: SleepClass) {
-        let joined = track.joined;
-        let index = track.index as usize;
-        let last = self.model.tasks[index].steps.iter().rposition(|step| {
-            matches!(
-                step,
-                ProgramStep::Run(_)
-                    | ProgramStep::Sleep(_)
-                    | ProgramStep::Preempted(_)
-                    | ProgramStep::Fork(_)
-                    | ProgramStep::Wake(_)
-            )
-        });
-        match last.map(|at| (at, self.model.tasks[index].steps[at])) {
-            Some((_, ProgramStep::Sleep(sleep))) => {
-                track.sleep = Some(sleep);
-                self.model.sleeps[sleep as usize].ends = false;
-            }
-            Some((at, ProgramStep::Preempted(_))) => {
-                self.model.tasks[index].steps.truncate(at);
-                self.fall_asleep(track, joined, 0);
-            }
-            _ => self.fall_asleep(track, joined, 0),
-        }
-        track.forced = Some(class);
-    }
-
     /// The task is switched in on `cpu`.
     fn dispatch(&mut self, track: &mut Track, span: &Span, cpu: Cpu, now: Ts) {
         let runs = self.cpu(cpu).runs.len();
         let waited = now.since(span.start).0;
         if span.state != TaskState::Waiting(cpu) {
-            self.move_to(track, cpu, now, (true, false));
+            self.move_to(track, cpu, now, MoveKind::NewIdle);
         } else if track.idle_at == Some(runs) {
             self.model.joins[track.join as usize].dispatch = Some(waited);
             self.dispatches.push(waited);
@@ -372,10 +261,10 @@ impl<'o> ModelBuilder<'o> {
     }
 
     /// The waiting task moves to the queue of `dest`.
-    fn move_to(&mut self, track: &mut Track, dest: Cpu, now: Ts, (pulled, stopped): (bool, bool)) {
+    fn move_to(&mut self, track: &mut Track, dest: Cpu, now: Ts, kind: MoveKind) {
         self.cpu(dest);
         let after = now.since(track.joined).0;
-        self.moves.add(track.join, QueuedMove { after, dest, pulled, stopped });
+        self.moves.add(track.join, QueuedMove { after, dest, kind });
     }
 
     /// A task changes its state.
@@ -385,14 +274,19 @@ impl<'o> ModelBuilder<'o> {
             Some(track) => *track,
             None => self.admit(task, span.start.max(start), span.state, state),
         };
+        if let (TaskState::Waiting(cpu), true) = (span.state, track.is_movable) {
+            self.balancer.leaves(cpu);
+        }
         match (span.state, span.next) {
             (TaskState::Running(_), next) => self.leaves_cpu(&mut track, task, next, event, state),
             (TaskState::Waiting(_), TaskState::Running(cpu)) => self.dispatch(&mut track, span, cpu, now),
-            (TaskState::Waiting(_), TaskState::Waiting(dest)) => {
-                let on_dest = event.cpu == dest && !event.pid.is_idle() && event.in_task();
-                let stopped = state.running(event.cpu).is_some_and(|task| is_any_stopper(task.comm));
-                self.move_to(&mut track, dest, now, (on_dest && !stopped, stopped));
+            (TaskState::Waiting(from), TaskState::Waiting(dest)) => {
                 let idle = state.current(dest) == Current::Idle && state.queue_length(dest) <= 1;
+                let kind = kind_of_move(event, dest, idle, state);
+                self.move_to(&mut track, dest, now, kind);
+                if track.is_movable {
+                    self.balancer.moved(from, dest, kind);
+                }
                 track.idle_at = idle.then(|| self.cpu(dest).runs.len());
             }
             (TaskState::Waiting(_), TaskState::Throttled(_)) => self.set_aside(&mut track, SleepClass::Throttled),
@@ -409,6 +303,9 @@ impl<'o> ModelBuilder<'o> {
             (_, TaskState::Unknown) => track.forced = Some(SleepClass::Unknown),
             (_, TaskState::Throttled(_)) => track.forced = Some(SleepClass::Throttled),
             _ => {}
+        }
+        if let (TaskState::Waiting(cpu), true) = (span.next, track.is_movable) {
+            self.balancer.waits(cpu);
         }
         if let Some(prio) = task.known_prio().filter(|prio| *prio != track.prio) {
             track.prio = prio;
@@ -475,6 +372,9 @@ impl<'o> ModelBuilder<'o> {
     fn is_born(&mut self, track: &mut Track, task: &Task, cpu: Cpu, event: &SchedEvent, state: &SchedState) {
         self.join(track, task, cpu, PlacedOn::Other, event.ts, state);
         let (child, join) = (track.index, track.join);
+        if state.running(cpu).is_some() {
+            self.model.joins[join as usize].seeks_idle = !self.finds_idle(cpu, cpu, join, state);
+        }
         let parent = self.emitter(event, state);
         let known = self.forks.remove(&task.pid);
         let new = &mut self.model.tasks[child as usize];
@@ -505,7 +405,8 @@ impl<'o> ModelBuilder<'o> {
             }
             Some(context) => {
                 self.cpu(event.cpu);
-                self.contexts[event.cpu.index()] = Some(*context);
+                let setter = self.options.set_absolute.get(&(event.ts, event.cpu)).copied();
+                self.contexts[event.cpu.index()] = Some((*context, setter));
             }
             None => {}
         }
@@ -517,6 +418,7 @@ impl Analysis for ModelBuilder<'_> {
 
     fn begin(&mut self, start: Ts, state: &SchedState) {
         self.model.start = start;
+        self.balancer.begin(start);
         for cpu in state.observed() {
             self.cpu(cpu);
             let here: Vec<Task> = state.running(cpu).into_iter().chain(state.waiting(cpu)).copied().collect();
@@ -524,6 +426,7 @@ impl Analysis for ModelBuilder<'_> {
                 let track = self.admit(&task, start, task.state, state);
                 self.tracks.insert(task.id(), track);
             }
+            self.balancer.refresh(cpu, state);
         }
     }
 
@@ -552,10 +455,12 @@ impl Analysis for ModelBuilder<'_> {
             EventKind::Interrupt { id, .. } | EventKind::Other { id } => self.follow_context(event, id, state),
             _ => {}
         }
+        self.balancer.advance(event.ts);
         // A switch ends a run before it begins another one.
         for (task, span) in state.turns() {
             self.turn(task, span, event, state);
         }
+        self.watch_balancer(event, state);
     }
 
     fn finish(mut self, end: Ts, state: &SchedState) -> Model {
@@ -579,6 +484,7 @@ impl Analysis for ModelBuilder<'_> {
             slice_ns: if slice_is_measured { median(&mut self.slices).max(LEAST_SLICE) } else { USUAL_SLICE },
             slice_is_measured,
             wakeups_seek_idle: self.sought.1 > 0,
+            balancing: self.balancer.finish(end),
         };
         self.model.spinners = self.ends.spinners();
         meet(&mut self.model, &self.arrivals);
