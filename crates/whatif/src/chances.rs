@@ -55,7 +55,7 @@ impl Owed {
         is_due
     }
 
-    /// The time in nanoseconds until a pull is due, with so many CPUs that have chances.
+    /// The time in nanoseconds until a pull is due while `cpus` CPUs have chances.
     pub(crate) fn time_left(self, rate: PullRate, cpus: u64) -> Option<u64> {
         let each = u128::from(rate.pulls) * u128::from(cpus);
         let left = u128::from(rate.chances).saturating_sub(self.0).div_ceil(each.max(1)).max(1);
@@ -87,7 +87,7 @@ pub(crate) struct Chances {
 }
 
 impl Chances {
-    /// Adds CPUs, up to so many.
+    /// Adds the CPUs below `cpus`.
     pub(crate) fn grow(&mut self, cpus: usize, topology: &Topology) {
         for cpu in self.groups.len()..cpus {
             // A CPU without a known cache shares one with all others of the kind.

@@ -10,10 +10,10 @@ use tracedat::{Record, Trace};
 /// The call that asks for a sleep of a given length, or with the lowest bit of its flags until an absolute time.
 pub(crate) const CLOCK_SLEEP: &str = "sys_enter_clock_nanosleep";
 
-/// The bit of a timer's mode that says that its expiry is relative.
+/// The bit of a timer's mode that makes its expiry relative.
 const RELATIVE: i64 = 1;
 
-/// The bits of a record's flags that say that an interrupt or its softirq emitted it.
+/// The bits of a record's flags of an interrupt, or its softirq, that emitted it.
 const IN_INTERRUPT: i64 = 0x18;
 
 /// The places of records from which the class of a sleep follows.
