@@ -175,6 +175,8 @@ struct MemberSums {
     runs: Lengths,
     waits: Lengths,
     weight: u64,
+    /// The least kernel priority of its tasks, that of the highest class; absent where none is known.
+    prio: Option<i32>,
     intervals: Summed<InInterval>,
     /// The process, the cgroup or the parameters that the member is, in the end.
     label: Option<Box<GroupLabel>>,
@@ -302,6 +304,7 @@ impl<'o> Fairness<'o> {
         sums.tasks += 1;
         // The priority of a group is that of its strongest task.
         sums.weight = sums.weight.max(weight_of(task.prio));
+        sums.prio = [sums.prio, task.known_prio()].into_iter().flatten().min();
         index
     }
 
@@ -426,6 +429,7 @@ impl MemberSums {
         self.runs.merge(&later.runs);
         self.waits.merge(&later.waits);
         self.weight = self.weight.max(later.weight);
+        self.prio = [self.prio, later.prio].into_iter().flatten().min();
         self.intervals.extend(later.intervals.finish());
     }
 

@@ -5,6 +5,7 @@ use entitlement::SharesReport;
 use membership::{GroupLabel, TaskGroup, TaskGroups, TasksBy, join_random};
 use sched::kthread::command;
 use sched::lengths::{Summary, human};
+use sched::nice::SchedClass;
 use sched::{Dur, Lengths, OfSelection, Pid, Ts};
 use serde::Serialize;
 use std::fmt::Write;
@@ -36,6 +37,9 @@ pub struct Member {
     pub expected_percent: f64,
     /// The weight of the nice value; of a group, the greatest of its tasks.
     pub weight: u64,
+    /// The class of the task with the highest priority, if that is the real-time or the deadline class; absent where it is another one or unknown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub class: Option<SchedClass>,
     /// The run time in percent of the runnable time.
     pub got_percent: f64,
     /// The run lengths: those of the completed runs.
@@ -194,6 +198,7 @@ pub(crate) fn build(mut f: Fairness<'_>) -> FairnessReport {
             share_percent: percent(s.run_ns as f64, total as f64),
             expected_percent: expected,
             weight: s.weight,
+            class: s.prio.map(SchedClass::of).filter(|class| *class != SchedClass::Fair),
             got_percent: percent(s.run_ns as f64, s.run_ns.saturating_add(s.wait_ns) as f64),
             runs: s.runs.summary(),
             waits: s.waits.summary(),
@@ -360,6 +365,18 @@ fn member_rows(out: &mut String, report: &FairnessReport, rows: usize) {
         let _ = writeln!(out, "… and {more} more (--rows, --json)");
     }
     out.push_str("  (max: the longest wait)\n");
+    for class in [SchedClass::Deadline, SchedClass::RealTime] {
+        let names =
+            // The stopper of each CPU is in no class that tasks can join.
+            report.members.iter().filter(|m| m.class == Some(class) && !m.name.starts_with("migration/"));
+        let names: Vec<&str> = names.map(|m| m.name.as_str()).collect();
+        if let Some((first, others)) = names.split_first() {
+            let more = if others.is_empty() { String::new() } else { format!(" and {} more", others.len()) };
+            let text =
+                format!("(in the {} class, which runs before tasks of the fair class: {first}{more})", class.words());
+            paragraph(out, 2, 3, &text);
+        }
+    }
 }
 
 /// The run lengths and runqueue waits of each member.

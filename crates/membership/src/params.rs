@@ -204,6 +204,8 @@ enum ShowsParams {
     SetsUnseen,
     /// One of these calls returns.
     Returns,
+    /// The probe on all of these calls, with the result (`set_params`).
+    Probed,
     /// A probe on `sched_switch` with the weight of the next task.
     Weight,
 }
@@ -340,6 +342,9 @@ impl ParamsHistory {
 fn shows(format: &EventFormat) -> Option<ShowsParams> {
     let has = |fields: &[&str]| fields.iter().all(|field| format.field(field).is_some());
     Some(match (format.system.as_str(), format.name.as_str()) {
+        ("lb", "set_params") if has(&["pid", "policy", "ret"]) => ShowsParams::Probed,
+        ("lb", "set_params_in") if has(&["pid", "policy"]) => ShowsParams::Sets,
+        ("lb", "set_params") if has(&["ret"]) => ShowsParams::Returns,
         ("syscalls", "sys_enter_sched_setscheduler") if has(&["pid", "policy"]) => ShowsParams::Sets,
         ("syscalls", "sys_enter_sched_setattr") if has(&["pid"]) => ShowsParams::SetsUnseen,
         ("syscalls", "sys_exit_sched_setscheduler" | "sys_exit_sched_setattr") if has(&["ret"]) => ShowsParams::Returns,
@@ -431,8 +436,18 @@ impl ParamsLearned {
                     self.history.learn(child, ts, policy);
                 }
             }
+            ShowsParams::Probed => {
+                // A negative policy keeps that of the task.
+                let policy = record.number("policy").filter(|number| *number >= 0 && record.number("ret") == Some(0));
+                if let (Some(of), Some(number)) = (pid("pid"), policy) {
+                    self.history.learn(of, ts, SchedPolicy::of_number(number));
+                }
+            }
             ShowsParams::Sets | ShowsParams::SetsUnseen => {
                 let Some(of) = pid("pid") else { return };
+                if record.number("policy").is_some_and(|number| number < 0) {
+                    return;
+                }
                 // The policy 0x40000000 is a flag: children do not inherit it.
                 let number = record.number("policy").filter(|_| matches!(shows, ShowsParams::Sets));
                 let policy = number.and_then(|number| SchedPolicy::of_number(number & 0xff));

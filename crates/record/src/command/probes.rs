@@ -2,7 +2,7 @@
 
 use super::{RecordArgs, check, message};
 use crate::plan::btf::{Btf, MAX_BYTES};
-use crate::plan::probes::{KernelProbe, ProbeWriter, TRACEPOINTS};
+use crate::plan::probes::{KernelProbe, PARAMETERS, ProbeWriter, TRACEPOINTS};
 use anyhow::{Context, Result};
 use sched::{EventKind, EventSource, SchedEvent};
 use session::warnings::grouped;
@@ -55,17 +55,18 @@ pub(crate) fn add(args: &RecordArgs, tracefs: &Tracefs, wished: &[KernelProbe]) 
     Ok(probes)
 }
 
-/// Prints the number of records of each probe on a tracepoint: the kernel takes some for tracepoints that it does not have.
+/// Prints the number of records of each probe on a tracepoint, since the kernel takes some for tracepoints that it does not have, and of changes of
+/// parameters.
 fn count(args: &RecordArgs, trace: &Trace) -> Result<()> {
     let format = |name| Some((trace.format_named(tracefs::GROUP, name)?.id, name));
-    let counted: Vec<(u16, &str)> = TRACEPOINTS.into_iter().filter_map(format).collect();
+    let counted: Vec<(u16, &str)> = TRACEPOINTS.into_iter().chain([PARAMETERS]).filter_map(format).collect();
     if counted.is_empty() {
         return Ok(());
     }
     let mut records = vec![0_u64; counted.len()];
     trace.events_of(Want::Everything)?.events(&mut |events| {
         for event in events {
-            if let EventKind::Probe { id, .. } = event.kind
+            if let EventKind::Probe { id, .. } | EventKind::Other { id } = event.kind
                 && let Some(place) = counted.iter().position(|(counted, _)| *counted == id)
             {
                 records[place] += 1;

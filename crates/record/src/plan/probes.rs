@@ -73,6 +73,9 @@ const NR: ProbeField = ("nr", &["nr_running"], None);
 /// The names of the probes on tracepoints.
 pub const TRACEPOINTS: [&str; 3] = ["nr_running", "resched", "pick"];
 
+/// The probe on calls that set scheduling parameters, which are rare: a recording without any has no record of it.
+pub const PARAMETERS: &str = "set_params";
+
 /// The generator for one kernel.
 #[derive(Clone, Copy, Debug)]
 pub struct ProbeWriter<'b> {
@@ -99,6 +102,7 @@ impl<'b> ProbeWriter<'b> {
         probes.extend(self.tasks());
         probes.extend(self.idle());
         probes.push(self.affinity());
+        probes.push(self.parameters());
         probes.extend(self.bandwidth());
         probes.push(LENGTHS.probe());
         probes.push(REQUESTS.probe());
@@ -190,6 +194,21 @@ impl<'b> ProbeWriter<'b> {
             "causes of migrations follow from the order of events alone",
         );
         vec![candidates, detach]
+    }
+
+    /// The calls that set the policy of a task, its utilization clamps, or the parameters of a deadline task, however it is asked for. The places in
+    /// `struct sched_attr` are those of the kernel's interface, which do not change.
+    fn parameters(&self) -> KernelProbe {
+        let function = self.function(&["__sched_setscheduler"]);
+        let attributes = "policy=+4($arg2):s32 flags=+8($arg2):x64 nice=+16($arg2):s32 priority=+20($arg2):u32 runtime=+24($arg2):u64 \
+                          deadline=+32($arg2):u64 period=+40($arg2):u64 util_min=+48($arg2):u32 util_max=+52($arg2):u32";
+        let whole = join(&[&self.fields(TASK, &[PID]), attributes]);
+        KernelProbe {
+            name: "set_params",
+            purpose: "changes of policies, utilization clamps and deadline parameters",
+            cost: "policies are those of the machine file at the start",
+            alternatives: both("set_params", function, &whole, &whole, "ret=$retval:s32"),
+        }
     }
 
     /// New-idle gating, active balance, kicks, and moves outside of the balancer.
@@ -540,11 +559,26 @@ mod tests {
         }
     }
 
+    /// The line for the kernel that runs the tests, if it has type information: one probe, or one on entry and one on return.
+    #[test]
+    fn parameters_are_recorded_at_the_return_of_the_call() {
+        let Ok(bytes) = std::fs::read("/sys/kernel/btf/vmlinux") else { return };
+        let btf = Btf::parse(bytes).unwrap();
+        let probe = ProbeWriter::new(&btf).parameters();
+        if let [whole, pair] = &probe.alternatives[..] {
+            assert!(whole[0].starts_with("r:lb/set_params __sched_setscheduler pid=+"), "{whole:?}");
+            assert!(whole[0].ends_with(" ret=$retval:s32") && whole[0].len() < 512, "{whole:?}");
+            assert_eq!((pair.len(), pair[1].as_str()), (2, "r:lb/set_params __sched_setscheduler ret=$retval:s32"));
+        }
+    }
+
     #[test]
     fn an_inlined_function_has_no_probe_and_a_cost() {
         let newidle = probes(2).into_iter().find(|probe| probe.name == "newidle_balance").unwrap();
         assert!(newidle.alternatives.is_empty() && newidle.cost.starts_with("the probe on going idle stands in"));
-        assert!(probes(2).iter().all(|probe| probe.name == "newidle_balance" || !probe.alternatives.is_empty()));
+        // The type information of the tests is a part of the kernel's, without the function that sets parameters.
+        let lacks = ["newidle_balance", PARAMETERS];
+        assert!(probes(2).iter().all(|probe| lacks.contains(&probe.name) || !probe.alternatives.is_empty()));
         // Without any type information there is nothing to probe.
         let empty = [0x9f, 0xeb, 1, 0, 24, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0].to_vec();
         let btf = Btf::parse(empty).unwrap();
