@@ -56,8 +56,8 @@ impl IdleTimes {
         }
         let idling = &mut self.cpus[cpu.index()];
         match (idling.since, load) {
-            (None, Load::Idle) => idling.since = Some(ts),
-            (Some(since), load) if load != Load::Idle => {
+            (None, load) if load.is_idle() => idling.since = Some(ts),
+            (Some(since), load) if !load.is_idle() => {
                 idling.since = None;
                 idling.past.add(since, ts, ts.since(since).0);
             }

@@ -69,11 +69,11 @@ pub(crate) struct WaitLog {
 
 impl WaitLog {
     fn of(at: Ts, state: &SchedState) -> WaitLog {
-        let idles = state.counts().idle > 0;
+        let idles = state.counts().idle_cpus() > 0;
         let mut log = WaitLog { last: at, idled: idles, idles, ..WaitLog::default() };
         for cpu in state.observed() {
             log.running.extend(state.running(cpu).map(Task::id));
-            log.set_idle(cpu, state.load(cpu) == Load::Idle);
+            log.set_idle(cpu, state.load(cpu).is_idle());
         }
         // Whichever of them the pieces before know to wait.
         for task in state.living() {
@@ -106,7 +106,7 @@ impl WaitLog {
 
     /// Notes the load of a CPU.
     pub(crate) fn load(&mut self, cpu: Cpu, load: Load, ts: Ts) {
-        if self.set_idle(cpu, load == Load::Idle) {
+        if self.set_idle(cpu, load.is_idle()) {
             self.steps.push((ts, WaitStep::Load(cpu, load)));
         }
     }

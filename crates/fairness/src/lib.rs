@@ -455,7 +455,7 @@ impl Analysis for Fairness<'_> {
     }
 
     fn before(&mut self, event: &SchedEvent, state: &SchedState) {
-        let idles = state.counts().idle > 0;
+        let idles = state.counts().idle_cpus() > 0;
         match &mut self.log {
             Some(log) => log.pass(event.ts, idles),
             None => self.waits.pass(event.ts, idles),
@@ -516,7 +516,7 @@ impl Analysis for Fairness<'_> {
     }
 
     fn finish(mut self, end: Ts, state: &SchedState) -> FairnessReport {
-        self.waits.pass(end, state.counts().idle > 0);
+        self.waits.pass(end, state.counts().idle_cpus() > 0);
         let Fairness { options, waits, idle, .. } = &mut self;
         let is_chosen = |task: &Task| options.tasks.is_none_or(|chosen| chosen(task, state));
         waits.close(state, end, idle, is_chosen);

@@ -63,8 +63,8 @@ use sched::limits::ROWS;
 use sched::seeded::SeededMap;
 use sched::state::{Task, Waking};
 use sched::{
-    Analysis, Chosen, ChosenCpus, Comm, Cpu, Dur, EventKind, Lengths, Load, Past, PerTask, Pid, SchedEvent, SchedState,
-    Span, TaskState, Topology, Ts,
+    Analysis, Chosen, ChosenCpus, Comm, Cpu, Dur, EventKind, Lengths, Past, PerTask, Pid, SchedEvent, SchedState, Span,
+    TaskState, Topology, Ts,
 };
 use serde::Serialize;
 use std::sync::Arc;
@@ -436,8 +436,8 @@ impl<'o> Latency<'o> {
             None if measure == Measure::Wakeup && state.has_wakings() => None,
             None => Some(state.now()),
         };
-        let idle_cpus = state.counts().idle;
-        let alone = state.load(cpu) == Load::SwitchPending && state.queue_length(cpu) == 1;
+        let idle_cpus = state.counts().idle_cpus();
+        let alone = state.load(cpu).is_awaited() && state.queue_length(cpu) == 1;
         Wait {
             measure,
             start,

@@ -357,7 +357,7 @@ impl Analysis for CriticalPath {
             self.has_exits |= matches!(event.kind, EventKind::Exit { .. });
             return;
         }
-        if state.counts().idle > 0 {
+        if state.counts().idle_cpus() > 0 {
             self.beside_idle = self.beside_idle.saturating_add(event.ts.since(self.last).0);
         }
         self.last = event.ts;
@@ -405,7 +405,7 @@ impl Analysis for CriticalPath {
     }
 
     fn finish(mut self, end: Ts, state: &SchedState) -> Path {
-        if state.counts().idle > 0 {
+        if state.counts().idle_cpus() > 0 {
             self.beside_idle = self.beside_idle.saturating_add(end.since(self.last).0);
         }
         if self.found.is_none()

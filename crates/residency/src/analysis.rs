@@ -8,7 +8,7 @@ use crate::sums::{COLUMNS, Llc, MOST_CELLS, RETURNS, RunSums};
 use sched::analysis::Settled;
 use sched::seeded::SeededMap;
 use sched::topology::CpuOrder;
-use sched::{Analysis, Cause, Cpu, EventKind, Load, Migration, PerTask, SchedEvent, SchedState, Span, TaskState, Ts};
+use sched::{Analysis, Cause, Cpu, EventKind, Migration, PerTask, SchedEvent, SchedState, Span, TaskState, Ts};
 use timeline::Division;
 
 /// A CPU as the analysis sees it.
@@ -130,7 +130,7 @@ impl<'o> Residency<'o> {
             return;
         }
         // The CPU itself idles, but for the task that it is about to run.
-        let is_on_idle = state.load(target) == Load::SwitchPending && state.queue_length(target) == 1;
+        let is_on_idle = state.load(target).is_awaited() && state.queue_length(target) == 1;
         let Some(group) = state.task_of(task.pid).and_then(|task| self.summary.groups.of(task, state, self.options))
         else {
             return;

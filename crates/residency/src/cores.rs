@@ -49,7 +49,7 @@ impl Cores {
             match state.load(*other) {
                 Load::Busy | Load::Overloaded => return Some(true),
                 Load::Unknown | Load::Unobserved => known = None,
-                Load::Idle | Load::SwitchPending | Load::Offline => {}
+                Load::Idle | Load::SwitchPending | Load::Unserved | Load::Offline => {}
             }
         }
         known

@@ -1,6 +1,7 @@
 //! A trace as a command opens it, and the doubts about it.
 
 mod elf;
+pub mod ext;
 pub(crate) mod grouping;
 pub mod heading;
 pub mod progress;

@@ -169,8 +169,8 @@ impl Step {
     /// The number of the CPUs shown that are busy, idle and unknown, and of the tasks that wait on them.
     pub(crate) fn summary(&self) -> String {
         let count = |is: fn(Load) -> bool| self.cpus.iter().filter(|c| is(c.load)).count();
-        let busy = count(|l| matches!(l, Load::Busy | Load::Overloaded));
-        let idle = count(|l| matches!(l, Load::Idle | Load::SwitchPending));
+        let busy = count(Load::runs);
+        let idle = count(Load::idles);
         let offline = count(|l| l == Load::Offline);
         let unknown = self.cpus.len() - busy - idle - offline;
         let waiting: usize = self.cpus.iter().map(|c| c.waiting.len()).sum();
@@ -201,7 +201,7 @@ pub(crate) fn at_rest(load: Load) -> &'static str {
         Load::Unobserved => "(no event)",
         Load::Unknown => "(unknown)",
         Load::Offline => "(offline)",
-        Load::Idle | Load::SwitchPending => "",
+        Load::Idle | Load::SwitchPending | Load::Unserved => "",
         Load::Busy | Load::Overloaded => "?",
     }
 }

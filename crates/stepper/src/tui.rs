@@ -323,7 +323,7 @@ fn line<'l>(step: &Step, lane: usize, width: usize) -> Line<'l> {
     let style = match lane.load {
         _ if marked => Style::new().fg(Color::Yellow).add_modifier(Modifier::BOLD),
         Load::Overloaded => Style::new().fg(Color::Red),
-        Load::Idle | Load::SwitchPending => Style::new().fg(Color::Green),
+        Load::Idle | Load::SwitchPending | Load::Unserved => Style::new().fg(Color::Green),
         Load::Unknown | Load::Offline | Load::Unobserved => Style::new().fg(Color::DarkGray),
         Load::Busy => Style::new(),
     };

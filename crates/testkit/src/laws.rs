@@ -144,6 +144,10 @@ fn recount(state: &SchedState) -> CpuCounts {
             Load::Idle => counts.idle += 1,
             Load::SwitchPending => counts.switch_pending += 1,
             Load::Busy => counts.busy += 1,
+            Load::Unserved => {
+                counts.unserved += 1;
+                counts.waiting_overloaded += waiting;
+            }
             Load::Overloaded => {
                 counts.overloaded += 1;
                 counts.waiting_overloaded += waiting;

@@ -203,7 +203,11 @@ struct IdleBeside {
 
 impl IdleBeside {
     fn of(counts: &CpuCounts) -> IdleBeside {
-        IdleBeside { idle: counts.idle, overloaded: counts.overloaded, waiting: counts.waiting_overloaded }
+        IdleBeside {
+            idle: counts.idle_cpus(),
+            overloaded: counts.overloaded_cpus(),
+            waiting: counts.waiting_overloaded,
+        }
     }
 }
 

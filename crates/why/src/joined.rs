@@ -12,7 +12,7 @@ use crate::over_time::ColumnNotes;
 use crate::stretch::{Stretch, StretchEnding};
 use crate::wait::Wait;
 use sched::seeded::{SeededMap, SeededSet};
-use sched::{Comm, Cpu, Joined, Load, Migration, Pid, SchedState, TaskId, TaskState, Ts};
+use sched::{Comm, Cpu, Joined, Migration, Pid, SchedState, TaskId, TaskState, Ts};
 use workcons::violation::Membership;
 
 /// A step that is left to the pieces before.
@@ -258,7 +258,7 @@ impl Joined for Why<'_> {
         let mut idle = Vec::new();
         for cpu in cpus {
             self.settle_cpu(cpu, at, state);
-            if matches!(self.options.load(cpu, state), Load::Idle | Load::SwitchPending) {
+            if self.options.load(cpu, state).idles() {
                 self.cpu(cpu).stretch = Some(Stretch { is_earlier: true, ..Stretch::at_start(at, at) });
                 idle.push(cpu);
             }

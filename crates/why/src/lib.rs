@@ -542,7 +542,7 @@ impl Analysis for Why<'_> {
                 self.recall_wait(task, cpu, state);
             }
             self.settle_cpu(cpu, start, state);
-            let idles = matches!(self.options.load(cpu, state), Load::Idle | Load::SwitchPending);
+            let idles = self.options.load(cpu, state).idles();
             if idles {
                 let since = state.current_since(cpu).min(start);
                 self.cpu(cpu).stretch = Some(Stretch::at_start(start, since));

@@ -95,18 +95,18 @@ impl Meter {
 
     /// Whether `cpu` is one of the idle CPUs that count.
     pub(crate) fn is_idle(&self, cpu: Cpu) -> bool {
-        self.gauges.get(cpu.index()).is_some_and(|gauge| gauge.membership == Membership::Idle)
+        self.gauges.get(cpu.index()).is_some_and(|gauge| gauge.membership.includes(Membership::Idle))
     }
 
     /// The part of the violated time in which `cpu` belonged to a set, until `now`.
     fn reading(&self, cpu: Cpu, of: Membership, now: Ts) -> u64 {
         let Some(gauge) = self.gauges.get(cpu.index()) else { return 0 };
         let closed = match of {
-            Membership::Neither => 0,
+            Membership::Neither | Membership::Both => 0,
             Membership::Idle => gauge.idle,
             Membership::Overloaded => gauge.overloaded,
         };
-        let open = if gauge.membership == of { self.violated(now).saturating_sub(gauge.base) } else { 0 };
+        let open = if gauge.membership.includes(of) { self.violated(now).saturating_sub(gauge.base) } else { 0 };
         closed.saturating_add(open)
     }
 
@@ -188,10 +188,11 @@ impl Meter {
         (self.violated, self.since) = (self.violated(now), now);
         let gauge = &mut self.gauges[cpu.index()];
         let part = self.violated.saturating_sub(gauge.base);
-        match gauge.membership {
-            Membership::Neither => {}
-            Membership::Idle => gauge.idle = gauge.idle.saturating_add(part),
-            Membership::Overloaded => gauge.overloaded = gauge.overloaded.saturating_add(part),
+        if gauge.membership.includes(Membership::Idle) {
+            gauge.idle = gauge.idle.saturating_add(part);
+        }
+        if gauge.membership.includes(Membership::Overloaded) {
+            gauge.overloaded = gauge.overloaded.saturating_add(part);
         }
         (gauge.membership, gauge.base) = (membership, self.violated);
     }
@@ -226,7 +227,7 @@ impl Meter {
 
     /// The nearest CPU of a set, with each waiter on any CPU.
     fn nearest_of(&self, of: Membership, cpu: Cpu) -> Nearest {
-        let (is_empty, has) = (self.sets.is_empty(of, ALL), self.sets.membership(cpu, ALL) == of);
+        let (is_empty, has) = (self.sets.is_empty(of, ALL), self.sets.membership(cpu, ALL).includes(of));
         self.nearest(cpu, is_empty, has, || self.sets.distance(cpu, of, ALL))
     }
 

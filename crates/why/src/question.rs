@@ -17,6 +17,7 @@ use sched::{Chosen, Diagnostics, Pid, SchedState, Task, Ts};
 use serde::Serialize;
 use session::Session;
 use session::args::{BeginArgs, ReadArgs, WindowArgs, needs_groups, repeatable, typed};
+use session::ext::{self, ExtScheduler, headed};
 use session::formats::{Formats, OutputName, Renderings, json};
 use session::section::{MaybeSection, ReportSection, listed, part};
 use session::{groups, several, warnings};
@@ -52,8 +53,9 @@ impl Question for WhyQuestion {
         Ok(Some(part(Options::plain(session), |options| {
             let probed = Probed::of(session);
             listed(
-                move || Why::new(options).with_probes(probed),
-                move |report, page| {
+                move || (Why::new(options).with_probes(probed), SmallerCpus::new(options)),
+                move |(report, smaller), page| {
+                    let report = WhyReport { on_smaller_cpu: smaller, ..report };
                     let section = ReportSection {
                         title: "Why tasks waited while CPUs idled".to_owned(),
                         figures: vec![crate::figure(&report, page.session.start, &page.heading())],
@@ -107,6 +109,9 @@ pub(crate) struct WhyRun {
     /// The group of the run; absent without groups.
     #[serde(skip_serializing_if = "Option::is_none")]
     group: Option<String>,
+    /// The sched_ext scheduler that was loaded; absent if none was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sched_ext: Option<ExtScheduler>,
     #[serde(flatten)]
     pub(crate) report: WhyReport,
     /// The losses, repairs and doubts of the trace.
@@ -173,6 +178,7 @@ fn document(session: &Session, report: &WhyReport, diagnostics: &Diagnostics) ->
     let run = WhyRun {
         trace: session.name(),
         group: None,
+        sched_ext: session.sched_ext.clone(),
         report: report.clone(),
         trust: diagnostics.clone(),
         drawable: session.drawable.clone(),
@@ -240,7 +246,8 @@ fn measure(args: &WhyArgs, read: &ReadArgs, path: &Path, drawn: bool) -> Result<
         rows.iter_mut().for_each(|row| row.weight = weight(row, &session));
     }
     let (drawable, recording) = (session.drawable.clone(), session.recording());
-    let run = WhyRun { trace: session.name(), group: None, report, trust, drawable, recording };
+    let (trace, sched_ext) = (session.name(), session.sched_ext.clone());
+    let run = WhyRun { trace, group: None, sched_ext, report, trust, drawable, recording };
     Ok((session, run))
 }
 
@@ -267,15 +274,18 @@ fn assumed_bound(session: &Session, begin: &BeginArgs, options: &Options<'_>) ->
 }
 
 fn text(args: &WhyArgs, document: &WhyDocument) -> String {
+    let head = ext::head(document.runs.iter().map(|run| (run.trace.as_str(), run.sched_ext.as_ref())));
+    headed(&head, body(args, document))
+}
+
+/// The text without its head.
+fn body(args: &WhyArgs, document: &WhyDocument) -> String {
     match document.runs.as_slice() {
         [WhyRun { report: WhyReport { episode: Some(story), .. }, drawable, .. }] => {
             crate::story_text(story, drawable, args.steps)
         }
         [run] if args.markdown => crate::markdown(&run.report, &run.drawable, args.rows),
-        [run] => {
-            let smaller = smaller::text(run.report.on_smaller_cpu.as_deref());
-            crate::text(&run.report, &run.drawable, args.rows) + &smaller
-        }
+        [run] => crate::text(&run.report, &run.drawable, args.rows),
         runs => table(runs, args.markdown),
     }
 }
@@ -323,6 +333,7 @@ fn table(runs: &[WhyRun], markdown: bool) -> String {
             }
         };
     }
+    out += &smaller::of_runs(runs.iter().map(|run| (name(run), run.report.on_smaller_cpu.as_deref())), markdown);
     let groups = of_groups(runs);
     if groups.len() > 1 {
         out += &GroupOrigins::of(&groups).text(markdown);

@@ -1,6 +1,6 @@
 //! Tasks on a smaller CPU while a larger one idled, where the CPUs of the machine differ in capacity.
 
-use sched::{Analysis, Cpu, Dur, Joined, Load, SchedEvent, SchedState, Ts};
+use sched::{Analysis, Cpu, Dur, Joined, SchedEvent, SchedState, Ts};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -55,8 +55,8 @@ impl<'o> SmallerCpus<'o> {
         let Options { affinity, .. } = *self.options;
         self.now.clear();
         let loads = || state.observed().map(|cpu| (cpu, self.options.load(cpu, state)));
-        let idle: Vec<Cpu> = loads().filter(|(_, load)| *load == Load::Idle).map(|(cpu, _)| cpu).collect();
-        for (cpu, _) in loads().filter(|(_, load)| matches!(load, Load::Busy | Load::Overloaded)) {
+        let idle: Vec<Cpu> = loads().filter(|(_, load)| load.is_idle()).map(|(cpu, _)| cpu).collect();
+        for (cpu, _) in loads().filter(|(_, load)| load.runs()) {
             let Some(task) = state.running(cpu).filter(|task| self.options.counts(task, cpu, state)) else { continue };
             let allowed = affinity.and_then(|affinity| affinity.set(affinity.of(task, cpu, state)?, state));
             let usable = idle.iter().filter(|cpu| allowed.is_none_or(|allowed| allowed.has(**cpu)));
@@ -115,10 +115,13 @@ impl Joined for SmallerCpus<'_> {
     }
 }
 
+/// The title of the tables.
+const TITLE: &str = "on a smaller CPU while a larger idled";
+
 /// The table for people; empty where the CPUs do not differ.
 pub(crate) fn text(rows: Option<&[SmallerRow]>) -> String {
     let Some(rows) = rows else { return String::new() };
-    let mut out = format!("\n{:<42} {:>12}\n", "on a smaller CPU while a larger idled", "time");
+    let mut out = format!("\n{TITLE:<42} {:>12}\n", "time");
     for row in rows {
         let pair = format!("capacity {}, idle {}", row.capacity, row.idle_capacity);
         // Writing to a string cannot fail.
@@ -130,9 +133,43 @@ pub(crate) fn text(rows: Option<&[SmallerRow]>) -> String {
     out
 }
 
+/// The table as Markdown; empty where the CPUs do not differ.
+pub(crate) fn markdown(rows: Option<&[SmallerRow]>) -> String {
+    let Some(rows) = rows else { return String::new() };
+    if rows.is_empty() {
+        return format!("\nNever {TITLE}.\n");
+    }
+    let mut out = format!("\n| {TITLE}: capacity | largest idle capacity | time |\n|---:|---:|---:|\n");
+    for row in rows {
+        // Writing to a string cannot fail.
+        let _ = writeln!(out, "| {} | {} | {:.4} s |", row.capacity, row.idle_capacity, row.ns.seconds());
+    }
+    out
+}
+
+/// The sums of runs, by their names, where the CPUs of some differ; empty where those of none do.
+pub(crate) fn of_runs<'r>(runs: impl Iterator<Item = (String, Option<&'r [SmallerRow]>)>, in_markdown: bool) -> String {
+    let mut out = String::new();
+    for (name, rows) in runs.filter_map(|(name, rows)| Some((name, rows?))) {
+        let seconds = Dur(rows.iter().fold(0, |sum, row| sum.saturating_add(row.ns.0))).seconds();
+        if out.is_empty() {
+            out = match in_markdown {
+                true => format!("\n| {TITLE} | time |\n|---|---:|\n"),
+                false => format!("\n{TITLE:<42} {:>12}\n", "time"),
+            };
+        }
+        // Writing to a string cannot fail.
+        let _ = match in_markdown {
+            true => writeln!(out, "| {name} | {seconds:.4} s |"),
+            false => writeln!(out, "  {name:<40} {seconds:>10.4} s"),
+        };
+    }
+    out
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{SmallerCpus, SmallerRow};
+    use super::{SmallerCpus, SmallerRow, markdown, of_runs, text};
     use sched::{Cpu, Dur, Pass};
     use workcons::{Capacities, Options};
 
@@ -152,5 +189,75 @@ mod tests {
         assert_eq!((capacity, idle_capacity, ns), (512, 1024, Dur(450)));
         assert_eq!(rows([1024, 512]), Some(Vec::new()));
         assert_eq!(rows([1024, 1024]), None);
+    }
+
+    #[test]
+    fn every_form_has_the_rows() {
+        let rows = [SmallerRow { capacity: 512, idle_capacity: 1024, ns: Dur(1_500_000_000) }];
+        assert!(text(Some(&rows)).contains("  capacity 512, idle 1024                      1.5000 s\n"));
+        assert!(markdown(Some(&rows)).ends_with("| 512 | 1024 | 1.5000 s |\n"));
+        assert_eq!(markdown(Some(&[])), "\nNever on a smaller CPU while a larger idled.\n");
+        assert_eq!((text(None), markdown(None)), (String::new(), String::new()));
+        let runs = || [("a".to_owned(), Some(&rows[..])), ("b".to_owned(), None), ("c".to_owned(), Some(&[][..]))];
+        let table =
+            "| on a smaller CPU while a larger idled | time |\n|---|---:|\n| a | 1.5000 s |\n| c | 0.0000 s |\n";
+        assert_eq!(of_runs(runs().into_iter(), true), format!("\n{table}"));
+        assert_eq!(of_runs(runs().into_iter(), false).lines().count(), 4);
+        assert_eq!(of_runs(runs().into_iter().skip(1).take(1), false), "");
+    }
+
+    /// At each instant of a simulated run, the tasks on smaller CPUs while larger ones idled, counted by the state alone.
+    #[test]
+    fn the_rows_are_those_of_every_instant() {
+        use sched::{Analysis, Load, Pid, SchedEvent, SchedState, Ts};
+        const SIZES: [u32; 6] = [256, 256, 512, 512, 1024, 1024];
+
+        #[derive(Default)]
+        struct Instants(Ts, std::collections::BTreeMap<(u64, u64), u64>);
+
+        impl Instants {
+            fn until(&mut self, ts: Ts, state: &SchedState) {
+                let ns = ts.since(self.0).0;
+                self.0 = ts;
+                for cpu in state.observed() {
+                    let own = SIZES[cpu.index()];
+                    let runs = state
+                        .running(cpu)
+                        .filter(|task| task.pid != Pid::IDLE && !sched::kthread::is_bound(task.comm, cpu));
+                    let idle = state.observed().filter(|other| state.load(*other) == Load::Idle);
+                    let best = idle.map(|other| SIZES[other.index()]).max().unwrap_or(0);
+                    if runs.is_some() && best > own {
+                        *self.1.entry((own.into(), best.into())).or_default() += ns;
+                    }
+                }
+            }
+        }
+
+        impl Analysis for Instants {
+            type Output = std::collections::BTreeMap<(u64, u64), u64>;
+            fn begin(&mut self, start: Ts, _: &SchedState) {
+                self.0 = start;
+            }
+            fn before(&mut self, event: &SchedEvent, state: &SchedState) {
+                self.until(event.ts, state);
+            }
+            fn finish(mut self, end: Ts, state: &SchedState) -> Self::Output {
+                self.until(end, state);
+                self.1
+            }
+        }
+
+        let options = Options { capacities: Capacities::of((0..).map(Cpu).zip(SIZES)), ..Options::default() };
+        for seed in 0..6 {
+            let events = testkit::Simulation::balanced(seed, 6, 1_000).events;
+            let pass = Pass::over(events.as_slice()).run(|| (SmallerCpus::new(&options), Instants::default()));
+            let (rows, truth) = pass.unwrap_or_else(|never| match never {}).output;
+            let rows = rows.expect("capacities that differ").into_iter();
+            let rows: std::collections::BTreeMap<_, _> =
+                rows.map(|row| ((row.capacity, row.idle_capacity), row.ns.0)).collect();
+            let truth: std::collections::BTreeMap<_, _> = truth.into_iter().filter(|(_, ns)| *ns > 0).collect();
+            assert_eq!(rows, truth, "{seed}");
+            assert!(!truth.is_empty());
+        }
     }
 }

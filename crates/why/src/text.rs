@@ -6,6 +6,7 @@ use crate::missed::{GateRow, Missed};
 use crate::nearest::Nearest;
 use crate::report::{Rows, WhyReport, WhyRow};
 use crate::sentence::finding;
+use crate::smaller;
 use crate::story::Story;
 use sched::Dur;
 use sched::balancer::{NewIdleOutcome, Verdicts};
@@ -113,6 +114,7 @@ pub fn text(report: &WhyReport, trace: &Drawable, most: usize) -> String {
     if let Some(rows) = &report.assumed_bound {
         bound(&mut out, rows, most);
     }
+    out.push_str(&smaller::text(report.on_smaller_cpu.as_deref()));
     out
 }
 
@@ -470,6 +472,7 @@ pub fn markdown(report: &WhyReport, trace: &Drawable, most: usize) -> String {
         markdown_outcomes(&mut out, missed);
         markdown_gates(&mut out, missed);
     }
+    out.push_str(&smaller::markdown(report.on_smaller_cpu.as_deref()));
     out
 }
 

@@ -45,32 +45,40 @@ struct CpuEvidence {
     queued: u32,
     lost: bool,
     included: bool,
+    /// Whether the waiters are in the queues of a sched_ext scheduler: an idle CPU is then in I whatever waits on it, and its
+    /// waiters are in O.
+    is_ext: bool,
 }
 
 impl CpuEvidence {
     fn is_busy(&self) -> bool {
-        matches!(self.load, Load::Busy | Load::Overloaded)
+        self.load.runs()
     }
 
     fn is_idling(&self) -> bool {
-        matches!(self.load, Load::Idle | Load::SwitchPending)
+        self.load.idles()
+    }
+
+    /// Whether tasks that wait on the CPU are in O.
+    fn may_hold_waiters(&self) -> bool {
+        self.is_busy() || self.is_ext && self.is_idling()
     }
 
     fn idle_for_sure(&self) -> bool {
-        self.is_idling() && self.clean && self.queued == 0
+        self.is_idling() && (self.is_ext || self.clean && self.queued == 0)
     }
 
     fn maybe_idle(&self) -> bool {
         // Known waiters that are certain make its switch pending; others may have left.
-        self.load == Load::Unknown || self.is_idling() && self.certain == 0
+        self.load == Load::Unknown || self.is_idling() && (self.is_ext || self.certain == 0)
     }
 
     fn overloaded_for_sure(&self) -> bool {
-        self.is_busy() && self.certain > 0
+        self.may_hold_waiters() && self.certain > 0
     }
 
     fn maybe_overloaded(&self) -> bool {
-        self.load == Load::Unknown || self.is_busy() && (self.waiters > 0 || !self.clean)
+        self.load == Load::Unknown || self.may_hold_waiters() && (self.waiters > 0 || !self.clean)
     }
 }
 
@@ -94,7 +102,7 @@ impl BoundSums {
             overloaded_for_sure: shown(place.overloaded_for_sure()),
             maybe_idle: shown(idle),
             maybe_overloaded: shown(over),
-            maybe_either: shown(idle && over),
+            maybe_either: shown(idle && over && !place.is_ext),
         }
     }
 
@@ -147,6 +155,7 @@ impl Evidence<'_> {
             let cpu = self.touched[i];
             let (place, share) = &mut self.all[cpu.index()];
             (place.load, place.queued) = (state.load(cpu), state.queue_length(cpu));
+            place.is_ext = state.has_ext_queues();
             let new = BoundSums::of(place);
             self.sums.change(new, std::mem::replace(share, new));
         }

@@ -131,4 +131,51 @@ mod tests {
         assert_eq!(lost(&[512, 1024]).map(|lost| lost.0), Some(200));
         assert_eq!((lost(&[1024, 1024]), lost(&[])), (None, None));
     }
+
+    /// At each instant of a simulated run, the largest of the idle CPUs that could have been put to work, by the state alone.
+    #[test]
+    fn the_loss_is_that_of_every_instant() {
+        use crate::Waiters;
+        use sched::{Analysis, Load, SchedEvent, SchedState, Ts};
+        const SIZES: [u32; 6] = [1024, 512, 512, 256, 1024, 256];
+
+        #[derive(Default)]
+        struct Instants(Ts, u128);
+
+        impl Instants {
+            fn until(&mut self, ts: Ts, state: &SchedState) {
+                let ns = u128::from(ts.since(self.0).0);
+                self.0 = ts;
+                let of = |load| state.observed().filter(move |cpu| state.load(*cpu) == load);
+                let mut idle: Vec<u32> = of(Load::Idle).map(|cpu| SIZES[cpu.index()]).collect();
+                idle.sort_unstable_by(|a, b| b.cmp(a));
+                let overloaded = of(Load::Overloaded).count();
+                self.1 += ns * idle.into_iter().take(overloaded).map(u128::from).sum::<u128>();
+            }
+        }
+
+        impl Analysis for Instants {
+            type Output = u128;
+            fn begin(&mut self, start: Ts, _: &SchedState) {
+                self.0 = start;
+            }
+            fn before(&mut self, event: &SchedEvent, state: &SchedState) {
+                self.until(event.ts, state);
+            }
+            fn finish(mut self, end: Ts, state: &SchedState) -> u128 {
+                self.until(end, state);
+                self.1
+            }
+        }
+
+        let capacities = Capacities::of((0..).map(Cpu).zip(SIZES));
+        let options = Options { capacities, waiters: Waiters::All, ..Options::default() };
+        for seed in 0..6 {
+            let events = testkit::Simulation::balanced(seed, 6, 1_000).events;
+            let pass = Pass::over(events.as_slice()).run(|| (WorkConservation::new(&options), Instants::default()));
+            let (report, truth) = pass.unwrap_or_else(|never| match never {}).output;
+            let lost = report.violation.and_then(|violation| violation.capacity_lost).expect("capacities that differ");
+            assert_eq!((lost.ns, truth > 0), ((truth / 1024) as u64, true), "{seed}");
+        }
+    }
 }

@@ -461,7 +461,7 @@ fn load(options: &Options<'_>, cpu: Cpu, state: &SchedState) -> Load {
     match state.load(cpu) {
         Load::Unobserved if options.assume_idle.contains(&cpu) => match state.queue_length(cpu) {
             0 => Load::Idle,
-            _ => Load::SwitchPending,
+            _ => state.awaited(),
         },
         load => load,
     }

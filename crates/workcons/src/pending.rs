@@ -97,7 +97,7 @@ impl PendingSwitches {
     /// Takes over the change of a CPU's load at `ts`.
     #[inline]
     pub(crate) fn follow(&mut self, cpu: Cpu, old: Load, new: Load, ts: Ts, state: &SchedState) {
-        if old != new && (old == Load::SwitchPending || new == Load::SwitchPending) {
+        if old != new && (old.is_awaited() || new.is_awaited()) {
             self.change(cpu, new, ts, state);
         }
     }
@@ -108,7 +108,7 @@ impl PendingSwitches {
             self.open.resize(cpu.index() + 1, None);
         }
         let since = &mut self.open[cpu.index()];
-        if new == Load::SwitchPending {
+        if new.is_awaited() {
             *since = Some(ts);
         } else if let Some(since) = since.take() {
             // The CPU has become another task's, and within the same event something else.

@@ -11,6 +11,7 @@ use question::{Question, Subcommand};
 use sched::{Chosen, Cpu, Judgement, Verdict};
 use session::Session;
 use session::args::{BeginArgs, ReadArgs, WindowArgs, typed};
+use session::ext::headed;
 use session::formats::{Format, Formats, OutputName, Renderings, json};
 use session::section::{MaybeSection, ReportPage, ReportSection, listed, part};
 use session::summary::fenced;
@@ -68,7 +69,12 @@ impl Question for WorkconsQuestion {
         let (document, _) = judged(&args, &args.runs.files()?, false)?;
         let figures = vec![document.figure(args.max_loss, sheet)];
         let title = "Work conservation of each run".to_owned();
-        Ok(Some(ReportSection { title, figures, text: document.text(Detail::Brief), json: json(&document)? }))
+        Ok(Some(ReportSection {
+            title,
+            figures,
+            text: headed(&document.head(), document.text(Detail::Brief)),
+            json: json(&document)?,
+        }))
     }
 
     #[cfg(feature = "schema")]
@@ -96,12 +102,13 @@ pub(crate) fn run(args: &WorkconsArgs) -> Result<ExitCode> {
             .ok_or_else(|| anyhow!("there is no {} of this", format.word()))
     };
     let forms = Renderings::told(|| document.text(args.detail.detail()), figure).with_dialects(in_dialect);
+    let forms = forms.headed(document.head());
     let first = files.first().map_or(Path::new("workcons"), |(_, path)| path);
     let origin = session.as_ref().map_or_else(|| OutputName::whole(first), Session::origin);
     args.output.give(&origin, "workcons", &document, forms, args.read.quiet)?;
     if args.summary.is_asked_for() {
         let findings = findings(args, &files, &document)?;
-        let body = || findings + &fenced(&document.text(Detail::Brief));
+        let body = || findings + &fenced(&headed(&document.head(), document.text(Detail::Brief)));
         args.summary.append("schedviz workcons", body, verdicts.iter().copied())?;
     }
     Ok(verdict::report(document.verdict.iter().map(|judged| (&*judged.trace, &judged.verdict))))

@@ -12,6 +12,7 @@ use sched::probe::CgroupId;
 use sched::{Cpu, Diagnostics, Dur, Ts, Verdict};
 use serde::Serialize;
 use session::args::{BeginArgs, repeatable};
+use session::ext::{self, ExtScheduler};
 use session::{Session, warnings};
 use timeline::{Drawable, Sheet};
 use tracedat::FileIssue;
@@ -63,6 +64,11 @@ impl WorkconsDocument {
         WorkconsDocument { schema: SCHEMA, groups, notes, verdict: worst, verdicts, runs }
     }
 
+    /// The lines for the head of a text about the runs.
+    pub(crate) fn head(&self) -> Vec<String> {
+        ext::head(self.runs.iter().map(|run| (run.trace.as_str(), run.sched_ext.as_ref())))
+    }
+
     /// Draws the runs of each group by elapsed time; runs without a group are a group of their own.
     pub(crate) fn figure(&self, max_loss: f64, sheet: &Sheet) -> draw::Figure {
         let by_command = self.runs.iter().any(|r| r.report.elapsed_is_command);
@@ -102,6 +108,9 @@ pub(crate) struct WorkconsRun {
     /// The group of the run; absent without groups.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) group: Option<String>,
+    /// The sched_ext scheduler that was loaded; absent if none was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) sched_ext: Option<ExtScheduler>,
     #[serde(flatten)]
     pub(crate) report: Report,
     /// The losses, repairs and doubts of the trace.
@@ -214,7 +223,8 @@ impl WorkconsRun {
         let of_session = Trust::of(session, &report);
         let trust = Trust { unknown, unobserved, run_queue_lengths, doubtful_topology, diagnostics, ..of_session };
         let (drawable, recording) = (session.drawable.clone(), session.recording());
-        Ok(WorkconsRun { trace: session.name(), group: None, report, trust, drawable, recording })
+        let sched_ext = session.sched_ext.clone();
+        Ok(WorkconsRun { trace: session.name(), group: None, sched_ext, report, trust, drawable, recording })
     }
 
     /// The violation as it can be compared with that of other runs, or the reason why it cannot.

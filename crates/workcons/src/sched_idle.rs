@@ -3,7 +3,7 @@
 use crate::Options;
 use membership::{SchedPolicy, TaskGroups};
 use sched::state::Task;
-use sched::{Analysis, Cpu, Joined, Load, PerTask, SchedEvent, SchedState, TaskState, Ts};
+use sched::{Analysis, Cpu, Joined, PerTask, SchedEvent, SchedState, TaskState, Ts};
 use serde::Serialize;
 
 /// The violation for tasks that are not of `SCHED_IDLE`, with and without the CPUs that run `SCHED_IDLE` tasks alone among the idle
@@ -154,15 +154,15 @@ impl<'o> SchedIdle<'o> {
     /// Looks at the part of a CPU in the sets anew.
     fn look(&mut self, cpu: Cpu, ts: Ts, state: &SchedState) {
         let load = self.options.load(cpu, state);
-        let runs = matches!(load, Load::Busy | Load::Overloaded);
+        let runs = load.runs();
         let runs_idle = runs && state.running(cpu).is_some_and(|task| self.kind(task, ts) == QueuedKind::Idle);
         let QueueOfKinds { waiting, counted, part: before } = *self.cpu(cpu);
         let [_, normal, unknown] = waiting;
         let part = CpuPart {
-            is_idle: load == Load::Idle,
+            is_idle: load.is_idle(),
             is_sched_idle: runs_idle && normal == 0 && unknown == 0,
-            is_overloaded: load == Load::Overloaded && counted != [0; 3],
-            is_overloaded_normal: load == Load::Overloaded && counted[QueuedKind::Normal as usize] > 0,
+            is_overloaded: load.is_overloaded() && counted != [0; 3],
+            is_overloaded_normal: load.is_overloaded() && counted[QueuedKind::Normal as usize] > 0,
         };
         if part != before {
             self.cpu(cpu).part = part;

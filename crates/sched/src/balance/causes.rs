@@ -28,7 +28,7 @@ use crate::event::kthread::{is_ksoftirqd, is_stopper};
 use crate::event::probe::Probe;
 use crate::event::span::TaskState;
 use crate::event::{Comm, Cpu, Dur, EventKind, Pid, SchedEvent, TaskRef, Ts};
-use crate::state::{Load, SchedState};
+use crate::state::SchedState;
 use crate::tables::seeded::SeededMap;
 use serde::{Deserialize, Serialize};
 
@@ -518,7 +518,7 @@ impl Causes {
                 };
                 is_ksoftirqd(current.comm) && state.waiting(cpu).all(|task| pulled(task.pid))
             }
-            None => matches!(state.load(cpu), Load::Idle | Load::SwitchPending),
+            None => state.load(cpu).idles(),
         }
     }
 

@@ -193,6 +193,7 @@ impl<S: EventSource> Pass<S> {
             by_wakings: !extent.wakeups && extent.wakings,
             without_wakings: true,
             incomplete: false,
+            has_ext_queues: extent.has_ext_queues,
             root: None,
             past: None,
         };

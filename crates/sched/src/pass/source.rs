@@ -37,6 +37,8 @@ pub struct Extent {
     /// The cgroup of each task at the start, as far as a machine file lists them; empty if the trace has no records of
     /// throttling.
     pub groups: Arc<[(Pid, CgroupId)]>,
+    /// Whether a sched_ext scheduler held the waiting tasks (see [`crate::SchedState::has_ext_queues`]).
+    pub has_ext_queues: bool,
     /// The state before the first event, if the events are those of a part of a longer trace. `start` and `end` are
     /// then those of the whole.
     pub past: Option<Arc<Past>>,

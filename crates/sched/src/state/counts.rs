@@ -26,6 +26,40 @@ pub enum Load {
     Busy,
     /// A CPU that runs a task while others wait (O).
     Overloaded,
+    /// An idle CPU that is the last one known of waiting tasks, where the queues are those of a sched_ext scheduler (I and O).
+    Unserved,
+}
+
+impl Load {
+    /// Whether the CPU is one of those that could be put to work (I).
+    #[inline]
+    pub fn is_idle(self) -> bool {
+        matches!(self, Load::Idle | Load::Unserved)
+    }
+
+    /// Whether the CPU idles, whatever waits for it.
+    #[inline]
+    pub fn idles(self) -> bool {
+        matches!(self, Load::Idle | Load::SwitchPending | Load::Unserved)
+    }
+
+    /// Whether the CPU idles while a task waits on it, whoever holds that task.
+    #[inline]
+    pub fn is_awaited(self) -> bool {
+        matches!(self, Load::SwitchPending | Load::Unserved)
+    }
+
+    /// Whether the CPU runs a task.
+    #[inline]
+    pub fn runs(self) -> bool {
+        matches!(self, Load::Busy | Load::Overloaded)
+    }
+
+    /// Whether the CPU is one of those whose waiting tasks could run elsewhere (O).
+    #[inline]
+    pub fn is_overloaded(self) -> bool {
+        matches!(self, Load::Overloaded | Load::Unserved)
+    }
 }
 
 /// The numbers of CPUs by their load, and of waiting tasks, at one instant.
@@ -44,10 +78,18 @@ pub struct CpuCounts {
     pub busy: u32,
     /// Number of CPUs with [`Load::Overloaded`].
     pub overloaded: u32,
+    /// Number of CPUs with [`Load::Unserved`]; left out where there is none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unserved: u32,
     /// Number of tasks that wait on any CPU.
     pub waiting: u32,
-    /// Number of tasks that wait on overloaded CPUs.
+    /// Number of tasks that wait on overloaded CPUs, or on idle ones with [`Load::Unserved`].
     pub waiting_overloaded: u32,
+}
+
+/// Whether a count is left out of a document.
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 impl CpuCounts {
@@ -59,6 +101,7 @@ impl CpuCounts {
         switch_pending: 0,
         busy: 0,
         overloaded: 0,
+        unserved: 0,
         waiting: 0,
         waiting_overloaded: 0,
     };
@@ -71,7 +114,19 @@ impl CpuCounts {
     /// Whether work conservation is violated, with every waiting task counted: some CPU idles while another one is
     /// overloaded.
     pub fn is_violated(&self) -> bool {
-        Amount::of_violation(self.idle, self.overloaded, self.waiting_overloaded).holds()
+        Amount::of_violation(self.idle_cpus(), self.overloaded_cpus(), self.waiting_overloaded).holds()
+    }
+
+    /// The number of CPUs that could be put to work (I).
+    #[inline]
+    pub fn idle_cpus(&self) -> u32 {
+        self.idle + self.unserved
+    }
+
+    /// The number of CPUs whose waiting tasks could run elsewhere (O).
+    #[inline]
+    pub fn overloaded_cpus(&self) -> u32 {
+        self.overloaded + self.unserved
     }
 
     /// The number of running tasks.
@@ -136,14 +191,14 @@ impl SchedState {
 }
 
 impl CpuState {
-    /// The load of the CPU, as figures show it.
+    /// The load of the CPU, as figures show it; `awaited` is that of an idle CPU on which tasks wait.
     #[inline]
-    pub(super) fn load(&self) -> Load {
+    pub(super) fn load(&self, awaited: Load) -> Load {
         let [alone, waited_for] = match self.current {
             _ if !self.observed => [Load::Unobserved; 2],
             Current::Unknown => [Load::Unknown; 2],
             Current::Offline => [Load::Offline; 2],
-            Current::Idle => [Load::Idle, Load::SwitchPending],
+            Current::Idle => [Load::Idle, awaited],
             Current::Task(_) => [Load::Busy, Load::Overloaded],
         };
         // Selected from two values rather than by branches, which are unpredictable here.
@@ -193,10 +248,10 @@ impl Tally {
     fn change(&mut self, cpu: Cpu, (old, old_waiting): (Load, u32), (load, waiting): (Load, u32)) {
         let c = &mut self.counts;
         c.waiting = c.waiting - old_waiting + waiting;
-        if old == Load::Overloaded {
+        if old.is_overloaded() {
             c.waiting_overloaded -= old_waiting;
         }
-        if load == Load::Overloaded {
+        if load.is_overloaded() {
             c.waiting_overloaded += waiting;
         }
         if old != load {
@@ -256,6 +311,7 @@ impl CpuCounts {
             Load::SwitchPending => Some(&mut self.switch_pending),
             Load::Busy => Some(&mut self.busy),
             Load::Overloaded => Some(&mut self.overloaded),
+            Load::Unserved => Some(&mut self.unserved),
         }
     }
 }

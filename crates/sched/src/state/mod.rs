@@ -107,6 +107,8 @@ pub struct SchedState {
     /// Whether the last event was the migration that belongs to a waking, if wakings place tasks.
     placed: bool,
     incomplete: bool,
+    /// Whether a sched_ext scheduler holds the waiting tasks, in queues that no event shows.
+    has_ext_queues: bool,
     any_loss: bool,
     cpus: Vec<CpuState>,
     tasks: Tasks,
@@ -178,7 +180,19 @@ impl SchedState {
 
     /// The load of `cpu`, as figures show it.
     pub fn load(&self, cpu: Cpu) -> Load {
-        self.cpus.get(cpu.index()).map_or(Load::Unobserved, CpuState::load)
+        self.cpus.get(cpu.index()).map_or(Load::Unobserved, |c| c.load(self.awaited()))
+    }
+
+    /// The load of an idle CPU on which a task waits.
+    #[inline]
+    pub fn awaited(&self) -> Load {
+        if self.has_ext_queues { Load::Unserved } else { Load::SwitchPending }
+    }
+
+    /// Whether a sched_ext scheduler holds the waiting tasks: a task that waits on a CPU was there last, and any CPU could take
+    /// it from the scheduler's queues.
+    pub fn has_ext_queues(&self) -> bool {
+        self.has_ext_queues
     }
 
     /// Whether `cpu` has had an event, or has one at the start.

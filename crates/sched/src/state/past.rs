@@ -56,6 +56,9 @@ pub struct Past {
     pub by_wakings: bool,
     /// Whether some of the events that wake tasks are missing (see [`crate::Start::incomplete`]).
     pub incomplete: bool,
+    /// Whether a sched_ext scheduler held the waiting tasks (see [`crate::Start::has_ext_queues`]).
+    #[serde(default)]
+    pub has_ext_queues: bool,
     /// Whether events were lost before the part.
     pub any_loss: bool,
     /// The number of events of each kind that shows where tasks wait.

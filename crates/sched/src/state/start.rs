@@ -34,6 +34,8 @@ pub struct Start {
     /// Whether some of the events that wake tasks or begin them are missing from the trace, as others show: a task's
     /// first event then does not show its state before.
     pub incomplete: bool,
+    /// Whether a sched_ext scheduler held the waiting tasks (see [`SchedState::has_ext_queues`]).
+    pub has_ext_queues: bool,
     /// The PID of the traced command's first task, if its exec is in the trace.
     pub root: Option<Pid>,
     /// The state before the first event, if that event is not the first one of the whole trace. All other fields are
@@ -63,6 +65,7 @@ impl SchedState {
             without_wakings: start.without_wakings,
             by_wakings: start.by_wakings,
             incomplete: start.incomplete,
+            has_ext_queues: start.has_ext_queues,
             lineage: Lineage::with_root(start.root),
             discovered_before: start.waiting.len(),
             ..SchedState::default()

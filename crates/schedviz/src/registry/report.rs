@@ -13,7 +13,7 @@ use session::groups::Folder;
 use session::messages::emit;
 use session::page_args::PageArgs;
 use session::section::{Conclusion, ReportPage, ReportSection, SectionAnalysis};
-use session::{asked_pieces, formats, heading, inputs, warnings, writer};
+use session::{asked_pieces, ext, formats, heading, inputs, warnings, writer};
 use std::fmt::Write;
 use std::fs::File;
 use std::io::Read;
@@ -104,7 +104,8 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
     replaceable(&folder)?;
     let (sections, diagnostics) = sections(&session, &args.plot, &sheet)?;
     warnings::warn(&diagnostics, &session.read);
-    write(args, &folder, &session.name(), &heading::facts(&session), &sections)
+    let facts = [heading::facts(&session)].into_iter().chain(ext::head([("", session.sched_ext.as_ref())]));
+    write(args, &folder, &session.name(), &facts.collect::<Vec<_>>().join(". "), &sections)
 }
 
 /// The report on a folder of `record --runs`: what all runs have in common.

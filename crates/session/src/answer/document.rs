@@ -2,6 +2,7 @@
 
 use crate::Session;
 use crate::formats::{OutputArgs, Renderings};
+use crate::trace::ext::{self, ExtScheduler};
 use crate::warnings;
 use anyhow::Result;
 use sched::Diagnostics;
@@ -18,6 +19,9 @@ pub struct TraceDocument<'d, R> {
     kernel: Option<String>,
     /// The clock of the trace; empty for the recorder's default.
     clock: String,
+    /// The sched_ext scheduler that was loaded; absent if none was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sched_ext: Option<ExtScheduler>,
     #[serde(flatten)]
     report: &'d R,
     /// The losses, repairs and doubts of the trace.
@@ -30,12 +34,14 @@ impl<'d, R: Serialize> TraceDocument<'d, R> {
     /// The document of a report.
     pub fn of(session: &Session, report: &'d R, trust: &'d Diagnostics) -> TraceDocument<'d, R> {
         let info = session.trace.info();
-        TraceDocument { trace: session.name(), kernel: info.kernel, clock: info.clock, report, trust }
+        let sched_ext = session.sched_ext.clone();
+        TraceDocument { trace: session.name(), kernel: info.kernel, clock: info.clock, sched_ext, report, trust }
     }
 
     /// Prints the warnings, and gives the output of `command` in the form asked for.
     pub fn give(&self, command: &str, session: &Session, output: &OutputArgs, forms: Renderings<'_>) -> Result<()> {
         warnings::warn(self.trust, &session.read);
+        let forms = forms.headed(ext::head([(self.trace.as_str(), self.sched_ext.as_ref())]));
         output.give(&session.origin(), command, self, forms, session.read.quiet)
     }
 }

@@ -259,6 +259,13 @@ impl<'f> Renderings<'f> {
         Renderings { text: Some(Box::new(text)), ..self }
     }
 
+    /// Puts lines above the text, as [`headed`](crate::ext::headed) does.
+    #[must_use]
+    pub fn headed(self, head: Vec<String>) -> Renderings<'f> {
+        let Renderings { text: Some(text), .. } = self else { return self };
+        Renderings { text: Some(Box::new(move || crate::ext::headed(&head, text()))), ..self }
+    }
+
     /// Adds a table, which `csv` writes as comma-separated values.
     #[must_use]
     pub fn with_csv(self, csv: impl FnOnce(&mut dyn Write) -> Result<()> + 'f) -> Renderings<'f> {

@@ -2,6 +2,7 @@
 
 use crate::Session;
 use crate::args::repeatable;
+use crate::trace::ext::ExtScheduler;
 use lanes::LaneReport;
 use sched::nouns::{counted, noun};
 use sched::topology::format_cpu_list;
@@ -133,6 +134,7 @@ pub fn general_warnings(session: &Session, diagnostics: &Diagnostics) -> Vec<Str
             "Read from shortly before the window on (--fast-window): tasks that waited unseen are missing.".into(),
         );
     }
+    warnings.extend(session.sched_ext.as_ref().map(ExtScheduler::sentence));
     warnings.extend(session.doubtful_topology());
     let silent = session.silent();
     if !silent.is_empty() {

@@ -2,6 +2,7 @@
 
 use crate::args::{BeginArgs, Lanes, ReadArgs, TaskArgs, TraceArgs, WindowArgs, name_of, named};
 use crate::formats::OutputName;
+use crate::trace::ext::ExtScheduler;
 use crate::trace::progress;
 use anyhow::{Result, bail};
 use lanes::{ColorBy, Coloring, Lane, LaneGroups, LanesOf, MANY_LANES, learn, read_lanes};
@@ -41,6 +42,8 @@ pub struct Session {
     pub topology: Topology,
     /// The machine, where a file beside the trace describes it.
     pub machine: Option<Machine>,
+    /// The sched_ext scheduler that was loaded, if one was.
+    pub sched_ext: Option<ExtScheduler>,
     /// The CPUs that tasks may use, where a machine file has lists of them that restrict any, or the trace has records of them.
     pub affinity: Option<Arc<Affinity>>,
     /// The CPUs with events.
@@ -96,6 +99,10 @@ impl Session {
         let (from, to) = inside.within(start, end);
         let machine = read.machine(path, &trace);
         trace.set_groups(machine.iter().flat_map(Machine::groups));
+        let sched_ext = ExtScheduler::of(&trace, machine.as_ref());
+        if sched_ext.is_some() {
+            trace.set_ext_queues();
+        }
         let topology = window.topology(machine.as_ref(), &trace)?;
         let observed = trace.observed();
         let affinity = affinity_of(&trace, machine.as_ref(), &observed, start);
@@ -112,11 +119,13 @@ impl Session {
             to,
             topology,
             machine,
+            sched_ext,
             affinity,
             observed,
             shown,
         };
-        for doubt in [session.extensible(), session.doubtful_topology(), session.doubtful_cpus()].iter().flatten() {
+        let sched_ext = session.sched_ext.as_ref().map(ExtScheduler::sentence);
+        for doubt in [sched_ext, session.doubtful_topology(), session.doubtful_cpus()].iter().flatten() {
             session.read.message(&format!("{}: {doubt}", session.name()));
         }
         Ok(session)
@@ -235,18 +244,6 @@ impl Session {
     fn is_beyond(&self, cpu: Cpu) -> bool {
         let machine = self.trace.info().cpus;
         machine > 0 && cpu.0 >= machine
-    }
-
-    /// The consequence of a sched_ext scheduler, where one was loaded: by the machine file, or by its own events.
-    fn extensible(&self) -> Option<String> {
-        let name = self.machine.as_ref().and_then(|machine| machine.scheduler.ext.as_deref());
-        if name.is_none() && !self.trace.has_sched_ext_events() {
-            return None;
-        }
-        let name = name.map_or(String::new(), |name| format!(" ({name})"));
-        Some(format!(
-            "A sched_ext scheduler{name} was loaded: its queues are in no event, and a run queue here is the last CPU known to have each waiting task"
-        ))
     }
 
     /// A sign that the topology is of another machine than the trace.

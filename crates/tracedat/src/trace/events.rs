@@ -407,7 +407,8 @@ impl EventSource for EventStream<'_> {
         let wakeups = trace.has(Tracepoint::Wakeup);
         let wakings = !wakeups && trace.has(Tracepoint::Waking);
         let groups = trace.groups.clone();
-        Ok(Extent { start, end: end.max(start), firsts, wakeups, wakings, groups, past: None })
+        let has_ext_queues = trace.has_ext_queues();
+        Ok(Extent { start, end: end.max(start), firsts, wakeups, wakings, groups, has_ext_queues, past: None })
     }
 
     fn events(&mut self, sink: &mut Sink<'_>) -> Result<(), Error> {

@@ -1,4 +1,4 @@
-//! The cgroups of tasks, which the events show only where they change.
+//! Facts about the recorded machine that no event shows: the cgroups of tasks, and a scheduler with queues of its own.
 
 use crate::trace::Trace;
 use sched::Pid;
@@ -12,5 +12,15 @@ impl Trace {
         if throttle.is_some_and(|format| format.field("cgroup").is_some()) {
             self.groups = groups.into_iter().collect();
         }
+    }
+
+    /// Notes that a sched_ext scheduler held the waiting tasks (see [`sched::SchedState::has_ext_queues`]).
+    pub fn set_ext_queues(&mut self) {
+        self.has_ext_queues = true;
+    }
+
+    /// Whether a sched_ext scheduler held the waiting tasks, by [`Trace::set_ext_queues`] or by the note of a part.
+    pub fn has_ext_queues(&self) -> bool {
+        self.has_ext_queues || self.past().is_some_and(|past| past.has_ext_queues)
     }
 }

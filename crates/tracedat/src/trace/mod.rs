@@ -168,6 +168,8 @@ pub struct Trace {
     memberships: Option<TaskRecords>,
     /// The cgroups of tasks at the start.
     groups: Arc<[(Pid, CgroupId)]>,
+    /// Whether a sched_ext scheduler held the waiting tasks.
+    has_ext_queues: bool,
     /// The note of a part of a trace on the rest of it.
     note: Option<Note>,
     /// The probes on the balancer that have records.
@@ -262,6 +264,7 @@ impl Trace {
             chains: None,
             memberships: None,
             groups: Arc::default(),
+            has_ext_queues: false,
             note: None,
             fired: OnceLock::new(),
         };

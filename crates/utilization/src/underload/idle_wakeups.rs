@@ -1,7 +1,7 @@
 //! Wakeups and new tasks by the time for which the CPU that they are queued on had idled, and by the idle state that they end.
 
 use sched::probe::Probe;
-use sched::{Cpu, Dur, EventKind, Load, SchedEvent, SchedState, TaskState, Ts};
+use sched::{Cpu, Dur, EventKind, SchedEvent, SchedState, TaskState, Ts};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use timeline::Rows;
@@ -113,7 +113,7 @@ impl IdleWakeupSums {
     /// A task joins the queue of a CPU.
     fn place(&mut self, ts: Ts, target: Cpu, state: &SchedState) {
         self.placed += 1;
-        if state.load(target) != Load::SwitchPending || state.queue_length(target) != 1 {
+        if !state.load(target).is_awaited() || state.queue_length(target) != 1 {
             return;
         }
         let since = state.current_since(target);

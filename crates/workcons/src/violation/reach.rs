@@ -69,7 +69,7 @@ impl Pairs {
 #[derive(Clone, Debug)]
 pub struct Reach {
     idle: CpuSet,
-    /// The CPUs that run a task.
+    /// The CPUs whose waiting tasks could run elsewhere.
     busy: CpuSet,
     /// The class without a restriction first, then one for each set of the affinity, as far as tasks waited with it.
     classes: Vec<WaiterClass>,
@@ -108,8 +108,8 @@ impl Reach {
 
     /// A CPU has this load from now on.
     pub fn settle(&mut self, cpu: Cpu, load: Load) {
-        self.idle.set(cpu, load == Load::Idle);
-        self.busy.set(cpu, matches!(load, Load::Busy | Load::Overloaded));
+        self.idle.set(cpu, load.is_idle());
+        self.busy.set(cpu, load.runs() || load == Load::Unserved);
     }
 
     /// A task begins to wait on a CPU; returns its class.

@@ -63,6 +63,7 @@ impl LevelSums {
             Membership::Neither => 0,
             Membership::Idle => self.idle[group],
             Membership::Overloaded => self.overloaded[group][way],
+            Membership::Both => self.idle[group].min(self.overloaded[group][way]),
         };
         self.groups.group(cpu).is_some_and(|group| number(group) > 0)
     }
@@ -193,6 +194,7 @@ impl Sets {
             Membership::Neither => true,
             Membership::Idle => self.sums.cpus.idle() == 0,
             Membership::Overloaded => self.sums.cpus.overloaded(way) == 0,
+            Membership::Both => !self.cpus.iter().any(|cpu| cpu.load == Load::Unserved),
         }
     }
 

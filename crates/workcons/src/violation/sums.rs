@@ -107,7 +107,7 @@ struct LoadShare {
 
 impl LoadShare {
     /// The definition of I and O, by load.
-    const ALL: [LoadShare; 7] = {
+    const ALL: [LoadShare; 8] = {
         let none = LoadShare { cpus: PackedCpus::ZEROS, overloaded: PackedCpus::ZEROS, waiters: PackedWaiters::ZEROS };
         let any = LoadShare { waiters: PackedWaiters::of(WAYS, u32::MAX), ..none };
         let runs = LoadShare {
@@ -115,12 +115,13 @@ impl LoadShare {
             overloaded: PackedCpus::ALL,
             waiters: PackedWaiters::ALL,
         };
-        let mut all = [none; 7];
+        let mut all = [none; 8];
         all[Load::Unknown as usize] = LoadShare { cpus: PackedCpus::of(PackedCpus::UNKNOWN, 1), ..any };
         all[Load::Idle as usize] = LoadShare { cpus: PackedCpus::of(PackedCpus::IDLE, 1), ..any };
         all[Load::SwitchPending as usize] = any;
         all[Load::Busy as usize] = runs;
         all[Load::Overloaded as usize] = runs;
+        all[Load::Unserved as usize] = LoadShare { cpus: PackedCpus::of(PackedCpus::IDLE, 1), ..runs };
         all
     };
 }

@@ -161,10 +161,10 @@ impl Watch {
             Follows::Bound(bound) => {
                 // On these CPUs bound kernel threads alone wait.
                 let alone = |cpu: &&Cpu| {
-                    load(&self.cpus, **cpu, state) == Load::Overloaded
+                    load(&self.cpus, **cpu, state).is_overloaded()
                         && bound.number.get(cpu.index()) == Some(&state.queue_length(**cpu))
                 };
-                counts.overloaded > bound.cpus.iter().filter(alone).count() as u32
+                counts.overloaded_cpus() > bound.cpus.iter().filter(alone).count() as u32
             }
             Follows::Reach(reach) => reach.is_violated(),
         }
