@@ -4,12 +4,19 @@ use crate::support::{fixture, schedviz, scratch};
 use sched::{Comm, Cpu, Dur, EventKind, Pass, Pid, PrevState, SchedEvent, TaskRef, Ts, Window};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
-use testkit::{ByteOrder, Compression, Simulation, TraceBuilder};
+use testkit::{ByteOrder, Compression, ExtQueues, Simulation, TraceBuilder};
 use tracedat::Trace;
 use workcons::{Options, Report, WorkConservation};
 
 fn measure(events: &[SchedEvent], options: &Options, window: Window) -> Report {
     let pass = Pass::over(events).window(window).run(|| WorkConservation::new(options));
+    pass.unwrap_or_else(|never| match never {}).output
+}
+
+/// The report on events of a machine with a sched_ext scheduler.
+fn measure_ext(events: &[SchedEvent], window: Window) -> Report {
+    let options = Options::default();
+    let pass = Pass::over(ExtQueues(events)).window(window).run(|| WorkConservation::new(&options));
     pass.unwrap_or_else(|never| match never {}).output
 }
 
@@ -179,16 +186,49 @@ fn who_is_chosen_is_what_counts() {
     assert_eq!(headline(&["--pid", "352", "--tasks", "^hackbench$", "--forked"]), one);
 }
 
-/// From the simulator's own run queues, for the tasks and CPUs that have events.
-fn truth(sim: &Simulation) -> (u64, u64, u64) {
+/// A task that waits on an idle CPU waits in the queues of a sched_ext scheduler, if one was loaded, and the CPU could run it.
+#[test]
+fn under_sched_ext_a_cpu_that_idles_beside_its_own_waiter_is_a_violation() {
+    let (a, b) = (task(7, "a"), task(8, "b"));
+    let idle = task(0, "swapper");
+    let at = |ns, cpu, pid, kind| SchedEvent { ts: Ts(ns), cpu: Cpu(cpu), pid: Pid(pid), flags: 0, kind };
+    let switch = |prev, state, next| EventKind::Switch { prev, state, next };
+    let asleep = PrevState::asleep(1);
+    // From 100 on b waits on CPU 1, which idles until 150.
+    let events = [
+        at(0, 0, 0, switch(idle, PrevState::RUNNABLE, a)),
+        at(10, 1, 8, switch(b, asleep, idle)),
+        at(100, 0, 7, EventKind::Waking { task: b, target: Cpu(1) }),
+        at(100, 0, 7, EventKind::Wakeup { task: b, target: Cpu(1) }),
+        at(150, 1, 0, switch(idle, PrevState::RUNNABLE, b)),
+        at(300, 1, 8, switch(b, asleep, idle)),
+        at(400, 0, 7, switch(a, asleep, idle)),
+    ];
+    let plain = measure(&events, &Options::default(), Window::default());
+    assert_eq!(figures(&plain), (0, 0, 0));
+    let ext = measure_ext(&events, Window::default());
+    assert_eq!(figures(&ext), (50, 50, 50));
+    assert_eq!((ext.movable.ns, ext.long_pending_switches), (50, 0));
+    // In `why` the wait and the idle stretch of CPU 1 have this time.
+    let options = Options::default();
+    let why = Pass::over(ExtQueues(&events)).run(|| why::Why::new(&options));
+    let why = why.unwrap_or_else(|never| match never {}).output;
+    assert_eq!(why.violation_ns.map(|ns| ns.0), Some(50));
+    assert_eq!(why.waiting.expect("waits").total_ns.0, 50);
+    assert_eq!(why.idling.expect("idle stretches").total_ns.0, 50);
+}
+
+/// From the simulator's own run queues, for the tasks and CPUs that have events. Under a sched_ext scheduler an idle CPU is idle
+/// whatever waits on it, and what waits there waits beside it.
+fn truth(sim: &Simulation, is_ext: bool) -> (u64, u64, u64) {
     let (tasks, cpus) = sim.witnessed();
     let mut sums = (0, 0, 0);
     for (truth, pair) in sim.truth.iter().zip(sim.events.windows(2)) {
         let ns = pair[1].ts.since(pair[0].ts).0;
         let queue = |cpu: u32| truth.queues[cpu as usize].iter().filter(|p| tasks.contains(p)).count() as u64;
         let runs = |cpu: &&u32| truth.current[**cpu as usize] != 0;
-        let idle = cpus.iter().filter(|c| !runs(c) && queue(**c) == 0).count() as u64;
-        let over: Vec<u64> = cpus.iter().filter(runs).map(|c| queue(*c)).filter(|w| *w > 0).collect();
+        let idle = cpus.iter().filter(|c| !runs(c) && (is_ext || queue(**c) == 0)).count() as u64;
+        let over: Vec<u64> = cpus.iter().filter(|c| is_ext || runs(c)).map(|c| queue(*c)).filter(|w| *w > 0).collect();
         if idle > 0 && !over.is_empty() {
             sums.0 += ns;
             sums.1 += ns * idle.min(over.len() as u64);
@@ -204,8 +244,22 @@ fn figures_are_the_simulators_own() {
     for seed in 0..100 {
         let sim = Simulation::any(seed, 2 + (seed % 8) as u32, 400);
         let report = measure(&sim.events, &Options::default(), Window::default());
-        assert_eq!(figures(&report), truth(&sim), "seed {seed}");
+        assert_eq!(figures(&report), truth(&sim, false), "seed {seed}");
         assert_eq!(report.all.percent, report.all.possible_percent, "nothing was lost");
+        let ext = measure_ext(&sim.events, Window::default());
+        assert_eq!(figures(&ext), truth(&sim, true), "seed {seed}");
+        assert_eq!(ext.all.percent, ext.all.possible_percent, "nothing was lost");
+        let options = Options::default();
+        let why = Pass::over(ExtQueues(&sim.events)).run(|| why::Why::new(&options));
+        let why = why.unwrap_or_else(|never| match never {}).output;
+        assert_eq!(why.violation_ns.map(|ns| ns.0), Some(ext.movable.ns), "seed {seed}");
+        assert!(why.idling.expect("idle stretches").total_ns.0 >= ext.movable.thread_ns, "seed {seed}");
+        assert!(why.waiting.expect("waits").total_ns.0 >= ext.movable.thread_ns, "seed {seed}");
+        assert_eq!(
+            (ext.pending_switches, ext.mean_waiting),
+            (report.pending_switches, report.mean_waiting),
+            "seed {seed}"
+        );
         violated += u64::from(report.all.ns > 0);
     }
     assert!(violated > 50);
@@ -416,12 +470,19 @@ fn the_truth_lies_within_the_bounds() {
         if outcome.to.since(outcome.from).0 != window || events.len() == sim.events.len() {
             continue;
         }
-        let true_percent = 100.0 * truth(&sim).0 as f64 / window as f64;
         let bounds = outcome.output;
-        assert!(
-            bounds.least_percent <= true_percent + 1e-9 && true_percent <= bounds.most_percent + 1e-9,
-            "seed {seed}: {true_percent} is not within {bounds:?}"
-        );
+        let holds = |bounds: workcons::RigorousBounds, is_ext: bool| {
+            let true_percent = 100.0 * truth(&sim, is_ext).0 as f64 / window as f64;
+            assert!(
+                bounds.least_percent <= true_percent + 1e-9 && true_percent <= bounds.most_percent + 1e-9,
+                "seed {seed}: {true_percent} is not within {bounds:?}"
+            );
+        };
+        holds(bounds, false);
+        if seed < 1_000 {
+            let pass = Pass::over(ExtQueues(&events)).run(|| workcons::Bounds::new(&options));
+            holds(pass.unwrap_or_else(|never| match never {}).output, true);
+        }
         lossy += 1;
         bounded += u64::from(bounds.least_percent > 0.0 || bounds.most_percent < 100.0);
     }
@@ -458,7 +519,7 @@ fn the_truth_lies_within_the_bounds_of_a_cut_file() {
         let measured = Options { waiters: workcons::Waiters::All, ..Options::default() };
         let analysis = || (workcons::Bounds::new(&measured), WorkConservation::new(&measured));
         let (bounds, report) = Pass::over(trace.events().expect("times")).run(analysis).expect("readable").output;
-        let true_percent = 100.0 * truth(&sim).0 as f64 / report.window_ns.0 as f64;
+        let true_percent = 100.0 * truth(&sim, false).0 as f64 / report.window_ns.0 as f64;
         assert!(
             bounds.least_percent <= true_percent + 1e-9 && true_percent <= bounds.most_percent + 1e-9,
             "seed {seed}: {true_percent} is not within {bounds:?}"

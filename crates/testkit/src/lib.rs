@@ -24,6 +24,7 @@
 
 mod eevdf;
 mod example;
+mod ext;
 mod file;
 mod hostile;
 mod laws;
@@ -37,6 +38,7 @@ mod workload;
 
 pub use eevdf::{Eevdf, SimulatedPick};
 pub use example::a_wait_beside_an_idle_cpu;
+pub use ext::ExtQueues;
 pub use file::{Buffer, Compression, TraceBuilder};
 pub use hostile::any_events;
 pub use laws::{LawReport, Laws};

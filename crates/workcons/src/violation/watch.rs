@@ -314,6 +314,8 @@ mod tests {
             };
             let outcome = Pass::over(events.as_slice()).run(both).unwrap_or_else(|never| match never {});
             assert!(outcome.output > 100, "{} of {} events", outcome.output, events.len());
+            let ext = Pass::over(testkit::ExtQueues(&events)).run(both).unwrap_or_else(|never| match never {});
+            assert!(ext.output > outcome.output, "{} of {} events", ext.output, events.len());
         }
     }
 
