@@ -89,6 +89,8 @@ struct OpenMove {
 /// Finds useless pulls and reversed migrations: a migration and its cause come in any order.
 #[derive(Debug)]
 pub(crate) struct UndoneMoves {
+    /// Maximum number of PIDs whose latest migration is kept.
+    most: usize,
     open: SeededMap<(Pid, Ts, Cpu), OpenMove>,
     /// The latest migration of each task.
     latest: SeededMap<Pid, (Ts, Cpu)>,
@@ -98,14 +100,14 @@ pub(crate) struct UndoneMoves {
 impl Default for UndoneMoves {
     fn default() -> UndoneMoves {
         let counts = [UndoneCounts::default(); Cause::ALL.len()];
-        UndoneMoves { open: SeededMap::default(), latest: SeededMap::default(), counts }
+        UndoneMoves { most: limits::TASKS, open: SeededMap::default(), latest: SeededMap::default(), counts }
     }
 }
 
 impl UndoneMoves {
     /// Takes a migration when it happens. Beyond the limit of tasks those of further ones are left out.
     pub(crate) fn happens(&mut self, of: Move) {
-        if self.latest.len() >= limits::TASKS && !self.latest.contains_key(&of.pid) {
+        if self.latest.len() >= self.most && !self.latest.contains_key(&of.pid) {
             return;
         }
         if let Some((ts, dest)) = self.latest.insert(of.pid, (of.ts, of.dest)) {
@@ -151,6 +153,7 @@ impl UndoneMoves {
 
 #[cfg(test)]
 mod tests {
+    use super::{Move, UndoneMoves};
     use crate::Balance;
     use sched::{Cause, ChosenCpus, Comm, Cpu, EventKind, Pass, Pid, PrevState, SchedEvent, TaskRef, Topology, Ts};
 
@@ -208,6 +211,28 @@ mod tests {
         let mut events = start();
         events.extend([moved(20, (1, 9, 0), 8, 0, 1), runs(21, 1, task(9), task(8))]);
         assert_eq!(counted(&events), [(Cause::NewIdle, Some(1), Some(0), 0)]);
+    }
+
+    #[test]
+    fn the_tasks_whose_moves_are_kept_have_a_limit() {
+        let moved = |ts, pid, orig, dest| Move {
+            ts: Ts(ts),
+            pid: Pid(pid),
+            orig: Cpu(orig),
+            dest: Cpu(dest),
+            queued: false,
+            loads: None,
+        };
+        let mut moves = UndoneMoves { most: 2, ..UndoneMoves::default() };
+        for pid in [7, 8, 9, 7, 9] {
+            let is_known = moves.latest.contains_key(&Pid(pid));
+            let (orig, dest) = if is_known { (1, 0) } else { (0, 1) };
+            moves.happens(moved(pid.into(), pid, orig, dest));
+            assert!(moves.latest.len() <= 2 && moves.open.len() <= 3, "{moves:?}");
+        }
+        // The third task has no entry, the first one its return.
+        assert!(!moves.latest.contains_key(&Pid(9)));
+        assert_eq!(moves.open.values().filter(|open| open.reversed == Some(true)).count(), 1);
     }
 
     #[test]

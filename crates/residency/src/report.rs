@@ -6,7 +6,7 @@ use sched::topology::{CpuOrder, format_cpu_list};
 use sched::{Cause, Cpu, Dur, OfSelection, Pid, SchedState, Ts};
 use serde::Serialize;
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// The name and version of the document.
 pub const SCHEMA: &str = "schedviz/residency/1";
@@ -69,6 +69,22 @@ pub struct LlcReport {
     /// The waiting of the groups on the queues under the cache, in nanoseconds of tasks.
     pub wait_ns: Dur,
     /// The mean number of running and waiting tasks under the cache for each of its CPUs.
+    pub occupancy: f64,
+    /// The groups that ran or waited under the cache, the largest occupancy first; their times sum up to those of the cache.
+    pub groups: Vec<Occupant>,
+}
+
+/// The part of a group in the occupancy of a cache.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Occupant {
+    /// The name of the group.
+    pub name: String,
+    /// The run time of the group under the cache, in nanoseconds.
+    pub run_ns: Dur,
+    /// The waiting of the group on the queues under the cache, in nanoseconds of tasks.
+    pub wait_ns: Dur,
+    /// The mean number of running and waiting tasks of the group under the cache for each of its CPUs.
     pub occupancy: f64,
 }
 
@@ -197,19 +213,18 @@ pub(crate) fn build(analysis: &RunSums<'_>, end: Ts, state: &SchedState) -> Resi
     groups.retain(|(_, group)| group.run_ns > Dur(0) || group.moves > 0 || group.placements > 0);
     groups.sort_by(|(_, a), (_, b)| b.run_ns.cmp(&a.run_ns).then_with(|| a.name.cmp(&b.name)));
     let ranks: BTreeMap<usize, usize> = groups.iter().enumerate().map(|(rank, (place, _))| (*place, rank)).collect();
-    let of_llc = |of: fn(&Sums) -> &BTreeMap<Llc, u64>, llc: Llc| {
-        analysis.sums.iter().filter_map(|sums| of(sums).get(&llc)).sum::<u64>()
-    };
-    let used: BTreeSet<u32> = cpus.keys().copied().collect();
-    let llcs = used.iter().map(|llc| {
-        let (run, wait) = (of_llc(|sums| &sums.run, Some(*llc)), of_llc(|sums| &sums.wait, Some(*llc)));
+    let llcs = cpus.iter().map(|(llc, cpus)| {
+        let groups = occupants(analysis, *llc, cpu_time(*llc));
+        let sum = |of: fn(&Occupant) -> Dur| groups.iter().map(|group| of(group).0).sum::<u64>();
+        let (run, wait) = (sum(|group| group.run_ns), sum(|group| group.wait_ns));
         LlcReport {
             llc: *llc,
-            cpus: format_cpu_list(&cpus[llc]),
-            cpu_count: cpus[llc].len() as u64,
+            cpus: format_cpu_list(cpus),
+            cpu_count: cpus.len() as u64,
             run_ns: Dur(run),
             wait_ns: Dur(wait),
             occupancy: (run + wait) as f64 / cpu_time(*llc).max(1.0),
+            groups,
         }
     });
     let (at_home, known) = analysis
@@ -246,6 +261,24 @@ pub(crate) fn build(analysis: &RunSums<'_>, end: Ts, state: &SchedState) -> Resi
         columns: COLUMNS,
         groups: groups.into_iter().map(|(_, group)| group).collect(),
     }
+}
+
+/// The groups that ran or waited under a cache, whose CPUs had this time, the largest occupancy first.
+fn occupants(analysis: &RunSums<'_>, llc: u32, cpu_time: f64) -> Vec<Occupant> {
+    let of = |((name, _), sums): (&(String, u64), &Sums)| {
+        let time = |times: &BTreeMap<Llc, u64>| times.get(&Some(llc)).copied().unwrap_or(0);
+        let (run, wait) = (time(&sums.run), time(&sums.wait));
+        (run + wait > 0).then(|| Occupant {
+            name: name.clone(),
+            run_ns: Dur(run),
+            wait_ns: Dur(wait),
+            occupancy: (run + wait) as f64 / cpu_time.max(1.0),
+        })
+    };
+    let mut groups: Vec<Occupant> = analysis.groups.all.iter().zip(&analysis.sums).filter_map(of).collect();
+    groups
+        .sort_by(|a, b| (b.run_ns.0 + b.wait_ns.0).cmp(&(a.run_ns.0 + a.wait_ns.0)).then_with(|| a.name.cmp(&b.name)));
+    groups
 }
 
 fn group(name: &str, tasks: u64, sums: &Sums, window: Dur, cpu_time: impl Fn(u32) -> f64) -> GroupReport {

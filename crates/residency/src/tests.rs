@@ -73,6 +73,8 @@ fn a_task_returns_to_the_cache_that_it_left() {
     assert_eq!((first.run_ns.0, second.run_ns.0), (75_000_000, 25_000_000));
     // One CPU under each cache has events.
     assert_eq!((first.cpu_count, first.occupancy, second.occupancy), (1, 0.75, 0.25));
+    let [a] = &second.groups[..] else { panic!("{:?}", second.groups) };
+    assert_eq!((a.name.as_str(), a.run_ns.0, a.wait_ns.0, a.occupancy), ("a", 25_000_000, 0, 0.25));
 }
 
 /// Task b is placed on CPU 1, beside task a on CPU 0 of its core, while both CPUs of the core with CPU 2 idle; and task c on CPU 2, whose

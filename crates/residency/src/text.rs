@@ -9,6 +9,9 @@ use timeline::text::{paragraph, short};
 /// The letters of a name in a table.
 const NAME: usize = 17;
 
+/// The number of groups that are listed below a cache.
+const OCCUPANTS: usize = 3;
+
 /// The number of tasks that are listed away from their home.
 const AWAY: usize = 3;
 
@@ -57,6 +60,13 @@ fn caches(out: &mut String, report: &ResidencyReport) {
     for of in &report.llcs {
         let (ran, waited) = (short(Some(of.run_ns)), short(Some(of.wait_ns)));
         let _ = writeln!(out, "{:<8} {:<18} {ran:>9} {waited:>9} {:>14.3}", of.llc, cut(&of.cpus, 18), of.occupancy);
+        for group in of.groups.iter().take(OCCUPANTS) {
+            let (ran, waited) = (short(Some(group.run_ns)), short(Some(group.wait_ns)));
+            let _ = writeln!(out, "  {:<25} {ran:>9} {waited:>9} {:>14.3}", cut(&group.name, 25), group.occupancy);
+        }
+        if of.groups.len() > OCCUPANTS {
+            let _ = writeln!(out, "  ({} more)", counted(of.groups.len() - OCCUPANTS, "group"));
+        }
     }
 }
 

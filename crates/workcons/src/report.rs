@@ -169,6 +169,9 @@ pub struct Report {
     pub unrecorded_pending_switches: u64,
     /// The total length of these intervals, in nanoseconds.
     pub unrecorded_pending_switches_ns: Dur,
+    /// Whether a sched_ext scheduler held the waiting tasks; in the head of the JSON.
+    #[serde(skip)]
+    pub has_ext_queues: bool,
     /// The unknown parts; in the trust block of the JSON.
     #[serde(skip)]
     pub unknown: Unknown,
@@ -300,6 +303,7 @@ pub(crate) fn build(analysis: WorkConservation<'_>, end: Ts, state: &SchedState)
         mean_waiting: mean(integrals.waiting),
         confined_percent,
         sched_idle: None,
+        has_ext_queues: state.has_ext_queues(),
         long_pending_switches: pending_switches.long,
         long_pending_switches_ns: pending_switches.long_ns,
         pending_switches: pending_switches.longest,

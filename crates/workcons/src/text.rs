@@ -47,7 +47,10 @@ pub fn text(report: &Report, trace: &Drawable, detail: Detail) -> String {
         Waiters::Application => "waiting tasks of the application count",
     };
     let least = at_least(report.min_episode_ns);
-    let meaning = "some CPU idles without a waiting task while on another, busy CPU a task is in a runqueue wait";
+    let meaning = match report.has_ext_queues {
+        false => "some CPU idles without a waiting task while on another, busy CPU a task is in a runqueue wait",
+        true => "some CPU idles while a task waits in the queues of the sched_ext scheduler",
+    };
     paragraph(&mut out, 2, 3, &format!("({meaning}; {which}; episodes of {least})"));
     by_length(&mut out, report);
     let application = report.application.as_ref().map_or("unknown".into(), |v| format!("{:.2} %", v.percent));

@@ -126,6 +126,15 @@ fn as_it_is(path: &Path, follows: bool) -> io::Result<Place> {
     options.open(path).map(Place::Final)
 }
 
+/// Whether a name that the user chose is that of a device, a pipe or an open file such as /dev/stdout.
+pub(crate) fn is_device(path: &Path) -> bool {
+    match follow(path) {
+        Ok(End::Open) => true,
+        Ok(End::Place(real)) => real.metadata().is_ok_and(|found| !found.is_file() && !found.is_dir()),
+        Err(_) => false,
+    }
+}
+
 /// Adds bytes to the end of a file that the user named, or creates the file; its content is not read. A link is followed, but
 /// none that another user made in a folder that all may write to.
 pub fn append(path: &Path, bytes: &[u8]) -> io::Result<()> {

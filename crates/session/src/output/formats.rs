@@ -11,6 +11,7 @@ use serde::Serialize;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use timeline::Sheet;
+use timeline::text::paragraph;
 
 /// A format of output
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -259,11 +260,11 @@ impl<'f> Renderings<'f> {
         Renderings { text: Some(Box::new(text)), ..self }
     }
 
-    /// Puts lines above the text, as [`headed`](crate::ext::headed) does.
+    /// Puts lines above the text, as [`headed`] does.
     #[must_use]
     pub fn headed(self, head: Vec<String>) -> Renderings<'f> {
         let Renderings { text: Some(text), .. } = self else { return self };
-        Renderings { text: Some(Box::new(move || crate::ext::headed(&head, text()))), ..self }
+        Renderings { text: Some(Box::new(move || headed(&head, text()))), ..self }
     }
 
     /// Adds a table, which `csv` writes as comma-separated values.
@@ -277,6 +278,16 @@ impl<'f> Renderings<'f> {
     pub fn with_dialects(self, dialect: impl FnOnce(Format) -> Result<String> + 'f) -> Renderings<'f> {
         Renderings { dialect: Some(Box::new(dialect)), ..self }
     }
+}
+
+/// Puts lines above a text, each as a paragraph, and an empty line behind them.
+pub fn headed(head: &[String], text: String) -> String {
+    if head.is_empty() {
+        return text;
+    }
+    let mut out = String::new();
+    head.iter().for_each(|line| paragraph(&mut out, 0, 2, line));
+    out + "\n" + &text
 }
 
 /// Files to write, and their formats

@@ -1,6 +1,6 @@
 //! Where bytes go: files, there whole or not at all, and standard output.
 
-use crate::atomic_file::AtomicFile;
+use crate::atomic_file::{self, AtomicFile};
 use anyhow::{Result, bail};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -33,6 +33,12 @@ pub fn save(path: &Path, files: &[Vec<u8>]) -> Result<Option<String>> {
         }
         files.iter().try_for_each(|bytes| print(bytes))?;
         return Ok(None);
+    }
+    if files.len() > 1 && atomic_file::is_device(path) {
+        let (name, pages) = (path.display(), files.len());
+        bail!(
+            "{name}: {pages} pages of SVG or PNG go to files of their own, not to a device or a pipe; name a file, or use PDF"
+        );
     }
     let size = files.iter().map(Vec::len).sum::<usize>().div_ceil(1000);
     if let [bytes] = files {
@@ -125,4 +131,26 @@ pub fn is_closed_pipe(error: &anyhow::Error) -> bool {
     let io = error.chain().filter_map(|e| e.downcast_ref::<io::Error>());
     let mut kinds = io.map(io::Error::kind);
     kinds.any(|kind| kind == io::ErrorKind::BrokenPipe)
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn several_pages_go_to_no_device() {
+        for device in ["/dev/full", "/dev/null", "/dev/stdout", "/dev/fd/1"] {
+            let refused = save(Path::new(device), &[Vec::new(), Vec::new()]).expect_err("a refusal").to_string();
+            assert!(refused.starts_with(&format!("{device}: 2 pages of SVG or PNG go to files")), "{refused}");
+            assert!(!Path::new(&format!("{device}-1")).exists());
+        }
+        // One page is written to the device as it is.
+        let written = save(Path::new("/dev/null"), &[vec![b'a']]).expect("a page").expect("a message");
+        assert!(written.contains("/dev/null"), "{written}");
+        let folder = tempfile::tempdir().expect("a folder");
+        let name = folder.path().join("a.svg");
+        save(&name, &[vec![b'a'], vec![b'b']]).expect("two pages");
+        let pages = ["a-1.svg", "a-2.svg"].map(|name| std::fs::read(folder.path().join(name)).expect("a page"));
+        assert_eq!(pages, [b"a", b"b"]);
+    }
 }

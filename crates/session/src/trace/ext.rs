@@ -2,7 +2,6 @@
 
 use machine::Machine;
 use serde::Serialize;
-use timeline::text::paragraph;
 use tracedat::Trace;
 
 /// A sched_ext scheduler that was loaded while the trace was recorded.
@@ -50,16 +49,6 @@ pub fn head<'r>(runs: impl IntoIterator<Item = (&'r str, Option<&'r ExtScheduler
     found.into_iter().map(line).collect()
 }
 
-/// Puts lines above a text, each as a paragraph, and an empty line behind them.
-pub fn headed(head: &[String], text: String) -> String {
-    if head.is_empty() {
-        return text;
-    }
-    let mut out = String::new();
-    head.iter().for_each(|line| paragraph(&mut out, 0, 2, line));
-    out + "\n" + &text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -75,7 +64,6 @@ mod tests {
         assert_eq!(several.len(), 2);
         assert!(several[0].starts_with("a.dat, c.dat: A sched_ext scheduler (minimal)"), "{several:?}");
         assert!(several[1].starts_with("d.dat: A sched_ext scheduler was loaded"), "{several:?}");
-        assert_eq!(headed(&head([("a.dat", None)]), "text\n".to_owned()), "text\n");
-        assert!(headed(&one, "text\n".to_owned()).ends_with("\n\ntext\n"));
+        assert!(head([("a.dat", None)]).is_empty());
     }
 }
