@@ -1,6 +1,6 @@
 //! Work conservation: by hand, and against the simulator's truth.
 
-use crate::support::{fixture, schedviz, scratch};
+use crate::support::{fixture, schedviz, schedviz_in, scratch};
 use sched::{Comm, Cpu, Dur, EventKind, Pass, Pid, PrevState, SchedEvent, TaskRef, Ts, Window};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -566,5 +566,37 @@ fn the_strips_show_all_of_the_violation() {
         assert!(violation.ns > 0 && totals.iter().all(|ns| *ns <= violation.ns), "{name}");
         assert!(totals.iter().sum::<u64>() >= violation.ns, "{name}");
         assert!(nodes > 1 || totals == [violation.ns], "{name}");
+    }
+}
+
+/// Where a sched_ext scheduler was loaded the head of each report has it, and a part has the violation of its window by the note alone.
+#[test]
+fn a_sched_ext_scheduler_is_in_each_head() {
+    let folder = scratch("sched-ext");
+    let events = Simulation::balanced(3, 4, 300).events;
+    std::fs::write(folder.join("a.dat"), TraceBuilder::default().events(&events).build()).expect("written");
+    let machine = r#"{"schema":"schedviz/machine/1","kernel":{},"cpus":{},"scheduler":{"ext":"minimal"}}"#;
+    std::fs::write(folder.join("a.machine.json"), machine).expect("written");
+    let ran = |arguments: &[&str]| schedviz_in(&folder, arguments).success().stdout;
+    for arguments in [&["workcons", "a.dat"][..], &["why", "a.dat", "--markdown"], &["latency", "a.dat"]] {
+        let text = ran(arguments);
+        assert!(text.starts_with("A sched_ext scheduler (minimal) was loaded: "), "{arguments:?}: {text}");
+    }
+    ran(&["workcons", "a.dat", "--summary", "summary.md"]);
+    let summary = std::fs::read_to_string(folder.join("summary.md")).expect("a summary");
+    assert!(summary.contains("A sched_ext scheduler (minimal) was loaded"), "{summary}");
+    let json = |arguments: &[&str]| -> serde_json::Value { serde_json::from_str(&ran(arguments)).expect("JSON") };
+    assert_eq!(json(&["latency", "a.dat", "--json"])["sched_ext"]["scheduler"], "minimal");
+    let middle = events[events.len() / 2].ts.since(events[0].ts).0 as f64 / 1e9;
+    let (min, part) = (format!("{middle:.9}"), "part.dat");
+    let window = json(&["workcons", "a.dat", "--min", &min, "--json"]);
+    assert_eq!(window["runs"][0]["sched_ext"]["scheduler"], "minimal");
+    ran(&["cut", "a.dat", "--min", &min, "-o", part]);
+    std::fs::remove_file(folder.join("part.machine.json")).expect("a machine file");
+    let part = json(&["workcons", part, "--json"]);
+    assert_eq!(part["runs"][0]["sched_ext"], serde_json::json!({ "scheduler": null }));
+    for way in ["all", "movable"] {
+        assert!(window["runs"][0][way]["ns"].as_u64() > Some(0));
+        assert_eq!(part["runs"][0][way]["ns"], window["runs"][0][way]["ns"], "{way}");
     }
 }
