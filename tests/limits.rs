@@ -270,6 +270,7 @@ fn the_tests_of_limits_exist() {
         "crates/session/src",
         "crates/offcpu/src",
         "crates/wakers/src",
+        "crates/events/src",
         "crates/neighbours/src",
         "crates/residency/src",
         "crates/whatif/src",

@@ -36,7 +36,7 @@ pub use args::ResidencyArgs;
 pub use figure::figure;
 pub use groups::GroupedBy;
 pub use question::ResidencyQuestion;
-pub use report::{Away, GroupReport, LlcReport, MovesByCause, Occupant, PlacedBeside, ResidencyReport, SCHEMA};
+pub use report::{Away, GroupReport, LlcReport, MovesByCause, OccupancyRow, PlacedBeside, ResidencyReport, SCHEMA};
 pub use text::text;
 
 use membership::Processes;

@@ -71,13 +71,13 @@ pub struct LlcReport {
     /// The mean number of running and waiting tasks under the cache for each of its CPUs.
     pub occupancy: f64,
     /// The groups that ran or waited under the cache, the largest occupancy first; their times sum up to those of the cache.
-    pub groups: Vec<Occupant>,
+    pub groups: Vec<OccupancyRow>,
 }
 
 /// The part of a group in the occupancy of a cache.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Occupant {
+pub struct OccupancyRow {
     /// The name of the group.
     pub name: String,
     /// The run time of the group under the cache, in nanoseconds.
@@ -215,7 +215,7 @@ pub(crate) fn build(analysis: &RunSums<'_>, end: Ts, state: &SchedState) -> Resi
     let ranks: BTreeMap<usize, usize> = groups.iter().enumerate().map(|(rank, (place, _))| (*place, rank)).collect();
     let llcs = cpus.iter().map(|(llc, cpus)| {
         let groups = occupants(analysis, *llc, cpu_time(*llc));
-        let sum = |of: fn(&Occupant) -> Dur| groups.iter().map(|group| of(group).0).sum::<u64>();
+        let sum = |of: fn(&OccupancyRow) -> Dur| groups.iter().map(|group| of(group).0).sum::<u64>();
         let (run, wait) = (sum(|group| group.run_ns), sum(|group| group.wait_ns));
         LlcReport {
             llc: *llc,
@@ -264,18 +264,18 @@ pub(crate) fn build(analysis: &RunSums<'_>, end: Ts, state: &SchedState) -> Resi
 }
 
 /// The groups that ran or waited under a cache, whose CPUs had this time, the largest occupancy first.
-fn occupants(analysis: &RunSums<'_>, llc: u32, cpu_time: f64) -> Vec<Occupant> {
+fn occupants(analysis: &RunSums<'_>, llc: u32, cpu_time: f64) -> Vec<OccupancyRow> {
     let of = |((name, _), sums): (&(String, u64), &Sums)| {
         let time = |times: &BTreeMap<Llc, u64>| times.get(&Some(llc)).copied().unwrap_or(0);
         let (run, wait) = (time(&sums.run), time(&sums.wait));
-        (run + wait > 0).then(|| Occupant {
+        (run + wait > 0).then(|| OccupancyRow {
             name: name.clone(),
             run_ns: Dur(run),
             wait_ns: Dur(wait),
             occupancy: (run + wait) as f64 / cpu_time.max(1.0),
         })
     };
-    let mut groups: Vec<Occupant> = analysis.groups.all.iter().zip(&analysis.sums).filter_map(of).collect();
+    let mut groups: Vec<OccupancyRow> = analysis.groups.all.iter().zip(&analysis.sums).filter_map(of).collect();
     groups
         .sort_by(|a, b| (b.run_ns.0 + b.wait_ns.0).cmp(&(a.run_ns.0 + a.wait_ns.0)).then_with(|| a.name.cmp(&b.name)));
     groups

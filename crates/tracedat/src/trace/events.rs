@@ -406,7 +406,7 @@ impl EventSource for EventStream<'_> {
         };
         let wakeups = trace.has(Tracepoint::Wakeup);
         let wakings = !wakeups && trace.has(Tracepoint::Waking);
-        let groups = trace.groups.clone();
+        let groups = trace.unshown.groups.clone();
         let has_ext_queues = trace.has_ext_queues();
         Ok(Extent { start, end: end.max(start), firsts, wakeups, wakings, groups, has_ext_queues, past: None })
     }

@@ -3,6 +3,16 @@
 use crate::trace::Trace;
 use sched::Pid;
 use sched::probe::CgroupId;
+use std::sync::Arc;
+
+/// The facts about the machine that no event shows.
+#[derive(Clone, Debug, Default)]
+pub(super) struct UnshownFacts {
+    /// The cgroups of tasks at the start.
+    pub(super) groups: Arc<[(Pid, CgroupId)]>,
+    /// Whether a sched_ext scheduler held the waiting tasks.
+    has_ext_queues: bool,
+}
 
 impl Trace {
     /// Sets the cgroups of tasks at the start, which a machine file lists. Without records of the throttling of cgroups
@@ -10,17 +20,17 @@ impl Trace {
     pub fn set_groups(&mut self, groups: impl IntoIterator<Item = (Pid, CgroupId)>) {
         let throttle = self.probe("throttle");
         if throttle.is_some_and(|format| format.field("cgroup").is_some()) {
-            self.groups = groups.into_iter().collect();
+            self.unshown.groups = groups.into_iter().collect();
         }
     }
 
     /// Notes that a sched_ext scheduler held the waiting tasks (see [`sched::SchedState::has_ext_queues`]).
     pub fn set_ext_queues(&mut self) {
-        self.has_ext_queues = true;
+        self.unshown.has_ext_queues = true;
     }
 
     /// Whether a sched_ext scheduler held the waiting tasks, by [`Trace::set_ext_queues`] or by the note of a part.
     pub fn has_ext_queues(&self) -> bool {
-        self.has_ext_queues || self.past().is_some_and(|past| past.has_ext_queues)
+        self.unshown.has_ext_queues || self.past().is_some_and(|past| past.has_ext_queues)
     }
 }

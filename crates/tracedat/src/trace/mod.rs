@@ -19,7 +19,6 @@ use crate::recover::{cpu_numbers, cpu_table, page_size};
 use crate::ring::unit::{self, CpuPages, Store};
 use crate::text::symbols::{self, Symbols};
 use sched::pass::FirstEvent;
-use sched::probe::CgroupId;
 use sched::seeded::{SeededMap, SeededSet};
 use sched::{Comm, Counters, Cpu, Diagnostics, Pid, Severity, Tracepoint, Ts};
 use std::path::Path;
@@ -166,10 +165,8 @@ pub struct Trace {
     counters: Option<Arc<dyn Counters>>,
     chains: Option<Arc<dyn CallChains>>,
     memberships: Option<TaskRecords>,
-    /// The cgroups of tasks at the start.
-    groups: Arc<[(Pid, CgroupId)]>,
-    /// Whether a sched_ext scheduler held the waiting tasks.
-    has_ext_queues: bool,
+    /// The facts about the machine that no event shows.
+    unshown: groups::UnshownFacts,
     /// The note of a part of a trace on the rest of it.
     note: Option<Note>,
     /// The probes on the balancer that have records.
@@ -263,8 +260,7 @@ impl Trace {
             counters: None,
             chains: None,
             memberships: None,
-            groups: Arc::default(),
-            has_ext_queues: false,
+            unshown: groups::UnshownFacts::default(),
             note: None,
             fired: OnceLock::new(),
         };
