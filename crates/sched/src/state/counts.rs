@@ -43,7 +43,7 @@ impl Load {
         matches!(self, Load::Idle | Load::SwitchPending | Load::Unserved)
     }
 
-    /// Whether the CPU idles while a task waits on it, whoever holds that task.
+    /// Whether the CPU idles while a task waits on it, in queues of any kind.
     #[inline]
     pub fn is_awaited(self) -> bool {
         matches!(self, Load::SwitchPending | Load::Unserved)
