@@ -573,7 +573,7 @@ fn the_strips_show_all_of_the_violation() {
 #[test]
 fn a_sched_ext_scheduler_is_in_each_head() {
     let folder = scratch("sched-ext");
-    let events = Simulation::balanced(3, 4, 300).events;
+    let events = Simulation::run(3, 4, 300).events;
     std::fs::write(folder.join("a.dat"), TraceBuilder::default().events(&events).build()).expect("written");
     let machine = r#"{"schema":"schedviz/machine/1","kernel":{},"cpus":{},"scheduler":{"ext":"minimal"}}"#;
     std::fs::write(folder.join("a.machine.json"), machine).expect("written");
