@@ -21,6 +21,7 @@ mod names;
 mod note;
 mod params;
 mod past_groups;
+mod policy;
 mod processes;
 mod stacks;
 
@@ -31,6 +32,7 @@ pub use group::{GroupLabel, GroupedTask, RowNames, TaskGroup, TaskRow, TasksBy};
 pub use groups::{TaskGroups, join_random};
 pub use names::{stem, stemmed};
 pub use note::note;
-pub use params::{ParamsHistory, SchedPolicy, TaskParams};
+pub use params::{ParamsHistory, TaskParams};
+pub use policy::SchedPolicy;
 pub use processes::Processes;
 pub use stacks::{GroupStack, StackHistory, StackIndex};

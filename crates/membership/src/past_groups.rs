@@ -1,6 +1,6 @@
 //! The note itself: the groups of tasks just before a part, and what the records before it decide about those within.
 
-use crate::SchedPolicy;
+use crate::policy::SchedPolicy;
 use sched::{Past, Pid};
 use serde::{Deserialize, Serialize};
 
