@@ -22,7 +22,7 @@ use std::sync::Arc;
 /// The start of an index file.
 const MAGIC: &[u8; 8] = b"SVINDEX\n";
 /// The version of the form; another one is not read.
-const FORM: u64 = 2;
+const FORM: u64 = 3;
 
 impl Index {
     /// Writes the index of the trace that this number identifies.
