@@ -83,8 +83,8 @@ pub struct GroupRow {
     /// The weight of the cgroup by the machine file: `cpu.weight`, or 0 where `cpu.idle` is set; null where the file has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub weight: Option<u64>,
-    /// The wait with the longest time in violation.
-    pub longest: Longest,
+    /// The wait with the longest time in violation; null where all of the row's waits were outside of one.
+    pub longest: Option<Longest>,
     /// The CPUs of the run queues with the waiting in violation there, the longest first; at most eight.
     pub queued_on: Vec<OnCpu>,
     /// The CPUs that idled with an empty run queue during these waits, with their time in CPU·nanoseconds summed over
@@ -268,7 +268,9 @@ impl Groups {
             times
         };
         let has_all_waiting = self.has_all_waiting();
-        let mut groups: Vec<(GroupKey, GroupSums)> = self.groups.into_iter().collect();
+        // A task that is woken and runs at the same instant has not waited.
+        let has_waited = |(_, group): &(GroupKey, GroupSums)| group.number > 0 || group.waited > 0;
+        let mut groups: Vec<(GroupKey, GroupSums)> = self.groups.into_iter().filter(has_waited).collect();
         groups.sort_by_key(|(key, group)| (Reverse(group.total), *key));
         let learned = match &self.grouping {
             Grouping::Groups(groups) => Some(groups),
@@ -302,7 +304,7 @@ impl Groups {
                 of_waiting_percent: (has_all_waiting && group.waited > 0)
                     .then(|| 100.0 * group.total as f64 / group.waited as f64),
                 weight: None,
-                longest: longest(&group.longest, zero),
+                longest: (group.number > 0).then(|| longest(&group.longest, zero)),
                 queued_on: top(group.queued),
                 idle_meanwhile: top(group.idle),
             }

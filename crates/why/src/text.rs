@@ -132,8 +132,7 @@ fn bound(out: &mut String, rows: &[GroupRow], most: usize) {
     }
     let _ = writeln!(out, "\n{:<36}{:>10}{:>7}{:>7}{:>15}", "assumed to be bound", "time", "share", "number", "to CPU");
     for row in rows.iter().take(most) {
-        let cpu = row.longest.cpu;
-        let time = seconds(row.total_ns.0);
+        let (cpu, time) = (longest_cpu(row), seconds(row.total_ns.0));
         let _ = writeln!(out, "{:<36}{time:>10}{:>6.1}%{:>7}{cpu:>15}", name(row), row.percent, row.number);
     }
     if rows.len() > most {
@@ -207,11 +206,16 @@ fn times(cpus: &[OnCpu]) -> String {
     }
 }
 
+/// The CPU of the longest wait of a row.
+fn longest_cpu(row: &GroupRow) -> String {
+    row.longest.as_ref().map_or("-".to_owned(), |longest| longest.cpu.to_string())
+}
+
 fn grouped(out: &mut String, rows: &[GroupRow], most: usize) {
     let _ =
         writeln!(out, "\n{:<36}{:>10}{:>7}{:>7}{:>15}", "waited in violation", "time", "share", "number", "longest");
     for row in rows.iter().take(most) {
-        let (time, longest) = (seconds(row.total_ns.0), short(Some(row.longest.violated_ns)));
+        let (time, longest) = (seconds(row.total_ns.0), short(row.longest.as_ref().map(|longest| longest.violated_ns)));
         let mut name = name(row);
         // The name of a stack has lines of its own.
         if row.group.as_ref().is_some_and(|group| group.stack.is_some()) {
@@ -450,7 +454,7 @@ pub fn markdown(report: &WhyReport, trace: &Drawable, most: usize) -> String {
         let _ = writeln!(out, "\n| assumed to be bound, and not counted | time | share | number | to CPU |");
         let _ = writeln!(out, "|---|---:|---:|---:|---:|");
         for row in rows.iter().take(most) {
-            let (time, name, cpu) = (seconds(row.total_ns.0), name(row), row.longest.cpu);
+            let (time, name, cpu) = (seconds(row.total_ns.0), name(row), longest_cpu(row));
             let _ = writeln!(out, "| {name} | {time} | {:.1} % | {} | {cpu} |", row.percent, row.number);
         }
     }
