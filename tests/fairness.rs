@@ -139,6 +139,7 @@ fn what_ran_by_which_name_is_the_same_wherever_it_is_told() {
             coloring: lanes::Coloring { by: lanes::ColorBy::Command, ..Default::default() },
             groups: None,
             pictures: 1,
+            siblings: Vec::new(),
         };
         let shares = ::fairness::Options { by: ::fairness::GroupBy::Command, ..::fairness::Options::new(from, to) };
         let Ok(outcome) = Pass::over(events).run(|| (Fairness::new(&shares), lanes::Timeline::new(&drawn))) else {

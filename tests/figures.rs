@@ -22,6 +22,7 @@ fn options(from: Ts, to: Ts, cpus: &[Cpu]) -> Options {
         coloring: lanes::Coloring::default(),
         groups: None,
         pictures: 1,
+        siblings: Vec::new(),
     }
 }
 

@@ -1,11 +1,15 @@
-//! `schedviz residency`: run times are those of all tasks, and adjacent windows add up to the whole, on every recording.
+//! `schedviz residency`: run times are those of `utilization`, waits those of `neighbours`, and adjacent windows add up to the whole, on every
+//! recording.
 
 use crate::support::{events, fixture, recordings, schedviz};
+use neighbours::{By, Matrix};
 use residency::{GroupedBy, Options, Residency, ResidencyReport};
 use sched::topology::CpuLocation;
-use sched::{Cpu, Pass, SchedEvent, Topology, Ts, Window};
+use sched::{Cpu, Dur, Pass, SchedEvent, Topology, Ts, Window};
+use std::collections::BTreeSet;
 use testkit::{Laws, Simulation};
 use tracedat::Trace;
+use utilization::Utilization;
 
 /// Two CPUs to a core, and four to a cache.
 fn topology() -> Topology {
@@ -33,16 +37,41 @@ fn sums(report: &ResidencyReport) -> [u64; 8] {
     ]
 }
 
+/// The options of `utilization` for all CPUs of the events, in a window.
+fn of_cpus(events: &[SchedEvent], from: Ts, to: Ts) -> utilization::Options<'static> {
+    let cpus: BTreeSet<Cpu> = events.iter().map(|event| event.cpu).collect();
+    utilization::Options {
+        from,
+        to,
+        zero: from,
+        cpus: cpus.into_iter().map(|cpu| (cpu, None)).collect(),
+        all_cpus: Vec::new(),
+        group_name: String::new(),
+        interval: Dur(to.since(from).0.max(1)),
+        tasks: None,
+        topology: Topology::default(),
+        balance_interval: Dur(4_000_000),
+    }
+}
+
 fn check(name: &str, events: &[SchedEvent]) {
     let (first, last) = (events[0].ts, events[events.len() - 1].ts);
     let run = |window: Window| {
         let (from, to) = window.within(first, last);
         let options = Options { topology: topology(), ..Options::new(GroupedBy::Command, from, to) };
-        let analyses = || (Residency::new(&options), Laws::default());
-        let (report, laws) =
+        let of_cpus = of_cpus(events, from, to);
+        let waits = neighbours::Options::new(By::Command);
+        let analyses = || (Residency::new(&options), Laws::default(), Utilization::new(&of_cpus), Matrix::new(&waits));
+        let (report, laws, times, matrix) =
             Pass::over(events).window(window).run(analyses).unwrap_or_else(|never| match never {}).output;
         assert_eq!(report.run_ns, laws.running, "{name}: the run time of all tasks");
-        assert!(report.llcs.iter().map(|llc| llc.wait_ns.0).sum::<u64>() <= laws.waiting.0, "{name}");
+        let classes = [times.all.other_ns, times.all.kernel_ns, times.all.stopper_ns, times.all.rt_ns];
+        let tasks = classes.iter().sum::<u64>() + times.all.app_ns.unwrap_or(0) + times.all.injected_ns;
+        let in_handlers: u64 = times.cpus.iter().map(|cpu| cpu.irq_in_tasks_ns).sum();
+        assert_eq!(report.run_ns.0, tasks + in_handlers, "{name}: the tasks of utilization");
+        let waited: u64 = report.llcs.iter().map(|llc| llc.wait_ns.0).sum();
+        assert_eq!(waited, matrix.wait_ns.0, "{name}: the matrix");
+        assert!(waited <= laws.waiting.0, "{name}");
         sums(&report)
     };
     let whole = run(Window::default());

@@ -10,6 +10,7 @@ use question::{Better, Metric, MetricOf};
 use sched::{Diagnostics, Dur, Tracepoint, Ts};
 use schedstat::TraceColumns;
 use session::Session;
+use session::ext::ExtScheduler;
 use session::warnings;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -22,6 +23,8 @@ pub struct Measured {
     pub name: String,
     /// The file of the trace.
     pub path: PathBuf,
+    /// The sched_ext scheduler that was loaded; absent if none was.
+    pub sched_ext: Option<ExtScheduler>,
     /// The first and last instant of the recording, which no other recording shares, under whatever name.
     pub recording: Option<(Ts, Ts)>,
     /// The report on work conservation.
@@ -121,6 +124,7 @@ pub fn conclude(session: &Session, reports: Reports, max_loss: f64) -> Measured 
     Measured {
         name,
         path: session.path().to_owned(),
+        sched_ext: session.sched_ext.clone(),
         recording,
         workcons,
         reasons,

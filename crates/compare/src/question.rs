@@ -247,6 +247,9 @@ fn compared(args: &CompareArgs) -> Result<(CompareDocument, Measurements)> {
         !measures::needs_probes(metric) || is_limit() || has_one()
     });
     metrics.retain(|metric| found.iter().any(|(kept, _)| kept.key == metric.key));
+    let loaded = |runs: &'_ [Measured]| runs.iter().find_map(|run| run.sched_ext.clone());
+    let schedulers: Vec<_> = all.iter().map(|(name, runs)| (name.as_str(), loaded(runs))).collect();
+    notes.extend(session::ext::head(schedulers.iter().map(|(name, scheduler)| (*name, scheduler.as_ref()))));
     notes.extend(shared(&all));
     notes.extend(without_elapsed(&mut all));
     notes.extend(differences(&all));

@@ -1,7 +1,9 @@
 //! Hand cases of jobs, and simulated periodic tasks.
 
 use crate::{DeadlineOrigin, Jobs, JobsReport, Options};
-use sched::{Comm, Cpu, Dur, EventKind, Pass, Pid, PrevState, SchedEvent, TaskRef, Ts, Window};
+use sched::{Comm, Cpu, Dur, EventKind, Pass, Pid, PrevState, SchedEvent, StateClass, TaskRef, Ts, Window};
+use std::collections::{BTreeMap, BTreeSet};
+use testkit::Simulation;
 
 fn task(pid: i32) -> TaskRef {
     let name: &[u8] = match pid {
@@ -126,4 +128,62 @@ fn adjacent_windows_add_up() {
     let parts = [sums(None, Some(5500)), sums(Some(5500), Some(12_005)), sums(Some(12_005), None)];
     let all = parts.iter().fold((0, 0), |sum, part| (sum.0 + part.0, sum.1 + part.1));
     assert_eq!((whole, all), ((30, 2), (30, 2)));
+}
+
+/// The jobs of each task by the events alone: their number, the sum of their response times and the longest one.
+fn by_hand(events: &[SchedEvent]) -> BTreeMap<Pid, (u64, u64, u64)> {
+    let mut found: BTreeMap<Pid, (u64, u64, u64)> = BTreeMap::new();
+    // The beginnings of sleeps, the first wakings since the latest wakeups, and the releases of jobs that go on.
+    let (mut asleep, mut wakings, mut released) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::<Pid, Ts>::new());
+    let mut seen = BTreeSet::new();
+    for event in events {
+        seen.insert(event.pid);
+        match event.kind {
+            EventKind::Waking { task, .. } | EventKind::Wakeup { task, .. } => {
+                // A task that is woken first of all slept at the start.
+                if seen.insert(task.pid) {
+                    asleep.insert(task.pid, Ts::MIN);
+                }
+                let waking = *wakings.entry(task.pid).or_insert(event.ts);
+                if matches!(event.kind, EventKind::Wakeup { .. }) {
+                    wakings.remove(&task.pid);
+                    // The waking can come before the switch with which the task sleeps.
+                    if let Some(since) = asleep.remove(&task.pid) {
+                        released.insert(task.pid, waking.max(since));
+                    }
+                }
+            }
+            EventKind::Switch { prev, state, next } => {
+                seen.extend([prev.pid, next.pid]);
+                if state.class == StateClass::Asleep && !prev.pid.is_idle() {
+                    asleep.insert(prev.pid, event.ts);
+                    if let Some(release) = released.remove(&prev.pid) {
+                        let response = event.ts.since(release).0;
+                        let (jobs, sum, longest) = found.entry(prev.pid).or_default();
+                        (*jobs, *sum, *longest) = (*jobs + 1, *sum + response, response.max(*longest));
+                    }
+                }
+            }
+            EventKind::WakeupNew { task, .. } => drop(seen.insert(task.pid)),
+            _ => {}
+        }
+    }
+    found
+}
+
+#[test]
+fn jobs_of_simulated_runs_are_those_of_the_events() {
+    let mut all = 0;
+    for seed in 0..60 {
+        let sim = Simulation::balanced(seed, 1 + (seed % 5) as u32, 400);
+        let options = Options::default();
+        let found = report(&sim.events, &options);
+        let rows = found.tasks.iter().map(|row| (row.pid, (row.jobs, row.response.mean_ns, row.response.max_ns)));
+        let expected = by_hand(&sim.events)
+            .into_iter()
+            .map(|(pid, (jobs, sum, longest))| (pid, (jobs, Dur(sum / jobs), Dur(longest))));
+        assert_eq!(rows.collect::<BTreeMap<_, _>>(), expected.collect::<BTreeMap<_, _>>(), "seed {seed}");
+        all += found.jobs.expect("jobs");
+    }
+    assert!(all > 1_000, "{all} jobs");
 }

@@ -108,6 +108,7 @@ pub fn draw_lanes(figure: &mut Figure, lanes: &[Lane], options: &Options, scale:
     }
     draw_names(figure, lanes, options, scale, &layout, bar);
     layout.draw(figure, scale.x, scale.x + scale.width, &options.group_name);
+    layout.draw_siblings(figure, scale.x, &options.siblings);
     draw_marks(figure, lanes, options, scale, &layout);
 }
 
@@ -276,6 +277,11 @@ pub fn area_legend(lanes: &[Lane], options: &Options, most: usize) -> Vec<Legend
             swatch: area(timeline::palette::OTHER),
             label: format!("{name} {:.1} %", share(others)),
         });
+    }
+    let has_siblings =
+        |(cpu, _): &(Cpu, Option<u32>)| options.siblings.binary_search_by_key(cpu, |(cpu, _)| *cpu).is_ok();
+    if options.groups.is_none() && options.drawn().iter().any(has_siblings) {
+        legend.push(LegendEntry { swatch: Swatch::None, label: "joined by a bracket: SMT siblings".to_owned() });
     }
     legend
 }

@@ -320,6 +320,7 @@ mod tests {
             frequency: false,
             coloring: Coloring::default(),
             pictures: 1,
+            siblings: Vec::new(),
         };
         assert_eq!((options.columns(), options.lane_count()), (1_600, 2), "columns of 10 ns");
         let outcome = Pass::over(&events[..]).run(|| Timeline::new(&options)).unwrap_or_else(|never| match never {});

@@ -23,6 +23,7 @@
 //!     coloring: Coloring::default(),
 //!     groups: None,
 //!     pictures: 1,
+//!     siblings: Vec::new(),
 //! };
 //! let outcome = Pass::over(events.as_slice()).run(|| Timeline::new(&options)).unwrap_or_else(|never| match never {});
 //! let report = report(&outcome.output, &options);
@@ -78,6 +79,9 @@ pub struct Options {
     pub groups: Option<LaneGroups>,
     /// The number of pictures of lanes in the figure, at least one.
     pub pictures: u32,
+    /// The CPUs that have SMT siblings, in ascending order, each with the first CPU of its core (`Topology::siblings`). Empty where none has any,
+    /// or where the topology does not show it.
+    pub siblings: Vec<(Cpu, Cpu)>,
 }
 
 /// The columns of the lanes of all CPUs of a figure together where there are many. Each has up to three marks: for a task, for

@@ -123,6 +123,30 @@ impl LaneLayout {
         self.draw_groups(figure, x, right, group_name);
     }
 
+    /// Joins the lanes of SMT siblings by a bracket left of `x`. `siblings` has, in ascending order, the CPUs with siblings, each with the first
+    /// CPU of its core. Lanes of one core that are not beside each other have no bracket, nor have lanes of groups.
+    pub fn draw_siblings(&self, figure: &mut Figure, x: Unit, siblings: &[(Cpu, Cpu)]) {
+        if self.height < 2 * PT || !self.names.is_empty() {
+            return;
+        }
+        let core = |cpu: &Cpu| siblings.binary_search_by_key(cpu, |(cpu, _)| *cpu).ok().map(|place| siblings[place].1);
+        let (mut lines, mut first) = (Vec::new(), 0);
+        for i in 1..=self.cpus.len() {
+            let of_first = core(&self.cpus[first].0);
+            if i < self.cpus.len() && of_first.is_some() && core(&self.cpus[i].0) == of_first {
+                continue;
+            }
+            if i - first > 1 {
+                let (x, end) = (x - 3 * PT / 2, x - PT / 2);
+                let (top, bottom) = (self.top_at(first), self.top_at(i - 1) + self.bar());
+                lines.push(Line { from: Point { x, y: top }, to: Point { x, y: bottom } });
+                lines.extend([top, bottom].map(|y| Line { from: Point { x, y }, to: Point { x: end, y } }));
+            }
+            first = i;
+        }
+        figure.push(Item::Lines { stroke: FAINT, width: 50, dash: 0, lines });
+    }
+
     /// The size of letters of at most `size` with which all names have room.
     fn fitting(&self, size: Unit) -> Unit {
         let widest = self.names.iter().map(|name| draw::text::width(name, size)).max().unwrap_or(0);
@@ -172,6 +196,22 @@ impl LaneLayout {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn siblings_beside_each_other_have_a_bracket() {
+        let cpus = [0, 4, 1, 5, 2, 3].map(|cpu| (Cpu(cpu), None)).to_vec();
+        let siblings = [(0, 0), (1, 1), (2, 2), (4, 0), (5, 1), (6, 2)].map(|(cpu, first)| (Cpu(cpu), Cpu(first)));
+        let mut figure = Figure::new(100 * PT, 100 * PT);
+        LaneLayout::new(cpus, 0, 60 * PT).draw_siblings(&mut figure, 50 * PT, &siblings);
+        let lines: Vec<Line> = figure
+            .items
+            .iter()
+            .flat_map(|item| if let Item::Lines { lines, .. } = item { lines.clone() } else { Vec::new() })
+            .collect();
+        // Two brackets of three lines; CPU 6 has no lane here, so that CPU 2 is alone.
+        assert_eq!(lines.len(), 6);
+        assert!(lines[0].from.y == 0 && lines[0].to.y < 20 * PT && lines[3].from.y == 20 * PT, "{lines:?}");
+    }
 
     #[test]
     fn names_of_lanes_do_not_overlap() {

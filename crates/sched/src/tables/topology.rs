@@ -29,11 +29,11 @@ pub struct CpuLocation {
 pub enum CpuOrder {
     /// Ascending CPU numbers.
     Number,
-    /// Socket by socket, then ascending CPU numbers.
+    /// Socket by socket, in each core by core.
     Socket,
-    /// NUMA node by NUMA node, then ascending CPU numbers.
+    /// NUMA node by NUMA node, in each core by core.
     Node,
-    /// Last-level cache by last-level cache, then ascending CPU numbers.
+    /// Last-level cache by last-level cache, in each core by core.
     Llc,
 }
 
@@ -191,11 +191,27 @@ impl Topology {
         })
     }
 
-    /// Sorts `cpus` in display order: by group, then by number. CPUs without a group come last.
+    /// The CPUs that have SMT siblings, in ascending order, each with the first CPU of its core.
+    pub fn siblings(&self) -> Vec<(Cpu, Cpu)> {
+        let mut cores: BTreeMap<u32, (Cpu, u32)> = BTreeMap::new();
+        let of_core = |place: &CpuLocation| place.core;
+        for (cpu, core) in self.cpus().filter_map(|cpu| Some((cpu, self.place(cpu).and_then(of_core)?))) {
+            cores.entry(core).or_insert((cpu, 0)).1 += 1;
+        }
+        let first = |cpu: Cpu| {
+            cores.get(&self.place(cpu)?.core?).filter(|(_, number)| *number > 1).map(|(first, _)| (cpu, *first))
+        };
+        self.cpus().filter_map(first).collect()
+    }
+
+    /// Sorts `cpus` in display order: by group, in each by core, then by number. A core has the place of its first CPU. CPUs without a group come
+    /// last. The order by number has neither groups nor cores.
     pub fn arrange(&self, cpus: &mut [Cpu], order: CpuOrder) {
+        let siblings = if order == CpuOrder::Number { Vec::new() } else { self.siblings() };
         cpus.sort_by_key(|cpu| {
             let group = self.group(*cpu, order);
-            (group.is_none(), group, cpu.0)
+            let first = siblings.binary_search_by_key(cpu, |(cpu, _)| *cpu).map_or(*cpu, |place| siblings[place].1);
+            (group.is_none(), group, first.0, cpu.0)
         });
     }
 }
@@ -459,6 +475,16 @@ mod tests {
         assert_eq!(cpus, [0, 2, 1, 3, 9].map(Cpu));
         assert_eq!(t.group(Cpu(3), CpuOrder::Llc), Some(1));
         assert!(t.has_groups(CpuOrder::Llc) && t.distances() == [true, false, true, true, true]);
+        // Two cores of two threads, numbered as servers do: the siblings of CPU 0 and 1 are 2 and 3.
+        let smt =
+            Topology::parse("cpu0 socket=0 core=0\ncpu1 socket=0 core=1\ncpu2 socket=0 core=0\ncpu3 socket=0 core=1\n")
+                .unwrap();
+        let mut cpus = [3, 2, 1, 0].map(Cpu);
+        smt.arrange(&mut cpus, CpuOrder::Socket);
+        assert_eq!(cpus, [0, 2, 1, 3].map(Cpu));
+        smt.arrange(&mut cpus, CpuOrder::Number);
+        assert_eq!(cpus, [0, 1, 2, 3].map(Cpu));
+        assert_eq!(smt.siblings(), [(0, 0), (1, 1), (2, 0), (3, 1)].map(|(cpu, first)| (Cpu(cpu), Cpu(first))));
         let sockets = Topology::parse("cpu0 socket=0\ncpu1 socket=1\n").unwrap();
         assert!(
             sockets.has_groups(CpuOrder::Socket)

@@ -407,6 +407,7 @@ impl Session {
             coloring,
             groups: None,
             pictures: 1,
+            siblings: self.topology.siblings(),
         }
     }
 
