@@ -38,7 +38,7 @@ fn sums(report: &ResidencyReport) -> [u64; 8] {
 }
 
 /// The options of `utilization` for all CPUs of the events, in a window.
-fn of_cpus(events: &[SchedEvent], from: Ts, to: Ts) -> utilization::Options<'static> {
+fn of_cpus(events: &[SchedEvent], from: Ts, to: Ts) -> utilization::Options {
     let cpus: BTreeSet<Cpu> = events.iter().map(|event| event.cpu).collect();
     utilization::Options {
         from,

@@ -201,7 +201,7 @@ mod tests {
     fn siblings_beside_each_other_have_a_bracket() {
         let cpus = [0, 4, 1, 5, 2, 3].map(|cpu| (Cpu(cpu), None)).to_vec();
         let siblings = [(0, 0), (1, 1), (2, 2), (4, 0), (5, 1), (6, 2)].map(|(cpu, first)| (Cpu(cpu), Cpu(first)));
-        let mut figure = Figure::new(100 * PT, 100 * PT);
+        let mut figure = Figure::new(100 * PT, 100 * PT, "lanes");
         LaneLayout::new(cpus, 0, 60 * PT).draw_siblings(&mut figure, 50 * PT, &siblings);
         let lines: Vec<Line> = figure
             .items
