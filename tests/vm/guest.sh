@@ -71,8 +71,9 @@ bound_and_rebound() {
 }
 # violated LIMIT WAITERS: whether the violation by these waiters is above a percentage.
 violated() { schedviz workcons rebound.dat --max-violation $1 --waiters $2; [ $? = 2 ]; }
-check "the picks of the fair class" record 0 --why=picks -o picks.dat -- sh -c "$LOAD"
+check "the picks of the fair class" record 0 --why=picks -o picks.dat -- sh -c "chrt --batch 0 true; $LOAD"
 sed 's/^/  /' run.log
+check "a change of the policy is recorded" [ "$(events picks.dat set_params)" -gt 0 ]
 # Kernels before 6.6 have no such numbers.
 has_picks() {
   case $(uname -r) in
