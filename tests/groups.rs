@@ -1,7 +1,7 @@
 //! Reports with a row for each cgroup, process, command or set of parameters: the rows sum to the whole, adjacent windows add up, and
 //! pieces of a pass give the same, on simulated runs and on every recording.
 
-use crate::support::{events, recordings};
+use crate::support::{events, recordings_in_part};
 use machine::Machine;
 use membership::{Cgroups, GroupStack, StackHistory, StackIndex, TaskGroups, TasksBy};
 use sched::names::NameHistory;
@@ -225,7 +225,7 @@ fn rows_of_groups_sum_to_the_whole_in_windows_and_pieces() {
     }
     // The fixtures take some seconds: one of them stands for all where no folder of recordings is given.
     let is_thorough = std::env::var_os("SCHEDVIZ_TRACES").is_some();
-    for path in recordings().iter().filter(|path| is_thorough || path.ends_with("hotplug-steps.dat")) {
+    for path in recordings_in_part(4).iter().filter(|path| is_thorough || path.ends_with("hotplug-steps.dat")) {
         let trace = Trace::open(path, tracedat::Options::default()).expect("a readable recording");
         if trace.has_time().is_err() {
             continue;

@@ -438,7 +438,7 @@ fn contradictory_events_are_the_same_in_pieces() {
 #[test]
 fn recordings_are_the_same_in_pieces() {
     let mut sums = Vec::new();
-    for (number, path) in support::recordings_in_part(2).into_iter().enumerate() {
+    for (number, path) in support::recordings_in_part(3).into_iter().enumerate() {
         let trace = Trace::open(&path, Options::default()).expect("a readable recording");
         let Some((from, to)) = trace.extent().filter(|_| trace.has_time().is_ok()) else { continue };
         let window = Window::default();
