@@ -61,6 +61,9 @@ fn both_runs_are_drawn_and_the_causes_have_curves() {
         let (measured, predicted) = (of(&measured[number]), of(&predicted[number]["value"]));
         assert!((measured - predicted).abs() <= 1e-4 * predicted + 1e4, "{number}: {measured}, predicted {predicted}");
     }
+    // Its forks and names are read where they were written.
+    let read = schedviz(&["workcons", "--topology", &path("hackbench.cpus.txt"), &stolen]).success();
+    assert!(!read.stderr.contains("loss") && !read.stderr.contains("repaired"), "{}", read.stderr);
     // Both are shown one below the other.
     let page = folder.join("page").to_str().expect("a path").to_owned();
     let ran = schedviz(&["view", "-q", &trace, "--whatif", "steal=machine", "--export", &page]);

@@ -96,7 +96,9 @@ fn format(id: u16, layout: &Layout) -> String {
     let mut text = format!("name: {}\nID: {id}\nformat:\n", layout.name());
     let mut at = 0;
     let mut field = |text: &mut String, declaration: &str, size: usize, is_signed: bool| {
-        at = usize::next_multiple_of(at, size.min(8));
+        // A name begins wherever the field before it ends.
+        let alignment = if declaration.starts_with("char ") { 1 } else { size };
+        at = usize::next_multiple_of(at, alignment);
         // Writing to a string cannot fail.
         let _ = writeln!(text, "\tfield:{declaration};\toffset:{at};\tsize:{size};\tsigned:{};", u8::from(is_signed));
         at += size;
