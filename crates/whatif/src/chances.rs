@@ -3,6 +3,7 @@
 use sched::topology::CpuOrder;
 use sched::{Cpu, Topology};
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// The pulls of a trace's balancer beside its chances.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -76,7 +77,9 @@ struct Load {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Chances {
     loads: Vec<Load>,
-    /// The cache of each CPU.
+    /// The place of each cache, since a topology can number caches as it likes. The CPUs without a known cache share one.
+    places: BTreeMap<Option<u32>, u32>,
+    /// The place of the cache of each CPU.
     groups: Vec<u32>,
     /// The idle and the overloaded CPUs under each cache.
     of_group: Vec<[u64; 2]>,
@@ -90,15 +93,12 @@ impl Chances {
     /// Adds the CPUs below `cpus`.
     pub(crate) fn grow(&mut self, cpus: usize, topology: &Topology) {
         for cpu in self.groups.len()..cpus {
-            // A CPU without a known cache shares one with all others of the kind.
-            let group = topology.group(Cpu(cpu as u32), CpuOrder::Llc).map_or(0, |cache| cache.saturating_add(1));
-            self.groups.push(group);
+            let next = self.places.len() as u32;
+            let cache = topology.group(Cpu(cpu as u32), CpuOrder::Llc);
+            self.groups.push(*self.places.entry(cache).or_insert(next));
             self.loads.push(Load::default());
         }
-        let caches = self.groups.iter().copied().max().map_or(0, |most| most as usize + 1);
-        if caches > self.of_group.len() {
-            self.of_group.resize(caches, [0; 2]);
-        }
+        self.of_group.resize(self.places.len(), [0; 2]);
     }
 
     /// The state of a CPU is this from now on.
@@ -150,5 +150,27 @@ impl Chances {
 
     pub(crate) fn is_idle(&self, cpu: Cpu) -> bool {
         self.loads[cpu.index()].is_idle
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sched::topology::CpuLocation;
+
+    #[test]
+    fn the_numbers_of_caches_take_no_room() {
+        let mut topology = Topology::default();
+        for (cpu, llc) in [(0, u32::MAX), (1, u32::MAX), (2, u32::MAX - 1)] {
+            topology.set(Cpu(cpu), CpuLocation { llc: Some(llc), ..CpuLocation::default() });
+        }
+        let mut chances = Chances::default();
+        chances.grow(4, &topology);
+        assert_eq!(chances.of_group.len(), 3);
+        assert_eq!([1, 2, 3].map(|cpu| chances.is_near(Cpu(0), Cpu(cpu))), [true, false, false]);
+        chances.set(Cpu(1), false, true);
+        chances.set(Cpu(0), true, false);
+        chances.set(Cpu(2), true, false);
+        assert_eq!((chances.near(), chances.far(), chances.nearest(Cpu(3))), (1, 1, Some(false)));
     }
 }
