@@ -5,7 +5,9 @@ use crate::expr::{EventValue, EventValues};
 use crate::pairing::PairKey;
 use crate::seen::{Event, EventInItem, Picker};
 use crate::spec::{ColorSpec, IntervalSource, LaneKind, Placed};
+use sched::seeded::SeededMap;
 use sched::{Cpu, Dur, Pid, Ts};
+use std::collections::hash_map::Entry;
 
 /// The values of an event that decide how an item is drawn.
 #[derive(Clone, Debug)]
@@ -47,13 +49,13 @@ pub(crate) struct PickedStep {
 #[derive(Debug, Default)]
 pub(crate) struct PickedSteps {
     pub(crate) steps: Vec<PickedStep>,
-    names: Vec<(Pid, String)>,
+    names: SeededMap<Pid, String>,
 }
 
 impl PickedSteps {
     /// The name of a task, as its first event in the run with a name has it; empty where none has.
     pub(crate) fn name(&self, pid: Pid) -> &str {
-        self.names.iter().find(|(named, _)| *named == pid).map_or("", |(_, name)| name)
+        self.names.get(&pid).map_or("", String::as_str)
     }
 
     /// Adds the parts of the next event.
@@ -96,11 +98,10 @@ impl PickedSteps {
 
     /// Notes the name of the task of an event.
     fn call<E: Event>(&mut self, event: &E) {
-        let pid = event.pid();
-        if self.names.iter().all(|(named, _)| *named != pid) {
+        if let Entry::Vacant(place) = self.names.entry(event.pid()) {
             let name = event.command();
             if !name.is_empty() {
-                self.names.push((pid, name));
+                place.insert(name);
             }
         }
     }
