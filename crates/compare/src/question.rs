@@ -247,9 +247,10 @@ fn compared(args: &CompareArgs) -> Result<(CompareDocument, Measurements)> {
         !measures::needs_probes(metric) || is_limit() || has_one()
     });
     metrics.retain(|metric| found.iter().any(|(kept, _)| kept.key == metric.key));
-    let loaded = |runs: &'_ [Measured]| runs.iter().find_map(|run| run.sched_ext.clone());
-    let schedulers: Vec<_> = all.iter().map(|(name, runs)| (name.as_str(), loaded(runs))).collect();
-    notes.extend(session::ext::head(schedulers.iter().map(|(name, scheduler)| (*name, scheduler.as_ref()))));
+    notes.extend(session::ext::head(all.iter().map(|(name, runs)| {
+        let loaded = runs.iter().find_map(|run| run.sched_ext.as_ref());
+        (name.as_str(), loaded)
+    })));
     notes.extend(shared(&all));
     notes.extend(without_elapsed(&mut all));
     notes.extend(differences(&all));

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use timeline::page::{DrawLanes, Heading, LegendEntry, Page, Swatch};
 use timeline::palette::{self, BANDS, INK, MIXED, marker};
 use timeline::strips::{Strips, are_mixed};
-use timeline::{LaneLayout, Piece, PieceClass, TimeScale};
+use timeline::{LaneLayout, Piece, PieceClass, TimeScale, sibling_lanes};
 
 /// The maximum numbers of tasks in a legend, the second and later ones for pages with little room.
 const SHORTER: [usize; 6] = [28, 18, 12, 8, 5, 3];
@@ -278,9 +278,7 @@ pub fn area_legend(lanes: &[Lane], options: &Options, most: usize) -> Vec<Legend
             label: format!("{name} {:.1} %", share(others)),
         });
     }
-    let has_siblings =
-        |(cpu, _): &(Cpu, Option<u32>)| options.siblings.binary_search_by_key(cpu, |(cpu, _)| *cpu).is_ok();
-    if options.groups.is_none() && options.drawn().iter().any(has_siblings) {
+    if options.groups.is_none() && !sibling_lanes(options.drawn(), &options.siblings).is_empty() {
         legend.push(LegendEntry { swatch: Swatch::None, label: "joined by a bracket: SMT siblings".to_owned() });
     }
     legend

@@ -2,6 +2,7 @@
 
 use draw::{Anchor, Figure, Item, Line, PT, Paint, Point, Rect, Turn, Unit};
 use sched::Cpu;
+use std::ops::Range;
 
 use crate::palette::{FAINT, INK, NO_EVENTS, RULE};
 
@@ -124,25 +125,14 @@ impl LaneLayout {
     }
 
     /// Joins the lanes of SMT siblings by a bracket left of `x`. `siblings` has, in ascending order, the CPUs with siblings, each with the first
-    /// CPU of its core. Lanes of one core that are not beside each other have no bracket, nor have lanes of groups.
+    /// CPU of its core. Lanes of one core that are not beside each other have no bracket.
     pub fn draw_siblings(&self, figure: &mut Figure, x: Unit, siblings: &[(Cpu, Cpu)]) {
-        if self.height < 2 * PT || !self.names.is_empty() {
-            return;
-        }
-        let core = |cpu: &Cpu| siblings.binary_search_by_key(cpu, |(cpu, _)| *cpu).ok().map(|place| siblings[place].1);
-        let (mut lines, mut first) = (Vec::new(), 0);
-        for i in 1..=self.cpus.len() {
-            let of_first = core(&self.cpus[first].0);
-            if i < self.cpus.len() && of_first.is_some() && core(&self.cpus[i].0) == of_first {
-                continue;
-            }
-            if i - first > 1 {
-                let (x, end) = (x - 3 * PT / 2, x - PT / 2);
-                let (top, bottom) = (self.top_at(first), self.top_at(i - 1) + self.bar());
-                lines.push(Line { from: Point { x, y: top }, to: Point { x, y: bottom } });
-                lines.extend([top, bottom].map(|y| Line { from: Point { x, y }, to: Point { x: end, y } }));
-            }
-            first = i;
+        let mut lines = Vec::new();
+        for lanes in sibling_lanes(&self.cpus, siblings) {
+            let (x, end) = (x - 3 * PT / 2, x - PT / 2);
+            let (top, bottom) = (self.top_at(lanes.start), self.top_at(lanes.end - 1) + self.bar());
+            lines.push(Line { from: Point { x, y: top }, to: Point { x, y: bottom } });
+            lines.extend([top, bottom].map(|y| Line { from: Point { x, y }, to: Point { x: end, y } }));
         }
         figure.push(Item::Lines { stroke: FAINT, width: 50, dash: 0, lines });
     }
@@ -191,6 +181,19 @@ impl LaneLayout {
             lines: rules,
         });
     }
+}
+
+/// The places of neighbouring lanes whose CPUs share a core. `siblings` has, in ascending order, the CPUs with siblings, each with the first CPU of its core.
+pub fn sibling_lanes(cpus: &[(Cpu, Option<u32>)], siblings: &[(Cpu, Cpu)]) -> Vec<Range<usize>> {
+    let core = |cpu: Cpu| siblings.binary_search_by_key(&cpu, |(cpu, _)| *cpu).ok().map(|place| siblings[place].1);
+    let (mut found, mut start) = (Vec::new(), 0);
+    for lanes in cpus.chunk_by(|(a, _), (b, _)| core(*a).is_some() && core(*a) == core(*b)) {
+        if lanes.len() > 1 {
+            found.push(start..start + lanes.len());
+        }
+        start += lanes.len();
+    }
+    found
 }
 
 #[cfg(test)]

@@ -34,7 +34,7 @@ pub use columns::{Columns, Piece, PieceClass};
 pub use cpu_lanes::CpuLanes;
 pub use division::Division;
 pub use drawable::{Drawable, Next};
-pub use lanes::LaneLayout;
+pub use lanes::{LaneLayout, sibling_lanes};
 pub use page::{LegendEntry, Page, Swatch};
 pub use palette::PALETTE;
 pub use rows::Rows;
