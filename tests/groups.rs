@@ -1,13 +1,13 @@
 //! Reports with a row for each cgroup, process, command or set of parameters: the rows sum to the whole, adjacent windows add up, and
 //! pieces of a pass give the same, on simulated runs and on every recording.
 
-use crate::support::{events, recordings_in_part};
+use crate::support::{events, recordings_in_part, utilization_of_all};
 use machine::Machine;
 use membership::{Cgroups, GroupStack, StackHistory, StackIndex, TaskGroups, TasksBy};
 use sched::names::NameHistory;
 use sched::pass::Pieces;
 use sched::seeded::SeededMap;
-use sched::{Analysis, Cpu, Dur, Joined, Pass, Pid, SchedEvent, Topology, Ts, Window};
+use sched::{Analysis, Dur, Joined, Pass, Pid, SchedEvent, Ts, Window};
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -116,24 +116,9 @@ impl Grouped<'_> {
     }
 
     fn utilization(&self) {
-        let mut cpus: Vec<Cpu> = self.events.iter().map(|event| event.cpu).collect();
-        cpus.sort_unstable();
-        cpus.dedup();
-        let cpus: Vec<(Cpu, Option<u32>)> = cpus.into_iter().map(|cpu| (cpu, None)).collect();
         let (from, to) = self.window(Window::default());
-        let options = utilization::Options {
-            from,
-            to,
-            zero: from,
-            cpus: cpus.clone(),
-            all_cpus: Vec::new(),
-            group_name: String::new(),
-            interval: Dur(to.since(from).0.max(1)),
-            tasks: None,
-            topology: Topology::default(),
-            balance_interval: Dur(4_000_000),
-        };
-        let by_group = || utilization::GroupTimes::new(&self.groups, &cpus);
+        let options = utilization_of_all(self.events, from, to);
+        let by_group = || utilization::GroupTimes::new(&self.groups, &options.cpus);
         let report = self.in_pieces(by_group);
         let classes = self.run(Window::default(), || utilization::Utilization::new(&options)).all;
         let tasks = classes.app_ns.unwrap_or(0)

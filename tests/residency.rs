@@ -1,12 +1,11 @@
 //! `schedviz residency`: run times are those of `utilization`, waits those of `neighbours`, and adjacent windows add up to the whole, on every
 //! recording.
 
-use crate::support::{events, fixture, recordings, schedviz};
+use crate::support::{events, fixture, recordings, schedviz, utilization_of_all};
 use neighbours::{By, Matrix};
 use residency::{GroupedBy, Options, Residency, ResidencyReport};
 use sched::topology::CpuLocation;
-use sched::{Cpu, Dur, Pass, SchedEvent, Topology, Ts, Window};
-use std::collections::BTreeSet;
+use sched::{Cpu, Pass, SchedEvent, Topology, Ts, Window};
 use testkit::{Laws, Simulation};
 use tracedat::Trace;
 use utilization::Utilization;
@@ -37,29 +36,12 @@ fn sums(report: &ResidencyReport) -> [u64; 8] {
     ]
 }
 
-/// The options of `utilization` for all CPUs of the events, in a window.
-fn of_cpus(events: &[SchedEvent], from: Ts, to: Ts) -> utilization::Options {
-    let cpus: BTreeSet<Cpu> = events.iter().map(|event| event.cpu).collect();
-    utilization::Options {
-        from,
-        to,
-        zero: from,
-        cpus: cpus.into_iter().map(|cpu| (cpu, None)).collect(),
-        all_cpus: Vec::new(),
-        group_name: String::new(),
-        interval: Dur(to.since(from).0.max(1)),
-        tasks: None,
-        topology: Topology::default(),
-        balance_interval: Dur(4_000_000),
-    }
-}
-
 fn check(name: &str, events: &[SchedEvent]) {
     let (first, last) = (events[0].ts, events[events.len() - 1].ts);
     let run = |window: Window| {
         let (from, to) = window.within(first, last);
         let options = Options { topology: topology(), ..Options::new(GroupedBy::Command, from, to) };
-        let of_cpus = of_cpus(events, from, to);
+        let of_cpus = utilization_of_all(events, from, to);
         let waits = neighbours::Options::new(By::Command);
         let analyses = || (Residency::new(&options), Laws::default(), Utilization::new(&of_cpus), Matrix::new(&waits));
         let (report, laws, times, matrix) =

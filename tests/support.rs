@@ -1,7 +1,7 @@
 //! The places of the recordings, and ways to run the program.
 
-use sched::{EventSource, SchedEvent};
-use std::collections::BTreeMap;
+use sched::{Cpu, Dur, EventSource, SchedEvent, Topology, Ts};
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -43,6 +43,23 @@ pub(crate) fn events(trace: &Trace) -> Vec<SchedEvent> {
     };
     trace.events().expect("a clock").events(collect).expect("events");
     events
+}
+
+/// Returns the options of `utilization` for all CPUs of the events from `from` to `to`, in one interval.
+pub(crate) fn utilization_of_all(events: &[SchedEvent], from: Ts, to: Ts) -> utilization::Options {
+    let cpus: BTreeSet<Cpu> = events.iter().map(|event| event.cpu).collect();
+    utilization::Options {
+        from,
+        to,
+        zero: from,
+        cpus: cpus.into_iter().map(|cpu| (cpu, None)).collect(),
+        all_cpus: Vec::new(),
+        group_name: String::new(),
+        interval: Dur(to.since(from).0.max(1)),
+        tasks: None,
+        topology: Topology::default(),
+        balance_interval: Dur(4_000_000),
+    }
 }
 
 /// Creates a directory for the files of a test.

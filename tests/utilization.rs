@@ -1,8 +1,8 @@
 //! `schedviz utilization`: agreement with the simulator on simulated runs, and the sums that must hold on recordings.
 
-use crate::support::recordings;
+use crate::support::{recordings, utilization_of_all};
 use sched::pass::{EventSource, Window};
-use sched::{ChosenCpus, Cpu, Current, Dur, EventKind, Pass, Pid, SchedEvent, Topology, Ts};
+use sched::{ChosenCpus, Cpu, Current, Dur, EventKind, Pass, Pid, SchedEvent, Ts};
 use std::collections::BTreeSet;
 use testkit::{Laws, Simulation};
 use tracedat::Trace;
@@ -10,21 +10,7 @@ use utilization::{Options, Underload, Utilization, UtilizationReport};
 
 fn options(events: &[SchedEvent], parts: u64) -> Options {
     let (from, to) = (events.first().expect("events").ts, events.last().expect("events").ts);
-    let mut cpus: Vec<Cpu> = events.iter().map(|e| e.cpu).collect();
-    cpus.sort_unstable();
-    cpus.dedup();
-    Options {
-        from,
-        to,
-        zero: from,
-        cpus: cpus.into_iter().map(|cpu| (cpu, None)).collect(),
-        all_cpus: Vec::new(),
-        group_name: String::new(),
-        interval: Dur((to.since(from).0 / parts).max(1)),
-        tasks: None,
-        topology: Topology::default(),
-        balance_interval: Dur(4_000_000),
-    }
+    Options { interval: Dur((to.since(from).0 / parts).max(1)), ..utilization_of_all(events, from, to) }
 }
 
 fn measure(events: &[SchedEvent], options: &Options) -> UtilizationReport {
