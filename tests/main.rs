@@ -89,6 +89,7 @@ mod view_page;
 mod view_plot;
 mod view_questions;
 mod view_server;
+mod view_stacks;
 mod wakers;
 mod webdriver;
 mod whatif;

@@ -2,7 +2,7 @@
 
 use crate::support::{fixture, schedviz};
 use offcpu::{OffCpu, OffCpuReport, OffCpuTime, Options, StackKind, folded};
-use sched::{Analysis, Pass, Span, TaskState, Ts};
+use sched::{Analysis, Pass, Pid, Span, TaskState, Ts};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -223,6 +223,85 @@ fn keys_for_lkp_are_those_of_its_parser_on_the_text_of_perf() {
     let expected = by_lkp(&std::fs::read_to_string(text).expect("a text"));
     let differ: Vec<&String> = found.symmetric_difference(&expected).collect();
     assert!(differ.is_empty() && found.len() > 50, "{differ:#?}");
+}
+
+/// The time off the CPU by stack in the text of `perf sched timehist -g`, each sum in microseconds with the number of times in it.
+///
+/// A line is the end of a run: the instant, the time since the switch-out before (*wait time*), the *run time*, and the stack with which the task
+/// leaves its CPU. The wait time of a line is at the stack of the line before of the same task: stacks are summed by the frames that perf
+/// prints, at most seven without three of the scheduler, all frames of programs as `[unknown]`. perf forgets the times of a task that ends, and
+/// its PID: the end of its run less the run time takes their place. `task_at` names the task that leaves a CPU at a microsecond; the
+/// recording ends at the microsecond `end`.
+fn by_timehist(text: &str, task_at: impl Fn(u64, u32) -> Option<Pid>, end: u64) -> BTreeMap<String, (u64, u64)> {
+    let mut sums: BTreeMap<String, (u64, u64)> = BTreeMap::new();
+    let mut add = |stack: &str, micros: u64| {
+        let sum = sums.entry(stack.to_owned()).or_default();
+        *sum = (sum.0 + micros, sum.1 + 1);
+    };
+    // Milliseconds and seconds have a point before their microseconds.
+    let micros = |word: &str| word.replace('.', "").parse::<u64>().expect("a time");
+    let mut last: BTreeMap<Pid, (u64, String)> = BTreeMap::new();
+    for line in text.lines() {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let numbers = words.windows(3).skip(2).position(|words| words.iter().all(|word| word.parse::<f64>().is_ok()));
+        let Some(first) = numbers.map(|place| place + 2) else { continue };
+        let (at, stack) = (micros(words[0]), words[first + 3..].join(" "));
+        let task = task_at(at, words[1].trim_matches(['[', ']']).parse().expect("a CPU")).expect("a switch");
+        let ends = stack.starts_with("do_task_dead ");
+        if let Some((left, before)) = last.remove(&task) {
+            let wait = if ends { at - micros(words[first + 2]) - left } else { micros(words[first]) };
+            add(&before, wait);
+        }
+        if !ends {
+            last.insert(task, (at, stack));
+        }
+    }
+    // The time that goes on as the recording ends is in no line.
+    last.values().for_each(|(left, stack)| add(stack, end - left));
+    sums
+}
+
+#[test]
+fn totals_by_stack_are_those_of_the_text_of_perf() {
+    let [data, symbols, text] = ["data", "kallsyms", "timehist.txt"].map(|end| fixture(&format!("perf-stacks.{end}")));
+    let symbols = symbols.to_str().expect("a path").to_owned();
+    let report = document(&["offcpu", "--user", "--kallsyms", &symbols], "perf-stacks.data");
+    let source = tracedat::Source::Memory(std::fs::read(&data).expect("a file"));
+    let trace = perfdata::open(source, tracedat::Options::default()).expect("a readable recording");
+    let mut switches: BTreeMap<(u64, u32), Pid> = BTreeMap::new();
+    for event in crate::support::events(&trace) {
+        if let sched::EventKind::Switch { prev, .. } = event.kind {
+            switches.insert((event.ts.0 as u64 / 1000, event.cpu.0), prev.pid);
+        }
+    }
+    let end = report["to_ns"].as_u64().expect("an end") / 1000;
+    let text = std::fs::read_to_string(text).expect("a text");
+    let expected = by_timehist(&text, |at, cpu| switches.get(&(at, cpu)).copied(), end);
+    let mut found: BTreeMap<String, u64> = BTreeMap::new();
+    for row in report["stacks"].as_array().expect("stacks") {
+        let frames: Vec<&str> =
+            row["frames"].as_array().into_iter().flatten().filter_map(|frame| frame.as_str()).collect();
+        let names = frames.iter().take(7).map(|name| if name.contains("0x") { "[unknown]" } else { name });
+        let names: Vec<&str> =
+            names.filter(|name| !["schedule", "__schedule", "preempt_schedule"].contains(name)).collect();
+        let ns = |key: &str| row[key].as_u64().expect("a time");
+        *found.entry(names.join(" <- ")).or_default() += ns("asleep_ns") + ns("runnable_ns");
+    }
+    // Time without a stack; no run ends with it in the text.
+    found.remove("");
+    // perf itself, while it switches the events on CPU by CPU: switches are missing.
+    let is_missing = |stack: &str| stack.contains(" affine_move_task ");
+    found.retain(|stack, ns| *ns > 0 && !is_missing(stack));
+    let known: Vec<_> = expected.iter().filter(|(stack, _)| !is_missing(stack)).collect();
+    assert!(found.len() >= 12 && found.keys().eq(known.iter().map(|(stack, _)| *stack)), "{found:#?} {expected:#?}");
+    for (stack, (sum, times)) in known {
+        // Each number of the text is cut to microseconds.
+        let exact = found[stack];
+        assert!(
+            exact + 1000 >= sum * 1000 && exact <= (sum + times + 1) * 1000,
+            "{stack}: {exact} ns, {sum} µs of {times}"
+        );
+    }
 }
 
 #[test]

@@ -75,6 +75,26 @@ fn everything_is_reached_by_keys() {
     // The episode that was open is the current one of the list.
     browser.wait_for(&format!("{rows}[1].className.includes('current')"));
     assert_clean(&browser, &server);
+    stacks_are_reached_by_keys(&browser);
+}
+
+/// The stacks of a task: its longest sleep shows those at the cursor, which the Enter key expands and folds in place.
+fn stacks_are_reached_by_keys(browser: &Browser) {
+    let server = Server::start(&[&fixture("rt-5.10.dat")]);
+    open(browser, &server, "d=light&t=task&h=0,184");
+    let sleeps = "document.querySelector('table[aria-label=\"Longest sleeps\"] tr')";
+    browser.wait_for(&format!("{sleeps} !== null"));
+    browser.run(&format!("{sleeps}.focus()"));
+    browser.keys(ENTER);
+    let panel = "document.getElementById('panel').textContent";
+    browser.wait_for(&format!("{panel}.includes('At the cursor') && {panel}.includes('Woken by')"));
+    browser.run("document.querySelector('button.stack').focus()");
+    browser.keys(ENTER);
+    let is_open = "document.activeElement.ariaExpanded === 'true'";
+    browser.wait_for(&format!("{is_open} && document.querySelectorAll('.frames li').length > 4"));
+    browser.keys(ENTER);
+    browser.wait_for("document.activeElement.ariaExpanded === 'false' && document.querySelector('.frames') === null");
+    assert_clean(browser, &server);
 }
 
 #[test]

@@ -72,8 +72,8 @@ impl StackHistory {
         switches.get(switches.partition_point(|(at, _)| *at <= ts)).map(|(at, _)| *at)
     }
 
-    /// The stack of a number.
-    pub(crate) fn stack(&self, stack: StackIndex) -> Option<&GroupStack> {
+    /// Returns the stack of a number; nothing if there is none.
+    pub fn stack(&self, stack: StackIndex) -> Option<&GroupStack> {
         self.stacks.get(stack.0 as usize)
     }
 }

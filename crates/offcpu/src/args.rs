@@ -10,9 +10,10 @@ pub(crate) const FORMATS: Formats = Formats::FIGURE_AND_TEXT.and_table().and_dia
 
 /// The time for which tasks were asleep or runnable, by the stack with which they left their CPU
 ///
-/// Stacks are those of sched_switch, and with --by waker those of sched_waking: of trace-cmd record -T or a stacktrace trigger, or of perf record -g. Time without a
-/// recorded stack is in the row `no stack`, so that the rows together are all the time. Addresses in the kernel have
-/// the names of the trace's own kallsyms; those of programs (--user) need the maps of perf.
+/// Stacks are those of sched_switch, and with --by waker those of sched_waking: of schedviz record --stacks, of trace-cmd record -T or a
+/// stacktrace trigger, or of perf record -g. Time without a recorded stack is in the row `no stack`, so that the rows together are all the
+/// time. Addresses in the kernel have the names of the trace's own kallsyms; those of programs (--user) need the maps of perf, or of
+/// trace-cmd record --proc-map.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES, mut_args(|argument| FORMATS.fit(argument)))]
 pub struct OffCpuArgs {
@@ -41,7 +42,7 @@ pub struct OffCpuArgs {
 
 const EXAMPLES: &str = "\
 Examples:
-  trace-cmd record -e sched_switch -e sched_waking -e sched_wakeup -T hackbench
+  sudo schedviz record --stacks -- hackbench       a recording with stacks
   schedviz offcpu trace.dat                        kinds and stacks
   schedviz offcpu trace.dat --tasks '^redis' --time runnable
   schedviz offcpu trace.dat --by waker             what ends the sleeps

@@ -37,7 +37,7 @@ fn headline(out: &mut String, report: &OffCpuReport, trace: &Drawable) {
         ),
     );
     if stacked == 0 {
-        let how = "(record stacks with trace-cmd record -T, with a stacktrace trigger on sched_switch, or with perf record -g)";
+        let how = "(record stacks with schedviz record --stacks, trace-cmd record -T, a stacktrace trigger on sched_switch, or perf record -g)";
         paragraph(out, 2, 3, how);
     }
     if report.beyond_limit > 0 {

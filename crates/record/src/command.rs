@@ -71,7 +71,8 @@ pub struct RecordArgs {
     /// Also record NUMA balancing in detail
     #[arg(long, help_heading = "Events")]
     numa: bool,
-    /// Also record the kernel's stack at each switch and each wakeup, for offcpu and wakers; --dry-run shows the price
+    /// Also record the kernel's stack at each switch and each wakeup, for offcpu and --by stack; --dry-run shows the price. perf record -g
+    /// has the stacks of programs as well
     #[arg(long, conflicts_with = "counters", help_heading = "Events")]
     stacks: bool,
     /// Also count processor cycles and cache misses by run, where this machine can; perf records then, not the kernel's tracer
@@ -161,6 +162,8 @@ Examples:
                                              with the balancer's decisions
   sudo schedviz record --stacks -- ./benchmark
                                              with the stacks of switches and wakeups
+  sudo schedviz record --dry-run --stacks -- ./benchmark
+                                             the price of a stack, and the rates
   sudo schedviz record --dry-run --time 60 -- ./benchmark
                                              the buffers that a minute needs
   sudo schedviz record --buffer 256M -- ./benchmark

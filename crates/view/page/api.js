@@ -11,7 +11,7 @@ import { Packs } from "./packs.js";
 /** A group of lanes that can be shown as one: its first lane and the one behind its last, the tile of sums that has it, and its place there.
  * @typedef {{ kind: "node" | "llc" | "core", number: number, lanes: [number, number], tile: number, lane: number }} Fold */
 /** @typedef {{ name: string, kernel: string, clock: string, start: string, span: number, command: number | null, progress: number,
- *   full: boolean, readable: boolean, cpus: CpuPlace[], folds: Fold[], tasks: Task[], causes: string[], losses: number, levels: [number, number], tile: { columns: number, lanes: number } }} Head */
+ *   full: boolean, readable: boolean, cpus: CpuPlace[], folds: Fold[], tasks: Task[], causes: string[], losses: number, stacks?: boolean, levels: [number, number], tile: { columns: number, lanes: number } }} Head */
 /** A tile of lanes. The runs of lane `n` are those from `first[n]` up to `first[n + 1]`. A sampled run stands for what was not
  * read yet; its queue is unknown.
  * @typedef {{ columns: number, lanes: number, first: Uint32Array, start: Uint16Array, length: Uint16Array, entry: Uint32Array,
@@ -100,6 +100,10 @@ export const at = (trace, cpu, at) => json(`t/${trace}/at.json`, { cpu, at });
 
 /** @param {number} trace @param {number} pid @param {number} from @param {number} to */
 export const task = (trace, pid, from, to) => json(`t/${trace}/task.json`, { pid, from, to });
+
+/** The stacks of a task in a window. @param {number} trace @param {number} pid @param {number} from @param {number} to
+ * @returns {Promise<import("./stacks.js").Answer>} */
+export const stacks = (trace, pid, from, to) => json(`t/${trace}/stacks.json`, { pid, from, to });
 
 /** @param {number} trace @param {number} from @param {number} to */
 export const window = (trace, from, to) => json(`t/${trace}/window.json`, { from, to });

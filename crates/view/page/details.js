@@ -7,7 +7,7 @@ import { isMeant } from "./palette.js";
 import { onChange, refresh, state } from "./state.js";
 
 /** @typedef {import("./state.js").Trace} Trace */
-/** A kind of question; each has its latest question. @typedef {"window" | "task" | "place" | "list" | "story" | "search"} Kind */
+/** A kind of question; each has its latest question. @typedef {"window" | "task" | "stacks" | "place" | "list" | "story" | "search"} Kind */
 /** A question with its answer, or the reason for which there is none. `question` is the text that identifies it.
  * @typedef {{ question: string, about: any, answer: any, fault: string }} Answered */
 
@@ -98,6 +98,16 @@ function requestTask() {
   ask("task", about, async () => (to > from ? api.task(trace.index, highlight.pid, from, to) : null));
 }
 
+/** Requests the stacks of the highlighted task, of a trace that has any. */
+function requestStacks() {
+  const { highlight } = state;
+  const trace = highlight ? state.traces[highlight.trace] : null;
+  if (!highlight || !trace?.head.stacks) return forget("stacks");
+  const about = { ...highlight, window: own(trace, [state.from, state.from + state.span]) };
+  const [from, to] = about.window;
+  ask("stacks", about, async () => (to > from ? api.stacks(trace.index, highlight.pid, from, to) : null));
+}
+
 /** Returns the latest answer about the highlighted task of a trace: its runs, waits and numbers within a window that may have moved on.
  * @param {number} trace */
 export function taskOfAnswer(trace) {
@@ -161,6 +171,7 @@ export function follow() {
     const moved = changed.has("from") || changed.has("span") || changed.has("traces");
     if (moved || changed.has("selection") || changed.has("tab")) if (state.tab === "window" || state.tab === "legend") requestWindow();
     if (moved || changed.has("highlight")) requestTask();
+    if ((moved || changed.has("highlight") || changed.has("tab")) && state.tab === "task") requestStacks();
     if (changed.has("place") || changed.has("traces")) requestPlace();
     if ((changed.has("traces") || changed.has("story")) && requested !== state.story) requestStory();
   });

@@ -8,6 +8,7 @@ import { groupName } from "./groups.js";
 import { legend } from "./legend.js";
 import { found, lists } from "./lists.js";
 import { plotPanel } from "./plotpanel.js";
+import { stackBefore, taskStacks } from "./stacks.js";
 import { story } from "./story.js";
 import { CLASSES, RULES, causeColor, css, taskColor, theme } from "./palette.js";
 import { TABS, change, named, onChange, state, taskOf } from "./state.js";
@@ -72,7 +73,7 @@ function content() {
   if (state.tab === "findings") return findingsPanel();
   if (state.static && state.tab !== "legend" && state.tab !== "lists") return [el("p", {}, "This copy has no server: it shows the timeline and the lists.")];
   if (state.tab === "here") return [...faultsOf("place"), ...instant()];
-  if (state.tab === "task") return [...faultsOf("task"), ...task()];
+  if (state.tab === "task") return [...faultsOf("task"), ...faultsOf("stacks"), ...task()];
   if (state.tab === "window") return [...faultsOf("window"), ...windows()];
   if (state.tab === "lists") return state.story && !state.static ? [...faultsOf("story"), ...story()] : [...faultsOf("list"), ...lists(draw, choose)];
   return [...faultsOf("window"), ...legend(taskRow)];
@@ -174,6 +175,7 @@ function task() {
   const { numbers } = answer;
   const latency = numbers.wakeup_latency;
   const [from, to] = latest("task")?.about.window ?? [0, 0];
+  /** @type {Node[]} */
   const nodes = [title, el("h3", { title: `${seconds(from - trace.zero, 1000)} s to ${seconds(to - trace.zero, 1000)} s` }, "In the window in view")];
   /** @type {[string, string][]} */
   const rows = [["running", duration(numbers.run)], ["waiting", duration(numbers.wait)], ["sleeping", duration(numbers.sleep)],
@@ -188,13 +190,14 @@ function task() {
   nodes.push(pairs(rows));
   const groups = known && trace.grouped ? RULES.map((rule) => /** @type {[string, string]} */ ([rule, groupName(known, rule)])) : [];
   if (known) nodes.push(el("h3", {}, "Task"), pairs([...groups, ["class", (CLASSES[known.class] ?? [known.class])[0]], ["parent", known.parent === null ? "unknown" : String(known.parent)], ["first node", known.node === null ? "unknown" : String(known.node)], ["running in the whole trace", duration(known.run)]]));
+  nodes.push(...taskStacks(trace, draw));
   if (answer.truncated) nodes.push(el("p", {}, "The window holds more than is drawn; zoom in to see all of it."));
   for (const [from, to, cpu] of answer.runs) add({ trace, from, to, cpu, pid: null });
   const waits = wholeWaits(answer.waits).sort((a, b) => b.to - b.from - (a.to - a.from)).slice(0, 12);
   if (waits.length) {
     const table = el("table");
     for (const { from, to, cpus, begin, end } of waits) {
-      const row = el("tr", {}, el("td", { class: "number" }, duration(to - from)), el("td", {}, `CPU ${cpus.join(" → ")}`), el("td", {}, [begin, end].filter(Boolean).join(" → ")));
+      const row = el("tr", {}, el("td", { class: "number" }, duration(to - from)), el("td", {}, `CPU ${cpus.join(" → ")}`), el("td", {}, [begin, end, stackBefore(trace, from)].filter(Boolean).join(" → ")));
       table.append(link(row, () => go({ trace, from, to, cpu: cpus[0], pid: null })));
     }
     nodes.push(el("h3", {}, "Longest waits"), table);

@@ -2,7 +2,7 @@
 
 use crate::Session;
 use crate::args::BeginArgs;
-use crate::stacks::{AddressNames, StackKind, StackedEvent, is_of_scheduler, kind_of, noted_outs};
+use crate::stacks::{AddressNames, StackedEvent, kernel_stack, noted_outs};
 use anyhow::Result;
 use membership::{GroupStack, StackHistory, StackIndex};
 use sched::seeded::SeededMap;
@@ -80,8 +80,9 @@ impl Analysis for SwitchOuts<'_> {
 }
 
 impl Session {
-    /// Learns the stack of the latest switch-out of each task at any instant up to the end of the window, by a pass of its own.
-    pub(crate) fn stack_history(&self) -> Result<StackHistory> {
+    /// Learns the stack of the latest switch-out of each task at any instant up to the end of the window, by a pass of its own. The history
+    /// of a trace without stacks is empty, without a pass.
+    pub fn stack_history(&self) -> Result<StackHistory> {
         if !self.trace.has_stacks() {
             return Ok(StackHistory::default());
         }
@@ -117,16 +118,7 @@ fn numbered(stacks: &EventStacks, trace: &Trace) -> (Vec<GroupStack>, Vec<Option
 
 /// A stack by the names of its functions in the kernel.
 fn group_stack(frames: &[StackFrame], trace: &Trace, addresses: &AddressNames) -> GroupStack {
-    let of_kernel = frames.iter().filter(|frame| !frame.is_user);
-    let names: Vec<(Option<String>, u64)> =
-        of_kernel.map(|frame| (addresses.name(trace, *frame), frame.address)).collect();
-    let is_named = names.iter().any(|(name, _)| name.is_some());
-    let functions: Vec<String> =
-        names.into_iter().map(|(name, address)| name.unwrap_or_else(|| format!("{address:#x}"))).collect();
-    let unnamed = if is_named { StackKind::Other } else { StackKind::Unresolved };
-    let kind = kind_of(functions.iter().map(String::as_str)).map_or(unnamed, |(kind, _)| kind);
-    let of_scheduler = functions.iter().take_while(|name| is_of_scheduler(name)).count();
-    GroupStack { kind: kind.words().to_owned(), functions, of_scheduler }
+    kernel_stack(frames, |frame| addresses.name(trace, frame))
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ pub use tracedat::StackedEvent;
 
 use super::elf::ElfSymbols;
 use anyhow::{Context, Result};
+use membership::GroupStack;
 use sched::seeded::SeededMap;
 use sched::{EventKind, Past, Pid, SchedEvent, Ts};
 use serde::Deserialize;
@@ -90,6 +91,19 @@ pub(crate) fn noted_outs(past: &Past, stacks: &mut EventStacks) -> Vec<(Pid, Opt
     pids.into_iter().zip(ids).collect()
 }
 
+/// Returns the part of a stack in the kernel by the functions that `name` gives its frames, with its kind.
+pub(crate) fn kernel_stack(frames: &[StackFrame], name: impl Fn(StackFrame) -> Option<String>) -> GroupStack {
+    let of_kernel = frames.iter().filter(|frame| !frame.is_user);
+    let names: Vec<(Option<String>, u64)> = of_kernel.map(|frame| (name(*frame), frame.address)).collect();
+    let is_named = names.iter().any(|(name, _)| name.is_some());
+    let functions: Vec<String> =
+        names.into_iter().map(|(name, address)| name.unwrap_or_else(|| format!("{address:#x}"))).collect();
+    let unnamed = if is_named { StackKind::Other } else { StackKind::Unresolved };
+    let kind = kind_of(functions.iter().map(String::as_str)).map_or(unnamed, |(kind, _)| kind);
+    let of_scheduler = functions.iter().take_while(|name| is_of_scheduler(name)).count();
+    GroupStack { kind: kind.words().to_owned(), functions, of_scheduler }
+}
+
 /// The stacks of the events of a trace, by the names of their functions. Each address is looked up once.
 #[derive(Debug, Default)]
 pub struct NamedStacks {
@@ -163,6 +177,11 @@ impl NamedStacks {
     pub fn function_anywhere(&self, event: StackedEvent, ts: Ts, pid: Pid) -> Option<&str> {
         let cpu = self.stacks.cpu_of(event, ts, pid)?;
         self.function((event, ts, cpu, pid))
+    }
+
+    /// Returns the part of a stack in the kernel, by the names of its functions; no functions where the stack has none there.
+    pub fn in_kernel(&self, id: StackId) -> GroupStack {
+        kernel_stack(self.stacks.frames(id), |frame| self.names.get(&frame).cloned())
     }
 
     /// Returns the functions of a stack, the innermost first; an address where the trace has no name for it.

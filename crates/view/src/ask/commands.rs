@@ -7,6 +7,7 @@ use crate::ask::plots::Plotted;
 use crate::ask::story::{EpisodeStory, Follow};
 use crate::ask::task_groups::TaskGroupings;
 use crate::columns::tasks::TaskEntry;
+use membership::StackHistory;
 use plot::PlotReport;
 use sched::{Diagnostic, Diagnostics, Severity, Ts};
 
@@ -44,6 +45,10 @@ pub trait Commands: Sync {
     /// tasks of the page, and the answer has them in the same order. Called once for a trace, at the first request for them; may read
     /// the trace.
     fn task_groups(&self, trace: usize, tasks: &[TaskEntry]) -> Result<TaskGroupings, String>;
+
+    /// Learns the stack of the latest switch-out of each task at any instant, as `--by stack` does. Called once for a trace with stacks, at
+    /// the first request for them; may take as long as a pass.
+    fn stack_history(&self, trace: usize) -> Result<StackHistory, String>;
 
     /// Describes the episode of violation at an instant, step by step as `why` prints it. The implementation passes its
     /// analysis to `follow`, once, which follows the part of the trace around the episode; it must not read the trace

@@ -10,6 +10,7 @@ pub(crate) mod questions;
 pub(crate) mod story;
 mod task_detail;
 mod task_groups;
+pub(crate) mod task_stacks;
 mod window_detail;
 
 pub use commands::{Commands, Finding};

@@ -6,6 +6,7 @@ use crate::{
     TaskGroupings,
 };
 use anyhow::{Context, Result};
+use membership::StackHistory;
 use plot::{Background, KeptPlot, LaneKind, PlotReport};
 use sched::topology::format_cpu_list;
 use sched::{Diagnostic, Diagnostics, Severity, Ts};
@@ -82,6 +83,10 @@ impl Commands for Sessions<'_> {
 
     fn task_groups(&self, trace: usize, tasks: &[TaskEntry]) -> Result<TaskGroupings, String> {
         answered(self.of(trace).and_then(|session| task_groups::of(session, tasks)))
+    }
+
+    fn stack_history(&self, trace: usize) -> Result<StackHistory, String> {
+        answered(self.of(trace).and_then(Session::stack_history))
     }
 
     fn story(&self, trace: usize, at: Ts, follow: &Follow<'_>) -> Result<EpisodeStory, String> {

@@ -76,6 +76,9 @@ struct Head<'h> {
     tasks: Vec<TaskFacts>,
     causes: Vec<&'static str>,
     losses: u64,
+    /// Whether stacks were recorded with events; left out where none were.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    stacks: bool,
     tile: TileSize,
 }
 
@@ -313,6 +316,7 @@ impl<'t> Viewed<'t> {
             tasks: index.map_or(Vec::new(), |index| index.tasks().list().iter().map(|task| self.facts(task)).collect()),
             causes: Cause::ALL.iter().map(|cause| cause.name()).collect(),
             losses: index.map_or(0, Index::losses) + self.trace.diagnostics().count(EventIssue::EventsLost),
+            stacks: self.trace.has_stacks(),
             tile: TileSize { columns: self.shape().columns, lanes: self.shape().lanes },
         };
         serde_json::to_vec(&head).map_err(|e| NotReady(e.to_string()))

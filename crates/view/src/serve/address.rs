@@ -27,6 +27,8 @@ pub(crate) enum Wanted {
     MainFindings,
     /// The groups of the tasks.
     TaskGroups,
+    /// The stacks of a task in a window.
+    TaskStacks(Pid, AskedWindow),
     /// The episode of violation in a window, step by step.
     Story(AskedWindow),
     /// The answer to a question about the trace.
@@ -69,6 +71,7 @@ impl Wanted {
             ["findings.json"] => Ok(Wanted::Findings),
             ["main.json"] => Ok(Wanted::MainFindings),
             ["groups.json"] => Ok(Wanted::TaskGroups),
+            ["stacks.json"] => task(request).map(|(pid, window)| Wanted::TaskStacks(pid, window)),
             ["story.json"] => window(request).map(Wanted::Story),
             ["plot", file] => Ok(Wanted::Plot(json(file)?, PlotQuestion::Head)),
             ["plot", place, "bar.json"] => plotted(place, point(request).map(PlotQuestion::Bar))?,
@@ -90,10 +93,7 @@ fn question(file: &str, request: &Request) -> Option<Result<Question, Rule>> {
             (Some(ns), Some(cpu)) => Ok(Question::At { ns, cpu: Cpu(cpu) }),
             _ => Err("at is a whole number of nanoseconds, cpu that of a CPU"),
         },
-        "task.json" => match parameter(request, "pid") {
-            Some(pid) => window(request).map(|window| Question::Task(Pid(pid), window)),
-            None => Err("pid is that of a task"),
-        },
+        "task.json" => task(request).map(|(pid, window)| Question::Task(pid, window)),
         "window.json" => window(request).map(Question::Sums),
         "list.json" => {
             let kind = request.get("kind").and_then(|name| ListKind::ALL.into_iter().find(|kind| kind.name() == name));
@@ -131,6 +131,12 @@ fn parameter<T: std::str::FromStr>(request: &Request, key: &str) -> Option<T> {
 fn plotted(place: &str, question: Result<PlotQuestion, Rule>) -> Option<Result<Wanted, Rule>> {
     let place = number(place)?;
     Some(question.map(|question| Wanted::Plot(place, question)))
+}
+
+/// The task and the window of a query.
+fn task(request: &Request) -> Result<(Pid, AskedWindow), Rule> {
+    let pid = parameter(request, "pid").ok_or("pid is that of a task")?;
+    Ok((Pid(pid), window(request)?))
 }
 
 /// The window of a query.
@@ -185,6 +191,7 @@ mod tests {
             ("sums/3/1/7.bin", Wanted::Tile(TileAt::Sums(3, 1, 7))),
             ("machine/3/7.bin", Wanted::Tile(TileAt::Machine(3, 7))),
             ("figure.svg?from=1&to=2&cpus=0,2&color-by=command", Wanted::Figure(drawing, Format::Svg)),
+            ("stacks.json?pid=4&to=9", Wanted::TaskStacks(Pid(4), window(None, Some(9)))),
             ("story.json?to=5", Wanted::Story(window(None, Some(5)))),
             ("at.json?at=9&cpu=2", Wanted::Answer(Question::At { ns: 9, cpu: Cpu(2) })),
             ("task.json?pid=4&from=0", Wanted::Answer(Question::Task(Pid(4), window(Some(0), None)))),
@@ -211,6 +218,7 @@ mod tests {
         for (address, rule) in [
             ("at.json?at=1", "at is a whole number of nanoseconds, cpu that of a CPU"),
             ("task.json?pid=x", "pid is that of a task"),
+            ("stacks.json?from=1", "pid is that of a task"),
             ("window.json?from=-1", AskedWindow::RULE),
             ("list.json?kind=x", "kind is episodes, waits, missed or herds"),
             ("search.json?q=a&from=x", "from is a whole number of nanoseconds"),

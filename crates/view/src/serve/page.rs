@@ -52,6 +52,7 @@ pub(crate) const FILES: &[(&str, &str)] = files![
     "plotsums.js",
     "raster.js",
     "sorted.js",
+    "stacks.js",
     "state.js",
     "story.js",
     "tasklist.js",

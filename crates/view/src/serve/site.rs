@@ -5,10 +5,13 @@ use super::http::{Answer, JSON, Request};
 use super::page;
 use super::server::Server;
 use crate::ask::questions::{AskedWindow, Fault};
-use crate::ask::{Commands, Drawing, Finding, Format, MainFindings, MissedSteals, Plotted, TaskGroupings, story};
+use crate::ask::{
+    Commands, Drawing, Finding, Format, MainFindings, MissedSteals, Plotted, TaskGroupings, story, task_stacks,
+};
 use crate::index::Viewed;
 use crate::index::viewed::NotReady;
-use sched::EventIssue;
+use membership::StackHistory;
+use sched::{EventIssue, Pid};
 use serde_json::{Value, json};
 use std::io;
 use std::sync::{Arc, OnceLock};
@@ -23,6 +26,8 @@ pub struct Site<'t> {
     main: Vec<OnceLock<Result<MainFindings, String>>>,
     /// The groups of the tasks of each trace, once they were asked for.
     groups: Vec<OnceLock<Result<TaskGroupings, String>>>,
+    /// The stacks with which the tasks of each trace left their CPUs, once they were asked for.
+    stacks: Vec<OnceLock<Result<StackHistory, String>>>,
     /// The figure of each specification in each trace, once it was asked for.
     plots: Vec<Vec<Asked<Plotted>>>,
 }
@@ -42,9 +47,10 @@ impl<'t> Site<'t> {
         let missed = traces.iter().map(|_| OnceLock::new()).collect();
         let main = traces.iter().map(|_| OnceLock::new()).collect();
         let groups = traces.iter().map(|_| OnceLock::new()).collect();
+        let stacks = traces.iter().map(|_| OnceLock::new()).collect();
         let names = commands.plots();
         let plots = traces.iter().map(|_| names.iter().map(|_| OnceLock::new()).collect()).collect();
-        Site { traces, commands, missed, main, groups, plots }
+        Site { traces, commands, missed, main, groups, stacks, plots }
     }
 
     /// Reads the traces, and serves the page until the process ends.
@@ -91,6 +97,7 @@ impl<'t> Site<'t> {
             Wanted::Findings => answered(self.findings(number).map_err(Fault::from)),
             Wanted::MainFindings => answered(self.main_findings(number).map_err(Fault::from)),
             Wanted::TaskGroups => answered(self.task_groups(number).map_err(Fault::from)),
+            Wanted::TaskStacks(pid, window) => answered(self.task_stacks(number, trace, pid, window)),
             Wanted::Story(window) => answered(self.story(number, trace, window)),
             Wanted::Answer(question) => answered(question.answer(trace, &|| self.missed(number))),
             Wanted::Plot(place, question) => {
@@ -144,6 +151,19 @@ impl<'t> Site<'t> {
         match groups.get_or_init(learned) {
             Ok(found) => Ok(found.answer()),
             Err(why) => Err(NotReady(why.clone())),
+        }
+    }
+
+    /// The stacks of a task in a window; the first request for those of a trace reads it for them, and others wait for it.
+    fn task_stacks(&self, number: usize, trace: &Viewed<'_>, pid: Pid, window: AskedWindow) -> Result<Value, Fault> {
+        let learned = || match trace.trace.has_stacks() {
+            true => self.commands.stack_history(number),
+            false => Ok(StackHistory::default()),
+        };
+        match self.stacks.get(number).map(|stacks| stacks.get_or_init(learned)) {
+            Some(Ok(history)) => task_stacks::answer(trace, history, pid, window),
+            Some(Err(why)) => Err(NotReady(why.clone()).into()),
+            None => Err(NotReady("there is no such trace".to_owned()).into()),
         }
     }
 
