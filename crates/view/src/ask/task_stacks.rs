@@ -11,11 +11,11 @@ use session::stacks::{NamedStacks, StackedEvent};
 use tracedat::StackId;
 
 /// The maximum number of stacks of an answer, of rows, of times off the CPU, and of functions of a stack.
-const LIMITS: Limits = Limits { stacks: 256, rows: 100, off: 2_000, functions: 128 };
+const LIMITS: StackLimits = StackLimits { stacks: 256, rows: 100, off: 2_000, functions: 128 };
 
 /// Bounds on an answer.
 #[derive(Clone, Copy, Debug)]
-struct Limits {
+struct StackLimits {
     stacks: usize,
     rows: usize,
     off: usize,
@@ -125,7 +125,7 @@ struct TaskStacks<'s> {
     zero: Ts,
     history: &'s StackHistory,
     events: &'s NamedStacks,
-    limits: Limits,
+    limits: StackLimits,
     /// The start of the window, if no event before it has shown the task: whether the task slept then is not known.
     unseen: Option<Ts>,
     /// The latest `sched_waking` of the task, or its `sched_wakeup` where wakings were not recorded.
@@ -153,7 +153,13 @@ pub(crate) fn answer(
 }
 
 impl<'s> TaskStacks<'s> {
-    fn new(pid: Pid, zero: Ts, history: &'s StackHistory, events: &'s NamedStacks, limits: Limits) -> TaskStacks<'s> {
+    fn new(
+        pid: Pid,
+        zero: Ts,
+        history: &'s StackHistory,
+        events: &'s NamedStacks,
+        limits: StackLimits,
+    ) -> TaskStacks<'s> {
         TaskStacks {
             pid,
             zero,
@@ -287,13 +293,13 @@ impl Analysis for TaskStacks<'_> {
 struct ShownStacks<'s> {
     history: &'s StackHistory,
     events: &'s NamedStacks,
-    limits: Limits,
+    limits: StackLimits,
     places: SeededMap<StackAt, usize>,
     stacks: Vec<ShownStack>,
 }
 
 impl<'s> ShownStacks<'s> {
-    fn new(history: &'s StackHistory, events: &'s NamedStacks, limits: Limits) -> ShownStacks<'s> {
+    fn new(history: &'s StackHistory, events: &'s NamedStacks, limits: StackLimits) -> ShownStacks<'s> {
         ShownStacks { history, events, limits, places: SeededMap::default(), stacks: Vec::new() }
     }
 
@@ -376,7 +382,7 @@ mod tests {
         ]
     }
 
-    fn detail(limits: Limits, window: (i64, i64)) -> StacksDetail {
+    fn detail(limits: StackLimits, window: (i64, i64)) -> StacksDetail {
         let stack = |functions: &[&str]| GroupStack {
             kind: "pipe".to_owned(),
             functions: functions.iter().map(|name| (*name).to_owned()).collect(),
@@ -413,7 +419,7 @@ mod tests {
 
     #[test]
     fn answers_have_limits_and_their_sums_are_whole() {
-        let detail = detail(Limits { stacks: 1, rows: 1, off: 3, functions: 2 }, (0, 800));
+        let detail = detail(StackLimits { stacks: 1, rows: 1, off: 3, functions: 2 }, (0, 800));
         let row = |stack, asleep, runnable, times| StackRow { stack, asleep, runnable, times };
         assert_eq!((&detail.rows[..], detail.rest), (&[row(Some(0), 200, 50, 2)][..], Some(row(None, 100, 120, 2))));
         let stack = &detail.stacks[0];
