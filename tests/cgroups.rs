@@ -96,12 +96,13 @@ fn a_part_is_its_window(folder: &Path, whole: &Path, window: [&str; 4], commands
 #[test]
 fn a_part_has_the_cgroups_and_processes_of_its_window() {
     let (folder, whole) = (scratch("cgroups-of-a-part"), recording("weights.dat"));
-    let by_cgroup: [&[&str]; 5] = [
+    let by_cgroup: [&[&str]; 6] = [
         &["neighbours", "--by", "cgroup"],
         &["fairness", "--by", "cgroup"],
         &["why", "--by", "cgroup"],
         &["utilization", "--by", "cgroup"],
         &["migrations", "--cgroup", "w2$"],
+        &["wakers", "--by", "cgroup"],
     ];
     // Tasks are moved in the first window; the second one ends before tasks are made that the list at the end has.
     a_part_is_its_window(&folder, &whole, ["--min", "0.08", "--max", "0.15"], &by_cgroup);
@@ -117,6 +118,29 @@ fn a_part_has_the_cgroups_and_processes_of_its_window() {
     let [whole, inner] =
         [(&whole, &window[..]), (&inner, &[])].map(|(trace, window)| outcome(&folder, trace, &command, window));
     assert_eq!(difference("", &whole.expect("a report"), &inner.expect("a report")), None);
+}
+
+/// The wakeups between cgroups and between processes are those between tasks.
+#[test]
+fn wakeups_between_groups_are_those_between_tasks() {
+    let of = |by: &str| json(&["wakers", "--by", by], "weights.dat");
+    let tasks = of("task");
+    let sums = |report: &Value| {
+        let edges = ["edges", "interrupts"].map(|list| report[list].as_array().expect("edges").clone()).concat();
+        let sum =
+            |number: &dyn Fn(&Value) -> &Value| edges.iter().filter_map(|edge| number(edge).as_u64()).sum::<u64>();
+        [
+            sum(&|edge| &edge["wakeups"]),
+            sum(&|edge| &edge["slept"]["total_ns"]),
+            sum(&|edge| &edge["waited"]["total_ns"]),
+        ]
+    };
+    for by in ["cgroup", "process"] {
+        let report = of(by);
+        assert_eq!((sums(&report), &report["wakeups"]), (sums(&tasks), &tasks["wakeups"]), "{by}");
+        let mut names = report["edges"].as_array().expect("edges").iter().map(|edge| &edge["waker"]["group"]["name"]);
+        assert!(names.any(|name| name == if by == "cgroup" { "/w100" } else { "sh" }), "{report:#}");
+    }
 }
 
 /// The policies of before a part are in its note, and what the list at the end contradicts stays unknown.

@@ -115,7 +115,7 @@ fn all_edges_together_are_the_wakeups_of_latency() {
             assert_eq!(known + unknown, queued.count, "{}", path.display());
         }
         assert!(known > 0 || unknown > 0, "{}", path.display());
-        assert!(edges().all(|edge| edge.waker.command != Comm::EMPTY || edge.waker.pid != Some(Pid::IDLE)));
+        assert!(edges().all(|edge| edge.waker.command != Some(Comm::EMPTY) || edge.waker.pid != Some(Pid::IDLE)));
     }
 }
 

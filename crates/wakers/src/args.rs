@@ -38,6 +38,7 @@ const EXAMPLES: &str = "\
 Examples:
   schedviz wakers trace.dat                        edges and pairs, by command
   schedviz wakers trace.dat --by task --weight waited
+  schedviz wakers trace.dat --by cgroup            wakeups between containers
   schedviz wakers trace.dat --futex                by address, where recorded with
                                                    -e syscalls:sys_enter_futex
   schedviz wakers trace.dat -o wakers.pdf          the graph, drawn in layers

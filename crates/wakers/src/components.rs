@@ -3,7 +3,7 @@
 use crate::edges::{WakeEdge, WakeParty};
 use sched::seeded::SeededMap;
 use serde::Serialize;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The number of names that a component has at least: two are a pair.
 const LEAST: usize = 3;
@@ -11,7 +11,7 @@ const LEAST: usize = 3;
 /// The least part of the wakeups of the woken name that an edge of a component makes: one of this number.
 const PART: u64 = 10;
 
-/// Commands or tasks of which each leads to each other one along wakeups: a pipeline that is closed, or a group of workers with its master.
+/// Names of which each leads to each other one along wakeups: a pipeline that is closed, or a group of workers with its master.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WakeComponent {
@@ -27,7 +27,7 @@ pub struct WakeComponent {
 
 /// Returns the components among the wakeups by tasks, those with the most wakeups first. An edge counts for them if it makes at least a tenth of the
 /// wakeups of the woken name.
-pub(crate) fn components(edges: &[WakeEdge], woken_in_all: &SeededMap<WakeParty, u64>) -> Vec<WakeComponent> {
+pub(crate) fn components(edges: &[WakeEdge], woken_in_all: &BTreeMap<WakeParty, u64>) -> Vec<WakeComponent> {
     let all_of = |woken: &WakeParty, of: u64| woken_in_all.get(woken).copied().unwrap_or(of);
     let strong: Vec<&WakeEdge> = edges
         .iter()
@@ -35,22 +35,22 @@ pub(crate) fn components(edges: &[WakeEdge], woken_in_all: &SeededMap<WakeParty,
             edge.waker != edge.woken && edge.wakeups.saturating_mul(PART) >= all_of(&edge.woken, edge.wakeups)
         })
         .collect();
-    let names: BTreeSet<WakeParty> = strong.iter().flat_map(|edge| [edge.waker, edge.woken]).collect();
-    let names: Vec<WakeParty> = names.into_iter().collect();
-    let number = |party: &WakeParty| names.binary_search(party).unwrap_or_default();
+    let names: BTreeSet<&WakeParty> = strong.iter().flat_map(|edge| [&edge.waker, &edge.woken]).collect();
+    let names: Vec<&WakeParty> = names.into_iter().collect();
+    let number = |party: &WakeParty| names.binary_search(&party).unwrap_or_default();
     let ends: Vec<(usize, usize)> = strong.iter().map(|edge| (number(&edge.waker), number(&edge.woken))).collect();
     let of = connected(names.len(), &ends);
     let mut sizes: SeededMap<usize, usize> = SeededMap::default();
     of.iter().for_each(|component| *sizes.entry(*component).or_default() += 1);
-    let mut found: SeededMap<usize, (WakeComponent, SeededMap<WakeParty, u64>)> = SeededMap::default();
+    let mut found: SeededMap<usize, (WakeComponent, BTreeMap<&WakeParty, u64>)> = SeededMap::default();
     for (name, component) in names.iter().zip(&of) {
         if sizes.get(component).is_some_and(|size| *size >= LEAST) {
             let empty = WakeComponent { members: Vec::new(), wakeups: 0, part: 0.0, other_llc: 0 };
-            found.entry(*component).or_insert((empty, SeededMap::default())).0.members.push(*name);
+            found.entry(*component).or_insert((empty, BTreeMap::new())).0.members.push((*name).clone());
         }
     }
     // Weaker edges between the members count among their wakeups.
-    let component_of = |party: &WakeParty| names.binary_search(party).ok().and_then(|place| of.get(place));
+    let component_of = |party: &WakeParty| names.binary_search(&party).ok().and_then(|place| of.get(place));
     for edge in edges {
         let both = (component_of(&edge.waker), component_of(&edge.woken));
         let (Some(waker), Some(woken)) = both else { continue };
@@ -59,11 +59,12 @@ pub(crate) fn components(edges: &[WakeEdge], woken_in_all: &SeededMap<WakeParty,
         {
             component.wakeups += edge.wakeups;
             component.other_llc += edge.other_llc;
-            *wakes.entry(edge.waker).or_default() += edge.wakeups;
+            *wakes.entry(&edge.waker).or_default() += edge.wakeups;
         }
     }
-    let finish = |(mut component, wakes): (WakeComponent, SeededMap<WakeParty, u64>)| {
-        component.members.sort_by_key(|name| (std::cmp::Reverse(wakes.get(name).copied().unwrap_or(0)), *name));
+    let finish = |(mut component, wakes): (WakeComponent, BTreeMap<&WakeParty, u64>)| {
+        let woke = |name: &WakeParty| wakes.get(name).copied().unwrap_or(0);
+        component.members.sort_by(|a, b| woke(b).cmp(&woke(a)).then_with(|| a.cmp(b)));
         let all: u64 = component.members.iter().map(|name| all_of(name, 0)).sum();
         component.part = component.wakeups as f64 / all.max(1) as f64;
         component

@@ -1,10 +1,12 @@
 //! The edges of the graph: one for each pair of waker and woken task, with its sums.
 
+use membership::{GroupLabel, GroupedTask, TaskGroup, TaskGroups, TasksBy};
 use sched::kthread::command;
 use sched::lengths::Summary;
 use sched::limits::BoundedRows;
+use sched::state::Task;
 use sched::topology::Distance;
-use sched::{Comm, Cpu, Dur, Lengths, Pid, Topology};
+use sched::{Comm, Cpu, Dur, Lengths, Pid, Topology, Ts};
 use serde::Serialize;
 
 /// The nodes of the graph of wakeups
@@ -17,6 +19,10 @@ pub enum PartiesBy {
     Command,
     /// A node for each task
     Task,
+    /// A node for each process, by the command of its first thread
+    Process,
+    /// A node for each cgroup
+    Cgroup,
 }
 
 /// The number by which edges are ordered
@@ -33,29 +39,70 @@ pub enum EdgeWeight {
     Slept,
 }
 
-/// A node of the graph: the waker or the woken task of wakeups.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+/// A node of the graph: the waker or the woken tasks of wakeups.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WakeParty {
     /// The PID of the task, if nodes are tasks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pid: Option<Pid>,
-    /// The command name; `swapper/N` of the idle tasks, empty if no event shows it.
-    pub command: Comm,
+    /// The command name, if nodes are tasks or commands; `swapper/N` of the idle tasks, empty if no event shows it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command: Option<Comm>,
+    /// The process or the cgroup, if nodes are these.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub group: Option<GroupLabel>,
 }
 
 impl WakeParty {
     /// The name of the node for people.
     pub fn name(&self) -> String {
-        match self.pid {
-            Some(pid) => pid.named(self.command),
-            None if self.command == Comm::EMPTY => "(no name)".to_owned(),
-            None => self.command.to_string(),
+        let command = self.command.unwrap_or_default();
+        match (&self.group, self.pid) {
+            (Some(group), _) => group.shown(),
+            (None, Some(pid)) => pid.named(command),
+            (None, None) if command == Comm::EMPTY => "(no name)".to_owned(),
+            (None, None) => command.to_string(),
         }
     }
 }
 
-/// The wakeups of one command or task by another.
+/// A node of the graph during a pass: the name that it has in the report comes from the groups.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum PartyKey {
+    /// The task with this PID, or all tasks of the command.
+    Named(Option<Pid>, Comm),
+    /// The tasks of a process or a cgroup.
+    Group(TaskGroup),
+}
+
+impl PartyKey {
+    /// The node as reports have it.
+    pub(crate) fn party(self, groups: Option<&TaskGroups>) -> WakeParty {
+        match self {
+            PartyKey::Named(pid, command) => WakeParty { pid, command: Some(command), group: None },
+            PartyKey::Group(group) => {
+                WakeParty { pid: None, command: None, group: groups.and_then(|groups| groups.label(group)) }
+            }
+        }
+    }
+}
+
+/// Returns the group of a task at an instant. The idle tasks are threads of the kernel; of a task without events the PID alone is known.
+pub(crate) fn group_of(groups: &TaskGroups, (pid, task): (Pid, Option<&Task>), ts: Ts) -> TaskGroup {
+    let task = match task {
+        Some(task) if !pid.is_idle() => GroupedTask::from(task),
+        _ => GroupedTask { pid, comm: name_of(pid, Comm::EMPTY), prio: None, is_kernel: pid.is_idle() },
+    };
+    groups.group(task, ts)
+}
+
+/// The command name of a task; one name for the idle tasks of all CPUs.
+fn name_of(pid: Pid, comm: Comm) -> Comm {
+    if pid.is_idle() { Comm::new(b"swapper/N") } else { comm }
+}
+
+/// The wakeups of one name by another: commands, tasks, processes or cgroups.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WakeEdge {
@@ -91,12 +138,22 @@ impl WakeEdge {
 }
 
 impl PartiesBy {
-    /// The node of a task.
-    pub(crate) fn party(self, pid: Pid, comm: Comm) -> WakeParty {
-        let name = if pid.is_idle() { Comm::new(b"swapper/N") } else { comm };
+    /// The rule of the groups that must be learned before the pass; nothing where the nodes need none.
+    pub(crate) fn rule(self) -> Option<TasksBy> {
         match self {
-            PartiesBy::Command => WakeParty { pid: None, command: command(name) },
-            PartiesBy::Task => WakeParty { pid: Some(pid), command: name },
+            PartiesBy::Command | PartiesBy::Task => None,
+            PartiesBy::Process => Some(TasksBy::Process),
+            PartiesBy::Cgroup => Some(TasksBy::Cgroup),
+        }
+    }
+
+    /// The node of a task, which is in the group given where nodes are groups.
+    pub(crate) fn party(self, pid: Pid, comm: Comm, group: Option<TaskGroup>) -> PartyKey {
+        let name = name_of(pid, comm);
+        match self {
+            PartiesBy::Command => PartyKey::Named(None, command(name)),
+            PartiesBy::Task => PartyKey::Named(Some(pid), name),
+            PartiesBy::Process | PartiesBy::Cgroup => PartyKey::Group(group.unwrap_or(TaskGroup::Unknown)),
         }
     }
 }
@@ -105,9 +162,9 @@ impl PartiesBy {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wakeup {
     /// The current task where the wakeup was made; absent if no waking was recorded.
-    pub(crate) waker: Option<WakeParty>,
+    pub(crate) waker: Option<PartyKey>,
     pub(crate) is_interrupt: bool,
-    pub(crate) woken: WakeParty,
+    pub(crate) woken: PartyKey,
     pub(crate) slept: Option<Dur>,
     pub(crate) waited: Option<Dur>,
     /// The CPU of the waker, and that on which the task was queued.
@@ -118,11 +175,11 @@ pub(crate) struct Wakeup {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum EdgeKey {
     /// A waker wakes a task in the context of a task.
-    Task(WakeParty, WakeParty),
+    Task(PartyKey, PartyKey),
     /// A handler wakes a task while the first one is interrupted.
-    Interrupt(WakeParty, WakeParty),
+    Interrupt(PartyKey, PartyKey),
     /// The waker is not recorded.
-    Unknown(WakeParty),
+    Unknown(PartyKey),
     /// The pairs beyond the number of edges.
     Rest,
 }

@@ -1,7 +1,7 @@
 //! The figure: the graph of the heaviest edges in layers, from wakers on the left to woken tasks on the right.
 
 use crate::layers::{LayerPlace, Layered, LayeredEdge, Spot, layered};
-use crate::text::weight_words;
+use crate::text::{shown_party, weight_words};
 use crate::{EdgeWeight, WakeEdge, WakeParty, WakersReport};
 use draw::{Anchor, Color, Figure, Item, PT, Paint, Point, Rect, Unit, text};
 use std::collections::BTreeMap;
@@ -14,6 +14,8 @@ const NODE: Unit = 34 * PT;
 const BEND: Unit = 14 * PT;
 const PORT: Unit = 9 * PT;
 const LETTER: Unit = 7 * PT;
+/// The number of letters of a name for which the box of a node has room.
+const NAME: usize = 23;
 /// The number of straight parts of a curve from layer to layer.
 const PARTS: i64 = 16;
 /// The length of the dashes of edges from interrupts.
@@ -26,26 +28,26 @@ const SOMEWHERE: Color = Color::grey(0x80);
 
 /// A node of the figure: handlers of interrupts are one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum GraphNode {
-    Party(WakeParty),
+enum GraphNode<'r> {
+    Party(&'r WakeParty),
     Interrupts,
 }
 
 /// An edge of the figure.
 #[derive(Clone, Copy, Debug)]
-struct DrawnEdge {
-    from: GraphNode,
-    to: GraphNode,
+struct DrawnEdge<'r> {
+    from: GraphNode<'r>,
+    to: GraphNode<'r>,
     weight: u64,
     wakeups: u64,
     near: u64,
     far: u64,
 }
 
-impl DrawnEdge {
-    fn of(from: GraphNode, edge: &WakeEdge, by: EdgeWeight) -> DrawnEdge {
+impl<'r> DrawnEdge<'r> {
+    fn of(from: GraphNode<'r>, edge: &'r WakeEdge, by: EdgeWeight) -> DrawnEdge<'r> {
         let (near, far) = (edge.same_cpu + edge.same_llc, edge.other_llc);
-        DrawnEdge { from, to: GraphNode::Party(edge.woken), weight: edge.weight(by), wakeups: edge.wakeups, near, far }
+        DrawnEdge { from, to: GraphNode::Party(&edge.woken), weight: edge.weight(by), wakeups: edge.wakeups, near, far }
     }
 
     fn color(&self) -> Color {
@@ -58,12 +60,12 @@ impl DrawnEdge {
 }
 
 /// The heaviest edges, at most `most` of them, and the number of all.
-fn heaviest(report: &WakersReport, most: usize) -> (Vec<DrawnEdge>, usize) {
-    let of_tasks = report.edges.iter().map(|edge| DrawnEdge::of(GraphNode::Party(edge.waker), edge, report.weight));
-    let mut interrupts: BTreeMap<WakeParty, DrawnEdge> = BTreeMap::new();
+fn heaviest(report: &WakersReport, most: usize) -> (Vec<DrawnEdge<'_>>, usize) {
+    let of_tasks = report.edges.iter().map(|edge| DrawnEdge::of(GraphNode::Party(&edge.waker), edge, report.weight));
+    let mut interrupts: BTreeMap<&WakeParty, DrawnEdge<'_>> = BTreeMap::new();
     for edge in &report.interrupts {
         let one = DrawnEdge::of(GraphNode::Interrupts, edge, report.weight);
-        let sum = interrupts.entry(edge.woken).or_insert(DrawnEdge { weight: 0, wakeups: 0, near: 0, far: 0, ..one });
+        let sum = interrupts.entry(&edge.woken).or_insert(DrawnEdge { weight: 0, wakeups: 0, near: 0, far: 0, ..one });
         sum.weight += one.weight;
         sum.wakeups += one.wakeups;
         sum.near += one.near;
@@ -79,15 +81,17 @@ fn heaviest(report: &WakersReport, most: usize) -> (Vec<DrawnEdge>, usize) {
 /// Draws the graph of a report with at most `most` edges.
 pub fn figure(report: &WakersReport, most: usize, heading: &Heading) -> Figure {
     let (edges, all) = heaviest(report, most);
-    let mut nodes: Vec<GraphNode> = edges.iter().flat_map(|edge| [edge.from, edge.to]).collect();
+    let mut nodes: Vec<GraphNode<'_>> = edges.iter().flat_map(|edge| [edge.from, edge.to]).collect();
     nodes.sort_unstable();
     nodes.dedup();
-    let number = |node: GraphNode| nodes.binary_search(&node).unwrap_or(0);
-    let (loops, between): (Vec<DrawnEdge>, Vec<DrawnEdge>) = edges.iter().partition(|edge| edge.from == edge.to);
-    let plain = |edge: &DrawnEdge| LayeredEdge { from: number(edge.from), to: number(edge.to), weight: edge.weight };
+    let number = |node: GraphNode<'_>| nodes.binary_search(&node).unwrap_or(0);
+    let (loops, between): (Vec<DrawnEdge<'_>>, Vec<DrawnEdge<'_>>) =
+        edges.iter().partition(|edge| edge.from == edge.to);
+    let plain =
+        |edge: &DrawnEdge<'_>| LayeredEdge { from: number(edge.from), to: number(edge.to), weight: edge.weight };
     let graph = layered(nodes.len(), &between.iter().map(plain).collect::<Vec<LayeredEdge>>());
     let size = Sizes::of(&graph, nodes.len());
-    let legend = legend(&edges);
+    let legend = legend(&between);
     let texts = heading.texts(title(report, heading), note(report, &edges, all));
     let width = WIDTH.max(2 * Page::LEFT + graph.layers.len() as Unit * 96 * PT);
     let mut page = Page::with_least(width, size.height, size.height / 2, &texts, &legend);
@@ -115,7 +119,7 @@ fn title(report: &WakersReport, heading: &Heading) -> String {
     format!("{}: wakeups from waker to woken, by {weight}", heading.trace)
 }
 
-fn note(report: &WakersReport, edges: &[DrawnEdge], all: usize) -> String {
+fn note(report: &WakersReport, edges: &[DrawnEdge<'_>], all: usize) -> String {
     let drawn: u64 = edges.iter().map(|edge| edge.wakeups).sum();
     let wakeups = report.wakeups.unwrap_or(0);
     let interrupts = match edges.iter().any(|edge| edge.from == GraphNode::Interrupts) {
@@ -128,7 +132,7 @@ fn note(report: &WakersReport, edges: &[DrawnEdge], all: usize) -> String {
     )
 }
 
-fn legend(edges: &[DrawnEdge]) -> Vec<LegendEntry> {
+fn legend(edges: &[DrawnEdge<'_>]) -> Vec<LegendEntry> {
     let entries = [
         (NEAR, "mostly to a CPU with the last-level cache of the waker's"),
         (FAR, "mostly to a CPU with another last-level cache"),
@@ -146,8 +150,9 @@ fn legend(edges: &[DrawnEdge]) -> Vec<LegendEntry> {
 }
 
 /// The lines in the box of a node: its name, and its wakeups of itself.
-fn label(node: GraphNode, loops: &[DrawnEdge], weight: EdgeWeight) -> (String, Option<String>) {
+fn label(node: GraphNode<'_>, loops: &[DrawnEdge<'_>], weight: EdgeWeight) -> (String, Option<String>) {
     let name = match node {
+        GraphNode::Party(party) if party.group.is_some() => shown_party(party, NAME),
         GraphNode::Party(party) => party.name(),
         GraphNode::Interrupts => "interrupts".to_owned(),
     };
@@ -226,7 +231,7 @@ impl<'g> Drawing<'g> {
         Drawing { graph, weight, boxes, curves }
     }
 
-    fn edges(&self, figure: &mut Figure, edges: &[DrawnEdge], widest: u64) {
+    fn edges(&self, figure: &mut Figure, edges: &[DrawnEdge<'_>], widest: u64) {
         // The heaviest edges are the first, and drawn over the others.
         for (edge, points) in edges.iter().zip(&self.curves).rev() {
             let share = (edge.weight as f64 / widest.max(1) as f64).sqrt();
@@ -281,7 +286,7 @@ impl<'g> Drawing<'g> {
     }
 
     /// Writes the number of each edge over its first part.
-    fn numbers(&self, figure: &mut Figure, edges: &[DrawnEdge]) {
+    fn numbers(&self, figure: &mut Figure, edges: &[DrawnEdge<'_>]) {
         let size = LETTER * 6 / 7;
         for (edge, points) in edges.iter().zip(&self.curves).rev() {
             let Some(at) = points.get(PARTS as usize / 2) else { continue };

@@ -1,6 +1,6 @@
 //! The futexes at which tasks sleep and from which they are woken, by the system calls that were recorded.
 
-use crate::edges::WakeParty;
+use crate::edges::PartyKey;
 use sched::limits::BoundedRows;
 use sched::{Dur, Lengths, Pid, Ts};
 use std::ops::ControlFlow;
@@ -71,7 +71,7 @@ impl FutexCalls {
 }
 
 /// The key of a row: the address, the waker and the woken task; absent of the rows beyond their number.
-pub(crate) type FutexKey = Option<(u64, WakeParty, WakeParty)>;
+pub(crate) type FutexKey = Option<(u64, PartyKey, PartyKey)>;
 
 /// The sums of the wakeups at a futex.
 #[derive(Clone, Debug, Default)]
@@ -85,7 +85,7 @@ pub(crate) struct FutexSums {
 pub(crate) type FutexTable = BoundedRows<FutexKey, FutexSums>;
 
 /// Adds a wakeup to its row.
-pub(crate) fn add(table: &mut FutexTable, key: (u64, WakeParty, WakeParty), slept: Option<Dur>, waited: Option<Dur>) {
+pub(crate) fn add(table: &mut FutexTable, key: (u64, PartyKey, PartyKey), slept: Option<Dur>, waited: Option<Dur>) {
     let sums = table.of(Some(key), None);
     sums.wakeups += 1;
     slept.into_iter().for_each(|slept| sums.slept.add(slept));

@@ -1,4 +1,4 @@
-//! The graph of wakeups: the commands or tasks that wake one another, how often, and the time on either side of each wakeup.
+//! The graph of wakeups: the commands, tasks, processes or cgroups that wake one another, how often, and the time on either side of each wakeup.
 //!
 //! An edge leads from a waker to a woken task. A wakeup counts when the woken task runs, as in `schedviz latency`, and has the time
 //! that the task slept before, the time that it waited after, and the caches of the two CPUs. `docs/definitions.md`, section 16, defines
@@ -17,7 +17,7 @@
 //! let options = Options::default();
 //! let outcome = Pass::over(events.as_slice()).run(|| Wakers::new(&options)).unwrap_or_else(|never| match never {});
 //! let edge = &outcome.output.edges[0];
-//! assert_eq!((edge.waker.command.as_bytes(), edge.woken.command.as_bytes()), (&b"make"[..], &b"cc"[..]));
+//! assert_eq!((edge.waker.name(), edge.woken.name()), ("make".to_owned(), "cc".to_owned()));
 //! assert_eq!((edge.wakeups, edge.waited.total_ns.0), (1, 200));
 //! ```
 
@@ -43,13 +43,15 @@ pub use question::WakersQuestion;
 pub use report::{FutexEdge, WakePair, WakersReport};
 pub use text::text;
 
-use edges::{EdgeTable, Wakeup};
+use edges::{EdgeTable, Wakeup, group_of};
 use futex::FutexTable;
+use membership::{TaskGroup, TaskGroups};
 use sched::state::Task;
 use sched::{
     Analysis, Chosen, ChosenCpus, Comm, Cpu, Dur, EventKind, Joined, Past, PerTask, Pid, SchedEvent, SchedState, Span,
     TaskState, Topology, Ts,
 };
+use std::sync::Arc;
 
 /// The tasks, the rows and the topology of a measurement.
 pub struct Options<'o> {
@@ -59,6 +61,8 @@ pub struct Options<'o> {
     pub tasks: Option<&'o Chosen<'o>>,
     /// The nodes of the graph.
     pub by: PartiesBy,
+    /// The groups of tasks, where the nodes are processes or cgroups.
+    pub groups: Option<Arc<TaskGroups>>,
     /// The number by which edges are ordered.
     pub weight: EdgeWeight,
     /// The maximum number of edges in the figure.
@@ -75,6 +79,7 @@ impl Default for Options<'_> {
             cpus: ChosenCpus::default(),
             tasks: None,
             by: PartiesBy::default(),
+            groups: None,
             weight: EdgeWeight::default(),
             drawn: 40,
             topology: Topology::default(),
@@ -90,6 +95,8 @@ struct WakingSource {
     by: Pid,
     /// The command name of the current task.
     command: Comm,
+    /// The group of the current task, where the nodes are groups.
+    group: Option<TaskGroup>,
     on: Cpu,
     /// Whether an interrupt or softirq handler woke the task.
     is_interrupt: bool,
@@ -142,9 +149,11 @@ impl<'o> Wakers<'o> {
         if let EventKind::Waking { task, .. } = event.kind
             && let Some(woken) = state.task_of(task.pid)
         {
-            let command = state.task_of(event.pid).map_or(Comm::EMPTY, |task| task.comm);
-            let (at, by, on) = (event.ts, event.pid, event.cpu);
-            self.sources.insert(woken.id(), WakingSource { at, by, command, on, is_interrupt: !event.in_task() });
+            let waker = state.task_of(event.pid);
+            let command = waker.map_or(Comm::EMPTY, |task| task.comm);
+            let (at, by, on, is_interrupt) = (event.ts, event.pid, event.cpu, !event.in_task());
+            let group = self.options.groups.as_ref().map(|groups| group_of(groups, (by, waker), at));
+            self.sources.insert(woken.id(), WakingSource { at, by, command, group, on, is_interrupt });
         }
         for (task, span) in state.turns() {
             self.turn(task, span, event, state);
@@ -226,20 +235,22 @@ impl<'o> Wakers<'o> {
         if self.start.is_none() || !is_counted {
             return;
         }
-        let by = self.options.by;
+        let waker = |source: WakingSource| self.options.by.party(source.by, source.command, source.group);
+        let group = self.options.groups.as_ref().map(|groups| groups.group(task, now));
+        let woken = self.options.by.party(task.pid, task.comm, group);
         let waited = wait.start.map(|start| Dur(now.since(start).0.saturating_sub(wait.throttled.0)));
         if let Some((calls, source)) =
             self.options.futexes.as_ref().zip(wait.source.filter(|source| !source.is_interrupt))
             && let Some(address) = calls.of_wakeup((source.by, source.at), (task.pid, now))
         {
-            let key = (address, by.party(source.by, source.command), by.party(task.pid, task.comm));
+            let key = (address, waker(source), woken);
             futex::add(&mut self.at_futexes, key, wait.slept, waited);
         }
         self.edges.add(
             &Wakeup {
-                waker: wait.source.map(|source| by.party(source.by, source.command)),
+                waker: wait.source.map(waker),
                 is_interrupt: wait.source.is_some_and(|source| source.is_interrupt),
-                woken: by.party(task.pid, task.comm),
+                woken,
                 slept: wait.slept,
                 waited,
                 cpus: wait.source.map(|source| (source.on, wait.queued_on)),

@@ -1,5 +1,6 @@
 //! The sleeps, wakings and waits that go on at the start of a part of a trace: noted for the part, and taken up again there.
 
+use crate::edges::group_of;
 use crate::{Options, Wakers, WakingSource, WokenWait};
 use sched::serial::exact;
 use sched::{Analysis, Comm, Cpu, Dur, Past, Pid, SchedEvent, SchedState, Ts};
@@ -39,13 +40,16 @@ struct NotedWokenWait {
 
 impl NotedSource {
     fn of(source: &WakingSource) -> NotedSource {
-        let WakingSource { at, by, command, on, is_interrupt } = *source;
+        let WakingSource { at, by, command, on, is_interrupt, group: _ } = *source;
         NotedSource { at, by, command, on, is_interrupt }
     }
 
-    fn source(self) -> WakingSource {
+    /// The waking in a pass over the part, whose records show the groups of tasks from its start on.
+    fn source(self, options: &Options<'_>, past: &Past, state: &SchedState) -> WakingSource {
         let NotedSource { at, by, command, on, is_interrupt } = self;
-        WakingSource { at, by, command, on, is_interrupt }
+        let group = |groups| group_of(groups, (by, state.task_of(by)), at.max(past.from));
+        let group = options.groups.as_deref().map(group);
+        WakingSource { at, by, command, group, on, is_interrupt }
     }
 }
 
@@ -115,10 +119,12 @@ fn notes(wakers: &Wakers<'_>, state: &SchedState) -> Vec<NotedWakee> {
 /// Takes up the notes of a part, if it has any that can be understood. Tasks that the state does not have are left out.
 pub(crate) fn take_up(wakers: &mut Wakers<'_>, past: &Past, state: &SchedState) {
     let notes = past.notes.get(NAME).and_then(|text| serde_json::from_str::<Vec<NotedWakee>>(text).ok());
+    let options = wakers.options;
+    let taken = |source: NotedSource| source.source(options, past, state);
     for NotedWakee { pid, source, asleep, wait } in notes.into_iter().flatten() {
         let Some(task) = state.task_of(pid) else { continue };
         if let Some(source) = source {
-            wakers.sources.insert(task.id(), source.source());
+            wakers.sources.insert(task.id(), taken(source));
         }
         if let Some(since) = asleep {
             wakers.asleep.insert(task.id(), since.min(past.from));
@@ -126,7 +132,7 @@ pub(crate) fn take_up(wakers: &mut Wakers<'_>, past: &Past, state: &SchedState) 
         if let Some(NotedWokenWait { start, source, slept, queued_on, throttled }) = wait {
             let wait = WokenWait {
                 start: start.map(|start| start.min(past.from)),
-                source: source.map(NotedSource::source),
+                source: source.map(taken),
                 slept: slept.map(Dur),
                 queued_on,
                 throttled: Dur(throttled),

@@ -39,7 +39,8 @@ impl TaskQuestion for WakersQuestion {
             );
         }
         let futexes = args.futex.then(|| FutexCalls::of(&session.trace));
-        Ok(Options { tasks, by: args.by, weight: args.weight, drawn, futexes, ..Options::plain(session) })
+        let groups = args.by.rule().map(|rule| session.task_groups(rule)).transpose()?;
+        Ok(Options { tasks, by: args.by, groups, weight: args.weight, drawn, futexes, ..Options::plain(session) })
     }
 
     /// Returns nothing: a report has no section of this question.

@@ -2,17 +2,17 @@
 
 use crate::Wakers;
 use crate::components::{WakeComponent, components};
-use crate::edges::{EdgeKey, EdgeSums, EdgeWeight, PartiesBy, WakeEdge, WakeParty};
+use crate::edges::{EdgeKey, EdgeSums, EdgeWeight, PartiesBy, PartyKey, WakeEdge, WakeParty};
 use crate::futex::{FutexKey, FutexSums, FutexTable};
 use sched::lengths::Summary;
-use sched::seeded::SeededMap;
 use sched::{OfSelection, Ts};
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// The name and version of the document's schema.
 pub(crate) const SCHEMA: &str = "schedviz/wakers/1";
 
-/// Two commands or tasks that wake each other.
+/// Two names that wake each other: commands, tasks, processes or cgroups.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WakePair {
@@ -35,7 +35,7 @@ pub struct WakePair {
     pub other_llc: u64,
 }
 
-/// The wakeups at a futex of one command or task by another.
+/// The wakeups at a futex of one name by another.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FutexEdge {
@@ -125,22 +125,26 @@ impl OfSelection for WakersReport {
 pub(crate) fn build(wakers: Wakers<'_>, end: Ts) -> WakersReport {
     let options = wakers.options;
     let open = wakers.waits.iter().count() as u64;
-    let futexes = options.futexes.as_ref().map(|_| futexes(wakers.at_futexes));
+    let party = |key: PartyKey| key.party(options.groups.as_deref());
+    let futexes = options.futexes.as_ref().map(|_| futexes(wakers.at_futexes, party));
     let (mut edges, mut interrupts) = (Vec::new(), Vec::new());
     let (mut unknown, mut rest) = (0, 0);
     // All wakeups of each woken node, of any origin.
-    let mut woken_in_all: SeededMap<WakeParty, u64> = SeededMap::default();
+    let mut woken_in_all: BTreeMap<WakeParty, u64> = BTreeMap::new();
     for (key, sums) in wakers.edges.sorted() {
         if let EdgeKey::Task(_, woken) | EdgeKey::Interrupt(_, woken) | EdgeKey::Unknown(woken) = key {
-            *woken_in_all.entry(woken).or_default() += sums.wakeups;
+            *woken_in_all.entry(party(woken)).or_default() += sums.wakeups;
         }
         match key {
-            EdgeKey::Task(waker, woken) => edges.push(edge(waker, woken, &sums)),
-            EdgeKey::Interrupt(waker, woken) => interrupts.push(edge(waker, woken, &sums)),
+            EdgeKey::Task(waker, woken) => edges.push(edge(party(waker), party(woken), &sums)),
+            EdgeKey::Interrupt(waker, woken) => interrupts.push(edge(party(waker), party(woken), &sums)),
             EdgeKey::Unknown(_) => unknown += sums.wakeups,
             EdgeKey::Rest => rest += sums.wakeups,
         }
     }
+    // Groups have the order of their names.
+    edges.sort_by(|a, b| (&a.waker, &a.woken).cmp(&(&b.waker, &b.woken)));
+    interrupts.sort_by(|a, b| (&a.waker, &a.woken).cmp(&(&b.waker, &b.woken)));
     let all = |edges: &[WakeEdge]| edges.iter().map(|edge| edge.wakeups).sum::<u64>();
     let (by_tasks, by_interrupts) = (all(&edges), all(&interrupts));
     let pairs = pairs(&edges, &woken_in_all);
@@ -171,15 +175,16 @@ pub(crate) fn build(wakers: Wakers<'_>, end: Ts) -> WakersReport {
 }
 
 /// The rows of the futexes; those beyond the limit are in none.
-fn futexes(table: FutexTable) -> Vec<FutexEdge> {
+fn futexes(table: FutexTable, party: impl Fn(PartyKey) -> WakeParty) -> Vec<FutexEdge> {
     let row = |(key, sums): (FutexKey, FutexSums)| {
         let (address, waker, woken) = key?;
         let (slept, waited) = (sums.slept.summary(), sums.waited.summary());
+        let (waker, woken) = (party(waker), party(woken));
         Some(FutexEdge { address: format!("{address:#x}"), waker, woken, wakeups: sums.wakeups, slept, waited })
     };
     let mut rows: Vec<FutexEdge> = table.into_rows().into_iter().filter_map(row).collect();
     rows.sort_by(|a, b| {
-        b.wakeups.cmp(&a.wakeups).then_with(|| (&a.address, a.waker, a.woken).cmp(&(&b.address, b.waker, b.woken)))
+        b.wakeups.cmp(&a.wakeups).then_with(|| (&a.address, &a.waker, &a.woken).cmp(&(&b.address, &b.waker, &b.woken)))
     });
     rows
 }
@@ -200,7 +205,7 @@ fn edge(waker: WakeParty, woken: WakeParty, sums: &EdgeSums) -> WakeEdge {
 }
 
 /// The pairs among edges that are sorted by waker and woken task.
-fn pairs(edges: &[WakeEdge], woken_in_all: &SeededMap<WakeParty, u64>) -> Vec<WakePair> {
+fn pairs(edges: &[WakeEdge], woken_in_all: &BTreeMap<WakeParty, u64>) -> Vec<WakePair> {
     let find = |waker: &WakeParty, woken: &WakeParty| {
         let place = edges.binary_search_by(|edge| (&edge.waker, &edge.woken).cmp(&(waker, woken)));
         place.ok().map(|place| &edges[place])
@@ -212,8 +217,8 @@ fn pairs(edges: &[WakeEdge], woken_in_all: &SeededMap<WakeParty, u64>) -> Vec<Wa
         let (forth, back) = if edge.wakeups >= other.wakeups { (edge, other) } else { (other, edge) };
         let (part_of_second, part_of_first) = (part(forth.wakeups, &forth.woken), part(back.wakeups, &back.woken));
         pairs.push(WakePair {
-            first: forth.waker,
-            second: forth.woken,
+            first: forth.waker.clone(),
+            second: forth.woken.clone(),
             forth: forth.wakeups,
             back: back.wakeups,
             part_of_second,

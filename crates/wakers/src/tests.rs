@@ -1,6 +1,7 @@
 //! A case by hand: a producer and a consumer, a wakeup from an interrupt, one without a waking, and one that is open at the end.
 
 use crate::{Options, PartiesBy, WakeEdge, WakeParty, Wakers, WakersReport};
+use membership::{Cgroups, TaskGroups};
 use sched::topology::CpuLocation;
 use sched::{Comm, Cpu, Dur, EventKind, Pass, Pid, PrevState, SchedEvent, TaskRef, Topology, Ts};
 
@@ -96,6 +97,38 @@ fn a_pair_that_wakes_each_other_has_the_parts_of_all_wakeups() {
     assert_eq!((pair.first.pid, pair.second.pid, pair.forth, pair.back), (Some(Pid(7)), Some(Pid(8)), 1, 1));
     // One of the two wakeups of cc has no waker.
     assert_eq!((pair.part_of_second, pair.part_of_first, pair.is_strong), (0.5, 1.0, true));
+}
+
+#[test]
+fn the_names_of_groups_are_those_of_wakers_and_woken_tasks() {
+    let groups = TaskGroups::of_cgroups(Cgroups::listed(&[(Pid(7), "/b"), (Pid(8), "/a")]));
+    let report = report(&Options { by: PartiesBy::Cgroup, groups: Some(groups.into()), ..Options::default() });
+    let names = |edges: &[WakeEdge]| -> Vec<_> {
+        edges.iter().map(|edge| (edge.waker.name(), edge.woken.name(), edge.wakeups)).collect()
+    };
+    let edge = |waker: &str, woken: &str| (waker.to_owned(), woken.to_owned(), 1);
+    assert_eq!(names(&report.edges), [edge("/a", "/b"), edge("/b", "/a")]);
+    assert_eq!(names(&report.interrupts), [edge("/a", "unknown cgroup")]);
+    let [pair] = report.pairs.as_slice() else { panic!("{:?}", report.pairs) };
+    assert_eq!((pair.first.name(), pair.second.name(), pair.part_of_second), ("/a".into(), "/b".into(), 1.0));
+}
+
+#[test]
+fn long_names_keep_the_pid_and_the_end_of_a_path() {
+    use crate::text::shown_party;
+    let label = |name: &str, process| membership::GroupLabel {
+        name: Some(name.to_owned()),
+        process,
+        params: None,
+        stack: None,
+        by: membership::TasksBy::Cgroup,
+    };
+    let group = |name: &str, process| WakeParty { pid: None, command: None, group: Some(label(name, process)) };
+    let task = WakeParty { pid: Some(Pid(12_345)), command: Some(Comm::new(b"a-long-command")), group: None };
+    assert_eq!(shown_party(&task, 16), "a-long-co… 12345");
+    assert_eq!(shown_party(&group("a-long-command", Some(Pid(9))), 16), "a-long-comm… (9)");
+    assert_eq!(shown_party(&group("/system.slice/cron.service", None), 16), "…ce/cron.service");
+    assert_eq!(shown_party(&group("/a", None), 16), "/a");
 }
 
 #[test]

@@ -1,11 +1,12 @@
 //! The report as a text for people.
 
 use crate::{FutexEdge, WakeComponent, WakeEdge, WakePair, WakeParty, WakersReport};
+use membership::GroupLabel;
 use sched::Dur;
 use sched::nouns::counted;
 use std::fmt::Write;
 use timeline::Drawable;
-use timeline::text::{paragraph, short};
+use timeline::text::{end_of, paragraph, short};
 
 /// The width of a name in the tables.
 const NAME: usize = 17;
@@ -150,14 +151,24 @@ fn more(out: &mut String, all: usize, rows: usize, noun: &str) {
     }
 }
 
-/// The name of a node, which leaves a blank behind it in its column; a PID stays whole.
+/// The name of a node, which leaves a blank behind it in its column.
 fn cut(party: &WakeParty) -> String {
+    shown_party(party, NAME - 1)
+}
+
+/// The name of a node in at most `most` characters. A PID stays whole; of the path of a cgroup its end stays.
+pub(crate) fn shown_party(party: &WakeParty, most: usize) -> String {
     let name = party.name();
-    if name.chars().count() < NAME {
+    if name.chars().count() <= most {
         return name;
     }
-    let tail = party.pid.map_or(String::new(), |pid| format!(" {pid}"));
-    let room = (NAME - 2).saturating_sub(tail.chars().count());
+    let tail = match (party.pid, &party.group) {
+        (Some(pid), _) => format!(" {pid}"),
+        (None, Some(GroupLabel { process: Some(leader), .. })) => format!(" ({leader})"),
+        (None, Some(_)) if name.starts_with('/') => return end_of(&name, most),
+        _ => String::new(),
+    };
+    let room = (most - 1).saturating_sub(tail.chars().count());
     let head: String = name.chars().take(room).collect();
     format!("{head}…{tail}")
 }
