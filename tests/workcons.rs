@@ -578,7 +578,9 @@ fn a_sched_ext_scheduler_is_in_each_head() {
     let machine = r#"{"schema":"schedviz/machine/1","kernel":{},"cpus":{},"scheduler":{"ext":"minimal"}}"#;
     std::fs::write(folder.join("a.machine.json"), machine).expect("written");
     let ran = |arguments: &[&str]| schedviz_in(&folder, arguments).success().text();
-    for arguments in [&["workcons", "a.dat"][..], &["why", "a.dat", "--markdown"], &["latency", "a.dat"]] {
+    for arguments in
+        [&["workcons", "a.dat"][..], &["why", "a.dat", "--markdown"], &["latency", "a.dat"], &["whatif", "a.dat"]]
+    {
         let text = ran(arguments);
         assert!(text.starts_with("A sched_ext scheduler (minimal) was loaded: "), "{arguments:?}: {text}");
     }

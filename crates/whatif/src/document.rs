@@ -6,6 +6,7 @@ use crate::skill::Skill;
 use crate::without::CauseCurve;
 use sched::{Diagnostics, Ts};
 use serde::Serialize;
+use session::ext::ExtScheduler;
 use session::warnings;
 
 /// The name and version of the document's schema.
@@ -38,6 +39,9 @@ pub(crate) struct WhatifRun {
     pub(crate) group: Option<String>,
     /// The kernel's release; null if the trace does not have it.
     pub(crate) kernel: Option<String>,
+    /// The sched_ext scheduler that was loaded; absent if none was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) sched_ext: Option<ExtScheduler>,
     #[serde(flatten)]
     pub(crate) prediction: Prediction,
     /// Whether the cost of a migration within a node, and of one between nodes, was measured in this trace.

@@ -100,6 +100,7 @@ pub(crate) fn predicted(args: &WhatifArgs, session: &Session, file_bytes: u64) -
         trace: session.name(),
         group: None,
         kernel: session.trace.info().kernel,
+        sched_ext: session.sched_ext.clone(),
         prediction: predict(&model, &trace, Some(&path), &options),
         measured_costs: [is_measured(0), is_measured(1)],
         without: without(args, session, &model)?,

@@ -21,7 +21,7 @@ use sched::{EventSource, Judgement, Pass, Ts, Verdict};
 use session::Session;
 use session::args::{BeginArgs, ReadArgs};
 use session::formats::{Formats, OutputName, Renderings};
-use session::{groups, several, warnings};
+use session::{ext, groups, several, warnings};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use timeline::Sheet;
@@ -76,7 +76,8 @@ fn run(args: &WhatifArgs) -> Result<ExitCode> {
     };
     let first = files.first().map_or(Path::new("whatif"), |(_, path)| path);
     let origin = kept.as_ref().map_or_else(|| OutputName::whole(first), |kept| kept.session.origin());
-    let forms = Renderings::told(|| text::text(&document, args.rows), figure);
+    let head = ext::head(document.runs.iter().map(|run| (run.trace.as_str(), run.sched_ext.as_ref())));
+    let forms = Renderings::told(|| text::text(&document, args.rows), figure).headed(head);
     args.output.give(&origin, "whatif", &document, forms, args.read.quiet)?;
     if let Some(path) = &args.as_trace {
         match (&kept, document.runs.as_slice()) {
