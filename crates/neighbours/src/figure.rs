@@ -7,14 +7,18 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use timeline::page::{Heading, LegendEntry, Page, Swatch};
 use timeline::palette::{BANDS, INK, RULE, ink_on};
-use timeline::text::short;
+use timeline::text::{end_of, short};
 
 const WIDTH: Unit = 600 * PT;
 /// The height of a row, and the least width of a column.
 const ROW: Unit = 18 * PT;
-/// The room for the names of victims, left of the map, and for those of culprits above it.
+/// The room for the names of victims, left of the map, and the greatest one for those of culprits above it.
 const NAMES: Unit = 110 * PT;
+/// The room around the names of culprits.
+const AROUND: Unit = 8 * PT;
 const LETTER: Unit = 7 * PT;
+/// Maximum number of letters of a path: more are wider than any room, however narrow.
+const LETTERS: usize = 100;
 /// Maximum number of rows and of columns of the map.
 const MOST: usize = 24;
 
@@ -35,14 +39,16 @@ pub fn figure(report: &NeighboursReport, rows: usize, heading: &Heading) -> Figu
         report.wait_ns.seconds()
     );
     let texts = heading.texts(format!("{}: victims and culprits", heading.trace), note);
-    let height = NAMES + ROW * victims.len().max(1) as Unit;
+    let widths = culprits.iter().map(|name| letters::width(&fitting(name, NAMES - AROUND), LETTER));
+    let above = widths.max().unwrap_or(0) + AROUND;
+    let height = above + ROW * victims.len().max(1) as Unit;
     let mut page = Page::new(WIDTH, height, &texts, &legend());
     let greatest = sums.values().copied().max().unwrap_or(0).max(1);
     let plot = Rect {
         x: Page::LEFT + NAMES,
-        y: page.top + NAMES,
+        y: page.top + above,
         w: (page.width() - NAMES).max(PT),
-        h: (page.height - NAMES).max(PT),
+        h: (page.height - above).max(PT),
     };
     let column = (plot.w / culprits.len().max(1) as Unit).min(60 * PT);
     let row = (plot.h / victims.len().max(1) as Unit).max(PT);
@@ -83,6 +89,16 @@ fn legend() -> Vec<LegendEntry> {
     BANDS.iter().enumerate().rev().map(entry).collect()
 }
 
+/// A name that is at most `most` wide. The path of a cgroup keeps its end, which differs most.
+fn fitting(name: &str, most: Unit) -> String {
+    let name = letters::printable(name);
+    if !name.starts_with('/') {
+        return letters::fit(&name, LETTER, most);
+    }
+    let mut shorter = (2..=name.chars().count().min(LETTERS)).rev().map(|letters| end_of(&name, letters));
+    shorter.find(|text| letters::width(text, LETTER) <= most).unwrap_or(name)
+}
+
 /// The names of the rows and the columns, and rules between them.
 fn names(figure: &mut Figure, plot: Rect, (row, column): (Unit, Unit), (victims, culprits): (&[&str], &[&str])) {
     let (right, bottom) = (plot.x + column * culprits.len() as Unit, plot.y + row * victims.len() as Unit);
@@ -97,11 +113,11 @@ fn names(figure: &mut Figure, plot: Rect, (row, column): (Unit, Unit), (victims,
     figure.push(Item::Lines { stroke: RULE, width: 30, dash: 0, lines: rules.chain(columns).collect() });
     for (nth, name) in (0..).zip(victims) {
         let at = Point { x: plot.x - 4 * PT, y: plot.y + nth * row + row / 2 + LETTER / 3 };
-        figure.text(at, LETTER, Anchor::End, INK, &letters::fit(&letters::printable(name), LETTER, NAMES + 20 * PT));
+        figure.text(at, LETTER, Anchor::End, INK, &fitting(name, NAMES + 20 * PT));
     }
     for (nth, name) in (0..).zip(culprits) {
         let at = Point { x: plot.x + nth * column + column / 2 + LETTER / 3, y: plot.y - 4 * PT };
-        let text = letters::fit(&letters::printable(name), LETTER, NAMES - 8 * PT);
+        let text = fitting(name, NAMES - AROUND);
         figure.push(Item::Text { at, size: LETTER, anchor: Anchor::Start, turn: Turn::Left, fill: INK, text });
     }
 }
