@@ -7,7 +7,7 @@ use crate::tasks::TaskTime;
 use draw::Color;
 use membership::{ChosenTasks, GroupedTask, SchedPolicy, TaskGroup, TaskGroups, TasksBy};
 use sched::chosen::is_called;
-use sched::kthread::{command, is_any_stopper};
+use sched::kthread::{command, is_any_idle_injector, is_any_stopper};
 use sched::lineage::LineageHistory;
 use sched::seeded::SeededMap;
 use sched::{Comm, CpuSpan, Current, Dur, Pid, Ts};
@@ -79,10 +79,18 @@ const TASKS: PieceClass = FIRST + 1;
 const KERNEL: PieceClass = FIRST + 2;
 const STOPPER: PieceClass = FIRST + 3;
 pub(crate) const INTERRUPT: PieceClass = FIRST + 4;
+const INJECTED: PieceClass = FIRST + 5;
 
-/// The colours of the five classes of [`ColorBy::Class`], as indices into the palette.
-const CLASS_COLORS: [usize; 5] = [0, 14, 10, 12, 6];
-const CLASS_NAMES: [&str; 5] = ["application", "other tasks", "kernel threads", "stopper (migration/N)", "interrupts"];
+/// The colours of the classes of [`ColorBy::Class`], as indices into the palette.
+const CLASS_COLORS: [usize; 6] = [0, 14, 10, 12, 6, 13];
+const CLASS_NAMES: [&str; 6] = [
+    "application",
+    "other tasks",
+    "kernel threads",
+    "stopper (migration/N)",
+    "interrupts",
+    "kept idle (idle_inject/N)",
+];
 
 /// An entry of the legend: a task, or a group of tasks.
 #[derive(Clone, Copy, Debug)]
@@ -201,6 +209,7 @@ impl Coloring {
                 None => OTHERS,
             },
             ColorBy::Class if is_any_stopper(comm) => STOPPER,
+            ColorBy::Class if is_any_idle_injector(comm) => INJECTED,
             ColorBy::Class if self.is_application(pid, ts) => APPLICATION,
             ColorBy::Class if self.lineage.of(pid, ts).is_of_kernel(comm) => KERNEL,
             ColorBy::Class => TASKS,
@@ -425,6 +434,7 @@ mod tests {
         let c = Coloring { by: ColorBy::Class, ..Coloring::default() };
         assert_eq!(class(&c, 20, "migration/3"), STOPPER);
         assert_eq!(class(&c, 20, "kworker/3:1"), KERNEL);
+        assert_eq!(class(&c, 20, "idle_inject/3"), INJECTED);
         assert_eq!(class(&c, 20, "bash"), TASKS);
     }
 }

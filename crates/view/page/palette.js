@@ -21,6 +21,7 @@ export const CLASSES = {
   task: ["other tasks", 14],
   kernel: ["kernel threads", 10],
   stopper: ["stopper (migration/N)", 12],
+  injected: ["kept idle (idle_inject/N)", 13],
 };
 
 /** Run-queue lengths from short to long. */

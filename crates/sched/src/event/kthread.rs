@@ -23,6 +23,11 @@ pub fn is_idle_injector(comm: Comm, cpu: Cpu) -> bool {
     number.and_then(|n| std::str::from_utf8(n).ok()?.parse().ok()) == Some(cpu.0)
 }
 
+/// Whether this is the name of a thread that keeps some CPU idle at the request of a driver.
+pub fn is_any_idle_injector(comm: Comm) -> bool {
+    comm.as_bytes().starts_with(b"idle_inject/")
+}
+
 /// Whether this is the name of a thread that runs the softirqs of a CPU.
 pub fn is_ksoftirqd(comm: Comm) -> bool {
     comm.as_bytes().starts_with(b"ksoftirqd/")

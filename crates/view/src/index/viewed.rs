@@ -9,7 +9,7 @@ use crate::index::tiles::Index;
 use crate::{Shape, Unusable};
 use lanes::{Coloring, learn_colors};
 use sched::affinity::Affinity;
-use sched::kthread::is_any_stopper;
+use sched::kthread::{is_any_idle_injector, is_any_stopper};
 use sched::lineage::Kin;
 use sched::topology::CpuOrder;
 use sched::{Cause, Cpu, EventIssue, Topology, Ts};
@@ -332,6 +332,7 @@ impl<'t> Viewed<'t> {
         let kin = Kin { parent: task.parent, forked: false, descends: task.application };
         let class = match () {
             () if is_any_stopper(task.comm) => "stopper",
+            () if is_any_idle_injector(task.comm) => "injected",
             () if task.application => "application",
             () if kin.is_of_kernel(task.comm) => "kernel",
             () => "task",
