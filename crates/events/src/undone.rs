@@ -251,4 +251,25 @@ mod tests {
         events.push(moved(40, (0, 7, SOFTIRQ), 8, 1, 0));
         assert!(counted(&events).iter().all(|(.., reversed)| *reversed == 0));
     }
+
+    #[test]
+    fn reversed_migrations_are_those_of_the_events_alone() {
+        let mut all = 0;
+        for seed in 0..20 {
+            let events = testkit::Simulation::balanced(seed, 2 + (seed % 5) as u32, 500).events;
+            let moves = events.iter().filter_map(|event| match event.kind {
+                EventKind::Migrate { task, orig, dest } => Some((task.pid, event.ts, orig, dest)),
+                _ => None,
+            });
+            let (mut latest, mut reversed) = (std::collections::BTreeMap::new(), 0);
+            for (pid, ts, orig, dest) in moves {
+                if let Some((before, from, to)) = latest.insert(pid, (ts, orig, dest)) {
+                    reversed += u64::from((from, to) == (dest, orig) && ts.since(before) <= super::SOON);
+                }
+            }
+            assert_eq!(counted(&events).iter().map(|(.., reversed)| reversed).sum::<u64>(), reversed, "seed {seed}");
+            all += reversed;
+        }
+        assert!(all > 20, "{all}");
+    }
 }

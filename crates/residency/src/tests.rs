@@ -1,6 +1,10 @@
 use crate::{GroupedBy, Options, PlacedBeside, Residency, ResidencyReport};
 use sched::topology::CpuLocation;
-use sched::{Comm, Cpu, EventKind, Pass, Pid, PrevState, SchedEvent, TaskRef, Topology, Ts};
+use sched::{
+    Analysis, Comm, Cpu, Current, EventKind, Pass, Pid, PrevState, SchedEvent, SchedState, TaskRef, Topology, Ts,
+};
+use std::collections::BTreeMap;
+use testkit::Simulation;
 
 const MS: i64 = 1_000_000;
 
@@ -111,4 +115,105 @@ fn without_a_topology_there_is_no_home() {
         Pass::over(events.as_slice()).run(|| Residency::new(&options)).unwrap_or_else(|never| match never {}).output;
     assert_eq!((found.run_ns.0, found.residency_percent, found.llcs.len()), (550, None, 0));
     assert_eq!(found.groups.iter().filter(|group| group.home_llc.is_some()).count(), 0);
+}
+
+/// The time of each task beside a busy sibling, and beside one whose state is known, by a look at every CPU behind every event.
+#[derive(Default)]
+struct Beside {
+    since: Ts,
+    now: Vec<(Pid, bool)>,
+    sums: BTreeMap<Pid, [u64; 2]>,
+}
+
+impl Beside {
+    fn pass(&mut self, ts: Ts) {
+        let ns = ts.since(self.since).0;
+        self.since = ts;
+        for (pid, is_busy) in &self.now {
+            let [busy, known] = self.sums.entry(*pid).or_default();
+            *known += ns;
+            *busy += if *is_busy { ns } else { 0 };
+        }
+    }
+
+    fn look(&mut self, state: &SchedState) {
+        let beside = |cpu: Cpu| {
+            let (task, sibling) = (state.running(cpu)?, Cpu(cpu.0 ^ 1));
+            match state.current(sibling) {
+                _ if !state.is_observed(sibling) => None,
+                Current::Task(_) => Some((task.pid, true)),
+                Current::Idle | Current::Offline => Some((task.pid, false)),
+                Current::Unknown => None,
+            }
+        };
+        self.now = state.observed().filter_map(beside).collect();
+    }
+}
+
+impl Analysis for Beside {
+    type Output = BTreeMap<Pid, [u64; 2]>;
+
+    fn begin(&mut self, start: Ts, state: &SchedState) {
+        self.since = start;
+        self.look(state);
+    }
+
+    fn after(&mut self, event: &SchedEvent, state: &SchedState) {
+        self.pass(event.ts);
+        self.look(state);
+    }
+
+    fn finish(mut self, end: Ts, _: &SchedState) -> Self::Output {
+        self.pass(end);
+        self.sums
+    }
+}
+
+/// The moves of each task between caches, and the returns among them, by the events alone.
+fn moves(events: &[SchedEvent]) -> BTreeMap<Pid, [u64; 3]> {
+    let (mut last, mut sums) = (BTreeMap::new(), BTreeMap::new());
+    for event in events {
+        let EventKind::Migrate { task, orig, dest } = event.kind else { continue };
+        let (from, to) = (orig.0 / 4, dest.0 / 4);
+        if from == to {
+            continue;
+        }
+        let sums: &mut [u64; 3] = sums.entry(task.pid).or_default();
+        sums[0] += 1;
+        if let Some((at, left, came)) = last.insert(task.pid, (event.ts, from, to))
+            && (left, came) == (to, from)
+        {
+            let since = event.ts.since(at).0;
+            sums[1] += u64::from(since <= 10_000_000);
+            sums[2] += u64::from(since <= 100_000_000);
+        }
+    }
+    sums
+}
+
+#[test]
+fn siblings_and_returns_are_those_of_a_look_at_every_event() {
+    let mut seen = [0; 2];
+    for seed in 0..20 {
+        let simulation = Simulation::balanced(seed, 2 + (seed % 7) as u32, 400);
+        let events = if seed % 4 == 0 { simulation.lossy(seed).0 } else { simulation.events };
+        let (from, to) = (events[0].ts, events[events.len() - 1].ts);
+        let options = Options { topology: topology(), ..Options::new(GroupedBy::Task, from, to) };
+        let pass = Pass::over(events.as_slice()).run(|| (Residency::new(&options), Beside::default()));
+        let (report, beside) = pass.unwrap_or_else(|never| match never {}).output;
+        let moved = moves(&events);
+        for group in &report.groups {
+            let pid = group.name.rsplit(' ').next().and_then(|pid| pid.parse().ok()).map(Pid).expect("a task");
+            let [busy, known] = beside.get(&pid).copied().unwrap_or_default();
+            let percent = (known > 0).then(|| 100.0 * busy as f64 / known as f64);
+            assert_eq!(group.beside_busy_percent, percent, "seed {seed}: {}", group.name);
+            seen[0] += usize::from(busy > 0 && busy < known);
+            if seed % 4 != 0 {
+                let found = [group.moves, group.returns_10ms, group.returns_100ms];
+                assert_eq!(found, moved.get(&pid).copied().unwrap_or_default(), "seed {seed}: {}", group.name);
+                seen[1] += usize::from(group.returns_100ms > 0);
+            }
+        }
+    }
+    assert!(seen.iter().all(|seen| *seen > 10), "{seen:?}");
 }

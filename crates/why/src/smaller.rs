@@ -192,6 +192,31 @@ mod tests {
     }
 
     #[test]
+    fn the_rows_are_the_same_in_pieces() {
+        use sched::{Pid, Window};
+        let sizes = [256, 512, 1024, 1024];
+        let capacities = || Capacities::of((0..).map(Cpu).zip(sizes));
+        let mut tally = testkit::PieceTally::default();
+        for seed in 0..8 {
+            let simulation = testkit::Simulation::balanced(seed, 4, 400);
+            let (lossy, _) = simulation.lossy(seed);
+            let mut affinity = sched::Affinity::new((0..4).map(Cpu));
+            (1..40).step_by(3).for_each(|pid| affinity.add(Pid(pid), &[Cpu(0), Cpu(2)].into_iter().collect()));
+            for events in [&simulation.events, &lossy] {
+                let affinity = (seed % 2 == 0).then_some(&affinity);
+                let options = Options { capacities: capacities(), affinity, ..Options::default() };
+                let inner = Window { from: Some(events[events.len() / 3].ts), to: None };
+                for window in [Window::default(), inner] {
+                    let analysis = || SmallerCpus::new(&options);
+                    let show = |rows: &Option<Vec<SmallerRow>>| format!("{rows:?}");
+                    tally += testkit::in_pieces(&mut events.as_slice(), window, &[1, 7, 61], analysis, show);
+                }
+            }
+        }
+        assert!(tally.joined * 10 > tally.pieces * 8 && tally.pieces > 0, "{tally:?}");
+    }
+
+    #[test]
     fn every_form_has_the_rows() {
         let rows = [SmallerRow { capacity: 512, idle_capacity: 1024, ns: Dur(1_500_000_000) }];
         assert!(text(Some(&rows)).contains("  capacity 512, idle 1024                      1.5000 s\n"));

@@ -505,6 +505,23 @@ mod tests {
         let json = Topology::parse(&format!(r#"{{"cpus":[{}]}}"#, rows.join(","))).unwrap();
         let columns = "# CPU,Core,Socket,Node,,L1d,L1i,L2,L3\n0,0,0,0,,0,0,0,0\n1,0,0,0,,0,0,0,0\n2,1,0,0,,1,1,1,0\n3,1,0,0,,1,1,1,0\n\
                        4,4,0,0,,4,4,2,0\n5,5,0,0,,5,5,2,0\n6,6,0,0,,6,6,2,0\n7,7,0,0,,7,7,2,0\n";
+        // The places of a machine file, and lines of pairs, name a cluster by its lowest CPU.
+        let of_pair = |cpu: u32| if cpu < 4 { cpu / 2 * 2 } else { cpu };
+        let l2 = |cpu: u32| if cpu < 4 { of_pair(cpu) } else { 4 };
+        let place = |cpu: u32| {
+            let (core, cluster) = (of_pair(cpu), l2(cpu));
+            format!(r#"{{"cpu":{cpu},"core":{core},"cluster":{cluster},"llc":0,"node":0,"socket":0}}"#)
+        };
+        let places: Vec<String> = (0..8).map(place).collect();
+        let machine = format!(r#"{{"schema":"schedviz/machine/1","cpus":{{"places":[{}]}}}}"#, places.join(","));
+        let line = |cpu: u32| format!("cpu{cpu} smt={} cluster={} llc=0-7 node=0 socket=0\n", of_pair(cpu), l2(cpu));
+        let pairs: String = (0..8).map(line).collect();
+        for named in [&machine, &pairs] {
+            let named = Topology::parse(named).unwrap();
+            let clusters = (0..8).map(|cpu| named.place(Cpu(cpu)).unwrap().cluster);
+            assert_eq!(clusters.collect::<Vec<_>>(), [None, None, None, None, Some(4), Some(4), Some(4), Some(4)]);
+            assert!(named.distances() == [true; 5]);
+        }
         for hybrid in [&json, &Topology::parse(columns).unwrap()] {
             let clusters: Vec<Option<u32>> = (0..8).map(|cpu| hybrid.place(Cpu(cpu)).unwrap().cluster).collect();
             assert_eq!(clusters, [None, None, None, None, Some(2), Some(2), Some(2), Some(2)]);
