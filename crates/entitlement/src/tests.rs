@@ -1,7 +1,9 @@
 use crate::{Claim, ShareMeter, SharesReport, WeightTree, divide};
 use machine::Machine;
 use membership::Cgroups;
-use sched::{Comm, Cpu, EventKind, Pass, Pid, PrevState, SchedEvent, TaskRef, Ts};
+use sched::{
+    Analysis, Comm, Cpu, Current, EventKind, Pass, Pid, PrevState, SchedEvent, SchedState, TaskRef, TaskState, Ts,
+};
 
 fn task(pid: i32) -> TaskRef {
     TaskRef { pid: Pid(pid), prio: 120, comm: Comm::new(b"t") }
@@ -99,4 +101,123 @@ fn weights_are_unknown_without_the_controller() {
     let cgroups = Cgroups::listed(&[(Pid(1), "/g")]);
     assert!(WeightTree::of(None, &cgroups).is_err());
     assert!(WeightTree::of(Some(&machine(r#"{"path":"/g"}"#)), &cgroups).is_err());
+}
+
+/// The groups of the brute force, with the weight in the unit of a task: the root, `/g`, and two below that.
+const TREE: [(&str, f64); 4] = [("/", 1024.0), ("/g", 2048.0), ("/g/a", 1024.0), ("/g/b", 3072.0)];
+
+/// The group of a task, as a place in [`TREE`].
+fn place(pid: Pid) -> usize {
+    [0, 2, 3, 3, 1][pid.0.unsigned_abs() as usize % 5]
+}
+
+/// CPU time by entitlement and by running, and the time with runnable tasks, from all tasks behind every event.
+#[derive(Default)]
+struct Dividing {
+    since: Ts,
+    /// The CPUs to which each group is entitled, and its runnable and running tasks.
+    now: [(f64, u32, u32); 4],
+    sums: [(f64, u64, u64); 4],
+}
+
+/// The share of each competitor: the level of `CPUs / weight` up to which all fill, found by halving.
+fn filled(cpus: f64, claims: &[(f64, f64)]) -> Vec<f64> {
+    let at = |level: f64| claims.iter().map(move |(weight, most)| (level * weight).min(*most));
+    let all: f64 = claims.iter().map(|(_, most)| most).sum();
+    if all <= cpus {
+        return claims.iter().map(|(_, most)| *most).collect();
+    }
+    let (mut low, mut high) = (0.0, 1.0);
+    for _ in 0..200 {
+        let middle = (low + high) / 2.0;
+        if at(middle).sum::<f64>() < cpus { low = middle } else { high = middle }
+    }
+    at(low).collect()
+}
+
+impl Dividing {
+    fn look(&mut self, state: &SchedState) {
+        let (mut own, mut runs, mut privileged) = ([0_u32; 4], [0_u32; 4], 0);
+        for task in state.living().filter(|task| !task.pid.is_idle()) {
+            let is_running = match task.state {
+                TaskState::Running(_) => true,
+                TaskState::Waiting(cpu) if state.is_observed(cpu) => false,
+                _ => continue,
+            };
+            if task.known_prio().is_some_and(|prio| prio < 100) {
+                privileged += u32::from(is_running);
+                continue;
+            }
+            own[place(task.pid)] += 1;
+            runs[place(task.pid)] += u32::from(is_running);
+        }
+        let cpus = state.observed().filter(|cpu| state.current(*cpu) != Current::Offline).count() as u32 - privileged;
+        let with_below = |of: [u32; 4]| [of.iter().sum(), of[1] + of[2] + of[3], of[2], of[3]];
+        let (runnable, running): ([u32; 4], [u32; 4]) = (with_below(own), with_below(runs));
+        let mut rates = [f64::from(runnable[0].min(cpus)), 0.0, 0.0, 0.0];
+        for (above, below) in [(0, 1..2), (1, 2..4)] {
+            let tasks = std::iter::repeat_n((1024.0, 1.0), own[above] as usize);
+            let groups = below.clone().map(|at| (TREE[at].1, f64::from(runnable[at])));
+            let shares = filled(rates[above], &tasks.chain(groups).collect::<Vec<_>>());
+            below.zip(&shares[own[above] as usize..]).for_each(|(at, share)| rates[at] = *share);
+        }
+        self.now = std::array::from_fn(|at| (rates[at], runnable[at], running[at]));
+    }
+
+    fn pass(&mut self, ts: Ts) {
+        let ns = ts.since(self.since).0;
+        self.since = ts;
+        for ((rate, runnable, running), sums) in self.now.iter().zip(&mut self.sums) {
+            if *runnable > 0 {
+                *sums = (sums.0 + rate * ns as f64, sums.1 + u64::from(*running) * ns, sums.2 + ns);
+            }
+        }
+    }
+}
+
+impl Analysis for Dividing {
+    type Output = [(f64, u64, u64); 4];
+
+    fn begin(&mut self, start: Ts, state: &SchedState) {
+        self.since = start;
+        self.look(state);
+    }
+
+    fn after(&mut self, event: &SchedEvent, state: &SchedState) {
+        self.pass(event.ts);
+        self.look(state);
+    }
+
+    fn finish(mut self, end: Ts, _: &SchedState) -> Self::Output {
+        self.pass(end);
+        self.sums
+    }
+}
+
+#[test]
+fn shares_are_those_of_every_instant() {
+    let machine = machine(
+        r#"{"path":"/g","controls_cpu":true,"cpu_weight":200},{"path":"/g/a","controls_cpu":true},
+           {"path":"/g/b","controls_cpu":true,"cpu_weight":300}"#,
+    );
+    let tasks: Vec<(Pid, &str)> = (1..2_000).map(|pid| (Pid(pid), TREE[place(Pid(pid))].0)).collect();
+    let cgroups = Cgroups::listed(&tasks);
+    let tree = WeightTree::of(Some(&machine), &cgroups).expect("weights");
+    let mut compared = 0;
+    for seed in 0..20 {
+        let events = testkit::Simulation::balanced(seed, 1 + (seed % 5) as u32, 400).events;
+        let pass = Pass::over(events.as_slice()).run(|| (ShareMeter::new(&tree, &cgroups), Dividing::default()));
+        let (report, sums) = pass.unwrap_or_else(|never| match never {}).output;
+        for ((path, _), (entitled, got, runnable)) in TREE.iter().zip(sums) {
+            let Some(group) = report.groups.iter().find(|group| group.cgroup == *path) else {
+                assert_eq!(runnable, 0, "seed {seed}: {path}");
+                continue;
+            };
+            assert_eq!((group.got_ns.0, group.runnable_ns.0), (got, runnable), "seed {seed}: {path}");
+            let near = (group.entitled_ns.0 as f64 - entitled).abs() <= 1.0 + entitled * 1e-9;
+            assert!(near, "seed {seed}: {path}: {} {entitled}", group.entitled_ns.0);
+            compared += usize::from(entitled > 0.0);
+        }
+    }
+    assert!(compared > 60, "{compared}");
 }
