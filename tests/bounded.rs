@@ -102,15 +102,7 @@ fn rows_have_a_limit_and_the_rest_is_one_row() {
     let rest = &shares.members[0];
     assert_eq!((rest.name.as_str(), rest.run_ns), ("100 others, beyond the rows", Dur(5 * more as u64)));
     assert_eq!(shares.members.iter().map(|member| member.run_ns.0).sum::<u64>(), 5 * tasks as u64);
-    let options = latency::Options {
-        groups: None,
-        cpus: Default::default(),
-        tasks: None,
-        by: latency::TasksBy::Task,
-        topology: Default::default(),
-        zero: from,
-        worst: 1,
-    };
+    let options = latency::Options { by: latency::TasksBy::Task, zero: from, worst: 1, ..Default::default() };
     let waits = Pass::over(events.as_slice()).run(|| latency::Latency::new(&options)).expect("a pass").output;
     assert_eq!(waits.rows.len(), limits::ROWS + 1);
     let rest = waits.rows.last().expect("a row");

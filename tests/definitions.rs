@@ -47,6 +47,8 @@ fn names_beside_the_rows_of_the_definitions_are_those_of_the_schemas() {
     assert!(!ours.is_empty() && ours.is_subset(&classes), "{ours:?} of {classes:?}");
     let others = classes.iter().filter(|name| name.ends_with("_ns") && *name != "irq_in_tasks_ns");
     assert_eq!(ours, others.cloned().collect());
+    let reasons = values(&schema("fairness-2")["$defs"]["FairBefore"]);
+    assert_eq!(names(&page, "| release | reason | name in JSON |"), reasons);
     // Distances to the nearest idle CPU stand in a sentence.
     let nearest = values(&why["$defs"]["Nearest"]);
     assert!(nearest.len() == 8 && nearest.iter().all(|name| page.contains(&format!("(`{name}`)"))), "{nearest:?}");

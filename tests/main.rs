@@ -50,6 +50,7 @@ mod outcomes;
 mod output;
 mod packages;
 mod pages;
+mod parameters;
 mod path;
 mod path_by_hand;
 mod perfdata;

@@ -116,3 +116,25 @@ fn the_workflow_draws_the_worst_run() {
     assert!(page.contains("schedviz record -o run.$i.dat") && !page.contains("trace-cmd record"));
     std::fs::remove_dir_all(&folder).expect("removed");
 }
+
+/// The commands of `docs/waiting.md` print the lines below them, in their order.
+#[test]
+fn the_page_about_waiting_has_what_the_program_prints() {
+    let page = std::fs::read_to_string(root().join("docs/waiting.md")).expect("the page");
+    let shown = page.split("```\n").filter_map(|block| block.strip_prefix("$ ")?.split_once('\n'));
+    let mut number = 0;
+    for (command, lines) in shown {
+        let (code, text, errors) = run(&root().join("examples/waiting"), command);
+        assert_eq!(code, Some(0), "{command}: {errors}");
+        let mut printed = text.lines().map(str::trim_end);
+        for line in lines.lines() {
+            // A line of the headline may go on behind the part that is shown.
+            assert!(
+                printed.any(|printed| printed == line || printed.starts_with(&format!("{line} "))),
+                "{command}: {line}\n{text}"
+            );
+        }
+        number += 1;
+    }
+    assert_eq!(number, 5);
+}

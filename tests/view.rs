@@ -322,6 +322,7 @@ fn an_instant_is_what_the_stepper_shows() {
         assert_eq!(cpu["waiting"].as_array().expect("a queue").iter().collect::<Vec<_>>(), waiting);
     }
     assert_eq!(found["next"]["text"], step["event"]["text"]);
+    assert_eq!((&found["next"]["flags"], found["next"]["flags"].is_string()), (&step["flags"], true));
     assert_eq!(found["next"]["at"], step["in_trace_ns"]);
 }
 

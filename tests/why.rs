@@ -175,6 +175,7 @@ impl<'s> SlowWhy<'s> {
             EventKind::Switch { prev, next, .. } if prev.pid.0 == pid && event.cpu.0 == cpu => match next {
                 next if next.pid.0 == 0 => "held-back".into(),
                 next if is_kernel_thread(next.comm) => "preempted-by-kernel-thread".into(),
+                next if next.prio < 0 => "preempted-by-deadline".into(),
                 next if next.prio < 100 => "preempted-by-real-time".into(),
                 next if slow.is_some_and(|slow| slow.is_application(next.pid.0)) => "preempted-by-application".into(),
                 _ => "preempted-by-other".into(),

@@ -92,3 +92,32 @@ fn preempted_by_a_selected_task() {
         assert!(json.contains("\"preempted-by-application\""), "{selection:?}");
     }
 }
+
+/// A deadline task, a real-time one and one of another program preempt on CPU 0 while CPU 1 idles: each is an origin of its own.
+#[test]
+fn the_class_of_the_task_that_preempts_is_named() {
+    let task = |pid: i32| {
+        let prio = [(40, -1), (50, 49)].iter().find(|(of, _)| *of == pid).map_or(120, |(_, prio)| *prio);
+        TaskRef { pid: Pid(pid), prio, comm: Comm::new(b"task") }
+    };
+    let mut events =
+        vec![SchedEvent { ts: Ts(0), cpu: Cpu(1), pid: Pid(0), flags: 0, kind: EventKind::Other { id: 1 } }];
+    for (ts, next) in [(100, 40), (200, 50), (300, 60)] {
+        let switch = |ts, prev, state, next| {
+            let kind = EventKind::Switch { prev: task(prev), state, next: task(next) };
+            SchedEvent { ts: Ts(ts), cpu: Cpu(0), pid: Pid(prev), flags: 0, kind }
+        };
+        events.push(switch(ts, 10, PrevState::RUNNABLE, next));
+        events.push(switch(ts + 50, next, PrevState::asleep(1), 10));
+    }
+    let options = Options { waiters: Waiters::All, ..Options::default() };
+    let pass = Pass::over(&events[..]).run(|| Why::new(&options));
+    let waiting = pass.unwrap_or_else(|never| match never {}).output.waiting.expect("waits");
+    let mut began: Vec<(&str, u64)> = waiting.rows.iter().map(|row| (row.began, row.total_ns.0)).collect();
+    began.sort_unstable();
+    let other =
+        if began[0].0 == "preempted-by-application" { "preempted-by-application" } else { "preempted-by-other" };
+    let mut expected = vec![("preempted-by-deadline", 50), ("preempted-by-real-time", 50), (other, 50)];
+    expected.sort_unstable();
+    assert_eq!((began, waiting.total_ns.0), (expected, 150));
+}

@@ -231,6 +231,7 @@ impl Joined for Fairness<'_> {
     }
 
     fn resume(&mut self, _: Ts, at: Ts, state: &SchedState) {
+        self.fair_runs.begin(at, state);
         self.log = Some(Box::new(WaitLog::of(at, state)));
     }
 
@@ -251,6 +252,7 @@ impl Joined for Fairness<'_> {
         let Some(log) = later.log.take() else { return };
         self.take(&log);
         self.take_runs(&log.runs);
+        self.fair_runs.join(&later.fair_runs);
         self.join_members(&mut later);
         self.renamed.append(&mut later.renamed);
     }

@@ -27,6 +27,7 @@
 //! ```
 
 mod args;
+mod fair_runs;
 mod figure;
 mod idling;
 mod joined;
@@ -39,6 +40,7 @@ mod table;
 mod waits;
 
 pub use args::FairnessArgs;
+pub use fair_runs::{FairRunsOfCpu, FairRunsReport};
 pub use figure::figure;
 pub use idling::IdleCpu;
 pub use question::FairnessQuestion;
@@ -46,13 +48,14 @@ pub use report::{FairnessReport, IntervalReport, Member, text};
 pub use waits::{QueueTime, Starved};
 
 use entitlement::SharesReport;
+use fair_runs::FairRuns;
 use idling::IdleTimes;
 use joined::WaitLog;
-use membership::{GroupLabel, TaskGroup, TaskGroups, TasksBy};
+use membership::{DeadlineParams, GroupLabel, ParamsHistory, TaskGroup, TaskGroups, TasksBy};
 use sched::event::escape;
 use sched::kthread::command;
 use sched::limits::ROWS;
-use sched::nice::weight_of;
+use sched::nice::{FairBefore, weight_of};
 use sched::seeded::SeededMap;
 use sched::state::Task;
 use sched::{
@@ -112,6 +115,10 @@ pub struct Options<'o> {
     pub groups: Option<Arc<TaskGroups>>,
     /// The shares of cgroups by weight, measured before; absent where they were not asked for.
     pub shares: Option<SharesReport>,
+    /// The parameters of deadline tasks; absent where no record shows them.
+    pub deadlines: Option<Arc<ParamsHistory>>,
+    /// The reason for which the kernel runs fair tasks in the place of real-time tasks.
+    pub fair_before: FairBefore,
     /// The tasks that are measured; absent where all are.
     pub tasks: Option<&'o Chosen<'o>>,
     /// Shares are expected by the weights of the tasks' nice values.
@@ -133,6 +140,8 @@ impl Options<'_> {
             by: GroupBy::Task,
             groups: None,
             shares: None,
+            deadlines: None,
+            fair_before: FairBefore::Unknown,
             tasks: None,
             weights: false,
             interval,
@@ -177,6 +186,8 @@ struct MemberSums {
     weight: u64,
     /// The least kernel priority of its tasks, that of the highest class; absent where none is known.
     prio: Option<i32>,
+    /// The parameters of the deadline task that the member is, in the end.
+    deadline_params: Option<DeadlineParams>,
     intervals: Summed<InInterval>,
     /// The process, the cgroup or the parameters that the member is, in the end.
     label: Option<Box<GroupLabel>>,
@@ -219,6 +230,7 @@ pub struct Fairness<'o> {
     caught: SeededMap<Comm, Option<String>>,
     waits: Waits,
     idle: IdleTimes,
+    fair_runs: FairRuns,
     /// The steps that are left to the analysis of the pieces before, if this one follows a later piece of a pass.
     log: Option<Box<WaitLog>>,
 }
@@ -236,6 +248,7 @@ impl<'o> Fairness<'o> {
             caught: SeededMap::default(),
             waits: Waits::new(options.zero, options.worst),
             idle: IdleTimes::default(),
+            fair_runs: FairRuns::default(),
             log: None,
         }
     }
@@ -452,6 +465,7 @@ impl Analysis for Fairness<'_> {
     fn begin(&mut self, start: Ts, state: &SchedState) {
         self.idle.begin(start, state);
         self.waits.begin(start, state);
+        self.fair_runs.begin(start, state);
     }
 
     fn before(&mut self, event: &SchedEvent, state: &SchedState) {
@@ -512,7 +526,9 @@ impl Analysis for Fairness<'_> {
                 self.members[member].1.runs.add(span.duration());
             }
             self.follow_wait(task, span, event.ts, state);
+            self.fair_runs.turn(task, span, state);
         }
+        self.fair_runs.after(event, state);
     }
 
     fn finish(mut self, end: Ts, state: &SchedState) -> FairnessReport {
@@ -520,7 +536,7 @@ impl Analysis for Fairness<'_> {
         let Fairness { options, waits, idle, .. } = &mut self;
         let is_chosen = |task: &Task| options.tasks.is_none_or(|chosen| chosen(task, state));
         waits.close(state, end, idle, is_chosen);
-        report::build(self)
+        report::build(self, end)
     }
 }
 

@@ -50,7 +50,9 @@ impl TaskQuestion for FairnessQuestion {
         let is_by_cgroup = matches!(by, GroupBy::Cgroup);
         let shares = is_by_cgroup.then(|| shares::measure(session, &args.shared.begin)).transpose()?;
         let groups = by.groups().map(|rule| session.task_groups(rule)).transpose()?;
-        Ok(Options { by, groups, shares, tasks, weights: args.weights, interval, worst: args.worst, ..plain })
+        let deadlines = session.deadline_params();
+        let weights = args.weights;
+        Ok(Options { by, groups, shares, deadlines, tasks, weights, interval, worst: args.worst, ..plain })
     }
 
     fn of_section(session: &Session) -> Result<Option<Options<'_>>> {
@@ -88,5 +90,6 @@ impl TaskQuestion for FairnessQuestion {
 fn plain(session: &Session) -> Option<Options<'static>> {
     let Session { from, to, start: zero, .. } = *session;
     let interval = Dur(round_step(to.since(from).0 / 10));
-    session.shown.chosen.are_all().then(|| Options { zero, interval, ..Options::new(from, to) })
+    let fair_before = session.fair_before();
+    session.shown.chosen.are_all().then(|| Options { zero, interval, fair_before, ..Options::new(from, to) })
 }

@@ -1,11 +1,12 @@
 //! The report: as numbers, and as a text.
 
-use crate::{Fairness, IdleCpu, InInterval, MemberKey, MemberSums, QueueTime, Starved};
+use crate::{FairRunsReport, Fairness, IdleCpu, InInterval, MemberKey, MemberSums, QueueTime, Starved};
 use entitlement::SharesReport;
-use membership::{GroupLabel, TaskGroup, TaskGroups, TasksBy, join_random};
+use membership::{DeadlineParams, GroupLabel, TaskGroup, TaskGroups, TasksBy, join_random};
 use sched::kthread::command;
 use sched::lengths::{Summary, human};
 use sched::nice::SchedClass;
+use sched::nouns::counted;
 use sched::{Dur, Lengths, OfSelection, Pid, Ts};
 use serde::Serialize;
 use std::fmt::Write;
@@ -40,6 +41,9 @@ pub struct Member {
     /// The class of the task with the highest priority, if that is the real-time or the deadline class; absent where it is another one or unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub class: Option<SchedClass>,
+    /// The parameters of a deadline task at the end of the window; absent where no record shows them, or where the member can have several tasks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deadline_params: Option<DeadlineParams>,
     /// The run time in percent of the runnable time.
     pub got_percent: f64,
     /// The run lengths: those of the completed runs.
@@ -97,6 +101,9 @@ pub struct FairnessReport {
     pub starved: Vec<Starved>,
     /// The shares of the cgroups of all tasks by weight, and those that they got; null unless the members are cgroups.
     pub shares: Option<SharesReport>,
+    /// The runs of fair tasks in the place of real-time tasks that waited on the same CPU, of all fair tasks; absent where there were none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fair_before_real_time: Option<FairRunsReport>,
     /// The run lengths of all members, for a figure.
     #[serde(skip)]
     pub runs: Lengths,
@@ -158,12 +165,15 @@ fn of_stems(members: Vec<(MemberKey, MemberSums)>, groups: Option<&TaskGroups>) 
     all
 }
 
-pub(crate) fn build(mut f: Fairness<'_>) -> FairnessReport {
+pub(crate) fn build(mut f: Fairness<'_>, end: Ts) -> FairnessReport {
     let options = f.options;
     // The tables that found the members take as much room as their rows will.
     (f.keys, f.homes) = Default::default();
     let groups = options.groups.as_deref();
     let named = |(key, mut sums): (MemberKey, MemberSums)| {
+        if let (MemberKey::Task(pid), Some(deadlines)) = (&key, &options.deadlines) {
+            sums.deadline_params = deadlines.deadline_params(*pid, options.to);
+        }
         if let (MemberKey::Group(group), Some(groups)) = (&key, groups) {
             sums.label = groups.label(*group).map(Box::new);
         }
@@ -198,6 +208,7 @@ pub(crate) fn build(mut f: Fairness<'_>) -> FairnessReport {
             share_percent: percent(s.run_ns as f64, total as f64),
             expected_percent: expected,
             weight: s.weight,
+            deadline_params: s.deadline_params,
             class: s.prio.map(SchedClass::of).filter(|class| *class != SchedClass::Fair),
             got_percent: percent(s.run_ns as f64, s.run_ns.saturating_add(s.wait_ns) as f64),
             runs: s.runs.summary(),
@@ -218,6 +229,7 @@ pub(crate) fn build(mut f: Fairness<'_>) -> FairnessReport {
         intervals: intervals(all, options.from, options.zero, options.to, options.interval),
         starved: f.waits.longest,
         shares: options.shares.clone(),
+        fair_before_real_time: f.fair_runs.report(end, options.fair_before),
         runs: run_lengths,
         waits,
     }
@@ -257,7 +269,7 @@ impl OfSelection for FairnessReport {
         (self.gini, self.jain, self.weighted_jain) = (None, None, None);
         (self.members, self.intervals, self.starved) = (Vec::new(), Vec::new(), Vec::new());
         (self.runs, self.waits) = (Lengths::default(), Lengths::default());
-        (self.selection_unknown, self.shares) = (Some(why), None);
+        (self.selection_unknown, self.shares, self.fair_before_real_time) = (Some(why), None, None);
     }
 }
 
@@ -365,19 +377,43 @@ fn member_rows(out: &mut String, report: &FairnessReport, rows: usize) {
         let _ = writeln!(out, "… and {more} more (--rows, --json)");
     }
     out.push_str("  (max: the longest wait)\n");
+    classes(out, report);
+}
+
+/// The members of higher classes, and the runs of fair tasks in the place of real-time tasks.
+fn classes(out: &mut String, report: &FairnessReport) {
     for class in [SchedClass::Deadline, SchedClass::RealTime] {
-        let names =
+        let of_class =
             // The stopper of each CPU is in no class that tasks can join.
             report.members.iter().filter(|m| m.class == Some(class) && !m.name.starts_with("migration/"));
-        let names: Vec<&str> = names.map(|m| m.name.as_str()).collect();
-        if let Some((first, others)) = names.split_first() {
-            let more = if others.is_empty() { String::new() } else { format!(" and {} more", others.len()) };
-            let text =
-                format!("(in the {} class, which runs before tasks of the fair class: {first}{more})", class.words());
-            paragraph(out, 2, 3, &text);
-        }
+        let of_class: Vec<&Member> = of_class.collect();
+        let Some(first) = of_class.first() else { continue };
+        let with_params: Vec<String> = (of_class.iter())
+            .filter_map(|m| Some(format!("{} ({})", m.name, m.deadline_params?)))
+            .take(DEADLINE_TASKS)
+            .collect();
+        let (names, shown) = match with_params.len() {
+            0 => (first.name.clone(), 1),
+            number => (with_params.join(", "), number),
+        };
+        let more = match of_class.len() - shown {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let text =
+            format!("(in the {} class, which runs before tasks of the fair class: {names}{more})", class.words());
+        paragraph(out, 2, 3, &text);
+    }
+    if let Some(FairRunsReport { reason, runs, time_ns, .. }) = &report.fair_before_real_time {
+        let (runs, time) = (counted(*runs, "time"), time_ns.human());
+        let text =
+            format!("(fair tasks ran {runs} in the place of waiting real-time tasks, for {time}: {})", reason.words());
+        paragraph(out, 2, 3, &text);
     }
 }
+
+/// Maximum number of deadline tasks whose parameters are shown.
+const DEADLINE_TASKS: usize = 4;
 
 /// The run lengths and runqueue waits of each member.
 fn length_rows(out: &mut String, report: &FairnessReport, rows: usize) {

@@ -12,7 +12,7 @@ pub(crate) const FORMATS: Formats = Formats::FIGURE_AND_TEXT.and_table();
 ///
 /// A job is the work of a task from a wakeup to its next sleep, and its response time is the time between the two. A task
 /// that is woken at even intervals is periodic. Its period is the deadline of its jobs, unless --deadline gives one, which
-/// then holds for every chosen task. A job counts in the window in which it ends.
+/// then holds for every chosen task, or record --why has recorded the parameters of a deadline task. A job counts in the window in which it ends.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES, mut_args(|argument| FORMATS.fit(argument)))]
 pub struct JobsArgs {

@@ -1,5 +1,6 @@
 //! The figure: the response time of each job at its release, for the tasks with the most missed deadlines.
 
+use crate::report::Response;
 use crate::{JobRow, JobsReport};
 use draw::{Anchor, Color, Figure, Item, Line, PT, Paint, Point, Rect, Unit, text};
 use sched::nouns::counted;
@@ -60,22 +61,22 @@ fn note(shown: usize, all: usize) -> String {
 }
 
 /// Draws the jobs of a task: in each column the longest one.
-fn panel(figure: &mut Figure, plot: Rect, row: &JobRow, points: &[(Ts, Dur)], at: &dyn Fn(Ts) -> Unit) {
+fn panel(figure: &mut Figure, plot: Rect, row: &JobRow, points: &[Response], at: &dyn Fn(Ts) -> Unit) {
     let deadline = row.deadline_ns.unwrap_or_default();
-    let high = points.iter().map(|(_, response)| *response).max().unwrap_or_default().max(deadline);
+    let high = points.iter().map(|(_, response, _)| *response).max().unwrap_or_default().max(deadline);
     let axis = Axis::linear(0.0, high.0 as f64, AxisUnit::Time, "").to_next_tick(3);
     axis.draw_left(figure, plot);
     // Jobs that were released before the window stand at its edge.
     let columns = (plot.w / BAR).max(1) as usize;
-    let mut longest = vec![None::<Dur>; columns];
-    for (release, response) in points {
+    let mut longest = vec![None::<(Dur, bool)>; columns];
+    for (release, response, is_missed) in points {
         let x = at(*release).clamp(plot.x, plot.x + plot.w);
         let column = (((x - plot.x) / BAR) as usize).min(columns - 1);
-        longest[column] = longest[column].max(Some(*response));
+        longest[column] = longest[column].max(Some((*response, *is_missed)));
     }
     for is_missed in [false, true] {
         let bars = longest.iter().enumerate().filter_map(|(column, response)| {
-            let response = response.filter(|response| (*response > deadline) == is_missed)?;
+            let (response, _) = response.filter(|(_, missed)| *missed == is_missed)?;
             let y = axis.at(response.0 as f64, plot.y + plot.h, -plot.h);
             Some(Rect { x: plot.x + column as Unit * BAR, y, w: BAR, h: plot.y + plot.h - y })
         });

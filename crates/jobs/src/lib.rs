@@ -1,6 +1,7 @@
 //! The jobs of tasks: the work from each wakeup to the next sleep, with its response time, and the deadlines that are missed.
 //!
-//! A task that is woken at even intervals is periodic; its period is its deadline unless one is given. The longest jobs of each task have
+//! A task that is woken at even intervals is periodic; its period is its deadline unless one is given, or the parameters of a deadline task
+//! are recorded. The longest jobs of each task have
 //! what kept them: the time until they were queued, in the run queue, throttled, and the tasks that ran on their CPU meanwhile.
 //! `docs/definitions.md` defines each number in its section on jobs.
 //!
@@ -30,6 +31,7 @@ pub use question::JobsQuestion;
 pub use report::{DeadlineOrigin, DelayedJob, JobCulprit, JobRow, JobTimes, JobsReport};
 pub use text::text;
 
+use membership::ParamsHistory;
 use sched::limits::BoundedRows;
 use sched::state::Task;
 use sched::{
@@ -37,6 +39,7 @@ use sched::{
     SchedState, Span, TaskState, Ts,
 };
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// Maximum number of jobs that are kept. Further ones are counted, and are in no row.
 pub const JOBS: usize = 1 << 20;
@@ -59,6 +62,8 @@ pub struct Options<'o> {
     pub tasks: Option<&'o Chosen<'o>>,
     /// The deadline of each job, from its release on; absent where the period of a periodic task is its deadline.
     pub deadline: Option<Dur>,
+    /// The parameters of deadline tasks, whose deadlines count before periods; absent where no record shows them.
+    pub deadlines: Option<Arc<ParamsHistory>>,
     /// The maximum number of late jobs that are listed.
     pub worst: usize,
     /// The instant that counts as zero: the trace's start.

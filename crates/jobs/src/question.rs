@@ -32,7 +32,8 @@ impl TaskQuestion for JobsQuestion {
     }
 
     fn options<'o>(args: &'o JobsArgs, session: &'o Session, tasks: Option<&'o Chosen<'o>>) -> Result<Options<'o>> {
-        Ok(Options { tasks, deadline: args.deadline, worst: args.worst, ..Options::plain(session) })
+        let (deadline, deadlines) = (args.deadline, session.deadline_params());
+        Ok(Options { tasks, deadline, deadlines, worst: args.worst, ..Options::plain(session) })
     }
 
     /// Returns nothing: a report has no section of this question.

@@ -1,14 +1,15 @@
 //! The report: as numbers.
 
-use crate::{EndedJob, Jobs, OpenJob};
+use crate::{EndedJob, Jobs, OpenJob, Options};
+use membership::DeadlineParams;
 use sched::{Comm, Cpu, Dur, OfSelection, Pid, Ts};
 use serde::Serialize;
 
 /// The name and version of the document's schema.
 pub(crate) const SCHEMA: &str = "schedviz/jobs/1";
 
-/// The release of a job and its response time.
-pub(crate) type Response = (Ts, Dur);
+/// The release of a job, its response time, and whether it missed its deadline.
+pub(crate) type Response = (Ts, Dur, bool);
 
 /// The least number of intervals between releases that show a period.
 const INTERVALS: usize = 8;
@@ -22,6 +23,8 @@ const EVEN: u64 = 5;
 pub enum DeadlineOrigin {
     /// The deadline was given on the command line.
     Given,
+    /// The deadline is that of the task's scheduling parameters (`SCHED_DEADLINE`).
+    Parameters,
     /// The deadline is the period that was found.
     Period,
 }
@@ -62,11 +65,15 @@ pub struct JobRow {
     pub interval_p75_ns: Option<Dur>,
     /// The period in nanoseconds: the median interval, if the task is periodic; null if it is not.
     pub period_ns: Option<Dur>,
-    /// The deadline of each job after its release in nanoseconds; null where none was given and the task is not periodic.
+    /// The deadline of the latest job after its release in nanoseconds; null where none was given, no record shows the parameters of a deadline
+    /// task, and the task is not periodic.
     pub deadline_ns: Option<Dur>,
     /// The origin of the deadline; null without one.
     pub deadline_by: Option<DeadlineOrigin>,
-    /// The number of jobs whose response time exceeds the deadline; null without one.
+    /// The parameters of a deadline task at the release of the latest job; absent where no record shows them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parameters: Option<DeadlineParams>,
+    /// The number of jobs whose response time exceeds their deadline; null where no job has one.
     pub missed: Option<u64>,
     /// The response times.
     pub response: JobTimes,
@@ -220,13 +227,14 @@ pub(crate) fn build(jobs: Jobs<'_>, end: Ts) -> JobsReport {
             Some(pid) => (pid, sums.comm),
             None => (Pid::IDLE, Comm::new(b"(others)")),
         };
-        let row = row(pid, command, sums.earlier, &ended, options.deadline.filter(|_| !pid.is_idle()));
-        let delayed = row.deadline_ns.map(|deadline| {
-            let worst = sums.worst.into_iter();
-            worst.map(|worst| delayed(pid, command, worst, deadline, options.zero)).collect()
+        let deadlines = Deadlines::of(pid, &ended, options);
+        let row = row(pid, command, sums.earlier, &ended, &deadlines);
+        let delayed = sums.worst.into_iter().filter_map(|worst| {
+            let deadline = deadlines.at(worst.0.release)?;
+            Some(delayed(pid, command, worst, deadline, options.zero))
         });
-        let points = ended.iter().map(|job| (job.release, job.response)).collect();
-        all.push((row, delayed.unwrap_or_default(), points));
+        let points = ended.iter().map(|job| (job.release, job.response, deadlines.is_missed(job))).collect();
+        all.push((row, delayed.collect(), points));
     }
     all.sort_by_key(|(row, ..)| std::cmp::Reverse((row.missed, row.period_ns.is_some(), row.jobs)));
     let mut worst: Vec<DelayedJob> = Vec::new();
@@ -257,16 +265,55 @@ pub(crate) fn build(jobs: Jobs<'_>, end: Ts) -> JobsReport {
     }
 }
 
-fn row(pid: Pid, command: Comm, earlier: u64, jobs: &[EndedJob], given: Option<Dur>) -> JobRow {
-    let releases = jobs.windows(2).map(|pair| pair[1].release.since(pair[0].release).0);
-    let mut intervals: Vec<u64> = releases.collect();
-    intervals.sort_unstable();
-    let [low, median, high] = [1, 2, 3].map(|quarters| rank(&intervals, quarters, 4));
-    let is_even = || Some(high?.0.saturating_sub(low?.0) <= median?.0 / EVEN && median?.0 > 0);
-    let is_periodic = !pid.is_idle() && intervals.len() >= INTERVALS && is_even().unwrap_or(false);
-    let period = median.filter(|_| is_periodic);
-    let deadline = given.or(period);
-    let origin = if given.is_some() { DeadlineOrigin::Given } else { DeadlineOrigin::Period };
+/// The deadlines of the jobs of a task.
+struct Deadlines<'o> {
+    pid: Pid,
+    given: Option<Dur>,
+    options: &'o Options<'o>,
+    /// The quartiles of the intervals between releases.
+    quartiles: [Option<Dur>; 3],
+    period: Option<Dur>,
+}
+
+impl<'o> Deadlines<'o> {
+    fn of(pid: Pid, jobs: &[EndedJob], options: &'o Options<'o>) -> Deadlines<'o> {
+        let releases = jobs.windows(2).map(|pair| pair[1].release.since(pair[0].release).0);
+        let mut intervals: Vec<u64> = releases.collect();
+        intervals.sort_unstable();
+        let quartiles = [1, 2, 3].map(|quarters| rank(&intervals, quarters, 4));
+        let [low, median, high] = quartiles;
+        let is_even = || Some(high?.0.saturating_sub(low?.0) <= median?.0 / EVEN && median?.0 > 0);
+        let is_periodic = !pid.is_idle() && intervals.len() >= INTERVALS && is_even().unwrap_or(false);
+        let given = options.deadline.filter(|_| !pid.is_idle());
+        Deadlines { pid, given, options, quartiles, period: median.filter(|_| is_periodic) }
+    }
+
+    /// The parameters of a deadline task at an instant.
+    fn parameters(&self, at: Ts) -> Option<DeadlineParams> {
+        self.options.deadlines.as_ref()?.deadline_params(self.pid, at)
+    }
+
+    /// The deadline of a job with this release.
+    fn at(&self, release: Ts) -> Option<Dur> {
+        self.given.or_else(|| Some(self.parameters(release)?.deadline_ns)).or(self.period)
+    }
+
+    fn is_missed(&self, job: &EndedJob) -> bool {
+        self.at(job.release).is_some_and(|deadline| job.response > deadline)
+    }
+}
+
+fn row(pid: Pid, command: Comm, earlier: u64, jobs: &[EndedJob], deadlines: &Deadlines<'_>) -> JobRow {
+    let [low, median, high] = deadlines.quartiles;
+    let latest = jobs.last().map(|job| job.release);
+    let (parameters, deadline) =
+        (latest.and_then(|at| deadlines.parameters(at)), latest.and_then(|at| deadlines.at(at)));
+    let origin = match (deadlines.given, parameters) {
+        (Some(_), _) => DeadlineOrigin::Given,
+        (None, Some(_)) => DeadlineOrigin::Parameters,
+        (None, None) => DeadlineOrigin::Period,
+    };
+    let has_any = deadline.is_some() || jobs.iter().any(|job| deadlines.at(job.release).is_some());
     JobRow {
         pid,
         command,
@@ -275,10 +322,11 @@ fn row(pid: Pid, command: Comm, earlier: u64, jobs: &[EndedJob], given: Option<D
         interval_p25_ns: low,
         interval_p50_ns: median,
         interval_p75_ns: high,
-        period_ns: period,
+        period_ns: deadlines.period,
         deadline_ns: deadline,
         deadline_by: deadline.map(|_| origin),
-        missed: deadline.map(|deadline| jobs.iter().filter(|job| job.response > deadline).count() as u64),
+        parameters,
+        missed: has_any.then(|| jobs.iter().filter(|job| deadlines.is_missed(job)).count() as u64),
         response: JobTimes::of(jobs.iter().map(|job| job.response)),
         run: JobTimes::of(jobs.iter().map(|job| job.run)),
         waited: JobTimes::of(jobs.iter().map(|job| job.waited)),

@@ -26,8 +26,13 @@ pub fn text(report: &JobsReport, trace: &Drawable, rows: usize, all: bool) -> St
 
 fn headline(out: &mut String, report: &JobsReport, trace: &Drawable) {
     let number = |number: Option<u64>| number.unwrap_or(0);
-    let given = report.tasks.iter().any(|row| row.deadline_by == Some(DeadlineOrigin::Given));
-    let by = if given { "the given deadline" } else { "the period as their deadline" };
+    let has = |origin| report.tasks.iter().any(|row| row.deadline_by == Some(origin));
+    let by = match (has(DeadlineOrigin::Given), has(DeadlineOrigin::Parameters), has(DeadlineOrigin::Period)) {
+        (true, ..) => "the given deadline",
+        (_, true, false) => "the deadline of their scheduling parameters",
+        (_, true, true) => "the deadline of their scheduling parameters, or else the period as their deadline",
+        _ => "the period as their deadline",
+    };
     let (jobs, periodic) = (counted(number(report.jobs), "job"), counted(number(report.periodic), "periodic task"));
     let missed = counted(number(report.missed), "job");
     paragraph(out, 0, 2, &format!("{trace}: {jobs}; {periodic}; {missed} missed {by}"));
@@ -62,6 +67,10 @@ fn tasks(out: &mut String, report: &JobsReport, rows: usize, all: bool) {
         let (period, times) = (short(row.period_ns), row.response);
         let [median, high, most] = [times.p50_ns, times.p99_ns, times.max_ns].map(|time| short(Some(time)));
         let _ = writeln!(out, "{name:<NAME$}{:>7}{period:>8}{missed:>7}{median:>8}{high:>8}{most:>8}", row.jobs);
+    }
+    let parameters = shown.iter().take(rows).filter_map(|row| Some((row.pid.named(row.command), row.parameters?)));
+    for (name, parameters) in parameters {
+        paragraph(out, 2, 4, &format!("{name} is a deadline task: {parameters}"));
     }
     if let Some(more) = shown.len().checked_sub(rows).filter(|more| *more > 0) {
         let _ = writeln!(out, "  {} more: --rows {} prints all", counted(more as u64, "task"), shown.len());

@@ -1,6 +1,7 @@
 //! One wait of the list of the longest.
 
 use crate::Measure;
+use sched::nice::FairBefore;
 use sched::{Comm, Cpu, Dur, Pid, Ts};
 use serde::Serialize;
 
@@ -40,6 +41,9 @@ pub struct Case {
     /// Whether that task was within its slice, which protects it (`RUN_TO_PARITY`). Absent where its pick was not recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub behind_within_slice: Option<bool>,
+    /// The reason for which that task, a fair one, ran in the place of this real-time task. Absent for every other wait.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub behind_by: Option<FairBefore>,
     /// The task that ran last before it, where it ran; 0 is the idle task.
     pub after: Pid,
     /// The name of the task that ran last before it.

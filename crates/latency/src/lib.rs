@@ -60,6 +60,7 @@ use longest::LongWait;
 use membership::{TaskGroup, TaskGroups};
 use sched::kthread::command;
 use sched::limits::ROWS;
+use sched::nice::{FairBefore, SchedClass};
 use sched::seeded::SeededMap;
 use sched::state::{Task, Waking};
 use sched::{
@@ -84,6 +85,8 @@ pub struct Options<'o> {
     pub topology: Topology,
     /// The instant that counts as zero: the trace's start.
     pub zero: Ts,
+    /// The reason for which the kernel runs fair tasks in the place of real-time tasks.
+    pub fair_before: FairBefore,
     /// The maximum number of worst cases that are kept.
     pub worst: usize,
 }
@@ -178,6 +181,8 @@ struct Wait {
     behind: (Pid, Comm),
     /// Whether that task was within its slice, where its pick was recorded.
     within_slice: Option<bool>,
+    /// Whether that task is a fair one that preempted a real-time task.
+    is_fair_first: bool,
     /// The time that the task was throttled so far.
     throttled: Dur,
 }
@@ -207,6 +212,7 @@ impl Wait {
             idle_cpus: 0,
             behind: (Pid::IDLE, Comm::EMPTY),
             within_slice: None,
+            is_fair_first: false,
             throttled: Dur(0),
         }
     }
@@ -367,7 +373,7 @@ impl<'o> Latency<'o> {
             (Running(_), Asleep(last)) => Phase::Sleep(last),
             (from, Waiting(cpu)) => {
                 let wait = match from {
-                    Running(_) => Some(self.wait(Measure::Preempted, None, None, cpu, state)),
+                    Running(_) => Some(self.preempted(task, cpu, state)),
                     _ => self.queued(task, before.as_ref(), cpu, span, event, state),
                 };
                 let Some(wait) = wait else { return };
@@ -395,6 +401,14 @@ impl<'o> Latency<'o> {
             _ if state.places_by_wakings() && task.waking.is_some() => Some(self.woken(task, before, cpu, span, state)),
             _ => None,
         }
+    }
+
+    /// A task that ran is queued.
+    fn preempted(&self, task: &Task, cpu: Cpu, state: &SchedState) -> Wait {
+        let class = |task: &Task| task.known_prio().map(SchedClass::of);
+        let is_fair = || state.running(cpu).and_then(class) == Some(SchedClass::Fair);
+        let is_fair_first = class(task) == Some(SchedClass::RealTime) && is_fair();
+        Wait { is_fair_first, ..self.wait(Measure::Preempted, None, None, cpu, state) }
     }
 
     /// A task that was woken is queued.
@@ -454,6 +468,7 @@ impl<'o> Latency<'o> {
             idle_cpus,
             behind: state.running(cpu).map_or((Pid::IDLE, Comm::EMPTY), |t| (t.pid, t.comm)),
             within_slice: state.is_within_slice(cpu),
+            is_fair_first: false,
             throttled: Dur(0),
         }
     }

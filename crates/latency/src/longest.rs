@@ -62,6 +62,7 @@ impl Latency<'_> {
             behind: wait.behind.0,
             behind_command: wait.behind.1,
             behind_within_slice: wait.within_slice,
+            behind_by: wait.is_fair_first.then_some(self.options.fair_before),
             after: after.0,
             after_command: after.1,
             idle_cpus: wait.idle_cpus,

@@ -54,6 +54,9 @@ struct NotedWait {
     /// Whether that task was within its slice.
     #[serde(default)]
     within_slice: Option<bool>,
+    /// Whether that task is a fair one that preempted a real-time task.
+    #[serde(default)]
+    is_fair_first: bool,
     /// The time that the task was throttled so far.
     #[serde(default)]
     throttled: u64,
@@ -120,6 +123,7 @@ fn notes(latency: &Latency<'_>, state: &SchedState) -> Notes {
             behind: wait.behind.0,
             behind_comm: wait.behind.1,
             within_slice: wait.within_slice,
+            is_fair_first: wait.is_fair_first,
             throttled: wait.throttled.0,
         })
     };
@@ -158,6 +162,7 @@ pub(crate) fn take_up(latency: &mut Latency<'_>, past: &Past, state: &SchedState
                 idle_cpus: noted.idle_cpus,
                 behind: (noted.behind, noted.behind_comm),
                 within_slice: noted.within_slice,
+                is_fair_first: noted.is_fair_first,
                 throttled: Dur(noted.throttled),
             };
             latency.waits.insert(task.id(), wait);

@@ -71,6 +71,7 @@ impl Options<'_> {
     /// The options of all tasks of a session, without a list of the longest waits.
     pub fn plain(session: &Session) -> Options<'static> {
         let (cpus, topology) = (session.shown.chosen.clone(), session.topology.clone());
-        Options { cpus, zero: session.start, topology, ..Default::default() }
+        let fair_before = session.fair_before();
+        Options { cpus, zero: session.start, topology, fair_before, ..Default::default() }
     }
 }

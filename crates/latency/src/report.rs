@@ -551,8 +551,9 @@ fn worst(out: &mut String, report: &LatencyReport, trace: &Drawable) {
                 Some(true) => " within its slice",
                 Some(false) => " beyond its slice",
             };
+            let by = c.behind_by.map_or(String::new(), |reason| format!(" by {}", reason.words()));
             let line = format!(
-                "  {:>9} from {:.6} s: {task}{waker}; queued on CPU {} behind {behind}{slice} ({idle}), ran on CPU {} after {}",
+                "  {:>9} from {:.6} s: {task}{waker}; queued on CPU {} behind {behind}{slice}{by} ({idle}), ran on CPU {} after {}",
                 c.duration_ns.human(),
                 start as f64 / 1e9,
                 c.queued_on,

@@ -15,6 +15,7 @@
 mod affinity;
 mod bounded;
 mod cgroups;
+mod clamps;
 mod cpus;
 mod facts;
 mod kernel;
@@ -29,6 +30,7 @@ mod summary;
 pub use affinity::Affinity;
 pub use bounded::read_bounded;
 pub use cgroups::Cgroup;
+pub use clamps::Clamps;
 pub use cpus::{CpuPlace, MachineCpus, Node};
 pub use kernel::Kernel;
 pub use newidle::{NewIdleCost, NewIdleCosts};
@@ -85,6 +87,10 @@ pub struct Machine {
     /// The scheduling policies of the tasks, at the start of the recording and, if they were read then, at its end.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub policies: Vec<Policies>,
+    /// The clamps of tasks' utilization, at the start of the recording and, if they were read then, at its end; none where the kernel has no
+    /// clamps.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub clamps: Vec<Clamps>,
     /// The totals of `/proc/pressure/cpu`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pressure: Option<Pressure>,
@@ -127,6 +133,7 @@ impl Machine {
         let affinity = Affinity::read(root, Affinity::START).into_iter().collect();
         let processes = processes::read(root);
         let policies = Policies::read(root, Affinity::START).into_iter().collect();
+        let clamps = Clamps::read(root, Affinity::START).into_iter().collect();
         // Last, so that little happens between these and the beginning of the recording.
         let cgroups = cgroups::read(root);
         let pressure = Pressure::read(root, "proc/pressure/cpu");
@@ -140,6 +147,7 @@ impl Machine {
             affinity,
             processes,
             policies,
+            clamps,
             cgroups,
             pressure,
             pressure_read: pressure.map(|_| Instant::now()),
@@ -149,7 +157,7 @@ impl Machine {
         }
     }
 
-    /// Adds the affinity and the policies of the tasks, the pressure, the costs of new-idle balancing, and the cgroups with their tasks and
+    /// Adds the affinity, the policies and the clamps of the tasks, the pressure, the costs of new-idle balancing, and the cgroups with their tasks and
     /// counters as they are at the end of a recording.
     pub fn finish(&mut self, root: &Root) {
         self.pressure_at_end = Pressure::read(root, "proc/pressure/cpu");
@@ -177,6 +185,7 @@ impl Machine {
         self.cgroups.sort_by(|a, b| a.path.cmp(&b.path));
         self.affinity.extend(Affinity::read(root, Affinity::END));
         self.policies.extend(Policies::read(root, Affinity::END));
+        self.clamps.extend(Clamps::read(root, Affinity::END));
         if let Some(costs) = &mut self.newidle_costs {
             costs.end = newidle::costs(root);
         }
@@ -272,6 +281,18 @@ impl Machine {
         let taken = self.policies.iter().filter(move |taken| taken.at == moment);
         let each = taken.flat_map(|taken| &taken.tasks);
         each.flat_map(|(policy, pids)| pids.iter().map(|pid| (Pid(*pid), i64::from(*policy))))
+    }
+
+    /// The clamps of utilization of the threads at the start or the end of the recording ([`Affinity::START`], [`Affinity::END`]), each the
+    /// least and the greatest utilization; those of the threads that are not listed are 0 and 1,024.
+    pub fn clamps_at(&self, moment: &str) -> impl Iterator<Item = (Pid, [u32; 2])> {
+        let taken = self.clamps.iter().filter(move |taken| taken.at == moment);
+        taken.flat_map(Clamps::each).map(|(pid, clamps)| (Pid(pid), clamps))
+    }
+
+    /// Whether the clamps of the threads at the start or the end of the recording are known.
+    pub fn has_clamps(&self, moment: &str) -> bool {
+        self.clamps.iter().any(|taken| taken.at == moment)
     }
 
     /// The path of a cgroup, if the file has it.

@@ -12,6 +12,8 @@
 //! assert_eq!(stem(Comm::new(b"rayon-worker-12")), "rayon-worker-N");
 //! ```
 
+mod attributes;
+mod by_task;
 mod cgroups;
 mod chosen;
 mod followed;
@@ -25,6 +27,7 @@ mod policy;
 mod processes;
 mod stacks;
 
+pub use attributes::{DeadlineParams, UtilClamp};
 pub use cgroups::{CgroupChange, CgroupIndex, Cgroups};
 pub use chosen::{ChosenGroups, ChosenTasks};
 pub use followed::FollowedCgroups;

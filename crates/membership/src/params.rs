@@ -1,5 +1,7 @@
 //! The scheduling parameters of each task.
 
+use crate::attributes::{CallAttributes, DeadlineParams, UtilClamp};
+use crate::by_task::{ByTask, MOST_CHANGES, next_of, place_at};
 use crate::past_groups::{PastGroups, PastParams};
 use crate::policy::SchedPolicy;
 use machine::Machine;
@@ -24,6 +26,9 @@ pub struct TaskParams {
     /// The real-time priority, from 1 to 99, larger before smaller; absent of tasks of other classes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rt_priority: Option<u8>,
+    /// The clamps of the utilization; absent where they are the kernel's defaults, or unknown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub uclamp: Option<UtilClamp>,
 }
 
 /// The weight of a task of `SCHED_IDLE`, in units of which nice 0 has 1,024.
@@ -38,6 +43,7 @@ impl TaskParams {
             policy,
             nice: is_fair.then(|| (prio - 120).clamp(-20, 19) as i8),
             rt_priority: (0..100).contains(&prio).then(|| (99 - prio).max(1) as u8),
+            uclamp: None,
         }
     }
 
@@ -58,13 +64,10 @@ impl fmt::Display for TaskParams {
             (Some(nice), _) => write!(f, " nice {nice}"),
             (_, Some(priority)) => write!(f, " {priority}"),
             _ => Ok(()),
-        }
+        }?;
+        self.uclamp.map_or(Ok(()), |clamp| write!(f, ", {clamp}"))
     }
 }
-
-/// Maximum number of changes of policies and of priorities that are kept; later ones are not followed, and the policies that they change
-/// are unknown.
-const MOST_CHANGES: usize = 1 << 22;
 
 /// The policies and the priorities of all tasks over the time of a trace.
 #[derive(Clone, Debug, Default)]
@@ -76,20 +79,16 @@ pub struct ParamsHistory {
     prios: SeededMap<Pid, Vec<(Ts, i32)>>,
     /// The number of changes of both.
     changes: usize,
+    /// The clamps of each task, where they are known and not the defaults.
+    clamps: ByTask<UtilClamp>,
+    /// The parameters of each deadline task, where a record shows them.
+    deadlines: ByTask<DeadlineParams>,
     /// The tasks whose policy is unknown all the time, since the lists contradict the records.
     contradicted: SeededSet<Pid>,
 }
 
-/// The place of the latest change at an instant; nothing before the first one.
-fn place_at<T>(changes: &[(Ts, T)], ts: Ts) -> Option<usize> {
-    changes.partition_point(|(at, _)| *at <= ts).checked_sub(1)
-}
-
-/// The first instant after `ts` at which one of these changes is.
-fn next_of<T>(changes: Option<&Vec<(Ts, T)>>, ts: Ts) -> Option<Ts> {
-    let changes = changes?;
-    changes.get(changes.partition_point(|(at, _)| *at <= ts)).map(|(at, _)| *at)
-}
+/// A call that a thread has entered and not left: the task that it is about, the policy, if the record has it, and the rest that it sets.
+type OpenCall = (Pid, Option<SchedPolicy>, CallAttributes);
 
 /// The way in which a record shows policies.
 #[derive(Clone, Copy)]
@@ -112,13 +111,13 @@ enum ShowsParams {
 #[derive(Default)]
 struct ParamsLearned {
     history: ParamsHistory,
-    /// The call that each thread has entered and not left: the task that it is about, and the policy, if the record has it.
-    calls: SeededMap<Pid, (Pid, Option<SchedPolicy>)>,
+    /// The call that each thread has entered and not left.
+    calls: SeededMap<Pid, OpenCall>,
     records_returns: bool,
     /// Whether the policies at the start are known, so that a task without a record has the policy of its parent.
     knows_start: bool,
     /// The calls that were open at the start of the part that a note is made for.
-    noted_calls: Option<Vec<(Pid, Pid, Option<SchedPolicy>)>>,
+    noted_calls: Option<Vec<(Pid, OpenCall)>>,
 }
 
 impl ParamsHistory {
@@ -137,12 +136,18 @@ impl ParamsHistory {
         let prio = |(pid, changes): (&Pid, &Vec<(Ts, i32)>)| {
             Some((*pid, changes.get(place_at(changes, before).unwrap_or(0))?.1))
         };
+        let calls = noted_calls.unwrap_or_else(|| open_calls(&calls));
+        let deadlines = history.deadlines.all_at(before).into_iter();
         let mut past = PastParams {
             policies: policies.collect(),
             contradicted: history.contradicted.iter().copied().collect(),
             prios: history.prios.iter().filter_map(prio).collect(),
-            calls: noted_calls.unwrap_or_else(|| open_calls(&calls)),
+            calls: calls.iter().map(|(thread, (of, policy, _))| (*thread, *of, *policy)).collect(),
+            attributes: calls.iter().map(|(thread, (.., attributes))| (*thread, *attributes)).collect(),
             records_returns,
+            clamps: history.clamps.all_at(before),
+            unknown_clamps: history.clamps.forgotten(),
+            deadlines: deadlines.map(|(pid, params)| (pid, params.in_ns())).collect(),
         };
         past.policies.sort_unstable();
         past.contradicted.sort_unstable();
@@ -155,6 +160,13 @@ impl ParamsHistory {
     pub fn of_changes(changes: &[(Ts, Pid, Option<SchedPolicy>)]) -> ParamsHistory {
         let mut history = ParamsHistory::default();
         changes.iter().for_each(|(ts, pid, policy)| history.learn(*pid, *ts, *policy));
+        history
+    }
+
+    /// These parameters of deadline tasks, in the order of time, each from an instant on.
+    pub fn of_deadlines(changes: &[(Ts, Pid, DeadlineParams)]) -> ParamsHistory {
+        let mut history = ParamsHistory::default();
+        changes.iter().for_each(|(ts, pid, params)| history.deadlines.set(*pid, *ts, Some(*params)));
         history
     }
 
@@ -174,12 +186,32 @@ impl ParamsHistory {
     pub fn of_task(&self, pid: Pid, prio: Option<i32>, ts: Ts) -> Option<TaskParams> {
         let changes = self.prios.get(&pid).map_or(&[][..], Vec::as_slice);
         let recorded = changes.get(place_at(changes, ts).unwrap_or(0)).map(|(_, prio)| *prio);
-        Some(TaskParams::new(self.policy(pid, ts), recorded.or(prio)?))
+        Some(TaskParams {
+            uclamp: self.clamps.at(pid, ts),
+            ..TaskParams::new(self.policy(pid, ts), recorded.or(prio)?)
+        })
+    }
+
+    /// The parameters of a deadline task at an instant; nothing where no record shows them, or the task is none.
+    pub fn deadline_params(&self, pid: Pid, ts: Ts) -> Option<DeadlineParams> {
+        self.deadlines.at(pid, ts)
+    }
+
+    /// Whether the parameters of any deadline task are known.
+    pub fn has_deadlines(&self) -> bool {
+        !self.deadlines.is_empty()
+    }
+
+    /// Whether a trace has records that can show the parameters of deadline tasks, so that it is worth while to learn them.
+    pub fn can_show_deadlines(trace: &Trace) -> bool {
+        let sets = |format: &EventFormat| shows(format).is_some() && format.field("deadline").is_some();
+        trace.formats().iter().any(|format| sets(format) && trace.occurs(format.id))
     }
 
     /// The first instant after `ts` at which the policy or the priority of a task may change.
     pub(crate) fn next_change(&self, pid: Pid, ts: Ts) -> Option<Ts> {
         let next = [next_of(self.policies.get(&pid), ts), next_of(self.prios.get(&pid), ts)];
+        let next = [next[0], next[1], self.clamps.next_change(pid, ts)];
         next.into_iter().flatten().min()
     }
 
@@ -234,6 +266,24 @@ impl ParamsHistory {
             keep_of_pid(&mut self.policies, pid, vec![(ts, policy)]);
         }
     }
+
+    /// Learns what a successful call sets.
+    fn learn_call(&mut self, (of, policy, attributes): OpenCall, ts: Ts) {
+        let policy = if attributes.keeps_policy { self.policy(of, ts) } else { policy };
+        if !attributes.keeps_policy {
+            self.learn(of, ts, policy);
+        }
+        let deadline = attributes.deadline_params().filter(|_| policy == Some(SchedPolicy::Deadline));
+        if !attributes.keeps_policy || deadline.is_some() {
+            self.deadlines.set(of, ts, deadline);
+        }
+        let clamp = attributes.clamp(self.clamps.at(of, ts).unwrap_or_default());
+        self.learn_clamp(of, ts, clamp);
+    }
+
+    fn learn_clamp(&mut self, pid: Pid, ts: Ts, clamp: UtilClamp) {
+        self.clamps.set(pid, ts, Some(clamp).filter(|clamp| !clamp.is_default()));
+    }
 }
 
 /// Returns the way in which records of this format show policies, if they do.
@@ -252,11 +302,31 @@ fn shows(format: &EventFormat) -> Option<ShowsParams> {
     })
 }
 
+/// The call that a record shows, whose policy counts if it `shows_policy`.
+fn call_in(record: &Record<'_>, shows_policy: bool) -> Option<OpenCall> {
+    let of = Pid(i32::try_from(record.number("pid")?).ok()?);
+    let number = record.number("policy");
+    let mut attributes = CallAttributes::of(record);
+    // A negative policy keeps that of the task.
+    attributes.keeps_policy = number.is_some_and(|number| number < 0);
+    // The policy 0x40000000 is a flag: children do not inherit it.
+    let policy = number.filter(|_| shows_policy).and_then(|number| SchedPolicy::of_number(number & 0xff));
+    Some((if of == Pid(0) { record.pid() } else { of }, policy, attributes))
+}
+
 /// The calls of threads, in the order of these.
-fn open_calls(calls: &SeededMap<Pid, (Pid, Option<SchedPolicy>)>) -> Vec<(Pid, Pid, Option<SchedPolicy>)> {
-    let mut open: Vec<_> = calls.iter().map(|(thread, (of, policy))| (*thread, *of, *policy)).collect();
-    open.sort_unstable();
+fn open_calls(calls: &SeededMap<Pid, OpenCall>) -> Vec<(Pid, OpenCall)> {
+    let mut open: Vec<_> = calls.iter().map(|(thread, call)| (*thread, *call)).collect();
+    open.sort_unstable_by_key(|(thread, _)| *thread);
     open
+}
+
+/// The clamps of tasks in a list of the machine file, of which the kernel's defaults follow from the policy.
+fn clamps_at(machine: &Machine, at: &str) -> Vec<(Pid, UtilClamp)> {
+    let policies: SeededMap<Pid, i64> = machine.policies_at(at).collect();
+    let is_fair = |pid| !matches!(policies.get(&pid), Some(1 | 2 | 6));
+    let clamps = machine.clamps_at(at).map(|(pid, [min, max])| (pid, UtilClamp::of_list(min, max, is_fair(pid))));
+    clamps.collect()
 }
 
 impl ParamsLearned {
@@ -300,13 +370,24 @@ impl ParamsLearned {
         for (pid, prio) in past.prios {
             keep_of_pid(&mut self.history.prios, pid, vec![(Ts::MIN, prio)]);
         }
-        self.calls.extend(past.calls.into_iter().take(PIDS).map(|(thread, of, policy)| (thread, (of, policy))));
+        let attributes: SeededMap<Pid, CallAttributes> = past.attributes.into_iter().take(PIDS).collect();
+        let attributes = |thread| attributes.get(&thread).copied().unwrap_or_default();
+        let calls = past.calls.into_iter().take(PIDS);
+        self.calls.extend(calls.map(|(thread, of, policy)| (thread, (of, policy, attributes(thread)))));
+        past.unknown_clamps.into_iter().for_each(|pid| self.history.clamps.forget(pid));
+        past.clamps.into_iter().for_each(|(pid, clamp)| self.history.learn_clamp(pid, Ts::MIN, clamp));
+        for (pid, times) in past.deadlines {
+            self.history.deadlines.set(pid, Ts::MIN, Some(DeadlineParams::of_ns(times)));
+        }
     }
 
     fn start(&mut self, machine: &Machine) {
         for (pid, policy) in machine.policies_at(machine::Affinity::START) {
             self.knows_start = true;
             self.history.learn(pid, Ts::MIN, SchedPolicy::of_number(policy));
+        }
+        for (pid, clamp) in clamps_at(machine, machine::Affinity::START) {
+            self.history.learn_clamp(pid, Ts::MIN, clamp);
         }
     }
 
@@ -322,6 +403,15 @@ impl ParamsLearned {
                 self.history.contradicted.insert(pid);
             }
         }
+        let clamps: SeededMap<Pid, UtilClamp> = clamps_at(machine, machine::Affinity::END).into_iter().collect();
+        for (pid, _) in
+            machine.policies_at(machine::Affinity::END).filter(|_| machine.has_clamps(machine::Affinity::END))
+        {
+            let clamp = clamps.get(&pid).copied().filter(|clamp| !clamp.is_default());
+            if self.history.clamps.last(pid) != clamp {
+                self.history.clamps.forget(pid);
+            }
+        }
     }
 
     fn follow(&mut self, shows: ShowsParams, record: &Record<'_>) {
@@ -332,34 +422,27 @@ impl ParamsLearned {
                 if let (Some(parent), Some(child)) = (pid("parent_pid"), pid("child_pid")) {
                     let policy = self.history.policy(parent, ts);
                     self.history.learn(child, ts, policy);
+                    self.history.clamps.set(child, ts, self.history.clamps.at(parent, ts));
+                    self.history.deadlines.set(child, ts, None);
                 }
             }
             ShowsParams::Probed => {
-                // A negative policy keeps that of the task.
-                let policy = record.number("policy").filter(|number| *number >= 0 && record.number("ret") == Some(0));
-                if let (Some(of), Some(number)) = (pid("pid"), policy) {
-                    self.history.learn(of, ts, SchedPolicy::of_number(number));
+                if let (Some(call), Some(0)) = (call_in(record, true), record.number("ret")) {
+                    self.history.learn_call(call, ts);
                 }
             }
             ShowsParams::Sets | ShowsParams::SetsUnseen => {
-                let Some(of) = pid("pid") else { return };
-                if record.number("policy").is_some_and(|number| number < 0) {
-                    return;
-                }
-                // The policy 0x40000000 is a flag: children do not inherit it.
-                let number = record.number("policy").filter(|_| matches!(shows, ShowsParams::Sets));
-                let policy = number.and_then(|number| SchedPolicy::of_number(number & 0xff));
-                let of = if of == Pid(0) { record.pid() } else { of };
+                let Some(call) = call_in(record, matches!(shows, ShowsParams::Sets)) else { return };
                 if !self.records_returns {
-                    return self.history.learn(of, ts, policy);
+                    return self.history.learn_call(call, ts);
                 }
                 if self.calls.len() < PIDS {
-                    self.calls.insert(record.pid(), (of, policy));
+                    self.calls.insert(record.pid(), call);
                 }
             }
             ShowsParams::Returns => {
-                if let (Some((of, policy)), Some(0)) = (self.calls.remove(&record.pid()), record.number("ret")) {
-                    self.history.learn(of, ts, policy);
+                if let (Some(call), Some(0)) = (self.calls.remove(&record.pid()), record.number("ret")) {
+                    self.history.learn_call(call, ts);
                 }
             }
             ShowsParams::Weight => {

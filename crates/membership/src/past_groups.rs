@@ -1,5 +1,6 @@
 //! The note itself: the groups of tasks just before a part, and what the records before it decide about those within.
 
+use crate::attributes::{CallAttributes, UtilClamp};
 use crate::policy::SchedPolicy;
 use sched::{Past, Pid};
 use serde::{Deserialize, Serialize};
@@ -41,6 +42,18 @@ pub(crate) struct PastParams {
     pub(crate) calls: Vec<(Pid, Pid, Option<SchedPolicy>)>,
     /// Whether returns of calls have records in the whole trace.
     pub(crate) records_returns: bool,
+    /// The attributes beside the policy that the calls set, by their threads.
+    #[serde(default)]
+    pub(crate) attributes: Vec<(Pid, CallAttributes)>,
+    /// The clamps of the tasks that have any.
+    #[serde(default)]
+    pub(crate) clamps: Vec<(Pid, UtilClamp)>,
+    /// The tasks whose clamps are unknown all the time, whatever records within the part show.
+    #[serde(default)]
+    pub(crate) unknown_clamps: Vec<Pid>,
+    /// The runtime, the deadline and the period of each deadline task whose parameters are known, in nanoseconds.
+    #[serde(default)]
+    pub(crate) deadlines: Vec<(Pid, [u64; 3])>,
 }
 
 impl PastGroups {

@@ -76,12 +76,6 @@ const EEVDF_SINCE: (u32, u32) = (6, 6);
 /// The kernel from which on tasks that sleep can stay queued.
 const DELAYS_SINCE: (u32, u32) = (6, 12);
 
-/// Returns the first two numbers of a kernel's release.
-fn version(release: &str) -> Option<(u32, u32)> {
-    let mut parts = release.split(|c: char| !c.is_ascii_digit());
-    Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
-}
-
 /// The kernel's request of a task that has set none, on a machine with this number of CPUs (tunable scaling by the logarithm).
 fn default_slice(cpus: u32) -> Dur {
     Dur(700_000 * u64::from(1 + cpus.clamp(1, 8).ilog2()))
@@ -91,7 +85,7 @@ impl Options<'_> {
     /// Returns the options of all tasks of a session, without lists of picks.
     pub fn plain(session: &Session) -> Options<'static> {
         let info = session.trace.info();
-        let release = info.kernel.as_deref().and_then(version);
+        let release = session.kernel_release();
         let scheduler = session.machine.as_ref().map(|machine| &machine.scheduler);
         let feature = |name: &str, default: bool| {
             let features = scheduler.map(|scheduler| scheduler.features.as_slice()).unwrap_or_default();

@@ -1,5 +1,6 @@
 //! A trace as a command opens it, and the doubts about it.
 
+mod classes;
 mod elf;
 pub mod ext;
 pub(crate) mod grouping;

@@ -151,7 +151,12 @@ function instant() {
     waiting.append(row);
   }
   nodes.push(waiting);
-  if (answer.next) nodes.push(el("h3", {}, "Next event"), el("p", {}, `${seconds(answer.next.at - trace.zero, 1)} s, CPU ${answer.next.cpu}: ${answer.next.name} ${answer.next.text}`));
+  if (answer.next) {
+    const { at, cpu, name, text, flags } = answer.next;
+    const title = "flags of the event in the kernel's letters: interrupts disabled (d, D), requests to reschedule (n, N, p, l), in an interrupt (h, s)";
+    const shown = flags && /[^.]/.test(flags) ? [" ", el("span", { class: "flags", title }, `[${flags}]`)] : [];
+    nodes.push(el("h3", {}, "Next event"), el("p", {}, `${seconds(at - trace.zero, 1)} s, CPU ${cpu}: ${name}`, ...shown, ` ${text}`));
+  }
   nodes.push(el("h3", {}, "All CPUs"));
   const all = el("table", {}, el("tr", {}, el("th", { class: "number" }, "CPU"), el("th", {}, "running"), el("th", { class: "number" }, "waiting")));
   for (const cpu of answer.cpus) {

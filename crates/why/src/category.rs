@@ -25,7 +25,9 @@ pub enum Preempter {
     Selected,
     /// A task of another program.
     Other,
-    /// A task of the real-time or the deadline class.
+    /// A task of the deadline class.
+    Deadline,
+    /// A task of the real-time class.
     RealTime,
     /// A kernel thread, the stopper included.
     Kernel,
@@ -171,6 +173,7 @@ impl Category for WaitOrigin {
             WaitOrigin::Forked => "forked",
             WaitOrigin::Preempted(Preempter::Application | Preempter::Selected) => "preempted-by-application",
             WaitOrigin::Preempted(Preempter::Other) => "preempted-by-other",
+            WaitOrigin::Preempted(Preempter::Deadline) => "preempted-by-deadline",
             WaitOrigin::Preempted(Preempter::RealTime) => "preempted-by-real-time",
             WaitOrigin::Preempted(Preempter::Kernel) => "preempted-by-kernel-thread",
             WaitOrigin::HeldBack => "held-back",
@@ -224,6 +227,7 @@ impl Category for WaitOrigin {
             WaitOrigin::Preempted(Preempter::Application) => "preempted by the application".into(),
             WaitOrigin::Preempted(Preempter::Selected) => "preempted by a selected task".into(),
             WaitOrigin::Preempted(Preempter::Other) => "preempted by another task".into(),
+            WaitOrigin::Preempted(Preempter::Deadline) => "preempted by a deadline task".into(),
             WaitOrigin::Preempted(Preempter::RealTime) => "preempted by a real-time task".into(),
             WaitOrigin::Preempted(Preempter::Kernel) => "preempted by a kernel thread".into(),
             WaitOrigin::HeldBack => "held back while the CPU idled".into(),
@@ -398,8 +402,14 @@ mod tests {
     fn the_names_are_those_of_the_definitions() {
         let cause = Cause::Unknown;
         let placed = [Placed::Previous, Placed::Waker, Placed::Elsewhere, Placed::Unknown];
-        let by =
-            [Preempter::Application, Preempter::Selected, Preempter::Other, Preempter::RealTime, Preempter::Kernel];
+        let by = [
+            Preempter::Application,
+            Preempter::Selected,
+            Preempter::Other,
+            Preempter::Deadline,
+            Preempter::RealTime,
+            Preempter::Kernel,
+        ];
         let left = [Left::Slept, Left::Exited, Left::Moved, Left::Preempted, Left::Idle];
         let mut begins = vec![
             WaitOrigin::Forked,

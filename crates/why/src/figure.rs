@@ -35,6 +35,7 @@ pub(crate) fn color_of(began: &str, cause: Option<Cause>) -> Color {
         (None, "forked") => Color::rgb(0xe8, 0xd8, 0x10),
         (None, "preempted-by-application") => Color::rgb(0x20, 0x50, 0x50),
         (None, "preempted-by-other") => Color::rgb(0x50, 0x80, 0x38),
+        (None, "preempted-by-deadline") => Color::rgb(0xa8, 0x60, 0xf0),
         (None, "preempted-by-real-time") => Color::rgb(0x20, 0x08, 0xe0),
         (None, "preempted-by-kernel-thread") => Color::rgb(0x40, 0x10, 0x40),
         (None, "held-back") => Color::rgb(0x68, 0x08, 0x08),

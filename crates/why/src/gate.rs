@@ -93,16 +93,13 @@ impl GateCosts {
         let costs = machine.newidle_costs.as_ref()?;
         let both = |(cpu, start): (&u32, &NewIdleCost)| Some((Cpu(*cpu), (*start, *costs.end.get(cpu)?)));
         let cpus: BTreeMap<_, _> = costs.start.iter().filter_map(both).collect();
-        let release = session.trace.info().kernel.as_deref().and_then(|release| {
-            let mut parts = release.split(|c: char| !c.is_ascii_digit());
-            Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
-        });
         // Those of a part are of the whole recording.
         let whole = session.trace.past().map(|past| (past.start, past.end));
         let (from, to) = whole.or_else(|| session.trace.extent())?;
         let migration_cost = machine.scheduler.tunable("migration_cost_ns").and_then(|cost| cost.parse().ok());
         let migration_cost_ns = migration_cost.unwrap_or(MIGRATION_COST);
-        (!cpus.is_empty()).then(|| GateCosts { cpus, from, to, migration_cost_ns, rule: AverageRule::of(release) })
+        let rule = AverageRule::of(session.kernel_release());
+        (!cpus.is_empty()).then(|| GateCosts { cpus, from, to, migration_cost_ns, rule })
     }
 }
 

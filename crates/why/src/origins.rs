@@ -63,6 +63,7 @@ impl Why<'_> {
         match () {
             // The stopper, `idle_inject/N` and the threads of interrupts have real-time priorities as well.
             () if task.kin.is_of_kernel(task.comm) => Preempter::Kernel,
+            () if task.known_prio().is_some_and(|prio| prio < 0) => Preempter::Deadline,
             () if task.known_prio().is_some_and(|prio| prio < 100) => Preempter::RealTime,
             () if self.options.is_application(task, state) => match self.options.application {
                 Some(_) => Preempter::Selected,

@@ -1,4 +1,4 @@
-//! The weights of nice values, and the classes of kernel priorities.
+//! The weights of nice values, the classes of kernel priorities, and the reason for which a lower class runs before a higher one.
 
 use serde::Serialize;
 
@@ -31,6 +31,43 @@ impl SchedClass {
             SchedClass::Deadline => "deadline",
             SchedClass::RealTime => "real-time",
             SchedClass::Fair => "fair",
+        }
+    }
+}
+
+/// The kernels that have the fair server.
+const FAIR_SERVER_SINCE: (u32, u32) = (6, 12);
+
+/// The reason for which a CPU runs a task of the fair class while a real-time task waits there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum FairBefore {
+    /// The fair server, which gives the fair class a part of each second (6.12 and later).
+    FairServer,
+    /// Real-time tasks have used up their part of the period, `sched_rt_runtime_us` (before 6.12).
+    RealTimeThrottling,
+    /// One of the two: the release of the kernel is unknown.
+    #[default]
+    Unknown,
+}
+
+impl FairBefore {
+    /// Returns the reason on a kernel, by the first two numbers of its release.
+    pub fn of(release: Option<(u32, u32)>) -> FairBefore {
+        match release {
+            Some(release) if release >= FAIR_SERVER_SINCE => FairBefore::FairServer,
+            Some(_) => FairBefore::RealTimeThrottling,
+            None => FairBefore::Unknown,
+        }
+    }
+
+    /// The words for the reason in a text.
+    pub fn words(self) -> &'static str {
+        match self {
+            FairBefore::FairServer => "the fair server",
+            FairBefore::RealTimeThrottling => "real-time throttling",
+            FairBefore::Unknown => "the fair server or real-time throttling",
         }
     }
 }

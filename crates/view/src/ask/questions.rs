@@ -190,7 +190,8 @@ fn at(trace: &Viewed<'_>, at: u64, cpu: Cpu) -> Result<Value, Fault> {
             .collect();
         let next = replay.event().map(|event| {
             let coming = Coming::of(event, state, &EventNames(trace));
-            json!({ "at": time(event.ts), "cpu": coming.cpu, "name": coming.name, "text": coming.text })
+            let flags = stepper::flags(event, trace.trace.marks_lazy_requests());
+            json!({ "at": time(event.ts), "cpu": coming.cpu, "name": coming.name, "text": coming.text, "flags": flags })
         });
         let cpus: Vec<Value> = trace.cpus().iter().map(|cpu| cpu_at(*cpu, state)).collect();
         let at = time(ts);

@@ -1,0 +1,249 @@
+//! The runs of fair tasks in the place of waiting real-time tasks (`docs/definitions.md`, section 25).
+//!
+//! Whether one goes on follows from the state alone, so that windows and pieces of a pass agree.
+
+use sched::nice::{FairBefore, SchedClass};
+use sched::state::Task;
+use sched::{Cpu, Dur, EventKind, SchedEvent, SchedState, Span, TaskState, Ts};
+use serde::Serialize;
+
+/// The runs of fair tasks on a CPU in the place of real-time tasks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct FairRunsOfCpu {
+    /// The number of the CPU.
+    pub cpu: Cpu,
+    /// The number of runs that ended in the window.
+    pub runs: u64,
+    /// The time of the runs within the window, in nanoseconds.
+    pub time_ns: Dur,
+}
+
+/// The runs of fair tasks in the place of real-time tasks that waited on the same CPU.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct FairRunsReport {
+    /// The reason, by the release of the kernel.
+    pub reason: FairBefore,
+    /// The number of runs that ended in the window.
+    pub runs: u64,
+    /// The time of the runs within the window, in nanoseconds.
+    pub time_ns: Dur,
+    /// The CPUs with such runs, in the order of their numbers.
+    pub cpus: Vec<FairRunsOfCpu>,
+}
+
+/// The runs on a CPU.
+#[derive(Clone, Copy, Debug, Default)]
+struct CpuRuns {
+    /// Whether a real-time task waits there.
+    has_real_time: bool,
+    /// The run that goes on: the instant up to which its time is counted, and that of the switch to it.
+    open: Option<(Ts, Ts)>,
+    runs: u64,
+    time_ns: u64,
+}
+
+/// The follower of all CPUs.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct FairRuns {
+    cpus: Vec<CpuRuns>,
+    /// The start of the window, or of the piece of a pass.
+    start: Ts,
+    /// Whether a real-time task waits on any CPU, or has waited there until the latest event.
+    is_needed: bool,
+}
+
+/// Whether the priority is one of the real-time class.
+fn is_real_time(task: &Task) -> bool {
+    (0..100).contains(&task.prio)
+}
+
+/// The instant of the switch to the fair task that runs on a CPU in the place of a real-time task; nothing where none does.
+fn run_since(cpu: Cpu, state: &SchedState) -> Option<Ts> {
+    let running = state.running(cpu).filter(|task| task.begun)?;
+    let is_fair = running.known_prio().is_some_and(|prio| SchedClass::of(prio) == SchedClass::Fair);
+    // One that came later is about to preempt it.
+    let waits = |task: &Task| is_real_time(task) && task.begun && task.since <= running.since;
+    (is_fair && state.waiting(cpu).any(waits)).then_some(running.since)
+}
+
+impl FairRuns {
+    /// Begins with a state as it is at the start of the window, or of a piece of a pass.
+    pub(crate) fn begin(&mut self, start: Ts, state: &SchedState) {
+        self.start = start;
+        state.observed().for_each(|cpu| self.settle(cpu, start, state));
+    }
+
+    /// A task that goes from one state to another: a real-time task can have joined a queue, or left it.
+    #[inline(always)]
+    pub(crate) fn turn(&mut self, task: &Task, span: &Span, state: &SchedState) {
+        if is_real_time(task) {
+            self.real_time_turn(span, state);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn real_time_turn(&mut self, span: &Span, state: &SchedState) {
+        for of in [span.state, span.next] {
+            if let TaskState::Waiting(cpu) = of {
+                // What a loss cut ends before the record of the loss.
+                self.settle(cpu, span.end, state);
+            }
+        }
+    }
+
+    /// Takes an event, behind the turns of its tasks: a switch can begin a run, or end it.
+    #[inline(always)]
+    pub(crate) fn after(&mut self, event: &SchedEvent, state: &SchedState) {
+        if self.is_needed && matches!(event.kind, EventKind::Switch { .. }) {
+            self.switch(event, state);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn switch(&mut self, event: &SchedEvent, state: &SchedState) {
+        if self.cpus.get(event.cpu.index()).is_some_and(|of| of.has_real_time || of.open.is_some()) {
+            self.settle(event.cpu, event.ts, state);
+            self.is_needed = self.cpus.iter().any(|of| of.has_real_time);
+        }
+    }
+
+    /// Compares a CPU with its state.
+    fn settle(&mut self, cpu: Cpu, now: Ts, state: &SchedState) {
+        let has_real_time = state.waiting(cpu).any(is_real_time);
+        let since = if has_real_time { run_since(cpu, state) } else { None };
+        if cpu.index() >= self.cpus.len() {
+            if !has_real_time {
+                return;
+            }
+            self.cpus.resize(cpu.index() + 1, CpuRuns::default());
+        }
+        let of = &mut self.cpus[cpu.index()];
+        of.has_real_time = has_real_time;
+        self.is_needed |= has_real_time;
+        if let Some((from, switched)) = of.open
+            && since != Some(switched)
+        {
+            of.time_ns += now.since(from).0;
+            of.runs += 1;
+            of.open = None;
+        }
+        if let (None, Some(switched)) = (of.open, since) {
+            of.open = Some((now, switched));
+        }
+    }
+
+    /// Adds the runs of a later piece of a pass.
+    pub(crate) fn join(&mut self, later: &FairRuns) {
+        if self.cpus.len() < later.cpus.len() {
+            self.cpus.resize(later.cpus.len(), CpuRuns::default());
+        }
+        let none = CpuRuns::default();
+        for (place, of) in self.cpus.iter_mut().enumerate() {
+            let next = later.cpus.get(place).unwrap_or(&none);
+            of.time_ns += of.open.map_or(0, |(from, _)| later.start.since(from).0) + next.time_ns;
+            of.runs += next.runs;
+            (of.open, of.has_real_time) = (next.open, next.has_real_time);
+        }
+        self.is_needed = later.is_needed;
+    }
+
+    /// The report at the end of the window; nothing where no such run was seen.
+    pub(crate) fn report(&self, end: Ts, reason: FairBefore) -> Option<FairRunsReport> {
+        let row = |(cpu, of): (Cpu, &CpuRuns)| {
+            let time_ns = Dur(of.time_ns + of.open.map_or(0, |(from, _)| end.since(from).0));
+            (of.runs > 0 || time_ns.0 > 0).then_some(FairRunsOfCpu { cpu, runs: of.runs, time_ns })
+        };
+        let cpus: Vec<FairRunsOfCpu> = (0..).map(Cpu).zip(&self.cpus).filter_map(row).collect();
+        let runs = cpus.iter().map(|row| row.runs).sum();
+        let time_ns = Dur(cpus.iter().map(|row| row.time_ns.0).sum());
+        (!cpus.is_empty()).then_some(FairRunsReport { reason, runs, time_ns, cpus })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Fairness, FairnessReport, Options};
+    use sched::{Comm, Pass, Pid, PrevState, TaskRef, Window};
+
+    /// Tasks 10 and 11 are fair, 20 is a real-time task, and 30 one of the deadline class.
+    fn task(pid: i32) -> TaskRef {
+        let prio = match pid {
+            20..30 => 49,
+            30.. => -1,
+            _ => 120,
+        };
+        TaskRef { pid: Pid(pid), prio, comm: Comm::new(b"task") }
+    }
+
+    fn at(ts: i64, pid: i32, kind: EventKind) -> SchedEvent {
+        SchedEvent { ts: Ts(ts), cpu: Cpu(0), pid: Pid(pid), flags: 0, kind }
+    }
+
+    fn switch(ts: i64, prev: i32, is_asleep: bool, next: i32) -> SchedEvent {
+        let state = if is_asleep { PrevState::asleep(1) } else { PrevState::RUNNABLE };
+        at(ts, prev, EventKind::Switch { prev: task(prev), state, next: task(next) })
+    }
+
+    fn wakeup(ts: i64, by: i32, pid: i32) -> SchedEvent {
+        at(ts, by, EventKind::Wakeup { task: task(pid), target: Cpu(0) })
+    }
+
+    /// Task 20 preempts 10 at 110, is held back for 10 and 11 from 200 to 250, runs on, and waits behind the deadline task from 300 to 400. At 500
+    /// it is held back until it is moved away at 540.
+    fn events() -> Vec<SchedEvent> {
+        let moved = EventKind::Migrate { task: task(20), orig: Cpu(0), dest: Cpu(1) };
+        vec![
+            switch(0, 0, false, 10),
+            wakeup(50, 10, 11),
+            wakeup(100, 10, 20),
+            switch(110, 10, false, 20),
+            switch(200, 20, false, 10),
+            switch(230, 10, false, 11),
+            switch(250, 11, false, 20),
+            wakeup(290, 20, 30),
+            switch(300, 20, false, 30),
+            switch(400, 30, true, 20),
+            switch(500, 20, false, 10),
+            at(540, 10, moved),
+            switch(600, 10, true, 11),
+        ]
+    }
+
+    fn report(window: Window, release: Option<(u32, u32)>) -> FairnessReport {
+        let (from, to) = window.within(Ts(0), Ts(600));
+        let options = Options { fair_before: FairBefore::of(release), ..Options::new(from, to) };
+        let events = events();
+        let pass = Pass::over(&events[..]).window(window).run(|| Fairness::new(&options));
+        pass.unwrap_or_else(|never| match never {}).output
+    }
+
+    #[test]
+    fn the_release_names_the_runs_of_fair_tasks_before_real_time_tasks() {
+        for (release, reason) in [
+            (Some((6, 1)), FairBefore::RealTimeThrottling),
+            (Some((6, 12)), FairBefore::FairServer),
+            (Some((7, 2)), FairBefore::FairServer),
+            (None, FairBefore::Unknown),
+        ] {
+            // From 200 to 230, to 250, and from 500 to 540.
+            let runs = report(Window::default(), release).fair_before_real_time.expect("runs");
+            assert_eq!((runs.reason, runs.runs, runs.time_ns), (reason, 3, Dur(90)));
+            assert_eq!(runs.cpus, [FairRunsOfCpu { cpu: Cpu(0), runs: 3, time_ns: Dur(90) }]);
+        }
+    }
+
+    #[test]
+    fn adjacent_windows_add_up() {
+        for edge in 1..600 {
+            let parts = [Window { from: None, to: Some(Ts(edge)) }, Window { from: Some(Ts(edge)), to: None }];
+            let parts = parts.map(|window| report(window, None).fair_before_real_time);
+            let sum = parts.iter().flatten().fold((0, 0), |sum, part| (sum.0 + part.runs, sum.1 + part.time_ns.0));
+            assert_eq!(sum, (3, 90), "{edge}");
+        }
+    }
+}
