@@ -89,11 +89,11 @@ fn trace() -> TraceBuilder {
     add(0, 0, switch(0, false, SOAK));
     for job in 1..=12 {
         let (release, length) = (job * 1000, if job == 3 { 600 } else { 100 });
-        wakes(DEADLINE).map(|kind| add(release, SOAK, kind));
+        wakes(DEADLINE).into_iter().for_each(|kind| add(release, SOAK, kind));
         add(release + 10, SOAK, switch(SOAK, false, DEADLINE));
         add(release + 10 + length, DEADLINE, switch(DEADLINE, true, SOAK));
     }
-    wakes(FIFO).map(|kind| add(13_000, SOAK, kind));
+    wakes(FIFO).into_iter().for_each(|kind| add(13_000, SOAK, kind));
     add(13_010, SOAK, switch(SOAK, false, FIFO));
     add(13_100, FIFO, switch(FIFO, false, SOAK));
     add(13_150, SOAK, switch(SOAK, false, FIFO));

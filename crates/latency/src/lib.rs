@@ -44,6 +44,7 @@ mod placement;
 mod question;
 mod report;
 mod table;
+mod wait;
 
 pub use args::LatencyArgs;
 pub use case::Case;
@@ -60,7 +61,7 @@ use longest::LongWait;
 use membership::{TaskGroup, TaskGroups};
 use sched::kthread::command;
 use sched::limits::ROWS;
-use sched::nice::{FairBefore, SchedClass};
+use sched::nice::FairBefore;
 use sched::seeded::SeededMap;
 use sched::state::{Task, Waking};
 use sched::{
@@ -69,6 +70,7 @@ use sched::{
 };
 use serde::Serialize;
 use std::sync::Arc;
+use wait::{Missing, Wait, is_fair_first};
 
 /// The window, the rows and the limits of a measurement.
 #[derive(Default)]
@@ -163,65 +165,6 @@ pub struct ListedWait {
 
 /// Takes each wait, in the order of their ends.
 pub type TakesWait<'o> = dyn Fn(&ListedWait) + Sync + 'o;
-
-#[derive(Clone, Copy, Debug)]
-struct Wait {
-    measure: Measure,
-    /// The start of the wait; nothing for a wakeup whose waking is not known.
-    start: Option<Ts>,
-    waker: Option<Pid>,
-    waker_command: Comm,
-    /// The CPU on which a woken task slept.
-    slept_on: Option<Cpu>,
-    /// The part of the record that an earlier piece of a pass has.
-    missing: Missing,
-    queued_on: Cpu,
-    idleness: Idleness,
-    idle_cpus: u32,
-    behind: (Pid, Comm),
-    /// Whether that task was within its slice, where its pick was recorded.
-    within_slice: Option<bool>,
-    /// Whether that task is a fair one that preempted a real-time task.
-    is_fair_first: bool,
-    /// The time that the task was throttled so far.
-    throttled: Dur,
-}
-
-/// The part of the record of a wait that is in an earlier piece of a pass.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Missing {
-    Nothing,
-    /// The sleep before the wait.
-    Sleep,
-    /// All: the wait began before the piece.
-    All,
-}
-
-impl Wait {
-    /// The record of a wait on a CPU that began in an earlier piece of a pass.
-    fn earlier(cpu: Cpu) -> Wait {
-        Wait {
-            measure: Measure::Wakeup,
-            start: None,
-            waker: None,
-            waker_command: Comm::EMPTY,
-            slept_on: None,
-            missing: Missing::All,
-            queued_on: cpu,
-            idleness: Idleness::Target,
-            idle_cpus: 0,
-            behind: (Pid::IDLE, Comm::EMPTY),
-            within_slice: None,
-            is_fair_first: false,
-            throttled: Dur(0),
-        }
-    }
-
-    /// The length of the wait from `from` to `to`, without the time throttled.
-    fn length(&self, from: Ts, to: Ts) -> Dur {
-        Dur(to.since(from).0.saturating_sub(self.throttled.0))
-    }
-}
 
 #[derive(Clone, Copy, Debug)]
 enum Phase {
@@ -373,7 +316,10 @@ impl<'o> Latency<'o> {
             (Running(_), Asleep(last)) => Phase::Sleep(last),
             (from, Waiting(cpu)) => {
                 let wait = match from {
-                    Running(_) => Some(self.preempted(task, cpu, state)),
+                    Running(_) => {
+                        let wait = self.wait(Measure::Preempted, None, None, cpu, state);
+                        Some(Wait { is_fair_first: is_fair_first(task, cpu, state), ..wait })
+                    }
                     _ => self.queued(task, before.as_ref(), cpu, span, event, state),
                 };
                 let Some(wait) = wait else { return };
@@ -401,14 +347,6 @@ impl<'o> Latency<'o> {
             _ if state.places_by_wakings() && task.waking.is_some() => Some(self.woken(task, before, cpu, span, state)),
             _ => None,
         }
-    }
-
-    /// A task that ran is queued.
-    fn preempted(&self, task: &Task, cpu: Cpu, state: &SchedState) -> Wait {
-        let class = |task: &Task| task.known_prio().map(SchedClass::of);
-        let is_fair = || state.running(cpu).and_then(class) == Some(SchedClass::Fair);
-        let is_fair_first = class(task) == Some(SchedClass::RealTime) && is_fair();
-        Wait { is_fair_first, ..self.wait(Measure::Preempted, None, None, cpu, state) }
     }
 
     /// A task that was woken is queued.

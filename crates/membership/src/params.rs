@@ -163,7 +163,7 @@ impl ParamsHistory {
         history
     }
 
-    /// These parameters of deadline tasks, in the order of time, each from an instant on.
+    /// A history of these parameters of deadline tasks alone, in the order of time, each from an instant on.
     pub fn of_deadlines(changes: &[(Ts, Pid, DeadlineParams)]) -> ParamsHistory {
         let mut history = ParamsHistory::default();
         changes.iter().for_each(|(ts, pid, params)| history.deadlines.set(*pid, *ts, Some(*params)));
