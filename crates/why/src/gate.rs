@@ -99,7 +99,7 @@ impl GateCosts {
         let migration_cost = machine.scheduler.tunable("migration_cost_ns").and_then(|cost| cost.parse().ok());
         let migration_cost_ns = migration_cost.unwrap_or(MIGRATION_COST);
         let rule = AverageRule::of(session.kernel_release());
-        (!cpus.is_empty()).then(|| GateCosts { cpus, from, to, migration_cost_ns, rule })
+        (!cpus.is_empty()).then_some(GateCosts { cpus, from, to, migration_cost_ns, rule })
     }
 }
 
