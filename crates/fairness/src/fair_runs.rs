@@ -4,7 +4,7 @@
 
 use sched::nice::{FairBefore, SchedClass};
 use sched::state::Task;
-use sched::{Cpu, Dur, EventKind, SchedEvent, SchedState, Span, TaskState, Ts};
+use sched::{Cpu, Dur, EventKind, Pid, SchedEvent, SchedState, Span, TaskState, Ts};
 use serde::Serialize;
 
 /// The runs of fair tasks on a CPU in the place of real-time tasks.
@@ -50,7 +50,7 @@ pub(crate) struct FairRuns {
     cpus: Vec<CpuRuns>,
     /// The start of the window, or of the piece of a pass.
     start: Ts,
-    /// Whether a real-time task waits on any CPU, or has waited there until the latest event.
+    /// Whether a real-time task waits on any CPU.
     is_needed: bool,
 }
 
@@ -75,39 +75,45 @@ impl FairRuns {
         state.observed().for_each(|cpu| self.settle(cpu, start, state));
     }
 
-    /// A task that goes from one state to another: a real-time task can have joined a queue, or left it.
+    /// A task that goes from one state to another: a real-time task can have joined a queue, or left it, and a CPU on which one waits can have
+    /// another running task.
     #[inline(always)]
     pub(crate) fn turn(&mut self, task: &Task, span: &Span, state: &SchedState) {
-        if is_real_time(task) {
-            self.real_time_turn(span, state);
+        if self.is_needed || is_real_time(task) {
+            self.settle_turn(span, state);
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn real_time_turn(&mut self, span: &Span, state: &SchedState) {
+    fn settle_turn(&mut self, span: &Span, state: &SchedState) {
         for of in [span.state, span.next] {
-            if let TaskState::Waiting(cpu) = of {
+            if let TaskState::Waiting(cpu) | TaskState::Running(cpu) = of {
                 // What a loss cut ends before the record of the loss.
                 self.settle(cpu, span.end, state);
             }
         }
     }
 
-    /// Takes an event, behind the turns of its tasks: a switch can begin a run, or end it.
+    /// Takes an event, behind the turns of its tasks: it can show that a task has changed its class in a queue, or on its CPU.
     #[inline(always)]
     pub(crate) fn after(&mut self, event: &SchedEvent, state: &SchedState) {
-        if self.is_needed && matches!(event.kind, EventKind::Switch { .. }) {
-            self.switch(event, state);
+        let (EventKind::Waking { task, .. } | EventKind::Wakeup { task, .. } | EventKind::Migrate { task, .. }) =
+            event.kind
+        else {
+            return;
+        };
+        if self.is_needed || (0..100).contains(&task.prio) {
+            self.settle_task(task.pid, event.ts, state);
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn switch(&mut self, event: &SchedEvent, state: &SchedState) {
-        if self.cpus.get(event.cpu.index()).is_some_and(|of| of.has_real_time || of.open.is_some()) {
-            self.settle(event.cpu, event.ts, state);
-            self.is_needed = self.cpus.iter().any(|of| of.has_real_time);
+    fn settle_task(&mut self, pid: Pid, now: Ts, state: &SchedState) {
+        let of = state.task_of(pid).map(|task| task.state);
+        if let Some(TaskState::Waiting(cpu) | TaskState::Running(cpu)) = of {
+            self.settle(cpu, now, state);
         }
     }
 
@@ -122,8 +128,7 @@ impl FairRuns {
             self.cpus.resize(cpu.index() + 1, CpuRuns::default());
         }
         let of = &mut self.cpus[cpu.index()];
-        of.has_real_time = has_real_time;
-        self.is_needed |= has_real_time;
+        let had_real_time = std::mem::replace(&mut of.has_real_time, has_real_time);
         if let Some((from, switched)) = of.open
             && since != Some(switched)
         {
@@ -133,6 +138,10 @@ impl FairRuns {
         }
         if let (None, Some(switched)) = (of.open, since) {
             of.open = Some((now, switched));
+        }
+        self.is_needed |= has_real_time;
+        if had_real_time && !has_real_time {
+            self.is_needed = self.cpus.iter().any(|of| of.has_real_time);
         }
     }
 
@@ -168,7 +177,7 @@ impl FairRuns {
 mod tests {
     use super::*;
     use crate::{Fairness, FairnessReport, Options};
-    use sched::{Comm, Pass, Pid, PrevState, TaskRef, Window};
+    use sched::{Comm, Pass, PrevState, TaskRef, Window};
 
     /// Tasks 10 and 11 are fair, 20 is a real-time task, and 30 one of the deadline class.
     fn task(pid: i32) -> TaskRef {
