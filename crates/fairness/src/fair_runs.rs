@@ -89,7 +89,7 @@ impl FairRuns {
     fn settle_turn(&mut self, span: &Span, state: &SchedState) {
         for of in [span.state, span.next] {
             if let TaskState::Waiting(cpu) | TaskState::Running(cpu) = of {
-                // What a loss cut ends before the record of the loss.
+                // A span that a loss cut ends before the record of the loss.
                 self.settle(cpu, span.end, state);
             }
         }
