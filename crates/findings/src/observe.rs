@@ -276,13 +276,19 @@ impl<'m> Observer<'m> {
         Some((Observation::Throttling { cpus, times, cpu_ns, task_ns }, Some(cost), certainty))
     }
 
+    /// Whether the critical path ran but for a part too short to be a finding: late wakeups and tasks of others did not delay it.
+    fn is_undelayed(&self) -> bool {
+        let ran = self.path.as_ref().map(|path| path.percent(path.path.times.running_ns));
+        ran.is_some_and(|percent| percent > 100.0 - PATH_PERCENT)
+    }
+
     fn slow_wakeups(&self) -> Option<Observed> {
         let latency = &self.found.latency;
         let wakeups = latency.of(latency::Measure::Wakeup);
         let waking = self.path.as_ref().map(|path| path.path.times.waking_ns);
         let is_slow = wakeups.count >= WAKEUPS && wakeups.p99_ns.is_some_and(|p99| p99 >= SLOW);
         let is_on_path = self.path.as_ref().zip(waking).is_some_and(|(path, ns)| path.percent(ns) >= PATH_PERCENT);
-        if wakeups.count == 0 || !is_slow && !is_on_path {
+        if wakeups.count == 0 || self.is_undelayed() || !is_slow && !is_on_path {
             return None;
         }
         let observation = Observation::SlowWakeups {
@@ -310,7 +316,7 @@ impl<'m> Observer<'m> {
         let busy_percent = 100.0 * run_ns as f64 / (self.found.utilization.all.busy() as f64).max(1.0);
         let behind = self.path.as_ref().map(|path| path.behind_outside);
         let is_on_path = self.path.as_ref().is_some_and(|path| path.percent(path.behind_outside) >= PATH_PERCENT);
-        if busy_percent < OUTSIDE_PERCENT && !is_on_path {
+        if self.is_undelayed() || busy_percent < OUTSIDE_PERCENT && !is_on_path {
             return None;
         }
         let observation = Observation::Interference {

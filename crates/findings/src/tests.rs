@@ -174,6 +174,19 @@ fn a_task_outside_of_the_application_interferes() {
 }
 
 #[test]
+fn tasks_of_others_are_no_finding_where_the_path_runs() {
+    for (until, is_delayed) in [(2, false), (90, true)] {
+        let mut events = ByHand::begin(0);
+        events.switch(1, 1, 0, OUTSIDE);
+        events.waits(until);
+        let report = events.found();
+        let kinds: Vec<String> = costs(&report).into_iter().map(|(kind, _)| kind).collect();
+        assert_eq!(kinds.iter().any(|kind| kind == "Interference"), is_delayed, "{report:#?}");
+        assert_eq!(report.nothing.is_some(), !is_delayed, "{report:#?}");
+    }
+}
+
+#[test]
 fn a_slow_way_to_the_run_queue_is_a_slow_wakeup() {
     let mut events = ByHand::begin(OTHER);
     events.waits(2);
