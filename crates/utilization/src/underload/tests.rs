@@ -3,7 +3,11 @@
 use super::{Underload, UnderloadReport};
 use crate::Options;
 use sched::probe::Probe;
-use sched::{Comm, Cpu, Dur, EventKind, Pass, Pid, PrevState, SchedEvent, TaskRef, Topology, Ts, Window};
+use sched::{
+    Analysis, Comm, Cpu, Current, Dur, EventKind, Pass, Pid, PrevState, SchedEvent, SchedState, TaskRef, TaskState,
+    Topology, Ts, Window,
+};
+use std::collections::BTreeMap;
 
 const IDLE: TaskRef = TaskRef { pid: Pid(0), prio: 120, comm: Comm::EMPTY };
 
@@ -149,4 +153,83 @@ fn wakeups_are_warm_by_the_time_that_their_cpu_idled() {
     // In a window the state from before it counts.
     let later = measure(&events, 2, (4 * MS, now), 4_000_000, true).wakeups;
     assert_eq!(later.idle_states.unwrap()[0], super::IdleStateRow { state: "1".to_owned(), wakeups: 2 });
+}
+
+/// Wakeups on idle CPUs, by the state before each of them and by the switches that made the CPUs idle.
+#[derive(Default)]
+struct Woken {
+    start: Ts,
+    /// The instant of the switch to idle of each CPU that idles since one.
+    idle_since: BTreeMap<Cpu, Ts>,
+    /// Whether the target of the event idles with an empty queue, and the woken task does not wait there yet.
+    joins: Option<bool>,
+    /// The wakeups and new tasks, those on an idle CPU, and of these those by the time since a switch, below 2, 10, 100 ms and longer.
+    counts: ([u64; 2], [u64; 4]),
+}
+
+impl Analysis for Woken {
+    type Output = ([u64; 2], [u64; 4]);
+
+    fn begin(&mut self, start: Ts, _: &SchedState) {
+        self.start = start;
+    }
+
+    fn before(&mut self, event: &SchedEvent, state: &SchedState) {
+        let (EventKind::Wakeup { task, target } | EventKind::WakeupNew { task, target }) = event.kind else {
+            self.joins = None;
+            return;
+        };
+        let waits = state.task_of(task.pid).is_some_and(|task| task.state == TaskState::Waiting(target));
+        self.joins = (!waits).then(|| state.current(target) == Current::Idle && state.queue_length(target) == 0);
+    }
+
+    fn after(&mut self, event: &SchedEvent, state: &SchedState) {
+        if let EventKind::Switch { next, .. } = event.kind {
+            match next.pid.is_idle() {
+                true if event.ts > self.start => drop(self.idle_since.insert(event.cpu, event.ts)),
+                _ => drop(self.idle_since.remove(&event.cpu)),
+            }
+        }
+        let (EventKind::Wakeup { task, target } | EventKind::WakeupNew { task, target }) = event.kind else { return };
+        let is_queued = state.task_of(task.pid).is_some_and(|task| task.state == TaskState::Waiting(target));
+        let Some(is_on_idle) = self.joins.filter(|_| is_queued) else { return };
+        self.counts.0[0] += 1;
+        self.counts.0[1] += u64::from(is_on_idle);
+        if let Some(since) = self.idle_since.get(&target).filter(|_| is_on_idle) {
+            let idled = event.ts.since(*since).0;
+            let place = [2_000_000, 10_000_000, 100_000_000].iter().position(|bound| idled < *bound).unwrap_or(3);
+            self.counts.1[place] += 1;
+        }
+    }
+
+    fn finish(self, _: Ts, _: &SchedState) -> Self::Output {
+        self.counts
+    }
+}
+
+#[test]
+fn wakeups_on_idle_cpus_are_those_of_the_state_before_each() {
+    let mut all = [0; 4];
+    for seed in 0..20 {
+        let cpus = 2 + (seed % 6) as u32;
+        let mut events = testkit::Simulation::balanced(seed, cpus, 400).events;
+        // Faster, so that CPUs idle for times of every class.
+        let (first, faster) = (events[0].ts.0, [1, 10, 30, 100][seed as usize % 4]);
+        events.iter_mut().for_each(|event| event.ts = Ts(first + (event.ts.0 - first) / faster));
+        let (from, to) = (events[0].ts, events[events.len() - 1].ts);
+        let options = options(cpus, (from.0, to.0));
+        let analyses = || (Underload::new(&options, Dur(4_000_000), false), Woken::default());
+        let pass = Pass::over(events.as_slice()).run(analyses);
+        let (UnderloadReport { wakeups, .. }, (counts, rows)) = pass.unwrap_or_else(|never| match never {}).output;
+        assert_eq!([wakeups.placed, wakeups.on_idle], counts, "seed {seed}");
+        let (of_rows, idle_since_start) = (rows.iter().sum::<u64>(), counts[1] - rows.iter().sum::<u64>());
+        assert!(of_rows > 0 && wakeups.since_start <= idle_since_start, "seed {seed}: {wakeups:?}");
+        for (place, (row, count)) in wakeups.by_idle_time.iter().zip(rows).enumerate() {
+            // A CPU that idles since the start for longer than the last bound is in the last row.
+            let more = if place == 3 { idle_since_start - wakeups.since_start } else { 0 };
+            assert_eq!(row.wakeups, count + more, "seed {seed}: {wakeups:?}");
+        }
+        all.iter_mut().zip(rows).for_each(|(sum, row)| *sum += row);
+    }
+    assert!(all.iter().all(|row| *row > 0), "{all:?}");
 }
