@@ -93,7 +93,8 @@ function atCursor(trace, { stacks }, lengths, { off, runs }, changed) {
   const at = seconds(off.from - trace.zero, 1000);
   const left = `${runs ? `The run ends at ${at} s; then off the CPU` : `Off the CPU from ${at} s on`}: ${parts || duration(off.to - off.from)}`;
   const nodes = [el("h3", {}, "At the cursor"), el("p", {}, left), el("p", {}, "Stack of the switch-out:"), node(off.stack)];
-  if (off.waker) nodes.push(el("p", {}, `Woken by ${wakerOf(trace, off.waker)}; stack of the waker:`), node(off.waker.stack));
+  if (off.waker && off.waker.stack === null) nodes.push(el("p", {}, `Woken by ${wakerOf(trace, off.waker)}.`));
+  else if (off.waker) nodes.push(el("p", {}, `Woken by ${wakerOf(trace, off.waker)}; stack of the waker:`), node(off.waker.stack));
   return nodes;
 }
 
