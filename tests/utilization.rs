@@ -115,6 +115,11 @@ fn interrupts_count_for_themselves() {
     assert_eq!(report.cpus[0].irq_in_tasks_ns, 0);
     let irq: Vec<u64> = report.intervals.iter().map(|i| i.shares.irq_ns).collect();
     assert_eq!(irq, [15, 15, 0, 0]);
+    // A handler from 10 on, whose end is lost at 40, on a CPU whose task is unknown since the loss before.
+    let lost = |ts| event(ts, 0, EventKind::Lost { count: None });
+    let events = [event(0, 0, EventKind::Other { id: 1 }), lost(5), entry(10, true), lost(40), lost(100)];
+    let report = measure(&events, &options(&events, 4));
+    assert_eq!((report.all.irq_ns, report.all.total()), (30, 100));
     // A handler from 10 to 40, during which the idle task gives way to task 7 at 15: 25 of it are within the slice of 7.
     let task = |pid| sched::TaskRef { pid: Pid(pid), prio: 120, comm: sched::Comm::new(b"t") };
     let state = sched::PrevState::RUNNABLE;

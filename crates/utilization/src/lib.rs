@@ -454,8 +454,9 @@ impl Analysis for Utilization<'_> {
         for span in state.cpu_spans() {
             self.turn(span.cpu, event.ts, state);
         }
-        // A loss may hide the end of a handler.
+        // A loss may hide the end of a handler. Of a CPU whose task is unknown already nothing else has accounted for it.
         if let (EventKind::Lost { .. } | EventKind::Offline, Some(row)) = (event.kind, self.rows.of(event.cpu)) {
+            self.account(row, event.ts);
             self.cpus[row].depth = 0;
         }
     }
