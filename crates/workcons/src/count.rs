@@ -17,14 +17,14 @@ pub(crate) struct Count {
     pub(crate) by_distance: [u64; Distance::ALL.len()],
     /// The nearest pair in the open episode.
     nearest: Option<Distance>,
-    /// The episodes that have ended and are not listed yet, each with the nearest pair in it: one at most, but while a later piece
-    /// of a pass is joined.
+    /// The episodes that have ended and are not listed yet, each with the nearest pair in it: one at most, but in a later piece of a
+    /// pass, and while it is joined.
     pub(crate) ended: Vec<(Ended, Option<Distance>)>,
     /// The current situation.
     situation: Situation,
     /// The instant since which it is so, or up to which the time is accounted for.
     since: Ts,
-    /// The changes that are left to the analysis of the pieces before, in a later piece of a pass.
+    /// The changes that are left to the analysis of the pieces before, in a later piece of a pass. What is summed here follows them.
     log: Option<Box<SituationLog>>,
 }
 
@@ -125,9 +125,14 @@ impl Count {
 
     /// Applies a situation from `ts` on; returns whether a violation began or ended.
     fn change(&mut self, ts: Ts, new: Situation) -> bool {
-        match &mut self.log {
-            None => self.pass(ts),
-            Some(log) => log.change(ts, &self.situation, &new),
+        let is_summed = match &mut self.log {
+            None => true,
+            Some(log) => log.change(ts, self.since, &self.situation, &new),
+        };
+        if is_summed {
+            self.pass(ts);
+        } else {
+            self.since = ts;
         }
         let old = std::mem::replace(&mut self.situation, new);
         old.amount.holds() != new.amount.holds()
@@ -168,12 +173,23 @@ impl Count {
         log.begun() == &self.situation && latest.is_none_or(|latest| !log.has_long(open, latest, shortest))
     }
 
-    /// Takes the changes of a later piece.
+    /// Takes the changes of a later piece, and adds its sums.
     pub(crate) fn join(&mut self, later: Count) {
-        let changes = later.log.map(|log| log.into_changes()).unwrap_or_default();
+        let (changes, border) = later.log.map(|log| log.into_changes()).unwrap_or_default();
         for (ts, situation) in changes {
             self.change(ts, situation);
         }
+        let Some(border) = border else { return };
+        self.pass(border);
+        // An episode that ended at that very instant is open still.
+        self.episodes.close(border);
+        self.keep_last();
+        self.episodes.join(later.episodes);
+        self.doubtful_ns += later.doubtful_ns;
+        self.doubtful_cpu_time_lost_ns = self.doubtful_cpu_time_lost_ns.saturating_add(later.doubtful_cpu_time_lost_ns);
+        self.by_distance.iter_mut().zip(later.by_distance).for_each(|(sum, ns)| *sum += ns);
+        self.ended.extend(later.ended);
+        (self.situation, self.since, self.nearest) = (later.situation, later.since, later.nearest);
     }
 
     /// Keeps the latest episode that has ended for the list, unless it is there.

@@ -1,7 +1,8 @@
 //! The pieces of a pass, joined.
 //!
-//! A later piece follows the sets as ever and notes the changes of the violation, which the analysis of the pieces before
-//! takes one by one. The longest episodes are kept with the machine as it was when each became one of the longest. That
+//! A later piece follows the sets as ever. Up to the first stretch of time without a violation it notes the changes, which the
+//! analysis of the pieces before takes one by one: an episode that began earlier goes on there. Episodes behind that stretch are
+//! the piece's own, and their sums are added. The longest episodes are kept with the machine as it was when each became one of the longest. That
 //! instant depends on all episodes before, and only the piece itself has the machine: a piece in which it comes does not fit.
 
 use crate::strips::Gatherer;
@@ -29,12 +30,14 @@ enum EpisodeStart {
     At(Ts),
 }
 
-/// The changes of the situation in a later piece of a pass.
+/// The changes of the situation in a later piece of a pass, up to its first stretch of time without a violation.
 #[derive(Clone, Debug)]
 pub(crate) struct SituationLog {
     at: Ts,
     begun: Situation,
     changes: Vec<(Ts, Situation)>,
+    /// The beginning of the first stretch of time without a violation; `None` before there is one.
+    border: Option<Ts>,
     /// The episode that is open now.
     open: Option<EpisodeStart>,
     /// The latest episode that has ended, with its end: one that begins again at that instant goes on.
@@ -48,7 +51,7 @@ pub(crate) struct SituationLog {
 impl SituationLog {
     pub(crate) fn new(at: Ts, begun: Situation) -> SituationLog {
         let open = begun.amount.holds().then_some(EpisodeStart::Earlier);
-        SituationLog { at, begun, changes: Vec::new(), open, ended: None, first_end: None, longest: None }
+        SituationLog { at, begun, changes: Vec::new(), border: None, open, ended: None, first_end: None, longest: None }
     }
 
     /// The instant of the beginning.
@@ -61,13 +64,19 @@ impl SituationLog {
         &self.begun
     }
 
-    pub(crate) fn into_changes(self) -> Vec<(Ts, Situation)> {
-        self.changes
+    /// The changes up to the first stretch of time without a violation, and the beginning of that stretch if there is one.
+    pub(crate) fn into_changes(self) -> (Vec<(Ts, Situation)>, Option<Ts>) {
+        (self.changes, self.border)
     }
 
-    /// Notes a change from `old` to `new`.
-    pub(crate) fn change(&mut self, ts: Ts, old: &Situation, new: &Situation) {
-        self.changes.push((ts, *new));
+    /// Notes a change from `old`, which has held since `since`, to `new`. Returns whether the piece sums the time until now itself.
+    pub(crate) fn change(&mut self, ts: Ts, since: Ts, old: &Situation, new: &Situation) -> bool {
+        if self.border.is_none() && ts > since && !old.amount.holds() {
+            self.border = Some(since);
+        }
+        if self.border.is_none() {
+            self.changes.push((ts, *new));
+        }
         match (old.amount.holds(), new.amount.holds()) {
             (true, false) => {
                 let start = self.open.take().unwrap_or(EpisodeStart::Earlier);
@@ -84,6 +93,7 @@ impl SituationLog {
             }
             _ => {}
         }
+        self.border.is_some()
     }
 
     /// Whether some episode in the piece, up to the `latest` event, becomes longer than the shortest that is kept. `earlier`

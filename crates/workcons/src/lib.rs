@@ -297,9 +297,13 @@ impl<'o> WorkConservation<'o> {
         WorkConservation { listing: Some(take), ..self }
     }
 
-    /// Lists the episodes that have ended, unless that was done before.
+    /// Lists the episodes that have ended, unless that was done before. A later piece of a pass keeps those that are to be listed.
     pub(crate) fn list(&mut self) {
+        let keeps = self.piece.is_some() && self.listing.is_some();
         for (way, count) in self.counts.ways.iter_mut().enumerate() {
+            if keeps && way == self.options.waiters as usize {
+                continue;
+            }
             let ended = count.ended.drain(..);
             if let Some(take) = self.listing.filter(|_| way == self.options.waiters as usize) {
                 ended.for_each(|(episode, nearest)| take(&ListedEpisode { episode, nearest }));

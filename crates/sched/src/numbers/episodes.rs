@@ -172,6 +172,21 @@ impl<T> Episodes<T> {
         }
     }
 
+    /// Adds the totals of later stretches of time, which begin without an episode, and goes on with the one that is open at their
+    /// end. None of these episodes may be longer than [`Episodes::shortest_kept`], nor have a note. No episode is open here, and
+    /// both collections were made with the same least lengths.
+    pub fn join(&mut self, later: Episodes<T>) {
+        debug_assert!(self.open.is_none() && later.longest.is_empty(), "episodes are joined in between");
+        for (t, later) in self.totals.iter_mut().zip(later.totals) {
+            t.episodes += later.episodes;
+            t.ns = t.ns.saturating_add(later.ns);
+            t.cpu_time_lost_ns = t.cpu_time_lost_ns.saturating_add(later.cpu_time_lost_ns);
+            t.thread_ns = t.thread_ns.saturating_add(later.thread_ns);
+        }
+        self.last = later.last.or(self.last.take());
+        self.open = later.open;
+    }
+
     /// Removes and returns the latest episode that has ended, unless that was done before.
     pub fn take_last(&mut self) -> Option<Ended> {
         self.last.take()

@@ -30,7 +30,8 @@ pub struct Pieces {
 impl Pieces {
     /// The number of events of a piece: some 5 MB of them, a few milliseconds of work.
     const EVENTS: usize = 1 << 16;
-    /// Minimum number of threads with which a pass is divided. With fewer of them, those that read have enough to do.
+    /// Minimum number of threads, and of cores for them, with which a pass is divided. With fewer of them, those that read have enough
+    /// to do, and the state would be moved twice for nothing: two cores took up to twice as long.
     const LEAST_THREADS: usize = 4;
     /// Maximum number of workers: no analysis takes more than six times as long as the state alone, which sets the pace.
     const MOST_WORKERS: usize = 6;
@@ -41,7 +42,8 @@ impl Pieces {
     /// Maximum size of all pieces that are on their way, with their copies of the state, in bytes.
     const ROOM: usize = 128 << 20;
 
-    /// Returns the division for a source with this number of threads, on this machine; `None` if they are too few for one.
+    /// Returns the division for a source with this number of threads, on this machine; `None` if they, or its cores, are too few for
+    /// one.
     pub fn for_threads(threads: usize) -> Option<Pieces> {
         Pieces::on_cores(threads, std::thread::available_parallelism().map_or(1, NonZero::get))
     }
@@ -50,7 +52,7 @@ impl Pieces {
     /// that of the scout, which sets the pace.
     fn on_cores(threads: usize, cores: usize) -> Option<Pieces> {
         let workers = threads.saturating_sub(2).min(cores.saturating_sub(1)).clamp(1, Pieces::MOST_WORKERS);
-        (threads >= Pieces::LEAST_THREADS).then_some(Pieces { events: Pieces::EVENTS, workers })
+        (threads.min(cores) >= Pieces::LEAST_THREADS).then_some(Pieces { events: Pieces::EVENTS, workers })
     }
 
     /// The number of events of a piece that begins with a state of this number of bytes.
@@ -177,8 +179,8 @@ struct Scout<'p, A, F> {
     /// The beginning of the present piece.
     beginning: Option<Beginning<A>>,
     events: Vec<SchedEvent>,
-    /// An empty list for the next piece.
-    space: Vec<SchedEvent>,
+    /// Empty lists for the next pieces.
+    spaces: Vec<Vec<SchedEvent>>,
     /// The number of events at which the present piece ends.
     length: usize,
     number: u64,
@@ -205,7 +207,7 @@ impl<'p, A: Joined, F: Fn() -> A + Sync> Scout<'p, A, F> {
             first: Some(first),
             beginning: None,
             events: Vec::new(),
-            space: Vec::new(),
+            spaces: Vec::new(),
             length: 0,
             number: 0,
             send: Some(send),
@@ -268,7 +270,7 @@ impl<'p, A: Joined, F: Fn() -> A + Sync> Scout<'p, A, F> {
 
     /// Ends the present piece; breaks if no worker will follow it.
     fn end(&mut self) -> ControlFlow<()> {
-        let events = std::mem::replace(&mut self.events, std::mem::take(&mut self.space));
+        let events = std::mem::replace(&mut self.events, self.spaces.pop().unwrap_or_default());
         let number = self.number;
         (self.number, self.under_way) = (number + 1, self.under_way + 1);
         if let Some(fold) = self.own.take() {
@@ -292,7 +294,7 @@ impl<'p, A: Joined, F: Fn() -> A + Sync> Scout<'p, A, F> {
         };
         self.under_way -= 1;
         events.clear();
-        self.space = events;
+        self.spaces.push(events);
         ControlFlow::Continue(())
     }
 
@@ -418,9 +420,9 @@ mod tests {
         let pieces = Pieces::on_cores(512, 64).expect("a division");
         assert_eq!(pieces, Pieces { events: Pieces::EVENTS, workers: Pieces::MOST_WORKERS });
         assert_eq!((pieces.length(0), pieces.most_under_way(Pieces::EVENTS, 0)), (Pieces::EVENTS, 10));
-        // No worker takes the core of the scout, but where there is one core alone.
-        let workers = |threads, cores| Pieces::on_cores(threads, cores).expect("a division").workers;
-        assert_eq!([(4, 4), (16, 2), (16, 1), (16, 5)].map(|(threads, cores)| workers(threads, cores)), [2, 1, 1, 4]);
+        // No worker takes the core of the scout.
+        let workers = |(threads, cores)| Pieces::on_cores(threads, cores).map(|pieces| pieces.workers);
+        assert_eq!([(4, 4), (16, 5), (16, 3), (3, 64)].map(workers), [Some(2), Some(4), None, None]);
         // A state of 100 MB makes long pieces, of which few are under way.
         let length = pieces.length(100 << 20);
         assert!(length > 10 * Pieces::EVENTS && pieces.most_under_way(length, 100 << 20) == 2, "{length}");

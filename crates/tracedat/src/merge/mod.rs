@@ -35,7 +35,7 @@ pub(crate) mod unit_boundary;
 use crate::merge::helper::SharedWork;
 use crate::merge::order::OrderFinder;
 use crate::merge::unit_boundary::{Timed, UnitBoundary};
-use crate::parallel::{Pool, parallel};
+use crate::parallel::{Pool, parallel_by};
 use crate::ring::unit::{CpuPages, Unit};
 use sched::pass::{SendSink, Sink, in_turn};
 use sched::{Diagnostics, Ts};
@@ -54,6 +54,10 @@ const UNIT: u64 = 64 << 10;
 
 /// Batches that may wait to be looked at.
 const QUEUED: usize = 16;
+
+/// Maximum number of threads that decode a round. Merging is the work of one thread, at half the price of decoding an item of a file
+/// that is not compressed, and at a sixth of one that is.
+const DECODERS: usize = 6;
 
 /// Items in a batch. Each is a wakeup, where there are threads: with 1,024 a pass over 256 CPUs took a tenth longer.
 const BATCH: usize = 4096;
@@ -186,7 +190,7 @@ pub(crate) fn merge<'t, T: Timed>(
     // One of two threads consumes the items: a further one would only take its core away.
     let decode_beside = |tasks: Vec<UnitTask<'t, T>>, merge: &mut Merge<'_>| match threads {
         0..=2 => shared.beside(tasks, decode, merge),
-        _ => beside(merge, || parallel(pool, tasks, decode)),
+        _ => beside(merge, || parallel_by(pool, DECODERS, tasks, decode)),
     };
     let found = std::thread::scope(|scope| {
         let (send, batches) = sync_channel::<Arc<Vec<T>>>(QUEUED);
