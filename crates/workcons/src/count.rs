@@ -24,7 +24,7 @@ pub(crate) struct Count {
     situation: Situation,
     /// The instant since which it is so, or up to which the time is accounted for.
     since: Ts,
-    /// The changes that are left to the analysis of the pieces before, in a later piece of a pass. What is summed here follows them.
+    /// The changes that are left to the analysis of the pieces before, in a later piece of a pass. The sums here follow them.
     log: Option<Box<SituationLog>>,
 }
 
