@@ -454,7 +454,7 @@ impl Analysis for Utilization<'_> {
         for span in state.cpu_spans() {
             self.turn(span.cpu, event.ts, state);
         }
-        // A loss may hide the end of a handler. Of a CPU whose task is unknown already nothing else has accounted for it.
+        // A loss may hide the end of a handler. Where the task was unknown already, nothing else has accounted for the time.
         if let (EventKind::Lost { .. } | EventKind::Offline, Some(row)) = (event.kind, self.rows.of(event.cpu)) {
             self.account(row, event.ts);
             self.cpus[row].depth = 0;
