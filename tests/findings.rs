@@ -22,7 +22,7 @@ fn the_first_finding_is_the_one_that_matters() {
         // All CPUs are busy for nearly all of the queued time.
         ("hackbench-7.2.dat", "path-queued"),
         // Twelve clients on four CPUs, which are not descendants of the server.
-        ("database-6.12.dat", "path-queued"),
+        ("workload-outside-6.12.dat", "path-queued"),
         ("affine.dat", "affinity"),
         ("isolated.dat", "affinity"),
         ("cgroup-cpumax.dat", "throttling"),
