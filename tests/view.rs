@@ -1,6 +1,6 @@
 //! `schedviz view`: the server over a real socket, and its tiles against the other commands.
 
-use crate::support::{fixture, schedviz, scratch};
+use crate::support::{fixture, root, schedviz, scratch};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -301,6 +301,20 @@ fn a_task_and_a_window_have_the_numbers_of_the_other_commands() {
     let first = window["tasks"][0].as_array().expect("a task");
     let first_task = &tasks[first[0].as_u64().expect("a place") as usize];
     assert_eq!((&first_task["pid"], &first[1]), (&drawn["tasks"][0]["pid"], &drawn["tasks"][0]["run_ns"]));
+}
+
+/// The lag in the panel of a task is that of `picks`, also where older probes recorded it.
+#[test]
+fn the_lag_of_a_task_is_that_of_picks() {
+    let path = root().join("examples/waiting/eevdf.dat");
+    let view = View::of(&[&path]);
+    let span = view.head(0)["span"].as_u64().expect("a span");
+    let found = view.json(&format!("t/0/task.json?pid=32&from=0&to={span}"));
+    let picks = document(&["picks", "-q", "--json", "--by", "task", path.to_str().expect("a name")]);
+    let row = picks["rows"].as_array().expect("rows").iter().find(|row| row["pid"] == 32).expect("ksoftirqd/2");
+    let (lag, truth) = (&found["numbers"]["lag"], &row["lag"]);
+    assert_eq!((&lag["count"], &lag["greatest"]), (&truth["count"], &truth["greatest_ns"]));
+    assert_eq!((&lag["count"], &lag["greatest"]), (&Value::from(1), &Value::from(92_856_537)));
 }
 
 #[test]

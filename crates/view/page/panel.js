@@ -186,13 +186,15 @@ function task() {
   const rows = [["running", duration(numbers.run)], ["waiting", duration(numbers.wait)], ["sleeping", duration(numbers.sleep)],
     ["runs", String(numbers.runs)], ["waits", String(numbers.waits)], ["migrations", String(numbers.migrations)]];
   if (latency?.count) rows.push(["wakeups", String(latency.count)], ["wakeup latency (waking to switch), median", duration(latency.median)], ["99 %", duration(latency.p99)], ["longest", duration(latency.max)]);
+  nodes.push(pairs(rows));
   const { lag } = numbers;
   if (lag?.count) {
     const signed = (/** @type {number} */ ns) => (ns < 0 ? `−${duration(-ns)}` : duration(ns));
-    rows.push(["lag at its picks (negative: had more than its share), least", signed(lag.least)], ["median", signed(lag.median)], ["greatest", signed(lag.greatest)], ["picks behind the deadline", String(lag.late)]);
-    if (lag.debt !== null) rows.push(["longest debt", duration(lag.debt)]);
+    /** @type {[string, string][]} */
+    const lags = [["picks with a known lag", String(lag.count)], ["least", signed(lag.least)], ["median", signed(lag.median)], ["greatest", signed(lag.greatest)], ["picks behind the deadline", String(lag.late)]];
+    if (lag.debt !== null) lags.push(["longest debt", duration(lag.debt)]);
+    nodes.push(el("h3", { title: "The CPU time that the task is owed as it is picked; negative if it had more than its share." }, "Lag at its picks"), pairs(lags));
   }
-  nodes.push(pairs(rows));
   const groups = known && trace.grouped ? RULES.map((rule) => /** @type {[string, string]} */ ([rule, groupName(known, rule)])) : [];
   if (known) nodes.push(el("h3", {}, "Task"), pairs([...groups, ["class", (CLASSES[known.class] ?? [known.class])[0]], ["parent", known.parent === null ? "unknown" : String(known.parent)], ["first node", known.node === null ? "unknown" : String(known.node)], ["running in the whole trace", duration(known.run)]]));
   nodes.push(...taskStacks(trace, draw));
