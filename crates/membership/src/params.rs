@@ -146,7 +146,7 @@ impl ParamsHistory {
             attributes: calls.iter().map(|(thread, (.., attributes))| (*thread, *attributes)).collect(),
             records_returns,
             clamps: history.clamps.all_at(before),
-            unknown_clamps: history.clamps.forgotten(),
+            contradicted_clamps: history.clamps.forgotten(),
             deadlines: deadlines.map(|(pid, params)| (pid, params.in_ns())).collect(),
         };
         past.policies.sort_unstable();
@@ -374,7 +374,7 @@ impl ParamsLearned {
         let attributes = |thread| attributes.get(&thread).copied().unwrap_or_default();
         let calls = past.calls.into_iter().take(PIDS);
         self.calls.extend(calls.map(|(thread, of, policy)| (thread, (of, policy, attributes(thread)))));
-        past.unknown_clamps.into_iter().for_each(|pid| self.history.clamps.forget(pid));
+        past.contradicted_clamps.into_iter().for_each(|pid| self.history.clamps.forget(pid));
         past.clamps.into_iter().for_each(|(pid, clamp)| self.history.learn_clamp(pid, Ts::MIN, clamp));
         for (pid, times) in past.deadlines {
             self.history.deadlines.set(pid, Ts::MIN, Some(DeadlineParams::of_ns(times)));

@@ -50,7 +50,7 @@ pub(crate) struct PastParams {
     pub(crate) clamps: Vec<(Pid, UtilClamp)>,
     /// The tasks whose clamps are unknown all the time, whatever records within the part show.
     #[serde(default)]
-    pub(crate) unknown_clamps: Vec<Pid>,
+    pub(crate) contradicted_clamps: Vec<Pid>,
     /// The runtime, the deadline and the period of each deadline task whose parameters are known, in nanoseconds.
     #[serde(default)]
     pub(crate) deadlines: Vec<(Pid, [u64; 3])>,
