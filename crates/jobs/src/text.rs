@@ -38,8 +38,8 @@ fn headline(out: &mut String, report: &JobsReport, trace: &Drawable) {
     paragraph(out, 0, 2, &format!("{trace}: {jobs}; {periodic}; {missed} missed {by}"));
     for (count, why) in [
         (report.open, "had not ended at the end of the window"),
-        (report.cut, "were cut by a loss, or ended with their tasks"),
-        (report.beyond_limit, "are beyond the number that the program keeps, and in no row"),
+        (report.cut, "ended by a loss, or with the task"),
+        (report.beyond_limit, "beyond the number that the program keeps, and in no row"),
     ] {
         if number(count) > 0 {
             paragraph(out, 2, 3, &format!("({} {why})", counted(number(count), "job")));
