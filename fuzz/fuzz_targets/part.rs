@@ -33,6 +33,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
         groups: None,
         topology: Topology::default(),
         zero: sched::Ts(0),
+        fair_before: sched::nice::FairBefore::Unknown,
         worst: 3,
     };
     if let Ok(events) = trace.events() {

@@ -7,6 +7,10 @@ use sched::state::Task;
 use sched::{Cpu, Dur, EventKind, Pid, SchedEvent, SchedState, Span, TaskState, Ts};
 use serde::Serialize;
 
+/// The number of waiting tasks up to which a run queue is searched for real-time tasks: each event of a long queue would take as long as
+/// the queue is.
+const LONGEST_QUEUE: u32 = 4096;
+
 /// The runs of fair tasks on a CPU in the place of real-time tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -31,6 +35,8 @@ pub struct FairRunsReport {
     pub time_ns: Dur,
     /// The CPUs with such runs, in the order of their numbers.
     pub cpus: Vec<FairRunsOfCpu>,
+    /// Whether runs may be missing: more than 4,096 tasks waited on a CPU while real-time tasks waited, too many to look for these.
+    pub is_partial: bool,
 }
 
 /// The runs on a CPU.
@@ -52,6 +58,8 @@ pub(crate) struct FairRuns {
     start: Ts,
     /// Whether a real-time task waits on any CPU.
     is_needed: bool,
+    /// Whether a queue was too long to be searched.
+    is_partial: bool,
 }
 
 /// Whether the priority is one of the real-time class.
@@ -119,7 +127,9 @@ impl FairRuns {
 
     /// Compares a CPU with its state.
     fn settle(&mut self, cpu: Cpu, now: Ts, state: &SchedState) {
-        let has_real_time = state.waiting(cpu).any(is_real_time);
+        let is_searched = state.queue_length(cpu) <= LONGEST_QUEUE;
+        self.is_partial |= !is_searched;
+        let has_real_time = is_searched && state.waiting(cpu).any(is_real_time);
         let since = if has_real_time { run_since(cpu, state) } else { None };
         if cpu.index() >= self.cpus.len() {
             if !has_real_time {
@@ -158,9 +168,10 @@ impl FairRuns {
             (of.open, of.has_real_time) = (next.open, next.has_real_time);
         }
         self.is_needed = later.is_needed;
+        self.is_partial |= later.is_partial;
     }
 
-    /// The report at the end of the window; nothing where no such run was seen.
+    /// The report at the end of the window; nothing where no such run was seen, and none can be missing.
     pub(crate) fn report(&self, end: Ts, reason: FairBefore) -> Option<FairRunsReport> {
         let row = |(cpu, of): (Cpu, &CpuRuns)| {
             let time_ns = Dur(of.time_ns + of.open.map_or(0, |(from, _)| end.since(from).0));
@@ -169,7 +180,8 @@ impl FairRuns {
         let cpus: Vec<FairRunsOfCpu> = (0..).map(Cpu).zip(&self.cpus).filter_map(row).collect();
         let runs = cpus.iter().map(|row| row.runs).sum();
         let time_ns = Dur(cpus.iter().map(|row| row.time_ns.0).sum());
-        (!cpus.is_empty()).then_some(FairRunsReport { reason, runs, time_ns, cpus })
+        let is_partial = self.is_partial;
+        (is_partial || !cpus.is_empty()).then_some(FairRunsReport { reason, runs, time_ns, cpus, is_partial })
     }
 }
 
@@ -243,6 +255,29 @@ mod tests {
             let runs = report(Window::default(), release).fair_before_real_time.expect("runs");
             assert_eq!((runs.reason, runs.runs, runs.time_ns), (reason, 3, Dur(90)));
             assert_eq!(runs.cpus, [FairRunsOfCpu { cpu: Cpu(0), runs: 3, time_ns: Dur(90) }]);
+        }
+    }
+
+    #[test]
+    fn long_queues_are_not_searched() {
+        let most = LONGEST_QUEUE as i32;
+        for (waiters, is_partial) in [(most - 1, false), (most + 1, true)] {
+            let woken = (0..waiters).map(|nth| {
+                let fair = TaskRef { pid: Pid(1000 + nth), prio: 120, comm: Comm::new(b"task") };
+                at(1, 10, EventKind::Wakeup { task: fair, target: Cpu(0) })
+            });
+            let mut events = vec![switch(0, 0, false, 10)];
+            events.extend(woken);
+            events.extend([
+                wakeup(2, 10, 20),
+                switch(3, 10, false, 20),
+                switch(4, 20, false, 10),
+                switch(9, 10, false, 20),
+            ]);
+            let options = Options { fair_before: FairBefore::Unknown, ..Options::new(Ts(0), Ts(9)) };
+            let pass = Pass::over(&events[..]).run(|| Fairness::new(&options));
+            let runs = pass.unwrap_or_else(|never| match never {}).output.fair_before_real_time.expect("runs");
+            assert_eq!((runs.runs, runs.is_partial), (u64::from(!is_partial), is_partial), "{waiters}");
         }
     }
 
