@@ -272,6 +272,7 @@ fn the_tests_of_limits_exist() {
         "crates/wakers/src",
         "crates/events/src",
         "crates/neighbours/src",
+        "crates/fairness/src",
         "crates/residency/src",
         "crates/whatif/src",
         "crates/whatif/tests",
