@@ -55,8 +55,8 @@ const UNIT: u64 = 64 << 10;
 /// Batches that may wait to be looked at.
 const QUEUED: usize = 16;
 
-/// Maximum number of threads that decode a round. Merging is the work of one thread, at half the price of decoding an item of a file
-/// that is not compressed, and at a sixth of one that is.
+/// Maximum number of threads that decode a round. One thread merges, at about half the price of decoding an item of a file that is not
+/// compressed; further threads would only look for work.
 const DECODERS: usize = 6;
 
 /// Items in a batch. Each is a wakeup, where there are threads: with 1,024 a pass over 256 CPUs took a tenth longer.
