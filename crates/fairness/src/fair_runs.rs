@@ -4,7 +4,7 @@
 
 use sched::nice::{FairBefore, SchedClass};
 use sched::state::Task;
-use sched::{Cpu, Dur, EventKind, Pid, SchedEvent, SchedState, Span, TaskState, Ts};
+use sched::{Cpu, Dur, EventKind, SchedEvent, SchedState, Span, TaskRef, TaskState, Ts};
 use serde::Serialize;
 
 /// The number of waiting tasks up to which a run queue is searched for real-time tasks: each event of a long queue would take as long as
@@ -42,8 +42,10 @@ pub struct FairRunsReport {
 /// The runs on a CPU.
 #[derive(Clone, Copy, Debug, Default)]
 struct CpuRuns {
-    /// Whether a real-time task waits there.
+    /// Whether a real-time task waits there, as far as the queue is searched.
     has_real_time: bool,
+    /// Whether the queue is too long to be searched.
+    is_long: bool,
     /// The run that goes on: the instant up to which its time is counted, and that of the switch to it.
     open: Option<(Ts, Ts)>,
     runs: u64,
@@ -56,15 +58,22 @@ pub(crate) struct FairRuns {
     cpus: Vec<CpuRuns>,
     /// The start of the window, or of the piece of a pass.
     start: Ts,
-    /// Whether a real-time task waits on any CPU.
+    /// Whether a real-time task waits on any CPU, or may do so in a long queue.
     is_needed: bool,
-    /// Whether a queue was too long to be searched.
+    /// Whether a real-time task waited in a queue that was too long to be searched.
     is_partial: bool,
 }
 
 /// Whether the priority is one of the real-time class.
-fn is_real_time(task: &Task) -> bool {
-    (0..100).contains(&task.prio)
+fn is_real_time(prio: i32) -> bool {
+    SchedClass::of(prio) == SchedClass::RealTime
+}
+
+impl CpuRuns {
+    /// Whether each turn of a task on the CPU matters.
+    fn is_needed(&self) -> bool {
+        self.has_real_time || self.is_long
+    }
 }
 
 /// The instant of the switch to the fair task that runs on a CPU in the place of a real-time task; nothing where none does.
@@ -72,7 +81,7 @@ fn run_since(cpu: Cpu, state: &SchedState) -> Option<Ts> {
     let running = state.running(cpu).filter(|task| task.begun)?;
     let is_fair = running.known_prio().is_some_and(|prio| SchedClass::of(prio) == SchedClass::Fair);
     // One that came later is about to preempt it.
-    let waits = |task: &Task| is_real_time(task) && task.begun && task.since <= running.since;
+    let waits = |task: &Task| is_real_time(task.prio) && task.begun && task.since <= running.since;
     (is_fair && state.waiting(cpu).any(waits)).then_some(running.since)
 }
 
@@ -80,25 +89,29 @@ impl FairRuns {
     /// Begins with a state as it is at the start of the window, or of a piece of a pass.
     pub(crate) fn begin(&mut self, start: Ts, state: &SchedState) {
         self.start = start;
-        state.observed().for_each(|cpu| self.settle(cpu, start, state));
+        for cpu in state.observed() {
+            // Here a long queue is searched as well: what began before the window, or the piece, is not seen again.
+            let has_real_time = state.waiting(cpu).any(|task| is_real_time(task.prio));
+            self.settle(cpu, has_real_time, start, state);
+        }
     }
 
     /// A task that goes from one state to another: a real-time task can have joined a queue, or left it, and a CPU on which one waits can have
     /// another running task.
     #[inline(always)]
     pub(crate) fn turn(&mut self, task: &Task, span: &Span, state: &SchedState) {
-        if self.is_needed || is_real_time(task) {
-            self.settle_turn(span, state);
+        if self.is_needed || is_real_time(task.prio) {
+            self.settle_turn(is_real_time(task.prio), span, state);
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn settle_turn(&mut self, span: &Span, state: &SchedState) {
+    fn settle_turn(&mut self, is_real_time: bool, span: &Span, state: &SchedState) {
         for of in [span.state, span.next] {
             if let TaskState::Waiting(cpu) | TaskState::Running(cpu) = of {
                 // A span that a loss cut ends before the record of the loss.
-                self.settle(cpu, span.end, state);
+                self.settle(cpu, is_real_time, span.end, state);
             }
         }
     }
@@ -111,34 +124,36 @@ impl FairRuns {
         else {
             return;
         };
-        if self.is_needed || (0..100).contains(&task.prio) {
-            self.settle_task(task.pid, event.ts, state);
+        if self.is_needed || is_real_time(task.prio) {
+            self.settle_task(&task, event.ts, state);
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn settle_task(&mut self, pid: Pid, now: Ts, state: &SchedState) {
-        let of = state.task_of(pid).map(|task| task.state);
+    fn settle_task(&mut self, task: &TaskRef, now: Ts, state: &SchedState) {
+        let of = state.task_of(task.pid).map(|task| task.state);
         if let Some(TaskState::Waiting(cpu) | TaskState::Running(cpu)) = of {
-            self.settle(cpu, now, state);
+            self.settle(cpu, is_real_time(task.prio), now, state);
         }
     }
 
-    /// Compares a CPU with its state.
-    fn settle(&mut self, cpu: Cpu, now: Ts, state: &SchedState) {
-        let is_searched = state.queue_length(cpu) <= LONGEST_QUEUE;
-        self.is_partial |= !is_searched;
-        let has_real_time = is_searched && state.waiting(cpu).any(is_real_time);
+    /// Compares a CPU with its state. `is_real_time`: whether a real-time task waits there, or the task that has come to another state is one;
+    /// a long queue is not searched for it.
+    fn settle(&mut self, cpu: Cpu, is_real_time: bool, now: Ts, state: &SchedState) {
+        let is_long = state.queue_length(cpu) > LONGEST_QUEUE;
+        let has_real_time = !is_long && state.waiting(cpu).any(|task| self::is_real_time(task.prio));
         let since = if has_real_time { run_since(cpu, state) } else { None };
         if cpu.index() >= self.cpus.len() {
-            if !has_real_time {
+            if !has_real_time && !is_long {
                 return;
             }
             self.cpus.resize(cpu.index() + 1, CpuRuns::default());
         }
         let of = &mut self.cpus[cpu.index()];
-        let had_real_time = std::mem::replace(&mut of.has_real_time, has_real_time);
+        self.is_partial |= is_long && (of.has_real_time || is_real_time);
+        let was_needed = of.is_needed();
+        (of.has_real_time, of.is_long) = (has_real_time, is_long);
         if let Some((from, switched)) = of.open
             && since != Some(switched)
         {
@@ -149,9 +164,9 @@ impl FairRuns {
         if let (None, Some(switched)) = (of.open, since) {
             of.open = Some((now, switched));
         }
-        self.is_needed |= has_real_time;
-        if had_real_time && !has_real_time {
-            self.is_needed = self.cpus.iter().any(|of| of.has_real_time);
+        self.is_needed |= of.is_needed();
+        if was_needed && !of.is_needed() {
+            self.is_needed = self.cpus.iter().any(CpuRuns::is_needed);
         }
     }
 
@@ -165,7 +180,7 @@ impl FairRuns {
             let next = later.cpus.get(place).unwrap_or(&none);
             of.time_ns += of.open.map_or(0, |(from, _)| later.start.since(from).0) + next.time_ns;
             of.runs += next.runs;
-            (of.open, of.has_real_time) = (next.open, next.has_real_time);
+            (of.open, of.has_real_time, of.is_long) = (next.open, next.has_real_time, next.is_long);
         }
         self.is_needed = later.is_needed;
         self.is_partial |= later.is_partial;
@@ -189,7 +204,7 @@ impl FairRuns {
 mod tests {
     use super::*;
     use crate::{Fairness, FairnessReport, Options};
-    use sched::{Comm, Pass, PrevState, TaskRef, Window};
+    use sched::{Comm, Pass, Pid, PrevState, Window};
 
     /// Tasks 10 and 11 are fair, 20 is a real-time task, and 30 one of the deadline class.
     fn task(pid: i32) -> TaskRef {
@@ -258,26 +273,56 @@ mod tests {
         }
     }
 
+    /// Tasks from 1,000 on, so many that fair ones wait beside 10 and 20 on CPU 0, come at 1; 20 is held back for 10 from 4 to 9. From 20 on the fair
+    /// ones leave.
+    fn crowd(waiters: i32) -> Vec<SchedEvent> {
+        let fair = |nth| TaskRef { pid: Pid(1000 + nth), prio: 120, comm: Comm::new(b"task") };
+        let mut events = vec![switch(0, 0, false, 10)];
+        events.extend((0..waiters).map(|nth| at(1, 10, EventKind::Wakeup { task: fair(nth), target: Cpu(0) })));
+        events.extend([
+            wakeup(2, 10, 20),
+            switch(3, 10, false, 20),
+            switch(4, 20, false, 10),
+            switch(9, 10, false, 20),
+        ]);
+        events.push(switch(15, 20, false, 10));
+        let moved = |nth| EventKind::Migrate { task: fair(nth), orig: Cpu(0), dest: Cpu(1) };
+        events.extend((0..waiters.min(8)).map(|nth| at(20 + i64::from(nth), 10, moved(nth))));
+        events.extend([switch(40, 10, false, 20), at(50, 20, EventKind::Other { id: 1 })]);
+        events
+    }
+
     #[test]
     fn long_queues_are_not_searched() {
         let most = LONGEST_QUEUE as i32;
-        for (waiters, is_partial) in [(most - 1, false), (most + 1, true)] {
-            let woken = (0..waiters).map(|nth| {
-                let fair = TaskRef { pid: Pid(1000 + nth), prio: 120, comm: Comm::new(b"task") };
-                at(1, 10, EventKind::Wakeup { task: fair, target: Cpu(0) })
-            });
-            let mut events = vec![switch(0, 0, false, 10)];
-            events.extend(woken);
-            events.extend([
-                wakeup(2, 10, 20),
-                switch(3, 10, false, 20),
-                switch(4, 20, false, 10),
-                switch(9, 10, false, 20),
-            ]);
-            let options = Options { fair_before: FairBefore::Unknown, ..Options::new(Ts(0), Ts(9)) };
+        // The last one is as long as can be searched while 20 waits, and the first that is not. From 15 to 40 the queue becomes shorter.
+        for (waiters, runs, time_ns, is_partial) in [(most - 1, 2, 30, false), (most, 1, 20, true)] {
+            let events = crowd(waiters);
+            let options = Options::new(Ts(0), Ts(50));
             let pass = Pass::over(&events[..]).run(|| Fairness::new(&options));
-            let runs = pass.unwrap_or_else(|never| match never {}).output.fair_before_real_time.expect("runs");
-            assert_eq!((runs.runs, runs.is_partial), (u64::from(!is_partial), is_partial), "{waiters}");
+            let report = pass.unwrap_or_else(|never| match never {}).output;
+            let found = report.fair_before_real_time.expect("runs");
+            assert_eq!((found.runs, found.time_ns, found.is_partial), (runs, Dur(time_ns), is_partial), "{waiters}");
+        }
+        // Without a real-time task nothing is missing.
+        let events: Vec<_> = crowd(most + 9).into_iter().take(most as usize + 5).collect();
+        let options = Options::new(Ts(0), Ts(1));
+        let pass = Pass::over(&events[..]).run(|| Fairness::new(&options));
+        assert_eq!(pass.unwrap_or_else(|never| match never {}).output.fair_before_real_time, None);
+    }
+
+    #[test]
+    fn long_queues_are_the_same_in_pieces() {
+        let options = Options::new(Ts(0), Ts(50));
+        for waiters in [-1, 0, 1, 4, 9] {
+            let mut events = crowd(LONGEST_QUEUE as i32 + waiters);
+            if waiters == 9 {
+                // No real-time task comes: a piece that begins with a long queue misses nothing.
+                events.truncate(LONGEST_QUEUE as usize + 8);
+            }
+            let show = |report: &FairnessReport| format!("{:?}", report.fair_before_real_time);
+            let lengths = [1_000, 4_100, 4_103, 4_105, 4_110];
+            testkit::in_pieces(&mut events.as_slice(), Window::default(), &lengths, || Fairness::new(&options), show);
         }
     }
 
