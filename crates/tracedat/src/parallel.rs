@@ -8,10 +8,7 @@ pub(crate) type Pool = Option<Arc<rayon::ThreadPool>>;
 
 /// Maps in parallel where there is a pool; the results are in order either way.
 pub(crate) fn parallel<I: Send, O: Send>(pool: &Pool, items: Vec<I>, work: impl Fn(I) -> O + Sync) -> Vec<O> {
-    match pool {
-        Some(pool) if items.len() > 1 => pool.install(|| items.into_par_iter().map(&work).collect()),
-        _ => items.into_iter().map(work).collect(),
-    }
+    parallel_by(pool, usize::MAX, items, work)
 }
 
 /// Maps as [`parallel`] does, by at most `most` threads: where the results are taken one by one, further ones would only look for work.

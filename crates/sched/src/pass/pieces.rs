@@ -51,8 +51,10 @@ impl Pieces {
     /// The division for this number of threads on a machine with this number of cores. Workers for whom there is no core take
     /// that of the scout, which sets the pace.
     fn on_cores(threads: usize, cores: usize) -> Option<Pieces> {
-        let workers = threads.saturating_sub(2).min(cores.saturating_sub(1)).clamp(1, Pieces::MOST_WORKERS);
-        (threads.min(cores) >= Pieces::LEAST_THREADS).then_some(Pieces { events: Pieces::EVENTS, workers })
+        (threads.min(cores) >= Pieces::LEAST_THREADS).then(|| {
+            let workers = (threads - 2).min(cores - 1).min(Pieces::MOST_WORKERS);
+            Pieces { events: Pieces::EVENTS, workers }
+        })
     }
 
     /// The number of events of a piece that begins with a state of this number of bytes.
