@@ -273,7 +273,7 @@ mod tests {
         }
     }
 
-    /// Tasks from 1,000 on, so many that fair ones wait beside 10 and 20 on CPU 0, come at 1; 20 is held back for 10 from 4 to 9. From 20 on the fair
+    /// The fair tasks from 1,000 on come at 1 and wait beside 10 and 20 on CPU 0; 20 is held back for 10 from 4 to 9, and from 15 to 40. From 20 on eight fair
     /// ones leave.
     fn crowd(waiters: i32) -> Vec<SchedEvent> {
         let fair = |nth| TaskRef { pid: Pid(1000 + nth), prio: 120, comm: Comm::new(b"task") };
