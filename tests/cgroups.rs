@@ -1,7 +1,7 @@
 //! Recordings of cgroups: shares by weight, the kernel's pressure as a witness, samples of perf with cgroups, and parts.
 
 use crate::cut::{cut, difference, outcome, readable};
-use crate::support::{root, schedviz, scratch};
+use crate::support::{fixture, root, schedviz, scratch};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -110,6 +110,10 @@ fn a_part_has_the_cgroups_and_processes_of_its_window() {
     let by_process: [&[&str]; 3] =
         [&["neighbours", "--by", "process"], &["latency", "--by", "process"], &["fairness", "--by", "process"]];
     a_part_is_its_window(&folder, &whole, ["--min", "0.05", "--max", "0.5"], &by_process);
+    // Without a list and without the flags of `clone`, an exec in the part shows no process, as it shows none in the whole.
+    let unlisted = fixture("workload-outside-6.12.dat");
+    let apart = scratch("processes-of-a-part");
+    a_part_is_its_window(&apart, &unlisted, ["--min", "0.1", "--max", "0.5"], &[&["wakers", "--by", "process"]]);
     // A part of the part goes on from its note.
     let part = cut(&folder, &whole, "outer.dat", &["--min", "0.08", "--max", "2"].map(str::to_owned));
     let inner = cut(&folder, &part, "inner.dat", &["--min", "1", "--max", "1.5"].map(str::to_owned));

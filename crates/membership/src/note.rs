@@ -35,6 +35,7 @@ pub fn note(trace: &Trace, machine: Option<&Machine>, from: Ts, is_anonymous: bo
         paths,
         ids,
         processes: processes.at(before),
+        shows_processes: processes.are_shown(),
         records_forks: cgroups.records_forks(),
         params,
     };

@@ -21,6 +21,9 @@ pub(crate) struct PastGroups {
     pub(crate) ids: Vec<(u64, String)>,
     /// The leader of each task's process; absent for a task whose process is unknown though its PID is known.
     pub(crate) processes: Vec<(Pid, Option<Pid>)>,
+    /// Whether records of the part show further processes, as those of the whole trace do. A program alone shows none where nothing else does.
+    #[serde(default = "shows_processes")]
+    pub(crate) shows_processes: bool,
     /// Whether the probe on forks has records in the whole trace, so that forks show nothing else.
     #[serde(default)]
     pub(crate) records_forks: bool,
@@ -54,6 +57,11 @@ pub(crate) struct PastParams {
     /// The runtime, the deadline and the period of each deadline task whose parameters are known, in nanoseconds.
     #[serde(default)]
     pub(crate) deadlines: Vec<(Pid, [u64; 3])>,
+}
+
+/// Notes had only parts in which records show processes, before they had parameters.
+fn shows_processes() -> bool {
+    true
 }
 
 impl PastGroups {

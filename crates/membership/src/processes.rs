@@ -23,8 +23,8 @@ pub struct Processes {
     members: SeededMap<Pid, Vec<Pid>>,
     /// The number of the event of an exec.
     exec: Option<u16>,
-    /// Whether the trace has records of new tasks with the flags of `clone`.
-    has_flags: bool,
+    /// Whether the records of the trace show processes: they have the flags of `clone`, or a list has a beginning for them.
+    are_shown: bool,
 }
 
 impl Processes {
@@ -33,7 +33,7 @@ impl Processes {
     pub fn of(trace: &Trace, machine: Option<&Machine>) -> Processes {
         let mut processes = Processes::default();
         let past = PastGroups::of(trace.past().map(|past| &**past));
-        let has_past = past.is_some();
+        let (has_past, shown_in_whole) = (past.is_some(), past.as_ref().map(|past| past.shows_processes));
         for (pid, leader) in past.into_iter().flat_map(|past| past.processes) {
             processes.learn(pid, Ts::MIN, leader);
         }
@@ -49,8 +49,9 @@ impl Processes {
             return processes;
         }
         processes.exec = trace.format_of(Tracepoint::Exec).map(|format| format.id);
-        processes.has_flags = trace.format_named("task", "task_newtask").is_some_and(|format| trace.occurs(format.id));
-        if processes.has_flags || has_past || !processes.leaders.is_empty() {
+        let has_flags = trace.format_named("task", "task_newtask").is_some_and(|format| trace.occurs(format.id));
+        processes.are_shown = shown_in_whole.unwrap_or(has_flags || !processes.leaders.is_empty());
+        if processes.are_shown {
             trace.records(&mut |record| {
                 processes.follow(record);
                 ControlFlow::Continue(())
@@ -62,6 +63,11 @@ impl Processes {
     /// Whether the trace or the machine file shows the process of any task.
     pub fn are_known(&self) -> bool {
         !self.leaders.is_empty()
+    }
+
+    /// Whether records of the trace show processes beside those of a list.
+    pub(crate) fn are_shown(&self) -> bool {
+        self.are_shown
     }
 
     /// Returns the leader of the process that a task belongs to; nothing where that is unknown.
