@@ -123,6 +123,30 @@ fn throttled_tasks_do_not_wait() {
 }
 
 #[test]
+fn missed_hits_of_probes_are_named() {
+    let folder = scratch("missed-probes");
+    std::fs::copy(fixture("throttled-6.12.dat"), folder.join("t.dat")).expect("copied");
+    let text = std::fs::read_to_string(fixture("throttled-6.12.machine.json")).expect("a machine file");
+    let mut machine: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let many = (1..12_u64).map(|n| (format!("p{n}"), serde_json::Value::from(n)));
+    machine["missed_probes"] = [("unthrottle".to_owned(), 20.into())].into_iter().chain(many).collect();
+    std::fs::write(folder.join("t.machine.json"), machine.to_string()).expect("written");
+    let trace = folder.join("t.dat");
+    let ran = schedviz(&["workcons", trace.to_str().expect("UTF-8"), "--json"]).success();
+    let warned = unwrapped(&ran.stderr);
+    assert!(warned.contains("incomplete: 86 hits of probes without a record"), "{warned}");
+    assert!(warned.contains("[unthrottle 20, p11 11, p10 10, p9 9, p8 8, p7 7, p6 6, p5 5, …]"), "{warned}");
+    assert!(ran.text().contains("\"missed-probes\""));
+    // A part has the same; an anonymous one has no name.
+    let part = folder.join("part.dat");
+    let (from, to) = (trace.to_str().expect("UTF-8"), part.to_str().expect("UTF-8"));
+    schedviz(&["cut", from, "--max", "1", "-o", to, "--anonymize"]).success();
+    let warned = unwrapped(&schedviz(&["workcons", to]).success().stderr);
+    assert!(warned.contains("incomplete: 86 hits of probes without a record"), "{warned}");
+    assert!(warned.contains("[probes 86]"), "{warned}");
+}
+
+#[test]
 fn a_task_whose_cgroup_is_unknown_waits() {
     // 176 runs on CPU 1 from before the recording; the others come to their cgroup within it.
     let (with, without) = (measured(groups()).throttled, measured(Vec::new()).throttled);

@@ -206,7 +206,11 @@ near() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(b > 0 && a > 0.8 * b && a < 1.5
 less() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a < b / 2) }'; }
 check "the throttled time is that of cpu.stat" near "$by_state" "$by_kernel"
 check "throttled tasks do not wait" less "$(violation throttled.json)" "$(violation waiting.json)"
-check "no throttled task ran" sh -c '! grep -q unseen-unthrottle throttled.json'
+# The kernel does not record an end of throttling in an interrupt that arrives within another probe's handler, which is rare: then a throttled
+# task seems to run, and the recording has to tell of the hit.
+told() { ! grep -q unseen-unthrottle throttled.json || { grep -q '"unthrottle": [1-9]' throttled.machine.json && grep -q missed-probes throttled.json; }; }
+check "no throttled task ran, or the hit that shows why is counted as missed" told
+sed -n '/"missed_probes"/,/}/s/^/  /p' throttled.machine.json
 
 # Four cgroups that are made meanwhile: weights 100 and 200, a limit of CPU time, and a limit with a burst. Two tasks in each.
 cat >four.sh <<'SCRIPT'

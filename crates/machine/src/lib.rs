@@ -100,6 +100,9 @@ pub struct Machine {
     /// The time between the readings of the pressure at the start and at the end of the recording, in microseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pressure_span_us: Option<u64>,
+    /// The hits of probes that the kernel did not record, by probe; probes without any are left out.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub missed_probes: BTreeMap<String, u64>,
     /// The instant at which the pressure was read, of a machine that was not read from a file.
     #[serde(skip)]
     pressure_read: Option<Instant>,
@@ -153,6 +156,7 @@ impl Machine {
             pressure_read: pressure.map(|_| Instant::now()),
             pressure_at_end: None,
             pressure_span_us: None,
+            missed_probes: BTreeMap::new(),
             cpus,
         }
     }
@@ -218,6 +222,9 @@ impl Machine {
     /// of an extensible scheduler, and settings that are neither numbers nor words of the kernel.
     #[must_use]
     pub fn anonymous(mut self) -> Machine {
+        // Names of probes may be anyone's in a file that another program wrote.
+        let missed = self.missed_hits();
+        self.missed_probes = (missed > 0).then(|| ("probes".to_owned(), missed)).into_iter().collect();
         self.kernel.command_line = None;
         for (cgroup, number) in self.cgroups.iter_mut().zip(1..) {
             if cgroup.path != "/" {

@@ -25,6 +25,21 @@ impl Machine {
         if words.is_empty() { "nothing known".to_owned() } else { words.join(", ") }
     }
 
+    /// The number of hits of probes that the kernel did not record.
+    pub fn missed_hits(&self) -> u64 {
+        self.missed_probes.values().copied().fold(0, u64::saturating_add)
+    }
+
+    /// The probes with hits that the kernel did not record, those with the most first: `kicked 2, unthrottle 1`. At most eight are named.
+    pub fn missed_by_probe(&self) -> String {
+        const NAMED: usize = 8;
+        let mut missed: Vec<_> = self.missed_probes.iter().collect();
+        missed.sort_by_key(|(name, number)| (std::cmp::Reverse(**number), *name));
+        let named: Vec<String> = missed.iter().take(NAMED).map(|(name, number)| format!("{name} {number}")).collect();
+        let more = if missed.len() > NAMED { ", …" } else { "" };
+        named.join(", ") + more
+    }
+
     /// The CPUs and what they form, such as `8 CPUs`, `2 sockets`, `2 nodes`, `2 LLCs`.
     pub(crate) fn places_in_words(&self) -> Vec<String> {
         let mut words = Vec::new();

@@ -289,7 +289,7 @@ fn recorded(args: &RecordArgs, tracefs: &Tracefs, signals: &Forwarder) -> Result
     events.extend((!probes.names().is_empty()).then(|| probes.group().to_owned()));
     let buffer_kb = args.buffer.unwrap_or_else(|| default_size(available_kb(), root.online()));
     let settings = Settings { buffer_kb, clock: args.clock.clone(), events, stacks: plan.stacks };
-    let recorder = Recorder { args, tracefs, root, settings, imbalances, signals };
+    let recorder = Recorder { args, tracefs, root, settings, imbalances, probes: &probes, signals };
     let complete = match series {
         _ if args.dry_run => return dry_run::run(args, Instance::create(tracefs, &recorder.settings)?, signals),
         Some(series) => series.record(&recorder)?,
@@ -335,6 +335,7 @@ struct Recorder<'r> {
     settings: Settings,
     /// The kernel's kinds of imbalance.
     imbalances: Vec<String>,
+    probes: &'r tracefs::Probes,
     signals: &'r Forwarder,
 }
 
@@ -357,6 +358,7 @@ impl Recorder<'_> {
         let mut machine = self.machine();
         let mut stream = self.args.stream.then(|| stream::Stream::open(self.tracefs, &instance, output)).transpose()?;
         self.go_on()?;
+        let before = self.probes.missed();
         instance.start()?;
         let ended = match &mut stream {
             Some(stream) => stream.follow(traced)?,
@@ -364,6 +366,7 @@ impl Recorder<'_> {
         };
         instance.stop()?;
         machine.finish(&self.root);
+        machine.missed_probes = probes::missed_since(&before, self.probes);
         let (saved, stats) = match stream {
             Some(stream) => stream.save(self, instance, &machine, output)?,
             None => self.save(instance, &machine, output)?,
@@ -377,7 +380,7 @@ impl Recorder<'_> {
         );
         self.keep(&machine, &recorded, output, &saved, &ended)?;
         let complete = verdict.report(self.settings.buffer_kb, self.args.is_coloured());
-        probes::check(self.args, &saved.trace)?;
+        probes::check(self.args, &saved.trace, &machine)?;
         Ok(RecordedRun { ended, complete })
     }
 

@@ -4,6 +4,7 @@
 //! the same names, and none of another program is removed.
 
 use crate::{Error, GROUP, Owner, PREFIX, Tracefs};
+use std::collections::BTreeMap;
 
 /// The probes that were added; they are removed when this is dropped.
 #[derive(Debug)]
@@ -77,6 +78,13 @@ impl Probes {
         &self.names
     }
 
+    /// The hits that the kernel did not record, by probe, since the probes were added; probes without any are left out. The kernel runs no probe
+    /// within another one's handler: hits of an interrupt that arrives meanwhile have no record.
+    pub fn missed(&self) -> BTreeMap<String, u64> {
+        let read = |file: &str| std::fs::read_to_string(self.tracefs.join(file)).unwrap_or_default();
+        missed(&self.group, &read("kprobe_events"), &read("kprobe_profile"))
+    }
+
     /// Removes them. No instance may use them any more.
     pub fn remove(mut self) -> Result<(), Error> {
         let names = std::mem::take(&mut self.names);
@@ -118,6 +126,28 @@ fn remove_from_plain(tracefs: &Tracefs, group: &str, name: &str) -> Result<(), E
 pub(crate) fn group_and_name(line: &str) -> Option<(&str, &str)> {
     let (_, rest) = line.split_whitespace().next()?.split_once(':')?;
     rest.split_once('/')
+}
+
+/// The missed hits of the probes of a group: the texts of `kprobe_events`, which has groups, and of `kprobe_profile`, which has the numbers of
+/// the same probes in the same order. Nothing if the texts disagree, since a probe was added or removed between the two readings.
+fn missed(group: &str, events: &str, profile: &str) -> BTreeMap<String, u64> {
+    let mut missed = BTreeMap::new();
+    let (mut events, mut profile) = (events.lines().filter_map(group_and_name), profile.lines());
+    loop {
+        match (events.next(), profile.next()) {
+            (None, None) => return missed,
+            (Some((of, name)), Some(line)) => {
+                let mut words = line.split_whitespace();
+                let is_same = words.next() == Some(name);
+                let number = words.nth(1).and_then(|number| number.parse::<u64>().ok());
+                let Some(number) = number.filter(|_| is_same) else { return BTreeMap::new() };
+                if of == group && number > 0 {
+                    missed.insert(name.to_owned(), number);
+                }
+            }
+            _ => return BTreeMap::new(),
+        }
+    }
 }
 
 /// The last message of the kernel's log of errors, without its place in the line, if the log has changed: some refusals are
@@ -168,6 +198,26 @@ mod tests {
         let log = "[    6.55] trace_kprobe: error: Invalid fetch argument\n  Command: p:lb/a b\n";
         assert_eq!(reason("", log, &error), "Invalid fetch argument");
         assert_eq!(reason(log, log, &error), error.to_string());
+    }
+
+    #[test]
+    fn missed_hits_are_those_of_the_group() {
+        // As 6.12 prints them; another recording has probes of the same names.
+        let events = "p:schedviz_7_1/throttle tg_throttle_down cgroup=+0($arg1):u64\np:schedviz_7_1/unthrottle tg_unthrottle_up\n\
+                      r8:schedviz_7_1/move load_balance\np:schedviz_8_2/unthrottle tg_unthrottle_up\n";
+        let profile = "  throttle                                                 206               0\n  \
+                         unthrottle                                               208               2\n  \
+                         move                                                       1               1\n  \
+                         unthrottle                                               208               3\n";
+        let of = |group, profile: &str| missed(group, events, profile).into_iter().collect::<Vec<_>>();
+        assert_eq!(of("schedviz_7_1", profile), [("move".to_owned(), 1), ("unthrottle".to_owned(), 2)]);
+        assert_eq!(of("schedviz_8_2", profile), [("unthrottle".to_owned(), 3)]);
+        // A probe fewer, another order, and no numbers: nothing is known.
+        let shorter: String = profile.lines().take(3).map(|line| format!("{line}\n")).collect();
+        let reversed: String = profile.lines().rev().map(|line| format!("{line}\n")).collect();
+        for text in [shorter.as_str(), &reversed, "", "throttle\nunthrottle\nmove\nunthrottle\n"] {
+            assert!(of("schedviz_7_1", text).is_empty(), "{text}");
+        }
     }
 
     #[test]

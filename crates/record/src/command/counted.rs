@@ -86,8 +86,10 @@ pub(super) fn record(recorder: &Recorder<'_>, output: &Path, capture: Option<&Pa
     let traced = Traced::spawn(&command, recorder.signals, capture)?;
     let mut machine = recorder.machine();
     recorder.go_on()?;
+    let before = recorder.probes.missed();
     let ended = traced.run()?;
     machine.finish(&recorder.root);
+    machine.missed_probes = super::probes::missed_since(&before, recorder.probes);
     if std::fs::metadata(&part).map_or(0, |file| file.len()) == 0 {
         bail!("{} recorded nothing ({})", args.perf.display(), ended.status);
     }
@@ -96,7 +98,7 @@ pub(super) fn record(recorder: &Recorder<'_>, output: &Path, capture: Option<&Pa
     let events: u64 = saved.trace.counts().buffers.iter().map(tracedat::BufferCounts::total).sum();
     let recorded = format!("{} {} with {}", grouped(events), noun(events, "event"), COUNTERS.join(" and "));
     recorder.keep(&machine, &recorded, output, &saved, &ended)?;
-    super::probes::check(args, &saved.trace)?;
+    super::probes::check(args, &saved.trace, &machine)?;
     let lost = lost(&saved.trace);
     if lost > 0 {
         let larger = buffer_kb.next_power_of_two().saturating_mul(4) >> 10;

@@ -4,8 +4,10 @@ use super::{RecordArgs, check, message};
 use crate::plan::btf::{Btf, MAX_BYTES};
 use crate::plan::probes::{KernelProbe, PARAMETERS, ProbeWriter, TRACEPOINTS};
 use anyhow::{Context, Result};
+use machine::Machine;
 use sched::{EventKind, EventSource, SchedEvent};
 use session::warnings::grouped;
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::Path;
 use tracedat::{Trace, Want};
@@ -80,10 +82,27 @@ fn count(args: &RecordArgs, trace: &Trace) -> Result<()> {
     Ok(())
 }
 
-/// Names the probes that the kernel has taken and that recorded nothing, although CPUs went idle: those that fire then, or all.
-/// Analyses take them for not recorded.
-pub(crate) fn check(args: &RecordArgs, trace: &Trace) -> Result<()> {
+/// The hits that the kernel did not record since there were `before`.
+pub(crate) fn missed_since(before: &BTreeMap<String, u64>, probes: &Probes) -> BTreeMap<String, u64> {
+    let since = |(name, number): (String, u64)| {
+        let number = number.saturating_sub(before.get(&name).copied().unwrap_or(0));
+        (number > 0).then_some((name, number))
+    };
+    probes.missed().into_iter().filter_map(since).collect()
+}
+
+/// Names the probes of which hits have no record, and those that the kernel has taken and that recorded nothing, although CPUs went idle: those
+/// that fire then, or all. Analyses take the latter for not recorded.
+pub(crate) fn check(args: &RecordArgs, trace: &Trace, machine: &Machine) -> Result<()> {
     count(args, trace)?;
+    if !machine.missed_probes.is_empty() {
+        let by_probe = machine.missed_by_probe();
+        let text = format!(
+            "{} of probes without a record ({by_probe}): the kernel records none within another one's handler, as of an interrupt that arrives meanwhile",
+            sched::nouns::counted(machine.missed_hits(), "hit")
+        );
+        check::problem("MISSED", text, args.is_coloured());
+    }
     let silent = trace.silent_probes();
     if silent.is_empty() {
         return Ok(());

@@ -145,6 +145,7 @@ impl Recorder<'_> {
         };
         self.go_on()?;
         let begin = Instant::now();
+        let before = self.probes.missed();
         instance.start()?;
         live.start()?;
         traced.as_ref().map_or(Ok(()), Traced::resume)?;
@@ -156,6 +157,7 @@ impl Recorder<'_> {
         let code = match met {
             Met::Yes { moment, value } => {
                 machine.finish(&self.root);
+                machine.missed_probes = super::probes::missed_since(&before, self.probes);
                 self.save_latest(condition, instance, output, &machine, (&moment, value))?;
                 ExitCode::SUCCESS
             }
@@ -215,7 +217,7 @@ impl Recorder<'_> {
         let args = self.args;
         let (saved, _) = self.save(instance, machine, output)?;
         super::replace(&Machine::path_beside(output), &super::json(machine)?)?;
-        super::probes::check(args, &saved.trace)?;
+        super::probes::check(args, &saved.trace, machine)?;
         let Some((start, end)) = saved.trace.extent() else {
             bail!("{}: the buffers hold no event", output.display());
         };

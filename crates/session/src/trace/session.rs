@@ -99,6 +99,9 @@ impl Session {
         let (from, to) = inside.within(start, end);
         let machine = read.machine(path, &trace);
         trace.set_groups(machine.iter().flat_map(Machine::groups));
+        if let Some(machine) = &machine {
+            trace.set_missed_probes(machine.missed_hits(), || machine.missed_by_probe());
+        }
         let sched_ext = ExtScheduler::of(&trace, machine.as_ref());
         if sched_ext.is_some() {
             trace.set_ext_queues();

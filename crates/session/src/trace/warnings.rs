@@ -98,7 +98,8 @@ pub fn unwritten_percent(trace: &Trace, diagnostics: &Diagnostics) -> f64 {
 
 /// A diagnostic in a line.
 pub fn line(what: Diagnostic, count: u64, first: Option<&str>) -> String {
-    let are_names = what == EventIssue::MissingEvents || what == FileIssue::FastWindow;
+    let are_names =
+        what == EventIssue::MissingEvents || what == FileIssue::FastWindow || what == FileIssue::MissedProbes;
     let place = match first {
         None => String::new(),
         Some(cpu) if what == FileIssue::ClocksApart && count == 1 => format!(" [CPU {cpu}]"),

@@ -1,5 +1,6 @@
 //! Facts about the recorded machine that no event shows: the cgroups of tasks, and a scheduler with queues of its own.
 
+use crate::issue::FileIssue;
 use crate::trace::Trace;
 use sched::Pid;
 use sched::probe::CgroupId;
@@ -22,6 +23,11 @@ impl Trace {
         if throttle.is_some_and(|format| format.field("cgroup").is_some()) {
             self.unshown.groups = groups.into_iter().collect();
         }
+    }
+
+    /// Notes hits of probes that the kernel did not record, which a machine file counts; `by_probe` names the probes.
+    pub fn set_missed_probes(&mut self, hits: u64, by_probe: impl FnOnce() -> String) {
+        self.diagnostics.add_many_at(FileIssue::MissedProbes, hits, by_probe);
     }
 
     /// Notes that a sched_ext scheduler held the waiting tasks (see [`sched::SchedState::has_ext_queues`]).
