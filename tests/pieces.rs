@@ -2,7 +2,7 @@
 
 use crate::support;
 use sched::analysis::RunTime;
-use sched::{Affinity, Cpu, CpuSet, Dur, EventSource, Lister, Pid, SchedEvent, Selected, Topology, Ts, Window};
+use sched::{Affinity, Comm, Cpu, CpuSet, Dur, EventSource, Lister, Pid, SchedEvent, Selected, Topology, Ts, Window};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fmt::Debug;
@@ -77,9 +77,15 @@ impl<S: EventSource<Error: Debug>> Compared<S> {
         let tally = in_pieces(source, window, &lengths, underload, |output| format!("{output:?}"));
         tallies.push(("underload", tally));
 
+        let by_name = || {
+            let command = Some(Comm::new(b"hackbench"));
+            critical_path::CriticalPath::new(critical_path::Options { command, ..Default::default() })
+        };
         let listers = [
             Lister::new(RunTime::default, |output| format!("{output:?}")),
             Lister::new(schedstat::FromTrace::default, |output| format!("{output:?}")),
+            // A search by name does not fit where several tasks have the name; the others are then joined without it.
+            Lister::new(by_name, |output| format!("{output:?}")),
         ];
         let listed = || listers.iter().map(Lister::listed).collect::<Vec<_>>();
         let tally = in_pieces(source, window, &lengths, listed, |output| output.concat());

@@ -18,7 +18,8 @@ use crate::state::SchedState;
 /// little as it may be, since a piece has some ten thousand events. Where even that does not suffice, [`Joined::fits`] returns `false`, and the
 /// earlier analysis is given the events of the piece one by one, which takes longer and is right by construction.
 ///
-/// A tuple, a [`Vec`] or an [`Option`] of such analyses is one.
+/// A tuple, a [`Vec`] or an [`Option`] of such analyses is one. In a list of [`Listed`](super::listed::Listed) those members alone which a piece
+/// does not fit are given its events.
 #[allow(unused_variables)]
 pub trait Joined: Analysis + Send {
     /// Whether the analysis can be made in pieces. Called once, before the pass; analyses made alike must return the same.
@@ -46,6 +47,18 @@ pub trait Joined: Analysis + Send {
         Self: Sized,
     {
     }
+
+    /// Adds the next piece to those members of a composition which it fits, and sets these members aside: none of their hooks is called until
+    /// [`Joined::take_up`]. Called with a piece that does not fit as a whole, before its events follow for the other members. By default nothing
+    /// is set aside.
+    fn join_members(&mut self, later: Self)
+    where
+        Self: Sized,
+    {
+    }
+
+    /// Takes up the members that were set aside, behind the last event of the piece.
+    fn take_up(&mut self) {}
 }
 
 macro_rules! tuple {
@@ -62,6 +75,12 @@ macro_rules! tuple {
             }
             fn join(&mut self, later: Self) {
                 $(self.$index.join(later.$index);)+
+            }
+            fn join_members(&mut self, later: Self) {
+                $(self.$index.join_members(later.$index);)+
+            }
+            fn take_up(&mut self) {
+                $(self.$index.take_up();)+
             }
         }
     };
@@ -104,6 +123,14 @@ macro_rules! each {
 
             fn join(&mut self, later: Self) {
                 self.iter_mut().zip(later).for_each(|(analysis, later)| analysis.join(later));
+            }
+
+            fn join_members(&mut self, later: Self) {
+                self.iter_mut().zip(later).for_each(|(analysis, later)| analysis.join_members(later));
+            }
+
+            fn take_up(&mut self) {
+                self.iter_mut().for_each(A::take_up);
             }
         }
     };

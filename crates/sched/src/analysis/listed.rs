@@ -45,7 +45,8 @@ impl<'a, T> Lister<'a, T> {
         let (conclude, exchange) = (Arc::new(conclude), Arc::<Exchange<A>>::default());
         let make = move || {
             let (conclude, exchange) = (Arc::clone(&conclude), Arc::clone(&exchange));
-            Listed { analysis: Box::new(Concluded { analysis: RefCell::new(Some(analysis())), conclude, exchange }) }
+            let analysis = RefCell::new(Some(analysis()));
+            Listed { analysis: Box::new(Concluded { analysis, conclude, exchange }), aside: None }
         };
         Lister { make: Box::new(make) }
     }
@@ -64,6 +65,8 @@ type Exchange<A> = Mutex<Option<A>>;
 /// if they are divisible.
 pub struct Listed<'a, T> {
     analysis: Box<dyn Any<T> + Send + 'a>,
+    /// The analysis while it is set aside; nothing is called through the one in its place.
+    aside: Option<Box<dyn Any<T> + Send + 'a>>,
 }
 
 impl<T> fmt::Debug for Listed<'_, T> {
@@ -198,6 +201,46 @@ impl<T, A: Joined, F: Fn(A::Output) -> T> Any<T> for Concluded<A, F> {
     }
 }
 
+/// The place of an analysis that is set aside. It takes no space, so that a box of it allocates nothing.
+struct Aside;
+
+/// Makes a hook that does nothing.
+macro_rules! to_nothing {
+    ($(fn $hook:ident($($this:tt)+) $(-> $out:ident)?;)+) => { $(to_nothing!(@ $hook ($($this)+) $(-> $out)?);)+ };
+    (@ $hook:ident (&self) -> bool) => {
+        fn $hook(&self) -> bool {
+            false
+        }
+    };
+    (@ $hook:ident (&mut self, $($name:ident: $type:ty),+)) => {
+        fn $hook(&mut self, $(_: $type),+) {}
+    };
+}
+
+impl<T> Any<T> for Aside {
+    hooks!(to_nothing);
+
+    fn is_divisible(&self) -> bool {
+        true
+    }
+
+    fn resume(&mut self, _: Ts, _: Ts, _: &SchedState) {}
+
+    fn lend(&self) {}
+
+    fn take_back(&self) {}
+
+    fn fits_lent(&self) -> bool {
+        false
+    }
+
+    fn join_lent(&mut self) {}
+
+    fn finish(self: Box<Self>, _: Ts, _: &SchedState) -> Option<T> {
+        None
+    }
+}
+
 impl<T> Analysis for Listed<'_, T> {
     type Output = T;
 
@@ -228,5 +271,18 @@ impl<T> Joined for Listed<'_, T> {
     fn join(&mut self, later: Self) {
         later.analysis.lend();
         self.analysis.join_lent();
+    }
+
+    fn join_members(&mut self, later: Self) {
+        if self.fits(&later) {
+            self.join(later);
+            self.aside = Some(std::mem::replace(&mut self.analysis, Box::new(Aside)));
+        }
+    }
+
+    fn take_up(&mut self) {
+        if let Some(analysis) = self.aside.take() {
+            self.analysis = analysis;
+        }
     }
 }

@@ -251,11 +251,13 @@ impl<A: Joined> Fold<A> {
         }
     }
 
-    /// Joins the piece of `events` that begins where this one ends, or follows it event by event if it does not fit.
+    /// Joins the piece of `events` that begins where this one ends, or follows it event by event with what it does not fit.
     pub(super) fn join(mut self, later: Fold<A>, events: &[SchedEvent]) -> Fold<A> {
         if !self.analysis.fits(&later.analysis) {
+            self.analysis.join_members(later.analysis);
             // Whether more is needed is known by now.
             let _ = self.feed(events);
+            self.analysis.take_up();
             debug_assert_eq!(self.state.noted(), later.state.noted(), "a piece began with another state");
             return self;
         }

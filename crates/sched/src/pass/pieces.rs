@@ -365,9 +365,11 @@ fn hand_in<A: Joined>(joint: &Mutex<Joint<A>>, number: u64, piece: Followed<A>, 
 mod tests {
     use super::*;
     use crate::analysis::RunTime;
+    use crate::analysis::listed::Lister;
     use crate::event::{Cpu, EventKind, Pid, Ts};
     use crate::pass::Pass;
     use crate::state::SchedState;
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     /// An analysis that panics at one event.
     struct Panics(Ts);
@@ -414,6 +416,56 @@ mod tests {
         let (joined, others) = outcome.output;
         assert_eq!((joined.ns_of(Pid(7)), others.len()), (others[0].ns_of(Pid(7)), 2));
         assert_eq!((joined.total(), outcome.to), (others[1].total(), Ts(49)));
+    }
+
+    /// An analysis that counts events, and the calls of its hook for all analyses made alike. It fits, or it does not.
+    struct Counts<'c> {
+        events: usize,
+        calls: &'c AtomicUsize,
+        fits: bool,
+    }
+
+    impl Analysis for Counts<'_> {
+        type Output = usize;
+
+        fn after(&mut self, _: &SchedEvent, _: &SchedState) {
+            self.events += 1;
+            self.calls.fetch_add(1, Ordering::Relaxed);
+        }
+
+        fn finish(self, _: Ts, _: &SchedState) -> usize {
+            self.events
+        }
+    }
+
+    impl Joined for Counts<'_> {
+        fn is_divisible(&self) -> bool {
+            true
+        }
+
+        fn fits(&self, _: &Self) -> bool {
+            self.fits
+        }
+
+        fn join(&mut self, later: Self) {
+            self.events += later.events;
+        }
+    }
+
+    #[test]
+    fn a_member_that_does_not_fit_alone_follows_the_events_again() {
+        let at = |ts| SchedEvent { ts: Ts(ts), cpu: Cpu(0), pid: Pid(7), flags: 0, kind: EventKind::Other { id: 1 } };
+        let events: Vec<SchedEvent> = (0..500).map(at).collect();
+        let calls: [AtomicUsize; 3] = Default::default();
+        let lister = |(calls, fits)| Lister::new(move || Counts { events: 0, calls, fits }, |events| events);
+        let listers: Vec<_> = calls.iter().zip([true, false, true]).map(lister).collect();
+        let pass = Pass::over(&events[..]).pieces(Some(Pieces { events: 10, workers: 2 }));
+        let list = || listers.iter().map(Lister::listed).collect::<Vec<_>>();
+        let outcome = pass.run_in_pieces(|| (list(), None::<RunTime>)).unwrap_or_else(|never| match never {});
+        assert_eq!(outcome.output.0, [500; 3]);
+        // The first of 50 pieces is joined to none.
+        let calls = calls.each_ref().map(|calls| calls.load(Ordering::Relaxed));
+        assert_eq!(calls, [500, 500 + 490, 500]);
     }
 
     #[test]
