@@ -381,3 +381,19 @@ fn the_path_by_stack_sums_to_the_path() {
         assert_eq!(sum(key), path["times"][key].as_u64().unwrap_or(0), "{key}");
     }
 }
+
+#[test]
+fn a_run_is_at_the_stack_that_ends_it() {
+    // The last runs of tasks that exit end without a stack here, and were at the stack of the switch-out before.
+    let runs_at_stacks = |name: &str| {
+        let latency = document(&["latency", "--by", "stack"], name);
+        let of = |row: &serde_json::Value| {
+            let measures = row["measures"].as_array().filter(|_| row["group"]["stack"].is_array());
+            let runs = measures.into_iter().flatten().filter(|m| m["measure"] == "run");
+            runs.map(|m| m["count"].as_u64().expect("a number")).sum::<u64>()
+        };
+        latency["rows"].as_array().expect("rows").iter().map(of).sum::<u64>()
+    };
+    let switches = |name: &str| document(&["offcpu"], name)["with_stack"].as_u64().expect("a number");
+    assert_eq!(runs_at_stacks("rt-5.10.dat"), switches("rt-5.10.dat"));
+}

@@ -44,10 +44,10 @@ impl SwitchOuts<'_> {
     }
 
     fn follow(&mut self, event: &SchedEvent, state: &SchedState) {
-        use TaskState::{Asleep, Running, Throttled, Waiting};
+        use TaskState::{Asleep, Dead, Running, Throttled, Waiting};
         for (task, span) in state.turns() {
             match (span.state, span.next, event.kind) {
-                (Running(cpu), Asleep(_) | Waiting(_) | Throttled(_), EventKind::Switch { prev, .. })
+                (Running(cpu), Asleep(_) | Waiting(_) | Throttled(_) | Dead, EventKind::Switch { prev, .. })
                     if prev.pid == task.pid && cpu == event.cpu =>
                 {
                     let stack = self.stacks.of_switch(event.ts, event.cpu, prev.pid);
