@@ -542,3 +542,16 @@ fn an_anonymous_part_has_the_same_members_in_the_same_order() {
     assert!(ties > 5, "{ties} intervals in which a task got nothing");
     std::fs::remove_dir_all(&folder).expect("removed");
 }
+
+#[test]
+fn a_part_has_the_idle_states_that_its_window_has() {
+    let (folder, whole) = (scratch("cut-idle-states"), fixture("every-7.2.dat"));
+    let window = ["--min", "100ms"].map(str::to_owned);
+    let part = cut(&folder, &whole, "part.dat", &window);
+    let [of_whole, of_part] = [(&whole, &window[..]), (&part, &[][..])]
+        .map(|(trace, window)| outcome(&folder, trace, &["utilization"], window).expect("a document"));
+    assert_eq!(difference("", &of_whole, &of_part), None);
+    let states = of_part["underload"]["wakeups"]["idle_states"].as_array().expect("idle states");
+    assert!(states.iter().all(|row| row["state"] != "unknown"), "{states:?}");
+    std::fs::remove_dir_all(&folder).expect("removed");
+}

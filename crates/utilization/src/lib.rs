@@ -42,7 +42,7 @@ pub use by_group::{GroupTime, GroupTimes, TimesByGroup};
 pub use figure::figure;
 pub use question::UtilizationQuestion;
 pub use report::{Heat, HerdReport, Idling, Interval, PerCpu, PerNode, Shares, UtilizationReport, text};
-pub use underload::{IdleStateRow, IdleWakeups, TICK, Underload, UnderloadReport, WarmthRow};
+pub use underload::{IdleStateRow, IdleStatesNotes, IdleWakeups, TICK, Underload, UnderloadReport, WarmthRow};
 
 use grid::Grid;
 use joined::IdlingLog;

@@ -3,15 +3,17 @@
 
 mod idle_wakeups;
 mod joined;
+mod noted;
 #[cfg(test)]
 mod tests;
 
 pub use idle_wakeups::{IdleStateRow, IdleWakeups, WarmthRow};
+pub use noted::IdleStatesNotes;
 
 use crate::Options;
 use idle_wakeups::IdleWakeupSums;
 use sched::kthread::is_idle_injector;
-use sched::{Analysis, ChosenCpus, Cpu, Current, Dur, SchedEvent, SchedState, SubsetCounts, Ts};
+use sched::{Analysis, ChosenCpus, Cpu, Current, Dur, Past, SchedEvent, SchedState, SubsetCounts, Ts};
 use serde::Serialize;
 use timeline::{Division, Rows};
 
@@ -321,6 +323,10 @@ impl Analysis for Underload<'_> {
 
     fn looks_back(&self) -> bool {
         self.wakeups.follows_states()
+    }
+
+    fn recall(&mut self, past: &Past, _: &SchedState) {
+        self.wakeups.take_up(past);
     }
 
     fn early(&mut self, event: &SchedEvent, _: &SchedState) {

@@ -24,6 +24,7 @@ use std::io::{BufWriter, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use tracedat::{Aliases, CutPart};
+use utilization::IdleStatesNotes;
 use wakers::WakersNotes;
 
 /// Write a part of a trace as a trace of its own: a window, some CPUs, without names
@@ -152,15 +153,15 @@ fn session_part(session: &Session, specs: &[String], aliases: &RefCell<Option<Al
     let stacks = offcpu::Options::for_notes(session);
     let analyses = || {
         let bursts = (latency::NoteTaker::new(&options), BurstNotes::new(&topology));
-        let requests = (PicksNotes::new(&picked), PreemptionsNotes::new(&asked));
+        let cpus = (PicksNotes::new(&picked), PreemptionsNotes::new(&asked), IdleStatesNotes::default());
         let sleeps = (WakersNotes::new(&wakings), OffCpuNotes::new(&stacks), JobsNotes::new(&tasks));
-        ((NoteTaker::default(), Offline::default()), bursts, requests, sleeps)
+        ((NoteTaker::default(), Offline::default()), bursts, cpus, sleeps)
     };
     let outcome = session.watched(|| {
         let events = Anonymous { events: session.trace.events()?, aliases };
         Pass::over(events).window(session.window).run(analyses)
     })?;
-    let ((past, offline), (notes, bursts), (picks, preemptions), (wakers, offcpu, jobs)) = outcome.output;
+    let ((past, offline), (notes, bursts), (picks, preemptions, idle_states), (wakers, offcpu, jobs)) = outcome.output;
     let end = session.trace.extent().map_or(session.to, |(_, end)| end);
     // Where a clock stepped back the last event is later than the end.
     let to = if session.to >= end { outcome.to.max(end) } else { session.to };
@@ -171,7 +172,7 @@ fn session_part(session: &Session, specs: &[String], aliases: &RefCell<Option<Al
     }
     // The addresses of stacks are among what an anonymous part has not.
     let offcpu = offcpu.filter(|_| aliases.borrow().is_none());
-    past.notes.extend([notes, bursts, picks, preemptions, wakers, offcpu, jobs].into_iter().flatten());
+    past.notes.extend([notes, bursts, picks, preemptions, idle_states, wakers, offcpu, jobs].into_iter().flatten());
     let called = session.names()?;
     past.notes.extend([plot::note(session, past.from, specs, &called, &mut aliases.borrow_mut())?]);
     past.notes.extend(membership::note(

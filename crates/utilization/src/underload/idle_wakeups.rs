@@ -1,7 +1,7 @@
 //! Wakeups and new tasks by the time for which the CPU that they are queued on had idled, and by the idle state that they end.
 
 use sched::probe::Probe;
-use sched::{Cpu, Dur, EventKind, SchedEvent, SchedState, TaskState, Ts};
+use sched::{Cpu, Dur, EventKind, Past, SchedEvent, SchedState, TaskState, Ts};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use timeline::Rows;
@@ -11,6 +11,9 @@ const BOUNDS: [Dur; 3] = [Dur(2_000_000), Dur(10_000_000), Dur(100_000_000)];
 
 /// The number of idle states of a CPU that are distinguished.
 const STATES: usize = 16;
+
+/// The name of the notes in [`Past::notes`].
+pub(super) const NOTE: &str = "idle-states";
 
 /// The wakeups and new tasks of a window, by the CPU on which they are queued.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -89,10 +92,34 @@ impl IdleWakeupSums {
     /// Takes a record of an idle state.
     pub(super) fn follow_states(&mut self, event: &SchedEvent) {
         let EventKind::Probe { probe: Probe::IdleState { cpu, state }, .. } = event.kind else { return };
+        self.enter(cpu, state);
+    }
+
+    /// A CPU enters an idle state, or leaves it.
+    fn enter(&mut self, cpu: Cpu, state: Option<u8>) {
         if cpu.index() >= self.depths.len() {
             self.depths.resize(cpu.index() + 1, IdleDepth::Unknown);
         }
         self.depths[cpu.index()] = state.map_or(IdleDepth::Awake, |state| IdleDepth::In(state.min(STATES as u8)));
+    }
+
+    /// Returns the note of the latest record of each CPU for a part of the trace that begins now; nothing without a record.
+    pub(super) fn noted(&self) -> Option<String> {
+        let state = |depth: &IdleDepth| match depth {
+            IdleDepth::In(state) => Some(Some(*state)),
+            IdleDepth::Awake => Some(None),
+            IdleDepth::Unknown => None,
+        };
+        let cpus = (0..).map(Cpu).zip(&self.depths);
+        let latest: Vec<(Cpu, Option<u8>)> = cpus.filter_map(|(cpu, depth)| Some((cpu, state(depth)?))).collect();
+        if latest.is_empty() { None } else { serde_json::to_string(&latest).ok() }
+    }
+
+    /// Takes up the note of a part, if it has one that can be understood.
+    pub(super) fn take_up(&mut self, past: &Past) {
+        let note = past.notes.get(NOTE).and_then(|text| serde_json::from_str::<Vec<(Cpu, Option<u8>)>>(text).ok());
+        let believable = note.into_iter().flatten().filter(|(cpu, _)| cpu.0 < Cpu::LIMIT);
+        believable.for_each(|(cpu, state)| self.enter(cpu, state));
     }
 
     /// Follows an event of the window.

@@ -1,11 +1,12 @@
 //! Hand cases of underload and of wakeups on idle CPUs.
 
-use super::{Underload, UnderloadReport};
+use super::idle_wakeups::IdleWakeupSums;
+use super::{IdleStatesNotes, Underload, UnderloadReport};
 use crate::Options;
 use sched::probe::Probe;
 use sched::{
-    Analysis, Comm, Cpu, Current, Dur, EventKind, Pass, Pid, PrevState, SchedEvent, SchedState, TaskRef, TaskState,
-    Topology, Ts, Window,
+    Analysis, Comm, Cpu, Current, Dur, EventKind, Pass, Past, Pid, PrevState, SchedEvent, SchedState, TaskRef,
+    TaskState, Topology, Ts, Window,
 };
 use std::collections::BTreeMap;
 
@@ -153,6 +154,23 @@ fn wakeups_are_warm_by_the_time_that_their_cpu_idled() {
     // In a window the state from before it counts.
     let later = measure(&events, 2, (4 * MS, now), 4_000_000, true).wakeups;
     assert_eq!(later.idle_states.unwrap()[0], super::IdleStateRow { state: "1".to_owned(), wakeups: 2 });
+}
+
+#[test]
+fn a_part_knows_the_idle_states_from_before_it() {
+    let mut events = vec![idle_state(0, 0, Some(2)), idle_state(1, 1, None), at(2, 2, 0, EventKind::Other { id: 1 })];
+    events.push(at(20, 0, 0, EventKind::Other { id: 1 }));
+    let window = Window { from: Some(Ts(10)), to: None };
+    let noted = Pass::over(events.as_slice()).window(window).run(IdleStatesNotes::default);
+    let (name, note) = noted.unwrap_or_else(|never| match never {}).output.expect("a note");
+    assert_eq!(note, "[[0,2],[1,null]]");
+    // A CPU that no machine has is left out, and what is no note is none.
+    for (text, expected) in [(note.replace("]]", "],[4294967295,1]]"), Some(note)), ("[0]".to_owned(), None)] {
+        let past = Past { notes: [(name.clone(), text)].into(), ..Past::default() };
+        let mut part = IdleWakeupSums::new(true);
+        part.take_up(&past);
+        assert_eq!(part.noted(), expected);
+    }
 }
 
 /// Wakeups on idle CPUs, by the state before each of them and by the switches that made the CPUs idle.
