@@ -180,7 +180,7 @@ impl<'o> Jobs<'o> {
         let length = span.duration();
         match (span.state, span.next) {
             // A loss hides what the task did.
-            _ if !span.ended && !matches!(span.state, Waiting(_)) => return self.drop_job(task, state),
+            _ if !span.ended && !matches!(span.state, Waiting(_)) => return self.drop_job(task, span.state, state),
             (Waiting(cpu), Running(_) | Waiting(_) | Throttled(_)) if span.ended => {
                 job.waited += length;
                 self.blame(&mut job, cpu, span);
@@ -195,13 +195,27 @@ impl<'o> Jobs<'o> {
                 job.run += length;
                 return self.end(task, job, cpu, event.ts, state);
             }
-            _ => return self.drop_job(task, state),
+            _ => return self.drop_job(task, span.state, state),
         }
         self.open.insert(task.id(), job);
     }
 
-    fn drop_job(&mut self, task: &Task, state: &SchedState) {
-        self.cut += u64::from(self.start.is_some() && self.options.tasks.is_none_or(|chosen| chosen(task, state)));
+    /// The job of a task that was in the state `last` is not seen to end.
+    fn drop_job(&mut self, task: &Task, last: TaskState, state: &SchedState) {
+        self.cut += u64::from(self.start.is_some() && self.is_counted(task, last, state));
+    }
+
+    /// The number of jobs that go on, of those that would count if they ended where their tasks are.
+    fn open(&self, state: &SchedState) -> u64 {
+        let task = |(id, _)| state.task(id);
+        self.open.iter().filter_map(task).filter(|task| self.is_counted(task, task.state, state)).count() as u64
+    }
+
+    /// Whether the job of a task that ends in this state counts.
+    fn is_counted(&self, task: &Task, last: TaskState, state: &SchedState) -> bool {
+        use TaskState::{Running, Throttled, Waiting};
+        let (Running(cpu) | Waiting(cpu) | Throttled(cpu)) = last else { return false };
+        self.options.cpus.has(cpu) && self.options.tasks.is_none_or(|chosen| chosen(task, state))
     }
 
     /// Adds the tasks that ran on a CPU while the job waited there.
@@ -226,7 +240,7 @@ impl<'o> Jobs<'o> {
 
     /// A task sleeps: its job has ended.
     fn end(&mut self, task: &Task, job: OpenJob, cpu: Cpu, now: Ts, state: &SchedState) {
-        let is_counted = self.options.cpus.has(cpu) && self.options.tasks.is_none_or(|chosen| chosen(task, state));
+        let is_counted = self.is_counted(task, TaskState::Running(cpu), state);
         let Some(start) = self.start.filter(|_| is_counted) else { return };
         if self.jobs.len() >= JOBS {
             self.beyond_limit += 1;
@@ -290,8 +304,8 @@ impl Analysis for Jobs<'_> {
         self.follow(event, state);
     }
 
-    fn finish(self, end: Ts, _: &SchedState) -> JobsReport {
-        report::build(self, end)
+    fn finish(self, end: Ts, state: &SchedState) -> JobsReport {
+        report::build(self, end, state)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::{EndedJob, Jobs, OpenJob, Options};
 use membership::DeadlineParams;
-use sched::{Comm, Cpu, Dur, OfSelection, Pid, Ts};
+use sched::{Comm, Cpu, Dur, OfSelection, Pid, SchedState, Ts};
 use serde::Serialize;
 
 /// The name and version of the document's schema.
@@ -210,9 +210,9 @@ impl JobTimes {
     }
 }
 
-pub(crate) fn build(jobs: Jobs<'_>, end: Ts) -> JobsReport {
+pub(crate) fn build(jobs: Jobs<'_>, end: Ts, state: &SchedState) -> JobsReport {
     let options = jobs.options;
-    let open = jobs.open.iter().count() as u64;
+    let open = jobs.open(state);
     let rows = jobs.rows.into_rows();
     let mut of_row: Vec<Vec<EndedJob>> = vec![Vec::new(); rows.len()];
     for job in &jobs.jobs {

@@ -1,7 +1,7 @@
 //! Hand cases of jobs, and simulated periodic tasks.
 
 use crate::{DeadlineOrigin, Jobs, JobsReport, Options};
-use sched::{Comm, Cpu, Dur, EventKind, Pass, Pid, PrevState, SchedEvent, StateClass, TaskRef, Ts, Window};
+use sched::{ChosenCpus, Comm, Cpu, Dur, EventKind, Pass, Pid, PrevState, SchedEvent, StateClass, TaskRef, Ts, Window};
 use std::collections::{BTreeMap, BTreeSet};
 use testkit::Simulation;
 
@@ -112,6 +112,29 @@ fn a_preempted_job_goes_on_and_uneven_releases_are_no_period() {
     assert_eq!((report.periodic, report.missed, report.worst.len()), (Some(0), Some(0), 0));
     let run: u64 = report.tasks[0].run.mean_ns.0;
     assert_eq!(run, (9 * 100 + 50) / 10);
+}
+
+#[test]
+fn jobs_that_do_not_end_are_those_of_the_selection() {
+    // Task 9 ends with its job, and task 7 runs on.
+    let mut events = vec![switch(0, 7, ASLEEP, 0), switch(10, 0, PrevState::RUNNABLE, 9), switch(20, 9, ASLEEP, 0)];
+    events.extend(wake(30, 0, 9));
+    events.push(switch(40, 0, PrevState::RUNNABLE, 9));
+    events.extend(wake(50, 9, 7));
+    events.push(switch(60, 9, PrevState::DEAD, 7));
+    events.push(at(70, 7, EventKind::Other { id: 1 }));
+    let numbers = |options: Options<'_>| {
+        let report = report(&events, &options);
+        (report.open, report.cut)
+    };
+    let of_task = |pid| {
+        let only = move |task: &sched::state::Task, _: &sched::SchedState| task.pid == Pid(pid);
+        numbers(Options { tasks: Some(&only), ..Options::default() })
+    };
+    let of_cpu = |cpu| numbers(Options { cpus: ChosenCpus::only([Cpu(cpu)]), ..Options::default() });
+    assert_eq!(numbers(Options::default()), (Some(1), Some(1)));
+    assert_eq!([of_task(7), of_task(9)], [(Some(1), Some(0)), (Some(0), Some(1))]);
+    assert_eq!([of_cpu(0), of_cpu(1)], [(Some(1), Some(1)), (Some(0), Some(0))]);
 }
 
 #[test]

@@ -49,7 +49,7 @@ use membership::{TaskGroup, TaskGroups};
 use sched::state::Task;
 use sched::{
     Analysis, Chosen, ChosenCpus, Comm, Cpu, Dur, EventKind, Joined, Past, PerTask, Pid, SchedEvent, SchedState, Span,
-    TaskState, Topology, Ts,
+    TaskId, TaskState, Topology, Ts,
 };
 use std::sync::Arc;
 
@@ -229,10 +229,24 @@ impl<'o> Wakers<'o> {
         }
     }
 
+    /// The number of wakeups whose tasks still wait, of those that would count if the tasks ran where they wait.
+    fn open(&self, state: &SchedState) -> u64 {
+        let is_counted = |(id, _): &(TaskId, &WokenWait)| {
+            let Some(task) = state.task(*id) else { return false };
+            let (TaskState::Waiting(cpu) | TaskState::Throttled(cpu)) = task.state else { return false };
+            self.is_counted(task, cpu, state)
+        };
+        self.waits.iter().filter(is_counted).count() as u64
+    }
+
+    /// Whether the wakeup of a task that runs on this CPU counts.
+    fn is_counted(&self, task: &Task, cpu: Cpu, state: &SchedState) -> bool {
+        self.options.cpus.has(cpu) && self.options.tasks.is_none_or(|chosen| chosen(task, state))
+    }
+
     /// A woken task is switched in.
     fn ran(&mut self, task: &Task, wait: &WokenWait, cpu: Cpu, now: Ts, state: &SchedState) {
-        let is_counted = self.options.cpus.has(cpu) && self.options.tasks.is_none_or(|chosen| chosen(task, state));
-        if self.start.is_none() || !is_counted {
+        if self.start.is_none() || !self.is_counted(task, cpu, state) {
             return;
         }
         let waker = |source: WakingSource| self.options.by.party(source.by, source.command, source.group);
@@ -281,8 +295,8 @@ impl Analysis for Wakers<'_> {
         self.follow(event, state);
     }
 
-    fn finish(self, end: Ts, _: &SchedState) -> WakersReport {
-        report::build(self, end)
+    fn finish(self, end: Ts, state: &SchedState) -> WakersReport {
+        report::build(self, end, state)
     }
 }
 

@@ -5,7 +5,7 @@ use crate::components::{WakeComponent, components};
 use crate::edges::{EdgeKey, EdgeSums, EdgeWeight, PartiesBy, PartyKey, WakeEdge, WakeParty};
 use crate::futex::{FutexKey, FutexSums, FutexTable};
 use sched::lengths::Summary;
-use sched::{OfSelection, Ts};
+use sched::{OfSelection, SchedState, Ts};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -122,9 +122,9 @@ impl OfSelection for WakersReport {
     }
 }
 
-pub(crate) fn build(wakers: Wakers<'_>, end: Ts) -> WakersReport {
+pub(crate) fn build(wakers: Wakers<'_>, end: Ts, state: &SchedState) -> WakersReport {
     let options = wakers.options;
-    let open = wakers.waits.iter().count() as u64;
+    let open = wakers.open(state);
     let party = |key: PartyKey| key.party(options.groups.as_deref());
     let futexes = options.futexes.as_ref().map(|_| futexes(wakers.at_futexes, party));
     let (mut edges, mut interrupts) = (Vec::new(), Vec::new());

@@ -3,7 +3,7 @@
 use crate::{Options, PartiesBy, WakeEdge, WakeParty, Wakers, WakersReport};
 use membership::{Cgroups, TaskGroups};
 use sched::topology::CpuLocation;
-use sched::{Comm, Cpu, Dur, EventKind, Pass, Pid, PrevState, SchedEvent, TaskRef, Topology, Ts};
+use sched::{ChosenCpus, Comm, Cpu, Dur, EventKind, Pass, Pid, PrevState, SchedEvent, TaskRef, Topology, Ts};
 
 fn task(pid: i32) -> TaskRef {
     let name = match pid {
@@ -151,6 +151,17 @@ fn the_selection_is_that_of_the_woken_tasks() {
     let only = |task: &sched::state::Task, _: &sched::SchedState| task.pid == Pid(9);
     let report = report(&Options { tasks: Some(&only), ..Options::default() });
     assert_eq!((report.edges.len(), report.interrupts.len(), report.wakeups), (0, 1, Some(1)));
+    // The task that waits at the end, on CPU 0, is another one.
+    assert_eq!(report.open, Some(0));
+}
+
+#[test]
+fn the_selection_of_cpus_is_that_of_the_queues_that_tasks_leave_or_wait_on() {
+    let of = |cpu| {
+        let report = report(&Options { cpus: ChosenCpus::only([Cpu(cpu)]), ..Options::default() });
+        (report.wakeups, report.open)
+    };
+    assert_eq!([of(0), of(1)], [(Some(2), Some(1)), (Some(2), Some(0))]);
 }
 
 #[test]
