@@ -164,7 +164,7 @@ fn a_part_knows_the_idle_states_from_before_it() {
     let noted = Pass::over(events.as_slice()).window(window).run(IdleStatesNotes::default);
     let (name, note) = noted.unwrap_or_else(|never| match never {}).output.expect("a note");
     assert_eq!(note, "[[0,2],[1,null]]");
-    // A CPU that no machine has is left out, and what is no note is none.
+    // A CPU that no machine has is left out, and another text is no note.
     for (text, expected) in [(note.replace("]]", "],[4294967295,1]]"), Some(note)), ("[0]".to_owned(), None)] {
         let past = Past { notes: [(name.clone(), text)].into(), ..Past::default() };
         let mut part = IdleWakeupSums::new(true);
