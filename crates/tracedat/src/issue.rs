@@ -92,7 +92,7 @@ sched::diagnostics! {
         "=a part of a longer trace, whose note of what precedes it cannot be used; tasks and CPUs are unknown until their first events@";
     /// Hits of probes without a record.
     MissedProbes = 45, "missed-probes", Incomplete,
-        "{hit|hits} of probes without a record: the kernel records none within another one's handler@; analyses of probes lack {it|them}, and throttled tasks may be wrong behind one";
+        "{hit|hits} of probes without a record: the kernel records none within another one's handler; analyses of probes lack {it|them}, and throttled tasks may be wrong behind one";
     /// Windows that were read without the events long before them.
     FastWindow = 42, "fast-window", Incomplete,
         "=a window whose past is known from its own events alone@: tasks that waited all the while without an event are missing, and who descends from the traced command is not known";
