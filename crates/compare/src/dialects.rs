@@ -141,11 +141,6 @@ impl<'c> Compared<'c> {
     }
 }
 
-/// A percentage with two digits behind the point, and without the sign of a negative zero.
-fn rounded(percent: f64) -> f64 {
-    (100.0 * percent).round() / 100.0 + 0.0
-}
-
 /// The name of a metric without its unit, and the unit: `s`, `ms`, `%`, or none for a number of things.
 fn name_and_unit(metric: &Metric) -> (&str, &str) {
     match (metric.name.strip_prefix('%'), metric.name.rsplit_once(", ")) {

@@ -90,6 +90,12 @@ pub fn case(out: &mut String, start_ns: u64, length: Dur, text: &str) {
     paragraph(out, 0, CASE, &format!("  {:>9} {seconds:>11.6}  {text}", length.human()));
 }
 
+/// Returns a number rounded to `digits` digits behind the point, without the sign that a negative number keeps when it becomes zero.
+pub fn rounded(value: f64, digits: i32) -> f64 {
+    let scale = 10_f64.powi(digits);
+    (scale * value).round() / scale + 0.0
+}
+
 /// A length with three digits for the cells of a table: `750ns`, `12.3µs`, `4.56ms`, `152ms`. Nothing is `-`.
 pub fn short(length: Option<Dur>) -> String {
     let Some(Dur(ns)) = length else { return "-".into() };
@@ -140,6 +146,13 @@ mod tests {
         let starts = |line: &str| begins_with_unit(line.trim_start());
         assert!(out.lines().count() > 12 && !out.lines().any(starts), "{out}");
         assert!(out.lines().all(|line| line.chars().count() <= COLUMNS) && !out.contains('\u{a0}'), "{out}");
+    }
+
+    #[test]
+    fn a_number_that_becomes_zero_has_no_sign() {
+        let texts = [(-0.04, 1), (-0.05, 1), (-0.4, 0), (2.346, 2)]
+            .map(|(value, digits)| format!("{:+}", rounded(value, digits)));
+        assert_eq!(texts, ["+0", "-0.1", "+0", "+2.35"]);
     }
 
     #[test]

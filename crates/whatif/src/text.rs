@@ -11,7 +11,7 @@ use question::Spread;
 use sched::Dur;
 use sched::nouns::counted;
 use std::fmt::Write;
-use timeline::text::{paragraph, short};
+use timeline::text::{paragraph, rounded, short};
 
 fn length(ns: f64) -> String {
     short(Some(Dur(ns.max(0.0).round() as u64)))
@@ -74,11 +74,12 @@ fn runs_text(out: &mut String, runs: &[WhatifRun]) {
     }
     out.push('\n');
     for run in runs {
-        let error = run.prediction.calibration.elapsed_error_percent;
+        let error = rounded(run.prediction.calibration.elapsed_error_percent, 2);
         let _ = write!(out, "{:<22}{:>8}{error:>+7.2}%", named(run), length(run.prediction.trace.elapsed_ns.0 as f64));
         for policy in &policies {
             let cell = value(run, policy).map_or("-".to_owned(), |estimate| {
-                let change = estimate.change_percent.map_or(String::new(), |change| format!(" {change:+.0}%"));
+                let change =
+                    estimate.change_percent.map_or(String::new(), |change| format!(" {:+.0}%", rounded(change, 0)));
                 length(estimate.value) + &change
             });
             let _ = write!(out, "{cell:>14}");
@@ -190,9 +191,9 @@ fn calibration_text(out: &mut String, run: &WhatifRun, rows: usize) {
         out,
         "  {:<32}{:>+9.2}%{:>+10.2} pp{:>+12.1}%",
         "the trace's order (observed)",
-        calibration.elapsed_error_percent,
-        calibration.violation_error_points,
-        calibration.mean_wait_error_percent
+        rounded(calibration.elapsed_error_percent, 2),
+        rounded(calibration.violation_error_points, 2),
+        rounded(calibration.mean_wait_error_percent, 1)
     );
     let _ = writeln!(
         out,
@@ -221,7 +222,8 @@ fn table(out: &mut String, rows: &[PolicyRow]) {
         "policy", "elapsed", "interval", "change", "steals", "interval"
     );
     for row in rows {
-        let change = row.elapsed_ns.change_percent.map_or("-".to_owned(), |change| format!("{change:+.1}%"));
+        let change =
+            row.elapsed_ns.change_percent.map_or("-".to_owned(), |change| format!("{:+.1}%", rounded(change, 1)));
         let _ = writeln!(
             out,
             "{:<14}{:>8}{:>17}{change:>8}{:>8}{:>15}{}",
@@ -284,7 +286,7 @@ fn without_text(out: &mut String, curves: &[CauseCurve]) {
     for curve in curves {
         let _ = write!(out, "  {:<30}{:>9}", curve.origin, short(Some(curve.waiting_ns)));
         for point in &curve.points {
-            let _ = write!(out, "{:>8.2}%", point.change_percent);
+            let _ = write!(out, "{:>8.2}%", rounded(point.change_percent, 2));
         }
         out.push('\n');
     }

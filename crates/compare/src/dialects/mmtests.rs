@@ -3,7 +3,7 @@
 use super::{Compared, MetricLine, Sample};
 use crate::Better;
 use std::fmt::Write;
-use timeline::text::paragraph;
+use timeline::text::{paragraph, rounded};
 
 /// The columns of a group: a value and its gain.
 const CELL: usize = 23;
@@ -78,7 +78,7 @@ fn block(out: &mut String, compared: &Compared<'_>, lines: &[MetricLine<'_>], wi
 fn gain(new: f64, base: f64, sign: f64) -> Option<f64> {
     match base == 0.0 {
         true => (new == 0.0).then_some(0.0),
-        false => Some(super::rounded(sign * 100.0 * (new - base) / base.abs())),
+        false => Some(rounded(sign * 100.0 * (new - base) / base.abs(), 2)),
     }
 }
 

@@ -3,7 +3,7 @@
 use super::{Compared, MetricLine, Sample};
 use crate::Better;
 use std::fmt::Write;
-use timeline::text::paragraph;
+use timeline::text::{paragraph, rounded};
 
 /// The columns of a group, at least.
 const CELL: usize = 24;
@@ -74,7 +74,7 @@ fn block(out: &mut String, compared: &Compared<'_>, lines: &[MetricLine<'_>], wa
 /// A group of runs against the median of the base.
 fn cell(sample: &Sample<'_>, base: f64, sign: f64) -> String {
     let value = sample.median() / base;
-    let percent = super::rounded(sign * 100.0 * (value - 1.0));
+    let percent = rounded(sign * 100.0 * (value - 1.0), 2);
     let variation = sample.variation().map_or_else(|| "1 run".to_owned(), |percent| format!("{percent:>5.2}"));
     format!("{value:.2} [{percent:>6.2}]({variation})")
 }
