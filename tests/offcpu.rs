@@ -138,6 +138,14 @@ fn a_recording_without_stacks_is_named_so() {
     assert!(text.contains("no stack") && text.contains("trace-cmd record -T"), "{text}");
 }
 
+#[test]
+fn waiting_for_an_unobserved_cpu_is_unknown_time() {
+    // Two CPUs of four were recorded.
+    let [stacks, members] = ["offcpu", "fairness"].map(|command| document(&[command], "mask.dat"));
+    let waited = members["members"].as_array().expect("members").iter().map(|member| member["wait_ns"].as_u64());
+    assert_eq!(stacks["runnable_ns"].as_u64(), waited.sum::<Option<u64>>());
+}
+
 /// The times and the numbers of a report by command, kind and waker.
 fn sums(report: &OffCpuReport) -> BTreeMap<String, (u64, u64, u64)> {
     let mut sums: BTreeMap<String, (u64, u64, u64)> = BTreeMap::new();

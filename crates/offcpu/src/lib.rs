@@ -314,7 +314,9 @@ impl Analysis for OffCpu<'_> {
     fn span(&mut self, span: &Span, state: &SchedState) {
         let (TaskState::Asleep(cpu) | TaskState::Waiting(cpu)) = span.state else { return };
         let Some(task) = state.task(span.task) else { return };
-        if !self.options.cpus.has(cpu) || self.options.tasks.is_some_and(|chosen| !chosen(task, state)) {
+        // A task on the queue of a CPU without any event may have run there unseen.
+        let is_unseen = matches!(span.state, TaskState::Waiting(_)) && !state.is_observed(cpu);
+        if is_unseen || !self.options.cpus.has(cpu) || self.options.tasks.is_some_and(|chosen| !chosen(task, state)) {
             return;
         }
         let length = span.duration();
