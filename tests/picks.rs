@@ -7,6 +7,7 @@ use sched::nice::weight_of;
 use sched::probe::{Left, Probe};
 use sched::seeded::SeededMap;
 use sched::{Cpu, EventKind, Pass, Pid, SchedEvent, Ts, Window};
+use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use tracedat::Trace;
@@ -201,6 +202,22 @@ fn old_kernels_have_no_deadlines_and_the_report_states_it() {
         assert!(words.contains("not known to pick by EEVDF"), "{text}");
         assert!(!words.contains("possibly the earliest deadline"), "{text}");
     }
+}
+
+#[test]
+fn probes_that_are_only_described_were_not_recorded() {
+    // The machine had the probe on the numbers of a switch, and the one on requests was recorded alone.
+    let Some(traces) = std::env::var_os("SCHEDVIZ_TRACES") else { return };
+    let trace = PathBuf::from(traces).join("extra/newer/7.2-resched.dat");
+    let report = |command: &str| {
+        let text = schedviz(&[command, trace.to_str().expect("UTF-8"), "-q", "--json"]).success().text();
+        serde_json::from_str::<Value>(&text).expect("JSON")
+    };
+    let picks = report("picks");
+    assert_eq!(picks["recorded"], "switches");
+    let only = &picks["reasons"].as_array().expect("reasons")[0];
+    assert_eq!((&only["reason"], only["picks"].as_u64() > Some(100)), (&"only".into(), true), "{only}");
+    assert_eq!(report("preemptions")["source"], "probe");
 }
 
 #[test]

@@ -97,7 +97,7 @@ impl Options<'_> {
         let since = |first: (u32, u32)| release.is_some_and(|release| release >= first);
         Options {
             cpus: session.shown.chosen.clone(),
-            by_probe: session.trace.probe("pick").is_some() || session.trace.format_named("sv", "switch").is_some(),
+            by_probe: session.trace.probe("pick").is_some() || session.trace.has_named("sv", "switch"),
             has_eevdf: since(EEVDF_SINCE),
             delays: since(DELAYS_SINCE) && feature("DELAY_DEQUEUE", true),
             prefers_buddy: feature("NEXT_BUDDY", false),

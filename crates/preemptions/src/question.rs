@@ -76,10 +76,9 @@ impl TaskQuestion for PreemptionsQuestion {
 impl Options<'_> {
     /// Returns the options of all tasks of a session, without a list of the longest requests.
     pub fn plain(session: &Session) -> Options<'static> {
-        let records = |group: &str| session.trace.format_named(group, "resched").is_some();
         Options {
             cpus: session.shown.chosen.clone(),
-            by_probe: session.trace.probe("resched").is_some() || records("sv"),
+            by_probe: session.trace.probe("resched").is_some() || session.trace.has_named("sv", "resched"),
             has_lazy: session.trace.marks_lazy_requests(),
             zero: session.start,
             ..Options::default()

@@ -293,6 +293,12 @@ impl Trace {
         self.format_of(tracepoint).is_some_and(|format| self.has_records(format))
     }
 
+    /// Whether events `system:name` were recorded, searched for likewise. A file also describes events that exist on the
+    /// machine and were not recorded.
+    pub fn has_named(&self, system: &str, name: &str) -> bool {
+        self.format_named(system, name).is_some_and(|format| self.has_records(format))
+    }
+
     /// Whether events of this format were recorded, searched for likewise.
     pub(super) fn has_records(&self, format: &EventFormat) -> bool {
         for (_, pages) in self.selected_lanes() {
