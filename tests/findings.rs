@@ -61,6 +61,31 @@ fn costs_are_those_of_the_other_commands() {
     assert_eq!(window["window_ns"], 100_000_000);
 }
 
+/// The commands that a text gives, each in one line.
+fn given(arguments: &[&str], trace: &str) -> Vec<String> {
+    let (trace, topology) = (fixture(trace), fixture("hackbench.cpus.txt"));
+    let both = [trace.to_str().expect("UTF-8"), "--topology", topology.to_str().expect("UTF-8")];
+    let text = schedviz(&[&["findings", "-q"], &both[..], arguments].concat()).success().text();
+    let text = text.replace(" \\\n", "");
+    text.lines().filter_map(|line| line.trim().strip_prefix("schedviz ")).map(unwrapped).collect()
+}
+
+#[test]
+fn the_commands_look_at_what_was_looked_at() {
+    // The window and the CPUs are those of the findings.
+    let commands = given(&["--min", "200ms", "--max", "0.6", "--cpus", "0-3"], "hackbench.dat");
+    let shown = "hackbench.cpus.txt --cpus 0-3 --min 0.2 --max 0.6";
+    assert!(commands.len() >= 3 && commands.iter().all(|command| command.ends_with(shown)), "{commands:?}");
+    // `info` describes the file: it takes neither a topology nor a window.
+    let commands = given(&["--min", "0.1"], "instance.dat");
+    let trace = fixture("instance.dat");
+    let info: Vec<&String> = commands.iter().filter(|command| command.starts_with("info ")).collect();
+    assert!(
+        !info.is_empty() && info.iter().all(|command| **command == format!("info {}", trace.display())),
+        "{commands:?}"
+    );
+}
+
 #[test]
 fn nothing_is_concluded_from_an_unknown_application() {
     let found = document(&[], "forked-unknown.dat");

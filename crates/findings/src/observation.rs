@@ -86,6 +86,8 @@ pub enum Observation {
         command: Comm,
         /// The CPU on which it ran in the end, or on which it still waited.
         cpu: Cpu,
+        /// The CPUs on whose run queues it waited, at most three: the one on which it waited longest first.
+        queues: Vec<Cpu>,
         /// The command that ran most meanwhile on the CPUs it waited for; absent if none did.
         #[serde(skip_serializing_if = "Option::is_none")]
         behind: Option<Comm>,
@@ -191,6 +193,11 @@ impl Observation {
     pub(crate) fn is_doubt(&self) -> bool {
         use Observation::{Losses, NotRecorded, PathUnknown};
         matches!(self, Losses { .. } | NotRecorded { .. } | PathUnknown { .. })
+    }
+
+    /// Whether it is about the whole file, whatever the window: the command that looks closer reads all of it.
+    pub(crate) fn is_on_file(&self) -> bool {
+        matches!(self, Observation::Losses { .. } | Observation::NotRecorded { .. })
     }
 
     /// Whether it is a finding on all waiting tasks or on the whole queued time of the path.

@@ -236,6 +236,7 @@ impl<'m> Observer<'m> {
             pid: longest.pid,
             command: longest.command,
             cpu: longest.cpu,
+            queues: longest.queues.iter().take(3).map(|queue| queue.cpu).collect(),
             behind: longest.antagonists.first().map(|(command, _)| *command),
             could_have_run_ns: longest.could_have_run_ns,
         };

@@ -77,6 +77,20 @@ impl RankedFinding {
         };
         Some(format!("{cost}; {}", self.certainty.word()))
     }
+
+    /// Returns the command that looks closer, and its options, each with its value.
+    pub fn closer(&self) -> (&str, Vec<String>) {
+        match self.command.split_once(' ') {
+            None => (&self.command, Vec::new()),
+            Some((command, option)) => (command, vec![option.to_owned()]),
+        }
+    }
+
+    /// Returns the trace for that command, which reads the window of the findings; a command on the whole file has neither window
+    /// nor CPUs.
+    pub fn on(&self, trace: &Drawable) -> Drawable {
+        if self.observation.is_on_file() { trace.of_file() } else { trace.in_window() }
+    }
 }
 
 impl FindingsReport {
@@ -156,9 +170,8 @@ pub fn text(report: &FindingsReport, trace: &Drawable) -> String {
         if let Some(price) = finding.price() {
             paragraph(&mut out, 3, 3, &format!("[{price}]"));
         }
-        let mut words = finding.command.splitn(2, ' ');
-        let (command, options) = (words.next().unwrap_or_default(), words.next().map(str::to_owned));
-        trace.command(&mut out, 3, command, options.as_slice());
+        let (command, options) = finding.closer();
+        finding.on(trace).command(&mut out, 3, command, &options);
     }
     out
 }

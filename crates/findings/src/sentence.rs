@@ -2,10 +2,10 @@
 
 use crate::Observation;
 use crate::measure::WAITS;
-use sched::Dur;
 use sched::lengths::human;
 use sched::nouns::{counted, noun};
 use sched::topology::format_cpu_list;
+use sched::{Cpu, Dur};
 
 /// A finding in one sentence. `of_path`: the task at the end of the critical path and the length of the path.
 pub(crate) fn sentence(observation: &Observation, of_path: Option<(&str, u64)>) -> String {
@@ -21,7 +21,17 @@ pub(crate) fn sentence(observation: &Observation, of_path: Option<(&str, u64)>) 
             Dur(*queued_ns).human(),
             Dur(*beside_idle_ns).human()
         ),
-        Observation::Starved { longest_ns, start_in_trace_ns, pid, command, cpu, behind, could_have_run_ns, waits } => {
+        Observation::Starved {
+            longest_ns,
+            start_in_trace_ns,
+            pid,
+            command,
+            queues,
+            behind,
+            could_have_run_ns,
+            waits,
+            ..
+        } => {
             let behind = behind.map_or(String::new(), |behind| format!(" while {behind} ran"));
             let idled = match could_have_run_ns {
                 None => "it is bound to that CPU".to_owned(),
@@ -34,9 +44,10 @@ pub(crate) fn sentence(observation: &Observation, of_path: Option<(&str, u64)>) 
                 more => format!(", and {at_least}{} lasted 100 ms or longer", counted(more, "further wait")),
             };
             format!(
-                "{} waited {} for CPU {cpu} from {:.6} s on{behind}; {idled}{more}.",
+                "{} waited {} for CPU {} from {:.6} s on{behind}; {idled}{more}.",
                 pid.named(*command),
                 longest_ns.human(),
+                queues.iter().map(Cpu::to_string).collect::<Vec<_>>().join("/"),
                 *start_in_trace_ns as f64 / 1e9
             )
         }

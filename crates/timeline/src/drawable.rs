@@ -9,6 +9,9 @@ use std::fmt;
 pub struct Drawable {
     name: String,
     arguments: Vec<String>,
+    shown: Vec<String>,
+    window: Vec<String>,
+    has_migrations: bool,
     length: Dur,
 }
 
@@ -29,7 +32,34 @@ impl Drawable {
     /// A trace of this name and length. `arguments`: its path and the options that it is read with, each with its
     /// value, as a shell takes them.
     pub fn new(name: impl Into<String>, arguments: Vec<String>, length: Dur) -> Drawable {
-        Drawable { name: name.into(), arguments, length }
+        let (shown, window) = (Vec::new(), Vec::new());
+        Drawable { name: name.into(), arguments, shown, window, has_migrations: true, length }
+    }
+
+    /// The same trace with the options that choose what of it is shown. `shown`: those of every command, such as the
+    /// topology and the CPUs; `window`: those of the window that the user asked for, each with its value.
+    #[must_use]
+    pub fn showing(self, shown: Vec<String>, window: Vec<String>) -> Drawable {
+        Drawable { shown, window, ..self }
+    }
+
+    /// The same trace without any recorded migration: no command is given that needs them.
+    #[must_use]
+    pub fn without_migrations(self) -> Drawable {
+        Drawable { has_migrations: false, ..self }
+    }
+
+    /// The same trace for commands on all that the user looked at: they have the window that the user asked for.
+    #[must_use]
+    pub fn in_window(&self) -> Drawable {
+        let trace = self.clone();
+        Drawable { shown: [self.shown.clone(), self.window.clone()].concat(), ..trace }
+    }
+
+    /// The same trace for a command on the file, which has no options but those of reading.
+    #[must_use]
+    pub fn of_file(&self) -> Drawable {
+        self.clone().showing(Vec::new(), Vec::new())
     }
 
     /// The arguments for a window of what began `start_ns` nanoseconds after the start of the trace and lasted for
@@ -47,7 +77,10 @@ impl Drawable {
     /// would be longer than a report's.
     pub fn command(&self, out: &mut String, indent: usize, command: &str, more: &[String]) {
         let mut line = format!("{:indent$}schedviz {command}", "");
-        let mut words = self.arguments.iter().chain(more).peekable();
+        // An option that is given anew stands once.
+        let option = |word: &String| word.split(' ').next().map(str::to_owned);
+        let shown = self.shown.iter().filter(|word| more.iter().all(|given| option(given) != option(word)));
+        let mut words = self.arguments.iter().chain(shown).chain(more).peekable();
         while let Some(word) = words.next() {
             // Behind the last word there is no backslash.
             let room = if words.peek().is_some() { COLUMNS - " \\".len() } else { COLUMNS };
@@ -90,6 +123,7 @@ impl Drawable {
                     let at = if length.0 < 4_000 { format!("{middle:.9}") } else { format!("{middle:.6}") };
                     self.command(out, 2, "stepper", &[format!("--at {at}"), "--text".to_owned()]);
                 }
+                Next::Migrations if !self.has_migrations => {}
                 Next::Migrations => self.command(out, 2, "migrations", &window),
                 Next::Why => self.command(out, 2, "why", &window),
             }
@@ -140,5 +174,18 @@ Next, on it:
       --max 0.001003
 ";
         assert_eq!(out, expected);
+    }
+
+    #[test]
+    fn a_command_has_the_options_that_it_takes() {
+        let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+        let shown = trace(&["a.dat", "--buffer top"]).showing(words(&["--cpus 0-3"]), words(&["--min 0.2"]));
+        assert_eq!(shown.one_line("dat2graph", &[]), "schedviz dat2graph a.dat --buffer top --cpus 0-3");
+        assert_eq!(shown.in_window().one_line("why", &[]), "schedviz why a.dat --buffer top --cpus 0-3 --min 0.2");
+        assert_eq!(shown.one_line("x", &words(&["--cpus 2"])), "schedviz x a.dat --buffer top --cpus 2");
+        assert_eq!(shown.of_file().one_line("info", &[]), "schedviz info a.dat --buffer top");
+        let mut out = String::new();
+        trace(&["a.dat"]).without_migrations().next(&mut out, "it", 0, Dur(8_000), &[Next::Migrations, Next::Why]);
+        assert_eq!(out, "\nNext, on it:\n  schedviz why a.dat --min 0.000000 --max 0.000010\n");
     }
 }

@@ -126,19 +126,25 @@ impl ReadArgs {
     }
 
     /// A trace of this length as texts name it. The commands that texts print on the trace read it in the same way,
-    /// with the same topology.
+    /// with the same topology and CPUs.
     pub fn drawable(&self, path: &Path, window: &WindowArgs, length: Dur) -> Drawable {
-        let options = [
+        let reading = [
+            word("", Some(path)),
             word("--buffer ", self.buffer.as_ref()),
             word("--clock ", self.clock.as_ref()),
             word("--clock-hz ", self.clock_hz.map(|hz| hz.to_string())),
             self.host_time.then(|| "--host-time".to_owned()),
+        ];
+        let shown = [
             word("--topology ", window.topology.as_ref()),
             word("--order ", window.order.map(OrderArg::name)),
+            word("--cpus ", window.cpus.as_ref().map(|cpus| &cpus.list)),
         ];
-        let arguments = word("", Some(path)).into_iter().chain(options.into_iter().flatten());
+        let TimeArgs { min, max } = window.time;
+        let asked = [("--min ", min), ("--max ", max)].map(|(option, at)| word(option, at.map(|at| at.to_string())));
         let name = sched::event::escape(path.as_os_str().as_encoded_bytes());
-        Drawable::new(name, arguments.collect(), length)
+        let all = |words: &[Option<String>]| words.iter().flatten().cloned().collect();
+        Drawable::new(name, all(&reading), length).showing(all(&shown), all(&asked))
     }
 }
 
@@ -476,14 +482,18 @@ mod tests {
         };
         let window = WindowArgs {
             order: Some(OrderArg::Llc),
-            time: TimeArgs { min: Some(Where::FromStart(7)), max: None },
+            time: TimeArgs { min: Some(Where::FromStart(7)), max: Some(Where::At(Ts(20_900_000_000))) },
+            cpus: CpuList::parse("0-3,5").ok(),
             ..WindowArgs::default()
         };
         let mut drawn = String::new();
         let trace = read.drawable(Path::new("my trace.dat"), &window, Dur(5_000_000_000));
         trace.draw(&mut drawn, 0, 1_000_000_000, Dur(0));
-        let expected = "schedviz dat2graph 'my trace.dat' --buffer top --clock-hz 2000000 \\\n    --order llc";
+        let expected =
+            "schedviz dat2graph 'my trace.dat' --buffer top --clock-hz 2000000 \\\n    --order llc --cpus 0-3,5";
         assert_eq!(drawn, format!("{expected} --min 0.999999 --max 1.000001\n"));
+        let closer = trace.in_window().one_line("why", &[]);
+        assert!(closer.ends_with(" --order llc --cpus 0-3,5 --min 0.000000007 --max @20.9"), "{closer}");
     }
 
     #[test]

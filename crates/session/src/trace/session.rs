@@ -110,7 +110,11 @@ impl Session {
         let observed = trace.observed();
         let affinity = affinity_of(&trace, machine.as_ref(), &observed, start);
         let shown = window.cpus(&observed, &trace.info().silent(&observed), &topology)?;
-        let (path, drawable, read) = (path.to_owned(), read.drawable(path, window, end.since(start)), read.clone());
+        let mut drawable = read.drawable(path, window, end.since(start));
+        if trace.format_of(Tracepoint::Migrate).is_none() {
+            drawable = drawable.without_migrations();
+        }
+        let (path, read) = (path.to_owned(), read.clone());
         let session = Session {
             trace,
             path,

@@ -1,6 +1,7 @@
 //! Where a pass or a listing begins and ends.
 
 use sched::Ts;
+use std::fmt;
 
 /// An instant as a user gives it: from the trace's start, or on the trace's own clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +32,19 @@ impl Where {
             Where::At(ts) => ts,
             Where::FromStart(ns) => Ts(start.0.saturating_add(ns).clamp(Ts::MIN.0, Ts::MAX.0)),
         }
+    }
+}
+
+/// The time in seconds, as [`Where::parse`] takes it.
+impl fmt::Display for Where {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (sign, ns) = match *self {
+            Where::At(ts) => ("@", ts.0),
+            Where::FromStart(ns) => ("", ns),
+        };
+        let (minus, ns) = (if ns < 0 { "-" } else { "" }, ns.unsigned_abs());
+        let fraction = format!(".{:09}", ns % 1_000_000_000);
+        write!(f, "{sign}{minus}{}{}", ns / 1_000_000_000, fraction.trim_end_matches('0').trim_end_matches('.'))
     }
 }
 
@@ -72,6 +86,9 @@ mod tests {
         assert_eq!(ns("7ns"), Ok(Where::FromStart(7)));
         assert_eq!(ns("@20.899224388"), Ok(Where::At(Ts(20_899_224_388))));
         assert_eq!(ns("-1ms"), Ok(Where::FromStart(-1_000_000)));
+        for text in ["1.25", "0.000000001", "3", "-0.001", "@20.899224388", "0"] {
+            assert_eq!(Where::parse(text).map(|at| at.to_string()).as_deref(), Ok(text));
+        }
         for bad in ["", "x", "1h", "1.2.3", "--1", "1e3", ".", "99999999999999999999"] {
             assert!(ns(bad).is_err(), "{bad}");
         }

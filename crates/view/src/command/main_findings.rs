@@ -15,11 +15,10 @@ pub(super) fn of(session: &Session) -> Result<MainFindings> {
 }
 
 fn main_finding(session: &Session, finding: RankedFinding) -> MainFinding {
-    let mut words = finding.command.split(' ');
-    let (command, options) = (words.next().unwrap_or_default(), words.map(str::to_owned).collect::<Vec<_>>());
+    let (command, options) = finding.closer();
     MainFinding {
         price: finding.price(),
-        command: session.drawable.one_line(command, &options),
+        command: finding.on(&session.drawable).one_line(command, &options),
         place: place(session, &finding.observation),
         list: list(&finding.observation),
         sentence: finding.sentence,
