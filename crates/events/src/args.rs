@@ -21,7 +21,7 @@ pub(crate) const FORMATS: Formats = Formats::figure_of("events").and_text().and_
 /// `B|pid|name` and `E|pid`, or `begin:name` and `end:name`, and the entries and exits of
 /// function_graph are drawn as spans, with their count and durations in the text and in JSON.
 #[derive(Clone, Debug, clap::Args)]
-#[command(after_help = EXAMPLES, mut_args(|argument| FORMATS.fit(argument)))]
+#[command(after_help = EXAMPLES, mut_args(|argument| TaskArgs::hide_forked(FORMATS.fit(argument))))]
 pub struct EventsArgs {
     #[command(flatten)]
     pub(crate) trace: TraceArgs,

@@ -14,7 +14,7 @@ use std::process::ExitCode;
 ///
 /// Each task has its most recent command name; --tasks goes by the name at the time of the event.
 #[derive(Clone, Debug, clap::Args)]
-#[command(after_help = EXAMPLES, mut_args(|argument| FORMATS.fit(argument)))]
+#[command(after_help = EXAMPLES, mut_args(|argument| TaskArgs::hide_forked(FORMATS.fit(argument))))]
 pub struct ListArgs {
     #[command(flatten)]
     pub(crate) trace: TraceArgs,

@@ -27,7 +27,7 @@ use timeline::Sheet;
 /// leave one CPU for one other within a millisecond; and, with probes on the balancer (group lb), the outcome of its
 /// attempts.
 #[derive(Clone, Debug, clap::Args)]
-#[command(after_help = EXAMPLES, mut_args(|argument| MigrationsQuestion::FORMATS.fit(argument)))]
+#[command(after_help = EXAMPLES, mut_args(|argument| TaskArgs::hide_forked(MigrationsQuestion::FORMATS.fit(argument))))]
 pub struct MigrationsArgs {
     #[command(flatten)]
     pub(crate) trace: TraceArgs,

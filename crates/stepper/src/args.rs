@@ -12,7 +12,7 @@ pub(crate) const FORMATS: Formats = Formats::figure_of("stepper").and_text();
 /// A row for each CPU: its running task, a bar, and the tasks that wait there in the order they came.
 /// The next event stands under it. Each further event is a page of its own.
 #[derive(Clone, Debug, clap::Args)]
-#[command(after_help = EXAMPLES, mut_args(|argument| FORMATS.fit(argument)))]
+#[command(after_help = EXAMPLES, mut_args(|argument| TaskArgs::hide_forked(FORMATS.fit(argument))))]
 pub struct StepperArgs {
     #[command(flatten)]
     pub(crate) trace: TraceArgs,

@@ -86,6 +86,12 @@ impl TaskArgs {
         exclude.map(|exclude| move |task: &Task, _: &SchedState| is_match(&exclude, task.comm))
     }
 
+    /// Leaves `--forked` out of the help of a command that refuses it by [`TaskArgs::without_forked`].
+    #[must_use]
+    pub fn hide_forked(argument: clap::Arg) -> clap::Arg {
+        if argument.get_id() == "forked" { argument.hide(true) } else { argument }
+    }
+
     /// Refuses `--forked` where a command does not follow who forked whom.
     pub fn without_forked(&self, command: &str) -> Result<()> {
         if self.forked {
