@@ -53,6 +53,24 @@ fn reports_fit_a_mail() {
     }
 }
 
+#[test]
+fn rare_lines_fit_and_agree_in_number() {
+    let reports: [&[&str]; 6] = [
+        &["fairness", "hackbench.dat", "--by", "params"],
+        &["migrations", "attempts-6.12.dat", "-o", "-", "--format", "txt"],
+        &["migrations", "throttled-6.12.dat", "-o", "-", "--format", "txt"],
+        &["path", "unseen-wakeups-6.1.dat"],
+        &["preemptions", "cgroup-cpumax.dat"],
+        &["why", "throttled-6.12.dat"],
+    ];
+    for report in reports {
+        let text = print(&[report, &["-q"]].concat());
+        assert_eq!(wide(&text, TERMINAL), [""; 0], "{report:?}");
+        let slips = [" 1 members", " 1 times", " 1 ways", "by no event", "\n\n\n"];
+        assert_eq!(slips.into_iter().find(|slip| text.contains(slip)), None, "{report:?}: {text}");
+    }
+}
+
 /// The lengths of the cases of a text, by the unit behind them.
 fn lengths(text: &str, title: &str) -> Vec<String> {
     let from = text.find(title).unwrap_or_else(|| panic!("no {title}: {text}"));
@@ -217,6 +235,10 @@ fn every_help_fits_a_terminal_and_keeps_the_lines_of_its_examples() {
             let arguments: Vec<&str> = [command, how].into_iter().filter(|word| !word.is_empty()).collect();
             let narrow = in_terminal(Some(TERMINAL), &arguments);
             assert_eq!(wide(&narrow, TERMINAL), [""; 0], "{arguments:?}");
+            // An option that the command refuses is not in its help.
+            let refuses = ["events", "list", "migrations", "stepper"].contains(&command);
+            let shows = narrow.lines().any(|line| line.trim_start().starts_with("--forked"));
+            assert!(!(refuses && shows), "{arguments:?}");
             // A wider terminal changes no line.
             assert_eq!(in_terminal(Some(200), &arguments), narrow, "{arguments:?}");
         }

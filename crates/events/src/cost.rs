@@ -428,13 +428,19 @@ pub fn cost_text(rows: &[CostRow]) -> String {
     out
 }
 
+/// A ratio with three or four digits.
+fn digits(ratio: f64) -> String {
+    let decimals = if ratio < 10.0 { 2 } else { usize::from(ratio < 100.0) };
+    format!("{ratio:.decimals$}")
+}
+
 /// A ratio and its interval, for the table.
 fn words(ratio: Option<f64>, interval: Option<[f64; 2]>) -> (String, String) {
-    let shown = ratio.map_or("few".to_owned(), |ratio| format!("{ratio:.2}"));
+    let shown = ratio.map_or("few".to_owned(), digits);
     let interval = match (ratio, interval) {
         (None, _) => "too few".to_owned(),
         (_, None) => "few tasks".to_owned(),
-        (_, Some([low, high])) => format!("{low:.2}-{high:.2}"),
+        (_, Some([low, high])) => format!("{}-{}", digits(low), digits(high)),
     };
     (shown, interval)
 }
@@ -505,6 +511,8 @@ mod tests {
         assert_eq!((row.after_median_ns, row.without_median_ns), (Dur(200), Some(Dur(100))));
         assert_eq!((row.ratio, row.interval), (Some(2.0), Some([2.0, 2.0])));
         assert!(cost_text(&rows).contains("2.00  2.00-2.00"), "{}", cost_text(&rows));
+        let widest = words(Some(69.149), Some([2.391, 2491.3]));
+        assert_eq!(widest, ("69.1".to_owned(), "2.39-2491".to_owned()));
         // Without a topology the distance is unknown, with few bursts there is no ratio.
         let rows = cost(&events[..60], &Topology::default());
         let [row] = rows.as_slice() else { panic!("{rows:?}") };

@@ -395,22 +395,23 @@ impl Funnel {
 impl Further {
     /// Writes the numbers of the probes that have records, for people.
     fn text(&self, out: &mut String) {
-        let mut line = |n: Option<u64>, words: &str| {
+        let mut line = |n: Option<u64>, [one, many]: [&str; 2], words: &str| {
             if let Some(n) = n.filter(|n| *n > 0) {
-                let _ = writeln!(out, "  {n:>8} {words}");
+                let _ = writeln!(out, "  {n:>8} {} {words}", if n == 1 { one } else { many });
             }
         };
-        line(self.nohz_kicks, "times an idle CPU was asked to balance for itself and others (nohz)");
-        line(self.periodic_idle, "times periodic balance began for an idle CPU");
-        line(self.periodic_busy, "times periodic balance began for a busy CPU");
-        line(self.active_asked, "times active balance was considered");
-        line(self.active_needed, "times of these it was needed");
-        line(self.detached, "tasks were detached by the balancer");
-        line(self.moved_queued, "queued tasks were moved for their affinity, an exec or NUMA");
-        line(self.swaps, "pairs of tasks were to change places (NUMA)");
-        line(self.numa_looked, "times NUMA balancing looked for a CPU");
-        line(self.numa_candidates, "times of these it had a candidate");
-        line(self.fallbacks, "times no CPU that a task may use was online");
+        let (times, tasks) = (["time", "times"], ["task was", "tasks were"]);
+        line(self.nohz_kicks, times, "an idle CPU was asked to balance for itself and others (nohz)");
+        line(self.periodic_idle, times, "periodic balance began for an idle CPU");
+        line(self.periodic_busy, times, "periodic balance began for a busy CPU");
+        line(self.active_asked, times, "active balance was considered");
+        line(self.active_needed, times, "of these it was needed");
+        line(self.detached, tasks, "detached by the balancer");
+        line(self.moved_queued, ["queued task was", "queued tasks were"], "moved for their affinity, an exec or NUMA");
+        line(self.swaps, ["pair of tasks was", "pairs of tasks were"], "to change places (NUMA)");
+        line(self.numa_looked, times, "NUMA balancing looked for a CPU");
+        line(self.numa_candidates, times, "of these it had a candidate");
+        line(self.fallbacks, times, "no CPU that a task may use was online");
     }
 }
 
@@ -459,7 +460,10 @@ fn examined_text(out: &mut String, verdicts: &Verdicts) {
     );
     let _ = writeln!(out, "  {running:>8} refused since running");
     let _ = writeln!(out, "  {one_cpu:>8} since allowed on one CPU only");
-    let _ = writeln!(out, "  {other:>8} for another reason (CPU not allowed, cache-hot, throttled, not eligible)");
+    let _ = writeln!(
+        out,
+        "  {other:>8} for another reason (CPU not allowed, cache-hot, throttled,\n           not eligible)"
+    );
 }
 
 impl GoingIdle {

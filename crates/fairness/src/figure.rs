@@ -3,6 +3,7 @@
 use crate::FairnessReport;
 use crate::report::coefficient;
 use draw::{Figure, Item, Line, PT, Point, Rect, Unit};
+use sched::nouns::counted;
 use timeline::histogram::{Histogram, histograms};
 use timeline::page::{Heading, Page};
 use timeline::palette::{FAINT, PALETTE};
@@ -24,8 +25,8 @@ pub fn figure(report: &FairnessReport, heading: &Heading) -> Vec<Figure> {
 
 fn lorenz(report: &FairnessReport, heading: &Heading) -> Figure {
     let note = format!(
-        "{} members; Gini coefficient {}, Jain's index {}. On the diagonal all ran equally long.",
-        report.members.len(),
+        "{}; Gini coefficient {}, Jain's index {}. On the diagonal all ran equally long.",
+        counted(report.members.len(), "member"),
         coefficient(report.gini),
         coefficient(report.jain)
     );

@@ -329,9 +329,8 @@ pub fn text(report: &FairnessReport, trace: &Drawable, rows: usize, detail: Deta
         return out;
     }
     let (gini, jain) = (coefficient(report.gini), coefficient(report.jain));
-    let (members, weighted) = (report.members.len(), coefficient(report.weighted_jain));
-    let headline =
-        format!("{trace}: {members} members; Gini coefficient {gini}, Jain's index {jain} (by weight {weighted})");
+    let (members, weighted) = (counted(report.members.len(), "member"), coefficient(report.weighted_jain));
+    let headline = format!("{trace}: {members}; Gini coefficient {gini}, Jain's index {jain} (by weight {weighted})");
     paragraph(&mut out, 0, 2, &headline);
     let meaning = "of the run times: Gini 0 and Jain 1 where all ran equally long; waited: runqueue wait; \
                    got: the share of its runnable time that it ran";

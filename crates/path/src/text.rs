@@ -89,7 +89,7 @@ pub fn text(path: &Path, groups: Option<&PathByGroup>, trace: &Drawable, most: u
     let _ = match path.is_untrusted {
         true => writeln!(
             out,
-            "{trace}: the critical path is not to be trusted,\n  since {share:.1} % of it is unknown: {} of {named}, {end}:\n  at least {} queued, {} of that while a CPU idled",
+            "{trace}: the critical path is not to be trusted,\n  since {share:.1} % of it is unknown: {} of {named},\n  {end}: at least {} queued,\n  {} of that while a CPU idled",
             seconds(length.0),
             seconds(times.queued_ns),
             seconds(times.queued_beside_idle_ns)
@@ -180,14 +180,14 @@ pub fn text(path: &Path, groups: Option<&PathByGroup>, trace: &Drawable, most: u
             None => String::new(),
         };
         let cpu = queued.cpu.map_or(String::new(), |cpu| format!(" on CPU {cpu}"));
-        let _ = writeln!(
-            out,
-            "  {:>9} from {:.6} s: {}{cpu}{behind}\n            {} of it while a CPU idled",
+        let line = format!(
+            "  {:>9} from {:.6} s: {}{cpu}{behind}",
             queued.duration_ns.human(),
             queued.start_in_trace_ns as f64 / 1e9,
-            queued.task.pid.named(queued.task.command),
-            queued.beside_idle_ns.human()
+            queued.task.pid.named(queued.task.command)
         );
+        paragraph(&mut out, 0, 12, &line);
+        let _ = writeln!(out, "            {} of it while a CPU idled", queued.beside_idle_ns.human());
     }
     if !path.longest_queued.is_empty() {
         trace.draw_any(&mut out);

@@ -65,9 +65,9 @@ fn headline(out: &mut String, report: &PicksReport, trace: &Drawable) {
 fn reasons(out: &mut String, report: &PicksReport) {
     let picks = report.picks.unwrap_or(0).max(1);
     let with_numbers = report.recorded == Recorded::Numbers;
-    let (spite, short) = if with_numbers { ("in spite", "shorter") } else { ("", "") };
+    let more = if with_numbers { "  in spite  shorter" } else { "" };
     // Writing to a string cannot fail.
-    let _ = writeln!(out, "\n{:<38} {:>7} {:>7} {spite:>9} {short:>8}", "picked because it was", "picks", "share");
+    let _ = writeln!(out, "\n{:<38} {:>7} {:>7}{more}", "picked because it was", "picks", "share");
     for row in &report.reasons {
         let share = 100.0 * row.picks as f64 / picks as f64;
         let _ = write!(out, "  {:<36} {:>7} {share:>6.1}%", row.reason.words(), row.picks);

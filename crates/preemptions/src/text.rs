@@ -1,7 +1,7 @@
 //! The report as a text for people.
 
 use crate::case::PreemptionCase;
-use crate::cpu::Kind;
+use crate::cpu::{Asker, Kind};
 use crate::{PreemptionRow, PreemptionsReport, Source, Way};
 use sched::lengths::{Summary, human};
 use sched::nouns::counted;
@@ -135,8 +135,8 @@ fn askers(out: &mut String, report: &PreemptionsReport) {
 }
 
 fn notes(out: &mut String, report: &PreemptionsReport) {
-    out.push('\n');
-    let mut note = |text: String| paragraph(out, 0, 2, &text);
+    let mut notes = String::new();
+    let mut note = |text: String| paragraph(&mut notes, 0, 2, &text);
     let (saved, longer) = (report.switches_saved.unwrap_or(0), report.lazy_for_longer.unwrap_or(0));
     if report.has_lazy {
         let expected = report.longest_lazy_ns.human();
@@ -165,6 +165,9 @@ fn notes(out: &mut String, report: &PreemptionsReport) {
         if number > 0 {
             note(format!("{} {what}, in no figure above", counted(number, "request")));
         }
+    }
+    if !notes.is_empty() {
+        out.extend(["\n", &*notes]);
     }
 }
 
@@ -235,9 +238,10 @@ fn cases(out: &mut String, title: &str, cases: &[PreemptionCase], most: usize) {
     out.extend(["\n", title, ":\n"]);
     case_head(out, "task");
     for c in cases.iter().take(most) {
-        let asked = match (c.asker_pid, c.asker_command) {
-            (Some(pid), Some(command)) => format!("{} ({})", c.asker.words(), task(pid, command)),
-            _ => c.asker.words().to_owned(),
+        let by = match (c.asker_pid, c.asker_command) {
+            (Some(pid), Some(command)) => format!("by {} ({})", c.asker.words(), task(pid, command)),
+            _ if c.asker == Asker::Unseen => "(no event shows by what)".to_owned(),
+            _ => format!("by {}", c.asker.words()),
         };
         let then = match c.next {
             Some(next) => {
@@ -254,8 +258,7 @@ fn cases(out: &mut String, title: &str, cases: &[PreemptionCase], most: usize) {
             if c.at_least_ns == c.at_most_ns { String::new() } else { format!(" (at most {})", c.at_most_ns.human()) };
         let left =
             c.request_left_ns.map_or_else(String::new, |left| format!(", with {} of its request left", left.human()));
-        let text =
-            format!("{} on CPU {}, asked {kind} by {asked}; {then}{left}{bounds}", task(c.pid, c.command), c.cpu);
+        let text = format!("{} on CPU {}, asked {kind} {by}; {then}{left}{bounds}", task(c.pid, c.command), c.cpu);
         case(out, c.start_in_trace_ns, c.at_least_ns, &text);
     }
 }
@@ -284,7 +287,7 @@ fn holders(out: &mut String, report: &PreemptionsReport, most: usize) {
             task(held.next, held.next_command),
             match others {
                 0 => "no other".to_owned(),
-                n => format!("{n} others"),
+                n => counted(n, "other"),
             }
         );
         paragraph(out, 2, 13, &text);

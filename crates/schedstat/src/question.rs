@@ -217,11 +217,11 @@ fn of_another_run(delta: &Delta, trace: &TraceColumns) -> Option<String> {
 fn against(out: &mut String, delta: &Delta, trace: &TraceColumns) {
     let _ = writeln!(
         out,
-        "\n{:48} {:>12} {:>12} {:>10}\n(the snapshots were taken before and after the recording, so the counters are at least the trace's)",
+        "\n{:46} {:>9} {:>9} {:>8}\n(the snapshots were taken before and after the recording, so the counters\n are at least the trace's)",
         "in all", "counters", "trace", "more, %"
     );
     for (name, counters, trace) in told_by_both(delta, trace) {
         let more = if trace > 0.0 { format!("{:.1}", 100.0 * (counters / trace - 1.0)) } else { "-".into() };
-        let _ = writeln!(out, "{name:48} {counters:>12.0} {trace:>12.0} {more:>10}");
+        let _ = writeln!(out, "{name:46} {counters:>9.0} {trace:>9.0} {more:>8}");
     }
 }

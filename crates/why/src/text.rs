@@ -87,8 +87,9 @@ pub fn text(report: &WhyReport, trace: &Drawable, most: usize) -> String {
         return format!("{trace}: why tasks waited is unknown: {why}\n");
     };
     finding(&mut out, report);
+    let waited = seconds(waiting.total_ns.0);
+    paragraph(&mut out, 0, 2, &format!("{trace}: tasks waited {waited} while CPUs idled"));
     // Writing to a string cannot fail.
-    let _ = writeln!(out, "{trace}: tasks waited {} while CPUs idled", seconds(waiting.total_ns.0));
     let _ = writeln!(
         out,
         "  (runqueue wait; {} of {} in violation, {:.2} %;\n   {})",
@@ -179,7 +180,7 @@ fn table(out: &mut String, title: &str, rows: &Rows, most: usize) {
     let _ = writeln!(out, "{:<36}{:>10}{:>7}{number:>7}", "all", seconds(rows.total_ns.0), "");
     let hidden = rows.rows.iter().filter(|row| row.total_ns < least).count();
     if hidden > 0 {
-        let _ = writeln!(out, "  … {hidden} ways to end more (--rows, --json)");
+        let _ = writeln!(out, "  … {hidden} {} to end more (--rows, --json)", noun(hidden, "way"));
     }
 }
 
@@ -381,9 +382,9 @@ fn column(nearest: Nearest) -> &'static str {
 pub fn story_text(story: &Story, trace: &Drawable, most: usize) -> String {
     let mut out = String::new();
     let start = story.start_in_trace_ns as f64 / 1e9;
-    let _ =
-        writeln!(out, "{trace}: work conservation is violated for {}, from {start:.9} s\n", story.duration_ns.human());
-    out.push_str("after the opening event:\n");
+    let length = story.duration_ns.human();
+    paragraph(&mut out, 0, 2, &format!("{trace}: work conservation is violated for {length}, from {start:.9} s"));
+    out.push_str("\nafter the opening event:\n");
     for words in &story.before {
         paragraph(&mut out, 2, 4, words);
     }

@@ -26,7 +26,8 @@ pub struct WorkconsQuestion;
 
 impl Subcommand for WorkconsQuestion {
     const NAME: &'static str = "workcons";
-    const FIRST_STEP: Option<(&'static str, &'static str)> = Some(("workcons trace.dat", "how often that happened"));
+    const FIRST_STEP: Option<(&'static str, &'static str)> =
+        Some(("workcons trace.dat", "idle CPUs beside waiting tasks"));
     const QUESTION: Option<(&'static str, &'static str)> =
         Some(("How often did that happen, and is it a regression?", "TRACE..."));
     type Args = WorkconsArgs;

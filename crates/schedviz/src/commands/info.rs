@@ -390,7 +390,8 @@ fn text(r: &Report, trace: &Trace) -> String {
             let at_least = if c.gaps_without_count > 0 { "\u{2265} " } else { "" };
             let events = format!("{at_least}{}", grouped(c.events));
             let time = if r.span_ns.is_some() { format!("{:.6} s", c.gap_ns as f64 / 1e9) } else { "-".into() };
-            let _ = writeln!(out, "{:>5} {:>7} {events:>12} {time:>14} {}", c.cpu, c.gaps, c.buffer);
+            let line = format!("{:>5} {:>7} {events:>12} {time:>14} {}", c.cpu, c.gaps, c.buffer);
+            let _ = writeln!(out, "{}", line.trim_end());
         }
     }
     let _ = writeln!(out, "\nWhat can be done with it:");
