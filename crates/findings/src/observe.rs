@@ -247,9 +247,7 @@ impl<'m> Observer<'m> {
         let mut herds: Vec<_> = self.found.utilization.herds.iter().collect();
         herds.sort_by_key(|herd| (Reverse(herd.herd.tasks), herd.start_in_trace_ns));
         let largest = *herds.first()?;
-        let cost = self.priced().map(|path| {
-            herds.iter().take(HERDS).map(|herd| path.queued_by(herd)).fold(0, u64::saturating_add).min(path.length)
-        });
+        let cost = self.priced().map(|path| path.queued_by(herds.iter().take(HERDS).copied()));
         let observation = Observation::Herds {
             herds: herds.len(),
             tasks: largest.herd.tasks,

@@ -2,7 +2,7 @@
 
 use crate::Measurements;
 use critical_path::{Path, Segment, SegmentKind};
-use sched::{Pid, Ts};
+use sched::{Cpu, Pid, Ts};
 use std::collections::BTreeSet;
 use utilization::HerdReport;
 use workcons::Throttling;
@@ -71,11 +71,27 @@ impl<'m> PathTime<'m> {
         overlap(queued(self.path).filter(|segment| segment.pid == pid), from, to)
     }
 
-    /// The queued time on the path on the target CPU of a herd, from its first migration until it has drained.
-    pub(crate) fn queued_by(&self, herd: &HerdReport) -> u64 {
-        let to = herd.drained_after_ns.map_or(Ts::MAX, |drained| herd.herd.end.after(drained));
-        overlap(queued(self.path).filter(|segment| segment.cpu == Some(herd.herd.dest)), herd.herd.start, to)
+    /// The queued time on the path on the target CPUs of herds, from the first migration of each until it has drained. Time that
+    /// belongs to several herds counts once.
+    pub(crate) fn queued_by<'h>(&self, herds: impl Iterator<Item = &'h HerdReport>) -> u64 {
+        let until = |herd: &HerdReport| herd.drained_after_ns.map_or(Ts::MAX, |drained| herd.herd.end.after(drained));
+        let drains = joined(herds.map(|herd| (herd.herd.dest, herd.herd.start, until(herd))).collect());
+        let on = |cpu: Cpu| queued(self.path).filter(move |segment| segment.cpu == Some(cpu));
+        drains.into_iter().map(|(cpu, from, to)| overlap(on(cpu), from, to)).fold(0, u64::saturating_add)
     }
+}
+
+/// The same times of CPUs, those that overlap as one.
+fn joined(mut times: Vec<(Cpu, Ts, Ts)>) -> Vec<(Cpu, Ts, Ts)> {
+    times.sort_unstable();
+    times.dedup_by(|(cpu, from, to), (before, _, end)| {
+        let overlaps = cpu == before && *from <= *end;
+        if overlaps {
+            *end = (*end).max(*to);
+        }
+        overlaps
+    });
+    times
 }
 
 fn queued(path: &Path) -> impl Iterator<Item = &Segment> {
@@ -91,4 +107,16 @@ fn throttled(throttling: &Throttling, segment: &Segment) -> u64 {
 fn overlap<'s>(segments: impl Iterator<Item = &'s Segment>, from: Ts, to: Ts) -> u64 {
     let within = |segment: &Segment| segment.end_ns.min(to).since(segment.start_ns.max(from)).0;
     segments.map(within).fold(0, u64::saturating_add)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_that_overlap_are_one() {
+        let time = |(cpu, from, to)| (Cpu(cpu), Ts(from), Ts(to));
+        let times = [(1, 5, 9), (0, 1, 4), (0, 3, 8), (0, 2, 3), (0, 9, 12), (1, 9, 10)].map(time).to_vec();
+        assert_eq!(joined(times), [(0, 1, 8), (0, 9, 12), (1, 5, 10)].map(time));
+    }
 }
