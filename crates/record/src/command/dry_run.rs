@@ -124,7 +124,7 @@ fn text(found: &Calibration) -> String {
     let _ = writeln!(out, "{:>6} {:>12} {:>12.0}", "all", grouped(all.round() as u64), found.bytes_per_second / 1000.0);
     let _ = writeln!(
         out,
-        "\nfor {} s: {}, about {} in all\nrecord with --buffer {}M{}",
+        "\nfor {} s: {}, a recording of about {}\nrecord with --buffer {}M{}",
         found.planned_seconds,
         buffer_words(found.buffer_kb),
         format_size((found.bytes_per_second * found.planned_seconds / 1024.0).ceil() as u64),

@@ -98,7 +98,8 @@ fn text(machine: &Machine) -> String {
     }
     for affinity in &machine.affinity {
         for (cpus, tasks) in &affinity.tasks {
-            line("affinity", &format!("CPUs {cpus} for {} of the tasks", tasks.len()));
+            let several = if cpus.contains(['-', ',']) { "s" } else { "" };
+            line("affinity", &format!("CPU{several} {cpus} for {} of the tasks", tasks.len()));
         }
     }
     sched::event::escape_lines(&mut out, 0);
