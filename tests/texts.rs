@@ -69,6 +69,10 @@ fn rare_lines_fit_and_agree_in_number() {
         let slips = [" 1 members", " 1 times", " 1 ways", "by no event", "\n\n\n"];
         assert_eq!(slips.into_iter().find(|slip| text.contains(slip)), None, "{report:?}: {text}");
     }
+    // A run without violation is in no median of it.
+    let text = print(&["workcons", "-q", "--group", "g=m*.dat"]);
+    let medians: Vec<&str> = text.lines().skip_while(|line| !line.starts_with("g: median of ")).take(3).collect();
+    assert!(medians.join(" ").contains(", of "), "{text}");
 }
 
 /// The lengths of the cases of a text, by the unit behind them.

@@ -21,7 +21,11 @@ impl WorkconsDocument {
         let mut out = crate::table(&rows);
         for g in &self.groups {
             let spread = |s: Option<Spread>, unit: &str| {
-                s.map_or("unknown".into(), |s| format!("{:.3}{unit} ({:.3}\u{2013}{:.3})", s.median, s.min, s.max))
+                // The notes below name the runs without the number.
+                let of = |s: Spread| if s.runs == g.runs { String::new() } else { format!(", of {}", s.runs) };
+                s.map_or("unknown".into(), |s| {
+                    format!("{:.3}{unit} ({:.3}\u{2013}{:.3}{})", s.median, s.min, s.max, of(s))
+                })
             };
             let (time, lost) = (spread(g.percent, " %"), spread(g.cpu_time_lost_percent, " %"));
             let elapsed = spread(g.elapsed_s, " s");
