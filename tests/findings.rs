@@ -78,12 +78,8 @@ fn the_commands_look_at_what_was_looked_at() {
     assert!(commands.len() >= 3 && commands.iter().all(|command| command.ends_with(shown)), "{commands:?}");
     // `info` describes the file: it takes neither a topology nor a window.
     let commands = given(&["--min", "0.1"], "instance.dat");
-    let trace = fixture("instance.dat");
     let info: Vec<&String> = commands.iter().filter(|command| command.starts_with("info ")).collect();
-    assert!(
-        !info.is_empty() && info.iter().all(|command| **command == format!("info {}", trace.display())),
-        "{commands:?}"
-    );
+    assert!(!info.is_empty() && info.iter().all(|command| command.ends_with("instance.dat")), "{commands:?}");
 }
 
 #[test]

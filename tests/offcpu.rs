@@ -75,7 +75,7 @@ fn frames_are_those_that_trace_cmd_prints() {
     }
 }
 
-/// All time asleep and runnable, without the sleeps that go on as the trace begins.
+/// All time asleep, and runnable on observed CPUs, without the sleeps that go on as the trace begins.
 #[derive(Default)]
 struct AllTime(u64, u64, Option<Ts>);
 
@@ -86,11 +86,11 @@ impl Analysis for AllTime {
         self.2 = Some(start);
     }
 
-    fn span(&mut self, span: &Span, _: &sched::SchedState) {
+    fn span(&mut self, span: &Span, state: &sched::SchedState) {
         match span.state {
             TaskState::Asleep(_) if !span.begun && self.2 == Some(span.start) => {}
             TaskState::Asleep(_) => self.0 += span.duration().0,
-            TaskState::Waiting(_) => self.1 += span.duration().0,
+            TaskState::Waiting(cpu) if state.is_observed(cpu) => self.1 += span.duration().0,
             _ => {}
         }
     }
