@@ -91,3 +91,21 @@ fn slices_without_any_length_end() {
     assert!(!cut.finished && cut.events < 20_000_000, "{cut:?}");
     assert!(run(&model, "observed").finished);
 }
+
+#[test]
+fn a_task_that_is_born_twice_waits_once() {
+    // Task 2 is born, runs, sleeps and is woken at one instant: its wakeup looks like another birth. A queue that has it twice gives it to its
+    // CPU again and again.
+    let mut events = vec![switch(0, 0, 0, PrevState::RUNNABLE, 1)];
+    events.push(event(10, 0, 1, EventKind::Fork { parent: Pid(1), child: Pid(2), child_comm: Comm::new(b"task") }));
+    events.push(event(10, 0, 1, EventKind::WakeupNew { task: task(2), target: Cpu(0) }));
+    events.push(switch(10, 0, 1, PrevState::PREEMPTED, 2));
+    events.push(switch(10, 0, 2, PrevState::asleep(1), 1));
+    events.push(event(10, 0, 1, EventKind::Wakeup { task: task(2), target: Cpu(0) }));
+    events.push(switch(20, 0, 1, PrevState::asleep(1), 2));
+    events.push(switch(30, 0, 2, PrevState::asleep(1), 0));
+    let model = model(&events);
+    for policy in ["observed", "steal=none", "ideal"] {
+        assert!(run(&model, policy).events < 100, "{policy}");
+    }
+}

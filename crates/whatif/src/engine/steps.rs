@@ -217,8 +217,12 @@ impl Engine<'_, '_> {
         }
     }
 
-    /// Places a task that is woken or born.
+    /// Places a task that is woken or born. One that runs or waits already, such as a task that a damaged trace has born twice, stays where
+    /// it is: it would be in a queue while it runs, and be switched to for ever.
     fn put(&mut self, task: TaskIndex, waker: Cpu, join: JoinIndex, is_new: bool) {
+        if self.machine.tasks[task as usize].place != Place::Away {
+            return;
+        }
         let recorded = self.machine.model.joins[join as usize];
         self.machine.tasks[task as usize].allowed = recorded.allowed;
         let previous = self.machine.tasks[task as usize].cpu;
