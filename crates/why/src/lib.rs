@@ -100,6 +100,8 @@ struct TaskTrack {
 #[derive(Clone, Copy, Debug, Default)]
 struct CpuTrack {
     stretch: Option<Stretch>,
+    /// The instant at which another task was last run before those that waited then.
+    overtaken: Option<Ts>,
 }
 
 /// The analysis of the waits and the idle stretches: an [`Analysis`] whose output is a [`WhyReport`].
@@ -245,7 +247,7 @@ impl<'o> Why<'o> {
             && !next.pid.is_idle()
             && state.queue_length(event.cpu) > 0
         {
-            self.overtake(event.cpu, state);
+            self.overtake(event.cpu, now, state);
         }
     }
 
@@ -380,8 +382,14 @@ impl<'o> Why<'o> {
     }
 
     /// An idle CPU runs another task than those that had been placed on it and still wait.
-    fn overtake(&mut self, cpu: Cpu, state: &SchedState) {
-        for task in state.waiting(cpu) {
+    fn overtake(&mut self, cpu: Cpu, now: Ts, state: &SchedState) {
+        let last = self.cpu(cpu).overtaken.replace(now);
+        // Those that came before the last time were overtaken then: a long queue is not walked through at each switch.
+        for task in state.waiting_latest_first(cpu) {
+            let start = self.tasks.get(task.id()).and_then(|track| track.wait.as_ref()).map(|wait| wait.start);
+            if start.is_some() && start < last {
+                break;
+            }
             self.overtake_task(task.id());
         }
     }

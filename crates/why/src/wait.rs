@@ -83,3 +83,33 @@ impl Why<'_> {
         self.chronicle_after(now, was, state);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::Why;
+    use sched::{Comm, Cpu, EventKind, Pass, Pid, PrevState, SchedEvent, TaskRef, Ts};
+    use std::time::{Duration, Instant};
+    use workcons::Options;
+
+    #[test]
+    fn a_long_queue_is_not_walked_through_at_each_switch() {
+        let task =
+            |pid| TaskRef { pid: Pid(pid), prio: 120, comm: Comm::new(if pid == 0 { b"swapper/0" } else { b"task" }) };
+        let mut events: Vec<SchedEvent> = Vec::new();
+        let mut add = |pid, kind| {
+            let ts = Ts(events.len() as i64 + 1);
+            events.push(SchedEvent { ts, cpu: Cpu(0), pid: Pid(pid), flags: 0, kind });
+        };
+        (0..30_000).for_each(|nth| add(0, EventKind::Wakeup { task: task(9 + nth), target: Cpu(0) }));
+        for _ in 0..10_000 {
+            add(0, EventKind::Switch { prev: task(0), state: PrevState::RUNNABLE, next: task(5) });
+            add(5, EventKind::Switch { prev: task(5), state: PrevState::asleep(1), next: task(0) });
+            add(0, EventKind::Wakeup { task: task(5), target: Cpu(0) });
+        }
+        let (options, begun) = (Options::default(), Instant::now());
+        let pass = Pass::over(&events[..]).run(|| Why::new(&options)).unwrap_or_else(|never| match never {});
+        drop(pass);
+        // A walk at each switch takes a hundred times as long.
+        assert!(begun.elapsed() < Duration::from_secs(4), "{:?}", begun.elapsed());
+    }
+}

@@ -168,6 +168,12 @@ impl SchedState {
         self.tasks.queued(queue)
     }
 
+    /// Iterates over the tasks that wait on `cpu`, the one that came last first.
+    pub fn waiting_latest_first(&self, cpu: Cpu) -> impl Iterator<Item = &Task> {
+        let queue = self.cpus.get(cpu.index()).map_or(TaskQueue::default(), |c| c.queue);
+        self.tasks.queued_latest_first(queue)
+    }
+
     /// The number of interrupt handlers that were entered on `cpu` and not left.
     pub fn handlers(&self, cpu: Cpu) -> u32 {
         self.cpus.get(cpu.index()).map_or(0, |c| c.handlers)

@@ -227,6 +227,12 @@ impl Tasks {
         std::iter::successors(follow(queue.first), move |task| follow(task.next))
     }
 
+    /// Iterates over the tasks of a queue against their order.
+    pub(super) fn queued_latest_first(&self, queue: TaskQueue) -> impl Iterator<Item = &Task> {
+        let follow = |slot: Slot| if slot == NONE { None } else { self.at(slot) };
+        std::iter::successors(follow(queue.last), move |task| follow(task.prev))
+    }
+
     /// The free indices; the one that is taken next is the last.
     pub(super) fn free_slots(&self) -> Vec<Slot> {
         self.free.iter().chain(&self.dying).copied().collect()
