@@ -64,8 +64,8 @@ pub(crate) struct RecordedPick {
     queue: Option<u32>,
     length: Option<u16>,
     rivals: Vec<Rival>,
-    /// Whether there were more rivals than are compared.
-    is_cut: bool,
+    /// Whether there were more rivals than are compared, or more waiting tasks than are looked at.
+    pub(crate) is_cut: bool,
     /// The wait of the picked task that the pick ends.
     own: Option<WaitId>,
 }

@@ -15,6 +15,9 @@ use sched::{Comm, Cpu, Dur, EventKind, Pid, SchedEvent, SchedState, TaskId, Task
 /// Maximum number of lags that are kept for a figure.
 const MOST_SAMPLES: usize = 1 << 16;
 
+/// Maximum number of waiting tasks of a CPU that are looked at for one pick. The rivals of a pick beside a longer queue are not known in full.
+pub(crate) const MOST_SEARCHED: usize = 1 << 10;
+
 /// The latest switch of a CPU.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LatestSwitch {
@@ -28,6 +31,11 @@ pub(crate) struct LatestSwitch {
 
 fn is_fair(task: &Task) -> bool {
     task.known_prio().is_some_and(|prio| prio >= 100)
+}
+
+/// Whether more tasks wait on a CPU than are looked at for one pick.
+fn is_crowded(cpu: Cpu, state: &SchedState) -> bool {
+    state.queue_length(cpu) as usize > MOST_SEARCHED
 }
 
 impl Picks<'_> {
@@ -126,7 +134,8 @@ impl Picks<'_> {
             pick.is_buddy = self.options.prefers_buddy && woken == Some(next.pid);
             pick.left = prev_waits
                 .then(|| (prev.pid, self.exact.picked_with(cpu, prev.pid).map(|(numbers, _)| numbers.deadline)));
-            let contenders = state.waiting(cpu).filter(|task| is_fair(task)).map(|task| {
+            pick.is_cut = is_crowded(cpu, state);
+            let contenders = state.waiting(cpu).take(MOST_SEARCHED).filter(|task| is_fair(task)).map(|task| {
                 let (pid, comm, prio, group) = (task.pid, task.comm, task.prio, group(task));
                 (Contender { pid, comm, prio, group }, task.id())
             });
@@ -144,6 +153,9 @@ impl Picks<'_> {
         let now = state.now();
         let picked = self.fluid.of(task.id(), now);
         let lag_ns = picked.map(|picked| picked.lag_ns);
+        if is_crowded(cpu, state) {
+            return (Reason::NotShown, lag_ns);
+        }
         let own = GroupKey::of(task, state, &self.options.groups);
         let (mut rivals, mut apart, mut is_beaten) = (0_usize, 0_usize, false);
         for rival in state.waiting(cpu).filter(|rival| is_fair(rival)) {
@@ -258,7 +270,7 @@ impl Picks<'_> {
         let group = |task: &Task| GroupKey::of(task, state, &self.options.groups);
         let own = group(task);
         let next = state.task_of(next).filter(|next| !next.pid.is_idle());
-        let mut rivals = state.waiting(cpu).chain(next).filter(|rival| is_fair(rival));
+        let mut rivals = next.into_iter().chain(state.waiting(cpu).take(MOST_SEARCHED)).filter(|rival| is_fair(rival));
         let among = !matches!(own, GroupKey::Cgroup(_)) && rivals.any(|rival| group(rival) != own);
         self.among_groups.insert(task.id(), among);
     }

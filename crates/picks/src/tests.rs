@@ -3,7 +3,7 @@
 use crate::group::GroupKey;
 use crate::reason::{Candidate, Numbers, Surroundings, Verdict, explain};
 use crate::{Options, Picks, PicksReport, Reason};
-use sched::{Dur, EventKind, Pass, Pid, SchedEvent, Ts, Window};
+use sched::{Comm, Cpu, Dur, EventKind, Pass, Pid, PrevState, SchedEvent, TaskRef, Ts, Window};
 use testkit::Eevdf;
 
 fn numbers(vruntime: i64, deadline: i64) -> Numbers {
@@ -143,5 +143,25 @@ fn adjacent_windows_add_up_but_for_reasons_that_depend_on_records_behind_them() 
             let (parts, whole) = (sum(&|part| of(part, reason)), of(&whole, reason));
             assert!((whole.saturating_sub(30)..=whole).contains(&parts), "{seed} {reason:?}: {parts} of {whole}");
         }
+    }
+}
+
+#[test]
+fn picks_beside_long_queues_are_not_explained() {
+    let most = crate::follow::MOST_SEARCHED as i32;
+    let task = |pid| TaskRef { pid: Pid(pid), prio: 120, comm: Comm::new(b"task") };
+    let event = |ts, pid, kind| SchedEvent { ts: Ts(ts), cpu: Cpu(0), pid: Pid(pid), flags: 0, kind };
+    for (waiting, is_known) in [(most, true), (most + 1, false)] {
+        let wakes =
+            (0..waiting).map(|nth| event(nth.into(), 0, EventKind::Wakeup { task: task(9 + nth), target: Cpu(0) }));
+        let mut events: Vec<SchedEvent> = wakes.collect();
+        let idle = TaskRef { pid: Pid(0), prio: 120, comm: Comm::new(b"swapper/0") };
+        events.push(event(5_000, 0, EventKind::Switch { prev: idle, state: PrevState::RUNNABLE, next: task(8) }));
+        // The picked task is in one cgroup, all others in another.
+        let groups = (8..=9 + waiting).map(|pid| (Pid(pid), if pid == 8 { 1 } else { 2 })).collect();
+        let options = Options { groups, base_slice: Dur(3_000_000), ..Options::default() };
+        let report = Pass::over(&events[..]).run(|| Picks::new(&options)).unwrap_or_else(|never| match never {}).output;
+        let reason = if is_known { Reason::Group } else { Reason::NotShown };
+        assert_eq!((report.picks, of(&report, reason)), (Some(1), 1), "{waiting}: {:?}", report.reasons);
     }
 }
