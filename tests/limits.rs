@@ -192,6 +192,23 @@ fn rows_of_instances_are_bounded_by_the_file() {
 }
 
 #[test]
+fn a_part_has_no_rows_of_cpus_that_are_only_claimed() {
+    let folder = scratch("claimed-cpus");
+    let builder =
+        TraceBuilder { version: 6, options: vec![(8, u32::MAX.to_le_bytes().to_vec())], ..TraceBuilder::default() };
+    std::fs::write(folder.join("x.dat"), builder.events(&testkit::a_wait_beside_an_idle_cpu()).build())
+        .expect("written");
+    // The whole is a part, too. Without the limit it has 64 GiB.
+    let limited = "ulimit -f 32768; exec \"$0\" cut x.dat -o part.dat";
+    let mut command = Command::new("sh");
+    command.args(["-c", limited, env!("CARGO_BIN_EXE_schedviz")]).current_dir(&folder);
+    let MeasuredRun { status, stderr, .. } = measured(&mut command);
+    assert!(status.success(), "{status}: {stderr}");
+    schedviz_in(&folder, &["workcons", "part.dat"]).success();
+    std::fs::remove_dir_all(&folder).expect("removed");
+}
+
+#[test]
 fn counts_in_the_header_are_bounded() {
     let stat = |cpu: u32| (2, format!("CPU: {cpu}\nentries: 1\nread events: 0\n").into_bytes());
     let formats = |count: u32| (0..count).map(|id| ("many".to_owned(), format!("name: e{id}\nID: {}\n", id % 60_000)));

@@ -3,6 +3,7 @@
 use super::stats::Stats;
 use super::writer::{CPU_STATISTICS, Writer};
 use crate::file::header::BUFFER;
+use crate::limits::CPU_ROWS;
 use std::io::{Result, Seek, Write};
 
 const TRACE_CLOCK: u16 = 4;
@@ -38,7 +39,10 @@ impl<W: Write + Seek> Writer<'_, W> {
         self.out.number(names.len() as u64, 8)?;
         self.out.bytes(&names)?;
         let most = self.trace.lanes().iter().flatten().map(|pages| pages.cpu.0.saturating_add(1)).max();
-        let rows = header.options.cpu_count.unwrap_or(header.cpus).max(most.unwrap_or(0));
+        // CPUs that a file only claims have no more rows here than a reader takes.
+        let most_rows = CPU_ROWS / (header.buffers.len() as u64).max(1);
+        let claimed = u64::from(header.options.cpu_count.unwrap_or(header.cpus)).min(most_rows);
+        let rows = u32::try_from(claimed).unwrap_or(0).max(most.unwrap_or(0));
         self.out.number(rows.into(), 4)?;
         let places = self.version_6_options(rows)?;
         let tables = self.tables(rows, &places)?;
