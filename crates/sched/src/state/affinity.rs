@@ -29,6 +29,9 @@ impl SetId {
 /// counts as not restricted.
 const MAX_LISTS: usize = 3;
 
+/// Maximum number of different sets of CPUs in lists, with their unions, as of those in records. Tasks with a further one are not restricted.
+const MOST_SETS: usize = 4096;
+
 /// Maximum number of ancestors that are looked up for a list.
 const MAX_ANCESTORS: usize = 64;
 
@@ -100,15 +103,19 @@ impl Affinity {
         }
     }
 
-    /// Returns the number of a set, and stores the set if it is new.
+    /// Returns the number of a set, and stores the set if it is new; the number of the whole machine where there are too many sets.
     fn id(&mut self, cpus: &CpuSet) -> SetId {
         if let Some(id) = self.ids.get(cpus) {
             return *id;
         }
-        let id = SetId(self.sets.len() as u32);
-        self.sets.push(cpus.clone());
-        self.ids.insert(cpus.clone(), id);
-        id
+        if self.sets.len() < MOST_SETS { self.store(cpus.clone()) } else { self.store(self.machine.clone()) }
+    }
+
+    fn store(&mut self, cpus: CpuSet) -> SetId {
+        *self.ids.entry(cpus).or_insert_with_key(|cpus| {
+            self.sets.push(cpus.clone());
+            SetId(self.sets.len() as u32 - 1)
+        })
     }
 
     /// Whether a list restricts some task, or a record can.
@@ -209,6 +216,16 @@ mod tests {
 
     fn set(cpus: &[u32]) -> CpuSet {
         cpus.iter().map(|cpu| Cpu(*cpu)).collect()
+    }
+
+    #[test]
+    fn the_number_of_lists_has_a_limit() {
+        let mut affinity = Affinity::new((0..4).map(Cpu));
+        (0..2 * MOST_SETS as u32).for_each(|nth| affinity.add(Pid(nth as i32), &set(&[nth])));
+        // The set of the machine comes in addition.
+        assert_eq!((affinity.sets.len(), affinity.ids.len()), (MOST_SETS + 1, MOST_SETS + 1));
+        assert!(affinity.of_pid(Pid(1), Cpu(1)).is_some());
+        assert_eq!(affinity.of_pid(Pid(MOST_SETS as i32), Cpu(1)), None);
     }
 
     #[test]
