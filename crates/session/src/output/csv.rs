@@ -8,7 +8,8 @@ use serde::Serialize;
 use std::fmt::{Display, Write as _};
 use std::io::Write;
 
-/// Writes a table of comma-separated values, row by row, with a header. A field that contains a separator is in quotes.
+/// Writes a table of comma-separated values, row by row, with a header. A field that contains a separator is in quotes. A text that a
+/// spreadsheet would take for a formula, such as the name of a hostile task, has an apostrophe before it.
 pub struct CsvWriter<W: Write> {
     writer: csv::Writer<W>,
     /// The text of a field, kept for the next one.
@@ -38,6 +39,9 @@ impl<W: Write> CsvWriter<W> {
         for field in fields {
             self.field.clear();
             write!(self.field, "{field}")?;
+            if is_formula(&self.field) {
+                self.field.insert(0, '\'');
+            }
             self.writer.write_field(&self.field)?;
         }
         Ok(self.writer.write_record(None::<&[u8]>)?)
@@ -61,6 +65,11 @@ impl CsvWriter<Vec<u8>> {
     pub fn into_bytes(self) -> Result<Vec<u8>> {
         Ok(self.writer.into_inner().map_err(csv::IntoInnerError::into_error)?)
     }
+}
+
+/// Whether a spreadsheet takes a text for a formula.
+fn is_formula(text: &str) -> bool {
+    text.starts_with(['=', '+', '-', '@']) && text.parse::<f64>().is_err()
 }
 
 /// Returns a value, or an empty field for an unknown one.
@@ -102,6 +111,15 @@ pub fn fields(texts: &[String]) -> impl Iterator<Item = &dyn Display> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_name_is_a_formula() {
+        let mut out = Vec::new();
+        let mut table = CsvWriter::new(&mut out, "a,b,c,d,e").expect("a header");
+        table.row(&[&"=cmd|'/C'!A", &"@x", &"-5", &-0.25, &"-2+3"]).expect("a row");
+        table.finish().expect("written");
+        assert_eq!(String::from_utf8(out).expect("text"), "a,b,c,d,e\n'=cmd|'/C'!A,'@x,-5,-0.25,'-2+3\n");
+    }
 
     #[test]
     fn separators_are_quoted() {
