@@ -202,7 +202,7 @@ fn a_part_has_no_rows_of_cpus_that_are_only_claimed() {
     let limited = "ulimit -f 32768; exec \"$0\" cut x.dat -o part.dat";
     let mut command = Command::new("sh");
     command.args(["-c", limited, env!("CARGO_BIN_EXE_schedviz")]).current_dir(&folder);
-    let MeasuredRun { status, stderr, .. } = measured(&mut command);
+    let MeasuredRun { status, stderr, .. } = measured(&command);
     assert!(status.success(), "{status}: {stderr}");
     schedviz_in(&folder, &["workcons", "part.dat"]).success();
     std::fs::remove_dir_all(&folder).expect("removed");
