@@ -384,8 +384,11 @@ impl<'o> Why<'o> {
     /// An idle CPU runs another task than those that had been placed on it and still wait.
     fn overtake(&mut self, cpu: Cpu, now: Ts, state: &SchedState) {
         let last = self.cpu(cpu).overtaken.replace(now);
-        // Those that came before the last time were overtaken then: a long queue is not walked through at each switch.
+        // Waits begin in the order of the queue. Those that began before the last time were overtaken then: a long queue is not walked through
+        // at each switch.
         for task in state.waiting_latest_first(cpu) {
+            #[cfg(test)]
+            wait::tests::WALKED.with(|walked| walked.set(walked.get() + 1));
             let start = self.tasks.get(task.id()).and_then(|track| track.wait.as_ref()).map(|wait| wait.start);
             if start.is_some() && start < last {
                 break;

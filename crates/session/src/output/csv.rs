@@ -67,9 +67,9 @@ impl CsvWriter<Vec<u8>> {
     }
 }
 
-/// Whether a spreadsheet takes a text for a formula.
+/// Whether a spreadsheet takes a text for a formula. A sign alone is none.
 fn is_formula(text: &str) -> bool {
-    text.starts_with(['=', '+', '-', '@']) && text.parse::<f64>().is_err()
+    text.len() > 1 && text.starts_with(['=', '+', '-', '@']) && text.parse::<f64>().is_err()
 }
 
 /// Returns a value, or an empty field for an unknown one.
@@ -115,10 +115,10 @@ mod tests {
     #[test]
     fn no_name_is_a_formula() {
         let mut out = Vec::new();
-        let mut table = CsvWriter::new(&mut out, "a,b,c,d,e").expect("a header");
-        table.row(&[&"=cmd|'/C'!A", &"@x", &"-5", &-0.25, &"-2+3"]).expect("a row");
+        let mut table = CsvWriter::new(&mut out, "a,b,c,d,e,f").expect("a header");
+        table.row(&[&"=cmd|'/C'!A", &"@x", &"-5", &-0.25, &"-2+3", &"-"]).expect("a row");
         table.finish().expect("written");
-        assert_eq!(String::from_utf8(out).expect("text"), "a,b,c,d,e\n'=cmd|'/C'!A,'@x,-5,-0.25,'-2+3\n");
+        assert_eq!(String::from_utf8(out).expect("text"), "a,b,c,d,e,f\n'=cmd|'/C'!A,'@x,-5,-0.25,'-2+3,-\n");
     }
 
     #[test]
