@@ -144,6 +144,13 @@ fn missed_hits_of_probes_are_named() {
     let warned = unwrapped(&schedviz(&["workcons", to]).success().stderr);
     assert!(warned.contains("incomplete: 86 hits of probes without a record"), "{warned}");
     assert!(warned.contains("[probes 86]"), "{warned}");
+    // A name that no kernel takes comes to no terminal, nor does one without an end.
+    machine["missed_probes"] = serde_json::json!({ "\u{1b}[31mred\nFAKE: line": 20, "x".repeat(64): 19 });
+    std::fs::write(folder.join("t.machine.json"), machine.to_string()).expect("written");
+    let warned = schedviz(&["workcons", from]).success().stderr;
+    assert!(unwrapped(&warned).contains("incomplete: 39 hits of probes without a record"), "{warned}");
+    assert!(warned.contains("[? 20, ? 19]") && !warned.contains("red"), "{warned:?}");
+    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 #[test]

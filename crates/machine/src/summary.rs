@@ -30,12 +30,14 @@ impl Machine {
         self.missed_probes.values().copied().fold(0, u64::saturating_add)
     }
 
-    /// The probes with hits that the kernel did not record, those with the most first: `kicked 2, unthrottle 1`. At most eight are named.
+    /// The probes with hits that the kernel did not record, those with the most first: `kicked 2, unthrottle 1`. At most eight are named; `?` has a
+    /// name that no kernel takes, since the text goes to terminals.
     pub fn missed_by_probe(&self) -> String {
         const NAMED: usize = 8;
         let mut missed: Vec<_> = self.missed_probes.iter().collect();
         missed.sort_by_key(|(name, number)| (std::cmp::Reverse(**number), *name));
-        let named: Vec<String> = missed.iter().take(NAMED).map(|(name, number)| format!("{name} {number}")).collect();
+        let named = |(name, number): &(&String, &u64)| format!("{} {number}", if is_probe(name) { name } else { "?" });
+        let named: Vec<String> = missed.iter().take(NAMED).map(named).collect();
         let more = if missed.len() > NAMED { ", …" } else { "" };
         named.join(", ") + more
     }
@@ -67,4 +69,9 @@ impl Machine {
         let text = names.iter().find_map(|name| self.scheduler.tunable(name))?;
         text.parse::<u64>().ok().map(|ns| ns as f64 / 1e6)
     }
+}
+
+/// Whether the kernel takes a name for a probe (`is_good_name` and `MAX_EVENT_NAME_LEN` in its trace_probe).
+fn is_probe(name: &str) -> bool {
+    name.len() < 64 && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
