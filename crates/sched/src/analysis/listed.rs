@@ -46,7 +46,7 @@ impl<'a, T> Lister<'a, T> {
         let make = move || {
             let (conclude, exchange) = (Arc::clone(&conclude), Arc::clone(&exchange));
             let analysis = RefCell::new(Some(analysis()));
-            Listed { analysis: Box::new(Concluded { analysis, conclude, exchange }), aside: None }
+            Listed { analysis: Box::new(Concluded { analysis, aside: None, conclude, exchange }) }
         };
         Lister { make: Box::new(make) }
     }
@@ -65,8 +65,6 @@ type Exchange<A> = Mutex<Option<A>>;
 /// if they are divisible.
 pub struct Listed<'a, T> {
     analysis: Box<dyn Any<T> + Send + 'a>,
-    /// The analysis while it is set aside; nothing is called through the one in its place.
-    aside: Option<Box<dyn Any<T> + Send + 'a>>,
 }
 
 impl<T> fmt::Debug for Listed<'_, T> {
@@ -114,13 +112,18 @@ trait Any<T> {
     fn fits_lent(&self) -> bool;
     /// Adds the analysis in the exchange, and empties that.
     fn join_lent(&mut self);
+    /// Sets the analysis aside: no hook reaches it.
+    fn set_aside(&mut self);
+    /// Takes up an analysis that was set aside.
+    fn take_up(&mut self);
     fn finish(self: Box<Self>, end: Ts, state: &SchedState) -> Option<T>;
 }
 
 /// An analysis, with the conclusion that is drawn from its output.
 struct Concluded<A, F> {
-    /// The analysis, but while it is in the exchange.
+    /// The analysis, but while it is in the exchange or set aside.
     analysis: RefCell<Option<A>>,
+    aside: Option<A>,
     conclude: Arc<F>,
     exchange: Arc<Exchange<A>>,
 }
@@ -130,7 +133,7 @@ fn lent<A>(exchange: &Exchange<A>) -> MutexGuard<'_, Option<A>> {
     exchange.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Forwards a hook to the analysis inside, which is in its place whenever one is called.
+/// Forwards a hook to the analysis inside, unless it is set aside.
 macro_rules! to_inside {
     ($(fn $hook:ident($($this:tt)+) $(-> $out:ident)?;)+) => { $(to_inside!(@ $hook ($($this)+) $(-> $out)?);)+ };
     (@ $hook:ident (&self) -> bool) => {
@@ -195,49 +198,19 @@ impl<T, A: Joined, F: Fn(A::Output) -> T> Any<T> for Concluded<A, F> {
         }
     }
 
+    fn set_aside(&mut self) {
+        self.aside = self.analysis.take();
+    }
+
+    fn take_up(&mut self) {
+        if let Some(analysis) = self.aside.take() {
+            *self.analysis.get_mut() = Some(analysis);
+        }
+    }
+
     fn finish(self: Box<Self>, end: Ts, state: &SchedState) -> Option<T> {
         let Concluded { analysis, conclude, .. } = *self;
         analysis.into_inner().map(|analysis| conclude(analysis.finish(end, state)))
-    }
-}
-
-/// The place of an analysis that is set aside. It takes no space, so that a box of it allocates nothing.
-struct Aside;
-
-/// Makes a hook that does nothing.
-macro_rules! to_nothing {
-    ($(fn $hook:ident($($this:tt)+) $(-> $out:ident)?;)+) => { $(to_nothing!(@ $hook ($($this)+) $(-> $out)?);)+ };
-    (@ $hook:ident (&self) -> bool) => {
-        fn $hook(&self) -> bool {
-            false
-        }
-    };
-    (@ $hook:ident (&mut self, $($name:ident: $type:ty),+)) => {
-        fn $hook(&mut self, $(_: $type),+) {}
-    };
-}
-
-impl<T> Any<T> for Aside {
-    hooks!(to_nothing);
-
-    fn is_divisible(&self) -> bool {
-        true
-    }
-
-    fn resume(&mut self, _: Ts, _: Ts, _: &SchedState) {}
-
-    fn lend(&self) {}
-
-    fn take_back(&self) {}
-
-    fn fits_lent(&self) -> bool {
-        false
-    }
-
-    fn join_lent(&mut self) {}
-
-    fn finish(self: Box<Self>, _: Ts, _: &SchedState) -> Option<T> {
-        None
     }
 }
 
@@ -247,7 +220,7 @@ impl<T> Analysis for Listed<'_, T> {
     hooks!(to_table);
 
     fn finish(self, end: Ts, state: &SchedState) -> T {
-        // An analysis is in the exchange only while it is compared, or when it is joined to another.
+        // An analysis is in the exchange only while it is compared, or when it is joined to another, and aside only within a piece.
         self.analysis.finish(end, state).expect("an analysis in its place")
     }
 }
@@ -276,13 +249,11 @@ impl<T> Joined for Listed<'_, T> {
     fn join_members(&mut self, later: Self) {
         if self.fits(&later) {
             self.join(later);
-            self.aside = Some(std::mem::replace(&mut self.analysis, Box::new(Aside)));
+            self.analysis.set_aside();
         }
     }
 
     fn take_up(&mut self) {
-        if let Some(analysis) = self.aside.take() {
-            self.analysis = analysis;
-        }
+        self.analysis.take_up();
     }
 }
