@@ -27,6 +27,7 @@ use series_test::RunCount;
 use session::formats::json;
 use session::warnings::grouped;
 use session::writer::replace;
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::os::unix::process::ExitStatusExt;
@@ -365,8 +366,7 @@ impl Recorder<'_> {
             None => traced.run()?,
         };
         instance.stop()?;
-        machine.finish(&self.root);
-        machine.missed_probes = probes::missed_since(&before, self.probes);
+        self.finish(&mut machine, &before);
         let (saved, stats) = match stream {
             Some(stream) => stream.save(self, instance, &machine, output)?,
             None => self.save(instance, &machine, output)?,
@@ -389,6 +389,12 @@ impl Recorder<'_> {
         let mut machine = Machine::read(&self.root, self.args.keep_arguments);
         machine.scheduler.imbalances.clone_from(&self.imbalances);
         machine
+    }
+
+    /// Adds what the machine shows at the end of a recording, and the hits that were missed since there were `before`.
+    fn finish(&self, machine: &mut Machine, before: &BTreeMap<String, u64>) {
+        machine.finish(&self.root);
+        machine.missed_probes = probes::missed_since(before, self.probes);
     }
 
     /// Fails if a signal has arrived, just before the command begins.

@@ -81,6 +81,9 @@ impl Probes {
     /// The hits that the kernel did not record, by probe, since the probes were added; probes without any are left out. The kernel runs no probe
     /// within another one's handler: hits of an interrupt that arrives meanwhile have no record.
     pub fn missed(&self) -> BTreeMap<String, u64> {
+        if self.names.is_empty() {
+            return BTreeMap::new();
+        }
         let read = |file: &str| std::fs::read_to_string(self.tracefs.join(file)).unwrap_or_default();
         missed(&self.group, &read("kprobe_events"), &read("kprobe_profile"))
     }

@@ -156,8 +156,7 @@ impl Recorder<'_> {
         drop(live);
         let code = match met {
             Met::Yes { moment, value } => {
-                machine.finish(&self.root);
-                machine.missed_probes = super::probes::missed_since(&before, self.probes);
+                self.finish(&mut machine, &before);
                 self.save_latest(condition, instance, output, &machine, (&moment, value))?;
                 ExitCode::SUCCESS
             }

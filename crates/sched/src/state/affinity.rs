@@ -9,6 +9,7 @@
 //! parent those of the traced command. A task for whose wait no list counts is not restricted. Where each change is recorded, the
 //! list of the start holds until the first one.
 
+use super::allowed::MAX_SETS;
 use crate::event::{Cpu, Pid, Ts};
 use crate::state::{SchedState, ShownId, Task};
 use crate::tables::cpu_set::CpuSet;
@@ -28,9 +29,6 @@ impl SetId {
 /// Maximum number of different lists of one task. If there are more, its affinity changes all the time, and the task
 /// counts as not restricted.
 const MAX_LISTS: usize = 3;
-
-/// Maximum number of different sets of CPUs in lists, with their unions, as of those in records. Tasks with a further one are not restricted.
-const MOST_SETS: usize = 4096;
 
 /// Maximum number of ancestors that are looked up for a list.
 const MAX_ANCESTORS: usize = 64;
@@ -108,7 +106,7 @@ impl Affinity {
         if let Some(id) = self.ids.get(cpus) {
             return *id;
         }
-        if self.sets.len() < MOST_SETS { self.store(cpus.clone()) } else { self.store(self.machine.clone()) }
+        if self.sets.len() < MAX_SETS { self.store(cpus.clone()) } else { self.store(self.machine.clone()) }
     }
 
     fn store(&mut self, cpus: CpuSet) -> SetId {
@@ -221,11 +219,11 @@ mod tests {
     #[test]
     fn the_number_of_lists_has_a_limit() {
         let mut affinity = Affinity::new((0..4).map(Cpu));
-        (0..2 * MOST_SETS as u32).for_each(|nth| affinity.add(Pid(nth as i32), &set(&[nth])));
+        (0..2 * MAX_SETS as u32).for_each(|nth| affinity.add(Pid(nth as i32), &set(&[nth])));
         // The set of the machine comes in addition.
-        assert_eq!((affinity.sets.len(), affinity.ids.len()), (MOST_SETS + 1, MOST_SETS + 1));
+        assert_eq!((affinity.sets.len(), affinity.ids.len()), (MAX_SETS + 1, MAX_SETS + 1));
         assert!(affinity.of_pid(Pid(1), Cpu(1)).is_some());
-        assert_eq!(affinity.of_pid(Pid(MOST_SETS as i32), Cpu(1)), None);
+        assert_eq!(affinity.of_pid(Pid(MAX_SETS as i32), Cpu(1)), None);
     }
 
     #[test]

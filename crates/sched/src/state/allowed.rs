@@ -13,8 +13,9 @@ use crate::tables::limits::keep_of_pid;
 use crate::tables::seeded::SeededMap;
 use crate::tables::topology::{format_cpu_list, parse_cpu_list};
 
-/// Maximum number of different sets that records show. A task with a further one counts as a task whose set is unknown.
-const MAX_SETS: usize = 4096;
+/// Maximum number of different sets that records show, and of those in lists. A task with a further one counts as a task whose set is unknown, or
+/// as not restricted by the list.
+pub(super) const MAX_SETS: usize = 4096;
 
 /// The number of one of the sets that records have shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
