@@ -114,7 +114,7 @@ impl Fake {
     /// Starts a recording and waits until its command runs.
     pub(crate) fn start(&self, script: &str) -> Child {
         let mut child = self.spawn(&[], &format!("touch running && {script}"));
-        for _ in 0..1000 {
+        for _ in 0..6000 {
             if self.path("running").exists() {
                 return child;
             }
