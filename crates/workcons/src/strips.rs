@@ -45,8 +45,8 @@ impl Gatherer {
     #[inline(never)]
     pub(crate) fn pass(&mut self, from: Ts, sets: &Sets, way: usize) {
         let violated = sets.violation(way).holds();
-        for node in 0..self.names.len() {
-            let class = match sets.in_node(node, way) {
+        for (node, sets_in_node) in sets.in_nodes(way).enumerate() {
+            let class = match sets_in_node {
                 _ if !violated && sets.is_possible(way) => UNKNOWN,
                 _ if !violated => BLANK,
                 (true, true) => BOTH_HERE,

@@ -15,6 +15,11 @@ impl CpuSet {
         self.words.get(cpu.index() / 64).is_some_and(|word| word >> (cpu.index() % 64) & 1 == 1)
     }
 
+    /// The bits of the CPUs from 64 times `place` on.
+    pub fn word(&self, place: usize) -> u64 {
+        self.words.get(place).copied().unwrap_or(0)
+    }
+
     /// Adds a CPU if `is_in`; removes it otherwise.
     pub fn set(&mut self, cpu: Cpu, is_in: bool) {
         let (at, bit) = (cpu.index() / 64, 1 << (cpu.index() % 64));

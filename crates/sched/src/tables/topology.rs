@@ -22,6 +22,21 @@ pub struct CpuLocation {
     pub socket: Option<u32>,
 }
 
+impl CpuLocation {
+    /// The numbers of the core, the cluster, the cache and the node, or of the socket if the node is unknown: what CPUs at each
+    /// [`Distance`] share, the nearest first.
+    pub fn levels(&self) -> [Option<u32>; Distance::ALL.len() - 1] {
+        [self.core, self.cluster, self.llc, self.node.or(self.socket)]
+    }
+
+    /// The distance between CPUs at these two places.
+    pub fn distance(&self, other: &CpuLocation) -> Distance {
+        let levels = self.levels().into_iter().zip(other.levels());
+        let shared = |(_, (own, other)): &(Distance, (Option<u32>, Option<u32>))| own.is_some() && own == other;
+        Distance::ALL.into_iter().zip(levels).find(shared).map_or(Distance::Machine, |(distance, _)| distance)
+    }
+}
+
 /// An order in which figures show CPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -180,15 +195,7 @@ impl Topology {
 
     /// The distance between two CPUs; `None` if the location of one of them is not known.
     pub fn distance(&self, a: Cpu, b: Cpu) -> Option<Distance> {
-        let (a, b) = (self.place(a)?, self.place(b)?);
-        let same = |of: fn(&CpuLocation) -> Option<u32>| of(a).is_some() && of(a) == of(b);
-        Some(match () {
-            () if same(|p| p.core) => Distance::Smt,
-            () if same(|p| p.cluster) => Distance::Cluster,
-            () if same(|p| p.llc) => Distance::Llc,
-            () if same(|p| p.node.or(p.socket)) => Distance::Node,
-            () => Distance::Machine,
-        })
+        Some(self.place(a)?.distance(self.place(b)?))
     }
 
     /// The CPUs that have SMT siblings, in ascending order, each with the first CPU of its core.

@@ -10,8 +10,9 @@ use super::ways::{ALL, WAYS};
 use sched::counted::Flags;
 use sched::episodes::Amount;
 use sched::topology::Distance;
-use sched::{Affinity, Cpu, CpuSet, Load, SchedState, Task, TaskId, TaskState, Topology};
+use sched::{Affinity, Cpu, CpuSet, Load, SchedState, Task, TaskId, TaskState};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// The waiters that may use the same CPUs.
 #[derive(Clone, Debug, Default)]
@@ -78,19 +79,19 @@ pub struct Reach {
     /// The CPU that each waiting task waits on, its class, and the ways that count it; indexed by task.
     waits: Vec<Option<(Cpu, usize, Flags)>>,
     /// SMT siblings, clusters, last-level caches, nodes; nothing without a topology.
-    levels: Option<[LevelGroups; LEVELS.len()]>,
+    levels: Option<Arc<[LevelGroups; LEVELS.len()]>>,
 }
 
 impl Reach {
     /// Returns a state without waiters in which no load of a CPU is known.
-    pub fn new(topology: &Topology) -> Reach {
+    pub(super) fn new(levels: Option<Arc<[LevelGroups; LEVELS.len()]>>) -> Reach {
         Reach {
             idle: CpuSet::default(),
             busy: CpuSet::default(),
             classes: vec![WaiterClass::default()],
             present: BTreeSet::new(),
             waits: Vec::new(),
-            levels: LevelGroups::of_levels(topology),
+            levels,
         }
     }
 
@@ -231,9 +232,9 @@ impl Reach {
 
     /// The smallest distance between a CPU and one of a set; nothing without a topology.
     pub fn distance(&self, cpu: Cpu, set: &CpuSet) -> Option<Distance> {
-        let levels = self.levels.as_ref()?.iter().zip(LEVELS);
+        let mut levels = self.levels.as_ref()?.iter().zip(LEVELS);
         let within = |(level, _): &(&LevelGroups, Distance)| level.around(cpu).is_some_and(|group| group.meets(set));
-        Some(levels.into_iter().find(within).map_or(Distance::Machine, |(_, distance)| distance))
+        Some(levels.find(within).map_or(Distance::Machine, |(_, distance)| distance))
     }
 
     /// The smallest distance between a waiter and an idle CPU that it may use.
@@ -242,8 +243,8 @@ impl Reach {
         let near = |on: &CpuSet, usable: &CpuSet| {
             let is_within =
                 |level: &LevelGroups| on.cpus().any(|cpu| level.around(cpu).is_some_and(|g| g.meets(usable)));
-            let known = levels.iter().zip(LEVELS);
-            known.into_iter().find(|(level, _)| is_within(level)).map_or(Distance::Machine, |(_, distance)| distance)
+            let mut known = levels.iter().zip(LEVELS);
+            known.find(|(level, _)| is_within(level)).map_or(Distance::Machine, |(_, distance)| distance)
         };
         self.reaching(way).map(|(_, on, usable)| near(&on, &usable)).min()
     }
@@ -254,10 +255,9 @@ impl Reach {
         way == ALL || wait.is_some_and(|(_, class, _)| !self.classes[class].usable(&self.idle).is_empty())
     }
 
-    /// Whether a node has idle CPUs that some waiter may use, and whether a waiter of the node may use some idle CPU.
-    pub fn in_node(&self, node: usize, way: usize) -> Option<(bool, bool)> {
-        let (pairs, [.., nodes]) = (self.pairs(way)?, self.levels.as_ref()?);
-        let members = nodes.members(node)?;
+    /// Whether a node has one of the idle CPUs of pairs, and one of the overloaded ones.
+    pub(super) fn in_node(&self, node: usize, pairs: &Pairs) -> Option<(bool, bool)> {
+        let members = self.levels.as_ref()?.last()?.members(node)?;
         Some((members.meets(&pairs.idle), members.meets(&pairs.overloaded)))
     }
 }

@@ -10,6 +10,7 @@ use sched::counted::Flags;
 use sched::episodes::Amount;
 use sched::topology::Distance;
 use sched::{Cpu, Load, TaskId, Topology};
+use std::sync::Arc;
 
 /// The violation between two changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,7 +31,6 @@ fn swap(sum: &mut u32, new: u32, old: u32) {
 /// The numbers of idle and of overloaded CPUs in each group at one level of the topology.
 #[derive(Clone, Debug)]
 struct LevelSums {
-    groups: LevelGroups,
     /// The number of idle CPUs in each group.
     idle: Vec<u32>,
     /// The number of overloaded CPUs in each group, for each way of counting.
@@ -40,13 +40,12 @@ struct LevelSums {
 }
 
 impl LevelSums {
-    fn new(groups: LevelGroups) -> LevelSums {
+    fn new(groups: &LevelGroups) -> LevelSums {
         let number = groups.names.len();
-        LevelSums { groups, idle: vec![0; number], overloaded: vec![[0; WAYS]; number], both: [0; WAYS] }
+        LevelSums { idle: vec![0; number], overloaded: vec![[0; WAYS]; number], both: [0; WAYS] }
     }
 
-    fn change(&mut self, cpu: Cpu, old: PackedCpus, new: PackedCpus) {
-        let Some(group) = self.groups.group(cpu) else { return };
+    fn change(&mut self, group: usize, old: PackedCpus, new: PackedCpus) {
         let before = (self.idle[group], self.overloaded[group]);
         swap(&mut self.idle[group], new.idle(), old.idle());
         for way in 0..WAYS {
@@ -57,17 +56,28 @@ impl LevelSums {
         }
     }
 
-    /// Whether the group of a CPU has one of a set.
-    fn has_near(&self, cpu: Cpu, of: Membership, way: usize) -> bool {
-        let number = |group: usize| match of {
+    /// Whether a group has a CPU of a set.
+    fn has(&self, group: usize, of: Membership, way: usize) -> bool {
+        let number = match of {
             Membership::Neither => 0,
             Membership::Idle => self.idle[group],
             Membership::Overloaded => self.overloaded[group][way],
             Membership::Both => self.idle[group].min(self.overloaded[group][way]),
         };
-        self.groups.group(cpu).is_some_and(|group| number(group) > 0)
+        number > 0
     }
 }
+
+/// The groups at all levels, and their sums.
+#[derive(Clone, Debug)]
+struct Levels {
+    groups: Arc<[LevelGroups; LEVELS.len()]>,
+    sums: [LevelSums; LEVELS.len()],
+}
+
+/// Maximum number of nodes that have a strip of their own: a topology can name thousands, each of which would be looked at for each
+/// change.
+const MOST_NODES: usize = 256;
 
 /// The CPUs by the set that they belong to, for each way of counting waiters.
 ///
@@ -78,7 +88,7 @@ impl LevelSums {
 pub struct Sets {
     cpus: Vec<CpuShare>,
     sums: SetSums,
-    levels: Option<[LevelSums; LEVELS.len()]>,
+    levels: Option<Levels>,
     /// The waiters by the CPUs that they may use, where that is known.
     reach: Option<Box<Reach>>,
     /// The situation is described by its amount alone, and that by the sums.
@@ -92,8 +102,9 @@ pub struct SetChange(SetSums);
 impl Sets {
     /// Returns empty sets without waiters. With an affinity each waiter is also to be passed to [`Sets::reach_mut`].
     pub fn new(topology: &Topology, affinity: Option<&Affinity>) -> Sets {
-        let levels = LevelGroups::of_levels(topology).map(|levels| levels.map(LevelSums::new));
-        let reach = affinity.map(|_| Box::new(Reach::new(topology)));
+        let groups = LevelGroups::of_levels(topology).map(Arc::new);
+        let reach = affinity.map(|_| Box::new(Reach::new(groups.clone())));
+        let levels = groups.map(|groups| Levels { sums: groups.each_ref().map(LevelSums::new), groups });
         let bare = levels.is_none() && reach.is_none();
         Sets { cpus: Vec::new(), sums: SetSums::default(), levels, reach, bare }
     }
@@ -172,7 +183,12 @@ impl Sets {
     fn change_levels(&mut self, cpu: Cpu, change: PackedCpus) {
         let new = self.cpu(cpu).share.cpus;
         let old = new.less(change);
-        self.levels.iter_mut().flatten().for_each(|level| level.change(cpu, old, new));
+        let Some(Levels { groups, sums }) = &mut self.levels else { return };
+        for (groups, sums) in groups.iter().zip(sums) {
+            if let Some(group) = groups.group(cpu) {
+                sums.change(group, old, new);
+            }
+        }
     }
 
     /// The numbers of CPUs that run a task and that are unknown, and the number of waiting tasks.
@@ -201,8 +217,12 @@ impl Sets {
     /// The smallest distance between a CPU and another one of a set that is not empty, with each waiter on any CPU; nothing
     /// without a topology.
     pub fn distance(&self, cpu: Cpu, of: Membership, way: usize) -> Option<Distance> {
-        let mut levels = self.levels.as_ref()?.iter().zip(LEVELS);
-        Some(levels.find(|(level, _)| level.has_near(cpu, of, way)).map_or(Distance::Machine, |(_, distance)| distance))
+        let Levels { groups, sums } = self.levels.as_ref()?;
+        let mut levels = groups.iter().zip(sums).zip(LEVELS);
+        let has =
+            |groups: &LevelGroups, sums: &LevelSums| groups.group(cpu).is_some_and(|group| sums.has(group, of, way));
+        let nearest = levels.find(|((groups, sums), _)| has(groups, sums));
+        Some(nearest.map_or(Distance::Machine, |(_, distance)| distance))
     }
 
     /// The possible remedies: none where work conservation is not violated.
@@ -267,28 +287,35 @@ impl Sets {
         if let Some(reach) = self.reach.as_ref().filter(|_| way != ALL) {
             return reach.nearest(way);
         }
-        let levels = self.levels.as_ref()?;
-        Some(levels.iter().zip(LEVELS).find(|(l, _)| l.both[way] > 0).map_or(Distance::Machine, |(_, d)| d))
+        let Levels { sums, .. } = self.levels.as_ref()?;
+        Some(sums.iter().zip(LEVELS).find(|(l, _)| l.both[way] > 0).map_or(Distance::Machine, |(_, d)| d))
     }
 
-    /// The nodes by name; where no topology is known all CPUs are in one.
+    /// The nodes that have a strip of their own; none where all CPUs are in one, or there are too many.
+    fn nodes(&self) -> Option<(&LevelGroups, &LevelSums)> {
+        let Levels { groups: groups_of, sums: [.., sums] } = self.levels.as_ref()?;
+        let groups = groups_of.last()?;
+        (2..=MOST_NODES).contains(&groups.names.len()).then_some((groups, sums))
+    }
+
+    /// The nodes by name; where no topology is known, or there are too many nodes, all CPUs are in one.
     pub(crate) fn node_names(&self) -> Vec<String> {
-        let nodes = self.levels.as_ref().map_or(&[][..], |[.., nodes]| &nodes.groups.names);
-        if nodes.len() < 2 {
-            return vec!["machine".into()];
+        match self.nodes() {
+            Some((groups, _)) => groups.names.iter().map(|node| format!("node {node}")).collect(),
+            None => vec!["machine".into()],
         }
-        nodes.iter().map(|n| format!("node {n}")).collect()
     }
 
-    /// Whether CPUs idle in a node, and whether they are overloaded there.
-    pub(crate) fn in_node(&self, node: usize, way: usize) -> (bool, bool) {
-        match &self.levels {
-            Some([.., nodes]) if nodes.groups.names.len() > 1 => {
-                let reached = self.reach.as_ref().and_then(|reach| reach.in_node(node, way));
-                reached.unwrap_or((nodes.idle[node] > 0, nodes.overloaded[node][way] > 0))
-            }
-            _ => (self.sums.cpus.idle() > 0, self.sums.cpus.overloaded(way) > 0),
-        }
+    /// For each of these nodes, whether CPUs idle there, and whether they are overloaded there.
+    pub(crate) fn in_nodes(&self, way: usize) -> impl Iterator<Item = (bool, bool)> {
+        let machine = (self.sums.cpus.idle() > 0, self.sums.cpus.overloaded(way) > 0);
+        let nodes = self.nodes();
+        let reached = nodes.and(self.reach.as_ref()).and_then(|reach| Some((reach, reach.pairs(way)?)));
+        (0..nodes.map_or(1, |(groups, _)| groups.names.len())).map(move |node| {
+            let Some((_, sums)) = nodes else { return machine };
+            let reached = reached.as_ref().and_then(|(reach, pairs)| reach.in_node(node, pairs));
+            reached.unwrap_or((sums.idle[node] > 0, sums.overloaded[node][way] > 0))
+        })
     }
 
     fn which(&self, is: impl Fn(PackedCpus) -> bool) -> impl Iterator<Item = Cpu> {
@@ -323,6 +350,18 @@ mod tests {
             sets.update(Cpu(cpu), *load);
         }
         sets
+    }
+
+    #[test]
+    fn thousands_of_nodes_have_one_strip() {
+        let with = |nodes: u32| {
+            let topology: String = (0..nodes).map(|cpu| format!("cpu{cpu} node={cpu}\n")).collect();
+            sets(&[(Load::Idle, 0), (Load::Overloaded, 1)], &topology)
+        };
+        let (few, many) = (with(MOST_NODES as u32), with(MOST_NODES as u32 + 1));
+        assert_eq!((few.node_names().len(), many.node_names()), (MOST_NODES, vec!["machine".to_owned()]));
+        assert_eq!(few.in_nodes(ALL).take(3).collect::<Vec<_>>(), [(true, false), (false, true), (false, false)]);
+        assert_eq!(many.in_nodes(ALL).collect::<Vec<_>>(), [(true, true)]);
     }
 
     #[test]
