@@ -46,9 +46,9 @@ impl Policy for Steal {
 
     fn steal(&mut self, cpu: Cpu, machine: &Machine<'_>) -> Option<TaskIndex> {
         let within = self.within.filter(|_| machine.waiting() > 0)?;
-        let near = machine.nearest(cpu).iter().take_while(|(distance, _)| *distance <= within);
-        let mut overloaded = near.map(|(_, other)| *other).filter(|other| machine.running(*other).is_some());
-        overloaded.find_map(|other| machine.queue(other).iter().copied().find(|task| machine.may_use(*task, cpu)))
+        let near = machine.nearest(cpu).take_while(|(distance, _)| *distance <= within);
+        let mut overloaded = near.map(|(_, other)| other).filter(|other| machine.running(*other).is_some());
+        overloaded.find_map(|other| machine.queue(other).find(|task| machine.may_use(*task, cpu)))
     }
 }
 
@@ -65,10 +65,9 @@ impl Policy for Ideal {
     fn place(&mut self, placement: &Placement, machine: &Machine<'_>) -> Cpu {
         let previous = placement.previous;
         let may = |cpu: &Cpu| machine.may_use(placement.task, *cpu);
-        let others = machine.nearest(previous).iter().map(|(_, cpu)| *cpu);
-        let mut cpus = std::iter::once(previous).chain(others).filter(may);
-        let idle = cpus.clone().find(|cpu| machine.is_free(*cpu));
-        idle.or_else(|| cpus.next()).unwrap_or(previous)
+        let cpus = || std::iter::once(previous).chain(machine.nearest(previous).map(|(_, cpu)| cpu)).filter(may);
+        let idle = cpus().find(|cpu| machine.is_free(*cpu));
+        idle.or_else(|| cpus().next()).unwrap_or(previous)
     }
 
     fn choose(&mut self, cpu: Cpu, machine: &Machine<'_>) -> Option<TaskIndex> {

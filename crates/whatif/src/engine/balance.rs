@@ -71,11 +71,11 @@ impl Engine<'_, '_> {
     /// The first task that `cpu` may take of the CPU with the most waiting ones, under its cache or beyond.
     fn of_busiest(&self, cpu: Cpu, is_near: bool) -> Option<TaskIndex> {
         let chances = self.machine.chances.as_ref()?;
-        let near = self.machine.nearest(cpu).iter().map(|(_, other)| *other);
+        let near = self.machine.nearest(cpu).map(|(_, other)| other);
         let overloaded = near.filter(|other| chances.is_overloaded(*other) && chances.is_near(cpu, *other) == is_near);
+        let movable = |other: Cpu| self.machine.cpus[other.index()].movable;
         // The nearest of several that have as many.
-        let busiest = overloaded.rev().max_by_key(|other| self.machine.cpus[other.index()].movable)?;
-        let mut waiting = self.machine.queue(busiest).iter().copied();
-        waiting.find(|task| self.machine.is_movable(*task) && self.machine.may_use(*task, cpu))
+        let busiest = overloaded.reduce(|best, other| if movable(other) > movable(best) { other } else { best })?;
+        self.machine.queue(busiest).find(|task| self.machine.is_movable(*task) && self.machine.may_use(*task, cpu))
     }
 }

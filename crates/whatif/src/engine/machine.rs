@@ -1,12 +1,14 @@
 //! The simulated machine at an instant: what policies see.
 
-use super::order::FAIR;
-use super::order::{Order, rank};
+use super::order::{FAIR, Order, rank};
+use super::queue::{QueueKey, SimQueue};
+use super::surroundings::Surroundings;
 use super::{EngineOptions, Wakeups};
 use crate::chances::Chances;
 use crate::model::{Model, PlacedOn, QueueJoin, TaskIndex};
 use sched::topology::Distance;
 use sched::{Comm, Cpu};
+use std::cell::Cell;
 
 /// The state of a task in the simulation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +46,8 @@ pub(crate) struct SimTask {
     pub(crate) meeting: Option<u32>,
     /// The sleep that the task is in.
     pub(crate) sleep: Option<u32>,
+    /// The place in the queue in which the task waits.
+    key: QueueKey,
 }
 
 /// A CPU in the simulation.
@@ -51,7 +55,7 @@ pub(crate) struct SimTask {
 pub(crate) struct SimCpu {
     pub(crate) usable: bool,
     pub(crate) current: Option<TaskIndex>,
-    pub(crate) queue: Vec<TaskIndex>,
+    pub(crate) queue: SimQueue,
     /// The number of switches, so that an end of an earlier run is not taken for that of this.
     pub(crate) turn: u32,
     /// The instant up to which the running task's time is accounted for.
@@ -98,12 +102,15 @@ pub struct Machine<'m> {
     pub(crate) chances: Option<Chances>,
     /// Whether each set of CPUs has several.
     several: Vec<bool>,
-    near: Vec<Vec<(Distance, Cpu)>>,
+    surroundings: Surroundings,
+    /// The number of joins of queues.
+    queued: u64,
+    /// The number of tasks and CPUs that searches have looked at since it was last taken.
+    looked: Cell<u64>,
 }
 
 impl<'m> Machine<'m> {
     pub(crate) fn new(model: &'m Model, options: &EngineOptions<'_>) -> Machine<'m> {
-        let topology = options.topology;
         let cpus = model.cpus.iter().map(|cpu| SimCpu { usable: cpu.usable, ..SimCpu::default() }).collect();
         let task = |task: &crate::model::ModelTask| SimTask {
             place: Place::Away,
@@ -122,24 +129,31 @@ impl<'m> Machine<'m> {
             moved: 0,
             meeting: None,
             sleep: None,
+            key: QueueKey::default(),
         };
-        let near = (0..model.cpus.len() as u32).map(|cpu| {
-            let others = model.usable().filter(|other| other.0 != cpu);
-            let distance = |other: Cpu| topology.distance(Cpu(cpu), other).unwrap_or(Distance::Machine);
-            let mut near: Vec<(Distance, Cpu)> = others.map(|other| (distance(other), other)).collect();
-            // The CPUs behind this one come first, so that not all turn to the same one.
-            near.sort_by_key(|(distance, other)| (*distance, other.0 < cpu, other.0));
-            near
-        });
+        let surroundings = Surroundings::new(model.cpus.len(), model.usable(), options.topology);
         let several = model.sets.iter().map(|set| set.len() > 1).collect();
-        let (near, tasks) = (near.collect(), model.tasks.iter().map(task).collect());
+        let tasks = model.tasks.iter().map(task).collect();
         let (order, wakeups, chances) = (options.order, options.wakeups, None);
-        Machine { model, cpus, tasks, order, waiting: 0, wakeups, chances, several, near }
+        let (waiting, queued, looked) = (0, 0, Cell::new(0));
+        Machine { model, cpus, tasks, order, waiting, wakeups, chances, several, surroundings, queued, looked }
+    }
+
+    /// Takes the number of tasks and CPUs that searches have looked at.
+    pub(crate) fn take_looked(&self) -> u64 {
+        self.looked.take()
+    }
+
+    fn look(&self, at: u64) {
+        self.looked.set(self.looked.get() + at);
     }
 
     /// Puts a task behind those that wait on `cpu`.
     pub(crate) fn queue_up(&mut self, task: TaskIndex, cpu: Cpu) {
-        self.cpus[cpu.index()].queue.push(task);
+        self.queued += 1;
+        let sim = &mut self.tasks[task as usize];
+        sim.key = (sim.rank, if self.order == Order::Fair { sim.virtual_ns } else { 0 }, self.queued);
+        self.cpus[cpu.index()].queue.add(task, sim.key);
         self.waiting += 1;
         if self.chances.is_some() {
             self.cpus[cpu.index()].movable += u32::from(self.is_movable(task));
@@ -149,9 +163,7 @@ impl<'m> Machine<'m> {
 
     /// Takes a task out of the queue of `cpu`, if it waits there.
     pub(crate) fn unqueue(&mut self, task: TaskIndex, cpu: Cpu) {
-        let queue = &mut self.cpus[cpu.index()].queue;
-        if let Some(at) = queue.iter().position(|waiting| *waiting == task) {
-            queue.remove(at);
+        if self.cpus[cpu.index()].queue.remove(task, self.tasks[task as usize].key) {
             self.waiting -= 1;
             if self.chances.is_some() {
                 self.cpus[cpu.index()].movable -= u32::from(self.is_movable(task));
@@ -193,8 +205,20 @@ impl<'m> Machine<'m> {
     }
 
     /// The tasks that wait on `cpu`, in the order in which they came.
-    pub fn queue(&self, cpu: Cpu) -> &[TaskIndex] {
-        self.cpus.get(cpu.index()).map_or(&[], |cpu| &cpu.queue)
+    pub fn queue(&self, cpu: Cpu) -> impl Iterator<Item = TaskIndex> {
+        self.cpus.get(cpu.index()).into_iter().flat_map(|cpu| cpu.queue.tasks()).inspect(|_| self.look(1))
+    }
+
+    /// The number of tasks that wait on `cpu`.
+    pub fn queue_length(&self, cpu: Cpu) -> usize {
+        self.cpus.get(cpu.index()).map_or(0, |cpu| cpu.queue.len())
+    }
+
+    /// The task that runs next on `cpu` by the order of its queue.
+    pub(crate) fn first(&self, cpu: Cpu) -> Option<TaskIndex> {
+        let (first, looked) = self.cpus.get(cpu.index())?.queue.first(|_| true);
+        self.look(looked);
+        first.map(|(_, task)| task)
     }
 
     /// The number of tasks in all run queues.
@@ -208,8 +232,13 @@ impl<'m> Machine<'m> {
     }
 
     /// The other CPUs that take part, the nearest first. Without a topology all are at the distance [`Distance::Machine`].
-    pub fn nearest(&self, cpu: Cpu) -> &[(Distance, Cpu)] {
-        self.near.get(cpu.index()).map_or(&[], Vec::as_slice)
+    pub fn nearest(&self, cpu: Cpu) -> impl Iterator<Item = (Distance, Cpu)> {
+        self.surroundings.nearest(cpu).inspect(|_| self.look(1))
+    }
+
+    /// The distance between two CPUs; [`Distance::Machine`] where it is not known.
+    pub fn distance(&self, a: Cpu, b: Cpu) -> Distance {
+        self.surroundings.distance(a, b)
     }
 
     /// Whether a task may use `cpu`, as far as the trace and the machine file show the CPUs that it may use.
@@ -225,15 +254,17 @@ impl<'m> Machine<'m> {
             return None;
         }
         let mut first: Option<(i32, i64, i64, TaskIndex)> = None;
+        self.look(self.cpus.len() as u64);
         for other in self.cpus.iter().filter(|other| !other.queue.is_empty()) {
-            for task in &other.queue {
-                let sim = &self.tasks[*task as usize];
-                // Virtual times of different queues have different origins.
-                let fair = sim.virtual_ns as i64 - other.virtual_ns as i64;
-                let key = (sim.rank, if self.order == Order::Fair { fair } else { 0 }, sim.joined, *task);
-                if first.is_none_or(|first| key < first) && self.may_use(*task, cpu) {
-                    first = Some(key);
-                }
+            let (found, looked) = other.queue.first(|task| self.may_use(task, cpu));
+            self.look(looked);
+            let Some((_, task)) = found else { continue };
+            let sim = &self.tasks[task as usize];
+            // Virtual times of different queues have different origins.
+            let fair = sim.virtual_ns as i64 - other.virtual_ns as i64;
+            let key = (sim.rank, if self.order == Order::Fair { fair } else { 0 }, sim.joined, task);
+            if first.is_none_or(|first| key < first) {
+                first = Some(key);
             }
         }
         first.map(|(.., task)| task)
@@ -259,10 +290,9 @@ impl<'m> Machine<'m> {
         if !(recorded.seeks_idle && self.model.taken.wakeups_seek_idle) {
             return base;
         }
-        let near = self.nearest(base);
-        let has_caches = near.iter().any(|(distance, _)| *distance <= Distance::Llc);
+        let has_caches = self.nearest(base).next().is_some_and(|(distance, _)| distance <= Distance::Llc);
         let within = if has_caches { Distance::Llc } else { Distance::Machine };
-        let near = near.iter().take_while(|(distance, _)| *distance <= within).map(|(_, cpu)| *cpu);
+        let near = self.nearest(base).take_while(|(distance, _)| *distance <= within).map(|(_, cpu)| cpu);
         let first = if placement.is_new { base } else { placement.previous };
         let mut sought = [first, base, recorded.cpu].into_iter().chain(near);
         sought.find(|cpu| self.is_free(*cpu) && may(*cpu)).unwrap_or(base)

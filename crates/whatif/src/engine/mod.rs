@@ -6,7 +6,9 @@
 //! |---|---|
 //! | `hooks` | the trait of policies |
 //! | `machine` | the state that policies see |
-//! | `order` | ranks, weights and the order of a queue |
+//! | `order` | ranks and weights |
+//! | `queue` | a run queue, in its order |
+//! | `surroundings` | the CPUs around each CPU |
 //! | `agenda` | the instants to come |
 //! | `steps` | the programs of tasks: runs, wakeups, sleeps, forks |
 //! | `switch` | the choice of the next task, preemption, steals |
@@ -17,7 +19,9 @@ mod balance;
 mod hooks;
 mod machine;
 mod order;
+mod queue;
 mod steps;
+mod surroundings;
 mod switch;
 
 pub use hooks::Policy;
@@ -113,6 +117,7 @@ pub fn simulate(model: &Model, policy: &mut dyn Policy, options: &EngineOptions<
         agenda: Agenda::default(),
         delivered: vec![false; model.sleeps.len()],
         absent: model.meetings.iter().map(Vec::len).collect(),
+        effort: most_effort(model),
         now: model.start.0,
         end: i64::MAX,
         stopped: false,
@@ -132,15 +137,15 @@ pub fn simulate(model: &Model, policy: &mut dyn Policy, options: &EngineOptions<
 /// is about a third of the usual slice.
 const GRANULARITY: u64 = 3;
 
-/// The number of matters that a model may have due: many times those of its trace. The rest of a hostile run is
-/// cut off.
+/// The number of matters that a model may have due: recordings need one to seven for each step. The rest of a hostile run is cut off. A
+/// prediction has some thirty runs.
 fn most_effort(model: &Model) -> u64 {
     let steps: usize = model.tasks.iter().map(|task| task.steps.len()).sum();
-    (1 << 20) + 256 * (steps + model.moves.len() + model.tasks.len()) as u64
+    (1 << 16) + 32 * (steps + model.moves.len() + model.tasks.len()) as u64
 }
 
-/// The number of waiting tasks with which a matter costs twice as much: queues are searched.
-const WAITING: u64 = 64;
+/// The number of tasks and CPUs that searches look at for the effort of a matter.
+const LOOKED: u64 = 64;
 
 struct Engine<'e, 'm> {
     machine: Machine<'m>,
@@ -154,6 +159,8 @@ struct Engine<'e, 'm> {
     absent: Vec<usize>,
     follows: bool,
     keeps_balancing: bool,
+    /// The matters that may still happen. Searches count as well.
+    effort: u64,
     now: i64,
     /// The instant at which the run ends.
     end: i64,
@@ -185,21 +192,20 @@ impl Engine<'_, '_> {
         let latest = model.start.0.saturating_add(longest);
         self.begin();
         self.run.finished = true;
-        let mut effort = most_effort(model);
         while let Some((at, due)) = self.agenda.next() {
             if at > self.end || self.stopped {
                 break;
             }
-            if at > latest || effort == 0 {
+            if at > latest || self.spend(1) {
                 self.run.finished = false;
                 break;
             }
-            effort = effort.saturating_sub(1 + self.machine.waiting / WAITING);
             self.now = at;
             self.count_chances();
             self.happen(due);
             self.balance();
         }
+        self.run.finished &= !self.spend(0);
         if self.end < i64::MAX {
             self.now = self.end;
         }
@@ -208,6 +214,12 @@ impl Engine<'_, '_> {
             self.emit(cpu, 0, EventKind::Other { id: 0 });
         }
         self.run
+    }
+
+    /// Counts matters, and the searches since; returns whether the run is cut off.
+    fn spend(&mut self, matters: u64) -> bool {
+        self.effort = self.effort.saturating_sub(matters + self.machine.take_looked() / LOOKED);
+        self.effort == 0
     }
 
     fn happen(&mut self, due: Due) {

@@ -29,6 +29,9 @@ impl Engine<'_, '_> {
 
     fn advance_nested(&mut self, cpu: Cpu) {
         while let Some(task) = self.machine.running(cpu) {
+            if self.spend(0) {
+                return;
+            }
             if self.machine.tasks[task as usize].left > 0 {
                 return self.expect_end(cpu);
             }
@@ -255,11 +258,11 @@ impl Engine<'_, '_> {
 
     /// The CPU that a policy chose, if the task may use that; else that of the trace, or any one.
     fn usable(&self, task: TaskIndex, chosen: Cpu, recorded: Cpu) -> Cpu {
-        let others = self.machine.nearest(recorded).iter().map(|(_, cpu)| *cpu);
-        let mut cpus = [chosen, recorded].into_iter().chain(others.clone());
+        let others = || self.machine.nearest(recorded).map(|(_, cpu)| cpu);
+        let mut cpus = [chosen, recorded].into_iter().chain(others());
         let allowed = cpus.find(|cpu| self.machine.may_use(task, *cpu));
         // A task may be bound to a CPU that went offline.
-        allowed.or_else(|| others.clone().next()).unwrap_or(recorded)
+        allowed.or_else(|| others().next()).unwrap_or(recorded)
     }
 
     /// Puts a task into the queue of `cpu`, with the moves of the trace to come.

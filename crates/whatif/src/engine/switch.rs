@@ -79,14 +79,7 @@ impl Engine<'_, '_> {
             }
             return Some(task);
         }
-        let here = &self.machine.cpus[cpu.index()];
-        let fair = self.machine.order == Order::Fair;
-        let key = |task: &TaskIndex| {
-            let sim = &self.machine.tasks[*task as usize];
-            (sim.rank, if fair { sim.virtual_ns } else { 0 })
-        };
-        // The first of several least ones is taken.
-        here.queue.iter().copied().min_by_key(key)
+        self.machine.first(cpu)
     }
 
     /// The next run of the trace on `cpu`, if its task waits there or is to be pulled now.
@@ -135,9 +128,9 @@ impl Engine<'_, '_> {
         }
         let task = self.policy.steal(cpu, &self.machine)?;
         let Place::Queued(orig) = self.machine.tasks[task as usize].place else { return None };
-        let near = self.machine.nearest(cpu).iter().find(|(_, other)| *other == orig).map(|(distance, _)| *distance);
         let costs = &self.options.costs;
-        let cost = if near.is_some_and(|near| near > Distance::Node) { costs.node_migration } else { costs.migration };
+        let is_far = self.machine.distance(cpu, orig) > Distance::Node;
+        let cost = if is_far { costs.node_migration } else { costs.migration };
         self.take_over(task, cpu);
         // A task that was preempted has the rest of a run; another one begins its next run with this.
         self.machine.tasks[task as usize].left += cost;
@@ -172,7 +165,7 @@ impl Engine<'_, '_> {
         }
         let first = match self.follows {
             true => self.machine.model.cpus[cpu.index()].runs.get(here.followed).copied(),
-            false => joined.or_else(|| here.queue.first().copied()),
+            false => joined.or_else(|| here.queue.tasks().next()),
         };
         let Some(task) = first.filter(|task| self.machine.tasks[*task as usize].place == Place::Queued(cpu)) else {
             return;
@@ -233,13 +226,9 @@ impl Engine<'_, '_> {
     pub(super) fn slice_ends(&mut self, cpu: Cpu) {
         self.account(cpu);
         self.machine.cpus[cpu.index()].has_slice = false;
-        if self.machine.queue(cpu).is_empty() {
-            return;
-        }
-        let Some(current) = self.machine.running(cpu) else { return };
-        let own = self.machine.tasks[current as usize].virtual_ns;
-        let queue = self.machine.queue(cpu).iter().map(|task| &self.machine.tasks[*task as usize]);
-        if queue.clone().any(|task| task.rank < FAIR || task.virtual_ns < own) {
+        let (Some(current), Some(first)) = (self.machine.running(cpu), self.machine.first(cpu)) else { return };
+        let [own, first] = [current, first].map(|task| &self.machine.tasks[task as usize]);
+        if first.rank < FAIR || first.virtual_ns < own.virtual_ns {
             self.preempt(cpu);
         } else {
             self.machine.cpus[cpu.index()].run_from = self.now;
@@ -312,7 +301,7 @@ impl Engine<'_, '_> {
         let at = rest.partition_point(|to| to.after < since);
         let Some(dest) = rest.get(at).filter(|to| to.after == since).map(|to| to.dest) else { return };
         // A balancer moves tasks to CPUs that have less to do.
-        let load = |cpu: Cpu| self.machine.queue(cpu).len() + usize::from(self.machine.running(cpu).is_some());
+        let load = |cpu: Cpu| self.machine.queue_length(cpu) + usize::from(self.machine.running(cpu).is_some());
         let is_apt = || self.machine.may_use(task, dest) && load(dest) < load(on);
         if dest != on && (self.follows || is_apt()) {
             self.machine.tasks[task as usize].moved = (moved + at) as u32 + 1;
