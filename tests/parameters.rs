@@ -162,7 +162,6 @@ fn classes_are_named_with_their_parameters_and_the_fair_server() {
     assert_eq!(of("fifo").expect("the FIFO task")["class"], "real-time");
     let runs = json!({
         "reason": "fair-server", "runs": 1, "time_ns": 50_000, "cpus": [{ "cpu": 0, "runs": 1, "time_ns": 50_000 }],
-        "is_partial": false,
     });
     assert_eq!(fairness["fair_before_real_time"], runs);
     let file = path.to_str().expect("a path");

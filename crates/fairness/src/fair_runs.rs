@@ -4,12 +4,9 @@
 
 use sched::nice::{FairBefore, SchedClass};
 use sched::state::Task;
-use sched::{Cpu, Dur, EventKind, SchedEvent, SchedState, Span, TaskRef, TaskState, Ts};
+use sched::{Cpu, Dur, EventKind, PerTask, SchedEvent, SchedState, Span, TaskId, TaskRef, TaskState, Ts};
 use serde::Serialize;
-
-/// The number of waiting tasks up to which a run queue is searched for real-time tasks: each event of a long queue would take as long as
-/// the queue is.
-const LONGEST_QUEUE: u32 = 4096;
+use std::collections::BTreeSet;
 
 /// The runs of fair tasks on a CPU in the place of real-time tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -35,17 +32,17 @@ pub struct FairRunsReport {
     pub time_ns: Dur,
     /// The CPUs with such runs, in the order of their numbers.
     pub cpus: Vec<FairRunsOfCpu>,
-    /// Whether runs may be missing: more than 4,096 tasks waited on a CPU while real-time tasks waited, too many to look for these.
-    pub is_partial: bool,
 }
 
+/// The place of a waiting real-time task among those of its CPU: whether the beginning of its wait is not known, and that beginning.
+type WaitKey = (bool, Ts);
+
 /// The runs on a CPU.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct CpuRuns {
-    /// Whether a real-time task waits there, as far as the queue is searched.
-    has_real_time: bool,
-    /// Whether the queue is too long to be searched.
-    is_long: bool,
+    /// The real-time tasks that wait there, the one that has waited longest first. The queue itself is not searched: each event of a long one
+    /// would take as long as the queue is.
+    waiting: BTreeSet<(WaitKey, TaskId)>,
     /// The run that goes on: the instant up to which its time is counted, and that of the switch to it.
     open: Option<(Ts, Ts)>,
     runs: u64,
@@ -56,12 +53,12 @@ struct CpuRuns {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FairRuns {
     cpus: Vec<CpuRuns>,
+    /// The CPU and the place of each waiting real-time task.
+    places: PerTask<(Cpu, WaitKey)>,
+    /// The number of waiting real-time tasks on all CPUs. While there are any, each turn of a task matters.
+    waiting: usize,
     /// The start of the window, or of the piece of a pass.
     start: Ts,
-    /// Whether a real-time task waits on any CPU, or may do so in a long queue.
-    is_needed: bool,
-    /// Whether a real-time task waited in a queue that was too long to be searched.
-    is_partial: bool,
 }
 
 /// Whether the priority is one of the real-time class.
@@ -69,20 +66,12 @@ fn is_real_time(prio: i32) -> bool {
     SchedClass::of(prio) == SchedClass::RealTime
 }
 
-impl CpuRuns {
-    /// Whether each turn of a task on the CPU matters.
-    fn is_needed(&self) -> bool {
-        self.has_real_time || self.is_long
+/// The CPU on which a task waits as a real-time task, and its place there.
+fn place(task: &Task) -> Option<(Cpu, WaitKey)> {
+    match task.state {
+        TaskState::Waiting(cpu) if is_real_time(task.prio) => Some((cpu, (!task.begun, task.since))),
+        _ => None,
     }
-}
-
-/// The instant of the switch to the fair task that runs on a CPU in the place of a real-time task; nothing where none does.
-fn run_since(cpu: Cpu, state: &SchedState) -> Option<Ts> {
-    let running = state.running(cpu).filter(|task| task.begun)?;
-    let is_fair = running.known_prio().is_some_and(|prio| SchedClass::of(prio) == SchedClass::Fair);
-    // One that came later is about to preempt it.
-    let waits = |task: &Task| is_real_time(task.prio) && task.begun && task.since <= running.since;
-    (is_fair && state.waiting(cpu).any(waits)).then_some(running.since)
 }
 
 impl FairRuns {
@@ -90,9 +79,8 @@ impl FairRuns {
     pub(crate) fn begin(&mut self, start: Ts, state: &SchedState) {
         self.start = start;
         for cpu in state.observed() {
-            // Here a long queue is searched as well: what began before the window, or the piece, is not seen again.
-            let has_real_time = state.waiting(cpu).any(|task| is_real_time(task.prio));
-            self.settle(cpu, has_real_time, start, state);
+            state.waiting(cpu).for_each(|task| self.follow(task));
+            self.settle(cpu, start, state);
         }
     }
 
@@ -100,18 +88,19 @@ impl FairRuns {
     /// another running task.
     #[inline(always)]
     pub(crate) fn turn(&mut self, task: &Task, span: &Span, state: &SchedState) {
-        if self.is_needed || is_real_time(task.prio) {
-            self.settle_turn(is_real_time(task.prio), span, state);
+        if self.waiting > 0 || is_real_time(task.prio) {
+            self.settle_turn(task, span, state);
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn settle_turn(&mut self, is_real_time: bool, span: &Span, state: &SchedState) {
+    fn settle_turn(&mut self, task: &Task, span: &Span, state: &SchedState) {
+        self.follow(task);
         for of in [span.state, span.next] {
             if let TaskState::Waiting(cpu) | TaskState::Running(cpu) = of {
                 // A span that a loss cut ends before the record of the loss.
-                self.settle(cpu, is_real_time, span.end, state);
+                self.settle(cpu, span.end, state);
             }
         }
     }
@@ -124,7 +113,7 @@ impl FairRuns {
         else {
             return;
         };
-        if self.is_needed || is_real_time(task.prio) {
+        if self.waiting > 0 || is_real_time(task.prio) {
             self.settle_task(&task, event.ts, state);
         }
     }
@@ -132,28 +121,59 @@ impl FairRuns {
     #[cold]
     #[inline(never)]
     fn settle_task(&mut self, task: &TaskRef, now: Ts, state: &SchedState) {
-        let of = state.task_of(task.pid).map(|task| task.state);
-        if let Some(TaskState::Waiting(cpu) | TaskState::Running(cpu)) = of {
-            self.settle(cpu, is_real_time(task.prio), now, state);
+        let Some(task) = state.task_of(task.pid) else { return };
+        self.follow(task);
+        if let TaskState::Waiting(cpu) | TaskState::Running(cpu) = task.state {
+            self.settle(cpu, now, state);
         }
     }
 
-    /// Compares a CPU with its state. `is_real_time`: whether a real-time task waits there, or the task that has come to another state is one;
-    /// a long queue is not searched for it.
-    fn settle(&mut self, cpu: Cpu, is_real_time: bool, now: Ts, state: &SchedState) {
-        let is_long = state.queue_length(cpu) > LONGEST_QUEUE;
-        let has_real_time = !is_long && state.waiting(cpu).any(|task| self::is_real_time(task.prio));
-        let since = if has_real_time { run_since(cpu, state) } else { None };
-        if cpu.index() >= self.cpus.len() {
-            if !has_real_time && !is_long {
-                return;
-            }
-            self.cpus.resize(cpu.index() + 1, CpuRuns::default());
+    /// Notes the place of a task as it is now.
+    fn follow(&mut self, task: &Task) {
+        let (before, now) = (self.places.get(task.id()).copied(), place(task));
+        if before == now {
+            return;
         }
-        let of = &mut self.cpus[cpu.index()];
-        self.is_partial |= is_long && (of.has_real_time || is_real_time);
-        let was_needed = of.is_needed();
-        (of.has_real_time, of.is_long) = (has_real_time, is_long);
+        if let Some((cpu, key)) = before {
+            self.places.take(task.id());
+            self.waiting -= usize::from(self.cpus[cpu.index()].waiting.remove(&(key, task.id())));
+        }
+        if let Some((cpu, key)) = now {
+            if cpu.index() >= self.cpus.len() {
+                self.cpus.resize_with(cpu.index() + 1, CpuRuns::default);
+            }
+            self.places.insert(task.id(), (cpu, key));
+            self.waiting += usize::from(self.cpus[cpu.index()].waiting.insert((key, task.id())));
+        }
+    }
+
+    /// The place of the real-time task that has waited on a CPU the longest. One that left unseen, such as by the death of its PID, is
+    /// removed.
+    fn first(&mut self, cpu: Cpu, state: &SchedState) -> Option<WaitKey> {
+        let of = self.cpus.get_mut(cpu.index())?;
+        while let Some((key, id)) = of.waiting.first() {
+            if state.task(*id).and_then(place) == Some((cpu, *key)) {
+                return Some(*key);
+            }
+            of.waiting.pop_first();
+            self.waiting -= 1;
+        }
+        None
+    }
+
+    /// The instant of the switch to the fair task that runs on a CPU in the place of a real-time task; nothing where none does.
+    fn run_since(&mut self, cpu: Cpu, state: &SchedState) -> Option<Ts> {
+        let running = state.running(cpu).filter(|task| task.begun)?;
+        let is_fair = running.known_prio().is_some_and(|prio| SchedClass::of(prio) == SchedClass::Fair);
+        // One that came later is about to preempt it.
+        let waits = is_fair && self.first(cpu, state).is_some_and(|first| first <= (false, running.since));
+        waits.then_some(running.since)
+    }
+
+    /// Compares a CPU with its state.
+    fn settle(&mut self, cpu: Cpu, now: Ts, state: &SchedState) {
+        let since = self.run_since(cpu, state);
+        let Some(of) = self.cpus.get_mut(cpu.index()) else { return };
         if let Some((from, switched)) = of.open
             && since != Some(switched)
         {
@@ -164,29 +184,20 @@ impl FairRuns {
         if let (None, Some(switched)) = (of.open, since) {
             of.open = Some((now, switched));
         }
-        self.is_needed |= of.is_needed();
-        if was_needed && !of.is_needed() {
-            self.is_needed = self.cpus.iter().any(CpuRuns::is_needed);
-        }
     }
 
-    /// Adds the runs of a later piece of a pass.
-    pub(crate) fn join(&mut self, later: &FairRuns) {
-        if self.cpus.len() < later.cpus.len() {
-            self.cpus.resize(later.cpus.len(), CpuRuns::default());
+    /// Adds the runs of a later piece of a pass, whose waiting tasks are those from there on.
+    pub(crate) fn join(&mut self, later: FairRuns) {
+        let mut cpus = later.cpus;
+        cpus.resize_with(self.cpus.len().max(cpus.len()), CpuRuns::default);
+        for (of, next) in self.cpus.iter().zip(&mut cpus) {
+            next.time_ns += of.time_ns + of.open.map_or(0, |(from, _)| later.start.since(from).0);
+            next.runs += of.runs;
         }
-        let none = CpuRuns::default();
-        for (place, of) in self.cpus.iter_mut().enumerate() {
-            let next = later.cpus.get(place).unwrap_or(&none);
-            of.time_ns += of.open.map_or(0, |(from, _)| later.start.since(from).0) + next.time_ns;
-            of.runs += next.runs;
-            (of.open, of.has_real_time, of.is_long) = (next.open, next.has_real_time, next.is_long);
-        }
-        self.is_needed = later.is_needed;
-        self.is_partial |= later.is_partial;
+        (self.cpus, self.places, self.waiting) = (cpus, later.places, later.waiting);
     }
 
-    /// The report at the end of the window; nothing where no such run was seen, and none can be missing.
+    /// The report at the end of the window; nothing where no such run was seen.
     pub(crate) fn report(&self, end: Ts, reason: FairBefore) -> Option<FairRunsReport> {
         let row = |(cpu, of): (Cpu, &CpuRuns)| {
             let time_ns = Dur(of.time_ns + of.open.map_or(0, |(from, _)| end.since(from).0));
@@ -195,8 +206,7 @@ impl FairRuns {
         let cpus: Vec<FairRunsOfCpu> = (0..).map(Cpu).zip(&self.cpus).filter_map(row).collect();
         let runs = cpus.iter().map(|row| row.runs).sum();
         let time_ns = Dur(cpus.iter().map(|row| row.time_ns.0).sum());
-        let is_partial = self.is_partial;
-        (is_partial || !cpus.is_empty()).then_some(FairRunsReport { reason, runs, time_ns, cpus, is_partial })
+        (!cpus.is_empty()).then_some(FairRunsReport { reason, runs, time_ns, cpus })
     }
 }
 
@@ -204,7 +214,7 @@ impl FairRuns {
 mod tests {
     use super::*;
     use crate::{Fairness, FairnessReport, Options};
-    use sched::{Comm, Pass, Pid, PrevState, Window};
+    use sched::{Analysis, Comm, Pass, Pid, PrevState, Window};
 
     /// Tasks 10 and 11 are fair, 20 is a real-time task, and 30 one of the deadline class.
     fn task(pid: i32) -> TaskRef {
@@ -293,32 +303,60 @@ mod tests {
     }
 
     #[test]
-    fn long_queues_are_not_searched() {
-        let most = LONGEST_QUEUE as i32;
-        // The last one is as long as can be searched while 20 waits, and the first that is not. From 15 to 40 the queue becomes shorter.
-        for (waiters, runs, time_ns, is_partial) in [(most - 1, 2, 30, false), (most, 1, 20, true)] {
+    fn long_queues_are_followed_as_short_ones() {
+        // From 4 to 9, and from 15 to 40.
+        for waiters in [0, 1, 9, 5_000] {
             let events = crowd(waiters);
             let options = Options::new(Ts(0), Ts(50));
             let pass = Pass::over(&events[..]).run(|| Fairness::new(&options));
             let report = pass.unwrap_or_else(|never| match never {}).output;
             let found = report.fair_before_real_time.expect("runs");
-            assert_eq!((found.runs, found.time_ns, found.is_partial), (runs, Dur(time_ns), is_partial), "{waiters}");
+            assert_eq!((found.runs, found.time_ns), (2, Dur(30)), "{waiters}");
         }
-        // Without a real-time task nothing is missing.
-        let events: Vec<_> = crowd(most + 9).into_iter().take(most as usize + 5).collect();
-        let options = Options::new(Ts(0), Ts(1));
-        let pass = Pass::over(&events[..]).run(|| Fairness::new(&options));
-        assert_eq!(pass.unwrap_or_else(|never| match never {}).output.fair_before_real_time, None);
+    }
+
+    /// Compares the tasks that are followed with those of the queues, at each event.
+    struct Compared(FairRuns);
+
+    impl Analysis for Compared {
+        type Output = ();
+
+        fn begin(&mut self, start: Ts, state: &SchedState) {
+            self.0.begin(start, state);
+        }
+
+        fn after(&mut self, event: &SchedEvent, state: &SchedState) {
+            state.turns().for_each(|(task, span)| self.0.turn(task, span, state));
+            self.0.after(event, state);
+            for cpu in (0..64).map(Cpu) {
+                let searched = state.waiting(cpu).filter_map(place).map(|(_, key)| key).min();
+                assert_eq!(self.0.first(cpu, state), searched, "CPU {} at {event:?}", cpu.0);
+            }
+        }
+
+        fn finish(self, _: Ts, _: &SchedState) {}
+    }
+
+    /// Whatever a damaged trace has, the real-time tasks that wait are those in the queues.
+    #[test]
+    fn the_tasks_that_are_followed_are_those_in_the_queues() {
+        let mut random = testkit::Rng::new(11);
+        for _ in 0..200 {
+            let bytes: Vec<u8> = (0..2_000).map(|_| random.below(256) as u8).collect();
+            let events = testkit::any_events(&bytes);
+            let pass = Pass::over(events.as_slice()).run(|| Compared(FairRuns::default()));
+            let _ = pass.unwrap_or_else(|never| match never {});
+        }
     }
 
     #[test]
     fn long_queues_are_the_same_in_pieces() {
         let options = Options::new(Ts(0), Ts(50));
-        for waiters in [-1, 0, 1, 4, 9] {
-            let mut events = crowd(LONGEST_QUEUE as i32 + waiters);
-            if waiters == 9 {
-                // No real-time task comes: a piece that begins with a long queue misses nothing.
-                events.truncate(LONGEST_QUEUE as usize + 8);
+        for waiters in [4_095, 4_096, 4_105] {
+            let mut events = crowd(waiters);
+            if waiters == 4_105 {
+                // No real-time task comes.
+                events.truncate(4_104);
             }
             let show = |report: &FairnessReport| format!("{:?}", report.fair_before_real_time);
             let lengths = [1_000, 4_100, 4_103, 4_105, 4_110];

@@ -63,7 +63,7 @@ pub(crate) struct WaitLog {
     /// The length of the longest wait of a task that was moved meanwhile, or that ran elsewhere in the end.
     longest_moved: Option<Dur>,
     /// The tasks that run at the beginning and still do, by the same name.
-    running: Vec<TaskId>,
+    running: PerTask<()>,
     runs: Vec<EarlierRun>,
 }
 
@@ -72,7 +72,7 @@ impl WaitLog {
         let idles = state.counts().idle_cpus() > 0;
         let mut log = WaitLog { last: at, idled: idles, idles, ..WaitLog::default() };
         for cpu in state.observed() {
-            log.running.extend(state.running(cpu).map(Task::id));
+            state.running(cpu).into_iter().for_each(|task| log.running.insert(task.id(), ()));
             log.set_idle(cpu, state.load(cpu).is_idle());
         }
         // Whichever of them the pieces before know to wait.
@@ -151,13 +151,13 @@ impl WaitLog {
 
     /// Whether the run of a task, or the part of it by its present name, began in an earlier piece.
     pub(crate) fn ran_before(&self, task: TaskId) -> bool {
-        self.running.contains(&task)
+        self.running.get(task).is_some()
     }
 
     /// Leaves such a run to the pieces before, or the part of it until the task takes another name. One of a task that is
     /// not chosen counts nowhere.
     pub(crate) fn leave_run(&mut self, task: &Task, start: Ts, end: Ts, is_chosen: bool) {
-        self.running.retain(|running| *running != task.id());
+        self.running.take(task.id());
         self.runs.push(EarlierRun { task: *task, start, end, is_chosen });
     }
 }
@@ -252,8 +252,8 @@ impl Joined for Fairness<'_> {
         let Some(log) = later.log.take() else { return };
         self.take(&log);
         self.take_runs(&log.runs);
-        self.fair_runs.join(&later.fair_runs);
+        self.fair_runs.join(std::mem::take(&mut later.fair_runs));
         self.join_members(&mut later);
-        self.renamed.append(&mut later.renamed);
+        later.renamed.iter().for_each(|(task, ts)| self.renamed.insert(task, *ts));
     }
 }

@@ -225,7 +225,7 @@ pub struct Fairness<'o> {
     homes: PerTask<(Traits, usize)>,
     intervals: Division,
     /// Runs in which a task took another name: until then they are accounted for, by the name of before.
-    renamed: Vec<(TaskId, Ts)>,
+    renamed: PerTask<Ts>,
     /// The part of a name that the expression matches.
     caught: SeededMap<Comm, Option<String>>,
     waits: Waits,
@@ -244,7 +244,7 @@ impl<'o> Fairness<'o> {
             members: Vec::new(),
             homes: PerTask::default(),
             intervals: Division::of_width(options.from, options.to, options.interval.0),
-            renamed: Vec::new(),
+            renamed: PerTask::default(),
             caught: SeededMap::default(),
             waits: Waits::new(options.zero, options.worst),
             idle: IdleTimes::default(),
@@ -403,19 +403,19 @@ impl<'o> Fairness<'o> {
         if let Some(log) = self.log.as_mut().filter(|log| log.ran_before(task.id())) {
             let is_chosen = self.options.tasks.is_none_or(|chosen| chosen(task, state));
             log.leave_run(task, task.since.max(self.options.from), ts, is_chosen);
-            return self.renamed.push((task.id(), ts));
+            return self.renamed.insert(task.id(), ts);
         }
         let start = self.renamed_in(task.id()).unwrap_or(task.since.max(self.options.from));
         if self.options.tasks.is_none_or(|chosen| chosen(task, state)) {
             self.add_time(task, true, start, ts);
         }
-        self.renamed.push((task.id(), ts));
+        self.renamed.insert(task.id(), ts);
     }
 
     /// The instant at which the task took its name, if it did so since it was switched in; asked for once.
     fn renamed_in(&mut self, task: TaskId) -> Option<Ts> {
-        let place = self.renamed.iter().position(|(other, _)| *other == task)?;
-        Some(self.renamed.swap_remove(place).1)
+        self.renamed.get(task)?;
+        self.renamed.take(task)
     }
 }
 

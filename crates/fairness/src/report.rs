@@ -403,13 +403,10 @@ fn classes(out: &mut String, report: &FairnessReport) {
             format!("(in the {} class, which runs before tasks of the fair class: {names}{more})", class.words());
         paragraph(out, 2, 3, &text);
     }
-    if let Some(FairRunsReport { reason, runs, time_ns, is_partial, .. }) = &report.fair_before_real_time {
+    if let Some(FairRunsReport { reason, runs, time_ns, .. }) = &report.fair_before_real_time {
         let (runs, time) = (counted(*runs, "time"), time_ns.human());
-        let least = if *is_partial { "at least " } else { "" };
-        let text = format!(
-            "(fair tasks ran {least}{runs} in the place of waiting real-time tasks, for {time}: {})",
-            reason.words()
-        );
+        let text =
+            format!("(fair tasks ran {runs} in the place of waiting real-time tasks, for {time}: {})", reason.words());
         paragraph(out, 2, 3, &text);
     }
 }
