@@ -4,7 +4,8 @@ use membership::stem;
 use sched::seeded::SeededMap;
 use sched::state::Task;
 use sched::{
-    Analysis, Comm, Cpu, CpuSpan, Dur, EventKind, Joined, Pid, SchedEvent, SchedState, Span, TaskState, Ts, limits,
+    Analysis, Comm, Cpu, CpuSpan, Dur, EventKind, Joined, PerTask, Pid, SchedEvent, SchedState, Span, TaskId,
+    TaskState, Ts, limits,
 };
 use serde::Serialize;
 use std::cmp::Reverse;
@@ -72,6 +73,10 @@ pub struct OutsideWork {
 struct Occupied {
     kind: Kind,
     since: Ts,
+    /// The number of tasks of the application that wait there: their times are summed without a look at each.
+    waiting: u64,
+    /// The instant up to which their waiting is counted.
+    counted: Ts,
 }
 
 /// The sums of a command.
@@ -87,6 +92,10 @@ struct OutsideSums {
 pub struct Outsiders {
     start: Ts,
     cpus: Vec<Occupied>,
+    /// The CPU on which each task of the application waits.
+    waits: PerTask<Cpu>,
+    /// The root of the application, as far as it is known.
+    root: Option<Pid>,
     places: SeededMap<String, usize>,
     sums: Vec<OutsideSums>,
     /// The kinds of tasks that have run, of as many as a table has rows; those of others are found each time anew.
@@ -127,40 +136,76 @@ impl Outsiders {
         })
     }
 
-    /// The occupant of a CPU from `ts` on.
-    fn look(&mut self, cpu: Cpu, ts: Ts, state: &SchedState) {
-        let kind = state.running(cpu).map_or(Kind::None, |task| self.kind(task));
+    fn cpu(&mut self, cpu: Cpu) -> &mut Occupied {
         if cpu.index() >= self.cpus.len() {
             self.cpus.resize(cpu.index() + 1, Occupied::default());
         }
-        self.cpus[cpu.index()] = Occupied { kind, since: ts };
+        &mut self.cpus[cpu.index()]
     }
 
-    /// Accounts for the time of the present occupant of a CPU up to `end`, and for the waits behind it that go on.
-    fn account(&mut self, cpu: Cpu, end: Ts, state: &SchedState) {
-        let Some(Occupied { kind, since }) = self.cpus.get(cpu.index()).copied() else { return };
-        let ns = end.since(since).0;
+    /// The occupant of a CPU from `ts` on; that before is accounted for.
+    fn look(&mut self, cpu: Cpu, ts: Ts, state: &SchedState) {
+        let kind = state.running(cpu).map_or(Kind::None, |task| self.kind(task));
+        let occupied = self.cpu(cpu);
+        (occupied.kind, occupied.since, occupied.counted) = (kind, ts, ts);
+    }
+
+    /// Accounts for the time of the present occupant of a CPU up to `end`, and for the waits behind it.
+    fn account(&mut self, cpu: Cpu, end: Ts) {
+        self.count_waits(cpu, end);
+        let occupied = self.cpu(cpu);
+        let (kind, ns) = (occupied.kind, end.since(occupied.since).0);
+        occupied.since = occupied.since.max(end);
         match kind {
             Kind::None => {}
             Kind::Application => self.application_run = self.application_run.saturating_add(ns),
             Kind::Kernel => self.kernel_run = self.kernel_run.saturating_add(ns),
-            Kind::Outside(place) => {
-                self.sums[place].run = self.sums[place].run.saturating_add(ns);
-                // The waits that have ended were added as they did.
-                let waiting = state.waiting(cpu).filter(|task| task.kin.descends && task.since < end);
-                waiting.for_each(|task| self.add_wait(cpu, task.since, end));
-            }
-        }
-        if let Some(occupied) = self.cpus.get_mut(cpu.index()) {
-            occupied.since = occupied.since.max(end);
+            Kind::Outside(place) => self.sums[place].run = self.sums[place].run.saturating_add(ns),
         }
     }
 
-    /// Adds the part of a wait that began at `from` behind the present occupant of a CPU.
-    fn add_wait(&mut self, cpu: Cpu, from: Ts, to: Ts) {
-        let Some(Occupied { kind: Kind::Outside(place), since }) = self.cpus.get(cpu.index()).copied() else { return };
-        let sum = &mut self.sums[place].wait;
-        *sum = sum.saturating_add(to.since(from.max(since)).0);
+    /// Counts the waits behind the present occupant of a CPU up to `end`.
+    fn count_waits(&mut self, cpu: Cpu, end: Ts) {
+        let occupied = self.cpu(cpu);
+        let (kind, ns) = (occupied.kind, end.since(occupied.counted).0.saturating_mul(occupied.waiting));
+        occupied.counted = occupied.counted.max(end);
+        if let Kind::Outside(place) = kind {
+            self.sums[place].wait = self.sums[place].wait.saturating_add(ns);
+        }
+    }
+
+    /// A task of the application waits on this CPU from `ts` on, or on none.
+    fn follow_wait(&mut self, task: TaskId, cpu: Option<Cpu>, ts: Ts) {
+        let before = self.waits.get(task).copied();
+        if before == cpu {
+            return;
+        }
+        if let Some(left) = before {
+            self.waits.take(task);
+            self.count_waits(left, ts);
+            self.cpu(left).waiting -= 1;
+        }
+        if let Some(joined) = cpu {
+            self.waits.insert(task, joined);
+            self.count_waits(joined, ts);
+            self.cpu(joined).waiting += 1;
+        }
+    }
+
+    /// Looks at each waiting task: with its root the tasks of the application become known.
+    fn follow_root(&mut self, ts: Ts, state: &SchedState) {
+        self.root = state.root();
+        for task in state.observed().flat_map(|cpu| state.waiting(cpu)) {
+            self.follow_wait(task.id(), waits_on(task), ts);
+        }
+    }
+}
+
+/// The CPU on which a task waits, if it is one of the application.
+fn waits_on(task: &Task) -> Option<Cpu> {
+    match task.state {
+        TaskState::Waiting(cpu) if task.kin.descends => Some(cpu),
+        _ => None,
     }
 }
 
@@ -170,25 +215,31 @@ impl Analysis for Outsiders {
     fn begin(&mut self, start: Ts, state: &SchedState) {
         self.start = start;
         state.observed().for_each(|cpu| self.look(cpu, start, state));
+        self.follow_root(start, state);
     }
 
-    fn span(&mut self, span: &Span, state: &SchedState) {
-        if let TaskState::Waiting(cpu) = span.state
-            && state.task(span.task).is_some_and(|task| task.kin.descends)
-        {
-            self.add_wait(cpu, span.start, span.end);
+    fn span(&mut self, span: &Span, _: &SchedState) {
+        // A span that a loss cut ends before the record of the loss.
+        if let TaskState::Waiting(_) = span.state {
+            self.follow_wait(span.task, None, span.end);
         }
     }
 
-    fn cpu_span(&mut self, span: &CpuSpan, state: &SchedState) {
-        self.account(span.cpu, span.end, state);
+    fn cpu_span(&mut self, span: &CpuSpan, _: &SchedState) {
+        self.account(span.cpu, span.end);
     }
 
     fn after(&mut self, event: &SchedEvent, state: &SchedState) {
         // An exec can make the running task the root of the application.
         if let EventKind::Exec { .. } = event.kind {
-            self.account(event.cpu, event.ts, state);
+            self.account(event.cpu, event.ts);
             self.look(event.cpu, event.ts, state);
+        }
+        if self.root != state.root() {
+            self.follow_root(event.ts, state);
+        }
+        for (task, _) in state.turns() {
+            self.follow_wait(task.id(), waits_on(task), event.ts);
         }
         for span in state.cpu_spans() {
             self.look(span.cpu, event.ts, state);
