@@ -1,12 +1,16 @@
 //! Tasks that were preempted while another waited for a lock of the kernel, and can have held it.
 
+use sched::seeded::SeededMap;
 use sched::serial::exact;
 use sched::{Comm, Cpu, Dur, Pid, SchedEvent, SchedState, TaskRef, Ts};
 use serde::{Deserialize, Serialize};
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
-/// Maximum number of tasks that wait for locks at once, and of preemptions that are remembered meanwhile.
-const MOST: usize = 4096;
+/// Maximum number of tasks that wait for locks at once.
+const MOST_WAITS: usize = 4096;
+
+/// Maximum number of preemptions that are remembered meanwhile. Each end of a wait looks at all of them.
+const MOST_PREEMPTED: usize = 1024;
 
 /// A task that was preempted in the kernel while another waited for a lock: it can have held the lock. No event shows who does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -68,7 +72,11 @@ pub(crate) struct NotedLocks {
 #[derive(Clone, Debug)]
 pub(crate) struct Locks {
     most: usize,
-    waiting: Vec<Contention>,
+    /// The beginning of each open wait, by its task and its lock.
+    waiting: SeededMap<(Pid, [u32; 2]), Ts>,
+    /// The beginnings, the earliest first.
+    begun: BTreeSet<(Ts, Pid, [u32; 2])>,
+    /// The preemptions, the earliest first.
     preempted: VecDeque<InKernel>,
     /// The number of waits for locks that ended.
     pub(crate) waits: u64,
@@ -80,8 +88,24 @@ pub(crate) struct Locks {
 
 impl Locks {
     pub(crate) fn new(most: usize) -> Locks {
-        let (waiting, preempted, holders) = Default::default();
-        Locks { most, waiting, preempted, waits: 0, with_holders: 0, holders }
+        let (waiting, begun, preempted, holders) = Default::default();
+        Locks { most, waiting, begun, preempted, waits: 0, with_holders: 0, holders }
+    }
+
+    /// Notes that a wait begins, if there is room.
+    fn open(&mut self, wait: Contention) {
+        let Contention { pid, lock, from } = wait;
+        if self.waiting.len() < MOST_WAITS {
+            self.waiting.insert((pid, lock), from);
+            self.begun.insert((from, pid, lock));
+        }
+    }
+
+    /// Removes and returns an open wait.
+    fn close(&mut self, pid: Pid, lock: [u32; 2]) -> Option<Contention> {
+        let from = self.waiting.remove(&(pid, lock))?;
+        self.begun.remove(&(from, pid, lock));
+        Some(Contention { pid, lock, from })
     }
 
     /// Follows the beginning or the end of a wait for a lock; those that end from `start` on are counted.
@@ -93,16 +117,11 @@ impl Locks {
         start: Option<Ts>,
         state: &SchedState,
     ) {
-        let waits = |wait: &Contention| wait.pid == event.pid && wait.lock == lock;
+        let wait = self.close(event.pid, lock);
         if begins {
-            self.waiting.retain(|wait| !waits(wait));
-            if self.waiting.len() < MOST {
-                self.waiting.push(Contention { pid: event.pid, lock, from: event.ts });
-            }
-            return;
+            return self.open(Contention { pid: event.pid, lock, from: event.ts });
         }
-        let Some(place) = self.waiting.iter().position(waits) else { return };
-        let wait = self.waiting.swap_remove(place);
+        let Some(wait) = wait else { return };
         if start.is_some() {
             self.waited(&wait, event.ts, state);
         }
@@ -112,7 +131,7 @@ impl Locks {
     /// A task was preempted in the kernel.
     pub(crate) fn preempted(&mut self, event: &SchedEvent, task: TaskRef, next: TaskRef) {
         // A task that waits for a lock itself is the holder of another at most.
-        if self.waiting.is_empty() || self.preempted.len() >= MOST {
+        if self.waiting.is_empty() || self.preempted.len() >= MOST_PREEMPTED {
             return;
         }
         let (next, next_comm) = (next.pid, next.comm);
@@ -128,18 +147,22 @@ impl Locks {
 
     /// The waits that are open, for the notes of a part.
     pub(crate) fn noted(&self) -> NotedLocks {
-        NotedLocks { waiting: self.waiting.clone(), preempted: self.preempted.iter().copied().collect() }
+        let waiting = self.begun.iter().map(|(from, pid, lock)| Contention { pid: *pid, lock: *lock, from: *from });
+        NotedLocks { waiting: waiting.collect(), preempted: self.preempted.iter().copied().collect() }
     }
 
     /// Takes up the waits that were open before a part, up to the limits of this one.
     pub(crate) fn take_up(&mut self, noted: NotedLocks) {
-        self.waiting.extend(noted.waiting.into_iter().take(MOST));
-        self.preempted.extend(noted.preempted.into_iter().take(MOST));
+        for wait in noted.waiting {
+            self.close(wait.pid, wait.lock);
+            self.open(wait);
+        }
+        self.preempted.extend(noted.preempted.into_iter().take(MOST_PREEMPTED));
     }
 
     fn waited(&mut self, wait: &Contention, end: Ts, state: &SchedState) {
         self.waits += 1;
-        let waits_too = |pid: Pid| self.waiting.iter().any(|other| other.pid == pid && other.lock == wait.lock);
+        let waits_too = |pid: Pid| self.waiting.contains_key(&(pid, wait.lock));
         let holds = |held: &&InKernel| held.at >= wait.from && held.pid != wait.pid && !waits_too(held.pid);
         let candidates: Vec<InKernel> = self.preempted.iter().filter(holds).copied().collect();
         self.with_holders += u64::from(!candidates.is_empty());
@@ -168,7 +191,9 @@ impl Locks {
 
     /// Drops the preemptions from before the earliest wait that is open.
     fn forget(&mut self) {
-        let earliest = self.waiting.iter().map(|wait| wait.from).min();
-        self.preempted.retain(|held| earliest.is_some_and(|earliest| held.at >= earliest));
+        let earliest = self.begun.first().map(|(from, ..)| *from);
+        while self.preempted.front().is_some_and(|held| earliest.is_none_or(|earliest| held.at < earliest)) {
+            self.preempted.pop_front();
+        }
     }
 }
