@@ -3,6 +3,7 @@
 use crate::parse::{CpuStat, DomainStat, PassedOver, Snapshot, StatLayout};
 use sched::Cpu;
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// The differences of the counters of a CPU.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -74,10 +75,20 @@ pub struct Delta {
     pub warnings: Vec<String>,
 }
 
+impl Snapshot {
+    /// The CPUs by their numbers.
+    pub(crate) fn by_cpu(&self) -> BTreeMap<Cpu, &CpuStat> {
+        self.cpus.iter().map(|cpu| (cpu.cpu, cpu)).collect()
+    }
+}
+
 /// Counters of 32 bits wrap, so their difference is taken modulo 2³².
 pub(crate) fn wrapped(before: u64, after: u64) -> u64 {
     u64::from((after as u32).wrapping_sub(before as u32))
 }
+
+/// The place of each domain among the rows, by its name and the idleness.
+type DomainPlaces = BTreeMap<(String, &'static str), usize>;
 
 impl Delta {
     /// Returns the difference of `before` and `after`.
@@ -101,15 +112,16 @@ impl Delta {
         if let Some(passed_over) = before.passed_over.as_ref().or(after.passed_over.as_ref()) {
             delta.warnings.push(passed_over.to_string());
         }
-        let find = |snapshot: &'_ Snapshot, cpu: Cpu| snapshot.cpus.iter().position(|c| c.cpu == cpu);
+        let [was_online, is_online] = [before, after].map(Snapshot::by_cpu);
+        let mut places = DomainPlaces::new();
         let mut left = Vec::new();
         for b in &before.cpus {
-            match find(after, b.cpu) {
-                Some(at) => delta.add(b, &after.cpus[at], &before.layout)?,
+            match is_online.get(&b.cpu) {
+                Some(a) => delta.add(b, a, &before.layout, &mut places)?,
                 None => left.push(b.cpu),
             }
         }
-        let came: Vec<Cpu> = after.cpus.iter().map(|c| c.cpu).filter(|cpu| find(before, *cpu).is_none()).collect();
+        let came: Vec<Cpu> = after.cpus.iter().map(|c| c.cpu).filter(|cpu| !was_online.contains_key(cpu)).collect();
         let list = |cpus: &[Cpu]| sched::topology::format_cpu_list(cpus);
         for (cpus, what) in [(&left, "went offline"), (&came, "came online")] {
             if !cpus.is_empty() {
@@ -127,7 +139,7 @@ impl Delta {
         Ok(delta)
     }
 
-    fn add(&mut self, b: &CpuStat, a: &CpuStat, layout: &StatLayout) -> Result<(), String> {
+    fn add(&mut self, b: &CpuStat, a: &CpuStat, layout: &StatLayout, places: &mut DomainPlaces) -> Result<(), String> {
         let small = |i: usize| wrapped(b.fields[i], a.fields[i]);
         let large = |i: usize, name: &str| {
             a.fields[i].checked_sub(b.fields[i]).ok_or_else(|| {
@@ -158,12 +170,19 @@ impl Delta {
             return Ok(());
         }
         for (depth, (b, a)) in b.domains.iter().zip(&a.domains).enumerate() {
-            self.add_domain(depth, b, a, layout);
+            self.add_domain(depth, b, a, layout, places);
         }
         Ok(())
     }
 
-    fn add_domain(&mut self, depth: usize, b: &DomainStat, a: &DomainStat, layout: &StatLayout) {
+    fn add_domain(
+        &mut self,
+        depth: usize,
+        b: &DomainStat,
+        a: &DomainStat,
+        layout: &StatLayout,
+        places: &mut DomainPlaces,
+    ) {
         let name = b.name.clone().unwrap_or_else(|| format!("domain{depth}"));
         let order = if layout.busy_first { ["busy", "idle", "newidle"] } else { ["idle", "busy", "newidle"] };
         // The imbalance is one counter or four, which shifts the counters behind it.
@@ -173,8 +192,7 @@ impl Delta {
                 let i = block * layout.balance + i;
                 wrapped(b.fields[i], a.fields[i])
             };
-            let found = self.domains.iter().position(|d| d.domain == name && d.idleness == idleness);
-            let index = found.unwrap_or_else(|| {
+            let index = *places.entry((name.clone(), idleness)).or_insert_with(|| {
                 let [count, balanced, failed, succeeded, gained, hot_gained, nobusyq, nobusyg] = [0; 8];
                 let domain = name.clone();
                 self.domains.push(DomainDelta {

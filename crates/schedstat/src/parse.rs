@@ -1,6 +1,13 @@
 //! A snapshot: the text of /proc/schedstat.
 
 use sched::Cpu;
+use std::collections::BTreeSet;
+
+/// Maximum number of words of a line that are read: a domain has 47 at most.
+const WORDS: usize = 1_000;
+
+/// Maximum number of domains of all CPUs together.
+const DOMAINS: usize = 1 << 18;
 
 /// The layout of the fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,6 +116,20 @@ pub enum SchedstatError {
         /// The number of fields in the line.
         fields: usize,
     },
+    /// A CPU has two lines, whose counters would be summed.
+    #[error("line {line}: CPU {cpu} has a second line; is this one copy of /proc/schedstat?")]
+    Repeated {
+        /// The line number, counted from 1.
+        line: usize,
+        /// The number of the CPU.
+        cpu: Cpu,
+    },
+    /// The CPUs have more domains than those of any machine.
+    #[error("line {line}: the CPUs have more than {DOMAINS} domains")]
+    Domains {
+        /// The line number, counted from 1.
+        line: usize,
+    },
     /// The text has no CPU.
     #[error("there is no CPU in it; is this a complete copy of /proc/schedstat?")]
     NoCpu,
@@ -131,15 +152,19 @@ impl Snapshot {
         let mut layout = StatLayout { version, stealing: false, balance: 8, busy_first: version > 15 };
         let (mut jiffies, mut passed_over) = (None, None);
         let mut cpus: Vec<CpuStat> = Vec::new();
-        let mut no_domain = true;
+        let mut seen = BTreeSet::new();
+        let mut domains = 0;
         for (line, text) in lines {
-            let words: Vec<&str> = text.split_whitespace().collect();
+            let words: Vec<&str> = text.split_whitespace().take(WORDS).collect();
             let Some((first, rest)) = words.split_first() else { continue };
             if *first == "timestamp" {
                 jiffies = numbers(rest, line)?.first().copied();
             } else if let Some(number) = first.strip_prefix("cpu") {
                 let cpu = number.parse().ok().filter(|n| *n < Cpu::LIMIT).map(Cpu);
                 let cpu = cpu.ok_or_else(|| SchedstatError::Line { line, word: (*first).to_owned() })?;
+                if !seen.insert(cpu) {
+                    return Err(SchedstatError::Repeated { line, cpu });
+                }
                 let fields = numbers(rest, line)?;
                 // All CPUs of a kernel have the same number of fields.
                 let others = cpus.first().is_none_or(|first| first.fields.len() == fields.len());
@@ -151,8 +176,11 @@ impl Snapshot {
                 cpus.push(CpuStat { cpu, fields, domains: Vec::new() });
             } else if first.starts_with("domain") {
                 let cpu = cpus.last_mut().ok_or_else(|| SchedstatError::Line { line, word: (*first).to_owned() })?;
-                let is_first = std::mem::take(&mut no_domain);
-                cpu.domains.push(domain(rest, &mut layout, is_first, line)?);
+                domains += 1;
+                if domains > DOMAINS {
+                    return Err(SchedstatError::Domains { line });
+                }
+                cpu.domains.push(domain(rest, &mut layout, domains == 1, line)?);
             } else {
                 PassedOver::note(&mut passed_over, line, first);
             }
@@ -171,10 +199,11 @@ impl Snapshot {
 fn domain(words: &[&str], layout: &mut StatLayout, is_first: bool, line: usize) -> Result<DomainStat, SchedstatError> {
     let fields = |n: usize| SchedstatError::Layout { line, version: layout.version, what: "domain", fields: n };
     // `domain0 MC ff 1 2 …` since version 17, `domain0 ff 1 2 …` before. The number of words decides.
+    let escaped = |word: &str| sched::event::escape(word.as_bytes()).into_owned();
     let (name, mask, rest, balance) = match (words.len(), words) {
-        (47, [name, mask, rest @ ..]) => (Some((*name).to_owned()), mask, rest, 11),
+        (47, [name, mask, rest @ ..]) => (Some(escaped(name)), mask, rest, 11),
         (46, [mask, rest @ ..]) => (None, mask, rest, 11),
-        (38, [name, mask, rest @ ..]) => (Some((*name).to_owned()), mask, rest, 8),
+        (38, [name, mask, rest @ ..]) => (Some(escaped(name)), mask, rest, 8),
         (37, [mask, rest @ ..]) => (None, mask, rest, 8),
         (n, _) => return Err(fields(n.saturating_sub(1))),
     };
@@ -199,7 +228,22 @@ mod tests {
         assert!(refused("version 15\ncpu0 1 2 3 4 x 6 7 8 9\n").contains("line 2: \"x\""));
         assert!(refused("version 15\ncpu0 1 2 3 4 5 6 7 8 9\ndomain0 ff 1 2\n").contains("domain"));
         assert!(refused("version 15\ndomain0 ff 1\n").contains("line 2"));
+        let twice = "version 15\ncpu3 1 2 3 4 5 6 7 8 9\ncpu3 1 2 3 4 5 6 7 8 9\n";
+        assert_eq!(refused(twice), "line 3: CPU 3 has a second line; is this one copy of /proc/schedstat?");
         assert!(refused("version 15\ncpu99999999 1 2 3 4 5 6 7 8 9\n").contains("cpu99999999"));
+    }
+
+    #[test]
+    fn domains_and_words_have_a_limit() {
+        let domain = format!("domain0 MC\x1b[31m ff{}\n", " 1".repeat(36));
+        let text = |domains: usize| format!("version 17\ncpu0 1 2 3 4 5 6 7 8 9\n{}", domain.repeat(domains));
+        let snapshot = Snapshot::parse(&text(3)).expect("a snapshot");
+        // A terminal must not take it.
+        assert_eq!(snapshot.cpus[0].domains[2].name.as_deref(), Some("MC\\x1b[31m"));
+        let refused = Snapshot::parse(&text(DOMAINS + 1)).unwrap_err();
+        assert_eq!(refused, SchedstatError::Domains { line: DOMAINS + 3 });
+        let refused = Snapshot::parse(&format!("version 17\ncpu0{}", " 1".repeat(1 << 20))).unwrap_err();
+        assert_eq!(refused, SchedstatError::Layout { line: 2, version: 17, what: "cpu", fields: WORDS - 1 });
     }
 
     #[test]

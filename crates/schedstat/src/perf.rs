@@ -4,7 +4,7 @@
 
 use crate::delta::wrapped;
 use crate::parse::Snapshot;
-use sched::Cpu;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// The columns of a line.
@@ -68,11 +68,12 @@ impl PerfCounters {
     /// are not in both are left out.
     pub(crate) fn between(before: &Snapshot, after: &Snapshot) -> PerfCounters {
         let jiffies = before.jiffies.zip(after.jiffies).map_or(0, |(b, a)| a.saturating_sub(b));
-        let find = |cpu: Cpu| after.cpus.iter().find(|other| other.cpu == cpu);
+        let later = after.by_cpu();
         let (mut cpus, mut sums) = (0_u64, [0_u64; 9]);
         let mut domains: Vec<(String, u64, Vec<u64>)> = Vec::new();
+        let mut places: BTreeMap<String, usize> = BTreeMap::new();
         for b in &before.cpus {
-            let Some(a) = find(b.cpu) else { continue };
+            let Some(a) = later.get(&b.cpu) else { continue };
             cpus += 1;
             for (at, sum) in sums.iter_mut().enumerate() {
                 let (before, after) = (b.fields[at], a.fields[at]);
@@ -84,8 +85,8 @@ impl PerfCounters {
                     continue;
                 }
                 let name = b.name.clone().unwrap_or_else(|| depth.to_string());
-                let at = domains.iter().position(|(other, ..)| *other == name).unwrap_or_else(|| {
-                    domains.push((name, 0, vec![0; b.fields.len()]));
+                let at = *places.entry(name).or_insert_with_key(|name| {
+                    domains.push((name.clone(), 0, vec![0; b.fields.len()]));
                     domains.len() - 1
                 });
                 let (_, number, sums) = &mut domains[at];
@@ -131,8 +132,9 @@ pub(crate) fn diff(base: &PerfCounters, new: &PerfCounters) -> Result<String, St
             .unwrap_or_default();
         let _ = writeln!(out, "{}{shares}", row(name, base.cpu[at], new.cpu[at]));
     }
+    let of_new: BTreeMap<&str, &Vec<u64>> = new.domains.iter().map(|(name, counters)| (&**name, counters)).collect();
     for (name, old) in &base.domains {
-        let Some((_, new_counters)) = new.domains.iter().find(|(other, _)| other == name) else { continue };
+        let Some(new_counters) = of_new.get(&**name) else { continue };
         let _ = writeln!(out, "{rule}\nCPU <ALL CPUS SUMMARY>, DOMAIN {name}\n{rule}");
         let _ = writeln!(out, "{}", head("     AVG_JIFFIES1 AVG_JIFFIES2"));
         domain(&mut out, base, (old, new_counters), new.jiffies);
