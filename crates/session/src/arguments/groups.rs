@@ -146,10 +146,12 @@ impl Folder {
         }
         let text = read_text(&list)?;
         let runs = RunsFile::parse(&text).with_context(|| list.display().to_string())?;
-        let files = |variant: &String| {
-            let runs = runs.runs.iter().filter(|run| run.variant == *variant);
-            runs.filter_map(|run| Some(folder.join(run.trace.as_ref()?))).collect()
-        };
+        let mut files: HashMap<&str, Vec<PathBuf>> = HashMap::new();
+        for run in &runs.runs {
+            let file = run.trace.as_ref().map(|trace| folder.join(trace));
+            files.entry(&run.variant).or_default().extend(file);
+        }
+        let mut files = |variant: &String| files.remove(variant.as_str()).unwrap_or_default();
         let groups = runs.variants.iter().map(|variant| (variant.clone(), files(variant))).collect();
         let metric = |run: &crate::runs::VariantRun| Some((folder.join(run.trace.as_ref()?), run.metric?));
         let round = |run: &crate::runs::VariantRun| Some((folder.join(run.trace.as_ref()?), run.number));

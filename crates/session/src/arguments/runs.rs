@@ -1,6 +1,7 @@
 //! Repeated runs of several variants: their order, and the file that lists them.
 
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
 /// The form of the file, and its version.
 pub const SCHEMA: &str = "schedviz/runs/1";
@@ -87,7 +88,16 @@ pub enum RunsError {
     /// A recording is not in the folder.
     #[error("{0:?} is not the name of a file in the folder")]
     Name(String),
+    /// A variant, or a recording, is listed twice: it would be measured twice.
+    #[error("{0:?} is listed twice")]
+    Repeated(String),
+    /// There are more variants than any series has.
+    #[error("it has more than {MOST_VARIANTS} variants")]
+    Variants,
 }
+
+/// Maximum number of variants.
+pub const MOST_VARIANTS: usize = 1_000;
 
 impl RunsFile {
     /// Reads the text of the file.
@@ -96,9 +106,16 @@ impl RunsFile {
         if runs.schema != SCHEMA {
             return Err(RunsError::Schema(runs.schema));
         }
+        if runs.variants.len() > MOST_VARIANTS {
+            return Err(RunsError::Variants);
+        }
+        let traces = || runs.runs.iter().filter_map(|run| run.trace.as_ref());
+        if let Some(name) = repeated(runs.variants.iter()).or_else(|| repeated(traces())) {
+            return Err(RunsError::Repeated(name.clone()));
+        }
         let leads_elsewhere = |name: &&String| name.contains('/') || name.is_empty() || *name == "." || *name == "..";
-        match runs.runs.iter().filter_map(|run| run.trace.as_ref()).find(leads_elsewhere) {
-            Some(name) => Err(RunsError::Name(name.clone())),
+        match traces().find(leads_elsewhere).cloned() {
+            Some(name) => Err(RunsError::Name(name)),
             None => Ok(runs),
         }
     }
@@ -112,6 +129,12 @@ impl RunsFile {
         let (with, without) = (times(true)?, times(false)?);
         (without > 0.0).then(|| 100.0 * (with / without - 1.0))
     }
+}
+
+/// The first name that occurred before.
+fn repeated<'n>(mut names: impl Iterator<Item = &'n String>) -> Option<&'n String> {
+    let mut seen = BTreeSet::new();
+    names.find(|name| !seen.insert(*name))
 }
 
 fn median(mut values: Vec<f64>) -> Option<f64> {
@@ -204,5 +227,24 @@ mod tests {
         assert_eq!(RunsFile::parse(&text).unwrap(), runs);
         let elsewhere = RunsFile::parse(&text.replace("a.1.dat", "../a.1.dat")).unwrap_err();
         assert_eq!(elsewhere.to_string(), "\"../a.1.dat\" is not the name of a file in the folder");
+    }
+
+    /// A short list cannot have a recording measured again and again.
+    #[test]
+    fn nothing_is_listed_twice() {
+        let list = |variants: &[String], traces: &[&str]| {
+            let run =
+                |trace: &&str| format!(r#"{{"variant":"a","number":1,"trace":"{trace}","seconds":1,"status":0}}"#);
+            let (variants, runs) =
+                (serde_json::to_string(variants).unwrap(), traces.iter().map(run).collect::<Vec<_>>());
+            let runs = runs.join(",");
+            format!(r#"{{"schema":"{SCHEMA}","seed":1,"command":"x","variants":{variants},"runs":[{runs}]}}"#)
+        };
+        let named = |count: usize| (0..count).map(|nth| format!("v{nth}")).collect::<Vec<_>>();
+        let refused = |text: &str| RunsFile::parse(text).unwrap_err().to_string();
+        assert!(RunsFile::parse(&list(&named(MOST_VARIANTS), &["1.dat", "2.dat"])).is_ok());
+        assert_eq!(refused(&list(&named(2), &["1.dat", "2.dat", "1.dat"])), "\"1.dat\" is listed twice");
+        assert_eq!(refused(&list(&[named(2), named(1)].concat(), &[])), "\"v0\" is listed twice");
+        assert_eq!(refused(&list(&named(MOST_VARIANTS + 1), &[])), "it has more than 1000 variants");
     }
 }
