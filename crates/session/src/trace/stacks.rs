@@ -3,13 +3,13 @@
 pub use super::stack_kinds::{StackKind, is_of_scheduler, kind_of};
 pub use tracedat::StackedEvent;
 
-use super::elf::ElfSymbols;
+use super::elf::{self, ElfSymbols};
 use anyhow::{Context, Result};
 use membership::GroupStack;
 use sched::seeded::SeededMap;
 use sched::{EventKind, Past, Pid, SchedEvent, Ts};
 use serde::Deserialize;
-use std::io::Read;
+use std::cell::Cell;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use tracedat::{EventStacks, KernelSymbols, StackFrame, StackId, StackKey, Trace};
@@ -20,7 +20,22 @@ use tracedat::{EventStacks, KernelSymbols, StackFrame, StackId, StackKey, Trace}
 pub struct AddressNames {
     /// The symbols of the kernel beside those of the trace.
     kernel: Option<KernelSymbols>,
-    programs: Mutex<SeededMap<u32, Option<ElfSymbols>>>,
+    programs: Mutex<Programs>,
+}
+
+/// The files of the programs of a trace.
+#[derive(Debug)]
+struct Programs {
+    /// The symbols of each file by its number; none for one that cannot be read, or is not the one that was recorded.
+    files: SeededMap<u32, Option<ElfSymbols>>,
+    /// The number of bytes that may still be read.
+    left: Cell<u64>,
+}
+
+impl Default for Programs {
+    fn default() -> Programs {
+        Programs { files: SeededMap::default(), left: Cell::new(elf::MOST) }
+    }
 }
 
 /// Maximum size of a file with the kernel's symbols, in bytes.
@@ -30,12 +45,7 @@ impl AddressNames {
     /// Reads the kernel's symbols from a copy of `/proc/kallsyms`, if one is given.
     pub fn new(kallsyms: Option<&Path>) -> Result<AddressNames> {
         let Some(path) = kallsyms else { return Ok(AddressNames::default()) };
-        let read = || -> std::io::Result<Vec<u8>> {
-            let mut bytes = Vec::new();
-            std::fs::File::open(path)?.take(MOST_SYMBOLS).read_to_end(&mut bytes)?;
-            Ok(bytes)
-        };
-        let bytes = read().with_context(|| path.display().to_string())?;
+        let bytes = machine::read_bounded(path, MOST_SYMBOLS).with_context(|| path.display().to_string())?;
         Ok(AddressNames { kernel: Some(KernelSymbols::parse(&bytes)), programs: Mutex::default() })
     }
 
@@ -47,12 +57,13 @@ impl AddressNames {
         }
         let (number, module) = frame.module.and_then(|number| Some((number, trace.module(number)?)))?;
         let mut programs = self.programs.lock().unwrap_or_else(PoisonError::into_inner);
-        let open = || ElfSymbols::open(Path::new(&module.path), &module.build_id);
-        let symbols = programs.entry(number).or_insert_with(open);
+        let Programs { files, left } = &mut *programs;
+        let open = || ElfSymbols::open(Path::new(&module.path), &module.build_id, left);
+        let symbols = files.entry(number).or_insert_with(open);
         // An address behind a call can be that of the next function.
         let place = frame.address.saturating_sub(1);
         match symbols.as_ref().and_then(|symbols| symbols.function(place)) {
-            Some(name) => Some(name.to_owned()),
+            Some(name) => Some(name),
             None => {
                 let file = module.path.rsplit('/').next().filter(|file| !file.is_empty()).unwrap_or(&module.path);
                 Some(format!("{file}+{:#x}", frame.address))
@@ -104,6 +115,9 @@ pub(crate) fn kernel_stack(frames: &[StackFrame], name: impl Fn(StackFrame) -> O
     GroupStack { kind: kind.words().to_owned(), functions, of_scheduler }
 }
 
+/// Maximum number of different addresses in stacks that have the names of functions: many times those of a kernel under load.
+const MOST_NAMED: usize = 1 << 18;
+
 /// The stacks of the events of a trace, by the names of their functions. Each address is looked up once.
 #[derive(Debug, Default)]
 pub struct NamedStacks {
@@ -137,7 +151,8 @@ impl NamedStacks {
         for nth in 0..stacks.count() as u32 {
             let frames = stacks.frames(StackId(nth));
             for frame in frames {
-                if !names.contains_key(frame)
+                if names.len() < MOST_NAMED
+                    && !names.contains_key(frame)
                     && let Some(name) = addresses.name(trace, *frame)
                 {
                     names.insert(*frame, name);
