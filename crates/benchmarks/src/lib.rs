@@ -29,8 +29,8 @@ use std::path::{Path, PathBuf};
 /// The maximum number of bytes of an output that are read, from its end: results stand last.
 pub const MOST_BYTES: u64 = 4 << 20;
 
-/// The maximum number of bytes of a line that are read.
-const LONGEST_LINE: usize = 4096;
+/// The maximum number of bytes of a line that is read. A longer one is left out: a part of the columns of all CPUs would give another number.
+const LONGEST_LINE: usize = 256 << 10;
 
 /// The maximum number of numbers of an output.
 pub const MOST_NUMBERS: usize = 256;
@@ -53,7 +53,7 @@ pub struct BenchmarkNumber {
 
 /// Returns the numbers in an output, the main one of each program first. No metric occurs twice.
 pub fn numbers(output: &str) -> Vec<BenchmarkNumber> {
-    let lines: Vec<&str> = output.lines().map(|line| cut(line, LONGEST_LINE)).collect();
+    let lines: Vec<&str> = output.lines().filter(|line| line.len() <= LONGEST_LINE).collect();
     let mut found = NumbersFound::default();
     hackbench::read(&lines, &mut found);
     perf_bench::read(&lines, &mut found);
@@ -70,15 +70,18 @@ pub fn beside(recording: &Path) -> io::Result<Vec<BenchmarkNumber>> {
     read(&path_beside(recording))
 }
 
-/// Reads the numbers in a file with an output; none if there is no such file.
+/// Reads the numbers in a file with an output; none if there is no such file. Only a regular file is read: a FIFO would wait for a writer.
 pub fn read(output: &Path) -> io::Result<Vec<BenchmarkNumber>> {
-    match std::fs::File::open(output) {
-        Ok(mut file) => {
-            let length = file.metadata()?.len();
+    match std::fs::metadata(output) {
+        Ok(found) if !found.is_file() => Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file")),
+        Ok(found) => {
+            let (mut file, length) = (std::fs::File::open(output)?, found.len());
             file.seek(SeekFrom::Start(length.saturating_sub(MOST_BYTES)))?;
             let mut bytes = Vec::new();
             file.take(MOST_BYTES).read_to_end(&mut bytes)?;
-            Ok(numbers(&String::from_utf8_lossy(&bytes)))
+            // The first line may lack its beginning.
+            let begun = if length > MOST_BYTES { bytes.iter().position(|byte| *byte == b'\n').unwrap_or(0) } else { 0 };
+            Ok(numbers(&String::from_utf8_lossy(&bytes[begun..])))
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
         Err(error) => Err(error),
@@ -133,11 +136,14 @@ fn cut(text: &str, most: usize) -> &str {
     &text[..end]
 }
 
-/// The number at the beginning of a text, after spaces.
+/// The number at the beginning of a text, after spaces; nothing for one with an exponent, which no benchmark prints.
 fn leading(text: &str) -> Option<f64> {
     let text = text.trim_start();
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    text[..end].parse().ok()
+    let (number, rest) = text.split_at(end);
+    let exponent = rest.strip_prefix(['e', 'E']).map(|rest| rest.strip_prefix(['+', '-']).unwrap_or(rest));
+    let has_exponent = exponent.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+    number.parse().ok().filter(|_| !has_exponent)
 }
 
 /// The number behind a label, such as `Max: 12`; of several the first.
@@ -163,7 +169,19 @@ mod tests {
         let many: String = (0..1000).map(|n| format!("stress-ng: metrc: [1] s{n} 1 1.0 1.0 1.0 5.0 6.0\n")).collect();
         assert_eq!(numbers(&format!("stress-ng: metrc: [1] stressor       bogo ops\n{many}")).len(), MOST_NUMBERS);
         let endless = "Running in process mode with 1 groups\nTime: 1e999\nTime: inf\nTime: NaN\nTime: \u{e9}\n";
-        assert_eq!(numbers(endless).iter().map(|number| number.value).collect::<Vec<_>>(), [1.0]);
+        assert_eq!(numbers(endless), []);
+        // The columns of thousands of threads are read in full, or not at all.
+        let columns = |threads: usize| {
+            let row = |name: &str, value: &str| format!("# {name}:{}\n", format!(" {value}").repeat(threads));
+            [row("Total", "1"), row("Avg Latencies", "00002"), row("Max Latencies", "00003")].concat()
+        };
+        let found = |threads: usize| numbers(&columns(threads)).iter().map(|number| number.value).collect::<Vec<_>>();
+        assert_eq!((found(4000), found(50_000)), (vec![2.0, 3.0], vec![]));
+        // Escape sequences do not come to a terminal by the names of units, nor hundreds of digits by those of percentiles.
+        let unit = "stress-ng: metrc: [1] stressor bogo ops\nstress-ng: metrc: [1] miscellaneous metrics:\n\
+                    stress-ng: metrc: [1] cpu 5.00 \x1b[31mper sec\n";
+        assert_eq!(numbers(unit), []);
+        assert_eq!(numbers("Wakeup Latencies percentiles (usec)\n  1e-300th: 5\n"), []);
         for text in [
             "",
             "\0\0",
@@ -182,5 +200,6 @@ mod tests {
         assert_eq!(numbers(&deep), []);
         let folder = std::env::temp_dir();
         assert_eq!(beside(&folder.join("no-such-recording.dat")).unwrap(), []);
+        assert_eq!(read(&folder).unwrap_err().to_string(), "not a regular file");
     }
 }

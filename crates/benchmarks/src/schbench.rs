@@ -88,7 +88,9 @@ impl Section {
 
 /// The name of a percentile: `p99` for `99.0` and for `99.0000`, `p99.9` for `99.9`.
 fn percentile_name(text: &str) -> Option<String> {
-    let percent: f64 = text.trim().parse().ok()?;
+    let text = text.trim();
+    let percent: f64 =
+        text.parse().ok().filter(|_| text.bytes().all(|b| b.is_ascii_digit() || b == b'.') && text.len() < 9)?;
     (0.0..=100.0).contains(&percent).then(|| format!("p{percent}"))
 }
 

@@ -60,6 +60,10 @@ fn more(text: &str, found: &mut NumbersFound) {
     let Some(value) = value.parse().ok().filter(|_| is_name(name)) else { return };
     let unit = unit.split(" (geo").next().unwrap_or_default().split(" (harm").next().unwrap_or_default().trim();
     let unit = cut(unit, 48);
+    // The unit is shown as it is.
+    if unit.chars().any(char::is_control) {
+        return;
+    }
     let better = match unit {
         unit if unit.contains("per sec") => Better::More,
         unit if unit.starts_with("nanosec") || unit.starts_with("microsec") || unit.starts_with("millisec") => {
