@@ -53,6 +53,9 @@ pub const SCHEMA: &str = "schedviz/machine/1";
 /// The greatest size of a machine file in bytes; 65,536 CPUs and a million tasks stay below it.
 pub const MAX_BYTES: u64 = 64 << 20;
 
+/// Maximum number of CPUs in the lists of affinity of a machine file, all together: a list of ten bytes can name 65,535.
+const MOST_LISTED: usize = 1 << 22;
+
 /// A machine, at the start of a recording.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -308,11 +311,14 @@ impl Machine {
         Some(&cgroup.path)
     }
 
-    /// Adds the lists of the CPUs that tasks may use.
+    /// Adds the lists of the CPUs that tasks may use. The tasks of lists beyond [`MOST_LISTED`] CPUs are not restricted.
     pub fn add_lists(&self, affinity: &mut sched::Affinity) {
+        let mut left = MOST_LISTED;
         for taken in &self.affinity {
             for (list, pids) in &taken.tasks {
                 let Some(list) = parse_cpu_list(list) else { continue };
+                let Some(rest) = left.checked_sub(list.len()) else { return };
+                left = rest;
                 let list = list.into_iter().collect();
                 for pid in pids {
                     match taken.at == Affinity::START {
@@ -388,6 +394,18 @@ mod tests {
         assert_eq!(json, expected);
         assert_eq!(Machine::parse(&json.to_string()).unwrap(), machine);
         assert!(machine.topology().is_empty());
+    }
+
+    #[test]
+    fn the_cpus_in_lists_have_a_limit() {
+        // A list for each task, which names all CPUs and differs in the last one that it repeats.
+        let tasks = (1..=100).map(|pid| (format!("0-65534,{pid}"), vec![pid])).collect();
+        let affinity = vec![Affinity { at: Affinity::START.to_owned(), tasks }];
+        let machine = Machine { affinity, ..Machine::read(&Root::at("/no/such/folder"), false) };
+        let mut found = sched::Affinity::default();
+        machine.add_lists(&mut found);
+        let listed = (1..=100).filter(|pid| found.has_list(Pid(*pid))).count();
+        assert_eq!(listed, MOST_LISTED / 65_535);
     }
 
     #[test]

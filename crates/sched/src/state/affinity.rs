@@ -30,6 +30,10 @@ impl SetId {
 /// counts as not restricted.
 const MAX_LISTS: usize = 3;
 
+/// Maximum number of CPUs in the sets that are joined for tasks with several lists, all together: a list of ten bytes can have 65,535 CPUs.
+/// A task with further lists counts as not restricted.
+const MAX_JOINED: usize = 1 << 29;
+
 /// Maximum number of ancestors that are looked up for a list.
 const MAX_ANCESTORS: usize = 64;
 
@@ -57,6 +61,8 @@ pub struct Affinity {
     lists: SeededMap<Pid, Vec<SetId>>,
     /// The number of the set of each task at the start of the recording.
     first: SeededMap<Pid, SetId>,
+    /// The number of CPUs in the sets that were joined so far.
+    joined: usize,
     restricts: bool,
     records: Option<AffinityRecords>,
 }
@@ -89,11 +95,12 @@ impl Affinity {
         let id = self.id(cpus);
         self.restricts |= !cpus.contains(&self.machine);
         let lists = self.lists.entry(pid).or_default();
-        if lists.contains(&id) {
+        if lists.len() > MAX_LISTS || lists.contains(&id) {
             return;
         }
         lists.push(id);
-        if lists.len() > 1 && lists.len() <= MAX_LISTS {
+        if lists.len() > 1 && lists.len() <= MAX_LISTS && self.joined < MAX_JOINED {
+            self.joined += lists.iter().map(|id| self.sets[id.index()].len() as usize).sum::<usize>();
             let known: Vec<CpuSet> = lists.iter().map(|id| self.sets[id.index()].clone()).collect();
             for pair in unions(&known) {
                 self.id(&pair);
@@ -119,6 +126,11 @@ impl Affinity {
     /// Whether a list restricts some task, or a record can.
     pub fn restricts(&self) -> bool {
         self.restricts || self.records.is_some()
+    }
+
+    /// Whether there is a list of this task.
+    pub fn has_list(&self, pid: Pid) -> bool {
+        self.lists.contains_key(&pid)
     }
 
     /// Whether there is a list of any task.
@@ -224,6 +236,23 @@ mod tests {
         assert_eq!((affinity.sets.len(), affinity.ids.len()), (MAX_SETS + 1, MAX_SETS + 1));
         assert!(affinity.of_pid(Pid(1), Cpu(1)).is_some());
         assert_eq!(affinity.of_pid(Pid(MAX_SETS as i32), Cpu(1)), None);
+    }
+
+    #[test]
+    fn the_sets_that_are_joined_have_a_limit() {
+        let mut affinity = Affinity::new((0..65_535).map(Cpu));
+        let all_but = |cpu: u32| (0..65_535).filter(|other| *other != cpu).map(Cpu).collect::<CpuSet>();
+        let sets = [all_but(0), all_but(1), (0..10).map(Cpu).collect()];
+        let most = MAX_JOINED as i32 / 65_534;
+        for pid in 0..most {
+            sets.iter().for_each(|set| affinity.add(Pid(pid), set));
+        }
+        assert!((MAX_JOINED..MAX_JOINED + 3 * 65_535).contains(&affinity.joined), "{}", affinity.joined);
+        // A task of few lists is restricted whatever others have, and a further list of a task takes no room.
+        affinity.add(Pid(most), &sets[2]);
+        assert!(affinity.of_pid(Pid(most), Cpu(1)).is_some());
+        (0..100).for_each(|cpu| affinity.add(Pid(0), &[Cpu(cpu)].into_iter().collect()));
+        assert_eq!(affinity.lists[&Pid(0)].len(), MAX_LISTS + 1);
     }
 
     #[test]
