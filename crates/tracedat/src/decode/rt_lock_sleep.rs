@@ -77,8 +77,8 @@ impl LockSleeps {
 #[derive(Clone, Copy, Debug)]
 struct PreemptedTask {
     by: Switch,
-    /// The CPU on whose run queue the task is, if it is on one.
-    at: Cpu,
+    /// The CPU on whose run queue the task is, if it is on one, and the number of losses there when it came.
+    at: (Cpu, u64),
     /// A waking of it was recorded since.
     waking: bool,
     /// The task that migrated it last, since then if wakings were recorded.
@@ -89,6 +89,8 @@ struct PreemptedTask {
 #[derive(Debug, Default)]
 pub(crate) struct Search {
     out: SeededMap<Pid, PreemptedTask>,
+    /// The number of losses on each CPU so far. The tasks that were queued there before may have run since.
+    losses: SeededMap<Cpu, u64>,
     slept: Vec<Switch>,
     /// Wakings are among the events.
     with_wakings: bool,
@@ -108,20 +110,22 @@ impl Search {
                 self.out.remove(&next.pid);
                 if state.class == StateClass::Preempted && !prev.pid.is_idle() {
                     let by = (event.ts, event.cpu, prev.pid);
-                    self.out.insert(prev.pid, PreemptedTask { by, at: event.cpu, waking: false, moved_by: None });
+                    let at = self.place(event.cpu);
+                    self.out.insert(prev.pid, PreemptedTask { by, at, waking: false, moved_by: None });
                 } else {
                     self.out.remove(&prev.pid);
                 }
             }
             EventKind::Waking { task, .. } => {
                 self.with_wakings = true;
-                if let Some(out) = self.out.get_mut(&task.pid) {
+                if let Some(out) = self.of(task.pid) {
                     // A task that moved it before did not place it.
                     (out.waking, out.moved_by) = (true, None);
                 }
             }
             EventKind::Wakeup { task, .. } => {
-                let Some(out) = self.out.remove(&task.pid) else { return };
+                let Some(out) = self.of(task.pid).copied() else { return };
+                self.out.remove(&task.pid);
                 let placed = out.moved_by == Some(event.cpu);
                 // A task about to be woken when it was switched out was, most often, preempted indeed.
                 if placed || out.waking || !self.with_wakings {
@@ -130,14 +134,28 @@ impl Search {
                 self.proven |= placed;
             }
             EventKind::Migrate { task, dest, .. } => {
-                if let Some(out) = self.out.get_mut(&task.pid) {
-                    (out.at, out.moved_by) = (dest, Some(event.cpu));
+                let place = self.place(dest);
+                if let Some(out) = self.of(task.pid) {
+                    (out.at, out.moved_by) = (place, Some(event.cpu));
                 }
             }
-            // The tasks that were queued there may have run since.
-            EventKind::Lost { .. } => self.out.retain(|_, out| out.at != event.cpu),
+            EventKind::Lost { .. } => *self.losses.entry(event.cpu).or_default() += 1,
             _ => {}
         }
+    }
+
+    /// The place of a task that comes to the queue of a CPU now.
+    fn place(&self, cpu: Cpu) -> (Cpu, u64) {
+        (cpu, self.losses.get(&cpu).copied().unwrap_or(0))
+    }
+
+    /// The task with this PID, unless it was on a queue that has lost events since.
+    fn of(&mut self, pid: Pid) -> Option<&mut PreemptedTask> {
+        let at = self.out.get(&pid)?.at;
+        if self.place(at.0) != at {
+            self.out.remove(&pid);
+        }
+        self.out.get_mut(&pid)
     }
 
     /// Returns the sleeps that were found; none where the kernel has no such sleeps.
