@@ -291,6 +291,8 @@ fn the_tests_of_limits_exist() {
         "crates/neighbours/src",
         "crates/fairness/src",
         "crates/residency/src",
+        "crates/schedstat/src",
+        "crates/workcons/src",
         "crates/whatif/src",
         "crates/whatif/tests",
         "tests/view_plot.rs",
