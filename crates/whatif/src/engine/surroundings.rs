@@ -14,7 +14,7 @@ pub(crate) struct Surroundings {
     places: Vec<Option<CpuLocation>>,
     /// The CPUs that take part, in ascending order.
     all: Vec<Cpu>,
-    /// Those of each core, cluster, cache and node, in ascending order.
+    /// The CPUs of each core, cluster, cache and node that take part, in ascending order.
     sharing: [BTreeMap<u32, Vec<Cpu>>; LEVELS],
 }
 

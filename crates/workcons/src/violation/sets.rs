@@ -306,7 +306,7 @@ impl Sets {
         }
     }
 
-    /// For each of these nodes, whether CPUs idle there, and whether they are overloaded there.
+    /// Whether CPUs idle in each node with a strip, and whether CPUs are overloaded there.
     pub(crate) fn in_nodes(&self, way: usize) -> impl Iterator<Item = (bool, bool)> {
         let machine = (self.sums.cpus.idle() > 0, self.sums.cpus.overloaded(way) > 0);
         let nodes = self.nodes();
