@@ -2,7 +2,7 @@
 //! panics, nothing is read more often than it is there, and each refusal is a message that a user can act on.
 
 use crate::support::{fixture, recordings, schedviz, scratch};
-use sched::{ChosenCpus, Pass, Replay, Ts};
+use sched::{ChosenCpus, Cpu, EventKind, Pass, Pid, Replay, SchedEvent, Ts};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::ops::ControlFlow;
@@ -441,4 +441,38 @@ fn records_of(trace: &Trace) -> (u64, u64) {
         ControlFlow::Continue(())
     });
     (count, found.count(FileIssue::TruncatedData))
+}
+
+/// A file with losses on a thousand CPUs: `info` lists those with the most lost events, and the others in one row.
+#[test]
+fn info_lists_a_bounded_number_of_cpus_with_losses() {
+    let at = |ts: i64, cpu: u32, kind| SchedEvent { ts: Ts(ts), cpu: Cpu(cpu), pid: Pid(7), flags: 0, kind };
+    let mut events = Vec::new();
+    // Every other CPU, so that the list of them has no ranges.
+    for nth in 0..1000 {
+        let (ts, cpu) = (1_000_000 + i64::from(nth) * 1_000, 2 * nth);
+        let count = Some(sched::LostCount::of(u64::from(nth % 500) + 1));
+        events.push(at(ts, cpu, EventKind::Exit { pid: Pid(7) }));
+        events.push(at(ts + 1, cpu, EventKind::Lost { count }));
+        events.push(at(ts + 2, cpu, EventKind::Exit { pid: Pid(7) }));
+    }
+    let folder = scratch("info-losses");
+    let file = folder.join("losses.dat");
+    let trace = TraceBuilder { cpu_count: 2000, ..TraceBuilder::default() }.events(&events);
+    std::fs::write(&file, trace.build()).expect("written");
+    let text = schedviz(&["info", "-q", file.to_str().expect("a path")]).success().text();
+    let (_, listed) = text.split_once("Events were lost:\n").expect("losses");
+    let rows: Vec<Vec<&str>> = listed
+        .lines()
+        .skip(1)
+        .take_while(|line| !line.is_empty())
+        .map(|line| line.split_whitespace().collect())
+        .collect();
+    assert_eq!(rows.len(), 65, "{listed}");
+    // Two CPUs of each number of lost events, from 500 downwards, in the order of the CPUs.
+    assert_eq!((rows[0][..3].to_vec(), rows[63][..3].to_vec()), (vec!["936", "1", "469"], vec!["1998", "1", "500"]));
+    let rest: u64 = (1..=468).map(|lost| 2 * lost).sum();
+    assert_eq!(rows[64][1..3], ["936", &session::warnings::grouped(rest)], "{:?}", rows[64]);
+    assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+    std::fs::remove_dir_all(&folder).expect("removed");
 }

@@ -4,7 +4,7 @@ use anyhow::Result;
 use machine::Machine;
 use question::Subcommand;
 use sched::nouns::noun;
-use sched::topology::format_cpu_list;
+use sched::topology::{format_cpu_list, shorten_cpu_list};
 use sched::{Cpu, Diagnostic, Diagnostics, EventIssue, Past, Severity, Tracepoint, Ts};
 use serde::Serialize;
 use session::args::{ReadArgs, name_of, shell_word};
@@ -12,6 +12,7 @@ use session::formats::{Formats, OutputArgs, OutputName, Renderings};
 use session::heading::places;
 use session::warnings::grouped;
 use session::{progress, warnings};
+use std::cmp::Reverse;
 use std::ffi::OsStr;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -80,6 +81,9 @@ pub(crate) struct Report {
     machine: Option<MachineFile>,
     /// The CPUs of the machine.
     cpus: Cpus,
+    /// The CPUs without any event.
+    #[serde(skip)]
+    silent: Vec<Cpu>,
     /// The number of events in the buffers that are read.
     total_events: u64,
     /// The number of occurrences of each event.
@@ -293,6 +297,7 @@ fn report(args: &InfoArgs, trace: &Trace) -> Report {
         part: trace.past().map(|past| PartOf::of(past)),
         machine: args.read.machine(&args.trace, trace).map(|machine| MachineFile::of(&args.trace, &machine)),
         cpus: Cpus { recorded: info.cpus, observed: observed.len(), unobserved: format_cpu_list(&silent) },
+        silent,
         total_events: events.iter().map(|e| e.count).sum(),
         events,
         buffers: buffers(trace),
@@ -385,14 +390,7 @@ fn text(r: &Report, trace: &Trace) -> String {
         let _ = writeln!(out, "{:>14}  {system}:{}", grouped(event.count), event.name);
     }
     if r.lost.gaps > 0 {
-        let _ = writeln!(out, "\nEvents were lost:\n{:>5} {:>7} {:>12} {:>14}", "CPU", "gaps", "events", "time");
-        for c in &r.lost.per_cpu {
-            let at_least = if c.gaps_without_count > 0 { "\u{2265} " } else { "" };
-            let events = format!("{at_least}{}", grouped(c.events));
-            let time = if r.span_ns.is_some() { format!("{:.6} s", c.gap_ns as f64 / 1e9) } else { "-".into() };
-            let line = format!("{:>5} {:>7} {events:>12} {time:>14} {}", c.cpu, c.gaps, c.buffer);
-            let _ = writeln!(out, "{}", line.trim_end());
-        }
+        lost_rows(&mut out, r);
     }
     let _ = writeln!(out, "\nWhat can be done with it:");
     for m in &r.missing {
@@ -424,6 +422,39 @@ fn text(r: &Report, trace: &Trace) -> String {
         paragraph(&mut out, &format!("{word}: {}", warnings::line(what, count, first)));
     }
     out
+}
+
+/// The maximum number of CPUs with losses that the text lists: a damaged file can have them by the ten thousand.
+const LOST_ROWS: usize = 64;
+
+/// Writes the CPUs with the most lost events, in the order of the file, and the sum of the others.
+fn lost_rows(out: &mut String, r: &Report) {
+    // Writing to a string cannot fail.
+    let _ = writeln!(out, "\nEvents were lost:\n{:>5} {:>7} {:>12} {:>14}", "CPU", "gaps", "events", "time");
+    let mut by_loss: Vec<(usize, &LostOnCpu)> = r.lost.per_cpu.iter().enumerate().collect();
+    by_loss.sort_by_key(|(place, c)| (Reverse((c.events, c.gaps)), *place));
+    let rest = by_loss.split_off(by_loss.len().min(LOST_ROWS));
+    by_loss.sort_by_key(|(place, _)| *place);
+    let mut row = |cpu: &str, lost: &[(usize, &LostOnCpu)], buffer: &str| {
+        let sum = |of: fn(&LostOnCpu) -> u64| lost.iter().fold(0, |sum: u64, (_, c)| sum.saturating_add(of(c)));
+        let at_least = if sum(|c| c.gaps_without_count) > 0 { "\u{2265} " } else { "" };
+        let events = format!("{at_least}{}", grouped(sum(|c| c.events)));
+        let time = if r.span_ns.is_some() { format!("{:.6} s", sum(|c| c.gap_ns) as f64 / 1e9) } else { "-".into() };
+        let line = format!("{cpu:>5} {:>7} {events:>12} {time:>14} {buffer}", sum(|c| c.gaps));
+        let _ = writeln!(out, "{}", line.trim_end());
+    };
+    by_loss.iter().for_each(|of| row(&of.1.cpu.to_string(), &[*of], &of.1.buffer));
+    if !rest.is_empty() {
+        row("rest", &rest, &format!("{} more (--json)", grouped(rest.len() as u64)));
+    }
+}
+
+/// The maximum number of ranges of CPUs in a line of the text.
+const RANGES: usize = 12;
+
+/// The list of these CPUs, which are in ascending order, for a line of the text.
+fn in_line(cpus: &[Cpu]) -> String {
+    shorten_cpu_list(cpus, RANGES)
 }
 
 /// The columns of a terminal.
@@ -484,15 +515,17 @@ fn summary(out: &mut String, r: &Report, trace: &Trace) {
         let (from, to) = (seconds(part.from_in_trace_ns), seconds(part.to_in_trace_ns));
         line("part", format!("from {from} s to {to} s of a trace of {} s", seconds(part.trace_ns)));
     }
-    let silent =
-        if r.cpus.unobserved.is_empty() { String::new() } else { format!("; without events: {}", r.cpus.unobserved) };
+    let silent = match r.silent.as_slice() {
+        [] => String::new(),
+        silent => format!("; without events: {}", in_line(silent)),
+    };
     line("CPUs", format!("{} recorded, {} with events{silent}", r.cpus.recorded, r.cpus.observed));
     for b in &r.buffers {
         let name = if b.info.name.is_empty() { "top" } else { &b.info.name };
         let cpus: Vec<Cpu> = b.info.cpus.iter().copied().map(Cpu).collect();
         let cpus = match cpus.len() {
             0 => "no data".into(),
-            number => format!("{} {}", noun(number, "CPU"), format_cpu_list(&cpus)),
+            number => format!("{} {}", noun(number, "CPU"), in_line(&cpus)),
         };
         let unread = if b.read || b.events == 0 { "" } else { " (not read)" };
         let named = &b.info.clock;
