@@ -264,3 +264,33 @@ fn duckdb_finds_the_numbers_of_the_commands() {
     assert!(std::fs::read(&file).expect("a file") == before);
     std::fs::remove_dir_all(folder).expect("removed");
 }
+
+/// A task that is queued on a CPU without events may have run there unseen: `latency` and `why` leave the wait out, and so does the table.
+#[test]
+fn waits_on_cpus_without_events_have_no_rows() {
+    use sched::{Comm, Cpu, EventKind, Pid, PrevState, SchedEvent, TaskRef, Ts};
+    let task = |pid: i32| TaskRef { pid: Pid(pid), prio: 120, comm: Comm::new(b"task") };
+    let at = |ts: i64, pid: i32, kind| SchedEvent { ts: Ts(ts), cpu: Cpu(0), pid: Pid(pid), flags: 0, kind };
+    let idle = TaskRef { pid: Pid::IDLE, prio: 120, comm: Comm::new(b"swapper") };
+    let switch = |prev, next| EventKind::Switch { prev, state: PrevState::asleep(1), next };
+    let events = [
+        at(1_000, 0, switch(idle, task(7))),
+        at(2_000, 7, EventKind::Waking { task: task(8), target: Cpu(3) }),
+        at(2_000, 7, EventKind::Wakeup { task: task(8), target: Cpu(3) }),
+        at(3_000, 7, EventKind::Waking { task: task(9), target: Cpu(0) }),
+        at(3_000, 7, EventKind::Wakeup { task: task(9), target: Cpu(0) }),
+        at(4_000, 7, switch(task(7), task(9))),
+        at(9_000, 9, switch(task(9), idle)),
+    ];
+    let folder = scratch("export-unobserved");
+    let file = folder.join("some.dat");
+    let trace = testkit::TraceBuilder { cpu_count: 4, ..testkit::TraceBuilder::default() }.events(&events);
+    std::fs::write(&file, trace.build()).expect("written");
+    let [trace, tables] = [&file, &folder.join("tables")].map(|path| path.to_str().expect("a path").to_owned());
+    schedviz(&["export", &trace, "--csv", &tables, "-q"]).success();
+    let cpus: Vec<(String, String)> =
+        read(&folder.join("tables"), "wait").into_iter().map(|row| (row["pid"].clone(), row["cpu"].clone())).collect();
+    assert!(cpus.contains(&("9".to_owned(), "0".to_owned())), "{cpus:?}");
+    assert!(cpus.iter().all(|(pid, cpu)| pid != "8" && cpu == "0"), "{cpus:?}");
+    std::fs::remove_dir_all(&folder).expect("removed");
+}

@@ -145,7 +145,13 @@ fn export(args: &ExportArgs, path: &Path, warned: Option<&str>, output: &Output)
     let waits = latency::Options::plain(&session);
     let tables = Tables::new(output);
     let episode = |episode: &workcons::ListedEpisode| tables.episode(episode);
-    let wait = |case: &why::ListedCase<_, _>| tables.wait(case);
+    // A task queued on a CPU without events may have run unseen: such a wait is in no figure.
+    let is_seen = |cpu: sched::Cpu| session.observed.binary_search(&cpu).is_ok();
+    let wait = |case: &why::ListedCase<_, _>| {
+        if is_seen(case.cpu) {
+            tables.wait(case);
+        }
+    };
     let stretch = |case: &why::ListedCase<_, _>| tables.idle(case);
     let cases = Cases { wait: &wait, stretch: &stretch };
     let wakeup = |listed: &latency::ListedWait| tables.wakeup(listed);

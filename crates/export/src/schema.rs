@@ -112,7 +112,7 @@ impl FactTable {
             }
             FactTable::Wait => {
                 "One row for each part of a wait: a stretch in which a task waited on one run queue. A migration of the waiting \
-                 task ends a part; the table `wakeup` has such a wait as one. The sum of `violated_ns` is the waiting in \
+                 task ends a part; the table `wakeup` has such a wait as one. A wait on a CPU without events has none. The sum of `violated_ns` is the waiting in \
                  violation of `schedviz why`."
             }
             FactTable::Idle => {
