@@ -1,11 +1,12 @@
 //! `schedviz residency`: run times are those of `utilization`, waits those of `neighbours`, and adjacent windows add up to the whole, on every
 //! recording.
 
-use crate::support::{events, fixture, recordings, schedviz, utilization_of_all};
+use crate::support::{events, fixture, recordings, schedviz, scratch, utilization_of_all};
 use neighbours::{By, Matrix};
 use residency::{GroupedBy, Options, Residency, ResidencyReport};
 use sched::topology::CpuLocation;
 use sched::{Cpu, Pass, SchedEvent, Topology, Ts, Window};
+use std::path::{Path, PathBuf};
 use testkit::{Laws, Simulation};
 use tracedat::Trace;
 use utilization::Utilization;
@@ -91,4 +92,46 @@ fn a_trace_without_known_caches_is_refused() {
     let fixture = fixture("forked-unknown.dat");
     let ran = schedviz(&["residency", fixture.to_str().expect("a path")]);
     assert!(ran.code == Some(1) && ran.stderr.contains("the caches of its CPUs are unknown"), "{}", ran.stderr);
+}
+
+/// The numbers of a run of the command: moves, returns within 10 ms and within 100 ms, of all groups.
+fn returned(trace: &Path, more: &[&str]) -> [u64; 3] {
+    let topology = fixture("hackbench.cpus.txt");
+    let [trace, topology] = [trace, &topology].map(|path| path.to_str().expect("a path"));
+    let ran = schedviz(&[&["residency", trace, "--topology", topology, "--json", "-q"], more].concat()).success();
+    let document: serde_json::Value = serde_json::from_slice(&ran.stdout).expect("JSON");
+    let groups = document["groups"].as_array().expect("groups");
+    ["moves", "returns_10ms", "returns_100ms"]
+        .map(|field| groups.iter().map(|group| group[field].as_u64().expect("a number")).sum())
+}
+
+#[test]
+fn a_part_has_the_returns_from_moves_before_it() {
+    let folder = scratch("residency-parts");
+    let whole = fixture("hackbench.dat");
+    let cut = |trace: &Path, name: &str, window: &[&str]| -> PathBuf {
+        let part = folder.join(name);
+        let [from, to] = [trace, &part].map(|path| path.to_str().expect("a path"));
+        schedviz(&[&["cut", from, "-o", to, "-q"], window].concat()).success();
+        part
+    };
+    // Windows at whose start tasks are away from the cache that they come back to.
+    let mut sums = [0; 3];
+    for (nth, anonymize) in [(0, false), (1, false), (2, true), (3, false)] {
+        let edges = [nth, nth + 1].map(|edge| format!("{}ms", 400 + 20 * edge));
+        let window = ["--min", &edges[0], "--max", &edges[1]];
+        let expected = returned(&whole, &window);
+        let more = if anonymize { &["--anonymize"][..] } else { &[] };
+        let part = cut(&whole, &format!("part-{nth}.dat"), &[&window, more].concat());
+        assert_eq!(returned(&part, &[]), expected, "{window:?}");
+        if !anonymize {
+            let again = cut(&part, &format!("again-{nth}.dat"), &["--min", &format!("{}ms", 405 + 20 * nth)]);
+            let window = ["--min", &format!("{}ms", 405 + 20 * nth), "--max", &edges[1]];
+            assert_eq!(returned(&again, &[]), returned(&whole, &window), "{window:?}");
+        }
+        sums.iter_mut().zip(expected).for_each(|(sum, number)| *sum += number);
+    }
+    // Without the note the parts have fewer returns than their windows.
+    assert!(sums[1] > 0 && sums[2] > sums[1], "{sums:?}");
+    std::fs::remove_dir_all(&folder).expect("removed");
 }

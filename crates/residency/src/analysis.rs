@@ -3,12 +3,15 @@
 use crate::Options;
 use crate::cores::Cores;
 use crate::groups::Groups;
+use crate::noted;
 use crate::report::{self, ResidencyReport};
-use crate::sums::{COLUMNS, Llc, MOST_CELLS, RETURNS, RunSums};
+use crate::sums::{COLUMNS, Llc, MOST_CELLS, Moved, RETURNS, RunSums};
 use sched::analysis::Settled;
 use sched::seeded::SeededMap;
 use sched::topology::CpuOrder;
-use sched::{Analysis, Cause, Cpu, EventKind, Migration, PerTask, SchedEvent, SchedState, Span, TaskState, Ts};
+use sched::{
+    Analysis, Cause, Cpu, EventKind, Migration, Past, PerTask, Pid, SchedEvent, SchedState, Span, TaskState, Ts,
+};
 use timeline::Division;
 
 /// A CPU as the analysis sees it.
@@ -102,16 +105,29 @@ impl<'o> Residency<'o> {
         }
     }
 
-    /// Follows a move between LLCs: whether the task returns to the one that it left before.
-    fn follow_move(&mut self, event: &SchedEvent, state: &SchedState) {
-        let EventKind::Migrate { task, orig, dest } = event.kind else { return };
-        let (Some(from), Some(to)) = (self.llc(orig), self.llc(dest)) else { return };
-        let Some(task) = state.task_of(task.pid).filter(|_| from != to) else { return };
-        let Some(group) = self.summary.groups.of(task, state, self.options) else { return };
+    /// Follows a move of a task from one CPU to another at an instant, if it is one between LLCs. Returns both, the group of the task, and its
+    /// move before.
+    pub(crate) fn take_move(
+        &mut self,
+        pid: Pid,
+        (ts, orig, dest): (Ts, Cpu, Cpu),
+        state: &SchedState,
+    ) -> Option<(u32, u32, usize, Option<Moved>)> {
+        let (from, to) = (self.llc(orig)?, self.llc(dest)?);
+        let task = state.task_of(pid).filter(|_| from != to)?;
+        let group = self.summary.groups.of(task, state, self.options)?;
         let mut track = self.summary.tracks.get(task.id()).copied().unwrap_or_default();
-        let before = track.moved.replace((event.ts, from, to));
+        let before = track.moved.replace((ts, from, to));
         (track.pid, track.group) = (task.pid, group);
         self.summary.tracks.insert(task.id(), track);
+        Some((from, to, group, before))
+    }
+
+    /// Counts a move between LLCs, and whether the task returns to the one that it left before.
+    fn follow_move(&mut self, event: &SchedEvent, state: &SchedState) {
+        let EventKind::Migrate { task, orig, dest } = event.kind else { return };
+        let moved = self.take_move(task.pid, (event.ts, orig, dest), state);
+        let Some((from, to, group, before)) = moved else { return };
         let counts = self.started && self.options.cpus.has(dest);
         let sums = self.summary.sums_of(group);
         sums.moves += u64::from(counts);
@@ -151,6 +167,13 @@ impl Analysis for Residency<'_> {
     /// A task can return in the window from a move before it.
     const LOOKS_BACK: bool = true;
     const MIGRATIONS: bool = true;
+
+    fn recall(&mut self, past: &Past, state: &SchedState) {
+        // Tasks that the state does not have are left out.
+        for (pid, moved) in noted::moves_before(past) {
+            self.take_move(pid, moved, state);
+        }
+    }
 
     fn early(&mut self, event: &SchedEvent, state: &SchedState) {
         self.follow_move(event, state);

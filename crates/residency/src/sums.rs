@@ -18,6 +18,9 @@ pub(crate) const RETURNS: [Dur; 2] = [Dur(10_000_000), Dur(100_000_000)];
 /// The number of an LLC; absent where the topology lacks it.
 pub(crate) type Llc = Option<u32>;
 
+/// The instant of a move between LLCs, the one that the task left, and the one that it came to.
+pub(crate) type Moved = (Ts, u32, u32);
+
 /// The sums of a group.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sums {
@@ -36,7 +39,7 @@ pub(crate) struct Sums {
 /// The last move of a task between LLCs, and the place where it ran last.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Track {
-    pub(crate) moved: Option<(Ts, u32, u32)>,
+    pub(crate) moved: Option<Moved>,
     pub(crate) pid: Pid,
     pub(crate) group: usize,
     /// The LLC of the latest run in the window, and the beginning of the first run there since the latest one elsewhere.

@@ -1,7 +1,8 @@
-use crate::{GroupedBy, Options, PlacedBeside, Residency, ResidencyReport};
+use crate::{GroupedBy, Options, PlacedBeside, Residency, ResidencyNotes, ResidencyReport};
 use sched::topology::CpuLocation;
 use sched::{
     Analysis, Comm, Cpu, Current, EventKind, Pass, Pid, PrevState, SchedEvent, SchedState, TaskRef, Topology, Ts,
+    Window,
 };
 use std::collections::BTreeMap;
 use testkit::Simulation;
@@ -79,6 +80,35 @@ fn a_task_returns_to_the_cache_that_it_left() {
     assert_eq!((first.cpu_count, first.occupancy, second.occupancy), (1, 0.75, 0.25));
     let [a] = &second.groups[..] else { panic!("{:?}", second.groups) };
     assert_eq!((a.name.as_str(), a.run_ns.0, a.wait_ns.0, a.occupancy), ("a", 25_000_000, 0, 0.25));
+}
+
+/// A task moves to and fro between two CPUs, and then over a hundred others: the note has the latest move between two CPUs, at most 64 of them, and
+/// none from more than 100 ms before.
+#[test]
+fn a_part_has_the_moves_before_it() {
+    let a = task(7, "a");
+    let noted = |moves: &[(i64, u32, u32)], from: i64| {
+        let mut events = vec![begins(0, 0, a), sleeps(1, 0, a)];
+        moves.iter().for_each(|(ms, orig, dest)| events.extend(wakes(*ms, a, *orig, *dest)));
+        events.push(begins(from + 1, 0, a));
+        let window = Window { from: Some(Ts(from * MS)), to: None };
+        let pass = Pass::over(events.as_slice()).window(window).run(ResidencyNotes::default);
+        let (name, text) = pass.unwrap_or_else(|never| match never {}).output.expect("a note");
+        assert_eq!(name, "residency");
+        let found: Vec<(i32, serde_json::Value)> = serde_json::from_str(&text).expect("a list");
+        assert!(found.iter().all(|(pid, _)| *pid == 7), "{text}");
+        let moved = |(_, moved): &(i32, serde_json::Value)| {
+            let of = |field: &str| moved[field].as_i64().expect("a number");
+            (of("ts") / MS, of("from") as u32, of("to") as u32)
+        };
+        found.iter().map(moved).collect::<Vec<_>>()
+    };
+    let moves = [(10, 0, 4), (20, 4, 0), (30, 0, 4), (40, 4, 5)];
+    assert_eq!(noted(&moves, 50), [(20, 4, 0), (30, 0, 4), (40, 4, 5)]);
+    assert_eq!(noted(&moves, 125), [(30, 0, 4), (40, 4, 5)]);
+    assert_eq!(noted(&moves, 200), []);
+    let many: Vec<(i64, u32, u32)> = (0..100).map(|nth| (i64::from(nth) / 2, nth, nth + 1)).collect();
+    assert_eq!(noted(&many, 60), many[36..]);
 }
 
 /// Task b is placed on CPU 1, beside task a on CPU 0 of its core, while both CPUs of the core with CPU 2 idle; and task c on CPU 2, whose

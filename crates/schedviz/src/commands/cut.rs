@@ -12,6 +12,7 @@ use offcpu::OffCpuNotes;
 use picks::PicksNotes;
 use preemptions::PreemptionsNotes;
 use question::Subcommand;
+use residency::ResidencyNotes;
 use sched::past::PastName;
 use sched::{Analysis, Cpu, EventIssue, EventKind, NoteTaker, Pass, Past, SchedEvent, SchedState, Topology, Ts};
 use session::Session;
@@ -153,7 +154,8 @@ fn session_part(session: &Session, specs: &[String], aliases: &RefCell<Option<Al
     let stacks = offcpu::Options::for_notes(session);
     let analyses = || {
         let bursts = (latency::NoteTaker::new(&options), BurstNotes::new(&topology));
-        let cpus = (PicksNotes::new(&picked), PreemptionsNotes::new(&asked), IdleStatesNotes::default());
+        let of_cpus = (IdleStatesNotes::default(), ResidencyNotes::default());
+        let cpus = (PicksNotes::new(&picked), PreemptionsNotes::new(&asked), of_cpus);
         let sleeps = (WakersNotes::new(&wakings), OffCpuNotes::new(&stacks), JobsNotes::new(&tasks));
         ((NoteTaker::default(), Offline::default()), bursts, cpus, sleeps)
     };
@@ -161,7 +163,8 @@ fn session_part(session: &Session, specs: &[String], aliases: &RefCell<Option<Al
         let events = Anonymous { events: session.trace.events()?, aliases };
         Pass::over(events).window(session.window).run(analyses)
     })?;
-    let ((past, offline), (notes, bursts), (picks, preemptions, idle_states), (wakers, offcpu, jobs)) = outcome.output;
+    let ((past, offline), (notes, bursts), (picks, preemptions, (idle_states, residency)), (wakers, offcpu, jobs)) =
+        outcome.output;
     let end = session.trace.extent().map_or(session.to, |(_, end)| end);
     // Where a clock stepped back the last event is later than the end.
     let to = if session.to >= end { outcome.to.max(end) } else { session.to };
@@ -172,7 +175,9 @@ fn session_part(session: &Session, specs: &[String], aliases: &RefCell<Option<Al
     }
     // The addresses of stacks are among what an anonymous part has not.
     let offcpu = offcpu.filter(|_| aliases.borrow().is_none());
-    past.notes.extend([notes, bursts, picks, preemptions, idle_states, wakers, offcpu, jobs].into_iter().flatten());
+    past.notes.extend(
+        [notes, bursts, picks, preemptions, idle_states, residency, wakers, offcpu, jobs].into_iter().flatten(),
+    );
     let called = session.names()?;
     past.notes.extend([plot::note(session, past.from, specs, &called, &mut aliases.borrow_mut())?]);
     past.notes.extend(membership::note(
