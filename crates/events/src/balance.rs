@@ -2,7 +2,7 @@
 
 use crate::Density;
 use crate::figure::{Options, WIDTH, behind, draw_bars, fullest, joined, lanes_height, scale_of_bars};
-use crate::log::BalanceLog;
+use crate::log::BalanceStep;
 use crate::undone::{Move, UndoneMoves};
 use draw::{Color, Figure, Item, Line, PT, Paint, Point, Rect, Shape, Unit};
 use sched::analysis::Settled;
@@ -169,7 +169,7 @@ pub struct Balance<'o> {
     listed: Option<Vec<ListedMigration>>,
     densities: SeededMap<(Cause, Cpu), Density>,
     /// The steps that are left to the analysis of the pieces before, if this one follows a later piece of a pass.
-    pub(crate) log: Option<BalanceLog>,
+    pub(crate) log: Option<Vec<BalanceStep>>,
     undone: UndoneMoves,
 }
 
@@ -229,7 +229,7 @@ impl Analysis for Balance<'_> {
     fn before(&mut self, event: &SchedEvent, state: &SchedState) {
         if let Some(of) = Move::of(event, state) {
             match &mut self.log {
-                Some(log) => log.moves.push(of),
+                Some(log) => log.push(BalanceStep::Happened(of)),
                 None => self.happens(of),
             }
         }
@@ -238,7 +238,7 @@ impl Analysis for Balance<'_> {
     fn migrated(&mut self, migration: &Migration, settled: Settled, _: &SchedState) {
         if settled.is_inside() {
             match &mut self.log {
-                Some(log) => log.migrations.push(*migration),
+                Some(log) => log.push(BalanceStep::Settled(*migration)),
                 None => self.settles(*migration),
             }
         }

@@ -4,7 +4,7 @@
 use crate::balance::Balance;
 use crate::cost::Cost;
 use crate::funnel::Funnels;
-use crate::log::{BalanceLog, BurstStep};
+use crate::log::{BalanceStep, BurstStep};
 use sched::{Joined, SchedEvent, SchedState, Ts};
 
 impl Joined for Balance<'_> {
@@ -13,7 +13,7 @@ impl Joined for Balance<'_> {
     }
 
     fn resume(&mut self, _: Ts, _: Ts, _: &SchedState) {
-        self.log = Some(BalanceLog::default());
+        self.log = Some(Vec::new());
     }
 
     fn fits(&self, _: &Self) -> bool {
@@ -21,9 +21,12 @@ impl Joined for Balance<'_> {
     }
 
     fn join(&mut self, later: Self) {
-        let BalanceLog { migrations, moves } = later.log.unwrap_or_default();
-        moves.into_iter().for_each(|of| self.happens(of));
-        migrations.into_iter().for_each(|migration| self.settles(migration));
+        for step in later.log.unwrap_or_default() {
+            match step {
+                BalanceStep::Happened(of) => self.happens(of),
+                BalanceStep::Settled(migration) => self.settles(migration),
+            }
+        }
     }
 }
 
@@ -66,5 +69,29 @@ impl Joined for Funnels {
 
     fn join(&mut self, later: Self) {
         later.log.unwrap_or_default().iter().for_each(|event: &SchedEvent| self.take_event(event));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sched::{ChosenCpus, Comm, Cpu, EventKind, Pid, TaskRef, Topology, Window};
+    use testkit::in_pieces;
+
+    #[test]
+    fn moves_of_a_task_that_share_an_instant_are_the_same_in_pieces() {
+        let task = TaskRef { pid: Pid(8), prio: 120, comm: Comm::new(b"make") };
+        let at = |ts, kind| SchedEvent { ts: Ts(ts), cpu: Cpu(0), pid: Pid(7), flags: 0x10, kind };
+        let moved = |ts, orig, dest| at(ts, EventKind::Migrate { task, orig: Cpu(orig), dest: Cpu(dest) });
+        let mut events: Vec<SchedEvent> = (0..3).map(|ts| at(ts, EventKind::Other { id: 1 })).collect();
+        events.push(at(10, EventKind::Wakeup { task, target: Cpu(0) }));
+        // To and fro within an instant: moves with the same task, instant and target.
+        events.extend((0..7).map(|nth| moved(20, nth % 2, (nth + 1) % 2)));
+        events.push(moved(30, 1, 0));
+        let (topology, cpus) = (Topology::default(), ChosenCpus::default());
+        let balance = || Balance::new(&topology, &cpus, Ts(0), Ts(30)).listing(true);
+        let show = |report: &crate::BalanceReport| serde_json::to_string(report).expect("a document");
+        let tally = in_pieces(&mut events.as_slice(), Window::default(), &[1, 2, 3, 4, 5, 6, 7, 8], balance, show);
+        assert_eq!(tally.joined, tally.pieces);
     }
 }

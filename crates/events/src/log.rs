@@ -3,13 +3,14 @@
 use crate::undone::Move;
 use sched::{Comm, Cpu, Migration, Span, TaskId};
 
-/// The migrations of a later piece of a pass.
-#[derive(Debug, Default)]
-pub(crate) struct BalanceLog {
-    /// The migrations in the order in which they are settled.
-    pub(crate) migrations: Vec<Migration>,
-    /// The same migrations as they happen, and those that are never settled.
-    pub(crate) moves: Vec<Move>,
+/// A step of a migration. Both steps are in one list: two moves of a task can share instant and target, and which of them a cause is for
+/// then goes by the order of the steps.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum BalanceStep {
+    /// The task is moved.
+    Happened(Move),
+    /// The cause is settled.
+    Settled(Migration),
 }
 
 /// A step in the bursts of a task.
