@@ -215,6 +215,16 @@ impl EdgeSums {
             *place += 1;
         }
     }
+
+    /// Adds the sums of the same edge in a later piece of a pass.
+    fn join(&mut self, later: &EdgeSums) {
+        self.wakeups += later.wakeups;
+        self.slept.merge(&later.slept);
+        self.waited.merge(&later.waited);
+        self.same_cpu += later.same_cpu;
+        self.same_llc += later.same_llc;
+        self.other_llc += later.other_llc;
+    }
 }
 
 /// The edges that were seen.
@@ -229,6 +239,18 @@ impl EdgeTable {
             None => EdgeKey::Unknown(wakeup.woken),
         };
         self.0.of(key, EdgeKey::Rest).add(wakeup, topology);
+    }
+
+    /// The number of edges.
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Adds the edges of a later piece of a pass.
+    pub(crate) fn join(&mut self, later: EdgeTable) {
+        for (key, sums) in later.0.into_rows() {
+            self.0.of(key, EdgeKey::Rest).join(&sums);
+        }
     }
 
     /// The edges in the order of their keys.

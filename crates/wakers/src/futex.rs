@@ -81,6 +81,15 @@ pub(crate) struct FutexSums {
     pub(crate) waited: Lengths,
 }
 
+impl FutexSums {
+    /// Adds the sums of the same row in a later piece of a pass.
+    pub(crate) fn join(&mut self, later: &FutexSums) {
+        self.wakeups += later.wakeups;
+        self.slept.merge(&later.slept);
+        self.waited.merge(&later.waited);
+    }
+}
+
 /// The wakeups by futex, waker and woken task.
 pub(crate) type FutexTable = BoundedRows<FutexKey, FutexSums>;
 

@@ -26,6 +26,7 @@ mod components;
 mod edges;
 mod figure;
 mod futex;
+mod joined;
 mod layers;
 mod noted;
 mod question;
@@ -45,11 +46,12 @@ pub use text::text;
 
 use edges::{EdgeTable, Wakeup, group_of};
 use futex::FutexTable;
+use joined::{MissingParts, WakeupsLeft, WokenRun};
 use membership::{TaskGroup, TaskGroups};
 use sched::state::Task;
 use sched::{
-    Analysis, Chosen, ChosenCpus, Comm, Cpu, Dur, EventKind, Joined, Past, PerTask, Pid, SchedEvent, SchedState, Span,
-    TaskId, TaskState, Topology, Ts,
+    Analysis, Chosen, ChosenCpus, Comm, Cpu, Dur, EventKind, Past, PerTask, Pid, SchedEvent, SchedState, Span, TaskId,
+    TaskState, Topology, Ts,
 };
 use std::sync::Arc;
 
@@ -112,6 +114,8 @@ struct WokenWait {
     queued_on: Cpu,
     /// The time that the task was throttled so far.
     throttled: Dur,
+    /// The parts that an earlier piece of the pass has recorded.
+    missing: MissingParts,
 }
 
 /// The analysis of wakeups by waker: an [`Analysis`] whose output is a [`WakersReport`].
@@ -120,16 +124,15 @@ pub struct Wakers<'o> {
     /// The window's start, once that is reached.
     start: Option<Ts>,
     sources: PerTask<WakingSource>,
-    /// The instant at which each sleeping task was switched out.
-    asleep: PerTask<Ts>,
+    /// The instant at which each sleeping task was switched out; nothing if only an earlier piece of the pass can have it.
+    asleep: PerTask<Option<Ts>>,
     waits: PerTask<WokenWait>,
     edges: EdgeTable,
     /// The wakeups by futex, where they are asked for.
     at_futexes: FutexTable,
+    /// The wakeups that are left to the pieces before, in a later piece of a pass.
+    left: Option<WakeupsLeft>,
 }
-
-/// Wakeups go from one piece of a pass into the next: the analysis is not divisible.
-impl Joined for Wakers<'_> {}
 
 impl<'o> Wakers<'o> {
     /// Returns the analysis with the options of a measurement.
@@ -142,6 +145,7 @@ impl<'o> Wakers<'o> {
             waits: PerTask::default(),
             edges: EdgeTable::default(),
             at_futexes: FutexTable::default(),
+            left: None,
         }
     }
 
@@ -167,7 +171,7 @@ impl<'o> Wakers<'o> {
             // A wait goes on elsewhere; where wakings alone place tasks, it has its CPU only now.
             (Waiting(_), Waiting(cpu)) if state.has_placed() => {
                 if let Some(wait) = self.waits.get_mut(task.id()) {
-                    wait.queued_on = cpu;
+                    wait.moves(cpu);
                 }
             }
             (Waiting(_), Waiting(_) | Throttled(_)) | (Throttled(_), Throttled(_)) if span.ended => {}
@@ -178,7 +182,7 @@ impl<'o> Wakers<'o> {
             }
             (Asleep(_), Asleep(_)) => {}
             (Running(_), Asleep(_)) => {
-                self.asleep.insert(task.id(), event.ts);
+                self.asleep.insert(task.id(), Some(event.ts));
             }
             (Waiting(_), Running(cpu)) => {
                 let wait = self.waits.take(task.id());
@@ -205,27 +209,34 @@ impl<'o> Wakers<'o> {
         }
     }
 
-    /// A task that slept since `since` is queued by its wakeup.
-    fn woken(&self, task: &Task, since: Option<Ts>, cpu: Cpu, span: &Span, state: &SchedState) -> WokenWait {
+    /// A task is queued by its wakeup; `since` is the beginning of its sleep, if there is a record of that, which an earlier piece may
+    /// have.
+    fn woken(&self, task: &Task, since: Option<Option<Ts>>, cpu: Cpu, span: &Span, state: &SchedState) -> WokenWait {
         // A task can be woken while it still runs, about to sleep. A waking from before a loss need not be of this wakeup.
         let waking = match span.state {
             TaskState::Asleep(_) => task.waking.map(|waking| (waking.at.max(span.start), waking)),
             _ => task.waking.filter(|waking| waking.at >= span.start).map(|waking| (waking.at, waking)),
-        };
-        let of_waking = |source: &&WakingSource| {
-            waking.is_some_and(|(_, waking)| (source.at, source.by, source.on) == (waking.at, waking.by, waking.on))
         };
         let start = match waking {
             Some((start, _)) => Some(start),
             None if state.has_wakings() => None,
             None => Some(state.now()),
         };
+        let waking = waking.map(|(_, waking)| (waking.at, waking.by, waking.on));
+        let known = self.sources.get(task.id());
+        let is_earlier = self.left.is_some();
+        let wanted = waking.filter(|_| is_earlier && known.is_none());
+        let woken = (since == Some(None)).then(|| state.now());
         WokenWait {
             start,
-            source: self.sources.get(task.id()).filter(of_waking).copied(),
-            slept: since.map(|since| state.now().since(since)),
+            source: known.filter(|source| waking.is_some_and(|waking| source.is_of(waking))).copied(),
+            slept: since.flatten().map(|since| state.now().since(since)),
             queued_on: cpu,
             throttled: Dur(0),
+            missing: match (wanted, woken) {
+                (None, None) => MissingParts::Nothing,
+                (waking, woken) => MissingParts::Some { waking, woken },
+            },
         }
     }
 
@@ -249,13 +260,23 @@ impl<'o> Wakers<'o> {
         if self.start.is_none() || !self.is_counted(task, cpu, state) {
             return;
         }
-        let waker = |source: WakingSource| self.options.by.party(source.by, source.command, source.group);
         let group = self.options.groups.as_ref().map(|groups| groups.group(task, now));
         let woken = self.options.by.party(task.pid, task.comm, group);
+        let run = WokenRun { task: task.id(), pid: task.pid, woken, now };
+        match &mut self.left {
+            Some(left) if wait.missing != MissingParts::Nothing => left.leave(run, *wait),
+            _ => self.count(&run, wait),
+        }
+    }
+
+    /// Counts the wakeup of a task that runs.
+    fn count(&mut self, run: &WokenRun, wait: &WokenWait) {
+        let WokenRun { pid, woken, now, .. } = *run;
+        let waker = |source: WakingSource| self.options.by.party(source.by, source.command, source.group);
         let waited = wait.start.map(|start| Dur(now.since(start).0.saturating_sub(wait.throttled.0)));
         if let Some((calls, source)) =
             self.options.futexes.as_ref().zip(wait.source.filter(|source| !source.is_interrupt))
-            && let Some(address) = calls.of_wakeup((source.by, source.at), (task.pid, now))
+            && let Some(address) = calls.of_wakeup((source.by, source.at), (pid, now))
         {
             let key = (address, waker(source), woken);
             futex::add(&mut self.at_futexes, key, wait.slept, waited);

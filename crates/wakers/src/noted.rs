@@ -1,6 +1,7 @@
 //! The sleeps, wakings and waits that go on at the start of a part of a trace: noted for the part, and taken up again there.
 
 use crate::edges::group_of;
+use crate::joined::MissingParts;
 use crate::{Options, Wakers, WakingSource, WokenWait};
 use sched::serial::exact;
 use sched::{Analysis, Comm, Cpu, Dur, Past, Pid, SchedEvent, SchedState, Ts};
@@ -96,14 +97,10 @@ fn notes(wakers: &Wakers<'_>, state: &SchedState) -> Vec<NotedWakee> {
         noted.extend(task.map(|task| NotedWakee { pid: task.pid, source, ..NotedWakee::default() }));
     }
     for (id, since) in wakers.asleep.iter() {
-        noted.extend(state.task(id).map(|task| NotedWakee {
-            pid: task.pid,
-            asleep: Some(*since),
-            ..Default::default()
-        }));
+        noted.extend(state.task(id).map(|task| NotedWakee { pid: task.pid, asleep: *since, ..Default::default() }));
     }
     for (id, wait) in wakers.waits.iter() {
-        let WokenWait { start, source, slept, queued_on, throttled } = wait;
+        let WokenWait { start, source, slept, queued_on, throttled, missing: _ } = wait;
         let wait = Some(NotedWokenWait {
             start: *start,
             source: source.as_ref().map(NotedSource::of),
@@ -127,7 +124,7 @@ pub(crate) fn take_up(wakers: &mut Wakers<'_>, past: &Past, state: &SchedState) 
             wakers.sources.insert(task.id(), taken(source));
         }
         if let Some(since) = asleep {
-            wakers.asleep.insert(task.id(), since.min(past.from));
+            wakers.asleep.insert(task.id(), Some(since.min(past.from)));
         }
         if let Some(NotedWokenWait { start, source, slept, queued_on, throttled }) = wait {
             let wait = WokenWait {
@@ -136,6 +133,7 @@ pub(crate) fn take_up(wakers: &mut Wakers<'_>, past: &Past, state: &SchedState) 
                 slept: slept.map(Dur),
                 queued_on,
                 throttled: Dur(throttled),
+                missing: MissingParts::Nothing,
             };
             wakers.waits.insert(task.id(), wait);
         }

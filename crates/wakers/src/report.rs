@@ -182,7 +182,10 @@ fn futexes(table: FutexTable, party: impl Fn(PartyKey) -> WakeParty) -> Vec<Fute
         let (waker, woken) = (party(waker), party(woken));
         Some(FutexEdge { address: format!("{address:#x}"), waker, woken, wakeups: sums.wakeups, slept, waited })
     };
-    let mut rows: Vec<FutexEdge> = table.into_rows().into_iter().filter_map(row).collect();
+    // Groups of the same name have the order of their keys.
+    let mut rows = table.into_rows();
+    rows.sort_unstable_by_key(|(key, _)| *key);
+    let mut rows: Vec<FutexEdge> = rows.into_iter().filter_map(row).collect();
     rows.sort_by(|a, b| {
         b.wakeups.cmp(&a.wakeups).then_with(|| (&a.address, &a.waker, &a.woken).cmp(&(&b.address, &b.waker, &b.woken)))
     });
