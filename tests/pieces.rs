@@ -216,6 +216,13 @@ impl<S: EventSource<Error: Debug>> Compared<S> {
                 tallies.push(("why", tally));
             }
 
+            for by in [wakers::PartiesBy::Command, wakers::PartiesBy::Task] {
+                let topology = pairs(&self.cpus);
+                let options = wakers::Options { tasks, by, topology, ..wakers::Options::default() };
+                let tally = in_pieces(source, window, &lengths, || wakers::Wakers::new(&options), json);
+                tallies.push(("wakers", tally));
+            }
+
             for by in [fairness::GroupBy::Task, fairness::GroupBy::Parent] {
                 let interval = Dur((to.since(from).0 / 5).max(1));
                 let options = fairness::Options { tasks, by, interval, ..fairness::Options::new(from, to) };
@@ -352,6 +359,15 @@ fn some_lists(cpus: &[Cpu], pids: &BTreeSet<Pid>, seed: u64) -> Affinity {
     affinity
 }
 
+/// The same events by a clock that stands still for this long: events of several CPUs share an instant, and have the order of a source.
+fn by_coarse_clock(events: &[SchedEvent], still: Dur) -> Vec<SchedEvent> {
+    let still = still.0.max(1) as i64;
+    let at = |event: &SchedEvent| Ts(event.ts.0.div_euclid(still).saturating_mul(still));
+    let mut events: Vec<SchedEvent> = events.iter().map(|event| SchedEvent { ts: at(event), ..*event }).collect();
+    events.sort_by_key(|event| (event.ts, event.cpu));
+    events
+}
+
 /// Two panels, or one.
 fn halves(cpus: &[Cpu]) -> Vec<running_waiting::Panel> {
     let panels = cpus.chunks(cpus.len().div_ceil(2).max(1));
@@ -403,7 +419,9 @@ fn simulated_runs_are_the_same_in_pieces() {
             true => with_throttling(events, seed),
             false => events.clone(),
         });
-        for events in [&whole, &lossy] {
+        let extent = whole.first().zip(whole.last()).map_or(Dur(0), |(first, last)| last.ts.since(first.ts));
+        let coarse = by_coarse_clock(&lossy, Dur(extent.0 / 60));
+        for events in [&whole, &lossy, &coarse] {
             let inner = Window { from: at(events, 3), to: at(events, 7) };
             let lengths = [1, 2 + seed as usize % 5, 61];
             for window in [Window::default(), inner] {
@@ -434,6 +452,8 @@ fn contradictory_events_are_the_same_in_pieces() {
         let events = any_events(bytes);
         if !events.is_empty() {
             add(&mut sums, compared(&events, Window::default(), &[1 + nth % 9]).all());
+            let coarse = by_coarse_clock(&events, Dur(500));
+            add(&mut sums, compared(&coarse, Window::default(), &[2 + nth % 13]).all());
         }
     }
     // Much of such events is refused: it contradicts what a piece concludes from the state.
