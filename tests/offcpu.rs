@@ -405,3 +405,34 @@ fn a_run_is_at_the_stack_that_ends_it() {
     let switches = |name: &str| document(&["offcpu"], name)["with_stack"].as_u64().expect("a number");
     assert_eq!(runs_at_stacks("rt-5.10.dat"), switches("rt-5.10.dat"));
 }
+
+/// Symbols of the kernel from a file, in every command that shows stacks: a recording of perf has none of its own.
+#[test]
+fn every_command_that_shows_stacks_takes_symbols() {
+    let [data, symbols] = ["data", "kallsyms"].map(|end| fixture(&format!("perf-stacks.{end}")));
+    let [data, symbols] = [&data, &symbols].map(|path| path.to_str().expect("a path"));
+    let commands: [&[&str]; 7] = [
+        &["offcpu"],
+        &["latency", "--by", "stack", "--rows", "1000"],
+        &["why", "--by", "stack", "--rows", "1000"],
+        &["path", "--by", "stack", "--comm", "perf", "--rows", "1000"],
+        &["list", "--stacks"],
+        &["stepper", "--text", "--steps", "20"],
+        &["stepper", "--json", "--steps", "20"],
+    ];
+    for command in commands {
+        let run = |more: &[&str]| {
+            let ran = schedviz(&[&command[..1], &[data, "-q"], &command[1..], more].concat());
+            (ran.code, ran.text())
+        };
+        let (with, without) = (run(&["--kallsyms", symbols]), run(&[]));
+        assert_eq!((with.0, without.0), (Some(0), Some(0)), "{command:?}");
+        // In a list events have addresses of their own, of modules as well.
+        let addresses = |text: &str| text.matches("0xffffffff").count();
+        let [named, unnamed] = [&with.1, &without.1].map(|text| addresses(text));
+        assert!(unnamed > 0 && named * 20 <= unnamed, "{command:?}: {named} and {unnamed}: {}", with.1);
+    }
+    // A file that cannot be read is named.
+    let ran = schedviz(&["why", data, "--kallsyms", "/nonexistent/kallsyms"]);
+    assert!(ran.code == Some(1) && ran.stderr.contains("/nonexistent/kallsyms"), "{}", ran.stderr);
+}

@@ -5,7 +5,7 @@ use crate::choice::Choice;
 use crate::listing;
 use anyhow::Result;
 use question::Subcommand;
-use session::args::{TaskArgs, TraceArgs};
+use session::args::{SymbolArgs, TaskArgs, TraceArgs};
 use session::formats::{Formats, OutputArgs};
 use session::messages::emit;
 use std::process::ExitCode;
@@ -31,6 +31,8 @@ pub struct ListArgs {
     /// trace.dat are events of their own, and are printed anyway
     #[arg(long)]
     pub(crate) stacks: bool,
+    #[command(flatten)]
+    pub(crate) symbols: SymbolArgs,
     #[command(flatten)]
     pub(crate) tasks: TaskArgs,
     #[command(flatten)]
@@ -65,7 +67,8 @@ pub(crate) fn run_list(args: &ListArgs) -> Result<()> {
     let announced = args.output.announced();
     let lines = args.output.lines()?;
     args.tasks.without_forked("list")?;
-    let session = args.trace.open_listed()?;
+    let mut session = args.trace.open_listed()?;
+    session.trace.set_kernel_symbols(args.symbols.read()?);
     args.tasks.check(&session)?;
     let choice = Choice::listed(&session, &args.events, &args.tasks)?;
     listing::list(&session, &choice, args.latency_format, args.stacks, lines)?;

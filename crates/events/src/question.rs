@@ -10,6 +10,7 @@ use anyhow::Result;
 use lanes::Coloring;
 use question::{Question, Subcommand};
 use session::Session;
+use session::args::SymbolArgs;
 use session::csv::CsvWriter;
 use session::document::TraceDocument;
 use session::formats::{Formats, Renderings, json};
@@ -133,6 +134,7 @@ fn list_as_once_spelt(args: &EventsArgs) -> Result<()> {
         trace: args.trace.clone(),
         events: args.events.clone(),
         stacks: false,
+        symbols: SymbolArgs::default(),
         latency_format: args.latency_format,
         tasks: args.tasks.clone(),
         output: args.output.clone(),

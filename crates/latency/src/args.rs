@@ -1,7 +1,7 @@
 //! The arguments of `schedviz latency`.
 
 use question::SharedArgs;
-use session::args::DetailArgs;
+use session::args::{DetailArgs, SymbolArgs};
 use session::formats::Formats;
 use session::rows::RowsArgs;
 
@@ -29,6 +29,8 @@ pub struct LatencyArgs {
     pub(crate) worst: usize,
     #[command(flatten)]
     pub(crate) detail: DetailArgs,
+    #[command(flatten)]
+    pub(crate) symbols: SymbolArgs,
 }
 
 const EXAMPLES: &str = "\

@@ -7,6 +7,7 @@ use draw::Figure;
 use question::{SharedArgs, TaskQuestion};
 use sched::{Chosen, Diagnostics, Joined, Window};
 use session::Session;
+use session::args::SymbolArgs;
 use session::formats::Formats;
 use std::io::Write;
 use timeline::page::Heading;
@@ -30,6 +31,10 @@ impl TaskQuestion for LatencyQuestion {
 
     fn shared(args: &LatencyArgs) -> &SharedArgs {
         &args.shared
+    }
+
+    fn symbols(args: &LatencyArgs) -> Option<&SymbolArgs> {
+        Some(&args.symbols)
     }
 
     fn options<'o>(args: &'o LatencyArgs, session: &'o Session, tasks: Option<&'o Chosen<'o>>) -> Result<Options<'o>> {

@@ -2,8 +2,8 @@
 
 use crate::{OffCpuBy, OffCpuTime};
 use question::SharedArgs;
+use session::args::SymbolArgs;
 use session::formats::{Format, Formats};
-use std::path::PathBuf;
 
 /// The formats in which the answer can be written.
 pub(crate) const FORMATS: Formats = Formats::FIGURE_AND_TEXT.and_table().and_dialects(&[Format::Lkp]);
@@ -25,9 +25,8 @@ pub struct OffCpuArgs {
     /// Time that orders the stacks, and that --folded and the figure show
     #[arg(long, value_enum, default_value_t, value_name = "WHAT")]
     pub(crate) time: OffCpuTime,
-    /// Symbols of the kernel for a recording without them, as perf's are: a copy of /proc/kallsyms of the machine, made before its next boot
-    #[arg(long, value_name = "FILE")]
-    pub(crate) kallsyms: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) symbols: SymbolArgs,
     /// Show the frames of programs as well: functions where the program's file is here with the recorded build ID, else places in the
     /// file, else addresses
     #[arg(long)]

@@ -10,6 +10,7 @@ use draw::Figure;
 use question::{SharedArgs, TaskQuestion};
 use sched::{Chosen, ChosenCpus, Diagnostics, Joined, Window};
 use session::Session;
+use session::args::SymbolArgs;
 use session::formats::{Format, Formats};
 use session::stacks::AddressNames;
 use std::io::Write;
@@ -36,8 +37,12 @@ impl TaskQuestion for OffCpuQuestion {
         &args.shared
     }
 
+    fn symbols(args: &OffCpuArgs) -> Option<&SymbolArgs> {
+        Some(&args.symbols)
+    }
+
     fn options<'o>(args: &'o OffCpuArgs, session: &'o Session, tasks: Option<&'o Chosen<'o>>) -> Result<Options<'o>> {
-        let addresses = AddressNames::new(args.kallsyms.as_deref())?;
+        let addresses = AddressNames::default();
         let names = Some(Box::new(move |frame| addresses.name(&session.trace, frame)) as Box<NamesFrame<'o>>);
         Ok(Options { tasks, time: args.time, by: args.by, has_user: args.user, names, ..Options::plain(session) })
     }

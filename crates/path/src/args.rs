@@ -1,7 +1,7 @@
 //! The arguments of `schedviz path`.
 
 use membership::TasksBy;
-use session::args::{BeginArgs, TraceArgs};
+use session::args::{BeginArgs, SymbolArgs, TraceArgs};
 use session::formats::{Formats, OutputArgs};
 
 /// The formats in which the answer can be written.
@@ -36,6 +36,8 @@ pub struct PathArgs {
     pub(crate) segments: Option<usize>,
     #[command(flatten)]
     pub(crate) begin: BeginArgs,
+    #[command(flatten)]
+    pub(crate) symbols: SymbolArgs,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
 }

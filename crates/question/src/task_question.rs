@@ -6,7 +6,7 @@ use draw::Figure;
 use sched::{Chosen, Diagnostics, Joined, Lister, OfSelection, Window};
 use serde::Serialize;
 use session::Session;
-use session::args::{BeginArgs, TaskArgs, TraceArgs};
+use session::args::{BeginArgs, SymbolArgs, TaskArgs, TraceArgs};
 use session::document::TraceDocument;
 use session::formats::{Format, Formats, OutputArgs, Renderings};
 use session::section::{Conclusion, MaybeSection, ReportSection, SectionAnalysis, listed};
@@ -74,6 +74,12 @@ pub trait TaskQuestion: 'static {
     /// Returns the arguments that every such question has.
     fn shared(args: &Self::Args) -> &SharedArgs;
 
+    /// Returns the arguments that name addresses of the kernel; nothing where the answer has no stacks.
+    fn symbols(args: &Self::Args) -> Option<&SymbolArgs> {
+        let _ = args;
+        None
+    }
+
     /// Refuses arguments that contradict one another, before the trace is opened.
     fn check(args: &Self::Args) -> Result<()> {
         let _ = args;
@@ -131,7 +137,10 @@ impl<Q: TaskQuestion> Subcommand for Q {
         output.check(<Q as TaskQuestion>::FORMATS)?;
         begin.without_descent(tasks.forked, "--forked")?;
         Q::check(args)?;
-        let session = trace.open()?;
+        let mut session = trace.open()?;
+        if let Some(symbols) = Q::symbols(args) {
+            session.trace.set_kernel_symbols(symbols.read()?);
+        }
         tasks.check(&session)?;
         let chosen = tasks.chooser(&session)?;
         let chosen = tasks.is_any().then_some(&chosen as &Chosen<'_>);

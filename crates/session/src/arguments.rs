@@ -7,4 +7,5 @@ pub mod page_args;
 pub mod patterns;
 pub mod rows;
 pub mod runs;
+pub(crate) mod symbol_args;
 pub(crate) mod task_args;

@@ -1,6 +1,6 @@
 //! The arguments of `schedviz stepper`.
 
-use session::args::{TaskArgs, TraceArgs};
+use session::args::{SymbolArgs, TaskArgs, TraceArgs};
 use session::formats::{Formats, OutputArgs};
 use tracedat::Where;
 
@@ -28,6 +28,8 @@ pub struct StepperArgs {
     /// Move through the trace with keys; with --events, --tasks or --cpus from one such event to the next
     #[arg(long)]
     pub(crate) tui: bool,
+    #[command(flatten)]
+    pub(crate) symbols: SymbolArgs,
     #[command(flatten)]
     pub(crate) tasks: TaskArgs,
     #[command(flatten)]

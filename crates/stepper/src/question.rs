@@ -94,7 +94,8 @@ pub(crate) struct Report {
 pub(crate) fn run(args: &StepperArgs) -> Result<()> {
     args.output.check(FORMATS)?;
     args.tasks.without_forked("stepper")?;
-    let session = args.trace.open()?;
+    let mut session = args.trace.open()?;
+    session.trace.set_kernel_symbols(args.symbols.read()?);
     args.tasks.check(&session)?;
     let at = instant(args, &session)?;
     let (cpus, affinity) = (&session.shown.chosen, session.affinity.as_ref());

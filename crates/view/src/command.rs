@@ -12,7 +12,7 @@ use crate::{Server, Site, Viewed};
 use anyhow::{Context, Result, bail};
 use question::Subcommand;
 use session::Session;
-use session::args::{ReadArgs, WindowArgs};
+use session::args::{ReadArgs, SymbolArgs, WindowArgs};
 use session::atomic_file::WholeFolder;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -56,6 +56,8 @@ pub struct ViewArgs {
     whatif: Option<PolicyName>,
     #[command(flatten)]
     read: ReadArgs,
+    #[command(flatten)]
+    symbols: SymbolArgs,
     #[command(flatten)]
     window: WindowArgs,
 }
@@ -103,6 +105,8 @@ pub(crate) fn run(args: &ViewArgs) -> Result<()> {
     }
     let mut sessions: Vec<Session> =
         args.traces.iter().map(|path| Session::open(path, &args.read, &args.window)).collect::<Result<_>>()?;
+    let symbols = args.symbols.read()?;
+    sessions.iter_mut().for_each(|session| session.trace.set_kernel_symbols(symbols.clone()));
     if let Some(policy) = args.whatif {
         sessions.push(simulated(args, &sessions, policy)?);
     }

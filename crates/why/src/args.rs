@@ -4,7 +4,7 @@ use crate::Grouping;
 use anyhow::Result;
 use membership::TasksBy;
 use session::Session;
-use session::args::{BeginArgs, ReadArgs, TaskArgs, WindowArgs};
+use session::args::{BeginArgs, ReadArgs, SymbolArgs, TaskArgs, WindowArgs};
 use session::formats::{Formats, OutputArgs};
 use session::groups::RunsArgs;
 use tracedat::Where;
@@ -64,6 +64,8 @@ pub struct WhyArgs {
     pub(crate) tasks: TaskArgs,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
+    pub(crate) symbols: SymbolArgs,
+    #[command(flatten)]
 }
 
 const EXAMPLES: &str = "\

@@ -189,7 +189,8 @@ fn document(session: &Session, report: &WhyReport, diagnostics: &Diagnostics) ->
 
 /// Measures one run; with `drawn` so that it can be drawn.
 fn measure(args: &WhyArgs, read: &ReadArgs, path: &Path, drawn: bool) -> Result<(Session, WhyRun)> {
-    let session = Session::open(path, read, &args.window)?;
+    let mut session = Session::open(path, read, &args.window)?;
+    session.trace.set_kernel_symbols(args.symbols.read()?);
     if let Some(By::Node) = args.by {
         needs_groups(&session.topology, CpuOrder::Node, "--by node")?;
     }

@@ -1,5 +1,6 @@
 //! The arguments that all commands share, and what they come to for a given trace.
 
+pub use crate::arguments::symbol_args::SymbolArgs;
 pub use crate::arguments::task_args::TaskArgs;
 pub use crate::command_line::{repeatable, shell_word};
 use crate::messages::Messages;

@@ -4,7 +4,6 @@ pub use super::stack_kinds::{StackKind, is_of_scheduler, kind_of};
 pub use tracedat::StackedEvent;
 
 use super::elf::{self, ElfSymbols};
-use anyhow::{Context, Result};
 use membership::GroupStack;
 use sched::seeded::SeededMap;
 use sched::{EventKind, Past, Pid, SchedEvent, Ts};
@@ -12,14 +11,12 @@ use serde::Deserialize;
 use std::cell::Cell;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
-use tracedat::{EventStacks, KernelSymbols, StackFrame, StackId, StackKey, Trace};
+use tracedat::{EventStacks, StackFrame, StackId, StackKey, Trace};
 
-/// The names of the addresses of a trace: of the kernel by the symbols of the trace or of a file, of programs by their files. Each file is read
+/// The names of the addresses of a trace: of the kernel by the symbols of the trace, of programs by their files. Each file is read
 /// once, and only if it is the one that was recorded.
 #[derive(Debug, Default)]
 pub struct AddressNames {
-    /// The symbols of the kernel beside those of the trace.
-    kernel: Option<KernelSymbols>,
     programs: Mutex<Programs>,
 }
 
@@ -38,22 +35,11 @@ impl Default for Programs {
     }
 }
 
-/// Maximum size of a file with the kernel's symbols, in bytes.
-const MOST_SYMBOLS: u64 = 64 << 20;
-
 impl AddressNames {
-    /// Reads the kernel's symbols from a copy of `/proc/kallsyms`, if one is given.
-    pub fn new(kallsyms: Option<&Path>) -> Result<AddressNames> {
-        let Some(path) = kallsyms else { return Ok(AddressNames::default()) };
-        let bytes = machine::read_bounded(path, MOST_SYMBOLS).with_context(|| path.display().to_string())?;
-        Ok(AddressNames { kernel: Some(KernelSymbols::parse(&bytes)), programs: Mutex::default() })
-    }
-
     /// Returns the name of a frame: the function, or `file+0x…` for a program whose symbols are not there; nothing where neither is known.
     pub fn name(&self, trace: &Trace, frame: StackFrame) -> Option<String> {
         if !frame.is_user {
-            let given = self.kernel.as_ref().and_then(|symbols| symbols.function_at(frame.address));
-            return given.or_else(|| trace.function_at(frame.address)).map(|(name, _)| name.to_owned());
+            return trace.function_at(frame.address).map(|(name, _)| name.to_owned());
         }
         let (number, module) = frame.module.and_then(|number| Some((number, trace.module(number)?)))?;
         let mut programs = self.programs.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,6 +1,7 @@
-//! Facts about the recorded machine that no event shows: the cgroups of tasks, and a scheduler with queues of its own.
+//! Facts about the recorded machine that no event shows: the cgroups of tasks, a scheduler with queues of its own, and symbols of the kernel.
 
 use crate::issue::FileIssue;
+use crate::text::symbols::{KernelSymbols, SymbolSource};
 use crate::trace::Trace;
 use sched::Pid;
 use sched::probe::CgroupId;
@@ -13,6 +14,8 @@ pub(super) struct UnshownFacts {
     pub(super) groups: Arc<[(Pid, CgroupId)]>,
     /// Whether a sched_ext scheduler held the waiting tasks.
     has_ext_queues: bool,
+    /// Symbols of the kernel beside those of the trace.
+    symbols: Option<Arc<KernelSymbols>>,
 }
 
 impl Trace {
@@ -30,6 +33,11 @@ impl Trace {
         self.diagnostics.add_many_at(FileIssue::MissedProbes, hits, by_probe);
     }
 
+    /// Sets symbols of the kernel, which precede those of the trace.
+    pub fn set_kernel_symbols(&mut self, symbols: Option<Arc<KernelSymbols>>) {
+        self.unshown.symbols = symbols;
+    }
+
     /// Notes that a sched_ext scheduler held the waiting tasks (see [`sched::SchedState::has_ext_queues`]).
     pub fn set_ext_queues(&mut self) {
         self.unshown.has_ext_queues = true;
@@ -38,5 +46,12 @@ impl Trace {
     /// Whether a sched_ext scheduler held the waiting tasks, by [`Trace::set_ext_queues`] or by the note of a part.
     pub fn has_ext_queues(&self) -> bool {
         self.unshown.has_ext_queues || self.past().is_some_and(|past| past.has_ext_queues)
+    }
+}
+
+impl SymbolSource for Trace {
+    fn symbol(&self, address: u64) -> Option<(&str, u64)> {
+        let given = self.unshown.symbols.as_ref().and_then(|symbols| symbols.function_at(address));
+        given.or_else(|| self.symbols().symbol(address))
     }
 }

@@ -131,12 +131,6 @@ impl Kept {
     }
 }
 
-impl SymbolSource for Trace {
-    fn symbol(&self, address: u64) -> Option<(&str, u64)> {
-        self.symbols().symbol(address)
-    }
-}
-
 /// A record of the trace, of any event.
 #[derive(Clone, Copy)]
 pub struct Record<'t> {

@@ -315,8 +315,8 @@ impl Trace {
         self.chains.is_some()
     }
 
-    /// Returns the function of the kernel that an address is in, by the symbols of the trace, and the offset in it in bytes; nothing
-    /// where the trace lacks them.
+    /// Returns the function of the kernel that an address is in, by the symbols of the trace or those that were set, and the offset in it in bytes; nothing
+    /// where neither has it.
     pub fn function_at(&self, address: u64) -> Option<(&str, u64)> {
         use crate::text::symbols::SymbolSource;
         self.symbol(address)
