@@ -3,6 +3,7 @@
 use crate::conforms::conforms;
 use crate::support::{events, fixture, root, schedviz, scratch, unwrapped};
 use sched::{Analysis, Cpu, Load, Pass, Pid, SchedEvent, SchedState, Ts};
+use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use testkit::{Simulation, TraceBuilder};
 use tracedat::Trace;
@@ -273,4 +274,39 @@ fn groups_stand_beside_each_other_by_origin() {
     let one = schedviz(&["why", "-q", &of("hackbench.dat")]).success().text();
     assert!(one.starts_with("Finding: tasks waited while CPUs idled 27.30 % of the time; most waiting"), "{one}");
     std::fs::remove_dir_all(&folder).expect("removed");
+}
+
+/// A run whose waiting tasks are unknown is marked, and in no median, as in `workcons`.
+#[test]
+fn a_run_that_is_not_to_be_trusted_is_in_no_median() {
+    let of = |name: &str| fixture(name).to_str().expect("a path").to_owned();
+    let group = format!("a={},{},{}", of("hackbench.dat"), of("online.dat"), of("mask.dat"));
+    let document = |command: &str| -> Value {
+        let ran = schedviz(&[command, "-q", "--json", "--group", &group]).success();
+        serde_json::from_slice(&ran.stdout).expect("JSON")
+    };
+    let (why, conserved) = (document("why"), document("workcons"));
+    let untrusted: Vec<bool> =
+        why["runs"].as_array().expect("runs").iter().map(|run| run["untrusted"].is_string()).collect();
+    assert_eq!(untrusted, [false, false, true]);
+    assert_eq!(conserved["groups"][0]["percent"]["runs"], 2);
+    let reason = why["runs"][2]["untrusted"].as_str().expect("a reason");
+    assert_eq!(why["notes"][0], format!("mask.dat is not to be trusted, and is in no median: {reason}"));
+    let note = conserved["notes"].as_array().expect("notes").iter().filter_map(Value::as_str);
+    assert!(note.clone().any(|note| note == format!("mask.dat has no violation: {reason}")), "{conserved}");
+
+    // A second group has no other run: it has no median.
+    let text =
+        schedviz(&["why", "-q", "--group", &group, "--group", &format!("b={}", of("mask.dat"))]).success().text();
+    assert!(
+        unwrapped(&text).starts_with(&format!("* mask.dat is not to be trusted, and is in no median: {reason} ")),
+        "{text}"
+    );
+    let row = |name: &str| text.lines().find(|line| line.starts_with(name)).unwrap_or_else(|| panic!("{name}: {text}"));
+    assert!(row("* a: mask.dat").contains(" %"), "{text}");
+    let median = conserved["groups"][0]["percent"]["median"].as_f64().expect("a number");
+    assert!(row("a: median of 2 of 3").contains(&format!("{median:.2} %")), "{median} {text}");
+    assert!(row("b: median of 0 of 1").trim_end().ends_with('-'), "{text}");
+    let (_, origins) = text.split_once("\nwaiting in violation, task\u{b7}s").expect("origins");
+    assert!(origins.lines().nth(1).is_some_and(|line| line.trim_end().ends_with('-')), "{origins}");
 }

@@ -11,10 +11,8 @@ use sched::{Diagnostics, Dur, Tracepoint, Ts};
 use schedstat::TraceColumns;
 use session::Session;
 use session::ext::ExtScheduler;
-use session::warnings;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use tracedat::FileIssue;
 use why::WhyReport;
 
 /// The results of a run.
@@ -105,8 +103,7 @@ pub struct Reports {
 /// Gathers the reports on a run. A run of which more than `max_loss` percent is unknown has no violation.
 pub fn conclude(session: &Session, reports: Reports, max_loss: f64) -> Measured {
     let Reports { mut workcons, reasons, latency, columns, diagnostics } = reports;
-    workcons.unknown.unwritten_percent = warnings::unwritten_percent(&session.trace, &diagnostics);
-    workcons.unknown.clocks_apart = diagnostics.count(FileIssue::ClocksApart);
+    workcons.unknown.add_file(session, &diagnostics);
     let info = session.trace.info();
     let events: BTreeSet<String> =
         session.trace.event_counts().into_iter().filter(|e| e.count > 0).map(|e| e.name).collect();

@@ -13,6 +13,9 @@ use workcons::WaiterArgs;
 /// The formats in which the answer can be written.
 pub(crate) const FORMATS: Formats = Formats::FIGURE_AND_TEXT;
 
+/// The percentage of CPU time unknown, or of events missing without a mark, above which a run is not to be trusted, if nothing else is asked for.
+pub(crate) const MOST_LOSS: f64 = 1.0;
+
 /// Why tasks waited while CPUs idled, and which CPUs went idle beside waiting tasks
 ///
 /// Two tables divide the violation of work conservation, as workcons measures it: the waiting by how each wait began
@@ -54,8 +57,14 @@ pub struct WhyArgs {
     /// Count CPUs without any event as idle; they take no part otherwise
     #[arg(long)]
     pub(crate) assume_idle: bool,
+    /// Leave runs out of the medians of their groups of which more than this percentage of CPU time is unknown, or of events is missing
+    /// without a mark
+    #[arg(long, value_name = "PERCENT", default_value_t = MOST_LOSS)]
+    pub(crate) max_loss: f64,
     #[command(flatten)]
     pub(crate) read: ReadArgs,
+    #[command(flatten)]
+    pub(crate) symbols: SymbolArgs,
     #[command(flatten)]
     pub(crate) window: WindowArgs,
     #[command(flatten)]
@@ -64,8 +73,6 @@ pub struct WhyArgs {
     pub(crate) tasks: TaskArgs,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
-    pub(crate) symbols: SymbolArgs,
-    #[command(flatten)]
 }
 
 const EXAMPLES: &str = "\

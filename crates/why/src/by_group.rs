@@ -17,8 +17,8 @@ struct OriginTimes {
     words: String,
     began: &'static str,
     cause: Option<Cause>,
-    /// The median of each group's runs, in nanoseconds, and the median share in all of a run, in percent.
-    medians: Vec<(f64, f64)>,
+    /// The median of each group's runs, in nanoseconds, and the median share in all of a run, in percent; nothing of a group without runs.
+    medians: Vec<Option<(f64, f64)>>,
 }
 
 /// The origins of the waiting or of the idling in violation, the one with the most time first.
@@ -70,6 +70,9 @@ fn origins(runs: &[Vec<&Rows>]) -> Vec<OriginTimes> {
         found.entry(&row.origin).or_insert((row.began, row.began_cause));
     }
     let median = |runs: &Vec<&Rows>, words: &str| {
+        if runs.is_empty() {
+            return None;
+        }
         let time = |rows: &&Rows| {
             let of_origin = rows.rows.iter().filter(|row| row.origin == words);
             // Not a sum: that of nothing is minus zero.
@@ -77,7 +80,7 @@ fn origins(runs: &[Vec<&Rows>]) -> Vec<OriginTimes> {
         };
         let times: Vec<f64> = runs.iter().map(time).collect();
         let shares = times.iter().zip(runs).map(|(time, rows)| 100.0 * time / (rows.total_ns.0 as f64).max(1.0));
-        (Spread::of(&times).median, Spread::of(&shares.collect::<Vec<_>>()).median)
+        Some((Spread::of(&times).median, Spread::of(&shares.collect::<Vec<_>>()).median))
     };
     let origin = |(words, (began, cause)): (&str, (&'static str, Option<Cause>))| OriginTimes {
         medians: runs.iter().map(|runs| median(runs, words)).collect(),
@@ -94,7 +97,7 @@ fn origins(runs: &[Vec<&Rows>]) -> Vec<OriginTimes> {
 impl OriginTimes {
     /// The longest time of a group.
     fn longest(&self) -> f64 {
-        self.medians.iter().map(|(ns, _)| *ns).fold(0.0, f64::max)
+        self.medians.iter().flatten().map(|(ns, _)| *ns).fold(0.0, f64::max)
     }
 }
 
@@ -104,7 +107,8 @@ impl OriginsOf {
         if self.origins.is_empty() {
             return;
         }
-        let cell = |(ns, percent): &(f64, f64)| format!("{:.3} ({percent:.0}%)", ns / 1e9);
+        let number = |(ns, percent): (f64, f64)| format!("{:.3} ({percent:.0}%)", ns / 1e9);
+        let cell = |median: &Option<(f64, f64)>| median.map_or_else(|| "-".to_owned(), number);
         let width = COLUMNS - 15 * names.len();
         let cut = |name: &str, columns: usize| name.chars().take(columns).collect::<String>();
         // Writing to a string cannot fail.
@@ -185,7 +189,7 @@ impl OriginsOf {
         let name = text::fit(&text::printable(name), 8 * PT, plot.w + NUMBERS - 6 * PT);
         figure.text(Point { x: plot.x, y: plot.y - 5 * PT }, 8 * PT, Anchor::Start, INK, &name);
         for (row, origin) in (0..).zip(self.origins.iter().take(BARS)) {
-            let (ns, percent) = origin.medians.get(group).copied().unwrap_or_default();
+            let Some((ns, percent)) = origin.medians.get(group).copied().flatten() else { continue };
             let y = plot.y + row * ROW;
             let w = axis.at(ns, 0, plot.w).max(if ns > 0.0 { PT / 4 } else { 0 });
             let rects = vec![Rect { x: plot.x, y: y + PT, w, h: ROW - 2 * PT }];

@@ -2,7 +2,7 @@
 
 use crate::WhyArgs;
 use crate::args::By;
-use crate::args::FORMATS;
+use crate::args::{FORMATS, MOST_LOSS};
 use crate::asked_episode;
 use crate::by_group::{self, BESIDE, GroupOrigins};
 use crate::smaller::{self, SmallerCpus};
@@ -27,7 +27,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use timeline::page::Heading;
 use timeline::{Drawable, Sheet};
-use workcons::Options;
+use workcons::{Options, Unknown, UnknownParts};
 
 /// Why tasks waited while CPUs idled, and what stealing would have prevented.
 #[derive(Debug)]
@@ -53,14 +53,18 @@ impl Question for WhyQuestion {
         Ok(Some(part(Options::plain(session), |options| {
             let probed = Probed::of(session);
             listed(
-                move || (Why::new(options).with_probes(probed), SmallerCpus::new(options)),
-                move |(report, smaller), page| {
+                move || {
+                    let unknown = UnknownParts::of(options.cpus.clone());
+                    (Why::new(options).with_probes(probed), SmallerCpus::new(options), unknown)
+                },
+                move |(report, smaller, unknown), page| {
                     let report = WhyReport { on_smaller_cpu: smaller, ..report };
+                    let document = document(page.session, &report, page.diagnostics, unknown);
                     let section = ReportSection {
                         title: "Why tasks waited while CPUs idled".to_owned(),
                         figures: vec![crate::figure(&report, page.session.start, &page.heading())],
-                        text: crate::text(&report, &page.session.drawable, 12),
-                        json: json(&document(page.session, &report, page.diagnostics))?,
+                        text: headed(&document.head(), crate::text(&report, &page.session.drawable, 12)),
+                        json: json(&document)?,
                     };
                     page.keep(report);
                     Ok(section)
@@ -98,6 +102,9 @@ pub(crate) struct WhyDocument {
     schema: &'static str,
     /// The runs, in the given order.
     runs: Vec<WhyRun>,
+    /// The runs that are in no median of their group, each with the reason; absent if there is none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<String>,
 }
 
 /// A run, with its report.
@@ -112,6 +119,9 @@ pub(crate) struct WhyRun {
     /// The sched_ext scheduler that was loaded; absent if none was.
     #[serde(skip_serializing_if = "Option::is_none")]
     sched_ext: Option<ExtScheduler>,
+    /// The reason that the figures of the run are not to be trusted, and are in no median of its group; absent if there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    untrusted: Option<String>,
     #[serde(flatten)]
     pub(crate) report: WhyReport,
     /// The losses, repairs and doubts of the trace.
@@ -140,10 +150,11 @@ pub(crate) fn run(args: &WhyArgs) -> Result<()> {
             run.report.episode.iter().map(|story| asked_episode::figure(session, &run.trust, story, sheet)).collect()
         }
         (Some(session), [run]) => {
-            let heading = session.general_heading(&run.trust).on(sheet);
+            let mut heading = session.general_heading(&run.trust).on(sheet);
+            heading.warnings.extend(run.untrusted.iter().map(|why| format!("not to be trusted: {why}")));
             Ok(vec![crate::figure(&run.report, session.start, &heading)])
         }
-        (_, runs) => groups_figure(args, runs, sheet),
+        _ => groups_figure(args, &document, sheet),
     };
     let forms = Renderings::told(|| text(args, &document), figure);
     let first = files.first().map_or(Path::new("why"), |(_, path)| path);
@@ -170,22 +181,62 @@ fn measured(
     let (sessions, measured): (Vec<Option<Session>>, Vec<WhyRun>) = measured.into_iter().unzip();
     let session = sessions.into_iter().flatten().next();
     let runs = groups::distinct(measured, |run| (run.group.as_ref(), run.recording, &run.trace), &args.read);
-    Ok((WhyDocument { schema: SCHEMA, runs }, session))
+    Ok((WhyDocument::of(runs), session))
 }
 
-/// The document of one run.
-fn document(session: &Session, report: &WhyReport, diagnostics: &Diagnostics) -> WhyDocument {
+/// The document of one run, of which these parts are unknown.
+fn document(session: &Session, report: &WhyReport, diagnostics: &Diagnostics, unknown: Unknown) -> WhyDocument {
     let run = WhyRun {
         trace: session.name(),
         group: None,
         sched_ext: session.sched_ext.clone(),
+        untrusted: untrusted(session, report, diagnostics, unknown, MOST_LOSS),
         report: report.clone(),
         trust: diagnostics.clone(),
         drawable: session.drawable.clone(),
         recording: None,
     };
-    WhyDocument { schema: SCHEMA, runs: vec![run] }
+    WhyDocument::of(vec![run])
 }
+
+/// The reason that a run is not to be trusted, by the rule of `workcons`; nothing where the report has no figures anyway.
+fn untrusted(
+    session: &Session,
+    report: &WhyReport,
+    diagnostics: &Diagnostics,
+    mut unknown: Unknown,
+    most: f64,
+) -> Option<String> {
+    unknown.add_file(session, diagnostics);
+    unknown.why_left_out(most).filter(|_| report.selection_unknown.is_none())
+}
+
+impl WhyDocument {
+    /// The document of runs, in their groups.
+    fn of(runs: Vec<WhyRun>) -> WhyDocument {
+        let note = |run: &WhyRun| {
+            let (Some(why), Some(_)) = (&run.untrusted, &run.group) else { return None };
+            Some(format!("{} is not to be trusted, and is in no median: {why}", run.trace))
+        };
+        WhyDocument { schema: SCHEMA, notes: runs.iter().filter_map(note).collect(), runs }
+    }
+
+    /// The lines for the head of a text about the runs.
+    fn head(&self) -> Vec<String> {
+        let mut head = ext::head(self.runs.iter().map(|run| (run.trace.as_str(), run.sched_ext.as_ref())));
+        let line = |run: &WhyRun| {
+            let why = run.untrusted.as_ref()?;
+            let mark = if self.runs.len() > 1 { MARK } else { "" };
+            let in_median = if run.group.is_some() { ", and is in no median" } else { "" };
+            Some(format!("{mark}{} is not to be trusted{in_median}: {why}", run.trace))
+        };
+        head.extend(self.runs.iter().filter_map(line));
+        head
+    }
+}
+
+/// The mark before the name of a run that is not to be trusted, in a table of several.
+const MARK: &str = "* ";
 
 /// Measures one run; with `drawn` so that it can be drawn.
 fn measure(args: &WhyArgs, read: &ReadArgs, path: &Path, drawn: bool) -> Result<(Session, WhyRun)> {
@@ -229,9 +280,10 @@ fn measure(args: &WhyArgs, read: &ReadArgs, path: &Path, drawn: bool) -> Result<
     let costs = if args.gate { Some(GateCosts::of(&session).with_context(|| no_costs(&session))?) } else { None };
     let analysis = || {
         let why = Why::new(&options).by(grouping.clone()).with_episode_at(at);
-        (why.with_probes(probed).with_gate(costs.clone()), SmallerCpus::new(&options))
+        let why = why.with_probes(probed).with_gate(costs.clone());
+        (why, (SmallerCpus::new(&options), UnknownParts::of(options.cpus.clone())))
     };
-    let ((mut report, smaller), trust) =
+    let ((mut report, (smaller, unknown)), trust) =
         session.measured_in_pieces(&args.begin, session.window, options.application, by_descent, analysis)?;
     if let (Some(at), None, None) = (at, &report.episode, &report.selection_unknown) {
         let seconds = at.0.saturating_sub(session.start.0) as f64 / 1e9;
@@ -248,7 +300,8 @@ fn measure(args: &WhyArgs, read: &ReadArgs, path: &Path, drawn: bool) -> Result<
     }
     let (drawable, recording) = (session.drawable.clone(), session.recording());
     let (trace, sched_ext) = (session.name(), session.sched_ext.clone());
-    let run = WhyRun { trace, group: None, sched_ext, report, trust, drawable, recording };
+    let untrusted = untrusted(&session, &report, &trust, unknown, args.max_loss);
+    let run = WhyRun { trace, group: None, sched_ext, untrusted, report, trust, drawable, recording };
     Ok((session, run))
 }
 
@@ -275,8 +328,7 @@ fn assumed_bound(session: &Session, begin: &BeginArgs, options: &Options<'_>) ->
 }
 
 fn text(args: &WhyArgs, document: &WhyDocument) -> String {
-    let head = ext::head(document.runs.iter().map(|run| (run.trace.as_str(), run.sched_ext.as_ref())));
-    headed(&head, body(args, document))
+    headed(&document.head(), body(args, document))
 }
 
 /// The text without its head.
@@ -294,18 +346,27 @@ fn body(args: &WhyArgs, document: &WhyDocument) -> String {
 /// A line for each run, and the medians of each group.
 fn table(runs: &[WhyRun], markdown: bool) -> String {
     let mut out = String::new();
-    let name = |run: &WhyRun| run.group.as_ref().map_or(run.trace.clone(), |group| format!("{group}: {}", run.trace));
+    let name = |run: &WhyRun| {
+        let mark = if run.untrusted.is_some() { MARK } else { "" };
+        let group = run.group.as_ref().map_or(String::new(), |group| format!("{group}: "));
+        format!("{mark}{group}{}", run.trace)
+    };
     let mut rows: Vec<(String, [Option<f64>; 5])> = runs.iter().map(|run| (name(run), figures(&run.report))).collect();
     let mut names: Vec<&String> = runs.iter().filter_map(|run| run.group.as_ref()).collect();
     names.dedup();
     for group in names {
-        let of_group: Vec<[Option<f64>; 5]> =
-            runs.iter().filter(|run| run.group.as_ref() == Some(group)).map(|run| figures(&run.report)).collect();
+        let of_group = || runs.iter().filter(|run| run.group.as_ref() == Some(group));
+        let trusted: Vec<[Option<f64>; 5]> =
+            of_group().filter(|run| run.untrusted.is_none()).map(|run| figures(&run.report)).collect();
         let median = |column: usize| {
-            let values: Vec<f64> = of_group.iter().filter_map(|row| row[column]).collect();
+            let values: Vec<f64> = trusted.iter().filter_map(|row| row[column]).collect();
             (!values.is_empty()).then(|| question::Spread::of(&values).median)
         };
-        rows.push((format!("{group}: median of {}", of_group.len()), std::array::from_fn(median)));
+        let of = match of_group().count() {
+            all if all == trusted.len() => String::new(),
+            all => format!(" of {all}"),
+        };
+        rows.push((format!("{group}: median of {}{of}", trusted.len()), std::array::from_fn(median)));
     }
     let heads = ["in violation", "waited", "idled", "missed steals", "within LLC"];
     // Writing to a string cannot fail.
@@ -342,22 +403,23 @@ fn table(runs: &[WhyRun], markdown: bool) -> String {
     out
 }
 
-/// The reports on the runs of each group, with its name. Runs without a group are in none.
+/// The reports on the runs of each group that are to be trusted, with its name. Runs without a group are in none.
 fn of_groups(runs: &[WhyRun]) -> Vec<(&str, Vec<&WhyReport>)> {
     let mut groups: Vec<(&str, Vec<&WhyReport>)> = Vec::new();
     for run in runs {
         let Some(name) = run.group.as_deref() else { continue };
-        match groups.iter_mut().find(|(group, _)| *group == name) {
-            Some((_, reports)) => reports.push(&run.report),
-            None => groups.push((name, vec![&run.report])),
+        let place = groups.iter().position(|(group, _)| *group == name).unwrap_or(groups.len());
+        if place == groups.len() {
+            groups.push((name, Vec::new()));
         }
+        groups[place].1.extend(run.untrusted.is_none().then_some(&run.report));
     }
     groups
 }
 
 /// Draws the origins of groups beside each other.
-fn groups_figure(args: &WhyArgs, runs: &[WhyRun], sheet: &Sheet) -> Result<Vec<Figure>> {
-    let groups = of_groups(runs);
+fn groups_figure(args: &WhyArgs, document: &WhyDocument, sheet: &Sheet) -> Result<Vec<Figure>> {
+    let groups = of_groups(&document.runs);
     if !(2..=BESIDE).contains(&groups.len()) || args.episode.is_some() {
         bail!("the figure shows one run, or 2 to {BESIDE} groups beside each other; compare -o draws several runs");
     }
@@ -365,7 +427,7 @@ fn groups_figure(args: &WhyArgs, runs: &[WhyRun], sheet: &Sheet) -> Result<Vec<F
     let heading = Heading {
         trace: groups.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", "),
         facts: facts.collect::<Vec<_>>().join(", "),
-        warnings: Vec::new(),
+        warnings: document.notes.clone(),
         command: repeatable(std::env::args_os()),
         sheet: sheet.clone(),
     };

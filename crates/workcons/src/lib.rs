@@ -63,7 +63,7 @@ pub use sched_idle::{SchedIdle, SchedIdleFigures};
 pub use strips::Strip;
 pub use text::{next, table, text};
 pub use throttling::{ThrottledCgroup, ThrottledCpu, ThrottledTask, Throttling};
-pub use unknown::{Gaps, Unknown};
+pub use unknown::{Gaps, Unknown, UnknownParts};
 pub use violation::{SelectedWatch, ViolationSteps, Watch, is_violated_in};
 pub use waiter_args::WaiterArgs;
 

@@ -3,12 +3,12 @@
 use crate::count::{Count, Counts};
 use crate::strips::Strip;
 use crate::throttling::Throttling;
-use crate::unknown::{Gaps, Unknown};
+use crate::unknown::Unknown;
 use crate::violation::WAYS;
 use crate::{LostCapacity, Options, PendingSwitch, RigorousBounds, Scene, SchedIdleFigures, Waiters, WorkConservation};
 use sched::episodes::Totals;
 use sched::topology::Distance;
-use sched::{Dur, EventIssue, OfSelection, SchedState, Topology, Ts};
+use sched::{Dur, OfSelection, SchedState, Topology, Ts};
 use serde::Serialize;
 
 /// One way of counting waiters, measured.
@@ -278,7 +278,6 @@ pub(crate) fn build(analysis: WorkConservation<'_>, end: Ts, state: &SchedState)
     let confined_percent = confined.as_ref().and_then(crate::Confined::percent);
     let confined_percent =
         confined_percent.filter(|share| *share > CONFINED_PERCENT && chosen.percent >= VIOLATED_PERCENT);
-    let gaps = state.gaps().into_iter().map(|(cpu, gaps, ns)| Gaps { cpu, gaps, ns }).collect();
     let (elapsed, is_command) = match traced {
         Some((from, Some(to))) => (to.since(from), true),
         _ => (window, false),
@@ -309,15 +308,7 @@ pub(crate) fn build(analysis: WorkConservation<'_>, end: Ts, state: &SchedState)
         pending_switches: pending_switches.longest,
         unrecorded_pending_switches: pending_switches.unrecorded.0,
         unrecorded_pending_switches_ns: pending_switches.unrecorded.1,
-        unknown: Unknown {
-            unknown_percent: percent(integrals.unknown, whole.cpu_time),
-            gaps,
-            missing_events: state.missing(),
-            unseen_queues: state.repaired(EventIssue::UnseenQueue),
-            unseen_switches: state.repaired(EventIssue::SwitchPrevMismatch),
-            clocks_apart: 0,
-            unwritten_percent: 0.0,
-        },
+        unknown: Unknown::at_end(percent(integrals.unknown, whole.cpu_time), state),
         strips: strips.map_or_else(Vec::new, crate::strips::Gatherer::finish),
         throttling,
     };

@@ -15,7 +15,6 @@ use session::args::{BeginArgs, repeatable};
 use session::ext::{self, ExtScheduler};
 use session::{Session, warnings};
 use timeline::{Drawable, Sheet};
-use tracedat::FileIssue;
 
 /// The name and version of the document's schema.
 pub(crate) const SCHEMA: &str = "schedviz/workcons/2";
@@ -214,8 +213,7 @@ impl WorkconsRun {
         if let Some(violation) = report.violation.as_mut().filter(|_| !report.unknown.gaps.is_empty()) {
             violation.bounds = Some(session.follow(begin, session.window, || Bounds::new(options))?.output);
         }
-        report.unknown.unwritten_percent = warnings::unwritten_percent(&session.trace, &diagnostics);
-        report.unknown.clocks_apart = diagnostics.count(FileIssue::ClocksApart);
+        report.unknown.add_file(session, &diagnostics);
         let unobserved = session.silent();
         report.cpus.unobserved = unobserved.len() - options.assume_idle.len();
         let unknown = report.unknown.clone();
@@ -229,7 +227,7 @@ impl WorkconsRun {
 
     /// The violation as it can be compared with that of other runs, or the reason why it cannot.
     pub(crate) fn violation(&self, max_loss: f64) -> std::result::Result<&Violation, String> {
-        match (&self.report.violation, self.report.unknown.why_untrusted(max_loss)) {
+        match (&self.report.violation, self.report.unknown.why_left_out(max_loss)) {
             (_, Some(why)) => Err(why),
             (Some(violation), None) => Ok(violation),
             (None, None) => Err(self.report.selection_unknown.clone().unwrap_or_default()),

@@ -1,7 +1,9 @@
 //! The unknown parts of a trace, as far as the analysis shows them.
 
-use sched::{Cpu, Tracepoint};
+use sched::{Analysis, ChosenCpus, Cpu, CpuSpan, Current, Diagnostics, EventIssue, Joined, SchedState, Tracepoint, Ts};
 use serde::Serialize;
+use session::{Session, warnings};
+use tracedat::FileIssue;
 
 /// The evidence of the analysis on how far the figures can be trusted.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -39,6 +41,33 @@ fn is_nothing(share: &f64) -> bool {
 }
 
 impl Unknown {
+    /// Returns the unknown parts at the end of a window, of whose CPU time this share is unknown.
+    pub(crate) fn at_end(unknown_percent: f64, state: &SchedState) -> Unknown {
+        Unknown {
+            unknown_percent,
+            gaps: state.gaps().into_iter().map(|(cpu, gaps, ns)| Gaps { cpu, gaps, ns }).collect(),
+            missing_events: state.missing(),
+            unseen_queues: state.repaired(EventIssue::UnseenQueue),
+            unseen_switches: state.repaired(EventIssue::SwitchPrevMismatch),
+            clocks_apart: 0,
+            unwritten_percent: 0.0,
+        }
+    }
+
+    /// Adds what the file shows: the events that were not written, and the clocks that are not in step.
+    pub fn add_file(&mut self, session: &Session, diagnostics: &Diagnostics) {
+        self.unwritten_percent = warnings::unwritten_percent(&session.trace, diagnostics);
+        self.clocks_apart = diagnostics.count(FileIssue::ClocksApart);
+    }
+
+    /// The reason that the violation of a run cannot be compared with that of others, and is in no median: the waiting tasks are unknown,
+    /// or more than `most` percent of the CPU time is.
+    pub fn why_left_out(&self, most: f64) -> Option<String> {
+        let lost = self.unknown_percent;
+        let too_much = || format!("nothing is known of {lost:.2} % of its CPU time (--max-loss {most})");
+        self.why_untrusted(most).or_else(|| (lost > most).then(too_much))
+    }
+
     /// The reason that the waiting tasks are unknown, though no time is unknown: a kind of event was not recorded, or a CPU, or
     /// only what a filter let pass, or clocks are not in step, or more than `most` percent of the events are missing without a mark.
     pub fn why_untrusted(&self, most: f64) -> Option<String> {
@@ -54,6 +83,58 @@ impl Unknown {
             None => return None,
         };
         Some(format!("{what}: the waiting tasks are unknown"))
+    }
+}
+
+/// The analysis that finds the unknown parts of a window, where [`WorkConservation`](crate::WorkConservation) does not follow it: an [`Analysis`]
+/// whose output is an [`Unknown`].
+#[derive(Debug)]
+pub struct UnknownParts {
+    cpus: ChosenCpus,
+    start: Ts,
+    /// The time of which nothing is known, in nanoseconds of CPUs.
+    unknown_ns: u64,
+}
+
+impl UnknownParts {
+    /// Returns the analysis of these CPUs.
+    pub fn of(cpus: ChosenCpus) -> UnknownParts {
+        UnknownParts { cpus, start: Ts(0), unknown_ns: 0 }
+    }
+}
+
+impl Analysis for UnknownParts {
+    type Output = Unknown;
+
+    fn begin(&mut self, start: Ts, _: &SchedState) {
+        self.start = start;
+    }
+
+    fn cpu_span(&mut self, span: &CpuSpan, _: &SchedState) {
+        if span.current == Current::Unknown && self.cpus.has(span.cpu) {
+            self.unknown_ns = self.unknown_ns.saturating_add(span.duration().0);
+        }
+    }
+
+    fn finish(self, end: Ts, state: &SchedState) -> Unknown {
+        let cpus = state.observed().filter(|cpu| self.cpus.has(*cpu)).count() as u64;
+        let cpu_time = end.since(self.start).0.saturating_mul(cpus);
+        let percent = if cpu_time == 0 { 0.0 } else { 100.0 * self.unknown_ns as f64 / cpu_time as f64 };
+        Unknown::at_end(percent, state)
+    }
+}
+
+impl Joined for UnknownParts {
+    fn is_divisible(&self) -> bool {
+        true
+    }
+
+    fn fits(&self, _: &UnknownParts) -> bool {
+        true
+    }
+
+    fn join(&mut self, later: UnknownParts) {
+        self.unknown_ns = self.unknown_ns.saturating_add(later.unknown_ns);
     }
 }
 
