@@ -192,3 +192,50 @@ fn what_ran_by_which_name_is_the_same_wherever_it_is_told() {
         );
     }
 }
+
+/// A run that ends as the window begins counts in it without time: its task is no member, and its run is in the row of those without time.
+#[test]
+fn runs_without_time_are_in_a_row_of_their_own() {
+    let task = |pid: i32| TaskRef { pid: Pid(pid), prio: 120, comm: Comm::new(format!("task{pid}").as_bytes()) };
+    let idle = TaskRef { pid: Pid::IDLE, prio: 120, comm: Comm::new(b"swapper") };
+    let switch = |prev, next| EventKind::Switch { prev, state: PrevState::asleep(1), next };
+    let events = [
+        event(0, 0, switch(idle, task(7))),
+        event(100, 7, switch(task(7), task(8))),
+        event(150, 8, switch(task(8), task(9))),
+        event(300, 9, switch(task(9), idle)),
+        event(400, 0, switch(idle, idle)),
+    ];
+    let (from, to) = (Ts(100), Ts(400));
+    let options = ::fairness::Options::new(from, to);
+    let window = sched::Window { from: Some(from), to: Some(to) };
+    let pass = Pass::over(events.as_slice()).window(window).run(|| Fairness::new(&options));
+    let report = pass.unwrap_or_else(|never| match never {}).output;
+    let runs: Vec<(&str, u64)> = report.members.iter().map(|m| (m.name.as_str(), m.runs.count)).collect();
+    assert_eq!(runs, [("task9 9", 1), ("task8 8", 1)]);
+    let rest = report.without_time.as_ref().expect("a row of the others");
+    assert_eq!((rest.members, rest.runs.count, rest.waits.count), (1, 1, 0));
+}
+
+/// All runs of a window are in some row, however the tasks form members.
+#[test]
+fn the_runs_of_all_rows_are_those_of_the_window() {
+    for (name, window) in
+        [("hackbench.dat", ["0.2", "0.3"]), ("spmd-plus1.dat", ["0.1", "0.4"]), ("affine.dat", ["0.1", "0.4"])]
+    {
+        let trace = fixture(name);
+        let runs = |by: &str| {
+            let asked = ["fairness", trace.to_str().expect("a path"), "-q", "--json", "--by", by];
+            let window = ["--min", window[0], "--max", window[1]];
+            let found: serde_json::Value =
+                serde_json::from_slice(&schedviz(&[&asked[..], &window].concat()).success().stdout).expect("JSON");
+            let rows = found["members"].as_array().expect("members").iter().chain(found.get("without_time"));
+            rows.map(|row| row["runs"]["count"].as_u64().expect("a number")).sum::<u64>()
+        };
+        let of_tasks = runs("task");
+        assert!(of_tasks > 0, "{name}");
+        for by in ["command", "process", "cgroup", "params"] {
+            assert_eq!(runs(by), of_tasks, "{name} by {by}");
+        }
+    }
+}

@@ -44,7 +44,7 @@ pub use fair_runs::{FairRunsOfCpu, FairRunsReport};
 pub use figure::figure;
 pub use idling::IdleCpu;
 pub use question::FairnessQuestion;
-pub use report::{FairnessReport, IntervalReport, Member, text};
+pub use report::{FairnessReport, IntervalReport, Member, WithoutTime, text};
 pub use waits::{QueueTime, Starved};
 
 use entitlement::SharesReport;
@@ -445,6 +445,11 @@ impl MemberSums {
         self.weight = self.weight.max(later.weight);
         self.prio = [self.prio, later.prio].into_iter().flatten().min();
         self.intervals.extend(later.intervals.finish());
+    }
+
+    /// Whether its tasks ran or waited for some time.
+    fn has_time(&self) -> bool {
+        self.run_ns > 0 || self.wait_ns > 0
     }
 
     /// Adds a run or a wait of the member from `start` to `end`.

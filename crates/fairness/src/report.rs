@@ -52,6 +52,38 @@ pub struct Member {
     pub waits: Summary,
 }
 
+/// The members that neither ran nor waited for any time in the window, together: runs and waits of theirs end in it without a part in it, as at
+/// its start or in the instant at which a task comes to another group.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct WithoutTime {
+    /// The number of members.
+    pub members: usize,
+    /// The run lengths: those of the completed runs.
+    pub runs: Summary,
+    /// The completed waits.
+    pub waits: Summary,
+}
+
+impl WithoutTime {
+    /// The members among these that have no time but runs or waits; nothing if there is none.
+    fn of(all: &[(String, MemberSums)]) -> Option<WithoutTime> {
+        let (mut members, mut runs, mut waits) = (0, Lengths::default(), Lengths::default());
+        for (_, sums) in all.iter().filter(|(_, sums)| !sums.has_time()) {
+            let is_counted = sums.runs.summary().count > 0 || sums.waits.summary().count > 0;
+            members += usize::from(is_counted);
+            runs.merge(&sums.runs);
+            waits.merge(&sums.waits);
+        }
+        (members > 0).then(|| WithoutTime { members, runs: runs.summary(), waits: waits.summary() })
+    }
+
+    /// The name of the row.
+    pub(crate) fn name(&self) -> String {
+        format!("{} without time", counted(self.members, "member"))
+    }
+}
+
 /// The shares of an interval.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -95,6 +127,9 @@ pub struct FairnessReport {
     pub weights: bool,
     /// The members, the one that ran most first.
     pub members: Vec<Member>,
+    /// The members without time in the window, whose runs and waits are in no other row; absent if there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub without_time: Option<WithoutTime>,
     /// The shares by interval.
     pub intervals: Vec<IntervalReport>,
     /// The longest waits.
@@ -180,12 +215,12 @@ pub(crate) fn build(mut f: Fairness<'_>, end: Ts) -> FairnessReport {
         (name(&key, &sums), sums)
     };
     let mut all: Vec<(String, MemberSums)> = of_stems(f.members, groups).into_iter().map(named).collect();
-    // One that ended at the start of the window has no time in it.
     let (mut run_lengths, mut waits) = (Lengths::default(), Lengths::default());
     for (_, s) in &all {
         run_lengths.merge(&s.runs);
         waits.merge(&s.waits);
     }
+    let without_time = WithoutTime::of(&all);
     // A task that was there, and neither ran nor waited, wanted no CPU time.
     all.retain(|(_, sums)| sums.run_ns > 0 || sums.wait_ns > 0);
     // Among equals the one with the smallest PID: names are replaced in an anonymous part, which must not change the order.
@@ -226,6 +261,7 @@ pub(crate) fn build(mut f: Fairness<'_>, end: Ts) -> FairnessReport {
         weighted_jain: jain(&by_weight),
         weights: options.weights,
         members,
+        without_time,
         intervals: intervals(all, options.from, options.zero, options.to, options.interval),
         starved: f.waits.longest,
         shares: options.shares.clone(),
@@ -268,7 +304,7 @@ impl OfSelection for FairnessReport {
     fn withhold(&mut self, why: String) {
         (self.gini, self.jain, self.weighted_jain) = (None, None, None);
         (self.members, self.intervals, self.starved) = (Vec::new(), Vec::new(), Vec::new());
-        (self.runs, self.waits) = (Lengths::default(), Lengths::default());
+        (self.runs, self.waits, self.without_time) = (Lengths::default(), Lengths::default(), None);
         (self.selection_unknown, self.shares, self.fair_before_real_time) = (Some(why), None, None);
     }
 }
@@ -418,18 +454,12 @@ const DEADLINE_TASKS: usize = 4;
 fn length_rows(out: &mut String, report: &FairnessReport, rows: usize) {
     // Writing to a string cannot fail.
     let _ = writeln!(out, "\n{:24} {:>8} {:>9} {:>9} {:>9} {:>9}", "", "runs", "length", "wait 50 %", "99 %", "max");
-    for m in report.members.iter().take(rows) {
-        let _ = writeln!(
-            out,
-            "{:24} {:>8} {:>9} {:>9} {:>9} {:>9}",
-            m.name,
-            m.runs.count,
-            human(m.runs.p50_ns),
-            human(m.waits.p50_ns),
-            human(m.waits.p99_ns),
-            human(m.waits.max_ns)
-        );
-    }
+    let mut row = |name: &str, runs: &Summary, waits: &Summary| {
+        let [length, half, most, max] = [runs.p50_ns, waits.p50_ns, waits.p99_ns, waits.max_ns].map(human);
+        let _ = writeln!(out, "{name:24} {:>8} {length:>9} {half:>9} {most:>9} {max:>9}", runs.count);
+    };
+    report.members.iter().take(rows).for_each(|m| row(&m.name, &m.runs, &m.waits));
+    report.without_time.iter().for_each(|rest| row(&rest.name(), &rest.runs, &rest.waits));
 }
 
 fn interval_rows(out: &mut String, report: &FairnessReport) {

@@ -18,5 +18,12 @@ pub(crate) fn table(report: &FairnessReport, out: &mut dyn Write) -> Result<()> 
         all.extend(fields(&runs).chain(fields(&waits)));
         table.row(&all)?;
     }
+    if let Some(rest) = &report.without_time {
+        let (name, runs, waits) = (rest.name(), distribution(&rest.runs), distribution(&rest.waits));
+        // It has no share, and none is expected.
+        let mut all: Vec<&dyn Display> = vec![&name, &0, &0, &0.0, &"", &"", &""];
+        all.extend(fields(&runs).chain(fields(&waits)));
+        table.row(&all)?;
+    }
     table.finish()
 }
