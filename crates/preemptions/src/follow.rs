@@ -164,7 +164,7 @@ impl Preemptions<'_> {
                 }
                 if !pid.is_idle() {
                     let weight = entity.weight.map(std::num::NonZero::get);
-                    let request = Request { deadline: entity.deadline.ns(), weight };
+                    let request = Request { vruntime: Some(entity.vruntime), deadline: entity.deadline.ns(), weight };
                     sched::limits::keep_of_pid(&mut self.picked, pid, request);
                 }
             }
@@ -313,6 +313,10 @@ impl Preemptions<'_> {
     /// The virtual time of a preempted task shows how much of its request it had left.
     fn request_left(&mut self, closed: Closed, vruntime: VirtualTime, weight: Option<u32>) {
         let Some(request) = self.picked.get(&closed.pid) else { return };
+        // The task came to another queue meanwhile, as with its first autogroup, whose virtual time has nothing to do with that of the deadline.
+        if request.vruntime.is_some_and(|picked| vruntime.since(picked) < 0) {
+            return;
+        }
         let weight = weight.or(request.weight).map_or_else(|| weight_of(closed.prio) << 10, u64::from);
         let left = u64::try_from(request.deadline.wrapping_sub(vruntime.ns())).unwrap_or(0);
         let left = (u128::from(left) * u128::from(weight)) >> 20;

@@ -51,6 +51,7 @@ use cpu::CpuTrack;
 use locks::Locks;
 use membership::TaskGroups;
 use rows::{RowTable, Ways};
+use sched::probe::VirtualTime;
 use sched::seeded::SeededMap;
 use sched::{Analysis, Chosen, ChosenCpus, Dur, Joined, Lengths, Past, PerTask, Pid, SchedEvent, SchedState, Ts};
 use std::sync::Arc;
@@ -103,6 +104,8 @@ impl Options<'_> {
 /// The task that a CPU switched from, and the numbers of its latest pick, where they were recorded.
 #[derive(Clone, Copy, Debug)]
 struct Request {
+    /// Nothing where the note of a part lacks it.
+    vruntime: Option<VirtualTime>,
     deadline: i64,
     weight: Option<u32>,
 }

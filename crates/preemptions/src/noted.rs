@@ -3,8 +3,10 @@
 use crate::cpu::CpuTrack;
 use crate::locks::NotedLocks;
 use crate::{Options, Preemptions, Request};
+use sched::probe::VirtualTime;
 use sched::{Analysis, Cpu, Past, Pid, SchedEvent, SchedState, Ts};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// The name of the notes in [`Past::notes`].
 const NAME: &str = "preemptions";
@@ -19,6 +21,9 @@ struct NotedRequests {
     queued: Vec<(Pid, Ts)>,
     /// The deadline and the weight of each task at its latest pick.
     picked: Vec<(Pid, i64, Option<u32>)>,
+    /// The virtual run time of each task at that pick, as the deadline.
+    #[serde(default)]
+    picked_at: Vec<(Pid, i64)>,
     locks: NotedLocks,
 }
 
@@ -62,7 +67,9 @@ fn notes(preemptions: &Preemptions<'_>, state: &SchedState) -> NotedRequests {
         |(pid, request): (&Pid, &Request)| state.task_of(*pid).map(|_| (*pid, request.deadline, request.weight));
     let mut picked: Vec<_> = preemptions.picked.iter().filter_map(lives).collect();
     picked.sort_unstable();
+    let at = |(pid, ..): &(Pid, i64, Option<u32>)| Some((*pid, preemptions.picked.get(pid)?.vruntime?.ns()));
     NotedRequests {
+        picked_at: picked.iter().filter_map(at).collect(),
         cpus: (0..).map(Cpu).zip(preemptions.cpus.iter().copied()).collect(),
         now_flag: preemptions.now_flag,
         queued: preemptions.queued.iter().filter_map(|(task, since)| Some((pid(task)?, *since))).collect(),
@@ -86,9 +93,11 @@ pub(crate) fn take_up(preemptions: &mut Preemptions<'_>, past: &Past, state: &Sc
             preemptions.queued.insert(task.id(), since.min(past.from));
         }
     }
+    let picked_at: BTreeMap<Pid, i64> = notes.picked_at.into_iter().collect();
     for (pid, deadline, weight) in notes.picked {
         if state.task_of(pid).is_some() {
-            preemptions.picked.insert(pid, Request { deadline, weight });
+            let vruntime = picked_at.get(&pid).map(|at| VirtualTime::of(*at));
+            preemptions.picked.insert(pid, Request { vruntime, deadline, weight });
         }
     }
     preemptions.locks.take_up(notes.locks);

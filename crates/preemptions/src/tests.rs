@@ -234,6 +234,30 @@ fn the_rest_of_a_request_is_its_deadline_less_the_virtual_time_by_the_weight() {
     assert_eq!(report.rows[0].request_left.count, 1);
 }
 
+/// A task that comes to another cgroup while it runs has a virtual time of another queue at the end: below that of its pick there is no rest.
+#[test]
+fn a_request_has_no_rest_in_another_queue() {
+    let probe = |ts, pid, probe| at(ts, 0, pid, 0, EventKind::Probe { id: 3, probe });
+    let picks = |pid, vruntime, deadline, left| {
+        let entity = Entity {
+            vruntime: VirtualTime::of(vruntime),
+            deadline: VirtualTime::of(deadline),
+            slice: std::num::NonZeroU32::new(3000),
+            weight: std::num::NonZeroU32::new(1 << 20),
+        };
+        let (left_kind, left) = LeftTimes::of(left);
+        Probe::Picks { pid: Pid(pid), entity, left_kind, left, queue: None, length: 0 }
+    };
+    let events = with(&[
+        probe(1, 0, picks(7, 1_000_000, 1_003_000, None)),
+        request(100, (0, 7, HARD), 7, 0, 4),
+        switch(200, 0, 7, PrevState::PREEMPTED, 9),
+        probe(201, 7, picks(9, 0, 10, Some(Left::At(VirtualTime::of(500))))),
+    ]);
+    let report = report(&events, true);
+    assert_eq!((report.request_left.count, report.longest[0].request_left_ns), (0, None));
+}
+
 #[test]
 fn a_task_that_was_preempted_while_another_waited_for_a_lock_can_hold_it() {
     let lock = |ts, cpu, pid, begins| {
