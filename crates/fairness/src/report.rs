@@ -222,7 +222,7 @@ pub(crate) fn build(mut f: Fairness<'_>, end: Ts) -> FairnessReport {
     }
     let without_time = WithoutTime::of(&all);
     // A task that was there, and neither ran nor waited, wanted no CPU time.
-    all.retain(|(_, sums)| sums.run_ns > 0 || sums.wait_ns > 0);
+    all.retain(|(_, sums)| sums.has_time());
     // Among equals the one with the smallest PID: names are replaced in an anonymous part, which must not change the order.
     all.sort_by(|(a, x), (b, y)| y.run_ns.cmp(&x.run_ns).then(x.first.cmp(&y.first)).then_with(|| a.cmp(b)));
     let total: u64 = all.iter().map(|(_, s)| s.run_ns).fold(0, u64::saturating_add);
@@ -435,8 +435,15 @@ fn classes(out: &mut String, report: &FairnessReport) {
             0 => String::new(),
             more => format!(" and {more} more"),
         };
-        let text =
-            format!("(in the {} class, which runs before tasks of the fair class: {names}{more})", class.words());
+        // A group can have tasks of several classes.
+        let text = match first.group {
+            Some(_) => {
+                format!("(with tasks in the {} class, which runs before the fair class: {names}{more})", class.words())
+            }
+            None => {
+                format!("(in the {} class, which runs before tasks of the fair class: {names}{more})", class.words())
+            }
+        };
         paragraph(out, 2, 3, &text);
     }
     if let Some(FairRunsReport { reason, runs, time_ns, .. }) = &report.fair_before_real_time {

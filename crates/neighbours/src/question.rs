@@ -66,7 +66,7 @@ fn run(args: &NeighboursArgs) -> Result<()> {
         let length = session.to.since(session.from);
         witness::compare(measured, session.machine.as_ref(), length, why_not_the_kernel(&session))
     });
-    let printed = || text(&report, args.rows);
+    let printed = || text(&report, &session.drawable, args.rows);
     let drawn = |sheet: &Sheet| {
         let heading = session.general_heading(&diagnostics).without_figures(report.selection_unknown.as_deref());
         Ok(vec![figure(&report, args.rows, &heading.on(sheet))])

@@ -5,19 +5,20 @@ use crate::{By, PartyKind, PressureReport};
 use sched::Dur;
 use sched::nouns::counted;
 use std::fmt::Write;
+use timeline::Drawable;
 use timeline::text::{paragraph, short};
 
 /// The letters of a name in a table.
 const NAME: usize = 22;
 
-/// Returns the text of a report with at most `rows` pairs and groups.
-pub fn text(report: &NeighboursReport, rows: usize) -> String {
+/// Returns the text of a report on a trace with at most `rows` pairs and groups.
+pub fn text(report: &NeighboursReport, trace: &Drawable, rows: usize) -> String {
     let mut out = String::new();
     if let Some(why) = &report.selection_unknown {
-        paragraph(&mut out, 0, 2, &format!("no figures: {why}"));
+        paragraph(&mut out, 0, 2, &format!("{trace}: no figures: {why}"));
         return out;
     }
-    paragraph(&mut out, 0, 2, &headline(report));
+    paragraph(&mut out, 0, 2, &format!("{trace}: {}", headline(report)));
     if report.wait_ns > Dur(0) || report.preemptions > 0 {
         pairs(&mut out, report, rows);
         groups(&mut out, report, rows);
@@ -90,7 +91,11 @@ fn groups(out: &mut String, report: &NeighboursReport, rows: usize) {
     let has_throttled = report.throttled_ns > Dur(0);
     let heads: String = heads.iter().map(|head| format!(" {head:>7}")).collect();
     let _ = writeln!(out, "\n{:<16}{heads}{}", "group", if has_throttled { " throttl" } else { "" });
-    for group in report.groups.iter().take(rows) {
+    // A group that neither waited nor kept others waiting has an empty row.
+    let is_shown =
+        |group: &&PartyReport| [group.wait_ns, group.caused_ns, group.throttled_ns].iter().any(|ns| ns.0 > 0);
+    let shown: Vec<&PartyReport> = report.groups.iter().filter(is_shown).collect();
+    for group in shown.iter().take(rows) {
         let cells = [
             group.wait_ns,
             group.behind_own_ns,
@@ -105,7 +110,7 @@ fn groups(out: &mut String, report: &NeighboursReport, rows: usize) {
         let cells: String = cells.into_iter().chain(throttled).map(|ns| format!(" {:>7}", cell(ns))).collect();
         let _ = writeln!(out, "{:<16}{cells}", cut(&group.name, 16));
     }
-    rest(out, report.groups.len(), rows, "group");
+    rest(out, shown.len(), rows, "group");
 }
 
 /// The pressure of CPUs, from the trace and by the kernel.

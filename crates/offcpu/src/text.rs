@@ -1,9 +1,10 @@
 //! The report as a text for people.
 
+use crate::report::KindTimes;
 use crate::{OffCpuReport, OffCpuTime};
 use sched::Dur;
 use sched::nouns::counted;
-use session::stacks::is_of_scheduler;
+use session::stacks::{StackKind, is_of_scheduler};
 use std::fmt::Write;
 use timeline::Drawable;
 use timeline::text::{paragraph, short};
@@ -39,6 +40,15 @@ fn headline(out: &mut String, report: &OffCpuReport, trace: &Drawable) {
     if stacked == 0 {
         let how = "(record stacks with schedviz record --stacks, trace-cmd record -T, a stacktrace trigger on sched_switch, or perf record -g)";
         paragraph(out, 2, 3, how);
+    }
+    let is_unnamed = |kind: &KindTimes| kind.kind == StackKind::Unresolved && kind.asleep_ns.0 + kind.runnable_ns.0 > 0;
+    if report.kinds.iter().any(is_unnamed) {
+        paragraph(
+            out,
+            2,
+            3,
+            "(stacks without names: the trace has no symbols of the kernel; --kallsyms FILE gives them)",
+        );
     }
     if report.beyond_limit > 0 {
         let left = format!(

@@ -85,24 +85,20 @@ pub fn text(path: &Path, groups: Option<&PathByGroup>, trace: &Drawable, most: u
     let percent = |ns: u64| 100.0 * ns as f64 / (length.0 as f64).max(1.0);
     let named = task.pid.named(task.command);
     let share = percent(times.unknown_ns);
-    // Writing to a string cannot fail.
-    let _ = match path.is_untrusted {
-        true => writeln!(
-            out,
-            "{trace}: the critical path is not to be trusted,\n  since {share:.1} % of it is unknown: {} of {named},\n  {end}: at least {} queued,\n  {} of that while a CPU idled",
-            seconds(length.0),
-            seconds(times.queued_ns),
-            seconds(times.queued_beside_idle_ns)
+    let (length, queued) = (seconds(length.0), seconds(times.queued_ns));
+    let beside_idle = seconds(times.queued_beside_idle_ns);
+    let headline = match path.is_untrusted {
+        true => format!(
+            "the critical path is not to be trusted, since {share:.1} % of it is unknown: {length} of {named}, {end}: at least {queued} queued, \
+             {beside_idle} of that while a CPU idled"
         ),
-        false => writeln!(
-            out,
-            "{trace}: {} on the critical path\n  of {named}, {end}: {} queued,\n  {} of that while a CPU idled",
-            seconds(length.0),
-            seconds(times.queued_ns),
-            seconds(times.queued_beside_idle_ns)
+        false => format!(
+            "{length} on the critical path of {named}, {end}: {queued} queued, {beside_idle} of that while a CPU idled"
         ),
     };
+    paragraph(&mut out, 0, 2, &format!("{trace}: {headline}"));
     let handovers = counted(path.handovers, "handover");
+    // Writing to a string cannot fail.
     let _ = writeln!(
         out,
         "  ({}, {handovers} between tasks; queued time bounds what\n   a scheduler could gain on this path, and does not predict it)",

@@ -50,7 +50,7 @@ fn run(args: &ResidencyArgs) -> Result<()> {
     let options = options(args, &session, chosen);
     let analysis = || Residency::new(&options);
     let (report, diagnostics) = session.measured(begin, session.page(), chosen, tasks.forked, analysis)?;
-    let printed = || text(&report, args.rows);
+    let printed = || text(&report, &session.drawable, args.rows);
     let drawn = |sheet: &Sheet| {
         let heading = session.general_heading(&diagnostics).without_figures(report.selection_unknown.as_deref());
         Ok(vec![figure(&report, &options, &heading.on(sheet))])

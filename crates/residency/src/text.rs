@@ -4,6 +4,7 @@ use crate::report::{GroupReport, ResidencyReport};
 use sched::Dur;
 use sched::nouns::counted;
 use std::fmt::Write;
+use timeline::Drawable;
 use timeline::text::{paragraph, short};
 
 /// The letters of a name in a table.
@@ -15,11 +16,11 @@ const OCCUPANTS: usize = 3;
 /// The number of tasks that are listed away from their home.
 const AWAY: usize = 3;
 
-/// Returns the text of a report with at most `rows` groups.
-pub fn text(report: &ResidencyReport, rows: usize) -> String {
+/// Returns the text of a report on a trace with at most `rows` groups.
+pub fn text(report: &ResidencyReport, trace: &Drawable, rows: usize) -> String {
     let mut out = String::new();
     if let Some(why) = &report.selection_unknown {
-        paragraph(&mut out, 0, 2, &format!("no figures: {why}"));
+        paragraph(&mut out, 0, 2, &format!("{trace}: no figures: {why}"));
         return out;
     }
     let moves: u64 = report.groups.iter().map(|group| group.moves).sum();
@@ -28,7 +29,7 @@ pub fn text(report: &ResidencyReport, rows: usize) -> String {
     });
     let by = report.by.plural();
     let headline = format!(
-        "{by} ran for {:.6} s{residency}; {} between these caches, {:.1} a second",
+        "{trace}: {by} ran for {:.6} s{residency}; {} between these caches, {:.1} a second",
         report.run_ns.seconds(),
         counted(moves, "move"),
         moves as f64 / report.window_ns.seconds().max(1e-9)

@@ -149,7 +149,7 @@ fn legend(step: &Step) -> Vec<LegendEntry> {
         LegendEntry { swatch: Swatch::Area(Paint::Solid(MOVES)), label: "the task it is about".into() },
         LegendEntry {
             swatch: Swatch::Blank,
-            label: "left of the bar: running; right of it: runqueue wait, who came first stands first".into(),
+            label: "left of the bar: running; right of it: runqueue wait, in the order of arrival".into(),
         },
     ];
     if step.cpus.iter().any(|c| !c.throttled.is_empty()) {

@@ -11,11 +11,8 @@ pub fn text(step: &Step, options: &Options, width: usize) -> String {
     let _ = writeln!(out, "{}", cut(&step.when(options), width));
     let _ = writeln!(out, "{}", cut(&step.summary(), width));
     let who = (width / 4).clamp(12, 24);
-    let _ = writeln!(
-        out,
-        "{}",
-        cut(&format!("  CPU  {:who$} | runqueue wait, who came first stands first", "running"), width)
-    );
+    let _ =
+        writeln!(out, "{}", cut(&format!("  CPU  {:who$} | runqueue wait, in the order of arrival", "running"), width));
     let mut group = None;
     for (lane, (_, this)) in step.cpus.iter().zip(&options.cpus) {
         if let Some(this) = this.filter(|this| group != Some(*this)) {

@@ -489,7 +489,7 @@ fn underload_text(out: &mut String, of: &UnderloadReport) {
         parts.push(format!("since the start {:.1} %", percent(wakeups.since_start, wakeups.on_idle)));
     }
     let all = counted(wakeups.placed, "wakeup");
-    let line = format!("Of {all} {on_idle:.1} % were on an idle CPU, which had idled: {}", parts.join(", "));
+    let line = format!("{all}, {on_idle:.1} % of them on an idle CPU, which had idled: {}", parts.join(", "));
     paragraph(out, 0, 2, &line);
     if let Some(states) = &wakeups.idle_states {
         let states: Vec<String> =

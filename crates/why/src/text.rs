@@ -262,7 +262,8 @@ fn by_weight(rows: &[GroupRow]) -> Option<String> {
     if parts.len() > 2 * WEIGHTS {
         parts.splice(WEIGHTS..parts.len() - WEIGHTS, ["…".to_owned()]);
     }
-    (sums.len() > 1).then(|| format!("Of their waiting tasks of cgroups spent beside idle CPUs: {}.", parts.join(", ")))
+    (sums.len() > 1)
+        .then(|| format!("Waiting of tasks of cgroups beside idle CPUs: {} of all their waiting.", parts.join(", ")))
 }
 
 fn missed(out: &mut String, report: &WhyReport) {

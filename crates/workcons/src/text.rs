@@ -152,18 +152,25 @@ fn by_length(out: &mut String, report: &Report) {
     }
 }
 
+/// The head of the column of idle CPUs, and the maximum number of ranges in it.
+const IDLE_HEAD: &str = "idle CPUs";
+const IDLE_RANGES: usize = 3;
+
 /// A line for each of the longest cases.
 fn brief_cases(out: &mut String, report: &Report, trace: &Drawable) {
     let and_more = |more: usize| if more > 0 { format!(" and {more} more") } else { String::new() };
-    if !report.longest().is_empty() {
+    let idle: Vec<String> =
+        report.longest().iter().take(CASES).map(|e| shorten_cpu_list(&e.scene.idle, IDLE_RANGES)).collect();
+    let width = idle.iter().map(String::len).max().unwrap_or(0).max(IDLE_HEAD.len());
+    if !idle.is_empty() {
         out.push_str("\nThe longest episodes:\n");
-        case_head(out, "idle CPUs   waiting tasks");
+        case_head(out, &format!("{IDLE_HEAD:<width$}   waiting tasks"));
     }
-    for e in report.longest().iter().take(CASES) {
+    for (e, idle) in report.longest().iter().zip(&idle) {
         let first =
             e.scene.waiting.first().map_or(String::new(), |w| format!("{} on CPU {}", w.pid.named(w.command), w.cpu));
         let more = and_more(e.scene.waiting.len().saturating_sub(1));
-        let text = format!("{:<11} {first}{more}", shorten_cpu_list(&e.scene.idle, 3));
+        let text = format!("{idle:<width$}   {first}{more}");
         case(out, e.start_in_trace_ns, e.duration_ns, &text);
     }
     if report.long_pending_switches > 0 {
