@@ -329,7 +329,7 @@ fn runs_of_variants_are_read_as_groups() {
     let groups = schedviz_in(fake.folder(), &["workcons", "series"]).success().text();
     assert!(groups.contains("on.1.dat") && groups.contains("off.1.dat"), "{groups}");
     let why = schedviz_in(fake.folder(), &["why", "series"]).success().text();
-    assert!(why.contains("on: on.1.dat") && why.contains("off: median of 1"), "{why}");
+    assert!(why.contains("* on: on.1.dat") && why.contains("off: median of 0 of 1"), "{why}");
     let page = schedviz_in(fake.folder(), &["report", "series"]).success();
     assert!(page.stderr.contains("series.report/index.html"), "{}", page.stderr);
     for (section, command) in [("compare", "compare"), ("workcons", "workcons"), ("why", "why")] {

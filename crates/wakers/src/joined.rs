@@ -12,7 +12,7 @@ use sched::{Cpu, Dur, Joined, PerTask, Pid, SchedState, TaskId, Ts};
 /// The parts of a wait that the pieces before have recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MissingParts {
-    /// No part.
+    /// Every part of the wait is recorded in this piece.
     Nothing,
     /// The origin of its waking, the beginning of the sleep before, or both.
     Some {

@@ -1,8 +1,8 @@
 //! The simulated machine at an instant: what policies see.
 
+use super::near_cpus::NearCpus;
 use super::order::{FAIR, Order, rank};
 use super::queue::{QueueKey, SimQueue};
-use super::surroundings::Surroundings;
 use super::{EngineOptions, Wakeups};
 use crate::chances::Chances;
 use crate::model::{Model, PlacedOn, QueueJoin, TaskIndex};
@@ -102,7 +102,7 @@ pub struct Machine<'m> {
     pub(crate) chances: Option<Chances>,
     /// Whether each set of CPUs has several.
     several: Vec<bool>,
-    surroundings: Surroundings,
+    near: NearCpus,
     /// The number of joins of queues.
     queued: u64,
     /// The number of tasks and CPUs that searches have looked at since it was last taken.
@@ -131,12 +131,12 @@ impl<'m> Machine<'m> {
             sleep: None,
             key: QueueKey::default(),
         };
-        let surroundings = Surroundings::new(model.cpus.len(), model.usable(), options.topology);
+        let near = NearCpus::new(model.cpus.len(), model.usable(), options.topology);
         let several = model.sets.iter().map(|set| set.len() > 1).collect();
         let tasks = model.tasks.iter().map(task).collect();
         let (order, wakeups, chances) = (options.order, options.wakeups, None);
         let (waiting, queued, looked) = (0, 0, Cell::new(0));
-        Machine { model, cpus, tasks, order, waiting, wakeups, chances, several, surroundings, queued, looked }
+        Machine { model, cpus, tasks, order, waiting, wakeups, chances, several, near, queued, looked }
     }
 
     /// Takes the number of tasks and CPUs that searches have looked at.
@@ -233,12 +233,12 @@ impl<'m> Machine<'m> {
 
     /// The other CPUs that take part, the nearest first. Without a topology all are at the distance [`Distance::Machine`].
     pub fn nearest(&self, cpu: Cpu) -> impl Iterator<Item = (Distance, Cpu)> {
-        self.surroundings.nearest(cpu).inspect(|_| self.look(1))
+        self.near.nearest(cpu).inspect(|_| self.look(1))
     }
 
     /// The distance between two CPUs; [`Distance::Machine`] where it is not known.
     pub fn distance(&self, a: Cpu, b: Cpu) -> Distance {
-        self.surroundings.distance(a, b)
+        self.near.distance(a, b)
     }
 
     /// Whether a task may use `cpu`, as far as the trace and the machine file show the CPUs that it may use.

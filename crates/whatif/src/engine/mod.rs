@@ -8,7 +8,7 @@
 //! | `machine` | the state that policies see |
 //! | `order` | ranks and weights |
 //! | `queue` | a run queue, in its order |
-//! | `surroundings` | the CPUs around each CPU |
+//! | `near_cpus` | the CPUs around each CPU |
 //! | `agenda` | the instants to come |
 //! | `steps` | the programs of tasks: runs, wakeups, sleeps, forks |
 //! | `switch` | the choice of the next task, preemption, steals |
@@ -18,10 +18,10 @@ mod agenda;
 mod balance;
 mod hooks;
 mod machine;
+mod near_cpus;
 mod order;
 mod queue;
 mod steps;
-mod surroundings;
 mod switch;
 
 pub use hooks::Policy;

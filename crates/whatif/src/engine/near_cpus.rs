@@ -9,7 +9,7 @@ const LEVELS: usize = Distance::ALL.len() - 1;
 
 /// The CPUs that take part, by the levels that they share.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Surroundings {
+pub(crate) struct NearCpus {
     /// The place of each CPU, as far as it is known.
     places: Vec<Option<CpuLocation>>,
     /// The CPUs that take part, in ascending order.
@@ -18,11 +18,11 @@ pub(crate) struct Surroundings {
     sharing: [BTreeMap<u32, Vec<Cpu>>; LEVELS],
 }
 
-impl Surroundings {
+impl NearCpus {
     /// The surroundings of the CPUs below `count`, of which `usable` take part.
-    pub(crate) fn new(count: usize, usable: impl Iterator<Item = Cpu>, topology: &Topology) -> Surroundings {
+    pub(crate) fn new(count: usize, usable: impl Iterator<Item = Cpu>, topology: &Topology) -> NearCpus {
         let places: Vec<Option<CpuLocation>> = (0..count as u32).map(|cpu| topology.place(Cpu(cpu)).copied()).collect();
-        let mut found = Surroundings { places, all: usable.collect(), ..Surroundings::default() };
+        let mut found = NearCpus { places, all: usable.collect(), ..NearCpus::default() };
         for cpu in &found.all {
             let place = found.places.get(cpu.index()).copied().flatten().unwrap_or_default();
             for (sharing, number) in found.sharing.iter_mut().zip(place.levels()) {
@@ -76,7 +76,7 @@ mod tests {
                 topology.set(Cpu(cpu), CpuLocation { core, cluster, llc, node, socket });
             }
             let usable = || (0..40).map(Cpu).filter(|cpu| cpu.0 % 5 != 4);
-            let found = Surroundings::new(40, usable(), &topology);
+            let found = NearCpus::new(40, usable(), &topology);
             for cpu in (0..40).map(Cpu) {
                 let distance = |other: Cpu| topology.distance(cpu, other).unwrap_or(Distance::Machine);
                 let others = usable().filter(|other| *other != cpu);
@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn tens_of_thousands_of_cpus_take_room_once() {
-        let found = Surroundings::new(65_535, (0..65_535).map(Cpu), &Topology::default());
+        let found = NearCpus::new(65_535, (0..65_535).map(Cpu), &Topology::default());
         assert_eq!(found.nearest(Cpu(9)).next(), Some((Distance::Machine, Cpu(10))));
         assert_eq!(found.nearest(Cpu(9)).count(), 65_534);
     }
