@@ -1,6 +1,7 @@
 //! The runs on a CPU, as far back as a wait may reach.
 
 use crate::past::{Content, Past};
+use sched::seeded::SeededMap;
 use sched::{Comm, Dur, Ts};
 use std::cmp::Reverse;
 use std::collections::VecDeque;
@@ -13,16 +14,46 @@ const JOINED: usize = 8;
 /// The run time of each command, in nanoseconds.
 pub(crate) type Times = Vec<(Comm, u64)>;
 
-fn add(times: &mut Times, comm: Comm, ns: u64) {
-    match times.iter_mut().find(|(other, _)| *other == comm) {
-        Some((_, sum)) => *sum = sum.saturating_add(ns),
-        None => times.push((comm, ns)),
+/// Number of commands among which one is looked for from the first to the last.
+const FEW: usize = 16;
+
+/// Adds run times to others, in the order in which the commands come.
+struct Adder<'t> {
+    times: &'t mut Times,
+    /// The places of the commands, where there are more than a few: a file can name 100,000.
+    places: SeededMap<Comm, usize>,
+}
+
+impl<'t> Adder<'t> {
+    fn to(times: &'t mut Times) -> Adder<'t> {
+        Adder { times, places: SeededMap::default() }
+    }
+
+    fn add(&mut self, comm: Comm, ns: u64) {
+        let place = if self.times.len() <= FEW {
+            self.times.iter().position(|(other, _)| *other == comm)
+        } else {
+            if self.places.is_empty() {
+                self.places = self.times.iter().enumerate().map(|(place, (comm, _))| (*comm, place)).collect();
+            }
+            self.places.get(&comm).copied()
+        };
+        match place.and_then(|place| self.times.get_mut(place)) {
+            Some((_, sum)) => *sum = sum.saturating_add(ns),
+            None => {
+                if !self.places.is_empty() {
+                    self.places.insert(comm, self.times.len());
+                }
+                self.times.push((comm, ns));
+            }
+        }
     }
 }
 
 impl Content for Times {
     fn join(&mut self, later: Times) {
-        later.into_iter().for_each(|(comm, ns)| add(self, comm, ns));
+        let mut adder = Adder::to(self);
+        later.into_iter().for_each(|(comm, ns)| adder.add(comm, ns));
     }
 }
 
@@ -48,9 +79,10 @@ impl Runs {
     pub(crate) fn join(&mut self, before: Ts) {
         self.older.forget(before);
         let (mut edges, mut times) = (None, Times::new());
+        let mut adder = Adder::to(&mut times);
         for (comm, start, end) in self.recent.drain(..JOINED).filter(|(_, _, end)| *end > before) {
             edges = Some((edges.map_or(start, |(from, _)| from), end));
-            add(&mut times, comm, end.since(start).0);
+            adder.add(comm, end.since(start).0);
         }
         if let Some((from, to)) = edges {
             self.older.add(from, to, times);
@@ -61,12 +93,13 @@ impl Runs {
     /// lie there.
     pub(crate) fn between(&self, from: Ts, to: Ts) -> Vec<(Comm, Dur)> {
         let mut sums = Times::new();
+        let mut adder = Adder::to(&mut sums);
         for (comm, start, end) in self.recent.iter().rev().take_while(|(_, _, end)| *end > from) {
-            add(&mut sums, *comm, (*end).min(to).since((*start).max(from)).0);
+            adder.add(*comm, (*end).min(to).since((*start).max(from)).0);
         }
         for stretch in self.older.since(from) {
             let outside = stretch.outside(from, to);
-            stretch.held.iter().for_each(|(comm, ns)| add(&mut sums, *comm, ns.saturating_sub(outside)));
+            stretch.held.iter().for_each(|(comm, ns)| adder.add(*comm, ns.saturating_sub(outside)));
         }
         sums.retain(|(_, ns)| *ns > 0);
         // Among equals the one that ran last: names are replaced in an anonymous part, which must not change the order.
@@ -108,5 +141,28 @@ mod tests {
             }
         }
         assert_eq!(Runs::default().between(Ts(0), Ts(50_000)), []);
+    }
+
+    #[test]
+    fn many_commands_keep_their_sums_and_their_order() {
+        let name = |n: i64| Comm::new(format!("c{n}").as_bytes());
+        let mut past = Runs::default();
+        // 1,000 commands of one nanosecond each, three times over.
+        for i in 0..3_000 {
+            past.add(name(i % 1_000), Ts(i * 2), Ts(i * 2 + 1));
+            if past.are_full() {
+                past.join(Ts(0));
+            }
+        }
+        let found = past.between(Ts(0), Ts(6_000));
+        // The last 256 runs are exact, and come first among equals, the latest of them before the others.
+        assert_eq!(found.first().map(|(comm, _)| *comm), Some(name(999)));
+        assert!(found.iter().all(|(_, time)| (1..=3).contains(&time.0)), "{found:?}");
+        let mut names: Vec<Comm> = found.iter().map(|(comm, _)| *comm).collect();
+        let number = names.len();
+        names.sort();
+        names.dedup();
+        assert_eq!(names.len(), number, "each command has one sum");
+        assert!((744..=1_000).contains(&number), "{number}");
     }
 }
