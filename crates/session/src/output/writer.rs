@@ -118,6 +118,14 @@ impl Write for Lines {
         }
     }
 
+    // Not piece by piece: a serializer writes a few bytes at a time, for which the buffer has a short way.
+    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        match self {
+            Lines::Standard(out) => out.write_all(bytes),
+            Lines::File(out) => out.write_all(bytes),
+        }
+    }
+
     fn flush(&mut self) -> io::Result<()> {
         match self {
             Lines::Standard(out) => out.flush(),
