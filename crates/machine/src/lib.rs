@@ -311,7 +311,7 @@ impl Machine {
         Some(&cgroup.path)
     }
 
-    /// Adds the lists of the CPUs that tasks may use. The tasks of lists beyond [`MOST_LISTED`] CPUs are not restricted.
+    /// Adds the lists of the CPUs that tasks may use. The tasks of lists beyond `MOST_LISTED` CPUs are not restricted.
     pub fn add_lists(&self, affinity: &mut sched::Affinity) {
         let mut left = MOST_LISTED;
         for taken in &self.affinity {
