@@ -1,6 +1,6 @@
 //! `memcpy` and `memmove` of static programs on x86-64.
 //!
-//! Those of musl copy with `rep movsq` whatever the length, which takes four to six times as long for a few bytes as glibc's functions: half of the
+//! Those of musl copy with `rep movsq` whatever the length, which takes four to five times as long for 8 to 100 bytes as glibc's functions: half of the
 //! time of a long list in JSON on a Xeon (docs/performance.md). These take ordinary loads and stores for fewer than 2,048 bytes. Up to
 //! 128 bytes all is loaded before anything is stored, so that the two can overlap; beyond that the direction is the one that reads each byte
 //! before it is written.
