@@ -17,6 +17,7 @@
 
 mod tiling;
 
+use parse::{Options, Trace};
 use std::num::NonZero;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -24,7 +25,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use testkit::timed;
 use tiling::{Chunks, Setup, write};
-use tracedat::{Options, Trace};
 
 /// Returns the time that the library takes to decompress all chunks, on as many threads as there are cores.
 fn decompress_alone(file: &[u8], chunks: &Chunks) -> Duration {

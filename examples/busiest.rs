@@ -3,10 +3,10 @@
 //! `cargo run --example busiest -- tests/fixtures/hackbench.dat`
 #![allow(clippy::print_stdout)]
 
+use parse::{Options, Trace};
 use sched::{Analysis, Pass, Pid, SchedState, Span, TaskState, Ts};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
-use tracedat::{Options, Trace};
 
 /// The latest name and the running time in nanoseconds of each task.
 #[derive(Default)]

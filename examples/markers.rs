@@ -3,8 +3,8 @@
 //! `cargo run --example markers -- tests/fixtures/marker.dat`
 #![allow(clippy::print_stdout)]
 
+use parse::{Options, Trace};
 use std::ops::ControlFlow;
-use tracedat::{Options, Trace};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let path = std::env::args().nth(1).ok_or("usage: markers TRACE.dat")?;

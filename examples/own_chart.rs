@@ -3,11 +3,11 @@
 //! `cargo run --example own_chart -- tests/fixtures/hackbench.dat runs.pdf`
 
 use draw::{ChartArea, Figure, PT, Rect};
+use parse::{Options, Trace};
 use plotters::prelude::*;
 use sched::{Analysis, Pass, SchedState, Span, TaskState, Ts};
 use std::collections::BTreeMap;
 use std::error::Error;
-use tracedat::{Options, Trace};
 
 /// The lengths of complete runs by command, in nanoseconds.
 #[derive(Default)]

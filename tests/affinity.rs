@@ -4,6 +4,7 @@
 use crate::conforms::conforms;
 use crate::oracle::{OFFLINE, Slow};
 use crate::support::{csv, events, fixture, recordings, root, schedviz, scratch, unwrapped};
+use parse::Trace;
 use sched::affinity::AffinityRecords;
 use sched::probe::Probe;
 use sched::{Affinity, Cpu, CpuMask, CpuSet, EventKind, Pass, Pid, SchedEvent, SchedState, StateClass, Task};
@@ -11,7 +12,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use testkit::Simulation;
-use tracedat::Trace;
 use why::Why;
 use workcons::{Options, Waiters, WorkConservation};
 
@@ -294,7 +294,7 @@ fn a_second_implementation_agrees_where_changes_are_recorded() {
 fn a_second_implementation_agrees_on_recordings() {
     let mut compared = 0;
     for path in recordings().into_iter().filter(|path| std::fs::metadata(path).is_ok_and(|m| m.len() < 100_000)) {
-        let trace = Trace::open(&path, tracedat::Options::default()).expect("a readable recording");
+        let trace = Trace::open(&path, parse::Options::default()).expect("a readable recording");
         // The rule is the same for every trace whose state is simple: nothing lost, and wakeups recorded.
         let simple = |events: &[SchedEvent]| {
             let any = |is: fn(&EventKind) -> bool| events.iter().any(|event| is(&event.kind));
@@ -351,7 +351,7 @@ fn measured(recording: &Path, lists: &str) -> (f64, f64) {
     let folder = scratch(&format!("affinity-{}", recording.file_stem().expect("a name").display()));
     let trace = folder.join("run.dat");
     std::fs::copy(recording, &trace).expect("copied");
-    let events = events(&Trace::open(&trace, tracedat::Options::default()).expect("a recording"));
+    let events = events(&Trace::open(&trace, parse::Options::default()).expect("a recording"));
     let tasks = tasks(&events);
     let others = tasks.keys().map(i32::to_string).filter(|pid| !lists.contains(pid.as_str())).collect::<Vec<_>>();
     let lists = lists.replace('@', &others.join(","));
@@ -436,7 +436,7 @@ fn tasks_that_are_bound_while_they_wait_are_followed() {
     let folder = scratch("affinity-rebound");
     let trace = folder.join("rebound.dat");
     std::fs::copy(fixture("rebound-6.12.dat"), &trace).expect("copied");
-    let events = events(&Trace::open(&trace, tracedat::Options::default()).expect("a recording"));
+    let events = events(&Trace::open(&trace, parse::Options::default()).expect("a recording"));
     let mut sets: BTreeMap<i32, Vec<Vec<u32>>> = BTreeMap::new();
     for event in &events {
         if let EventKind::Probe { probe: Probe::Allows(pid, mask), .. } = event.kind {

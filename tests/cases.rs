@@ -3,11 +3,11 @@
 
 mod pages;
 
+use parse::{Error, FileIssue, Options, Trace};
 use sched::pass::EventSource;
 use sched::{Comm, Cpu, Diagnostics, EventIssue, EventKind, Pass, Pid, PrevState, SchedEvent, StateClass, TaskRef, Ts};
 use std::ops::ControlFlow;
 use testkit::{Age, Buffer, ByteOrder, Compression, KernelLayout, Ring, Simulation, TraceBuilder};
-use tracedat::{Error, FileIssue, Options, Trace};
 
 fn open(bytes: Vec<u8>) -> Result<Trace, Error> {
     Trace::from_bytes(bytes, Options { threads: 1, ..Options::default() })

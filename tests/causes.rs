@@ -1,6 +1,7 @@
 //! Causes of migrations: the simulator's, and on recordings what probes on the balancer confirm.
 
 use crate::support::{fixture, recordings};
+use parse::Trace;
 use sched::{
     Analysis, Cause, Causes, Comm, Cpu, Dur, EventKind, Migration, Pass, Pid, PrevState, SchedEvent, SchedState,
     TaskRef, Ts,
@@ -8,7 +9,6 @@ use sched::{
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use testkit::Simulation;
-use tracedat::Trace;
 
 /// All migrations with their causes, by time.
 #[derive(Default)]
@@ -91,7 +91,7 @@ fn nothing_is_concluded_across_a_loss() {
 #[test]
 fn every_migration_of_a_recording_has_a_cause() {
     for path in recordings() {
-        let trace = Trace::open(&path, tracedat::Options::default()).expect("a readable recording");
+        let trace = Trace::open(&path, parse::Options::default()).expect("a readable recording");
         let Ok(events) = trace.events() else { continue };
         let found = Pass::over(events).run(Collect::default).expect("a pass");
         let migrations = trace.event_counts().into_iter().filter(|e| e.name == "sched_migrate_task");
@@ -157,7 +157,7 @@ fn probes_on_the_balancer_confirm_the_causes() {
         if !name.starts_with("balance") {
             continue;
         }
-        let trace = Trace::open(&path, tracedat::Options::default()).expect("a readable recording");
+        let trace = Trace::open(&path, parse::Options::default()).expect("a readable recording");
         let ours = Pass::over(trace.events().expect("events")).run(Collect::inferring).expect("a pass").output;
         let theirs = probed(&trace);
         // In the builds of 7.2 that function is inlined: new-idle balancing looks like the rest.
@@ -235,7 +235,7 @@ fn probes_on_the_balancer_decide_the_causes() {
     // The recorded and the inferred cause, where they differ.
     let mut differ: BTreeMap<(Cause, Cause), u32> = BTreeMap::new();
     for path in recordings() {
-        let trace = Trace::open(&path, tracedat::Options::default()).expect("a readable recording");
+        let trace = Trace::open(&path, parse::Options::default()).expect("a readable recording");
         // Some recordings have probes without the kind of balance.
         if trace.format_named("lb", "detach_task").is_none_or(|format| format.field("idle").is_none()) {
             continue;
@@ -282,7 +282,7 @@ fn probes_on_the_balancer_decide_the_causes() {
 /// whom: `idle` is 0 for a CPU that idles, 1 for a busy one, 2 for one that is about to idle (`enum cpu_idle_type`).
 #[test]
 fn a_thread_that_balances_for_an_idle_cpu() {
-    let trace = Trace::open(&fixture("rt-balance-6.1.dat"), tracedat::Options::default()).expect("a fixture");
+    let trace = Trace::open(&fixture("rt-balance-6.1.dat"), parse::Options::default()).expect("a fixture");
     let ours = Pass::over(trace.events().expect("events")).run(Collect::default).expect("a pass").output;
     let (mut at_work, mut theirs) = (BTreeMap::new(), Vec::new());
     trace.records(&mut |record| {

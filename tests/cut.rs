@@ -1,6 +1,7 @@
 //! `schedviz cut`: a part of a trace gives what the same window of the whole gives, and other programs read it.
 
 use crate::support::{fixture, recordings, root, schedviz_in, scratch};
+use parse::{FileIssue, Options, Trace};
 use rayon::prelude::*;
 use sched::{Comm, EventKind, Pass, Pid, SchedEvent, Ts, kthread::is_kernel_thread};
 use serde_json::Value;
@@ -8,7 +9,6 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use testkit::{ByteOrder, Compression, Rng, Simulation, TraceBuilder};
-use tracedat::{FileIssue, Options, Trace};
 
 /// The commands whose figures are compared.
 const COMMANDS: [&[&str]; 24] = [

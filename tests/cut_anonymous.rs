@@ -2,12 +2,12 @@
 
 use crate::cut::{cut, readable};
 use crate::support::{fixture, schedviz_in, scratch};
+use parse::{FieldShape, Options, Trace};
 use sched::Comm;
 use sched::kthread::is_kernel_thread;
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::path::Path;
-use tracedat::{FieldShape, Options, Trace};
 
 /// The printable texts of at least this length, which begin and end with a letter or a digit.
 fn texts(bytes: &[u8]) -> BTreeSet<Vec<u8>> {

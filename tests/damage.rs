@@ -2,13 +2,13 @@
 //! panics, nothing is read more often than it is there, and each refusal is a message that a user can act on.
 
 use crate::support::{fixture, recordings, schedviz, scratch};
+use parse::{FileIssue, Options as ReadOptions, Trace, Want};
 use sched::{ChosenCpus, Cpu, EventKind, Pass, Pid, Replay, SchedEvent, Ts};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use testkit::{Compression, Simulation, TraceBuilder};
-use tracedat::{FileIssue, Options as ReadOptions, Trace, Want};
 use workcons::{Options, WorkConservation};
 
 fn fixtures() -> Vec<PathBuf> {
@@ -31,7 +31,7 @@ enum Reading {
 
 /// Reads a file. Returns the number of its events, or the error message.
 fn read(bytes: Vec<u8>, reading: Reading) -> Result<u64, String> {
-    let options = tracedat::Options { threads: 1, ..tracedat::Options::default() };
+    let options = parse::Options { threads: 1, ..parse::Options::default() };
     let trace = Trace::from_bytes(bytes, options).map_err(|e| e.to_string())?;
     let counted: u64 = trace.event_counts().iter().map(|e| e.count).sum();
     if let Reading::Counts = reading {
@@ -185,7 +185,7 @@ fn a_replay_of_damage_comes_to_its_end() {
     for at in (2000..whole.len()).step_by(1999) {
         let mut bytes = whole.clone();
         bytes[at] ^= 0x80;
-        let options = tracedat::Options { threads: 1, ..tracedat::Options::default() };
+        let options = parse::Options { threads: 1, ..parse::Options::default() };
         let Ok(trace) = Trace::from_bytes(bytes, options) else { continue };
         let Ok(events) = trace.events() else { continue };
         let Ok(mut replay) = Replay::with(events, 300, 8, || ()) else { continue };
@@ -199,8 +199,7 @@ fn a_replay_of_damage_comes_to_its_end() {
 
 /// Returns the number of events of each CPU, and the numbers of CPUs whose data overlap and whose data are cut.
 fn per_cpu(bytes: Vec<u8>) -> (BTreeMap<u32, u64>, u64, u64) {
-    let trace =
-        Trace::from_bytes(bytes, tracedat::Options { threads: 1, ..tracedat::Options::default() }).expect("readable");
+    let trace = Trace::from_bytes(bytes, parse::Options { threads: 1, ..parse::Options::default() }).expect("readable");
     let counts = trace.counts();
     let found = trace.diagnostics();
     let events = counts.buffers[0].cpus.iter().map(|cpu| (cpu.cpu.0, cpu.events)).filter(|(_, n)| *n > 0).collect();
@@ -235,7 +234,7 @@ fn data_that_overlap_are_read_once() {
 /// Returns the number of events of each CPU of each buffer.
 fn by_buffer(trace: &Trace) -> Vec<BTreeMap<u32, u64>> {
     let events =
-        |cpus: &[tracedat::CpuEventCounts]| cpus.iter().map(|c| (c.cpu.0, c.events)).filter(|(_, n)| *n > 0).collect();
+        |cpus: &[parse::CpuEventCounts]| cpus.iter().map(|c| (c.cpu.0, c.events)).filter(|(_, n)| *n > 0).collect();
     trace.counts().buffers.iter().map(|buffer| events(&buffer.cpus)).collect()
 }
 
@@ -248,7 +247,7 @@ fn data_whose_table_is_cut_off_are_found() {
     for path in files {
         let whole = std::fs::read(&path).expect("a file");
         let open = |bytes: &[u8]| {
-            Trace::from_bytes(bytes.to_vec(), tracedat::Options { threads: 1, ..tracedat::Options::default() })
+            Trace::from_bytes(bytes.to_vec(), parse::Options { threads: 1, ..parse::Options::default() })
         };
         let complete = open(&whole).expect("readable");
         if complete.info().version.number != 7 {
@@ -296,7 +295,7 @@ fn cpus_restored_in_the_wrong_order_are_renumbered() {
         let in_order = listed.iter().map(|cpu| parts.get(cpu).cloned().unwrap_or_default());
         wrong.buffers[0].cpus = (0..).zip(in_order).collect();
         let read = |bytes: Vec<u8>| {
-            let trace = Trace::from_bytes(bytes, tracedat::Options::default()).expect("readable");
+            let trace = Trace::from_bytes(bytes, parse::Options::default()).expect("readable");
             let mut records = Vec::new();
             trace.records(&mut |record| {
                 records.push((record.ts, record.cpu, record.id(), record.pid()));
@@ -332,7 +331,7 @@ fn events_counted_but_not_written_are_reported() {
         TraceBuilder { options, ..TraceBuilder::default() }.events(&sim.events).build()
     };
     let missing = |bytes: &[u8], threads: usize, to: Option<Ts>| {
-        let options = tracedat::Options { threads, ..tracedat::Options::default() };
+        let options = parse::Options { threads, ..parse::Options::default() };
         let trace = Trace::from_bytes(bytes.to_vec(), options).expect("readable");
         let options = Options::default();
         let pass = Pass::over(trace.events().expect("times")).window(sched::Window { from: None, to });
@@ -369,7 +368,7 @@ fn events_counted_but_not_written_are_reported() {
 #[test]
 fn recordings_hold_all_counted_events() {
     for path in recordings() {
-        let trace = Trace::open(&path, tracedat::Options::default()).expect("readable");
+        let trace = Trace::open(&path, parse::Options::default()).expect("readable");
         let mut found = trace.diagnostics().clone();
         found.merge(&trace.counts().diagnostics);
         let path = path.display().to_string();

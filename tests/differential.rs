@@ -5,11 +5,11 @@
 
 use crate::support;
 use crate::trace_cmd::{Line, parse_line, report};
+use parse::{Field, Options, Record, Trace};
 use std::collections::BTreeMap;
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 use std::path::Path;
-use tracedat::{Field, Options, Record, Trace};
 
 /// Returns the time in the form of trace-cmd: seconds with nanoseconds, or a number for a clock without a unit.
 fn shown_time(record: &Record<'_>, like: &str) -> String {
@@ -191,7 +191,7 @@ fn listed_events_are_those_of_the_report() {
         };
         let mut stacks = text.lines().filter(|l| l.starts_with("=>"));
         // A call of a function graph waits for the record behind it: with its return it is a leaf, in one line.
-        let mut call: Option<tracedat::Kept> = None;
+        let mut call: Option<parse::Kept> = None;
         let mut split = 0;
         trace.records(&mut |record| {
             if let Some(call) = call.take() {

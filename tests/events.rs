@@ -2,9 +2,9 @@
 
 use crate::support::{fixture, golden, recordings, schedviz, scratch};
 use events::Balance;
+use parse::Trace;
 use sched::{Cause, ChosenCpus, Pass, Topology};
 use std::collections::BTreeMap;
-use tracedat::Trace;
 
 fn path(name: &str) -> String {
     fixture(name).to_str().expect("a path").to_owned()
@@ -13,7 +13,7 @@ fn path(name: &str) -> String {
 #[test]
 fn counts_are_those_of_the_trace() {
     for file in recordings() {
-        let trace = Trace::open(&file, tracedat::Options::default()).expect("a readable recording");
+        let trace = Trace::open(&file, parse::Options::default()).expect("a readable recording");
         // Any frequency will do to count the events of a counter without a known one.
         let clock = if trace.has_time().is_err() { vec!["--clock-hz", "1000000000"] } else { vec![] };
         let theirs: BTreeMap<String, u64> =
@@ -45,7 +45,7 @@ fn migrations_by_cause_add_up() {
     let (none, all) = (Topology::default(), ChosenCpus::default());
     let mut newidle: BTreeMap<bool, u64> = BTreeMap::new();
     for file in recordings() {
-        let trace = Trace::open(&file, tracedat::Options::default()).expect("a readable recording");
+        let trace = Trace::open(&file, parse::Options::default()).expect("a readable recording");
         let (Ok(events), Some((from, to))) = (trace.events(), trace.extent()) else { continue };
         let report = Pass::over(events).run(|| Balance::new(&none, &all, from, to)).expect("a pass").output;
         let count: u64 = trace.event_counts().iter().filter(|e| e.name == "sched_migrate_task").map(|e| e.count).sum();
@@ -123,9 +123,9 @@ fn records_from_an_instant_on_are_the_last_of_all() {
     use std::hash::{DefaultHasher, Hash, Hasher};
     use std::ops::ControlFlow;
     for file in recordings() {
-        let trace = Trace::open(&file, tracedat::Options::default()).expect("a readable recording");
+        let trace = Trace::open(&file, parse::Options::default()).expect("a readable recording");
         let Some((start, end)) = trace.extent() else { continue };
-        let taken = |record: &tracedat::Record<'_>| {
+        let taken = |record: &parse::Record<'_>| {
             let mut payload = DefaultHasher::new();
             record.payload().hash(&mut payload);
             (record.ts, record.cpu, record.buffer, record.lost, payload.finish())
@@ -138,7 +138,7 @@ fn records_from_an_instant_on_are_the_last_of_all() {
         for tenth in 0..=10 {
             let from = sched::Ts(start.0 + (end.0 - start.0) / 10 * tenth);
             let mut expected = all[all.partition_point(|record| record.0 < from)..].iter();
-            let mut last: Option<tracedat::Kept> = None;
+            let mut last: Option<parse::Kept> = None;
             trace.records_from(from, &mut |record| {
                 assert_eq!(Some(&taken(record)), expected.next(), "{} from {from:?}", file.display());
                 last = Some(record.keep());
@@ -187,7 +187,7 @@ fn tables_quote_what_they_must() {
     schedviz(&["events", &path("balance.dat"), "--events", "sched:*", "-q", "-o", csv]).success();
     let text = std::fs::read_to_string(csv).expect("written");
     let rows = text.lines().count() as u64 - 1;
-    let trace = Trace::open(&fixture("balance.dat"), tracedat::Options::default()).expect("a recording");
+    let trace = Trace::open(&fixture("balance.dat"), parse::Options::default()).expect("a recording");
     let sched: u64 = trace.event_counts().iter().filter(|e| e.system == "sched").map(|e| e.count).sum();
     assert_eq!(rows, sched);
     assert!(text.starts_with("ts_ns,cpu,pid,command,event,text\n"));

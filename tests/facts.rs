@@ -1,10 +1,10 @@
 //! Facts that stand beside events: the recorder's statistics, clocks, and the kernel's counters.
 
 use crate::support::{fixture, schedviz, scratch};
+use parse::{FileIssue, Options, Trace, Want};
 use sched::{Cpu, Pass, Ts};
 use std::ops::ControlFlow;
 use testkit::{Buffer, Simulation, TraceBuilder};
-use tracedat::{FileIssue, Options, Trace, Want};
 use workcons::WorkConservation;
 
 /// The text of a CPU's statistics: what it recorded, and what the kernel overwrote.

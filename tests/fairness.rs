@@ -2,10 +2,10 @@
 
 use crate::support::{fixture, recordings, schedviz};
 use ::fairness::Fairness;
+use parse::Trace;
 use sched::{Analysis, Comm, Cpu, Dur, EventKind, Load, Pass, Pid, PrevState, SchedEvent, SchedState, TaskRef, Ts};
 use std::collections::{BTreeMap, BTreeSet};
 use testkit::{Laws, Simulation};
-use tracedat::Trace;
 
 fn event(ts: i64, pid: i32, kind: EventKind) -> SchedEvent {
     SchedEvent { ts: Ts(ts), cpu: Cpu(0), pid: Pid(pid), flags: 0, kind }
@@ -125,7 +125,7 @@ fn a_thread_that_executes_is_chosen_by_the_number_it_had() {
 fn what_ran_by_which_name_is_the_same_wherever_it_is_told() {
     let mut renamed = 0;
     for path in recordings() {
-        let trace = Trace::open(&path, tracedat::Options::default()).expect("a recording");
+        let trace = Trace::open(&path, parse::Options::default()).expect("a recording");
         let (Ok(events), Some((from, to))) = (trace.events(), trace.extent()) else { continue };
         let drawn = lanes::Options {
             from,

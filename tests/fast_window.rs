@@ -1,10 +1,10 @@
 //! `--fast-window`: the state before a window, inferred from the events around its start.
 
 use crate::support::{recordings, schedviz};
+use parse::{FileIssue, Trace};
 use sched::{Analysis, Cpu, Current, Diagnostic, EventIssue, EventKind, Pass, Pid, SchedEvent, SchedState, Ts, Window};
 use std::collections::{BTreeMap, BTreeSet};
 use testkit::{Simulation, TraceBuilder};
-use tracedat::{FileIssue, Trace};
 
 /// The state at the start of a window, and the tasks with events in it.
 #[derive(Debug, Default)]
@@ -83,7 +83,7 @@ fn simulated_windows_begin_in_the_true_state() {
     for seed in 0..40 {
         let run = Simulation::any(seed, 1 + (seed % 7) as u32, 4000);
         let bytes = TraceBuilder::default().events(&run.events).build();
-        let trace = Trace::from_bytes(bytes, tracedat::Options::default()).expect("a trace");
+        let trace = Trace::from_bytes(bytes, parse::Options::default()).expect("a trace");
         for window in windows(&trace) {
             if let Some((all, missing)) = compare(&trace, window, &format!("seed {seed}, {window:?}")) {
                 (compared, waited, missed) = (compared + 1, waited + all, missed + missing);
@@ -97,7 +97,7 @@ fn simulated_windows_begin_in_the_true_state() {
 fn recorded_windows_begin_in_the_true_state() {
     let (mut compared, mut waited, mut missed) = (0, 0, 0);
     for path in recordings() {
-        let trace = Trace::open(&path, tracedat::Options::default()).expect("a readable recording");
+        let trace = Trace::open(&path, parse::Options::default()).expect("a readable recording");
         for window in windows(&trace) {
             if let Some((all, missing)) = compare(&trace, window, &format!("{}, {window:?}", path.display())) {
                 (compared, waited, missed) = (compared + 1, waited + all, missed + missing);

@@ -2,12 +2,12 @@
 
 use crate::support::{fixture, golden, kept, recordings, root, schedviz, schedviz_in};
 use lanes::{LaneFold, Options, Timeline};
+use parse::{Trace, Want};
 use sched::analysis::RunTime;
 use sched::{Cpu, EventIssue, EventKind, Pass, Pid, PrevState, SchedEvent, TaskRef, Ts, Window};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use testkit::{Rng, TraceBuilder};
-use tracedat::{Trace, Want};
 
 fn options(from: Ts, to: Ts, cpus: &[Cpu]) -> Options {
     Options {
@@ -36,7 +36,7 @@ fn comparable(lane: &lanes::Lane) -> String {
 fn lanes_of_single_cpus_are_those_of_the_merged_state() {
     let mut compared = 0;
     for path in recordings() {
-        let trace = Trace::open(&path, tracedat::Options::default()).expect("a readable recording");
+        let trace = Trace::open(&path, parse::Options::default()).expect("a readable recording");
         if trace.has_time().is_err() {
             continue;
         }
@@ -76,7 +76,7 @@ fn lanes_of_single_cpus_are_those_of_the_merged_state() {
 fn analyses_side_by_side_find_what_they_find_in_turn() {
     let mut repeated = 0;
     for path in recordings().into_iter().step_by(7) {
-        let with = |threads| tracedat::Options { threads, ..tracedat::Options::default() };
+        let with = |threads| parse::Options { threads, ..parse::Options::default() };
         let (one, three) = (Trace::open(&path, with(1)), Trace::open(&path, with(3)));
         let (one, three) = (one.expect("a readable recording"), three.expect("a readable recording"));
         if one.has_time().is_err() {
@@ -134,7 +134,7 @@ fn commands_that_run_longest_have_colours_of_their_own() {
     for path in paths {
         let name = path.display();
         let samples = |threads| {
-            let options = tracedat::Options { threads, ..Default::default() };
+            let options = parse::Options { threads, ..Default::default() };
             Trace::open(&path, options).map_or_else(|error| panic!("{name}: {error}"), |t| t.sampled_commands())
         };
         let commands = samples(1);

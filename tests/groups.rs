@@ -4,6 +4,7 @@
 use crate::support::{events, recordings_in_part, utilization_of_all};
 use machine::Machine;
 use membership::{Cgroups, GroupStack, StackHistory, StackIndex, TaskGroups, TasksBy};
+use parse::Trace;
 use sched::names::NameHistory;
 use sched::pass::Pieces;
 use sched::seeded::SeededMap;
@@ -12,7 +13,6 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::Arc;
 use testkit::{Rng, Simulation};
-use tracedat::Trace;
 use why::{Grouping, Why};
 
 /// The numbers of all rows by their names.
@@ -211,7 +211,7 @@ fn rows_of_groups_sum_to_the_whole_in_windows_and_pieces() {
     // The fixtures take some seconds: one of them stands for all where no folder of recordings is given.
     let is_thorough = std::env::var_os("SCHEDVIZ_TRACES").is_some();
     for path in recordings_in_part(4).iter().filter(|path| is_thorough || path.ends_with("hotplug-steps.dat")) {
-        let trace = Trace::open(path, tracedat::Options::default()).expect("a readable recording");
+        let trace = Trace::open(path, parse::Options::default()).expect("a readable recording");
         if trace.has_time().is_err() {
             continue;
         }

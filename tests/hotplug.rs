@@ -1,10 +1,10 @@
 //! CPUs that go offline and come back: the reader's conclusions, against a simulation and the kernel's own steps.
 
 use crate::support::{self, fixture};
+use parse::{FileIssue, Options, Trace, Want};
 use sched::{Cpu, CpuSpan, Current, EventIssue, EventKind, Pass, SchedEvent, SchedState, Ts};
 use std::ops::ControlFlow;
 use testkit::{Compression, Laws, Simulation, TraceBuilder};
-use tracedat::{FileIssue, Options, Trace, Want};
 
 /// Returns the time at which each CPU went offline, and that of its next event, if there is one.
 fn offline(events: &[SchedEvent]) -> Vec<(Cpu, Ts, Option<Ts>)> {

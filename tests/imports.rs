@@ -204,7 +204,7 @@ type Rooms = &'static [&'static [&'static str]];
 const SORTED: [(&str, Rooms); 4] = [
     ("sched", &[&["event"], &["tables"], &["numbers"], &["state"], &["balance"], &["analysis"], &["pass"]]),
     (
-        "tracedat",
+        "parse",
         &[
             &["bytes", "error", "issue", "limits", "parallel"],
             &["text"],

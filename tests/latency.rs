@@ -3,12 +3,12 @@
 
 use crate::support::{fixture, recordings, schedviz};
 use latency::{Latency, LatencyReport, Measure, Options};
+use parse::Trace;
 use sched::{Comm, Cpu, Dur, EventKind, Lengths, Pass, Pid, PrevState, SchedEvent, TaskRef, Ts};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
 use testkit::{Simulation, Truth};
-use tracedat::Trace;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum What {
@@ -395,7 +395,7 @@ fn wakeup_latencies_are_those_of_trace_cmd_report() {
             assert!(std::env::var_os("SCHEDVIZ_REQUIRE_TRACE_CMD").is_none(), "trace-cmd is needed");
             return;
         };
-        let trace = Trace::open(&path, tracedat::Options::default()).expect("a recording");
+        let trace = Trace::open(&path, parse::Options::default()).expect("a recording");
         let options = Options::default();
         let report = Pass::over(trace.events().expect("events")).run(|| Latency::new(&options)).expect("a pass").output;
         let ours = report.of(Measure::Wakeup);

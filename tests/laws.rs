@@ -1,6 +1,7 @@
 //! The laws of the state, over simulated runs with a known true state and over every recording.
 
 use crate::support;
+use parse::{Options, Trace};
 use sched::pass::{Extent, Sink};
 use sched::{
     Analysis, Comm, Current, Diagnostics, Dur, EventIssue, EventKind, EventSource, Pass, Pid, SchedEvent, SchedState,
@@ -9,7 +10,6 @@ use sched::{
 use std::cell::Cell;
 use std::collections::BTreeSet;
 use testkit::{LawReport, Laws, Simulation, Truth};
-use tracedat::{Options, Trace};
 
 /// Compares the state with the true one after every event. A pass that turns out to have begun with an
 /// incomplete state is repeated, so the first difference is a result and not a panic.

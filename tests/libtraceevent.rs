@@ -6,8 +6,8 @@
 mod support;
 mod trace_cmd;
 
+use parse::{Options, Trace};
 use trace_cmd::{parse_line, report};
-use tracedat::{Options, Trace};
 
 /// With libtraceevent the list equals that of `trace-cmd report`, byte by byte.
 #[test]

@@ -2,12 +2,12 @@
 #![cfg(target_os = "linux")]
 
 use crate::support::{root, schedviz_in, scratch};
+use parse::{FileIssue, Trace};
 use sched::{Comm, Cpu, EventKind, Pid, PrevState, SchedEvent, TaskRef, Ts};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use testkit::{Buffer, Compression, MeasuredRun, TraceBuilder, measured};
-use tracedat::{FileIssue, Trace};
 
 /// Every command that reads a trace.
 const COMMANDS: [&[&str]; 17] = [
@@ -147,7 +147,7 @@ fn the_chunks_of_a_small_file_are_bounded() {
     let pages: Vec<Vec<u8>> = sixteen.iter().cycle().take(2560).cloned().collect();
     let file = on_cpus(24, &pages, builder).build();
     assert!(file.len() < 200_000, "{} bytes", file.len());
-    let trace = Trace::from_bytes(file.clone(), tracedat::Options::default()).expect("a trace");
+    let trace = Trace::from_bytes(file.clone(), parse::Options::default()).expect("a trace");
     // All 24 chunks have 240 MiB; these bytes expand to 32 MiB and 64 for each of them.
     let affordable = (32 + file.len() as u64 / 16_384) / 10;
     assert!((3..20).contains(&affordable), "{affordable}");
@@ -172,7 +172,7 @@ fn pieces_of_large_chunks_have_the_same_events() {
     let listed = |chunk_pages| {
         let builder = TraceBuilder { compression: Compression::Zstd, chunk_pages, ..TraceBuilder::default() };
         let file = builder.events(&run.events).build();
-        let trace = Trace::from_bytes(file, tracedat::Options::default()).expect("a trace");
+        let trace = Trace::from_bytes(file, parse::Options::default()).expect("a trace");
         assert_eq!(trace.diagnostics().count(FileIssue::BeyondLimit), 0);
         crate::support::events(&trace)
     };
@@ -185,8 +185,7 @@ fn pieces_of_large_chunks_have_the_same_events() {
 /// room for.
 #[test]
 fn rows_of_instances_are_bounded_by_the_file() {
-    let trace =
-        Trace::from_bytes(hostile("instances-share-table.dat"), tracedat::Options::default()).expect("a header");
+    let trace = Trace::from_bytes(hostile("instances-share-table.dat"), parse::Options::default()).expect("a header");
     assert!(trace.diagnostics().count(FileIssue::BeyondLimit) > 0);
     assert!(trace.info().buffers.len() < 20, "{}", trace.info().buffers.len());
 }
@@ -212,8 +211,7 @@ fn a_part_has_no_rows_of_cpus_that_are_only_claimed() {
 fn counts_in_the_header_are_bounded() {
     let stat = |cpu: u32| (2, format!("CPU: {cpu}\nentries: 1\nread events: 0\n").into_bytes());
     let formats = |count: u32| (0..count).map(|id| ("many".to_owned(), format!("name: e{id}\nID: {}\n", id % 60_000)));
-    let open =
-        |builder: TraceBuilder| Trace::from_bytes(builder.build(), tracedat::Options::default()).expect("a trace");
+    let open = |builder: TraceBuilder| Trace::from_bytes(builder.build(), parse::Options::default()).expect("a trace");
     let beyond = |trace: &Trace| trace.diagnostics().count(FileIssue::BeyondLimit);
     let with = |options: Vec<(u16, Vec<u8>)>| TraceBuilder { options, ..on_cpus(1, &[], TraceBuilder::default()) };
     let trace = open(with((0..65_536 + 5).map(stat).collect()));
@@ -255,7 +253,7 @@ fn the_note_of_a_part_has_a_limit() {
     for size in [31 << 20, 33 << 20, 1 << 30] {
         let file = with_note(size);
         assert!(file.len() < 200_000, "{} bytes", file.len());
-        let trace = Trace::from_bytes(file.clone(), tracedat::Options::default()).expect("a trace");
+        let trace = Trace::from_bytes(file.clone(), parse::Options::default()).expect("a trace");
         assert_eq!(trace.diagnostics().count(FileIssue::LostPast), 1, "{size}");
         if size == 33 << 20 {
             all_commands(&folder, &file);
@@ -272,7 +270,7 @@ fn the_tests_of_limits_exist() {
         "tests/limits.rs",
         "tests/bounded.rs",
         "tests/structure.rs",
-        "crates/tracedat/src",
+        "crates/parse/src",
         "crates/sched/src",
         "crates/path/src",
         "crates/perfdata/src",

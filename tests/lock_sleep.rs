@@ -1,11 +1,11 @@
 //! Sleeps on a lock that a kernel records as preemptions: against a simulation and the kernel's own stacks.
 
 use crate::support::{self, fixture};
+use parse::{Options, Trace};
 use sched::{Cpu, EventKind, EventSource, Pid, PrevState, SchedEvent, StateClass, Ts};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use testkit::{Age, Compression, Rng, Simulation, TraceBuilder};
-use tracedat::{Options, Trace};
 
 /// Whether the previous task of the switch at `place` is woken before it runs again.
 fn is_woken_next(events: &[SchedEvent], place: usize, left: Pid) -> bool {

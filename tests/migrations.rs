@@ -1,9 +1,9 @@
 //! The migrations one by one: `migrations` lists what the records of the trace hold.
 
 use crate::support::{fixture, schedviz, schedviz_in, scratch};
+use parse::Trace;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
-use tracedat::Trace;
 
 /// A migration as the trace's own records have it: time, CPU, task, from, to, and when the task was next switched in,
 /// unless it was moved again before.
@@ -41,7 +41,7 @@ fn migrations_are_listed_with_cause_distance_and_time_until_they_ran() {
     let report: serde_json::Value = serde_json::from_slice(&json.stdout).expect("JSON");
     let listed = report["migrations"].as_array().expect("a list");
 
-    let trace = Trace::open(file.as_ref(), tracedat::Options::default()).expect("a recording");
+    let trace = Trace::open(file.as_ref(), parse::Options::default()).expect("a recording");
     let theirs = moved(&trace);
     let number = |m: &serde_json::Value, key: &str| m[key].as_i64().expect("a number");
     let ours: Vec<Moved> = (listed.iter())

@@ -3,10 +3,10 @@
 use crate::support::{events, recordings, recordings_in_part, schedviz};
 use membership::{Cgroups, Processes};
 use neighbours::{By, Matrix, MeasuredPressure, NeighboursReport, Options, PartyKind, PressureMeter};
+use parse::Trace;
 use sched::{Analysis, Cpu, Current, EventKind, Pass, SchedEvent, SchedState, TaskState, Ts, Window};
 use std::collections::BTreeMap;
 use testkit::{Laws, Simulation};
-use tracedat::Trace;
 
 /// The waiting by victim and culprit, from all waiting tasks at every event.
 #[derive(Default)]
@@ -143,7 +143,7 @@ fn the_matrix_is_what_a_look_at_every_cpu_finds() {
         check(&format!("seed {seed}"), &events);
     }
     for path in recordings_in_part(2) {
-        let trace = Trace::open(&path, tracedat::Options::default()).expect("a readable recording");
+        let trace = Trace::open(&path, parse::Options::default()).expect("a readable recording");
         if trace.has_time().is_ok() {
             let events = events(&trace);
             if events.len() > 10 {
@@ -161,7 +161,7 @@ fn cgroups_of_switches_divide_the_same_waiting() {
         .iter()
         .filter(|path| path.ends_with("newer/7.2-cgroup.dat") || path.ends_with("newer/6.12-cgroup.dat"))
     {
-        let trace = Trace::open(path, tracedat::Options::default()).expect("a readable recording");
+        let trace = Trace::open(path, parse::Options::default()).expect("a readable recording");
         let processes = Processes::of(&trace, None);
         let cgroups = Cgroups::of(&trace, None, &processes);
         assert!(cgroups.names().len() >= 3 && cgroups.names().contains(&"/".to_owned()), "{:?}", cgroups.names());

@@ -2,11 +2,11 @@
 
 use crate::support::{fixture, schedviz};
 use offcpu::{OffCpu, OffCpuReport, OffCpuTime, Options, StackKind, folded};
+use parse::{StackFrame, StackedEvent, Trace};
 use sched::{Analysis, Pass, Pid, Span, TaskState, Ts};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use tracedat::{StackFrame, StackedEvent, Trace};
 
 /// Recordings with stacks: a fixture, and more where the folder of recordings is there.
 fn stacked() -> Vec<PathBuf> {
@@ -19,7 +19,7 @@ fn stacked() -> Vec<PathBuf> {
 }
 
 fn open(path: &Path) -> Trace {
-    Trace::open(path, tracedat::Options::default()).expect("a readable recording")
+    Trace::open(path, parse::Options::default()).expect("a readable recording")
 }
 
 /// The stacks behind switches in the text of `trace-cmd report`, sorted: each as its CPU and its frames.
@@ -109,8 +109,8 @@ fn every_nanosecond_is_at_a_stack_or_in_the_row_without_one() {
         paths.push((Path::new(&folder).join("extra/linux-6.12-c8-n2/perf/perf-callchain.data"), true));
     }
     for (path, has_stacks) in paths {
-        let source = tracedat::Source::Memory(std::fs::read(&path).expect("a file"));
-        let options = tracedat::Options::default();
+        let source = parse::Source::Memory(std::fs::read(&path).expect("a file"));
+        let options = parse::Options::default();
         let opened = match perfdata::is_perf_data(&source) {
             true => perfdata::open(source, options),
             false => Trace::of_source(source, options),
@@ -274,8 +274,8 @@ fn totals_by_stack_are_those_of_the_text_of_perf() {
     let [data, symbols, text] = ["data", "kallsyms", "timehist.txt"].map(|end| fixture(&format!("perf-stacks.{end}")));
     let symbols = symbols.to_str().expect("a path").to_owned();
     let report = document(&["offcpu", "--user", "--kallsyms", &symbols], "perf-stacks.data");
-    let source = tracedat::Source::Memory(std::fs::read(&data).expect("a file"));
-    let trace = perfdata::open(source, tracedat::Options::default()).expect("a readable recording");
+    let source = parse::Source::Memory(std::fs::read(&data).expect("a file"));
+    let trace = perfdata::open(source, parse::Options::default()).expect("a readable recording");
     let mut switches: BTreeMap<(u64, u32), Pid> = BTreeMap::new();
     for event in crate::support::events(&trace) {
         if let sched::EventKind::Switch { prev, .. } = event.kind {

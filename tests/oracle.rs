@@ -3,11 +3,11 @@
 
 use crate::support::{events, recordings};
 use fairness::Fairness;
+use parse::Trace;
 use sched::probe::{CgroupId, Probe, Throttle};
 use sched::{Comm, Cpu, Dur, EventKind, Pass, Pid, SchedEvent, StateClass, Window};
 use std::collections::{BTreeMap, BTreeSet};
 use testkit::Simulation;
-use tracedat::Trace;
 use utilization::Utilization;
 use workcons::WorkConservation;
 
@@ -595,7 +595,7 @@ pub(crate) fn compare(name: &str, events: &[SchedEvent]) {
 fn a_second_implementation_agrees_on_every_recording() {
     let mut compared = 0;
     for path in recordings() {
-        let trace = Trace::open(&path, tracedat::Options::default()).expect("a readable recording");
+        let trace = Trace::open(&path, parse::Options::default()).expect("a readable recording");
         if trace.has_time().is_err() {
             continue;
         }

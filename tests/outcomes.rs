@@ -4,6 +4,7 @@
 use crate::conforms::conforms;
 use crate::support::{fixture, recordings, root, schedviz, unwrapped};
 use machine::NewIdleCost;
+use parse::Trace;
 use sched::balancer::NewIdleOutcome;
 use sched::probe::Probe;
 use sched::{Cpu, EventKind, Pass, SchedEvent, Ts};
@@ -11,7 +12,6 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Mutex;
 use testkit::Simulation;
-use tracedat::Trace;
 use why::{AverageRule, Cases, EstimatedGate, GateCosts, Nearest, Probed, Why, WhyReport};
 use workcons::{Options, Waiters};
 
@@ -148,7 +148,7 @@ fn of_records(trace: &Trace) -> BTreeMap<(Ts, Cpu), NewIdleOutcome> {
 fn outcomes_on_recordings_are_those_of_the_records() {
     let mut compared = BTreeMap::new();
     for path in recordings() {
-        let trace = Trace::open(&path, tracedat::Options::default()).expect("a readable recording");
+        let trace = Trace::open(&path, parse::Options::default()).expect("a readable recording");
         let has = |name, field| trace.format_named("lb", name).is_some_and(|format| format.field(field).is_some());
         if !has("load_balance", "moved") || !has("idle", "avg_idle") {
             continue;
@@ -225,7 +225,7 @@ fn the_gate_by_stock_events_is_that_of_the_records() {
     for (folder, release) in [("linux-6.1-c8-n2", (6, 1)), ("linux-6.12-c8-n2", (6, 12)), ("linux-7.2-c8-n2", (7, 2))] {
         for load in ["spmd", "hackbench", "unpin"] {
             let path = std::path::Path::new(&traces).join(format!("extra/{folder}/balance-{load}.dat"));
-            let trace = Trace::open(&path, tracedat::Options::default()).expect("a readable recording");
+            let trace = Trace::open(&path, parse::Options::default()).expect("a readable recording");
             let costs = costs_of_records(&trace, release);
             let options = Options { waiters: Waiters::All, ..Options::default() };
             let mut events = crate::support::events(&trace);

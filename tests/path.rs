@@ -2,13 +2,13 @@
 
 use crate::support::{events, fixture, recordings, schedviz, scratch, unwrapped};
 use critical_path::{CriticalPath, Options, Path, SegmentKind};
+use parse::Trace;
 use sched::{
     Analysis, Comm, Cpu, EventKind as Event, Pass, Pid, PrevState, SchedEvent, SchedState, Span, TaskId, TaskRef,
     TaskState, Ts,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use testkit::{Simulation, TraceBuilder};
-use tracedat::Trace;
 
 pub(crate) fn path_of(events: &[SchedEvent], pid: Option<i32>) -> Path {
     let options = Options { pid: pid.map(Pid), command: pid.map(|_| Comm::new(b"named")), zero: Ts(0), longest: 3 };
@@ -199,7 +199,7 @@ fn the_path_is_that_of_a_walk_back_on_simulated_runs() {
 fn the_path_is_that_of_a_walk_back_on_every_recording() {
     let mut checked = 0;
     for file in recordings() {
-        let trace = Trace::open(&file, tracedat::Options::default()).expect("a readable recording");
+        let trace = Trace::open(&file, parse::Options::default()).expect("a readable recording");
         if trace.has_time().is_err() {
             continue;
         }
@@ -509,7 +509,7 @@ fn of_many_cpus_a_figure_has_those_that_the_path_uses() {
 fn the_path_of_a_recording_with_missing_switches_goes_on() {
     let Some(traces) = std::env::var_os("SCHEDVIZ_TRACES") else { return };
     let file = std::path::Path::new(&traces).join("../cases/turn3/build-path.dat");
-    let Ok(trace) = Trace::open(&file, tracedat::Options::default()) else { return };
+    let Ok(trace) = Trace::open(&file, parse::Options::default()) else { return };
     let path = path_of(&events(&trace), Some(397));
     tiles("build-path", &path);
     // It was 59.5 %, most of it before the first gap on the way back.
@@ -576,7 +576,7 @@ fn the_command_line_of_perf_names_the_task() {
         let text = schedviz(&["path", perf.to_str().expect("a path"), "--json", "-q"]).success().text();
         let json: serde_json::Value = serde_json::from_str(&text).expect("JSON");
         // trace-cmd recorded the exits of the same run.
-        let trace = Trace::open(&whole, tracedat::Options::default()).expect("a readable recording");
+        let trace = Trace::open(&whole, parse::Options::default()).expect("a readable recording");
         let all = path_of(&events(&trace), None);
         let options = Options { command: Some(Comm::new(command.as_bytes())), ..Options::default() };
         let pass = Pass::over(&events(&trace)[..]).run(|| CriticalPath::new(options));

@@ -3,9 +3,9 @@
 use crate::path::{at, idle, path_of, pieces, task, tiles};
 use crate::support::{fixture, schedviz};
 use critical_path::SegmentKind;
+use parse::Trace;
 use sched::{Comm, Cpu, EventKind as Event, Pid, PrevState, SchedEvent, TaskRef, Ts};
 use std::collections::BTreeSet;
-use tracedat::Trace;
 
 #[test]
 fn a_path_by_hand() {
@@ -72,7 +72,7 @@ fn a_task_whose_first_event_lies_behind_the_window_is_unknown_in_it() {
     // The same by the command, of a task that no event shows in the first millisecond.
     let file = fixture("hackbench.dat");
     let file = file.to_str().expect("a path");
-    let trace = Trace::open(&fixture("hackbench.dat"), tracedat::Options::default()).expect("a recording");
+    let trace = Trace::open(&fixture("hackbench.dat"), parse::Options::default()).expect("a recording");
     let recorded = crate::support::events(&trace);
     let window = recorded[0].ts.0 + 1_000_000;
     // It is woken in its first event, and runs later.

@@ -1,11 +1,11 @@
 //! perf.data files from real machines, and what perf itself reports of them.
 
 use crate::support::{events, fixture, schedviz};
+use parse::{Options, Source, Trace};
 use sched::{Cpu, EventKind, Ts};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use tracedat::{Options, Source, Trace};
 
 /// The recordings by perf, where the directory of recordings has them.
 fn by_perf(name: &str) -> Option<PathBuf> {

@@ -1,6 +1,7 @@
 //! `schedviz picks` on recordings of the kernel's numbers: against a picker of its own, and the fluid model against recorded lags.
 
 use crate::support::{events, fixture, schedviz};
+use parse::Trace;
 use picks::{Options, Picks, PicksReport, Reason};
 use sched::kthread::is_kernel_thread;
 use sched::nice::weight_of;
@@ -10,7 +11,6 @@ use sched::{Cpu, EventKind, Pass, Pid, SchedEvent, Ts, Window};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use tracedat::Trace;
 
 /// The recordings of the kernel's numbers, with the groups of the tasks that wrote theirs down, where the folder of recordings is there.
 fn recorded() -> Vec<(PathBuf, BTreeMap<Pid, u64>)> {
@@ -161,7 +161,7 @@ fn reference(events: &[SchedEvent], groups: &BTreeMap<Pid, u64>) -> BTreeMap<Rea
 fn recorded_picks_are_explained_as_a_reference_does() {
     let (mut all, mut unexplained) = (0, 0);
     for (path, groups) in recorded() {
-        let trace = Trace::open(&path, tracedat::Options::default()).expect("a readable recording");
+        let trace = Trace::open(&path, parse::Options::default()).expect("a readable recording");
         let events = events(&trace);
         let report = report(&events, &groups, true);
         let ours: BTreeMap<Reason, u64> = report.reasons.iter().map(|row| (row.reason, row.picks)).collect();
@@ -183,7 +183,7 @@ fn recorded_picks_are_explained_as_a_reference_does() {
 #[test]
 fn the_fluid_model_agrees_with_recorded_lags() {
     for (path, groups) in recorded() {
-        let trace = Trace::open(&path, tracedat::Options::default()).expect("a readable recording");
+        let trace = Trace::open(&path, parse::Options::default()).expect("a readable recording");
         let check = report(&events(&trace), &groups, false).model.expect("recorded lags");
         println!("{}: {check:?}", path.display());
         let model = check.own_group;
@@ -223,7 +223,7 @@ fn probes_that_are_only_described_were_not_recorded() {
 #[test]
 fn each_switch_is_counted_once_in_adjacent_windows_too() {
     for name in ["hackbench-7.2.dat", "hotplug.dat", "rt-5.10.dat"] {
-        let events = events(&Trace::open(&fixture(name), tracedat::Options::default()).expect("a recording"));
+        let events = events(&Trace::open(&fixture(name), parse::Options::default()).expect("a recording"));
         let switches = |from: Option<Ts>, to: Option<Ts>| {
             let is_inside = |ts: Ts| from.is_none_or(|from| ts >= from) && to.is_none_or(|to| ts < to);
             let all = events.iter().filter(|event| is_inside(event.ts));

@@ -1,6 +1,7 @@
 //! Every analysis that can be joined finds the same in pieces of any length, on simulated runs and on every recording.
 
 use crate::support;
+use parse::{Options, Trace};
 use sched::analysis::RunTime;
 use sched::{Affinity, Comm, Cpu, CpuSet, Dur, EventSource, Lister, Pid, SchedEvent, Selected, Topology, Ts, Window};
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,7 +10,6 @@ use std::fmt::Debug;
 use std::io;
 use std::sync::{Arc, Mutex};
 use testkit::{PieceTally, Rng, Simulation, any_events, in_pieces, with_throttling};
-use tracedat::{Options, Trace};
 
 /// A trace whose analyses are compared.
 struct Compared<S> {

@@ -1,12 +1,12 @@
 //! Where woken tasks are placed: by wakings alone, from an unknown CPU, and in windows.
 
 use crate::support::{Ran, events, fixture, recordings, schedviz, scratch, unwrapped};
+use parse::Trace;
 use sched::diag::Severity;
 use sched::{Cpu, EventKind, Pass, Pid, StateClass};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use tracedat::Trace;
 
 /// A copy of a fixture of version 6 in which `sched_wakeup` is an unknown event.
 fn without_wakeups(folder: &Path) -> PathBuf {
@@ -124,7 +124,7 @@ fn wakings_alone_in_a_recording() {
 fn a_waking_names_the_previous_cpu() {
     let (mut known, mut agree) = (0u32, 0u32);
     for path in recordings() {
-        let trace = Trace::open(&path, tracedat::Options::default()).expect("a readable recording");
+        let trace = Trace::open(&path, parse::Options::default()).expect("a readable recording");
         // Where events are missing the task may have run elsewhere.
         let Ok(stream) = trace.events() else { continue };
         let found = Pass::over(stream).run(sched::analysis::RunTime::default).expect("a pass").diagnostics;

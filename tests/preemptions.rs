@@ -1,11 +1,11 @@
 //! `schedviz preemptions` on recordings: bounds from the flags of events against the instants that the probe recorded.
 
 use crate::support::{events, schedviz};
+use parse::Trace;
 use preemptions::{Kind, Options, PreemptionCase, Preemptions, PreemptionsReport};
 use sched::probe::Probe;
 use sched::{Cpu, EventKind, Pass, Pid, SchedEvent, Ts};
 use std::path::PathBuf;
-use tracedat::Trace;
 
 /// The recordings of requests, where the folder of recordings is there.
 fn recorded() -> Vec<PathBuf> {
@@ -49,7 +49,7 @@ fn truth(events: &[SchedEvent]) -> Vec<Truth> {
 fn bounds_from_flags_contain_the_recorded_instants() {
     let (mut cases, mut shown, mut right) = (0, 0, 0);
     for path in recorded() {
-        let trace = Trace::open(&path, tracedat::Options::default()).expect("a readable recording");
+        let trace = Trace::open(&path, parse::Options::default()).expect("a readable recording");
         let events = events(&trace);
         let stock: Vec<SchedEvent> =
             events.iter().filter(|event| !matches!(event.kind, EventKind::Probe { .. })).copied().collect();

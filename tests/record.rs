@@ -4,10 +4,10 @@
 
 use crate::fake_tracefs::{CPUS, Fake, signal};
 use crate::support::{events, fixture, schedviz_in, stand_in};
+use parse::{Options, Trace};
 use sched::Cpu;
 use std::path::Path;
 use std::process::Command;
-use tracedat::{Options, Trace};
 
 #[test]
 fn a_recording_leaves_a_trace_a_machine_and_nothing_else() {

@@ -3,12 +3,12 @@
 
 use crate::support::{events, fixture, recordings, schedviz, scratch, utilization_of_all};
 use neighbours::{By, Matrix};
+use parse::Trace;
 use residency::{GroupedBy, Options, Residency, ResidencyReport};
 use sched::topology::CpuLocation;
 use sched::{Cpu, Pass, SchedEvent, Topology, Ts, Window};
 use std::path::{Path, PathBuf};
 use testkit::{Laws, Simulation};
-use tracedat::Trace;
 use utilization::Utilization;
 
 /// Two CPUs to a core, and four to a cache.
@@ -77,7 +77,7 @@ fn run_time_is_that_of_all_tasks_and_windows_add_up() {
         check(&format!("seed {seed}"), &events);
     }
     for path in recordings() {
-        let trace = Trace::open(&path, tracedat::Options::default()).expect("a readable recording");
+        let trace = Trace::open(&path, parse::Options::default()).expect("a readable recording");
         if trace.has_time().is_ok() {
             let events = events(&trace);
             if events.len() > 10 && events.iter().all(|event| event.cpu.0 < 64) {

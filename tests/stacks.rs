@@ -1,6 +1,7 @@
 //! Stacks that were recorded with an event, behind it: they do not show which task is current.
 
 use crate::support::{fixture, recordings};
+use parse::{Trace, Want};
 use sched::{
     Analysis, Comm, Cpu, CpuFold, Current, EventIssue, EventKind, Pass, Pid, PrevState, SchedEvent, SchedState,
     TaskRef, Ts,
@@ -8,7 +9,6 @@ use sched::{
 use std::ops::ControlFlow;
 use std::path::Path;
 use testkit::TraceBuilder;
-use tracedat::{Trace, Want};
 
 const STACK: u16 = 4;
 const OTHER: u16 = 999;
@@ -31,7 +31,7 @@ fn trace(events: &[SchedEvent], version: u32) -> Trace {
     let format = builder.layout().format(STACK, "kernel_stack", "");
     let formats = vec![("ftrace".to_owned(), format)];
     let bytes = TraceBuilder { formats, ..builder }.events(events).build();
-    Trace::from_bytes(bytes, tracedat::Options::default()).expect("a trace")
+    Trace::from_bytes(bytes, parse::Options::default()).expect("a trace")
 }
 
 /// The tasks that CPU 0 ran, each from its start in nanoseconds.
@@ -100,7 +100,7 @@ fn a_stack_behind_a_gap_does_not_show_the_current_task() {
 fn a_recording_with_a_stack_behind_a_gap() {
     let Some(traces) = std::env::var_os("SCHEDVIZ_TRACES") else { return };
     let path = Path::new(&traces).join("../cases/stack-behind-gap.dat");
-    let trace = Trace::open(&path, tracedat::Options::default()).expect("a readable recording");
+    let trace = Trace::open(&path, parse::Options::default()).expect("a readable recording");
     let outcome = Pass::over(trace.events().expect("events")).run(Ran::default).expect("a pass");
     assert_eq!(outcome.diagnostics.count(EventIssue::SwitchPrevMismatch), 0, "CPU 13 ran another task behind its gap");
     assert_eq!(outcome.diagnostics.count(EventIssue::EventsLost), 1);
@@ -111,7 +111,7 @@ fn a_recording_with_a_stack_behind_a_gap() {
 fn stacks_of_recordings() {
     let mut found = 0;
     for path in recordings() {
-        let trace = Trace::open(&path, tracedat::Options::default()).expect("a readable recording");
+        let trace = Trace::open(&path, parse::Options::default()).expect("a readable recording");
         let stacks = trace.event_counts().into_iter();
         let count: u64 =
             stacks.filter(|e| matches!(e.name.as_str(), "kernel_stack" | "user_stack")).map(|e| e.count).sum();

@@ -1,10 +1,10 @@
 //! The stepper: its states are the simulator's run queues, whichever way one comes to them.
 
 use crate::support::{fixture, golden, recordings, schedviz, unwrapped};
+use parse::Trace;
 use sched::{Cpu, Current, EventKind, EventSource, Replay, SchedEvent, SchedState, Ts};
 use std::collections::BTreeSet;
 use testkit::{Rng, Simulation, TraceBuilder, Truth, is_stopper};
-use tracedat::Trace;
 
 /// The differences between the state and the truth, for the tasks and CPUs that have events.
 fn difference(
@@ -121,7 +121,7 @@ fn a_file_is_read_from_the_middle() {
     for seed in 0..8 {
         let run = Simulation::any(seed, 4, 3000);
         let bytes = TraceBuilder::default().events(&run.events).build();
-        let trace = Trace::from_bytes(bytes, tracedat::Options { threads: 2, ..Default::default() }).expect("a trace");
+        let trace = Trace::from_bytes(bytes, parse::Options { threads: 2, ..Default::default() }).expect("a trace");
         let mut replay = Replay::with(trace.events().expect("events"), 200, 64, || ()).expect("a pass");
         assert!(replay.checkpoints() > 4, "seed {seed}");
         walk(&mut replay, &run, seed);
@@ -131,7 +131,7 @@ fn a_file_is_read_from_the_middle() {
 #[test]
 fn jumps_in_recordings_come_to_what_a_pass_comes_to() {
     for path in recordings() {
-        let trace = Trace::open(&path, tracedat::Options::default()).expect("a readable recording");
+        let trace = Trace::open(&path, parse::Options::default()).expect("a readable recording");
         let Ok(events) = trace.events() else { continue };
         let mut replay = Replay::with(events, 500, 16, || ()).expect("a pass");
         let n = replay.total();

@@ -131,7 +131,7 @@ fn names_of_events_stand_in_one_table() {
         }
     }
     // The list of the tracer's events that are printed in a way of their own names one of them.
-    elsewhere.retain(|place| place != "crates/tracedat/src/trace/print.rs: kernel_stack");
+    elsewhere.retain(|place| place != "crates/parse/src/trace/print.rs: kernel_stack");
     assert!(elsewhere.is_empty(), "{elsewhere:#?}");
 }
 

@@ -1,11 +1,11 @@
 //! The places of the recordings, and ways to run the program.
 
+use parse::Trace;
 use sched::{Cpu, Dur, EventSource, SchedEvent, Topology, Ts};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use tracedat::Trace;
 
 /// Returns the root of the repository.
 pub(crate) fn root() -> PathBuf {

@@ -2,10 +2,10 @@
 
 use crate::support::{fixture, schedviz, scratch, unwrapped};
 use machine::Machine;
+use parse::{Options, Trace};
 use sched::probe::{CgroupId, Probe, Throttle};
 use sched::{Analysis, Comm, Cpu, Current, EventKind, Pass, Pid, PrevState, SchedEvent, SchedState, TaskRef, Ts};
 use std::collections::BTreeMap;
-use tracedat::{Options, Trace};
 
 #[test]
 fn throttled_time_is_that_of_the_kernel_by_cpu() {

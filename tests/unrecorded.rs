@@ -2,6 +2,7 @@
 //! program prints of one, two and none.
 
 use crate::support::{fixture, root, schedviz, schedviz_in, scratch, unwrapped};
+use parse::{FileIssue, Options, Source, Trace};
 use regex::Regex;
 use sched::{
     Analysis, Comm, Cpu, CpuSpan, Current, EventIssue, EventKind, Pass, Pid, PrevState, SchedEvent, SchedState,
@@ -11,7 +12,6 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use testkit::{Age, PerfBuilder, PerfForm, Simulation, TraceBuilder};
-use tracedat::{FileIssue, Options, Source, Trace};
 
 /// A file made by hand (`tests/cases/README.md`).
 fn case(name: &str) -> PathBuf {

@@ -1,11 +1,11 @@
 //! `schedviz utilization`: agreement with the simulator on simulated runs, and the sums that must hold on recordings.
 
 use crate::support::{recordings, utilization_of_all};
+use parse::Trace;
 use sched::pass::{EventSource, Window};
 use sched::{ChosenCpus, Cpu, Current, Dur, EventKind, Pass, Pid, SchedEvent, Ts};
 use std::collections::BTreeSet;
 use testkit::{Laws, Simulation};
-use tracedat::Trace;
 use utilization::{Options, Underload, Utilization, UtilizationReport};
 
 fn options(events: &[SchedEvent], parts: u64) -> Options {
@@ -49,7 +49,7 @@ fn time_is_divided_without_rest() {
 #[test]
 fn recordings_are_divided_without_rest() {
     for path in recordings() {
-        let trace = Trace::open(&path, tracedat::Options::default()).expect("a recording");
+        let trace = Trace::open(&path, parse::Options::default()).expect("a recording");
         let Ok(mut events) = trace.events() else { continue };
         let Ok(extent) = events.extent() else { continue };
         let options = Options {

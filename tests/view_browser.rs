@@ -5,13 +5,13 @@
 use crate::support::{events, fixture, root, scratch};
 use crate::webdriver::{Browser, request};
 use draw::Color;
+use parse::Trace;
 use sched::{Cpu, CpuFold, CpuSpan, Current, Ts};
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use timeline::palette::{PALETTE, TaskColors};
-use tracedat::Trace;
 
 /// A running `schedviz view`, which ends with this value.
 pub(crate) struct Server {
@@ -111,7 +111,7 @@ const LANE: Color = Color::rgb(0xfa, 0xfa, 0xfa);
 fn the_canvas_has_the_colours_of_the_running_tasks_and_their_shares() {
     let Some(browser) = Browser::start("colours") else { return };
     let path = fixture("hackbench.dat");
-    let trace = Trace::open(&path, tracedat::Options::default()).expect("a trace");
+    let trace = Trace::open(&path, parse::Options::default()).expect("a trace");
     let events = events(&trace);
     let start = events[0].ts;
     let colors = TaskColors::of_longest(trace.sampled_tasks());
@@ -208,7 +208,7 @@ fn keys_and_mouse_move_the_window_and_the_address_reopens_it() {
 fn a_click_highlights_the_task_and_a_search_finds_it() {
     let Some(browser) = Browser::start("click") else { return };
     let path = fixture("hackbench.dat");
-    let events = events(&Trace::open(&path, tracedat::Options::default()).expect("a trace"));
+    let events = events(&Trace::open(&path, parse::Options::default()).expect("a trace"));
     let server = Server::start(&[&path]);
     open(&browser, &server, "");
     let longest = spans(&events, Cpu(2)).into_iter().filter(|span| matches!(span.current, Current::Task(_)));

@@ -2,11 +2,11 @@
 
 use crate::support::{events, fixture, schedviz};
 use latency::{Latency, Measure};
+use parse::Trace;
 use sched::{Comm, Dur, EventKind, Pass, Pid, PrevState, SchedEvent};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use testkit::Simulation;
-use tracedat::Trace;
 use wakers::{Options, PartiesBy, Wakers, WakersReport};
 
 fn report(events: &[SchedEvent]) -> WakersReport {
@@ -96,7 +96,7 @@ fn traces() -> Vec<PathBuf> {
 #[test]
 fn all_edges_together_are_the_wakeups_of_latency() {
     for path in traces() {
-        let trace = Trace::open(&path, tracedat::Options::default()).expect("a readable recording");
+        let trace = Trace::open(&path, parse::Options::default()).expect("a readable recording");
         let events = events(&trace);
         let options = latency::Options::default();
         let latency =

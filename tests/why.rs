@@ -4,6 +4,7 @@
 use crate::conforms::conforms;
 use crate::oracle::{OFFLINE, Slow};
 use crate::support::{events, fixture, recordings_in_part, root, schedviz};
+use parse::Trace;
 use sched::kthread::{is_kernel_thread, is_stopper};
 use sched::probe::Probe;
 use sched::topology::{CpuLocation, Distance};
@@ -13,7 +14,6 @@ use sched::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 use testkit::Simulation;
-use tracedat::Trace;
 use why::{Rows, Why, WhyReport};
 use workcons::{Options, Waiters, WorkConservation};
 
@@ -518,7 +518,7 @@ fn causes(events: &[SchedEvent]) -> BTreeMap<(i32, Ts, Cpu), Cause> {
 fn a_second_implementation_agrees_on_recordings() {
     let mut compared = 0;
     for path in recordings_in_part(3) {
-        let trace = Trace::open(&path, tracedat::Options::default()).expect("a readable recording");
+        let trace = Trace::open(&path, parse::Options::default()).expect("a readable recording");
         if trace.has_time().is_err() || !trace.has(Tracepoint::Wakeup) {
             continue;
         }

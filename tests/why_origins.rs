@@ -1,9 +1,9 @@
 //! `why`: how single waits and idle stretches begin and end.
 
 use crate::support::{events, fixture, schedviz};
+use parse::Trace;
 use sched::{Comm, Cpu, EventKind, Pass, Pid, PrevState, SchedEvent, StateClass, TaskRef, Ts};
 use std::sync::Mutex;
-use tracedat::Trace;
 use why::{Cases, IdleEnd, IdleOrigin, ListedCase, Preempter, WaitEnd, WaitOrigin, Why};
 use workcons::{Options, Waiters};
 
@@ -11,7 +11,7 @@ use workcons::{Options, Waiters};
 #[test]
 fn a_kernel_thread_preempts_as_one_whatever_its_priority() {
     let file = fixture("idleinject.dat");
-    let trace = Trace::open(&file, tracedat::Options::default()).expect("a recording");
+    let trace = Trace::open(&file, parse::Options::default()).expect("a recording");
     let preempts = |event: &SchedEvent| match event.kind {
         EventKind::Switch { prev, state, next }
             if prev.pid.0 != 0 && matches!(state.class, StateClass::Preempted | StateClass::Runnable) =>

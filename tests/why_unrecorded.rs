@@ -3,9 +3,9 @@
 use crate::support::events;
 use crate::why::why;
 use ::why::Why;
+use parse::Trace;
 use sched::{Cpu, EventKind, Pass, Pid, SchedEvent, Topology, Ts, Window};
 use std::collections::BTreeMap;
-use tracedat::Trace;
 use workcons::{Options, Waiters};
 
 #[test]
@@ -58,7 +58,7 @@ fn an_idle_stretch_that_ends_at_an_unrecorded_switch_has_no_length() {
 fn every_idle_stretch_before_an_unrecorded_switch_ends_unknown() {
     let Some(traces) = std::env::var_os("SCHEDVIZ_TRACES") else { return };
     let file = std::path::Path::new(&traces).join("../cases/turn3/build-path.dat");
-    let Ok(trace) = Trace::open(&file, tracedat::Options::default()) else { return };
+    let Ok(trace) = Trace::open(&file, parse::Options::default()) else { return };
     let events = events(&trace);
     // Where the switch before went to the idle task, and this one comes from another.
     let (mut last, mut unrecorded) = (BTreeMap::new(), 0);

@@ -2,11 +2,11 @@
 
 use crate::conforms::conforms;
 use crate::support::{events, fixture, root, schedviz, scratch, unwrapped};
+use parse::Trace;
 use sched::{Analysis, Cpu, Load, Pass, Pid, SchedEvent, SchedState, Ts};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use testkit::{Simulation, TraceBuilder};
-use tracedat::Trace;
 use why::{Grouping, Layer, Why, WhyReport};
 use workcons::{Options, Waiters};
 
@@ -54,10 +54,7 @@ fn columns_add_up_to_the_tables() {
     for seed in 0..20 {
         check(&Simulation::balanced(seed, 4, 400).events, &format!("seed {seed}"));
     }
-    check(
-        &events(&Trace::open(&fixture("hackbench.dat"), tracedat::Options::default()).expect("a trace")),
-        "hackbench",
-    );
+    check(&events(&Trace::open(&fixture("hackbench.dat"), parse::Options::default()).expect("a trace")), "hackbench");
 }
 
 /// The waiting in violation of each task, and the idle CPUs beside each, counted anew at every event.

@@ -3,6 +3,7 @@
 use crate::support::{events, fixture, recordings, schedviz, scratch};
 use fairness::Fairness;
 use latency::Latency;
+use parse::Trace;
 use rayon::prelude::*;
 use sched::{
     Analysis, Cause, ChosenCpus, Comm, Cpu, Dur, EventKind, Pass, Pid, PrevState, SchedEvent, TaskRef, Topology, Ts,
@@ -14,7 +15,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 use std::sync::Mutex;
 use testkit::{Laws, Rng, Simulation, TraceBuilder};
-use tracedat::Trace;
 use utilization::Utilization;
 use workcons::WorkConservation;
 
@@ -48,7 +48,7 @@ fn on_everything(check: impl Fn(&str, &[SchedEvent], &[Window]) + Sync) {
     });
     let recorded = recordings().into_par_iter().enumerate().filter_map(|(nth, path)| {
         // A pool of its own would have this thread begin other recordings while it waits, one above the other.
-        let options = tracedat::Options { threads: 1, ..tracedat::Options::default() };
+        let options = parse::Options { threads: 1, ..parse::Options::default() };
         let trace = Trace::open(&path, options).expect("a readable recording");
         trace.has_time().ok()?;
         Some((path.display().to_string(), nth as u64, events(&trace)))

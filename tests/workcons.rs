@@ -1,11 +1,11 @@
 //! Work conservation: by hand, and against the simulator's truth.
 
 use crate::support::{fixture, schedviz, schedviz_in, scratch};
+use parse::Trace;
 use sched::{Comm, Cpu, Dur, EventKind, Pass, Pid, PrevState, SchedEvent, TaskRef, Ts, Window};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use testkit::{ByteOrder, Compression, ExtQueues, Simulation, TraceBuilder};
-use tracedat::Trace;
 use workcons::{Options, Report, WorkConservation};
 
 fn measure(events: &[SchedEvent], options: &Options, window: Window) -> Report {
@@ -508,7 +508,7 @@ fn the_truth_lies_within_the_bounds_of_a_cut_file() {
         let whole = builder.events(&sim.events).build();
         let cut = whole.len() - size * (1 + seed as usize % 9);
         let parsed = |bytes: &[u8]| {
-            let options = tracedat::Options { threads: 1 + seed as usize % 2, ..tracedat::Options::default() };
+            let options = parse::Options { threads: 1 + seed as usize % 2, ..parse::Options::default() };
             Trace::from_bytes(bytes.to_vec(), options).expect("readable")
         };
         let (trace, complete) = (parsed(&whole[..cut]), parsed(&whole));
@@ -526,7 +526,7 @@ fn the_truth_lies_within_the_bounds_of_a_cut_file() {
         );
         // From its last event on, and on no other CPU.
         let last = trace.observed().pop().expect("a CPU");
-        let reader = trace.cpu_reader(tracedat::Want::Switches).expect("times");
+        let reader = trace.cpu_reader(parse::Want::Switches).expect("times");
         let (mut at, mut kind) = (Ts(0), None);
         reader.events(0, last, None, &mut |event| {
             (at, kind) = (event.ts, Some(event.kind));
@@ -545,7 +545,7 @@ fn the_truth_lies_within_the_bounds_of_a_cut_file() {
 #[test]
 fn the_strips_show_all_of_the_violation() {
     for (name, nodes) in [("hackbench.dat", 2), ("hackbench-7.2.dat", 1)] {
-        let trace = Trace::open(&fixture(name), tracedat::Options::default()).expect("a recording");
+        let trace = Trace::open(&fixture(name), parse::Options::default()).expect("a recording");
         let window = trace.extent().expect("events");
         let machine = std::fs::read_to_string(fixture("hackbench.cpus.txt")).expect("a topology");
         let topology =

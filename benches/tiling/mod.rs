@@ -1,12 +1,12 @@
 //! A recording that is repeated with later times until the file has any size.
 
+use parse::{Options, Trace};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufWriter, Seek, SeekFrom, Write};
 use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
 use testkit::{ByteOrder, Ring, Simulation, TraceBuilder};
-use tracedat::{Options, Trace};
 
 /// The pages of each CPU.
 type Pages = BTreeMap<u32, Vec<Vec<u8>>>;

@@ -1,6 +1,6 @@
-//! `tracedat::fuzzing::chunk`: any bytes, no panic, no overflow, no unbounded allocation.
+//! `parse::fuzzing::chunk`: any bytes, no panic, no overflow, no unbounded allocation.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    tracedat::fuzzing::chunk(bytes);
+    parse::fuzzing::chunk(bytes);
 });

@@ -1,6 +1,6 @@
-//! `tracedat::fuzzing::format`: any bytes, no panic, no overflow, no unbounded allocation.
+//! `parse::fuzzing::format`: any bytes, no panic, no overflow, no unbounded allocation.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    tracedat::fuzzing::format(bytes);
+    parse::fuzzing::format(bytes);
 });

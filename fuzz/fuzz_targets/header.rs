@@ -1,6 +1,6 @@
-//! `tracedat::fuzzing::header`: any bytes, no panic, no overflow, no unbounded allocation.
+//! `parse::fuzzing::header`: any bytes, no panic, no overflow, no unbounded allocation.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    tracedat::fuzzing::header(bytes);
+    parse::fuzzing::header(bytes);
 });

@@ -14,5 +14,5 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     file.extend([0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff]);
     file.extend((bytes.len() as u64).to_le_bytes());
     file.extend(bytes);
-    tracedat::fuzzing::header(&file);
+    parse::fuzzing::header(&file);
 });

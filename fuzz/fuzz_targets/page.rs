@@ -1,6 +1,6 @@
-//! `tracedat::fuzzing::page`: any bytes, no panic, no overflow, no unbounded allocation.
+//! `parse::fuzzing::page`: any bytes, no panic, no overflow, no unbounded allocation.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    tracedat::fuzzing::page(bytes);
+    parse::fuzzing::page(bytes);
 });

@@ -4,7 +4,7 @@
 use sched::analysis::RunTime;
 use sched::{ChosenCpus, Pass, Topology};
 use testkit::{Compression, TraceBuilder};
-use tracedat::{Options, Trace};
+use parse::{Options, Trace};
 
 /// A part with this note behind everything else.
 fn part(note: &[u8]) -> Vec<u8> {

@@ -1,6 +1,6 @@
-//! `tracedat::fuzzing::printk`: any bytes, no panic, no overflow, no unbounded allocation.
+//! `parse::fuzzing::printk`: any bytes, no panic, no overflow, no unbounded allocation.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    tracedat::fuzzing::printk(bytes);
+    parse::fuzzing::printk(bytes);
 });

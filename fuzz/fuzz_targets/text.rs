@@ -14,5 +14,5 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     }
     let _ = sched::Topology::parse(&text);
     let _ = sched::topology::parse_cpu_list(&text);
-    let _ = tracedat::Where::parse(&text);
+    let _ = parse::Where::parse(&text);
 });

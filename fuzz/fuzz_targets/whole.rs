@@ -2,7 +2,7 @@
 //! events with the state, the parents of tasks, single CPUs.
 #![no_main]
 
-use tracedat::{Options, Trace, Want};
+use parse::{Options, Trace, Want};
 use sched::lineage::LineageHistory;
 use sched::{EventSource, Pass, Ts, Window, analysis::RunTime};
 use std::ops::ControlFlow;

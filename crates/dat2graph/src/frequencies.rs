@@ -1,10 +1,10 @@
 //! The frequencies of the CPUs in a window, from the changes in it and those in force at its start.
 
+use parse::{CpuReader, Want};
 use sched::{Cpu, Dur, EventKind, SchedEvent, Tracepoint, Ts};
 use session::Session;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
-use tracedat::{CpuReader, Want};
 
 /// A change of a CPU's frequency, in kHz.
 pub(crate) type Change = (Ts, Cpu, u32);
@@ -13,7 +13,7 @@ pub(crate) type Change = (Ts, Cpu, u32);
 const FIRST_LOOK: Dur = Dur(100_000_000);
 
 /// The last change of each CPU before the window, where changes were recorded.
-pub fn in_force(session: &Session) -> Result<Vec<Change>, tracedat::Error> {
+pub fn in_force(session: &Session) -> Result<Vec<Change>, parse::Error> {
     let format = session.trace.format_of(Tracepoint::Frequency);
     if !format.is_some_and(|format| session.trace.occurs(format.id)) {
         return Ok(Vec::new());

@@ -5,6 +5,7 @@ use crate::args::FORMATS;
 use crate::{frequencies, joined, overlay, stretches};
 use anyhow::{Result, bail};
 use lanes::{ColorBy, Coloring, Mark, Options, Timeline, learn, read_lanes};
+use parse::{Trace, Want};
 use question::{Question, Subcommand};
 use sched::Tracepoint;
 use sched::chosen::is_called;
@@ -19,7 +20,6 @@ use session::section::{MaybeSection, ReportSection, listed, part};
 use std::io::Write;
 use std::process::ExitCode;
 use timeline::Sheet;
-use tracedat::{Trace, Want};
 
 /// The task that every CPU ran at every moment.
 #[derive(Debug)]
@@ -128,7 +128,7 @@ pub(crate) fn run(args: &Dat2graphArgs) -> Result<()> {
 
 /// The events that match `SYSTEM:NAME` patterns.
 fn marks(trace: &Trace, wanted: &[String]) -> Result<Vec<Mark>> {
-    let mark = |format: &tracedat::EventFormat| Mark { name: patterns::full_name(format), id: Some(format.id) };
+    let mark = |format: &parse::EventFormat| Mark { name: patterns::full_name(format), id: Some(format.id) };
     let asked = patterns::asked(trace, wanted)?;
     let found = asked.formats.into_iter().map(mark);
     let absent = asked.absent.into_iter().map(|name| Mark { name, id: None });

@@ -2,12 +2,12 @@
 
 use anyhow::Result;
 use lanes::Options;
+use parse::{CpuReader, Want};
 use sched::{Cpu, CpuFold, CpuSpan, Current};
 use session::Session;
 use session::csv::CsvWriter;
 use std::io::Write;
 use std::ops::ControlFlow;
-use tracedat::{CpuReader, Want};
 
 /// The table on its way to the output.
 type Stretches<'o> = CsvWriter<&'o mut dyn Write>;

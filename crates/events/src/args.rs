@@ -2,11 +2,11 @@
 
 use crate::details::Pattern;
 use anyhow::Result;
+use parse::Where;
 use regex::Regex;
 use sched::Dur;
 use session::args::{TaskArgs, TraceArgs};
 use session::formats::{Formats, OutputArgs};
-use tracedat::Where;
 
 /// The formats in which the answer can be written.
 pub(crate) const FORMATS: Formats = Formats::figure_of("events").and_text().and_table();

@@ -3,6 +3,8 @@
 use crate::EventsArgs;
 use crate::details::{Pattern, Value};
 use anyhow::{Result, bail};
+use parse::Neighbours;
+use parse::{EventFormat, Record};
 use sched::Diagnostics;
 use sched::names::NameHistory;
 use sched::{Comm, Tracepoint};
@@ -14,8 +16,6 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::ops::ControlFlow;
 use timeline::Rows;
-use tracedat::Neighbours;
-use tracedat::{EventFormat, Record};
 
 /// The events that `-e sched` records beside those of the state, without any choice of the user's. Its statistics
 /// (`sched_stat_*`) belong to them.

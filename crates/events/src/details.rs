@@ -1,11 +1,11 @@
 //! Details of events: a value, or the matches of an expression.
 
 use anyhow::{Error, Result, anyhow, bail};
+use parse::{EventFormat, Record};
 use regex::Regex;
 use std::collections::HashSet;
 use std::fmt::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
-use tracedat::{EventFormat, Record};
 
 /// An expression whose named groups split kinds.
 pub(crate) struct Pattern {

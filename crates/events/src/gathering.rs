@@ -3,13 +3,13 @@
 use crate::choice::Choice;
 use crate::details::Pattern;
 use crate::{Edge, Gather, Report, Spans};
+use parse::{Neighbours, Record};
 use sched::{Cpu, Diagnostics, Dur, Pid, Tracepoint, Ts};
 use session::Session;
 use session::over_lanes::with_those_of;
 use session::patterns::{self, AskedFormats};
 use session::progress;
 use std::ops::ControlFlow;
-use tracedat::{Neighbours, Record};
 
 /// The number of steps that one thread gathers before it takes them.
 const STEPS: usize = 256;

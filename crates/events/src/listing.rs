@@ -3,6 +3,7 @@
 use crate::args::FlagsColumn;
 use crate::choice::{Choice, write_each};
 use anyhow::Result;
+use parse::{Kept, Neighbours, Record, Trace};
 use sched::names::NameHistory;
 use sched::{Comm, Cpu, Dur, Pid, Ts};
 use session::Session;
@@ -15,7 +16,6 @@ use std::io::{self, Write};
 use std::ops::ControlFlow;
 #[cfg(feature = "libtraceevent")]
 use std::sync::{Mutex, PoisonError};
-use tracedat::{Kept, Neighbours, Record, Trace};
 
 /// Puts events into words: with libtraceevent where the program was built with it.
 struct Words {

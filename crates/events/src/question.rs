@@ -8,6 +8,7 @@ use crate::list::ListArgs;
 use crate::migrations::MigrationsArgs;
 use anyhow::Result;
 use lanes::Coloring;
+use parse::Neighbours;
 use question::{Question, Subcommand};
 use session::Session;
 use session::args::SymbolArgs;
@@ -23,7 +24,6 @@ use std::fmt::Display;
 use std::io;
 use std::process::ExitCode;
 use timeline::Sheet;
-use tracedat::Neighbours;
 
 /// The times, places and values of events.
 #[derive(Debug)]

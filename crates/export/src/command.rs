@@ -209,7 +209,7 @@ struct Printed {
 fn list_events(session: &Session, tables: &Tables<'_>) -> Result<()> {
     let buffers: Vec<String> = session.trace.info().buffers.into_iter().map(|buffer| buffer.name).collect();
     let to = session.to;
-    let print = |records: &mut dyn Iterator<Item = tracedat::Neighbours<'_>>| {
+    let print = |records: &mut dyn Iterator<Item = parse::Neighbours<'_>>| {
         let mut printed = Vec::new();
         for record in records.map(|neighbours| neighbours.record) {
             if record.ts > to {

@@ -1,8 +1,8 @@
 //! The doubts about a trace that its analyses do not show.
 
+use parse::FileIssue;
 use sched::{Diagnostics, EventIssue, Severity, Tracepoint};
 use session::{Session, warnings};
-use tracedat::FileIssue;
 
 /// The doubts about a trace, besides those in the reports of the analyses.
 #[derive(Clone, Debug)]

@@ -3,9 +3,9 @@
 use crate::color::{INTERRUPT, OTHERS};
 use crate::tasks::{self, TaskTime, TaskTimes};
 use crate::{ColorBy, LaneReport, Options};
+use parse::CpuReader;
 use sched::{Analysis, Comm, Cpu, CpuFold, CpuSpan, Current, EventKind, Pid, SchedEvent, SchedState, Ts};
 use timeline::{Columns, Piece, PieceClass, Rows};
-use tracedat::CpuReader;
 
 /// The occurrences of one marked event on a lane, as far as they can be distinguished on the page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -3,12 +3,12 @@
 use crate::Options;
 use crate::color::{Coloring, Needs};
 use crate::lane::{Lane, LaneFold};
+use parse::{CpuReader, Trace, Want};
 use sched::topology::CpuOrder;
 use sched::{Cpu, Current, Diagnostics, EventIssue, EventKind, EventSource, Pid, SchedEvent, Topology, Ts};
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 use timeline::palette::TaskColors;
-use tracedat::{CpuReader, Trace, Want};
 
 /// An event that is marked on the lanes.
 #[derive(Clone, Debug)]
@@ -74,7 +74,7 @@ pub fn learn_colors(trace: &Trace) -> Coloring {
 }
 
 /// Reads what the colours depend on from the whole trace: a window must not change a colour.
-pub fn learn(coloring: &mut Coloring, trace: &Trace, topology: &Topology) -> Result<(), tracedat::Error> {
+pub fn learn(coloring: &mut Coloring, trace: &Trace, topology: &Topology) -> Result<(), parse::Error> {
     let Needs { lineage, homes, commands, tasks, prios } = coloring.needs();
     if tasks {
         coloring.task_colors = TaskColors::of_longest(trace.sampled_tasks());

@@ -1,9 +1,9 @@
 //! The parameters of tasks beside policy and priority: those of deadline tasks, and clamps of the utilization.
 
+use parse::Record;
 use sched::Dur;
 use serde::{Deserialize, Serialize};
 use std::fmt;
-use tracedat::Record;
 
 /// The parameters of a task of `SCHED_DEADLINE`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

@@ -3,12 +3,12 @@
 use crate::Processes;
 use crate::past_groups::PastGroups;
 use machine::Machine;
+use parse::{EventFormat, Record, TaskRecords, Trace};
 use sched::limits::PIDS;
 use sched::seeded::{SeededMap, SeededSet};
 use sched::{Past, Pid, Tracepoint, Ts, event::escape};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
-use tracedat::{EventFormat, Record, TaskRecords, Trace};
 
 /// The ID of the root of the unified hierarchy.
 const ROOT: u64 = 1;

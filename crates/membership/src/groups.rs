@@ -6,11 +6,11 @@ use crate::{
     TaskParams, TaskRow, TasksBy, stemmed,
 };
 use machine::Machine;
+use parse::Trace;
 use sched::names::NameHistory;
 use sched::seeded::SeededMap;
 use sched::{Comm, Pid, Ts};
 use std::collections::BTreeMap;
-use tracedat::Trace;
 
 /// The group of each task at any instant, by one rule, learned from the whole trace and the machine file before a pass.
 ///

@@ -3,9 +3,9 @@
 use crate::past_groups::{NAME, PastGroups};
 use crate::{Cgroups, ParamsHistory, Processes};
 use machine::Machine;
+use parse::Trace;
 use sched::Ts;
 use std::collections::BTreeMap;
-use tracedat::Trace;
 
 /// Returns the name and the text of a note on the groups of tasks before `from`; nothing where none is known. An anonymous one has no paths: cgroups have their
 /// IDs, which the machine file of the part gives names of their own, or a number.

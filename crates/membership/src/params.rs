@@ -5,6 +5,7 @@ use crate::by_task::{ByTask, MOST_CHANGES, next_of, place_at};
 use crate::past_groups::{PastGroups, PastParams};
 use crate::policy::SchedPolicy;
 use machine::Machine;
+use parse::{EventFormat, Record, Trace, Want};
 use sched::limits::{PIDS, keep_of_pid};
 use sched::nice::weight_of;
 use sched::seeded::{SeededMap, SeededSet};
@@ -12,7 +13,6 @@ use sched::{EventKind, EventSource, Pid, TaskRef, Tracepoint, Ts};
 use serde::Serialize;
 use std::fmt;
 use std::ops::ControlFlow;
-use tracedat::{EventFormat, Record, Trace, Want};
 
 /// The scheduling parameters of a task at an instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]

@@ -2,11 +2,11 @@
 
 use crate::past_groups::PastGroups;
 use machine::Machine;
+use parse::{Record, Trace};
 use sched::limits::{PIDS, keep_of_pid};
 use sched::seeded::SeededMap;
 use sched::{Pid, Tracepoint, Ts};
 use std::ops::ControlFlow;
-use tracedat::{Record, Trace};
 
 /// The flag of `clone` by which the child becomes a thread of the caller's process (`CLONE_THREAD`).
 const CLONE_THREAD: i64 = 0x1_0000;

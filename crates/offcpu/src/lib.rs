@@ -39,6 +39,7 @@ pub use report::{KindTimes, OffCpuReport, StackTimes, WokenBy};
 pub use session::stacks::StackKind;
 pub use text::text;
 
+use parse::{EventStacks, StackFrame, StackId, StackedEvent};
 use sched::kthread::command;
 use sched::limits::BoundedRows;
 use sched::state::Task;
@@ -48,7 +49,6 @@ use sched::{
 };
 use serde::Serialize;
 use timehist::Timehist;
-use tracedat::{EventStacks, StackFrame, StackId, StackedEvent};
 
 /// The time that orders the stacks, and that folded stacks and the figure show
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum, Serialize)]

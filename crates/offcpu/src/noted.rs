@@ -2,11 +2,11 @@
 
 use crate::kinds::WakerContext;
 use crate::{OffCpu, OffCpuBy, OffTrack, Options, SeenWaking, StackWaker};
+use parse::{EventStacks, StackFrame, StackId};
 use sched::serial::exact;
 use sched::{Analysis, Comm, Cpu, Past, Pid, SchedEvent, SchedState, Ts};
 use serde::{Deserialize, Serialize};
 use session::stacks::{NotedFrames, STACKS_NOTE, noted_frames};
-use tracedat::{EventStacks, StackFrame, StackId};
 
 /// A task that is off its CPU, or that is about to be woken.
 #[derive(Serialize, Deserialize)]

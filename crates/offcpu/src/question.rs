@@ -7,6 +7,7 @@ use crate::{
 };
 use anyhow::{Result, bail};
 use draw::Figure;
+use parse::{StackFrame, StackedEvent};
 use question::{SharedArgs, TaskQuestion};
 use sched::{Chosen, ChosenCpus, Diagnostics, Joined, Window};
 use session::Session;
@@ -15,7 +16,6 @@ use session::formats::{Format, Formats};
 use session::stacks::AddressNames;
 use std::io::Write;
 use timeline::page::Heading;
-use tracedat::{StackFrame, StackedEvent};
 
 /// The time off-CPU by stack.
 #[derive(Debug)]

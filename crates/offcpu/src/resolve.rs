@@ -1,8 +1,8 @@
 //! The names of frames: each address is looked up once, and each name is stored once.
 
 use crate::Options;
+use parse::{StackFrame, StackId};
 use sched::seeded::SeededMap;
-use tracedat::{StackFrame, StackId};
 
 /// A frame of a stack by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,8 +1,8 @@
 //! A nested case by hand: two places in one call, waits behind them, and a switch without a stack.
 
 use crate::{OffCpu, OffCpuBy, OffCpuReport, OffCpuTime, Options, StackKind, StackTimes, WakerContext, folded};
+use parse::{EventStacks, StackFrame, StackedEvent};
 use sched::{Comm, Cpu, Dur, EventKind, Pass, Pid, PrevState, SchedEvent, TaskRef, Ts};
-use tracedat::{EventStacks, StackFrame, StackedEvent};
 
 fn task(pid: i32) -> TaskRef {
     let name = match pid {

@@ -4,12 +4,12 @@
 //! the stack with which that run ends, and counts the scheduling delay in the wait as well.
 
 use crate::Options;
+use parse::StackId;
 use sched::limits::keep_of_pid;
 use sched::seeded::SeededMap;
 use sched::{EventKind, Pid, SchedEvent, Ts};
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use tracedat::StackId;
 
 /// The functions that perf leaves out of a stack.
 const SKIPPED: [&str; 3] = ["schedule", "__schedule", "preempt_schedule"];
@@ -115,7 +115,7 @@ impl Timehist {
     pub(crate) fn by_key(&self, options: &Options<'_>) -> BTreeMap<String, LineSums> {
         let mut keys: BTreeMap<String, LineSums> = BTreeMap::new();
         for (stack, sums) in &self.lines {
-            let name = |frame: &tracedat::StackFrame| {
+            let name = |frame: &parse::StackFrame| {
                 // perf has no maps of processes there.
                 let of_kernel = options.names.as_ref().filter(|_| !frame.is_user);
                 of_kernel.and_then(|names| names(*frame)).unwrap_or_else(|| "[unknown]".to_owned())

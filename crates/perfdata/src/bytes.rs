@@ -1,6 +1,6 @@
 //! A checked cursor over the bytes of a record or of a part of the header.
 
-use tracedat::Endian;
+use parse::Endian;
 
 /// A position in bytes; reading moves it.
 #[derive(Clone, Copy, Debug)]

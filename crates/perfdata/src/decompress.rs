@@ -3,7 +3,7 @@
 //! perf compresses what it empties from the ring buffers as it comes, and a record may begin in one piece and end in the
 //! next. Each piece refers to those before it: they are decompressed in order, once.
 
-use tracedat::FileIssue;
+use parse::FileIssue;
 use zstd::stream::raw::{Decoder, InBuffer, Operation, OutBuffer};
 
 /// Bytes that are decompressed at once.

@@ -3,9 +3,9 @@
 use crate::bytes::Bytes;
 use crate::limits;
 use crate::record::SampleLayout;
+use parse::Endian;
 use sched::counters::COUNTERS;
 use sched::seeded::SeededMap;
-use tracedat::Endian;
 
 /// The value of `PERF_TYPE_TRACEPOINT` in `perf_event_attr`.
 const TRACEPOINT: u32 = 2;

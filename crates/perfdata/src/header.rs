@@ -7,9 +7,9 @@ use crate::bytes::Bytes;
 use crate::events::Events;
 use crate::limits;
 use crate::machine::{HeaderMachine, feature};
+use parse::{Endian, Error, FileIssue, Source};
 use sched::Diagnostics;
 use std::ops::Range;
-use tracedat::{Endian, Error, FileIssue, Source};
 
 /// Whether a file that begins with these bytes is a perf.data file.
 pub(crate) fn is_magic(head: &[u8]) -> bool {

@@ -1,7 +1,7 @@
 //! Reads perf.data files as traces: the samples of tracepoints are the events.
 //!
 //! [`open`] reads what `perf sched record`, or `perf record` with any tracepoints, wrote: files and streams (`-o -`),
-//! compressed or not, of either byte order. The result is a [`tracedat::Trace`], as one of a trace.dat is; samples of
+//! compressed or not, of either byte order. The result is a [`parse::Trace`], as one of a trace.dat is; samples of
 //! other events are passed over. Call chains (`-g`) are those of [`Trace::event_stacks`]. Values of counters in a group with the switches
 //! (`-e '{sched:sched_switch,cycles}:S'`) are those of [`Trace::counters`].
 //!
@@ -9,7 +9,7 @@
 //! by time (`units`). Nothing here panics, whatever the bytes.
 //!
 //! ```
-//! use tracedat::{Options, Source};
+//! use parse::{Options, Source};
 //!
 //! let source = Source::Memory(b"PERFILE2, and cut in its header".to_vec());
 //! assert!(perfdata::is_perf_data(&source));
@@ -39,9 +39,9 @@ use crate::counters::PerfCounters;
 use crate::header::PerfHeader;
 use crate::scan::Scanned;
 use crate::units::PerfUnits;
+use parse::{CallChains, CpuUnits, Error, FileIssue, Options, Origin, Recording, Source, Trace};
 use sched::{Counters, Cpu, Diagnostics};
 use std::sync::Arc;
-use tracedat::{CallChains, CpuUnits, Error, FileIssue, Options, Origin, Recording, Source, Trace};
 
 /// Whether a file is a perf.data file, by its first bytes.
 pub fn is_perf_data(source: &Source) -> bool {
@@ -155,7 +155,7 @@ pub fn fuzz(bytes: &[u8]) -> u64 {
         (last, records) = (record.ts, records.saturating_add(1));
         std::ops::ControlFlow::Continue(())
     });
-    let counted: u64 = trace.counts().buffers.iter().map(tracedat::BufferCounts::total).sum();
+    let counted: u64 = trace.counts().buffers.iter().map(parse::BufferCounts::total).sum();
     assert!(counted <= records, "an event without a number is a record as well");
     records
 }

@@ -2,9 +2,9 @@
 
 use crate::bytes::Bytes;
 use crate::limits;
+use parse::Endian;
 use sched::topology::CpuLocation;
 use sched::{Cpu, Topology};
-use tracedat::Endian;
 
 /// The numbers of the header's parts that are read.
 pub(crate) mod feature {

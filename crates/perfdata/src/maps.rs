@@ -2,8 +2,8 @@
 
 use crate::bytes::Bytes;
 use crate::limits;
+use parse::{Endian, ModuleInfo};
 use sched::seeded::SeededMap;
-use tracedat::{Endian, ModuleInfo};
 
 /// A stretch of a process's memory that shows a file.
 #[derive(Clone, Copy, Debug)]

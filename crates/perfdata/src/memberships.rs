@@ -1,9 +1,9 @@
 //! The cgroups and the processes of tasks, as samples and other records show them.
 
 use crate::limits;
+use parse::TaskRecords;
 use sched::seeded::SeededMap;
 use sched::{Pid, Ts};
-use tracedat::TaskRecords;
 
 /// The records so far.
 #[derive(Debug, Default)]

@@ -3,8 +3,8 @@
 //! `linux/perf_event.h` and perf's `lib/perf/include/perf/event.h` define the kinds and layouts.
 
 use crate::bytes::Bytes;
+use parse::Endian;
 use sched::counters::Reading;
-use tracedat::Endian;
 
 /// The kinds of records that are read.
 pub(crate) mod kind {

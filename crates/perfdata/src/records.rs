@@ -1,8 +1,8 @@
 //! The records of a stretch of a file, one after the other.
 
 use crate::record::RecordHead;
+use parse::{Endian, Source};
 use std::ops::Range;
-use tracedat::{Endian, Source};
 
 /// Bytes that are read at once.
 const WINDOW: u64 = 1 << 20;

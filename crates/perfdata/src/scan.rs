@@ -15,10 +15,10 @@ use crate::memberships::Memberships;
 use crate::record::{RecordHead, kind};
 use crate::records::{RecordCursor, RecordsEnd, whole_records};
 use crate::sorted::Sorted;
+use parse::{Endian, FileIssue, Source};
 use sched::seeded::SeededMap;
 use sched::{Comm, Cpu, Diagnostics, Pid};
 use std::collections::BTreeMap;
-use tracedat::{Endian, FileIssue, Source};
 
 /// A stretch of the records of a CPU. Records of others, and of kinds that are not events, may be among them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

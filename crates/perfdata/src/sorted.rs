@@ -1,9 +1,9 @@
 //! Records sorted by CPU: in memory while they are few, in a temporary file without a name otherwise.
 
 use crate::limits;
+use parse::Source;
 use std::fs::File;
 use std::io::{Error, Write};
-use tracedat::Source;
 
 /// A writer of sorted records.
 #[derive(Debug, Default)]

@@ -1,10 +1,10 @@
 //! perf.data files: the same events as from a trace.dat, whatever the form of the file.
 
+use parse::{Error, FileIssue, Options, Source, Trace};
 use sched::counters::Readings;
 use sched::{Comm, Cpu, EventKind, EventSource, Pid, SchedEvent, Ts};
 use std::ops::ControlFlow;
 use testkit::{ByteOrder, PerfBuilder, PerfForm, Simulation, TraceBuilder};
-use tracedat::{Error, FileIssue, Options, Source, Trace};
 
 /// Returns all events of a trace, merged.
 fn events(trace: &Trace) -> Vec<SchedEvent> {
@@ -91,7 +91,7 @@ fn buffers_of_tasks_are_sorted_and_repeated_events_left_out() {
             ControlFlow::Continue(())
         });
         assert_eq!(times, of[of.len() / 2..].iter().map(|event| event.ts).collect::<Vec<_>>());
-        let reader = trace.cpu_reader(tracedat::Want::Everything).expect("a clock");
+        let reader = trace.cpu_reader(parse::Want::Everything).expect("a clock");
         let mut count = 0;
         reader.events(0, Cpu(2), None, &mut |_| {
             count += 1;

@@ -12,9 +12,9 @@ use crate::maps::ProcessMaps;
 use crate::record::{PerfSample, RecordHead, SampleLayout, kind};
 use crate::records::whole_records;
 use crate::scan::{CpuRecords, RecordStretch};
+use parse::{CallChains, ChainSample, Endian, FileIssue, ModuleInfo, Source, UnitRecords, Units};
 use sched::Cpu;
 use std::ops::{Range, RangeInclusive};
-use tracedat::{CallChains, ChainSample, Endian, FileIssue, ModuleInfo, Source, UnitRecords, Units};
 
 /// Bytes of a unit, roughly, where this number of CPUs is merged.
 fn unit_size(cpus: usize) -> u64 {

@@ -20,7 +20,7 @@
 mod lex;
 mod parse;
 
-pub use parse::parse;
+pub use self::parse::parse;
 
 use regex::Regex;
 use std::cmp::Ordering;

@@ -10,6 +10,7 @@ use crate::{Drawn, PlotArgs};
 use anyhow::{Context, Result, anyhow, bail};
 use draw::Figure;
 use lanes::Coloring;
+use parse::Neighbours;
 use question::{Question, Subcommand};
 use sched::names::NameHistory;
 use sched::{Diagnostics, Tracepoint, Ts};
@@ -26,7 +27,6 @@ use std::io;
 use std::ops::ControlFlow;
 use std::process::ExitCode;
 use timeline::Sheet;
-use tracedat::Neighbours;
 
 /// A figure of any events, by a specification.
 #[derive(Debug)]

@@ -6,13 +6,13 @@
 use crate::recorded::{Called, Recorded, catalog};
 use crate::{Before, Carried, CarriedPart, Plan, Spec, VIEWS, Window};
 use anyhow::{Context, Result};
+use parse::{Aliases, Kept, Record, Rewriter, Trace};
 use sched::names::NameHistory;
 use sched::serial::exact;
 use sched::{Comm, Cpu, Past, Ts};
 use serde::{Deserialize, Serialize};
 use session::Session;
 use std::ops::ControlFlow;
-use tracedat::{Aliases, Kept, Record, Rewriter, Trace};
 
 /// The name of the note in [`Past::notes`].
 const NAME: &str = "plot";

@@ -2,11 +2,11 @@
 
 use crate::expr::{EventValue, Type, word_in};
 use crate::{Catalog, Event, EventInfo};
+use parse::{EventFormat, Field, Record};
 use sched::names::NameHistory;
 use sched::{Comm, Cpu, Pid, Ts};
 use session::Session;
 use session::patterns;
-use tracedat::{EventFormat, Field, Record};
 
 /// The events of a trace, with their fields and counts.
 pub(crate) fn catalog(session: &Session) -> Catalog {

@@ -18,13 +18,13 @@ use facts::LiveFacts;
 use machine::{Machine, Root};
 use measured::{LiveEvents, Surroundings, measured};
 use moment::Moment;
+use parse::{Options, Trace};
 use sched::{Cpu, EventSource, Past, SchedEvent, Topology, Ts};
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tracedat::{Options, Trace};
 use tracefs::{Instance, Pages, Settings, TraceFile, Tracefs};
 
 /// Maximum number of bytes of the pages of an interval. A machine that records more loses the rest, which is reported

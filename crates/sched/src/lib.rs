@@ -1,6 +1,6 @@
 //! The vocabulary of schedviz, and its one interpreter of scheduler events.
 //!
-//! Nothing in this crate depends on files, on figures or on flags. A reader (the `tracedat` crate, or a
+//! Nothing in this crate depends on files, on figures or on flags. A reader (the `parse` crate, or a
 //! `Vec` in a test) delivers [`SchedEvent`]s in time order; [`Pass`] feeds them to [`SchedState`],
 //! which alone decides what they mean; and every [`Analysis`] looks on.
 //!

@@ -35,11 +35,11 @@ mod question;
 mod report;
 mod trace;
 
+pub use self::parse::{CpuStat, DomainStat, PassedOver, SchedstatError, Snapshot, StatLayout};
 pub use args::SchedstatArgs;
 pub use columns::{Columns, speedup};
 pub use delta::{CpuDelta, Delta, DomainDelta};
 pub use metrics::metrics;
-pub use parse::{CpuStat, DomainStat, PassedOver, SchedstatError, Snapshot, StatLayout};
 pub use question::SchedstatQuestion;
 pub use report::{Report, StatRow, domains_text, table};
 pub use trace::{FromTrace, TraceColumns};

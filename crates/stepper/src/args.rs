@@ -1,8 +1,8 @@
 //! The arguments of `schedviz stepper`.
 
+use parse::Where;
 use session::args::{SymbolArgs, TaskArgs, TraceArgs};
 use session::formats::{Formats, OutputArgs};
-use tracedat::Where;
 
 /// The formats in which the answer can be written.
 pub(crate) const FORMATS: Formats = Formats::figure_of("stepper").and_text();

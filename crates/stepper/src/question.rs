@@ -5,6 +5,7 @@ use crate::args::FORMATS;
 use crate::tui::App;
 use crate::{EventLabel, Names, Options, Step};
 use anyhow::{Result, bail};
+use parse::{EventFormat, EventStream, Where};
 use question::{Question, Subcommand};
 use sched::{ChosenCpus, Replay, SchedEvent, Tracepoint, Ts, Window};
 use serde::Serialize;
@@ -21,7 +22,6 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use timeline::Sheet;
 use timeline::palette::TaskColors;
-use tracedat::{EventFormat, EventStream, Where};
 use workcons::ViolationSteps;
 
 /// The name and version of the document's schema.
@@ -62,7 +62,7 @@ const FUNCTIONS: usize = 5;
 pub(crate) struct EventNames(HashMap<u16, String>, Arc<NamedStacks>);
 
 impl EventNames {
-    pub(crate) fn of(trace: &tracedat::Trace) -> EventNames {
+    pub(crate) fn of(trace: &parse::Trace) -> EventNames {
         let names = trace.formats().iter().map(|f| (f.id, f.name.clone())).collect();
         EventNames(names, Arc::new(NamedStacks::of(trace, &StackedEvent::ALL)))
     }
@@ -201,7 +201,7 @@ impl<'t> Filter<'t> {
 }
 
 /// The steps of a window, from the first to the last.
-fn steps_of(window: Window, replay: &mut Replay<EventStream<'_>>) -> Result<RangeInclusive<u64>, tracedat::Error> {
+fn steps_of(window: Window, replay: &mut Replay<EventStream<'_>>) -> Result<RangeInclusive<u64>, parse::Error> {
     let first = window.from.map_or(Ok(0), |from| replay.step_at(from))?;
     let last = match window.to {
         Some(to) => replay.step_at(Ts(to.0.saturating_add(1)))?.saturating_sub(1),

@@ -1,6 +1,6 @@
 //! Prints any event by its own print format, with the system's libtraceevent, as `trace-cmd report` does.
 //!
-//! Print formats are C expressions. `tracedat` evaluates many of them; libtraceevent, which was written for
+//! Print formats are C expressions. `parse` evaluates many of them; libtraceevent, which was written for
 //! them, evaluates all that `trace-cmd report` prints. It is C code that reads bytes of an untrusted file,
 //! so it is built only on request (the feature `system`; `libtraceevent` in the program).
 //!

@@ -1,10 +1,10 @@
 //! The futexes at which tasks sleep and from which they are woken, by the system calls that were recorded.
 
 use crate::edges::PartyKey;
+use parse::Trace;
 use sched::limits::BoundedRows;
 use sched::{Dur, Lengths, Pid, Ts};
 use std::ops::ControlFlow;
-use tracedat::Trace;
 
 /// Maximum number of system calls that are kept. Wakeups in further ones are at no futex.
 pub(crate) const CALLS: usize = 1 << 22;

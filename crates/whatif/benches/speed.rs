@@ -34,7 +34,7 @@ fn of_the_test_kit() -> Model {
 }
 
 fn of_trace(path: &Path) -> Model {
-    let trace = tracedat::Trace::open(path, tracedat::Options::default()).expect("a trace");
+    let trace = parse::Trace::open(path, parse::Options::default()).expect("a trace");
     let build = BuildOptions { file_bytes: trace.data_size(), ..BuildOptions::default() };
     Pass::over(trace.events().expect("events")).run(|| ModelBuilder::new(&build)).expect("a pass").output
 }

@@ -14,6 +14,7 @@ use crate::{costs, without};
 use anyhow::{Result, bail};
 use critical_path::CriticalPath;
 use events::Cost;
+use parse::Trace;
 use sched::seeded::SeededMap;
 use sched::topology::{CpuOrder, Distance};
 use sched::{TaskFilter, Tracepoint};
@@ -21,7 +22,6 @@ use session::args::BeginArgs;
 use session::{Session, warnings};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
-use tracedat::Trace;
 use why::{Cases, ListedCase, WaitEnd, WaitOrigin, Why};
 use workcons::Options;
 

@@ -1,11 +1,11 @@
 //! The timers that tasks set, and the sleeps that they ask for, as records of a trace show them.
 
 use crate::model::Model;
+use parse::{Record, Trace};
 use sched::seeded::SeededMap;
 use sched::{Cpu, Pid, Ts};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
-use tracedat::{Record, Trace};
 
 /// The call that asks for a sleep of a given length, or with the lowest bit of its flags until an absolute time.
 pub(crate) const CLOCK_SLEEP: &str = "sys_enter_clock_nanosleep";

@@ -1,10 +1,10 @@
 //! A simulated run as a recording: read again, it has the events of the simulation.
 
+use parse::{Options, Trace};
 use sched::{EventKind, Pass, SchedEvent, Topology};
 use std::ops::ControlFlow;
 use testkit::Operation::{Nap, Run, Wait, Wake};
 use testkit::{Worker, Workload};
-use tracedat::{Options, Trace};
 use whatif::{BuildOptions, Costs, EngineOptions, Interrupts, ModelBuilder, Order, PolicyName, Wakeups, simulate};
 
 #[test]

@@ -3,11 +3,11 @@
 use crate::Grouping;
 use anyhow::Result;
 use membership::TasksBy;
+use parse::Where;
 use session::Session;
 use session::args::{BeginArgs, ReadArgs, SymbolArgs, TaskArgs, WindowArgs};
 use session::formats::{Formats, OutputArgs};
 use session::groups::RunsArgs;
-use tracedat::Where;
 use workcons::WaiterArgs;
 
 /// The formats in which the answer can be written.

@@ -1,9 +1,9 @@
 //! The unknown parts of a trace, as far as the analysis shows them.
 
+use parse::FileIssue;
 use sched::{Analysis, ChosenCpus, Cpu, CpuSpan, Current, Diagnostics, EventIssue, Joined, SchedState, Tracepoint, Ts};
 use serde::Serialize;
 use session::{Session, warnings};
-use tracedat::FileIssue;
 
 /// The evidence of the analysis on how far the figures can be trusted.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]

@@ -2,9 +2,9 @@
 
 use super::message;
 use crate::plan::buffers::format_size;
+use parse::Trace;
 use session::warnings::grouped;
 use std::collections::BTreeMap;
-use tracedat::Trace;
 use tracefs::CpuStats;
 
 /// The message behind all problems of a recording.

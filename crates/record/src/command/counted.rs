@@ -3,13 +3,13 @@
 use super::{RecordArgs, RecordedRun, Recorder, check, find_program, folder_of, message, named, save};
 use crate::traced::Traced;
 use anyhow::{Context, Result, bail};
+use parse::{FileIssue, Trace};
 use sched::nouns::noun;
 use session::atomic_file::private_folder;
 use session::warnings::grouped;
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use tracedat::{FileIssue, Trace};
 
 /// The counters, by perf's names.
 const COUNTERS: [&str; 2] = ["cycles", "cache-misses"];
@@ -94,7 +94,7 @@ pub(super) fn record(recorder: &Recorder<'_>, output: &Path, capture: Option<&Pa
     }
     named(std::fs::rename(&part, output), output)?;
     let saved = save::opened(output)?;
-    let events: u64 = saved.trace.counts().buffers.iter().map(tracedat::BufferCounts::total).sum();
+    let events: u64 = saved.trace.counts().buffers.iter().map(parse::BufferCounts::total).sum();
     let recorded = format!("{} {} with {}", grouped(events), noun(events, "event"), COUNTERS.join(" and "));
     recorder.keep(&machine, &recorded, output, &saved, &ended)?;
     super::probes::check(args, &saved.trace, &machine)?;

@@ -5,12 +5,12 @@ use crate::plan::btf::{Btf, MAX_BYTES};
 use crate::plan::probes::{KernelProbe, PARAMETERS, ProbeWriter, TRACEPOINTS};
 use anyhow::{Context, Result};
 use machine::Machine;
+use parse::{Trace, Want};
 use sched::{EventKind, EventSource, SchedEvent};
 use session::warnings::grouped;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::Path;
-use tracedat::{Trace, Want};
 use tracefs::{Probes, Tracefs};
 
 /// The decisions that probes record

@@ -3,11 +3,11 @@
 use super::{Recorder, folder_of, named};
 use anyhow::{Context, Result, bail};
 use machine::Machine;
+use parse::Trace;
 use session::args::ReadArgs;
 use session::atomic_file::{AtomicFile, private_folder};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
-use tracedat::Trace;
 use tracefs::{CpuStats, Instance, Pages, TraceFile};
 
 /// A recording in its file.

@@ -7,12 +7,12 @@ use crate::live::{Follower, follow};
 use crate::traced::Traced;
 use anyhow::{Result, bail};
 use machine::Machine;
+use parse::Where;
 use sched::Dur;
 use session::warnings::grouped;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
-use tracedat::Where;
 use tracefs::Instance;
 
 /// A measure of an interval.

@@ -9,6 +9,7 @@ use events::BurstNotes;
 use jobs::JobsNotes;
 use machine::Machine;
 use offcpu::OffCpuNotes;
+use parse::{Aliases, CutPart};
 use picks::PicksNotes;
 use preemptions::PreemptionsNotes;
 use question::Subcommand;
@@ -24,7 +25,6 @@ use std::cell::RefCell;
 use std::io::{BufWriter, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use tracedat::{Aliases, CutPart};
 use utilization::IdleStatesNotes;
 use wakers::WakersNotes;
 

@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use machine::Machine;
+use parse::{BufferInfo, ClockKind, CpuEventCounts, EventCount, FileIssue, Trace};
 use question::Subcommand;
 use sched::nouns::noun;
 use sched::topology::{format_cpu_list, shorten_cpu_list};
@@ -18,7 +19,6 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use timeline::text::lines;
-use tracedat::{BufferInfo, ClockKind, CpuEventCounts, EventCount, FileIssue, Trace};
 
 /// The name and version of the document's schema.
 pub(crate) const SCHEMA: &str = "schedviz/info/1";
@@ -311,7 +311,7 @@ fn buffers(trace: &Trace) -> Vec<Buffer> {
     let counts = trace.counts();
     let buffer = |(i, info): (usize, BufferInfo)| Buffer {
         info,
-        events: counts.buffers.get(i).map_or(0, tracedat::BufferCounts::total),
+        events: counts.buffers.get(i).map_or(0, parse::BufferCounts::total),
         read: trace.selected_buffers().contains(&i),
     };
     trace.info().buffers.into_iter().enumerate().map(buffer).collect()
@@ -472,7 +472,7 @@ fn summary(out: &mut String, r: &Report, trace: &Trace) {
     };
     line("trace", r.trace.clone());
     let compression = if r.compression.is_empty() { String::new() } else { format!(", compression {}", r.compression) };
-    let order = if info.version.endian == tracedat::Endian::Big { ", big endian" } else { "" };
+    let order = if info.version.endian == parse::Endian::Big { ", big endian" } else { "" };
     // Only later versions of trace-cmd write theirs.
     let unnamed = || if r.format.is_none() { "not named in the file" } else { "unknown" }.to_owned();
     let writer = r

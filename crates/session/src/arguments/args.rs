@@ -8,13 +8,13 @@ use anyhow::{Context, Result, bail};
 use lanes::MANY_LANES;
 use machine::Machine;
 pub use membership::ChosenTasks;
+use parse::{Options, Source, Trace, Where};
 use sched::topology::{CpuOrder, format_cpu_list, parse_cpu_list};
 use sched::{ChosenCpus, Cpu, Dur, Topology, Ts, Window};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use timeline::Drawable;
 use timeline::text::Detail;
-use tracedat::{Options, Source, Trace, Where};
 
 /// How to read the trace
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -23,7 +23,7 @@ pub struct ReadArgs {
     #[arg(long, value_name = "NAME", help_heading = "Reading")]
     buffer: Option<String>,
     /// The clock, where the trace labels it wrongly (instances often are)
-    #[arg(long, value_name = "NAME", value_parser = tracedat::CLOCKS, help_heading = "Reading")]
+    #[arg(long, value_name = "NAME", value_parser = parse::CLOCKS, help_heading = "Reading")]
     clock: Option<String>,
     /// The frequency of a clock that counts cycles (x86-tsc): 2394374000, or 2394.374MHz
     #[arg(long, value_name = "HZ", value_parser = frequency, help_heading = "Reading")]
@@ -182,11 +182,9 @@ pub fn read_text(path: &Path) -> Result<String> {
 }
 
 /// An error with the file's name in front, unless it has it already.
-pub fn named(path: &Path, error: tracedat::Error) -> anyhow::Error {
+pub fn named(path: &Path, error: parse::Error) -> anyhow::Error {
     match error {
-        tracedat::Error::Io { .. } | tracedat::Error::NotAFile { .. } | tracedat::Error::Unwritten { .. } => {
-            error.into()
-        }
+        parse::Error::Io { .. } | parse::Error::NotAFile { .. } | parse::Error::Unwritten { .. } => error.into(),
         error => anyhow::Error::new(error).context(path.display().to_string()),
     }
 }

@@ -1,7 +1,7 @@
 //! Patterns of event names: `SYSTEM:NAME`, with `*` for any part.
 
 use anyhow::{Result, bail};
-use tracedat::{EventFormat, Trace};
+use parse::{EventFormat, Trace};
 
 /// The formats of the events that match any of the patterns, pattern by pattern. A pattern without
 /// a system is one of names; one that matches nothing is refused.

@@ -1,9 +1,9 @@
 //! The symbols of the kernel, for commands that show stacks.
 
 use anyhow::{Context, Result};
+use parse::KernelSymbols;
 use std::path::PathBuf;
 use std::sync::Arc;
-use tracedat::KernelSymbols;
 
 /// The names of addresses
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -18,7 +18,7 @@ pub struct SymbolArgs {
 const MOST: u64 = 64 << 20;
 
 impl SymbolArgs {
-    /// Reads the symbols for [`tracedat::Trace::set_kernel_symbols`]; nothing if no file is given.
+    /// Reads the symbols for [`parse::Trace::set_kernel_symbols`]; nothing if no file is given.
     pub fn read(&self) -> Result<Option<Arc<KernelSymbols>>> {
         let Some(path) = &self.kallsyms else { return Ok(None) };
         let bytes = machine::read_bounded(path, MOST).with_context(|| path.display().to_string())?;

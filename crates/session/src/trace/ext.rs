@@ -1,8 +1,8 @@
 //! A sched_ext scheduler that was loaded while a trace was recorded, as the head of a report has it.
 
 use machine::Machine;
+use parse::Trace;
 use serde::Serialize;
-use tracedat::Trace;
 
 /// A sched_ext scheduler that was loaded while the trace was recorded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -4,12 +4,12 @@ use crate::Session;
 use crate::args::repeatable;
 use crate::trace::ext::ExtScheduler;
 use lanes::LaneReport;
+use parse::FileIssue;
 use sched::nouns::{counted, noun};
 use sched::topology::format_cpu_list;
 use sched::{Diagnostics, Dur, EventIssue};
 use timeline::Sheet;
 use timeline::page::Heading;
-use tracedat::FileIssue;
 
 /// The losses in the part that is shown.
 pub struct Loss {

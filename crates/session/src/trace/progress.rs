@@ -1,11 +1,11 @@
 //! The progress of reading, shown on a terminal if it takes over a second.
 
 use indicatif::{ProgressBar, ProgressStyle};
+use parse::Trace;
 use std::io::IsTerminal;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
-use tracedat::Trace;
 
 /// Runs `work` on the trace, and shows its progress meanwhile.
 pub fn watched<T>(trace: &Trace, quiet: bool, work: impl FnOnce() -> T) -> T {

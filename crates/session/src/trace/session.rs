@@ -7,6 +7,7 @@ use crate::trace::progress;
 use anyhow::{Result, bail};
 use lanes::{ColorBy, Coloring, Lane, LaneGroups, LanesOf, MANY_LANES, learn, read_lanes};
 use machine::Machine;
+use parse::{EventStream, Trace, Want};
 use sched::affinity::AffinityRecords;
 use sched::names::NameHistory;
 use sched::pass::Pieces;
@@ -19,7 +20,6 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use timeline::{CpuLanes, Drawable, PALETTE};
-use tracedat::{EventStream, Trace, Want};
 
 /// A trace, opened for a command.
 pub struct Session {
@@ -154,7 +154,7 @@ impl Session {
     }
 
     /// An error with the file's name in front.
-    pub fn named(&self, error: tracedat::Error) -> anyhow::Error {
+    pub fn named(&self, error: parse::Error) -> anyhow::Error {
         named(&self.path, error)
     }
 
@@ -308,7 +308,7 @@ impl Session {
     }
 
     /// Does work on the trace, and shows how far it is.
-    pub fn watched<T>(&self, work: impl FnOnce() -> Result<T, tracedat::Error>) -> Result<T> {
+    pub fn watched<T>(&self, work: impl FnOnce() -> Result<T, parse::Error>) -> Result<T> {
         progress::watched(&self.trace, self.read.quiet || self.read.messages.are_held(), work)
             .map_err(|e| self.named(e))
     }
@@ -491,7 +491,7 @@ impl TraceArgs {
 
 impl BeginArgs {
     /// The events that a session's window needs.
-    pub fn events<'t>(&self, session: &'t Session) -> Result<tracedat::EventStream<'t>, tracedat::Error> {
+    pub fn events<'t>(&self, session: &'t Session) -> Result<parse::EventStream<'t>, parse::Error> {
         let events = session.trace.events()?;
         Ok(if self.fast_window { events.near(session.from) } else { events })
     }

@@ -5,9 +5,9 @@ use crate::args::BeginArgs;
 use crate::stacks::{AddressNames, StackedEvent, kernel_stack, noted_outs};
 use anyhow::Result;
 use membership::{GroupStack, StackHistory, StackIndex};
+use parse::{EventStacks, StackFrame, StackId, Trace};
 use sched::seeded::SeededMap;
 use sched::{Analysis, EventKind, Pid, SchedEvent, SchedState, TaskState, Ts};
-use tracedat::{EventStacks, StackFrame, StackId, Trace};
 
 /// Maximum number of switch-outs whose stacks are kept: 16 bytes each.
 const SWITCH_OUTS: usize = 1 << 22;

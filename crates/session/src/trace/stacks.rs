@@ -1,17 +1,17 @@
 //! The stacks of a trace with the names of their functions, and the function that names a stack.
 
 pub use super::stack_kinds::{StackKind, is_of_scheduler, kind_of};
-pub use tracedat::StackedEvent;
+pub use parse::StackedEvent;
 
 use super::elf::{self, ElfSymbols};
 use membership::GroupStack;
+use parse::{EventStacks, StackFrame, StackId, StackKey, Trace};
 use sched::seeded::SeededMap;
 use sched::{EventKind, Past, Pid, SchedEvent, Ts};
 use serde::Deserialize;
 use std::cell::Cell;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
-use tracedat::{EventStacks, StackFrame, StackId, StackKey, Trace};
 
 /// The names of the addresses of a trace: of the kernel by the symbols of the trace, of programs by their files. Each file is read
 /// once, and only if it is the one that was recorded.

@@ -1,11 +1,11 @@
 //! The findings about a trace: warnings on standard error, and rows in JSON.
 
 use crate::args::ReadArgs;
+use parse::{FileIssue, Trace};
 use sched::{Diagnostic, Diagnostics, EventIssue, Severity};
 use serde::{Serialize, Serializer};
 use std::borrow::Borrow;
 use std::io::IsTerminal;
-use tracedat::{FileIssue, Trace};
 
 /// Prints the warnings to standard error: losses and repairs, one line each.
 pub fn warn(diagnostics: &Diagnostics, read: &ReadArgs) {

@@ -7,6 +7,7 @@ use crate::columns::tasks::TaskEntry;
 use crate::index::tiles::{Index, List};
 use crate::index::viewed::{NotReady, Viewed};
 use latency::{Latency, Measure};
+use parse::{Error, EventStream};
 use picks::Picks;
 use sched::{Cpu, Current, Dur, Pid, Replay, SchedEvent, SchedState, Ts};
 use serde_json::{Value, json};
@@ -14,7 +15,6 @@ use session::stacks::key_of;
 use std::cell::Cell;
 use std::ops::ControlFlow;
 use stepper::{Coming, Names};
-use tracedat::{Error, EventStream};
 
 /// The reason for which a question is not answered.
 pub(crate) enum Fault {
@@ -358,7 +358,7 @@ struct FoundEvents {
 /// The events of this name from an instant on.
 fn events(viewed: &Viewed<'_>, sought: &str, from: Ts) -> FoundEvents {
     let (trace, zero) = (viewed.trace, viewed.extent().0);
-    let full = |format: &tracedat::EventFormat| format!("{}:{}", format.system, format.name).to_lowercase();
+    let full = |format: &parse::EventFormat| format!("{}:{}", format.system, format.name).to_lowercase();
     let wanted: Vec<u16> = trace.formats().iter().filter(|f| full(f).contains(sought)).map(|f| f.id).collect();
     let mut found = FoundEvents { first: Vec::new(), number: 0, complete: true };
     if wanted.is_empty() {

@@ -3,12 +3,12 @@
 use crate::ask::questions::{AskedWindow, Fault};
 use crate::index::viewed::Viewed;
 use membership::{GroupStack, StackHistory, StackIndex};
+use parse::StackId;
 use sched::seeded::SeededMap;
 use sched::{Analysis, Cpu, EventKind, Pid, SchedEvent, SchedState, Span, TaskState, Ts};
 use serde::Serialize;
 use serde_json::Value;
 use session::stacks::{NamedStacks, StackedEvent};
-use tracedat::StackId;
 
 /// The maximum number of stacks of an answer, of rows, of times off the CPU, and of functions of a stack.
 const LIMITS: StackLimits = StackLimits { stacks: 256, rows: 100, off: 2_000, functions: 128 };

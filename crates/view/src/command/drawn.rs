@@ -5,12 +5,12 @@ use crate::{Drawing, Format};
 use anyhow::{Result, bail};
 use clap::ValueEnum;
 use lanes::{ColorBy, Coloring, read_lanes, report};
+use parse::Want;
 use sched::topology::{CpuOrder, format_cpu_list};
 use sched::{Dur, Ts};
 use session::Session;
 use session::args::needs_groups;
 use timeline::Sheet;
-use tracedat::Want;
 
 /// The resolution of pictures, in dots per inch.
 const DPI: f64 = 150.0;

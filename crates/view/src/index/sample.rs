@@ -7,9 +7,9 @@ use crate::columns::lane::{Id, of_no_task};
 use crate::columns::tasks::Tasks;
 use crate::index::scope::Scope;
 use crate::index::tiles::{Index, Mixture};
+use parse::Trace;
 use sched::{Comm, Cpu, CpuFold, CpuSpan, Current, SchedEvent, Ts};
 use std::collections::BTreeMap;
-use tracedat::Trace;
 
 /// The number of samples of all CPUs together, or two of each. The largest have 32 KB.
 const SAMPLES: usize = 4096;
@@ -69,10 +69,10 @@ mod tests {
     use crate::Indexer;
     use crate::columns::lane::OTHERS;
     use crate::tests::parse;
+    use parse::Options;
     use sched::Pass;
     use std::sync::Arc;
     use testkit::{Simulation, TraceBuilder};
-    use tracedat::Options;
 
     /// The share of each occupant of the columns of a lane of the coarsest level.
     fn shares(index: &Index, lane: usize) -> BTreeMap<u32, f64> {

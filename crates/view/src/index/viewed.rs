@@ -8,6 +8,7 @@ use crate::index::store::{Store, lock};
 use crate::index::tiles::Index;
 use crate::{Shape, Unusable};
 use lanes::{Coloring, learn_colors};
+use parse::{Error, EventStream, Trace};
 use sched::affinity::Affinity;
 use sched::kthread::{is_any_idle_injector, is_any_stopper};
 use sched::lineage::Kin;
@@ -19,7 +20,6 @@ use std::io::Read;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock};
 use timeline::PALETTE;
-use tracedat::{Error, EventStream, Trace};
 use workcons::Watch;
 
 /// A trace that is shown.

@@ -1,10 +1,10 @@
 //! The events of a trace with aliases in place of names.
 
+use parse::{Aliases, EventStream};
 use sched::diag::Diagnostics;
 use sched::pass::{Extent, Sink};
 use sched::{Comm, EventKind, EventSource, Pid, SchedEvent, TaskRef};
 use std::cell::RefCell;
-use tracedat::{Aliases, EventStream};
 
 /// Events with aliases in place of names, if there are any.
 pub(super) struct Anonymous<'a, 't> {
@@ -18,13 +18,13 @@ pub(super) fn alias(aliases: &RefCell<Option<Aliases>>, name: Comm) -> Comm {
 }
 
 impl EventSource for Anonymous<'_, '_> {
-    type Error = tracedat::Error;
+    type Error = parse::Error;
 
-    fn extent(&mut self) -> Result<Extent, tracedat::Error> {
+    fn extent(&mut self) -> Result<Extent, parse::Error> {
         self.events.extent()
     }
 
-    fn events(&mut self, sink: &mut Sink<'_>) -> Result<(), tracedat::Error> {
+    fn events(&mut self, sink: &mut Sink<'_>) -> Result<(), parse::Error> {
         let Anonymous { events, aliases } = self;
         if aliases.borrow().is_none() {
             return events.events(sink);

@@ -1,13 +1,13 @@
 //! The occupants of CPUs at the start of a part, as a reader of single CPUs finds them in the whole.
 
+use parse::Want;
 use sched::past::Occupant;
 use sched::{Comm, Cpu, CpuFold, CpuSpan, Current, EventKind, Pid, SchedEvent, Ts};
 use session::Session;
 use std::ops::ControlFlow;
-use tracedat::Want;
 
 /// The occupants before `from`.
-pub(super) fn at(session: &Session, from: Ts) -> Result<Vec<Occupant>, tracedat::Error> {
+pub(super) fn at(session: &Session, from: Ts) -> Result<Vec<Occupant>, parse::Error> {
     let reader = session.trace.cpu_reader(Want::Switches)?;
     let found = session.trace.in_parallel(session.observed.clone(), |cpu| {
         let fold = CpuFold::new(cpu, from, session.to);

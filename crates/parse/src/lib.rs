@@ -16,7 +16,7 @@
 //! ```
 //! use sched::{Pass, Pid, analysis::RunTime};
 //! use testkit::TraceBuilder;
-//! use tracedat::{Options, Trace};
+//! use parse::{Options, Trace};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let bytes = TraceBuilder::default().events(&testkit::a_wait_beside_an_idle_cpu()).build();

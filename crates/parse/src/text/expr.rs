@@ -10,7 +10,7 @@ use crate::bytes::{Endian, NumberLayout, sign_extend, zero_extend};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-pub(crate) use parse::{Parsed, parse};
+pub(crate) use self::parse::{Parsed, parse};
 pub(crate) use text::{arguments, string_literal};
 
 /// An integer of C: 64 bits, and whether they have a sign.
