@@ -1,5 +1,6 @@
 //! The command `whatif`: calibration, refusal, figures, curves, and predictions beside measured runs.
 
+use crate::cut::{cut, outcome};
 use crate::support::{fixture, schedviz, scratch};
 use serde_json::Value;
 use std::path::Path;
@@ -120,4 +121,23 @@ fn sleeps_by_relative_and_absolute_timers_are_told_apart() {
     assert_eq!(classes("sleepers-6.12.dat"), [51, 20, 25]);
     // Without: 24 relative sleeps. The kernel makes the timeouts of poll and of futexes absolute.
     assert_eq!(classes("sleepers-timers-6.12.dat"), [24, 0, 30]);
+}
+
+/// A sleeper in a part may have set its timer before it: the note of the part has the timers that were set.
+#[test]
+fn a_part_knows_the_timers_that_were_set_before_it() {
+    let (folder, whole) = (scratch("whatif-timers"), fixture("sleepers-timers-6.12.dat"));
+    let window = ["--min", "142686035ns"].map(str::to_owned);
+    let part = cut(&folder, &whole, "part.dat", &window);
+    let later = ["--min", "150ms"].map(str::to_owned);
+    let again = cut(&folder, &part, "again.dat", &later);
+    let sleeps = |trace: &std::path::Path, window: &[String]| {
+        let document = outcome(&folder, trace, &["whatif", "--policy", "observed"], window).expect("a document");
+        document["runs"][0]["sleeps"].clone()
+    };
+    let of_whole = sleeps(&whole, &window);
+    assert_eq!(of_whole[1]["number"], 4, "{of_whole}");
+    assert_eq!(of_whole, sleeps(&part, &[]));
+    assert_eq!(sleeps(&whole, &later), sleeps(&again, &[]), "a part of a part");
+    std::fs::remove_dir_all(&folder).expect("removed");
 }

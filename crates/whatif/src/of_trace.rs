@@ -70,7 +70,7 @@ pub(crate) fn predicted(args: &WhatifArgs, session: &Session, file_bytes: u64) -
     let affinity = session.affinity.as_deref();
     let spins = args.spins.clone().map(|tasks| TaskFilter { tasks: Some(tasks), ..TaskFilter::default() });
     let (topology, contexts) = (session.topology.clone(), contexts(&session.trace));
-    let TimerPlaces { absolute, set_absolute } = TimerPlaces::of(&session.trace, file_bytes);
+    let TimerPlaces { absolute, set_absolute } = TimerPlaces::of(session, file_bytes);
     let build = BuildOptions { topology, affinity, contexts, absolute, set_absolute, spins, file_bytes };
     let analysis = || {
         let path = CriticalPath::new(critical_path::Options { zero: session.start, ..Default::default() });
