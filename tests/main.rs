@@ -2,6 +2,7 @@
 #![allow(clippy::print_stderr, clippy::print_stdout)]
 
 mod absent;
+mod adjacent_windows;
 mod affinity;
 mod attempts;
 mod bounded;

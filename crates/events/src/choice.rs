@@ -195,7 +195,7 @@ pub(crate) fn write_each<W: Default + Send>(
     let words_of = |records: &mut dyn Iterator<Item = Neighbours<'_>>| {
         let mut words = W::default();
         for neighbours in records {
-            if neighbours.record.ts > session.to {
+            if neighbours.record.ts > session.last() {
                 return (words, ControlFlow::Break(()));
             }
             if choice.takes(&neighbours.record) {

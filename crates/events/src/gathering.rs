@@ -125,11 +125,11 @@ pub(crate) fn gather(
     let mut has_occurred = vec![false; choice.names.len()];
     let mut spans = Spans::new(session.from, session.to);
     let follows = !choice.splits() && choice.takes_any_of("ftrace", session);
-    let to = session.to;
+    let last = session.last();
     let make = |records: &mut dyn Iterator<Item = Neighbours<'_>>| {
         let mut steps = Steps::default();
         for Neighbours { record, .. } in records {
-            if record.ts > to {
+            if record.ts > last {
                 return (steps, ControlFlow::Break(()));
             }
             steps.add(&record, choice, follows);
@@ -154,7 +154,7 @@ pub(crate) fn gather(
         }
         let mut steps = Steps::default();
         let found = session.trace.records_from(session.from, &mut |record| {
-            if record.ts > to {
+            if record.ts > last {
                 return ControlFlow::Break(());
             }
             steps.add(record, choice, follows);

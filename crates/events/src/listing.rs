@@ -318,7 +318,7 @@ pub(crate) fn near(session: &Session, choice: &Choice, near: Dur, flags: FlagsCo
         if record.ts > end {
             return ControlFlow::Break(());
         }
-        let chosen = record.ts >= session.from && record.ts <= session.to && choice.takes(record);
+        let chosen = record.ts >= session.from && record.ts <= session.last() && choice.takes(record);
         let complete = by_cpu.entry(record.cpu).or_default().take(&session.trace, record, chosen, near);
         match complete.map_or(Ok(()), &mut write) {
             Ok(()) => ControlFlow::Continue(()),

@@ -208,11 +208,11 @@ struct Printed {
 /// Lists all events of the window.
 fn list_events(session: &Session, tables: &Tables<'_>) -> Result<()> {
     let buffers: Vec<String> = session.trace.info().buffers.into_iter().map(|buffer| buffer.name).collect();
-    let to = session.to;
+    let last = session.last();
     let print = |records: &mut dyn Iterator<Item = parse::Neighbours<'_>>| {
         let mut printed = Vec::new();
         for record in records.map(|neighbours| neighbours.record) {
-            if record.ts > to {
+            if record.ts > last {
                 return (printed, ControlFlow::Break(()));
             }
             if session.shown.chosen.has(record.cpu) {

@@ -189,16 +189,17 @@ fn shown<'p>(
         if !is_known {
             plot.note(read_before::UNKNOWN);
         }
-        let read = read(session, (from, to), called.as_ref(), &mut plot, found);
+        let last = if to < session.to { Ts(to.0.saturating_sub(1)).max(from) } else { session.last() };
+        let read = read(session, (from, last), called.as_ref(), &mut plot, found);
         (plot, with_those_of(session, &read))
     }))
 }
 
-/// Shows the records of a window to a figure. All threads read them, and one takes what the figure needs: the pairs of a key,
+/// Shows the records of a window, from its first instant to its last one, to a figure. All threads read them, and one takes what the figure needs: the pairs of a key,
 /// lanes and colours go by the order of all events.
 fn read(
     session: &Session,
-    (from, to): (Ts, Ts),
+    (from, last): (Ts, Ts),
     called: Option<&NameHistory>,
     plot: &mut Plot<'_>,
     found: &mut dyn FnMut(&Found<'_>),
@@ -206,7 +207,7 @@ fn read(
     if session.read.threads() < 2 {
         // A run of records would have to be kept with the neighbours of each.
         return session.trace.records_from(from, &mut |record| {
-            if record.ts > to {
+            if record.ts > last {
                 return ControlFlow::Break(());
             }
             plot.event(&Recorded::new(record, called), found);
@@ -217,7 +218,7 @@ fn read(
     let pick = |records: &mut dyn Iterator<Item = Neighbours<'_>>| {
         let mut steps = PickedSteps::default();
         for Neighbours { record, .. } in records {
-            if record.ts > to {
+            if record.ts > last {
                 return (steps, ControlFlow::Break(()));
             }
             steps.add(&Recorded::new(&record, called), &picker);

@@ -14,7 +14,7 @@ pub(crate) const FORMATS: Formats = Formats::FIGURE_AND_TEXT.and_table();
 /// The classes: the application (what descends from the traced command, or what --tasks matches), other
 /// tasks, kernel threads, the stopper, real-time and deadline tasks, interrupts where they were recorded;
 /// time that is unknown, that a CPU was offline, or that it idled.
-/// Two situations are pointed out: CPUs that idle beside overloaded ones for longer than the load
+/// Two situations are pointed out: CPUs that idle beside overloaded ones for at least the time in which the load
 /// balancer should need, and herds of tasks that leave one CPU for one other.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES, mut_args(|argument| FORMATS.fit(argument)))]
@@ -35,7 +35,7 @@ pub struct UtilizationArgs {
     pub(crate) rows: usize,
     #[command(flatten)]
     pub(crate) detail: DetailArgs,
-    /// Report CPUs that idle longer than this while others are overloaded
+    /// Report CPUs that idle for at least this long while others are overloaded
     #[arg(long, value_name = "TIME", default_value = "4ms", value_parser = positive_length)]
     pub(crate) balance_interval: Dur,
     /// The length of the intervals of underload, which count from the trace's start: that of a tick

@@ -2,7 +2,7 @@
 //!
 //! The time of every CPU is divided without rest into [`Class`]es. Interrupt handlers count where their
 //! events were recorded, and then not for the task they interrupt. Two situations are pointed out: CPUs
-//! that idle beside overloaded ones for longer than the load balancer needs to notice, and herds of
+//! that idle beside overloaded ones for at least the time in which the load balancer notices, and herds of
 //! tasks that leave one CPU for one other.
 //!
 //! ```
@@ -161,7 +161,7 @@ pub struct Options {
     pub tasks: Option<regex::Regex>,
     /// The places of the CPUs; empty if they are unknown.
     pub topology: Topology,
-    /// Report CPUs that idle longer than this while others are overloaded.
+    /// Report CPUs that idle for at least this long while others are overloaded.
     pub balance_interval: Dur,
 }
 

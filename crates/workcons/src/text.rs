@@ -249,7 +249,7 @@ fn long_pending_switches(report: &Report) -> String {
         times => format!("{times} times, {} in all,", report.long_pending_switches_ns.human()),
     };
     format!(
-        "{times} a CPU idled for over 1 ms although a task waited for it (woken, not switched yet: throttled, held \
+        "{times} a CPU idled for 1 ms or longer although a task waited for it (woken, not switched yet: throttled, held \
          back by a sched_ext scheduler, forced idle by core scheduling, vCPU steal time, or misunderstood)"
     )
 }
@@ -264,7 +264,7 @@ fn unrecorded_pending_switches(out: &mut String, report: &Report) {
     out.push('\n');
     let length = report.unrecorded_pending_switches_ns.human();
     let words = format!(
-        "{times}, for {length} in all, a CPU seems to idle for over 1 ms beside a task that waited for it: the switch to \
+        "{times}, for {length} in all, a CPU seems to idle for 1 ms or longer beside a task that waited for it: the switch to \
          that task was not recorded, and the CPU ran it for an unknown part of the time"
     );
     paragraph(out, 0, 2, &words);

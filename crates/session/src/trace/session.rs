@@ -38,6 +38,8 @@ pub struct Session {
     pub from: Ts,
     /// The window's end.
     pub to: Ts,
+    /// The last instant of the window.
+    last: Ts,
     /// The topology of the machine; empty where it is not known.
     pub topology: Topology,
     /// The machine, where a file beside the trace describes it.
@@ -97,6 +99,12 @@ impl Session {
             None => asked,
         };
         let (from, to) = inside.within(start, end);
+        let ends_inside = match (trace.past(), inside.to) {
+            (_, None) => true,
+            (Some(past), Some(_)) => to >= past.end,
+            (None, Some(_)) => to >= end,
+        };
+        let last = if ends_inside { to } else { Ts(to.0.saturating_sub(1)).max(from) };
         let machine = read.machine(path, &trace);
         trace.set_groups(machine.iter().flat_map(Machine::groups));
         if let Some(machine) = &machine {
@@ -124,6 +132,7 @@ impl Session {
             window: asked,
             from,
             to,
+            last,
             topology,
             machine,
             sched_ext,
@@ -300,6 +309,12 @@ impl Session {
         };
         self.read.message(&format!("{}: no figures of the selected tasks: {why}", self.name()));
         Ok(Some(why))
+    }
+
+    /// The last instant of the window. An event at the very end is inside only if the trace ends there, so that the counts of adjacent
+    /// windows add up to those of the whole; a window without a length is one instant.
+    pub fn last(&self) -> Ts {
+        self.last
     }
 
     /// The window as a figure has it, from its first to its last instant: an event at the very end is inside.

@@ -158,6 +158,8 @@ fn sleepers_that_the_balancer_moves() {
     assert_eq!(pulled(0, 1, 9, 1, &idles), [(Cause::NewIdleSleeper, None)]);
     let exit = [&idles[..], &[at(7, 0, 7, 0, EventKind::Exit { pid: Pid(7) })]].concat();
     assert_eq!(pulled(0, 1, 9, 1, &exit), [(Cause::NewIdleSleeper, None)]);
+    // A move by a third CPU in task context has no known cause; it has no first run either.
+    assert_eq!(pulled(0, 2, 8, 1, &wakes), [(Cause::Unknown, None)]);
     // It is switched in, and nothing woke it: it had waited.
     let runs = [&idles[..], &[switch(9, 1, 0, R, 7)]].concat();
     let first_run = Some(Dur(6_000_000));
