@@ -266,7 +266,7 @@ fn compare(name: &str, events: &[SchedEvent], lists: &Lists) -> (u64, u64, u64) 
 #[test]
 fn a_second_implementation_agrees_on_simulated_runs() {
     let mut restricted = 0;
-    for seed in 0..120 {
+    for seed in crate::support::seeds(120) {
         let sim = Simulation::any(seed, 2 + (seed % 6) as u32, 400);
         let lists = any_lists(&sim.events, seed);
         let figures = compare(&format!("seed {seed}"), &sim.events, &lists);
@@ -279,7 +279,7 @@ fn a_second_implementation_agrees_on_simulated_runs() {
 #[test]
 fn a_second_implementation_agrees_where_changes_are_recorded() {
     let (mut followed, mut overtaken) = (0, 0);
-    for seed in 0..120 {
+    for seed in crate::support::seeds(120) {
         let sim = Simulation::any(seed, 2 + (seed % 6) as u32, 400);
         let (events, lists) = (with_any_records(&sim.events, seed), any_lists(&sim.events, seed));
         let figures = compare(&format!("seed {seed}"), &events, &lists);

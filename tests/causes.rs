@@ -46,7 +46,7 @@ impl Analysis for Collect {
 #[test]
 fn causes_are_the_true_ones() {
     let mut seen: BTreeMap<Cause, u32> = BTreeMap::new();
-    for seed in 0..150 {
+    for seed in crate::support::seeds(150) {
         let run = Simulation::balanced(seed, 2 + (seed % 9) as u32, 500);
         let found = Pass::over(run.events.as_slice()).run(Collect::default).unwrap_or_else(|never| match never {});
         let moved = |event: &SchedEvent| match event.kind {

@@ -1,6 +1,6 @@
 //! `schedviz cut`: a part of a trace gives what the same window of the whole gives, and other programs read it.
 
-use crate::support::{fixture, recordings, root, schedviz_in, scratch};
+use crate::support::{fixture, recordings, recordings_in_part, repeat, schedviz_in, scratch, seed};
 use parse::{FileIssue, Options, Trace};
 use rayon::prelude::*;
 use sched::{Comm, EventKind, Pass, Pid, SchedEvent, Ts, kthread::is_kernel_thread};
@@ -132,25 +132,27 @@ pub(crate) fn cut(folder: &Path, trace: &Path, part: &str, more: &[String]) -> P
 #[test]
 fn a_part_gives_what_its_window_of_the_whole_gives() {
     let folder = scratch("cut");
+    const TEST: &str = "cut::a_part_gives_what_its_window_of_the_whole_gives";
     let failed: Vec<String> = recordings()
         .into_par_iter()
         .enumerate()
         .flat_map(|(nth, path)| {
+            let seed = seed(TEST, &path);
             // A pool of its own would have this thread begin other recordings while it waits, one above the other.
             let options = Options { threads: 1, ..Options::default() };
             let trace = Trace::open(&path, options).expect("a readable recording");
-            let mut rng = Rng::new(nth as u64);
-            let Some((options, ..)) = window(&trace, &mut rng) else { return Vec::new() };
+            let Some((options, ..)) = window(&trace, &mut Rng::new(seed)) else { return Vec::new() };
             let part = cut(&folder, &path, &format!("part-{nth}.dat"), &options);
             // Each command has its turn on a quarter of the recordings.
-            let turns = COMMANDS.iter().enumerate().filter(|(place, _)| (place + nth).is_multiple_of(4));
-            let failed = turns.filter_map(|(_, command)| {
+            let turns = COMMANDS.iter().zip(seed % 4..).filter(|(_, turn)| turn.is_multiple_of(4));
+            let failed = turns.filter_map(|(command, _)| {
                 let whole = outcome(&folder, &path, command, &options);
                 let found = match (whole, outcome(&folder, &part, command, &[])) {
                     (Ok(whole), Ok(part)) => difference("", &whole, &part),
                     (whole, part) => (whole != part).then(|| format!("{whole:?} and {part:?}")),
                 }?;
-                Some(format!("{command:?} on {} {options:?}: {found}", path.display()))
+                let repeat = repeat(TEST, &path);
+                Some(format!("{command:?} on {} {options:?}: {found}; repeat: {repeat}", path.display()))
             });
             let failed = failed.collect();
             std::fs::remove_file(&part).expect("removed");
@@ -182,15 +184,15 @@ fn trace_cmd_reads_a_part() {
         return;
     }
     let folder = scratch("cut-report");
-    let compared: usize = recordings()
+    const TEST: &str = "cut::trace_cmd_reads_a_part";
+    let compared: usize = recordings_in_part(4)
         .into_par_iter()
         .enumerate()
-        .filter(|(nth, path)| path.starts_with(root()) || nth % 4 == 0)
         .map(|(nth, path)| {
             // A pool of its own would have this thread begin other recordings while it waits, one above the other.
             let options = Options { threads: 1, ..Options::default() };
             let trace = Trace::open(&path, options).expect("a readable recording");
-            let Some((options, from, to)) = window(&trace, &mut Rng::new(nth as u64 + 100)) else { return 0 };
+            let Some((options, from, to)) = window(&trace, &mut Rng::new(seed(TEST, &path))) else { return 0 };
             let (whole, _) = reported(&path).expect("trace-cmd");
             if whole.is_empty() {
                 return 0;
@@ -199,8 +201,9 @@ fn trace_cmd_reads_a_part() {
             let (found, errors) = reported(&part).expect("trace-cmd");
             let expected: Vec<_> = whole.into_iter().filter(|(ts, _)| (from.0..=to.0).contains(ts)).collect();
             let differs = expected.iter().zip(&found).find(|(a, b)| a != b);
-            assert_eq!(differs, None, "{} {options:?}", path.display());
-            assert_eq!(expected.len(), found.len(), "{} {options:?}: {errors}", path.display());
+            let case = format!("{} {options:?}; repeat: {}", path.display(), repeat(TEST, &path));
+            assert_eq!(differs, None, "{case}");
+            assert_eq!(expected.len(), found.len(), "{case}: {errors}");
             std::fs::remove_file(&part).expect("removed");
             found.len()
         })

@@ -49,7 +49,7 @@ fn idle_between(events: &[SchedEvent], from: Ts, to: Ts) -> (u64, Vec<::fairness
 
 #[test]
 fn members_got_what_the_simulator_gave_them() {
-    for seed in 0..80 {
+    for seed in crate::support::seeds(80) {
         let sim = Simulation::any(seed, 1 + (seed % 6) as u32, 400);
         let events = sim.events.as_slice();
         let (from, to) = (events[0].ts, events[events.len() - 1].ts);

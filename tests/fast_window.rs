@@ -80,7 +80,7 @@ fn windows(trace: &Trace) -> Vec<Window> {
 #[test]
 fn simulated_windows_begin_in_the_true_state() {
     let (mut compared, mut waited, mut missed) = (0, 0, 0);
-    for seed in 0..40 {
+    for seed in crate::support::seeds(40) {
         let run = Simulation::any(seed, 1 + (seed % 7) as u32, 4000);
         let bytes = TraceBuilder::default().events(&run.events).build();
         let trace = Trace::from_bytes(bytes, parse::Options::default()).expect("a trace");

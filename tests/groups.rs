@@ -197,7 +197,7 @@ fn random_stacks(seed: u64, events: &[SchedEvent]) -> StackHistory {
 
 #[test]
 fn rows_of_groups_sum_to_the_whole_in_windows_and_pieces() {
-    for seed in 0..12 {
+    for seed in crate::support::seeds(12) {
         let cpus = 1 + (seed % 6) as u32;
         let sim = if seed % 3 == 0 { Simulation::any(seed, cpus, 250) } else { Simulation::balanced(seed, cpus, 250) };
         let events = if seed % 5 == 0 { sim.lossy(seed).0 } else { sim.events };

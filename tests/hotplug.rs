@@ -22,7 +22,7 @@ fn open(name: &str) -> Trace {
 #[test]
 fn simulated_offline_times_are_concluded_from_the_file() {
     let mut marks = 0;
-    for seed in 0..60 {
+    for seed in crate::support::seeds(60) {
         let run = Simulation::hotplug(seed, 2 + (seed % 7) as u32, 600);
         let expected = offline(&run.events);
         marks += expected.len();

@@ -132,7 +132,7 @@ fn starving(events: &[SchedEvent]) -> Vec<i64> {
 #[test]
 fn the_longest_waits_of_a_window_are_those_of_the_run_cut_by_it() {
     let (mut cut, mut whole) = (0, 0);
-    for seed in 0..60 {
+    for seed in crate::support::seeds(60) {
         let sim = Simulation::any(seed, 1 + (seed % 5) as u32, 300);
         let n = sim.events.len();
         let (start, end) = (sim.events[0].ts, sim.events[n - 1].ts);
@@ -179,7 +179,7 @@ fn measure(events: &[SchedEvent]) -> LatencyReport {
 #[test]
 fn intervals_are_those_of_the_simulators_run_queues() {
     let (mut seen, mut waiting) = ([0; 7], 0);
-    for seed in 0..120 {
+    for seed in crate::support::seeds(120) {
         let sim = Simulation::any(seed, 1 + (seed % 7) as u32, 400);
         let report = measure(&sim.events);
         let (theirs, unfinished) = intervals(&sim);

@@ -130,6 +130,7 @@ fn on_cpus(cpus: u32, pages: &[Vec<u8>], builder: TraceBuilder) -> TraceBuilder 
 /// Chunks of the largest size, of small records, which take several times as much memory when they are decoded; the
 /// times of all CPUs step back again and again, so that all but the first events have one time.
 #[test]
+#[ignore = "takes long; .ci/run runs it"]
 fn the_chunks_of_a_small_file_are_bounded() {
     let builder = TraceBuilder { compression: Compression::Zstd, chunk_pages: 2560, ..TraceBuilder::default() };
     let mut ring = builder.ring();

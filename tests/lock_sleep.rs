@@ -47,7 +47,7 @@ fn classes(events: &[SchedEvent]) -> Vec<(Ts, Cpu, Option<StateClass>)> {
 #[test]
 fn sleeps_recorded_as_preemptions_are_read_as_sleeps() {
     let mut disguises = 0;
-    for seed in 0..30 {
+    for seed in crate::support::seeds(30) {
         let run = Simulation::run(seed, 2 + (seed % 7) as u32, 600);
         let written = disguised(&run.events, &mut Rng::new(seed));
         disguises += written.iter().zip(&run.events).filter(|(now, was)| now != was).count();

@@ -41,6 +41,7 @@ const MOST: u64 = 72 << 20;
 
 /// `report` runs the analyses of the other commands.
 #[test]
+#[ignore = "takes long; .ci/run runs it"]
 fn no_command_holds_a_trace() {
     let folder = scratch("memory");
     long(&folder.join("trace.dat"), SIZE);
@@ -91,6 +92,7 @@ fn forks(path: &Path, tasks: i32) {
 }
 
 #[test]
+#[ignore = "takes long; .ci/run runs it"]
 fn tasks_that_come_and_go_take_no_room() {
     let folder = scratch("forks");
     forks(&folder.join("trace.dat"), 200_000);

@@ -136,7 +136,7 @@ fn check(name: &str, events: &[SchedEvent]) {
 
 #[test]
 fn the_matrix_is_what_a_look_at_every_cpu_finds() {
-    for seed in 0..40 {
+    for seed in crate::support::seeds(40) {
         let cpus = 1 + (seed % 6) as u32;
         let sim = if seed % 3 == 0 { Simulation::any(seed, cpus, 300) } else { Simulation::balanced(seed, cpus, 300) };
         let events = if seed % 5 == 0 { sim.lossy(seed).0 } else { sim.events };

@@ -607,7 +607,7 @@ fn a_second_implementation_agrees_on_every_recording() {
 
 #[test]
 fn a_second_implementation_agrees_on_simulated_losses() {
-    for seed in 0..200 {
+    for seed in crate::support::seeds(200) {
         let sim = Simulation::any(seed, 1 + (seed % 7) as u32, 500);
         compare(&format!("seed {seed}"), &sim.events);
         // A mark behind a loss is nothing that a reader delivers.

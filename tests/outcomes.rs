@@ -51,7 +51,7 @@ fn missed(events: &[SchedEvent]) -> (WhyReport, Vec<(Ts, Cpu, Nearest, u64)>) {
 #[test]
 fn outcomes_are_the_simulators() {
     let mut seen: BTreeMap<NewIdleOutcome, u64> = BTreeMap::new();
-    for seed in 0..200 {
+    for seed in crate::support::seeds(200) {
         let sim = Simulation::probed(seed, 2 + (seed % 9) as u32, 500);
         let (report, missed) = missed(&sim.events);
         let mut truth: BTreeMap<(Ts, Cpu), NewIdleOutcome> = BTreeMap::new();

@@ -178,7 +178,7 @@ pub(crate) fn tiles(name: &str, path: &Path) {
 #[test]
 fn the_path_is_that_of_a_walk_back_on_simulated_runs() {
     let (mut checked, mut kinds, mut long) = (0, BTreeSet::new(), 0);
-    for seed in 0..120 {
+    for seed in crate::support::seeds(120) {
         let cpus = 1 + (seed % 9) as u32;
         let sim = if seed % 3 == 0 { Simulation::any(seed, cpus, 400) } else { Simulation::balanced(seed, cpus, 400) };
         let all = everything(&sim.events);
@@ -279,7 +279,7 @@ fn without_some_switches(sim: &Simulation, before: Ts, seed: u64) -> Vec<SchedEv
 #[test]
 fn outside_gaps_the_path_is_that_of_the_complete_run() {
     let (mut gaps, mut handovers, mut kinds, mut known, mut unknown) = (0, 0, BTreeSet::new(), 0, 0);
-    for seed in 0..200 {
+    for seed in crate::support::seeds(200) {
         let cpus = 1 + (seed % 7) as u32;
         let sim = if seed % 2 == 0 { Simulation::run(seed, cpus, 500) } else { Simulation::balanced(seed, cpus, 500) };
         let Some((pid, at)) = sim.events.iter().rev().find_map(|event| match event.kind {
@@ -309,7 +309,7 @@ fn outside_gaps_the_path_is_that_of_the_complete_run() {
 #[test]
 fn whatever_is_missing_the_segments_tile_the_path() {
     let mut gaps = 0;
-    for seed in 0..150 {
+    for seed in crate::support::seeds(150) {
         let cpus = 1 + (seed % 6) as u32;
         let sim = if seed % 2 == 0 { Simulation::run(seed, cpus, 400) } else { Simulation::balanced(seed, cpus, 400) };
         let mut rng = testkit::Rng::new(seed);

@@ -1,6 +1,6 @@
 //! Every analysis that can be joined finds the same in pieces of any length, on simulated runs and on every recording.
 
-use crate::support;
+use crate::support::{self, Effort, effort};
 use parse::{Options, Trace};
 use sched::analysis::RunTime;
 use sched::{Affinity, Comm, Cpu, CpuSet, Dur, EventSource, Lister, Pid, SchedEvent, Selected, Topology, Ts, Window};
@@ -26,11 +26,6 @@ struct Compared<S> {
     affinity: Option<Affinity>,
     /// Whether all tasks count, and whether those with an even PID do, in turn.
     selections: Vec<bool>,
-}
-
-/// Whether each recording is compared in pieces of each length and with each selection, which takes some minutes.
-fn is_thorough() -> bool {
-    std::env::var_os("SCHEDVIZ_EVERY_RECORDING").is_some()
 }
 
 impl<S: EventSource<Error: Debug>> Compared<S> {
@@ -409,7 +404,13 @@ fn compared<'e>(events: &'e [SchedEvent], window: Window, lengths: &[usize]) -> 
 #[test]
 fn simulated_runs_are_the_same_in_pieces() {
     let mut sums = Vec::new();
-    for seed in (0..40).step_by(if is_thorough() { 1 } else { 5 }) {
+    // The first is throttled and has affinity, the second has neither.
+    let seeds: Vec<u64> = match effort() {
+        Effort::Quick => vec![0, 7],
+        Effort::Thorough => (0..40).step_by(5).collect(),
+        Effort::Everything => (0..40).collect(),
+    };
+    for seed in seeds {
         let sim = Simulation::any(seed, 1 + (seed % 9) as u32, 300);
         let (lossy, _) = sim.lossy(seed);
         let at = |events: &[SchedEvent], tenths: usize| Some(events.get(events.len() * tenths / 10)?.ts);
@@ -432,7 +433,7 @@ fn simulated_runs_are_the_same_in_pieces() {
             }
         }
     }
-    assert_joined(&sums, 80);
+    assert_joined(&sums, if effort() == Effort::Quick { 20 } else { 80 });
     eprintln!("{sums:?}");
 }
 
@@ -443,7 +444,12 @@ fn contradictory_events_are_the_same_in_pieces() {
     for entry in folder.read_dir().expect("the seeds of the fuzzer") {
         seeds.push(std::fs::read(entry.expect("a file").path()).expect("bytes"));
     }
-    for seed in 0..if is_thorough() { 200 } else { 12 } {
+    let random = match effort() {
+        Effort::Quick => 2,
+        Effort::Thorough => 12,
+        Effort::Everything => 200,
+    };
+    for seed in 0..random {
         let mut rng = Rng::new(seed);
         seeds.push((0..400 + 100 * seed % 900).map(|_| rng.below(256) as u8).collect());
     }
@@ -464,7 +470,9 @@ fn contradictory_events_are_the_same_in_pieces() {
 #[test]
 fn recordings_are_the_same_in_pieces() {
     let mut sums = Vec::new();
-    for (number, path) in support::recordings_in_part(3).into_iter().enumerate() {
+    const TEST: &str = "pieces::recordings_are_the_same_in_pieces";
+    for path in support::recordings_in_part(3) {
+        let number = support::seed(TEST, &path);
         let trace = Trace::open(&path, Options::default()).expect("a readable recording");
         let Some((from, to)) = trace.extent().filter(|_| trace.has_time().is_ok()) else { continue };
         let window = Window::default();
@@ -472,14 +480,15 @@ fn recordings_are_the_same_in_pieces() {
         let is_small = std::fs::metadata(&path).expect("a file").len() < 2_000_000;
         let (mut lengths, mut selections) =
             (if is_small { vec![97, 1_999] } else { vec![14_999, 60_013] }, vec![false, true]);
-        if !is_thorough() {
-            lengths.remove(number % 2);
-            selections.remove(number / 2 % 2);
+        // Each recording in pieces of each length and with each selection takes some minutes.
+        if effort() < Effort::Everything {
+            lengths.remove(number as usize % 2);
+            selections.remove(number as usize / 2 % 2);
         }
         let cpus = trace.observed();
         let pids: BTreeSet<Pid> = trace.saved_names().keys().copied().filter(|pid| !pid.is_idle()).collect();
         let (first, last) = pids.first().copied().zip(pids.last().copied()).unwrap_or((Pid(1), Pid(1)));
-        let affinity = (number % 3 == 0).then(|| some_lists(&cpus, &pids, number as u64));
+        let affinity = (number % 3 == 0).then(|| some_lists(&cpus, &pids, number % 1000));
         let tallies = Compared { source, cpus, first, last, from, to, window, lengths, affinity, selections }.all();
         eprintln!("{}: {tallies:?}", path.display());
         add(&mut sums, tallies);

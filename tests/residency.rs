@@ -71,7 +71,7 @@ fn check(name: &str, events: &[SchedEvent]) {
 
 #[test]
 fn run_time_is_that_of_all_tasks_and_windows_add_up() {
-    for seed in 0..40 {
+    for seed in crate::support::seeds(40) {
         let sim = Simulation::balanced(seed, 2 + (seed % 7) as u32, 300);
         let events = if seed % 5 == 0 { sim.lossy(seed).0 } else { sim.events };
         check(&format!("seed {seed}"), &events);

@@ -64,7 +64,7 @@ where
 
 #[test]
 fn every_step_shows_the_true_run_queues() {
-    for seed in 0..60 {
+    for seed in crate::support::seeds(60) {
         let run = Simulation::any(seed, 1 + (seed % 9) as u32, 300);
         // Few checkpoints that lie close: they are thinned again and again, and all jumps cross some.
         let mut replay = Replay::with(run.events.as_slice(), 5, 8, || ()).unwrap_or_else(|never| match never {});
@@ -79,7 +79,7 @@ fn violations_are_those_among_the_cpus_that_are_looked_at() {
     use sched::{ChosenCpus, Cpu, Load};
     let mut by_bound_alone = 0;
     let mut among_some = 0;
-    for seed in 0..40 {
+    for seed in crate::support::seeds(40) {
         let run = Simulation::any(seed, 4 + (seed % 5) as u32, 300);
         let events = run.events.as_slice();
         for chosen in [ChosenCpus::default(), ChosenCpus::only([Cpu(0), Cpu(2)])] {
@@ -118,7 +118,7 @@ fn violations_are_those_among_the_cpus_that_are_looked_at() {
 
 #[test]
 fn a_file_is_read_from_the_middle() {
-    for seed in 0..8 {
+    for seed in crate::support::seeds(8) {
         let run = Simulation::any(seed, 4, 3000);
         let bytes = TraceBuilder::default().events(&run.events).build();
         let trace = Trace::from_bytes(bytes, parse::Options { threads: 2, ..Default::default() }).expect("a trace");

@@ -174,7 +174,7 @@ pub(crate) fn kept(name: &str, text: &str) {
     }
 }
 
-/// Returns all fixtures, and all recordings below the directory in `SCHEDVIZ_TRACES`.
+/// Returns all fixtures, and all recordings below the directory in `SCHEDVIZ_TRACES`; with `SCHEDVIZ_ONLY` those of that file name.
 pub(crate) fn recordings() -> Vec<PathBuf> {
     let mut found = Vec::new();
     collect(&root().join("tests/fixtures"), &mut found);
@@ -185,16 +185,72 @@ pub(crate) fn recordings() -> Vec<PathBuf> {
     }
     found.sort();
     assert!(found.iter().any(|p| p.ends_with("tests/fixtures/hackbench.dat")));
-    found
+    match std::env::var_os("SCHEDVIZ_ONLY") {
+        Some(name) => found.into_iter().filter(|path| path.file_name() == Some(&name)).collect(),
+        None => found,
+    }
 }
 
-/// Returns all fixtures, and every `nth` recording below the directory in `SCHEDVIZ_TRACES`; with `SCHEDVIZ_EVERY_RECORDING`
-/// all of them. For tests that take minutes on all recordings, of which many are alike.
-pub(crate) fn recordings_in_part(nth: usize) -> Vec<PathBuf> {
-    let (fixtures, others): (Vec<_>, Vec<_>) =
-        recordings().into_iter().partition(|path| path.starts_with(root().join("tests/fixtures")));
-    let nth = if std::env::var_os("SCHEDVIZ_EVERY_RECORDING").is_some() { 1 } else { nth };
-    fixtures.into_iter().chain(others.into_iter().step_by(nth)).collect()
+/// Returns about every `nth` recording below the directory in `SCHEDVIZ_TRACES`, chosen by their names, and all fixtures, of which a
+/// quick test takes every `nth` as well; with `SCHEDVIZ_EVERY_RECORDING` all of them. For tests that take minutes on all recordings, of which
+/// many are alike.
+pub(crate) fn recordings_in_part(nth: u64) -> Vec<PathBuf> {
+    let is_every = effort() == Effort::Everything || std::env::var_os("SCHEDVIZ_ONLY").is_some();
+    let all_fixtures = effort() >= Effort::Thorough;
+    let is_taken =
+        |path: &PathBuf| is_every || all_fixtures && is_fixture(path) || seed("part", path).is_multiple_of(nth);
+    recordings().into_iter().filter(is_taken).collect()
+}
+
+/// How much of a dear test is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Effort {
+    /// `cargo test --workspace`: the cases that have caught something, or one of each kind.
+    Quick,
+    /// `.ci/run`, which sets `SCHEDVIZ_THOROUGH`.
+    Thorough,
+    /// Once a day: `SCHEDVIZ_EVERY_RECORDING`.
+    Everything,
+}
+
+/// Returns the effort that the environment asks for.
+pub(crate) fn effort() -> Effort {
+    let is_set = |name: &str| std::env::var_os(name).is_some();
+    match (is_set("SCHEDVIZ_EVERY_RECORDING"), is_set("SCHEDVIZ_THOROUGH")) {
+        (true, _) => Effort::Everything,
+        (false, true) => Effort::Thorough,
+        (false, false) => Effort::Quick,
+    }
+}
+
+/// Whether a recording comes with the sources.
+pub(crate) fn is_fixture(path: &Path) -> bool {
+    path.starts_with(root().join("tests/fixtures"))
+}
+
+/// Returns the seed of the random cases of a test on a file. It follows from the names of both and from `SCHEDVIZ_SEED`, a number that
+/// is 0 by default: not from the file's folder, nor from the other files, so that a case is the same in every clone.
+pub(crate) fn seed(test: &str, file: &Path) -> u64 {
+    let varied = std::env::var("SCHEDVIZ_SEED").unwrap_or_else(|_| "0".to_owned());
+    let name = file.file_name().expect("a file").to_string_lossy();
+    // FNV-1a, 64 bits.
+    let bytes = [test, &name, &varied].join("/").into_bytes();
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+/// Returns the seeds of so many simulated runs: from 0 on by default, others with another `SCHEDVIZ_SEED`.
+pub(crate) fn seeds(count: u64) -> std::ops::Range<u64> {
+    let varied: u64 = std::env::var("SCHEDVIZ_SEED").map_or(0, |seed| seed.parse().expect("SCHEDVIZ_SEED is a number"));
+    let first = varied * 1_000_000;
+    first..first + count
+}
+
+/// Returns the command line that repeats a test on one file.
+pub(crate) fn repeat(test: &str, file: &Path) -> String {
+    let name = file.file_name().expect("a file").to_string_lossy();
+    let of = |variable: &str| std::env::var(variable).map(|value| format!("{variable}={value} ")).unwrap_or_default();
+    let folder = if is_fixture(file) { String::new() } else { of("SCHEDVIZ_TRACES") };
+    format!("{folder}{}SCHEDVIZ_ONLY={name} cargo test -p schedviz --test integration -- {test}", of("SCHEDVIZ_SEED"))
 }
 
 fn collect(folder: &Path, found: &mut Vec<PathBuf>) {

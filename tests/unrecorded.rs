@@ -91,7 +91,7 @@ fn conclusions_are_in_no_count_of_events() {
 #[test]
 fn a_recording_of_some_tasks_concludes_nothing_from_what_it_lacks() {
     let (mut known, mut unknown) = (0, 0);
-    for seed in 0..12 {
+    for seed in crate::support::seeds(12) {
         let run = Simulation::run(seed, 4, 1500);
         let truth = Pass::over(run.events.as_slice()).run(Spans::default).unwrap_or_else(|never| match never {});
         let mut chosen: Vec<Pid> = run.events.iter().map(|event| event.pid).filter(|pid| !pid.is_idle()).collect();

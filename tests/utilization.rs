@@ -19,7 +19,7 @@ fn measure(events: &[SchedEvent], options: &Options) -> UtilizationReport {
 
 #[test]
 fn time_is_divided_without_rest() {
-    for seed in 0..80 {
+    for seed in crate::support::seeds(80) {
         let sim = Simulation::any(seed, 1 + (seed % 6) as u32, 400);
         let (lossy, _) = sim.lossy(seed);
         for events in [&sim.events, &lossy] {
@@ -70,7 +70,7 @@ fn recordings_are_divided_without_rest() {
 #[test]
 fn of_some_cpus_only_those_stand_beside_one_another() {
     let mut idled = 0;
-    for seed in 0..60 {
+    for seed in crate::support::seeds(60) {
         let sim = Simulation::any(seed, 3 + (seed % 6) as u32, 400);
         for events in [&sim.events, &sim.lossy(seed).0] {
             let mut options = options(events, 3);
@@ -184,7 +184,7 @@ fn a_herd_is_followed_until_it_has_run() {
 #[test]
 fn columns_count_what_the_simulator_did() {
     use schedstat::FromTrace;
-    for seed in 0..60 {
+    for seed in crate::support::seeds(60) {
         let sim = Simulation::any(seed, 1 + (seed % 6) as u32, 400);
         let events = sim.events.as_slice();
         let run = Pass::over(events).run(|| (FromTrace::default(), Laws::default()));
@@ -255,7 +255,7 @@ impl sched::Analysis for Course {
 #[test]
 fn underload_is_that_of_each_interval_by_itself() {
     let mut sums = 0;
-    for seed in 0..30 {
+    for seed in crate::support::seeds(30) {
         let cpus = 2 + (seed % 7) as u32;
         let sim = if seed % 3 == 0 { Simulation::any(seed, cpus, 400) } else { Simulation::balanced(seed, cpus, 400) };
         let options = options(&sim.events, 1);

@@ -1,6 +1,6 @@
 //! The page of `schedviz view` in a real browser: Debian's chromium, driven by chromedriver.
 //!
-//! The tests skip with a line where chromedriver is missing, unless `SCHEDVIZ_REQUIRE_BROWSER` is set.
+//! The tests skip with a line unless `SCHEDVIZ_REQUIRE_BROWSER` asks for a browser.
 
 use crate::support::{events, fixture, root, scratch};
 use crate::webdriver::{Browser, request};

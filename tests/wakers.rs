@@ -61,7 +61,7 @@ fn counted(events: &[SchedEvent]) -> Counted {
 #[test]
 fn edges_of_simulated_runs_are_those_counted_by_hand() {
     let mut wakeups = 0;
-    for seed in 0..40 {
+    for seed in crate::support::seeds(40) {
         let simulation = Simulation::run(seed, 4, 1500);
         let (report, expected) = (report(&simulation.events), counted(&simulation.events));
         let of = |edge: &wakers::WakeEdge| {

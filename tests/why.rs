@@ -449,7 +449,7 @@ fn shows(event: &SchedEvent, pid: i32) -> bool {
 fn both_tables_are_the_simulators() {
     let (mut waits, mut stretches, mut missed) = (0, 0, 0);
     let mut seen = BTreeSet::new();
-    for seed in 0..200 {
+    for seed in crate::support::seeds(200) {
         let cpus = 2 + (seed % 9) as u32;
         let sim = if seed % 4 == 3 { Simulation::any(seed, cpus, 500) } else { Simulation::balanced(seed, cpus, 500) };
         let topology = if seed % 2 == 0 { machine(cpus, seed % 4 == 0) } else { Topology::default() };
@@ -544,7 +544,7 @@ fn a_second_implementation_agrees_on_recordings() {
 
 #[test]
 fn adjacent_windows_add_up() {
-    for seed in 0..40 {
+    for seed in crate::support::seeds(40) {
         let sim = Simulation::balanced(seed, 2 + (seed % 7) as u32, 400);
         let (first, last) = (sim.events[0].ts, sim.events[sim.events.len() - 1].ts);
         let totals = |window: Window| {

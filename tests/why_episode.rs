@@ -33,7 +33,7 @@ fn an_episode_goes_from_its_opening_to_its_closing_event() {
 #[test]
 fn episodes_are_those_of_workcons() {
     let mut missed = 0;
-    for seed in 0..20 {
+    for seed in crate::support::seeds(20) {
         let events = Simulation::balanced(seed, 4, 400).events;
         let options = Options { zero: events[0].ts, waiters: Waiters::All, ..Options::default() };
         let pass = Pass::over(events.as_slice()).run(|| WorkConservation::new(&options));

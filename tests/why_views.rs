@@ -51,7 +51,7 @@ fn columns_add_up_to_the_tables() {
             assert_eq!(of_layers, by_origin, "{name}");
         }
     };
-    for seed in 0..20 {
+    for seed in crate::support::seeds(20) {
         check(&Simulation::balanced(seed, 4, 400).events, &format!("seed {seed}"));
     }
     check(&events(&Trace::open(&fixture("hackbench.dat"), parse::Options::default()).expect("a trace")), "hackbench");
@@ -104,7 +104,7 @@ impl Analysis for Slow {
 
 #[test]
 fn rows_of_tasks_and_cpus_agree_with_a_slow_count() {
-    for seed in 0..20 {
+    for seed in crate::support::seeds(20) {
         let events = Simulation::balanced(seed, 4, 400).events;
         let slow = Pass::over(events.as_slice()).run(Slow::default).unwrap_or_else(|never| match never {}).output;
         let by = |grouping| why_of(&events, Some(&grouping)).by.expect("rows");

@@ -1,6 +1,6 @@
 //! Windows: the facts before a window and behind it count, and adjacent windows add up to the whole, on every recording.
 
-use crate::support::{events, fixture, recordings, schedviz, scratch};
+use crate::support::{events, fixture, recordings, repeat, schedviz, scratch, seed};
 use fairness::Fairness;
 use latency::Latency;
 use parse::Trace;
@@ -40,18 +40,19 @@ fn pass<A: Analysis>(events: &[SchedEvent], window: Window, analysis: impl Fn() 
 
 /// Calls `check` with the events of every recording and of simulated runs, and with adjacent windows of them.
 fn on_everything(check: impl Fn(&str, &[SchedEvent], &[Window]) + Sync) {
-    let simulated = (0..30).into_par_iter().map(|seed| {
+    let simulated = crate::support::seeds(30).into_par_iter().map(|seed| {
         let cpus = 2 + (seed % 7) as u32;
         let sim = if seed % 3 == 0 { Simulation::any(seed, cpus, 400) } else { Simulation::balanced(seed, cpus, 400) };
         let events = if seed % 5 == 0 { sim.lossy(seed).0 } else { sim.events };
         (format!("seed {seed}"), seed, events)
     });
-    let recorded = recordings().into_par_iter().enumerate().filter_map(|(nth, path)| {
+    let recorded = recordings().into_par_iter().filter_map(|path| {
         // A pool of its own would have this thread begin other recordings while it waits, one above the other.
         let options = parse::Options { threads: 1, ..parse::Options::default() };
         let trace = Trace::open(&path, options).expect("a readable recording");
         trace.has_time().ok()?;
-        Some((path.display().to_string(), nth as u64, events(&trace)))
+        let name = format!("{}; repeat: {}", path.display(), repeat("windows::", &path));
+        Some((name, seed("windows", &path), events(&trace)))
     });
     simulated.chain(recorded).for_each(|(name, seed, events)| {
         if events.len() > 10 {

@@ -241,7 +241,7 @@ fn truth(sim: &Simulation, is_ext: bool) -> (u64, u64, u64) {
 #[test]
 fn figures_are_the_simulators_own() {
     let mut violated = 0;
-    for seed in 0..100 {
+    for seed in crate::support::seeds(100) {
         let sim = Simulation::any(seed, 2 + (seed % 8) as u32, 400);
         let report = measure(&sim.events, &Options::default(), Window::default());
         assert_eq!(figures(&report), truth(&sim, false), "seed {seed}");
@@ -267,7 +267,7 @@ fn figures_are_the_simulators_own() {
 
 #[test]
 fn adjacent_windows_add_up() {
-    for seed in 0..20 {
+    for seed in crate::support::seeds(20) {
         let sim = Simulation::any(seed, 4, 400);
         let whole = measure(&sim.events, &Options::default(), Window::default());
         let (first, last) = (sim.events[0].ts, sim.events[sim.events.len() - 1].ts);
@@ -417,7 +417,7 @@ fn episodes_are_counted_by_length() {
 fn running_and_waiting_agree_with_work_conservation() {
     use running_waiting::{Panel, RunningWaiting};
     let (mut compared, mut differ) = (0, 0);
-    for seed in 0..60 {
+    for seed in crate::support::seeds(60) {
         let sim = Simulation::any(seed, 1 + (seed % 8) as u32, 500);
         for events in [sim.events.clone(), sim.lossy(seed).0] {
             let report = measure(&events, &Options::default(), Window::default());
@@ -459,7 +459,7 @@ fn running_and_waiting_agree_with_work_conservation() {
 #[test]
 fn the_truth_lies_within_the_bounds() {
     let (mut lossy, mut bounded) = (0, 0);
-    for seed in 0..10_000 {
+    for seed in crate::support::seeds(10_000) {
         let sim = Simulation::any(seed, 2 + (seed % 8) as u32, 300);
         let (events, _) = sim.lossy(seed);
         let window = sim.events[sim.events.len() - 1].ts.since(sim.events[0].ts).0;
@@ -493,7 +493,7 @@ fn the_truth_lies_within_the_bounds() {
 #[test]
 fn the_truth_lies_within_the_bounds_of_a_cut_file() {
     let (mut compared, mut differ) = (0, 0);
-    for seed in 0..240 {
+    for seed in crate::support::seeds(240) {
         let sim = Simulation::any(seed, 2 + (seed % 5) as u32, 3000);
         let (version, compression, size) = [
             (6, Compression::None, 2048),
