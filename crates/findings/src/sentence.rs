@@ -165,6 +165,10 @@ fn doubt(observation: &Observation, task: Option<&str>) -> String {
             let unwritten = format!("{unwritten_percent:.2} % of the events are missing without a mark");
             match (*gaps, *unwritten_percent > 0.0) {
                 (0, true) => format!("Events were lost: {unwritten}."),
+                (0, false) => {
+                    "Parts of the recording are damaged or missing, and what they held is in no number: schedviz info names them."
+                        .to_owned()
+                }
                 (_, true) => format!("Events were lost in {places}: {known}, and {unwritten}."),
                 (_, false) => format!("Events were lost in {places}: {known}."),
             }

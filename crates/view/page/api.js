@@ -3,7 +3,7 @@
 
 import { Packs } from "./packs.js";
 
-/** @typedef {{ cpu: number, node: number | null, llc: number | null, core: number | null }} CpuPlace */
+/** @typedef {{ cpu: number, node: number | null, llc: number | null, core: number | null, silent?: boolean }} CpuPlace */
 /** A group of tasks: its name, and the place of its colour in the palette. @typedef {{ name: string, place: number | null }} Group */
 /** A task. `groups` are there once they were requested; a group that is unknown is null.
  * @typedef {{ pid: number, comm: string, run: number, node: number | null, parent: number | null, class: string, place: number,
@@ -11,7 +11,7 @@ import { Packs } from "./packs.js";
 /** A group of lanes that can be shown as one: its first lane and the one behind its last, the tile of sums that has it, and its place there.
  * @typedef {{ kind: "node" | "llc" | "core", number: number, lanes: [number, number], tile: number, lane: number }} Fold */
 /** @typedef {{ name: string, kernel: string, clock: string, start: string, span: number, command: number | null, progress: number,
- *   full: boolean, readable: boolean, cpus: CpuPlace[], folds: Fold[], tasks: Task[], causes: string[], losses: number, stacks?: boolean, levels: [number, number], tile: { columns: number, lanes: number } }} Head */
+ *   full: boolean, readable: boolean, cpus: CpuPlace[], folds: Fold[], tasks: Task[], causes: string[], losses: number, recorded?: string[], stacks?: boolean, levels: [number, number], tile: { columns: number, lanes: number } }} Head */
 /** A tile of lanes. The runs of lane `n` are those from `first[n]` up to `first[n + 1]`. A sampled run stands for what was not
  * read yet; its queue is unknown.
  * @typedef {{ columns: number, lanes: number, first: Uint32Array, start: Uint16Array, length: Uint16Array, entry: Uint32Array,
@@ -21,7 +21,7 @@ import { Packs } from "./packs.js";
  *   waitingMax: Float32Array, violation: Float32Array, causes: number, migrations: Uint32Array }} MachineTile */
 
 /** A finding about a trace. `places`: instants in ns, each with its CPU, the first ones of many.
- * @typedef {{ severity: "note" | "repaired" | "data-loss", text: string, places: [number, number][] }} Finding */
+ * @typedef {{ severity: "note" | "repaired" | "incomplete" | "data-loss", text: string, places: [number, number][] }} Finding */
 
 export const IDLE = 0xffffffff;
 export const UNKNOWN = 0xfffffffe;
@@ -47,9 +47,41 @@ export class Refused extends Error {
   }
 }
 
+/** The server does not answer any more. */
+export class Gone extends Error {}
+
+/** The traces as the server named them, and whether it is one of static files. */
+let served = { names: /** @type {string[]} */ ([]), static: false };
+
+/** Whether the latest request reached the server. */
+let isReached = true;
+
+/** Returns the words about a server that does not answer; empty as long as it does. */
+export function unreached() {
+  if (isReached) return "";
+  if (served.static) return "The web server of this page does not answer any more.";
+  const word = (/** @type {string} */ name) => (/^[\w./+:@%-]+$/.test(name) ? name : `'${name.replaceAll("'", "'\\''")}'`);
+  const command = ["schedviz view", ...served.names.map(word)].join(" ");
+  return `schedviz has ended, so that no further numbers can be read. Start it again (${command}) and open the address that it prints; the part of this address behind # shows the same view there.`;
+}
+
+/** @param {boolean} now */
+function reach(now) {
+  if (now === isReached) return;
+  isReached = now;
+  globalThis.dispatchEvent(new Event("reach"));
+}
+
 /** @param {string} path */
 async function get(path) {
-  const response = await fetch(path, { credentials: "omit", referrerPolicy: "no-referrer" });
+  let response;
+  try {
+    response = await fetch(path, { credentials: "omit", referrerPolicy: "no-referrer" });
+  } catch {
+    reach(false);
+    throw new Gone(unreached());
+  }
+  reach(true);
   if (response.ok) return response;
   const text = (await response.text()).slice(0, 500);
   let fault = text || response.statusText;
@@ -79,6 +111,7 @@ let packs = [];
 /** @returns {Promise<{ traces: string[], static: boolean, plots: string[] }>} */
 export async function traces() {
   const opened = await json("traces.json");
+  served = { names: opened.traces, static: opened.static };
   packs = opened.static ? opened.traces.map((/** @type {string} */ _, /** @type {number} */ trace) => new Packs((name) => get(`t/${trace}/${name}`))) : [];
   return opened;
 }
@@ -105,18 +138,23 @@ export const task = (trace, pid, from, to) => json(`t/${trace}/task.json`, { pid
  * @returns {Promise<import("./stacks.js").Answer>} */
 export const stacks = (trace, pid, from, to) => json(`t/${trace}/stacks.json`, { pid, from, to });
 
-/** @param {number} trace @param {number} from @param {number} to */
-export const window = (trace, from, to) => json(`t/${trace}/window.json`, { from, to });
+/** The numbers of a window, over the tasks that pass a filter. @param {number} trace @param {number} from @param {number} to @param {string} filter */
+export const window = (trace, from, to, filter) => json(`t/${trace}/window.json`, filter ? { from, to, filter } : { from, to });
 
-/** @param {number} trace @param {string} kind */
-export const list = (trace, kind) => (packs.length ? json(`t/${trace}/list/${kind}.json`) : json(`t/${trace}/list.json`, { kind }));
+/** A list of the whole trace, or of a window; a filter chooses among waits. @param {number} trace @param {string} kind
+ * @param {[number, number] | null} window @param {string} filter */
+export function list(trace, kind, window, filter) {
+  if (packs.length) return json(`t/${trace}/list/${kind}.json`);
+  const part = window ? { from: window[0], to: window[1] } : {};
+  return json(`t/${trace}/list.json`, { kind, ...part, ...(filter ? { filter } : {}) });
+}
 
 /** The groups of the tasks by each rule: `of` has the place of each task's group, in the order of the tasks of the head. @param {number} trace
  * @returns {Promise<Record<"command" | "process" | "cgroup", { groups: Group[], of: (number | null)[] }>>} */
 export const groups = (trace) => json(`t/${trace}/groups.json`);
 
-/** The findings about a trace: the gravest first, with their places in ns. @param {number} trace
- * @returns {Promise<{ findings: Finding[] }>} */
+/** The findings about a trace, the gravest first, with their places in ns; and the judgement on its numbers. @param {number} trace
+ * @returns {Promise<{ findings: Finding[], trust: import("./trust.js").Trust }>} */
 export const findings = (trace) => json(`t/${trace}/findings.json`);
 
 /** One of the main findings: its list on the page, and its place in ns. @typedef {{ sentence: string, price: string | null, command: string,
@@ -129,8 +167,10 @@ export const mainFindings = (trace) => json(`t/${trace}/main.json`);
 /** The episode of violation from `from` to `to`, step by step. @param {number} trace @param {number} from @param {number} to */
 export const story = (trace, from, to) => json(`t/${trace}/story.json`, { from, to });
 
-/** @param {number} trace @param {string} text */
-export const search = (trace, text) => json(`t/${trace}/search.json`, { q: text });
+/** A place in a search: an instant in ns, and the number of finds from there on that were listed before. @typedef {{ from: number, skip: number }} FoundPlace */
+
+/** @param {number} trace @param {string} text @param {FoundPlace} [place] */
+export const search = (trace, text, place) => json(`t/${trace}/search.json`, { q: text, ...place });
 
 /** @param {number} trace @param {Record<string, string | number>} query @returns {Promise<{ command: string }>} */
 export const command = (trace, query) => json(`t/${trace}/command.json`, query);

@@ -82,10 +82,10 @@ export function own(trace, [from, to]) {
 }
 
 function requestWindow() {
-  const about = { window: asked(), selected: state.selection !== null };
+  const about = { window: asked(), selected: state.selection !== null, filter: state.filter.trim() };
   ask("window", about, () => Promise.all(state.traces.map((trace) => {
     const [from, to] = own(trace, about.window);
-    return to > from ? api.window(trace.index, from, to) : null;
+    return to > from ? api.window(trace.index, from, to, about.filter) : null;
   })));
 }
 
@@ -122,11 +122,26 @@ function requestPlace() {
   ask("place", place, () => api.at(trace.index, place.cpu, own(trace, [place.time, place.time])[0]));
 }
 
-export function requestList() {
+/** The question of the list that is shown: its kind, the window that it is about, null for the whole, and the filter of a list of waits. An
+ * exported folder has lists of the whole alone.
+ * @returns {{ list: string, window: [number, number] | null, filter: string }} */
+export function listQuestion() {
   const { list } = state;
+  if (state.static) return { list, window: null, filter: "" };
+  return { list, window: state.range, filter: list === "waits" ? state.filter.trim() : "" };
+}
+
+export function requestList() {
+  const about = listQuestion();
   // All that the list of tasks has is known.
-  if (list === "tasks") return forget("list");
-  ask("list", list, () => Promise.all(state.traces.map((trace) => api.list(trace.index, list))));
+  if (about.list === "tasks") return forget("list");
+  const question = JSON.stringify(about);
+  if (questions.get("list") === question && answers.get("list")?.question === question && !answers.get("list")?.fault) return;
+  ask("list", about, () => Promise.all(state.traces.map((trace) => {
+    const window = about.window && own(trace, about.window);
+    if (window && window[0] >= window[1]) return { rows: [], truncated: false, number: 0, idle_entries: 0, by_distance: [] };
+    return api.list(trace.index, about.list, window, about.filter);
+  })));
 }
 
 /** The episode that was requested last. */
@@ -145,7 +160,7 @@ function requestStory() {
 function tasksNamed(trace, text) {
   const sought = text.toLowerCase();
   const tasks = trace.head.tasks.filter((task) => isMeant(task, sought)).sort((a, b) => b.run - a.run);
-  return { tasks: tasks.slice(0, 100).map((task) => task.pid), tasks_number: tasks.length, events: [], events_number: 0, complete: true };
+  return { tasks: tasks.slice(0, 100).map((task) => task.pid), tasks_number: tasks.length, events: [], events_number: 0, complete: true, next: null };
 }
 
 /** Searches for a text; without one the search ends. @param {string} entered */
@@ -158,6 +173,29 @@ export function requestSearch(entered) {
   ask("search", text, () => Promise.all(state.traces.map((trace) => (state.static ? tasksNamed(trace, text) : api.search(trace.index, text)))));
 }
 
+/** Turns to the next or the former page of the events that a search has found in a trace. @param {number} trace @param {1 | -1} step */
+export async function turnFound(trace, step) {
+  const found = answers.get("search");
+  const answer = found?.answer?.[trace];
+  if (!found || !answer) return;
+  const pages = answer.pages ?? [{ from: 0, skip: 0, before: 0 }];
+  const turned = step > 0 ? [...pages, { ...answer.next, before: pages.at(-1).before + answer.events.length }] : pages.slice(0, -1);
+  const { from, skip, before } = turned.at(-1) ?? {};
+  if (from === undefined) return;
+  try {
+    const page = await api.search(trace, found.about, { from, skip });
+    if (answers.get("search") !== found || found.answer[trace] !== answer) return;
+    // What was found before the page counts as well.
+    const number = Math.max(answer.events_number, before + page.events_number - skip);
+    found.answer[trace] = { ...answer, events: page.events, next: page.next, pages: turned, events_number: number, complete: answer.complete || page.complete };
+    found.fault = "";
+  } catch (error) {
+    found.fault = error instanceof Error ? error.message : String(error);
+  }
+  tell();
+  refresh();
+}
+
 /** Whether a search lasts: what it found is on the panel. */
 export const searches = () => answers.has("search");
 
@@ -166,10 +204,10 @@ export function follow() {
   onChange((changed) => {
     // The numbers of a window need the whole index; its completion changes the traces.
     if (state.traces.some((trace) => !trace.head.full)) return;
-    if ((changed.has("list") || changed.has("tab") || changed.has("traces")) && state.tab === "lists") requestList();
+    if (["list", "tab", "traces", "range", "filter"].some((part) => changed.has(part)) && state.tab === "lists") requestList();
     if (state.static) return;
     const moved = changed.has("from") || changed.has("span") || changed.has("traces");
-    if (moved || changed.has("selection") || changed.has("tab")) if (state.tab === "window" || state.tab === "legend") requestWindow();
+    if (moved || changed.has("selection") || changed.has("filter") || changed.has("tab")) if (state.tab === "window" || state.tab === "legend") requestWindow();
     if (moved || changed.has("highlight")) requestTask();
     if ((moved || changed.has("highlight") || changed.has("tab")) && state.tab === "task") requestStacks();
     if (changed.has("place") || changed.has("traces")) requestPlace();

@@ -33,15 +33,26 @@ export function setCurrent(entry, name = listed.name) {
   current = { name, key: entry ? keyOf(entry) : "" };
 }
 
+/** Returns the window that shows a stretch of time, as its start and its length. An instant is the cursor at any zoom, which stays; a stretch
+ * that is longer than the window, or hardly to be seen in it, has its own. @param {number} from @param {number} to
+ * @param {{ from: number, span: number }} now @returns {[number, number]} */
+export function windowFor(from, to, now) {
+  const length = to - from;
+  const isSeen = length === 0 || (length <= now.span * 0.8 && length >= now.span * 0.12);
+  if (!isSeen) return [from - length * 0.6, Math.max(length, 1) * 2.2];
+  const isInside = length === 0 && from >= now.from + now.span * 0.05 && from <= now.from + now.span * 0.95;
+  return [isInside ? now.from : (from + to - now.span) / 2, now.span];
+}
+
 /** Shows an entry: its window with a margin, its CPU, its task. @param {Entry} entry */
 export function go(entry) {
   const [from, to] = [entry.from - entry.trace.zero, entry.to - entry.trace.zero];
-  const length = Math.max(to - from, 1000);
   setCurrent(entry);
-  if (length > state.span * 0.8 || length < state.span * 0.12) show(from - length * 0.6, length * 2.2);
-  else show((from + to - state.span) / 2, state.span);
+  show(...windowFor(from, to, state));
   change({
     selection: to > from ? [from, to] : null,
+    // The list stays that of the window that it was about.
+    range: state.range,
     place: entry.cpu === null ? state.place : { trace: entry.trace.index, cpu: entry.cpu, time: from },
     highlight: entry.pid === null ? state.highlight : { trace: entry.trace.index, pid: entry.pid },
   });

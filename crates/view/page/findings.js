@@ -7,15 +7,17 @@ import { add, begin, go, isCurrent } from "./entries.js";
 import { xOf } from "./lanes.js";
 import { change, refresh, state } from "./state.js";
 import { seconds } from "./time.js";
+import { reasons } from "./trust.js";
 
 /** @typedef {import("./state.js").Trace} Trace */
 
 /** The titles of the severities, the gravest first. @type {[api.Finding["severity"], string][]} */
-const TITLES = [["data-loss", "Missing events: numbers are in doubt"], ["repaired", "Contradictions, resolved by rules"], ["note", "Worth knowing"]];
+const TITLES = [["data-loss", "Missing events: numbers are in doubt"], ["incomplete", "Not recorded: what depends on it is approximate or unknown"], ["repaired", "Contradictions, resolved by rules"], ["note", "Worth knowing"]];
 /** The number of places of a finding that are listed. */
 const PLACES = 20;
 
-/** The findings of each trace, once they are known. @type {WeakMap<Trace, api.Finding[]>} */
+/** The findings of each trace with the judgement on its numbers, once they are known.
+ * @type {WeakMap<Trace, { findings: api.Finding[], trust: import("./trust.js").Trust }>} */
 const known = new WeakMap();
 
 /** The names of the lists that have more of a kind. @type {Record<string, string>} */
@@ -71,20 +73,30 @@ function main(trace) {
 /** Requests the findings of a trace that was read. @param {Trace} trace */
 export async function requestFindings(trace) {
   try {
-    known.set(trace, (await api.findings(trace.index)).findings);
+    known.set(trace, await api.findings(trace.index));
   } catch (error) {
     const text = error instanceof Error ? error.message : String(error);
-    known.set(trace, [{ severity: "data-loss", text: `The findings about this trace are not known: ${text}`, places: [] }]);
+    const unknown = `The findings about this trace are not known: ${text}`;
+    known.set(trace, { findings: [{ severity: "data-loss", text: unknown, places: [] }], trust: { why: null, unknown_percent: 0, gaps: 0, bounds: null } });
   }
   globalThis.dispatchEvent(new Event("findings"));
   refresh();
 }
 
 /** @param {Trace} trace @param {api.Finding["severity"]} severity */
-const ofSeverity = (trace, severity) => (known.get(trace) ?? []).filter((finding) => finding.severity === severity);
+const ofSeverity = (trace, severity) => (known.get(trace)?.findings ?? []).filter((finding) => finding.severity === severity);
 
-/** Whether something that happened is not in the numbers of a trace. @param {Trace} trace */
-export const isDoubtful = (trace) => ofSeverity(trace, "data-loss").length > 0;
+/** Returns the reasons that a number of a trace is in doubt, the gravest first; none where it is exact, or not known yet. @param {Trace} trace
+ * @param {import("./trust.js").Kind} [kind] @param {import("./trust.js").Trust} [trust] that of the number's own window */
+export function doubtsOf(trace, kind = "waiting", trust = known.get(trace)?.trust) {
+  const found = known.get(trace);
+  if (!found || !trust) return [];
+  // A kind of event that is missing in the trace is missing in each window, also where too little happens to show it.
+  return reasons(trace.head, { ...trust, why: found.trust.why ?? trust.why }, found.findings, kind);
+}
+
+/** Whether numbers of waiting tasks, and with them the violation, are in doubt. @param {Trace} trace */
+export const isDoubtful = (trace) => doubtsOf(trace).length > 0;
 
 /** Returns the mark beside a title, which opens the findings; it is hidden as long as nothing is in doubt. @param {Trace} trace */
 export function markOf(trace) {
@@ -92,20 +104,24 @@ export function markOf(trace) {
   mark.hidden = true;
   mark.addEventListener("click", () => change({ tab: "findings" }));
   addEventListener("findings", () => {
-    const [lost, repaired] = [ofSeverity(trace, "data-loss").length, ofSeverity(trace, "repaired").length];
-    mark.hidden = lost + repaired === 0;
-    mark.classList.toggle("grave", lost > 0);
-    const kinds = (/** @type {number} */ n) => (n === 1 ? "1 finding" : `${n} findings`);
-    mark.textContent = lost > 0 ? `⚠ in doubt: ${kinds(lost + repaired)}` : `${kinds(repaired)}`;
-    mark.title = [...ofSeverity(trace, "data-loss"), ...ofSeverity(trace, "repaired")].map(({ text }) => text).join("\n");
+    const [doubts, found] = [doubtsOf(trace), TITLES.slice(0, -1).flatMap(([severity]) => ofSeverity(trace, severity))];
+    const isGrave = doubts.length > 0;
+    mark.hidden = !isGrave && found.length === 0;
+    mark.classList.toggle("grave", isGrave);
+    const kinds = found.length === 1 ? "1 finding" : `${found.length} findings`;
+    mark.textContent = [isGrave ? "⚠ in doubt" : "", found.length ? kinds : ""].filter(Boolean).join(": ");
+    mark.title = [...new Set([...doubts, ...found.map(({ text }) => text)])].join("\n");
   });
   return mark;
 }
 
-/** Returns what stands behind a number that missing events can have changed. @param {Trace} trace @returns {(Node | string)[]} */
-export function doubt(trace) {
-  if (!isDoubtful(trace)) return [];
-  const mark = el("button", { type: "button", class: "doubt grave", title: "Events are missing: the number is in doubt. Click: the findings" }, "in doubt");
+/** Returns what stands behind a number that is in doubt: a mark with the reasons, which opens the findings. @param {Trace} trace
+ * @param {import("./trust.js").Kind} [kind] @param {import("./trust.js").Trust} [trust] that of the number's own window
+ * @returns {(Node | string)[]} */
+export function doubt(trace, kind, trust) {
+  const why = doubtsOf(trace, kind, trust);
+  if (why.length === 0) return [];
+  const mark = el("button", { type: "button", class: "doubt grave", title: `${why.join("\n")}\nClick: the findings` }, "in doubt");
   mark.addEventListener("click", () => change({ tab: "findings" }));
   return [" ", mark];
 }
@@ -117,13 +133,14 @@ export function findingsPanel() {
   begin("findings");
   for (const trace of state.traces) {
     if (state.traces.length > 1) nodes.push(el("h2", {}, trace.head.name));
-    const all = known.get(trace);
+    const all = known.get(trace)?.findings;
     if (!all) nodes.push(el("p", {}, trace.head.full ? "…" : "The trace is still being read."));
     else nodes.push(...main(trace));
     if (all?.length === 0) nodes.push(el("p", { class: "empty" }, "Nothing was lost, and no event contradicts another."));
+    for (const why of doubtsOf(trace)) nodes.push(el("p", { class: "fault" }, `Numbers of waiting tasks, and the violation: ${why}.`));
     for (const [severity, title] of TITLES) {
       const found = ofSeverity(trace, severity);
-      if (found.length) nodes.push(el("h3", severity === "data-loss" ? { class: "grave" } : {}, title));
+      if (found.length) nodes.push(el("h3", severity === "data-loss" || severity === "incomplete" ? { class: "grave" } : {}, title));
       for (const finding of found) nodes.push(el("p", { class: "finding" }, finding.text), ...placesOf(trace, finding));
     }
   }
@@ -147,7 +164,7 @@ function placesOf(trace, { places }) {
  * @param {import("./lanes.js").Scale} scale @param {number} bottom of the axis @param {{ waiting: string, faint: string }} theme */
 export function drawPlaces(context, trace, scale, bottom, theme) {
   const s = scale.scale;
-  for (const [severity, color] of /** @type {[api.Finding["severity"], string][]} */ ([["repaired", theme.faint], ["data-loss", theme.waiting]])) {
+  for (const [severity, color] of /** @type {[api.Finding["severity"], string][]} */ ([["repaired", theme.faint], ["incomplete", theme.waiting], ["data-loss", theme.waiting]])) {
     context.fillStyle = color;
     for (const { places } of ofSeverity(trace, severity)) {
       let last = -Infinity;

@@ -65,6 +65,7 @@ function drawNumbers(context, trace, layout, right, places, s, theme) {
     if (row.members || within % every !== 0) continue;
     const middle = places.lanes + row.y - trace.scroll + row.bar / 2 + 1;
     if (middle < places.lanes - size || middle > places.bottom + size) continue;
+    context.fillStyle = row.silent ? theme.faint : theme.ink;
     // The first name stays whole above the lanes of a low group.
     context.fillText(String(row.cpu), right - 6 * s, trace.scroll === 0 ? Math.max(middle, places.lanes + size / 2) : middle);
   }

@@ -3,6 +3,7 @@
 import { IDLE, NO_TASK, OFFLINE, OTHERS, UNKNOWN, WHOLE, at, plotBar } from "./api.js";
 import { around, keyOf, nameOf } from "./layout.js";
 import { advance } from "./entries.js";
+import { aboutMachine } from "./machine.js";
 import { searches } from "./details.js";
 import { leaveSearch } from "./panel.js";
 import { leaveStory } from "./story.js";
@@ -44,7 +45,7 @@ export function attach(pane) {
     hideTip();
     if (press.selects) {
       const now = pane.hit(event.offsetX, event.offsetY).aligned;
-      change({ selection: [Math.min(press.start, now), Math.max(press.start, now)], tab: "window" });
+      change({ selection: [Math.min(press.start, now), Math.max(press.start, now)], tab: tabOfSelection() });
     } else {
       const scale = pane.scale();
       show(press.from - dx * scale.scale * scale.perPixel, state.span);
@@ -75,10 +76,21 @@ function scroll(pane, amount, below = false) {
   change({});
 }
 
+/** The tab that shows a selection: a list obeys it, and stays. */
+const tabOfSelection = () => (state.tab === "lists" && !state.story ? "lists" : "window");
+
+/** The tab behind each row of the machine. @type {Record<import("./machine.js").Part, Partial<typeof state>>} */
+const BEHIND = { tasks: { tab: "here" }, violation: { tab: "lists", list: "episodes", story: null }, migrations: { tab: "window" } };
+
 /** Opens the state at an instant and highlights the task that has most of the column there. @param {Pane} pane @param {Hit} hit */
 export function click(pane, hit) {
   const { trace } = pane;
   if (hit.group) return toggle(pane, hit.group.fold);
+  if (hit.part) {
+    const cpu = state.place?.trace === trace.index ? state.place.cpu : trace.head.cpus.find((place) => !place.silent)?.cpu ?? 0;
+    const time = Math.round(Math.min(Math.max(hit.time, 0), trace.head.span)) - trace.zero;
+    return change({ place: { trace: trace.index, cpu, time }, ...BEHIND[hit.part] });
+  }
   if (!hit.row) return change({ selection: null });
   const found = pane.runAt(hit.row, hit.time);
   let id = NO_TASK;
@@ -113,15 +125,21 @@ function aboutGroup(pane, fold) {
   return `${nameOf(folds[fold])}  ·  ${own.length} CPUs: ${ranges(own)}`;
 }
 
+/** What a click on each row of the machine shows. @type {Record<import("./machine.js").Part, string>} */
+const WORDS = { tasks: "all CPUs at this instant", violation: "the episodes of violation", migrations: "the migrations of the window" };
+
 /** Returns the text about a place: the time, and the shares of its column. @param {Pane} pane @param {Hit} hit */
 export function about(pane, hit) {
   const { trace } = pane;
+  if (hit.part) return [...aboutMachine(trace, hit.time, hit.ns), `click: ${WORDS[hit.part]}`].join("\n");
   if (!hit.row) return `${seconds(hit.aligned, hit.ns)} s`;
   const { node, llc, core } = trace.head.cpus[hit.row.place];
   const parts = [["node", node], ["LLC", llc], ["core", core]].filter(([, number]) => number !== null);
   const where = parts.map(([name, number]) => `${name} ${number}`).join(", ");
   const lane = hit.row.members ? aboutGroup(pane, hit.row.fold) : `CPU ${hit.row.cpu}${where && `  ·  ${where}`}`;
   const lines = [`${lane}  ·  ${seconds(hit.aligned, hit.ns)} s`];
+  if (hit.time < 0 || hit.time > trace.head.span) return [...lines, `${hit.time < 0 ? "before the start" : "behind the end"} of this trace`].join("\n");
+  if (hit.row.silent) return [...lines, "no events of this CPU: what ran and waited there is unknown"].join("\n");
   const found = pane.runAt(hit.row, hit.time);
   if (!found) return lines[0];
   const { tile, run, from, to, column } = found;
@@ -147,12 +165,13 @@ export function about(pane, hit) {
 function hover(pane, event) {
   const hit = pane.hit(event.offsetX, event.offsetY);
   const scale = pane.scale();
-  pane.canvas.classList.toggle("group", hit.group !== null);
+  pane.canvas.classList.toggle("group", hit.group !== null || hit.part !== null);
   const plotted = hit.gutter ? null : pane.trace.plots.about(event.offsetX * scale.scale, event.offsetY * scale.scale, scale);
-  if (!hit.group && (hit.gutter || (!hit.row && !plotted))) return hideTip();
+  if (!hit.group && (hit.gutter || (!hit.row && !hit.part && !plotted))) return hideTip();
   const tip = /** @type {HTMLElement} */ (document.getElementById("tip"));
   if (hit.group) hideTip();
   else if (plotted) askBar(pane, plotted.row);
+  else if (hit.part) stopAsking();
   else ask(pane, hit);
   const click = hit.group?.collapsed ? "click: show its lanes" : "click: show as one lane";
   tip.textContent = hit.group ? `${aboutGroup(pane, hit.group.fold)}\n${click}` : plotted ? plotted.text : about(pane, hit);
@@ -175,7 +194,7 @@ let question = 0;
 function ask(pane, hit) {
   clearTimeout(resting);
   const number = ++question;
-  if (state.static || !pane.trace.head.full || !hit.row || hit.row.members || hit.time < 0 || hit.time > pane.trace.head.span) return;
+  if (state.static || !pane.trace.head.full || !hit.row || hit.row.members || hit.row.silent || hit.time < 0 || hit.time > pane.trace.head.span) return;
   const cpu = hit.row.cpu;
   resting = setTimeout(async () => {
     try {
@@ -218,9 +237,14 @@ function moreOf(answer, hit) {
   if (lines.length) tip.textContent += "\n" + lines.join("\n");
 }
 
-function hideTip() {
+/** Drops what the tip has asked for. */
+function stopAsking() {
   clearTimeout(resting);
   question++;
+}
+
+function hideTip() {
+  stopAsking();
   const tip = /** @type {HTMLElement} */ (document.getElementById("tip"));
   tip.hidden = true;
 }
@@ -321,7 +345,7 @@ function moveCursor(pane, step, selects) {
   if (selects) {
     const [from, to] = state.selection ?? [place.time, place.time];
     const other = Math.abs(from - place.time) < Math.abs(to - place.time) ? to : from;
-    change({ selection: [Math.min(other, time), Math.max(other, time)], tab: "window" });
+    change({ selection: [Math.min(other, time), Math.max(other, time)], tab: tabOfSelection() });
   }
   change({ place: { ...place, time } });
   if (time < state.from || time > state.from + state.span) show(time - state.span / 2, state.span);
@@ -332,7 +356,7 @@ function moveCursor(pane, step, selects) {
 function hitOf(pane) {
   const place = placeIn(pane);
   const row = pane.layout.byCpu.get(place.cpu) ?? null;
-  return { time: place.time + pane.trace.zero, aligned: place.time, row, group: null, gutter: false, axis: false, below: false, ns: pane.scale().perPixel };
+  return { time: place.time + pane.trace.zero, aligned: place.time, row, group: null, gutter: false, part: null, axis: false, below: false, ns: pane.scale().perPixel };
 }
 
 /** @param {Pane} pane */

@@ -180,7 +180,7 @@ export class Lanes {
     const length = columns * 2 ** level;
     for (const row of layout.rows) {
       const y = top + row.y - this.trace.scroll;
-      if (row.members || y + layout.pitch < top || y > bottom) continue;
+      if (row.members || row.silent || y + layout.pitch < top || y > bottom) continue;
       /** @type {[number, number, number][]} */
       const runs = [];
       tilesInView(this.trace, scale, level, (index) => {
@@ -231,6 +231,7 @@ function blocksOf(layout, lanes) {
   /** @type {{ row: Row, count: number, lane: number, group: number }[]} */
   const blocks = [];
   for (const row of layout.rows) {
+    if (row.silent) continue;
     const [lane, group] = [row.place % lanes, Math.floor(row.place / lanes)];
     const last = blocks[blocks.length - 1];
     const continues = last && !row.members && !last.row.members && last.group === group

@@ -3,12 +3,12 @@
 /** @typedef {import("./state.js").Trace} Trace */
 /** @typedef {import("./api.js").Fold} Fold */
 /** A row of the timeline: a CPU, or a collapsed group. `place` is the place of its first CPU in the head; `members` are the places of a
- * group's CPUs, `fold` is its place among the head's groups.
- * @typedef {{ y: number, height: number, bar: number, strip: number, place: number, cpu: number, members: number[] | null, fold: number }} Row */
+ * group's CPUs, `fold` is its place among the head's groups. A silent row is that of a CPU without events.
+ * @typedef {{ y: number, height: number, bar: number, strip: number, place: number, cpu: number, members: number[] | null, fold: number, silent: boolean }} Row */
 /** A group in view: `fold` is its place among the head's groups, `depth` that of its kind.
  * @typedef {{ fold: number, depth: number, name: string, y: number, height: number, collapsed: boolean }} Group */
 /** @typedef {{ rows: Row[], groups: Group[], pitch: number, bar: number, strip: number, height: number, byCpu: Map<number, Row> }} Layout */
-/** A row before its height is known: the gap above it, and its CPUs. @typedef {{ gap: number, place: number, count: number, fold: number }} Line */
+/** A row before its height is known: the gap above it, and its CPUs. @typedef {{ gap: number, place: number, count: number, fold: number, silent: boolean }} Line */
 
 /** The kinds of groups with their names, from the outermost on. @type {[Fold["kind"], string][]} */
 export const KINDS = [["node", "node"], ["llc", "LLC"], ["core", "core"]];
@@ -18,6 +18,8 @@ const GAPS = { node: 5, llc: 3, core: 1 };
 const MANY = 64;
 /** The lowest and the highest lane that fits by itself, in CSS pixels. */
 const [LOWEST, HIGHEST] = [2, 56];
+/** The height of the lane of a CPU without events where there is more room, in CSS pixels. */
+const SILENT = 14;
 /** The least heights of collapsed groups that are drawn as one, two and three lanes, in CSS pixels. */
 const LEAST = [0, 12, 24];
 
@@ -62,7 +64,7 @@ function linesOf(trace, collapsed, scale) {
   for (let place = 0; place < cpus.length; ) {
     const fold = collapsed[place];
     const count = fold < 0 ? 1 : trace.head.folds[fold].lanes[1] - place;
-    lines.push({ gap: gap(place), place, count, fold });
+    lines.push({ gap: gap(place), place, count, fold, silent: fold < 0 && cpus[place].silent === true });
     place += count;
   }
   return lines;
@@ -71,6 +73,7 @@ function linesOf(trace, collapsed, scale) {
 /** The height of a row: a collapsed group has half of its lanes' together, that of one to three lanes.
  * @param {Line} line @param {number} pitch @param {number} scale */
 function heightFor(line, pitch, scale) {
+  if (line.silent) return Math.min(pitch, Math.round(SILENT * scale));
   if (line.fold < 0) return pitch;
   const lanes = Math.min(3, Math.ceil(line.count / 2));
   return Math.min(line.count * pitch, Math.max(lanes * pitch, Math.round(LEAST[lanes - 1] * scale)));
@@ -107,11 +110,12 @@ export function layOut(trace, available, wish, scale) {
   const rows = [];
   const byCpu = new Map();
   let y = 0;
-  for (const { gap, place, count, fold } of lines) {
+  for (const line of lines) {
+    const { gap, place, count, fold, silent } = line;
     y += gap;
-    const height = heightFor({ gap, place, count, fold }, pitch, scale);
+    const height = heightFor(line, pitch, scale);
     const members = fold < 0 ? null : Array.from({ length: count }, (_, n) => place + n);
-    const row = { y, height, ...parts(height, scale), place, cpu: members ? -1 : trace.head.cpus[place].cpu, members, fold };
+    const row = { y, height, ...parts(height, scale), place, cpu: members ? -1 : trace.head.cpus[place].cpu, members, fold, silent };
     rows.push(row);
     for (let n = 0; n < count; n++) byCpu.set(trace.head.cpus[place + n].cpu, row);
     y += height;

@@ -1,6 +1,6 @@
 // The lists of the panel: episodes of violation, the longest waits, herds, missed steals, and what a search has found.
 
-import { answerTo, faultOf, latest } from "./details.js";
+import { answerTo, faultOf, latest, listQuestion, turnFound } from "./details.js";
 import { el, swatch } from "./dom.js";
 import { add, begin, go, isCurrent } from "./entries.js";
 import { doubt } from "./findings.js";
@@ -9,7 +9,8 @@ import { inOrder, sortedTable } from "./sorted.js";
 import { openStory } from "./story.js";
 import { taskList } from "./tasklist.js";
 import { LISTS, change, named, state, taskOf } from "./state.js";
-import { percent } from "./time.js";
+import { duration, percent, seconds } from "./time.js";
+import { notRecorded } from "./trust.js";
 
 /** @typedef {import("./state.js").Trace} Trace */
 /** @typedef {import("./sorted.js").Column<any>} Column */
@@ -81,15 +82,19 @@ export function lists(changed, choose) {
   const nodes = [choice, el("p", {}, about + more)];
   begin(`list ${state.list}`);
   if (state.list === "tasks") return [...nodes, ...taskList(choose)];
-  const answers = answerTo("list", state.list);
+  nodes.push(...partOf());
+  const answers = answerTo("list", listQuestion());
   if (!answers && faultOf("list")) return nodes;
   state.traces.forEach((trace, n) => {
     const answer = answers?.[n];
     if (state.traces.length > 1) nodes.push(el("h2", {}, trace.head.name));
+    const lacks = state.list === "herds" ? notRecorded(trace.head, "sched_migrate_task") : "";
+    if (lacks) return void nodes.push(el("p", { class: "empty" }, lacks));
     if (!answer) return void nodes.push(el("p", {}, state.list === "missed" ? "The trace is read for this list …" : "…"));
-    if (answer.rows.length === 0) return void nodes.push(el("p", { class: "empty" }, none));
     const marks = doubt(trace);
-    if (marks.length) nodes.push(el("p", {}, "Events are missing; the list is", ...marks));
+    if (marks.length) nodes.push(el("p", {}, "The list is", ...marks));
+    const nothing = listQuestion().window ? "None in the selection." : none;
+    if (answer.rows.length === 0) return void nodes.push(el("p", { class: "empty" }, answer.chosen === 0 ? "No task passes the filter." : nothing));
     if (state.list === "missed") nodes.push(...distances(answer));
     const [columns, rows] = [columnsOf(state.list, trace), answer.rows.slice(0, ROWS)];
     const entries = new Map(inOrder(state.list, columns, rows).map((row) => [row, add({ trace, ...row })]));
@@ -104,6 +109,22 @@ export function lists(changed, choose) {
     }));
     if (answer.truncated || answer.rows.length > ROWS) nodes.push(el("p", {}, `The list is longer; its ${Math.min(ROWS, answer.rows.length)} largest entries are shown.`));
   });
+  return nodes;
+}
+
+/** The part of the traces that the list is about, where it is not the whole: the selection, and the filter of a list of waits. @returns {Node[]} */
+function partOf() {
+  const { window, filter } = listQuestion();
+  /** @type {Node[]} */
+  const nodes = [];
+  if (window) {
+    const all = el("button", { type: "button" }, "whole trace");
+    all.addEventListener("click", () => change({ selection: null }));
+    const [from, to] = window;
+    nodes.push(el("p", { class: "part" }, `In the selection: ${seconds(from, (to - from) / 100)} s to ${seconds(to, (to - from) / 100)} s (${duration(to - from)}), each entry with its part there. `, all));
+  }
+  if (filter) nodes.push(el("p", { class: "part" }, `Of the tasks that pass the filter “${filter}”.`));
+  else if (state.filter && state.list !== "tasks" && !state.static) nodes.push(el("p", { class: "part" }, "Of all tasks: the filter chooses among waits and tasks alone."));
   return nodes;
 }
 
@@ -143,6 +164,8 @@ export function found(changed, choose) {
     }));
     const events = answer.events.slice(0, ROWS);
     if (!events.length) return;
+    const { pages } = answer;
+    const before = pages?.at(-1)?.before ?? 0;
     const columns = /** @type {Column[]} */ ([
       { key: "time", head: "time", kind: "time", value: (event) => event.at - trace.zero },
       { key: "cpu", head: "CPU", kind: "number", value: (event) => event.cpu },
@@ -151,7 +174,7 @@ export function found(changed, choose) {
     const entries = new Map(inOrder("found events", columns, events).map((event) => {
       return [event, add({ trace, from: event.at, to: event.at, cpu: event.cpu, pid: null, place: events.indexOf(event) })];
     }));
-    nodes.push(el("h3", {}, `Events: ${counted(answer.events_number, events.length, answer.complete)}`), sortedTable({
+    nodes.push(el("h3", {}, `Events: ${counted(answer.events_number, events.length, answer.complete, before)}`), ...pageButtons(n, answer), sortedTable({
       name: "found events", label: "Events that were found", columns, rows: events, changed, isCurrent: (event) => isCurrent(entries.get(event)),
       choose: (event) => {
         const entry = entries.get(event);
@@ -162,10 +185,25 @@ export function found(changed, choose) {
   return nodes;
 }
 
-/** A number of things that were found, of which the first are listed. @param {number} number @param {number} listed @param {boolean} complete */
-function counted(number, listed, complete) {
+/** A number of things that were found, of which some are listed. @param {number} number @param {number} listed @param {boolean} complete
+ * @param {number} [before] the number of those before the listed ones */
+function counted(number, listed, complete, before = 0) {
   const all = `${complete ? "" : "at least "}${number.toLocaleString("en")}`;
+  if (before > 0) return `${all}, here ${(before + 1).toLocaleString("en")} to ${(before + listed).toLocaleString("en")}`;
   return number > listed ? `${all}, the first ${listed.toLocaleString("en")} of them` : all;
+}
+
+/** The buttons that turn the pages of the events that were found. @param {number} trace @param {any} answer @returns {Node[]} */
+function pageButtons(trace, { next, pages }) {
+  const isFirst = !pages || pages.length < 2;
+  if (isFirst && !next) return [];
+  const button = (/** @type {string} */ text, /** @type {boolean} */ works, /** @type {1 | -1} */ step) => {
+    const turn = el("button", { type: "button" }, text);
+    turn.disabled = !works;
+    turn.addEventListener("click", () => turnFound(trace, step));
+    return turn;
+  };
+  return [el("div", { class: "choice", role: "group", "aria-label": "Pages of events" }, button("‹ former", !isFirst, -1), button("next ›", Boolean(next), 1))];
 }
 
 /** @param {any} answer */

@@ -5,6 +5,8 @@ import { levelFor, tilesInView, xOf } from "./lanes.js";
 import { causeColor, rgbOf } from "./palette.js";
 import { Raster } from "./raster.js";
 import { MACHINE } from "./tiles.js";
+import { duration, percent, seconds } from "./time.js";
+import { isRecorded, notRecorded } from "./trust.js";
 
 /** @typedef {import("./state.js").Trace} Trace */
 /** @typedef {import("./lanes.js").Scale} Scale */
@@ -64,6 +66,53 @@ export function fillMissing(raster, trace, scale, profile, height, theme) {
 export const ROWS = { lines: 58, violation: 9, migrations: 16, gap: 4 };
 export const HEIGHT = ROWS.lines + ROWS.violation + ROWS.migrations + 3 * ROWS.gap;
 
+/** A row of the machine. @typedef {"tasks" | "violation" | "migrations"} Part */
+
+/** Returns the row at a height below the top of the machine's rows, both in device pixels; null outside of them. @param {number} y
+ * @param {number} s device pixels per CSS pixel @returns {Part | null} */
+export function partAt(y, s) {
+  if (y < 0 || y >= HEIGHT * s) return null;
+  const [violation, migrations] = [ROWS.lines + ROWS.gap / 2, ROWS.lines + ROWS.violation + 1.5 * ROWS.gap];
+  return y < violation * s ? "tasks" : y < migrations * s ? "violation" : "migrations";
+}
+
+/** Returns the column of the machine at an instant of the trace's own time: its edges and its numbers; null where nothing is loaded.
+ * @param {Trace} trace @param {number} time @param {number} perPixel */
+export function machineAt(trace, time, perPixel) {
+  const { head, tiles } = trace;
+  if (time < 0 || time > head.span) return null;
+  const level = levelFor(perPixel, tiles.levels);
+  const length = head.tile.columns * 2 ** level;
+  const index = Math.floor(time / length);
+  const found = tiles.held(level, MACHINE, index);
+  if (!found) return null;
+  const tile = /** @type {MachineTile} */ (found.kept.tile);
+  // A tile that stands in has columns of its own length.
+  const column = length / found.columns;
+  const at = Math.min(tile.columns - 1, Math.floor(found.first + (time - index * length) / column));
+  if (Number.isNaN(tile.running[at])) return null;
+  const from = index * length + (at - found.first) * column;
+  const counts = head.causes.map((cause, n) => /** @type {[string, number]} */ ([cause, n < tile.causes ? tile.migrations[at * tile.causes + n] : 0]));
+  return {
+    from, to: Math.min(from + column, head.span), running: tile.running[at], waiting: tile.waiting[at], most: tile.waitingMax[at], violation: tile.violation[at],
+    migrations: counts.filter(([, count]) => count > 0),
+  };
+}
+
+/** Returns the text about the machine at an instant, in lines. @param {Trace} trace @param {number} time @param {number} perPixel */
+export function aboutMachine(trace, time, perPixel) {
+  const found = machineAt(trace, time, perPixel);
+  const at = `${seconds(time - trace.zero, perPixel)} s`;
+  if (time < 0 || time > trace.head.span) return [at, `${time < 0 ? "before the start" : "behind the end"} of this trace`];
+  if (!found) return [at, "not read yet"];
+  const cpus = trace.head.cpus.filter((place) => !place.silent).length;
+  const doubtful = isDoubtful(trace) ? " (in doubt)" : "";
+  const all = found.migrations.reduce((sum, [, count]) => sum + count, 0);
+  const moved = notRecorded(trace.head, "sched_migrate_task") || [String(all), ...found.migrations.sort((a, b) => b[1] - a[1]).slice(0, 5).map(([cause, count]) => `${count} ${cause}`)].join("  ·  ");
+  return [`All CPUs  ·  ${at}  ·  column of ${duration(found.to - found.from)}`, `running: mean ${found.running.toFixed(2)} on ${cpus} CPUs`,
+    `waiting: mean ${found.waiting.toFixed(2)}, at most ${found.most}${doubtful}`, `in violation: ${percent(found.violation)} of the time${doubtful}`, `migrations: ${moved}`];
+}
+
 /** @type {WeakMap<Trace, Raster>} */
 const rasters = new WeakMap();
 
@@ -77,7 +126,7 @@ export function drawMachine(context, trace, scale, top, theme) {
   raster.begin(scale.right - scale.left, HEIGHT * s);
   fillMissing(raster, trace, scale, profile, HEIGHT * s, theme);
   const [lines, violation] = [ROWS.lines * s, (ROWS.lines + ROWS.gap) * s];
-  const cpus = trace.head.cpus.length;
+  const cpus = trace.head.cpus.filter((place) => !place.silent).length;
   const most = 1.04 * profile.running.reduce((most, running, n) => (running + profile.most[n] > most ? running + profile.most[n] : most), cpus);
   drawLines(raster, profile, most, lines, s, theme);
   drawViolation(raster, profile, violation, ROWS.violation * s, theme);
@@ -183,5 +232,5 @@ function drawNames(context, trace, scale, top, most, theme) {
   context.fillStyle = theme.violation;
   context.fillText(isDoubtful(trace) ? "violation ⚠" : "violation", x, top + (ROWS.lines + ROWS.gap + ROWS.violation / 2) * s);
   context.fillStyle = theme.faint;
-  context.fillText("migrations", x, top + (ROWS.lines + 2 * ROWS.gap + ROWS.violation + ROWS.migrations / 2) * s);
+  context.fillText(isRecorded(trace.head, "sched_migrate_task") ? "migrations" : "not recorded", x, top + (ROWS.lines + 2 * ROWS.gap + ROWS.violation + ROWS.migrations / 2) * s);
 }

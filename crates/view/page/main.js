@@ -15,6 +15,7 @@ import { Plots } from "./plots.js";
 import { TABS, change, extent, onChange, read, refresh, show, showAll, state, zoom } from "./state.js";
 import { Tiles } from "./tiles.js";
 import { duration, seconds } from "./time.js";
+import { silentCpus } from "./trust.js";
 
 /** The time between two requests for the progress, in ms. */
 const POLL = 300;
@@ -26,12 +27,21 @@ const panes = [];
 let minimap;
 let colors = theme();
 
+/** Says that the server has ended, as long as that is so. */
+function showReach() {
+  byId("gone").textContent = api.unreached();
+  byId("gone").hidden = byId("gone").textContent === "";
+}
+
 async function start() {
+  addEventListener("reach", showReach);
   const list = await api.traces();
   state.static = list.static;
   state.plots = list.plots ?? [];
   if (state.plots.length) TABS.push("plots");
+  byId("opening").textContent = `${list.traces.join(" and ")}: the trace is being opened …`;
   const heads = await Promise.all(list.traces.map((_, index) => firstHead(index)));
+  byId("opening").remove();
   document.title = `${list.traces.join(" and ")} – schedviz view`;
   state.traces = heads.map((head, index) => {
     const tiles = new Tiles(index, refresh);
@@ -162,8 +172,9 @@ function draw() {
     const { head } = pane.trace;
     const progress = head.full ? "" : `  ·  indexing, ${Math.floor(100 * head.progress)} %; pale: from samples`;
     const losses = head.losses ? `  ·  ${head.losses.toLocaleString("en")} losses` : "";
+    const silent = silentCpus(head).length;
     const kernel = /^[0-9]/.test(head.kernel) ? `Linux ${head.kernel}` : head.kernel;
-    const text = `${kernel}  ·  ${head.cpus.length} CPUs  ·  ${head.tasks.length.toLocaleString("en")} tasks  ·  ${duration(head.span)}${losses}${progress}`;
+    const text = `${kernel}  ·  ${head.cpus.length} CPUs${silent ? `, ${silent} without events` : ""}  ·  ${head.tasks.length.toLocaleString("en")} tasks  ·  ${duration(head.span)}${losses}${progress}`;
     if (pane.facts.textContent !== text) pane.facts.textContent = text;
   });
   const column = state.span / Math.max(1, panes[0]?.canvas.width ?? 1);

@@ -51,7 +51,7 @@ export class Minimap {
     state.traces.forEach((trace, n) => {
       const own = { ...scale, from: scale.from + trace.zero };
       const profile = profileOf(trace, own);
-      const cpus = Math.max(1, trace.head.cpus.length);
+      const cpus = Math.max(1, trace.head.cpus.filter((place) => !place.silent).length);
       const [top, bar] = [n * each + 3 * s, each - 8 * s];
       const [running, violation] = [rgbOf(theme.runningBand), rgbOf(theme.violation)];
       this.raster.begin(scale.right - scale.left, bar + 4 * s);

@@ -4,9 +4,9 @@ import { Lanes, xOf } from "./lanes.js";
 import { drawPlaces, markOf } from "./findings.js";
 import { drawGutter, groupAt, gutterWidth } from "./gutter.js";
 import { layOut, rowAt } from "./layout.js";
-import { HEIGHT, drawMachine } from "./machine.js";
+import { HEIGHT, drawMachine, partAt } from "./machine.js";
 import { drawMarks, drawTask } from "./overlay.js";
-import { bands, mixed, taskColor } from "./palette.js";
+import { bands, css, mixed, taskColor } from "./palette.js";
 import { state } from "./state.js";
 import { seconds, tickStep } from "./time.js";
 
@@ -105,7 +105,9 @@ export class Pane {
     context.fillStyle = theme.ground;
     context.fillRect(0, 0, this.canvas.width, this.canvas.height);
     this.drawAxis(scale, places, theme);
-    this.clipped(scale.left, places.lanes, scale.right, places.bottom, () => {
+    // The last tile has columns behind the end of the trace, in which there is nothing to load.
+    const end = Math.max(scale.left, Math.min(scale.right, Math.ceil(xOf(scale, trace.head.span))));
+    this.clipped(scale.left, places.lanes, end, places.bottom, () => {
       this.drawGrounds(scale, places.lanes, theme);
       this.lanes.draw(context, this.layout, scale, places.lanes, places.bottom, colors);
       this.lanes.drawNames(context, this.layout, scale, places.lanes, places.bottom, colors);
@@ -170,11 +172,46 @@ export class Pane {
       const y = top + row.y - this.trace.scroll;
       if (y < this.canvas.height && y + row.bar > top) this.context.fillRect(x, y, right - x, row.bar);
     }
+    this.drawSilent(scale, top, x, right, theme);
     if (this.layout.pitch < 5 * scale.scale) return;
     this.context.fillStyle = theme.rule;
     for (const row of this.layout.rows) {
       const y = top + row.y - this.trace.scroll + row.height - 1;
       if (y < this.canvas.height && y > top) this.context.fillRect(x, y, right - x, 1);
+    }
+  }
+
+  /** Hatches the lanes of CPUs without events, and says so in them. @param {import("./lanes.js").Scale} scale @param {number} top
+   * @param {number} x @param {number} right @param {Theme} theme */
+  drawSilent(scale, top, x, right, theme) {
+    const { context } = this;
+    const s = scale.scale;
+    for (const row of this.layout.rows) {
+      const y = top + row.y - this.trace.scroll;
+      if (!row.silent || y > this.canvas.height || y + row.bar < top || right <= x) continue;
+      context.save();
+      context.beginPath();
+      context.rect(x, y, right - x, row.bar);
+      context.clip();
+      context.strokeStyle = css(theme.hatch);
+      context.lineWidth = s;
+      context.beginPath();
+      for (let at = x - row.bar; at < right; at += 7 * s) {
+        context.moveTo(at, y + row.bar);
+        context.lineTo(at + row.bar, y);
+      }
+      context.stroke();
+      context.restore();
+      if (row.bar < 9 * s) continue;
+      const text = "no events: unknown";
+      context.font = `${Math.min(10 * s, row.bar * 0.85)}px system-ui, "DejaVu Sans", sans-serif`;
+      context.textAlign = "left";
+      context.textBaseline = "middle";
+      const width = context.measureText(text).width + 10 * s;
+      context.fillStyle = theme.lane;
+      context.fillRect(x, y, width, row.bar);
+      context.fillStyle = theme.faint;
+      context.fillText(text, x + 5 * s, y + row.bar / 2);
     }
   }
 
@@ -201,7 +238,8 @@ export class Pane {
     const row = inLanes ? rowAt(this.layout, down) : null;
     const gutter = x * s < scale.left;
     const group = inLanes && gutter ? groupAt(this.layout, x, down) : null;
-    return { time, aligned: time - this.trace.zero, row, group, gutter, axis: y * s < places.lanes, below: y * s >= places.bottom, ns: scale.perPixel };
+    const part = gutter ? null : partAt(y * s - places.top, s);
+    return { time, aligned: time - this.trace.zero, row, group, gutter, part, axis: y * s < places.lanes, below: y * s >= places.bottom, ns: scale.perPixel };
   }
 
   /** Returns the columns at a row and the trace's own time. @param {Row} row @param {number} time */

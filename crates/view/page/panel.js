@@ -1,9 +1,10 @@
 // The panel beside the timeline: the state at an instant, a task, the window, lists and the legend.
 
+import * as api from "./api.js";
 import { answerTo, asked, faultOf, latest, own, onDetails, requestSearch, searches } from "./details.js";
 import { el, link, pairs, swatch } from "./dom.js";
 import { add, begin, go } from "./entries.js";
-import { doubt, findingsPanel } from "./findings.js";
+import { doubt, doubtsOf, findingsPanel } from "./findings.js";
 import { groupName } from "./groups.js";
 import { legend } from "./legend.js";
 import { found, lists } from "./lists.js";
@@ -11,8 +12,9 @@ import { plotPanel } from "./plotpanel.js";
 import { stackBefore, taskStacks } from "./stacks.js";
 import { story } from "./story.js";
 import { CLASSES, RULES, causeColor, css, taskColor, theme } from "./palette.js";
-import { TABS, change, named, onChange, state, taskOf } from "./state.js";
+import { TABS, change, named, onChange, show, state, taskOf } from "./state.js";
 import { duration, percent, seconds } from "./time.js";
+import { boundsOf, isRecorded, notRecorded } from "./trust.js";
 
 /** @typedef {import("./state.js").Trace} Trace */
 
@@ -48,7 +50,7 @@ export function build() {
   addEventListener("groups", draw);
   addEventListener("plots", () => state.tab === "plots" && draw());
   onChange((changed) => {
-    const parts = ["tab", "list", "highlight", "place", "selection", "traces", "color", "filter", "theme", "hidden", "story", "rule", "opened"];
+    const parts = ["tab", "list", "highlight", "place", "selection", "range", "traces", "color", "filter", "theme", "hidden", "story", "rule", "opened"];
     if (parts.some((part) => changed.has(part))) draw();
   });
 }
@@ -114,10 +116,38 @@ function chooseWanted() {
   }
 }
 
-/** Highlights a task. @param {Trace} trace @param {number} pid */
+/** Highlights a task, and moves to it where nothing of it is in view. @param {Trace} trace @param {number} pid */
 export function choose(trace, pid) {
   leaveSearch();
   change({ highlight: { trace: trace.index, pid }, tab: "task" });
+  if (!state.static && trace.head.full) reveal(trace, pid);
+}
+
+/** Returns the run or wait of a task that is nearest to an instant; the earlier one of two. @param {{ runs: any[], waits: any[] }} task
+ * @param {number} at @returns {[number, number, number] | null} its times and its CPU */
+export function nearestOf({ runs, waits }, at) {
+  const distance = (/** @type {[number, number, number]} */ [from, to]) => Math.max(from - at, at - to, 0);
+  /** @type {[number, number, number][]} */
+  const all = [...runs, ...waits].map(([from, to, cpu]) => [from, to, cpu]);
+  return all.reduce((/** @type {[number, number, number] | null} */ best, one) => (best && distance(best) <= distance(one) ? best : one), null);
+}
+
+/** Moves the window to the nearest run or wait of a task, at the same zoom, unless one is in view. @param {Trace} trace @param {number} pid */
+async function reveal(trace, pid) {
+  const view = /** @type {[number, number]} */ ([state.from, state.from + state.span]);
+  const [from, to] = own(trace, view);
+  const isIn = (/** @type {any} */ task) => task.runs.length + task.waits.length > 0;
+  try {
+    if (to > from && isIn(await api.task(trace.index, pid, from, to))) return;
+    const nearest = nearestOf(await api.task(trace.index, pid, 0, trace.head.span), state.from + state.span / 2 + trace.zero);
+    // The user may have gone on meanwhile.
+    if (!nearest || state.highlight?.pid !== pid || state.highlight.trace !== trace.index || state.from !== view[0]) return;
+    const time = nearest[0] - trace.zero;
+    show(time - state.span / 2, state.span);
+    change({ place: { trace: trace.index, cpu: nearest[2], time } });
+  } catch {
+    // The panel says why there is no answer.
+  }
 }
 
 /** @param {Trace} trace @param {{ pid: number, comm: string }} who */
@@ -138,12 +168,13 @@ function instant() {
   const title = el("h2", {}, `CPU ${place.cpu} at ${seconds(place.time, 1)} s`);
   if (!answer) return [title, el("p", {}, "…")];
   const nodes = [title];
+  if (trace.head.cpus.find(({ cpu }) => cpu === place.cpu)?.silent) nodes.push(el("p", { class: "fault" }, `CPU ${place.cpu} has no events: what ran and waited there is unknown.`));
   const running = answer.running;
   const table = el("table");
   if (typeof running === "string") nodes.push(pairs([["running", running]]));
   else table.append(taskRow(trace, running, "running", running.until === null ? "" : duration(running.until - running.since)));
   nodes.push(table);
-  nodes.push(el("h3", {}, `Waiting on CPU ${place.cpu}: ${answer.waiting.length}`));
+  nodes.push(el("h3", {}, `Waiting on CPU ${place.cpu}: ${answer.waiting.length}`, ...doubt(trace)));
   const waiting = el("table");
   for (const wait of answer.waiting.slice(0, ROWS)) {
     const row = taskRow(trace, wait, `for ${duration(answer.at - wait.since)}`);
@@ -182,10 +213,17 @@ function task() {
   const [from, to] = latest("task")?.about.window ?? [0, 0];
   /** @type {Node[]} */
   const nodes = [title, el("h3", { title: `${seconds(from - trace.zero, 1000)} s to ${seconds(to - trace.zero, 1000)} s` }, "In the window in view")];
-  /** @type {[string, string][]} */
-  const rows = [["running", duration(numbers.run)], ["waiting", duration(numbers.wait)], ["sleeping", duration(numbers.sleep)],
-    ["runs", String(numbers.runs)], ["waits", String(numbers.waits)], ["migrations", String(numbers.migrations)]];
-  if (latency?.count) rows.push(["wakeups", String(latency.count)], ["wakeup latency (waking to switch), median", duration(latency.median)], ["99 %", duration(latency.p99)], ["longest", duration(latency.max)]);
+  const [noWakeups, noMoves] = [notRecorded(trace.head, "sched_wakeup", "sched_waking"), notRecorded(trace.head, "sched_migrate_task")];
+  const marked = (/** @type {string} */ text, /** @type {import("./trust.js").Kind} */ kind) => el("span", {}, text, ...doubt(trace, kind));
+  /** @type {[string, string | Node][]} */
+  const rows = [["running", marked(duration(numbers.run), "running")], ["waiting", marked(duration(numbers.wait), "waiting")],
+    ["sleeping", noWakeups ? "unknown (needs sched_wakeup)" : marked(duration(numbers.sleep), "waiting")],
+    ["runs", String(numbers.runs)], ["waits", marked(String(numbers.waits), "waiting")], ["migrations", noMoves || String(numbers.migrations)]];
+  if (noWakeups) rows.push(["wakeups", noWakeups]);
+  else if (latency?.count) {
+    const since = isRecorded(trace.head, "sched_waking") ? "waking" : "wakeup";
+    rows.push(["wakeups", String(latency.count)], [`wakeup latency (${since} to switch), median`, marked(duration(latency.median), "waiting")], ["99 %", duration(latency.p99)], ["longest", duration(latency.max)]);
+  }
   nodes.push(pairs(rows));
   const { lag } = numbers;
   if (lag?.count) {
@@ -243,27 +281,43 @@ function windows() {
   state.traces.forEach((trace, n) => {
     const answer = found?.answer?.[n];
     if (state.traces.length > 1) nodes.push(el("h2", {}, trace.head.name));
-    if (!answer) return;
-    const [start, end] = own(trace, [from, to]);
-    const [length, all] = [Math.max(1, end - start), answer.busy + answer.idle + answer.unknown + answer.offline];
-    /** @type {[string | Node, string | Node][]} */
-    const rows = [[el("span", { title: WAITERS }, "in violation (movable waiters)"), el("span", {}, `${percent(answer.violation / length)}  ${duration(answer.violation)}`, ...doubt(trace))], ["CPU time busy", percent(answer.busy / all)], ["idle", percent(answer.idle / all)]];
-    if (answer.unknown) rows.push(["unknown", percent(answer.unknown / all)]);
-    if (answer.offline) rows.push(["offline", percent(answer.offline / all)]);
-    rows.push(["running tasks, mean", (answer.busy / length).toFixed(2)], ["waiting tasks, mean", (answer.waiting / length).toFixed(2)]);
-    nodes.push(pairs(rows));
-    const tasks = el("table");
-    for (const [id, ns] of answer.tasks) {
-      const who = trace.head.tasks[id];
-      if (who) tasks.append(taskRow(trace, who, percent(ns / Math.max(1, answer.busy)), duration(ns)));
-    }
-    nodes.push(el("h3", {}, "Longest running, share of the busy time"), tasks);
-    const moved = trace.head.causes.map((cause, place) => /** @type {[string, number]} */ ([cause, answer.migrations[place] ?? 0])).filter(([, count]) => count > 0);
-    if (moved.length) {
-      const table = el("table");
-      for (const [cause, count] of moved) table.append(el("tr", {}, el("td", {}, swatch(css(causeColor(cause))), cause), el("td", { class: "number" }, String(count))));
-      nodes.push(el("h3", {}, "Migrations"), table);
-    }
+    if (answer) nodes.push(...windowOf(trace, answer, own(trace, [from, to]), found?.about.filter ?? ""));
   });
+  return nodes;
+}
+
+/** The numbers of a window of a trace, over the tasks that pass a filter. @param {Trace} trace @param {any} answer
+ * @param {[number, number]} window @param {string} filter @returns {Node[]} */
+function windowOf(trace, answer, [start, end], filter) {
+  const [length, all] = [Math.max(1, end - start), answer.busy + answer.idle + answer.unknown + answer.offline];
+  const isPart = typeof answer.chosen === "number";
+  /** @type {Node[]} */
+  const nodes = [];
+  if (isPart) nodes.push(el("p", { class: "part" }, `Of the ${answer.chosen.toLocaleString("en")} of ${trace.head.tasks.length.toLocaleString("en")} tasks that pass the filter “${filter}”; CPU time is that of all.`));
+  const [title, words] = isPart ? ["A CPU idled that one of these tasks may use while it waited on another: as schedviz workcons --tasks counts", "in violation (these waiters)"] : [WAITERS, "in violation (movable waiters)"];
+  const violation = `${percent(answer.violation / length)}  ${duration(answer.violation)}`;
+  /** @type {[string | Node, string | Node][]} */
+  const rows = [[el("span", { title }, words), el("span", {}, violation, ...doubt(trace, "waiting", answer.trust))]];
+  const bounds = boundsOf(answer.trust, length);
+  if (bounds) rows.push([el("span", { title: "The bounds that hold whatever the lost events were, as schedviz workcons has them" }, "whatever was lost"), bounds]);
+  rows.push(["CPU time busy", el("span", {}, percent(answer.busy / all), ...doubt(trace, "running", answer.trust))], ["idle", percent(answer.idle / all)]);
+  if (answer.unknown) rows.push(["unknown", percent(answer.unknown / all)]);
+  if (answer.offline) rows.push(["offline", percent(answer.offline / all)]);
+  if (isPart) rows.push(["these tasks, of the busy time", percent(answer.running / Math.max(1, answer.busy))]);
+  rows.push(["running tasks, mean", (answer.running / length).toFixed(2)], ["waiting tasks, mean", el("span", {}, (answer.waiting / length).toFixed(2), ...doubt(trace, "waiting", answer.trust))]);
+  nodes.push(pairs(rows));
+  const [why] = doubtsOf(trace, "waiting", answer.trust);
+  if (why) nodes.push(el("p", { class: "fault" }, `${why[0].toUpperCase()}${why.slice(1)}.`));
+  const tasks = el("table");
+  for (const [id, ns] of answer.tasks) {
+    const who = trace.head.tasks[id];
+    if (who) tasks.append(taskRow(trace, who, percent(ns / Math.max(1, answer.busy)), duration(ns)));
+  }
+  nodes.push(el("h3", {}, "Longest running, share of the busy time"), tasks);
+  const moved = trace.head.causes.map((cause, place) => /** @type {[string, number]} */ ([cause, answer.migrations[place] ?? 0])).filter(([, count]) => count > 0);
+  const table = el("table");
+  for (const [cause, count] of moved) table.append(el("tr", {}, el("td", {}, swatch(css(causeColor(cause))), cause), el("td", { class: "number" }, String(count))));
+  const none = notRecorded(trace.head, "sched_migrate_task") || "none";
+  nodes.push(el("h3", {}, "Migrations"), moved.length ? table : el("p", {}, none));
   return nodes;
 }

@@ -35,6 +35,8 @@ export const state = {
   highlight: null,
   /** @type {[number, number] | null} in aligned time */
   selection: null,
+  /** The window that lists are about: the selection, unless that is of one of their entries; null for the whole. @type {[number, number] | null} */
+  range: null,
   /** @type {Place | null} */
   place: null,
   /** The episode whose steps are shown in place of the list, in aligned time. @type {{ trace: number, from: number, to: number } | null} */
@@ -61,6 +63,7 @@ export const onChange = (listener) => listeners.push(listener);
 
 /** Changes the state; listeners are called once before the next frame. @param {Partial<typeof state>} patch */
 export function change(patch) {
+  if (patch.selection !== undefined && patch.range === undefined) patch = { ...patch, range: patch.selection };
   if (pending.size === 0) {
     requestAnimationFrame(() => {
       const changed = pending;
@@ -119,6 +122,7 @@ export function written() {
   if (state.filter) parts.set("f", state.filter);
   if (state.highlight) parts.set("h", `${state.highlight.trace},${state.highlight.pid}`);
   if (state.selection) parts.set("s", state.selection.map(Math.round).join());
+  if (String(state.range) !== String(state.selection)) parts.set("r", state.range ? state.range.map(Math.round).join() : "all");
   if (state.place) parts.set("p", `${state.place.trace},${state.place.cpu},${Math.round(state.place.time)}`);
   if (state.tab !== "window") parts.set("t", state.tab);
   if (state.list !== "episodes") parts.set("l", state.list);
@@ -143,6 +147,7 @@ export function read(text) {
   const hidden = (parts.get("o") ?? "").split(",").filter(Boolean).map(Number).filter((plot) => plot in state.plots);
   const [color, tab, list, theme] = [parts.get("c"), parts.get("t"), parts.get("l"), parts.get("d")];
   const [highlight, selection, place, lane, story] = [numbers("h", 2), numbers("s", 2), numbers("p", 3), numbers("z", 1), numbers("e", 3)];
+  const inOrder = (/** @type {number[] | null} */ window) => /** @type {[number, number] | null} */ (window && [Math.min(...window), Math.max(...window)]);
   const known = (/** @type {number} */ trace) => trace in state.traces;
   for (const trace of state.traces) trace.collapsed.clear();
   for (const item of (parts.get("x") ?? "").split(",")) {
@@ -157,7 +162,8 @@ export function read(text) {
     color: WAYS.find((way) => way === color) ?? "task",
     filter: (parts.get("f") ?? "").slice(0, 200),
     highlight: highlight && known(highlight[0]) ? { trace: highlight[0], pid: highlight[1] } : null,
-    selection: selection ? [Math.min(...selection), Math.max(...selection)] : null,
+    selection: inOrder(selection),
+    range: inOrder(parts.has("r") ? numbers("r", 2) : selection),
     place: place && known(place[0]) ? { trace: place[0], cpu: place[1], time: place[2] } : null,
     // A page without a server has no numbers.
     tab: tab && TABS.includes(tab) ? tab : state.static ? "legend" : "window",

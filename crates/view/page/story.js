@@ -40,6 +40,7 @@ export function goToStep(trace, steps, n, length, entry) {
   change({
     // The episode is longer than the window: its selection would tint all of it.
     selection: null,
+    range: state.range,
     place: { trace: trace.index, cpu, time: at - trace.zero },
     highlight: pid === null ? state.highlight : { trace: trace.index, pid },
     story: state.story,

@@ -181,8 +181,11 @@ fn export(args: &ViewArgs, sessions: &[Session], site: &Site<'_>, folder: &Path)
 
 /// A trace as the page shows it.
 fn viewed(session: &Session) -> Result<Viewed<'_>> {
-    let cpus = session.shown.cpus.iter().map(|(cpu, _)| *cpu).collect();
-    Viewed::new(session.name(), &session.trace, session.topology.clone(), cpus, session.affinity.clone())
+    // CPUs without events have lanes as in the figures: there are none where these would take the room of the others.
+    let shown = if session.shown.all.is_empty() { &session.shown.cpus } else { &session.shown.all };
+    let cpus = shown.iter().map(|(cpu, _)| *cpu).collect();
+    let lanes = (cpus, session.silent());
+    Viewed::new(session.name(), &session.trace, session.topology.clone(), lanes, session.affinity.clone())
         .map_err(|e| session.named(e))
 }
 

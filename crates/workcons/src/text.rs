@@ -16,12 +16,8 @@ pub(crate) fn headline(report: &Report) -> String {
 /// The reason that the headline is not to be trusted, if there is one.
 pub(crate) fn doubt(report: &Report) -> Option<String> {
     report.violation.as_ref()?;
-    report.unknown.why_untrusted(DOUBTFUL_PERCENT)
+    report.unknown.doubt()
 }
-
-/// The percentage of events missing without a mark above which a report doubts its headline, if it has no limit of its
-/// own.
-const DOUBTFUL_PERCENT: f64 = 1.0;
 
 /// The least length as a word: `any length`, `≥ 1 ms`.
 fn at_least(min: Dur) -> String {

@@ -1,9 +1,13 @@
 //! The unknown parts of a trace, as far as the analysis shows them.
 
-use parse::FileIssue;
+use parse::{FileIssue, Trace};
 use sched::{Analysis, ChosenCpus, Cpu, CpuSpan, Current, Diagnostics, EventIssue, Joined, SchedState, Tracepoint, Ts};
 use serde::Serialize;
 use session::{Session, warnings};
+
+/// The percentage of events missing without a mark above which a report doubts its headline, if it has no limit of its
+/// own.
+const DOUBTFUL_PERCENT: f64 = 1.0;
 
 /// The evidence of the analysis on how far the figures can be trusted.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -56,8 +60,19 @@ impl Unknown {
 
     /// Adds what the file shows: the events that were not written, and the clocks that are not in step.
     pub fn add_file(&mut self, session: &Session, diagnostics: &Diagnostics) {
-        self.unwritten_percent = warnings::unwritten_percent(&session.trace, diagnostics);
+        self.add_trace(&session.trace, diagnostics);
+    }
+
+    /// Adds what the trace shows beyond the window: the events that were not written, and the clocks that are not in step.
+    pub fn add_trace(&mut self, trace: &Trace, diagnostics: &Diagnostics) {
+        self.unwritten_percent = warnings::unwritten_percent(trace, diagnostics);
         self.clocks_apart = diagnostics.count(FileIssue::ClocksApart);
+    }
+
+    /// The reason that a violation is not to be trusted, as the report of `workcons` has it beside its headline; nothing
+    /// where it is to be.
+    pub fn doubt(&self) -> Option<String> {
+        self.why_untrusted(DOUBTFUL_PERCENT)
     }
 
     /// The reason that the violation of a run cannot be compared with that of others, and is in no median: the waiting tasks are unknown,

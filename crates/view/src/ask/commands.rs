@@ -9,6 +9,7 @@ use crate::ask::task_groups::TaskGroupings;
 use crate::columns::tasks::TaskEntry;
 use membership::StackHistory;
 use plot::PlotReport;
+use sched::pass::Window;
 use sched::{Diagnostic, Diagnostics, Severity, Ts};
 
 /// A finding about a trace.
@@ -33,9 +34,9 @@ pub trait Commands: Sync {
     /// Returns the command line that draws the same figure, as a shell takes it.
     fn command(&self, trace: usize, drawing: &Drawing) -> Result<String, String>;
 
-    /// Counts the missed steals of a trace as `why` does. Called once for a trace, at the first request for them; may
-    /// take as long as a pass.
-    fn missed_steals(&self, trace: usize) -> Result<MissedSteals, String>;
+    /// Counts the missed steals of a window of a trace as `why` does. Called once for a whole trace, at the first request
+    /// for them, and at each request for those of a part; may take as long as a pass.
+    fn missed_steals(&self, trace: usize, window: Window) -> Result<MissedSteals, String>;
 
     /// Ranks the main findings about a trace as `findings` does. Called once for a trace, at the first request for them; may
     /// take as long as a pass.

@@ -3,6 +3,7 @@
 
 mod commands;
 pub(crate) mod drawing;
+pub(crate) mod filter;
 mod main_findings;
 mod missed;
 pub(crate) mod plots;

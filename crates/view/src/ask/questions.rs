@@ -1,20 +1,23 @@
 //! The questions about one trace, and their answers as JSON.
 
+use crate::ask::filter::{ChosenTasks, PageFilter, is_meant};
 use crate::ask::task_detail::{TaskFollower, reason};
 use crate::ask::window_detail::WindowSums;
 use crate::columns::longest::Interval;
-use crate::columns::tasks::TaskEntry;
+use crate::index::Indexer;
 use crate::index::tiles::{Index, List};
+use crate::index::trust::WindowTrust;
 use crate::index::viewed::{NotReady, Viewed};
 use latency::{Latency, Measure};
 use parse::{Error, EventStream};
 use picks::Picks;
-use sched::{Cpu, Current, Dur, Pid, Replay, SchedEvent, SchedState, Ts};
+use sched::{ChosenCpus, Cpu, Current, Dur, Pid, Replay, SchedEvent, SchedState, Ts};
 use serde_json::{Value, json};
 use session::stacks::key_of;
 use std::cell::Cell;
 use std::ops::ControlFlow;
 use stepper::{Coming, Names};
+use workcons::{UnknownParts, Waiters, WorkConservation};
 
 /// The reason for which a question is not answered.
 pub(crate) enum Fault {
@@ -36,16 +39,18 @@ pub(crate) enum Question {
     },
     /// The runs, waits, wakeups and migrations of a task in a window.
     Task(Pid, AskedWindow),
-    /// The sums of a window over all CPUs and tasks.
-    Sums(AskedWindow),
-    /// A list of intervals of the whole trace.
-    List(ListKind),
+    /// The sums of a window over all CPUs, and over the tasks that pass a filter.
+    Sums(AskedWindow, PageFilter),
+    /// A list of intervals of a window; the filter chooses among waits.
+    List(ListKind, AskedWindow, PageFilter),
     /// Tasks by name or number, and events by name.
     Search {
         /// The text that is searched for, of 1 to 100 bytes in lower case without the blanks around it; its case does not matter.
         text: String,
         /// The start of the search for events, in nanoseconds from the start of the trace.
         from_ns: u64,
+        /// The number of events found from there on that are not listed, since they were before.
+        skip: u64,
     },
 }
 
@@ -61,6 +66,11 @@ pub(crate) struct AskedWindow {
 impl AskedWindow {
     /// The rule for the two ends of a window.
     pub(crate) const RULE: &str = "from and to are whole numbers of nanoseconds, from at most to";
+
+    /// Whether the window has no end of its own: it is the whole trace.
+    pub(crate) fn is_whole(self) -> bool {
+        self == AskedWindow::default()
+    }
 
     /// The window within a trace.
     pub(crate) fn within(self, trace: &Viewed<'_>) -> Result<(Ts, Ts), Fault> {
@@ -99,21 +109,58 @@ impl ListKind {
     }
 }
 
+/// The answers that need more than the index and the events of a trace.
+pub(crate) trait Asks {
+    /// The missed steals of a window, or of the whole trace.
+    fn missed(&self, window: Option<(Ts, Ts)>) -> Result<Value, NotReady>;
+
+    /// The tasks that pass a filter; nothing for a filter that all tasks pass.
+    fn chosen(&self, filter: &PageFilter) -> Result<Option<ChosenTasks>, NotReady>;
+}
+
 impl Question {
-    /// The answer to the question. `missed` makes the list of the missed steals, and is called for that list alone.
-    pub(crate) fn answer(
-        &self,
-        trace: &Viewed<'_>,
-        missed: &dyn Fn() -> Result<Value, NotReady>,
-    ) -> Result<Value, Fault> {
+    /// The answer to the question.
+    pub(crate) fn answer(&self, trace: &Viewed<'_>, asks: &dyn Asks) -> Result<Value, Fault> {
         match self {
             Question::At { ns, cpu } => at(trace, *ns, *cpu),
             Question::Task(pid, window) => task(trace, *pid, *window),
-            Question::Sums(window) => sums(trace, *window),
-            Question::List(kind) => Ok(list(trace, *kind, missed)?),
-            Question::Search { text, from_ns } => search(trace, text, *from_ns),
+            Question::Sums(window, filter) => sums(trace, window.within(trace)?, asks.chosen(filter)?.as_ref()),
+            Question::List(kind, window, filter) => {
+                let within = if window.is_whole() { None } else { Some(window.within(trace)?) };
+                list_of_part(trace, *kind, within, filter, asks)
+            }
+            Question::Search { text, from_ns, skip } => search(trace, text, *from_ns, *skip),
         }
     }
+}
+
+/// A list of a window, or of the whole trace. A list of waits has those of the tasks that pass the filter.
+fn list_of_part(
+    trace: &Viewed<'_>,
+    kind: ListKind,
+    window: Option<(Ts, Ts)>,
+    filter: &PageFilter,
+    asks: &dyn Asks,
+) -> Result<Value, Fault> {
+    if kind == ListKind::Missed {
+        return Ok(asks.missed(window)?);
+    }
+    let chosen = if kind == ListKind::Waits { asks.chosen(filter)? } else { None };
+    if window.is_none() && chosen.is_none() {
+        return Ok(list(trace, kind, &|| asks.missed(None))?);
+    }
+    let (from, to) = window.unwrap_or_else(|| trace.extent());
+    let store = trace.store()?;
+    let tasks = store.index().tasks();
+    let waits = chosen.as_ref().map(|chosen| |pid| chosen.has(tasks, pid));
+    let mut indexer = Indexer::new(&trace.part(from, to));
+    if let Some(waits) = &waits {
+        indexer = indexer.of_waits(waits);
+    }
+    let part = store.window(from, to, indexer)?;
+    let mut answer = intervals(&part, kind, trace.extent().0);
+    answer["chosen"] = json!(chosen.map(|chosen| chosen.number));
+    Ok(answer)
 }
 
 impl From<NotReady> for Fault {
@@ -181,8 +228,7 @@ fn at(trace: &Viewed<'_>, at: u64, cpu: Cpu) -> Result<Value, Fault> {
                 json!({ "pid": pid, "comm": comm, "since": since, "until": until.map(time) })
             }
         };
-        let waiting: Vec<Value> = state
-            .waiting(cpu)
+        let waiting: Vec<Value> = waiting(cpu, state)
             .map(|task| {
                 let (comm, since) = (task.comm.to_string(), time(task.since));
                 json!({ "pid": task.pid, "comm": comm, "since": since, "cause": reason(task, state) })
@@ -199,6 +245,11 @@ fn at(trace: &Viewed<'_>, at: u64, cpu: Cpu) -> Result<Value, Fault> {
     })?)
 }
 
+/// The tasks that wait on a CPU; none of one without events, on which the waiting tasks are unknown.
+fn waiting(cpu: Cpu, state: &SchedState) -> impl Iterator<Item = &sched::Task> {
+    state.waiting(cpu).filter(move |_| state.is_observed(cpu))
+}
+
 /// A CPU at an instant.
 fn cpu_at(cpu: Cpu, state: &SchedState) -> Value {
     let running = match state.current(cpu) {
@@ -208,7 +259,7 @@ fn cpu_at(cpu: Cpu, state: &SchedState) -> Value {
         Current::Task(_) => "task",
     };
     let comm = state.running(cpu).map_or_else(String::new, |task| task.comm.to_string());
-    let waiting: Vec<Pid> = state.waiting(cpu).map(|task| task.pid).collect();
+    let waiting: Vec<Pid> = waiting(cpu, state).map(|task| task.pid).collect();
     json!({ "cpu": cpu, "running": running, "pid": state.current(cpu).pid(), "comm": comm, "waiting": waiting })
 }
 
@@ -263,12 +314,28 @@ fn task(trace: &Viewed<'_>, pid: Pid, window: AskedWindow) -> Result<Value, Faul
     Ok(answer)
 }
 
-/// The sums of a window.
-fn sums(trace: &Viewed<'_>, window: AskedWindow) -> Result<Value, Fault> {
-    let (from, to) = window.within(trace)?;
+/// The sums of a window, over all tasks or those that are chosen.
+fn sums(trace: &Viewed<'_>, window: (Ts, Ts), chosen: Option<&ChosenTasks>) -> Result<Value, Fault> {
     let store = trace.store()?;
-    let detail = store.window(from, to, WindowSums::new(store.index().tasks(), trace.watch()))?;
-    Ok(serde_json::to_value(detail).unwrap_or_default())
+    let tasks = store.index().tasks();
+    let analysis = (WindowSums::new(tasks, trace.watch(), chosen), UnknownParts::of(ChosenCpus::default()));
+    let (mut detail, unknown) = store.window(window.0, window.1, analysis)?;
+    let trust = match chosen {
+        None if window == trace.extent() => trace.trust()?.clone(),
+        None => WindowTrust::of((trace.trace, &store), window, unknown, &trace.options())?,
+        Some(chosen) => {
+            let counts = |task: &sched::Task, _: &SchedState| chosen.has(tasks, task.pid);
+            let options =
+                workcons::Options { waiters: Waiters::Application, application: Some(&counts), ..trace.options() };
+            let report = store.window(window.0, window.1, WorkConservation::new(&options))?;
+            detail.violation = report.violation.map_or(0, |violation| violation.ns);
+            WindowTrust::of((trace.trace, &store), window, unknown, &options)?
+        }
+    };
+    let mut answer = serde_json::to_value(detail).unwrap_or_default();
+    answer["trust"] = serde_json::to_value(trust).unwrap_or_default();
+    answer["chosen"] = json!(chosen.map(|chosen| chosen.number));
+    Ok(answer)
 }
 
 /// A list of intervals, the longest or largest first. `missed` makes that of the missed steals.
@@ -277,8 +344,14 @@ pub(crate) fn list(
     kind: ListKind,
     missed: &dyn Fn() -> Result<Value, NotReady>,
 ) -> Result<Value, NotReady> {
-    let store = trace.store()?;
-    let (index, zero) = (store.index(), trace.extent().0);
+    match kind {
+        ListKind::Missed => missed(),
+        kind => Ok(intervals(trace.store()?.index(), kind, trace.extent().0)),
+    }
+}
+
+/// A list of an index, with times from `zero`.
+fn intervals(index: &Index, kind: ListKind, zero: Ts) -> Value {
     let rows = |list: List, text: fn(&Interval) -> String| {
         let (intervals, dropped) = index.list(list);
         let row = |interval: &Interval| {
@@ -298,15 +371,16 @@ pub(crate) fn list(
             let mut episodes =
                 rows(List::Episodes, |episode| format!("{} in violation", episode.to.since(episode.from).human()));
             episodes["waiters"] = json!("movable");
-            Ok(episodes)
+            episodes
         }
-        ListKind::Waits => Ok(rows(List::Waits, |wait| {
+        ListKind::Waits => rows(List::Waits, |wait| {
             let task = wait.task.map_or_else(String::new, |(pid, comm)| pid.named(comm));
             let on = wait.cpus.map_or_else(String::new, |cpus| format!(" on {}", cpus.text()));
             format!("{task} waited {}{on}", wait.to.since(wait.from).human())
-        })),
-        ListKind::Herds => Ok(herds(index, zero)),
-        ListKind::Missed => missed(),
+        }),
+        ListKind::Herds => herds(index, zero),
+        // No index has them.
+        ListKind::Missed => Value::Null,
     }
 }
 
@@ -324,7 +398,7 @@ fn herds(index: &Index, zero: Ts) -> Value {
 }
 
 /// Tasks by name or number, and events by name.
-fn search(trace: &Viewed<'_>, text: &str, from_ns: u64) -> Result<Value, Fault> {
+fn search(trace: &Viewed<'_>, text: &str, from_ns: u64, skip: u64) -> Result<Value, Fault> {
     let sought = text.trim().to_lowercase();
     if sought.is_empty() || sought.len() > 100 {
         return Err(Fault::Bad("q is a text of at most 100 bytes"));
@@ -333,48 +407,60 @@ fn search(trace: &Viewed<'_>, text: &str, from_ns: u64) -> Result<Value, Fault> 
     let mut tasks: Vec<_> = store.index().tasks().list().iter().filter(|task| is_meant(task, &sought)).collect();
     tasks.sort_by_key(|task| std::cmp::Reverse(task.run_ns));
     let first: Vec<Pid> = tasks.iter().take(FOUND).map(|task| task.pid).collect();
-    let events = events(trace, &sought, instant(trace, from_ns));
+    let events = events(trace, &sought, instant(trace, from_ns), skip);
+    let next = events.next.map(|(from, skip)| json!({ "from": from, "skip": skip }));
     Ok(json!({
         "tasks": first, "tasks_number": tasks.len(),
-        "events": events.first, "events_number": events.number, "complete": events.complete,
+        "events": events.listed, "events_number": events.number, "complete": events.complete, "next": next,
     }))
-}
-
-/// Whether a task is meant by a text in lower case: a part of its name, its PID, or, with a blank, a part of its label
-/// such as `hackbench 345`. The page filters by the same rule.
-fn is_meant(task: &TaskEntry, sought: &str) -> bool {
-    let (pid, comm) = (task.pid.to_string(), task.comm.to_string().to_lowercase());
-    pid == sought || comm.contains(sought) || sought.contains(' ') && format!("{comm} {pid}").contains(sought)
 }
 
 /// The events that a search finds.
 struct FoundEvents {
-    first: Vec<Value>,
+    listed: Vec<Value>,
+    /// The number of all that were found, listed or not.
     number: u64,
     /// Whether the search reached the end of the trace.
     complete: bool,
+    /// The place at which the next ones begin, as a search takes it; nothing if there are none.
+    next: Option<(u64, u64)>,
 }
 
-/// The events of this name from an instant on.
-fn events(viewed: &Viewed<'_>, sought: &str, from: Ts) -> FoundEvents {
+/// The events of this name from an instant on, without the first ones that were listed before.
+fn events(viewed: &Viewed<'_>, sought: &str, from: Ts, skip: u64) -> FoundEvents {
     let (trace, zero) = (viewed.trace, viewed.extent().0);
     let full = |format: &parse::EventFormat| format!("{}:{}", format.system, format.name).to_lowercase();
     let wanted: Vec<u16> = trace.formats().iter().filter(|f| full(f).contains(sought)).map(|f| f.id).collect();
-    let mut found = FoundEvents { first: Vec::new(), number: 0, complete: true };
+    let mut found = FoundEvents { listed: Vec::new(), number: 0, complete: true, next: None };
     if wanted.is_empty() {
         return found;
     }
     let mut searched = 0u64;
+    // The instant that was searched last, and the number of its events that were found: up to the last one listed, and in all.
+    let mut place = (from, 0);
+    let mut last = place;
     trace.records_from(from, &mut |record| {
         searched += 1;
-        found.number += u64::from(wanted.contains(&record.id()));
-        if wanted.contains(&record.id()) && found.first.len() < FOUND {
-            let name = record.format().map_or_else(String::new, |format| format.name.clone());
-            let at = record.ts.since(zero).0;
-            found.first.push(json!({ "at": at, "cpu": record.cpu, "name": name, "text": record.printed() }));
+        if last.0 != record.ts {
+            last = (record.ts, 0);
+        }
+        if wanted.contains(&record.id()) {
+            found.number += 1;
+            last.1 += 1;
+            if found.number > skip && found.listed.len() < FOUND {
+                let name = record.format().map_or_else(String::new, |format| format.name.clone());
+                let at = record.ts.since(zero).0;
+                found.listed.push(json!({ "at": at, "cpu": record.cpu, "name": name, "text": record.printed() }));
+                place = last;
+            }
         }
         found.complete = searched < SEARCHED;
         if found.complete { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     });
+    let listed = found.listed.len() as u64;
+    let place = if listed == FOUND as u64 { place } else { last };
+    // A search that stopped goes on where it did.
+    let goes_on = found.number > skip + listed || !found.complete;
+    found.next = (goes_on && place != (from, skip)).then(|| (place.0.since(zero).0, place.1));
     found
 }

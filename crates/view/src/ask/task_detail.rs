@@ -121,11 +121,14 @@ impl Analysis for TaskFollower {
             }
             // It joined the queue of a cgroup that was throttled.
             TaskState::Waiting(_) if from == to && matches!(span.next, TaskState::Throttled(_)) => {}
+            // How long it waits on a CPU without events is unknown.
+            TaskState::Waiting(cpu) if !state.is_observed(cpu) => self.continued = None,
             TaskState::Waiting(cpu) => {
                 detail.sums.wait += ns;
                 detail.sums.waits += u64::from(self.continued.is_none());
                 let start = self.continued.unwrap_or(from);
-                self.continued = (span.ended && matches!(span.next, TaskState::Waiting(_))).then_some(start);
+                let goes_on = |next: TaskState| matches!(next, TaskState::Waiting(next) if state.is_observed(next));
+                self.continued = (span.ended && goes_on(span.next)).then_some(start);
                 let end = match span.next {
                     _ if !span.ended => "after the window, or unknown".to_owned(),
                     TaskState::Running(other) if other == cpu => "it ran".to_owned(),

@@ -1,23 +1,27 @@
 //! The sums of a window: time by class, the tasks that ran longest, the violation, migrations by cause.
 
+use crate::ask::filter::ChosenTasks;
 use crate::columns::lane::Id;
 use crate::columns::moves::CAUSES;
 use crate::columns::tasks::Tasks;
 use sched::analysis::Settled;
 use sched::seeded::SeededMap;
-use sched::{Analysis, CpuSpan, Current, Migration, SchedEvent, SchedState, Span, TaskState, Ts};
+use sched::{Analysis, CpuSpan, Current, Migration, Pid, SchedEvent, SchedState, Span, TaskState, Ts};
 use serde::Serialize;
 use workcons::Watch;
 
-/// Times in nanoseconds: of all CPUs together, of all tasks together, or of the machine.
+/// Times in nanoseconds: of all CPUs together, of the chosen tasks together, or of the machine.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct WindowDetail {
     busy: u64,
     idle: u64,
     unknown: u64,
     offline: u64,
+    /// The time that the chosen tasks ran.
+    running: u64,
     waiting: u64,
-    violation: u64,
+    /// The time in violation; with a choice of tasks that of `workcons` for them.
+    pub(crate) violation: u64,
     migrations: [u64; CAUSES],
     /// The tasks that ran longest, by their places, each with its time.
     tasks: Vec<(Id, u64)>,
@@ -26,9 +30,11 @@ pub(crate) struct WindowDetail {
 /// The number of tasks that are listed.
 const LISTED: usize = 20;
 
-/// The analysis that sums a window over all CPUs and tasks.
+/// The analysis that sums a window over all CPUs, and over all tasks or those that are chosen.
 pub(crate) struct WindowSums<'t> {
     tasks: &'t Tasks,
+    /// The tasks that count; nothing for all.
+    chosen: Option<&'t ChosenTasks>,
     sums: WindowDetail,
     times: SeededMap<Id, u64>,
     watch: Watch,
@@ -37,9 +43,13 @@ pub(crate) struct WindowSums<'t> {
 }
 
 impl<'t> WindowSums<'t> {
-    pub(crate) fn new(tasks: &'t Tasks, watch: Watch) -> WindowSums<'t> {
+    pub(crate) fn new(tasks: &'t Tasks, watch: Watch, chosen: Option<&'t ChosenTasks>) -> WindowSums<'t> {
         let (sums, times) = Default::default();
-        WindowSums { tasks, sums, times, watch, violated: None }
+        WindowSums { tasks, chosen, sums, times, watch, violated: None }
+    }
+
+    fn counts(&self, pid: Pid) -> bool {
+        self.chosen.is_none_or(|chosen| chosen.has(self.tasks, pid))
     }
 
     fn look(&mut self, ts: Ts, state: &SchedState) {
@@ -65,11 +75,16 @@ impl Analysis for WindowSums<'_> {
     }
 
     fn migrated(&mut self, migration: &Migration, settled: Settled, _: &SchedState) {
-        self.sums.migrations[migration.cause as usize] += u64::from(settled.is_inside());
+        let counts = settled.is_inside() && self.counts(migration.pid);
+        self.sums.migrations[migration.cause as usize] += u64::from(counts);
     }
 
-    fn span(&mut self, span: &Span, _: &SchedState) {
-        if let TaskState::Waiting(_) = span.state {
+    fn span(&mut self, span: &Span, state: &SchedState) {
+        // How long a task waits on a CPU without events is unknown.
+        if let TaskState::Waiting(cpu) = span.state
+            && state.is_observed(cpu)
+            && self.counts(span.pid)
+        {
             self.sums.waiting += span.duration().0;
         }
     }
@@ -82,6 +97,10 @@ impl Analysis for WindowSums<'_> {
             Current::Offline => self.sums.offline += ns,
             Current::Task(pid) => {
                 self.sums.busy += ns;
+                if !self.counts(pid) {
+                    return;
+                }
+                self.sums.running += ns;
                 *self.times.entry(self.tasks.place(pid)).or_default() += ns;
             }
         }

@@ -8,8 +8,8 @@ use session::args::BeginArgs;
 use std::sync::{Mutex, PoisonError};
 use why::{Cases, ListedCase, Why};
 
-/// Reads the trace, and lists its missed steals.
-pub(super) fn of(session: &Session) -> Result<MissedSteals> {
+/// Reads the trace, and lists the missed steals of a window.
+pub(super) fn of(session: &Session, window: Window) -> Result<MissedSteals> {
     let options = workcons::Options { strips: None, ..workcons::Options::plain(session) };
     let found = Mutex::new(MissedSteals::default());
     // A panic in another thread ends the pass.
@@ -26,7 +26,7 @@ pub(super) fn of(session: &Session) -> Result<MissedSteals> {
         *lock() = MissedSteals::default();
         Why::new(&options).listing(&cases)
     };
-    let outcome = session.follow(&BeginArgs::default(), Window::default(), analysis)?;
+    let outcome = session.follow(&BeginArgs::default(), window, analysis)?;
     let mut steals = std::mem::take(&mut *lock());
     if let Some(missed) = outcome.output.missed {
         (steals.idle_entries, steals.number) = (missed.idle_entries, missed.number);

@@ -8,6 +8,7 @@ use crate::{
 use anyhow::{Context, Result};
 use membership::StackHistory;
 use plot::{Background, KeptPlot, LaneKind, PlotReport};
+use sched::pass::Window;
 use sched::topology::format_cpu_list;
 use sched::{Diagnostic, Diagnostics, Severity, Ts};
 use session::Session;
@@ -73,8 +74,8 @@ impl Commands for Sessions<'_> {
         answered(self.line(trace, drawing))
     }
 
-    fn missed_steals(&self, trace: usize) -> Result<MissedSteals, String> {
-        answered(self.of(trace).and_then(missed::of))
+    fn missed_steals(&self, trace: usize, window: Window) -> Result<MissedSteals, String> {
+        answered(self.of(trace).and_then(|session| missed::of(session, window)))
     }
 
     fn main_findings(&self, trace: usize) -> Result<MainFindings, String> {

@@ -13,6 +13,9 @@ pub(crate) struct CpuPlace {
     pub(crate) node: Option<u32>,
     pub(crate) llc: Option<u32>,
     pub(crate) core: Option<u32>,
+    /// Whether the CPU has no event; left out where it has one.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) silent: bool,
 }
 
 impl CpuPlace {
@@ -24,6 +27,7 @@ impl CpuPlace {
             node: topology.group(cpu, CpuOrder::Node),
             llc: place.and_then(|place| place.llc),
             core: place.and_then(|place| place.core),
+            silent: false,
         }
     }
 
@@ -96,6 +100,7 @@ mod tests {
             node: Some(*node),
             llc: Some(*llc),
             core: Some(*core),
+            silent: false,
         };
         (0..).zip(groups).map(place).collect()
     }
@@ -120,7 +125,7 @@ mod tests {
         assert_eq!(named(&folds(&places(&[(0, 0, 0), (0, 0, 1)]), 16)), []);
         let cores = places(&[(0, 0, 0), (0, 0, 0), (0, 0, 1), (0, 0, 1)]);
         assert_eq!(named(&folds(&cores, 16)), [("core", 0, 0, 2), ("core", 1, 2, 4)]);
-        let unknown = CpuPlace { cpu: Cpu(0), node: None, llc: None, core: None };
+        let unknown = CpuPlace { cpu: Cpu(0), node: None, llc: None, core: None, silent: false };
         assert_eq!(folds(&[unknown, CpuPlace { cpu: Cpu(1), ..unknown }], 16), []);
         assert_eq!(folds(&[], 16), []);
     }
@@ -128,8 +133,8 @@ mod tests {
     #[test]
     fn lanes_of_unknown_place_belong_to_no_group() {
         let mut places = places(&[(0, 0, 0), (0, 0, 1), (1, 2, 2), (1, 2, 3)]);
-        places.push(CpuPlace { cpu: Cpu(4), node: None, llc: None, core: None });
-        places.push(CpuPlace { cpu: Cpu(5), node: None, llc: None, core: None });
+        places.push(CpuPlace { cpu: Cpu(4), node: None, llc: None, core: None, silent: false });
+        places.push(CpuPlace { cpu: Cpu(5), node: None, llc: None, core: None, silent: false });
         assert_eq!(named(&folds(&places, 16)), [("node", 0, 0, 2), ("node", 1, 2, 4)]);
     }
 }

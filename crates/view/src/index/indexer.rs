@@ -41,6 +41,8 @@ pub struct Indexer<'p> {
     /// The number of contradictions so far: of all kinds, and of each.
     repairs: u64,
     of_kind: [u64; EventIssue::ALL.len()],
+    /// The tasks whose waits are listed; nothing for all.
+    waits_of: Option<&'p (dyn Fn(Pid) -> bool + Sync)>,
     /// Whether it counts migrations: the causes of those in longer columns are known already.
     counts_moves: bool,
     herds: Herds,
@@ -148,6 +150,12 @@ impl<'p> Indexer<'p> {
         Indexer { publishes: publish.is_some(), ..Indexer::with(scope, sprout, tasks) }
     }
 
+    /// The index with the waits of some tasks alone in its list.
+    #[must_use]
+    pub(crate) fn of_waits(self, tasks: &'p (dyn Fn(Pid) -> bool + Sync)) -> Indexer<'p> {
+        Indexer { waits_of: Some(tasks), ..self }
+    }
+
     /// The columns of one tile, finer than those of an index, whose tasks keep their places. Migrations are counted where
     /// the index has them in longer columns.
     pub fn finer(index: &Index, level: u32, tile: u64) -> Indexer<'p> {
@@ -180,6 +188,7 @@ impl<'p> Indexer<'p> {
             moving: 0,
             repairs: 0,
             of_kind: [0; EventIssue::ALL.len()],
+            waits_of: None,
             counts_moves: true,
             herds: Herds::default(),
             largest: Longest::default(),
@@ -218,7 +227,8 @@ impl<'p> Indexer<'p> {
     /// Notes the state of a CPU if it has changed.
     fn turn(&mut self, cpu: Cpu, at: u64, state: &SchedState) {
         let Some(Some(lane)) = self.lanes.get_mut(cpu.index()) else { return };
-        let (current, queue) = (state.current(cpu), state.queue_length(cpu));
+        let queue = if state.is_observed(cpu) { state.queue_length(cpu) } else { 0 };
+        let current = state.current(cpu);
         let occupant = match current {
             same if same == lane.current => lane.now.occupant,
             Current::Task(pid) => self.tasks.of(pid, state),
@@ -354,10 +364,13 @@ impl Analysis for Indexer<'_> {
     }
 
     fn span(&mut self, span: &Span, state: &SchedState) {
+        // How long a task waits on a CPU without events is unknown.
         if let TaskState::Waiting(cpu) = span.state
             && self.learns()
+            && state.is_observed(cpu)
+            && self.waits_of.is_none_or(|counts| counts(span.pid))
         {
-            let goes_on = span.ended && matches!(span.next, TaskState::Waiting(_));
+            let goes_on = span.ended && matches!(span.next, TaskState::Waiting(next) if state.is_observed(next));
             let Span { task, pid, start, end, .. } = *span;
             let part = WaitPart { task, pid, start, end, cpu, goes_on };
             let comm = || state.task(task).map_or(Comm::EMPTY, |task| task.comm);

@@ -8,6 +8,7 @@ mod sample;
 pub(crate) mod scope;
 mod store;
 pub(crate) mod tiles;
+pub(crate) mod trust;
 pub(crate) mod viewed;
 
 pub use builder::Publish;

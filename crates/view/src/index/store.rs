@@ -4,10 +4,11 @@ use crate::index::builder::Publish;
 use crate::index::indexer::Indexer;
 use crate::index::scope::Scope;
 use crate::index::tiles::Index;
-use sched::{Analysis, Diagnostics, EventSource, Replay, Ts};
+use sched::{Analysis, ChosenCpus, Diagnostics, EventSource, Replay, Ts};
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use workcons::{Unknown, UnknownParts};
 
 /// An indexed trace, with replays of its events.
 #[derive(Debug)]
@@ -19,6 +20,8 @@ pub struct Store<S> {
     for_tiles: [Mutex<Replay<S>>; TILES_AT_ONCE],
     parts: Mutex<Parts>,
     diagnostics: Diagnostics,
+    /// The unknown parts of the whole trace, where it was read for its index.
+    unknown: Option<Unknown>,
 }
 
 /// The maximum number of checkpoints, and their bytes: in 10 GB of a small machine one every 80,000 events, which a few
@@ -84,8 +87,9 @@ impl<S: EventSource + Clone> Store<S> {
         std::thread::scope(|threads| {
             let threads = (!is_alone).then_some(threads);
             let indexer = || Indexer::publishing(scope, sampled.cloned(), Some(publish), threads);
-            let (replay, index) = Replay::beside(source, CHECKPOINTS, indexer)?;
-            Ok(Store::new(Arc::new(index), replay))
+            let analysis = || (indexer(), UnknownParts::of(ChosenCpus::default()));
+            let (replay, (index, unknown)) = Replay::beside(source, CHECKPOINTS, analysis)?;
+            Ok(Store { unknown: Some(unknown), ..Store::new(Arc::new(index), replay) })
         })
     }
 
@@ -97,7 +101,8 @@ impl<S: EventSource + Clone> Store<S> {
     fn new(index: Arc<Index>, replay: Replay<S>) -> Store<S> {
         let for_tiles = std::array::from_fn(|_| Mutex::new(replay.another()));
         let diagnostics = replay.diagnostics().clone();
-        Store { index, replay: Mutex::new(replay), for_tiles, parts: Mutex::default(), diagnostics }
+        let (parts, replay) = (Mutex::default(), Mutex::new(replay));
+        Store { index, replay, for_tiles, parts, diagnostics, unknown: None }
     }
 
     /// The index of the trace.
@@ -108,6 +113,11 @@ impl<S: EventSource + Clone> Store<S> {
     /// The findings of the pass.
     pub fn diagnostics(&self) -> &Diagnostics {
         &self.diagnostics
+    }
+
+    /// The unknown parts of the whole trace; nothing where its index was known before.
+    pub(crate) fn unknown(&self) -> Option<&Unknown> {
+        self.unknown.as_ref()
     }
 
     /// The tile `index` of the lanes of a group; nothing if there is none.

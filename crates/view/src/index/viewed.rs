@@ -6,6 +6,7 @@ use crate::index::sample;
 use crate::index::scope::Scope;
 use crate::index::store::{Store, lock};
 use crate::index::tiles::Index;
+use crate::index::trust::WindowTrust;
 use crate::{Shape, Unusable};
 use lanes::{Coloring, learn_colors};
 use parse::{Error, EventStream, Trace};
@@ -13,22 +14,24 @@ use sched::affinity::Affinity;
 use sched::kthread::{is_any_idle_injector, is_any_stopper};
 use sched::lineage::Kin;
 use sched::topology::CpuOrder;
-use sched::{Cause, Cpu, EventIssue, Topology, Ts};
+use sched::{Cause, ChosenCpus, Cpu, EventIssue, Topology, Tracepoint, Ts};
 use serde::Serialize;
 use session::stacks::{NamedStacks, StackedEvent};
 use std::io::Read;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock};
 use timeline::PALETTE;
-use workcons::Watch;
+use workcons::{UnknownParts, Watch};
 
 /// A trace that is shown.
 pub struct Viewed<'t> {
     name: String,
     pub(crate) trace: &'t Trace,
     topology: Topology,
-    /// The CPUs with events, in the order of the lanes.
+    /// The CPUs that have lanes, in their order.
     cpus: Vec<Cpu>,
+    /// The CPUs without events, ascending.
+    silent: Vec<Cpu>,
     /// The groups of lanes that can be shown as one.
     folds: Vec<Fold>,
     start: Ts,
@@ -37,6 +40,10 @@ pub struct Viewed<'t> {
     coloring: OnceLock<Coloring>,
     /// The stacks of the events, read when the first event is put into words.
     stacks: OnceLock<NamedStacks>,
+    /// The kinds of events that were recorded, counted when all of the trace was read.
+    recorded: OnceLock<Vec<&'static str>>,
+    /// The judgement on the whole trace, once it was asked for.
+    trust: OnceLock<WindowTrust>,
     /// The index from a file.
     known: Option<Arc<Index>>,
     save: Option<Box<Save<'t>>>,
@@ -72,6 +79,9 @@ struct Head<'h> {
     levels: (u32, u32),
     index: IndexSize,
     cpus: Vec<CpuPlace>,
+    /// The scheduler's tracepoints that were recorded, once all of the trace was read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    recorded: Option<&'h [&'static str]>,
     folds: &'h [Fold],
     tasks: Vec<TaskFacts>,
     causes: Vec<&'static str>,
@@ -112,13 +122,13 @@ struct TaskFacts {
 pub(crate) struct NotReady(pub(crate) String);
 
 impl<'t> Viewed<'t> {
-    /// A trace with its CPUs that have events, in the order of the lanes. Refused if the trace has no event.
-    /// `affinity`: the CPUs that tasks may use, where lists restrict any, or records can.
+    /// A trace with the CPUs that have lanes, in their order: those with events, and `silent` ones, ascending. Refused if
+    /// the trace has no event. `affinity`: the CPUs that tasks may use, where lists restrict any, or records can.
     pub fn new(
         name: String,
         trace: &'t Trace,
         topology: Topology,
-        cpus: Vec<Cpu>,
+        (cpus, silent): (Vec<Cpu>, Vec<Cpu>),
         affinity: Option<Arc<Affinity>>,
     ) -> Result<Viewed<'t>, Error> {
         let part = trace.past().map(|past| (past.from, past.to));
@@ -132,12 +142,15 @@ impl<'t> Viewed<'t> {
             trace,
             topology,
             cpus,
+            silent,
             folds,
             start,
             end,
             scope,
             coloring,
             stacks: OnceLock::new(),
+            recorded: OnceLock::new(),
+            trust: OnceLock::new(),
             known: None,
             save: None,
             stage,
@@ -214,7 +227,49 @@ impl<'t> Viewed<'t> {
         self.scope.watch()
     }
 
-    /// The CPUs with events, in the order of the lanes.
+    /// The CPUs that tasks may use, where lists restrict any, or records can.
+    pub(crate) fn affinity(&self) -> Option<&Affinity> {
+        self.scope.affinity.as_deref()
+    }
+
+    /// The scope of a part of the trace, for its lists alone: without lanes.
+    pub(crate) fn part(&self, from: Ts, to: Ts) -> Scope {
+        Scope::of_trace(from, to, &[], 0).with_affinity(self.scope.affinity.clone())
+    }
+
+    /// The options by which `workcons` counts the violation that the page shows.
+    pub(crate) fn options(&self) -> workcons::Options<'_> {
+        workcons::Options { affinity: self.affinity(), ..workcons::Options::default() }
+    }
+
+    /// The judgement on the numbers of the whole trace.
+    pub(crate) fn trust(&self) -> Result<&WindowTrust, NotReady> {
+        if let Some(known) = self.trust.get() {
+            return Ok(known);
+        }
+        let (store, window) = (self.store()?, self.extent());
+        let parts = || store.window(window.0, window.1, UnknownParts::of(ChosenCpus::default()));
+        let unknown = match store.unknown() {
+            Some(unknown) => unknown.clone(),
+            None => parts().map_err(|e| NotReady(e.to_string()))?,
+        };
+        let judged = WindowTrust::of((self.trace, &store), window, unknown, &self.options());
+        let judged = judged.map_err(|e| NotReady(e.to_string()))?;
+        Ok(self.trust.get_or_init(|| judged))
+    }
+
+    /// The names of the scheduler's tracepoints that were recorded.
+    fn recorded(&self) -> &[&'static str] {
+        self.recorded.get_or_init(|| {
+            let counts = self.trace.event_counts();
+            let is_recorded = |kind: &&Tracepoint| {
+                counts.iter().any(|event| event.system == kind.system() && event.name == kind.name())
+            };
+            Tracepoint::ALL.iter().filter(is_recorded).map(|kind| kind.name()).collect()
+        })
+    }
+
+    /// The CPUs that have lanes, in their order.
     pub(crate) fn cpus(&self) -> &[Cpu] {
         &self.cpus
     }
@@ -311,7 +366,8 @@ impl<'t> Viewed<'t> {
             readable: index.is_some(),
             levels,
             index: IndexSize { level: index.map_or(top, |i| i.levels().0), bytes: index.map_or(0, Index::size) },
-            cpus: self.cpus.iter().map(|cpu| CpuPlace::of(*cpu, &self.topology)).collect(),
+            cpus: self.cpus.iter().map(|cpu| self.place(*cpu)).collect(),
+            recorded: full.then(|| self.recorded()),
             folds: &self.folds,
             tasks: index.map_or(Vec::new(), |index| index.tasks().list().iter().map(|task| self.facts(task)).collect()),
             causes: Cause::ALL.iter().map(|cause| cause.name()).collect(),
@@ -320,6 +376,10 @@ impl<'t> Viewed<'t> {
             tile: TileSize { columns: self.shape().columns, lanes: self.shape().lanes },
         };
         serde_json::to_vec(&head).map_err(|e| NotReady(e.to_string()))
+    }
+
+    fn place(&self, cpu: Cpu) -> CpuPlace {
+        CpuPlace { silent: self.silent.binary_search(&cpu).is_ok(), ..CpuPlace::of(cpu, &self.topology) }
     }
 
     /// The colours by task and by command, as the figures have them.

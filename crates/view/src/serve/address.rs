@@ -4,6 +4,7 @@
 //! is for the answers to find.
 
 use super::http::Request;
+use crate::ask::filter::PageFilter;
 use crate::ask::plots::{PlotQuestion, RowAt};
 use crate::ask::questions::{AskedWindow, ListKind, Question};
 use crate::ask::{Drawing, Format};
@@ -94,15 +95,21 @@ fn question(file: &str, request: &Request) -> Option<Result<Question, Rule>> {
             _ => Err("at is a whole number of nanoseconds, cpu that of a CPU"),
         },
         "task.json" => task(request).map(|(pid, window)| Question::Task(pid, window)),
-        "window.json" => window(request).map(Question::Sums),
+        "window.json" => filtered(request).map(|(window, filter)| Question::Sums(window, filter)),
         "list.json" => {
             let kind = request.get("kind").and_then(|name| ListKind::ALL.into_iter().find(|kind| kind.name() == name));
-            kind.map(Question::List).ok_or("kind is episodes, waits, missed or herds")
+            let kind = kind.ok_or("kind is episodes, waits, missed or herds");
+            kind.and_then(|kind| filtered(request).map(|(window, filter)| Question::List(kind, window, filter)))
         }
-        "search.json" => match request.get("from").map_or(Some(0), |from| from.parse().ok()) {
-            Some(from_ns) => Ok(Question::Search { text: request.get("q").unwrap_or_default().to_owned(), from_ns }),
-            None => Err("from is a whole number of nanoseconds"),
-        },
+        "search.json" => {
+            let number = |key: &str| request.get(key).map_or(Some(0), |number| number.parse().ok());
+            match (number("from"), number("skip")) {
+                (Some(from_ns), Some(skip)) => {
+                    Ok(Question::Search { text: request.get("q").unwrap_or_default().to_owned(), from_ns, skip })
+                }
+                _ => Err("from is a whole number of nanoseconds, skip a number of events"),
+            }
+        }
         _ => return None,
     })
 }
@@ -145,6 +152,12 @@ fn window(request: &Request) -> Result<AskedWindow, Rule> {
     Ok(AskedWindow { from: end("from")?, to: end("to")? })
 }
 
+/// The window and the filter of a query.
+fn filtered(request: &Request) -> Result<(AskedWindow, PageFilter), Rule> {
+    let filter = PageFilter::of(request.get("filter").unwrap_or_default()).ok_or(PageFilter::RULE)?;
+    Ok((window(request)?, filter))
+}
+
 /// The point of a figure's row in a query.
 fn point(request: &Request) -> Result<RowAt, Rule> {
     match (parameter(request, "lane"), parameter(request, "depth"), parameter(request, "at")) {
@@ -183,6 +196,7 @@ mod tests {
     #[test]
     fn addresses_are_questions_with_values() {
         let window = |from, to| AskedWindow { from, to };
+        let filter = |text: &str| PageFilter::of(text).expect("a filter");
         let drawing = Drawing { from: 1, to: 2, cpus: vec![Cpu(0), Cpu(2)], color_by: Some("command".to_owned()) };
         for (address, expected) in [
             ("head.json", Wanted::Head),
@@ -195,9 +209,16 @@ mod tests {
             ("story.json?to=5", Wanted::Story(window(None, Some(5)))),
             ("at.json?at=9&cpu=2", Wanted::Answer(Question::At { ns: 9, cpu: Cpu(2) })),
             ("task.json?pid=4&from=0", Wanted::Answer(Question::Task(Pid(4), window(Some(0), None)))),
-            ("window.json", Wanted::Answer(Question::Sums(AskedWindow::default()))),
-            ("list.json?kind=missed", Wanted::Answer(Question::List(ListKind::Missed))),
-            ("search.json?q=a+b", Wanted::Answer(Question::Search { text: "a b".to_owned(), from_ns: 0 })),
+            ("window.json", Wanted::Answer(Question::Sums(AskedWindow::default(), PageFilter::default()))),
+            (
+                "list.json?kind=missed&from=1&filter=a%2C+b",
+                Wanted::Answer(Question::List(ListKind::Missed, window(Some(1), None), filter("a,b"))),
+            ),
+            ("search.json?q=a+b", Wanted::Answer(Question::Search { text: "a b".to_owned(), from_ns: 0, skip: 0 })),
+            (
+                "search.json?q=a&from=7&skip=2",
+                Wanted::Answer(Question::Search { text: "a".to_owned(), from_ns: 7, skip: 2 }),
+            ),
             ("plot/2.json", Wanted::Plot(2, PlotQuestion::Head)),
             ("plot/2/62/5.json", Wanted::Plot(2, PlotQuestion::Block(62, 5))),
             ("plot/0/numbers.json?from=1&to=1", Wanted::Plot(0, PlotQuestion::Numbers(window(Some(1), Some(1))))),
@@ -221,7 +242,9 @@ mod tests {
             ("stacks.json?from=1", "pid is that of a task"),
             ("window.json?from=-1", AskedWindow::RULE),
             ("list.json?kind=x", "kind is episodes, waits, missed or herds"),
-            ("search.json?q=a&from=x", "from is a whole number of nanoseconds"),
+            ("search.json?q=a&from=x", "from is a whole number of nanoseconds, skip a number of events"),
+            ("search.json?q=a&skip=-1", "from is a whole number of nanoseconds, skip a number of events"),
+            ("list.json?kind=waits&to=x", AskedWindow::RULE),
             ("command.json?from=2&to=2", "the window is empty"),
             ("command.json?from=1&to=2&cpus=x", "cpus is a list such as 0-15,32"),
             ("plot/0/bar.json?lane=1", "lane, depth and at are whole numbers"),

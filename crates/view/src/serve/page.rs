@@ -58,6 +58,7 @@ pub(crate) const FILES: &[(&str, &str)] = files![
     "tasklist.js",
     "tiles.js",
     "time.js",
+    "trust.js",
 ];
 
 #[cfg(test)]

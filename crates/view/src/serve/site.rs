@@ -4,14 +4,16 @@ use super::address::{TileAt, Wanted};
 use super::http::{Answer, JSON, Request};
 use super::page;
 use super::server::Server;
-use crate::ask::questions::{AskedWindow, Fault};
+use crate::ask::filter::{ChosenTasks, PageFilter};
+use crate::ask::questions::{AskedWindow, Asks, Fault};
 use crate::ask::{
     Commands, Drawing, Finding, Format, MainFindings, MissedSteals, Plotted, TaskGroupings, story, task_stacks,
 };
 use crate::index::Viewed;
 use crate::index::viewed::NotReady;
 use membership::StackHistory;
-use sched::{EventIssue, Pid};
+use sched::pass::Window;
+use sched::{EventIssue, Pid, Ts};
 use serde_json::{Value, json};
 use std::io;
 use std::sync::{Arc, OnceLock};
@@ -99,7 +101,7 @@ impl<'t> Site<'t> {
             Wanted::TaskGroups => answered(self.task_groups(number).map_err(Fault::from)),
             Wanted::TaskStacks(pid, window) => answered(self.task_stacks(number, trace, pid, window)),
             Wanted::Story(window) => answered(self.story(number, trace, window)),
-            Wanted::Answer(question) => answered(question.answer(trace, &|| self.missed(number))),
+            Wanted::Answer(question) => answered(question.answer(trace, &OfTrace { site: self, number })),
             Wanted::Plot(place, question) => {
                 let numbers = |from, to| self.commands.plot_numbers(number, place, from, to).map_err(NotReady);
                 let answer = question.answer(trace, &|| self.plot(number, place), &numbers);
@@ -122,7 +124,8 @@ impl<'t> Site<'t> {
     /// The missed steals of a trace; the first request reads the trace for them, and others wait for it.
     pub(crate) fn missed(&self, number: usize) -> Result<Value, NotReady> {
         let zero = self.traces.get(number).map(|trace| trace.extent().0).unwrap_or_default();
-        let found = self.missed.get(number).map(|missed| missed.get_or_init(|| self.commands.missed_steals(number)));
+        let made = || self.commands.missed_steals(number, Window::default());
+        let found = self.missed.get(number).map(|missed| missed.get_or_init(made));
         match found {
             Some(Ok(missed)) => Ok(missed.answer(zero)),
             Some(Err(why)) => Err(NotReady(why.clone())),
@@ -141,15 +144,20 @@ impl<'t> Site<'t> {
         }
     }
 
-    /// The groups of the tasks of a trace, once all of it was read; the first request learns them, and others wait for it.
+    /// The groups of the tasks of a trace, once all of it was read, as the page has them.
     pub(crate) fn task_groups(&self, number: usize) -> Result<Value, NotReady> {
+        self.groups_of(number).map(TaskGroupings::answer)
+    }
+
+    /// The groups of the tasks of a trace, once all of it was read; the first request learns them, and others wait for it.
+    fn groups_of(&self, number: usize) -> Result<&TaskGroupings, NotReady> {
         let (Some(trace), Some(groups)) = (self.traces.get(number), self.groups.get(number)) else {
             return Err(NotReady("there is no such trace".to_owned()));
         };
         let store = trace.store()?;
         let learned = || self.commands.task_groups(number, store.index().tasks().list());
         match groups.get_or_init(learned) {
-            Ok(found) => Ok(found.answer()),
+            Ok(found) => Ok(found),
             Err(why) => Err(NotReady(why.clone())),
         }
     }
@@ -179,9 +187,8 @@ impl<'t> Site<'t> {
     pub(crate) fn findings(&self, number: usize) -> Result<Value, NotReady> {
         let trace = self.traces.get(number).ok_or_else(|| NotReady("there is no such trace".to_owned()))?;
         let store = trace.store()?;
-        let mut diagnostics = store.diagnostics().clone();
-        diagnostics.merge(trace.trace.diagnostics());
-        let mut findings = self.commands.findings(number, &diagnostics).map_err(NotReady)?;
+        // Those of the pass have those of the file among them.
+        let mut findings = self.commands.findings(number, store.diagnostics()).map_err(NotReady)?;
         findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
         let (index, zero) = (store.index(), trace.extent().0);
         let row = |finding: &Finding| {
@@ -190,7 +197,7 @@ impl<'t> Site<'t> {
             let places: Vec<_> = places.iter().map(|(ts, cpu)| (ts.since(zero).0, cpu)).collect();
             json!({ "severity": finding.severity, "text": finding.text, "places": places })
         };
-        Ok(json!({ "findings": findings.iter().map(row).collect::<Vec<_>>() }))
+        Ok(json!({ "findings": findings.iter().map(row).collect::<Vec<_>>(), "trust": trace.trust()? }))
     }
 
     /// The figure of a specification; the first request reads the trace for it, and others wait for that.
@@ -223,6 +230,29 @@ impl<'t> Site<'t> {
     /// Reads the traces, one after the other: each uses all processors, and its coarse picture is there sooner.
     pub(crate) fn read_all(&self) {
         self.traces.iter().for_each(Viewed::read);
+    }
+}
+
+/// The answers about one trace that other commands give.
+struct OfTrace<'s, 't> {
+    site: &'s Site<'t>,
+    number: usize,
+}
+
+impl Asks for OfTrace<'_, '_> {
+    fn missed(&self, window: Option<(Ts, Ts)>) -> Result<Value, NotReady> {
+        let OfTrace { site, number } = *self;
+        let (Some((from, to)), Some(trace)) = (window, site.traces.get(number)) else { return site.missed(number) };
+        let window = Window { from: Some(from), to: Some(to) };
+        let found = site.commands.missed_steals(number, window).map_err(NotReady)?;
+        Ok(found.answer(trace.extent().0))
+    }
+
+    fn chosen(&self, filter: &PageFilter) -> Result<Option<ChosenTasks>, NotReady> {
+        let Some(trace) = self.site.traces.get(self.number).filter(|_| !filter.is_empty()) else { return Ok(None) };
+        let (store, none) = (trace.store()?, TaskGroupings::default());
+        let groups = if filter.needs_groups() { self.site.groups_of(self.number)? } else { &none };
+        Ok(Some(filter.chosen(store.index().tasks(), groups)))
     }
 }
 

@@ -1,0 +1,150 @@
+//! The modules of the page of `schedviz view` that need no browser, under node. The tests skip with a line where node is missing.
+
+use crate::support::{root, scratch};
+use std::process::Command;
+
+/// Runs a script beside copies of the modules; returns whether node is there. The script fails by throwing.
+fn node(name: &str, script: &str) {
+    if Command::new("node").arg("--version").output().is_err() {
+        eprintln!("skipped: there is no node");
+        return;
+    }
+    let folder = scratch(name);
+    for entry in std::fs::read_dir(root().join("crates/view/page")).expect("the page").flatten() {
+        std::fs::copy(entry.path(), folder.join(entry.file_name())).expect("copied");
+    }
+    // Older versions take a file of this name for another kind of module otherwise.
+    std::fs::write(folder.join("package.json"), r#"{ "type": "module" }"#).expect("written");
+    let head = "import assert from 'node:assert/strict';\n";
+    std::fs::write(folder.join("test.js"), format!("{head}{script}")).expect("written");
+    let ran = Command::new("node").arg("test.js").current_dir(&folder).output().expect("node runs");
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    std::fs::remove_dir_all(folder).expect("removed");
+}
+
+#[test]
+fn a_doubt_has_its_reason_and_its_bounds() {
+    node(
+        "view-node-trust",
+        r#"
+import { boundsOf, isRecorded, notRecorded, reasons, silentCpus } from "./trust.js";
+const place = (cpu, silent) => ({ cpu, node: null, llc: null, core: null, silent });
+const head = { cpus: [place(0), place(1)], recorded: ["sched_switch"] };
+const exact = { why: null, unknown_percent: 0, gaps: 0, bounds: null };
+const findings = [{ severity: "incomplete", text: "one kind", places: [] }, { severity: "repaired", text: "a task", places: [] }];
+assert.deepEqual(reasons(head, exact, findings, "waiting"), []);
+// Switches alone: the waiting tasks are in doubt, the running ones are not.
+const why = "sched_wakeup was not recorded: the waiting tasks are unknown";
+assert.deepEqual(reasons(head, { ...exact, why }, findings, "waiting"), [`not to be trusted: ${why}`]);
+assert.deepEqual(reasons(head, { ...exact, why }, findings, "running"), []);
+// Losses are in every number, with the bounds of the violation.
+const lossy = { why: null, unknown_percent: 13.777, gaps: 36, bounds: { least_percent: 18.138, most_percent: 62.797 } };
+const lost = "events are missing in 36 places: nothing is known of 13.78 % of the CPU time";
+for (const kind of ["waiting", "running"]) assert.deepEqual(reasons(head, lossy, findings, kind), [lost]);
+assert.equal(boundsOf(lossy, 1e9), "at least 18.1 % (181 ms), at most 62.8 % (628 ms)");
+assert.equal(boundsOf(exact, 1e9), "");
+// Damage that no place in time shows is a doubt by itself.
+const damaged = [{ severity: "data-loss", text: "3 CPUs whose data end after the end of the file", places: [] }];
+assert.deepEqual(reasons(head, exact, damaged, "running"), [damaged[0].text]);
+// CPUs without events hold waiting tasks unseen.
+const masked = { ...head, cpus: [place(0), place(1, true), place(2, true)] };
+assert.deepEqual(silentCpus(masked), [1, 2]);
+assert.match(reasons(masked, exact, [], "waiting")[0], /^CPUs 1-2 without any event: .* upper bound$/);
+assert.deepEqual(reasons(masked, exact, [], "running"), []);
+// Unknown is no zero; a fact that is not known yet is no reason.
+assert.equal(notRecorded(head, "sched_migrate_task"), "not recorded (needs sched_migrate_task)");
+assert.equal(notRecorded(head, "sched_wakeup", "sched_waking"), "not recorded (needs sched_wakeup or sched_waking)");
+assert.equal(notRecorded(head, "sched_wakeup", "sched_switch"), "");
+assert.equal(isRecorded({ cpus: [] }, "sched_migrate_task"), true);
+"#,
+    );
+}
+
+#[test]
+fn a_find_keeps_the_zoom() {
+    node(
+        "view-node-find",
+        r#"
+import { windowFor } from "./entries.js";
+const now = { from: 1e9, span: 1e8 };
+// An instant in view leaves the window alone; another one is in its middle.
+assert.deepEqual(windowFor(1.05e9, 1.05e9, now), [1e9, 1e8]);
+assert.deepEqual(windowFor(2e9, 2e9, now), [1.95e9, 1e8]);
+// A stretch that is to be seen does so too; one that is too short or too long has its own window.
+assert.equal(windowFor(3e9, 3.03e9, now)[1], 1e8);
+for (const length of [1, 2000, 5e8]) {
+  const [from, span] = windowFor(3e9, 3e9 + length, now);
+  assert.ok(from < 3e9 && from + span > 3e9 + length && span < 3 * length);
+}
+"#,
+    );
+}
+
+#[test]
+fn an_address_holds_the_selection_and_the_window_of_lists() {
+    node(
+        "view-node-state",
+        r#"
+globalThis.requestAnimationFrame = () => 0;
+globalThis.reportError = (error) => { throw error; };
+const { change, read, state, written } = await import("./state.js");
+const head = { span: 1e9, folds: [], cpus: [], tasks: [] };
+state.traces = [{ index: 0, head, zero: 0, collapsed: new Set(), scroll: 0 }];
+// A selection by hand is what lists are about; that of an entry leaves them as they were.
+change({ selection: [1, 5] });
+assert.deepEqual(state.range, [1, 5]);
+change({ selection: [2, 3], range: state.range });
+assert.deepEqual([state.selection, state.range], [[2, 3], [1, 5]]);
+const address = written();
+change({ selection: null });
+assert.equal(state.range, null);
+read(address);
+assert.deepEqual([state.selection, state.range], [[2, 3], [1, 5]]);
+change({ selection: [2, 3], range: null });
+read(written());
+assert.deepEqual([state.selection, state.range], [[2, 3], null]);
+read("s=7,4");
+assert.deepEqual([state.selection, state.range], [[4, 7], [4, 7]]);
+"#,
+    );
+}
+
+#[test]
+fn an_ended_server_is_named_with_the_way_to_start_it_again() {
+    node(
+        "view-node-gone",
+        r#"
+const events = [];
+globalThis.dispatchEvent = (event) => events.push(event.type);
+const api = await import("./api.js");
+const answer = (value) => ({ ok: true, status: 200, json: async () => value, text: async () => JSON.stringify(value) });
+globalThis.fetch = async () => answer({ traces: ["a.dat", "it's b.dat"], static: false, plots: [] });
+await api.traces();
+assert.equal(api.unreached(), "");
+globalThis.fetch = async () => { throw new TypeError("Failed to fetch"); };
+await assert.rejects(api.window(0, 0, 1, ""), (error) => error instanceof api.Gone && !/Failed to fetch/.test(error.message));
+assert.match(api.unreached(), /schedviz has ended.*schedviz view a\.dat 'it'\\''s b\.dat'/);
+globalThis.fetch = async () => answer({});
+await api.window(0, 0, 1, "");
+assert.equal(api.unreached(), "");
+assert.deepEqual(events, ["reach", "reach"]);
+"#,
+    );
+}
+
+#[test]
+fn a_cpu_without_events_has_a_low_lane_outside_of_the_tiles() {
+    node(
+        "view-node-layout",
+        r#"
+import { layOut, rowAt } from "./layout.js";
+const cpus = [0, 1, 2, 3].map((cpu) => ({ cpu, node: null, llc: null, core: null, silent: cpu > 1 }));
+const trace = { head: { cpus, folds: [] }, collapsed: new Set() };
+const { rows, height, byCpu } = layOut(trace, 200, 0, 1);
+assert.deepEqual(rows.map((row) => row.silent), [false, false, true, true]);
+assert.equal(rows[2].height, 14);
+assert.ok(rows[0].height > 14 && height <= 200);
+assert.equal(rowAt({ rows, height, byCpu }, rows[3].y + 1).cpu, 3);
+"#,
+    );
+}
