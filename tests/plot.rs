@@ -109,6 +109,38 @@ fn plotted(view: &str, path: &Path) -> Option<Value> {
     Some(serde_json::from_slice(&ran.stdout).expect("JSON"))
 }
 
+/// A wakeup ends with the switch to the woken task, whose field has another name. By hand: task 7 is woken at 1,000 ns and runs at 1,500;
+/// task 8 is woken at 1,200 and runs at 2,700; task 9 is woken at 2,800 and does not run.
+#[test]
+fn an_interval_joins_fields_of_different_names() {
+    use sched::{Comm, Cpu, EventKind, Pid, PrevState, SchedEvent, TaskRef, Ts};
+    let task = |pid| TaskRef { pid: Pid(pid), prio: 120, comm: Comm::new(b"task") };
+    let at = |ts, pid, kind| SchedEvent { ts: Ts(ts), cpu: Cpu(0), pid: Pid(pid), flags: 0, kind };
+    let waking = |ts, by, pid| at(ts, by, EventKind::Waking { task: task(pid), target: Cpu(0) });
+    let switch = |ts, prev, next| {
+        at(ts, prev, EventKind::Switch { prev: task(prev), state: PrevState::RUNNABLE, next: task(next) })
+    };
+    let events =
+        [waking(1_000, 5, 7), waking(1_200, 5, 8), switch(1_500, 5, 7), switch(2_700, 7, 8), waking(2_800, 8, 9)];
+    let folder = scratch("plot-names");
+    let (trace, spec) = (folder.join("trace.dat"), folder.join("wakeups.toml"));
+    std::fs::write(&trace, testkit::TraceBuilder::default().events(&events).build()).expect("written");
+    let text = "[[interval]]\nname = 'wakeup'\nbegin = 'sched:sched_waking'\nend = 'sched:sched_switch'\nmatch = ['pid = next_pid']\n";
+    std::fs::write(&spec, text).expect("written");
+    let (trace, spec) = (trace.to_str().expect("a path"), spec.to_str().expect("a path"));
+    let json: Value =
+        serde_json::from_slice(&schedviz(&["plot", spec, trace, "--json", "-q"]).success().stdout).expect("JSON");
+    let found = &json["intervals"][0];
+    assert_eq!((found["count"].as_u64(), found["total_ns"].as_u64()), (Some(2), Some(500 + 1_500)), "{found}");
+    let printed = schedviz(&["plot", "--explain", spec]).success().text();
+    assert!(
+        crate::support::unwrapped(&printed)
+            .contains("to the next sched:sched_switch whose next_pid is the pid of its beginning"),
+        "{printed}"
+    );
+    std::fs::remove_dir_all(&folder).expect("removed");
+}
+
 #[test]
 fn views_agree_with_a_reckoning_over_the_report() {
     let wanted =

@@ -2,7 +2,9 @@
 
 use crate::catalog::{Catalog, EventInfo};
 use crate::expr::{Expr, Type};
-use crate::spec::{ColorSpec, Condition, IntervalSource, LaneKind, Placed, Quantity, Spec, SpecError, inside, nearest};
+use crate::spec::{
+    ColorSpec, Condition, IntervalSource, LaneKind, MatchKey, Placed, Quantity, Spec, SpecError, inside, nearest,
+};
 use crate::system_calls::SystemCalls;
 
 /// The part that an event has in an item.
@@ -240,11 +242,15 @@ impl<'s> Checker<'s> {
                 let groups = self.condition(&begins, interval.condition.as_ref())?;
                 let end_groups = self.condition(&ends, end_condition.as_ref())?;
                 for key in keys {
-                    let (at_begin, at_end) = (self.value(&begins, &groups, key)?, self.value(&ends, &end_groups, key)?);
+                    let at_begin = self.value(&begins, &groups, &key.begin).map_err(|e| other_name(e, key))?;
+                    let at_end = self.value(&ends, &end_groups, &key.end).map_err(|e| other_name(e, key))?;
                     if at_begin != at_end && at_begin != Type::Either && at_end != Type::Either {
-                        let message =
-                            format!("{} is {at_begin} in {}, and {at_end} in {}", key.text, begin.text, end.text);
-                        return Err(self.wrong(key, message).into());
+                        let (of_begin, of_end) = (&key.begin.text, &key.end.text);
+                        let message = format!(
+                            "{of_begin} is {at_begin} in {}, and {of_end} is {at_end} in {}",
+                            begin.text, end.text
+                        );
+                        return Err(self.wrong(&key.begin, message).into());
                     }
                 }
                 self.looks(&begins, &groups, &interval.color, interval.label.as_ref())?;
@@ -319,6 +325,15 @@ impl<'s> Checker<'s> {
     }
 }
 
+/// Adds to the error of a value that one of two events lacks how to name it in each.
+fn other_name(error: SpecError, key: &MatchKey) -> SpecError {
+    if key.begin.text != key.end.text {
+        return error;
+    }
+    let how = "; where begin and end call it differently: match = [\"NAME_IN_BEGIN = NAME_IN_END\"]";
+    SpecError { message: error.message + how, ..error }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -363,6 +378,16 @@ mod tests {
         assert!((line, column) == (4, 18) && message.contains("the nearest: lock_addr"), "{message}");
         let (line, column, message) = fails(&format!("{pair}match = ['ret']"));
         assert!((line, column) == (4, 10) && message.contains("contention_begin has no field ret"), "{message}");
+        assert!(message.contains("match = [\"NAME_IN_BEGIN = NAME_IN_END\"]"), "{message}");
+        assert!(plan(&format!("{pair}match = ['flags = ret']")).is_ok());
+        let (line, column, message) = fails(&format!("{pair}match = ['flags = flags ']"));
+        assert!((line, column) == (4, 10) && message.contains("contention_end has no field flags"), "{message}");
+        let (_, _, message) =
+            fails("[[interval]]\nbegin = 'irq:softirq_entry'\nend = 'ftrace:print'\nmatch = ['vec = buf']");
+        assert!(
+            message.contains("vec is a number in irq:softirq_entry, and buf is a text in ftrace:print"),
+            "{message}"
+        );
         let (line, column, message) = fails(&format!("{pair}where = 'flags =~ \"a\"'"));
         assert!((line, column) == (4, 16) && message.contains("number"), "{message}");
         let (line, _, message) = fails("[[point]]\nevent = 'lock:contention_beginn'");

@@ -112,11 +112,17 @@ fn interval(interval: &IntervalSpec) -> String {
     let article = article(&bar);
     let sentence = match &interval.source {
         IntervalSource::Pair { begin, end, keys, end_condition } => {
-            let mut same: Vec<String> = keys.iter().map(|key| value(&key.text)).collect();
+            let (alike, apart): (Vec<_>, Vec<_>) = keys.iter().partition(|key| key.begin.text == key.end.text);
+            let mut same: Vec<String> = alike.iter().map(|key| value(&key.begin.text)).collect();
             same.extend(end.text.contains('*').then(|| "text at the *".to_owned()));
             let same = if same.is_empty() { String::new() } else { format!(" of the same {}", list(&same)) };
             let last = condition(end_condition.as_ref());
-            format!("{article} {bar} from each {}{first} to the next {}{last}{same}", begin.text, end.text)
+            let apart: Vec<String> = apart
+                .iter()
+                .map(|key| format!("{} is the {} of its beginning", value(&key.end.text), value(&key.begin.text)))
+                .collect();
+            let apart = if apart.is_empty() { String::new() } else { format!(" whose {}", list(&apart)) };
+            format!("{article} {bar} from each {}{first} to the next {}{last}{same}{apart}", begin.text, end.text)
         }
         IntervalSource::Lone { event, duration, unit } => format!(
             "{article} {bar} that ends at each {}{first}, as long as its {} in {}",

@@ -106,7 +106,7 @@ impl<'p> Picker<'p> {
         let seen = EventInItem::of(event, action, interval.condition.as_ref())?;
         // An event that has a part twice begins the interval that it has just ended.
         let any = action.any.as_ref().filter(|_| end.text.contains('*'));
-        let key = key(keys, any, &seen)?;
+        let key = key(keys.iter().map(|key| &key.begin), any, &seen)?;
         self.is_wanted(&seen).then_some((key, seen))
     }
 
@@ -116,7 +116,7 @@ impl<'p> Picker<'p> {
             return None;
         };
         let seen = EventInItem::of(event, action, end_condition.as_ref())?;
-        key(keys, action.any.as_ref(), &seen)
+        key(keys.iter().map(|key| &key.end), action.any.as_ref(), &seen)
     }
 
     /// The value of an event in a series, and the line that it belongs to.
@@ -150,8 +150,8 @@ impl<'p> Picker<'p> {
 }
 
 /// The key of an interval's beginning or end; nothing if the event lacks one of its values.
-fn key(keys: &[Placed], any: Option<&String>, seen: &impl EventValues) -> Option<PairKey> {
-    let mut key: PairKey = keys.iter().map(|key| seen.value(&key.text)).collect::<Option<_>>()?;
+fn key<'k>(keys: impl Iterator<Item = &'k Placed>, any: Option<&String>, seen: &impl EventValues) -> Option<PairKey> {
+    let mut key: PairKey = keys.map(|key| seen.value(&key.text)).collect::<Option<_>>()?;
     key.extend(any.map(|any| EventValue::Text(any.clone())));
     Some(key)
 }

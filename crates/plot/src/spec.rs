@@ -159,6 +159,31 @@ pub struct IntervalSpec {
     pub span: Range<usize>,
 }
 
+/// A value that agrees at the beginning and at the end of an interval: `pid`, or `pid = next_pid` where the events call it differently.
+#[derive(Clone, Debug)]
+pub struct MatchKey {
+    /// The name of the value in the event at the beginning.
+    pub begin: Placed,
+    /// The name of the value in the event at the end.
+    pub end: Placed,
+}
+
+impl MatchKey {
+    /// Reads an element of `match`.
+    pub(crate) fn of(text: Placed) -> MatchKey {
+        let part = |name: &str| Placed { text: name.trim().to_owned(), span: text.span.clone() };
+        match text.text.split_once('=') {
+            Some((begin, end)) => MatchKey { begin: part(begin), end: part(end) },
+            None => MatchKey { begin: text.clone(), end: text },
+        }
+    }
+
+    /// Whether both values are those of the CPU of the event.
+    pub(crate) fn is_cpu(&self) -> bool {
+        self.begin.text == "$cpu" && self.end.text == "$cpu"
+    }
+}
+
 /// The events of an interval.
 #[derive(Clone, Debug)]
 pub enum IntervalSource {
@@ -169,7 +194,7 @@ pub enum IntervalSource {
         /// The event at its end; a `*` stands for the same text as in `begin`.
         end: Placed,
         /// Values that agree in both: fields, `$cpu`, `$pid`, `$command`.
-        keys: Vec<Placed>,
+        keys: Vec<MatchKey>,
         /// The condition on its end.
         end_condition: Option<Condition>,
     },
@@ -188,7 +213,7 @@ impl IntervalSource {
     /// Whether an interval ends on the CPU on which it began.
     pub(crate) fn is_by_cpu(&self) -> bool {
         match self {
-            IntervalSource::Pair { keys, .. } => keys.iter().any(|key| key.text == "$cpu"),
+            IntervalSource::Pair { keys, .. } => keys.iter().any(MatchKey::is_cpu),
             IntervalSource::Lone { .. } => true,
         }
     }
@@ -409,7 +434,7 @@ open = "contention"
         let interval = &spec.intervals[0];
         let IntervalSource::Pair { begin, keys, .. } = &interval.source else { panic!("{interval:?}") };
         assert_eq!(begin.text, "lock:contention_begin");
-        assert_eq!(keys.iter().map(|key| key.text.as_str()).collect::<Vec<_>>(), ["$pid", "lock_addr"]);
+        assert_eq!(keys.iter().map(|key| key.begin.text.as_str()).collect::<Vec<_>>(), ["$pid", "lock_addr"]);
         assert_eq!(spec.series[0].name, "open contention");
     }
 

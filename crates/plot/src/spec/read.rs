@@ -1,8 +1,8 @@
 //! From the tables of a file to a specification.
 
 use super::{
-    Background, ColorSpec, Condition, IntervalSource, IntervalSpec, LaneKind, LanesSpec, MAX_ITEMS, Order, Placed,
-    PointSpec, Quantity, SeriesSpec, Spec, SpecError, TimeUnit, inside,
+    Background, ColorSpec, Condition, IntervalSource, IntervalSpec, LaneKind, LanesSpec, MAX_ITEMS, MatchKey, Order,
+    Placed, PointSpec, Quantity, SeriesSpec, Spec, SpecError, TimeUnit, inside,
 };
 use crate::expr;
 use serde::Deserialize;
@@ -190,7 +190,7 @@ impl Reader<'_> {
                     return self
                         .error(&end.span, "the * of an end stands for the text of the * in begin, which has none");
                 }
-                let keys = table.keys.into_iter().map(Placed::from).collect();
+                let keys = table.keys.into_iter().map(|key| MatchKey::of(key.into())).collect();
                 IntervalSource::Pair { begin, end, keys, end_condition }
             }
             (None, None, Some(event), Some(duration)) => {
