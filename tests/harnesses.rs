@@ -58,6 +58,31 @@ fn a_profile_hook_of_mmtests_records_each_subtest() {
     std::fs::remove_dir_all(&folder).expect("removed");
 }
 
+/// A log folder on a share takes no pipe.
+#[test]
+fn a_profile_hook_of_mmtests_says_where_it_cannot_have_its_pipe() {
+    let folder = harness("mmtests-pipe", "hackbench.dat");
+    stand_in(&folder.join("bin/mkfifo"), r#"PATH=${PATH#*:}; case "$1" in */logs/*) exit 1;; esac; mkfifo "$@""#);
+    let ran = run(&folder, MMTESTS);
+    assert!(
+        ran.status.success() && text(&ran.stderr).contains("logs cannot hold a pipe (mkfifo)"),
+        "{}",
+        text(&ran.stderr)
+    );
+    let findings = std::fs::read_to_string(folder.join("logs/schedviz-sub-1.txt")).expect("the findings");
+    assert!(findings.contains("Tasks waited while CPUs idled 27.3 % of the time"), "{findings}");
+    assert!(!folder.join("logs/schedviz-sub-1.pipe-elsewhere").exists());
+    std::fs::remove_dir_all(folder.join("logs")).expect("removed");
+    stand_in(&folder.join("bin/mkfifo"), "exit 1");
+    let ran = run(&folder, MMTESTS);
+    assert!(
+        !ran.status.success() && text(&ran.stderr).contains("sub-1 is not recorded; set TMPDIR"),
+        "{}",
+        text(&ran.stderr)
+    );
+    std::fs::remove_dir_all(&folder).expect("removed");
+}
+
 #[test]
 fn a_monitor_of_mmtests_logs_intervals_and_its_reader_finds_their_numbers() {
     let folder = harness("mmtests-monitor", "hackbench.dat");
