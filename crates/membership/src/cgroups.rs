@@ -75,36 +75,15 @@ impl Cgroups {
     /// Learns the cgroups of a trace: from the list of the machine file at the start, and from the records of moves and forks, and of
     /// probes that record cgroups.
     pub fn of(trace: &Trace, machine: Option<&Machine>, processes: &Processes) -> Cgroups {
-        let mut learned = Learned { processes: Some(processes), ..Learned::default() };
-        let past = trace.past().map(|past| &**past);
-        let noted = PastGroups::of(past);
-        let has_note = noted.is_some();
-        learned.start(machine, !has_note);
-        learned.records_forks = noted.as_ref().is_some_and(|note| note.records_forks);
-        learned.go_on(noted, past);
-        let mut kinds: SeededMap<u16, Shows> =
-            trace.formats().iter().filter_map(|format| Some((format.id, kind(format)?))).collect();
-        kinds.extend(trace.format_of(Tracepoint::Fork).map(|format| (format.id, Shows::Fork)));
-        let has_any = kinds.iter().any(|(id, shows)| !matches!(shows, Shows::Fork) && trace.occurs(*id));
-        learned.records_forks |= trace.probe("group_fork").is_some_and(|format| trace.occurs(format.id));
-        let sampled = trace.memberships();
-        let mut sampled = sampled.map_or(&[][..], |records| learned.sampled(records));
-        if has_any || has_note || !learned.now.is_empty() || !sampled.is_empty() {
+        let mut records = CgroupRecords::begin(trace, machine, PastGroups::of(trace).as_deref());
+        if records.follows {
             trace.records(&mut |record| {
-                while let Some(((ts, pid, cgroup), rest)) =
-                    sampled.split_first().filter(|((ts, ..), _)| *ts <= record.ts)
-                {
-                    learned.join(*ts, *pid, Some(CgroupName::Id(*cgroup)));
-                    sampled = rest;
-                }
-                if let Some(shows) = kinds.get(&record.id()) {
-                    learned.follow(*shows, record);
-                }
+                records.follow(record);
+                records.settle(processes);
                 ControlFlow::Continue(())
             });
         }
-        machine.into_iter().filter(|_| !has_note).for_each(|machine| learned.end(machine));
-        learned.finish()
+        records.finish(machine, processes)
     }
 
     /// Returns the cgroups of tasks that never move, each with the path of its cgroup.
@@ -164,17 +143,122 @@ fn kind(format: &EventFormat) -> Option<Shows> {
     })
 }
 
+/// A fact about cgroups that a record shows.
+enum CgroupFact {
+    /// A child has the cgroup of its parent.
+    Fork { parent: Pid, child: Pid },
+    /// A task is in a cgroup.
+    Joins(Pid, CgroupName),
+    /// A cgroup has a path.
+    Path(u64, String),
+    /// A task, or all threads of its process, move to the cgroup with this ID, if it is known, and path.
+    Attach(Pid, Option<u64>, String),
+}
+
+/// Maximum number of facts of one instant that wait for its last record.
+const MOST_AT_ONCE: usize = 1024;
+
+/// The records of a trace that show cgroups, as they come.
+pub(crate) struct CgroupRecords<'t> {
+    learned: Learned,
+    kinds: SeededMap<u16, Shows>,
+    /// The cgroups of tasks in perf's samples that are still to come.
+    sampled: &'t [(Ts, Pid, u64)],
+    /// The facts of the latest instant, which are learned once the processes at the end of that instant are known.
+    waiting: Vec<(Ts, CgroupFact)>,
+    has_note: bool,
+    /// Whether the records are to be followed.
+    pub(crate) follows: bool,
+}
+
+impl<'t> CgroupRecords<'t> {
+    /// Learns the cgroups before the records of the trace, by the note of a part or by the machine file.
+    pub(crate) fn begin(trace: &'t Trace, machine: Option<&Machine>, noted: Option<&PastGroups>) -> CgroupRecords<'t> {
+        let mut learned = Learned::default();
+        let has_note = noted.is_some();
+        learned.start(machine, !has_note);
+        learned.records_forks = noted.is_some_and(|note| note.records_forks);
+        learned.go_on(noted, trace.past().map(|past| &**past));
+        let mut kinds: SeededMap<u16, Shows> =
+            trace.formats().iter().filter_map(|format| Some((format.id, kind(format)?))).collect();
+        kinds.extend(trace.format_of(Tracepoint::Fork).map(|format| (format.id, Shows::Fork)));
+        let has_any = kinds.iter().any(|(id, shows)| !matches!(shows, Shows::Fork) && trace.occurs(*id));
+        learned.records_forks |= trace.probe("group_fork").is_some_and(|format| trace.occurs(format.id));
+        let sampled = trace.memberships().map_or(&[][..], |records| learned.sampled(records));
+        let follows = has_any || has_note || !learned.now.is_empty() || !sampled.is_empty();
+        CgroupRecords { learned, kinds, sampled, waiting: Vec::new(), has_note, follows }
+    }
+
+    /// Whether a record at this instant ends that of the facts that wait.
+    pub(crate) fn is_behind(&self, ts: Ts) -> bool {
+        self.waiting.last().is_some_and(|(of, _)| *of != ts) || self.waiting.len() >= MOST_AT_ONCE
+    }
+
+    /// Takes the facts that a record shows. Records come in the order of the trace.
+    pub(crate) fn follow(&mut self, record: &Record<'_>) {
+        while let Some(((ts, pid, cgroup), rest)) = self.sampled.split_first().filter(|((ts, ..), _)| *ts <= record.ts)
+        {
+            self.learned.join(*ts, *pid, Some(CgroupName::Id(*cgroup)));
+            self.sampled = rest;
+        }
+        if let Some(shows) = self.kinds.get(&record.id()) {
+            let forks = !self.learned.records_forks;
+            facts(*shows, record, forks).into_iter().flatten().for_each(|fact| self.waiting.push((record.ts, fact)));
+        }
+    }
+
+    /// Learns the facts that wait, by the processes that all records up to its instant show.
+    pub(crate) fn settle(&mut self, processes: &Processes) {
+        for (ts, fact) in self.waiting.drain(..) {
+            self.learned.learn(ts, fact, processes);
+        }
+    }
+
+    /// The cgroups, once all records were followed.
+    pub(crate) fn finish(mut self, machine: Option<&Machine>, processes: &Processes) -> Cgroups {
+        self.settle(processes);
+        machine.into_iter().filter(|_| !self.has_note).for_each(|machine| self.learned.end(machine));
+        self.learned.finish()
+    }
+}
+
+/// The facts that a record shows; forks are left out unless `forks`, since a probe shows the same.
+fn facts(shows: Shows, record: &Record<'_>, forks: bool) -> [Option<CgroupFact>; 2] {
+    let pid = |field: &str| record.number(field).and_then(|pid| i32::try_from(pid).ok()).map(Pid);
+    let id = |field: &str| record.number(field).map(|id| CgroupName::Id(id.cast_unsigned()));
+    let path = |field: &str| record.bytes(field).map(|path| escape(path).into_owned());
+    let joins = |task: &str, cgroup: &str| Some(CgroupFact::Joins(pid(task)?, id(cgroup)?));
+    match shows {
+        // Since 6.16 the names are of variable length; the numbers keep theirs.
+        Shows::Fork => {
+            let tasks = pid("parent_pid").zip(pid("child_pid")).filter(|_| forks);
+            [tasks.map(|(parent, child)| CgroupFact::Fork { parent, child }), None]
+        }
+        Shows::Joins => [joins("pid", "cgroup"), None],
+        Shows::Switches => [joins("prev", "pcg"), joins("next", "ncg")],
+        Shows::Path => match (record.number("root"), record.number("id"), path("path")) {
+            (Some(0), Some(id), Some(path)) => [Some(CgroupFact::Path(id.cast_unsigned(), path)), None],
+            _ => [None, None],
+        },
+        Shows::Attach => match (record.number("dst_root"), pid("pid"), path("dst_path")) {
+            (Some(0), Some(pid), Some(path)) => {
+                [Some(CgroupFact::Attach(pid, record.number("dst_id").map(i64::cast_unsigned), path)), None]
+            }
+            _ => [None, None],
+        },
+    }
+}
+
 /// The cgroups as records show them, one after the other.
 #[derive(Default)]
-struct Learned<'p> {
-    processes: Option<&'p Processes>,
+struct Learned {
     paths: BTreeMap<u64, String>,
     now: SeededMap<Pid, CgroupName>,
     changes: Vec<(Ts, Pid, Option<CgroupName>)>,
     records_forks: bool,
 }
 
-impl Learned<'_> {
+impl Learned {
     /// Takes the paths of the machine file, and the tasks of the list at the start where `with_tasks` holds.
     fn start(&mut self, machine: Option<&Machine>, with_tasks: bool) {
         self.paths.insert(ROOT, "/".to_owned());
@@ -207,14 +291,14 @@ impl Learned<'_> {
     }
 
     /// Takes the cgroups of tasks from the note of a part. Without one, the throttling of before shows some.
-    fn go_on(&mut self, noted: Option<PastGroups>, past: Option<&Past>) {
+    fn go_on(&mut self, noted: Option<&PastGroups>, past: Option<&Past>) {
         if let Some(PastGroups { cgroups, paths, ids, .. }) = noted {
-            ids.into_iter().take(PIDS).for_each(|(id, path)| drop(self.paths.insert(id, path)));
+            ids.iter().take(PIDS).for_each(|(id, path)| drop(self.paths.insert(*id, path.clone())));
             for (pid, place) in cgroups {
-                let Some(path) = paths.get(place as usize) else { continue };
+                let Some(path) = paths.get(*place as usize) else { continue };
                 let id = path.strip_prefix("cgroup ").and_then(|id| id.parse().ok());
                 let name = id.map_or_else(|| CgroupName::Path(path.clone()), CgroupName::Id);
-                self.join(Ts::MIN, pid, Some(name));
+                self.join(Ts::MIN, *pid, Some(name));
             }
             return;
         }
@@ -239,43 +323,15 @@ impl Learned<'_> {
         }
     }
 
-    fn follow(&mut self, shows: Shows, record: &Record<'_>) {
-        let pid = |field: &str| record.number(field).and_then(|pid| i32::try_from(pid).ok()).map(Pid);
-        let id = |field: &str| record.number(field).map(|id| CgroupName::Id(id.cast_unsigned()));
-        let path = |field: &str| record.bytes(field).map(|path| escape(path).into_owned());
-        let ts = record.ts;
-        match shows {
-            Shows::Fork => {
-                // Since 6.16 the names are of variable length; the numbers keep theirs.
-                if let (Some(parent), Some(child), false) = (pid("parent_pid"), pid("child_pid"), self.records_forks) {
-                    self.join(ts, child, self.now.get(&parent).cloned());
-                }
-            }
-            Shows::Joins => {
-                if let (Some(pid), Some(cgroup)) = (pid("pid"), id("cgroup")) {
-                    self.join(ts, pid, Some(cgroup));
-                }
-            }
-            Shows::Switches => {
-                for (task, cgroup) in [("prev", "pcg"), ("next", "ncg")] {
-                    if let (Some(pid), Some(cgroup)) = (pid(task), id(cgroup)) {
-                        self.join(ts, pid, Some(cgroup));
-                    }
-                }
-            }
-            Shows::Path => {
-                if let (Some(0), Some(CgroupName::Id(id)), Some(path)) = (record.number("root"), id("id"), path("path"))
-                {
-                    self.name(id, path);
-                }
-            }
-            Shows::Attach => {
-                let (Some(0), Some(pid), Some(path)) = (record.number("dst_root"), pid("pid"), path("dst_path")) else {
-                    return;
-                };
-                let cgroup = self.attached(record.number("dst_id").map(i64::cast_unsigned), path);
+    fn learn(&mut self, ts: Ts, fact: CgroupFact, processes: &Processes) {
+        match fact {
+            CgroupFact::Fork { parent, child } => self.join(ts, child, self.now.get(&parent).cloned()),
+            CgroupFact::Joins(pid, cgroup) => self.join(ts, pid, Some(cgroup)),
+            CgroupFact::Path(id, path) => self.name(id, path),
+            CgroupFact::Attach(pid, id, path) => {
+                let cgroup = self.attached(id, path);
                 // The record is of the first thread where a whole process moves.
-                let others: Vec<Pid> = self.processes.iter().flat_map(|processes| processes.threads(pid, ts)).collect();
+                let others: Vec<Pid> = processes.threads(pid, ts).collect();
                 for task in others.into_iter().chain([pid]) {
                     self.join(ts, task, Some(cgroup.clone()));
                 }

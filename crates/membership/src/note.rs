@@ -1,19 +1,43 @@
 //! The cgroups, the processes and the scheduling parameters of tasks before a part of a trace, as a note in the file of the part.
 
+use crate::cgroups::CgroupRecords;
+use crate::params::ParamsRecords;
 use crate::past_groups::{NAME, PastGroups};
-use crate::{Cgroups, ParamsHistory, Processes};
+use crate::{ParamsHistory, Processes};
 use machine::Machine;
 use parse::Trace;
 use sched::Ts;
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 
 /// Returns the name and the text of a note on the groups of tasks before `from`; nothing where none is known. An anonymous one has no paths: cgroups have their
 /// IDs, which the machine file of the part gives names of their own, or a number.
 pub fn note(trace: &Trace, machine: Option<&Machine>, from: Ts, is_anonymous: bool) -> Option<(String, String)> {
     let before = Ts(from.0.saturating_sub(1));
-    let processes = Processes::of(trace, machine);
-    let cgroups = Cgroups::of(trace, machine, &processes);
-    let params = ParamsHistory::past(trace, machine, from);
+    let noted = PastGroups::of(trace);
+    let (mut processes, follows_processes) = Processes::begin(trace, machine, noted.as_deref());
+    let mut cgroups = CgroupRecords::begin(trace, machine, noted.as_deref());
+    let mut params = ParamsRecords::begin(trace, machine, noted.as_deref(), from);
+    // One reading of all records serves the three.
+    if follows_processes || cgroups.follows || params.follows {
+        trace.records(&mut |record| {
+            if cgroups.is_behind(record.ts) {
+                cgroups.settle(&processes);
+            }
+            if follows_processes {
+                processes.follow(record);
+            }
+            if cgroups.follows {
+                cgroups.follow(record);
+            }
+            if params.follows {
+                params.follow(record);
+            }
+            ControlFlow::Continue(())
+        });
+    }
+    let cgroups = cgroups.finish(machine, &processes);
+    let params = ParamsHistory::past(params, trace, machine);
     let mut now = BTreeMap::new();
     for change in cgroups.changes().iter().take_while(|change| change.ts < from) {
         match change.cgroup {

@@ -124,13 +124,20 @@ impl ParamsHistory {
     /// Learns the policies of a trace: from the lists of the machine file, from forks, from the system calls that set them, and from
     /// the weights that probes record.
     pub fn of(trace: &Trace, machine: Option<&Machine>) -> ParamsHistory {
-        ParamsLearned::of(trace, machine, Ts::MAX).history
+        let mut records = ParamsRecords::begin(trace, machine, PastGroups::of(trace).as_deref(), Ts::MAX);
+        if records.follows {
+            trace.records(&mut |record| {
+                records.follow(record);
+                ControlFlow::Continue(())
+            });
+        }
+        records.finish(trace, machine).history
     }
 
-    /// The parameters just before `from`, for the note of a part that starts there.
-    pub(crate) fn past(trace: &Trace, machine: Option<&Machine>, from: Ts) -> PastParams {
-        let ParamsLearned { history, calls, noted_calls, records_returns, .. } =
-            ParamsLearned::of(trace, machine, from);
+    /// The parameters just before the start of the part that all `records` were followed for.
+    pub(crate) fn past(records: ParamsRecords, trace: &Trace, machine: Option<&Machine>) -> PastParams {
+        let from = records.from;
+        let ParamsLearned { history, calls, noted_calls, records_returns, .. } = records.finish(trace, machine);
         let before = Ts(from.0.saturating_sub(1));
         let policies = history.policies.keys().filter_map(|pid| Some((*pid, history.policy(*pid, before)?)));
         let prio = |(pid, changes): (&Pid, &Vec<(Ts, i32)>)| {
@@ -329,9 +336,26 @@ fn clamps_at(machine: &Machine, at: &str) -> Vec<(Pid, UtilClamp)> {
     clamps.collect()
 }
 
-impl ParamsLearned {
-    /// Learns the parameters of a trace, and the calls that are open at `from`.
-    fn of(trace: &Trace, machine: Option<&Machine>, from: Ts) -> ParamsLearned {
+/// The reading of the records of a trace that show parameters.
+pub(crate) struct ParamsRecords {
+    learned: ParamsLearned,
+    kinds: SeededMap<u16, ShowsParams>,
+    has_note: bool,
+    /// The start of the part that a note is made for.
+    from: Ts,
+    /// Whether the records are to be followed.
+    pub(crate) follows: bool,
+}
+
+impl ParamsRecords {
+    /// Learns the parameters before the records of the trace, by the note of a part or by the machine file; `from`: the start of the part
+    /// whose note has the calls that are open there.
+    pub(crate) fn begin(
+        trace: &Trace,
+        machine: Option<&Machine>,
+        noted: Option<&PastGroups>,
+        from: Ts,
+    ) -> ParamsRecords {
         let mut kinds: SeededMap<u16, ShowsParams> =
             trace.formats().iter().filter_map(|format| Some((format.id, shows(format)?))).collect();
         kinds.retain(|id, _| trace.occurs(*id));
@@ -340,28 +364,33 @@ impl ParamsLearned {
             ..ParamsLearned::default()
         };
         // The note of a part takes the place of the lists.
-        let noted = PastGroups::of(trace.past().map(|past| &**past)).map(|note| note.params);
-        let lists = machine.filter(|_| noted.is_none());
-        lists.into_iter().for_each(|machine| learned.start(machine));
-        let has_any = noted.is_some() || !kinds.is_empty() || learned.knows_start;
-        noted.into_iter().for_each(|past| learned.go_on(past));
+        let has_note = noted.is_some();
+        machine.into_iter().filter(|_| !has_note).for_each(|machine| learned.start(machine));
+        let follows = has_note || !kinds.is_empty() || learned.knows_start;
+        noted.into_iter().for_each(|past| learned.go_on(past.params.clone()));
         kinds.extend(trace.format_of(Tracepoint::Fork).map(|format| (format.id, ShowsParams::Fork)));
-        if has_any {
-            trace.records(&mut |record| {
-                if record.ts >= from && learned.noted_calls.is_none() {
-                    learned.noted_calls = Some(open_calls(&learned.calls));
-                }
-                if let Some(shows) = kinds.get(&record.id()) {
-                    learned.follow(*shows, record);
-                }
-                ControlFlow::Continue(())
-            });
-        }
-        lists.into_iter().for_each(|machine| learned.end(machine));
-        learned.history.learn_prios(trace);
-        learned
+        ParamsRecords { learned, kinds, has_note, from, follows }
     }
 
+    /// Learns the parameters that a record shows. Records come in the order of the trace.
+    pub(crate) fn follow(&mut self, record: &Record<'_>) {
+        if record.ts >= self.from && self.learned.noted_calls.is_none() {
+            self.learned.noted_calls = Some(open_calls(&self.learned.calls));
+        }
+        if let Some(shows) = self.kinds.get(&record.id()) {
+            self.learned.follow(*shows, record);
+        }
+    }
+
+    /// The parameters, once all records were followed.
+    fn finish(mut self, trace: &Trace, machine: Option<&Machine>) -> ParamsLearned {
+        machine.into_iter().filter(|_| !self.has_note).for_each(|machine| self.learned.end(machine));
+        self.learned.history.learn_prios(trace);
+        self.learned
+    }
+}
+
+impl ParamsLearned {
     /// Goes on from the note of a part.
     fn go_on(&mut self, past: PastParams) {
         self.records_returns |= past.records_returns;

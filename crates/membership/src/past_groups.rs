@@ -2,8 +2,10 @@
 
 use crate::attributes::{CallAttributes, UtilClamp};
 use crate::policy::SchedPolicy;
+use parse::Trace;
 use sched::{Past, Pid};
 use serde::{Deserialize, Serialize};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// The name of the note.
 pub(crate) const NAME: &str = "membership";
@@ -64,9 +66,21 @@ fn shows_processes() -> bool {
     true
 }
 
+/// The note that was read last, with the past that it is in: each of the readers of a part asks for it.
+static LAST: Mutex<Option<(Weak<Past>, Option<Arc<PastGroups>>)>> = Mutex::new(None);
+
 impl PastGroups {
-    /// The note of a part, if there is one that can be read.
-    pub(crate) fn of(past: Option<&Past>) -> Option<PastGroups> {
-        serde_json::from_str(past?.notes.get(NAME)?).ok()
+    /// The note of a part, if there is one that can be read. It is read once for all that ask for it one after the other.
+    pub(crate) fn of(trace: &Trace) -> Option<Arc<PastGroups>> {
+        let past = trace.past()?;
+        let text = past.notes.get(NAME)?;
+        let key = Arc::downgrade(past);
+        let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, note)) = last.as_ref().filter(|(known, _)| known.ptr_eq(&key)) {
+            return note.clone();
+        }
+        let note = serde_json::from_str(text).ok().map(Arc::new);
+        *last = Some((key, note.clone()));
+        note
     }
 }

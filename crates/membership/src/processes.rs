@@ -31,11 +31,23 @@ impl Processes {
     /// Learns the processes of a trace: from the list of the machine file at the start, from the records of `task:task_newtask`, and
     /// from the programs that tasks execute.
     pub fn of(trace: &Trace, machine: Option<&Machine>) -> Processes {
+        let (mut processes, follows) = Processes::begin(trace, machine, PastGroups::of(trace).as_deref());
+        if follows {
+            trace.records(&mut |record| {
+                processes.follow(record);
+                ControlFlow::Continue(())
+            });
+        }
+        processes
+    }
+
+    /// Learns the processes before the records of the trace, by the note of a part or by the machine file, and whether the records are to be
+    /// followed.
+    pub(crate) fn begin(trace: &Trace, machine: Option<&Machine>, past: Option<&PastGroups>) -> (Processes, bool) {
         let mut processes = Processes::default();
-        let past = PastGroups::of(trace.past().map(|past| &**past));
-        let (has_past, shown_in_whole) = (past.is_some(), past.as_ref().map(|past| past.shows_processes));
-        for (pid, leader) in past.into_iter().flat_map(|past| past.processes) {
-            processes.learn(pid, Ts::MIN, leader);
+        let (has_past, shown_in_whole) = (past.is_some(), past.map(|past| past.shows_processes));
+        for (pid, leader) in past.into_iter().flat_map(|past| &past.processes) {
+            processes.learn(*pid, Ts::MIN, *leader);
         }
         // The note of a part takes the place of the list.
         for (leader, thread) in machine.iter().filter(|_| !has_past).flat_map(|machine| machine.threads()) {
@@ -46,18 +58,13 @@ impl Processes {
         }
         if trace.memberships().is_some_and(|records| !records.processes.is_empty()) {
             // They have the execs as well.
-            return processes;
+            return (processes, false);
         }
         processes.exec = trace.format_of(Tracepoint::Exec).map(|format| format.id);
         let has_flags = trace.format_named("task", "task_newtask").is_some_and(|format| trace.occurs(format.id));
         processes.are_shown = shown_in_whole.unwrap_or(has_flags || !processes.leaders.is_empty());
-        if processes.are_shown {
-            trace.records(&mut |record| {
-                processes.follow(record);
-                ControlFlow::Continue(())
-            });
-        }
-        processes
+        let follows = processes.are_shown;
+        (processes, follows)
     }
 
     /// Whether the trace or the machine file shows the process of any task.
@@ -114,7 +121,8 @@ impl Processes {
         }
     }
 
-    fn follow(&mut self, record: &Record<'_>) {
+    /// Learns the processes that a record shows. Records come in the order of the trace.
+    pub(crate) fn follow(&mut self, record: &Record<'_>) {
         let Some(format) = record.format() else { return };
         let pid = |field: &str| record.number(field).and_then(|pid| i32::try_from(pid).ok()).map(Pid);
         match (format.system.as_str(), format.name.as_str()) {
