@@ -307,13 +307,15 @@ impl Throttling {
         let (times, ns) = (sum(|one| one.times), sum(|one| one.ns));
         let without_end = match sum(|one| one.without_end) {
             0 => String::new(),
-            n => format!(" and {n} times without an end"),
+            n => format!(" and {} without an end", sched::nouns::counted(n, "time")),
         };
         let explained = pending_switches.iter().filter(|pending| self.explains(pending)).count();
         let of_pending = match pending_switches.len() {
             0 => String::new(),
             n => format!(
-                "; {explained} of the {n} listed times that a CPU idled beside a task of its own lie within that"
+                "; {explained} of the {n} listed {} that a CPU idled beside a task of its own {} within that",
+                sched::nouns::noun(n, "time"),
+                if explained == 1 { "lies" } else { "lie" }
             ),
         };
         let tasks = match self.task_ns() {
