@@ -3,6 +3,7 @@
 use crate::output::{Sink, TableWriter};
 use crate::schema::Column;
 use crate::value::Value;
+use session::csv::guarded;
 use std::io::{self, Write};
 
 /// Bytes that are gathered before they are written.
@@ -42,8 +43,10 @@ impl Csv {
     }
 }
 
-/// Adds a text, in quotes if it contains a separator; an empty text as well, since an empty field is null.
+/// Adds a text, in quotes if it contains a separator; an empty text as well, since an empty field is null. A text that a spreadsheet
+/// would take for a formula gets an apostrophe, as in every other table.
 fn put_text(text: &str, out: &mut Vec<u8>) {
+    let text = guarded(text);
     if !text.is_empty() && !text.contains([',', '"', '\n', '\r']) {
         return out.extend_from_slice(text.as_bytes());
     }
@@ -144,16 +147,16 @@ mod tests {
         let row = [Value::Int(-5), Value::Text("say \"x\"".into())];
         csv.row(&row).expect("a row");
         csv.end().expect("ended");
-        csv.begin(Some("g"), "r").expect("begun");
+        csv.begin(Some("=g"), "r").expect("begun");
         // More than the buffer holds: some of the rows that are forgotten were written.
         for _ in 0..BUFFER {
             csv.row(&row).expect("a row");
         }
         csv.restart().expect("restarted");
         csv.row(&[Value::Null, Value::Text("".into())]).expect("a row");
-        csv.row(&[Value::Real(0.1), Value::Bool(true)]).expect("a row");
+        csv.row(&[Value::Real(-0.1), Value::Text("=1+1,".into())]).expect("a row");
         csv.finish().expect("finished");
         let text = String::from_utf8(shared.0.lock().expect("whole").clone()).expect("text");
-        assert_eq!(text, "group,run,a,b\n,\"one, or two\",-5,\"say \"\"x\"\"\"\ng,r,,\"\"\ng,r,0.1,true\n");
+        assert_eq!(text, "group,run,a,b\n,\"one, or two\",-5,\"say \"\"x\"\"\"\n'=g,r,,\"\"\n'=g,r,-0.1,\"'=1+1,\"\n");
     }
 }

@@ -5,6 +5,7 @@ use membership::TaskRow;
 use sched::Dur;
 use sched::lengths::Summary;
 use serde::Serialize;
+use std::borrow::Cow;
 use std::fmt::{Display, Write as _};
 use std::io::Write;
 
@@ -39,10 +40,7 @@ impl<W: Write> CsvWriter<W> {
         for field in fields {
             self.field.clear();
             write!(self.field, "{field}")?;
-            if is_formula(&self.field) {
-                self.field.insert(0, '\'');
-            }
-            self.writer.write_field(&self.field)?;
+            self.writer.write_field(&*guarded(&self.field))?;
         }
         Ok(self.writer.write_record(None::<&[u8]>)?)
     }
@@ -65,6 +63,11 @@ impl CsvWriter<Vec<u8>> {
     pub fn into_bytes(self) -> Result<Vec<u8>> {
         Ok(self.writer.into_inner().map_err(csv::IntoInnerError::into_error)?)
     }
+}
+
+/// Returns a text as every table has it: with an apostrophe before one that a spreadsheet would take for a formula.
+pub fn guarded(text: &str) -> Cow<'_, str> {
+    if is_formula(text) { format!("'{text}").into() } else { text.into() }
 }
 
 /// Whether a spreadsheet takes a text for a formula. A sign alone is none.
