@@ -125,6 +125,31 @@ fn what_cannot_be_compared_is_refused_with_advice() {
     }
 }
 
+/// The averages of rtla's interrupts are usually 0: the row below continues their name. `compare a b` is what people type first.
+#[test]
+fn a_row_of_zeros_whose_name_goes_on_is_kept() {
+    let folder = scratch("compare-timerlat");
+    let base = runs(&folder, "base", 0..1, 1);
+    let new = runs(&folder, "new", 1..2, 1);
+    for (name, most) in [("base.0", 9), ("new.1", 12)] {
+        let text = format!(
+            "# RTLA timerlat histogram\n# Time unit is microseconds (us)\nIndex   IRQ-000   Thr-000\n0         59000         0\n\
+             over:         0         0\ncount:    59001     59001\nmin:          0         2\navg:          0         4\n\
+             max:     {most:>6}         9\n"
+        );
+        std::fs::write(folder.join(format!("{name}.out")), text).expect("written");
+    }
+    let table = schedviz(&["compare", "-q", "--base", &base, "--new", &new]).success().text();
+    let start = table.lines().position(|line| line.starts_with("timerlat IRQ avg")).expect("the row of the average");
+    let rows: Vec<Vec<&str>> =
+        table.lines().skip(start).take(2).map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(rows[0][..5], ["timerlat", "IRQ", "avg", "0", "0"], "{table}");
+    assert_eq!(rows[1][..5], ["max,", "\u{b5}s", "9.000", "12.00", "+33.3%"], "{table}");
+    let ran = schedviz(&["compare", "old.dat", "new 1.dat"]);
+    assert!(ran.stderr.contains("schedviz compare --base old.dat --new 'new 1.dat'"), "{}", ran.stderr);
+    std::fs::remove_dir_all(&folder).expect("removed");
+}
+
 /// The outputs of hackbench and stress-ng beside the runs: a time that doubles, and a rate that halves.
 #[test]
 fn numbers_of_benchmarks_have_a_direction() {

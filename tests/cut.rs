@@ -494,6 +494,30 @@ fn what_cannot_be_cut_is_refused() {
 }
 
 #[test]
+fn the_symbols_of_the_kernel_can_be_left_out() {
+    let folder = scratch("cut-symbols");
+    let symbols: String = (1..20_000).map(|n| format!("ffffffff81{n:06x} t function_{n}\n")).collect();
+    for version in [6, 7] {
+        let builder = testkit::TraceBuilder { version, kallsyms: symbols.clone(), ..testkit::TraceBuilder::default() };
+        let bytes = builder.events(&testkit::Simulation::run(3, 4, 2000).events).build();
+        std::fs::write(folder.join("whole.dat"), bytes).expect("written");
+        let with = cut(&folder, Path::new("whole.dat"), "with.dat", &[]);
+        let without = cut(&folder, Path::new("whole.dat"), "without.dat", &["--no-symbols".to_owned()]);
+        let [with, without] = [with, without].map(|path| {
+            let size = std::fs::metadata(&path).expect("a part").len();
+            let trace = Trace::open(&path, Options::default()).expect("a trace");
+            assert!(trace.diagnostics().is_empty(), "{:?}", trace.diagnostics());
+            (crate::support::events(&trace), trace.texts(), size)
+        });
+        assert_eq!((with.0, &with.1.printk, &with.1.formats), (without.0, &without.1.printk, &without.1.formats));
+        assert_eq!((with.1.kallsyms.as_slice(), without.1.kallsyms.len()), (symbols.as_bytes(), 0));
+        // Pages begin at multiples of 4,096 bytes.
+        assert!(with.2 - without.2 + 4096 >= symbols.len() as u64, "version {version}");
+    }
+    std::fs::remove_dir_all(&folder).expect("removed");
+}
+
+#[test]
 fn the_machine_file_goes_with_the_part() {
     let folder = scratch("cut-machine");
     std::fs::copy(fixture("hackbench.dat"), folder.join("whole.dat")).expect("copied");

@@ -76,6 +76,36 @@ fn no_input_is_overwritten() {
     fs::remove_dir_all(&folder).expect("removed");
 }
 
+/// The output of a benchmark that `compare` finds beside a recording is no word of the command line.
+#[test]
+fn a_file_that_is_found_and_read_is_an_input() {
+    let folder = scratch("inputs-found");
+    for name in ["a.dat", "b.dat"] {
+        fs::copy(fixture(if name == "a.dat" { "affine.dat" } else { "hackbench.dat" }), folder.join(name))
+            .expect("copied");
+    }
+    fs::write(folder.join("a.out"), "Running in process mode with 1 groups\nTime: 1.0\n").expect("written");
+    fs::hard_link(folder.join("a.out"), folder.join("other.md")).expect("linked");
+    let before = contents(&folder);
+    let compare = ["compare", "--base", "a.dat", "--new", "b.dat", "-q"];
+    for output in [
+        &["-o", "a.out", "--format", "json"][..],
+        &["-o", "a.out", "--format", "pdf"],
+        &["-o", "other.md", "--format", "txt"],
+        &["--markdown", "--summary", "other.md"],
+    ] {
+        let arguments = [&compare[..], output].concat();
+        let ran = schedviz_in(&folder, &arguments);
+        assert!(
+            ran.code == Some(1) && ran.stderr.contains("is an input of this command (a.out)"),
+            "{output:?}: {}",
+            ran.stderr
+        );
+    }
+    assert!(contents(&folder) == before, "all files are as they were, and there are no others");
+    fs::remove_dir_all(&folder).expect("removed");
+}
+
 /// A report replaces a report, as a whole, and no other folder.
 #[test]
 fn a_report_appears_whole_or_not_at_all() {

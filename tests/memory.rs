@@ -39,6 +39,30 @@ const SIZE: usize = 48 << 20;
 /// The greatest peak of a command that reads it, in bytes: less than the trace and the 33 MB or more of any command.
 const MOST: u64 = 72 << 20;
 
+/// Each run of a comparison keeps its numbers alone: a year of a regression job is some 10,000 of them.
+#[test]
+fn a_run_of_a_comparison_takes_little_memory() {
+    let folder = scratch("memory-compare");
+    let events = Simulation::run(5, 8, 3_000).events;
+    std::fs::write(folder.join("1.dat"), TraceBuilder::default().events(&events).build()).expect("written");
+    let peak = |runs: usize| {
+        for nth in 2..=runs {
+            let link = folder.join(format!("{nth}.dat"));
+            if !link.exists() {
+                std::fs::hard_link(folder.join("1.dat"), link).expect("linked");
+            }
+        }
+        let arguments = ["compare", "--base", "1.dat", "--new", "*.dat", "-q", "--threads", "1"];
+        let mut command = Command::new(env!("CARGO_BIN_EXE_schedviz"));
+        testkit::peak(command.args(arguments).current_dir(&folder))
+    };
+    let (few, many) = (peak(20), peak(120));
+    let each = many.saturating_sub(few) / 100;
+    println!("{each} bytes a run");
+    assert!(each < 32 << 10, "{each} bytes a run");
+    std::fs::remove_dir_all(&folder).expect("removed");
+}
+
 /// `report` runs the analyses of the other commands.
 #[test]
 #[ignore = "takes long; .ci/run runs it"]

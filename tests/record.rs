@@ -348,7 +348,7 @@ fn runs_of_variants_are_read_as_groups() {
     let over = schedviz_in(fake.folder(), &["compare", "series", "-o", "series/runs.json"]);
     assert!(over.stderr.contains("is an input of this command"), "{}", over.stderr);
     let none = schedviz_in(fake.folder(), &["compare", "buffers"]);
-    assert!(none.stderr.contains("buffers is not a folder of schedviz record --runs"), "{}", none.stderr);
+    assert!(none.stderr.contains("buffers is not a folder of schedviz record --runs; to compare recordings: schedviz compare --base buffers --new FILE"), "{}", none.stderr);
 }
 
 /// The output of a benchmark is kept beside its recording and printed; that of an earlier one is removed.
@@ -369,6 +369,105 @@ fn the_output_of_a_benchmark_is_kept() {
     assert!(!fake.path("new.out").exists());
     run(&["--keep-output"], "./other");
     assert_eq!(std::fs::read_to_string(fake.path("new.out")).expect("the output"), "");
+    assert!(fake.is_clean());
+}
+
+/// Symbols and formats of megabytes are compressed, in the form of trace-cmd 3; the pages are not.
+#[test]
+fn long_texts_of_the_kernel_are_compressed() {
+    let fake = Fake::new("record-compressed");
+    let lines: String = (0..20_000).map(|n| format!("0xffffffff82{n:06x} : \"a format {n} of a driver\"\n")).collect();
+    fake.write("tracefs/printk_formats", &lines);
+    fake.record(&["--quiet"], "true").success();
+    let bytes = std::fs::read(fake.path("new.dat")).expect("a recording");
+    assert_eq!(bytes[..12], *b"\x17\x08\x44tracing7\0");
+    let open = |name: &str| Trace::open(&fake.path(name), Options::default()).expect("a trace");
+    let trace = open("new.dat");
+    assert_eq!((events(&trace).len() as u64, trace.recorded()), (fake.recorded(), fake.recorded()));
+    assert!(trace.diagnostics().is_empty(), "{:?}", trace.diagnostics());
+    let texts = trace.texts();
+    assert_eq!(texts.printk, lines.as_bytes());
+    // Without them it would be as large as its other texts, its pages, and both of these.
+    assert!(
+        bytes.len() < lines.len() / 2 + texts.kallsyms.len() / 2 + 200 * events(&trace).len(),
+        "{} bytes",
+        bytes.len()
+    );
+    schedviz_in(fake.folder(), &["cut", "new.dat", "-o", "part.dat", "--no-symbols", "-q"]).success();
+    let part = open("part.dat");
+    assert_eq!((events(&part), part.texts().printk), (events(&trace), texts.printk));
+    assert!(part.texts().kallsyms.is_empty());
+}
+
+/// `whatif` needs to know what ended each sleep.
+#[test]
+fn causes_of_sleeps_are_recorded_where_that_is_asked_for() {
+    let fake = Fake::new("record-whatif");
+    let text = "name: hrtimer_start\nID: 902\nformat:\n\nprint fmt: \"\"\n";
+    fake.write("tracefs/events/timer/hrtimer_start/format", text);
+    let ran = fake.record(&["--whatif"], "true").success();
+    for event in ["timer/hrtimer_start", "irq", "sched/sched_switch"] {
+        assert_eq!(fake.seen(&format!("events/{event}/enable")).as_deref(), Some("1\n"), "{event}");
+    }
+    assert!(ran.stderr.contains("timer:hrtimer_expire_entry does not exist on this kernel: "), "{}", ran.stderr);
+    fake.record(&["-q"], "true").success();
+    assert_eq!(fake.seen("events/timer/hrtimer_start/enable"), None);
+}
+
+/// A file of the user's that has the name of a kept output is neither removed nor replaced.
+#[test]
+fn the_users_own_file_stays() {
+    let fake = Fake::new("record-own-output");
+    let record = "cp -r buffers $(echo tracefs/instances/schedviz_${PPID}_*)/per_cpu";
+    let lines = "Running in process mode with 1 groups\nTime: 0.250\n";
+    let print = format!("printf '{}'", lines.replace('\n', "\\n"));
+    stand_in(&fake.path("hackbench"), &format!("{record}; {print}"));
+    stand_in(&fake.path("script"), &format!("{record}; {print}"));
+    let program = std::path::absolute(env!("CARGO_BIN_EXE_schedviz")).expect("a path").display().to_string();
+    let shell = |command: &str| {
+        let line = format!("{program} record --tracefs tracefs -o new.dat {command}");
+        let ran = Command::new("sh").args(["-c", &line]).current_dir(fake.folder()).output().expect("sh");
+        assert!(ran.status.success(), "{line}: {}", String::from_utf8_lossy(&ran.stderr));
+        String::from_utf8_lossy(&ran.stderr).into_owned()
+    };
+    let read = |name: &str| std::fs::read_to_string(fake.path(name)).ok();
+    // The script's own output, redirected to the name of a kept one.
+    let printed = shell("-q -- ./script > new.out");
+    assert_eq!((read("new.out").as_deref(), printed.as_str()), (Some(lines), ""));
+    // It is older than the next recording, but no recording wrote it.
+    let printed = shell("-q -- ./script > other");
+    assert_eq!(read("new.out").as_deref(), Some(lines));
+    assert!(
+        printed.contains("new.out was there before and stays: compare reads its numbers as those of new.dat"),
+        "{printed}"
+    );
+    // A benchmark is the command itself: its file has another name, and messages reach the user's.
+    shell("-- ./hackbench > new.out 2>&1");
+    let own = read("new.out").expect("the user's file");
+    assert!(
+        own.ends_with(lines)
+            && own.contains("recorded")
+            && own.matches("the output of the command is new.dat.out").count() == 1,
+        "{own}"
+    );
+    assert_eq!(read("new.dat.out").as_deref(), Some(lines));
+    let table =
+        schedviz_in(fake.folder(), &["compare", "--base", "new.dat", "--new", "new.dat", "-q"]).success().text();
+    assert!(table.contains("hackbench time, s"), "{table}");
+    // Without the user's file the usual name is taken again, and what the recording before it wrote is removed.
+    std::fs::remove_file(fake.path("new.out")).expect("removed");
+    assert_eq!(shell("-q -- ./hackbench > other"), "");
+    assert_eq!(
+        (read("new.out").as_deref(), read("new.dat.out"), read("other").as_deref()),
+        (Some(lines), None, Some(lines))
+    );
+    // Its own file is replaced, and removed, as long as it is as it was.
+    assert_eq!(shell("-q -- ./hackbench > other"), "");
+    assert_eq!((read("new.out").as_deref(), read("new.dat.out")), (Some(lines), None));
+    std::fs::write(fake.path("new.out"), format!("{lines}# my notes\n")).expect("written");
+    shell("-q -- ./hackbench > other");
+    assert_eq!(read("new.out"), Some(format!("{lines}# my notes\n")));
+    assert_eq!(read("new.dat.out").as_deref(), Some(lines));
     assert!(fake.is_clean());
 }
 

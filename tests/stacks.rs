@@ -1,6 +1,6 @@
 //! Stacks that were recorded with an event, behind it: they do not show which task is current.
 
-use crate::support::{fixture, recordings};
+use crate::support::{fixture, recordings, schedviz, scratch};
 use parse::{Trace, Want};
 use sched::{
     Analysis, Comm, Cpu, CpuFold, Current, EventIssue, EventKind, Pass, Pid, PrevState, SchedEvent, SchedState,
@@ -32,6 +32,47 @@ fn trace(events: &[SchedEvent], version: u32) -> Trace {
     let formats = vec![("ftrace".to_owned(), format)];
     let bytes = TraceBuilder { formats, ..builder }.events(events).build();
     Trace::from_bytes(bytes, parse::Options::default()).expect("a trace")
+}
+
+/// A kernel whose symbols have no addresses (`kptr_restrict`) names no function: a message shows the remedy.
+#[test]
+fn symbols_without_addresses_are_none() {
+    let folder = scratch("stacks-hidden");
+    let at = |name: &str| folder.join(name).display().to_string();
+    let (hidden, shown) = (
+        "0000000000000000 T _stext\n0000000000000000 t schedule\n",
+        "ffffffff81000000 T _stext\nffffffff82000000 T _end\n",
+    );
+    for (name, kallsyms) in [("hidden.dat", hidden), ("shown.dat", shown)] {
+        let builder = TraceBuilder { kallsyms: kallsyms.to_owned(), ..TraceBuilder::default() };
+        let format = builder.layout().format(STACK, "kernel_stack", "");
+        let formats = vec![("ftrace".to_owned(), format)];
+        let stack = self::at(150, 5, EventKind::Stack { id: STACK });
+        let bytes = TraceBuilder { formats, ..builder }.events(&[switch(100, 5, 6), stack, switch(200, 6, 5)]).build();
+        std::fs::write(folder.join(name), bytes).expect("written");
+        std::fs::write(folder.join(name).with_extension("kallsyms"), kallsyms).expect("written");
+    }
+    std::fs::write(folder.join("empty.kallsyms"), "").expect("written");
+    let printed = |arguments: &[&str]| schedviz(arguments).stderr;
+    for command in ["offcpu", "latency"] {
+        let hidden = printed(&[command, &at("hidden.dat")]);
+        assert!(
+            hidden.contains("its stacks have no names: the kernel hid the addresses of its symbols"),
+            "{command}: {hidden}"
+        );
+        assert!(hidden.contains("sysctl kernel.kptr_restrict=1"), "{hidden}");
+        assert!(!printed(&[command, &at("shown.dat")]).contains("hid the addresses"));
+        let given = printed(&[command, &at("hidden.dat"), "--kallsyms", &at("shown.kallsyms")]);
+        assert!(!given.contains("hid the addresses"), "{given}");
+    }
+    for (file, why) in
+        [("hidden", "all addresses are 0, since the kernel hid them"), ("empty", "there are no symbols in it")]
+    {
+        let ran = schedviz(&["offcpu", &at("shown.dat"), "--kallsyms", &at(&format!("{file}.kallsyms"))]);
+        assert!(ran.code == Some(1) && ran.stderr.contains(why), "{}", ran.stderr);
+        assert!(ran.stderr.contains("sudo cat /proc/kallsyms"), "{}", ran.stderr);
+    }
+    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 /// The tasks that CPU 0 ran, each from its start in nanoseconds.

@@ -232,6 +232,51 @@ fn licences_are_those_that_are_allowed() {
     assert!(seen > 50, "{seen} packages are too few to be all");
 }
 
+/// All files are opened for reading by the crate `opened`, which remembers them: no output replaces one of them.
+#[test]
+fn inputs_are_opened_in_one_place() {
+    let ways = ["File::open(", "fs::read(", "read_to_string(", "OpenOptions::", "File::options("];
+    let exceptions = [
+        "crates/opened/src/lib.rs",
+        // The kernel's files.
+        "crates/machine/src/root.rs",
+        "crates/record/src/kernel.rs",
+        "crates/record/src/live/facts.rs",
+        // It notes the file that it opens without waiting for a writer of a FIFO.
+        "crates/machine/src/bounded.rs",
+        // It reads a file to find out whether it may replace it.
+        "crates/schedviz/src/registry/report.rs",
+        "crates/view/src/command/index_file.rs",
+        "crates/machine/src/kept_output.rs",
+        "crates/record/src/command/kept_output.rs",
+        // They open what they write.
+        "crates/session/src/output/atomic_file.rs",
+        "crates/record/src/traced.rs",
+        // It is compiled for tests alone.
+        "crates/schedviz/src/registry/documentation.rs",
+        "crates/schedviz/src/registry/schemas.rs",
+    ];
+    let exempt = ["crates/testkit/", "crates/tracefs/"];
+    let mut looked_at = 0;
+    for path in tracked(&["crates/*/src/*.rs"]) {
+        if exceptions.contains(&path.as_str())
+            || exempt.iter().any(|folder| path.starts_with(folder))
+            || path.ends_with("tests.rs")
+        {
+            continue;
+        }
+        let text = std::fs::read_to_string(root().join(&path)).expect("a source");
+        let code = text.split("#[cfg(test)]\nmod tests").next().and_then(|code| code.split("#[test]").next());
+        looked_at += 1;
+        for way in ways {
+            let line =
+                code.unwrap_or_default().lines().find(|line| line.contains(way) && !line.contains("proc/schedstat"));
+            assert!(line.is_none(), "{path}: {}: use opened::file", line.unwrap_or_default().trim());
+        }
+    }
+    assert!(looked_at > 300, "{looked_at} files");
+}
+
 /// All outputs go through one file, which follows no link of a stranger. The helper of a recording is an exception: it writes
 /// to a nameless file of its parent.
 #[test]

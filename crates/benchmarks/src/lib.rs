@@ -75,7 +75,7 @@ pub fn read(output: &Path) -> io::Result<Vec<BenchmarkNumber>> {
     match std::fs::metadata(output) {
         Ok(found) if !found.is_file() => Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file")),
         Ok(found) => {
-            let (mut file, length) = (std::fs::File::open(output)?, found.len());
+            let (mut file, length) = (opened::file(output)?, found.len());
             file.seek(SeekFrom::Start(length.saturating_sub(MOST_BYTES)))?;
             let mut bytes = Vec::new();
             file.take(MOST_BYTES).read_to_end(&mut bytes)?;
@@ -88,9 +88,18 @@ pub fn read(output: &Path) -> io::Result<Vec<BenchmarkNumber>> {
     }
 }
 
-/// The path of the output that is saved beside a recording: `trace.out` for `trace.dat`.
+/// The path of the output that is saved beside a recording: `trace.dat.out` for `trace.dat` if there is such a file, which a recording
+/// writes where `trace.out` is another program's, and else `trace.out`.
 pub fn path_beside(recording: &Path) -> PathBuf {
-    recording.with_extension("out")
+    let [usual, other] = paths_beside(recording);
+    if other.is_file() { other } else { usual }
+}
+
+/// The paths at which the output of a recording can be, the usual one first: `trace.out` and `trace.dat.out` for `trace.dat`.
+pub fn paths_beside(recording: &Path) -> [PathBuf; 2] {
+    let mut other = recording.as_os_str().to_owned();
+    other.push(".out");
+    [recording.with_extension("out"), PathBuf::from(other)]
 }
 
 /// Whether a command line runs a program whose output is read, by the file name of any of its words: `taskset -c 0-3 hackbench`; of perf

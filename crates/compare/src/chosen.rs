@@ -95,7 +95,10 @@ fn names(groups: &[(String, Vec<PathBuf>)]) -> Vec<&str> {
 /// The runs of a folder.
 fn folder(path: &Path) -> Result<groups::Folder> {
     let Some(folder) = groups::Folder::open(path)? else {
-        bail!("{} is not a folder of schedviz record --runs; name files with --base and --new", path.display());
+        let (name, word) = (path.display(), session::args::shell_word(path.as_os_str()));
+        bail!(
+            "{name} is not a folder of schedviz record --runs; to compare recordings: schedviz compare --base {word} --new FILE"
+        );
     };
     Ok(folder)
 }

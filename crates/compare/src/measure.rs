@@ -64,7 +64,9 @@ pub(crate) fn measure(path: &Path, read: &ReadArgs, args: &CompareArgs) -> Resul
     no_latency.iter().for_each(|why| latency.withhold(why.clone()));
     let reports = Reports { workcons, reasons, latency, columns, diagnostics: outcome.diagnostics };
     let queued = queued(&critical_path::path_of_command(paths));
-    Ok(Measured { no_latency, queued, outside, preemptions, picks, ..conclude(&session, reports, args.max_loss) })
+    let measured =
+        Measured { no_latency, queued, outside, preemptions, picks, ..conclude(&session, reports, args.max_loss) };
+    Ok(measured.without_lists())
 }
 
 /// The queued time on a path that is to be trusted.

@@ -62,6 +62,24 @@ pub struct Measured {
 }
 
 impl Measured {
+    /// The results without the lists and distributions from which no number of a comparison comes: those of thousands of runs are in
+    /// memory at the same time.
+    #[must_use]
+    pub fn without_lists(mut self) -> Measured {
+        let latency = &mut self.latency;
+        (latency.rows, latency.worst, latency.lengths) = Default::default();
+        (latency.by_placement, latency.by_idleness) = Default::default();
+        let workcons = &mut self.workcons;
+        (workcons.pending_switches, workcons.strips, workcons.throttling) = Default::default();
+        let violations = [Some(&mut workcons.all), Some(&mut workcons.movable)].into_iter();
+        let violations = violations.chain([workcons.violation.as_mut(), workcons.application.as_mut()]);
+        violations.flatten().for_each(|violation| violation.longest = Vec::new());
+        (self.reasons.by, self.reasons.episode, self.reasons.over_time) = Default::default();
+        self.picks.iter_mut().for_each(|picks| (picks.rows, picks.unexplained) = Default::default());
+        self.preemptions.iter_mut().for_each(|preemptions| preemptions.askers = Vec::new());
+        self
+    }
+
     /// The run as a point of the figure of elapsed times; nothing where it has none.
     pub fn point(&self) -> Option<(f64, Option<f64>)> {
         let violation = self.workcons.violation.as_ref().filter(|_| self.no_violation.is_none());

@@ -29,6 +29,23 @@ pub(crate) fn is_nothing(row: &Row) -> bool {
     row.base.max == 0.0 && row.new.max == 0.0
 }
 
+/// The rows of a table: those that are not zero in all runs, and those whose name the indented rows below them continue.
+fn shown(rows: &[Row]) -> Vec<&Row> {
+    let mut shown: Vec<&Row> = Vec::new();
+    let mut continued = false;
+    for row in rows.iter().rev() {
+        let is_part = row.metric.row.starts_with(' ');
+        if !is_nothing(row) || (continued && !is_part) {
+            shown.push(row);
+            continued = is_part;
+        } else if !is_part {
+            continued = false;
+        }
+    }
+    shown.reverse();
+    shown
+}
+
 pub(crate) fn change(row: &Row) -> String {
     match row.change_percent {
         None => "-".into(),
@@ -78,7 +95,7 @@ pub fn text(rows: &[Row], base: &str, new: &str) -> String {
     // Writing to a string cannot fail.
     let mut out = String::new();
     let _ = writeln!(out, "{:18} {:>12} {:>12} {:>7} {:>9} {:>4}", "", cut(base), cut(new), "change", "range", "p");
-    for row in rows.iter().filter(|row| !is_nothing(row)) {
+    for row in shown(rows) {
         let (name, [base, new, change, range, p, mark]) = (&row.metric.row, cells(row));
         let line = format!("{name:18} {base:>12} {new:>12} {change:>7} {range:>9} {p:>4} {mark}");
         let _ = writeln!(out, "{}", line.trim_end());

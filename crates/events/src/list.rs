@@ -68,7 +68,7 @@ pub(crate) fn run_list(args: &ListArgs) -> Result<()> {
     let lines = args.output.lines()?;
     args.tasks.without_forked("list")?;
     let mut session = args.trace.open_listed()?;
-    session.trace.set_kernel_symbols(args.symbols.read()?);
+    args.symbols.give(&mut session)?;
     args.tasks.check(&session)?;
     let choice = Choice::listed(&session, &args.events, &args.tasks)?;
     listing::list(&session, &choice, args.latency_format, args.stacks, lines)?;

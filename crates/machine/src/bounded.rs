@@ -13,6 +13,7 @@ use std::path::Path;
 /// or a beginning.
 pub fn read_bounded(path: &Path, most: u64) -> Result<Vec<u8>> {
     let file = open(path)?;
+    opened::note(path, &file);
     let kind = file.metadata()?.file_type();
     if !kind.is_file() && !is_pipe(kind) {
         return Err(Error::new(ErrorKind::InvalidInput, "not a regular file or a pipe"));

@@ -18,6 +18,7 @@ mod cgroups;
 mod clamps;
 mod cpus;
 mod facts;
+mod kept_output;
 mod kernel;
 mod newidle;
 mod policies;
@@ -32,6 +33,7 @@ pub use bounded::read_bounded;
 pub use cgroups::Cgroup;
 pub use clamps::Clamps;
 pub use cpus::{CpuPlace, MachineCpus, Node};
+pub use kept_output::KeptOutput;
 pub use kernel::Kernel;
 pub use newidle::{NewIdleCost, NewIdleCosts};
 pub use policies::Policies;
@@ -106,6 +108,9 @@ pub struct Machine {
     /// The hits of probes that the kernel did not record, by probe; probes without any are left out.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub missed_probes: BTreeMap<String, u64>,
+    /// The output of the command that the recording keeps beside itself; absent where it keeps none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept_output: Option<KeptOutput>,
     /// The instant at which the pressure was read, of a machine that was not read from a file.
     #[serde(skip)]
     pressure_read: Option<Instant>,
@@ -160,6 +165,7 @@ impl Machine {
             pressure_at_end: None,
             pressure_span_us: None,
             missed_probes: BTreeMap::new(),
+            kept_output: None,
             cpus,
         }
     }
@@ -229,6 +235,7 @@ impl Machine {
         let missed = self.missed_hits();
         self.missed_probes = (missed > 0).then(|| ("probes".to_owned(), missed)).into_iter().collect();
         self.kernel.command_line = None;
+        self.kept_output = None;
         for (cgroup, number) in self.cgroups.iter_mut().zip(1..) {
             if cgroup.path != "/" {
                 cgroup.path = format!("/cgroup{number}");

@@ -60,7 +60,10 @@ impl Root {
     pub(crate) fn text(&self, file: impl AsRef<Path>) -> Option<String> {
         let mut bytes = Vec::new();
         // The kernel's files have no length: some end only after the last of many reads.
-        std::fs::File::open(self.join(file)).ok()?.take(MAX_FILE).read_to_end(&mut bytes).ok()?;
+        let file = self.join(file);
+        // The kernel's own files are no inputs that an output could replace, and there are many.
+        let opened = if self.path == Path::new("/") { std::fs::File::open(&file) } else { opened::file(&file) };
+        opened.ok()?.take(MAX_FILE).read_to_end(&mut bytes).ok()?;
         let text = String::from_utf8_lossy(&bytes).trim().to_owned();
         (!text.is_empty()).then_some(text)
     }

@@ -118,7 +118,7 @@ pub(crate) fn run(args: &PathArgs) -> Result<()> {
     let is_of_command = args.pid.is_none() && args.comm.is_none();
     args.begin.without_descent(is_of_command, "the path of the traced command")?;
     let mut session = args.trace.open()?;
-    session.trace.set_kernel_symbols(args.symbols.read()?);
+    args.symbols.give(&mut session)?;
     let outcome = find(&session, &args.begin, (args.pid.map(Pid), args.comm.as_deref()), args.longest)?;
     let (path, diagnostics) = (outcome.output, outcome.diagnostics);
     let hidden = session.shown.only_where_many(|cpu| path.cpus.iter().any(|share| share.of.cpu == cpu));

@@ -139,7 +139,7 @@ impl<Q: TaskQuestion> Subcommand for Q {
         Q::check(args)?;
         let mut session = trace.open()?;
         if let Some(symbols) = Q::symbols(args) {
-            session.trace.set_kernel_symbols(symbols.read()?);
+            symbols.give(&mut session)?;
         }
         tasks.check(&session)?;
         let chosen = tasks.chooser(&session)?;

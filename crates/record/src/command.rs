@@ -69,6 +69,9 @@ pub struct RecordArgs {
     /// Also record the frequencies of the CPUs
     #[arg(long, help_heading = "Events")]
     frequency: bool,
+    /// Also record what ends sleeps, for whatif: interrupts, timers, completed requests of disks, and the calls that sleep for a time
+    #[arg(long, help_heading = "Events")]
+    whatif: bool,
     /// Also record NUMA balancing in detail
     #[arg(long, help_heading = "Events")]
     numa: bool,
@@ -163,6 +166,11 @@ Examples:
                                              with the balancer's decisions
   sudo schedviz record --stacks -- ./benchmark
                                              with the stacks of switches and wakeups
+  sudo schedviz record -o now.dat -- sleep 10
+                                             ten seconds of a machine that runs
+                                             already; or --until, see below
+  sudo schedviz record --whatif -- ./benchmark
+                                             with the causes of sleeps
   sudo schedviz record --dry-run --stacks -- ./benchmark
                                              the price of a stack, and the rates
   sudo schedviz record --dry-run --time 60 -- ./benchmark
@@ -277,6 +285,7 @@ fn recorded(args: &RecordArgs, tracefs: &Tracefs, signals: &Forwarder) -> Result
         irq: args.irq,
         frequency: args.frequency,
         numa: args.numa,
+        whatif: args.whatif,
         stacks: args.stacks,
         more: args.event.clone(),
     };

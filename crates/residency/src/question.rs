@@ -8,6 +8,7 @@ use question::{Question, SharedArgs, Subcommand};
 use sched::Chosen;
 use sched::topology::CpuOrder;
 use session::Session;
+use session::args;
 use session::document::TraceDocument;
 use session::formats::{Formats, Renderings};
 use std::process::ExitCode;
@@ -42,7 +43,12 @@ fn run(args: &ResidencyArgs) -> Result<()> {
     begin.without_descent(tasks.forked, "--forked")?;
     let session = trace.open()?;
     if !session.topology.has_groups(CpuOrder::Llc) && !session.topology.has_groups(CpuOrder::Node) {
-        bail!("{}: the caches of its CPUs are unknown: give --topology, or a machine file beside it", session.name());
+        let trace = args::shell_word(session.path().as_os_str());
+        bail!(
+            "{}: the caches of its CPUs are unknown. On the machine of the recording: lscpu -e -J > cpus.json; then: \
+             schedviz residency {trace} --topology cpus.json",
+            session.name()
+        );
     }
     tasks.check(&session)?;
     let chosen = tasks.chooser(&session)?;

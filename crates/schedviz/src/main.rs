@@ -75,7 +75,23 @@ fn with_tip(mut error: clap::Error) -> clap::Error {
         let tip = format!("this is a file; to see its content: schedviz info {}", args::shell_word(word.as_ref()));
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
     }
+    if error.kind() == clap::error::ErrorKind::UnknownArgument
+        && let Some(tip) = two_recordings(std::env::args_os().skip(1))
+    {
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    }
     error
+}
+
+/// The command line that `compare OLD NEW...` stands for, with the words of the command line behind the program's name; nothing where
+/// another command or an option comes before the second file.
+fn two_recordings(mut words: impl Iterator<Item = std::ffi::OsString>) -> Option<String> {
+    words.next().filter(|word| word == "compare")?;
+    let mut files = words.take_while(|word| !word.as_encoded_bytes().starts_with(b"-"));
+    let (base, new) = (files.next()?, files.map(|word| args::shell_word(&word)).collect::<Vec<_>>());
+    let base = args::shell_word(&base);
+    let tip = format!("to compare recordings: schedviz compare --base {base} --new {}", new.join(" "));
+    (!new.is_empty()).then_some(tip)
 }
 
 #[cfg(test)]

@@ -95,7 +95,7 @@ pub(crate) fn run(args: &StepperArgs) -> Result<()> {
     args.output.check(FORMATS)?;
     args.tasks.without_forked("stepper")?;
     let mut session = args.trace.open()?;
-    session.trace.set_kernel_symbols(args.symbols.read()?);
+    args.symbols.give(&mut session)?;
     args.tasks.check(&session)?;
     let at = instant(args, &session)?;
     let (cpus, affinity) = (&session.shown.chosen, session.affinity.as_ref());

@@ -1,4 +1,5 @@
-//! A trace.dat of version 6 made of pages, with the descriptions of its events from tracefs.
+//! A trace.dat made of pages, with the descriptions of its events from tracefs: of version 7 with compressed texts where these have the
+//! kernel's symbols, which are some megabytes, and else of version 6. The pages are not compressed.
 
 use crate::{CpuStats, Error, GROUP, PREFIX, Tracefs};
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -14,14 +15,33 @@ pub struct TraceFile {
     /// The clock, which stands once more behind the table of CPUs.
     clock: String,
     page_size: usize,
+    /// Whether the file is of version 7.
+    has_sections: bool,
+    /// Whether the kernel showed its symbols without their addresses, so that the file has none.
+    hides_symbols: bool,
 }
 
 /// The numbers of options in trace.dat.
+const DONE: u16 = 0;
 const CPUSTAT: u16 = 2;
+const BUFFER: u16 = 3;
 const CLOCK: u16 = 4;
 const UNAME: u16 = 5;
 const CPUS: u16 = 8;
 const RECORDER: u16 = 9;
+const STRINGS: u16 = 15;
+const HEADER_INFO: u16 = 16;
+const FTRACE_FORMATS: u16 = 17;
+const EVENT_FORMATS: u16 = 18;
+const KALLSYMS: u16 = 19;
+const PRINTK: u16 = 20;
+const NAMES: u16 = 21;
+
+/// The name and a version of the compression. trace-cmd 3 goes by the name alone.
+const COMPRESSION: &[u8] = b"zstd\x001.5.5\0";
+
+/// Bit of the flags of a section: its body is compressed.
+const IS_COMPRESSED: u16 = 1;
 
 impl TraceFile {
     /// Reads the descriptions of the events of these systems. `release`: that of the kernel. `clock`: the content of
@@ -34,15 +54,24 @@ impl TraceFile {
         TraceFile::new(tracefs, systems, release, clock, &[String::new(), String::new()])
     }
 
-    /// Describes a file with the kernel's symbols and its formats of `trace_printk`, which are some megabytes.
+    /// Describes a file with the kernel's symbols and its formats of `trace_printk`, which are some megabytes and compressed. Symbols
+    /// whose addresses the kernel hides (`kernel.kptr_restrict`) are left out: they name no address.
     ///
     /// # Errors
     ///
-    /// The errors of [`TraceFile::of`].
+    /// The errors of [`TraceFile::of`], and those of the compression.
     pub fn with_symbols(tracefs: &Tracefs, systems: &[&str], release: &str, clock: &str) -> Result<TraceFile, Error> {
         let symbols = std::fs::read_to_string("/proc/kallsyms").unwrap_or_default();
         let printk = read(tracefs.join("printk_formats")).unwrap_or_default();
-        TraceFile::new(tracefs, systems, release, clock, &[symbols, printk])
+        let hides_symbols = !symbols.is_empty() && !has_addresses(&symbols);
+        let symbols = if hides_symbols { String::new() } else { symbols };
+        let file = TraceFile::new(tracefs, systems, release, clock, &[symbols, printk])?;
+        Ok(TraceFile { hides_symbols, ..file })
+    }
+
+    /// Whether the kernel showed its symbols without their addresses (`kernel.kptr_restrict`), so that the file has none.
+    pub fn hides_symbols(&self) -> bool {
+        self.hides_symbols
     }
 
     fn new(
@@ -66,7 +95,10 @@ impl TraceFile {
             symbols,
             names: &read(tracefs.join("saved_cmdlines")).unwrap_or_default(),
         };
-        Ok(texts.file(release, clock))
+        match symbols.iter().any(|text| !text.is_empty()) {
+            true => texts.compressed(release, clock).map_err(|reason| Error::Io { path: "the symbols".into(), reason }),
+            false => Ok(texts.file(release, clock)),
+        }
     }
 
     /// Describes a file of events that no kernel recorded: their descriptions by system, with pages of `page_size` bytes whose data begin
@@ -150,6 +182,9 @@ impl TraceFile {
 
     /// The bytes before the pages of CPUs that have this number of bytes each, in this order.
     fn before(&self, sizes: &[(u32, u64)]) -> Vec<u8> {
+        if self.has_sections {
+            return self.before_in_sections(sizes);
+        }
         let cpus = sizes.iter().map(|(cpu, _)| cpu + 1).max().unwrap_or(0);
         let mut out = self.head.clone();
         out.extend(cpus.to_ne_bytes());
@@ -173,6 +208,43 @@ impl TraceFile {
     }
 }
 
+impl TraceFile {
+    /// The bytes of a file of version 7 before the pages: the texts, the options, which lead to all the rest, and the header of the buffer.
+    /// Their number depends on that of the CPUs alone.
+    fn before_in_sections(&self, sizes: &[(u32, u64)]) -> Vec<u8> {
+        let cpus = sizes.iter().map(|(cpu, _)| cpu + 1).max().unwrap_or(0);
+        let mut options = self.options.clone();
+        put_option(&mut options, CPUS, &cpus.to_ne_bytes());
+        // The option of the buffer and the last one follow.
+        // The kernel's file has all clocks, with this one in brackets.
+        let chosen = self.clock.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
+        let clock = chosen.map_or(self.clock.trim(), |(name, _)| name);
+        let of_buffer = 8 + 1 + clock.len() + 1 + 4 + 4 + 20 * sizes.len();
+        let buffer_at = self.head.len() + SECTION_HEADER + options.len() + (6 + of_buffer) + (6 + 8);
+        let mut payload = (buffer_at as u64).to_ne_bytes().to_vec();
+        payload.push(0);
+        payload.extend(clock.bytes().chain([0]));
+        payload.extend((self.page_size as u32).to_ne_bytes());
+        payload.extend((sizes.len() as u32).to_ne_bytes());
+        let first = (buffer_at + SECTION_HEADER) as u64;
+        let mut at = first;
+        for (cpu, size) in sizes {
+            at = at.next_multiple_of(self.page_size as u64);
+            payload.extend(cpu.to_ne_bytes());
+            payload.extend(at.to_ne_bytes());
+            payload.extend(size.to_ne_bytes());
+            at += size;
+        }
+        put_option(&mut options, BUFFER, &payload);
+        put_option(&mut options, DONE, &[0; 8]);
+        let mut out = self.head.clone();
+        put_section(&mut out, DONE, 0, options.len() as u64);
+        out.extend(options);
+        put_section(&mut out, BUFFER, 0, at - first);
+        out
+    }
+}
+
 /// The texts at the beginning of a file.
 struct HeadTexts<'t> {
     /// The layout of a page, and that of the word before a record.
@@ -189,33 +261,86 @@ struct HeadTexts<'t> {
 }
 
 impl HeadTexts<'_> {
+    /// A file of version 6.
     fn file(&self, release: &str, clock: &str) -> TraceFile {
-        let page_size = page_size(self.page).unwrap_or(4096);
-        let mut head = b"\x17\x08\x44tracing6\0".to_vec();
-        head.extend([u8::from(cfg!(target_endian = "big")), size_of::<usize>() as u8]);
-        head.extend((page_size as u32).to_ne_bytes());
+        let mut head = self.start(b'6');
+        self.parts().iter().for_each(|(_, body)| head.extend(body));
+        self.with_head(head, false, release, clock)
+    }
+
+    /// A file of version 7, of which the texts are compressed.
+    fn compressed(&self, release: &str, clock: &str) -> std::io::Result<TraceFile> {
+        let mut head = self.start(b'7');
+        head.extend(COMPRESSION);
+        let first_options = head.len();
+        head.extend([0; 8]);
+        let mut options = Vec::new();
+        let strings = (STRINGS, b"headers\0options\0".to_vec());
+        for (id, body) in self.parts().into_iter().chain([strings]) {
+            // trace-cmd finds the strings by a walk over all sections.
+            if id != STRINGS {
+                put_option(&mut options, id, &(head.len() as u64).to_ne_bytes());
+            }
+            let block = zstd::bulk::compress(&body, 3)?;
+            put_section(&mut head, id, IS_COMPRESSED, block.len() as u64 + 8);
+            head.extend((block.len() as u32).to_ne_bytes());
+            head.extend((body.len() as u32).to_ne_bytes());
+            head.extend(block);
+        }
+        let at = (head.len() as u64).to_ne_bytes();
+        head[first_options..first_options + 8].copy_from_slice(&at);
+        let file = self.with_head(head, true, release, clock);
+        Ok(TraceFile { options: [options, file.options].concat(), ..file })
+    }
+
+    /// The bytes that both versions begin with, up to the size of a page.
+    fn start(&self, version: u8) -> Vec<u8> {
+        let mut head = b"\x17\x08\x44tracing".to_vec();
+        head.extend([version, 0, u8::from(cfg!(target_endian = "big")), size_of::<usize>() as u8]);
+        head.extend((page_size(self.page).unwrap_or(4096) as u32).to_ne_bytes());
+        head
+    }
+
+    /// The texts as both versions have them, each with the number of its section.
+    fn parts(&self) -> Vec<(u16, Vec<u8>)> {
+        let mut info = Vec::new();
         for (name, text) in [("header_page\0", self.page), ("header_event\0", self.event)] {
-            head.extend(name.bytes());
-            put_text(&mut head, text);
+            info.extend(name.bytes());
+            put_text(&mut info, text);
         }
-        head.extend((self.ftrace.len() as u32).to_ne_bytes());
-        self.ftrace.iter().for_each(|text| put_text(&mut head, text));
-        head.extend((self.systems.len() as u32).to_ne_bytes());
+        let mut ftrace = (self.ftrace.len() as u32).to_ne_bytes().to_vec();
+        self.ftrace.iter().for_each(|text| put_text(&mut ftrace, text));
+        let mut events = (self.systems.len() as u32).to_ne_bytes().to_vec();
         for (system, texts) in self.systems {
-            head.extend(system.bytes().chain([0]));
-            head.extend((texts.len() as u32).to_ne_bytes());
-            texts.iter().for_each(|text| put_text(&mut head, text));
+            events.extend(system.bytes().chain([0]));
+            events.extend((texts.len() as u32).to_ne_bytes());
+            texts.iter().for_each(|text| put_text(&mut events, text));
         }
-        for text in self.symbols {
-            head.extend((text.len() as u32).to_ne_bytes());
-            head.extend(text.bytes());
-        }
-        put_text(&mut head, self.names);
+        let [symbols, printk] = self.symbols.each_ref().map(|text| {
+            let mut part = (text.len() as u32).to_ne_bytes().to_vec();
+            part.extend(text.bytes());
+            part
+        });
+        let mut names = Vec::new();
+        put_text(&mut names, self.names);
+        vec![
+            (HEADER_INFO, info),
+            (FTRACE_FORMATS, ftrace),
+            (EVENT_FORMATS, events),
+            (KALLSYMS, symbols),
+            (PRINTK, printk),
+            (NAMES, names),
+        ]
+    }
+
+    fn with_head(&self, head: Vec<u8>, has_sections: bool, release: &str, clock: &str) -> TraceFile {
+        let page_size = page_size(self.page).unwrap_or(4096);
         let mut options = Vec::new();
         put_option(&mut options, UNAME, format!("Linux (none) {release} {}\0", std::env::consts::ARCH).as_bytes());
         put_option(&mut options, RECORDER, format!("schedviz {}\0", env!("CARGO_PKG_VERSION")).as_bytes());
         put_option(&mut options, CLOCK, format!("{}\n\0", clock.trim()).as_bytes());
-        TraceFile { head, options, clock: format!("{}\n", clock.trim()), page_size }
+        let clock = format!("{}\n", clock.trim());
+        TraceFile { head, options, clock, page_size, has_sections, hides_symbols: false }
     }
 }
 
@@ -238,6 +363,23 @@ fn read(path: impl AsRef<Path>) -> Result<String, Error> {
 fn put_text(out: &mut Vec<u8>, text: &str) {
     out.extend((text.len() as u64).to_ne_bytes());
     out.extend(text.bytes());
+}
+
+/// The size of the header of a section in bytes.
+const SECTION_HEADER: usize = 16;
+
+/// Adds the header of a section, without a description.
+fn put_section(out: &mut Vec<u8>, id: u16, flags: u16, size: u64) {
+    out.extend(id.to_ne_bytes());
+    out.extend(flags.to_ne_bytes());
+    out.extend(0_u32.to_ne_bytes());
+    out.extend(size.to_ne_bytes());
+}
+
+/// Whether any symbol but those of per-CPU data, which are offsets, has an address other than zero.
+fn has_addresses(symbols: &str) -> bool {
+    let address = |line: &str| line.split(' ').next().is_some_and(|word| word.bytes().any(|digit| digit != b'0'));
+    symbols.lines().any(address)
 }
 
 fn put_option(out: &mut Vec<u8>, id: u16, payload: &[u8]) {
@@ -269,8 +411,14 @@ mod tests {
 
     #[test]
     fn pages_in_files_make_the_same_trace() {
-        let file =
-            TraceFile { head: b"head".to_vec(), options: Vec::new(), clock: "[local]".to_owned(), page_size: 64 };
+        let file = TraceFile {
+            head: b"head".to_vec(),
+            options: Vec::new(),
+            clock: "[local]".to_owned(),
+            page_size: 64,
+            has_sections: false,
+            hides_symbols: false,
+        };
         let (first, second) = (vec![1; 128], vec![2; 64]);
         let together = file.with_pages([(3, &first[..64]), (1, &second[..]), (3, &first[64..])].into_iter());
         let written = |fails: bool| {
@@ -286,6 +434,13 @@ mod tests {
         assert_eq!((size, &out), (192, &together));
         assert_eq!((out.len() % 64, &out[out.len() - 64..]), (0, &second[..]));
         assert!(written(true).is_err());
+    }
+
+    #[test]
+    fn symbols_without_addresses_are_none() {
+        assert!(!has_addresses("0000000000000000 T _stext\n0000000000000000 t do_one_initcall\t[x]\n"));
+        assert!(has_addresses("0000000000000000 A fixed_percpu_data\nffffffff81000000 T _stext\n"));
+        assert!(!has_addresses(""));
     }
 
     #[test]

@@ -105,8 +105,7 @@ pub(crate) fn run(args: &ViewArgs) -> Result<()> {
     }
     let mut sessions: Vec<Session> =
         args.traces.iter().map(|path| Session::open(path, &args.read, &args.window)).collect::<Result<_>>()?;
-    let symbols = args.symbols.read()?;
-    sessions.iter_mut().for_each(|session| session.trace.set_kernel_symbols(symbols.clone()));
+    sessions.iter_mut().try_for_each(|session| args.symbols.give(session))?;
     if let Some(policy) = args.whatif {
         sessions.push(simulated(args, &sessions, policy)?);
     }

@@ -252,7 +252,11 @@ fn calibrate(
             "{unknown_percent:.0} % of the sleep on the critical path, {}, has no known cause, more than {MOST_UNKNOWN} %",
             Dur(unknown).human()
         ));
-        advice.push("record the causes as well: -e timer -e irq -e 'syscalls:sys_enter_*nanosleep'".to_owned());
+        advice.push(
+            "record the causes as well: schedviz record --whatif, or with trace-cmd -e timer -e irq -e block_rq_complete \
+             -e 'syscalls:sys_enter_*nanosleep'"
+                .to_owned(),
+        );
     }
     let mean = |figures: &RunFigures, command| {
         figures.by_command.iter().find(|row| row.command == command).and_then(|row| row.waits.mean_ns)

@@ -241,7 +241,7 @@ const MARK: &str = "* ";
 /// Measures one run; with `drawn` so that it can be drawn.
 fn measure(args: &WhyArgs, read: &ReadArgs, path: &Path, drawn: bool) -> Result<(Session, WhyRun)> {
     let mut session = Session::open(path, read, &args.window)?;
-    session.trace.set_kernel_symbols(args.symbols.read()?);
+    args.symbols.give(&mut session)?;
     if let Some(By::Node) = args.by {
         needs_groups(&session.topology, CpuOrder::Node, "--by node")?;
     }

@@ -29,6 +29,8 @@ pub struct CutPart {
     pub past: Past,
     /// The times at which CPUs went offline in it.
     pub offline: Vec<(Cpu, Ts)>,
+    /// Whether the kernel's symbols are left out: stacks and functions in the part have no names then.
+    pub without_symbols: bool,
 }
 
 /// The names that stand for others in an anonymous part.
@@ -107,7 +109,7 @@ impl Trace {
         if let Some(origin) = self.origin() {
             return Err(CutError::Format { format: origin.format });
         }
-        let mut aliases = aliases;
+        let (mut aliases, without_symbols) = (aliases, part.without_symbols);
         let note = self.note_of(part, aliases.as_deref_mut())?;
         let text = serde_json::to_vec(&note).map_err(io::Error::other)?;
         if text.len() as u64 > crate::limits::PART_NOTE {
@@ -115,7 +117,7 @@ impl Trace {
         }
         let out = CutFile { file, endian: self.endian(), at: 0 };
         let rewriter = aliases.map(|aliases| Rewriter::new(self, aliases));
-        let mut writer = Writer { trace: self, past: &note.past, note: &text, rewriter, out };
+        let mut writer = Writer { trace: self, past: &note.past, note: &text, rewriter, without_symbols, out };
         match self.header().version.number {
             6 => writer.version_6()?,
             _ => writer.version_7()?,
@@ -124,7 +126,7 @@ impl Trace {
     }
 
     fn note_of(&self, part: CutPart, mut aliases: Option<&mut Aliases>) -> Result<Note, CutError> {
-        let CutPart { past, offline } = part;
+        let CutPart { past, offline, .. } = part;
         let is_anonymous = aliases.is_some();
         let (all_sleeps, sleeps) = self.events()?.sleeps_within(past.from, past.to)?;
         let names = (0..self.info().buffers.len()).map(|buffer| {

@@ -30,7 +30,14 @@ impl<W: Write + Seek> Writer<'_, W> {
     /// Writes the whole file.
     pub(super) fn version_6(&mut self) -> Result<()> {
         let header = self.trace.header();
-        self.copy(0..header.head_end)?;
+        let symbols = header.kallsyms.place();
+        if self.without_symbols && !symbols.is_empty() {
+            self.copy(0..symbols.start.saturating_sub(4))?;
+            self.out.number(0, 4)?;
+            self.copy(symbols.end..header.head_end)?;
+        } else {
+            self.copy(0..header.head_end)?;
+        }
         // One size holds for all buffers.
         if let Some(pages) = self.trace.lanes().iter().flatten().next() {
             self.out.patch(PAGE_SIZE_AT, pages.layout.size as u64, 4)?;

@@ -9,6 +9,8 @@ use std::io::{Result, Seek, Write};
 
 /// The section of the saved command names.
 const COMMAND_NAMES: u16 = 21;
+/// The section of the kernel's symbols.
+const KERNEL_SYMBOLS: u16 = 19;
 
 /// The parts that are written before the options, whose places the options hold.
 struct WrittenParts {
@@ -99,6 +101,10 @@ impl<W: Write + Seek> Writer<'_, W> {
                     endian.put(&mut body, names.len() as u64, 8);
                     body.extend(names);
                     self.out.section(id, &body, header.codec)?;
+                }
+                // An empty text: a section that is not there counts as lost.
+                (Some(_), _) if self.without_symbols && id == KERNEL_SYMBOLS => {
+                    self.out.section(id, &[0; 4], None)?;
                 }
                 (Some(place), _) => self.copy(place)?,
                 (None, _) => continue,

@@ -26,6 +26,8 @@ pub(super) struct Writer<'w, W> {
     pub(super) note: &'w [u8],
     /// Replaces the names, if any.
     pub(super) rewriter: Option<Rewriter<'w>>,
+    /// Whether the kernel's symbols are left out.
+    pub(super) without_symbols: bool,
     pub(super) out: CutFile<W>,
 }
 

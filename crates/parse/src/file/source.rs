@@ -38,7 +38,7 @@ impl Source {
         if !meta.is_file() {
             return Err(Error::NotAFile { path: path.to_owned(), what: kind(&meta.file_type()) });
         }
-        let file = File::open(path).map_err(io)?;
+        let file = opened::file(path).map_err(io)?;
         let size = file.metadata().map_err(io)?.len();
         if size == 0 {
             return Err(Error::Foreign { what: "the file is empty (was the recording interrupted? trace.dat is written at its end; trace-cmd restore can join the trace.dat.cpu* files)".into() });

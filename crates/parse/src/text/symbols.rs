@@ -14,6 +14,8 @@ pub(crate) struct Symbols {
     names: String,
     /// Sorted: each address, and where its name begins and ends.
     by_address: Vec<(u64, u32, u32)>,
+    /// Whether there are names of functions without addresses alone: the kernel hid the addresses (`kptr_restrict`).
+    are_hidden: bool,
 }
 
 /// A source of the names of kernel addresses, for the conversions that print symbols.
@@ -40,6 +42,7 @@ impl Symbols {
     /// there are no symbols.
     pub(crate) fn parse(text: &[u8]) -> Symbols {
         let (mut names, mut by_address) = (String::new(), Vec::new());
+        let mut without_address = false;
         for line in text.split(|b| *b == b'\n') {
             if by_address.len() >= limits::SYMBOLS {
                 break;
@@ -47,6 +50,7 @@ impl Symbols {
             let mut words = line.split(|b| matches!(b, b' ' | b'\t')).filter(|w| !w.is_empty());
             let (Some(address), Some(kind), Some(name)) = (words.next(), words.next(), words.next()) else { continue };
             let Some(address) = hex(address) else { continue };
+            without_address |= address == 0 && matches!(kind, b"T" | b"t");
             // Absolute symbols are sizes and per-CPU offsets; `$x` marks code and data on ARM.
             if address == 0 || matches!(kind, b"A" | b"a") || name.starts_with(b"$") {
                 continue;
@@ -59,7 +63,13 @@ impl Symbols {
         // The first of several names for an address counts.
         by_address.sort_by_key(|(address, ..)| *address);
         by_address.dedup_by_key(|(address, ..)| *address);
-        Symbols { names, by_address }
+        let are_hidden = without_address && by_address.is_empty();
+        Symbols { names, by_address, are_hidden }
+    }
+
+    /// Whether the kernel hid the addresses of all symbols.
+    pub(crate) fn are_hidden(&self) -> bool {
+        self.are_hidden
     }
 }
 
@@ -71,6 +81,16 @@ impl KernelSymbols {
     /// Reads lines of an address, a kind and a name. Lines that are none are passed over, and so are symbols beyond the limit.
     pub fn parse(text: &[u8]) -> KernelSymbols {
         KernelSymbols(Symbols::parse(text))
+    }
+
+    /// Whether there is no symbol with an address.
+    pub fn is_empty(&self) -> bool {
+        self.0.by_address.is_empty()
+    }
+
+    /// Whether the kernel hid the addresses of all symbols (`kernel.kptr_restrict`), so that there are none.
+    pub fn are_hidden(&self) -> bool {
+        self.0.are_hidden()
     }
 
     /// Returns the function that an address is in, and the offset in it in bytes; nothing before the first symbol and behind the last one.

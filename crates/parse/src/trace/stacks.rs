@@ -315,6 +315,11 @@ impl Trace {
         self.chains.is_some()
     }
 
+    /// Whether the kernel hid the addresses of the symbols that the trace has (`kernel.kptr_restrict`), so that it names no function.
+    pub fn hides_symbols(&self) -> bool {
+        self.symbols().are_hidden()
+    }
+
     /// Returns the function of the kernel that an address is in, by the symbols of the trace or those that were set, and the offset in it in bytes; nothing
     /// where neither has it.
     pub fn function_at(&self, address: u64) -> Option<(&str, u64)> {

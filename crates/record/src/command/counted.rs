@@ -5,7 +5,7 @@ use crate::traced::Traced;
 use anyhow::{Context, Result, bail};
 use parse::{FileIssue, Trace};
 use sched::nouns::noun;
-use session::atomic_file::private_folder;
+use session::atomic_file::{private_folder, rename};
 use session::warnings::grouped;
 use std::ffi::OsString;
 use std::path::Path;
@@ -92,7 +92,7 @@ pub(super) fn record(recorder: &Recorder<'_>, output: &Path, capture: Option<&Pa
     if std::fs::metadata(&part).map_or(0, |file| file.len()) == 0 {
         bail!("{} recorded nothing ({})", args.perf.display(), ended.status);
     }
-    named(std::fs::rename(&part, output), output)?;
+    rename(&part, output)?;
     let saved = save::opened(output)?;
     let events: u64 = saved.trace.counts().buffers.iter().map(parse::BufferCounts::total).sum();
     let recorded = format!("{} {} with {}", grouped(events), noun(events, "event"), COUNTERS.join(" and "));

@@ -201,7 +201,7 @@ impl RunSeries {
     /// The command's own number in its output.
     fn metric_in(&self, output: &Path) -> Result<Option<f64>> {
         let Some(metric) = &self.metric else { return Ok(None) };
-        let text = named(std::fs::read(output), output)?;
+        let text = named(opened::read(output), output)?;
         let text = String::from_utf8_lossy(&text);
         let last = metric.captures_iter(&text).last();
         let number = last.and_then(|found| found.get(1).or(found.get(0)).map(|text| text.as_str().trim().to_owned()));

@@ -52,6 +52,12 @@ impl Recorder<'_> {
         let release = machine.kernel.release.as_deref().unwrap_or_default();
         let mut file = TraceFile::with_symbols(self.tracefs, &systems, release, &instance.clock())?;
         file.add_stats(stats);
+        if file.hides_symbols() {
+            self.args.note(
+                "the kernel hides the addresses of its symbols: stacks and functions in the recording have no names; record as root, with \
+                 kernel.kptr_restrict at most 1 (sysctl kernel.kptr_restrict)",
+            );
+        }
         Ok(file)
     }
 

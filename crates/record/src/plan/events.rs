@@ -32,6 +32,17 @@ const REQUIRED: &str = "sched/sched_switch";
 /// Optional groups of events.
 const IRQ: [&str; 1] = ["irq"];
 const FREQUENCY: [&str; 1] = ["power/cpu_frequency"];
+/// The events that end sleeps, and the calls that show for how long a task asked to sleep: `whatif` finds the causes of sleeps in them.
+const WHATIF: [&str; 8] = [
+    "timer/hrtimer_start",
+    "timer/hrtimer_expire_entry",
+    "timer/hrtimer_expire_exit",
+    "timer/timer_expire_entry",
+    "timer/timer_expire_exit",
+    "block/block_rq_complete",
+    "syscalls/sys_enter_nanosleep",
+    "syscalls/sys_enter_clock_nanosleep",
+];
 const NUMA: [&str; 3] = ["sched/sched_skip_vma_numa", "sched/sched_skip_cpuset_numa", "migrate/mm_migrate_pages"];
 
 /// Groups of events that may be asked for.
@@ -43,6 +54,8 @@ pub struct WantedEvents {
     pub frequency: bool,
     /// NUMA balancing in more detail.
     pub numa: bool,
+    /// The causes of sleeps, with interrupts.
+    pub whatif: bool,
     /// Stacks of switches and wakeups.
     pub stacks: bool,
     /// Events by name, as trace-cmd takes them: `sched:sched_switch`, `sched_switch`, or a system such as `irq`.
@@ -94,8 +107,13 @@ impl EventPlan {
         }
         plan.events.extend(MEMBERSHIP.iter().filter(|event| kernel.has(event)).map(|event| (*event).to_owned()));
         let groups = [(wanted.irq, IRQ.as_slice()), (wanted.frequency, &FREQUENCY), (wanted.numa, &NUMA)];
+        let irq = wanted.irq || wanted.whatif;
+        let groups = groups.map(|(is_wanted, events)| (is_wanted || (irq && events == IRQ), events));
         for event in groups.into_iter().filter(|(wanted, _)| *wanted).flat_map(|(_, events)| events) {
             plan.add(event, "asked for, and not recorded", kernel);
+        }
+        for event in WHATIF.into_iter().filter(|_| wanted.whatif) {
+            plan.add(event, "the sleeps that it shows the causes of have none in whatif", kernel);
         }
         for name in &wanted.more {
             let found = resolve(name, kernel);
@@ -167,6 +185,20 @@ mod tests {
         assert_eq!(plan.missing.len(), 11);
         assert_eq!(plan.missing[0], ("sched:sched_wakeup".into(), "the start of a wait is approximate".into()));
         assert_eq!(plan.missing[10].0, "power:cpu_frequency");
+    }
+
+    #[test]
+    fn causes_of_sleeps_are_timers_devices_and_calls() {
+        let kernel = Kernel(vec![
+            "sched/sched_switch",
+            "irq/irq_handler_entry",
+            "timer/hrtimer_start",
+            "block/block_rq_complete",
+        ]);
+        let plan = EventPlan::new(&WantedEvents { whatif: true, ..WantedEvents::default() }, &kernel).unwrap();
+        assert_eq!(plan.events, ["sched/sched_switch", "irq", "timer/hrtimer_start", "block/block_rq_complete"]);
+        let missing = plan.missing.iter().filter(|(_, cost)| cost.contains("whatif")).count();
+        assert_eq!(missing, WHATIF.len() - 2);
     }
 
     #[test]

@@ -49,6 +49,9 @@ pub(crate) struct CutArgs {
     /// those of buffers "buffer1" and so on. All figures stay as they are.
     #[arg(long, help_heading = "Output")]
     anonymize: bool,
+    /// Leave out the kernel's symbols, which are some megabytes: stacks and functions in the part have no names then
+    #[arg(long, help_heading = "Output")]
+    no_symbols: bool,
     /// Note what goes on in the figure of this specification when the part begins; may be given several times
     ///
     /// The specifications that come with the program are noted anyway (see `schedviz plot --list`).
@@ -103,6 +106,7 @@ pub(crate) fn run(args: &CutArgs) -> Result<()> {
     let session = Session::of_trace(trace, &args.trace, &args.read, &WindowArgs::of_time(&args.time))?;
     let aliases = RefCell::new(args.anonymize.then(Aliases::default));
     let part = session_part(&session, &args.plot, &aliases)?;
+    let part = CutPart { without_symbols: args.no_symbols, ..part };
     let mut file = BufWriter::new(AtomicFile::create(&args.output)?);
     // A pipe is refused before anything is written to it.
     file.rewind()?;
@@ -193,7 +197,7 @@ fn session_part(session: &Session, specs: &[String], aliases: &RefCell<Option<Al
     past.occupants.iter_mut().for_each(|occupant| occupant.comm = alias(aliases, occupant.comm));
     past.frequencies = dat2graph::in_force(session).map_err(|e| session.named(e))?;
     past.names = names.map(|(pid, name)| PastName { pid, name: alias(aliases, name) }).collect();
-    Ok(CutPart { past, offline })
+    Ok(CutPart { past, offline, without_symbols: false })
 }
 
 /// The machine file of the part and its text: that of the trace, if there is one. A file of that name that may be of
@@ -211,11 +215,13 @@ fn machine_file(args: &CutArgs) -> Result<Option<(PathBuf, String)>> {
     let Some(text) = text else {
         bail!("{file} would be read as the machine of {output}; remove it, or choose another name for the output")
     };
-    if read_text(&to).is_ok_and(|present| present == text) {
+    let (is_same, is_machine) =
+        opened::look_at(&to, || (read_text(&to).is_ok_and(|present| present == text), Machine::open(&to).is_ok()));
+    if is_same {
         return Ok(None);
     }
     // That of a part that is replaced is replaced with it.
-    if !args.output.is_file() || Machine::open(&to).is_err() {
+    if !args.output.is_file() || !is_machine {
         bail!("{file} exists and is not of {output}; remove it, or choose another name for the output");
     }
     Ok(Some((to, text)))

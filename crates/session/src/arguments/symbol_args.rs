@@ -1,8 +1,9 @@
 //! The symbols of the kernel, for commands that show stacks.
 
-use anyhow::{Context, Result};
+use crate::Session;
+use anyhow::{Context, Result, bail};
 use parse::KernelSymbols;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// The names of addresses
@@ -17,11 +18,38 @@ pub struct SymbolArgs {
 /// Maximum size of a file with the kernel's symbols, in bytes.
 const MOST: u64 = 64 << 20;
 
+/// The commands that copy the symbols with their addresses.
+const COPY: &str = "sudo sysctl kernel.kptr_restrict=1; sudo cat /proc/kallsyms > kallsyms.txt";
+
+/// Reads the symbols in a copy of /proc/kallsyms. One without an address is refused.
+fn symbols_in(path: &Path) -> Result<KernelSymbols> {
+    let name = path.display();
+    let bytes = machine::read_bounded(path, MOST).with_context(|| name.to_string())?;
+    let symbols = KernelSymbols::parse(&bytes);
+    if symbols.are_hidden() {
+        bail!(
+            "--kallsyms {name}: all addresses are 0, since the kernel hid them from the user who copied them; as root: {COPY}"
+        );
+    }
+    if symbols.is_empty() {
+        bail!("--kallsyms {name}: there are no symbols in it; a copy of /proc/kallsyms is needed: {COPY}");
+    }
+    Ok(symbols)
+}
+
 impl SymbolArgs {
-    /// Reads the symbols for [`parse::Trace::set_kernel_symbols`]; nothing if no file is given.
-    pub fn read(&self) -> Result<Option<Arc<KernelSymbols>>> {
-        let Some(path) = &self.kallsyms else { return Ok(None) };
-        let bytes = machine::read_bounded(path, MOST).with_context(|| path.display().to_string())?;
-        Ok(Some(Arc::new(KernelSymbols::parse(&bytes))))
+    /// Gives the symbols to the trace of a session. Without a file, a message reports it if the stacks of the trace have no names since the
+    /// kernel hid the addresses of its symbols.
+    pub fn give(&self, session: &mut Session) -> Result<()> {
+        match &self.kallsyms {
+            Some(path) => session.trace.set_kernel_symbols(Some(Arc::new(symbols_in(path)?))),
+            None if session.trace.has_stacks() && session.trace.hides_symbols() => session.read.message(&format!(
+                "{}: its stacks have no names: the kernel hid the addresses of its symbols. Record as root, with kernel.kptr_restrict at \
+                 most 1; until the next boot of that machine, a copy of its symbols gives the names: {COPY}; then add --kallsyms kallsyms.txt",
+                session.name()
+            )),
+            None => {}
+        }
+        Ok(())
     }
 }

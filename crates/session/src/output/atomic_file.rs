@@ -76,6 +76,8 @@ impl AtomicFile {
     /// Puts the file in its place.
     pub fn finish(self) -> io::Result<()> {
         let AtomicFile { shown, path, place } = self;
+        take_place(&path)?;
+        let is_new = !matches!(place, Place::Final(_));
         let persisted = match place {
             Place::Final(_) => Ok(()),
             Place::Beside(file) => file.persist(&path).map(drop).map_err(|e| e.error),
@@ -87,7 +89,11 @@ impl AtomicFile {
                 part.and_then(|part| part.persist(&path).map_err(|e| e.error))
             }
         };
-        persisted.map_err(|e| named(&shown, &e))
+        persisted.map_err(|e| named(&shown, &e))?;
+        if is_new {
+            opened::written(&path);
+        }
+        Ok(())
     }
 
     fn file(&mut self) -> &mut File {
@@ -155,6 +161,19 @@ pub fn append(path: &Path, bytes: &[u8]) -> io::Result<()> {
             new.finish()
         }
     }
+}
+
+/// Puts a file that another program wrote, such as perf, in its place. A link of that name is replaced, and never followed.
+pub fn rename(part: &Path, place: &Path) -> io::Result<()> {
+    let put = take_place(place).and_then(|()| std::fs::rename(part, place));
+    put.map_err(|e| named(place, &e))?;
+    opened::written(place);
+    Ok(())
+}
+
+/// Refuses to replace an input. A link of this name is replaced itself, and the input that it leads to stays.
+fn take_place(path: &Path) -> io::Result<()> {
+    if path.is_symlink() { Ok(()) } else { inputs::refuse(path) }
 }
 
 /// Creates a file for another program to write to. A file of this name, or a link, is an error.
@@ -273,6 +292,7 @@ impl WholeFolder {
     /// Puts the folder in its place, and returns whether it replaced files.
     pub fn finish(self) -> Result<bool> {
         let is_there = self.path.is_dir();
+        inputs::refuse_folder(&self.path)?;
         let replaces = is_there && self.path.read_dir().is_ok_and(|mut entries| entries.next().is_some());
         self.take_place(is_there).with_context(|| self.shown.display().to_string())?;
         self.around.keep();
@@ -325,7 +345,7 @@ fn join(from: &Path, to: &Path) -> io::Result<()> {
         let entry = entry?;
         let place = to.join(entry.file_name());
         if !entry.file_type()?.is_dir() {
-            std::fs::rename(entry.path(), place)?;
+            rename(&entry.path(), &place)?;
             continue;
         }
         match std::fs::create_dir(&place) {

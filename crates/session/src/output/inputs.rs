@@ -1,7 +1,8 @@
 //! The files that a command reads: none of them is ever written to.
 //!
-//! Every word of the command line that names a file is taken for an input, whichever option it belongs to, so that a
-//! new option is covered without more ado. Files are the same by device and inode, through links as well.
+//! The crate `opened` remembers each file that is opened for reading, and every output asks it before it takes its place
+//! ([`refuse`], [`refuse_folder`]). A command reads some files only after a long time; every word of the command line that names
+//! a file is therefore taken for an input from the start, whichever option it belongs to.
 
 use anyhow::{Result, bail};
 use clap::{ArgMatches, Command};
@@ -9,60 +10,26 @@ use machine::Machine;
 use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 
-/// The inputs of the command that runs.
-static INPUTS: OnceLock<Vec<Input>> = OnceLock::new();
-
-/// The options that name an output.
+/// The options that name an output: their words are no inputs.
 const OUTPUTS: [&str; 4] = ["output", "perfetto", "index", "summary"];
 
 /// The argument that holds a command to run.
 const COMMAND: &str = "command";
-
-#[derive(Debug)]
-struct Input {
-    path: PathBuf,
-    file: FileId,
-}
-
-/// A file, whatever it is called.
-#[cfg(unix)]
-#[derive(Debug, PartialEq, Eq)]
-struct FileId(u64, u64);
-
-#[cfg(unix)]
-fn file_id(path: &Path) -> Option<FileId> {
-    use std::os::unix::fs::MetadataExt;
-    let found = path.metadata().ok().filter(|found| !found.is_dir())?;
-    Some(FileId(found.dev(), found.ino()))
-}
-
-#[cfg(not(unix))]
-#[derive(Debug, PartialEq, Eq)]
-struct FileId(PathBuf);
-
-#[cfg(not(unix))]
-fn file_id(path: &Path) -> Option<FileId> {
-    path.canonicalize().ok().filter(|path| !path.is_dir()).map(FileId)
-}
 
 /// Notes the inputs that the command line names, and refuses an output file that is one of them, before any work is
 /// done.
 pub fn register(command: &Command, matches: &ArgMatches) -> Result<()> {
     let Some((name, matches)) = matches.subcommand() else { return Ok(()) };
     let Some(command) = command.find_subcommand(name) else { return Ok(()) };
-    let mut inputs = Vec::new();
     let arguments = command.get_arguments().map(|argument| argument.get_id().as_str());
     for argument in arguments.filter(|id| !OUTPUTS.contains(id)) {
         for word in matches.try_get_raw(argument).ok().flatten().into_iter().flatten() {
             // The words of a command that is run name no traces, with a machine file beside them.
-            let files = if argument == COMMAND { vec![PathBuf::from(word)] } else { candidates(word) }.into_iter();
-            inputs.extend(files.filter_map(|path| file_id(&path).map(|file| Input { path, file })));
+            let files = if argument == COMMAND { vec![PathBuf::from(word)] } else { candidates(word) };
+            files.iter().for_each(|path| opened::will_read(path));
         }
     }
-    // A command is run once.
-    let _ = INPUTS.set(inputs);
     let named = OUTPUTS.iter().filter_map(|option| matches.try_get_raw(option).ok().flatten()).flatten();
     for output in named.map(Path::new) {
         refuse(output)?;
@@ -96,23 +63,19 @@ fn candidates(word: &OsStr) -> Vec<PathBuf> {
 
 /// Refuses to write to an input.
 pub fn refuse(output: &Path) -> io::Result<()> {
-    let Some(file) = file_id(output) else { return Ok(()) };
-    let Some(input) = INPUTS.get().and_then(|inputs| inputs.iter().find(|input| input.file == file)) else {
-        return Ok(());
-    };
-    let (output, input) = (output.display(), input.path.display());
+    let Some(input) = opened::same_as(output) else { return Ok(()) };
+    let (output, input) = (output.display(), input.display());
     Err(io::Error::other(format!("{output} is an input of this command ({input}); choose another name for the output")))
 }
 
 /// Refuses to replace a folder that has an input in it.
 pub fn refuse_folder(output: &Path) -> Result<()> {
-    let Ok(folder) = output.canonicalize() else { return Ok(()) };
-    for entry in std::fs::read_dir(output)?.flatten() {
+    let Ok(entries) = std::fs::read_dir(output) else { return Ok(()) };
+    for entry in entries.flatten() {
         refuse(&entry.path())?;
     }
-    let inside = |input: &&Input| input.path.canonicalize().is_ok_and(|path| path.starts_with(&folder));
-    if let Some(input) = INPUTS.get().and_then(|inputs| inputs.iter().find(inside)) {
-        let (output, input) = (output.display(), input.path.display());
+    if let Some(input) = opened::inside(output) {
+        let (output, input) = (output.display(), input.display());
         bail!("the folder {output} has an input of this command in it ({input}); choose another name for the output");
     }
     Ok(())

@@ -4,7 +4,6 @@
 //! wrong names. Only the parts with headers, build IDs and symbols are read, within a room that the files of a recording share.
 
 use std::cell::Cell;
-use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
@@ -92,7 +91,7 @@ impl ElfSymbols {
         left.set(left.get().checked_sub(LEAST)?);
         // A pipe or a device would wait or never end.
         std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file)?;
-        ElfSymbols::read(File::open(path).ok()?, build_id, left)
+        ElfSymbols::read(opened::file(path).ok()?, build_id, left)
     }
 
     /// Reads the symbols of an open file.

@@ -32,7 +32,10 @@ pub(super) fn with_index<'s>(
         Err(e) => return Err(e).with_context(context),
     };
     match found.map(|found| trace.take_index(key, BufReader::new(found))) {
-        Some(Ok(())) => return Ok(trace),
+        Some(Ok(())) => {
+            opened::will_read(file);
+            return Ok(trace);
+        }
         Some(Err(Unusable::Foreign)) => {
             bail!("--index {}: this file is no index, and is not replaced; choose another name", file.display());
         }
@@ -59,7 +62,7 @@ pub(super) fn with_index<'s>(
 /// A number that identifies a trace, the machine file beside it and the options of its reading: by its size and by pieces at equal distances, of which
 /// the first has the start of the header.
 fn key(session: &Session, read: &ReadArgs) -> io::Result<u64> {
-    let mut file = File::open(session.path())?;
+    let mut file = opened::file(session.path())?;
     let size = file.metadata()?.len();
     let mut digest = Digest::default();
     digest.add(env!("CARGO_PKG_VERSION").as_bytes());

@@ -57,6 +57,11 @@ impl HeaderPart {
         self.range.is_empty()
     }
 
+    /// The place of the text in the file, without a size in front of it where that is a part of version 6.
+    pub(crate) fn place(&self) -> Range<u64> {
+        self.range.clone()
+    }
+
     /// Returns the decompressed size of the part, in bytes.
     pub(crate) fn size(&self, source: &Source, endian: Endian) -> u64 {
         let length = self.range.end.saturating_sub(self.range.start);
