@@ -1,6 +1,7 @@
 //! The figure: the response time of each job at its release, for the tasks with the most missed deadlines.
 
 use crate::report::Response;
+use crate::text::NONE_TO_JUDGE;
 use crate::{JobRow, JobsReport};
 use draw::{Anchor, Color, Figure, Item, Line, PT, Paint, Point, Rect, Unit, text};
 use sched::nouns::counted;
@@ -28,16 +29,18 @@ pub fn figure(report: &JobsReport, heading: &Heading) -> Figure {
     let rows = report.tasks.iter().zip(&report.points).filter(|(row, _)| row.deadline_ns.is_some());
     let shown: Vec<_> = rows.take(TASKS).collect();
     let all = report.tasks.iter().filter(|row| row.deadline_ns.is_some()).count();
-    let texts = heading.texts(format!("{}: response times of jobs", heading.trace), note(shown.len(), all));
+    let note = if shown.is_empty() { String::new() } else { note(shown.len(), all) };
+    let texts = heading.texts(format!("{}: response times of jobs", heading.trace), note);
     let height = (PANEL + GAP) * shown.len().max(1) as Unit;
     let entry = |color, label: &str| LegendEntry { swatch: Swatch::Area(Paint::Solid(color)), label: label.to_owned() };
     let legend = [entry(MET, "met its deadline"), entry(MISSED, "missed its deadline")];
-    let mut page = Page::with_least(WIDTH, height, height / 2, &texts, &legend);
+    let legend = if shown.is_empty() { &[][..] } else { &legend };
+    let mut page = Page::with_least(WIDTH, height, height / 2, &texts, legend);
     let scale = page.scale(report.from_ns, report.to_ns, report.zero);
     page.time_axis(&scale);
     if shown.is_empty() {
         let at = Point { x: Page::LEFT + page.width() / 2, y: page.top + page.height / 2 };
-        page.figure.text(at, LETTER, Anchor::Middle, FAINT, "no periodic task");
+        page.figure.text(at, LETTER, Anchor::Middle, FAINT, &nothing(report));
         return page.finish();
     }
     let each = page.height / shown.len() as Unit;
@@ -48,6 +51,12 @@ pub fn figure(report: &JobsReport, heading: &Heading) -> Figure {
         panel(&mut page.figure, plot, row, points, &|ts| scale.at(ts));
     }
     page.finish()
+}
+
+/// The words in the place of the panels, where no task has a deadline.
+fn nothing(report: &JobsReport) -> String {
+    let jobs = counted(report.jobs.unwrap_or(0), "job");
+    format!("{jobs}, none to judge: {NONE_TO_JUDGE}; --deadline TIME gives each task one")
 }
 
 fn note(shown: usize, all: usize) -> String {

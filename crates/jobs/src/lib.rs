@@ -1,6 +1,6 @@
 //! The jobs of tasks: the work from each wakeup to the next sleep, with its response time, and the deadlines that are missed.
 //!
-//! A task that is woken at even intervals is periodic; its period is its deadline unless one is given, or the parameters of a deadline task
+//! A task that timers wake at multiples of one interval, or that is woken at even intervals, is periodic; its period is its deadline unless one is given, or the parameters of a deadline task
 //! are recorded. The longest jobs of each task have
 //! what kept them: the time until they were queued, in the run queue, throttled, and the tasks that ran on their CPU meanwhile.
 //! `docs/definitions.md` defines each number in its section on jobs.
@@ -19,6 +19,7 @@
 mod args;
 mod figure;
 mod noted;
+mod period;
 mod question;
 mod report;
 mod table;
@@ -53,6 +54,9 @@ const CULPRITS: usize = 8;
 /// Maximum number of the latest stretches of a CPU in which the tasks are looked up that ran while another one waited.
 const STRETCHES: usize = 256;
 
+/// The bit of an event's flags of an interrupt handler that emitted it.
+const HARD_INTERRUPT: u8 = 0x08;
+
 /// The tasks, the CPUs and the deadline of a measurement.
 #[derive(Default)]
 pub struct Options<'o> {
@@ -75,6 +79,8 @@ pub struct Options<'o> {
 struct OpenJob {
     /// The waking that released the job, or the wakeup where wakings were not recorded.
     release: Ts,
+    /// Whether an interrupt released the job, as the expiry of a timer does.
+    by_interrupt: bool,
     /// The time from the waking to the run queue.
     until_queued: Dur,
     run: Dur,
@@ -92,6 +98,7 @@ struct EndedJob {
     /// The place of the task's row.
     row: u32,
     release: Ts,
+    by_interrupt: bool,
     response: Dur,
     run: Dur,
     waited: Dur,
@@ -118,6 +125,8 @@ pub struct Jobs<'o> {
     /// The window's start, once that is reached.
     start: Option<Ts>,
     open: PerTask<OpenJob>,
+    /// The tasks whose latest waking is by an interrupt, and releases no job yet.
+    by_interrupt: PerTask<()>,
     /// The latest stretches of each CPU, the oldest first.
     stretches: Vec<VecDeque<CpuStretch>>,
     /// The rows by PID; absent is the key of the tasks beyond their number.
@@ -139,6 +148,7 @@ impl<'o> Jobs<'o> {
             options,
             start: None,
             open: PerTask::default(),
+            by_interrupt: PerTask::default(),
             stretches: Vec::new(),
             rows: BoundedRows::default(),
             jobs: Vec::new(),
@@ -160,6 +170,14 @@ impl<'o> Jobs<'o> {
             }
             stretches.push_back((span.start, span.end, pid, span.comm));
         }
+        if let EventKind::Waking { task, .. } = event.kind
+            && let Some(task) = state.task_of(task.pid)
+        {
+            match is_by_interrupt(event, state) {
+                true => self.by_interrupt.insert(task.id(), ()),
+                false => drop(self.by_interrupt.take(task.id())),
+            }
+        }
         for (task, span) in state.turns() {
             self.turn(task, span, event, state);
         }
@@ -170,7 +188,8 @@ impl<'o> Jobs<'o> {
         use TaskState::{Asleep, Running, Throttled, Waiting};
         match (span.state, span.next) {
             (Asleep(_), Waiting(_) | Throttled(_)) if is_woken(task, event, state) => {
-                self.open.insert(task.id(), release(task, span, state));
+                let by_interrupt = self.by_interrupt.take(task.id()).is_some() && task.waking.is_some();
+                self.open.insert(task.id(), OpenJob { by_interrupt, ..release(task, span, state) });
                 return;
             }
             (Asleep(_), Asleep(_)) => return,
@@ -247,9 +266,9 @@ impl<'o> Jobs<'o> {
             return;
         }
         let place = self.rows.place(Some(task.pid), None);
-        let OpenJob { release, run, waited, .. } = job;
+        let OpenJob { release, by_interrupt, run, waited, .. } = job;
         let response = now.since(release);
-        self.jobs.push(EndedJob { row: place as u32, release, response, run, waited });
+        self.jobs.push(EndedJob { row: place as u32, release, by_interrupt, response, run, waited });
         let sums = self.rows.at(place);
         sums.comm = task.comm;
         sums.jobs += 1;
@@ -268,12 +287,20 @@ fn is_woken(task: &Task, event: &SchedEvent, state: &SchedState) -> bool {
     matches!(event.kind, EventKind::Wakeup { .. }) || (state.places_by_wakings() && task.waking.is_some())
 }
 
+/// Whether an interrupt emitted a waking, or on a kernel with PREEMPT_RT the thread that runs the functions of timers.
+fn is_by_interrupt(event: &SchedEvent, state: &SchedState) -> bool {
+    let is_timer_thread =
+        |task: &Task| [&b"ktimers/"[..], b"ktimersoftd/"].iter().any(|name| task.comm.as_bytes().starts_with(name));
+    event.pid.is_idle() || event.flags & HARD_INTERRUPT != 0 || state.running(event.cpu).is_some_and(is_timer_thread)
+}
+
 /// The job that a wakeup releases.
 fn release(task: &Task, span: &Span, state: &SchedState) -> OpenJob {
     let queued = state.now();
     let release = task.waking.map_or(queued, |waking| waking.at.max(span.start)).min(queued);
     OpenJob {
         release,
+        by_interrupt: false,
         until_queued: queued.since(release),
         run: Dur(0),
         waited: Dur(0),
@@ -309,5 +336,7 @@ impl Analysis for Jobs<'_> {
     }
 }
 
+#[cfg(test)]
+mod period_tests;
 #[cfg(test)]
 mod tests;

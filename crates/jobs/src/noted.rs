@@ -12,6 +12,9 @@ const NAME: &str = "jobs";
 #[derive(Default, Serialize, Deserialize)]
 struct JobNotes {
     jobs: Vec<NotedJob>,
+    /// The tasks whose waking by an interrupt precedes the part, and has released no job.
+    #[serde(default)]
+    by_interrupt: Vec<Pid>,
     stretches: Vec<NotedStretch>,
 }
 
@@ -19,6 +22,8 @@ struct JobNotes {
 struct NotedJob {
     pid: Pid,
     release: Ts,
+    #[serde(default)]
+    by_interrupt: bool,
     until_queued: u64,
     run: u64,
     waited: u64,
@@ -86,6 +91,7 @@ fn notes(jobs: &Jobs<'_>, state: &SchedState) -> JobNotes {
         Some(NotedJob {
             pid: state.task(id)?.pid,
             release: job.release,
+            by_interrupt: job.by_interrupt,
             until_queued: job.until_queued.0,
             run: job.run.0,
             waited: job.waited.0,
@@ -103,18 +109,21 @@ fn notes(jobs: &Jobs<'_>, state: &SchedState) -> JobNotes {
             comm: *comm,
         })
     });
-    JobNotes { jobs: jobs.open.iter().filter_map(job).collect(), stretches: stretches.collect() }
+    let woken = jobs.by_interrupt.iter().filter_map(|(id, ())| state.task(id));
+    let by_interrupt = woken.map(|task| task.pid).collect();
+    JobNotes { by_interrupt, jobs: jobs.open.iter().filter_map(job).collect(), stretches: stretches.collect() }
 }
 
 /// Takes up the notes of a part, if it has any that can be understood. Tasks that the state does not have are left out.
 pub(crate) fn take_up(jobs: &mut Jobs<'_>, past: &Past, state: &SchedState) {
     let notes = past.notes.get(NAME).and_then(|text| serde_json::from_str::<JobNotes>(text).ok());
-    let JobNotes { jobs: noted, stretches } = notes.unwrap_or_default();
+    let JobNotes { jobs: noted, by_interrupt, stretches } = notes.unwrap_or_default();
     for job in noted {
         let Some(task) = state.task_of(job.pid) else { continue };
         let culprits = job.culprits.into_iter().take(crate::CULPRITS);
         let open = OpenJob {
             release: job.release.min(past.from),
+            by_interrupt: job.by_interrupt,
             until_queued: Dur(job.until_queued),
             run: Dur(job.run),
             waited: Dur(job.waited),
@@ -123,6 +132,9 @@ pub(crate) fn take_up(jobs: &mut Jobs<'_>, past: &Past, state: &SchedState) {
             culprits: culprits.map(|NotedCulprit { pid, comm, time }| (pid, comm, Dur(time))).collect(),
         };
         jobs.open.insert(task.id(), open);
+    }
+    for task in by_interrupt.into_iter().filter_map(|pid| state.task_of(pid)) {
+        jobs.by_interrupt.insert(task.id(), ());
     }
     for NotedStretch { cpu, start, end, pid, comm } in stretches.into_iter().filter(|noted| noted.cpu.0 < Cpu::LIMIT) {
         if cpu.index() >= jobs.stretches.len() {

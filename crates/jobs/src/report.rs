@@ -1,7 +1,9 @@
 //! The report: as numbers.
 
+use crate::period::{period, rank};
 use crate::{EndedJob, Jobs, OpenJob, Options};
 use membership::DeadlineParams;
+use sched::kthread::is_kernel_thread;
 use sched::{Comm, Cpu, Dur, OfSelection, Pid, SchedState, Ts};
 use serde::Serialize;
 
@@ -10,11 +12,6 @@ pub(crate) const SCHEMA: &str = "schedviz/jobs/1";
 
 /// The release of a job, its response time, and whether it missed its deadline.
 pub(crate) type Response = (Ts, Dur, bool);
-
-/// The least number of intervals between releases that show a period.
-const INTERVALS: usize = 8;
-/// The part of the median interval that the middle half of the intervals may differ by: 1 / this.
-const EVEN: u64 = 5;
 
 /// The origin of a deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -63,7 +60,8 @@ pub struct JobRow {
     pub interval_p50_ns: Option<Dur>,
     /// The interval between releases that three quarters of them do not exceed, in nanoseconds; null with one job.
     pub interval_p75_ns: Option<Dur>,
-    /// The period in nanoseconds: the median interval, if the task is periodic; null if it is not.
+    /// The period in nanoseconds: the interval at which timers release the task most often, or the median of even intervals; null if the task
+    /// is not periodic, or a kernel thread.
     pub period_ns: Option<Dur>,
     /// The deadline of the latest job after its release in nanoseconds; null where none was given, no record shows the parameters of a deadline
     /// task, and the task is not periodic.
@@ -151,7 +149,9 @@ pub struct JobsReport {
     pub beyond_limit: Option<u64>,
     /// The number of periodic tasks.
     pub periodic: Option<u64>,
-    /// The number of jobs that missed their deadlines.
+    /// The number of jobs that have a deadline.
+    pub judged: Option<u64>,
+    /// The number of jobs that missed their deadlines; null where no job has one.
     pub missed: Option<u64>,
     /// The tasks: those with the most missed deadlines first, then those with the most jobs.
     pub tasks: Vec<JobRow>,
@@ -178,6 +178,7 @@ impl OfSelection for JobsReport {
             cut: None,
             beyond_limit: None,
             periodic: None,
+            judged: None,
             missed: None,
             tasks: Vec::new(),
             worst: Vec::new(),
@@ -187,18 +188,12 @@ impl OfSelection for JobsReport {
     }
 }
 
-/// The value that `many` of every `of` values do not exceed, by the nearest rank among sorted ones.
-fn rank(sorted: &[u64], many: usize, of: usize) -> Option<Dur> {
-    let place = (sorted.len() * many).div_ceil(of).max(1) - 1;
-    sorted.get(place).copied().map(Dur)
-}
-
 impl JobTimes {
     fn of(times: impl Iterator<Item = Dur>) -> JobTimes {
         let mut sorted: Vec<u64> = times.map(|time| time.0).collect();
         sorted.sort_unstable();
         let sum: u128 = sorted.iter().map(|time| u128::from(*time)).sum();
-        let of = |many, of| rank(&sorted, many, of).unwrap_or_default();
+        let of = |many, of| rank(&sorted, many, of).map(Dur).unwrap_or_default();
         let mean = sum.checked_div(sorted.len() as u128).unwrap_or(0);
         JobTimes {
             mean_ns: Dur(u64::try_from(mean).unwrap_or(u64::MAX)),
@@ -220,6 +215,7 @@ pub(crate) fn build(jobs: Jobs<'_>, end: Ts, state: &SchedState) -> JobsReport {
             row.push(*job);
         }
     }
+    let mut judged = 0;
     let mut all: Vec<(JobRow, Vec<DelayedJob>, Vec<Response>)> = Vec::new();
     for ((pid, sums), ended) in rows.into_iter().zip(of_row) {
         // The tasks beyond the number of rows have no period together.
@@ -227,12 +223,13 @@ pub(crate) fn build(jobs: Jobs<'_>, end: Ts, state: &SchedState) -> JobsReport {
             Some(pid) => (pid, sums.comm),
             None => (Pid::IDLE, Comm::new(b"(others)")),
         };
-        let deadlines = Deadlines::of(pid, &ended, options);
+        let deadlines = Deadlines::of(pid, command, &ended, options);
         let row = row(pid, command, sums.earlier, &ended, &deadlines);
         let delayed = sums.worst.into_iter().filter_map(|worst| {
             let deadline = deadlines.at(worst.0.release)?;
             Some(delayed(pid, command, worst, deadline, options.zero))
         });
+        judged += ended.iter().filter(|job| deadlines.at(job.release).is_some()).count() as u64;
         let points = ended.iter().map(|job| (job.release, job.response, deadlines.is_missed(job))).collect();
         all.push((row, delayed.collect(), points));
     }
@@ -257,7 +254,8 @@ pub(crate) fn build(jobs: Jobs<'_>, end: Ts, state: &SchedState) -> JobsReport {
         cut: Some(jobs.cut),
         beyond_limit: Some(jobs.beyond_limit),
         periodic: Some(tasks.iter().filter(|row: &&JobRow| row.period_ns.is_some()).count() as u64),
-        missed: Some(tasks.iter().filter_map(|row| row.missed).sum()),
+        judged: Some(judged),
+        missed: (judged > 0).then(|| tasks.iter().filter_map(|row| row.missed).sum()),
         tasks,
         worst,
         points,
@@ -276,16 +274,16 @@ struct Deadlines<'o> {
 }
 
 impl<'o> Deadlines<'o> {
-    fn of(pid: Pid, jobs: &[EndedJob], options: &'o Options<'o>) -> Deadlines<'o> {
+    fn of(pid: Pid, command: Comm, jobs: &[EndedJob], options: &'o Options<'o>) -> Deadlines<'o> {
         let releases = jobs.windows(2).map(|pair| pair[1].release.since(pair[0].release).0);
         let mut intervals: Vec<u64> = releases.collect();
         intervals.sort_unstable();
-        let quartiles = [1, 2, 3].map(|quarters| rank(&intervals, quarters, 4));
-        let [low, median, high] = quartiles;
-        let is_even = || Some(high?.0.saturating_sub(low?.0) <= median?.0 / EVEN && median?.0 > 0);
-        let is_periodic = !pid.is_idle() && intervals.len() >= INTERVALS && is_even().unwrap_or(false);
+        let quartiles = [1, 2, 3].map(|quarters| rank(&intervals, quarters, 4).map(Dur));
+        // The timers of kernel threads, as of kcompactd and kworker, are timeouts: a late one misses nothing.
+        let can_be_periodic = !pid.is_idle() && !is_kernel_thread(command);
         let given = options.deadline.filter(|_| !pid.is_idle());
-        Deadlines { pid, given, options, quartiles, period: median.filter(|_| is_periodic) }
+        let period = if can_be_periodic { period(jobs) } else { None };
+        Deadlines { pid, given, options, quartiles, period }
     }
 
     /// The parameters of a deadline task at an instant.

@@ -109,7 +109,7 @@ fn a_preempted_job_goes_on_and_uneven_releases_are_no_period() {
     // All take 110 ns; that with the earliest release is listed.
     assert_eq!((job.response_ns, job.run_ns, job.preemptions), (Dur(110), Dur(100), 0));
     let report = report(&events, &Options::default());
-    assert_eq!((report.periodic, report.missed, report.worst.len()), (Some(0), Some(0), 0));
+    assert_eq!((report.periodic, report.judged, report.missed, report.worst.len()), (Some(0), Some(0), None, 0));
     let run: u64 = report.tasks[0].run.mean_ns.0;
     assert_eq!(run, (9 * 100 + 50) / 10);
 }

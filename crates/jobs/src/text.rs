@@ -7,6 +7,9 @@ use std::fmt::Write;
 use timeline::Drawable;
 use timeline::text::{case, case_head, paragraph, short};
 
+/// The reason why no job has a deadline.
+pub(crate) const NONE_TO_JUDGE: &str = "no task is periodic, and no deadline is known";
+
 /// The width of a task's name.
 const NAME: usize = 23;
 
@@ -33,9 +36,13 @@ fn headline(out: &mut String, report: &JobsReport, trace: &Drawable) {
         (_, true, true) => "the deadline of their scheduling parameters, or else the period as their deadline",
         _ => "the period as their deadline",
     };
-    let (jobs, periodic) = (counted(number(report.jobs), "job"), counted(number(report.periodic), "periodic task"));
-    let missed = counted(number(report.missed), "job");
-    paragraph(out, 0, 2, &format!("{trace}: {jobs}; {periodic}; {missed} missed {by}"));
+    let jobs = counted(number(report.jobs), "job");
+    let missed = report.missed.map(|missed| {
+        let periodic = counted(number(report.periodic), "periodic task");
+        format!("{periodic}; {missed} of {} missed {by}", counted(number(report.judged), "job"))
+    });
+    let judged = missed.unwrap_or_else(|| format!("none to judge: {NONE_TO_JUDGE}"));
+    paragraph(out, 0, 2, &format!("{trace}: {jobs}; {judged}"));
     for (count, why) in [
         (report.open, "had not ended at the end of the window"),
         (report.cut, "ended by a loss, or with the task"),
@@ -51,7 +58,7 @@ fn tasks(out: &mut String, report: &JobsReport, rows: usize, all: bool) {
     let shown: Vec<_> = report.tasks.iter().filter(|row| all || row.deadline_ns.is_some()).collect();
     if shown.is_empty() {
         if !report.tasks.is_empty() {
-            paragraph(out, 2, 3, "(no task is periodic: --deadline gives one to each task, --all lists them)");
+            paragraph(out, 2, 3, "(--deadline TIME gives each task a deadline; --all lists the tasks)");
         }
         return;
     }
