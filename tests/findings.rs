@@ -94,7 +94,9 @@ fn nothing_is_concluded_from_an_unknown_application() {
 fn costs_are_cpu_time_lost_where_the_path_lost_little() {
     // The path waits for 0.6 % of its length, while work conservation is violated for half of the time.
     let found = document(&[], "rt-5.10.dat");
-    assert_eq!((kinds(&found)[0], &found["cost_unit"]), ("violation", &"cpu-time-lost".into()), "{found:#}");
+    // CPUs idled longer beside their own waiting tasks.
+    assert_eq!(kinds(&found)[..2], ["held-back", "violation"], "{found:#}");
+    assert_eq!(found["cost_unit"], "cpu-time-lost", "{found:#}");
     assert!(found["path"]["length_ns"].is_u64(), "{found:#}");
 }
 

@@ -202,7 +202,10 @@ type Rooms = &'static [&'static [&'static str]];
 
 /// The crates that are sorted into rooms, by their folders. `ARCHITECTURE.md` has the same tables.
 const SORTED: [(&str, Rooms); 4] = [
-    ("sched", &[&["event"], &["tables"], &["numbers"], &["state"], &["balance"], &["analysis"], &["pass"]]),
+    (
+        "sched",
+        &[&["event"], &["tables"], &["numbers"], &["state"], &["queued"], &["balance"], &["analysis"], &["pass"]],
+    ),
     (
         "parse",
         &[

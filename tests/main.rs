@@ -62,6 +62,7 @@ mod placement;
 mod plot;
 mod preemptions;
 mod print_format;
+mod queued;
 mod readme;
 mod record;
 mod report;

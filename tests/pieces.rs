@@ -153,6 +153,7 @@ impl<S: EventSource<Error: Debug>> Compared<S> {
                 let capacities = workcons::Capacities::of(self.cpus.iter().map(|cpu| (*cpu, 512 << (cpu.0 % 2))));
                 let options = workcons::Options {
                     zero: from,
+                    unbalanced: true,
                     waiters,
                     topology,
                     application,

@@ -74,7 +74,11 @@ impl<'o> Analyses<'o> {
         let shows_command = session.shown.chosen.are_all() && session.trace.has(Tracepoint::Exec);
         Analyses {
             conservation: plain(),
-            unrestricted: session.affinity.as_ref().map(|_| workcons::Options { affinity: None, ..plain() }),
+            unrestricted: session.affinity.as_ref().map(|_| workcons::Options {
+                affinity: None,
+                unbalanced: false,
+                ..plain()
+            }),
             latency: latency::Options::plain(session),
             utilization: utilization::Options { interval: whole(from, to), ..utilization::Options::plain(session) },
             fairness: session.shown.chosen.are_all().then(|| fairness_of(from, to, zero)),
@@ -87,7 +91,7 @@ impl<'o> Analyses<'o> {
     /// The options for events of the first `cpus` CPUs between two instants, without a topology. The first instant counts as zero.
     pub fn of_all(from: Ts, to: Ts, cpus: u32) -> Analyses<'o> {
         Analyses {
-            conservation: workcons::Options { zero: from, ..workcons::Options::default() },
+            conservation: workcons::Options { zero: from, unbalanced: true, ..workcons::Options::default() },
             unrestricted: None,
             latency: latency::Options { zero: from, ..latency::Options::default() },
             utilization: utilization::Options {

@@ -72,6 +72,42 @@ pub enum Observation {
         /// The queued time, in percent of the path.
         percent: f64,
     },
+    /// Tasks were held back: they waited on idle CPUs, their own.
+    HeldBack {
+        /// The time for which some task was held back, in percent of the window.
+        percent: f64,
+        /// The time of all CPUs that idled beside their own waiting tasks, in nanoseconds.
+        cpu_ns: u64,
+        /// The number of such times of 1 ms or longer.
+        times: u64,
+        /// The length of the longest one, in nanoseconds.
+        longest_ns: Dur,
+        /// The start of the longest one, in nanoseconds from the start of the trace.
+        start_in_trace_ns: u64,
+        /// The CPU that idled then.
+        cpu: Cpu,
+        /// The task that had waited there longest; absent where none is known.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pid: Option<Pid>,
+        /// The command name of that task.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        command: Option<Comm>,
+    },
+    /// Tasks waited beside shorter queues, and no CPU idled.
+    Unbalanced {
+        /// The unbalanced time, in percent of the window.
+        percent: f64,
+        /// The time of all CPUs with a queue that was too long, in nanoseconds.
+        cpu_ns: u64,
+        /// The number of unbalanced times.
+        episodes: u64,
+        /// The length of the longest one, in nanoseconds.
+        longest_ns: Dur,
+        /// The start of the longest one, in nanoseconds from the start of the trace.
+        start_in_trace_ns: u64,
+        /// The largest difference between the lengths of two queues in it.
+        difference: u32,
+    },
     /// Tasks waited for long.
     Starved {
         /// The number of waits of 100 ms or longer among the five longest waits.
@@ -202,8 +238,8 @@ impl Observation {
 
     /// Whether it is a finding on all waiting tasks or on the whole queued time of the path.
     pub(crate) fn is_on_all_waiting(&self) -> bool {
-        use Observation::{Affinity, PathQueued, Violation};
-        matches!(self, Violation { .. } | PathQueued { .. } | Affinity { .. })
+        use Observation::{Affinity, HeldBack, PathQueued, Violation};
+        matches!(self, Violation { .. } | PathQueued { .. } | Affinity { .. } | HeldBack { .. })
     }
 
     /// Whether it is a part of the queued time: such a finding follows the first one on the whole.
@@ -219,7 +255,9 @@ impl Observation {
             Observation::PathQueued { .. } | Observation::PathUnknown { .. } => ("path", &[]),
             Observation::Starved { .. } => ("fairness", &["--verbose"]),
             Observation::Herds { .. } => ("migrations", &[]),
-            Observation::Throttling { .. } => ("workcons", &[]),
+            Observation::Throttling { .. } | Observation::HeldBack { .. } | Observation::Unbalanced { .. } => {
+                ("workcons", &[])
+            }
             Observation::Affinity { is_known: true, .. } => ("workcons", &["--waiters all"]),
             Observation::Affinity { is_known: false, .. } => ("why", &["--assume-bound"]),
             Observation::SlowWakeups { .. } => ("latency", &[]),

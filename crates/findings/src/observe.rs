@@ -8,6 +8,10 @@ use std::collections::BTreeMap;
 
 /// The least time in violation, in percent of the window, that is a finding.
 const VIOLATED_PERCENT: f64 = 1.0;
+/// The least time for which tasks are held back, in percent of the window, that is a finding.
+const HELD_PERCENT: f64 = 1.0;
+/// The least unbalanced time, in percent of the window, that is a finding.
+const UNBALANCED_PERCENT: f64 = 10.0;
 /// The least part of the critical path, in percent, that is a finding.
 const PATH_PERCENT: f64 = 5.0;
 /// The least share of tasks outside of the application in the busy time, in percent, that is a finding.
@@ -65,8 +69,8 @@ impl<'m> Observer<'m> {
         let all = self.all();
         let is_on_path = all.iter().any(|(_, cost, _)| path.percent(cost.unwrap_or(0)) >= PATH_PERCENT);
         let is_lost = |observation: &Observation| {
-            use Observation::{Affinity, Throttling, Violation};
-            matches!(observation, Violation { .. } | Affinity { .. } | Throttling { .. })
+            use Observation::{Affinity, HeldBack, Throttling, Violation};
+            matches!(observation, Violation { .. } | Affinity { .. } | Throttling { .. } | HeldBack { .. })
         };
         is_on_path || !all.iter().any(|(observation, ..)| is_lost(observation))
     }
@@ -86,8 +90,8 @@ impl<'m> Observer<'m> {
     pub(crate) fn all(&self) -> Vec<Observed> {
         let mut all: Vec<Observed> = Vec::new();
         if !self.withholds() {
-            let violation = [self.violation(), self.path_queued(), self.starved(), self.herds()];
-            let others = [self.affinity(), self.slow_wakeups(), self.interference()];
+            let violation = [self.violation(), self.held_back(), self.path_queued(), self.starved(), self.herds()];
+            let others = [self.affinity(), self.slow_wakeups(), self.interference(), self.unbalanced()];
             all.extend(violation.into_iter().chain(others).flatten());
         }
         all.extend(self.throttling());
@@ -202,12 +206,54 @@ impl<'m> Observer<'m> {
         let queued_ns = path.queued();
         let percent = path.percent(queued_ns);
         let observation = Observation::PathQueued { queued_ns, beside_idle_ns: path.beside_idle, percent };
-        // Queued time beside idle CPUs is a violation, whose sentence has the whole queued time. Only where the greater part is
-        // otherwise did the path wait for CPU time, and not for the balancer.
+        // Queued time beside idle CPUs is a violation, whose sentence has the whole queued time.
         let (_, beside_idle) = self.divided(path.beside_idle);
         let is_busy = path.while_busy >= beside_idle.saturating_mul(2) || self.violation().is_none();
         let is_long = is_busy && path.percent(path.while_busy) >= PATH_PERCENT;
         is_long.then_some((observation, Some(path.while_busy), self.of_path()))
+    }
+
+    /// Tasks that waited on idle CPUs, their own. Where records of throttling do not show the tasks, these are throttled.
+    fn held_back(&self) -> Option<Observed> {
+        let report = &self.found.workcons;
+        let held = report.held_back;
+        let longest = report.pending_switches.first()?;
+        let is_by_records = report.throttling.as_ref().is_some_and(|found| found.task_ns().is_none());
+        if is_by_records && self.throttling().is_some() || held.percent < HELD_PERCENT {
+            return None;
+        }
+        let task = longest.waiting.first();
+        let observation = Observation::HeldBack {
+            percent: held.percent,
+            cpu_ns: held.cpu_ns,
+            times: report.long_pending_switches,
+            longest_ns: longest.duration_ns,
+            start_in_trace_ns: longest.start_in_trace_ns,
+            cpu: longest.cpu,
+            pid: task.map(|task| task.pid),
+            command: task.map(|task| task.command),
+        };
+        // Where costs are time on the path, its part of that is not known.
+        let cost = if self.is_by_path { None } else { Some(held.cpu_ns) };
+        Some((observation, cost, self.certainty()))
+    }
+
+    /// Queues of different lengths while no CPU idled; the sentence on the queued path has that where there is a path.
+    fn unbalanced(&self) -> Option<Observed> {
+        let found = self.found.workcons.unbalanced.as_ref()?;
+        let longest = found.longest.first()?;
+        if self.path_queued().is_some() || found.percent < UNBALANCED_PERCENT {
+            return None;
+        }
+        let observation = Observation::Unbalanced {
+            percent: found.percent,
+            cpu_ns: found.cpu_ns,
+            episodes: found.episodes,
+            longest_ns: longest.duration_ns,
+            start_in_trace_ns: longest.start_in_trace_ns,
+            difference: longest.difference,
+        };
+        Some((observation, None, self.certainty()))
     }
 
     fn starved(&self) -> Option<Observed> {

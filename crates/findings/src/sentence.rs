@@ -16,11 +16,11 @@ pub(crate) fn sentence(observation: &Observation, of_path: Option<(&str, u64)>) 
     match observation {
         Observation::Violation { .. } | Observation::Affinity { .. } => beside_idle(observation, percent),
         Observation::PathQueued { queued_ns, beside_idle_ns, percent } => format!(
-            "The critical path is queued for {} ({percent:.1} %), {} of that while a CPU idled: the rest is waiting for CPU time, \
-             not for the balancer.",
+            "The critical path is queued for {} ({percent:.1} %), {} of that while a CPU idled.",
             Dur(*queued_ns).human(),
             Dur(*beside_idle_ns).human()
         ),
+        Observation::HeldBack { .. } | Observation::Unbalanced { .. } => not_beside_idle(observation),
         Observation::Starved {
             longest_ns,
             start_in_trace_ns,
@@ -102,6 +102,32 @@ pub(crate) fn sentence(observation: &Observation, of_path: Option<(&str, u64)>) 
         Observation::Losses { .. } | Observation::NotRecorded { .. } | Observation::PathUnknown { .. } => {
             doubt(observation, of_path.map(|(task, _)| task))
         }
+    }
+}
+
+/// Tasks that waited, but not beside idle CPUs.
+fn not_beside_idle(observation: &Observation) -> String {
+    match observation {
+        Observation::HeldBack { percent, cpu_ns, times, longest_ns, start_in_trace_ns, cpu, pid, command } => {
+            let task =
+                pid.zip(*command).map_or(String::new(), |(pid, command)| format!(" beside {}", pid.named(command)));
+            format!(
+                "Tasks were held back on idle CPUs, their own, {percent:.1} % of the time: {}, {} of CPU time in all, by throttling, \
+                 a sched_ext scheduler, core scheduling or late wakeups; CPU {cpu} idled for {} from {:.6} s on{task}.",
+                counted(*times, "time"),
+                Dur(*cpu_ns).human(),
+                longest_ns.human(),
+                *start_in_trace_ns as f64 / 1e9
+            )
+        }
+        Observation::Unbalanced { percent, episodes, longest_ns, start_in_trace_ns, difference, .. } => format!(
+            "Queues were unbalanced {percent:.1} % of the time, while no CPU idled: a task waited although a CPU that it may use had at \
+             least two runnable tasks fewer, {} in all; the longest lasted {} from {:.6} s on, with {difference} tasks fewer.",
+            counted(*episodes, "time"),
+            longest_ns.human(),
+            *start_in_trace_ns as f64 / 1e9
+        ),
+        _ => String::new(),
     }
 }
 

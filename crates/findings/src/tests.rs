@@ -132,6 +132,25 @@ fn a_task_that_may_not_use_the_idle_cpu_is_bound() {
 }
 
 #[test]
+fn a_task_on_its_own_idle_cpu_is_held_back() {
+    // Whether another CPU idles or not: no violation has that wait.
+    for beside in [0, OTHER] {
+        let mut events = ByHand::begin(beside);
+        let state = PrevState::RUNNABLE;
+        // As under cpu.max: a task is runnable, and its CPU idles for 87 ms.
+        events.at(10, 0, COMMAND, EventKind::Switch { prev: task(COMMAND), state, next: task(0) });
+        events.switch(97, 0, 0, COMMAND);
+        events.at(110, 0, COMMAND, EventKind::Other { id: 1 });
+        // Without the exec there is no path.
+        events.0.remove(0);
+        let report = events.found();
+        assert_eq!(costs(&report), [("HeldBack".to_owned(), Some(87))], "{report:#?}");
+        let sentence = &report.findings[0].sentence;
+        assert!(sentence.contains("CPU 0 idled for 87.00 ms from 0.010000 s on beside work 5"), "{sentence}");
+    }
+}
+
+#[test]
 fn waiting_for_busy_cpus_is_queued_time_on_the_path() {
     let mut events = ByHand::begin(OTHER);
     events.waits(90);

@@ -5,7 +5,7 @@
 //! which alone decides what they mean; and every [`Analysis`] looks on.
 //!
 //! The modules stand in rooms, each of which imports only from those before it: `event` (the vocabulary), `tables`,
-//! `numbers`, `state`, `balance`, `analysis`, `pass`. `ARCHITECTURE.md` has their contents.
+//! `numbers`, `state`, `queued`, `balance`, `analysis`, `pass`. `ARCHITECTURE.md` has their contents.
 //!
 //! ```
 //! use sched::{Comm, Cpu, EventKind, Pass, Pid, PrevState, SchedEvent, TaskRef, Ts, analysis::RunTime};
@@ -27,6 +27,7 @@ mod balance;
 pub mod event;
 mod numbers;
 pub mod pass;
+pub mod queued;
 pub mod state;
 mod tables;
 
@@ -51,6 +52,7 @@ pub use numbers::verdict::{self, Judgement, Verdict};
 pub use numbers::{episodes, nouns};
 pub use pass::replay::{self, Replay};
 pub use pass::{EventSource, Outcome, OutputsBeside, Pass, Window};
+pub use queued::{QueuedKinds, QueuedReading, QueuedTimes};
 pub use state::affinity::{self, Affinity};
 pub use state::past::{self, Past};
 pub use state::{CpuCounts, CpuFold, Load, SchedState, Start, SubsetCounts, Task, Waking};

@@ -128,6 +128,7 @@ impl Joined for WorkConservation<'_> {
         self.strips.iter_mut().for_each(Gatherer::resume);
         self.sampled = at;
         self.throttling.iter_mut().for_each(|throttling| throttling.resume(start));
+        self.unbalanced.iter_mut().for_each(|unbalanced| unbalanced.resume(at));
         let followed = self.followed.clone();
         let piece = PieceLog { at, followed, traced: Vec::new(), latest: at, sample_at: Ts::MAX };
         self.piece = Some(Box::new(piece));
@@ -162,6 +163,9 @@ impl Joined for WorkConservation<'_> {
         }
         if let (Some(throttling), Some(later)) = (&mut self.throttling, later.throttling) {
             throttling.join(later);
+        }
+        if let (Some(unbalanced), Some(later)) = (&mut self.unbalanced, later.unbalanced) {
+            unbalanced.join(*later);
         }
         piece.traced.into_iter().for_each(|(ts, begins)| self.trace_command(ts, begins));
         (self.followed, self.last) = (later.followed, later.last);

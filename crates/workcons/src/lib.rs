@@ -31,6 +31,7 @@ mod confined;
 mod count;
 mod drawn_run;
 mod figure;
+mod held_back;
 mod joined;
 mod judge;
 mod kernel_lengths;
@@ -44,6 +45,7 @@ mod sched_idle;
 mod strips;
 mod text;
 mod throttling;
+mod unbalanced;
 mod unknown;
 pub mod violation;
 mod waiter_args;
@@ -52,6 +54,7 @@ pub use args::WorkconsArgs;
 pub use bounds::{Bounds, RigorousBounds};
 pub use capacity::{Capacities, LostCapacity};
 pub use figure::{Runs, figure};
+pub use held_back::HeldBack;
 pub use judge::{Limits, judge};
 pub use kernel_lengths::{Disagreement, KernelLengths, LengthCheck};
 pub use metrics::metrics;
@@ -63,6 +66,7 @@ pub use sched_idle::{SchedIdle, SchedIdleFigures};
 pub use strips::Strip;
 pub use text::{next, table, text};
 pub use throttling::{ThrottledCgroup, ThrottledCpu, ThrottledTask, Throttling};
+pub use unbalanced::{Unbalanced, UnbalancedEpisode};
 pub use unknown::{Gaps, Unknown, UnknownParts};
 pub use violation::{SelectedWatch, ViolationSteps, Watch, is_violated_in};
 pub use waiter_args::WaiterArgs;
@@ -79,9 +83,11 @@ use sched::kthread::is_bound;
 use sched::probe::Probe;
 use sched::topology::Distance;
 use sched::{
-    Analysis, Chosen, ChosenCpus, Comm, Cpu, Dur, EventKind, Load, Pid, SchedEvent, SchedState, Task, Topology, Ts,
+    Analysis, Chosen, ChosenCpus, Comm, Cpu, Dur, EventKind, Load, Pid, SchedEvent, SchedState, Task, TaskState,
+    Topology, Ts,
 };
 use serde::Serialize;
+use unbalanced::Imbalance;
 use violation::{FollowedSets, WAYS};
 
 /// The waiting tasks that count
@@ -138,6 +144,8 @@ pub struct Options<'o> {
     pub strips: Option<(Ts, Ts)>,
     /// The trace has records of throttling, which are to be reported.
     pub throttling: bool,
+    /// The unbalanced time is to be reported.
+    pub unbalanced: bool,
     /// The capacities of the CPUs, where they differ.
     pub capacities: Option<Capacities>,
 }
@@ -230,6 +238,8 @@ pub struct WorkConservation<'o> {
     /// Signs of affinity, where nothing is known of it.
     confined: Option<Confined>,
     throttling: Option<Throttling>,
+    /// The unbalanced time, if it was asked for.
+    unbalanced: Option<Box<Imbalance>>,
     /// The loss by capacity, on machines whose CPUs differ in it.
     capacity: Option<Box<CapacityLoss>>,
     /// The beginning of the piece, if this analysis follows a later piece of a pass.
@@ -264,6 +274,7 @@ impl<'o> WorkConservation<'o> {
             traced: None,
             confined: options.affinity.is_none_or(|affinity| !affinity.has_lists()).then(Confined::new),
             throttling: options.throttling.then(Throttling::default),
+            unbalanced: options.unbalanced.then(|| Box::new(Imbalance::new(options.waiters as usize, options.zero))),
             capacity: options.capacities.as_ref().map(|capacities| Box::new(CapacityLoss::new(capacities))),
             piece: None,
         }
@@ -334,6 +345,15 @@ impl<'o> WorkConservation<'o> {
         if changed {
             self.update_violation(event.ts);
         }
+        self.follow_lengths(event.ts, state.touched(), state);
+    }
+
+    /// Brings the unbalanced time up to date with some CPUs.
+    #[inline]
+    fn follow_lengths(&mut self, ts: Ts, cpus: &[Cpu], state: &SchedState) {
+        if let Some(unbalanced) = &mut self.unbalanced {
+            unbalanced.follow(ts, cpus, &self.followed.sets, |cpu| load(self.options, cpu, state), state);
+        }
     }
 
     /// A record shows the CPUs that a task may use, which can be in the middle of its wait.
@@ -343,6 +363,9 @@ impl<'o> WorkConservation<'o> {
         self.account(ts);
         if self.followed.renew(pid, self.options.affinity, state) {
             self.update_violation(ts);
+            if let Some(TaskState::Waiting(cpu)) = state.task_of(pid).map(|task| task.state) {
+                self.follow_lengths(ts, &[cpu], state);
+            }
         }
     }
 
@@ -504,12 +527,14 @@ impl Analysis for WorkConservation<'_> {
             let queued = cpus.iter().flat_map(|cpu| state.waiting(*cpu).map(|task| (*cpu, task)));
             running.chain(queued).for_each(|(cpu, task)| confined.use_of(task.id(), cpu));
         }
-        for cpu in cpus {
+        for cpu in cpus.iter().copied() {
             let options = self.options;
             self.followed.begin(cpu, state, options.affinity, |task, cpu| flags(options, task, cpu, state));
             self.settle(cpu, start, state);
         }
         self.throttling.iter_mut().for_each(|throttling| throttling.begin(start, state));
+        self.unbalanced.iter_mut().for_each(|unbalanced| unbalanced.begin(start));
+        self.follow_lengths(start, &cpus, state);
         self.update_violation(start);
     }
 

@@ -1,6 +1,7 @@
 //! CPUs that idle although a task waits for them: the long ones are worth a look.
 
 use crate::KEPT;
+use crate::held_back::UnionTime;
 use sched::{Comm, Cpu, Dur, Load, Pid, SchedState, Span, Task, TaskState, Ts};
 use serde::Serialize;
 
@@ -65,6 +66,8 @@ pub(crate) struct PendingSwitches {
     pub(crate) long: u64,
     /// The length of all long ones together.
     pub(crate) long_ns: Dur,
+    /// The time for which some switch was pending for long.
+    pub(crate) union: UnionTime,
     /// The steps that are left to the analysis of the pieces before, in a later piece of a pass.
     log: Option<Box<PendingLog>>,
     /// The number and the length of those that ended at a switch away from another task than the idle one.
@@ -128,6 +131,7 @@ impl PendingSwitches {
                 self.add_unrecorded(ts.since(since));
             } else {
                 self.add(cpu, since, ts, waiting);
+                self.pass();
             }
         }
     }
@@ -160,6 +164,14 @@ impl PendingSwitches {
             later.open[cpu.index()] = self.open.get(cpu.index()).copied().flatten();
         }
         self.open = later.open;
+        self.pass();
+    }
+
+    /// Settles the time before each pending switch.
+    fn pass(&mut self) {
+        if let Some(earliest) = self.open.iter().flatten().min().filter(|_| self.log.is_none()) {
+            self.union.pass(*earliest);
+        }
     }
 
     /// The switch to the task that ran at its end was not recorded: for an unknown part of it the CPU did not idle.
@@ -188,6 +200,7 @@ impl PendingSwitches {
         }
         self.long += 1;
         self.long_ns = Dur(self.long_ns.0.saturating_add(switch.duration_ns.0));
+        self.union.add(switch.start_ns, switch.start_ns.after(switch.duration_ns));
         let at = self.longest.partition_point(|r| r.duration_ns >= switch.duration_ns);
         self.longest.insert(at, switch);
         self.longest.truncate(KEPT);

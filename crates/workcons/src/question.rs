@@ -178,6 +178,7 @@ fn measure(
         strips: strips.then_some((session.from, session.to)),
         throttling: session.records_throttling(),
         without_descent: args.begin.fast_window,
+        unbalanced: true,
         capacities: capacities(&session),
     };
     let by_descent = args.waiters.depend_on_descent(&args.tasks);
@@ -226,6 +227,7 @@ impl<'o> Options<'o> {
             affinity: session.affinity.as_deref(),
             strips: Some((session.from, session.to)),
             throttling: session.records_throttling(),
+            unbalanced: true,
             capacities: capacities(session),
             ..Default::default()
         }

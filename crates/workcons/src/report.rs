@@ -5,7 +5,10 @@ use crate::strips::Strip;
 use crate::throttling::Throttling;
 use crate::unknown::Unknown;
 use crate::violation::WAYS;
-use crate::{LostCapacity, Options, PendingSwitch, RigorousBounds, Scene, SchedIdleFigures, Waiters, WorkConservation};
+use crate::{
+    HeldBack, LostCapacity, Options, PendingSwitch, RigorousBounds, Scene, SchedIdleFigures, Unbalanced, Waiters,
+    WorkConservation,
+};
 use sched::episodes::Totals;
 use sched::topology::Distance;
 use sched::{Dur, OfSelection, SchedState, Topology, Ts};
@@ -158,6 +161,12 @@ pub struct Report {
     /// `--idle-counts-as idle` asks for it; absent otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sched_idle: Option<SchedIdleFigures>,
+    /// The time held back: CPUs idled although tasks waited on them.
+    pub held_back: HeldBack,
+    /// The unbalanced time: tasks waited beside shorter queues, and no CPU idled that they may use; absent where it was not asked for, and with the
+    /// queues of a sched_ext scheduler.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unbalanced: Option<Unbalanced>,
     /// The number of times that a CPU idled for long although a task waited for it.
     pub long_pending_switches: u64,
     /// The total length of these times, in nanoseconds.
@@ -244,6 +253,7 @@ pub(crate) fn build(analysis: WorkConservation<'_>, end: Ts, state: &SchedState)
         strips,
         confined,
         mut throttling,
+        unbalanced,
         ..
     } = analysis;
     throttling.iter_mut().for_each(|throttling| throttling.finish(end, state));
@@ -282,6 +292,9 @@ pub(crate) fn build(analysis: WorkConservation<'_>, end: Ts, state: &SchedState)
         Some((from, Some(to))) => (to.since(from), true),
         _ => (window, false),
     };
+    let held_ns = pending_switches.union.ns();
+    let unbalanced = unbalanced.filter(|_| !state.has_ext_queues());
+    let unbalanced = unbalanced.map(|unbalanced| unbalanced.finish(end, (window.0, observed)));
     let mean = |integral: u128| if window.0 == 0 { 0.0 } else { integral as f64 / window.0 as f64 };
     let mut report = Report {
         window_ns: window,
@@ -303,6 +316,13 @@ pub(crate) fn build(analysis: WorkConservation<'_>, end: Ts, state: &SchedState)
         confined_percent,
         sched_idle: None,
         has_ext_queues: state.has_ext_queues(),
+        held_back: HeldBack {
+            ns: held_ns,
+            percent: percent(held_ns, whole.window),
+            cpu_ns: pending_switches.long_ns.0,
+            cpu_percent: percent(pending_switches.long_ns.0, whole.cpu_time),
+        },
+        unbalanced,
         long_pending_switches: pending_switches.long,
         long_pending_switches_ns: pending_switches.long_ns,
         pending_switches: pending_switches.longest,
@@ -324,6 +344,7 @@ impl OfSelection for Report {
         if self.waiters == Waiters::Application {
             (self.violation, self.by_min_episode) = (None, None);
             self.strips.clear();
+            self.unbalanced = None;
             self.selection_unknown = Some(why);
         }
     }

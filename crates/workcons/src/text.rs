@@ -76,6 +76,9 @@ pub fn text(report: &Report, trace: &Drawable, detail: Detail) -> String {
         );
         paragraph(&mut out, 0, 2, &words);
     }
+    for line in not_violated(report) {
+        paragraph(&mut out, 0, 2, &line);
+    }
     let busy = format!(
         "{} {:.1} % busy; on average {:.2} tasks ran and {:.2} waited",
         sched::nouns::counted(report.cpus.observed, "CPU"),
@@ -95,6 +98,34 @@ pub fn text(report: &Report, trace: &Drawable, detail: Detail) -> String {
         }
     }
     out
+}
+
+/// The time held back and the unbalanced time, in a line each.
+fn not_violated(report: &Report) -> Vec<String> {
+    let mut lines = Vec::new();
+    let held = report.held_back;
+    if held.ns > 0 {
+        lines.push(format!(
+            "held back: idle CPUs did not run their own waiting tasks for 1 ms or longer, {:.2} % of the time, {:.2} % of CPU time",
+            held.percent, held.cpu_percent
+        ));
+    }
+    if let Some(found) = &report.unbalanced {
+        let longest = found.longest.first().map_or(String::new(), |longest| {
+            format!(
+                ", the longest {} from {:.6} s with {} tasks fewer",
+                longest.duration_ns.human(),
+                longest.start_in_trace_ns as f64 / 1e9,
+                longest.difference
+            )
+        });
+        lines.push(format!(
+            "unbalanced: no CPU idled, and a CPU had at least two tasks fewer than another, {:.2} % of the time ({}{longest})",
+            found.percent,
+            sched::nouns::counted(found.episodes, "episode"),
+        ));
+    }
+    lines
 }
 
 /// The commands that show more of the longest episode.

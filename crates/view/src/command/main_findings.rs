@@ -35,6 +35,9 @@ fn place(session: &Session, observation: &Observation) -> Option<MainPlace> {
         Observation::Starved { start_in_trace_ns, longest_ns, cpu, pid, .. } => {
             at(*start_in_trace_ns, *longest_ns, *cpu, Some(*pid))
         }
+        Observation::HeldBack { start_in_trace_ns, longest_ns, cpu, pid, .. } => {
+            at(*start_in_trace_ns, *longest_ns, *cpu, *pid)
+        }
         Observation::Herds { start_in_trace_ns, drained_after_ns, dest, .. } => {
             at(*start_in_trace_ns, drained_after_ns.unwrap_or_default(), *dest, None)
         }
@@ -46,9 +49,10 @@ fn place(session: &Session, observation: &Observation) -> Option<MainPlace> {
 fn list(observation: &Observation) -> Option<ListKind> {
     match observation {
         Observation::Violation { .. } | Observation::Affinity { .. } => Some(ListKind::Episodes),
-        Observation::PathQueued { .. } | Observation::Starved { .. } | Observation::SlowWakeups { .. } => {
-            Some(ListKind::Waits)
-        }
+        Observation::PathQueued { .. }
+        | Observation::HeldBack { .. }
+        | Observation::Starved { .. }
+        | Observation::SlowWakeups { .. } => Some(ListKind::Waits),
         Observation::Herds { .. } => Some(ListKind::Herds),
         _ => None,
     }

@@ -177,6 +177,20 @@ impl Reach {
         }
     }
 
+    /// Whether a task waits on a CPU that may use every CPU.
+    pub(crate) fn has_free_waiter(&self, cpu: Cpu, way: usize) -> bool {
+        self.classes[0].on[way].has(cpu)
+    }
+
+    /// The sets of two CPUs or more that waiting tasks may use, each with the CPUs that they wait on.
+    pub(crate) fn restricted(&self, way: usize) -> impl Iterator<Item = (&CpuSet, &CpuSet)> {
+        self.present.iter().filter_map(move |class| {
+            let class = &self.classes[*class];
+            let usable = class.allowed.as_ref().filter(|usable| usable.len() > 1)?;
+            Some((usable, &class.on[way]))
+        })
+    }
+
     /// The classes with waiters on busy CPUs that may use an idle one: these CPUs, and the idle ones.
     fn reaching(&self, way: usize) -> impl Iterator<Item = (&WaiterClass, CpuSet, CpuSet)> {
         self.present.iter().filter_map(move |class| {
