@@ -22,7 +22,7 @@ const ADDITIVE: &[(&str, &[&str], &[&str])] = &[
     ("running-waiting", &[], &["panels[name].running_ns", "panels[name].waiting_ns", "panels[name].violated_ns"]),
     ("why", &[], &["runs[].waiting.total_ns", "runs[].idling.total_ns", "runs[].missed.idle_entries",
         "runs[].missed.number", "runs[].missed.by_distance[nearest].number"]),
-    ("utilization", &["--by", "command"], &["all.app_ns", "all.other_ns", "all.kernel_ns", "all.stopper_ns", "all.rt_ns",
+    ("utilization", &["--by", "command"], &["all.app_ns", "all.other_ns", "all.kernel_ns", "all.stopper_ns", "all.rt_ns", "all.rt_possible_ns",
         "all.idle_ns", "cpus[cpu].app_ns", "cpus[cpu].idle_ns", "wakeups.placed", "wakeups.on_idle", "groups.rows[command].run_ns"]),
     ("latency", &[], &["measures[measure].count", "measures[measure].total_ns", "by_placement[kind].count",
         "by_idleness[kind].count", "rows[command].measures[measure].count", "without_waking"]),

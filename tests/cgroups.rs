@@ -3,6 +3,7 @@
 use crate::cut::{cut, difference, outcome, readable};
 use crate::support::{fixture, root, schedviz, scratch};
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 fn recording(name: &str) -> PathBuf {
@@ -233,4 +234,34 @@ fn why_by_cgroup_has_the_part_of_waiting_beside_idle_cpus_by_weight() {
         waited <= neighbours["wait_ns"].as_f64().expect("ns")
             && waited > 0.9 * neighbours["wait_ns"].as_f64().expect("ns")
     );
+}
+
+/// Runs of tasks that moved themselves to another cgroup: by the cgroups that the probe on switches records at both ends of each run.
+#[test]
+fn a_run_that_begins_in_one_cgroup_and_ends_in_another_is_named_with_both() {
+    let Some(traces) = std::env::var_os("SCHEDVIZ_TRACES") else { return };
+    let path = std::path::PathBuf::from(traces).join("extra/newer/6.12-cgroup.dat");
+    let trace = parse::Trace::open(&path, parse::Options::default()).expect("a trace");
+    let (mut open, mut ran) = (BTreeMap::new(), BTreeMap::<(i64, i64), u64>::new());
+    trace.records(&mut |record| {
+        let fields = ["prev", "next", "pcg", "ncg"].map(|field| record.number(field));
+        if let [Some(prev), Some(next), Some(left), Some(came)] = fields {
+            if let Some((pid, first, since)) = open.insert(record.cpu, (next, came, record.ts))
+                && pid == prev
+                && prev != 0
+            {
+                *ran.entry((first, left)).or_default() += record.ts.since(since).0;
+            }
+        }
+        std::ops::ControlFlow::Continue(())
+    });
+    let moved: u64 = ran.iter().filter(|((first, last), _)| first != last).map(|(_, ns)| ns).sum();
+    let text =
+        schedviz(&["utilization", path.to_str().expect("UTF-8"), "--by", "cgroup", "--json", "-q"]).success().text();
+    let report: Value = serde_json::from_str(&text).expect("JSON");
+    let rows = report["groups"]["rows"].as_array().expect("rows").iter();
+    let both = rows.filter(|row| row["group"]["name"].as_str().is_some_and(|name| name.contains(" or ")));
+    let both: u64 = both.map(|row| row["run_ns"].as_u64().expect("a time")).sum();
+    // A record is a little behind its switch.
+    assert!(moved > 1_000_000 && both.abs_diff(moved) < 1_000_000, "{both} {moved} {ran:?}");
 }

@@ -122,6 +122,7 @@ impl Grouped<'_> {
         let report = self.in_pieces(by_group);
         let classes = self.run(Window::default(), || utilization::Utilization::new(&options)).all;
         let tasks = classes.app_ns.unwrap_or(0)
+            + classes.rt_possible_ns
             + [classes.other_ns, classes.kernel_ns, classes.stopper_ns, classes.rt_ns, classes.injected_ns]
                 .iter()
                 .sum::<u64>();

@@ -546,6 +546,7 @@ pub(crate) fn compare(name: &str, events: &[SchedEvent]) {
         tasks: None,
         topology: sched::Topology::default(),
         balance_interval: interval,
+        ends: Vec::new(),
     };
     let shares = fairness::Options::new(from, to);
     let analyses = || (WorkConservation::new(&conserve), Utilization::new(&used), Fairness::new(&shares));
@@ -577,7 +578,7 @@ pub(crate) fn compare(name: &str, events: &[SchedEvent]) {
     let application = report.application.as_ref().map(|v| (v.ns, v.thread_ns));
     assert_eq!(application, is_known.then_some(slow.application), "{name}: application");
     // Those of the application that are real time stand apart, among others, and so do the interrupts.
-    let (least, more) = (used.all.app_ns, used.all.rt_ns + used.all.irq_ns);
+    let (least, more) = (used.all.app_ns, used.all.rt_ns + used.all.rt_possible_ns + used.all.irq_ns);
     assert_eq!(least.is_some(), is_known, "{name}");
     let ran = slow.application_ran;
     assert!(least.is_none_or(|least| (least..=least + more).contains(&ran)), "{name}: {least:?} {more} {ran}");

@@ -57,6 +57,7 @@ impl<S: EventSource<Error: Debug>> Compared<S> {
             tasks: None,
             topology: Topology::default(),
             balance_interval: Dur(1_000),
+            ends: Vec::new(),
         };
         let tally = in_pieces(
             source,

@@ -48,7 +48,8 @@ fn check(name: &str, events: &[SchedEvent]) {
         let (report, laws, times, matrix) =
             Pass::over(events).window(window).run(analyses).unwrap_or_else(|never| match never {}).output;
         assert_eq!(report.run_ns, laws.running, "{name}: the run time of all tasks");
-        let classes = [times.all.other_ns, times.all.kernel_ns, times.all.stopper_ns, times.all.rt_ns];
+        let real_time = times.all.rt_ns + times.all.rt_possible_ns;
+        let classes = [times.all.other_ns, times.all.kernel_ns, times.all.stopper_ns, real_time];
         let tasks = classes.iter().sum::<u64>() + times.all.app_ns.unwrap_or(0) + times.all.injected_ns;
         let in_handlers: u64 = times.cpus.iter().map(|cpu| cpu.irq_in_tasks_ns).sum();
         assert_eq!(report.run_ns.0, tasks + in_handlers, "{name}: the tasks of utilization");

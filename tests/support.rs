@@ -59,6 +59,7 @@ pub(crate) fn utilization_of_all(events: &[SchedEvent], from: Ts, to: Ts) -> uti
         tasks: None,
         topology: Topology::default(),
         balance_interval: Dur(4_000_000),
+        ends: Vec::new(),
     }
 }
 

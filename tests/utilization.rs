@@ -1,11 +1,13 @@
 //! `schedviz utilization`: agreement with the simulator on simulated runs, and the sums that must hold on recordings.
 
-use crate::support::{recordings, utilization_of_all};
+use crate::support::{events, fixture, recordings, schedviz, scratch, utilization_of_all};
 use parse::Trace;
 use sched::pass::{EventSource, Window};
-use sched::{ChosenCpus, Cpu, Current, Dur, EventKind, Pass, Pid, SchedEvent, Ts};
-use std::collections::BTreeSet;
-use testkit::{Laws, Simulation};
+use sched::{ChosenCpus, Comm, Cpu, Current, Dur, EventKind, Pass, Pid, PrevState, SchedEvent, TaskRef, Ts};
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use testkit::{Laws, Simulation, TraceBuilder};
 use utilization::{Options, Underload, Utilization, UtilizationReport};
 
 fn options(events: &[SchedEvent], parts: u64) -> Options {
@@ -290,4 +292,111 @@ fn underload_is_that_of_each_interval_by_itself() {
         }
     }
     assert!(sums > 10, "{sums}");
+}
+
+/// The time of runs by the priorities at their starts and ends, by the switches alone; without idle tasks and stoppers, and each length.
+fn runs_by_priorities(events: &[SchedEvent]) -> BTreeMap<(i32, i32), u64> {
+    let (start, end) = (events[0].ts, events[events.len() - 1].ts);
+    let mut open: BTreeMap<Cpu, (TaskRef, Ts)> = BTreeMap::new();
+    let mut sums = BTreeMap::new();
+    let mut add = |first: TaskRef, last: TaskRef, length: u64| {
+        if !first.pid.is_idle() && !sched::kthread::is_any_stopper(first.comm) {
+            *sums.entry((first.prio, last.prio)).or_default() += length;
+        }
+    };
+    for event in events {
+        if let EventKind::Switch { prev, next, .. } = event.kind {
+            // The first priority that is seen counts for the time before.
+            let (first, since) = open.insert(event.cpu, (next, event.ts)).unwrap_or((prev, start));
+            assert_eq!(first.pid, prev.pid, "a switch is missing");
+            add(first, prev, event.ts.since(since).0);
+        }
+    }
+    open.into_values().for_each(|(first, since)| add(first, first, end.since(since).0));
+    sums
+}
+
+/// The name of a row of tasks of which only the priority is known.
+fn params_of(prio: i32) -> String {
+    match prio {
+        ..0 => "SCHED_DEADLINE".to_owned(),
+        0..100 => format!("real-time {}", (99 - prio).max(1)),
+        _ => format!("fair nice {}", prio - 120),
+    }
+}
+
+/// Compares the real-time classes of a trace, and the rows of `fairness --by params`, with the switches.
+fn compare_priorities(path: &Path) {
+    let trace = Trace::open(path, parse::Options::default()).expect("a trace");
+    let runs = runs_by_priorities(&events(&trace));
+    let path = path.to_str().expect("a path");
+    let report = |line: &[&str]| {
+        let ran = schedviz(&[line, &[path, "--json", "-q"]].concat()).success();
+        serde_json::from_slice::<Value>(&ran.stdout).expect("JSON")
+    };
+    let used = report(&["utilization"]);
+    let sum =
+        |is: fn(i32, i32) -> bool| -> u64 { runs.iter().filter(|((a, b), _)| is(*a, *b)).map(|(_, ns)| ns).sum() };
+    let both = sum(|a, b| a < 100 && b < 100);
+    let either = sum(|a, b| (a < 100) != (b < 100));
+    let all = &used["all"];
+    assert_eq!((&all["rt_ns"], &all["rt_possible_ns"]), (&both.into(), &either.into()), "{path}: {runs:?}");
+    let mut expected: BTreeMap<String, u64> = BTreeMap::new();
+    for ((first, last), ns) in runs.iter().filter(|((first, last), _)| first != last) {
+        let name = format!("{} or {}", params_of(*first), params_of(*last));
+        *expected.entry(name).or_default() += ns;
+    }
+    let shares = report(&["fairness", "--by", "params"]);
+    let rows = shares["members"].as_array().expect("rows").iter();
+    let rows =
+        rows.map(|row| (row["name"].as_str().expect("a name").to_owned(), row["run_ns"].as_u64().expect("a time")));
+    let found: BTreeMap<String, u64> = rows.filter(|(name, ns)| name.contains(" or ") && *ns > 0).collect();
+    assert_eq!(found, expected, "{path}");
+}
+
+/// Task 7 executes a program 100 ms after it was switched in, and leaves its CPU as a real-time task after 950 ms, as in rt.dat of 6.12.
+#[test]
+fn a_run_within_which_a_task_becomes_real_time_is_named_with_both() {
+    const MS: i64 = 1_000_000;
+    let task = |pid: i32, prio, name: &str| TaskRef { pid: Pid(pid), prio, comm: Comm::new(name.as_bytes()) };
+    let at = |ms: i64, pid: i32, kind| SchedEvent { ts: Ts(ms * MS), cpu: Cpu(0), pid: Pid(pid), flags: 0, kind };
+    let (idle, runs) = (task(0, 120, "swapper/0"), PrevState::RUNNABLE);
+    let switch = |ms, prev: TaskRef, next| at(ms, prev.pid.0, EventKind::Switch { prev, state: runs, next });
+    let exec = EventKind::Exec { pid: Pid(7), old_pid: Pid(7), program: Comm::new(b"hog") };
+    let list = [
+        switch(0, task(9, 120, "sh"), idle),
+        switch(50, idle, task(7, 120, "chrt")),
+        at(150, 7, exec),
+        switch(1000, task(7, 89, "hog"), task(9, 120, "sh")),
+        switch(1200, task(9, 120, "sh"), task(7, 89, "hog")),
+        switch(1500, task(7, 89, "hog"), idle),
+        at(1600, 0, EventKind::Other { id: 1 }),
+    ];
+    let folder = scratch("utilization-priorities");
+    let path = folder.join("changes.dat");
+    std::fs::write(&path, TraceBuilder::default().events(&list).build()).expect("written");
+    compare_priorities(&path);
+    let times = |window: &[&str]| {
+        let line = [&["utilization", path.to_str().expect("a path"), "--json", "-q"], window].concat();
+        let report: Value = serde_json::from_slice(&schedviz(&line).success().stdout).expect("JSON");
+        ["rt_ns", "rt_possible_ns", "idle_ns"].map(|name| report["all"][name].as_u64().expect("a time") / MS as u64)
+    };
+    assert_eq!(times(&[]), [300, 950, 150]);
+    // Both parts of the run are what its end shows, wherever a window cuts it.
+    for edge in ["100ms", "150ms", "600ms"] {
+        let [early, late] = [times(&["--max", edge]), times(&["--min", edge])];
+        assert_eq!([0, 1, 2].map(|nth| early[nth] + late[nth]), [300, 950, 150], "{edge}: {early:?} {late:?}");
+    }
+    let text = schedviz(&["utilization", path.to_str().expect("a path"), "-q"]).success().text();
+    assert!(text.contains("%rt?") && text.contains("rt?: runs of 950.00 ms in all"), "{text}");
+    std::fs::remove_dir_all(&folder).expect("removed");
+}
+
+#[test]
+fn recorded_runs_are_real_time_by_the_priorities_at_both_ends() {
+    compare_priorities(&fixture("rt-balance-6.1.dat"));
+    let Some(traces) = std::env::var_os("SCHEDVIZ_TRACES") else { return };
+    for folder in ["linux-6.12-cpus8-nodes2", "linux-7.2-cpus4", "linux-6.1-cpus16-nodes2"] {
+        compare_priorities(&Path::new(&traces).join(folder).join("rt.dat"));
+    }
 }

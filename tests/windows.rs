@@ -298,6 +298,23 @@ fn an_exec_behind_the_window_decides() {
     assert_eq!((late(10_020), late(10_021)), (vec![(Cause::Exec, ran)], vec![(Cause::Affinity, ran)]));
 }
 
+/// The tasks that leave the CPUs first behind a window, with their priorities then.
+fn run_ends(events: &[SchedEvent], window: Window) -> Vec<utilization::RunEnd> {
+    let Some(to) = window.to else { return Vec::new() };
+    let mut ends: BTreeMap<Cpu, Option<utilization::RunEnd>> = BTreeMap::new();
+    for event in events.iter().filter(|event| event.ts >= to && event.ts <= to.after(sched::analysis::BEHIND)) {
+        let end = match event.kind {
+            EventKind::Switch { prev, .. } => {
+                Some(utilization::RunEnd { cpu: event.cpu, pid: prev.pid, prio: prev.prio })
+            }
+            EventKind::Lost { .. } | EventKind::Offline => None,
+            _ => continue,
+        };
+        ends.entry(event.cpu).or_insert(end);
+    }
+    ends.into_values().flatten().collect()
+}
+
 /// The sums over a window, by name.
 fn sums(events: &[SchedEvent], window: Window) -> BTreeMap<String, u128> {
     let (from, to) = window.within(events[0].ts, events[events.len() - 1].ts);
@@ -317,6 +334,7 @@ fn sums(events: &[SchedEvent], window: Window) -> BTreeMap<String, u128> {
         tasks: None,
         topology: Topology::default(),
         balance_interval: interval,
+        ends: run_ends(events, window),
     };
     let analyses = || {
         let laws = (Laws::default(), FromTrace::default());
@@ -346,7 +364,8 @@ fn sums(events: &[SchedEvent], window: Window) -> BTreeMap<String, u128> {
     }
     add("utilization: idle".to_owned(), used.all.idle_ns);
     let tasks = used.all.other_ns + used.all.app_ns.unwrap_or(0);
-    let classes = [tasks, used.all.kernel_ns, used.all.stopper_ns, used.all.rt_ns, used.all.irq_ns];
+    let real_time = [used.all.rt_ns, used.all.rt_possible_ns];
+    let classes = [tasks, used.all.kernel_ns, used.all.stopper_ns, used.all.irq_ns, real_time[0], real_time[1]];
     classes.into_iter().enumerate().for_each(|(class, ns)| add(format!("utilization: class {class}"), ns));
     for row in &waits.rows {
         for measured in &row.measures {

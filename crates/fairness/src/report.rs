@@ -395,10 +395,15 @@ fn member_rows(out: &mut String, report: &FairnessReport, rows: usize) {
         "", "ran, ms", "waited, ms", "share", "expect", "got", "max"
     );
     for m in report.members.iter().take(rows) {
+        // A name that is longer than its column has a line of its own.
+        let is_long = m.name.chars().count() > 24;
+        if is_long {
+            out.extend([&*m.name, "\n"]);
+        }
         let _ = writeln!(
             out,
             "{:24} {:>10.3} {:>10.3} {:>6.2}% {:>6.2}% {:>4.0}% {:>6}",
-            m.name,
+            if is_long { "" } else { &*m.name },
             m.run_ns.0 as f64 / 1e6,
             m.wait_ns.0 as f64 / 1e6,
             m.share_percent,

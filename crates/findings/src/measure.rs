@@ -105,6 +105,7 @@ impl<'o> Analyses<'o> {
                 tasks: None,
                 topology: Topology::default(),
                 balance_interval: Dur(4_000_000),
+                ends: Vec::new(),
             },
             fairness: Some(fairness_of(from, to, from)),
             outside: Some(outside(from, to, from)),

@@ -228,7 +228,12 @@ impl Coloring {
             TaskGroup::Params(params) => {
                 SchedPolicy::ALL.iter().position(|policy| *policy == params.policy).map(|place| place as i64)
             }
+            // Both ends of the run have the policy, whatever else changed.
+            TaskGroup::ParamsWithin(before, after) if before.policy == after.policy => {
+                SchedPolicy::ALL.iter().position(|policy| *policy == before.policy).map(|place| place as i64)
+            }
             TaskGroup::Kernel | TaskGroup::Command(_) => Some(OF_KERNEL),
+            TaskGroup::ParamsWithin(..) | TaskGroup::CgroupsWithin(..) => None,
             TaskGroup::Task(_) | TaskGroup::Stack(_) | TaskGroup::OnCpu | TaskGroup::Unknown | TaskGroup::Rest => None,
         }
     }

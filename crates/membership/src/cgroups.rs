@@ -2,11 +2,12 @@
 
 use crate::Processes;
 use crate::past_groups::PastGroups;
+use crate::unsettled::{BothValues, RunStarts, UnsettledRuns};
 use machine::Machine;
 use parse::{EventFormat, Record, TaskRecords, Trace};
 use sched::limits::PIDS;
 use sched::seeded::{SeededMap, SeededSet};
-use sched::{Past, Pid, Tracepoint, Ts, event::escape};
+use sched::{Cpu, Past, Pid, Tracepoint, Ts, event::escape};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
@@ -53,6 +54,8 @@ pub struct Cgroups {
     changes: Vec<CgroupChange>,
     /// The paths by ID, of cgroups with tasks or without.
     ids: Vec<(u64, String)>,
+    /// The runs within which their task came to another cgroup at an instant that no event shows.
+    unsettled: UnsettledRuns<CgroupIndex>,
     records_forks: bool,
 }
 
@@ -125,6 +128,17 @@ impl Cgroups {
         self.records_forks
     }
 
+    /// The cgroups of a task at the start and at the end of its run, for an instant of a run within which it moved without an event that
+    /// shows when; nothing elsewhere.
+    pub(crate) fn of_unsettled_run(&self, pid: Pid, ts: Ts) -> Option<BothValues<CgroupIndex>> {
+        self.unsettled.at(pid, ts)
+    }
+
+    /// The first instant after `ts` at which such a run of a task begins or ends.
+    pub(crate) fn next_unsettled(&self, pid: Pid, ts: Ts) -> Option<Ts> {
+        self.unsettled.next_change(pid, ts)
+    }
+
     /// The changes of cgroups, in the order of time.
     pub fn changes(&self) -> &[CgroupChange] {
         &self.changes
@@ -153,6 +167,8 @@ enum CgroupFact {
     Path(u64, String),
     /// A task, or all threads of its process, move to the cgroup with this ID, if it is known, and path.
     Attach(Pid, Option<u64>, String),
+    /// A CPU switches from `prev`, which leaves its run in the cgroup `after`, to `next`.
+    Run { cpu: Cpu, prev: Pid, next: Pid, after: CgroupName, is_behind_loss: bool },
 }
 
 /// Maximum number of facts of one instant that wait for its last record.
@@ -223,7 +239,7 @@ impl<'t> CgroupRecords<'t> {
 }
 
 /// The facts that a record shows; forks are left out unless `forks`, since a probe shows the same.
-fn facts(shows: Shows, record: &Record<'_>, forks: bool) -> [Option<CgroupFact>; 2] {
+fn facts(shows: Shows, record: &Record<'_>, forks: bool) -> [Option<CgroupFact>; 3] {
     let pid = |field: &str| record.number(field).and_then(|pid| i32::try_from(pid).ok()).map(Pid);
     let id = |field: &str| record.number(field).map(|id| CgroupName::Id(id.cast_unsigned()));
     let path = |field: &str| record.bytes(field).map(|path| escape(path).into_owned());
@@ -232,19 +248,25 @@ fn facts(shows: Shows, record: &Record<'_>, forks: bool) -> [Option<CgroupFact>;
         // Since 6.16 the names are of variable length; the numbers keep theirs.
         Shows::Fork => {
             let tasks = pid("parent_pid").zip(pid("child_pid")).filter(|_| forks);
-            [tasks.map(|(parent, child)| CgroupFact::Fork { parent, child }), None]
+            [tasks.map(|(parent, child)| CgroupFact::Fork { parent, child }), None, None]
         }
-        Shows::Joins => [joins("pid", "cgroup"), None],
-        Shows::Switches => [joins("prev", "pcg"), joins("next", "ncg")],
+        Shows::Joins => [joins("pid", "cgroup"), None, None],
+        Shows::Switches => {
+            let run = pid("prev").zip(pid("next")).zip(id("pcg")).map(|((prev, next), after)| {
+                let (cpu, is_behind_loss) = (record.cpu, record.lost.is_some());
+                CgroupFact::Run { cpu, prev, next, after, is_behind_loss }
+            });
+            [run, joins("prev", "pcg"), joins("next", "ncg")]
+        }
         Shows::Path => match (record.number("root"), record.number("id"), path("path")) {
-            (Some(0), Some(id), Some(path)) => [Some(CgroupFact::Path(id.cast_unsigned(), path)), None],
-            _ => [None, None],
+            (Some(0), Some(id), Some(path)) => [Some(CgroupFact::Path(id.cast_unsigned(), path)), None, None],
+            _ => [None, None, None],
         },
         Shows::Attach => match (record.number("dst_root"), pid("pid"), path("dst_path")) {
             (Some(0), Some(pid), Some(path)) => {
-                [Some(CgroupFact::Attach(pid, record.number("dst_id").map(i64::cast_unsigned), path)), None]
+                [Some(CgroupFact::Attach(pid, record.number("dst_id").map(i64::cast_unsigned), path)), None, None]
             }
-            _ => [None, None],
+            _ => [None, None, None],
         },
     }
 }
@@ -255,6 +277,10 @@ struct Learned {
     paths: BTreeMap<u64, String>,
     now: SeededMap<Pid, CgroupName>,
     changes: Vec<(Ts, Pid, Option<CgroupName>)>,
+    /// The start of the run of each CPU's task.
+    starts: RunStarts,
+    /// The runs within which a task moved unseen: the task, the start, the end, and both cgroups.
+    moved_within: Vec<(Pid, Ts, Ts, BothValues<CgroupName>)>,
     records_forks: bool,
 }
 
@@ -328,6 +354,13 @@ impl Learned {
             CgroupFact::Fork { parent, child } => self.join(ts, child, self.now.get(&parent).cloned()),
             CgroupFact::Joins(pid, cgroup) => self.join(ts, pid, Some(cgroup)),
             CgroupFact::Path(id, path) => self.name(id, path),
+            CgroupFact::Run { cpu, prev, next, after, is_behind_loss } => {
+                if is_behind_loss {
+                    self.starts.lose(cpu);
+                }
+                let start = self.starts.switch(cpu, prev, next, ts);
+                self.end_run(ts, (prev, after), start);
+            }
             CgroupFact::Attach(pid, id, path) => {
                 let cgroup = self.attached(id, path);
                 // The record is of the first thread where a whole process moves.
@@ -336,6 +369,16 @@ impl Learned {
                     self.join(ts, task, Some(cgroup.clone()));
                 }
             }
+        }
+    }
+
+    /// Takes a switch: a task that leaves its run in another cgroup than it began it in moved in between.
+    fn end_run(&mut self, ts: Ts, (prev, after): (Pid, CgroupName), start: Option<Ts>) {
+        let before = self.now.get(&prev).filter(|before| **before != after && !prev.is_idle());
+        if let (Some(before), Some(start)) = (before, start)
+            && self.moved_within.len() < MOST_CHANGES
+        {
+            self.moved_within.push((prev, start, ts, (before.clone(), after)));
         }
     }
 
@@ -370,25 +413,39 @@ impl Learned {
 
     /// Gives each cgroup its name.
     fn finish(self) -> Cgroups {
-        let Learned { paths, changes, records_forks, .. } = self;
-        let name = |cgroup: &CgroupName| match cgroup {
-            CgroupName::Path(path) => path.clone(),
-            CgroupName::Id(id) => paths.get(id).cloned().unwrap_or_else(|| format!("cgroup {id}")),
-        };
-        let mut places: BTreeMap<String, CgroupIndex> = BTreeMap::new();
-        let mut names = Vec::new();
+        let Learned { paths, changes, moved_within, records_forks, .. } = self;
+        let mut named = NamedCgroups { paths: &paths, places: BTreeMap::new(), names: Vec::new() };
         let changes = changes
             .into_iter()
-            .map(|(ts, pid, cgroup)| {
-                let cgroup = cgroup.as_ref().map(|cgroup| {
-                    *places.entry(name(cgroup)).or_insert_with_key(|name| {
-                        names.push(name.clone());
-                        CgroupIndex(names.len() as u32 - 1)
-                    })
-                });
-                CgroupChange { ts, pid, cgroup }
-            })
+            .map(|(ts, pid, cgroup)| CgroupChange { ts, pid, cgroup: cgroup.map(|cgroup| named.place(&cgroup)) })
             .collect();
-        Cgroups { names, changes, ids: paths.into_iter().collect(), records_forks }
+        let mut unsettled = UnsettledRuns::default();
+        for (pid, start, end, (before, after)) in moved_within {
+            unsettled.add(pid, start, end, (named.place(&before), named.place(&after)));
+        }
+        let names = named.names;
+        Cgroups { names, changes, ids: paths.into_iter().collect(), unsettled, records_forks }
+    }
+}
+
+/// The cgroups by their paths, in the order in which they are first named.
+struct NamedCgroups<'p> {
+    paths: &'p BTreeMap<u64, String>,
+    places: BTreeMap<String, CgroupIndex>,
+    names: Vec<String>,
+}
+
+impl NamedCgroups<'_> {
+    /// The place of a cgroup.
+    fn place(&mut self, cgroup: &CgroupName) -> CgroupIndex {
+        let name = match cgroup {
+            CgroupName::Path(path) => path.clone(),
+            CgroupName::Id(id) => self.paths.get(id).cloned().unwrap_or_else(|| format!("cgroup {id}")),
+        };
+        let names = &mut self.names;
+        *self.places.entry(name).or_insert_with_key(|name| {
+            names.push(name.clone());
+            CgroupIndex(names.len() as u32 - 1)
+        })
     }
 }

@@ -63,6 +63,10 @@ pub enum TaskGroup {
     Cgroup(CgroupIndex),
     /// The tasks with these scheduling parameters.
     Params(TaskParams),
+    /// The runs that began with the first of these scheduling parameters and ended with the second, where no event shows the change.
+    ParamsWithin(TaskParams, TaskParams),
+    /// The runs that began in the first of these cgroups and ended in the second, where no event shows the move.
+    CgroupsWithin(CgroupIndex, CgroupIndex),
     /// The tasks that left their CPUs with this stack.
     Stack(StackIndex),
     /// The tasks on a CPU, where rows are stacks.
@@ -80,7 +84,8 @@ pub enum TaskGroup {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GroupLabel {
     /// The path of the cgroup, the command of the process, the policy with the nice value or the priority, or the kind of the stack with its
-    /// functions; `kernel threads`, `on a CPU` and `(others)` of rows that join tasks; null for the row of the tasks whose group is unknown.
+    /// functions; two of these with `or` for runs that began in the one and ended in the other, where no event shows the change;
+    /// `kernel threads`, `on a CPU` and `(others)` of rows that join tasks; null for the row of the tasks whose group is unknown.
     pub name: Option<String>,
     /// The PID of the first thread of the process, where the row is a process.
     #[serde(skip_serializing_if = "Option::is_none")]

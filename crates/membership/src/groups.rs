@@ -96,10 +96,14 @@ impl TaskGroups {
             TasksBy::Command => TaskGroup::Command(stemmed(task.comm)),
             TasksBy::Process => self.processes.leader(task.pid, ts).map_or(TaskGroup::Unknown, TaskGroup::Process),
             TasksBy::Cgroup if task.is_kernel => TaskGroup::Kernel,
-            TasksBy::Cgroup => self.cgroup(task.pid, ts).map_or(TaskGroup::Unknown, TaskGroup::Cgroup),
-            TasksBy::Params => {
-                self.params.of_task(task.pid, task.prio, ts).map_or(TaskGroup::Unknown, TaskGroup::Params)
-            }
+            TasksBy::Cgroup => match self.cgroups.of_unsettled_run(task.pid, ts) {
+                Some((before, after)) => TaskGroup::CgroupsWithin(before, after),
+                None => self.cgroup(task.pid, ts).map_or(TaskGroup::Unknown, TaskGroup::Cgroup),
+            },
+            TasksBy::Params => match self.params.of_unsettled_run(task.pid, ts) {
+                Some((before, after)) => TaskGroup::ParamsWithin(before, after),
+                None => self.params.of_task(task.pid, task.prio, ts).map_or(TaskGroup::Unknown, TaskGroup::Params),
+            },
             TasksBy::Stack => self.stacks.of(task.pid, ts).map_or(TaskGroup::Unknown, TaskGroup::Stack),
         }
     }
@@ -139,7 +143,8 @@ impl TaskGroups {
             TasksBy::Process => self.processes.next_change(pid, ts),
             TasksBy::Cgroup => {
                 let changes = self.cgroup_of.get(&pid)?;
-                changes.get(changes.partition_point(|(at, _)| *at <= ts)).map(|(at, _)| *at)
+                let next = changes.get(changes.partition_point(|(at, _)| *at <= ts)).map(|(at, _)| *at);
+                [next, self.cgroups.next_unsettled(pid, ts)].into_iter().flatten().min()
             }
             TasksBy::Params => self.params.next_change(pid, ts),
             TasksBy::Stack => self.stacks.next_change(pid, ts),
@@ -166,6 +171,10 @@ impl TaskGroups {
             }
             TaskGroup::Cgroup(cgroup) => named(self.cgroups.name(cgroup).to_owned()),
             TaskGroup::Params(params) => GroupLabel { params: Some(params), ..named(params.to_string()) },
+            TaskGroup::ParamsWithin(before, after) => named(format!("{before} or {after}")),
+            TaskGroup::CgroupsWithin(before, after) => {
+                named(format!("{} or {}", self.cgroups.name(before), self.cgroups.name(after)))
+            }
             TaskGroup::Kernel => named("kernel threads".to_owned()),
             TaskGroup::Stack(stack) => {
                 let stack = self.stacks.stack(stack);

@@ -26,6 +26,7 @@ mod past_groups;
 mod policy;
 mod processes;
 mod stacks;
+mod unsettled;
 
 pub use attributes::{DeadlineParams, UtilClamp};
 pub use cgroups::{CgroupChange, CgroupIndex, Cgroups};

@@ -4,6 +4,7 @@ use crate::attributes::{CallAttributes, DeadlineParams, UtilClamp};
 use crate::by_task::{ByTask, MOST_CHANGES, next_of, place_at};
 use crate::past_groups::{PastGroups, PastParams};
 use crate::policy::SchedPolicy;
+use crate::unsettled::{BothValues, RunStarts, UnsettledRuns};
 use machine::Machine;
 use parse::{EventFormat, Record, Trace, Want};
 use sched::limits::{PIDS, keep_of_pid};
@@ -77,6 +78,8 @@ pub struct ParamsHistory {
     /// The kernel priority of each PID from an instant on, in the order of time, as switches record it. The first one counts for the
     /// time before as well.
     prios: SeededMap<Pid, Vec<(Ts, i32)>>,
+    /// The runs within which the priority changed at an instant that no event shows.
+    unsettled: UnsettledRuns<i32>,
     /// The number of changes of both.
     changes: usize,
     /// The clamps of each task, where they are known and not the defaults.
@@ -199,6 +202,21 @@ impl ParamsHistory {
         })
     }
 
+    /// The parameters of a task at the start and at the end of its run, for an instant of a run within which its priority changed without
+    /// an event that shows when; nothing elsewhere.
+    pub(crate) fn of_unsettled_run(&self, pid: Pid, ts: Ts) -> Option<BothValues<TaskParams>> {
+        let (before, after) = self.unsettled.at(pid, ts)?;
+        let uclamp = self.clamps.at(pid, ts);
+        let of = |prio| TaskParams { uclamp, ..TaskParams::new(self.policy(pid, ts), prio) };
+        Some((of(before), of(after)))
+    }
+
+    /// The latest instant behind `start` and up to `end` at which a record shows another policy of a task; nothing where none does.
+    pub fn policy_change_within(&self, pid: Pid, start: Ts, end: Ts) -> Option<Ts> {
+        let changes = self.policies.get(&pid)?;
+        changes.get(place_at(changes, end)?).map(|(at, _)| *at).filter(|at| *at > start)
+    }
+
     /// The parameters of a deadline task at an instant; nothing where no record shows them, or the task is none.
     pub fn deadline_params(&self, pid: Pid, ts: Ts) -> Option<DeadlineParams> {
         self.deadlines.at(pid, ts)
@@ -218,27 +236,50 @@ impl ParamsHistory {
     /// The first instant after `ts` at which the policy or the priority of a task may change.
     pub(crate) fn next_change(&self, pid: Pid, ts: Ts) -> Option<Ts> {
         let next = [next_of(self.policies.get(&pid), ts), next_of(self.prios.get(&pid), ts)];
-        let next = [next[0], next[1], self.clamps.next_change(pid, ts)];
+        let next = [next[0], next[1], self.clamps.next_change(pid, ts), self.unsettled.next_change(pid, ts)];
         next.into_iter().flatten().min()
     }
 
-    /// Learns the priorities of tasks from the switches of a trace. One that changes while a task runs is known from the switch on that
-    /// ends the run.
+    /// Learns the priorities of tasks from the switches of a trace. One that changes while a task runs is known from the record on that
+    /// shows another policy within the run, or else from the switch that ends the run: the run has both.
     fn learn_prios(&mut self, trace: &Trace) {
         if !trace.has(Tracepoint::Switch) {
             return;
         }
         let Ok(mut events) = trace.events_of(Want::Lineage) else { return };
+        let mut starts = RunStarts::default();
         // A trace that cannot be read is reported by the pass that follows.
         let _ = events.events(&mut |events| {
             for event in events {
-                if let EventKind::Switch { prev, next, .. } = event.kind {
-                    self.learn_prio(prev, event.ts);
-                    self.learn_prio(next, event.ts);
+                match event.kind {
+                    EventKind::Switch { prev, next, .. } => {
+                        let start = starts.switch(event.cpu, prev.pid, next.pid, event.ts);
+                        self.learn_run(prev, start, event.ts);
+                        self.learn_prio(next, event.ts);
+                    }
+                    EventKind::Lost { .. } | EventKind::Offline => starts.lose(event.cpu),
+                    _ => {}
                 }
             }
             ControlFlow::Continue(())
         });
+    }
+
+    /// Learns the priority of a task at the end of its run, which began at `start`, if that is known.
+    fn learn_run(&mut self, task: TaskRef, start: Option<Ts>, ts: Ts) {
+        let known = self.prios.get(&task.pid).and_then(|changes| changes.last()).map(|(_, prio)| *prio);
+        let changed = known.filter(|known| *known != task.prio && !task.pid.is_idle()).zip(start);
+        let at = match changed {
+            None => ts,
+            Some((before, start)) => match self.policy_change_within(task.pid, start, ts) {
+                Some(at) => at,
+                None => {
+                    self.unsettled.add(task.pid, start, ts, (before, task.prio));
+                    ts
+                }
+            },
+        };
+        self.learn_prio(task, at);
     }
 
     fn learn_prio(&mut self, task: TaskRef, ts: Ts) {

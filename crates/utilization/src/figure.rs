@@ -25,6 +25,7 @@ fn paint(class: Class) -> Option<Paint> {
         Class::Kernel => PALETTE[4],
         Class::Stopper => PALETTE[6],
         Class::RealTime => PALETTE[3],
+        Class::PossiblyRealTime => PALETTE[7],
         Class::Interrupt => PALETTE[8],
         Class::Injected => Color::rgb(0xc9, 0xdd, 0xee),
     };
@@ -38,6 +39,7 @@ fn label(class: Class) -> &'static str {
         Class::Kernel => "kernel threads",
         Class::Stopper => "stopper (migration/N)",
         Class::RealTime => "real time, deadline",
+        Class::PossiblyRealTime => "real time for a part of the run",
         Class::Interrupt => "interrupts",
         Class::Injected => "kept idle (idle_inject/N)",
         Class::Unknown => "unknown",

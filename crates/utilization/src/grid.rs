@@ -44,6 +44,18 @@ impl Grid {
         });
     }
 
+    /// Divides the time from one instant to another, both inside, by interval.
+    pub(crate) fn split(&mut self, from: Ts, to: Ts, mut take: impl FnMut(usize, u64)) {
+        self.intervals.split(from, to, |interval, start, end| take(interval, end.since(start).0));
+    }
+
+    /// Moves time of an interval from one class to another; the interval has it.
+    pub(crate) fn transfer(&mut self, interval: usize, from: usize, to: usize, ns: u64) {
+        let place = (interval - self.first) * self.classes;
+        self.sums[place + from] -= u128::from(ns);
+        self.sums[place + to] += u128::from(ns);
+    }
+
     /// Adds the sums of a grid that was resumed.
     pub(crate) fn join(&mut self, later: &Grid) {
         let from = (later.first - self.first) * self.classes;

@@ -21,6 +21,8 @@ pub(crate) struct IdlingLog {
     at: Ts,
     /// The class and the number of handlers of each CPU shown at the beginning.
     cpus: Vec<(Class, u32)>,
+    /// The CPUs, by their places, whose run at the beginning turns out to be of another class, with that.
+    changed: Vec<(usize, Class)>,
     steps: Vec<(Ts, IdlingStep)>,
     /// Whether the tasks of a herd may wait on each CPU: its queue was longer than one, or a task was moved there.
     may_wait: Vec<bool>,
@@ -32,6 +34,11 @@ impl IdlingLog {
     /// Notes the numbers of CPUs that idle beside overloaded ones from `ts` on.
     pub(crate) fn turn(&mut self, ts: Ts, now: IdleBeside) {
         self.steps.push((ts, IdlingStep::Turn(now)));
+    }
+
+    /// Notes that the run at the beginning is of another class on a CPU, by its place.
+    pub(crate) fn change(&mut self, row: usize, class: Class) {
+        self.changed.push((row, class));
     }
 
     /// Notes that a queued task is moved.
@@ -89,6 +96,12 @@ impl Joined for Utilization<'_> {
 
     fn join(&mut self, later: Self) {
         let Some(log) = later.log else { return };
+        for (row, class) in &log.changed {
+            if let Some(earlier) = self.log.as_mut().filter(|_| !self.cpus[*row].has_switched) {
+                earlier.change(*row, *class);
+            }
+            self.recount(*row, log.at, *class);
+        }
         (0..self.cpus.len()).for_each(|row| self.account(row, log.at));
         self.intervals.join(&later.intervals);
         self.columns.join(&later.columns);
@@ -96,8 +109,17 @@ impl Joined for Utilization<'_> {
         for (sums, more) in self.sums.iter_mut().zip(&later.sums) {
             sums.iter_mut().zip(more).for_each(|(sum, ns)| *sum += ns);
         }
-        for (now, later) in self.cpus.iter_mut().zip(later.cpus) {
-            *now = CpuNow { in_tasks: now.in_tasks + later.in_tasks, ..later };
+        let runs = self.runs.iter_mut().zip(later.runs);
+        for ((now, later), (run, of_later)) in self.cpus.iter_mut().zip(later.cpus).zip(runs) {
+            let in_tasks = now.in_tasks + later.in_tasks;
+            if later.has_switched {
+                (*now, *run) = (CpuNow { in_tasks, ..later }, of_later);
+            } else {
+                // The run goes on.
+                let (run_since, has_switched) = (now.run_since, now.has_switched);
+                *now = CpuNow { in_tasks, run_since, has_switched, ..later };
+                run.join(of_later);
+            }
         }
         self.interrupts |= later.interrupts;
         // The counts of the CPUs shown are those of the state.

@@ -22,6 +22,7 @@
 //!     tasks: None,
 //!     topology: Topology::default(),
 //!     balance_interval: Dur(4_000_000),
+//!     ends: Vec::new(),
 //! };
 //! let outcome = Pass::over(events.as_slice()).run(|| Utilization::new(&options)).unwrap_or_else(|never| match never {});
 //! assert_eq!((outcome.output.all.other_ns, outcome.output.all.idle_ns), (550, 450));
@@ -34,6 +35,7 @@ mod grid;
 mod joined;
 mod question;
 mod report;
+mod run_class;
 mod table;
 mod underload;
 
@@ -42,10 +44,12 @@ pub use by_group::{GroupTime, GroupTimes, TimesByGroup};
 pub use figure::figure;
 pub use question::UtilizationQuestion;
 pub use report::{Heat, HerdReport, Idling, Interval, PerCpu, PerNode, Shares, UtilizationReport, text};
+pub use run_class::RunEnd;
 pub use underload::{IdleStateRow, IdleStatesNotes, IdleWakeups, TICK, Underload, UnderloadReport, WarmthRow};
 
 use grid::Grid;
 use joined::IdlingLog;
+use run_class::RunTimes;
 use sched::causes::Herds;
 use sched::chosen::is_match;
 use sched::episodes::{Amount, Episodes};
@@ -74,6 +78,8 @@ pub enum Class {
     Stopper,
     /// The CPU runs a task of the real-time or the deadline class (a priority below 100), of the application or not.
     RealTime,
+    /// The CPU runs a task that was real-time or deadline at one end of its run and not at the other: no event shows when that changed.
+    PossiblyRealTime,
     /// The CPU handles an interrupt, hard or soft, where those were recorded.
     Interrupt,
     /// The CPU runs `idle_inject/N`, which keeps it idle at the request of a driver.
@@ -88,12 +94,13 @@ pub enum Class {
 
 impl Class {
     /// All, in the order of their indices.
-    pub const ALL: [Class; 10] = [
+    pub const ALL: [Class; 11] = [
         Class::Application,
         Class::Other,
         Class::Kernel,
         Class::Stopper,
         Class::RealTime,
+        Class::PossiblyRealTime,
         Class::Interrupt,
         Class::Injected,
         Class::Unknown,
@@ -127,6 +134,7 @@ impl Class {
             Class::Kernel => "kernel",
             Class::Stopper => "stopper",
             Class::RealTime => "rt",
+            Class::PossiblyRealTime => "rt?",
             Class::Interrupt => "irq",
             Class::Injected => "injected",
             Class::Unknown => "unknown",
@@ -163,6 +171,8 @@ pub struct Options {
     pub topology: Topology,
     /// Report CPUs that idle for at least this long while others are overloaded.
     pub balance_interval: Dur,
+    /// The ends of the runs that go on at the end of the window, by the first switch of each CPU behind it.
+    pub ends: Vec<RunEnd>,
 }
 
 /// Columns of the figure.
@@ -182,6 +192,10 @@ struct CpuNow {
     depth: u32,
     /// Up to here its time has been accounted for.
     since: Ts,
+    /// The start of the run within the window.
+    run_since: Ts,
+    /// Whether the CPU has switched since the analysis began.
+    has_switched: bool,
 }
 
 /// The outcome of a herd.
@@ -224,6 +238,8 @@ pub struct Utilization<'o> {
     rows: Rows,
     /// The CPUs shown, as they are now.
     cpus: Vec<CpuNow>,
+    /// The time of the present run of each CPU that is accounted for.
+    runs: Vec<RunTimes>,
     /// The idle and overloaded CPUs since `last`.
     beside: IdleBeside,
     last: Ts,
@@ -243,7 +259,8 @@ pub struct Utilization<'o> {
 impl<'o> Utilization<'o> {
     /// Returns the analysis with the options of a measurement.
     pub fn new(options: &'o Options) -> Utilization<'o> {
-        let unknown = CpuNow { class: Class::Unknown, in_tasks: 0, depth: 0, since: options.from };
+        let (since, class) = (options.from, Class::Unknown);
+        let unknown = CpuNow { class, in_tasks: 0, depth: 0, since, run_since: since, has_switched: false };
         let window = options.to.since(options.from).0.max(1);
         let columns = Grid::new(options.from, options.to, Dur(window.div_ceil(COLUMNS)), CLASSES);
         Utilization {
@@ -258,6 +275,7 @@ impl<'o> Utilization<'o> {
             sums: vec![[0; CLASSES]; options.cpus.len()],
             rows: Rows::new(&options.cpus),
             cpus: options.cpus.iter().map(|_| unknown).collect(),
+            runs: options.cpus.iter().map(|_| RunTimes::default()).collect(),
             last: options.from,
             beside: IdleBeside::default(),
             part: None,
@@ -281,6 +299,11 @@ impl<'o> Utilization<'o> {
     }
 
     fn class_of_task(&self, task: &Task, cpu: Cpu) -> Class {
+        self.class_with(task, cpu, task.known_prio())
+    }
+
+    /// The class of a task with a priority.
+    fn class_with(&self, task: &Task, cpu: Cpu, prio: Option<i32>) -> Class {
         let application = match &self.options.tasks {
             Some(tasks) => is_match(tasks, task.comm),
             None => task.kin.descends,
@@ -289,7 +312,7 @@ impl<'o> Utilization<'o> {
             () if is_any_stopper(task.comm) => Class::Stopper,
             // Such threads have a real-time priority.
             () if is_idle_injector(task.comm, cpu) => Class::Injected,
-            () if task.known_prio().is_some_and(|prio| prio < 100) => Class::RealTime,
+            () if prio.is_some_and(|prio| prio < 100) => Class::RealTime,
             () if application => Class::Application,
             () if task.kin.is_of_kernel(task.comm) => Class::Kernel,
             () => Class::Other,
@@ -308,6 +331,10 @@ impl<'o> Utilization<'o> {
         self.intervals.add(class as usize, from, to);
         self.columns.add(class as usize, from, to);
         self.sums[row][class as usize] += u128::from(to.since(from).0);
+        let start = from.max(now.run_since);
+        if class.is_of_tasks() && start < to {
+            self.runs[row].add([&mut self.intervals, &mut self.columns], class, start, to);
+        }
         if class == Class::Interrupt && now.class.is_of_tasks() {
             now.in_tasks += u128::from(to.since(from).0);
         }
@@ -424,13 +451,21 @@ impl Analysis for Utilization<'_> {
         self.beside = IdleBeside::of(self.part.as_ref().map_or_else(|| state.counts(), SubsetCounts::counts));
         for (row, (cpu, _)) in self.options.cpus.iter().enumerate() {
             let depth = state.handlers(*cpu);
-            self.cpus[row] = CpuNow { class: self.class_of(*cpu, state), in_tasks: 0, depth, since: start };
+            let class = self.class_of(*cpu, state);
+            self.cpus[row] = CpuNow { class, in_tasks: 0, depth, since: start, run_since: start, has_switched: false };
+        }
+    }
+
+    fn before(&mut self, event: &SchedEvent, state: &SchedState) {
+        if let EventKind::Switch { prev, .. } = event.kind {
+            self.end_run(RunEnd { cpu: event.cpu, pid: prev.pid, prio: prev.prio }, event.ts, state);
         }
     }
 
     fn after(&mut self, event: &SchedEvent, state: &SchedState) {
         self.follow_idling(event.ts, state);
         match event.kind {
+            EventKind::Switch { .. } => self.begin_run(event.cpu, event.ts),
             EventKind::Interrupt { entry, .. } => self.interrupt(event, entry),
             EventKind::Migrate { orig, dest, .. } => {
                 let queued = |s: &sched::Span| matches!(s.state, TaskState::Waiting(_));
@@ -464,9 +499,15 @@ impl Analysis for Utilization<'_> {
     fn finish(mut self, end: Ts, state: &SchedState) -> UtilizationReport {
         self.idle_until(end);
         self.idling.close(end);
+        for run in &self.options.ends {
+            self.end_run(*run, end, state);
+        }
         (0..self.cpus.len()).for_each(|row| self.account(row, end));
         let unknown = state.why_application_is_unknown().filter(|_| self.options.tasks.is_none());
         let unknown = unknown.map(|why| format!("{why}; select tasks with --tasks"));
         report::build(self, unknown)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,7 +3,7 @@
 use crate::UtilizationArgs;
 use crate::args::FORMATS;
 use crate::table;
-use crate::{GroupTimes, Options, Underload, Utilization, UtilizationReport};
+use crate::{GroupTimes, Options, RunEnd, Underload, Utilization, UtilizationReport};
 use anyhow::{Result, bail};
 use question::{Question, Subcommand};
 use sched::chosen::is_match;
@@ -109,6 +109,11 @@ impl Options {
             tasks: None,
             topology: session.topology.clone(),
             balance_interval: Dur(4_000_000),
+            ends: session
+                .first_leavers()
+                .into_iter()
+                .map(|(cpu, task)| RunEnd { cpu, pid: task.pid, prio: task.prio })
+                .collect(),
         }
     }
 }

@@ -29,6 +29,9 @@ pub struct Shares {
     pub stopper_ns: u64,
     /// The time of real-time and deadline tasks, in nanoseconds.
     pub rt_ns: u64,
+    /// The time of runs whose task was real-time or deadline at one end and not at the other, where no event shows when that changed, in
+    /// nanoseconds.
+    pub rt_possible_ns: u64,
     /// The time of interrupts, in nanoseconds; zero if they were not recorded.
     pub irq_ns: u64,
     /// The time for which the running task is unknown, in nanoseconds.
@@ -50,6 +53,7 @@ impl Shares {
             kernel_ns: at(Class::Kernel),
             stopper_ns: at(Class::Stopper),
             rt_ns: at(Class::RealTime),
+            rt_possible_ns: at(Class::PossiblyRealTime),
             irq_ns: at(Class::Interrupt),
             unknown_ns: at(Class::Unknown),
             offline_ns: at(Class::Offline),
@@ -66,6 +70,7 @@ impl Shares {
             self.kernel_ns,
             self.stopper_ns,
             self.rt_ns,
+            self.rt_possible_ns,
             self.irq_ns,
             self.injected_ns,
             self.unknown_ns,
@@ -389,6 +394,13 @@ pub fn text(report: &UtilizationReport, trace: &Drawable, (per_cpu, rows): (bool
         table.head(&mut out, "CPU");
         report.cpus.iter().for_each(|row| table.line(&mut out, &row.cpu.to_string(), &row.shares));
     }
+    if report.all.rt_possible_ns > 0 {
+        let time = Dur(report.all.rt_possible_ns).human();
+        let text = format!(
+            "rt?: runs of {time} in all began as those of real-time tasks and ended as others, or the other way round; no event shows when that changed"
+        );
+        paragraph(&mut out, 0, 2, &text);
+    }
     if let Some(groups) = &report.groups {
         by_group(&mut out, groups, rows);
     }
@@ -439,11 +451,11 @@ fn idling(out: &mut String, report: &UtilizationReport, trace: &Drawable, detail
     let interval = report.balance_interval_ns.human();
     out.push('\n');
     if report.idling_episodes == 0 {
-        paragraph(out, 0, 2, &format!("No CPU idled beside an overloaded one for more than {interval}."));
+        paragraph(out, 0, 2, &format!("No CPU idled beside an overloaded one for {interval} or longer."));
         return;
     }
     let (number, all) = (times(report.idling_episodes), Dur(report.idling_ns).human());
-    let headline = format!("CPUs idled beside overloaded ones for more than {interval}: {number}, {all} in all.");
+    let headline = format!("CPUs idled beside overloaded ones for {interval} or longer: {number}, {all} in all.");
     paragraph(out, 0, 2, &format!("{headline} The longest:"));
     case_head(out, "CPUs");
     for e in report.idling.iter().take(if detail == Detail::Brief { CASES } else { 5 }) {

@@ -9,7 +9,8 @@ use std::io::Write;
 
 /// Writes the table: the machine by interval, or each CPU or each group of tasks over the whole window.
 pub(crate) fn table(report: &UtilizationReport, per_cpu: bool, out: &mut dyn Write) -> Result<()> {
-    const CLASSES: &str = "app_ns,other_ns,kernel_ns,stopper_ns,rt_ns,irq_ns,unknown_ns,offline_ns,idle_ns,injected_ns";
+    const CLASSES: &str =
+        "app_ns,other_ns,kernel_ns,stopper_ns,rt_ns,irq_ns,unknown_ns,offline_ns,idle_ns,injected_ns,rt_possible_ns";
     if let Some(groups) = &report.groups {
         return of_groups(groups, out);
     }
@@ -45,7 +46,8 @@ fn row(table: &mut CsvWriter<&mut dyn Write>, of: &[&dyn Display], s: &Shares) -
     let mut all = of.to_vec();
     all.push(&app);
     let of_tasks: [&dyn Display; 4] = [&s.other_ns, &s.kernel_ns, &s.stopper_ns, &s.rt_ns];
-    let rest: [&dyn Display; 5] = [&s.irq_ns, &s.unknown_ns, &s.offline_ns, &s.idle_ns, &s.injected_ns];
+    let rest: [&dyn Display; 6] =
+        [&s.irq_ns, &s.unknown_ns, &s.offline_ns, &s.idle_ns, &s.injected_ns, &s.rt_possible_ns];
     all.extend(of_tasks);
     all.extend(rest);
     table.row(&all)

@@ -185,6 +185,7 @@ fn session_part(session: &Session, specs: &[String], aliases: &RefCell<Option<Al
     let called = session.names()?;
     past.notes.extend([plot::note(session, past.from, specs, &called, &mut aliases.borrow_mut())?]);
     past.notes.extend(whatif::timers_note(&session.trace, past.from));
+    past.notes.extend(session.note_on_leavers());
     past.notes.extend(membership::note(
         &session.trace,
         session.machine.as_ref(),

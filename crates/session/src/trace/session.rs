@@ -9,17 +9,21 @@ use lanes::{ColorBy, Coloring, Lane, LaneGroups, LanesOf, MANY_LANES, learn, rea
 use machine::Machine;
 use parse::{EventStream, Trace, Want};
 use sched::affinity::AffinityRecords;
+use sched::analysis::BEHIND;
 use sched::names::NameHistory;
 use sched::pass::Pieces;
 use sched::topology::format_cpu_list;
 use sched::{
     Affinity, Analysis, Chosen, Comm, Cpu, Diagnostics, EventKind, EventSource, Joined, OfSelection, Outcome, Pass,
-    Past, Pid, SchedEvent, Selected, Selection, Topology, Tracepoint, Ts, Window,
+    Past, Pid, SchedEvent, Selected, Selection, TaskRef, Topology, Tracepoint, Ts, Window,
 };
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use timeline::{CpuLanes, Drawable, PALETTE};
+
+/// The name of the note of a part on the tasks that leave the CPUs first behind it.
+const LEAVERS: &str = "leavers";
 
 /// A trace, opened for a command.
 pub struct Session {
@@ -315,6 +319,53 @@ impl Session {
     /// windows add up to those of the whole; a window without a length is one instant.
     pub fn last(&self) -> Ts {
         self.last
+    }
+
+    /// The task that leaves each CPU shown at its first switch behind the window, up to ten seconds; empty where the window ends with the
+    /// trace. A CPU that loses events before is left out.
+    pub fn first_leavers(&self) -> Vec<(Cpu, TaskRef)> {
+        let to = self.to;
+        if self.last >= to {
+            return Vec::new();
+        }
+        // The file of a part has no event behind it.
+        if let Some(past) = self.trace.past().filter(|past| to >= past.to) {
+            let note = past.notes.get(LEAVERS).and_then(|text| serde_json::from_str::<Vec<(Cpu, Pid, i32)>>(text).ok());
+            let task = |(cpu, pid, prio): (Cpu, Pid, i32)| (cpu, TaskRef { pid, prio, comm: Comm::EMPTY });
+            return note.into_iter().flatten().map(task).collect();
+        }
+        let Ok(reader) = self.trace.cpu_reader(Want::Lineage) else { return Vec::new() };
+        let latest = to.after(BEHIND);
+        let cpus: Vec<Cpu> = self.shown.cpus.iter().map(|(cpu, _)| *cpu).collect();
+        let found = self.trace.in_parallel(cpus, |cpu| {
+            let mut leaver = None;
+            let buffer = *reader.buffers_of(cpu).first()?;
+            reader.events(buffer, cpu, Some(to), &mut |event: &SchedEvent| {
+                let is_over = match event.kind {
+                    _ if event.ts < to => false,
+                    _ if event.ts > latest => true,
+                    EventKind::Switch { prev, .. } => {
+                        leaver = Some((cpu, prev));
+                        true
+                    }
+                    EventKind::Lost { .. } | EventKind::Offline => true,
+                    _ => false,
+                };
+                if is_over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            });
+            leaver
+        });
+        found.into_iter().flatten().collect()
+    }
+
+    /// The note of a part on the tasks that leave the CPUs first behind it; nothing where it ends with the trace.
+    pub fn note_on_leavers(&self) -> Option<(String, String)> {
+        let leavers: Vec<(Cpu, Pid, i32)> =
+            self.first_leavers().into_iter().map(|(cpu, task)| (cpu, task.pid, task.prio)).collect();
+        if leavers.is_empty() {
+            return None;
+        }
+        Some((LEAVERS.to_owned(), serde_json::to_string(&leavers).ok()?))
     }
 
     /// The window as a figure has it, from its first to its last instant: an event at the very end is inside.

@@ -44,6 +44,7 @@ fn options(cpus: u32, window: (i64, i64)) -> Options {
         tasks: None,
         topology: Topology::default(),
         balance_interval: Dur(4_000_000),
+        ends: Vec::new(),
     }
 }
 
