@@ -59,7 +59,7 @@ pub struct PreemptionCase {
     /// The greatest time for which the request can have been lazy, in nanoseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lazy_at_most_ns: Option<Dur>,
-    /// Whether an event shows that the lazy request was made immediate before it ended.
+    /// Whether the lazy request was made immediate before it ended, by an event or by the switch inside the kernel that ended it.
     pub made_immediate: bool,
     /// The task that ran next, if the asked one was switched out while it could run.
     #[serde(skip_serializing_if = "Option::is_none")]

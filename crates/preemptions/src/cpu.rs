@@ -141,6 +141,10 @@ pub(crate) struct Pending {
     /// The latest event that shows the request as it is; without the probe, or where it was seen.
     pub(crate) seen: Option<Ts>,
     pub(crate) asked: Option<AskedBy>,
+    /// The instant at which the task was picked again, as far as an event without the flag shows it; by the probe alone. The next request, or
+    /// the next switch, shows whether it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) cleared: Option<Between>,
 }
 
 /// The latest event on a CPU that queued a task: the cause of a request that is recorded behind it.

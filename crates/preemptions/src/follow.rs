@@ -126,6 +126,19 @@ impl Preemptions<'_> {
         let (now, ts, by_probe) = (event.flags & NOW != 0, event.ts, self.options.by_probe);
         let track = self.track(event.cpu);
         if !lazy && !now {
+            // The event had read its flags, and then the interrupt came that made the request.
+            if track.pending.is_some_and(|pending| pending.seen.unwrap_or(pending.at.latest) >= ts) {
+                return;
+            }
+            if by_probe {
+                if let Some(pending) = track.pending.as_mut().filter(|pending| pending.cleared.is_none())
+                    && let Some(earliest) = pending.seen
+                {
+                    pending.cleared = Some(Between { earliest, latest: ts });
+                }
+                track.clear = Some(ts);
+                return;
+            }
             let ended = track.pending.take_if(|pending| pending.seen.is_some());
             track.candidate = track.candidate.filter(|asked| asked.at >= ts && asked.asker != Asker::Wakeup);
             track.clear = Some(ts);
@@ -141,7 +154,7 @@ impl Preemptions<'_> {
                     let earliest = pending.seen.unwrap_or(pending.at.latest);
                     pending.promoted = Some(Between { earliest, latest: ts });
                 }
-                pending.seen = Some(ts);
+                (pending.seen, pending.cleared) = (Some(ts), None);
             }
             None if by_probe => {}
             None => {
@@ -149,7 +162,8 @@ impl Preemptions<'_> {
                 let at = Between { earliest, latest: ts };
                 let kind = if lazy { Kind::Lazy } else { Kind::Immediate };
                 let promoted = (lazy && now).then_some(at);
-                track.pending = Some(Pending { pid, at, kind, promoted, seen: Some(ts), asked: track.candidate });
+                let (seen, asked) = (Some(ts), track.candidate);
+                track.pending = Some(Pending { pid, at, kind, promoted, seen, asked, cleared: None });
             }
         }
     }
@@ -197,13 +211,15 @@ impl Preemptions<'_> {
         if let Some(mut pending) = open {
             // The record's own flags are those of before, on the same CPU.
             let is_open = !own || event.flags & LAZY != 0;
-            if pending.kind == Kind::Lazy && kind == Kind::Immediate && pending.promoted.is_none() && is_open {
+            let is_lazy = pending.kind == Kind::Lazy && pending.promoted.is_none() && pending.cleared.is_none();
+            if is_lazy && kind == Kind::Immediate && is_open {
                 pending.promoted = Some(at);
                 self.track(cpu).pending = Some(pending);
                 return;
             }
             let earliest = pending.seen.unwrap_or(pending.at.latest);
-            self.kept(cpu, &pending, Between { earliest, latest: event.ts }, state);
+            let at = pending.cleared.unwrap_or(Between { earliest, latest: event.ts });
+            self.kept(cpu, &pending, at, state);
         }
         let queued =
             self.track(event.cpu).queued.filter(|queued| (queued.target, queued.context) == (cpu, context(event)));
@@ -212,7 +228,8 @@ impl Preemptions<'_> {
         let nothing = |asker| AskedBy { asker, at: event.ts, pid: Pid::IDLE, comm: Comm::EMPTY };
         let asked = queued.unwrap_or(nothing(if own && in_interrupt { Asker::Tick } else { Asker::Other }));
         let seen = own.then_some(event.ts);
-        self.track(cpu).pending = Some(Pending { pid, at, kind, promoted: None, seen, asked: Some(asked) });
+        let asked = Some(asked);
+        self.track(cpu).pending = Some(Pending { pid, at, kind, promoted: None, seen, asked, cleared: None });
         self.track(event.cpu).asks = Some(cpu);
     }
 
@@ -222,7 +239,7 @@ impl Preemptions<'_> {
         let before = std::mem::take(self.track(cpu));
         self.track(cpu).clear = Some(ts);
         let prev = end.prev;
-        let pending = before.pending.filter(|pending| pending.pid == prev.pid);
+        let mut pending = before.pending.filter(|pending| pending.pid == prev.pid);
         let ending = match end.state.class {
             StateClass::Preempted => Ending::InKernel,
             StateClass::Runnable if is_kernel_thread(prev.comm) => Ending::OwnPoint,
@@ -235,13 +252,22 @@ impl Preemptions<'_> {
         }
         if ending == Ending::InKernel {
             self.locks.preempted(event, prev, end.next);
+            // Only an immediate request is followed there.
+            if let Some(lazy) = pending.as_mut().filter(|pending| pending.kind == Kind::Lazy) {
+                let earliest = lazy.seen.unwrap_or(lazy.at.latest).max(lazy.at.latest);
+                lazy.promoted.get_or_insert(Between { earliest, latest: ts });
+            }
+        } else if let Some(pending) = pending.take_if(|pending| pending.cleared.is_some()) {
+            let at = pending.cleared.unwrap_or(Between::exactly(ts));
+            self.kept(cpu, &pending, at, state);
         }
         let pending = pending.or_else(|| {
             // Only the kernel itself switches a task out there: a request preceded, which no event shows.
             let earliest = before.clear.filter(|_| !self.options.by_probe && ending == Ending::InKernel)?;
             let at = Between { earliest, latest: ts };
             let kind = if self.options.has_lazy { Kind::Unknown } else { Kind::Immediate };
-            Some(Pending { pid: prev.pid, at, kind, promoted: None, seen: None, asked: before.candidate })
+            let asked = before.candidate;
+            Some(Pending { pid: prev.pid, at, kind, promoted: None, seen: None, asked, cleared: None })
         });
         let counted = self.counts(prev.pid, cpu, state);
         let Some(pending) = pending else {
@@ -318,7 +344,11 @@ impl Preemptions<'_> {
             return;
         }
         let weight = weight.or(request.weight).map_or_else(|| weight_of(closed.prio) << 10, u64::from);
-        let left = u64::try_from(request.deadline.wrapping_sub(vruntime.ns())).unwrap_or(0);
+        // Past its deadline the kernel has renewed the request.
+        let Ok(left) = u64::try_from(request.deadline.wrapping_sub(vruntime.ns())) else {
+            self.apart.renewed += 1;
+            return;
+        };
         let left = (u128::from(left) * u128::from(weight)) >> 20;
         let left = Dur(u64::try_from(left).unwrap_or(u64::MAX));
         self.left.add(left);

@@ -121,6 +121,8 @@ struct Apart {
     unasked: u64,
     /// Requests that are open at the end of the window.
     open: u64,
+    /// Preempted tasks whose virtual run time was past the deadline of their pick.
+    renewed: u64,
 }
 
 /// The analysis of requests to reschedule: an [`Analysis`] whose output is a [`PreemptionsReport`].

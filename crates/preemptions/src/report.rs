@@ -104,8 +104,13 @@ pub struct PreemptionsReport {
     pub source: Source,
     /// Whether the kernel has lazy requests, as kernels from 6.13 on do.
     pub has_lazy: bool,
-    /// The number of requests to tasks that ended in the window.
+    /// The number of requests to tasks that ended in the window; by flags alone the least number.
     pub requests: Option<u64>,
+    /// The least times that can have passed from the requests to the switches from tasks that could run.
+    pub preempted_at_least: Summary,
+    /// The greatest times that can have passed from the requests to the switches from tasks that could run; the same as the least by the
+    /// probe.
+    pub preempted_at_most: Summary,
     /// The requests by kind and end.
     pub ways: Vec<Way>,
     /// The requests by origin.
@@ -121,6 +126,8 @@ pub struct PreemptionsReport {
     pub profited: Summary,
     /// The parts of their requests for CPU time that preempted tasks had left, where they were recorded.
     pub request_left: Summary,
+    /// The number of preempted tasks that had passed the deadline of their pick: the rest of the request that followed is unknown.
+    pub request_left_unknown: Option<u64>,
     /// The number of requests to the idle task, which are wakeups of an idle CPU. Absent without the probe.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to_idle: Option<u64>,
@@ -165,6 +172,8 @@ impl OfSelection for PreemptionsReport {
             source,
             has_lazy,
             requests: None,
+            preempted_at_least: Summary::default(),
+            preempted_at_most: Summary::default(),
             ways: Vec::new(),
             askers: Vec::new(),
             switches_saved: None,
@@ -172,6 +181,7 @@ impl OfSelection for PreemptionsReport {
             lazy_for_longer: None,
             profited: Summary::default(),
             request_left: Summary::default(),
+            request_left_unknown: None,
             to_idle: None,
             without_request: None,
             lost: None,
@@ -191,9 +201,10 @@ impl OfSelection for PreemptionsReport {
 
 pub(crate) fn build(preemptions: Preemptions<'_>, end: Ts) -> PreemptionsReport {
     let Preemptions { options, start, ways, askers, rows, profits, profited, left, cases, locks, .. } = preemptions;
-    let Apart { idle, lost, unasked, open } = preemptions.apart;
+    let Apart { idle, lost, unasked, open, renewed } = preemptions.apart;
     let groups = options.groups.as_deref();
     let panels = panels(&ways);
+    let preempted = ways.preempted();
     let ways: Vec<Way> = ways
         .each()
         .map(|(kind, made_immediate, ending, bounds)| {
@@ -212,6 +223,8 @@ pub(crate) fn build(preemptions: Preemptions<'_>, end: Ts) -> PreemptionsReport 
         source: if options.by_probe { Source::Probe } else { Source::Flags },
         has_lazy: options.has_lazy,
         requests: Some(ways.iter().map(|way| way.at_most.count).sum()),
+        preempted_at_least: preempted.at_least.summary(),
+        preempted_at_most: preempted.at_most.summary(),
         switches_saved: Some(ways.iter().filter(saved).map(|way| way.at_most.count).sum()),
         ways,
         askers: askers.map(|(asker, lengths)| AskerRow { asker, at_most: lengths.summary() }).collect(),
@@ -219,6 +232,7 @@ pub(crate) fn build(preemptions: Preemptions<'_>, end: Ts) -> PreemptionsReport 
         lazy_for_longer: Some(cases.long_count),
         profited: profited.summary(),
         request_left: left.summary(),
+        request_left_unknown: Some(renewed),
         to_idle: options.by_probe.then_some(idle),
         without_request: Some(unasked),
         lost: Some(lost),

@@ -93,6 +93,16 @@ impl Ways {
         self.0[kind as usize][usize::from(promoted)][ending as usize].add(lengths);
     }
 
+    /// The times of all requests that ended in a preemption.
+    pub(crate) fn preempted(&self) -> Bounds {
+        let mut all = Bounds::default();
+        for (.., bounds) in self.each().filter(|(.., ending, _)| ending.is_preemption()) {
+            all.at_least.merge(&bounds.at_least);
+            all.at_most.merge(&bounds.at_most);
+        }
+        all
+    }
+
     /// The ways that occur, in the order of kinds and endings.
     pub(crate) fn each(&self) -> impl Iterator<Item = (Kind, bool, Ending, &Bounds)> {
         let all = Kind::ALL.into_iter().zip(&self.0).flat_map(|(kind, by_promotion)| {

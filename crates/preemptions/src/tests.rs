@@ -258,6 +258,100 @@ fn a_request_has_no_rest_in_another_queue() {
     assert_eq!((report.request_left.count, report.longest[0].request_left_ns), (0, None));
 }
 
+/// Past the deadline of its pick a task has a new request, which no record shows: the rest is unknown, and not zero.
+#[test]
+fn past_the_deadline_the_rest_of_a_request_is_unknown() {
+    let probe = |ts, pid, probe| at(ts, 0, pid, 0, EventKind::Probe { id: 3, probe });
+    let picks = |pid, vruntime, deadline, left| {
+        let entity = Entity {
+            vruntime: VirtualTime::of(vruntime),
+            deadline: VirtualTime::of(deadline),
+            slice: std::num::NonZeroU32::new(3000),
+            weight: std::num::NonZeroU32::new(1 << 20),
+        };
+        let (left_kind, left) = LeftTimes::of(left);
+        Probe::Picks { pid: Pid(pid), entity, left_kind, left, queue: None, length: 0 }
+    };
+    let events = with(&[
+        probe(1, 0, picks(7, 1_000_000, 1_003_000, None)),
+        request(100, (0, 7, HARD), 7, 0, 4),
+        switch(200, 0, 7, PrevState::PREEMPTED, 9),
+        probe(201, 7, picks(9, 0, 10, Some(Left::At(VirtualTime::of(1_003_500))))),
+    ]);
+    let report = report(&events, true);
+    assert_eq!((report.request_left.count, report.longest[0].request_left_ns), (0, None));
+    assert_eq!(report.request_left_unknown, Some(1));
+}
+
+/// A task is switched out inside the kernel by an immediate request alone: only the instant at which the lazy one became that is unknown.
+#[test]
+fn a_lazy_request_that_ends_inside_the_kernel_was_made_immediate() {
+    let events = with(&[
+        flags(100, 0, 7, 0),
+        flags(200, 0, 7, LAZY),
+        flags(600, 0, 7, LAZY),
+        switch(1250, 0, 7, PrevState::PREEMPTED, 9),
+    ]);
+    let report = report(&events, false);
+    assert_eq!(ways(&report), [(Kind::Lazy, true, Ending::InKernel, 1050, 1150)]);
+    let case = report.longest[0];
+    // It was lazy from 200 at the latest until 600 at least, and 500 are longer than a tick and a quarter.
+    assert_eq!((case.lazy_at_least_ns, case.lazy_at_most_ns), (Some(Dur(400)), Some(Dur(1150))));
+    assert_eq!((report.lazy_for_longer, report.switches_saved), (Some(0), Some(0)));
+}
+
+/// As in preempt-7.2-full.dat, CPU 4: the interrupt that makes the request comes between an event's look at the flags and its place in
+/// the buffer. The event has the instant of the request, and no flag.
+#[test]
+fn an_event_at_the_instant_of_a_request_does_not_show_that_the_task_was_picked_again() {
+    for behind in [100, 103] {
+        let events = with(&[
+            request(100, (0, 7, HARD), 7, 0, 4),
+            flags(behind, 0, 7, 0),
+            switch(437, 0, 7, PrevState::PREEMPTED, 9),
+        ]);
+        assert_eq!(ways(&report(&events, true)), [(Kind::Immediate, false, Ending::InKernel, 337, 337)], "{behind}");
+    }
+    // On its return to user mode the task can have been picked again before; at the same instant it was not.
+    let returns = |behind| {
+        let switch = switch(437, 0, 7, PrevState::RUNNABLE, 9);
+        let report = report(&with(&[request(100, (0, 7, HARD), 7, 0, 4), flags(behind, 0, 7, 0), switch]), true);
+        (ways(&report), report.without_request)
+    };
+    assert_eq!(returns(100), (vec![(Kind::Immediate, false, Ending::ReturnToUser, 337, 337)], Some(0)));
+    assert_eq!(returns(103), (vec![(Kind::Immediate, false, Ending::Kept, 0, 3)], Some(1)));
+    // By flags as well.
+    let events = with(&[
+        flags(90, 0, 7, 0),
+        flags(100, 0, 7, NOW),
+        flags(100, 0, 7, 0),
+        switch(437, 0, 7, PrevState::PREEMPTED, 9),
+    ]);
+    assert_eq!(ways(&report(&events, false)), [(Kind::Immediate, false, Ending::InKernel, 337, 347)]);
+}
+
+#[test]
+fn the_head_has_the_times_of_preemptions() {
+    use timeline::Drawable;
+    use timeline::text::Detail;
+    let text = |events: &[SchedEvent], by_probe| {
+        let report = report(events, by_probe);
+        let text = crate::text(&report, &Drawable::new("a.dat", Vec::new(), Dur(1000)), 5, Detail::Brief);
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let exact = with(&[request(100, (0, 7, HARD), 7, 0, 4), switch(437, 0, 7, PrevState::PREEMPTED, 9)]);
+    let found = text(&exact, true);
+    let head = "running tasks gave way 337 ns after the kernel asked them in the median, 337 ns at the 99th percentile, 337 ns at most; \
+                1 request, 0 lazy, 1 ended in a preemption";
+    assert!(found.contains(head), "{found}");
+    let bounds = with(&[flags(100, 0, 7, 0), flags(200, 0, 7, NOW), switch(250, 0, 7, PrevState::PREEMPTED, 9)]);
+    let found = text(&bounds, false);
+    assert!(
+        found.contains("gave way 50 ns to 150 ns after") && found.contains("; at least 1 request, 0 lazy"),
+        "{found}"
+    );
+}
+
 #[test]
 fn a_task_that_was_preempted_while_another_waited_for_a_lock_can_hold_it() {
     let lock = |ts, cpu, pid, begins| {

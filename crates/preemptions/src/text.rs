@@ -40,11 +40,19 @@ fn headline(out: &mut String, report: &PreemptionsReport, trace: &Drawable) {
     let of =
         |test: fn(&Way) -> bool| report.ways.iter().filter(|way| test(way)).map(|way| way.at_most.count).sum::<u64>();
     let (preempted, lazy) = (of(|way| way.ending.is_preemption()), of(|way| way.kind == Kind::Lazy));
+    let least = if report.source == Source::Flags { "at least " } else { "" };
+    let number = counted(requests, "request");
     let headline = match requests {
         0 => format!("{trace}: no event shows a request to a running task to give way"),
+        _ if preempted == 0 => {
+            format!("{trace}: {least}{number} to running tasks to give way, {lazy} lazy; none ended in a preemption")
+        }
         _ => format!(
-            "{trace}: {} to running tasks to give way, {lazy} of them lazy; {preempted} ended in a preemption",
-            counted(requests, "request")
+            "{trace}: running tasks gave way {} after the kernel asked them in the median, {} at the 99th percentile, {} at most; \
+             {least}{number}, {lazy} lazy, {preempted} ended in a preemption",
+            between(report, |summary| summary.p50_ns),
+            between(report, |summary| summary.p99_ns),
+            between(report, |summary| summary.max_ns)
         ),
     };
     paragraph(out, 0, 2, &headline);
@@ -52,7 +60,7 @@ fn headline(out: &mut String, report: &PreemptionsReport, trace: &Drawable) {
         Source::Probe => "(from sched_set_need_resched_tp to the switch, or to what else ended the request)",
         Source::Flags => {
             "(no probe on requests was recorded: from the flags of the events on the CPU, which give bounds. A request that ends \
-             before an event shows it is missing, unless the task was switched out inside the kernel)"
+             before an event shows it is missing, unless the task was switched out inside the kernel: record --why has all)"
         }
     };
     paragraph(out, 2, 3, source);
@@ -64,6 +72,12 @@ fn headline(out: &mut String, report: &PreemptionsReport, trace: &Drawable) {
             "(this kernel is not known to have lazy requests, which came with 6.13: every request is immediate)",
         );
     }
+}
+
+/// A number of the times to preemptions: the greatest that it can be, and the least where that is another.
+fn between(report: &PreemptionsReport, of: impl Fn(&Summary) -> Option<Dur>) -> String {
+    let [least, most] = [of(&report.preempted_at_least), of(&report.preempted_at_most)];
+    if least == most { human(most) } else { format!("{} to {}", human(least), human(most)) }
 }
 
 fn head(out: &mut String, name: &str) {
@@ -131,6 +145,14 @@ fn askers(out: &mut String, report: &PreemptionsReport) {
     if report.request_left.count > 0 {
         head(out, "left of the preempted tasks' requests");
         line(out, "  all", &report.request_left);
+    }
+    if let Some(unknown) = report.request_left_unknown.filter(|unknown| *unknown > 0) {
+        let tasks = counted(unknown, "preempted task");
+        let text = format!(
+            "{tasks} had passed the deadline: the kernel renews the request there, and the rest of it is not recorded"
+        );
+        out.push_str(if report.request_left.count > 0 { "" } else { "\n" });
+        paragraph(out, 2, 4, &text);
     }
 }
 
