@@ -3,6 +3,7 @@
 use crate::samples::{LagSample, RunSample};
 use crate::{PicksReport, Recorded};
 use draw::{Anchor, Color, Figure, Item, Line, PT, Paint, Point, Rect, Shape, Unit};
+use sched::kthread::is_kernel_thread;
 use sched::nouns::counted;
 use sched::seeded::SeededMap;
 use sched::{Comm, Cpu, Dur, Pid};
@@ -19,10 +20,10 @@ const TASKS: usize = 6;
 /// The size of the letters at a lane.
 const LETTER: Unit = 6 * PT;
 
-/// The tasks with the greatest lags of either sign, with their names, in the order of their PIDs.
+/// The tasks with the greatest lags of either sign, but for kernel threads, with their names, in the order of their PIDs.
 fn drawn_tasks(samples: &[LagSample]) -> Vec<(Pid, Comm)> {
     let mut counts: SeededMap<Pid, (u64, Comm)> = SeededMap::default();
-    for sample in samples {
+    for sample in samples.iter().filter(|sample| !is_kernel_thread(sample.comm)) {
         let (most, comm) = counts.entry(sample.pid).or_insert((0, sample.comm));
         (*most, *comm) = (sample.lag_ns.unsigned_abs().max(*most), sample.comm);
     }
@@ -31,6 +32,11 @@ fn drawn_tasks(samples: &[LagSample]) -> Vec<(Pid, Comm)> {
     all.truncate(TASKS);
     all.sort_by_key(|(pid, ..)| *pid);
     all.into_iter().map(|(pid, _, comm)| (pid, comm)).collect()
+}
+
+/// Whether the figure has a lag: of a task that is no kernel thread, beside a rival.
+pub(crate) fn has_lags(report: &PicksReport) -> bool {
+    report.samples.iter().any(|sample| !is_kernel_thread(sample.comm) && sample.lag_ns != 0)
 }
 
 /// The lag at half the height of a lane: the greatest of those that are at most four times as great as three in four of all that are not

@@ -11,12 +11,25 @@ use sched::nice::weight_of;
 use sched::probe::{Left, Probe};
 use sched::state::Task;
 use sched::{Comm, Cpu, Dur, EventKind, Pid, SchedEvent, SchedState, TaskId, TaskRef, TaskState, Ts};
+use serde::{Deserialize, Serialize};
 
 /// Maximum number of lags that are kept for a figure.
 const MOST_SAMPLES: usize = 1 << 16;
 
 /// Maximum number of waiting tasks of a CPU that are looked at for one pick. The rivals of a pick beside a longer queue are not known in full.
 pub(crate) const MOST_SEARCHED: usize = 1 << 10;
+
+/// The rivals that a task had as it left its CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum RivalsAtLeave {
+    /// None on its run queue: its lag is zero.
+    Alone,
+    /// Tasks that can be on its run queue.
+    OwnGroup,
+    /// Tasks of other groups, beside a task of the root group or of an unknown one: its lag depends on those of the groups.
+    AmongGroups,
+}
 
 /// The latest switch of a CPU.
 #[derive(Clone, Copy, Debug)]
@@ -184,9 +197,10 @@ impl Picks<'_> {
         let lag = self.fluid.of(task.id(), now).map(|task| task.lag_ns);
         let lag = lag.or_else(|| Some(real_length(self.fluid.left_with(task.id())?, weight_of(task.prio))));
         let counts = self.counts(task, cpu, state);
+        let is_contested = self.rivals.get(task.id()).is_some_and(|rivals| *rivals != RivalsAtLeave::Alone);
         if let Some(lag) = lag.filter(|_| counts) {
             let row = self.options.key(task, cpu, state);
-            self.note_lag((task.pid, task.comm, row), cpu, now, lag, false);
+            self.note_lag((task.pid, task.comm, row), (now, cpu), lag, false, is_contested);
         }
     }
 
@@ -260,19 +274,31 @@ impl Picks<'_> {
             return;
         }
         let [model, recorded] = [model, recorded].map(|lag| real_length(lag, weight));
-        let among_groups = self.among_groups.get(task.id()).is_some_and(|among| *among);
-        let check = if among_groups { &mut self.check.among_groups } else { &mut self.check.own_group };
+        let check = match self.rivals.get(task.id()) {
+            Some(RivalsAtLeave::OwnGroup) => &mut self.check.own_group,
+            Some(RivalsAtLeave::AmongGroups) => &mut self.check.among_groups,
+            Some(RivalsAtLeave::Alone) | None => return self.check.alone += 1,
+        };
         check.add(model, recorded, self.options.base_slice);
     }
 
-    /// Notes whether a task that leaves its CPU had rivals in other groups, whose own run time the model lacks.
+    /// Notes the rivals of a task that leaves its CPU: a lag shows a choice only beside some, and the model lacks the run time of groups.
     fn leaves_group(&mut self, task: &Task, cpu: Cpu, next: Pid, state: &SchedState) {
         let group = |task: &Task| GroupKey::of(task, state, &self.options.groups);
         let own = group(task);
         let next = state.task_of(next).filter(|next| !next.pid.is_idle());
-        let mut rivals = next.into_iter().chain(state.waiting(cpu).take(MOST_SEARCHED)).filter(|rival| is_fair(rival));
-        let among = !matches!(own, GroupKey::Cgroup(_)) && rivals.any(|rival| group(rival) != own);
-        self.among_groups.insert(task.id(), among);
+        let (mut is_beside, mut is_among) = (false, false);
+        let rivals = next.into_iter().chain(state.waiting(cpu).take(MOST_SEARCHED));
+        for rival in rivals.filter(|rival| is_fair(rival) && rival.pid != task.pid) {
+            is_beside |= !group(rival).differs(own);
+            is_among |= !matches!(own, GroupKey::Cgroup(_)) && group(rival) != own;
+        }
+        let rivals = match (is_among, is_beside) {
+            (true, _) => RivalsAtLeave::AmongGroups,
+            (false, true) => RivalsAtLeave::OwnGroup,
+            (false, false) => RivalsAtLeave::Alone,
+        };
+        self.rivals.insert(task.id(), rivals);
     }
 
     /// Counts the latest pick of a CPU, if its record did not come.
@@ -294,7 +320,7 @@ impl Picks<'_> {
         let Explained { pick, numbers, verdict, .. } = explained;
         let late = verdict.time.map(|time| time.wrapping_sub(numbers.deadline)).filter(|late| *late > 0);
         if let Some(((pid, comm), lag)) = explained.left_lag {
-            self.note_lag((pid, comm, pick.rows[1]), pick.cpu, pick.at, lag, false);
+            self.note_lag((pid, comm, pick.rows[1]), (pick.at, pick.cpu), lag, false, true);
         }
         let counted = Counted {
             reason: verdict.reason,
@@ -314,14 +340,22 @@ impl Picks<'_> {
         self.sums.add(counted);
         self.rows.of(counted.row, PickKey::Rest).add(counted);
         if let Some(lag) = counted.lag_ns {
-            self.note_lag((counted.pid, counted.comm, counted.row), counted.cpu, counted.at, lag, true);
+            let (task, at) = ((counted.pid, counted.comm, counted.row), (counted.at, counted.cpu));
+            self.note_lag(task, at, lag, true, counted.is_contested());
         }
     }
 
-    /// Notes the lag of a task as it is picked, or as it leaves its CPU.
-    fn note_lag(&mut self, task: (Pid, Comm, PickKey), cpu: Cpu, ts: Ts, lag_ns: i64, is_picked: bool) {
+    /// Notes the lag of a task as it is picked, or as it leaves its CPU. One without a rival is in no figure: it is zero.
+    fn note_lag(
+        &mut self,
+        task: (Pid, Comm, PickKey),
+        (ts, cpu): (Ts, Cpu),
+        lag_ns: i64,
+        is_picked: bool,
+        is_contested: bool,
+    ) {
         self.debts.note(task, ts, lag_ns, is_picked);
-        if self.samples.len() < MOST_SAMPLES {
+        if is_contested && self.samples.len() < MOST_SAMPLES {
             self.samples.push(LagSample { ts, cpu, pid: task.0, comm: task.1, lag_ns, is_picked });
         }
     }

@@ -45,7 +45,7 @@ pub use metrics::metrics;
 pub use noted::PicksNotes;
 pub use question::PicksQuestion;
 pub use reason::Reason;
-pub use report::{LagCheck, LagSummary, ModelCheck, PickRow, PicksReport, ReasonRow, Recorded};
+pub use report::{ContestedPicks, LagCheck, LagSummary, ModelCheck, PickRow, PicksReport, ReasonRow, Recorded};
 pub use rows::PicksBy;
 pub use samples::{LagSample, RunSample};
 pub use text::text;
@@ -58,7 +58,7 @@ use membership::TaskGroups;
 use queue::Parameters;
 use rows::{PickSums, PickTable};
 use sched::seeded::SeededMap;
-use sched::{Analysis, Chosen, ChosenCpus, Dur, Joined, Past, Pid, SchedEvent, SchedState, Ts};
+use sched::{Analysis, Chosen, ChosenCpus, Dur, Joined, OfSelection, Past, Pid, SchedEvent, SchedState, Ts};
 use std::sync::Arc;
 
 /// The tasks, the rows and the limits of a measurement, and the known properties of the kernel.
@@ -77,6 +77,8 @@ pub struct Options<'o> {
     pub has_eevdf: bool,
     /// Whether tasks that sleep with negative lag stay queued (`DELAY_DEQUEUE`, 6.12 and later).
     pub delays: bool,
+    /// The reason why no task is known to be of the fair class: a sched_ext scheduler was loaded. Absent if none was.
+    pub without_fair_class: Option<String>,
     /// Whether the kernel prefers the task that was woken last (`NEXT_BUDDY`).
     pub prefers_buddy: bool,
     /// The request of a task that has set none (`base_slice_ns`).
@@ -105,6 +107,7 @@ impl Default for Options<'_> {
             by_probe: false,
             has_eevdf: true,
             delays: true,
+            without_fair_class: None,
             prefers_buddy: false,
             base_slice: Dur(2_800_000),
             tick: Dur(4_000_000),
@@ -136,8 +139,8 @@ pub struct Picks<'o> {
     /// The instant at which each task was switched in, for the length of its run.
     ran_since: sched::PerTask<Ts>,
     check: report::ModelCheck,
-    /// Whether each task had rivals in other groups as it last left its CPU.
-    among_groups: sched::PerTask<bool>,
+    /// The rivals that each task had as it last left its CPU.
+    rivals: sched::PerTask<follow::RivalsAtLeave>,
     /// The latest switch of each CPU, for the records behind it.
     switches: SeededMap<sched::Cpu, follow::LatestSwitch>,
 }
@@ -161,7 +164,7 @@ impl<'o> Picks<'o> {
             to_idle: 0,
             ran_since: sched::PerTask::default(),
             check: report::ModelCheck::default(),
-            among_groups: sched::PerTask::default(),
+            rivals: sched::PerTask::default(),
             switches: SeededMap::default(),
         }
     }
@@ -193,7 +196,10 @@ impl Analysis for Picks<'_> {
 
     fn finish(mut self, end: Ts, _: &SchedState) -> PicksReport {
         self.explain_all();
-        report::build(self, end)
+        let why = self.options.without_fair_class.clone();
+        let mut report = report::build(self, end);
+        why.into_iter().for_each(|why| report.withhold(why));
+        report
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::exact::{RecordedPick, RecordedWait};
 use crate::fluid::{Fluid, Member};
-use crate::follow::LatestSwitch;
+use crate::follow::{LatestSwitch, RivalsAtLeave};
 use crate::group::GroupKey;
 use crate::queue::{Entity, Queue};
 use crate::reason::Numbers;
@@ -39,8 +39,9 @@ struct NotedPicks {
     switches: Vec<NotedSwitch>,
     /// The start of each run.
     runs: Vec<(Pid, Ts)>,
-    /// The tasks, each with whether it had rivals in other groups as it last left its CPU.
-    among_groups: Vec<(Pid, bool)>,
+    /// The rivals that each task had as it last left its CPU.
+    #[serde(default)]
+    rivals: Vec<(Pid, RivalsAtLeave)>,
 }
 
 /// Virtual run time, deadline, weight, request, run queue, as far as they were recorded.
@@ -144,7 +145,7 @@ fn notes(picks: &Picks<'_>, state: &SchedState) -> NotedPicks {
         picked: exact.running.iter().map(picked).collect(),
         switches: picks.switches.iter().map(switch).collect(),
         runs: picks.ran_since.iter().filter_map(|(task, since)| Some((pid(task)?, *since))).collect(),
-        among_groups: picks.among_groups.iter().filter_map(|(task, among)| Some((pid(task)?, *among))).collect(),
+        rivals: picks.rivals.iter().filter_map(|(task, rivals)| Some((pid(task)?, *rivals))).collect(),
     };
     notes.queues.sort_by_key(|queue| (queue.cpu, queue.group));
     notes.running.sort_unstable();
@@ -191,8 +192,8 @@ pub(crate) fn take_up(picks: &mut Picks<'_>, past: &Past, state: &SchedState) {
     for (pid, since) in notes.runs {
         id(pid).into_iter().for_each(|task| picks.ran_since.insert(task, since.min(past.from)));
     }
-    for (pid, among) in notes.among_groups {
-        id(pid).into_iter().for_each(|task| picks.among_groups.insert(task, among));
+    for (pid, rivals) in notes.rivals {
+        id(pid).into_iter().for_each(|task| picks.rivals.insert(task, rivals));
     }
 }
 

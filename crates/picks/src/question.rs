@@ -7,6 +7,7 @@ use draw::Figure;
 use question::{SharedArgs, TaskQuestion};
 use sched::{Chosen, Diagnostics, Dur, Joined, Window};
 use session::Session;
+use session::ext::ExtScheduler;
 use session::formats::Formats;
 use std::io::Write;
 use timeline::page::Heading;
@@ -42,7 +43,7 @@ impl TaskQuestion for PicksQuestion {
     /// Returns options where the kernel's numbers were recorded: elsewhere reasons are possible ones alone.
     fn of_section(session: &Session) -> Result<Option<Options<'_>>> {
         let options = Options { worst: 20, ..Options::plain(session) };
-        Ok(options.by_probe.then_some(options))
+        Ok((options.by_probe && options.without_fair_class.is_none()).then_some(options))
     }
 
     fn window(session: &Session) -> Window {
@@ -59,7 +60,9 @@ impl TaskQuestion for PicksQuestion {
     }
 
     fn heading(session: &Session, report: &PicksReport, diagnostics: &Diagnostics) -> Heading {
-        session.general_heading(diagnostics).without_figures(report.selection_unknown.as_deref())
+        let nothing = || (!crate::figure::has_lags(report)).then_some("no lag of a task beside a rival is known");
+        let why = report.selection_unknown.as_deref().or_else(nothing);
+        session.general_heading(diagnostics).without_figures(why)
     }
 
     fn figures(report: &PicksReport, _: &Options<'_>, heading: &Heading) -> Vec<Figure> {
@@ -79,6 +82,12 @@ const DELAYS_SINCE: (u32, u32) = (6, 12);
 /// The kernel's request of a task that has set none, on a machine with this number of CPUs (tunable scaling by the logarithm).
 fn default_slice(cpus: u32) -> Dur {
     Dur(700_000 * u64::from(1 + cpus.clamp(1, 8).ilog2()))
+}
+
+/// The reason why no pick of the fair class is known where a sched_ext scheduler was loaded.
+fn ext_in_place(ext: &ExtScheduler) -> String {
+    let name = ext.scheduler.as_ref().map_or(String::new(), |name| format!(" ({name})"));
+    format!("a sched_ext scheduler{name} was loaded, and no event shows which tasks were left to the fair class")
 }
 
 impl Options<'_> {
@@ -101,6 +110,7 @@ impl Options<'_> {
             has_eevdf: since(EEVDF_SINCE),
             delays: since(DELAYS_SINCE) && feature("DELAY_DEQUEUE", true),
             prefers_buddy: feature("NEXT_BUDDY", false),
+            without_fair_class: session.sched_ext.as_ref().map(ext_in_place),
             base_slice: slice.map_or_else(|| default_slice(info.cpus), Dur),
             zero: session.start,
             ..Options::default()

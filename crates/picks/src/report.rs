@@ -30,7 +30,7 @@ pub enum Recorded {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LagSummary {
-    /// The number of picks whose lag is known.
+    /// The number of picks among several tasks whose lag is known.
     pub count: u64,
     /// The least lag, in nanoseconds. Absent if none is known.
     pub least_ns: Option<i64>,
@@ -67,13 +67,45 @@ pub struct ReasonRow {
     pub with_shorter_request: u64,
 }
 
+/// The picks among several tasks, by whether a rule gives the task.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ContestedPicks {
+    /// The number of picks beside which another task of the fair class could have been picked.
+    pub picks: u64,
+    /// The number of these that a rule gives, by the kernel's numbers of all tasks on the run queue.
+    pub explained: u64,
+    /// The number of these whose reason is a possible one: by the fluid model, or among tasks that may be on other run queues.
+    pub possibly_explained: u64,
+    /// The number of these that no rule gives, although all numbers are recorded.
+    pub unexplained: u64,
+    /// The number of these that were a choice between groups, whose numbers are not recorded.
+    pub between_groups: u64,
+    /// The number of these for which the numbers of some task are not recorded, or that the fluid model does not show.
+    pub not_recorded: u64,
+}
+
+impl ContestedPicks {
+    fn of(reasons: &[u64; Reason::ALL.len()]) -> ContestedPicks {
+        let of = |all: &[Reason]| all.iter().map(|reason| reasons[*reason as usize]).sum();
+        ContestedPicks {
+            picks: reasons.iter().sum::<u64>() - of(&[Reason::Only]),
+            explained: of(&[Reason::EarliestDeadline, Reason::Buddy, Reason::Delayed]),
+            possibly_explained: of(&[Reason::PossiblyEarliest]),
+            unexplained: of(&[Reason::Unexplained]),
+            between_groups: of(&[Reason::Group]),
+            not_recorded: of(&[Reason::NotRecorded, Reason::NotShown]),
+        }
+    }
+}
+
 /// A comparison of the fluid model with lags that the kernel recorded as tasks left their run queues.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LagCheck {
     /// The number of lags that were compared.
     pub compared: u64,
-    /// The number of those with the right sign, to a microsecond.
+    /// The number of those with the right sign: both positive, both negative, or both zero to a microsecond.
     pub sign_right: u64,
     /// The number of those that differ by less than the request of a task that has set none.
     pub within_slice: u64,
@@ -85,11 +117,13 @@ pub struct LagCheck {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ModelCheck {
-    /// The lags of tasks that had rivals in their own group alone, or none, as they left their CPUs.
+    /// The lags of tasks that had rivals in their own group alone as they left their CPUs.
     pub own_group: LagCheck,
     /// The lags of tasks in the root group, or an unknown one, that had rivals in other groups then: their lags depend on those of the
     /// groups, which the model lacks.
     pub among_groups: LagCheck,
+    /// The number of recorded lags of tasks that had no rival: these are zero, and no score.
+    pub alone: u64,
 }
 
 impl LagCheck {
@@ -97,7 +131,7 @@ impl LagCheck {
         let sign = |lag: i64| if lag.abs() < 1_000 { 0 } else { lag.signum() };
         let error = Dur(model.abs_diff(recorded));
         self.compared += 1;
-        self.sign_right += u64::from(sign(model) * sign(recorded) >= 0);
+        self.sign_right += u64::from(sign(model) == sign(recorded));
         self.within_slice += u64::from(error < slice);
         self.greatest_error_ns = self.greatest_error_ns.max(error);
     }
@@ -123,7 +157,7 @@ pub struct PickRow {
     pub picks: u64,
     /// The number of picks that no rule explains.
     pub unexplained: u64,
-    /// The lags at the picks.
+    /// The lags at the picks among several tasks.
     pub lag: LagSummary,
     /// The debt of one of these tasks that lasted longest. Absent if there was none.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -160,9 +194,12 @@ pub struct PicksReport {
     pub to_other_classes: Option<u64>,
     /// The number of switches to idle tasks.
     pub to_idle: Option<u64>,
+    /// The picks among several tasks, and how many of these a rule gives. Absent without figures.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub contested: Option<ContestedPicks>,
     /// The picks by reason.
     pub reasons: Vec<ReasonRow>,
-    /// The lags at all picks.
+    /// The lags at the picks among several tasks.
     pub lag: LagSummary,
     /// The times by which deadlines had passed at the picks that missed one, in nanoseconds of the tasks' own run time.
     pub late: Summary,
@@ -205,6 +242,7 @@ impl OfSelection for PicksReport {
             picks: None,
             to_other_classes: None,
             to_idle: None,
+            contested: None,
             reasons: Vec::new(),
             lag: LagSummary::default(),
             late: Summary::default(),
@@ -248,12 +286,13 @@ pub(crate) fn build(picks: Picks<'_>, end: Ts) -> PicksReport {
         picks: Some(sums.picks()),
         to_other_classes: Some(other_class),
         to_idle: Some(to_idle),
+        contested: Some(ContestedPicks::of(&sums.reasons)),
         reasons: reasons.filter(|row| row.picks > 0).collect(),
         lag: LagSummary::of(&sums.lag),
         late: sums.late.summary(),
         requested: sums.slices.summary(),
         runs: sums.runs.summary(),
-        model: (check.own_group.compared + check.among_groups.compared > 0).then_some(check),
+        model: (check.own_group.compared + check.among_groups.compared + check.alone > 0).then_some(check),
         by: options.by,
         rows: rows.into_iter().map(|(key, sums)| row(key, groups, &sums, longest.get(&key).copied())).collect(),
         unexplained: cases.unexplained,

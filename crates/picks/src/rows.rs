@@ -105,6 +105,11 @@ impl Counted {
             is_shorter: false,
         }
     }
+
+    /// Whether another task of the fair class could have been picked.
+    pub(crate) fn is_contested(&self) -> bool {
+        self.reason != Reason::Only
+    }
 }
 
 /// The sums of some picks.
@@ -127,7 +132,8 @@ impl PickSums {
         self.reasons[reason] += 1;
         self.in_spite[reason] += u64::from(pick.in_spite);
         self.shorter[reason] += u64::from(pick.in_spite && pick.is_shorter);
-        if let Some(lag) = pick.lag_ns {
+        // Without a rival a lag is zero, and shows nothing.
+        if let Some(lag) = pick.lag_ns.filter(|_| pick.is_contested()) {
             self.lag.add(lag);
         }
         if let Some(late) = pick.late {

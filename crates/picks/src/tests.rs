@@ -2,7 +2,8 @@
 
 use crate::group::GroupKey;
 use crate::reason::{Candidate, Numbers, Surroundings, Verdict, explain};
-use crate::{Options, Picks, PicksReport, Reason};
+use crate::report::LagCheck;
+use crate::{ContestedPicks, LagSample, Options, Picks, PicksReport, Reason};
 use sched::{Comm, Cpu, Dur, EventKind, Pass, Pid, PrevState, SchedEvent, TaskRef, Ts, Window};
 use testkit::Eevdf;
 
@@ -83,6 +84,13 @@ fn simulated_picks_are_explained_and_wrong_ones_alone_are_not() {
         assert_eq!(report.picks, Some(sim.picks.len() as u64));
         let alone = sim.picks.iter().filter(|pick| pick.rivals == 0).count() as u64;
         assert_eq!(of(&report, Reason::Only), alone, "{seed}");
+        // Scores are those of the other picks, each of which is in one of their numbers.
+        let contested = report.contested.expect("numbers");
+        let ContestedPicks { picks, explained, possibly_explained, unexplained, between_groups, not_recorded } =
+            contested;
+        assert_eq!(picks, sim.picks.len() as u64 - alone, "{seed}");
+        assert_eq!(explained + possibly_explained + unexplained + between_groups + not_recorded, picks, "{seed}");
+        assert!(report.lag.count <= picks, "{seed}: {:?}", report.lag);
         // A task that is not picked again has no record of the numbers with which it waits.
         let missing = of(&report, Reason::NotRecorded);
         assert!(missing <= 80, "{seed}: {:?}", report.reasons);
@@ -109,11 +117,12 @@ fn the_fluid_model_has_the_lags_of_the_simulation() {
             sim.events.iter().filter(|event| !matches!(event.kind, EventKind::Probe { .. })).copied().collect();
         let report = report(&stock, false);
         assert_eq!(of(&report, Reason::Unexplained), 0);
-        agreed += of(&report, Reason::PossiblyEarliest) + of(&report, Reason::Only);
-        for pick in &sim.picks {
-            let is_it = |sample: &&crate::samples::LagSample| {
-                sample.ts == pick.ts && sample.pid == pick.pid && sample.is_picked
-            };
+        agreed += of(&report, Reason::PossiblyEarliest);
+        // Without a rival there is no lag to be shown.
+        let contested = sim.picks.iter().filter(|pick| pick.rivals > 0);
+        assert_eq!(report.lag.count, contested.clone().count() as u64, "{seed}");
+        for pick in contested {
+            let is_it = |sample: &&LagSample| sample.ts == pick.ts && sample.pid == pick.pid && sample.is_picked;
             let sample = report.samples.iter().find(is_it).expect("a lag");
             picks += 1;
             near += u64::from(sample.lag_ns.abs_diff(pick.lag_ns) < 3_000_000);
@@ -164,4 +173,44 @@ fn picks_beside_long_queues_are_not_explained() {
         let reason = if is_known { Reason::Group } else { Reason::NotShown };
         assert_eq!((report.picks, of(&report, reason)), (Some(1), 1), "{waiting}: {:?}", report.reasons);
     }
+}
+
+/// The model has the sign of a lag if both are owed, both are in debt, or both are neither.
+#[test]
+fn a_lag_of_zero_is_not_the_right_sign_of_every_lag() {
+    let mut check = LagCheck::default();
+    for (model, recorded) in [(0, 5_000_000), (-5_000_000, 0), (400, -900), (7_000, 9_000), (-7_000, 9_000)] {
+        check.add(model, recorded, Dur(3_000_000));
+    }
+    assert_eq!((check.compared, check.sign_right, check.within_slice), (5, 2, 3));
+}
+
+#[test]
+fn a_sched_ext_scheduler_leaves_no_pick_to_the_fair_class() {
+    let sim = Eevdf::run(3, 4, 200, 0);
+    let why = "a sched_ext scheduler (minimal) was loaded";
+    let options = Options { by_probe: true, without_fair_class: Some(why.to_owned()), ..Options::default() };
+    let report = Pass::over(&sim.events[..]).run(|| Picks::new(&options)).unwrap_or_else(|never| match never {}).output;
+    assert_eq!((report.picks, report.contested, report.selection_unknown.as_deref()), (None, None, Some(why)));
+    assert_eq!((report.lag.count, report.rows.len(), report.reasons.len()), (0, 0, 0));
+}
+
+#[test]
+fn the_figure_draws_no_kernel_thread() {
+    let sim = Eevdf::run(3, 4, 200, 0);
+    let mut report = report(&sim.events, true);
+    let texts = |report: &PicksReport| {
+        let figure = crate::figure(report, &timeline::page::Heading::default());
+        let text = |item: &draw::Item| if let draw::Item::Text { text, .. } = item { Some(text.clone()) } else { None };
+        figure.items.iter().filter_map(text).collect::<Vec<String>>()
+    };
+    let most = report.samples[0];
+    let thread = LagSample { pid: Pid(77), comm: Comm::new(b"kworker/0:1"), lag_ns: 900_000_000, ..most };
+    let task = LagSample { pid: Pid(78), comm: Comm::new(b"worker"), lag_ns: 900_000_000, ..most };
+    report.samples.extend([thread, task]);
+    let texts = texts(&report);
+    assert!(texts.iter().any(|text| text == "worker 78"), "{texts:?}");
+    assert!(!texts.iter().any(|text| text.contains("kworker")), "{texts:?}");
+    report.samples = vec![thread];
+    assert!(!crate::figure::has_lags(&report));
 }

@@ -1,7 +1,7 @@
 //! The report as a text for people.
 
 use crate::case::{ComparedTask, PickCase};
-use crate::{LagSummary, ModelCheck, PickRow, PicksReport, Reason, Recorded};
+use crate::{ContestedPicks, LagSummary, ModelCheck, PickRow, PicksReport, Reason, Recorded};
 use sched::lengths::Summary;
 use sched::nouns::counted;
 use sched::{Comm, Dur};
@@ -33,17 +33,30 @@ pub fn text(report: &PicksReport, trace: &Drawable, rows: usize, detail: Detail)
 }
 
 fn headline(out: &mut String, report: &PicksReport, trace: &Drawable) {
-    let picks = report.picks.unwrap_or(0);
-    let of = |reason: Reason| report.reasons.iter().find(|row| row.reason == reason).map_or(0, |row| row.picks);
-    let contested = picks - of(Reason::Only);
-    let rest = match report.recorded {
-        Recorded::Numbers => format!("{} unexplained", of(Reason::Unexplained)),
-        Recorded::Switches => "their reasons are possible ones".to_owned(),
+    let picks = counted(report.picks.unwrap_or(0), "pick");
+    let contested = report.contested.unwrap_or_default();
+    let judged = match (contested.picks, report.recorded) {
+        (0, _) => String::new(),
+        (_, Recorded::Numbers) => {
+            let ContestedPicks { explained, possibly_explained, unexplained, between_groups, not_recorded, .. } =
+                contested;
+            let apart = match between_groups + not_recorded {
+                0 => String::new(),
+                all => format!(
+                    "; {all} cannot be judged ({between_groups} between groups, {not_recorded} with numbers that are not recorded)"
+                ),
+            };
+            let possibly = match possibly_explained {
+                0 => String::new(),
+                possibly => format!(", {possibly} possibly"),
+            };
+            format!(": {explained} explained{possibly}, {unexplained} unexplained{apart}")
+        }
+        (_, Recorded::Switches) => "; their reasons are possible ones".to_owned(),
     };
-    let headline = format!(
-        "{trace}: {} of tasks of the fair class, {contested} of them among several tasks; {rest}",
-        counted(picks, "pick")
-    );
+    let number = contested.picks;
+    let headline =
+        format!("{trace}: {picks} of tasks of the fair class, {number} of them contested, among several tasks{judged}");
     paragraph(out, 0, 2, &headline);
     let source = match report.recorded {
         Recorded::Numbers => "(from the kernel's own numbers at each switch)",
@@ -63,23 +76,29 @@ fn headline(out: &mut String, report: &PicksReport, trace: &Drawable) {
 }
 
 fn reasons(out: &mut String, report: &PicksReport) {
-    let picks = report.picks.unwrap_or(0).max(1);
+    let contested = report.contested.unwrap_or_default().picks.max(1);
     let with_numbers = report.recorded == Recorded::Numbers;
     let more = if with_numbers { "  in spite  shorter" } else { "" };
     // Writing to a string cannot fail.
     let _ = writeln!(out, "\n{:<38} {:>7} {:>7}{more}", "picked because it was", "picks", "share");
     for row in &report.reasons {
-        let share = 100.0 * row.picks as f64 / picks as f64;
-        let _ = write!(out, "  {:<36} {:>7} {share:>6.1}%", row.reason.words(), row.picks);
+        let share = match row.reason {
+            Reason::Only => "-".to_owned(),
+            _ => format!("{:.1}%", 100.0 * row.picks as f64 / contested as f64),
+        };
+        let _ = write!(out, "  {:<36} {:>7} {share:>7}", row.reason.words(), row.picks);
         if with_numbers {
             let _ = write!(out, " {:>9} {:>8}", row.in_spite_of_protection, row.with_shorter_request);
         }
         out.push('\n');
     }
     if with_numbers {
-        let text = "(in spite: the task that left had not used up its request, which protects it (RUN_TO_PARITY); shorter: of \
+        let text = "(share: of the contested picks; in spite: the task that left had not used up its request, which protects it (RUN_TO_PARITY); shorter: of \
                     those, picks of a task with a shorter request, which ends the protection)";
         paragraph(out, 2, 3, text);
+    }
+    if !with_numbers {
+        paragraph(out, 2, 3, "(share: of the contested picks)");
     }
     let apart = [(report.to_other_classes, "to tasks of other classes"), (report.to_idle, "to the idle task")];
     let texts = apart.map(|(number, what)| format!("{} {what}", counted(number.unwrap_or(0), "switch")));
@@ -136,7 +155,7 @@ fn table(out: &mut String, report: &PicksReport, rows: usize) {
     if report.rows.len() > rows {
         let _ = writeln!(out, "  … and {} more (--rows, --json)", report.rows.len() - rows);
     }
-    let text = "(lag: what a task is owed, negative if it had more than its share; debt: the longest time until a task that had \
+    let text = "(lag: what a task is owed at a contested pick, negative if it had more than its share; debt: the longest time until a task that had \
                 more was picked without a debt; late: picks behind their deadline; run: the median)";
     paragraph(out, 2, 3, text);
     let longest = report.rows.iter().filter_map(|row| row.longest_debt).max_by_key(|debt| (debt.lasted_ns, debt.pid));
@@ -171,8 +190,10 @@ fn lengths(out: &mut String, report: &PicksReport) {
 
 fn model(out: &mut String, check: &ModelCheck) {
     out.push('\n');
-    let kinds =
-        [(check.own_group, "of tasks among their own group"), (check.among_groups, "of tasks among other groups")];
+    let kinds = [
+        (check.own_group, "of tasks with rivals in their own group"),
+        (check.among_groups, "of tasks among other groups"),
+    ];
     for (check, which) in kinds.into_iter().filter(|(check, _)| check.compared > 0) {
         let share = |number: u64| 100.0 * number as f64 / check.compared as f64;
         let text = format!(
@@ -183,6 +204,10 @@ fn model(out: &mut String, check: &ModelCheck) {
             check.greatest_error_ns.human()
         );
         paragraph(out, 0, 2, &text);
+    }
+    if check.alone > 0 {
+        let alone = counted(check.alone, "recorded lag");
+        paragraph(out, 0, 2, &format!("{alone} of tasks without a rival show nothing of the model: they are zero"));
     }
 }
 

@@ -284,7 +284,9 @@ fn task(trace: &Viewed<'_>, pid: Pid, window: AskedWindow) -> Result<Value, Faul
     let is_it = |task: &sched::Task, _: &SchedState| task.pid == pid;
     let options = latency::Options { tasks: Some(&is_it), zero, ..latency::Options::default() };
     // Without records a lag needs the events before the window.
-    let by_probe = trace.trace.probe("pick").is_some() || trace.trace.has_named("sv", "switch");
+    // Tasks of a sched_ext scheduler have none.
+    let is_recorded = trace.trace.probe("pick").is_some() || trace.trace.has_named("sv", "switch");
+    let by_probe = is_recorded && !trace.trace.has_ext_queues();
     let picked = picks::Options { tasks: Some(&is_it), by_probe, zero, ..picks::Options::default() };
     let lags = by_probe.then(|| Picks::new(&picked));
     let analyses = (TaskFollower::new(pid, zero), Latency::new(&options), lags);
