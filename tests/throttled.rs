@@ -22,11 +22,40 @@ fn throttled_time_is_that_of_the_kernel_by_cpu() {
     assert!((2_795_248_880..sum("ns")).contains(&2_908_550_000));
     let text = unwrapped(&schedviz(&["workcons", trace]).success().text());
     assert!(
-        text.contains("throttled CPUs 0,2,4-6 52 times and 3 times without an end, for 3.075 s in all; "),
+        text.contains(
+            "throttled CPUs 0,2,4-6 52 times and 3 times without an end: a limit held for 3.075 s of CPU time; "
+        ),
         "{text}"
     );
     let without = schedviz(&["workcons", fixture("hackbench.dat").to_str().expect("UTF-8"), "--json"]).success().text();
     assert!(!without.contains("\"throttled\""));
+}
+
+#[test]
+fn the_kernels_counters_stand_beside_the_times_of_cpus_and_tasks() {
+    let trace = fixture("throttled-6.12.dat");
+    let trace = trace.to_str().expect("UTF-8");
+    let trust = |window: &[&str]| {
+        let json = schedviz(&[&["workcons", trace, "--json", "-q"], window].concat()).success().text();
+        serde_json::from_str::<serde_json::Value>(&json).expect("JSON")["runs"][0]["trust"].clone()
+    };
+    let whole = trust(&[]);
+    // throttled_usec of /limited in the machine file: 6,147,707 at the start and 21,496,664 at the end.
+    let counted = serde_json::json!([{ "path": "/limited", "ns": 15_348_957_000_u64 }]);
+    assert_eq!(whole["kernel_throttled"], counted, "{whole}");
+    let sum = |field: &str| {
+        let cpus = whole["throttled"].as_array().expect("CPUs");
+        cpus.iter().map(|cpu| cpu[field].as_u64().expect("a number")).sum::<u64>()
+    };
+    // The time of CPUs has the times that go on at the end as well, which the kernel counts when they end.
+    assert!(sum("without_end") == 4 && sum("ns") > 15_348_957_000, "{whole}");
+    assert!(whole["throttled_task_ns"].as_u64().is_some_and(|ns| ns > sum("ns")), "{whole}");
+    assert!(trust(&["--max", "1"]).get("kernel_throttled").is_none(), "the counters are of the whole recording");
+    let text = unwrapped(&schedviz(&["workcons", trace, "-q"]).success().text());
+    assert!(
+        text.contains("until 6.17 the time of CPUs, by limit, without times that have no end): /limited 15.349 s"),
+        "{text}"
+    );
 }
 
 /// The time that each CPU has a throttled task, and the time in violation if throttled tasks count as waiting and if not.

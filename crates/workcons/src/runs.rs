@@ -8,8 +8,9 @@ use crate::{
 };
 use anyhow::Result;
 use question::Spread;
+use sched::event::escape;
 use sched::probe::CgroupId;
-use sched::{Cpu, Diagnostics, Dur, Ts, Verdict};
+use sched::{Cpu, Diagnostics, Dur, Ts, Verdict, Window};
 use serde::Serialize;
 use session::args::{BeginArgs, repeatable};
 use session::ext::{self, ExtScheduler};
@@ -144,6 +145,9 @@ pub(crate) struct Trust {
     /// The cgroups whose tasks were throttled longest, ten at most.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     throttled_cgroups: Vec<NamedCgroup>,
+    /// The throttled time of each cgroup by the kernel's own counters over the recording; empty for a part of it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    kernel_throttled: Vec<KernelThrottled>,
     /// The line on throttling; none if no CPU was throttled.
     #[serde(skip)]
     throttling: Option<String>,
@@ -153,6 +157,43 @@ pub(crate) struct Trust {
     #[serde(serialize_with = "warnings::rows")]
     #[cfg_attr(feature = "schema", schemars(with = "Vec<warnings::Row<'static>>"))]
     pub(crate) diagnostics: Diagnostics,
+}
+
+/// The throttled time of a cgroup by the kernel's own counters.
+#[derive(Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(crate) struct KernelThrottled {
+    /// The path of the cgroup with the limit.
+    path: String,
+    /// The growth of `throttled_usec` in `cpu.stat` between the start and the end of the recording, in nanoseconds.
+    ns: u64,
+}
+
+/// The kernel from which on a limit holds a task back as it returns to user mode, and the counters begin there.
+const DEFERS_SINCE: (u32, u32) = (6, 18);
+
+/// The throttled times by the counters in the machine file, of a whole recording.
+fn kernel_throttled(session: &Session) -> Vec<KernelThrottled> {
+    let is_whole = session.window == Window::default() && session.trace.past().is_none();
+    let cgroups = session.machine.iter().filter(|_| is_whole).flat_map(|machine| &machine.cgroups);
+    let found = cgroups.filter_map(|cgroup| {
+        let end = *cgroup.stat_at_end.as_ref()?.get("throttled_usec")?;
+        let start = cgroup.stat.get("throttled_usec").copied().or_else(|| cgroup.is_new.then_some(0))?;
+        let ns = end.checked_sub(start)?.saturating_mul(1000);
+        (ns > 0).then(|| KernelThrottled { path: escape(cgroup.path.as_bytes()).into_owned(), ns })
+    });
+    found.collect()
+}
+
+/// The sentence on the kernel's counters; nothing where there are none.
+fn kernel_counters(counted: &[KernelThrottled], session: &Session) -> Option<String> {
+    let times: Vec<String> = counted.iter().map(|of| format!("{} {}", of.path, Dur(of.ns).human())).collect();
+    let which = match session.kernel_release()? >= DEFERS_SINCE {
+        true => "since 6.18 that of a CPU counts from its first throttled task on, near the time of tasks",
+        false => "until 6.17 the time of CPUs, by limit, without times that have no end",
+    };
+    (!times.is_empty())
+        .then(|| format!("The kernel counted (throttled_usec of cpu.stat; {which}): {}", times.join(", ")))
 }
 
 /// A cgroup whose tasks were throttled.
@@ -187,6 +228,7 @@ impl Trust {
     fn of(session: &Session, report: &Report) -> Trust {
         let path = |id: CgroupId| session.machine.as_ref()?.cgroup_path(id).map(str::to_owned);
         let throttling = report.throttling.as_ref();
+        let counted = kernel_throttled(session);
         let cgroup = |throttled: ThrottledCgroup| NamedCgroup { path: path(CgroupId::new(throttled.id)), throttled };
         let cgroups = throttling.map(Throttling::by_cgroup).unwrap_or_default().into_iter();
         Trust {
@@ -194,7 +236,12 @@ impl Trust {
             throttled_task_ns: throttling.and_then(Throttling::task_ns),
             throttled_tasks: throttling.map(Throttling::by_task).unwrap_or_default(),
             throttled_cgroups: cgroups.map(cgroup).collect(),
-            throttling: throttling.and_then(|throttling| throttling.text(&report.pending_switches, path)),
+            throttling: throttling.and_then(|throttling| {
+                let text = throttling.text(&report.pending_switches, path)?;
+                let counters = kernel_counters(&counted, session);
+                Some(counters.map_or(text.clone(), |counters| format!("{text}. {counters}")))
+            }),
+            kernel_throttled: if throttling.is_some() { counted.clone() } else { Vec::new() },
             ..Trust::default()
         }
     }

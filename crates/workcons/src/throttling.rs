@@ -324,7 +324,7 @@ impl Throttling {
             Some(ns) => self.tasks_text(ns, path),
         };
         Some(format!(
-            "bandwidth control (cpu.max) throttled {} {} {}{without_end}, for {} in all{of_pending}. {tasks}",
+            "bandwidth control (cpu.max) throttled {} {} {}{without_end}: a limit held for {} of CPU time{of_pending}. {tasks}",
             sched::nouns::noun(cpus.len(), "CPU"),
             sched::topology::format_cpu_list(&cpus),
             sched::nouns::counted(times, "time"),
