@@ -62,7 +62,10 @@ impl CpuReader<'_> {
         let shown = |event: &SchedEvent| match event.kind {
             EventKind::Switch { prev, .. } if prev.pid == pid => Some(NameEvidence::Name(prev.comm)),
             EventKind::Rename { pid: of, before, .. } if of == pid => Some(NameEvidence::Name(before)),
-            // It had another one before.
+            // No event shows the name before.
+            EventKind::Exec { pid: of, old_pid, program } if of == pid && old_pid == pid => {
+                Some(NameEvidence::Name(program))
+            }
             EventKind::Exec { pid: of, .. } if of == pid => Some(NameEvidence::Name(Comm::EMPTY)),
             EventKind::Switch { .. } | EventKind::Lost { .. } | EventKind::Offline => Some(NameEvidence::Nothing),
             _ => None,

@@ -137,6 +137,9 @@ impl CpuFold {
             }
             // A switch between the exchange of numbers and this event used the new one already.
             EventKind::Exec { pid, old_pid, program } if self.current.is_some_and(|c| c.is_one_of(pid, old_pid)) => {
+                if pid == old_pid && self.comm.is_empty() {
+                    self.comm = program;
+                }
                 self.go_on(pid, program, event.ts, emit);
             }
             _ => {}

@@ -25,6 +25,9 @@ impl SchedState {
     /// Follows a `sched_process_exec`: the lineage, the PID and the name of the task.
     pub(super) fn exec(&mut self, pid: Pid, old_pid: Pid, program: Comm) {
         let name = self.task_of(old_pid).map_or(Comm::EMPTY, |t| t.comm);
+        if pid == old_pid && name.is_empty() {
+            self.name_by_program(pid, program);
+        }
         self.lineage.exec(pid, old_pid, program, name);
         if pid != old_pid {
             self.hand_over(old_pid, pid);
@@ -33,6 +36,18 @@ impl SchedState {
         if let Some(slot) = self.tasks.find(pid) {
             // The kernel names the task just before (`begin_new_exec`); the next switch would show it only later.
             self.go_on(slot, program);
+        }
+    }
+
+    /// Names a task without a name by the program that it executes: no event shows the name before, and the command before its exec is the
+    /// command.
+    fn name_by_program(&mut self, pid: Pid, program: Comm) {
+        let Some(slot) = self.tasks.find(pid) else { return };
+        let Task { prio, state, .. } = *self.tasks.entry(slot);
+        if let TaskState::Running(cpu) = state
+            && self.cpus[cpu.index()].comm.is_empty()
+        {
+            self.name(cpu, slot, TaskRef { pid, prio, comm: program });
         }
     }
 

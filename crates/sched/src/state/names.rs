@@ -6,7 +6,7 @@ use crate::tables::limits::PIDS;
 use crate::tables::seeded::SeededMap;
 
 /// The names of tasks at any instant of a trace, as its switches, forks, execs and `task_rename` record them. The first
-/// name seen of a task counts for the time before as well, unless the task takes it just then. If `task_rename` was not
+/// name seen of a task counts for the time before as well, that of a program that it executes among them. If `task_rename` was not
 /// recorded, a task that names itself has the new name from its next switch on.
 #[derive(Clone, Debug, Default)]
 pub struct NameHistory {
@@ -39,10 +39,7 @@ impl NameHistory {
                 self.is_called(pid, before, event.ts);
                 self.is_called(pid, after, event.ts);
             }
-            EventKind::Exec { pid, program, .. } => {
-                self.changes.entry(pid).or_insert_with(|| History::new(Ts::MIN, Comm::EMPTY));
-                self.is_called(pid, program, event.ts);
-            }
+            EventKind::Exec { pid, program, .. } => self.is_called(pid, program, event.ts),
             _ => {}
         }
     }
@@ -93,7 +90,7 @@ mod tests {
         );
         assert_eq!(
             [0, 1, 5, 6].map(|ts| of(8, ts)),
-            [None, Some(name("make")), Some(name("make")), Some(name("spmd"))]
+            [Some(name("make")), Some(name("make")), Some(name("make")), Some(name("spmd"))]
         );
         assert_eq!([of(10, 4), of(10, 5)], [Some(name("exe")), Some(name("nc"))]);
         assert_eq!([of(9, 0), of(0, 9), of(1, 9)], [Some(name("spmd")), None, None]);
