@@ -54,6 +54,7 @@ mod pages;
 mod parameters;
 mod path;
 mod path_by_hand;
+mod path_returns;
 mod perfdata;
 mod perfetto;
 mod picks;

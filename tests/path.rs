@@ -24,13 +24,25 @@ pub(crate) fn pieces(path: &Path) -> Vec<Piece> {
     path.path.iter().map(piece).collect()
 }
 
+/// The task that was current at a waking, and how it is taken.
+#[derive(Clone, Copy, PartialEq)]
+struct Waker {
+    task: TaskId,
+    is_relay: bool,
+    is_softirq: bool,
+}
+
 /// Everything that a walk back needs: the spans of each task, its wakings, and its fork.
 #[derive(Default)]
 struct Everything {
     spans: BTreeMap<TaskId, Vec<Span>>,
-    /// The waking that was valid when a wait began, and its waker if that was a task in task context.
-    wakings: BTreeMap<(TaskId, Ts), (Ts, Option<TaskId>)>,
-    announced: BTreeMap<(TaskId, Ts), Option<TaskId>>,
+    /// The waking that was valid when a wait began, and its waker if that was a task.
+    wakings: BTreeMap<(TaskId, Ts), (Ts, Option<Waker>)>,
+    announced: BTreeMap<(TaskId, Ts), Option<Waker>>,
+    /// The number of wakeups by softirqs, by the task on top of which they ran and the woken task.
+    softirqs: BTreeMap<(TaskId, TaskId), usize>,
+    /// The starts of uninterruptible sleeps.
+    deep: BTreeSet<(TaskId, Ts)>,
     /// The time of a fork, and the parent.
     forks: BTreeMap<Pid, (Ts, Option<TaskId>)>,
     births: BTreeMap<TaskId, (Ts, Option<TaskId>)>,
@@ -40,6 +52,9 @@ struct Everything {
     start: Ts,
     /// Some state was not seen to end: the walk does not know how to go on before that.
     has_gaps: bool,
+    /// The stretches between two events during which some CPU idled with an empty run queue.
+    idle: Vec<(Ts, Ts)>,
+    last: Ts,
 }
 
 impl Everything {
@@ -51,12 +66,17 @@ impl Everything {
 
 impl Analysis for Everything {
     type Output = Everything;
+    const COUNTS: bool = true;
 
     fn begin(&mut self, start: Ts, _: &SchedState) {
-        self.start = start;
+        (self.start, self.last) = (start, start);
     }
 
     fn before(&mut self, event: &SchedEvent, state: &SchedState) {
+        if state.counts().idle_cpus() > 0 {
+            self.idle.push((self.last, event.ts));
+        }
+        self.last = event.ts;
         match event.kind {
             Event::Fork { child, .. } => {
                 self.forks.insert(child, (event.ts, Everything::emitter(event, state)));
@@ -75,10 +95,31 @@ impl Analysis for Everything {
         if let Event::Waking { task, .. } = event.kind
             && let Some(task) = state.task_of(task.pid)
         {
-            let waker = Everything::emitter(event, state).filter(|waker| *waker != task.id());
+            let current =
+                state.running(event.cpu).filter(|current| current.pid == event.pid && current.id() != task.id());
+            let is_relay = |comm: Comm| {
+                let name = comm.to_string();
+                ["irq/", "ktimers/", "ksoftirqd/", "rcu"].iter().any(|thread| name.starts_with(thread))
+            };
+            let is_of_kernel = |task: &sched::Task| task.kin.is_of_kernel(task.comm);
+            let waker = current.filter(|current| match event.flags & 0x18 {
+                0 => true,
+                0x10 => !is_of_kernel(task) && !is_of_kernel(current),
+                _ => false,
+            });
+            let is_softirq = event.flags & 0x18 != 0;
+            let waker = waker.map(|waker| Waker { task: waker.id(), is_relay: is_relay(waker.comm), is_softirq });
             self.announced.insert((task.id(), event.ts), waker);
+            if let Some(waker) = waker.filter(|waker| waker.is_softirq) {
+                *self.softirqs.entry((waker.task, task.id())).or_default() += 1;
+            }
         }
         for (task, span) in state.turns() {
+            if let (TaskState::Asleep(_), Event::Switch { state, .. }) = (span.next, event.kind)
+                && state.raw & 2 != 0
+            {
+                self.deep.insert((task.id(), event.ts));
+            }
             let is_known = span.ended || span.state == TaskState::Unknown || matches!(event.kind, Event::Exec { .. });
             self.has_gaps |= !is_known;
             if let TaskState::Waiting(_) = span.next
@@ -105,55 +146,109 @@ impl Analysis for Everything {
     }
 }
 
+/// The states of a walk back, each as it is found.
+#[derive(Default)]
+struct Walked {
+    found: Vec<Piece>,
+    depth: usize,
+    deepest: usize,
+}
+
+impl Walked {
+    fn put(&mut self, kind: SegmentKind, pid: Pid, cpu: Option<Cpu>, (from, to): (Ts, Ts)) {
+        if from < to {
+            self.found.push((kind, pid.0, cpu.map(|cpu| cpu.0), from.0, to.0));
+        }
+    }
+}
+
 impl Everything {
-    /// Walks back from a task at a time.
-    fn walk(&self, mut task: TaskId, mut at: Ts) -> Vec<Piece> {
-        let mut found = Vec::new();
-        let mut put = |kind, pid: Pid, cpu: Option<Cpu>, from: Ts, to: Ts| {
-            if from < to {
-                found.push((kind, pid.0, cpu.map(|cpu| cpu.0), from.0, to.0));
-            }
+    /// The time of the queued pieces during which some CPU idled with an empty run queue.
+    fn beside_idle(&self, pieces: &[Piece]) -> u64 {
+        let queued = pieces.iter().filter(|piece| piece.0 == SegmentKind::Queued);
+        let within = |piece: &Piece| {
+            let both = |(from, to): &(Ts, Ts)| to.0.min(piece.4) - from.0.max(piece.3);
+            self.idle.iter().map(both).filter(|ns| *ns > 0).sum::<i64>()
         };
-        'walk: while at > self.start {
+        queued.map(within).sum::<i64>().unsigned_abs()
+    }
+
+    /// Walks back from a task at a time, by the definition: recursively.
+    fn walk(&self, task: TaskId, at: Ts) -> (Vec<Piece>, usize) {
+        let mut walked = Walked::default();
+        self.explain(task, (self.start, at), None, &mut walked);
+        walked.found.reverse();
+        (walked.found, walked.deepest)
+    }
+
+    /// The task that ended a sleep, if it is one.
+    fn waker_of(&self, task: TaskId, sleep: Ts, waker: Option<Waker>) -> Option<Waker> {
+        waker.filter(|waker| {
+            let number = |pair| self.softirqs.get(&pair).copied().unwrap_or(0);
+            let are_mutual = number((waker.task, task)) >= 2 && number((task, waker.task)) >= 2;
+            !waker.is_softirq || are_mutual && !self.deep.contains(&(task, sleep))
+        })
+    }
+
+    /// Explains what a task did between two instants, the last first. `relayed`: the task that slept until the interrupt whose thread this is.
+    fn explain(&self, mut task: TaskId, (bound, mut at): (Ts, Ts), relayed: Option<Pid>, walked: &mut Walked) {
+        walked.deepest = walked.deepest.max(walked.depth);
+        let mut pid = None;
+        while at > bound {
             let spans = &self.spans[&task];
             // The span that leads to this instant; where several do, the latest that has a length.
             let Some(span) = spans.iter().rfind(|span| span.start < at && span.end >= at) else { break };
-            let start = span.start.max(self.start);
+            pid = Some(span.pid);
+            let start = span.start.max(bound);
+            let whole = (start, at);
             match span.state {
-                TaskState::Running(cpu) => put(SegmentKind::Running, span.pid, Some(cpu), start, at),
-                TaskState::Waiting(cpu) => put(SegmentKind::Queued, span.pid, Some(cpu), start, at),
-                TaskState::Throttled(cpu) => put(SegmentKind::Throttled, span.pid, Some(cpu), start, at),
-                TaskState::Asleep(_) if span.end == at && matches!(span.next, TaskState::Waiting(_)) => {
+                TaskState::Running(cpu) => walked.put(SegmentKind::Running, span.pid, Some(cpu), whole),
+                TaskState::Waiting(cpu) => walked.put(SegmentKind::Queued, span.pid, Some(cpu), whole),
+                TaskState::Throttled(cpu) => walked.put(SegmentKind::Throttled, span.pid, Some(cpu), whole),
+                TaskState::Asleep(_) if matches!(span.next, TaskState::Waiting(_)) => {
+                    // A walk is never with a task that sleeps at that instant: it comes from the end of the sleep.
+                    assert_eq!(span.end, at);
+                    let sleeper = relayed.filter(|_| self.wakings.contains_key(&(task, at)));
+                    let asleep_from = span.start.max(self.start);
                     match self.wakings.get(&(task, at)) {
-                        None => put(SegmentKind::Unknown, span.pid, None, start, at),
-                        Some((waking, _)) if *waking <= start => put(SegmentKind::Waking, span.pid, None, start, at),
+                        None => walked.put(SegmentKind::Unknown, span.pid, None, whole),
+                        Some((waking, _)) if *waking <= asleep_from => {
+                            walked.put(SegmentKind::Waking, span.pid, None, whole);
+                        }
                         Some((waking, waker)) => {
-                            put(SegmentKind::Waking, span.pid, None, *waking, at);
-                            if let Some(waker) = waker {
-                                (task, at) = (*waker, *waking);
-                                continue 'walk;
+                            walked.put(SegmentKind::Waking, span.pid, None, ((*waking).max(bound), at));
+                            match (sleeper, self.waker_of(task, span.start, *waker)) {
+                                _ if *waking <= bound => {}
+                                (Some(sleeper), _) => {
+                                    walked.put(SegmentKind::Sleeping, sleeper, None, (bound, *waking));
+                                    return;
+                                }
+                                (None, Some(waker)) => {
+                                    walked.depth += 1;
+                                    let relayed = waker.is_relay.then_some(span.pid);
+                                    self.explain(waker.task, (start, *waking), relayed, walked);
+                                    walked.depth -= 1;
+                                }
+                                (None, None) => walked.put(SegmentKind::Sleeping, span.pid, None, (start, *waking)),
                             }
-                            put(SegmentKind::Sleeping, span.pid, None, start, *waking);
                         }
                     }
                 }
-                _ => put(SegmentKind::Unknown, span.pid, None, start, at),
+                _ => walked.put(SegmentKind::Unknown, span.pid, None, whole),
             }
             at = start;
             if let Some((forked, parent)) = self.births.get(&task).copied()
                 && spans.iter().all(|span| span.start >= at)
             {
                 let Some(parent) = parent else { break };
-                put(SegmentKind::Waking, span.pid, None, forked, at);
-                (task, at) = (parent, forked);
+                walked.put(SegmentKind::Waking, span.pid, None, (forked.max(bound), at));
+                (task, at) = (parent, forked.max(bound));
             }
         }
-        if at > self.start {
-            let pid = found.last().map_or(0, |piece| piece.1);
-            found.push((SegmentKind::Unknown, pid, None, self.start.0, at.0));
+        if at > bound {
+            let pid = pid.or(walked.found.last().map(|piece| Pid(piece.1))).unwrap_or(Pid::IDLE);
+            walked.put(SegmentKind::Unknown, pid, None, (bound, at));
         }
-        found.reverse();
-        found
     }
 }
 
@@ -177,7 +272,7 @@ pub(crate) fn tiles(name: &str, path: &Path) {
 
 #[test]
 fn the_path_is_that_of_a_walk_back_on_simulated_runs() {
-    let (mut checked, mut kinds, mut long) = (0, BTreeSet::new(), 0);
+    let (mut checked, mut kinds, mut long, mut deep) = (0, BTreeSet::new(), 0, 0);
     for seed in crate::support::seeds(120) {
         let cpus = 1 + (seed % 9) as u32;
         let sim = if seed % 3 == 0 { Simulation::any(seed, cpus, 400) } else { Simulation::balanced(seed, cpus, 400) };
@@ -187,12 +282,14 @@ fn the_path_is_that_of_a_walk_back_on_simulated_runs() {
             tiles(&format!("seed {seed}, {pid}"), &path);
             assert!(path.ends_with_exit && path.to_ns == *at);
             let ours = pieces(&path);
-            assert_eq!(ours, all.walk(*task, *at), "seed {seed}: {pid}");
+            let (theirs, depth) = all.walk(*task, *at);
+            assert_eq!(ours, theirs, "seed {seed}: {pid}");
+            assert_eq!(path.times.queued_beside_idle_ns, all.beside_idle(&ours), "seed {seed}: {pid}");
             kinds.extend(ours.iter().map(|piece| piece.0));
-            (checked, long) = (checked + 1, long.max(path.handovers));
+            (checked, long, deep) = (checked + 1, long.max(path.handovers), deep.max(depth));
         }
     }
-    assert!(checked > 150 && kinds.len() >= 4 && long > 10, "{checked} {kinds:?} {long}");
+    assert!(checked > 150 && kinds.len() >= 4 && long > 10 && deep > 1, "{checked} {kinds:?} {long} {deep}");
 }
 
 #[test]
@@ -212,7 +309,7 @@ fn the_path_is_that_of_a_walk_back_on_every_recording() {
         let all = everything(&events);
         let root = all.root.expect("a root");
         if let (Some((at, task)), false) = (all.exits.get(&root), all.has_gaps) {
-            assert_eq!(pieces(&path), all.walk(*task, *at), "{name}");
+            assert_eq!(pieces(&path), all.walk(*task, *at).0, "{name}");
             checked += 1;
         }
     }
@@ -398,7 +495,8 @@ fn a_path_goes_on_before_a_loss() {
     ];
     let path = path_of(&events, Some(5));
     let expected = [
-        (SegmentKind::Running, 6, Some(1), 0, 20),
+        (SegmentKind::Running, 5, Some(0), 0, 10),
+        (SegmentKind::Running, 6, Some(1), 10, 20),
         (SegmentKind::Unknown, 6, None, 20, 70),
         (SegmentKind::Waking, 5, None, 70, 72),
         (SegmentKind::Queued, 5, Some(0), 72, 75),
@@ -441,9 +539,13 @@ fn a_wait_that_ends_unseen_is_known_while_another_task_runs_there() {
     ];
     assert_eq!((part.gaps, part.longest_gap_ns), (1, 31));
     assert_eq!(pieces(&part), [&begin[..], &middle].concat());
-    // 5 has a gap from 30 on, in which a waking ended a sleep: the path is that of the waker.
+    // 6 sleeps from 60 to 80. The gap of 5 begins at 30, and from 60 on 6 is shown on its CPU: the waker of 5 explains the rest.
     let expected = [
-        (SegmentKind::Running, 7, Some(1), 0, 70),
+        (SegmentKind::Running, 7, Some(1), 0, 10),
+        (SegmentKind::Waking, 6, None, 10, 12),
+        (SegmentKind::Queued, 6, Some(0), 12, 30),
+        (SegmentKind::Unknown, 6, None, 30, 60),
+        (SegmentKind::Running, 7, Some(1), 60, 70),
         (SegmentKind::Waking, 5, None, 70, 72),
         (SegmentKind::Queued, 5, Some(0), 72, 75),
         (SegmentKind::Running, 5, Some(0), 75, 80),

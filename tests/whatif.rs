@@ -28,15 +28,15 @@ fn the_model_of_a_recording_comes_to_the_elapsed_time_and_the_violation_of_it() 
 
 #[test]
 fn a_trace_that_does_not_show_why_tasks_slept_is_refused() {
-    let (code, document) = document(&[&path("rt-5.10.dat")]);
+    let (code, document) = document(&[&path("hotplug-5.10.dat")]);
     let run = &document["runs"][0];
     assert_eq!((code, &run["rows"]), (Some(3), &Value::Array(Vec::new())), "{run}");
     let reason = run["calibration"]["reasons"][0].as_str().expect("a reason");
     assert!(reason.contains("has no known cause"), "{reason}");
     assert!(run["calibration"]["advice"][0].as_str().expect("advice").contains("-e timer"), "{run}");
-    let printed = schedviz(&["whatif", "-q", &path("rt-5.10.dat")]);
+    let printed = schedviz(&["whatif", "-q", &path("hotplug-5.10.dat")]);
     let text = String::from_utf8_lossy(&printed.stdout).into_owned();
-    assert!(text.starts_with("rt-5.10.dat: not predictable from this trace: "), "{text}");
+    assert!(text.starts_with("hotplug-5.10.dat: not predictable from this trace: "), "{text}");
 }
 
 #[test]

@@ -30,10 +30,12 @@ impl<'m> PathTime<'m> {
         path.task.filter(|_| !path.is_untrusted && length > 0)?;
         // Where records show the throttled tasks, the path has segments of that.
         let by_cpu = found.workcons.throttling.as_ref().filter(|throttling| throttling.task_ns().is_none());
-        let outside: BTreeSet<Pid> = match found.utilization.all.app_ns {
+        let mut outside: BTreeSet<Pid> = match found.utilization.all.app_ns {
             Some(_) => found.outside.iter().flat_map(|outside| &outside.members).filter_map(|task| task.pid).collect(),
             None => BTreeSet::new(),
         };
+        // Before its exec the command has the recorder's name, and is the command nevertheless.
+        outside.retain(|pid| path.task.is_none_or(|task| task.pid != *pid));
         let mut time = PathTime {
             path,
             length,

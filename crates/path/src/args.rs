@@ -9,8 +9,8 @@ pub(crate) const FORMATS: Formats = Formats::FIGURE_AND_TEXT;
 
 /// The critical path of the traced command: what its elapsed time consists of
 ///
-/// The path is followed back from the exit of the task: a sleep that another task ended continues with that task, one
-/// that an interrupt ended is sleeping. Queued time on the path is the most that a scheduler could have saved on it.
+/// The path is followed back from the exit of the task. The task that ended a sleep explains it, back to where the sleep
+/// began; a sleep that an interrupt ended is sleeping. Queued time on the path is the most that a scheduler could have saved on it.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES, mut_args(|argument| FORMATS.fit(argument)))]
 pub struct PathArgs {

@@ -20,6 +20,9 @@ const NAMES: usize = 300;
 /// The length of the dashes of a line where the task moves.
 const DASHES: Unit = 150;
 
+/// The colour of the lines to the tasks that explain a sleep.
+const ASLEEP: Color = Color::grey(0x90);
+
 const RUNNING: PieceClass = FIRST;
 const QUEUED: PieceClass = FIRST + 1;
 const BESIDE_IDLE: PieceClass = FIRST + 2;
@@ -96,7 +99,33 @@ pub fn draw(figure: &mut Figure, path: &Path, shown: &CpuLanes, scale: &TimeScal
     draw_names(figure, path, &rows, scale, &layout, thick);
 }
 
-/// Draws the lines from lane to lane: with a head where another task is woken or forked, dashed where the task moves.
+/// The way in which the path passes from one lane to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Passage {
+    /// A task wakes or forks the next one.
+    Handover,
+    /// The task moves.
+    Move,
+    /// The task sleeps, and the next one explains that.
+    Sleep,
+}
+
+impl Passage {
+    /// The way from the first of two segments to the second.
+    fn of(segments: &[Segment]) -> Passage {
+        let (from, to) = (&segments[0], &segments[1]);
+        if from.pid == to.pid {
+            Passage::Move
+        } else if from.sleeper == Some(to.pid) || to.kind == SegmentKind::Waking {
+            Passage::Handover
+        } else {
+            Passage::Sleep
+        }
+    }
+}
+
+/// Draws the lines from lane to lane: with a head where another task is woken or forked, dashed where the task moves, pale where it sleeps and
+/// another one explains the sleep.
 fn draw_passages(
     figure: &mut Figure,
     path: &[Segment],
@@ -107,10 +136,9 @@ fn draw_passages(
     let middle = |row: usize| layout.top_of(row) + layout.bar() / 2;
     let passages = path.windows(2).zip(rows.windows(2)).filter_map(|(segments, rows)| {
         let [from, to] = [rows[0]?, rows[1]?];
-        let is_handed = segments[0].pid != segments[1].pid;
-        (from != to).then(|| (scale.at(segments[1].start_ns), middle(from), middle(to), is_handed))
+        (from != to).then(|| (scale.at(segments[1].start_ns), middle(from), middle(to), Passage::of(segments)))
     });
-    let passages: Vec<(Unit, Unit, Unit, bool)> = passages.collect();
+    let passages: Vec<(Unit, Unit, Unit, Passage)> = passages.collect();
     let line = |x, from, to| Line { from: Point { x, y: from }, to: Point { x, y: to } };
     if passages.len() > ARROWS {
         // Where arrows would hide each other, a line for each place spans the lanes of all of them.
@@ -123,15 +151,17 @@ fn draw_passages(
         let lines = places.into_iter().map(|(x, (low, high))| line(x, low, high)).collect();
         return figure.push(Item::Lines { stroke: INK, width: 20, dash: 0, lines });
     }
-    let (handed, moved): (Vec<_>, Vec<_>) = passages.into_iter().partition(|passage| passage.3);
-    let lines = |passages: &[(Unit, Unit, Unit, bool)]| {
+    let (handed, others): (Vec<_>, Vec<_>) = passages.into_iter().partition(|passage| passage.3 == Passage::Handover);
+    let (moved, asleep): (Vec<_>, Vec<_>) = others.into_iter().partition(|passage| passage.3 == Passage::Move);
+    let lines = |passages: &[(Unit, Unit, Unit, Passage)]| {
         passages.iter().map(|(x, from, to, _)| line(*x, *from, *to)).collect::<Vec<Line>>()
     };
     figure.push(Item::Lines { stroke: INK, width: 50, dash: 0, lines: lines(&handed) });
     figure.push(Item::Lines { stroke: INK, width: 50, dash: DASHES, lines: lines(&moved) });
+    figure.push(Item::Lines { stroke: ASLEEP, width: 50, dash: 0, lines: lines(&asleep) });
     let size = (layout.pitch() * 4 / 10).clamp(2 * PT, 4 * PT);
     let (up, down): (Vec<_>, Vec<_>) = handed.into_iter().partition(|(_, from, to, _)| from > to);
-    let heads = |passages: Vec<(Unit, Unit, Unit, bool)>| {
+    let heads = |passages: Vec<(Unit, Unit, Unit, Passage)>| {
         passages.into_iter().map(|(x, _, to, _)| Point { x, y: to }).collect::<Vec<Point>>()
     };
     figure.push(Item::Markers { shape: Shape::Peak, fill: INK, size, at: heads(up) });
@@ -189,6 +219,12 @@ pub fn legend(path: &Path) -> Vec<LegendEntry> {
         swatch: Swatch::Arrow(INK, 0),
         label: format!("to another task, by a wakeup or a fork ({})", path.handovers),
     });
+    if path.path.windows(2).any(|pair| Passage::of(pair) == Passage::Sleep) {
+        legend.push(LegendEntry {
+            swatch: Swatch::Line(ASLEEP),
+            label: "a task sleeps: to the one that wakes it later".to_owned(),
+        });
+    }
     let moves = |pair: &[Segment]| pair[0].pid == pair[1].pid && pair[0].cpu != pair[1].cpu;
     if path.path.windows(2).any(|pair| moves(pair) && pair.iter().all(|segment| segment.cpu.is_some())) {
         legend.push(LegendEntry { swatch: Swatch::Dashed(INK, DASHES), label: "the task moves".to_owned() });
@@ -281,6 +317,8 @@ mod tests {
             end_ns: Ts(end),
             beside_idle_ns: if kind == SegmentKind::Queued { 9 } else { 0 },
             behind: None,
+            sleeper: None,
+            is_possible: false,
         }
     }
 

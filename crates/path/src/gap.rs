@@ -1,8 +1,8 @@
 //! Stretches of a task that the trace does not determine (`docs/definitions.md`, section 8, *gap*).
 
-use crate::chain::{Link, NOTHING, Segment, SegmentKind};
+use crate::chain::{ChainNode, Link, NOTHING, Segment, SegmentKind, Via};
 use crate::joined::TrackOrigin;
-use crate::{CriticalPath, PathTrack, Until};
+use crate::{CriticalPath, PathTrack, Until, Waker};
 use sched::{Cpu, Current, EventKind, Pid, SchedEvent, SchedState, Span, Task, TaskState, Ts};
 
 /// The end of a gap.
@@ -69,18 +69,33 @@ impl CriticalPath {
         match woken {
             None => self.add(track.link, SegmentKind::Unknown, task, (start, gap.end)),
             Some(waking) => {
-                let before = match waking.by {
-                    Some(link) => link,
-                    None => {
-                        let before = if gap.is_asleep { SegmentKind::Sleeping } else { SegmentKind::Unknown };
-                        self.add(track.link, before, task, (start, waking.at))
-                    }
-                };
+                let before = self.until_waking(task, track, (start, waking.at), gap.is_asleep, waking.by);
                 // No other wakeup has queued it since.
                 let is_first = task.waking.is_some_and(|latest| latest.at == waking.at);
                 let kind = if gap.is_queued && is_first { SegmentKind::Waking } else { SegmentKind::Unknown };
                 self.add(before, kind, task, (waking.at, gap.end))
             }
+        }
+    }
+
+    /// The path over the part of a gap before a waking that ended a sleep. The waker explains the part in which the task is shown to be off its CPU.
+    fn until_waking(
+        &mut self,
+        task: &Task,
+        track: &PathTrack,
+        (start, end): (Ts, Ts),
+        is_asleep: bool,
+        by: Option<Waker>,
+    ) -> Link {
+        // Of a task that was never seen before it is woken, nothing but this sleep is known.
+        let asleep = if is_asleep || track.link == NOTHING { Some(start) } else { track.off.filter(|off| *off < end) };
+        match (by.filter(|by| by.via != Via::Possibly), asleep) {
+            (Some(by), Some(from)) => {
+                let link = self.add(track.link, SegmentKind::Unknown, task, (start, from));
+                self.add_sleep(task, &PathTrack { link, from, ..*track }, end, by)
+            }
+            (None, _) if is_asleep => self.add(track.link, SegmentKind::Sleeping, task, (start, end)),
+            _ => self.add(track.link, SegmentKind::Unknown, task, (start, end)),
         }
     }
 
@@ -101,6 +116,11 @@ impl CriticalPath {
         }
         // Its gap goes on.
         if span.next == TaskState::Unknown {
+            // Another task has its CPU.
+            let is_off = matches!(span.state, TaskState::Running(_)) && track.runs.is_none();
+            if is_off && track.off.is_none() {
+                (track.off, track.reading) = (Some(now), self.beside_idle);
+            }
             return;
         }
         let has_sleep = !(by_itself && matches!(state, TaskState::Waiting(_)));
@@ -134,7 +154,7 @@ impl CriticalPath {
             track.link = self.over_gap(&task, &track, track.from, Gap { has_sleep, is_asleep, ..Gap::sleep(now) });
             track.from = now;
         }
-        (track.runs, track.origin) = (Some((event.cpu, now)), TrackOrigin::Here);
+        (track.runs, track.origin, track.off) = (Some((event.cpu, now)), TrackOrigin::Here, None);
         self.tracks.insert(task.id(), track);
         self.until(&task, now)
     }
@@ -156,7 +176,6 @@ impl CriticalPath {
             return NOTHING;
         };
         let (kind, start_ns) = (SegmentKind::Unknown, at.max(self.start));
-        let gap = Segment { kind, pid, cpu: None, start_ns, end_ns: now, beside_idle_ns: 0, behind: None };
-        self.chain.add(gap, link)
+        self.chain.add(ChainNode::new(Segment::of(kind, pid, (start_ns, now)), link))
     }
 }

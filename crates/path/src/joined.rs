@@ -5,8 +5,8 @@
 //! came to be as it is; a task of which the pieces before know something else, since events were missing, is a reason to follow the piece
 //! again.
 
-use crate::chain::{Link, NOTHING, Segment, SegmentKind};
-use crate::{Announced, CriticalPath, PathTrack, Until};
+use crate::chain::{ChainNode, DROPPED, Link, NO_TASK, NOTHING, Segment, SegmentKind};
+use crate::{Announced, CriticalPath, PathTrack, Until, Waker};
 use sched::limits::{PIDS, keep_of_pid};
 use sched::seeded::SeededSet;
 use sched::{Cpu, Joined, PerTask, Pid, SchedState, Task, TaskId, TaskState, Ts};
@@ -16,10 +16,17 @@ use sched::{Cpu, Joined, PerTask, Pid, SchedState, Task, TaskId, TaskState, Ts};
 enum ChainPlace {
     /// The path of a task to the beginning of its state.
     Task(TaskId),
-    /// The path of a task to a waking in an earlier piece, which ends a sleep: behind its waker, or else behind this sleep.
+    /// The sleep of a task that a waking in an earlier piece ends, possibly one by a task.
     Waking(TaskId, Segment),
     /// A wait of a task that began in an earlier piece, with the beginning that is recorded there.
     Wait(TaskId),
+    /// A sleep of a task that began in an earlier piece, and that a task ended.
+    Sleep(TaskId),
+}
+
+/// The link that a link of a later piece has here. `map` has those of its places.
+fn mapped(map: &[Link], link: Link) -> Link {
+    map.get(link as usize).copied().unwrap_or(link)
 }
 
 /// The track of a task as the state shows it where a later piece begins.
@@ -132,9 +139,8 @@ impl CriticalPath {
     /// The path to a waking before this piece, behind which the sleep of a task ends; nothing if that is known here.
     pub(crate) fn waking_before(&mut self, task: &Task, track: &PathTrack, at: Ts) -> Option<Link> {
         let log = self.log.as_mut().filter(|_| track.origin != TrackOrigin::Here && track.waking.is_none())?;
-        let (kind, start_ns) = (SegmentKind::Sleeping, track.from.max(self.start));
-        let sleep = Segment { kind, pid: task.pid, cpu: None, start_ns, end_ns: at, beside_idle_ns: 0, behind: None };
-        let link = self.chain.put(sleep, track.link);
+        let sleep = Segment::of(SegmentKind::Sleeping, task.pid, (track.from.max(self.start), at));
+        let link = self.chain.put(ChainNode::new(sleep, track.link));
         log.places.push((link, ChainPlace::Waking(task.id(), sleep)));
         Some(link)
     }
@@ -145,44 +151,66 @@ impl CriticalPath {
         self.log.iter_mut().for_each(|log| log.places.push((link, ChainPlace::Wait(task))));
     }
 
+    /// Notes that the newest segment is a sleep of which the pieces before know the beginning.
+    #[cold]
+    pub(crate) fn note_sleep(&mut self, task: TaskId, link: Link) {
+        self.log.iter_mut().for_each(|log| log.places.push((link, ChainPlace::Sleep(task))));
+    }
+
     /// The links to all paths that can still be needed.
     fn links(&self) -> Vec<Link> {
-        let of_track = |track: &PathTrack| [Some(track.link), track.waking.and_then(|waking| waking.by)];
+        let of_waking = |track: &PathTrack| track.waking.and_then(|waking| waking.by).map(|by| by.link);
+        let of_track = |track: &PathTrack| [Some(track.link), of_waking(track)];
         let tracks = self.tracks.iter().flat_map(|(_, track)| of_track(track)).flatten();
         let others = self.forks.values().map(|until| until.link).chain(self.found.map(|(_, until)| until.link));
         tracks.chain(others).collect()
     }
 
-    /// The segment of a wait that a later piece has seen end.
-    fn completed(&self, task: TaskId, segment: Segment) -> Segment {
-        // A task that has waited since the window began has no track yet.
-        let (reading, behind) = self.tracks.get(task).map_or((0, None), |track| (track.reading, track.behind));
-        let before = self.beside_idle.saturating_sub(reading);
-        Segment { beside_idle_ns: segment.beside_idle_ns.saturating_add(before), behind, ..segment }
+    /// A segment of a later piece, whose links are those that it has here. A wait or a sleep that began before that piece has the
+    /// reading at its start from here.
+    fn completed(&self, node: ChainNode, place: Option<ChainPlace>) -> ChainNode {
+        // A task that has been as it is since the window began has no track yet.
+        let track = |task: TaskId| self.tracks.get(task);
+        let here = ChainNode { reading: node.reading.saturating_add(self.beside_idle), ..node };
+        match place {
+            Some(ChainPlace::Wait(task)) => {
+                let (reading, behind) = track(task).map_or((0, None), |track| (track.reading, track.behind));
+                let beside_idle_ns =
+                    node.segment.beside_idle_ns.saturating_add(self.beside_idle.saturating_sub(reading));
+                ChainNode { segment: Segment { beside_idle_ns, behind, ..node.segment }, ..here }
+            }
+            Some(ChainPlace::Sleep(task)) => {
+                let (reading, is_deep) = track(task).map_or((0, false), |track| (track.reading, track.is_deep));
+                ChainNode { reading, is_deep, ..here }
+            }
+            Some(ChainPlace::Waking(task, sleep)) => {
+                let track = track(task);
+                let (reading, is_deep) = track.map_or((0, false), |track| (track.reading, track.is_deep));
+                let waking = track.and_then(|track| track.waking).filter(|waking| waking.at == sleep.end_ns);
+                let by = waking.and_then(|waking| waking.by);
+                let (by, via) = by.map_or((NO_TASK, node.via), |by| (by.link, by.via));
+                ChainNode { by, via, reading, is_deep, ..here }
+            }
+            Some(ChainPlace::Task(_)) | None => here,
+        }
     }
 
     /// Adds the segments of a later piece that are in use; returns the links that they have here.
     fn join_chain(&mut self, later: &CriticalPath, log: &PathLog, links: &[Link]) -> Vec<Link> {
-        let used = later.chain.used(links.iter().copied());
-        let mut map = vec![NOTHING; used.len()];
+        let used = later.chain.used(links.iter().map(|link| (*link, Ts::MIN)));
+        let mut map = vec![DROPPED; used.len()];
         let mut places = log.places.iter().peekable();
-        for (at, (segment, before)) in later.chain.all() {
+        for (at, node) in later.chain.all() {
             let place = places.next_if(|(link, _)| *link as usize == at).map(|(_, place)| *place);
             if !used[at] {
                 continue;
             }
-            let before = if before == NOTHING { NOTHING } else { map[before as usize] };
-            let known = |task: TaskId| self.tracks.get(task);
             map[at] = match place {
-                None => self.chain.add(segment, before),
-                Some(ChainPlace::Task(task)) => known(task).map_or(NOTHING, |track| track.link),
-                Some(ChainPlace::Wait(task)) => {
-                    let completed = self.completed(task, segment);
-                    self.chain.add(completed, before)
-                }
-                Some(ChainPlace::Waking(task, sleep)) => {
-                    let waking = known(task).and_then(|track| track.waking).filter(|waking| waking.at == sleep.end_ns);
-                    waking.and_then(|waking| waking.by).unwrap_or_else(|| self.chain.add(sleep, before))
+                Some(ChainPlace::Task(task)) => self.tracks.get(task).map_or(NOTHING, |track| track.link),
+                _ => {
+                    let (before, by) = (mapped(&map, node.before), mapped(&map, node.by));
+                    let node = self.completed(ChainNode { before, by, ..node }, place);
+                    self.chain.add(node)
                 }
             };
         }
@@ -191,11 +219,11 @@ impl CriticalPath {
 
     /// Takes over a track of a later piece, whose links `map` translates; nothing if the task has a track in neither.
     fn joined_track(&self, task: TaskId, track: PathTrack, border: Option<&Border>, map: &[Link]) -> Option<PathTrack> {
-        let here = |link: Link| if link == NOTHING { NOTHING } else { map[link as usize] };
+        let here = |waker: Waker| Waker { link: mapped(map, waker.link), ..waker };
         let waking = track.waking.map(|Announced { at, by }| Announced { at, by: by.map(here) });
         if track.origin == TrackOrigin::Here {
             let reading = track.reading.saturating_add(self.beside_idle);
-            return Some(PathTrack { link: here(track.link), waking, reading, ..track });
+            return Some(PathTrack { link: mapped(map, track.link), waking, reading, ..track });
         }
         let unknown = || waking.and(border).map(|border| PathTrack::since(border.from));
         let known = self.tracks.get(task).copied().or_else(unknown)?;
@@ -206,7 +234,8 @@ impl CriticalPath {
     fn is_as_taken(&self, task: TaskId, border: &Border) -> bool {
         match self.tracks.get(task) {
             Some(track) if border.is_unknown => {
-                track.link == NOTHING && track.from == border.from && track.runs.is_none() && track.waking.is_none()
+                let is_unseen = track.link == NOTHING && track.runs.is_none() && track.off.is_none();
+                is_unseen && track.from == border.from && track.waking.is_none()
             }
             Some(track) => track.from == border.from && track.runs.is_none(),
             None => true,
@@ -222,6 +251,7 @@ impl Joined for CriticalPath {
     fn resume(&mut self, start: Ts, at: Ts, state: &SchedState) {
         (self.start, self.last) = (start, at);
         self.is_hopeless = self.has_no_hope(state);
+        self.look_up_sought(state);
         if self.is_hopeless {
             self.log = Some(Box::default());
             return;
@@ -250,6 +280,7 @@ impl Joined for CriticalPath {
             && self.forks.keys().all(|pid| !log.unforked.contains(pid))
             && self.forks.len() + later.forks.len() <= PIDS
             && self.names.len() + later.names.len() <= PIDS
+            && self.mutual.has_room(&later.mutual)
             && self.chain.has_room(&later.chain)
             && log.used.iter().all(is_as_taken)
             && log.unwoken.iter().all(is_unwoken)
@@ -263,10 +294,7 @@ impl Joined for CriticalPath {
         }
         let links = later.links();
         let map = self.join_chain(&later, &log, &links);
-        let here = |until: Until| Until {
-            link: if until.link == NOTHING { NOTHING } else { map[until.link as usize] },
-            ..until
-        };
+        let here = |until: Until| Until { link: mapped(&map, until.link), ..until };
         let mut tracks = PerTask::default();
         for (task, track) in later.tracks.iter() {
             if let Some(track) = self.joined_track(task, *track, log.borders.get(task), &map) {
@@ -276,6 +304,8 @@ impl Joined for CriticalPath {
         self.tracks = tracks;
         self.forks.retain(|pid, _| !log.forked.contains(pid));
         self.forks.extend(later.forks.iter().map(|(pid, until)| (*pid, here(*until))));
+        self.sought = later.sought;
+        self.mutual.join(&later.mutual);
         if let Some((pid, until)) = later.found {
             (self.found, self.exited) = (Some((pid, here(until))), later.exited);
         }

@@ -1,8 +1,8 @@
 //! The critical path of a command or a task (`docs/definitions.md`, section 8).
 //!
-//! The path is defined backwards, from the end of its task: a sleep that another task ended continues with that task.
-//! It is found forwards, in one pass: each task has the path that ends where its present state began, and takes over
-//! the path of the task that wakes or forks it. The segments tile the window.
+//! The path is walked backwards from the end of its task. A sleep that another task ended is explained by that task, back to
+//! the instant at which the sleep began; there the walk returns to the sleeper. One pass forwards collects the segments of each
+//! task, with the waker of each sleep, and drops those that no walk can reach any more. The segments of the path tile the window.
 //!
 //! ```
 //! use critical_path::{CriticalPath, Options};
@@ -22,10 +22,12 @@ mod chain;
 mod figure;
 mod gap;
 mod joined;
+mod mutual;
 mod question;
 mod report;
 mod stacks;
 mod text;
+mod walk;
 
 pub use args::PathArgs;
 pub use by_group::PathByGroup;
@@ -36,13 +38,17 @@ pub use report::{OfCpu, OfTask, Path, Queued, Share, Times};
 pub use stacks::SleepingAt;
 pub use text::{segments_text, text};
 
-use chain::{Chain, Link, MOST, NOTHING};
+use chain::{Chain, ChainNode, Link, MOST, NOTHING, Via};
 use gap::{Gap, is_seen_to_end};
 use joined::{PathLog, TrackOrigin};
+use mutual::MutualWakeups;
+use sched::kthread::is_threaded_interrupt;
 use sched::limits::keep_of_pid;
 use sched::nice::SchedClass;
 use sched::seeded::SeededMap;
-use sched::{Analysis, Comm, Cpu, EventKind, PerTask, Pid, SchedEvent, SchedState, Span, Task, TaskState, Ts, Waking};
+use sched::{
+    Analysis, Comm, Cpu, EventKind, PerTask, Pid, SchedEvent, SchedState, Span, Task, TaskId, TaskState, Ts, Waking,
+};
 
 /// The path whose task is sought.
 #[derive(Clone, Copy, Debug, Default)]
@@ -59,6 +65,12 @@ pub struct Options {
     pub longest: usize,
 }
 
+/// The bit of an event's flags that a hard interrupt sets.
+const HARD_INTERRUPT: u8 = 0x08;
+
+/// The bit of `prev_state` of an uninterruptible sleep (`TASK_UNINTERRUPTIBLE`).
+const UNINTERRUPTIBLE: u32 = 2;
+
 /// The path to an instant: its last segment, which ends there.
 #[derive(Clone, Copy, Debug)]
 struct Until {
@@ -70,8 +82,15 @@ struct Until {
 #[derive(Clone, Copy, Debug)]
 struct Announced {
     at: Ts,
-    /// The path of its waker to that instant, if that was a task in task context.
-    by: Option<Link>,
+    /// The path of its waker to that instant, if that was a task.
+    by: Option<Waker>,
+}
+
+/// The path of a task to the instant at which it woke another one.
+#[derive(Clone, Copy, Debug)]
+struct Waker {
+    link: Link,
+    via: Via,
 }
 
 /// A task that has a path.
@@ -85,8 +104,12 @@ struct PathTrack {
     runs: Option<(Cpu, Ts)>,
     /// The latest waking of the task since it ran or waited.
     waking: Option<Announced>,
-    /// The reading of the time beside idle CPUs when it was queued.
+    /// The reading of the time beside idle CPUs when it was queued or went to sleep.
     reading: u64,
+    /// It sleeps uninterruptibly, as for a disk.
+    is_deep: bool,
+    /// The instant at which another task was shown on the CPU on which it was last seen to run.
+    off: Option<Ts>,
     /// The task that ran on its CPU when it was queued.
     behind: Option<Pid>,
     /// Whether the track began in this piece of a pass.
@@ -97,7 +120,17 @@ impl PathTrack {
     /// The track of a task in a state that began at this instant, and of which nothing before is known.
     fn since(from: Ts) -> PathTrack {
         let origin = TrackOrigin::Here;
-        PathTrack { link: NOTHING, from, runs: None, waking: None, reading: 0, behind: None, origin }
+        PathTrack {
+            link: NOTHING,
+            from,
+            runs: None,
+            waking: None,
+            reading: 0,
+            is_deep: false,
+            off: None,
+            behind: None,
+            origin,
+        }
     }
 }
 
@@ -114,6 +147,10 @@ pub struct CriticalPath {
     last: Ts,
     /// The last event of each CPU that showed its current, and the reading of the time beside idle CPUs then.
     shown: Vec<(Ts, u64)>,
+    /// The tasks on top of which softirqs wake each other.
+    mutual: MutualWakeups,
+    /// The task that is sought, while it is alive and if its number is known.
+    sought: Option<TaskId>,
     /// The path to the exit of the task that is sought.
     found: Option<(Pid, Until)>,
     /// Whether that path ends with an exit.
@@ -143,6 +180,8 @@ impl CriticalPath {
             beside_idle: 0,
             last: Ts(0),
             shown: Vec::new(),
+            mutual: MutualWakeups::default(),
+            sought: None,
             found: None,
             exited: false,
             has_exits: false,
@@ -165,8 +204,26 @@ impl CriticalPath {
     /// The path behind `link` with another segment, which has no part before the window.
     fn add(&mut self, link: Link, kind: SegmentKind, task: &Task, (start, end): (Ts, Ts)) -> Link {
         keep_of_pid(&mut self.names, task.pid, task.comm);
-        let (pid, start_ns, end_ns) = (task.pid, start.max(self.start), end);
-        self.chain.add(Segment { kind, pid, cpu: None, start_ns, end_ns, beside_idle_ns: 0, behind: None }, link)
+        self.chain.add(ChainNode::new(Segment::of(kind, task.pid, (start.max(self.start), end)), link))
+    }
+
+    /// The path behind the track of a task with a sleep that another task ended, which began with the track.
+    fn add_sleep(&mut self, task: &Task, track: &PathTrack, at: Ts, by: Waker) -> Link {
+        keep_of_pid(&mut self.names, task.pid, task.comm);
+        let sleep = Segment::of(SegmentKind::Sleeping, task.pid, (track.from.max(self.start), at));
+        let node = ChainNode::new(sleep, track.link);
+        let added = self.chain.added();
+        let link = self.chain.add(ChainNode {
+            by: by.link,
+            via: by.via,
+            reading: track.reading,
+            is_deep: track.is_deep,
+            ..node
+        });
+        if track.origin != TrackOrigin::Here && self.chain.added() > added {
+            self.note_sleep(task.id(), link);
+        }
+        link
     }
 
     /// The path through what a task does, up to an instant and to the reading then. A sleep is on it here only as far as
@@ -182,16 +239,13 @@ impl CriticalPath {
         let is_queued = kind == SegmentKind::Queued;
         keep_of_pid(&mut self.names, task.pid, task.comm);
         let segment = Segment {
-            kind,
-            pid: task.pid,
             cpu,
-            start_ns: track.from.max(self.start),
-            end_ns: until,
             beside_idle_ns: if is_queued { reading.saturating_sub(track.reading) } else { 0 },
             behind: track.behind.filter(|_| is_queued),
+            ..Segment::of(kind, task.pid, (track.from.max(self.start), until))
         };
         let added = self.chain.added();
-        let link = self.chain.add(segment, track.link);
+        let link = self.chain.add(ChainNode { reading, ..ChainNode::new(segment, track.link) });
         if is_queued && track.origin != TrackOrigin::Here && self.chain.added() > added {
             self.note_wait(task.id(), link);
         }
@@ -221,6 +275,24 @@ impl CriticalPath {
         }
     }
 
+    /// The path of the task that ends a sleep by a waking, if it is one.
+    fn waker(&mut self, event: &SchedEvent, woken: &Task, state: &SchedState) -> Option<Waker> {
+        if event.pid == woken.pid {
+            return None;
+        }
+        if event.in_task() {
+            let is_relay = state.task_of(event.pid).is_some_and(|waker| is_threaded_interrupt(waker.comm));
+            let via = if is_relay { Via::Relay } else { Via::Task };
+            return self.emitter(event, state).map(|Until { link, .. }| Waker { link, via });
+        }
+        let is_softirq = event.in_softirq() && event.flags & HARD_INTERRUPT == 0 && !woken.kin.is_of_kernel(woken.comm);
+        let on =
+            state.running(event.cpu).filter(|on| is_softirq && on.pid == event.pid && !on.kin.is_of_kernel(on.comm));
+        let on = *on.filter(|on| !on.pid.is_idle())?;
+        self.mutual.note(on.pid, woken.pid);
+        Some(Waker { link: self.until(&on, event.ts).link, via: Via::Possibly })
+    }
+
     /// A task leaves a state.
     fn turn(&mut self, task: &Task, span: &Span, event: &SchedEvent, state: &SchedState) {
         let known = self.tracks.get(task.id()).copied();
@@ -244,8 +316,12 @@ impl CriticalPath {
             _ => self.turn_unseen(task, &mut track, span, event),
         }
         (track.runs, track.origin) = (None, TrackOrigin::Here);
-        if let TaskState::Waiting(cpu) = span.next {
+        track.off = track.off.filter(|_| span.next == TaskState::Unknown);
+        if let TaskState::Waiting(_) | TaskState::Asleep(_) = span.next {
             track.reading = self.beside_idle;
+            track.is_deep = matches!(event.kind, EventKind::Switch { state, .. } if state.raw & UNINTERRUPTIBLE != 0);
+        }
+        if let TaskState::Waiting(cpu) = span.next {
             let running = state.running(cpu);
             track.behind = running.map(|running| running.pid);
             if let Some(running) = running.filter(|running| running.known_prio().is_some_and(|prio| prio < 100)) {
@@ -262,8 +338,25 @@ impl CriticalPath {
                 self.note_without_exits();
             }
             self.tracks.take(task.id());
+            self.sought = self.sought.filter(|sought| *sought != task.id());
         } else {
             self.tracks.insert(task.id(), track);
+            if self.sought_pid(state) == Some(task.pid) {
+                self.sought = Some(task.id());
+            }
+        }
+    }
+
+    /// Looks up the task that is sought among those that are alive.
+    fn look_up_sought(&mut self, state: &SchedState) {
+        self.sought = self.sought_pid(state).and_then(|pid| state.task_of(pid)).map(Task::id);
+    }
+
+    /// The number of the task that is sought, if it is known before the end.
+    fn sought_pid(&self, state: &SchedState) -> Option<Pid> {
+        match (self.options.pid, self.options.command) {
+            (None, Some(_)) => None,
+            (pid, _) => pid.or(state.root()),
         }
     }
 
@@ -288,9 +381,12 @@ impl CriticalPath {
             // Its wakeup was announced while it was still running.
             Some(waker) if waker.at <= start => self.add(track.link, SegmentKind::Waking, task, (start, now)),
             Some(waker) => {
-                let before = match announced(waker).or_else(|| self.waking_before(task, track, waker.at)) {
-                    Some(link) => link,
-                    None => self.add(track.link, SegmentKind::Sleeping, task, (start, waker.at)),
+                let before = match announced(waker) {
+                    Some(by) => self.add_sleep(task, track, waker.at, by),
+                    None => match self.waking_before(task, track, waker.at) {
+                        Some(link) => link,
+                        None => self.add(track.link, SegmentKind::Sleeping, task, (start, waker.at)),
+                    },
                 };
                 self.add(before, SegmentKind::Waking, task, (waker.at, now))
             }
@@ -309,18 +405,23 @@ impl CriticalPath {
         self.exited = true;
     }
 
-    /// Drops the segments that cannot be on the path any more.
+    /// Drops the segments that cannot be on the path any more. While the task that is sought is alive, the path is with other tasks only within its
+    /// present sleep and later ones.
     #[cold]
     fn drop_unused(&mut self) {
-        let mut links: Vec<&mut Link> = Vec::new();
-        for track in self.tracks.values_mut() {
-            links.push(&mut track.link);
-            links.extend(track.waking.as_mut().and_then(|waking| waking.by.as_mut()));
+        let sought = self.sought;
+        let others = sought.and_then(|sought| self.tracks.get(sought)).map_or(self.start, |track| track.from);
+        let mut links: Vec<(&mut Link, Ts)> = Vec::new();
+        for (task, track) in self.tracks.entries_mut() {
+            let bound = if Some(task) == sought { self.start } else { others };
+            links.push((&mut track.link, bound));
+            let by = track.waking.as_mut().and_then(|waking| waking.by.as_mut());
+            links.extend(by.map(|by| (&mut by.link, bound.max(track.from))));
         }
-        links.extend(self.forks.values_mut().map(|until| &mut until.link));
-        links.extend(self.found.as_mut().map(|(_, until)| &mut until.link));
-        links.extend(self.log.iter_mut().flat_map(|log| log.links()));
-        self.chain.drop_unused(&mut links);
+        links.extend(self.forks.values_mut().map(|until| (&mut until.link, others)));
+        links.extend(self.found.as_mut().map(|(_, until)| (&mut until.link, self.start)));
+        let mut kept: Vec<&mut Link> = self.log.iter_mut().flat_map(|log| log.links()).collect();
+        self.chain.drop_unused(&mut links, &mut kept);
     }
 
     fn is_sought(&self, pid: Pid, name: Comm, state: &SchedState) -> bool {
@@ -350,6 +451,7 @@ impl Analysis for CriticalPath {
     fn begin(&mut self, start: Ts, state: &SchedState) {
         (self.start, self.last) = (start, start);
         self.is_hopeless = self.has_no_hope(state);
+        self.look_up_sought(state);
     }
 
     fn before(&mut self, event: &SchedEvent, state: &SchedState) {
@@ -386,8 +488,8 @@ impl Analysis for CriticalPath {
         if let Some(pid) = woken
             && let Some(task) = state.task_of(pid)
         {
-            let waker = self.emitter(event, state).filter(|_| event.pid != pid);
-            let waking = Some(Announced { at: event.ts, by: waker.map(|until| until.link) });
+            let by = self.waker(event, task, state);
+            let waking = Some(Announced { at: event.ts, by });
             let turned = state.turns().find(|(turned, _)| turned.pid == pid).map(|(_, span)| span.start);
             let known = self.tracks.get(task.id()).copied();
             let track = known.unwrap_or(PathTrack::since(turned.unwrap_or(task.since)));
@@ -396,6 +498,9 @@ impl Analysis for CriticalPath {
             for (task, span) in state.turns().filter(|(task, _)| task.pid == pid) {
                 self.turn(task, span, event, state);
             }
+        }
+        if let EventKind::Exec { .. } = event.kind {
+            self.look_up_sought(state);
         }
         self.show_current(event, state);
         self.chain.pass(1);

@@ -2,6 +2,7 @@
 
 use crate::CriticalPath;
 use crate::chain::{Segment, SegmentKind};
+use crate::walk::Walked;
 use sched::nice::SchedClass;
 use sched::{Comm, Cpu, Dur, Pid, Ts};
 use serde::Serialize;
@@ -36,7 +37,7 @@ fn is_zero(ns: &u64) -> bool {
 
 impl Times {
     pub(crate) fn add(&mut self, segment: &Segment) {
-        let ns = segment.end_ns.since(segment.start_ns).0;
+        let ns = segment.length();
         let sum = match segment.kind {
             SegmentKind::Running => &mut self.running_ns,
             SegmentKind::Queued => &mut self.queued_ns,
@@ -151,8 +152,14 @@ pub struct Path {
     pub longest_gap_ns: u64,
     /// Whether the path is not to be trusted, since more than 20 % of it is unknown.
     pub is_untrusted: bool,
-    /// The number of times that the path passes from one task to another.
+    /// The number of wakeups and forks by which the path passes from one task to another.
     pub handovers: u64,
+    /// The greatest number of sleeps, each within the one before, that the path explains at one instant.
+    pub depth: u64,
+    /// The time that is only possibly on the path, in nanoseconds: behind wakeups by a softirq on top of a task that perhaps caused it; absent
+    /// if it is zero.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub possible_ns: u64,
     /// Whether the beginning of the path was dropped, since more segments than fit in memory could have been on it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_cut: bool,
@@ -197,25 +204,11 @@ fn gaps(path: &[Segment]) -> Vec<u64> {
 
 pub(crate) fn build(found: &CriticalPath) -> Path {
     let name = |pid: Pid| OfTask { pid, command: found.names.get(&pid).copied().unwrap_or(Comm::EMPTY) };
-    let (task, to, mut path) = match found.found {
-        Some((pid, until)) => (Some(name(pid)), until.at, found.chain.path(until.link)),
-        None => (None, found.start, Vec::new()),
+    let (task, to, walked) = match found.found {
+        Some((pid, until)) => (Some(name(pid)), until.at, found.chain.walk(pid, until, found.start, &found.mutual)),
+        None => (None, found.start, Walked::default()),
     };
-    // The trace shows nothing of what lies before the first segment.
-    let first = path.first().map_or(to, |segment| segment.start_ns);
-    if let (Some(task), true) = (task, first > found.start) {
-        let pid = path.first().map_or(task.pid, |segment| segment.pid);
-        let unknown = Segment {
-            kind: SegmentKind::Unknown,
-            pid,
-            cpu: None,
-            start_ns: found.start,
-            end_ns: first,
-            beside_idle_ns: 0,
-            behind: None,
-        };
-        path.insert(0, unknown);
-    }
+    let Walked { path, handovers, is_cut, depth } = walked;
     let mut times = Times::default();
     path.iter().for_each(|segment| times.add(segment));
     let gaps = gaps(&path);
@@ -244,8 +237,10 @@ pub(crate) fn build(found: &CriticalPath) -> Path {
         gaps: gaps.len() as u64,
         longest_gap_ns: gaps.into_iter().max().unwrap_or(0),
         is_untrusted: times.unknown_ns > times.total() / MOST_UNKNOWN,
-        handovers: path.windows(2).filter(|pair| pair[0].pid != pair[1].pid).count() as u64,
-        is_cut: found.chain.was_cut,
+        handovers,
+        depth: depth as u64,
+        possible_ns: path.iter().filter(|segment| segment.is_possible).map(Segment::length).sum(),
+        is_cut,
         tasks: shares(&path, |segment| Some(name(segment.pid))),
         cpus: shares(&path, |segment| segment.cpu.map(|cpu| OfCpu { cpu })),
         longest_queued,

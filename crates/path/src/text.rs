@@ -62,9 +62,11 @@ pub(crate) fn segments_with_stacks(path: &Path, zero: Ts, most: usize, stacks: &
             SegmentKind::Waking => format!(" by {function}"),
             _ => format!(" in {function}"),
         });
+        let possibly = if segment.is_possible { ", possibly" } else { "" };
         let start = segment.start_ns.0.saturating_sub(zero.0) as f64 / 1e9;
         let length = segment.end_ns.since(segment.start_ns).human();
-        let _ = writeln!(out, "{start:>12.6}{length:>12}{state:>9}  {}{place}{behind}{at}", name(segment.pid));
+        let _ =
+            writeln!(out, "{start:>12.6}{length:>12}{state:>9}  {}{place}{behind}{at}{possibly}", name(segment.pid));
     }
     let left = path.path.len().saturating_sub(most);
     if left > 0 {
@@ -111,6 +113,13 @@ pub fn text(path: &Path, groups: Option<&PathByGroup>, trace: &Drawable, most: u
             counted(path.gaps, "gap"),
             Dur(times.unknown_ns).human(),
             Dur(path.longest_gap_ns).human()
+        );
+    }
+    if path.possible_ns > 0 {
+        let _ = writeln!(
+            out,
+            "  ({} of it is possibly on the path: softirqs woke its tasks,\n   perhaps for the tasks on top of which they ran)",
+            Dur(path.possible_ns).human()
         );
     }
     if path.is_cut {

@@ -33,6 +33,13 @@ pub fn is_ksoftirqd(comm: Comm) -> bool {
     comm.as_bytes().starts_with(b"ksoftirqd/")
 }
 
+/// Whether this is the name of a thread that does the work of an interrupt, a timer or a softirq handler: `irq/*`, `ktimers/*`,
+/// `ksoftirqd/*`, and the threads of RCU.
+pub fn is_threaded_interrupt(comm: Comm) -> bool {
+    let begins = |beginning: &str| comm.as_bytes().starts_with(beginning.as_bytes());
+    ["irq/", "ktimers/", "ktimersoftd/", "ksoftirqd/", "rcu"].into_iter().any(begins) && is_kernel_thread(comm)
+}
+
 /// A family of kernel threads, by the beginning of their names.
 enum NamePattern {
     /// A thread for each CPU, bound to it: the number of the CPU follows a `/`. Threads of
