@@ -55,6 +55,7 @@ mod parameters;
 mod path;
 mod path_by_hand;
 mod path_returns;
+mod path_walk_back;
 mod perfdata;
 mod perfetto;
 mod picks;

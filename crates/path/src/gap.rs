@@ -87,7 +87,7 @@ impl CriticalPath {
         is_asleep: bool,
         by: Option<Waker>,
     ) -> Link {
-        // Of a task that was never seen before it is woken, nothing but this sleep is known.
+        // Nothing but this sleep is known of a task that was never seen before it is woken.
         let asleep = if is_asleep || track.link == NOTHING { Some(start) } else { track.off.filter(|off| *off < end) };
         match (by.filter(|by| by.via != Via::Possibly), asleep) {
             (Some(by), Some(from)) => {

@@ -106,7 +106,7 @@ struct PathTrack {
     waking: Option<Announced>,
     /// The reading of the time beside idle CPUs when it was queued or went to sleep.
     reading: u64,
-    /// It sleeps uninterruptibly, as for a disk.
+    /// Whether the task sleeps uninterruptibly, as for a disk.
     is_deep: bool,
     /// The instant at which another task was shown on the CPU on which it was last seen to run.
     off: Option<Ts>,
