@@ -117,11 +117,11 @@ fn the_path_is_drawn_by_path_and_by_dat2graph() {
     for command in [&["path", "-q", "-o"][..], &["dat2graph", "--path", "-q", "-o"]] {
         schedviz(&[command, &[&svg, &trace]].concat()).success();
         let drawn = std::fs::read_to_string(&svg).expect("a figure");
-        let legend = format!("to another task, by a wakeup or a fork ({handovers})");
+        let legend = format!("another task: wakeup or fork ({handovers})");
         assert!(drawn.contains(&legend) && drawn.contains("#1040c0"), "{command:?}");
     }
     let plain = schedviz(&["dat2graph", "-q", "-o", "-", "--format", "svg", &trace]).success().text();
-    assert!(!plain.contains("to another task"), "only where it is asked for");
+    assert!(!plain.contains("another task: wakeup"), "only where it is asked for");
     let refused = schedviz(&["dat2graph", "--path-to", "999999", "-q", "-o", &svg, &trace]);
     assert_eq!(refused.code, Some(1), "{}", refused.stderr);
     std::fs::remove_dir_all(&folder).expect("removed");

@@ -217,12 +217,12 @@ pub fn legend(path: &Path) -> Vec<LegendEntry> {
         entries.into_iter().filter(|(_, _, ns)| *ns > 0).map(|(class, words, ns)| entry(class, words, ns)).collect();
     legend.push(LegendEntry {
         swatch: Swatch::Arrow(INK, 0),
-        label: format!("to another task, by a wakeup or a fork ({})", path.handovers),
+        label: format!("another task: wakeup or fork ({})", path.handovers),
     });
     if path.path.windows(2).any(|pair| Passage::of(pair) == Passage::Sleep) {
         legend.push(LegendEntry {
             swatch: Swatch::Line(ASLEEP),
-            label: "a task sleeps: to the one that wakes it later".to_owned(),
+            label: "a task sleeps: to its waker".to_owned(),
         });
     }
     let moves = |pair: &[Segment]| pair[0].pid == pair[1].pid && pair[0].cpu != pair[1].cpu;
