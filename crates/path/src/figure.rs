@@ -220,10 +220,7 @@ pub fn legend(path: &Path) -> Vec<LegendEntry> {
         label: format!("another task: wakeup or fork ({})", path.handovers),
     });
     if path.path.windows(2).any(|pair| Passage::of(pair) == Passage::Sleep) {
-        legend.push(LegendEntry {
-            swatch: Swatch::Line(ASLEEP),
-            label: "a task sleeps: to its waker".to_owned(),
-        });
+        legend.push(LegendEntry { swatch: Swatch::Line(ASLEEP), label: "a task sleeps: to its waker".to_owned() });
     }
     let moves = |pair: &[Segment]| pair[0].pid == pair[1].pid && pair[0].cpu != pair[1].cpu;
     if path.path.windows(2).any(|pair| moves(pair) && pair.iter().all(|segment| segment.cpu.is_some())) {
