@@ -122,3 +122,41 @@ fn no_frame_is_blank_while_the_room_changes() {
     browser.wait_for(COMPLETE);
     assert_clean(&browser, &server);
 }
+
+#[test]
+fn the_hands_are_kept_for_the_next_visit_and_markers_show_their_distance() {
+    let Some(browser) = Browser::start("hands") else { return };
+    let path = fixture("hackbench.dat");
+    let server = Server::start(&[&path]);
+    open(&browser, &server, "");
+    let hints = "document.getElementById('hints').hidden";
+    assert_eq!(browser.run(&format!("return {hints}")), false);
+    // A drag moves the window; the hints go with the first press.
+    let (span, from) = ("schedviz.state.span", "schedviz.state.from");
+    browser.keys("w");
+    browser.wait_for(&format!("{hints} && {span} < schedviz.state.traces[0].head.span"));
+    browser.keys("A");
+    browser.wait_for("document.getElementById('markers').textContent.startsWith('A 0.')");
+    browser.run("const menu = document.getElementById('hands'); menu.value = 'perfetto'; menu.dispatchEvent(new Event('change'))");
+    browser.wait_for("schedviz.state.hands === 'perfetto'");
+    // Another run of the program has another port, and the same hands.
+    let next = Server::start(&[&path]);
+    assert_ne!(server.address, next.address);
+    open(&browser, &next, "w=200000000,400000000");
+    browser.wait_for(&format!("document.getElementById('hands').value === 'perfetto' && {hints}"));
+    let before = number(&browser, from);
+    browser.drag(&[(500, 500), (550, 500), (600, 500)]);
+    browser.wait_for("schedviz.state.selection !== null");
+    assert_eq!(number(&browser, from), before);
+    browser.keys("m");
+    let markers = "schedviz.state.markers";
+    browser.wait_for(&format!("{markers}.a !== null && {markers}.b > {markers}.a"));
+    browser.wait_for("document.getElementById('markers').textContent.includes('B − A')");
+    browser.keys("f");
+    browser.wait_for(&format!("{span} < 2e8"));
+    browser.keys("q");
+    browser.wait_for("getComputedStyle(document.querySelector('aside')).display === 'none'");
+    browser.keys("q");
+    browser.wait_for("getComputedStyle(document.querySelector('aside')).display !== 'none'");
+    assert_clean(&browser, &next);
+}

@@ -145,8 +145,11 @@ export const window = (trace, from, to, filter) => json(`t/${trace}/window.json`
  * @param {[number, number] | null} window @param {string} filter */
 export function list(trace, kind, window, filter) {
   if (packs.length) return json(`t/${trace}/list/${kind}.json`);
-  const part = window ? { from: window[0], to: window[1] } : {};
-  return json(`t/${trace}/list.json`, { kind, ...part, ...(filter ? { filter } : {}) });
+  /** @type {Record<string, string | number>} */
+  const query = { kind };
+  if (window) [query.from, query.to] = window;
+  if (filter) query.filter = filter;
+  return json(`t/${trace}/list.json`, query);
 }
 
 /** The groups of the tasks by each rule: `of` has the place of each task's group, in the order of the tasks of the head. @param {number} trace

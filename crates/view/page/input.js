@@ -3,7 +3,9 @@
 import { IDLE, NO_TASK, OFFLINE, OTHERS, UNKNOWN, WHOLE, at, plotBar } from "./api.js";
 import { around, keyOf, nameOf } from "./layout.js";
 import { advance } from "./entries.js";
+import { actionOf, selects, wheelOf } from "./hands.js";
 import { aboutMachine } from "./machine.js";
+import { setMarker } from "./marks.js";
 import { searches } from "./details.js";
 import { leaveSearch } from "./panel.js";
 import { leaveStory } from "./story.js";
@@ -26,15 +28,19 @@ export function attach(pane) {
   canvas.addEventListener("wheel", (event) => {
     event.preventDefault();
     const amount = event.deltaY * (event.deltaMode === 1 ? 30 : 1);
-    if (event.ctrlKey) return setLane(pane, amount > 0 ? 1 / 1.15 : 1.15);
-    if (event.shiftKey) return scroll(pane, event.deltaX || amount, pane.hit(event.offsetX, event.offsetY).below);
-    if (Math.abs(event.deltaX) > Math.abs(event.deltaY)) return show(state.from + (event.deltaX * state.span) / canvas.clientWidth, state.span);
-    zoom(1.0016 ** amount, pane.hit(event.offsetX, event.offsetY).aligned);
+    const hit = pane.hit(event.offsetX, event.offsetY);
+    // A wheel with the shift key goes sideways in some browsers.
+    switch (wheelOf(state.hands, event)) {
+      case "height": return setLane(pane, amount > 0 ? 1 / 1.15 : 1.15);
+      case "lanes": return scroll(pane, amount || event.deltaX, hit.below);
+      case "time": return show(state.from + ((event.deltaX || amount) * state.span) / canvas.clientWidth, state.span);
+      default: return zoom(1.0016 ** amount, hit.aligned);
+    }
   }, { passive: false });
   canvas.addEventListener("pointerdown", (event) => {
     if (event.button !== 0) return;
     const hit = pane.hit(event.offsetX, event.offsetY);
-    press = { x: event.offsetX, y: event.offsetY, from: state.from, scroll: trace.scroll, selects: event.shiftKey || (hit.axis && !hit.gutter), moved: false, start: hit.aligned };
+    press = { x: event.offsetX, y: event.offsetY, from: state.from, scroll: trace.scroll, selects: selects(state.hands, { shiftKey: event.shiftKey, axis: hit.axis && !hit.gutter }), moved: false, start: hit.aligned };
     canvas.setPointerCapture(event.pointerId);
   });
   canvas.addEventListener("pointermove", (event) => {
@@ -55,7 +61,10 @@ export function attach(pane) {
   canvas.addEventListener("pointerup", (event) => {
     const pressed = press;
     press = null;
-    if (pressed && !pressed.moved) click(pane, pane.hit(event.offsetX, event.offsetY));
+    if (!pressed || pressed.moved) return;
+    const hit = pane.hit(event.offsetX, event.offsetY);
+    if (event.altKey && !hit.gutter) setMarker(event.shiftKey ? "b" : "a", hit.aligned);
+    else click(pane, hit);
   });
   canvas.addEventListener("pointercancel", () => (press = null));
   canvas.addEventListener("pointerleave", hideTip);
@@ -276,32 +285,60 @@ export function attachKeys(panes) {
 function key(event, pane, focused) {
   const step = state.span / 10;
   const inside = !(event.target instanceof HTMLButtonElement) && !(event.target instanceof HTMLTableRowElement);
-  switch (event.key.length === 1 ? event.key.toLowerCase() : event.key) {
-    case "w": case "+": case "=": zoom(1 / 1.4, center()); return true;
-    case "s": case "-": case "−": zoom(1.4, center()); return true;
-    case "a": case "ArrowLeft": show(state.from - step, state.span); return true;
-    case "d": case "ArrowRight": show(state.from + step, state.span); return true;
-    case "ArrowUp": if (focused) moveLane(pane, -1); return focused;
-    case "ArrowDown": if (focused) moveLane(pane, 1); return focused;
-    case "PageUp": if (focused) scroll(pane, -200); return focused;
-    case "PageDown": if (focused) scroll(pane, 200); return focused;
-    case ",": case "<": moveCursor(pane, -1, event.shiftKey); return true;
-    case ".": case ">": moveCursor(pane, 1, event.shiftKey); return true;
-    case "Enter": if (focused && inside) open(pane); return focused;
-    case "0": case "Home": showAll(); return true;
-    case "z": zoomTo(); return true;
-    case "n": advance(1); return true;
-    case "p": advance(-1); return true;
-    case "c": foldAtCursor(pane, false); return true;
-    case "e": foldAtCursor(pane, true); return true;
-    case "{": setLane(pane, 1 / 1.15); return true;
-    case "}": setLane(pane, 1.15); return true;
-    case "m": change({ color: WAYS[(WAYS.indexOf(state.color) + 1) % WAYS.length] }); return true;
-    case "t": document.getElementById("theme")?.click(); return true;
-    case "/": document.getElementById("search")?.focus(); return true;
-    case "?": document.getElementById("help")?.click(); return true;
+  if (event.key === "PageUp" || event.key === "PageDown") {
+    if (focused) scroll(pane, event.key === "PageUp" ? -200 : 200);
+    return focused;
+  }
+  switch (actionOf(state.hands, event.key)) {
+    case "in": zoom(1 / 1.4, center()); return true;
+    case "out": zoom(1.4, center()); return true;
+    case "left": show(state.from - step, state.span); return true;
+    case "right": show(state.from + step, state.span); return true;
+    case "up": if (focused) moveLane(pane, -1); return focused;
+    case "down": if (focused) moveLane(pane, 1); return focused;
+    case "cursorLeft": moveCursor(pane, -1, false); return true;
+    case "cursorRight": moveCursor(pane, 1, false); return true;
+    case "select": moveCursor(pane, event.key === "<" ? -1 : 1, true); return true;
+    case "open": if (focused && inside) open(pane); return focused;
+    case "all": showAll(); return true;
+    case "fit": zoomTo(); return true;
+    case "next": advance(1); return true;
+    case "former": advance(-1); return true;
+    case "fold": foldAtCursor(pane, false); return true;
+    case "unfold": foldAtCursor(pane, true); return true;
+    case "lower": setLane(pane, 1 / 1.15); return true;
+    case "higher": setLane(pane, 1.15); return true;
+    case "colour": change({ color: WAYS[(WAYS.indexOf(state.color) + 1) % WAYS.length] }); return true;
+    case "markA": setMarker("a", center()); return true;
+    case "markB": setMarker("b", center()); return true;
+    case "mark": markSelection(); return true;
+    case "grow": selectRun(pane); return true;
+    case "panel": togglePanel(); return true;
+    case "theme": document.getElementById("theme")?.click(); return true;
+    case "search": document.getElementById("search")?.focus(); return true;
+    case "help": document.getElementById("help")?.click(); return true;
     default: return false;
   }
+}
+
+/** Sets the markers at the edges of the selection, or A at the cursor where there is none. */
+function markSelection() {
+  if (state.selection) change({ markers: { a: Math.round(state.selection[0]), b: Math.round(state.selection[1]) } });
+  else setMarker("a", center());
+}
+
+/** Selects the run of the highlighted task at the cursor, or the column of the lane there. @param {Pane} pane */
+function selectRun(pane) {
+  const hit = hitOf(pane);
+  const run = pane.trace.task?.runs.find((/** @type {number[]} */ [from, to]) => from <= hit.time && hit.time <= to);
+  const found = hit.row && pane.runAt(hit.row, hit.time);
+  const [from, to] = run ?? (found ? [found.from, found.to] : [0, 0]);
+  if (to > from) change({ selection: [from - pane.trace.zero, to - pane.trace.zero], tab: tabOfSelection() });
+}
+
+/** Hides the panel, or shows it again. */
+function togglePanel() {
+  document.documentElement.classList.toggle("wide");
 }
 
 /** The instant that keys zoom about: the cursor if it is in view. */

@@ -4,8 +4,10 @@ import * as api from "./api.js";
 import { asked, follow, own, requestList, requestSearch, taskOfAnswer } from "./details.js";
 import { requestFindings } from "./findings.js";
 import { followGroups } from "./groups.js";
+import { isFirstVisit, keepHands, keepHints, keptHands } from "./hands.js";
 import { attach, attachKeys } from "./input.js";
 import { keyOf, kindsOf } from "./layout.js";
+import { aboutMarkers, setMarker } from "./marks.js";
 import { Minimap } from "./minimap.js";
 import { passes, theme } from "./palette.js";
 import { Pane } from "./pane.js";
@@ -62,6 +64,7 @@ async function start() {
   addEventListener("groups", showFiltered);
   onChange(changed);
   controls();
+  hands();
   attachKeys(panes);
   panes.forEach(attach);
   const observer = new ResizeObserver(() => {
@@ -132,8 +135,41 @@ function opened(trace) {
   requestFindings(trace);
 }
 
+/** The choice of the way of mouse and keys, the buttons of the markers, and the hints of a first visit. */
+function hands() {
+  const choice = /** @type {HTMLSelectElement} */ (byId("hands"));
+  change({ hands: keptHands() });
+  choice.addEventListener("change", () => {
+    const hands = choice.value === "perfetto" ? "perfetto" : "map";
+    keepHands(hands);
+    change({ hands });
+  });
+  for (const name of /** @type {("a" | "b")[]} */ (["a", "b"])) {
+    byId(`mark-${name}`).addEventListener("click", () => setMarker(name, state.place?.time ?? state.from + state.span / 2));
+  }
+  if (!isFirstVisit()) return;
+  byId("hints").hidden = false;
+  const away = () => {
+    byId("hints").hidden = true;
+    keepHints();
+    for (const kind of ["pointerdown", "keydown", "wheel"]) removeEventListener(kind, away, true);
+  };
+  for (const kind of ["pointerdown", "keydown", "wheel"]) addEventListener(kind, away, true);
+}
+
+/** Shows the keys and hints of the way of mouse and keys that holds. */
+function showHands() {
+  /** @type {HTMLSelectElement} */ (byId("hands")).value = state.hands;
+  for (const part of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll("[data-hands]"))) part.hidden = part.dataset.hands !== state.hands;
+}
+
 /** @param {Set<string>} changes */
 function changed(changes) {
+  if (changes.has("hands")) showHands();
+  if (changes.has("markers")) {
+    byId("markers").textContent = aboutMarkers(state.markers);
+    for (const name of /** @type {("a" | "b")[]} */ (["a", "b"])) byId(`mark-${name}`).setAttribute("aria-pressed", String(state.markers[name] !== null));
+  }
   if (changes.has("theme")) {
     const wanted = state.theme || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
     document.documentElement.classList.toggle("dark", wanted === "dark");

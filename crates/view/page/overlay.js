@@ -1,6 +1,7 @@
 // Marks over the lanes: a highlighted task with its waits, wakeups and migrations, the selection, the cursor.
 
 import { xOf } from "./lanes.js";
+import { drawMarkers } from "./marks.js";
 import { causeColor, css } from "./palette.js";
 import { state } from "./state.js";
 import { duration } from "./time.js";
@@ -161,6 +162,7 @@ export function drawMarks(context, trace, layout, scale, place, theme) {
       context.restore();
     }
   }
+  drawMarkers(context, x, scale, place.top, place.bottom);
   const zero = x(0);
   if (state.traces.length > 1 && zero > scale.left && zero < scale.right) {
     context.strokeStyle = theme.faint;

@@ -277,6 +277,7 @@ function windows() {
   const found = latest("window");
   // The numbers are those of the window that they were asked for, which may have moved on.
   const [from, to] = found?.about.window ?? asked();
+  /** @type {Node[]} */
   const nodes = [el("h2", {}, found?.about.selected ?? state.selection ? "Selection" : "Window in view"), pairs([["from", `${seconds(from, 1000)} s`], ["length", duration(to - from)]])];
   state.traces.forEach((trace, n) => {
     const answer = found?.answer?.[n];
@@ -298,8 +299,8 @@ function windowOf(trace, answer, [start, end], filter) {
   const violation = `${percent(answer.violation / length)}  ${duration(answer.violation)}`;
   /** @type {[string | Node, string | Node][]} */
   const rows = [[el("span", { title }, words), el("span", {}, violation, ...doubt(trace, "waiting", answer.trust))]];
-  const bounds = boundsOf(answer.trust, length);
-  if (bounds) rows.push([el("span", { title: "The bounds that hold whatever the lost events were, as schedviz workcons has them" }, "whatever was lost"), bounds]);
+  const bounds = boundsOf(answer.trust);
+  if (bounds) rows.push([el("span", { title: "The bounds that hold whatever the lost events were, as schedviz workcons has them" }, "at least, at most"), bounds]);
   rows.push(["CPU time busy", el("span", {}, percent(answer.busy / all), ...doubt(trace, "running", answer.trust))], ["idle", percent(answer.idle / all)]);
   if (answer.unknown) rows.push(["unknown", percent(answer.unknown / all)]);
   if (answer.offline) rows.push(["offline", percent(answer.offline / all)]);

@@ -51,6 +51,10 @@ export const state = {
   lane: 0,
   /** @type {"light" | "dark" | ""} the theme; empty: as the system's */
   theme: "",
+  /** The way of mouse and keys; no part of the address. @type {import("./hands.js").Hands} */
+  hands: "map",
+  /** The markers A and B, in aligned time. @type {{ a: number | null, b: number | null }} */
+  markers: { a: null, b: null },
 };
 
 /** @type {((changed: Set<string>) => void)[]} */
@@ -123,6 +127,7 @@ export function written() {
   if (state.highlight) parts.set("h", `${state.highlight.trace},${state.highlight.pid}`);
   if (state.selection) parts.set("s", state.selection.map(Math.round).join());
   if (String(state.range) !== String(state.selection)) parts.set("r", state.range ? state.range.map(Math.round).join() : "all");
+  for (const name of /** @type {("a" | "b")[]} */ (["a", "b"])) if (state.markers[name] !== null) parts.set(`m${name}`, String(Math.round(state.markers[name])));
   if (state.place) parts.set("p", `${state.place.trace},${state.place.cpu},${Math.round(state.place.time)}`);
   if (state.tab !== "window") parts.set("t", state.tab);
   if (state.list !== "episodes") parts.set("l", state.list);
@@ -142,7 +147,7 @@ export function read(text) {
   const parts = new URLSearchParams(text);
   const numbers = (/** @type {string} */ key, /** @type {number} */ count) => {
     const values = (parts.get(key) ?? "").split(",").map(Number);
-    return values.length === count && values.every(Number.isFinite) ? values : null;
+    return parts.has(key) && values.length === count && values.every(Number.isFinite) ? values : null;
   };
   const hidden = (parts.get("o") ?? "").split(",").filter(Boolean).map(Number).filter((plot) => plot in state.plots);
   const [color, tab, list, theme] = [parts.get("c"), parts.get("t"), parts.get("l"), parts.get("d")];
@@ -164,6 +169,7 @@ export function read(text) {
     highlight: highlight && known(highlight[0]) ? { trace: highlight[0], pid: highlight[1] } : null,
     selection: inOrder(selection),
     range: inOrder(parts.has("r") ? numbers("r", 2) : selection),
+    markers: { a: numbers("ma", 1)?.[0] ?? null, b: numbers("mb", 1)?.[0] ?? null },
     place: place && known(place[0]) ? { trace: place[0], cpu: place[1], time: place[2] } : null,
     // A page without a server has no numbers.
     tab: tab && TABS.includes(tab) ? tab : state.static ? "legend" : "window",

@@ -1,6 +1,6 @@
 // How far numbers can be trusted, in words. The judgement itself is the server's, which has it of `workcons`.
 
-import { duration, percent, ranges } from "./time.js";
+import { percent, ranges } from "./time.js";
 
 /** The judgement on a window: the reason that waiting tasks are unknown, the CPU time of which nothing is known, the number of places where
  * events are missing, and the bounds of the violation that hold whatever was lost.
@@ -34,11 +34,5 @@ export function reasons(head, trust, findings, kind) {
   return found;
 }
 
-/** Returns the bounds of a violation in words, empty where there are none: it is exact, or nothing bounds it. @param {Trust} trust
- * @param {number} length of the window in ns */
-export function boundsOf(trust, length) {
-  if (!trust.bounds) return "";
-  const { least_percent: least, most_percent: most } = trust.bounds;
-  const time = (/** @type {number} */ share) => duration((share * length) / 100);
-  return `at least ${percent(least / 100)} (${time(least)}), at most ${percent(most / 100)} (${time(most)})`;
-}
+/** Returns the bounds of a violation in words, empty where there are none: it is exact, or nothing bounds it. @param {Trust} trust */
+export const boundsOf = ({ bounds }) => (bounds ? `${percent(bounds.least_percent / 100)} to ${percent(bounds.most_percent / 100)}` : "");
