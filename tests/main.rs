@@ -32,6 +32,7 @@ mod findings;
 mod fleet;
 mod groups;
 mod harnesses;
+mod hidden_events;
 mod hotplug;
 mod imports;
 mod inputs;

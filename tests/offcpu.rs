@@ -151,7 +151,11 @@ fn sums(report: &OffCpuReport) -> BTreeMap<String, (u64, u64, u64)> {
     let mut sums: BTreeMap<String, (u64, u64, u64)> = BTreeMap::new();
     for row in &report.stacks {
         let sum = sums.entry(format!("{} {:?}", row.command, row.frames)).or_default();
-        *sum = (sum.0 + row.asleep_ns.0, sum.1 + row.runnable_ns.0, sum.2 + row.switches);
+        *sum = (
+            sum.0 + row.asleep_ns.unwrap_or_default().0,
+            sum.1 + row.runnable_ns.unwrap_or_default().0,
+            sum.2 + row.switches,
+        );
     }
     // A row without time can come from a span of no length.
     sums.retain(|_, sum| *sum != (0, 0, 0));

@@ -11,7 +11,7 @@ use session::formats::Formats;
 use std::io::Write;
 use timeline::page::Heading;
 use timeline::scale::round_step;
-use timeline::text::Detail;
+use timeline::text::{Detail, paragraph};
 
 /// How evenly CPU time is shared, and which tasks starve.
 #[derive(Debug)]
@@ -66,6 +66,11 @@ impl TaskQuestion for FairnessQuestion {
     fn text(report: &FairnessReport, session: &Session, args: Option<&FairnessArgs>) -> String {
         let (rows, detail) = args.map_or((20, Detail::Full), |args| (args.rows, args.detail.detail()));
         let mut out = text(report, &session.drawable, rows, detail);
+        if let Some(why) = session.why_no_wakeups() {
+            let lead = "The waits are those of preempted tasks alone, and those behind sleeps are unknown";
+            out.push('\n');
+            paragraph(&mut out, 0, 2, &format!("{lead}: {why}."));
+        }
         if let Some(shares) = report.shares.as_ref().filter(|_| report.selection_unknown.is_none()) {
             out.push('\n');
             out += &entitlement::text(shares, rows);

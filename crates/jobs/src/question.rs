@@ -41,6 +41,10 @@ impl TaskQuestion for JobsQuestion {
         Ok(None)
     }
 
+    fn unknowable(session: &Session) -> Option<String> {
+        session.why_no_wakeups()
+    }
+
     fn window(session: &Session) -> Window {
         session.window
     }

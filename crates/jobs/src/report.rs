@@ -135,8 +135,8 @@ pub struct JobsReport {
     pub from_ns: Ts,
     /// The end of the window, in nanoseconds of the trace's clock.
     pub to_ns: Ts,
-    /// The reason why there are no figures: the selected tasks are unknown, or none is in the window; absent if there
-    /// are figures.
+    /// The reason why there are no figures: the selected tasks are unknown, none is in the window, or no event of
+    /// wakeups was recorded; absent if there are figures.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub selection_unknown: Option<String>,
     /// The number of jobs that ended in the window.

@@ -6,7 +6,7 @@ use crate::report::{self, NeighboursReport};
 use crate::sums::MatrixSums;
 use membership::CgroupChange;
 use sched::state::Task;
-use sched::{Analysis, Cpu, Current, EventKind, PerTask, SchedEvent, SchedState, TaskId, TaskState, Ts};
+use sched::{Analysis, Cpu, Current, Dur, EventKind, PerTask, SchedEvent, SchedState, TaskId, TaskState, Ts};
 
 /// A CPU as the analysis sees it.
 #[derive(Clone, Debug, Default)]
@@ -21,6 +21,40 @@ struct QueueNow {
     throttled: Vec<(usize, u64)>,
     /// Whether the CPU has had an event, so that its waiting tasks count.
     is_observed: bool,
+    /// The interval in which the CPU idles and tasks are queued on it, while it goes on.
+    idling: Option<IdleQueue>,
+    /// The number of such intervals so far, which distinguishes them.
+    intervals: u64,
+}
+
+/// The least length of an interval in which an idle CPU holds its own tasks back: a shorter one is a switch in progress.
+const HELD_BACK: Dur = Dur(1_000_000);
+
+/// An interval in which a CPU idles and tasks are queued on it. Its length decides what the tasks waited for.
+#[derive(Clone, Debug)]
+struct IdleQueue {
+    since: Ts,
+    /// The time of the idle task so far, in nanoseconds: that of interrupts is not.
+    ns: u64,
+    /// The waiting of each victim in that time, in nanoseconds of tasks.
+    waited: Vec<(usize, u64)>,
+}
+
+impl IdleQueue {
+    /// The culprit of the interval up to an instant. `is_unseen`: it ends at a switch away from a task, which ran for an unknown part of it.
+    fn culprit(&self, ts: Ts, is_unseen: bool) -> usize {
+        if ts.since(self.since) >= HELD_BACK && !is_unseen { Parties::HELD_BACK } else { Parties::IDLE }
+    }
+
+    /// The waiting of a victim.
+    fn of(&mut self, victim: usize) -> &mut u64 {
+        let place = self.waited.iter().position(|(other, _)| *other == victim);
+        let place = place.unwrap_or_else(|| {
+            self.waited.push((victim, 0));
+            self.waited.len() - 1
+        });
+        &mut self.waited[place].1
+    }
 }
 
 /// A task that is counted among those of a queue.
@@ -30,6 +64,8 @@ struct QueuedVictim {
     /// The place of the task's group.
     victim: usize,
     throttled: bool,
+    /// The interval of the idle CPU in which the task joined the queue, and the idle task's time in it up to then.
+    joined: (u64, u64),
 }
 
 /// The analysis of victims and culprits: an [`Analysis`] whose output is a [`NeighboursReport`].
@@ -43,6 +79,8 @@ pub struct Matrix<'o> {
     sums: MatrixSums,
     /// The CPUs that the latest event changed.
     touched: Vec<Cpu>,
+    /// The CPU of the latest event, if that is a switch away from a task.
+    switched: Option<Cpu>,
 }
 
 impl<'o> Matrix<'o> {
@@ -55,6 +93,7 @@ impl<'o> Matrix<'o> {
             queued: PerTask::default(),
             sums: MatrixSums::default(),
             touched: Vec::new(),
+            switched: None,
         }
     }
 
@@ -67,9 +106,17 @@ impl<'o> Matrix<'o> {
         if ns == 0 {
             return;
         }
-        for (victim, count) in &now.waiting {
-            let pair = sums.pairs.entry((*victim, now.culprit)).or_default();
-            pair.wait_ns = pair.wait_ns.saturating_add(ns.saturating_mul(*count));
+        match now.idling.as_mut().filter(|_| now.culprit == Parties::IDLE) {
+            Some(idling) => {
+                idling.ns = idling.ns.saturating_add(ns);
+                for (victim, count) in &now.waiting {
+                    let waited = idling.of(*victim);
+                    *waited = waited.saturating_add(ns.saturating_mul(*count));
+                }
+            }
+            None => now.waiting.iter().for_each(|(victim, count)| {
+                sums.add_wait((*victim, now.culprit), ns.saturating_mul(*count));
+            }),
         }
         for (victim, count) in &now.throttled {
             let sum = sums.throttled.entry(*victim).or_default();
@@ -97,6 +144,24 @@ impl<'o> Matrix<'o> {
         if !was_observed && state.is_observed(cpu) {
             state.waiting(cpu).for_each(|task| self.count(task, ts, state));
         }
+        self.follow_idling(cpu, ts, state);
+    }
+
+    /// Begins the interval in which `cpu` idles beside its own waiting tasks, or ends it. Of a sched_ext scheduler no queue is known.
+    fn follow_idling(&mut self, cpu: Cpu, ts: Ts, state: &SchedState) {
+        let idles = state.current(cpu) == Current::Idle && state.queue_length(cpu) > 0;
+        let goes_on = idles && state.is_observed(cpu) && !state.has_ext_queues();
+        let is_unseen = self.switched == Some(cpu);
+        let Some(now) = self.cpus.get_mut(cpu.index()) else { return };
+        if !goes_on {
+            now.idling.take().into_iter().for_each(|idling| self.sums.add_idling(&idling, ts, is_unseen));
+        } else if now.idling.is_none() {
+            // At the start of the window the interval can have begun before.
+            let queued = state.waiting(cpu).map(|task| task.since).min().unwrap_or(ts);
+            let since = state.current_since(cpu).max(queued).min(ts);
+            now.intervals += 1;
+            now.idling = Some(IdleQueue { since, ns: 0, waited: Vec::new() });
+        }
     }
 
     /// The queue of `cpu`, made at `ts` if there is none yet.
@@ -109,30 +174,44 @@ impl<'o> Matrix<'o> {
 
     /// Counts a task where it is queued now, and no longer where it was. The time of both CPUs is accounted for.
     fn count(&mut self, task: &Task, ts: Ts, state: &SchedState) {
-        self.leave(task.id());
-        let (cpu, throttled) = match task.state {
+        let place = match task.state {
             // A task that is queued on a CPU without events may have run.
-            TaskState::Waiting(cpu) if state.is_observed(cpu) => (cpu, false),
-            TaskState::Throttled(cpu) => (cpu, true),
-            _ => return,
+            TaskState::Waiting(cpu) if state.is_observed(cpu) => Some((cpu, false)),
+            TaskState::Throttled(cpu) => Some((cpu, true)),
+            _ => None,
         };
         let is_chosen = self.options.tasks.is_none_or(|chosen| chosen(task, state));
-        if !is_chosen || !self.options.cpus.has(cpu) {
+        let Some((cpu, throttled)) = place.filter(|(cpu, _)| is_chosen && self.options.cpus.has(*cpu)) else {
+            return self.leave(task.id(), ts);
+        };
+        let victim = self.parties.of(task, state, self.options);
+        let is_same = |queued: &QueuedVictim| (queued.cpu, queued.victim, queued.throttled) == (cpu, victim, throttled);
+        if self.queued.get(task.id()).is_some_and(is_same) {
             return;
         }
-        let victim = self.parties.of(task, state, self.options);
-        let counts = self.queue(cpu, ts).of(throttled);
+        self.leave(task.id(), ts);
+        let now = self.queue(cpu, ts);
+        let joined = (now.intervals, now.idling.as_ref().map_or(0, |idling| idling.ns));
+        let counts = now.of(throttled);
         match counts.iter_mut().find(|(other, _)| *other == victim) {
             Some((_, count)) => *count += 1,
             None => counts.push((victim, 1)),
         }
-        self.queued.insert(task.id(), QueuedVictim { cpu, victim, throttled });
+        self.queued.insert(task.id(), QueuedVictim { cpu, victim, throttled, joined });
     }
 
-    /// Counts a task no longer.
-    fn leave(&mut self, task: TaskId) {
-        let Some(QueuedVictim { cpu, victim, throttled }) = self.queued.take(task) else { return };
+    /// Counts a task no longer. An interval of its idle CPU counts up to here for it.
+    fn leave(&mut self, task: TaskId, ts: Ts) {
+        let Some(QueuedVictim { cpu, victim, throttled, joined }) = self.queued.take(task) else { return };
+        let is_unseen = self.switched == Some(cpu);
         let Some(now) = self.cpus.get_mut(cpu.index()) else { return };
+        if let Some(idling) = now.idling.as_mut().filter(|_| !throttled) {
+            let before = if joined.0 == now.intervals { joined.1 } else { 0 };
+            let ns = idling.ns.saturating_sub(before);
+            let waited = idling.of(victim);
+            *waited = waited.saturating_sub(ns);
+            self.sums.add_wait((victim, idling.culprit(ts, is_unseen)), ns);
+        }
         let counts = now.of(throttled);
         if let Some(place) = counts.iter().position(|(other, _)| *other == victim) {
             counts[place].1 -= 1;
@@ -180,11 +259,13 @@ impl<'o> Matrix<'o> {
         if matches!(event.kind, EventKind::Interrupt { .. } | EventKind::Lost { .. } | EventKind::Exec { .. }) {
             touch(event.cpu);
         }
+        let is_of_task = matches!(event.kind, EventKind::Switch { prev, .. } if !prev.pid.is_idle());
+        self.switched = Some(event.cpu).filter(|_| is_of_task);
         touched.iter().for_each(|cpu| self.settle(*cpu, event.ts));
         for span in state.spans() {
             match state.task(span.task) {
                 Some(task) => self.count(task, event.ts, state),
-                None => self.leave(span.task),
+                None => self.leave(span.task, event.ts),
             }
         }
         touched.iter().for_each(|cpu| self.look(*cpu, event.ts, state));
@@ -226,6 +307,14 @@ impl QueueNow {
     }
 }
 
+impl MatrixSums {
+    /// Adds the waiting in an interval of an idle CPU that ends.
+    fn add_idling(&mut self, idling: &IdleQueue, ts: Ts, is_unseen: bool) {
+        let culprit = idling.culprit(ts, is_unseen);
+        idling.waited.iter().for_each(|(victim, ns)| self.add_wait((*victim, culprit), *ns));
+    }
+}
+
 impl Analysis for Matrix<'_> {
     type Output = NeighboursReport;
 
@@ -246,6 +335,8 @@ impl Analysis for Matrix<'_> {
     fn finish(mut self, end: Ts, _: &SchedState) -> NeighboursReport {
         for cpu in (0..self.cpus.len() as u32).map(Cpu) {
             self.settle(cpu, end);
+            let idling = self.cpus[cpu.index()].idling.take();
+            idling.into_iter().for_each(|idling| self.sums.add_idling(&idling, end, false));
         }
         report::build(self.options.by, &self.parties, self.sums)
     }

@@ -50,8 +50,10 @@ pub enum PartyKind {
     Kernel,
     /// Interrupts, hard and soft: a culprit only.
     Interrupts,
-    /// The idle task of a CPU on which tasks are queued, before it switches to one of them: a culprit only.
+    /// The idle task of a CPU on which tasks are queued, less than 1 ms before it switches to one of them: a culprit only.
     Idle,
+    /// The idle task of a CPU that holds its own tasks back, for 1 ms or longer: a culprit only.
+    HeldBack,
     /// An unknown occupant of the CPU: a culprit only.
     Unknown,
     /// The groups beyond the maximum number.
@@ -103,12 +105,14 @@ impl<'o> Parties<'o> {
     pub(crate) const INTERRUPTS: usize = 0;
     pub(crate) const IDLE: usize = 1;
     pub(crate) const UNKNOWN: usize = 2;
+    pub(crate) const HELD_BACK: usize = 3;
 
     pub(crate) fn new(cgroups: &'o Cgroups) -> Parties<'o> {
         let kinds = [
             (PartyKind::Interrupts, "interrupts"),
             (PartyKind::Idle, "idle (switching)"),
             (PartyKind::Unknown, "unknown"),
+            (PartyKind::HeldBack, "idle (held back)"),
         ];
         let mut parties = Parties {
             places: SeededMap::default(),

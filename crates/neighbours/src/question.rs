@@ -62,7 +62,10 @@ fn run(args: &NeighboursArgs) -> Result<()> {
     if let Some(why) = session.why_no_figures(selection, selected)? {
         sched::OfSelection::withhold(&mut report, why);
     }
-    report.pressure = pressure.map(|measured| {
+    if let Some(why) = session.why_no_wakeups() {
+        sched::OfSelection::withhold(&mut report, why);
+    }
+    report.pressure = pressure.filter(|_| report.selection_unknown.is_none()).map(|measured| {
         let length = session.to.since(session.from);
         witness::compare(measured, session.machine.as_ref(), length, why_not_the_kernel(&session))
     });

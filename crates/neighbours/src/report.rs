@@ -48,7 +48,7 @@ pub struct PartyReport {
     pub kind: PartyKind,
     /// The number of tasks of the group, by their lives and names.
     pub tasks: u64,
-    /// The waiting of the group, in nanoseconds of tasks: the sum of the six that follow.
+    /// The waiting of the group, in nanoseconds of tasks: the sum of the seven that follow.
     pub wait_ns: Dur,
     /// The waiting while a task of the same group ran, in nanoseconds of tasks.
     pub behind_own_ns: Dur,
@@ -58,8 +58,10 @@ pub struct PartyReport {
     pub behind_kernel_ns: Dur,
     /// The waiting while the CPU handled interrupts, in nanoseconds of tasks.
     pub behind_interrupts_ns: Dur,
-    /// The waiting on a CPU whose idle task had not switched yet, in nanoseconds of tasks.
+    /// The waiting on a CPU whose idle task had not switched yet, for less than 1 ms, in nanoseconds of tasks.
     pub behind_idle_ns: Dur,
+    /// The waiting of tasks that were held back on their own idle CPU, for 1 ms or longer, in nanoseconds of tasks.
+    pub held_back_ns: Dur,
     /// The waiting on a CPU whose occupant is unknown, in nanoseconds of tasks.
     pub behind_unknown_ns: Dur,
     /// The throttled time of the group, in nanoseconds of tasks.
@@ -118,6 +120,7 @@ fn group(name: String, kind: PartyKind) -> PartyReport {
         behind_kernel_ns: zero,
         behind_interrupts_ns: zero,
         behind_idle_ns: zero,
+        held_back_ns: zero,
         behind_unknown_ns: zero,
         throttled_ns: zero,
         caused_ns: zero,
@@ -137,6 +140,7 @@ impl PartyReport {
             PartyKind::Kernel => &mut self.behind_kernel_ns,
             PartyKind::Interrupts => &mut self.behind_interrupts_ns,
             PartyKind::Idle => &mut self.behind_idle_ns,
+            PartyKind::HeldBack => &mut self.held_back_ns,
             PartyKind::Unknown => &mut self.behind_unknown_ns,
         } += wait;
         self.preempted += if is_own { 0 } else { sums.preemptions };

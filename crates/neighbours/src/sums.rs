@@ -17,3 +17,13 @@ pub(crate) struct MatrixSums {
     /// The throttled time by the place of the victim, in nanoseconds.
     pub(crate) throttled: SeededMap<usize, u64>,
 }
+
+impl MatrixSums {
+    /// Adds waiting of a victim behind a culprit, in nanoseconds of tasks.
+    pub(crate) fn add_wait(&mut self, pair: (usize, usize), ns: u64) {
+        if ns > 0 {
+            let pair = self.pairs.entry(pair).or_default();
+            pair.wait_ns = pair.wait_ns.saturating_add(ns);
+        }
+    }
+}

@@ -150,3 +150,41 @@ fn pressure_does_not_depend_on_the_length_of_a_wait() {
         assert_eq!((found[0].least.some, found[0].most.some, found.len()), (end as u64, end as u64, 1));
     }
 }
+
+/// CPU 0 idles beside `a` for 2 ms, in which `b` waits there as well for 300 µs and is moved away, then beside `a` again for 0.5 ms.
+#[test]
+fn an_idle_cpu_holds_its_tasks_back_from_a_millisecond_on() {
+    let (idle, a, b) = (task(0, "swapper/0"), task(1, "a"), task(2, "b"));
+    let sleeps = PrevState::asleep(1);
+    let mut events = vec![switch(0, idle, PrevState::RUNNABLE, b), switch(10, b, sleeps, idle)];
+    events.extend(wake(1_000, 0, a));
+    events.extend(wake(101_000, 0, b));
+    events.push(at(401_000, 0, EventKind::Migrate { task: b, orig: Cpu(0), dest: Cpu(1) }));
+    events.push(switch(2_001_000, idle, PrevState::RUNNABLE, a));
+    events.push(switch(2_100_000, a, sleeps, idle));
+    events.extend(wake(2_200_000, 0, a));
+    events.push(switch(2_700_000, idle, PrevState::RUNNABLE, a));
+    events.push(switch(2_800_000, a, sleeps, idle));
+    let found = report(&events, By::Command);
+    assert_eq!(waited(&found, "a", "idle (held back)"), (2_000_000, 0));
+    assert_eq!(waited(&found, "a", "idle (switching)"), (500_000, 0));
+    // The interval counts for a task up to the instant at which that leaves.
+    assert_eq!(waited(&found, "b", "idle (switching)"), (300_000, 0));
+    assert_eq!(waited(&found, "b", "idle (held back)"), (0, 0));
+    let a = found.groups.iter().find(|group| group.name == "a").expect("a group");
+    assert_eq!((a.wait_ns.0, a.held_back_ns.0, a.behind_idle_ns.0), (2_500_000, 2_000_000, 500_000));
+    assert_eq!(found.wait_ns.0, found.pairs.iter().map(|pair| pair.wait_ns.0).sum::<u64>());
+}
+
+/// The switch that ends the interval is away from a task, which ran for an unknown part of it.
+#[test]
+fn an_unseen_switch_shows_no_task_that_is_held_back() {
+    let (idle, a, b) = (task(0, "swapper/0"), task(1, "a"), task(2, "b"));
+    let sleeps = PrevState::asleep(1);
+    let mut events = vec![switch(0, idle, PrevState::RUNNABLE, b), switch(10, b, sleeps, idle)];
+    events.extend(wake(1_000, 0, a));
+    events.push(switch(2_001_000, b, sleeps, a));
+    events.push(switch(2_100_000, a, sleeps, idle));
+    let found = report(&events, By::Command);
+    assert_eq!(waited(&found, "a", "idle (switching)"), (2_000_000, 0));
+}

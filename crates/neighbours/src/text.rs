@@ -40,12 +40,13 @@ type WaitOf = fn(&PartyReport) -> Dur;
 fn headline(report: &NeighboursReport) -> String {
     let sum = |of: WaitOf| report.groups.iter().map(|group| of(group).0).sum::<u64>();
     let total = report.wait_ns.0.max(1) as f64;
-    let parts: [(&str, WaitOf); 6] = [
+    let parts: [(&str, WaitOf); 7] = [
         ("behind tasks of their own group", |group| group.behind_own_ns),
         ("behind those of other groups", |group| group.behind_others_ns),
         ("behind kernel threads", |group| group.behind_kernel_ns),
         ("behind interrupts", |group| group.behind_interrupts_ns),
         ("on idle CPUs that were about to switch", |group| group.behind_idle_ns),
+        ("held back on an idle CPU", |group| group.held_back_ns),
         ("behind unknown tasks", |group| group.behind_unknown_ns),
     ];
     let parts: Vec<String> = parts
@@ -102,7 +103,7 @@ fn groups(out: &mut String, report: &NeighboursReport, rows: usize) {
             group.behind_others_ns,
             group.behind_kernel_ns,
             group.behind_interrupts_ns,
-            group.behind_idle_ns,
+            Dur(group.behind_idle_ns.0.saturating_add(group.held_back_ns.0)),
             group.caused_ns,
         ];
         let cell = |ns: Dur| short((ns > Dur(0)).then_some(ns));

@@ -18,6 +18,10 @@ const PARTS: u64 = 2000;
 /// The ground of boxes through which stacks of several kinds go.
 const SEVERAL: Color = Color::grey(0xdc);
 
+/// The words in the place of the boxes, where no stack was recorded.
+const NO_STACKS: &str =
+    "no switch has a stack: record them with schedviz record --stacks, trace-cmd record -T or perf record -g";
+
 /// The colour of a kind.
 fn color(kind: StackKind) -> Color {
     match kind {
@@ -32,6 +36,7 @@ fn color(kind: StackKind) -> Color {
         StackKind::PageFault => Color::rgb(0xb8, 0x86, 0xc9),
         StackKind::Timer => Color::rgb(0x9f, 0xc1, 0x5a),
         StackKind::Exit => Color::rgb(0x8c, 0x7a, 0x6b),
+        StackKind::Child => Color::rgb(0xb5, 0xa4, 0x94),
         StackKind::Lock => Color::rgb(0xd1, 0x4f, 0x7f),
         StackKind::Work => Color::rgb(0xa9, 0xb8, 0xc4),
         StackKind::Preempted => Color::rgb(0xe6, 0xc2, 0x4a),
@@ -41,7 +46,9 @@ fn color(kind: StackKind) -> Color {
 /// Draws the figure of a report.
 pub fn figure(report: &OffCpuReport, heading: &Heading) -> Figure {
     let all = boxes(report, 0).1;
-    let (found, _) = boxes(report, (all / PARTS).max(1));
+    // Boxes of commands alone are no stacks.
+    let has_stacks = report.with_stack != Some(0) || report.by != OffCpuBy::Switch;
+    let found = if has_stacks { boxes(report, (all / PARTS).max(1)).0 } else { Vec::new() };
     let shown: Vec<&FlameBox> = found.iter().filter(|found| found.level < LEVELS).collect();
     let levels = shown.iter().map(|found| found.level + 1).max().unwrap_or(1) as Unit;
     let (title, note) = (title(report, heading), note(report, &found));
@@ -51,7 +58,8 @@ pub fn figure(report: &OffCpuReport, heading: &Heading) -> Figure {
     let plot = Rect { x: Page::LEFT / 2, y: page.top, w: page.right() - Page::LEFT / 2, h: page.height };
     if shown.is_empty() {
         let at = Point { x: plot.x + plot.w / 2, y: plot.y + plot.h / 2 };
-        page.figure.text(at, LETTER, Anchor::Middle, FAINT, "no time");
+        let why = if has_stacks { "no time" } else { NO_STACKS };
+        page.figure.text(at, LETTER, Anchor::Middle, FAINT, why);
         return page.finish();
     }
     let level = (plot.h / levels).min(LEVEL);
@@ -74,6 +82,7 @@ pub fn figure(report: &OffCpuReport, heading: &Heading) -> Figure {
 
 fn title(report: &OffCpuReport, heading: &Heading) -> String {
     let what = match report.time {
+        _ if report.wakeups_unknown.is_some() => "time asleep or runnable",
         OffCpuTime::Asleep => "time asleep",
         OffCpuTime::Runnable => "time runnable",
         OffCpuTime::Both => "time asleep and runnable",
@@ -87,9 +96,12 @@ fn title(report: &OffCpuReport, heading: &Heading) -> String {
 }
 
 fn note(report: &OffCpuReport, found: &[FlameBox]) -> String {
-    let total = report.time.of(report.asleep_ns.unwrap_or_default(), report.runnable_ns.unwrap_or_default());
+    let total = match report.asleep_ns.zip(report.runnable_ns) {
+        Some((asleep, runnable)) => report.time.of(asleep, runnable),
+        None => report.off_cpu_ns.unwrap_or_default(),
+    };
     let none = report.stacks.iter().filter(|row| row.kind == StackKind::NoStack);
-    let none = none.map(|row| report.time.of(row.asleep_ns, row.runnable_ns).0).fold(0, u64::saturating_add);
+    let none = none.map(|row| row.time(report.time).0).fold(0, u64::saturating_add);
     let deeper = match found.iter().map(|found| found.level).max() {
         Some(most) if most >= LEVELS => format!(" The {LEVELS} outer levels are drawn."),
         _ => String::new(),

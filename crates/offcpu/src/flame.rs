@@ -30,7 +30,7 @@ pub(crate) struct FlameBox {
 pub(crate) fn boxes(report: &OffCpuReport, least: u64) -> (Vec<FlameBox>, u64) {
     let mut root = FlameNode::default();
     for row in &report.stacks {
-        let time = report.time.of(row.asleep_ns, row.runnable_ns).0;
+        let time = row.time(report.time).0;
         if time == 0 {
             continue;
         }

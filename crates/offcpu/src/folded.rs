@@ -9,7 +9,7 @@ use std::fmt::Write;
 pub fn folded(report: &OffCpuReport) -> String {
     let mut lines: BTreeMap<String, u64> = BTreeMap::new();
     for row in &report.stacks {
-        let time = report.time.of(row.asleep_ns, row.runnable_ns).0;
+        let time = row.time(report.time).0;
         if time > 0 {
             *lines.entry(parts(row, report.by).join(";")).or_default() += time;
         }

@@ -100,6 +100,8 @@ pub struct Options<'o> {
     pub time: OffCpuTime,
     /// The stacks by which time is divided.
     pub by: OffCpuBy,
+    /// Whether no event of the trace shows when a sleep ends.
+    pub without_wakeups: bool,
 }
 
 /// The sums of a command at a stack.
@@ -129,6 +131,8 @@ struct OffTrack {
     out: Option<StackId>,
     /// The origin of the wakeup that ended the sleep; nothing before it, and of a wait that no wakeup began.
     waker: Option<StackWaker>,
+    /// Whether the task left its CPU without a switch, as that went offline.
+    is_concluded: bool,
 }
 
 /// The `sched_waking` of a task that was seen last.
@@ -238,13 +242,15 @@ impl<'o> OffCpu<'o> {
                 }
                 _ => None,
             };
+            let is_switch = matches!(event.kind, EventKind::Switch { prev, .. } if prev.pid == task.pid);
             match span.next {
                 Asleep(_) | Waiting(_) | Throttled(_) => {
-                    self.off.insert(task.id(), OffTrack { out, waker: None });
+                    self.off.insert(task.id(), OffTrack { out, waker: None, is_concluded: !is_switch });
                 }
                 _ => drop(self.off.take(task.id())),
             }
             let is_out = matches!((span.state, span.next), (Running(_), Asleep(_) | Waiting(_) | Throttled(_)));
+            let is_out = is_out && is_switch;
             let is_chosen = self.options.tasks.is_none_or(|chosen| chosen(task, state));
             // A sleep has a waker only when it ends.
             let is_counted = !(self.has_wakers() && matches!(span.next, Asleep(_)));
@@ -261,7 +267,7 @@ impl<'o> OffCpu<'o> {
         if self.has_wakers()
             && let (Asleep(cpu), Waiting(_) | Throttled(_)) = (span.state, span.next)
         {
-            let is_known = self.off.get(task.id()).is_some();
+            let is_known = self.off.get(task.id()).is_some_and(|off| !off.is_concluded);
             track.waker = Some(self.woken_by(task, state));
             let is_chosen = self.options.tasks.is_none_or(|chosen| chosen(task, state));
             if is_known && is_chosen && self.start.is_some() && self.options.cpus.has(cpu) {
@@ -321,7 +327,7 @@ impl Analysis for OffCpu<'_> {
         }
         let length = span.duration();
         let track = self.off.get(span.task).copied();
-        let OffTrack { out, waker } = track.unwrap_or_default();
+        let OffTrack { out, waker, .. } = track.unwrap_or_default();
         if matches!(span.state, TaskState::Waiting(_)) {
             self.row(task, out, waker, false).runnable += length;
         } else if track.is_some() {

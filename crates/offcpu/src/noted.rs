@@ -22,6 +22,8 @@ struct NotedOffTask {
 struct NotedOffTrack {
     out: Option<NotedFrames>,
     waker: Option<NotedWaker>,
+    #[serde(default)]
+    is_concluded: bool,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -54,8 +56,8 @@ impl NotedStacks {
                 StackWaker { context, command, stack: numbered(stack) }
             };
             let waking = waking.map(|(at, by, on, noted)| SeenWaking { at, by, on, waker: waker(noted) });
-            let off = off.map(|NotedOffTrack { out, waker: noted }| (out, noted.map(&mut waker)));
-            let off = off.map(|(out, waker)| OffTrack { out: numbered(out), waker });
+            let off = off.map(|off| (off.out, off.waker.map(&mut waker), off.is_concluded));
+            let off = off.map(|(out, waker, is_concluded)| OffTrack { out: numbered(out), waker, is_concluded });
             tasks.push((pid, off, waking));
         }
         let ids = stacks.add_stacks(all.iter().map(Vec::as_slice));
@@ -130,7 +132,8 @@ fn notes(offcpu: &OffCpu<'_>, state: &SchedState) -> Vec<NotedOffTask> {
     };
     let mut noted: Vec<NotedOffTask> = Vec::new();
     for (id, off) in offcpu.off.iter() {
-        let off = Some(NotedOffTrack { out: off.out.map(frames), waker: off.waker.map(waker) });
+        let is_concluded = off.is_concluded;
+        let off = Some(NotedOffTrack { out: off.out.map(frames), waker: off.waker.map(waker), is_concluded });
         noted.extend(state.task(id).map(|task| NotedOffTask { pid: task.pid, off, waking: None }));
     }
     for (id, seen) in offcpu.wakings.iter() {

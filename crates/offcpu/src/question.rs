@@ -107,6 +107,7 @@ impl Options<'_> {
             stacks,
             noted,
             names: Some(Box::new(names)),
+            without_wakeups: session.why_no_wakeups().is_some(),
             ..Options::default()
         }
     }

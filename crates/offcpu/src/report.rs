@@ -3,7 +3,8 @@
 use crate::kinds::WakerContext;
 use crate::resolve::{FrameNames, NamedFrame};
 use crate::timehist::LineSums;
-use crate::{OffCpu, OffCpuBy, OffCpuTime, StackSums, StackWaker};
+use crate::{OffCpu, OffCpuBy, OffCpuTime, Options, StackSums, StackWaker};
+use sched::kthread::is_kernel_thread;
 use sched::{Comm, Dur, OfSelection, Ts};
 use serde::Serialize;
 use session::stacks::{StackKind, kind_of};
@@ -23,10 +24,12 @@ pub struct StackTimes {
     /// The function on the stack that shows the kind; absent where none does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shown_by: Option<String>,
-    /// The time asleep within the window, in nanoseconds.
-    pub asleep_ns: Dur,
-    /// The time runnable within the window, in nanoseconds.
-    pub runnable_ns: Dur,
+    /// The time asleep within the window, in nanoseconds; null where no event of wakeups was recorded, which alone divides it from the time runnable.
+    pub asleep_ns: Option<Dur>,
+    /// The time runnable within the window, in nanoseconds; null where no event of wakeups was recorded, which alone divides it from the time asleep.
+    pub runnable_ns: Option<Dur>,
+    /// The time asleep and runnable within the window, in nanoseconds.
+    pub off_cpu_ns: Dur,
     /// The number of times that such a task left its CPU with this stack, within the window. Where rows are divided by the waker, a sleep
     /// counts when it ends.
     pub switches: u64,
@@ -56,10 +59,12 @@ pub struct WokenBy {
 pub struct KindTimes {
     /// The kind of the stacks.
     pub kind: StackKind,
-    /// The time asleep within the window, in nanoseconds.
-    pub asleep_ns: Dur,
-    /// The time runnable within the window, in nanoseconds.
-    pub runnable_ns: Dur,
+    /// The time asleep within the window, in nanoseconds; null where no event of wakeups was recorded, which alone divides it from the time runnable.
+    pub asleep_ns: Option<Dur>,
+    /// The time runnable within the window, in nanoseconds; null where no event of wakeups was recorded, which alone divides it from the time asleep.
+    pub runnable_ns: Option<Dur>,
+    /// The time asleep and runnable within the window, in nanoseconds.
+    pub off_cpu_ns: Dur,
     /// The number of times that a task left its CPU with such a stack, within the window.
     pub switches: u64,
 }
@@ -82,6 +87,11 @@ pub struct OffCpuReport {
     pub time: OffCpuTime,
     /// The stacks by which time is divided.
     pub by: OffCpuBy,
+    /// The reason why the time asleep and the time runnable are unknown: no event of wakeups was recorded; absent where they are known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wakeups_unknown: Option<&'static str>,
+    /// The time for which tasks were off their CPUs, asleep or runnable, in nanoseconds, those without a stack among them.
+    pub off_cpu_ns: Option<Dur>,
     /// The time for which tasks were asleep, in nanoseconds, those without a stack among them.
     pub asleep_ns: Option<Dur>,
     /// The time for which tasks were runnable, in nanoseconds, those without a stack among them.
@@ -111,6 +121,8 @@ impl OfSelection for OffCpuReport {
             selection_unknown: Some(why),
             time,
             by,
+            wakeups_unknown: None,
+            off_cpu_ns: None,
             asleep_ns: None,
             runnable_ns: None,
             switches: None,
@@ -120,6 +132,16 @@ impl OfSelection for OffCpuReport {
             stacks: Vec::new(),
             keys: BTreeMap::new(),
         };
+    }
+}
+
+/// The reason why times asleep and runnable are unknown, where it is so.
+pub(crate) const WAKEUPS_UNKNOWN: &str = "no wakeup was recorded";
+
+impl StackTimes {
+    /// The time of a row that orders it: all of it where the parts are unknown.
+    pub(crate) fn time(&self, of: OffCpuTime) -> Dur {
+        self.asleep_ns.zip(self.runnable_ns).map_or(self.off_cpu_ns, |(asleep, runnable)| of.of(asleep, runnable))
     }
 }
 
@@ -155,21 +177,29 @@ pub(crate) fn build(offcpu: OffCpu<'_>, end: Ts) -> OffCpuReport {
         row.runnable += sums.runnable;
         row.switches += sums.switches;
     }
-    let mut stacks: Vec<StackTimes> = rows.iter().map(|(row, sums)| times(row, *sums, options.by, &names)).collect();
+    let mut stacks: Vec<StackTimes> = rows.iter().map(|(row, sums)| times(row, *sums, options, &names)).collect();
     if rest != StackSums::default() {
-        stacks.push(times(&(Comm::new(b"(others)"), None, None), rest, options.by, &names));
+        stacks.push(times(&(Comm::new(b"(others)"), None, None), rest, options, &names));
     }
-    let length = |row: &StackTimes| options.time.of(row.asleep_ns, row.runnable_ns);
-    stacks.sort_by_key(|row| std::cmp::Reverse(length(row)));
+    // A thread of the kernel without work sleeps on nothing.
+    let is_idle = |row: &StackTimes| {
+        is_kernel_thread(row.command)
+            && matches!(row.kind, StackKind::Work | StackKind::NoStack | StackKind::Unresolved)
+    };
+    stacks.sort_by_key(|row| (is_idle(row), std::cmp::Reverse(row.time(options.time))));
     let sum = |of: fn(&StackTimes) -> u64| stacks.iter().map(of).fold(0, u64::saturating_add);
+    let known = |time: Option<Dur>| time.unwrap_or_default();
+    let has_parts = !options.without_wakeups;
     let kinds = StackKind::ALL.into_iter().filter_map(|kind| {
-        let mut times = KindTimes { kind, asleep_ns: Dur(0), runnable_ns: Dur(0), switches: 0 };
+        let (mut asleep, mut runnable, mut off_cpu_ns, mut switches) = (Dur(0), Dur(0), Dur(0), 0);
         for row in stacks.iter().filter(|row| row.kind == kind) {
-            times.asleep_ns += row.asleep_ns;
-            times.runnable_ns += row.runnable_ns;
-            times.switches += row.switches;
+            asleep += known(row.asleep_ns);
+            runnable += known(row.runnable_ns);
+            off_cpu_ns += row.off_cpu_ns;
+            switches += row.switches;
         }
-        (times.asleep_ns.0 > 0 || times.runnable_ns.0 > 0 || times.switches > 0).then_some(times)
+        let (asleep_ns, runnable_ns) = (has_parts.then_some(asleep), has_parts.then_some(runnable));
+        (off_cpu_ns.0 > 0 || switches > 0).then_some(KindTimes { kind, asleep_ns, runnable_ns, off_cpu_ns, switches })
     });
     OffCpuReport {
         schema: SCHEMA,
@@ -178,8 +208,10 @@ pub(crate) fn build(offcpu: OffCpu<'_>, end: Ts) -> OffCpuReport {
         selection_unknown: None,
         time: options.time,
         by: options.by,
-        asleep_ns: Some(Dur(sum(|row| row.asleep_ns.0))),
-        runnable_ns: Some(Dur(sum(|row| row.runnable_ns.0))),
+        wakeups_unknown: options.without_wakeups.then_some(WAKEUPS_UNKNOWN),
+        off_cpu_ns: Some(Dur(sum(|row| row.off_cpu_ns.0))),
+        asleep_ns: has_parts.then(|| Dur(sum(|row| row.asleep_ns.map_or(0, |time| time.0)))),
+        runnable_ns: has_parts.then(|| Dur(sum(|row| row.runnable_ns.map_or(0, |time| time.0)))),
         switches: Some(sum(|row| row.switches)),
         with_stack: Some(stacked),
         beyond_limit: options.stacks.beyond_limit(),
@@ -192,10 +224,10 @@ pub(crate) fn build(offcpu: OffCpu<'_>, end: Ts) -> OffCpuReport {
 /// A row by its names: the command, the functions of the stack, and those of the waker.
 type NamedRow = (Comm, Option<Vec<NamedFrame>>, Option<(WakerContext, Comm, Option<Vec<NamedFrame>>)>);
 
-fn times(row: &NamedRow, sums: StackSums, by: OffCpuBy, names: &FrameNames<'_>) -> StackTimes {
+fn times(row: &NamedRow, sums: StackSums, options: &Options<'_>, names: &FrameNames<'_>) -> StackTimes {
     let (command, out, waker) = row;
     let of_waker = waker.as_ref().and_then(|(_, _, frames)| frames.as_deref());
-    let frames = if by == OffCpuBy::Waker { of_waker } else { out.as_deref() };
+    let frames = if options.by == OffCpuBy::Waker { of_waker } else { out.as_deref() };
     let (kind, shown_by) = match frames {
         None => (StackKind::NoStack, None),
         Some(frames) => match kind_of(frames.iter().map(|frame| if frame.is_user { "" } else { names.name(*frame) })) {
@@ -212,13 +244,15 @@ fn times(row: &NamedRow, sums: StackSums, by: OffCpuBy, names: &FrameNames<'_>) 
         command: *command,
         frames: named(frames.as_deref()),
     });
-    let StackSums { asleep: asleep_ns, runnable: runnable_ns, switches } = sums;
+    let StackSums { asleep, runnable, switches } = sums;
+    let has_parts = !options.without_wakeups;
     StackTimes {
         command: *command,
         kind,
         shown_by,
-        asleep_ns,
-        runnable_ns,
+        asleep_ns: has_parts.then_some(asleep),
+        runnable_ns: has_parts.then_some(runnable),
+        off_cpu_ns: Dur(asleep.0.saturating_add(runnable.0)),
         switches,
         frames: named(out.as_deref()),
         waker,

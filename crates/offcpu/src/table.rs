@@ -18,7 +18,8 @@ pub(crate) fn table(report: &OffCpuReport, out: &mut dyn Write) -> Result<()> {
         if let Some(by) = &row.waker {
             (woken_in, waker, waker_stack) = (word(by.context)?, by.command, joined(&by.frames));
         }
-        let (asleep, runnable, switches) = (row.asleep_ns.0, row.runnable_ns.0, row.switches);
+        let [asleep, runnable] = [row.asleep_ns, row.runnable_ns].map(|time| known(time.map(|time| time.0)));
+        let switches = row.switches;
         let columns: [&dyn std::fmt::Display; 10] =
             [&row.command, &kind, &shown_by, &asleep, &runnable, &switches, &stack, &woken_in, &waker, &waker_stack];
         table.row(&columns)?;

@@ -72,7 +72,9 @@ fn report(time: OffCpuTime, has_user: bool) -> OffCpuReport {
 fn time_is_at_the_stack_of_the_switch_until_the_task_runs() {
     let report = report(OffCpuTime::Asleep, false);
     let make = report.stacks.iter().filter(|row| row.command == Comm::new(b"make"));
-    let numbers = |row: &StackTimes| (row.kind, row.asleep_ns.0, row.runnable_ns.0, row.switches);
+    let numbers = |row: &StackTimes| {
+        (row.kind, row.asleep_ns.unwrap_or_default().0, row.runnable_ns.unwrap_or_default().0, row.switches)
+    };
     assert_eq!(
         make.map(numbers).collect::<Vec<_>>(),
         [(StackKind::Timer, 300, 50, 2), (StackKind::Pipe, 200, 50, 1), (StackKind::NoStack, 0, 100, 1),]
@@ -83,7 +85,7 @@ fn time_is_at_the_stack_of_the_switch_until_the_task_runs() {
     // sort slept from 800 to 1000, without a stack; before 690 it has no event.
     let all = |of: fn(&StackTimes) -> u64| report.stacks.iter().map(of).sum::<u64>();
     assert_eq!((report.asleep_ns, report.with_stack, report.switches), (Some(Dur(700)), Some(3), Some(5)));
-    assert_eq!((all(|row| row.asleep_ns.0), report.kinds.len()), (700, 3));
+    assert_eq!((all(|row| row.asleep_ns.unwrap_or_default().0), report.kinds.len()), (700, 3));
 }
 
 #[test]
@@ -138,7 +140,14 @@ fn time_is_at_the_stack_of_the_waker_that_ends_it() {
     let row = |row: &StackTimes| {
         let waker = row.waker.clone().expect("a waker");
         let frames = waker.frames.join(",");
-        (row.command.to_string(), waker.context, frames, row.asleep_ns.0, row.runnable_ns.0, row.switches)
+        (
+            row.command.to_string(),
+            waker.context,
+            frames,
+            row.asleep_ns.unwrap_or_default().0,
+            row.runnable_ns.unwrap_or_default().0,
+            row.switches,
+        )
     };
     let mut rows: Vec<_> = report.stacks.iter().map(row).collect();
     rows.sort();
@@ -163,4 +172,55 @@ fn both_stacks_meet_at_their_inner_ends() {
     let lines = folded(&by_waker(OffCpuBy::Both));
     let line = "make;do_nanosleep;schedule;--;do_syscall_64;[woken by an interrupt] 200\n";
     assert!(lines.contains(line), "{lines}");
+}
+
+/// Nothing shows when a sleep ends: the time off-CPU is known, and its parts are not.
+#[test]
+fn without_wakeups_time_asleep_and_runnable_are_unknown() {
+    let events: Vec<SchedEvent> =
+        events().into_iter().filter(|event| !matches!(event.kind, EventKind::Wakeup { .. })).collect();
+    let options = Options { without_wakeups: true, ..Options::default() };
+    let report =
+        Pass::over(events.as_slice()).run(|| OffCpu::new(&options)).unwrap_or_else(|never| match never {}).output;
+    assert_eq!((report.asleep_ns, report.runnable_ns), (None, None));
+    // make is off its CPU from 100 to 350, 400 to 650, 700 to 800 and 900 to 1000; sort from 800 on.
+    let off = report.stacks.iter().map(|row| (row.command.to_string(), row.off_cpu_ns.0)).collect::<Vec<_>>();
+    assert_eq!(off.iter().find(|row| row.0 == "make").map(|row| row.1), Some(600), "{off:?}");
+    assert!(report.stacks.iter().all(|row| row.asleep_ns.is_none() && row.runnable_ns.is_none()));
+    assert!(report.kinds.iter().all(|row| row.asleep_ns.is_none() && row.runnable_ns.is_none()));
+}
+
+/// A CPU that goes offline is concluded to switch, and no event is.
+#[test]
+fn a_cpu_that_goes_offline_makes_no_switch() {
+    let mut events = events();
+    events.push(switch(1100, 0, PrevState::RUNNABLE, 9));
+    events.push(at(1200, 9, EventKind::Offline));
+    let options = Options::default();
+    let report =
+        Pass::over(events.as_slice()).run(|| OffCpu::new(&options)).unwrap_or_else(|never| match never {}).output;
+    let is_out = |event: &&SchedEvent| matches!(event.kind, EventKind::Switch { prev, .. } if !prev.pid.is_idle());
+    let switches = events.iter().filter(is_out).count() as u64;
+    assert_eq!((switches, report.switches), (5, Some(5)));
+}
+
+/// A thread of the kernel that waits for work comes behind the tasks, however long it waits.
+#[test]
+fn idle_threads_of_the_kernel_are_last() {
+    let thread = |ts, state, from: &[u8], to: &[u8]| {
+        let of =
+            |name: &[u8]| TaskRef { pid: Pid(if name[0] == b'k' { 5 } else { 7 }), prio: 120, comm: Comm::new(name) };
+        at(ts, 0, EventKind::Switch { prev: of(from), state, next: of(to) })
+    };
+    let events = [
+        thread(0, ASLEEP, b"kcompactd0", b"make"),
+        thread(1000, ASLEEP, b"make", b"kcompactd0"),
+        thread(1100, ASLEEP, b"kcompactd0", b"make"),
+        thread(9000, ASLEEP, b"make", b"kcompactd0"),
+    ];
+    let options = Options::default();
+    let report = Pass::over(&events[..]).run(|| OffCpu::new(&options)).unwrap_or_else(|never| match never {}).output;
+    let rows: Vec<_> = report.stacks.iter().map(|row| (row.command.to_string(), row.off_cpu_ns.0)).collect();
+    assert_eq!(rows.last().map(|row| row.0.as_str()), Some("kcompactdN"), "{rows:?}");
+    assert!(rows[0].1 < rows[rows.len() - 1].1, "{rows:?}");
 }

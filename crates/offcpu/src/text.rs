@@ -26,22 +26,23 @@ pub fn text(report: &OffCpuReport, trace: &Drawable, rows: usize) -> String {
 }
 
 fn headline(out: &mut String, report: &OffCpuReport, trace: &Drawable) {
-    let [asleep, runnable] = [report.asleep_ns, report.runnable_ns].map(|time| time.unwrap_or_default().human());
+    let time = |time: Option<Dur>| time.unwrap_or_default().human();
+    let times = match report.wakeups_unknown {
+        Some(why) => format!("{} asleep or runnable, which of them is unknown ({why}),", time(report.off_cpu_ns)),
+        None => format!("{} asleep and {} runnable", time(report.asleep_ns), time(report.runnable_ns)),
+    };
     let (switches, stacked) = (report.switches.unwrap_or(0), report.with_stack.unwrap_or(0));
     paragraph(
         out,
         0,
         2,
-        &format!(
-            "{trace}: {asleep} asleep and {runnable} runnable in all tasks together; {stacked} of {} have a stack",
-            counted(switches, "switch")
-        ),
+        &format!("{trace}: {times} in all tasks together; {stacked} of {} have a stack", counted(switches, "switch")),
     );
     if stacked == 0 {
         let how = "(record stacks with schedviz record --stacks, trace-cmd record -T, a stacktrace trigger on sched_switch, or perf record -g)";
         paragraph(out, 2, 3, how);
     }
-    let is_unnamed = |kind: &KindTimes| kind.kind == StackKind::Unresolved && kind.asleep_ns.0 + kind.runnable_ns.0 > 0;
+    let is_unnamed = |kind: &KindTimes| kind.kind == StackKind::Unresolved && kind.off_cpu_ns.0 > 0;
     if report.kinds.iter().any(is_unnamed) {
         paragraph(
             out,
@@ -60,9 +61,9 @@ fn headline(out: &mut String, report: &OffCpuReport, trace: &Drawable) {
 }
 
 /// A share in percent, as a text.
-fn share(part: Dur, all: Option<Dur>) -> String {
-    match all {
-        Some(all) if all.0 > 0 => format!("{:.1} %", 100.0 * part.0 as f64 / all.0 as f64),
+fn share(part: Option<Dur>, all: Option<Dur>) -> String {
+    match part.zip(all) {
+        Some((part, all)) if all.0 > 0 => format!("{:.1} %", 100.0 * part.0 as f64 / all.0 as f64),
         _ => "-".to_owned(),
     }
 }
@@ -71,7 +72,7 @@ fn kinds(out: &mut String, report: &OffCpuReport) {
     // Writing to a string cannot fail.
     let _ = writeln!(out, "\n{:<16}{:>10}{:>9}{:>10}{:>9}{:>10}", "kind", "asleep", "", "runnable", "", "switches");
     for kind in &report.kinds {
-        let [asleep, runnable] = [kind.asleep_ns, kind.runnable_ns].map(|time| short(Some(time)));
+        let [asleep, runnable] = [kind.asleep_ns, kind.runnable_ns].map(short);
         let (of_asleep, of_runnable) =
             (share(kind.asleep_ns, report.asleep_ns), share(kind.runnable_ns, report.runnable_ns));
         let words = kind.kind.words();
@@ -85,13 +86,14 @@ fn stacks(out: &mut String, report: &OffCpuReport, rows: usize) {
         return;
     }
     let by = match report.time {
+        _ if report.wakeups_unknown.is_some() => "time off-CPU",
         OffCpuTime::Asleep => "time asleep",
         OffCpuTime::Runnable => "time runnable",
         OffCpuTime::Both => "time off-CPU",
     };
     let _ = writeln!(out, "\n{:>9}{:>10}{:>10}  by {by}: the inner functions", "asleep", "runnable", "switches");
     for row in report.stacks.iter().take(rows) {
-        let [asleep, runnable] = [row.asleep_ns, row.runnable_ns].map(|time| short(Some(time)));
+        let [asleep, runnable] = [row.asleep_ns, row.runnable_ns].map(short);
         let waker =
             row.waker.as_ref().map_or(String::new(), |waker| format!(", {}", waker.context.words(waker.command)));
         let _ = writeln!(
@@ -110,7 +112,9 @@ fn stacks(out: &mut String, report: &OffCpuReport, rows: usize) {
         }
     }
     if let Some(more) = report.stacks.len().checked_sub(rows).filter(|more| *more > 0) {
-        let _ = writeln!(out, "  {} more: --rows {} prints all", counted(more as u64, "stack"), report.stacks.len());
+        let left = report.stacks.iter().skip(rows).map(|row| row.time(report.time).0).fold(0, u64::saturating_add);
+        let (more, left) = (counted(more as u64, "stack"), Dur(left).human());
+        let _ = writeln!(out, "  {more} more, {left} of {by}: --rows {} prints all", report.stacks.len());
     }
 }
 

@@ -96,6 +96,13 @@ pub trait TaskQuestion: 'static {
     /// Returns the options of the section in a report, about all tasks; nothing where the trace or the window has no such section.
     fn of_section(session: &Session) -> Result<Option<Self::Options<'_>>>;
 
+    /// Returns the reason why the trace has no figures of this question, whatever the arguments: events that all of them follow from were not
+    /// recorded. The report is then withheld.
+    fn unknowable(session: &Session) -> Option<String> {
+        let _ = session;
+        None
+    }
+
     /// Returns the window that the analysis looks at.
     fn window(session: &Session) -> Window {
         session.page()
@@ -146,8 +153,9 @@ impl<Q: TaskQuestion> Subcommand for Q {
         let chosen = tasks.is_any().then_some(&chosen as &Chosen<'_>);
         let options = Q::options(args, &session, chosen)?;
         let analysis = || Q::analysis(&options);
-        let (report, diagnostics) =
+        let (mut report, diagnostics) =
             session.measured_in_pieces(begin, Q::window(&session), chosen, tasks.forked, analysis)?;
+        Q::unknowable(&session).into_iter().for_each(|why| report.withhold(why));
         let text = || Q::text(&report, &session, Some(args));
         let figures =
             |sheet: &Sheet| Ok(Q::figures(&report, &options, &Q::heading(&session, &report, &diagnostics).on(sheet)));

@@ -7,6 +7,7 @@ use crate::noted;
 use crate::report::{self, ResidencyReport};
 use crate::sums::{COLUMNS, Llc, MOST_CELLS, Moved, RETURNS, RunSums};
 use sched::analysis::Settled;
+use sched::kthread::is_bound;
 use sched::seeded::SeededMap;
 use sched::topology::CpuOrder;
 use sched::{
@@ -217,6 +218,9 @@ impl Analysis for Residency<'_> {
             *self.summary.sums_of(group).wait.entry(llc).or_default() += ns;
             return;
         }
+        let sums = self.summary.sums_of(group);
+        sums.runs += 1;
+        sums.movable_runs += u64::from(!is_bound(task.comm, cpu));
         let mut track = self.summary.tracks.get(span.task).copied().unwrap_or_default();
         (track.pid, track.group) = (task.pid, group);
         if track.last != llc {

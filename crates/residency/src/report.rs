@@ -29,6 +29,11 @@ pub struct ResidencyReport {
     /// The share of the run time under known last-level caches that each group spent under its home, over all groups, in percent; absent
     /// without a known cache.
     pub residency_percent: Option<f64>,
+    /// The same share over the groups that could have run elsewhere, in percent: those with two or more runs, of tasks that are no bound kernel
+    /// threads; absent without any.
+    pub movable_residency_percent: Option<f64>,
+    /// The number of these groups.
+    pub movable_groups: u64,
     /// The last-level caches, in the order of their numbers.
     pub llcs: Vec<LlcReport>,
     /// The groups, those that ran longest first.
@@ -164,6 +169,8 @@ impl OfSelection for ResidencyReport {
     fn withhold(&mut self, why: String) {
         self.run_ns = Dur(0);
         self.residency_percent = None;
+        self.movable_residency_percent = None;
+        self.movable_groups = 0;
         self.llcs.clear();
         self.groups.clear();
         self.moves.clear();
@@ -227,11 +234,13 @@ pub(crate) fn build(analysis: &RunSums<'_>, end: Ts, state: &SchedState) -> Resi
             groups,
         }
     });
-    let (at_home, known) = analysis
-        .sums
-        .iter()
-        .filter_map(|sums| home(&sums.run))
-        .fold((0, 0), |sum, (_, most, all)| (sum.0 + most, sum.1 + all));
+    let share = |is_counted: fn(&Sums) -> bool| {
+        let homes = analysis.sums.iter().filter(|sums| is_counted(sums)).filter_map(|sums| home(&sums.run));
+        let (count, most, all) = homes.fold((0, 0, 0), |sum, (_, most, all)| (sum.0 + 1, sum.1 + most, sum.2 + all));
+        (count, percent(most, all))
+    };
+    let (_, residency_percent) = share(|_| true);
+    let (movable_groups, movable_residency_percent) = share(|sums| sums.movable_runs >= 2);
     let mut moves: Vec<MovesByCause> = Cause::ALL
         .into_iter()
         .zip(analysis.moves_by_cause)
@@ -249,7 +258,9 @@ pub(crate) fn build(analysis: &RunSums<'_>, end: Ts, state: &SchedState) -> Resi
         by: analysis.options.by,
         window_ns: window,
         run_ns: Dur(groups.iter().map(|(_, group)| group.run_ns.0).sum()),
-        residency_percent: percent(at_home, known),
+        residency_percent,
+        movable_residency_percent,
+        movable_groups,
         llcs: llcs.collect(),
         moves,
         away,

@@ -30,6 +30,9 @@ pub(crate) struct Sums {
     /// The run time beside a sibling whose state is known, and of that the part beside a busy one.
     pub(crate) with_siblings_ns: u64,
     pub(crate) beside_busy_ns: u64,
+    /// The number of runs in the window, and those of tasks that could have run under another cache.
+    pub(crate) runs: u64,
+    pub(crate) movable_runs: u64,
     pub(crate) moves: u64,
     pub(crate) returns: [u64; 2],
     pub(crate) placements: u64,

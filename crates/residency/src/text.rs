@@ -25,7 +25,16 @@ pub fn text(report: &ResidencyReport, trace: &Drawable, rows: usize) -> String {
     }
     let moves: u64 = report.groups.iter().map(|group| group.moves).sum();
     let residency = report.residency_percent.map_or_else(String::new, |percent| {
-        format!(", {percent:.1} % of it under the last-level caches where they ran longest")
+        let movable = match report.movable_residency_percent {
+            Some(movable) => {
+                format!(
+                    " ({movable:.1} % for the {} that could have run elsewhere)",
+                    counted(report.movable_groups, "group")
+                )
+            }
+            None => " (none could have run elsewhere)".to_owned(),
+        };
+        format!(", {percent:.1} % of it under the last-level caches where they ran longest{movable}")
     });
     let by = report.by.plural();
     let headline = format!(

@@ -48,6 +48,10 @@ impl TaskQuestion for WakersQuestion {
         Ok(None)
     }
 
+    fn unknowable(session: &Session) -> Option<String> {
+        session.why_no_wakeups()
+    }
+
     fn window(session: &Session) -> Window {
         session.window
     }

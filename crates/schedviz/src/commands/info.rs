@@ -6,7 +6,7 @@ use parse::{BufferInfo, ClockKind, CpuEventCounts, EventCount, FileIssue, Trace}
 use question::Subcommand;
 use sched::nouns::noun;
 use sched::topology::{format_cpu_list, shorten_cpu_list};
-use sched::{Cpu, Diagnostic, Diagnostics, EventIssue, Past, Severity, Tracepoint, Ts};
+use sched::{ChosenCpus, Cpu, Diagnostic, Diagnostics, EventIssue, Pass, Past, Severity, Tracepoint, Ts};
 use serde::Serialize;
 use session::args::{ReadArgs, name_of, shell_word};
 use session::formats::{Formats, OutputArgs, OutputName, Renderings};
@@ -19,6 +19,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use timeline::text::lines;
+use workcons::UnknownParts;
 
 /// The name and version of the document's schema.
 pub(crate) const SCHEMA: &str = "schedviz/info/1";
@@ -94,6 +95,8 @@ pub(crate) struct Report {
     lost: Lost,
     /// The scheduler events that were not recorded, with the consequences.
     missing: Vec<Missing>,
+    /// The reason why the waiting tasks are unknown, so that no figure of them is to be trusted; null if they are known.
+    untrusted: Option<String>,
     /// The losses, repairs and doubts of the trace.
     #[serde(serialize_with = "warnings::rows")]
     #[cfg_attr(test, schemars(with = "Vec<warnings::Row<'static>>"))]
@@ -280,6 +283,7 @@ fn report(args: &InfoArgs, trace: &Trace) -> Report {
         let of_the_scheduler = missing.iter().filter(|m| m.event != Tracepoint::Frequency.full_name());
         diagnostics.add_many(EventIssue::MissingEvents, of_the_scheduler.count() as u64);
     }
+    let untrusted = if has_scheduler_events(&events) { untrusted(trace, &mut diagnostics) } else { None };
     Report {
         schema: SCHEMA,
         trace: name_of(&args.trace),
@@ -303,8 +307,22 @@ fn report(args: &InfoArgs, trace: &Trace) -> Report {
         buffers: buffers(trace),
         lost: lost(trace, &diagnostics),
         missing,
+        untrusted,
         diagnostics,
     }
+}
+
+/// The reason why the waiting tasks of a trace are unknown, by the rule and in the words of every command. The contradictions that show it are
+/// counted.
+fn untrusted(trace: &Trace, diagnostics: &mut Diagnostics) -> Option<String> {
+    trace.has_time().ok()?;
+    let outcome = Pass::over(trace.events().ok()?).run(|| UnknownParts::of(ChosenCpus::default())).ok()?;
+    for issue in [EventIssue::UnseenQueue, EventIssue::SwitchPrevMismatch] {
+        diagnostics.add_many(issue, outcome.diagnostics.count(issue));
+    }
+    let mut unknown = outcome.output;
+    unknown.add_trace(trace, &outcome.diagnostics);
+    unknown.doubt()
 }
 
 fn buffers(trace: &Trace) -> Vec<Buffer> {
@@ -396,7 +414,9 @@ fn text(r: &Report, trace: &Trace) -> String {
     for m in &r.missing {
         paragraph(&mut out, &format!("{}: {} ({} was not recorded)", m.affects, m.consequence, m.event));
     }
-    if r.missing.iter().all(|m| m.event == Tracepoint::Frequency.full_name()) {
+    if let Some(why) = &r.untrusted {
+        paragraph(&mut out, &format!("run queues: not to be trusted: {why}"));
+    } else if r.missing.iter().all(|m| m.event == Tracepoint::Frequency.full_name()) {
         let how = match (r.lost.gaps, r.lost.unmarked) {
             _ if is_damaged(r) => "as far as the file could be read (below)",
             _ if is_partial(r) => "as far as the recording has it (below)",

@@ -315,6 +315,16 @@ impl Session {
         Ok(Some(why))
     }
 
+    /// The reason why nothing is known of wakeups, and of what follows from them: neither they nor wakings were recorded. None if either was.
+    pub fn why_no_wakeups(&self) -> Option<String> {
+        let has_any = [Tracepoint::Wakeup, Tracepoint::Waking].iter().any(|event| self.trace.has(*event));
+        // A part has the state before it, and the kinds of events of the whole.
+        let past = self.trace.past();
+        let is_part_with = past.is_some_and(|past| !past.without_wakeups || !past.without_wakings || past.by_wakings);
+        let why = "neither sched:sched_wakeup nor sched:sched_waking was recorded (trace-cmd record -e sched)";
+        (!has_any && !is_part_with).then(|| why.to_owned())
+    }
+
     /// The last instant of the window. An event at the very end is inside only if the trace ends there, so that the counts of adjacent
     /// windows add up to those of the whole; a window without a length is one instant.
     pub fn last(&self) -> Ts {

@@ -21,8 +21,10 @@ pub enum StackKind {
     PageFault,
     /// A sleep for a given time.
     Timer,
-    /// The end of the task, or a wait for that of a child.
+    /// The end of the task.
     Exit,
+    /// A wait for the end of a child, or for a change of its state.
+    Child,
     /// A wait for a lock of the kernel.
     Lock,
     /// A thread of the kernel without work: it waits for some, or for its next round.
@@ -39,7 +41,7 @@ pub enum StackKind {
 
 impl StackKind {
     /// Every kind, in the order of the tables.
-    pub const ALL: [StackKind; 14] = [
+    pub const ALL: [StackKind; 15] = [
         StackKind::Futex,
         StackKind::Poll,
         StackKind::Pipe,
@@ -48,6 +50,7 @@ impl StackKind {
         StackKind::PageFault,
         StackKind::Timer,
         StackKind::Exit,
+        StackKind::Child,
         StackKind::Lock,
         StackKind::Work,
         StackKind::Preempted,
@@ -67,6 +70,7 @@ impl StackKind {
             StackKind::PageFault => "page fault",
             StackKind::Timer => "timer",
             StackKind::Exit => "exit",
+            StackKind::Child => "wait for a child",
             StackKind::Lock => "lock (kernel)",
             StackKind::Work => "kernel work",
             StackKind::Preempted => "preempted",
@@ -78,7 +82,7 @@ impl StackKind {
 }
 
 /// The functions that show a kind. The innermost of them on a stack decides: a page fault that waits for a disk is one of the disk.
-const SHOWN_BY: [(StackKind, &[&str]); 10] = [
+const SHOWN_BY: [(StackKind, &[&str]); 11] = [
     (
         StackKind::Futex,
         &[
@@ -225,18 +229,8 @@ const SHOWN_BY: [(StackKind, &[&str]); 10] = [
             "process_timeout",
         ],
     ),
-    (
-        StackKind::Exit,
-        &[
-            "do_task_dead",
-            "do_exit",
-            "do_group_exit",
-            "do_wait",
-            "kernel_wait4",
-            "kernel_waitid",
-            "child_wait_callback",
-        ],
-    ),
+    (StackKind::Exit, &["do_task_dead", "do_exit", "do_group_exit"]),
+    (StackKind::Child, &["do_wait", "kernel_wait4", "kernel_waitid", "child_wait_callback"]),
     (
         StackKind::Lock,
         &[
@@ -420,6 +414,8 @@ mod tests {
         assert_eq!(kind(&["schedule", "hangup", "task_work_run", "syscall_exit_to_user_mode"]), None);
         assert_eq!(kind(&["0xffffffffb692a47b", "preempt_schedule_common"]), Some((StackKind::Preempted, 1)));
         assert_eq!(kind(&["__mutex_lock.constprop.0"]), Some((StackKind::Lock, 0)));
+        assert_eq!(kind(&["schedule", "do_wait", "kernel_wait4", "do_syscall_64"]), Some((StackKind::Child, 1)));
+        assert_eq!(kind(&["schedule", "do_task_dead", "do_exit"]), Some((StackKind::Exit, 1)));
     }
 
     #[test]

@@ -1,0 +1,94 @@
+//! Recordings without one kind of event: no number that follows from it remains, in text, JSON or CSV.
+
+use crate::support::{fixture, schedviz_in, scratch, unwrapped};
+use sched::{EventKind, SchedEvent};
+use serde_json::Value;
+use std::path::Path;
+use testkit::{Simulation, TraceBuilder};
+
+/// The commands whose numbers follow from wakeups, with the places of those in their documents.
+const OF_WAKEUPS: [(&str, &[&str]); 4] = [
+    ("wakers", &["wakeups", "by_tasks", "by_interrupts", "by_unknown", "open"]),
+    ("jobs", &["jobs", "open", "cut", "periodic", "judged", "missed"]),
+    ("offcpu", &["asleep_ns", "runnable_ns"]),
+    ("neighbours", &["pressure"]),
+];
+
+/// Writes the simulated run without the events that are hidden.
+fn without(folder: &Path, name: &str, is_hidden: fn(&EventKind) -> bool) {
+    let run = Simulation::run(61, 4, 2000);
+    let events: Vec<SchedEvent> = run.events.into_iter().filter(|event| !is_hidden(&event.kind)).collect();
+    std::fs::write(folder.join(name), TraceBuilder::default().events(&events).build()).expect("written");
+}
+
+#[test]
+fn nothing_is_zero_for_want_of_wakeups() {
+    let folder = scratch("hidden-wakeups");
+    let is_wakeup = |kind: &EventKind| matches!(kind, EventKind::Wakeup { .. } | EventKind::Waking { .. });
+    without(&folder, "hidden.dat", is_wakeup);
+    without(&folder, "whole.dat", |_| false);
+    for (command, numbers) in OF_WAKEUPS {
+        let document = |file: &str| -> Value {
+            let ran = schedviz_in(&folder, &[command, file, "--json", "-q"]).success();
+            serde_json::from_slice(&ran.stdout).expect("JSON")
+        };
+        let (hidden, whole) = (document("hidden.dat"), document("whole.dat"));
+        for number in numbers {
+            assert!(hidden[number].is_null(), "{command}: {number} is {}", hidden[number]);
+            assert!(whole[number].is_u64() || whole[number].is_object() || *number == "missed", "{command}: {number}");
+        }
+        let text = unwrapped(&schedviz_in(&folder, &[command, "hidden.dat", "-q"]).success().text());
+        let first = text.split(". ").next().expect("a sentence");
+        assert!(first.contains("unknown") || first.contains("no figures"), "{command}: {text}");
+        assert!(text.contains("recorded") && !text.contains(" 0 wakeups") && !text.contains(" 0 jobs"), "{text}");
+        let csv = schedviz_in(&folder, &[command, "hidden.dat", "-q", "-o", "-", "--format", "csv"]).success().text();
+        let rows: Vec<Vec<&str>> = csv.lines().map(|line| line.split(',').collect()).collect();
+        let places = rows[0].iter().enumerate().filter(|(_, name)| ["asleep_ns", "runnable_ns"].contains(*name));
+        let places: Vec<usize> = places.map(|(place, _)| place).collect();
+        let is_empty = |row: &Vec<&str>| !places.is_empty() && places.iter().all(|place| row[*place].is_empty());
+        assert!(rows[1..].iter().all(is_empty), "{command}: {csv}");
+    }
+    let fairness = unwrapped(&schedviz_in(&folder, &["fairness", "hidden.dat", "-q"]).success().text());
+    assert!(fairness.contains("those behind sleeps are unknown: neither sched:sched_wakeup"), "{fairness}");
+    std::fs::remove_dir_all(&folder).expect("removed");
+}
+
+/// A recording that contradicts itself is trusted by no command, for the same reason.
+#[test]
+fn info_trusts_what_other_commands_trust() {
+    let folder = scratch("hidden-switches");
+    without(&folder, "whole.dat", |_| false);
+    let run = Simulation::run(61, 4, 2000);
+    let some = run
+        .events
+        .iter()
+        .enumerate()
+        .filter(|(nth, event)| !matches!(event.kind, EventKind::Switch { .. }) || nth % 7 != 0);
+    let some: Vec<SchedEvent> = some.map(|(_, event)| *event).collect();
+    std::fs::write(folder.join("some.dat"), TraceBuilder::default().events(&some).build()).expect("written");
+    let mut doubted = 0;
+    let files = ["whole.dat", "some.dat"].map(|name| folder.join(name));
+    let recorded = ["hackbench.dat", "rt-5.10.dat", "mask.dat", "hackbench-7.2.dat"].map(fixture);
+    for file in files.iter().chain(&recorded) {
+        let file = file.to_str().expect("a path");
+        let ran = schedviz_in(&folder, &["info", file, "--json", "-q"]).success();
+        let info: Value = serde_json::from_slice(&ran.stdout).expect("JSON");
+        let text = unwrapped(&schedviz_in(&folder, &["info", file, "-q"]).success().text());
+        let workcons = unwrapped(&schedviz_in(&folder, &["workcons", file, "-q"]).success().text());
+        match info["untrusted"].as_str() {
+            Some(why) => {
+                assert!(workcons.contains(why), "{file}: {why}: {workcons}");
+                assert!(text.contains(&format!("run queues: not to be trusted: {why}")), "{text}");
+                assert!(!text.contains("run queues: exact"), "{text}");
+                doubted += 1;
+            }
+            None => assert!(!workcons.contains("not to be trusted"), "{file}: {workcons}"),
+        }
+    }
+    assert!(doubted >= 2, "{doubted}");
+    let ran = schedviz_in(&folder, &["info", "some.dat", "--json", "-q"]).success();
+    let info: Value = serde_json::from_slice(&ran.stdout).expect("JSON");
+    let rows = info["diagnostics"].as_array().expect("rows");
+    assert!(rows.iter().any(|row| row["kind"] == "switch-prev-mismatch"), "{rows:?}");
+    std::fs::remove_dir_all(&folder).expect("removed");
+}
