@@ -5,7 +5,7 @@
 mod documentation;
 mod manual;
 mod report;
-#[cfg(test)]
+#[cfg(all(test, feature = "schema"))]
 mod schemas;
 
 use crate::commands;

@@ -133,8 +133,7 @@ pub const BESIDE_TASKS: [Color; 3] =
 #[cfg(test)]
 mod tests {
     use super::*;
-    use palette::color_difference::Ciede2000;
-    use palette::{FromColor, Lab, LinSrgb};
+    use deltae::{DEMethod, DeltaE, LabValue};
 
     type V = [f64; 3];
 
@@ -185,13 +184,26 @@ mod tests {
         SIGHTS.iter().map(distance).fold(f64::MAX, f64::min)
     }
 
+    /// Converts linear sRGB to CIE L*a*b* of the white point D65 (IEC 61966-2-1, CIE 15).
+    fn lab(rgb: V) -> LabValue {
+        let xyz = times(
+            &[
+                [0.412_456_4, 0.357_576_1, 0.180_437_5],
+                [0.212_672_9, 0.715_152_2, 0.072_175],
+                [0.019_333_9, 0.119_192, 0.950_304_1],
+            ],
+            rgb,
+        );
+        let [x, y, z] = [xyz[0] / 0.950_47, xyz[1], xyz[2] / 1.088_83]
+            .map(|t| if t > 216.0 / 24_389.0 { t.cbrt() } else { (24_389.0 / 27.0 * t + 16.0) / 116.0 });
+        let [l, a, b] = [116.0 * y - 16.0, 500.0 * (x - y), 200.0 * (y - z)].map(|v| v as f32);
+        LabValue { l, a, b }
+    }
+
     /// Returns the difference by CIEDE2000 of two colours as a sight has them; from 15 on they differ at a glance.
     fn difference(a: Color, b: Color, sight: &[V; 3]) -> f64 {
-        let lab = |color: Color| {
-            let [r, g, b] = times(sight, linear(color)).map(|v| v.clamp(0.0, 1.0));
-            Lab::from_color(LinSrgb::new(r, g, b))
-        };
-        lab(a).difference(lab(b))
+        let seen = |color: Color| lab(times(sight, linear(color)).map(|v| v.clamp(0.0, 1.0)));
+        f64::from(*DeltaE::new(&seen(a), &seen(b), DEMethod::DE2000).value())
     }
 
     #[test]

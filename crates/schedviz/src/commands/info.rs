@@ -41,7 +41,7 @@ const FORMATS: Formats = Formats::TEXT;
 
 /// The document of `--json`.
 #[derive(Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(all(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub(crate) struct Report {
     /// The name and version of the schema, `schedviz/info/1`.
     schema: &'static str,
@@ -99,13 +99,13 @@ pub(crate) struct Report {
     untrusted: Option<String>,
     /// The losses, repairs and doubts of the trace.
     #[serde(serialize_with = "warnings::rows")]
-    #[cfg_attr(test, schemars(with = "Vec<warnings::Row<'static>>"))]
+    #[cfg_attr(all(test, feature = "schema"), schemars(with = "Vec<warnings::Row<'static>>"))]
     diagnostics: Diagnostics,
 }
 
 /// The place of a part in the whole trace.
 #[derive(Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(all(test, feature = "schema"), derive(schemars::JsonSchema))]
 struct PartOf {
     /// The start of the part, in nanoseconds from the first event of the whole.
     from_in_trace_ns: u64,
@@ -128,7 +128,7 @@ impl PartOf {
 
 /// The file of `schedviz machine` beside the trace.
 #[derive(Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(all(test, feature = "schema"), derive(schemars::JsonSchema))]
 struct MachineFile {
     /// The name of the file.
     file: String,
@@ -144,7 +144,7 @@ impl MachineFile {
 }
 
 #[derive(Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(all(test, feature = "schema"), derive(schemars::JsonSchema))]
 struct Cpus {
     /// The number of CPUs of the machine, as the file has it.
     recorded: u32,
@@ -155,7 +155,7 @@ struct Cpus {
 }
 
 #[derive(Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(all(test, feature = "schema"), derive(schemars::JsonSchema))]
 struct Buffer {
     #[serde(flatten)]
     info: BufferInfo,
@@ -166,7 +166,7 @@ struct Buffer {
 }
 
 #[derive(Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(all(test, feature = "schema"), derive(schemars::JsonSchema))]
 struct Lost {
     /// The number of places where events were lost.
     gaps: u64,
@@ -179,7 +179,7 @@ struct Lost {
 }
 
 #[derive(Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(all(test, feature = "schema"), derive(schemars::JsonSchema))]
 struct LostOnCpu {
     /// The name of the buffer; empty for the unnamed one.
     buffer: String,
@@ -197,7 +197,7 @@ struct LostOnCpu {
 
 /// A kind of event that was not recorded, and the consequence.
 #[derive(Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(all(test, feature = "schema"), derive(schemars::JsonSchema))]
 struct Missing {
     /// The name of the event.
     event: &'static str,
