@@ -74,6 +74,21 @@ fn dependencies_point_one_way() {
     }
 }
 
+/// The folders that the project's design names stay where they are: people who know it look for them there.
+#[test]
+fn folders_of_the_design_are_there() {
+    let crates = ["parse", "dat2graph", "running-waiting", "stepper", "events", "workcons"];
+    for name in crates {
+        let manifest = std::fs::read_to_string(root().join("crates").join(name).join("Cargo.toml")).expect(name);
+        let library = format!("[lib]\nname = \"{}\"\n", name.replace('-', "_"));
+        assert!(manifest.contains(&library), "crates/{name} holds the library of that name");
+        assert!(manifest.contains(&format!("name = \"schedviz-{name}\"\n")), "crates/{name}: the name of the package");
+    }
+    for folder in ["examples", "tests/fixtures"] {
+        assert!(root().join(folder).is_dir(), "{folder}");
+    }
+}
+
 /// Paths in backquotes that look like files of the repository exist, and so do the documents that comments cite.
 #[test]
 fn documents_name_files_that_exist() {
