@@ -74,6 +74,17 @@ fn dependencies_point_one_way() {
     }
 }
 
+/// ARCHITECTURE.md: there is no `unsafe` but in the optional binding of libtraceevent.
+#[test]
+fn one_crate_alone_has_unsafe_code() {
+    let allows = |source: &String| {
+        let text = std::fs::read_to_string(root().join(source)).unwrap_or_else(|e| panic!("{source}: {e}"));
+        text.contains("allow(unsafe_code)") || text.contains("global_asm!")
+    };
+    let sources: Vec<String> = tracked(&["crates/*.rs"]).into_iter().filter(allows).collect();
+    assert_eq!(sources, ["crates/traceevent/src/lib.rs"]);
+}
+
 /// The folders that the project's design names stay where they are: people who know it look for them there.
 #[test]
 fn folders_of_the_design_are_there() {

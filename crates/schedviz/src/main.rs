@@ -1,8 +1,6 @@
 //! The `schedviz` program: glue between the reader, the analyses and the devices.
 
 mod commands;
-#[cfg(all(target_arch = "x86_64", any(target_env = "musl", all(test, target_os = "linux"))))]
-mod memory;
 mod registry;
 
 use clap::ArgMatches;
