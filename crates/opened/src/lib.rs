@@ -128,13 +128,8 @@ pub fn inside(folder: &Path) -> Option<PathBuf> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_file_is_an_input_under_all_of_its_names() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let at = |name: &str| folder.path().join(name);
-        for name in ["read", "noted", "named", "other"] {
-            std::fs::write(at(name), name).expect("written");
-        }
+    fn a_file_is_an_input_under_all_of_its_names(folder: &Path) {
+        let at = |name: &str| folder.join(name);
         assert_eq!(read(&at("read")).expect("read"), b"read");
         note(&at("noted"), &File::open(at("noted")).expect("opened"));
         will_read(&at("named"));
@@ -149,26 +144,25 @@ mod tests {
             assert_eq!(same_as(&at("soft")), Some(at("read")));
         }
         assert_eq!((same_as(&at("other")), same_as(&at("missing"))), (None, None));
-        assert_eq!(inside(folder.path()), Some(at("named")), "the first by name");
+        assert_eq!(inside(folder), Some(at("named")), "the first by name");
         assert_eq!(inside(&at("missing")), None);
     }
 
+    /// One test after the other: a file that is removed leaves its number to a file of another test, and the register is that of the process.
     #[test]
-    fn a_file_of_ones_own_is_no_input() {
+    fn own_files_are_no_inputs_and_a_look_makes_none_and_hides_none() {
         let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("list");
-        std::fs::write(&path, "1").expect("written");
+        let at = |name: &str| folder.path().join(name);
+        for name in ["read", "noted", "named", "other", "list", "old"] {
+            std::fs::write(at(name), name).expect("written");
+        }
+        a_file_is_an_input_under_all_of_its_names(folder.path());
+        let path = at("list");
         written(&path);
         read(&path).expect("read");
         assert_eq!(same_as(&path), None);
-    }
-
-    #[test]
-    fn a_look_makes_no_input_and_hides_none() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("old");
-        std::fs::write(&path, "1").expect("written");
-        assert_eq!(look_at(&path, || read(&path).expect("read")), b"1");
+        let path = at("old");
+        assert_eq!(look_at(&path, || read(&path).expect("read")), b"old");
         assert_eq!(same_as(&path), None);
         read(&path).expect("read");
         look_at(&path, || read(&path).expect("read"));

@@ -5,6 +5,7 @@ mod elf;
 pub mod ext;
 pub(crate) mod grouping;
 pub mod heading;
+mod kernel_symbols;
 pub mod progress;
 pub(crate) mod session;
 pub mod several;

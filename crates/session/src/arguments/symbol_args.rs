@@ -1,6 +1,5 @@
 //! The symbols of the kernel, for commands that show stacks.
 
-use crate::Session;
 use anyhow::{Context, Result, bail};
 use parse::KernelSymbols;
 use std::path::{Path, PathBuf};
@@ -19,7 +18,7 @@ pub struct SymbolArgs {
 const MOST: u64 = 64 << 20;
 
 /// The commands that copy the symbols with their addresses.
-const COPY: &str = "sudo sysctl kernel.kptr_restrict=1; sudo cat /proc/kallsyms > kallsyms.txt";
+pub(crate) const COPY: &str = "sudo sysctl kernel.kptr_restrict=1; sudo cat /proc/kallsyms > kallsyms.txt";
 
 /// Reads the symbols in a copy of /proc/kallsyms. One without an address is refused.
 fn symbols_in(path: &Path) -> Result<KernelSymbols> {
@@ -38,18 +37,8 @@ fn symbols_in(path: &Path) -> Result<KernelSymbols> {
 }
 
 impl SymbolArgs {
-    /// Gives the symbols to the trace of a session. Without a file, a message reports it if the stacks of the trace have no names since the
-    /// kernel hid the addresses of its symbols.
-    pub fn give(&self, session: &mut Session) -> Result<()> {
-        match &self.kallsyms {
-            Some(path) => session.trace.set_kernel_symbols(Some(Arc::new(symbols_in(path)?))),
-            None if session.trace.has_stacks() && session.trace.hides_symbols() => session.read.message(&format!(
-                "{}: its stacks have no names: the kernel hid the addresses of its symbols. Record as root, with kernel.kptr_restrict at \
-                 most 1; until the next boot of that machine, a copy of its symbols gives the names: {COPY}; then add --kallsyms kallsyms.txt",
-                session.name()
-            )),
-            None => {}
-        }
-        Ok(())
+    /// Reads the symbols in the file of the arguments, if they name one.
+    pub(crate) fn read(&self) -> Result<Option<Arc<KernelSymbols>>> {
+        self.kallsyms.as_deref().map(|path| symbols_in(path).map(Arc::new)).transpose()
     }
 }
