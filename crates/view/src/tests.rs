@@ -145,8 +145,8 @@ fn entries(times: &BTreeMap<u32, u64>, ns: u64, longest: u64) -> Vec<(u32, u16)>
 #[test]
 fn tiles_are_what_the_simulation_did() {
     for (seed, cpus) in [(1, 4), (2, 5), (3, 17), (4, 8), (5, 70), (6, 260)] {
-        // Groups of lanes need many CPUs, not many events.
-        let simulation = Simulation::run(seed, cpus, (300 * cpus as usize).min(8_000));
+        // Groups of lanes need many CPUs, each with events, not many events.
+        let simulation = Simulation::run(seed, cpus, (300 * cpus as usize).min(26_000));
         let known = Known::of(&simulation);
         let start = simulation.events[0].ts;
         let cpus: Vec<Cpu> = (0..simulation.cpus).map(Cpu).collect();
