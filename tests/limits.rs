@@ -294,6 +294,7 @@ fn the_tests_of_limits_exist() {
         "crates/workcons/src",
         "crates/whatif/src",
         "crates/whatif/tests",
+        "tests/path_returns.rs",
         "tests/view_plot.rs",
         "tests/view_questions.rs",
     ]

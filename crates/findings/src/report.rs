@@ -140,6 +140,8 @@ pub fn findings(found: &Measurements, doubts: &Doubts) -> FindingsReport {
 pub(crate) fn ranked(all: Vec<Observed>) -> Vec<Observed> {
     let (doubts, mut ranked): (Vec<Observed>, Vec<Observed>) =
         all.into_iter().partition(|(observation, ..)| observation.is_doubt());
+    // Without a cost it delayed nothing: a task that starved beside the path of the command, a herd that nobody waited for.
+    ranked.retain(|(_, cost, _)| *cost != Some(0));
     // Stable: among equals the order of the kinds decides.
     ranked.sort_by_key(|(_, cost, _)| Reverse(*cost));
     // A part of the queued time stands behind the whole of it.

@@ -11,6 +11,9 @@ const CHILD: i32 = 6;
 const OTHER: i32 = 7;
 const OUTSIDE: i32 = 9;
 
+/// A thread of the command that keeps CPU 0 busy.
+const BUSY: i32 = 8;
+
 fn task(pid: i32) -> TaskRef {
     TaskRef { pid: Pid(pid), prio: 120, comm: Comm::new(if pid == 0 { b"swapper" } else { b"work" }) }
 }
@@ -61,11 +64,13 @@ impl ByHand {
         events
     }
 
-    /// The command forks a child that waits for CPU 0 from 1 to `until`, while the command runs. Then the child runs for 100 ms and
-    /// wakes the command, which runs for 10 ms and exits.
+    /// The command forks a child and sleeps until it has done its work. The child waits for CPU 0 from 1 to `until`, while a busy thread
+    /// of the command runs there. Then it runs for 100 ms and wakes the command, which runs for 10 ms and exits.
     fn waits(&mut self, until: i64) {
+        self.fork(1, (0, COMMAND), BUSY, 0);
         self.fork(1, (0, COMMAND), CHILD, 0);
-        self.switch(until, 0, COMMAND, CHILD);
+        self.switch(1, 0, COMMAND, BUSY);
+        self.switch(until, 0, BUSY, CHILD);
         self.wake(until + 100, until + 100, (0, CHILD), COMMAND, 0);
         self.switch(until + 100, 0, CHILD, COMMAND);
         self.at(until + 110, 0, COMMAND, EventKind::Exit { pid: Pid(COMMAND) });

@@ -74,7 +74,8 @@ fn the_first_switch_behind_a_window_decides_the_run_that_goes_on_at_its_end() {
     for edge in [150, 200, 320, 450, 599, 600, 650, 950, 1000] {
         let edge = Ts(edge);
         let ends = |prio| vec![RunEnd { cpu: Cpu(0), pid: Pid(7), prio }];
-        let behind = if edge.0 < 600 { ends(49) } else { ends(120) };
+        // The switch at the edge is behind it.
+        let behind = if edge.0 <= 600 { ends(49) } else { ends(120) };
         let (early, _) = times(Window { from: None, to: Some(edge) }, behind);
         let (late, _) = times(Window { from: Some(edge), to: None }, Vec::new());
         let sums = [0, 1, 2, 3, 4].map(|nth| early[nth] + late[nth]);

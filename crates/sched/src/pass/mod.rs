@@ -377,9 +377,9 @@ mod tests {
         assert_eq!(at_first(&events[..], Pass::<Saved<'_>>::PROLOGUE), softirq.comm);
         // Only the recorder has it.
         assert_eq!(at_first(&events[..1], 200), Comm::new(b"at the end"));
-        // It had another name before.
+        // It had another name before, which no event shows: that of the program is the only one.
         let exec = EventKind::Exec { pid: Pid(7), old_pid: Pid(7), program: Comm::new(b"at the end") };
-        assert_eq!(at_first(&[events[0], at(2, exec)], 200), Comm::EMPTY);
+        assert_eq!(at_first(&[events[0], at(2, exec)], 200), Comm::new(b"at the end"));
     }
 
     /// Delivers events in batches, and counts how often it is asked to.
