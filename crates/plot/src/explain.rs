@@ -31,7 +31,10 @@ pub fn explain(spec: &Spec) -> String {
     if let Some(record) = &spec.record {
         sentences.push(format!("To record its events: {record}"));
     }
-    sentences.iter().map(|sentence| format!("{sentence}\n")).collect()
+    let mut text: String = sentences.iter().map(|sentence| format!("{sentence}\n")).collect();
+    // Constants, regular expressions and fields are in it as they were written.
+    sched::event::escape_lines(&mut text, 0);
+    text
 }
 
 fn lanes(spec: &Spec) -> String {

@@ -19,8 +19,10 @@
 
 mod lex;
 mod parse;
+mod regexes;
 
-pub use self::parse::parse;
+pub use self::parse::{parse, parse_with};
+pub use self::regexes::Regexes;
 
 use regex::Regex;
 use std::cmp::Ordering;

@@ -1,20 +1,25 @@
 //! From a text to a condition.
 
 use super::lex::{Token, tokens};
-use super::{EventValue, Expr, ExprError, MAX_DEPTH, Node, Operand};
-use regex::RegexBuilder;
+use super::{EventValue, Expr, ExprError, MAX_DEPTH, Node, Operand, Regexes};
 
-/// Maximum size of a compiled regular expression in bytes.
-const REGEX_LIMIT: usize = 1 << 20;
-
-/// Parses a condition.
+/// Parses a condition by itself.
 ///
 /// # Errors
 ///
 /// The first part that does not belong to a condition, with its offset and the remedy.
 pub fn parse(source: &str) -> Result<Expr, ExprError> {
+    parse_with(source, &mut Regexes::default())
+}
+
+/// Parses a condition of a specification, whose conditions share their regular expressions and the limit on these.
+///
+/// # Errors
+///
+/// The first part that does not belong to a condition, with its offset and the remedy.
+pub fn parse_with(source: &str, regexes: &mut Regexes) -> Result<Expr, ExprError> {
     let tokens = tokens(source)?;
-    let mut parser = Parser { tokens: &tokens, at: 0, end: source.len(), depth: 0 };
+    let mut parser = Parser { tokens: &tokens, at: 0, end: source.len(), depth: 0, regexes };
     let root = parser.any()?;
     match parser.peek() {
         None => Ok(Expr { source: source.to_owned(), root }),
@@ -27,6 +32,7 @@ struct Parser<'t> {
     at: usize,
     end: usize,
     depth: usize,
+    regexes: &'t mut Regexes,
 }
 
 impl Parser<'_> {
@@ -107,8 +113,7 @@ impl Parser<'_> {
                     return self.error("a regular expression in quotation marks is expected here");
                 };
                 self.at += 1;
-                let regex = RegexBuilder::new(&pattern).size_limit(REGEX_LIMIT).build();
-                let regex = regex.map_err(|e| ExprError { at: place, message: e.to_string() })?;
+                let regex = self.regexes.compile(&pattern).map_err(|message| ExprError { at: place, message })?;
                 Ok(Node::Match { left, regex, negated: token == Token::NotMatches, at })
             }
             _ => self.error("a comparison is expected here, such as `!= 0` or `=~ \"text\"`"),

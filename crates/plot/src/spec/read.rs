@@ -5,7 +5,9 @@ use super::{
     Placed, PointSpec, Quantity, SeriesSpec, Spec, SpecError, TimeUnit, inside,
 };
 use crate::expr;
+use sched::event::{escape_lines, escaped};
 use serde::Deserialize;
+use std::cell::RefCell;
 use std::ops::Range;
 use toml::Spanned;
 
@@ -103,7 +105,7 @@ pub(super) fn read(source: &str) -> Result<Spec, SpecError> {
     let file: File = toml::from_str(source)
         .map_err(|e| SpecError::at(source, e.span().map_or(0, |span| span.start), e.message().trim_end().to_owned()))?;
     let items = file.interval.len() + file.point.len() + file.series.len();
-    let reader = Reader { source };
+    let reader = Reader { source, regexes: RefCell::default() };
     if items == 0 {
         return reader.error(&(0..0), "nothing is drawn: add an [[interval]], a [[point]] or a [[series]]");
     }
@@ -112,9 +114,9 @@ pub(super) fn read(source: &str) -> Result<Spec, SpecError> {
     }
     Ok(Spec {
         source: source.to_owned(),
-        title: file.title,
-        about: file.about,
-        record: file.record,
+        title: file.title.map(escaped),
+        about: file.about.map(escaped_text),
+        record: file.record.map(escaped_text),
         lanes: reader.lanes(file.lanes)?,
         intervals: file.interval.into_iter().map(|table| reader.interval(table)).collect::<Result<_, _>>()?,
         points: file.point.into_iter().map(|table| reader.point(table)).collect::<Result<_, _>>()?,
@@ -125,6 +127,7 @@ pub(super) fn read(source: &str) -> Result<Spec, SpecError> {
 /// Reads the tables of a file.
 struct Reader<'s> {
     source: &'s str,
+    regexes: RefCell<expr::Regexes>,
 }
 
 impl Reader<'_> {
@@ -135,7 +138,8 @@ impl Reader<'_> {
     fn condition(&self, text: Option<Text>) -> Result<Option<Condition>, SpecError> {
         let Some(text) = text else { return Ok(None) };
         let span = text.span();
-        let expr = expr::parse(text.get_ref()).map_err(|e| inside(self.source, &span, e.at, e.message))?;
+        let expr = expr::parse_with(text.get_ref(), &mut self.regexes.borrow_mut());
+        let expr = expr.map_err(|e| inside(self.source, &span, e.at, e.message))?;
         Ok(Some(Condition { expr, span }))
     }
 
@@ -210,7 +214,7 @@ impl Reader<'_> {
             IntervalSource::Lone { event, .. } => event,
         };
         Ok(IntervalSpec {
-            name: table.name.unwrap_or_else(|| own_name(&first.text)),
+            name: table.name.map_or_else(|| own_name(&first.text), escaped),
             condition: self.condition(table.condition)?,
             color: self.color(table.color, table.color_by)?,
             label: table.label.map(Placed::from),
@@ -225,7 +229,7 @@ impl Reader<'_> {
         let table = table.into_inner();
         let event = self.event(table.event)?;
         Ok(PointSpec {
-            name: table.name.unwrap_or_else(|| own_name(&event.text)),
+            name: table.name.map_or_else(|| own_name(&event.text), escaped),
             condition: self.condition(table.condition)?,
             color: self.color(table.color, table.color_by)?,
             label: table.label.map(Placed::from),
@@ -254,12 +258,19 @@ impl Reader<'_> {
             Quantity::Rate { event } => format!("{} per second", own_name(&event.text)),
             Quantity::Open { interval } => format!("open {}", interval.text),
         });
+        let name = escaped(name);
         let (by, condition) = (table.by.map(Placed::from), self.condition(table.condition)?);
-        Ok(SeriesSpec { name, quantity, by, condition, unit: table.unit, optional: table.optional, span })
+        Ok(SeriesSpec { name, quantity, by, condition, unit: table.unit.map(escaped), optional: table.optional, span })
     }
 }
 
 /// The name of an event without its system.
 fn own_name(event: &str) -> String {
-    event.split_once(':').map_or(event, |(_, name)| name).to_owned()
+    escaped(event.split_once(':').map_or(event, |(_, name)| name).to_owned())
+}
+
+/// A text of several lines, escaped.
+fn escaped_text(mut text: String) -> String {
+    escape_lines(&mut text, 0);
+    text
 }
