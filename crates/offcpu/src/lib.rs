@@ -112,6 +112,14 @@ struct StackSums {
     switches: u64,
 }
 
+impl std::ops::AddAssign for StackSums {
+    fn add_assign(&mut self, other: StackSums) {
+        self.asleep += other.asleep;
+        self.runnable += other.runnable;
+        self.switches += other.switches;
+    }
+}
+
 /// The origin of a wakeup, with its stack.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct StackWaker {

@@ -156,6 +156,9 @@ impl OffCpuTime {
     }
 }
 
+/// Maximum size of the names of the functions in all rows, in bytes: a stack of hundreds of functions can be in thousands of rows.
+const MOST_NAMES: usize = 32 << 20;
+
 pub(crate) fn build(offcpu: OffCpu<'_>, end: Ts) -> OffCpuReport {
     let options = offcpu.options;
     let keys = offcpu.timehist.by_key(options);
@@ -163,19 +166,27 @@ pub(crate) fn build(offcpu: OffCpu<'_>, end: Ts) -> OffCpuReport {
     // Stacks that differ in addresses within the same functions are one.
     let mut rows: BTreeMap<NamedRow, StackSums> = BTreeMap::new();
     let (mut stacked, mut rest) = (0, StackSums::default());
-    for (key, sums) in offcpu.rows.into_rows() {
+    let mut found = offcpu.rows.into_rows();
+    // The longest come first into the room that all have.
+    found.sort_by_key(|(_, sums)| std::cmp::Reverse(options.time.of(sums.asleep, sums.runnable)));
+    let mut left = MOST_NAMES;
+    for (key, sums) in found {
         let Some((command, out, waker)) = key else {
-            rest = sums;
+            rest += sums;
             continue;
         };
-        let is_stacked = out.or(waker.and_then(|waker| waker.stack)).is_some();
-        stacked += if is_stacked { sums.switches } else { 0 };
+        let of_row = [out, waker.and_then(|waker| waker.stack)];
+        stacked += if of_row.iter().any(Option::is_some) { sums.switches } else { 0 };
+        let size: usize = of_row.into_iter().flatten().map(|id| names.size(id)).sum();
+        let Some(rest_of_room) = left.checked_sub(size) else {
+            rest += sums;
+            continue;
+        };
+        left = rest_of_room;
         let of_waker =
             waker.map(|StackWaker { context, command, stack }| (context, command, stack.map(|id| names.stack(id))));
         let row = rows.entry((command, out.map(|id| names.stack(id)), of_waker)).or_default();
-        row.asleep += sums.asleep;
-        row.runnable += sums.runnable;
-        row.switches += sums.switches;
+        *row += sums;
     }
     let mut stacks: Vec<StackTimes> = rows.iter().map(|(row, sums)| times(row, *sums, options, &names)).collect();
     if rest != StackSums::default() {

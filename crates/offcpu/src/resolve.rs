@@ -41,6 +41,12 @@ impl<'o> FrameNames<'o> {
         frames.map(|frame| self.frame(*frame)).collect()
     }
 
+    /// The number of bytes that the names of a stack take in a row.
+    pub(crate) fn size(&mut self, id: StackId) -> usize {
+        let stack = self.stack(id);
+        stack.iter().map(|frame| self.name(*frame).len() + size_of::<String>()).sum()
+    }
+
     fn frame(&mut self, frame: StackFrame) -> NamedFrame {
         if let Some(known) = self.frames.get(&frame) {
             return *known;

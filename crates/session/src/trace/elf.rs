@@ -3,7 +3,9 @@
 //! Only 64-bit little-endian ELF is read. A file counts only if it has the build ID that was recorded: another version of it would give
 //! wrong names. Only the parts with headers, build IDs and symbols are read, within a room that the files of a recording share.
 
+use rustix::fs::{Mode, OFlags};
 use std::cell::Cell;
+use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
@@ -87,11 +89,20 @@ type Section = (u64, u64, u64, u64);
 impl ElfSymbols {
     /// Reads the symbols of a file if it has this build ID; nothing where it cannot be read or is another one. `left` is the number of
     /// bytes that may still be read.
+    ///
+    /// The recording chooses the path, so that only what a kernel can have mapped as a program is opened: a regular file at an absolute
+    /// path without links, on a file system of files, whose build ID was recorded.
     pub(crate) fn open(path: &Path, build_id: &[u8], left: &Cell<u64>) -> Option<ElfSymbols> {
         left.set(left.get().checked_sub(LEAST)?);
-        // A pipe or a device would wait or never end.
-        std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file)?;
-        ElfSymbols::read(opened::file(path).ok()?, build_id, left)
+        if build_id.is_empty() || !is_program_path(path) {
+            return None;
+        }
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let file = File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?);
+        // Another file can have come to the path meanwhile.
+        file.metadata().ok().filter(std::fs::Metadata::is_file)?;
+        opened::note(path, &file);
+        ElfSymbols::read(file, build_id, left)
     }
 
     /// Reads the symbols of an open file.
@@ -178,8 +189,42 @@ impl ElfSymbols {
         let next = self.functions.partition_point(|function| function.address <= address);
         let function = self.functions.get(next.checked_sub(1)?)?;
         let is_in = function.size == 0 || address - function.address < function.size;
-        is_in.then(|| self.name(*function).map(|name| String::from_utf8_lossy(name).into_owned()))?
+        is_in.then(|| self.name(*function).map(|name| sched::event::escape(name).into_owned()))?
     }
+}
+
+/// Whether a path can be that of a program's file, found without opening it: to open a file of the kernel's own file systems, or a device,
+/// can do something.
+fn is_program_path(path: &Path) -> bool {
+    let is_plain = path.is_absolute() && !path.components().any(|part| part == std::path::Component::ParentDir);
+    is_plain
+        && std::fs::canonicalize(path).is_ok_and(|real| real == path)
+        && std::fs::symlink_metadata(path).is_ok_and(|found| found.is_file())
+        && rustix::fs::statfs(path).is_ok_and(|system| !is_of_kernel(system.f_type as u64))
+}
+
+/// Whether a file system shows the kernel's own data and not files (`<linux/magic.h>`).
+fn is_of_kernel(kind: u64) -> bool {
+    const KINDS: [u64; 17] = [
+        0x9fa0,      // proc
+        0x6265_6572, // sysfs
+        0x6462_6720, // debugfs
+        0x7472_6163, // tracefs
+        0x0027_e0eb, // cgroup
+        0x6367_7270, // cgroup2
+        0x1cd1,      // devpts
+        0x7363_6673, // securityfs
+        0xf97c_ff8c, // selinuxfs
+        0x4341_5d53, // smackfs
+        0x6165_676c, // pstore
+        0xde5e_81e4, // efivarfs
+        0xcafe_4a11, // bpf
+        0x6265_6570, // configfs
+        0x1980_0202, // mqueue
+        0x4249_4e4d, // binfmt_misc
+        0x0187,      // autofs
+    ];
+    KINDS.contains(&(kind & 0xffff_ffff))
 }
 
 /// Whether notes have this build ID.
@@ -200,6 +245,7 @@ fn has_build_id(mut notes: &[u8], build_id: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::path::PathBuf;
 
     /// A file with one segment, a build ID and the function `work` of 16 bytes at 0x1010.
     fn elf() -> Vec<u8> {
@@ -248,6 +294,29 @@ mod tests {
         let symbols = parse(&elf(), &[1, 2, 3, 4]).expect("symbols");
         assert_eq!([0x20, 0x2f].map(|place| symbols.function(place)), [(); 2].map(|()| Some("work".to_owned())));
         assert_eq!((symbols.function(0x30), symbols.function(0x1f), symbols.function(0)), (None, None, None));
+    }
+
+    /// A program's file is found at its own absolute path alone, with a recorded build ID; nothing else that a recording names is opened.
+    #[test]
+    fn only_files_of_programs_are_opened() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let place = std::fs::canonicalize(folder.path()).expect("a path");
+        let program = place.join("program");
+        std::fs::write(&program, elf()).expect("written");
+        std::os::unix::fs::symlink("program", place.join("link")).expect("a link");
+        std::fs::create_dir(place.join("sub")).expect("a folder");
+        let opens = |path: &Path, build_id: &[u8]| ElfSymbols::open(path, build_id, &Cell::new(MOST)).is_some();
+        assert!(opens(&program, &[1, 2, 3, 4]));
+        assert!(!opens(&program, &[]), "without a build ID");
+        assert!(!opens(&place.join("link"), &[1, 2, 3, 4]), "a link");
+        assert!(!opens(&place.join("sub/../program"), &[1, 2, 3, 4]), "by way of a parent");
+        // From the working directory: the program is there, and not opened.
+        let up = std::env::current_dir().expect("a folder").components().skip(1).map(|_| "..").collect::<PathBuf>();
+        let relative = up.join(program.strip_prefix("/").expect("absolute"));
+        assert!(relative.exists() && !opens(&relative, &[1, 2, 3, 4]), "a relative path");
+        for path in ["/proc/self/exe", "/proc/kmsg", "/proc/version", "/sys/kernel/notes", "/dev/null", "/"] {
+            assert!(!is_program_path(Path::new(path)), "{path}");
+        }
     }
 
     #[test]

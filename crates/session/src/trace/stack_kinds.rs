@@ -1,6 +1,8 @@
 //! The kinds of stacks, each with the functions of the kernel that show it.
 
+use sched::seeded::SeededMap;
 use serde::Serialize;
+use std::sync::LazyLock;
 
 /// The reason for which a task left its CPU, by the functions on its stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -373,28 +375,53 @@ const OF_SCHEDULER: [&str; 28] = [
     "swake_up_one",
 ];
 
+/// The kinds of stacks that a function shows.
+#[derive(Clone, Copy, Debug, Default)]
+struct ShownKinds {
+    kind: Option<StackKind>,
+    /// The kind that it shows directly outside the functions of the scheduler alone.
+    innermost: Option<StackKind>,
+    of_scheduler: bool,
+}
+
+/// The kinds that each function of the tables shows. A stack has hundreds of frames, each of which is looked up once.
+static SHOWN: LazyLock<SeededMap<&str, ShownKinds>> = LazyLock::new(|| {
+    let mut shown: SeededMap<&str, ShownKinds> = SeededMap::default();
+    let each = |table: &'static [(StackKind, &'static [&'static str])]| {
+        table.iter().flat_map(|(kind, functions)| functions.iter().map(|function| (*function, *kind)))
+    };
+    each(&SHOWN_BY).for_each(|(function, kind)| shown.entry(function).or_default().kind = Some(kind));
+    each(&SHOWN_INNERMOST_BY).for_each(|(function, kind)| shown.entry(function).or_default().innermost = Some(kind));
+    OF_SCHEDULER.iter().for_each(|function| shown.entry(function).or_default().of_scheduler = true);
+    shown
+});
+
 /// The name of a function as it is written, without what a compiler has added.
 fn written(name: &str) -> &str {
+    if !name.contains('.') {
+        return name;
+    }
     let end = [".isra.", ".constprop.", ".part.", ".cold", ".llvm."].iter().filter_map(|mark| name.find(mark)).min();
     name.get(..end.unwrap_or(name.len())).unwrap_or(name)
 }
 
+fn shown_by(name: &str) -> ShownKinds {
+    SHOWN.get(written(name)).copied().unwrap_or_default()
+}
+
 /// Whether a function is one of the scheduler at the inner end of a stack.
 pub fn is_of_scheduler(name: &str) -> bool {
-    OF_SCHEDULER.contains(&written(name))
+    shown_by(name).of_scheduler
 }
 
 /// Returns the kind that the functions of a stack show, given from the innermost one on, and the place of the one that shows it.
 pub fn kind_of<'n>(names: impl Iterator<Item = &'n str>) -> Option<(StackKind, usize)> {
-    let of = |name: &str, table: &[(StackKind, &[&str])]| {
-        table.iter().find(|(_, functions)| functions.contains(&written(name))).map(|(kind, _)| *kind)
-    };
     // Whether the functions so far are of the scheduler alone.
     let mut is_innermost = true;
     names.enumerate().find_map(|(place, name)| {
-        let inner = if is_innermost { of(name, &SHOWN_INNERMOST_BY) } else { None };
-        let kind = of(name, &SHOWN_BY).or(inner);
-        is_innermost &= is_of_scheduler(name);
+        let ShownKinds { kind, innermost, of_scheduler } = shown_by(name);
+        let kind = kind.or(innermost.filter(|_| is_innermost));
+        is_innermost &= of_scheduler;
         kind.map(|kind| (kind, place))
     })
 }

@@ -13,11 +13,12 @@ use std::cell::Cell;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-/// The names of the addresses of a trace: of the kernel by the symbols of the trace, of programs by their files. Each file is read
-/// once, and only if it is the one that was recorded.
+/// The names of the addresses of a trace: of the kernel by the symbols of the trace, of programs by their files, where that is asked for.
+/// Each file is read once, and only if it is the one that was recorded.
 #[derive(Debug, Default)]
 pub struct AddressNames {
-    programs: Mutex<Programs>,
+    /// The files of programs; none where the recording may have none opened.
+    programs: Option<Mutex<Programs>>,
 }
 
 /// The files of the programs of a trace.
@@ -36,25 +37,28 @@ impl Default for Programs {
 }
 
 impl AddressNames {
+    /// Returns the names of addresses with those of the functions of programs, for which the files that the recording names are opened.
+    pub fn with_programs() -> AddressNames {
+        AddressNames { programs: Some(Mutex::default()) }
+    }
+
     /// Returns the name of a frame: the function, or `file+0x…` for a program whose symbols are not there; nothing where neither is known.
     pub fn name(&self, trace: &Trace, frame: StackFrame) -> Option<String> {
         if !frame.is_user {
             return trace.function_at(frame.address).map(|(name, _)| name.to_owned());
         }
         let (number, module) = frame.module.and_then(|number| Some((number, trace.module(number)?)))?;
-        let mut programs = self.programs.lock().unwrap_or_else(PoisonError::into_inner);
-        let Programs { files, left } = &mut *programs;
-        let open = || ElfSymbols::open(Path::new(&module.path), &module.build_id, left);
-        let symbols = files.entry(number).or_insert_with(open);
-        // An address behind a call can be that of the next function.
-        let place = frame.address.saturating_sub(1);
-        match symbols.as_ref().and_then(|symbols| symbols.function(place)) {
-            Some(name) => Some(name),
-            None => {
-                let file = module.path.rsplit('/').next().filter(|file| !file.is_empty()).unwrap_or(&module.path);
-                Some(format!("{file}+{:#x}", frame.address))
-            }
-        }
+        let function = self.programs.as_ref().and_then(|programs| {
+            let mut programs = programs.lock().unwrap_or_else(PoisonError::into_inner);
+            let Programs { files, left } = &mut *programs;
+            let open = || ElfSymbols::open(Path::new(&module.path), &module.build_id, left);
+            // An address behind a call can be that of the next function.
+            files.entry(number).or_insert_with(open).as_ref()?.function(frame.address.saturating_sub(1))
+        });
+        Some(function.unwrap_or_else(|| {
+            let file = module.path.rsplit('/').next().filter(|file| !file.is_empty()).unwrap_or(&module.path);
+            format!("{file}+{:#x}", frame.address)
+        }))
     }
 }
 
