@@ -21,6 +21,7 @@ mod damage;
 mod definitions;
 mod differential;
 mod doc_comments;
+mod escapes;
 mod events;
 mod export;
 mod facts;

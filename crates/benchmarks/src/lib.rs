@@ -22,6 +22,7 @@ mod stress_ng;
 mod sysbench;
 
 use question::{Better, Metric};
+use sched::event::escaped;
 use std::ffi::OsString;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -62,6 +63,13 @@ pub fn numbers(output: &str) -> Vec<BenchmarkNumber> {
     rtla::read(&lines, &mut found);
     stress_ng::read(&lines, &mut found);
     sysbench::read(&lines, &mut found);
+    // Names in the output become those of metrics.
+    for BenchmarkNumber { metric, .. } in &mut found.numbers {
+        metric.key = escaped(metric.key.to_string()).into();
+        for text in [&mut metric.name, &mut metric.row] {
+            *text = escaped(std::mem::take(text));
+        }
+    }
     found.numbers
 }
 

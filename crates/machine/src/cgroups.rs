@@ -190,7 +190,11 @@ pub(crate) fn read(root: &Root) -> Vec<Cgroup> {
             }));
         }
     }
-    found.iter_mut().for_each(|cgroup| cgroup.tasks.sort_unstable());
+    for cgroup in &mut found {
+        cgroup.tasks.sort_unstable();
+        // A user names the folders. The path is no longer needed to find them.
+        cgroup.path = sched::event::escaped(std::mem::take(&mut cgroup.path));
+    }
     found.sort_by(|a, b| a.path.cmp(&b.path));
     found
 }

@@ -204,9 +204,9 @@ impl Machine {
         }
     }
 
-    /// Reads the text of a machine file.
+    /// Reads the text of a machine file. Control characters in its strings are escaped.
     pub fn parse(text: &str) -> Result<Machine, Error> {
-        let machine: Machine = serde_json::from_str(text)?;
+        let machine: Machine = sched::event::CleanJson::new(text).read()?;
         if machine.schema != SCHEMA {
             return Err(Error::Schema(machine.schema));
         }

@@ -56,7 +56,8 @@ impl Root {
         self.path.join(file)
     }
 
-    /// The text of a file without the white space around it; nothing if it is absent, unreadable or empty.
+    /// The text of a file without the white space around it, with control characters but line breaks and tabs escaped; nothing if it is
+    /// absent, unreadable or empty.
     pub(crate) fn text(&self, file: impl AsRef<Path>) -> Option<String> {
         let mut bytes = Vec::new();
         // The kernel's files have no length: some end only after the last of many reads.
@@ -64,7 +65,8 @@ impl Root {
         // The kernel's own files are no inputs that an output could replace, and there are many.
         let opened = if self.path == Path::new("/") { std::fs::File::open(&file) } else { opened::file(&file) };
         opened.ok()?.take(MAX_FILE).read_to_end(&mut bytes).ok()?;
-        let text = String::from_utf8_lossy(&bytes).trim().to_owned();
+        let mut text = String::from_utf8_lossy(&bytes).trim().to_owned();
+        sched::event::escape_lines(&mut text, 0);
         (!text.is_empty()).then_some(text)
     }
 

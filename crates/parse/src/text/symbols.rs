@@ -4,13 +4,14 @@
 use crate::bytes::until_nul;
 use crate::limits;
 use crate::text::expr;
+use sched::event::escape;
 use sched::seeded::SeededMap;
 use sched::{Comm, Pid};
 
 /// `/proc/kallsyms`, by address.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Symbols {
-    /// Names of all symbols in one string. A string for each would take three times the memory.
+    /// Names of all symbols in one string, escaped. A string for each would take three times the memory.
     names: String,
     /// Sorted: each address, and where its name begins and ends.
     by_address: Vec<(u64, u32, u32)>,
@@ -56,7 +57,7 @@ impl Symbols {
                 continue;
             }
             let start = names.len();
-            names.push_str(&String::from_utf8_lossy(name.get(..limits::NAME).unwrap_or(name)));
+            names.push_str(&escape(name.get(..limits::NAME).unwrap_or(name)));
             let (Ok(start), Ok(end)) = (u32::try_from(start), u32::try_from(names.len())) else { break };
             by_address.push((address, start, end));
         }

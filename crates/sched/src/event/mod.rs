@@ -1,5 +1,6 @@
 //! Time, CPUs, tasks and the scheduler's events.
 
+mod clean;
 pub mod context_flags;
 mod cpu_mask;
 pub mod diag;
@@ -11,6 +12,7 @@ pub(crate) mod task_id;
 pub(crate) mod tracepoint;
 mod two_words;
 
+pub use clean::CleanJson;
 pub use cpu_mask::CpuMask;
 use probe::Probe;
 use serde::{Deserialize, Serialize, Serializer};
@@ -244,14 +246,12 @@ pub fn escape(bytes: &[u8]) -> Cow<'_, str> {
     let mut out = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
         for c in chunk.valid().chars() {
-            match c {
-                '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' => {
-                    let _ = write!(out, "\\u{{{:x}}}", u32::from(c));
-                }
-                c if c.is_control() => {
-                    let _ = write!(out, "\\x{:02x}", u32::from(c));
-                }
-                c => out.push(c),
+            if is_plain_char(c) {
+                out.push(c);
+            } else if c.is_control() {
+                let _ = write!(out, "\\x{:02x}", u32::from(c));
+            } else {
+                let _ = write!(out, "\\u{{{:x}}}", u32::from(c));
             }
         }
         for b in chunk.invalid() {
@@ -259,6 +259,13 @@ pub fn escape(bytes: &[u8]) -> Cow<'_, str> {
         }
     }
     out.into()
+}
+
+/// Whether a character does nothing to a terminal or to the order of a text: it is no control character, no bidirectional override, and
+/// neither breaks lines nor is without any width.
+pub fn is_plain_char(c: char) -> bool {
+    !matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+        && !c.is_control()
 }
 
 /// Whether nothing in these bytes has to be escaped. All bytes are tested at once.

@@ -1,6 +1,6 @@
 //! Where each CPU sits: core, cluster, last-level cache, NUMA node, socket; and the order to show them in.
 
-use crate::event::Cpu;
+use crate::event::{CleanJson, Cpu};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -266,8 +266,9 @@ fn second_cache(line: usize, names: Option<&str>, text: &str) -> Result<Option<u
 
 /// Reads `lscpu -e -J`, `lscpu -J` or a machine file.
 fn from_json(text: &str) -> Result<Topology, TopologyError> {
-    let value: serde_json::Value =
-        serde_json::from_str(text).map_err(|e| TopologyError::BadLine { line: e.line(), what: e.to_string() })?;
+    let value: serde_json::Value = CleanJson::new(text)
+        .read()
+        .map_err(|e: serde_json::Error| TopologyError::BadLine { line: e.line(), what: e.to_string() })?;
     let field = |row: &serde_json::Value, name: &str| match row.get(name) {
         Some(serde_json::Value::String(s)) => s.clone(),
         Some(v) if v.is_number() => v.to_string(),

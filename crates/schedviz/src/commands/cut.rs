@@ -14,6 +14,7 @@ use picks::PicksNotes;
 use preemptions::PreemptionsNotes;
 use question::Subcommand;
 use residency::ResidencyNotes;
+use sched::event::CleanJson;
 use sched::past::PastName;
 use sched::{Analysis, Cpu, EventIssue, EventKind, NoteTaker, Pass, Past, SchedEvent, SchedState, Topology, Ts};
 use session::Session;
@@ -232,7 +233,7 @@ fn machine_file(args: &CutArgs) -> Result<Option<(PathBuf, String)>> {
 fn text_of(from: &Path, args: &CutArgs) -> Result<Option<String>> {
     match Machine::open(from) {
         Ok(machine) if args.anonymize => Ok(Some(serde_json::to_string_pretty(&machine.anonymous())?)),
-        Ok(_) => read_text(from).map(Some),
+        Ok(_) => Ok(Some(CleanJson::new(&read_text(from)?).text().to_owned())),
         Err(why) => {
             args.read.message(&format!("{} is left out: {why}", from.display()));
             Ok(None)

@@ -100,9 +100,9 @@ pub enum RunsError {
 pub const MOST_VARIANTS: usize = 1_000;
 
 impl RunsFile {
-    /// Reads the text of the file.
+    /// Reads the text of the file. Control characters in its strings are escaped.
     pub fn parse(text: &str) -> Result<RunsFile, RunsError> {
-        let runs: RunsFile = serde_json::from_str(text)?;
+        let runs: RunsFile = sched::event::CleanJson::new(text).read()?;
         if runs.schema != SCHEMA {
             return Err(RunsError::Schema(runs.schema));
         }
