@@ -11,6 +11,9 @@ use testkit::{MeasuredRun, PerfBuilder, PerfForm, TraceBuilder, measured};
 /// The greatest peak of memory, in bytes.
 const MOST: u64 = 300_000_000;
 
+/// The greatest peak that leaves a quarter of that.
+const WITH_ROOM: u64 = 225_000_000;
+
 /// A file of `tests/hostile` that is kept compressed: its content would be more than a repository should hold.
 fn unpacked(name: &str) -> Vec<u8> {
     let packed = std::fs::read(root().join("tests/hostile").join(name)).expect("a hostile file");
@@ -19,9 +22,14 @@ fn unpacked(name: &str) -> Vec<u8> {
 
 /// Runs a command on `x.dat` of a folder; what it printed to standard error.
 fn bounded(folder: &Path, arguments: &[&str]) -> String {
+    bounded_by(MOST, folder, arguments)
+}
+
+/// Runs a command that may take this number of bytes.
+fn bounded_by(most: u64, folder: &Path, arguments: &[&str]) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_schedviz"));
     let MeasuredRun { status, stderr, peak, .. } = measured(command.args(arguments).current_dir(folder));
-    assert!(peak < MOST, "{arguments:?}: {} MB", peak / 1_000_000);
+    assert!(peak < most, "{arguments:?}: {} MB", peak / 1_000_000);
     assert!(matches!(status.code(), Some(0..=3)), "{arguments:?}: {status}: {stderr}");
     assert!(!stderr.contains("panicked"), "{arguments:?}: {stderr}");
     stderr
@@ -40,16 +48,21 @@ fn living_tasks_have_a_limit() {
     std::fs::write(folder.join("x.dat"), &file).expect("written");
     std::fs::write(folder.join("y.dat"), &file).expect("written");
     // 655,200 tasks are woken, each once; as many as the limit are followed. `report` has the analysis of `fairness`.
-    let commands: [&[&str]; 5] = [
-        &["report", "x.dat", "-o", "report"],
-        &["latency", "x.dat", "--by", "task", "--json"],
-        &["why", "x.dat", "--by", "task"],
-        &["compare", "--base", "x.dat", "--new", "y.dat"],
-        &["export", "x.dat", "--csv", "tables"],
+    let commands: [(u64, &[&str]); 7] = [
+        (WITH_ROOM, &["report", "x.dat", "-o", "report", "--threads", "1"]),
+        (MOST, &["report", "x.dat", "-o", "report", "--threads", "2"]),
+        (WITH_ROOM, &["compare", "--base", "x.dat", "--new", "y.dat", "--threads", "1"]),
+        (MOST, &["compare", "--base", "x.dat", "--new", "y.dat", "--threads", "2"]),
+        (WITH_ROOM, &["latency", "x.dat", "--by", "task", "--json", "--threads", "2"]),
+        (WITH_ROOM, &["why", "x.dat", "--by", "task", "--threads", "2"]),
+        (MOST, &["export", "x.dat", "--csv", "tables", "--threads", "2"]),
     ];
-    for arguments in commands {
-        let stderr = words(&bounded(&folder, arguments));
+    for (most, arguments) in commands {
+        let stderr = words(&bounded_by(most, &folder, arguments));
         assert!(stderr.contains("tasks beyond the 131,072 living ones"), "{arguments:?}: {stderr}");
+    }
+    for arguments in [["list", "x.dat", "-o", "x.txt"], ["cut", "x.dat", "-o", "part.dat"]] {
+        bounded_by(WITH_ROOM, &folder, &[&arguments[..], &["--threads", "2"]].concat());
     }
     std::fs::remove_dir_all(&folder).expect("removed");
 }
@@ -211,6 +224,51 @@ fn the_tasks_of_a_note_have_a_limit() {
             assert_eq!(stderr.contains("more tasks than a part can note"), is_lost, "{more}: {stderr}");
         }
     }
+    std::fs::remove_dir_all(&folder).expect("removed");
+}
+
+/// A specification of 231 kB with one regular expression 12,000 times, and one with as many different ones: the first is drawn, the other
+/// refused, and neither takes more than the file.
+#[test]
+fn regular_expressions_of_a_specification_are_bounded() {
+    let folder = scratch("regexes");
+    std::fs::copy(root().join("tests/fixtures/affine.dat"), folder.join("x.dat")).expect("copied");
+    let points = |of: &dyn Fn(usize) -> String| {
+        let condition = |point: usize| {
+            let one = |nth| format!("text =~ '{}'", of(200 * point + nth));
+            (0..200).map(one).collect::<Vec<_>>().join(" or ")
+        };
+        let point =
+            |nth| format!("[[point]]\nevent = \"sched:sched_switch\"\nwhere = \"\"\"{}\"\"\"\n", condition(nth));
+        (0..60).map(point).collect::<String>()
+    };
+    let same = points(&|_| r"\\w{9}".to_owned());
+    assert!(same.len() > 230_000, "{} bytes", same.len());
+    std::fs::write(folder.join("same.toml"), same).expect("written");
+    std::fs::write(folder.join("many.toml"), points(&|nth| format!("{nth}."))).expect("written");
+    let commands = |name| {
+        [
+            vec!["plot", "--explain", name],
+            vec!["plot", name, "x.dat", "-o", "x.svg"],
+            vec!["cut", "x.dat", "-o", "part.dat", "--plot", name],
+        ]
+    };
+    for arguments in commands("same.toml") {
+        assert_eq!(bounded(&folder, &arguments), "", "{arguments:?}");
+    }
+    for arguments in commands("many.toml") {
+        let stderr = words(&bounded(&folder, &arguments));
+        assert!(stderr.contains("too large together"), "{arguments:?}: {stderr}");
+    }
+    std::fs::remove_dir_all(&folder).expect("removed");
+}
+
+/// Two tasks that alternate beside a thousand waiting ones, two million times: a pick costs a few steps, not the queue.
+#[test]
+fn picks_beside_a_long_queue_are_bounded() {
+    let folder = scratch("picks-queue");
+    std::fs::write(folder.join("x.dat"), unpacked("picks-beside-a-queue.dat.zst")).expect("written");
+    bounded(&folder, &["picks", "x.dat"]);
     std::fs::remove_dir_all(&folder).expect("removed");
 }
 

@@ -87,6 +87,9 @@ pub enum Error {
         "--host-time: the file has no TIME_SHIFT, which relates a guest's clock to its host's. Record host and guest together with trace-cmd record -A"
     )]
     NoHost,
+    /// More tasks live in the trace than it may have beside other traces ([`crate::Options::most_state`]).
+    #[error("the trace has too many living tasks to be read beside others")]
+    ManyTasks,
     /// The trace has no events to show.
     #[error("the trace holds no events{}", if .why.is_empty() { String::new() } else { format!(": {}", .why) })]
     NoEvents {

@@ -13,7 +13,7 @@
 //! *Memory.* The next round is chosen before the last one is merged, to be decoded meanwhile. A CPU
 //! gets a further unit while it holds the watermark, or while fewer than [`AHEAD`] of its units
 //! will be left by that merge. Therefore at most `AHEAD` × CPUs + 2 × budget units are held, and the batches
-//! that wait.
+//! that wait. Where units have many items, a round has fewer units ([`ROUND`]).
 //!
 //! *Loss.* The kernel marks a loss on the page behind the gap, but the gap begins at the last
 //! event before it, on an earlier page. That event is still held when the mark is seen: it is
@@ -51,6 +51,15 @@ const AHEAD: usize = 2;
 
 /// Bytes that a unit usually has at most; larger ones count as several.
 const UNIT: u64 = 64 << 10;
+
+/// Items that a round decodes at most, about: events of 16 bytes take four times as much memory as usual ones.
+const ROUND: usize = 1 << 17;
+
+/// Items that a unit of [`UNIT`] bytes is taken to have before any was decoded: as many as it can have.
+const MOST_OF_UNIT: usize = 1 << 12;
+
+/// Bytes of the smallest record of a task.
+const LEAST_RECORD: u64 = 16;
 
 /// Batches that may wait to be looked at.
 const QUEUED: usize = 16;
@@ -324,6 +333,8 @@ struct Merger<'t, T> {
     lanes: Vec<MergeLane<'t, T>>,
     start: Ts,
     budget: usize,
+    /// The number of items of a unit of the usual size, in the latest round.
+    density: usize,
     /// The memory of units that have been passed on, to be used again.
     spare: Vec<Vec<T>>,
     order: OrderFinder,
@@ -344,7 +355,8 @@ impl<'t, T: Timed> Merger<'t, T> {
         };
         let mut lanes: Vec<MergeLane<'t, T>> = lanes.iter().map(lane).collect();
         lanes.sort_by_key(|lane| (lane.pages.cpu, lane.buffer));
-        Merger { lanes, start, budget, spare: Vec::new(), order: OrderFinder::default(), batch: Vec::new() }
+        let (spare, order, batch) = (Vec::new(), OrderFinder::default(), Vec::new());
+        Merger { lanes, start, budget, density: MOST_OF_UNIT, spare, order, batch }
     }
 
     /// Decodes and merges, round by round; `decode` may do its part beside the merge, or after it. `pass_on` gets
@@ -358,11 +370,15 @@ impl<'t, T: Timed> Merger<'t, T> {
         let start = Some(Watermark { ts: self.start, lane: 0 });
         let mut units = decode(self.round(start), &mut || ControlFlow::Continue(())).unwrap_or_default();
         loop {
+            let (mut items, mut cost) = (0_usize, 0_usize);
             for Decoded { lane, number, unit } in units {
                 if let Some(lane) = self.lanes.get_mut(lane) {
+                    items = items.saturating_add(unit.items.len());
+                    cost = cost.saturating_add(lane.cost(number));
                     lane.accept(number, unit, &mut diagnostics);
                 }
             }
+            self.density = items.checked_div(cost).unwrap_or(self.density);
             let lanes = self.lanes.iter().enumerate().filter(|(_, lane)| !lane.is_exhausted());
             let watermark = lanes.map(|(index, lane)| Watermark { ts: lane.boundary.frontier(), lane: index }).min();
             let next = self.round(watermark);
@@ -379,10 +395,12 @@ impl<'t, T: Timed> Merger<'t, T> {
         MergeFindings { diagnostics, of_all }
     }
 
-    /// Memory for the items of a unit.
-    fn space(&mut self) -> Vec<T> {
+    /// Memory for the items of a unit of this number of bytes: as much as it can need, since what a thread that decodes adds to it would
+    /// stay with that thread.
+    fn space(&mut self, bytes: u64) -> Vec<T> {
         let mut items = self.spare.pop().unwrap_or_default();
         items.clear();
+        items.reserve_exact((bytes / LEAST_RECORD) as usize);
         items
     }
 
@@ -392,10 +410,11 @@ impl<'t, T: Timed> Merger<'t, T> {
             |(index, lane): (usize, &MergeLane<'t, T>)| watermark.map_or(0, |w| lane.left_at(w.end_of(index)));
         let left: Vec<usize> = self.lanes.iter().enumerate().map(left_of).collect();
         let held: usize = left.iter().sum();
-        let room = self.lanes.len().saturating_mul(AHEAD).saturating_add(self.budget).saturating_sub(held);
-        let picked = pick(&self.lanes, &left, self.budget.min(room));
+        let budget = self.budget.min(ROUND / self.density.max(1)).max(1);
+        let room = self.lanes.len().saturating_mul(AHEAD).saturating_add(budget).saturating_sub(held);
+        let picked = pick(&self.lanes, &left, budget.min(room));
         let task = |(index, unit): (usize, usize)| {
-            let space = self.space();
+            let space = self.space(self.lanes.get(index)?.pages.bytes_of(unit));
             let MergeLane { buffer, pages, .. } = self.lanes.get(index)?;
             Some(UnitTask { lane: index, buffer: *buffer, pages, unit, space })
         };

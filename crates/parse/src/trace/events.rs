@@ -436,6 +436,14 @@ impl EventSource for EventStream<'_> {
         self.trace.pool().as_ref().map_or(1, |pool| pool.current_num_threads())
     }
 
+    fn most_state(&self) -> Option<usize> {
+        self.trace.options.most_state
+    }
+
+    fn too_large(&self) -> Option<Error> {
+        self.most_state().map(|_| Error::ManyTasks)
+    }
+
     fn events_to_all(&mut self, first: &mut Sink<'_>, others: &mut [&mut SendSink<'_>]) -> Result<(), Error> {
         match self.begin {
             Some(begin) => self.events_from(begin, &mut in_turn(first, others)),

@@ -91,6 +91,8 @@ pub struct Options {
     pub host_time: bool,
     /// Only the data of these CPUs, as if they alone had been recorded; of all if there is none.
     pub cpus: Vec<Cpu>,
+    /// The maximum size of the state of a pass, in bytes, beyond which it ends with [`Error::ManyTasks`]; none for any size.
+    pub most_state: Option<usize>,
 }
 
 /// The content of the file, without reading its events.
@@ -532,9 +534,8 @@ impl Trace {
 
     /// Returns the lanes that are read, each from the last unit on that begins before `from`.
     fn lanes_from(&self, from: Ts) -> Vec<(usize, &CpuPages, usize)> {
-        let before = Ts(from.0.saturating_sub(1));
-        let lanes = self.selected_lanes().into_iter();
-        lanes.map(|(buffer, pages)| (buffer, pages, self.unit_before(pages, before))).collect()
+        let unit = |pages| self.unit_before(pages, Ts(from.0.saturating_sub(1)));
+        self.selected_lanes().into_iter().map(|(buffer, pages)| (buffer, pages, unit(pages))).collect()
     }
 
     /// Returns the lanes that are read, each from its first unit on.

@@ -13,6 +13,7 @@ use crate::state::{SchedState, Start};
 use crate::tables::seeded::SeededSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Adds the discoveries of `state` to the start. Returns whether any of them was new.
 pub(super) fn learn(start: &mut Start, state: &SchedState, source: &mut impl EventSource) -> bool {
@@ -67,7 +68,15 @@ macro_rules! groups {
                 let ($a, $($b),+) = self;
                 let mut $a = plan.fold($a);
                 $(let mut $b = plan.fold($b);)+
-                source.events_to_all(&mut |events| $a.feed(events), &mut [$(&mut |events| $b.feed(events)),+])?;
+                let room = StatesRoom::of(1 $(+ { stringify!($b); 1 })+);
+                source.events_to_all(
+                    &mut |events| room.feed(&mut $a, events),
+                    &mut [$(&mut |events| room.feed(&mut $b, events)),+],
+                )?;
+                if room.is_exceeded() {
+                    plan.is_crowded = true;
+                    return Ok(None);
+                }
                 Ok(plan.was_right(&$a, source).then(|| {
                     $a.outcome(plan, source).map(|output| (output, $($b.close()),+))
                 }))
@@ -90,9 +99,15 @@ impl<A: Analysis + Send> SideBySide for Vec<A> {
         let Some((first, others)) = folds.split_first_mut() else {
             return Ok(Some(plan.fold(Vec::<A>::new()).outcome(plan, source)));
         };
-        let mut others: Vec<_> = others.iter_mut().map(|fold| |events: &[SchedEvent]| fold.feed(events)).collect();
+        let room = &StatesRoom::of(1 + others.len());
+        let mut others: Vec<_> =
+            others.iter_mut().map(|fold| move |events: &[SchedEvent]| room.feed(fold, events)).collect();
         let mut others: Vec<&mut SendSink<'_>> = others.iter_mut().map(|sink| sink as &mut SendSink<'_>).collect();
-        source.events_to_all(&mut |events| first.feed(events), &mut others)?;
+        source.events_to_all(&mut |events| room.feed(first, events), &mut others)?;
+        if room.is_exceeded() {
+            plan.is_crowded = true;
+            return Ok(None);
+        }
         if !folds.first().is_some_and(|first| plan.was_right(first, source)) {
             return Ok(None);
         }
@@ -102,6 +117,40 @@ impl<A: Analysis + Send> SideBySide for Vec<A> {
             let others = folds.map(Fold::close);
             [output].into_iter().chain(others).collect()
         })))
+    }
+}
+
+/// The room of the states that follow a pass side by side. Where they outgrow it the pass is made again with one state, which all
+/// analyses share: what a pass takes does not grow with the number of threads.
+pub(super) struct StatesRoom {
+    states: usize,
+    exceeded: AtomicBool,
+}
+
+impl StatesRoom {
+    /// Maximum size of all states together, in bytes: those of some 20,000 living tasks.
+    const MOST: usize = 4 << 20;
+
+    /// The room of this number of states.
+    fn of(states: usize) -> StatesRoom {
+        StatesRoom { states, exceeded: AtomicBool::new(false) }
+    }
+
+    /// Passes events on to one of the states; breaks once all have outgrown their room.
+    fn feed<A: Analysis>(&self, fold: &mut Fold<A>, events: &[SchedEvent]) -> ControlFlow<()> {
+        if self.is_exceeded() {
+            return ControlFlow::Break(());
+        }
+        let flow = fold.feed(events);
+        if fold.bytes().saturating_mul(self.states) > StatesRoom::MOST {
+            self.exceeded.store(true, Ordering::Relaxed);
+            return ControlFlow::Break(());
+        }
+        flow
+    }
+
+    fn is_exceeded(&self) -> bool {
+        self.exceeded.load(Ordering::Relaxed)
     }
 }
 
@@ -115,6 +164,8 @@ pub struct PassPlan {
     pub(super) haste: Haste,
     /// The findings on the start of earlier attempts.
     pub(super) late: Diagnostics,
+    /// Whether several states took more than their room, so that all analyses share one.
+    pub(super) is_crowded: bool,
 }
 
 impl PassPlan {
@@ -129,7 +180,7 @@ impl PassPlan {
         };
         let haste = Haste { left: 0, known: 0, was_wrong: false };
         let start = Start { past: Some(past), ..Start::default() };
-        PassPlan { start, from, to, end, haste, late: Diagnostics::default() }
+        PassPlan { start, from, to, end, haste, late: Diagnostics::default(), is_crowded: false }
     }
 
     /// Makes the fold of an analysis that follows this plan.
@@ -284,6 +335,13 @@ impl Fold<()> {
         }
         analysis.resume(from, state.now().max(from), &state);
         Fold { state, analysis, looks_back, moves, from, to, end, haste, inside, lost, offlines }
+    }
+}
+
+impl<A> Fold<A> {
+    /// The approximate number of bytes of the state.
+    pub(super) fn bytes(&self) -> usize {
+        self.state.bytes()
     }
 }
 

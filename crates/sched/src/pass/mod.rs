@@ -98,10 +98,28 @@ impl<S: EventSource> Pass<S> {
 
     /// Makes the pass. `analysis` is called once, and once more for each repetition of the pass.
     pub fn run<A: Analysis>(mut self, analysis: impl Fn() -> A) -> Result<Outcome<A::Output>, S::Error> {
-        let mut plan = self.plan(self.least)?;
+        let plan = self.plan(self.least)?;
+        self.alone(plan, analysis)
+    }
+
+    /// Makes the pass with one state.
+    fn alone<A: Analysis>(
+        &mut self,
+        mut plan: PassPlan,
+        analysis: impl Fn() -> A,
+    ) -> Result<Outcome<A::Output>, S::Error> {
         loop {
             let mut fold = plan.fold(analysis());
-            self.source.events(&mut |events| fold.feed(events))?;
+            let most = self.source.most_state().unwrap_or(usize::MAX);
+            let mut is_too_large = false;
+            self.source.events(&mut |events| {
+                let flow = fold.feed(events);
+                is_too_large = fold.bytes() > most;
+                if is_too_large { ControlFlow::Break(()) } else { flow }
+            })?;
+            if let Some(error) = self.source.too_large().filter(|_| is_too_large) {
+                return Err(error);
+            }
             if plan.was_right(&fold, &mut self.source) {
                 return Ok(fold.outcome(&plan, &self.source));
             }
@@ -139,6 +157,9 @@ impl<S: EventSource> Pass<S> {
             if let Some(outcome) = pieces::attempt(division, &mut plan, &mut self.source, &analysis, others())? {
                 return Ok(outcome);
             }
+            if plan.is_crowded {
+                return self.alone(plan, || (analysis(), others()));
+            }
             self.look_further(&mut plan)?;
         }
     }
@@ -163,6 +184,9 @@ impl<S: EventSource> Pass<S> {
         loop {
             if let Some(outcome) = analyses().side_by_side(&mut plan, &mut self.source)? {
                 return Ok(outcome);
+            }
+            if plan.is_crowded {
+                return self.alone(plan, analyses);
             }
             self.look_further(&mut plan)?;
         }
@@ -211,7 +235,7 @@ impl<S: EventSource> Pass<S> {
         // Findings that the early state was given, and did not have to learn, will be given to the next one as well.
         let known = usize::from(!start.incomplete && early.shows_gaps());
         let haste = Haste { left, known, was_wrong: false };
-        Ok(PassPlan { start, from, to, end, haste, late: Diagnostics::default() })
+        Ok(PassPlan { start, from, to, end, haste, late: Diagnostics::default(), is_crowded: false })
     }
 
     /// Names the tasks that run at first and throughout the prologue by the names that the recorder saved at the end,
@@ -229,6 +253,7 @@ impl<S: EventSource> Pass<S> {
         let mut state = SchedState::new(start);
         let most = self.prologue;
         let (mut seen, mut enough, mut is_early) = (0, least.min(most), false);
+        let room = self.source.most_state().unwrap_or(usize::MAX);
         self.source.events(&mut |events| {
             let known = state.revelations();
             for event in events.iter().take(most - seen) {
@@ -239,8 +264,12 @@ impl<S: EventSource> Pass<S> {
                 enough = most.min(enough.max(2 * seen));
             }
             is_early = seen < most && seen >= enough && state.nameless(start).next().is_none();
-            if seen == most || is_early { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            let is_over = seen == most || is_early || state.bytes() > room;
+            if is_over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;
+        if let Some(error) = self.source.too_large().filter(|_| state.bytes() > room) {
+            return Err(error);
+        }
         Ok((state, if is_early { most } else { 0 }))
     }
 }

@@ -14,6 +14,7 @@ use crate::event::SchedEvent;
 use std::collections::BTreeMap;
 use std::num::NonZero;
 use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -40,7 +41,9 @@ impl Pieces {
     /// The number of pieces on their way that the scout may have followed itself.
     const OWN: usize = 2;
     /// Maximum size of all pieces that are on their way, with their copies of the state, in bytes.
-    const ROOM: usize = 128 << 20;
+    const ROOM: usize = 64 << 20;
+    /// Maximum size of the states that follow the pass beside the pieces, and of the scout's, in bytes.
+    const STATES: usize = 16 << 20;
 
     /// Returns the division for a source with this number of threads, on this machine; `None` if they, or its cores, are too few for
     /// one.
@@ -67,6 +70,13 @@ impl Pieces {
     fn most_under_way(&self, length: usize, state: usize) -> usize {
         let bytes = length.saturating_mul(size_of::<SchedEvent>()).saturating_add(2 * state);
         (Pieces::ROOM / bytes.max(1)).clamp(2, self.workers + Pieces::QUEUED + Pieces::OWN)
+    }
+
+    /// Whether two pieces, each with two copies of a state of this number of bytes, take more than their room, or the states that follow
+    /// the pass beside them more than theirs: nothing is divided then.
+    fn are_crowded(&self, state: usize, others: usize) -> bool {
+        let pieces = 2 * (self.length(state).saturating_mul(size_of::<SchedEvent>()) + 2 * state);
+        pieces > Pieces::ROOM || state.saturating_mul(1 + others) > Pieces::STATES
     }
 }
 
@@ -126,7 +136,12 @@ pub(super) fn attempt<A: Joined, B: Analysis + Send, S: EventSource>(
     others: Vec<B>,
 ) -> Result<Option<Outcome<OutputsBeside<A, B>>>, S::Error> {
     let mut others: Vec<Fold<B>> = others.into_iter().map(|other| plan.fold(other)).collect();
-    let mut sinks: Vec<_> = others.iter_mut().map(|fold| |events: &[SchedEvent]| fold.feed(events)).collect();
+    let (number, is_crowded) = (others.len(), &AtomicBool::new(false));
+    let feed = |fold: &mut Fold<B>, events: &[SchedEvent]| match is_crowded.load(Ordering::Relaxed) {
+        true => ControlFlow::Break(()),
+        false => fold.feed(events),
+    };
+    let mut sinks: Vec<_> = others.iter_mut().map(|fold| move |events: &[SchedEvent]| feed(fold, events)).collect();
     let mut sinks: Vec<&mut SendSink<'_>> = sinks.iter_mut().map(|sink| sink as &mut SendSink<'_>).collect();
     let joint = Mutex::new(Joint { joined: None, next: 0, followed: BTreeMap::new(), is_busy: false });
     // The number of pieces under way bounds the queue. A bounded channel would block the scout if the workers fail.
@@ -134,7 +149,7 @@ pub(super) fn attempt<A: Joined, B: Analysis + Send, S: EventSource>(
     let (give_back, returned) = channel::<Returned>();
     let receive = Mutex::new(receive);
     let helper = Helper { analysis, joint: &joint, give_back: give_back.clone() };
-    let scout = Scout::new(pieces, plan.fold(analysis()), helper, send, returned);
+    let scout = Scout::new(pieces, plan.fold(analysis()), helper, (send, returned), (number, is_crowded));
     let (read, scout) = std::thread::scope(|scope| {
         // If an analysis panics here, the scout goes with its sender, and the workers end.
         let mut scout = scout;
@@ -152,6 +167,10 @@ pub(super) fn attempt<A: Joined, B: Analysis + Send, S: EventSource>(
         (read, scout)
     });
     read?;
+    if is_crowded.load(Ordering::Relaxed) {
+        plan.is_crowded = true;
+        return Ok(None);
+    }
     if !plan.was_right(&scout.fold, source) {
         return Ok(None);
     }
@@ -191,6 +210,10 @@ struct Scout<'p, A, F> {
     /// The number of pieces that were sent and have not come back.
     under_way: usize,
     most_under_way: usize,
+    /// The number of states that follow the pass beside this one.
+    others: usize,
+    /// Whether the states have outgrown their room, which ends the attempt.
+    is_crowded: &'p AtomicBool,
 }
 
 impl<'p, A: Joined, F: Fn() -> A + Sync> Scout<'p, A, F> {
@@ -198,10 +221,12 @@ impl<'p, A: Joined, F: Fn() -> A + Sync> Scout<'p, A, F> {
         pieces: Pieces,
         first: Fold<A>,
         helper: Helper<'p, A, F>,
-        send: Sender<PassPiece<A>>,
-        returned: Receiver<Returned>,
+        (send, returned): (Sender<PassPiece<A>>, Receiver<Returned>),
+        (others, is_crowded): (usize, &'p AtomicBool),
     ) -> Scout<'p, A, F> {
         Scout {
+            others,
+            is_crowded,
             pieces,
             fold: first.scout(),
             helper,
@@ -249,6 +274,10 @@ impl<'p, A: Joined, F: Fn() -> A + Sync> Scout<'p, A, F> {
     /// Begins a piece at the present event; breaks if a piece before it is lost.
     fn begin(&mut self) -> ControlFlow<()> {
         let state = self.fold.state.bytes();
+        if self.pieces.are_crowded(state, self.others) {
+            self.is_crowded.store(true, Ordering::Relaxed);
+            return ControlFlow::Break(());
+        }
         self.length = self.pieces.length(state);
         self.most_under_way = self.pieces.most_under_way(self.length, state);
         while let Ok(returned) = self.returned.try_recv() {
@@ -416,6 +445,30 @@ mod tests {
         let (joined, others) = outcome.output;
         assert_eq!((joined.ns_of(Pid(7)), others.len()), (others[0].ns_of(Pid(7)), 2));
         assert_eq!((joined.total(), outcome.to), (others[1].total(), Ts(49)));
+    }
+
+    /// Tens of thousands of living tasks: three states for the pieces and two beside them would take more than their room.
+    #[test]
+    fn states_that_outgrow_their_room_are_one() {
+        let task =
+            |pid: i32| crate::event::TaskRef { pid: Pid(pid), prio: 120, comm: crate::event::Comm::new(b"task") };
+        let woken = |pid: i32| {
+            let kind = EventKind::WakeupNew { task: task(pid), target: Cpu(0) };
+            SchedEvent { ts: Ts(pid.into()), cpu: Cpu(0), pid: Pid(0), flags: 0, kind }
+        };
+        let attempts = [2_000, 60_000].map(|tasks: i32| {
+            let events: Vec<SchedEvent> = (1..=tasks).map(woken).collect();
+            let passes = AtomicUsize::new(0);
+            let others = || {
+                passes.fetch_add(1, Ordering::Relaxed);
+                vec![RunTime::default(), RunTime::default()]
+            };
+            let pass = Pass::over(&events[..]).pieces(Some(Pieces { events: 1 << 10, workers: 2 }));
+            let outcome = pass.run_in_pieces_beside(RunTime::default, others).unwrap_or_else(|never| match never {});
+            assert_eq!((outcome.output.1.len(), outcome.to), (2, Ts(tasks.into())));
+            passes.into_inner()
+        });
+        assert_eq!(attempts[1], attempts[0] + 1, "the pass is made again without pieces");
     }
 
     /// An analysis that counts events, and the calls of its hook for all analyses made alike. It fits, or it does not.

@@ -105,6 +105,17 @@ pub trait EventSource {
         1
     }
 
+    /// The maximum size of the state of a pass over this source, in bytes; none where it may be any. A larger state ends the pass with
+    /// [`EventSource::too_large`]: of traces that are measured side by side, those with many tasks are measured by themselves then.
+    fn most_state(&self) -> Option<usize> {
+        None
+    }
+
+    /// The error with which a pass ends whose state is larger than [`EventSource::most_state`]; none where that is none.
+    fn too_large(&self) -> Option<Self::Error> {
+        None
+    }
+
     /// Delivers all events to several receivers until all have broken: to `first` on this thread, and to each of the
     /// `others` on a thread of its own if the source has threads. Each receiver gets all events in order. The default
     /// delivers on this thread.
@@ -143,6 +154,14 @@ impl<S: EventSource> EventSource for &mut S {
 
     fn threads(&self) -> usize {
         (**self).threads()
+    }
+
+    fn most_state(&self) -> Option<usize> {
+        (**self).most_state()
+    }
+
+    fn too_large(&self) -> Option<S::Error> {
+        (**self).too_large()
     }
 
     fn events_to_all(&mut self, first: &mut Sink<'_>, others: &mut [&mut SendSink<'_>]) -> Result<(), S::Error> {

@@ -43,6 +43,9 @@ pub struct ReadArgs {
     /// The destination of messages about the trace.
     #[arg(skip)]
     pub messages: Messages,
+    /// The maximum size of the state of a pass, in bytes, of a trace that is read beside others.
+    #[arg(skip)]
+    most_state: Option<usize>,
 }
 
 impl ReadArgs {
@@ -56,10 +59,11 @@ impl ReadArgs {
         format!("{:?}", (&self.buffer, &self.clock, self.clock_hz, self.host_time))
     }
 
-    /// The same arguments with this number of threads, for a trace that is read beside others: its messages are held.
+    /// The same arguments with this number of threads, for a trace that is read beside others: its messages are held, and a pass ends with
+    /// [`parse::Error::ManyTasks`] where its state is larger than this number of bytes.
     #[must_use]
-    pub fn held(&self, threads: usize) -> ReadArgs {
-        ReadArgs { threads, messages: Messages::held(), ..self.clone() }
+    pub fn held(&self, threads: usize, most_state: Option<usize>) -> ReadArgs {
+        ReadArgs { threads, messages: Messages::held(), most_state, ..self.clone() }
     }
 
     /// The same arguments for another reading of a trace whose messages have been printed.
@@ -96,6 +100,7 @@ impl ReadArgs {
             clock_hz: self.clock_hz,
             host_time: self.host_time,
             cpus: cpus.to_vec(),
+            most_state: self.most_state,
         };
         let open = |source: Source| match perfdata::is_perf_data(&source) {
             true => perfdata::open(source, options),

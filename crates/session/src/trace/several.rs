@@ -7,8 +7,12 @@ use rayon::prelude::*;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The maximum number of traces that are read at the same time. Each needs some 25 MB, so that this bounds the memory on
-/// a machine with hundreds of CPUs.
-const MOST_AT_ONCE: usize = 32;
+/// a machine with hundreds of CPUs. The other threads read each of them.
+const MOST_AT_ONCE: usize = 6;
+
+/// The maximum size of the state of a trace that is read beside others, in bytes: that of some 10,000 living tasks. One with more is read by
+/// itself once the others are done.
+const MOST_STATE: usize = 2 << 20;
 
 /// How the threads are divided: the number of traces that are read at the same time, and the threads of each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,14 +41,16 @@ pub fn measured<T: Sync, R: Send>(
     if traces == 1 {
         return items.iter().map(|item| measure(item, read)).collect();
     }
+    let (measure_one, all_threads) = (&measure, read.threads());
     let first_error = AtomicUsize::new(usize::MAX);
     let measure = |(at, item): (usize, &T)| {
         if first_error.load(Ordering::Relaxed) < at {
             return None;
         }
-        let read = read.held(threads);
+        let measure = measure_one;
+        let read = read.held(threads, Some(MOST_STATE));
         let result = measure(item, &read);
-        if result.is_err() {
+        if result.as_ref().is_err_and(|error| !is_too_large(error)) {
             first_error.fetch_min(at, Ordering::Relaxed);
         }
         Some((result, read))
@@ -59,11 +65,24 @@ pub fn measured<T: Sync, R: Send>(
         // One item at a time: recordings differ in size, and neighbours are often alike.
         pool.install(|| items.par_iter().enumerate().with_max_len(1).map(measure).map(count).collect())
     });
-    let in_order = results.into_iter().flatten().map(|(result, read)| {
-        read.messages.release();
-        result
-    });
+    let in_order =
+        items.iter().zip(results).filter_map(|(item, result)| Some((item, result?))).map(|(item, result)| {
+            let (result, held) = match result {
+                (Err(error), _) if is_too_large(&error) => {
+                    let alone = read.held(all_threads, None);
+                    (measure_one(item, &alone), alone)
+                }
+                done => done,
+            };
+            held.messages.release();
+            result
+        });
     in_order.collect()
+}
+
+/// Whether a trace was not measured since it has too many tasks to be read beside others.
+fn is_too_large(error: &anyhow::Error) -> bool {
+    matches!(error.root_cause().downcast_ref(), Some(parse::Error::ManyTasks))
 }
 
 #[cfg(test)]
@@ -76,7 +95,7 @@ mod tests {
             let Division { traces, threads } = Division::of(threads, traces);
             (traces, threads)
         };
-        assert_eq!([of(1, 10), of(2, 10), of(16, 10), of(16, 4)], [(1, 1), (2, 1), (10, 1), (4, 4)]);
-        assert_eq!([of(8, 1), of(8, 0), of(256, 1000)], [(1, 8), (1, 8), (MOST_AT_ONCE, 8)]);
+        assert_eq!([of(1, 10), of(2, 10), of(16, 10), of(16, 4)], [(1, 1), (2, 1), (6, 2), (4, 4)]);
+        assert_eq!([of(8, 1), of(8, 0), of(256, 1000)], [(1, 8), (1, 8), (MOST_AT_ONCE, 42)]);
     }
 }
