@@ -58,9 +58,6 @@ const ROUND: usize = 1 << 17;
 /// Items that a unit of [`UNIT`] bytes is taken to have before any was decoded: as many as it can have.
 const MOST_OF_UNIT: usize = 1 << 12;
 
-/// Bytes of the smallest record of a task.
-const LEAST_RECORD: u64 = 16;
-
 /// Batches that may wait to be looked at.
 const QUEUED: usize = 16;
 
@@ -395,12 +392,10 @@ impl<'t, T: Timed> Merger<'t, T> {
         MergeFindings { diagnostics, of_all }
     }
 
-    /// Memory for the items of a unit of this number of bytes: as much as it can need, since what a thread that decodes adds to it would
-    /// stay with that thread.
-    fn space(&mut self, bytes: u64) -> Vec<T> {
+    /// Memory for the items of a unit.
+    fn space(&mut self) -> Vec<T> {
         let mut items = self.spare.pop().unwrap_or_default();
         items.clear();
-        items.reserve_exact((bytes / LEAST_RECORD) as usize);
         items
     }
 
@@ -414,7 +409,7 @@ impl<'t, T: Timed> Merger<'t, T> {
         let room = self.lanes.len().saturating_mul(AHEAD).saturating_add(budget).saturating_sub(held);
         let picked = pick(&self.lanes, &left, budget.min(room));
         let task = |(index, unit): (usize, usize)| {
-            let space = self.space(self.lanes.get(index)?.pages.bytes_of(unit));
+            let space = self.space();
             let MergeLane { buffer, pages, .. } = self.lanes.get(index)?;
             Some(UnitTask { lane: index, buffer: *buffer, pages, unit, space })
         };
