@@ -33,7 +33,7 @@ pub(crate) fn tiles(name: &str, path: &Path) {
     assert_eq!(path.times.total(), path.to_ns.since(path.from_ns).0, "{name}");
     let by_task: u64 = path.tasks.iter().map(|share| share.times.total()).sum();
     assert_eq!(by_task, path.times.total(), "{name}");
-    assert!(path.times.queued_beside_idle_ns <= path.times.queued_ns, "{name}");
+    assert_eq!(path.times.kinds().total(), path.times.queued_ns, "{name}");
 }
 
 #[test]
@@ -50,7 +50,9 @@ fn the_path_is_that_of_a_walk_back_on_simulated_runs() {
             let ours = pieces(&path);
             let (theirs, depth) = all.walk(*task, *at);
             assert_eq!(ours, theirs, "seed {seed}: {pid}");
-            assert_eq!(path.times.queued_beside_idle_ns, all.beside_idle(&ours), "seed {seed}: {pid}");
+            // Another CPU can idle while a wait is held back on its own.
+            let (idle, held) = (path.times.queued_beside_idle_ns, path.times.queued_held_back_ns);
+            assert!((idle..=idle + held).contains(&all.beside_idle(&ours)), "seed {seed}: {pid}");
             kinds.extend(ours.iter().map(|piece| piece.0));
             (checked, long, deep) = (checked + 1, long.max(path.handovers), deep.max(depth));
         }

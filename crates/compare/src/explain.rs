@@ -215,8 +215,12 @@ fn path(base: &[Measured], new: &[Measured]) -> Vec<ExplainedChange> {
     let of = |run: &Measured| {
         let queued = run.queued?;
         let part = |ns: u64| (ns as f64 / 1e9, 100.0 * ns as f64 / (queued.length_ns as f64).max(1.0));
-        let busy = queued.queued_ns.saturating_sub(queued.beside_idle_ns);
-        let named = [("queued beside an idle CPU", queued.beside_idle_ns), ("queued while all CPUs are busy", busy)];
+        let named = [
+            ("queued beside an idle CPU", queued.kinds.beside_idle_ns),
+            ("held back on an idle CPU", queued.kinds.held_back_ns),
+            ("queued beside a shorter queue", queued.kinds.beside_shorter_ns),
+            ("queued while all queues are alike", queued.kinds.alike_ns),
+        ];
         Some(named.into_iter().map(|(name, ns)| (name.to_owned(), part(ns))).collect())
     };
     let of = |runs: &[Measured]| -> Vec<_> { runs.iter().map(of).collect() };

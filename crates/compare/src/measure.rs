@@ -48,7 +48,7 @@ pub(crate) fn measure(path: &Path, read: &ReadArgs, args: &CompareArgs) -> Resul
         let waits = (Latency::new(&waits), tasks());
         let why = Why::new(&conservation).with_probes(probed);
         let violation = (WorkConservation::new(&conservation), why, waiters());
-        let path = critical_path::searches(recorded, session.start, 0);
+        let path = critical_path::searches(recorded, session.start, 0, session.affinity.as_ref());
         let asked = asked.by_probe.then(|| Preemptions::new(&asked));
         let picked = picked.by_probe.then(|| Picks::new(&picked));
         (violation, (waits, FromTrace::only(cpus.clone()), path, (Outsiders::default(), asked, picked)))
@@ -75,6 +75,6 @@ fn queued(path: &critical_path::Path) -> Option<QueuedPath> {
     Some(QueuedPath {
         length_ns: path.to_ns.since(path.from_ns).0,
         queued_ns: path.times.queued_ns,
-        beside_idle_ns: path.times.queued_beside_idle_ns,
+        kinds: path.times.kinds(),
     })
 }

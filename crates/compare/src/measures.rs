@@ -94,8 +94,8 @@ pub struct QueuedPath {
     pub length_ns: u64,
     /// The queued time on it.
     pub queued_ns: u64,
-    /// The part of that during which some CPU idled.
-    pub beside_idle_ns: u64,
+    /// The queued time by kind.
+    pub kinds: sched::QueuedTimes,
 }
 
 /// Facts that must be alike for runs to be compared.

@@ -4,11 +4,12 @@ use anyhow::{Context, Result};
 use critical_path::{Path, PathSearches};
 use fairness::{Fairness, FairnessReport};
 use latency::{Latency, LatencyReport};
-use sched::{Analysis, Chosen, Comm, Cpu, Dur, SchedState, Task, Topology, Tracepoint, Ts};
+use sched::{Affinity, Analysis, Chosen, Comm, Cpu, Dur, SchedState, Task, Topology, Tracepoint, Ts};
 use session::Session;
 use session::section::ReportPage;
 use std::any::Any;
 use std::rc::Rc;
+use std::sync::Arc;
 use utilization::{Utilization, UtilizationReport};
 use why::{Why, WhyReport};
 use workcons::{Report, WorkConservation};
@@ -28,6 +29,8 @@ pub struct Analyses<'o> {
     zero: Ts,
     /// The name of the command that the recorder started, by the recorder's own command line.
     recorded: Option<Comm>,
+    /// The CPUs that tasks may use, where they are known.
+    affinity: Option<Arc<Affinity>>,
 }
 
 /// The reports of all analyses about one window.
@@ -85,6 +88,7 @@ impl<'o> Analyses<'o> {
             outside: shows_command.then(|| outside(from, to, zero)),
             zero,
             recorded: critical_path::recorded_command(session),
+            affinity: session.affinity.clone(),
         }
     }
 
@@ -111,6 +115,7 @@ impl<'o> Analyses<'o> {
             outside: Some(outside(from, to, from)),
             zero: from,
             recorded: None,
+            affinity: None,
         }
     }
 
@@ -125,6 +130,7 @@ impl<'o> Analyses<'o> {
     #[cfg(test)]
     pub(crate) fn with_affinity(mut self, affinity: &'o sched::Affinity) -> Self {
         self.conservation.affinity = Some(affinity);
+        self.affinity = Some(Arc::new(affinity.clone()));
         self.unrestricted = Some(workcons::Options { zero: self.zero, ..workcons::Options::default() });
         self
     }
@@ -133,7 +139,7 @@ impl<'o> Analyses<'o> {
     pub fn analyses(&self) -> (SharedParts<'_>, OwnParts<'_>) {
         let shared = (
             (WorkConservation::new(&self.conservation), Why::new(&self.conservation)),
-            (critical_path::searches(self.recorded, self.zero, 0), Latency::new(&self.latency)),
+            (critical_path::searches(self.recorded, self.zero, 0, self.affinity.as_ref()), Latency::new(&self.latency)),
             (Utilization::new(&self.utilization), self.fairness.as_ref().map(Fairness::new)),
         );
         (shared, self.own())

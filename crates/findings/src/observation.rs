@@ -1,6 +1,6 @@
 //! The kinds of findings, each with its numbers.
 
-use sched::{Comm, Cpu, Dur, Pid};
+use sched::{Comm, Cpu, Dur, Pid, QueuedTimes};
 use serde::Serialize;
 
 /// The certainty of a finding.
@@ -67,8 +67,9 @@ pub enum Observation {
     PathQueued {
         /// The queued time on the path, in nanoseconds, without time that is throttled.
         queued_ns: u64,
-        /// The part of that while some CPU idled, in nanoseconds.
-        beside_idle_ns: u64,
+        /// The queued time by kind, in nanoseconds.
+        #[serde(flatten)]
+        kinds: QueuedTimes,
         /// The queued time, in percent of the path.
         percent: f64,
     },
@@ -92,6 +93,8 @@ pub enum Observation {
         /// The command name of that task.
         #[serde(skip_serializing_if = "Option::is_none")]
         command: Option<Comm>,
+        /// The queued time on the critical path that was held back, in nanoseconds; null without a path.
+        on_path_ns: Option<u64>,
     },
     /// Tasks waited beside shorter queues, and no CPU idled.
     Unbalanced {

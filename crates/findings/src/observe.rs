@@ -147,12 +147,20 @@ impl<'m> Observer<'m> {
 
     /// The cost of waiting beside idle CPUs: the part that affinity explains, and the rest.
     fn cost_beside_idle(&self) -> (u64, u64) {
-        self.divided(self.priced().map_or_else(|| self.cpu_time_lost(), |path| path.beside_idle))
+        self.priced().map_or_else(|| self.divided(self.cpu_time_lost()), |path| self.beside_idle_on(path))
     }
 
     /// The time on the path beside idle CPUs, divided like its cost; nothing without a path.
     fn path_beside_idle(&self) -> Option<(u64, u64)> {
-        self.path.as_ref().map(|path| self.divided(path.beside_idle))
+        self.path.as_ref().map(|path| self.beside_idle_on(path))
+    }
+
+    /// The time on a path beside idle CPUs that its tasks may not use, or seem not to use, and that beside others.
+    fn beside_idle_on(&self, path: &PathTime<'_>) -> (u64, u64) {
+        match self.found.unrestricted {
+            Some(_) => (path.kinds.beside_forbidden_ns, path.kinds.beside_idle_ns),
+            None => self.divided(path.kinds.beside_idle_ns),
+        }
     }
 
     fn violation(&self) -> Option<Observed> {
@@ -205,12 +213,14 @@ impl<'m> Observer<'m> {
         let path = self.path.as_ref()?;
         let queued_ns = path.queued();
         let percent = path.percent(queued_ns);
-        let observation = Observation::PathQueued { queued_ns, beside_idle_ns: path.beside_idle, percent };
-        // Queued time beside idle CPUs is a violation, whose sentence has the whole queued time.
-        let (_, beside_idle) = self.divided(path.beside_idle);
-        let is_busy = path.while_busy >= beside_idle.saturating_mul(2) || self.violation().is_none();
-        let is_long = is_busy && path.percent(path.while_busy) >= PATH_PERCENT;
-        is_long.then_some((observation, Some(path.while_busy), self.of_path()))
+        let kinds = path.kinds;
+        let observation = Observation::PathQueued { queued_ns, kinds, percent };
+        // Queued time beside idle CPUs is a violation, and held-back time a finding of its own, whose sentences have the path.
+        let (_, beside_idle) = self.beside_idle_on(path);
+        let while_busy = kinds.beside_shorter_ns.saturating_add(kinds.alike_ns) - kinds.beside_forbidden_ns;
+        let is_busy = while_busy >= beside_idle.saturating_mul(2) || self.violation().is_none();
+        let is_long = is_busy && path.percent(while_busy) >= PATH_PERCENT;
+        is_long.then_some((observation, Some(while_busy), self.of_path()))
     }
 
     /// Tasks that waited on idle CPUs, their own. Where records of throttling do not show the tasks, these are throttled.
@@ -218,8 +228,10 @@ impl<'m> Observer<'m> {
         let report = &self.found.workcons;
         let held = report.held_back;
         let longest = report.pending_switches.first()?;
+        let on_path_ns = self.path.as_ref().map(|path| path.kinds.held_back_ns);
+        let is_on_path = self.path.as_ref().is_some_and(|path| path.percent(path.kinds.held_back_ns) >= PATH_PERCENT);
         let is_by_records = report.throttling.as_ref().is_some_and(|found| found.task_ns().is_none());
-        if is_by_records && self.throttling().is_some() || held.percent < HELD_PERCENT {
+        if is_by_records && self.throttling().is_some() || held.percent < HELD_PERCENT && !is_on_path {
             return None;
         }
         let task = longest.waiting.first();
@@ -232,10 +244,10 @@ impl<'m> Observer<'m> {
             cpu: longest.cpu,
             pid: task.map(|task| task.pid),
             command: task.map(|task| task.command),
+            on_path_ns,
         };
-        // Where costs are time on the path, its part of that is not known.
-        let cost = if self.is_by_path { None } else { Some(held.cpu_ns) };
-        Some((observation, cost, self.certainty()))
+        let cost = self.priced().map_or(held.cpu_ns, |path| path.kinds.held_back_ns);
+        Some((observation, Some(cost), self.certainty()))
     }
 
     /// Queues of different lengths while no CPU idled; the sentence on the queued path has that where there is a path.

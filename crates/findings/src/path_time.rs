@@ -2,7 +2,7 @@
 
 use crate::Measurements;
 use critical_path::{Path, Segment, SegmentKind};
-use sched::{Cpu, Pid, Ts};
+use sched::{Cpu, Pid, QueuedTimes, Ts};
 use std::collections::BTreeSet;
 use utilization::HerdReport;
 use workcons::Throttling;
@@ -14,10 +14,8 @@ pub(crate) struct PathTime<'m> {
     pub(crate) length: u64,
     /// Throttled, or queued on a CPU while bandwidth control throttled that CPU.
     pub(crate) throttled: u64,
-    /// Queued while some CPU idled, and not throttled.
-    pub(crate) beside_idle: u64,
-    /// The rest of the queued time: no CPU idled.
-    pub(crate) while_busy: u64,
+    /// Queued time by kind, without the part that was throttled.
+    pub(crate) kinds: QueuedTimes,
     /// Queued behind a task outside of the application.
     pub(crate) behind_outside: u64,
 }
@@ -40,17 +38,14 @@ impl<'m> PathTime<'m> {
             path,
             length,
             throttled: path.times.throttled_ns,
-            beside_idle: 0,
-            while_busy: 0,
+            kinds: QueuedTimes::default(),
             behind_outside: 0,
         };
         for segment in queued(path) {
             let all = segment.end_ns.since(segment.start_ns).0;
             let throttled = by_cpu.map_or(0, |throttling| throttled(throttling, segment)).min(all);
-            let beside_idle = segment.beside_idle_ns.min(all - throttled);
             time.throttled = time.throttled.saturating_add(throttled);
-            time.beside_idle = time.beside_idle.saturating_add(beside_idle);
-            time.while_busy = time.while_busy.saturating_add(all - throttled - beside_idle);
+            time.kinds.add(&within(&segment.kinds, all - throttled));
             if segment.behind.is_some_and(|task| outside.contains(&task)) {
                 time.behind_outside = time.behind_outside.saturating_add(all);
             }
@@ -60,7 +55,7 @@ impl<'m> PathTime<'m> {
 
     /// The queued time on the path, without time that is throttled.
     pub(crate) fn queued(&self) -> u64 {
-        self.beside_idle.saturating_add(self.while_busy)
+        self.kinds.total()
     }
 
     /// A time in percent of the path.
@@ -94,6 +89,16 @@ fn joined(mut times: Vec<(Cpu, Ts, Ts)>) -> Vec<(Cpu, Ts, Ts)> {
         overlaps
     });
     times
+}
+
+/// The kinds of queued time without a part that was throttled: that is taken from the time held back first of all.
+fn within(kinds: &QueuedTimes, all: u64) -> QueuedTimes {
+    let beside_idle_ns = kinds.beside_idle_ns.min(all);
+    let beside_shorter_ns = kinds.beside_shorter_ns.min(all - beside_idle_ns);
+    let alike_ns = kinds.alike_ns.min(all - beside_idle_ns - beside_shorter_ns);
+    let held_back_ns = kinds.held_back_ns.min(all - beside_idle_ns - beside_shorter_ns - alike_ns);
+    let beside_forbidden_ns = kinds.beside_forbidden_ns.min(beside_shorter_ns + alike_ns);
+    QueuedTimes { held_back_ns, beside_idle_ns, beside_shorter_ns, alike_ns, beside_forbidden_ns }
 }
 
 fn queued(path: &Path) -> impl Iterator<Item = &Segment> {

@@ -5,7 +5,8 @@ use crate::measure::WAITS;
 use sched::lengths::human;
 use sched::nouns::{counted, noun};
 use sched::topology::format_cpu_list;
-use sched::{Cpu, Dur};
+use sched::{Cpu, Dur, QueuedTimes};
+use std::cmp::Reverse;
 
 /// A finding in one sentence. `of_path`: the task at the end of the critical path and the length of the path.
 pub(crate) fn sentence(observation: &Observation, of_path: Option<(&str, u64)>) -> String {
@@ -15,12 +16,10 @@ pub(crate) fn sentence(observation: &Observation, of_path: Option<(&str, u64)>) 
     };
     match observation {
         Observation::Violation { .. } | Observation::Affinity { .. } => beside_idle(observation, percent),
-        Observation::PathQueued { queued_ns, beside_idle_ns, percent } => format!(
-            "The critical path is queued for {} ({percent:.1} %), {} of that while a CPU idled.",
-            Dur(*queued_ns).human(),
-            Dur(*beside_idle_ns).human()
-        ),
-        Observation::HeldBack { .. } | Observation::Unbalanced { .. } => not_beside_idle(observation),
+        Observation::PathQueued { queued_ns, kinds, percent } => {
+            format!("The critical path is queued for {} ({percent:.1} %): {}.", Dur(*queued_ns).human(), by_kind(kinds))
+        }
+        Observation::HeldBack { .. } | Observation::Unbalanced { .. } => not_beside_idle(observation, percent),
         Observation::Starved {
             longest_ns,
             start_in_trace_ns,
@@ -105,15 +104,45 @@ pub(crate) fn sentence(observation: &Observation, of_path: Option<(&str, u64)>) 
     }
 }
 
+/// The kinds of a queued time that are a thousandth of it or more, the longest first.
+fn by_kind(kinds: &QueuedTimes) -> String {
+    let [forbidden, alike] = [kinds.beside_forbidden_ns.min(kinds.alike_ns), kinds.alike_ns];
+    let mut parts = [
+        (alike - forbidden, "waiting for CPU time while all queues were alike"),
+        (kinds.beside_shorter_ns, "beside a queue that was shorter by two tasks or more"),
+        (kinds.beside_idle_ns, "beside an idle CPU"),
+        (forbidden, "beside an idle CPU that it may not use"),
+        (kinds.held_back_ns, "held back on its own idle CPU"),
+    ];
+    parts.sort_by_key(|(ns, _)| Reverse(*ns));
+    let least = (kinds.total() / 1000).max(1);
+    let words = |(ns, kind): &(u64, &str)| format!("{} {kind}", Dur(*ns).human());
+    let parts: Vec<String> = parts.iter().filter(|(ns, _)| *ns >= least).map(words).collect();
+    parts.join(", ")
+}
+
 /// Tasks that waited, but not beside idle CPUs.
-fn not_beside_idle(observation: &Observation) -> String {
+fn not_beside_idle(observation: &Observation, of_path: impl Fn(u64) -> String) -> String {
     match observation {
-        Observation::HeldBack { percent, cpu_ns, times, longest_ns, start_in_trace_ns, cpu, pid, command } => {
+        Observation::HeldBack {
+            percent,
+            cpu_ns,
+            times,
+            longest_ns,
+            start_in_trace_ns,
+            cpu,
+            pid,
+            command,
+            on_path_ns,
+        } => {
+            let path = on_path_ns.filter(|ns| *ns > 0).map_or(String::new(), |ns| {
+                format!("; the critical path is held back for {}{}", Dur(ns).human(), of_path(ns))
+            });
             let task =
                 pid.zip(*command).map_or(String::new(), |(pid, command)| format!(" beside {}", pid.named(command)));
             format!(
                 "Tasks were held back on idle CPUs, their own, {percent:.1} % of the time: {}, {} of CPU time in all, by throttling, \
-                 a sched_ext scheduler, core scheduling or late wakeups; CPU {cpu} idled for {} from {:.6} s on{task}.",
+                 a sched_ext scheduler, core scheduling or late wakeups; CPU {cpu} idled for {} from {:.6} s on{task}{path}.",
                 counted(*times, "time"),
                 Dur(*cpu_ns).human(),
                 longest_ns.human(),

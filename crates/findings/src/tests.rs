@@ -142,17 +142,28 @@ fn a_task_on_its_own_idle_cpu_is_held_back() {
     for beside in [0, OTHER] {
         let mut events = ByHand::begin(beside);
         let state = PrevState::RUNNABLE;
-        // As under cpu.max: a task is runnable, and its CPU idles for 87 ms.
+        // As under cpu.max: the command is runnable, and its CPU idles for 87 ms.
         events.at(10, 0, COMMAND, EventKind::Switch { prev: task(COMMAND), state, next: task(0) });
         events.switch(97, 0, 0, COMMAND);
-        events.at(110, 0, COMMAND, EventKind::Other { id: 1 });
-        // Without the exec there is no path.
-        events.0.remove(0);
+        events.at(110, 0, COMMAND, EventKind::Exit { pid: Pid(COMMAND) });
         let report = events.found();
         assert_eq!(costs(&report), [("HeldBack".to_owned(), Some(87))], "{report:#?}");
         let sentence = &report.findings[0].sentence;
+        assert!(sentence.contains("the critical path is held back for 87.00 ms (79.1 %)"), "{sentence}");
         assert!(sentence.contains("CPU 0 idled for 87.00 ms from 0.010000 s on beside work 5"), "{sentence}");
     }
+}
+
+#[test]
+fn a_queue_longer_by_two_is_named_in_the_queued_time() {
+    let mut events = ByHand::begin(OTHER);
+    // Two children wait on CPU 0 behind the command, while CPU 1 runs one task alone.
+    events.fork(1, (0, COMMAND), OUTSIDE, 0);
+    events.waits(90);
+    let report = events.found();
+    let sentence = &report.findings[0].sentence;
+    let expected = "is queued for 89.00 ms (44.5 %): 89.00 ms beside a queue that was shorter by two tasks or more.";
+    assert!(sentence.contains(expected), "{sentence}");
 }
 
 #[test]
@@ -307,7 +318,7 @@ fn a_part_of_the_queued_time_follows_the_whole() {
     };
     let slow =
         Observation::SlowWakeups { wakeups: 1, p50_ns: None, p99_ns: None, max_ns: None, waking_on_path_ns: None };
-    let queued = Observation::PathQueued { queued_ns: 2, beside_idle_ns: 0, percent: 9.0 };
+    let queued = Observation::PathQueued { queued_ns: 2, kinds: Default::default(), percent: 9.0 };
     let all = [(herds, Some(3)), (slow, Some(1)), (queued, Some(2))];
     let all = all.into_iter().map(|(observation, cost)| (observation, cost, Certainty::Exact)).collect();
     let costs: Vec<Option<u64>> = ranked(all).iter().map(|(_, cost, _)| *cost).collect();
@@ -317,7 +328,7 @@ fn a_part_of_the_queued_time_follows_the_whole() {
 #[test]
 fn the_costliest_come_first_and_losses_are_never_left_out() {
     let queued = |cost: Option<u64>| {
-        let observation = Observation::PathQueued { queued_ns: 0, beside_idle_ns: 0, percent: 0.0 };
+        let observation = Observation::PathQueued { queued_ns: 0, kinds: Default::default(), percent: 0.0 };
         (observation, cost, Certainty::Exact)
     };
     let losses = Observation::Losses { gaps: 1, unknown_percent: 0.0, unwritten_percent: 0.0 };

@@ -5,7 +5,7 @@ use crate::report::{Path, Share, Times};
 use membership::{GroupedTask, RowNames, TaskGroup, TaskGroups, TaskRow, TasksBy, join_random};
 use sched::limits::keep_of_pid;
 use sched::seeded::SeededMap;
-use sched::{Analysis, Pid, SchedEvent, SchedState, Ts};
+use sched::{Analysis, Pid, QueuedTimes, SchedEvent, SchedState, Ts};
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -41,8 +41,8 @@ impl Analysis for LatestTraits {
     }
 }
 
-/// Returns the times on a path by groups. A segment is divided where its task comes to another group; the time of it beside idle CPUs is
-/// that of the last part. A stack is that of a task off its CPU.
+/// Returns the times on a path by groups. A segment is divided where its task comes to another group; its kinds of queued time are
+/// those of the last part. A stack is that of a task off its CPU.
 pub(crate) fn by_group(path: &Path, traits: &SeededMap<Pid, GroupedTask>, groups: &TaskGroups) -> PathByGroup {
     let mut found: BTreeMap<TaskGroup, GroupTimes> = BTreeMap::new();
     for segment in &path.path {
@@ -54,12 +54,12 @@ pub(crate) fn by_group(path: &Path, traits: &SeededMap<Pid, GroupedTask>, groups
         let mut last = on_cpu.unwrap_or_else(|| groups.group(task, segment.start_ns));
         groups.divide(&task, segment.start_ns, segment.end_ns, |group, start_ns, end_ns| {
             let group = on_cpu.unwrap_or(group);
-            let part = crate::Segment { start_ns, end_ns, beside_idle_ns: 0, ..*segment };
+            let part = crate::Segment { start_ns, end_ns, kinds: QueuedTimes::default(), ..*segment };
             found.entry(group).or_default().times.add(&part);
             last = group;
         });
         let sums = found.entry(last).or_default();
-        sums.times.queued_beside_idle_ns += segment.beside_idle_ns;
+        sums.times.add_kinds(&segment.kinds);
         sums.segments += 1;
         sums.names.call(name);
     }

@@ -5,7 +5,7 @@
 //! can reach any more are dropped from time to time. A segment is always made after those that it refers to: one sweep
 //! from the newest to the oldest finds those in use.
 
-use sched::{Cpu, Pid, Ts};
+use sched::{Cpu, Pid, QueuedTimes, Ts};
 use serde::Serialize;
 
 /// The state of the task that a segment of the path belongs to.
@@ -55,6 +55,8 @@ pub struct Segment {
     pub end_ns: Ts,
     /// The part of it during which some CPU idled with an empty run queue, in nanoseconds; counted for queued segments.
     pub beside_idle_ns: u64,
+    /// The time of a queued segment by kind.
+    pub kinds: QueuedTimes,
     /// The task that ran on the CPU when a queued segment began.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub behind: Option<Pid>,
@@ -81,6 +83,7 @@ impl Segment {
             start_ns,
             end_ns,
             beside_idle_ns: 0,
+            kinds: QueuedTimes::default(),
             behind: None,
             sleeper: None,
             is_possible: false,
@@ -159,7 +162,7 @@ pub(crate) struct Chain {
 /// The number of segments up to which nothing is dropped.
 const LEAST: usize = 1 << 16;
 
-/// The maximum number of segments in use, behind each event at which they are counted: about 80 MB, twice that while they are
+/// The maximum number of segments in use, behind each event at which they are counted: about 120 MB, twice that while they are
 /// sought.
 pub(crate) const MOST: usize = 1 << 20;
 

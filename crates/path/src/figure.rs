@@ -34,7 +34,7 @@ fn class(segment: &Segment) -> PieceClass {
     let length = segment.end_ns.since(segment.start_ns).0;
     match segment.kind {
         SegmentKind::Running => RUNNING,
-        SegmentKind::Queued if segment.beside_idle_ns > length / 2 => BESIDE_IDLE,
+        SegmentKind::Queued if segment.kinds.beside_idle_ns > length / 2 => BESIDE_IDLE,
         SegmentKind::Queued => QUEUED,
         SegmentKind::Waking => WAKING,
         SegmentKind::Sleeping => SLEEPING,
@@ -312,7 +312,11 @@ mod tests {
             cpu: cpu.map(Cpu),
             start_ns: Ts(start),
             end_ns: Ts(end),
-            beside_idle_ns: if kind == SegmentKind::Queued { 9 } else { 0 },
+            beside_idle_ns: 0,
+            kinds: sched::QueuedTimes {
+                beside_idle_ns: if kind == SegmentKind::Queued { 9 } else { 0 },
+                ..Default::default()
+            },
             behind: None,
             sleeper: None,
             is_possible: false,

@@ -3,7 +3,7 @@
 use crate::chain::{ChainNode, Link, NOTHING, Segment, SegmentKind, Via};
 use crate::joined::TrackOrigin;
 use crate::{CriticalPath, PathTrack, Until, Waker};
-use sched::{Cpu, Current, EventKind, Pid, SchedEvent, SchedState, Span, Task, TaskState, Ts};
+use sched::{Cpu, Current, EventKind, Pid, QueuedReading, SchedEvent, SchedState, Span, Task, TaskState, Ts};
 
 /// The end of a gap.
 #[derive(Clone, Copy, Debug)]
@@ -47,6 +47,12 @@ impl CriticalPath {
                 self.shown.resize(at + 1, (Ts::MIN, 0));
             }
             self.shown[at] = (event.ts, self.beside_idle);
+            if state.queue_length(event.cpu) > 0 {
+                if at >= self.shown_kinds.len() {
+                    self.shown_kinds.resize(at + 1, QueuedReading::default());
+                }
+                self.shown_kinds[at] = self.kinds.reading_of_all(event.cpu, event.ts);
+            }
         }
     }
 

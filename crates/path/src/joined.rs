@@ -9,7 +9,7 @@ use crate::chain::{ChainNode, DROPPED, Link, NO_TASK, NOTHING, Segment, SegmentK
 use crate::{Announced, CriticalPath, PathTrack, Until, Waker};
 use sched::limits::{PIDS, keep_of_pid};
 use sched::seeded::SeededSet;
-use sched::{Cpu, Joined, PerTask, Pid, SchedState, Task, TaskId, TaskState, Ts};
+use sched::{Cpu, Joined, PerTask, Pid, QueuedReading, SchedState, Task, TaskId, TaskState, Ts};
 
 /// A place in the chain of a later piece that the pieces before fill.
 #[derive(Clone, Copy, Debug)]
@@ -18,8 +18,9 @@ enum ChainPlace {
     Task(TaskId),
     /// The sleep of a task that a waking in an earlier piece ends, possibly one by a task.
     Waking(TaskId, Segment),
-    /// A wait of a task that began in an earlier piece, with the beginning that is recorded there.
-    Wait(TaskId),
+    /// A wait of a task that began in an earlier piece, with the beginning that is recorded there; and whether it counts as held back on the CPU that
+    /// idled where the pieces meet.
+    Wait(TaskId, bool),
     /// A sleep of a task that began in an earlier piece, and that a task ended.
     Sleep(TaskId),
 }
@@ -147,8 +148,8 @@ impl CriticalPath {
 
     /// Notes that the newest segment is a wait of which the pieces before know the beginning.
     #[cold]
-    pub(crate) fn note_wait(&mut self, task: TaskId, link: Link) {
-        self.log.iter_mut().for_each(|log| log.places.push((link, ChainPlace::Wait(task))));
+    pub(crate) fn note_wait(&mut self, task: TaskId, was_held: bool, link: Link) {
+        self.log.iter_mut().for_each(|log| log.places.push((link, ChainPlace::Wait(task, was_held))));
     }
 
     /// Notes that the newest segment is a sleep of which the pieces before know the beginning.
@@ -168,16 +169,21 @@ impl CriticalPath {
 
     /// A segment of a later piece, whose links are those that it has here. A wait or a sleep that began before that piece has the
     /// reading at its start from here.
-    fn completed(&self, node: ChainNode, place: Option<ChainPlace>) -> ChainNode {
+    /// `at`: the border.
+    fn completed(&self, node: ChainNode, place: Option<ChainPlace>, at: Ts) -> ChainNode {
         // A task that has been as it is since the window began has no track yet.
         let track = |task: TaskId| self.tracks.get(task);
         let here = ChainNode { reading: node.reading.saturating_add(self.beside_idle), ..node };
         match place {
-            Some(ChainPlace::Wait(task)) => {
+            Some(ChainPlace::Wait(task, was_held)) => {
+                let first = || node.segment.cpu.map(|cpu| self.kinds.first_reading_of(task, cpu));
+                let begun = track(task).and_then(|track| track.queued).or_else(first);
+                let mut kinds = node.segment.kinds;
+                begun.iter().for_each(|begun| kinds.add(&self.kinds.up_to_border(begun, at, was_held)));
                 let (reading, behind) = track(task).map_or((0, None), |track| (track.reading, track.behind));
                 let beside_idle_ns =
                     node.segment.beside_idle_ns.saturating_add(self.beside_idle.saturating_sub(reading));
-                ChainNode { segment: Segment { beside_idle_ns, behind, ..node.segment }, ..here }
+                ChainNode { segment: Segment { beside_idle_ns, kinds, behind, ..node.segment }, ..here }
             }
             Some(ChainPlace::Sleep(task)) => {
                 let (reading, is_deep) = track(task).map_or((0, false), |track| (track.reading, track.is_deep));
@@ -209,7 +215,7 @@ impl CriticalPath {
                 Some(ChainPlace::Task(task)) => self.tracks.get(task).map_or(NOTHING, |track| track.link),
                 _ => {
                     let (before, by) = (mapped(&map, node.before), mapped(&map, node.by));
-                    let node = self.completed(ChainNode { before, by, ..node }, place);
+                    let node = self.completed(ChainNode { before, by, ..node }, place, later.kinds.start());
                     self.chain.add(node)
                 }
             };
@@ -218,12 +224,19 @@ impl CriticalPath {
     }
 
     /// Takes over a track of a later piece, whose links `map` translates; nothing if the task has a track in neither.
-    fn joined_track(&self, task: TaskId, track: PathTrack, border: Option<&Border>, map: &[Link]) -> Option<PathTrack> {
+    fn joined_track(
+        &self,
+        task: TaskId,
+        track: PathTrack,
+        (later, border): (&CriticalPath, Option<&Border>),
+        map: &[Link],
+    ) -> Option<PathTrack> {
         let here = |waker: Waker| Waker { link: mapped(map, waker.link), ..waker };
         let waking = track.waking.map(|Announced { at, by }| Announced { at, by: by.map(here) });
         if track.origin == TrackOrigin::Here {
             let reading = track.reading.saturating_add(self.beside_idle);
-            return Some(PathTrack { link: mapped(map, track.link), waking, reading, ..track });
+            let queued = track.queued.map(|queued| self.kinds.shifted(&queued, &later.kinds));
+            return Some(PathTrack { link: mapped(map, track.link), waking, reading, queued, ..track });
         }
         let unknown = || waking.and(border).map(|border| PathTrack::since(border.from));
         let known = self.tracks.get(task).copied().or_else(unknown)?;
@@ -256,6 +269,7 @@ impl Joined for CriticalPath {
             self.log = Some(Box::default());
             return;
         }
+        self.kinds.begin(at, state);
         let mut log = PathLog::default();
         for task in state.living() {
             let is_unknown = task.state == TaskState::Unknown;
@@ -282,6 +296,7 @@ impl Joined for CriticalPath {
             && self.names.len() + later.names.len() <= PIDS
             && self.mutual.has_room(&later.mutual)
             && self.chain.has_room(&later.chain)
+            && (self.is_hopeless || self.kinds.fits(&later.kinds))
             && log.used.iter().all(is_as_taken)
             && log.unwoken.iter().all(is_unwoken)
     }
@@ -297,7 +312,7 @@ impl Joined for CriticalPath {
         let here = |until: Until| Until { link: mapped(&map, until.link), ..until };
         let mut tracks = PerTask::default();
         for (task, track) in later.tracks.iter() {
-            if let Some(track) = self.joined_track(task, *track, log.borders.get(task), &map) {
+            if let Some(track) = self.joined_track(task, *track, (&later, log.borders.get(task)), &map) {
                 tracks.insert(task, track);
             }
         }
@@ -316,6 +331,13 @@ impl Joined for CriticalPath {
             *known = (ts, reading.saturating_add(self.beside_idle));
         }
         self.beside_idle = self.beside_idle.saturating_add(later.beside_idle);
+        self.shown_kinds.resize(self.shown_kinds.len().max(later.shown_kinds.len()), QueuedReading::default());
+        for (known, reading) in self.shown_kinds.iter_mut().zip(&later.shown_kinds) {
+            if *reading != QueuedReading::default() {
+                *known = self.kinds.shifted(reading, &later.kinds);
+            }
+        }
+        self.kinds.join(later.kinds);
         self.last = later.last;
         self.chain.pass(later.chain.events());
         if self.chain.is_full() {

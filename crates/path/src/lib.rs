@@ -47,8 +47,10 @@ use sched::limits::keep_of_pid;
 use sched::nice::SchedClass;
 use sched::seeded::SeededMap;
 use sched::{
-    Analysis, Comm, Cpu, EventKind, PerTask, Pid, SchedEvent, SchedState, Span, Task, TaskId, TaskState, Ts, Waking,
+    Affinity, Analysis, ChosenCpus, Comm, Cpu, EventKind, PerTask, Pid, QueuedKinds, QueuedReading, QueuedTimes,
+    SchedEvent, SchedState, Span, Task, TaskId, TaskState, Ts, Waking,
 };
+use std::sync::Arc;
 
 /// The path whose task is sought.
 #[derive(Clone, Copy, Debug, Default)]
@@ -106,6 +108,8 @@ struct PathTrack {
     waking: Option<Announced>,
     /// The reading of the time beside idle CPUs when it was queued or went to sleep.
     reading: u64,
+    /// The reading of the kinds of queued time when it was queued; `None` if that was before the window or this piece.
+    queued: Option<QueuedReading>,
     /// Whether the task sleeps uninterruptibly, as for a disk.
     is_deep: bool,
     /// The instant at which another task was shown on the CPU on which it was last seen to run.
@@ -126,6 +130,7 @@ impl PathTrack {
             runs: None,
             waking: None,
             reading: 0,
+            queued: None,
             is_deep: false,
             off: None,
             behind: None,
@@ -144,9 +149,13 @@ pub struct CriticalPath {
     forks: SeededMap<Pid, Until>,
     /// The time during which some CPU idled with an empty run queue, until `last`.
     beside_idle: u64,
+    /// The kinds of queued time.
+    kinds: QueuedKinds,
     last: Ts,
     /// The last event of each CPU that showed its current, and the reading of the time beside idle CPUs then.
     shown: Vec<(Ts, u64)>,
+    /// The reading of the kinds on each CPU then, where a task waited on it.
+    shown_kinds: Vec<QueuedReading>,
     /// The tasks on top of which softirqs wake each other.
     mutual: MutualWakeups,
     /// The task that is sought, while it is alive and if its number is known.
@@ -178,8 +187,10 @@ impl CriticalPath {
             tracks: PerTask::default(),
             forks: SeededMap::default(),
             beside_idle: 0,
+            kinds: QueuedKinds::new(ChosenCpus::default(), None),
             last: Ts(0),
             shown: Vec::new(),
+            shown_kinds: Vec::new(),
             mutual: MutualWakeups::default(),
             sought: None,
             found: None,
@@ -190,6 +201,12 @@ impl CriticalPath {
             is_hopeless: false,
             log: None,
         }
+    }
+
+    /// Takes the CPUs that tasks may use into account, where they are known.
+    #[must_use]
+    pub fn with_affinity(self, affinity: Option<Arc<Affinity>>) -> CriticalPath {
+        CriticalPath { kinds: QueuedKinds::new(ChosenCpus::default(), affinity), ..self }
     }
 
     /// Whether the path cannot be found, since nothing names its task.
@@ -226,6 +243,18 @@ impl CriticalPath {
         link
     }
 
+    /// The wait of a task on a CPU up to an instant, by kind, and whether it counts as held back on the CPU that idled where this piece begins.
+    fn kinds_of(&self, task: &Task, cpu: Cpu, track: &PathTrack, until: Ts) -> (QueuedTimes, bool) {
+        let begun = track.queued.unwrap_or_else(|| self.kinds.first_reading(task, cpu));
+        let end = match self.shown_kinds.get(cpu.index()) {
+            Some(shown) if until < self.last && shown.at() == until => *shown,
+            _ => self.kinds.end_wait(&begun, until),
+        };
+        // Behind a loss there is a reading for tasks that may use every CPU alone.
+        let whole = QueuedTimes { alike_ns: until.since(begun.at()).0, ..QueuedTimes::default() };
+        (self.kinds.between(&begun, &end).unwrap_or(whole), self.kinds.was_first_held(&end))
+    }
+
     /// The path through what a task does, up to an instant and to the reading then. A sleep is on it here only as far as
     /// nothing ended it.
     fn through(&mut self, task: &Task, state: TaskState, track: &PathTrack, (until, reading): (Ts, u64)) -> Link {
@@ -236,18 +265,21 @@ impl CriticalPath {
             TaskState::Asleep(_) => (SegmentKind::Sleeping, None),
             TaskState::Unknown | TaskState::Dead => (SegmentKind::Unknown, None),
         };
-        let is_queued = kind == SegmentKind::Queued;
+        let queued_on = cpu.filter(|_| kind == SegmentKind::Queued);
+        let (kinds, was_held) = queued_on.map_or_else(Default::default, |cpu| self.kinds_of(task, cpu, track, until));
+        let is_queued = queued_on.is_some();
         keep_of_pid(&mut self.names, task.pid, task.comm);
         let segment = Segment {
             cpu,
             beside_idle_ns: if is_queued { reading.saturating_sub(track.reading) } else { 0 },
+            kinds,
             behind: track.behind.filter(|_| is_queued),
             ..Segment::of(kind, task.pid, (track.from.max(self.start), until))
         };
         let added = self.chain.added();
         let link = self.chain.add(ChainNode { reading, ..ChainNode::new(segment, track.link) });
         if is_queued && track.origin != TrackOrigin::Here && self.chain.added() > added {
-            self.note_wait(task.id(), link);
+            self.note_wait(task.id(), was_held, link);
         }
         link
     }
@@ -322,6 +354,7 @@ impl CriticalPath {
             track.is_deep = matches!(event.kind, EventKind::Switch { state, .. } if state.raw & UNINTERRUPTIBLE != 0);
         }
         if let TaskState::Waiting(cpu) = span.next {
+            track.queued = Some(self.kinds.begin_wait(task, cpu, now, state));
             let running = state.running(cpu);
             track.behind = running.map(|running| running.pid);
             if let Some(running) = running.filter(|running| running.known_prio().is_some_and(|prio| prio < 100)) {
@@ -452,6 +485,9 @@ impl Analysis for CriticalPath {
         (self.start, self.last) = (start, start);
         self.is_hopeless = self.has_no_hope(state);
         self.look_up_sought(state);
+        if !self.is_hopeless {
+            self.kinds.begin(start, state);
+        }
     }
 
     fn before(&mut self, event: &SchedEvent, state: &SchedState) {
@@ -481,6 +517,7 @@ impl Analysis for CriticalPath {
         if self.is_hopeless {
             return;
         }
+        self.kinds.follow(event.ts, state);
         let woken = if let EventKind::Waking { task, .. } = event.kind { Some(task.pid) } else { None };
         for (task, span) in state.turns().filter(|(task, _)| Some(task.pid) != woken) {
             self.turn(task, span, event, state);

@@ -9,7 +9,7 @@ use anyhow::{Result, bail};
 use lanes::Coloring;
 use membership::TasksBy;
 use question::{Question, Subcommand};
-use sched::{Comm, Outcome, Pid, Tracepoint, Ts};
+use sched::{Affinity, Comm, Outcome, Pid, Tracepoint, Ts};
 use serde::Serialize;
 use session::Session;
 use session::args::BeginArgs;
@@ -20,6 +20,7 @@ use session::section::{MaybeSection, ReportSection, listed, part};
 use session::stacks::{NamedStacks, StackedEvent};
 use std::cell::Cell;
 use std::process::ExitCode;
+use std::sync::Arc;
 use timeline::Sheet;
 
 /// The name and version of the document's schema.
@@ -49,9 +50,9 @@ impl Question for PathQuestion {
         if recorded.is_none() && !session.trace.has(Tracepoint::Exec) {
             return Ok(None);
         }
-        Ok(Some(part((recorded, session.start), |(recorded, zero)| {
+        Ok(Some(part((recorded, session.start, session.affinity.clone()), |(recorded, zero, affinity)| {
             listed(
-                || searches(*recorded, *zero, LONGEST),
+                || searches(*recorded, *zero, LONGEST, affinity.as_ref()),
                 move |paths, page| {
                     let (session, path) = (page.session, path_of_command(paths));
                     let lanes = session.cpu_lanes(session.from, session.to);
@@ -83,8 +84,11 @@ const LONGEST: usize = 5;
 pub type PathSearches = (CriticalPath, Option<CriticalPath>);
 
 /// Makes the searches for the path of the traced command. `recorded`: see [`recorded_command`]; `zero` and `longest`: see [`Options`].
-pub fn searches(recorded: Option<Comm>, zero: Ts, longest: usize) -> PathSearches {
-    let search = |command| CriticalPath::new(Options { pid: None, command, zero, longest });
+///
+/// `affinity`: the CPUs that tasks may use, where they are known.
+pub fn searches(recorded: Option<Comm>, zero: Ts, longest: usize, affinity: Option<&Arc<Affinity>>) -> PathSearches {
+    let search =
+        |command| CriticalPath::new(Options { pid: None, command, zero, longest }).with_affinity(affinity.cloned());
     (search(None), recorded.map(|name| search(Some(name))))
 }
 
@@ -174,7 +178,8 @@ pub fn find(
     }
     let find = |command| {
         let options = Options { pid, command, zero: session.start, longest };
-        session.follow_in_pieces(begin, session.window, || CriticalPath::new(options))
+        let search = || CriticalPath::new(options).with_affinity(session.affinity.clone());
+        session.follow_in_pieces(begin, session.window, search)
     };
     let outcome = find(command)?;
     if outcome.output.task.is_some() || pid.is_some() {

@@ -4,7 +4,7 @@ use crate::CriticalPath;
 use crate::chain::{Segment, SegmentKind};
 use crate::walk::Walked;
 use sched::nice::SchedClass;
-use sched::{Comm, Cpu, Dur, Pid, Ts};
+use sched::{Comm, Cpu, Dur, Pid, QueuedTimes, Ts};
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -17,8 +17,17 @@ pub struct Times {
     pub running_ns: u64,
     /// Runnable and queued.
     pub queued_ns: u64,
-    /// Queued while some CPU idled with an empty run queue.
+    /// Queued while another CPU idled that the task may use.
     pub queued_beside_idle_ns: u64,
+    /// Queued on an idle CPU, the task's own, for 1 ms or longer: held back.
+    pub queued_held_back_ns: u64,
+    /// Queued while a CPU that the task may use had at least two runnable tasks fewer.
+    pub queued_beside_shorter_ns: u64,
+    /// Queued while all queues were alike: waiting for CPU time.
+    pub queued_alike_ns: u64,
+    /// The part of the last two while a CPU idled that the task may not use; absent if it is zero.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub queued_beside_forbidden_ns: u64,
     /// The time from the waking to the run queue.
     pub waking_ns: u64,
     /// Sleeping until an interrupt or the idle task ended the sleep.
@@ -47,17 +56,39 @@ impl Times {
             SegmentKind::Throttled => &mut self.throttled_ns,
         };
         *sum = sum.saturating_add(ns);
-        self.queued_beside_idle_ns = self.queued_beside_idle_ns.saturating_add(segment.beside_idle_ns);
+        self.add_kinds(&segment.kinds);
+    }
+
+    pub(crate) fn add_kinds(&mut self, more: &QueuedTimes) {
+        for (sum, ns) in [
+            (&mut self.queued_held_back_ns, more.held_back_ns),
+            (&mut self.queued_beside_idle_ns, more.beside_idle_ns),
+            (&mut self.queued_beside_shorter_ns, more.beside_shorter_ns),
+            (&mut self.queued_alike_ns, more.alike_ns),
+            (&mut self.queued_beside_forbidden_ns, more.beside_forbidden_ns),
+        ] {
+            *sum = sum.saturating_add(ns);
+        }
+    }
+
+    /// The queued time by kind.
+    pub fn kinds(&self) -> QueuedTimes {
+        QueuedTimes {
+            held_back_ns: self.queued_held_back_ns,
+            beside_idle_ns: self.queued_beside_idle_ns,
+            beside_shorter_ns: self.queued_beside_shorter_ns,
+            alike_ns: self.queued_alike_ns,
+            beside_forbidden_ns: self.queued_beside_forbidden_ns,
+        }
     }
 
     /// Adds the times of another part of the path.
     pub(crate) fn join(&mut self, more: &Times) {
-        let Times { running_ns, queued_ns, queued_beside_idle_ns, waking_ns, sleeping_ns, unknown_ns, throttled_ns } =
-            *more;
+        self.add_kinds(&more.kinds());
+        let Times { running_ns, queued_ns, waking_ns, sleeping_ns, unknown_ns, throttled_ns, .. } = *more;
         for (sum, ns) in [
             (&mut self.running_ns, running_ns),
             (&mut self.queued_ns, queued_ns),
-            (&mut self.queued_beside_idle_ns, queued_beside_idle_ns),
             (&mut self.waking_ns, waking_ns),
             (&mut self.sleeping_ns, sleeping_ns),
             (&mut self.unknown_ns, unknown_ns),
@@ -115,8 +146,9 @@ pub struct Queued {
     pub start_in_trace_ns: u64,
     /// The length of the segment in nanoseconds.
     pub duration_ns: Dur,
-    /// The part during which some CPU idled with an empty run queue, in nanoseconds.
-    pub beside_idle_ns: Dur,
+    /// The segment by kind of queued time, in nanoseconds.
+    #[serde(flatten)]
+    pub kinds: QueuedTimes,
     /// The CPU of the run queue.
     pub cpu: Option<Cpu>,
     /// The task that was queued.
@@ -218,7 +250,7 @@ pub(crate) fn build(found: &CriticalPath) -> Path {
         .map(|segment| Queued {
             start_in_trace_ns: segment.start_ns.since(found.options.zero).0,
             duration_ns: segment.end_ns.since(segment.start_ns),
-            beside_idle_ns: Dur(segment.beside_idle_ns),
+            kinds: segment.kinds,
             cpu: segment.cpu,
             task: name(segment.pid),
             behind: segment.behind.map(name),

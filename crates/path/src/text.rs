@@ -5,7 +5,7 @@ use crate::chain::SegmentKind;
 use crate::report::{Path, Share, Times};
 use crate::stacks;
 use membership::TasksBy;
-use sched::{Dur, Pid, Ts};
+use sched::{Dur, Pid, QueuedTimes, Ts};
 use session::stacks::NamedStacks;
 use std::fmt::Write;
 use timeline::Drawable;
@@ -75,6 +75,19 @@ pub(crate) fn segments_with_stacks(path: &Path, zero: Ts, most: usize, stacks: &
     out
 }
 
+/// The part of a queued time while a CPU idled, and those that were held back and beside shorter queues if there are any, in words.
+fn kinds(kinds: &QueuedTimes) -> String {
+    let mut words = format!("{} of that while a CPU idled", Dur(kinds.beside_idle_ns).human());
+    for (ns, place) in
+        [(kinds.beside_shorter_ns, "beside a shorter queue"), (kinds.held_back_ns, "held back on an idle CPU")]
+    {
+        if ns > 0 {
+            words.push_str(&format!(", {} {place}", Dur(ns).human()));
+        }
+    }
+    words
+}
+
 /// The report of one trace, with the path by groups of tasks, where that is asked for. `most`: the maximum number of rows of each table.
 pub fn text(path: &Path, groups: Option<&PathByGroup>, trace: &Drawable, most: usize) -> String {
     let mut out = String::new();
@@ -88,15 +101,13 @@ pub fn text(path: &Path, groups: Option<&PathByGroup>, trace: &Drawable, most: u
     let named = task.pid.named(task.command);
     let share = percent(times.unknown_ns);
     let (length, queued) = (seconds(length.0), seconds(times.queued_ns));
-    let beside_idle = seconds(times.queued_beside_idle_ns);
+    let beside_idle = kinds(&times.kinds());
     let headline = match path.is_untrusted {
         true => format!(
             "the critical path is not to be trusted, since {share:.1} % of it is unknown: {length} of {named}, {end}: at least {queued} queued, \
-             {beside_idle} of that while a CPU idled"
+             {beside_idle}"
         ),
-        false => format!(
-            "{length} on the critical path of {named}, {end}: {queued} queued, {beside_idle} of that while a CPU idled"
-        ),
+        false => format!("{length} on the critical path of {named}, {end}: {queued} queued, {beside_idle}"),
     };
     paragraph(&mut out, 0, 2, &format!("{trace}: {headline}"));
     let handovers = counted(path.handovers, "handover");
@@ -129,7 +140,10 @@ pub fn text(path: &Path, groups: Option<&PathByGroup>, trace: &Drawable, most: u
     let rows = [
         ("running", times.running_ns),
         ("queued", times.queued_ns),
+        ("  held back", times.queued_held_back_ns),
         ("  while a CPU idled", times.queued_beside_idle_ns),
+        ("  beside a shorter queue", times.queued_beside_shorter_ns),
+        ("  all queues alike", times.queued_alike_ns),
         ("wakeup in progress", times.waking_ns),
         ("sleeping until interrupt", times.sleeping_ns),
         ("unknown", times.unknown_ns),
@@ -192,7 +206,7 @@ pub fn text(path: &Path, groups: Option<&PathByGroup>, trace: &Drawable, most: u
             queued.task.pid.named(queued.task.command)
         );
         paragraph(&mut out, 0, 12, &line);
-        let _ = writeln!(out, "            {} of it while a CPU idled", queued.beside_idle_ns.human());
+        paragraph(&mut out, 12, 14, &kinds(&queued.kinds));
     }
     if !path.longest_queued.is_empty() {
         trace.draw_any(&mut out);

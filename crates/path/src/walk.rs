@@ -7,7 +7,7 @@
 use crate::Until;
 use crate::chain::{Chain, ChainNode, DROPPED, Link, NO_TASK, Segment, SegmentKind, Via};
 use crate::mutual::MutualWakeups;
-use sched::{Pid, Ts};
+use sched::{Pid, QueuedTimes, Ts};
 
 /// A path that was found.
 #[derive(Debug, Default)]
@@ -65,6 +65,18 @@ impl Chain {
         walk.found.path.reverse();
         walk.found
     }
+}
+
+/// The kinds of a queued segment that may be a part of the wait whose kinds it has: beside idle CPUs at most as long as CPUs idled in it, the
+/// others with their shares of the whole.
+fn part(segment: &Segment) -> QueuedTimes {
+    let (whole, length) = (segment.kinds, segment.length());
+    if segment.kind != SegmentKind::Queued || length >= whole.total() {
+        return whole;
+    }
+    let beside_idle_ns = whole.beside_idle_ns.min(segment.beside_idle_ns).min(length);
+    let others = QueuedTimes { beside_idle_ns: 0, ..whole }.in_proportion(length - beside_idle_ns);
+    QueuedTimes { beside_idle_ns, ..others }
 }
 
 impl Walk<'_> {
@@ -156,6 +168,7 @@ impl Walk<'_> {
                 segment.beside_idle_ns = segment.beside_idle_ns.min(node.reading.saturating_sub(reading));
             }
         }
+        segment.kinds = part(&segment);
         self.put(segment);
     }
 
