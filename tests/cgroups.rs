@@ -245,13 +245,12 @@ fn a_run_that_begins_in_one_cgroup_and_ends_in_another_is_named_with_both() {
     let (mut open, mut ran) = (BTreeMap::new(), BTreeMap::<(i64, i64), u64>::new());
     trace.records(&mut |record| {
         let fields = ["prev", "next", "pcg", "ncg"].map(|field| record.number(field));
-        if let [Some(prev), Some(next), Some(left), Some(came)] = fields {
-            if let Some((pid, first, since)) = open.insert(record.cpu, (next, came, record.ts))
-                && pid == prev
-                && prev != 0
-            {
-                *ran.entry((first, left)).or_default() += record.ts.since(since).0;
-            }
+        if let [Some(prev), Some(next), Some(left), Some(came)] = fields
+            && let Some((pid, first, since)) = open.insert(record.cpu, (next, came, record.ts))
+            && pid == prev
+            && prev != 0
+        {
+            *ran.entry((first, left)).or_default() += record.ts.since(since).0;
         }
         std::ops::ControlFlow::Continue(())
     });

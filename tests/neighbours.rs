@@ -8,6 +8,9 @@ use sched::{Analysis, Cpu, Current, EventKind, Pass, Pid, SchedEvent, SchedState
 use std::collections::BTreeMap;
 use testkit::{Laws, Simulation};
 
+/// The start of an interval, with the waiting of each task in it.
+type IdleInterval = (Ts, BTreeMap<Pid, (String, u64)>);
+
 /// The waiting by victim and culprit, from all waiting tasks at every event.
 #[derive(Default)]
 struct Looking {
@@ -17,7 +20,7 @@ struct Looking {
     /// By CPU: the time for which a task waited there or was throttled, and that for which one did or ran.
     stalls: BTreeMap<Cpu, (u128, u128)>,
     /// The start of the interval in which a CPU idles beside its own tasks, and the waiting of each of these in it.
-    idle: BTreeMap<Cpu, (Ts, BTreeMap<Pid, (String, u64)>)>,
+    idle: BTreeMap<Cpu, IdleInterval>,
     /// The CPU of the latest event, if that is a switch away from a task.
     switched: Option<Cpu>,
 }
@@ -45,7 +48,8 @@ impl Looking {
             let (since, mut tasks) = self.idle.remove(&cpu).expect("an interval");
             let stays = |pid: &Pid| goes_on(cpu) && state.waiting(cpu).any(|task| task.pid == *pid);
             let is_long = self.last.since(since).0 >= 1_000_000 && self.switched != Some(cpu);
-            for (_, (victim, ns)) in tasks.extract_if(.., |pid, _| !stays(pid)) {
+            let gone: Vec<Pid> = tasks.keys().copied().filter(|pid| !stays(pid)).collect();
+            for (victim, ns) in gone.iter().filter_map(|pid| tasks.remove(pid)) {
                 let culprit = if is_long { HELD_BACK } else { SWITCHING };
                 *self.pairs.entry((victim, culprit.to_owned())).or_default() += ns;
             }
@@ -92,7 +96,7 @@ impl Looking {
                             .1
                             .entry(task.pid)
                             .or_insert((party(task), 0))
-                            .1 += ns
+                            .1 += ns;
                     }
                     false => *self.pairs.entry((party(task), culprit.clone())).or_default() += ns,
                 }

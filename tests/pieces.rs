@@ -490,7 +490,7 @@ fn recordings_are_the_same_in_pieces() {
         let cpus = trace.observed();
         let pids: BTreeSet<Pid> = trace.saved_names().keys().copied().filter(|pid| !pid.is_idle()).collect();
         let (first, last) = pids.first().copied().zip(pids.last().copied()).unwrap_or((Pid(1), Pid(1)));
-        let affinity = (number % 3 == 0).then(|| some_lists(&cpus, &pids, number % 1000));
+        let affinity = number.is_multiple_of(3).then(|| some_lists(&cpus, &pids, number % 1000));
         let tallies = Compared { source, cpus, first, last, from, to, window, lengths, affinity, selections }.all();
         eprintln!("{}: {tallies:?}", path.display());
         add(&mut sums, tallies);

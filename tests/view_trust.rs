@@ -53,7 +53,7 @@ fn compare(view: &View, path: &Path, window: Option<(u64, u64)>, filter: &str) {
         Some(why) => assert_eq!((is_untrusted, judged["verdict"]["reason"].as_str()), (true, Some(why)), "{what}"),
         // Beyond a share of loss a run is untrusted for that alone, which the page has as a number.
         None => {
-            assert!(!is_untrusted || trust["unknown_percent"].as_f64() > Some(1.0), "{what}: {}", judged["verdict"])
+            assert!(!is_untrusted || trust["unknown_percent"].as_f64() > Some(1.0), "{what}: {}", judged["verdict"]);
         }
     }
     let chosen = if filter.is_empty() { vec![] } else { vec!["--tasks", filter] };

@@ -70,7 +70,12 @@ impl ByHand {
         self.fork(1, (0, COMMAND), BUSY, 0);
         self.fork(1, (0, COMMAND), CHILD, 0);
         self.switch(1, 0, COMMAND, BUSY);
-        self.switch(until, 0, BUSY, CHILD);
+        self.works(until, BUSY);
+    }
+
+    /// The child runs for 100 ms in the place of another task and wakes the command, which runs for 10 ms and exits.
+    fn works(&mut self, until: i64, before: i32) {
+        self.switch(until, 0, before, CHILD);
         self.wake(until + 100, until + 100, (0, CHILD), COMMAND, 0);
         self.switch(until + 100, 0, CHILD, COMMAND);
         self.at(until + 110, 0, COMMAND, EventKind::Exit { pid: Pid(COMMAND) });
@@ -141,6 +146,12 @@ fn a_task_on_its_own_idle_cpu_is_held_back() {
     // Whether another CPU idles or not: no violation has that wait.
     for beside in [0, OTHER] {
         let mut events = ByHand::begin(beside);
+        // Wakeups were recorded.
+        events.wake(5, 5, (0, COMMAND), OTHER, 1);
+        if beside == 0 {
+            events.switch(5, 1, 0, OTHER);
+            events.switch(6, 1, OTHER, 0);
+        }
         let state = PrevState::RUNNABLE;
         // As under cpu.max: the command is runnable, and its CPU idles for 87 ms.
         events.at(10, 0, COMMAND, EventKind::Switch { prev: task(COMMAND), state, next: task(0) });
@@ -211,9 +222,10 @@ fn a_task_outside_of_the_application_interferes() {
 #[test]
 fn tasks_of_others_are_no_finding_where_the_path_runs() {
     for (until, is_delayed) in [(2, false), (90, true)] {
-        let mut events = ByHand::begin(0);
-        events.switch(1, 1, 0, OUTSIDE);
-        events.waits(until);
+        let mut events = ByHand::begin(OTHER);
+        events.switch(1, 0, COMMAND, OUTSIDE);
+        events.fork(1, (1, OTHER), CHILD, 0);
+        events.works(until, OUTSIDE);
         let report = events.found();
         let kinds: Vec<String> = costs(&report).into_iter().map(|(kind, _)| kind).collect();
         assert_eq!(kinds.iter().any(|kind| kind == "Interference"), is_delayed, "{report:#?}");
@@ -245,7 +257,7 @@ fn tasks_that_leave_a_cpu_at_once_are_a_herd() {
     }
     events.at(20, 0, COMMAND, EventKind::Exit { pid: Pid(COMMAND) });
     let report = events.found();
-    assert_eq!(cost(&report, "Herds"), Some(0), "{report:#?}");
+    assert!(costs(&report).iter().all(|(kind, _)| kind != "Herds"), "it delayed nothing on the path: {report:#?}");
     // Without a traced command no analysis measures its cost.
     events.0.remove(0);
     assert_eq!(cost(&events.found(), "Herds"), None);

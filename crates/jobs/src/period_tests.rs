@@ -76,7 +76,7 @@ fn jobs(intervals: impl IntoIterator<Item = u64>, by_interrupt: bool) -> Vec<End
 #[test]
 fn a_task_that_passes_over_most_of_its_releases_has_its_period() {
     // Two of three intervals are twice the period, with 2 % around each.
-    let intervals = |nth: u64| 1000 * if nth % 3 == 0 { 1000 } else { 2000 } + nth * 7919 % 20_000;
+    let intervals = |nth: u64| 1000 * if nth.is_multiple_of(3) { 1000 } else { 2000 } + nth * 7919 % 20_000;
     let found = period(&jobs((0..90).map(intervals), true)).expect("a period").0;
     assert!((1_000_000..1_020_000).contains(&found), "{found}");
     // Woken by tasks, uneven intervals are no period.

@@ -67,7 +67,10 @@ fn shows_processes() -> bool {
 }
 
 /// The note that was read last, with the past that it is in: each of the readers of a part asks for it.
-static LAST: Mutex<Option<(Weak<Past>, Option<Arc<PastGroups>>)>> = Mutex::new(None);
+static LAST: Mutex<Option<ReadNote>> = Mutex::new(None);
+
+/// A past, with the note that was read from it.
+type ReadNote = (Weak<Past>, Option<Arc<PastGroups>>);
 
 impl PastGroups {
     /// The note of a part, if there is one that can be read. It is read once for all that ask for it one after the other.

@@ -8,11 +8,14 @@ use sched::{Cpu, Pid, Ts};
 /// The two values of a property of a task within a run: that at its switch-in and that at its switch-out.
 pub(crate) type BothValues<T> = (T, T);
 
+/// The start of a run, with its end and both values.
+type UnsettledRun<T> = (Ts, (Ts, BothValues<T>));
+
 /// The runs within which a property of their task changed at an unknown instant.
 #[derive(Clone, Debug)]
 pub(crate) struct UnsettledRuns<T> {
-    /// The start of each such run of a task, with its end and both values, in the order of time.
-    of: SeededMap<Pid, Vec<(Ts, (Ts, BothValues<T>))>>,
+    /// The runs of each task, in the order of time.
+    of: SeededMap<Pid, Vec<UnsettledRun<T>>>,
     runs: usize,
 }
 

@@ -93,20 +93,21 @@ fn time_is_at_the_stack_of_the_switch_until_the_task_runs() {
 fn the_names_in_all_rows_have_a_limit() {
     let frames = |nth: i64| (0..256).map(|frame| kernel(0x1000 + (nth * 256 + frame) as u64)).collect::<Vec<_>>();
     let stacks: Vec<Vec<StackFrame>> = (0..1_000).map(frames).collect();
-    let key = |nth: i64| (StackedEvent::Switch, Ts(10 * nth + 5), Cpu(0), Pid(7));
+    let left = |nth: i64| 10 * nth + 5 + nth % 3;
+    let key = |nth: i64| (StackedEvent::Switch, Ts(left(nth)), Cpu(0), Pid(7));
     let stacks = EventStacks::of_events((0..).map(key).zip(stacks.iter().map(Vec::as_slice)));
     let long = |frame: StackFrame| Some(format!("{:x<255}", frame.address));
     let options = Options { stacks, names: Some(Box::new(long)), ..Options::default() };
     let round = |nth: i64| {
-        let wakes = wakeup(10 * nth + 6 + nth % 3, 0, 7);
-        [switch(10 * nth, 0, PrevState::RUNNABLE, 7), switch(10 * nth + 5, 7, ASLEEP, 0), wakes]
+        let wakes = wakeup(10 * nth + 8, 0, 7);
+        [switch(10 * nth, 0, PrevState::RUNNABLE, 7), switch(left(nth), 7, ASLEEP, 0), wakes]
     };
     let events: Vec<SchedEvent> = (0..1_000).flat_map(round).collect();
     let report = Pass::over(&events[..]).run(|| OffCpu::new(&options)).unwrap_or_else(|never| match never {}).output;
     let size: usize = report.stacks.iter().flat_map(|row| &row.frames).map(String::len).sum();
     assert!((28 << 20..=32 << 20).contains(&size), "{size} bytes");
     let rest = report.stacks.iter().find(|row| row.command == Comm::new(b"(others)")).expect("the others");
-    let slept = |row: &StackTimes| row.asleep_ns.0;
+    let slept = |row: &StackTimes| row.asleep_ns.expect("wakeups were recorded").0;
     assert_eq!(Some(Dur(report.stacks.iter().map(slept).sum())), report.asleep_ns);
     // A third of the sleeps take 3 ns and a third 2; those of 1 ns have no row of their own.
     assert!(report.stacks.iter().all(|row| row.command == rest.command || slept(row) >= 2), "the longest are kept");

@@ -27,6 +27,7 @@ pub use self::regexes::Regexes;
 use regex::Regex;
 use std::cmp::Ordering;
 use std::fmt;
+use std::sync::Arc;
 
 /// Maximum length of a condition in bytes.
 pub const MAX_LENGTH: usize = 4096;
@@ -128,7 +129,7 @@ pub(crate) enum Node {
     All(Vec<Node>),
     Not(Box<Node>),
     Compare { left: Operand, how: Compare, right: Operand, at: usize },
-    Match { left: Operand, regex: Regex, negated: bool, at: usize },
+    Match { left: Operand, regex: Arc<Regex>, negated: bool, at: usize },
     In { left: Operand, list: Vec<Operand>, negated: bool, at: usize },
 }
 

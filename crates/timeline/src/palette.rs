@@ -203,7 +203,7 @@ mod tests {
     /// Returns the difference by CIEDE2000 of two colours as a sight has them; from 15 on they differ at a glance.
     fn difference(a: Color, b: Color, sight: &[V; 3]) -> f64 {
         let seen = |color: Color| lab(times(sight, linear(color)).map(|v| v.clamp(0.0, 1.0)));
-        f64::from(*DeltaE::new(&seen(a), &seen(b), DEMethod::DE2000).value())
+        f64::from(*DeltaE::new(seen(a), seen(b), DEMethod::DE2000).value())
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use regex::{Regex, RegexBuilder};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Maximum size of a compiled regular expression in bytes.
 const MOST_OF_ONE: usize = 1 << 20;
@@ -15,18 +16,18 @@ const MOST_TABLES: usize = 1 << 17;
 /// The compiled regular expressions of a specification.
 #[derive(Debug, Default)]
 pub struct Regexes {
-    compiled: BTreeMap<String, Regex>,
+    compiled: BTreeMap<String, Arc<Regex>>,
     /// The number of bytes that they count for.
     size: usize,
 }
 
 impl Regexes {
-    /// Compiles a regular expression, or finds it if it was compiled before.
+    /// Compiles a regular expression, or finds it if it was compiled before. A copy would have tables of its own for its searches.
     ///
     /// # Errors
     ///
     /// The reason why the text is no regular expression, or is too large, alone or together with those before it.
-    pub(super) fn compile(&mut self, pattern: &str) -> Result<Regex, String> {
+    pub(super) fn compile(&mut self, pattern: &str) -> Result<Arc<Regex>, String> {
         if let Some(known) = self.compiled.get(pattern) {
             return Ok(known.clone());
         }
@@ -39,7 +40,7 @@ impl Regexes {
             match RegexBuilder::new(pattern).size_limit(size).dfa_size_limit(MOST_TABLES).build() {
                 Err(regex::Error::CompiledTooBig(_)) if size < MOST_OF_ONE => size *= 2,
                 Err(error) => return Err(error.to_string()),
-                Ok(regex) => break regex,
+                Ok(regex) => break Arc::new(regex),
             }
         };
         self.size += size;

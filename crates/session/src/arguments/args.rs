@@ -483,6 +483,7 @@ mod tests {
             quiet: true,
             color: clap::ColorChoice::Auto,
             messages: Messages::default(),
+            most_state: None,
         };
         let window = WindowArgs {
             order: Some(OrderArg::Llc),
