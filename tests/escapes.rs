@@ -58,8 +58,10 @@ fn commands() -> Vec<String> {
     let help = schedviz(&["--help"]).success().text();
     let (list, _) = help.split_once("\nOptions:").expect("the options");
     let names = list.lines().filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
-    let names: Vec<String> =
-        names.filter(|name| name.starts_with(|c: char| c.is_ascii_lowercase())).map(str::to_owned).collect();
+    let names: Vec<String> = names
+        .filter(|name| name.starts_with(|c: char| c.is_ascii_lowercase()) && *name != "help")
+        .map(str::to_owned)
+        .collect();
     assert!(names.len() > 25, "{names:?}");
     names
 }

@@ -15,8 +15,14 @@ use std::collections::VecDeque;
 
 /// Maximum number of picks that wait to be explained. Further ones are explained by the records until then.
 const MOST: usize = 1 << 14;
-/// Maximum number of tasks that are compared with a picked one.
-const MOST_RIVALS: usize = 256;
+/// Maximum number of tasks that are compared with a picked one. The rivals of a pick beside more are not looked at.
+pub(crate) const MOST_RIVALS: usize = 256;
+/// Maximum number of rivals of all picks that are kept. From half of it on, picks are explained by the records until then.
+const MOST_HELD: usize = 1 << 20;
+/// Maximum number of waiting tasks that are looked at for the picks of a trace, beside [`LOOKED_AT_PER_PICK`] for each pick.
+const MOST_LOOKED_AT: u64 = 1 << 24;
+/// Number of waiting tasks that can be looked at for each pick on the average.
+const LOOKED_AT_PER_PICK: u64 = 8;
 
 /// The number of a stretch for which a task waits on one run queue.
 type WaitId = u64;
@@ -64,6 +70,8 @@ pub(crate) struct RecordedPick {
     queue: Option<u32>,
     length: Option<u16>,
     rivals: Vec<Rival>,
+    /// The number of the first rivals whose numbers were known, or whose wait was over, when that was last looked at.
+    ready: usize,
     /// Whether there were more rivals than are compared, or more waiting tasks than are looked at.
     pub(crate) is_cut: bool,
     /// The wait of the picked task that the pick ends.
@@ -101,6 +109,15 @@ pub(crate) struct Contender {
     pub(crate) group: GroupKey,
 }
 
+/// The number of waiting tasks that can still be looked at: it grows with each pick.
+struct Room(u64);
+
+impl Default for Room {
+    fn default() -> Room {
+        Room(MOST_LOOKED_AT)
+    }
+}
+
 /// The picks that are recorded, and the waits of all tasks.
 #[derive(Default)]
 pub(crate) struct Exact {
@@ -108,6 +125,10 @@ pub(crate) struct Exact {
     pub(crate) waits: SeededMap<WaitId, RecordedWait>,
     pub(crate) open: PerTask<WaitId>,
     next: WaitId,
+    /// The rivals of all picks that are kept.
+    held: usize,
+    /// The number of waiting tasks that can still be looked at.
+    room: Room,
     /// The latest pick of each CPU, whose record has not come yet.
     pub(crate) pending: SeededMap<Cpu, RecordedPick>,
     picks: VecDeque<RecordedPick>,
@@ -180,6 +201,16 @@ impl Exact {
         self.running.get(&cpu).filter(|(running, ..)| *running == pid).map(|(_, numbers, queue)| (*numbers, *queue))
     }
 
+    /// Whether a pick with this number of rivals, on a run queue of this length, can be compared with all of them. Their number is bounded
+    /// for one pick, for all picks that are kept, and for the whole trace.
+    pub(crate) fn has_room_for(&mut self, rivals: usize, length: usize) -> bool {
+        let room = self.room.0.saturating_add(LOOKED_AT_PER_PICK);
+        let rest = room.checked_sub(length as u64);
+        let fits = rivals <= MOST_RIVALS && self.held + rivals <= MOST_HELD;
+        self.room = Room(rest.filter(|_| fits).unwrap_or(room));
+        fits && rest.is_some()
+    }
+
     /// A CPU switches to a task of the fair class: the pick is known once its record follows. `contenders` are the others that could
     /// have been picked.
     pub(crate) fn switched(&mut self, mut pick: RecordedPick, contenders: impl Iterator<Item = (Contender, TaskId)>) {
@@ -188,16 +219,19 @@ impl Exact {
         let own = pick.own;
         self.hold(own);
         for (contender, id) in contenders {
-            if pick.rivals.len() == MOST_RIVALS {
-                pick.is_cut = true;
-                break;
-            }
             let Some(wait) = self.open.get(id).copied() else { continue };
             self.hold(Some(wait));
             let Contender { pid, comm, prio, group } = contender;
             pick.rivals.push(Rival { wait, pid, comm, prio, group });
         }
+        self.held += pick.rivals.len();
         self.pending.insert(pick.cpu, pick);
+    }
+
+    /// Releases the waits of the rivals of a pick that is dropped or explained.
+    fn release_rivals(&mut self, pick: &RecordedPick) {
+        self.held -= pick.rivals.len();
+        pick.rivals.iter().for_each(|rival| self.release(Some(rival.wait)));
     }
 
     /// The CPUs whose latest pick has no record yet, in ascending order.
@@ -216,7 +250,7 @@ impl Exact {
     pub(crate) fn abandon(&mut self, cpu: Cpu) -> Option<RecordedPick> {
         let pick = self.pending.remove(&cpu)?;
         self.release(pick.own);
-        pick.rivals.iter().for_each(|rival| self.release(Some(rival.wait)));
+        self.release_rivals(&pick);
         Some(pick)
     }
 
@@ -242,7 +276,7 @@ impl Exact {
         if pick.counts {
             self.picks.push_back(pick);
         } else {
-            pick.rivals.iter().for_each(|rival| self.release(Some(rival.wait)));
+            self.release_rivals(&pick);
         }
     }
 
@@ -266,13 +300,20 @@ impl Exact {
 
     /// Returns the next pick that can be explained, in their order; with `all` also one for which records are missing.
     pub(crate) fn explained(&mut self, all: bool) -> Option<Explained> {
-        let first = self.picks.front()?;
+        let first = self.picks.front_mut()?;
         let is_ready = |rival: &Rival| {
             self.waits
                 .get(&rival.wait)
                 .is_none_or(|wait| wait.is_over || (wait.vruntime.is_some() && wait.deadline.is_some()))
         };
-        if !all && self.picks.len() <= MOST && !first.rivals.iter().all(is_ready) {
+        // Those that were ready are looked at again only once all others are: a record can take a number back.
+        let rest = first.rivals.iter().skip(first.ready).position(|rival| !is_ready(rival));
+        let unready = match rest {
+            Some(place) => Some(first.ready + place),
+            None => first.rivals.iter().position(|rival| !is_ready(rival)),
+        };
+        first.ready = unready.unwrap_or(0);
+        if !all && self.picks.len() <= MOST && self.held <= MOST_HELD / 2 && unready.is_some() {
             return None;
         }
         let pick = self.picks.pop_front()?;
@@ -297,9 +338,7 @@ impl Exact {
             let lag = verdict.time?.wrapping_sub(left.vruntime);
             Some((task, real_length(lag, left.weight)))
         });
-        for rival in &pick.rivals {
-            self.release(Some(rival.wait));
-        }
+        self.release_rivals(&pick);
         let rivals =
             candidates.into_iter().map(|(rival, comm)| ComparedRival { pid: rival.pid, comm, numbers: rival.numbers });
         Some(Explained { numbers, verdict, rivals: rivals.collect(), was_protected, is_shorter, left_lag, pick })
@@ -334,6 +373,7 @@ impl RecordedPick {
             queue: None,
             length: None,
             rivals: Vec::new(),
+            ready: 0,
             is_cut: false,
             own: None,
         }

@@ -1,11 +1,16 @@
 //! The fluid model over a trace: the run queues of all CPUs, followed by its events.
 
+use crate::deadlines::Deadlines;
 use crate::group::GroupKey;
 use crate::queue::{Entity, Parameters, Queue, real_length};
 use sched::nice::weight_of;
 use sched::seeded::SeededMap;
 use sched::state::Task;
 use sched::{Cpu, PerTask, SchedState, Span, TaskId, TaskState, Ts};
+use std::collections::BTreeSet;
+
+/// The number of run queues from which on empty ones are forgotten: no task depends on the virtual time of an empty queue.
+const MANY_QUEUES: usize = 1 << 10;
 
 /// The place of a task in the model.
 #[derive(Clone, Copy, Debug)]
@@ -27,8 +32,16 @@ pub(crate) struct Fluid {
     pub(crate) members: PerTask<Member>,
     /// The virtual lag with which each task left its queue.
     pub(crate) lags: PerTask<i64>,
+    /// The tasks that wait on each queue.
+    waiting: SeededMap<(Cpu, GroupKey), Deadlines>,
     /// The tasks that sleep and stay on their queues.
     pub(crate) delayed: Vec<TaskId>,
+    /// Those of each queue, by their virtual run time.
+    sleeping: SeededMap<(Cpu, GroupKey), BTreeSet<(i64, TaskId)>>,
+    /// The queues whose virtual time may have changed since delayed tasks were last looked at.
+    changed: Vec<(Cpu, GroupKey)>,
+    /// Whether a delayed task may have been woken since then.
+    pub(crate) has_woken: bool,
     /// The task of the fair class that runs on each CPU.
     pub(crate) running: SeededMap<Cpu, TaskId>,
 }
@@ -53,7 +66,11 @@ impl Fluid {
             queues: SeededMap::default(),
             members: PerTask::default(),
             lags: PerTask::default(),
+            waiting: SeededMap::default(),
             delayed: Vec::new(),
+            sleeping: SeededMap::default(),
+            changed: Vec::new(),
+            has_woken: false,
             running: SeededMap::default(),
         }
     }
@@ -73,6 +90,35 @@ impl Fluid {
     }
 
     fn turn(&mut self, task: &Task, span: &Span, now: Ts, group: &impl Fn(&Task) -> GroupKey) {
+        self.has_woken |= self.members.get(task.id()).is_some_and(|member| member.delayed);
+        self.sort(task.id(), false);
+        self.changes(task, span, now, group);
+        self.sort(task.id(), true);
+    }
+
+    /// Sorts a member that waits, or that sleeps and stays, into the order of its queue, or takes it from there.
+    pub(crate) fn sort(&mut self, id: TaskId, adds: bool) {
+        let Some(Member { cpu, group, entity, runs_since, delayed }) = self.members.get(id).copied() else { return };
+        let queue = (cpu, group);
+        if delayed {
+            let sleeping = self.sleeping.entry(queue).or_default();
+            let _ = if adds { sleeping.insert((entity.vruntime, id)) } else { sleeping.remove(&(entity.vruntime, id)) };
+            if sleeping.is_empty() {
+                self.sleeping.remove(&queue);
+            }
+        } else if runs_since.is_none() {
+            let waiting = self.waiting.entry(queue).or_default();
+            if adds {
+                return waiting.insert(entity.deadline, entity.vruntime, id);
+            }
+            waiting.remove(entity.deadline, id);
+            if waiting.is_empty() {
+                self.waiting.remove(&queue);
+            }
+        }
+    }
+
+    fn changes(&mut self, task: &Task, span: &Span, now: Ts, group: &impl Fn(&Task) -> GroupKey) {
         let id = task.id();
         self.advance(id, now);
         let is_fair = task.known_prio().is_some_and(|prio| prio >= 100);
@@ -110,6 +156,7 @@ impl Fluid {
         let lag = had.or_else(|| self.lags.get(id).copied());
         let is_new = lag.is_none() && task.born == Some(now);
         let key = group(task);
+        self.changed.push((cpu, key));
         let queue = self.queues.entry((cpu, key)).or_default();
         let entity = queue.join(weight, lag.unwrap_or(0), is_new, self.parameters);
         self.members.insert(id, Member { cpu, group: key, entity, runs_since, delayed: false });
@@ -123,6 +170,7 @@ impl Fluid {
             return;
         };
         if let Some(queue) = self.queues.get_mut(&(member.cpu, member.group)) {
+            self.changed.push((member.cpu, member.group));
             queue.run(&mut member.entity, now.since(since).0, self.parameters);
         }
     }
@@ -137,6 +185,7 @@ impl Fluid {
             let limit = self.parameters.limit(member.entity.weight);
             self.lags.insert(id, lag.max(-limit));
             self.delayed.push(id);
+            self.changed.push((member.cpu, member.group));
             return;
         }
         if let Some(member) = self.members.take(id) {
@@ -146,13 +195,25 @@ impl Fluid {
     }
 
     fn leave(&mut self, member: &Member) -> i64 {
-        let queue = self.queues.get_mut(&(member.cpu, member.group));
-        queue.map_or(0, |queue| queue.leave(&member.entity, self.parameters))
+        let key = (member.cpu, member.group);
+        self.changed.push(key);
+        let Some(queue) = self.queues.get_mut(&key) else { return 0 };
+        let lag = queue.leave(&member.entity, self.parameters);
+        if queue.weight == 0 && self.queues.len() > MANY_QUEUES {
+            self.queues.remove(&key);
+        }
+        lag
     }
 
-    /// Takes those from their queues that sleep and whose lag is no longer negative.
+    /// Takes those from their queues that sleep and whose lag is no longer negative. They are looked at only where there can be one.
     fn release(&mut self) {
-        let mut nth = 0;
+        let mut is_due = std::mem::take(&mut self.has_woken);
+        while let Some(key) = self.changed.pop() {
+            let first = self.sleeping.get(&key).and_then(BTreeSet::first);
+            is_due |=
+                first.is_some_and(|(vruntime, _)| self.queues.get(&key).is_none_or(|queue| queue.time() >= *vruntime));
+        }
+        let mut nth = if is_due { 0 } else { self.delayed.len() };
         while let Some(id) = self.delayed.get(nth).copied() {
             let member = self.members.get(id).filter(|member| member.delayed).copied();
             let owed = |member: &Member| {
@@ -164,6 +225,7 @@ impl Fluid {
                     continue;
                 }
                 Some(member) => {
+                    self.sort(id, false);
                     self.leave(&member);
                     self.members.take(id);
                     self.lags.insert(id, 0);
@@ -172,6 +234,15 @@ impl Fluid {
             }
             self.delayed.swap_remove(nth);
         }
+    }
+
+    /// Whether a task waits on a run queue that is eligible and has an earlier deadline, relative to the virtual time of the queue.
+    pub(crate) fn is_beaten(&self, cpu: Cpu, picked: &FluidTask) -> bool {
+        let key = (cpu, picked.group);
+        let Some((queue, waiting)) = self.queues.get(&key).zip(self.waiting.get(&key)) else { return false };
+        let time = queue.time();
+        // The mean is rounded down.
+        waiting.least_before(picked.deadline.wrapping_add(time)).is_some_and(|least| time.saturating_sub(least) >= -1)
     }
 
     /// Returns the task's numbers now; nothing for a task that is not queued.

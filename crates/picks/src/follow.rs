@@ -16,9 +16,6 @@ use serde::{Deserialize, Serialize};
 /// Maximum number of lags that are kept for a figure.
 const MOST_SAMPLES: usize = 1 << 16;
 
-/// Maximum number of waiting tasks of a CPU that are looked at for one pick. The rivals of a pick beside a longer queue are not known in full.
-pub(crate) const MOST_SEARCHED: usize = 1 << 10;
-
 /// The rivals that a task had as it left its CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -42,13 +39,8 @@ pub(crate) struct LatestSwitch {
     pub(crate) woken: Option<Pid>,
 }
 
-fn is_fair(task: &Task) -> bool {
+pub(crate) fn is_fair(task: &Task) -> bool {
     task.known_prio().is_some_and(|prio| prio >= 100)
-}
-
-/// Whether more tasks wait on a CPU than are looked at for one pick.
-fn is_crowded(cpu: Cpu, state: &SchedState) -> bool {
-    state.queue_length(cpu) as usize > MOST_SEARCHED
 }
 
 impl Picks<'_> {
@@ -64,7 +56,9 @@ impl Picks<'_> {
             }
         }
         let given = &self.options.groups;
-        self.fluid.follow(state, |task| GroupKey::of(task, state, given));
+        let group = |task: &Task| GroupKey::of(task, state, given);
+        self.fluid.follow(state, group);
+        self.rivals.follow(event, state, group);
         match event.kind {
             EventKind::Switch { prev, next, .. } => self.switched(event, prev, next, state),
             EventKind::Wakeup { task, target } => {
@@ -147,11 +141,16 @@ impl Picks<'_> {
             pick.is_buddy = self.options.prefers_buddy && woken == Some(next.pid);
             pick.left = prev_waits
                 .then(|| (prev.pid, self.exact.picked_with(cpu, prev.pid).map(|(numbers, _)| numbers.deadline)));
-            pick.is_cut = is_crowded(cpu, state);
-            let contenders = state.waiting(cpu).take(MOST_SEARCHED).filter(|task| is_fair(task)).map(|task| {
+            let contender = |task: &Task| {
                 let (pid, comm, prio, group) = (task.pid, task.comm, task.prio, group(task));
                 (Contender { pid, comm, prio, group }, task.id())
-            });
+            };
+            let number = self.rivals.on(cpu) as usize;
+            if !self.exact.has_room_for(number, state.queue_length(cpu) as usize) {
+                pick.is_cut = true;
+                return self.exact.switched(pick, left.filter(|_| prev_waits).into_iter().map(contender));
+            }
+            let contenders = state.waiting(cpu).filter(|task| is_fair(task)).map(contender);
             return self.exact.switched(pick, contenders);
         }
         let (reason, lag_ns) = self.modelled(task, cpu, state);
@@ -166,21 +165,9 @@ impl Picks<'_> {
         let now = state.now();
         let picked = self.fluid.of(task.id(), now);
         let lag_ns = picked.map(|picked| picked.lag_ns);
-        if is_crowded(cpu, state) {
-            return (Reason::NotShown, lag_ns);
-        }
         let own = GroupKey::of(task, state, &self.options.groups);
-        let (mut rivals, mut apart, mut is_beaten) = (0_usize, 0_usize, false);
-        for rival in state.waiting(cpu).filter(|rival| is_fair(rival)) {
-            rivals += 1;
-            let group = GroupKey::of(rival, state, &self.options.groups);
-            if group.differs(own) {
-                apart += 1;
-                continue;
-            }
-            let (Some(picked), Some(rival)) = (picked, self.fluid.of(rival.id(), now)) else { continue };
-            is_beaten |= rival.group == picked.group && rival.eligible && rival.deadline < picked.deadline;
-        }
+        let (rivals, apart) = (self.rivals.on(cpu), self.rivals.apart(cpu, own));
+        let is_beaten = picked.is_some_and(|picked| self.fluid.is_beaten(cpu, &picked));
         let is_possible = self.options.has_eevdf && !is_beaten && picked.is_some_and(|picked| picked.eligible);
         let reason = match rivals {
             0 => Reason::Only,
@@ -197,7 +184,7 @@ impl Picks<'_> {
         let lag = self.fluid.of(task.id(), now).map(|task| task.lag_ns);
         let lag = lag.or_else(|| Some(real_length(self.fluid.left_with(task.id())?, weight_of(task.prio))));
         let counts = self.counts(task, cpu, state);
-        let is_contested = self.rivals.get(task.id()).is_some_and(|rivals| *rivals != RivalsAtLeave::Alone);
+        let is_contested = self.at_leave.get(task.id()).is_some_and(|rivals| *rivals != RivalsAtLeave::Alone);
         if let Some(lag) = lag.filter(|_| counts) {
             let row = self.options.key(task, cpu, state);
             self.note_lag((task.pid, task.comm, row), (now, cpu), lag, false, is_contested);
@@ -274,7 +261,7 @@ impl Picks<'_> {
             return;
         }
         let [model, recorded] = [model, recorded].map(|lag| real_length(lag, weight));
-        let check = match self.rivals.get(task.id()) {
+        let check = match self.at_leave.get(task.id()) {
             Some(RivalsAtLeave::OwnGroup) => &mut self.check.own_group,
             Some(RivalsAtLeave::AmongGroups) => &mut self.check.among_groups,
             Some(RivalsAtLeave::Alone) | None => return self.check.alone += 1,
@@ -287,18 +274,19 @@ impl Picks<'_> {
         let group = |task: &Task| GroupKey::of(task, state, &self.options.groups);
         let own = group(task);
         let next = state.task_of(next).filter(|next| !next.pid.is_idle());
-        let (mut is_beside, mut is_among) = (false, false);
-        let rivals = next.into_iter().chain(state.waiting(cpu).take(MOST_SEARCHED));
-        for rival in rivals.filter(|rival| is_fair(rival) && rival.pid != task.pid) {
-            is_beside |= !group(rival).differs(own);
-            is_among |= !matches!(own, GroupKey::Cgroup(_)) && group(rival) != own;
-        }
+        let next = next.filter(|next| is_fair(next) && next.pid != task.pid).map(group);
+        // A task that can run on waits here too, in its own group, and is no rival of itself.
+        let itself = u32::from(task.state == TaskState::Waiting(cpu));
+        let beside = self.rivals.on(cpu) - self.rivals.apart(cpu, own);
+        let is_beside = beside > itself || next.is_some_and(|next| !next.differs(own));
+        let others = self.rivals.on(cpu) - self.rivals.within(cpu, own);
+        let is_among = !matches!(own, GroupKey::Cgroup(_)) && (others > 0 || next.is_some_and(|next| next != own));
         let rivals = match (is_among, is_beside) {
             (true, _) => RivalsAtLeave::AmongGroups,
             (false, true) => RivalsAtLeave::OwnGroup,
             (false, false) => RivalsAtLeave::Alone,
         };
-        self.rivals.insert(task.id(), rivals);
+        self.at_leave.insert(task.id(), rivals);
     }
 
     /// Counts the latest pick of a CPU, if its record did not come.

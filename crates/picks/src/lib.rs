@@ -19,6 +19,7 @@
 
 mod args;
 mod case;
+mod deadlines;
 mod debts;
 mod exact;
 mod figure;
@@ -31,6 +32,7 @@ mod question;
 mod queue;
 mod reason;
 mod report;
+mod rivals;
 mod rows;
 mod samples;
 mod signed;
@@ -126,6 +128,8 @@ pub struct Picks<'o> {
     /// The window's start, once that is reached.
     start: Option<Ts>,
     fluid: Fluid,
+    /// The waiting tasks of each CPU, counted.
+    rivals: rivals::Rivals,
     exact: Exact,
     sums: PickSums,
     rows: PickTable,
@@ -140,7 +144,7 @@ pub struct Picks<'o> {
     ran_since: sched::PerTask<Ts>,
     check: report::ModelCheck,
     /// The rivals that each task had as it last left its CPU.
-    rivals: sched::PerTask<follow::RivalsAtLeave>,
+    at_leave: sched::PerTask<follow::RivalsAtLeave>,
     /// The latest switch of each CPU, for the records behind it.
     switches: SeededMap<sched::Cpu, follow::LatestSwitch>,
 }
@@ -153,6 +157,7 @@ impl<'o> Picks<'o> {
             options,
             start: None,
             fluid: Fluid::new(parameters, options.delays && options.has_eevdf),
+            rivals: rivals::Rivals::default(),
             exact: Exact::new(options.delays),
             sums: PickSums::default(),
             rows: PickTable::default(),
@@ -164,7 +169,7 @@ impl<'o> Picks<'o> {
             to_idle: 0,
             ran_since: sched::PerTask::default(),
             check: report::ModelCheck::default(),
-            rivals: sched::PerTask::default(),
+            at_leave: sched::PerTask::default(),
             switches: SeededMap::default(),
         }
     }

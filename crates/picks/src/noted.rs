@@ -145,7 +145,7 @@ fn notes(picks: &Picks<'_>, state: &SchedState) -> NotedPicks {
         picked: exact.running.iter().map(picked).collect(),
         switches: picks.switches.iter().map(switch).collect(),
         runs: picks.ran_since.iter().filter_map(|(task, since)| Some((pid(task)?, *since))).collect(),
-        rivals: picks.rivals.iter().filter_map(|(task, rivals)| Some((pid(task)?, *rivals))).collect(),
+        rivals: picks.at_leave.iter().filter_map(|(task, rivals)| Some((pid(task)?, *rivals))).collect(),
     };
     notes.queues.sort_by_key(|queue| (queue.cpu, queue.group));
     notes.running.sort_unstable();
@@ -193,7 +193,7 @@ pub(crate) fn take_up(picks: &mut Picks<'_>, past: &Past, state: &SchedState) {
         id(pid).into_iter().for_each(|task| picks.ran_since.insert(task, since.min(past.from)));
     }
     for (pid, rivals) in notes.rivals {
-        id(pid).into_iter().for_each(|task| picks.rivals.insert(task, rivals));
+        id(pid).into_iter().for_each(|task| picks.at_leave.insert(task, rivals));
     }
 }
 
@@ -220,11 +220,15 @@ fn model(fluid: &mut Fluid, notes: &NotedPicks, from: Ts, id: impl Fn(Pid) -> Op
         let Some(task) = id(pid) else { continue };
         let entity = Entity { weight: weight.clamp(2, MOST_WEIGHT), vruntime, deadline };
         let runs_since = runs_since.map(|since| since.min(from));
+        // A PID that is noted twice is one member.
+        fluid.sort(task, false);
         fluid.members.insert(task, Member { cpu, group, entity, runs_since, delayed });
+        fluid.sort(task, true);
     }
     for (pid, lag) in &notes.lags {
         id(*pid).into_iter().for_each(|task| fluid.lags.insert(task, *lag));
     }
     fluid.delayed.extend(notes.delayed.iter().filter_map(|pid| id(*pid)));
+    fluid.has_woken = true;
     fluid.running.extend(notes.running.iter().filter_map(|(cpu, pid)| Some((*cpu, id(*pid)?))));
 }

@@ -4,6 +4,7 @@ use crate::group::GroupKey;
 use crate::reason::{Candidate, Numbers, Surroundings, Verdict, explain};
 use crate::report::LagCheck;
 use crate::{ContestedPicks, LagSample, Options, Picks, PicksReport, Reason};
+use sched::probe::{Entity, LeftKind, LeftTimes, Probe};
 use sched::{Comm, Cpu, Dur, EventKind, Pass, Pid, PrevState, SchedEvent, TaskRef, Ts, Window};
 use testkit::Eevdf;
 
@@ -155,22 +156,64 @@ fn adjacent_windows_add_up_but_for_reasons_that_depend_on_records_behind_them() 
     }
 }
 
+/// A pick beside a queue of any length: 3,000 rivals of another cgroup, or of its own.
 #[test]
-fn picks_beside_long_queues_are_not_explained() {
-    let most = crate::follow::MOST_SEARCHED as i32;
+fn the_model_explains_picks_beside_long_queues() {
     let task = |pid| TaskRef { pid: Pid(pid), prio: 120, comm: Comm::new(b"task") };
     let event = |ts, pid, kind| SchedEvent { ts: Ts(ts), cpu: Cpu(0), pid: Pid(pid), flags: 0, kind };
-    for (waiting, is_known) in [(most, true), (most + 1, false)] {
+    let waiting = 3_000;
+    for (own, expected) in [(1, Reason::Group), (2, Reason::PossiblyEarliest)] {
+        let wakes =
+            (0..waiting).map(|nth| event(nth.into(), 0, EventKind::Wakeup { task: task(9 + nth), target: Cpu(0) }));
+        let mut events: Vec<SchedEvent> = wakes.collect();
+        let idle = TaskRef { pid: Pid(0), prio: 120, comm: Comm::new(b"swapper/0") };
+        let picked = |prev, next| EventKind::Switch { prev, state: PrevState::RUNNABLE, next };
+        events.push(event(5_000, 0, picked(idle, task(8))));
+        let groups = (8..=9 + waiting).map(|pid| (Pid(pid), if pid == 8 { own } else { 2 })).collect();
+        let options = Options { groups, base_slice: Dur(3_000_000), ..Options::default() };
+        let report = |events: &[SchedEvent]| {
+            Pass::over(events).run(|| Picks::new(&options)).unwrap_or_else(|never| match never {}).output
+        };
+        let first = report(&events);
+        assert_eq!((first.picks, of(&first, expected)), (Some(1), 1), "{own}: {:?}", first.reasons);
+        // It runs past its deadline and is picked again: all others of its cgroup come first.
+        events.push(event(9_000_000, 8, picked(task(8), idle)));
+        events.push(event(9_000_001, 0, picked(idle, task(8))));
+        let again = report(&events);
+        let not_shown = u64::from(own == 2);
+        assert_eq!((again.picks, of(&again, Reason::NotShown)), (Some(2), not_shown), "{own}: {:?}", again.reasons);
+    }
+}
+
+/// The record of a pick.
+fn record_of(pid: i32) -> EventKind {
+    let probe = Probe::Picks {
+        pid: Pid(pid),
+        entity: Entity::default(),
+        left_kind: LeftKind::Unrecorded,
+        left: LeftTimes::default(),
+        queue: None,
+        length: 0,
+    };
+    EventKind::Probe { id: 9, probe }
+}
+
+/// With records, a pick is compared with 256 rivals, and its reason is not known beside more.
+#[test]
+fn recorded_picks_beside_long_queues_are_not_explained() {
+    let task = |pid| TaskRef { pid: Pid(pid), prio: 120, comm: Comm::new(b"task") };
+    let event = |ts, pid, kind| SchedEvent { ts: Ts(ts), cpu: Cpu(0), pid: Pid(pid), flags: 0, kind };
+    let most = crate::exact::MOST_RIVALS as i32;
+    for (waiting, reason) in [(most, Reason::Group), (most + 1, Reason::NotRecorded)] {
         let wakes =
             (0..waiting).map(|nth| event(nth.into(), 0, EventKind::Wakeup { task: task(9 + nth), target: Cpu(0) }));
         let mut events: Vec<SchedEvent> = wakes.collect();
         let idle = TaskRef { pid: Pid(0), prio: 120, comm: Comm::new(b"swapper/0") };
         events.push(event(5_000, 0, EventKind::Switch { prev: idle, state: PrevState::RUNNABLE, next: task(8) }));
-        // The picked task is in one cgroup, all others in another.
+        events.push(event(5_001, 8, record_of(8)));
         let groups = (8..=9 + waiting).map(|pid| (Pid(pid), if pid == 8 { 1 } else { 2 })).collect();
-        let options = Options { groups, base_slice: Dur(3_000_000), ..Options::default() };
+        let options = Options { groups, by_probe: true, base_slice: Dur(3_000_000), ..Options::default() };
         let report = Pass::over(&events[..]).run(|| Picks::new(&options)).unwrap_or_else(|never| match never {}).output;
-        let reason = if is_known { Reason::Group } else { Reason::NotShown };
         assert_eq!((report.picks, of(&report, reason)), (Some(1), 1), "{waiting}: {:?}", report.reasons);
     }
 }
