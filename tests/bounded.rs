@@ -310,7 +310,7 @@ fn a_topology_can_come_from_a_pipe() {
         .expect("written");
     let program = env!("CARGO_BIN_EXE_schedviz");
     let run = |topology: &str| {
-        let script = format!("{program} workcons x.dat --topology {topology}");
+        let script = format!("'{program}' workcons x.dat --topology {topology}");
         let output = Command::new("bash").args(["-c", &script]).current_dir(&folder).output().expect("bash");
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8_lossy(&output.stdout).into_owned()

@@ -359,7 +359,10 @@ fn a_full_disk_leaves_nothing_half_written() {
     // Files may not grow beyond a few hundred bytes: the first part must not remain.
     let folder = scratch("full");
     for arguments in ["dat2graph {} -o figure.pdf", "report {} -o here", "events {} --list -o list.txt"] {
-        let line = format!("trap '' XFSZ; ulimit -f 1; exec {program} {} -q", arguments.replace("{}", &trace));
+        let line = format!(
+            "trap '' XFSZ; ulimit -f 1; exec '{program}' {} -q",
+            arguments.replace("{}", &format!("'{trace}'"))
+        );
         let output = Command::new("sh").args(["-c", &line]).current_dir(&folder).output().expect("a shell");
         let message = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(output.status.code() == Some(1) && message.contains("File too large"), "{line}: {message}");

@@ -74,7 +74,8 @@ pub(crate) fn outcome(folder: &Path, trace: &Path, command: &[&str], window: &[S
         first.iter().copied().chain([file]).chain(rest.iter().copied()).chain(window).chain(["--json", "-q"]).collect();
     let ran = schedviz_in(folder, &arguments);
     let name = trace.file_name().expect("a name").to_str().expect("text");
-    let message = ran.stderr.replace(file, "TRACE").replace(name, "TRACE");
+    // A name with a space is in quotes where it can be pasted.
+    let message = ran.stderr.replace(file, "TRACE").replace(name, "TRACE").replace("'TRACE'", "TRACE");
     serde_json::from_slice(&ran.stdout).map(comparable).map_err(|_| message)
 }
 

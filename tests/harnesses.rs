@@ -11,10 +11,10 @@ fn harness(name: &str, recording: &str) -> PathBuf {
     let folder = scratch(name);
     std::fs::create_dir_all(folder.join("bin")).expect("a folder");
     let script = format!(
-        r#"if [ "$1" != record ]; then exec {} "$@"; fi
+        r#"if [ "$1" != record ]; then exec '{}' "$@"; fi
 while [ "$1" != -- ]; do [ "$1" = -o ] && file=$2; shift; done
 shift
-"$@" && cp {} "$file""#,
+"$@" && cp '{}' "$file""#,
         env!("CARGO_BIN_EXE_schedviz"),
         fixture(recording).display(),
     );
@@ -180,7 +180,7 @@ shift
 file=$4
 set -- "$1" "$2" "$3" "$4" -- true
 "$@"
-case $file in *run.2.dat) cp {} "$file" ;; esac"#,
+case $file in *run.2.dat) cp '{}' "$file" ;; esac"#,
         fixture("hackbench.dat").display()
     );
     stand_in(&folder.join("bin/vng"), &vng);

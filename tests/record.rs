@@ -425,7 +425,7 @@ fn the_users_own_file_stays() {
     stand_in(&fake.path("script"), &format!("{record}; {print}"));
     let program = std::path::absolute(env!("CARGO_BIN_EXE_schedviz")).expect("a path").display().to_string();
     let shell = |command: &str| {
-        let line = format!("{program} record --tracefs tracefs -o new.dat {command}");
+        let line = format!("'{program}' record --tracefs tracefs -o new.dat {command}");
         let ran = Command::new("sh").args(["-c", &line]).current_dir(fake.folder()).output().expect("sh");
         assert!(ran.status.success(), "{line}: {}", String::from_utf8_lossy(&ran.stderr));
         String::from_utf8_lossy(&ran.stderr).into_owned()

@@ -168,7 +168,7 @@ fn the_commands_at_the_end_of_a_report_run_on_the_longest_case() {
 
 /// Runs a command as a shell does to which it was copied.
 fn run(folder: &Path, command: &str) {
-    let line = format!("schedviz() {{ {} \"$@\"; }}; {command} -q", env!("CARGO_BIN_EXE_schedviz"));
+    let line = format!("schedviz() {{ '{}' \"$@\"; }}; {command} -q", env!("CARGO_BIN_EXE_schedviz"));
     let output = Command::new("sh").args(["-c", &line]).current_dir(folder).output().expect("a shell");
     assert!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
 }

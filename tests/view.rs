@@ -382,7 +382,11 @@ fn lists_searches_and_figures() {
     assert!(command.ends_with("--min 1000000ns --max 3000000ns --cpus 0-1 --color-by command"), "{command}");
     let folder = scratch("view-figure");
     let file = folder.join("window.svg");
-    let words: Vec<&str> = command.split(' ').skip(1).chain(["-q", "-o", file.to_str().expect("a name")]).collect();
+    // The name of the trace is in quotes if it has a space.
+    let trace = fixture("hackbench.dat").display().to_string();
+    let line = command.replace(&format!("'{trace}'"), "TRACE").replace(&trace, "TRACE");
+    let words = line.split(' ').skip(1).map(|word| if word == "TRACE" { trace.as_str() } else { word });
+    let words: Vec<&str> = words.chain(["-q", "-o", file.to_str().expect("a name")]).collect();
     schedviz(&words).success();
     // The same lanes; the foot names the command line as it was typed.
     let marks = |svg: &str| svg.lines().filter(|line| line.contains("<path")).map(str::to_owned).collect::<Vec<_>>();

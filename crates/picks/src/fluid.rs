@@ -36,7 +36,7 @@ pub(crate) struct Fluid {
     waiting: SeededMap<(Cpu, GroupKey), Deadlines>,
     /// The tasks that sleep and stay on their queues.
     pub(crate) delayed: Vec<TaskId>,
-    /// Those of each queue, by their virtual run time.
+    /// The sleeping tasks of each queue, by their virtual run time.
     sleeping: SeededMap<(Cpu, GroupKey), BTreeSet<(i64, TaskId)>>,
     /// The queues whose virtual time may have changed since delayed tasks were last looked at.
     changed: Vec<(Cpu, GroupKey)>,
