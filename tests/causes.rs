@@ -265,7 +265,8 @@ fn probes_on_the_balancer_decide_the_causes() {
             None => true,
         };
         assert!(fits, "{n} migrations are {cause:?} and, by the probes, {by:?}");
-        assert_eq!(by.is_some(), *recorded, "{n} migrations: {by:?}, {cause:?}");
+        // A swap has an event of its own, sched_swap_numa: no probe is needed.
+        assert_eq!(by.is_some() || *cause == Cause::NumaSwap, *recorded, "{n} migrations: {by:?}, {cause:?}");
         decided += if *recorded { *n } else { 0 };
     }
     assert!(decided > 5, "{decided}");
