@@ -270,12 +270,16 @@ fn probes_on_the_balancer_decide_the_causes() {
         decided += if *recorded { *n } else { 0 };
     }
     assert!(decided > 5, "{decided}");
-    // In one pass of 6.1 the CPU that balanced in its softirq was idle, and a task had just been queued on it.
-    differ.remove(&(Cause::Periodic, Cause::Idle)).into_iter().for_each(|n| assert_eq!(n, 4));
-    // The last task of a CPU was throttled: it is switched out as one that goes on.
-    differ.remove(&(Cause::NewIdle, Cause::Unknown)).into_iter().for_each(|n| assert_eq!(n, 1));
-    // taskset moved a queued task to its own CPU, for which it needs no stopper.
-    differ.remove(&(Cause::Affinity, Cause::Unknown)).into_iter().for_each(|n| assert_eq!(n, 1));
+    let known = [
+        // The CPU that balanced in its softirq was idle, and a task had just been queued on it.
+        (Cause::Periodic, Cause::Idle),
+        // The last task of a CPU was throttled: it is switched out as one that goes on.
+        (Cause::NewIdle, Cause::Unknown),
+        // taskset moved a queued task to its own CPU, for which it needs no stopper.
+        (Cause::Affinity, Cause::Unknown),
+    ];
+    let number: u32 = known.iter().filter_map(|pair| differ.remove(pair)).sum();
+    assert!(number < decided / 20, "{number} of {decided} differ in ways that are known");
     assert!(differ.is_empty(), "{differ:?}");
 }
 
