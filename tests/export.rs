@@ -106,7 +106,10 @@ fn check_busy(trace: &str, window: &[&str], runs_of_tasks: &[Row]) {
         let number = cpu["cpu"].to_string();
         // Where the application is unknown, its tasks are among the others.
         let class = |name: &str| cpu[format!("{name}_ns")].as_i64().unwrap_or(0);
-        let busy: i64 = ["app", "other", "kernel", "stopper", "rt", "injected", "irq_in_tasks"].map(class).iter().sum();
+        let busy: i64 = ["app", "other", "kernel", "stopper", "rt", "rt_possible", "injected", "irq_in_tasks"]
+            .map(class)
+            .iter()
+            .sum();
         let of_cpu = runs_of_tasks.iter().filter(|row| row["cpu"] == number);
         assert_eq!(sum(of_cpu, "dur_ns").1, busy, "{trace}: CPU {number}");
         assert!(class("irq_in_tasks") <= class("irq"), "{trace}: CPU {number}");
