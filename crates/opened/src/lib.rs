@@ -1,6 +1,6 @@
 //! Opens files for reading and remembers them, so that no output ever replaces an input.
 //!
-//! Every file that schedviz reads is opened by [`file`] or [`read`], or reported to [`note`]. Before an output takes its place,
+//! Every file that schedviz reads is opened by [`file()`] or [`read`], or reported to [`note`]. Before an output takes its place,
 //! [`same_as`] and [`inside`] look whether an input is there: by device and inode, so through links and other names as well. A
 //! file that the program wrote itself ([`written`]) is no input, although it may be read again.
 //!
