@@ -188,10 +188,13 @@ fn waits_and_idle_stretches_of_adjacent_windows_are_those_of_the_whole() {
         );
         idle.sort_by_key(|c| (c.start, c.end, c.cpu));
         idle_parts.sort_by_key(|c| (c.start, c.end, c.cpu));
-        // There a migration can have been of a wakeup that was not recorded.
-        if !name.ends_with("unseen-wakeups-6.1.dat") {
-            assert_eq!(difference(&idle, &idle_parts), None, "{name} {windows:?}");
+        // A migration can have been of a wakeup that was not recorded, which an event of an earlier window shows (6.1).
+        for (case, part) in idle.iter().zip(&mut idle_parts) {
+            if (case.ending, part.ending) == (IdleEnd::Moved(Cause::Wakeup), IdleEnd::Unknown) {
+                part.ending = case.ending;
+            }
         }
+        assert_eq!(difference(&idle, &idle_parts), None, "{name} {windows:?}");
         let mut compared = compared.lock().expect("numbers");
         *compared = (compared.0 + whole.len(), compared.1 + idle.len());
     });
