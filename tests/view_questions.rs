@@ -493,7 +493,11 @@ fn losses_and_contradictions_are_on_the_page_with_their_places() {
     browser.wait_for(&format!("{PANEL}.textContent.includes('Worth knowing')"));
     assert_eq!(browser.run(&format!("return {mark}.hidden")), true);
     // The main findings are those of the command, and lead to their places and lists.
-    let found = document(&["findings", "-q", "--json", fixture("hackbench.dat").to_str().expect("a name")]);
+    assert_clean(&browser, &calm);
+    let herded = fixture("forked-unknown.dat");
+    let calm = Server::start(&[&herded]);
+    open(&browser, &calm, "t=findings");
+    let found = document(&["findings", "-q", "--json", herded.to_str().expect("a name")]);
     let herds = found["findings"].as_array().expect("findings").iter().find(|found| found["command"] == "migrations");
     let herds = herds.expect("herds");
     let sentence = herds["sentence"].as_str().expect("a sentence");
