@@ -23,6 +23,7 @@ fn judges(events: &[SchedEvent], from: Ts, to: Ts) {
         tasks: None,
         topology: Topology::default(),
         balance_interval: Dur(10),
+        ends: Vec::new(),
     };
     let shares = fairness::Options { weights: true, interval: part, worst: 3, ..fairness::Options::new(from, to) };
     let waits = latency::Options { worst: 3, by: latency::TasksBy::Task, ..latency::Options::default() };
