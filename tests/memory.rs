@@ -56,10 +56,11 @@ fn a_run_of_a_comparison_takes_little_memory() {
         let mut command = Command::new(env!("CARGO_BIN_EXE_schedviz"));
         testkit::peak(command.args(arguments).current_dir(&folder))
     };
-    let (few, many) = (peak(20), peak(120));
-    let each = many.saturating_sub(few) / 100;
-    println!("{each} bytes a run");
-    assert!(each < 32 << 10, "{each} bytes a run");
+    // A peak varies by a megabyte: 7 of the 28 kB that a run takes. With all of its distributions it took 188 kB.
+    let (few, many) = (peak(20), peak(170));
+    let each = many.saturating_sub(few) / 150;
+    println!("{each} bytes a run: {few}, {many}");
+    assert!(each < 48 << 10, "{each} bytes a run");
     std::fs::remove_dir_all(&folder).expect("removed");
 }
 

@@ -5,6 +5,7 @@ use crate::file::source::Source;
 use crate::limits;
 use std::cell::RefCell;
 use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
 
 /// The compression of a file's data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,8 +41,27 @@ pub(crate) struct Chunk {
 }
 
 impl Chunk {
+    /// The bytes of this piece of the chunk with these compressed bytes. They are in `buffer`, which no other bytes fill for long: the whole of
+    /// a large chunk is decompressed in the one room that all threads of the process have for it.
+    pub(crate) fn decompress_piece<'b>(
+        &self,
+        codec: Codec,
+        compressed: &[u8],
+        buffer: &'b mut Vec<u8>,
+    ) -> Option<&'b [u8]> {
+        if self.length == self.size {
+            decompress(codec, compressed, self.size as usize, buffer)?;
+            return self.piece(buffer);
+        }
+        let mut whole = LARGE.lock().unwrap_or_else(PoisonError::into_inner);
+        decompress(codec, compressed, self.size as usize, &mut whole)?;
+        buffer.clear();
+        buffer.extend_from_slice(self.piece(&whole)?);
+        Some(buffer)
+    }
+
     /// The piece among the bytes of the whole chunk.
-    pub(crate) fn piece<'b>(&self, whole: &'b [u8]) -> Option<&'b [u8]> {
+    fn piece<'b>(&self, whole: &'b [u8]) -> Option<&'b [u8]> {
         whole.get(self.start as usize..self.start.checked_add(self.length)? as usize)
     }
 
@@ -125,6 +145,10 @@ pub(crate) fn split(chunks: &mut Vec<Chunk>, piece: u32) {
     };
     *chunks = chunks.iter().flat_map(pieces).collect();
 }
+
+/// A chunk of which pieces are read, decompressed: of up to [`limits::CHUNK`] bytes, which 16 threads would otherwise have each. Recorders
+/// write chunks that are not divided.
+static LARGE: Mutex<Vec<u8>> = Mutex::new(Vec::new());
 
 thread_local! {
     static ZSTD: RefCell<Option<zstd::bulk::Decompressor<'static>>> = const { RefCell::new(None) };

@@ -206,9 +206,8 @@ impl CpuPages {
         let (codec, chunk) = codec.zip(chunks.get(unit)).ok_or(FileIssue::CorruptChunk)?;
         COMPRESSED.with_borrow_mut(|compressed| {
             let bytes = source.read(&place, compressed).ok_or(FileIssue::TruncatedData)?;
-            chunk::decompress(codec, bytes, chunk.size as usize, buffer).ok_or(FileIssue::CorruptChunk)
-        })?;
-        chunk.piece(buffer).ok_or(FileIssue::CorruptChunk)
+            chunk.decompress_piece(codec, bytes, buffer).ok_or(FileIssue::CorruptChunk)
+        })
     }
 
     /// Passes the bytes of a unit, or its defect, to `work`, in a buffer of the thread.
