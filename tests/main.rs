@@ -4,6 +4,7 @@
 mod absent;
 mod adjacent_windows;
 mod affinity;
+mod application;
 mod attempts;
 mod bounded;
 mod cases;

@@ -539,3 +539,47 @@ fn the_command_is_executed_by_a_task_named_after_this_program() {
     }
     assert!(fake.is_clean());
 }
+
+/// A machine that runs already is recorded until the processes end that are the application, or until a signal.
+#[test]
+fn a_running_machine_is_recorded_without_a_command() {
+    // Another process takes the place of the kernel, which fills the buffers once recording has started.
+    let fill = "until [ \"$(cat tracefs/instances/schedviz_*/tracing_on 2>/dev/null)\" = 1 ]; do sleep 0.02; done; \
+                for i in tracefs/instances/schedviz_*; do cp -rL buffers $i/per_cpu; done; touch filled";
+    let filler =
+        |fake: &Fake| Command::new("sh").args(["-c", fill]).current_dir(fake.folder()).spawn().expect("a shell");
+    let application = |fake: &Fake| {
+        let text = std::fs::read_to_string(fake.path("new.machine.json")).expect("a machine file");
+        serde_json::from_str::<serde_json::Value>(&text).expect("JSON")["application"].clone()
+    };
+    let base = ["record", "--tracefs", "tracefs", "-o", "new.dat"];
+
+    let fake = Fake::new("record-pid");
+    let mut process = filler(&fake);
+    let pid = process.id().to_string();
+    let waiting = std::thread::spawn(move || process.wait());
+    let ran = schedviz_in(fake.folder(), &[&base[..], &["--pid", &pid]].concat()).success();
+    assert!(ran.stderr.contains(&format!("recorded {} events", grouped(fake.recorded()))), "{}", ran.stderr);
+    assert_eq!(application(&fake), serde_json::json!({ "processes": [pid.parse::<i32>().expect("a number")] }));
+    assert!(waiting.join().expect("joined").expect("ended").success());
+    assert!(fake.is_clean());
+
+    let fake = Fake::new("record-time");
+    let mut process = filler(&fake);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_schedviz"));
+    let mut recording = command.args(base).args(["--time", "600"]).current_dir(fake.folder()).spawn().expect("spawned");
+    assert!(process.wait().expect("ended").success());
+    signal(&recording, "INT");
+    assert_eq!(recording.wait().expect("ended").code(), Some(130));
+    assert_eq!((application(&fake), fake.is_clean()), (serde_json::json!("machine"), true));
+
+    let refused = |more: &[&str], words: &str| {
+        let ran = schedviz_in(fake.folder(), &[&base[..], more].concat());
+        assert!(ran.code == Some(1) && ran.stderr.contains(words), "{more:?}: {}", ran.stderr);
+    };
+    refused(&["--time", "5", "--", "true"], "--time records a machine that runs already, without a command");
+    refused(&["--time", "0"], "a number of seconds above zero is needed");
+    refused(&["--pid", "2147483647"], "--pid 2147483647: there is no such process");
+    refused(&["--cgroup", "/no/such/cgroup"], "--cgroup /no/such/cgroup: there is no such cgroup");
+    refused(&["--pid", "1", "--", "true"], "cannot be used with");
+}

@@ -27,7 +27,7 @@ pub(crate) fn findings(
             continue;
         }
         shown.push(run);
-        let session = Session::open(&run.path, &read.silent(), window)?;
+        let session = Session::open(&run.path, &read.silent(), window)?.with_judged_command()?;
         let report = findings::measured(&session)?.output;
         // Writing to a string cannot fail.
         let _ = write!(out, "\n\nThe worst run of {group} by {}: `{}`\n\n", metric.name, run.name);

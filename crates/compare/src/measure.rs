@@ -17,7 +17,7 @@ use workcons::WorkConservation;
 
 /// Measures a run. Violation and latency are those of the chosen tasks, everything else that of the CPUs.
 pub(crate) fn measure(path: &Path, read: &ReadArgs, args: &CompareArgs) -> Result<Measured> {
-    let session = Session::open(path, read, &args.window)?;
+    let session = Session::open(path, read, &args.window)?.with_judged_command()?;
     args.tasks.check(&session)?;
     let (chosen, excluded) = (args.tasks.chooser(&session)?, args.tasks.excluder());
     let cpus = &session.shown.chosen;

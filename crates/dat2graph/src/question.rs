@@ -72,7 +72,8 @@ impl Question for Dat2graphQuestion {
 /// Reads the trace, draws the lanes and writes the figure.
 pub(crate) fn run(args: &Dat2graphArgs) -> Result<()> {
     args.output.check(FORMATS)?;
-    let session = args.trace.open()?;
+    let by_descent = args.tasks.forked || args.draw_path || args.color_by == Some(ColorBy::Class);
+    let session = args.trace.open()?.with_judged_command_if(by_descent)?;
     let trace = &session.trace;
     if trace.format_of(Tracepoint::Switch).is_none() {
         bail!(

@@ -138,7 +138,7 @@ pub(crate) fn run(args: &ExportArgs) -> Result<()> {
 
 /// Writes the rows of one trace.
 fn export(args: &ExportArgs, path: &Path, warned: Option<&str>, output: &Output) -> Result<()> {
-    let session = Session::open(path, &args.read, &args.window)?;
+    let session = Session::open(path, &args.read, &args.window)?.with_judged_command()?;
     let cpus = &session.shown.chosen;
     let waiters = args.waiters.without_choice();
     let conservation = workcons::Options { waiters, strips: None, ..workcons::Options::plain(&session) };

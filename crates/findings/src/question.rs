@@ -43,7 +43,7 @@ impl Question for FindingsQuestion {
 /// Measures and prints.
 fn run(args: &FindingsArgs) -> Result<()> {
     args.output.check(FORMATS)?;
-    let session = args.trace.open()?;
+    let session = args.asked_trace().open()?.with_judged_command()?;
     let Outcome { output: report, diagnostics, .. } = measured(&session)?;
     let document = TraceDocument::of(&session, &report, &diagnostics);
     document.give("findings", &session, &args.output, Renderings::words(|| text(&report, &session.drawable)))

@@ -162,10 +162,10 @@ impl Coloring {
     fn is_shown(&self, pid: Pid, comm: Comm, ts: Ts) -> bool {
         self.target.as_ref().is_none_or(|target| is_called(comm, target))
             && self.tasks.takes(pid, ts, || comm)
-            && (!self.forked || self.is_application(pid, ts))
+            && (!self.forked || self.is_application(pid, ts) && !self.lineage.of(pid, ts).helps)
     }
 
-    /// Whether this task is the traced command or its descendant; false if no exec identifies the traced command.
+    /// Whether this task is one of the application; false if that is unknown.
     fn is_application(&self, pid: Pid, ts: Ts) -> bool {
         self.lineage.of(pid, ts).descends
     }
@@ -355,12 +355,12 @@ impl Coloring {
             ColorBy::Process => "coloured by process",
             ColorBy::Cgroup => "coloured by cgroup",
             ColorBy::Policy => "coloured by scheduling policy",
-            ColorBy::Class if self.lineage.root().is_none() => "coloured by class of task, the application unknown",
+            ColorBy::Class if !self.lineage.knows_application() => "coloured by class of task, the application unknown",
             ColorBy::Class => "coloured by class of task",
         };
         let only = match () {
             () if self.target.is_some() => format!(", {} only", self.target.as_deref().unwrap_or("")),
-            () if self.forked && self.lineage.root().is_some() => {
+            () if self.forked && self.lineage.knows_application() => {
                 ", the traced command and its descendants only".into()
             }
             () if self.forked => {

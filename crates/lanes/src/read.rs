@@ -4,6 +4,7 @@ use crate::Options;
 use crate::color::{Coloring, Needs};
 use crate::lane::{Lane, LaneFold};
 use parse::{CpuReader, Trace, Want};
+use sched::lineage::LineageHistory;
 use sched::topology::CpuOrder;
 use sched::{Cpu, Current, Diagnostics, EventIssue, EventKind, EventSource, Pid, SchedEvent, Topology, Ts};
 use std::collections::HashMap;
@@ -84,7 +85,9 @@ pub fn learn(coloring: &mut Coloring, trace: &Trace, topology: &Topology) -> Res
     }
     if lineage {
         if let Some(past) = trace.past() {
-            coloring.lineage = past.lineages();
+            coloring.lineage = past.lineages(trace.application());
+        } else if let Some(application) = trace.application() {
+            coloring.lineage = LineageHistory::of_application(application);
         }
         trace.events_of(Want::Lineage)?.events(&mut |events| {
             events.iter().for_each(|event| coloring.lineage.learn(event));

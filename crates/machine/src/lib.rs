@@ -13,6 +13,7 @@
 //! ```
 
 mod affinity;
+mod application;
 mod bounded;
 mod cgroups;
 mod clamps;
@@ -29,6 +30,7 @@ mod scheduler;
 mod summary;
 
 pub use affinity::Affinity;
+pub use application::RecordedApplication;
 pub use bounded::read_bounded;
 pub use cgroups::Cgroup;
 pub use clamps::Clamps;
@@ -111,6 +113,9 @@ pub struct Machine {
     /// The output of the command that the recording keeps beside itself; absent where it keeps none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept_output: Option<KeptOutput>,
+    /// The application that the recording was made of; absent where a command was recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub application: Option<RecordedApplication>,
     /// The instant at which the pressure was read, of a machine that was not read from a file.
     #[serde(skip)]
     pressure_read: Option<Instant>,
@@ -166,6 +171,7 @@ impl Machine {
             pressure_span_us: None,
             missed_probes: BTreeMap::new(),
             kept_output: None,
+            application: None,
             cpus,
         }
     }

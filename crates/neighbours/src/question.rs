@@ -42,7 +42,8 @@ fn run(args: &NeighboursArgs) -> Result<()> {
     output.check(FORMATS)?;
     begin.without_descent(tasks.forked, "--forked")?;
     begin.without_descent(args.by == Some(By::Application), "--by application")?;
-    let session = trace.open()?;
+    let by_descent = tasks.forked || args.by == Some(By::Application);
+    let session = trace.open()?.with_judged_command_if(by_descent)?;
     tasks.check(&session)?;
     let chosen = tasks.chooser(&session)?;
     let chosen = tasks.is_any().then_some(&chosen as &Chosen<'_>);

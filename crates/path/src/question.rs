@@ -121,7 +121,7 @@ pub(crate) fn run(args: &PathArgs) -> Result<()> {
     args.output.check(FORMATS)?;
     let is_of_command = args.pid.is_none() && args.comm.is_none();
     args.begin.without_descent(is_of_command, "the path of the traced command")?;
-    let mut session = args.trace.open()?;
+    let mut session = args.trace.open()?.with_judged_command_if(is_of_command)?;
     args.symbols.give(&mut session)?;
     let outcome = find(&session, &args.begin, (args.pid.map(Pid), args.comm.as_deref()), args.longest)?;
     let (path, diagnostics) = (outcome.output, outcome.diagnostics);
@@ -194,6 +194,12 @@ pub fn find(
             return Ok(outcome);
         }
     }
+    if let Some(why) = session.why_no_command() {
+        bail!(
+            "{}: there is no path of the application: {why}; name a task with --pid or --comm, or choose the application with --application",
+            session.name()
+        );
+    }
     bail!(
         "{}: the traced command is not in the trace or the window: no exec shows it; name a task with --pid or --comm, or \
          record sched_process_fork, sched_process_exec and sched_process_exit as well",
@@ -209,6 +215,9 @@ fn command_name(program: &str) -> Comm {
 /// The name of the command that `perf record` started, by its own command line: the word behind `--`, or the first one behind
 /// `record` that is the name of a task.
 pub fn recorded_command(session: &Session) -> Option<Comm> {
+    if session.why_no_command().is_some() {
+        return None;
+    }
     let words = &session.trace.origin()?.command;
     let rest = words.iter().skip_while(|word| *word != "record").skip(1);
     if let Some(program) = rest.clone().skip_while(|word| *word != "--").nth(1) {

@@ -144,7 +144,7 @@ impl<Q: TaskQuestion> Subcommand for Q {
         output.check(<Q as TaskQuestion>::FORMATS)?;
         begin.without_descent(tasks.forked, "--forked")?;
         Q::check(args)?;
-        let mut session = trace.open()?;
+        let mut session = trace.open()?.with_judged_command_if(tasks.forked)?;
         if let Some(symbols) = Q::symbols(args) {
             symbols.give(&mut session)?;
         }

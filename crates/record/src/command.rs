@@ -5,6 +5,7 @@ mod counted;
 mod dry_run;
 mod kept_output;
 mod probes;
+mod running;
 mod runs;
 mod save;
 mod series_test;
@@ -18,9 +19,10 @@ use crate::signals::{self, Forwarder};
 use crate::traced;
 use crate::traced::{EndedCommand, Traced};
 use anyhow::{Context, Result, bail};
-use machine::{Machine, Root};
+use machine::{Machine, RecordedApplication, Root};
 use question::Subcommand;
 use regex::Regex;
+use running::Lasting;
 use runs::Variant;
 use save::Saved;
 use series_test::RunCount;
@@ -35,7 +37,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use tracefs::{Instance, Need, Settings, Tracefs};
 
-/// Record a command: its scheduler events as TRACE.dat, the machine as TRACE.machine.json
+/// Record a command, or a machine that runs already: its scheduler events as TRACE.dat, the machine as TRACE.machine.json
 ///
 /// The kernel keeps the events in memory while the command runs, in buffers of this recording's own; they are saved
 /// afterwards. They include the moves between cgroups and the flags of new tasks, which show the cgroup and the process of each
@@ -45,7 +47,7 @@ use tracefs::{Instance, Need, Settings, Tracefs};
 #[command(after_help = EXAMPLES)]
 pub struct RecordArgs {
     /// The command and its arguments
-    #[arg(last = true, value_name = "COMMAND", required_unless_present_any = ["clean", "until"])]
+    #[arg(last = true, value_name = "COMMAND", required_unless_present_any = ["clean", "until", "time", "pid", "cgroup"])]
     command: Vec<OsString>,
     /// File to write, and the machine file beside it; with --runs the folder to create [default: trace.dat,
     /// trace.data with --counters, or runs]
@@ -104,9 +106,8 @@ pub struct RecordArgs {
     /// Run the command for a second, record nothing, and report rates, the buffers needed and the slowdown to expect
     #[arg(long, help_heading = "Buffers")]
     dry_run: bool,
-    /// Length of the planned recording in seconds, for --dry-run
-    #[arg(long, value_name = "SECONDS", default_value_t = 10.0, requires = "dry_run", help_heading = "Buffers")]
-    time: f64,
+    #[command(flatten)]
+    running: running::RunningArgs,
     /// Number of recordings of each variant, in a folder that compare and workcons read as groups; auto: until a test decides that the
     /// variants differ, or --max-runs is reached
     #[arg(long, value_name = "N|auto", value_parser = RunCount::parse, conflicts_with_all = ["dry_run", "clean"], help_heading = "Runs")]
@@ -166,9 +167,11 @@ Examples:
                                              with the balancer's decisions
   sudo schedviz record --stacks -- ./benchmark
                                              with the stacks of switches and wakeups
-  sudo schedviz record -o now.dat -- sleep 10
-                                             ten seconds of a machine that runs
+  sudo schedviz record --time 10             ten seconds of a machine that runs
                                              already; or --until, see below
+  sudo schedviz record --pid 1217 --time 10  the same; the application is process 1217
+  sudo schedviz record --cgroup /system.slice --time 10
+                                             the same; it is what runs in that cgroup
   sudo schedviz record --whatif -- ./benchmark
                                              with the causes of sleeps
   sudo schedviz record --dry-run --stacks -- ./benchmark
@@ -278,9 +281,15 @@ fn recorded(args: &RecordArgs, tracefs: &Tracefs, signals: &Forwarder) -> Result
         counted::check_perf(args)?;
     }
     save::check(series.as_ref().map_or(output.as_path(), runs::RunSeries::list))?;
-    if !(args.time.is_finite() && args.time > 0.0) {
-        bail!("--time: a number of seconds above zero is needed");
+    if args.running.time.is_some() && !args.dry_run {
+        let refused =
+            [(!args.command.is_empty(), "a command"), (args.counters, "--counters"), (args.runs.is_some(), "--runs")];
+        if let Some((_, what)) = refused.iter().find(|(is_given, _)| *is_given) {
+            bail!("--time records a machine that runs already, without {what}; leave one of the two out");
+        }
     }
+    let is_of_machine = args.command.is_empty();
+    let application = is_of_machine.then(|| args.running.application(&root)).transpose()?;
     let wanted = WantedEvents {
         irq: args.irq,
         frequency: args.frequency,
@@ -299,7 +308,7 @@ fn recorded(args: &RecordArgs, tracefs: &Tracefs, signals: &Forwarder) -> Result
     events.extend((!probes.names().is_empty()).then(|| probes.group().to_owned()));
     let buffer_kb = args.buffer.unwrap_or_else(|| default_size(available_kb(), root.online()));
     let settings = Settings { buffer_kb, clock: args.clock.clone(), events, stacks: plan.stacks };
-    let recorder = Recorder { args, tracefs, root, settings, imbalances, probes: &probes, signals };
+    let recorder = Recorder { args, tracefs, root, application, settings, imbalances, probes: &probes, signals };
     let complete = match series {
         _ if args.dry_run => return dry_run::run(args, Instance::create(tracefs, &recorder.settings)?, signals),
         Some(series) => series.record(&recorder)?,
@@ -342,6 +351,8 @@ struct Recorder<'r> {
     args: &'r RecordArgs,
     tracefs: &'r Tracefs,
     root: Root,
+    /// The application, where no command is recorded.
+    application: Option<RecordedApplication>,
     settings: Settings,
     /// The kernel's kinds of imbalance.
     imbalances: Vec<String>,
@@ -363,7 +374,10 @@ impl Recorder<'_> {
             return counted::record(self, output, capture);
         }
         let instance = Instance::create(self.tracefs, &self.settings)?;
-        let traced = Traced::spawn(&self.args.command, self.signals, capture)?;
+        let lasting = match &self.application {
+            None => Lasting::Command(Traced::spawn(&self.args.command, self.signals, capture)?),
+            Some(_) => Lasting::Span(self.args.running.span(&self.root, self.signals)),
+        };
         // With the command's first task, whose CPUs the tasks that it forks inherit.
         let mut machine = self.machine();
         let mut stream = self.args.stream.then(|| stream::Stream::open(self.tracefs, &instance, output)).transpose()?;
@@ -371,8 +385,8 @@ impl Recorder<'_> {
         let before = self.probes.missed();
         instance.start()?;
         let ended = match &mut stream {
-            Some(stream) => stream.follow(traced)?,
-            None => traced.run()?,
+            Some(stream) => stream.follow(lasting)?,
+            None => lasting.run()?,
         };
         instance.stop()?;
         self.finish(&mut machine, &before);
@@ -397,6 +411,7 @@ impl Recorder<'_> {
     fn machine(&self) -> Machine {
         let mut machine = Machine::read(&self.root, self.args.keep_arguments);
         machine.scheduler.imbalances.clone_from(&self.imbalances);
+        machine.application.clone_from(&self.application);
         machine
     }
 

@@ -1,5 +1,6 @@
 //! The words of a command line that several commands take.
 
+pub(crate) mod application_args;
 pub mod args;
 pub mod command_line;
 pub mod groups;

@@ -1,10 +1,12 @@
 //! A trace as a command opens it, and the doubts about it.
 
+mod application;
 mod classes;
 mod elf;
 pub mod ext;
 pub(crate) mod grouping;
 pub mod heading;
+mod helpers;
 mod kernel_symbols;
 pub mod progress;
 pub(crate) mod session;

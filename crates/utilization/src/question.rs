@@ -71,7 +71,7 @@ impl Question for UtilizationQuestion {
 pub(crate) fn run(args: &UtilizationArgs) -> Result<()> {
     args.output.check(FORMATS)?;
     args.begin.without_descent(args.tasks.is_none(), "the application's share")?;
-    let session = args.trace.open()?;
+    let session = args.trace.open()?.with_judged_command_if(args.tasks.is_none())?;
     let options = options(&session, args)?;
     let groups = args.by.map(|by| session.task_groups(by)).transpose()?;
     let by_group = || groups.as_deref().map(|groups| GroupTimes::new(groups, &options.cpus));

@@ -103,8 +103,7 @@ pub(crate) fn run(args: &ViewArgs) -> Result<()> {
     if args.export.is_none() && args.window.bounds_time() {
         bail!("--min and --max: the page shows all of the trace; zoom to the window there");
     }
-    let mut sessions: Vec<Session> =
-        args.traces.iter().map(|path| Session::open(path, &args.read, &args.window)).collect::<Result<_>>()?;
+    let mut sessions: Vec<Session> = args.traces.iter().map(|path| judged(path, args)).collect::<Result<_>>()?;
     sessions.iter_mut().try_for_each(|session| args.symbols.give(session))?;
     if let Some(policy) = args.whatif {
         sessions.push(simulated(args, &sessions, policy)?);
@@ -151,7 +150,12 @@ fn simulated(args: &ViewArgs, sessions: &[Session], policy: PolicyName) -> Resul
     let folder = tempfile::tempdir()?;
     let path = folder.path().join(format!("{policy}.dat"));
     whatif::save_run(session, policy, &path).context("--whatif")?;
-    Session::open(&path, &args.read, &args.window)
+    judged(&path, args)
+}
+
+/// Opens a trace for questions that are about the application as well.
+fn judged(path: &Path, args: &ViewArgs) -> Result<Session> {
+    Session::open(path, &args.read, &args.window)?.with_judged_command()
 }
 
 /// Writes the folder, once its size is known.

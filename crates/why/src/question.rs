@@ -240,7 +240,7 @@ const MARK: &str = "* ";
 
 /// Measures one run; with `drawn` so that it can be drawn.
 fn measure(args: &WhyArgs, read: &ReadArgs, path: &Path, drawn: bool) -> Result<(Session, WhyRun)> {
-    let mut session = Session::open(path, read, &args.window)?;
+    let mut session = Session::open(path, read, &args.window)?.with_judged_command_if(!args.begin.fast_window)?;
     args.symbols.give(&mut session)?;
     if let Some(By::Node) = args.by {
         needs_groups(&session.topology, CpuOrder::Node, "--by node")?;

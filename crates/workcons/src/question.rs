@@ -128,7 +128,11 @@ fn findings(args: &WorkconsArgs, files: &[(Option<String>, PathBuf)], document: 
     }
     let names = groups::names(&files.iter().map(|(_, path)| path.as_path()).collect::<Vec<_>>());
     let paths = files.iter().zip(names).filter(|(_, name)| shown.contains(&name.as_str()));
-    paths.map(|((_, path), _)| summary::findings(&Session::open(path, &args.read.silent(), &args.window)?)).collect()
+    let found = paths.map(|((_, path), _)| {
+        let session = Session::open(path, &args.read.silent(), &args.window)?.with_judged_command()?;
+        summary::findings(&session)
+    });
+    found.collect()
 }
 
 /// Measures and judges the recordings. With `single` the only one is kept open, so that it can be drawn.
@@ -161,7 +165,8 @@ fn measure(
     group: Option<String>,
     strips: bool,
 ) -> Result<(Session, WorkconsRun)> {
-    let session = Session::open(path, read, &args.window)?;
+    let by_descent = args.waiters.depend_on_descent(&args.tasks);
+    let session = Session::open(path, read, &args.window)?.with_judged_command_if(by_descent)?;
     args.tasks.check(&session)?;
     let silent = session.silent();
     let (application, excluded) = (args.tasks.chooser(&session)?, args.tasks.excluder());
@@ -181,7 +186,6 @@ fn measure(
         unbalanced: true,
         capacities: capacities(&session),
     };
-    let by_descent = args.waiters.depend_on_descent(&args.tasks);
     let params = shows_sched_idle(args, &session).then(|| session.task_groups(TasksBy::Params)).transpose()?;
     let sched_idle = || params.as_deref().map(|groups| SchedIdle::new(&options, groups));
     let analysis = || (WorkConservation::new(&options), (length_check(&session), sched_idle()));

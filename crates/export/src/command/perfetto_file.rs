@@ -20,8 +20,10 @@ pub(super) fn write(args: &ExportArgs, trace: &Path, file: &Path) -> Result<()> 
     if file.is_dir() || file.as_os_str() == "-" {
         bail!("--perfetto names a file, such as trace.pftrace, not {}", file.display());
     }
-    let session = Session::open(trace, &args.read, &args.window)?;
-    let (cpus, waiters) = (&session.shown.chosen, args.waiters.without_choice());
+    let waiters = args.waiters.without_choice();
+    let by_descent = waiters == Waiters::Application;
+    let session = Session::open(trace, &args.read, &args.window)?.with_judged_command_if(by_descent)?;
+    let cpus = &session.shown.chosen;
     let conservation = workcons::Options { waiters, strips: None, ..workcons::Options::plain(&session) };
     let verb = writer::verb(file.is_file());
     let info = session.trace.info();

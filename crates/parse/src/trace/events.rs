@@ -396,7 +396,8 @@ impl EventSource for EventStream<'_> {
         let trace = self.trace;
         if let Some(past) = trace.past() {
             let (start, end, past) = (past.start, past.end, Some(past.clone()));
-            return Ok(Extent { start, end, past, ..Extent::default() });
+            let application = trace.application().cloned();
+            return Ok(Extent { start, end, application, past, ..Extent::default() });
         }
         let evidence = match self.begin {
             Some(begin) => {
@@ -414,7 +415,8 @@ impl EventSource for EventStream<'_> {
         let wakings = !wakeups && trace.has(Tracepoint::Waking);
         let groups = trace.unshown.groups.clone();
         let has_ext_queues = trace.has_ext_queues();
-        Ok(Extent { start, end: end.max(start), firsts, wakeups, wakings, groups, has_ext_queues, past: None })
+        let (end, application) = (end.max(start), trace.application().cloned());
+        Ok(Extent { start, end, firsts, wakeups, wakings, groups, has_ext_queues, application, past: None })
     }
 
     fn events(&mut self, sink: &mut Sink<'_>) -> Result<(), Error> {

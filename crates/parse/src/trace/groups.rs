@@ -1,10 +1,10 @@
-//! Facts about the recorded machine that no event shows: the cgroups of tasks, a scheduler with queues of its own, and symbols of the kernel.
+//! Facts about the recorded machine that no event shows: the cgroups of tasks, a scheduler with queues of its own, the application, and symbols of the kernel.
 
 use crate::issue::FileIssue;
 use crate::text::symbols::{KernelSymbols, SymbolSource};
 use crate::trace::Trace;
-use sched::Pid;
 use sched::probe::CgroupId;
+use sched::{Application, Pid};
 use std::sync::Arc;
 
 /// The facts about the machine that no event shows.
@@ -14,6 +14,8 @@ pub(super) struct UnshownFacts {
     pub(super) groups: Arc<[(Pid, CgroupId)]>,
     /// Whether a sched_ext scheduler held the waiting tasks.
     has_ext_queues: bool,
+    /// The application, where it is not that of the traced command alone.
+    application: Option<Arc<Application>>,
     /// Symbols of the kernel beside those of the trace.
     symbols: Option<Arc<KernelSymbols>>,
 }
@@ -46,6 +48,18 @@ impl Trace {
     /// Whether a sched_ext scheduler held the waiting tasks, by [`Trace::set_ext_queues`] or by the note of a part.
     pub fn has_ext_queues(&self) -> bool {
         self.unshown.has_ext_queues || self.past().is_some_and(|past| past.has_ext_queues)
+    }
+}
+
+impl Trace {
+    /// Sets the application, where it is not that of the traced command alone.
+    pub fn set_application(&mut self, application: Application) {
+        self.unshown.application = Some(Arc::new(application));
+    }
+
+    /// The application that was set; nothing where it is that of the traced command, or of the note of a part.
+    pub fn application(&self) -> Option<&Arc<Application>> {
+        self.unshown.application.as_ref()
     }
 }
 

@@ -17,6 +17,9 @@ use tracefs::Instance;
 /// The length of a dry run.
 const LENGTH: Duration = Duration::from_secs(1);
 
+/// The length of the planned recording in seconds where --time does not give it.
+const PLANNED: f64 = 10.0;
+
 /// The number of markers by which the cost of an event is measured.
 const MARKERS: u32 = 10_000;
 
@@ -26,20 +29,23 @@ pub(crate) fn run(args: &RecordArgs, instance: Instance, signals: &Forwarder) ->
     let with_stack = if args.stacks { stack_cost(&instance)? } else { None };
     // A record with its stack is two: at most half of all records are stacks.
     cost = cost.map(|cost| with_stack.map_or(cost, |pair| cost.max(pair / 2.0)));
-    let mut traced = Traced::spawn(&args.command, signals, None)?;
+    let is_of_machine = args.command.is_empty();
+    let mut traced = (!is_of_machine).then(|| Traced::spawn(&args.command, signals, None)).transpose()?;
     if let Some(signal) = signals.first() {
         return Ok(ExitCode::from(exit_code(signal)));
     }
     instance.start()?;
     let start = Instant::now();
-    traced.resume()?;
-    while start.elapsed() < LENGTH && !traced.has_ended() {
+    traced.as_ref().map_or(Ok(()), Traced::resume)?;
+    while start.elapsed() < LENGTH && !traced.as_mut().is_some_and(Traced::has_ended) {
         std::thread::sleep(Duration::from_millis(10).min(LENGTH.saturating_sub(start.elapsed())));
     }
     instance.stop()?;
     let seconds = start.elapsed().as_secs_f64();
-    traced.terminate();
-    traced.wait(start)?;
+    if let Some(traced) = traced {
+        traced.terminate();
+        traced.wait(start)?;
+    }
     let stats = instance.stats();
     instance.remove()?;
     if let Some(signal) = signals.first() {
@@ -54,7 +60,7 @@ pub(crate) fn run(args: &RecordArgs, instance: Instance, signals: &Forwarder) ->
             kept: stats.entries,
         })
         .collect();
-    let Some(found) = Calibration::of(&rates, seconds, args.time, cost) else {
+    let Some(found) = Calibration::of(&rates, seconds, args.running.time.unwrap_or(PLANNED), cost) else {
         bail!("no event was recorded in {seconds:.3} s; is the command still starting?");
     };
     let mut text = text(&found);

@@ -1,15 +1,16 @@
 //! `record --stream`: the buffers are read while the command runs, so that they need not hold the whole recording.
 
+use super::running::Lasting;
 use super::save::{Saved, opened, write};
 use super::{Recorder, folder_of};
-use crate::traced::{EndedCommand, Traced};
+use crate::traced::EndedCommand;
 use anyhow::{Context, Result};
 use machine::Machine;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, Write};
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tracefs::{CpuStats, Instance, Pages, TraceFile, Tracefs};
 
 /// The time between two readings of the buffers.
@@ -37,16 +38,14 @@ impl<'o> Stream<'o> {
         Ok(Stream { pages: Pages::open(instance.folder(), size)?, output, cpus: BTreeMap::new() })
     }
 
-    /// Lets the command run, and reads until it has ended.
-    pub(super) fn follow(&mut self, mut traced: Traced<'_>) -> Result<EndedCommand> {
-        let start = Instant::now();
-        traced.resume()?;
-        while !traced.has_ended() {
+    /// Lets the command run, or the time pass, and reads until the end.
+    pub(super) fn follow(&mut self, lasting: Lasting<'_>) -> Result<EndedCommand> {
+        lasting.run_beside(|| {
             if self.read()? == 0 {
                 std::thread::sleep(BETWEEN);
             }
-        }
-        traced.wait(start)
+            Ok(())
+        })
     }
 
     /// Reads the pages that are there; their number.

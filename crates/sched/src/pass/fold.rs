@@ -8,6 +8,7 @@ use crate::balance::causes::Causes;
 use crate::event::diag::{Diagnostics, EventIssue};
 use crate::event::probe::CgroupId;
 use crate::event::{Cpu, EventKind, SchedEvent, Ts};
+use crate::state::application::Application;
 use crate::state::past::Past;
 use crate::state::{SchedState, Start};
 use crate::tables::seeded::SeededSet;
@@ -170,7 +171,7 @@ pub struct PassPlan {
 
 impl PassPlan {
     /// Makes the plan for a window of a part of a trace, whose state at the start is known.
-    pub(super) fn after(past: Arc<Past>, window: Window) -> PassPlan {
+    pub(super) fn after(past: Arc<Past>, application: Option<Arc<Application>>, window: Window) -> PassPlan {
         let window = window.in_part(&past);
         let (from, to) = window.within(past.start, past.end.max(past.from));
         let end = match window.to {
@@ -179,7 +180,7 @@ impl PassPlan {
             Some(_) => WindowEnd::Exclusive,
         };
         let haste = Haste { left: 0, known: 0, was_wrong: false };
-        let start = Start { past: Some(past), ..Start::default() };
+        let start = Start { past: Some(past), application, ..Start::default() };
         PassPlan { start, from, to, end, haste, late: Diagnostics::default(), is_crowded: false }
     }
 

@@ -204,7 +204,7 @@ impl<S: EventSource> Pass<S> {
     fn plan(&mut self, least: usize) -> Result<PassPlan, S::Error> {
         let extent = self.source.extent()?;
         if let Some(past) = extent.past {
-            return Ok(PassPlan::after(past, self.window));
+            return Ok(PassPlan::after(past, extent.application, self.window));
         }
         let mut start = Start {
             ts: extent.start,
@@ -219,6 +219,7 @@ impl<S: EventSource> Pass<S> {
             incomplete: false,
             has_ext_queues: extent.has_ext_queues,
             root: None,
+            application: extent.application,
             past: None,
         };
         start.cpus.sort_unstable_by_key(|(cpu, _)| *cpu);
@@ -374,13 +375,13 @@ mod tests {
             pass.run(Application::default).unwrap_or_else(|never| match never {}).output
         };
         let all = Window::default();
-        // 5 from 40 to 100 and 6 from 60 to 70, wherever the look ahead ends.
+        // 5 from 0 to 100, since the command before its exec is the command, and 6 from 60 to 70, wherever the look ahead ends.
         for prologue in [0, 1, 4, 200_000] {
-            assert_eq!(measure(&events, prologue, all), (70, Some(Pid(5))), "{prologue}");
+            assert_eq!(measure(&events, prologue, all), (110, Some(Pid(5))), "{prologue}");
         }
         // A window before the exec has the command already: 9 is not taken for it.
         let before = Window { from: None, to: Some(Ts(30)) };
-        assert_eq!(measure(&events, 200_000, before), (0, Some(Pid(5))));
+        assert_eq!(measure(&events, 200_000, before), (30, Some(Pid(5))));
         // Without the exec no task is known to be the application.
         let unknown: Vec<_> = events.iter().filter(|e| !matches!(e.kind, EventKind::Exec { .. })).copied().collect();
         assert_eq!(measure(&unknown, 200_000, all), (0, None));

@@ -4,6 +4,7 @@ use crate::event::diag::Diagnostics;
 use crate::event::probe::CgroupId;
 use crate::event::span::Current;
 use crate::event::{Comm, Cpu, EventKind, Pid, SchedEvent, Ts};
+use crate::state::application::Application;
 use crate::state::past::Past;
 use std::convert::Infallible;
 use std::ops::ControlFlow;
@@ -39,6 +40,8 @@ pub struct Extent {
     pub groups: Arc<[(Pid, CgroupId)]>,
     /// Whether a sched_ext scheduler held the waiting tasks (see [`crate::SchedState::has_ext_queues`]).
     pub has_ext_queues: bool,
+    /// The application, where it is not that of the traced command alone; it takes the place of that of `past`.
+    pub application: Option<Arc<Application>>,
     /// The state before the first event, if the events are those of a part of a longer trace. `start` and `end` are
     /// then those of the whole.
     pub past: Option<Arc<Past>>,

@@ -11,6 +11,7 @@
 
 use super::allowed::MAX_SETS;
 use crate::event::{Cpu, Pid, Ts};
+use crate::state::application::ApplicationBasis;
 use crate::state::{SchedState, ShownId, Task};
 use crate::tables::cpu_set::CpuSet;
 use crate::tables::seeded::SeededMap;
@@ -180,7 +181,9 @@ impl Affinity {
 
     /// Returns the task itself or its nearest ancestor that has a list.
     fn listed(&self, task: &Task, state: &SchedState) -> Option<Pid> {
-        let root = || state.root().filter(|root| task.kin.descends && self.lists.contains_key(root));
+        let is_command = state.application_basis() == ApplicationBasis::Command;
+        let is_of_command = is_command && task.kin.descends && !task.kin.helps;
+        let root = || state.root().filter(|root| is_of_command && self.lists.contains_key(root));
         ancestry(task.pid, state).find(|pid| self.lists.contains_key(pid)).or_else(root)
     }
 

@@ -2,10 +2,12 @@
 
 use crate::event::kthread::is_kernel_thread;
 use crate::event::{Comm, EventKind, Pid, SchedEvent, StateClass, Ts};
+use crate::state::application::{Application, ApplicationBasis, Members};
 use crate::tables::history::History;
 use crate::tables::limits::{PIDS, keep_of_pid};
 use crate::tables::seeded::SeededMap;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// The origin of a task.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -14,9 +16,12 @@ pub struct Kin {
     pub parent: Option<Pid>,
     /// Whether the task was forked while the trace ran.
     pub forked: bool,
-    /// Whether the task is the traced command or descends from it: a task of the application. False for every task if
-    /// the trace does not show the traced command.
+    /// Whether the task is one of the application: the traced command, what descends from it and what works for it, or
+    /// the chosen tasks. False for every task if the application is unknown, or if there is none.
     pub descends: bool,
+    /// Whether the task works for the application without descending from the traced command.
+    #[serde(default)]
+    pub helps: bool,
 }
 
 impl Kin {
@@ -44,13 +49,46 @@ pub struct Lineage {
     executed: bool,
     /// The names of tasks before their latest ones, where recorded, until the traced command is known.
     before: SeededMap<Pid, Comm>,
+    /// The tasks that belong to the application by themselves.
+    members: Members,
 }
 
 impl Lineage {
     /// Makes the lineage at the start of a trace, before its first event. `root` is the traced command's first task, if
-    /// a look ahead has found it.
-    pub(crate) fn with_root(root: Option<Pid>) -> Lineage {
-        Lineage { root, given: root.is_some(), ..Lineage::default() }
+    /// a look ahead has found it: the command before its exec is the command.
+    pub(crate) fn of_application(root: Option<Pid>, application: Arc<Application>) -> Lineage {
+        let mut lineage = Lineage { root, given: root.is_some(), ..Lineage::default() };
+        if let Some(root) = root {
+            lineage.kin.entry(root).or_default().descends = true;
+        }
+        lineage.choose(application);
+        lineage
+    }
+
+    /// Makes this the application. Where it is not that of the traced command, no task descends any more but those that
+    /// are named.
+    pub(crate) fn choose(&mut self, application: Arc<Application>) {
+        if application.basis != ApplicationBasis::Command {
+            self.kin.values_mut().for_each(|kin| (kin.descends, kin.helps) = (false, false));
+            (self.root, self.given, self.executed) = (application.root, true, true);
+            self.before = SeededMap::default();
+        }
+        for member in application.members.iter().filter(|member| member.life == 0) {
+            let kin = self.kin.entry(member.pid).or_default();
+            (kin.helps, kin.descends) = (member.helps && !kin.descends, true);
+        }
+        self.members = Members::of(application);
+    }
+
+    /// The application, as far as it is not that of the traced command, for a part that begins here; nothing where it is.
+    pub(crate) fn application_from_here(&self) -> Option<Application> {
+        let application = self.members.from_here();
+        (application != Application::default()).then_some(application)
+    }
+
+    /// The property that makes tasks part of the application.
+    pub fn basis(&self) -> ApplicationBasis {
+        self.members.application().basis
     }
 
     /// Restores a lineage from its note: the origins of tasks, the traced command's first task and whether it has
@@ -60,8 +98,11 @@ impl Lineage {
         root: Option<Pid>,
         executed: bool,
         before: impl Iterator<Item = (Pid, Comm)>,
+        application: Arc<Application>,
     ) -> Lineage {
-        Lineage { kin: kin.collect(), root, given: root.is_some(), executed, before: before.collect() }
+        let members = Members::of(application);
+        let given = root.is_some() || members.application().basis != ApplicationBasis::Command;
+        Lineage { kin: kin.collect(), root, given, executed, before: before.collect(), members }
     }
 
     /// Returns the origins of all tasks, in the order of PIDs.
@@ -88,8 +129,8 @@ impl Lineage {
         self.root.is_some() && !self.given
     }
 
-    /// The traced command's first task: given, or known since its exec was seen. The task belongs to the application
-    /// from that exec on; before, it is a part of the recorder.
+    /// The traced command's first task: given, or known since its exec was seen. Of chosen tasks, the one whose critical
+    /// path is that of the application.
     pub fn root(&self) -> Option<Pid> {
         self.root
     }
@@ -101,13 +142,17 @@ impl Lineage {
 
     /// The approximate number of bytes of a copy.
     pub(crate) fn bytes(&self) -> usize {
-        self.kin.len() * size_of::<(Pid, Kin)>() + self.before.len() * size_of::<(Pid, Comm)>()
+        self.kin.len() * size_of::<(Pid, Kin)>() + self.before.len() * size_of::<(Pid, Comm)>() + self.members.bytes()
     }
 
     /// Follows a `sched_process_fork`.
     pub fn fork(&mut self, parent: Pid, child: Pid) {
-        let descends = self.of(parent).descends;
-        keep_of_pid(&mut self.kin, child, Kin { parent: Some(parent), forked: true, descends });
+        let Kin { descends, helps, .. } = self.of(parent);
+        let mut kin = Kin { parent: Some(parent), forked: true, descends, helps };
+        if let Some(member) = self.members.fork(child) {
+            (kin.helps, kin.descends) = (member.helps && (!descends || helps), true);
+        }
+        keep_of_pid(&mut self.kin, child, kin);
     }
 
     /// Forgets a task, which is dead, so that its PID is free: in a long trace more tasks die than there is memory for.
@@ -128,7 +173,11 @@ impl Lineage {
         if pid != old_pid {
             let kin = self.kin.remove(&old_pid).unwrap_or_default();
             let leader = self.kin.entry(pid).or_default();
+            leader.helps = if leader.descends { leader.helps } else { kin.helps };
             leader.descends |= kin.descends;
+        }
+        if self.basis() != ApplicationBasis::Command {
+            return;
         }
         // An exec takes its name before its event.
         let name = self.before.remove(&old_pid).unwrap_or(name);
@@ -142,49 +191,56 @@ impl Lineage {
     }
 }
 
-/// The lineage of tasks at any instant of a trace.
+/// The lineage of tasks from their events alone, without the rest of the state.
 #[derive(Clone, Debug, Default)]
-pub struct LineageHistory {
+pub struct LineageSteps {
     now: Lineage,
-    changes: SeededMap<Pid, History<Kin>>,
     /// The names of tasks, kept while they help to find the traced command.
     names: SeededMap<Pid, Comm>,
 }
 
-impl LineageHistory {
-    /// Makes a history that begins with a known lineage.
-    pub(crate) fn from(now: Lineage) -> LineageHistory {
-        let changes = now.kin.iter().map(|(pid, kin)| (*pid, History::new(Ts::MIN, *kin))).collect();
-        LineageHistory { now, changes, names: SeededMap::default() }
+impl LineageSteps {
+    /// Begins with a known lineage.
+    pub(crate) fn from(now: Lineage) -> LineageSteps {
+        LineageSteps { now, names: SeededMap::default() }
+    }
+
+    /// Begins where nothing but the application is known.
+    pub fn of_application(application: &Arc<Application>) -> LineageSteps {
+        LineageSteps::from(Lineage::of_application(None, application.clone()))
+    }
+
+    /// The lineage as of the latest event.
+    pub fn now(&self) -> &Lineage {
+        &self.now
     }
 
     /// Follows the next event of a trace. Forks, execs and renames show the lineage, switches the names; other events
-    /// change nothing.
-    pub fn learn(&mut self, event: &SchedEvent) {
-        let changed = match event.kind {
+    /// change nothing. Returns the task whose origin may have changed.
+    pub fn learn(&mut self, event: &SchedEvent) -> Option<Pid> {
+        match event.kind {
             EventKind::Fork { parent, child, child_comm } => {
                 self.now.fork(parent, child);
                 self.name(child, child_comm);
-                child
+                Some(child)
             }
             EventKind::Exec { pid, old_pid, program } => {
                 self.now.exec(pid, old_pid, program, self.names.get(&old_pid).copied().unwrap_or_default());
-                pid
+                Some(pid)
             }
-            EventKind::Rename { pid, before, .. } => return self.now.rename(pid, before),
+            EventKind::Rename { pid, before, .. } => {
+                self.now.rename(pid, before);
+                None
+            }
             EventKind::Switch { prev, state, next } => {
                 if state.class == StateClass::Dead {
                     self.now.forget(prev.pid);
                 }
-                return self.name(next.pid, next.comm);
+                self.name(next.pid, next.comm);
+                None
             }
-            _ => return,
-        };
-        if self.changes.len() >= PIDS && !self.changes.contains_key(&changed) {
-            return;
+            _ => None,
         }
-        let kin = self.now.of(changed);
-        self.changes.entry(changed).or_insert_with(|| History::new(event.ts, kin)).learn(event.ts, kin);
     }
 
     /// Keeps the name of a task until the traced command is known.
@@ -193,10 +249,49 @@ impl LineageHistory {
             keep_of_pid(&mut self.names, pid, comm);
         }
     }
+}
+
+/// The lineage of tasks at any instant of a trace.
+#[derive(Clone, Debug, Default)]
+pub struct LineageHistory {
+    steps: LineageSteps,
+    changes: SeededMap<Pid, History<Kin>>,
+}
+
+impl LineageHistory {
+    /// Makes a history that begins with a known lineage.
+    pub(crate) fn from(now: Lineage) -> LineageHistory {
+        let changes = now.kin.iter().map(|(pid, kin)| (*pid, History::new(Ts::MIN, *kin))).collect();
+        LineageHistory { steps: LineageSteps::from(now), changes }
+    }
+
+    /// Makes a history that begins where nothing but the application is known.
+    pub fn of_application(application: &Arc<Application>) -> LineageHistory {
+        LineageHistory::from(Lineage::of_application(None, application.clone()))
+    }
+
+    /// Follows the next event of a trace. Forks, execs and renames show the lineage, switches the names; other events
+    /// change nothing.
+    pub fn learn(&mut self, event: &SchedEvent) {
+        let Some(changed) = self.steps.learn(event) else { return };
+        if self.changes.len() >= PIDS && !self.changes.contains_key(&changed) {
+            return;
+        }
+        let kin = self.steps.now.of(changed);
+        self.changes.entry(changed).or_insert_with(|| History::new(event.ts, kin)).learn(event.ts, kin);
+    }
 
     /// The traced command's first task, if its exec was seen.
     pub fn root(&self) -> Option<Pid> {
-        self.now.root()
+        self.steps.now.root()
+    }
+
+    /// Whether it is known which tasks are those of the application.
+    pub fn knows_application(&self) -> bool {
+        match self.steps.now.basis() {
+            ApplicationBasis::Command => self.root().is_some(),
+            basis => basis.why_none().is_none(),
+        }
     }
 
     /// The origin of the task that had this PID at `ts`.

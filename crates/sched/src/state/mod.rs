@@ -40,11 +40,14 @@ use crate::event::diag::{Diagnostics, EventIssue};
 use crate::event::span::{Came, CpuSpan, Current, Span, TaskState};
 use crate::event::task_id::TaskId;
 use crate::event::{Comm, Cpu, EventKind, Pid, SchedEvent, TaskRef, Ts};
+use crate::state::application::ApplicationBasis;
 use crate::state::lineage::{Kin, Lineage};
 use crate::tables::seeded::SeededMap;
 
 pub mod affinity;
 mod allowed;
+pub mod application;
+pub mod command_work;
 pub mod counted;
 mod counts;
 mod current;
@@ -237,9 +240,15 @@ impl SchedState {
     }
 
     /// The PID of the traced command's first task; `None` if its exec is not in the trace. A [`crate::Pass`] finds it
-    /// before the first event; elsewhere it is known once its exec was seen.
+    /// before the first event; elsewhere it is known once its exec was seen. Of chosen tasks, the one whose critical path
+    /// is that of the application.
     pub fn root(&self) -> Option<Pid> {
         self.lineage.root()
+    }
+
+    /// The property that makes tasks part of the application.
+    pub fn application_basis(&self) -> ApplicationBasis {
+        self.lineage.basis()
     }
 
     /// The spans of tasks that the last event closed, in the order of its effects.

@@ -4,6 +4,7 @@
 //! could have led to.
 
 use super::allowed::AllowedSets;
+use super::application::Application;
 use super::tasks::{Task, Tasks};
 use super::{CpuState, SchedState, SeenKinds, Throttling, Waking};
 use crate::event::diag::EventIssue;
@@ -11,6 +12,7 @@ use crate::event::span::{Current, TaskState};
 use crate::event::task_id::TaskId;
 use crate::event::{Comm, Cpu, TaskRef, Ts};
 use crate::state::past::{Past, PastCpu, PastName, PastTask};
+use std::sync::Arc;
 
 impl SchedState {
     /// Notes the state for a part of a trace that begins here. The fields of [`Past`] that concern the part itself, and
@@ -32,6 +34,7 @@ impl SchedState {
             kin: self.lineage.origins(),
             root: self.lineage.root(),
             executed: self.lineage.has_executed(),
+            application: self.lineage.application_from_here(),
             allowed: self.allowed.noted(),
             former: former.map(|(pid, name)| PastName { pid, name }).collect(),
             without_wakeups: self.without_wakeups,
@@ -50,7 +53,9 @@ impl SchedState {
     }
 
     /// Restores the state from before a part of a trace.
-    pub(super) fn after(past: &Past) -> SchedState {
+    pub(super) fn after(past: &Past, application: Option<Arc<Application>>) -> SchedState {
+        let mut lineage = past.lineage();
+        application.into_iter().for_each(|application| lineage.choose(application));
         let mut state = SchedState {
             start: past.start,
             now: past.from,
@@ -60,7 +65,7 @@ impl SchedState {
             incomplete: past.incomplete,
             has_ext_queues: past.has_ext_queues,
             any_loss: past.any_loss,
-            lineage: past.lineage(),
+            lineage,
             allowed: AllowedSets::after(&past.allowed),
             seen: SeenKinds::noted(&past.seen),
             newcomers: past.newcomers,

@@ -6,12 +6,14 @@
 
 use crate::event::span::{Came, Current, TaskState};
 use crate::event::{Comm, Cpu, EventKind, Pid, PrevState, SchedEvent, TaskRef, Ts};
+use crate::state::application::Application;
 use crate::state::lineage::{Kin, Lineage, LineageHistory};
 use crate::state::names::NameHistory;
 use crate::state::slices::PickedSlice;
 use crate::tables::serial::{bounded, exact};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// The state of a trace before one of its parts, and the position of the part in the trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,6 +46,9 @@ pub struct Past {
     pub root: Option<Pid>,
     /// Whether the traced command's first task has executed the command.
     pub executed: bool,
+    /// The application, where it is not that of the traced command alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub application: Option<Application>,
     /// The names of tasks before their latest ones, by which the traced command is found.
     pub former: Vec<PastName>,
     /// The names that tasks had shortly before the part, for lists of events.
@@ -210,12 +215,16 @@ impl Past {
     /// Restores the lineage from before the part.
     pub(crate) fn lineage(&self) -> Lineage {
         let former = self.former.iter().map(|former| (former.pid, former.name));
-        Lineage::noted(self.kin.iter().copied(), self.root, self.executed, former)
+        let application = Arc::new(self.application.clone().unwrap_or_default());
+        Lineage::noted(self.kin.iter().copied(), self.root, self.executed, former, application)
     }
 
-    /// Restores the lineage from before the part as a history, to be continued through the part.
-    pub fn lineages(&self) -> LineageHistory {
-        LineageHistory::from(self.lineage())
+    /// Restores the lineage from before the part as a history, to be continued through the part; an application takes the
+    /// place of that of the part.
+    pub fn lineages(&self, application: Option<&Arc<Application>>) -> LineageHistory {
+        let mut lineage = self.lineage();
+        application.into_iter().for_each(|application| lineage.choose(application.clone()));
+        LineageHistory::from(lineage)
     }
 
     /// Restores the names of tasks shortly before the part, to be continued through the part.

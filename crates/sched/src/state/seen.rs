@@ -1,6 +1,7 @@
 //! Kinds of events that were not recorded, as far as the others show.
 
 use super::SchedState;
+use super::application::ApplicationBasis;
 use crate::event::diag::{Diagnostics, EventIssue};
 use crate::event::tracepoint::Tracepoint;
 use crate::event::{Cpu, EventKind, TaskRef};
@@ -67,10 +68,12 @@ impl SchedState {
         missing.into_iter().filter(|(_, is_missing)| *is_missing).map(|(tracepoint, _)| tracepoint.name()).collect()
     }
 
-    /// Returns the reason why the tasks of the application (the traced command and its descendants) are unknown; `None`
-    /// if they are known.
+    /// Returns the reason why the tasks of the application are unknown, or why there is none; `None` if they are known.
     pub fn why_application_is_unknown(&self) -> Option<&'static str> {
         let SeenKinds(seen) = self.seen;
+        if self.application_basis() != ApplicationBasis::Command {
+            return self.application_basis().why_none();
+        }
         match self.root() {
             None => Some("the exec of the traced command is not in the trace"),
             Some(_) if seen[FORK] == 0 && seen[WAKEUP_NEW] >= ENOUGH => Some("sched_process_fork was not recorded"),

@@ -4,6 +4,7 @@ use super::{SchedState, Slot, Throttling};
 use crate::event::probe::CgroupId;
 use crate::event::span::{Current, TaskState};
 use crate::event::{Cpu, Pid, TaskRef, Ts};
+use crate::state::application::Application;
 use crate::state::lineage::Lineage;
 use crate::state::past::Past;
 use std::sync::Arc;
@@ -38,6 +39,8 @@ pub struct Start {
     pub has_ext_queues: bool,
     /// The PID of the traced command's first task, if its exec is in the trace.
     pub root: Option<Pid>,
+    /// The application, where it is not that of the traced command alone.
+    pub application: Option<Arc<Application>>,
     /// The state before the first event, if that event is not the first one of the whole trace. All other fields are
     /// then ignored.
     pub past: Option<Arc<Past>>,
@@ -56,7 +59,7 @@ impl SchedState {
     /// Makes the state at the first instant.
     pub fn new(start: &Start) -> SchedState {
         if let Some(past) = &start.past {
-            return SchedState::after(past);
+            return SchedState::after(past, start.application.clone());
         }
         let mut state = SchedState {
             start: start.ts,
@@ -66,7 +69,7 @@ impl SchedState {
             by_wakings: start.by_wakings,
             incomplete: start.incomplete,
             has_ext_queues: start.has_ext_queues,
-            lineage: Lineage::with_root(start.root),
+            lineage: Lineage::of_application(start.root, start.application.clone().unwrap_or_default()),
             discovered_before: start.waiting.len(),
             ..SchedState::default()
         };

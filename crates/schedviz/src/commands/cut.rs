@@ -104,7 +104,8 @@ pub(crate) fn run(args: &CutArgs) -> Result<()> {
         bail!("{file} is a part of a trace, whose note has the names of tasks; cut it from the whole with --anonymize");
     }
     let machine = machine_file(args)?;
-    let session = Session::of_trace(trace, &args.trace, &args.read, &WindowArgs::of_time(&args.time))?;
+    let session =
+        Session::of_trace(trace, &args.trace, &args.read, &WindowArgs::of_time(&args.time))?.with_judged_command()?;
     let aliases = RefCell::new(args.anonymize.then(Aliases::default));
     let part = session_part(&session, &args.plot, &aliases)?;
     let part = CutPart { without_symbols: args.no_symbols, ..part };

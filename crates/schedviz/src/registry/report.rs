@@ -98,7 +98,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
     if let Some(runs) = Folder::open(&args.trace.path)? {
         return of_runs(args, &runs, &sheet);
     }
-    let session = args.trace.open()?;
+    let session = args.trace.open()?.with_judged_command()?;
     let folder = args.output.clone().unwrap_or_else(|| session.origin().named("report", ""));
     formats::folder(&folder)?;
     replaceable(&folder)?;

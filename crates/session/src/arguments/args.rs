@@ -1,5 +1,6 @@
 //! The arguments that all commands share, and what they come to for a given trace.
 
+pub use crate::arguments::application_args::{ApplicationArgs, ApplicationChoice};
 pub use crate::arguments::symbol_args::SymbolArgs;
 pub use crate::arguments::task_args::TaskArgs;
 pub use crate::command_line::{repeatable, shell_word};
@@ -40,6 +41,9 @@ pub struct ReadArgs {
     /// Colour in messages
     #[arg(long, value_enum, default_value_t = clap::ColorChoice::Auto, value_name = "WHEN", help_heading = "Reading")]
     pub color: clap::ColorChoice,
+    /// The choice of the application.
+    #[command(flatten)]
+    pub application: ApplicationArgs,
     /// The destination of messages about the trace.
     #[arg(skip)]
     pub messages: Messages,
@@ -56,7 +60,11 @@ impl ReadArgs {
 
     /// The arguments that change the content of a trace, as text.
     pub fn reading(&self) -> String {
-        format!("{:?}", (&self.buffer, &self.clock, self.clock_hz, self.host_time))
+        let application = self.application.application.as_ref().map(ToString::to_string);
+        format!(
+            "{:?}",
+            (&self.buffer, &self.clock, self.clock_hz, self.host_time, application, self.application.strict)
+        )
     }
 
     /// The same arguments with this number of threads, for a trace that is read beside others: its messages are held, and a pass ends with
@@ -140,6 +148,8 @@ impl ReadArgs {
             word("--clock ", self.clock.as_ref()),
             word("--clock-hz ", self.clock_hz.map(|hz| hz.to_string())),
             self.host_time.then(|| "--host-time".to_owned()),
+            self.application.strict.then(|| "--strict".to_owned()),
+            word("--application ", self.application.application.as_ref().map(ToString::to_string)),
         ];
         let shown = [
             word("--topology ", window.topology.as_ref()),
@@ -482,6 +492,7 @@ mod tests {
             threads: 2,
             quiet: true,
             color: clap::ColorChoice::Auto,
+            application: ApplicationArgs::default(),
             messages: Messages::default(),
             most_state: None,
         };

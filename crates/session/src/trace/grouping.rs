@@ -57,7 +57,7 @@ impl TaskArgs {
         let groups = self.chosen_groups(session)?;
         Ok(move |task: &Task, state: &SchedState| {
             filter.takes(task.pid, || task.comm)
-                && (!forked || task.kin.descends)
+                && (!forked || task.kin.descends && !task.kin.helps)
                 && groups.as_ref().is_none_or(|groups| {
                     let task = GroupedTask::from(task);
                     groups.takes(task.pid, task.prio, state.now())

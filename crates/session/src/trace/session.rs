@@ -127,7 +127,7 @@ impl Session {
             drawable = drawable.without_migrations();
         }
         let (path, read) = (path.to_owned(), read.clone());
-        let session = Session {
+        let mut session = Session {
             trace,
             path,
             read,
@@ -148,6 +148,7 @@ impl Session {
         for doubt in [sched_ext, session.doubtful_topology(), session.doubtful_cpus()].iter().flatten() {
             session.read.message(&format!("{}: {doubt}", session.name()));
         }
+        session.choose_application()?;
         Ok(session)
     }
 
@@ -305,7 +306,7 @@ impl Session {
     /// the window is looked for in the whole trace: a task that is there, but not in the window, did nothing in it.
     pub fn why_no_figures<'c>(&self, found: Selection, selected: impl Fn() -> Selected<'c>) -> Result<Option<String>> {
         let why = if let Some(why) = found.unknowable {
-            format!("the application is unknown: {why}; select tasks with --tasks")
+            format!("the application is unknown: {why}; select tasks with --tasks or --application")
         } else if found.found || self.watched(|| Pass::over(self.trace.events()?).run(selected))?.output.found {
             return Ok(None);
         } else {

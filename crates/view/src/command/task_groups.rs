@@ -65,7 +65,7 @@ fn of_groups(groups: &[TaskGroup], shown: impl Fn(TaskGroup) -> Option<PageGroup
 
 /// The properties of a task of the page that decide its group.
 fn grouped(task: &TaskEntry) -> GroupedTask {
-    let kin = Kin { parent: task.parent, forked: false, descends: task.application };
+    let kin = Kin { parent: task.parent, forked: false, descends: task.application, helps: false };
     GroupedTask { pid: task.pid, comm: task.comm, prio: None, is_kernel: kin.is_of_kernel(task.comm) }
 }
 

@@ -389,7 +389,7 @@ impl<'t> Viewed<'t> {
 
     fn facts(&self, task: &TaskEntry) -> TaskFacts {
         let coloring = self.coloring();
-        let kin = Kin { parent: task.parent, forked: false, descends: task.application };
+        let kin = Kin { parent: task.parent, forked: false, descends: task.application, helps: false };
         let class = match () {
             () if is_any_stopper(task.comm) => "stopper",
             () if is_any_idle_injector(task.comm) => "injected",

@@ -1,0 +1,157 @@
+//! The tasks that work for the application without descending from it: those that wake its tasks and are woken by them, hand
+//! in hand (`docs/definitions.md`, section 2).
+
+use sched::limits::{PIDS, keep_of_pid};
+use sched::lineage::LineageSteps;
+use sched::seeded::{SeededMap, SeededSet};
+use sched::{Application, ApplicationMember, Comm, EventKind, Pid, SchedEvent};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// The least number of wakeups in each direction.
+const LEAST_WAKEUPS: u64 = 3;
+
+/// The greatest number of pairs of tasks that are counted.
+const MOST_PAIRS: usize = 1 << 20;
+
+/// The number of rounds after which no further tasks are looked for.
+const MOST_ROUNDS: usize = 64;
+
+/// One of the lives of a PID: the number of forks of it before and at its beginning.
+pub(super) type Life = (Pid, u32);
+
+/// The wakeups between tasks outside of the kernel, and which of them are the application's.
+pub(super) struct WakeGraph {
+    steps: LineageSteps,
+    forks: SeededMap<Pid, u32>,
+    names: SeededMap<Pid, Comm>,
+    /// The tasks that descend from the application.
+    application: SeededSet<Life>,
+    /// The number of wakeups by waker and woken task.
+    pairs: SeededMap<(Life, Life), u64>,
+}
+
+/// The tasks that work for the application.
+pub(super) struct Helpers {
+    /// The tasks, ascending.
+    pub(super) members: Vec<ApplicationMember>,
+    /// The number of tasks by name.
+    pub(super) names: BTreeMap<Comm, usize>,
+}
+
+/// Whether a hard interrupt emitted the event.
+fn in_hard_interrupt(event: &SchedEvent) -> bool {
+    event.flags & 0x08 != 0
+}
+
+impl WakeGraph {
+    /// Begins at the first event of a trace, with this application.
+    pub(super) fn new(application: &Arc<Application>) -> WakeGraph {
+        let mut graph = WakeGraph {
+            steps: LineageSteps::of_application(application),
+            forks: SeededMap::default(),
+            names: SeededMap::default(),
+            application: SeededSet::default(),
+            pairs: SeededMap::default(),
+        };
+        application.members.iter().for_each(|member| graph.place(member.pid));
+        graph
+    }
+
+    fn life(&self, pid: Pid) -> Life {
+        (pid, self.forks.get(&pid).copied().unwrap_or(0))
+    }
+
+    /// Notes a task that is one of the application.
+    fn place(&mut self, pid: Pid) {
+        let life = self.life(pid);
+        if self.steps.now().of(pid).descends && self.application.len() < PIDS {
+            self.application.insert(life);
+        }
+    }
+
+    /// Whether a task is one of the kernel's, or has no name by which that could be known.
+    fn is_of_kernel(&self, pid: Pid) -> bool {
+        let named = self.names.get(&pid).copied();
+        pid.is_idle() || named.is_none_or(|name| self.steps.now().of(pid).is_of_kernel(name))
+    }
+
+    /// Takes the next event.
+    pub(super) fn learn(&mut self, event: &SchedEvent) {
+        match event.kind {
+            EventKind::Fork { child, child_comm, .. } => {
+                if self.forks.len() < PIDS || self.forks.contains_key(&child) {
+                    *self.forks.entry(child).or_default() += 1;
+                }
+                keep_of_pid(&mut self.names, child, child_comm);
+            }
+            EventKind::Switch { prev, next, .. } => {
+                for task in [prev, next] {
+                    keep_of_pid(&mut self.names, task.pid, task.comm);
+                }
+            }
+            // In a softirq the current task has possibly sent what wakes the other one, on the loopback.
+            EventKind::Waking { task, .. } if !in_hard_interrupt(event) && event.pid != task.pid => {
+                keep_of_pid(&mut self.names, task.pid, task.comm);
+                if !self.is_of_kernel(event.pid) && !self.is_of_kernel(task.pid) {
+                    let pair = (self.life(event.pid), self.life(task.pid));
+                    if self.pairs.len() < MOST_PAIRS || self.pairs.contains_key(&pair) {
+                        *self.pairs.entry(pair).or_default() += 1;
+                    }
+                }
+            }
+            _ => {}
+        }
+        if let Some(changed) = self.steps.learn(event) {
+            self.place(changed);
+        }
+    }
+
+    /// The tasks that work for the application.
+    pub(super) fn helpers(mut self) -> Helpers {
+        let mut found: SeededSet<Life> = SeededSet::default();
+        for _ in 0..MOST_ROUNDS {
+            let new = self.next_helpers();
+            if new.is_empty() {
+                break;
+            }
+            self.application.extend(new.iter().copied());
+            found.extend(new);
+        }
+        let mut members: Vec<ApplicationMember> =
+            found.iter().map(|(pid, life)| ApplicationMember { pid: *pid, life: *life, helps: true }).collect();
+        members.sort_unstable();
+        let mut names: BTreeMap<Comm, usize> = BTreeMap::new();
+        for member in &members {
+            *names.entry(self.names.get(&member.pid).copied().unwrap_or_default()).or_default() += 1;
+        }
+        Helpers { members, names }
+    }
+
+    /// The tasks that work for the tasks that are known to be of the application, or to work for it.
+    fn next_helpers(&self) -> Vec<Life> {
+        /// Wakeups of a task by the application and by all, and of the application by it.
+        #[derive(Default)]
+        struct Hands {
+            by_application: u64,
+            by_all: u64,
+            of_application: u64,
+        }
+        let mut hands: SeededMap<Life, Hands> = SeededMap::default();
+        for ((waker, woken), count) in &self.pairs {
+            let by_application = if self.application.contains(waker) { *count } else { 0 };
+            let of = hands.entry(*woken).or_default();
+            of.by_application += by_application;
+            of.by_all += count;
+            if self.application.contains(woken) {
+                hands.entry(*waker).or_default().of_application += count;
+            }
+        }
+        let helps = |(life, of): &(&Life, &Hands)| {
+            !self.application.contains(*life)
+                && of.by_application.min(of.of_application) >= LEAST_WAKEUPS
+                && of.by_application * 2 >= of.by_all
+        };
+        hands.iter().filter(helps).map(|(life, _)| *life).collect()
+    }
+}
