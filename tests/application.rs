@@ -105,7 +105,8 @@ fn a_command_that_hardly_ran_is_no_application() {
     let words = "sleep.dat: the traced command hardly ran (2.1 ms of CPU time in 10.0 s): there is no application, and costs are \
                  those of the machine; choose one with --application";
     assert!(findings.stderr.contains(words), "{}", findings.stderr);
-    let text = findings.text();
+    let text = findings.text().split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("(application: none, since the traced command hardly ran (2.1 ms of CPU time"), "{text}");
     assert!(!text.contains("outside of the application"), "{text}");
     assert!(json("findings", &path, &[])["path"].is_null());
     assert_eq!(app_us(&path, &[]), None);
@@ -230,7 +231,7 @@ fn a_server_that_answers_works_for_its_client() {
     let server = 5 * 50_000;
     assert_eq!(app_us(&path, &[]), Some(strict + server), "the server is part of it, the logger and the hog are not");
     let told = ran("utilization", &path, &[]).success().stderr;
-    let words = "server.dat: 1 task outside of the command's tree works for the application, hand in hand with it: server (1); --strict";
+    let words = "server.dat: the application: 1 task outside of its tree works for it, hand in hand with it: server (1); --strict";
     assert!(told.contains(words), "{told}");
     // Those that descend are a matter of the tree.
     let forked = json("fairness", &path, &["--forked"]);

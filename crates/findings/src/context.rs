@@ -21,6 +21,8 @@ pub struct Doubts {
     pub is_of_some_tasks: bool,
     /// Whether data of any kind were lost.
     pub has_losses: bool,
+    /// The application in words, where it is not the traced command with what descends from it.
+    pub application: Option<String>,
 }
 
 impl Default for Doubts {
@@ -34,6 +36,7 @@ impl Default for Doubts {
             has_wakeups: true,
             is_of_some_tasks: false,
             has_losses: false,
+            application: None,
         }
     }
 }
@@ -49,6 +52,7 @@ impl Doubts {
             has_wakeups: [Tracepoint::Waking, Tracepoint::Wakeup].iter().any(|event| session.trace.has(*event)),
             is_of_some_tasks: found.count(FileIssue::SomeTasks) > 0,
             has_losses: found.iter().any(|(what, ..)| what.severity() == Severity::DataLoss),
+            application: session.application.clone(),
         }
     }
 }

@@ -57,6 +57,10 @@ pub struct FindingsReport {
     pub window_ns: Dur,
     /// The time that costs are measured in.
     pub cost_unit: CostUnit,
+    /// The application in words: `none` with the reason, the choice, or the tasks that work for it; absent where it is the traced command with what
+    /// descends from it, or unknown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub application: Option<String>,
     /// The critical path of the traced command; absent where the trace does not show it, or where too much of it is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<PathEnd>,
@@ -130,6 +134,7 @@ pub fn findings(found: &Measurements, doubts: &Doubts) -> FindingsReport {
         from_ns: found.workcons.from_ns,
         window_ns: found.workcons.window_ns,
         cost_unit: if observer.is_by_path { CostUnit::CriticalPath } else { CostUnit::CpuTimeLost },
+        application: doubts.application.clone(),
         path: end.filter(|_| observer.path.is_some()),
         nothing: ranked.is_empty().then(|| observer.nothing()),
         findings: ranked.into_iter().map(finding).collect(),
@@ -156,16 +161,25 @@ pub(crate) fn ranked(all: Vec<Observed>) -> Vec<Observed> {
     ranked
 }
 
+/// Adds the application in words, where they are needed.
+fn put_application(out: &mut String, report: &FindingsReport) {
+    if let Some(application) = &report.application {
+        paragraph(out, 2, 3, &format!("(application: {application})"));
+    }
+}
+
 /// The report for people.
 pub fn text(report: &FindingsReport, trace: &Drawable) -> String {
     let mut out = String::new();
     if let Some(nothing) = &report.nothing {
         paragraph(&mut out, 0, 2, &format!("{trace}: {nothing}"));
+        put_application(&mut out, report);
         return out;
     }
     let number = sched::nouns::counted(report.findings.len(), "finding");
     paragraph(&mut out, 0, 2, &format!("{trace}: {number}, the costliest first"));
     paragraph(&mut out, 2, 3, &format!("(cost: {}; costs overlap)", report.unit()));
+    put_application(&mut out, report);
     for (nth, finding) in (1..).zip(&report.findings) {
         out.push('\n');
         paragraph(&mut out, 0, 3, &format!("{nth}. {}", finding.sentence));

@@ -24,6 +24,9 @@ const MOST_BEFORE_COMMAND: usize = 200_000;
 const LEAST_EVENTS: usize = 1 << 10;
 const BYTES_FOR_EVENT: u64 = 1 << 11;
 
+/// The size in bytes from which a recording is read for its forks, execs and switches alone.
+const LONG: u64 = 4 << 20;
+
 /// The tasks that work for the application are looked for where tasks outside of it have this part of the CPU time.
 const LEAST_OUTSIDE: u64 = 50;
 
@@ -40,6 +43,7 @@ impl Session {
         let ApplicationArgs { application, .. } = self.read.application.clone();
         let recorded = self.machine.as_ref().and_then(|machine| machine.application.clone());
         let nothing = |basis| Some(Application::without(basis));
+        let chosen = application.as_ref().map(ToString::to_string);
         let application = match (application, recorded) {
             (Some(ApplicationChoice::Command), _) | (None, None) => None,
             (Some(ApplicationChoice::None), _) => nothing(ApplicationBasis::Nothing),
@@ -64,6 +68,10 @@ impl Session {
                 "{name}: no event is of the application that was recorded; choose one with --application"
             ));
         }
+        self.application = Some(match application.basis.why_none() {
+            Some(why) => format!("none, since {why}"),
+            None => chosen.unwrap_or_else(|| "what was recorded".to_owned()),
+        });
         self.trace.set_application(application);
         Ok(())
     }
@@ -92,37 +100,39 @@ impl Session {
     }
 
     fn judge_command(&mut self) -> Result<()> {
-        let shows_work = [Tracepoint::Switch, Tracepoint::Exec].iter().all(|of| self.trace.has(*of));
-        // A part has the judgement of the whole.
-        if self.trace.past().is_some() || !shows_work {
-            return Ok(());
-        }
-        let Some((start, end)) = self.trace.extent() else { return Ok(()) };
         let chosen = self.trace.application().cloned();
-        if chosen.as_ref().is_some_and(|chosen| chosen.basis.why_none().is_some()) {
+        let is_none = chosen.as_ref().is_some_and(|chosen| chosen.basis.why_none().is_some());
+        // A part has the judgement of the whole.
+        if is_none || self.trace.past().is_some() || !self.trace.has(Tracepoint::Switch) {
             return Ok(());
         }
-        let work = if chosen.is_none() { Some(self.command_work((start, end))?) } else { None };
-        if let Some(work) = work.as_ref().filter(|work| work.hardly_ran()) {
-            if self.read.application.application.is_none() {
-                self.trace.set_application(Application::without(ApplicationBasis::HardlyRan));
-                self.read.message(&format!(
-                    "{}: the traced command hardly ran ({:.1} ms of CPU time in {:.1} s): there is no application, and costs are \
-                     those of the machine; choose one with --application (pid:PID, comm:NAME, cgroup:PATH; command: the \
-                     command all the same)",
-                    self.name(),
-                    work.ran_ns as f64 / 1e6,
-                    end.since(start).seconds()
-                ));
-            }
+        if chosen.is_none() && !self.has_busy_others()? || self.read.application.strict {
             return Ok(());
         }
-        let has_others = work
-            .is_none_or(|work| work.root().is_some() && work.outside_ns.saturating_mul(LEAST_OUTSIDE) >= work.busy_ns);
-        if has_others && !self.read.application.strict && self.trace.has(Tracepoint::Waking) {
-            self.add_helpers(chosen.unwrap_or_default())?;
+        if self.trace.has(Tracepoint::Waking) { self.add_helpers(chosen.unwrap_or_default()) } else { Ok(()) }
+    }
+
+    /// Judges the traced command: whether it is an application, and other tasks run enough beside it to work for it.
+    fn has_busy_others(&mut self) -> Result<bool> {
+        let Some((start, end)) = self.trace.extent().filter(|_| self.trace.has(Tracepoint::Exec)) else {
+            return Ok(false);
+        };
+        let work = self.command_work((start, end))?;
+        if !work.hardly_ran() {
+            return Ok(work.root().is_some() && work.outside_ns.saturating_mul(LEAST_OUTSIDE) >= work.busy_ns);
         }
-        Ok(())
+        if self.read.application.application.is_none() {
+            let (ran, length) = (work.ran_ns as f64 / 1e6, end.since(start).seconds());
+            let words = format!("the traced command hardly ran ({ran:.1} ms of CPU time in {length:.1} s)");
+            self.trace.set_application(Application::without(ApplicationBasis::HardlyRan));
+            self.read.message(&format!(
+                "{}: {words}: there is no application, and costs are those of the machine; choose one with --application \
+                 (pid:PID, comm:NAME, cgroup:PATH; command: the command all the same)",
+                self.name()
+            ));
+            self.application = Some(format!("none, since {words}"));
+        }
+        Ok(false)
     }
 
     /// The work of the traced command, as far as it takes to know that it is enough for an application.
@@ -132,7 +142,9 @@ impl Session {
         let least = least.clamp(LEAST_EVENTS, MOST_BEFORE_COMMAND);
         let (mut work, mut seen) = (CommandWork::new(start, end), 0_usize);
         self.watched(|| {
-            self.trace.events_of(Want::Lineage)?.events(&mut |events| {
+            // Another plan than that of the pass costs more than it saves in a short recording.
+            let want = if bytes > LONG { Want::Lineage } else { Want::Everything };
+            self.trace.events_of(want)?.events(&mut |events| {
                 events.iter().for_each(|event| work.learn(event));
                 seen += events.len();
                 let is_known = work.is_enough() && seen >= least;
@@ -159,14 +171,15 @@ impl Session {
             return Ok(());
         }
         let count = members.len() as u64;
-        self.read.message(&format!(
-            "{}: {} outside of the command's tree work{} for the application, hand in hand with it: {}; --strict leaves out what is \
-             not in the tree",
-            self.name(),
+        let words = format!(
+            "{} outside of its tree work{} for it, hand in hand with it: {}",
             sched::nouns::counted(count, "task"),
             if count == 1 { "s" } else { "" },
             named_most(&names)
-        ));
+        );
+        self.read.message(&format!("{}: the application: {words}; --strict leaves them out", self.name()));
+        let before = self.application.take().unwrap_or_else(|| "the traced command".to_owned());
+        self.application = Some(format!("{before}; {words}"));
         let mut application = Arc::unwrap_or_clone(application);
         application.members.extend(members);
         application.members.sort_unstable();

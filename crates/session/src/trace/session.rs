@@ -52,6 +52,8 @@ pub struct Session {
     pub sched_ext: Option<ExtScheduler>,
     /// The CPUs that tasks may use, where a machine file has lists of them that restrict any, or the trace has records of them.
     pub affinity: Option<Arc<Affinity>>,
+    /// The application in words, where it is not the traced command with what descends from it.
+    pub application: Option<String>,
     /// The CPUs with events.
     pub observed: Vec<Cpu>,
     /// The CPUs to be shown.
@@ -141,6 +143,7 @@ impl Session {
             machine,
             sched_ext,
             affinity,
+            application: None,
             observed,
             shown,
         };
