@@ -24,8 +24,8 @@ const MOST_BEFORE_COMMAND: usize = 200_000;
 const LEAST_EVENTS: usize = 1 << 10;
 const BYTES_FOR_EVENT: u64 = 1 << 11;
 
-/// The size in bytes from which a recording is read for its forks, execs and switches alone.
-const LONG: u64 = 4 << 20;
+/// The length in nanoseconds from which on the command of a recording is judged: a shorter one has no time to idle.
+const LEAST_LENGTH: u64 = 500_000_000;
 
 /// The tasks that work for the application are looked for where tasks outside of it have this part of the CPU time.
 const LEAST_OUTSIDE: u64 = 50;
@@ -114,7 +114,9 @@ impl Session {
 
     /// Judges the traced command: whether it is an application, and other tasks run enough beside it to work for it.
     fn has_busy_others(&mut self) -> Result<bool> {
-        let Some((start, end)) = self.trace.extent().filter(|_| self.trace.has(Tracepoint::Exec)) else {
+        let is_long = |(start, end): &(Ts, Ts)| end.since(*start).0 >= LEAST_LENGTH;
+        let Some((start, end)) = self.trace.extent().filter(is_long).filter(|_| self.trace.has(Tracepoint::Exec))
+        else {
             return Ok(false);
         };
         let work = self.command_work((start, end))?;
@@ -142,9 +144,7 @@ impl Session {
         let least = least.clamp(LEAST_EVENTS, MOST_BEFORE_COMMAND);
         let (mut work, mut seen) = (CommandWork::new(start, end), 0_usize);
         self.watched(|| {
-            // Another plan than that of the pass costs more than it saves in a short recording.
-            let want = if bytes > LONG { Want::Lineage } else { Want::Everything };
-            self.trace.events_of(want)?.events(&mut |events| {
+            self.trace.events_of(Want::Lineage)?.events(&mut |events| {
                 events.iter().for_each(|event| work.learn(event));
                 seen += events.len();
                 let is_known = work.is_enough() && seen >= least;
