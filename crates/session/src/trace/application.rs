@@ -25,7 +25,7 @@ const LEAST_EVENTS: usize = 1 << 10;
 const BYTES_FOR_EVENT: u64 = 1 << 11;
 
 /// The length in nanoseconds from which on the command of a recording is judged: a shorter one has no time to idle.
-const LEAST_LENGTH: u64 = 500_000_000;
+const LEAST_LENGTH: u64 = 1_000_000_000;
 
 /// The tasks that work for the application are looked for where tasks outside of it have this part of the CPU time.
 const LEAST_OUTSIDE: u64 = 50;
