@@ -2,6 +2,7 @@
 
 use crate::event::Pid;
 use crate::tables::seeded::SeededMap;
+use crate::tables::serial::bounded;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -53,7 +54,7 @@ pub struct Application {
     /// The task whose critical path is that of the application; absent where it is the traced command's first task.
     pub root: Option<Pid>,
     /// The tasks that belong to it by themselves, ascending.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "bounded::deserialize")]
     pub members: Vec<ApplicationMember>,
 }
 
@@ -97,7 +98,7 @@ impl Members {
             return None;
         }
         let forks = self.forks.entry(child).or_default();
-        *forks += 1;
+        *forks = forks.saturating_add(1);
         lives.iter().find(|member| member.life == *forks).copied()
     }
 

@@ -215,7 +215,10 @@ impl Past {
     /// Restores the lineage from before the part.
     pub(crate) fn lineage(&self) -> Lineage {
         let former = self.former.iter().map(|former| (former.pid, former.name));
-        let application = Arc::new(self.application.clone().unwrap_or_default());
+        let mut application = self.application.clone().unwrap_or_default();
+        // They are looked up by number, and a note can be damaged.
+        application.members.sort_unstable();
+        let application = Arc::new(application);
         Lineage::noted(self.kin.iter().copied(), self.root, self.executed, former, application)
     }
 

@@ -188,6 +188,8 @@ fn session_part(session: &Session, specs: &[String], aliases: &RefCell<Option<Al
     past.notes.extend([plot::note(session, past.from, specs, &called, &mut aliases.borrow_mut())?]);
     past.notes.extend(whatif::timers_note(&session.trace, past.from));
     past.notes.extend(session.note_on_leavers());
+    // It has names of tasks.
+    past.notes.extend(session.note_on_application().filter(|_| aliases.borrow().is_none()));
     past.notes.extend(membership::note(
         &session.trace,
         session.machine.as_ref(),

@@ -30,6 +30,9 @@ const LEAST_LENGTH: u64 = 1_000_000_000;
 /// The tasks that work for the application are looked for where tasks outside of it have this part of the CPU time.
 const LEAST_OUTSIDE: u64 = 50;
 
+/// The name of the note of a part on the application in words.
+const NOTE: &str = "application";
+
 /// The greatest number of names of tasks in a message.
 const NAMES: usize = 5;
 
@@ -61,7 +64,11 @@ impl Session {
             (None, Some(RecordedApplication::Processes(pids))) => Some(self.tasks_of(&ApplicationChoice::Pids(pids))?),
             (None, Some(RecordedApplication::Cgroup(path))) => Some(self.tasks_of_cgroups(|of| is_below(of, &path))?),
         };
-        let Some(application) = application else { return Ok(()) };
+        let Some(application) = application else {
+            let noted = self.trace.past().and_then(|past| past.notes.get(NOTE));
+            self.application = noted.map(|words| sched::event::escape(words.as_bytes()).into_owned());
+            return Ok(());
+        };
         if application.basis == ApplicationBasis::Chosen && application.members.is_empty() {
             let name = self.name();
             self.read.message(&format!(
@@ -97,6 +104,11 @@ impl Session {
             ApplicationBasis::Chosen => Some("other tasks were chosen"),
             basis => basis.why_none(),
         }
+    }
+
+    /// The note of a part on the application in words; nothing where it is the traced command with what descends from it.
+    pub fn note_on_application(&self) -> Option<(String, String)> {
+        self.application.clone().map(|words| (NOTE.to_owned(), words))
     }
 
     fn judge_command(&mut self) -> Result<()> {
@@ -193,7 +205,8 @@ impl Session {
             ApplicationChoice::Command | ApplicationChoice::None => Ok(Application::default()),
             ApplicationChoice::Pids(pids) => {
                 let threads = self.machine.as_ref().map(|machine| threads_of(machine, pids)).unwrap_or_default();
-                self.application_of(&threads, &|pid, _, _| pids.contains(&pid.0))
+                let pids: SeededSet<Pid> = pids.iter().copied().map(Pid).collect();
+                self.application_of(&threads, &|pid, _, _| pids.contains(&pid))
             }
             ApplicationChoice::Comm(name) => {
                 let name = Comm::new(name.as_bytes());
@@ -216,7 +229,7 @@ impl Session {
     /// children. Its critical path is that of the task among them with the most CPU time.
     fn application_of(&self, from_start: &[Pid], chooser: &Chooser<'_>) -> Result<Application> {
         let mut chosen = ChosenScan::new(self.start, chooser);
-        chosen.members.extend(from_start.iter().map(|pid| (*pid, 0)));
+        chosen.members.extend(from_start.iter().take(PIDS).map(|pid| (*pid, 0)));
         let past = self.trace.past().map_or(&[][..], |past| &past.tasks);
         past.iter().for_each(|task| chosen.meet(task.pid, task.comm, self.start));
         if self.trace.has(Tracepoint::Switch) {
@@ -297,7 +310,8 @@ impl<'c> ChosenScan<'c> {
             EventKind::Switch { prev, next, .. } => {
                 let (ns, life) = (self.runs.switch(event.cpu, event.ts), self.life(prev.pid));
                 if !prev.pid.is_idle() && (self.ran.len() < PIDS || self.ran.contains_key(&life)) {
-                    *self.ran.entry(life).or_default() += ns;
+                    let ran = self.ran.entry(life).or_default();
+                    *ran = ran.saturating_add(ns);
                 }
                 // The same task by the same name is not asked again; its cgroup can have changed since its last run.
                 self.meet(prev.pid, prev.comm, event.ts);
@@ -309,7 +323,8 @@ impl<'c> ChosenScan<'c> {
             EventKind::Fork { parent, child, .. } => {
                 let parent = self.life(parent);
                 if self.forks.len() < PIDS || self.forks.contains_key(&child) {
-                    *self.forks.entry(child).or_default() += 1;
+                    let forks = self.forks.entry(child).or_default();
+                    *forks = forks.saturating_add(1);
                 }
                 self.met.remove(&child);
                 if self.parents.len() < PIDS {

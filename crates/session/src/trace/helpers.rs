@@ -12,7 +12,7 @@ use std::sync::Arc;
 const LEAST_WAKEUPS: u64 = 3;
 
 /// The greatest number of pairs of tasks that are counted.
-const MOST_PAIRS: usize = 1 << 20;
+const MOST_PAIRS: usize = 1 << 18;
 
 /// The number of rounds after which no further tasks are looked for.
 const MOST_ROUNDS: usize = 64;
@@ -81,7 +81,8 @@ impl WakeGraph {
         match event.kind {
             EventKind::Fork { child, child_comm, .. } => {
                 if self.forks.len() < PIDS || self.forks.contains_key(&child) {
-                    *self.forks.entry(child).or_default() += 1;
+                    let forks = self.forks.entry(child).or_default();
+                    *forks = forks.saturating_add(1);
                 }
                 keep_of_pid(&mut self.names, child, child_comm);
             }
@@ -153,5 +154,73 @@ impl WakeGraph {
                 && of.by_application * 2 >= of.by_all
         };
         hands.iter().filter(helps).map(|(life, _)| *life).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sched::{Cpu, PrevState, TaskRef, Ts};
+
+    fn task(pid: i32) -> TaskRef {
+        TaskRef { pid: Pid(pid), prio: 120, comm: Comm::new(b"task") }
+    }
+
+    fn event(pid: i32, flags: u8, kind: EventKind) -> SchedEvent {
+        SchedEvent { ts: Ts(0), cpu: Cpu(0), pid: Pid(pid), flags, kind }
+    }
+
+    /// A graph in which these numbers of tasks have names and task 1 is the application.
+    fn graph(tasks: i32) -> WakeGraph {
+        let members = vec![ApplicationMember { pid: Pid(1), life: 0, helps: false }];
+        let mut graph = WakeGraph::new(&Arc::new(Application { members, ..Application::default() }));
+        for pid in 1..=tasks {
+            let kind = EventKind::Switch { prev: task(pid), state: PrevState::RUNNABLE, next: task(pid) };
+            graph.learn(&event(pid, 0, kind));
+        }
+        graph
+    }
+
+    fn wake(graph: &mut WakeGraph, (waker, woken): (i32, i32), times: usize, flags: u8) {
+        let kind = EventKind::Waking { task: task(woken), target: Cpu(0) };
+        (0..times).for_each(|_| graph.learn(&event(waker, flags, kind)));
+    }
+
+    fn helpers(graph: WakeGraph) -> Vec<i32> {
+        graph.helpers().members.iter().map(|member| member.pid.0).collect()
+    }
+
+    #[test]
+    fn helpers_are_found_in_rounds() {
+        let mut graph = graph(9);
+        // 2 works for 1, and 3 for 2; 4 is woken by others as often twice, 5 never answers, 6 is woken in hard interrupts.
+        for (pair, times, flags) in [
+            ((1, 2), 3, 0x10),
+            ((2, 1), 3, 0),
+            ((2, 3), 9, 0),
+            ((3, 2), 3, 0),
+            ((1, 4), 4, 0),
+            ((4, 1), 4, 0),
+            ((9, 4), 8, 0),
+            ((1, 5), 9, 0),
+            ((1, 6), 9, 0x08),
+            ((6, 1), 9, 0x08),
+        ] {
+            wake(&mut graph, pair, times, flags);
+        }
+        assert_eq!(helpers(graph), [2, 3]);
+    }
+
+    #[test]
+    fn the_number_of_pairs_has_a_limit() {
+        let mut graph = graph(520);
+        for waker in 2..=520 {
+            (2..=520).for_each(|woken| wake(&mut graph, (waker, woken), 1, 0));
+        }
+        assert_eq!(graph.pairs.len(), MOST_PAIRS);
+        for pair in [(1, 2), (2, 1)] {
+            wake(&mut graph, pair, 3, 0);
+        }
+        assert_eq!(helpers(graph), [0; 0]);
     }
 }
