@@ -269,7 +269,7 @@ fn a_part_goes_on_with_what_was_noted() {
         let mut whole = after(machine(&groups), &events[..cut]);
         let from = events[cut].ts;
         let past = serde_json::to_string(&crate::Past { from, ..whole.noted() }).expect("JSON");
-        let mut part = SchedState::after(&serde_json::from_str(&past).expect("a past"));
+        let mut part = SchedState::after(&serde_json::from_str(&past).expect("a past"), None);
         for event in &events[cut..] {
             whole.apply(event);
             part.apply(event);
