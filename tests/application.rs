@@ -118,7 +118,7 @@ fn a_command_that_hardly_ran_is_no_application() {
         refused.stderr
     );
     let conserved = ran("workcons", &path, &["--waiters", "application"]).success().text();
-    assert!(conserved.contains("the traced command hardly ran"), "{conserved}");
+    assert!(conserved.contains("there is no application: the traced command hardly ran"), "{conserved}");
     // The command all the same: 2 ms before its first sleep and 5 × 20 µs.
     assert_eq!(app_us(&path, &["--application", "command"]), Some(2_100));
     assert_eq!(json("path", &path, &["--application", "command"])["task"]["pid"], 70);

@@ -58,7 +58,7 @@ fn run(args: &NeighboursArgs) -> Result<()> {
     let outcome = session.follow(begin, session.page(), || (analysis(), selected(), pressure()))?;
     let (((mut report, unknown), selection, pressure), diagnostics) = (outcome.output, outcome.diagnostics);
     if let Some(why) = unknown {
-        bail!("--by application: the application is unknown: {why}");
+        bail!("--by application: {}", sched::without_application(why));
     }
     if let Some(why) = session.why_no_figures(selection, selected)? {
         sched::OfSelection::withhold(&mut report, why);

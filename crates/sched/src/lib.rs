@@ -54,7 +54,7 @@ pub use pass::replay::{self, Replay};
 pub use pass::{EventSource, Outcome, OutputsBeside, Pass, Window};
 pub use queued::{QueuedKinds, QueuedReading, QueuedTimes};
 pub use state::affinity::{self, Affinity};
-pub use state::application::{Application, ApplicationBasis, ApplicationMember};
+pub use state::application::{Application, ApplicationBasis, ApplicationMember, without_application};
 pub use state::command_work::{CommandWork, RunLengths};
 pub use state::past::{self, Past};
 pub use state::{CpuCounts, CpuFold, Load, SchedState, Start, SubsetCounts, Task, Waking};

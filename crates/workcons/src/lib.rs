@@ -175,7 +175,7 @@ impl Options<'_> {
             _ if self.without_descent => Some("forks before the window were not read"),
             why => why,
         };
-        why.map(|why| format!("the application is unknown: {why}; select tasks with --tasks"))
+        why.map(|why| format!("{}; select tasks with --tasks or --application", sched::without_application(why)))
     }
 }
 

@@ -34,6 +34,16 @@ impl ApplicationBasis {
     }
 }
 
+/// Joins the fact that tasks of the application are not known, or that there are none, to its reason, which is one of
+/// [`crate::SchedState::why_application_is_unknown`].
+pub fn without_application(why: &str) -> String {
+    let none = [ApplicationBasis::HardlyRan, ApplicationBasis::Machine, ApplicationBasis::Nothing];
+    match none.iter().any(|basis| basis.why_none() == Some(why)) {
+        true => format!("there is no application: {why}"),
+        false => format!("the application is unknown: {why}"),
+    }
+}
+
 /// A task that belongs to the application by itself, whoever forked it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ApplicationMember {

@@ -309,7 +309,7 @@ impl Session {
     /// the window is looked for in the whole trace: a task that is there, but not in the window, did nothing in it.
     pub fn why_no_figures<'c>(&self, found: Selection, selected: impl Fn() -> Selected<'c>) -> Result<Option<String>> {
         let why = if let Some(why) = found.unknowable {
-            format!("the application is unknown: {why}; select tasks with --tasks or --application")
+            format!("{}; select tasks with --tasks or --application", sched::without_application(why))
         } else if found.found || self.watched(|| Pass::over(self.trace.events()?).run(selected))?.output.found {
             return Ok(None);
         } else {
