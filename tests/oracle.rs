@@ -22,7 +22,7 @@ pub(crate) struct Slow {
     bandwidth: Bandwidth,
     /// The traced command's first task, where the trace shows it,
     root: Option<i32>,
-    /// and what descends from it, itself included from its exec on.
+    /// and what descends from it, itself included.
     traced: BTreeSet<i32>,
     /// Tasks were queued where there is no event, and left: others may have been woken there.
     queued_unseen: bool,
@@ -79,7 +79,7 @@ impl Slow {
             waiting,
             bandwidth: Bandwidth::at_start(events),
             root: Slow::root(events),
-            traced: BTreeSet::new(),
+            traced: Slow::root(events).into_iter().collect(),
             queued_unseen: false,
             incomplete,
         };
