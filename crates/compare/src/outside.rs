@@ -97,10 +97,13 @@ fn in_words(known: &[&OutsideWork]) -> String {
         (range, format!("{:.1} %", known.iter().filter_map(share).fold(0.0, f64::max)))
     };
     let ((tasks, share), (recorder, of_it)) = (most_of(|work| work.run_ns), most_of(|work| work.recorder_run_ns));
-    format!(
-        "Tasks outside of the application ran {tasks} in a run, at most {share} of its CPU time; the recorder ran {recorder}, \
-         at most {of_it}."
-    )
+    let none_ran = known.iter().all(|work| work.run_ns == Dur(0));
+    let outside = if none_ran {
+        "No task outside of the application ran".to_owned()
+    } else {
+        format!("Tasks outside of the application ran {tasks} in a run, at most {share} of its CPU time")
+    };
+    format!("{outside}; the recorder ran {recorder}, at most {of_it}.")
 }
 
 /// The work outside of the application, run by run.
