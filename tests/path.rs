@@ -2,8 +2,8 @@
 
 use crate::path_walk_back::everything;
 use crate::support::{events, fixture, recordings, schedviz, scratch, unwrapped};
-use critical_path::{CriticalPath, Options, Path, SegmentKind};
 use parse::Trace;
+use path::{CriticalPath, Options, Path, SegmentKind};
 use sched::{Comm, Cpu, EventKind as Event, Pass, Pid, PrevState, SchedEvent, TaskRef, Ts};
 use std::collections::{BTreeMap, BTreeSet};
 use testkit::{Simulation, TraceBuilder};
@@ -18,7 +18,7 @@ pub(crate) fn path_of(events: &[SchedEvent], pid: Option<i32>) -> Path {
 pub(crate) type Piece = (SegmentKind, i32, Option<u32>, i64, i64);
 
 pub(crate) fn pieces(path: &Path) -> Vec<Piece> {
-    let piece = |s: &critical_path::Segment| (s.kind, s.pid.0, s.cpu.map(|cpu| cpu.0), s.start_ns.0, s.end_ns.0);
+    let piece = |s: &path::Segment| (s.kind, s.pid.0, s.cpu.map(|cpu| cpu.0), s.start_ns.0, s.end_ns.0);
     path.path.iter().map(piece).collect()
 }
 

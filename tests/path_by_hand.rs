@@ -2,8 +2,8 @@
 
 use crate::path::{at, idle, path_of, pieces, task, tiles};
 use crate::support::{fixture, schedviz};
-use critical_path::SegmentKind;
 use parse::Trace;
+use path::SegmentKind;
 use sched::{Comm, Cpu, EventKind as Event, Pid, PrevState, SchedEvent, TaskRef, Ts};
 use std::collections::BTreeSet;
 

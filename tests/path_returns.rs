@@ -2,7 +2,7 @@
 
 use crate::path::{Piece, at, idle, path_of, pieces, task, tiles};
 use SegmentKind::{Queued, Running, Sleeping, Waking};
-use critical_path::{CriticalPath, Options, Path, SegmentKind};
+use path::{CriticalPath, Options, Path, SegmentKind};
 use sched::{Comm, Cpu, EventKind as Event, Pass, Pid, PrevState, SchedEvent, TaskRef, Ts, Window};
 
 /// Tasks with these numbers run on CPUs 0, 1, ... from 0 on; the CPUs behind them idle.

@@ -1,7 +1,7 @@
 //! A second implementation of the critical path: it keeps all spans, and walks back through them recursively, by the definition.
 
 use crate::path::Piece;
-use critical_path::SegmentKind;
+use path::SegmentKind;
 use sched::{Analysis, Comm, Cpu, EventKind as Event, Pass, Pid, SchedEvent, SchedState, Span, TaskId, TaskState, Ts};
 use std::collections::{BTreeMap, BTreeSet};
 

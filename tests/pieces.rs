@@ -75,7 +75,7 @@ impl<S: EventSource<Error: Debug>> Compared<S> {
 
         let by_name = || {
             let command = Some(Comm::new(b"hackbench"));
-            critical_path::CriticalPath::new(critical_path::Options { command, ..Default::default() })
+            path::CriticalPath::new(path::Options { command, ..Default::default() })
         };
         let listers = [
             Lister::new(RunTime::default, |output| format!("{output:?}")),
@@ -92,7 +92,7 @@ impl<S: EventSource<Error: Debug>> Compared<S> {
 
         // The task that emits the last event is on its path at the end; the first task's may have ended before.
         let searches = || {
-            let search = |pid| critical_path::CriticalPath::new(critical_path::Options { pid, ..Default::default() });
+            let search = |pid| path::CriticalPath::new(path::Options { pid, ..Default::default() });
             (search(None), search(Some(self.last)), search(Some(self.first)))
         };
         let tally = in_pieces(source, window, &lengths, searches, |output| format!("{output:?}"));

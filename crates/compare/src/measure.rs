@@ -40,7 +40,7 @@ pub(crate) fn measure(path: &Path, read: &ReadArgs, args: &CompareArgs) -> Resul
     };
     let waiters = || Selected::new(conservation.application, args.waiters.depend_on_descent(&args.tasks));
     let tasks = || Selected::new(waits.tasks, args.tasks.forked);
-    let (probed, recorded) = (Probed::of(&session), critical_path::recorded_command(&session));
+    let (probed, recorded) = (Probed::of(&session), path::recorded_command(&session));
     let asked = preemptions::Options { tasks: waits.tasks, ..preemptions::Options::plain(&session) };
     let picked = picks::Options { tasks: waits.tasks, ..picks::Options::plain(&session) };
     // Two states for two threads: a third would cost more than the columns do.
@@ -48,7 +48,7 @@ pub(crate) fn measure(path: &Path, read: &ReadArgs, args: &CompareArgs) -> Resul
         let waits = (Latency::new(&waits), tasks());
         let why = Why::new(&conservation).with_probes(probed);
         let violation = (WorkConservation::new(&conservation), why, waiters());
-        let path = critical_path::searches(recorded, session.start, 0, session.affinity.as_ref());
+        let path = path::searches(recorded, session.start, 0, session.affinity.as_ref());
         let asked = asked.by_probe.then(|| Preemptions::new(&asked));
         let picked = picked.by_probe.then(|| Picks::new(&picked));
         (violation, (waits, FromTrace::only(cpus.clone()), path, (Outsiders::default(), asked, picked)))
@@ -63,14 +63,14 @@ pub(crate) fn measure(path: &Path, read: &ReadArgs, args: &CompareArgs) -> Resul
     let no_latency = if args.tasks.chooses() { unknown } else { session.why_no_figures(of_tasks, tasks)? };
     no_latency.iter().for_each(|why| latency.withhold(why.clone()));
     let reports = Reports { workcons, reasons, latency, columns, diagnostics: outcome.diagnostics };
-    let queued = queued(&critical_path::path_of_command(paths));
+    let queued = queued(&path::path_of_command(paths));
     let measured =
         Measured { no_latency, queued, outside, preemptions, picks, ..conclude(&session, reports, args.max_loss) };
     Ok(measured.without_lists())
 }
 
 /// The queued time on a path that is to be trusted.
-fn queued(path: &critical_path::Path) -> Option<QueuedPath> {
+fn queued(path: &path::Path) -> Option<QueuedPath> {
     path.task.filter(|_| !path.is_untrusted)?;
     Some(QueuedPath {
         length_ns: path.to_ns.since(path.from_ns).0,

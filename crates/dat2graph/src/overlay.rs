@@ -2,12 +2,11 @@
 
 use crate::Dat2graphArgs;
 use anyhow::Result;
-use critical_path as path;
-use critical_path::Path;
 use draw::{Figure, Unit};
 use events::options;
 use events::{WakeupReport, Wakeups};
 use lanes::{Lane, Options, Overlay};
+use path::Path;
 use sched::{Comm, Pid, Ts};
 use session::Session;
 use session::args::BeginArgs;
@@ -71,10 +70,10 @@ impl Overlaid {
                 let (cpus, all_cpus) = (drawn.cpus.clone(), drawn.all_cpus.clone());
                 let shown = CpuLanes { cpus, all_cpus, ..session.cpu_lanes(session.from, session.to) };
                 let draw = |figure: &mut Figure, scale: &TimeScale, top: Unit, height: Unit| {
-                    critical_path::draw(figure, path, &shown, scale, top, height);
+                    path::draw(figure, path, &shown, scale, top, height);
                 };
-                let caption = format!("{}{}", critical_path::caption(path), critical_path::without_lanes(hidden));
-                let legend = critical_path::legend(path);
+                let caption = format!("{}{}", path::caption(path), path::without_lanes(hidden));
+                let legend = path::legend(path);
                 figure(Some(&Overlay { is_pale: true, caption, legend, draw: &draw }))
             }
             Overlaid::Wakeups(report) => {

@@ -1,9 +1,9 @@
 //! The analyses that the findings are taken from, composed for one pass.
 
 use anyhow::{Context, Result};
-use critical_path::{Path, PathSearches};
 use fairness::{Fairness, FairnessReport};
 use latency::{Latency, LatencyReport};
+use path::{Path, PathSearches};
 use sched::{Affinity, Analysis, Chosen, Comm, Cpu, Dur, SchedState, Task, Topology, Tracepoint, Ts};
 use session::Session;
 use session::section::ReportPage;
@@ -87,7 +87,7 @@ impl<'o> Analyses<'o> {
             fairness: session.shown.chosen.are_all().then(|| fairness_of(from, to, zero)),
             outside: shows_command.then(|| outside(from, to, zero)),
             zero,
-            recorded: critical_path::recorded_command(session),
+            recorded: path::recorded_command(session),
             affinity: session.affinity.clone(),
         }
     }
@@ -139,7 +139,7 @@ impl<'o> Analyses<'o> {
     pub fn analyses(&self) -> (SharedParts<'_>, OwnParts<'_>) {
         let shared = (
             (WorkConservation::new(&self.conservation), Why::new(&self.conservation)),
-            (critical_path::searches(self.recorded, self.zero, 0, self.affinity.as_ref()), Latency::new(&self.latency)),
+            (path::searches(self.recorded, self.zero, 0, self.affinity.as_ref()), Latency::new(&self.latency)),
             (Utilization::new(&self.utilization), self.fairness.as_ref().map(Fairness::new)),
         );
         (shared, self.own())
@@ -153,7 +153,7 @@ impl<'o> Analyses<'o> {
     /// Sorts the outputs of [`Analyses::analyses`].
     pub fn measurements(&self, outputs: <(SharedParts<'_>, OwnParts<'_>) as Analysis>::Output) -> Measurements {
         let (((workcons, why), (paths, latency), (utilization, fairness)), (unrestricted, outside)) = outputs;
-        let path = critical_path::path_of_command(paths);
+        let path = path::path_of_command(paths);
         Measurements {
             workcons: Rc::new(workcons),
             unrestricted,

@@ -1,7 +1,7 @@
 //! The queued time on the critical path, divided by its reason.
 
 use crate::Measurements;
-use critical_path::{Path, Segment, SegmentKind};
+use path::{Path, Segment, SegmentKind};
 use sched::{Cpu, Pid, QueuedTimes, Ts};
 use std::collections::BTreeSet;
 use utilization::HerdReport;

@@ -3,7 +3,7 @@
 use crate::observe::{Observed, Observer};
 use crate::sentence::sentence;
 use crate::{Certainty, CostUnit, Doubts, Measurements, Observation};
-use critical_path::OfTask;
+use path::OfTask;
 use sched::{Dur, Ts};
 use serde::Serialize;
 use std::cmp::Reverse;

@@ -5,7 +5,7 @@
 //! task, with the waker of each sleep, and drops those that no walk can reach any more. The segments of the path tile the window.
 //!
 //! ```
-//! use critical_path::{CriticalPath, Options};
+//! use path::{CriticalPath, Options};
 //! use sched::{Pass, Pid};
 //!
 //! // A task waits on CPU 0 for 200 ns while CPU 1 idles.

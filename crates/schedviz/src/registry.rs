@@ -22,7 +22,7 @@ pub(crate) const COMMANDS: &[Entry] = &[
     Entry::question::<running_waiting::RunningWaitingQuestion>(),
     Entry::question::<workcons::WorkconsQuestion>(),
     Entry::question::<why::WhyQuestion>(),
-    Entry::question::<critical_path::PathQuestion>(),
+    Entry::question::<path::PathQuestion>(),
     Entry::question::<whatif::WhatifQuestion>(),
     Entry::question::<utilization::UtilizationQuestion>(),
     Entry::question::<latency::LatencyQuestion>(),

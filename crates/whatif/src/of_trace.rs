@@ -12,9 +12,9 @@ use crate::timers::{CLOCK_SLEEP, TimerPlaces};
 use crate::without::{CauseCurve, ViolatingWait};
 use crate::{costs, without};
 use anyhow::{Result, bail};
-use critical_path::CriticalPath;
 use events::Cost;
 use parse::Trace;
+use path::CriticalPath;
 use sched::seeded::SeededMap;
 use sched::topology::{CpuOrder, Distance};
 use sched::{TaskFilter, Tracepoint};
@@ -73,7 +73,7 @@ pub(crate) fn predicted(args: &WhatifArgs, session: &Session, file_bytes: u64) -
     let TimerPlaces { absolute, set_absolute } = TimerPlaces::of(session, file_bytes);
     let build = BuildOptions { topology, affinity, contexts, absolute, set_absolute, spins, file_bytes };
     let analysis = || {
-        let path = CriticalPath::new(critical_path::Options { zero: session.start, ..Default::default() });
+        let path = CriticalPath::new(path::Options { zero: session.start, ..Default::default() });
         (ModelBuilder::new(&build), measures(&measured), path, Cost::new(&session.topology))
     };
     let outcome = session.follow(&BeginArgs::default(), session.window, analysis)?;

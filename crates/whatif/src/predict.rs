@@ -6,7 +6,7 @@ use crate::model::{Model, ModelSleep, SleepClass};
 use crate::policy::PolicyName;
 use crate::report::{Calibration, CommandError, Estimate, PolicyRow, Prediction, error_percent};
 use crate::simulated::SimulatedRun;
-use critical_path::{Path, SegmentKind};
+use path::{Path, SegmentKind};
 use sched::seeded::SeededMap;
 use sched::{Dur, Pass, Pid, Topology, Ts};
 use workcons::Options;
