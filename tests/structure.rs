@@ -2,76 +2,103 @@
 
 use crate::support::root;
 use sched::Tracepoint;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
 
-/// The crates of the table in ARCHITECTURE.md by their folders, each with the crates that it may depend on; absent where
-/// that is any.
-fn arrows() -> BTreeMap<String, Option<Vec<String>>> {
-    let map = std::fs::read_to_string(root().join("ARCHITECTURE.md")).expect("ARCHITECTURE.md");
-    let cells = map.lines().filter_map(|line| line.strip_prefix("| `crates/"));
-    let row = |row: &str| {
-        let (folder, rest) = row.split_once('`').expect("a folder in backquotes");
-        let last = rest.trim_end_matches(" |").rsplit(" | ").next().expect("a last column");
-        let to = match last {
-            "all" => None,
-            "nothing of ours" => Some(Vec::new()),
-            listed => Some(listed.split(", ").map(|name| name.trim_matches('`').to_owned()).collect()),
+/// The lines of a block in backquotes of ARCHITECTURE.md, behind a sentence.
+fn block(map: &str, above: &str) -> Vec<String> {
+    let (_, rest) = map.split_once(above).unwrap_or_else(|| panic!("ARCHITECTURE.md: no {above:?}"));
+    let (block, _) = rest.split_once("```\n").and_then(|(_, rest)| rest.split_once("```")).expect("a block");
+    block.lines().map(str::to_owned).collect()
+}
+
+/// The crates of the picture in ARCHITECTURE.md, each with its floor, counted from the highest.
+fn floors(map: &str) -> BTreeMap<String, usize> {
+    let (mut floor, mut floors) = (0, BTreeMap::new());
+    for line in block(map, "## Floors\n") {
+        let names = match line.strip_prefix(' ') {
+            Some(more) => more,
+            None => {
+                floor += 1;
+                line.split_once(' ').expect("a floor and its crates").1
+            }
         };
-        (folder.to_owned(), to)
-    };
-    cells.map(row).collect()
-}
-
-#[test]
-fn each_crate_stands_below_those_that_it_depends_on() {
-    let map = std::fs::read_to_string(root().join("ARCHITECTURE.md")).expect("ARCHITECTURE.md");
-    let arrows = arrows();
-    let mut above = Vec::new();
-    for row in map.lines().filter_map(|line| line.strip_prefix("| `crates/")) {
-        let folder = row.split('`').next().expect("a folder");
-        for to in arrows[folder].iter().flatten() {
-            assert!(above.contains(&to.as_str()), "ARCHITECTURE.md: {to} stands below {folder}, which depends on it");
+        for name in names.split_whitespace() {
+            assert_eq!(floors.insert(name.to_owned(), floor), None, "ARCHITECTURE.md: {name} is on two floors");
         }
-        above.push(folder);
     }
+    floors
 }
 
-#[test]
-fn dependencies_point_one_way() {
+/// The arrows between crates of one floor in ARCHITECTURE.md.
+fn arrows_within_a_floor(map: &str) -> BTreeSet<(String, String)> {
+    let lines = block(map, "The arrows within a floor:\n");
+    let arrows = lines.iter().flat_map(|line| {
+        let (from, to) = line.split_once(" -> ").unwrap_or_else(|| panic!("no arrow: {line}"));
+        to.split(' ').map(|to| (from.to_owned(), to.to_owned())).collect::<Vec<_>>()
+    });
+    arrows.collect()
+}
+
+/// The dependencies between crates of ours by their folders, without those of tests.
+fn dependencies() -> BTreeMap<String, BTreeSet<String>> {
     let output = Command::new(env!("CARGO"))
         .args(["metadata", "--no-deps", "--format-version", "1", "--offline"])
         .current_dir(root())
         .output()
         .expect("cargo metadata");
     let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    let short = |name: &str| name.strip_prefix("schedviz-").unwrap_or(name).to_owned();
-    let arrows = arrows();
+    let folder = |package: &serde_json::Value| {
+        let manifest = Path::new(package["manifest_path"].as_str().expect("a path"));
+        manifest.parent().and_then(Path::file_name).expect("a folder").to_string_lossy().into_owned()
+    };
     let packages = metadata["packages"].as_array().expect("packages");
     // The unit tests of a crate can be a package of their own, from its sources.
     let is_crate = |package: &&serde_json::Value| !package["name"].as_str().expect("a name").ends_with("-units");
     let packages: Vec<&serde_json::Value> = packages.iter().filter(is_crate).collect();
-    assert_eq!(packages.len(), arrows.len(), "each crate has one row in ARCHITECTURE.md");
-    for package in &packages {
-        let name = short(package["name"].as_str().expect("a name"));
-        let manifest = Path::new(package["manifest_path"].as_str().expect("a path"));
-        let folder = manifest.parent().and_then(Path::file_name).expect("a folder").to_string_lossy().into_owned();
-        let to = arrows.get(&folder).unwrap_or_else(|| panic!("{folder} has no row in ARCHITECTURE.md"));
-        let ours = |dependency: &serde_json::Value| {
-            let full = dependency["name"].as_str().expect("a name").to_owned();
-            let is_ours = packages.iter().any(|p| p["name"] == *full) && dependency["kind"].as_str() != Some("dev");
-            is_ours.then(|| short(&full))
-        };
+    let of = |package: &&serde_json::Value| {
         let dependencies = package["dependencies"].as_array().expect("dependencies");
-        let mut found: Vec<String> = dependencies.iter().filter_map(ours).collect();
-        assert!(name != "sched" || dependencies.iter().all(|d| d["name"] != "clap"), "sched has no flags");
-        let Some(to) = to else { continue };
-        let mut to = to.clone();
-        found.sort();
-        to.sort();
-        assert_eq!(found, to, "{name}: its dependencies, and its row in ARCHITECTURE.md");
+        assert!(package["name"] != "schedviz-sched" || dependencies.iter().all(|d| d["name"] != "clap"), "no flags");
+        let ours = dependencies.iter().filter(|dependency| dependency["kind"].as_str() != Some("dev"));
+        let ours = ours.filter_map(|ours| packages.iter().find(|package| package["name"] == ours["name"]));
+        (folder(package), ours.map(|package| folder(package)).collect())
+    };
+    packages.iter().map(of).collect()
+}
+
+/// The picture of the floors has every crate once, and each has a line below it.
+#[test]
+fn every_crate_is_on_one_floor() {
+    let map = std::fs::read_to_string(root().join("ARCHITECTURE.md")).expect("ARCHITECTURE.md");
+    let (floors, crates) = (floors(&map), dependencies());
+    assert_eq!(floors.keys().collect::<Vec<_>>(), crates.keys().collect::<Vec<_>>(), "the picture, and the workspace");
+    let told = map.lines().filter_map(|line| line.strip_prefix("* `crates/")?.split('`').next());
+    let told: Vec<&str> = told.filter(|name| !name.contains('/')).collect();
+    let on_floor = |name: &&str| floors[*name];
+    assert!(told.is_sorted_by_key(|name| on_floor(&name)), "the lines stand in the order of the floors");
+    assert_eq!(told.iter().map(|name| (*name).to_owned()).collect::<BTreeSet<_>>(), crates.into_keys().collect());
+}
+
+/// Arrows lead to lower floors, but for those within a floor that ARCHITECTURE.md lists; each of these is there.
+#[test]
+fn arrows_lead_to_lower_floors() {
+    let map = std::fs::read_to_string(root().join("ARCHITECTURE.md")).expect("ARCHITECTURE.md");
+    let (floors, mut listed) = (floors(&map), arrows_within_a_floor(&map));
+    for (from, to) in &listed {
+        assert_eq!(floors.get(from), floors.get(to), "ARCHITECTURE.md: {from} -> {to} is not within a floor");
     }
+    let mut astray = Vec::new();
+    for (from, tos) in dependencies() {
+        for to in tos {
+            let is_listed = listed.remove(&(from.clone(), to.clone()));
+            if floors[&from] >= floors[&to] && !is_listed {
+                astray.push(format!("{from} -> {to}"));
+            }
+        }
+    }
+    assert_eq!(astray, [""; 0], "arrows up or within a floor that ARCHITECTURE.md does not list");
+    assert!(listed.is_empty(), "ARCHITECTURE.md lists arrows that are not there: {listed:?}");
 }
 
 /// ARCHITECTURE.md: there is no `unsafe` but in the optional binding of libtraceevent.
