@@ -3,7 +3,7 @@
 use crate::support::{csv, fixture, recordings_in_part, schedviz, scratch};
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 type Row = BTreeMap<String, String>;
@@ -179,8 +179,25 @@ fn several_runs_share_the_tables() {
 /// The metrics of a run are the values that `compare` has for it.
 #[test]
 fn the_row_of_a_run_has_the_metrics_of_compare() {
-    let (one, other) = (fixture("hackbench.dat"), fixture("hackbench-7.2.dat"));
-    let [one, other] = [&one, &other].map(|path| path.to_str().expect("a path"));
+    let of_metrics = |one: &str, other: &str| {
+        let known = values_of_metrics(one, other);
+        assert!(known > 40, "{known}");
+        known
+    };
+    let fixtures =
+        ["hackbench.dat", "hackbench-7.2.dat"].map(|name| fixture(name).to_str().expect("a path").to_owned());
+    let without = of_metrics(&fixtures[0], &fixtures[1]);
+    // Requests to reschedule and picks have metrics where they were recorded.
+    let Some(traces) = std::env::var_os("SCHEDVIZ_TRACES") else { return };
+    let probed = PathBuf::from(traces).join("extra/newer/7.2-resched.dat");
+    if let Some(probed) = probed.to_str().filter(|path| Path::new(path).exists()) {
+        let with = of_metrics(&fixtures[0], probed);
+        assert!(with > without, "{with} values beside {without}");
+    }
+}
+
+/// Compares the values of two runs in the table with those of `compare`; returns the number of known ones.
+fn values_of_metrics(one: &str, other: &str) -> usize {
     let compared = schedviz(&["compare", "--base", one, "--new", other, "--json", "-q"]).success();
     let compared: Value = serde_json::from_slice(&compared.stdout).expect("JSON");
     let table = csv(&schedviz(&["export", one, other, "--csv", "-", "--tables", "run", "-q"]).success().text());
@@ -197,7 +214,7 @@ fn the_row_of_a_run_has_the_metrics_of_compare() {
             known += usize::from(value.is_number());
         }
     }
-    assert!(known > 40, "{known}");
+    known
 }
 
 #[test]

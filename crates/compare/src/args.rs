@@ -102,7 +102,7 @@ Exit status:
 
 /// Parses a limit of a metric that runs can have.
 fn limit(text: &str) -> Result<Limit, String> {
-    let metrics = measures::metrics().into_iter().chain(measures::of_probes()).map(|(metric, _)| metric);
+    let metrics = measures::metrics().into_iter().map(|(metric, _)| metric);
     Limit::parse(text, &metrics.chain([measures::own_metric().0]).collect::<Vec<_>>())
 }
 

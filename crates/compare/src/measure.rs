@@ -1,72 +1,54 @@
 //! The measurement of a run, in one pass.
 
 use crate::CompareArgs;
-use crate::measures::{Measured, QueuedPath, Reports, conclude};
+use crate::measures::{Measured, QueuedPath, Reports, RunOptions, conclude};
 use anyhow::Result;
 use contamination::Outsiders;
-use latency::Latency;
-use picks::Picks;
-use preemptions::Preemptions;
 use sched::{Chosen, OfSelection, Pass, Selected};
-use schedstat::FromTrace;
 use session::Session;
 use session::args::ReadArgs;
 use std::path::Path;
-use why::{Probed, Why};
-use workcons::WorkConservation;
 
 /// Measures a run. Violation and latency are those of the chosen tasks, everything else that of the CPUs.
 pub(crate) fn measure(path: &Path, read: &ReadArgs, args: &CompareArgs) -> Result<Measured> {
     let session = Session::open(path, read, &args.window)?.with_judged_command()?;
     args.tasks.check(&session)?;
     let (chosen, excluded) = (args.tasks.chooser(&session)?, args.tasks.excluder());
-    let cpus = &session.shown.chosen;
-    let conservation = workcons::Options {
-        cpus: cpus.clone(),
-        zero: session.start,
-        waiters: args.waiters.of(&args.tasks),
-        topology: session.topology.clone(),
-        affinity: session.affinity.as_deref(),
-        application: args.tasks.chooses().then_some(&chosen),
-        excluded: excluded.as_ref().map(|excluded| excluded as &Chosen<'_>),
-        ..Default::default()
+    let tasks = args.tasks.is_any().then_some(&chosen as &Chosen<'_>);
+    let plain = RunOptions::plain(&session);
+    let options = RunOptions {
+        workcons: workcons::Options {
+            waiters: args.waiters.of(&args.tasks),
+            application: args.tasks.chooses().then_some(&chosen),
+            excluded: excluded.as_ref().map(|excluded| excluded as &Chosen<'_>),
+            ..plain.workcons
+        },
+        latency: latency::Options { tasks, ..plain.latency },
+        preemptions: preemptions::Options { tasks, ..plain.preemptions },
+        picks: picks::Options { tasks, ..plain.picks },
+        ..plain
     };
-    let waits = latency::Options {
-        cpus: cpus.clone(),
-        tasks: args.tasks.is_any().then_some(&chosen),
-        zero: session.start,
-        topology: session.topology.clone(),
-        ..Default::default()
-    };
-    let waiters = || Selected::new(conservation.application, args.waiters.depend_on_descent(&args.tasks));
-    let tasks = || Selected::new(waits.tasks, args.tasks.forked);
-    let (probed, recorded) = (Probed::of(&session), path::recorded_command(&session));
-    let asked = preemptions::Options { tasks: waits.tasks, ..preemptions::Options::plain(&session) };
-    let picked = picks::Options { tasks: waits.tasks, ..picks::Options::plain(&session) };
+    let waiters = || Selected::new(options.workcons.application, args.waiters.depend_on_descent(&args.tasks));
+    let selected = || Selected::new(tasks, args.tasks.forked);
+    let recorded = path::recorded_command(&session);
     // Two states for two threads: a third would cost more than the columns do.
     let analyses = || {
-        let waits = (Latency::new(&waits), tasks());
-        let why = Why::new(&conservation).with_probes(probed);
-        let violation = (WorkConservation::new(&conservation), why, waiters());
+        let (violation, reasons, waits) = options.analyses().parts();
         let path = path::searches(recorded, session.start, 0, session.affinity.as_ref());
-        let asked = asked.by_probe.then(|| Preemptions::new(&asked));
-        let picked = picked.by_probe.then(|| Picks::new(&picked));
-        (violation, (waits, FromTrace::only(cpus.clone()), path, (Outsiders::default(), asked, picked)))
+        ((violation, reasons, waiters()), (waits, selected(), path, Outsiders::default()))
     };
     let outcome =
         session.watched(|| Pass::over(session.trace.events()?).window(session.window).run_side_by_side(analyses))?;
-    let ((mut workcons, reasons, of_waiters), ((mut latency, of_tasks), columns, paths, of_run)) = outcome.output;
-    let (outside, preemptions, picks) = of_run;
+    let ((violation, reasons, of_waiters), (waits, of_tasks, paths, outside)) = outcome.output;
+    let mut reports = Reports::of((violation, reasons, waits));
     let unknown = session.why_no_figures(of_waiters, waiters)?;
-    unknown.iter().for_each(|why| workcons.withhold(why.clone()));
+    unknown.iter().for_each(|why| reports.workcons.withhold(why.clone()));
     // A choice of tasks is the same for both: its message is printed once.
-    let no_latency = if args.tasks.chooses() { unknown } else { session.why_no_figures(of_tasks, tasks)? };
-    no_latency.iter().for_each(|why| latency.withhold(why.clone()));
-    let reports = Reports { workcons, reasons, latency, columns, diagnostics: outcome.diagnostics };
+    let no_latency = if args.tasks.chooses() { unknown } else { session.why_no_figures(of_tasks, selected)? };
+    no_latency.iter().for_each(|why| reports.latency.withhold(why.clone()));
     let queued = queued(&path::path_of_command(paths));
-    let measured =
-        Measured { no_latency, queued, outside, preemptions, picks, ..conclude(&session, reports, args.max_loss) };
-    Ok(measured.without_lists())
+    let measured = conclude(&session, reports, outcome.diagnostics, args.max_loss);
+    Ok(Measured { no_latency, queued, outside, ..measured }.without_lists())
 }
 
 /// The queued time on a path that is to be trusted.

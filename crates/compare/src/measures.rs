@@ -1,19 +1,23 @@
 //! All that is measured of a run to be compared with others, in one pass.
+//!
+//! A metric comes from a report, and each report from an analysis: [`RunOptions`], [`RunAnalyses`], [`Reports`] and [`metrics`] name them one
+//! below the other. `compare` and the table `run` of `export` take all four, so that a metric of a further report needs its lines here alone.
 
 use benchmarks::BenchmarkNumber;
 use contamination::OutsideWork;
-use latency::LatencyReport;
+use latency::{Latency, LatencyReport};
 use machine::Machine;
-use picks::PicksReport;
-use preemptions::PreemptionsReport;
+use picks::{Picks, PicksReport};
+use preemptions::{Preemptions, PreemptionsReport};
 use question::{Better, Metric, MetricOf};
 use sched::{Diagnostics, Dur, Tracepoint, Ts};
-use schedstat::TraceColumns;
+use schedstat::{FromTrace, TraceColumns};
 use session::Session;
 use session::ext::ExtScheduler;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use why::WhyReport;
+use why::{Probed, Why, WhyReport};
+use workcons::WorkConservation;
 
 /// The results of a run.
 pub struct Measured {
@@ -104,6 +108,85 @@ pub struct Setting {
     pub facts: [(&'static str, String); 5],
 }
 
+/// The options of the analyses of a run.
+pub struct RunOptions<'o> {
+    /// The options of work conservation, and of its division by origin and end.
+    pub workcons: workcons::Options<'o>,
+    /// The options of wakeup latency and of waits after a preemption.
+    pub latency: latency::Options<'o>,
+    /// The options of requests to reschedule.
+    pub preemptions: preemptions::Options<'o>,
+    /// The options of picks.
+    pub picks: picks::Options<'o>,
+    /// The probes on the balancer that the trace has.
+    pub probed: Probed,
+}
+
+impl<'o> RunOptions<'o> {
+    /// Returns the options of all tasks of a session, without what no metric comes from.
+    pub fn plain(session: &'o Session) -> RunOptions<'o> {
+        let plain = workcons::Options::plain(session);
+        RunOptions {
+            workcons: workcons::Options {
+                strips: None,
+                throttling: false,
+                unbalanced: false,
+                capacities: None,
+                ..plain
+            },
+            latency: latency::Options::plain(session),
+            preemptions: preemptions::Options::plain(session),
+            picks: picks::Options::plain(session),
+            probed: Probed::of(session),
+        }
+    }
+
+    /// Returns the analyses, anew for each pass; those of requests and picks where these were recorded.
+    pub fn analyses(&self) -> RunAnalyses<'_> {
+        RunAnalyses {
+            workcons: WorkConservation::new(&self.workcons),
+            why: Why::new(&self.workcons).with_probes(self.probed),
+            latency: Latency::new(&self.latency),
+            columns: FromTrace::only(self.workcons.cpus.clone()),
+            preemptions: self.preemptions.by_probe.then(|| Preemptions::new(&self.preemptions)),
+            picks: self.picks.by_probe.then(|| Picks::new(&self.picks)),
+        }
+    }
+}
+
+/// The analyses of a run. A caller can let one of them list its cases.
+pub struct RunAnalyses<'o> {
+    /// The analysis of work conservation.
+    pub workcons: WorkConservation<'o>,
+    /// The division of the violation by origin and end.
+    pub why: Why<'o>,
+    /// The analysis of wakeup latency and of waits after a preemption.
+    pub latency: Latency<'o>,
+    /// The columns of the task-stealing series.
+    pub columns: FromTrace,
+    /// The analysis of requests to reschedule, where these were recorded.
+    pub preemptions: Option<Preemptions<'o>>,
+    /// The analysis of picks, where their numbers were recorded.
+    pub picks: Option<Picks<'o>>,
+}
+
+/// Analyses of the waits of tasks, and of what the CPUs did.
+type WaitParts<A, B, C, D> = (A, B, (Option<C>, Option<D>));
+
+impl<'o> RunAnalyses<'o> {
+    /// Returns the analyses as parts, which the caller composes with others; [`Reports::of`] takes their outputs.
+    #[expect(clippy::type_complexity, reason = "analyses are composed as tuples")]
+    pub fn parts(
+        self,
+    ) -> (WorkConservation<'o>, Why<'o>, WaitParts<Latency<'o>, FromTrace, Preemptions<'o>, Picks<'o>>) {
+        (self.workcons, self.why, (self.latency, self.columns, (self.preemptions, self.picks)))
+    }
+}
+
+/// The outputs of the parts of the analyses of a run.
+pub type PartOutputs =
+    (workcons::Report, WhyReport, WaitParts<LatencyReport, TraceColumns, PreemptionsReport, PicksReport>);
+
 /// The reports on a run.
 pub struct Reports {
     /// The report on work conservation.
@@ -114,13 +197,23 @@ pub struct Reports {
     pub latency: LatencyReport,
     /// The columns of the task-stealing series.
     pub columns: TraceColumns,
-    /// The losses, repairs and doubts of the trace.
-    pub diagnostics: Diagnostics,
+    /// The report on requests to reschedule, where these were recorded.
+    pub preemptions: Option<PreemptionsReport>,
+    /// The report on picks, where their numbers were recorded.
+    pub picks: Option<PicksReport>,
 }
 
-/// Gathers the reports on a run. A run of which more than `max_loss` percent is unknown has no violation.
-pub fn conclude(session: &Session, reports: Reports, max_loss: f64) -> Measured {
-    let Reports { mut workcons, reasons, latency, columns, diagnostics } = reports;
+impl Reports {
+    /// Gathers the outputs of the parts.
+    pub fn of((workcons, reasons, (latency, columns, (preemptions, picks))): PartOutputs) -> Reports {
+        Reports { workcons, reasons, latency, columns, preemptions, picks }
+    }
+}
+
+/// Gathers what was measured of a run, with the losses, repairs and doubts of the trace. A run of which more than `max_loss` percent is unknown
+/// has no violation.
+pub fn conclude(session: &Session, reports: Reports, diagnostics: Diagnostics, max_loss: f64) -> Measured {
+    let Reports { mut workcons, reasons, latency, columns, preemptions, picks } = reports;
     workcons.unknown.add_file(session, &diagnostics);
     let info = session.trace.info();
     let events: BTreeSet<String> =
@@ -148,8 +241,8 @@ pub fn conclude(session: &Session, reports: Reports, max_loss: f64) -> Measured 
         outside: None,
         latency,
         columns,
-        preemptions: None,
-        picks: None,
+        preemptions,
+        picks,
         diagnostics,
         no_violation,
         no_latency: None,
@@ -204,18 +297,19 @@ pub fn metrics() -> Vec<(Metric, Get)> {
     all.extend(of_report(why::metrics(), reasons));
     all.extend(of_report(latency::metrics(), |run| Some(&run.latency)));
     all.extend(of_report(schedstat::metrics(), |run| Some(&run.columns)));
+    all.extend(of_probes());
     all
 }
 
 /// The metrics of runs that were recorded with probes on requests to reschedule and on picks.
-pub fn of_probes() -> Vec<(Metric, Get)> {
+fn of_probes() -> impl Iterator<Item = (Metric, Get)> {
     let requests = of_report(preemptions::metrics(), |run| run.preemptions.as_ref());
-    requests.chain(of_report(picks::metrics(), |run| run.picks.as_ref())).collect()
+    requests.chain(of_report(picks::metrics(), |run| run.picks.as_ref()))
 }
 
 /// Whether a metric has a row only where some run was recorded with its probes.
 pub fn needs_probes(metric: &Metric) -> bool {
-    of_probes().iter().any(|(other, _)| other.key == metric.key)
+    of_probes().any(|(other, _)| other.key == metric.key)
 }
 
 /// The metrics of one of the reports on a run.

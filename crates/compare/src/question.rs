@@ -51,7 +51,7 @@ impl Subcommand for CompareQuestion {
 
 impl Question for CompareQuestion {
     const FORMATS: Formats = FORMATS;
-    const SECTION: Option<&'static str> = Some(Self::NAME);
+    const IN_REPORT: bool = true;
 
     fn section_of_runs(
         folder: &Path,
@@ -185,7 +185,6 @@ type Measurements = Vec<(String, Vec<Measured>)>;
 fn compared(args: &CompareArgs) -> Result<(CompareDocument, Measurements)> {
     let ChosenRuns { groups: files, sweep, own, rounds: round_of, ends_early, notes } = ChosenRuns::of(args)?;
     let mut found = measures::metrics();
-    found.extend(measures::of_probes());
     let mut outputs: Vec<Vec<BenchmarkNumber>> = Vec::new();
     for path in files.iter().flat_map(|(_, paths)| paths) {
         let output = benchmarks::path_beside(path);

@@ -7,13 +7,11 @@ mod run_row;
 use crate::{EventRow, FactTable, Output, RestartRows, Tables, TaskRuns};
 use anyhow::{Result, bail};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use compare::Reports;
+use compare::measures::{self, Reports, RunAnalyses, RunOptions};
 use events::Balance;
-use latency::Latency;
 use question::Subcommand;
 use sched::names::NameHistory;
 use sched::{Comm, Joined, Pass, Pid, Selected, Ts};
-use schedstat::FromTrace;
 use session::Session;
 use session::args::{ReadArgs, WindowArgs};
 use session::groups::GroupArg;
@@ -21,9 +19,8 @@ use session::{asked_pieces, groups, warnings};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use why::{Cases, Why};
-use workcons::WaiterArgs;
-use workcons::{Waiters, WorkConservation};
+use why::Cases;
+use workcons::{WaiterArgs, Waiters};
 
 /// The facts of traces as tables: recordings, runs of tasks, waits, idle stretches, episodes, migrations, wakeups, events
 ///
@@ -141,8 +138,8 @@ fn export(args: &ExportArgs, path: &Path, warned: Option<&str>, output: &Output)
     let session = Session::open(path, &args.read, &args.window)?.with_judged_command()?;
     let cpus = &session.shown.chosen;
     let waiters = args.waiters.without_choice();
-    let conservation = workcons::Options { waiters, strips: None, ..workcons::Options::plain(&session) };
-    let waits = latency::Options::plain(&session);
+    let plain = RunOptions::plain(&session);
+    let options = RunOptions { workcons: workcons::Options { waiters, ..plain.workcons }, ..plain };
     let tables = Tables::new(output);
     let episode = |episode: &workcons::ListedEpisode| tables.episode(episode);
     // A task queued on a CPU without events may have run unseen: such a wait is in no figure.
@@ -158,12 +155,16 @@ fn export(args: &ExportArgs, path: &Path, warned: Option<&str>, output: &Output)
     let migration = |listed: &events::ListedMigration| tables.migration(listed);
     let selected = || Selected::new(None, waiters == Waiters::Application);
     let analyses = || {
-        let conserved = WorkConservation::new(&conservation).listing(&episode);
+        let of_run = options.analyses();
+        let of_run = RunAnalyses {
+            workcons: of_run.workcons.listing(&episode),
+            why: of_run.why.listing(&cases),
+            latency: of_run.latency.listing(&wakeup),
+            ..of_run
+        };
+        let (violation, reasons, waits) = of_run.parts();
         let balance = Balance::new(&session.topology, cpus, session.from, session.to).each(&migration);
-        let counted = (conserved, balance, selected());
-        let listed = (Latency::new(&waits).listing(&wakeup), TaskRuns::new(&tables, cpus.clone()));
-        let explained = (Why::new(&conservation).listing(&cases), FromTrace::only(cpus.clone()));
-        (counted, listed, explained)
+        ((violation, balance, selected()), (waits, TaskRuns::new(&tables, cpus.clone())), (reasons, ()))
     };
     let outcome = session.watched(|| {
         let pass = Pass::over(session.trace.events()?).window(session.window).pieces(asked_pieces());
@@ -180,14 +181,15 @@ fn export(args: &ExportArgs, path: &Path, warned: Option<&str>, output: &Output)
         }
     })?;
     output.check()?;
-    let ((workcons, _, selection), (latency, _), (reasons, columns)) = outcome.output;
+    let ((violation, _, selection), (waits, _), (reasons, ())) = outcome.output;
     if let Some(reason) = session.why_no_figures(selection, selected)? {
         bail!("{}: {reason}", session.name());
     }
     let diagnostics = outcome.diagnostics;
     warnings::warn_of(warned, &diagnostics, &args.read);
-    let reports = Reports { workcons, reasons, latency, columns, diagnostics };
-    run_row::write(&session, reports, (outcome.from, outcome.to), output);
+    let measured =
+        measures::conclude(&session, Reports::of((violation, reasons, waits)), diagnostics, run_row::MAX_LOSS);
+    run_row::write(&session, &measured, (outcome.from, outcome.to), output);
     if output.has(FactTable::Event) {
         list_events(&session, &tables)?;
     }

@@ -1,12 +1,12 @@
 //! The row of a run.
 
 use crate::{Column, FactTable, Output, SCHEMA, Type, Value};
-use compare::measures::{self, Measured, Reports};
+use compare::measures::{self, Measured};
 use sched::Ts;
 use session::Session;
 
 /// The share of unknown CPU time above which `schedviz compare` trusts no run, in percent.
-const MAX_LOSS: f64 = 1.0;
+pub(super) const MAX_LOSS: f64 = 1.0;
 
 /// The columns of the metrics of `schedviz compare`.
 pub(super) fn metric_columns() -> Vec<Column> {
@@ -19,10 +19,9 @@ pub(super) fn metric_columns() -> Vec<Column> {
 }
 
 /// Writes the row of a run over a window from one instant to another.
-pub(super) fn write(session: &Session, reports: Reports, (from, to): (Ts, Ts), output: &Output) {
-    let measured = measures::conclude(session, reports, MAX_LOSS);
-    let mut values = facts(session, &measured, (from, to));
-    values.extend(measures::metrics().iter().map(|(_, get)| get(&measured).into()));
+pub(super) fn write(session: &Session, measured: &Measured, (from, to): (Ts, Ts), output: &Output) {
+    let mut values = facts(session, measured, (from, to));
+    values.extend(measures::metrics().iter().map(|(_, get)| get(measured).into()));
     output.row(FactTable::Run, &values);
 }
 
