@@ -53,6 +53,97 @@ fn the_program_says_who_got_what() {
     }
 }
 
+/// The questions that reports on a trace are about, in their order.
+fn in_reports() -> Vec<&'static str> {
+    let of_runs_alone = "compare";
+    let entries = schedviz::COMMANDS.iter().filter(|entry| entry.is_in_report() && entry.name != of_runs_alone);
+    entries.map(|entry| entry.name).collect()
+}
+
+#[test]
+fn reports_are_about_every_question() {
+    let others = schedviz::COMMANDS.iter().filter(|entry| entry.formats().is_some() && !entry.is_in_report());
+    // A figure by a specification is asked for by --plot; an instant and copies of /proc/schedstat are not about a whole trace.
+    assert_eq!(others.map(|entry| entry.name).collect::<Vec<_>>(), ["plot", "stepper", "schedstat"]);
+}
+
+/// Asserts that each question has a section with the document of its command, or stands among those that the trace cannot answer.
+/// Returns these, each with its reason.
+fn answered((trace, shared): (&str, &[&str]), page: &str, file: impl Fn(&str) -> Vec<u8>) -> Vec<(String, String)> {
+    let sections: Vec<&str> = page.split("<h2 id=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+    let lines = page.lines().filter_map(|line| line.strip_prefix("<li><code>")?.strip_suffix("</li>"));
+    let unanswered = lines.map(|line| line.split_once("</code>: ").expect("a reason"));
+    let unanswered: Vec<(String, String)> = unanswered.map(|(name, why)| (name.to_owned(), why.to_owned())).collect();
+    let has_none = |name: &&str| unanswered.iter().any(|(other, _)| other == *name);
+    let (without, with): (Vec<&str>, Vec<&str>) = in_reports().into_iter().partition(has_none);
+    assert_eq!(unanswered.iter().map(|(name, _)| name).collect::<Vec<_>>(), without, "{trace}: in the order of help");
+    let last = if without.is_empty() { None } else { Some("unanswered") };
+    assert_eq!(sections, with.iter().copied().chain(last).collect::<Vec<_>>(), "{trace}");
+    for name in with {
+        let more: &[&str] = if name == "running-waiting" { &["--per-cpu"] } else { &[] };
+        let alone = schedviz(&[&[name, trace, "--json", "-q"], shared, more].concat());
+        let document = |bytes: &[u8]| {
+            let mut json: serde_json::Value = serde_json::from_slice(bytes).expect("JSON");
+            match name {
+                // Alone it does not follow the state, and has none of its diagnostics.
+                "dat2graph" => {
+                    json["trust"].take();
+                    // A lane read alone knows the task before the first switch, which the state of a perf.data file does not.
+                    if trace.ends_with(".data") {
+                        json["lanes"].take();
+                        json["tasks"].take();
+                    }
+                }
+                // A report has no list of single migrations.
+                "migrations" => drop(json.as_object_mut().expect("an object").remove("migrations")),
+                _ => {}
+            }
+            json
+        };
+        assert_eq!(document(&file(&format!("{name}.json"))), document(&alone.stdout), "{trace}: {name}.json");
+    }
+    unanswered
+}
+
+/// What each recording cannot answer, by the events that it lacks.
+#[test]
+fn each_question_has_a_section_or_says_what_to_record() {
+    let folder = scratch("report-questions");
+    for (name, more, without) in [
+        ("balance.dat", &[][..], &["preemptions", "picks", "offcpu", "residency"][..]),
+        ("hackbench-v6.dat", &["--topology", "hackbench-v6.cpus.txt"], &["preemptions", "picks", "offcpu", "events"]),
+        ("perf-stacks.data", &[], &["whatif", "preemptions", "picks"]),
+    ] {
+        let (trace, to) = (fixture(name), folder.join(name));
+        let (trace, to_name) = (trace.to_str().expect("a path"), to.to_str().expect("a path"));
+        let topology = more.last().map(|file| fixture(file).to_str().expect("a path").to_owned());
+        let more: Vec<&str> = topology.iter().flat_map(|file| ["--topology", file.as_str()]).collect();
+        schedviz(&[&["report", trace, "-q", "-o", to_name], more.as_slice()].concat()).success();
+        let read = |file: &str| std::fs::read(to.join(file)).expect("a file");
+        let page = String::from_utf8(read("index.html")).expect("the page");
+        let unanswered = answered((trace, &more), &page, read);
+        let names: Vec<&str> = unanswered.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, without, "{name}: {unanswered:#?}");
+        let remedy = |name: &str| match name {
+            "preemptions" => "schedviz record --why",
+            "picks" => "schedviz record --why=picks",
+            "offcpu" => "schedviz record --stacks",
+            "residency" => "--topology cpus.json",
+            "whatif" => "sched_process_fork",
+            "events" => "record with -e",
+            other => panic!("{other}: why does this trace not answer it?"),
+        };
+        unanswered.iter().for_each(|(name, why)| assert!(why.contains(remedy(name)), "{name}: {why}"));
+        if name == "balance.dat" {
+            let funnel: serde_json::Value = serde_json::from_slice(&read("migrations.json")).expect("JSON");
+            assert!(funnel["probes"]["attempts_by_moved"].is_object(), "{funnel}");
+            assert!(page.contains("lb:load_balance") && page.contains("Probes on the balancer"));
+            assert!(String::from_utf8(read("events.svg")).expect("a figure").contains("108 events"));
+        }
+    }
+    std::fs::remove_dir_all(&folder).expect("removed");
+}
+
 #[test]
 fn a_report_is_one_page_whatever_the_threads() {
     let folder = scratch("report");
@@ -79,55 +170,15 @@ fn a_report_is_one_page_whatever_the_threads() {
     }
     let page = one.iter().find(|(name, _)| name == "index.html").map(|(_, bytes)| String::from_utf8_lossy(bytes));
     let page = page.expect("the page");
-    assert_eq!(page.matches("<svg").count(), 10);
+    assert_eq!(page.matches("<svg").count(), 13);
     // The findings stand first, though they are made from the other sections.
     let findings = page.find("<h2 id=\"findings\">").expect("the findings");
     assert!(page.find("<h2").is_some_and(|first| first == findings));
     assert!(!page.contains("<script") && !page.contains("src=") && !page.contains("href=\"http"), "it stands alone");
-    for (command, more) in [
-        ("findings", vec![]),
-        ("dat2graph", vec![]),
-        ("running-waiting", vec!["--per-cpu"]),
-        ("workcons", vec![]),
-        ("why", vec![]),
-        ("path", vec![]),
-        ("utilization", vec![]),
-        ("latency", vec![]),
-        ("fairness", vec![]),
-    ] {
-        let alone = schedviz(&[&[command, trace, "--json"], more.as_slice()].concat()).success().stdout;
-        let file = one.iter().find(|(name, _)| *name == format!("{command}.json")).map(|(_, bytes)| bytes);
-        // dat2graph alone does not follow the state, and has none of its diagnostics.
-        let document = |bytes: &[u8]| {
-            let mut json: serde_json::Value = serde_json::from_slice(bytes).expect("JSON");
-            if command == "dat2graph" {
-                json["trust"].take();
-            }
-            json
-        };
-        assert_eq!(file.map(|bytes| document(bytes)), Some(document(&alone)), "{command}.json");
-    }
-    // Causes of migrations are there but for the list of single ones, and probes where they were recorded.
-    let balance = |json: &[u8]| -> serde_json::Value {
-        let mut json: serde_json::Value = serde_json::from_slice(json).expect("JSON");
-        json.as_object_mut().expect("an object").remove("migrations");
-        json
-    };
-    let file = one.iter().find(|(name, _)| name == "balance.json").map(|(_, bytes)| balance(bytes));
-    assert_eq!(file, Some(balance(&schedviz(&["migrations", trace, "--json"]).success().stdout)));
-    assert!(names.contains(&"balance.svg") && !names.contains(&"events.json"), "{names:?}");
-    assert!(page.contains("<h2 id=\"balance\">Causes of migrations</h2>") && page.contains("wakeup placement"));
-    let (probes, to) = (fixture("balance.dat"), folder.join("probes"));
-    let (probes, to_name) = (probes.to_str().expect("a path"), to.to_str().expect("a path"));
-    schedviz(&["report", probes, "-q", "-o", to_name]).success();
-    let written = |name: &str| std::fs::read(to.join(name)).expect("a file");
-    assert!(written("events.json") == schedviz(&["events", probes, "--json", "-q"]).success().stdout);
-    let ours = balance(&written("balance.json"));
-    assert_eq!(ours, balance(&schedviz(&["migrations", probes, "--json", "-q"]).success().stdout));
-    assert!(ours["probes"]["attempts_by_moved"].is_object(), "{ours}");
-    let page = String::from_utf8(written("index.html")).expect("the page");
-    assert!(page.contains("lb:load_balance") && page.contains("Probes on the balancer"));
-    assert!(String::from_utf8(written("events.svg")).expect("a figure").contains("108 events"));
+    let file = |name: &str| one.iter().find(|(file, _)| file == name).map(|(_, bytes)| bytes.clone());
+    answered((trace, &[]), &page, |name| file(name).expect(name));
+    assert!(!names.contains(&"events.json") && page.contains("<h2 id=\"migrations\">Causes of migrations</h2>"));
+    assert!(page.contains("wakeup placement"));
     // For some CPUs, too, each part equals the command's own, and no part follows tasks wherever they run.
     let some = folder.join("some");
     schedviz(&["report", trace, "-o", some.to_str().expect("a path"), "-q", "--cpus", "0-3"]).success();

@@ -34,6 +34,25 @@ pub(crate) fn fixture(name: &str) -> PathBuf {
     root().join("tests/fixtures").join(name)
 }
 
+/// Returns the words that ask a question about a trace, as short as they can be, by the line of its command in the README's table; nothing for one
+/// that is not about a single trace.
+pub(crate) fn asked(entry: &question::Entry, trace: &str) -> Option<Vec<String>> {
+    let line = entry.question.map(|(_, line)| line)?.split(' ');
+    let word = |word: &str| match word {
+        "TRACE" | "TRACE..." => Some(trace.to_owned()),
+        "SPEC" => Some(fixture("switches.toml").to_str().expect("a path").to_owned()),
+        _ => None,
+    };
+    let words: Vec<String> = line.map(word).collect::<Option<_>>()?;
+    let more = match entry.name {
+        "residency" => {
+            vec!["--topology".to_owned(), fixture("hackbench.cpus.txt").to_str().expect("a path").to_owned()]
+        }
+        _ => Vec::new(),
+    };
+    Some([vec![entry.name.to_owned()], words, more].concat())
+}
+
 /// Returns all events of a trace, merged.
 pub(crate) fn events(trace: &Trace) -> Vec<SchedEvent> {
     let mut events = Vec::new();

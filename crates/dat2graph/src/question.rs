@@ -38,7 +38,7 @@ impl Subcommand for Dat2graphQuestion {
 
 impl Question for Dat2graphQuestion {
     const FORMATS: Formats = FORMATS;
-    const SECTION: Option<&'static str> = Some(Self::NAME);
+    const IN_REPORT: bool = true;
 
     fn section(session: &Session) -> MaybeSection<'_> {
         let coloring = session.learned(Coloring { by: session.usual_color(), ..Coloring::default() })?;

@@ -197,12 +197,6 @@ impl Gather {
         self.count(ts, place, value, Some(cpu));
     }
 
-    /// Counts an event that begins or ends a span, as which it is drawn.
-    pub fn add_edge(&mut self, ts: Ts, kind: &str) {
-        let place = self.place(kind);
-        self.count(ts, place, None, None);
-    }
-
     /// The place of a kind among those that are counted.
     pub(crate) fn place(&mut self, kind: &str) -> usize {
         if let Some(place) = self.places.get(kind) {

@@ -16,7 +16,7 @@ use session::formats::Formats;
 use session::formats::{OutputArgs, Renderings};
 use session::messages::emit;
 use session::over_lanes::over_lanes;
-use session::section::{MaybeSection, ReportSection, listed, part};
+use session::section::{MaybeSection, ReportSection, Unanswered, listed, part};
 use std::io;
 use std::process::ExitCode;
 use timeline::Sheet;
@@ -46,6 +46,9 @@ Examples:
   schedviz migrations trace.dat --topology lscpu.json      with distances (lscpu -e -J > lscpu.json)
   schedviz migrations trace.dat --tasks '^redis' -o moves.csv   one by one, as a table";
 
+/// The reason why a trace has no migrations, and the remedy.
+const NOT_RECORDED: &str = "sched:sched_migrate_task was not recorded; record with -e sched";
+
 /// The migrations of tasks, with their causes.
 #[derive(Debug)]
 pub struct MigrationsQuestion;
@@ -62,11 +65,11 @@ impl Subcommand for MigrationsQuestion {
 
 impl Question for MigrationsQuestion {
     const FORMATS: Formats = Formats::figure_of("migrations").and_text().and_table();
-    const SECTION: Option<&'static str> = Some("balance");
+    const IN_REPORT: bool = true;
 
     fn section(session: &Session) -> MaybeSection<'_> {
         if !session.trace.has(Tracepoint::Migrate) {
-            return Ok(None);
+            return Err(Unanswered::because(NOT_RECORDED));
         }
         Ok(Some(part(session, |session| {
             listed(
@@ -122,7 +125,7 @@ pub(crate) fn run(args: &MigrationsArgs) -> Result<()> {
     let session = args.trace.open()?;
     args.tasks.check(&session)?;
     if session.trace.format_of(Tracepoint::Migrate).is_none() {
-        bail!("{}: sched:sched_migrate_task was not recorded; record with -e sched", session.name());
+        bail!("{}: {NOT_RECORDED}", session.name());
     }
     let tasks = args.tasks.chosen(&session)?;
     let wanted = |m: &Migration| tasks.takes(m.pid, m.ts, || m.command);

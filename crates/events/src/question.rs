@@ -19,7 +19,7 @@ use session::messages::emit;
 use session::over_lanes::over_lanes;
 use session::patterns;
 use session::progress;
-use session::section::{MaybeSection, ReportPage, ReportSection, listed, part};
+use session::section::{MaybeSection, ReportPage, ReportSection, Unanswered, listed, part};
 use std::fmt::Display;
 use std::io;
 use std::process::ExitCode;
@@ -41,13 +41,15 @@ impl Subcommand for EventsQuestion {
 
 impl Question for EventsQuestion {
     const FORMATS: Formats = FORMATS;
-    const SECTION: Option<&'static str> = Some(Self::NAME);
+    const IN_REPORT: bool = true;
 
     fn section(session: &Session) -> MaybeSection<'_> {
         let mut special = occurring(session);
         special.retain(is_special);
         if special.is_empty() {
-            return Ok(None);
+            return Err(Unanswered::because(
+                "no probe, no text and no event of your choice was recorded: record with -e EVENT",
+            ));
         }
         Ok(Some(part(Choice::plain(session, &special), |choice| {
             // A pass leaves out the fields of such events: they are read by themselves.

@@ -8,6 +8,7 @@ use question::{SharedArgs, TaskQuestion};
 use sched::{Chosen, Diagnostics, Dur, Joined};
 use session::Session;
 use session::formats::Formats;
+use session::section::Unanswered;
 use std::io::Write;
 use timeline::page::Heading;
 use timeline::scale::round_step;
@@ -16,6 +17,9 @@ use timeline::text::{Detail, paragraph};
 /// How evenly CPU time is shared, and which tasks starve.
 #[derive(Debug)]
 pub struct FairnessQuestion;
+
+/// The reason why there is nothing on some CPUs.
+const OF_TASKS: &str = "fairness is of tasks, wherever they run: it does not take --cpus";
 
 impl TaskQuestion for FairnessQuestion {
     const NAME: &'static str = "fairness";
@@ -39,9 +43,7 @@ impl TaskQuestion for FairnessQuestion {
     }
 
     fn options<'o>(args: &'o FairnessArgs, session: &'o Session, tasks: Option<&'o Chosen<'o>>) -> Result<Options<'o>> {
-        let Some(plain) = plain(session) else {
-            bail!("fairness is of tasks, wherever they run: it does not take --cpus");
-        };
+        let Some(plain) = plain(session) else { bail!(OF_TASKS) };
         let interval = args.interval.unwrap_or(plain.interval);
         if session.to.since(session.from).0 / interval.0 > MOST_INTERVALS {
             bail!("--interval: {} makes more than {MOST_INTERVALS} intervals", interval.human());
@@ -55,8 +57,8 @@ impl TaskQuestion for FairnessQuestion {
         Ok(Options { by, groups, shares, deadlines, tasks, weights, interval, worst: args.worst, ..plain })
     }
 
-    fn of_section(session: &Session) -> Result<Option<Options<'_>>> {
-        Ok(plain(session))
+    fn of_section(session: &Session) -> Result<Options<'_>> {
+        plain(session).ok_or_else(|| Unanswered::because(OF_TASKS))
     }
 
     fn analysis<'a, 'o: 'a>(options: &'a Options<'o>) -> impl Joined<Output = FairnessReport> + 'a {

@@ -28,7 +28,7 @@ impl Subcommand for FindingsQuestion {
 
 impl Question for FindingsQuestion {
     const FORMATS: Formats = FORMATS;
-    const SECTION: Option<&'static str> = Some(Self::NAME);
+    const IN_REPORT: bool = true;
 
     fn section(session: &Session) -> MaybeSection<'_> {
         section(session)

@@ -157,7 +157,7 @@ impl<'o> Jobs<'o> {
         }
     }
 
-    fn follow(&mut self, event: &SchedEvent, state: &SchedState) {
+    fn take(&mut self, event: &SchedEvent, state: &SchedState) {
         for span in state.cpu_spans() {
             let Current::Task(pid) = span.current else { continue };
             let place = span.cpu.index();
@@ -319,16 +319,12 @@ impl Analysis for Jobs<'_> {
         noted::take_up(self, past, state);
     }
 
-    fn early(&mut self, event: &SchedEvent, state: &SchedState) {
-        self.follow(event, state);
-    }
-
     fn begin(&mut self, start: Ts, _: &SchedState) {
         self.start = Some(start);
     }
 
-    fn after(&mut self, event: &SchedEvent, state: &SchedState) {
-        self.follow(event, state);
+    fn follow(&mut self, event: &SchedEvent, state: &SchedState) {
+        self.take(event, state);
     }
 
     fn finish(self, end: Ts, state: &SchedState) -> JobsReport {

@@ -36,9 +36,8 @@ impl TaskQuestion for JobsQuestion {
         Ok(Options { tasks, deadline, deadlines, worst: args.worst, ..Options::plain(session) })
     }
 
-    /// Returns nothing: a report has no section of this question.
-    fn of_section(_: &Session) -> Result<Option<Options<'_>>> {
-        Ok(None)
+    fn of_section(session: &Session) -> Result<Options<'_>> {
+        Ok(Options { deadlines: session.deadline_params(), ..Options::plain(session) })
     }
 
     fn unknowable(session: &Session) -> Option<String> {

@@ -339,7 +339,7 @@ impl Coloring {
             ColorBy::Parent => ("parent not seen", false),
             ColorBy::Node => ("first CPU not seen", false),
             ColorBy::Process => ("process unknown", false),
-            ColorBy::Cgroup => ("cgroup unknown", false),
+            ColorBy::Cgroup => ("unknown cgroup", false),
             ColorBy::Policy => ("policy unknown", false),
             ColorBy::Pid | ColorBy::Class => ("other tasks", true),
         }

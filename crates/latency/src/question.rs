@@ -42,8 +42,8 @@ impl TaskQuestion for LatencyQuestion {
         Ok(Options { tasks, by, groups, worst: args.worst, ..Options::plain(session) })
     }
 
-    fn of_section(session: &Session) -> Result<Option<Options<'_>>> {
-        Ok(Some(Options { worst: 5, ..Options::plain(session) }))
+    fn of_section(session: &Session) -> Result<Options<'_>> {
+        Ok(Options { worst: 5, ..Options::plain(session) })
     }
 
     fn window(session: &Session) -> Window {

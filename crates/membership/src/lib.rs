@@ -25,6 +25,7 @@ mod params;
 mod past_groups;
 mod policy;
 mod processes;
+mod rows;
 mod stacks;
 mod unsettled;
 
@@ -39,4 +40,5 @@ pub use note::note;
 pub use params::{ParamsHistory, TaskParams};
 pub use policy::SchedPolicy;
 pub use processes::Processes;
+pub use rows::{RowKey, RowsBy};
 pub use stacks::{GroupStack, StackHistory, StackIndex};

@@ -173,13 +173,6 @@ impl ParamsHistory {
         history
     }
 
-    /// A history of these parameters of deadline tasks alone, in the order of time, each from an instant on.
-    pub fn of_deadlines(changes: &[(Ts, Pid, DeadlineParams)]) -> ParamsHistory {
-        let mut history = ParamsHistory::default();
-        changes.iter().for_each(|(ts, pid, params)| history.deadlines.set(*pid, *ts, Some(*params)));
-        history
-    }
-
     /// Whether the policy of any task is known.
     pub fn are_known(&self) -> bool {
         !self.policies.is_empty()

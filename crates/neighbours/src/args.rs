@@ -7,6 +7,9 @@ use session::formats::Formats;
 /// The formats in which the answer can be written.
 pub(crate) const FORMATS: Formats = Formats::FIGURE_AND_TEXT.and_table();
 
+/// The number of pairs and of groups that are printed unless another one is asked for.
+pub(crate) const ROWS: usize = 16;
+
 /// Show which tasks ran while others waited on the same CPU: a matrix of victims and culprits
 ///
 /// The waiting of all tasks is divided by the task, the interrupts or the idle task that occupied the CPU meanwhile, in task·seconds,
@@ -19,7 +22,7 @@ pub struct NeighboursArgs {
     #[arg(long, value_enum, value_name = "WHAT", hide_possible_values = true)]
     pub(crate) by: Option<By>,
     /// Maximum number of pairs and of groups to print and to draw; the JSON has all
-    #[arg(long, default_value_t = 16, value_name = "N")]
+    #[arg(long, default_value_t = ROWS, value_name = "N")]
     pub(crate) rows: usize,
     #[command(flatten)]
     pub(crate) shared: SharedArgs,

@@ -6,7 +6,7 @@ use crate::report::{self, NeighboursReport};
 use crate::sums::MatrixSums;
 use membership::CgroupChange;
 use sched::state::Task;
-use sched::{Analysis, Cpu, Current, Dur, EventKind, PerTask, SchedEvent, SchedState, TaskId, TaskState, Ts};
+use sched::{Analysis, Cpu, Current, Dur, EventKind, Joined, PerTask, SchedEvent, SchedState, TaskId, TaskState, Ts};
 
 /// A CPU as the analysis sees it.
 #[derive(Clone, Debug, Default)]
@@ -314,6 +314,9 @@ impl MatrixSums {
         idling.waited.iter().for_each(|(victim, ns)| self.add_wait((*victim, culprit), *ns));
     }
 }
+
+/// The occupants of the CPUs go from one piece of a pass into the next: the analysis is not divisible.
+impl Joined for Matrix<'_> {}
 
 impl Analysis for Matrix<'_> {
     type Output = NeighboursReport;

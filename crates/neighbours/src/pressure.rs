@@ -3,7 +3,7 @@
 use membership::{CgroupIndex, Cgroups, FollowedCgroups};
 use sched::seeded::SeededMap;
 use sched::state::Task;
-use sched::{Analysis, Cpu, CpuSet, Dur, PerTask, SchedEvent, SchedState, TaskState, Ts};
+use sched::{Analysis, Cpu, CpuSet, Dur, Joined, PerTask, SchedEvent, SchedState, TaskState, Ts};
 
 /// The number of instants within a period at which the kernel may have begun to sum. The trace does not show the instant, so that
 /// each of these is tried.
@@ -264,6 +264,9 @@ fn with_those_above(path: &str) -> impl Iterator<Item = &str> {
     let first = Some(path).filter(|path| *path != "/");
     std::iter::successors(first, |path| path.rfind('/').filter(|at| *at > 0).map(|at| &path[..at]))
 }
+
+/// The kernel's sums begin with the first task of a group: the analysis is not divisible.
+impl Joined for PressureMeter<'_> {}
 
 impl Analysis for PressureMeter<'_> {
     type Output = Vec<MeasuredPressure>;

@@ -1,8 +1,8 @@
 //! The question of `schedviz neighbours`: the tasks that ran while others waited.
 
-use crate::args::FORMATS;
-use crate::pressure::PressureMeter;
-use crate::{By, Matrix, NeighboursArgs, Options, figure, table, text, witness};
+use crate::args::{FORMATS, ROWS};
+use crate::pressure::{MeasuredPressure, PressureMeter};
+use crate::{By, Matrix, NeighboursArgs, Options, PressureReport, figure, table, text, witness};
 use anyhow::{Result, bail};
 use membership::{Cgroups, Processes};
 use question::{Question, SharedArgs, Subcommand};
@@ -10,6 +10,7 @@ use sched::{Analysis, Chosen, ChosenCpus, Selected, Window};
 use session::Session;
 use session::document::TraceDocument;
 use session::formats::{Formats, Renderings};
+use session::section::{MaybeSection, ReportSection, Unanswered, listed, part};
 use std::process::ExitCode;
 use timeline::Sheet;
 
@@ -30,6 +31,27 @@ impl Subcommand for NeighboursQuestion {
 
 impl Question for NeighboursQuestion {
     const FORMATS: Formats = FORMATS;
+    const IN_REPORT: bool = true;
+
+    fn section(session: &Session) -> MaybeSection<'_> {
+        if let Some(why) = session.why_no_wakeups() {
+            return Err(Unanswered(why).into());
+        }
+        Ok(Some(part(plain(session, None), |options| {
+            listed(
+                || (Matrix::new(options), pressure_of(options)),
+                move |(mut report, pressure), page| {
+                    report.pressure = pressure.map(|measured| beside_the_kernel(measured, page.session));
+                    Ok(ReportSection {
+                        title: "Neighbours".to_owned(),
+                        figures: vec![figure(&report, ROWS, &page.heading())],
+                        text: text(&report, &page.session.drawable, ROWS),
+                        json: page.json(&report)?,
+                    })
+                },
+            )
+        })))
+    }
 
     #[cfg(feature = "schema")]
     fn schemas() -> Vec<question::NamedSchema> {
@@ -47,15 +69,12 @@ fn run(args: &NeighboursArgs) -> Result<()> {
     tasks.check(&session)?;
     let chosen = tasks.chooser(&session)?;
     let chosen = tasks.is_any().then_some(&chosen as &Chosen<'_>);
-    let options = options(args, &session, chosen);
+    let options = Options { tasks: chosen, ..plain(&session, args.by) };
     let by_application = options.by == By::Application;
     let analysis = || (Matrix::new(&options), Application { is_needed: by_application });
-    // The kernel's rule has all tasks on all CPUs.
-    let has_pressure = chosen.is_none() && options.cpus == ChosenCpus::default();
-    let pressure = || has_pressure.then(|| PressureMeter::new(&options.cgroups));
     let by_descent = tasks.forked;
     let selected = || Selected::new(chosen, by_descent);
-    let outcome = session.follow(begin, session.page(), || (analysis(), selected(), pressure()))?;
+    let outcome = session.follow(begin, session.page(), || (analysis(), selected(), pressure_of(&options)))?;
     let (((mut report, unknown), selection, pressure), diagnostics) = (outcome.output, outcome.diagnostics);
     if let Some(why) = unknown {
         bail!("--by application: {}", sched::without_application(why));
@@ -66,10 +85,8 @@ fn run(args: &NeighboursArgs) -> Result<()> {
     if let Some(why) = session.why_no_wakeups() {
         sched::OfSelection::withhold(&mut report, why);
     }
-    report.pressure = pressure.filter(|_| report.selection_unknown.is_none()).map(|measured| {
-        let length = session.to.since(session.from);
-        witness::compare(measured, session.machine.as_ref(), length, why_not_the_kernel(&session))
-    });
+    let pressure = pressure.filter(|_| report.selection_unknown.is_none());
+    report.pressure = pressure.map(|measured| beside_the_kernel(measured, &session));
     let printed = || text(&report, &session.drawable, args.rows);
     let drawn = |sheet: &Sheet| {
         let heading = session.general_heading(&diagnostics).without_figures(report.selection_unknown.as_deref());
@@ -80,23 +97,36 @@ fn run(args: &NeighboursArgs) -> Result<()> {
     document.give(NeighboursQuestion::NAME, &session, output, renderings)
 }
 
+/// The meter of pressure; none where the measurement is not, as the kernel's rule is, of all tasks on all CPUs.
+fn pressure_of<'o>(options: &'o Options<'_>) -> Option<PressureMeter<'o>> {
+    let is_of_all = options.tasks.is_none() && options.cpus == ChosenCpus::default();
+    is_of_all.then(|| PressureMeter::new(&options.cgroups))
+}
+
+/// The pressure of the trace beside the kernel's own.
+fn beside_the_kernel(measured: Vec<MeasuredPressure>, session: &Session) -> PressureReport {
+    let length = session.to.since(session.from);
+    witness::compare(measured, session.machine.as_ref(), length, why_not_the_kernel(session))
+}
+
 /// The reason why the kernel's figures do not span the window, if they do not.
 fn why_not_the_kernel(session: &Session) -> Option<&'static str> {
     let is_part = session.trace.past().is_some() || session.window != Window::default();
     (is_part && session.machine.is_some()).then_some("they span the whole recording, of which this is a part")
 }
 
-/// The options by the arguments, with the cgroups and processes that they need.
-fn options<'o>(args: &NeighboursArgs, session: &Session, tasks: Option<&'o Chosen<'o>>) -> Options<'o> {
+/// The options of all tasks of a session, with the cgroups and processes that they need; by cgroups where those are known, unless another rule
+/// is asked for.
+fn plain(session: &Session, by: Option<By>) -> Options<'static> {
     let machine = session.machine.as_ref();
-    let needs_processes = !matches!(args.by, Some(By::Command | By::Application));
+    let needs_processes = !matches!(by, Some(By::Command | By::Application));
     let processes = if needs_processes { Processes::of(&session.trace, machine) } else { Processes::default() };
-    let cgroups = match args.by {
+    let cgroups = match by {
         None | Some(By::Cgroup) => Cgroups::of(&session.trace, machine, &processes),
         _ => Cgroups::default(),
     };
-    let by = args.by.unwrap_or(if cgroups.names().len() > 1 { By::Cgroup } else { By::Command });
-    Options { by, cpus: session.shown.chosen.clone(), tasks, cgroups, processes }
+    let by = by.unwrap_or(if cgroups.names().len() > 1 { By::Cgroup } else { By::Command });
+    Options { by, cpus: session.shown.chosen.clone(), tasks: None, cgroups, processes }
 }
 
 /// An analysis that finds out why the application is unknown, if it is.

@@ -19,7 +19,7 @@ const PARTS: u64 = 2000;
 const SEVERAL: Color = Color::grey(0xdc);
 
 /// The words in the place of the boxes, where no stack was recorded.
-const NO_STACKS: &str =
+pub(crate) const NO_STACKS: &str =
     "no switch has a stack: record them with schedviz record --stacks, trace-cmd record -T or perf record -g";
 
 /// The colour of a kind.

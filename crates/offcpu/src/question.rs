@@ -1,6 +1,7 @@
 //! The question of `schedviz offcpu`: the place at which tasks slept or gave way.
 
 use crate::args::FORMATS;
+use crate::figure::NO_STACKS;
 use crate::timehist::lkp;
 use crate::{
     NamesFrame, NotedStacks, OffCpu, OffCpuArgs, OffCpuBy, OffCpuReport, Options, figure, folded, table, text,
@@ -13,6 +14,7 @@ use sched::{Chosen, ChosenCpus, Diagnostics, Joined, Window};
 use session::Session;
 use session::args::SymbolArgs;
 use session::formats::{Format, Formats};
+use session::section::Unanswered;
 use session::stacks::AddressNames;
 use std::io::Write;
 use timeline::page::Heading;
@@ -47,9 +49,11 @@ impl TaskQuestion for OffCpuQuestion {
         Ok(Options { tasks, time: args.time, by: args.by, has_user: args.user, names, ..Options::plain(session) })
     }
 
-    /// Returns nothing: a report has no section of this question.
-    fn of_section(_: &Session) -> Result<Option<Options<'_>>> {
-        Ok(None)
+    fn of_section(session: &Session) -> Result<Options<'_>> {
+        match session.trace.has_stacks() {
+            true => Ok(Options::plain(session)),
+            false => Err(Unanswered::because(NO_STACKS)),
+        }
     }
 
     fn window(session: &Session) -> Window {

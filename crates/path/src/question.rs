@@ -16,7 +16,7 @@ use session::args::BeginArgs;
 use session::document::TraceDocument;
 use session::formats::{Formats, Renderings};
 use session::over_lanes::over_lanes;
-use session::section::{MaybeSection, ReportSection, listed, part};
+use session::section::{MaybeSection, ReportSection, Unanswered, listed, part};
 use session::stacks::{NamedStacks, StackedEvent};
 use std::cell::Cell;
 use std::process::ExitCode;
@@ -43,29 +43,37 @@ impl Subcommand for PathQuestion {
 
 impl Question for PathQuestion {
     const FORMATS: Formats = FORMATS;
-    const SECTION: Option<&'static str> = Some(Self::NAME);
+    const IN_REPORT: bool = true;
 
     fn section(session: &Session) -> MaybeSection<'_> {
         let recorded = recorded_command(session);
         if recorded.is_none() && !session.trace.has(Tracepoint::Exec) {
-            return Ok(None);
+            return Err(Unanswered::because(without_command(session)));
         }
         Ok(Some(part((recorded, session.start, session.affinity.clone()), |(recorded, zero, affinity)| {
             listed(
                 || searches(*recorded, *zero, LONGEST, affinity.as_ref()),
                 move |paths, page| {
                     let (session, path) = (page.session, path_of_command(paths));
+                    let stacks = NamedStacks::of(&session.trace, &STACKED);
+                    let sleeping_at = stacks::sleeping_at(&path, &stacks);
                     let lanes = session.cpu_lanes(session.from, session.to);
                     let figure =
                         |_| page.over_lanes(|heading, background| crate::figure(&path, &lanes, 0, heading, background));
                     let section = ReportSection {
                         title: "The critical path".to_owned(),
                         figures: path.task.map(figure).into_iter().collect(),
-                        text: crate::text(&path, None, &session.drawable, 10),
-                        json: page.json(&Report { schema: SCHEMA, path: &path, groups: None, sleeping_at: &[] })?,
+                        text: crate::text(&path, None, &session.drawable, 10) + &stacks::text(&sleeping_at, 10),
+                        json: page.json(&Report {
+                            schema: SCHEMA,
+                            path: &path,
+                            groups: None,
+                            sleeping_at: &sleeping_at,
+                        })?,
                     };
+                    let is_found = path.task.is_some();
                     page.keep(path);
-                    Ok(section)
+                    if is_found { Ok(section) } else { Err(Unanswered::because(without_command(session))) }
                 },
             )
         })))
@@ -135,7 +143,7 @@ pub(crate) fn run(args: &PathArgs) -> Result<()> {
         }
         None => None,
     };
-    let stacks = NamedStacks::of(&session.trace, &[StackedEvent::Switch, StackedEvent::Waking]);
+    let stacks = NamedStacks::of(&session.trace, &STACKED);
     let sleeping_at = stacks::sleeping_at(&path, &stacks);
     let report = Report { schema: SCHEMA, path: &path, groups: by_group.as_ref(), sleeping_at: &sleeping_at };
     let document = TraceDocument::of(&session, &report, &diagnostics);
@@ -153,6 +161,13 @@ pub(crate) fn run(args: &PathArgs) -> Result<()> {
     };
     document.give("path", &session, &args.output, Renderings::told(text, figure))
 }
+
+/// The events at whose stacks tasks slept.
+const STACKED: [StackedEvent; 2] = [StackedEvent::Switch, StackedEvent::Waking];
+
+/// The reason why there is no path where no task is named, and the remedies.
+const NO_COMMAND: &str = "the traced command is not in the trace or the window: no exec shows it; name a task with --pid or --comm, or \
+                          record sched_process_fork, sched_process_exec and sched_process_exit as well";
 
 /// The most words of a recorder's command line that are looked at.
 const WORDS: usize = 16;
@@ -194,17 +209,17 @@ pub fn find(
             return Ok(outcome);
         }
     }
-    if let Some(why) = session.why_no_command() {
-        bail!(
-            "{}: there is no path of the application: {why}; name a task with --pid or --comm, or choose the application with --application",
-            session.name()
-        );
+    bail!("{}: {}", session.name(), without_command(session))
+}
+
+/// The reason why there is no path where no task is named, and the remedies.
+fn without_command(session: &Session) -> String {
+    match session.why_no_command() {
+        Some(why) => format!(
+            "there is no path of the application: {why}; name a task with --pid or --comm, or choose the application with --application"
+        ),
+        None => NO_COMMAND.to_owned(),
     }
-    bail!(
-        "{}: the traced command is not in the trace or the window: no exec shows it; name a task with --pid or --comm, or \
-         record sched_process_fork, sched_process_exec and sched_process_exit as well",
-        session.name()
-    )
 }
 
 /// The name that the kernel gives a task that executes this program.

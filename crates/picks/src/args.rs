@@ -1,6 +1,6 @@
 //! The arguments of `schedviz picks`.
 
-use crate::PicksBy;
+use membership::RowsBy;
 use question::SharedArgs;
 use sched::Dur;
 use session::args::{DetailArgs, positive_length};
@@ -22,7 +22,7 @@ pub struct PicksArgs {
     pub(crate) shared: SharedArgs,
     /// Rows of the table: one for each of these
     #[arg(long, value_enum, default_value_t, value_name = "WHAT")]
-    pub(crate) by: PicksBy,
+    pub(crate) by: RowsBy,
     /// The request of a task that has set none (base_slice_ns); by default that of the machine file, or the kernel's for
     /// this number of CPUs
     #[arg(long, value_name = "TIME", value_parser = positive_length)]

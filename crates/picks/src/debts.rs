@@ -1,6 +1,6 @@
 //! Debts: the times for which tasks had more than their share, until that was made up for.
 
-use crate::rows::PickKey;
+use membership::RowKey;
 use sched::limits::ROWS;
 use sched::seeded::SeededMap;
 use sched::{Comm, Dur, Pid, Ts};
@@ -28,14 +28,14 @@ pub struct Debt {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Debts {
     /// The debt of each task that has one, with the row of the task as it left its CPU.
-    open: SeededMap<Pid, (Debt, PickKey)>,
+    open: SeededMap<Pid, (Debt, RowKey)>,
     /// The longest debt of each row.
-    longest: SeededMap<PickKey, Debt>,
+    longest: SeededMap<RowKey, Debt>,
 }
 
 impl Debts {
     /// Notes the lag of a task as it is picked, or as it leaves its CPU, in its row.
-    pub(crate) fn note(&mut self, (pid, command, row): (Pid, Comm, PickKey), ts: Ts, lag_ns: i64, is_picked: bool) {
+    pub(crate) fn note(&mut self, (pid, command, row): (Pid, Comm, RowKey), ts: Ts, lag_ns: i64, is_picked: bool) {
         if lag_ns < 0 {
             let amount = Dur(lag_ns.unsigned_abs());
             match self.open.get_mut(&pid) {
@@ -52,14 +52,14 @@ impl Debts {
     }
 
     /// Returns the longest debt of each row.
-    pub(crate) fn finish(mut self) -> SeededMap<PickKey, Debt> {
+    pub(crate) fn finish(mut self) -> SeededMap<RowKey, Debt> {
         for (debt, row) in std::mem::take(&mut self.open).into_values() {
             self.keep(debt, row);
         }
         self.longest
     }
 
-    fn keep(&mut self, debt: Debt, row: PickKey) {
+    fn keep(&mut self, debt: Debt, row: RowKey) {
         if self.longest.len() >= ROWS && !self.longest.contains_key(&row) {
             return;
         }
@@ -77,13 +77,13 @@ mod tests {
     #[test]
     fn a_debt_is_paid_at_the_next_pick_without_one() {
         let mut debts = Debts::default();
-        debts.note((Pid(7), Comm::EMPTY, PickKey::Task(Pid(7), Comm::EMPTY)), Ts(100), -50, false);
-        debts.note((Pid(7), Comm::EMPTY, PickKey::Task(Pid(7), Comm::EMPTY)), Ts(200), -20, true);
-        debts.note((Pid(7), Comm::EMPTY, PickKey::Task(Pid(7), Comm::EMPTY)), Ts(300), -80, false);
+        debts.note((Pid(7), Comm::EMPTY, RowKey::Task(Pid(7), Comm::EMPTY)), Ts(100), -50, false);
+        debts.note((Pid(7), Comm::EMPTY, RowKey::Task(Pid(7), Comm::EMPTY)), Ts(200), -20, true);
+        debts.note((Pid(7), Comm::EMPTY, RowKey::Task(Pid(7), Comm::EMPTY)), Ts(300), -80, false);
         // A lag that is no debt while the task leaves its CPU shows nothing of the time before.
-        debts.note((Pid(7), Comm::EMPTY, PickKey::Task(Pid(7), Comm::EMPTY)), Ts(400), 5, false);
-        debts.note((Pid(7), Comm::EMPTY, PickKey::Task(Pid(7), Comm::EMPTY)), Ts(500), 0, true);
-        debts.note((Pid(8), Comm::EMPTY, PickKey::Task(Pid(8), Comm::EMPTY)), Ts(500), -3, false);
+        debts.note((Pid(7), Comm::EMPTY, RowKey::Task(Pid(7), Comm::EMPTY)), Ts(400), 5, false);
+        debts.note((Pid(7), Comm::EMPTY, RowKey::Task(Pid(7), Comm::EMPTY)), Ts(500), 0, true);
+        debts.note((Pid(8), Comm::EMPTY, RowKey::Task(Pid(8), Comm::EMPTY)), Ts(500), -3, false);
         let longest = debts.finish();
         let paid = Debt {
             pid: Pid(7),
@@ -93,7 +93,7 @@ mod tests {
             lasted_ns: Dur(400),
             paid: true,
         };
-        assert_eq!(longest.get(&PickKey::Task(Pid(7), Comm::EMPTY)), Some(&paid));
-        assert_eq!(longest.get(&PickKey::Task(Pid(8), Comm::EMPTY)).map(|debt| debt.paid), Some(false));
+        assert_eq!(longest.get(&RowKey::Task(Pid(7), Comm::EMPTY)), Some(&paid));
+        assert_eq!(longest.get(&RowKey::Task(Pid(8), Comm::EMPTY)).map(|debt| debt.paid), Some(false));
     }
 }

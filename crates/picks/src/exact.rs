@@ -6,7 +6,7 @@
 use crate::group::GroupKey;
 use crate::queue::real_length;
 use crate::reason::{Candidate, Numbers, Reason, Surroundings, Verdict, explain};
-use crate::rows::PickKey;
+use membership::RowKey;
 use sched::nice::weight_of;
 use sched::probe::Entity;
 use sched::seeded::SeededMap;
@@ -65,7 +65,7 @@ pub(crate) struct RecordedPick {
     /// Whether the pick counts: it is in the window, on a chosen CPU, and of a chosen task.
     pub(crate) counts: bool,
     /// The rows of the picked task and of the one that left.
-    pub(crate) rows: [PickKey; 2],
+    pub(crate) rows: [RowKey; 2],
     numbers: Numbers,
     queue: Option<u32>,
     length: Option<u16>,
@@ -368,7 +368,7 @@ impl RecordedPick {
             is_buddy: false,
             left: None,
             counts: false,
-            rows: [PickKey::Rest; 2],
+            rows: [RowKey::Rest; 2],
             numbers: Numbers { vruntime: 0, deadline: 0, weight: 0, slice: None },
             queue: None,
             length: None,

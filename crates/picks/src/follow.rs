@@ -5,8 +5,9 @@ use crate::exact::{Contender, Explained, RecordedPick, RecordedWait, numbers};
 use crate::group::GroupKey;
 use crate::queue::real_length;
 use crate::reason::Reason;
-use crate::rows::{Counted, PickKey};
+use crate::rows::Counted;
 use crate::samples::{LagSample, RunSample};
+use membership::RowKey;
 use sched::nice::weight_of;
 use sched::probe::{Left, Probe};
 use sched::state::Task;
@@ -45,7 +46,7 @@ pub(crate) fn is_fair(task: &Task) -> bool {
 
 impl Picks<'_> {
     /// Follows an event that was applied to `state`.
-    pub(crate) fn follow(&mut self, event: &SchedEvent, state: &SchedState) {
+    pub(crate) fn take(&mut self, event: &SchedEvent, state: &SchedState) {
         for (task, span) in state.turns() {
             match (span.state, span.next) {
                 (TaskState::Waiting(old), TaskState::Waiting(new)) if old == new => {}
@@ -90,7 +91,7 @@ impl Picks<'_> {
                 if self.ran.len() < MOST_SAMPLES {
                     self.ran.push(RunSample { from: since, to: span.end, cpu, pid: task.pid });
                 }
-                self.rows.of(self.options.key(task, cpu, state), PickKey::Rest).runs.add(length);
+                self.rows.of(self.options.key(task, cpu, state), RowKey::Rest).runs.add(length);
             }
             if let TaskState::Running(_) = span.next {
                 self.exact.ends(task.id());
@@ -135,8 +136,8 @@ impl Picks<'_> {
             let mut pick = RecordedPick::new((now, cpu, next, task.id()), group(task));
             pick.counts = counts;
             if counts {
-                pick.rows = [Some(task), left]
-                    .map(|task| task.map_or(PickKey::Rest, |task| self.options.key(task, cpu, state)));
+                pick.rows =
+                    [Some(task), left].map(|task| task.map_or(RowKey::Rest, |task| self.options.key(task, cpu, state)));
             }
             pick.is_buddy = self.options.prefers_buddy && woken == Some(next.pid);
             pick.left = prev_waits
@@ -326,7 +327,7 @@ impl Picks<'_> {
     /// Counts a pick.
     fn count(&mut self, counted: &Counted) {
         self.sums.add(counted);
-        self.rows.of(counted.row, PickKey::Rest).add(counted);
+        self.rows.of(counted.row, RowKey::Rest).add(counted);
         if let Some(lag) = counted.lag_ns {
             let (task, at) = ((counted.pid, counted.comm, counted.row), (counted.at, counted.cpu));
             self.note_lag(task, at, lag, true, counted.is_contested());
@@ -336,7 +337,7 @@ impl Picks<'_> {
     /// Notes the lag of a task as it is picked, or as it leaves its CPU. One without a rival is in no figure: it is zero.
     fn note_lag(
         &mut self,
-        task: (Pid, Comm, PickKey),
+        task: (Pid, Comm, RowKey),
         (ts, cpu): (Ts, Cpu),
         lag_ns: i64,
         is_picked: bool,

@@ -48,7 +48,6 @@ pub use noted::PicksNotes;
 pub use question::PicksQuestion;
 pub use reason::Reason;
 pub use report::{ContestedPicks, LagCheck, LagSummary, ModelCheck, PickRow, PicksReport, ReasonRow, Recorded};
-pub use rows::PicksBy;
 pub use samples::{LagSample, RunSample};
 pub use text::text;
 
@@ -56,7 +55,7 @@ use case::PickCases;
 use debts::Debts;
 use exact::Exact;
 use fluid::Fluid;
-use membership::TaskGroups;
+use membership::{RowsBy, TaskGroups};
 use queue::Parameters;
 use rows::{PickSums, PickTable};
 use sched::seeded::SeededMap;
@@ -70,7 +69,7 @@ pub struct Options<'o> {
     /// The tasks whose picks are counted; absent where those of all are.
     pub tasks: Option<&'o Chosen<'o>>,
     /// The rows of the tables.
-    pub by: PicksBy,
+    pub by: RowsBy,
     /// The groups that the rows are about, where these are processes, cgroups or scheduling parameters.
     pub row_groups: Option<Arc<TaskGroups>>,
     /// Whether the trace has records of the kernel's numbers at each switch (`pick`).
@@ -104,7 +103,7 @@ impl Default for Options<'_> {
         Options {
             cpus: ChosenCpus::default(),
             tasks: None,
-            by: PicksBy::default(),
+            by: RowsBy::default(),
             row_groups: None,
             by_probe: false,
             has_eevdf: true,
@@ -187,16 +186,12 @@ impl Analysis for Picks<'_> {
         noted::take_up(self, past, state);
     }
 
-    fn early(&mut self, event: &SchedEvent, state: &SchedState) {
-        self.follow(event, state);
-    }
-
     fn begin(&mut self, start: Ts, _: &SchedState) {
         self.start = Some(start);
     }
 
-    fn after(&mut self, event: &SchedEvent, state: &SchedState) {
-        self.follow(event, state);
+    fn follow(&mut self, event: &SchedEvent, state: &SchedState) {
+        self.take(event, state);
     }
 
     fn finish(mut self, end: Ts, _: &SchedState) -> PicksReport {

@@ -9,6 +9,7 @@ use sched::{Chosen, Diagnostics, Dur, Joined, Window};
 use session::Session;
 use session::ext::ExtScheduler;
 use session::formats::Formats;
+use session::section::Unanswered;
 use std::io::Write;
 use timeline::page::Heading;
 use timeline::text::Detail;
@@ -36,14 +37,20 @@ impl TaskQuestion for PicksQuestion {
     fn options<'o>(args: &'o PicksArgs, session: &'o Session, tasks: Option<&'o Chosen<'o>>) -> Result<Options<'o>> {
         let plain = Options::plain(session);
         let base_slice = args.base_slice.unwrap_or(plain.base_slice);
-        let row_groups = args.by.rule().map(|rule| session.task_groups(rule)).transpose()?;
+        let row_groups = args.by.groups().map(|rule| session.task_groups(rule)).transpose()?;
         Ok(Options { tasks, by: args.by, row_groups, base_slice, worst: args.worst, ..plain })
     }
 
     /// Returns options where the kernel's numbers were recorded: elsewhere reasons are possible ones alone.
-    fn of_section(session: &Session) -> Result<Option<Options<'_>>> {
+    fn of_section(session: &Session) -> Result<Options<'_>> {
         let options = Options { worst: 20, ..Options::plain(session) };
-        Ok((options.by_probe && options.without_fair_class.is_none()).then_some(options))
+        match &options.without_fair_class {
+            Some(why) => Err(Unanswered::because(why)),
+            None if options.by_probe => Ok(options),
+            None => {
+                Err(Unanswered::because("the kernel's numbers were not recorded: schedviz record --why=picks has them"))
+            }
+        }
     }
 
     fn window(session: &Session) -> Window {

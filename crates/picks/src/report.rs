@@ -4,10 +4,10 @@ use crate::Picks;
 use crate::case::PickCase;
 use crate::debts::Debt;
 use crate::reason::Reason;
-use crate::rows::{PickKey, PickSums, PicksBy};
+use crate::rows::PickSums;
 use crate::samples::{LagSample, RunSample};
 use crate::signed::Signed;
-use membership::{GroupLabel, TaskGroups};
+use membership::{GroupLabel, RowKey, RowsBy, TaskGroups};
 use sched::lengths::Summary;
 use sched::{Comm, Cpu, Dur, OfSelection, Pid, Ts};
 use serde::Serialize;
@@ -211,7 +211,7 @@ pub struct PicksReport {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<ModelCheck>,
     /// The kind of the rows.
-    pub by: PicksBy,
+    pub by: RowsBy,
     /// The rows, the one with the most picks first.
     pub rows: Vec<PickRow>,
     /// The picks that no rule explains, in the order of time.
@@ -271,9 +271,9 @@ pub(crate) fn build(picks: Picks<'_>, end: Ts) -> PicksReport {
         in_spite_of_protection: sums.in_spite[reason as usize],
         with_shorter_request: sums.shorter[reason as usize],
     });
-    let mut rows: Vec<(PickKey, PickSums)> = rows.into_rows();
+    let mut rows: Vec<(RowKey, PickSums)> = rows.into_rows();
     rows.sort_by(|(a, left), (b, right)| {
-        let is_rest = |key: &PickKey| *key == PickKey::Rest;
+        let is_rest = |key: &RowKey| *key == RowKey::Rest;
         is_rest(a).cmp(&is_rest(b)).then(right.picks().cmp(&left.picks())).then(a.cmp(b))
     });
     PicksReport {
@@ -303,18 +303,8 @@ pub(crate) fn build(picks: Picks<'_>, end: Ts) -> PicksReport {
     }
 }
 
-fn row(key: PickKey, groups: Option<&TaskGroups>, sums: &PickSums, longest_debt: Option<Debt>) -> PickRow {
-    let (pid, cpu, command) = match key {
-        PickKey::Command(command) => (None, None, Some(command)),
-        PickKey::Task(pid, command) => (Some(pid), None, Some(command)),
-        PickKey::Cpu(cpu) => (None, Some(cpu), None),
-        PickKey::Group(_) => (None, None, None),
-        PickKey::Rest => (None, None, Some(Comm::new(b"(others)"))),
-    };
-    let group = match (key, groups) {
-        (PickKey::Group(group), Some(groups)) => groups.label(group),
-        _ => None,
-    };
+fn row(key: RowKey, groups: Option<&TaskGroups>, sums: &PickSums, longest_debt: Option<Debt>) -> PickRow {
+    let (pid, cpu, command, group) = key.subject(groups);
     PickRow {
         pid,
         group,

@@ -3,68 +3,17 @@
 use crate::Options;
 use crate::reason::Reason;
 use crate::signed::Signed;
-use membership::{TaskGroup, TasksBy};
-use sched::kthread::command;
+use membership::{RowKey, TaskGroup};
 use sched::limits::BoundedRows;
 use sched::state::Task;
 use sched::{Comm, Cpu, Dur, Lengths, Pid, SchedState, TaskRef, Ts};
-use serde::Serialize;
-
-/// The subject of each row of the table
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum PicksBy {
-    /// A row for each command name; the kernel's threads for each CPU have one, as ksoftirqd/N
-    #[default]
-    Command,
-    /// A row for each task
-    Task,
-    /// A row for each process, by the command of its first thread
-    Process,
-    /// A row for each cgroup
-    Cgroup,
-    /// A row for each set of scheduling parameters: the policy with the nice value or the priority
-    Params,
-    /// A row for each CPU
-    Cpu,
-}
-
-/// The key of a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum PickKey {
-    Command(Comm),
-    Task(Pid, Comm),
-    Cpu(Cpu),
-    Group(TaskGroup),
-    /// The tasks beyond the number of rows.
-    Rest,
-}
-
-impl PicksBy {
-    /// The rule of the groups that must be learned before the pass; nothing where the rows need none.
-    pub(crate) fn rule(self) -> Option<TasksBy> {
-        match self {
-            PicksBy::Process => Some(TasksBy::Process),
-            PicksBy::Cgroup => Some(TasksBy::Cgroup),
-            PicksBy::Params => Some(TasksBy::Params),
-            PicksBy::Command | PicksBy::Task | PicksBy::Cpu => None,
-        }
-    }
-}
 
 impl Options<'_> {
     /// The row of a task on a CPU, in the present state.
-    pub(crate) fn key(&self, task: &Task, cpu: Cpu, state: &SchedState) -> PickKey {
-        match self.by {
-            PicksBy::Command => PickKey::Command(command(task.comm)),
-            PicksBy::Task => PickKey::Task(task.pid, task.comm),
-            PicksBy::Cpu => PickKey::Cpu(cpu),
-            PicksBy::Process | PicksBy::Cgroup | PicksBy::Params => {
-                let group = |groups: &membership::TaskGroups| groups.group(task, state.now());
-                PickKey::Group(self.row_groups.as_deref().map_or(TaskGroup::Unknown, group))
-            }
-        }
+    pub(crate) fn key(&self, task: &Task, cpu: Cpu, state: &SchedState) -> RowKey {
+        self.by.key((task.pid, task.comm), cpu, || {
+            self.row_groups.as_deref().map_or(TaskGroup::Unknown, |groups| groups.group(task, state.now()))
+        })
     }
 }
 
@@ -76,7 +25,7 @@ pub(crate) struct Counted {
     pub(crate) pid: Pid,
     pub(crate) comm: Comm,
     /// The row in which the pick counts.
-    pub(crate) row: PickKey,
+    pub(crate) row: RowKey,
     pub(crate) reason: Reason,
     pub(crate) lag_ns: Option<i64>,
     /// The time by which the deadline had passed.
@@ -90,7 +39,7 @@ pub(crate) struct Counted {
 
 impl Counted {
     /// Makes a pick of which nothing but the switch is known.
-    pub(crate) fn of(at: Ts, cpu: Cpu, task: TaskRef, row: PickKey) -> Counted {
+    pub(crate) fn of(at: Ts, cpu: Cpu, task: TaskRef, row: RowKey) -> Counted {
         Counted {
             at,
             cpu,
@@ -151,4 +100,4 @@ impl PickSums {
 }
 
 /// The rows of the table.
-pub(crate) type PickTable = BoundedRows<PickKey, PickSums>;
+pub(crate) type PickTable = BoundedRows<RowKey, PickSums>;

@@ -1,6 +1,6 @@
 //! The arguments of `schedviz preemptions`.
 
-use crate::RowsOf;
+use membership::RowsBy;
 use question::SharedArgs;
 use sched::Dur;
 use session::args::{DetailArgs, positive_length};
@@ -22,7 +22,7 @@ pub struct PreemptionsArgs {
     pub(crate) shared: SharedArgs,
     /// Rows of the tables: one for each of these
     #[arg(long, value_enum, default_value_t, value_name = "WHAT")]
-    pub(crate) by: RowsOf,
+    pub(crate) by: RowsBy,
     /// The length of the kernel's tick (1000 / CONFIG_HZ); lazy requests that last longer are listed
     #[arg(long, default_value = "4ms", value_name = "TIME", value_parser = positive_length)]
     pub(crate) tick: Dur,

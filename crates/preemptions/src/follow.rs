@@ -2,8 +2,8 @@
 
 use crate::case::EndedRequest;
 use crate::cpu::{AskedBy, Asker, Between, Closed, CpuTrack, Ending, Kind, LastQueued, Pending};
-use crate::rows::Key;
 use crate::{Preemptions, Request};
+use membership::RowKey;
 use sched::kthread::is_kernel_thread;
 use sched::nice::weight_of;
 use sched::probe::{Probe, VirtualTime};
@@ -27,7 +27,7 @@ struct SwitchEnd {
 
 impl Preemptions<'_> {
     /// Follows an event that was applied to `state`.
-    pub(crate) fn follow(&mut self, event: &SchedEvent, state: &SchedState) {
+    pub(crate) fn take(&mut self, event: &SchedEvent, state: &SchedState) {
         let cpu = event.cpu;
         match event.kind {
             EventKind::Switch { prev, state: how, next } => {
@@ -315,12 +315,12 @@ impl Preemptions<'_> {
         let asker = pending.asked.map_or(Asker::Unseen, |asked| asked.asker);
         self.ways.add(pending.kind, pending.promoted.is_some(), ending, lengths);
         self.askers[asker as usize].add(lengths[1]);
-        let row = self.rows.place(self.options.key(end.prev, cpu, state), Key::Rest);
+        let row = self.rows.place(self.options.key(end.prev, cpu, state), RowKey::Rest);
         self.rows.at(row).add(pending.kind, ending, lengths);
         let waited = ending.is_preemption().then(|| self.wait_of(end.next, at.latest, state)).flatten();
         if let Some(wait) = waited {
             self.profited.add(wait);
-            self.profits.of(self.options.key(end.next, cpu, state), Key::Rest).waited.add(wait);
+            self.profits.of(self.options.key(end.next, cpu, state), RowKey::Rest).waited.add(wait);
         }
         let lazy = (pending.kind == Kind::Lazy).then(|| pending.at.until(pending.promoted.unwrap_or(at)));
         let is_long = lazy.is_some_and(|[least, _]| least > self.options.longest_lazy());

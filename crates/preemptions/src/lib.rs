@@ -43,13 +43,12 @@ pub use metrics::metrics;
 pub use noted::PreemptionsNotes;
 pub use question::PreemptionsQuestion;
 pub use report::{AskerRow, PreemptionRow, PreemptionsReport, Source, Way};
-pub use rows::RowsOf;
 pub use text::text;
 
 use case::Cases;
 use cpu::CpuTrack;
 use locks::Locks;
-use membership::TaskGroups;
+use membership::{RowsBy, TaskGroups};
 use rows::{RowTable, Ways};
 use sched::probe::VirtualTime;
 use sched::seeded::SeededMap;
@@ -63,7 +62,7 @@ pub struct Options<'o> {
     /// The tasks whose requests are counted; absent where those of all are.
     pub tasks: Option<&'o Chosen<'o>>,
     /// The rows of the tables.
-    pub by: RowsOf,
+    pub by: RowsBy,
     /// The groups that the rows are about, where these are processes, cgroups or scheduling parameters.
     pub groups: Option<Arc<TaskGroups>>,
     /// Whether the trace has records of requests by the probe `resched`.
@@ -83,7 +82,7 @@ impl Default for Options<'_> {
         Options {
             cpus: ChosenCpus::default(),
             tasks: None,
-            by: RowsOf::default(),
+            by: RowsBy::default(),
             groups: None,
             by_probe: false,
             has_lazy: true,
@@ -186,16 +185,12 @@ impl Analysis for Preemptions<'_> {
         noted::take_up(self, past, state);
     }
 
-    fn early(&mut self, event: &SchedEvent, state: &SchedState) {
-        self.follow(event, state);
-    }
-
     fn begin(&mut self, start: Ts, _: &SchedState) {
         self.start = Some(start);
     }
 
-    fn after(&mut self, event: &SchedEvent, state: &SchedState) {
-        self.follow(event, state);
+    fn follow(&mut self, event: &SchedEvent, state: &SchedState) {
+        self.take(event, state);
     }
 
     fn finish(mut self, end: Ts, state: &SchedState) -> PreemptionsReport {

@@ -8,6 +8,7 @@ use question::{SharedArgs, TaskQuestion};
 use sched::{Chosen, Diagnostics, Joined, Window};
 use session::Session;
 use session::formats::Formats;
+use session::section::Unanswered;
 use std::io::Write;
 use timeline::page::Heading;
 use timeline::text::Detail;
@@ -42,9 +43,14 @@ impl TaskQuestion for PreemptionsQuestion {
     }
 
     /// Returns options where requests were recorded: the section of a report on other traces would show a part of them.
-    fn of_section(session: &Session) -> Result<Option<Options<'_>>> {
+    fn of_section(session: &Session) -> Result<Options<'_>> {
         let options = Options { worst: 5, ..Options::plain(session) };
-        Ok(options.by_probe.then_some(options))
+        match options.by_probe {
+            true => Ok(options),
+            false => {
+                Err(Unanswered::because("requests to reschedule were not recorded: schedviz record --why has them"))
+            }
+        }
     }
 
     fn window(session: &Session) -> Window {

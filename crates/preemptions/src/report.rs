@@ -3,9 +3,9 @@
 use crate::case::PreemptionCase;
 use crate::cpu::{Asker, Ending, Kind};
 use crate::locks::LockHolder;
-use crate::rows::{Key, RowSums, RowTable, RowsOf};
+use crate::rows::{RowSums, RowTable};
 use crate::{Apart, Preemptions};
-use membership::{GroupLabel, TaskGroups};
+use membership::{GroupLabel, RowKey, RowsBy, TaskGroups};
 use sched::lengths::Summary;
 use sched::{Comm, Cpu, Dur, Lengths, OfSelection, Pid, Ts};
 use serde::Serialize;
@@ -139,7 +139,7 @@ pub struct PreemptionsReport {
     /// The number of requests that had not ended at the end of the window.
     pub open: Option<u64>,
     /// The kind of the rows.
-    pub by: RowsOf,
+    pub by: RowsBy,
     /// The tasks that were asked, those with the most requests first.
     pub rows: Vec<PreemptionRow>,
     /// The tasks that ran in place of preempted ones, those that did most often first.
@@ -251,27 +251,17 @@ pub(crate) fn build(preemptions: Preemptions<'_>, end: Ts) -> PreemptionsReport 
 
 /// The rows of a table, the one with the greatest number first and the rest of all last.
 fn sorted(table: RowTable, groups: Option<&TaskGroups>, number: impl Fn(&PreemptionRow) -> u64) -> Vec<PreemptionRow> {
-    let mut rows: Vec<(Key, PreemptionRow)> =
+    let mut rows: Vec<(RowKey, PreemptionRow)> =
         table.into_rows().into_iter().map(|(key, sums)| (key, row(key, groups, &sums))).collect();
     rows.sort_by(|(a, left), (b, right)| {
-        let is_rest = |key: &Key| *key == Key::Rest;
+        let is_rest = |key: &RowKey| *key == RowKey::Rest;
         is_rest(a).cmp(&is_rest(b)).then(number(right).cmp(&number(left))).then(a.cmp(b))
     });
     rows.into_iter().map(|(_, row)| row).collect()
 }
 
-fn row(key: Key, groups: Option<&TaskGroups>, sums: &RowSums) -> PreemptionRow {
-    let (pid, cpu, command) = match key {
-        Key::Command(command) => (None, None, Some(command)),
-        Key::Task(pid, command) => (Some(pid), None, Some(command)),
-        Key::Cpu(cpu) => (None, Some(cpu), None),
-        Key::Group(_) => (None, None, None),
-        Key::Rest => (None, None, Some(Comm::new(b"(others)"))),
-    };
-    let group = match (key, groups) {
-        (Key::Group(group), Some(groups)) => groups.label(group),
-        _ => None,
-    };
+fn row(key: RowKey, groups: Option<&TaskGroups>, sums: &RowSums) -> PreemptionRow {
+    let (pid, cpu, command, group) = key.subject(groups);
     PreemptionRow {
         pid,
         group,

@@ -2,64 +2,14 @@
 
 use crate::Options;
 use crate::cpu::{Ending, Kind};
-use membership::{GroupedTask, TaskGroup, TasksBy};
-use sched::kthread::command;
+use membership::{GroupedTask, RowKey, TaskGroup};
 use sched::limits::BoundedRows;
-use sched::{Comm, Cpu, Dur, Lengths, Pid, SchedState, TaskRef};
-use serde::Serialize;
-
-/// The subject of each row of the tables
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum RowsOf {
-    /// A row for each command name; the kernel's threads for each CPU have one, as ksoftirqd/N
-    #[default]
-    Command,
-    /// A row for each task
-    Task,
-    /// A row for each process, by the command of its first thread
-    Process,
-    /// A row for each cgroup
-    Cgroup,
-    /// A row for each set of scheduling parameters: the policy with the nice value or the priority
-    Params,
-    /// A row for each CPU
-    Cpu,
-}
-
-/// The key of a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum Key {
-    Command(Comm),
-    Task(Pid, Comm),
-    Cpu(Cpu),
-    Group(TaskGroup),
-    /// The tasks beyond the number of rows.
-    Rest,
-}
-
-impl RowsOf {
-    /// The rule of the groups that must be learned before the pass; nothing where the rows need none.
-    pub(crate) fn groups(self) -> Option<TasksBy> {
-        match self {
-            RowsOf::Process => Some(TasksBy::Process),
-            RowsOf::Cgroup => Some(TasksBy::Cgroup),
-            RowsOf::Params => Some(TasksBy::Params),
-            RowsOf::Command | RowsOf::Task | RowsOf::Cpu => None,
-        }
-    }
-}
+use sched::{Cpu, Dur, Lengths, SchedState, TaskRef};
 
 impl Options<'_> {
     /// The row of a task on a CPU, in the present state.
-    pub(crate) fn key(&self, task: TaskRef, cpu: Cpu, state: &SchedState) -> Key {
-        match self.by {
-            RowsOf::Command => Key::Command(command(task.comm)),
-            RowsOf::Task => Key::Task(task.pid, task.comm),
-            RowsOf::Process | RowsOf::Cgroup | RowsOf::Params => Key::Group(self.group(task, state)),
-            RowsOf::Cpu => Key::Cpu(cpu),
-        }
+    pub(crate) fn key(&self, task: TaskRef, cpu: Cpu, state: &SchedState) -> RowKey {
+        self.by.key((task.pid, task.comm), cpu, || self.group(task, state))
     }
 
     fn group(&self, task: TaskRef, state: &SchedState) -> TaskGroup {
@@ -128,7 +78,7 @@ pub(crate) struct RowSums {
 }
 
 /// The rows of a table.
-pub(crate) type RowTable = BoundedRows<Key, RowSums>;
+pub(crate) type RowTable = BoundedRows<RowKey, RowSums>;
 
 impl RowSums {
     /// Adds a request that ended.

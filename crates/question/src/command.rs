@@ -38,18 +38,19 @@ pub trait Question: Subcommand {
     /// The formats in which the answer can be written.
     const FORMATS: Formats;
 
-    /// The name of the question's files in a report, without an ending; nothing for a question that has no section in any report.
-    const SECTION: Option<&'static str> = None;
+    /// Whether the question has a section in reports. Its files there are called after the command.
+    const IN_REPORT: bool = false;
 
-    /// Prepares the section of a report on `session`; nothing where the trace lacks what the question needs. It must not
-    /// run an analysis: the report runs those of all sections in one pass. A question that implements it has a [`Question::SECTION`].
+    /// Prepares the section of a report on `session`; nothing where reports on one trace have none. The error is
+    /// [`Unanswered`](session::section::Unanswered) where the trace lacks what the question needs. It must not run an analysis: the report runs
+    /// those of all sections in one pass. A question that implements it is [`Question::IN_REPORT`].
     fn section(session: &Session) -> MaybeSection<'_> {
         let _ = session;
         Ok(None)
     }
 
     /// Makes the section of a report on a folder of `record --runs`; nothing where the question is not about several runs. A question
-    /// that implements it has a [`Question::SECTION`].
+    /// that implements it is [`Question::IN_REPORT`].
     fn section_of_runs(
         folder: &Path,
         read: &ReadArgs,
@@ -110,7 +111,7 @@ pub struct Entry {
 #[derive(Clone, Copy)]
 struct Contract {
     formats: Formats,
-    section_name: Option<&'static str>,
+    in_report: bool,
     section: for<'s> fn(&'s Session) -> MaybeSection<'s>,
     section_of_runs: SectionOfRuns,
     #[cfg(feature = "schema")]
@@ -141,7 +142,7 @@ impl Entry {
     pub const fn question<Q: Question>() -> Entry {
         let contract = Contract {
             formats: Q::FORMATS,
-            section_name: Q::SECTION,
+            in_report: Q::IN_REPORT,
             section: Q::section,
             section_of_runs: Q::section_of_runs,
             #[cfg(feature = "schema")]
@@ -161,19 +162,14 @@ impl Entry {
         (self.parse)(matches)
     }
 
-    /// Whether the command answers a question about a trace.
-    pub fn is_question(&self) -> bool {
-        self.contract.is_some()
+    /// Returns the formats in which the answer can be written; nothing for a command that answers no question about a trace.
+    pub fn formats(&self) -> Option<Formats> {
+        self.contract.map(|question| question.formats)
     }
 
-    /// Whether the answer can be written as a table of comma-separated values.
-    pub fn has_table(&self) -> bool {
-        self.contract.is_some_and(|question| question.formats.has_table())
-    }
-
-    /// Returns the name of the question's files in a report; nothing for a command that has no section in any report.
-    pub fn section_name(&self) -> Option<&'static str> {
-        self.contract?.section_name
+    /// Whether the command has a section in reports: see [`Question::IN_REPORT`].
+    pub fn is_in_report(&self) -> bool {
+        self.contract.is_some_and(|question| question.in_report)
     }
 
     /// Prepares the section of a report: see [`Question::section`].

@@ -9,7 +9,7 @@ use session::Session;
 use session::args::{BeginArgs, SymbolArgs, TaskArgs, TraceArgs};
 use session::document::TraceDocument;
 use session::formats::{Format, Formats, OutputArgs, Renderings};
-use session::section::{Conclusion, MaybeSection, ReportSection, SectionAnalysis, listed};
+use session::section::{Conclusion, MaybeSection, ReportSection, SectionAnalysis, Unanswered, listed};
 use std::io::Write;
 use std::process::ExitCode;
 use timeline::Sheet;
@@ -93,8 +93,8 @@ pub trait TaskQuestion: 'static {
         tasks: Option<&'o Chosen<'o>>,
     ) -> Result<Self::Options<'o>>;
 
-    /// Returns the options of the section in a report, about all tasks; nothing where the trace or the window has no such section.
-    fn of_section(session: &Session) -> Result<Option<Self::Options<'_>>>;
+    /// Returns the options of the section in a report, about all tasks. The error is [`Unanswered`] where the trace or the window has no answer.
+    fn of_section(session: &Session) -> Result<Self::Options<'_>>;
 
     /// Returns the reason why the trace has no figures of this question, whatever the arguments: events that all of them follow from were not
     /// recorded. The report is then withheld.
@@ -173,11 +173,13 @@ impl<Q: TaskQuestion> Subcommand for Q {
 
 impl<Q: TaskQuestion> Question for Q {
     const FORMATS: Formats = <Q as TaskQuestion>::FORMATS;
-    const SECTION: Option<&'static str> = Some(<Q as TaskQuestion>::NAME);
+    const IN_REPORT: bool = true;
 
     fn section(session: &Session) -> MaybeSection<'_> {
-        let section = Q::of_section(session)?.map(|options| TaskSection::<Q> { options });
-        Ok(section.map(|section| Box::new(section) as Box<dyn SectionAnalysis + '_>))
+        if let Some(why) = Q::unknowable(session) {
+            return Err(Unanswered(why).into());
+        }
+        Ok(Some(Box::new(TaskSection::<Q> { options: Q::of_section(session)? })))
     }
 
     #[cfg(feature = "schema")]

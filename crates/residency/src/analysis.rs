@@ -11,7 +11,7 @@ use sched::kthread::is_bound;
 use sched::seeded::SeededMap;
 use sched::topology::CpuOrder;
 use sched::{
-    Analysis, Cause, Cpu, EventKind, Migration, Past, PerTask, Pid, SchedEvent, SchedState, Span, TaskState, Ts,
+    Analysis, Cause, Cpu, EventKind, Joined, Migration, Past, PerTask, Pid, SchedEvent, SchedState, Span, TaskState, Ts,
 };
 use timeline::Division;
 
@@ -162,6 +162,9 @@ impl<'o> Residency<'o> {
         }
     }
 }
+
+/// A task can be at home in another cache than the pieces before have shown: the analysis is not divisible.
+impl Joined for Residency<'_> {}
 
 impl Analysis for Residency<'_> {
     type Output = ResidencyReport;

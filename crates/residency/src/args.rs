@@ -7,6 +7,9 @@ use session::formats::Formats;
 /// The formats in which the answer can be written.
 pub(crate) const FORMATS: Formats = Formats::FIGURE_AND_TEXT.and_table();
 
+/// The number of groups that are printed unless another one is asked for.
+pub(crate) const ROWS: usize = 16;
+
 /// Show under which last-level caches tasks ran, and how often they left them
 ///
 /// For each process, command or task: the cache under which it ran longest, the share of its run time there, the moves
@@ -20,7 +23,7 @@ pub struct ResidencyArgs {
     #[arg(long, value_enum, value_name = "WHAT", hide_possible_values = true)]
     pub(crate) by: Option<GroupedBy>,
     /// Maximum number of groups to print; the JSON has all
-    #[arg(long, default_value_t = 16, value_name = "N")]
+    #[arg(long, default_value_t = ROWS, value_name = "N")]
     pub(crate) rows: usize,
     #[command(flatten)]
     pub(crate) shared: SharedArgs,

@@ -1,85 +1,108 @@
 //! The question of `schedviz residency`: the caches under which tasks ran.
 
-use crate::args::FORMATS;
-use crate::{GroupedBy, Options, Residency, ResidencyArgs, figure, table, text};
+use crate::args::{FORMATS, ROWS};
+use crate::{GroupedBy, Options, Residency, ResidencyArgs, ResidencyReport, figure, table, text};
 use anyhow::{Result, bail};
+use draw::Figure;
 use membership::Processes;
-use question::{Question, SharedArgs, Subcommand};
-use sched::Chosen;
+use question::{SharedArgs, TaskQuestion};
 use sched::topology::CpuOrder;
+use sched::{Chosen, Diagnostics, Joined, Window};
 use session::Session;
 use session::args;
-use session::document::TraceDocument;
-use session::formats::{Formats, Renderings};
-use std::process::ExitCode;
-use timeline::Sheet;
+use session::formats::Formats;
+use session::section::Unanswered;
+use std::io::Write;
+use timeline::page::Heading;
 
 /// The last-level caches under which tasks ran.
 #[derive(Debug)]
 pub struct ResidencyQuestion;
 
-impl Subcommand for ResidencyQuestion {
+impl TaskQuestion for ResidencyQuestion {
     const NAME: &'static str = "residency";
-    const QUESTION: Option<(&'static str, &'static str)> = Some(("Did processes stay with their caches?", "TRACE"));
-    type Args = ResidencyArgs;
-
-    fn run(args: &ResidencyArgs) -> Result<ExitCode> {
-        run(args).map(|()| ExitCode::SUCCESS)
-    }
-}
-
-impl Question for ResidencyQuestion {
+    const TITLE: &'static str = "Residency under last-level caches";
+    const SCHEMA: &'static str = crate::report::SCHEMA;
     const FORMATS: Formats = FORMATS;
+    const QUESTION: Option<(&'static str, &'static str)> = Some(("Did processes stay with their caches?", "TRACE"));
 
-    #[cfg(feature = "schema")]
-    fn schemas() -> Vec<question::NamedSchema> {
-        vec![question::schema::<TraceDocument<'static, crate::ResidencyReport>>(crate::report::SCHEMA)]
+    type Args = ResidencyArgs;
+    type Options<'o> = Options<'o>;
+    type Report = ResidencyReport;
+
+    fn shared(args: &ResidencyArgs) -> &SharedArgs {
+        &args.shared
+    }
+
+    fn options<'o>(
+        args: &'o ResidencyArgs,
+        session: &'o Session,
+        tasks: Option<&'o Chosen<'o>>,
+    ) -> Result<Options<'o>> {
+        if let Some(why) = without_caches(session) {
+            bail!("{}: {why}", session.name());
+        }
+        Ok(Options { tasks, ..plain(session, args.by) })
+    }
+
+    fn of_section(session: &Session) -> Result<Options<'_>> {
+        match without_caches(session) {
+            None => Ok(plain(session, None)),
+            Some(why) => Err(Unanswered::because(why)),
+        }
+    }
+
+    fn window(session: &Session) -> Window {
+        session.page()
+    }
+
+    fn analysis<'a, 'o: 'a>(options: &'a Options<'o>) -> impl Joined<Output = ResidencyReport> + 'a {
+        Residency::new(options)
+    }
+
+    fn text(report: &ResidencyReport, session: &Session, args: Option<&ResidencyArgs>) -> String {
+        text(report, &session.drawable, args.map_or(ROWS, |args| args.rows))
+    }
+
+    fn heading(session: &Session, report: &ResidencyReport, diagnostics: &Diagnostics) -> Heading {
+        session.general_heading(diagnostics).without_figures(report.selection_unknown.as_deref())
+    }
+
+    fn figures(report: &ResidencyReport, options: &Options<'_>, heading: &Heading) -> Vec<Figure> {
+        vec![figure(report, options, heading)]
+    }
+
+    fn table(report: &ResidencyReport, out: &mut dyn Write) -> Result<()> {
+        table::table(report, out)
     }
 }
 
-fn run(args: &ResidencyArgs) -> Result<()> {
-    let SharedArgs { trace, begin, tasks, output } = &args.shared;
-    output.check(FORMATS)?;
-    begin.without_descent(tasks.forked, "--forked")?;
-    let session = trace.open()?;
-    if !session.topology.has_groups(CpuOrder::Llc) && !session.topology.has_groups(CpuOrder::Node) {
-        let trace = args::shell_word(session.path().as_os_str());
-        bail!(
-            "{}: the caches of its CPUs are unknown. On the machine of the recording: lscpu -e -J > cpus.json; then: \
-             schedviz residency {trace} --topology cpus.json",
-            session.name()
-        );
-    }
-    tasks.check(&session)?;
-    let chosen = tasks.chooser(&session)?;
-    let chosen = tasks.is_any().then_some(&chosen as &Chosen<'_>);
-    let options = options(args, &session, chosen);
-    let analysis = || Residency::new(&options);
-    let (report, diagnostics) = session.measured(begin, session.page(), chosen, tasks.forked, analysis)?;
-    let printed = || text(&report, &session.drawable, args.rows);
-    let drawn = |sheet: &Sheet| {
-        let heading = session.general_heading(&diagnostics).without_figures(report.selection_unknown.as_deref());
-        Ok(vec![figure(&report, &options, &heading.on(sheet))])
-    };
-    let document = TraceDocument::of(&session, &report, &diagnostics);
-    let renderings = Renderings::told(printed, drawn).with_csv(|out| table::table(&report, out));
-    document.give(ResidencyQuestion::NAME, &session, output, renderings)
+/// The reason why there is no residency of any task: the caches of the CPUs are unknown.
+fn without_caches(session: &Session) -> Option<String> {
+    let is_known = [CpuOrder::Llc, CpuOrder::Node].into_iter().any(|order| session.topology.has_groups(order));
+    let trace = args::shell_word(session.path().as_os_str());
+    (!is_known).then(|| {
+        format!(
+            "the caches of its CPUs are unknown. On the machine of the recording: lscpu -e -J > cpus.json; then: \
+             schedviz residency {trace} --topology cpus.json"
+        )
+    })
 }
 
-/// The options by the arguments, with the processes if they need them.
-fn options<'o>(args: &ResidencyArgs, session: &Session, tasks: Option<&'o Chosen<'o>>) -> Options<'o> {
-    let processes = match args.by {
+/// The options of all tasks of a session, by the processes where these are known unless another rule is asked for.
+fn plain(session: &Session, by: Option<GroupedBy>) -> Options<'static> {
+    let processes = match by {
         None | Some(GroupedBy::Process) => Processes::of(&session.trace, session.machine.as_ref()),
         _ => Processes::default(),
     };
-    let by = args.by.unwrap_or(if processes.are_known() { GroupedBy::Process } else { GroupedBy::Command });
+    let by = by.unwrap_or(if processes.are_known() { GroupedBy::Process } else { GroupedBy::Command });
     Options {
         by,
         from: session.from,
         to: session.to,
         zero: session.start,
         cpus: session.shown.chosen.clone(),
-        tasks,
+        tasks: None,
         topology: session.topology.clone(),
         processes,
     }

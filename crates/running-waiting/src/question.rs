@@ -41,8 +41,8 @@ impl TaskQuestion for RunningWaitingQuestion {
         Ok(Options { panels, per_cpu: args.per_cpu, tasks, which: args.shared.tasks.which(), ..plain(session)? })
     }
 
-    fn of_section(session: &Session) -> Result<Option<Options<'_>>> {
-        plain(session).map(Some)
+    fn of_section(session: &Session) -> Result<Options<'_>> {
+        plain(session)
     }
 
     fn analysis<'a, 'o: 'a>(options: &'a Options<'o>) -> impl Joined<Output = Report> + 'a {

@@ -13,7 +13,7 @@ use question::Entry;
 use std::fmt::Write;
 
 /// The commands, in the order of help; the sections of a report have the same order.
-pub(crate) const COMMANDS: &[Entry] = &[
+pub const COMMANDS: &[Entry] = &[
     #[cfg(target_os = "linux")]
     Entry::command::<record::RecordCommand>(),
     Entry::question::<findings::FindingsQuestion>(),

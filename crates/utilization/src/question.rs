@@ -36,7 +36,7 @@ impl Subcommand for UtilizationQuestion {
 
 impl Question for UtilizationQuestion {
     const FORMATS: Formats = FORMATS;
-    const SECTION: Option<&'static str> = Some(Self::NAME);
+    const IN_REPORT: bool = true;
 
     fn section(session: &Session) -> MaybeSection<'_> {
         let chosen = session.shown.chosen.clone();

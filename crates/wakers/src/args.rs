@@ -7,6 +7,9 @@ use session::formats::Formats;
 /// The formats in which the answer can be written.
 pub(crate) const FORMATS: Formats = Formats::FIGURE_AND_TEXT.and_table();
 
+/// The number of edges that are drawn unless another one is asked for.
+pub(crate) const DRAWN: u16 = 40;
+
 /// The wakeups of each command by each other, and the pairs that wake each other
 ///
 /// Each edge has the number of wakeups, the time that the woken tasks slept before and waited after, and the caches of
@@ -27,7 +30,7 @@ pub struct WakersArgs {
     #[arg(long, value_enum, default_value_t, value_name = "WHAT")]
     pub(crate) weight: EdgeWeight,
     /// Maximum number of edges to draw, the heaviest ones
-    #[arg(long, default_value_t = 40, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=200))]
+    #[arg(long, default_value_t = DRAWN, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=200))]
     pub(crate) edges: u16,
     /// Maximum number of rows to print; the JSON has all
     #[arg(long, default_value_t = 15, value_name = "N")]

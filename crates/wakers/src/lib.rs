@@ -149,7 +149,7 @@ impl<'o> Wakers<'o> {
         }
     }
 
-    fn follow(&mut self, event: &SchedEvent, state: &SchedState) {
+    fn take(&mut self, event: &SchedEvent, state: &SchedState) {
         if let EventKind::Waking { task, .. } = event.kind
             && let Some(woken) = state.task_of(task.pid)
         {
@@ -304,16 +304,12 @@ impl Analysis for Wakers<'_> {
         noted::take_up(self, past, state);
     }
 
-    fn early(&mut self, event: &SchedEvent, state: &SchedState) {
-        self.follow(event, state);
-    }
-
     fn begin(&mut self, start: Ts, _: &SchedState) {
         self.start = Some(start);
     }
 
-    fn after(&mut self, event: &SchedEvent, state: &SchedState) {
-        self.follow(event, state);
+    fn follow(&mut self, event: &SchedEvent, state: &SchedState) {
+        self.take(event, state);
     }
 
     fn finish(self, end: Ts, state: &SchedState) -> WakersReport {

@@ -1,6 +1,6 @@
 //! The question of `schedviz wakers`: which tasks wake which.
 
-use crate::args::FORMATS;
+use crate::args::{DRAWN, FORMATS};
 use crate::{FutexCalls, Options, Wakers, WakersArgs, WakersReport, figure, table, text};
 use anyhow::{Result, bail};
 use draw::Figure;
@@ -43,9 +43,8 @@ impl TaskQuestion for WakersQuestion {
         Ok(Options { tasks, by: args.by, groups, weight: args.weight, drawn, futexes, ..Options::plain(session) })
     }
 
-    /// Returns nothing: a report has no section of this question.
-    fn of_section(_: &Session) -> Result<Option<Options<'_>>> {
-        Ok(None)
+    fn of_section(session: &Session) -> Result<Options<'_>> {
+        Ok(Options { drawn: usize::from(DRAWN), ..Options::plain(session) })
     }
 
     fn unknowable(session: &Session) -> Option<String> {

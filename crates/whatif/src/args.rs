@@ -77,8 +77,17 @@ pub struct WhatifArgs {
 impl WhatifArgs {
     /// The arguments that ask for one policy by the usual rules.
     pub(crate) fn of_policy(policy: PolicyName, trace: &Path) -> Result<WhatifArgs, clap::Error> {
-        let policy = format!("--policy={policy}");
-        let words = ["whatif".as_ref(), OsStr::new(&policy), trace.as_os_str()];
+        WhatifArgs::of_words(&[OsStr::new(&format!("--policy={policy}")), trace.as_os_str()])
+    }
+
+    /// The arguments that ask for the usual policies by the usual rules.
+    pub(crate) fn usual(trace: &Path) -> Result<WhatifArgs, clap::Error> {
+        // The name can begin with a dash.
+        WhatifArgs::of_words(&["--".as_ref(), trace.as_os_str()])
+    }
+
+    fn of_words(words: &[&OsStr]) -> Result<WhatifArgs, clap::Error> {
+        let words = std::iter::once("whatif".as_ref()).chain(words.iter().copied());
         let command = <WhatifArgs as clap::Args>::augment_args(clap::Command::new("whatif"));
         command.try_get_matches_from(words).and_then(|found| WhatifArgs::from_arg_matches(&found))
     }

@@ -22,7 +22,7 @@
 
 mod args;
 mod balancer;
-mod build;
+mod builder;
 mod burst_ends;
 mod chances;
 mod costs;
@@ -48,7 +48,7 @@ mod track;
 mod without;
 
 pub use args::WhatifArgs;
-pub use build::{BuildOptions, Context, ModelBuilder};
+pub use builder::{BuildOptions, Context, ModelBuilder};
 pub use chances::{Balancing, PullRate};
 pub use engine::{
     Costs, EngineOptions, Interrupts, LONGEST, Machine, Order, Placement, Policy, Run, TakesEvent, Wakeups, simulate,

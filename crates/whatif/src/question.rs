@@ -12,7 +12,7 @@ use crate::report::Prediction;
 use crate::runs::predictions_of_groups;
 use crate::saved::{other_policy, refuse_unpredictable, save};
 use crate::simulated::SimulatedRun;
-use crate::{figure, skill, text};
+use crate::{figure, of_trace, skill, text};
 use anyhow::{Result, bail};
 use draw::Figure;
 use lanes::{Coloring, Timeline};
@@ -21,6 +21,7 @@ use sched::{EventSource, Judgement, Pass, Ts, Verdict};
 use session::Session;
 use session::args::{BeginArgs, ReadArgs};
 use session::formats::{Formats, OutputName, Renderings};
+use session::section::MaybeSection;
 use session::{ext, groups, several, warnings};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -44,6 +45,11 @@ impl Subcommand for WhatifQuestion {
 
 impl Question for WhatifQuestion {
     const FORMATS: Formats = FORMATS;
+    const IN_REPORT: bool = true;
+
+    fn section(session: &Session) -> MaybeSection<'_> {
+        of_trace::section(session)
+    }
 
     #[cfg(feature = "schema")]
     fn schemas() -> Vec<question::NamedSchema> {

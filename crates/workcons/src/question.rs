@@ -39,7 +39,7 @@ impl Subcommand for WorkconsQuestion {
 
 impl Question for WorkconsQuestion {
     const FORMATS: Formats = FORMATS;
-    const SECTION: Option<&'static str> = Some(Self::NAME);
+    const IN_REPORT: bool = true;
 
     fn section(session: &Session) -> MaybeSection<'_> {
         Ok(Some(part(Options::plain(session), |options| {

@@ -90,7 +90,16 @@ pub trait Analysis {
 
     /// Called after an event before the window was applied, if the analysis looks back. `state` is the one after the
     /// event. The spans that the event closed are in [`SchedState::spans`] and [`SchedState::cpu_spans`], unclipped.
-    fn early(&mut self, event: &SchedEvent, state: &SchedState) {}
+    /// Calls [`Analysis::follow`] by default.
+    fn early(&mut self, event: &SchedEvent, state: &SchedState) {
+        if self.looks_back() {
+            self.follow(event, state);
+        }
+    }
+
+    /// Called after each event by the defaults of [`Analysis::early`] and [`Analysis::after`]: implemented in place of these two by an
+    /// analysis to which an event before the window is one like the others. `state` is the one that the event leaves.
+    fn follow(&mut self, event: &SchedEvent, state: &SchedState) {}
 
     /// Called just before [`Analysis::begin`] if the analysis takes migrations. `causes` has the migrations that
     /// happened before the window and are not settled yet; each comes to [`Analysis::migrated`] later.
@@ -121,7 +130,10 @@ pub trait Analysis {
 
     /// Called for each event of the window after it was applied and the spans that it closed were reported: `state` is
     /// the one that the event leaves.
-    fn after(&mut self, event: &SchedEvent, state: &SchedState) {}
+    /// Calls [`Analysis::follow`] by default.
+    fn after(&mut self, event: &SchedEvent, state: &SchedState) {
+        self.follow(event, state);
+    }
 
     /// Called once, after everything else, with the window's end. All spans were reported; `state` is the one at the
     /// end. Returns the result of the analysis.

@@ -1,4 +1,4 @@
-//! `schedviz report`: every analysis in one pass, as a folder with a page that shows all.
+//! `schedviz report`: every question in one pass, as a folder with a page that shows all.
 
 use super::COMMANDS;
 use anyhow::{Context, Result, bail};
@@ -12,7 +12,7 @@ use session::formats::OutputName;
 use session::groups::Folder;
 use session::messages::emit;
 use session::page_args::PageArgs;
-use session::section::{Conclusion, ReportPage, ReportSection, SectionAnalysis};
+use session::section::{Conclusion, ReportPage, ReportSection, SectionAnalysis, Unanswered};
 use session::{asked_pieces, ext, formats, heading, inputs, warnings, writer};
 use std::fmt::Write;
 use std::fs::File;
@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use timeline::Sheet;
 
-/// Every analysis in one pass: figures, numbers, and a page that shows all
+/// Every question about a trace in one pass: figures, numbers, and a page that shows all
 #[derive(Clone, Debug, clap::Args)]
 #[command(long_about = description(), after_help = EXAMPLES)]
 pub(crate) struct ReportArgs {
@@ -47,14 +47,15 @@ pub(crate) struct ReportArgs {
 
 /// The description of the command, with the names of the questions that have a section.
 fn description() -> String {
-    let sections = COMMANDS.iter().filter(|entry| entry.section_name().is_some() && entry.name != COMPARE);
+    let sections = COMMANDS.iter().filter(|entry| entry.is_in_report() && entry.name != COMPARE);
     let names: Vec<&str> = sections.map(|entry| entry.name).collect();
     format!(
-        "Every analysis in one pass: figures, numbers, and a page that shows all\n\n\
+        "Every question about a trace in one pass: figures, numbers, and a page that shows all\n\n\
          Writes into a folder, for each of {}, the figure as SVG and the numbers as JSON, and index.html with all figures and tables in it: \
-         one file that can be mailed, without scripts. The folder appears whole, or not at all. The section of migrations has \
+         one file that can be mailed, without scripts. The folder appears whole, or not at all. At the end of the page stand the questions \
+         that the trace cannot answer, each with what to record. The section of migrations has \
          their causes, without the list of single migrations; that of events has the recorded probes, texts and other events of \
-         the user's choice, where there are any. With --cpus there is nothing on fairness, which is of tasks, wherever they run. \
+         the user's choice; that of whatif has no figure. \
          For a folder of record --runs the report has the comparison of the variants (compare), and the work conservation and the causes \
          of waiting of each run (workcons, why).",
         names.join(", ")
@@ -102,10 +103,10 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
     let folder = args.output.clone().unwrap_or_else(|| session.origin().named("report", ""));
     formats::folder(&folder)?;
     replaceable(&folder)?;
-    let (sections, diagnostics) = sections(&session, &args.plot, &sheet)?;
+    let (content, diagnostics) = content(&session, &args.plot, &sheet)?;
     warnings::warn(&diagnostics, &session.read);
     let facts = [heading::facts(&session)].into_iter().chain(ext::head([("", session.sched_ext.as_ref())]));
-    write(args, &folder, &session.name(), &facts.collect::<Vec<_>>().join(". "), &sections)
+    write(args, &folder, &session.name(), &facts.collect::<Vec<_>>().join(". "), &content)
 }
 
 /// The report on a folder of `record --runs`: what all runs have in common.
@@ -117,31 +118,24 @@ fn of_runs(args: &ReportArgs, runs: &Folder, sheet: &Sheet) -> Result<()> {
     let folder = args.output.clone().unwrap_or_else(|| OutputName::whole(path).named("report", ""));
     formats::folder(&folder)?;
     replaceable(&folder)?;
-    let mut sections: Vec<(String, ReportSection)> = Vec::new();
+    let mut content = Content::default();
     // Each recording's warnings are printed once.
     let again = read.silent();
     // The comparison of the variants leads.
     let (first, others): (Vec<&Entry>, Vec<&Entry>) = COMMANDS.iter().partition(|entry| entry.name == COMPARE);
     for entry in first.into_iter().chain(others) {
-        let read = if sections.is_empty() { read } else { &again };
-        let Some(name) = entry.section_name() else { continue };
-        if let Some(section) = entry.section_of_runs(path, read, window, sheet)? {
-            sections.push((name.to_owned(), section));
-        }
+        let read = if content.sections.is_empty() { read } else { &again };
+        let section = entry.section_of_runs(path, read, window, sheet)?;
+        content.sections.extend(section.map(|section| (entry.name.to_owned(), section)));
     }
     let variants: Vec<String> = runs.groups.iter().map(|(name, runs)| format!("{name}: {}", runs.len())).collect();
     let name = args::name_of(path);
-    write(args, &folder, &name, &format!("recordings of {}", variants.join(", ")), &sections)
+    write(args, &folder, &name, &format!("recordings of {}", variants.join(", ")), &content)
 }
 
 /// Writes the folder of a report.
-fn write(
-    args: &ReportArgs,
-    folder: &Path,
-    name: &str,
-    facts: &str,
-    sections: &[(String, ReportSection)],
-) -> Result<()> {
+fn write(args: &ReportArgs, folder: &Path, name: &str, facts: &str, content: &Content) -> Result<()> {
+    let sections = &content.sections;
     sections.iter().try_for_each(|(_, section)| args.page.check(&section.figures))?;
     let drawn = drawings(sections);
     // It appears whole: an interrupt must not leave a page of one trace among the figures of another.
@@ -160,7 +154,7 @@ fn write(
         write(format!("{name}.json"), &section.json)?;
     }
     let name = args.page.sheet().title.unwrap_or_else(|| name.to_owned());
-    whole.write(INDEX, html(&name, facts, &files, sections, &drawn).as_bytes())?;
+    whole.write(INDEX, html(&name, facts, &files, content, &drawn).as_bytes())?;
     let verb = writer::verb(whole.finish()?);
     if !args.trace.read.quiet {
         emit(&format!("{verb} {}", folder.join(INDEX).display()));
@@ -173,6 +167,9 @@ const PLOT: &str = "plot";
 
 /// The command that compares the variants of a folder of runs.
 const COMPARE: &str = "compare";
+
+/// The place in the page of the questions that have no answer.
+const UNANSWERED: &str = "unanswered";
 
 /// The file name of the page.
 const INDEX: &str = "index.html";
@@ -225,12 +222,29 @@ fn drawings(sections: &[(String, ReportSection)]) -> Vec<Vec<String>> {
     sections.iter().map(drawn).collect()
 }
 
-/// Reads the trace once for all sections that it has, and returns them with their names.
-fn sections(session: &Session, plots: &[String], sheet: &Sheet) -> Result<(Vec<(String, ReportSection)>, Diagnostics)> {
+/// The answers of a report, in the order of the commands.
+#[derive(Default)]
+struct Content {
+    /// The sections, each with the name of its files.
+    sections: Vec<(String, ReportSection)>,
+    /// The questions that the trace cannot answer, each with the reason.
+    unanswered: Vec<(String, Unanswered)>,
+}
+
+/// The answer, or the reason why the trace has none; other errors end the report.
+fn answered<T>(answer: Result<T>) -> Result<Result<T, Unanswered>> {
+    answer.map(Ok).or_else(|error| error.downcast::<Unanswered>().map(Err))
+}
+
+/// Reads the trace once for all questions.
+fn content(session: &Session, plots: &[String], sheet: &Sheet) -> Result<(Content, Diagnostics)> {
     let mut parts: Vec<(String, Box<dyn SectionAnalysis + '_>)> = Vec::new();
+    let mut unanswered = Vec::new();
     for entry in COMMANDS {
-        let Some(name) = entry.section_name() else { continue };
-        parts.extend(entry.section(session)?.map(|part| (name.to_owned(), part)));
+        match answered(entry.section(session))? {
+            Ok(part) => parts.extend(part.map(|part| (entry.name.to_owned(), part))),
+            Err(why) => unanswered.push((entry.name.to_owned(), why)),
+        }
     }
     for (number, plot) in (1..).zip(plots) {
         let name = if plots.len() > 1 { format!("{PLOT}-{number}") } else { PLOT.to_owned() };
@@ -241,10 +255,17 @@ fn sections(session: &Session, plots: &[String], sheet: &Sheet) -> Result<(Vec<(
     let page = ReportPage::new(session, sheet, &diagnostics);
     let mut answers: Vec<_> = parts.iter().zip(output).enumerate().collect();
     answers.sort_by_key(|(_, ((_, part), _))| part.is_concluded_last());
-    let concluded = answers.into_iter().map(|(place, ((name, _), answer))| Ok((place, name.clone(), answer(&page)?)));
-    let mut sections = concluded.collect::<Result<Vec<_>>>()?;
+    let mut sections = Vec::new();
+    for (place, ((name, _), answer)) in answers {
+        match answered(answer(&page))? {
+            Ok(section) => sections.push((place, name.clone(), section)),
+            Err(why) => unanswered.push((name.clone(), why)),
+        }
+    }
     sections.sort_by_key(|(place, ..)| *place);
-    Ok((sections.into_iter().map(|(_, name, section)| (name, section)).collect(), diagnostics))
+    unanswered.sort_by_key(|(name, _)| COMMANDS.iter().position(|entry| entry.name == name));
+    let sections = sections.into_iter().map(|(_, name, section)| (name, section)).collect();
+    Ok((Content { sections, unanswered }, diagnostics))
 }
 
 /// Follows the page for all sections in one pass; returns their conclusions in the same order.
@@ -286,13 +307,8 @@ nav a{margin-right:1.2em}svg{max-width:100%;height:auto;border:1px solid #d0d0d0
 pre{font-size:12px;overflow-x:auto;background:#f6f6f6;padding:.8em}h2{margin-top:2.2em}";
 
 /// Returns the page: all figures and texts in one file.
-fn html(
-    name: &str,
-    facts: &str,
-    files: &[String],
-    sections: &[(String, ReportSection)],
-    drawn: &[Vec<String>],
-) -> String {
+fn html(name: &str, facts: &str, files: &[String], content: &Content, drawn: &[Vec<String>]) -> String {
+    let Content { sections, unanswered } = content;
     let name = escaped(name);
     // Writing to a string cannot fail.
     let mut out = String::from("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
@@ -305,6 +321,9 @@ fn html(
     for (name, section) in sections {
         let _ = writeln!(out, "<a href=\"#{name}\">{}</a>", escaped(&section.title));
     }
+    if !unanswered.is_empty() {
+        let _ = writeln!(out, "<a href=\"#{UNANSWERED}\">Not answered</a>");
+    }
     out.push_str("</nav>\n");
     for ((name, section), figures) in sections.iter().zip(drawn) {
         let _ = writeln!(out, "<h2 id=\"{name}\">{}</h2>", escaped(&section.title));
@@ -314,6 +333,13 @@ fn html(
         if !section.text.is_empty() {
             let _ = writeln!(out, "<pre>{}</pre>", escaped(&section.text));
         }
+    }
+    if !unanswered.is_empty() {
+        let _ = writeln!(out, "<h2 id=\"{UNANSWERED}\">Not answered by this trace</h2>\n<ul>");
+        for (name, why) in unanswered {
+            let _ = writeln!(out, "<li><code>{name}</code>: {}</li>", escaped(&why.0));
+        }
+        out.push_str("</ul>\n");
     }
     let command = escaped(&repeatable(std::env::args_os()));
     let _ = writeln!(out, "<p><code>{command}</code></p>\n</body>\n</html>");

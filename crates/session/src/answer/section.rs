@@ -1,4 +1,4 @@
-//! Sections of a report: each command has one for its analysis, and `commands/report.rs` the list of them.
+//! Sections of a report: each question has one, or says why the trace does not answer it.
 
 use crate::Session;
 use crate::document::TraceDocument;
@@ -28,7 +28,7 @@ pub struct ReportSection {
     pub json: Vec<u8>,
 }
 
-/// The output of an analysis, as it becomes a section once the pass has ended.
+/// The output of an analysis, as it becomes a section once the pass has ended; [`Unanswered`] where the pass shows that there is no answer.
 pub type Conclusion<'p> = Box<dyn FnOnce(&ReportPage<'_>) -> Result<ReportSection> + Send + 'p>;
 
 /// A section of the report before the pass, with the options of its analysis.
@@ -43,8 +43,21 @@ pub trait SectionAnalysis {
     }
 }
 
-/// The parts of a trace's report that can be missing: an analysis whose events were not recorded, for example.
+/// The section of a question in a report, before the pass; nothing where reports of this kind have none of it. The error is [`Unanswered`]
+/// where the trace cannot answer the question.
 pub type MaybeSection<'s> = Result<Option<Box<dyn SectionAnalysis + 's>>>;
+
+/// The reason why a trace cannot answer a question, with what to record. A report has it in a line in place of a section.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Unanswered(pub String);
+
+impl Unanswered {
+    /// Returns an error with this reason, which ends the section and not the report.
+    pub fn because(reason: impl Into<String>) -> anyhow::Error {
+        Unanswered(reason.into()).into()
+    }
+}
 
 struct Of<O, F> {
     options: O,

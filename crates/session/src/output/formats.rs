@@ -152,14 +152,18 @@ impl Formats {
         }
     }
 
+    /// Returns the endings of the files that can be written, the dialects of the text left out.
+    pub fn files(self) -> impl Iterator<Item = &'static str> {
+        self.formats().filter(|format| !format.is_dialect()).map(Format::ending)
+    }
+
     fn formats(self) -> impl Iterator<Item = Format> {
         Format::value_variants().iter().copied().filter(move |format| self.has(*format))
     }
 
     /// The formats as endings: `.pdf, .svg, .png and .json`.
     fn endings(self, last: &str) -> String {
-        let files = self.formats().filter(|format| !format.is_dialect());
-        let mut endings: Vec<String> = files.map(|format| format!(".{}", format.ending())).collect();
+        let mut endings: Vec<String> = self.files().map(|ending| format!(".{ending}")).collect();
         let end = endings.pop().unwrap_or_default();
         if endings.is_empty() { end } else { format!("{} {last} {end}", endings.join(", ")) }
     }
