@@ -412,7 +412,7 @@ fn names_cannot_move_the_cursor() {
         &["dat2graph", "--json"],
         &["migrations", "--json"],
         &["events", "--list"],
-        &["events", "--events", "sched_switch", "--near", "1"],
+        &["events", "--events", "sched_switch", "--near", "1ms"],
         &["events", "--format", "csv", "-o", "-"],
         &["events", "--events", "*", "--match", "comm=(?<comm>.*) pid", "--json"],
         &["stepper", "--text", "--steps", "200"],

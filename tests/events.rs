@@ -198,12 +198,12 @@ fn tables_quote_what_they_must() {
 fn what_is_near_an_event_is_on_its_core_and_within_the_time() {
     let trace = path("balance.dat");
     let near =
-        |ms: &str| schedviz(&["events", &trace, "--events", "lb:detach_task", "--near", ms, "-q"]).success().text();
-    let text = near("0.5");
+        |time: &str| schedviz(&["events", &trace, "--events", "lb:detach_task", "--near", time, "-q"]).success().text();
+    let text = near("0.5ms");
     assert_eq!(near("500us"), text);
     assert_eq!(
         text.lines().filter(|l| l.starts_with('>')).count(),
-        near("0").lines().filter(|l| !l.is_empty()).count()
+        near("0ms").lines().filter(|l| !l.is_empty()).count()
     );
     let mut shown = 0;
     for block in text.split("\n\n").filter(|b| !b.is_empty()) {

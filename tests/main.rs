@@ -49,6 +49,7 @@ mod migrations;
 mod names;
 mod neighbours;
 mod offcpu;
+mod options;
 mod oracle;
 mod outcomes;
 mod output;

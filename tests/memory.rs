@@ -77,7 +77,7 @@ fn no_command_holds_a_trace() {
         &["fairness", "--group-by", "parent"],
         &["stepper", "--at", "0.001", "--text"],
         &["events", "-o", "x.csv"],
-        &["events", "--near", "0.001", "--events", "sched_migrate_task", "-o", "x.txt"],
+        &["events", "--near", "1us", "--events", "sched_migrate_task", "-o", "x.txt"],
         &["report", "-o", "x"],
         &["export", "--csv", "csv"],
         &["export", "--perfetto", "x.pftrace"],

@@ -45,7 +45,7 @@ fn the_program_says_who_got_what() {
     for (arguments, advice) in [
         (vec!["utilization", trace, "--interval", "0"], "not a length"),
         (vec!["utilization", trace, "--interval", "1ns"], "intervals"),
-        (vec!["fairness", trace, "--group-by", "("], "--group-by"),
+        (vec!["fairness", trace, "--group-by", "("], "--by"),
         (vec!["fairness", trace, "--cpus", "1"], "--cpus"),
     ] {
         let ran = schedviz(&arguments);

@@ -13,7 +13,7 @@ fn throttled_time_is_that_of_the_kernel_by_cpu() {
     let trace = trace.to_str().expect("UTF-8");
     let json = schedviz(&["workcons", trace, "--json"]).success().text();
     let document: serde_json::Value = serde_json::from_str(&json).expect("JSON");
-    let throttled = document["runs"][0]["trust"]["throttled"].as_array().expect("CPUs");
+    let throttled = document["runs"][0]["coverage"]["throttled"].as_array().expect("CPUs");
     let sum = |field: &str| throttled.iter().map(|cpu| cpu[field].as_u64().expect("a number")).sum::<u64>();
     // Counted by another program from the text of trace-cmd report: 2,795,248,880 ns in 52 times, and three times that go on
     // at the end of the trace.
@@ -37,7 +37,7 @@ fn the_kernels_counters_stand_beside_the_times_of_cpus_and_tasks() {
     let trace = trace.to_str().expect("UTF-8");
     let trust = |window: &[&str]| {
         let json = schedviz(&[&["workcons", trace, "--json", "-q"], window].concat()).success().text();
-        serde_json::from_str::<serde_json::Value>(&json).expect("JSON")["runs"][0]["trust"].clone()
+        serde_json::from_str::<serde_json::Value>(&json).expect("JSON")["runs"][0]["coverage"].clone()
     };
     let whole = trust(&[]);
     // throttled_usec of /limited in the machine file: 6,147,707 at the start and 21,496,664 at the end.
@@ -142,7 +142,7 @@ fn throttled_tasks_do_not_wait() {
     let by_kernel = 1000 * (21_496_664_u64 - 6_147_707);
     let by_state: u64 = throttled.values().sum();
     assert!((0.95..1.05).contains(&(by_state as f64 / by_kernel as f64)), "{by_state} of {by_kernel} ns");
-    let trust = &run["trust"];
+    let trust = &run["coverage"];
     let cgroup = &trust["throttled_cgroups"][0];
     assert_eq!((&cgroup["path"], &cgroup["id"]), (&"/limited/inner".into(), &51.into()));
     assert_eq!(cgroup["ns"], trust["throttled_task_ns"]);
@@ -238,7 +238,7 @@ fn throttled_by_cpu(path: &str, window: &[&str]) -> BTreeMap<u64, (u64, u64)> {
     let ran = schedviz(&[&["workcons", path, "--json", "-q"], window].concat());
     assert!(ran.code != Some(1), "{}", ran.text());
     let document: serde_json::Value = serde_json::from_slice(&ran.stdout).expect("JSON");
-    let cpus = document["runs"][0]["trust"]["throttled"].as_array().cloned().unwrap_or_default();
+    let cpus = document["runs"][0]["coverage"]["throttled"].as_array().cloned().unwrap_or_default();
     let number = |cpu: &serde_json::Value, field: &str| cpu[field].as_u64().expect("a number");
     cpus.iter().map(|cpu| (number(cpu, "cpu"), (number(cpu, "ns"), number(cpu, "times")))).collect()
 }

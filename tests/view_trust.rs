@@ -46,7 +46,7 @@ fn compare(view: &View, path: &Path, window: Option<(u64, u64)>, filter: &str) {
     let what = format!("{name} {window:?} {filter}");
     assert_eq!(found["violation"], run["violation"]["ns"], "{what}");
     let trust = &found["trust"];
-    assert_eq!(trust["unknown_percent"], run["trust"]["unknown_percent"], "{what}");
+    assert_eq!(trust["unknown_percent"], run["coverage"]["unknown_percent"], "{what}");
     assert_eq!(trust["bounds"], run["violation"]["bounds"], "{what}");
     let is_untrusted = judged["verdict"]["verdict"] == "untrusted";
     match trust["why"].as_str() {
@@ -127,7 +127,7 @@ fn findings_are_those_of_a_pass_each_of_them_once() {
         let run = document(&["workcons", "-q", "--json", path.to_str().expect("a name")])["runs"][0].clone();
         let shown = findings.as_array().expect("findings").iter().filter(|row| row["text"] != Value::Null);
         let mut shown: Vec<String> = shown.map(|row| row["text"].as_str().unwrap_or_default().to_owned()).collect();
-        for row in run["trust"]["diagnostics"].as_array().expect("rows") {
+        for row in run["trust"].as_array().expect("rows") {
             let line = format!("{} {}", row["count"], row["message"].as_str().expect("words"));
             let at = shown.iter().position(|text| text.replace(',', "").starts_with(&line.replace(',', "")));
             shown.remove(at.unwrap_or_else(|| panic!("{line} in {shown:?}")));

@@ -56,7 +56,7 @@ fn both_runs_are_drawn_and_the_causes_have_curves() {
 
     // The run as it would have been is a trace with the figures of the prediction.
     let (_, of_stolen) = document(&[&stolen, "--policy", "observed"]);
-    let measured = &of_stolen["runs"][0]["trace"];
+    let measured = &of_stolen["runs"][0]["recorded"];
     for number in ["elapsed_ns", "violation_ns", "cpu_time_lost_ns"] {
         let of = |value: &Value| value.as_f64().expect("a number");
         let (measured, predicted) = (of(&measured[number]), of(&predicted[number]["value"]));
@@ -81,7 +81,7 @@ fn both_runs_are_drawn_and_the_causes_have_curves() {
         let points = curve["points"].as_array().expect("points");
         let elapsed: Vec<f64> = points.iter().map(|point| point["elapsed_ns"].as_f64().expect("a time")).collect();
         assert!(elapsed.len() == 4 && elapsed.is_sorted_by(|a, b| a >= b), "{curve}");
-        let trace = run["trace"]["elapsed_ns"].as_f64().expect("a time");
+        let trace = run["recorded"]["elapsed_ns"].as_f64().expect("a time");
         assert!(elapsed[0] <= trace * 1.001, "{curve}: {trace}");
     }
     let ran = schedviz(&["whatif", "-q", &trace, "--without=rain"]);

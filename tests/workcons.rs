@@ -329,7 +329,7 @@ fn verdicts_and_exit_codes() {
     assert!(drawn.contains("Switches were not recorded"));
     let json = schedviz(&["workcons", &alone, "--json", "-q"]).success().text();
     let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
-    let missing = json["runs"][0]["trust"]["missing_events"].as_array().expect("names");
+    let missing = json["runs"][0]["coverage"]["missing_events"].as_array().expect("names");
     assert_eq!(missing[0], "sched_wakeup");
     // Without any the running tasks are unknown; the events can be shown.
     std::fs::write(&alone, TraceBuilder::default().events(&others).build()).expect("written");
@@ -353,7 +353,7 @@ fn only_cpus_that_were_asked_for_count() {
         let ran = schedviz(&[&["workcons", path, "--json", "--cpus", cpus], assumed].concat()).success();
         let json: serde_json::Value = serde_json::from_slice(&ran.stdout).expect("JSON");
         let report = &json["runs"][0];
-        (report["violation"].clone(), report["cpus"].clone(), report["trust"]["unobserved"].clone(), ran.stderr)
+        (report["violation"].clone(), report["cpus"].clone(), report["coverage"]["unobserved"].clone(), ran.stderr)
     };
     let assume = ["--assume-idle"];
     let (some, some_assumed) = (run("0-7", &[]), run("0-7", &assume));

@@ -2,10 +2,9 @@
 
 use crate::details::Pattern;
 use anyhow::Result;
-use parse::Where;
 use regex::Regex;
 use sched::Dur;
-use session::args::{TaskArgs, TraceArgs};
+use session::args::{TaskArgs, TraceArgs, length};
 use session::formats::{Formats, OutputArgs};
 
 /// The formats in which the answer can be written.
@@ -44,8 +43,8 @@ pub struct EventsArgs {
     /// Summarise this value, a field or FIELD=NUMBER in a text, and draw it over time
     #[arg(long, value_name = "FIELD")]
     pub(crate) value: Option<String>,
-    /// List what happened on the same CPU around each event: within this number of milliseconds, or within 50us
-    #[arg(long, value_name = "MS", value_parser = near, conflicts_with_all = ["by", "match", "value"])]
+    /// List what happened on the same CPU around each event: within this time, such as 1ms or 50us
+    #[arg(long, value_name = "TIME", value_parser = near, conflicts_with_all = ["by", "match", "value"])]
     pub(crate) near: Option<Dur>,
     /// Draw events per second over time
     #[arg(long, conflicts_with_all = ["list", "value"])]
@@ -68,17 +67,16 @@ Examples:
                                               trace.events.pdf
   schedviz events trace.dat --events 'lb:*' --cpus 40
                                               the balancer's probes on one CPU
-  schedviz events trace.dat --events sched:sched_move_numa --near 1
+  schedviz events trace.dat --events sched:sched_move_numa --near 1ms
                                               and what happened around each
   schedviz events trace.dat --events lb:load_balance --by moved
   schedviz events trace.dat --events sched:sched_stat_runtime --value runtime";
 
-/// The time of `--near`: a number of milliseconds, or a length with its unit.
+/// Parses the time of `--near`. A number alone was once one of milliseconds, and is one of seconds elsewhere: it is refused.
 fn near(text: &str) -> Result<Dur, String> {
-    match (text.parse::<f64>(), Where::parse(text)) {
-        (Ok(ms), _) if (0.0..=1e9).contains(&ms) => Ok(Dur((ms * 1e6) as u64)),
-        (Err(_), Ok(Where::FromStart(ns))) if ns >= 0 => Ok(Dur(ns.unsigned_abs())),
-        _ => Err("this is no length of time; write 1 or 0.05 for milliseconds, or 50us".into()),
+    match text.parse::<f64>() {
+        Ok(_) => Err(format!("a unit is missing: {text}ms, {text}us or {text}s")),
+        Err(_) => length(text),
     }
 }
 

@@ -23,7 +23,7 @@ pub struct FairnessArgs {
     /// Members are each a `task`, a `command` (names that differ in a number or a random part alone are one, as
     /// ksoftirqd/N), a `process`, a `cgroup`, a set of scheduling `params`, the children of a `parent`, or what a regular
     /// expression catches in the name: its first group, or all of it
-    #[arg(long, visible_alias = "by", default_value = "task", value_name = "WHAT", value_parser = group_by)]
+    #[arg(long = "by", alias = "group-by", default_value = "task", value_name = "WHAT", value_parser = group_by)]
     pub(crate) group_by: GroupBy,
     /// Expect shares by the weights of the nice values
     #[arg(long)]

@@ -39,7 +39,7 @@ impl TaskQuestion for FairnessQuestion {
     }
 
     fn check(args: &FairnessArgs) -> Result<()> {
-        args.shared.begin.without_descent(matches!(args.group_by, GroupBy::Parent), "--group-by parent")
+        args.shared.begin.without_descent(matches!(args.group_by, GroupBy::Parent), "--by parent")
     }
 
     fn options<'o>(args: &'o FairnessArgs, session: &'o Session, tasks: Option<&'o Chosen<'o>>) -> Result<Options<'o>> {

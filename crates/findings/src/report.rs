@@ -53,6 +53,8 @@ pub struct FindingsReport {
     pub schema: &'static str,
     /// The start of the window, in nanoseconds of the trace's clock.
     pub from_ns: Ts,
+    /// The end of the window, in nanoseconds of the trace's clock.
+    pub to_ns: Ts,
     /// The length of the window, in nanoseconds.
     pub window_ns: Dur,
     /// The time that costs are measured in.
@@ -132,6 +134,7 @@ pub fn findings(found: &Measurements, doubts: &Doubts) -> FindingsReport {
     FindingsReport {
         schema: SCHEMA,
         from_ns: found.workcons.from_ns,
+        to_ns: found.workcons.to_ns,
         window_ns: found.workcons.window_ns,
         cost_unit: if observer.is_by_path { CostUnit::CriticalPath } else { CostUnit::CpuTimeLost },
         application: doubts.application.clone(),

@@ -71,6 +71,8 @@ struct QueuedVictim {
 /// The analysis of victims and culprits: an [`Analysis`] whose output is a [`NeighboursReport`].
 pub struct Matrix<'o> {
     options: &'o Options<'o>,
+    /// The window's start, once that is reached.
+    start: Ts,
     parties: Parties<'o>,
     cpus: Vec<QueueNow>,
     /// The waiting and the throttled tasks that are counted. Each is counted once, as it joins a queue: a look at whole
@@ -89,6 +91,7 @@ impl<'o> Matrix<'o> {
         Matrix {
             options,
             parties: Parties::new(&options.cgroups),
+            start: Ts::default(),
             cpus: Vec::new(),
             queued: PerTask::default(),
             sums: MatrixSums::default(),
@@ -322,6 +325,7 @@ impl Analysis for Matrix<'_> {
     type Output = NeighboursReport;
 
     fn begin(&mut self, start: Ts, state: &SchedState) {
+        self.start = start;
         while self.next_move(start).is_some() {}
         self.look_at_all(start, state);
     }
@@ -341,6 +345,6 @@ impl Analysis for Matrix<'_> {
             let idling = self.cpus[cpu.index()].idling.take();
             idling.into_iter().for_each(|idling| self.sums.add_idling(&idling, end, false));
         }
-        report::build(self.options.by, &self.parties, self.sums)
+        report::build(self.options.by, (self.start, end), &self.parties, self.sums)
     }
 }

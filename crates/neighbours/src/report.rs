@@ -3,7 +3,7 @@
 use crate::parties::{By, Parties, PartyKind};
 use crate::sums::{MatrixSums, PairSums};
 use crate::witness::PressureReport;
-use sched::{Dur, OfSelection};
+use sched::{Dur, OfSelection, Ts};
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -19,6 +19,10 @@ pub struct NeighboursReport {
     pub schema: &'static str,
     /// The rule by which tasks form victims and culprits.
     pub by: By,
+    /// The start of the window on the trace's clock, in nanoseconds.
+    pub from_ns: Ts,
+    /// The end of the window on the trace's clock, in nanoseconds.
+    pub to_ns: Ts,
     /// The waiting of all victims, in nanoseconds of tasks: the sum over `pairs`.
     pub wait_ns: Dur,
     /// The throttled time of all victims, in nanoseconds of tasks, which is no part of `wait_ns`.
@@ -148,7 +152,7 @@ impl PartyReport {
 }
 
 /// Makes the report of an analysis.
-pub(crate) fn build(by: By, parties: &Parties, sums: MatrixSums) -> NeighboursReport {
+pub(crate) fn build(by: By, (from_ns, to_ns): (Ts, Ts), parties: &Parties, sums: MatrixSums) -> NeighboursReport {
     let MatrixSums { pairs, throttled } = sums;
     let into = parties.joined(by);
     let mut groups: Vec<PartyReport> = Vec::new();
@@ -211,6 +215,8 @@ pub(crate) fn build(by: By, parties: &Parties, sums: MatrixSums) -> NeighboursRe
     NeighboursReport {
         schema: SCHEMA,
         by,
+        from_ns,
+        to_ns,
         wait_ns: Dur(total),
         throttled_ns: groups.iter().fold(Dur(0), |mut sum, group| {
             sum += group.throttled_ns;

@@ -23,7 +23,7 @@ pub struct OffCpuArgs {
     #[arg(long, value_enum, default_value_t, value_name = "STACK")]
     pub(crate) by: OffCpuBy,
     /// Time that orders the stacks, and that --folded and the figure show
-    #[arg(long, value_enum, default_value_t, value_name = "WHAT")]
+    #[arg(long = "weight", alias = "time", value_enum, default_value_t, value_name = "WHAT")]
     pub(crate) time: OffCpuTime,
     #[command(flatten)]
     pub(crate) symbols: SymbolArgs,
@@ -43,7 +43,7 @@ const EXAMPLES: &str = "\
 Examples:
   sudo schedviz record --stacks -- hackbench       a recording with stacks
   schedviz offcpu trace.dat                        kinds and stacks
-  schedviz offcpu trace.dat --tasks '^redis' --time runnable
+  schedviz offcpu trace.dat --tasks '^redis' --weight runnable
   schedviz offcpu trace.dat --by waker             what ends the sleeps
   schedviz offcpu trace.dat --folded > stacks.txt  for other flame graphs
   schedviz offcpu perf.data --format lkp           the keys of LKP's perf-sched

@@ -26,7 +26,7 @@ pub struct PathArgs {
     #[arg(long, default_value_t = 10, value_name = "N")]
     pub(crate) rows: usize,
     /// Maximum number of the longest queued segments to show
-    #[arg(long, default_value_t = 5, value_name = "N")]
+    #[arg(long = "worst", alias = "longest", default_value_t = 5, value_name = "N")]
     pub(crate) longest: usize,
     /// Also list the path by these
     #[arg(long, value_enum, value_name = "WHAT")]

@@ -132,7 +132,7 @@ impl Entry {
             first_step: C::FIRST_STEP,
             question: C::QUESTION,
             is_hidden: C::IS_HIDDEN,
-            define: C::Args::augment_args,
+            define: defined::<C>,
             parse: parsed::<C>,
             contract: None,
         }
@@ -193,6 +193,18 @@ impl Entry {
     pub fn schemas(&self) -> Vec<NamedSchema> {
         self.contract.map_or_else(Vec::new, |question| (question.schemas)())
     }
+}
+
+/// The shared arguments that short help shows; a command's own arguments all stand there.
+const BRIEF: [&str; 8] = ["output", "json", "min", "max", "tasks", "topology", "cpus", "forked"];
+
+/// Defines the arguments of a command. `-h` shows those that one question needs, `--help` all of them.
+fn defined<C: Subcommand>(command: clap::Command) -> clap::Command {
+    C::Args::augment_args(command).mut_args(|argument| {
+        let is_shared = argument.get_help_heading().is_some();
+        let is_brief = !is_shared || BRIEF.contains(&argument.get_id().as_str());
+        argument.hide_short_help(!is_brief)
+    })
 }
 
 /// Takes the arguments of a command from what clap has matched.

@@ -22,6 +22,10 @@ pub struct ResidencyReport {
     pub schema: &'static str,
     /// The rule by which tasks form groups.
     pub by: GroupedBy,
+    /// The start of the window on the trace's clock, in nanoseconds.
+    pub from_ns: Ts,
+    /// The end of the window on the trace's clock, in nanoseconds.
+    pub to_ns: Ts,
     /// The window's length in nanoseconds.
     pub window_ns: Dur,
     /// The run time of all groups, in nanoseconds.
@@ -256,6 +260,8 @@ pub(crate) fn build(analysis: &RunSums<'_>, end: Ts, state: &SchedState) -> Resi
     ResidencyReport {
         schema: SCHEMA,
         by: analysis.options.by,
+        from_ns: analysis.options.from,
+        to_ns: analysis.options.to,
         window_ns: window,
         run_ns: Dur(groups.iter().map(|(_, group)| group.run_ns.0).sum()),
         residency_percent,

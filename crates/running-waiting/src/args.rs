@@ -18,7 +18,7 @@ pub struct RunningWaitingArgs {
     #[command(flatten)]
     pub(crate) shared: SharedArgs,
     /// One panel for each node or last-level cache (needs --topology)
-    #[arg(long, value_enum, value_name = "WHAT")]
+    #[arg(long = "by", alias = "per", value_enum, value_name = "WHAT")]
     pub(crate) per: Option<Per>,
     /// Draw the length of each CPU's run queue below, one row per CPU
     #[arg(long)]
@@ -31,6 +31,6 @@ Examples:
   schedviz running-waiting trace.dat --forked --per-cpu
                                                    the traced command, and the
                                                    run queue of each CPU
-  schedviz running-waiting trace.dat --per node --topology cpus.json
+  schedviz running-waiting trace.dat --by node --topology cpus.json
   schedviz running-waiting trace.dat -o series.csv
                                                    for another program";

@@ -10,7 +10,7 @@ pub(crate) const FORMATS: Formats = Formats::TEXT.and_dialects(&[Format::Perf]);
 /// Report the change between two copies of /proc/schedstat, as the tables of the task-stealing series
 ///
 /// Reads versions 15, 16 and 17, and those with the fields of the series. Statistics must have been on
-/// (sysctl kernel.sched_schedstats=1). The elapsed time is not in the file: --time gives it.
+/// (sysctl kernel.sched_schedstats=1). The elapsed time is not in the file: --elapsed gives it.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES, mut_args(|argument| FORMATS.fit(argument)))]
 pub struct SchedstatArgs {
@@ -22,10 +22,10 @@ pub struct SchedstatArgs {
     #[arg(long, num_args = 2, value_names = ["BEFORE", "AFTER"])]
     pub(crate) base: Vec<PathBuf>,
     /// Elapsed time of the run in seconds
-    #[arg(long, value_name = "SECONDS")]
+    #[arg(long = "elapsed", alias = "time", value_name = "SECONDS")]
     pub(crate) time: Option<f64>,
     /// Elapsed time of the run of --base in seconds
-    #[arg(long, value_name = "SECONDS", requires = "base")]
+    #[arg(long = "base-elapsed", alias = "base-time", value_name = "SECONDS", requires = "base")]
     pub(crate) base_time: Option<f64>,
     /// The kernel's CONFIG_HZ: the time is then taken from the jiffies in the files
     #[arg(long, value_name = "N", conflicts_with = "time")]
@@ -45,9 +45,9 @@ pub struct SchedstatArgs {
 const EXAMPLES: &str = "\
 Examples:
   cat /proc/schedstat >before; time ./benchmark; cat /proc/schedstat >after
-  schedviz schedstat before after --time 5.938
-  schedviz schedstat before after --time 5.938 \\
-      --base old.before old.after --base-time 8.084
+  schedviz schedstat before after --elapsed 5.938
+  schedviz schedstat before after --elapsed 5.938 \\
+      --base old.before old.after --base-elapsed 8.084
   schedviz schedstat before after --base old.before old.after --format perf
                                         the rows of perf sched stats diff
   schedviz schedstat before after --trace trace.dat

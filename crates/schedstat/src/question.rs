@@ -70,7 +70,7 @@ pub(crate) fn run(args: &SchedstatArgs) -> Result<()> {
             "--format perf prints the rows of perf sched stats diff, which compares two runs; add --base BEFORE AFTER"
         );
     }
-    for (name, value) in [("--time", args.time), ("--base-time", args.base_time), ("--hz", args.hz)] {
+    for (name, value) in [("--elapsed", args.time), ("--base-elapsed", args.base_time), ("--hz", args.hz)] {
         if value.is_some_and(|v| !(v.is_finite() && v > 0.0)) {
             bail!("{name}: a number above zero is needed");
         }
@@ -88,7 +88,7 @@ pub(crate) fn run(args: &SchedstatArgs) -> Result<()> {
         base = Some(copies);
         let (columns, short) = Columns::of(&delta, elapsed(args.base_time, &delta)).possible();
         rows.push(StatRow { name: "base".into(), columns });
-        let option = if args.base_time.is_some() { "--base-time" } else { "--hz" };
+        let option = if args.base_time.is_some() { "--base-elapsed" } else { "--hz" };
         warnings.extend(
             delta
                 .warnings
@@ -101,7 +101,7 @@ pub(crate) fn run(args: &SchedstatArgs) -> Result<()> {
     let (copies, delta) = pair(&args.before, &args.after)?;
     let (columns, short) = Columns::of(&delta, elapsed(args.time, &delta)).possible();
     rows.push(StatRow { name: "new".into(), columns });
-    let option = if args.time.is_some() { "--time" } else { "--hz" };
+    let option = if args.time.is_some() { "--elapsed" } else { "--hz" };
     warnings.extend(delta.warnings.iter().cloned().chain(short.map(|at_least| too_short(option, at_least))));
     let trace = args.trace.as_deref().map(|path| of_trace(path, &args.read)).transpose()?;
     let speedup_percent = Report::speedup_of(&rows);
@@ -150,7 +150,7 @@ fn text(args: &SchedstatArgs, report: &Report, delta: &Delta, trace: Option<&Tra
     lines(&mut out, 80, 0, 1, &format!("(per CPU, {}; {columns})", sched::nouns::counted(delta.cpus.len(), "CPU")));
     let timeless = report.rows.iter().any(|r| r.columns.busy_percent.is_none()) && !is_too_short(report);
     if timeless {
-        let _ = writeln!(out, "(without --time SECONDS, or --hz N, there is no %busy)");
+        let _ = writeln!(out, "(without --elapsed SECONDS, or --hz N, there is no %busy)");
     }
     if let Some(trace) = trace {
         against(&mut out, delta, trace);

@@ -84,6 +84,10 @@ impl Names for EventNames {
 pub(crate) struct Report {
     /// The name and version of the schema, `schedviz/stepper/2`.
     schema: &'static str,
+    /// The start of the window on the trace's clock, in nanoseconds.
+    from_ns: Ts,
+    /// The end of the window on the trace's clock, in nanoseconds.
+    to_ns: Ts,
     /// The number of recorded events in the trace. Losses, and CPUs that go offline, are further steps.
     events: u64,
     /// The events that were asked for, each with the state after it.
@@ -120,7 +124,8 @@ pub(crate) fn run(args: &StepperArgs) -> Result<()> {
         return interact(&session, &filter, replay, options);
     }
     let steps = collect(args, &session, &mut replay, start, &options)?;
-    let report = Report { schema: SCHEMA, events: replay.recorded().total(), steps };
+    let report =
+        Report { schema: SCHEMA, from_ns: session.from, to_ns: session.to, events: replay.recorded().total(), steps };
     let text = || {
         let texts = report.steps.iter().map(|step| crate::text(step, &options, terminal_width()));
         texts.collect::<Vec<_>>().join("\n")

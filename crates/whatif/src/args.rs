@@ -36,7 +36,7 @@ pub struct WhatifArgs {
     pub(crate) measured: Vec<String>,
     /// The policies to predict: observed, steal=core, steal=cluster, steal=llc, steal=node, steal=machine, steal=none or ideal
     /// [default: observed, steal=llc with a topology, steal=machine, ideal]
-    #[arg(long, value_name = "POLICY", value_delimiter = ',')]
+    #[arg(long = "under", alias = "policy", value_name = "POLICY", value_delimiter = ',')]
     pub(crate) policy: Vec<PolicyName>,
     /// The order of the run queues where a policy does not follow the trace [default: fair, with fifo in the intervals]
     #[arg(long, value_enum, value_name = "ORDER")]
@@ -77,7 +77,7 @@ pub struct WhatifArgs {
 impl WhatifArgs {
     /// The arguments that ask for one policy by the usual rules.
     pub(crate) fn of_policy(policy: PolicyName, trace: &Path) -> Result<WhatifArgs, clap::Error> {
-        WhatifArgs::of_words(&[OsStr::new(&format!("--policy={policy}")), trace.as_os_str()])
+        WhatifArgs::of_words(&[OsStr::new(&format!("--under={policy}")), trace.as_os_str()])
     }
 
     /// The arguments that ask for the usual policies by the usual rules.
@@ -96,14 +96,14 @@ impl WhatifArgs {
 const EXAMPLES: &str = "\
 Examples:
   schedviz whatif trace.dat                   the trace's policy, stealing, the ideal
-  schedviz whatif trace.dat --policy steal=llc --topology lscpu.json
+  schedviz whatif trace.dat --under steal=llc --topology lscpu.json
                                               stealing under each last-level cache
                                               (lscpu -e -J > lscpu.json)
   schedviz whatif trace.dat --steal-cost 10us with dear steals
   schedviz whatif trace.dat --json            every number, with its interval
-  schedviz whatif trace.dat --policy steal=machine -o whatif.pdf
+  schedviz whatif trace.dat --under steal=machine -o whatif.pdf
                                               the run as it was, and with stealing
-  schedviz whatif trace.dat --policy steal=machine --as-trace stolen.dat
+  schedviz whatif trace.dat --under steal=machine --as-trace stolen.dat
                                               then schedviz view trace.dat stolen.dat
   schedviz whatif trace.dat --without         which cause to mend first
   schedviz whatif --group off='off.*.dat'     several runs, and their medians

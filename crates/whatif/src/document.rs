@@ -42,6 +42,10 @@ pub(crate) struct WhatifRun {
     /// The sched_ext scheduler that was loaded; absent if none was.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) sched_ext: Option<ExtScheduler>,
+    /// The start of the window on the trace's clock, in nanoseconds.
+    pub(crate) from_ns: Ts,
+    /// The end of the window on the trace's clock, in nanoseconds.
+    pub(crate) to_ns: Ts,
     #[serde(flatten)]
     pub(crate) prediction: Prediction,
     /// Whether the cost of a migration within a node, and of one between nodes, was measured in this trace.

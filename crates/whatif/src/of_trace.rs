@@ -115,6 +115,8 @@ impl<'s> Asked<'s> {
             group: None,
             kernel: session.trace.info().kernel,
             sched_ext: session.sched_ext.clone(),
+            from_ns: session.from,
+            to_ns: session.to,
             prediction: predict(&model, &trace, Some(&path), &options),
             measured_costs: [is_measured(0), is_measured(1)],
             without: without(args, session, &model)?,

@@ -147,7 +147,8 @@ pub struct Prediction {
     pub calibration: Calibration,
     /// The predictions, in the order of the policies that were asked for; empty where there is none.
     pub rows: Vec<PolicyRow>,
-    /// The figures of the trace.
+    /// The figures of the run as it was recorded.
+    #[serde(rename = "recorded")]
     pub trace: RunFigures,
     /// The time that decisions cost.
     pub costs: CostsOfPolicies,

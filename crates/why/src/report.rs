@@ -71,6 +71,8 @@ pub struct WhyReport {
     pub window_ns: Dur,
     /// The start of the window on the trace's clock, in nanoseconds.
     pub from_ns: Ts,
+    /// The end of the window on the trace's clock, in nanoseconds.
+    pub to_ns: Ts,
     /// The waiting tasks that count.
     pub waiters: Waiters,
     /// Whether those of the application are tasks that the user chose, instead of those of the traced command.
@@ -153,6 +155,7 @@ pub(crate) fn build(mut why: Why<'_>, end: Ts, state: &SchedState) -> WhyReport 
     let mut report = WhyReport {
         window_ns: window,
         from_ns: why.start,
+        to_ns: end,
         waiters: options.waiters,
         are_chosen: options.application.is_some(),
         selection_unknown: None,

@@ -146,7 +146,7 @@ fn judged(
     let measured = several::measured(&named, &args.read, |((group, path), name), read| {
         let (session, run) = measure(args, read, path, group.clone(), single)?;
         let run = WorkconsRun { trace: name.clone(), ..run };
-        warnings::warn_of((files.len() > 1).then_some(name), &run.trust.diagnostics, read);
+        warnings::warn_of((files.len() > 1).then_some(name), &run.trust, read);
         // An open trace holds its indices, so that only the one that is drawn is kept.
         Ok((Some(session).filter(|_| single), run))
     })?;

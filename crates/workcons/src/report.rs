@@ -123,6 +123,8 @@ pub struct Report {
     pub window_ns: Dur,
     /// The window's start.
     pub from_ns: Ts,
+    /// The window's end.
+    pub to_ns: Ts,
     /// The numbers of CPUs with and without a part in the figures.
     pub cpus: Cpus,
     /// The life of the traced command in nanoseconds, where exec and exit were seen; else the length of the window.
@@ -181,13 +183,13 @@ pub struct Report {
     /// Whether a sched_ext scheduler held the waiting tasks; in the head of the JSON.
     #[serde(skip)]
     pub has_ext_queues: bool,
-    /// The unknown parts; in the trust block of the JSON.
+    /// The unknown parts; in `coverage` of the JSON.
     #[serde(skip)]
     pub unknown: Unknown,
     /// Violation over time, if it was asked for.
     #[serde(skip)]
     pub strips: Vec<Strip>,
-    /// The throttling, if it was asked for; in the trust block of the JSON.
+    /// The throttling, if it was asked for; in `coverage` of the JSON.
     #[serde(skip)]
     pub throttling: Option<Throttling>,
 }
@@ -299,6 +301,7 @@ pub(crate) fn build(analysis: WorkConservation<'_>, end: Ts, state: &SchedState)
     let mut report = Report {
         window_ns: window,
         from_ns: start,
+        to_ns: end,
         cpus: Cpus { observed, unobserved: 0 },
         elapsed_ns: elapsed,
         elapsed_is_command: is_command,

@@ -113,8 +113,12 @@ pub(crate) struct WorkconsRun {
     pub(crate) sched_ext: Option<ExtScheduler>,
     #[serde(flatten)]
     pub(crate) report: Report,
+    /// The parts of the window of which nothing is known, and what else bears on how far the figures can be trusted.
+    pub(crate) coverage: Coverage,
     /// The losses, repairs and doubts of the trace.
-    pub(crate) trust: Trust,
+    #[serde(serialize_with = "warnings::rows")]
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<warnings::Row<'static>>"))]
+    pub(crate) trust: Diagnostics,
     /// The trace as texts and printed commands name it.
     #[serde(skip)]
     pub(crate) drawable: Drawable,
@@ -125,7 +129,7 @@ pub(crate) struct WorkconsRun {
 
 #[derive(Clone, Default, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub(crate) struct Trust {
+pub(crate) struct Coverage {
     #[serde(flatten)]
     unknown: crate::Unknown,
     /// CPUs recorded without any event: they are in no figure.
@@ -154,9 +158,6 @@ pub(crate) struct Trust {
     /// The kernel's lengths of run queues against those by the events; absent without the probe `nr_running`.
     #[serde(skip_serializing_if = "Option::is_none")]
     run_queue_lengths: Option<KernelLengths>,
-    #[serde(serialize_with = "warnings::rows")]
-    #[cfg_attr(feature = "schema", schemars(with = "Vec<warnings::Row<'static>>"))]
-    pub(crate) diagnostics: Diagnostics,
 }
 
 /// The throttled time of a cgroup by the kernel's own counters.
@@ -223,15 +224,15 @@ pub(crate) struct Group {
     pub(crate) elapsed_s: Option<Spread>,
 }
 
-impl Trust {
+impl Coverage {
     /// The throttling of a run alone.
-    fn of(session: &Session, report: &Report) -> Trust {
+    fn of(session: &Session, report: &Report) -> Coverage {
         let path = |id: CgroupId| session.machine.as_ref()?.cgroup_path(id).map(str::to_owned);
         let throttling = report.throttling.as_ref();
         let counted = kernel_throttled(session);
         let cgroup = |throttled: ThrottledCgroup| NamedCgroup { path: path(CgroupId::new(throttled.id)), throttled };
         let cgroups = throttling.map(Throttling::by_cgroup).unwrap_or_default().into_iter();
-        Trust {
+        Coverage {
             throttled: throttling.map(Throttling::by_cpu).unwrap_or_default(),
             throttled_task_ns: throttling.and_then(Throttling::task_ns),
             throttled_tasks: throttling.map(Throttling::by_task).unwrap_or_default(),
@@ -242,7 +243,7 @@ impl Trust {
                 Some(counters.map_or(text.clone(), |counters| format!("{text}. {counters}")))
             }),
             kernel_throttled: if throttling.is_some() { counted.clone() } else { Vec::new() },
-            ..Trust::default()
+            ..Coverage::default()
         }
     }
 }
@@ -265,11 +266,20 @@ impl WorkconsRun {
         report.cpus.unobserved = unobserved.len() - options.assume_idle.len();
         let unknown = report.unknown.clone();
         let doubtful_topology = session.doubtful_topology();
-        let of_session = Trust::of(session, &report);
-        let trust = Trust { unknown, unobserved, run_queue_lengths, doubtful_topology, diagnostics, ..of_session };
+        let of_session = Coverage::of(session, &report);
+        let coverage = Coverage { unknown, unobserved, run_queue_lengths, doubtful_topology, ..of_session };
         let (drawable, recording) = (session.drawable.clone(), session.recording());
         let sched_ext = session.sched_ext.clone();
-        Ok(WorkconsRun { trace: session.name(), group: None, sched_ext, report, trust, drawable, recording })
+        Ok(WorkconsRun {
+            trace: session.name(),
+            group: None,
+            sched_ext,
+            report,
+            coverage,
+            trust: diagnostics,
+            drawable,
+            recording,
+        })
     }
 
     /// The violation as it can be compared with that of other runs, or the reason why it cannot.
@@ -283,7 +293,7 @@ impl WorkconsRun {
 
     /// Draws the figure of the run.
     pub(crate) fn run_figure(&self, session: &Session, sheet: &Sheet) -> Result<draw::Figure> {
-        drawn_run(session, &self.report, &self.trust.diagnostics, sheet)
+        drawn_run(session, &self.report, &self.trust, sheet)
     }
 
     /// The document of this run alone.

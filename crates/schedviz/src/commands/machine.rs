@@ -4,9 +4,9 @@ use anyhow::{Result, bail};
 use machine::{Machine, Root};
 use question::Subcommand;
 use session::formats::{Formats, OutputArgs, OutputName, Renderings};
-use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use timeline::text::lines;
 
 /// Describe this machine: topology, kernel, scheduler settings, cgroups, affinity of the tasks
 ///
@@ -67,10 +67,9 @@ pub(crate) fn run(args: &MachineArgs) -> Result<()> {
 
 fn text(machine: &Machine) -> String {
     let mut out = String::new();
-    // Writing to a string cannot fail.
     let mut line = |name: &str, value: &str| {
         if !value.is_empty() {
-            let _ = writeln!(out, "{name:<10} {value}");
+            lines(&mut out, 100, 0, 11, &format!("{name:<10} {value}"));
         }
     };
     line("machine", &machine.summary());

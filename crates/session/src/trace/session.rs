@@ -238,9 +238,7 @@ impl Session {
             })?;
             if !found {
                 let name = self.name();
-                bail!(
-                    "{option}: there is no such task in {name}; schedviz fairness --group-by task lists those it has"
-                );
+                bail!("{option}: there is no such task in {name}; schedviz fairness --by task lists those it has");
             }
         }
         Ok(())

@@ -65,9 +65,9 @@ fn trust_text(out: &mut String, run: &WorkconsRun) {
         line("the selected tasks are unknown: there is no figure of them");
     }
     if r.unknown.unknown_percent == 0.0 {
-        let doubts = run.trust.diagnostics.iter().any(|(what, ..)| matters(what))
-            || !run.trust.unobserved.is_empty()
-            || run.trust.doubtful_topology.is_some();
+        let doubts = run.trust.iter().any(|(what, ..)| matters(what))
+            || !run.coverage.unobserved.is_empty()
+            || run.coverage.doubtful_topology.is_some();
         line(match doubts {
             true => "no time of the CPUs with events is unknown, but:",
             false => "nothing was lost: the figures are exact",
@@ -97,17 +97,17 @@ fn trust_text(out: &mut String, run: &WorkconsRun) {
              schedviz machine does so while the tasks run"
         ));
     }
-    run.trust.doubtful_topology.iter().for_each(|doubt| line(doubt));
-    run.trust.run_queue_lengths.iter().for_each(|lengths| line(&lengths.text()));
-    run.trust.throttling.iter().for_each(|throttling| line(throttling));
-    if !run.trust.unobserved.is_empty() {
-        let list = sched::topology::format_cpu_list(&run.trust.unobserved);
+    run.coverage.doubtful_topology.iter().for_each(|doubt| line(doubt));
+    run.coverage.run_queue_lengths.iter().for_each(|lengths| line(&lengths.text()));
+    run.coverage.throttling.iter().for_each(|throttling| line(throttling));
+    if !run.coverage.unobserved.is_empty() {
+        let list = sched::topology::format_cpu_list(&run.coverage.unobserved);
         line(&format!(
             "CPUs without any event: {list}; they are in no figure (--assume-idle counts them as idle), and tasks may \
              have moved to and from them unseen: the number of waiting tasks is an upper bound"
         ));
     }
-    for (what, count, first) in run.trust.diagnostics.iter().filter(|(what, ..)| matters(*what)) {
+    for (what, count, first) in run.trust.iter().filter(|(what, ..)| matters(*what)) {
         line(&warnings::line(what, count, first));
     }
 }
