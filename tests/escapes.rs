@@ -53,19 +53,6 @@ fn runs(folder: &Path, arguments: &[&str]) -> Ran {
     ran
 }
 
-/// The names of all commands, by the help, which follows from the registry.
-fn commands() -> Vec<String> {
-    let help = schedviz(&["--help"]).success().text();
-    let (list, _) = help.split_once("\nOptions:").expect("the options");
-    let names = list.lines().filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
-    let names: Vec<String> = names
-        .filter(|name| name.starts_with(|c: char| c.is_ascii_lowercase()) && *name != "help")
-        .map(str::to_owned)
-        .collect();
-    assert!(names.len() > 25, "{names:?}");
-    names
-}
-
 /// The ways to run a command on a trace: one for each format that is text.
 fn ways(command: &str, trace: &str) -> Vec<Vec<String>> {
     let plain = |words: &[&str]| vec![words.iter().map(|word| (*word).to_owned()).collect::<Vec<String>>()];
@@ -219,7 +206,8 @@ fn every_command_in_every_format() {
     std::fs::write(folder.join(format!("n{HOSTILE}.out")), benchmark()).expect("written");
     beside(&folder);
     let mut number = 0;
-    for command in commands().iter().filter(|command| !WITHOUT_INPUT.contains(&command.as_str())) {
+    let shown = schedviz::COMMANDS.iter().filter(|entry| !entry.is_hidden).map(|entry| entry.name);
+    for command in shown.filter(|command| !WITHOUT_INPUT.contains(command)) {
         for way in ways(command, &name) {
             runs(&folder, &way.iter().map(String::as_str).collect::<Vec<_>>());
             number += 1;

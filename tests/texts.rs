@@ -1,6 +1,6 @@
 //! The texts of the reports: their columns, their length, and the commands at their end.
 
-use crate::support::{fixture, root, schedviz_in, scratch};
+use crate::support::{asked, fixture, root, schedviz_in, scratch};
 use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
@@ -207,6 +207,20 @@ fn texts_fit_a_terminal() {
             assert_eq!(wide(&text, TERMINAL), [""; 0], "{command:?} of {trace}");
         }
     }
+    // Every question about a trace, in words.
+    for entry in schedviz::COMMANDS.iter().filter(|entry| entry.formats().is_some()) {
+        let Some(words) = asked(entry, "hackbench.dat") else { continue };
+        if entry.formats().is_some_and(|formats| formats.files().any(|ending| ending == "txt")) {
+            let words = words.iter().map(String::as_str).chain(["-q", "-o", "-", "--format", "txt"]);
+            let text = in_terminal(None, &words.collect::<Vec<_>>());
+            assert!(
+                !text.is_empty() && wide(&text, TERMINAL).is_empty(),
+                "{}: {:?}",
+                entry.name,
+                wide(&text, TERMINAL)
+            );
+        }
+    }
     let others: [&[&str]; 8] = [
         &["whatif", "hackbench.dat"],
         &["whatif", "hackbench.dat", "hackbench-v6.dat"],
@@ -222,19 +236,16 @@ fn texts_fit_a_terminal() {
     }
 }
 
-/// The names of the commands in the help.
-fn commands() -> Vec<String> {
-    let help = in_terminal(None, &["--help"]);
-    let listed = help.lines().skip_while(|line| *line != "Begin here:").take_while(|line| *line != "Options:");
-    let names = listed.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
-    names.filter_map(|line| Some(line.split_whitespace().next()?.to_owned())).filter(|name| name != "help").collect()
+/// The names of the commands that help lists.
+fn commands() -> Vec<&'static str> {
+    schedviz::COMMANDS.iter().filter(|entry| !entry.is_hidden).map(|entry| entry.name).collect()
 }
 
 #[test]
 fn every_help_fits_a_terminal_and_keeps_the_lines_of_its_examples() {
-    let commands = commands();
-    assert!(["info", "list", "manual"].iter().all(|name| commands.iter().any(|c| c == name)), "{commands:?}");
-    for command in commands.iter().map(String::as_str).chain([""]) {
+    let all = in_terminal(None, &["--help"]);
+    for command in commands().into_iter().chain([""]) {
+        assert!(command.is_empty() || all.contains(&format!("\n  {command} ")), "{command} is not listed");
         for how in ["-h", "--help"] {
             let arguments: Vec<&str> = [command, how].into_iter().filter(|word| !word.is_empty()).collect();
             let narrow = in_terminal(Some(TERMINAL), &arguments);
