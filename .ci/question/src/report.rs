@@ -31,7 +31,7 @@ pub struct SampleReport {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SampleRow {
-    /// The CPU.
+    /// The CPU that switched to tasks.
     pub cpu: Cpu,
     /// The number of switches to tasks.
     pub switches: u64,

@@ -2,9 +2,7 @@
 
 use sched::lengths::Summary;
 use sched::seeded::SeededMap;
-use sched::{
-    Analysis, Comm, CpuSpan, Current, Dur, Joined, Lengths, PerTask, SchedState, Span, TaskState, Ts, kthread,
-};
+use sched::{Analysis, Comm, CpuSpan, Current, Dur, Lengths, PerTask, SchedState, Span, TaskState, Ts, kthread};
 use serde::Serialize;
 use why::{Why, WhyReport};
 use workcons::{Options, WorkConservation};
@@ -58,9 +56,6 @@ pub struct QueueWaits {
     ran_until: Ts,
 }
 
-/// Waits go from one piece of a pass into the next: the analysis is not divisible.
-impl Joined for QueueWaits {}
-
 impl Analysis for QueueWaits {
     type Output = QueueWaits;
 
@@ -100,7 +95,7 @@ impl Analysis for QueueWaits {
 pub type Reports = (WhyReport, workcons::Report, QueueWaits);
 
 /// Returns the analysis of a run.
-pub fn measures<'o>(options: &'o Options<'o>) -> impl Joined<Output = Reports> + 'o {
+pub fn measures<'o>(options: &'o Options<'o>) -> impl Analysis<Output = Reports> + 'o {
     (Why::new(options), WorkConservation::new(options), QueueWaits::default())
 }
 

@@ -4,7 +4,7 @@ use crate::args::WhatifArgs;
 use crate::builder::{BuildOptions, Context, ModelBuilder};
 use crate::document::{SCHEMA, WhatifDocument, WhatifRun};
 use crate::engine::Costs;
-use crate::measures::{Reports, RunFigures, measures};
+use crate::measures::{RunFigures, measures};
 use crate::model::Model;
 use crate::policy::PolicyName;
 use crate::predict::{PredictOptions, predict};
@@ -12,12 +12,12 @@ use crate::timers::{CLOCK_SLEEP, TimerPlaces};
 use crate::without::{CauseCurve, ViolatingWait};
 use crate::{costs, text, without};
 use anyhow::{Context as _, Result, bail};
-use events::{Cost, CostRow};
+use events::Cost;
 use parse::Trace;
-use path::{CriticalPath, Path};
+use path::CriticalPath;
 use sched::seeded::SeededMap;
 use sched::topology::{CpuOrder, Distance};
-use sched::{Diagnostics, Joined, TaskFilter, Tracepoint};
+use sched::{TaskFilter, Tracepoint};
 use session::args::BeginArgs;
 use session::formats::json;
 use session::section::{MaybeSection, ReportSection, Unanswered, listed, part};
@@ -57,76 +57,6 @@ pub(crate) fn measured_options(session: &Session) -> Options<'_> {
     Options { strips: None, throttling: false, ..Options::plain(session) }
 }
 
-/// The measurements of the pass over a trace from which is predicted: its model, its figures, the critical path, and the cost of migrations.
-pub(crate) type MeasuredTrace = (Model, Reports, Path, Vec<CostRow>);
-
-/// The pass over a trace from which is predicted.
-pub(crate) struct Asked<'s> {
-    session: &'s Session,
-    build: BuildOptions<'s>,
-    measured: Options<'s>,
-}
-
-impl<'s> Asked<'s> {
-    /// Returns what is to be measured of a session, whose file has this size.
-    pub(crate) fn of(args: &WhatifArgs, session: &'s Session, file_bytes: u64) -> Asked<'s> {
-        let affinity = session.affinity.as_deref();
-        let spins = args.spins.clone().map(|tasks| TaskFilter { tasks: Some(tasks), ..TaskFilter::default() });
-        let (topology, contexts) = (session.topology.clone(), contexts(&session.trace));
-        let TimerPlaces { absolute, set_absolute } = TimerPlaces::of(session, file_bytes);
-        let build = BuildOptions { topology, affinity, contexts, absolute, set_absolute, spins, file_bytes };
-        Asked { session, build, measured: measured_options(session) }
-    }
-
-    /// Returns the analysis, anew for each pass.
-    pub(crate) fn analysis(&self) -> impl Joined<Output = MeasuredTrace> + '_ {
-        let path = CriticalPath::new(path::Options { zero: self.session.start, ..Default::default() });
-        (ModelBuilder::new(&self.build), measures(&self.measured), path, Cost::new(&self.session.topology))
-    }
-
-    /// Predicts from what the pass has measured.
-    pub(crate) fn predicted(
-        &self,
-        args: &WhatifArgs,
-        (model, reports, path, cost_rows): MeasuredTrace,
-        trust: Diagnostics,
-    ) -> Result<(WhatifRun, Model, Costs)> {
-        let Asked { session, measured, .. } = self;
-        if model.is_cut() {
-            let most = warnings::grouped(model.most_turns);
-            return Err(Unanswered::because(format!(
-                "tasks change their state more than {most} times; choose a part with --min and --max"
-            )));
-        }
-        let policies = if args.policy.is_empty() { usual_policies(session) } else { args.policy.clone() };
-        let trace = RunFigures::of(&reports);
-        let measured_costs = costs::of_rows(&cost_rows);
-        let options = PredictOptions {
-            policies,
-            order: args.queue,
-            costs: costs::costs([args.steal_cost, args.migration_cost, args.node_migration_cost], measured_costs),
-            topology: &session.topology,
-            measured,
-        };
-        let given = [args.migration_cost, args.node_migration_cost];
-        let is_measured = |at: usize| given[at].is_none() && measured_costs[at].is_some();
-        let run = WhatifRun {
-            trace: session.name(),
-            group: None,
-            kernel: session.trace.info().kernel,
-            sched_ext: session.sched_ext.clone(),
-            from_ns: session.from,
-            to_ns: session.to,
-            prediction: predict(&model, &trace, Some(&path), &options),
-            measured_costs: [is_measured(0), is_measured(1)],
-            without: without(args, session, &model)?,
-            trust,
-            recording: session.recording(),
-        };
-        Ok((run, model, options.costs))
-    }
-}
-
 /// Predicts from one trace.
 pub(crate) fn predicted(args: &WhatifArgs, session: &Session, file_bytes: u64) -> Result<(WhatifRun, Model, Costs)> {
     let policies = if args.policy.is_empty() { usual_policies(session) } else { args.policy.clone() };
@@ -138,21 +68,60 @@ pub(crate) fn predicted(args: &WhatifArgs, session: &Session, file_bytes: u64) -
             session.name()
         );
     }
-    let asked = Asked::of(args, session, file_bytes);
-    let outcome = session.follow(&BeginArgs::default(), session.window, || asked.analysis())?;
-    asked.predicted(args, outcome.output, outcome.diagnostics).with_context(|| session.name())
+    let measured = measured_options(session);
+    let affinity = session.affinity.as_deref();
+    let spins = args.spins.clone().map(|tasks| TaskFilter { tasks: Some(tasks), ..TaskFilter::default() });
+    let (topology, contexts) = (session.topology.clone(), contexts(&session.trace));
+    let TimerPlaces { absolute, set_absolute } = TimerPlaces::of(session, file_bytes);
+    let build = BuildOptions { topology, affinity, contexts, absolute, set_absolute, spins, file_bytes };
+    let analysis = || {
+        let path = CriticalPath::new(path::Options { zero: session.start, ..Default::default() });
+        (ModelBuilder::new(&build), measures(&measured), path, Cost::new(&session.topology))
+    };
+    let outcome = session.follow(&BeginArgs::default(), session.window, analysis)?;
+    let (model, reports, path, cost_rows) = outcome.output;
+    if model.is_cut() {
+        let most = warnings::grouped(model.most_turns);
+        let why = format!("tasks change their state more than {most} times; choose a part with --min and --max");
+        return Err(Unanswered(why)).with_context(|| session.name());
+    }
+    let trace = RunFigures::of(&reports);
+    let measured_costs = costs::of_rows(&cost_rows);
+    let options = PredictOptions {
+        policies,
+        order: args.queue,
+        costs: costs::costs([args.steal_cost, args.migration_cost, args.node_migration_cost], measured_costs),
+        topology: &session.topology,
+        measured: &measured,
+    };
+    let given = [args.migration_cost, args.node_migration_cost];
+    let is_measured = |at: usize| given[at].is_none() && measured_costs[at].is_some();
+    let run = WhatifRun {
+        trace: session.name(),
+        group: None,
+        kernel: session.trace.info().kernel,
+        sched_ext: session.sched_ext.clone(),
+        from_ns: session.from,
+        to_ns: session.to,
+        prediction: predict(&model, &trace, Some(&path), &options),
+        measured_costs: [is_measured(0), is_measured(1)],
+        without: without(args, session, &model)?,
+        trust: outcome.diagnostics,
+        recording: session.recording(),
+    };
+    Ok((run, model, options.costs))
 }
 
-/// Prepares the section of a report: the prediction of the usual policies, without its figure, which takes further passes.
+/// Prepares the section of a report: the prediction of the usual policies, without its figure.
 pub(crate) fn section(session: &Session) -> MaybeSection<'_> {
     let args = WhatifArgs::usual(session.path())?;
     let file_bytes = std::fs::metadata(session.path())?.len();
-    let asked = Asked::of(&args, session, file_bytes);
-    Ok(Some(part((asked, args), |(asked, args)| {
+    Ok(Some(part(args, move |args| {
+        // A model is large, and so is what the pass of all sections follows: it is made behind that, by itself.
         listed(
-            || asked.analysis(),
-            move |followed, page| {
-                let (run, ..) = asked.predicted(args, followed, page.diagnostics.clone())?;
+            || (),
+            move |(), page| {
+                let (run, ..) = predicted(args, page.session, file_bytes)?;
                 let calibration = &run.prediction.calibration;
                 if !calibration.is_predictable {
                     let why = [calibration.reasons.as_slice(), &calibration.advice].concat();

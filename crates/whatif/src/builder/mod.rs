@@ -16,8 +16,8 @@ use queues::kind_of_move;
 use sched::limits::keep_of_pid;
 use sched::seeded::SeededMap;
 use sched::{
-    Analysis, Cpu, CpuSet, Current, Dur, EventKind, Joined, PerTask, Pid, SchedEvent, SchedState, Span, Task,
-    TaskFilter, TaskState, Topology, Ts,
+    Analysis, Cpu, CpuSet, Current, Dur, EventKind, PerTask, Pid, SchedEvent, SchedState, Span, Task, TaskFilter,
+    TaskState, Topology, Ts,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -412,9 +412,6 @@ impl<'o> ModelBuilder<'o> {
         }
     }
 }
-
-/// Each change of a task adds to the model of the changes before: the analysis is not divisible.
-impl Joined for ModelBuilder<'_> {}
 
 impl Analysis for ModelBuilder<'_> {
     type Output = Model;
