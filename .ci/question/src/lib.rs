@@ -4,11 +4,11 @@
 //! use sample::{Options, Sample};
 //! use sched::Pass;
 //!
-//! // Two tasks run on CPU 0, one behind the other.
+//! // Two tasks run on CPU 0, one behind the other, and one on CPU 1.
 //! let events = testkit::a_wait_beside_an_idle_cpu();
 //! let options = Options::default();
 //! let outcome = Pass::over(events.as_slice()).run(|| Sample::new(&options)).unwrap_or_else(|never| match never {});
-//! assert_eq!(outcome.output.switches, Some(2));
+//! assert_eq!(outcome.output.switches, Some(3));
 //! ```
 
 mod args;

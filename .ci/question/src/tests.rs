@@ -9,5 +9,6 @@ fn switches_to_tasks_are_counted_by_cpu() {
     let options = Options::default();
     let events = testkit::a_wait_beside_an_idle_cpu();
     let outcome = Pass::over(events.as_slice()).run(|| Sample::new(&options)).unwrap_or_else(|never| match never {});
-    assert_eq!(outcome.output.cpus, [SampleRow { cpu: Cpu(0), switches: 2 }]);
+    let row = |cpu, switches| SampleRow { cpu: Cpu(cpu), switches };
+    assert_eq!(outcome.output.cpus, [row(0, 2), row(1, 1)]);
 }
