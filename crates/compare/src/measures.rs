@@ -175,7 +175,6 @@ type WaitParts<A, B, C, D> = (A, B, (Option<C>, Option<D>));
 
 impl<'o> RunAnalyses<'o> {
     /// Returns the analyses as parts, which the caller composes with others; [`Reports::of`] takes their outputs.
-    #[expect(clippy::type_complexity, reason = "analyses are composed as tuples")]
     pub fn parts(
         self,
     ) -> (WorkConservation<'o>, Why<'o>, WaitParts<Latency<'o>, FromTrace, Preemptions<'o>, Picks<'o>>) {
