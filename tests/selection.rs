@@ -454,6 +454,49 @@ fn no_other_cpu_could_have_run_a_bound_thread() {
 }
 
 #[test]
+fn a_wait_that_never_ends_is_the_longest_and_its_idle_cpu_is_to_blame() {
+    let (hog, waiter, idle, kworker) = (task(1, "hog"), task(7, "waiter"), task(0, "swapper"), task(9, "kworker/1:0"));
+    let other = EventKind::Other { id: 1 };
+    // The task waits for 1 ms behind `hog`, and then from 6 to 206 ms, while its CPU idles but for 2 ms of a kernel thread.
+    let events = [
+        at(0, 1, 1, EventKind::Waking { task: waiter, target: Cpu(1) }),
+        at(1, 1, 1, EventKind::Wakeup { task: waiter, target: Cpu(1) }),
+        switch(2, 1, hog, ASLEEP, waiter),
+        switch(5, 1, waiter, ASLEEP, idle),
+        at(6, 0, 3, EventKind::Waking { task: waiter, target: Cpu(1) }),
+        at(6, 0, 3, EventKind::Wakeup { task: waiter, target: Cpu(1) }),
+        at(100, 0, 3, EventKind::Waking { task: kworker, target: Cpu(1) }),
+        at(100, 0, 3, EventKind::Wakeup { task: kworker, target: Cpu(1) }),
+        switch(100, 1, idle, PrevState::RUNNABLE, kworker),
+        switch(102, 1, kworker, ASLEEP, idle),
+        at(206, 0, 3, other),
+    ];
+    let found = fairness_of(&events);
+    let (wait, ms) = (&found.starved[0], |ms: u64| Dur(ms * MS as u64));
+    assert_eq!((wait.pid, wait.duration_ns, wait.still_waits), (Pid(7), ms(200), true));
+    assert_eq!((wait.held_back_ns, wait.others_ran_ns), (ms(198), ms(2)));
+    assert_eq!(wait.meanwhile(), ", while CPU 1 idled (99.0 %)");
+    let member = found.members.iter().find(|member| member.pid == Some(Pid(7))).expect("a member");
+    assert_eq!((member.waits.max_ns, member.open_wait_ns), (Some(ms(1)), Some(ms(200))));
+    let folder = scratch("open-wait");
+    let path = write(&folder, "open.dat", &events);
+    let text = schedviz(&["fairness", text_of(&path), "-q"]).success().text();
+    let row = text.lines().find(|line| line.starts_with("waiter 7")).expect("a row");
+    assert!(row.ends_with(" 200ms") && unwrapped(&text).contains("waiter 7 on CPU 1; it idled 99%"), "{text}");
+    let text = unwrapped(&schedviz(&["latency", text_of(&path), "-q"]).success().text());
+    assert!(text.contains("2 wakeups; waiter 7 still waited after 200.00 ms"), "{text}");
+    assert!(text.contains("Next, on the longest wait:") && text.contains(" --at 0.106000"), "{text}");
+    // The finding says the same once.
+    let text = unwrapped(&schedviz(&["findings", text_of(&path), "-q"]).success().text());
+    assert!(
+        text.contains("waiter 7 waited 200.00 ms for CPU 1 from 0.006000 s on, which idled for 99.0 % of that"),
+        "{text}"
+    );
+    assert!(!text.contains("kworker"), "{text}");
+    std::fs::remove_dir_all(folder).expect("removed");
+}
+
+#[test]
 fn a_task_that_neither_ran_nor_waited_is_no_member() {
     let (init, passing, idle) = (task(1, "init"), task(7, "passing"), task(0, "swapper"));
     let events = [

@@ -27,7 +27,24 @@ struct Idling {
     past: Past<u64>,
 }
 
+/// The least length of a stretch in which a CPU idles beside its own waiting tasks: it counts as held back, not as a switch that is under way.
+const HELD_BACK: Dur = Dur(1_000_000);
+
 impl Idling {
+    /// The CPU idles from now on, or it does not.
+    fn turn(&mut self, idles: bool, ts: Ts, least: Dur) {
+        match self.since {
+            None if idles => self.since = Some(ts),
+            Some(since) if !idles => {
+                self.since = None;
+                if ts.since(since) >= least {
+                    self.past.add(since, ts, ts.since(since).0);
+                }
+            }
+            _ => {}
+        }
+    }
+
     /// The idle time between two instants in nanoseconds: of a joined stretch that an instant cuts, at least the part
     /// that must lie there.
     fn within(&self, from: Ts, to: Ts) -> u64 {
@@ -41,6 +58,8 @@ impl Idling {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct IdleTimes {
     cpus: Vec<Idling>,
+    /// The stretches in which each CPU idled beside its own waiting tasks.
+    held_back: Vec<Idling>,
 }
 
 impl IdleTimes {
@@ -53,16 +72,19 @@ impl IdleTimes {
     pub(crate) fn follow(&mut self, cpu: Cpu, load: Load, ts: Ts) {
         if cpu.index() >= self.cpus.len() {
             self.cpus.resize_with(cpu.index() + 1, Idling::default);
+            self.held_back.resize_with(cpu.index() + 1, Idling::default);
         }
-        let idling = &mut self.cpus[cpu.index()];
-        match (idling.since, load) {
-            (None, load) if load.is_idle() => idling.since = Some(ts),
-            (Some(since), load) if !load.is_idle() => {
-                idling.since = None;
-                idling.past.add(since, ts, ts.since(since).0);
-            }
-            _ => {}
-        }
+        self.cpus[cpu.index()].turn(load.is_idle(), ts, Dur(0));
+        self.held_back[cpu.index()].turn(load.is_awaited(), ts, HELD_BACK);
+    }
+
+    /// The time between two instants for which a CPU idled beside its own waiting tasks, for 1 ms or longer at a time; at least.
+    pub(crate) fn held_back(&self, cpu: Cpu, from: Ts, to: Ts, now: Ts) -> u64 {
+        let Some(idling) = self.held_back.get(cpu.index()) else { return 0 };
+        let is_long = |since: &Ts| now.since(*since) >= HELD_BACK;
+        let open = idling.since.filter(is_long).map_or(0, |since| to.since(since.max(from)).0);
+        let past = idling.past.since(from).map(|stretch| stretch.held.saturating_sub(stretch.outside(from, to)));
+        past.fold(open, u64::saturating_add)
     }
 
     /// The CPUs that idled between two instants, the second of which is now; the longest first.

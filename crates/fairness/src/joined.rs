@@ -15,7 +15,7 @@ use sched::{Comm, Cpu, CpuSpan, Dur, Joined, Load, PerTask, Pid, SchedState, Tas
 enum WaitStep {
     /// Some CPU idles from now on, or none does.
     Idle(bool),
-    /// A CPU has this load now, of which only whether it is idle matters.
+    /// A CPU has this load now, of which only whether it idles, and beside its own waiting tasks, matters.
     Load(Cpu, Load),
     /// A CPU ran a command from this instant on until now.
     Ran(Cpu, Comm, Ts),
@@ -55,8 +55,8 @@ pub(crate) struct WaitLog {
     /// Whether some CPU idles, at the beginning and now.
     idled: bool,
     idles: bool,
-    /// The CPUs that idle with an empty run queue.
-    idle: Vec<bool>,
+    /// Whether each CPU idles with an empty run queue, and whether it idles beside its own waiting tasks.
+    idle: Vec<[bool; 2]>,
     waits: PerTask<PieceWait>,
     /// The tasks that wait and began to do so in an earlier piece, when their waits end, and whether they were moved meanwhile.
     ended: Vec<(Task, Ts, bool)>,
@@ -73,7 +73,7 @@ impl WaitLog {
         let mut log = WaitLog { last: at, idled: idles, idles, ..WaitLog::default() };
         for cpu in state.observed() {
             state.running(cpu).into_iter().for_each(|task| log.running.insert(task.id(), ()));
-            log.set_idle(cpu, state.load(cpu).is_idle());
+            log.set_idle(cpu, state.load(cpu));
         }
         // Whichever of them the pieces before know to wait.
         for task in state.living() {
@@ -82,11 +82,12 @@ impl WaitLog {
         log
     }
 
-    /// Sets whether a CPU idles; returns whether that is a change.
-    fn set_idle(&mut self, cpu: Cpu, idle: bool) -> bool {
+    /// Sets whether a CPU idles, by its load; returns whether that is a change.
+    fn set_idle(&mut self, cpu: Cpu, load: Load) -> bool {
         if cpu.index() >= self.idle.len() {
-            self.idle.resize(cpu.index() + 1, false);
+            self.idle.resize(cpu.index() + 1, [false; 2]);
         }
+        let idle = [load.is_idle(), load.is_awaited()];
         std::mem::replace(&mut self.idle[cpu.index()], idle) != idle
     }
 
@@ -106,7 +107,7 @@ impl WaitLog {
 
     /// Notes the load of a CPU.
     pub(crate) fn load(&mut self, cpu: Cpu, load: Load, ts: Ts) {
-        if self.set_idle(cpu, load.is_idle()) {
+        if self.set_idle(cpu, load) {
             self.steps.push((ts, WaitStep::Load(cpu, load)));
         }
     }

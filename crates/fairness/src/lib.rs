@@ -183,6 +183,8 @@ struct MemberSums {
     wait_ns: u64,
     runs: Lengths,
     waits: Lengths,
+    /// The longest wait that still goes on at the end of the window.
+    open_wait: Option<Dur>,
     weight: u64,
     /// The least kernel priority of its tasks, that of the highest class; absent where none is known.
     prio: Option<i32>,
@@ -442,6 +444,7 @@ impl MemberSums {
         self.wait_ns = self.wait_ns.saturating_add(later.wait_ns);
         self.runs.merge(&later.runs);
         self.waits.merge(&later.waits);
+        self.open_wait = self.open_wait.max(later.open_wait);
         self.weight = self.weight.max(later.weight);
         self.prio = [self.prio, later.prio].into_iter().flatten().min();
         self.intervals.extend(later.intervals.finish());
@@ -541,8 +544,20 @@ impl Analysis for Fairness<'_> {
 
     fn finish(mut self, end: Ts, state: &SchedState) -> FairnessReport {
         self.waits.pass(end, state.counts().idle_cpus() > 0);
-        let Fairness { options, waits, idle, .. } = &mut self;
+        let options = self.options;
         let is_chosen = |task: &Task| options.tasks.is_none_or(|chosen| chosen(task, state));
+        let open: Vec<(TaskId, Ts)> = self.waits.still_open().collect();
+        for (id, since) in open {
+            if let Some(task) = state.task(id).filter(|task| is_chosen(task))
+                && let TaskState::Waiting(cpu) = task.state
+                && state.is_observed(cpu)
+                && let Some(member) = self.member_of_chosen(task, end)
+            {
+                let sums = &mut self.members[member].1;
+                sums.open_wait = sums.open_wait.max(Some(end.since(since)));
+            }
+        }
+        let Fairness { waits, idle, .. } = &mut self;
         waits.close(state, end, idle, is_chosen);
         report::build(self, end)
     }

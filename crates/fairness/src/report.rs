@@ -50,6 +50,16 @@ pub struct Member {
     pub runs: Summary,
     /// The completed waits.
     pub waits: Summary,
+    /// The longest wait that still went on at the end of the window, in nanoseconds; absent if there was none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub open_wait_ns: Option<Dur>,
+}
+
+impl Member {
+    /// The longest wait, whether it ended in the window or not.
+    pub fn longest_wait(&self) -> Option<Dur> {
+        self.waits.max_ns.max(self.open_wait_ns)
+    }
 }
 
 /// The members that neither ran nor waited for any time in the window, together: runs and waits of theirs end in it without a part in it, as at
@@ -248,6 +258,7 @@ pub(crate) fn build(mut f: Fairness<'_>, end: Ts) -> FairnessReport {
             got_percent: percent(s.run_ns as f64, s.run_ns.saturating_add(s.wait_ns) as f64),
             runs: s.runs.summary(),
             waits: s.waits.summary(),
+            open_wait_ns: s.open_wait,
         }
     };
     let members = all.iter().map(member).collect();
@@ -320,7 +331,7 @@ fn idled(s: &Starved) -> String {
         return "bound to its CPU: no other could have run it".into();
     };
     if s.idle_cpus.is_empty() {
-        return "no CPU idled".into();
+        return if s.held_back_ns > Dur(0) { "no other CPU idled" } else { "no CPU idled" }.into();
     }
     let name = |idle: &IdleCpu| format!("CPU {} for {}", idle.cpu, idle.idle_ns.human());
     let named: Vec<String> = s.idle_cpus.iter().take(4).map(name).collect();
@@ -409,14 +420,14 @@ fn member_rows(out: &mut String, report: &FairnessReport, rows: usize) {
             m.share_percent,
             m.expected_percent,
             m.got_percent,
-            short(m.waits.max_ns)
+            short(m.longest_wait())
         );
     }
     let more = report.members.len().saturating_sub(rows);
     if more > 0 {
         let _ = writeln!(out, "… and {more} more (--rows, --json)");
     }
-    out.push_str("  (max: the longest wait)\n");
+    out.push_str("  (max: the longest wait, whether it ended or not)\n");
     classes(out, report);
 }
 
@@ -506,11 +517,10 @@ fn brief_waits(out: &mut String, report: &FairnessReport, trace: &Drawable) {
     case_head(out, "     idle  task");
     for s in report.starved.iter().take(CASES) {
         let idle = s.could_have_run_ns.map_or("bound".into(), Dur::human);
-        let meanwhile = s.antagonists.first().map_or("no task".into(), |(command, _)| command.to_string());
-        let text = format!("{idle:>9}  {} on {}; {meanwhile} ran", s.pid.named(s.command), cpus(s));
+        let text = format!("{idle:>9}  {} on {}{}", s.pid.named(s.command), cpus(s), s.briefly());
         case(out, s.start_in_trace_ns, s.duration_ns, &text);
     }
-    out.push_str("  (idle: the time during which a CPU idled that could have run the task)\n");
+    out.push_str("  (idle: while a CPU idled that could run it; last: what took the wait)\n");
     trace.draw_any(out);
 }
 
@@ -524,7 +534,11 @@ fn longest_waits(out: &mut String, report: &FairnessReport, trace: &Drawable) {
     for s in &report.starved {
         let who: Vec<String> =
             s.antagonists.iter().map(|(comm, time)| format!("{comm} for {}", time.human())).collect();
-        let meanwhile = if who.is_empty() { "no task".to_owned() } else { who.join(", ") };
+        let ran = if who.is_empty() { "no task".to_owned() } else { who.join(", ") };
+        let own = match s.held_back_ns {
+            Dur(0) => String::new(),
+            ns => format!(", and it idled for {}", ns.human()),
+        };
         let start = s.start_in_trace_ns;
         let still = match (s.waited_before, s.still_waits) {
             (true, true) => ", which waited all the time",
@@ -533,7 +547,7 @@ fn longest_waits(out: &mut String, report: &FairnessReport, trace: &Drawable) {
             (false, false) => "",
         };
         let line = format!(
-            "  {:>9} from {:.6} s: {}{still}; meanwhile {} ran {meanwhile}",
+            "  {:>9} from {:.6} s: {}{still}; meanwhile {} ran {ran}{own}",
             s.duration_ns.human(),
             start as f64 / 1e9,
             s.pid.named(s.command),

@@ -43,6 +43,10 @@ pub struct Starved {
     /// The commands that ran on the CPUs of those run queues while it waited there, and for how long, at least: the
     /// longest first, at most three.
     pub antagonists: Vec<(Comm, Dur)>,
+    /// The time for which any task ran on those CPUs while it waited there, at least, in nanoseconds.
+    pub others_ran_ns: Dur,
+    /// The time for which those CPUs idled while it waited there, 1 ms or longer at a time, at least, in nanoseconds: it was held back.
+    pub held_back_ns: Dur,
     /// The time for which some CPU idled meanwhile with an empty run queue, in nanoseconds; nothing for a kernel thread
     /// that is bound to its CPU, since no other could have run it.
     pub could_have_run_ns: Option<Dur>,
@@ -52,6 +56,62 @@ pub struct Starved {
     /// The number of CPUs that idled meanwhile.
     pub idle_cpu_count: usize,
 }
+
+impl Starved {
+    /// The work or the idleness of the CPUs that the task waited for, with its share of the wait in percent: `, while cc1 ran (83.2 %)`; empty
+    /// where neither a task nor idleness took half of the wait.
+    pub fn meanwhile(&self) -> String {
+        let cpu = match self.queues.as_slice() {
+            [] | [_] => format!("CPU {}", self.queues.first().map_or(self.cpu, |queue| queue.cpu)),
+            _ => "its CPUs".to_owned(),
+        };
+        match self.culprit() {
+            Culprit::Idle(idled) => format!(", while {cpu} idled ({idled:.1} %)"),
+            Culprit::Command(command, share) => format!(", while {command} ran ({share:.1} %)"),
+            Culprit::Others(ran, command, share) => {
+                format!(", while other tasks ran ({ran:.1} %), {command} most ({share:.1} %)")
+            }
+            Culprit::Unknown => String::new(),
+        }
+    }
+
+    /// The same for a list, with full percents: `cc1 83%`.
+    pub(crate) fn briefly(&self) -> String {
+        match self.culprit() {
+            Culprit::Idle(share) => format!("; it idled {}%", share.floor()),
+            Culprit::Command(command, share) => format!("; {command} {}%", share.floor()),
+            Culprit::Others(_, command, share) => format!("; others, {command} {}%", share.floor()),
+            Culprit::Unknown => String::new(),
+        }
+    }
+
+    fn culprit(&self) -> Culprit {
+        let percent = |time: Dur| 100.0 * time.0 as f64 / (self.duration_ns.0 as f64).max(1.0);
+        let (idled, ran) = (percent(self.held_back_ns), percent(self.others_ran_ns));
+        let name = |command: &Comm| if command.is_empty() { "a task".to_owned() } else { command.to_string() };
+        let first = self.antagonists.first().map(|(command, time)| (name(command), percent(*time)));
+        match first {
+            _ if idled >= HALF => Culprit::Idle(idled),
+            Some((command, share)) if share >= HALF => Culprit::Command(command, share),
+            Some((command, share)) if ran >= HALF => Culprit::Others(ran, command, share),
+            _ => Culprit::Unknown,
+        }
+    }
+}
+
+/// The work or the idleness that took half of a wait or more, with its share in percent.
+enum Culprit {
+    /// The idle time of the CPUs of the queues.
+    Idle(f64),
+    Command(String, f64),
+    /// All commands together, and the one that ran most.
+    Others(f64, String, f64),
+    /// Neither took half of it.
+    Unknown,
+}
+
+/// The share of a wait, in percent, that names what took it.
+const HALF: f64 = 50.0;
 
 /// The time on a run queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -209,6 +269,11 @@ impl Waits {
         self.open.take(task);
     }
 
+    /// The tasks that wait now, each with the beginning of its wait where that is known, else of the part in the window.
+    pub(crate) fn still_open(&self) -> impl Iterator<Item = (TaskId, Ts)> {
+        self.open.iter().map(|(task, open)| (task, open.began.unwrap_or(open.since)))
+    }
+
     /// The beginning of the open wait of a task in the window, and whether the task was moved meanwhile.
     pub(crate) fn open(&self, task: TaskId) -> Option<(Ts, bool)> {
         self.open.get(task).map(|open| (open.since, !open.before.is_empty()))
@@ -250,9 +315,9 @@ impl Waits {
         }
     }
 
-    /// The commands that ran on the CPUs of the run queues that a task waited on, while it did. `state` has the runs that still go
-    /// on; nothing where the pass has closed them.
-    fn antagonists(&self, open: &Open, now: Ts, state: Option<&SchedState>) -> Vec<(Comm, Dur)> {
+    /// The commands that ran on the CPUs of the run queues that a task waited on, while it did, and the time of all. `state` has the runs
+    /// that still go on; nothing where the pass has closed them.
+    fn antagonists(&self, open: &Open, now: Ts, state: Option<&SchedState>) -> (Vec<(Comm, Dur)>, Dur) {
         let mut sums: Vec<(Comm, Dur)> = Vec::new();
         let mut add = |comm: Comm, time: Dur| match sums.iter_mut().find(|(other, _)| *other == comm) {
             Some((_, sum)) => *sum += time,
@@ -270,8 +335,9 @@ impl Waits {
             }
         }
         sums.sort_by_key(|(_, time)| Reverse(*time));
+        let all = sums.iter().fold(Dur(0), |all, (_, time)| Dur(all.0.saturating_add(time.0)));
         sums.truncate(MOST_ANTAGONISTS);
-        sums
+        (sums, all)
     }
 
     /// Keeps a wait of a task if it is one of the longest; with the task, whether it waits on.
@@ -294,6 +360,8 @@ impl Waits {
         let mut idle_cpus = if is_bound { Vec::new() } else { idle.between(open.since, now) };
         let idle_cpu_count = idle_cpus.len();
         idle_cpus.truncate(MOST_IDLE);
+        let held_back = open.stays(now).map(|stay| idle.held_back(stay.cpu, stay.from, stay.to, now));
+        let (antagonists, others_ran_ns) = self.antagonists(open, now, state);
         let starved = Starved {
             pid,
             command,
@@ -303,7 +371,9 @@ impl Waits {
             still_waits,
             cpu,
             queues: open.queues(now),
-            antagonists: self.antagonists(open, now, state),
+            antagonists,
+            others_ran_ns,
+            held_back_ns: Dur(held_back.fold(0, u64::saturating_add)),
             could_have_run_ns: (!is_bound).then(|| Dur(self.idled.saturating_sub(open.idled))),
             idle_cpus,
             idle_cpu_count,

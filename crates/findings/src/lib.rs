@@ -33,6 +33,6 @@ mod tests;
 pub use args::FindingsArgs;
 pub use context::Doubts;
 pub use measure::{Analyses, Measurements};
-pub use observation::{Certainty, CostUnit, Observation};
+pub use observation::{Certainty, CostUnit, HeldBackWait, Observation};
 pub use question::{FindingsQuestion, measured, summary};
 pub use report::{FindingsReport, PathEnd, RankedFinding, findings, text};

@@ -95,6 +95,9 @@ pub enum Observation {
         command: Option<Comm>,
         /// The queued time on the critical path that was held back, in nanoseconds; null without a path.
         on_path_ns: Option<u64>,
+        /// The longest wait of 100 ms or more for half of which the task was held back; absent where there is none.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        wait: Option<HeldBackWait>,
     },
     /// Tasks waited beside shorter queues, and no CPU idled.
     Unbalanced {
@@ -130,6 +133,14 @@ pub enum Observation {
         /// The command that ran most meanwhile on the CPUs it waited for; absent if none did.
         #[serde(skip_serializing_if = "Option::is_none")]
         behind: Option<Comm>,
+        /// The time for which that command ran there, in nanoseconds.
+        behind_ns: u64,
+        /// The time for which any task ran there, in nanoseconds.
+        others_ran_ns: u64,
+        /// The time for which those CPUs idled meanwhile, 1 ms or longer at a time, in nanoseconds.
+        held_back_ns: u64,
+        /// The work or the idleness of those CPUs in words, with its share of the wait; empty where nothing took half of it.
+        meanwhile: String,
         /// The time of that wait during which a CPU idled that could have run the task, in nanoseconds; null for a kernel thread that
         /// is bound to its CPU.
         could_have_run_ns: Option<Dur>,
@@ -225,6 +236,26 @@ pub enum Observation {
         /// Whether too much is unknown for costs to be measured on the path.
         is_untrusted: bool,
     },
+}
+
+/// A long wait of a task that was held back for half of it or longer.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct HeldBackWait {
+    /// The task that waited.
+    pub pid: Pid,
+    /// The command name of that task.
+    pub command: Comm,
+    /// The CPUs on whose run queues it waited, at most three: the one on which it waited longest first.
+    pub queues: Vec<Cpu>,
+    /// The start of the wait, in nanoseconds from the start of the trace.
+    pub start_in_trace_ns: u64,
+    /// The length of the wait within the window, in nanoseconds.
+    pub duration_ns: Dur,
+    /// The time for which those CPUs idled meanwhile, 1 ms or longer at a time, in nanoseconds.
+    pub held_back_ns: u64,
+    /// Whether the task still waited at the end of the window.
+    pub still_waits: bool,
 }
 
 impl Observation {

@@ -1,8 +1,8 @@
 //! The comparison of the reports with the thresholds.
 
 use crate::path_time::PathTime;
-use crate::{Certainty, Doubts, Measurements, Observation};
-use sched::Dur;
+use crate::{Certainty, Doubts, HeldBackWait, Measurements, Observation};
+use sched::{Cpu, Dur};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -33,6 +33,16 @@ const HERDS: usize = 8;
 
 /// A finding before it is ranked: the observation, its cost in nanoseconds where that is known, and its certainty.
 pub(crate) type Observed = (Observation, Option<u64>, Certainty);
+
+/// Whether the CPUs of a wait idled for half of it or longer.
+fn is_held_back(wait: &fairness::Starved) -> bool {
+    wait.held_back_ns.0 >= wait.duration_ns.0.div_ceil(2)
+}
+
+/// The CPUs on whose run queues a task waited, at most three.
+fn queues(wait: &fairness::Starved) -> Vec<Cpu> {
+    wait.queues.iter().take(3).map(|queue| queue.cpu).collect()
+}
 
 /// The findings about a window, in the order of their kinds.
 pub(crate) struct Observer<'m> {
@@ -245,9 +255,25 @@ impl<'m> Observer<'m> {
             pid: task.map(|task| task.pid),
             command: task.map(|task| task.command),
             on_path_ns,
+            wait: self.held_back_wait(),
         };
         let cost = self.priced().map_or(held.cpu_ns, |path| path.kinds.held_back_ns);
         Some((observation, Some(cost), self.certainty()))
+    }
+
+    /// The longest wait that is long enough for a finding and for half of which the task was held back.
+    fn held_back_wait(&self) -> Option<HeldBackWait> {
+        let waits = &self.found.fairness.as_ref()?.starved;
+        let wait = waits.iter().find(|wait| wait.duration_ns >= STARVED && is_held_back(wait))?;
+        Some(HeldBackWait {
+            pid: wait.pid,
+            command: wait.command,
+            queues: queues(wait),
+            start_in_trace_ns: wait.start_in_trace_ns,
+            duration_ns: wait.duration_ns,
+            held_back_ns: wait.held_back_ns.0,
+            still_waits: wait.still_waits,
+        })
     }
 
     /// Queues of different lengths while no CPU idled; the sentence on the queued path has that where there is a path.
@@ -283,7 +309,12 @@ impl<'m> Observer<'m> {
             let (from, to) = span(wait);
             self.path.as_ref().map_or(0, |path| path.queued_of(wait.pid, from, to))
         };
-        let waits: Vec<_> = waits.iter().filter(|wait| wait.duration_ns >= STARVED && !is_throttled(wait)).collect();
+        // A task that was held back is in the sentence on that.
+        let is_told = self.held_back().is_some();
+        let is_starved = |wait: &&fairness::Starved| {
+            wait.duration_ns >= STARVED && !is_throttled(wait) && !(is_told && is_held_back(wait))
+        };
+        let waits: Vec<_> = waits.iter().filter(is_starved).collect();
         // The sentence is on the costliest one.
         let longest = *waits.iter().max_by_key(|wait| (on_path(wait), wait.duration_ns, Reverse(wait.pid)))?;
         let cost = self.priced().map(|_| waits.iter().map(|wait| on_path(wait)).fold(0, u64::saturating_add));
@@ -294,8 +325,12 @@ impl<'m> Observer<'m> {
             pid: longest.pid,
             command: longest.command,
             cpu: longest.cpu,
-            queues: longest.queues.iter().take(3).map(|queue| queue.cpu).collect(),
+            queues: queues(longest),
             behind: longest.antagonists.first().map(|(command, _)| *command),
+            behind_ns: longest.antagonists.first().map_or(0, |(_, time)| time.0),
+            others_ran_ns: longest.others_ran_ns.0,
+            held_back_ns: longest.held_back_ns.0,
+            meanwhile: longest.meanwhile(),
             could_have_run_ns: longest.could_have_run_ns,
         };
         Some((observation, cost, self.certainty()))

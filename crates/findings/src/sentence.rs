@@ -1,7 +1,7 @@
 //! The sentence of each finding.
 
-use crate::Observation;
 use crate::measure::WAITS;
+use crate::{HeldBackWait, Observation};
 use sched::lengths::human;
 use sched::nouns::{counted, noun};
 use sched::topology::format_cpu_list;
@@ -26,16 +26,17 @@ pub(crate) fn sentence(observation: &Observation, of_path: Option<(&str, u64)>) 
             pid,
             command,
             queues,
-            behind,
+            meanwhile,
+            held_back_ns,
             could_have_run_ns,
             waits,
             ..
         } => {
-            let behind = behind.map_or(String::new(), |behind| format!(" while {behind} ran"));
+            let other = if *held_back_ns > 0 { "other " } else { "" };
             let idled = match could_have_run_ns {
                 None => "it is bound to that CPU".to_owned(),
-                Some(Dur(0)) => "no CPU idled".to_owned(),
-                Some(ns) => format!("for {} of that a CPU idled", ns.human()),
+                Some(Dur(0)) => format!("no {other}CPU idled"),
+                Some(ns) => format!("for {} of that a CPU idled that could have run it", ns.human()),
             };
             let at_least = if *waits == WAITS { "at least " } else { "" };
             let more = match waits - 1 {
@@ -43,7 +44,7 @@ pub(crate) fn sentence(observation: &Observation, of_path: Option<(&str, u64)>) 
                 more => format!(", and {at_least}{} lasted 100 ms or longer", counted(more, "further wait")),
             };
             format!(
-                "{} waited {} for CPU {} from {:.6} s on{behind}; {idled}{more}.",
+                "{} waited {} for CPU {} from {:.6} s on{meanwhile}; {idled}{more}.",
                 pid.named(*command),
                 longest_ns.human(),
                 queues.iter().map(Cpu::to_string).collect::<Vec<_>>().join("/"),
@@ -134,7 +135,9 @@ fn not_beside_idle(observation: &Observation, of_path: impl Fn(u64) -> String) -
             pid,
             command,
             on_path_ns,
+            wait,
         } => {
+            let wait = wait.as_ref().map_or(String::new(), held_back_wait);
             let path = on_path_ns.filter(|ns| *ns > 0).map_or(String::new(), |ns| {
                 format!("; the critical path is held back for {}{}", Dur(ns).human(), of_path(ns))
             });
@@ -142,7 +145,7 @@ fn not_beside_idle(observation: &Observation, of_path: impl Fn(u64) -> String) -
                 pid.zip(*command).map_or(String::new(), |(pid, command)| format!(" beside {}", pid.named(command)));
             format!(
                 "Tasks were held back on idle CPUs, their own, {percent:.1} % of the time: {}, {} of CPU time in all, by throttling, \
-                 a sched_ext scheduler, core scheduling or late wakeups; CPU {cpu} idled for {} from {:.6} s on{task}{path}.",
+                 a sched_ext scheduler, core scheduling or late wakeups; CPU {cpu} idled for {} from {:.6} s on{task}{wait}{path}.",
                 counted(*times, "time"),
                 Dur(*cpu_ns).human(),
                 longest_ns.human(),
@@ -158,6 +161,20 @@ fn not_beside_idle(observation: &Observation, of_path: impl Fn(u64) -> String) -
         ),
         _ => String::new(),
     }
+}
+
+/// The longest wait of a task that was held back.
+fn held_back_wait(wait: &HeldBackWait) -> String {
+    let HeldBackWait { pid, command, queues, start_in_trace_ns, duration_ns, held_back_ns, still_waits } = wait;
+    let still = if *still_waits { ", and still did at the end" } else { "" };
+    format!(
+        "; {} waited {} for CPU {} from {:.6} s on, which idled for {:.1} % of that{still}",
+        pid.named(*command),
+        duration_ns.human(),
+        queues.iter().map(Cpu::to_string).collect::<Vec<_>>().join("/"),
+        *start_in_trace_ns as f64 / 1e9,
+        100.0 * *held_back_ns as f64 / (duration_ns.0 as f64).max(1.0)
+    )
 }
 
 /// Tasks that waited beside idle CPUs.

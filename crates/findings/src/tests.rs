@@ -197,7 +197,7 @@ fn a_long_wait_starves_a_task() {
     );
     let sentence = &report.findings[1].sentence;
     assert!(
-        sentence.starts_with("work 6 waited 149.00 ms for CPU 0 from 0.001000 s on while work ran; no CPU"),
+        sentence.starts_with("work 6 waited 149.00 ms for CPU 0 from 0.001000 s on, while work ran (100.0 %); no CPU"),
         "{sentence}"
     );
 }

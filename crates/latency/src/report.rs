@@ -397,12 +397,20 @@ pub fn text(report: &LatencyReport, trace: &Drawable, rows: usize, detail: Detai
             format!("{which} throttled by cpu.max, for {total} in all, at most {most}: not in the lengths above");
         paragraph(&mut out, 0, 2, &text);
     }
-    let longest = report.worst.iter().find(|case| case.measure == Measure::Wakeup).or(report.worst.first());
-    if let Some(case) = longest {
+    if let Some((start, length)) = longest_wait(report) {
         let commands = [Next::Draw, Next::Queues, Next::Migrations];
-        trace.next(&mut out, "the longest wait", case.start_in_trace_ns, case.until_run(), &commands);
+        trace.next(&mut out, "the longest wait", start, length, &commands);
     }
     out
+}
+
+/// The longest wakeup latency, or another wait where there is none, with its start; the wait that is still open at the end if that is longer.
+fn longest_wait(report: &LatencyReport) -> Option<(u64, Dur)> {
+    let ended = report.worst.iter().find(|case| case.measure == Measure::Wakeup).or(report.worst.first());
+    let ended = ended.map(|case| (case.start_in_trace_ns, case.until_run()));
+    let open = report.longest_still_waiting.map(|wait| (wait.start_in_trace_ns, wait.duration_ns));
+    // The one that ended where both are as long.
+    open.into_iter().chain(ended).max_by_key(|(_, length)| *length)
 }
 
 /// The two ends of a wakeup latency, in words.
@@ -422,7 +430,11 @@ fn headline(out: &mut String, report: &LatencyReport, trace: &Drawable) {
             sched::nouns::counted(count, "wakeup")
         ),
     };
-    paragraph(out, 0, 2, &headline);
+    let open = report.longest_still_waiting.filter(|wait| w.max_ns.is_none_or(|max| wait.duration_ns > max));
+    let open = open.map_or(String::new(), |wait| {
+        format!("; {} still waited after {}", wait.pid.named(wait.command), wait.duration_ns.human())
+    });
+    paragraph(out, 0, 2, &format!("{headline}{open}"));
     let from =
         if report.from_waking { Tracepoint::Waking.name() } else { "sched_wakeup, as sched_waking was not recorded," };
     let counted = "an interval counts in the window in which it ends, with its full length";
@@ -520,7 +532,7 @@ fn brief_cases(out: &mut String, report: &LatencyReport, trace: &Drawable) {
         }
     }
     if !report.worst.is_empty() {
-        out.push_str("  (idle: CPUs that idled when the task was queued)\n");
+        out.push_str("  (idle: CPUs that idled when it was queued; behind: what ran there then)\n");
         trace.draw_any(out);
     }
 }
