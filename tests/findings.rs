@@ -65,6 +65,54 @@ fn costs_are_those_of_the_other_commands() {
     assert_eq!(window["window_ns"], 100_000_000);
 }
 
+#[test]
+fn the_first_sentence_has_the_times_of_the_path() {
+    let mut paths = 0;
+    for trace in
+        ["rt-5.10.dat", "hackbench.dat", "hackbench-7.2.dat", "isolated.dat", "cgroup-cpumax.dat", "every-7.2.dat"]
+    {
+        let name = fixture(trace);
+        let name = name.to_str().expect("UTF-8");
+        let path: Value =
+            serde_json::from_str(&schedviz(&["path", name, "--json", "-q"]).success().text()).expect("JSON");
+        let found = document(&[], trace);
+        let consisted = &found["consisted"];
+        assert_eq!(consisted.is_null(), found["path"].is_null(), "{trace}");
+        if consisted.is_null() {
+            continue;
+        }
+        paths += 1;
+        let time = |of: &Value, name: &str| of[name].as_u64().unwrap_or(0);
+        let times = &path["times"];
+        assert_eq!(consisted["running_ns"], times["running_ns"], "{trace}");
+        assert_eq!(consisted["sleeping_ns"], times["sleeping_ns"], "{trace}");
+        let scheduler = time(times, "queued_ns") + time(times, "waking_ns") + time(times, "throttled_ns");
+        assert_eq!(consisted["scheduler_ns"], scheduler, "{trace}");
+        // The sums of the rows by task, for the command that the sentence names: no other command ran longer.
+        let mut commands: std::collections::BTreeMap<String, u64> = Default::default();
+        for row in path["tasks"].as_array().expect("tasks") {
+            let command =
+                sched::kthread::command(sched::Comm::new(row["command"].as_str().expect("a name").as_bytes()));
+            *commands.entry(command.to_string()).or_default() += time(row, "running_ns");
+        }
+        let command = consisted["command"].as_str().expect("a command");
+        assert_eq!(consisted["command_ns"], commands[command], "{trace}");
+        assert_eq!(Some(&commands[command]), commands.values().max(), "{trace}");
+        let length = time(&found["path"], "length_ns") as f64;
+        let sentence = consisted["sentence"].as_str().expect("a sentence");
+        let percent = |ns: u64| format!("{:.1} %", 100.0 * ns as f64 / length);
+        assert!(sentence.contains(&format!("{} running", percent(time(times, "running_ns")))), "{trace}: {sentence}");
+        let is_free = 100.0 * (scheduler as f64) < 5.0 * length;
+        assert_eq!(sentence.ends_with("the scheduler did not hold it up."), is_free, "{trace}: {sentence}");
+        let gain = format!("({}) on it.", percent(scheduler));
+        assert_eq!(sentence.ends_with(&gain), !is_free, "{trace}: {sentence}");
+        // It is what is read first.
+        let text = unwrapped(&schedviz(&["findings", name, "-q"]).success().text());
+        assert!(text.split_once(": ").expect("a trace").1.starts_with(sentence), "{text}");
+    }
+    assert!(paths >= 4, "{paths}");
+}
+
 /// The commands that a text gives, each in one line.
 fn given(arguments: &[&str], trace: &str) -> Vec<String> {
     let (trace, topology) = (fixture(trace), fixture("hackbench.cpus.txt"));

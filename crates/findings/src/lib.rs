@@ -19,6 +19,7 @@
 //! ```
 
 mod args;
+mod consisted;
 mod context;
 mod measure;
 mod observation;
@@ -31,6 +32,7 @@ mod sentence;
 mod tests;
 
 pub use args::FindingsArgs;
+pub use consisted::PathConsisted;
 pub use context::Doubts;
 pub use measure::{Analyses, Measurements};
 pub use observation::{Certainty, CostUnit, HeldBackWait, Observation};

@@ -11,7 +11,7 @@ use std::any::Any;
 use std::rc::Rc;
 use std::sync::Arc;
 use utilization::{Utilization, UtilizationReport};
-use why::{Why, WhyReport};
+use why::{SmallerCpus, SmallerRow, Why, WhyReport};
 use workcons::{Report, WorkConservation};
 
 /// The options of all analyses.
@@ -47,6 +47,8 @@ pub struct Measurements {
     pub(crate) fairness: Option<Rc<FairnessReport>>,
     /// The fairness among the tasks outside of the application, kernel threads aside.
     pub(crate) outside: Option<FairnessReport>,
+    /// The tasks on small CPUs while larger ones idled; absent unless CPUs differ in capacity.
+    pub(crate) smaller: Option<Vec<SmallerRow>>,
     /// The instant that counts as zero.
     pub(crate) zero: Ts,
 }
@@ -55,8 +57,8 @@ pub struct Measurements {
 type SharedParts<'a> =
     ((WorkConservation<'a>, Why<'a>), (PathSearches, Latency<'a>), (Utilization<'a>, Option<Fairness<'a>>));
 
-/// The analyses that no other question runs: work conservation without affinity, and fairness outside of the application.
-type OwnParts<'a> = (Option<WorkConservation<'a>>, Option<Fairness<'a>>);
+/// The analyses that no section of a report runs: work conservation without affinity, fairness outside of the application, tasks on small CPUs.
+type OwnParts<'a> = (Option<WorkConservation<'a>>, Option<Fairness<'a>>, Option<SmallerCpus<'a>>);
 
 /// The number of longest waits that are looked at, which is that of the question on fairness.
 pub(crate) const WAITS: usize = 5;
@@ -147,12 +149,13 @@ impl<'o> Analyses<'o> {
 
     /// Makes the analyses that no section of a report has, anew for each pass.
     pub(crate) fn own(&self) -> OwnParts<'_> {
-        (self.unrestricted.as_ref().map(WorkConservation::new), self.outside.as_ref().map(Fairness::new))
+        let unrestricted = self.unrestricted.as_ref().map(WorkConservation::new);
+        (unrestricted, self.outside.as_ref().map(Fairness::new), SmallerCpus::new(&self.conservation))
     }
 
     /// Sorts the outputs of [`Analyses::analyses`].
     pub fn measurements(&self, outputs: <(SharedParts<'_>, OwnParts<'_>) as Analysis>::Output) -> Measurements {
-        let (((workcons, why), (paths, latency), (utilization, fairness)), (unrestricted, outside)) = outputs;
+        let (((workcons, why), (paths, latency), (utilization, fairness)), (unrestricted, outside, smaller)) = outputs;
         let path = path::path_of_command(paths);
         Measurements {
             workcons: Rc::new(workcons),
@@ -163,6 +166,7 @@ impl<'o> Analyses<'o> {
             utilization: Rc::new(utilization),
             fairness: fairness.map(Rc::new),
             outside,
+            smaller,
             zero: self.zero,
         }
     }
@@ -170,7 +174,7 @@ impl<'o> Analyses<'o> {
     /// Sorts the outputs of [`Analyses::own`], with the reports that other sections keep on a page.
     pub(crate) fn on_page(
         &self,
-        (unrestricted, outside): <OwnParts<'_> as Analysis>::Output,
+        (unrestricted, outside, smaller): <OwnParts<'_> as Analysis>::Output,
         page: &ReportPage<'_>,
     ) -> Result<Measurements> {
         Ok(Measurements {
@@ -182,6 +186,7 @@ impl<'o> Analyses<'o> {
             utilization: kept(page)?,
             fairness: page.kept(),
             outside,
+            smaller,
             zero: self.zero,
         })
     }

@@ -114,6 +114,17 @@ pub enum Observation {
         /// The largest difference between the lengths of two queues in it.
         difference: u32,
     },
+    /// Tasks ran on small CPUs while larger ones idled that they may use.
+    SmallCpu {
+        /// The time of all such tasks, in nanoseconds.
+        task_ns: u64,
+        /// The same in percent of the window: above 100 where several tasks did at once.
+        percent: f64,
+        /// The capacity of the CPUs of most of that time, of at most 1024.
+        capacity: u64,
+        /// The capacity of the largest CPU that idled meanwhile.
+        idle_capacity: u64,
+    },
     /// Tasks waited for long.
     Starved {
         /// The number of waits of 100 ms or longer among the five longest waits.
@@ -285,7 +296,7 @@ impl Observation {
     /// The command that looks closer, with its options.
     pub(crate) fn command(&self) -> (&'static str, &'static [&'static str]) {
         match self {
-            Observation::Violation { .. } => ("why", &[]),
+            Observation::Violation { .. } | Observation::SmallCpu { .. } => ("why", &[]),
             Observation::PathQueued { .. } | Observation::PathUnknown { .. } => ("path", &[]),
             Observation::Starved { .. } => ("fairness", &["--verbose"]),
             Observation::Herds { .. } => ("migrations", &[]),

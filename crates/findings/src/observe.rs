@@ -12,6 +12,8 @@ const VIOLATED_PERCENT: f64 = 1.0;
 const HELD_PERCENT: f64 = 1.0;
 /// The least unbalanced time, in percent of the window, that is a finding.
 const UNBALANCED_PERCENT: f64 = 10.0;
+/// The least time of tasks on small CPUs beside larger idle ones, in percent of the window, that is a finding.
+const SMALL_PERCENT: f64 = 5.0;
 /// The least part of the critical path, in percent, that is a finding.
 const PATH_PERCENT: f64 = 5.0;
 /// The least share of tasks outside of the application in the busy time, in percent, that is a finding.
@@ -101,7 +103,8 @@ impl<'m> Observer<'m> {
         let mut all: Vec<Observed> = Vec::new();
         if !self.withholds() {
             let violation = [self.violation(), self.held_back(), self.path_queued(), self.starved(), self.herds()];
-            let others = [self.affinity(), self.slow_wakeups(), self.interference(), self.unbalanced()];
+            let others =
+                [self.affinity(), self.slow_wakeups(), self.interference(), self.small_cpu(), self.unbalanced()];
             all.extend(violation.into_iter().chain(others).flatten());
         }
         all.extend(self.throttling());
@@ -292,6 +295,17 @@ impl<'m> Observer<'m> {
             difference: longest.difference,
         };
         Some((observation, None, self.certainty()))
+    }
+
+    /// Tasks on small CPUs beside larger ones that idled.
+    fn small_cpu(&self) -> Option<Observed> {
+        let rows = self.found.smaller.as_ref()?;
+        let most = rows.first()?;
+        let task_ns = rows.iter().map(|row| row.ns.0).fold(0, u64::saturating_add);
+        let percent = 100.0 * task_ns as f64 / (self.found.workcons.window_ns.0 as f64).max(1.0);
+        let (capacity, idle_capacity) = (most.capacity, most.idle_capacity);
+        let observation = Observation::SmallCpu { task_ns, percent, capacity, idle_capacity };
+        (percent >= SMALL_PERCENT).then_some((observation, None, self.certainty()))
     }
 
     fn starved(&self) -> Option<Observed> {

@@ -1,5 +1,6 @@
 //! The ranked findings: as numbers, and as a text.
 
+use crate::consisted::PathConsisted;
 use crate::observe::{Observed, Observer};
 use crate::sentence::sentence;
 use crate::{Certainty, CostUnit, Doubts, Measurements, Observation};
@@ -66,6 +67,9 @@ pub struct FindingsReport {
     /// The critical path of the traced command; absent where the trace does not show it, or where too much of it is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<PathEnd>,
+    /// The time that this path consisted of, which the first sentence is about; absent where the path is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub consisted: Option<PathConsisted>,
     /// The findings, the costliest first; those about the trace itself follow. At most eight.
     pub findings: Vec<RankedFinding>,
     /// The sentence that replaces findings where there is none; absent where there are findings.
@@ -139,6 +143,7 @@ pub fn findings(found: &Measurements, doubts: &Doubts) -> FindingsReport {
         cost_unit: if observer.is_by_path { CostUnit::CriticalPath } else { CostUnit::CpuTimeLost },
         application: doubts.application.clone(),
         path: end.filter(|_| observer.path.is_some()),
+        consisted: observer.path.as_ref().and_then(PathConsisted::of),
         nothing: ranked.is_empty().then(|| observer.nothing()),
         findings: ranked.into_iter().map(finding).collect(),
     }
@@ -175,12 +180,20 @@ fn put_application(out: &mut String, report: &FindingsReport) {
 pub fn text(report: &FindingsReport, trace: &Drawable) -> String {
     let mut out = String::new();
     if let Some(nothing) = &report.nothing {
-        paragraph(&mut out, 0, 2, &format!("{trace}: {nothing}"));
+        let first = report.consisted.as_ref().map_or(String::new(), |consisted| format!("{} ", consisted.sentence));
+        paragraph(&mut out, 0, 2, &format!("{trace}: {first}{nothing}"));
         put_application(&mut out, report);
         return out;
     }
     let number = sched::nouns::counted(report.findings.len(), "finding");
-    paragraph(&mut out, 0, 2, &format!("{trace}: {number}, the costliest first"));
+    match &report.consisted {
+        Some(consisted) => {
+            paragraph(&mut out, 0, 2, &format!("{trace}: {}", consisted.sentence));
+            out.push('\n');
+            paragraph(&mut out, 0, 2, &format!("{number}, the costliest first"));
+        }
+        None => paragraph(&mut out, 0, 2, &format!("{trace}: {number}, the costliest first")),
+    }
     paragraph(&mut out, 2, 3, &format!("(cost: {}; costs overlap)", report.unit()));
     put_application(&mut out, report);
     for (nth, finding) in (1..).zip(&report.findings) {

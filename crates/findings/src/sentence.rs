@@ -51,6 +51,11 @@ pub(crate) fn sentence(observation: &Observation, of_path: Option<(&str, u64)>) 
                 *start_in_trace_ns as f64 / 1e9
             )
         }
+        Observation::SmallCpu { task_ns, percent, capacity, idle_capacity } => format!(
+            "Tasks ran on CPUs of capacity {capacity} for {} ({percent:.1} % of the window), while one of {idle_capacity} idled that they \
+             may use.",
+            Dur(*task_ns).human()
+        ),
         Observation::Herds { herds, tasks, orig, dest, start_in_trace_ns, drained_after_ns } => {
             let drained = drained_after_ns.map_or_else(
                 || "which still had more than one waiting at the end".to_owned(),

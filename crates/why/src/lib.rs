@@ -64,7 +64,7 @@ pub use nearest::Nearest;
 pub use over_time::{Layer, OverTime};
 pub use question::WhyQuestion;
 pub use report::{Rows, WhyReport, WhyRow};
-pub use smaller::SmallerRow;
+pub use smaller::{SmallerCpus, SmallerRow};
 pub use story::{Story, StoryStep};
 pub use story_figure::story_figure;
 pub use text::{markdown, story_text, text};

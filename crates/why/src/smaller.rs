@@ -22,7 +22,7 @@ pub struct SmallerRow {
 type Pair = (u64, u64);
 
 /// The analysis of tasks on smaller CPUs.
-pub(crate) struct SmallerCpus<'o> {
+pub struct SmallerCpus<'o> {
     options: &'o Options<'o>,
     capacities: &'o Capacities,
     /// The instant at which a later piece of a pass begins.
@@ -35,7 +35,7 @@ pub(crate) struct SmallerCpus<'o> {
 
 impl<'o> SmallerCpus<'o> {
     /// Returns the analysis; nothing where the CPUs do not differ.
-    pub(crate) fn new(options: &'o Options<'o>) -> Option<SmallerCpus<'o>> {
+    pub fn new(options: &'o Options<'o>) -> Option<SmallerCpus<'o>> {
         let (at, capacities) = (Ts(0), options.capacities.as_ref()?);
         Some(SmallerCpus { options, capacities, at, since: at, now: BTreeMap::new(), sums: BTreeMap::new() })
     }
