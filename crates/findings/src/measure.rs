@@ -137,6 +137,13 @@ impl<'o> Analyses<'o> {
         self
     }
 
+    /// The same where the CPUs have these capacities.
+    #[cfg(test)]
+    pub(crate) fn with_capacities(mut self, capacities: [u32; 2]) -> Self {
+        self.conservation.capacities = workcons::Capacities::of((0..).map(Cpu).zip(capacities));
+        self
+    }
+
     /// Makes all analyses, anew for each pass.
     pub fn analyses(&self) -> (SharedParts<'_>, OwnParts<'_>) {
         let shared = (

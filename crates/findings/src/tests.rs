@@ -351,3 +351,19 @@ fn the_costliest_come_first_and_losses_are_never_left_out() {
     assert_eq!(costs, [Some(8), Some(7), Some(6), Some(5), Some(4), Some(3), Some(2), None]);
     assert!(ranked[7].0.is_doubt());
 }
+
+#[test]
+fn a_task_on_a_small_cpu_beside_a_larger_idle_one_is_named() {
+    // From 100 to 600 CPU 0 runs a task; CPU 1 idles for 450 ns of that in all.
+    let events = testkit::a_wait_beside_an_idle_cpu();
+    for (sizes, is_small) in [([512, 1024], true), ([1024, 512], false)] {
+        let options = Analyses::of_all(Ts(100), Ts(600), 2).with_capacities(sizes);
+        let outcome = Pass::over(events.as_slice()).run(|| options.analyses()).unwrap_or_else(|never| match never {});
+        let report = findings(&options.measurements(outcome.output), &Doubts::default());
+        let found = report.findings.iter().find(|found| matches!(found.observation, Observation::SmallCpu { .. }));
+        assert_eq!(found.is_some(), is_small, "{report:#?}");
+        let sentence = found.map_or("", |found| &found.sentence);
+        let expected = "Tasks ran on CPUs of capacity 512 for 450 ns (90.0 % of the window), while one of 1024 idled";
+        assert!(!is_small || sentence.starts_with(expected), "{sentence}");
+    }
+}
