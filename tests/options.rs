@@ -27,6 +27,8 @@ fn commands_about_tasks_select_them_by_the_same_options() {
     for command in definitions() {
         let has: Vec<&str> = selection.into_iter().filter(|name| options(&command).contains(name)).collect();
         match command.get_name() {
+            // They say what is recorded.
+            "record" => assert_eq!(has, ["pid", "cgroup"]),
             // The path leads to one task.
             "path" => assert_eq!(has, ["pid"]),
             // The option says which tasks are the application; the time of all is shown.
