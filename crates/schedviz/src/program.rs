@@ -26,7 +26,7 @@ pub fn run() -> ExitCode {
     summary::take_findings(findings::summary);
     match asked(&mut command) {
         Ok(work) => status(work()),
-        Err(refused) => refusal(with_tip(refused)),
+        Err(refused) => refusal(&with_tip(refused)),
     }
 }
 
@@ -63,7 +63,7 @@ fn status(done: anyhow::Result<ExitCode>) -> ExitCode {
 }
 
 /// Prints help, or what is wrong with the command line. clap would exit with 2, which here means that a limit is exceeded.
-fn refusal(error: clap::Error) -> ExitCode {
+fn refusal(error: &clap::Error) -> ExitCode {
     // Help that could not be printed is an error, but for a reader, such as head, that has seen enough.
     let failed = error.print().is_err_and(|error| error.kind() != std::io::ErrorKind::BrokenPipe);
     ExitCode::from(u8::from(failed || error.use_stderr()))
