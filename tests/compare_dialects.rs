@@ -118,8 +118,11 @@ fn each_number_of_a_dialect_follows_from_the_runs() {
         for (cell, (value, digits)) in cells.iter().zip(expected) {
             near(*cell, value, digits, &format!("tip: {name}"));
         }
-        let digits = if mean(&b) < 10.0 { 4 } else { 2 };
-        for (statistic, of, sign) in [("Amean", mean as fn(&[f64]) -> f64, sign), ("Stddev", deviation, -1.0)] {
+        let digits = if median(&b) < 10.0 { 4 } else { 2 };
+        let variation = |values: &[f64]| 100.0 * deviation(values) / mean(values);
+        let is_judged = metric["better"] != "neither";
+        let statistics = [("Median", median as fn(&[f64]) -> f64, sign), ("CoeffVar", variation, -1.0)];
+        for (statistic, of, sign) in statistics.into_iter().take(if is_judged { 2 } else { 1 }) {
             let start = format!("{statistic:9} {key} ");
             let line = mmtests.lines().find(|line| line.starts_with(&start)).expect("a line");
             let cells = numbers(line, &start);
@@ -138,15 +141,20 @@ fn each_number_of_a_dialect_follows_from_the_runs() {
             columns.trim().trim_end_matches('%').parse().unwrap_or_else(|_| panic!("{line}: {columns}"))
         };
         let digits = |value: f64| if value >= 1000.0 { 0 } else { 2 };
-        near(value(0..10), mean(&b), digits(mean(&b)), key);
-        near(value(27..38), mean(&n), digits(mean(&n)), key);
-        let points = if line.ends_with('%') { 1.0 } else { 100.0 / mean(&b) };
-        near(value(16..27), points * (mean(&n) - mean(&b)), 1, key);
+        near(value(0..10), median(&b), digits(median(&b)), key);
+        near(value(27..38), median(&n), digits(median(&n)), key);
+        let points = if line.ends_with('%') { 1.0 } else { 100.0 / median(&b) };
+        near(value(16..27), points * (median(&n) - median(&b)), 1, key);
     }
     assert!(seen > 15, "{seen} metrics");
+    assert!(mmtests.matches("%*").count() > 2 && mmtests.lines().count() <= 80, "{mmtests}");
     for text in [&tip, &mmtests, &lkp] {
-        let start = text.find("Finding: new takes ").expect("the explanation below the table");
-        let lines: Vec<&str> = text[start..].lines().collect();
+        // The finding comes first, the changes last: with at most 12 lines together.
+        let (finding, rest) = text.split_once("\n\n").expect("a finding");
+        let (_, changes) = rest.rsplit_once("\n\n").expect("the changes");
+        assert!(finding.starts_with("Finding: new is WORSE than base: elapsed +150.0 % (p .016)"), "{text}");
+        assert!(finding.contains(" % (p .008)") && changes.starts_with("medians: "), "{text}");
+        let lines: Vec<&str> = finding.lines().chain(changes.lines()).collect();
         assert!(lines.len() <= 12 && lines.iter().all(|line| line.chars().count() <= 75), "{text}");
     }
     std::fs::remove_dir_all(&folder).expect("removed");
@@ -248,9 +256,10 @@ fn the_mail_in_the_documents_is_that_of_the_program() {
     };
     let text = schedviz(&["compare", "-q", "--group", &of("off"), "--group", &of("on")]).success().text();
     assert!(text.lines().all(|line| line.chars().count() <= 75), "{text}");
-    let explanation = &text[text.find("Finding: ").expect("an explanation")..];
-    let (explanation, _) = explanation.split_once("\n\n").expect("the work outside behind it");
-    assert!(explanation.lines().count() <= 12, "{explanation}");
+    let (finding, _) = text.split_once("\n\n").expect("a finding");
+    let changes = &text[text.find("medians: ").expect("the changes")..];
+    let (changes, _) = changes.split_once("\n\n").expect("the work outside behind it");
+    assert!(finding.starts_with("Finding: ") && finding.lines().count() + changes.lines().count() <= 12, "{text}");
     // The whole mail is there, as the program writes it.
     let file = root().join("docs/judging.md");
     let page = std::fs::read_to_string(&file).expect("the page");

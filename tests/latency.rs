@@ -411,9 +411,7 @@ fn the_program_says_what_waited() {
     let trace = fixture("hackbench.dat");
     let trace = trace.to_str().expect("a path");
     let ran = schedviz(&["latency", trace, "--by", "task", "--worst", "2"]).success().text();
-    for part in
-        ["woken tasks ran after", "wait after preemption", "on another CPU", "schedviz dat2graph", "hackbench 3"]
-    {
+    for part in ["woken tasks ran after", "wait if preempted", "on another CPU", "schedviz dat2graph", "hackbench 3"] {
         assert!(ran.contains(part), "{part}: {ran}");
     }
     let json = schedviz(&["latency", trace, "--json"]).success().text();

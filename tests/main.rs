@@ -83,6 +83,7 @@ mod stepper;
 mod structure;
 mod support;
 mod tables;
+mod text_columns;
 mod texts;
 mod throttled;
 mod trace_cmd;

@@ -36,7 +36,10 @@ fn the_program_says_who_got_what() {
     let trace = fixture("hackbench.dat");
     let trace = trace.to_str().expect("a path");
     let text = schedviz(&["fairness", trace, "--group-by", "^(hack|trace)"]).success().text();
-    assert!(text.contains("2 members") && text.contains("longest waits"), "{text}");
+    assert!(
+        text.contains("the application has 1 member;") && text.contains("of all 2") && text.contains("longest waits"),
+        "{text}"
+    );
     let json = schedviz(&["fairness", trace, "--group-by", "command", "--weights", "--json"]).success().text();
     let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
     assert_eq!((&json["schema"], &json["weights"]), (&"schedviz/fairness/2".into(), &true.into()));

@@ -117,7 +117,7 @@ fn a_summary_is_appended() {
     let places: Vec<usize> = [
         "before\n",
         "### schedviz compare\n",
-        "**new takes 35.6 % longer than base",
+        "**too few runs to judge whether new differs from base",
         "| elapsed, s | 1.149 | 1.558 | +35.6% |",
         "* **untrusted**: elapsed: ",
         "### schedviz workcons\n\nFindings of `hackbench.dat`:\n\n```text\n",

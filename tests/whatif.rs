@@ -36,7 +36,9 @@ fn a_trace_that_does_not_show_why_tasks_slept_is_refused() {
     assert!(run["calibration"]["advice"][0].as_str().expect("advice").contains("-e timer"), "{run}");
     let printed = schedviz(&["whatif", "-q", &path("hotplug-5.10.dat")]);
     let text = String::from_utf8_lossy(&printed.stdout).into_owned();
-    assert!(text.starts_with("hotplug-5.10.dat: not predictable from this trace: "), "{text}");
+    let head = "Doubts: 79 events counted by the recorder, missing without a mark: parts of\n  the numbers may be wrong.\n\n\
+                hotplug-5.10.dat: whether another policy would have been faster is not\n";
+    assert!(text.starts_with(head), "{text}");
 }
 
 #[test]

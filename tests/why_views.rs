@@ -152,7 +152,7 @@ fn the_figure_is_written_and_groups_need_a_topology() {
         assert!(drawn.contains(text), "{text}");
     }
     let text = schedviz(&["why", &trace, "-q", "--by", "command"]).success().text();
-    assert!(text.contains("\nhackbench                             2.5147 s  99.0%"), "{text}");
+    assert!(text.contains("\nhackbench                          2.5147 s   99.0%"), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     let refused = schedviz(&["why", &trace, "-q", "--by", "node"]);
     assert!(refused.code == Some(1) && refused.stderr.contains("--by node"), "{}", refused.stderr);

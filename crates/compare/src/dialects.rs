@@ -15,6 +15,9 @@ use session::formats::Format;
 pub(crate) const DIALECTS: &[Format] =
     &[Format::Tip, Format::Mmtests, Format::Lkp, Format::Benchstat, Format::Ktap, Format::Junit];
 
+/// The marks that the sentence on them names.
+const MOST_MARKED: usize = 12;
+
 /// A comparison, as the dialects show it.
 #[derive(Clone, Debug)]
 pub struct Compared<'c> {
@@ -59,12 +62,6 @@ impl Sample<'_> {
         self.values.iter().sum::<f64>() / self.values.len() as f64
     }
 
-    /// The harmonic mean; none unless all values are above zero.
-    fn harmonic_mean(&self) -> Option<f64> {
-        let inverse: f64 = self.values.iter().map(|value| 1.0 / value).sum();
-        self.values.iter().all(|value| *value > 0.0).then(|| self.values.len() as f64 / inverse)
-    }
-
     /// The standard deviation of the sample, with one degree of freedom less than runs; one run has none.
     fn deviation(&self) -> Option<f64> {
         let mean = self.mean();
@@ -97,6 +94,11 @@ impl<'c> MetricLine<'c> {
     /// The runs of the base.
     fn base(&self) -> Option<&Sample<'c>> {
         self.samples.first()?.as_ref()
+    }
+
+    /// Whether the change of a group from the base is more than noise.
+    fn is_marked(&self) -> bool {
+        self.samples.iter().flatten().any(Sample::is_marked)
     }
 }
 
@@ -136,6 +138,9 @@ impl<'c> Compared<'c> {
             let rows = rows.iter().filter(|row| !matches!(row.finding, Finding::TooFew | Finding::Noise));
             marked.extend(rows.map(|row| format!("{name}{} (p {})", row.metric.key, crate::table::p(row))));
         }
+        let more = marked.len().saturating_sub(MOST_MARKED);
+        marked.truncate(MOST_MARKED);
+        marked.extend((more > 0).then(|| format!("{more} more")));
         let list = if marked.is_empty() { "nothing".to_owned() } else { marked.join(", ") };
         format!("More than noise (p <= {alpha}, {test}): {list}.")
     }
@@ -163,8 +168,6 @@ mod tests {
         assert_eq!(sample.deviation(), Some(deviation));
         assert_eq!(sample.variation(), Some(100.0 * deviation / 5.0));
         let one = Sample { values: vec![3.0], row: None };
-        assert_eq!((one.deviation(), one.variation(), one.harmonic_mean()), (None, None, Some(3.0)));
-        let rates = Sample { values: vec![1.0, 2.0, 4.0], row: None };
-        assert_eq!(rates.harmonic_mean(), Some(3.0 / 1.75));
+        assert_eq!((one.deviation(), one.variation()), (None, None));
     }
 }

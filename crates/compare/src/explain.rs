@@ -6,8 +6,7 @@ use crate::{Finding, Row, Spread, p_value};
 use sched::balancer::NewIdleOutcome;
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::fmt::Write;
-use timeline::text::COLUMNS;
+use timeline::table::{TextColumn, TextTable};
 use why::{Rows, WhyReport};
 
 /// The maximum number of lines of an explanation.
@@ -17,7 +16,7 @@ const LINES: usize = 12;
 const MOST: [usize; 5] = [2, 1, 2, 1, 1];
 
 /// The columns of the name of a row.
-const NAME: usize = 42;
+const NAME: usize = 41;
 
 /// The subject of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -235,35 +234,71 @@ fn by_size(mut changes: Vec<ExplainedChange>) -> Vec<ExplainedChange> {
     changes
 }
 
-/// The main difference in one sentence, with its certainty.
+/// The numbers of each kind that a finding names.
+const NAMED: usize = 4;
+
+/// The main difference in one sentence: the numbers that differ by more than noise, each with its p; then elapsed time and violation, where
+/// they are not among them, with their certainty.
 fn finding((base, new): (&str, &str), rows: &[Row], origin: Option<&ExplainedChange>, alpha: f64) -> String {
     let row = |key: &str| rows.iter().find(|row| row.metric.key == key);
-    let (elapsed, violation) = (row("elapsed"), row("violation"));
-    let both_too_few = elapsed.zip(violation).is_some_and(|(e, v)| is_too_few(e, alpha) && is_too_few(v, alpha));
+    let kinds = [
+        (Finding::Worse, "WORSE", format!("is WORSE than {base}")),
+        (Finding::Better, "better", format!("is better than {base}")),
+        (Finding::Changed, "differs", format!("differs from {base}")),
+    ];
+    let mut lead = String::new();
+    for (kind, word, words) in kinds {
+        let of_kind: Vec<&Row> = rows.iter().filter(|row| row.finding == kind).collect();
+        if of_kind.is_empty() {
+            continue;
+        }
+        let mut named: Vec<String> = of_kind.iter().take(NAMED).map(|row| named(row)).collect();
+        if of_kind.len() > NAMED {
+            named.push(format!("{} more", of_kind.len() - NAMED));
+        }
+        let head = if lead.is_empty() { format!("{new} {words}") } else { format!("; {word}") };
+        lead += &format!("{head}: {}", named.join(", "));
+    }
+    let has_too_few = !rows.is_empty() && rows.iter().all(|row| is_too_few(row, alpha));
+    if lead.is_empty() {
+        lead = match has_too_few {
+            true => format!("too few runs to judge whether {new} differs from {base}"),
+            false => format!("{new} does not differ from {base} by more than noise"),
+        };
+    }
+    let certain = |row: &Row| if has_too_few { String::new() } else { format!(" ({})", certainty(row, alpha)) };
+    let is_noise = |row: &&Row| matches!(row.finding, Finding::TooFew | Finding::Noise);
     let mut parts = Vec::new();
-    if let Some((row, change)) = elapsed.and_then(|row| Some((row, row.change_percent?))) {
-        let certainty = if both_too_few { String::new() } else { format!(" ({})", certainty(row, alpha)) };
+    if let Some((row, change)) = row("elapsed").filter(is_noise).and_then(|row| Some((row, row.change_percent?))) {
         parts.push(match format!("{:.1}", change.abs()).as_str() {
-            "0.0" => format!("takes as long as {base}{certainty}"),
-            percent if change > 0.0 => format!("takes {percent} % longer than {base}{certainty}"),
-            percent => format!("takes {percent} % less time than {base}{certainty}"),
+            "0.0" => format!("takes as long{}", certain(row)),
+            percent if change > 0.0 => format!("takes {percent} % longer{}", certain(row)),
+            percent => format!("takes {percent} % less time{}", certain(row)),
         });
     }
-    parts.push(match violation {
-        None => "has no violation that can be compared".to_owned(),
-        Some(row) => format!(
-            "violates work conservation in {:.2} % of the time, against {:.2} % ({})",
+    match row("violation") {
+        None => parts.push("has no violation that can be compared".to_owned()),
+        Some(row) if is_noise(&row) => parts.push(format!(
+            "violates work conservation in {:.2} % of the time, against {:.2} %{}",
             row.new.median,
             row.base.median,
-            certainty(row, alpha)
-        ),
-    });
-    let mut text = format!("{new} {}", parts.join(" and "));
+            certain(row)
+        )),
+        Some(_) => {}
+    }
+    let mut text = lead;
+    if !parts.is_empty() {
+        text += &format!("; it {}", parts.join(" and "));
+    }
     if let Some(change) = origin {
-        // Writing to a string cannot fail.
-        let _ = write!(
-            text,
-            "; the waiting that changed most began so: {}, {} to {} task\u{b7}s",
+        let certainty = match change.p {
+            None if has_too_few => String::new(),
+            None => " (too few runs to judge)".to_owned(),
+            Some(p) if p <= alpha => format!(" (p {})", crate::table::p_in_cell(p)),
+            Some(p) => format!(" (may be noise, p {})", crate::table::p_in_cell(p)),
+        };
+        text += &format!(
+            "; the waiting that changed most began so: {}, {} to {} task\u{b7}s{certainty}",
             change.name,
             short(change.base),
             short(change.new)
@@ -271,6 +306,17 @@ fn finding((base, new): (&str, &str), rows: &[Row], origin: Option<&ExplainedCha
     }
     text.push('.');
     text
+}
+
+/// A number that differs by more than noise: its name without the unit, the change of its median, and its p.
+fn named(row: &Row) -> String {
+    let name = row.metric.name.split(',').next().unwrap_or_default();
+    let change = match row.change_percent {
+        Some(change) if change >= 999.5 => ">+999 %".to_owned(),
+        Some(change) => format!("{change:+.1} %"),
+        None => format!("{} to {}", short(row.base.median), short(row.new.median)),
+    };
+    format!("{name} {change} (p {})", p(row))
 }
 
 /// Whether the runs are too few for the test.
@@ -288,11 +334,16 @@ fn certainty(row: &Row, alpha: f64) -> String {
 }
 
 impl Explanation {
-    /// The explanation in at most 12 lines of 75 columns; `base` and `new` are the names of the groups.
-    pub(crate) fn text(&self, base: &str, new: &str) -> String {
+    /// The finding for a mail.
+    pub(crate) fn headline(&self) -> String {
         let mut out = String::new();
         timeline::text::paragraph(&mut out, 0, 2, &format!("Finding: {}", self.finding));
-        out + &self.changes(base, new, LINES.saturating_sub(1 + self.finding.chars().count().div_ceil(COLUMNS - 15)))
+        out
+    }
+
+    /// The changes below the table: with the finding at most 12 lines of 75 columns; `base` and `new` are the names of the groups.
+    pub(crate) fn text(&self, base: &str, new: &str) -> String {
+        self.changes(base, new, LINES.saturating_sub(1 + self.headline().lines().count()))
     }
 
     /// The table of the changes, with at most `most` rows.
@@ -302,9 +353,10 @@ impl Explanation {
         if self.changes.is_empty() {
             return out;
         }
-        let head = "waiting, idling, path in seconds (share)";
-        // Writing to a string cannot fail.
-        let _ = writeln!(out, "{head:NAME$} {:>13} {:>13} {:>4}", cut(base, 13), cut(new, 13), "p");
+        let head = "medians: waiting, idling, path, s (share)";
+        let numbers = [9, 9, 4].map(TextColumn::Numbers);
+        let mut table = TextTable::new([TextColumn::Words(NAME)].into_iter().chain(numbers));
+        table.row([head, &*cut(base, 12), &*cut(new, 12), "p"]);
         for change in self.changes.iter().take(most) {
             let subject = match change.subject {
                 Subject::Waiting => "waiting",
@@ -321,8 +373,9 @@ impl Explanation {
             let name = cut(&format!("{subject}: {}", change.name), NAME);
             let (base, new) = (cell(change.base, change.base_percent), cell(change.new, change.new_percent));
             let p = change.p.map_or_else(|| "-".to_owned(), crate::table::p_in_cell);
-            let _ = writeln!(out, "{name:NAME$} {base:>13} {new:>13} {p:>4}");
+            table.row([name, base, new, p]);
         }
+        table.write(&mut out);
         out
     }
 }
@@ -331,6 +384,7 @@ impl Explanation {
 mod tests {
     use super::*;
     use crate::{Better, Metric, compare_values};
+    use timeline::text::COLUMNS;
 
     fn row(key: &'static str, base: &[f64], new: &[f64]) -> Row {
         compare_values(&Metric::of(key, key, Better::Less), base, new, 0.05)
@@ -343,8 +397,17 @@ mod tests {
         // Two of the 252 divisions of ten runs separate them.
         assert_eq!(
             finding(("base", "new"), &rows, None, 0.05),
-            "new takes 10.0 % longer than base (more than noise, p .008) and violates work conservation in 10.00 % of the \
-             time, against 10.00 % (may be noise, p 1)."
+            "new is WORSE than base: elapsed +10.0 % (p .008); it violates work conservation in 10.00 % of the time, against \
+             10.00 % (may be noise, p 1)."
+        );
+        assert_eq!(
+            finding(("base", "new"), &[row("elapsed", &new, &old), rows[1].clone()][..1], None, 0.05),
+            "new is better than base: elapsed -9.1 % (p .008); it has no violation that can be compared."
+        );
+        assert_eq!(
+            finding(("base", "new"), &[row("elapsed", &old, &old), rows[1].clone()], None, 0.05),
+            "new does not differ from base by more than noise; it takes as long (may be noise, p 1) and violates work \
+             conservation in 10.00 % of the time, against 10.00 % (may be noise, p 1)."
         );
         let rows = [row("elapsed", &[2.0], &[1.0]), row("violation", &[20.0], &[10.0])];
         let origin = ExplainedChange {
@@ -358,12 +421,26 @@ mod tests {
         };
         assert_eq!(
             finding(("a", "b"), &rows, Some(&origin), 0.05),
-            "b takes 50.0 % less time than a and violates work conservation in 10.00 % of the time, against 20.00 % (too few \
-             runs to judge); the waiting that changed most began so: placed at fork, 0.500 to 0.250 task\u{b7}s."
+            "too few runs to judge whether b differs from a; it takes 50.0 % less time and violates work conservation in \
+             10.00 % of the time, against 20.00 %; the waiting that changed most began so: placed at fork, 0.500 to 0.250 \
+             task\u{b7}s."
         );
+    }
+
+    /// Each marked number leads the finding with its p, the judged ones before the others; WORSE is written once.
+    #[test]
+    fn the_marked_numbers_lead_the_finding() {
+        let (old, new) = ([10.0, 10.1, 9.9, 10.2, 9.8], [11.0, 11.1, 10.9, 11.2, 10.8]);
+        let of = |key: &'static str, better| compare_values(&Metric::of(key, key, better), &old, &new, 0.05);
+        let mut rows =
+            vec![of("migrations, number", Better::Neither), of("rate", Better::Less), of("better", Better::Less)];
+        rows[2] = compare_values(&rows[2].metric, &new, &old, 0.05);
+        rows.extend(["elapsed", "violation", "b", "c", "d"].map(|key| of(key, Better::Less)));
+        let text = finding(("a", "b"), &rows, None, 0.05);
         assert_eq!(
-            finding(("a", "b"), &rows[..1], None, 0.05),
-            "b takes 50.0 % less time than a (too few runs to judge) and has no violation that can be compared."
+            text,
+            "b is WORSE than a: rate +10.0 % (p .008), elapsed +10.0 % (p .008), violation +10.0 % (p .008), b +10.0 % (p \
+             .008), 2 more; better: better -9.1 % (p .008); differs: migrations +10.0 % (p .008)."
         );
     }
 
@@ -381,7 +458,8 @@ mod tests {
         let subjects = [Subject::Waiting; 3].into_iter().chain([Subject::Idling; 2]).chain([Subject::Migrations; 2]);
         let changes: Vec<ExplainedChange> = subjects.map(|subject| change(subject, 1.5)).collect();
         let finding = "word ".repeat(60);
-        let text = Explanation { finding, changes }.text("base", "a name that is long");
+        let explanation = Explanation { finding, changes };
+        let text = explanation.headline() + &explanation.text("base", "a name that is long");
         assert!(text.lines().count() <= LINES, "{text}");
         assert!(text.lines().all(|line| line.chars().count() <= COLUMNS), "{text}");
         assert!(text.lines().last().is_some_and(|line| line.starts_with("migrations: ")), "{text}");

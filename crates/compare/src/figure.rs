@@ -39,6 +39,22 @@ pub(crate) fn colors(finding: Finding) -> (Color, Option<Color>) {
     }
 }
 
+/// Keeps the metrics that have room: those that changed by more than noise lead the others. Returns a note on that.
+pub(crate) fn keep_marked(shown: &mut Vec<(usize, &Metric)>, count: usize, comparisons: &[&[Row]]) -> String {
+    let is_marked = |metric: &Metric| {
+        let rows = comparisons.iter().flat_map(|rows| rows.iter());
+        rows.filter(|row| row.metric.key == metric.key)
+            .any(|row| !matches!(row.finding, Finding::TooFew | Finding::Noise))
+    };
+    let all = shown.len();
+    shown.sort_by_key(|(_, metric)| !is_marked(metric));
+    shown.truncate(count);
+    let shown = shown.len();
+    format!(
+        "{shown} of {all} metrics have room here: those that changed by more than noise, then the first of the others."
+    )
+}
+
 /// Returns the figure of these groups. `comparisons` has for each group but the first the rows of its comparison with
 /// the first.
 pub fn figure(metrics: &[Metric], groups: &[Group], comparisons: &[&[Row]], texts: &Texts) -> Figure {
@@ -66,14 +82,13 @@ pub fn figure(metrics: &[Metric], groups: &[Group], comparisons: &[&[Row]], text
         .collect();
     let height = panel * shown.len() as Unit;
     let mut page = Page::with_least(WIDTH, height, panel, &texts, &legend);
-    // A page of a given height has the first metrics of the table, as many as have room.
+    // A page of a given height has as many metrics as have room: the marked ones lead.
     if texts.sheet.height.is_some() && page.height < height {
         texts.notes.push(String::new());
         page = Page::with_least(WIDTH, height, panel, &texts, &legend);
         let count = (page.height / panel).max(1) as usize;
         texts.notes.pop();
-        texts.notes.push(format!("The first {count} of {} metrics, as many as this page has room for.", shown.len()));
-        shown.truncate(count);
+        texts.notes.push(keep_marked(&mut shown, count, comparisons));
         page = Page::with_least(WIDTH, panel * count as Unit, panel, &texts, &legend);
     }
     let (panel, right) = (page.height / shown.len().max(1) as Unit, page.right());
@@ -175,5 +190,24 @@ mod tests {
         }
         assert!(texts.contains(&("+0.0%", FAINT)) && texts.contains(&("p 1", FAINT)), "{texts:?}");
         assert_eq!(texts.iter().filter(|(text, _)| *text == "less is better").count(), 2);
+    }
+
+    /// A page with room for one metric has the one that changed, whatever its place in the table.
+    #[test]
+    fn a_short_page_has_the_marked_metrics() {
+        let metrics = ["same", "alike", "longer"].map(|key| Metric::of(key, key, Better::Less));
+        let group = |name: &str, longer: f64| {
+            let run = |n: u32| ComparedRun {
+                trace: name.to_owned(),
+                values: vec![Some(f64::from(n) + 1.0), Some(f64::from(n) + 2.0), Some(longer + f64::from(n))],
+            };
+            Group { name: name.to_owned(), runs: (0..4).map(run).collect() }
+        };
+        let groups = [group("a", 100.0), group("b", 200.0)];
+        let rows = crate::compare(&metrics, &groups[0], &groups[1], 0.05);
+        let mut shown: Vec<(usize, &Metric)> = metrics.iter().enumerate().collect();
+        let note = keep_marked(&mut shown, 2, &[&rows]);
+        let kept: Vec<&str> = shown.iter().map(|(_, metric)| metric.key.as_ref()).collect();
+        assert_eq!((kept, &note[..16]), (vec!["longer", "same"], "2 of 3 metrics h"));
     }
 }

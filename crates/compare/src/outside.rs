@@ -6,6 +6,7 @@ use sched::Dur;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use timeline::table::{TextColumn, TextTable};
 use timeline::text::{end_of, paragraph, short};
 
 /// The most runs whose work outside the text lists.
@@ -108,31 +109,26 @@ fn in_words(known: &[&OutsideWork]) -> String {
 
 /// The work outside of the application, run by run.
 fn table(runs: &[OutsideOfRun]) -> String {
-    let mut out = String::new();
-    // Writing to a string cannot fail.
-    let _ = writeln!(
-        out,
-        "{:<19} {:>8} {:>7} {:>9} {:>7} {:>8}  greatest",
-        "outside work", "CPU time", "waited", "preempted", "kernel", "recorder"
-    );
+    let numbers = [8, 6, 9, 6, 8].map(TextColumn::Numbers);
+    let mut table = TextTable::new([TextColumn::Words(15)].into_iter().chain(numbers).chain([TextColumn::Words(8)]));
+    table.row(["outside work", "CPU time", "waited", "preempted", "kernel", "recorder", "greatest"]);
     for run in runs.iter().take(MOST_LISTED) {
         let name = end_of(&run.trace, 17);
         let mark = if run.contaminated.is_some() { "!" } else { " " };
         let Some(work) = &run.outside else {
-            let _ = writeln!(out, "{mark} {name:<17} {:>8}", "unknown");
+            table.row([format!("{mark} {name}"), "unknown".to_owned()]);
             continue;
         };
         let times = [work.run_ns, work.wait_ns, work.kernel_run_ns, work.recorder_run_ns];
         let [cpu, waited, kernel, recorder] = times.map(|ns| short(Some(ns)));
         let greatest = work.commands.first().map_or("-", |command| command.command.as_str());
-        let _ = writeln!(
-            out,
-            "{mark} {name:<17} {cpu:>8} {waited:>7} {:>9} {kernel:>7} {recorder:>8}  {}",
-            work.preemptions,
-            end_of(greatest, 11)
-        );
+        let preempted = work.preemptions.to_string();
+        table.row([format!("{mark} {name}"), cpu, waited, preempted, kernel, recorder, end_of(greatest, 11)]);
     }
+    let mut out = String::new();
+    table.write(&mut out);
     if runs.len() > MOST_LISTED {
+        // Writing to a string cannot fail.
         let _ = writeln!(out, "({} more)", sched::nouns::counted(runs.len() - MOST_LISTED, "run"));
     }
     out

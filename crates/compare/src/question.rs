@@ -327,8 +327,8 @@ impl Comparison {
 /// The table in a dialect, with the explanation of each comparison below it.
 fn dialect(format: Format, document: &CompareDocument, all: &Measurements) -> Result<String> {
     let command = header::command(all);
-    let mut out = String::new();
-    for (parameter, names) in tables(document) {
+    let mut out = headlines(document, Form::Mail);
+    for (nth, (parameter, names)) in tables(document).into_iter().enumerate() {
         let test = parameter.map_or_else(|| command.clone(), |parameter| format!("{command} at {parameter}"));
         let in_table = |group: &&Group| names.contains(&group.name.as_str());
         let groups: Vec<Group> = document.groups.iter().filter(in_table).cloned().collect();
@@ -337,7 +337,7 @@ fn dialect(format: Format, document: &CompareDocument, all: &Measurements) -> Re
         let metrics = &document.metrics;
         let compared = Compared { test: &test, metrics, groups: &groups, comparisons, alpha: document.alpha };
         let Some(table) = in_dialect(format, &compared) else { bail!("there is no {} of this", format.word()) };
-        out += &format!("{}{table}", if out.is_empty() { "" } else { "\n" });
+        out += &format!("{}{table}", if nth == 0 { "" } else { "\n" });
     }
     for c in &document.comparisons {
         out += &format!("\n{}", c.explanation.text(&c.base, &c.new));
@@ -425,6 +425,9 @@ fn differences(groups: &[(String, Vec<Measured>)]) -> Vec<String> {
 
 fn text(document: &CompareDocument, form: Form) -> String {
     let mut out = String::new();
+    if document.sweep.is_none() {
+        out += &headlines(document, form);
+    }
     let names: Vec<&str> = document.groups.iter().map(|group| group.name.as_str()).collect();
     if !document.machine.is_empty() {
         out += &match form {
@@ -450,6 +453,21 @@ fn text(document: &CompareDocument, form: Form) -> String {
     out
 }
 
+/// The finding of each comparison.
+fn headlines(document: &CompareDocument, form: Form) -> String {
+    let explanations = document.comparisons.iter().map(|comparison| &comparison.explanation);
+    let headline = |explanation: &Explanation| match form {
+        Form::Mail => explanation.headline(),
+        Form::Markdown => format!("Finding: {}\n\n", explanation.finding),
+        Form::Summary => format!("**{}**\n\n", explanation.finding),
+    };
+    let mut out: String = explanations.map(headline).collect();
+    if form == Form::Mail {
+        out.push('\n');
+    }
+    out
+}
+
 /// The text on a sweep.
 fn swept(sweep: &Sweep, document: &CompareDocument, form: Form) -> String {
     let rows: Vec<&[Row]> = document.comparisons.iter().map(|comparison| comparison.rows.as_slice()).collect();
@@ -470,15 +488,15 @@ fn section(out: &mut String, c: &Comparison, document: &CompareDocument, form: F
     };
     // Writing to a string cannot fail.
     let _ = writeln!(out, "{} ({}) against {} ({})\n", c.new, runs(&c.new), c.base, runs(&c.base));
-    if form == Form::Summary {
-        let _ = writeln!(out, "**{}**\n", c.explanation.finding);
-    }
     *out += &match form {
         Form::Mail => crate::text(&c.rows, &c.base, &c.new),
         Form::Markdown | Form::Summary => crate::markdown(&c.rows, &c.base, &c.new),
     };
-    if let Some(speedup) = c.speedup_percent {
-        let _ = writeln!(out, "\n%speedup {speedup:.1} (100 * (base / new - 1), of the median elapsed times)");
+    let elapsed = c.rows.iter().find(|row| row.metric.key == "elapsed" && row.p.is_some());
+    if let (Some(speedup), Some(row)) = (c.speedup_percent, elapsed) {
+        let certainty = if row.finding == Finding::Noise { ", may be noise" } else { "" };
+        let p = crate::table::p(row);
+        let _ = writeln!(out, "\n%speedup {speedup:.1} (p {p}{certainty}; 100 * (base / new - 1), by medians)");
     }
     if c.rows.iter().any(|row| row.finding != Finding::TooFew) {
         let is_in_rounds = c.rows.iter().any(|row| row.rounds.is_some());
@@ -503,11 +521,7 @@ fn section(out: &mut String, c: &Comparison, document: &CompareDocument, form: F
     out.push('\n');
     *out += &match form {
         Form::Mail => c.explanation.text(&c.base, &c.new),
-        Form::Markdown => {
-            let changes = c.explanation.changes(&c.base, &c.new, usize::MAX);
-            format!("Finding: {}\n\n{}", c.explanation.finding, fenced(&changes))
-        }
-        Form::Summary => fenced(&c.explanation.changes(&c.base, &c.new, usize::MAX)),
+        Form::Markdown | Form::Summary => fenced(&c.explanation.changes(&c.base, &c.new, usize::MAX)),
     };
     out.push('\n');
 }

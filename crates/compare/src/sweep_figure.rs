@@ -1,7 +1,7 @@
 //! The figure of a sweep: a panel for each metric, with the parameter to the right; the median of each variant as a line of points, and
 //! the range of its runs as a bar.
 
-use crate::figure::{colors, direction, look};
+use crate::figure::{colors, direction, keep_marked, look};
 use crate::sweep::{Sweep, SweepPoint};
 use crate::{Group, Metric, Row, Spread};
 use draw::{Anchor, Figure, Item, Line, PT, Paint, Point, Rect, Unit, text};
@@ -50,12 +50,10 @@ pub(crate) fn figure(
         Page::with_least(WIDTH, PANEL * rows(shown) as Unit, PANEL, texts, &legend)
     };
     let mut made = page(&texts, &shown);
-    // A page of a given height has the first metrics of the table, as many as have room.
+    // A page of a given height has as many metrics as have room: the marked ones lead.
     let fit = (made.height / PANEL).max(1) as usize;
     if texts.sheet.height.is_some() && fit < rows(&shown) {
-        let all = shown.len();
-        shown.truncate(fit * COLUMNS);
-        texts.notes.push(format!("The first {} of {all} metrics, as many as this page has room for.", shown.len()));
+        texts.notes.push(keep_marked(&mut shown, fit * COLUMNS, comparisons));
         made = page(&texts, &shown);
     }
     let width = made.width() / COLUMNS as Unit;

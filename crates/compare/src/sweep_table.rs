@@ -1,7 +1,7 @@
 //! The table of a sweep: a row for each value of the parameter, metric by metric.
 
 use crate::sweep::{PARAMETER, Sweep, SweptMetric, by_metric};
-use crate::table::{LATENCIES, cells, legend};
+use crate::table::{LATENCIES, add_row, cells, legend, of_groups};
 use crate::{Better, Finding, Row};
 use std::fmt::Write;
 use timeline::text::paragraph;
@@ -17,16 +17,16 @@ pub(crate) fn text(sweep: &Sweep, rows: &[&[Row]], alpha: f64, is_markdown: bool
         let gap = if out.is_empty() { "" } else { "\n" };
         let other = if sweep.variants.len() > 1 { base.clone() } else { format!("its runs {base}") };
         let _ = writeln!(out, "{gap}{name} against {other}, by the value of {PARAMETER}\n");
+        if let Some(finding) = metrics.iter().find(|metric| is_judged(metric)).map(|metric| finding(metric, alpha)) {
+            paragraph(&mut out, 0, 2, &format!("Finding: {finding}"));
+            out.push('\n');
+        }
         out += &if is_markdown { markdown(&metrics, &base, name) } else { mail(&metrics, &base, name) };
         out.push('\n');
         if rows_of(&metrics).any(|row| row.finding != Finding::TooFew) {
             let is_in_rounds = rows_of(&metrics).any(|row| row.rounds.is_some());
             let legend = if is_in_rounds { crate::rounds::legend(alpha) } else { legend(alpha) };
             let _ = writeln!(out, "{legend}");
-        }
-        if let Some(finding) = metrics.iter().find(|metric| is_judged(metric)).map(|metric| finding(metric, alpha)) {
-            out.push('\n');
-            paragraph(&mut out, 0, 2, &format!("Finding: {finding}"));
         }
     }
     out
@@ -59,17 +59,15 @@ fn finding(metric: &SweptMetric<'_>, alpha: f64) -> String {
 
 /// The table in at most 75 columns, with a line for the name of each metric.
 fn mail(metrics: &[SweptMetric<'_>], base: &str, new: &str) -> String {
-    let cut = |name: &str| name.chars().take(12).collect::<String>();
-    let mut out = format!("{:18} {:>12} {:>12} {:>7} {:>9} {:>4}\n", "", cut(base), cut(new), "change", "range", "p");
+    let mut table = of_groups("median", base, new);
     for metric in metrics {
-        let _ = writeln!(out, "{}", metric.name);
+        table.across(metric.name);
         for (parameter, row) in &metric.rows {
-            let [base, new, change, range, p, mark] = cells(row);
-            let name = format!("  {parameter}");
-            let line = format!("{name:18} {base:>12} {new:>12} {change:>7} {range:>9} {p:>4} {mark}");
-            let _ = writeln!(out, "{}", line.trim_end());
+            add_row(&mut table, &format!("  {parameter}"), row);
         }
     }
+    let mut out = String::new();
+    table.write(&mut out);
     if rows_of(metrics).any(|row| row.metric.key.starts_with("wakeup")) {
         let _ = writeln!(out, "({LATENCIES})");
     }
@@ -80,7 +78,7 @@ fn mail(metrics: &[SweptMetric<'_>], base: &str, new: &str) -> String {
 fn markdown(metrics: &[SweptMetric<'_>], base: &str, new: &str) -> String {
     let escaped = |name: &str| name.replace('|', "\\|");
     let mut out = format!(
-        "| | {PARAMETER} | {} | {} | change | range | p | |\n|---|---:|---:|---:|---:|---:|---:|---|\n",
+        "| median | {PARAMETER} | {} | {} | change | range | p | |\n|---|---:|---:|---:|---:|---:|---:|---|\n",
         escaped(base),
         escaped(new)
     );
@@ -120,8 +118,8 @@ mod tests {
         for line in [
             "on-{} against off-{}, by the value of {}",
             "elapsed, s",
-            "  1                   1.020 \u{b1}2%    0.520 \u{b1}4%  -49.0%  -51..-47 .008 better",
-            "  2                   2.020 \u{b1}1%    2.020 \u{b1}1%   +0.0%    -1..+1    1",
+            "  1                  1.020\u{b1}2%   0.520\u{b1}4%  -49.0%  -51..-47  .008 better",
+            "  2                  2.020\u{b1}1%   2.020\u{b1}1%   +0.0%     -1..1     1",
         ] {
             assert!(table.lines().any(|other| other == line), "{line}\n{table}");
         }

@@ -2,6 +2,7 @@
 
 use crate::{Better, Finding, Row, Spread};
 use std::fmt::Write;
+use timeline::table::{TextColumn, TextTable};
 
 /// Formats a number with four digits.
 pub(crate) fn short(value: f64) -> String {
@@ -19,7 +20,7 @@ fn with_spread(s: &Spread) -> String {
         (false, _) if s.runs == 1 => short(s.median),
         (true, _) if s.max > 0.0 => format!("0 (..{})", short(s.max)),
         (true, _) => "0".into(),
-        (_, percent) if percent >= 999.5 => format!("{} \u{b1}>999%", short(s.median)),
+        (_, percent) if percent >= 999.5 => format!("{} \u{b1}>10x", short(s.median)),
         (_, percent) => format!("{} \u{b1}{percent:.0}%", short(s.median)),
     }
 }
@@ -67,7 +68,7 @@ fn interval(row: &Row) -> String {
     let end = |end: Option<f64>| match end {
         None => "\u{2026}".into(),
         Some(e) if e >= 999.5 => ">999".into(),
-        Some(e) => format!("{e:+.0}"),
+        Some(e) => format!("{:.0}", timeline::text::rounded(e, 0)),
     };
     match row.interval_percent {
         (None, None) => "-".into(),
@@ -79,8 +80,8 @@ pub(crate) fn mark(finding: Finding) -> &'static str {
     match finding {
         Finding::TooFew | Finding::Noise => "",
         Finding::Better => "better",
-        Finding::Worse => "WORSE",
-        Finding::Changed => "differs",
+        Finding::Worse => "worse",
+        Finding::Changed => "diff",
     }
 }
 
@@ -89,17 +90,34 @@ pub(crate) fn cells(row: &Row) -> [String; 6] {
     [with_spread(&row.base), with_spread(&row.new), change(row), interval(row), p(row), mark(row.finding).to_owned()]
 }
 
+/// An empty table for a mail with its head; `name` stands above the names of the rows.
+pub(crate) fn of_groups(name: &str, base: &str, new: &str) -> TextTable {
+    let cut = |name: &str| name.chars().take(11).collect::<String>();
+    let numbers = [9, 9, 6, 8].map(TextColumn::Numbers);
+    let names = TextColumn::Names { least: 18, most: 24 };
+    let mut table = TextTable::new([names].into_iter().chain(numbers).chain([TextColumn::Words(0)]));
+    table.row([name, &*cut(base), &*cut(new), "change", "range", "   p"]);
+    table
+}
+
+/// Adds the row of a metric to such a table.
+pub(crate) fn add_row(table: &mut TextTable, name: &str, row: &Row) {
+    // Without a blank in front of the range, and brackets around that of a median of zero, the line fits a mail.
+    let [mut base, mut new, change, range, p, mark] = cells(row);
+    for cell in [&mut base, &mut new] {
+        *cell = cell.replace(" \u{b1}", "\u{b1}").replace(" (..", "..").replace(')', "");
+    }
+    table.row([name.to_owned(), base, new, change, range, format!("{p:>4} {mark}")]);
+}
+
 /// Returns the table as text with at most 75 columns, so that it fits into a mail.
 pub fn text(rows: &[Row], base: &str, new: &str) -> String {
-    let cut = |name: &str| name.chars().take(12).collect::<String>();
-    // Writing to a string cannot fail.
-    let mut out = String::new();
-    let _ = writeln!(out, "{:18} {:>12} {:>12} {:>7} {:>9} {:>4}", "", cut(base), cut(new), "change", "range", "p");
+    let mut table = of_groups("median", base, new);
     for row in shown(rows) {
-        let (name, [base, new, change, range, p, mark]) = (&row.metric.row, cells(row));
-        let line = format!("{name:18} {base:>12} {new:>12} {change:>7} {range:>9} {p:>4} {mark}");
-        let _ = writeln!(out, "{}", line.trim_end());
+        add_row(&mut table, &row.metric.row, row);
     }
+    let mut out = String::new();
+    table.write(&mut out);
     if has_latencies(rows) {
         let _ = writeln!(out, "({LATENCIES})");
     }
@@ -150,7 +168,7 @@ pub fn noise(rows: &[Row]) -> Option<String> {
 pub fn markdown(rows: &[Row], base: &str, new: &str) -> String {
     let escaped = |name: &str| name.replace('|', "\\|");
     let mut out = format!(
-        "| | {} | {} | change | range | p | A/A | |\n|---|---:|---:|---:|---:|---:|---:|---|\n",
+        "| median | {} | {} | change | range | p | A/A | |\n|---|---:|---:|---:|---:|---:|---:|---|\n",
         escaped(base),
         escaped(new)
     );

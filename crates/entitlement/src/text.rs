@@ -3,6 +3,7 @@
 use crate::{GroupShare, SharesReport};
 use sched::Dur;
 use std::fmt::Write;
+use timeline::table::{TextColumn, TextTable};
 use timeline::text::{end_of, paragraph, short};
 
 /// The text of the shares of at most `rows` cgroups.
@@ -12,12 +13,9 @@ pub fn text(report: &SharesReport, rows: usize) -> String {
         paragraph(&mut out, 0, 2, &format!("Shares by weight are left out: {why}."));
         return out;
     }
-    // Writing to a string cannot fail.
-    let _ = writeln!(
-        out,
-        "{:<16} {:>6} {:>8} {:>8} {:>8} {:>6} {:>8} {:>8}",
-        "share by weight", "weight", "runnable", "entitled", "got", "of it", "< half", "equals"
-    );
+    let numbers = [6, 8, 8, 6, 5, 6, 6].map(TextColumn::Numbers);
+    let mut table = TextTable::new([TextColumn::Words(15)].into_iter().chain(numbers));
+    table.row(["share by weight", "weight", "runnable", "entitled", "got", "of it", "< half", "equals"]);
     let mut groups: Vec<&GroupShare> = report.groups.iter().collect();
     groups.sort_by(|a, b| b.entitled_ns.cmp(&a.entitled_ns).then_with(|| a.cgroup.cmp(&b.cgroup)));
     for group in groups.iter().take(rows) {
@@ -32,15 +30,12 @@ pub fn text(report: &SharesReport, rows: usize) -> String {
             .as_ref()
             .map_or("-".to_owned(), |tasks| format!("{:.0}-{:.0}%", tasks.least_percent, tasks.most_percent));
         let times = [group.runnable_ns, group.entitled_ns, group.got_ns].map(|ns| short(Some(ns)));
-        let [runnable, entitled, got] = times;
-        let _ = writeln!(
-            out,
-            "{:<16} {weight:>6} {runnable:>8} {entitled:>8} {got:>8} {of_it:>6} {:>8} {equals:>8}",
-            end_of(&group.cgroup, 16),
-            short(below)
-        );
+        let first = [end_of(&group.cgroup, 16), weight];
+        table.row(first.into_iter().chain(times).chain([of_it, short(below), equals]));
     }
+    table.write(&mut out);
     if groups.len() > rows {
+        // Writing to a string cannot fail.
         let _ = writeln!(out, "({} more)", sched::nouns::counted(groups.len() - rows, "group"));
     }
     out

@@ -11,16 +11,21 @@ pub fn balance_text(report: &BalanceReport) -> String {
     // Writing to a string cannot fail.
     let _ = writeln!(
         out,
-        "{:30} {:>8} {:>7} {:>8} {:>8} {:>8}",
+        "{:30}  {:>8}  {:>7}  {:>8}  {:>8}  {:>8}",
         "cause of the migration", "count", "share", "queued", "median", "max"
     );
     for c in &report.causes {
         let percent = 100.0 * c.count as f64 / (report.total as f64).max(1.0);
         let (median, max) = (short(c.first_run_median_ns), short(c.first_run_max_ns));
-        let _ =
-            writeln!(out, "{:30} {:>8} {percent:>6.1}% {:>8} {median:>8} {max:>8}", c.cause.name(), c.count, c.queued);
+        let _ = writeln!(
+            out,
+            "{:30}  {:>8}  {percent:>6.1}%  {:>8}  {median:>8}  {max:>8}",
+            c.cause.name(),
+            c.count,
+            c.queued
+        );
     }
-    let _ = writeln!(out, "{:30} {:>8}", "all", report.total);
+    let _ = writeln!(out, "{:30}  {:>8}", "all", report.total);
     out.push_str("  (median, max: the time from the migration until the task ran)\n");
     if report.causes.iter().any(|c| matches!(c.cause, Cause::Idle | Cause::IdleSleeper)) {
         out.push_str("  (idle balance: by the tick of an idle CPU, CPU_IDLE; not on going idle)\n");
@@ -53,7 +58,7 @@ fn by_distance(out: &mut String, report: &BalanceReport) {
     let has_clusters = report.causes.iter().any(|c| c.in_cluster.is_some());
     let line = |name: &str, [core, llc, node, more]: [String; 4], cluster: String| {
         let cluster = if has_clusters { format!(" {cluster:>8}") } else { String::new() };
-        format!("{name:30} {core:>8}{cluster} {llc:>8} {node:>8} {more:>8}\n")
+        format!("{name:30}  {core:>8}{cluster}  {llc:>8}  {node:>8}  {more:>8}\n")
     };
     let head = |name: &str| line(name, ["a core", "an LLC", "a node", "more"].map(str::to_owned), "cluster".to_owned());
     let shown = |count: Option<u64>| count.map_or("-".into(), |n| n.to_string());
@@ -72,17 +77,22 @@ fn by_distance(out: &mut String, report: &BalanceReport) {
 fn undone(out: &mut String, report: &BalanceReport) {
     let share = |part: u64, of: u64| 100.0 * part as f64 / (of as f64).max(1.0);
     // Writing to a string cannot fail.
-    let _ =
-        writeln!(out, "\n{:30} {:>8} {:>8} {:>7} {:>8} {:>7}", "", "pulls", "useless", "share", "reversed", "share");
+    let _ = writeln!(
+        out,
+        "\n{:30}  {:>8}  {:>8}  {:>7}  {:>8}  {:>7}",
+        "", "pulls", "useless", "share", "reversed", "share"
+    );
     for c in report.causes.iter().filter(|c| c.pulls.is_some() || c.reversed > 0) {
         let useless = match (c.pulls, c.useless) {
-            (Some(pulls), Some(useless)) => format!("{pulls:>8} {useless:>8} {:>6.1}%", share(useless, pulls)),
-            _ => format!("{:>8} {:>8} {:>7}", "-", "-", "-"),
+            (Some(pulls), Some(useless)) => format!("{pulls:>8}  {useless:>8}  {:>6.1}%", share(useless, pulls)),
+            _ => format!("{:>8}  {:>8}  {:>7}", "-", "-", "-"),
         };
-        let _ = writeln!(out, "{:30} {useless} {:>8} {:>6.1}%", c.cause.name(), c.reversed, share(c.reversed, c.count));
+        let _ =
+            writeln!(out, "{:30}  {useless}  {:>8}  {:>6.1}%", c.cause.name(), c.reversed, share(c.reversed, c.count));
     }
     let all: u64 = report.causes.iter().map(|c| c.reversed).sum();
-    let _ = writeln!(out, "{:30} {:>8} {:>8} {:>7} {all:>8} {:>6.1}%", "all", "", "", "", share(all, report.total));
+    let _ =
+        writeln!(out, "{:30}  {:>8}  {:>8}  {:>7}  {all:>8}  {:>6.1}%", "all", "", "", "", share(all, report.total));
     let meaning = "useless: a pull after which the target CPU has at least as many tasks as the source had before; reversed: the task moved back \
                    within 10 ms";
     paragraph(out, 2, 3, &format!("({meaning})"));

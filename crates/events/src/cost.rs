@@ -393,13 +393,13 @@ pub fn cost_text(rows: &[CostRow]) -> String {
     // Writing to a string cannot fail.
     let _ = writeln!(
         out,
-        "\n{:<18}{:<8}{:>8}{:>9}{:>9}{:>9}{:>7}  95 %",
+        "\n{:<16}  {:<8}  {:>6}  {:>7}  {:>7}  {:>7}  {:>5}  95 %",
         "bursts after a", "within", "number", "median", "without", "median", "ratio"
     );
     let mut line = |name: String, [after, without]: [(u64, String); 2], ratio, interval| {
         let (shown, interval) = words(ratio, interval);
         let ((after, median), (without, other)) = (after, without);
-        let _ = writeln!(out, "{name:<26}{after:>8}{median:>9}{without:>9}{other:>9}{shown:>7}  {interval}");
+        let _ = writeln!(out, "{name:<26}  {after:>6}  {median:>7}  {without:>7}  {other:>7}  {shown:>5}  {interval}");
     };
     for row in rows {
         let within = match row.distance {

@@ -429,12 +429,12 @@ fn attempts_text(out: &mut String, attempts: &[Attempts]) {
     // Writing to a string cannot fail.
     let _ = writeln!(
         out,
-        "\n  {:9} {:8} {:>8} {:>8} {:>9} {:>9} {:>9} {:>8}",
+        "\n  {:8}  {:7}  {:>6}  {:>7}  {:>8}  {:>8}  {:>7}  {:>5}",
         "attempts", "domain", "all", "not its", "no group", "no task", "all", "moved"
     );
     let _ = writeln!(
         out,
-        "  {:9} {:8} {:>8} {:>8} {:>9} {:>9} {:>9} {:>8}",
+        "  {:8}  {:7}  {:>6}  {:>7}  {:>8}  {:>8}  {:>7}  {:>5}",
         "", "", "", "turn", "busier", "examined", "refused", "tasks"
     );
     for row in attempts {
@@ -442,7 +442,7 @@ fn attempts_text(out: &mut String, attempts: &[Attempts]) {
         let all = moved + not_chosen + no_busiest_group + no_task_examined + all_refused;
         let _ = writeln!(
             out,
-            "  {:9} {:8} {all:>8} {not_chosen:>8} {no_busiest_group:>9} {no_task_examined:>9} {all_refused:>9} {moved:>8}",
+            "  {:8}  {:7}  {all:>6}  {not_chosen:>7}  {no_busiest_group:>8}  {no_task_examined:>8}  {all_refused:>7}  {moved:>5}",
             row.balancing.name(),
             row.domain
         );

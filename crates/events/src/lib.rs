@@ -291,9 +291,9 @@ pub fn text(report: &Report) -> String {
     use std::fmt::Write;
     let mut out = String::new();
     // Writing to a string cannot fail.
-    let _ = writeln!(out, "{:>10} {:>7}  event", "count", "share");
+    let _ = writeln!(out, "{:>10}  {:>7}  event", "count", "share");
     for kind in &report.kinds {
-        let _ = writeln!(out, "{:>10} {:>6.2}%  {}", kind.count, kind.percent, kind.name);
+        let _ = writeln!(out, "{:>10}  {:>6.2}%  {}", kind.count, kind.percent, kind.name);
         if let Some(values) = &kind.values {
             out.push_str(&values.text(20));
         }

@@ -349,11 +349,11 @@ pub(crate) fn text(spans: &[SpanReport]) -> String {
         return out;
     }
     // Writing to a string cannot fail.
-    let _ = writeln!(out, "\n{:>10} {:>12} {:>12} {:>12}  span", "count", "total", "median", "longest");
+    let _ = writeln!(out, "\n{:>10}  {:>12}  {:>12}  {:>12}  span", "count", "total", "median", "longest");
     for span in spans {
         let length = |length: Option<Dur>| length.map_or("none".to_owned(), Dur::human);
         let (total, median, max) = (span.total_ns.human(), length(span.median_ns), length(span.max_ns));
-        let _ = write!(out, "{:>10} {total:>12} {median:>12} {max:>12}  {}", span.count, span.name);
+        let _ = write!(out, "{:>10}  {total:>12}  {median:>12}  {max:>12}  {}", span.count, span.name);
         let parts = [(span.unended, "without an end"), (span.unbegun, "without a beginning")];
         let parts: Vec<String> = parts.iter().filter(|p| p.0 > 0).map(|(n, what)| format!("{n} {what}")).collect();
         let _ = if parts.is_empty() { writeln!(out) } else { writeln!(out, " ({})", parts.join(", ")) };

@@ -168,7 +168,7 @@ impl Summary {
             for (i, (from, _, n)) in bars.iter().enumerate() {
                 let bar = "#".repeat((n * 34).div_ceil(most) as usize);
                 let from = if *log { format!("from {from}") } else { self.bar_label(i) };
-                let _ = writeln!(out, "{:indent$}{from:>14} {n:>8} {bar}", "");
+                let _ = writeln!(out, "{:indent$}{from:>14}  {n:>7} {bar}", "");
             }
         }
         out

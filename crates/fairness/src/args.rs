@@ -25,8 +25,11 @@ pub struct FairnessArgs {
     /// expression catches in the name: its first group, or all of it
     #[arg(long = "by", alias = "group-by", default_value = "task", value_name = "WHAT", value_parser = group_by)]
     pub(crate) group_by: GroupBy,
-    /// Expect shares by the weights of the nice values
+    /// Expect equal shares, whatever the weights of the nice values
     #[arg(long)]
+    pub(crate) equal: bool,
+    /// Expect shares by the weights of the nice values, as without this option
+    #[arg(long, hide = true, conflicts_with = "equal")]
     pub(crate) weights: bool,
     /// The length of an interval, such as 1s or 10ms; by default about ten fit
     #[arg(long, value_name = "TIME", value_parser = positive_length)]

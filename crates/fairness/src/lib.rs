@@ -121,7 +121,7 @@ pub struct Options<'o> {
     pub fair_before: FairBefore,
     /// The tasks that are measured; absent where all are.
     pub tasks: Option<&'o Chosen<'o>>,
-    /// Shares are expected by the weights of the tasks' nice values.
+    /// Shares are expected by the weights of the tasks' nice values; otherwise equal shares.
     pub weights: bool,
     /// The length of an interval.
     pub interval: Dur,
@@ -143,7 +143,7 @@ impl Options<'_> {
             deadlines: None,
             fair_before: FairBefore::Unknown,
             tasks: None,
-            weights: false,
+            weights: true,
             interval,
             worst: 5,
         }
@@ -166,8 +166,8 @@ enum MemberKey {
     Rest,
 }
 
-/// The attributes of a task that make it a member, its number, name and parent, and its priority.
-type Traits = (Pid, Comm, Option<Pid>, i32);
+/// The attributes of a task that make it a member, its number, name and parent, and its priority; and whether it is of the application.
+type Traits = (Pid, Comm, Option<Pid>, i32, bool);
 
 /// The run and wait time of a member.
 #[derive(Clone, Debug, Default)]
@@ -186,6 +186,8 @@ struct MemberSums {
     /// The longest wait that still goes on at the end of the window.
     open_wait: Option<Dur>,
     weight: u64,
+    /// Whether one of its tasks is of the application.
+    is_of_application: bool,
     /// The least kernel priority of its tasks, that of the highest class; absent where none is known.
     prio: Option<i32>,
     /// The parameters of the deadline task that the member is, in the end.
@@ -320,6 +322,7 @@ impl<'o> Fairness<'o> {
         // The priority of a group is that of its strongest task.
         sums.weight = sums.weight.max(weight_of(task.prio));
         sums.prio = [sums.prio, task.known_prio()].into_iter().flatten().min();
+        sums.is_of_application |= task.kin.descends;
         index
     }
 
@@ -423,7 +426,7 @@ impl<'o> Fairness<'o> {
 
 /// The properties of a task that make it a member.
 fn traits(task: &Task) -> Traits {
-    (task.pid, task.comm, task.kin.parent, task.prio)
+    (task.pid, task.comm, task.kin.parent, task.prio, task.kin.descends)
 }
 
 /// The task of a span as it was meanwhile: a thread that executes takes another number.
@@ -447,6 +450,7 @@ impl MemberSums {
         self.open_wait = self.open_wait.max(later.open_wait);
         self.weight = self.weight.max(later.weight);
         self.prio = [self.prio, later.prio].into_iter().flatten().min();
+        self.is_of_application |= later.is_of_application;
         self.intervals.extend(later.intervals.finish());
     }
 
@@ -559,7 +563,8 @@ impl Analysis for Fairness<'_> {
         }
         let Fairness { waits, idle, .. } = &mut self;
         waits.close(state, end, idle, is_chosen);
-        report::build(self, end)
+        let is_known = state.why_application_is_unknown().is_none();
+        report::build(self, end, is_known)
     }
 }
 

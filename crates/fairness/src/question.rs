@@ -53,7 +53,7 @@ impl TaskQuestion for FairnessQuestion {
         let shares = is_by_cgroup.then(|| shares::measure(session, &args.shared.begin)).transpose()?;
         let groups = by.groups().map(|rule| session.task_groups(rule)).transpose()?;
         let deadlines = session.deadline_params();
-        let weights = args.weights;
+        let weights = !args.equal;
         Ok(Options { by, groups, shares, deadlines, tasks, weights, interval, worst: args.worst, ..plain })
     }
 

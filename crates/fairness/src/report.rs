@@ -10,6 +10,7 @@ use sched::nouns::counted;
 use sched::{Dur, Lengths, OfSelection, Pid, Ts};
 use serde::Serialize;
 use std::fmt::Write;
+use timeline::table::{TextColumn, TextTable};
 use timeline::text::{CASES, Detail, case, case_head, paragraph, short};
 use timeline::{Drawable, Next};
 
@@ -34,7 +35,9 @@ pub struct Member {
     pub wait_ns: Dur,
     /// The run time in percent of that of all members.
     pub share_percent: f64,
-    /// The expected share in percent: equal for all members, or by weight.
+    /// Whether one of its tasks is of the application; null if the application is unknown.
+    pub is_of_application: Option<bool>,
+    /// The expected share in percent: by weight, or equal for all members.
     pub expected_percent: f64,
     /// The weight of the nice value; of a group, the greatest of its tasks.
     pub weight: u64,
@@ -113,6 +116,20 @@ pub struct IntervalReport {
     pub starved_got_percent: Option<f64>,
 }
 
+/// The evenness among the members of the application.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ApplicationShares {
+    /// The number of members of the application.
+    pub members: usize,
+    /// The Gini coefficient of their run times, from 0 to 1; null if none ran.
+    pub gini: Option<f64>,
+    /// Jain's index of their run times, from 0 to 1; null if none ran.
+    pub jain: Option<f64>,
+    /// Jain's index of their run times divided by the weights; null if none ran.
+    pub weighted_jain: Option<f64>,
+}
+
 /// The measured quantities.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -135,6 +152,9 @@ pub struct FairnessReport {
     pub weighted_jain: Option<f64>,
     /// Whether shares are expected by weight.
     pub weights: bool,
+    /// The evenness among the members of the application alone; absent where the application is unknown, or nobody is outside of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub application: Option<ApplicationShares>,
     /// The members, the one that ran most first.
     pub members: Vec<Member>,
     /// The members without time in the window, whose runs and waits are in no other row; absent if there is none.
@@ -210,7 +230,7 @@ fn of_stems(members: Vec<(MemberKey, MemberSums)>, groups: Option<&TaskGroups>) 
     all
 }
 
-pub(crate) fn build(mut f: Fairness<'_>, end: Ts) -> FairnessReport {
+pub(crate) fn build(mut f: Fairness<'_>, end: Ts, application_is_known: bool) -> FairnessReport {
     let options = f.options;
     // The tables that found the members take as much room as their rows will.
     (f.keys, f.homes) = Default::default();
@@ -237,8 +257,20 @@ pub(crate) fn build(mut f: Fairness<'_>, end: Ts) -> FairnessReport {
     all.sort_by(|(a, x), (b, y)| y.run_ns.cmp(&x.run_ns).then(x.first.cmp(&y.first)).then_with(|| a.cmp(b)));
     let total: u64 = all.iter().map(|(_, s)| s.run_ns).fold(0, u64::saturating_add);
     let weights: u64 = all.iter().map(|(_, s)| s.weight).sum();
-    let runs: Vec<f64> = all.iter().map(|(_, s)| s.run_ns as f64).collect();
-    let by_weight: Vec<f64> = all.iter().map(|(_, s)| s.run_ns as f64 / s.weight.max(1) as f64).collect();
+    let ran = |(_, s): &(String, MemberSums)| s.run_ns as f64;
+    let ran_by_weight = |(_, s): &(String, MemberSums)| s.run_ns as f64 / s.weight.max(1) as f64;
+    let runs: Vec<f64> = all.iter().map(ran).collect();
+    let by_weight: Vec<f64> = all.iter().map(ran_by_weight).collect();
+    let is_of_application = |(_, s): &&(String, MemberSums)| application_is_known && s.is_of_application;
+    let of_application =
+        |of: fn(&(String, MemberSums)) -> f64| -> Vec<f64> { all.iter().filter(is_of_application).map(of).collect() };
+    let application_runs = of_application(ran);
+    let application = (!application_runs.is_empty() && application_runs.len() < all.len()).then(|| ApplicationShares {
+        members: application_runs.len(),
+        gini: gini(&application_runs),
+        jain: jain(&application_runs),
+        weighted_jain: jain(&of_application(ran_by_weight)),
+    });
     let percent = |part: f64, whole: f64| if whole > 0.0 { 100.0 * part / whole } else { 0.0 };
     let count = all.len();
     let member = |(name, s): &(String, MemberSums)| {
@@ -250,6 +282,7 @@ pub(crate) fn build(mut f: Fairness<'_>, end: Ts) -> FairnessReport {
             pid: s.first,
             run_ns: Dur(s.run_ns),
             wait_ns: Dur(s.wait_ns),
+            is_of_application: application_is_known.then_some(s.is_of_application),
             share_percent: percent(s.run_ns as f64, total as f64),
             expected_percent: expected,
             weight: s.weight,
@@ -271,6 +304,7 @@ pub(crate) fn build(mut f: Fairness<'_>, end: Ts) -> FairnessReport {
         jain: jain(&runs),
         weighted_jain: jain(&by_weight),
         weights: options.weights,
+        application,
         members,
         without_time,
         intervals: intervals(all, options.from, options.zero, options.to, options.interval),
@@ -317,6 +351,7 @@ impl OfSelection for FairnessReport {
         (self.members, self.intervals, self.starved) = (Vec::new(), Vec::new(), Vec::new());
         (self.runs, self.waits, self.without_time) = (Lengths::default(), Lengths::default(), None);
         (self.selection_unknown, self.shares, self.fair_before_real_time) = (Some(why), None, None);
+        self.application = None;
     }
 }
 
@@ -377,10 +412,21 @@ pub fn text(report: &FairnessReport, trace: &Drawable, rows: usize, detail: Deta
     }
     let (gini, jain) = (coefficient(report.gini), coefficient(report.jain));
     let (members, weighted) = (counted(report.members.len(), "member"), coefficient(report.weighted_jain));
-    let headline = format!("{trace}: {members}; Gini coefficient {gini}, Jain's index {jain} (by weight {weighted})");
+    let all = format!("{members}; Gini coefficient {gini}, Jain's index {jain} (by weight {weighted})");
+    let headline = match &report.application {
+        None => format!("{trace}: {all}"),
+        Some(of) => {
+            let [gini, jain, weighted] = [of.gini, of.jain, of.weighted_jain].map(coefficient);
+            let members = counted(of.members, "member");
+            let shares = format!("Gini coefficient {gini}, Jain's index {jain} (by weight {weighted})");
+            format!("{trace}: the application has {members}; {shares}; of all {all}")
+        }
+    };
     paragraph(&mut out, 0, 2, &headline);
     let meaning = "of the run times: Gini 0 and Jain 1 where all ran equally long; waited: runqueue wait; \
-                   got: the share of its runnable time that it ran";
+                   expect: the share by weight; got: the share of its runnable time that it ran";
+    let meaning =
+        if report.weights { meaning.to_owned() } else { meaning.replace("expect: the share by weight; ", "") };
     paragraph(&mut out, 2, 3, &format!("({meaning})"));
     member_rows(&mut out, report, rows);
     if detail == Detail::Full {
@@ -398,31 +444,29 @@ pub fn text(report: &FairnessReport, trace: &Drawable, rows: usize, detail: Deta
     out
 }
 
+/// The letters of the column of names.
+const NAMES: usize = 22;
+
+/// The members in the order of the tables: those of the application first, then the one that ran most.
+fn in_order(report: &FairnessReport) -> Vec<&Member> {
+    let mut members: Vec<&Member> = report.members.iter().collect();
+    members.sort_by_key(|member| member.is_of_application != Some(true));
+    members
+}
+
 fn member_rows(out: &mut String, report: &FairnessReport, rows: usize) {
-    // Writing to a string cannot fail.
-    let _ = writeln!(
-        out,
-        "\n{:24} {:>10} {:>10} {:>7} {:>7} {:>5} {:>6}",
-        "", "ran, ms", "waited, ms", "share", "expect", "got", "max"
-    );
-    for m in report.members.iter().take(rows) {
-        // A name that is longer than its column has a line of its own.
-        let is_long = m.name.chars().count() > 24;
-        if is_long {
-            out.extend([&*m.name, "\n"]);
-        }
-        let _ = writeln!(
-            out,
-            "{:24} {:>10.3} {:>10.3} {:>6.2}% {:>6.2}% {:>4.0}% {:>6}",
-            if is_long { "" } else { &*m.name },
-            m.run_ns.0 as f64 / 1e6,
-            m.wait_ns.0 as f64 / 1e6,
-            m.share_percent,
-            m.expected_percent,
-            m.got_percent,
-            short(m.longest_wait())
-        );
+    let numbers = [9, 10, 6, 6, 3, 6].map(TextColumn::Numbers);
+    let names = TextColumn::Names { least: 20, most: NAMES };
+    let mut table = TextTable::new([names].into_iter().chain(numbers));
+    table.row(["", "ran, ms", "waited, ms", "share", "expect", "got", "max"]);
+    for m in in_order(report).into_iter().take(rows) {
+        let times = [m.run_ns, m.wait_ns].map(|time| format!("{:.3}", time.0 as f64 / 1e6));
+        let shares = [m.share_percent, m.expected_percent].map(|share| format!("{share:.2}%"));
+        let rest = [format!("{:.0}%", m.got_percent), short(m.longest_wait())];
+        table.row([m.name.clone()].into_iter().chain(times).chain(shares).chain(rest));
     }
+    out.push('\n');
+    table.write(out);
     let more = report.members.len().saturating_sub(rows);
     if more > 0 {
         let _ = writeln!(out, "… and {more} more (--rows, --json)");
@@ -475,21 +519,25 @@ const DEADLINE_TASKS: usize = 4;
 
 /// The run lengths and runqueue waits of each member.
 fn length_rows(out: &mut String, report: &FairnessReport, rows: usize) {
-    // Writing to a string cannot fail.
-    let _ = writeln!(out, "\n{:24} {:>8} {:>9} {:>9} {:>9} {:>9}", "", "runs", "length", "wait 50 %", "99 %", "max");
+    let names = TextColumn::Names { least: 20, most: NAMES };
+    let numbers = [6, 9, 9, 9, 9].map(TextColumn::Numbers);
+    let mut table = TextTable::new([names].into_iter().chain(numbers));
+    table.row(["", "runs", "length", "wait 50 %", "99 %", "max"]);
     let mut row = |name: &str, runs: &Summary, waits: &Summary| {
-        let [length, half, most, max] = [runs.p50_ns, waits.p50_ns, waits.p99_ns, waits.max_ns].map(human);
-        let _ = writeln!(out, "{name:24} {:>8} {length:>9} {half:>9} {most:>9} {max:>9}", runs.count);
+        let lengths = [runs.p50_ns, waits.p50_ns, waits.p99_ns, waits.max_ns].map(human);
+        table.row([name.to_owned(), runs.count.to_string()].into_iter().chain(lengths));
     };
-    report.members.iter().take(rows).for_each(|m| row(&m.name, &m.runs, &m.waits));
+    in_order(report).into_iter().take(rows).for_each(|m| row(&m.name, &m.runs, &m.waits));
     report.without_time.iter().for_each(|rest| row(&rest.name(), &rest.runs, &rest.waits));
+    out.push('\n');
+    table.write(out);
 }
 
 fn interval_rows(out: &mut String, report: &FairnessReport) {
     // Writing to a string cannot fail.
     let _ = writeln!(
         out,
-        "\n{:>12} {:>8} {:>7} {:>7}   got the least of its runnable time",
+        "\n{:>11}  {:>8}  {:>7}  {:>7}  got the least of its runnable time",
         "from, s", "members", "Gini", "Jain"
     );
     for row in &report.intervals {
@@ -499,7 +547,7 @@ fn interval_rows(out: &mut String, report: &FairnessReport) {
         };
         let _ = writeln!(
             out,
-            "{:>12.6} {:>8} {:>7} {:>7}   {least}",
+            "{:>11.6}  {:>8}  {:>7}  {:>7}  {least}",
             row.start_in_trace_ns as f64 / 1e9,
             row.members,
             coefficient(row.gini),

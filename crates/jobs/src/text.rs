@@ -39,10 +39,10 @@ fn headline(out: &mut String, report: &JobsReport, trace: &Drawable) {
     let jobs = counted(number(report.jobs), "job");
     let missed = report.missed.map(|missed| {
         let periodic = counted(number(report.periodic), "periodic task");
-        format!("{periodic}; {missed} of {} missed {by}", counted(number(report.judged), "job"))
+        format!("{missed} of {} missed {by}; {periodic}", counted(number(report.judged), "job"))
     });
     let judged = missed.unwrap_or_else(|| format!("none to judge: {NONE_TO_JUDGE}"));
-    paragraph(out, 0, 2, &format!("{trace}: {jobs}; {judged}"));
+    paragraph(out, 0, 2, &format!("{trace}: {judged}; {jobs} in all"));
     for (count, why) in [
         (report.open, "had not ended at the end of the window"),
         (report.cut, "ended by a loss, or with the task"),
@@ -65,7 +65,7 @@ fn tasks(out: &mut String, report: &JobsReport, rows: usize, all: bool) {
     // Writing to a string cannot fail.
     let _ = writeln!(
         out,
-        "\n{:<NAME$}{:>7}{:>8}{:>7}{:>8}{:>8}{:>8}",
+        "\n{:<NAME$}  {:>5}  {:>6}  {:>5}  {:>6}  {:>6}  {:>6}",
         "task", "jobs", "period", "missed", "median", "99 %", "most"
     );
     for row in shown.iter().take(rows) {
@@ -73,7 +73,11 @@ fn tasks(out: &mut String, report: &JobsReport, rows: usize, all: bool) {
         let missed = row.missed.map_or("-".to_owned(), |missed| missed.to_string());
         let (period, times) = (short(row.period_ns), row.response);
         let [median, high, most] = [times.p50_ns, times.p99_ns, times.max_ns].map(|time| short(Some(time)));
-        let _ = writeln!(out, "{name:<NAME$}{:>7}{period:>8}{missed:>7}{median:>8}{high:>8}{most:>8}", row.jobs);
+        let _ = writeln!(
+            out,
+            "{name:<NAME$}  {:>5}  {period:>6}  {missed:>5}  {median:>6}  {high:>6}  {most:>6}",
+            row.jobs
+        );
     }
     let parameters = shown.iter().take(rows).filter_map(|row| Some((row.pid.named(row.command), row.parameters?)));
     for (name, parameters) in parameters {

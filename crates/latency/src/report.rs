@@ -8,7 +8,7 @@ use sched::topology::CpuOrder;
 use sched::{Comm, Cpu, Dur, Lengths, OfSelection, Pid, SchedState, TaskId, TaskState, Tracepoint, Ts};
 use serde::Serialize;
 use std::cmp::Reverse;
-use std::fmt::Write;
+use timeline::table::{TextColumn, TextTable};
 use timeline::text::{CASES, Detail, case, case_head, paragraph, short};
 use timeline::{Drawable, Next};
 
@@ -288,64 +288,72 @@ pub(crate) fn build(latency: Latency<'_>, end: Ts, state: &SchedState) -> Latenc
     }
 }
 
-/// The head of a table; a name that is longer than the column of names has a line of its own.
-fn head(out: &mut String, name: &str) {
-    let name = match name.chars().count() {
-        0..=25 => name,
-        _ => {
-            out.extend(["\n", name]);
-            ""
-        }
-    };
-    // Writing to a string cannot fail.
-    let _ = writeln!(
-        out,
-        "\n{name:<25} {:>7} {:>6} {:>6} {:>6} {:>6} {:>6} {:>6}",
-        "number", "mean", "50 %", "90 %", "99 %", "99.9 %", "max"
-    );
+/// The letters of the column of names.
+const NAMES: usize = 19;
+
+/// A table of lengths with its head; a name that is longer than the column of names has a line of its own.
+fn table(name: &str) -> TextTable {
+    let lengths = [TextColumn::Numbers(6); 6];
+    let columns = [TextColumn::Names { least: NAMES, most: NAMES }, TextColumn::Numbers(5)];
+    let mut table = TextTable::new(columns.into_iter().chain(lengths));
+    table.row([name, "number", "mean", "50 %", "90 %", "99 %", "99.9 %", "max"]);
+    table
 }
 
-fn line(out: &mut String, name: &str, s: &Summary) {
-    // Writing to a string cannot fail.
-    let _ = write!(out, "{name:<25} {:>7}", s.count);
-    if s.count > 0 {
-        for value in [s.mean_ns, s.p50_ns, s.p90_ns, s.p99_ns, s.p999_ns, s.max_ns] {
-            let _ = write!(out, " {:>6}", short(value));
-        }
-    } else {
-        let _ = write!(out, " {:>6}", human(None));
-    }
+/// Adds a table below an empty line.
+fn add(out: &mut String, table: &TextTable) {
     out.push('\n');
+    table.write(out);
+}
+
+fn line(table: &mut TextTable, name: &str, s: &Summary) {
+    let mut cells = vec![name.to_owned(), s.count.to_string()];
+    match s.count {
+        0 => cells.push(human(None)),
+        _ => cells.extend([s.mean_ns, s.p50_ns, s.p90_ns, s.p99_ns, s.p999_ns, s.max_ns].map(short)),
+    }
+    table.row(cells);
 }
 
 /// A line of a table of rows that can be stacks, whose names have lines of their own.
-fn row_line(out: &mut String, row: &LatencyRow, s: &Summary) {
+fn row_line(table: &mut TextTable, row: &LatencyRow, s: &Summary) {
     match row.group.as_ref().is_some_and(|group| group.stack.is_some()) {
         true => {
-            paragraph(out, 2, 4, &row.shown());
-            line(out, "", s);
+            let mut name = String::new();
+            paragraph(&mut name, 2, 4, &row.shown());
+            name.lines().for_each(|line| table.across(line));
+            line(table, "", s);
         }
-        false => line(out, &format!("  {}", row.shown()), s),
+        false => line(table, &format!("  {}", row.shown()), s),
+    }
+}
+
+/// The name of a measure in its column.
+fn measure_name(measure: Measure) -> &'static str {
+    match measure {
+        Measure::New => "wait of new tasks",
+        Measure::Preempted => "wait if preempted",
+        _ => measure.name(),
     }
 }
 
 fn placement_name(placement: Placement, with_distances: bool) -> &'static str {
     match placement {
-        Placement::Previous => "on the CPU it last ran on",
+        Placement::Previous => "on the previous CPU",
         Placement::Core => "on the same core",
         Placement::Cluster => "in the same cluster",
         Placement::Llc => "in the same LLC",
         Placement::Node => "in the same node",
         Placement::Elsewhere if with_distances => "in another node",
         Placement::Elsewhere => "on another CPU",
-        Placement::Unknown => "previous CPU unknown",
+        Placement::Unknown => "previous unknown",
     }
 }
 
 fn idleness_name(idleness: Idleness) -> &'static str {
     match idleness {
         Idleness::Target => "on an idle CPU",
-        Idleness::Other => "busy CPU, another idle",
+        Idleness::Other => "busy, another idle",
         Idleness::Nobody => "while no CPU idled",
     }
 }
@@ -359,18 +367,20 @@ pub fn text(report: &LatencyReport, trace: &Drawable, rows: usize, detail: Detai
     }
     headline(&mut out, report, trace);
     let span = span(report);
-    head(&mut out, &format!("all tasks; wakeup latency: from {span}"));
+    let mut all = table(&format!("all tasks; wakeup latency: from {span}"));
     for m in &report.measures {
-        line(&mut out, m.measure.name(), &m.summary);
+        line(&mut all, measure_name(m.measure), &m.summary);
     }
+    add(&mut out, &all);
     began_before(&mut out, report);
-    head(&mut out, &format!("wakeup latency (from {span}) by placement"));
+    let mut placements = table(&format!("wakeup latency (from {span}) by placement"));
     for split in report.by_placement.iter().filter(|s| s.summary.count > 0) {
-        line(&mut out, placement_name(split.kind, report.with_distances), &split.summary);
+        line(&mut placements, placement_name(split.kind, report.with_distances), &split.summary);
     }
     for split in report.by_idleness.iter().filter(|s| s.summary.count > 0) {
-        line(&mut out, idleness_name(split.kind), &split.summary);
+        line(&mut placements, idleness_name(split.kind), &split.summary);
     }
+    add(&mut out, &placements);
     tables(&mut out, report, rows);
     match detail {
         Detail::Brief => brief_cases(&mut out, report, trace),
@@ -458,20 +468,20 @@ fn began_before(out: &mut String, report: &LatencyReport) {
 fn tables(out: &mut String, report: &LatencyReport, rows: usize) {
     let of = |measure: Measure| move |row: &LatencyRow| row.measures.iter().find(|m| m.measure == measure).copied();
     let wakeup = format!("wakeup latency (from {}) of", span(report));
-    for (measure, title) in [(Measure::Wakeup, wakeup.as_str()), (Measure::Preempted, "waits after preemption of")] {
+    for (measure, title) in [(Measure::Wakeup, wakeup.as_str()), (Measure::Preempted, "waits if preempted")] {
         let with: Vec<(&LatencyRow, MeasureSummary)> =
             report.rows.iter().filter_map(|row| Some((row, of(measure)(row)?))).collect();
         if with.is_empty() {
             continue;
         }
-        head(out, title);
+        let mut table = table(title);
         for (row, m) in with.iter().take(rows) {
-            row_line(out, row, &m.summary);
+            row_line(&mut table, row, &m.summary);
         }
         if with.len() > rows {
-            // Writing to a string cannot fail.
-            let _ = writeln!(out, "  … and {} more (--rows, --json)", with.len() - rows);
+            table.across(format!("  … and {} more (--rows, --json)", with.len() - rows));
         }
+        add(out, &table);
     }
 }
 

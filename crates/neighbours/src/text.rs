@@ -6,6 +6,7 @@ use sched::Dur;
 use sched::nouns::counted;
 use std::fmt::Write;
 use timeline::Drawable;
+use timeline::table::{TextColumn, TextTable};
 use timeline::text::{paragraph, short};
 
 /// The letters of a name in a table.
@@ -70,12 +71,15 @@ fn headline(report: &NeighboursReport) -> String {
 /// The greatest pairs.
 fn pairs(out: &mut String, report: &NeighboursReport, rows: usize) {
     // Writing to a string cannot fail.
-    let _ =
-        writeln!(out, "\n{:<NAME$} {:<NAME$} {:>8} {:>6} {:>10}", "victim", "culprit", "waited", "share", "preempted");
+    let _ = writeln!(
+        out,
+        "\n{:<NAME$}  {:<NAME$}  {:>7}  {:>6}  {:>10}",
+        "victim", "culprit", "waited", "share", "preempted"
+    );
     for pair in report.pairs.iter().take(rows) {
         let _ = writeln!(
             out,
-            "{:<NAME$} {:<NAME$} {:>8} {:>5.1}% {:>10}",
+            "{:<NAME$}  {:<NAME$}  {:>7}  {:>5.1}%  {:>10}",
             cut(&pair.victim, NAME),
             cut(&pair.culprit, NAME),
             short(Some(pair.wait_ns)),
@@ -90,8 +94,8 @@ fn pairs(out: &mut String, report: &NeighboursReport, rows: usize) {
 fn groups(out: &mut String, report: &NeighboursReport, rows: usize) {
     let heads = ["waited", "own", "others", "kernel", "irq", "idle", "caused"];
     let has_throttled = report.throttled_ns > Dur(0);
-    let heads: String = heads.iter().map(|head| format!(" {head:>7}")).collect();
-    let _ = writeln!(out, "\n{:<16}{heads}{}", "group", if has_throttled { " throttl" } else { "" });
+    let heads: String = heads.iter().map(|head| format!("  {head:>6}")).collect();
+    let _ = writeln!(out, "\n{:<16}{heads}{}", "group", if has_throttled { "  throttled" } else { "" });
     // A group that neither waited nor kept others waiting has an empty row.
     let is_shown =
         |group: &&PartyReport| [group.wait_ns, group.caused_ns, group.throttled_ns].iter().any(|ns| ns.0 > 0);
@@ -108,7 +112,7 @@ fn groups(out: &mut String, report: &NeighboursReport, rows: usize) {
         ];
         let cell = |ns: Dur| short((ns > Dur(0)).then_some(ns));
         let throttled = Some(group.throttled_ns).filter(|_| has_throttled);
-        let cells: String = cells.into_iter().chain(throttled).map(|ns| format!(" {:>7}", cell(ns))).collect();
+        let cells: String = cells.into_iter().chain(throttled).map(|ns| format!("  {:>6}", cell(ns))).collect();
         let _ = writeln!(out, "{:<16}{cells}", cut(&group.name, 16));
     }
     rest(out, shown.len(), rows, "group");
@@ -116,8 +120,9 @@ fn groups(out: &mut String, report: &NeighboursReport, rows: usize) {
 
 /// The pressure of CPUs, from the trace and by the kernel.
 fn pressure(out: &mut String, report: &PressureReport, rows: usize) {
-    let heads = ["some", "kernel", "full", "kernel", "CPU time", "kernel"].map(|head| format!(" {head:>8}")).concat();
-    let _ = writeln!(out, "\n{:<20}{heads}", "pressure of CPUs");
+    let columns = [TextColumn::Words(16)].into_iter().chain([6, 6, 6, 6, 8, 6].map(TextColumn::Numbers));
+    let mut table = TextTable::new(columns);
+    table.row(["pressure of CPUs", "some", "kernel", "full", "kernel", "CPU time", "kernel"]);
     for group in report.groups.iter().take(rows.max(1)) {
         let cells = [
             Some(group.some_ns),
@@ -127,10 +132,11 @@ fn pressure(out: &mut String, report: &PressureReport, rows: usize) {
             Some(group.run_ns),
             group.kernel_run_ns,
         ];
-        let cells: String = cells.into_iter().map(|ns| format!(" {:>8}", short(ns))).collect();
         let name = group.cgroup.as_deref().unwrap_or("machine");
-        let _ = writeln!(out, "{:<20}{cells}", cut(name, 20));
+        table.row([cut(name, 20)].into_iter().chain(cells.map(short)));
     }
+    out.push('\n');
+    table.write(out);
     rest(out, report.groups.len(), rows.max(1), "group");
     out.push('\n');
     paragraph(out, 0, 2, &witness(report));

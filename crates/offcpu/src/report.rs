@@ -159,6 +159,11 @@ impl OffCpuTime {
 /// Maximum size of the names of the functions in all rows, in bytes: a stack of hundreds of functions can be in thousands of rows.
 const MOST_NAMES: usize = 32 << 20;
 
+/// Whether a row is of a thread of the kernel without work, which sleeps on nothing: such rows stand last.
+pub(crate) fn is_idle(row: &StackTimes) -> bool {
+    is_kernel_thread(row.command) && matches!(row.kind, StackKind::Work | StackKind::NoStack | StackKind::Unresolved)
+}
+
 pub(crate) fn build(offcpu: OffCpu<'_>, end: Ts) -> OffCpuReport {
     let options = offcpu.options;
     let keys = offcpu.timehist.by_key(options);
@@ -192,11 +197,6 @@ pub(crate) fn build(offcpu: OffCpu<'_>, end: Ts) -> OffCpuReport {
     if rest != StackSums::default() {
         stacks.push(times(&(Comm::new(b"(others)"), None, None), rest, options, &names));
     }
-    // A thread of the kernel without work sleeps on nothing.
-    let is_idle = |row: &StackTimes| {
-        is_kernel_thread(row.command)
-            && matches!(row.kind, StackKind::Work | StackKind::NoStack | StackKind::Unresolved)
-    };
     stacks.sort_by_key(|row| (is_idle(row), std::cmp::Reverse(row.time(options.time))));
     let sum = |of: fn(&StackTimes) -> u64| stacks.iter().map(of).fold(0, u64::saturating_add);
     let known = |time: Option<Dur>| time.unwrap_or_default();

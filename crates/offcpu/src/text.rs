@@ -1,6 +1,6 @@
 //! The report as a text for people.
 
-use crate::report::KindTimes;
+use crate::report::{KindTimes, is_idle};
 use crate::{OffCpuReport, OffCpuTime};
 use sched::Dur;
 use sched::nouns::counted;
@@ -38,6 +38,11 @@ fn headline(out: &mut String, report: &OffCpuReport, trace: &Drawable) {
         2,
         &format!("{trace}: {times} in all tasks together; {stacked} of {} have a stack", counted(switches, "switch")),
     );
+    let idle = report.stacks.iter().filter(|row| is_idle(row)).map(|row| row.off_cpu_ns.0).fold(0, u64::saturating_add);
+    if idle > 0 {
+        let idle = Dur(idle).human();
+        paragraph(out, 2, 3, &format!("({idle} of it is of kernel threads without work, whose rows stand last)"));
+    }
     if stacked == 0 {
         let how = "(record stacks with schedviz record --stacks, trace-cmd record -T, a stacktrace trigger on sched_switch, or perf record -g)";
         paragraph(out, 2, 3, how);
@@ -70,14 +75,18 @@ fn share(part: Option<Dur>, all: Option<Dur>) -> String {
 
 fn kinds(out: &mut String, report: &OffCpuReport) {
     // Writing to a string cannot fail.
-    let _ = writeln!(out, "\n{:<16}{:>10}{:>9}{:>10}{:>9}{:>10}", "kind", "asleep", "", "runnable", "", "switches");
+    let _ =
+        writeln!(out, "\n{:<16}  {:>8}  {:>7}  {:>8}  {:>7}  {:>8}", "kind", "asleep", "", "runnable", "", "switches");
     for kind in &report.kinds {
         let [asleep, runnable] = [kind.asleep_ns, kind.runnable_ns].map(short);
         let (of_asleep, of_runnable) =
             (share(kind.asleep_ns, report.asleep_ns), share(kind.runnable_ns, report.runnable_ns));
         let words = kind.kind.words();
-        let _ =
-            writeln!(out, "{words:<16}{asleep:>10}{of_asleep:>9}{runnable:>10}{of_runnable:>9}{:>10}", kind.switches);
+        let _ = writeln!(
+            out,
+            "{words:<16}  {asleep:>8}  {of_asleep:>7}  {runnable:>8}  {of_runnable:>7}  {:>8}",
+            kind.switches
+        );
     }
 }
 
@@ -91,14 +100,14 @@ fn stacks(out: &mut String, report: &OffCpuReport, rows: usize) {
         OffCpuTime::Runnable => "time runnable",
         OffCpuTime::Both => "time off-CPU",
     };
-    let _ = writeln!(out, "\n{:>9}{:>10}{:>10}  by {by}: the inner functions", "asleep", "runnable", "switches");
+    let _ = writeln!(out, "\n{:>9}  {:>8}  {:>8}  by {by}: the inner functions", "asleep", "runnable", "switches");
     for row in report.stacks.iter().take(rows) {
         let [asleep, runnable] = [row.asleep_ns, row.runnable_ns].map(short);
         let waker =
             row.waker.as_ref().map_or(String::new(), |waker| format!(", {}", waker.context.words(waker.command)));
         let _ = writeln!(
             out,
-            "{asleep:>9}{runnable:>10}{:>10}  {}: {}{waker}",
+            "{asleep:>9}  {runnable:>8}  {:>8}  {}: {}{waker}",
             row.switches,
             row.command,
             row.kind.words()

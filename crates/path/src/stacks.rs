@@ -58,10 +58,10 @@ pub(crate) fn text(rows: &[SleepingAt], most: usize) -> String {
         return out;
     }
     // Writing to a string cannot fail.
-    let _ = writeln!(out, "\n{:<36}{:>12}{:>10}", "sleeping, by function", "time", "segments");
+    let _ = writeln!(out, "\n{:<36}  {:>10}  {:>8}", "sleeping, by function", "time", "segments");
     for row in rows.iter().take(most) {
         let name = row.function.as_deref().unwrap_or("(no stack)");
-        let _ = writeln!(out, "  {name:<34}{:>12}{:>10}", Dur(row.sleeping_ns).human(), row.segments);
+        let _ = writeln!(out, "  {name:<34}  {:>10}  {:>8}", Dur(row.sleeping_ns).human(), row.segments);
     }
     if rows.len() > most {
         let _ = writeln!(out, "  … {} more (--rows, --json)", rows.len() - most);

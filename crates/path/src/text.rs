@@ -45,7 +45,7 @@ pub fn segments_text(path: &Path, zero: Ts, most: usize) -> String {
 pub(crate) fn segments_with_stacks(path: &Path, zero: Ts, most: usize, stacks: &NamedStacks) -> String {
     let mut out = String::new();
     // Writing to a string cannot fail.
-    let _ = writeln!(out, "{:>12}{:>12}{:>9}  task", "from, s", "length", "");
+    let _ = writeln!(out, "{:>12}  {:>10}  {:>7}  task", "from, s", "length", "");
     for segment in &path.path[path.path.len().saturating_sub(most)..] {
         let state = match segment.kind {
             SegmentKind::Running => "running",
@@ -65,8 +65,11 @@ pub(crate) fn segments_with_stacks(path: &Path, zero: Ts, most: usize, stacks: &
         let possibly = if segment.is_possible { ", possibly" } else { "" };
         let start = segment.start_ns.0.saturating_sub(zero.0) as f64 / 1e9;
         let length = segment.end_ns.since(segment.start_ns).human();
-        let _ =
-            writeln!(out, "{start:>12.6}{length:>12}{state:>9}  {}{place}{behind}{at}{possibly}", name(segment.pid));
+        let _ = writeln!(
+            out,
+            "{start:>12.6}  {length:>10}  {state:>7}  {}{place}{behind}{at}{possibly}",
+            name(segment.pid)
+        );
     }
     let left = path.path.len().saturating_sub(most);
     if left > 0 {
@@ -136,7 +139,7 @@ pub fn text(path: &Path, groups: Option<&PathByGroup>, trace: &Drawable, most: u
     if path.is_cut {
         let _ = writeln!(out, "  (the beginning of the path was dropped: it has too many segments)");
     }
-    let _ = writeln!(out, "\n{:<26}{:>11}{:>9}", "on the path", "time", "share");
+    let _ = writeln!(out, "\n{:<26}  {:>9}  {:>7}", "on the path", "time", "share");
     let rows = [
         ("running", times.running_ns),
         ("queued", times.queued_ns),
@@ -150,11 +153,11 @@ pub fn text(path: &Path, groups: Option<&PathByGroup>, trace: &Drawable, most: u
     ];
     let throttled = Some(("throttled by cpu.max", times.throttled_ns)).filter(|(_, ns)| *ns > 0);
     for (name, ns) in rows.into_iter().chain(throttled) {
-        let _ = writeln!(out, "  {name:<24}{:>11}{:>8.1}%", seconds(ns), percent(ns));
+        let _ = writeln!(out, "  {name:<24}  {:>9}  {:>6.1}%", seconds(ns), percent(ns));
     }
     let heads = ["running", "queued", "waking", "sleeping"];
     let head = |out: &mut String, name: &str| {
-        let heads: String = heads.iter().map(|head| format!("{head:>11}")).collect();
+        let heads: String = heads.iter().map(|head| format!("  {head:>9}")).collect();
         let _ = writeln!(out, "\n{name:<26}{heads}");
     };
     let more = |out: &mut String, all: usize| {

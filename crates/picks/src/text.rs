@@ -6,6 +6,7 @@ use sched::lengths::Summary;
 use sched::nouns::counted;
 use sched::{Comm, Dur};
 use std::fmt::Write;
+use timeline::table::{TextColumn, TextTable};
 use timeline::text::{CASES, Detail, paragraph, short};
 use timeline::{Drawable, Next};
 
@@ -78,17 +79,17 @@ fn headline(out: &mut String, report: &PicksReport, trace: &Drawable) {
 fn reasons(out: &mut String, report: &PicksReport) {
     let contested = report.contested.unwrap_or_default().picks.max(1);
     let with_numbers = report.recorded == Recorded::Numbers;
-    let more = if with_numbers { "  in spite  shorter" } else { "" };
+    let more = if with_numbers { "  in spite   shorter" } else { "" };
     // Writing to a string cannot fail.
-    let _ = writeln!(out, "\n{:<38} {:>7} {:>7}{more}", "picked because it was", "picks", "share");
+    let _ = writeln!(out, "\n{:<38}  {:>7}  {:>7}{more}", "picked because it was", "picks", "share");
     for row in &report.reasons {
         let share = match row.reason {
             Reason::Only => "-".to_owned(),
             _ => format!("{:.1}%", 100.0 * row.picks as f64 / contested as f64),
         };
-        let _ = write!(out, "  {:<36} {:>7} {share:>7}", row.reason.words(), row.picks);
+        let _ = write!(out, "  {:<36}  {:>7}  {share:>7}", row.reason.words(), row.picks);
         if with_numbers {
-            let _ = write!(out, " {:>9} {:>8}", row.in_spite_of_protection, row.with_shorter_request);
+            let _ = write!(out, " {:>9}  {:>8}", row.in_spite_of_protection, row.with_shorter_request);
         }
         out.push('\n');
     }
@@ -126,35 +127,31 @@ fn name(row: &PickRow) -> String {
     }
 }
 
-fn line(out: &mut String, name: &str, picks: u64, lag: &LagSummary, debt: Option<Dur>, late: &Summary, runs: &Summary) {
-    // Writing to a string cannot fail.
-    let _ = writeln!(
-        out,
-        "  {name:<19} {picks:>6} {:>7} {:>7} {:>7} {:>7} {:>5} {:>6}",
-        cell(lag.least_ns),
-        cell(lag.median_ns),
-        cell(lag.greatest_ns),
-        short(debt),
-        late.count,
-        short(runs.p50_ns)
-    );
+fn line(table: &mut TextTable, name: &str, picks: u64, lags: [String; 4], late: &Summary, runs: &Summary) {
+    let first = [format!("  {name}"), picks.to_string()];
+    table.row(first.into_iter().chain(lags).chain([late.count.to_string(), short(runs.p50_ns)]));
+}
+
+/// The lags and the longest debt of a row.
+fn lags(lag: &LagSummary, debt: Option<Dur>) -> [String; 4] {
+    [cell(lag.least_ns), cell(lag.median_ns), cell(lag.greatest_ns), short(debt)]
 }
 
 fn table(out: &mut String, report: &PicksReport, rows: usize) {
-    // Writing to a string cannot fail.
-    let _ = writeln!(
-        out,
-        "\n{:<21} {:>6} {:>7} {:>7} {:>7} {:>7} {:>5} {:>6}",
-        "lag at the pick", "picks", "least", "median", "most", "debt", "late", "run"
-    );
-    line(out, "all", report.picks.unwrap_or(0), &report.lag, None, &report.late, &report.runs);
+    let columns = [TextColumn::Names { least: 21, most: 23 }, TextColumn::Numbers(5)];
+    let numbers = [6, 6, 6, 6, 4, 6].map(TextColumn::Numbers);
+    let mut table = TextTable::new(columns.into_iter().chain(numbers));
+    table.row(["lag at the pick", "picks", "least", "median", "most", "debt", "late", "run"]);
+    line(&mut table, "all", report.picks.unwrap_or(0), lags(&report.lag, None), &report.late, &report.runs);
     for row in report.rows.iter().take(rows) {
         let debt = row.longest_debt.map(|debt| debt.lasted_ns);
-        line(out, &name(row), row.picks, &row.lag, debt, &row.late, &row.runs);
+        line(&mut table, &name(row), row.picks, lags(&row.lag, debt), &row.late, &row.runs);
     }
     if report.rows.len() > rows {
-        let _ = writeln!(out, "  … and {} more (--rows, --json)", report.rows.len() - rows);
+        table.across(format!("  … and {} more (--rows, --json)", report.rows.len() - rows));
     }
+    out.push('\n');
+    table.write(out);
     let text = "(lag: what a task is owed at a contested pick, negative if it had more than its share; debt: the longest time until a task that had \
                 more was picked without a debt; late: picks behind their deadline; run: the median)";
     paragraph(out, 2, 3, text);
@@ -176,15 +173,16 @@ fn lengths(out: &mut String, report: &PicksReport) {
         ("runs", &report.runs),
         ("picks behind their deadline, by", &report.late),
     ];
-    let mut is_first = true;
+    let columns = [TextColumn::Words(33), TextColumn::Numbers(7)];
+    let mut table = TextTable::new(columns.into_iter().chain([TextColumn::Numbers(6); 4]));
+    table.row(["", "number", "mean", "50 %", "99 %", "max"]);
     for (name, s) in all.into_iter().filter(|(_, summary)| summary.count > 0) {
-        if std::mem::take(&mut is_first) {
-            // Writing to a string cannot fail.
-            let _ =
-                writeln!(out, "\n{:<33} {:>7} {:>6} {:>6} {:>6} {:>6}", "", "number", "mean", "50 %", "99 %", "max");
-        }
-        let [mean, median, most, max] = [s.mean_ns, s.p50_ns, s.p99_ns, s.max_ns].map(short);
-        let _ = writeln!(out, "{name:<33} {:>7} {mean:>6} {median:>6} {most:>6} {max:>6}", s.count);
+        let lengths = [s.mean_ns, s.p50_ns, s.p99_ns, s.max_ns].map(short);
+        table.row([name.to_owned(), s.count.to_string()].into_iter().chain(lengths));
+    }
+    if all.iter().any(|(_, summary)| summary.count > 0) {
+        out.push('\n');
+        table.write(out);
     }
 }
 

@@ -225,7 +225,7 @@ pub fn text(report: &PlotReport) -> String {
 fn put_intervals(report: &PlotReport, out: &mut String) {
     let _ = writeln!(
         out,
-        "{:>8} {:>10} {:>8} {:>10} {:>10} {:>10}  interval",
+        "{:>8}  {:>10}  {:>8}  {:>10}  {:>10}  {:>10}  interval",
         "number", "total", "share", "median", "99 %", "longest"
     );
     for interval in &report.intervals {
@@ -233,11 +233,11 @@ fn put_intervals(report: &PlotReport, out: &mut String) {
         let (p99, max) = (length(interval.p99_ns), length(interval.max_ns));
         let _ = writeln!(
             out,
-            "{:>8} {total:>10} {:>6.2} % {median:>10} {p99:>10} {max:>10}  {}",
+            "{:>8}  {total:>10}  {:>6.2} %  {median:>10}  {p99:>10}  {max:>10}  {}",
             interval.count, interval.share_percent, interval.name
         );
         for value in interval.by.iter().take(VALUES) {
-            let _ = writeln!(out, "{:>8} {:>10} {:>43} {}", value.count, length(value.total_ns), "", value.value);
+            let _ = writeln!(out, "{:>8}  {:>10}  {:>43}  {}", value.count, length(value.total_ns), "", value.value);
         }
         put_more(interval.by.len(), out);
         let parts = [
@@ -265,11 +265,11 @@ fn put_more(values: usize, out: &mut String) {
 }
 
 fn put_points(report: &PlotReport, out: &mut String) {
-    let _ = writeln!(out, "{:>8} {:>8}  point", "number", "share");
+    let _ = writeln!(out, "{:>8}  {:>8}  point", "number", "share");
     for point in &report.points {
-        let _ = writeln!(out, "{:>8} {:>6.2} %  {}", point.count, point.percent, point.name);
+        let _ = writeln!(out, "{:>8}  {:>6.2} %  {}", point.count, point.percent, point.name);
         for value in point.by.iter().take(VALUES) {
-            let _ = writeln!(out, "{:>8} {:>10} {}", value.count, "", value.value);
+            let _ = writeln!(out, "{:>8}  {:>10}  {}", value.count, "", value.value);
         }
         put_more(point.by.len(), out);
     }
@@ -278,12 +278,12 @@ fn put_points(report: &PlotReport, out: &mut String) {
 
 fn put_series(series: &SeriesReport, out: &mut String) {
     let unit = series.unit.as_ref().map_or_else(String::new, |unit| format!(" ({unit})"));
-    let _ = writeln!(out, "{:>8} {:>12} {:>12} {:>12}  {}{unit}", "samples", "min", "mean", "max", series.name);
+    let _ = writeln!(out, "{:>8}  {:>12}  {:>12}  {:>12}  {}{unit}", "samples", "min", "mean", "max", series.name);
     let number = |value: Option<f64>| value.map_or_else(|| "none".to_owned(), crate::number);
     for line in &series.lines {
         let by = line.by.as_deref().unwrap_or("");
         let (min, mean, max) = (number(line.min), number(line.mean), number(line.max));
-        let _ = writeln!(out, "{}", format!("{:>8} {min:>12} {mean:>12} {max:>12}  {by}", line.count).trim_end());
+        let _ = writeln!(out, "{}", format!("{:>8}  {min:>12}  {mean:>12}  {max:>12}  {by}", line.count).trim_end());
     }
     if series.lines.is_empty() {
         let _ = writeln!(out, "{:>8}", 0);
@@ -291,7 +291,7 @@ fn put_series(series: &SeriesReport, out: &mut String) {
     if series.others > 0 {
         let _ = writeln!(
             out,
-            "{:>8} {} of other values, without a line",
+            "{:>8}  {} of other values, without a line",
             series.others,
             sched::nouns::noun(series.others, "sample")
         );

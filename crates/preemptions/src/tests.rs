@@ -341,13 +341,14 @@ fn the_head_has_the_times_of_preemptions() {
     };
     let exact = with(&[request(100, (0, 7, HARD), 7, 0, 4), switch(437, 0, 7, PrevState::PREEMPTED, 9)]);
     let found = text(&exact, true);
-    let head = "running tasks gave way 337 ns after the kernel asked them in the median, 337 ns at the 99th percentile, 337 ns at most; \
+    let head = "running tasks kept their CPUs for 337 ns (median), 337 ns (99 %), 337 ns (max) after the kernel asked them to give way; \
                 1 request, 0 lazy, 1 ended in a preemption";
     assert!(found.contains(head), "{found}");
     let bounds = with(&[flags(100, 0, 7, 0), flags(200, 0, 7, NOW), switch(250, 0, 7, PrevState::PREEMPTED, 9)]);
     let found = text(&bounds, false);
     assert!(
-        found.contains("gave way 50 ns to 150 ns after") && found.contains("; at least 1 request, 0 lazy"),
+        found.contains("kept their CPUs for 50 ns to 150 ns (median)")
+            && found.contains("; at least 1 request, 0 lazy"),
         "{found}"
     );
 }

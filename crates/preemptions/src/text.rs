@@ -7,6 +7,7 @@ use sched::lengths::{Summary, human};
 use sched::nouns::counted;
 use sched::{Comm, Dur, Pid};
 use std::fmt::Write;
+use timeline::table::{TextColumn, TextTable};
 use timeline::text::{CASES, Detail, case, case_head, paragraph, short};
 use timeline::{Drawable, Next};
 
@@ -43,12 +44,18 @@ fn headline(out: &mut String, report: &PreemptionsReport, trace: &Drawable) {
     let least = if report.source == Source::Flags { "at least " } else { "" };
     let number = counted(requests, "request");
     let headline = match requests {
-        0 => format!("{trace}: no event shows a request to a running task to give way"),
+        0 if report.source == Source::Probe => format!("{trace}: the kernel asked no running task to give way"),
+        0 => format!("{trace}: no event shows that the kernel asked a running task to give way"),
         _ if preempted == 0 => {
-            format!("{trace}: {least}{number} to running tasks to give way, {lazy} lazy; none ended in a preemption")
+            let longest = report.ways.iter().filter_map(|way| way.at_most.max_ns).max();
+            format!(
+                "{trace}: running tasks kept their CPUs for at most {} after the kernel asked them to give way; {least}{number}, \
+                 {lazy} lazy, none ended in a preemption",
+                human(longest)
+            )
         }
         _ => format!(
-            "{trace}: running tasks gave way {} after the kernel asked them in the median, {} at the 99th percentile, {} at most; \
+            "{trace}: running tasks kept their CPUs for {} (median), {} (99 %), {} (max) after the kernel asked them to give way; \
              {least}{number}, {lazy} lazy, {preempted} ended in a preemption",
             between(report, |summary| summary.p50_ns),
             between(report, |summary| summary.p99_ns),
@@ -80,23 +87,29 @@ fn between(report: &PreemptionsReport, of: impl Fn(&Summary) -> Option<Dur>) -> 
     if least == most { human(most) } else { format!("{} to {}", human(least), human(most)) }
 }
 
-fn head(out: &mut String, name: &str) {
-    // Writing to a string cannot fail.
-    let _ = writeln!(out, "\n{name:<39} {:>6} {:>6} {:>6} {:>6} {:>6}", "number", "mean", "50 %", "99 %", "max");
+/// A table of lengths with its head.
+fn table(name: &str) -> TextTable {
+    let columns = [TextColumn::Names { least: 35, most: 39 }, TextColumn::Numbers(6)];
+    let mut table = TextTable::new(columns.into_iter().chain([TextColumn::Numbers(6); 4]));
+    table.row([name, "number", "mean", "50 %", "99 %", "max"]);
+    table
+}
+
+/// Adds a table below an empty line.
+fn add(out: &mut String, table: &TextTable) {
+    out.push('\n');
+    table.write(out);
 }
 
 /// A line of a table; `sign` marks lengths that are bounds.
-fn bounded_line(out: &mut String, name: &str, sign: &str, s: &Summary) {
-    // Writing to a string cannot fail.
-    let _ = write!(out, "{name:<37} {sign:>1} {:>6}", s.count);
-    for value in [s.mean_ns, s.p50_ns, s.p99_ns, s.max_ns] {
-        let _ = write!(out, " {:>6}", short(value));
-    }
-    out.push('\n');
+fn bounded_line(table: &mut TextTable, name: &str, sign: &str, s: &Summary) {
+    let name = if sign.is_empty() { name.to_owned() } else { format!("{name:<37} {sign}") };
+    let lengths = [s.mean_ns, s.p50_ns, s.p99_ns, s.max_ns].map(short);
+    table.row([name, s.count.to_string()].into_iter().chain(lengths));
 }
 
-fn line(out: &mut String, name: &str, s: &Summary) {
-    bounded_line(out, name, "", s);
+fn line(table: &mut TextTable, name: &str, s: &Summary) {
+    bounded_line(table, name, "", s);
 }
 
 fn kind_words(kind: Kind, made_immediate: bool) -> &'static str {
@@ -110,19 +123,18 @@ fn kind_words(kind: Kind, made_immediate: bool) -> &'static str {
 
 /// The table of requests by kind and end.
 fn ways(out: &mut String, report: &PreemptionsReport) {
-    let mut before = None;
-    for way in &report.ways {
-        let key = (way.kind, way.made_immediate);
-        if before.replace(key) != Some(key) {
-            head(out, kind_words(way.kind, way.made_immediate));
+    for ways in report.ways.chunk_by(|a, b| (a.kind, a.made_immediate) == (b.kind, b.made_immediate)) {
+        let mut table = table(kind_words(ways[0].kind, ways[0].made_immediate));
+        for way in ways {
+            let name = format!("  {}", way.ending.words());
+            if way.at_least == way.at_most {
+                line(&mut table, &name, &way.at_most);
+            } else {
+                bounded_line(&mut table, &name, "≥", &way.at_least);
+                bounded_line(&mut table, "", "≤", &way.at_most);
+            }
         }
-        let name = format!("  {}", way.ending.words());
-        if way.at_least == way.at_most {
-            line(out, &name, &way.at_most);
-        } else {
-            bounded_line(out, &name, "≥", &way.at_least);
-            bounded_line(out, "", "≤", &way.at_most);
-        }
+        add(out, &table);
     }
     if report.ways.iter().any(|way| way.at_least != way.at_most) {
         out.push_str("  (≥ at least, ≤ at most: the events give bounds)\n");
@@ -134,17 +146,19 @@ fn askers(out: &mut String, report: &PreemptionsReport) {
         return;
     }
     let most = if report.source == Source::Flags { "asked by (possibly), at most" } else { "asked by" };
-    head(out, most);
+    let mut by_asker = table(most);
     for row in &report.askers {
-        line(out, &format!("  {}", row.asker.words()), &row.at_most);
+        line(&mut by_asker, &format!("  {}", row.asker.words()), &row.at_most);
     }
-    if report.profited.count > 0 {
-        head(out, "the tasks that ran instead had waited");
-        line(out, "  all", &report.profited);
-    }
-    if report.request_left.count > 0 {
-        head(out, "left of the preempted tasks' requests");
-        line(out, "  all", &report.request_left);
+    add(out, &by_asker);
+    let sums = [
+        ("the tasks that ran instead had waited", &report.profited),
+        ("left of the preempted tasks' requests", &report.request_left),
+    ];
+    for (name, lengths) in sums.into_iter().filter(|(_, lengths)| lengths.count > 0) {
+        let mut all = table(name);
+        line(&mut all, "  all", lengths);
+        add(out, &all);
     }
     if let Some(unknown) = report.request_left_unknown.filter(|unknown| *unknown > 0) {
         let tasks = counted(unknown, "preempted task");
@@ -215,26 +229,15 @@ fn asked_rows(out: &mut String, report: &PreemptionsReport, rows: usize) {
     if report.rows.is_empty() {
         return;
     }
-    // Writing to a string cannot fail.
-    let _ = writeln!(
-        out,
-        "\n{:<25} {:>6} {:>5} {:>6} {:>6} {:>6} {:>6} {:>6}",
-        "asked to give way", "number", "lazy", "gave", "slept", "kept", "50 %", "max"
-    );
+    let columns = [TextColumn::Names { least: 25, most: 25 }, TextColumn::Numbers(6), TextColumn::Numbers(5)];
+    let mut table = TextTable::new(columns.into_iter().chain([TextColumn::Numbers(6); 5]));
+    table.row(["asked to give way", "number", "lazy", "gave", "slept", "kept", "50 %", "max"]);
     for row in report.rows.iter().take(rows) {
-        let _ = writeln!(
-            out,
-            "  {:<23} {:>6} {:>5} {:>6} {:>6} {:>6} {:>6} {:>6}",
-            row_name(row),
-            row.requests,
-            row.lazy,
-            row.preempted,
-            row.slept,
-            row.kept,
-            short(row.at_most.p50_ns),
-            short(row.at_most.max_ns)
-        );
+        let numbers = [row.requests, row.lazy, row.preempted, row.slept, row.kept].map(|number| number.to_string());
+        let lengths = [row.at_most.p50_ns, row.at_most.max_ns].map(short);
+        table.row([format!("  {}", row_name(row))].into_iter().chain(numbers).chain(lengths));
     }
+    add(out, &table);
     more(out, report.rows.len(), rows);
 }
 
@@ -242,10 +245,11 @@ fn profit_rows(out: &mut String, report: &PreemptionsReport, rows: usize) {
     if report.profiteers.is_empty() {
         return;
     }
-    head(out, "ran instead, after a wait");
+    let mut table = table("ran instead, after a wait");
     for row in report.profiteers.iter().take(rows) {
-        line(out, &format!("  {}", row_name(row)), &row.profited);
+        line(&mut table, &format!("  {}", row_name(row)), &row.profited);
     }
+    add(out, &table);
     more(out, report.profiteers.len(), rows);
 }
 

@@ -246,15 +246,15 @@ fn lines(moment: &Moment) -> Vec<String> {
     lines.extend(migrations(moment, rate));
     lines.push(String::new());
     if !moment.tasks.is_empty() {
-        lines.push(format!("{:<18}{:>8}{:>12}{:>12}", "waited most", "PID", "waited", "ran"));
+        lines.push(format!("{:<18}  {:>6}  {:>10}  {:>10}", "waited most", "PID", "waited", "ran"));
         let row = |task: &Waited| {
             let (waited, ran) = (human(Some(Dur(task.waiting_ns))), human(Some(Dur(task.running_ns))));
-            format!("{:<18}{:>8}{waited:>12}{ran:>12}", task.command.to_string(), task.pid)
+            format!("{:<18}  {:>6}  {waited:>10}  {ran:>10}", task.command.to_string(), task.pid)
         };
         lines.extend(moment.tasks.iter().map(row));
         lines.push(String::new());
     }
-    lines.push(format!("{:>5}  {:<17} {:>5}  waiting tasks", "CPU", "running", "queue"));
+    lines.push(format!("{:>5}  {:<16}  {:>5}  waiting tasks", "CPU", "running", "queue"));
     lines.extend(moment.queues.iter().map(queue));
     lines
 }
@@ -284,7 +284,7 @@ fn queue(queue: &LiveQueue) -> String {
         Current::Offline => "(offline)".to_owned(),
         Current::Unknown => "(unknown)".to_owned(),
     };
-    let mut line = format!("{:>5}  {running:<17} {:>5} ", queue.cpu.0, queue.waiting.len());
+    let mut line = format!("{:>5}  {running:<16}  {:>5} ", queue.cpu.0, queue.waiting.len());
     for command in &queue.waiting {
         let name = command.to_string();
         if line.chars().count() + name.chars().count() + 1 > 78 {

@@ -66,13 +66,14 @@ pub fn text(report: &ResidencyReport, trace: &Drawable, rows: usize) -> String {
 /// The last-level caches.
 fn caches(out: &mut String, report: &ResidencyReport) {
     // Writing to a string cannot fail.
-    let _ = writeln!(out, "\n{:<8} {:<18} {:>9} {:>9} {:>14}", "LLC", "CPUs", "ran", "waited", "tasks per CPU");
+    let _ = writeln!(out, "\n{:<7}  {:<18}  {:>8}  {:>8}  {:>13}", "LLC", "CPUs", "ran", "waited", "tasks per CPU");
     for of in &report.llcs {
         let (ran, waited) = (short(Some(of.run_ns)), short(Some(of.wait_ns)));
-        let _ = writeln!(out, "{:<8} {:<18} {ran:>9} {waited:>9} {:>14.3}", of.llc, cut(&of.cpus, 18), of.occupancy);
+        let _ =
+            writeln!(out, "{:<7}  {:<18}  {ran:>8}  {waited:>8}  {:>13.3}", of.llc, cut(&of.cpus, 18), of.occupancy);
         for group in of.groups.iter().take(OCCUPANTS) {
             let (ran, waited) = (short(Some(group.run_ns)), short(Some(group.wait_ns)));
-            let _ = writeln!(out, "  {:<25} {ran:>9} {waited:>9} {:>14.3}", cut(&group.name, 25), group.occupancy);
+            let _ = writeln!(out, "  {:<25}  {ran:>8}  {waited:>8}  {:>13.3}", cut(&group.name, 25), group.occupancy);
         }
         if of.groups.len() > OCCUPANTS {
             let _ = writeln!(out, "  ({} more)", counted(of.groups.len() - OCCUPANTS, "group"));
@@ -85,7 +86,7 @@ fn groups(out: &mut String, report: &ResidencyReport, rows: usize) {
     let smt = if report.has_siblings { "  beside placed" } else { "" };
     let _ = writeln!(
         out,
-        "\n{:<NAME$} {:>6} {:>4} {:>6} {:>6} {:>6} {:>5} {:>6}{smt}",
+        "\n{:<NAME$}  {:>5}  {:>3}  {:>5}  {:>5}  {:>5}  {:>4}  {:>5}{smt}",
         "group", "ran", "home", "there", "moves", "per s", "10ms", "100ms"
     );
     for group in report.groups.iter().take(rows) {
@@ -108,7 +109,7 @@ fn row(group: &GroupReport, has_siblings: bool) -> String {
     let share = |percent: Option<f64>| percent.map_or_else(|| "-".to_owned(), |percent| format!("{percent:.1}%"));
     let home = group.home_llc.map_or_else(|| "-".to_owned(), |llc| llc.to_string());
     let mut out = format!(
-        "{:<NAME$} {:>6} {home:>4} {:>6} {:>6} {:>6.1} {:>5} {:>6}",
+        "{:<NAME$}  {:>5}  {home:>3}  {:>5}  {:>5}  {:>5.1}  {:>4}  {:>5}",
         cut(&group.name, NAME),
         short(Some(group.run_ns)),
         share(group.residency_percent),
@@ -120,7 +121,7 @@ fn row(group: &GroupReport, has_siblings: bool) -> String {
     if has_siblings {
         let placed = group.placed_beside;
         let placed = placed.llc + placed.node + placed.beyond;
-        let _ = write!(out, "  {:>6} {placed:>6}", share(group.beside_busy_percent));
+        let _ = write!(out, "  {:>6}  {placed:>5}", share(group.beside_busy_percent));
     }
     out
 }

@@ -158,13 +158,13 @@ fn text(args: &SchedstatArgs, report: &Report, delta: &Delta, trace: Option<&Tra
     if args.per_cpu {
         let _ = writeln!(
             out,
-            "\n{:>4} {:>9} {:>9} {:>9} {:>9} {:>12} {:>12} {:>9}",
+            "\n{:>4}  {:>8}  {:>8}  {:>8}  {:>8}  {:>11}  {:>11}  {:>8}",
             "CPU", "sched", "idle", "wakeups", "local", "ran, ms", "waited, ms", "arrivals"
         );
         for c in &delta.cpus {
             let _ = writeln!(
                 out,
-                "{:>4} {:>9} {:>9} {:>9} {:>9} {:>12.3} {:>12.3} {:>9}",
+                "{:>4}  {:>8}  {:>8}  {:>8}  {:>8}  {:>11.3}  {:>11.3}  {:>8}",
                 c.cpu,
                 c.sched_count,
                 c.sched_goidle,
@@ -217,11 +217,11 @@ fn of_another_run(delta: &Delta, trace: &TraceColumns) -> Option<String> {
 fn against(out: &mut String, delta: &Delta, trace: &TraceColumns) {
     let _ = writeln!(
         out,
-        "\n{:46} {:>9} {:>9} {:>8}\n(the snapshots were taken before and after the recording, so the counters\n are at least the trace's)",
+        "\n{:46}  {:>8}  {:>8}  {:>7}\n(the snapshots were taken before and after the recording, so the counters\n are at least the trace's)",
         "in all", "counters", "trace", "more, %"
     );
     for (name, counters, trace) in told_by_both(delta, trace) {
         let more = if trace > 0.0 { format!("{:.1}", 100.0 * (counters / trace - 1.0)) } else { "-".into() };
-        let _ = writeln!(out, "{name:46} {counters:>9.0} {trace:>9.0} {more:>8}");
+        let _ = writeln!(out, "{name:46}  {counters:>8.0}  {trace:>8.0}  {more:>7}");
     }
 }

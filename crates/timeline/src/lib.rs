@@ -26,6 +26,7 @@ pub mod scale;
 mod sheet;
 mod steps;
 pub mod strips;
+pub mod table;
 pub mod text;
 mod turns;
 

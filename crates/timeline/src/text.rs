@@ -81,13 +81,13 @@ const CASE: usize = 25;
 /// Adds the head of a list of cases; `text` names the columns behind their lengths and starts.
 pub fn case_head(out: &mut String, text: &str) {
     // Writing to a string cannot fail.
-    let _ = writeln!(out, "  {:>9} {:>11}  {text}", "length", "from, s");
+    let _ = writeln!(out, "  {:>9}  {:>10}  {text}", "length", "from, s");
 }
 
 /// Adds a case to such a list: its length, its start in nanoseconds from the start of the trace, and its text.
 pub fn case(out: &mut String, start_ns: u64, length: Dur, text: &str) {
     let seconds = start_ns as f64 / 1e9;
-    paragraph(out, 0, CASE, &format!("  {:>9} {seconds:>11.6}  {text}", length.human()));
+    paragraph(out, 0, CASE, &format!("  {:>9}  {seconds:>10.6}  {text}", length.human()));
 }
 
 /// Returns a number rounded to `digits` digits behind the point, without the sign that a negative number keeps when it becomes zero.

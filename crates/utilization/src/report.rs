@@ -340,16 +340,16 @@ impl ClassColumns {
         let time = all.all();
         let occurs = |class: &Class| time[*class as usize] > 0 || *class == Class::Idle;
         let classes: Vec<Class> = Class::ALL.into_iter().filter(occurs).collect();
-        let width = if classes.len() > 7 { 5 } else { 7 };
+        let width = if classes.len() > 7 { 5 } else { 6 };
         ClassColumns { classes, width }
     }
 
     fn head(&self, out: &mut String, name: &str) {
         let width = self.width;
         // Writing to a string cannot fail.
-        let _ = write!(out, "\n{name:>11} {:>width$}", "%busy");
+        let _ = write!(out, "\n{name:>11}  {:>width$}", "%busy");
         for class in &self.classes {
-            let _ = write!(out, " {:>width$}", format!("%{}", class.head(width < 7)));
+            let _ = write!(out, "  {:>width$}", format!("%{}", class.head(width < 6)));
         }
         out.push('\n');
     }
@@ -362,7 +362,7 @@ impl ClassColumns {
         let _ = write!(out, "{name:>11}");
         for time in busy.chain(self.classes.iter().map(|class| all[*class as usize])) {
             let (width, digits) = (self.width, if self.width > 5 { 2 } else { 1 });
-            let _ = write!(out, " {:>width$.digits$}", 100.0 * time as f64 / total);
+            let _ = write!(out, "  {:>width$.digits$}", 100.0 * time as f64 / total);
         }
         out.push('\n');
     }
@@ -432,10 +432,10 @@ fn by_group(out: &mut String, groups: &TimesByGroup, most: usize) {
         TasksBy::Stack => "time at stack",
     };
     // Writing to a string cannot fail.
-    let _ = writeln!(out, "\n{of:<37}{:>12}{:>12}{:>13}", "run time", "CPU time", "of all tasks");
+    let _ = writeln!(out, "\n{of:<37}  {:>10}  {:>10}  {:>11}", "run time", "CPU time", "of all tasks");
     for row in groups.rows.iter().take(most) {
         let (name, time) = (row.of.shown(), format!("{:.6} s", row.run_ns as f64 / 1e9));
-        let _ = writeln!(out, "  {name:<35}{time:>12}{:>11.2}%{:>12.2}%", row.cpu_percent, row.tasks_percent);
+        let _ = writeln!(out, "  {name:<35}  {time:>10}  {:>9.2}%  {:>10.2}%", row.cpu_percent, row.tasks_percent);
     }
     if groups.rows.len() > most {
         let _ = writeln!(out, "  … {} more (--rows, --json)", groups.rows.len() - most);
@@ -523,14 +523,14 @@ fn herds(out: &mut String, report: &UtilizationReport, detail: Detail) {
     // Writing to a string cannot fail.
     let _ = writeln!(
         out,
-        "{:>13} {:>6} {:>9} {:>7} {:>9} {:>7} {:>13}",
+        "{:>13}  {:>5}  {:>8}  {:>6}  {:>8}  {:>6}  {:>12}",
         "from, s", "tasks", "from CPU", "to CPU", "within", "queue", "drained after"
     );
     for h in report.herds.iter().take(if detail == Detail::Brief { CASES } else { 10 }) {
         let drained = h.drained_after_ns.map_or("not".to_owned(), Dur::human);
         let _ = writeln!(
             out,
-            "{:>13.6} {:>6} {:>9} {:>7} {:>9} {:>7} {drained:>13}",
+            "{:>13.6}  {:>5}  {:>8}  {:>6}  {:>8}  {:>6}  {drained:>12}",
             h.start_in_trace_ns as f64 / 1e9,
             h.herd.tasks,
             h.herd.orig.to_string(),

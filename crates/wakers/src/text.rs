@@ -65,15 +65,18 @@ fn edges(out: &mut String, title: &str, edges: &[WakeEdge], rows: usize) {
     if edges.is_empty() {
         return;
     }
-    let _ = writeln!(out, "\n{title:<36}{:>7}{:>8}{:>16}{:>8}", "number", "slept", "waited", "cache");
-    let _ = writeln!(out, "{:<36}{:>7}{:>8}{:>8}{:>8}{:>8}", "", "", "mean", "mean", "99 %", "other");
+    let _ = writeln!(out, "\n{title:<36}  {:>5}  {:>6}  {:>14}  {:>6}", "number", "slept", "waited", "cache");
+    let _ = writeln!(out, "{:<36}  {:>5}  {:>6}  {:>6}  {:>6}  {:>6}", "", "", "mean", "mean", "99 %", "other");
     for edge in edges.iter().take(rows) {
         let (waker, woken) = (cut(&edge.waker), cut(&edge.woken));
         let (slept, waited) = (edge.slept.mean_ns, &edge.waited);
         let [slept, mean, most]: [String; 3] = [slept, waited.mean_ns, waited.p99_ns].map(short);
         let cache = other_cache(edge);
-        let _ =
-            writeln!(out, "{waker:<NAME$}→ {woken:<NAME$}{:>7}{slept:>8}{mean:>8}{most:>8}{cache:>8}", edge.wakeups);
+        let _ = writeln!(
+            out,
+            "{waker:<NAME$}→ {woken:<NAME$}  {:>5}  {slept:>6}  {mean:>6}  {most:>6}  {cache:>6}",
+            edge.wakeups
+        );
     }
     more(out, edges.len(), rows, "pair");
 }
@@ -93,15 +96,18 @@ fn pairs(out: &mut String, pairs: &[WakePair], rows: usize) {
     if pairs.is_empty() {
         return;
     }
-    let _ =
-        writeln!(out, "\n{:<36}{:>7}{:>8}{:>8}{:>8}{:>8}", "wake each other", "→", "of all", "←", "of all", "strong");
+    let _ = writeln!(
+        out,
+        "\n{:<36}  {:>5}  {:>6}  {:>6}  {:>6}  {:>6}",
+        "wake each other", "→", "of all", "←", "of all", "strong"
+    );
     for pair in pairs.iter().take(rows) {
         let (first, second) = (cut(&pair.first), cut(&pair.second));
         let [forth, back] = [pair.part_of_second, pair.part_of_first].map(|part| format!("{:.0} %", part * 100.0));
         let strong = if pair.is_strong { "yes" } else { "no" };
         let _ = writeln!(
             out,
-            "{first:<NAME$}⇄ {second:<NAME$}{:>7}{forth:>8}{:>8}{back:>8}{strong:>8}",
+            "{first:<NAME$}⇄ {second:<NAME$}  {:>5}  {forth:>6}  {:>6}  {back:>6}  {strong:>6}",
             pair.forth, pair.back
         );
     }
@@ -116,13 +122,13 @@ fn components(out: &mut String, components: &[WakeComponent], rows: usize) {
     if components.is_empty() {
         return;
     }
-    let _ = writeln!(out, "\n{:<36}{:>7}{:>8}{:>8}", "wake each other in a ring", "number", "of all", "names");
+    let _ = writeln!(out, "\n{:<36}  {:>5}  {:>6}  {:>6}", "wake each other in a ring", "number", "of all", "names");
     for component in components.iter().take(rows) {
         let names: Vec<String> = component.members.iter().take(MEMBERS).map(WakeParty::name).collect();
         let more = component.members.len().saturating_sub(MEMBERS);
         let more = if more > 0 { format!(", {more} more") } else { String::new() };
         let share = format!("{:.0} %", component.part * 100.0);
-        let _ = writeln!(out, "{:<36}{:>7}{share:>8}{:>8}", "", component.wakeups, component.members.len());
+        let _ = writeln!(out, "{:<36}  {:>5}  {share:>6}  {:>6}", "", component.wakeups, component.members.len());
         paragraph(out, 2, 4, &format!("{}{more}", names.join(", ")));
     }
     more(out, components.len(), rows, "ring");
@@ -135,12 +141,15 @@ fn futexes(out: &mut String, futexes: Option<&[FutexEdge]>, rows: usize) {
         paragraph(out, 2, 3, "(no wakeup was made in a call on a futex)");
         return;
     }
-    let _ = writeln!(out, "\n{:<17}{:<34}{:>7}{:>8}{:>8}", "futex", "", "number", "slept", "waited");
+    let _ = writeln!(out, "\n{:<15}  {:<34}  {:>5}  {:>6}  {:>6}", "futex", "", "number", "slept", "waited");
     for edge in futexes.iter().take(rows) {
         let (waker, woken) = (cut(&edge.waker), cut(&edge.woken));
         let [slept, waited] = [edge.slept.mean_ns, edge.waited.mean_ns].map(short);
-        let _ =
-            writeln!(out, "{:<17}{waker:<NAME$}→ {woken:<15}{:>7}{slept:>8}{waited:>8}", edge.address, edge.wakeups);
+        let _ = writeln!(
+            out,
+            "{:<15}  {waker:<NAME$}→ {woken:<15}  {:>5}  {slept:>6}  {waited:>6}",
+            edge.address, edge.wakeups
+        );
     }
     more(out, futexes.len(), rows, "row");
 }

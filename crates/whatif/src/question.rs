@@ -21,6 +21,7 @@ use sched::{EventSource, Judgement, Pass, Ts, Verdict};
 use session::Session;
 use session::args::{BeginArgs, ReadArgs};
 use session::formats::{Formats, OutputName, Renderings};
+use session::heading::doubts;
 use session::section::MaybeSection;
 use session::{ext, groups, several, warnings};
 use std::path::{Path, PathBuf};
@@ -82,7 +83,12 @@ fn run(args: &WhatifArgs) -> Result<ExitCode> {
     };
     let first = files.first().map_or(Path::new("whatif"), |(_, path)| path);
     let origin = kept.as_ref().map_or_else(|| OutputName::whole(first), |kept| kept.session.origin());
-    let head = ext::head(document.runs.iter().map(|run| (run.trace.as_str(), run.sched_ext.as_ref())));
+    let ext = ext::head(document.runs.iter().map(|run| (run.trace.as_str(), run.sched_ext.as_ref())));
+    let doubts = match document.runs.as_slice() {
+        [run] => doubts(None, &run.trust),
+        _ => None,
+    };
+    let head = doubts.into_iter().chain(ext).collect();
     let forms = Renderings::told(|| text::text(&document, args.rows), figure).headed(head);
     args.output.give(&origin, "whatif", &document, forms, args.read.quiet)?;
     if let Some(path) = &args.as_trace {

@@ -3,7 +3,7 @@
 use crate::chances::{Balancing, PullRate};
 use crate::document::{WhatifDocument, WhatifRun};
 use crate::engine::Order;
-use crate::report::{Estimate, PolicyRow};
+use crate::report::{Estimate, PolicyRow, Prediction};
 use crate::runs::{GroupEstimate, WhatifGroup};
 use crate::skill::{Skill, SkillMetric};
 use crate::without::CauseCurve;
@@ -11,6 +11,7 @@ use question::Spread;
 use sched::Dur;
 use sched::nouns::counted;
 use std::fmt::Write;
+use timeline::table::{TextColumn, TextTable};
 use timeline::text::{paragraph, rounded, short};
 
 fn length(ns: f64) -> String {
@@ -38,13 +39,11 @@ fn run_text(out: &mut String, run: &WhatifRun, rows: usize) {
     let calibration = &prediction.calibration;
     let of =
         if prediction.trace.elapsed_is_command { "of the traced command" } else { "until the last task left its CPU" };
-    let head = match calibration.is_predictable {
-        true => {
-            format!("{name}: other policies on the work of this trace, {} {of}", prediction.trace.elapsed_ns.human())
-        }
-        false => format!("{name}: not predictable from this trace: {}", calibration.reasons.join("; ")),
-    };
-    paragraph(out, 0, 2, &head);
+    paragraph(out, 0, 2, &format!("{name}: {}", answer(prediction)));
+    if calibration.is_predictable {
+        let of = format!("(other policies on the work of this trace, {} {of})", prediction.trace.elapsed_ns.human());
+        paragraph(out, 2, 3, &of);
+    }
     for advice in &calibration.advice {
         paragraph(out, 2, 4, advice);
     }
@@ -54,6 +53,46 @@ fn run_text(out: &mut String, run: &WhatifRun, rows: usize) {
     }
     without_text(out, &run.without);
     notes(out, run);
+}
+
+/// Whether another policy would have been faster, in a sentence: by the whole interval of a prediction, not by its value.
+fn answer(prediction: &Prediction) -> String {
+    let calibration = &prediction.calibration;
+    if !calibration.is_predictable {
+        let reasons = calibration.reasons.join("; ");
+        return format!("whether another policy would have been faster is not predictable from this trace: {reasons}");
+    }
+    let trace = prediction.trace.elapsed_ns.0 as f64;
+    let mut others: Vec<&PolicyRow> = prediction.rows.iter().filter(|row| row.policy != "observed").collect();
+    others.sort_by(|a, b| a.elapsed_ns.value.total_cmp(&b.elapsed_ns.value));
+    let Some(best) = others.first() else { return "no other policy was asked for".to_owned() };
+    let by = |row: &PolicyRow| {
+        let percent = |ns: f64| if trace > 0.0 { rounded(100.0 * (ns - trace) / trace, 1) } else { 0.0 };
+        let Estimate { value, low, high, .. } = row.elapsed_ns;
+        format!("{}: {:+.1} % ({:+.1} to {:+.1} %)", row.policy, percent(value), percent(low), percent(high))
+    };
+    let faster = others.iter().find(|row| row.elapsed_ns.high < trace);
+    match faster {
+        Some(row) => format!("another policy would have been faster: {}", by(row)),
+        None if others.iter().all(|row| row.elapsed_ns.low >= trace) => {
+            format!("no other policy would have been faster: {}", by(best))
+        }
+        None => format!("no other policy is predicted to be faster for certain: {}", by(best)),
+    }
+}
+
+/// Adds a table below an empty line.
+fn add(out: &mut String, table: &TextTable) {
+    out.push('\n');
+    table.write(out);
+}
+
+/// A table of policies, whose further columns have at least these widths, with its head.
+fn of_policies<const N: usize>(widths: [usize; N], head: [&str; N]) -> TextTable {
+    let policy = TextColumn::Names { least: 13, most: 30 };
+    let mut table = TextTable::new([policy].into_iter().chain(widths.map(TextColumn::Numbers)));
+    table.row(["policy"].into_iter().chain(head));
+    table
 }
 
 /// A line for each run.
@@ -67,25 +106,22 @@ fn runs_text(out: &mut String, runs: &[WhatifRun]) {
         let row = run.prediction.rows.iter().find(|row| row.policy == policy);
         row.map(|row| row.elapsed_ns)
     };
-    // Writing to a string cannot fail.
-    let _ = write!(out, "{:<22}{:>8}{:>8}", "elapsed time", "trace", "error");
-    for policy in &policies {
-        let _ = write!(out, "{policy:>14}");
-    }
-    out.push('\n');
+    let columns = [TextColumn::Names { least: 20, most: 30 }, TextColumn::Numbers(6), TextColumn::Numbers(6)];
+    let mut table = TextTable::new(columns.into_iter().chain(policies.iter().map(|_| TextColumn::Numbers(12))));
+    table.row(["elapsed time", "trace", "error"].into_iter().chain(policies.iter().copied()));
     for run in runs {
         let error = rounded(run.prediction.calibration.elapsed_error_percent, 2);
-        let _ = write!(out, "{:<22}{:>8}{error:>+7.2}%", named(run), length(run.prediction.trace.elapsed_ns.0 as f64));
-        for policy in &policies {
-            let cell = value(run, policy).map_or("-".to_owned(), |estimate| {
+        let first = [named(run), length(run.prediction.trace.elapsed_ns.0 as f64), format!("{error:+.2}%")];
+        let cells = policies.iter().map(|policy| {
+            value(run, policy).map_or("-".to_owned(), |estimate| {
                 let change =
-                    estimate.change_percent.map_or(String::new(), |change| format!(" {:+.0}%", rounded(change, 0)));
+                    estimate.change_percent.map_or(String::new(), |change| format!(" ({:+.0}%)", rounded(change, 0)));
                 length(estimate.value) + &change
-            });
-            let _ = write!(out, "{cell:>14}");
-        }
-        out.push('\n');
+            })
+        });
+        table.row(first.into_iter().chain(cells));
     }
+    table.write(out);
 }
 
 /// The median and the range of the runs of each group, and the intervals that hold the median.
@@ -100,40 +136,29 @@ fn groups_text(out: &mut String, groups: &[WhatifGroup]) {
             counted(group.runs, "run"),
             group.predicted_runs
         );
-        let _ = writeln!(
-            out,
-            "{:<14}{:>8}{:>16}{:>5}{:>8}{:>9}{:>15}{:>5}",
-            "policy", "elapsed", "range", "held", "change", "violated", "range", "held"
-        );
-        let (elapsed, violated) = (&group.elapsed_ns, &group.violation_ns);
-        let _ = writeln!(
-            out,
-            "{:<14}{:>8}{:>16}{:>5}{:>8}{:>9}{:>15}{:>5}",
-            "the traces",
-            length(elapsed.median),
-            range(elapsed),
-            "",
-            "",
-            length(violated.median),
-            range(violated),
-            ""
-        );
+        let mut table = of_policies([7, 14, 4, 6], ["elapsed", "range", "held", "change"]);
+        let held = |of: &GroupEstimate| format!("{}/{}", of.held, of.predicted.runs);
+        let of_traces = |spread: &Spread| ["the traces".to_owned(), length(spread.median), range(spread)];
+        table.row(of_traces(&group.elapsed_ns));
         for row in &group.policies {
-            let (elapsed, violated) = (&row.elapsed_ns, &row.violation_ns);
-            let held = |of: &GroupEstimate| format!("{}/{}", of.held, of.predicted.runs);
-            let _ = writeln!(
-                out,
-                "{:<14}{:>8}{:>16}{:>5}{:>+7.1}%{:>9}{:>15}{:>5}",
-                row.policy,
+            let elapsed = &row.elapsed_ns;
+            table.row([
+                row.policy.clone(),
                 length(elapsed.predicted.median),
                 range(&elapsed.predicted),
                 held(elapsed),
-                row.change_percent.median,
-                length(violated.predicted.median),
-                range(&violated.predicted),
-                held(violated)
-            );
+                format!("{:+.1}%", row.change_percent.median),
+            ]);
         }
+        table.write(out);
+        let mut table = of_policies([8, 14, 4], ["violated", "range", "held"]);
+        table.row(of_traces(&group.violation_ns));
+        for row in &group.policies {
+            let predicted = &row.violation_ns.predicted;
+            let cells = [row.policy.clone(), length(predicted.median), range(predicted), held(&row.violation_ns)];
+            table.row(cells);
+        }
+        add(out, &table);
     }
     if groups.iter().any(|group| !group.policies.is_empty()) {
         paragraph(
@@ -149,147 +174,124 @@ fn skill_text(out: &mut String, skills: &[Skill]) {
     if skills.is_empty() {
         return;
     }
-    // Writing to a string cannot fail.
-    let _ = writeln!(
-        out,
-        "\n{:<14}{:<13}{:>7}{:>10}{:>9}{:>10}{:>6}{:>5}{:>6}",
-        "policy", "number", "from", "predicted", "measured", "direction", "skill", "held", "within"
-    );
+    let columns = [TextColumn::Names { least: 13, most: 24 }, TextColumn::Words(11)];
+    let numbers = [6, 6, 6, 5, 5, 4, 6].map(TextColumn::Numbers);
+    let mut table = TextTable::new(columns.into_iter().chain(numbers));
+    table.row(["policy", "number", "from", "model", "found", "sign", "skill", "held", "within"]);
     for row in skills {
         let first = if row.metric == SkillMetric::Elapsed { &*row.policy } else { "" };
-        let _ = writeln!(
-            out,
-            "{first:<14}{:<13}{:>7}{:>10}{:>9}{:>10}{:>6}{:>5}{:>6}",
-            row.metric.words(),
+        table.row([
+            first.to_owned(),
+            row.metric.words().to_owned(),
             length(row.from_median),
             length(row.predicted_median),
             length(row.measured_median),
-            if row.direction_is_right { "right" } else { "wrong" },
+            if row.direction_is_right { "right" } else { "wrong" }.to_owned(),
             row.skill.map_or("-".to_owned(), |skill| format!("{skill:.2}")),
             format!("{}/{}", row.held, row.predictions),
-            format!("{}/{}", row.within_all, row.measured)
-        );
+            format!("{}/{}", row.within_all, row.measured),
+        ]);
     }
+    add(out, &table);
     paragraph(
         out,
         0,
         2,
-        "Medians of the runs. Skill: the error of the prediction divided by that of \"nothing changes\", below 1 if it is better. Held: \
+        "Medians of the runs. Sign: that of the predicted change. Skill: the error of the prediction divided by that of \"nothing changes\", below 1 if it is better. Held: \
          intervals with the median of the measured runs. Within: measured runs between the ends of all intervals.",
     );
 }
 
 fn calibration_text(out: &mut String, run: &WhatifRun, rows: usize) {
     let calibration = &run.prediction.calibration;
-    // Writing to a string cannot fail.
-    let _ = writeln!(
-        out,
-        "\n{:<34}{:>10}{:>13}{:>13}",
-        "calibration: model minus trace", "elapsed", "violation", "mean wait"
-    );
-    let _ = writeln!(
-        out,
-        "  {:<32}{:>+9.2}%{:>+10.2} pp{:>+12.1}%",
-        "the trace's order (observed)",
-        rounded(calibration.elapsed_error_percent, 2),
-        rounded(calibration.violation_error_points, 2),
-        rounded(calibration.mean_wait_error_percent, 1)
-    );
-    let _ = writeln!(
-        out,
-        "  {:<32}{:>+9.2}%{:>+10.2} pp",
-        "the model's order (steal=none)",
-        calibration.rules_elapsed_error_percent,
-        calibration.rules_violation_error_points
-    );
+    let columns = || [TextColumn::Words(32)].into_iter().chain([8, 11, 11].map(TextColumn::Numbers));
+    let mut table = TextTable::new(columns());
+    table.row(["calibration: model minus trace", "elapsed", "violation", "mean wait"]);
+    table.row([
+        "  the trace's order (observed)".to_owned(),
+        format!("{:+.2}%", rounded(calibration.elapsed_error_percent, 2)),
+        format!("{:+.2} pp", rounded(calibration.violation_error_points, 2)),
+        format!("{:+.1}%", rounded(calibration.mean_wait_error_percent, 1)),
+    ]);
+    table.row([
+        "  the model's order (steal=none)".to_owned(),
+        format!("{:+.2}%", calibration.rules_elapsed_error_percent),
+        format!("{:+.2} pp", calibration.rules_violation_error_points),
+    ]);
+    add(out, &table);
     if calibration.waits.is_empty() || rows == 0 {
         return;
     }
-    let _ = writeln!(out, "\n{:<34}{:>10}{:>13}{:>13}", "waits by command", "number", "trace, mean", "observed");
+    let mut table = TextTable::new(columns());
+    table.row(["waits by command", "number", "trace, mean", "observed"]);
     for row in calibration.waits.iter().take(rows) {
-        let command = row.command.to_string();
-        let (trace, model) = (short(row.trace_mean_ns), short(row.observed_mean_ns));
-        let _ = writeln!(out, "  {command:<32}{:>10}{trace:>13}{model:>13}", row.number);
+        let lengths = [row.trace_mean_ns, row.observed_mean_ns].map(short);
+        table.row([format!("  {}", row.command), row.number.to_string()].into_iter().chain(lengths));
     }
+    add(out, &table);
 }
 
 fn table(out: &mut String, rows: &[PolicyRow]) {
     let count = |value: f64| format!("{value:.0}");
-    // Writing to a string cannot fail.
-    let _ = writeln!(
-        out,
-        "\n{:<14}{:>8}{:>17}{:>8}{:>8}{:>15}",
-        "policy", "elapsed", "interval", "change", "steals", "interval"
-    );
+    let mut table = of_policies([7, 14, 6, 6, 8], ["elapsed", "interval", "change", "steals", "interval"]);
     for row in rows {
         let change =
             row.elapsed_ns.change_percent.map_or("-".to_owned(), |change| format!("{:+.1}%", rounded(change, 1)));
-        let _ = writeln!(
-            out,
-            "{:<14}{:>8}{:>17}{change:>8}{:>8}{:>15}{}",
-            row.policy,
+        table.row([
+            row.policy.clone(),
             length(row.elapsed_ns.value),
             interval(&row.elapsed_ns, length),
-            row.steals,
+            change,
+            row.steals.to_string(),
             format!("{}..{}", row.least_steals, row.most_steals),
-            if row.is_complete { "" } else { "\n  (cut off)" }
-        );
+        ]);
+        if !row.is_complete {
+            table.across("  (cut off)");
+        }
     }
-    let _ = writeln!(
-        out,
-        "\n{:<14}{:>9}{:>15}{:>7}{:>14}{:>7}{:>9}",
-        "policy", "violated", "interval", "lost", "interval", "missed", "interval"
-    );
+    add(out, &table);
+    let head = ["violated", "interval", "lost", "interval", "missed", "interval"];
+    let mut table = of_policies([6, 12, 6, 12, 6, 7], head);
     for row in rows {
-        let _ = writeln!(
-            out,
-            "{:<14}{:>9}{:>15}{:>7}{:>14}{:>7}{:>9}",
-            row.policy,
+        table.row([
+            row.policy.clone(),
             length(row.violation_ns.value),
             interval(&row.violation_ns, length),
             length(row.cpu_time_lost_ns.value),
             interval(&row.cpu_time_lost_ns, length),
             count(row.missed_steals.value),
-            interval(&row.missed_steals, count)
-        );
+            interval(&row.missed_steals, count),
+        ]);
     }
-    let _ = writeln!(
-        out,
-        "\n{:<14}{:>7}{:>9}{:>8}{:>17}{:>8}{:>17}",
-        "policy", "busy", "interval", "wait", "interval", "p99", "interval"
-    );
+    add(out, &table);
+    let head = ["busy", "interval", "wait", "interval", "p99", "interval"];
+    let mut table = of_policies([5, 7, 6, 14, 6, 14], head);
     for row in rows {
-        let _ = writeln!(
-            out,
-            "{:<14}{:>6.1}%{:>9}{:>8}{:>17}{:>8}{:>17}",
-            row.policy,
-            row.busy_percent.value,
+        table.row([
+            row.policy.clone(),
+            format!("{:.1}%", row.busy_percent.value),
             interval(&row.busy_percent, |value| format!("{value:.0}")) + "%",
             length(row.mean_wait_ns.value),
             interval(&row.mean_wait_ns, length),
             length(row.p99_wait_ns.value),
             interval(&row.p99_wait_ns, length),
-        );
+        ]);
     }
+    add(out, &table);
 }
 
 fn without_text(out: &mut String, curves: &[CauseCurve]) {
-    if curves.is_empty() {
-        return;
-    }
-    // Writing to a string cannot fail.
-    let _ = write!(out, "\n{:<32}{:>9}", "without waits that began so", "waited");
-    for point in curves.iter().take(1).flat_map(|curve| &curve.points) {
-        let _ = write!(out, "{:>9}", format!("-{} %", point.removed_percent));
-    }
-    out.push('\n');
+    let Some(first) = curves.first() else { return };
+    let numbers = first.points.iter().map(|_| TextColumn::Numbers(7));
+    let mut table = TextTable::new([TextColumn::Words(30), TextColumn::Numbers(7)].into_iter().chain(numbers));
+    let removed = first.points.iter().map(|point| format!("-{} %", point.removed_percent));
+    table.row(["without waits that began so".to_owned(), "waited".to_owned()].into_iter().chain(removed));
     for curve in curves {
-        let _ = write!(out, "  {:<30}{:>9}", curve.origin, short(Some(curve.waiting_ns)));
-        for point in &curve.points {
-            let _ = write!(out, "{:>8.2}%", rounded(point.change_percent, 2));
-        }
-        out.push('\n');
+        let changes = curve.points.iter().map(|point| format!("{:.2}%", rounded(point.change_percent, 2)));
+        let name = format!("  {}", curve.origin);
+        table.row([name, short(Some(curve.waiting_ns))].into_iter().chain(changes));
     }
+    add(out, &table);
     paragraph(
         out,
         0,

@@ -19,6 +19,7 @@ use session::Session;
 use session::args::{BeginArgs, ReadArgs, WindowArgs, needs_groups, repeatable, typed};
 use session::ext::{self, ExtScheduler};
 use session::formats::{Formats, OutputName, Renderings, headed, json};
+use session::heading::doubts;
 use session::section::{MaybeSection, ReportSection, listed, part};
 use session::{groups, several, warnings};
 use std::collections::BTreeSet;
@@ -223,7 +224,11 @@ impl WhyDocument {
 
     /// The lines for the head of a text about the runs.
     fn head(&self) -> Vec<String> {
-        let mut head = ext::head(self.runs.iter().map(|run| (run.trace.as_str(), run.sched_ext.as_ref())));
+        let mut head = match self.runs.as_slice() {
+            [run] => doubts(None, &run.trust).into_iter().collect(),
+            _ => Vec::new(),
+        };
+        head.extend(ext::head(self.runs.iter().map(|run| (run.trace.as_str(), run.sched_ext.as_ref()))));
         let line = |run: &WhyRun| {
             let why = run.untrusted.as_ref()?;
             let mark = if self.runs.len() > 1 { MARK } else { "" };
@@ -373,7 +378,11 @@ fn table(runs: &[WhyRun], markdown: bool) -> String {
     let _ = match markdown {
         true => writeln!(out, "| run | {} |\n|---|---:|---:|---:|---:|---:|", heads.join(" | ")),
         false => {
-            writeln!(out, "{:<28}{:>8}{:>10}{:>10}{:>10}{:>9}", "", "violated", "waited", "idled", "missed", "in LLC")
+            writeln!(
+                out,
+                "{:<28}  {:>8}  {:>8}  {:>8}  {:>8}  {:>7}",
+                "", "violated", "waited", "idled", "missed", "in LLC"
+            )
         }
     };
     for (name, [violated, waited, idled, missed, near]) in rows {
@@ -391,7 +400,7 @@ fn table(runs: &[WhyRun], markdown: bool) -> String {
             true => writeln!(out, "| {name} | {} |", cells.join(" | ")),
             false => {
                 let [violated, waited, idled, missed, near] = cells;
-                writeln!(out, "{name:<28}{violated:>8}{waited:>10}{idled:>10}{missed:>10}{near:>9}")
+                writeln!(out, "{name:<28}  {violated:>8}  {waited:>8}  {idled:>8}  {missed:>8}  {near:>7}")
             }
         };
     }

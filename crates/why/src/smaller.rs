@@ -121,11 +121,11 @@ const TITLE: &str = "on a smaller CPU while a larger idled";
 /// The table for people; empty where the CPUs do not differ.
 pub(crate) fn text(rows: Option<&[SmallerRow]>) -> String {
     let Some(rows) = rows else { return String::new() };
-    let mut out = format!("\n{TITLE:<42} {:>12}\n", "time");
+    let mut out = format!("\n{TITLE:<42}  {:>12}\n", "time");
     for row in rows {
         let pair = format!("capacity {}, idle {}", row.capacity, row.idle_capacity);
         // Writing to a string cannot fail.
-        let _ = writeln!(out, "  {pair:<40} {:>10.4} s", row.ns.seconds());
+        let _ = writeln!(out, "  {pair:<40}  {:>10.4} s", row.ns.seconds());
     }
     if rows.is_empty() {
         out.push_str("  never\n");
@@ -155,13 +155,13 @@ pub(crate) fn of_runs<'r>(runs: impl Iterator<Item = (String, Option<&'r [Smalle
         if out.is_empty() {
             out = match in_markdown {
                 true => format!("\n| {TITLE} | time |\n|---|---:|\n"),
-                false => format!("\n{TITLE:<42} {:>12}\n", "time"),
+                false => format!("\n{TITLE:<42}  {:>12}\n", "time"),
             };
         }
         // Writing to a string cannot fail.
         let _ = match in_markdown {
             true => writeln!(out, "| {name} | {seconds:.4} s |"),
-            false => writeln!(out, "  {name:<40} {seconds:>10.4} s"),
+            false => writeln!(out, "  {name:<40}  {seconds:>10.4} s"),
         };
     }
     out

@@ -131,10 +131,14 @@ fn bound(out: &mut String, rows: &[GroupRow], most: usize) {
         );
         return;
     }
-    let _ = writeln!(out, "\n{:<36}{:>10}{:>7}{:>7}{:>15}", "assumed to be bound", "time", "share", "number", "to CPU");
+    let _ = writeln!(
+        out,
+        "\n{:<33}  {:>8}  {:>6}  {:>6}  {:>12}",
+        "assumed to be bound", "time", "share", "number", "to CPU"
+    );
     for row in rows.iter().take(most) {
         let (cpu, time) = (longest_cpu(row), seconds(row.total_ns.0));
-        let _ = writeln!(out, "{:<36}{time:>10}{:>6.1}%{:>7}{cpu:>15}", name(row), row.percent, row.number);
+        let _ = writeln!(out, "{:<33}  {time:>8}  {:>5.1}%  {:>6}  {cpu:>12}", name(row), row.percent, row.number);
     }
     if rows.len() > most {
         let _ = writeln!(out, "  … {} more (--rows, --json)", rows.len() - most);
@@ -150,11 +154,12 @@ fn table(out: &mut String, title: &str, rows: &Rows, most: usize) {
         Some(last) => rows.rows.get(last).map_or(Dur(0), |row| row.total_ns),
         None => Dur(u64::MAX),
     };
-    let _ = writeln!(out, "\n{title:<36}{:>10}{:>7}{:>7}{:>7}{:>8}", "time", "share", "number", "50 %", "99 %");
+    let _ =
+        writeln!(out, "\n{title:<34}  {:>8}  {:>5}  {:>6}  {:>6}  {:>6}", "time", "share", "number", "50 %", "99 %");
     for group in groups(rows) {
         let _ = writeln!(
             out,
-            "{:<36}{:>10}{:>6.1}%{:>7}",
+            "{:<34}  {:>8}  {:>4.1}%  {:>6}",
             group.words,
             seconds(group.total()),
             group.percent(),
@@ -163,7 +168,7 @@ fn table(out: &mut String, title: &str, rows: &Rows, most: usize) {
         for row in group.rows.iter().filter(|row| row.total_ns >= least) {
             let _ = writeln!(
                 out,
-                "  {:<34}{:>10}{:>6.1}%{:>7}{:>7}{:>8}",
+                "  {:<32}  {:>8}  {:>4.1}%  {:>6}  {:>6}  {:>6}",
                 row.words[1],
                 seconds(row.total_ns.0),
                 row.percent,
@@ -177,7 +182,7 @@ fn table(out: &mut String, title: &str, rows: &Rows, most: usize) {
         }
     }
     let number: u64 = rows.rows.iter().map(|row| row.number).sum();
-    let _ = writeln!(out, "{:<36}{:>10}{:>7}{number:>7}", "all", seconds(rows.total_ns.0), "");
+    let _ = writeln!(out, "{:<34}  {:>8}  {:>5}  {number:>6}", "all", seconds(rows.total_ns.0), "");
     let hidden = rows.rows.iter().filter(|row| row.total_ns < least).count();
     if hidden > 0 {
         let _ = writeln!(out, "  … {hidden} {} to end more (--rows, --json)", noun(hidden, "way"));
@@ -213,8 +218,11 @@ fn longest_cpu(row: &GroupRow) -> String {
 }
 
 fn grouped(out: &mut String, rows: &[GroupRow], most: usize) {
-    let _ =
-        writeln!(out, "\n{:<36}{:>10}{:>7}{:>7}{:>15}", "waited in violation", "time", "share", "number", "longest");
+    let _ = writeln!(
+        out,
+        "\n{:<33}  {:>8}  {:>6}  {:>6}  {:>12}",
+        "waited in violation", "time", "share", "number", "longest"
+    );
     for row in rows.iter().take(most) {
         let (time, longest) = (seconds(row.total_ns.0), short(row.longest.as_ref().map(|longest| longest.violated_ns)));
         let mut name = name(row);
@@ -222,7 +230,7 @@ fn grouped(out: &mut String, rows: &[GroupRow], most: usize) {
         if row.group.as_ref().is_some_and(|group| group.stack.is_some()) {
             paragraph(out, 0, 2, &std::mem::take(&mut name));
         }
-        let _ = writeln!(out, "{name:<36}{time:>10}{:>6.1}%{:>7}{longest:>15}", row.percent, row.number);
+        let _ = writeln!(out, "{name:<33}  {time:>8}  {:>5.1}%  {:>6}  {longest:>12}", row.percent, row.number);
         if row.cpu.is_none() {
             let _ = writeln!(out, "    queued on CPU {}", times(&row.queued_on));
         }
@@ -278,13 +286,13 @@ fn missed(out: &mut String, report: &WhyReport) {
     }
     let _ = writeln!(
         out,
-        "\n{:<27}{:>8}{:>7}{:>11}{:>11}{:>11}",
+        "\n{:<25}  {:>6}  {:>6}  {:>9}  {:>10}  {:>9}",
         "missed steals", "number", "share", "violated", "idle: 50 %", "99 %"
     );
     for row in &missed.by_distance {
         let _ = writeln!(
             out,
-            "  {:<25}{:>8}{:>6.1}%{:>11}{:>11}{:>11}",
+            "  {:<23}  {:>6}  {:>5.1}%  {:>9}  {:>10}  {:>9}",
             row.nearest.place(),
             row.number,
             row.percent,
@@ -308,11 +316,11 @@ fn gates(out: &mut String, missed: &Missed) {
     let recorded = if missed.has_outcomes() { ["attempted", "not", "unknown"] } else { [""; 3] };
     let [attempted, not, unknown] = recorded;
     let title = "gate of new-idle balance, estimated";
-    let _ = writeln!(out, "\n{title:<38}{:>7}{:>10}{attempted:>10}{not:>5}{unknown:>9}", "number", "violated");
+    let _ = writeln!(out, "\n{title:<36}  {:>6}  {:>8}  {attempted:>9}  {not:>4}  {unknown:>7}", "number", "violated");
     for row in rows {
-        let _ = write!(out, "  {:<36}{:>7}{:>10}", row.gate.words(), row.number, seconds(row.violated_ns));
+        let _ = write!(out, "  {:<34}  {:>6}  {:>8}", row.gate.words(), row.number, seconds(row.violated_ns));
         if let Some([attempted, not, unknown]) = recorded_of(row) {
-            let _ = write!(out, "{attempted:>10}{not:>5}{unknown:>9}");
+            let _ = write!(out, "  {attempted:>9}  {not:>4}  {unknown:>7}");
         }
         out.push('\n');
     }
@@ -342,14 +350,14 @@ fn outcomes(out: &mut String, missed: &Missed) {
     if rows.is_empty() {
         return;
     }
-    let _ = write!(out, "\n{:<38}{:>7}{:>10}", "new-idle balance of missed steals", "number", "violated");
+    let _ = write!(out, "\n{:<36}  {:>6}  {:>8}", "new-idle balance of missed steals", "number", "violated");
     for row in &missed.by_distance {
-        let _ = write!(out, "{:>7}", column(row.nearest));
+        let _ = write!(out, "  {:>6}", column(row.nearest));
     }
     for (row, numbers) in &rows {
-        let _ = write!(out, "\n  {:<36}{:>7}{:>10}", row.outcome.words(), row.number, seconds(row.violated_ns));
+        let _ = write!(out, "\n  {:<34}  {:>6}  {:>8}", row.outcome.words(), row.number, seconds(row.violated_ns));
         for number in numbers {
-            let _ = write!(out, "{number:>7}");
+            let _ = write!(out, "  {number:>6}");
         }
     }
     out.push('\n');

@@ -14,6 +14,7 @@ use sched::{Cpu, Diagnostics, Dur, Ts, Verdict, Window};
 use serde::Serialize;
 use session::args::{BeginArgs, repeatable};
 use session::ext::{self, ExtScheduler};
+use session::heading::doubts;
 use session::{Session, warnings};
 use timeline::{Drawable, Sheet};
 
@@ -66,7 +67,13 @@ impl WorkconsDocument {
 
     /// The lines for the head of a text about the runs.
     pub(crate) fn head(&self) -> Vec<String> {
-        ext::head(self.runs.iter().map(|run| (run.trace.as_str(), run.sched_ext.as_ref())))
+        let ext = ext::head(self.runs.iter().map(|run| (run.trace.as_str(), run.sched_ext.as_ref())));
+        // In a table of several runs the notes name those that are not to be trusted.
+        let doubts = match self.runs.as_slice() {
+            [run] => doubts(None, &run.trust),
+            _ => None,
+        };
+        doubts.into_iter().chain(ext).collect()
     }
 
     /// Draws the runs of each group by elapsed time; runs without a group are a group of their own.

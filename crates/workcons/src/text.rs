@@ -5,6 +5,7 @@ use crate::{Scene, SchedIdleFigures, Waiters};
 use sched::Dur;
 use sched::topology::{Distance, shorten_cpu_list};
 use std::fmt::Write;
+use timeline::table::{TextColumn, TextTable};
 use timeline::text::{CASES, Detail, case, case_head, paragraph};
 use timeline::{Drawable, Next};
 
@@ -164,13 +165,16 @@ fn with_sched_idle(figures: &SchedIdleFigures, report: &Report) -> String {
 fn by_length(out: &mut String, report: &Report) {
     let Some(rows) = &report.by_min_episode else { return };
     // Writing to a string cannot fail.
-    let _ =
-        writeln!(out, "\n{:>12} {:>9} {:>14} {:>14} {:>9}", "episodes", "time", "CPU time lost", "threads", "number");
+    let _ = writeln!(
+        out,
+        "\n{:>12}  {:>9}  {:>14}  {:>14}  {:>9}",
+        "episodes", "time", "CPU time lost", "threads", "number"
+    );
     for row in rows {
         let threads = format!("{:.6} s", row.totals.thread_ns as f64 / 1e9);
         let _ = writeln!(
             out,
-            "{:>12} {:>8.3}% {:>13.3}% {threads:>14} {:>9}",
+            "{:>12}  {:>8.3}%  {:>13.3}%  {threads:>14}  {:>9}",
             at_least(row.totals.min_ns),
             row.percent,
             row.cpu_time_lost_percent,
@@ -319,19 +323,13 @@ fn pending_switches(out: &mut String, report: &Report, trace: &Drawable) {
 }
 
 /// The columns of the name in the table of several traces; a longer name has a line of its own.
-const NAME: usize = 17;
+const NAME: usize = 13;
 
 /// Several traces: one row each.
 pub fn table(runs: &[(String, Report)]) -> String {
-    let longest = runs.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
-    let width = longest.clamp(5, NAME);
-    let mut out = String::new();
-    // Writing to a string cannot fail.
-    let _ = writeln!(
-        out,
-        "{:<width$} {:>12} {:>7} {:>8} {:>8} {:>8} {:>9}",
-        "trace", "elapsed", "time", "possible", "CPU lost", "episodes", "longest"
-    );
+    let names = TextColumn::Names { least: 5, most: NAME };
+    let mut table = TextTable::new([names].into_iter().chain([11, 6, 6, 6, 6, 7].map(TextColumn::Numbers)));
+    table.row(["trace", "elapsed", "time", "possible", "CPU lost", "episodes", "longest"]);
     for (name, r) in runs {
         let elapsed = format!("{:.6} s{}", r.elapsed_ns.seconds(), if r.elapsed_is_command { "" } else { "*" });
         let cells = match &r.violation {
@@ -344,16 +342,10 @@ pub fn table(runs: &[(String, Report)]) -> String {
                 v.longest.first().map_or("-".into(), |e| e.duration_ns.human()),
             ],
         };
-        let [time, possible, lost, episodes, longest] = cells;
-        let name = if name.chars().count() > width {
-            out.extend([name, "\n"]);
-            ""
-        } else {
-            name
-        };
-        let _ =
-            writeln!(out, "{name:<width$} {elapsed:>12} {time:>7} {possible:>8} {lost:>8} {episodes:>8} {longest:>9}");
+        table.row([name.clone(), elapsed].into_iter().chain(cells));
     }
+    let mut out = String::new();
+    table.write(&mut out);
     out.push_str("(CPU lost: the CPU time lost, in percent of the CPU time)\n");
     let mut reasons: Vec<&String> = runs.iter().filter_map(|(_, r)| r.selection_unknown.as_ref()).collect();
     reasons.sort_unstable();

@@ -38,10 +38,10 @@ pub(super) fn text(compared: &Compared<'_>) -> String {
 
 /// The table of the metrics of one unit.
 fn table(compared: &Compared<'_>, unit: &str, lines: &[&MetricLine<'_>]) -> String {
-    let name = lines.iter().map(|line| line.metric.key.len()).max().unwrap_or(0);
+    let name = lines.iter().map(|line| line.metric.key.len()).max().unwrap_or(0).max(6);
     let columns: Vec<(Vec<Cell>, usize, usize)> =
         (0..compared.groups.len()).map(|nth| column(compared, nth, unit, lines)).collect();
-    let (mut head, mut below) = (format!("{:name$} \u{2502}", ""), format!("{:name$} \u{2502}", ""));
+    let (mut head, mut below) = (format!("{:name$} \u{2502}", "median"), format!("{:name$} \u{2502}", ""));
     for (nth, (group, (_, value, difference))) in compared.groups.iter().zip(&columns).enumerate() {
         let all = if nth == 0 { value + 2 } else { value + difference + 4 };
         // Writing to a string cannot fail.

@@ -1,4 +1,5 @@
-//! The form of the kernel test robot (LKP): means with their standard deviation in percent, and the change between them.
+//! The form of the kernel test robot (LKP), with medians as in every form, the standard deviation in percent, and the change between the
+//! medians.
 
 use super::{Compared, MetricLine, Sample, name_and_unit};
 use std::fmt::Write;
@@ -12,7 +13,7 @@ pub(super) fn text(compared: &Compared<'_>) -> String {
     for group in compared.groups {
         let _ = writeln!(out, "  {} ({})", group.name, sched::nouns::counted(group.runs.len(), "run"));
     }
-    out.push('\n');
+    out.push_str("\nstatistic:\n  median\n\n");
     let widths = std::iter::once(16).chain(std::iter::repeat(27)).take(compared.groups.len());
     for (group, width) in compared.groups.iter().zip(widths.clone()) {
         let name: String = group.name.chars().take(width).collect();
@@ -37,13 +38,13 @@ pub(super) fn text(compared: &Compared<'_>) -> String {
 fn row(out: &mut String, line: &MetricLine<'_>) {
     let Some(base) = line.base() else { return };
     let (key, is_percent) = key(line);
-    let _ = write!(out, "{:>10}{}", number(base.mean()), deviation(base));
+    let _ = write!(out, "{:>10}{}", number(base.median()), deviation(base));
     for sample in line.samples.iter().skip(1) {
         let Some(sample) = sample else {
             let _ = write!(out, "{:28}", "");
             continue;
         };
-        let (old, new) = (base.mean(), sample.mean());
+        let (old, new) = (base.median(), sample.median());
         // The change of a percentage is in points.
         let change = match (is_percent, old == 0.0) {
             (true, _) => format!("{:+.1} ", new - old),

@@ -49,8 +49,13 @@ fn block(out: &mut String, compared: &Compared<'_>, lines: &[MetricLine<'_>], wa
     let _ = writeln!(out, "Statistic     : Median\n{rule}");
     let width = usable.iter().map(|line| line.metric.name.chars().count() + 1).max().unwrap_or(0).max(CASE);
     let head_of = |name: &str| format!("{name}[{percent}](CV)");
+    let of_group = |sample: &Option<Sample<'_>>, base: f64| {
+        sample.as_ref().map_or_else(|| "-".to_owned(), |sample| cell(sample, base, sign))
+    };
+    let values = usable.iter().flat_map(|line| line.samples.iter().map(|sample| (sample, line.base())));
+    let values = values.filter_map(|(sample, base)| Some(of_group(sample, base?.median()).chars().count() + 2));
     let columns = compared.groups.iter().map(|group| head_of(&group.name).chars().count() + 1);
-    let cells = columns.max().unwrap_or(0).max(CELL);
+    let cells = columns.chain(values).max().unwrap_or(0).max(CELL);
     let mut head = format!("{:width$}", "Case:");
     for group in compared.groups {
         let _ = write!(head, "{:>cells$}", head_of(&group.name));
@@ -60,7 +65,7 @@ fn block(out: &mut String, compared: &Compared<'_>, lines: &[MetricLine<'_>], wa
         let Some(base) = line.base() else { continue };
         let mut row = format!("{:width$}", format!(" {}", line.metric.name));
         for sample in &line.samples {
-            let cell = sample.as_ref().map_or_else(|| "-".to_owned(), |sample| cell(sample, base.median(), sign));
+            let cell = of_group(sample, base.median());
             let _ = write!(row, "{cell:>cells$}");
         }
         let _ = writeln!(out, "{row}");

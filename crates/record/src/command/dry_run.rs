@@ -120,14 +120,15 @@ fn text(found: &Calibration) -> String {
     let is_too_much = available_kb().is_some_and(|available| all_kb > available / 2);
     // Writing to a string cannot fail.
     let _ = writeln!(out, "dry run of {:.3} s:", found.seconds);
-    let _ = writeln!(out, "{:>6} {:>12} {:>12}", "CPU", "events/s", "kB/s");
+    let _ = writeln!(out, "{:>6}  {:>12}  {:>12}", "CPU", "events/s", "kB/s");
     let rate = |events: u64| events as f64 / found.seconds;
     for cpu in found.cpus.iter().filter(|cpu| cpu.events > 0) {
         let kb = rate(cpu.events) * found.bytes_per_event / 1000.0;
-        let _ = writeln!(out, "{:>6} {:>12} {kb:>12.0}", cpu.cpu, grouped(rate(cpu.events).round() as u64));
+        let _ = writeln!(out, "{:>6}  {:>12}  {kb:>12.0}", cpu.cpu, grouped(rate(cpu.events).round() as u64));
     }
     let all = found.events_per_second;
-    let _ = writeln!(out, "{:>6} {:>12} {:>12.0}", "all", grouped(all.round() as u64), found.bytes_per_second / 1000.0);
+    let _ =
+        writeln!(out, "{:>6}  {:>12}  {:>12.0}", "all", grouped(all.round() as u64), found.bytes_per_second / 1000.0);
     let _ = writeln!(
         out,
         "\nfor {} s: {}, a recording of about {}\nrecord with --buffer {}M{}",

@@ -450,7 +450,7 @@ const LOST_ROWS: usize = 64;
 /// Writes the CPUs with the most lost events, in the order of the file, and the sum of the others.
 fn lost_rows(out: &mut String, r: &Report) {
     // Writing to a string cannot fail.
-    let _ = writeln!(out, "\nEvents were lost:\n{:>5} {:>7} {:>12} {:>14}", "CPU", "gaps", "events", "time");
+    let _ = writeln!(out, "\nEvents were lost:\n{:>5}  {:>7}  {:>12}  {:>14}", "CPU", "gaps", "events", "time");
     let mut by_loss: Vec<(usize, &LostOnCpu)> = r.lost.per_cpu.iter().enumerate().collect();
     by_loss.sort_by_key(|(place, c)| (Reverse((c.events, c.gaps)), *place));
     let rest = by_loss.split_off(by_loss.len().min(LOST_ROWS));
@@ -460,7 +460,7 @@ fn lost_rows(out: &mut String, r: &Report) {
         let at_least = if sum(|c| c.gaps_without_count) > 0 { "\u{2265} " } else { "" };
         let events = format!("{at_least}{}", grouped(sum(|c| c.events)));
         let time = if r.span_ns.is_some() { format!("{:.6} s", sum(|c| c.gap_ns) as f64 / 1e9) } else { "-".into() };
-        let line = format!("{cpu:>5} {:>7} {events:>12} {time:>14} {buffer}", sum(|c| c.gaps));
+        let line = format!("{cpu:>5}  {:>7}  {events:>12}  {time:>14}  {buffer}", sum(|c| c.gaps));
         let _ = writeln!(out, "{}", line.trim_end());
     };
     by_loss.iter().for_each(|of| row(&of.1.cpu.to_string(), &[*of], &of.1.buffer));

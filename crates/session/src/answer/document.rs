@@ -3,6 +3,7 @@
 use crate::Session;
 use crate::formats::{OutputArgs, Renderings};
 use crate::trace::ext::{self, ExtScheduler};
+use crate::trace::heading;
 use crate::warnings;
 use anyhow::Result;
 use sched::Diagnostics;
@@ -41,7 +42,8 @@ impl<'d, R: Serialize> TraceDocument<'d, R> {
     /// Prints the warnings, and gives the output of `command` in the form asked for.
     pub fn give(&self, command: &str, session: &Session, output: &OutputArgs, forms: Renderings<'_>) -> Result<()> {
         warnings::warn(self.trust, &session.read);
-        let forms = forms.headed(ext::head([(self.trace.as_str(), self.sched_ext.as_ref())]));
+        let ext = ext::head([(self.trace.as_str(), self.sched_ext.as_ref())]);
+        let forms = forms.headed(heading::doubts(None, self.trust).into_iter().chain(ext).collect());
         output.give(&session.origin(), command, self, forms, session.read.quiet)
     }
 }

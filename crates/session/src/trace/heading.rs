@@ -102,13 +102,34 @@ pub fn warnings(session: &Session, loss: &Loss, diagnostics: &Diagnostics) -> Ve
     warnings
 }
 
+/// The doubts about a trace in a line for the head of a text, with its name where `of` has one; nothing where there is none.
+pub fn doubts(of: Option<&str>, diagnostics: &Diagnostics) -> Option<String> {
+    let gaps = diagnostics.count(EventIssue::EventsLost);
+    let lost = (gaps > 0).then(|| format!("Events were lost in {}: what happened there is missing.", places(gaps)));
+    let all: Vec<String> = lost.into_iter().chain(warnings_of_trace(diagnostics, "the numbers")).collect();
+    let of = of.map_or_else(|| "Doubts: ".to_owned(), |name| format!("Doubts about {name}: "));
+    (!all.is_empty()).then(|| of + &all.join(" "))
+}
+
 /// The warnings without the losses that have a place.
 pub fn general_warnings(session: &Session, diagnostics: &Diagnostics) -> Vec<String> {
+    let mut warnings = warnings_of_trace(diagnostics, "the figure");
+    warnings.extend(session.sched_ext.as_ref().map(ExtScheduler::sentence));
+    warnings.extend(session.doubtful_topology());
+    let silent = session.silent();
+    if !silent.is_empty() {
+        warnings.push(format!("CPUs without any event, neither idle nor busy: {}", format_cpu_list(&silent)));
+    }
+    warnings
+}
+
+/// The warnings that follow from the findings about a trace alone, on what they make doubtful.
+fn warnings_of_trace(diagnostics: &Diagnostics, what: &str) -> Vec<String> {
     let mut warnings = Vec::new();
     let dropped = diagnostics.count(FileIssue::EventsDroppedUnmarked);
     if dropped > 0 {
         warnings.push(format!(
-            "{} counted by the recorder, missing without a mark: parts of the figure may be wrong.",
+            "{} counted by the recorder, missing without a mark: parts of {what} may be wrong.",
             counted(dropped, "event")
         ));
     }
@@ -133,12 +154,6 @@ pub fn general_warnings(session: &Session, diagnostics: &Diagnostics) -> Vec<Str
         warnings.push(
             "Read from shortly before the window on (--fast-window): tasks that waited unseen are missing.".into(),
         );
-    }
-    warnings.extend(session.sched_ext.as_ref().map(ExtScheduler::sentence));
-    warnings.extend(session.doubtful_topology());
-    let silent = session.silent();
-    if !silent.is_empty() {
-        warnings.push(format!("CPUs without any event, neither idle nor busy: {}", format_cpu_list(&silent)));
     }
     warnings
 }
