@@ -246,6 +246,7 @@ fn selected(events: &[SchedEvent], lists: &Lists) -> u64 {
         tasks: Some(&everyone),
         which: "selected tasks",
         affinity: Some(Arc::new(affinity(events, lists))),
+        queued: None,
     };
     let pass = Pass::over(events).run(|| running_waiting::RunningWaiting::new(&options));
     pass.unwrap_or_else(|never| match never {}).output.violated_ns.expect("a violation")

@@ -58,6 +58,7 @@ fn read(bytes: Vec<u8>, reading: Reading) -> Result<u64, String> {
         tasks: None,
         which: "all tasks",
         affinity: None,
+        queued: None,
     };
     let all = ChosenCpus::default();
     let analysis = || {

@@ -69,6 +69,7 @@ mod plot;
 mod preemptions;
 mod print_format;
 mod queued;
+mod queued_sums;
 mod readme;
 mod record;
 mod report;

@@ -137,6 +137,7 @@ impl<S: EventSource<Error: Debug>> Compared<S> {
                 tasks,
                 which: "some",
                 affinity: self.affinity.clone().map(Arc::new),
+                queued: None,
             };
             let tally = in_pieces(
                 source,
@@ -146,6 +147,11 @@ impl<S: EventSource<Error: Debug>> Compared<S> {
                 |output| format!("{} {:?}", json(output), output.rows),
             );
             tallies.push(("running-waiting", tally));
+
+            let (cpus, affinity) = (sched::ChosenCpus::default(), self.affinity.clone().map(Arc::new));
+            let ask = sched::QueuedAsk { tasks, cpus, affinity };
+            let sums = || sched::QueuedSums::new(ask.clone());
+            tallies.push(("queued time", in_pieces(source, window, &lengths, sums, |times| format!("{times:?}"))));
 
             for waiters in [workcons::Waiters::All, workcons::Waiters::Movable, workcons::Waiters::Application] {
                 let topology = if tasks.is_some() { pairs(&self.cpus) } else { Topology::default() };

@@ -435,6 +435,7 @@ fn running_and_waiting_agree_with_work_conservation() {
                 tasks: None,
                 which: "all tasks",
                 affinity: None,
+                queued: None,
             };
             let pass = Pass::over(events.as_slice()).run(|| RunningWaiting::new(&options));
             let series = pass.unwrap_or_else(|never| match never {}).output;

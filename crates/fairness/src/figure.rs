@@ -1,7 +1,7 @@
 //! The figure: the Lorenz curve, and the distributions of run lengths and waits.
 
 use crate::FairnessReport;
-use crate::report::coefficient;
+use crate::evenness::coefficient;
 use draw::{Figure, Item, Line, PT, Point, Rect, Unit};
 use sched::nouns::counted;
 use timeline::histogram::{Histogram, histograms};

@@ -27,6 +27,7 @@
 //! ```
 
 mod args;
+mod evenness;
 mod fair_runs;
 mod figure;
 mod idling;
@@ -45,6 +46,7 @@ pub use figure::figure;
 pub use idling::IdleCpu;
 pub use question::FairnessQuestion;
 pub use report::{FairnessReport, IntervalReport, Member, WithoutTime, text};
+pub use shares::ApplicationShares;
 pub use waits::{QueueTime, Starved};
 
 use entitlement::SharesReport;
@@ -59,8 +61,8 @@ use sched::nice::{FairBefore, weight_of};
 use sched::seeded::SeededMap;
 use sched::state::Task;
 use sched::{
-    Addend, Analysis, Chosen, Comm, CpuSpan, Current, Dur, EventKind, Lengths, PerTask, Pid, SchedEvent, SchedState,
-    Span, Summed, TaskId, TaskState, Ts,
+    Addend, Analysis, Chosen, Comm, CpuSpan, Current, Dur, EventKind, Lengths, PerTask, Pid, QueuedAsk, SchedEvent,
+    SchedState, Span, Summed, TaskId, TaskState, Ts,
 };
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -127,6 +129,8 @@ pub struct Options<'o> {
     pub interval: Dur,
     /// Maximum number of longest waits to keep.
     pub worst: usize,
+    /// The tasks whose queued time is divided by kind; absent where it is not asked for.
+    pub queued: Option<QueuedAsk<'o>>,
 }
 
 impl Options<'_> {
@@ -146,6 +150,7 @@ impl Options<'_> {
             weights: true,
             interval,
             worst: 5,
+            queued: None,
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::{Fairness, FairnessArgs, FairnessReport, GroupBy, MOST_INTERVALS, Opt
 use anyhow::{Result, bail};
 use draw::Figure;
 use question::{SharedArgs, TaskQuestion};
-use sched::{Chosen, Diagnostics, Dur, Joined};
+use sched::{Chosen, Diagnostics, Dur, Joined, WithQueued};
 use session::Session;
 use session::formats::Formats;
 use session::section::Unanswered;
@@ -54,15 +54,17 @@ impl TaskQuestion for FairnessQuestion {
         let groups = by.groups().map(|rule| session.task_groups(rule)).transpose()?;
         let deadlines = session.deadline_params();
         let weights = !args.equal;
-        Ok(Options { by, groups, shares, deadlines, tasks, weights, interval, worst: args.worst, ..plain })
+        let queued = Some(session.queued(tasks));
+        Ok(Options { by, groups, shares, deadlines, tasks, weights, interval, worst: args.worst, queued, ..plain })
     }
 
     fn of_section(session: &Session) -> Result<Options<'_>> {
-        plain(session).ok_or_else(|| Unanswered::because(OF_TASKS))
+        let plain = plain(session).ok_or_else(|| Unanswered::because(OF_TASKS))?;
+        Ok(Options { queued: Some(session.queued(None)), ..plain })
     }
 
     fn analysis<'a, 'o: 'a>(options: &'a Options<'o>) -> impl Joined<Output = FairnessReport> + 'a {
-        Fairness::new(options)
+        WithQueued::new(Fairness::new(options), options.queued.as_ref())
     }
 
     fn text(report: &FairnessReport, session: &Session, args: Option<&FairnessArgs>) -> String {

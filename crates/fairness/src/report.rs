@@ -1,5 +1,7 @@
 //! The report: as numbers, and as a text.
 
+use crate::evenness::{coefficient, gini, jain};
+use crate::shares::ApplicationShares;
 use crate::{FairRunsReport, Fairness, IdleCpu, InInterval, MemberKey, MemberSums, QueueTime, Starved};
 use entitlement::SharesReport;
 use membership::{DeadlineParams, GroupLabel, TaskGroup, TaskGroups, TasksBy, join_random};
@@ -11,7 +13,7 @@ use sched::{Dur, Lengths, OfSelection, Pid, Ts};
 use serde::Serialize;
 use std::fmt::Write;
 use timeline::table::{TextColumn, TextTable};
-use timeline::text::{CASES, Detail, case, case_head, paragraph, short};
+use timeline::text::{CASES, Detail, case, case_head, paragraph, queued_kinds, short};
 use timeline::{Drawable, Next};
 
 /// The name and version of the document's schema.
@@ -116,20 +118,6 @@ pub struct IntervalReport {
     pub starved_got_percent: Option<f64>,
 }
 
-/// The evenness among the members of the application.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct ApplicationShares {
-    /// The number of members of the application.
-    pub members: usize,
-    /// The Gini coefficient of their run times, from 0 to 1; null if none ran.
-    pub gini: Option<f64>,
-    /// Jain's index of their run times, from 0 to 1; null if none ran.
-    pub jain: Option<f64>,
-    /// Jain's index of their run times divided by the weights; null if none ran.
-    pub weighted_jain: Option<f64>,
-}
-
 /// The measured quantities.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -162,6 +150,9 @@ pub struct FairnessReport {
     pub without_time: Option<WithoutTime>,
     /// The shares by interval.
     pub intervals: Vec<IntervalReport>,
+    /// The queued time of the counted tasks by kind, in nanoseconds; absent where there are no figures.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queued: Option<sched::QueuedTimes>,
     /// The longest waits.
     pub starved: Vec<Starved>,
     /// The shares of the cgroups of all tasks by weight, and those that they got; null unless the members are cgroups.
@@ -175,24 +166,6 @@ pub struct FairnessReport {
     /// The lengths of all waits, for a figure.
     #[serde(skip)]
     pub waits: Lengths,
-}
-
-/// The Gini coefficient of some amounts; nothing where they sum to zero.
-pub(crate) fn gini(amounts: &[f64]) -> Option<f64> {
-    let mut sorted = amounts.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let (n, sum) = (sorted.len() as f64, sorted.iter().sum::<f64>());
-    if sum <= 0.0 {
-        return None;
-    }
-    let ranked: f64 = sorted.iter().zip(1..).map(|(x, i)| x * f64::from(i)).sum();
-    Some((2.0 * ranked / (n * sum) - (n + 1.0) / n).max(0.0))
-}
-
-/// Jain's index of some amounts; nothing where they sum to zero.
-pub(crate) fn jain(amounts: &[f64]) -> Option<f64> {
-    let (sum, squares) = amounts.iter().fold((0.0, 0.0), |(sum, squares), x| (sum + x, squares + x * x));
-    (squares > 0.0).then(|| sum * sum / (amounts.len() as f64 * squares))
 }
 
 fn name(key: &MemberKey, sums: &MemberSums) -> String {
@@ -308,6 +281,7 @@ pub(crate) fn build(mut f: Fairness<'_>, end: Ts, application_is_known: bool) ->
         members,
         without_time,
         intervals: intervals(all, options.from, options.zero, options.to, options.interval),
+        queued: None,
         starved: f.waits.longest,
         shares: options.shares.clone(),
         fair_before_real_time: f.fair_runs.report(end, options.fair_before),
@@ -345,19 +319,20 @@ fn intervals(all: Vec<(String, MemberSums)>, from: Ts, zero: Ts, to: Ts, interva
     (0..).zip(found).map(report).collect()
 }
 
+impl sched::TakesQueued for FairnessReport {
+    fn take_queued(&mut self, times: sched::QueuedTimes) {
+        self.queued = Some(times);
+    }
+}
+
 impl OfSelection for FairnessReport {
     fn withhold(&mut self, why: String) {
         (self.gini, self.jain, self.weighted_jain) = (None, None, None);
         (self.members, self.intervals, self.starved) = (Vec::new(), Vec::new(), Vec::new());
         (self.runs, self.waits, self.without_time) = (Lengths::default(), Lengths::default(), None);
         (self.selection_unknown, self.shares, self.fair_before_real_time) = (Some(why), None, None);
-        self.application = None;
+        (self.application, self.queued) = (None, None);
     }
-}
-
-/// A coefficient for people; `none` where there is none.
-pub(crate) fn coefficient(value: Option<f64>) -> String {
-    value.map_or("none".into(), |value| format!("{value:.3}"))
 }
 
 /// The idle CPUs that could have run a task that waited.
@@ -428,6 +403,9 @@ pub fn text(report: &FairnessReport, trace: &Drawable, rows: usize, detail: Deta
     let meaning =
         if report.weights { meaning.to_owned() } else { meaning.replace("expect: the share by weight; ", "") };
     paragraph(&mut out, 2, 3, &format!("({meaning})"));
+    if let Some(queued) = report.queued.filter(|times| times.total() > 0) {
+        paragraph(&mut out, 2, 3, &format!("({})", queued_kinds(&queued)));
+    }
     member_rows(&mut out, report, rows);
     if detail == Detail::Full {
         length_rows(&mut out, report, rows);

@@ -65,8 +65,8 @@ use sched::nice::FairBefore;
 use sched::seeded::SeededMap;
 use sched::state::{Task, Waking};
 use sched::{
-    Analysis, Chosen, ChosenCpus, Comm, Cpu, Dur, EventKind, Lengths, Past, PerTask, Pid, SchedEvent, SchedState, Span,
-    TaskState, Topology, Ts,
+    Analysis, Chosen, ChosenCpus, Comm, Cpu, Dur, EventKind, Lengths, Past, PerTask, Pid, QueuedAsk, SchedEvent,
+    SchedState, Span, TaskState, Topology, Ts,
 };
 use serde::Serialize;
 use std::sync::Arc;
@@ -91,6 +91,8 @@ pub struct Options<'o> {
     pub fair_before: FairBefore,
     /// The maximum number of worst cases that are kept.
     pub worst: usize,
+    /// The tasks whose queued time is divided by kind; absent where it is not asked for.
+    pub queued: Option<QueuedAsk<'o>>,
 }
 
 /// The measured intervals.

@@ -5,7 +5,7 @@ use crate::{Latency, LatencyArgs, LatencyReport, Options, figure, table, text};
 use anyhow::Result;
 use draw::Figure;
 use question::{SharedArgs, TaskQuestion};
-use sched::{Chosen, Diagnostics, Joined, Window};
+use sched::{Chosen, Diagnostics, Joined, Window, WithQueued};
 use session::Session;
 use session::args::SymbolArgs;
 use session::formats::Formats;
@@ -39,11 +39,12 @@ impl TaskQuestion for LatencyQuestion {
 
     fn options<'o>(args: &'o LatencyArgs, session: &'o Session, tasks: Option<&'o Chosen<'o>>) -> Result<Options<'o>> {
         let (by, groups) = (args.by.by.unwrap_or_default(), args.by.groups(session)?);
-        Ok(Options { tasks, by, groups, worst: args.worst, ..Options::plain(session) })
+        let queued = Some(session.queued(tasks));
+        Ok(Options { tasks, by, groups, worst: args.worst, queued, ..Options::plain(session) })
     }
 
     fn of_section(session: &Session) -> Result<Options<'_>> {
-        Ok(Options { worst: 5, ..Options::plain(session) })
+        Ok(Options { worst: 5, queued: Some(session.queued(None)), ..Options::plain(session) })
     }
 
     fn window(session: &Session) -> Window {
@@ -51,7 +52,7 @@ impl TaskQuestion for LatencyQuestion {
     }
 
     fn analysis<'a, 'o: 'a>(options: &'a Options<'o>) -> impl Joined<Output = LatencyReport> + 'a {
-        Latency::new(options)
+        WithQueued::new(Latency::new(options), options.queued.as_ref())
     }
 
     fn text(report: &LatencyReport, session: &Session, args: Option<&LatencyArgs>) -> String {

@@ -9,7 +9,7 @@ use sched::{Comm, Cpu, Dur, Lengths, OfSelection, Pid, SchedState, TaskId, TaskS
 use serde::Serialize;
 use std::cmp::Reverse;
 use timeline::table::{TextColumn, TextTable};
-use timeline::text::{CASES, Detail, case, case_head, paragraph, short};
+use timeline::text::{CASES, Detail, case, case_head, paragraph, queued_kinds, short};
 use timeline::{Drawable, Next};
 
 /// The name and version of the document's schema.
@@ -108,6 +108,9 @@ pub struct LatencyReport {
     pub throttled: Option<Summary>,
     /// The number of places where events were lost; intervals that these cut are not counted.
     pub gaps: u64,
+    /// The queued time of the counted tasks by kind, in nanoseconds; absent where there are no figures.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queued: Option<sched::QueuedTimes>,
     /// The distributions, for a figure.
     #[serde(skip)]
     pub lengths: Measures,
@@ -130,6 +133,12 @@ pub struct Unfinished {
     pub command: Comm,
     /// The CPU on which the task waits.
     pub cpu: Cpu,
+}
+
+impl sched::TakesQueued for LatencyReport {
+    fn take_queued(&mut self, times: sched::QueuedTimes) {
+        self.queued = Some(times);
+    }
 }
 
 impl OfSelection for LatencyReport {
@@ -165,6 +174,7 @@ impl OfSelection for LatencyReport {
             longest_still_waiting: None,
             throttled: None,
             gaps,
+            queued: None,
             lengths: Measures::default(),
             with_distances,
         };
@@ -282,6 +292,7 @@ pub(crate) fn build(latency: Latency<'_>, end: Ts, state: &SchedState) -> Latenc
         still_waiting: Some(unfinished.len() as u64),
         longest_still_waiting,
         throttled: (throttled.count() > 0).then(|| throttled.summary()),
+        queued: None,
         gaps,
         lengths: all,
         with_distances: options.topology.has_groups(CpuOrder::Node),
@@ -449,6 +460,9 @@ fn headline(out: &mut String, report: &LatencyReport, trace: &Drawable) {
         if report.from_waking { Tracepoint::Waking.name() } else { "sched_wakeup, as sched_waking was not recorded," };
     let counted = "an interval counts in the window in which it ends, with its full length";
     paragraph(out, 2, 3, &format!("(from {from} to the switch; {counted})"));
+    if let Some(queued) = report.queued.filter(|times| times.total() > 0) {
+        paragraph(out, 2, 3, &format!("({})", queued_kinds(&queued)));
+    }
     if report.queued_at_waking {
         let unknown = "how long a wakeup took until the task was queued is unknown";
         paragraph(out, 2, 3, &format!("(sched_wakeup was not recorded: {unknown})"));

@@ -6,7 +6,7 @@ use crate::{By, Matrix, NeighboursArgs, Options, PressureReport, figure, table, 
 use anyhow::{Result, bail};
 use membership::{Cgroups, Processes};
 use question::{Question, SharedArgs, Subcommand};
-use sched::{Analysis, Chosen, ChosenCpus, Selected, Window};
+use sched::{Analysis, Chosen, ChosenCpus, QueuedSums, Selected, Window};
 use session::Session;
 use session::document::TraceDocument;
 use session::formats::{Formats, Renderings};
@@ -37,10 +37,11 @@ impl Question for NeighboursQuestion {
         if let Some(why) = session.why_no_wakeups() {
             return Err(Unanswered(why).into());
         }
-        Ok(Some(part(plain(session, None), |options| {
+        Ok(Some(part(plain(session, None), move |options| {
             listed(
-                || (Matrix::new(options), pressure_of(options)),
-                move |(mut report, pressure), page| {
+                move || (Matrix::new(options), pressure_of(options), QueuedSums::new(session.queued(None))),
+                move |(mut report, pressure, queued), page| {
+                    report.queued = Some(queued);
                     report.pressure = pressure.map(|measured| beside_the_kernel(measured, page.session));
                     Ok(ReportSection {
                         title: "Neighbours".to_owned(),
@@ -74,8 +75,11 @@ fn run(args: &NeighboursArgs) -> Result<()> {
     let analysis = || (Matrix::new(&options), Application { is_needed: by_application });
     let by_descent = tasks.forked;
     let selected = || Selected::new(chosen, by_descent);
-    let outcome = session.follow(begin, session.page(), || (analysis(), selected(), pressure_of(&options)))?;
-    let (((mut report, unknown), selection, pressure), diagnostics) = (outcome.output, outcome.diagnostics);
+    let queued = || QueuedSums::new(session.queued(chosen));
+    let analyses = || (analysis(), selected(), pressure_of(&options), queued());
+    let outcome = session.follow(begin, session.page(), analyses)?;
+    let (((mut report, unknown), selection, pressure, queued), diagnostics) = (outcome.output, outcome.diagnostics);
+    report.queued = Some(queued);
     if let Some(why) = unknown {
         bail!("--by application: {}", sched::without_application(why));
     }

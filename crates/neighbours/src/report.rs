@@ -33,6 +33,9 @@ pub struct NeighboursReport {
     pub groups: Vec<PartyReport>,
     /// The pairs with waiting or preemptions, the greatest waiting first.
     pub pairs: Vec<PairReport>,
+    /// The queued time of the counted tasks by kind, in nanoseconds; absent where there are no figures.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queued: Option<sched::QueuedTimes>,
     /// The pressure of CPUs by the kernel's rule, and by the kernel itself; absent for a selection of tasks or CPUs, which has none.
     pub pressure: Option<PressureReport>,
     /// The number of tasks whose process no record shows, each of which counts as a process of its own; absent unless groups are
@@ -105,6 +108,7 @@ impl OfSelection for NeighboursReport {
             groups: Vec::new(),
             pairs: Vec::new(),
             pressure: None,
+            queued: None,
             selection_unknown: Some(why),
             ..self.clone()
         };
@@ -226,6 +230,7 @@ pub(crate) fn build(by: By, (from_ns, to_ns): (Ts, Ts), parties: &Parties, sums:
         groups,
         pairs: listed,
         pressure: None,
+        queued: None,
         tasks_without_process: (by == By::Process).then_some(parties.without_process),
         selection_unknown: None,
     }

@@ -7,7 +7,7 @@ use sched::nouns::counted;
 use std::fmt::Write;
 use timeline::Drawable;
 use timeline::table::{TextColumn, TextTable};
-use timeline::text::{paragraph, short};
+use timeline::text::{paragraph, queued_kinds, short};
 
 /// The letters of a name in a table.
 const NAME: usize = 22;
@@ -20,6 +20,9 @@ pub fn text(report: &NeighboursReport, trace: &Drawable, rows: usize) -> String 
         return out;
     }
     paragraph(&mut out, 0, 2, &format!("{trace}: {}", headline(report)));
+    if let Some(queued) = report.queued.filter(|times| times.total() > 0) {
+        paragraph(&mut out, 2, 3, &format!("({})", queued_kinds(&queued)));
+    }
     if report.wait_ns > Dur(0) || report.preemptions > 0 {
         pairs(&mut out, report, rows);
         groups(&mut out, report, rows);

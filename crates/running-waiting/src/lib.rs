@@ -24,6 +24,7 @@
 //!     tasks: None,
 //!     which: "all tasks",
 //!     affinity: None,
+//!     queued: None,
 //! };
 //! let outcome = Pass::over(events.as_slice()).run(|| RunningWaiting::new(&options)).unwrap_or_else(|never| match never {});
 //! let machine = &outcome.output.panels[0];
@@ -47,8 +48,8 @@ use joined::{PieceStart, QueueRow};
 use sched::affinity::Affinity;
 use sched::counted::CountedQueues;
 use sched::{
-    Analysis, Chosen, ChosenCpus, Cpu, CpuCounts, Current, Load, OfSelection, SchedEvent, SchedState, Task, Topology,
-    Ts,
+    Analysis, Chosen, ChosenCpus, Cpu, CpuCounts, Current, Load, OfSelection, QueuedAsk, QueuedTimes, SchedEvent,
+    SchedState, TakesQueued, Task, Topology, Ts,
 };
 use serde::Serialize;
 use std::sync::Arc;
@@ -104,6 +105,8 @@ pub struct Options<'o> {
     pub which: &'static str,
     /// The CPUs that tasks may use, where lists restrict any, or records can.
     pub affinity: Option<Arc<Affinity>>,
+    /// The tasks whose queued time is divided by kind; absent where it is not asked for.
+    pub queued: Option<QueuedAsk<'o>>,
 }
 
 impl Options<'_> {
@@ -189,6 +192,9 @@ pub struct Report {
     /// Time in violation among the CPUs of all panels together; nothing where the selected tasks are unknown. A panel's
     /// own counts CPUs that idle beside overloaded ones of the same panel.
     pub violated_ns: Option<u64>,
+    /// The queued time of the counted tasks by kind, in nanoseconds; absent where there are no figures.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queued: Option<sched::QueuedTimes>,
     /// The panels, each with its series.
     pub panels: Vec<Series>,
     /// The number of losses within the window.
@@ -198,13 +204,19 @@ pub struct Report {
     pub rows: Vec<Vec<Piece>>,
 }
 
+impl TakesQueued for Report {
+    fn take_queued(&mut self, times: QueuedTimes) {
+        self.queued = Some(times);
+    }
+}
+
 impl OfSelection for Report {
     fn withhold(&mut self, why: String) {
         for panel in &mut self.panels {
             (panel.running_ns, panel.waiting_ns, panel.violated_ns) = (None, None, None);
             panel.columns.clear();
         }
-        self.violated_ns = None;
+        (self.violated_ns, self.queued) = (None, None);
         self.rows.clear();
         self.selection_unknown = Some(why);
     }
@@ -565,6 +577,7 @@ impl Analysis for RunningWaiting<'_> {
             start_ns: options.zero,
             column_ns: options.to.since(options.from).0 / u64::from(options.columns()),
             selection_unknown: None,
+            queued: None,
             waiters: if self.all { Counted::Movable } else { Counted::Selected },
             violated_ns: Some(self.together.violated_ns),
             panels,

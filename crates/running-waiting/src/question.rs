@@ -6,7 +6,7 @@ use anyhow::Result;
 use draw::Figure;
 use question::{SharedArgs, TaskQuestion};
 use sched::topology::CpuOrder;
-use sched::{Chosen, Cpu, Diagnostics, Joined, Topology};
+use sched::{Chosen, Cpu, Diagnostics, Joined, Topology, WithQueued};
 use session::args::needs_groups;
 use session::formats::Formats;
 use session::{Session, heading};
@@ -38,15 +38,16 @@ impl TaskQuestion for RunningWaitingQuestion {
         tasks: Option<&'o Chosen<'o>>,
     ) -> Result<Options<'o>> {
         let panels = panels(args.per, &session.shown.cpus, &session.topology)?;
-        Ok(Options { panels, per_cpu: args.per_cpu, tasks, which: args.shared.tasks.which(), ..plain(session)? })
+        let (which, queued) = (args.shared.tasks.which(), Some(session.queued(tasks)));
+        Ok(Options { panels, per_cpu: args.per_cpu, tasks, which, queued, ..plain(session)? })
     }
 
     fn of_section(session: &Session) -> Result<Options<'_>> {
-        plain(session)
+        Ok(Options { queued: Some(session.queued(None)), ..plain(session)? })
     }
 
     fn analysis<'a, 'o: 'a>(options: &'a Options<'o>) -> impl Joined<Output = Report> + 'a {
-        RunningWaiting::new(options)
+        WithQueued::new(RunningWaiting::new(options), options.queued.as_ref())
     }
 
     /// The report is a figure alone.
@@ -95,6 +96,7 @@ fn plain(session: &Session) -> Result<Options<'static>> {
         tasks: None,
         which: "all tasks",
         affinity: session.affinity.clone(),
+        queued: None,
     })
 }
 

@@ -32,6 +32,7 @@ pub mod state;
 mod tables;
 
 pub use analysis::chosen::{self, Chosen, OfSelection, Selected, Selection, TaskFilter};
+pub use analysis::queued_sums::{QueuedAsk, QueuedSums, TakesQueued, WithQueued};
 pub use analysis::{
     Analysis,
     joined::Joined,

@@ -1,6 +1,6 @@
 //! Reports for a terminal or a mail: paragraphs, short durations for tables, and lines of cases.
 
-use sched::Dur;
+use sched::{Dur, QueuedTimes};
 use std::fmt::Write;
 use textwrap::core::Word;
 use textwrap::{Options, WordSeparator, WordSplitter};
@@ -88,6 +88,22 @@ pub fn case_head(out: &mut String, text: &str) {
 pub fn case(out: &mut String, start_ns: u64, length: Dur, text: &str) {
     let seconds = start_ns as f64 / 1e9;
     paragraph(out, 0, CASE, &format!("  {:>9}  {seconds:>10.6}  {text}", length.human()));
+}
+
+/// The queued time of tasks by kind, in words: `queued for 2.541 s: 12.0 % beside an idle CPU, …`.
+pub fn queued_kinds(times: &QueuedTimes) -> String {
+    let all = times.total();
+    let kinds = [
+        (times.beside_idle_ns, "beside an idle CPU"),
+        (times.held_back_ns, "held back on an idle CPU"),
+        (times.beside_shorter_ns, "beside a shorter queue"),
+        (times.alike_ns, "with all queues alike"),
+    ];
+    let percent = |ns: u64| 100.0 * ns as f64 / all.max(1) as f64;
+    let parts = kinds.iter().filter(|(ns, _)| *ns > 0).map(|(ns, kind)| format!("{:.1} % {kind}", percent(*ns)));
+    let parts: Vec<String> = parts.collect();
+    let colon = if parts.is_empty() { "" } else { ": " };
+    format!("queued for {} in all{colon}{}", Dur(all).human(), parts.join(", "))
 }
 
 /// Returns a number rounded to `digits` digits behind the point, without the sign that a negative number keeps when it becomes zero.

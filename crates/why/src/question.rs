@@ -13,7 +13,7 @@ use question::{Question, Subcommand};
 use sched::event::escape;
 use sched::nouns::counted;
 use sched::topology::CpuOrder;
-use sched::{Chosen, Diagnostics, Pid, SchedState, Task, Ts};
+use sched::{Chosen, Diagnostics, Pid, QueuedSums, SchedState, Task, Ts};
 use serde::Serialize;
 use session::Session;
 use session::args::{BeginArgs, ReadArgs, WindowArgs, needs_groups, repeatable, typed};
@@ -51,15 +51,16 @@ impl Question for WhyQuestion {
     const IN_REPORT: bool = true;
 
     fn section(session: &Session) -> MaybeSection<'_> {
-        Ok(Some(part(Options::plain(session), |options| {
+        Ok(Some(part(Options::plain(session), move |options| {
             let probed = Probed::of(session);
             listed(
                 move || {
                     let unknown = UnknownParts::of(options.cpus.clone());
-                    (Why::new(options).with_probes(probed), SmallerCpus::new(options), unknown)
+                    let queued = QueuedSums::new(session.queued(None));
+                    (Why::new(options).with_probes(probed), SmallerCpus::new(options), unknown, queued)
                 },
-                move |(report, smaller, unknown), page| {
-                    let report = WhyReport { on_smaller_cpu: smaller, ..report };
+                move |(report, smaller, unknown, queued), page| {
+                    let report = WhyReport { on_smaller_cpu: smaller, queued: Some(queued), ..report };
                     let document = document(page.session, &report, page.diagnostics, unknown);
                     let section = ReportSection {
                         title: "Why tasks waited while CPUs idled".to_owned(),
@@ -286,16 +287,17 @@ fn measure(args: &WhyArgs, read: &ReadArgs, path: &Path, drawn: bool) -> Result<
     let analysis = || {
         let why = Why::new(&options).by(grouping.clone()).with_episode_at(at);
         let why = why.with_probes(probed).with_gate(costs.clone());
-        (why, (SmallerCpus::new(&options), UnknownParts::of(options.cpus.clone())))
+        let queued = QueuedSums::new(session.queued(options.application));
+        (why, (SmallerCpus::new(&options), UnknownParts::of(options.cpus.clone()), queued))
     };
-    let ((mut report, (smaller, unknown)), trust) =
+    let ((mut report, (smaller, unknown, queued)), trust) =
         session.measured_in_pieces(&args.begin, session.window, options.application, by_descent, analysis)?;
     if let (Some(at), None, None) = (at, &report.episode, &report.selection_unknown) {
         let seconds = at.0.saturating_sub(session.start.0) as f64 / 1e9;
         bail!("{}: work conservation is not violated at {seconds:.9} s", session.name());
     }
     if report.selection_unknown.is_none() {
-        report.on_smaller_cpu = smaller;
+        (report.on_smaller_cpu, report.queued) = (smaller, Some(queued));
     }
     if args.assume_bound && report.selection_unknown.is_none() {
         report.assumed_bound = Some(bound);

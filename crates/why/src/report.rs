@@ -103,6 +103,9 @@ pub struct WhyReport {
     /// file has capacities that differ.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on_smaller_cpu: Option<Vec<SmallerRow>>,
+    /// The queued time of the chosen tasks by kind, in nanoseconds; of all tasks where none are chosen; absent where there are no figures.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queued: Option<sched::QueuedTimes>,
     /// An episode step by step; absent unless asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub episode: Option<Story>,
@@ -117,7 +120,7 @@ impl OfSelection for WhyReport {
         (self.violation_ns, self.violation_percent) = (None, None);
         (self.waiting, self.idling, self.missed) = (None, None, None);
         (self.by, self.episode, self.over_time) = (None, None, None);
-        (self.assumed_bound, self.on_smaller_cpu) = (None, None);
+        (self.assumed_bound, self.on_smaller_cpu, self.queued) = (None, None, None);
     }
 }
 
@@ -159,6 +162,7 @@ pub(crate) fn build(mut why: Why<'_>, end: Ts, state: &SchedState) -> WhyReport 
         waiters: options.waiters,
         are_chosen: options.application.is_some(),
         selection_unknown: None,
+        queued: None,
         violation_ns: Some(violated),
         violation_percent: Some(100.0 * violated.0 as f64 / (window.0 as f64).max(1.0)),
         waiting: Some(rows(&why.waits, options.zero)),

@@ -15,7 +15,7 @@ use sched::nouns::noun;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use timeline::Drawable;
-use timeline::text::{paragraph, short};
+use timeline::text::{paragraph, queued_kinds, short};
 use workcons::Waiters;
 
 /// The rows of one origin.
@@ -98,6 +98,9 @@ pub fn text(report: &WhyReport, trace: &Drawable, most: usize) -> String {
         report.violation_percent.unwrap_or_default(),
         counted(report)
     );
+    if let Some(queued) = report.queued.filter(|times| times.total() > 0) {
+        paragraph(&mut out, 2, 3, &format!("({})", queued_kinds(&queued)));
+    }
     if waiting.rows.is_empty() && idling.rows.is_empty() {
         out.push('\n');
         paragraph(&mut out, 0, 2, NO_VIOLATION);

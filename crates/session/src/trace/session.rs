@@ -61,6 +61,11 @@ pub struct Session {
 }
 
 impl Session {
+    /// Asks for the queued time by kind of the chosen tasks, on the CPUs that are shown; of all tasks where none are chosen.
+    pub fn queued<'o>(&self, tasks: Option<&'o sched::Chosen<'o>>) -> sched::QueuedAsk<'o> {
+        sched::QueuedAsk { tasks, cpus: self.shown.chosen.clone(), affinity: self.affinity.clone() }
+    }
+
     /// Opens a trace and finds the part that is asked for. Refused if the clock counts no time, if there is no
     /// event, or none that shows the running task.
     pub fn open(path: &Path, read: &ReadArgs, window: &WindowArgs) -> Result<Session> {
