@@ -7,7 +7,6 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use testkit::TraceBuilder;
 
-const MS: i64 = 1_000_000;
 const ASLEEP: PrevState = PrevState::asleep(1);
 
 fn task(pid: i32, name: &str) -> TaskRef {

@@ -5,7 +5,7 @@
 
 use crate::bytes::Endian;
 use crate::decode::cpu_offline::Unfinished;
-use crate::file::chunk::{self, Chunk, Codec};
+use crate::file::chunk::{Chunk, Codec};
 use crate::file::page_layout::PageLayout;
 use crate::file::source::Source;
 use crate::issue::FileIssue;

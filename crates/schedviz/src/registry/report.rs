@@ -10,10 +10,9 @@ use session::args::{self, TraceArgs, repeatable};
 use session::atomic_file::WholeFolder;
 use session::formats::OutputName;
 use session::groups::Folder;
-use session::messages::emit;
 use session::page_args::PageArgs;
 use session::section::{Conclusion, ReportPage, ReportSection, SectionAnalysis, Unanswered};
-use session::{asked_pieces, ext, formats, heading, inputs, warnings, writer};
+use session::{asked_pieces, ext, formats, heading, inputs, several, warnings, writer};
 use std::fmt::Write;
 use std::fs::File;
 use std::io::Read;
@@ -99,14 +98,23 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
     if let Some(runs) = Folder::open(&args.trace.path)? {
         return of_runs(args, &runs, &sheet);
     }
-    let session = args.trace.open()?.with_judged_command()?;
+    several::with_one_thread_where_many(&args.trace.read, |read| {
+        let trace = TraceArgs { read: read.clone(), ..args.trace.clone() };
+        of_trace(args, &trace.open()?.with_judged_command()?, &sheet)
+    })
+}
+
+/// The report on one trace.
+fn of_trace(args: &ReportArgs, session: &Session, sheet: &Sheet) -> Result<()> {
     let folder = args.output.clone().unwrap_or_else(|| session.origin().named("report", ""));
     formats::folder(&folder)?;
     replaceable(&folder)?;
-    let (content, diagnostics) = content(&session, &args.plot, &sheet)?;
+    let (content, diagnostics) = content(session, &args.plot, sheet)?;
     warnings::warn(&diagnostics, &session.read);
-    let facts = [heading::facts(&session)].into_iter().chain(ext::head([("", session.sched_ext.as_ref())]));
-    write(args, &folder, &session.name(), &facts.collect::<Vec<_>>().join(". "), &content)
+    let facts = [heading::facts(session)].into_iter().chain(ext::head([("", session.sched_ext.as_ref())]));
+    let written = write(args, &folder, &session.name(), &facts.collect::<Vec<_>>().join(". "), &content)?;
+    session.read.message(&written);
+    Ok(())
 }
 
 /// The report on a folder of `record --runs`: what all runs have in common.
@@ -130,11 +138,13 @@ fn of_runs(args: &ReportArgs, runs: &Folder, sheet: &Sheet) -> Result<()> {
     }
     let variants: Vec<String> = runs.groups.iter().map(|(name, runs)| format!("{name}: {}", runs.len())).collect();
     let name = args::name_of(path);
-    write(args, &folder, &name, &format!("recordings of {}", variants.join(", ")), &content)
+    let written = write(args, &folder, &name, &format!("recordings of {}", variants.join(", ")), &content)?;
+    read.message(&written);
+    Ok(())
 }
 
-/// Writes the folder of a report.
-fn write(args: &ReportArgs, folder: &Path, name: &str, facts: &str, content: &Content) -> Result<()> {
+/// Writes the folder of a report; what was written, for a message.
+fn write(args: &ReportArgs, folder: &Path, name: &str, facts: &str, content: &Content) -> Result<String> {
     let sections = &content.sections;
     sections.iter().try_for_each(|(_, section)| args.page.check(&section.figures))?;
     let drawn = drawings(sections);
@@ -156,10 +166,7 @@ fn write(args: &ReportArgs, folder: &Path, name: &str, facts: &str, content: &Co
     let name = args.page.sheet().title.unwrap_or_else(|| name.to_owned());
     whole.write(INDEX, html(&name, facts, &files, content, &drawn).as_bytes())?;
     let verb = writer::verb(whole.finish()?);
-    if !args.trace.read.quiet {
-        emit(&format!("{verb} {}", folder.join(INDEX).display()));
-    }
-    Ok(())
+    Ok(format!("{verb} {}", folder.join(INDEX).display()))
 }
 
 /// The section of a specification; of several, each has its number behind it.

@@ -80,6 +80,22 @@ pub fn measured<T: Sync, R: Send>(
     in_order.collect()
 }
 
+/// The maximum size of the state of a trace that many threads measure for many questions, in bytes: some 20,000 living tasks.
+const MOST_STATE_OF_THREADS: usize = 4 << 20;
+
+/// Measures a trace for many questions. Where tens of thousands of tasks live, whose tables each thread would hold for a while, it is measured
+/// anew with one thread.
+pub fn with_one_thread_where_many<R>(read: &ReadArgs, measure: impl Fn(&ReadArgs) -> Result<R>) -> Result<R> {
+    let mut held = read.held(read.threads(), Some(MOST_STATE_OF_THREADS));
+    let mut result = measure(&held);
+    if result.as_ref().is_err_and(is_too_large) {
+        held = read.held(1, None);
+        result = measure(&held);
+    }
+    held.messages.release();
+    result
+}
+
 /// Whether a trace was not measured since it has too many tasks to be read beside others.
 fn is_too_large(error: &anyhow::Error) -> bool {
     matches!(error.root_cause().downcast_ref(), Some(parse::Error::ManyTasks))
