@@ -15,7 +15,7 @@ const MOST: u64 = 300_000_000;
 const WITH_ROOM: u64 = 225_000_000;
 
 /// The greatest peak of `report` with 16 threads, before it turns to one.
-const OF_MANY_THREADS: u64 = 380_000_000;
+const OF_MANY_THREADS: u64 = 360_000_000;
 
 /// A file of `tests/hostile` that is kept compressed: its content would be more than a repository should hold.
 fn unpacked(name: &str) -> Vec<u8> {

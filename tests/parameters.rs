@@ -142,7 +142,7 @@ fn deadline_tasks_are_judged_by_their_parameters() {
     assert_eq!((&given["missed"], &given["tasks"][0]["deadline_by"]), (&json!(0), &json!("given")));
     let file = path.to_str().expect("a path");
     let text = unwrapped(&schedviz(&["jobs", file]).success().text());
-    assert!(text.contains("; 7 of 12 jobs missed the deadline of their scheduling parameters"), "{text}");
+    assert!(text.contains(": 7 of 12 jobs missed the deadline of their scheduling parameters"), "{text}");
     assert!(text.contains("is a deadline task: runtime 50.0 µs, deadline 100.0 µs, period 1.00 ms"), "{text}");
 }
 

@@ -75,8 +75,8 @@ fn spans_are_drawn_and_told() {
     let file = file.to_str().expect("a path");
     let text = schedviz(&["events", file, "-q", "-o", "/dev/null", "--format", "svg"]).success().text();
     let rows = [
-        "     count        total       median      longest  span",
-        "        48    994.79 ms     20.19 ms     43.79 ms  compute \u{2026}",
+        "     count         total        median       longest  span",
+        "        48     994.79 ms      20.19 ms      43.79 ms  compute \u{2026}",
     ];
     rows.iter().for_each(|row| assert!(text.contains(row), "{text}"));
     let svg = schedviz(&["events", file, "-q", "-o", "-", "--format", "svg"]).success().text();

@@ -113,7 +113,7 @@ impl Members {
     }
 
     /// The application as one that begins now has it: members to come are counted from here.
-    pub(crate) fn from_here(&self) -> Application {
+    pub(crate) fn beginning_now(&self) -> Application {
         let left = |member: &ApplicationMember| {
             let life = member.life.checked_sub(self.forks.get(&member.pid).copied().unwrap_or(0))?;
             (life > 0).then_some(ApplicationMember { life, ..*member })

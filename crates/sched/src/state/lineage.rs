@@ -82,7 +82,7 @@ impl Lineage {
 
     /// The application, as far as it is not that of the traced command, for a part that begins here; nothing where it is.
     pub(crate) fn application_from_here(&self) -> Option<Application> {
-        let application = self.members.from_here();
+        let application = self.members.beginning_now();
         (application != Application::default()).then_some(application)
     }
 

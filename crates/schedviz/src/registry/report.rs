@@ -98,18 +98,22 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
     if let Some(runs) = Folder::open(&args.trace.path)? {
         return of_runs(args, &runs, &sheet);
     }
-    several::with_one_thread_where_many(&args.trace.read, |read| {
+    several::with_one_thread_where_many(&args.trace.read, |read, are_many| {
         let trace = TraceArgs { read: read.clone(), ..args.trace.clone() };
-        of_trace(args, &trace.open()?.with_judged_command()?, &sheet)
+        let most = if are_many { SECTIONS_OF_MANY } else { usize::MAX };
+        of_trace(args, &trace.open()?.with_judged_command()?, most, &sheet)
     })
 }
 
-/// The report on one trace.
-fn of_trace(args: &ReportArgs, session: &Session, sheet: &Sheet) -> Result<()> {
+/// The sections that one reading answers where tens of thousands of tasks live: each has tables of them.
+const SECTIONS_OF_MANY: usize = 4;
+
+/// The report on one trace, with at most so many sections in each reading of it.
+fn of_trace(args: &ReportArgs, session: &Session, most: usize, sheet: &Sheet) -> Result<()> {
     let folder = args.output.clone().unwrap_or_else(|| session.origin().named("report", ""));
     formats::folder(&folder)?;
     replaceable(&folder)?;
-    let (content, diagnostics) = content(session, &args.plot, sheet)?;
+    let (content, diagnostics) = content(session, &args.plot, most, sheet)?;
     warnings::warn(&diagnostics, &session.read);
     let facts = [heading::facts(session)].into_iter().chain(ext::head([("", session.sched_ext.as_ref())]));
     let written = write(args, &folder, &session.name(), &facts.collect::<Vec<_>>().join(". "), &content)?;
@@ -243,8 +247,8 @@ fn answered<T>(answer: Result<T>) -> Result<Result<T, Unanswered>> {
     answer.map(Ok).or_else(|error| error.downcast::<Unanswered>().map(Err))
 }
 
-/// Reads the trace once for all questions.
-fn content(session: &Session, plots: &[String], sheet: &Sheet) -> Result<(Content, Diagnostics)> {
+/// Reads the trace once for every so many questions.
+fn content(session: &Session, plots: &[String], most: usize, sheet: &Sheet) -> Result<(Content, Diagnostics)> {
     let mut parts: Vec<(String, Box<dyn SectionAnalysis + '_>)> = Vec::new();
     let mut unanswered = Vec::new();
     for entry in COMMANDS {
@@ -257,22 +261,25 @@ fn content(session: &Session, plots: &[String], sheet: &Sheet) -> Result<(Conten
         let name = if plots.len() > 1 { format!("{PLOT}-{number}") } else { PLOT.to_owned() };
         parts.extend(plot::section(session, plot)?.map(|part| (name, part)));
     }
-    let listers: Vec<_> = parts.iter().map(|(_, part)| part.analysis()).collect();
-    let Outcome { output, diagnostics, .. } = followed(session, &listers)?;
-    let page = ReportPage::new(session, sheet, &diagnostics);
-    let mut answers: Vec<_> = parts.iter().zip(output).enumerate().collect();
-    answers.sort_by_key(|(_, ((_, part), _))| part.is_concluded_last());
-    let mut sections = Vec::new();
-    for (place, ((name, _), answer)) in answers {
-        match answered(answer(&page))? {
-            Ok(section) => sections.push((place, name.clone(), section)),
-            Err(why) => unanswered.push((name.clone(), why)),
+    let (mut sections, mut found) = (Vec::new(), Diagnostics::default());
+    let mut parts: Vec<_> = parts.iter().enumerate().collect();
+    parts.sort_by_key(|(_, (_, part))| part.is_concluded_last());
+    for parts in parts.chunks(most) {
+        let listers: Vec<_> = parts.iter().map(|(_, (_, part))| part.analysis()).collect();
+        let Outcome { output, diagnostics, .. } = followed(session, &listers)?;
+        let page = ReportPage::new(session, sheet, &diagnostics);
+        for ((place, (name, _)), answer) in parts.iter().zip(output) {
+            match answered(answer(&page))? {
+                Ok(section) => sections.push((*place, name.clone(), section)),
+                Err(why) => unanswered.push((name.clone(), why)),
+            }
         }
+        found = diagnostics;
     }
     sections.sort_by_key(|(place, ..)| *place);
     unanswered.sort_by_key(|(name, _)| COMMANDS.iter().position(|entry| entry.name == name));
     let sections = sections.into_iter().map(|(_, name, section)| (name, section)).collect();
-    Ok((Content { sections, unanswered }, diagnostics))
+    Ok((Content { sections, unanswered }, found))
 }
 
 /// Follows the page for all sections in one pass; returns their conclusions in the same order.
