@@ -13,6 +13,7 @@ use session::groups::Folder;
 use session::page_args::PageArgs;
 use session::section::{Conclusion, ReportPage, ReportSection, SectionAnalysis, Unanswered};
 use session::{asked_pieces, ext, formats, heading, inputs, several, warnings, writer};
+use std::cell::OnceCell;
 use std::fmt::Write;
 use std::fs::File;
 use std::io::Read;
@@ -261,25 +262,27 @@ fn content(session: &Session, plots: &[String], most: usize, sheet: &Sheet) -> R
         let name = if plots.len() > 1 { format!("{PLOT}-{number}") } else { PLOT.to_owned() };
         parts.extend(plot::section(session, plot)?.map(|part| (name, part)));
     }
-    let (mut sections, mut found) = (Vec::new(), Diagnostics::default());
+    let mut sections = Vec::new();
+    // Every reading finds the same, and one page keeps what sections take from others.
+    let (found, page) = (OnceCell::new(), OnceCell::new());
     let mut parts: Vec<_> = parts.iter().enumerate().collect();
     parts.sort_by_key(|(_, (_, part))| part.is_concluded_last());
     for parts in parts.chunks(most) {
         let listers: Vec<_> = parts.iter().map(|(_, (_, part))| part.analysis()).collect();
         let Outcome { output, diagnostics, .. } = followed(session, &listers)?;
-        let page = ReportPage::new(session, sheet, &diagnostics);
+        let page = page.get_or_init(|| ReportPage::new(session, sheet, found.get_or_init(|| diagnostics)));
         for ((place, (name, _)), answer) in parts.iter().zip(output) {
-            match answered(answer(&page))? {
+            match answered(answer(page))? {
                 Ok(section) => sections.push((*place, name.clone(), section)),
                 Err(why) => unanswered.push((name.clone(), why)),
             }
         }
-        found = diagnostics;
     }
+    drop(page);
     sections.sort_by_key(|(place, ..)| *place);
     unanswered.sort_by_key(|(name, _)| COMMANDS.iter().position(|entry| entry.name == name));
     let sections = sections.into_iter().map(|(_, name, section)| (name, section)).collect();
-    Ok((Content { sections, unanswered }, found))
+    Ok((Content { sections, unanswered }, found.into_inner().unwrap_or_default()))
 }
 
 /// Follows the page for all sections in one pass; returns their conclusions in the same order.
