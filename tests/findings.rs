@@ -104,8 +104,8 @@ fn the_first_sentence_has_the_times_of_the_path() {
         assert!(sentence.contains(&format!("{} running", percent(time(times, "running_ns")))), "{trace}: {sentence}");
         let is_free = 100.0 * (scheduler as f64) < 5.0 * length;
         assert_eq!(sentence.ends_with("the scheduler did not hold it up."), is_free, "{trace}: {sentence}");
-        let gain = format!("({}) on it.", percent(scheduler));
-        assert_eq!(sentence.ends_with(&gain), !is_free, "{trace}: {sentence}");
+        let ready = format!("({}).", percent(scheduler));
+        assert_eq!(sentence.ends_with(&ready), !is_free, "{trace}: {sentence}");
         // It is what is read first.
         let text = unwrapped(&schedviz(&["findings", name, "-q"]).success().text());
         assert!(text.split_once(": ").expect("a trace").1.starts_with(sentence), "{text}");

@@ -20,7 +20,7 @@ pub struct PathConsisted {
     pub running_ns: u64,
     /// The time for which it slept until an interrupt, in nanoseconds.
     pub sleeping_ns: u64,
-    /// The time for which it was queued, waking or throttled, in nanoseconds: the most that a scheduler could have gained on it.
+    /// The time for which it was queued, waking or throttled, in nanoseconds: its task was ready to run, and did not run.
     pub scheduler_ns: u64,
     /// The command that ran most on the path; absent where none ran.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -65,7 +65,7 @@ impl PathConsisted {
             true => "the scheduler did not hold it up".to_owned(),
             false => {
                 let all = Dur(scheduler_ns).human();
-                format!("the scheduler could have gained at most {all} ({}) on it", percent(scheduler_ns))
+                format!("it was ready to run, and did not run, for {all} ({})", percent(scheduler_ns))
             }
         };
         let (who, length) = (task.pid.named(task.command), Dur(path.length).human());
