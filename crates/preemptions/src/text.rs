@@ -103,7 +103,7 @@ fn add(out: &mut String, table: &TextTable) {
 
 /// A line of a table; `sign` marks lengths that are bounds.
 fn bounded_line(table: &mut TextTable, name: &str, sign: &str, s: &Summary) {
-    let name = if sign.is_empty() { name.to_owned() } else { format!("{name:<37} {sign}") };
+    let name = if sign.is_empty() { name.to_owned() } else { format!("{name} {sign}") };
     let lengths = [s.mean_ns, s.p50_ns, s.p99_ns, s.max_ns].map(short);
     table.row([name, s.count.to_string()].into_iter().chain(lengths));
 }
@@ -131,7 +131,7 @@ fn ways(out: &mut String, report: &PreemptionsReport) {
                 line(&mut table, &name, &way.at_most);
             } else {
                 bounded_line(&mut table, &name, "≥", &way.at_least);
-                bounded_line(&mut table, "", "≤", &way.at_most);
+                bounded_line(&mut table, &name, "≤", &way.at_most);
             }
         }
         add(out, &table);
