@@ -164,7 +164,10 @@ const LEAST: usize = 1 << 16;
 
 /// The maximum number of segments in use, behind each event at which they are counted: about 120 MB, twice that while they are
 /// sought.
-pub(crate) const MOST: usize = 1 << 20;
+pub(crate) const MOST: usize = 7 << 17;
+
+/// The number of segments at which room for the most is made: a vector that grows holds its segments twice meanwhile.
+const MANY: usize = 1 << 18;
 
 /// The number of events from one count of the segments in use to the next. The segments that are dropped must not depend on
 /// the division of a pass: most pieces have this number of events.
@@ -212,6 +215,9 @@ impl Chain {
 
     /// Adds a segment, whatever its length.
     pub(crate) fn put(&mut self, node: ChainNode) -> Link {
+        if self.nodes.len() == MANY {
+            self.nodes.reserve_exact((self.most + 4 * COUNTED as usize).saturating_sub(MANY));
+        }
         self.nodes.push(node);
         self.added += 1;
         (self.nodes.len() - 1) as Link
