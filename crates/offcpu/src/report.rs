@@ -172,6 +172,8 @@ pub(crate) fn build(offcpu: OffCpu<'_>, end: Ts) -> OffCpuReport {
     let mut rows: BTreeMap<NamedRow, StackSums> = BTreeMap::new();
     let (mut stacked, mut rest) = (0, StackSums::default());
     let mut found = offcpu.rows.into_rows();
+    // A task whose time off the CPU began before the window has a row without any.
+    found.retain(|(_, sums)| *sums != StackSums::default());
     // The longest come first into the room that all have.
     found.sort_by_key(|(_, sums)| std::cmp::Reverse(options.time.of(sums.asleep, sums.runnable)));
     let mut left = MOST_NAMES;
