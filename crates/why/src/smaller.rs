@@ -219,7 +219,8 @@ mod tests {
     #[test]
     fn every_form_has_the_rows() {
         let rows = [SmallerRow { capacity: 512, idle_capacity: 1024, ns: Dur(1_500_000_000) }];
-        assert!(text(Some(&rows)).contains("  capacity 512, idle 1024                      1.5000 s\n"));
+        let is_row = |line: &str| line.split_whitespace().eq(["capacity", "512,", "idle", "1024", "1.5000", "s"]);
+        assert!(text(Some(&rows)).lines().any(is_row));
         assert!(markdown(Some(&rows)).ends_with("| 512 | 1024 | 1.5000 s |\n"));
         assert_eq!(markdown(Some(&[])), "\nNever on a smaller CPU while a larger idled.\n");
         assert_eq!((text(None), markdown(None)), (String::new(), String::new()));
