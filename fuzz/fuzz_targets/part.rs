@@ -35,6 +35,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
         zero: sched::Ts(0),
         fair_before: sched::nice::FairBefore::Unknown,
         worst: 3,
+        queued: None,
     };
     if let Ok(events) = trace.events() {
         let _ = Pass::over(events).run(|| latency::Latency::new(&waits));

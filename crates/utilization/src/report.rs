@@ -505,7 +505,7 @@ fn underload_text(out: &mut String, of: &UnderloadReport) {
     paragraph(out, 0, 2, &line);
     if let Some(states) = &wakeups.idle_states {
         let states: Vec<String> =
-            states.iter().map(|row| format!("{} {:.1} %", row.state, percent(row.wakeups, wakeups.on_idle))).collect();
+            states.iter().map(|row| format!("{}: {:.1} %", row.state, percent(row.wakeups, wakeups.on_idle))).collect();
         paragraph(out, 0, 2, &format!("idle states that they ended (power:cpu_idle): {}", states.join(", ")));
     }
 }

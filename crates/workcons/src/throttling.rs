@@ -336,11 +336,11 @@ impl Throttling {
         const NAMED: usize = 3;
         let tasks = self.by_task();
         let names =
-            tasks.iter().take(NAMED).map(|task| format!("{} {}", task.pid.named(task.command), Dur(task.ns).human()));
+            tasks.iter().take(NAMED).map(|task| format!("{}: {}", task.pid.named(task.command), Dur(task.ns).human()));
         let cgroups = self.by_cgroup();
         let cgroups = cgroups.iter().take(NAMED).map(|cgroup| {
             let name = path(CgroupId::new(cgroup.id)).unwrap_or_else(|| format!("number {}", cgroup.id));
-            format!("{name} {}", Dur(cgroup.ns).human())
+            format!("{name}: {}", Dur(cgroup.ns).human())
         });
         let (names, cgroups): (Vec<_>, Vec<_>) = (names.collect(), cgroups.collect());
         let more = if self.tasks.len() > NAMED { ", …" } else { "" };
