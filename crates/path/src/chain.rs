@@ -166,9 +166,6 @@ const LEAST: usize = 1 << 16;
 /// sought.
 pub(crate) const MOST: usize = 7 << 17;
 
-/// The number of segments at which room for the most is made: a vector that grows holds its segments twice meanwhile.
-const MANY: usize = 1 << 18;
-
 /// The number of events from one count of the segments in use to the next. The segments that are dropped must not depend on
 /// the division of a pass: most pieces have this number of events.
 const COUNTED: u64 = 1 << 16;
@@ -215,9 +212,6 @@ impl Chain {
 
     /// Adds a segment, whatever its length.
     pub(crate) fn put(&mut self, node: ChainNode) -> Link {
-        if self.nodes.len() == MANY {
-            self.nodes.reserve_exact((self.most + 4 * COUNTED as usize).saturating_sub(MANY));
-        }
         self.nodes.push(node);
         self.added += 1;
         (self.nodes.len() - 1) as Link
