@@ -54,9 +54,6 @@ const CULPRITS: usize = 8;
 /// Maximum number of the latest stretches of a CPU in which the tasks are looked up that ran while another one waited.
 const STRETCHES: usize = 256;
 
-/// The bit of an event's flags of an interrupt handler that emitted it.
-const HARD_INTERRUPT: u8 = 0x08;
-
 /// The tasks, the CPUs and the deadline of a measurement.
 #[derive(Default)]
 pub struct Options<'o> {
@@ -291,7 +288,7 @@ fn is_woken(task: &Task, event: &SchedEvent, state: &SchedState) -> bool {
 fn is_by_interrupt(event: &SchedEvent, state: &SchedState) -> bool {
     let is_timer_thread =
         |task: &Task| [&b"ktimers/"[..], b"ktimersoftd/"].iter().any(|name| task.comm.as_bytes().starts_with(name));
-    event.pid.is_idle() || event.flags & HARD_INTERRUPT != 0 || state.running(event.cpu).is_some_and(is_timer_thread)
+    event.pid.is_idle() || event.in_hard_interrupt() || state.running(event.cpu).is_some_and(is_timer_thread)
 }
 
 /// The job that a wakeup releases.

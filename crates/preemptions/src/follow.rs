@@ -224,9 +224,9 @@ impl Preemptions<'_> {
         let queued =
             self.track(event.cpu).queued.filter(|queued| (queued.target, queued.context) == (cpu, context(event)));
         let queued = queued.map(|queued| queued.asked);
-        let in_interrupt = event.flags & 0x08 != 0;
         let nothing = |asker| AskedBy { asker, at: event.ts, pid: Pid::IDLE, comm: Comm::EMPTY };
-        let asked = queued.unwrap_or(nothing(if own && in_interrupt { Asker::Tick } else { Asker::Other }));
+        let asked =
+            queued.unwrap_or(nothing(if own && event.in_hard_interrupt() { Asker::Tick } else { Asker::Other }));
         let seen = own.then_some(event.ts);
         let asked = Some(asked);
         self.track(cpu).pending = Some(Pending { pid, at, kind, promoted: None, seen, asked, cleared: None });

@@ -8,6 +8,7 @@ pub(crate) mod grouping;
 pub mod heading;
 mod helpers;
 mod kernel_symbols;
+mod lives;
 pub mod progress;
 pub(crate) mod session;
 pub mod several;

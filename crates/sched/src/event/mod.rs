@@ -414,6 +414,11 @@ pub struct SchedEvent {
 }
 
 impl SchedEvent {
+    /// Whether the handler of a hard interrupt emitted the event.
+    pub fn in_hard_interrupt(&self) -> bool {
+        self.flags & 0x08 != 0
+    }
+
     /// Whether a softirq handler emitted the event.
     pub fn in_softirq(&self) -> bool {
         self.flags & 0x10 != 0

@@ -1,7 +1,8 @@
 //! The application of a recording: the traced command, the tasks that were chosen, or none.
 
 use crate::arguments::application_args::{ApplicationArgs, ApplicationChoice};
-use crate::trace::helpers::{Helpers, Life, WakeGraph};
+use crate::trace::helpers::{Helpers, WakeGraph};
+use crate::trace::lives::{Life, Lives, members_of};
 use crate::trace::session::Session;
 use anyhow::{Result, bail};
 use machine::{Machine, RecordedApplication};
@@ -10,8 +11,8 @@ use parse::Want;
 use sched::limits::PIDS;
 use sched::seeded::{SeededMap, SeededSet};
 use sched::{
-    Application, ApplicationBasis, ApplicationMember, Comm, CommandWork, EventKind, EventSource, Pid, RunLengths,
-    SchedEvent, Tracepoint, Ts,
+    Application, ApplicationBasis, Comm, CommandWork, EventKind, EventSource, Pid, RunLengths, SchedEvent, Tracepoint,
+    Ts,
 };
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -55,7 +56,7 @@ impl Session {
                 let (typed, chosen) = (choice.to_string(), self.tasks_of(&choice)?);
                 if chosen.members.is_empty() {
                     bail!(
-                        "--application {typed}: there is no such task in {}; schedviz fairness --group-by task lists those it has",
+                        "--application {typed}: there is no such task in {}; schedviz fairness --by task lists those it has",
                         self.name()
                     );
                 }
@@ -269,7 +270,7 @@ fn threads_of(machine: &Machine, pids: &[i32]) -> Vec<Pid> {
 struct ChosenScan<'c> {
     chooser: &'c Chooser<'c>,
     runs: RunLengths,
-    forks: SeededMap<Pid, u32>,
+    lives: Lives,
     parents: SeededMap<Life, Life>,
     ran: SeededMap<Life, u64>,
     /// The latest name of each task, and whether it was chosen by it.
@@ -282,7 +283,7 @@ impl<'c> ChosenScan<'c> {
         ChosenScan {
             chooser,
             runs: RunLengths::new(start),
-            forks: SeededMap::default(),
+            lives: Lives::default(),
             parents: SeededMap::default(),
             ran: SeededMap::default(),
             met: SeededMap::default(),
@@ -290,13 +291,9 @@ impl<'c> ChosenScan<'c> {
         }
     }
 
-    fn life(&self, pid: Pid) -> Life {
-        (pid, self.forks.get(&pid).copied().unwrap_or(0))
-    }
-
     /// An event names a task.
     fn meet(&mut self, pid: Pid, comm: Comm, ts: Ts) {
-        let life = self.life(pid);
+        let life = self.lives.of(pid);
         if pid.is_idle() || self.members.contains(&life) || self.members.len() >= PIDS {
             return;
         }
@@ -308,7 +305,7 @@ impl<'c> ChosenScan<'c> {
     fn learn(&mut self, event: &SchedEvent) {
         match event.kind {
             EventKind::Switch { prev, next, .. } => {
-                let (ns, life) = (self.runs.switch(event.cpu, event.ts), self.life(prev.pid));
+                let (ns, life) = (self.runs.switch(event.cpu, event.ts), self.lives.of(prev.pid));
                 if !prev.pid.is_idle() && (self.ran.len() < PIDS || self.ran.contains_key(&life)) {
                     let ran = self.ran.entry(life).or_default();
                     *ran = ran.saturating_add(ns);
@@ -321,14 +318,11 @@ impl<'c> ChosenScan<'c> {
                 }
             }
             EventKind::Fork { parent, child, .. } => {
-                let parent = self.life(parent);
-                if self.forks.len() < PIDS || self.forks.contains_key(&child) {
-                    let forks = self.forks.entry(child).or_default();
-                    *forks = forks.saturating_add(1);
-                }
+                let parent = self.lives.of(parent);
+                self.lives.fork(child);
                 self.met.remove(&child);
                 if self.parents.len() < PIDS {
-                    self.parents.insert(self.life(child), parent);
+                    self.parents.insert(self.lives.of(child), parent);
                 }
             }
             EventKind::Exec { pid, program, .. } => self.meet(pid, program, event.ts),
@@ -337,9 +331,7 @@ impl<'c> ChosenScan<'c> {
     }
 
     fn application(self) -> Application {
-        let mut members: Vec<ApplicationMember> =
-            self.members.iter().map(|(pid, life)| ApplicationMember { pid: *pid, life: *life, helps: false }).collect();
-        members.sort_unstable();
+        let members = members_of(&self.members, false);
         let ran = self.ran.iter().filter(|(life, _)| self.descends(**life));
         let most = ran.max_by_key(|((pid, life), ns)| (**ns, std::cmp::Reverse((*pid, *life))));
         let root = most.map(|((pid, _), _)| *pid).or(members.first().map(|member| member.pid));

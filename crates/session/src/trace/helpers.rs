@@ -1,6 +1,7 @@
 //! The tasks that work for the application without descending from it: those that wake its tasks and are woken by them, hand
 //! in hand (`docs/definitions.md`, section 2).
 
+use crate::trace::lives::{Life, Lives, members_of};
 use sched::limits::{PIDS, keep_of_pid};
 use sched::lineage::LineageSteps;
 use sched::seeded::{SeededMap, SeededSet};
@@ -17,13 +18,10 @@ const MOST_PAIRS: usize = 1 << 18;
 /// The number of rounds after which no further tasks are looked for.
 const MOST_ROUNDS: usize = 64;
 
-/// One of the lives of a PID: the number of forks of it before and at its beginning.
-pub(super) type Life = (Pid, u32);
-
 /// The wakeups between tasks outside of the kernel, and which of them are the application's.
 pub(super) struct WakeGraph {
     steps: LineageSteps,
-    forks: SeededMap<Pid, u32>,
+    lives: Lives,
     names: SeededMap<Pid, Comm>,
     /// The tasks that descend from the application.
     application: SeededSet<Life>,
@@ -39,17 +37,12 @@ pub(super) struct Helpers {
     pub(super) names: BTreeMap<Comm, usize>,
 }
 
-/// Whether a hard interrupt emitted the event.
-fn in_hard_interrupt(event: &SchedEvent) -> bool {
-    event.flags & 0x08 != 0
-}
-
 impl WakeGraph {
     /// Begins at the first event of a trace, with this application.
     pub(super) fn new(application: &Arc<Application>) -> WakeGraph {
         let mut graph = WakeGraph {
             steps: LineageSteps::of_application(application),
-            forks: SeededMap::default(),
+            lives: Lives::default(),
             names: SeededMap::default(),
             application: SeededSet::default(),
             pairs: SeededMap::default(),
@@ -58,13 +51,9 @@ impl WakeGraph {
         graph
     }
 
-    fn life(&self, pid: Pid) -> Life {
-        (pid, self.forks.get(&pid).copied().unwrap_or(0))
-    }
-
     /// Notes a task that is one of the application.
     fn place(&mut self, pid: Pid) {
-        let life = self.life(pid);
+        let life = self.lives.of(pid);
         if self.steps.now().of(pid).descends && self.application.len() < PIDS {
             self.application.insert(life);
         }
@@ -80,10 +69,7 @@ impl WakeGraph {
     pub(super) fn learn(&mut self, event: &SchedEvent) {
         match event.kind {
             EventKind::Fork { child, child_comm, .. } => {
-                if self.forks.len() < PIDS || self.forks.contains_key(&child) {
-                    let forks = self.forks.entry(child).or_default();
-                    *forks = forks.saturating_add(1);
-                }
+                self.lives.fork(child);
                 keep_of_pid(&mut self.names, child, child_comm);
             }
             EventKind::Switch { prev, next, .. } => {
@@ -92,10 +78,10 @@ impl WakeGraph {
                 }
             }
             // In a softirq the current task has possibly sent what wakes the other one, on the loopback.
-            EventKind::Waking { task, .. } if !in_hard_interrupt(event) && event.pid != task.pid => {
+            EventKind::Waking { task, .. } if !event.in_hard_interrupt() && event.pid != task.pid => {
                 keep_of_pid(&mut self.names, task.pid, task.comm);
                 if !self.is_of_kernel(event.pid) && !self.is_of_kernel(task.pid) {
-                    let pair = (self.life(event.pid), self.life(task.pid));
+                    let pair = (self.lives.of(event.pid), self.lives.of(task.pid));
                     if self.pairs.len() < MOST_PAIRS || self.pairs.contains_key(&pair) {
                         *self.pairs.entry(pair).or_default() += 1;
                     }
@@ -119,9 +105,7 @@ impl WakeGraph {
             self.application.extend(new.iter().copied());
             found.extend(new);
         }
-        let mut members: Vec<ApplicationMember> =
-            found.iter().map(|(pid, life)| ApplicationMember { pid: *pid, life: *life, helps: true }).collect();
-        members.sort_unstable();
+        let members = members_of(&found, true);
         let mut names: BTreeMap<Comm, usize> = BTreeMap::new();
         for member in &members {
             *names.entry(self.names.get(&member.pid).copied().unwrap_or_default()).or_default() += 1;
