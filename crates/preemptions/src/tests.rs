@@ -208,26 +208,34 @@ fn requests_to_idle_tasks_and_lost_and_open_ones_are_apart() {
     assert_eq!((report.requests, report.to_idle, report.lost, report.open), (Some(0), Some(1), Some(1), Some(1)));
 }
 
-#[test]
-fn the_rest_of_a_request_is_its_deadline_less_the_virtual_time_by_the_weight() {
-    let entity = |vruntime, deadline| Entity {
-        vruntime: VirtualTime::of(vruntime),
-        deadline: VirtualTime::of(deadline),
-        slice: std::num::NonZeroU32::new(3000),
-        weight: std::num::NonZeroU32::new(2 << 20),
-    };
+/// A task of this weight, picked with a virtual time and a deadline, is preempted at the virtual time `end`.
+fn preempted(weight: u32, (vruntime, deadline): (i64, i64), end: i64) -> PreemptionsReport {
     let probe = |ts, pid, probe| at(ts, 0, pid, 0, EventKind::Probe { id: 3, probe });
-    let picks = |pid, entity, left| {
+    let picks = |pid, (vruntime, deadline), left| {
+        let entity = Entity {
+            vruntime: VirtualTime::of(vruntime),
+            deadline: VirtualTime::of(deadline),
+            slice: std::num::NonZeroU32::new(3000),
+            weight: std::num::NonZeroU32::new(weight),
+        };
         let (left_kind, left) = LeftTimes::of(left);
         Probe::Picks { pid: Pid(pid), entity, left_kind, left, queue: None, length: 0 }
     };
     let events = with(&[
-        probe(1, 0, picks(7, entity(1000, 2500), None)),
+        probe(1, 0, picks(7, (vruntime, deadline), None)),
         request(100, (0, 7, HARD), 7, 0, 4),
         switch(200, 0, 7, PrevState::PREEMPTED, 9),
-        probe(201, 7, picks(9, entity(0, 10), Some(Left::At(VirtualTime::of(1100))))),
+        probe(201, 7, picks(9, (0, 10), Some(Left::At(VirtualTime::of(end))))),
     ]);
-    let report = report(&events, true);
+    report(&events, true)
+}
+
+/// The weight of nice 0, as the kernel scales it.
+const NICE_0: u32 = 1 << 20;
+
+#[test]
+fn the_rest_of_a_request_is_its_deadline_less_the_virtual_time_by_the_weight() {
+    let report = preempted(2 * NICE_0, (1000, 2500), 1100);
     // Twice the weight of nice 0: 1,400 ns of virtual time are 2,800 ns.
     assert_eq!(report.request_left.max_ns, Some(Dur(2800)));
     assert_eq!(report.longest[0].request_left_ns, Some(Dur(2800)));
@@ -237,48 +245,14 @@ fn the_rest_of_a_request_is_its_deadline_less_the_virtual_time_by_the_weight() {
 /// A task that comes to another cgroup while it runs has a virtual time of another queue at the end: below that of its pick there is no rest.
 #[test]
 fn a_request_has_no_rest_in_another_queue() {
-    let probe = |ts, pid, probe| at(ts, 0, pid, 0, EventKind::Probe { id: 3, probe });
-    let picks = |pid, vruntime, deadline, left| {
-        let entity = Entity {
-            vruntime: VirtualTime::of(vruntime),
-            deadline: VirtualTime::of(deadline),
-            slice: std::num::NonZeroU32::new(3000),
-            weight: std::num::NonZeroU32::new(1 << 20),
-        };
-        let (left_kind, left) = LeftTimes::of(left);
-        Probe::Picks { pid: Pid(pid), entity, left_kind, left, queue: None, length: 0 }
-    };
-    let events = with(&[
-        probe(1, 0, picks(7, 1_000_000, 1_003_000, None)),
-        request(100, (0, 7, HARD), 7, 0, 4),
-        switch(200, 0, 7, PrevState::PREEMPTED, 9),
-        probe(201, 7, picks(9, 0, 10, Some(Left::At(VirtualTime::of(500))))),
-    ]);
-    let report = report(&events, true);
+    let report = preempted(NICE_0, (1_000_000, 1_003_000), 500);
     assert_eq!((report.request_left.count, report.longest[0].request_left_ns), (0, None));
 }
 
 /// Past the deadline of its pick a task has a new request, which no record shows: the rest is unknown, and not zero.
 #[test]
 fn past_the_deadline_the_rest_of_a_request_is_unknown() {
-    let probe = |ts, pid, probe| at(ts, 0, pid, 0, EventKind::Probe { id: 3, probe });
-    let picks = |pid, vruntime, deadline, left| {
-        let entity = Entity {
-            vruntime: VirtualTime::of(vruntime),
-            deadline: VirtualTime::of(deadline),
-            slice: std::num::NonZeroU32::new(3000),
-            weight: std::num::NonZeroU32::new(1 << 20),
-        };
-        let (left_kind, left) = LeftTimes::of(left);
-        Probe::Picks { pid: Pid(pid), entity, left_kind, left, queue: None, length: 0 }
-    };
-    let events = with(&[
-        probe(1, 0, picks(7, 1_000_000, 1_003_000, None)),
-        request(100, (0, 7, HARD), 7, 0, 4),
-        switch(200, 0, 7, PrevState::PREEMPTED, 9),
-        probe(201, 7, picks(9, 0, 10, Some(Left::At(VirtualTime::of(1_003_500))))),
-    ]);
-    let report = report(&events, true);
+    let report = preempted(NICE_0, (1_000_000, 1_003_000), 1_003_500);
     assert_eq!((report.request_left.count, report.longest[0].request_left_ns), (0, None));
     assert_eq!(report.request_left_unknown, Some(1));
 }

@@ -101,15 +101,9 @@ fn add(out: &mut String, table: &TextTable) {
     table.write(out);
 }
 
-/// A line of a table; `sign` marks lengths that are bounds.
-fn bounded_line(table: &mut TextTable, name: &str, sign: &str, s: &Summary) {
-    let name = if sign.is_empty() { name.to_owned() } else { format!("{name} {sign}") };
-    let lengths = [s.mean_ns, s.p50_ns, s.p99_ns, s.max_ns].map(short);
-    table.row([name, s.count.to_string()].into_iter().chain(lengths));
-}
-
 fn line(table: &mut TextTable, name: &str, s: &Summary) {
-    bounded_line(table, name, "", s);
+    let lengths = [s.mean_ns, s.p50_ns, s.p99_ns, s.max_ns].map(short);
+    table.row([name.to_owned(), s.count.to_string()].into_iter().chain(lengths));
 }
 
 fn kind_words(kind: Kind, made_immediate: bool) -> &'static str {
@@ -130,8 +124,8 @@ fn ways(out: &mut String, report: &PreemptionsReport) {
             if way.at_least == way.at_most {
                 line(&mut table, &name, &way.at_most);
             } else {
-                bounded_line(&mut table, &name, "≥", &way.at_least);
-                bounded_line(&mut table, &name, "≤", &way.at_most);
+                line(&mut table, &format!("{name} ≥"), &way.at_least);
+                line(&mut table, &format!("{name} ≤"), &way.at_most);
             }
         }
         add(out, &table);
