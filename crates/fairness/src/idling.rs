@@ -1,7 +1,7 @@
 //! The times in which each CPU idled with an empty run queue, as far back as a wait may reach.
 
 use crate::past::{Content, Past};
-use sched::{Cpu, Dur, Load, SchedState, Ts};
+use sched::{Cpu, Dur, HELD_BACK, Load, SchedState, Ts};
 use serde::Serialize;
 
 /// A CPU that idled during a wait.
@@ -26,9 +26,6 @@ struct Idling {
     since: Option<Ts>,
     past: Past<u64>,
 }
-
-/// The least length of a stretch in which a CPU idles beside its own waiting tasks: it counts as held back, not as a switch that is under way.
-const HELD_BACK: Dur = Dur(1_000_000);
 
 impl Idling {
     /// The CPU idles from now on, or it does not.

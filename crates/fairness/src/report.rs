@@ -403,9 +403,7 @@ pub fn text(report: &FairnessReport, trace: &Drawable, rows: usize, detail: Deta
     let meaning =
         if report.weights { meaning.to_owned() } else { meaning.replace("expect: the share by weight; ", "") };
     paragraph(&mut out, 2, 3, &format!("({meaning})"));
-    if let Some(queued) = report.queued.filter(|times| times.total() > 0) {
-        paragraph(&mut out, 2, 3, &format!("({})", queued_kinds(&queued)));
-    }
+    queued_kinds(&mut out, report.queued);
     member_rows(&mut out, report, rows);
     if detail == Detail::Full {
         length_rows(&mut out, report, rows);

@@ -460,9 +460,7 @@ fn headline(out: &mut String, report: &LatencyReport, trace: &Drawable) {
         if report.from_waking { Tracepoint::Waking.name() } else { "sched_wakeup, as sched_waking was not recorded," };
     let counted = "an interval counts in the window in which it ends, with its full length";
     paragraph(out, 2, 3, &format!("(from {from} to the switch; {counted})"));
-    if let Some(queued) = report.queued.filter(|times| times.total() > 0) {
-        paragraph(out, 2, 3, &format!("({})", queued_kinds(&queued)));
-    }
+    queued_kinds(out, report.queued);
     if report.queued_at_waking {
         let unknown = "how long a wakeup took until the task was queued is unknown";
         paragraph(out, 2, 3, &format!("(sched_wakeup was not recorded: {unknown})"));

@@ -6,7 +6,9 @@ use crate::report::{self, NeighboursReport};
 use crate::sums::MatrixSums;
 use membership::CgroupChange;
 use sched::state::Task;
-use sched::{Analysis, Cpu, Current, Dur, EventKind, Joined, PerTask, SchedEvent, SchedState, TaskId, TaskState, Ts};
+use sched::{
+    Analysis, Cpu, Current, EventKind, HELD_BACK, Joined, PerTask, SchedEvent, SchedState, TaskId, TaskState, Ts,
+};
 
 /// A CPU as the analysis sees it.
 #[derive(Clone, Debug, Default)]
@@ -26,9 +28,6 @@ struct QueueNow {
     /// The number of such intervals so far, which distinguishes them.
     intervals: u64,
 }
-
-/// The least length of an interval in which an idle CPU holds its own tasks back: a shorter one is a switch in progress.
-const HELD_BACK: Dur = Dur(1_000_000);
 
 /// An interval in which a CPU idles and tasks are queued on it. Its length decides what the tasks waited for.
 #[derive(Clone, Debug)]

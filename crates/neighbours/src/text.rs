@@ -20,9 +20,7 @@ pub fn text(report: &NeighboursReport, trace: &Drawable, rows: usize) -> String 
         return out;
     }
     paragraph(&mut out, 0, 2, &format!("{trace}: {}", headline(report)));
-    if let Some(queued) = report.queued.filter(|times| times.total() > 0) {
-        paragraph(&mut out, 2, 3, &format!("({})", queued_kinds(&queued)));
-    }
+    queued_kinds(&mut out, report.queued);
     if report.wait_ns > Dur(0) || report.preemptions > 0 {
         pairs(&mut out, report, rows);
         groups(&mut out, report, rows);

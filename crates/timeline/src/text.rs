@@ -90,8 +90,10 @@ pub fn case(out: &mut String, start_ns: u64, length: Dur, text: &str) {
     paragraph(out, 0, CASE, &format!("  {:>9}  {seconds:>10.6}  {text}", length.human()));
 }
 
-/// The queued time of tasks by kind, in words: `queued for 2.541 s: 12.0 % beside an idle CPU, …`.
-pub fn queued_kinds(times: &QueuedTimes) -> String {
+/// Adds a paragraph with the queued time of tasks by kind, `(queued for 2.541 s in all: 12.0 % beside an idle CPU, …)`; nothing where none was
+/// queued, or that is unknown.
+pub fn queued_kinds(out: &mut String, times: Option<QueuedTimes>) {
+    let Some(times) = times.filter(|times| times.total() > 0) else { return };
     let all = times.total();
     let kinds = [
         (times.beside_idle_ns, "beside an idle CPU"),
@@ -99,11 +101,10 @@ pub fn queued_kinds(times: &QueuedTimes) -> String {
         (times.beside_shorter_ns, "beside a shorter queue"),
         (times.alike_ns, "with all queues alike"),
     ];
-    let percent = |ns: u64| 100.0 * ns as f64 / all.max(1) as f64;
+    let percent = |ns: u64| 100.0 * ns as f64 / all as f64;
     let parts = kinds.iter().filter(|(ns, _)| *ns > 0).map(|(ns, kind)| format!("{:.1} % {kind}", percent(*ns)));
     let parts: Vec<String> = parts.collect();
-    let colon = if parts.is_empty() { "" } else { ": " };
-    format!("queued for {} in all{colon}{}", Dur(all).human(), parts.join(", "))
+    paragraph(out, 2, 3, &format!("(queued for {} in all: {})", Dur(all).human(), parts.join(", ")));
 }
 
 /// Returns a number rounded to `digits` digits behind the point, without the sign that a negative number keeps when it becomes zero.

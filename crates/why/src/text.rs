@@ -98,9 +98,7 @@ pub fn text(report: &WhyReport, trace: &Drawable, most: usize) -> String {
         report.violation_percent.unwrap_or_default(),
         counted(report)
     );
-    if let Some(queued) = report.queued.filter(|times| times.total() > 0) {
-        paragraph(&mut out, 2, 3, &format!("({})", queued_kinds(&queued)));
-    }
+    queued_kinds(&mut out, report.queued);
     if waiting.rows.is_empty() && idling.rows.is_empty() {
         out.push('\n');
         paragraph(&mut out, 0, 2, NO_VIOLATION);

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 /// The least length of a pending switch that is listed. A CPU that has not switched after it is throttled, forced idle (core
 /// scheduling), has vCPU steal time, or is misunderstood.
-pub const LONG_PENDING: Dur = Dur(1_000_000);
+pub const LONG_PENDING: Dur = sched::HELD_BACK;
 
 /// A long interval in which a CPU idled although a task was queued on it: woken, not switched yet.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

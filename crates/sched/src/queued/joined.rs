@@ -5,7 +5,7 @@
 
 use super::readings::{self, QueuedReading, QueuedTimes};
 use super::usable::{QueueTimes, UsableCpus};
-use super::{CpuStanding, FollowedCpu, HELD_BACK_NS, MOST_SETS, PendingInterval, QueuedKinds, UsableClass};
+use super::{CpuStanding, FollowedCpu, HELD_BACK, MOST_SETS, PendingInterval, QueuedKinds, UsableClass};
 use crate::event::{Cpu, Ts};
 
 /// The outcome of an interval that was pending at the beginning.
@@ -48,7 +48,7 @@ impl QueuedKinds {
     pub fn was_first_held(&self, end: &QueuedReading) -> bool {
         let Some(first) = self.cpus.get(end.cpu.index()).and_then(|entry| entry.first) else { return false };
         match end.pending {
-            Some(pending) if pending.ordinal == 0 => end.at.since(first.since).0 >= HELD_BACK_NS,
+            Some(pending) if pending.ordinal == 0 => end.at.since(first.since) >= HELD_BACK,
             _ => first.outcome == FirstOutcome::HeldBack,
         }
     }

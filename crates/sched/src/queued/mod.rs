@@ -15,7 +15,7 @@ pub use readings::{QueuedReading, QueuedTimes};
 
 use crate::event::kthread::is_bound;
 use crate::event::task_id::TaskId;
-use crate::event::{Cpu, Ts};
+use crate::event::{Cpu, Dur, Ts};
 use crate::state::affinity::Affinity;
 use crate::state::{Load, SchedState, Task};
 use crate::tables::chosen_cpus::ChosenCpus;
@@ -25,8 +25,9 @@ use readings::{KindSums, PendingReading};
 use std::sync::Arc;
 use usable::UsableCpus;
 
-/// The length from which on an interval on an idle CPU is held back: 1 ms, in nanoseconds.
-pub const HELD_BACK_NS: u64 = 1_000_000;
+/// The length from which on an interval in which a CPU idles beside its own waiting tasks is held back: 1 ms. A shorter one is a switch that is
+/// under way.
+pub const HELD_BACK: Dur = Dur(1_000_000);
 
 /// Maximum length of a run queue that is distinguished from longer ones.
 const LONGEST: u32 = 4096;
@@ -309,7 +310,7 @@ impl QueuedKinds {
         if let Some(pending) = entry.pending.take_if(|_| !standing.is_pending) {
             // The CPU has become another task's, and within the same event something else.
             let is_unrecorded = state.cpu_spans().iter().filter(|span| span.cpu == cpu).count() > 1;
-            let is_held = !is_unrecorded && now.since(pending.since).0 >= HELD_BACK_NS;
+            let is_held = !is_unrecorded && now.since(pending.since) >= HELD_BACK;
             if is_held {
                 entry.held += now.since(pending.from).0 as i64;
                 self.usable.iter_mut().for_each(|usable| usable.set_aside(cpu, old.length, now));

@@ -1,6 +1,6 @@
 //! Readings at the ends of waits, and the times between them.
 
-use super::{HELD_BACK_NS, UsableClass};
+use super::{HELD_BACK, UsableClass};
 use crate::event::{Cpu, Ts};
 use serde::Serialize;
 
@@ -106,7 +106,7 @@ pub(crate) struct PendingReading {
 impl PendingReading {
     /// Whether the interval would be held back if it ended at this instant.
     pub(crate) fn is_held_at(&self, at: Ts) -> bool {
-        at.since(self.since).0 >= HELD_BACK_NS
+        at.since(self.since) >= HELD_BACK
     }
 }
 
