@@ -23,11 +23,6 @@ impl Messages {
         Messages { held: Some(Arc::default()) }
     }
 
-    /// Whether the messages are held.
-    pub fn are_held(&self) -> bool {
-        self.held.is_some()
-    }
-
     /// Prints a message with the program's name in front, or holds it.
     pub fn add(&self, message: &str) {
         match &self.held {

@@ -50,6 +50,9 @@ pub struct ReadArgs {
     /// The maximum size of the state of a pass, in bytes, of a trace that is read beside others.
     #[arg(skip)]
     most_state: Option<usize>,
+    /// Whether other traces are read at the same time, so that no progress of this one is shown.
+    #[arg(skip)]
+    pub is_beside_others: bool,
 }
 
 impl ReadArgs {
@@ -71,6 +74,12 @@ impl ReadArgs {
     /// [`parse::Error::ManyTasks`] where its state is larger than this number of bytes.
     #[must_use]
     pub fn held(&self, threads: usize, most_state: Option<usize>) -> ReadArgs {
+        ReadArgs { is_beside_others: true, ..self.tried(threads, most_state) }
+    }
+
+    /// The same as [`ReadArgs::held`], for a trace that is read by itself and can have to be read anew.
+    #[must_use]
+    pub fn tried(&self, threads: usize, most_state: Option<usize>) -> ReadArgs {
         ReadArgs { threads, messages: Messages::held(), most_state, ..self.clone() }
     }
 
@@ -495,6 +504,7 @@ mod tests {
             application: ApplicationArgs::default(),
             messages: Messages::default(),
             most_state: None,
+            is_beside_others: false,
         };
         let window = WindowArgs {
             order: Some(OrderArg::Llc),

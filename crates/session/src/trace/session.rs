@@ -392,8 +392,7 @@ impl Session {
 
     /// Does work on the trace, and shows how far it is.
     pub fn watched<T>(&self, work: impl FnOnce() -> Result<T, parse::Error>) -> Result<T> {
-        progress::watched(&self.trace, self.read.quiet || self.read.messages.are_held(), work)
-            .map_err(|e| self.named(e))
+        progress::watched(&self.trace, self.read.quiet || self.read.is_beside_others, work).map_err(|e| self.named(e))
     }
 
     /// Follows the scheduler's state through a window, for an analysis.

@@ -86,10 +86,10 @@ const MOST_STATE_OF_THREADS: usize = 4 << 20;
 /// Measures a trace for many questions. Where tens of thousands of tasks live, whose tables each thread would hold for a while, it is measured
 /// anew with one thread, and with `true`: a few questions at a time.
 pub fn with_one_thread_where_many<R>(read: &ReadArgs, measure: impl Fn(&ReadArgs, bool) -> Result<R>) -> Result<R> {
-    let mut held = read.held(read.threads(), Some(MOST_STATE_OF_THREADS));
+    let mut held = read.tried(read.threads(), Some(MOST_STATE_OF_THREADS));
     let mut result = measure(&held, false);
     if result.as_ref().is_err_and(is_too_large) {
-        held = read.held(1, None);
+        held = read.tried(1, None);
         result = measure(&held, true);
     }
     held.messages.release();
