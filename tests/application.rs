@@ -232,6 +232,26 @@ fn a_server_that_answers_works_for_its_client() {
     let told = ran("utilization", &path, &[]).success().stderr;
     let words = "server.dat: the application: 1 task outside of its tree works for it, hand in hand with it: server (1); --strict";
     assert!(told.contains(words), "{told}");
+    // Fairness sets the same tasks apart, on the whole as on a part, which has the judgement of the whole.
+    let apart = |path: &Path| {
+        let shares = json("fairness", path, &["--min", "0.2", "--max", "0.8"]);
+        let members: Vec<(String, bool)> = shares["members"]
+            .as_array()
+            .expect("members")
+            .iter()
+            .map(|of| (of["name"].as_str().expect("a name").to_owned(), of["is_of_application"] == true))
+            .collect();
+        members
+    };
+    let part = folder.join("part.dat");
+    let words = ["--min", "0.2", "--max", "0.8", "-o", part.to_str().expect("a path")];
+    ran("cut", &path, &words).success();
+    let whole = apart(&path);
+    assert!(
+        whole.contains(&("server 50".to_owned(), true)) && whole.contains(&("hog 81".to_owned(), false)),
+        "{whole:?}"
+    );
+    assert_eq!(apart(&part), whole);
     // Those that descend are a matter of the tree.
     let forked = json("fairness", &path, &["--forked"]);
     let names: Vec<&str> =

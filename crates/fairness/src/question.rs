@@ -29,6 +29,7 @@ impl TaskQuestion for FairnessQuestion {
     const QUESTION: Option<(&'static str, &'static str)> =
         Some(("Did every task get its share, and which starved?", "TRACE"));
     const IS_KEPT: bool = true;
+    const NAMES_APPLICATION: bool = true;
 
     type Args = FairnessArgs;
     type Options<'o> = Options<'o>;

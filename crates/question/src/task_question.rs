@@ -58,6 +58,10 @@ pub trait TaskQuestion: 'static {
     /// Whether its section keeps the report for others that are made from it: see [`session::section::ReportPage::kept`].
     const IS_KEPT: bool = false;
 
+    /// Whether the report sets the application apart, whatever the arguments: it is judged before the pass then (see
+    /// [`Session::with_judged_command`]), unless that would read what a fast window leaves out.
+    const NAMES_APPLICATION: bool = false;
+
     /// The arguments of the command; their documentation is its help.
     type Args: clap::Args;
 
@@ -144,7 +148,8 @@ impl<Q: TaskQuestion> Subcommand for Q {
         output.check(<Q as TaskQuestion>::FORMATS)?;
         begin.without_descent(tasks.forked, "--forked")?;
         Q::check(args)?;
-        let mut session = trace.open()?.with_judged_command_if(tasks.forked)?;
+        let names_application = Q::NAMES_APPLICATION && !begin.fast_window;
+        let mut session = trace.open()?.with_judged_command_if(tasks.forked || names_application)?;
         if let Some(symbols) = Q::symbols(args) {
             symbols.give(&mut session)?;
         }
