@@ -114,6 +114,23 @@ fn documents_have_the_same_window_and_trust() {
     assert!(seen > 18, "{seen} questions");
 }
 
+/// An option under a heading of its own can be what a command is for.
+#[test]
+fn short_help_has_what_a_command_is_for() {
+    for (command, options) in [
+        ("record", &["--why", "--stacks", "--time", "--pid", "--cgroup", "--until", "--runs"][..]),
+        ("export", &["--csv", "--parquet", "--perfetto"]),
+        ("cut", &["--output", "--anonymize"]),
+    ] {
+        let help = schedviz(&[command, "-h"]).success().text();
+        for option in options {
+            let is_of_it = |word: &str| word.split(['[', '=']).next() == Some(*option);
+            let is_listed = help.lines().any(|line| line.split_whitespace().take(2).any(is_of_it));
+            assert!(is_listed, "{command} -h lacks {option}: {help}");
+        }
+    }
+}
+
 /// Short help shows what one question needs: a command's own options, and few of those that all have.
 #[test]
 fn short_help_is_about_one_question() {

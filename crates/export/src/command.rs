@@ -79,6 +79,7 @@ impl Subcommand for ExportCommand {
     const NAME: &'static str = "export";
     const QUESTION: Option<(&'static str, &'static str)> =
         Some(("Can I have the facts as tables, or in Perfetto?", "TRACE"));
+    const BRIEF: &'static [&'static str] = &["csv", "parquet", "perfetto", "tables"];
     type Args = ExportArgs;
 
     fn run(args: &ExportArgs) -> Result<ExitCode> {

@@ -26,6 +26,9 @@ pub trait Subcommand: 'static {
     /// README. Commands with the same question share a row; a command without a question is in none.
     const QUESTION: Option<(&'static str, &'static str)> = None;
 
+    /// The arguments under a heading of `--help` that `-h` shows as well, by name, beside those that many commands share.
+    const BRIEF: &'static [&'static str] = &[];
+
     /// The arguments of the command; their documentation is its help.
     type Args: Args;
 
@@ -195,14 +198,14 @@ impl Entry {
     }
 }
 
-/// The shared arguments that short help shows; a command's own arguments all stand there.
+/// The shared arguments that short help shows. Those without a heading all stand there, and those in [`Subcommand::BRIEF`].
 const BRIEF: [&str; 8] = ["output", "json", "min", "max", "tasks", "topology", "cpus", "forked"];
 
 /// Defines the arguments of a command. `-h` shows those that one question needs, `--help` all of them.
 fn defined<C: Subcommand>(command: clap::Command) -> clap::Command {
     C::Args::augment_args(command).mut_args(|argument| {
-        let is_shared = argument.get_help_heading().is_some();
-        let is_brief = !is_shared || BRIEF.contains(&argument.get_id().as_str());
+        let name = argument.get_id().as_str();
+        let is_brief = argument.get_help_heading().is_none() || BRIEF.contains(&name) || C::BRIEF.contains(&name);
         argument.hide_short_help(!is_brief)
     })
 }

@@ -169,9 +169,9 @@ Examples:
                                              with the stacks of switches and wakeups
   sudo schedviz record --time 10             ten seconds of a machine that runs
                                              already; or --until, see below
-  sudo schedviz record --pid 1217 --time 10  the same; the application is process 1217
+  sudo schedviz record --pid 1217 --time 10  process 1217 is the application
   sudo schedviz record --cgroup /system.slice --time 10
-                                             the same; it is what runs in that cgroup
+                                             what runs in that cgroup is it
   sudo schedviz record --whatif -- ./benchmark
                                              with the causes of sleeps
   sudo schedviz record --dry-run --stacks -- ./benchmark
@@ -223,6 +223,7 @@ impl Subcommand for RecordCommand {
     const FIRST_STEP: Option<(&'static str, &'static str)> = Some(("record -- make -j8", "record a run, as trace.dat"));
     const QUESTION: Option<(&'static str, &'static str)> =
         Some(("How do I record a run, and the machine it ran on?", "-- COMMAND"));
+    const BRIEF: &'static [&'static str] = &["why", "stacks", "time", "pid", "cgroup", "until", "runs"];
     type Args = RecordArgs;
 
     fn run(args: &RecordArgs) -> Result<ExitCode> {

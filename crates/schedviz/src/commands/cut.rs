@@ -86,6 +86,7 @@ impl Subcommand for CutCommand {
     const NAME: &'static str = "cut";
     const QUESTION: Option<(&'static str, &'static str)> =
         Some(("Can I pass a part of a trace on, without names?", "TRACE -o PART"));
+    const BRIEF: &'static [&'static str] = &["anonymize", "no_symbols"];
     type Args = CutArgs;
 
     fn run(args: &CutArgs) -> Result<ExitCode> {
