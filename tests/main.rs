@@ -6,6 +6,8 @@ mod adjacent_windows;
 mod affinity;
 mod application;
 mod attempts;
+mod book;
+mod book_links;
 mod bounded;
 mod cases;
 mod causes;

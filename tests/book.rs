@@ -1,0 +1,275 @@
+//! The generated blocks of the book: outputs of commands, options from the command line's definition, fields from the JSON schemas.
+//! A comment of HTML above each says what it holds; `SCHEDVIZ_BLESS=1` rewrites the blocks:
+//!
+//! ```text
+//! <!-- output: schedviz workcons tests/fixtures/hackbench.dat -->   a block in backquotes: what the command prints, run in the root
+//! <!-- output(20): schedviz why tests/fixtures/hackbench.dat -->    its first 20 lines
+//! <!-- options: workcons -->                                        a list: the options of its own that -h shows
+//! <!-- options: workcons --waiters --tasks -->                      these options
+//! <!-- columns: workcons -->                                        a table: the fields of the report in JSON
+//! <!-- columns: workcons worst -->                                  the fields of each element of `worst`
+//! ```
+
+use crate::support::root;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Returns the pages of the book, by their paths in `docs`.
+pub(crate) fn pages() -> Vec<PathBuf> {
+    let (mut pages, mut folders) = (Vec::new(), vec![root().join("docs")]);
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).expect("a folder").flatten() {
+            let path = entry.path();
+            match path.extension().and_then(|extension| extension.to_str()) {
+                None if path.is_dir() => folders.push(path),
+                Some("md") => pages.push(path),
+                _ => {}
+            }
+        }
+    }
+    pages.sort();
+    pages
+}
+
+/// A comment that says what the block below it holds.
+struct Marker<'p> {
+    kind: &'p str,
+    /// The number of lines that are shown, if not all are.
+    limit: Option<usize>,
+    words: &'p str,
+}
+
+/// The marker in a line, if there is one.
+fn marker(line: &str) -> Option<Marker<'_>> {
+    let (head, words) = line.strip_prefix("<!-- ")?.strip_suffix(" -->")?.split_once(": ")?;
+    let (kind, limit) = match head.split_once('(') {
+        Some((kind, limit)) => (kind, Some(limit.strip_suffix(')')?.parse().ok()?)),
+        None => (head, None),
+    };
+    ["output", "options", "columns"].contains(&kind).then_some(Marker { kind, limit, words })
+}
+
+/// What the marker asks for, in lines.
+fn made(marker: &Marker<'_>) -> Vec<String> {
+    match marker.kind {
+        "output" => output(marker.words, marker.limit),
+        "options" => options(marker.words),
+        _ => columns(marker.words),
+    }
+}
+
+/// What a command prints on standard output.
+fn output(command: &str, limit: Option<usize>) -> Vec<String> {
+    let program = Path::new(env!("CARGO_BIN_EXE_schedviz")).parent().expect("a folder");
+    let path = format!("{}:{}", program.display(), std::env::var("PATH").unwrap_or_default());
+    let mut shell = Command::new("sh");
+    let ran = shell.args(["-c", command]).current_dir(root()).env("PATH", path).env("COLUMNS", "80").output();
+    let ran = ran.expect("a shell");
+    let errors = String::from_utf8_lossy(&ran.stderr);
+    // A limit that is exceeded, and a trace with losses, are results.
+    assert!(matches!(ran.status.code(), Some(0 | 2 | 3)), "{command}: {errors}");
+    let text = String::from_utf8(ran.stdout).expect("text");
+    let all: Vec<String> = text.lines().map(|line| line.trim_end().to_owned()).collect();
+    assert!(!all.is_empty(), "{command} prints nothing: {errors}");
+    let shown = limit.unwrap_or(all.len()).min(all.len());
+    let cut = (shown < all.len()).then(|| "…".to_owned());
+    let fence = |text: &str| std::iter::once(text.to_owned());
+    fence("```text").chain(all[..shown].iter().cloned()).chain(cut).chain(fence("```")).collect()
+}
+
+/// Options of a command: those that are named, or those that its short help shows and that other commands do not share.
+fn options(words: &str) -> Vec<String> {
+    let mut words = words.split_whitespace();
+    let name = words.next().expect("a command");
+    let entry = schedviz::COMMANDS.iter().find(|entry| entry.name == name);
+    let mut command = entry.unwrap_or_else(|| panic!("options: there is no command {name}")).definition();
+    command.build();
+    let named: Vec<&str> = words.map(|word| word.trim_start_matches('-')).collect();
+    let shared = ["Window", "Tasks", "Output", "Verdict", "Figure"];
+    let is_own = |arg: &&clap::Arg| {
+        let is_shared = arg.get_help_heading().is_some_and(|heading| shared.contains(&heading));
+        let is_help = ["help", "verbose"].contains(&arg.get_id().as_str());
+        !(is_shared || is_help || arg.is_hide_set() || arg.is_hide_short_help_set())
+    };
+    let opts: Vec<&clap::Arg> = match named.is_empty() {
+        true => command.get_opts().filter(is_own).collect(),
+        false => {
+            let find = |name: &&str| command.get_arguments().find(|arg| arg.get_long() == Some(*name));
+            let found = named.iter().map(|word| find(word).unwrap_or_else(|| panic!("{name} has no --{word}")));
+            found.collect()
+        }
+    };
+    assert!(!opts.is_empty(), "{name} has no options of its own");
+    opts.into_iter().map(option).collect()
+}
+
+/// The line of an option.
+fn option(arg: &clap::Arg) -> String {
+    let long = arg.get_long().expect("a long name");
+    let choices = arg.get_possible_values();
+    let choices: Vec<&str> =
+        choices.iter().filter(|value| !value.is_hide_set()).map(|value| value.get_name()).collect();
+    let names = arg.get_value_names().unwrap_or_default();
+    let value = match (arg.get_action().takes_values(), choices.as_slice()) {
+        (false, _) => String::new(),
+        (true, [_, _, ..]) => format!(" {}", choices.join("|")),
+        (true, _) => format!(" {}", names.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(" ")),
+    };
+    let help = arg.get_help().unwrap_or_else(|| panic!("--{long} has no help")).to_string();
+    format!("* `--{long}{value}`: {}", help.replace('\n', " "))
+}
+
+/// The fields that most documents have: the book describes them once.
+const COMMON: [&str; 9] =
+    ["schema", "trace", "kernel", "clock", "from_ns", "to_ns", "trust", "sched_ext", "selection_unknown"];
+
+/// The fields of a document by its schema, or of a part of it.
+fn columns(words: &str) -> Vec<String> {
+    let mut words = words.split_whitespace();
+    let name = words.next().expect("a command");
+    // The first version of this document was that of another command.
+    let stem = format!("{}-", if name == "migrations" { "balance" } else { name });
+    let is_its = |path: &PathBuf| {
+        let name = path.file_name().expect("a name").to_string_lossy();
+        name.strip_prefix(&stem).is_some_and(|version| version.starts_with(|first: char| first.is_ascii_digit()))
+    };
+    let files =
+        std::fs::read_dir(root().join("docs/schemas")).expect("the schemas").flatten().map(|entry| entry.path());
+    let file = files.filter(is_its).max().unwrap_or_else(|| panic!("columns: there is no schema of {name}"));
+    let schema: Value = serde_json::from_str(&std::fs::read_to_string(file).expect("a schema")).expect("JSON");
+    let mut part = &schema;
+    for word in words {
+        part = content(&schema, &part["properties"][word]);
+        assert!(part.is_object(), "columns: {name} has no {word}");
+    }
+    let fields = part["properties"].as_object().unwrap_or_else(|| panic!("columns: {name}: no object"));
+    // Several runs have them in each.
+    let is_top = ["schema", "trace"].iter().any(|field| fields.contains_key(*field));
+    let is_common = |field: &str| is_top && COMMON.contains(&field);
+    let rows = fields.iter().filter(|(field, _)| !is_common(field)).map(|(field, of)| {
+        let text = of["description"].as_str().or(content(&schema, of)["description"].as_str()).unwrap_or_default();
+        format!("| `{field}` | {} | {} |", kind(&schema, of), text.replace('\n', " ").replace('|', "\\|"))
+    });
+    let head = ["| field | type | meaning |", "|---|---|---|"].map(str::to_owned);
+    head.into_iter().chain(rows).collect()
+}
+
+/// A schema behind its references; of a list that of an element, of a value that may be absent that of the value.
+fn content<'s>(schema: &'s Value, of: &'s Value) -> &'s Value {
+    if let Some(name) = of["$ref"].as_str() {
+        return content(schema, schema.pointer(name.trim_start_matches('#')).expect("a definition"));
+    }
+    let choices = of["anyOf"].as_array();
+    match choices.and_then(|choices| choices.iter().find(|choice| choice["type"] != "null")) {
+        Some(choice) => content(schema, choice),
+        None if of["items"].is_object() => content(schema, &of["items"]),
+        None => of,
+    }
+}
+
+/// The type of a field in a word.
+fn kind(schema: &Value, of: &Value) -> &'static str {
+    let behind = |of| -> Option<String> {
+        let of: &Value = of;
+        let name = match &of["type"] {
+            Value::Array(names) => names.iter().find(|name| *name != "null")?,
+            name => name,
+        };
+        name.as_str().map(str::to_owned)
+    };
+    let is_list = behind(of).as_deref() == Some("array");
+    let name = behind(content(schema, of));
+    match name.as_deref() {
+        _ if is_list => "list",
+        Some("integer") => "integer",
+        Some("number") => "number",
+        Some("boolean") => "true or false",
+        Some("object") => "object",
+        _ => "text",
+    }
+}
+
+/// The lines of the block that begins at a line, and whether an empty line is above it.
+fn block(kind: &str, lines: &[&str]) -> usize {
+    let first = lines.first().copied().unwrap_or_default();
+    match kind {
+        "output" if first.starts_with("```") => {
+            let end = lines.iter().skip(1).position(|line| *line == "```");
+            end.expect("the end of a block in backquotes") + 2
+        }
+        "options" => lines.iter().take_while(|line| line.starts_with("* ") || line.starts_with("  ")).count(),
+        "columns" => lines.iter().take_while(|line| line.starts_with('|')).count(),
+        _ => 0,
+    }
+}
+
+/// A page with its blocks made anew.
+fn renewed(page: &str) -> String {
+    let lines: Vec<&str> = page.lines().collect();
+    let (mut out, mut at, mut fence) = (Vec::new(), 0, false);
+    while let Some(line) = lines.get(at) {
+        out.push((*line).to_owned());
+        at += 1;
+        fence ^= line.starts_with("```");
+        let Some(marker) = (!fence).then(|| marker(line)).flatten() else { continue };
+        out.extend(made(&marker));
+        at +=
+            usize::from(lines.get(at).is_some_and(|line| line.is_empty()) && block(marker.kind, &lines[at + 1..]) > 0);
+        at += block(marker.kind, &lines[at..]);
+    }
+    out.join("\n") + "\n"
+}
+
+#[test]
+fn generated_blocks_are_what_the_program_and_the_schemas_have() {
+    let (all, next) = (pages(), std::sync::atomic::AtomicUsize::new(0));
+    let work = || {
+        let mut astray = Vec::new();
+        while let Some(path) = all.get(next.fetch_add(1, std::sync::atomic::Ordering::Relaxed)) {
+            let page = std::fs::read_to_string(path).expect("a page");
+            let anew = renewed(&page);
+            if page != anew && std::env::var_os("SCHEDVIZ_BLESS").is_some() {
+                std::fs::write(path, anew).expect("written");
+            } else if page != anew {
+                let differ = page.lines().zip(anew.lines()).find(|(kept, made)| kept != made);
+                astray.push(format!("{}: {differ:?}", path.display()));
+            }
+        }
+        astray
+    };
+    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let astray: Vec<String> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        threads.into_iter().flat_map(|thread| thread.join().expect("a page")).collect()
+    });
+    assert!(
+        astray.is_empty(),
+        "blocks that differ, with the first line that does; SCHEDVIZ_BLESS=1 rewrites them: {astray:#?}"
+    );
+}
+
+/// The test above sees a change in each kind of block.
+#[test]
+fn a_block_that_is_not_that_of_the_program_is_made_anew() {
+    let markers = [
+        "<!-- output(2): schedviz workcons tests/fixtures/hackbench.dat -->",
+        "<!-- options: workcons --waiters --verbose -->",
+        "<!-- columns: workcons -->",
+        "<!-- columns: why runs waiting -->",
+    ];
+    let bare = markers.join("\n\n") + "\n\nText.\n";
+    let page = renewed(&bare);
+    assert_eq!(renewed(&page), page);
+    let text = "schedviz workcons tests/fixtures/hackbench.dat -->\n```text\n";
+    let line = page.split_once(text).expect("an output").1.lines().next().expect("a line");
+    assert!(line.contains("work conservation is violated 27.30 %"), "{line}");
+    assert!(page.contains("\n…\n```\n\n<!-- options"), "{page}");
+    assert!(page.contains("* `--waiters all|movable|application`: The waiting tasks that count"), "{page}");
+    for changed in [page.replace("27.30", "27.31"), page.replace("that count", "that are"), page.replace("| `", "|  `")]
+    {
+        assert!(changed != page && renewed(&changed) == page);
+    }
+    // An empty line between a marker and its block goes.
+    assert_eq!(renewed(&page.replace("-->\n", "-->\n\n")), page);
+}
