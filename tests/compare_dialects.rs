@@ -261,7 +261,7 @@ fn the_mail_in_the_documents_is_that_of_the_program() {
     let (changes, _) = changes.split_once("\n\n").expect("the work outside behind it");
     assert!(finding.starts_with("Finding: ") && finding.lines().count() + changes.lines().count() <= 12, "{text}");
     // The whole mail is there, as the program writes it.
-    let file = root().join("docs/judging.md");
+    let file = root().join("docs/judge-a-patch.md");
     let page = std::fs::read_to_string(&file).expect("the page");
     let (before, rest) = page.split_once("<!-- written by the program -->\n```\n").expect("the mail");
     let (mail, behind) = rest.split_once("\n```\n").expect("the end of the mail");

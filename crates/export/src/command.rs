@@ -25,7 +25,7 @@ use workcons::{WaiterArgs, Waiters};
 /// The facts of traces as tables: recordings, runs of tasks, waits, idle stretches, episodes, migrations, wakeups, events
 ///
 /// Each table is a file in a folder. Their sums are the numbers of the other commands: the waits in violation are those
-/// of schedviz why, the runs of tasks those of schedviz utilization. docs/export.md lists the columns.
+/// of schedviz why, the runs of tasks those of schedviz utilization. docs/files.md lists the columns.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct ExportArgs {

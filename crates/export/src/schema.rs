@@ -1,4 +1,4 @@
-//! The tables, their columns and the version of both. `docs/export.md` is made from this file.
+//! The tables, their columns and the version of both. The last section of `docs/files.md` is made from this file.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -288,7 +288,10 @@ const EVENT: &[Column] = &[
     Column::new("details", Text, "The fields of the event, as `trace-cmd report` prints them."),
 ];
 
-/// The tables of `docs/export.md`: one for each table, with its columns. `metrics` are the further columns of the table
+/// The meaning of the columns of metrics, which have the names and the units of `compare`.
+const METRICS: &str = "The metrics of `schedviz compare`, with `_` in the place of `-`, in its units.";
+
+/// The tables of `docs/files.md`: one for each table, with its columns. `metrics` are the further columns of the table
 /// of runs.
 pub fn markdown(metrics: &[Column]) -> String {
     let mut out = String::new();
@@ -296,9 +299,12 @@ pub fn markdown(metrics: &[Column]) -> String {
         // Writing to a string cannot fail.
         let _ =
             write!(out, "\n### `{}`\n\n{}\n\n| column | type | meaning |\n|---|---|---|\n", table.name(), table.doc());
-        let more = if table == FactTable::Run { metrics } else { &[] };
-        for column in table.columns().iter().chain(more) {
+        for column in table.columns() {
             let _ = writeln!(out, "| `{}` | {} | {} |", column.name, column.kind.name(), column.doc);
+        }
+        if table == FactTable::Run {
+            let names: Vec<String> = metrics.iter().map(|column| format!("`{}`", column.name)).collect();
+            let _ = writeln!(out, "| {} | {} | {METRICS} |", names.join(", "), Type::Double.name());
         }
     }
     out

@@ -59,17 +59,17 @@ fn facts(session: &Session, measured: &Measured, (from, to): (Ts, Ts)) -> Vec<Va
 mod tests {
     use super::*;
 
-    /// `docs/export.md` lists every column; `SCHEDVIZ_BLESS=1` writes the lists anew.
+    /// `docs/files.md` lists every column; `SCHEDVIZ_BLESS=1` writes the lists anew.
     #[test]
     fn the_document_lists_every_column() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/export.md");
-        let text = std::fs::read_to_string(path).expect("docs/export.md");
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/files.md");
+        let text = std::fs::read_to_string(path).expect("docs/files.md");
         let (head, _) = text.split_once("\n## The tables\n").expect("the section of the tables");
         let expected = format!("{head}\n## The tables\n{}", crate::markdown(&metric_columns()));
         if std::env::var_os("SCHEDVIZ_BLESS").is_some() {
             std::fs::write(path, &expected).expect("written");
         } else {
-            assert!(text == expected, "docs/export.md is not that of these tables; SCHEDVIZ_BLESS=1 writes it anew");
+            assert!(text == expected, "docs/files.md is not that of these tables; SCHEDVIZ_BLESS=1 writes it anew");
         }
     }
 }
