@@ -35,16 +35,13 @@ fn arguments(command: &str) -> Option<String> {
     (is_example && !arguments.split_whitespace().any(is_pattern)).then(|| arguments.to_owned())
 }
 
-/// A folder in which a reader of the README stands: a clone, with recordings of the names that it uses.
+/// A folder in which a reader of the README stands: a clone, with the recordings that it names.
 fn clone(name: &str) -> std::path::PathBuf {
     let folder = scratch(name);
     let tests = folder.join("tests/fixtures");
     std::fs::create_dir_all(&tests).expect("created");
-    for name in ["hackbench.dat", "hackbench.cpus.txt"] {
+    for name in ["hackbench.dat", "hackbench.cpus.txt", "hackbench-7.2.dat"] {
         std::fs::copy(fixture(name), tests.join(name)).expect("copied");
-    }
-    for name in ["trace.dat", "old.1.dat", "old.2.dat", "new.1.dat", "new.2.dat"] {
-        std::fs::copy(fixture("hackbench.dat"), folder.join(name)).expect("copied");
     }
     folder
 }
@@ -88,6 +85,40 @@ fn every_command_of_the_readme_works() {
         assert!(printed.lines().any(|other| other.contains(line)), "{line:?} is not printed");
     }
     std::fs::remove_dir_all(&folder).expect("removed");
+}
+
+/// The sentences of a page outside of blocks and tables. Words in backquotes are one word.
+fn sentences(page: &str) -> Vec<String> {
+    let mut sentences = Vec::new();
+    for part in page.split("```").step_by(2) {
+        let part = part.split('`').enumerate().map(|(nth, text)| if nth % 2 == 1 { "code" } else { text });
+        let part: String = part.collect();
+        for paragraph in part.replace("\n* ", "\n\n").split("\n\n").filter(|text| !text.contains(['|', '#'])) {
+            let text = paragraph.split_whitespace().collect::<Vec<_>>().join(" ");
+            sentences.extend(text.split_inclusive(['.', '?', '!', ';']).fold(
+                Vec::<String>::new(),
+                |mut all, piece| {
+                    // A dot within a number or a name ends no sentence.
+                    match all.last_mut().filter(|last| !piece.starts_with(' ') && !last.is_empty()) {
+                        Some(last) => last.push_str(piece),
+                        None => all.push(piece.trim().to_owned()),
+                    }
+                    all
+                },
+            ));
+        }
+    }
+    sentences
+}
+
+/// A sentence that has to be read twice is rewritten.
+#[test]
+fn sentences_of_the_readme_have_at_most_25_words() {
+    let page = std::fs::read_to_string(root().join("README.md")).expect("the README");
+    let all = sentences(&page);
+    let long: Vec<&String> = all.iter().filter(|sentence| sentence.split(' ').count() > 25).collect();
+    assert!(long.is_empty(), "{long:#?}");
+    assert!(all.len() > 40, "{} sentences", all.len());
 }
 
 /// The steps of the workflow that run the program: the figure is that of the worst run, whatever its number.

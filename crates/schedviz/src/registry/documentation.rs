@@ -27,17 +27,28 @@ fn commands(has: impl Fn(&Entry) -> bool) -> BTreeSet<&'static str> {
     COMMANDS.iter().filter(|entry| !entry.is_hidden && has(entry)).map(|entry| entry.name).collect()
 }
 
-/// The rows of the README's table: a row for each question, with the commands that answer it.
+/// The page of the book about a command.
+fn page_of(name: &str) -> String {
+    let page = match name {
+        "record" => "docs/record.md".to_owned(),
+        _ => format!("docs/questions/{name}.md"),
+    };
+    if file(&page).exists() { page } else { format!("docs/commands.md#{name}") }
+}
+
+/// The rows of the README's table below the headings of `--help`: a row for each question, with the commands that answer it.
 fn questions() -> String {
-    let mut rows: Vec<(&str, Vec<String>)> = Vec::new();
+    let mut rows: Vec<(String, Vec<String>)> = Vec::new();
     for entry in COMMANDS {
+        if let Some((heading, _)) = super::HEADINGS.iter().find(|(_, first)| *first == entry.name) {
+            rows.push((format!("**{heading}**"), Vec::new()));
+        }
         let Some((question, arguments)) = entry.question else { continue };
-        let name = entry.name;
-        let line = format!("schedviz {name} {arguments}");
-        let command = format!("[`{}`](docs/commands.md#{name})", line.trim_end());
-        match rows.iter_mut().find(|(other, _)| *other == question) {
+        let line = format!("schedviz {} {arguments}", entry.name);
+        let command = format!("[`{}`]({})", line.trim_end(), page_of(entry.name));
+        match rows.iter_mut().find(|(other, _)| other == question) {
             Some((_, commands)) => commands.push(command),
-            None => rows.push((question, vec![command])),
+            None => rows.push((question.to_owned(), vec![command])),
         }
     }
     let rows = rows.iter().map(|(question, commands)| format!("| {question} | {} |", commands.join(", ")));
