@@ -276,6 +276,9 @@ impl GroupState {
     }
 }
 
+/// The weights of runnable tasks go from one piece of a pass into the next: the analysis is not divisible.
+impl sched::Joined for ShareMeter<'_> {}
+
 impl Analysis for ShareMeter<'_> {
     type Output = SharesReport;
 

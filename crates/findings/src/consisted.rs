@@ -1,5 +1,6 @@
 //! The first sentence: the time that the critical path consisted of.
 
+use crate::Certainty;
 use crate::path_time::PathTime;
 use sched::Dur;
 use sched::kthread::command;
@@ -16,6 +17,8 @@ const HELD_UP_PERCENT: f64 = 5.0;
 pub struct PathConsisted {
     /// The sentence for people.
     pub sentence: String,
+    /// The certainty of its numbers.
+    pub certainty: Certainty,
     /// The time for which the path ran, in nanoseconds.
     pub running_ns: u64,
     /// The time for which it slept until an interrupt, in nanoseconds.
@@ -33,7 +36,7 @@ pub struct PathConsisted {
 
 impl PathConsisted {
     /// The times of a path that is to be trusted.
-    pub(crate) fn of(path: &PathTime<'_>) -> Option<PathConsisted> {
+    pub(crate) fn of(path: &PathTime<'_>, certainty: Certainty) -> Option<PathConsisted> {
         let (times, task) = (path.path.times, path.path.task?);
         let mut commands: BTreeMap<String, (u64, u64)> = BTreeMap::new();
         for share in path.path.tasks.iter().filter(|share| share.times.running_ns > 0) {
@@ -72,6 +75,7 @@ impl PathConsisted {
         let (command, (command_ns, command_tasks)) = most.map_or((None, (0, 0)), |(name, sums)| (Some(name), sums));
         Some(PathConsisted {
             sentence: format!("The critical path of {who}, {length} long, was {}{by}: {verdict}.", parts.join(", ")),
+            certainty,
             running_ns: times.running_ns,
             sleeping_ns: times.sleeping_ns,
             scheduler_ns,

@@ -21,6 +21,8 @@ pub struct Doubts {
     pub is_of_some_tasks: bool,
     /// Whether data of any kind were lost.
     pub has_losses: bool,
+    /// Whether a sched_ext scheduler was loaded, whose queues no event shows.
+    pub has_sched_ext: bool,
     /// The application in words, where it is not the traced command with what descends from it.
     pub application: Option<String>,
 }
@@ -36,6 +38,7 @@ impl Default for Doubts {
             has_wakeups: true,
             is_of_some_tasks: false,
             has_losses: false,
+            has_sched_ext: false,
             application: None,
         }
     }
@@ -52,6 +55,7 @@ impl Doubts {
             has_wakeups: [Tracepoint::Waking, Tracepoint::Wakeup].iter().any(|event| session.trace.has(*event)),
             is_of_some_tasks: found.count(FileIssue::SomeTasks) > 0,
             has_losses: found.iter().any(|(what, ..)| what.severity() == Severity::DataLoss),
+            has_sched_ext: session.sched_ext.is_some(),
             application: session.application.clone(),
         }
     }

@@ -1,6 +1,6 @@
 //! The main findings about a trace: at most eight sentences, the costliest first (`docs/definitions.md`, section 13).
 //!
-//! The crate derives no number anew. It runs the analyses of `workcons`, `why`, `path`, `latency`, `utilization` and `fairness` in
+//! The crate derives no number anew. It runs the analyses of `workcons`, `why`, `path`, `latency`, `utilization`, `fairness`, `jobs` and `neighbours` in
 //! one pass, compares their reports with thresholds, and ranks what exceeds one by its cost: the time on the critical path
 //! of the traced command where the trace shows that path, else CPU time lost.
 //!
@@ -19,22 +19,29 @@
 //! ```
 
 mod args;
+mod asked;
 mod consisted;
 mod context;
+mod judged;
+mod late;
 mod measure;
 mod observation;
 mod observe;
+mod parts;
 mod path_time;
 mod question;
 mod report;
 mod sentence;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_of_asked;
 
 pub use args::FindingsArgs;
 pub use consisted::PathConsisted;
 pub use context::Doubts;
 pub use measure::{Analyses, Measurements};
 pub use observation::{Certainty, CostUnit, HeldBackWait, Observation};
+pub use parts::{CgroupShare, LateCommand, LatestJob};
 pub use question::{FindingsQuestion, measured, summary};
 pub use report::{FindingsReport, PathEnd, RankedFinding, findings, text};

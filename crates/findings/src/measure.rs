@@ -1,8 +1,13 @@
 //! The analyses that the findings are taken from, composed for one pass.
 
+use crate::judged::JUDGED;
 use anyhow::{Context, Result};
+use entitlement::{ShareMeter, SharesReport, WeightTree};
 use fairness::{Fairness, FairnessReport};
+use jobs::{Jobs, JobsReport};
 use latency::{Latency, LatencyReport};
+use membership::TasksBy;
+use neighbours::{By, Matrix, NeighboursReport};
 use path::{Path, PathSearches};
 use sched::{Affinity, Analysis, Chosen, Comm, Cpu, Dur, SchedState, Task, Topology, Tracepoint, Ts};
 use session::Session;
@@ -20,6 +25,11 @@ pub struct Analyses<'o> {
     /// The same without the CPUs that tasks may use; absent where these are unknown.
     unrestricted: Option<workcons::Options<'o>>,
     latency: latency::Options<'o>,
+    jobs: jobs::Options<'o>,
+    /// The options of neighbours by command.
+    by_command: neighbours::Options<'o>,
+    /// The options of neighbours by cgroup, and the weights of the cgroups where they are known; absent where no cgroups are.
+    by_cgroup: Option<(neighbours::Options<'o>, Option<WeightTree>)>,
     utilization: utilization::Options,
     /// The options of fairness for all tasks; absent where only some CPUs are asked for.
     fairness: Option<fairness::Options<'o>>,
@@ -41,7 +51,16 @@ pub struct Measurements {
     pub(crate) why: Rc<WhyReport>,
     /// The path of the traced command; absent where the trace does not show the command.
     pub(crate) path: Option<Rc<Path>>,
-    pub(crate) latency: Rc<LatencyReport>,
+    /// The wakeup latencies of the judged tasks, by command.
+    pub(crate) latency: LatencyReport,
+    /// The jobs of the judged tasks.
+    pub(crate) jobs: JobsReport,
+    /// The waiting by command.
+    pub(crate) by_command: NeighboursReport,
+    /// The waiting by cgroup; absent where no cgroups are known.
+    pub(crate) by_cgroup: Option<NeighboursReport>,
+    /// The shares of cgroups; absent where no weights are known.
+    pub(crate) shares: Option<SharesReport>,
     pub(crate) utilization: Rc<UtilizationReport>,
     /// Absent where only some CPUs are asked for.
     pub(crate) fairness: Option<Rc<FairnessReport>>,
@@ -53,12 +72,18 @@ pub struct Measurements {
     pub(crate) zero: Ts,
 }
 
-/// The analyses of other questions. Each of the three members follows a state of its own where threads are free.
-type SharedParts<'a> =
-    ((WorkConservation<'a>, Why<'a>), (PathSearches, Latency<'a>), (Utilization<'a>, Option<Fairness<'a>>));
+/// The analyses of other questions.
+type SharedParts<'a> = ((WorkConservation<'a>, Why<'a>), PathSearches, (Utilization<'a>, Option<Fairness<'a>>));
 
-/// The analyses that no section of a report runs: work conservation without affinity, fairness outside of the application, tasks on small CPUs.
-type OwnParts<'a> = (Option<WorkConservation<'a>>, Option<Fairness<'a>>, Option<SmallerCpus<'a>>);
+/// The analyses that no section of a report runs: work conservation without affinity, fairness outside of the application, tasks on small
+/// CPUs, and the latencies of judged tasks alone.
+type OwnParts<'a> = (Option<WorkConservation<'a>>, Option<Fairness<'a>>, Option<SmallerCpus<'a>>, Latency<'a>);
+
+/// The analyses that cannot be made in pieces, of which no section has the reports: jobs of judged tasks, neighbours by command and by cgroup, shares by weight.
+type WholeParts<'a> = (Jobs<'a>, Matrix<'a>, Option<Matrix<'a>>, Option<ShareMeter<'a>>);
+
+/// The outputs of some analyses.
+type Output<A> = <A as Analysis>::Output;
 
 /// The number of longest waits that are looked at, which is that of the question on fairness.
 pub(crate) const WAITS: usize = 5;
@@ -84,7 +109,19 @@ impl<'o> Analyses<'o> {
                 unbalanced: false,
                 ..plain()
             }),
-            latency: latency::Options::plain(session),
+            latency: latency::Options {
+                tasks: Some(JUDGED),
+                by: TasksBy::Command,
+                groups: session.task_groups(TasksBy::Command).ok(),
+                ..latency::Options::plain(session)
+            },
+            jobs: jobs::Options {
+                tasks: Some(JUDGED),
+                deadlines: session.deadline_params(),
+                ..jobs::Options::plain(session)
+            },
+            by_command: neighbours::plain(session, Some(By::Command)),
+            by_cgroup: by_cgroup(session),
             utilization: utilization::Options { interval: whole(from, to), ..utilization::Options::plain(session) },
             fairness: session.shown.chosen.are_all().then(|| fairness_of(from, to, zero)),
             outside: shows_command.then(|| outside(from, to, zero)),
@@ -99,7 +136,15 @@ impl<'o> Analyses<'o> {
         Analyses {
             conservation: workcons::Options { zero: from, unbalanced: true, ..workcons::Options::default() },
             unrestricted: None,
-            latency: latency::Options { zero: from, ..latency::Options::default() },
+            latency: latency::Options {
+                tasks: Some(JUDGED),
+                by: TasksBy::Command,
+                zero: from,
+                ..latency::Options::default()
+            },
+            jobs: jobs::Options { tasks: Some(JUDGED), worst: WAITS, zero: from, ..jobs::Options::default() },
+            by_command: neighbours::Options::new(By::Command),
+            by_cgroup: None,
             utilization: utilization::Options {
                 from,
                 to,
@@ -137,6 +182,13 @@ impl<'o> Analyses<'o> {
         self
     }
 
+    /// The same where these cgroups of tasks are known, and no weights of theirs.
+    #[cfg(test)]
+    pub(crate) fn with_cgroups(mut self, cgroups: membership::Cgroups) -> Self {
+        self.by_cgroup = Some((neighbours::Options { cgroups, ..neighbours::Options::new(By::Cgroup) }, None));
+        self
+    }
+
     /// The same where the CPUs have these capacities.
     #[cfg(test)]
     pub(crate) fn with_capacities(mut self, capacities: [u32; 2]) -> Self {
@@ -144,59 +196,93 @@ impl<'o> Analyses<'o> {
         self
     }
 
-    /// Makes all analyses, anew for each pass.
-    pub fn analyses(&self) -> (SharedParts<'_>, OwnParts<'_>) {
+    /// Makes the analyses that can be made in pieces, anew for each pass and each piece of one.
+    pub(crate) fn in_pieces(&self) -> (SharedParts<'_>, OwnParts<'_>) {
         let shared = (
             (WorkConservation::new(&self.conservation), Why::new(&self.conservation)),
-            (path::searches(self.recorded, self.zero, 0, self.affinity.as_ref()), Latency::new(&self.latency)),
+            path::searches(self.recorded, self.zero, 0, self.affinity.as_ref()),
             (Utilization::new(&self.utilization), self.fairness.as_ref().map(Fairness::new)),
         );
         (shared, self.own())
     }
 
-    /// Makes the analyses that no section of a report has, anew for each pass.
-    pub(crate) fn own(&self) -> OwnParts<'_> {
+    /// Makes the other analyses, anew for each pass.
+    pub(crate) fn whole(&self) -> WholeParts<'_> {
+        let of_cgroups = self.by_cgroup.as_ref();
+        let shares = of_cgroups.and_then(|(options, tree)| Some(ShareMeter::new(tree.as_ref()?, &options.cgroups)));
+        let by_cgroup = of_cgroups.map(|(options, _)| Matrix::new(options));
+        (Jobs::new(&self.jobs), Matrix::new(&self.by_command), by_cgroup, shares)
+    }
+
+    /// Makes all analyses, anew for each pass.
+    pub fn analyses(&self) -> ((SharedParts<'_>, OwnParts<'_>), WholeParts<'_>) {
+        (self.in_pieces(), self.whole())
+    }
+
+    /// Makes those analyses that can be made in pieces and that no section of a report has, anew for each pass.
+    fn own(&self) -> OwnParts<'_> {
         let unrestricted = self.unrestricted.as_ref().map(WorkConservation::new);
-        (unrestricted, self.outside.as_ref().map(Fairness::new), SmallerCpus::new(&self.conservation))
+        let outside = self.outside.as_ref().map(Fairness::new);
+        (unrestricted, outside, SmallerCpus::new(&self.conservation), Latency::new(&self.latency))
+    }
+
+    /// Makes the analyses that no section of a report has, anew for each pass.
+    pub(crate) fn beside_sections(&self) -> (OwnParts<'_>, WholeParts<'_>) {
+        (self.own(), self.whole())
     }
 
     /// Sorts the outputs of [`Analyses::analyses`].
-    pub fn measurements(&self, outputs: <(SharedParts<'_>, OwnParts<'_>) as Analysis>::Output) -> Measurements {
-        let (((workcons, why), (paths, latency), (utilization, fairness)), (unrestricted, outside, smaller)) = outputs;
+    pub fn measurements(&self, outputs: Output<((SharedParts<'_>, OwnParts<'_>), WholeParts<'_>)>) -> Measurements {
+        let ((((workcons, why), paths, (utilization, fairness)), own), whole) = outputs;
         let path = path::path_of_command(paths);
+        let path = path.task.is_some().then(|| Rc::new(path));
+        let fairness = fairness.map(Rc::new);
+        self.sorted((Rc::new(workcons), Rc::new(why), path, Rc::new(utilization), fairness), own, whole)
+    }
+
+    /// Sorts the outputs of [`Analyses::beside_sections`], with the reports that other sections keep on a page.
+    pub(crate) fn on_page(
+        &self,
+        (own, whole): Output<(OwnParts<'_>, WholeParts<'_>)>,
+        page: &ReportPage<'_>,
+    ) -> Result<Measurements> {
+        let path = page.kept::<Path>().filter(|path| path.task.is_some());
+        Ok(self.sorted((kept(page)?, kept(page)?, path, kept(page)?, page.kept()), own, whole))
+    }
+
+    fn sorted(
+        &self,
+        (workcons, why, path, utilization, fairness): SharedReports,
+        (unrestricted, outside, smaller, latency): Output<OwnParts<'_>>,
+        (jobs, by_command, by_cgroup, shares): Output<WholeParts<'_>>,
+    ) -> Measurements {
         Measurements {
-            workcons: Rc::new(workcons),
+            workcons,
             unrestricted,
-            why: Rc::new(why),
-            path: path.task.is_some().then(|| Rc::new(path)),
-            latency: Rc::new(latency),
-            utilization: Rc::new(utilization),
-            fairness: fairness.map(Rc::new),
+            why,
+            path,
+            latency,
+            jobs,
+            by_command,
+            by_cgroup,
+            shares,
+            utilization,
+            fairness,
             outside,
             smaller,
             zero: self.zero,
         }
     }
+}
 
-    /// Sorts the outputs of [`Analyses::own`], with the reports that other sections keep on a page.
-    pub(crate) fn on_page(
-        &self,
-        (unrestricted, outside, smaller): <OwnParts<'_> as Analysis>::Output,
-        page: &ReportPage<'_>,
-    ) -> Result<Measurements> {
-        Ok(Measurements {
-            workcons: kept(page)?,
-            unrestricted,
-            why: kept(page)?,
-            path: page.kept::<Path>().filter(|path| path.task.is_some()),
-            latency: kept(page)?,
-            utilization: kept(page)?,
-            fairness: page.kept(),
-            outside,
-            smaller,
-            zero: self.zero,
-        })
-    }
+/// The reports that sections of a report have.
+type SharedReports = (Rc<Report>, Rc<WhyReport>, Option<Rc<Path>>, Rc<UtilizationReport>, Option<Rc<FairnessReport>>);
+
+/// The options of neighbours by cgroup, with the weights of the cgroups; nothing where fewer than two cgroups are known.
+fn by_cgroup(session: &Session) -> Option<(neighbours::Options<'static>, Option<WeightTree>)> {
+    let options = neighbours::plain(session, None);
+    let tree = WeightTree::of(session.machine.as_ref(), &options.cgroups).ok();
+    (options.by == By::Cgroup).then_some((options, tree))
 }
 
 /// Takes a report that the section of its question keeps.

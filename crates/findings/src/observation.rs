@@ -1,5 +1,6 @@
 //! The kinds of findings, each with its numbers.
 
+use crate::parts::{CgroupShare, LateCommand, LatestJob};
 use sched::{Comm, Cpu, Dur, Pid, QueuedTimes};
 use serde::Serialize;
 
@@ -205,6 +206,56 @@ pub enum Observation {
         max_ns: Option<Dur>,
         /// The time on the critical path from wakings to run queues, in nanoseconds; null without a path.
         waking_on_path_ns: Option<u64>,
+        /// The late command that spent the most time between its wakings and runs; absent where each by itself is not late.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        latest: Option<LateCommand>,
+    },
+    /// Tasks of one command ran late after their wakeups, while those of most others did not.
+    LateCommand {
+        /// The late command that spent the most time between its wakings and runs.
+        #[serde(flatten)]
+        latest: LateCommand,
+        /// The number of further late commands.
+        further: usize,
+        /// The number of wakeups of all judged tasks.
+        all_wakeups: u64,
+        /// The median of the wakeup latencies of all judged tasks, in nanoseconds.
+        all_p50_ns: Option<Dur>,
+    },
+    /// Jobs of periodic tasks, or of tasks with recorded deadlines, ended too late.
+    MissedPeriods {
+        /// The number of tasks that missed as many deadlines as a finding needs.
+        tasks: usize,
+        /// The number of the jobs of these tasks.
+        jobs: u64,
+        /// The number of these that missed their deadlines.
+        missed: u64,
+        /// The task that missed most.
+        pid: Pid,
+        /// The command name of that task.
+        command: Comm,
+        /// The number of the jobs of that task.
+        task_jobs: u64,
+        /// The number of deadlines that it missed.
+        task_missed: u64,
+        /// The deadline of its latest job after the release, in nanoseconds: its period unless another one is recorded.
+        deadline_ns: Option<Dur>,
+        /// The latest job of these tasks; absent where it is not among those that are kept.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        latest: Option<LatestJob>,
+    },
+    /// A cgroup got less than its share by weight, or waited behind another one.
+    BehindCgroup {
+        /// The path of the cgroup.
+        cgroup: String,
+        /// The share of the cgroup; null where no weights are known.
+        share: Option<CgroupShare>,
+        /// The other cgroup behind which its tasks waited longest; null where they waited behind none.
+        behind: Option<String>,
+        /// The share of that other cgroup; null where no weights are known.
+        behind_share: Option<CgroupShare>,
+        /// The time for which they waited behind that one, in nanoseconds of tasks.
+        behind_ns: Dur,
     },
     /// Tasks outside of the application took CPU time.
     Interference {
@@ -276,6 +327,11 @@ impl Observation {
         matches!(self, Losses { .. } | NotRecorded { .. } | PathUnknown { .. })
     }
 
+    /// Whether it is about what was asked of the scheduler, a deadline or a share: such a finding precedes the others.
+    pub(crate) fn is_asked(&self) -> bool {
+        matches!(self, Observation::MissedPeriods { .. } | Observation::BehindCgroup { .. })
+    }
+
     /// Whether it is about the whole file, whatever the window: the command that looks closer reads all of it.
     pub(crate) fn is_on_file(&self) -> bool {
         matches!(self, Observation::Losses { .. } | Observation::NotRecorded { .. })
@@ -305,7 +361,10 @@ impl Observation {
             }
             Observation::Affinity { is_known: true, .. } => ("workcons", &["--waiters all"]),
             Observation::Affinity { is_known: false, .. } => ("why", &["--assume-bound"]),
-            Observation::SlowWakeups { .. } => ("latency", &[]),
+            Observation::SlowWakeups { .. } | Observation::LateCommand { .. } => ("latency", &[]),
+            Observation::MissedPeriods { .. } => ("jobs", &[]),
+            Observation::BehindCgroup { share: Some(_), .. } => ("fairness", &["--by cgroup"]),
+            Observation::BehindCgroup { share: None, .. } => ("neighbours", &["--by cgroup"]),
             Observation::Interference { .. } => ("utilization", &[]),
             Observation::Losses { .. } | Observation::NotRecorded { .. } => ("info", &[]),
         }

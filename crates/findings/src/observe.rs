@@ -2,6 +2,7 @@
 
 use crate::path_time::PathTime;
 use crate::{Certainty, Doubts, HeldBackWait, Measurements, Observation};
+use sched::kthread::is_kernel_thread;
 use sched::{Cpu, Dur};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -15,21 +16,19 @@ const UNBALANCED_PERCENT: f64 = 10.0;
 /// The least time of tasks on small CPUs beside larger idle ones, in percent of the window, that is a finding.
 const SMALL_PERCENT: f64 = 5.0;
 /// The least part of the critical path, in percent, that is a finding.
-const PATH_PERCENT: f64 = 5.0;
+pub(crate) const PATH_PERCENT: f64 = 5.0;
 /// The least share of tasks outside of the application in the busy time, in percent, that is a finding.
 const OUTSIDE_PERCENT: f64 = 5.0;
 /// The least throttled time, in percent of the window, that is a finding.
 const THROTTLED_PERCENT: f64 = 1.0;
 /// The least wait that is a finding: 100 ms.
 const STARVED: Dur = Dur(100_000_000);
-/// The least 99th percentile of wakeup latencies that is a finding: 4 ms, a tick at 250 Hz.
-const SLOW: Dur = Dur(4_000_000);
-/// The least number of wakeups whose 99th percentile means anything.
-const WAKEUPS: u64 = 100;
 /// The share of unknown CPU time, in percent, above which nothing is concluded about tasks, as about a path.
 const UNKNOWN_PERCENT: f64 = 20.0;
 /// The greatest share of events missing without a mark, in percent, at which waiting tasks are known.
 const UNWRITTEN_PERCENT: f64 = 1.0;
+/// The part of the path, one in this number, below which a time on it is not told.
+const LEAST_PART: u64 = 1000;
 /// The number of the largest herds whose cost is measured.
 const HERDS: usize = 8;
 
@@ -48,7 +47,7 @@ fn queues(wait: &fairness::Starved) -> Vec<Cpu> {
 
 /// The findings about a window, in the order of their kinds.
 pub(crate) struct Observer<'m> {
-    found: &'m Measurements,
+    pub(crate) found: &'m Measurements,
     doubts: &'m Doubts,
     pub(crate) path: Option<PathTime<'m>>,
     /// Whether costs are time on the path. Otherwise they are CPU time lost.
@@ -88,8 +87,18 @@ impl<'m> Observer<'m> {
     }
 
     /// The path, where costs are time on it.
-    fn priced(&self) -> Option<&PathTime<'m>> {
+    pub(crate) fn priced(&self) -> Option<&PathTime<'m>> {
         self.path.as_ref().filter(|_| self.is_by_path)
+    }
+
+    /// Whether a time on the critical path is a thousandth of it or more: a shorter one delayed nothing, and is not told.
+    pub(crate) fn is_told_on_path(&self, ns: u64) -> bool {
+        ns >= self.least_cost()
+    }
+
+    /// The least cost of a finding, in nanoseconds.
+    pub(crate) fn least_cost(&self) -> u64 {
+        self.priced().map_or(1, |path| (path.length / LEAST_PART).max(1))
     }
 
     /// Whether nothing can be concluded about waiting tasks.
@@ -102,10 +111,17 @@ impl<'m> Observer<'m> {
     pub(crate) fn all(&self) -> Vec<Observed> {
         let mut all: Vec<Observed> = Vec::new();
         if !self.withholds() {
+            let asked = [self.missed_periods(), self.behind_cgroup()];
             let violation = [self.violation(), self.held_back(), self.path_queued(), self.starved(), self.herds()];
-            let others =
-                [self.affinity(), self.slow_wakeups(), self.interference(), self.small_cpu(), self.unbalanced()];
-            all.extend(violation.into_iter().chain(others).flatten());
+            let others = [
+                self.affinity(),
+                self.slow_wakeups(),
+                self.late_command(),
+                self.interference(),
+                self.small_cpu(),
+                self.unbalanced(),
+            ];
+            all.extend(asked.into_iter().chain(violation).chain(others).flatten());
         }
         all.extend(self.throttling());
         all.extend([self.losses(), self.not_recorded(), self.path_unknown()].into_iter().flatten());
@@ -113,17 +129,17 @@ impl<'m> Observer<'m> {
     }
 
     /// The certainty of numbers on waiting tasks.
-    fn certainty(&self) -> Certainty {
+    pub(crate) fn certainty(&self) -> Certainty {
         let is_partial = self.found.workcons.unknown.unknown_percent > 0.0;
         match () {
-            () if self.untrusted.is_some() => Certainty::Possible,
+            () if self.untrusted.is_some() || self.doubts.has_sched_ext => Certainty::Possible,
             () if is_partial || self.doubts.has_losses || self.doubts.silent_cpus > 0 => Certainty::Bounded,
             () => Certainty::Exact,
         }
     }
 
     /// The certainty of numbers on the critical path.
-    fn of_path(&self) -> Certainty {
+    pub(crate) fn of_path(&self) -> Certainty {
         match (self.certainty(), &self.path) {
             (Certainty::Exact, Some(path)) if path.path.times.unknown_ns > 0 => Certainty::Bounded,
             (certainty, _) => certainty,
@@ -330,7 +346,9 @@ impl<'m> Observer<'m> {
         };
         let waits: Vec<_> = waits.iter().filter(is_starved).collect();
         // The sentence is on the costliest one.
-        let longest = *waits.iter().max_by_key(|wait| (on_path(wait), wait.duration_ns, Reverse(wait.pid)))?;
+        let is_user = |wait: &fairness::Starved| !is_kernel_thread(wait.command);
+        let key = |wait: &fairness::Starved| (on_path(wait), is_user(wait), wait.duration_ns, Reverse(wait.pid));
+        let longest = *waits.iter().max_by_key(|wait| key(wait))?;
         let cost = self.priced().map(|_| waits.iter().map(|wait| on_path(wait)).fold(0, u64::saturating_add));
         let observation = Observation::Starved {
             waits: waits.len(),
@@ -383,28 +401,9 @@ impl<'m> Observer<'m> {
     }
 
     /// Whether the critical path ran but for a part too short to be a finding: late wakeups and tasks of others did not delay it.
-    fn is_undelayed(&self) -> bool {
+    pub(crate) fn is_undelayed(&self) -> bool {
         let ran = self.path.as_ref().map(|path| path.percent(path.path.times.running_ns));
         ran.is_some_and(|percent| percent > 100.0 - PATH_PERCENT)
-    }
-
-    fn slow_wakeups(&self) -> Option<Observed> {
-        let latency = &self.found.latency;
-        let wakeups = latency.of(latency::Measure::Wakeup);
-        let waking = self.path.as_ref().map(|path| path.path.times.waking_ns);
-        let is_slow = wakeups.count >= WAKEUPS && wakeups.p99_ns.is_some_and(|p99| p99 >= SLOW);
-        let is_on_path = self.path.as_ref().zip(waking).is_some_and(|(path, ns)| path.percent(ns) >= PATH_PERCENT);
-        if wakeups.count == 0 || self.is_undelayed() || !is_slow && !is_on_path {
-            return None;
-        }
-        let observation = Observation::SlowWakeups {
-            wakeups: wakeups.count,
-            p50_ns: wakeups.p50_ns,
-            p99_ns: wakeups.p99_ns,
-            max_ns: wakeups.max_ns,
-            waking_on_path_ns: waking,
-        };
-        Some((observation, waking.filter(|_| self.is_by_path), self.of_path()))
     }
 
     fn interference(&self) -> Option<Observed> {

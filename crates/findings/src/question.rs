@@ -2,7 +2,7 @@
 
 use crate::args::FORMATS;
 use crate::{Analyses, Doubts, FindingsArgs, FindingsReport, findings, text};
-use anyhow::Result;
+use anyhow::{Context, Result};
 use question::{Question, Subcommand};
 use sched::{Outcome, Pass};
 use session::document::TraceDocument;
@@ -52,15 +52,27 @@ fn run(args: &FindingsArgs) -> Result<()> {
 /// Measures the findings in the window of a session, in one pass.
 pub fn measured(session: &Session) -> Result<Outcome<FindingsReport>> {
     let options = Analyses::of(session);
-    let outcome = session.watched(|| {
+    let (outcome, whole) = session.watched(|| {
         let pass = Pass::over(session.trace.events()?).window(session.page()).pieces(asked_pieces());
-        match pass.is_divided() {
-            true => pass.run_in_pieces(|| options.analyses()),
-            false => pass.run_side_by_side(|| options.analyses()),
-        }
+        let mut whole = None;
+        let outcome = match pass.is_divided() {
+            true => {
+                let outcome = pass.run_in_pieces_beside(|| options.in_pieces(), || vec![options.whole()])?;
+                outcome.map(|(in_pieces, mut others)| {
+                    whole = others.pop();
+                    in_pieces
+                })
+            }
+            false => pass.run_side_by_side(|| options.analyses())?.map(|(in_pieces, other)| {
+                whole = Some(other);
+                in_pieces
+            }),
+        };
+        Ok((outcome, whole))
     })?;
+    let whole = whole.context("a pass lost the analyses beside its pieces")?;
     let doubts = Doubts::of(session, &outcome.diagnostics);
-    Ok(outcome.map(|output| findings(&options.measurements(output), &doubts)))
+    Ok(outcome.map(|in_pieces| findings(&options.measurements((in_pieces, whole)), &doubts)))
 }
 
 /// The findings about a trace as text, for the summary of a job.
@@ -72,7 +84,7 @@ pub fn summary(session: &Session) -> Result<String> {
 fn section(session: &Session) -> MaybeSection<'_> {
     Ok(Some(part_from_others(Analyses::of(session), |options| {
         listed(
-            || options.own(),
+            || options.beside_sections(),
             move |output, page| {
                 let report = findings(&options.on_page(output, page)?, &Doubts::of(page.session, page.diagnostics));
                 Ok(ReportSection {

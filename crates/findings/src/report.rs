@@ -123,7 +123,7 @@ impl FindingsReport {
 /// Ranks what the analyses measured in a window.
 pub fn findings(found: &Measurements, doubts: &Doubts) -> FindingsReport {
     let observer = Observer::new(found, doubts);
-    let ranked = ranked(observer.all());
+    let ranked = ranked(observer.all(), observer.least_cost());
     let end = found.path.as_ref().and_then(|path| {
         let (length_ns, unknown_ns) = (path.to_ns.since(path.from_ns), path.times.unknown_ns);
         Some(PathEnd { task: path.task?, length_ns, unknown_ns })
@@ -143,20 +143,20 @@ pub fn findings(found: &Measurements, doubts: &Doubts) -> FindingsReport {
         cost_unit: if observer.is_by_path { CostUnit::CriticalPath } else { CostUnit::CpuTimeLost },
         application: doubts.application.clone(),
         path: end.filter(|_| observer.path.is_some()),
-        consisted: observer.path.as_ref().and_then(PathConsisted::of),
+        consisted: observer.path.as_ref().and_then(|path| PathConsisted::of(path, observer.of_path())),
         nothing: ranked.is_empty().then(|| observer.nothing()),
         findings: ranked.into_iter().map(finding).collect(),
     }
 }
 
-/// The findings in their order. Those about the trace itself are never among those that are left out.
-pub(crate) fn ranked(all: Vec<Observed>) -> Vec<Observed> {
+/// The findings in their order, without those that cost less than the least. Those about the trace itself are never among those that are left out.
+pub(crate) fn ranked(all: Vec<Observed>, least_cost: u64) -> Vec<Observed> {
     let (doubts, mut ranked): (Vec<Observed>, Vec<Observed>) =
         all.into_iter().partition(|(observation, ..)| observation.is_doubt());
     // Without a cost it delayed nothing: a task that starved beside the path of the command, a herd that nobody waited for.
-    ranked.retain(|(_, cost, _)| *cost != Some(0));
+    ranked.retain(|(_, cost, _)| cost.is_none_or(|cost| cost >= least_cost));
     // Stable: among equals the order of the kinds decides.
-    ranked.sort_by_key(|(_, cost, _)| Reverse(*cost));
+    ranked.sort_by_key(|(observation, cost, _)| (!observation.is_asked(), Reverse(*cost)));
     // A part of the queued time stands behind the whole of it.
     let first = |is_it: fn(&Observation) -> bool| ranked.iter().position(|(observation, ..)| is_it(observation));
     if let (Some(part), Some(whole)) = (first(Observation::is_on_some_waiting), first(Observation::is_on_all_waiting))
@@ -181,7 +181,8 @@ pub fn text(report: &FindingsReport, trace: &Drawable) -> String {
     let mut out = String::new();
     if let Some(nothing) = &report.nothing {
         let first = report.consisted.as_ref().map_or(String::new(), |consisted| format!("{} ", consisted.sentence));
-        paragraph(&mut out, 0, 2, &format!("{trace}: {first}{nothing}"));
+        let certainty = report.consisted.as_ref().map_or(String::new(), |c| format!(" [{}]", c.certainty.word()));
+        paragraph(&mut out, 0, 2, &format!("{trace}: {first}{nothing}{certainty}"));
         put_application(&mut out, report);
         return out;
     }
@@ -189,6 +190,7 @@ pub fn text(report: &FindingsReport, trace: &Drawable) -> String {
     match &report.consisted {
         Some(consisted) => {
             paragraph(&mut out, 0, 2, &format!("{trace}: {}", consisted.sentence));
+            paragraph(&mut out, 2, 2, &format!("[{}]", consisted.certainty.word()));
             out.push('\n');
             paragraph(&mut out, 0, 2, &format!("{number}, the costliest first"));
         }

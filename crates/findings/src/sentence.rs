@@ -1,8 +1,7 @@
 //! The sentence of each finding.
 
 use crate::measure::WAITS;
-use crate::{HeldBackWait, Observation};
-use sched::lengths::human;
+use crate::{HeldBackWait, Observation, asked, late};
 use sched::nouns::{counted, noun};
 use sched::topology::format_cpu_list;
 use sched::{Cpu, Dur, QueuedTimes};
@@ -80,17 +79,13 @@ pub(crate) fn sentence(observation: &Observation, of_path: Option<(&str, u64)>) 
                 Dur(*cpu_ns).human()
             )
         }
-        Observation::SlowWakeups { p50_ns, p99_ns, max_ns, waking_on_path_ns, .. } => {
-            let on_path = waking_on_path_ns.filter(|ns| *ns > 0).map_or(String::new(), |ns| {
-                format!("; {}{} of the critical path is the way from waking to run queue", Dur(ns).human(), percent(ns))
-            });
-            format!(
-                "Woken tasks ran late: after {} (median), {} (99 %), {} (max){on_path}.",
-                human(*p50_ns),
-                human(*p99_ns),
-                human(*max_ns)
-            )
+        Observation::SlowWakeups { .. } | Observation::LateCommand { .. } => {
+            let is_told = |ns: u64| of_path.is_some_and(|(_, length)| ns > 0 && ns >= length / 1000);
+            late::sentence(observation, |ns| {
+                if is_told(ns) { format!("{}{}", Dur(ns).human(), percent(ns)) } else { String::new() }
+            })
         }
+        Observation::MissedPeriods { .. } | Observation::BehindCgroup { .. } => asked::sentence(observation),
         Observation::Interference { run_ns, busy_percent, command, command_run_ns, behind_on_path_ns } => {
             let most = command
                 .as_ref()

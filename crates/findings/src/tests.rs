@@ -328,12 +328,18 @@ fn a_part_of_the_queued_time_follows_the_whole() {
         start_in_trace_ns: 0,
         drained_after_ns: None,
     };
-    let slow =
-        Observation::SlowWakeups { wakeups: 1, p50_ns: None, p99_ns: None, max_ns: None, waking_on_path_ns: None };
+    let slow = Observation::SlowWakeups {
+        wakeups: 1,
+        p50_ns: None,
+        p99_ns: None,
+        max_ns: None,
+        waking_on_path_ns: None,
+        latest: None,
+    };
     let queued = Observation::PathQueued { queued_ns: 2, kinds: Default::default(), percent: 9.0 };
     let all = [(herds, Some(3)), (slow, Some(1)), (queued, Some(2))];
     let all = all.into_iter().map(|(observation, cost)| (observation, cost, Certainty::Exact)).collect();
-    let costs: Vec<Option<u64>> = ranked(all).iter().map(|(_, cost, _)| *cost).collect();
+    let costs: Vec<Option<u64>> = ranked(all, 1).iter().map(|(_, cost, _)| *cost).collect();
     assert_eq!(costs, [Some(2), Some(3), Some(1)]);
 }
 
@@ -346,7 +352,7 @@ fn the_costliest_come_first_and_losses_are_never_left_out() {
     let losses = Observation::Losses { gaps: 1, unknown_percent: 0.0, unwritten_percent: 0.0 };
     let mut all = vec![(losses, None, Certainty::Exact), queued(None)];
     all.extend((0..9).map(|cost| queued(Some(cost))));
-    let ranked = ranked(all);
+    let ranked = ranked(all, 1);
     let costs: Vec<Option<u64>> = ranked.iter().map(|(_, cost, _)| *cost).collect();
     assert_eq!(costs, [Some(8), Some(7), Some(6), Some(5), Some(4), Some(3), Some(2), None]);
     assert!(ranked[7].0.is_doubt());

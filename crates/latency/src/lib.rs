@@ -142,6 +142,9 @@ impl Measure {
     }
 }
 
+/// The wakeup latency from which a wakeup is late: 4 ms, a tick at 250 Hz.
+pub const LATE: Dur = Dur(4_000_000);
+
 /// The number of intervals of each measure that began before the window.
 type Earlier = [u64; Measure::ALL.len()];
 
@@ -199,6 +202,8 @@ struct RowSums {
     measures: Measures,
     /// The number of intervals of each measure that began before the window.
     earlier: Earlier,
+    /// The number of wakeup latencies of [`LATE`] and longer.
+    late: u64,
 }
 
 impl RowSums {
@@ -207,6 +212,7 @@ impl RowSums {
         self.has_several_names |= later.has_several_names || self.name != later.name;
         self.name = later.name;
         self.tasks += later.tasks;
+        self.late += later.late;
         self.measures.iter_mut().zip(&later.measures).for_each(|(sum, more)| sum.merge(more));
         self.earlier.iter_mut().zip(&later.earlier).for_each(|(sum, more)| *sum += more);
     }
@@ -215,6 +221,7 @@ impl RowSums {
     fn add(&mut self, measure: Measure, length: Dur, earlier: bool) {
         self.measures[measure as usize].add(length);
         self.earlier[measure as usize] += u64::from(earlier);
+        self.late += u64::from(measure == Measure::Wakeup && length >= LATE);
     }
 }
 
@@ -519,7 +526,7 @@ impl<'o> Latency<'o> {
         let rows = &mut self.rows;
         *self.places.entry(key).or_insert_with(|| {
             let (measures, earlier) = (Measures::default(), Earlier::default());
-            rows.push(RowSums { key, name, has_several_names: false, tasks: 0, measures, earlier });
+            rows.push(RowSums { key, name, has_several_names: false, tasks: 0, measures, earlier, late: 0 });
             rows.len() - 1
         })
     }

@@ -34,6 +34,8 @@ pub struct LatencyRow {
     pub merged: Option<u64>,
     /// The measures that occur, with their distributions.
     pub measures: Vec<MeasureSummary>,
+    /// The number of wakeups whose latency is 4 ms or longer.
+    pub late_wakeups: u64,
 }
 
 /// A measure and its distribution.
@@ -182,7 +184,7 @@ impl OfSelection for LatencyReport {
 }
 
 impl LatencyReport {
-    /// The distribution of a measure.
+    /// The distribution of a measure over all tasks.
     pub fn of(&self, measure: Measure) -> Summary {
         self.measures.get(measure as usize).map_or_else(Summary::default, |named| named.summary)
     }
@@ -229,12 +231,21 @@ fn row(sums: &RowSums, groups: Option<&TaskGroups>) -> (Option<Dur>, LatencyRow)
     };
     let merged = (sums.key == TaskGroup::Rest).then_some(sums.tasks);
     let measures = named(&sums.measures, &sums.earlier).filter(|m| m.summary.count > 0).collect();
-    (sums.measures[Measure::Wakeup as usize].max(), LatencyRow { pid, command, group, merged, measures })
+    (
+        sums.measures[Measure::Wakeup as usize].max(),
+        LatencyRow { pid, command, group, merged, measures, late_wakeups: sums.late },
+    )
 }
 
 impl LatencyRow {
+    /// The distribution of a measure in the row; that of nothing where it does not occur.
+    pub fn of(&self, measure: Measure) -> Summary {
+        let named = self.measures.iter().find(|named| named.measure == measure);
+        named.map_or_else(Summary::default, |named| named.summary)
+    }
+
     /// The name of the row in tables.
-    fn shown(&self) -> String {
+    pub fn shown(&self) -> String {
         let command = self.command.unwrap_or_default();
         match (&self.group, self.pid) {
             (Some(group), _) => group.shown(),

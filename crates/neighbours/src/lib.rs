@@ -34,7 +34,7 @@ pub use figure::figure;
 pub use matrix::Matrix;
 pub use parties::{By, PartyKind};
 pub use pressure::{MeasuredPressure, PressureMeter, Stalled};
-pub use question::NeighboursQuestion;
+pub use question::{NeighboursQuestion, plain};
 pub use report::{NeighboursReport, PairReport, PartyReport, SCHEMA};
 pub use text::text;
 pub use witness::{GroupPressure, PressureReport};

@@ -119,9 +119,9 @@ fn why_not_the_kernel(session: &Session) -> Option<&'static str> {
     (is_part && session.machine.is_some()).then_some("they span the whole recording, of which this is a part")
 }
 
-/// The options of all tasks of a session, with the cgroups and processes that they need; by cgroups where those are known, unless another rule
+/// Returns the options of all tasks of a session, with the cgroups and processes that they need; by cgroups where those are known, unless another rule
 /// is asked for.
-fn plain(session: &Session, by: Option<By>) -> Options<'static> {
+pub fn plain(session: &Session, by: Option<By>) -> Options<'static> {
     let machine = session.machine.as_ref();
     let needs_processes = !matches!(by, Some(By::Command | By::Application));
     let processes = if needs_processes { Processes::of(&session.trace, machine) } else { Processes::default() };
