@@ -31,7 +31,8 @@ fn arguments(command: &str) -> Option<String> {
         let letters = word.trim_matches(|c: char| !c.is_ascii_alphabetic());
         letters.len() > 2 && letters.bytes().all(|b| b.is_ascii_uppercase() || b == b'_')
     };
-    let is_example = !arguments.starts_with("record") && arguments != "machine" && !arguments.starts_with("top");
+    // They need root, or serve until they are interrupted.
+    let is_example = !["record", "machine", "top", "view"].iter().any(|name| arguments.starts_with(name));
     (is_example && !arguments.split_whitespace().any(is_pattern)).then(|| arguments.to_owned())
 }
 
@@ -83,6 +84,28 @@ fn every_command_of_the_readme_works() {
     let lines = excerpt.lines().map(str::trim).filter(|line| !line.is_empty() && *line != "...");
     for line in lines {
         assert!(printed.lines().any(|other| other.contains(line)), "{line:?} is not printed");
+    }
+    std::fs::remove_dir_all(&folder).expect("removed");
+}
+
+/// *Begin* can be walked by its text alone, in a clone.
+#[test]
+fn every_command_of_the_first_page_works() {
+    let folder = clone("begin");
+    let page = std::fs::read_to_string(root().join("docs/begin.md")).expect("the page");
+    let mut ran = Vec::new();
+    for command in commands(&page) {
+        let shown = arguments(&command).map(|arguments| format!("schedviz {arguments}"));
+        let line = shown.or_else(|| command.starts_with("cp ").then_some(command));
+        if let Some(line) = line {
+            let (code, _, stderr) = run(&folder, &line);
+            assert_eq!(code, Some(0), "{line}: {stderr}");
+            ran.push(line);
+        }
+    }
+    assert!(ran.len() >= 8, "{ran:?}");
+    for made in ["hackbench.dat2graph.pdf", "report/index.html", "public.dat"] {
+        assert!(folder.join(made).is_file(), "{made}");
     }
     std::fs::remove_dir_all(&folder).expect("removed");
 }
