@@ -1,5 +1,5 @@
 //! The application: a command that hardly ran is none, chosen tasks take its place, and servers work for their clients
-//! (`docs/definitions.md`, section 2).
+//! (`docs/read-the-numbers.md#application`).
 
 use crate::support::{Ran, schedviz, scratch};
 use sched::{Comm, Cpu, EventKind, Pid, PrevState, SchedEvent, TaskRef, Ts};

@@ -10,7 +10,7 @@
 //! <!-- columns: workcons worst -->                                  the fields of each element of `worst`
 //! ```
 
-use crate::support::root;
+use crate::support::{asked, root};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -272,4 +272,36 @@ fn a_block_that_is_not_that_of_the_program_is_made_anew() {
     }
     // An empty line between a marker and its block goes.
     assert_eq!(renewed(&page.replace("-->\n", "-->\n\n")), page);
+}
+
+/// A page names each column of its table: by itself, by the beginning that the columns of a distribution share (`runs_…`), or as
+/// "the distribution", whose columns are in `docs/files.md`.
+#[test]
+fn each_column_of_a_table_is_named_in_its_page() {
+    let read = |page: &str| std::fs::read_to_string(root().join(page)).unwrap_or_else(|e| panic!("{page}: {e}"));
+    let (files, mut missing, mut seen) = (read("docs/files.md"), Vec::new(), 0);
+    for entry in
+        schedviz::COMMANDS.iter().filter(|entry| entry.formats().is_some_and(session::formats::Formats::has_table))
+    {
+        let Some(mut words) = asked(entry, "tests/fixtures/hackbench.dat") else { continue };
+        words.extend(["--format", "csv", "-o", "-", "-q"].map(str::to_owned));
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let text = crate::support::schedviz(&words).success().text();
+        let page = read(&format!("docs/questions/{}.md", entry.name));
+        let has_distribution = page.contains("the distribution");
+        let prefixes: Vec<&str> =
+            page.split('`').skip(1).step_by(2).filter_map(|word| word.strip_suffix('…')).collect();
+        for column in text.lines().next().expect("a head").split(',') {
+            let word = format!("`{column}`");
+            let is_named = page.contains(&word)
+                || prefixes.iter().any(|prefix| !prefix.is_empty() && column.starts_with(prefix))
+                || (has_distribution && files.contains(&word));
+            if !is_named {
+                missing.push(format!("{}: {column}", entry.name));
+            }
+        }
+        seen += 1;
+    }
+    assert!(missing.is_empty(), "{missing:#?}");
+    assert!(seen > 12, "{seen} tables");
 }

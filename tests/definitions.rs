@@ -1,12 +1,13 @@
-//! The names in JSON beside the rows of `docs/definitions.md` are those of the schemas; the names of `why` are compared in
-//! its crate.
+//! The names in JSON beside the definitions in the book are those of the schemas; the names of `why` are compared in its crate.
 
 use crate::support::root;
 use serde_json::Value;
 use std::collections::BTreeSet;
 
+/// The pages of the book, one after the other.
 fn page() -> String {
-    std::fs::read_to_string(root().join("docs/definitions.md")).expect("the definitions")
+    let pages = crate::book::pages();
+    pages.into_iter().map(|page| std::fs::read_to_string(page).expect("a page")).collect()
 }
 
 /// The names in backticks in the column "name in JSON" of the table with this head.

@@ -136,7 +136,8 @@ fn documents_name_files_that_exist() {
         let words = text.split('`').skip(1).step_by(2).filter(|w| !w.contains([' ', '*', '<', '$', '(']));
         let links = text.split("](").skip(1).filter_map(|rest| rest.split([')', '#']).next());
         for word in words.filter(|w| w.contains('/') && prefixes.iter().any(|p| w.starts_with(p))) {
-            assert!(root().join(word).exists(), "{document} names {word}, which is not there");
+            let file = word.split('#').next().unwrap_or(word);
+            assert!(root().join(file).exists(), "{document} names {word}, which is not there");
         }
         let folder = root().join(&document).parent().expect("a folder").to_owned();
         for link in links.filter(|link| !link.is_empty() && !link.contains("://")) {

@@ -12,8 +12,8 @@ const REMAINING: [&str; 9] = [
     "crates/sample/src/report.rs",
     "crates/sample/src/tests.rs",
     "crates/sample/src/text.rs",
-    "docs/commands.md",
-    "docs/definitions.md",
+    "docs/SUMMARY.md",
+    "docs/questions/sample.md",
     "tests/sample.rs",
 ];
 

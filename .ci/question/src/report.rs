@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 /// The name and version of the document.
 pub(crate) const SCHEMA: &str = "schedviz/sample/1";
 
-// todo(sample): the numbers, as docs/definitions.md has them.
+// todo(sample): the numbers, as the page of the question has them.
 /// The switches of a window.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -1,6 +1,6 @@
 //! The table in the forms that kernel developers and their tools read: the dialects of the list.
 //!
-//! `docs/definitions.md` defines the numbers of each. Whether a change is marked is decided by the permutation test in every
+//! `docs/questions/compare.md` defines the numbers of each. Whether a change is marked is decided by the permutation test in every
 //! one of them.
 
 mod benchstat;

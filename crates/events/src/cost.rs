@@ -1,4 +1,4 @@
-//! The cost of a migration: bursts after it against bursts without one (`docs/definitions.md`, section 9).
+//! The cost of a migration: bursts after it against bursts without one (`docs/questions/migrations.md#cost`).
 
 mod noted;
 

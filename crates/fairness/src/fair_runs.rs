@@ -1,4 +1,4 @@
-//! The runs of fair tasks in the place of waiting real-time tasks (`docs/definitions.md`, section 25).
+//! The runs of fair tasks in the place of waiting real-time tasks (`docs/questions/fairness.md#fair-in-place`).
 //!
 //! Whether one goes on follows from the state alone, so that windows and pieces of a pass agree.
 

@@ -1,4 +1,4 @@
-//! The main findings about a trace: at most eight sentences, the costliest first (`docs/definitions.md`, section 13).
+//! The main findings about a trace: at most eight sentences, the costliest first (`docs/questions/findings.md`).
 //!
 //! The crate derives no number anew. It runs the analyses of `workcons`, `why`, `path`, `latency`, `utilization`, `fairness`, `jobs` and `neighbours` in
 //! one pass, compares their reports with thresholds, and ranks what exceeds one by its cost: the time on the critical path

@@ -3,7 +3,7 @@
 //! A task that timers wake at multiples of one interval, or that is woken at even intervals, is periodic; its period is its deadline unless one is given, or the parameters of a deadline task
 //! are recorded. The longest jobs of each task have
 //! what kept them: the time until they were queued, in the run queue, throttled, and the tasks that ran on their CPU meanwhile.
-//! `docs/definitions.md` defines each number in its section on jobs.
+//! `docs/questions/jobs.md` defines each number.
 //!
 //! ```
 //! use jobs::{Jobs, Options};

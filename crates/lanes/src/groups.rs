@@ -1,5 +1,5 @@
 //! Lanes of groups of CPUs: where there are more CPUs than lanes can be distinguished, a core, a last-level cache or a node
-//! has one lane. Its height is the time of all its CPUs (section 4 of docs/definitions.md).
+//! has one lane. Its height is the time of all its CPUs (`docs/questions/dat2graph.md#group-lanes`).
 
 use crate::Options;
 use crate::lane::Lane;

@@ -2,7 +2,7 @@
 //!
 //! Each switch-out can have a stack. The time that the task is asleep after it, and the time that it is runnable, is at that stack
 //! until the task runs again; time without a recorded stack is in the row *no stack*, so that all rows together are all the time.
-//! `docs/definitions.md`, section 19, defines each number.
+//! `docs/questions/offcpu.md` defines each number.
 //!
 //! ```
 //! use offcpu::{OffCpu, Options};

@@ -1,4 +1,4 @@
-//! Stretches of a task that the trace does not determine (`docs/definitions.md`, section 8, *gap*).
+//! Stretches of a task that the trace does not determine (`docs/questions/path.md#gap`).
 
 use crate::chain::{ChainNode, Link, NOTHING, Segment, SegmentKind, Via};
 use crate::joined::TrackOrigin;

@@ -1,4 +1,4 @@
-//! The critical path of a command or a task (`docs/definitions.md`, section 8).
+//! The critical path of a command or a task (`docs/questions/path.md`).
 //!
 //! The path is walked backwards from the end of its task. A sleep that another task ended is explained by that task, back to
 //! the instant at which the sleep began; there the walk returns to the sleeper. One pass forwards collects the segments of each

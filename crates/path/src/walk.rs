@@ -1,4 +1,4 @@
-//! The walk back through the segments of all tasks (`docs/definitions.md`, section 8).
+//! The walk back through the segments of all tasks (`docs/questions/path.md`).
 //!
 //! A task's sleep is explained by the task that ended it, back to the instant at which the sleep began; there the walk
 //! returns to the sleeper. The returns form a stack. The task of each is asleep while the walk is with those above it:

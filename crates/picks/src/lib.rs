@@ -1,7 +1,7 @@
 //! Picks: why the fair class chose each task that a CPU switched to.
 //!
 //! EEVDF gives each runnable task a *lag*, the share of its run queue that it is owed, and a *deadline*. It picks, among the tasks whose lag
-//! is not negative, the one with the earliest deadline. `docs/definitions.md`, section 18, defines each number and each reason.
+//! is not negative, the one with the earliest deadline. `docs/questions/picks.md` defines each number and each reason.
 //!
 //! Where `record --why=picks` recorded the kernel's own numbers, a pick is compared with those of all tasks that could have been picked. Otherwise
 //! lags are those of a fluid model, and the reasons are possible ones and named so.

@@ -2,7 +2,7 @@
 //!
 //! The kernel asks a running task to give up its CPU by a flag: `TIF_NEED_RESCHED` at once, since 6.13 also
 //! `TIF_NEED_RESCHED_LAZY`, which the task may ignore until it returns to user mode or until the next tick makes it immediate.
-//! `docs/definitions.md`, section 15, defines each number.
+//! `docs/questions/preemptions.md` defines each number.
 //!
 //! The instant of a request is exact where the probe `resched` was recorded (`record --why`). Otherwise it has bounds from the flags
 //! (`common_flags`) of the events on the CPU: it follows the last event that does not carry the flag, and precedes the first one

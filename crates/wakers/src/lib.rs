@@ -1,7 +1,7 @@
 //! The graph of wakeups: the commands, tasks, processes or cgroups that wake one another, how often, and the time on either side of each wakeup.
 //!
 //! An edge leads from a waker to a woken task. A wakeup counts when the woken task runs, as in `schedviz latency`, and has the time
-//! that the task slept before, the time that it waited after, and the caches of the two CPUs. `docs/definitions.md`, section 16, defines
+//! that the task slept before, the time that it waited after, and the caches of the two CPUs. `docs/questions/wakers.md` defines
 //! each number.
 //!
 //! The waker is the task that was current where `sched_waking` was recorded, in the context of a task. A wakeup from an interrupt or a

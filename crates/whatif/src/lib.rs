@@ -1,4 +1,4 @@
-//! The work that a trace shows, under other policies (`docs/definitions.md`, section 10).
+//! The work that a trace shows, under other policies (`docs/questions/whatif.md`).
 //!
 //! [`ModelBuilder`] is an analysis that turns a trace into work: programs of tasks. [`simulate`] executes the work under a
 //! [`Policy`] and emits the scheduler's events of that run, which are measured as those of a trace are.

@@ -1,4 +1,4 @@
-//! How waits and idle stretches begin and end (`docs/definitions.md`, section 7).
+//! How waits and idle stretches begin and end (`docs/questions/why.md#waits`).
 
 use crate::nearest::Nearest;
 use sched::Cause;
@@ -383,12 +383,11 @@ mod tests {
     use super::*;
     use std::collections::BTreeSet;
 
-    const PAGE: &str = include_str!("../../../docs/definitions.md");
+    const PAGE: &str = include_str!("../../../docs/questions/why.md");
 
-    /// The names in the last column of the tables of a section whose heads begin so.
+    /// The names in the last column of the table whose head begins so.
     fn defined(head: &str) -> BTreeSet<&'static str> {
-        let section = PAGE.split_once("\n## 7. ").expect("section 7").1.split_once("\n## 8. ").expect("section 8").0;
-        let table = section.split_once(&format!("\n| {head}")).expect("a table").1;
+        let table = PAGE.split_once(&format!("\n| {head}")).expect("a table").1;
         let rows = table.lines().skip(2).take_while(|line| line.starts_with('|'));
         rows.filter_map(|row| row.trim_end_matches(" |").rsplit_once("| ")?.1.strip_prefix('`')?.strip_suffix('`'))
             .collect()

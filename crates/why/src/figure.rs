@@ -210,10 +210,9 @@ mod tests {
     #[test]
     fn an_origin_has_a_colour_of_its_own() {
         // Those of the definitions; a test of the categories compares these names with the program's.
-        let page = include_str!("../../../docs/definitions.md");
-        let section = page.split_once("\n## 7. ").expect("section 7").1;
+        let page = include_str!("../../../docs/questions/why.md");
         let names = |head: &str| {
-            let table = section.split_once(&format!("\n| {head}")).expect("a table").1;
+            let table = page.split_once(&format!("\n| {head}")).expect("a table").1;
             let rows = table.lines().skip(2).take_while(|line| line.starts_with('|'));
             rows.filter_map(|row| row.rsplit('`').nth(1)).collect::<Vec<_>>()
         };

@@ -2,7 +2,7 @@
 //!
 //! The kernel attempts no new-idle balance on a CPU whose average idle time is below the cost of its smallest domain. Neither number is in a stock event. The average is followed between two bounds, from the least and
 //! the greatest value that it can have at the window's start; the cost lies between the one at the start of the recording, which decays, and
-//! the one at its end. `docs/definitions.md`, section 7, has the rule.
+//! the one at its end. `docs/questions/why.md#gate` has the rule.
 
 use machine::{Machine, NewIdleCost};
 use sched::{Cpu, EventKind, SchedEvent, Ts};

@@ -3,7 +3,7 @@
 //! `workcons` measures for how long work conservation was violated. This crate divides two sums of that time, to the
 //! nanosecond: the waiting in violation, ∫ V · Σ counted waiters on overloaded CPUs, among the waits, and the idling in
 //! violation, ∫ V · |I|, among the idle stretches. Each wait and each idle stretch has one origin and one end
-//! (`docs/definitions.md`, section 7). The sets are those of `workcons::violation`, with the same options.
+//! (`docs/questions/why.md`). The sets are those of `workcons::violation`, with the same options.
 //!
 //! It also counts the *missed steals*: the switches to idle while a counted task waits on another CPU.
 //!

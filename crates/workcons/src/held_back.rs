@@ -6,7 +6,7 @@ use serde::Serialize;
 /// Maximum number of stretches that can still grow. Beyond it the older half is settled.
 const MOST: usize = 1 << 16;
 
-/// Time for which CPUs idled beside their own waiting tasks for 1 ms or longer (`docs/definitions.md`, section 3: *held back*).
+/// Time for which CPUs idled beside their own waiting tasks for 1 ms or longer (`docs/questions/workcons.md#held-back-and-unbalanced`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HeldBack {

@@ -1,5 +1,5 @@
 //! Unbalanced time: a CPU has at least two runnable tasks more than another that its waiting task may use, which does not idle
-//! (`docs/definitions.md`, section 3: *The four kinds of queued time*).
+//! (`docs/read-the-numbers.md#queued-time`).
 
 use crate::violation::{ALL, Sets};
 use sched::{Cpu, CpuSet, Dur, Load, SchedState, Ts};

@@ -1,7 +1,7 @@
 //! The violation of work conservation: the one place that derives it.
 //!
 //! Let I be the CPUs that idle with an empty run queue, and O those that run a task while a task that counts waits. Work
-//! conservation is violated while neither set is empty (`docs/definitions.md`, section 5). [`Waiters`](crate::Waiters) has
+//! conservation is violated while neither set is empty (`docs/questions/workcons.md#violation`). [`Waiters`](crate::Waiters) has
 //! three ways of counting the waiting tasks; all three are followed at once.
 //!
 //! | module | content |

@@ -35,7 +35,7 @@ pub struct QueuedAsk<'o> {
     pub affinity: Option<Arc<Affinity>>,
 }
 
-/// The queued time of tasks within the window, by kind (`docs/definitions.md`, section 3: *The four kinds of queued time*).
+/// The queued time of tasks within the window, by kind (`docs/read-the-numbers.md#queued-time`).
 pub struct QueuedSums<'o> {
     ask: QueuedAsk<'o>,
     kinds: QueuedKinds,

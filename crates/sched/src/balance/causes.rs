@@ -1,4 +1,4 @@
-//! Why a task was migrated, from the ordinary events of the scheduler (`docs/definitions.md`, section 5).
+//! Why a task was migrated, from the ordinary events of the scheduler (`docs/questions/migrations.md#causes`).
 //!
 //! | cause | pattern at `sched_migrate_task`(p, orig → dest) on CPU e |
 //! |---|---|

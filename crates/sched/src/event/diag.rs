@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 pub enum Severity {
     /// A remark: nothing is missing from the figures.
     Note,
-    /// A contradiction between events, resolved by a rule of `docs/definitions.md`.
+    /// A contradiction between events, resolved by a rule of `docs/read-the-numbers.md#contradictions`.
     Repaired,
     /// A gap: something that happened was not recorded, or is not read, so the figures lack it.
     Incomplete,

@@ -4,7 +4,7 @@ use crate::event::task_id::TaskId;
 use crate::event::{Comm, Cpu, Dur, Pid, Ts};
 use serde::{Deserialize, Serialize};
 
-/// The state of a task. See `docs/definitions.md`, section 1.
+/// The state of a task. See `docs/read-the-numbers.md#states`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum TaskState {

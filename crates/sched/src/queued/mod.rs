@@ -1,4 +1,4 @@
-//! Queued time in four kinds (`docs/definitions.md`, section 3: *The four kinds of queued time*): held back, beside an idle CPU, beside a
+//! Queued time in four kinds (`docs/read-the-numbers.md#queued-time`): held back, beside an idle CPU, beside a
 //! shorter queue, all queues alike.
 //!
 //! [`QueuedKinds`] follows the lengths of all run queues, in constant time per event whatever number of tasks waits. A caller takes a

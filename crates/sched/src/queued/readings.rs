@@ -4,7 +4,7 @@ use super::{HELD_BACK, UsableClass};
 use crate::event::{Cpu, Ts};
 use serde::Serialize;
 
-/// Queued time by kind, in nanoseconds (`docs/definitions.md`, section 3: *The four kinds of queued time*). The kinds sum to the whole.
+/// Queued time by kind, in nanoseconds (`docs/read-the-numbers.md#queued-time`). The kinds sum to the whole.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct QueuedTimes {

@@ -29,7 +29,7 @@ impl RunLengths {
 }
 
 /// The work of the traced command in a recording, by which it is an application or hardly ran
-/// (`docs/definitions.md`, section 2).
+/// (`docs/read-the-numbers.md#application`).
 #[derive(Clone, Debug)]
 pub struct CommandWork {
     steps: LineageSteps,

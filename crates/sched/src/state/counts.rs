@@ -7,7 +7,7 @@ use crate::numbers::episodes::Amount;
 use crate::tables::chosen_cpus::ChosenCpus;
 use serde::Serialize;
 
-/// The load of a CPU as figures show it (`docs/definitions.md`, section 3).
+/// The load of a CPU as figures show it (`docs/questions/workcons.md#sets`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Load {

@@ -5,7 +5,7 @@ use crate::event::diag::EventIssue;
 use crate::event::span::{Current, TaskState};
 use crate::event::{Comm, Cpu, Dur, PrevState, Ts};
 
-/// A time that no CPU needs to switch to a task that is queued on it (`docs/definitions.md`, section 3).
+/// A time that no CPU needs to switch to a task that is queued on it (`docs/questions/workcons.md#woken-not-switched-yet`).
 const LONG: Dur = Dur(1_000_000);
 
 impl SchedState {

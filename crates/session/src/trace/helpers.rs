@@ -1,5 +1,5 @@
 //! The tasks that work for the application without descending from it: those that wake its tasks and are woken by them, hand
-//! in hand (`docs/definitions.md`, section 2).
+//! in hand (`docs/read-the-numbers.md#application`).
 
 use crate::trace::lives::{Life, Lives, members_of};
 use sched::limits::{PIDS, keep_of_pid};

@@ -15,7 +15,7 @@ const SWITCH_OUTS: usize = 1 << 22;
 /// The switch-outs of each PID in the order of time, each with its stack where it has one.
 type OutsByPid<S> = SeededMap<Pid, Vec<(Ts, Option<S>)>>;
 
-/// An analysis that collects the stacks with which tasks leave their CPUs, by the rule of `docs/definitions.md`, section 19.
+/// An analysis that collects the stacks with which tasks leave their CPUs, by the rule of `docs/read-the-numbers.md#by`.
 struct SwitchOuts<'s> {
     stacks: &'s EventStacks,
     of: OutsByPid<StackId>,
