@@ -149,10 +149,20 @@ fn columns(words: &str) -> Vec<String> {
     let is_common = |field: &str| is_top && COMMON.contains(&field);
     let rows = fields.iter().filter(|(field, _)| !is_common(field)).map(|(field, of)| {
         let text = of["description"].as_str().or(content(&schema, of)["description"].as_str()).unwrap_or_default();
-        format!("| `{field}` | {} | {} |", kind(&schema, of), text.replace('\n', " ").replace('|', "\\|"))
+        format!(
+            "| `{field}` | {} | {} |",
+            kind(&schema, of),
+            first_sentence(&text.replace('\n', " ")).replace('|', "\\|")
+        )
     });
     let head = ["| field | type | meaning |", "|---|---|---|"].map(str::to_owned);
     head.into_iter().chain(rows).collect()
+}
+
+/// The beginning of a description, up to the end of a sentence or a semicolon: the schema has the rest.
+fn first_sentence(text: &str) -> String {
+    let end = [". ", "; "].iter().filter_map(|end| text.find(end)).min().unwrap_or(text.len());
+    format!("{}.", text[..end].trim_end_matches('.'))
 }
 
 /// A schema behind its references; of a list that of an element, of a value that may be absent that of the value.
