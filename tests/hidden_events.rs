@@ -1,8 +1,9 @@
 //! Recordings without one kind of event: no number that follows from it remains, in text, JSON or CSV.
 
-use crate::support::{fixture, schedviz_in, scratch, unwrapped};
+use crate::support::{Effort, effort, fixture, schedviz, schedviz_in, scratch, unwrapped};
 use sched::{EventKind, SchedEvent};
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::path::Path;
 use testkit::{Simulation, TraceBuilder};
 
@@ -53,6 +54,98 @@ fn nothing_is_zero_for_want_of_wakeups() {
     }
     let fairness = unwrapped(&schedviz_in(&folder, &["fairness", "hidden.dat", "-q"]).success().text());
     assert!(fairness.contains("those behind sleeps are unknown: neither sched:sched_wakeup"), "{fairness}");
+    std::fs::remove_dir_all(&folder).expect("removed");
+}
+
+/// A kind of event that is hidden: its name, and whether an event is of it.
+type Hidden = (&'static str, fn(&EventKind) -> bool);
+
+/// The kinds of events that decide the state, but for switches, without which every command refuses a trace.
+const KINDS: [Hidden; 8] = [
+    ("no wakeups at all", |kind| matches!(kind, EventKind::Wakeup { .. } | EventKind::Waking { .. })),
+    ("sched_waking", |kind| matches!(kind, EventKind::Waking { .. })),
+    ("sched_wakeup_new", |kind| matches!(kind, EventKind::WakeupNew { .. })),
+    ("sched_wakeup", |kind| matches!(kind, EventKind::Wakeup { .. })),
+    ("sched_migrate_task", |kind| matches!(kind, EventKind::Migrate { .. })),
+    ("sched_process_fork", |kind| matches!(kind, EventKind::Fork { .. })),
+    ("sched_process_exec", |kind| matches!(kind, EventKind::Exec { .. })),
+    ("sched_process_exit", |kind| matches!(kind, EventKind::Exit { .. })),
+];
+
+/// Numbers that may become zero: what they mean does not depend on the hidden events, or zero is what is left of them.
+/// The rows of `worst` and `starved` are those of other waits.
+const MAY_BE_ZERO: [(&str, &str); 3] = [
+    ("latency", ".worst[].idle_cpus"),
+    ("fairness", ".starved[].could_have_run_ns"),
+    ("fairness", ".starved[].idle_cpu_count"),
+];
+
+/// The numbers of a document by their paths; those of rows are summed.
+fn numbers(value: &Value, path: &str, sums: &mut BTreeMap<String, f64>) {
+    match value {
+        Value::Number(number) => *sums.entry(path.to_owned()).or_default() += number.as_f64().unwrap_or_default().abs(),
+        Value::Object(fields) => {
+            fields.iter().for_each(|(name, value)| numbers(value, &format!("{path}.{name}"), sums))
+        }
+        Value::Array(values) => values.iter().for_each(|value| numbers(value, &format!("{path}[]"), sums)),
+        _ => {}
+    }
+}
+
+/// The numbers of a table's columns, summed.
+fn columns(text: &str) -> BTreeMap<String, f64> {
+    let mut sums = BTreeMap::new();
+    let mut lines = text.lines().map(|line| line.split(','));
+    let names: Vec<&str> = lines.next().map(Iterator::collect).unwrap_or_default();
+    for (name, cell) in lines.flat_map(|line| names.iter().zip(line)) {
+        if let Ok(number) = cell.parse::<f64>() {
+            *sums.entry((*name).to_owned()).or_default() += number.abs();
+        }
+    }
+    sums
+}
+
+/// All numbers of a command's document and table on a trace; none where it refuses the trace.
+fn all_numbers(folder: &Path, command: &str, file: &str, has_table: bool) -> Option<BTreeMap<String, f64>> {
+    let ran = schedviz_in(folder, &[command, file, "--json", "-q"]);
+    let document: Value = serde_json::from_slice(&ran.stdout).ok()?;
+    let mut sums = BTreeMap::new();
+    numbers(&document, "", &mut sums);
+    if has_table {
+        let csv = schedviz_in(folder, &[command, file, "-q", "-o", "-", "--format", "csv"]).success().text();
+        sums.extend(columns(&csv).into_iter().map(|(name, sum)| (format!("column {name}"), sum)));
+    }
+    Some(sums)
+}
+
+/// Hides each kind of event in turn: no number of any command that was above zero becomes zero for want of it.
+#[test]
+fn no_number_becomes_zero_for_want_of_a_kind_of_events() {
+    let folder = scratch("hidden-kinds");
+    let kinds = if effort() == Effort::Quick { &KINDS[..3] } else { &KINDS[..] };
+    without(&folder, "whole.dat", |_| false);
+    let mut found = Vec::new();
+    let mut compared = 0;
+    for entry in schedviz::COMMANDS.iter().filter(|entry| !entry.is_hidden) {
+        let help = schedviz(&[entry.name, "--help"]).success().text();
+        let takes_a_trace = help.contains("--json") && help.contains("<TRACE>") && !help.contains("<SPEC>");
+        let has_table = help.contains("- csv: ");
+        let numbers_of = |file: &str| all_numbers(&folder, entry.name, file, has_table);
+        let Some(whole) = takes_a_trace.then(|| numbers_of("whole.dat")).flatten() else { continue };
+        for (kind, is_hidden) in kinds {
+            without(&folder, "hidden.dat", *is_hidden);
+            let Some(hidden) = numbers_of("hidden.dat") else { continue };
+            compared += 1;
+            for (path, sum) in whole.iter().filter(|(_, sum)| **sum > 0.0) {
+                let is_exempt = MAY_BE_ZERO.contains(&(entry.name, path));
+                if hidden.get(path) == Some(&0.0) && !is_exempt {
+                    found.push(format!("{} without {kind}: {path} is 0, and {sum} with it", entry.name));
+                }
+            }
+        }
+    }
+    assert!(compared > 30, "{compared}");
+    assert!(found.is_empty(), "{}", found.join("\n"));
     std::fs::remove_dir_all(&folder).expect("removed");
 }
 

@@ -174,17 +174,18 @@ fn check(name: &str, events: &[SchedEvent]) {
     let (whole, looked, laws, pressure) = run(Window::default());
     check_pressure(name, &pressure, &looked, events);
     assert_eq!(pairs(&whole), looked.pairs, "{name}");
-    assert_eq!(whole.preemptions, looked.preemptions, "{name}");
-    assert_eq!(whole.throttled_ns, laws.throttled, "{name}");
-    assert!(whole.wait_ns <= laws.waiting, "{name}: only tasks on CPUs without events are left out");
+    assert_eq!(whole.preemptions, Some(looked.preemptions), "{name}");
+    assert_eq!(whole.throttled_ns, Some(laws.throttled), "{name}");
+    let waited = whole.wait_ns.expect("time");
+    assert!(waited <= laws.waiting, "{name}: only tasks on CPUs without events are left out");
     // By command the same waiting is divided otherwise.
     let by_command = Options::new(By::Command);
     let commands = Pass::over(events).run(|| Matrix::new(&by_command)).unwrap_or_else(|never| match never {}).output;
     assert_eq!((commands.wait_ns, commands.preemptions), (whole.wait_ns, whole.preemptions), "{name}");
     let groups = &commands.groups;
-    assert_eq!(groups.iter().map(|group| group.wait_ns.0).sum::<u64>(), whole.wait_ns.0, "{name}");
+    assert_eq!(groups.iter().map(|group| group.wait_ns.0).sum::<u64>(), waited.0, "{name}");
     let own: u64 = groups.iter().map(|group| group.behind_own_ns.0).sum();
-    assert_eq!(groups.iter().map(|group| group.caused_ns.0).sum::<u64>() + own, whole.wait_ns.0, "{name}");
+    assert_eq!(groups.iter().map(|group| group.caused_ns.0).sum::<u64>() + own, waited.0, "{name}");
     let (first, last) = (events[0].ts, events[events.len() - 1].ts);
     let cut = Ts(first.0 + last.since(first).0 as i64 / 3);
     let at = events[events.len() / 2].ts.max(cut);
@@ -194,11 +195,15 @@ fn check(name: &str, events: &[SchedEvent]) {
     for window in edges.windows(2).map(|edge| Window { from: edge[0], to: edge[1] }) {
         let (part, ..) = run(window);
         pairs(&part).into_iter().for_each(|(pair, ns)| *sum.entry(pair).or_default() += ns);
-        preemptions += part.preemptions;
-        throttled += part.throttled_ns.0;
+        preemptions += part.preemptions.expect("a number");
+        throttled += part.throttled_ns.expect("time").0;
     }
     let (sum, all) = (without_kinds_of_idle(sum), without_kinds_of_idle(looked.pairs));
-    assert_eq!((sum, preemptions, throttled), (all, whole.preemptions, whole.throttled_ns.0), "{name}");
+    assert_eq!(
+        (sum, preemptions, throttled),
+        (all, whole.preemptions.expect("a number"), whole.throttled_ns.expect("time").0),
+        "{name}"
+    );
 }
 
 #[test]
@@ -240,7 +245,11 @@ fn cgroups_of_switches_divide_the_same_waiting() {
         let (report, all) = (run(&options), run(&Options::new(By::Application)));
         assert_eq!((report.wait_ns, report.preemptions), (all.wait_ns, all.preemptions));
         let unknown = report.groups.iter().filter(|group| group.kind == PartyKind::UnknownGroup);
-        assert!(unknown.map(|group| group.wait_ns.0).sum::<u64>() * 20 < report.wait_ns.0, "{:?}", report.groups);
+        assert!(
+            unknown.map(|group| group.wait_ns.0).sum::<u64>() * 20 < report.wait_ns.expect("time").0,
+            "{:?}",
+            report.groups
+        );
         let pressure = Pass::over(events.as_slice()).run(|| PressureMeter::new(&options.cgroups));
         check_witness(path.ends_with("newer/7.2-cgroup.dat"), &pressure.unwrap_or_else(|never| match never {}).output);
         seen += 1;

@@ -134,8 +134,19 @@ fn every_nanosecond_is_at_a_stack_or_in_the_row_without_one() {
 #[test]
 fn a_recording_without_stacks_is_named_so() {
     let path = fixture("hackbench.dat");
-    let text = schedviz(&["offcpu", "-q", path.to_str().expect("a path")]).success().text();
-    assert!(text.contains("no stack") && text.contains("trace-cmd record -T"), "{text}");
+    let path = path.to_str().expect("a path");
+    let text = crate::support::unwrapped(&schedviz(&["offcpu", "-q", path]).success().text());
+    let answer = "hackbench.dat: no switch has a stack: record them with schedviz record --stacks, trace-cmd record -T";
+    assert!(text.contains(answer), "{text}");
+    // The times of commands are known nevertheless, and no row speaks of stacks.
+    assert!(text.contains("the commands") && text.contains("trace-cmd") && !text.contains("no stack "), "{text}");
+    // Folded stacks, and a figure of both stacks, would be of nothing else than the words "[no stack]".
+    let refused = schedviz(&["offcpu", "-q", path, "--folded"]);
+    assert_eq!(refused.code, Some(1));
+    assert!(refused.stderr.contains("no switch has a stack: record them with"), "{}", refused.stderr);
+    let both = ["offcpu", "-q", path, "--by", "both", "-o", "-", "--format", "svg"];
+    let figure = schedviz(&both).success().text();
+    assert!(figure.contains("no switch has a stack") && !figure.contains("[no stack]"), "{figure}");
 }
 
 #[test]

@@ -200,7 +200,7 @@ fn picks_of_a_sched_ext_scheduler_are_in_no_figure_of_the_fair_class() {
     let trace = PathBuf::from(traces).join("extra/newer/7.2-scx.dat");
     let text = schedviz(&["picks", trace.to_str().expect("UTF-8"), "-q", "--json"]).success().text();
     let report: Value = serde_json::from_str(&text).expect("JSON");
-    assert_eq!((&report["picks"], &report["lag"]["count"]), (&Value::Null, &0.into()), "{report}");
+    assert_eq!((&report["picks"], &report["lag"]), (&Value::Null, &Value::Null), "{report}");
     assert!(report["selection_unknown"].as_str().is_some_and(|why| why.contains("sched_ext scheduler (minimal)")));
 }
 

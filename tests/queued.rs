@@ -321,7 +321,8 @@ fn compare(name: &str, events: &[SchedEvent], restricted: bool) -> QueuedTimes {
     for pid in kinds.keys().chain(expected.keys()) {
         assert_eq!(kinds.get(pid), expected.get(pid), "{name}: {pid}");
     }
-    assert_eq!((report.held_back.ns, report.held_back.cpu_ns), machine.held(), "{name}: held back");
+    let held = report.held_back.expect("wakeups");
+    assert_eq!((held.ns, held.cpu_ns), machine.held(), "{name}: held back");
     let found = report.unbalanced.expect("the unbalanced time");
     assert_eq!((found.ns, found.cpu_ns, found.episodes), machine.unbalanced(), "{name}: unbalanced");
     let mut all = QueuedTimes::default();

@@ -54,7 +54,7 @@ fn check(name: &str, events: &[SchedEvent]) {
         let in_handlers: u64 = times.cpus.iter().map(|cpu| cpu.irq_in_tasks_ns).sum();
         assert_eq!(report.run_ns.0, tasks + in_handlers, "{name}: the tasks of utilization");
         let waited: u64 = report.llcs.iter().map(|llc| llc.wait_ns.0).sum();
-        assert_eq!(waited, matrix.wait_ns.0, "{name}: the matrix");
+        assert_eq!(waited, matrix.wait_ns.expect("time").0, "{name}: the matrix");
         assert!(waited <= laws.waiting.0, "{name}");
         sums(&report)
     };

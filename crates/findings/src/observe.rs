@@ -255,7 +255,7 @@ impl<'m> Observer<'m> {
     /// Tasks that waited on idle CPUs, their own. Where records of throttling do not show the tasks, these are throttled.
     fn held_back(&self) -> Option<Observed> {
         let report = &self.found.workcons;
-        let held = report.held_back;
+        let held = report.held_back?;
         let longest = report.pending_switches.first()?;
         let on_path_ns = self.path.as_ref().map(|path| path.kinds.held_back_ns);
         let is_on_path = self.path.as_ref().is_some_and(|path| path.percent(path.kinds.held_back_ns) >= PATH_PERCENT);

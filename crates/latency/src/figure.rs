@@ -1,6 +1,6 @@
 //! The figure: a histogram for each measure, over a logarithmic scale of time.
 
-use crate::report::span;
+use crate::text::span;
 use crate::{LatencyReport, Measure};
 use draw::Figure;
 use timeline::histogram::{Histogram, histograms};

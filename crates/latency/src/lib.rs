@@ -44,6 +44,7 @@ mod placement;
 mod question;
 mod report;
 mod table;
+mod text;
 mod wait;
 
 pub use args::LatencyArgs;
@@ -54,7 +55,8 @@ pub use metrics::metrics;
 pub use noted::NoteTaker;
 pub use placement::{Idleness, Placement};
 pub use question::LatencyQuestion;
-pub use report::{LatencyReport, LatencyRow, Split, Unfinished, text};
+pub use report::{LatencyReport, LatencyRow, Split, Unfinished};
+pub use text::text;
 
 use joined::OpenEnds;
 use longest::LongWait;

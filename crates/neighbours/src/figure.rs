@@ -31,12 +31,13 @@ pub fn figure(report: &NeighboursReport, rows: usize, heading: &Heading) -> Figu
     let culprits = greatest(&report.groups, most, |group| group.caused_ns.0.saturating_add(group.behind_own_ns.0));
     let shown: u64 =
         sums.iter().filter(|((v, c), _)| victims.contains(v) && culprits.contains(c)).map(|(_, ns)| ns).sum();
-    let total = report.wait_ns.0.max(1);
+    let wait = report.wait_ns.unwrap_or_default();
+    let total = wait.0.max(1);
     let note = format!(
         "By {}: tasks of a row waited while a column occupied their CPU. The cells are {:.1} % of {:.6} task·s of waiting.",
         report.by.plural(),
         100.0 * shown as f64 / total as f64,
-        report.wait_ns.seconds()
+        wait.seconds()
     );
     let texts = heading.texts(format!("{}: victims and culprits", heading.trace), note);
     let widths = culprits.iter().map(|name| letters::width(&fitting(name, NAMES - AROUND), LETTER));

@@ -41,7 +41,7 @@ impl Question for NeighboursQuestion {
             listed(
                 move || (Matrix::new(options), pressure_of(options), QueuedSums::new(session.queued(None))),
                 move |(mut report, pressure, queued), page| {
-                    report.queued = Some(queued);
+                    report.queued = queued;
                     report.pressure = pressure.map(|measured| beside_the_kernel(measured, page.session));
                     Ok(ReportSection {
                         title: "Neighbours".to_owned(),
@@ -79,7 +79,7 @@ fn run(args: &NeighboursArgs) -> Result<()> {
     let analyses = || (analysis(), selected(), pressure_of(&options), queued());
     let outcome = session.follow(begin, session.page(), analyses)?;
     let (((mut report, unknown), selection, pressure, queued), diagnostics) = (outcome.output, outcome.diagnostics);
-    report.queued = Some(queued);
+    report.queued = queued;
     if let Some(why) = unknown {
         bail!("--by application: {}", sched::without_application(why));
     }

@@ -23,12 +23,12 @@ pub struct NeighboursReport {
     pub from_ns: Ts,
     /// The end of the window on the trace's clock, in nanoseconds.
     pub to_ns: Ts,
-    /// The waiting of all victims, in nanoseconds of tasks: the sum over `pairs`.
-    pub wait_ns: Dur,
-    /// The throttled time of all victims, in nanoseconds of tasks, which is no part of `wait_ns`.
-    pub throttled_ns: Dur,
-    /// The number of preemptions of victims: the sum over `pairs`.
-    pub preemptions: u64,
+    /// The waiting of all victims, in nanoseconds of tasks: the sum over `pairs`; absent where there are no figures.
+    pub wait_ns: Option<Dur>,
+    /// The throttled time of all victims, in nanoseconds of tasks, which is no part of `wait_ns`; absent where there are no figures.
+    pub throttled_ns: Option<Dur>,
+    /// The number of preemptions of victims: the sum over `pairs`; absent where there are no figures.
+    pub preemptions: Option<u64>,
     /// The victims and culprits: those that waited or were throttled longest first, then those that caused most waiting.
     pub groups: Vec<PartyReport>,
     /// The pairs with waiting or preemptions, the greatest waiting first.
@@ -102,9 +102,9 @@ pub struct PairReport {
 impl OfSelection for NeighboursReport {
     fn withhold(&mut self, why: String) {
         *self = NeighboursReport {
-            wait_ns: Dur(0),
-            throttled_ns: Dur(0),
-            preemptions: 0,
+            wait_ns: None,
+            throttled_ns: None,
+            preemptions: None,
             groups: Vec::new(),
             pairs: Vec::new(),
             pressure: None,
@@ -221,12 +221,12 @@ pub(crate) fn build(by: By, (from_ns, to_ns): (Ts, Ts), parties: &Parties, sums:
         by,
         from_ns,
         to_ns,
-        wait_ns: Dur(total),
-        throttled_ns: groups.iter().fold(Dur(0), |mut sum, group| {
+        wait_ns: Some(Dur(total)),
+        throttled_ns: Some(groups.iter().fold(Dur(0), |mut sum, group| {
             sum += group.throttled_ns;
             sum
-        }),
-        preemptions: listed.iter().map(|pair| pair.preemptions).sum(),
+        })),
+        preemptions: Some(listed.iter().map(|pair| pair.preemptions).sum()),
         groups,
         pairs: listed,
         pressure: None,

@@ -21,7 +21,7 @@ pub fn text(report: &NeighboursReport, trace: &Drawable, rows: usize) -> String 
     }
     paragraph(&mut out, 0, 2, &format!("{trace}: {}", headline(report)));
     queued_kinds(&mut out, report.queued);
-    if report.wait_ns > Dur(0) || report.preemptions > 0 {
+    if report.wait_ns > Some(Dur(0)) || report.preemptions > Some(0) {
         pairs(&mut out, report, rows);
         groups(&mut out, report, rows);
     }
@@ -41,7 +41,8 @@ type WaitOf = fn(&PartyReport) -> Dur;
 /// The sums of all victims, in a sentence.
 fn headline(report: &NeighboursReport) -> String {
     let sum = |of: WaitOf| report.groups.iter().map(|group| of(group).0).sum::<u64>();
-    let total = report.wait_ns.0.max(1) as f64;
+    let wait = report.wait_ns.unwrap_or_default();
+    let total = wait.0.max(1) as f64;
     let parts: [(&str, WaitOf); 7] = [
         ("behind tasks of their own group", |group| group.behind_own_ns),
         ("behind those of other groups", |group| group.behind_others_ns),
@@ -57,12 +58,12 @@ fn headline(report: &NeighboursReport) -> String {
         .filter(|(_, ns)| *ns > 0)
         .map(|(name, ns)| format!("{:.1} % {name}", 100.0 * ns as f64 / total))
         .collect();
-    let throttled = match report.throttled_ns {
+    let throttled = match report.throttled_ns.unwrap_or_default() {
         Dur(0) => String::new(),
         ns => format!("; throttled, which is no waiting, for {:.6} task·s", ns.seconds()),
     };
     let by = report.by.plural();
-    let waited = format!("tasks waited for {:.6} task·s, by {by}", report.wait_ns.seconds());
+    let waited = format!("tasks waited for {:.6} task·s, by {by}", wait.seconds());
     match parts.is_empty() {
         true => format!("{waited}{throttled}"),
         false => format!("{waited}: {}{throttled}", parts.join(", ")),
@@ -94,7 +95,7 @@ fn pairs(out: &mut String, report: &NeighboursReport, rows: usize) {
 /// The groups that waited longest, and the parts of their waiting.
 fn groups(out: &mut String, report: &NeighboursReport, rows: usize) {
     let heads = ["waited", "own", "others", "kernel", "irq", "idle", "caused"];
-    let has_throttled = report.throttled_ns > Dur(0);
+    let has_throttled = report.throttled_ns > Some(Dur(0));
     let heads: String = heads.iter().map(|head| format!("  {head:>6}")).collect();
     let _ = writeln!(out, "\n{:<16}{heads}{}", "group", if has_throttled { "  throttled" } else { "" });
     // A group that neither waited nor kept others waiting has an empty row.

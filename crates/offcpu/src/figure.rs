@@ -46,8 +46,8 @@ fn color(kind: StackKind) -> Color {
 /// Draws the figure of a report.
 pub fn figure(report: &OffCpuReport, heading: &Heading) -> Figure {
     let all = boxes(report, 0).1;
-    // Boxes of commands alone are no stacks.
-    let has_stacks = report.with_stack != Some(0) || report.by != OffCpuBy::Switch;
+    // Boxes of commands alone are no stacks; wakers are.
+    let has_stacks = report.has_stacks() || report.by == OffCpuBy::Waker;
     let found = if has_stacks { boxes(report, (all / PARTS).max(1)).0 } else { Vec::new() };
     let shown: Vec<&FlameBox> = found.iter().filter(|found| found.level < LEVELS).collect();
     let levels = shown.iter().map(|found| found.level + 1).max().unwrap_or(1) as Unit;

@@ -44,6 +44,9 @@ impl TaskQuestion for OffCpuQuestion {
     }
 
     fn options<'o>(args: &'o OffCpuArgs, session: &'o Session, tasks: Option<&'o Chosen<'o>>) -> Result<Options<'o>> {
+        if args.folded && !session.trace.has_stacks() {
+            bail!("{}: {NO_STACKS}", session.name());
+        }
         let addresses = if args.user { AddressNames::with_programs() } else { AddressNames::default() };
         let names = Some(Box::new(move |frame| addresses.name(&session.trace, frame)) as Box<NamesFrame<'o>>);
         Ok(Options { tasks, time: args.time, by: args.by, has_user: args.user, names, ..Options::plain(session) })

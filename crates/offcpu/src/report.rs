@@ -111,6 +111,16 @@ pub struct OffCpuReport {
     pub(crate) keys: BTreeMap<String, LineSums>,
 }
 
+impl OffCpuReport {
+    /// Whether any row has a stack, of the switch-out or of the waker. A report without any time counts as one with stacks.
+    pub fn has_stacks(&self) -> bool {
+        let has_one = |row: &StackTimes| {
+            !row.frames.is_empty() || row.waker.as_ref().is_some_and(|waker| !waker.frames.is_empty())
+        };
+        self.with_stack != Some(0) || self.switches == Some(0) || self.stacks.iter().any(has_one)
+    }
+}
+
 impl OfSelection for OffCpuReport {
     fn withhold(&mut self, why: String) {
         let OffCpuReport { schema, from_ns, to_ns, time, by, beyond_limit, .. } = *self;

@@ -1,5 +1,6 @@
 //! The report as a text for people.
 
+use crate::figure::NO_STACKS;
 use crate::report::{KindTimes, is_idle};
 use crate::{OffCpuReport, OffCpuTime};
 use sched::Dur;
@@ -20,7 +21,10 @@ pub fn text(report: &OffCpuReport, trace: &Drawable, rows: usize) -> String {
         return out;
     }
     headline(&mut out, report, trace);
-    kinds(&mut out, report);
+    // Without stacks rows are commands, and all are of one kind.
+    if report.has_stacks() {
+        kinds(&mut out, report);
+    }
     stacks(&mut out, report, rows);
     out
 }
@@ -32,20 +36,16 @@ fn headline(out: &mut String, report: &OffCpuReport, trace: &Drawable) {
         None => format!("{} asleep and {} runnable", time(report.asleep_ns), time(report.runnable_ns)),
     };
     let (switches, stacked) = (report.switches.unwrap_or(0), report.with_stack.unwrap_or(0));
-    paragraph(
-        out,
-        0,
-        2,
-        &format!("{trace}: {times} in all tasks together; {stacked} of {} have a stack", counted(switches, "switch")),
-    );
+    let switches = counted(switches, "switch");
+    let headline = match report.has_stacks() {
+        true => format!("{trace}: {times} in all tasks together; {stacked} of {switches} have a stack"),
+        false => format!("{trace}: {NO_STACKS}; {times} in all tasks together, over {switches}"),
+    };
+    paragraph(out, 0, 2, &headline);
     let idle = report.stacks.iter().filter(|row| is_idle(row)).map(|row| row.off_cpu_ns.0).fold(0, u64::saturating_add);
     if idle > 0 {
         let idle = Dur(idle).human();
         paragraph(out, 2, 3, &format!("({idle} of it is of kernel threads without work, whose rows stand last)"));
-    }
-    if stacked == 0 {
-        let how = "(record stacks with schedviz record --stacks, trace-cmd record -T, a stacktrace trigger on sched_switch, or perf record -g)";
-        paragraph(out, 2, 3, how);
     }
     let is_unnamed = |kind: &KindTimes| kind.kind == StackKind::Unresolved && kind.off_cpu_ns.0 > 0;
     if report.kinds.iter().any(is_unnamed) {
@@ -100,18 +100,14 @@ fn stacks(out: &mut String, report: &OffCpuReport, rows: usize) {
         OffCpuTime::Runnable => "time runnable",
         OffCpuTime::Both => "time off-CPU",
     };
-    let _ = writeln!(out, "\n{:>9}  {:>8}  {:>8}  by {by}: the inner functions", "asleep", "runnable", "switches");
+    let what = if report.has_stacks() { "the inner functions" } else { "the commands" };
+    let _ = writeln!(out, "\n{:>9}  {:>8}  {:>8}  by {by}: {what}", "asleep", "runnable", "switches");
     for row in report.stacks.iter().take(rows) {
         let [asleep, runnable] = [row.asleep_ns, row.runnable_ns].map(short);
         let waker =
             row.waker.as_ref().map_or(String::new(), |waker| format!(", {}", waker.context.words(waker.command)));
-        let _ = writeln!(
-            out,
-            "{asleep:>9}  {runnable:>8}  {:>8}  {}: {}{waker}",
-            row.switches,
-            row.command,
-            row.kind.words()
-        );
+        let kind = if report.has_stacks() { format!(": {}", row.kind.words()) } else { String::new() };
+        let _ = writeln!(out, "{asleep:>9}  {runnable:>8}  {:>8}  {}{kind}{waker}", row.switches, row.command);
         if !row.frames.is_empty() {
             paragraph(out, 6, 6, &functions(&row.frames));
         }

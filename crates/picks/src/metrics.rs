@@ -33,11 +33,11 @@ pub fn metrics() -> Vec<MetricOf<PicksReport>> {
         },
         MetricOf {
             metric: Metric::part("picks-late", "picks", "behind their deadline", Less),
-            value: |r| Some(recorded(r)?.late.count as f64),
+            value: |r| Some(recorded(r)?.late?.count as f64),
         },
         MetricOf {
             metric: Metric::part("picks-late-p99", "picks", "late p99, ms", Less),
-            value: |r| recorded(r)?.late.p99_ns.map(ms),
+            value: |r| recorded(r)?.late?.p99_ns.map(ms),
         },
     ]
 }

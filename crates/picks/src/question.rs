@@ -53,6 +53,11 @@ impl TaskQuestion for PicksQuestion {
         }
     }
 
+    /// By the switches alone a pick is one among the tasks that were woken: without wakeups none is known.
+    fn unknowable(session: &Session) -> Option<String> {
+        session.why_no_wakeups().filter(|_| !Options::plain(session).by_probe)
+    }
+
     fn window(session: &Session) -> Window {
         session.window
     }

@@ -199,14 +199,14 @@ pub struct PicksReport {
     pub contested: Option<ContestedPicks>,
     /// The picks by reason.
     pub reasons: Vec<ReasonRow>,
-    /// The lags at the picks among several tasks.
-    pub lag: LagSummary,
-    /// The times by which deadlines had passed at the picks that missed one, in nanoseconds of the tasks' own run time.
-    pub late: Summary,
-    /// The requests (time slices) of the tasks at their picks, where they were recorded.
-    pub requested: Summary,
-    /// The lengths of the runs.
-    pub runs: Summary,
+    /// The lags at the picks among several tasks; absent without figures.
+    pub lag: Option<LagSummary>,
+    /// The times by which deadlines had passed at the picks that missed one, in nanoseconds of the tasks' own run time; absent without figures.
+    pub late: Option<Summary>,
+    /// The requests (time slices) of the tasks at their picks, where they were recorded; absent without figures.
+    pub requested: Option<Summary>,
+    /// The lengths of the runs; absent without figures.
+    pub runs: Option<Summary>,
     /// The comparison of the fluid model with recorded lags. Absent where no lag was recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<ModelCheck>,
@@ -244,10 +244,10 @@ impl OfSelection for PicksReport {
             to_idle: None,
             contested: None,
             reasons: Vec::new(),
-            lag: LagSummary::default(),
-            late: Summary::default(),
-            requested: Summary::default(),
-            runs: Summary::default(),
+            lag: None,
+            late: None,
+            requested: None,
+            runs: None,
             model: None,
             by,
             rows: Vec::new(),
@@ -288,10 +288,10 @@ pub(crate) fn build(picks: Picks<'_>, end: Ts) -> PicksReport {
         to_idle: Some(to_idle),
         contested: Some(ContestedPicks::of(&sums.reasons)),
         reasons: reasons.filter(|row| row.picks > 0).collect(),
-        lag: LagSummary::of(&sums.lag),
-        late: sums.late.summary(),
-        requested: sums.slices.summary(),
-        runs: sums.runs.summary(),
+        lag: Some(LagSummary::of(&sums.lag)),
+        late: Some(sums.late.summary()),
+        requested: Some(sums.slices.summary()),
+        runs: Some(sums.runs.summary()),
         model: (check.own_group.compared + check.among_groups.compared + check.alone > 0).then_some(check),
         by: options.by,
         rows: rows.into_iter().map(|(key, sums)| row(key, groups, &sums, longest.get(&key).copied())).collect(),

@@ -142,7 +142,9 @@ fn table(out: &mut String, report: &PicksReport, rows: usize) {
     let numbers = [6, 6, 6, 6, 4, 6].map(TextColumn::Numbers);
     let mut table = TextTable::new(columns.into_iter().chain(numbers));
     table.row(["lag at the pick", "picks", "least", "median", "most", "debt", "late", "run"]);
-    line(&mut table, "all", report.picks.unwrap_or(0), lags(&report.lag, None), &report.late, &report.runs);
+    let (lag, late, runs) =
+        (report.lag.unwrap_or_default(), report.late.unwrap_or_default(), report.runs.unwrap_or_default());
+    line(&mut table, "all", report.picks.unwrap_or(0), lags(&lag, None), &late, &runs);
     for row in report.rows.iter().take(rows) {
         let debt = row.longest_debt.map(|debt| debt.lasted_ns);
         line(&mut table, &name(row), row.picks, lags(&row.lag, debt), &row.late, &row.runs);
@@ -169,18 +171,19 @@ fn table(out: &mut String, report: &PicksReport, rows: usize) {
 
 fn lengths(out: &mut String, report: &PicksReport) {
     let all = [
-        ("requested time slices", &report.requested),
-        ("runs", &report.runs),
-        ("picks behind their deadline, by", &report.late),
+        ("requested time slices", report.requested),
+        ("runs", report.runs),
+        ("picks behind their deadline, by", report.late),
     ];
     let columns = [TextColumn::Words(33), TextColumn::Numbers(7)];
     let mut table = TextTable::new(columns.into_iter().chain([TextColumn::Numbers(6); 4]));
     table.row(["", "number", "mean", "50 %", "99 %", "max"]);
-    for (name, s) in all.into_iter().filter(|(_, summary)| summary.count > 0) {
+    let with_figures = all.into_iter().filter_map(|(name, summary)| Some((name, summary?)));
+    for (name, s) in with_figures.filter(|(_, summary)| summary.count > 0) {
         let lengths = [s.mean_ns, s.p50_ns, s.p99_ns, s.max_ns].map(short);
         table.row([name.to_owned(), s.count.to_string()].into_iter().chain(lengths));
     }
-    if all.iter().any(|(_, summary)| summary.count > 0) {
+    if all.iter().any(|(_, summary)| summary.is_some_and(|summary| summary.count > 0)) {
         out.push('\n');
         table.write(out);
     }

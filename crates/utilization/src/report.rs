@@ -486,7 +486,10 @@ fn underload_text(out: &mut String, of: &UnderloadReport) {
         let unknown = counted(of.unknown_intervals, "interval");
         paragraph(out, 2, 3, &format!("({unknown} more left out, in which a CPU was unknown)"));
     }
-    let wakeups = &of.wakeups;
+    let Some(wakeups) = &of.wakeups else {
+        let unknown = "(how many wakeups were on idle CPUs is unknown: sched:sched_wakeup was not recorded)";
+        return paragraph(out, 2, 3, unknown);
+    };
     let on_idle = percent(wakeups.on_idle, wakeups.placed);
     let mut parts: Vec<String> = Vec::new();
     for row in &wakeups.by_idle_time {

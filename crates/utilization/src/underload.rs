@@ -132,8 +132,9 @@ pub struct UnderloadReport {
     pub underload_per_second: f64,
     /// The largest underload of an interval, in CPUs.
     pub max_underload: u32,
-    /// The wakeups and new tasks, by the time for which their CPU had idled.
-    pub wakeups: IdleWakeups,
+    /// The wakeups and new tasks, by the time for which their CPU had idled; absent where `sched_wakeup` was not recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wakeups: Option<IdleWakeups>,
     /// The mean underload in each of the figure's columns.
     #[serde(skip)]
     pub(crate) columns: Vec<f64>,
@@ -346,7 +347,7 @@ impl Analysis for Underload<'_> {
         self.wakeups.follow(event, state, &self.rows);
     }
 
-    fn finish(mut self, end: Ts, _: &SchedState) -> UnderloadReport {
+    fn finish(mut self, end: Ts, state: &SchedState) -> UnderloadReport {
         self.pass(end);
         if self.present.start < end {
             self.end_interval();
@@ -362,7 +363,7 @@ impl Analysis for Underload<'_> {
             underload: cpus,
             underload_per_second: cpus as f64 / window.seconds().max(1e-9),
             max_underload: max,
-            wakeups: self.wakeups.report(),
+            wakeups: (state.shows_wakeups() && !state.places_by_wakings()).then(|| self.wakeups.report()),
             columns: columns.into_iter().map(|sum| sum as f64 / width).collect(),
         }
     }

@@ -73,9 +73,9 @@ pub struct WakersReport {
     pub weight: EdgeWeight,
     /// The number of wakeups whose tasks ran in the window.
     pub wakeups: Option<u64>,
-    /// The number of these that a task made.
+    /// The number of these that a task made; absent where `sched_waking` was not recorded.
     pub by_tasks: Option<u64>,
-    /// The number of these that an interrupt or softirq handler made.
+    /// The number of these that an interrupt or softirq handler made; absent where `sched_waking` was not recorded.
     pub by_interrupts: Option<u64>,
     /// The number of these whose waking was not recorded: nothing shows the waker.
     pub by_unknown: Option<u64>,
@@ -147,6 +147,7 @@ pub(crate) fn build(wakers: Wakers<'_>, end: Ts, state: &SchedState) -> WakersRe
     interrupts.sort_by(|a, b| (&a.waker, &a.woken).cmp(&(&b.waker, &b.woken)));
     let all = |edges: &[WakeEdge]| edges.iter().map(|edge| edge.wakeups).sum::<u64>();
     let (by_tasks, by_interrupts) = (all(&edges), all(&interrupts));
+    let shows_wakers = state.has_wakings();
     let pairs = pairs(&edges, &woken_in_all);
     let components = components(&edges, &woken_in_all);
     // The order of the keys decides among edges of one weight.
@@ -161,8 +162,8 @@ pub(crate) fn build(wakers: Wakers<'_>, end: Ts, state: &SchedState) -> WakersRe
         by: options.by,
         weight: options.weight,
         wakeups: Some(by_tasks + by_interrupts + unknown + rest),
-        by_tasks: Some(by_tasks),
-        by_interrupts: Some(by_interrupts),
+        by_tasks: shows_wakers.then_some(by_tasks),
+        by_interrupts: shows_wakers.then_some(by_interrupts),
         by_unknown: Some(unknown),
         in_no_edge: Some(rest),
         open: Some(open),

@@ -37,11 +37,13 @@ pub fn text(report: &WakersReport, trace: &Drawable, rows: usize) -> String {
 
 fn headline(out: &mut String, report: &WakersReport, trace: &Drawable) {
     let number = |number: Option<u64>| number.unwrap_or(0);
-    let [all, tasks, interrupts] = [report.wakeups, report.by_tasks, report.by_interrupts].map(number);
+    let all = counted(number(report.wakeups), "wakeup");
     let [unknown, rest, open] = [report.by_unknown, report.in_no_edge, report.open].map(number);
-    let mut headline =
-        format!("{trace}: {}, {tasks} of them by tasks and {interrupts} by interrupts", counted(all, "wakeup"));
-    if unknown > 0 {
+    let mut headline = match report.by_tasks.zip(report.by_interrupts) {
+        Some((tasks, interrupts)) => format!("{trace}: {all}, {tasks} of them by tasks and {interrupts} by interrupts"),
+        None => format!("{trace}: {all}; who made them is unknown: sched:sched_waking was not recorded"),
+    };
+    if unknown > 0 && report.by_tasks.is_some() {
         // Writing to a string cannot fail.
         let _ = write!(headline, "; no event shows the waker of {unknown}");
     }

@@ -60,7 +60,7 @@ impl Question for WhyQuestion {
                     (Why::new(options).with_probes(probed), SmallerCpus::new(options), unknown, queued)
                 },
                 move |(report, smaller, unknown, queued), page| {
-                    let report = WhyReport { on_smaller_cpu: smaller, queued: Some(queued), ..report };
+                    let report = WhyReport { on_smaller_cpu: smaller, queued, ..report };
                     let document = document(page.session, &report, page.diagnostics, unknown);
                     let section = ReportSection {
                         title: "Why tasks waited while CPUs idled".to_owned(),
@@ -297,7 +297,7 @@ fn measure(args: &WhyArgs, read: &ReadArgs, path: &Path, drawn: bool) -> Result<
         bail!("{}: work conservation is not violated at {seconds:.9} s", session.name());
     }
     if report.selection_unknown.is_none() {
-        (report.on_smaller_cpu, report.queued) = (smaller, Some(queued));
+        (report.on_smaller_cpu, report.queued) = (smaller, queued);
     }
     if args.assume_bound && report.selection_unknown.is_none() {
         report.assumed_bound = Some(bound);

@@ -163,10 +163,11 @@ pub struct Report {
     /// `--idle-counts-as idle` asks for it; absent otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sched_idle: Option<SchedIdleFigures>,
-    /// The time held back: CPUs idled although tasks waited on them.
-    pub held_back: HeldBack,
-    /// The unbalanced time: tasks waited beside shorter queues, and no CPU idled that they may use; absent where it was not asked for, and with the
-    /// queues of a sched_ext scheduler.
+    /// The time held back: CPUs idled although tasks waited on them; absent where no event shows when tasks were woken.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub held_back: Option<HeldBack>,
+    /// The unbalanced time: tasks waited beside shorter queues, and no CPU idled that they may use; absent where it was not asked for, with the
+    /// queues of a sched_ext scheduler, and where no event shows when tasks were woken.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unbalanced: Option<Unbalanced>,
     /// The number of times that a CPU idled for long although a task waited for it.
@@ -295,7 +296,7 @@ pub(crate) fn build(analysis: WorkConservation<'_>, end: Ts, state: &SchedState)
         _ => (window, false),
     };
     let held_ns = pending_switches.union.ns();
-    let unbalanced = unbalanced.filter(|_| !state.has_ext_queues());
+    let unbalanced = unbalanced.filter(|_| !state.has_ext_queues() && state.shows_wakeups());
     let unbalanced = unbalanced.map(|unbalanced| unbalanced.finish(end, (window.0, observed)));
     let mean = |integral: u128| if window.0 == 0 { 0.0 } else { integral as f64 / window.0 as f64 };
     let mut report = Report {
@@ -319,12 +320,12 @@ pub(crate) fn build(analysis: WorkConservation<'_>, end: Ts, state: &SchedState)
         confined_percent,
         sched_idle: None,
         has_ext_queues: state.has_ext_queues(),
-        held_back: HeldBack {
+        held_back: state.shows_wakeups().then(|| HeldBack {
             ns: held_ns,
             percent: percent(held_ns, whole.window),
             cpu_ns: pending_switches.long_ns.0,
             cpu_percent: percent(pending_switches.long_ns.0, whole.cpu_time),
-        },
+        }),
         unbalanced,
         long_pending_switches: pending_switches.long,
         long_pending_switches_ns: pending_switches.long_ns,

@@ -104,8 +104,7 @@ pub fn text(report: &Report, trace: &Drawable, detail: Detail) -> String {
 /// The time held back and the unbalanced time, in a line each.
 fn not_violated(report: &Report) -> Vec<String> {
     let mut lines = Vec::new();
-    let held = report.held_back;
-    if held.ns > 0 {
+    if let Some(held) = report.held_back.filter(|held| held.ns > 0) {
         lines.push(format!(
             "held back: idle CPUs did not run their own waiting tasks for 1 ms or longer, {:.2} % of the time, {:.2} % of CPU time",
             held.percent, held.cpu_percent

@@ -74,7 +74,8 @@ impl<'o> QueuedSums<'o> {
 }
 
 impl Analysis for QueuedSums<'_> {
-    type Output = QueuedTimes;
+    /// Nothing where no event shows when tasks were woken.
+    type Output = Option<QueuedTimes>;
 
     fn begin(&mut self, start: Ts, state: &SchedState) {
         self.kinds.begin(start, state);
@@ -95,7 +96,7 @@ impl Analysis for QueuedSums<'_> {
         }
     }
 
-    fn finish(mut self, end: Ts, state: &SchedState) -> QueuedTimes {
+    fn finish(mut self, end: Ts, state: &SchedState) -> Option<QueuedTimes> {
         for task in state.living() {
             if let TaskState::Waiting(cpu) = task.state
                 && self.is_counted(task, cpu, state)
@@ -103,7 +104,8 @@ impl Analysis for QueuedSums<'_> {
                 self.end(task, cpu, end);
             }
         }
-        self.sums
+        // Tasks that were woken are in no queue then.
+        state.shows_wakeups().then_some(self.sums)
     }
 }
 
@@ -201,7 +203,7 @@ impl<A: Analysis<Output: TakesQueued>> Analysis for WithQueued<'_, A> {
     }
     fn finish(self, end: Ts, state: &SchedState) -> A::Output {
         let (mut report, queued) = self.0.finish(end, state);
-        queued.into_iter().for_each(|times| report.take_queued(times));
+        queued.flatten().into_iter().for_each(|times| report.take_queued(times));
         report
     }
 }

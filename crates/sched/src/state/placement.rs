@@ -88,7 +88,7 @@ impl SchedState {
     }
 
     /// Whether the trace shows when tasks were woken.
-    pub(super) fn shows_wakeups(&self) -> bool {
+    pub fn shows_wakeups(&self) -> bool {
         !self.without_wakeups || self.by_wakings
     }
 

@@ -144,7 +144,7 @@ fn wakeups_are_warm_by_the_time_that_their_cpu_idled() {
     }
     events.push(wakeup(now, 1, 15));
     events.push(wakeup(now, 1, 16));
-    let of = measure(&events, 2, (0, now), 4_000_000, true).wakeups;
+    let of = measure(&events, 2, (0, now), 4_000_000, true).wakeups.expect("wakeups");
     assert_eq!((of.placed, of.on_idle, of.since_start), (10, 5, 0));
     let rows: Vec<u64> = of.by_idle_time.iter().map(|row| row.wakeups).collect();
     // That of CPU 1 idled for longer than 100 ms in any case.
@@ -153,7 +153,7 @@ fn wakeups_are_warm_by_the_time_that_their_cpu_idled() {
     let expected = [("1", 2), ("2", 1), ("none", 1), ("unknown", 1)].map(|(state, n)| (state.to_owned(), n));
     assert_eq!(states, expected);
     // In a window the state from before it counts.
-    let later = measure(&events, 2, (4 * MS, now), 4_000_000, true).wakeups;
+    let later = measure(&events, 2, (4 * MS, now), 4_000_000, true).wakeups.expect("wakeups");
     assert_eq!(later.idle_states.unwrap()[0], super::IdleStateRow { state: "1".to_owned(), wakeups: 2 });
 }
 
@@ -240,6 +240,7 @@ fn wakeups_on_idle_cpus_are_those_of_the_state_before_each() {
         let analyses = || (Underload::new(&options, Dur(4_000_000), false), Woken::default());
         let pass = Pass::over(events.as_slice()).run(analyses);
         let (UnderloadReport { wakeups, .. }, (counts, rows)) = pass.unwrap_or_else(|never| match never {}).output;
+        let wakeups = wakeups.expect("wakeups");
         assert_eq!([wakeups.placed, wakeups.on_idle], counts, "seed {seed}");
         let (of_rows, idle_since_start) = (rows.iter().sum::<u64>(), counts[1] - rows.iter().sum::<u64>());
         assert!(of_rows > 0 && wakeups.since_start <= idle_since_start, "seed {seed}: {wakeups:?}");

@@ -302,11 +302,11 @@ fn task(trace: &Viewed<'_>, pid: Pid, window: AskedWindow) -> Result<Value, Faul
     if let Some(report) = lags {
         let debt = report.rows.iter().find_map(|row| row.longest_debt);
         numbers["lag"] = json!({
-            "count": report.lag.count,
-            "least": report.lag.least_ns,
-            "median": report.lag.median_ns,
-            "greatest": report.lag.greatest_ns,
-            "late": report.late.count,
+            "count": report.lag.map(|lag| lag.count),
+            "least": report.lag.and_then(|lag| lag.least_ns),
+            "median": report.lag.and_then(|lag| lag.median_ns),
+            "greatest": report.lag.and_then(|lag| lag.greatest_ns),
+            "late": report.late.map(|late| late.count),
             "debt": debt.map(|debt| debt.lasted_ns),
         });
     }
