@@ -149,6 +149,32 @@ fn no_number_becomes_zero_for_want_of_a_kind_of_events() {
     std::fs::remove_dir_all(&folder).expect("removed");
 }
 
+/// A path whose wakers no event shows passes on to no task, and says so: no handover is not a number of handovers. The fixture is not
+/// compressed, so that a kind of event is hidden by another name in its format.
+#[test]
+fn a_path_without_wakings_has_no_number_of_handovers() {
+    let folder = scratch("hidden-path");
+    let whole = std::fs::read(fixture("hackbench-v6.dat")).expect("a fixture");
+    let name = b"name: sched_waking\n";
+    let at = whole.windows(name.len()).position(|part| part == name).expect("a format");
+    let mut hidden = whole.clone();
+    hidden[at + name.len() - 2] = b'x';
+    for (file, bytes) in [("whole.dat", &whole), ("hidden.dat", &hidden)] {
+        std::fs::write(folder.join(file), bytes).expect("written");
+    }
+    let document = |file: &str| -> Value {
+        let ran = schedviz_in(&folder, &["path", file, "--json", "-q"]).success();
+        serde_json::from_slice(&ran.stdout).expect("JSON")
+    };
+    let (whole, hidden) = (document("whole.dat"), document("hidden.dat"));
+    assert_eq!((&whole["handovers"], &whole["depth"]), (&17.into(), &2.into()));
+    assert_eq!((&hidden["handovers"], &hidden["depth"]), (&Value::Null, &Value::Null));
+    let text = unwrapped(&schedviz_in(&folder, &["path", "hidden.dat", "-q"]).success().text());
+    assert!(text.contains("sched:sched_waking was not recorded: who woke the tasks"), "{text}");
+    assert!(!text.contains("handover"), "{text}");
+    std::fs::remove_dir_all(&folder).expect("removed");
+}
+
 /// A recording that contradicts itself is trusted by no command, for the same reason.
 #[test]
 fn info_trusts_what_other_commands_trust() {

@@ -54,7 +54,7 @@ fn the_path_is_that_of_a_walk_back_on_simulated_runs() {
             let (idle, held) = (path.times.queued_beside_idle_ns, path.times.queued_held_back_ns);
             assert!((idle..=idle + held).contains(&all.beside_idle(&ours)), "seed {seed}: {pid}");
             kinds.extend(ours.iter().map(|piece| piece.0));
-            (checked, long, deep) = (checked + 1, long.max(path.handovers), deep.max(depth));
+            (checked, long, deep) = (checked + 1, long.max(path.handovers.expect("wakings")), deep.max(depth));
         }
     }
     assert!(checked > 150 && kinds.len() >= 4 && long > 10 && deep > 1, "{checked} {kinds:?} {long} {deep}");
@@ -162,7 +162,7 @@ fn outside_gaps_the_path_is_that_of_the_complete_run() {
         let rest = outside(&found, &holes);
         assert_eq!(rest, outside(&pieces(&complete), &holes), "seed {seed}: {pid}, without {holes:?}");
         gaps += partial.gaps;
-        handovers += partial.handovers;
+        handovers += partial.handovers.expect("wakings");
         kinds.extend(rest.iter().map(|piece| piece.0));
         known += partial.times.total() - partial.times.unknown_ns;
         unknown += partial.times.unknown_ns - complete.times.unknown_ns;

@@ -46,7 +46,7 @@ fn a_path_by_hand() {
     assert_eq!(pieces(&path), expected);
     // CPU 1 idles with an empty run queue all the while.
     assert_eq!((path.times.queued_ns, path.times.queued_beside_idle_ns), (8 + 7, 8 + 7));
-    assert_eq!((path.handovers, path.longest_queued[0].duration_ns.0), (1, 8));
+    assert_eq!((path.handovers, path.longest_queued[0].duration_ns.0), (Some(1), 8));
     assert_eq!(path.longest_queued[0].behind.map(|task| task.pid), Some(Pid(6)));
 }
 

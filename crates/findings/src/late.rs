@@ -31,7 +31,7 @@ fn late_command_of(row: &LatencyRow, found: &Measurements) -> LateCommand {
     LateCommand {
         command: name,
         wakeups: wakeups.count,
-        late: row.late_wakeups,
+        late: row.late_wakeups.unwrap_or_default(),
         p50_ns: wakeups.p50_ns,
         p99_ns: wakeups.p99_ns,
         max_ns: wakeups.max_ns,

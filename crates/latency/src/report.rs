@@ -31,8 +31,8 @@ pub struct LatencyRow {
     pub merged: Option<u64>,
     /// The measures that occur, with their distributions.
     pub measures: Vec<MeasureSummary>,
-    /// The number of wakeups whose latency is 4 ms or longer.
-    pub late_wakeups: u64,
+    /// The number of wakeups whose latency is 4 ms or longer; absent where no wakeups were recorded.
+    pub late_wakeups: Option<u64>,
 }
 
 /// A measure and its distribution.
@@ -249,7 +249,7 @@ fn row(sums: &RowSums, groups: Option<&TaskGroups>) -> (Option<Dur>, LatencyRow)
     let measures = named(&sums.measures, &sums.earlier).filter(|m| m.summary.count > 0).collect();
     (
         sums.measures[Measure::Wakeup as usize].max(),
-        LatencyRow { pid, command, group, merged, measures, late_wakeups: sums.late },
+        LatencyRow { pid, command, group, merged, measures, late_wakeups: Some(sums.late) },
     )
 }
 
@@ -309,6 +309,7 @@ pub(crate) fn build(latency: Latency<'_>, end: Ts, state: &SchedState) -> Latenc
     let mut by_idleness = splits(&Idleness::ALL, |idleness| woken.iter().map(|row| &row[idleness as usize]).collect());
     if unmeasured.contains(&Measure::Wakeup) {
         (by_placement, by_idleness) = Default::default();
+        rows.iter_mut().for_each(|(_, row)| row.late_wakeups = None);
     }
     LatencyReport {
         schema: SCHEMA,

@@ -215,10 +215,9 @@ pub fn legend(path: &Path) -> Vec<LegendEntry> {
     ];
     let mut legend: Vec<LegendEntry> =
         entries.into_iter().filter(|(_, _, ns)| *ns > 0).map(|(class, words, ns)| entry(class, words, ns)).collect();
-    legend.push(LegendEntry {
-        swatch: Swatch::Arrow(INK, 0),
-        label: format!("another task: wakeup or fork ({})", path.handovers),
-    });
+    let number = path.handovers.map_or(String::new(), |number| format!(" ({number})"));
+    let label = format!("another task: wakeup or fork{number}");
+    legend.push(LegendEntry { swatch: Swatch::Arrow(INK, 0), label });
     if path.path.windows(2).any(|pair| Passage::of(pair) == Passage::Sleep) {
         legend.push(LegendEntry { swatch: Swatch::Line(ASLEEP), label: "a task sleeps: to its waker".to_owned() });
     }

@@ -568,6 +568,6 @@ impl Analysis for CriticalPath {
             self.names.insert(pid, self.options.command.unwrap_or(Comm::EMPTY));
             self.found = Some((pid, Until { link: NOTHING, at: end }));
         }
-        report::build(&self)
+        report::build(&self, state.has_wakings())
     }
 }

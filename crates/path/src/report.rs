@@ -184,10 +184,12 @@ pub struct Path {
     pub longest_gap_ns: u64,
     /// Whether the path is not to be trusted, since more than 20 % of it is unknown.
     pub is_untrusted: bool,
-    /// The number of wakeups and forks by which the path passes from one task to another.
-    pub handovers: u64,
-    /// The greatest number of sleeps, each within the one before, that the path explains at one instant.
-    pub depth: u64,
+    /// The number of wakeups and forks by which the path passes from one task to another; absent where `sched_waking` was not recorded, which
+    /// shows the waker.
+    pub handovers: Option<u64>,
+    /// The greatest number of sleeps, each within the one before, that the path explains at one instant; absent where `sched_waking` was not
+    /// recorded.
+    pub depth: Option<u64>,
     /// The time that is only possibly on the path, in nanoseconds: behind wakeups by a softirq on top of a task that perhaps caused it; absent
     /// if it is zero.
     #[serde(skip_serializing_if = "is_zero")]
@@ -234,7 +236,7 @@ fn gaps(path: &[Segment]) -> Vec<u64> {
     gaps.map(|gap| gap.iter().map(|segment| segment.end_ns.since(segment.start_ns).0).sum()).collect()
 }
 
-pub(crate) fn build(found: &CriticalPath) -> Path {
+pub(crate) fn build(found: &CriticalPath, shows_wakers: bool) -> Path {
     let name = |pid: Pid| OfTask { pid, command: found.names.get(&pid).copied().unwrap_or(Comm::EMPTY) };
     let (task, to, walked) = match found.found {
         Some((pid, until)) => (Some(name(pid)), until.at, found.chain.walk(pid, until, found.start, &found.mutual)),
@@ -269,8 +271,8 @@ pub(crate) fn build(found: &CriticalPath) -> Path {
         gaps: gaps.len() as u64,
         longest_gap_ns: gaps.into_iter().max().unwrap_or(0),
         is_untrusted: times.unknown_ns > times.total() / MOST_UNKNOWN,
-        handovers,
-        depth: depth as u64,
+        handovers: shows_wakers.then_some(handovers),
+        depth: shows_wakers.then_some(depth as u64),
         possible_ns: path.iter().filter(|segment| segment.is_possible).map(Segment::length).sum(),
         is_cut,
         tasks: shares(&path, |segment| Some(name(segment.pid))),

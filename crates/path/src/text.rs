@@ -113,13 +113,25 @@ pub fn text(path: &Path, groups: Option<&PathByGroup>, trace: &Drawable, most: u
         false => format!("{length} on the critical path of {named}, {end}: {queued} queued, {beside_idle}"),
     };
     paragraph(&mut out, 0, 2, &format!("{trace}: {headline}"));
-    let handovers = counted(path.handovers, "handover");
-    // Writing to a string cannot fail.
-    let _ = writeln!(
-        out,
-        "  ({}, {handovers} between tasks; queued time bounds what\n   a scheduler could gain on this path, and does not predict it)",
-        counted(path.segments, "segment")
-    );
+    let segments = counted(path.segments, "segment");
+    match path.handovers {
+        Some(number) => {
+            let handovers = counted(number, "handover");
+            // Writing to a string cannot fail.
+            let _ = writeln!(
+                out,
+                "  ({segments}, {handovers} between tasks; queued time bounds what\n   a scheduler could gain on this path, and does not predict it)"
+            );
+        }
+        None => paragraph(
+            &mut out,
+            2,
+            3,
+            &format!(
+                "({segments}; sched:sched_waking was not recorded: who woke the tasks, and what they slept for, is unknown)"
+            ),
+        ),
+    }
     if path.gaps > 0 {
         let _ = writeln!(
             out,
