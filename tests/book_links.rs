@@ -48,7 +48,9 @@ fn plain(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in path.components() {
         match part {
-            Component::ParentDir => drop(plain.pop()),
+            Component::ParentDir => {
+                plain.pop();
+            }
             Component::CurDir => {}
             part => plain.push(part),
         }
