@@ -204,6 +204,91 @@ fn tasks_that_run_longest_have_colours_of_their_own_in_every_window() {
     assert!(window.len() > 10 && window.iter().all(|task| whole.contains(task)), "{window:?}");
 }
 
+/// The numbers of wakers' edges run together, and those of lags beyond a lane were written over one another.
+#[test]
+fn numbers_in_figures_lie_side_by_side() {
+    let folder = crate::support::scratch("pages-numbers");
+    let svg = folder.join("figure.svg");
+    for (words, name) in [
+        (&["wakers", "--by", "task"][..], "hackbench-7.2.dat"),
+        (&["wakers", "--by", "task"], "hackbench.dat"),
+        (&["wakers", "--by", "task"], "workload-outside-6.12.dat"),
+        (&["picks"], "hackbench-7.2.dat"),
+        (&["picks"], "workload-outside-6.12.dat"),
+    ] {
+        let trace = fixture(name);
+        let more = [trace.to_str().expect("a path"), "-q", "-o", svg.to_str().expect("a path")];
+        schedviz(&[words, &more].concat()).success();
+        let texts = texts(&std::fs::read_to_string(&svg).expect("a figure")).2;
+        no_text_covers_another(&texts, &[words[0].to_owned(), name.to_owned()]);
+        let numbers = texts.iter().filter(|text| text.size <= 600.0 && text.words.starts_with(|c: char| c.is_ascii_digit()));
+        // Few are left out.
+        let numbers = numbers.count();
+        assert!(numbers >= 10, "{words:?} {name}: {numbers} numbers");
+    }
+    std::fs::remove_dir_all(&folder).expect("removed");
+}
+
+/// Two parents whose PIDs differ by the number of colours had one colour.
+#[test]
+fn parents_are_told_apart() {
+    use sched::{Comm, Cpu, EventKind, Pid, PrevState, SchedEvent, TaskRef, Ts};
+    let colors = timeline::PALETTE.len() as i32;
+    let parents: Vec<i32> = (0..4).map(|nth| 100 + nth * colors).collect();
+    let task = |pid: i32| TaskRef { pid: Pid(pid), prio: 120, comm: Comm::new(if pid == 0 { b"swapper/0" } else { b"work" }) };
+    let at = |ts, pid, kind| SchedEvent { ts: Ts(ts), cpu: Cpu(0), pid: Pid(pid), flags: 0, kind };
+    let switch = |ts, prev: i32, next| {
+        let state = if prev == 0 { PrevState::RUNNABLE } else { PrevState::asleep(1) };
+        at(ts, prev, EventKind::Switch { prev: task(prev), state, next: task(next) })
+    };
+    let family = |(nth, parent): (i64, &i32)| {
+        let (start, child) = (nth * 1_000_000, parent + 5);
+        let fork = EventKind::Fork { parent: Pid(*parent), child: Pid(child), child_comm: Comm::new(b"work") };
+        [
+            switch(start, 0, *parent),
+            at(start + 1_000, *parent, fork),
+            switch(start + 2_000, *parent, child),
+            switch(start + 900_000, child, 0),
+        ]
+    };
+    let events: Vec<SchedEvent> = (0..).zip(&parents).flat_map(family).collect();
+    let folder = crate::support::scratch("pages-parents");
+    let (trace, svg) = (folder.join("parents.dat"), folder.join("figure.svg"));
+    std::fs::write(&trace, testkit::TraceBuilder::default().events(&events).build()).expect("written");
+    let [path, out] = [&trace, &svg].map(|path| path.to_str().expect("a path"));
+    schedviz(&["dat2graph", path, "--color-by", "parent", "-q", "-o", out]).success();
+    let document = std::fs::read_to_string(&svg).expect("a figure");
+    let names = texts(&document).2.into_iter().filter(|text| text.words.starts_with("forked by ")).count();
+    let used = timeline::PALETTE.iter().filter(|color| document.contains(&color.hex())).count();
+    assert_eq!((names, used), (4, 4));
+    std::fs::remove_dir_all(&folder).expect("removed");
+}
+
+/// The pictures of a run with many CPUs have the colours of its timeline: those of commands.
+#[test]
+fn all_timelines_of_a_run_have_the_same_colours() {
+    let folder = crate::support::scratch("pages-colours");
+    let [trace, ..] = trace_of_256_cpus(&folder);
+    let svg = folder.join("figure.svg");
+    let legend = |words: &[&str]| {
+        schedviz(&[&words[..1], &[&trace, "-q", "-o", svg.to_str().expect("a path")], &words[1..]].concat()).success();
+        let texts = texts(&std::fs::read_to_string(&svg).expect("a figure")).2;
+        let entries = texts.into_iter().filter_map(|text| Some(text.words.strip_suffix(" %")?.rsplit_once(' ')?.0.to_owned()));
+        let mut names: Vec<String> = entries.filter(|name| !name.starts_with("and ")).collect();
+        names.sort();
+        names.truncate(4);
+        names
+    };
+    let of_commands = legend(&["dat2graph", "--color-by", "command"]);
+    assert!(!of_commands.is_empty());
+    assert_eq!(legend(&["dat2graph"]), of_commands);
+    for words in [&["why", "--episode", "1"][..], &["whatif"]] {
+        let shown = legend(words);
+        assert!(!shown.is_empty() && shown.iter().all(|name| !name.ends_with(|c: char| c.is_ascii_digit())), "{words:?}: {shown:?}");
+    }
+    std::fs::remove_dir_all(&folder).expect("removed");
+}
+
 #[test]
 fn figures_of_256_cpus_are_readable() {
     let folder = crate::support::scratch("pages-256");

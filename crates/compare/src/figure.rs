@@ -3,7 +3,7 @@
 
 use crate::table::{change, mark, p, short};
 use crate::{Better, Finding, Group, Metric, Row, Spread};
-use draw::{Anchor, Color, Figure, Item, Line, PT, Paint, Point, Rect, Shape, Unit};
+use draw::{Anchor, Color, Figure, Item, Line, PT, Paint, Point, Rect, Shape, Unit, text};
 use timeline::page::{LegendEntry, Page, Swatch, Texts};
 use timeline::palette::{FAINT, INK, PALETTE, RULE};
 
@@ -12,8 +12,12 @@ const WIDTH: Unit = 595 * PT;
 const ROW: Unit = 9 * PT;
 /// The room for the difference of a group, to the right of its points.
 const DIFFERENCE: Unit = 104 * PT;
-/// The room for the name of a metric, to the left of its points.
-const NAME: Unit = 110 * PT;
+/// The least and the most room for the name of a metric, to the left of its points.
+const NAME: [Unit; 2] = [70 * PT, 190 * PT];
+/// The size of the letters of a name, its distance from the points, and that from the edge of the page.
+const LETTER: Unit = 8 * PT;
+const GAP: Unit = 8 * PT;
+const MARGIN: Unit = 24 * PT;
 const SMALL: Unit = 7 * PT;
 
 pub(crate) fn look(group: usize) -> (Shape, Color) {
@@ -91,14 +95,22 @@ pub fn figure(metrics: &[Metric], groups: &[Group], comparisons: &[&[Row]], text
         texts.notes.push(keep_marked(&mut shown, count, comparisons));
         page = Page::with_least(WIDTH, panel * count as Unit, panel, &texts, &legend);
     }
-    let (panel, right) = (page.height / shown.len().max(1) as Unit, page.right());
+    let panel = page.height / shown.len().max(1) as Unit;
+    let sides = (left_of_points(&shown), page.right());
     for (row, (at, metric)) in (0..).zip(shown) {
         let top = page.top + row * panel;
         let differences: Vec<Option<&Row>> =
             comparisons.iter().map(|rows| rows.iter().find(|row| row.metric.key == metric.key)).collect();
-        draw_metric(&mut page.figure, (metric, at), groups, &differences, (top, right));
+        draw_metric(&mut page.figure, (metric, at), groups, &differences, (top, sides));
     }
     page.finish()
+}
+
+/// Where the points begin: there is room for the longest name before them, or for as much of it as leaves room for the points.
+fn left_of_points(shown: &[(usize, &Metric)]) -> Unit {
+    let name = |metric: &Metric| text::width(&text::printable(&metric.name), LETTER);
+    let longest = shown.iter().map(|(_, metric)| name(metric)).max().unwrap_or(0);
+    MARGIN + (longest + GAP).clamp(NAME[0], NAME[1])
 }
 
 fn draw_metric(
@@ -106,11 +118,10 @@ fn draw_metric(
     (metric, at): (&Metric, usize),
     groups: &[Group],
     differences: &[Option<&Row>],
-    (top, right): (Unit, Unit),
+    (top, (left, right)): (Unit, (Unit, Unit)),
 ) {
     let all: Vec<f64> = groups.iter().flat_map(|g| g.values(at)).collect();
     let Spread { min, max, .. } = Spread::of(&all);
-    let left = Page::LEFT + NAME - 40 * PT;
     let room = if differences.is_empty() { 20 * PT } else { DIFFERENCE };
     let width = right - room - left;
     let floor = top + ROW * groups.len() as Unit + 3 * PT;
@@ -118,8 +129,9 @@ fn draw_metric(
         let share = if max > min { (v - min) / (max - min) } else { 0.5 };
         left + (share * f64::from(width)).round() as Unit
     };
-    let names = Point { x: left - 8 * PT, y: top + ROW * groups.len() as Unit / 2 + PT };
-    figure.text(names, 8 * PT, Anchor::End, INK, &metric.name);
+    let names = Point { x: left - GAP, y: top + ROW * groups.len() as Unit / 2 + PT };
+    let name = text::fit(&text::printable(&metric.name), LETTER, left - GAP - MARGIN);
+    figure.text(names, LETTER, Anchor::End, INK, &name);
     figure.text(Point { y: names.y + 8 * PT, ..names }, 6 * PT, Anchor::End, FAINT, direction(metric.better));
     let axis = Line { from: Point { x: left, y: floor }, to: Point { x: left + width, y: floor } };
     figure.push(Item::Lines { stroke: RULE, width: 40, dash: 0, lines: vec![axis] });
@@ -190,6 +202,35 @@ mod tests {
         }
         assert!(texts.contains(&("+0.0%", FAINT)) && texts.contains(&("p 1", FAINT)), "{texts:?}");
         assert_eq!(texts.iter().filter(|(text, _)| *text == "less is better").count(), 2);
+    }
+
+    /// The names of metrics are whole and on the page, and the points after them; one without an end is cut.
+    #[test]
+    fn the_longest_name_has_room_before_the_points() {
+        for (name, is_whole) in
+            [("waits beside an idle CPU, of tasks of nginx", true), (&"endless ".repeat(60)[..], false)]
+        {
+            let metrics = ["same", name].map(|key| Metric::of(key.to_owned(), key, Better::Less));
+            let run = |n: u32| ComparedRun { trace: "a".to_owned(), values: vec![Some(f64::from(n)), Some(1.0)] };
+            let groups = [Group { name: "a".to_owned(), runs: (1..4).map(run).collect() }];
+            let figure = figure(&metrics, &groups, &[], &Texts::default());
+            let mut names = 0;
+            for item in &figure.items {
+                match item {
+                    Item::Text { at, size, anchor: Anchor::End, text, .. } => {
+                        let from = at.x - text::width(text, *size);
+                        assert!(from >= MARGIN - PT, "{text} begins at {from}");
+                        names += usize::from(text == name);
+                    }
+                    Item::Markers { at, .. } => {
+                        let longest = text::width(name, LETTER).min(NAME[1] - GAP);
+                        assert!(at.len() < 2 || at.iter().all(|at| at.x >= MARGIN + longest + GAP), "{at:?}");
+                    }
+                    _ => {}
+                }
+            }
+            assert_eq!(names == 1, is_whole, "{name}");
+        }
     }
 
     /// A page with room for one metric has the one that changed, whatever its place in the table.

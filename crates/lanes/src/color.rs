@@ -198,7 +198,7 @@ impl Coloring {
             ColorBy::Pid => palette(self.task_colors.place(pid)),
             ColorBy::Command => self.place_of_command(comm).map_or(OTHERS, palette),
             ColorBy::Parent => match self.lineage.of(pid, ts).parent {
-                Some(parent) => palette(parent.0.rem_euclid(PALETTE.len() as i32) as usize),
+                Some(parent) => palette(self.task_colors.place(parent)),
                 None => OTHERS,
             },
             ColorBy::Node => self.homes.get(&pid).map_or(OTHERS, |node| palette(*node as usize)),

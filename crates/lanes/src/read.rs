@@ -1,13 +1,13 @@
 //! Lanes and colours from a trace: each CPU is read by itself, all in parallel.
 
 use crate::Options;
-use crate::color::{Coloring, Needs};
+use crate::color::{ColorBy, Coloring, Needs};
 use crate::lane::{Lane, LaneFold};
 use parse::{CpuReader, Trace, Want};
 use sched::lineage::LineageHistory;
 use sched::topology::CpuOrder;
-use sched::{Cpu, Current, Diagnostics, EventIssue, EventKind, EventSource, Pid, SchedEvent, Topology, Ts};
-use std::collections::HashMap;
+use sched::{Cpu, Current, Diagnostics, Dur, EventIssue, EventKind, EventSource, Pid, SchedEvent, Topology, Ts};
+use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
 use timeline::palette::TaskColors;
 
@@ -93,6 +93,16 @@ pub fn learn(coloring: &mut Coloring, trace: &Trace, topology: &Topology) -> Res
             events.iter().for_each(|event| coloring.lineage.learn(event));
             ControlFlow::Continue(())
         })?;
+    }
+    if coloring.by == ColorBy::Parent {
+        // A parent has its colour by the time for which those that it forked ran.
+        let mut times: BTreeMap<Pid, Dur> = BTreeMap::new();
+        for (pid, time) in trace.sampled_tasks() {
+            if let Some(parent) = coloring.lineage.of(pid, Ts::MAX).parent {
+                *times.entry(parent).or_default() += time;
+            }
+        }
+        coloring.task_colors = TaskColors::of_longest(times);
     }
     if prios {
         let reader = trace.cpu_reader(Want::Switches)?;

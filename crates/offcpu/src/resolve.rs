@@ -3,6 +3,7 @@
 use crate::Options;
 use parse::{StackFrame, StackId};
 use sched::seeded::SeededMap;
+use session::stacks::of_tracing;
 
 /// A frame of a stack by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -34,11 +35,15 @@ impl<'o> FrameNames<'o> {
         self.names.get(frame.name as usize).map_or("", String::as_str)
     }
 
-    /// The frames of a stack, the innermost first; those of programs only where they are asked for.
+    /// The frames of a stack, the innermost first and without those that recorded its event; those of programs only where they are asked for.
     pub(crate) fn stack(&mut self, id: StackId) -> Vec<NamedFrame> {
         let options = self.options;
         let frames = options.stacks.frames(id).iter().filter(|frame| options.has_user || !frame.is_user);
-        frames.map(|frame| self.frame(*frame)).collect()
+        let mut named: Vec<NamedFrame> = frames.map(|frame| self.frame(*frame)).collect();
+        let function = |frame: &NamedFrame| if frame.is_function { Some(self.name(*frame)) } else { None };
+        let traced = of_tracing(named.iter().map(function));
+        named.drain(..traced);
+        named
     }
 
     /// The number of bytes that the names of a stack take in a row.

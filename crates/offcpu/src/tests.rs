@@ -113,6 +113,34 @@ fn the_names_in_all_rows_have_a_limit() {
     assert!(report.stacks.iter().all(|row| row.command == rest.command || slept(row) >= 2), "the longest are kept");
 }
 
+/// Two switches of one place, one of them through a trampoline: the functions that recorded them make no stack of their own.
+#[test]
+fn the_functions_that_record_a_switch_are_in_no_stack() {
+    let name = |frame: StackFrame| match frame.address {
+        0x1 => Some("trace_event_raw_event_sched_switch".to_owned()),
+        0x2 => Some("__traceiter_sched_switch".to_owned()),
+        0x3 => Some("perf_trace_sched_switch".to_owned()),
+        0x11 => Some("schedule".to_owned()),
+        0x21 => Some("pipe_read".to_owned()),
+        _ => None,
+    };
+    let key = |ts| (StackedEvent::Switch, Ts(ts), Cpu(0), Pid(7));
+    let [one, other] = [[0x1, 0x2, 0x11, 0x21], [0x99, 0x3, 0x11, 0x21]].map(|frames| frames.map(kernel));
+    let stacks = EventStacks::of_events([(key(10), &one[..]), (key(30), &other[..])]);
+    let options = Options { stacks, names: Some(Box::new(name)), ..Options::default() };
+    let events = [
+        switch(0, 0, PrevState::RUNNABLE, 7),
+        switch(10, 7, ASLEEP, 0),
+        wakeup(18, 0, 7),
+        switch(20, 0, PrevState::RUNNABLE, 7),
+        switch(30, 7, ASLEEP, 0),
+        wakeup(35, 0, 7),
+        switch(40, 0, PrevState::RUNNABLE, 7),
+    ];
+    let report = Pass::over(&events[..]).run(|| OffCpu::new(&options)).unwrap_or_else(|never| match never {}).output;
+    assert_eq!(folded(&report), "make;pipe_read;schedule 13\n");
+}
+
 #[test]
 fn folded_stacks_sum_to_the_total() {
     let asleep = folded(&report(OffCpuTime::Asleep, false));

@@ -2,7 +2,7 @@
 
 use crate::samples::{LagSample, RunSample};
 use crate::{PicksReport, Recorded};
-use draw::{Anchor, Color, Figure, Item, Line, PT, Paint, Point, Rect, Shape, Unit};
+use draw::{Anchor, Color, Figure, Item, Line, PT, Paint, Point, Rect, Shape, Unit, text};
 use sched::kthread::is_kernel_thread;
 use sched::nouns::counted;
 use sched::seeded::SeededMap;
@@ -115,6 +115,7 @@ fn draw_lane(
     let mut pids: Vec<Pid> = samples.iter().map(|sample| sample.pid).collect();
     pids.sort_unstable();
     pids.dedup();
+    let mut beyond: Vec<Beyond> = Vec::new();
     for pid in pids {
         let own: Vec<&LagSample> = samples.iter().filter(|sample| sample.pid == pid).collect();
         let stroke = color(pid).unwrap_or(INK);
@@ -134,8 +135,7 @@ fn draw_lane(
         let mut dots: Vec<Point> = picked.map(|sample| at(sample)).collect();
         dots.dedup();
         figure.push(Item::Markers { shape: Shape::Diamond, fill: stroke, size: 2 * PT, at: dots });
-        let beyond: Vec<&LagSample> = own.iter().filter(|sample| is_beyond(sample)).copied().collect();
-        draw_beyond(figure, &beyond, stroke, at);
+        beyond.extend(own.iter().filter(|sample| is_beyond(sample)).map(|sample| (at(sample), sample.lag_ns, stroke)));
         let mut bars: Vec<Rect> = Vec::new();
         for run in ran.iter().filter(|run| run.pid == pid) {
             let x = scale.at(run.from);
@@ -147,30 +147,42 @@ fn draw_lane(
         }
         figure.push(Item::Rects { fill: Paint::Solid(stroke), rects: bars });
     }
+    draw_beyond(figure, &beyond);
     let label = Point { x: lane.x + lane.w + 2 * PT, y: zero + LETTER / 3 };
     figure.text(label, LETTER, Anchor::Start, INK, "0");
 }
 
-/// Draws the lags of a task that are beyond the height of the lane: a triangle at its edge that points outwards, with the lag where there is
-/// room for the number.
-fn draw_beyond(figure: &mut Figure, samples: &[&LagSample], color: Color, at: impl Fn(&LagSample) -> Point) {
+/// A lag that is beyond the height of its lane: its place at the edge, the lag in nanoseconds, and the colour of its task.
+type Beyond = (Point, i64, Color);
+
+/// Draws the lags of a lane that are beyond its height: a triangle at its edge that points outwards, with the lag where there is room for
+/// the number beside those of all tasks. The greatest have the first choice.
+fn draw_beyond(figure: &mut Figure, lags: &[Beyond]) {
     const SIZE: Unit = 3 * PT;
     for (shape, is_owed) in [(Shape::Peak, true), (Shape::Triangle, false)] {
-        let own = || samples.iter().filter(|sample| (sample.lag_ns > 0) == is_owed);
-        let mut places: Vec<Point> = own().map(|sample| at(sample)).collect();
-        places.dedup();
-        figure.push(Item::Markers { shape, fill: color, size: SIZE, at: places });
-        let mut free = Unit::MIN;
-        for sample in own() {
-            let place = at(sample);
-            let label = short(Some(Dur(sample.lag_ns.unsigned_abs())));
-            if place.x < free {
+        let mut own: Vec<Beyond> = lags.iter().filter(|(_, lag, _)| (*lag > 0) == is_owed).copied().collect();
+        own.sort_by_key(|(at, lag, _)| (std::cmp::Reverse(lag.unsigned_abs()), at.x));
+        let mut taken: Vec<(Unit, Unit)> = Vec::new();
+        let mut triangles: Vec<(Color, Vec<Point>)> = Vec::new();
+        for (at, lag, color) in own {
+            match triangles.iter_mut().find(|(other, _)| *other == color) {
+                Some((_, places)) => places.push(at),
+                None => triangles.push((color, vec![at])),
+            }
+            let label = short(Some(Dur(lag.unsigned_abs())));
+            let from = at.x + SIZE;
+            let to = from + text::width(&label, LETTER) + LETTER / 2;
+            if taken.iter().any(|(start, end)| from < *end && *start < to) {
                 continue;
             }
+            taken.push((from, to));
             let below = if is_owed { LETTER } else { 0 };
-            let point = Point { x: place.x + SIZE, y: place.y + below };
-            free = point.x + LETTER * (label.len() as Unit + 1);
-            figure.text(point, LETTER, Anchor::Start, INK, &label);
+            figure.text(Point { x: from, y: at.y + below }, LETTER, Anchor::Start, INK, &label);
+        }
+        for (fill, mut at) in triangles {
+            at.sort_unstable_by_key(|at| (at.x, at.y));
+            at.dedup();
+            figure.push(Item::Markers { shape, fill, size: SIZE, at });
         }
     }
 }

@@ -18,6 +18,8 @@ const LETTER: Unit = 7 * PT;
 const NAME: usize = 23;
 /// The number of straight parts of a curve from layer to layer.
 const PARTS: i64 = 16;
+/// The parts of the first curve of an edge at which its number may stand, the best first.
+const PLACES: [usize; 11] = [8, 9, 7, 10, 6, 11, 5, 12, 4, 13, 3];
 /// The length of the dashes of edges from interrupts.
 const DASH: Unit = 2 * PT;
 const GROUND: Color = Color::grey(0xee);
@@ -285,18 +287,27 @@ impl<'g> Drawing<'g> {
         }
     }
 
-    /// Writes the number of each edge over its first part.
+    /// Writes the number of each edge over its first part where no other number is: those of the heaviest edges have the first choice,
+    /// and one without any room is left out.
     fn numbers(&self, figure: &mut Figure, edges: &[DrawnEdge<'_>]) {
         let size = LETTER * 6 / 7;
-        for (edge, points) in edges.iter().zip(&self.curves).rev() {
-            let Some(at) = points.get(PARTS as usize / 2) else { continue };
+        let mut taken: Vec<Rect> = self.boxes.iter().flatten().filter(|rect| rect.h > 0).copied().collect();
+        for (edge, points) in edges.iter().zip(&self.curves) {
             let text = weight_words(edge.weight, self.weight != EdgeWeight::Wakeups);
             let w = text::width(&text, size) + PT;
-            let ground = Rect { x: at.x - w / 2, y: at.y - size / 2, w, h: size };
+            let ground = |at: &Point| Rect { x: at.x - w / 2, y: at.y - size / 2, w, h: size };
+            let is_free = |at: &&Point| !taken.iter().any(|other| overlap(*other, ground(at)));
+            let Some(at) = PLACES.iter().filter_map(|place| points.get(*place)).find(is_free) else { continue };
+            let ground = ground(at);
+            taken.push(ground);
             figure.push(Item::Rects { fill: Paint::Solid(Color::grey(0xff)), rects: vec![ground] });
             figure.text(Point { x: at.x, y: at.y + size / 3 }, size, Anchor::Middle, edge.color(), &text);
         }
     }
+}
+
+fn overlap(a: Rect, b: Rect) -> bool {
+    a.x < b.x + b.w && b.x < a.x + a.w && a.y < b.y + b.h && b.y < a.y + a.h
 }
 
 /// The points of each edge: curves from the side of a box through the places between to the side of the other box.

@@ -145,7 +145,7 @@ fn drawn(args: &WhatifArgs, kept: &Kept, run: &WhatifRun, sheet: &Sheet) -> Resu
     let policy = other_policy(args, session);
     let heading = session.general_heading(&run.trust).on(sheet);
     refuse_unpredictable(session, &run.prediction.calibration.reasons)?;
-    let coloring = session.learned(Coloring::default())?;
+    let coloring = session.learned(Coloring { by: session.usual_color(), ..Coloring::default() })?;
     let title = |name: &str, figures: &RunFigures| {
         let share = 100.0 * figures.violation_ns.0 as f64 / (figures.window_ns.0 as f64).max(1.0);
         format!("{name}: {}, work conservation violated {share:.1} % of the time", figures.elapsed_ns.human())

@@ -31,7 +31,8 @@ pub(crate) fn figure(session: &Session, trust: &Diagnostics, story: &Story, shee
     let margin = Dur((story.duration_ns.0 / 8).max(1_000));
     let from = Ts(story.start_ns.0.saturating_sub_unsigned(margin.0)).max(session.from);
     let to = story.start_ns.after(story.duration_ns).after(margin).min(session.to);
-    let options = session.lanes(from, to, session.learned(Coloring::default())?);
+    let coloring = session.learned(Coloring { by: session.usual_color(), ..Coloring::default() })?;
+    let options = session.lanes(from, to, coloring);
     // The waits over the lanes need room in the file, too.
     let (lanes, options) = session.ran_by(lanes::Options { pictures: 3, ..options })?;
     let draw = |figure: &mut Figure, scale: &TimeScale, top: Unit, height: Unit| {

@@ -406,7 +406,58 @@ fn written(name: &str) -> &str {
 }
 
 fn shown_by(name: &str) -> ShownKinds {
-    SHOWN.get(written(name)).copied().unwrap_or_default()
+    let unknown = || ShownKinds { of_scheduler: is_of_tracing(name), ..ShownKinds::default() };
+    SHOWN.get(written(name)).copied().unwrap_or_else(unknown)
+}
+
+/// The first letters of functions that record an event: the tracepoint's, and those of the ftrace, perf and BPF programs on it.
+const OF_TRACING: [&str; 12] = [
+    "__traceiter_",
+    "trace_event_raw_event_",
+    "trace_event_buffer_",
+    "perf_trace_",
+    "__bpf_trace_",
+    "bpf_trace_run",
+    "bpf_trampoline_",
+    "bpf_prog_",
+    "bpf_get_stack",
+    "ftrace_trampoline",
+    "event_triggers_",
+    "stacktrace_",
+];
+
+/// Functions that record an event, by their whole names.
+const RECORDING: [&str; 10] = [
+    "__ftrace_trace_stack",
+    "__trace_stack",
+    "ftrace_caller",
+    "ftrace_regs_caller",
+    "ftrace_call",
+    "ftrace_regs_call",
+    "ftrace_ops_assist_func",
+    "arch_ftrace_ops_list_func",
+    "kprobe_ftrace_handler",
+    "trace_call_bpf",
+];
+
+/// Whether a function at the inner end of a stack is there because an event was recorded.
+fn is_of_tracing(name: &str) -> bool {
+    OF_TRACING.iter().any(|start| name.starts_with(start)) || RECORDING.contains(&written(name))
+}
+
+/// Returns the number of frames at the inner end of a stack that are there because its event was recorded, given the functions from the
+/// innermost one on; nothing for a frame without a name, which counts where such a function follows. A stack of them alone keeps them.
+pub fn of_tracing<'n>(names: impl Iterator<Item = Option<&'n str>>) -> usize {
+    let (mut count, mut nth) = (0, 0);
+    for name in names {
+        nth += 1;
+        match name {
+            Some(name) if is_of_tracing(name) => count = nth,
+            Some(_) => return count,
+            None => {}
+        }
+    }
+    if count == nth { 0 } else { count }
 }
 
 /// Whether a function is one of the scheduler at the inner end of a stack.
@@ -443,6 +494,27 @@ mod tests {
         assert_eq!(kind(&["__mutex_lock.constprop.0"]), Some((StackKind::Lock, 0)));
         assert_eq!(kind(&["schedule", "do_wait", "kernel_wait4", "do_syscall_64"]), Some((StackKind::Child, 1)));
         assert_eq!(kind(&["schedule", "do_task_dead", "do_exit"]), Some((StackKind::Exit, 1)));
+    }
+
+    #[test]
+    fn the_functions_that_record_an_event_are_no_part_of_its_stack() {
+        let of =
+            |names: &[&str]| of_tracing(names.iter().map(|name| Some(*name).filter(|name| !name.starts_with("0x"))));
+        let inner = ["trace_event_raw_event_sched_switch", "__traceiter_sched_switch", "__schedule", "schedule"];
+        assert_eq!((of(&inner), of(&inner[1..]), of(&inner[2..]), of(&inner[..2])), (2, 1, 0, 0));
+        let program = ["bpf_prog_6deef7357e7b4530_on_switch", "bpf_trace_run4", "__bpf_trace_sched_switch"];
+        assert_eq!(of(&[&program[..], &inner[1..]].concat()), 4);
+        // A trampoline has no name. An address that no such function follows may be of the task.
+        assert_eq!(
+            of(&["0xffffffffc0a0", "ftrace_regs_caller", "0xffffffffc0a1", "__traceiter_sched_waking", "ttwu"]),
+            4
+        );
+        assert_eq!((of(&["0xffffffffc0a0", "__schedule"]), of(&["0xffffffffc0a0"]), of(&[])), (0, 0, 0));
+        assert_eq!(of(&["perf_trace_sched_switch", "0xffffffffc0a0", "0xffffffffc0a4"]), 1);
+        // Further out such a function is what the task does: a read of a trace that waits.
+        assert_eq!(of(&["__schedule", "schedule", "ring_buffer_wait", "trace_event_buffer_lock_reserve"]), 0);
+        let kind = kind_of(["perf_trace_sched_stat_runtime", "__schedule", "irqentry_exit"].into_iter());
+        assert_eq!(kind, Some((StackKind::Preempted, 2)));
     }
 
     #[test]

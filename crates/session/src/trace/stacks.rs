@@ -1,6 +1,6 @@
 //! The stacks of a trace with the names of their functions, and the function that names a stack.
 
-pub use super::stack_kinds::{StackKind, is_of_scheduler, kind_of};
+pub use super::stack_kinds::{StackKind, is_of_scheduler, kind_of, of_tracing};
 pub use parse::StackedEvent;
 
 use super::elf::{self, ElfSymbols};
@@ -97,8 +97,9 @@ pub(crate) fn kernel_stack(frames: &[StackFrame], name: impl Fn(StackFrame) -> O
     let of_kernel = frames.iter().filter(|frame| !frame.is_user);
     let names: Vec<(Option<String>, u64)> = of_kernel.map(|frame| (name(*frame), frame.address)).collect();
     let is_named = names.iter().any(|(name, _)| name.is_some());
+    let traced = of_tracing(names.iter().map(|(name, _)| name.as_deref()));
     let functions: Vec<String> =
-        names.into_iter().map(|(name, address)| name.unwrap_or_else(|| format!("{address:#x}"))).collect();
+        names.into_iter().skip(traced).map(|(name, address)| name.unwrap_or_else(|| format!("{address:#x}"))).collect();
     let unnamed = if is_named { StackKind::Other } else { StackKind::Unresolved };
     let kind = kind_of(functions.iter().map(String::as_str)).map_or(unnamed, |(kind, _)| kind);
     let of_scheduler = functions.iter().take_while(|name| is_of_scheduler(name)).count();
@@ -189,11 +190,14 @@ impl NamedStacks {
         kernel_stack(self.stacks.frames(id), |frame| self.names.get(&frame).cloned())
     }
 
-    /// Returns the functions of a stack, the innermost first; an address where the trace has no name for it.
+    /// Returns the functions of a stack, the innermost first and without those that recorded its event; an address where the trace has no
+    /// name for it.
     pub fn functions(&self, id: StackId) -> Vec<String> {
         let name =
             |frame: &StackFrame| self.names.get(frame).cloned().unwrap_or_else(|| format!("{:#x}", frame.address));
-        self.stacks.frames(id).iter().map(name).collect()
+        let frames = self.stacks.frames(id);
+        let traced = of_tracing(frames.iter().map(|frame| self.names.get(frame).map(String::as_str)));
+        frames.iter().skip(traced).map(name).collect()
     }
 
     /// Returns the inner functions of the stack of an event in words, without those of the scheduler and at most `most` of them; nothing
