@@ -221,7 +221,8 @@ fn numbers_in_figures_lie_side_by_side() {
         schedviz(&[words, &more].concat()).success();
         let texts = texts(&std::fs::read_to_string(&svg).expect("a figure")).2;
         no_text_covers_another(&texts, &[words[0].to_owned(), name.to_owned()]);
-        let numbers = texts.iter().filter(|text| text.size <= 600.0 && text.words.starts_with(|c: char| c.is_ascii_digit()));
+        let numbers =
+            texts.iter().filter(|text| text.size <= 600.0 && text.words.starts_with(|c: char| c.is_ascii_digit()));
         // Few are left out.
         let numbers = numbers.count();
         assert!(numbers >= 10, "{words:?} {name}: {numbers} numbers");
@@ -235,7 +236,8 @@ fn parents_are_told_apart() {
     use sched::{Comm, Cpu, EventKind, Pid, PrevState, SchedEvent, TaskRef, Ts};
     let colors = timeline::PALETTE.len() as i32;
     let parents: Vec<i32> = (0..4).map(|nth| 100 + nth * colors).collect();
-    let task = |pid: i32| TaskRef { pid: Pid(pid), prio: 120, comm: Comm::new(if pid == 0 { b"swapper/0" } else { b"work" }) };
+    let task =
+        |pid: i32| TaskRef { pid: Pid(pid), prio: 120, comm: Comm::new(if pid == 0 { b"swapper/0" } else { b"work" }) };
     let at = |ts, pid, kind| SchedEvent { ts: Ts(ts), cpu: Cpu(0), pid: Pid(pid), flags: 0, kind };
     let switch = |ts, prev: i32, next| {
         let state = if prev == 0 { PrevState::RUNNABLE } else { PrevState::asleep(1) };
@@ -273,7 +275,8 @@ fn all_timelines_of_a_run_have_the_same_colours() {
     let legend = |words: &[&str]| {
         schedviz(&[&words[..1], &[&trace, "-q", "-o", svg.to_str().expect("a path")], &words[1..]].concat()).success();
         let texts = texts(&std::fs::read_to_string(&svg).expect("a figure")).2;
-        let entries = texts.into_iter().filter_map(|text| Some(text.words.strip_suffix(" %")?.rsplit_once(' ')?.0.to_owned()));
+        let entries =
+            texts.into_iter().filter_map(|text| Some(text.words.strip_suffix(" %")?.rsplit_once(' ')?.0.to_owned()));
         let mut names: Vec<String> = entries.filter(|name| !name.starts_with("and ")).collect();
         names.sort();
         names.truncate(4);
@@ -282,10 +285,9 @@ fn all_timelines_of_a_run_have_the_same_colours() {
     let of_commands = legend(&["dat2graph", "--color-by", "command"]);
     assert!(!of_commands.is_empty());
     assert_eq!(legend(&["dat2graph"]), of_commands);
-    for words in [&["why", "--episode", "1"][..], &["whatif"]] {
-        let shown = legend(words);
-        assert!(!shown.is_empty() && shown.iter().all(|name| !name.ends_with(|c: char| c.is_ascii_digit())), "{words:?}: {shown:?}");
-    }
+    let shown = legend(&["why", "--episode", "1"]);
+    // A task's name would be followed by its PID.
+    assert!(!shown.is_empty() && shown.iter().all(|name| !name.contains(' ')), "{shown:?}");
     std::fs::remove_dir_all(&folder).expect("removed");
 }
 

@@ -106,7 +106,7 @@ pub fn figure(metrics: &[Metric], groups: &[Group], comparisons: &[&[Row]], text
     page.finish()
 }
 
-/// Where the points begin: there is room for the longest name before them, or for as much of it as leaves room for the points.
+/// The left end of the points of all metrics: the longest name has room before it, unless the points then had too little.
 fn left_of_points(shown: &[(usize, &Metric)]) -> Unit {
     let name = |metric: &Metric| text::width(&text::printable(&metric.name), LETTER);
     let longest = shown.iter().map(|(_, metric)| name(metric)).max().unwrap_or(0);

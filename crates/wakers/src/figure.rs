@@ -296,7 +296,9 @@ impl<'g> Drawing<'g> {
             let text = weight_words(edge.weight, self.weight != EdgeWeight::Wakeups);
             let w = text::width(&text, size) + PT;
             let ground = |at: &Point| Rect { x: at.x - w / 2, y: at.y - size / 2, w, h: size };
-            let is_free = |at: &&Point| !taken.iter().any(|other| overlap(*other, ground(at)));
+            // Numbers that touch are read as one.
+            let room = |at: &Point| Rect { y: at.y - size * 3 / 4, h: size * 3 / 2, ..ground(at) };
+            let is_free = |at: &&Point| !taken.iter().any(|other| overlap(*other, room(at)));
             let Some(at) = PLACES.iter().filter_map(|place| points.get(*place)).find(is_free) else { continue };
             let ground = ground(at);
             taken.push(ground);
