@@ -6,7 +6,7 @@ use crate::support::{Ran, fixture, schedviz, schedviz_in, scratch};
 use sched::{Comm, EventKind, SchedEvent, TaskRef};
 use serde_json::Value;
 use std::path::Path;
-use testkit::{Buffer, Simulation, TraceBuilder};
+use testkit::{Buffer, PerfBuilder, Simulation, TraceBuilder};
 
 /// The characters that no output may have: ESC, BEL, CSI as a C1 character, and the override of the direction.
 const HOSTILE: &str = "\u{1b}\u{7}\u{9b}\u{202e}";
@@ -92,8 +92,8 @@ fn named(name: Comm) -> Comm {
     if name.is_empty() { name } else { Comm::new(&[start, HOSTILE.as_bytes()].concat()) }
 }
 
-/// A trace with hostile strings throughout: names of tasks, symbols, formats, events, fields, an instance, the recorder and the clock.
-fn trace() -> Vec<u8> {
+/// The events of a simulated run whose tasks have hostile names.
+fn events() -> Vec<SchedEvent> {
     let mut events: Vec<SchedEvent> = Simulation::run(7, 2, 120).events;
     let task = |task: &mut TaskRef| task.comm = named(task.comm);
     for event in &mut events {
@@ -109,6 +109,12 @@ fn trace() -> Vec<u8> {
             _ => {}
         }
     }
+    events
+}
+
+/// A trace with hostile strings throughout: names of tasks, symbols, formats, events, fields, an instance, the recorder and the clock.
+fn trace() -> Vec<u8> {
+    let mut events = events();
     let last = events.last().expect("events").ts;
     events.push(SchedEvent { ts: last, kind: EventKind::Other { id: 900 }, ..events[0] });
     let format = format!(
@@ -320,6 +326,92 @@ fn names_of_variants() {
         &["workcons", "runs"],
         &["why", "runs"],
         &["report", "runs", "-o", "out/report"],
+    ] {
+        runs(&folder, arguments);
+    }
+    std::fs::remove_dir_all(&folder).expect("removed");
+}
+
+/// Replaces the ends of all texts of a file that stand in `names` by hostile characters, without a change of length.
+fn with_hostile(mut bytes: Vec<u8>, names: &[&str]) -> Vec<u8> {
+    for name in names {
+        let at: Vec<usize> =
+            (0..bytes.len() - name.len()).filter(|at| bytes[*at..].starts_with(name.as_bytes())).collect();
+        assert!(!at.is_empty(), "{name} is in the file");
+        for at in at {
+            let end = at + name.len();
+            bytes[end - HOSTILE.len()..end].copy_from_slice(HOSTILE.as_bytes());
+        }
+    }
+    bytes
+}
+
+/// Names of mapped files and of commands in a recording by perf.
+const MAPPED: [&str; 6] = ["/bin/periodic", "/bin/busybox", "/bin/perf", "kcompactd0", "kworker/u8:3", "kworker/1:1"];
+
+/// The strings of a perf.data: commands, cgroups, mapped files, the host and its command line.
+#[test]
+fn every_string_of_a_perf_data() {
+    const CGROUP: &str = "/own\u{1b}\u{7}\u{9b}\u{202e}";
+    let folder = scratch("escapes-perf");
+    let all = events();
+    let pids: std::collections::BTreeSet<i32> = all.iter().map(|event| event.pid.0).filter(|pid| *pid > 0).collect();
+    let cgroups = pids.into_iter().map(|pid| (pid, 7, CGROUP)).collect();
+    let builder = PerfBuilder { cgroups, ..PerfBuilder::default() };
+    let file = builder.build(&TraceBuilder { cpu_count: 2, ..TraceBuilder::default() }, &all);
+    std::fs::write(folder.join("x.data"), file).expect("written");
+    let mapped = std::fs::read(fixture("perf-stacks.data")).expect("a fixture");
+    std::fs::write(folder.join("mapped.data"), with_hostile(mapped, &MAPPED)).expect("written");
+    let mut names_it = 0;
+    for arguments in [
+        &["info", "x.data"][..],
+        &["latency", "x.data"],
+        &["latency", "x.data", "--by", "cgroup"],
+        &["fairness", "x.data", "--by", "cgroup", "-o", "out/x.csv"],
+        &["utilization", "x.data"],
+        &["neighbours", "x.data", "--json"],
+        &["list", "x.data"],
+        &["stepper", "x.data", "--at", "100ns", "--text"],
+        &["why", "x.data"],
+        &["export", "x.data", "--csv", "out/tables"],
+        &["view", "x.data", "--export", "out/page"],
+        &["info", "mapped.data"],
+        &["list", "mapped.data", "--stacks"],
+        &["offcpu", "mapped.data", "--user"],
+        &["offcpu", "mapped.data", "--user", "--folded"],
+        &["why", "mapped.data", "--by", "stack"],
+    ] {
+        let ran = runs(&folder, arguments);
+        names_it += usize::from([ran.stderr, String::from_utf8_lossy(&ran.stdout).into()].concat().contains("\\x1b"));
+    }
+    assert!(names_it > 6, "hostile names are shown, escaped: {names_it}");
+    std::fs::remove_dir_all(&folder).expect("removed");
+}
+
+/// Small files beside a trace, and names of folders: a topology, a list of what is compared, and the folder of the runs.
+#[test]
+fn files_and_folders_beside_a_trace() {
+    let folder = scratch("escapes-beside");
+    std::fs::write(folder.join("x.dat"), trace()).expect("written");
+    let cpus = std::fs::read_to_string(fixture("hackbench.cpus.txt")).expect("a topology");
+    std::fs::write(folder.join("topology"), cpus.replace('\n', &format!("{HOSTILE}\n"))).expect("written");
+    std::fs::write(folder.join("affinity"), format!("1{HOSTILE} 0-3\n{HOSTILE}\n")).expect("written");
+    let runs_of = format!("runs{HOSTILE}");
+    std::fs::create_dir(folder.join(&runs_of)).expect("a folder");
+    for name in ["a", "b"] {
+        std::fs::write(folder.join(&runs_of).join(format!("{name}{HOSTILE}.dat")), trace()).expect("written");
+    }
+    let run_of = format!("{runs_of}/a{HOSTILE}.dat");
+    for arguments in [
+        &["workcons", "x.dat", "--topology", "topology"][..],
+        &["workcons", "x.dat", "--affinity", "affinity"],
+        &["compare", &runs_of],
+        &["compare", "--base", &run_of, "--new", "x.dat"],
+        &["compare", "--base", &run_of, "--new", "x.dat", "--json"],
+        &["compare", "--base", &run_of, "--new", "x.dat", "--markdown"],
+        &["report", &run_of, "-o", "out/report"],
+        &["view", &run_of, "--export", "out/page"],
+        &["info", &run_of, "--json"],
     ] {
         runs(&folder, arguments);
     }
