@@ -146,6 +146,34 @@ fn change_bytes(path: &Path, every: usize) {
     }
 }
 
+/// Tasks that wait, and CPUs that run, for 142 years each, as a damaged time stamp makes them: no sum over them overflows. In the dev profile an
+/// overflow is a panic.
+#[test]
+fn no_sum_of_times_overflows() {
+    let folder = scratch("damage-years");
+    let mut events = Simulation::run(61, 8, 600).events;
+    let half = events.len() / 2;
+    events[half..].iter_mut().for_each(|event| event.ts = event.ts.after(sched::Dur(4_500_000_000_000_000_000)));
+    let builder = testkit::PerfBuilder::default();
+    let bytes = builder.build(&TraceBuilder { cpu_count: 8, ..TraceBuilder::default() }, &events);
+    std::fs::write(folder.join("x.data"), bytes).expect("written");
+    let mut answered = 0;
+    for entry in schedviz::COMMANDS.iter().filter(|entry| !entry.is_hidden) {
+        let help = schedviz(&[entry.name, "--help"]).success().text();
+        if !help.contains("--json") || !help.contains("<TRACE>") || help.contains("<SPEC>") {
+            continue;
+        }
+        for more in [&["--json"][..], &["-q"]] {
+            let ran = crate::support::schedviz_in(&folder, &[&[entry.name, "x.data"], more].concat());
+            assert!(matches!(ran.code, Some(0..=3)), "{} {more:?}: {:?} {}", entry.name, ran.code, ran.stderr);
+            assert!(!ran.stderr.contains("panicked"), "{} {more:?}: {}", entry.name, ran.stderr);
+            answered += usize::from(ran.code == Some(0));
+        }
+    }
+    assert!(answered > 20, "{answered}");
+    std::fs::remove_dir_all(&folder).expect("removed");
+}
+
 #[test]
 fn every_command_ends_with_output_or_a_message() {
     let folder = scratch("damage");

@@ -205,7 +205,7 @@ impl FairRuns {
         };
         let cpus: Vec<FairRunsOfCpu> = (0..).map(Cpu).zip(&self.cpus).filter_map(row).collect();
         let runs = cpus.iter().map(|row| row.runs).sum();
-        let time_ns = Dur(cpus.iter().map(|row| row.time_ns.0).sum());
+        let time_ns = Dur(cpus.iter().map(|row| row.time_ns.0).fold(0, u64::saturating_add));
         (!cpus.is_empty()).then_some(FairRunsReport { reason, runs, time_ns, cpus })
     }
 }

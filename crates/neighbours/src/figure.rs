@@ -29,8 +29,8 @@ pub fn figure(report: &NeighboursReport, rows: usize, heading: &Heading) -> Figu
         report.pairs.iter().map(|pair| ((pair.victim.as_str(), pair.culprit.as_str()), pair.wait_ns.0)).collect();
     let victims = greatest(&report.groups, most, |group| group.wait_ns.0);
     let culprits = greatest(&report.groups, most, |group| group.caused_ns.0.saturating_add(group.behind_own_ns.0));
-    let shown: u64 =
-        sums.iter().filter(|((v, c), _)| victims.contains(v) && culprits.contains(c)).map(|(_, ns)| ns).sum();
+    let shown = sums.iter().filter(|((v, c), _)| victims.contains(v) && culprits.contains(c)).map(|(_, ns)| *ns);
+    let shown = shown.fold(0, u64::saturating_add);
     let wait = report.wait_ns.unwrap_or_default();
     let total = wait.0.max(1);
     let note = format!(

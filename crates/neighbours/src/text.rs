@@ -40,7 +40,7 @@ type WaitOf = fn(&PartyReport) -> Dur;
 
 /// The sums of all victims, in a sentence.
 fn headline(report: &NeighboursReport) -> String {
-    let sum = |of: WaitOf| report.groups.iter().map(|group| of(group).0).sum::<u64>();
+    let sum = |of: WaitOf| report.groups.iter().map(|group| of(group).0).fold(0, u64::saturating_add);
     let wait = report.wait_ns.unwrap_or_default();
     let total = wait.0.max(1) as f64;
     let parts: [(&str, WaitOf); 7] = [

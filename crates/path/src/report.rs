@@ -233,7 +233,7 @@ const MOST_UNKNOWN: u64 = 5;
 fn gaps(path: &[Segment]) -> Vec<u64> {
     let stretches = path.chunk_by(|a, b| a.kind == SegmentKind::Unknown && b.kind == SegmentKind::Unknown);
     let gaps = stretches.filter(|stretch| stretch[0].kind == SegmentKind::Unknown);
-    gaps.map(|gap| gap.iter().map(|segment| segment.end_ns.since(segment.start_ns).0).sum()).collect()
+    gaps.map(|gap| gap.iter().map(Segment::length).fold(0, u64::saturating_add)).collect()
 }
 
 pub(crate) fn build(found: &CriticalPath, shows_wakers: bool) -> Path {
@@ -273,7 +273,11 @@ pub(crate) fn build(found: &CriticalPath, shows_wakers: bool) -> Path {
         is_untrusted: times.unknown_ns > times.total() / MOST_UNKNOWN,
         handovers: shows_wakers.then_some(handovers),
         depth: shows_wakers.then_some(depth as u64),
-        possible_ns: path.iter().filter(|segment| segment.is_possible).map(Segment::length).sum(),
+        possible_ns: path
+            .iter()
+            .filter(|segment| segment.is_possible)
+            .map(Segment::length)
+            .fold(0, u64::saturating_add),
         is_cut,
         tasks: shares(&path, |segment| Some(name(segment.pid))),
         cpus: shares(&path, |segment| segment.cpu.map(|cpu| OfCpu { cpu })),

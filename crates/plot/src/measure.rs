@@ -417,7 +417,8 @@ impl<'p> Plot<'p> {
         self.looks.rank(|class| {
             let time = counts.iter().flat_map(|counts| &counts.by).filter(|(c, _)| *c == class);
             let points = marks.iter().flat_map(|marks| &marks.by).filter(|(c, _)| *c == class);
-            time.map(|(_, lengths)| lengths.total().0).sum::<u64>() + points.map(|(_, n)| n).sum::<u64>()
+            let time = time.map(|(_, lengths)| lengths.total().0);
+            time.chain(points.map(|(_, n)| *n)).fold(0, u64::saturating_add)
         });
         let window = to.since(self.window.from).0;
         let is_of_cpus = self.picker.plan.spec.lanes.by == LaneKind::Cpu;

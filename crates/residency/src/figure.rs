@@ -81,7 +81,7 @@ fn legend(report: &ResidencyReport) -> Vec<LegendEntry> {
         .map(|(rank, group)| entry(rank, format!("{}: {:.1} %", group.name, 100.0 * group.run_ns.0 as f64 / total)))
         .collect();
     if let Some(rest) = report.groups.get(COLORED..).filter(|rest| !rest.is_empty()) {
-        let ns: u64 = rest.iter().map(|group| group.run_ns.0).sum();
+        let ns = rest.iter().map(|group| group.run_ns.0).fold(0, u64::saturating_add);
         entries.push(entry(COLORED, format!("{} more: {:.1} %", rest.len(), 100.0 * ns as f64 / total)));
     }
     entries

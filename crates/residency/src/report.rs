@@ -188,7 +188,7 @@ impl OfSelection for ResidencyReport {
 /// The key with the greatest value, the lowest of several, with that value and the sum of all; known keys alone.
 fn home(values: &BTreeMap<Option<u32>, u64>) -> Option<(u32, u64, u64)> {
     let known = values.iter().filter_map(|(key, ns)| Some(((*key)?, *ns)));
-    let total = known.clone().map(|(_, ns)| ns).sum();
+    let total = known.clone().map(|(_, ns)| ns).fold(0, u64::saturating_add);
     let (key, most) = known.max_by_key(|(key, ns)| (*ns, Reverse(*key)))?;
     Some((key, most, total))
 }
@@ -226,7 +226,7 @@ pub(crate) fn build(analysis: &RunSums<'_>, end: Ts, state: &SchedState) -> Resi
     let ranks: BTreeMap<usize, usize> = groups.iter().enumerate().map(|(rank, (place, _))| (*place, rank)).collect();
     let llcs = cpus.iter().map(|(llc, cpus)| {
         let groups = occupants(analysis, *llc, cpu_time(*llc));
-        let sum = |of: fn(&OccupancyRow) -> Dur| groups.iter().map(|group| of(group).0).sum::<u64>();
+        let sum = |of: fn(&OccupancyRow) -> Dur| groups.iter().map(|group| of(group).0).fold(0, u64::saturating_add);
         let (run, wait) = (sum(|group| group.run_ns), sum(|group| group.wait_ns));
         LlcReport {
             llc: *llc,
@@ -263,7 +263,7 @@ pub(crate) fn build(analysis: &RunSums<'_>, end: Ts, state: &SchedState) -> Resi
         from_ns: analysis.options.from,
         to_ns: analysis.options.to,
         window_ns: window,
-        run_ns: Dur(groups.iter().map(|(_, group)| group.run_ns.0).sum()),
+        run_ns: Dur(groups.iter().map(|(_, group)| group.run_ns.0).fold(0, u64::saturating_add)),
         residency_percent,
         movable_residency_percent,
         movable_groups,
@@ -308,7 +308,7 @@ fn group(name: &str, tasks: u64, sums: &Sums, window: Dur, cpu_time: impl Fn(u32
     GroupReport {
         name: name.to_owned(),
         tasks,
-        run_ns: Dur(sums.run.values().sum()),
+        run_ns: Dur(sums.run.values().copied().fold(0, u64::saturating_add)),
         home_llc: llc.map(|(llc, ..)| llc),
         residency_percent: llc.and_then(|(_, most, all)| percent(most, all)),
         home_node: node.map(|(node, ..)| node),

@@ -301,7 +301,7 @@ impl RunTime {
 
     /// The running time of all tasks together.
     pub fn total(&self) -> Dur {
-        Dur(self.ns.values().sum())
+        Dur(self.ns.values().copied().fold(0, u64::saturating_add))
     }
 }
 
