@@ -1,7 +1,7 @@
 use crate::parties::MOST;
 use crate::{By, Matrix, MeasuredPressure, NeighboursReport, Options, PartyKind, PressureMeter, Stalled};
 use membership::Cgroups;
-use sched::{Comm, Cpu, EventKind, Pass, Pid, PrevState, SchedEvent, TaskRef, Ts};
+use sched::{Comm, Cpu, Dur, EventKind, Pass, Pid, PrevState, SchedEvent, TaskRef, Ts};
 
 fn task(pid: i32, name: &str) -> TaskRef {
     TaskRef { pid: Pid(pid), prio: 120, comm: Comm::new(name.as_bytes()) }
