@@ -33,6 +33,8 @@ mod fake_tracefs;
 mod fast_window;
 mod figures;
 mod findings;
+mod findings_checked;
+mod findings_laws;
 mod fleet;
 mod groups;
 mod harnesses;

@@ -13,6 +13,8 @@ use std::cmp::Reverse;
 const JOBS: u64 = 10;
 /// The least share of missed deadlines in the jobs of a periodic task, in percent, that is a finding.
 const MISSED_PERCENT: f64 = 1.0;
+/// The least number of missed deadlines of a periodic task that is a finding.
+const MISSED: u64 = 3;
 /// The share of the CPU time to which a cgroup is entitled, in percent, below which it is a finding.
 const SHARE_PERCENT: f64 = 80.0;
 /// The least CPU time that a cgroup lacks, in percent of the window, that is a finding.
@@ -29,7 +31,12 @@ fn share_of(group: &GroupShare) -> CgroupShare {
 fn misses(row: &JobRow) -> bool {
     let missed = row.missed.unwrap_or(0);
     let is_asked = row.deadline_by == Some(DeadlineOrigin::Parameters);
-    let is_many = row.jobs >= JOBS && 100.0 * missed as f64 >= MISSED_PERCENT * row.jobs as f64;
+    // Other even wakeups, as of a pipeline, ask for nothing.
+    let is_by_timers = row.by_interrupts.saturating_mul(2) >= row.jobs;
+    let is_many = is_by_timers
+        && row.jobs >= JOBS
+        && missed >= MISSED
+        && 100.0 * missed as f64 >= MISSED_PERCENT * row.jobs as f64;
     missed > 0 && (is_asked || is_many)
 }
 
@@ -145,7 +152,7 @@ pub(crate) fn sentence(observation: &Observation) -> String {
                 let other = behind_share.as_ref().map_or(String::new(), |share| {
                     format!("{}, which got {:.0} % of its own", share.weight_in_words(), share.percent())
                 });
-                format!("waited {} behind cgroup {behind}{other}", behind_ns.human())
+                format!("waited {} behind {}{other}", behind_ns.human(), called(behind))
             });
             let got = share.as_ref().filter(|share| share.percent() < SHARE_PERCENT).map(|share| {
                 format!(
@@ -156,10 +163,15 @@ pub(crate) fn sentence(observation: &Observation) -> String {
                 )
             });
             let parts: Vec<String> = [got, waited].into_iter().flatten().collect();
-            format!("Cgroup {cgroup}{weight} {}.", parts.join("; its tasks "))
+            format!("{}{weight} {}.", called(cgroup).replacen('c', "C", 1), parts.join("; its tasks "))
         }
         _ => String::new(),
     }
+}
+
+/// A cgroup with the word for it, which the name of one that is known by its number alone has.
+fn called(cgroup: &str) -> String {
+    if cgroup.starts_with("cgroup ") { cgroup.to_owned() } else { format!("cgroup {cgroup}") }
 }
 
 /// The latest job as a clause.

@@ -2,11 +2,12 @@
 
 use crate::Certainty;
 use crate::path_time::PathTime;
-use sched::Dur;
+use membership::stemmed;
 use sched::kthread::command;
+use sched::{Comm, Dur};
 use serde::Serialize;
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The share of the path, in percent, below which the scheduler did not hold the command up.
 const HELD_UP_PERCENT: f64 = 5.0;
@@ -34,17 +35,26 @@ pub struct PathConsisted {
     pub command_tasks: u64,
 }
 
+/// The command that ran most on a path, with its time and the number of its tasks. Names that differ in a number alone are one command,
+/// by the stem of the names where there are several.
+fn most_running(path: &PathTime<'_>) -> Option<(String, (u64, u64))> {
+    let mut commands: BTreeMap<Comm, (u64, u64, BTreeSet<Comm>)> = BTreeMap::new();
+    for share in path.path.tasks.iter().filter(|share| share.times.running_ns > 0) {
+        let (ns, tasks, names) = commands.entry(stemmed(share.of.command)).or_default();
+        *ns = ns.saturating_add(share.times.running_ns);
+        *tasks += 1;
+        names.insert(command(share.of.command));
+    }
+    let (stem, (ns, tasks, names)) = commands.into_iter().max_by_key(|(stem, (ns, ..))| (*ns, Reverse(*stem)))?;
+    let name = names.first().filter(|_| names.len() == 1).copied().unwrap_or(stem);
+    Some((name.to_string(), (ns, tasks)))
+}
+
 impl PathConsisted {
     /// The times of a path that is to be trusted.
     pub(crate) fn of(path: &PathTime<'_>, certainty: Certainty) -> Option<PathConsisted> {
         let (times, task) = (path.path.times, path.path.task?);
-        let mut commands: BTreeMap<String, (u64, u64)> = BTreeMap::new();
-        for share in path.path.tasks.iter().filter(|share| share.times.running_ns > 0) {
-            let (ns, tasks) = commands.entry(command(share.of.command).to_string()).or_default();
-            *ns = ns.saturating_add(share.times.running_ns);
-            *tasks += 1;
-        }
-        let most = commands.into_iter().max_by_key(|(name, (ns, _))| (*ns, Reverse(name.clone())));
+        let most = most_running(path);
         let scheduler_ns =
             [times.queued_ns, times.waking_ns, times.throttled_ns].into_iter().fold(0, u64::saturating_add);
         let percent = |ns: u64| format!("{:.1} %", path.percent(ns));

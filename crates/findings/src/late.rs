@@ -96,8 +96,9 @@ pub(crate) fn sentence(observation: &Observation, on_path: impl Fn(u64) -> Strin
             let way = way.map_or(String::new(), |time| {
                 format!("; {time} of the critical path is the way from waking to run queue")
             });
-            let latest = latest.as_ref().map_or(String::new(), |latest| {
-                format!("; {} waited longest: {}{}", latest.command, latest.numbers(), latest.culprit())
+            let latest = latest.as_ref().map_or(String::new(), |latest| match latest.wakeups == *wakeups {
+                true => format!(", all of {}: {}{}", latest.command, latest.late_ones(), latest.culprit()),
+                false => format!("; {} waited longest: {}{}", latest.command, latest.numbers(), latest.culprit()),
             });
             format!(
                 "Woken tasks ran late: after {} (median), {} (99 %), {} (max), of {}{latest}{way}.",
@@ -113,14 +114,17 @@ pub(crate) fn sentence(observation: &Observation, on_path: impl Fn(u64) -> Strin
                 1 => "; another command is late as well".to_owned(),
                 more => format!("; {more} further commands are late as well"),
             };
-            format!(
-                "{} ran late: {}, while half of all {} took {} or less{}{more}.",
-                latest.command,
-                latest.numbers(),
-                counted(*all_wakeups, "wakeup"),
-                human(*all_p50_ns),
-                latest.culprit()
-            )
+            // Where these are most of all wakeups, the median of all is theirs.
+            let is_slower = *all_wakeups > latest.wakeups && all_p50_ns < &latest.p50_ns;
+            let others = match is_slower {
+                true => format!(
+                    ", while half of all {} took {} or less",
+                    counted(*all_wakeups, "wakeup"),
+                    human(*all_p50_ns)
+                ),
+                false => String::new(),
+            };
+            format!("{} ran late: {}{others}{}{more}.", latest.command, latest.numbers(), latest.culprit())
         }
         _ => String::new(),
     }

@@ -27,8 +27,8 @@ const STARVED: Dur = Dur(100_000_000);
 const UNKNOWN_PERCENT: f64 = 20.0;
 /// The greatest share of events missing without a mark, in percent, at which waiting tasks are known.
 const UNWRITTEN_PERCENT: f64 = 1.0;
-/// The part of the path, one in this number, below which a time on it is not told.
-const LEAST_PART: u64 = 1000;
+/// The least time that a herd needs to drain to be a finding: 1 ms.
+const DRAINED: Dur = Dur(1_000_000);
 /// The number of the largest herds whose cost is measured.
 const HERDS: usize = 8;
 
@@ -98,7 +98,7 @@ impl<'m> Observer<'m> {
 
     /// The least cost of a finding, in nanoseconds.
     pub(crate) fn least_cost(&self) -> u64 {
-        self.priced().map_or(1, |path| (path.length / LEAST_PART).max(1))
+        self.priced().map_or(1, PathTime::least)
     }
 
     /// Whether nothing can be concluded about waiting tasks.
@@ -369,7 +369,9 @@ impl<'m> Observer<'m> {
     }
 
     fn herds(&self) -> Option<Observed> {
-        let mut herds: Vec<_> = self.found.utilization.herds.iter().collect();
+        // One that drains at once delays nobody.
+        let is_slow = |herd: &&utilization::HerdReport| herd.drained_after_ns.is_none_or(|drained| drained >= DRAINED);
+        let mut herds: Vec<_> = self.found.utilization.herds.iter().filter(is_slow).collect();
         herds.sort_by_key(|herd| (Reverse(herd.herd.tasks), herd.start_in_trace_ns));
         let largest = *herds.first()?;
         let cost = self.priced().map(|path| path.queued_by(herds.iter().take(HERDS).copied()));
@@ -421,7 +423,8 @@ impl<'m> Observer<'m> {
         let busy_percent = 100.0 * run_ns as f64 / (self.found.utilization.all.busy() as f64).max(1.0);
         let behind = self.path.as_ref().map(|path| path.behind_outside);
         let is_on_path = self.path.as_ref().is_some_and(|path| path.percent(path.behind_outside) >= PATH_PERCENT);
-        if self.is_undelayed() || busy_percent < OUTSIDE_PERCENT && !is_on_path {
+        let is_off_path = self.path.as_ref().is_some_and(|path| path.behind_outside < path.least());
+        if self.is_undelayed() || is_off_path || busy_percent < OUTSIDE_PERCENT && !is_on_path {
             return None;
         }
         let observation = Observation::Interference {

@@ -44,15 +44,24 @@ impl LateCommand {
     }
 
     /// The number of late wakeups in words.
+    pub(crate) fn late_ones(&self) -> String {
+        let share = 100.0 * self.late as f64 / (self.wakeups as f64).max(1.0);
+        format!("{} ({share:.0} %) took 4 ms or longer to run", self.late)
+    }
+
+    /// The wakeups in words.
     pub(crate) fn numbers(&self) -> String {
         let LateCommand { wakeups, late, p50_ns, max_ns, .. } = self;
         let share = 100.0 * *late as f64 / (*wakeups as f64).max(1.0);
-        format!(
-            "{late} of its {} ({share:.0} %) took 4 ms or longer to run, at most {}, {} in the median",
-            counted(*wakeups, "wakeup"),
-            human(*max_ns),
-            human(*p50_ns)
-        )
+        let (most, median) = (human(*max_ns), human(*p50_ns));
+        let number = match late == wakeups {
+            true => format!("each of its {} took 4 ms or longer to run", counted(*wakeups, "wakeup")),
+            false => format!("{late} of its {} ({share:.0} %) took 4 ms or longer to run", counted(*wakeups, "wakeup")),
+        };
+        match most == median {
+            true => format!("{number}, {most} in the median and at most"),
+            false => format!("{number}, {median} in the median, {most} at most"),
+        }
     }
 }
 

@@ -7,6 +7,9 @@ use std::collections::BTreeSet;
 use utilization::HerdReport;
 use workcons::Throttling;
 
+/// The part of the path, one in this number, below which a time on it is not told.
+const LEAST_PART: u64 = 1000;
+
 /// The time on a critical path that is to be trusted, in nanoseconds.
 pub(crate) struct PathTime<'m> {
     pub(crate) path: &'m Path,
@@ -56,6 +59,11 @@ impl<'m> PathTime<'m> {
     /// The queued time on the path, without time that is throttled.
     pub(crate) fn queued(&self) -> u64 {
         self.kinds.total()
+    }
+
+    /// The least time on the path that is told, a thousandth of it: a shorter one delayed nothing.
+    pub(crate) fn least(&self) -> u64 {
+        (self.length / LEAST_PART).max(1)
     }
 
     /// A time in percent of the path.

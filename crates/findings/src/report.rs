@@ -109,7 +109,7 @@ impl FindingsReport {
         let path = self.path.as_ref().map(|end| {
             let task = end.task.pid.named(end.task.command);
             let unknown = 100.0 * end.unknown_ns as f64 / (end.length_ns.0 as f64).max(1.0);
-            let unknown = if end.unknown_ns > 0 { format!(", {unknown:.1} % of it unknown") } else { String::new() };
+            let unknown = if unknown >= 0.05 { format!(", {unknown:.1} % of it unknown") } else { String::new() };
             format!("the critical path of {task}, {} long{unknown}", end.length_ns.human())
         });
         match (self.cost_unit, path) {

@@ -14,11 +14,15 @@ pub(crate) fn sentence(observation: &Observation, of_path: Option<(&str, u64)>) 
         None => String::new(),
     };
     match observation {
-        Observation::Violation { .. } | Observation::Affinity { .. } => beside_idle(observation, percent),
+        Observation::Violation { .. } | Observation::Affinity { .. } => {
+            beside_idle(observation, percent, |ns| is_told(of_path, ns))
+        }
         Observation::PathQueued { queued_ns, kinds, percent } => {
             format!("The critical path is queued for {} ({percent:.1} %): {}.", Dur(*queued_ns).human(), by_kind(kinds))
         }
-        Observation::HeldBack { .. } | Observation::Unbalanced { .. } => not_beside_idle(observation, percent),
+        Observation::HeldBack { .. } | Observation::Unbalanced { .. } => {
+            not_beside_idle(observation, percent, |ns| is_told(of_path, ns))
+        }
         Observation::Starved {
             longest_ns,
             start_in_trace_ns,
@@ -60,11 +64,16 @@ pub(crate) fn sentence(observation: &Observation, of_path: Option<(&str, u64)>) 
                 || "which still had more than one waiting at the end".to_owned(),
                 |after| format!("which needed {} to drain", after.human()),
             );
-            format!(
-                "{} of queued tasks moved at once: the largest, of {tasks} tasks, went from CPU {orig} to CPU {dest} at {:.6} s, {drained}.",
-                counted(*herds, "herd"),
-                *start_in_trace_ns as f64 / 1e9
-            )
+            let at = *start_in_trace_ns as f64 / 1e9;
+            match herds {
+                1 => format!(
+                    "A herd of {tasks} queued tasks moved at once, from CPU {orig} to CPU {dest} at {at:.6} s, {drained}."
+                ),
+                _ => format!(
+                    "{herds} herds of queued tasks moved at once: the largest, of {tasks} tasks, went from CPU {orig} to CPU {dest} at \
+                     {at:.6} s, {drained}."
+                ),
+            }
         }
         Observation::Throttling { cpus, times, cpu_ns, task_ns } => {
             let tasks = match task_ns {
@@ -90,9 +99,8 @@ pub(crate) fn sentence(observation: &Observation, of_path: Option<(&str, u64)>) 
             let most = command
                 .as_ref()
                 .map_or(String::new(), |command| format!(", {command} most ({})", Dur(*command_run_ns).human()));
-            let behind = behind_on_path_ns.map_or(String::new(), |ns| match ns {
-                0 => "; the critical path is never queued behind them".to_owned(),
-                _ => format!("; the critical path is queued behind them for {}{}", Dur(ns).human(), percent(ns)),
+            let behind = behind_on_path_ns.map_or(String::new(), |ns| {
+                format!("; the critical path is queued behind them for {}{}", Dur(ns).human(), percent(ns))
             });
             format!(
                 "Tasks outside of the application ran for {} ({busy_percent:.1} % of the busy time){most}{behind}.",
@@ -103,6 +111,11 @@ pub(crate) fn sentence(observation: &Observation, of_path: Option<(&str, u64)>) 
             doubt(observation, of_path.map(|(task, _)| task))
         }
     }
+}
+
+/// Whether a time on the critical path is worth a word: a thousandth of the path or more.
+fn is_told(of_path: Option<(&str, u64)>, ns: u64) -> bool {
+    of_path.is_some_and(|(_, length)| ns > 0 && ns >= length / 1000)
 }
 
 /// The kinds of a queued time that are a thousandth of it or more, the longest first.
@@ -123,7 +136,11 @@ fn by_kind(kinds: &QueuedTimes) -> String {
 }
 
 /// Tasks that waited, but not beside idle CPUs.
-fn not_beside_idle(observation: &Observation, of_path: impl Fn(u64) -> String) -> String {
+fn not_beside_idle(
+    observation: &Observation,
+    of_path: impl Fn(u64) -> String,
+    is_told: impl Fn(u64) -> bool,
+) -> String {
     match observation {
         Observation::HeldBack {
             percent,
@@ -138,7 +155,7 @@ fn not_beside_idle(observation: &Observation, of_path: impl Fn(u64) -> String) -
             wait,
         } => {
             let wait = wait.as_ref().map_or(String::new(), held_back_wait);
-            let path = on_path_ns.filter(|ns| *ns > 0).map_or(String::new(), |ns| {
+            let path = on_path_ns.filter(|ns| is_told(*ns)).map_or(String::new(), |ns| {
                 format!("; the critical path is held back for {}{}", Dur(ns).human(), of_path(ns))
             });
             let task =
@@ -178,23 +195,24 @@ fn held_back_wait(wait: &HeldBackWait) -> String {
 }
 
 /// Tasks that waited beside idle CPUs.
-fn beside_idle(observation: &Observation, of_path: impl Fn(u64) -> String) -> String {
+fn beside_idle(observation: &Observation, of_path: impl Fn(u64) -> String, is_told: impl Fn(u64) -> bool) -> String {
     match observation {
         Observation::Violation { percent, possible_percent, origin, origin_percent, affinity_aside, .. } => {
-            let possible = if possible_percent - percent < 0.01 {
-                String::new()
-            } else {
-                format!(", or {possible_percent:.1} % if unknown CPUs are at fault")
+            let [certain, possible] = [percent, possible_percent].map(|percent| format!("{percent:.1} %"));
+            let possible = match certain == possible {
+                true => String::new(),
+                false => format!(", or {possible} if unknown CPUs are at fault"),
             };
             let origin = origin.as_ref().map_or(String::new(), |origin| {
                 format!("; largest origin: {origin}, {origin_percent:.0} % of that waiting")
             });
             let aside = if *affinity_aside { ", affinity aside" } else { "" };
-            let path = queued_on_path(observation, of_path).map_or(String::new(), |path| format!("; {path}{aside}"));
+            let path =
+                queued_on_path(observation, of_path, is_told).map_or(String::new(), |path| format!("; {path}{aside}"));
             format!("Tasks waited while CPUs idled {percent:.1} % of the time{possible}{origin}{path}.")
         }
         Observation::Affinity { is_known, percent, share_percent, on_path_ns } => {
-            let path = on_path_ns.filter(|ns| *ns > 0).map_or(String::new(), |ns| {
+            let path = on_path_ns.filter(|ns| is_told(*ns)).map_or(String::new(), |ns| {
                 format!("; the critical path is queued beside such CPUs for {}{}", Dur(ns).human(), of_path(ns))
             });
             match is_known {
@@ -213,13 +231,21 @@ fn beside_idle(observation: &Observation, of_path: impl Fn(u64) -> String) -> St
 }
 
 /// The queued time on the path with the part beside idle CPUs; nothing without a path.
-fn queued_on_path(observation: &Observation, of_path: impl Fn(u64) -> String) -> Option<String> {
+fn queued_on_path(
+    observation: &Observation,
+    of_path: impl Fn(u64) -> String,
+    is_told: impl Fn(u64) -> bool,
+) -> Option<String> {
     let Observation::Violation { queued_on_path_ns: Some(queued), on_path_ns: Some(beside), .. } = observation else {
         return None;
     };
     let time = |ns: u64| format!("{}{}", Dur(ns).human(), of_path(ns));
     Some(match (queued, beside) {
         (0, _) => "the critical path is never queued".to_owned(),
+        (queued, _) if !is_told(*queued) => "the critical path is hardly ever queued".to_owned(),
+        (_, beside) if *beside > 0 && !is_told(*beside) => {
+            format!("the critical path is queued for {}, but hardly ever beside an idle CPU", time(*queued))
+        }
         (_, 0) => format!("the critical path is queued for {}, but never beside an idle CPU", time(*queued)),
         _ if queued == beside => {
             format!("the critical path is queued for {}, all of that beside idle CPUs", time(*queued))

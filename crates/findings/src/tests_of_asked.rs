@@ -44,23 +44,23 @@ impl ByHand {
         self.at(us, cpu, prev, EventKind::Switch { prev: prev_task, state, next });
     }
 
-    /// A running task wakes another one.
-    fn wake(&mut self, us: i64, (cpu, by): (u32, i32), woken: i32) {
-        let task = self.task(woken);
-        self.at(us, cpu, by, EventKind::Waking { task, target: Cpu(cpu) });
-        self.at(us, cpu, by, EventKind::Wakeup { task, target: Cpu(cpu) });
+    /// A timer on the idle CPU 1 wakes a task.
+    fn wake(&mut self, us: i64, woken: i32, target: u32) {
+        let (task, target) = (self.task(woken), Cpu(target));
+        self.at(us, 1, 0, EventKind::Waking { task, target });
+        self.at(us, 1, 0, EventKind::Wakeup { task, target });
     }
 
     /// Wakes the slow task on CPU 0, where it waits behind the hog and runs for 1 ms.
     fn slow(&mut self, us: i64, waits: i64) {
-        self.wake(us, (0, HOG), SLOW);
+        self.wake(us, SLOW, 0);
         self.switch(us + waits, 0, HOG, SLOW, true);
         self.switch(us + waits + 1000, 0, SLOW, HOG, false);
     }
 
     /// Wakes the fast task on CPU 1, which idles. It runs after 5 µs, for 5 µs.
     fn fast(&mut self, us: i64) {
-        self.wake(us, (1, 0), FAST);
+        self.wake(us, FAST, 1);
         self.switch(us + 5, 1, 0, FAST, false);
         self.switch(us + 10, 1, FAST, 0, false);
     }
@@ -109,7 +109,12 @@ fn one_late_command_among_fast_ones_is_named_with_what_held_it_up() {
     assert_eq!((latest.queued_ns, latest.behind_ns), (Dur(120_000_000), Dur(120_000_000)));
     let is_late = |found: &&crate::RankedFinding| matches!(found.observation, Observation::LateCommand { .. });
     let sentence = &report.findings.iter().find(is_late).expect("a late command").sentence;
-    assert!(sentence.starts_with("ui ran late: 12 of its 12 wakeups (100 %) took 4 ms or longer to run"), "{sentence}");
+    assert!(
+        sentence.starts_with(
+            "ui ran late: each of its 12 wakeups took 4 ms or longer to run, 10.00 ms in the median and at most, while"
+        ),
+        "{sentence}"
+    );
     assert!(sentence.ends_with("100 % of its 120.00 ms in run queues were spent behind hog."), "{sentence}");
 }
 
