@@ -37,6 +37,11 @@ impl Answers {
         self.ask(command)["runs"][0].clone()
     }
 
+    /// Whether records of throttling that do not show the tasks divide the queued time of the path, which no other command does.
+    fn throttles(&self) -> bool {
+        list(&self.ask("findings")["findings"]).iter().any(|found| found["observation"]["kind"] == "throttling")
+    }
+
     /// The queued time on the path by its kinds.
     fn path(&self, name: &str) -> u64 {
         self.ask("path")["times"][name].as_u64().unwrap_or(0)
@@ -95,7 +100,7 @@ fn violation(answers: &Answers, seen: &Value) -> Vec<(&'static str, Value)> {
     let share = 100.0 * most as f64 / why["waiting"]["total_ns"].as_u64().unwrap_or(1).max(1) as f64;
     let claimed = seen["origin_percent"].as_f64().expect("a share");
     assert!(claimed <= share + 1e-6, "{}: {claimed} of {origins:?}", answers.trace);
-    if seen["queued_on_path_ns"].is_u64() && answers.run("workcons").get("throttling").is_none() {
+    if seen["queued_on_path_ns"].is_u64() && !answers.throttles() {
         claims.push(("queued_on_path_ns", answers.path("queued_ns").into()));
     }
     claims
@@ -125,7 +130,7 @@ fn queues(answers: &Answers, seen: &Value) -> Vec<(&'static str, Value)> {
         ("pid", longest["waiting"][0]["pid"].clone()),
         ("command", longest["waiting"][0]["command"].clone()),
     ];
-    if seen["on_path_ns"].is_u64() {
+    if seen["on_path_ns"].is_u64() && !answers.throttles() {
         claims.push(("on_path_ns", answers.path("queued_held_back_ns").into()));
     }
     if let Some(wait) = seen.get("wait") {
@@ -140,7 +145,7 @@ fn queues(answers: &Answers, seen: &Value) -> Vec<(&'static str, Value)> {
 }
 
 fn path_queued(answers: &Answers, seen: &Value) -> Vec<(&'static str, Value)> {
-    if answers.path("throttled_ns") == 0 && answers.run("workcons").get("throttling").is_none() {
+    if answers.path("throttled_ns") == 0 && !answers.throttles() {
         let path = answers.ask("path");
         let length = number(&path["to_ns"]) - number(&path["from_ns"]);
         let claimed = seen["percent"].as_f64().expect("a share");
@@ -337,7 +342,7 @@ fn unexplained(sentence: &str, observation: &Value, length: Option<f64>) -> Vec<
         words.push(format!("{}", (a - 1.0) as u64));
     }
     // The thresholds that sentences name.
-    words.extend(["4 ms", "100 ms", "1 ms"].map(str::to_owned));
+    words.extend(["4 ms", "100 ms", "1 ms", "99 %"].map(str::to_owned));
     names.sort_by_key(|name| std::cmp::Reverse(name.len()));
     let mut rest = sentence.to_owned();
     for name in names.iter().filter(|name| name.chars().any(|c| c.is_ascii_digit())) {
