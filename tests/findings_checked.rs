@@ -346,10 +346,10 @@ fn unexplained(sentence: &str, observation: &Value, length: Option<f64>) -> Vec<
     names.sort_by_key(|name| std::cmp::Reverse(name.len()));
     let mut rest = sentence.to_owned();
     for name in names.iter().filter(|name| name.chars().any(|c| c.is_ascii_digit())) {
-        rest = rest.replace(name.as_str(), "");
+        rest = rest.replace(name.as_str(), "").replace(&name.replacen("cgroup", "Cgroup", 1), "");
     }
-    // A list of CPUs is no number.
-    let cpus = Regex::new(r"CPUs? [0-9,/-]+").expect("an expression");
+    // A list of CPUs is no number, nor is that of the task at the end of the path.
+    let cpus = Regex::new(r"CPUs? [0-9,/-]+|critical path of .+? [0-9]+ is").expect("an expression");
     let rest = cpus.replace_all(&rest, "");
     let number = Regex::new(r"[0-9]+(\.[0-9]+)?( (ns|µs|ms|s|%))?").expect("an expression");
     let found = number.find_iter(&rest).map(|found| found.as_str().to_owned());

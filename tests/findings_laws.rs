@@ -162,7 +162,9 @@ fn what_exceeds_a_threshold_elsewhere_is_a_finding() {
             .map(|found| found["observation"]["kind"].as_str().expect("a kind"))
             .collect();
         let is_withheld = |found: &Value| found["observation"]["withholds"] == true;
-        if list(&found["findings"]).iter().any(is_withheld) {
+        // Nothing is concluded where too much is unknown.
+        let unknown = answers.run("workcons")["coverage"]["unknown_percent"].as_f64().unwrap_or(0.0);
+        if unknown > 20.0 || list(&found["findings"]).iter().any(is_withheld) {
             continue;
         }
         // At most eight are told.
