@@ -35,7 +35,7 @@ fn of_the_test_kit() -> Model {
 
 fn of_trace(path: &Path) -> Model {
     let trace = parse::Trace::open(path, parse::Options::default()).expect("a trace");
-    let build = BuildOptions { file_bytes: trace.data_size(), ..BuildOptions::default() };
+    let build = BuildOptions { most_turns: Some(Model::most_turns_of(trace.data_size())), ..BuildOptions::default() };
     Pass::over(trace.events().expect("events")).run(|| ModelBuilder::new(&build)).expect("a pass").output
 }
 

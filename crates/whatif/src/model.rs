@@ -240,7 +240,8 @@ pub struct Taken {
     pub dispatch_ns: Dur,
     /// The time slice of fair tasks: the median length of runs that a task ended which had waited throughout, in nanoseconds.
     pub slice_ns: Dur,
-    /// Whether the slice was measured. With fewer than 20 such runs it is 3 ms.
+    /// Whether the slice was measured. With fewer than 20 such runs it is 3 ms; either is longer where the work of the trace would
+    /// have too many slices.
     pub slice_is_measured: bool,
     /// Whether some wakeup of a task whose previous CPU was busy, beside an idle CPU, was placed on an idle one.
     pub wakeups_seek_idle: bool,
@@ -302,10 +303,21 @@ impl Model {
     /// Maximum number of times that tasks of a small file change their state: a model of that many takes some 150 MB.
     pub const LEAST_MOST_TURNS: u64 = 2 << 20;
 
+    /// Maximum number of slices of the work of a model with few changes of state: a quarter of the effort of a simulation.
+    pub(crate) const LEAST_MOST_SLICES: u64 = 1 << 16;
+
     /// Maximum number of times that tasks of a file with this size in bytes change their state. No recorder needs fewer than 24
     /// bytes for each; a compressed file can have more.
     pub fn most_turns_of(file_bytes: u64) -> u64 {
         Model::LEAST_MOST_TURNS.max(file_bytes / 24)
+    }
+
+    /// The slice with which all work of the model has as many slices as a simulation may take: tasks that compete for hours need
+    /// not take turns each 30 µs because the runs of another hour were that short.
+    pub(crate) fn least_slice(&self) -> Dur {
+        let length = |step: &ProgramStep| if let ProgramStep::Run(length) = step { *length } else { 0 };
+        let work = self.tasks.iter().flat_map(|task| &task.steps).map(length).fold(0, u64::saturating_add);
+        Dur(work / Model::LEAST_MOST_SLICES.max(self.turns.saturating_mul(SLICES_OF_A_TURN)))
     }
 
     /// Whether the window has more than the model may hold.
@@ -332,6 +344,9 @@ impl Model {
         (0..).map(Cpu).zip(&self.cpus).filter(|(_, cpu)| cpu.usable).map(|(number, _)| number)
     }
 }
+
+/// Maximum number of slices of the work for each change of a task's state.
+const SLICES_OF_A_TURN: u64 = 8;
 
 /// The least number of runs from which the time slice is taken.
 pub(crate) const LEAST_RUNS: usize = 20;

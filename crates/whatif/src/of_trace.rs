@@ -57,8 +57,12 @@ pub(crate) fn measured_options(session: &Session) -> Options<'_> {
     Options { strips: None, throttling: false, ..Options::plain(session) }
 }
 
-/// Predicts from one trace.
-pub(crate) fn predicted(args: &WhatifArgs, session: &Session, file_bytes: u64) -> Result<(WhatifRun, Model, Costs)> {
+/// Maximum number of times that tasks change their state in a report's section: each of its ten simulations takes some 0.2 s then, and
+/// the model 20 MB.
+const MOST_TURNS_OF_A_SECTION: u64 = 1 << 18;
+
+/// Predicts from one trace, in which tasks change their state at most so many times.
+pub(crate) fn predicted(args: &WhatifArgs, session: &Session, most_turns: u64) -> Result<(WhatifRun, Model, Costs)> {
     let policies = if args.policy.is_empty() { usual_policies(session) } else { args.policy.clone() };
     let near =
         [Distance::Smt, Distance::Cluster, Distance::Llc, Distance::Node].map(|within| PolicyName::Steal(Some(within)));
@@ -72,8 +76,9 @@ pub(crate) fn predicted(args: &WhatifArgs, session: &Session, file_bytes: u64) -
     let affinity = session.affinity.as_deref();
     let spins = args.spins.clone().map(|tasks| TaskFilter { tasks: Some(tasks), ..TaskFilter::default() });
     let (topology, contexts) = (session.topology.clone(), contexts(&session.trace));
-    let TimerPlaces { absolute, set_absolute } = TimerPlaces::of(session, file_bytes);
-    let build = BuildOptions { topology, affinity, contexts, absolute, set_absolute, spins, file_bytes };
+    let TimerPlaces { absolute, set_absolute } = TimerPlaces::of(session, most_turns);
+    let build =
+        BuildOptions { topology, affinity, contexts, absolute, set_absolute, spins, most_turns: Some(most_turns) };
     let analysis = || {
         let path = CriticalPath::new(path::Options { zero: session.start, ..Default::default() });
         (ModelBuilder::new(&build), measures(&measured), path, Cost::new(&session.topology))
@@ -82,7 +87,8 @@ pub(crate) fn predicted(args: &WhatifArgs, session: &Session, file_bytes: u64) -
     let (model, reports, path, cost_rows) = outcome.output;
     if model.is_cut() {
         let most = warnings::grouped(model.most_turns);
-        let why = format!("tasks change their state more than {most} times; choose a part with --min and --max");
+        let alone = if most_turns == MOST_TURNS_OF_A_SECTION { ", or ask schedviz whatif" } else { "" };
+        let why = format!("tasks change their state more than {most} times; choose a part with --min and --max{alone}");
         return Err(Unanswered(why)).with_context(|| session.name());
     }
     let trace = RunFigures::of(&reports);
@@ -115,13 +121,12 @@ pub(crate) fn predicted(args: &WhatifArgs, session: &Session, file_bytes: u64) -
 /// Prepares the section of a report: the prediction of the usual policies, without its figure.
 pub(crate) fn section(session: &Session) -> MaybeSection<'_> {
     let args = WhatifArgs::usual(session.path())?;
-    let file_bytes = std::fs::metadata(session.path())?.len();
     Ok(Some(part(args, move |args| {
         // A model is large, and so is what the pass of all sections follows: it is made behind that, by itself.
         listed(
             || (),
             move |(), page| {
-                let (run, ..) = predicted(args, page.session, file_bytes)?;
+                let (run, ..) = predicted(args, page.session, MOST_TURNS_OF_A_SECTION)?;
                 let calibration = &run.prediction.calibration;
                 if !calibration.is_predictable {
                     let why = [calibration.reasons.as_slice(), &calibration.advice].concat();

@@ -129,7 +129,7 @@ fn predicted_runs(args: &WhatifArgs, files: &[(Option<String>, PathBuf)]) -> Res
     let named: Vec<_> = files.iter().zip(names).collect();
     let runs = several::measured(&named, &args.read, |((group, path), name), read| {
         let session = Session::open(path, read, &args.window)?;
-        let (run, model, costs) = predicted(args, &session, std::fs::metadata(path)?.len())?;
+        let (run, model, costs) = predicted(args, &session, Model::most_turns_of(std::fs::metadata(path)?.len()))?;
         let run = WhatifRun { trace: name.clone(), group: group.clone(), ..run };
         warnings::warn_of((files.len() > 1).then_some(name), &run.trust, read);
         Ok((run, (files.len() == 1).then_some(Kept { session, model, costs })))

@@ -56,8 +56,8 @@ fn begin(machine: &Machine, path: &Path) -> Result<AtomicFile> {
 /// prediction for the trace.
 pub fn save_run(session: &Session, policy: PolicyName, path: &Path) -> Result<()> {
     let args = WhatifArgs::of_policy(policy, session.path())?;
-    let bytes = std::fs::metadata(session.path())?.len();
-    let (run, model, costs) = predicted(&args, session, bytes)?;
+    let most_turns = Model::most_turns_of(std::fs::metadata(session.path())?.len());
+    let (run, model, costs) = predicted(&args, session, most_turns)?;
     refuse_unpredictable(session, &run.prediction.calibration.reasons)?;
     save(&args, session, (&model, costs), policy, path)
 }

@@ -1,6 +1,5 @@
 //! The timers that tasks set, and the sleeps that they ask for, as records of a trace show them.
 
-use crate::model::Model;
 use parse::{Record, Trace};
 use sched::seeded::SeededMap;
 use sched::serial::bounded;
@@ -113,14 +112,13 @@ pub(crate) struct TimerPlaces {
 }
 
 impl TimerPlaces {
-    /// Reads the records of the window, and those before it that set timers: at most as many as the model may have changes of states.
-    pub(crate) fn of(session: &Session, file_bytes: u64) -> TimerPlaces {
+    /// Reads the records of the window, and those before it that set timers, `most` of each at most.
+    pub(crate) fn of(session: &Session, most: u64) -> TimerPlaces {
         let (trace, kinds) = (&session.trace, TimerKinds::of(&session.trace));
         let mut places = TimerPlaces::default();
         if kinds.asks.is_none() && !kinds.has_setters() {
             return places;
         }
-        let most = Model::most_turns_of(file_bytes);
         let mut set = SetTimers::of_past(trace.past().map(AsRef::as_ref));
         let mut take = |record: &Record<'_>| {
             if record.ts > session.to {

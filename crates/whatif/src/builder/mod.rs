@@ -48,8 +48,8 @@ pub struct BuildOptions<'o> {
     /// The tasks that spin at barriers: a burst that ends together with that of another one is work as far as the shortest of these
     /// bursts, and spinning from there on.
     pub spins: Option<TaskFilter>,
-    /// The size of the trace's file in bytes, which bounds the model.
-    pub file_bytes: u64,
+    /// Maximum number of times that tasks change their state; without one [`Model::LEAST_MOST_TURNS`].
+    pub most_turns: Option<u64>,
     /// The numbers of events that show the context of a wakeup.
     pub contexts: SeededMap<u16, Context>,
 }
@@ -80,7 +80,7 @@ impl<'o> ModelBuilder<'o> {
     pub fn new(options: &'o BuildOptions<'o>) -> ModelBuilder<'o> {
         ModelBuilder {
             options,
-            model: Model { most_turns: Model::most_turns_of(options.file_bytes), ..Model::default() },
+            model: Model { most_turns: options.most_turns.unwrap_or(Model::LEAST_MOST_TURNS), ..Model::default() },
             tracks: PerTask::default(),
             sets: SeededMap::default(),
             forks: SeededMap::default(),
@@ -478,11 +478,12 @@ impl Analysis for ModelBuilder<'_> {
             lengths.sort_unstable();
             Dur(lengths.get(lengths.len() / 2).copied().unwrap_or(0))
         };
-        let slice_is_measured = self.slices.len() >= LEAST_RUNS;
+        let slice = (self.slices.len() >= LEAST_RUNS).then(|| median(&mut self.slices).max(LEAST_SLICE));
+        let least_slice = self.model.least_slice();
         self.model.taken = Taken {
             dispatch_ns: median(&mut self.dispatches),
-            slice_ns: if slice_is_measured { median(&mut self.slices).max(LEAST_SLICE) } else { USUAL_SLICE },
-            slice_is_measured,
+            slice_ns: slice.unwrap_or(USUAL_SLICE).max(least_slice),
+            slice_is_measured: slice.is_some_and(|slice| slice >= least_slice),
             wakeups_seek_idle: self.sought.1 > 0,
             balancing: self.balancer.finish(end),
         };

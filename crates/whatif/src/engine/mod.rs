@@ -141,7 +141,7 @@ const GRANULARITY: u64 = 3;
 /// prediction has some thirty runs.
 fn most_effort(model: &Model) -> u64 {
     let steps: usize = model.tasks.iter().map(|task| task.steps.len()).sum();
-    (1 << 16) + 32 * (steps + model.moves.len() + model.tasks.len()) as u64
+    4 * Model::LEAST_MOST_SLICES + 32 * (steps + model.moves.len() + model.tasks.len()) as u64
 }
 
 /// The number of tasks and CPUs that searches look at for the effort of a matter.
