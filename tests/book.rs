@@ -109,12 +109,12 @@ fn option(arg: &clap::Arg) -> String {
     let long = arg.get_long().expect("a long name");
     let choices = arg.get_possible_values();
     let choices: Vec<&str> =
-        choices.iter().filter(|value| !value.is_hide_set()).map(|value| value.get_name()).collect();
+        choices.iter().filter(|value| !value.is_hide_set()).map(clap::builder::PossibleValue::get_name).collect();
     let names = arg.get_value_names().unwrap_or_default();
     let value = match (arg.get_action().takes_values(), choices.as_slice()) {
         (false, _) => String::new(),
         (true, [_, _, ..]) => format!(" {}", choices.join("|")),
-        (true, _) => format!(" {}", names.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(" ")),
+        (true, _) => format!(" {}", names.iter().map(clap::builder::Str::as_str).collect::<Vec<_>>().join(" ")),
     };
     let help = arg.get_help().unwrap_or_else(|| panic!("--{long} has no help")).to_string();
     format!("* `--{long}{value}`: {}", help.replace('\n', " "))

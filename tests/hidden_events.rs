@@ -85,7 +85,7 @@ fn numbers(value: &Value, path: &str, sums: &mut BTreeMap<String, f64>) {
     match value {
         Value::Number(number) => *sums.entry(path.to_owned()).or_default() += number.as_f64().unwrap_or_default().abs(),
         Value::Object(fields) => {
-            fields.iter().for_each(|(name, value)| numbers(value, &format!("{path}.{name}"), sums))
+            fields.iter().for_each(|(name, value)| numbers(value, &format!("{path}.{name}"), sums));
         }
         Value::Array(values) => values.iter().for_each(|value| numbers(value, &format!("{path}[]"), sums)),
         _ => {}

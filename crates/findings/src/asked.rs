@@ -32,7 +32,7 @@ fn misses(row: &JobRow) -> bool {
     let missed = row.missed.unwrap_or(0);
     let is_asked = row.deadline_by == Some(DeadlineOrigin::Parameters);
     // Other even wakeups, as of a pipeline, ask for nothing.
-    let is_by_timers = row.by_interrupts.saturating_mul(2) >= row.jobs;
+    let is_by_timers = row.by_interrupts.is_some_and(|number| number.saturating_mul(2) >= row.jobs);
     let is_many = is_by_timers
         && row.jobs >= JOBS
         && missed >= MISSED

@@ -54,8 +54,8 @@ pub struct JobRow {
     pub jobs: u64,
     /// The number of these that were released before the window.
     pub earlier: u64,
-    /// The number of jobs that an interrupt released, as the expiry of a timer does.
-    pub by_interrupts: u64,
+    /// The number of jobs that an interrupt released, as the expiry of a timer does; null where `sched_waking` was not recorded.
+    pub by_interrupts: Option<u64>,
     /// The interval between releases that a quarter of them do not exceed, in nanoseconds; null with one job.
     pub interval_p25_ns: Option<Dur>,
     /// The median of the intervals between releases in nanoseconds; null with one job.
@@ -226,7 +226,8 @@ pub(crate) fn build(jobs: Jobs<'_>, end: Ts, state: &SchedState) -> JobsReport {
             None => (Pid::IDLE, Comm::new(b"(others)")),
         };
         let deadlines = Deadlines::of(pid, command, &ended, options);
-        let row = row(pid, command, sums.earlier, &ended, &deadlines);
+        let mut row = row(pid, command, sums.earlier, &ended, &deadlines);
+        row.by_interrupts = row.by_interrupts.filter(|_| state.has_wakings());
         let delayed = sums.worst.into_iter().filter_map(|worst| {
             let deadline = deadlines.at(worst.0.release)?;
             Some(delayed(pid, command, worst, deadline, options.zero))
@@ -319,7 +320,7 @@ fn row(pid: Pid, command: Comm, earlier: u64, jobs: &[EndedJob], deadlines: &Dea
         command,
         jobs: jobs.len() as u64,
         earlier,
-        by_interrupts: jobs.iter().filter(|job| job.by_interrupt).count() as u64,
+        by_interrupts: Some(jobs.iter().filter(|job| job.by_interrupt).count() as u64),
         interval_p25_ns: low,
         interval_p50_ns: median,
         interval_p75_ns: high,
