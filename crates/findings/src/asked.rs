@@ -1,7 +1,7 @@
 //! What was asked of the scheduler and not given: periods and deadlines, and the shares of cgroups by weight.
 
 use crate::observe::{Observed, Observer};
-use crate::{CgroupShare, LatestJob, Observation};
+use crate::{Certainty, CgroupShare, LatestJob, Observation};
 use entitlement::GroupShare;
 use jobs::{DeadlineOrigin, JobRow};
 use neighbours::PairReport;
@@ -68,8 +68,9 @@ impl Observer<'_> {
             deadline_ns: most.deadline_ns,
             latest,
         };
-        // A period that was found is a conclusion, and no record.
-        Some((observation, None, self.certainty()))
+        // A period that was found in the intervals is no record of what was asked for.
+        let is_recorded = rows.iter().all(|row| row.deadline_by == Some(DeadlineOrigin::Parameters));
+        Some((observation, None, if is_recorded { self.certainty() } else { Certainty::Possible }))
     }
 
     /// A cgroup that gets less than its share, or that waits behind another one where weights are unknown.
