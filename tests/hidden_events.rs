@@ -57,6 +57,23 @@ fn nothing_is_zero_for_want_of_wakeups() {
     std::fs::remove_dir_all(&folder).expect("removed");
 }
 
+/// Without wakings no interrupt is known to release a job, so that no task can be called aperiodic.
+#[test]
+fn the_number_of_periodic_tasks_is_unknown_without_wakings() {
+    let folder = scratch("hidden-periods");
+    without(&folder, "hidden.dat", |kind| matches!(kind, EventKind::Waking { .. }));
+    without(&folder, "whole.dat", |_| false);
+    let document = |file: &str| -> Value {
+        serde_json::from_slice(&schedviz_in(&folder, &["jobs", file, "--json", "-q"]).success().stdout).expect("JSON")
+    };
+    let (hidden, whole) = (document("hidden.dat"), document("whole.dat"));
+    assert_eq!((&whole["periodic"], &whole["judged"]), (&0.into(), &0.into()));
+    assert!(hidden["periodic"].is_null() && hidden["judged"].is_null() && hidden["jobs"].is_u64(), "{hidden}");
+    let text = unwrapped(&schedviz_in(&folder, &["jobs", "hidden.dat", "-q"]).success().text());
+    assert!(text.contains("sched:sched_waking was not recorded") && !text.contains("no task is periodic"), "{text}");
+    std::fs::remove_dir_all(&folder).expect("removed");
+}
+
 /// A kind of event that is hidden: its name, and whether an event is of it.
 type Hidden = (&'static str, fn(&EventKind) -> bool);
 

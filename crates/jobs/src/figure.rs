@@ -1,7 +1,7 @@
 //! The figure: the response time of each job at its release, for the tasks with the most missed deadlines.
 
 use crate::report::Response;
-use crate::text::NONE_TO_JUDGE;
+use crate::text::none_to_judge;
 use crate::{JobRow, JobsReport};
 use draw::{Anchor, Color, Figure, Item, Line, PT, Paint, Point, Rect, Unit, text};
 use sched::nouns::counted;
@@ -56,7 +56,7 @@ pub fn figure(report: &JobsReport, heading: &Heading) -> Figure {
 /// The words in the place of the panels, where no task has a deadline.
 fn nothing(report: &JobsReport) -> String {
     let jobs = counted(report.jobs.unwrap_or(0), "job");
-    format!("{jobs}, none to judge: {NONE_TO_JUDGE}; --deadline TIME gives each task one")
+    format!("{jobs}, none to judge: {}; --deadline TIME gives each task one", none_to_judge(report))
 }
 
 fn note(shown: usize, all: usize) -> String {

@@ -149,9 +149,9 @@ pub struct JobsReport {
     pub cut: Option<u64>,
     /// The number of jobs that ended and are in no row, since there are more than this program keeps.
     pub beyond_limit: Option<u64>,
-    /// The number of periodic tasks.
+    /// The number of periodic tasks; null where none was found, and `sched_waking`, which shows what timers release, was not recorded.
     pub periodic: Option<u64>,
-    /// The number of jobs that have a deadline.
+    /// The number of jobs that have a deadline; null where there is none, and `periodic` is null.
     pub judged: Option<u64>,
     /// The number of jobs that missed their deadlines; null where no job has one.
     pub missed: Option<u64>,
@@ -247,6 +247,8 @@ pub(crate) fn build(jobs: Jobs<'_>, end: Ts, state: &SchedState) -> JobsReport {
     let lateness = |job: &DelayedJob| i128::from(job.response_ns.0) - i128::from(job.deadline_ns.0);
     worst.sort_by_key(|job| (std::cmp::Reverse(lateness(job)), job.release_in_trace_ns, job.pid));
     worst.truncate(options.worst);
+    let periodic = tasks.iter().filter(|row: &&JobRow| row.period_ns.is_some()).count() as u64;
+    let is_known = |number: &u64| *number > 0 || state.has_wakings();
     JobsReport {
         schema: SCHEMA,
         from_ns: jobs.start.unwrap_or(end),
@@ -256,8 +258,8 @@ pub(crate) fn build(jobs: Jobs<'_>, end: Ts, state: &SchedState) -> JobsReport {
         open: Some(open),
         cut: Some(jobs.cut),
         beyond_limit: Some(jobs.beyond_limit),
-        periodic: Some(tasks.iter().filter(|row: &&JobRow| row.period_ns.is_some()).count() as u64),
-        judged: Some(judged),
+        periodic: Some(periodic).filter(is_known),
+        judged: Some(judged).filter(is_known),
         missed: (judged > 0).then(|| tasks.iter().filter_map(|row| row.missed).sum()),
         tasks,
         worst,

@@ -8,7 +8,14 @@ use timeline::Drawable;
 use timeline::text::{case, case_head, paragraph, short};
 
 /// The reason why no job has a deadline.
-pub(crate) const NONE_TO_JUDGE: &str = "no task is periodic, and no deadline is known";
+pub(crate) fn none_to_judge(report: &JobsReport) -> &'static str {
+    match report.periodic {
+        Some(_) => "no task is periodic, and no deadline is known",
+        None => {
+            "no deadline is known, and sched:sched_waking was not recorded, which shows the tasks that timers release"
+        }
+    }
+}
 
 /// The width of a task's name.
 const NAME: usize = 23;
@@ -41,7 +48,7 @@ fn headline(out: &mut String, report: &JobsReport, trace: &Drawable) {
         let periodic = counted(number(report.periodic), "periodic task");
         format!("{missed} of {} missed {by}; {periodic}", counted(number(report.judged), "job"))
     });
-    let judged = missed.unwrap_or_else(|| format!("none to judge: {NONE_TO_JUDGE}"));
+    let judged = missed.unwrap_or_else(|| format!("none to judge: {}", none_to_judge(report)));
     paragraph(out, 0, 2, &format!("{trace}: {judged}; {jobs} in all"));
     for (count, why) in [
         (report.open, "had not ended at the end of the window"),
