@@ -13,9 +13,6 @@ use std::cmp::Reverse;
 /// Maximum number of commands; tasks of further ones are one command.
 const MOST_COMMANDS: usize = 1000;
 
-/// The commands of recorders: their work grows with the events of the run, so that it follows from what the run did.
-const RECORDERS: [&str; 4] = ["trace-cmd", "schedviz", "perf", "perf-exec"];
-
 /// The kind of a task that occupies a CPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Kind {
@@ -272,7 +269,7 @@ impl Analysis for Outsiders {
             order(a).cmp(&order(b)).then_with(|| a.command.cmp(&b.command))
         });
         let (recorder, commands): (Vec<Culprit>, Vec<Culprit>) =
-            commands.into_iter().partition(|of| RECORDERS.contains(&of.command.as_str()));
+            commands.into_iter().partition(|of| Comm::new(of.command.as_bytes()).is_recorder());
         let (recorder, outside) = (sums(&recorder), sums(&commands));
         Some(OutsideWork {
             length_ns: end.since(self.start),

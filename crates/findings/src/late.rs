@@ -1,6 +1,7 @@
 //! Late wakeups: of all judged tasks, and of one command among many fast ones.
 
 use crate::observe::{Observed, Observer, PATH_PERCENT};
+use crate::sentence::OnPath;
 use crate::{LateCommand, Measurements, Observation};
 use latency::{LatencyRow, Measure};
 use sched::Dur;
@@ -50,12 +51,21 @@ impl Observer<'_> {
         rows
     }
 
-    pub(crate) fn slow_wakeups(&self) -> Option<Observed> {
+    /// Late wakeups of all judged tasks, or else of one command among many that are not late.
+    pub(crate) fn late_wakeups(&self) -> Option<Observed> {
+        if self.is_undelayed() {
+            return None;
+        }
+        let late = self.late_commands();
+        self.slow_wakeups(&late).or_else(|| self.late_command(&late))
+    }
+
+    fn slow_wakeups(&self, late: &[&LatencyRow]) -> Option<Observed> {
         let wakeups = self.found.latency.of(Measure::Wakeup);
         let waking = self.path.as_ref().map(|path| path.path.times.waking_ns);
         let is_slow = wakeups.count >= WAKEUPS && wakeups.p99_ns.is_some_and(|p99| p99 >= latency::LATE);
         let is_on_path = self.path.as_ref().zip(waking).is_some_and(|(path, ns)| path.percent(ns) >= PATH_PERCENT);
-        if wakeups.count == 0 || self.is_undelayed() || !is_slow && !is_on_path {
+        if wakeups.count == 0 || !is_slow && !is_on_path {
             return None;
         }
         let observation = Observation::SlowWakeups {
@@ -64,19 +74,14 @@ impl Observer<'_> {
             p99_ns: wakeups.p99_ns,
             max_ns: wakeups.max_ns,
             waking_on_path_ns: waking,
-            latest: self.late_commands().first().map(|row| late_command_of(row, self.found)),
+            latest: late.first().map(|row| late_command_of(row, self.found)),
         };
         // A late wakeup whose task was queued all the while costs queued time.
         let cost = self.priced().and(waking).filter(|ns| self.is_told_on_path(*ns));
         Some((observation, cost, self.of_path()))
     }
 
-    /// One command that is late among many that are not.
-    pub(crate) fn late_command(&self) -> Option<Observed> {
-        if self.is_undelayed() || self.slow_wakeups().is_some() {
-            return None;
-        }
-        let late = self.late_commands();
+    fn late_command(&self, late: &[&LatencyRow]) -> Option<Observed> {
         let all = self.found.latency.of(Measure::Wakeup);
         let observation = Observation::LateCommand {
             latest: late_command_of(late.first()?, self.found),
@@ -88,11 +93,11 @@ impl Observer<'_> {
     }
 }
 
-/// The sentence on late wakeups. `on_path`: a time with its share in the critical path.
-pub(crate) fn sentence(observation: &Observation, on_path: impl Fn(u64) -> String) -> String {
+/// The sentence on late wakeups.
+pub(crate) fn sentence(observation: &Observation, on_path: OnPath<'_>) -> String {
     match observation {
         Observation::SlowWakeups { wakeups, p50_ns, p99_ns, max_ns, waking_on_path_ns, latest } => {
-            let way = waking_on_path_ns.map(on_path).filter(|words| !words.is_empty());
+            let way = waking_on_path_ns.and_then(|ns| on_path.told(ns));
             let way = way.map_or(String::new(), |time| {
                 format!("; {time} of the critical path is the way from waking to run queue")
             });

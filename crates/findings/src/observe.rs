@@ -113,14 +113,8 @@ impl<'m> Observer<'m> {
         if !self.withholds() {
             let asked = [self.missed_periods(), self.behind_cgroup()];
             let violation = [self.violation(), self.held_back(), self.path_queued(), self.starved(), self.herds()];
-            let others = [
-                self.affinity(),
-                self.slow_wakeups(),
-                self.late_command(),
-                self.interference(),
-                self.small_cpu(),
-                self.unbalanced(),
-            ];
+            let others =
+                [self.affinity(), self.late_wakeups(), self.interference(), self.small_cpu(), self.unbalanced()];
             all.extend(asked.into_iter().chain(violation).chain(others).flatten());
         }
         all.extend(self.throttling());

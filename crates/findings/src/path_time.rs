@@ -10,6 +10,11 @@ use workcons::Throttling;
 /// The part of the path, one in this number, below which a time on it is not told.
 const LEAST_PART: u64 = 1000;
 
+/// The least time that is told on a path of this length, in nanoseconds: a shorter one delayed nothing.
+pub(crate) fn least_told(length: u64) -> u64 {
+    (length / LEAST_PART).max(1)
+}
+
 /// The time on a critical path that is to be trusted, in nanoseconds.
 pub(crate) struct PathTime<'m> {
     pub(crate) path: &'m Path,
@@ -61,9 +66,9 @@ impl<'m> PathTime<'m> {
         self.kinds.total()
     }
 
-    /// The least time on the path that is told, a thousandth of it: a shorter one delayed nothing.
+    /// The least time on the path that is told.
     pub(crate) fn least(&self) -> u64 {
-        (self.length / LEAST_PART).max(1)
+        least_told(self.length)
     }
 
     /// A time in percent of the path.

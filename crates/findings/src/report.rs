@@ -2,7 +2,7 @@
 
 use crate::consisted::PathConsisted;
 use crate::observe::{Observed, Observer};
-use crate::sentence::sentence;
+use crate::sentence::{OnPath, sentence};
 use crate::{Certainty, CostUnit, Doubts, Measurements, Observation};
 use path::OfTask;
 use sched::{Dur, Ts};
@@ -133,7 +133,7 @@ pub fn findings(found: &Measurements, doubts: &Doubts) -> FindingsReport {
     let finding = |(observation, cost_ns, certainty): Observed| {
         let (command, options) = observation.command();
         let command = [&[command], options].concat().join(" ");
-        RankedFinding { sentence: sentence(&observation, of_path), cost_ns, certainty, command, observation }
+        RankedFinding { sentence: sentence(&observation, OnPath(of_path)), cost_ns, certainty, command, observation }
     };
     FindingsReport {
         schema: SCHEMA,

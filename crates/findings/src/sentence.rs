@@ -1,28 +1,41 @@
 //! The sentence of each finding.
 
 use crate::measure::WAITS;
+use crate::path_time::least_told;
 use crate::{HeldBackWait, Observation, asked, late};
 use sched::nouns::{counted, noun};
 use sched::topology::format_cpu_list;
 use sched::{Cpu, Dur, QueuedTimes};
 use std::cmp::Reverse;
 
-/// A finding in one sentence. `of_path`: the task at the end of the critical path and the length of the path.
-pub(crate) fn sentence(observation: &Observation, of_path: Option<(&str, u64)>) -> String {
-    let percent = |ns: u64| match of_path {
-        Some((_, length)) => format!(" ({:.1} %)", 100.0 * ns as f64 / (length as f64).max(1.0)),
-        None => String::new(),
-    };
+/// Times on the critical path in words: the task at its end and its length, where there is a path.
+#[derive(Clone, Copy)]
+pub(crate) struct OnPath<'t>(pub(crate) Option<(&'t str, u64)>);
+
+impl OnPath<'_> {
+    /// A time, with its share in the path.
+    fn time(self, ns: u64) -> String {
+        let OnPath(path) = self;
+        let percent = path
+            .map_or(String::new(), |(_, length)| format!(" ({:.1} %)", 100.0 * ns as f64 / (length as f64).max(1.0)));
+        format!("{}{percent}", Dur(ns).human())
+    }
+
+    /// A time that is worth a word.
+    pub(crate) fn told(self, ns: u64) -> Option<String> {
+        let OnPath(path) = self;
+        path.filter(|(_, length)| ns >= least_told(*length)).map(|_| self.time(ns))
+    }
+}
+
+/// A finding in one sentence.
+pub(crate) fn sentence(observation: &Observation, on_path: OnPath<'_>) -> String {
     match observation {
-        Observation::Violation { .. } | Observation::Affinity { .. } => {
-            beside_idle(observation, percent, |ns| is_told(of_path, ns))
-        }
+        Observation::Violation { .. } | Observation::Affinity { .. } => beside_idle(observation, on_path),
         Observation::PathQueued { queued_ns, kinds, percent } => {
             format!("The critical path is queued for {} ({percent:.1} %): {}.", Dur(*queued_ns).human(), by_kind(kinds))
         }
-        Observation::HeldBack { .. } | Observation::Unbalanced { .. } => {
-            not_beside_idle(observation, percent, |ns| is_told(of_path, ns))
-        }
+        Observation::HeldBack { .. } | Observation::Unbalanced { .. } => not_beside_idle(observation, on_path),
         Observation::Starved {
             longest_ns,
             start_in_trace_ns,
@@ -88,19 +101,14 @@ pub(crate) fn sentence(observation: &Observation, of_path: Option<(&str, u64)>) 
                 Dur(*cpu_ns).human()
             )
         }
-        Observation::SlowWakeups { .. } | Observation::LateCommand { .. } => {
-            let is_told = |ns: u64| of_path.is_some_and(|(_, length)| ns > 0 && ns >= length / 1000);
-            late::sentence(observation, |ns| {
-                if is_told(ns) { format!("{}{}", Dur(ns).human(), percent(ns)) } else { String::new() }
-            })
-        }
+        Observation::SlowWakeups { .. } | Observation::LateCommand { .. } => late::sentence(observation, on_path),
         Observation::MissedPeriods { .. } | Observation::BehindCgroup { .. } => asked::sentence(observation),
         Observation::Interference { run_ns, busy_percent, command, command_run_ns, behind_on_path_ns } => {
             let most = command
                 .as_ref()
                 .map_or(String::new(), |command| format!(", {command} most ({})", Dur(*command_run_ns).human()));
             let behind = behind_on_path_ns.map_or(String::new(), |ns| {
-                format!("; the critical path is queued behind them for {}{}", Dur(ns).human(), percent(ns))
+                format!("; the critical path is queued behind them for {}", on_path.time(ns))
             });
             format!(
                 "Tasks outside of the application ran for {} ({busy_percent:.1} % of the busy time){most}{behind}.",
@@ -108,14 +116,9 @@ pub(crate) fn sentence(observation: &Observation, of_path: Option<(&str, u64)>) 
             )
         }
         Observation::Losses { .. } | Observation::NotRecorded { .. } | Observation::PathUnknown { .. } => {
-            doubt(observation, of_path.map(|(task, _)| task))
+            doubt(observation, on_path.0.map(|(task, _)| task))
         }
     }
-}
-
-/// Whether a time on the critical path is worth a word: a thousandth of the path or more.
-fn is_told(of_path: Option<(&str, u64)>, ns: u64) -> bool {
-    of_path.is_some_and(|(_, length)| ns > 0 && ns >= length / 1000)
 }
 
 /// The kinds of a queued time that are a thousandth of it or more, the longest first.
@@ -136,11 +139,7 @@ fn by_kind(kinds: &QueuedTimes) -> String {
 }
 
 /// Tasks that waited, but not beside idle CPUs.
-fn not_beside_idle(
-    observation: &Observation,
-    of_path: impl Fn(u64) -> String,
-    is_told: impl Fn(u64) -> bool,
-) -> String {
+fn not_beside_idle(observation: &Observation, on_path: OnPath<'_>) -> String {
     match observation {
         Observation::HeldBack {
             percent,
@@ -155,9 +154,8 @@ fn not_beside_idle(
             wait,
         } => {
             let wait = wait.as_ref().map_or(String::new(), held_back_wait);
-            let path = on_path_ns.filter(|ns| is_told(*ns)).map_or(String::new(), |ns| {
-                format!("; the critical path is held back for {}{}", Dur(ns).human(), of_path(ns))
-            });
+            let path = on_path_ns.and_then(|ns| on_path.told(ns));
+            let path = path.map_or(String::new(), |time| format!("; the critical path is held back for {time}"));
             let task =
                 pid.zip(*command).map_or(String::new(), |(pid, command)| format!(" beside {}", pid.named(command)));
             format!(
@@ -195,7 +193,7 @@ fn held_back_wait(wait: &HeldBackWait) -> String {
 }
 
 /// Tasks that waited beside idle CPUs.
-fn beside_idle(observation: &Observation, of_path: impl Fn(u64) -> String, is_told: impl Fn(u64) -> bool) -> String {
+fn beside_idle(observation: &Observation, on_path: OnPath<'_>) -> String {
     match observation {
         Observation::Violation { percent, possible_percent, origin, origin_percent, affinity_aside, .. } => {
             let [certain, possible] = [percent, possible_percent].map(|percent| format!("{percent:.1} %"));
@@ -207,14 +205,13 @@ fn beside_idle(observation: &Observation, of_path: impl Fn(u64) -> String, is_to
                 format!("; largest origin: {origin}, {origin_percent:.0} % of that waiting")
             });
             let aside = if *affinity_aside { ", affinity aside" } else { "" };
-            let path =
-                queued_on_path(observation, of_path, is_told).map_or(String::new(), |path| format!("; {path}{aside}"));
+            let path = queued_on_path(observation, on_path).map_or(String::new(), |path| format!("; {path}{aside}"));
             format!("Tasks waited while CPUs idled {percent:.1} % of the time{possible}{origin}{path}.")
         }
         Observation::Affinity { is_known, percent, share_percent, on_path_ns } => {
-            let path = on_path_ns.filter(|ns| is_told(*ns)).map_or(String::new(), |ns| {
-                format!("; the critical path is queued beside such CPUs for {}{}", Dur(ns).human(), of_path(ns))
-            });
+            let path = on_path_ns.and_then(|ns| on_path.told(ns));
+            let path =
+                path.map_or(String::new(), |time| format!("; the critical path is queued beside such CPUs for {time}"));
             match is_known {
                 true => format!(
                     "Affinity binds: tasks waited beside idle CPUs that they may not use, {percent:.1} % of the time, \
@@ -231,27 +228,21 @@ fn beside_idle(observation: &Observation, of_path: impl Fn(u64) -> String, is_to
 }
 
 /// The queued time on the path with the part beside idle CPUs; nothing without a path.
-fn queued_on_path(
-    observation: &Observation,
-    of_path: impl Fn(u64) -> String,
-    is_told: impl Fn(u64) -> bool,
-) -> Option<String> {
+fn queued_on_path(observation: &Observation, on_path: OnPath<'_>) -> Option<String> {
     let Observation::Violation { queued_on_path_ns: Some(queued), on_path_ns: Some(beside), .. } = observation else {
         return None;
     };
-    let time = |ns: u64| format!("{}{}", Dur(ns).human(), of_path(ns));
-    Some(match (queued, beside) {
-        (0, _) => "the critical path is never queued".to_owned(),
-        (queued, _) if !is_told(*queued) => "the critical path is hardly ever queued".to_owned(),
-        (_, beside) if *beside > 0 && !is_told(*beside) => {
-            format!("the critical path is queued for {}, but hardly ever beside an idle CPU", time(*queued))
-        }
-        (_, 0) => format!("the critical path is queued for {}, but never beside an idle CPU", time(*queued)),
-        _ if queued == beside => {
-            format!("the critical path is queued for {}, all of that beside idle CPUs", time(*queued))
-        }
-        _ => format!("the critical path is queued for {}, {} of that beside idle CPUs", time(*queued), time(*beside)),
-    })
+    let Some(time) = on_path.told(*queued) else {
+        let how_much = if *queued == 0 { "never" } else { "hardly ever" };
+        return Some(format!("the critical path is {how_much} queued"));
+    };
+    let part = match on_path.told(*beside) {
+        None if *beside == 0 => "but never beside an idle CPU".to_owned(),
+        None => "but hardly ever beside an idle CPU".to_owned(),
+        Some(_) if queued == beside => "all of that beside idle CPUs".to_owned(),
+        Some(part) => format!("{part} of that beside idle CPUs"),
+    };
+    Some(format!("the critical path is queued for {time}, {part}"))
 }
 
 /// Parts of the trace that are missing.

@@ -151,6 +151,11 @@ impl Comm {
         Comm::from_array(name)
     }
 
+    /// Whether this is the name of a recorder: its work grows with the events of the run, and is no part of what is judged.
+    pub fn is_recorder(self) -> bool {
+        [b"trace-cmd".as_slice(), b"schedviz", b"perf", b"perf-exec"].into_iter().any(|name| self == Comm::new(name))
+    }
+
     /// Makes a name of a `char[16]` of a record.
     pub fn from_array(bytes: [u8; 16]) -> Comm {
         let word = u128::from_le_bytes(bytes);
