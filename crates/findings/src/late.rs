@@ -1,7 +1,7 @@
 //! Late wakeups: of all judged tasks, and of one command among many fast ones.
 
 use crate::observe::{Observed, Observer, PATH_PERCENT};
-use crate::sentence::OnPath;
+use crate::path_time::OnPath;
 use crate::{LateCommand, Measurements, Observation};
 use latency::{LatencyRow, Measure};
 use sched::Dur;

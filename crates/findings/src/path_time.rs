@@ -2,7 +2,7 @@
 
 use crate::Measurements;
 use path::{Path, Segment, SegmentKind};
-use sched::{Cpu, Pid, QueuedTimes, Ts};
+use sched::{Cpu, Dur, Pid, QueuedTimes, Ts};
 use std::collections::BTreeSet;
 use utilization::HerdReport;
 use workcons::Throttling;
@@ -13,6 +13,26 @@ const LEAST_PART: u64 = 1000;
 /// The least time that is told on a path of this length, in nanoseconds: a shorter one delayed nothing.
 pub(crate) fn least_told(length: u64) -> u64 {
     (length / LEAST_PART).max(1)
+}
+
+/// Times on the critical path in words: the task at its end and its length, where there is a path.
+#[derive(Clone, Copy)]
+pub(crate) struct OnPath<'t>(pub(crate) Option<(&'t str, u64)>);
+
+impl OnPath<'_> {
+    /// A time, with its share in the path.
+    pub(crate) fn time(self, ns: u64) -> String {
+        let OnPath(path) = self;
+        let percent = path
+            .map_or(String::new(), |(_, length)| format!(" ({:.1} %)", 100.0 * ns as f64 / (length as f64).max(1.0)));
+        format!("{}{percent}", Dur(ns).human())
+    }
+
+    /// A time that is worth a word.
+    pub(crate) fn told(self, ns: u64) -> Option<String> {
+        let OnPath(path) = self;
+        path.filter(|(_, length)| ns >= least_told(*length)).map(|_| self.time(ns))
+    }
 }
 
 /// The time on a critical path that is to be trusted, in nanoseconds.

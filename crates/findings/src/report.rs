@@ -2,7 +2,8 @@
 
 use crate::consisted::PathConsisted;
 use crate::observe::{Observed, Observer};
-use crate::sentence::{OnPath, sentence};
+use crate::path_time::OnPath;
+use crate::sentence::sentence;
 use crate::{Certainty, CostUnit, Doubts, Measurements, Observation};
 use path::OfTask;
 use sched::{Dur, Ts};

@@ -1,32 +1,12 @@
 //! The sentence of each finding.
 
 use crate::measure::WAITS;
-use crate::path_time::least_told;
+use crate::path_time::OnPath;
 use crate::{HeldBackWait, Observation, asked, late};
 use sched::nouns::{counted, noun};
 use sched::topology::format_cpu_list;
 use sched::{Cpu, Dur, QueuedTimes};
 use std::cmp::Reverse;
-
-/// Times on the critical path in words: the task at its end and its length, where there is a path.
-#[derive(Clone, Copy)]
-pub(crate) struct OnPath<'t>(pub(crate) Option<(&'t str, u64)>);
-
-impl OnPath<'_> {
-    /// A time, with its share in the path.
-    fn time(self, ns: u64) -> String {
-        let OnPath(path) = self;
-        let percent = path
-            .map_or(String::new(), |(_, length)| format!(" ({:.1} %)", 100.0 * ns as f64 / (length as f64).max(1.0)));
-        format!("{}{percent}", Dur(ns).human())
-    }
-
-    /// A time that is worth a word.
-    pub(crate) fn told(self, ns: u64) -> Option<String> {
-        let OnPath(path) = self;
-        path.filter(|(_, length)| ns >= least_told(*length)).map(|_| self.time(ns))
-    }
-}
 
 /// A finding in one sentence.
 pub(crate) fn sentence(observation: &Observation, on_path: OnPath<'_>) -> String {
