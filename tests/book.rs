@@ -6,7 +6,7 @@
 //! <!-- output(20): schedviz why tests/fixtures/hackbench.dat -->    its first 20 lines
 //! <!-- options: workcons -->                                        a list: the options of its own that -h shows
 //! <!-- options: workcons --waiters --tasks -->                      these options
-//! <!-- columns: workcons -->                                        a table: the fields of the report in JSON
+//! <!-- columns: workcons -->                                        a list: the fields of the report in JSON
 //! <!-- columns: workcons worst -->                                  the fields of each element of `worst`
 //! ```
 
@@ -120,9 +120,20 @@ fn option(arg: &clap::Arg) -> String {
     format!("* `--{long}{value}`: {}", help.replace('\n', " "))
 }
 
-/// The fields that most documents have: the book describes them once.
-const COMMON: [&str; 9] =
-    ["schema", "trace", "kernel", "clock", "from_ns", "to_ns", "trust", "sched_ext", "selection_unknown"];
+/// The fields that most documents have: `docs/files.md` describes them once.
+const COMMON: [&str; 11] = [
+    "schema",
+    "trace",
+    "group",
+    "kernel",
+    "clock",
+    "from_ns",
+    "to_ns",
+    "window_ns",
+    "trust",
+    "sched_ext",
+    "selection_unknown",
+];
 
 /// The fields of a document by its schema, or of a part of it.
 fn columns(words: &str) -> Vec<String> {
@@ -147,21 +158,25 @@ fn columns(words: &str) -> Vec<String> {
     // Several runs have them in each.
     let is_top = ["schema", "trace"].iter().any(|field| fields.contains_key(*field));
     let is_common = |field: &str| is_top && COMMON.contains(&field);
-    let rows = fields.iter().filter(|(field, _)| !is_common(field)).map(|(field, of)| {
+    let line = |(field, of): (&String, &Value)| {
         let text = of["description"].as_str().or(content(&schema, of)["description"].as_str()).unwrap_or_default();
-        format!(
-            "| `{field}` | {} | {} |",
-            kind(&schema, of),
-            first_sentence(&text.replace('\n', " ")).replace('|', "\\|")
-        )
-    });
-    let head = ["| field | type | meaning |", "|---|---|---|"].map(str::to_owned);
-    head.into_iter().chain(rows).collect()
+        format!("* `{field}`: {}", meaning(field, &text.replace('\n', " ")))
+    };
+    fields.iter().filter(|(field, _)| !is_common(field)).map(line).collect()
 }
 
-/// The beginning of a description, up to the end of a sentence or a semicolon: the schema has the rest.
+/// The meaning of a field in a few words: its name has the unit, and the schema the rest.
+fn meaning(field: &str, description: &str) -> String {
+    let text = first_sentence(description);
+    let unit = [("_ns", "nanoseconds"), ("_percent", "percent")].into_iter().find(|(end, _)| field.ends_with(end));
+    let Some((_, unit)) = unit else { return text };
+    let bare = text.strip_suffix(&format!(" in {unit}.")).map(|text| format!("{}.", text.trim_end_matches(',')));
+    bare.unwrap_or(text)
+}
+
+/// The beginning of a description, up to the end of a sentence, a semicolon or a colon: the schema has the rest.
 fn first_sentence(text: &str) -> String {
-    let end = [". ", "; "].iter().filter_map(|end| text.find(end)).min().unwrap_or(text.len());
+    let end = [". ", "; ", ": "].iter().filter_map(|end| text.find(end)).min().unwrap_or(text.len());
     format!("{}.", text[..end].trim_end_matches('.'))
 }
 
@@ -178,28 +193,6 @@ fn content<'s>(schema: &'s Value, of: &'s Value) -> &'s Value {
     }
 }
 
-/// The type of a field in a word.
-fn kind(schema: &Value, of: &Value) -> &'static str {
-    let behind = |of| -> Option<String> {
-        let of: &Value = of;
-        let name = match &of["type"] {
-            Value::Array(names) => names.iter().find(|name| *name != "null")?,
-            name => name,
-        };
-        name.as_str().map(str::to_owned)
-    };
-    let is_list = behind(of).as_deref() == Some("array");
-    let name = behind(content(schema, of));
-    match name.as_deref() {
-        _ if is_list => "list",
-        Some("integer") => "integer",
-        Some("number") => "number",
-        Some("boolean") => "true or false",
-        Some("object") => "object",
-        _ => "text",
-    }
-}
-
 /// The lines of the block that begins at a line, and whether an empty line is above it.
 fn block(kind: &str, lines: &[&str]) -> usize {
     let first = lines.first().copied().unwrap_or_default();
@@ -208,8 +201,9 @@ fn block(kind: &str, lines: &[&str]) -> usize {
             let end = lines.iter().skip(1).position(|line| *line == "```");
             end.expect("the end of a block in backquotes") + 2
         }
-        "options" => lines.iter().take_while(|line| line.starts_with("* ") || line.starts_with("  ")).count(),
-        "columns" => lines.iter().take_while(|line| line.starts_with('|')).count(),
+        "options" | "columns" => {
+            lines.iter().take_while(|line| line.starts_with("* ") || line.starts_with('|')).count()
+        }
         _ => 0,
     }
 }
@@ -276,8 +270,9 @@ fn a_block_that_is_not_that_of_the_program_is_made_anew() {
     assert!(line.contains("work conservation is violated 27.30 %"), "{line}");
     assert!(page.contains("\n…\n```\n\n<!-- options"), "{page}");
     assert!(page.contains("* `--waiters all|movable|application`: The waiting tasks that count"), "{page}");
-    for changed in [page.replace("27.30", "27.31"), page.replace("that count", "that are"), page.replace("| `", "|  `")]
-    {
+    let other = |old, new| page.replace(old, new);
+    assert!(page.contains("* `total_ns`: "), "{page}");
+    for changed in [other("27.30", "27.31"), other("that count", "that are"), other("* `total_ns`", "* `total`")] {
         assert!(changed != page && renewed(&changed) == page);
     }
     // An empty line between a marker and its block goes.

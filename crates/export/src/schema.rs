@@ -151,7 +151,7 @@ impl FactTable {
 
 use Type::{Bool, Double, Int32, Int64, Text};
 
-const TS: Column = Column::new("ts_ns", Int64, "Its start on the trace's clock.");
+const TS: Column = Column::new("ts_ns", Int64, "Its start, on the trace's clock.");
 const DUR: Column = Column::new("dur_ns", Int64, "Its length.");
 const PID: Column = Column::new("pid", Int32, "The task's thread number.");
 const COMMAND: Column = Column::new("command", Text, "The task's command name at the end of the row's time.");
@@ -291,20 +291,19 @@ const EVENT: &[Column] = &[
 /// The meaning of the columns of metrics, which have the names and the units of `compare`.
 const METRICS: &str = "The metrics of `schedviz compare`, with `_` in the place of `-`, in its units.";
 
-/// The tables of `docs/files.md`: one for each table, with its columns. `metrics` are the further columns of the table
+/// The last section of `docs/files.md`: each table with its columns. `metrics` are the further columns of the table
 /// of runs.
 pub fn markdown(metrics: &[Column]) -> String {
     let mut out = String::new();
     for table in FactTable::ALL {
         // Writing to a string cannot fail.
-        let _ =
-            write!(out, "\n### `{}`\n\n{}\n\n| column | type | meaning |\n|---|---|---|\n", table.name(), table.doc());
+        let _ = write!(out, "\n### `{}`\n\n{}\n\n", table.name(), table.doc());
         for column in table.columns() {
-            let _ = writeln!(out, "| `{}` | {} | {} |", column.name, column.kind.name(), column.doc);
+            let _ = writeln!(out, "* `{}` {}: {}", column.name, column.kind.name(), column.doc);
         }
         if table == FactTable::Run {
             let names: Vec<String> = metrics.iter().map(|column| format!("`{}`", column.name)).collect();
-            let _ = writeln!(out, "| {} | {} | {METRICS} |", names.join(", "), Type::Double.name());
+            let _ = writeln!(out, "* {} {}: {METRICS}", names.join(", "), Type::Double.name());
         }
     }
     out
