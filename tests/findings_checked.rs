@@ -63,6 +63,7 @@ fn recomputed(answers: &Answers, found: &Value) -> Vec<(&'static str, Value)> {
         "violation" => violation(answers, seen),
         "held-back" | "unbalanced" => queues(answers, seen),
         "path-queued" => path_queued(answers, seen),
+        "waker-queued" => waker_queued(answers, seen),
         "starved" => starved(answers, seen),
         "herds" => herds(answers),
         "slow-wakeups" | "late-command" => wakeups(answers, seen),
@@ -76,8 +77,9 @@ fn recomputed(answers: &Answers, found: &Value) -> Vec<(&'static str, Value)> {
             ("is_untrusted", answers.ask("path")["is_untrusted"].clone()),
         ],
         "losses" => vec![("unknown_percent", answers.run("workcons")["coverage"]["unknown_percent"].clone())],
+        "affinity" => affinity(answers, seen),
         // Their numbers have no other command's JSON: the sentence is compared with the numbers alone.
-        "throttling" | "affinity" | "not-recorded" => Vec::new(),
+        "throttling" | "not-recorded" => Vec::new(),
         other => panic!("a kind of findings without a check: {other}"),
     }
 }
@@ -160,6 +162,39 @@ fn path_queued(answers: &Answers, seen: &Value) -> Vec<(&'static str, Value)> {
         ];
     }
     Vec::new()
+}
+
+/// The task that waited longest beside idle CPUs that it may not use: its queued time of that kind, by a selection of this task.
+fn affinity(answers: &Answers, seen: &Value) -> Vec<(&'static str, Value)> {
+    let Some(most) = seen.get("most") else { return Vec::new() };
+    let pid = most["pid"].as_i64().expect("a PID");
+    let queued = answers.ask(&format!("fairness --pid {pid}"))["queued"].clone();
+    let (claimed, found) = (number(&most["ns"]) as f64, queued["beside_forbidden_ns"].as_f64().unwrap_or(0.0));
+    // The kind has waits for a switch in progress as well, of less than 1 ms each; and all sets of CPUs that the task had.
+    assert!(claimed <= found && claimed >= 0.5 * found, "{}: {most} {queued}", answers.trace);
+    let rows = answers.run("why")["barred"].clone();
+    vec![("most", rows[0].clone())]
+}
+
+/// The sleeps on the path, as `path` has them.
+fn waker_queued(answers: &Answers, seen: &Value) -> Vec<(&'static str, Value)> {
+    let path = answers.ask("path");
+    let rows = list(&path["sleeps"]);
+    let queued = |row: &Value| number(&row["held_up"]["queued_ns"]);
+    let is_it = |row: &&Value| row["pid"] == seen["pid"] && row["until"]["pid"] == seen["until_pid"];
+    let row = rows.iter().find(is_it).expect("the pair is in path");
+    let most = rows.iter().map(queued).max();
+    assert_eq!(most, Some(queued(row)), "{}: {seen}", answers.trace);
+    let held_up = &row["held_up"];
+    assert!(2 * queued(row) >= number(&held_up["slept_ns"]), "{}: {row}", answers.trace);
+    vec![
+        ("command", row["command"].clone()),
+        ("until_command", row["until"]["command"].clone()),
+        ("sleeps", held_up["sleeps"].clone()),
+        ("slept_ns", held_up["slept_ns"].clone()),
+        ("queued_ns", held_up["queued_ns"].clone()),
+        ("all_queued_ns", rows.iter().map(queued).sum::<u64>().into()),
+    ]
 }
 
 fn starved(answers: &Answers, seen: &Value) -> Vec<(&'static str, Value)> {
@@ -345,7 +380,8 @@ fn unexplained(sentence: &str, observation: &Value, length: Option<f64>) -> Vec<
     words.extend(["4 ms", "100 ms", "1 ms", "99 %"].map(str::to_owned));
     names.sort_by_key(|name| std::cmp::Reverse(name.len()));
     let mut rest = sentence.to_owned();
-    for name in names.iter().filter(|name| name.chars().any(|c| c.is_ascii_digit())) {
+    let is_name = |name: &&String| name.contains(char::is_numeric) && name.contains(char::is_alphabetic);
+    for name in names.iter().filter(is_name) {
         rest = rest.replace(name.as_str(), "").replace(&name.replacen("cgroup", "Cgroup", 1), "");
     }
     // A list of CPUs is no number, nor is that of the task at the end of the path.
@@ -377,6 +413,24 @@ fn first_sentence(answers: &Answers, found: &Value) {
     assert_eq!(row["running_ns"], consisted["command_ns"], "{}", answers.trace);
     let most = list(&path["groups"]["rows"]).iter().map(|row| number(&row["running_ns"])).max();
     assert_eq!(most, consisted["command_ns"].as_u64(), "{}", answers.trace);
+    let stem = consisted["command"].as_str().expect("a name");
+    let sleeps =
+        || list(&path["sleeps"]).iter().filter(|row| row["command"] == stem && row["until"]["command"] == stem);
+    let slept: u64 = sleeps().map(|row| number(&row["slept_ns"])).sum();
+    // Names of one stem that differ are not equal to it.
+    let is_name = !stem.contains(['N', '…']);
+    let claimed = number(&consisted["command_slept_ns"]);
+    assert!(if is_name { claimed == slept } else { claimed >= slept }, "{}: {claimed} {slept}", answers.trace);
+    if let Some(tail) = consisted.get("tail") {
+        let found = answers.ask("utilization");
+        let known = &found["serial_tail"];
+        for claim in ["start_in_trace_ns", "length_ns"] {
+            assert_eq!(tail[claim], known[claim], "{}: {claim}", answers.trace);
+        }
+        assert_eq!(number(&tail["cpus"]), list(&found["cpus"]).len() as u64, "{}", answers.trace);
+        let words = format!("ran on one CPU of {} at a time", tail["cpus"]);
+        assert!(sentence.contains(&words) || tail["cpus"] == 1, "{}: {sentence}", answers.trace);
+    }
     let with_times = serde_json::json!({ "times": path["times"], "consisted": consisted, "path": found["path"] });
     let unexplained = unexplained(sentence, &with_times, Some(length));
     assert!(unexplained.is_empty(), "{}: {unexplained:?} in {sentence}", answers.trace);

@@ -134,6 +134,10 @@ impl Told<'_> {
             all.push(Exceeded { what: "unknown path".to_owned(), kinds: &["path-unknown"] });
         }
         let kinds = &["path-queued", "violation", "affinity", "held-back", "throttling"];
+        let held_up = list(&path["sleeps"]).iter().filter_map(|row| row["held_up"]["queued_ns"].as_f64());
+        if held_up.fold(0.0, f64::max) >= 0.05 * length {
+            all.push(Exceeded { what: "sleeps until queued tasks".to_owned(), kinds: &["waker-queued", "throttling"] });
+        }
         if part(&["queued_ns", "throttled_ns"]) >= 0.1 {
             all.push(Exceeded { what: "queued path".to_owned(), kinds });
         }
@@ -178,6 +182,29 @@ fn what_exceeds_a_threshold_elsewhere_is_a_finding() {
         }
     }
     assert!(number >= 8 || std::env::var_os("SCHEDVIZ_ONLY").is_some(), "{number}");
+}
+
+#[test]
+fn a_serial_tail_is_in_the_first_sentence() {
+    let mut tails = 0;
+    for path in chosen().into_iter().chain([fixture("spmd-plus1.dat")]) {
+        let answers = Answers::of(&path);
+        let found = answers.ask("findings");
+        let Some(length) = found["path"]["length_ns"].as_f64() else { continue };
+        let tail = &answers.ask("utilization")["serial_tail"];
+        let of = |name: &str| tail[name].as_f64().unwrap_or(0.0);
+        let is_serial = of("one_ns") >= 0.8 * of("length_ns") && of("several_ns") <= 0.05 * of("length_ns");
+        let zero = answers.ask("path");
+        let path_end = zero["to_ns"].as_f64().expect("an end") - zero["from_ns"].as_f64().expect("a start");
+        // The whole recording is the window, whose start is that of the path.
+        let end = of("start_in_trace_ns") + of("length_ns");
+        let is_told = !found["consisted"]["tail"].is_null();
+        let is_at_end = (end - path_end).abs() <= 0.01 * length;
+        let is_long = of("length_ns") >= 0.05 * length || of("length_ns") >= 1e9 && of("length_ns") >= 0.01 * length;
+        assert_eq!(is_told, is_serial && is_at_end && is_long, "{}: {tail} {path_end}", answers.trace);
+        tails += u64::from(is_told);
+    }
+    assert!(tails >= 1 || std::env::var_os("SCHEDVIZ_ONLY").is_some(), "{tails}");
 }
 
 #[test]

@@ -56,6 +56,14 @@ fn sleepers(path: &Path) -> Vec<Option<i32>> {
     path.path.iter().map(|segment| segment.sleeper.map(|pid| pid.0)).collect()
 }
 
+/// The sleeps by both tasks: their number, the time, the queued time, and the number of those that were held up.
+fn sleeps_of(path: &Path) -> Vec<(i32, i32, u64, u64, u64, u64)> {
+    let row = |row: &path::SleepsUntil| {
+        (row.task.pid.0, row.until.pid.0, row.sleeps, row.slept_ns, row.queued_ns, row.held_up.sleeps)
+    };
+    path.sleeps.iter().map(row).collect()
+}
+
 /// 5 waits for a lock that 6 holds; 6, which has run for long, is preempted by 7 meanwhile.
 #[test]
 fn a_lock_holder_that_is_preempted_explains_the_wait_for_the_lock_alone() {
@@ -76,6 +84,8 @@ fn a_lock_holder_that_is_preempted_explains_the_wait_for_the_lock_alone() {
     assert_eq!((path.handovers, path.depth), (Some(1), Some(1)));
     // CPU 0 idles while 6 waits.
     assert_eq!((path.times.queued_ns, path.times.queued_beside_idle_ns), (22, 20));
+    // 6 explains 40 ns of the sleep, in 20 of which it is queued: half of it.
+    assert_eq!(sleeps_of(&path), [(5, 6, 1, 40, 20, 1)]);
 }
 
 /// 5 sleeps from 10 to 90 and is woken by 6, which sleeps from 30 to 70 and is woken by 7, which slept from 20 to 50 until an interrupt.
@@ -118,6 +128,8 @@ fn a_sleep_within_a_sleep_is_explained_by_its_own_waker() {
     let all = [&[None, Some(5)][..], &seven, &[Some(5); 3], &[None; 3]].concat();
     assert_eq!(sleepers(&path), all);
     assert_eq!((path.handovers, path.depth), (Some(2), Some(2)));
+    // The sleep of 6 lies within that of 5, which goes on behind it: one sleep of each.
+    assert_eq!(sleeps_of(&path), [(5, 6, 1, 40, 4, 0), (6, 7, 1, 40, 2, 0)]);
 }
 
 #[test]

@@ -73,6 +73,9 @@ impl<S: EventSource<Error: Debug>> Compared<S> {
         let tally = in_pieces(source, window, &lengths, underload, |output| format!("{output:?}"));
         tallies.push(("underload", tally));
 
+        let tail = || utilization::TailSearch::new(&options);
+        tallies.push(("serial tail", in_pieces(source, window, &lengths, tail, |output| format!("{output:?}"))));
+
         let by_name = || {
             let command = Some(Comm::new(b"hackbench"));
             path::CriticalPath::new(path::Options { command, ..Default::default() })

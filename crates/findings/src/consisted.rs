@@ -1,7 +1,7 @@
 //! The first sentence: the time that the critical path consisted of.
 
-use crate::Certainty;
 use crate::path_time::PathTime;
+use crate::{Certainty, Measurements};
 use membership::stemmed;
 use sched::kthread::command;
 use sched::{Comm, Dur};
@@ -33,11 +33,71 @@ pub struct PathConsisted {
     pub command_ns: u64,
     /// The number of tasks of that command which ran on the path.
     pub command_tasks: u64,
+    /// The time on the path for which a task of that command slept until another of its tasks woke it, in nanoseconds.
+    pub command_slept_ns: u64,
+    /// The serial tail of the application, where it ends with the path.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tail: Option<PathTail>,
 }
 
-/// The command that ran most on a path, with its time and the number of its tasks. Names that differ in a number alone are one command,
+/// The serial tail of the application, at the end of the path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PathTail {
+    /// The start of the tail, in nanoseconds from the start of the trace.
+    pub start_in_trace_ns: u64,
+    /// The length of the tail in nanoseconds.
+    pub length_ns: Dur,
+    /// The number of CPUs with events.
+    pub cpus: usize,
+}
+
+/// The length from which a tail is told where it is a smaller part of the path.
+const LONG_TAIL: Dur = Dur(1_000_000_000);
+/// The least part of the path of such a tail, in percent.
+const LONG_TAIL_PERCENT: f64 = 1.0;
+/// The least part of the path, in percent, from which a tail is the whole of it.
+const WHOLE_PERCENT: f64 = 95.0;
+/// The greatest time between the ends of the tail and of the path, in percent of the path.
+const APART_PERCENT: f64 = 1.0;
+
+impl PathTail {
+    /// The serial tail of what was measured, if it is long enough and ends with the path.
+    fn of(path: &PathTime<'_>, found: &Measurements) -> Option<PathTail> {
+        let is_long = |Dur(ns): Dur| {
+            let percent = path.percent(ns);
+            percent >= HELD_UP_PERCENT || ns >= LONG_TAIL.0 && percent >= LONG_TAIL_PERCENT
+        };
+        let tail = found.tail.filter(|tail| tail.is_serial() && is_long(tail.length_ns))?;
+        let end = found.zero.after(Dur(tail.start_in_trace_ns)).after(tail.length_ns);
+        let apart = end.since(path.path.to_ns).0.max(path.path.to_ns.since(end).0);
+        (path.percent(apart) <= APART_PERCENT).then(|| PathTail {
+            start_in_trace_ns: tail.start_in_trace_ns,
+            length_ns: tail.length_ns,
+            cpus: found.utilization.cpus.len(),
+        })
+    }
+
+    /// The tail as a clause; nothing on one CPU.
+    fn in_words(self, path: &PathTime<'_>) -> Option<String> {
+        let PathTail { length_ns, cpus, .. } = self;
+        let percent = path.percent(length_ns.0);
+        (cpus > 1).then(|| match percent >= WHOLE_PERCENT {
+            true => format!("it ran on one CPU of {cpus} at a time"),
+            false => format!("its last {} ({percent:.1} %) ran on one CPU of {cpus} at a time", length_ns.human()),
+        })
+    }
+}
+
+/// The time on a path for which a task of a command slept until another of its tasks woke it, in nanoseconds.
+fn slept_for_own(path: &PathTime<'_>, stem: Comm) -> u64 {
+    let is_own = |row: &&path::SleepsUntil| stemmed(row.task.command) == stem && stemmed(row.until.command) == stem;
+    path.path.sleeps.iter().filter(is_own).map(|row| row.slept_ns).fold(0, u64::saturating_add)
+}
+
+/// The command that ran most on a path, with its time, the number of its tasks, and the time for which these slept for one another. Names that differ in a number alone are one command,
 /// by the stem of the names where there are several.
-fn most_running(path: &PathTime<'_>) -> Option<(String, (u64, u64))> {
+fn most_running(path: &PathTime<'_>) -> Option<(String, (u64, u64, u64))> {
     let mut commands: BTreeMap<Comm, (u64, u64, BTreeSet<Comm>)> = BTreeMap::new();
     for share in path.path.tasks.iter().filter(|share| share.times.running_ns > 0) {
         let (ns, tasks, names) = commands.entry(stemmed(share.of.command)).or_default();
@@ -47,12 +107,12 @@ fn most_running(path: &PathTime<'_>) -> Option<(String, (u64, u64))> {
     }
     let (stem, (ns, tasks, names)) = commands.into_iter().max_by_key(|(stem, (ns, ..))| (*ns, Reverse(*stem)))?;
     let name = names.first().filter(|_| names.len() == 1).copied().unwrap_or(stem);
-    Some((name.to_string(), (ns, tasks)))
+    Some((name.to_string(), (ns, tasks, slept_for_own(path, stem))))
 }
 
 impl PathConsisted {
     /// The times of a path that is to be trusted.
-    pub(crate) fn of(path: &PathTime<'_>, certainty: Certainty) -> Option<PathConsisted> {
+    pub(crate) fn of(path: &PathTime<'_>, found: &Measurements, certainty: Certainty) -> Option<PathConsisted> {
         let (times, task) = (path.path.times, path.path.task?);
         let most = most_running(path);
         let scheduler_ns =
@@ -70,10 +130,16 @@ impl PathConsisted {
         // What is a thousandth of the path or more.
         let named = parts.iter().filter(|(ns, _)| *ns > 0 && *ns >= path.length / 1000);
         let parts: Vec<String> = named.map(|(ns, state)| format!("{} {state}", percent(*ns))).collect();
-        let by = most.as_ref().map_or(String::new(), |(name, (ns, tasks))| {
+        let by = most.as_ref().map_or(String::new(), |(name, (ns, tasks, slept))| {
             let turns = if *tasks > 1 { format!(", {tasks} tasks in turn") } else { String::new() };
-            format!("; {name} ran for {} of it{turns}", percent(*ns))
+            let slept = match path.percent(*slept) < HELD_UP_PERCENT {
+                true => String::new(),
+                false => format!(", one of them asleep until another for {}", percent(*slept)),
+            };
+            format!("; {name} ran for {} of it{turns}{slept}", percent(*ns))
         });
+        let tail = PathTail::of(path, found);
+        let serial = tail.and_then(|tail| tail.in_words(path)).map_or(String::new(), |words| format!("; {words}"));
         let verdict = match path.percent(scheduler_ns) < HELD_UP_PERCENT {
             true => "the scheduler did not hold it up".to_owned(),
             false => {
@@ -82,9 +148,13 @@ impl PathConsisted {
             }
         };
         let (who, length) = (task.pid.named(task.command), Dur(path.length).human());
-        let (command, (command_ns, command_tasks)) = most.map_or((None, (0, 0)), |(name, sums)| (Some(name), sums));
+        let (command, sums) = most.map_or((None, (0, 0, 0)), |(name, sums)| (Some(name), sums));
+        let (command_ns, command_tasks, command_slept_ns) = sums;
         Some(PathConsisted {
-            sentence: format!("The critical path of {who}, {length} long, was {}{by}: {verdict}.", parts.join(", ")),
+            sentence: format!(
+                "The critical path of {who}, {length} long, was {}{by}{serial}: {verdict}.",
+                parts.join(", ")
+            ),
             certainty,
             running_ns: times.running_ns,
             sleeping_ns: times.sleeping_ns,
@@ -92,6 +162,8 @@ impl PathConsisted {
             command,
             command_ns,
             command_tasks,
+            command_slept_ns,
+            tail,
         })
     }
 }

@@ -23,6 +23,8 @@ pub struct Doubts {
     pub has_losses: bool,
     /// Whether a sched_ext scheduler was loaded, whose queues no event shows.
     pub has_sched_ext: bool,
+    /// The CPUs outside of load balancing, by the machine file.
+    pub isolated: Option<String>,
     /// The application in words, where it is not the traced command with what descends from it.
     pub application: Option<String>,
 }
@@ -39,6 +41,7 @@ impl Default for Doubts {
             is_of_some_tasks: false,
             has_losses: false,
             has_sched_ext: false,
+            isolated: None,
             application: None,
         }
     }
@@ -56,6 +59,7 @@ impl Doubts {
             is_of_some_tasks: found.count(FileIssue::SomeTasks) > 0,
             has_losses: found.iter().any(|(what, ..)| what.severity() == Severity::DataLoss),
             has_sched_ext: session.sched_ext.is_some(),
+            isolated: session.machine.as_ref().and_then(|machine| machine.cpus.isolated.clone()),
             application: session.application.clone(),
         }
     }

@@ -32,13 +32,14 @@ mod path_time;
 mod question;
 mod report;
 mod sentence;
+mod sleeps;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
 mod tests_of_asked;
 
 pub use args::FindingsArgs;
-pub use consisted::PathConsisted;
+pub use consisted::{PathConsisted, PathTail};
 pub use context::Doubts;
 pub use measure::{Analyses, Measurements};
 pub use observation::{Certainty, CostUnit, HeldBackWait, Observation};

@@ -15,8 +15,8 @@ use session::section::ReportPage;
 use std::any::Any;
 use std::rc::Rc;
 use std::sync::Arc;
-use utilization::{Utilization, UtilizationReport};
-use why::{SmallerCpus, SmallerRow, Why, WhyReport};
+use utilization::{SerialTail, TailSearch, Utilization, UtilizationReport};
+use why::{BarredRow, BarredTasks, SmallerCpus, SmallerRow, Why, WhyReport};
 use workcons::{Report, WorkConservation};
 
 /// The options of all analyses.
@@ -62,12 +62,16 @@ pub struct Measurements {
     /// The shares of cgroups; absent where no weights are known.
     pub(crate) shares: Option<SharesReport>,
     pub(crate) utilization: Rc<UtilizationReport>,
+    /// The serial tail of the application; absent where there is none.
+    pub(crate) tail: Option<SerialTail>,
     /// Absent where only some CPUs are asked for.
     pub(crate) fairness: Option<Rc<FairnessReport>>,
     /// The fairness among the tasks outside of the application, kernel threads aside.
     pub(crate) outside: Option<FairnessReport>,
     /// The tasks on small CPUs while larger ones idled; absent unless CPUs differ in capacity.
     pub(crate) smaller: Option<Vec<SmallerRow>>,
+    /// The tasks that waited beside idle CPUs which they may not use; absent where none is known to be restricted.
+    pub(crate) barred: Option<Vec<BarredRow>>,
     /// The instant that counts as zero.
     pub(crate) zero: Ts,
 }
@@ -75,9 +79,13 @@ pub struct Measurements {
 /// The analyses of other questions.
 type SharedParts<'a> = ((WorkConservation<'a>, Why<'a>), PathSearches, (Utilization<'a>, Option<Fairness<'a>>));
 
-/// The analyses that no section of a report runs: work conservation without affinity, fairness outside of the application, tasks on small
-/// CPUs, and the latencies of judged tasks alone.
-type OwnParts<'a> = (Option<WorkConservation<'a>>, Option<Fairness<'a>>, Option<SmallerCpus<'a>>, Latency<'a>);
+/// The analyses whose reports no section keeps: work conservation without affinity, fairness outside of the application, tasks on small
+/// CPUs and beside idle ones that they may not use, the latencies of judged tasks alone, and the serial tail.
+type OwnParts<'a> = (
+    (Option<WorkConservation<'a>>, Option<Fairness<'a>>),
+    (Option<SmallerCpus<'a>>, Option<BarredTasks<'a>>),
+    (Latency<'a>, TailSearch<'a>),
+);
 
 /// The analyses that cannot be made in pieces, of which no section has the reports: jobs of judged tasks, neighbours by command and by cgroup, shares by weight.
 type WholeParts<'a> = (Jobs<'a>, Matrix<'a>, Option<Matrix<'a>>, Option<ShareMeter<'a>>);
@@ -223,7 +231,8 @@ impl<'o> Analyses<'o> {
     fn own(&self) -> OwnParts<'_> {
         let unrestricted = self.unrestricted.as_ref().map(WorkConservation::new);
         let outside = self.outside.as_ref().map(Fairness::new);
-        (unrestricted, outside, SmallerCpus::new(&self.conservation), Latency::new(&self.latency))
+        let cpus = (SmallerCpus::new(&self.conservation), BarredTasks::new(&self.conservation));
+        ((unrestricted, outside), cpus, (Latency::new(&self.latency), TailSearch::new(&self.utilization)))
     }
 
     /// Makes the analyses that no section of a report has, anew for each pass.
@@ -253,7 +262,7 @@ impl<'o> Analyses<'o> {
     fn sorted(
         &self,
         (workcons, why, path, utilization, fairness): SharedReports,
-        (unrestricted, outside, smaller, latency): Output<OwnParts<'_>>,
+        ((unrestricted, outside), (smaller, barred), (latency, tail)): Output<OwnParts<'_>>,
         (jobs, by_command, by_cgroup, shares): Output<WholeParts<'_>>,
     ) -> Measurements {
         Measurements {
@@ -270,6 +279,8 @@ impl<'o> Analyses<'o> {
             fairness,
             outside,
             smaller,
+            tail,
+            barred,
             zero: self.zero,
         }
     }

@@ -3,6 +3,7 @@
 use crate::parts::{CgroupShare, LateCommand, LatestJob};
 use sched::{Comm, Cpu, Dur, Pid, QueuedTimes};
 use serde::Serialize;
+use why::BarredRow;
 
 /// The certainty of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -73,6 +74,25 @@ pub enum Observation {
         kinds: QueuedTimes,
         /// The queued time, in percent of the path.
         percent: f64,
+    },
+    /// A task on the critical path slept until another one that was queued itself, as for a lock whose holder waits.
+    WakerQueued {
+        /// The task that slept.
+        pid: Pid,
+        /// The command name of that task.
+        command: Comm,
+        /// The task that explains the sleeps.
+        until_pid: Pid,
+        /// The command name of that task.
+        until_command: Comm,
+        /// The number of its sleeps in which that task was queued for half of its time or more.
+        sleeps: u64,
+        /// The time for which the path is with that task in these sleeps, in nanoseconds.
+        slept_ns: u64,
+        /// The part of that time for which that task was queued, in nanoseconds.
+        queued_ns: u64,
+        /// The same part for all pairs of tasks on the path, in nanoseconds.
+        all_queued_ns: u64,
     },
     /// Tasks were held back: they waited on idle CPUs, their own.
     HeldBack {
@@ -193,6 +213,12 @@ pub enum Observation {
         share_percent: f64,
         /// The queued time on the critical path beside idle CPUs that affinity explains, in nanoseconds; null without a path.
         on_path_ns: Option<u64>,
+        /// The task that waited so for the longest time; absent where the CPUs of tasks are unknown.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        most: Option<BarredRow>,
+        /// The CPUs outside of load balancing, by the machine file; absent where there are none.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        isolated: Option<String>,
     },
     /// Woken tasks ran late.
     SlowWakeups {
@@ -345,15 +371,17 @@ impl Observation {
 
     /// Whether it is a part of the queued time: such a finding follows the first one on the whole.
     pub(crate) fn is_on_some_waiting(&self) -> bool {
-        use Observation::{Herds, Interference, Starved};
-        matches!(self, Starved { .. } | Herds { .. } | Interference { .. })
+        use Observation::{Herds, Interference, Starved, WakerQueued};
+        matches!(self, Starved { .. } | Herds { .. } | Interference { .. } | WakerQueued { .. })
     }
 
     /// The command that looks closer, with its options.
     pub(crate) fn command(&self) -> (&'static str, &'static [&'static str]) {
         match self {
             Observation::Violation { .. } | Observation::SmallCpu { .. } => ("why", &[]),
-            Observation::PathQueued { .. } | Observation::PathUnknown { .. } => ("path", &[]),
+            Observation::PathQueued { .. } | Observation::PathUnknown { .. } | Observation::WakerQueued { .. } => {
+                ("path", &[])
+            }
             Observation::Starved { .. } => ("fairness", &["--verbose"]),
             Observation::Herds { .. } => ("migrations", &[]),
             Observation::Throttling { .. } | Observation::HeldBack { .. } | Observation::Unbalanced { .. } => {

@@ -112,7 +112,8 @@ impl<'m> Observer<'m> {
         let mut all: Vec<Observed> = Vec::new();
         if !self.withholds() {
             let asked = [self.missed_periods(), self.behind_cgroup()];
-            let violation = [self.violation(), self.held_back(), self.path_queued(), self.starved(), self.herds()];
+            let violation = [self.violation(), self.held_back(), self.path_queued(), self.waker_queued()];
+            let violation = violation.into_iter().chain([self.starved(), self.herds()]);
             let others =
                 [self.affinity(), self.late_wakeups(), self.interference(), self.small_cpu(), self.unbalanced()];
             all.extend(asked.into_iter().chain(violation).chain(others).flatten());
@@ -228,7 +229,9 @@ impl<'m> Observer<'m> {
         };
         let certainty = if is_known { self.certainty() } else { Certainty::Possible };
         let on_path_ns = self.path_beside_idle().map(|(bound, _)| bound);
-        let observation = Observation::Affinity { is_known, percent, share_percent: 100.0 * share, on_path_ns };
+        let most = self.found.barred.as_ref().filter(|_| is_known).and_then(|rows| rows.first().cloned());
+        let (share_percent, isolated) = (100.0 * share, self.doubts.isolated.clone());
+        let observation = Observation::Affinity { is_known, percent, share_percent, on_path_ns, most, isolated };
         Some((observation, Some(self.cost_beside_idle().0), certainty))
     }
 
@@ -380,7 +383,7 @@ impl<'m> Observer<'m> {
         Some((observation, cost, self.certainty()))
     }
 
-    fn throttling(&self) -> Option<Observed> {
+    pub(crate) fn throttling(&self) -> Option<Observed> {
         let throttling = self.found.workcons.throttling.as_ref()?;
         let by_cpu = throttling.by_cpu();
         let cpu_ns = by_cpu.iter().map(|cpu| cpu.ns).fold(0, u64::saturating_add);

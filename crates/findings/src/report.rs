@@ -144,7 +144,7 @@ pub fn findings(found: &Measurements, doubts: &Doubts) -> FindingsReport {
         cost_unit: if observer.is_by_path { CostUnit::CriticalPath } else { CostUnit::CpuTimeLost },
         application: doubts.application.clone(),
         path: end.filter(|_| observer.path.is_some()),
-        consisted: observer.path.as_ref().and_then(|path| PathConsisted::of(path, observer.of_path())),
+        consisted: observer.path.as_ref().and_then(|path| PathConsisted::of(path, found, observer.of_path())),
         nothing: ranked.is_empty().then(|| observer.nothing()),
         findings: ranked.into_iter().map(finding).collect(),
     }

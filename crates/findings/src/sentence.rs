@@ -2,11 +2,12 @@
 
 use crate::measure::WAITS;
 use crate::path_time::OnPath;
-use crate::{HeldBackWait, Observation, asked, late};
+use crate::{HeldBackWait, Observation, asked, late, sleeps};
 use sched::nouns::{counted, noun};
 use sched::topology::format_cpu_list;
 use sched::{Cpu, Dur, QueuedTimes};
 use std::cmp::Reverse;
+use why::BarredRow;
 
 /// A finding in one sentence.
 pub(crate) fn sentence(observation: &Observation, on_path: OnPath<'_>) -> String {
@@ -15,6 +16,7 @@ pub(crate) fn sentence(observation: &Observation, on_path: OnPath<'_>) -> String
         Observation::PathQueued { queued_ns, kinds, percent } => {
             format!("The critical path is queued for {} ({percent:.1} %): {}.", Dur(*queued_ns).human(), by_kind(kinds))
         }
+        Observation::WakerQueued { .. } => sleeps::sentence(observation, on_path),
         Observation::HeldBack { .. } | Observation::Unbalanced { .. } => not_beside_idle(observation, on_path),
         Observation::Starved {
             longest_ns,
@@ -188,23 +190,40 @@ fn beside_idle(observation: &Observation, on_path: OnPath<'_>) -> String {
             let path = queued_on_path(observation, on_path).map_or(String::new(), |path| format!("; {path}{aside}"));
             format!("Tasks waited while CPUs idled {percent:.1} % of the time{possible}{origin}{path}.")
         }
-        Observation::Affinity { is_known, percent, share_percent, on_path_ns } => {
+        Observation::Affinity { is_known, percent, share_percent, on_path_ns, most, isolated } => {
             let path = on_path_ns.and_then(|ns| on_path.told(ns));
             let path =
                 path.map_or(String::new(), |time| format!("; the critical path is queued beside such CPUs for {time}"));
+            let isolated = isolated.as_deref().map_or(String::new(), |cpus| {
+                let (word, are) = if is_one(cpus) { ("CPU", "is") } else { ("CPUs", "are") };
+                format!("; {word} {cpus} {are} isolated")
+            });
+            let most = most.as_ref().map_or(String::new(), barred);
             match is_known {
                 true => format!(
                     "Affinity binds: tasks waited beside idle CPUs that they may not use, {percent:.1} % of the time, \
-                     {share_percent:.0} % of the CPU time lost{path}."
+                     {share_percent:.0} % of the CPU time lost{most}{isolated}{path}."
                 ),
                 false => format!(
                     "Tasks seem bound by affinity or cpusets: in {share_percent:.0} % of the violated time ({percent:.1} % of the \
-                     window) the waiting tasks were never queued on the idle CPUs{path}."
+                     window) the waiting tasks were never queued on the idle CPUs{isolated}{path}."
                 ),
             }
         }
         _ => String::new(),
     }
+}
+
+/// Whether a list of CPUs has one.
+fn is_one(cpus: &str) -> bool {
+    cpus.chars().all(|letter| letter.is_ascii_digit())
+}
+
+/// The task that waited longest beside idle CPUs that it may not use.
+fn barred(most: &BarredRow) -> String {
+    let word = if is_one(&most.cpus) { "CPU" } else { "CPUs" };
+    let who = most.pid.named(most.command);
+    format!("; {who} most, for {}: it may use {word} {} alone", most.ns.human(), most.cpus)
 }
 
 /// The queued time on the path with the part beside idle CPUs; nothing without a path.

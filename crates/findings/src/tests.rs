@@ -126,6 +126,38 @@ fn waiting_beside_an_idle_cpu_is_a_violation_and_costs_its_time_on_the_path() {
 }
 
 #[test]
+fn a_sleep_until_a_task_that_is_queued_itself_is_named_with_both() {
+    // The command sleeps from 1 to `until + 100`, and its child, which wakes it, is queued up to `until`.
+    for (until, is_queued) in [(90, false), (151, true)] {
+        let mut events = ByHand::begin(OTHER);
+        events.waits(until);
+        let report = events.found();
+        let found = report.findings.iter().find(|found| matches!(found.observation, Observation::WakerQueued { .. }));
+        assert_eq!(found.is_some(), is_queued, "{report:#?}");
+        let sentence = found.map_or("", |found| &found.sentence);
+        let expected = "On the critical path work 5 slept for 250.00 ms until work 6, which was queued itself for 150.00 ms (57.5 %) of \
+                        that, in 1 sleep.";
+        assert!(!is_queued || sentence == expected, "{sentence}");
+        assert!(!is_queued || cost(&report, "WakerQueued") == Some(150), "{report:#?}");
+        // 101 of 200, or 250 of 261 ms.
+        let consisted = report.consisted.expect("a path");
+        assert_eq!((consisted.command_slept_ns, consisted.tail), ((until as u64 + 99) * 1_000_000, None));
+    }
+}
+
+#[test]
+fn the_serial_tail_of_the_application_is_in_the_first_sentence() {
+    let mut events = ByHand::begin(0);
+    events.waits(90);
+    let consisted = events.found().consisted.expect("a path");
+    // Two tasks of the command are runnable up to 90, and one from then on to the exit at 200.
+    let tail = consisted.tail.expect("a tail");
+    assert_eq!((tail.start_in_trace_ns, tail.length_ns.0, tail.cpus), (90_000_000, 110_000_000, 2));
+    let words = "; its last 110.00 ms (55.0 %) ran on one CPU of 2 at a time: it was ready";
+    assert!(consisted.sentence.contains(words), "{}", consisted.sentence);
+}
+
+#[test]
 fn a_task_that_may_not_use_the_idle_cpu_is_bound() {
     let mut events = ByHand::begin(0);
     events.waits(90);
@@ -136,8 +168,12 @@ fn a_task_that_may_not_use_the_idle_cpu_is_bound() {
     let options = Analyses::of_all(Ts(0), Ts(200_000_000), 2).with_affinity(&affinity);
     let pass = Pass::over(events.0.as_slice());
     let outcome = pass.run(|| options.analyses()).unwrap_or_else(|never| match never {});
-    let report = findings(&options.measurements(outcome.output), &Doubts::default());
+    let doubts = Doubts { isolated: Some("1".to_owned()), ..Doubts::default() };
+    let report = findings(&options.measurements(outcome.output), &doubts);
     assert_eq!(costs(&report), [("Affinity".to_owned(), Some(89))], "{report:#?}");
+    let sentence = &report.findings[0].sentence;
+    let words = "; work 6 most, for 89.00 ms: it may use CPU 0 alone; CPU 1 is isolated; the critical path";
+    assert!(sentence.contains(words), "{sentence}");
     assert_eq!(report.findings[0].certainty, Certainty::Exact);
 }
 
@@ -192,10 +228,10 @@ fn a_long_wait_starves_a_task() {
     let report = events.found();
     assert_eq!(
         costs(&report),
-        [("PathQueued".to_owned(), Some(149)), ("Starved".to_owned(), Some(149))],
+        ["PathQueued", "WakerQueued", "Starved"].map(|kind| (kind.to_owned(), Some(149))),
         "{report:#?}"
     );
-    let sentence = &report.findings[1].sentence;
+    let sentence = &report.findings[2].sentence;
     assert!(
         sentence.starts_with("work 6 waited 149.00 ms for CPU 0 from 0.001000 s on, while work ran (100.0 %); no CPU"),
         "{sentence}"

@@ -5,7 +5,7 @@
 //! can reach any more are dropped from time to time. A segment is always made after those that it refers to: one sweep
 //! from the newest to the oldest finds those in use.
 
-use sched::{Cpu, Pid, QueuedTimes, Ts};
+use sched::{Comm, Cpu, Pid, QueuedTimes, Ts};
 use serde::Serialize;
 
 /// The state of the task that a segment of the path belongs to.
@@ -37,6 +37,16 @@ impl SegmentKind {
         SegmentKind::Unknown,
         SegmentKind::Throttled,
     ];
+}
+
+/// A task on the path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct OfTask {
+    /// The PID of the task.
+    pub pid: Pid,
+    /// The most recent command name of the task.
+    pub command: Comm,
 }
 
 /// A segment of the path.

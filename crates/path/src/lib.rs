@@ -25,16 +25,18 @@ mod joined;
 mod mutual;
 mod question;
 mod report;
+mod sleeps;
 mod stacks;
 mod text;
 mod walk;
 
 pub use args::PathArgs;
 pub use by_group::PathByGroup;
-pub use chain::{Segment, SegmentKind};
+pub use chain::{OfTask, Segment, SegmentKind};
 pub use figure::{caption, draw, figure, legend, without_lanes};
 pub use question::{PathQuestion, PathSearches, find, path_of_command, recorded_command, searches};
-pub use report::{OfCpu, OfTask, Path, Queued, Share, Times};
+pub use report::{OfCpu, Path, Queued, Share, Times};
+pub use sleeps::{HeldUp, SleepsUntil};
 pub use stacks::SleepingAt;
 pub use text::{segments_text, text};
 

@@ -1,7 +1,8 @@
 //! The path as numbers.
 
 use crate::CriticalPath;
-use crate::chain::{Segment, SegmentKind};
+use crate::chain::{OfTask, Segment, SegmentKind};
+use crate::sleeps::{SleepsUntil, sleeps};
 use crate::walk::Walked;
 use sched::nice::SchedClass;
 use sched::{Comm, Cpu, Dur, Pid, QueuedTimes, Ts};
@@ -120,16 +121,6 @@ pub struct Share<K> {
     pub times: Times,
 }
 
-/// A task on the path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct OfTask {
-    /// The PID of the task.
-    pub pid: Pid,
-    /// The most recent command name of the task.
-    pub command: Comm,
-}
-
 /// A CPU on the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -201,6 +192,8 @@ pub struct Path {
     pub tasks: Vec<Share<OfTask>>,
     /// The CPUs on which the path ran or was queued, the one with the most time first.
     pub cpus: Vec<Share<OfCpu>>,
+    /// The sleeps that another task explains, by both tasks, the pair with the most time first.
+    pub sleeps: Vec<SleepsUntil>,
     /// The longest queued segments.
     pub longest_queued: Vec<Queued>,
     /// The most recent names of the tasks on the path, and of those that ran before queued segments.
@@ -281,6 +274,7 @@ pub(crate) fn build(found: &CriticalPath, shows_wakers: bool) -> Path {
         is_cut,
         tasks: shares(&path, |segment| Some(name(segment.pid))),
         cpus: shares(&path, |segment| segment.cpu.map(|cpu| OfCpu { cpu })),
+        sleeps: sleeps(&path, name),
         longest_queued,
         commands,
         path,

@@ -91,6 +91,24 @@ fn kinds(kinds: &QueuedTimes) -> String {
     words
 }
 
+/// A pair of tasks has a line where its sleeps are one in this number of the path's nanoseconds, or more.
+const LEAST_SLEEPS: u64 = 100;
+
+/// The sleeps that another task explains, by both.
+fn put_sleeps(out: &mut String, path: &Path, most: usize) {
+    let least = (path.to_ns.since(path.from_ns).0 / LEAST_SLEEPS).max(1);
+    let rows = path.sleeps.iter().filter(|row| row.slept_ns >= least).take(most);
+    for (nth, row) in rows.enumerate() {
+        // Writing to a string cannot fail.
+        if nth == 0 {
+            let _ = writeln!(out, "\n{:>11}  {:>9}  {:>7}  a task until another", "asleep", "queued", "sleeps");
+        }
+        let both = format!("{} until {}", row.task.pid.named(row.task.command), row.until.pid.named(row.until.command));
+        let times = format!("{:>11}  {:>9}  {:>7}", seconds(row.slept_ns), seconds(row.queued_ns), row.sleeps);
+        paragraph(out, 0, times.len() + 2, &format!("{times}  {both}"));
+    }
+}
+
 /// The report of one trace, with the path by groups of tasks, where that is asked for. `most`: the maximum number of rows of each table.
 pub fn text(path: &Path, groups: Option<&PathByGroup>, trace: &Drawable, most: usize) -> String {
     let mut out = String::new();
@@ -204,6 +222,7 @@ pub fn text(path: &Path, groups: Option<&PathByGroup>, trace: &Drawable, most: u
         line(&mut out, &format!("CPU {}", share.of.cpu), share);
     }
     more(&mut out, path.cpus.len());
+    put_sleeps(&mut out, path, most);
     if !path.longest_queued.is_empty() {
         out.push_str("\nlongest queued segments:\n");
     }

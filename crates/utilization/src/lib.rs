@@ -37,6 +37,7 @@ mod question;
 mod report;
 mod run_class;
 mod table;
+mod tail;
 mod underload;
 
 pub use args::UtilizationArgs;
@@ -45,6 +46,7 @@ pub use figure::figure;
 pub use question::UtilizationQuestion;
 pub use report::{Heat, HerdReport, Idling, Interval, PerCpu, PerNode, Shares, UtilizationReport, text};
 pub use run_class::RunEnd;
+pub use tail::{SerialTail, TailSearch};
 pub use underload::{IdleStateRow, IdleStatesNotes, IdleWakeups, TICK, Underload, UnderloadReport, WarmthRow};
 
 use grid::Grid;

@@ -3,7 +3,7 @@
 use crate::UtilizationArgs;
 use crate::args::FORMATS;
 use crate::table;
-use crate::{GroupTimes, Options, RunEnd, Underload, Utilization, UtilizationReport};
+use crate::{GroupTimes, Options, RunEnd, TailSearch, Underload, Utilization, UtilizationReport};
 use anyhow::{Result, bail};
 use question::{Question, Subcommand};
 use sched::chosen::is_match;
@@ -43,9 +43,10 @@ impl Question for UtilizationQuestion {
         Ok(Some(part((Options::plain(session), chosen), |(options, chosen)| {
             let has_idle_states = session.trace.has_idle_states();
             let underload = move || Underload::new(options, crate::TICK, has_idle_states);
-            let analyses = move || (Utilization::new(options), underload(), FromTrace::only(chosen.clone()));
-            listed(analyses, move |(report, underload, columns), page| {
-                let report = UtilizationReport { underload: Some(underload), ..report };
+            let tail = move || TailSearch::new(options);
+            let analyses = move || (Utilization::new(options), underload(), tail(), FromTrace::only(chosen.clone()));
+            listed(analyses, move |(report, underload, serial_tail, columns), page| {
+                let report = UtilizationReport { underload: Some(underload), serial_tail, ..report };
                 let columns = schedstat::table(&[StatRow { name: "trace".into(), columns: columns.columns }]);
                 let text = crate::text(&report, &page.session.drawable, (true, 0), Detail::Full);
                 let heading = heading(page.session, &report, page.diagnostics).on(page.sheet);
@@ -76,10 +77,13 @@ pub(crate) fn run(args: &UtilizationArgs) -> Result<()> {
     let groups = args.by.map(|by| session.task_groups(by)).transpose()?;
     let by_group = || groups.as_deref().map(|groups| GroupTimes::new(groups, &options.cpus));
     let has_states = session.trace.has_idle_states();
-    let analyses = || (Utilization::new(&options), Underload::new(&options, args.tick, has_states), by_group());
+    let analyses = || {
+        let underload = Underload::new(&options, args.tick, has_states);
+        (Utilization::new(&options), underload, by_group(), TailSearch::new(&options))
+    };
     let outcome = session.follow_in_pieces(&args.begin, session.page(), analyses)?;
-    let ((mut report, underload, by_group), diagnostics) = (outcome.output, outcome.diagnostics);
-    report.underload = Some(underload);
+    let ((mut report, underload, by_group, serial_tail), diagnostics) = (outcome.output, outcome.diagnostics);
+    (report.underload, report.serial_tail) = (Some(underload), serial_tail);
     report.groups = by_group.map(|groups| groups.of_cpu_time(report.all.total()));
     let text = || crate::text(&report, &session.drawable, (args.per_cpu, args.rows), args.detail.detail());
     let figure = |sheet: &Sheet| {

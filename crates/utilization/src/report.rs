@@ -1,6 +1,6 @@
 //! The report: as numbers, and as a text.
 
-use crate::{CLASSES, Class, TimesByGroup, UnderloadReport, Utilization};
+use crate::{CLASSES, Class, SerialTail, TimesByGroup, UnderloadReport, Utilization, tail};
 use membership::TasksBy;
 use sched::causes::Herd;
 use sched::nouns::counted;
@@ -204,6 +204,8 @@ pub struct UtilizationReport {
     /// The underload, and the wakeups by the time for which their CPU had idled; absent where they were not measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub underload: Option<UnderloadReport>,
+    /// The serial tail of the application; null where it is unknown, never ran, or had several runnable tasks at its end.
+    pub serial_tail: Option<SerialTail>,
     /// The columns of the figure, each with its start, its length and its sums by class.
     #[serde(skip)]
     pub columns: Vec<(Ts, Dur, Shares)>,
@@ -295,6 +297,7 @@ pub(crate) fn build(u: Utilization<'_>, application_unknown: Option<String>) -> 
             })
             .collect(),
         underload: None,
+        serial_tail: None,
         columns: u.columns.intervals().map(|(start, length, sums)| (start, length, Shares::of(sums))).collect(),
         heat: u.heat.iter().map(|grid| grid.intervals().map(|(_, _, sums)| Heat::of(sums)).collect()).collect(),
     };
@@ -407,6 +410,7 @@ pub fn text(report: &UtilizationReport, trace: &Drawable, (per_cpu, rows): (bool
     idling(&mut out, report, trace, detail);
     herds(&mut out, report, detail);
     report.underload.iter().for_each(|underload| underload_text(&mut out, underload));
+    tail::put(&mut out, report.serial_tail, report.to_ns.since(report.from_ns));
     if !report.interrupts_recorded {
         let interrupts = "Interrupts were not recorded (-e irq): they count for what they interrupted.";
         let classes =

@@ -1,6 +1,6 @@
-//! The class of runs whose task becomes real-time while it runs, by hand.
+//! The class of runs whose task becomes real-time while it runs, and the serial tail, by hand.
 
-use crate::{Options, RunEnd, Utilization};
+use crate::{Options, RunEnd, SerialTail, TailSearch, Utilization};
 use sched::{Comm, Cpu, Dur, EventKind, Pass, Pid, PrevState, SchedEvent, TaskRef, Topology, Ts, Window};
 
 fn task(pid: i32, prio: i32) -> TaskRef {
@@ -36,11 +36,8 @@ fn events() -> Vec<SchedEvent> {
     ]
 }
 
-/// The time as real-time, possibly as that, of other tasks, of interrupts, and idle; and the first of these by interval of 100 ns.
-fn times(window: Window, ends: Vec<RunEnd>) -> ([u64; 5], Vec<u64>) {
-    let events = events();
-    let (from, to) = window.within(Ts(0), Ts(1100));
-    let options = Options {
+fn options(from: Ts, to: Ts) -> Options {
+    Options {
         from,
         to,
         zero: Ts(0),
@@ -51,8 +48,15 @@ fn times(window: Window, ends: Vec<RunEnd>) -> ([u64; 5], Vec<u64>) {
         tasks: None,
         topology: Topology::default(),
         balance_interval: Dur(4_000_000),
-        ends,
-    };
+        ends: Vec::new(),
+    }
+}
+
+/// The time as real-time, possibly as that, of other tasks, of interrupts, and idle; and the first of these by interval of 100 ns.
+fn times(window: Window, ends: Vec<RunEnd>) -> ([u64; 5], Vec<u64>) {
+    let events = events();
+    let (from, to) = window.within(Ts(0), Ts(1100));
+    let options = Options { ends, ..options(from, to) };
     let pass = Pass::over(events.as_slice()).window(window).run(|| Utilization::new(&options));
     let report = pass.unwrap_or_else(|never| match never {}).output;
     let of = report.all;
@@ -81,4 +85,55 @@ fn the_first_switch_behind_a_window_decides_the_run_that_goes_on_at_its_end() {
         let sums = [0, 1, 2, 3, 4].map(|nth| early[nth] + late[nth]);
         assert_eq!(sums, [100, 560, 200, 40, 200], "{edge:?}");
     }
+}
+
+/// On CPU 0 task 7 runs up to 100 ms and from 110 to 150; on CPU 1 task 8 runs up to 40 ms and from 50 to `until`. Others idle, or are the
+/// swapper, which is no task.
+fn two_tasks(until: i64) -> Vec<SchedEvent> {
+    let switch = |ms: i64, cpu: u32, prev: i32, next: i32| {
+        let state = if prev == 0 { PrevState::RUNNABLE } else { PrevState::asleep(1) };
+        let kind = EventKind::Switch { prev: task(prev, 120), state, next: task(next, 120) };
+        SchedEvent { ts: Ts(ms * 1_000_000), cpu: Cpu(cpu), pid: Pid(prev), flags: 0, kind }
+    };
+    let mut events = vec![
+        switch(0, 0, 0, 7),
+        switch(0, 1, 0, 8),
+        switch(40, 1, 8, 0),
+        switch(50, 1, 0, 8),
+        switch(until, 1, 8, 0),
+        switch(100, 0, 7, 0),
+        switch(110, 0, 0, 7),
+        switch(150, 0, 7, 0),
+        at(160_000_000, 0, EventKind::Other { id: 1 }),
+    ];
+    events.sort_by_key(|event| event.ts);
+    events
+}
+
+fn tail_of(until: i64, (from, to): (i64, i64)) -> Option<SerialTail> {
+    let (from, to) = (Ts(from * 1_000_000), Ts(to * 1_000_000));
+    let options = Options { tasks: Some(regex::Regex::new("^task$").expect("an expression")), ..options(from, to) };
+    let events = two_tasks(until);
+    let pass = Pass::over(events.as_slice()).window(Window { from: Some(from), to: Some(to) });
+    pass.run(|| TailSearch::new(&options)).unwrap_or_else(|never| match never {}).output
+}
+
+#[test]
+fn the_serial_tail_begins_behind_the_last_long_time_with_several_tasks() {
+    let of = |tail: Option<SerialTail>| {
+        tail.map(|tail| {
+            [tail.start_in_trace_ns, tail.length_ns.0, tail.one_ns, tail.several_ns].map(|ns| ns / 1_000_000)
+        })
+    };
+    // The 5 ms from 50 on are no long time; from 100 to 110 no task is runnable.
+    assert_eq!(of(tail_of(55, (0, 160))), Some([40, 110, 95, 5]));
+    // 10 ms are long, and 9 are not.
+    assert_eq!(of(tail_of(59, (0, 160))), Some([40, 110, 91, 9]));
+    assert_eq!(of(tail_of(60, (0, 160))), Some([60, 90, 80, 0]));
+    // A window cuts both: several tasks up to its end leave no tail, those at its beginning are long by what is in it.
+    assert_eq!(of(tail_of(55, (0, 30))), None);
+    assert_eq!(of(tail_of(55, (35, 120))), Some([35, 85, 65, 10]));
+    assert_eq!(tail_of(55, (152, 158)), None, "nothing ran");
+    let is_serial = |until| tail_of(until, (0, 160)).is_some_and(|tail| tail.is_serial());
+    assert_eq!((is_serial(55), is_serial(59)), (true, false), "5 of 110 ms are a twentieth, 9 are more");
 }

@@ -3,9 +3,7 @@
 //! `workcons` measures for how long work conservation was violated. This crate divides two sums of that time, to the
 //! nanosecond: the waiting in violation, ∫ V · Σ counted waiters on overloaded CPUs, among the waits, and the idling in
 //! violation, ∫ V · |I|, among the idle stretches. Each wait and each idle stretch has one origin and one end
-//! (`docs/questions/why.md`). The sets are those of `workcons::violation`, with the same options.
-//!
-//! It also counts the *missed steals*: the switches to idle while a counted task waits on another CPU.
+//! (`docs/questions/why.md`). The sets are those of `workcons::violation`, with the same options. *Missed steals* are counted as well.
 //!
 //! ```
 //! use sched::Pass;
@@ -22,6 +20,7 @@
 mod args;
 mod asked_episode;
 mod balancing;
+mod barred;
 mod bound;
 mod by_group;
 mod category;
@@ -52,6 +51,7 @@ mod wait;
 
 pub use args::WhyArgs;
 pub use balancing::Probed;
+pub use barred::{BarredRow, BarredTasks};
 pub use bound::{BOUND_FROM, Homes, Stayed};
 pub use category::{IdleEnd, IdleOrigin, Left, Placed, Preempter, WaitEnd, WaitOrigin};
 pub use figure::figure;

@@ -4,6 +4,7 @@ use crate::WhyArgs;
 use crate::args::By;
 use crate::args::{FORMATS, MOST_LOSS};
 use crate::asked_episode;
+use crate::barred::BarredTasks;
 use crate::by_group::{self, BESIDE, GroupOrigins};
 use crate::smaller::{self, SmallerCpus};
 use crate::{GateCosts, GroupRow, Grouping, Homes, Probed, Why, WhyReport};
@@ -57,10 +58,11 @@ impl Question for WhyQuestion {
                 move || {
                     let unknown = UnknownParts::of(options.cpus.clone());
                     let queued = QueuedSums::new(session.queued(None));
-                    (Why::new(options).with_probes(probed), SmallerCpus::new(options), unknown, queued)
+                    let cpus = (SmallerCpus::new(options), BarredTasks::new(options));
+                    (Why::new(options).with_probes(probed), cpus, unknown, queued)
                 },
-                move |(report, smaller, unknown, queued), page| {
-                    let report = WhyReport { on_smaller_cpu: smaller, queued, ..report };
+                move |(report, (on_smaller_cpu, barred), unknown, queued), page| {
+                    let report = WhyReport { on_smaller_cpu, barred, queued, ..report };
                     let document = document(page.session, &report, page.diagnostics, unknown);
                     let section = ReportSection {
                         title: "Why tasks waited while CPUs idled".to_owned(),
@@ -288,16 +290,17 @@ fn measure(args: &WhyArgs, read: &ReadArgs, path: &Path, drawn: bool) -> Result<
         let why = Why::new(&options).by(grouping.clone()).with_episode_at(at);
         let why = why.with_probes(probed).with_gate(costs.clone());
         let queued = QueuedSums::new(session.queued(options.application));
-        (why, (SmallerCpus::new(&options), UnknownParts::of(options.cpus.clone()), queued))
+        let cpus = (SmallerCpus::new(&options), BarredTasks::new(&options));
+        (why, (cpus, UnknownParts::of(options.cpus.clone()), queued))
     };
-    let ((mut report, (smaller, unknown, queued)), trust) =
+    let ((mut report, ((smaller, barred), unknown, queued)), trust) =
         session.measured_in_pieces(&args.begin, session.window, options.application, by_descent, analysis)?;
     if let (Some(at), None, None) = (at, &report.episode, &report.selection_unknown) {
         let seconds = at.0.saturating_sub(session.start.0) as f64 / 1e9;
         bail!("{}: work conservation is not violated at {seconds:.9} s", session.name());
     }
     if report.selection_unknown.is_none() {
-        (report.on_smaller_cpu, report.queued) = (smaller, queued);
+        (report.on_smaller_cpu, report.barred, report.queued) = (smaller, barred, queued);
     }
     if args.assume_bound && report.selection_unknown.is_none() {
         report.assumed_bound = Some(bound);

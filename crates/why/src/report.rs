@@ -1,6 +1,7 @@
 //! The numbers that were found.
 
 use crate::Why;
+use crate::barred::BarredRow;
 use crate::category::Category;
 use crate::grouping::GroupRow;
 use crate::ledger::Ledger;
@@ -103,6 +104,10 @@ pub struct WhyReport {
     /// file has capacities that differ.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on_smaller_cpu: Option<Vec<SmallerRow>>,
+    /// The tasks, other than kernel threads, that waited beside idle CPUs which they may not use, the one with the most such time first, at most 16;
+    /// absent where no task is known to be restricted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub barred: Option<Vec<BarredRow>>,
     /// The queued time of the chosen tasks by kind, in nanoseconds; of all tasks where none are chosen; absent where there are no figures.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queued: Option<sched::QueuedTimes>,
@@ -120,7 +125,7 @@ impl OfSelection for WhyReport {
         (self.violation_ns, self.violation_percent) = (None, None);
         (self.waiting, self.idling, self.missed) = (None, None, None);
         (self.by, self.episode, self.over_time) = (None, None, None);
-        (self.assumed_bound, self.on_smaller_cpu, self.queued) = (None, None, None);
+        (self.assumed_bound, self.on_smaller_cpu, self.queued, self.barred) = (None, None, None, None);
     }
 }
 
@@ -171,6 +176,7 @@ pub(crate) fn build(mut why: Why<'_>, end: Ts, state: &SchedState) -> WhyReport 
         by,
         assumed_bound: None,
         on_smaller_cpu: None,
+        barred: None,
         episode,
         over_time,
     };

@@ -6,8 +6,8 @@ use crate::missed::{GateRow, Missed};
 use crate::nearest::Nearest;
 use crate::report::{Rows, WhyReport, WhyRow};
 use crate::sentence::finding;
-use crate::smaller;
 use crate::story::Story;
+use crate::{barred, smaller};
 use sched::Dur;
 use sched::balancer::{NewIdleOutcome, Verdicts};
 use sched::lengths::human;
@@ -116,6 +116,7 @@ pub fn text(report: &WhyReport, trace: &Drawable, most: usize) -> String {
     if let Some(rows) = &report.assumed_bound {
         bound(&mut out, rows, most);
     }
+    out.push_str(&barred::text(report.barred.as_deref(), 3));
     out.push_str(&smaller::text(report.on_smaller_cpu.as_deref()));
     out
 }
