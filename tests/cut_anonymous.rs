@@ -111,7 +111,7 @@ fn options_of_an_anonymous_part_have_known_words_alone() {
         let info = trace.info();
         let uname = info.uname.clone().unwrap_or_default();
         let host = uname.split_whitespace().nth(1).unwrap_or_default().to_owned();
-        let buffers: Vec<String> = info.buffers.iter().map(|buffer| buffer.name.clone()).collect();
+        let buffers: Vec<String> = info.buffers.iter().map(|buffer| buffer.name.to_string()).collect();
         let part = cut(&folder, &path, "part.dat", &["--anonymize".to_owned()]);
         let bytes = readable(&std::fs::read(&part).expect("read"));
         let has = |text: &str| bytes.windows(text.len()).any(|window| window == text.as_bytes());

@@ -109,7 +109,7 @@ fn counts_are_those_of_the_report() {
             *theirs.entry(line.name.to_owned()).or_default() += 1;
         }
         let trace = Trace::open(&path, Options::default()).expect("a readable recording");
-        let ours: BTreeMap<String, u64> = trace.event_counts().into_iter().map(|e| (e.name, e.count)).collect();
+        let ours: BTreeMap<String, u64> = trace.event_counts().into_iter().map(|e| (e.name.into(), e.count)).collect();
         assert_eq!(ours, theirs, "{}", path.display());
         let dropped = text.lines().filter(|l| l.ends_with("EVENTS DROPPED]")).count() as u64;
         let gaps: u64 = trace.counts().buffers.iter().flat_map(|b| &b.cpus).map(|c| c.gaps).sum();
@@ -224,7 +224,7 @@ fn listed_events_are_those_of_the_report() {
             }
             let line = next(record, split > 0);
             if !record.is_printed_exactly() || OTHERWISE.contains(&line.name) {
-                others.insert(record.format().map_or_else(String::new, |f| f.name.clone()));
+                others.insert(record.format().map_or_else(String::new, |f| f.name.to_string()));
                 return ControlFlow::Continue(());
             }
             let ours = record.printed();

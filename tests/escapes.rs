@@ -422,3 +422,40 @@ fn files_and_folders_beside_a_trace() {
     }
     std::fs::remove_dir_all(&folder).expect("removed");
 }
+
+/// The note of a part, which names the cgroups of tasks before it: a file of strangers like any other.
+#[test]
+fn the_note_of_a_part() {
+    const PATH: &str = "/own-cgroup-of-tasks";
+    let folder = scratch("escapes-note");
+    let mut machine: Value =
+        serde_json::from_slice(&std::fs::read(fixture("throttled-6.12.machine.json")).expect("a fixture"))
+            .expect("JSON");
+    let all: Vec<SchedEvent> = Simulation::run(7, 2, 120).events;
+    let pids: std::collections::BTreeSet<i32> = all.iter().map(|event| event.pid.0).filter(|pid| *pid > 0).collect();
+    machine["kernel"]["release"] = "6.1.0-amd64".into();
+    machine["cgroups"] = serde_json::json!([{ "path": PATH, "id": 7, "threads": pids }]);
+    std::fs::write(folder.join("x.machine.json"), machine.to_string()).expect("written");
+    std::fs::write(folder.join("x.dat"), TraceBuilder::default().events(&all).build()).expect("written");
+    schedviz_in(&folder, &["cut", "x.dat", "-q", "--min", "300ms", "-o", "part.dat"]).success();
+    std::fs::remove_file(folder.join("part.machine.json")).expect("the machine of the part");
+    // The note is a JSON document in a string of another one.
+    let hostile = "/\\\\u001b\\\\u0007\u{9b}\u{202e}";
+    assert_eq!(hostile.len(), PATH.len());
+    let mut part = std::fs::read(folder.join("part.dat")).expect("a part");
+    let places: Vec<usize> = (0..part.len()).filter(|at| part[*at..].starts_with(PATH.as_bytes())).collect();
+    assert!(!places.is_empty(), "the note has the path");
+    places.iter().for_each(|at| part[*at..*at + PATH.len()].copy_from_slice(hostile.as_bytes()));
+    std::fs::write(folder.join("part.dat"), part).expect("written");
+    for arguments in [
+        &["latency", "part.dat", "--by", "cgroup"][..],
+        &["fairness", "part.dat", "--by", "cgroup", "-o", "out/x.csv"],
+        &["neighbours", "part.dat", "--by", "cgroup", "--json"],
+        &["export", "part.dat", "--csv", "out/tables"],
+        &["view", "part.dat", "--export", "out/page"],
+    ] {
+        runs(&folder, arguments);
+    }
+    assert!(shows_hostile(&runs(&folder, &["latency", "part.dat", "--by", "cgroup"])), "the path is shown, escaped");
+    std::fs::remove_dir_all(&folder).expect("removed");
+}

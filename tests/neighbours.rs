@@ -236,7 +236,7 @@ fn cgroups_of_switches_divide_the_same_waiting() {
         let trace = Trace::open(path, parse::Options::default()).expect("a readable recording");
         let processes = Processes::of(&trace, None);
         let cgroups = Cgroups::of(&trace, None, &processes);
-        assert!(cgroups.names().len() >= 3 && cgroups.names().contains(&"/".to_owned()), "{:?}", cgroups.names());
+        assert!(cgroups.names().len() >= 3 && cgroups.names().contains(&"/".into()), "{:?}", cgroups.names());
         let options = Options { cgroups, ..Options::new(By::Cgroup) };
         let events = events(&trace);
         let run = |options: &Options<'_>| {

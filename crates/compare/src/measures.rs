@@ -216,11 +216,11 @@ pub fn conclude(session: &Session, reports: Reports, diagnostics: Diagnostics, m
     workcons.unknown.add_file(session, &diagnostics);
     let info = session.trace.info();
     let events: BTreeSet<String> =
-        session.trace.event_counts().into_iter().filter(|e| e.count > 0).map(|e| e.name).collect();
+        session.trace.event_counts().into_iter().filter(|e| e.count > 0).map(|e| e.name.into()).collect();
     let facts = [
         ("CPUs with events", sched::topology::format_cpu_list(&session.observed)),
-        ("kernel", info.kernel.unwrap_or_default()),
-        ("clock", if info.clock.is_empty() { "local".into() } else { info.clock }),
+        ("kernel", info.kernel.unwrap_or_default().into()),
+        ("clock", if info.clock.is_empty() { "local".into() } else { info.clock.into() }),
         ("events", events.into_iter().filter(|name| is_common(name)).collect::<Vec<_>>().join(" ")),
         ("command", columns.command.map_or_else(|| "unknown".into(), |name| name.to_string())),
     ];

@@ -2,7 +2,7 @@
 
 use machine::{Cgroup, Machine};
 use membership::{CgroupIndex, Cgroups};
-use sched::event::escape;
+use sched::event::CleanText;
 use std::collections::BTreeMap;
 
 /// The weight of a cgroup whose `cpu.weight` is the default, 100, in the unit of a task at nice 0.
@@ -78,8 +78,8 @@ impl WeightTree {
     /// The reason why the weights are unknown.
     pub fn of(machine: Option<&Machine>, cgroups: &Cgroups) -> Result<WeightTree, &'static str> {
         let machine = machine.ok_or("there is no machine file, which has them")?;
-        let listed: BTreeMap<String, &Cgroup> =
-            machine.cgroups.iter().map(|cgroup| (escape(cgroup.path.as_bytes()).into_owned(), cgroup)).collect();
+        let listed: BTreeMap<&str, &Cgroup> =
+            machine.cgroups.iter().map(|cgroup| (cgroup.path.as_str(), cgroup)).collect();
         // A controller is enabled from the root down: what has it below has it itself.
         let mut controlled: Vec<&str> = Vec::new();
         for (path, _) in listed.iter().filter(|(_, cgroup)| cgroup.controls_cpu) {
@@ -98,7 +98,7 @@ impl WeightTree {
             places.insert(path, tree.groups.len());
             tree.groups.push(WeightedGroup::of(path, above, listed.get(path).copied()));
         }
-        let place = |name: &String| with_those_above(name).find_map(|path| places.get(path)).copied().unwrap_or(0);
+        let place = |name: &CleanText| with_those_above(name).find_map(|path| places.get(path)).copied().unwrap_or(0);
         tree.places = cgroups.names().iter().map(place).collect();
         Ok(tree)
     }

@@ -6,6 +6,7 @@ pub use noted::BurstNotes;
 
 use crate::log::BurstStep;
 use sched::counters::{PerCounter, Readings};
+use sched::event::CleanText;
 use sched::seeded::SeededMap;
 use sched::topology::Distance;
 use sched::{
@@ -297,7 +298,7 @@ impl Analysis for Cost<'_> {
     }
 }
 
-fn rows(command: Comm, places: &BTreeMap<BurstPlace, Measured>, names: &[String]) -> Vec<CostRow> {
+fn rows(command: Comm, places: &BTreeMap<BurstPlace, Measured>, names: &[CleanText]) -> Vec<CostRow> {
     let none = Measured::default();
     let without = places.get(&None).unwrap_or(&none);
     let row = |(place, after): (&BurstPlace, &Measured)| {
@@ -309,7 +310,7 @@ fn rows(command: Comm, places: &BTreeMap<BurstPlace, Measured>, names: &[String]
             let (after, without) = (of(after), of(without));
             let Compared { ratio, interval, .. } = Compared::of(&after, &without);
             CounterRow {
-                counter: name.clone(),
+                counter: name.to_string(),
                 after: after.count,
                 without: without.count,
                 after_median: after.median(),
@@ -466,6 +467,7 @@ fn amount(count: Option<u64>) -> String {
 mod tests {
     use super::*;
     use sched::counters::{CounterStretch, Reading};
+
     use sched::{EventKind, Pass, PrevState, SchedEvent, TaskRef};
 
     /// Bursts of a task, each with its CPU and its length, one after another.
@@ -537,10 +539,10 @@ mod tests {
 
     /// A counter that counts three a nanosecond on CPU 0, and five on CPU 1, but is not read at times that end in zero.
     #[derive(Debug)]
-    struct Steady([String; 1]);
+    struct Steady([CleanText; 1]);
 
     impl Counters for Steady {
-        fn names(&self) -> &[String] {
+        fn names(&self) -> &[CleanText] {
             &self.0
         }
 
@@ -560,7 +562,7 @@ mod tests {
             (0..8).flat_map(|_| [(0, 200), (0, 100), (1, 200), (1, 97), (1, 100)]).chain([(0, 200)]).collect();
         let mut now = 101;
         let events: Vec<SchedEvent> = (1..=5).flat_map(|pid| bursts(pid, &list, &mut now)).collect();
-        let counters = Steady(["cycles".to_owned()]);
+        let counters = Steady(["cycles".into()]);
         let cost = || Cost::new(&topology).with_counters(Some(&counters));
         let rows = Pass::over(events.as_slice()).run(cost).unwrap_or_else(|never| match never {}).output;
         let [row] = rows.as_slice() else { panic!("{rows:?}") };

@@ -2,6 +2,7 @@
 //! `lb`, as `schedviz record --why` sets them).
 
 use sched::balancer::{Attempt, AttemptOutcome, Attempts as Follower, Verdicts};
+use sched::event::CleanText;
 use sched::nouns::{counted, noun};
 use sched::probe::{Balancing, Probe, RunQueue};
 use sched::{Analysis, Comm, EventKind, Lengths, Past, PastMoves, SchedEvent, SchedState, Ts};
@@ -145,7 +146,7 @@ pub struct Funnels {
     attempts: BTreeMap<(Balancing, Comm), Outcomes>,
     imbalance: BTreeMap<Option<u8>, Lengths>,
     /// The kernel's names of the kinds of imbalance, by number.
-    kinds: Vec<String>,
+    kinds: Vec<CleanText>,
     /// The events that are left to the analysis of the pieces before, if this one follows a later piece of a pass.
     pub(crate) log: Option<Vec<SchedEvent>>,
 }
@@ -193,7 +194,7 @@ impl Funnels {
 
     /// The analysis with the kernel's own names of the kinds of imbalance, in the order of their numbers.
     #[must_use]
-    pub fn with_kinds(self, kinds: &[String]) -> Funnels {
+    pub fn with_kinds(self, kinds: &[CleanText]) -> Funnels {
         Funnels { kinds: kinds.to_vec(), ..self }
     }
 
@@ -334,7 +335,7 @@ const UNITS: [(&str, &str); 5] = [
 const UNKNOWN: &str = "unknown";
 
 /// The unit of a kind of imbalance. The kernel's own names count, if there are any.
-fn unit_of(how: u8, kinds: &[String]) -> String {
+fn unit_of(how: u8, kinds: &[CleanText]) -> String {
     let how = usize::from(how);
     let known = |name: &str| UNITS.iter().find(|(kernels, _)| *kernels == name).map(|(_, unit)| (*unit).to_owned());
     let other = |name: &str| {
@@ -487,7 +488,7 @@ mod tests {
     #[test]
     fn a_kind_of_imbalance_has_the_kernels_name() {
         let units = |kinds: &[&str]| {
-            let kinds: Vec<String> = kinds.iter().map(|kind| (*kind).to_owned()).collect();
+            let kinds: Vec<CleanText> = kinds.iter().map(|kind| (*kind).into()).collect();
             [0, 1, 4, 5].map(|how| unit_of(how, &kinds))
         };
         assert_eq!(units(&[]), ["load", "utilization", "llc-tasks", "unknown"]);

@@ -88,7 +88,7 @@ fn prefixes(trace: &Trace) -> Vec<String> {
     if trace.selected_buffers().len() < 2 {
         return Vec::new();
     }
-    let names: Vec<String> = trace.info().buffers.into_iter().map(|buffer| buffer.name).collect();
+    let names: Vec<String> = trace.info().buffers.into_iter().map(|buffer| buffer.name.into()).collect();
     let width = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
     let prefix = |name: &String| {
         let mut prefix = String::new();

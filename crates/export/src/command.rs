@@ -210,7 +210,7 @@ struct Printed {
 
 /// Lists all events of the window.
 fn list_events(session: &Session, tables: &Tables<'_>) -> Result<()> {
-    let buffers: Vec<String> = session.trace.info().buffers.into_iter().map(|buffer| buffer.name).collect();
+    let buffers: Vec<String> = session.trace.info().buffers.into_iter().map(|buffer| buffer.name.into()).collect();
     let last = session.last();
     let print = |records: &mut dyn Iterator<Item = parse::Neighbours<'_>>| {
         let mut printed = Vec::new();

@@ -7,6 +7,7 @@ use crate::tasks::TaskTime;
 use draw::Color;
 use membership::{ChosenTasks, GroupedTask, SchedPolicy, TaskGroup, TaskGroups, TasksBy};
 use sched::chosen::is_called;
+use sched::event::CleanText;
 use sched::kthread::{command, is_any_idle_injector, is_any_stopper};
 use sched::lineage::LineageHistory;
 use sched::seeded::SeededMap;
@@ -246,7 +247,9 @@ impl Coloring {
             (ColorBy::Policy, _) => {
                 place.and_then(|place| SchedPolicy::ALL.get(place)).map(|policy| policy.name().to_owned())
             }
-            (ColorBy::Cgroup, Some(groups)) => place.and_then(|place| groups.cgroup_names().get(place)).cloned(),
+            (ColorBy::Cgroup, Some(groups)) => {
+                place.and_then(|place| groups.cgroup_names().get(place)).map(CleanText::to_string)
+            }
             (_, Some(groups)) => groups.label(TaskGroup::Process(Pid(number as i32))).map(|label| label.shown()),
             (_, None) => None,
         };

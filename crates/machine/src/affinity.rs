@@ -1,6 +1,7 @@
 //! The CPUs that tasks may use.
 
 use crate::Root;
+use sched::event::CleanText;
 use sched::topology::parse_cpu_list;
 use sched::{Cpu, Pid};
 use serde::{Deserialize, Serialize};
@@ -11,9 +12,9 @@ use std::collections::BTreeMap;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Affinity {
     /// `start` or `end` of the recording.
-    pub at: String,
+    pub at: CleanText,
     /// The tasks by their list of CPUs (`Cpus_allowed_list`), such as `0-7`: the numbers of the threads, ascending.
-    pub tasks: BTreeMap<String, Vec<i32>>,
+    pub tasks: BTreeMap<CleanText, Vec<i32>>,
 }
 
 impl Affinity {
@@ -24,19 +25,19 @@ impl Affinity {
 
     /// Reads the list of every thread; nothing if there is none.
     pub(crate) fn read(root: &Root, at: &str) -> Option<Affinity> {
-        let mut tasks: BTreeMap<String, Vec<i32>> = BTreeMap::new();
+        let mut tasks: BTreeMap<CleanText, Vec<i32>> = BTreeMap::new();
         for process in root.names("proc").iter().filter(|name| name.parse::<i32>().is_ok()) {
             let folder = format!("proc/{process}/task");
             for thread in root.names(&folder) {
                 let status = root.text(format!("{folder}/{thread}/status")).unwrap_or_default();
                 let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
                 if let (Some(list), Ok(pid)) = (list, thread.parse()) {
-                    tasks.entry(list.trim().to_owned()).or_default().push(pid);
+                    tasks.entry(list.trim().into()).or_default().push(pid);
                 }
             }
         }
         tasks.values_mut().for_each(|pids| pids.sort_unstable());
-        (!tasks.is_empty()).then(|| Affinity { at: at.to_owned(), tasks })
+        (!tasks.is_empty()).then(|| Affinity { at: at.into(), tasks })
     }
 
     /// The CPUs that a task may use; nothing if the task did not exist.

@@ -1,5 +1,6 @@
 //! The application that a recording was made of, where that is not a command.
 
+use sched::event::CleanText;
 use serde::{Deserialize, Serialize};
 
 /// The application that a recording was made of, where that is not a command.
@@ -12,5 +13,5 @@ pub enum RecordedApplication {
     /// The processes with these numbers.
     Processes(Vec<i32>),
     /// The tasks of the cgroup with this path, such as `/system.slice`, and of those below it.
-    Cgroup(String),
+    Cgroup(CleanText),
 }

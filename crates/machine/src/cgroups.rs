@@ -1,6 +1,7 @@
 //! Cgroups: the tasks in them, their limits of CPU time and CPUs, and the tasks that a limit of CPU time concerns.
 
 use crate::{Pressure, Root};
+use sched::event::CleanText;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -9,13 +10,13 @@ use std::collections::BTreeMap;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cgroup {
     /// The path below the root of the hierarchy.
-    pub path: String,
+    pub path: CleanText,
     /// The inode number of its folder, by which the kernel names the cgroup in records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<u64>,
     /// `cpu.max`: quota and period in microseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cpu_max: Option<String>,
+    pub cpu_max: Option<CleanText>,
     /// `cpu.weight`, if it is not 100.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_weight: Option<u64>,
@@ -24,13 +25,13 @@ pub struct Cgroup {
     pub cpu_idle: Option<u64>,
     /// `cpuset.cpus`: the CPUs that were asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cpus: Option<String>,
+    pub cpus: Option<CleanText>,
     /// `cpuset.cpus.effective`: the CPUs that its tasks may use.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cpus_effective: Option<String>,
+    pub cpus_effective: Option<CleanText>,
     /// `cpuset.cpus.partition`, if it is not `member`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub partition: Option<String>,
+    pub partition: Option<CleanText>,
     /// The numbers of the threads whose CPU time it controls, ascending, if its `cpu.max` or that of a cgroup above it is set.
     /// They include those of cgroups below it without the controller `cpu`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -55,10 +56,10 @@ pub struct Cgroup {
     pub pressure_at_end: Option<Pressure>,
     /// The counters of `cpu.stat`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub stat: BTreeMap<String, u64>,
+    pub stat: BTreeMap<CleanText, u64>,
     /// The counters of `cpu.stat` at the end of the recording.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub stat_at_end: Option<BTreeMap<String, u64>>,
+    pub stat_at_end: Option<BTreeMap<CleanText, u64>>,
 }
 
 impl Cgroup {
@@ -79,17 +80,17 @@ impl Cgroup {
 
     /// Reads one; nothing if it limits nothing, has no tasks, none has ever run in it, and it is not `below` a limit of CPU time.
     fn read(root: &Root, folder: &str, path: &str, below: bool) -> Option<Cgroup> {
-        let text = |name: &str| root.text(format!("{folder}/{name}"));
+        let text = |name: &str| root.fact(format!("{folder}/{name}"));
         let cgroup = Cgroup {
-            path: path.to_owned(),
+            path: path.into(),
             cpu_max: text("cpu.max").filter(|max| !max.starts_with("max")),
             cpu_weight: text("cpu.weight").and_then(|weight| weight.parse().ok()).filter(|weight| *weight != 100),
             cpu_idle: text("cpu.idle").and_then(|idle| idle.parse().ok()).filter(|idle| *idle != 0),
             cpus: text("cpuset.cpus"),
-            partition: text("cpuset.cpus.partition").filter(|partition| partition != "member"),
+            partition: text("cpuset.cpus.partition").filter(|partition| *partition != "member"),
             ..Cgroup::default()
         };
-        let has_no_limit = cgroup == (Cgroup { path: path.to_owned(), ..Cgroup::default() });
+        let has_no_limit = cgroup == (Cgroup { path: path.into(), ..Cgroup::default() });
         let (own, stat) = (if has_tasks(path) { threads(root, folder) } else { Vec::new() }, counters(root, folder));
         let has_run = has_tasks(path) && stat.get("usage_usec").is_some_and(|usage| *usage > 0);
         if has_no_limit && own.is_empty() && !has_run && !(below && text("cpu.max").is_some()) {
@@ -109,7 +110,7 @@ impl Cgroup {
     /// The root of the hierarchy, which has no limits; nothing if it has no tasks.
     fn read_root(root: &Root, folder: &str) -> Option<Cgroup> {
         let threads = threads(root, folder);
-        let (path, id) = ("/".to_owned(), root.inode(folder));
+        let (path, id) = ("/".into(), root.inode(folder));
         (!threads.is_empty()).then(|| Cgroup { path, id, threads, ..Cgroup::default() })
     }
 }
@@ -128,11 +129,11 @@ struct CgroupFolder {
 }
 
 /// The counters of `cpu.stat`.
-fn counters(root: &Root, folder: &str) -> BTreeMap<String, u64> {
+fn counters(root: &Root, folder: &str) -> BTreeMap<CleanText, u64> {
     let text = root.text(format!("{folder}/cpu.stat")).unwrap_or_default();
     let counter = |line: &str| {
         let (name, value) = line.split_once(' ')?;
-        Some((name.to_owned(), value.trim().parse().ok()?))
+        Some((name.into(), value.trim().parse().ok()?))
     };
     text.lines().filter_map(counter).collect()
 }
@@ -192,8 +193,6 @@ pub(crate) fn read(root: &Root) -> Vec<Cgroup> {
     }
     for cgroup in &mut found {
         cgroup.tasks.sort_unstable();
-        // A user names the folders. The path is no longer needed to find them.
-        cgroup.path = sched::event::escaped(std::mem::take(&mut cgroup.path));
     }
     found.sort_by(|a, b| a.path.cmp(&b.path));
     found

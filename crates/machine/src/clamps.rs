@@ -1,6 +1,7 @@
 //! The clamps of tasks' utilization.
 
 use crate::Root;
+use sched::event::CleanText;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -9,16 +10,16 @@ use std::collections::BTreeMap;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Clamps {
     /// `start` or `end` of the recording.
-    pub at: String,
+    pub at: CleanText,
     /// The tasks by the least and the greatest utilization that they ask for, from 0 to 1,024 and joined by a hyphen (`0-512`): the numbers
     /// of the threads, ascending. The tasks with `0-1024` are left out.
-    pub tasks: BTreeMap<String, Vec<i32>>,
+    pub tasks: BTreeMap<CleanText, Vec<i32>>,
 }
 
 impl Clamps {
     /// Reads the clamps of every thread; nothing where the kernel shows none.
     pub(crate) fn read(root: &Root, at: &str) -> Option<Clamps> {
-        let mut tasks: BTreeMap<String, Vec<i32>> = BTreeMap::new();
+        let mut tasks: BTreeMap<CleanText, Vec<i32>> = BTreeMap::new();
         let mut are_shown = false;
         for process in root.names("proc").iter().filter(|name| name.parse::<i32>().is_ok()) {
             let folder = format!("proc/{process}/task");
@@ -28,12 +29,12 @@ impl Clamps {
                 let (Some([min, max]), Ok(pid)) = (clamps_of(&text), thread.parse()) else { return None };
                 are_shown = true;
                 if [min, max] != [0, 1024] {
-                    tasks.entry(format!("{min}-{max}")).or_default().push(pid);
+                    tasks.entry(format!("{min}-{max}").into()).or_default().push(pid);
                 }
             }
         }
         tasks.values_mut().for_each(|pids| pids.sort_unstable());
-        are_shown.then(|| Clamps { at: at.to_owned(), tasks })
+        are_shown.then(|| Clamps { at: at.into(), tasks })
     }
 
     /// Each task of the lists with its clamps.
@@ -67,8 +68,8 @@ mod tests {
                     effective uclamp.min                         :                    0\n\
                     effective uclamp.max                         :                 1024\n";
         assert_eq!((clamps_of(text), clamps_of("se.load.weight : 1")), (Some([128, 512]), None));
-        let lists = [("0-512".to_owned(), vec![7, 9]), ("odd".to_owned(), vec![8])].into();
-        let clamps = Clamps { at: "start".to_owned(), tasks: lists };
+        let lists = [("0-512".into(), vec![7, 9]), ("odd".into(), vec![8])].into();
+        let clamps = Clamps { at: "start".into(), tasks: lists };
         assert_eq!(clamps.each().collect::<Vec<_>>(), [(7, [0, 512]), (9, [0, 512])]);
     }
 }

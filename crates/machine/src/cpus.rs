@@ -1,6 +1,7 @@
 //! Processors, caches and nodes.
 
 use crate::Root;
+use sched::event::CleanText;
 use sched::topology::{CpuLocation, format_cpu_list};
 use sched::{Cpu, Topology};
 use serde::{Deserialize, Serialize};
@@ -11,22 +12,22 @@ use serde::{Deserialize, Serialize};
 pub struct MachineCpus {
     /// The model, as /proc/cpuinfo names it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub model: Option<String>,
+    pub model: Option<CleanText>,
     /// The CPUs that run tasks, such as `0-7`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub online: Option<String>,
+    pub online: Option<CleanText>,
     /// The CPUs outside of load balancing (`isolcpus=` or isolated cpuset partitions).
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub isolated: Option<String>,
+    pub isolated: Option<CleanText>,
     /// The CPUs without a periodic tick while one task runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub nohz_full: Option<String>,
+    pub nohz_full: Option<CleanText>,
     /// Simultaneous multithreading: `on`, `off`, `forceoff`, `notsupported` or `notimplemented`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub smt: Option<String>,
+    pub smt: Option<CleanText>,
     /// The frequency governors that are in use, sorted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub governors: Vec<String>,
+    pub governors: Vec<CleanText>,
     /// The places of the CPUs in the machine, one entry per CPU.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub places: Vec<CpuPlace>,
@@ -72,7 +73,7 @@ pub struct Node {
     /// The node's number.
     pub node: u32,
     /// The CPUs, such as `0-3`; empty for a node of memory alone.
-    pub cpus: String,
+    pub cpus: CleanText,
     /// The distance to each node in the order of their numbers, 10 for the node itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub distances: Vec<u32>,
@@ -85,11 +86,11 @@ const FOLDER: &str = "sys/devices/system/cpu";
 
 impl MachineCpus {
     pub(crate) fn read(root: &Root) -> MachineCpus {
-        let list = |name: &str| root.cpu_list(format!("{FOLDER}/{name}")).map(|cpus| format_cpu_list(&cpus));
+        let list = |name: &str| root.cpu_list(format!("{FOLDER}/{name}")).map(|cpus| format_cpu_list(&cpus).into());
         let nodes = nodes(root);
         let numbers = root.numbered(FOLDER, "cpu");
-        let mut governors: Vec<String> =
-            numbers.iter().filter_map(|cpu| root.text(format!("{FOLDER}/cpu{cpu}/cpufreq/scaling_governor"))).collect();
+        let mut governors: Vec<CleanText> =
+            numbers.iter().filter_map(|cpu| root.fact(format!("{FOLDER}/cpu{cpu}/cpufreq/scaling_governor"))).collect();
         governors.sort();
         governors.dedup();
         let mut cpus = MachineCpus {
@@ -97,7 +98,7 @@ impl MachineCpus {
             online: list("online"),
             isolated: list("isolated"),
             nohz_full: list("nohz_full"),
-            smt: root.text(format!("{FOLDER}/smt/control")),
+            smt: root.fact(format!("{FOLDER}/smt/control")),
             governors,
             places: numbers.iter().map(|cpu| CpuPlace::read(root, *cpu, &nodes)).collect(),
             nodes: nodes.into_iter().map(|(node, _)| node).collect(),
@@ -174,7 +175,7 @@ fn nodes(root: &Root) -> Vec<(Node, Vec<Cpu>)> {
         let total = memory.lines().find_map(|line| line.split_once("MemTotal:"));
         let node = Node {
             node,
-            cpus: format_cpu_list(&cpus),
+            cpus: format_cpu_list(&cpus).into(),
             distances: distances.split_whitespace().filter_map(|word| word.parse().ok()).collect(),
             memory_kb: total.and_then(|(_, rest)| rest.split_whitespace().next()?.parse().ok()),
         };
@@ -183,10 +184,10 @@ fn nodes(root: &Root) -> Vec<(Node, Vec<Cpu>)> {
     root.numbered("sys/devices/system/node", "node").into_iter().map(node).collect()
 }
 
-fn model(root: &Root) -> Option<String> {
+fn model(root: &Root) -> Option<CleanText> {
     let text = root.text("proc/cpuinfo")?;
     let line = text.lines().find(|line| line.starts_with("model name"))?;
-    Some(line.split_once(':')?.1.trim().to_owned())
+    Some(line.split_once(':')?.1.trim().into())
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! The output of a command that a recording keeps beside itself.
 
+use sched::event::CleanText;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{Read, Result};
@@ -11,11 +12,11 @@ use std::path::Path;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct KeptOutput {
     /// The name of the file, which lies in the folder of the recording.
-    pub file: String,
+    pub file: CleanText,
     /// The size of the file in bytes.
     pub bytes: u64,
     /// The FNV-1a hash of the content, 64 bits in hexadecimal.
-    pub hash: String,
+    pub hash: CleanText,
 }
 
 impl KeptOutput {
@@ -37,8 +38,8 @@ impl KeptOutput {
             bytes += read as u64;
             hash = piece.iter().take(read).fold(hash, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(PRIME));
         }
-        let file = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-        Ok(KeptOutput { file, bytes, hash: format!("{hash:016x}") })
+        let file = path.file_name().map(|name| CleanText::of_bytes(name.as_encoded_bytes()));
+        Ok(KeptOutput { file: file.unwrap_or_default(), bytes, hash: format!("{hash:016x}").into() })
     }
 }
 
@@ -53,7 +54,7 @@ mod tests {
         for (text, hash) in [("", "cbf29ce484222325"), ("a", "af63dc4c8601ec8c"), ("foobar", "85944171f73967e8")] {
             let path = folder.path().join("trace.out");
             std::fs::write(&path, text).expect("written");
-            let expected = KeptOutput { file: "trace.out".to_owned(), bytes: text.len() as u64, hash: hash.to_owned() };
+            let expected = KeptOutput { file: "trace.out".into(), bytes: text.len() as u64, hash: hash.into() };
             assert_eq!(KeptOutput::of(&path).expect("read"), expected);
         }
     }

@@ -1,6 +1,7 @@
 //! The kernel, its command line, and the hypervisor below it.
 
 use crate::Root;
+use sched::event::CleanText;
 use serde::{Deserialize, Serialize};
 
 /// The kernel of a machine, with its parameters.
@@ -9,19 +10,19 @@ use serde::{Deserialize, Serialize};
 pub struct Kernel {
     /// The release, as `uname -r` prints it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub release: Option<String>,
+    pub release: Option<CleanText>,
     /// The version, as `uname -v` prints it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub version: Option<String>,
+    pub version: Option<CleanText>,
     /// The architecture, as `uname -m` prints it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub architecture: Option<String>,
+    pub architecture: Option<CleanText>,
     /// The parameters of the command line; those that do not concern the scheduler without their values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub command_line: Option<String>,
+    pub command_line: Option<CleanText>,
     /// The preemption model: `none`, `voluntary`, `full`, `lazy` or `rt`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub preemption: Option<String>,
+    pub preemption: Option<CleanText>,
 }
 
 /// Parameters of the kernel that bear on scheduling and cannot name a person, a machine or a disk.
@@ -68,10 +69,10 @@ impl Kernel {
     pub(crate) fn read(root: &Root, keep_arguments: bool) -> Kernel {
         let line = root.text("proc/cmdline");
         Kernel {
-            release: root.text("proc/sys/kernel/osrelease"),
-            version: root.text("proc/sys/kernel/version"),
-            architecture: root.text("proc/sys/kernel/arch"),
-            command_line: line.map(|line| if keep_arguments { line } else { without_values(&line) }),
+            release: root.fact("proc/sys/kernel/osrelease"),
+            version: root.fact("proc/sys/kernel/version"),
+            architecture: root.fact("proc/sys/kernel/arch"),
+            command_line: line.map(|line| if keep_arguments { line } else { without_values(&line) }.into()),
             preemption: preemption(root),
         }
     }
@@ -98,23 +99,23 @@ fn without_values(line: &str) -> String {
 }
 
 /// The preemption model, from the switch that shows it in parentheses, or from the words of the version.
-fn preemption(root: &Root) -> Option<String> {
+fn preemption(root: &Root) -> Option<CleanText> {
     let version = root.text("proc/sys/kernel/version").unwrap_or_default();
     let words: Vec<&str> = version.split_whitespace().collect();
     if words.contains(&"PREEMPT_RT") || root.text("sys/kernel/realtime").as_deref() == Some("1") {
-        return Some("rt".to_owned());
+        return Some("rt".into());
     }
     if let Some(models) = root.text("sys/kernel/debug/sched/preempt") {
         let chosen = models.split('(').nth(1).and_then(|rest| rest.split(')').next());
-        return chosen.map(str::to_owned);
+        return chosen.map(CleanText::from);
     }
     // PREEMPT_DYNAMIC alone leaves it open.
-    words.contains(&"PREEMPT").then(|| "full".to_owned())
+    words.contains(&"PREEMPT").then(|| "full".into())
 }
 
 /// Whether the machine is virtual, and the hypervisor.
-pub(crate) fn virtualised(root: &Root) -> (Option<bool>, Option<String>) {
-    if let Some(kind) = root.text("sys/hypervisor/type") {
+pub(crate) fn virtualised(root: &Root) -> (Option<bool>, Option<CleanText>) {
+    if let Some(kind) = root.fact("sys/hypervisor/type") {
         return (Some(true), Some(kind));
     }
     let Some(info) = root.text("proc/cpuinfo") else { return (None, None) };
@@ -123,7 +124,7 @@ pub(crate) fn virtualised(root: &Root) -> (Option<bool>, Option<String>) {
     if !flags.split_whitespace().any(|flag| flag == "hypervisor") {
         return (Some(false), None);
     }
-    (Some(true), root.text("sys/class/dmi/id/sys_vendor"))
+    (Some(true), root.fact("sys/class/dmi/id/sys_vendor"))
 }
 
 #[cfg(test)]

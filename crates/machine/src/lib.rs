@@ -43,6 +43,7 @@ pub use pressure::Pressure;
 pub use root::Root;
 pub use scheduler::{Domain, Scheduler};
 
+use sched::event::CleanText;
 use sched::probe::CgroupId;
 use sched::topology::parse_cpu_list;
 use sched::{Pid, Topology};
@@ -65,7 +66,7 @@ const MOST_LISTED: usize = 1 << 22;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Machine {
     /// Name and version of the form, always [`SCHEMA`].
-    pub schema: String,
+    pub schema: CleanText,
     /// The kernel that was running.
     pub kernel: Kernel,
     /// Whether the machine is virtual; absent if the kernel does not show it.
@@ -73,7 +74,7 @@ pub struct Machine {
     pub virtualised: Option<bool>,
     /// The hypervisor or the vendor of the virtual machine, such as `QEMU`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub hypervisor: Option<String>,
+    pub hypervisor: Option<CleanText>,
     /// The processors and their places.
     pub cpus: MachineCpus,
     /// The scheduler's settings.
@@ -109,7 +110,7 @@ pub struct Machine {
     pub pressure_span_us: Option<u64>,
     /// The hits of probes that the kernel did not record, by probe; probes without any are left out.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub missed_probes: BTreeMap<String, u64>,
+    pub missed_probes: BTreeMap<CleanText, u64>,
     /// The output of the command that the recording keeps beside itself; absent where it keeps none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept_output: Option<KeptOutput>,
@@ -129,7 +130,7 @@ pub enum Error {
     Form(#[from] serde_json::Error),
     /// The file has another form or version.
     #[error("the schema is {0:?}, not {SCHEMA:?}; write the file again with this version's schedviz machine")]
-    Schema(String),
+    Schema(CleanText),
     /// The file names a CPU beyond all limits.
     #[error("no machine has a CPU {0}")]
     Cpu(u32),
@@ -154,7 +155,7 @@ impl Machine {
         let cgroups = cgroups::read(root);
         let pressure = Pressure::read(root, "proc/pressure/cpu");
         Machine {
-            schema: SCHEMA.to_owned(),
+            schema: SCHEMA.into(),
             kernel,
             virtualised,
             hypervisor,
@@ -239,12 +240,12 @@ impl Machine {
     pub fn anonymous(mut self) -> Machine {
         // Names of probes may be anyone's in a file that another program wrote.
         let missed = self.missed_hits();
-        self.missed_probes = (missed > 0).then(|| ("probes".to_owned(), missed)).into_iter().collect();
+        self.missed_probes = (missed > 0).then(|| ("probes".into(), missed)).into_iter().collect();
         self.kernel.command_line = None;
         self.kept_output = None;
         for (cgroup, number) in self.cgroups.iter_mut().zip(1..) {
             if cgroup.path != "/" {
-                cgroup.path = format!("/cgroup{number}");
+                cgroup.path = format!("/cgroup{number}").into();
             }
             for text in [&mut cgroup.cpu_max, &mut cgroup.cpus, &mut cgroup.cpus_effective, &mut cgroup.partition] {
                 text.take_if(|text| !is_setting(text));
@@ -255,8 +256,8 @@ impl Machine {
         imbalances
             .iter_mut()
             .filter(|name| !IMBALANCES.contains(&name.as_str()))
-            .for_each(|name| "unknown".clone_into(name));
-        *ext = ext.take().map(|_| "ext".to_owned());
+            .for_each(|name| *name = "unknown".into());
+        *ext = ext.take().map(|_| "ext".into());
         let settings = domains.iter_mut().map(|domain| &mut domain.settings);
         settings.chain([tunables, sysctls]).for_each(|settings| settings.retain(|_, value| is_setting(value)));
         self
@@ -412,8 +413,8 @@ mod tests {
     #[test]
     fn the_cpus_in_lists_have_a_limit() {
         // A list for each task, which names all CPUs and differs in the last one that it repeats.
-        let tasks = (1..=100).map(|pid| (format!("0-65534,{pid}"), vec![pid])).collect();
-        let affinity = vec![Affinity { at: Affinity::START.to_owned(), tasks }];
+        let tasks = (1..=100).map(|pid| (format!("0-65534,{pid}").into(), vec![pid])).collect();
+        let affinity = vec![Affinity { at: Affinity::START.into(), tasks }];
         let machine = Machine { affinity, ..Machine::read(&Root::at("/no/such/folder"), false) };
         let mut found = sched::Affinity::default();
         machine.add_lists(&mut found);

@@ -1,6 +1,7 @@
 //! The scheduling policies of tasks.
 
 use crate::Root;
+use sched::event::CleanText;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -9,7 +10,7 @@ use std::collections::BTreeMap;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Policies {
     /// `start` or `end` of the recording.
-    pub at: String,
+    pub at: CleanText,
     /// The tasks by the number of their policy in the kernel's interface (0 for `SCHED_OTHER`, 5 for `SCHED_IDLE`): the numbers of the
     /// threads, ascending.
     pub tasks: BTreeMap<u32, Vec<i32>>,
@@ -33,7 +34,7 @@ impl Policies {
             }
         }
         tasks.values_mut().for_each(|pids| pids.sort_unstable());
-        (!tasks.is_empty()).then(|| Policies { at: at.to_owned(), tasks })
+        (!tasks.is_empty()).then(|| Policies { at: at.into(), tasks })
     }
 }
 

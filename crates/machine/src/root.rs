@@ -1,6 +1,7 @@
 //! The folder below which `/sys` and `/proc` are read.
 
 use sched::Cpu;
+use sched::event::CleanText;
 use sched::topology::parse_cpu_list;
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
@@ -68,6 +69,11 @@ impl Root {
         let mut text = String::from_utf8_lossy(&bytes).trim().to_owned();
         sched::event::escape_lines(&mut text, 0);
         (!text.is_empty()).then_some(text)
+    }
+
+    /// The text of a file as a fact of the machine.
+    pub(crate) fn fact(&self, file: impl AsRef<Path>) -> Option<CleanText> {
+        self.text(file).map(CleanText::from)
     }
 
     /// The inode number of a folder; nothing if it cannot be read.

@@ -1,6 +1,7 @@
 //! A machine in one line.
 
 use crate::{CpuPlace, Machine};
+use sched::event::CleanText;
 use std::collections::BTreeSet;
 
 impl Machine {
@@ -36,7 +37,9 @@ impl Machine {
         const NAMED: usize = 8;
         let mut missed: Vec<_> = self.missed_probes.iter().collect();
         missed.sort_by_key(|(name, number)| (std::cmp::Reverse(**number), *name));
-        let named = |(name, number): &(&String, &u64)| format!("{} {number}", if is_probe(name) { name } else { "?" });
+        let named = |(name, number): &(&CleanText, &u64)| {
+            format!("{} {number}", if is_probe(name) { name.as_str() } else { "?" })
+        };
         let named: Vec<String> = missed.iter().take(NAMED).map(named).collect();
         let more = if missed.len() > NAMED { ", …" } else { "" };
         named.join(", ") + more

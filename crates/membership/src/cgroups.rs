@@ -5,9 +5,10 @@ use crate::past_groups::PastGroups;
 use crate::unsettled::{BothValues, RunStarts, UnsettledRuns};
 use machine::Machine;
 use parse::{EventFormat, Record, TaskRecords, Trace};
+use sched::event::CleanText;
 use sched::limits::PIDS;
 use sched::seeded::{SeededMap, SeededSet};
-use sched::{Cpu, Past, Pid, Tracepoint, Ts, event::escape};
+use sched::{Cpu, Past, Pid, Tracepoint, Ts};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
@@ -22,7 +23,7 @@ const MOST_CHANGES: usize = 1 << 22;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum CgroupName {
     Id(u64),
-    Path(String),
+    Path(CleanText),
 }
 
 /// The position of a cgroup in [`Cgroups::names`].
@@ -50,10 +51,10 @@ pub struct CgroupChange {
 /// The cgroups of all tasks over the time of a trace.
 #[derive(Clone, Debug, Default)]
 pub struct Cgroups {
-    names: Vec<String>,
+    names: Vec<CleanText>,
     changes: Vec<CgroupChange>,
     /// The paths by ID, of cgroups with tasks or without.
-    ids: Vec<(u64, String)>,
+    ids: Vec<(u64, CleanText)>,
     /// The runs within which their task came to another cgroup at an instant that no event shows.
     unsettled: UnsettledRuns<CgroupIndex>,
     records_forks: bool,
@@ -93,7 +94,7 @@ impl Cgroups {
     pub fn listed(tasks: &[(Pid, &str)]) -> Cgroups {
         let mut learned = Learned::default();
         for (pid, path) in tasks {
-            learned.join(Ts::MIN, *pid, Some(CgroupName::Path((*path).to_owned())));
+            learned.join(Ts::MIN, *pid, Some(CgroupName::Path((*path).into())));
         }
         learned.finish()
     }
@@ -103,23 +104,23 @@ impl Cgroups {
     pub fn of_moves(moves: &[(Ts, Pid, Option<&str>)]) -> Cgroups {
         let mut learned = Learned::default();
         for (ts, pid, path) in moves {
-            learned.join(*ts, *pid, path.map(|path| CgroupName::Path(path.to_owned())));
+            learned.join(*ts, *pid, path.map(|path| CgroupName::Path(path.into())));
         }
         learned.finish()
     }
 
     /// The paths of the cgroups, in the order of their indices; `cgroup N` for one that is known by its ID alone.
-    pub fn names(&self) -> &[String] {
+    pub fn names(&self) -> &[CleanText] {
         &self.names
     }
 
     /// The name of a cgroup.
     pub fn name(&self, cgroup: CgroupIndex) -> &str {
-        self.names.get(cgroup.0 as usize).map_or("", String::as_str)
+        self.names.get(cgroup.0 as usize).map_or("", CleanText::as_str)
     }
 
     /// The paths of cgroups by their IDs, of those without tasks as well.
-    pub(crate) fn ids(&self) -> &[(u64, String)] {
+    pub(crate) fn ids(&self) -> &[(u64, CleanText)] {
         &self.ids
     }
 
@@ -164,9 +165,9 @@ enum CgroupFact {
     /// A task is in a cgroup.
     Joins(Pid, CgroupName),
     /// A cgroup has a path.
-    Path(u64, String),
+    Path(u64, CleanText),
     /// A task, or all threads of its process, move to the cgroup with this ID, if it is known, and path.
-    Attach(Pid, Option<u64>, String),
+    Attach(Pid, Option<u64>, CleanText),
     /// A CPU switches from `prev`, which leaves its run in the cgroup `after`, to `next`.
     Run { cpu: Cpu, prev: Pid, next: Pid, after: CgroupName, is_behind_loss: bool },
 }
@@ -242,7 +243,7 @@ impl<'t> CgroupRecords<'t> {
 fn facts(shows: Shows, record: &Record<'_>, forks: bool) -> [Option<CgroupFact>; 3] {
     let pid = |field: &str| record.number(field).and_then(|pid| i32::try_from(pid).ok()).map(Pid);
     let id = |field: &str| record.number(field).map(|id| CgroupName::Id(id.cast_unsigned()));
-    let path = |field: &str| record.bytes(field).map(|path| escape(path).into_owned());
+    let path = |field: &str| record.bytes(field).map(CleanText::of_bytes);
     let joins = |task: &str, cgroup: &str| Some(CgroupFact::Joins(pid(task)?, id(cgroup)?));
     match shows {
         // Since 6.16 the names are of variable length; the numbers keep theirs.
@@ -274,7 +275,7 @@ fn facts(shows: Shows, record: &Record<'_>, forks: bool) -> [Option<CgroupFact>;
 /// The cgroups as records show them, one after the other.
 #[derive(Default)]
 struct Learned {
-    paths: BTreeMap<u64, String>,
+    paths: BTreeMap<u64, CleanText>,
     now: SeededMap<Pid, CgroupName>,
     changes: Vec<(Ts, Pid, Option<CgroupName>)>,
     /// The start of the run of each CPU's task.
@@ -287,11 +288,11 @@ struct Learned {
 impl Learned {
     /// Takes the paths of the machine file, and the tasks of the list at the start where `with_tasks` holds.
     fn start(&mut self, machine: Option<&Machine>, with_tasks: bool) {
-        self.paths.insert(ROOT, "/".to_owned());
+        self.paths.insert(ROOT, "/".into());
         let Some(machine) = machine else { return };
         for cgroup in &machine.cgroups {
             if let Some(id) = cgroup.id {
-                self.paths.insert(id, escape(cgroup.path.as_bytes()).into_owned());
+                self.paths.insert(id, cgroup.path.clone());
             }
         }
         for (pid, cgroup) in machine.members().chain(machine.groups()).filter(|_| with_tasks) {
@@ -305,7 +306,7 @@ impl Learned {
     /// Returns the cgroups of tasks by time.
     fn sampled<'r>(&mut self, records: &'r TaskRecords) -> &'r [(Ts, Pid, u64)] {
         for (id, path) in &records.paths {
-            self.paths.insert(*id, escape(path).into_owned());
+            self.paths.insert(*id, CleanText::of_bytes(path));
         }
         let mut seen: SeededSet<Pid> = SeededSet::default();
         for (_, pid, cgroup) in &records.cgroups {
@@ -383,7 +384,7 @@ impl Learned {
     }
 
     /// The cgroup that tasks come to, by its ID where that is known: an anonymous part has a path of crosses alone.
-    fn attached(&mut self, id: Option<u64>, path: String) -> CgroupName {
+    fn attached(&mut self, id: Option<u64>, path: CleanText) -> CgroupName {
         let Some(id) = id else { return CgroupName::Path(path) };
         let is_hidden = !path.is_empty() && path.bytes().all(|byte| byte == b'x');
         if !is_hidden && !self.paths.contains_key(&id) {
@@ -393,7 +394,7 @@ impl Learned {
     }
 
     /// A cgroup has this path.
-    fn name(&mut self, id: u64, path: String) {
+    fn name(&mut self, id: u64, path: CleanText) {
         if self.paths.len() < PIDS || self.paths.contains_key(&id) {
             self.paths.insert(id, path);
         }
@@ -430,9 +431,9 @@ impl Learned {
 
 /// The cgroups by their paths, in the order in which they are first named.
 struct NamedCgroups<'p> {
-    paths: &'p BTreeMap<u64, String>,
-    places: BTreeMap<String, CgroupIndex>,
-    names: Vec<String>,
+    paths: &'p BTreeMap<u64, CleanText>,
+    places: BTreeMap<CleanText, CgroupIndex>,
+    names: Vec<CleanText>,
 }
 
 impl NamedCgroups<'_> {
@@ -440,7 +441,7 @@ impl NamedCgroups<'_> {
     fn place(&mut self, cgroup: &CgroupName) -> CgroupIndex {
         let name = match cgroup {
             CgroupName::Path(path) => path.clone(),
-            CgroupName::Id(id) => self.paths.get(id).cloned().unwrap_or_else(|| format!("cgroup {id}")),
+            CgroupName::Id(id) => self.paths.get(id).cloned().unwrap_or_else(|| format!("cgroup {id}").into()),
         };
         let names = &mut self.names;
         *self.places.entry(name).or_insert_with_key(|name| {

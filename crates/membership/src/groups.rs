@@ -7,6 +7,7 @@ use crate::{
 };
 use machine::Machine;
 use parse::Trace;
+use sched::event::CleanText;
 use sched::names::NameHistory;
 use sched::seeded::SeededMap;
 use sched::{Comm, Pid, Ts};
@@ -122,7 +123,7 @@ impl TaskGroups {
     }
 
     /// The paths of all cgroups, in the order of their indices.
-    pub fn cgroup_names(&self) -> &[String] {
+    pub fn cgroup_names(&self) -> &[CleanText] {
         self.cgroups.names()
     }
 

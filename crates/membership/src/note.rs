@@ -7,6 +7,7 @@ use crate::{ParamsHistory, Processes};
 use machine::Machine;
 use parse::Trace;
 use sched::Ts;
+use sched::event::CleanText;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
@@ -46,10 +47,10 @@ pub fn note(trace: &Trace, machine: Option<&Machine>, from: Ts, is_anonymous: bo
         }
     }
     let id_of: BTreeMap<&str, u64> = cgroups.ids().iter().map(|(id, path)| (path.as_str(), *id)).collect();
-    let path = |(nth, path): (usize, &String)| match id_of.get(path.as_str()) {
-        _ if !is_anonymous || path.starts_with("cgroup ") || path == "/" => path.clone(),
-        Some(id) => format!("cgroup {id}"),
-        None => format!("/unlisted{nth}"),
+    let path = |(nth, path): (usize, &CleanText)| match id_of.get(path.as_str()) {
+        _ if !is_anonymous || path.starts_with("cgroup ") || *path == "/" => path.clone(),
+        Some(id) => format!("cgroup {id}").into(),
+        None => format!("/unlisted{nth}").into(),
     };
     let paths = cgroups.names().iter().enumerate().map(path).collect();
     let ids = if is_anonymous { Vec::new() } else { cgroups.ids().to_vec() };

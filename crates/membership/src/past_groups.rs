@@ -3,6 +3,7 @@
 use crate::attributes::{CallAttributes, UtilClamp};
 use crate::policy::SchedPolicy;
 use parse::Trace;
+use sched::event::CleanText;
 use sched::{Past, Pid};
 use serde::{Deserialize, Serialize};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -17,10 +18,10 @@ pub(crate) struct PastGroups {
     /// The cgroup of each task, by its place in `paths`.
     pub(crate) cgroups: Vec<(Pid, u32)>,
     /// The paths of the cgroups; `cgroup N` for one that is known by its ID alone.
-    pub(crate) paths: Vec<String>,
+    pub(crate) paths: Vec<CleanText>,
     /// The paths of cgroups by their IDs, as all records of the whole trace give them.
     #[serde(default)]
-    pub(crate) ids: Vec<(u64, String)>,
+    pub(crate) ids: Vec<(u64, CleanText)>,
     /// The leader of each task's process; absent for a task whose process is unknown though its PID is known.
     pub(crate) processes: Vec<(Pid, Option<Pid>)>,
     /// Whether records of the part show further processes, as those of the whole trace do. A program alone shows none where nothing else does.

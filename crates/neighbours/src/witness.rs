@@ -2,7 +2,8 @@
 
 use crate::pressure::{MeasuredPressure, Stalled};
 use machine::{Cgroup, Machine, Pressure};
-use sched::{Dur, event::escape};
+use sched::Dur;
+use sched::event::CleanText;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -119,7 +120,7 @@ fn close(ns: u64) -> u64 {
 
 /// The cgroup of a path in the machine file, if it is the only one that has had the path.
 fn cgroup_of<'m>(machine: &'m Machine, path: &str) -> Option<&'m Cgroup> {
-    let mut found = machine.cgroups.iter().filter(|cgroup| escape(cgroup.path.as_bytes()) == path);
+    let mut found = machine.cgroups.iter().filter(|cgroup| cgroup.path == path);
     let first = found.next()?;
     found.next().is_none().then_some(first)
 }
@@ -134,7 +135,7 @@ fn grown(start: Option<Pressure>, end: Option<Pressure>, is_new: bool) -> Option
 
 /// The CPU time of a cgroup by `cpu.stat`.
 fn used(cgroup: &Cgroup) -> Option<Dur> {
-    let usage = |stat: &BTreeMap<String, u64>| stat.get("usage_usec").copied();
+    let usage = |stat: &BTreeMap<CleanText, u64>| stat.get("usage_usec").copied();
     let start = usage(&cgroup.stat).or_else(|| cgroup.is_new.then_some(0))?;
     let us = usage(cgroup.stat_at_end.as_ref()?)?.checked_sub(start)?;
     Some(Dur(us.saturating_mul(1000)))

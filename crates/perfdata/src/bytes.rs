@@ -1,6 +1,7 @@
 //! A checked cursor over the bytes of a record or of a part of the header.
 
 use parse::Endian;
+use sched::event::CleanText;
 
 /// A position in bytes; reading moves it.
 #[derive(Clone, Copy, Debug)]
@@ -41,15 +42,15 @@ impl<'b> Bytes<'b> {
     }
 
     /// A text behind its length, which may be padded with NULs; made fit to be printed.
-    pub(crate) fn text(&mut self) -> Option<String> {
+    pub(crate) fn text(&mut self) -> Option<CleanText> {
         let length = self.u32()? as usize;
         let bytes = self.take(length)?;
         let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
-        Some(sched::event::escape(bytes.get(..end).unwrap_or(bytes)).into_owned())
+        Some(CleanText::of_bytes(bytes.get(..end).unwrap_or(bytes)))
     }
 
     /// Reads a number and as many texts behind it, at most `most`.
-    pub(crate) fn texts(&mut self, most: usize) -> Option<Vec<String>> {
+    pub(crate) fn texts(&mut self, most: usize) -> Option<Vec<CleanText>> {
         let count = self.u32()? as usize;
         (0..count.min(most)).map(|_| self.text()).collect()
     }
@@ -63,7 +64,7 @@ mod tests {
     fn texts_end_at_their_nul_and_within_the_bytes() {
         let bytes = b"\x02\0\0\0\x04\0\0\0ab\0\0\x01\0\0\0c\x09\0\0\0d";
         let mut cursor = Bytes::new(bytes, Endian::Little);
-        assert_eq!(cursor.texts(9), Some(vec!["ab".to_owned(), "c".to_owned()]));
+        assert_eq!(cursor.texts(9), Some(vec!["ab".into(), "c".into()]));
         assert_eq!(cursor.text(), None);
         let mut cursor = Bytes::new(&[0, 0, 0, 1, b'x'], Endian::Big);
         assert_eq!(cursor.text().as_deref(), Some("x"));

@@ -2,6 +2,7 @@
 
 use crate::units::PerfUnits;
 use sched::counters::CounterStretch;
+use sched::event::CleanText;
 use sched::seeded::SeededMap;
 use sched::{Counters, Cpu, Ts};
 use std::sync::Arc;
@@ -10,13 +11,13 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(crate) struct PerfCounters {
     pub(crate) units: Arc<PerfUnits>,
-    pub(crate) names: Vec<String>,
+    pub(crate) names: Vec<CleanText>,
     /// The numbers of the counters' events, each with the place of the counter.
     pub(crate) places: SeededMap<u64, usize>,
 }
 
 impl Counters for PerfCounters {
-    fn names(&self) -> &[String] {
+    fn names(&self) -> &[CleanText] {
         &self.names
     }
 

@@ -5,6 +5,7 @@ use crate::limits;
 use crate::record::SampleLayout;
 use parse::Endian;
 use sched::counters::COUNTERS;
+use sched::event::CleanText;
 use sched::seeded::SeededMap;
 
 /// The value of `PERF_TYPE_TRACEPOINT` in `perf_event_attr`.
@@ -34,7 +35,7 @@ pub(crate) struct Events {
     differ: bool,
     beyond: u64,
     /// The names that the recorder gave to the events, in their order.
-    names: Vec<String>,
+    names: Vec<CleanText>,
 }
 
 impl Events {
@@ -86,10 +87,10 @@ impl Events {
     }
 
     /// The names of the counters, at most as many as are followed, and whether there are more.
-    pub(crate) fn counter_names(&self) -> (Vec<String>, bool) {
+    pub(crate) fn counter_names(&self) -> (Vec<CleanText>, bool) {
         let name = |(place, attr): (usize, &Attr)| match self.names.get(place) {
             Some(name) if self.names.len() == self.attrs.len() => name.clone(),
-            _ => format!("event {}:{:#x}", attr.kind, attr.config),
+            _ => format!("event {}:{:#x}", attr.kind, attr.config).into(),
         };
         (self.counters().take(COUNTERS).map(name).collect(), self.counters().nth(COUNTERS).is_some())
     }

@@ -40,6 +40,7 @@ use crate::header::PerfHeader;
 use crate::scan::Scanned;
 use crate::units::PerfUnits;
 use parse::{CallChains, CpuUnits, Error, FileIssue, Options, Origin, Recording, Source, Trace};
+use sched::event::CleanText;
 use sched::{Counters, Cpu, Diagnostics};
 use std::sync::Arc;
 
@@ -71,10 +72,10 @@ fn recording(source: Source) -> Result<Recording, Error> {
     let origin = Origin {
         format: "perf.data",
         version: 2,
-        compression: if compression { "zstd".to_owned() } else { String::new() },
+        compression: if compression { "zstd".into() } else { CleanText::default() },
         uname: machine.uname(),
-        recorder: machine.perf.map(|version| format!("perf {version}")),
-        clock: header.events.clock(),
+        recorder: machine.perf.map(|version| format!("perf {version}").into()),
+        clock: header.events.clock().into(),
         cpus: machine.cpus,
         topology,
         command: machine.command,

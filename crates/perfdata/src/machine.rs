@@ -3,6 +3,7 @@
 use crate::bytes::Bytes;
 use crate::limits;
 use parse::Endian;
+use sched::event::CleanText;
 use sched::topology::CpuLocation;
 use sched::{Cpu, Topology};
 
@@ -23,12 +24,12 @@ pub(crate) mod feature {
 /// The machine and the recorder, as far as the header describes them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct HeaderMachine {
-    pub(crate) release: Option<String>,
-    pub(crate) perf: Option<String>,
-    pub(crate) arch: Option<String>,
+    pub(crate) release: Option<CleanText>,
+    pub(crate) perf: Option<CleanText>,
+    pub(crate) arch: Option<CleanText>,
     /// CPUs that the machine can have.
     pub(crate) cpus: u32,
-    pub(crate) command: Vec<String>,
+    pub(crate) command: Vec<CleanText>,
     pub(crate) topology: Topology,
     /// Number of times that a list of CPUs has changed the place of a CPU.
     changes: usize,
@@ -186,9 +187,9 @@ impl HeaderMachine {
     }
 
     /// Release and architecture in the form of `uname`, without the host's name.
-    pub(crate) fn uname(&self) -> Option<String> {
+    pub(crate) fn uname(&self) -> Option<CleanText> {
         let release = self.release.as_deref()?;
-        Some(format!("Linux {release} {}", self.arch.as_deref().unwrap_or("unknown")))
+        Some(format!("Linux {release} {}", self.arch.as_deref().unwrap_or("unknown")).into())
     }
 }
 
@@ -207,7 +208,7 @@ mod tests {
     #[test]
     fn tasks_that_the_recorder_was_asked_for() {
         let of = |line: &str| {
-            let command = line.split(' ').map(str::to_owned).collect();
+            let command = line.split(' ').map(CleanText::from).collect();
             HeaderMachine { command, ..HeaderMachine::default() }.selects_tasks()
         };
         for line in [

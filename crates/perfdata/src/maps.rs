@@ -3,6 +3,7 @@
 use crate::bytes::Bytes;
 use crate::limits;
 use parse::{Endian, ModuleInfo};
+use sched::event::CleanText;
 use sched::seeded::SeededMap;
 
 /// A stretch of a process's memory that shows a file.
@@ -19,7 +20,7 @@ struct Mapping {
 #[derive(Debug, Default)]
 pub(crate) struct ProcessMaps {
     modules: Vec<ModuleInfo>,
-    numbers: SeededMap<(String, Vec<u8>), u32>,
+    numbers: SeededMap<(CleanText, Vec<u8>), u32>,
     /// The mappings of each process, the latest last.
     of: SeededMap<u32, Vec<Mapping>>,
     parents: SeededMap<u32, u32>,
@@ -56,14 +57,14 @@ impl ProcessMaps {
         if misc & OF_DATA != 0 || name.is_empty() || self.mappings >= limits::MAPPINGS {
             return;
         }
-        let Some(module) = self.module(sched::event::escape(name).into_owned(), build_id) else { return };
+        let Some(module) = self.module(CleanText::of_bytes(name), build_id) else { return };
         self.mappings = self.mappings.saturating_add(1);
         let mapping = Mapping { start, end: start.saturating_add(length), offset, module };
         self.of.entry(process).or_default().push(mapping);
     }
 
     /// The number of a file; nothing where there are too many.
-    fn module(&mut self, path: String, build_id: Vec<u8>) -> Option<u32> {
+    fn module(&mut self, path: CleanText, build_id: Vec<u8>) -> Option<u32> {
         let key = (path, build_id);
         if let Some(known) = self.numbers.get(&key) {
             return Some(*known);

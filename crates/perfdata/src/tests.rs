@@ -114,7 +114,7 @@ fn the_header_describes_the_machine_but_not_the_host() {
         let (info, origin) = (trace.info(), trace.origin().expect("another format").clone());
         assert_eq!((info.kernel.as_deref(), info.cpus), (Some(TraceBuilder::default().age.release()), 4));
         assert_eq!((info.clock.as_str(), info.writer.as_deref()), ("boot", Some("perf 6.12.1")));
-        assert_eq!((origin.format, origin.command), ("perf.data", vec!["perf".to_owned(), "record".to_owned()]));
+        assert_eq!((origin.format, origin.command), ("perf.data", vec!["perf".into(), "record".into()]));
         assert_eq!(origin.topology.place(Cpu(3)).and_then(|place| place.node), Some(0));
         assert!(!format!("{trace:?}").contains("secret-host"), "the host's name is kept nowhere");
         // The name of a record is later than that of the tracing data.

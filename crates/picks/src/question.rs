@@ -110,7 +110,7 @@ impl Options<'_> {
         let scheduler = session.machine.as_ref().map(|machine| &machine.scheduler);
         let feature = |name: &str, default: bool| {
             let features = scheduler.map(|scheduler| scheduler.features.as_slice()).unwrap_or_default();
-            let is_on = features.iter().any(|feature| feature == name);
+            let is_on = features.iter().any(|feature| **feature == *name);
             let is_off = features.iter().any(|feature| feature.strip_prefix("NO_") == Some(name));
             if is_on || is_off { is_on } else { default }
         };

@@ -21,7 +21,7 @@ pub(crate) fn catalog(session: &Session) -> Catalog {
             .map(|buffer| buffer.of(format.id))
             .sum::<u64>()
             .max(session.trace.occurs(format.id).into()),
-        fields: format.fields.iter().map(|field| (field.name.clone(), Form::of(format, field).kind())).collect(),
+        fields: format.fields.iter().map(|field| (field.name.to_string(), Form::of(format, field).kind())).collect(),
         is_text: is_text(format),
     };
     // The last word of `uname`, with the host's name or without.

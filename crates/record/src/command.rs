@@ -25,6 +25,7 @@ use regex::Regex;
 use running::Lasting;
 use runs::Variant;
 use save::Saved;
+use sched::event::CleanText;
 use series_test::RunCount;
 use session::formats::json;
 use session::warnings::grouped;
@@ -356,7 +357,7 @@ struct Recorder<'r> {
     application: Option<RecordedApplication>,
     settings: Settings,
     /// The kernel's kinds of imbalance.
-    imbalances: Vec<String>,
+    imbalances: Vec<CleanText>,
     probes: &'r tracefs::Probes,
     signals: &'r Forwarder,
 }

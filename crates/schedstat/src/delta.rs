@@ -183,7 +183,7 @@ impl Delta {
         layout: &StatLayout,
         places: &mut DomainPlaces,
     ) {
-        let name = b.name.clone().unwrap_or_else(|| format!("domain{depth}"));
+        let name = b.name.clone().map_or_else(|| format!("domain{depth}"), String::from);
         let order = if layout.busy_first { ["busy", "idle", "newidle"] } else { ["idle", "busy", "newidle"] };
         // The imbalance is one counter or four, which shifts the counters behind it.
         let more = layout.balance - 8;

@@ -1,6 +1,7 @@
 //! A snapshot: the text of /proc/schedstat.
 
 use sched::Cpu;
+use sched::event::CleanText;
 use std::collections::BTreeSet;
 
 /// Maximum number of words of a line that are read: a domain has 47 at most.
@@ -37,9 +38,9 @@ pub struct CpuStat {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DomainStat {
     /// The name of the domain (`SMT`, `MC`, `NUMA`), if the file has it.
-    pub name: Option<String>,
+    pub name: Option<CleanText>,
     /// The CPUs in the domain, as a hexadecimal mask.
-    pub mask: String,
+    pub mask: CleanText,
     /// The counters of three kinds of idleness, and twelve more counters.
     pub fields: Vec<u64>,
 }
@@ -65,13 +66,12 @@ pub struct PassedOver {
     /// The line number of the first one, counted from 1.
     pub first: usize,
     /// The first word of the first one.
-    pub word: String,
+    pub word: CleanText,
 }
 
 impl PassedOver {
     fn note(passed_over: &mut Option<PassedOver>, line: usize, word: &str) {
-        let word = || sched::event::escape(word.as_bytes()).into_owned();
-        let passed_over = passed_over.get_or_insert_with(|| PassedOver { lines: 0, first: line, word: word() });
+        let passed_over = passed_over.get_or_insert_with(|| PassedOver { lines: 0, first: line, word: word.into() });
         passed_over.lines += 1;
     }
 }
@@ -91,7 +91,7 @@ pub enum SchedstatError {
         /// The line number, counted from 1.
         line: usize,
         /// The word in place of the counter.
-        word: String,
+        word: CleanText,
     },
     /// A line describes a CPU without a valid number, or a domain before any CPU.
     #[error("line {line}: expected cpuN or domainN, found {word:?}")]
@@ -99,7 +99,7 @@ pub enum SchedstatError {
         /// The line number, counted from 1.
         line: usize,
         /// The first word of the line.
-        word: String,
+        word: CleanText,
     },
     /// The number of fields fits no known kernel.
     #[error(
@@ -136,7 +136,7 @@ pub enum SchedstatError {
 }
 
 fn numbers(words: &[&str], line: usize) -> Result<Vec<u64>, SchedstatError> {
-    let number = |word: &&str| word.parse().map_err(|_| SchedstatError::Number { line, word: (*word).to_owned() });
+    let number = |word: &&str| word.parse().map_err(|_| SchedstatError::Number { line, word: (*word).into() });
     words.iter().map(number).collect()
 }
 
@@ -161,7 +161,7 @@ impl Snapshot {
                 jiffies = numbers(rest, line)?.first().copied();
             } else if let Some(number) = first.strip_prefix("cpu") {
                 let cpu = number.parse().ok().filter(|n| *n < Cpu::LIMIT).map(Cpu);
-                let cpu = cpu.ok_or_else(|| SchedstatError::Line { line, word: (*first).to_owned() })?;
+                let cpu = cpu.ok_or_else(|| SchedstatError::Line { line, word: (*first).into() })?;
                 if !seen.insert(cpu) {
                     return Err(SchedstatError::Repeated { line, cpu });
                 }
@@ -175,7 +175,7 @@ impl Snapshot {
                 };
                 cpus.push(CpuStat { cpu, fields, domains: Vec::new() });
             } else if first.starts_with("domain") {
-                let cpu = cpus.last_mut().ok_or_else(|| SchedstatError::Line { line, word: (*first).to_owned() })?;
+                let cpu = cpus.last_mut().ok_or_else(|| SchedstatError::Line { line, word: (*first).into() })?;
                 domains += 1;
                 if domains > DOMAINS {
                     return Err(SchedstatError::Domains { line });
@@ -199,11 +199,10 @@ impl Snapshot {
 fn domain(words: &[&str], layout: &mut StatLayout, is_first: bool, line: usize) -> Result<DomainStat, SchedstatError> {
     let fields = |n: usize| SchedstatError::Layout { line, version: layout.version, what: "domain", fields: n };
     // `domain0 MC ff 1 2 …` since version 17, `domain0 ff 1 2 …` before. The number of words decides.
-    let escaped = |word: &str| sched::event::escape(word.as_bytes()).into_owned();
     let (name, mask, rest, balance) = match (words.len(), words) {
-        (47, [name, mask, rest @ ..]) => (Some(escaped(name)), mask, rest, 11),
+        (47, [name, mask, rest @ ..]) => (Some((*name).into()), mask, rest, 11),
         (46, [mask, rest @ ..]) => (None, mask, rest, 11),
-        (38, [name, mask, rest @ ..]) => (Some(escaped(name)), mask, rest, 8),
+        (38, [name, mask, rest @ ..]) => (Some((*name).into()), mask, rest, 8),
         (37, [mask, rest @ ..]) => (None, mask, rest, 8),
         (n, _) => return Err(fields(n.saturating_sub(1))),
     };
@@ -211,7 +210,7 @@ fn domain(words: &[&str], layout: &mut StatLayout, is_first: bool, line: usize) 
         return Err(fields(rest.len()));
     }
     layout.balance = balance;
-    Ok(DomainStat { name, mask: (*mask).to_owned(), fields: numbers(rest, line)? })
+    Ok(DomainStat { name, mask: (*mask).into(), fields: numbers(rest, line)? })
 }
 
 #[cfg(test)]

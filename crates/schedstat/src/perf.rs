@@ -84,7 +84,7 @@ impl PerfCounters {
                 if (&b.name, &b.mask) != (&a.name, &a.mask) {
                     continue;
                 }
-                let name = b.name.clone().unwrap_or_else(|| depth.to_string());
+                let name = b.name.clone().map_or_else(|| depth.to_string(), String::from);
                 let at = *places.entry(name).or_insert_with_key(|name| {
                     domains.push((name.clone(), 0, vec![0; b.fields.len()]));
                     domains.len() - 1

@@ -63,7 +63,7 @@ pub(crate) struct EventNames(HashMap<u16, String>, Arc<NamedStacks>);
 
 impl EventNames {
     pub(crate) fn of(trace: &parse::Trace) -> EventNames {
-        let names = trace.formats().iter().map(|f| (f.id, f.name.clone())).collect();
+        let names = trace.formats().iter().map(|f| (f.id, f.name.to_string())).collect();
         EventNames(names, Arc::new(NamedStacks::of(trace, &StackedEvent::ALL)))
     }
 }

@@ -4,6 +4,7 @@ use crate::report::Prediction;
 use crate::runs::WhatifGroup;
 use crate::skill::Skill;
 use crate::without::CauseCurve;
+use sched::event::CleanText;
 use sched::{Diagnostics, Ts};
 use serde::Serialize;
 use session::ext::ExtScheduler;
@@ -38,7 +39,7 @@ pub(crate) struct WhatifRun {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) group: Option<String>,
     /// The kernel's release; null if the trace does not have it.
-    pub(crate) kernel: Option<String>,
+    pub(crate) kernel: Option<CleanText>,
     /// The sched_ext scheduler that was loaded; absent if none was.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) sched_ext: Option<ExtScheduler>,

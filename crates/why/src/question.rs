@@ -11,7 +11,6 @@ use crate::{GateCosts, GroupRow, Grouping, Homes, Probed, Why, WhyReport};
 use anyhow::{Context, Result, bail};
 use draw::Figure;
 use question::{Question, Subcommand};
-use sched::event::escape;
 use sched::nouns::counted;
 use sched::topology::CpuOrder;
 use sched::{Chosen, Diagnostics, Pid, QueuedSums, SchedState, Task, Ts};
@@ -318,7 +317,7 @@ fn measure(args: &WhyArgs, read: &ReadArgs, path: &Path, drawn: bool) -> Result<
 /// The weight of the cgroup that a row is about, by the machine file.
 fn weight(row: &GroupRow, session: &Session) -> Option<u64> {
     let path = row.group.as_ref()?.name.as_deref()?;
-    let cgroup = session.machine.as_ref()?.cgroups.iter().find(|cgroup| escape(cgroup.path.as_bytes()) == path);
+    let cgroup = session.machine.as_ref()?.cgroups.iter().find(|cgroup| cgroup.path == path);
     cgroup?.weight()
 }
 

@@ -8,7 +8,7 @@ use crate::{
 };
 use anyhow::Result;
 use question::Spread;
-use sched::event::escape;
+use sched::event::CleanText;
 use sched::probe::CgroupId;
 use sched::{Cpu, Diagnostics, Dur, Ts, Verdict, Window};
 use serde::Serialize;
@@ -172,7 +172,7 @@ pub(crate) struct Coverage {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct KernelThrottled {
     /// The path of the cgroup with the limit.
-    path: String,
+    path: CleanText,
     /// The growth of `throttled_usec` in `cpu.stat` between the start and the end of the recording, in nanoseconds.
     ns: u64,
 }
@@ -188,7 +188,7 @@ fn kernel_throttled(session: &Session) -> Vec<KernelThrottled> {
         let end = *cgroup.stat_at_end.as_ref()?.get("throttled_usec")?;
         let start = cgroup.stat.get("throttled_usec").copied().or_else(|| cgroup.is_new.then_some(0))?;
         let ns = end.checked_sub(start)?.saturating_mul(1000);
-        (ns > 0).then(|| KernelThrottled { path: escape(cgroup.path.as_bytes()).into_owned(), ns })
+        (ns > 0).then(|| KernelThrottled { path: cgroup.path.clone(), ns })
     });
     found.collect()
 }

@@ -7,7 +7,7 @@
 use crate::bytes::{Endian, sign_extend};
 use crate::limits;
 use crate::text::expr::Number;
-use sched::event::escaped;
+use sched::event::CleanText;
 use std::ops::Range;
 
 /// The content of a field.
@@ -42,9 +42,9 @@ pub enum FieldShape {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Field {
     /// Name of the field.
-    pub name: String,
+    pub name: CleanText,
     /// Type of the field, in the words of the format.
-    pub kind: String,
+    pub kind: CleanText,
     /// Bytes from the start of the record.
     pub offset: usize,
     /// Size of the field in the record's fixed part, in bytes.
@@ -60,9 +60,9 @@ pub struct Field {
 #[derive(Clone, Debug)]
 pub struct EventFormat {
     /// System of the event: `sched` of `sched:sched_switch`.
-    pub system: String,
+    pub system: CleanText,
     /// Name of the event: `sched_switch`.
-    pub name: String,
+    pub name: CleanText,
     /// Number of the event in this file, which is the `common_type` of its records.
     pub id: u16,
     /// Fields of the event's records, the common ones first.
@@ -77,8 +77,8 @@ impl EventFormat {
     /// Parses a format text. `None` without a name or a number: no event can have this format.
     pub fn parse(system: &str, text: &str) -> Option<EventFormat> {
         let mut format = EventFormat {
-            system: escaped(of_recorder(system).to_owned()),
-            name: String::new(),
+            system: of_recorder(system).into(),
+            name: CleanText::default(),
             id: 0,
             fields: Vec::new(),
             print_fmt: String::new(),
@@ -89,7 +89,7 @@ impl EventFormat {
         while let Some(line) = lines.next() {
             let line = line.trim_ascii();
             if let Some(name) = line.strip_prefix("name:") {
-                format.name = escaped(limits::cut(name.trim_ascii(), limits::NAME).to_owned());
+                format.name = limits::cut(name.trim_ascii(), limits::NAME).into();
             } else if let Some(number) = line.strip_prefix("ID:") {
                 id = number.trim_ascii().parse().ok();
             } else if line.starts_with("field") {
@@ -159,7 +159,15 @@ impl Field {
         }
         let (name, kind, shape) = declared(declaration, size);
         let is_text = is_text(&kind, shape);
-        (!name.is_empty()).then_some(Field { name: escaped(name), kind, offset, size, signed, shape, is_text })
+        (!name.is_empty()).then_some(Field {
+            name: name.into(),
+            kind: kind.into(),
+            offset,
+            size,
+            signed,
+            shape,
+            is_text,
+        })
     }
 
     /// Makes the last field of a format the rest of the record if it has no size. Kernels before 5.5 declare

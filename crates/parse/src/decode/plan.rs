@@ -344,7 +344,7 @@ impl DecodePlan {
             let probe = || ProbeAt::of(format, era).map(Decode::Probe);
             let Some(decode) = Decode::of(format).or_else(probe) else { continue };
             if !plan.wants(&decode) {
-                if Tracepoint::STATE.iter().any(|tracepoint| tracepoint.name() == format.name) {
+                if Tracepoint::STATE.iter().any(|tracepoint| format.name == tracepoint.name()) {
                     plan.unwanted.push(format.id);
                 }
                 continue;

@@ -4,15 +4,15 @@
 use crate::bytes::until_nul;
 use crate::limits;
 use crate::text::expr;
-use sched::event::escape;
+use sched::event::CleanText;
 use sched::seeded::SeededMap;
 use sched::{Comm, Pid};
 
 /// `/proc/kallsyms`, by address.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Symbols {
-    /// Names of all symbols in one string, escaped. A string for each would take three times the memory.
-    names: String,
+    /// Names of all symbols in one text. A string for each would take three times the memory.
+    names: CleanText,
     /// Sorted: each address, and where its name begins and ends.
     by_address: Vec<(u64, u32, u32)>,
     /// Whether there are names of functions without addresses alone: the kernel hid the addresses (`kptr_restrict`).
@@ -42,7 +42,7 @@ impl Symbols {
     /// Lines of `address type name[\t[module]]`. Where the kernel hid the addresses all are 0, and
     /// there are no symbols.
     pub(crate) fn parse(text: &[u8]) -> Symbols {
-        let (mut names, mut by_address) = (String::new(), Vec::new());
+        let (mut names, mut by_address) = (CleanText::default(), Vec::new());
         let mut without_address = false;
         for line in text.split(|b| *b == b'\n') {
             if by_address.len() >= limits::SYMBOLS {
@@ -57,7 +57,7 @@ impl Symbols {
                 continue;
             }
             let start = names.len();
-            names.push_str(&escape(name.get(..limits::NAME).unwrap_or(name)));
+            names.push_bytes(name.get(..limits::NAME).unwrap_or(name));
             let (Ok(start), Ok(end)) = (u32::try_from(start), u32::try_from(names.len())) else { break };
             by_address.push((address, start, end));
         }

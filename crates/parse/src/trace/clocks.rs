@@ -28,7 +28,7 @@ impl Trace {
         let Some((from, to)) = spans.iter().find_map(|(_, s)| *s) else { return };
         let apart = |s: &(Ts, Ts)| s.0 > to.after(BUFFERS_APART) || from > s.1.after(BUFFERS_APART);
         for (buffer, _) in spans.iter().filter(|(_, s)| s.as_ref().is_some_and(apart)) {
-            let name = self.header.buffers.get(*buffer).map_or(String::new(), |b| b.name.clone());
+            let name = self.header.buffers.get(*buffer).map_or(String::new(), |b| b.name.to_string());
             self.diagnostics.add_at(FileIssue::OtherClock, || name);
             self.selected.retain(|b| b != buffer);
         }

@@ -7,6 +7,7 @@ use crate::parallel::parallel;
 use crate::ring::page::{Loss, Raw};
 use crate::ring::unit::{CpuPages, Marked, Visitor, join_losses};
 use crate::trace::Trace;
+use sched::event::CleanText;
 use sched::{Cpu, Diagnostics, Dur, EventIssue, Ts};
 use serde::Serialize;
 
@@ -15,9 +16,9 @@ use serde::Serialize;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EventCount {
     /// System of the event; empty where the file has no format for it.
-    pub system: String,
+    pub system: CleanText,
     /// Name of the event; `event N` where the file has no format for number N.
-    pub name: String,
+    pub name: CleanText,
     /// Number of times that the event was recorded, in all buffers.
     pub count: u64,
 }
@@ -302,7 +303,7 @@ impl Trace {
                 let count: u64 = counts.buffers.iter().map(|b| b.of(id)).sum();
                 let (system, name) = match self.format(id) {
                     Some(f) => (f.system.clone(), f.name.clone()),
-                    None => (String::new(), format!("event {id}")),
+                    None => (CleanText::default(), format!("event {id}").into()),
                 };
                 (count > 0).then_some(EventCount { system, name, count })
             })

@@ -1,14 +1,14 @@
 //! A trace: opened, described, and read in the ways there are.
 
 use crate::bytes::Endian;
-use crate::decode::clock::{ClockConversion, ClockKind};
+use crate::decode::clock::ClockConversion;
 use crate::decode::cpu_offline::Behind;
 use crate::decode::format::EventFormat;
 use crate::decode::plan::{CommonAt, DecodePlan};
 use crate::decode::prev_state::States;
 use crate::error::Error;
 use crate::file::chunk::{self, Chunks};
-use crate::file::header::{BufferHeader, BufferInfo, Header, RecorderStat, Version};
+use crate::file::header::{BufferHeader, Header, RecorderStat};
 use crate::file::page_layout::PageLayout;
 use crate::file::source::Source;
 use crate::file::time_shift::TimeShift;
@@ -18,6 +18,7 @@ use crate::parallel::{Pool, parallel, pool};
 use crate::recover::{cpu_numbers, cpu_table, page_size};
 use crate::ring::unit::{self, CpuPages, Store};
 use crate::text::symbols::{self, Symbols};
+use sched::event::CleanText;
 use sched::pass::FirstEvent;
 use sched::seeded::{SeededMap, SeededSet};
 use sched::{Comm, Counters, Cpu, Diagnostics, Pid, Severity, Tracepoint, Ts};
@@ -32,6 +33,7 @@ mod cpu;
 mod events;
 mod graph;
 mod groups;
+mod info;
 mod names;
 pub(crate) mod part;
 pub(crate) mod print;
@@ -51,6 +53,7 @@ use print::PrintForm;
 pub use count::{BufferCounts, CpuEventCounts, EventCount, EventCounts};
 pub use cpu::CpuReader;
 pub use events::EventStream;
+pub use info::TraceInfo;
 pub use record::{Kept, Record};
 pub use recording::{CpuUnits, Origin, Recording, TaskRecords};
 pub use records::Neighbours;
@@ -95,41 +98,6 @@ pub struct Options {
     pub most_state: Option<usize>,
 }
 
-/// The content of the file, without reading its events.
-#[derive(Clone, Debug)]
-pub struct TraceInfo {
-    /// The version of the format.
-    pub version: Version,
-    /// The program that wrote it.
-    pub writer: Option<String>,
-    /// `sysname node release machine`.
-    pub uname: Option<String>,
-    /// The kernel's release.
-    pub kernel: Option<String>,
-    /// The clock of the buffers that are read.
-    pub clock: String,
-    /// The meaning of the clock's numbers.
-    pub clock_kind: ClockKind,
-    /// CPUs of the machine, as recorded.
-    pub cpus: u32,
-    /// The buffers of the file, the top-level one first.
-    pub buffers: Vec<BufferInfo>,
-    /// The recorder's own statistics.
-    pub stats: Vec<RecorderStat>,
-    /// Recorded in a guest together with its host (TIME_SHIFT).
-    pub guest: bool,
-    /// The times of a guest's file are given in the host's time.
-    pub host_time: bool,
-}
-
-impl TraceInfo {
-    /// The CPUs that were recorded without being among `observed`, which are in order.
-    pub fn silent(&self, observed: &[Cpu]) -> Vec<Cpu> {
-        let all = (0..self.cpus.min(Cpu::LIMIT)).map(Cpu);
-        all.filter(|cpu| observed.binary_search(cpu).is_err()).collect()
-    }
-}
-
 /// A trace.dat, or a recording in another format.
 #[derive(Debug)]
 pub struct Trace {
@@ -138,7 +106,7 @@ pub struct Trace {
     lanes: Vec<Vec<CpuPages>>,
     /// The buffers that are read.
     selected: Vec<usize>,
-    clock: String,
+    clock: CleanText,
     conversion: Result<ClockConversion, String>,
     formats: Vec<EventFormat>,
     /// The printer of each format's events, made when one of them is printed.
@@ -237,7 +205,7 @@ impl Trace {
             source,
             lanes,
             selected: Vec::new(),
-            clock: String::new(),
+            clock: CleanText::default(),
             conversion: Ok(ClockConversion::default()),
             common: CommonAt::of(formats.first()),
             forms: formats.iter().map(|_| OnceLock::new()).collect(),
@@ -279,7 +247,7 @@ impl Trace {
             let wanted = if name == "top" { "" } else { name };
             let Some(index) = buffers.iter().position(|b| b.name == wanted) else {
                 let names: Vec<&str> =
-                    buffers.iter().map(|b| if b.name.is_empty() { "top" } else { &b.name }).collect();
+                    buffers.iter().map(|b| if b.name.is_empty() { "top" } else { b.name.as_str() }).collect();
                 return Err(Error::NoBuffer { name: name.clone(), available: names.join(", ") });
             };
             self.selected = vec![index];
@@ -289,7 +257,7 @@ impl Trace {
         }
         // A file without data has a clock all the same.
         let first = self.selected.first().map_or(buffers.first(), |i| buffers.get(*i));
-        let label = first.map_or(String::new(), |b| b.clock.clone());
+        let label = first.map_or(CleanText::default(), |b| b.clock.clone());
         for index in std::mem::take(&mut self.selected) {
             let buffer = buffers.get(index);
             if self.options.clock.is_none() && buffer.is_some_and(|b| b.clock != label) {
@@ -299,7 +267,7 @@ impl Trace {
                 self.selected.push(index);
             }
         }
-        self.clock = self.options.clock.clone().unwrap_or(label);
+        self.clock = self.options.clock.as_deref().map_or(label, CleanText::from);
         let options = &self.header.options;
         let conversion = ClockConversion::new(&self.clock, options.tsc, self.options.clock_hz, options.shift_ns());
         self.conversion = conversion.map_err(|e| e.to_string());
@@ -323,35 +291,6 @@ impl Trace {
                 let events = stat.recorded.unwrap_or(0).saturating_add(stat.overrun);
                 unit::note_unwritten(stat.cpu, events, &mut self.diagnostics);
             }
-        }
-    }
-
-    /// The content of the file.
-    pub fn info(&self) -> TraceInfo {
-        let options = &self.header.options;
-        TraceInfo {
-            version: self.header.version.clone(),
-            writer: options.writer.clone(),
-            uname: options.uname.clone(),
-            kernel: options.release().map(str::to_owned),
-            clock: self.clock.clone(),
-            clock_kind: ClockKind::of(&self.clock),
-            cpus: self.header.cpus,
-            buffers: self
-                .header
-                .buffers
-                .iter()
-                .zip(&self.lanes)
-                .map(|(b, lanes)| BufferInfo {
-                    name: b.name.clone(),
-                    clock: b.clock.clone(),
-                    page_size: b.page_size,
-                    cpus: lanes.iter().map(|l| l.cpu.0).collect(),
-                })
-                .collect(),
-            stats: options.stats.clone(),
-            guest: options.guest,
-            host_time: self.shift().is_some(),
         }
     }
 

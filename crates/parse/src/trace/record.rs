@@ -152,7 +152,7 @@ impl fmt::Debug for Record<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Record { ts, cpu, buffer, lost, payload, .. } = self;
         let mut it = f.debug_struct("Record");
-        it.field("event", &self.format().map_or_else(|| self.id().to_string(), |format| format.name.clone()));
+        it.field("event", &self.format().map_or_else(|| self.id().to_string(), |format| format.name.to_string()));
         it.field("ts", ts).field("cpu", cpu).field("buffer", buffer).field("lost", lost);
         it.field("payload", payload).finish()
     }

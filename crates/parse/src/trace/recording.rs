@@ -9,6 +9,7 @@ use crate::issue::FileIssue;
 use crate::parallel::pool;
 use crate::ring::records::Units;
 use crate::ring::unit::{CpuPages, Store};
+use sched::event::CleanText;
 use sched::seeded::SeededMap;
 use sched::{Comm, Counters, Cpu, Diagnostics, Pid, Topology, Ts};
 use std::collections::BTreeMap;
@@ -37,19 +38,19 @@ pub struct Origin {
     /// The version of the format.
     pub version: u32,
     /// The name of the compression; empty where there is none.
-    pub compression: String,
+    pub compression: CleanText,
     /// The recorder and its version.
-    pub recorder: Option<String>,
+    pub recorder: Option<CleanText>,
     /// The kernel in the form of `uname`, the host's name left out: `Linux RELEASE MACHINE`.
-    pub uname: Option<String>,
+    pub uname: Option<CleanText>,
     /// The clock, as trace-cmd names it.
-    pub clock: String,
+    pub clock: CleanText,
     /// CPUs of the machine; zero where the file does not have their number.
     pub cpus: u32,
     /// The places of the CPUs in the machine.
     pub topology: Topology,
     /// The words of the command that recorded.
-    pub command: Vec<String>,
+    pub command: Vec<CleanText>,
 }
 
 /// A recording in another format: what it is, its event formats, and its records in units.

@@ -6,6 +6,7 @@ use crate::plan::probes::{KernelProbe, PARAMETERS, ProbeWriter, TRACEPOINTS};
 use anyhow::{Context, Result};
 use machine::Machine;
 use parse::{Trace, Want};
+use sched::event::CleanText;
 use sched::{EventKind, EventSource, SchedEvent};
 use session::warnings::grouped;
 use std::collections::BTreeMap;
@@ -23,7 +24,7 @@ pub(crate) enum WhyProbes {
 }
 
 /// The probes for the kernel with this type information, on a machine with this many possible CPUs, and its kinds of imbalance.
-pub(crate) fn of_kernel(path: &Path, cpus: u32, why: WhyProbes) -> Result<(Vec<KernelProbe>, Vec<String>)> {
+pub(crate) fn of_kernel(path: &Path, cpus: u32, why: WhyProbes) -> Result<(Vec<KernelProbe>, Vec<CleanText>)> {
     let bytes = machine::read_bounded(path, MAX_BYTES as u64).with_context(|| {
         format!("--why needs the kernel's type information (CONFIG_DEBUG_INFO_BTF): {}", path.display())
     })?;
@@ -83,10 +84,10 @@ fn count(args: &RecordArgs, trace: &Trace) -> Result<()> {
 }
 
 /// The hits that the kernel did not record since there were `before`.
-pub(crate) fn missed_since(before: &BTreeMap<String, u64>, probes: &Probes) -> BTreeMap<String, u64> {
+pub(crate) fn missed_since(before: &BTreeMap<String, u64>, probes: &Probes) -> BTreeMap<CleanText, u64> {
     let since = |(name, number): (String, u64)| {
         let number = number.saturating_sub(before.get(&name).copied().unwrap_or(0));
-        (number > 0).then_some((name, number))
+        (number > 0).then(|| (name.into(), number))
     };
     probes.missed().into_iter().filter_map(since).collect()
 }

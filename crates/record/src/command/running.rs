@@ -62,7 +62,7 @@ impl RunningArgs {
         if !exists || path.split('/').any(|part| part == "..") {
             bail!("--cgroup {cgroup}: there is no such cgroup in /sys/fs/cgroup");
         }
-        Ok(RecordedApplication::Cgroup(format!("/{path}")))
+        Ok(RecordedApplication::Cgroup(format!("/{path}").into()))
     }
 
     /// The span of time to be recorded.

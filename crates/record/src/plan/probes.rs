@@ -9,6 +9,7 @@ mod fair;
 
 use crate::plan::btf::{Btf, ValueForm};
 use fair::{LENGTHS, REQUESTS};
+use sched::event::CleanText;
 use serde::Serialize;
 
 /// A probe, or a pair of them, that serves one purpose.
@@ -111,15 +112,15 @@ impl<'b> ProbeWriter<'b> {
 
     /// The kinds of imbalance (`enum migration_type`) in the order of their numbers, as the kernel calls them: `migrate_load`.
     /// A number without a name has an empty one.
-    pub fn imbalances(&self) -> Vec<String> {
+    pub fn imbalances(&self) -> Vec<CleanText> {
         // The kernel has five.
         const MOST: u32 = 64;
         let member = self.btf.structure(ENV.structure).and_then(|env| self.btf.member(env, "migration_type"));
         let mut names = Vec::new();
         for (name, number) in member.map(|member| self.btf.enumerators(member)).unwrap_or_default() {
             if number < MOST {
-                names.resize(names.len().max(number as usize + 1), String::new());
-                names[number as usize] = name;
+                names.resize(names.len().max(number as usize + 1), CleanText::default());
+                names[number as usize] = name.into();
             }
         }
         names

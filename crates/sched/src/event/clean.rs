@@ -1,9 +1,117 @@
-//! Texts of files beside a trace, cleaned where they enter: no string of such a file can move a terminal's cursor, whatever prints it.
+//! Texts of files, cleaned where they enter: no string of a file can move a terminal's cursor, whatever prints it.
 
-use super::is_plain_char;
-use serde::Deserialize;
-use std::borrow::Cow;
-use std::fmt::Write;
+use super::{escape, escaped, is_plain_char};
+use serde::{Deserialize, Deserializer, Serialize};
+use std::borrow::{Borrow, Cow};
+use std::fmt::{self, Write};
+use std::ops::Deref;
+
+/// A text of a file or of the machine, as the readers give it to everything else: every way to make one escapes it as
+/// [`escape`](super::escape) does, so that it is safe to print.
+///
+/// ```
+/// use sched::event::CleanText;
+///
+/// assert_eq!(CleanText::from("cgroup\u{1b}[31m\n"), *"cgroup\\x1b[31m\\x0a");
+/// assert_eq!(CleanText::of_bytes(b"a\xff"), *"a\\xff");
+/// ```
+#[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(transparent)]
+pub struct CleanText(String);
+
+impl CleanText {
+    /// Escapes bytes, which need not be UTF-8.
+    pub fn of_bytes(bytes: &[u8]) -> CleanText {
+        CleanText(escape(bytes).into_owned())
+    }
+
+    /// The text as a slice, fit to be printed.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Adds bytes, escaped.
+    pub fn push_bytes(&mut self, bytes: &[u8]) {
+        self.0.push_str(&escape(bytes));
+    }
+}
+
+impl From<&str> for CleanText {
+    fn from(text: &str) -> CleanText {
+        CleanText::of_bytes(text.as_bytes())
+    }
+}
+
+impl From<String> for CleanText {
+    fn from(text: String) -> CleanText {
+        CleanText(escaped(text))
+    }
+}
+
+impl From<CleanText> for String {
+    fn from(text: CleanText) -> String {
+        text.0
+    }
+}
+
+impl<'d> Deserialize<'d> for CleanText {
+    fn deserialize<D: Deserializer<'d>>(deserializer: D) -> Result<CleanText, D::Error> {
+        String::deserialize(deserializer).map(CleanText::from)
+    }
+}
+
+impl Deref for CleanText {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Borrow<str> for CleanText {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
+impl PartialEq<str> for CleanText {
+    fn eq(&self, other: &str) -> bool {
+        self.0 == *other
+    }
+}
+
+impl PartialEq<&str> for CleanText {
+    fn eq(&self, other: &&str) -> bool {
+        self.0 == **other
+    }
+}
+
+impl fmt::Display for CleanText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl fmt::Debug for CleanText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for CleanText {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        String::schema_name()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        String::json_schema(generator)
+    }
+}
 
 /// A JSON document whose strings and keys have no control characters and no bidirectional overrides: those are escaped as
 /// [`escape`](super::escape) does. Files beside a trace are read from nothing else.

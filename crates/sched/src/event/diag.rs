@@ -1,5 +1,6 @@
 //! Findings about a recording: named, ranked and explained.
 
+use super::CleanText;
 use serde::{Serialize, Serializer};
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -225,7 +226,7 @@ fn inflected(template: &str, count: u64) -> String {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Diagnostics {
     counts: BTreeMap<Diagnostic, u64>,
-    details: BTreeMap<Diagnostic, String>,
+    details: BTreeMap<Diagnostic, CleanText>,
 }
 
 impl Diagnostics {
@@ -253,13 +254,13 @@ impl Diagnostics {
         if n > 0 {
             let what = what.into();
             self.add_many(what, n);
-            self.details.entry(what).or_insert_with(place);
+            self.details.entry(what).or_insert_with(|| place().into());
         }
     }
 
     /// The place or the names noted for a kind, if there are any.
     pub fn detail(&self, what: impl Into<Diagnostic>) -> Option<&str> {
-        self.details.get(&what.into()).map(String::as_str)
+        self.details.get(&what.into()).map(CleanText::as_str)
     }
 
     /// The number of findings of a kind; zero if there is none.
@@ -282,7 +283,7 @@ impl Diagnostics {
         for (what, n, place) in other.iter() {
             self.add_many(what, n);
             if let Some(place) = place {
-                self.details.entry(what).or_insert_with(|| place.to_owned());
+                self.details.entry(what).or_insert_with(|| place.into());
             }
         }
     }

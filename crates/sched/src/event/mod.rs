@@ -12,7 +12,7 @@ pub(crate) mod task_id;
 pub(crate) mod tracepoint;
 mod two_words;
 
-pub use clean::CleanJson;
+pub use clean::{CleanJson, CleanText};
 pub use cpu_mask::CpuMask;
 use probe::Probe;
 use serde::{Deserialize, Serialize, Serializer};

@@ -1,6 +1,6 @@
 //! Values of counters, such as processor cycles and cache misses, that a recorder reads at the switches of each CPU.
 
-use crate::event::{Cpu, Ts};
+use crate::event::{CleanText, Cpu, Ts};
 use crate::tables::seeded::SeededMap;
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -57,7 +57,7 @@ pub struct CounterStretch {
 /// return the same values at each call.
 pub trait Counters: fmt::Debug + Send + Sync {
     /// The names of the counters, at most [`COUNTERS`] of them, in the order of [`PerCounter`]. Always the same.
-    fn names(&self) -> &[String];
+    fn names(&self) -> &[CleanText];
 
     /// Reads a stretch of readings of `cpu` that covers the instant `at`. [`Readings`] calls it whenever the stretch
     /// that it holds of the CPU does not cover an instant, so a stretch should cover many readings. Returns an empty
@@ -79,7 +79,7 @@ impl<'c> Readings<'c> {
     }
 
     /// The names of the counters, in the order of [`PerCounter`].
-    pub fn names(&self) -> &'c [String] {
+    pub fn names(&self) -> &'c [CleanText] {
         self.counters.names()
     }
 
@@ -121,7 +121,7 @@ mod tests {
     struct Tens(AtomicUsize);
 
     impl Counters for Tens {
-        fn names(&self) -> &[String] {
+        fn names(&self) -> &[CleanText] {
             &[]
         }
 

@@ -4,6 +4,7 @@ use anyhow::Result;
 use machine::Machine;
 use parse::{BufferInfo, ClockKind, CpuEventCounts, EventCount, FileIssue, Trace};
 use question::Subcommand;
+use sched::event::CleanText;
 use sched::nouns::noun;
 use sched::topology::{format_cpu_list, shorten_cpu_list};
 use sched::{ChosenCpus, Cpu, Diagnostic, Diagnostics, EventIssue, Pass, Past, Severity, Tracepoint, Ts};
@@ -50,22 +51,22 @@ pub(crate) struct Report {
     /// The version of the file format, 6 or 7.
     version: u32,
     /// The compression of the data; `none` if there is none.
-    compression: String,
+    compression: CleanText,
     /// The name of the format, if it is not trace.dat; absent otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     format: Option<&'static str>,
     /// The command that recorded, by words; absent if the file does not have it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    command: Option<Vec<String>>,
+    command: Option<Vec<CleanText>>,
     /// The names of the counters whose values the recorder stored with each switch; absent without any.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    counters: Vec<String>,
+    counters: Vec<CleanText>,
     /// The version of the recorder; null if the file does not have it.
-    recorder: Option<String>,
+    recorder: Option<CleanText>,
     /// The kernel's release; null if the file does not have it.
-    kernel: Option<String>,
+    kernel: Option<CleanText>,
     /// The clock of the trace; empty for the recorder's default.
-    clock: String,
+    clock: CleanText,
     /// The time of the first event, in nanoseconds of the trace's clock; null without events or if the clock counts no
     /// time.
     start_ns: Option<Ts>,
@@ -182,7 +183,7 @@ struct Lost {
 #[cfg_attr(all(test, feature = "schema"), derive(schemars::JsonSchema))]
 struct LostOnCpu {
     /// The name of the buffer; empty for the unnamed one.
-    buffer: String,
+    buffer: CleanText,
     /// The CPU that lost events.
     cpu: Cpu,
     /// The number of places where events were lost.
@@ -336,7 +337,7 @@ fn buffers(trace: &Trace) -> Vec<Buffer> {
 }
 
 fn lost(trace: &Trace, diagnostics: &Diagnostics) -> Lost {
-    let names: Vec<String> = trace.info().buffers.into_iter().map(|b| b.name).collect();
+    let names: Vec<CleanText> = trace.info().buffers.into_iter().map(|b| b.name).collect();
     let mut per_cpu = Vec::new();
     for (buffer, name) in trace.counts().buffers.iter().zip(&names) {
         let row = |c: &CpuEventCounts| LostOnCpu {
@@ -498,17 +499,17 @@ fn summary(out: &mut String, r: &Report, trace: &Trace) {
     let writer = r
         .recorder
         .as_ref()
-        .map(|version| if r.format.is_none() { format!("trace-cmd {version}") } else { version.clone() });
+        .map(|version| if r.format.is_none() { format!("trace-cmd {version}") } else { version.to_string() });
     let writer = writer.unwrap_or_else(unnamed);
     match r.format {
         None => line("recorder", format!("{writer}, file version {}{compression}{order}", r.version)),
         Some(format) => line("recorder", format!("{writer}, {format}{compression}{order}")),
     }
     if let Some(command) = r.command.as_ref().filter(|command| !command.is_empty()) {
-        let words: Vec<String> = command.iter().map(|word| shell_word(OsStr::new(word))).collect();
+        let words: Vec<String> = command.iter().map(|word| shell_word(OsStr::new(word.as_str()))).collect();
         line("command", words.join(" "));
     }
-    line("kernel", info.uname.unwrap_or_else(|| "unknown".into()));
+    line("kernel", info.uname.map_or_else(|| "unknown".into(), String::from));
     if let Some(machine) = &r.machine {
         line("machine", machine.summary.clone());
     }
@@ -518,7 +519,10 @@ fn summary(out: &mut String, r: &Report, trace: &Trace) {
         ClockKind::Ticks => "ticks of 10 ms",
         ClockKind::Order => "a number for each event",
     };
-    line("clock", format!("{}, {unit}", if r.clock.is_empty() { "local (not named in the file)" } else { &r.clock }));
+    line(
+        "clock",
+        format!("{}, {unit}", if r.clock.is_empty() { "local (not named in the file)" } else { r.clock.as_str() }),
+    );
     if let (Some(start), Some(end), Some(span)) = (r.start_ns, r.end_ns, r.span_ns) {
         let seconds = |ts: Ts| {
             format!(
@@ -541,7 +545,7 @@ fn summary(out: &mut String, r: &Report, trace: &Trace) {
     };
     line("CPUs", format!("{} recorded, {} with events{silent}", r.cpus.recorded, r.cpus.observed));
     for b in &r.buffers {
-        let name = if b.info.name.is_empty() { "top" } else { &b.info.name };
+        let name = if b.info.name.is_empty() { "top" } else { b.info.name.as_str() };
         let cpus: Vec<Cpu> = b.info.cpus.iter().copied().map(Cpu).collect();
         let cpus = match cpus.len() {
             0 => "no data".into(),

@@ -3,6 +3,7 @@
 use anyhow::{Result, bail};
 use machine::{Machine, Root};
 use question::Subcommand;
+use sched::event::CleanText;
 use session::formats::{Formats, OutputArgs, OutputName, Renderings};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -82,10 +83,10 @@ fn text(machine: &Machine) -> String {
         line(&format!("node {}", node.node), &format!("CPUs {}", node.cpus));
     }
     let off: Vec<&str> =
-        machine.scheduler.features.iter().map(String::as_str).filter(|f| f.starts_with("NO_")).collect();
+        machine.scheduler.features.iter().map(CleanText::as_str).filter(|f| f.starts_with("NO_")).collect();
     line("features", &off.join(" "));
     for domain in &machine.scheduler.domains {
-        let name = domain.settings.get("name").map_or("?", String::as_str);
+        let name = domain.settings.get("name").map_or("?", CleanText::as_str);
         line(&format!("domain {}", domain.level), &format!("{name}, CPUs {}", domain.cpus));
     }
     for cgroup in machine.cgroups.iter().filter(|cgroup| cgroup.is_limited()) {

@@ -7,6 +7,7 @@ use crate::trace::heading;
 use crate::warnings;
 use anyhow::Result;
 use sched::Diagnostics;
+use sched::event::CleanText;
 use serde::Serialize;
 
 /// The document of `--json`: the trace, the report of the command, and how far it can be trusted. The schema is that of
@@ -17,9 +18,9 @@ pub struct TraceDocument<'d, R> {
     /// The file name of the trace.
     trace: String,
     /// The kernel's release; null if the trace does not have it.
-    kernel: Option<String>,
+    kernel: Option<CleanText>,
     /// The clock of the trace; empty for the recorder's default.
-    clock: String,
+    clock: CleanText,
     /// The sched_ext scheduler that was loaded; absent if none was.
     #[serde(skip_serializing_if = "Option::is_none")]
     sched_ext: Option<ExtScheduler>,

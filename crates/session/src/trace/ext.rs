@@ -2,6 +2,7 @@
 
 use machine::Machine;
 use parse::Trace;
+use sched::event::CleanText;
 use serde::Serialize;
 
 /// A sched_ext scheduler that was loaded while the trace was recorded.
@@ -9,7 +10,7 @@ use serde::Serialize;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ExtScheduler {
     /// The name of the scheduler by the machine file; null if its own events alone show it.
-    pub scheduler: Option<String>,
+    pub scheduler: Option<CleanText>,
 }
 
 impl ExtScheduler {
@@ -55,7 +56,7 @@ mod tests {
 
     #[test]
     fn runs_of_one_scheduler_share_a_line() {
-        let [minimal, unknown] = [Some("minimal".to_owned()), None].map(|scheduler| ExtScheduler { scheduler });
+        let [minimal, unknown] = [Some("minimal".into()), None].map(|scheduler| ExtScheduler { scheduler });
         let one = head([("a.dat", Some(&minimal))]);
         assert_eq!(one, [minimal.sentence()]);
         assert!(one[0].starts_with("A sched_ext scheduler (minimal) was loaded: "), "{one:?}");

@@ -82,7 +82,7 @@ pub fn facts(session: &Session) -> String {
     let all = session.observed.len() + info.silent(&session.observed).len();
     let of = if shown == all { String::new() } else { format!(" of {all}") };
     let without = if silent == 0 { String::new() } else { format!(" ({silent} without any event)") };
-    let clock = if info.clock.is_empty() { "local" } else { &info.clock };
+    let clock = if info.clock.is_empty() { "local" } else { info.clock.as_str() };
     let cpus = noun(if of.is_empty() { shown } else { all }, "CPU");
     format!("Linux {}, {shown}{of} {cpus}{without}, clock {clock}", info.kernel.as_deref().unwrap_or("(unknown)"))
 }

@@ -51,7 +51,7 @@ impl AddressNames {
         let function = self.programs.as_ref().and_then(|programs| {
             let mut programs = programs.lock().unwrap_or_else(PoisonError::into_inner);
             let Programs { files, left } = &mut *programs;
-            let open = || ElfSymbols::open(Path::new(&module.path), &module.build_id, left);
+            let open = || ElfSymbols::open(Path::new(&*module.path), &module.build_id, left);
             // An address behind a call can be that of the next function.
             files.entry(number).or_insert_with(open).as_ref()?.function(frame.address.saturating_sub(1))
         });

@@ -194,7 +194,7 @@ impl Names for EventNames<'_, '_> {
     }
 
     fn event(&self, id: u16) -> String {
-        self.0.trace.format(id).map_or_else(|| format!("event {id}"), |format| format.name.clone())
+        self.0.trace.format(id).map_or_else(|| format!("event {id}"), |format| format.name.to_string())
     }
 }
 
@@ -450,7 +450,7 @@ fn events(viewed: &Viewed<'_>, sought: &str, from: Ts, skip: u64) -> FoundEvents
             found.number += 1;
             last.1 += 1;
             if found.number > skip && found.listed.len() < FOUND {
-                let name = record.format().map_or_else(String::new, |format| format.name.clone());
+                let name = record.format().map_or_else(String::new, |format| format.name.to_string());
                 let at = record.ts.since(zero).0;
                 found.listed.push(json!({ "at": at, "cpu": record.cpu, "name": name, "text": record.printed() }));
                 place = last;

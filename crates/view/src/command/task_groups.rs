@@ -38,7 +38,7 @@ pub(super) fn of(session: &Session, tasks: &[TaskEntry]) -> Result<TaskGroupings
     let by_cgroup = learned(TasksBy::Cgroup);
     let cgroups = of_groups(&groups_of(&by_cgroup), |group| match group {
         TaskGroup::Cgroup(cgroup) => {
-            let name = by_cgroup.cgroup_names().get(cgroup.index()).cloned().unwrap_or_default();
+            let name = by_cgroup.cgroup_names().get(cgroup.index()).map_or(String::new(), ToString::to_string);
             Some(PageGroup { name, place: Some(cgroup.index() % PALETTE.len()) })
         }
         TaskGroup::Kernel => Some(kernel()),

@@ -11,6 +11,7 @@ use crate::{Shape, Unusable};
 use lanes::{Coloring, learn_colors};
 use parse::{Error, EventStream, Trace};
 use sched::affinity::Affinity;
+use sched::event::CleanText;
 use sched::kthread::{is_any_idle_injector, is_any_stopper};
 use sched::lineage::Kin;
 use sched::topology::CpuOrder;
@@ -66,8 +67,8 @@ enum Stage<'t> {
 #[derive(Serialize)]
 struct Head<'h> {
     name: &'h str,
-    kernel: Option<String>,
-    clock: String,
+    kernel: Option<CleanText>,
+    clock: CleanText,
     /// The start on the trace's clock, in nanoseconds; as text, since it can exceed the whole numbers of the page.
     start: String,
     span: u64,

@@ -21,6 +21,7 @@ use crate::issue::FileIssue;
 use crate::limits;
 use crate::parallel::{Pool, parallel};
 use sched::Diagnostics;
+use sched::event::CleanText;
 use std::ops::Range;
 
 pub(crate) use options::HeaderOptions;
@@ -40,7 +41,7 @@ pub struct Version {
     /// `sizeof(long)` of the program that recorded; the kernel's may be larger.
     pub user_long: u8,
     /// Name of the compression: `none`, `zlib` or `zstd`; empty in version 6.
-    pub compression: String,
+    pub compression: CleanText,
 }
 
 /// The place and the compression of a text or a table in the file.
@@ -115,8 +116,8 @@ pub(crate) struct CpuData {
 /// A ring buffer: the top-level one, or that of an instance.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct BufferHeader {
-    pub(crate) name: String,
-    pub(crate) clock: String,
+    pub(crate) name: CleanText,
+    pub(crate) clock: CleanText,
     pub(crate) page_size: u32,
     pub(crate) compressed: bool,
     pub(crate) cpus: Vec<CpuData>,
@@ -135,7 +136,7 @@ pub(crate) struct Untabled {
 /// An event's format text, not parsed yet.
 #[derive(Clone, Debug)]
 struct RawFormat {
-    system: String,
+    system: CleanText,
     range: Range<usize>,
 }
 
@@ -183,21 +184,21 @@ impl Formats {
     /// Reads the ftrace events, whose system is implied.
     fn add_ftrace(&mut self, bytes: &mut impl Cursor) -> Result<(), Eof> {
         let count = bytes.u32()?;
-        self.add(bytes, "ftrace", count)
+        self.add(bytes, &"ftrace".into(), count)
     }
 
     /// Reads the systems and their events.
     fn add_systems(&mut self, bytes: &mut impl Cursor) -> Result<(), Eof> {
         for _ in 0..bytes.u32()? {
             let name = bytes.cstr()?;
-            let system = sched::event::escape(name.get(..limits::NAME).unwrap_or(name)).into_owned();
+            let system = CleanText::of_bytes(name.get(..limits::NAME).unwrap_or(name));
             let count = bytes.u32()?;
             self.add(bytes, &system, count)?;
         }
         Ok(())
     }
 
-    fn add(&mut self, bytes: &mut impl Cursor, system: &str, count: u32) -> Result<(), Eof> {
+    fn add(&mut self, bytes: &mut impl Cursor, system: &CleanText, count: u32) -> Result<(), Eof> {
         for _ in 0..count {
             let size = bytes.u64()?;
             let start = self.blob.len();
@@ -207,7 +208,7 @@ impl Formats {
                 continue;
             }
             self.blob.extend_from_slice(bytes.take(size)?);
-            self.raw.push(RawFormat { system: system.to_owned(), range: start..self.blob.len() });
+            self.raw.push(RawFormat { system: system.clone(), range: start..self.blob.len() });
         }
         Ok(())
     }
@@ -417,7 +418,7 @@ fn initial(bytes: &mut Bytes<'_>) -> Result<Initial, Error> {
     };
     let mut initial = machine(bytes, number)?;
     if number == 7 {
-        initial.version.compression = sched::event::escape(bytes.cstr().map_err(bad)?).into_owned();
+        initial.version.compression = CleanText::of_bytes(bytes.cstr().map_err(bad)?);
         bytes.cstr().map_err(bad)?;
         initial.codec = Codec::of(&initial.version.compression);
         initial.first_options = bytes.u64().map_err(bad)?;
@@ -444,7 +445,7 @@ fn machine(bytes: &mut Bytes<'_>, number: u32) -> Result<Initial, Error> {
             expected: "a page size from 512 bytes to 1 MiB",
         });
     }
-    let version = Version { number, endian, user_long, compression: String::new() };
+    let version = Version { number, endian, user_long, compression: CleanText::default() };
     Ok(Initial { version, page_size, codec: None, first_options: 0 })
 }
 

@@ -6,7 +6,7 @@ use crate::decode::clock::TscScale;
 use crate::file::time_shift::TimeShift;
 use crate::issue::FileIssue;
 use crate::limits;
-use sched::event::escape;
+use sched::event::CleanText;
 use serde::Serialize;
 use std::sync::OnceLock;
 
@@ -22,7 +22,7 @@ pub(crate) const PART: u16 = 0x5343;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RecorderStat {
     /// The buffer; empty for the top one.
-    pub buffer: String,
+    pub buffer: CleanText,
     /// Number of the CPU.
     pub cpu: u32,
     /// Events overwritten before they were read. Some of them are marked in the pages as well.
@@ -44,9 +44,9 @@ pub struct RecorderStat {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BufferInfo {
     /// Name of the buffer; empty for the top-level one.
-    pub name: String,
+    pub name: CleanText,
     /// The clock that the file names. Wrong for instances: writers store the top buffer's.
-    pub clock: String,
+    pub clock: CleanText,
     /// The size of its pages.
     pub page_size: u32,
     /// CPUs with data.
@@ -57,14 +57,14 @@ pub struct BufferInfo {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct BufferOption {
     pub(crate) at: u64,
-    pub(crate) name: String,
+    pub(crate) name: CleanText,
     /// The rest of the payload: only version 7 has one.
     pub(crate) rows: Option<BufferRows>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct BufferRows {
-    pub(crate) clock: String,
+    pub(crate) clock: CleanText,
     pub(crate) page_size: u32,
     pub(crate) cpus: Vec<super::CpuData>,
 }
@@ -74,9 +74,9 @@ pub(crate) struct BufferRows {
 pub(crate) struct HeaderOptions {
     pub(crate) date_us: Option<i64>,
     pub(crate) offset_ns: Option<i64>,
-    pub(crate) clock: Option<String>,
-    pub(crate) uname: Option<String>,
-    pub(crate) writer: Option<String>,
+    pub(crate) clock: Option<CleanText>,
+    pub(crate) uname: Option<CleanText>,
+    pub(crate) writer: Option<CleanText>,
     pub(crate) cpu_count: Option<u32>,
     pub(crate) tsc: Option<TscScale>,
     pub(crate) guest: bool,
@@ -90,7 +90,7 @@ pub(crate) struct HeaderOptions {
     pub(crate) part: Option<HeaderPart>,
     /// Numbers and payloads of the options, but for those that hold places of other parts of the file.
     pub(crate) raw: Vec<(u16, Vec<u8>)>,
-    stats_buffer: String,
+    stats_buffer: CleanText,
     program_maps: OnceLock<ProgramMaps>,
 }
 
@@ -129,7 +129,7 @@ impl HeaderOptions {
 
     fn read(&mut self, reader: &mut Reader<'_>, id: u16, mut payload: Bytes<'_>) -> Result<(), Eof> {
         let text = until_nul(payload.rest());
-        let shown = || escape(text.trim_ascii()).into_owned();
+        let shown = || CleanText::of_bytes(text.trim_ascii());
         match id {
             1 => self.date_us = Some(number(text).ok_or(Eof)?),
             2 if self.stats.len() >= limits::STATISTICS => {
@@ -179,7 +179,7 @@ impl HeaderOptions {
             Ok(name) => name,
             Err(Eof) => payload.rest(),
         };
-        let name = escape(name.get(..limits::NAME).unwrap_or(name)).into_owned();
+        let name = CleanText::of_bytes(name.get(..limits::NAME).unwrap_or(name));
         let mut rows = |payload: &mut Bytes<'_>| {
             let clock = current_clock(payload.cstr()?).unwrap_or_default();
             let (page_size, count) = (payload.u32()?, payload.u32()?);
@@ -206,7 +206,7 @@ impl HeaderOptions {
         let text = String::from_utf8_lossy(text);
         if let Some(name) = text.trim_start().strip_prefix("Buffer:") {
             let name = name.trim().as_bytes();
-            self.stats_buffer = escape(name.get(..limits::NAME).unwrap_or(name)).into_owned();
+            self.stats_buffer = CleanText::of_bytes(name.get(..limits::NAME).unwrap_or(name));
             return;
         }
         const KEYS: [&str; 6] = ["CPU", "entries", "overrun", "commit overrun", "dropped events", "read events"];
@@ -233,9 +233,9 @@ impl HeaderOptions {
 }
 
 /// The clock in brackets of the text of `trace_clock`; older writers store that alone.
-pub(super) fn current_clock(text: &[u8]) -> Option<String> {
+pub(super) fn current_clock(text: &[u8]) -> Option<CleanText> {
     let text = String::from_utf8_lossy(text);
     let current = text.split_once('[').and_then(|(_, rest)| rest.split_once(']')).map(|(name, _)| name);
     let name = current.unwrap_or_else(|| text.split_whitespace().next().unwrap_or(""));
-    (!name.is_empty()).then(|| escape(limits::cut(name, limits::NAME).as_bytes()).into_owned())
+    (!name.is_empty()).then(|| limits::cut(name, limits::NAME).into())
 }

@@ -2,14 +2,14 @@
 
 use crate::bytes::until_nul;
 use crate::limits;
-use sched::event::escape;
+use sched::event::CleanText;
 use sched::seeded::SeededMap;
 
 /// A file that processes have mapped.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ModuleInfo {
     /// The path of the file as it was recorded, or a name in brackets.
-    pub path: String,
+    pub path: CleanText,
     /// The build ID of the file; empty where it was not recorded.
     pub build_id: Vec<u8>,
 }
@@ -63,7 +63,7 @@ impl ProgramMaps {
                 let next = maps.modules.len() as u32;
                 let module = *modules.entry(path).or_insert(next);
                 if module == next {
-                    maps.modules.push(ModuleInfo { path: escape(path).into_owned(), build_id: Vec::new() });
+                    maps.modules.push(ModuleInfo { path: CleanText::of_bytes(path), build_id: Vec::new() });
                 }
                 let base = *bases.entry(module).or_insert(start);
                 let map = ProgramMap { start, end, module, base: base.min(start) };

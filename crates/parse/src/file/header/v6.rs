@@ -7,6 +7,7 @@ use crate::error::Error;
 use crate::file::source::FileBytes;
 use crate::issue::FileIssue;
 use crate::limits;
+use sched::event::CleanText;
 
 fn damaged(part: &'static str, at: u64, expected: &'static str) -> impl Fn(Eof) -> Error {
     move |Eof| Error::Damaged { part, at, expected }
@@ -29,7 +30,7 @@ pub(super) fn read(reader: &mut Reader<'_>, start: u64, initial: Initial) -> Res
     }
     let rows = header.options.cpu_count.unwrap_or(header.cpus);
     if tag == *b"flyrecord\0" {
-        let top = buffer(reader, &header, &mut bytes, String::new(), rows)?;
+        let top = buffer(reader, &header, &mut bytes, CleanText::default(), rows)?;
         header.buffers.push(top);
     } else {
         return Err(damaged("the tag before the data", bytes.at(), "flyrecord or latency")(Eof));
@@ -123,7 +124,7 @@ fn buffer(
     reader: &mut Reader<'_>,
     header: &Header,
     bytes: &mut FileBytes<'_>,
-    name: String,
+    name: CleanText,
     rows: u32,
 ) -> Result<BufferHeader, Error> {
     let mut buffer = BufferHeader { name, ..BufferHeader::default() };

@@ -139,7 +139,7 @@ fn add_untabled(reader: &Reader<'_>, header: &mut Header, sections: &[FileSectio
             continue;
         }
         // An instance has its name from the option that is missing.
-        let name = if header.buffers.is_empty() { String::new() } else { format!("buffer at offset {at}") };
+        let name = if header.buffers.is_empty() { String::new() } else { format!("buffer at offset {at}") }.into();
         header.buffers.push(BufferHeader {
             name,
             clock: header.options.clock.clone().unwrap_or_default(),
