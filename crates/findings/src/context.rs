@@ -59,7 +59,7 @@ impl Doubts {
             is_of_some_tasks: found.count(FileIssue::SomeTasks) > 0,
             has_losses: found.iter().any(|(what, ..)| what.severity() == Severity::DataLoss),
             has_sched_ext: session.sched_ext.is_some(),
-            isolated: session.machine.as_ref().and_then(|machine| machine.cpus.isolated.clone()),
+            isolated: session.machine.as_ref().and_then(|machine| Some(machine.cpus.isolated.as_deref()?.to_owned())),
             application: session.application.clone(),
         }
     }
