@@ -104,6 +104,7 @@ mod view_modules;
 mod view_page;
 mod view_plot;
 mod view_questions;
+mod view_rows;
 mod view_server;
 mod view_stacks;
 mod view_trust;

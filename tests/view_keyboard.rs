@@ -24,7 +24,8 @@ fn everything_is_reached_by_keys() {
     open(&browser, &server, "d=light");
     // Each control in the order of the page, and each with a visible focus and a name.
     let controls = [
-        "skip", "search", "color", "lanes", "filter", "out", "in", "all", "pdf", "svg", "png", "copy", "theme", "help",
+        "skip", "search", "color", "lanes", "rows", "filter", "out", "in", "all", "pdf", "svg", "png", "copy", "theme",
+        "help",
     ];
     for control in controls {
         browser.keys(TAB);

@@ -20,6 +20,14 @@ import { Packs } from "./packs.js";
 /** A tile of the machine, one value per column. @typedef {{ columns: number, running: Float32Array, waiting: Float32Array,
  *   waitingMax: Float32Array, violation: Float32Array, causes: number, migrations: Uint32Array }} MachineTile */
 
+/** A tile of rows of tasks. The runs of row `n` are those from `first[n]` up to `first[n + 1]`; a run has its states with their shares, the CPUs on
+ * which the task ran with theirs, and the CPU of its longest wait, -1 without one; `queues` is 1 if it waited on others as well.
+ * @typedef {{ columns: number, rows: number, first: Uint32Array, start: Uint16Array, length: Uint16Array, entry: Uint32Array, entries: Uint8Array,
+ *   states: Uint8Array, shares: Uint16Array, named: Uint32Array, cpuCount: Uint8Array, cpus: Uint32Array, cpuShares: Uint16Array, queue: Int32Array,
+ *   queues: Uint8Array }} RowTile */
+/** The facts about the rows of tasks: the time of each task in each state, in ns, and the start of its first run, in the order of the tasks.
+ * @typedef {{ states: string[], times: number[][], first: (number | null)[] }} RowFacts */
+
 /** A finding about a trace. `places`: instants in ns, each with its CPU, the first ones of many.
  * @typedef {{ severity: "note" | "repaired" | "incomplete" | "data-loss", text: string, places: [number, number][] }} Finding */
 
@@ -34,6 +42,7 @@ export const WHOLE = 65535;
 
 const LANES_MAGIC = 0x32545653;
 const MACHINE_MAGIC = 0x324d5653;
+const ROWS_MAGIC = 0x31525653;
 
 /** The time after which a request that failed is made again, in ms. */
 export const AGAIN = 2000;
@@ -213,6 +222,15 @@ export async function machineTile(trace, level, index) {
   return decodeMachine(await content(trace, "tiles", level, index, `machine/${level}/${index}.bin`));
 }
 
+/** @param {number} trace @returns {Promise<RowFacts>} */
+export const rowFacts = (trace) => json(`t/${trace}/rows.json`);
+
+/** The rows of tasks, by their places among the tasks of the head. @param {number} trace @param {number} level @param {number} index
+ * @param {number[]} places */
+export async function rowTile(trace, level, index, places) {
+  return decodeRows(await (await get(`t/${trace}/rows/${level}/${index}.bin?of=${places.join()}`)).arrayBuffer());
+}
+
 /** Reads numbers of a tile one after another. */
 class Bytes {
   /** @param {ArrayBuffer} buffer @param {number} at */
@@ -281,6 +299,55 @@ export function decodeLanes(buffer) {
     first[lane + 1] = run;
   }
   return { columns, lanes, first, start, length, entry, entries, queueMin, queueMean, queueMax, ids, shares, sampled };
+}
+
+/** The states of a task that runs, and those in which it waits for a CPU, by their numbers. */
+const [RUNNING, FIRST_QUEUED, LAST_QUEUED] = [0, 1, 5];
+/** The bit of a column with all of its running time on one CPU. */
+const ALONE = 128;
+
+/** @param {ArrayBuffer} buffer @returns {RowTile} */
+export function decodeRows(buffer) {
+  const data = new DataView(buffer);
+  if (buffer.byteLength < 8 || data.getUint32(0, true) !== ROWS_MAGIC) throw new Error("not a tile of rows");
+  const [columns, rows] = [data.getUint16(4, true), data.getUint16(6, true)];
+  const bound = buffer.byteLength;
+  const first = new Uint32Array(rows + 1), runs = Math.ceil(bound / 2);
+  const start = new Uint16Array(runs), length = new Uint16Array(runs), entry = new Uint32Array(runs), entries = new Uint8Array(runs);
+  const named = new Uint32Array(runs), cpuCount = new Uint8Array(runs), queue = new Int32Array(runs).fill(-1), queues = new Uint8Array(runs);
+  const states = new Uint8Array(bound), shares = new Uint16Array(bound), cpus = new Uint32Array(bound), cpuShares = new Uint16Array(bound);
+  const bytes = new Bytes(buffer, 8);
+  let [run, next, cpu] = [0, 0, 0];
+  for (let row = 0; row < rows; row++) {
+    for (let column = 0; column < columns; run++) {
+      start[run] = column;
+      length[run] = Math.min(bytes.byte() + 1, columns - column);
+      column += length[run];
+      [entries[run], entry[run], named[run]] = [bytes.byte(), next, cpu];
+      let [rest, ran, waits] = [WHOLE, 0, false];
+      for (let n = 0; n < entries[run]; n++, next++) {
+        states[next] = bytes.byte();
+        if (n > 0) rest -= shares[next] = bytes.short();
+        waits ||= states[next] >= FIRST_QUEUED && states[next] <= LAST_QUEUED;
+      }
+      if (entries[run] > 0) shares[entry[run]] = rest;
+      for (let n = entry[run]; n < next; n++) if (states[n] === RUNNING) ran = shares[n];
+      if (ran > 0) {
+        const head = bytes.byte();
+        cpuCount[run] = head & ~ALONE;
+        for (let n = 0; n < cpuCount[run]; n++, cpu++) {
+          cpus[cpu] = bytes.number();
+          cpuShares[cpu] = head & ALONE ? ran : bytes.short();
+        }
+      }
+      if (waits) {
+        const place = bytes.number();
+        [queue[run], queues[run]] = [Math.floor(place / 2), place % 2];
+      }
+    }
+    first[row + 1] = run;
+  }
+  return { columns, rows, first, start, length, entry, entries, states, shares, named, cpuCount, cpus, cpuShares, queue, queues };
 }
 
 /** @param {ArrayBuffer} buffer @returns {MachineTile} */

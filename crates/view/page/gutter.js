@@ -12,8 +12,12 @@ import { state } from "./state.js";
 /** The width of a column of groups, where the first begins, and the width of a gutter with at most one, in CSS pixels. */
 const [COLUMN, FIRST, LEAST] = [14, 6, 76];
 
+/** The width of the gutter where rows of tasks have their names in it, in CSS pixels. */
+const NAMES = 150;
+
 /** The width of the gutter in CSS pixels, the same for all traces. */
 export function gutterWidth() {
+  if (state.rows && !state.static) return NAMES;
   const kinds = Math.max(1, ...state.traces.map((trace) => kindsOf(trace).length));
   return LEAST + COLUMN * (kinds - 1);
 }

@@ -10,6 +10,8 @@ import { searches } from "./details.js";
 import { leaveSearch } from "./panel.js";
 import { leaveStory } from "./story.js";
 import { barText } from "./plots.js";
+import { aboutRow, stretchAt } from "./rowdraw.js";
+import { pin } from "./rows.js";
 import { WAYS } from "./palette.js";
 import { change, extent, named, show, showAll, state, zoom } from "./state.js";
 import { duration, percent, ranges, seconds } from "./time.js";
@@ -23,7 +25,7 @@ const DRAG = 4;
 /** Handles mouse and touch on a pane. @param {Pane} pane */
 export function attach(pane) {
   const { canvas, trace } = pane;
-  /** @type {{ x: number, y: number, from: number, scroll: number, selects: boolean, moved: boolean, start: number } | null} */
+  /** @type {{ x: number, y: number, from: number, scroll: number, rows: boolean, selects: boolean, moved: boolean, start: number } | null} */
   let press = null;
   canvas.addEventListener("wheel", (event) => {
     event.preventDefault();
@@ -32,7 +34,7 @@ export function attach(pane) {
     // A wheel with the shift key goes sideways in some browsers.
     switch (wheelOf(state.hands, event)) {
       case "height": return setLane(pane, amount > 0 ? 1 / 1.15 : 1.15);
-      case "lanes": return scroll(pane, amount || event.deltaX, hit.below);
+      case "lanes": return scroll(pane, amount || event.deltaX, hit.region);
       case "time": return show(state.from + ((event.deltaX || amount) * state.span) / canvas.clientWidth, state.span);
       default: return zoom(1.0016 ** amount, hit.aligned);
     }
@@ -40,7 +42,7 @@ export function attach(pane) {
   canvas.addEventListener("pointerdown", (event) => {
     if (event.button !== 0) return;
     const hit = pane.hit(event.offsetX, event.offsetY);
-    press = { x: event.offsetX, y: event.offsetY, from: state.from, scroll: trace.scroll, selects: selects(state.hands, { shiftKey: event.shiftKey, axis: hit.axis && !hit.gutter }), moved: false, start: hit.aligned };
+    press = { x: event.offsetX, y: event.offsetY, from: state.from, scroll: hit.region === "tasks" ? trace.rows.scroll : trace.scroll, rows: hit.region === "tasks", selects: selects(state.hands, { shiftKey: event.shiftKey, axis: hit.axis && !hit.gutter }), moved: false, start: hit.aligned };
     canvas.setPointerCapture(event.pointerId);
   });
   canvas.addEventListener("pointermove", (event) => {
@@ -55,7 +57,8 @@ export function attach(pane) {
     } else {
       const scale = pane.scale();
       show(press.from - dx * scale.scale * scale.perPixel, state.span);
-      trace.scroll = press.scroll - dy * scale.scale;
+      if (press.rows) trace.rows.scroll = press.scroll - dy * scale.scale;
+      else trace.scroll = press.scroll - dy * scale.scale;
     }
   });
   canvas.addEventListener("pointerup", (event) => {
@@ -77,10 +80,11 @@ function setLane(pane, factor) {
   change({ lane: Math.min(80, Math.max(2, Math.round(current * factor + (factor > 1 ? 0.5 : -0.5)))) });
 }
 
-/** @param {Pane} pane @param {number} amount in CSS pixels @param {boolean} below whether the rows below the lanes are scrolled */
-function scroll(pane, amount, below = false) {
+/** @param {Pane} pane @param {number} amount in CSS pixels @param {Hit["region"]} region the part that is scrolled */
+function scroll(pane, amount, region = "lanes") {
   const way = amount * (globalThis.devicePixelRatio || 1);
-  if (below) pane.trace.plots.scroll += way;
+  if (region === "plots") pane.trace.plots.scroll += way;
+  else if (region === "tasks") pane.trace.rows.scroll += way;
   else pane.trace.scroll += way;
   change({});
 }
@@ -100,6 +104,7 @@ export function click(pane, hit) {
     const time = Math.round(Math.min(Math.max(hit.time, 0), trace.head.span)) - trace.zero;
     return change({ place: { trace: trace.index, cpu, time }, ...BEHIND[hit.part] });
   }
+  if (hit.task >= 0) return clickTask(pane, hit);
   if (!hit.row) return change({ selection: null });
   const found = pane.runAt(hit.row, hit.time);
   let id = NO_TASK;
@@ -117,6 +122,16 @@ export function click(pane, hit) {
     highlight: task ? { trace: trace.index, pid: task.pid } : state.highlight,
     tab: state.tab === "task" && task ? "task" : "here",
   });
+}
+
+/** Highlights the task of a row, and puts the cursor where it was then. @param {Pane} pane @param {Hit} hit */
+function clickTask(pane, hit) {
+  const { trace } = pane;
+  const found = stretchAt(trace, hit.task, hit.time, hit.ns);
+  const cpu = found?.cpus[0] ?? (found && found.queue >= 0 ? found.queue : state.place?.trace === trace.index ? state.place.cpu : trace.head.cpus[0]?.cpu ?? 0);
+  const time = Math.round(Math.min(Math.max(hit.time, 0), trace.head.span)) - trace.zero;
+  const place = hit.gutter ? state.place : { trace: trace.index, cpu, time };
+  change({ highlight: { trace: trace.index, pid: trace.head.tasks[hit.task].pid }, place, tab: "task" });
 }
 
 /** Collapses a group, or expands it. @param {Pane} pane @param {number} fold its place among the head's groups */
@@ -141,6 +156,7 @@ const WORDS = { tasks: "all CPUs at this instant", violation: "the episodes of v
 export function about(pane, hit) {
   const { trace } = pane;
   if (hit.part) return [...aboutMachine(trace, hit.time, hit.ns), `click: ${WORDS[hit.part]}`].join("\n");
+  if (hit.task >= 0) return aboutRow(trace, hit.task, hit.time, hit.ns);
   if (!hit.row) return `${seconds(hit.aligned, hit.ns)} s`;
   const { node, llc, core } = trace.head.cpus[hit.row.place];
   const parts = [["node", node], ["LLC", llc], ["core", core]].filter(([, number]) => number !== null);
@@ -176,11 +192,11 @@ function hover(pane, event) {
   const scale = pane.scale();
   pane.canvas.classList.toggle("group", hit.group !== null || hit.part !== null);
   const plotted = hit.gutter ? null : pane.trace.plots.about(event.offsetX * scale.scale, event.offsetY * scale.scale, scale);
-  if (!hit.group && (hit.gutter || (!hit.row && !hit.part && !plotted))) return hideTip();
+  if (!hit.group && hit.task < 0 && (hit.gutter || (!hit.row && !hit.part && !plotted))) return hideTip();
   const tip = /** @type {HTMLElement} */ (document.getElementById("tip"));
   if (hit.group) hideTip();
   else if (plotted) askBar(pane, plotted.row);
-  else if (hit.part) stopAsking();
+  else if (hit.part || hit.task >= 0) stopAsking();
   else ask(pane, hit);
   const click = hit.group?.collapsed ? "click: show its lanes" : "click: show as one lane";
   tip.textContent = hit.group ? `${aboutGroup(pane, hit.group.fold)}\n${click}` : plotted ? plotted.text : about(pane, hit);
@@ -314,6 +330,7 @@ function key(event, pane, focused) {
     case "mark": markSelection(); return true;
     case "grow": selectRun(pane); return true;
     case "panel": togglePanel(); return true;
+    case "pin": if (state.highlight) pin(state.highlight.trace, state.highlight.pid); return true;
     case "theme": document.getElementById("theme")?.click(); return true;
     case "search": document.getElementById("search")?.focus(); return true;
     case "help": document.getElementById("help")?.click(); return true;
@@ -393,7 +410,7 @@ function moveCursor(pane, step, selects) {
 function hitOf(pane) {
   const place = placeIn(pane);
   const row = pane.layout.byCpu.get(place.cpu) ?? null;
-  return { time: place.time + pane.trace.zero, aligned: place.time, row, group: null, gutter: false, part: null, axis: false, below: false, ns: pane.scale().perPixel };
+  return { time: place.time + pane.trace.zero, aligned: place.time, row, group: null, gutter: false, part: null, task: -1, region: "lanes", axis: false, ns: pane.scale().perPixel };
 }
 
 /** @param {Pane} pane */

@@ -14,6 +14,7 @@ import { Pane } from "./pane.js";
 import { build, chooseFirst, leaveSearch } from "./panel.js";
 import { remember, restore } from "./past.js";
 import { Plots } from "./plots.js";
+import { Rows, choices, followRows } from "./rows.js";
 import { TABS, change, extent, onChange, read, refresh, show, showAll, state, zoom } from "./state.js";
 import { Tiles } from "./tiles.js";
 import { duration, seconds } from "./time.js";
@@ -54,14 +55,18 @@ async function start() {
       get task() { return taskOfAnswer(index); },
     }));
   });
-  for (const trace of state.traces) trace.plots = new Plots(trace);
+  for (const trace of state.traces) [trace.plots, trace.rows] = [new Plots(trace), new Rows(trace)];
   align();
   for (const trace of state.traces) panes.push(new Pane(trace, byId("panes")));
   minimap = new Minimap(/** @type {HTMLCanvasElement} */ (byId("minimap")));
   build();
   follow();
   followGroups();
-  addEventListener("groups", showFiltered);
+  followRows();
+  addEventListener("groups", () => {
+    showFiltered();
+    showRowsChoice();
+  });
   onChange(changed);
   controls();
   hands();
@@ -180,6 +185,7 @@ function changed(changes) {
   const filter = /** @type {HTMLInputElement} */ (byId("filter"));
   if (changes.has("filter") && filter.value !== state.filter) filter.value = state.filter;
   if (changes.has("filter") || changes.has("traces")) showFiltered();
+  if (["rows", "pins", "highlight", "filter", "traces"].some((part) => changes.has(part))) showRowsChoice();
   draw();
   if (changes.size > 0) remember(changes);
 }
@@ -194,6 +200,14 @@ function showFiltered() {
   byId("filter").setAttribute("aria-invalid", String(none));
 }
 
+/** Shows in the menu which tasks have rows. */
+function showRowsChoice() {
+  const menu = /** @type {HTMLSelectElement} */ (byId("rows"));
+  const options = choices().map(([value, name]) => new Option(name, value));
+  if (document.activeElement !== menu || menu.options.length !== options.length) menu.replaceChildren(...options);
+  menu.value = state.rows;
+}
+
 /** The times of the latest frames. @type {number[]} */
 const frames = [];
 
@@ -201,7 +215,10 @@ function draw() {
   const begin = performance.now();
   panes.forEach((pane) => pane.draw(colors));
   minimap.draw(colors);
-  state.traces.forEach((trace) => trace.tiles.pump());
+  state.traces.forEach((trace) => {
+    trace.tiles.pump();
+    trace.rows.tiles.pump();
+  });
   frames.push(performance.now() - begin);
   if (frames.length > 60) frames.shift();
   panes.forEach((pane) => {
@@ -214,13 +231,13 @@ function draw() {
     if (pane.facts.textContent !== text) pane.facts.textContent = text;
   });
   const column = state.span / Math.max(1, panes[0]?.canvas.width ?? 1);
-  const missing = state.traces.reduce((sum, trace) => sum + trace.tiles.missing + trace.plots.missing, 0);
+  const missing = state.traces.reduce((sum, trace) => sum + trace.tiles.missing + trace.plots.missing + trace.rows.tiles.missing, 0);
   const coarse = state.traces.reduce((sum, trace) => sum + trace.tiles.coarse, 0);
   const parts = (/** @type {number} */ n) => `${n.toLocaleString("en")} ${n === 1 ? "part" : "parts"}`;
   const absent = (missing ? `  ·  not loaded yet (tinted): ${parts(missing)}` : "") + (coarse ? `  ·  coarse so far: ${parts(coarse)}` : "");
   const text = `${seconds(state.from, column)} s to ${seconds(state.from + state.span, column)} s  ·  ${duration(state.span)}  ·  ${duration(column)} per pixel${absent}`;
   if (byId("status").textContent !== text) byId("status").textContent = text;
-  const complete = String(state.traces.every((trace) => trace.tiles.complete() && trace.plots.complete()));
+  const complete = String(state.traces.every((trace) => trace.tiles.complete() && trace.plots.complete() && trace.rows.tiles.complete()));
   if (document.documentElement.dataset.complete !== complete) document.documentElement.dataset.complete = complete;
 }
 
@@ -262,6 +279,8 @@ function controls() {
     }
     change({ traces: state.traces });
   });
+  byId("rows-field").hidden = state.static;
+  byId("rows").addEventListener("change", (event) => change({ rows: /** @type {HTMLSelectElement} */ (event.target).value }));
   byId("in").addEventListener("click", () => zoom(1 / 1.6));
   byId("out").addEventListener("click", () => zoom(1.6));
   byId("all").addEventListener("click", showAll);

@@ -118,11 +118,11 @@ function hatched(context, x, y, width, height, step, theme) {
 
 /** Draws the selection and the cursor over a pane. `origin` is the trace's own time of aligned time 0.
  * @param {CanvasRenderingContext2D} context @param {Trace} trace @param {Layout} layout @param {Scale} scale
- * @param {{ top: number, lanes: number, bottom: number }} place @param {Theme} theme */
+ * @param {{ top: number, lanes: number, bottom: number, below: number }} place @param {Theme} theme */
 export function drawMarks(context, trace, layout, scale, place, theme) {
   const s = scale.scale;
   const x = (/** @type {number} */ aligned) => xOf(scale, aligned + trace.zero);
-  const height = place.bottom - place.top;
+  const height = place.below - place.top;
   if (state.selection) {
     const [from, to] = state.selection;
     const [left, right] = [Math.max(scale.left, x(from)), Math.min(scale.right, x(to))];
@@ -162,14 +162,14 @@ export function drawMarks(context, trace, layout, scale, place, theme) {
       context.restore();
     }
   }
-  drawMarkers(context, x, scale, place.top, place.bottom);
+  drawMarkers(context, x, scale, place.top, place.below);
   const zero = x(0);
   if (state.traces.length > 1 && zero > scale.left && zero < scale.right) {
     context.strokeStyle = theme.faint;
     context.setLineDash([3 * s, 3 * s]);
     context.beginPath();
     context.moveTo(Math.round(zero) + 0.5, place.top);
-    context.lineTo(Math.round(zero) + 0.5, place.bottom);
+    context.lineTo(Math.round(zero) + 0.5, place.below);
     context.stroke();
     context.setLineDash([]);
   }

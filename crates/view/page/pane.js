@@ -6,6 +6,8 @@ import { drawGutter, groupAt, gutterWidth } from "./gutter.js";
 import { layOut, rowAt } from "./layout.js";
 import { HEIGHT, drawMachine, partAt } from "./machine.js";
 import { drawMarks, drawTask } from "./overlay.js";
+import { drawRows, revealRow, taskAt, wishOf } from "./rowdraw.js";
+import { RowBar } from "./rows.js";
 import { bands, css, mixed, taskColor } from "./palette.js";
 import { state } from "./state.js";
 import { seconds, tickStep } from "./time.js";
@@ -37,6 +39,7 @@ export class Pane {
     this.canvas.setAttribute("aria-label", `${trace.head.name}: one lane per CPU. Press the question mark for the keys.`);
     this.canvas.setAttribute("aria-describedby", "here");
     this.context = /** @type {CanvasRenderingContext2D} */ (this.canvas.getContext("2d", { alpha: false }));
+    this.rowBar = new RowBar(trace, room);
     this.resize();
     /** @type {import("./bitmap.js").Colors | null} */
     this.colors = null;
@@ -69,8 +72,10 @@ export class Pane {
     const top = Math.round((AXIS + 4) * scale);
     const [lanes, end] = [top + Math.round((HEIGHT + 4) * scale), this.canvas.height];
     // Rows and lines of figures take at most half of the room.
-    const below = Math.min(Math.round(this.trace.plots.height() * scale), Math.floor((end - lanes) / 2));
-    return { axis: 0, top, lanes, bottom: end - below, end };
+    const below = end - Math.min(Math.round(this.trace.plots.height() * scale), Math.floor((end - lanes) / 2));
+    // So do the rows of tasks of what remains; those of figures lie below them.
+    const rows = Math.min(Math.round(wishOf(this.trace) * scale), Math.floor((below - lanes) * 0.6));
+    return { axis: 0, top, lanes, bottom: below - rows, below, end };
   }
 
   /** Returns the colours of the tasks; computed anew where the state or the theme changed. @param {Theme} theme */
@@ -115,7 +120,10 @@ export class Pane {
       if (state.highlight?.trace === trace.index) drawTask(context, trace, this.layout, scale, places.lanes, theme);
     });
     drawGutter(context, trace, this.layout, scale.left, places, scale.scale, theme);
-    if (places.end > places.bottom) this.clipped(0, places.bottom, scale.right, places.end, () => trace.plots.drawBelow(context, scale, places.bottom, places.end, theme));
+    if (places.below > places.bottom) drawRows(context, trace, scale, places, theme);
+    else trace.rows.tiles.begin();
+    this.rowBar.show(places.bottom / scale.scale + 2, places.below > places.bottom);
+    if (places.end > places.below) this.clipped(0, places.below, scale.right, places.end, () => trace.plots.drawBelow(context, scale, places.below, places.end, theme));
     this.clipped(0, places.top, scale.right, places.lanes, () => drawMachine(context, trace, scale, places.top, theme));
     drawMarks(context, trace, this.layout, scale, places, theme);
     this.drawScroll(places, theme);
@@ -134,7 +142,7 @@ export class Pane {
     this.context.restore();
   }
 
-  /** @param {import("./lanes.js").Scale} scale @param {{ top: number, bottom: number }} places @param {Theme} theme */
+  /** @param {import("./lanes.js").Scale} scale @param {{ top: number, below: number }} places @param {Theme} theme */
   drawAxis(scale, places, theme) {
     const { context } = this;
     const s = scale.scale;
@@ -151,7 +159,7 @@ export class Pane {
       const x = Math.round(xOf(scale, n * step + this.trace.zero)) + 0.5;
       context.beginPath();
       context.moveTo(x, places.top - 4 * s);
-      context.lineTo(x, places.bottom);
+      context.lineTo(x, places.below);
       context.stroke();
       const text = seconds(n * step, step);
       const half = context.measureText(text).width / 2;
@@ -239,12 +247,19 @@ export class Pane {
     const gutter = x * s < scale.left;
     const group = inLanes && gutter ? groupAt(this.layout, x, down) : null;
     const part = gutter ? null : partAt(y * s - places.top, s);
-    return { time, aligned: time - this.trace.zero, row, group, gutter, part, axis: y * s < places.lanes, below: y * s >= places.bottom, ns: scale.perPixel };
+    const task = y * s < places.bottom ? -1 : taskAt(this.trace, places, y * s, s);
+    const region = y * s >= places.below ? "plots" : y * s >= places.bottom ? "tasks" : "lanes";
+    return { time, aligned: time - this.trace.zero, row, group, gutter, part, task, region, axis: y * s < places.lanes, ns: scale.perPixel };
   }
 
   /** Returns the columns at a row and the trace's own time. @param {Row} row @param {number} time */
   runAt(row, time) {
     return this.lanes.runAt(row, time, this.scale().perPixel);
+  }
+
+  /** Scrolls so that the row of a task is in view. @param {number} task its place */
+  revealTask(task) {
+    revealRow(this.trace, this.places(), task, globalThis.devicePixelRatio || 1);
   }
 
   /** Scrolls so that a CPU's lane is in view. @param {number} cpu */

@@ -9,6 +9,7 @@ import { groupName } from "./groups.js";
 import { legend } from "./legend.js";
 import { found, lists } from "./lists.js";
 import { plotPanel } from "./plotpanel.js";
+import { isPinned, pin } from "./rows.js";
 import { stackBefore, taskStacks } from "./stacks.js";
 import { story } from "./story.js";
 import { CLASSES, RULES, causeColor, css, taskColor, theme } from "./palette.js";
@@ -50,7 +51,7 @@ export function build() {
   addEventListener("groups", draw);
   addEventListener("plots", () => state.tab === "plots" && draw());
   onChange((changed) => {
-    const parts = ["tab", "list", "highlight", "place", "selection", "range", "traces", "color", "filter", "theme", "hidden", "story", "rule", "opened"];
+    const parts = ["tab", "list", "highlight", "place", "selection", "range", "traces", "color", "filter", "theme", "hidden", "story", "rule", "opened", "pins", "rows", "paint"];
     if (parts.some((part) => changed.has(part))) draw();
   });
 }
@@ -206,7 +207,11 @@ function task() {
   const trace = state.traces[state.highlight.trace];
   const [known, answer] = [taskOf(trace, state.highlight.pid), trace.task];
   begin(`task ${trace.index},${state.highlight.pid}`);
-  const title = el("h2", {}, named(known ?? { pid: state.highlight.pid, comm: "" }));
+  const { pid } = state.highlight;
+  const pinned = isPinned(trace.index, pid);
+  const button = el("button", { type: "button", class: "pin", "aria-pressed": String(pinned), title: "A row of its own below the lanes (I)" }, pinned ? "pinned" : "pin");
+  button.addEventListener("click", () => pin(trace.index, pid));
+  const title = el("h2", {}, named(known ?? { pid, comm: "" }), button);
   if (!answer) return [title, el("p", {}, "…")];
   const { numbers } = answer;
   const latency = numbers.wakeup_latency;

@@ -4,14 +4,23 @@
 /** @typedef {import("./palette.js").ColorBy} ColorBy */
 /** A trace of the page. `zero` is the instant at which its aligned time is 0, in ns since its start; `grouped`: whether the groups of its tasks are known.
  * @typedef {{ index: number, head: Head, tiles: import("./tiles.js").Tiles, zero: number, collapsed: Set<string>, scroll: number,
- *   grouped: boolean, task: any, plots: import("./plots.js").Plots }} Trace */
+ *   grouped: boolean, task: any, plots: import("./plots.js").Plots, rows: import("./rows.js").Rows }} Trace */
+/** The order of the rows of tasks. @typedef {"waiting" | "running" | "first" | "pid"} RowOrder */
+/** The property that colours a running task in its row: its CPU, the last-level cache of that, or that of the lanes. @typedef {"cpu" | "llc" | "task"} Paint */
 /** A place: a CPU of a trace and an aligned instant. @typedef {{ trace: number, cpu: number, time: number }} Place */
 
 import { keyOf } from "./layout.js";
 import { RULES, WAYS } from "./palette.js";
 
 export const TABS = ["here", "task", "window", "lists", "findings", "legend"];
+/** @type {RowOrder[]} */
+export const ROW_ORDERS = ["waiting", "running", "first", "pid"];
+/** @type {Paint[]} */
+export const PAINTS = ["cpu", "llc", "task"];
 export const LISTS = ["episodes", "waits", "herds", "missed", "tasks"];
+
+/** The maximum number of pins in an address. */
+const MOST_PINS = 200;
 
 /** The shortest window, in ns. */
 export const SHORTEST = 200;
@@ -47,6 +56,14 @@ export const state = {
   rule: "task",
   /** The groups of that list whose tasks are shown, each as the number of its trace and its name. @type {Set<string>} */
   opened: new Set(),
+  /** The tasks that have rows: none, the application, those that pass the filter, those with pins, or a part of a filter that names a group. */
+  rows: "",
+  /** @type {RowOrder} */
+  order: "waiting",
+  /** @type {Paint} */
+  paint: "cpu",
+  /** The tasks with pins, each as the number of its trace and its PID. @type {Set<string>} */
+  pins: new Set(),
   /** The height of a lane in CSS pixels; 0 fits all lanes. */
   lane: 0,
   /** @type {"light" | "dark" | ""} the theme; empty: as the system's */
@@ -134,6 +151,10 @@ export function written() {
   if (state.rule !== "task") parts.set("g", state.rule);
   for (const group of state.opened) parts.append("k", group);
   if (state.story) parts.set("e", `${state.story.trace},${Math.round(state.story.from)},${Math.round(state.story.to)}`);
+  if (state.rows) parts.set("q", state.rows);
+  if (state.order !== "waiting") parts.set("qo", state.order);
+  if (state.paint !== "cpu") parts.set("qc", state.paint);
+  if (state.pins.size) parts.set("qp", [...state.pins].join());
   if (state.lane) parts.set("z", String(state.lane));
   if (state.theme) parts.set("d", state.theme);
   if (state.hidden.size) parts.set("o", [...state.hidden].sort().join());
@@ -177,6 +198,10 @@ export function read(text) {
     rule: RULES.find((rule) => rule === parts.get("g")) ?? "task",
     opened: new Set(parts.getAll("k").slice(0, 100)),
     story: story && known(story[0]) && story[1] < story[2] ? { trace: story[0], from: story[1], to: story[2] } : null,
+    rows: /^(|application|filter|pinned|(command|process|cgroup):=.*)$/s.test(parts.get("q") ?? "") ? (parts.get("q") ?? "").slice(0, 300) : "",
+    order: ROW_ORDERS.find((order) => order === parts.get("qo")) ?? "waiting",
+    paint: PAINTS.find((paint) => paint === parts.get("qc")) ?? "cpu",
+    pins: new Set((parts.get("qp") ?? "").split(",").filter((pin) => /^[0-9]+:[0-9]+$/.test(pin)).slice(0, MOST_PINS)),
     lane: lane ? Math.min(Math.max(lane[0], 0), 80) : 0,
     hidden: new Set(hidden),
     theme: theme === "dark" || theme === "light" ? theme : "",

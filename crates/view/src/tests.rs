@@ -6,6 +6,8 @@ use sched::{Cpu, Pid, SchedEvent, Ts};
 use std::collections::BTreeMap;
 use testkit::{Simulation, Truth};
 
+mod rows;
+
 /// A column as the page reads it: entries, and the least, mean and greatest length of the queue.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Column {

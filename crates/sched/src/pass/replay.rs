@@ -255,6 +255,11 @@ impl<S: EventSource> Replay<S> {
         self.checkpoints.len()
     }
 
+    /// The instants of the checkpoints, in ascending order. [`Replay::window`] begins at the last one up to the window.
+    pub fn checkpoint_times(&self) -> impl Iterator<Item = Ts> {
+        self.checkpoints.iter().map(|checkpoint| checkpoint.ts)
+    }
+
     /// The event of the current step, which is about to be applied. `None` at the last step, and before the first
     /// [`Replay::go`].
     pub fn event(&self) -> Option<&SchedEvent> {

@@ -221,6 +221,15 @@ impl QueuedKinds {
         self.reading(begun.class, begun.cpu, now)
     }
 
+    /// Takes a reading within a wait that began with another one, at this instant: the end of a part of the wait, and the beginning of the next.
+    /// No event may lie between this instant and the one that was followed last.
+    pub fn divide_wait(&mut self, begun: &QueuedReading, now: Ts) -> QueuedReading {
+        if let Some(pending) = self.cpus.get_mut(begun.cpu.index()).and_then(|entry| entry.pending.as_mut()) {
+            pending.is_noted = true;
+        }
+        self.end_wait(begun, now)
+    }
+
     /// Takes a reading for the end of any wait on a CPU of a task that may use every CPU.
     pub fn reading_of_all(&self, cpu: Cpu, now: Ts) -> QueuedReading {
         self.reading(UsableClass::All, cpu, now)

@@ -8,6 +8,7 @@ mod main_findings;
 mod missed;
 pub(crate) mod plots;
 pub(crate) mod questions;
+pub(crate) mod row_facts;
 pub(crate) mod story;
 mod task_detail;
 mod task_groups;

@@ -27,7 +27,7 @@ pub(crate) fn of_no_task(current: Current) -> Id {
 }
 
 /// The sum of the shares of a column.
-const WHOLE: u64 = u16::MAX as u64;
+pub(crate) const WHOLE: u64 = u16::MAX as u64;
 
 /// The state of a CPU: its occupant, and the number of tasks that wait there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,7 +96,7 @@ impl LaneColumn {
     }
 }
 
-fn summed(mut times: Vec<(Id, u64)>) -> Vec<(Id, u64)> {
+pub(crate) fn summed(mut times: Vec<(Id, u64)>) -> Vec<(Id, u64)> {
     times.sort_unstable_by_key(|(id, _)| *id);
     times.dedup_by(|later, first| {
         let same = later.0 == first.0;
@@ -274,7 +274,7 @@ fn shares(times: &[(Id, u64)], ns: u64, longest: u64) -> ([(Id, u16); ENTRIES], 
 
 /// The share of a part of the time, at least the smallest that there is.
 #[inline]
-fn share_of(part: u64, ns: u64) -> u16 {
+pub(crate) fn share_of(part: u64, ns: u64) -> u16 {
     let ns = ns.max(1);
     // Division by 64 bits takes a quarter of the time, and nearly all columns are shorter than three days.
     let share = match part.checked_mul(WHOLE) {

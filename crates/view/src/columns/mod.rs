@@ -6,6 +6,7 @@ pub(crate) mod lane;
 pub(crate) mod longest;
 pub(crate) mod machine;
 pub(crate) mod moves;
+pub(crate) mod row;
 pub(crate) mod shape;
 pub(crate) mod tasks;
 pub(crate) mod tree;

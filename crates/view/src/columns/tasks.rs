@@ -3,7 +3,7 @@
 use crate::columns::lane::{Id, OTHERS};
 use sched::lineage::Kin;
 use sched::seeded::SeededMap;
-use sched::{Comm, Cpu, CpuSpan, Pid, SchedState};
+use sched::{Comm, Cpu, CpuSpan, Pid, SchedState, TaskState};
 
 /// A task of the trace, as the page lists it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,6 +64,14 @@ impl Tasks {
             return *place;
         }
         self.add(TaskEntry { pid, comm, run_ns: 0, home: None, parent: None, application: false })
+    }
+
+    /// Gives places to the tasks that wait at the end and never ran, in the order of their PIDs.
+    pub(crate) fn meet_waiting(&mut self, state: &SchedState) {
+        let waits = |task: &&sched::Task| matches!(task.state, TaskState::Waiting(_) | TaskState::Throttled(_));
+        let mut pids: Vec<Pid> = state.living().filter(waits).map(|task| task.pid).collect();
+        pids.sort_unstable();
+        pids.into_iter().for_each(|pid| _ = self.place_of_new(pid, state));
     }
 
     /// Gives a task a place, if there is one.

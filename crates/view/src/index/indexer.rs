@@ -412,7 +412,7 @@ impl Analysis for Indexer<'_> {
         }
     }
 
-    fn finish(mut self, end: Ts, _: &SchedState) -> Index {
+    fn finish(mut self, end: Ts, state: &SchedState) -> Index {
         self.episode_ends(end);
         let mut index = match self.growth {
             Some(mut growth) => {
@@ -425,7 +425,10 @@ impl Analysis for Indexer<'_> {
         self.notes.herds = self.largest.list();
         index.notes = self.notes;
         index.tasks = match self.tasks {
-            TaskPlaces::Learned(tasks) => Arc::new(tasks),
+            TaskPlaces::Learned(mut tasks) => {
+                tasks.meet_waiting(state);
+                Arc::new(tasks)
+            }
             TaskPlaces::Known(tasks) => tasks,
             TaskPlaces::OfPiece(_) => Arc::default(),
         };

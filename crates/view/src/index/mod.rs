@@ -4,6 +4,7 @@ mod builder;
 mod file;
 pub(crate) mod folds;
 mod indexer;
+pub(crate) mod rows;
 mod sample;
 pub(crate) mod scope;
 mod store;

@@ -86,6 +86,11 @@ impl Scope {
         ts.since(self.start).0.min(self.span)
     }
 
+    /// The end of the scope.
+    pub(crate) fn end(&self) -> Ts {
+        Ts(self.start.0 + self.span as i64)
+    }
+
     /// One tile of columns of this level, of the same trace.
     pub(crate) fn of_tile(&self, level: u32, index: u64) -> Scope {
         let from = (index * self.shape.columns) << level;

@@ -2,12 +2,13 @@
 
 use crate::index::builder::Publish;
 use crate::index::indexer::Indexer;
+use crate::index::rows::{RowIndex, RowIndexer, RowPart};
 use crate::index::scope::Scope;
 use crate::index::tiles::Index;
-use sched::{Analysis, ChosenCpus, Diagnostics, EventSource, Replay, Ts};
+use sched::{Analysis, ChosenCpus, Diagnostics, EventSource, HELD_BACK, Replay, Ts};
 use std::collections::VecDeque;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use workcons::{Unknown, UnknownParts};
 
 /// An indexed trace, with replays of its events.
@@ -18,7 +19,10 @@ pub struct Store<S> {
     replay: Mutex<Replay<S>>,
     /// The replays for tiles, which never wait for a question.
     for_tiles: [Mutex<Replay<S>>; TILES_AT_ONCE],
-    parts: Mutex<Parts>,
+    parts: Mutex<Parts<Index>>,
+    /// The rows of the tasks, once they were asked for, or the reason for which there are none.
+    rows: OnceLock<Result<RowIndex, String>>,
+    row_parts: Mutex<Parts<RowPart>>,
     diagnostics: Diagnostics,
     /// The unknown parts of the whole trace, where it was read for its index.
     unknown: Option<Unknown>,
@@ -34,16 +38,40 @@ const ROOM: usize = 16 << 20;
 /// The bytes that a part takes beside its columns, roughly, with each of its lanes.
 const BESIDE: (usize, usize) = (2048, 256);
 
+/// A part of a trace that was computed from its events.
+trait Finer {
+    /// The bytes that it takes, roughly.
+    fn bytes(&self) -> usize;
+}
+
+impl Finer for Index {
+    fn bytes(&self) -> usize {
+        self.size() + BESIDE.1 * self.cpus().len()
+    }
+}
+
+impl Finer for RowPart {
+    fn bytes(&self) -> usize {
+        RowPart::bytes(self)
+    }
+}
+
 /// The columns of a tile that are finer than those of the index. The lock is held while they are computed.
-type FinerPart = Arc<Mutex<Option<Arc<Index>>>>;
+type FinerPart<T> = Arc<Mutex<Option<Arc<T>>>>;
 
 /// Parts that were asked for, the latest last.
-#[derive(Debug, Default)]
-struct Parts(VecDeque<((u32, u64), FinerPart)>);
+#[derive(Debug)]
+struct Parts<T>(VecDeque<((u32, u64), FinerPart<T>)>);
 
-impl Parts {
+impl<T> Default for Parts<T> {
+    fn default() -> Parts<T> {
+        Parts(VecDeque::new())
+    }
+}
+
+impl<T: Finer> Parts<T> {
     /// The part of this level and place. A new one is empty; parts that were not asked for the longest give way to it.
-    fn of(&mut self, place: (u32, u64)) -> FinerPart {
+    fn of(&mut self, place: (u32, u64)) -> FinerPart<T> {
         if let Some(at) = self.0.iter().position(|(other, _)| *other == place)
             && let Some(known) = self.0.remove(at)
         {
@@ -64,9 +92,9 @@ impl Parts {
 }
 
 /// The bytes of a part. One that is being computed has no size yet.
-fn size(part: &FinerPart) -> usize {
+fn size<T: Finer>(part: &FinerPart<T>) -> usize {
     let made = part.try_lock().ok().and_then(|part| part.clone());
-    BESIDE.0 + made.map_or(0, |part| part.size() + BESIDE.1 * part.cpus().len())
+    BESIDE.0 + made.map_or(0, |part| part.bytes())
 }
 
 /// A panic of another request leaves nothing half done here.
@@ -101,8 +129,8 @@ impl<S: EventSource + Clone> Store<S> {
     fn new(index: Arc<Index>, replay: Replay<S>) -> Store<S> {
         let for_tiles = std::array::from_fn(|_| Mutex::new(replay.another()));
         let diagnostics = replay.diagnostics().clone();
-        let (parts, replay) = (Mutex::default(), Mutex::new(replay));
-        Store { index, replay, for_tiles, parts, diagnostics, unknown: None }
+        let (parts, row_parts, replay) = (Mutex::default(), Mutex::default(), Mutex::new(replay));
+        Store { index, replay, for_tiles, parts, rows: OnceLock::new(), row_parts, diagnostics, unknown: None }
     }
 
     /// The index of the trace.
@@ -154,6 +182,56 @@ impl<S: EventSource + Clone> Store<S> {
         look(&mut lock(&self.replay))
     }
 
+    /// The rows of the tasks over the whole trace; the first request reads it for them, and others wait for it.
+    pub(crate) fn rows(&self) -> Result<&RowIndex, String>
+    where
+        S::Error: ToString,
+    {
+        let made = self.rows.get_or_init(|| {
+            let mut replay = lock(&self.replay).another();
+            let (from, to) = self.index.window(self.index.levels().1, 0);
+            let indexer = RowIndexer::whole(&self.index.scope, &self.index.tasks, replay.checkpoint_times());
+            replay.window(from, to, indexer).map_err(|error| error.to_string())
+        });
+        made.as_ref().map_err(String::clone)
+    }
+
+    /// The tile `index` of the rows of the tasks with these places; nothing if there is none.
+    pub(crate) fn row_tile(&self, level: u32, index: u64, places: &[usize]) -> Result<Option<Vec<u8>>, String>
+    where
+        S::Error: ToString,
+    {
+        let rows = self.rows()?;
+        if !self.index.has_tile(level, index) {
+            return Ok(None);
+        }
+        if level >= rows.levels().0 {
+            return Ok(Some(rows.tile(level, index, places)));
+        }
+        let part = lock(&self.row_parts).of((level, index));
+        let mut part = lock(&part);
+        if let Some(made) = &*part {
+            return Ok(Some(made.tile(places)));
+        }
+        let (from, to) = self.index.window(level, index);
+        let scope = self.index.scope.of_tile(level, index);
+        let indexer = RowIndexer::part(scope, &self.index.tasks, rows.unseen(from));
+        // Whether a wait at the end of the tile is held back shows within this time.
+        let decided = to.after(HELD_BACK).min(self.index.scope.end());
+        let made = self.tile_replay(index).window(from, decided, indexer).map_err(|error| error.to_string())?;
+        let made = Arc::new(RowPart::of(&made, level));
+        let tile = made.tile(places);
+        *part = Some(made);
+        Ok(Some(tile))
+    }
+
+    /// A replay for a tile, one that is free if there is any.
+    fn tile_replay(&self, index: u64) -> MutexGuard<'_, Replay<S>> {
+        let free = self.for_tiles.iter().find_map(|replay| replay.try_lock().ok());
+        // Requests that find none free are spread by the tiles' places.
+        free.unwrap_or_else(|| lock(&self.for_tiles[index as usize % TILES_AT_ONCE]))
+    }
+
     /// The columns of a tile that are finer than those of the index. Requests for the same ones wait for the first.
     fn part(&self, level: u32, index: u64) -> Result<Arc<Index>, S::Error> {
         let part = lock(&self.parts).of((level, index));
@@ -162,9 +240,7 @@ impl<S: EventSource + Clone> Store<S> {
             return Ok(Arc::clone(made));
         }
         let (from, to) = self.index.window(level, index);
-        let free = self.for_tiles.iter().find_map(|replay| replay.try_lock().ok());
-        // Requests that find none free are spread by the tiles' places.
-        let mut replay = free.unwrap_or_else(|| lock(&self.for_tiles[index as usize % TILES_AT_ONCE]));
+        let mut replay = self.tile_replay(index);
         let made = Arc::new(replay.window(from, to, Indexer::finer(&self.index, level, index))?);
         *part = Some(Arc::clone(&made));
         Ok(made)
@@ -177,7 +253,7 @@ mod tests {
 
     #[test]
     fn parts_that_were_not_asked_for_the_longest_give_way() {
-        let mut parts = Parts::default();
+        let mut parts: Parts<Index> = Parts::default();
         let first = parts.of((3, 0));
         let most = ROOM / BESIDE.0;
         (1..most as u64).for_each(|index| drop(parts.of((3, index))));

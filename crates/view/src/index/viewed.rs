@@ -322,6 +322,11 @@ impl<'t> Viewed<'t> {
         self.tile(level, index, |store| store.machine(level, index), |coarse| coarse.machine(level, index))
     }
 
+    /// A tile of the rows of the tasks with these places, once all of the trace was read; nothing if there is none.
+    pub(crate) fn row_tile(&self, level: u32, index: u64, places: &[usize]) -> Result<Option<Vec<u8>>, NotReady> {
+        self.store()?.row_tile(level, index, places).map_err(NotReady)
+    }
+
     fn tile(
         &self,
         level: u32,

@@ -28,6 +28,10 @@ pub(crate) enum Wanted {
     MainFindings,
     /// The groups of the tasks.
     TaskGroups,
+    /// The facts about the rows of the tasks.
+    RowFacts,
+    /// A tile of the rows of the tasks with these places: level, number and places.
+    Rows(u32, u64, Vec<usize>),
     /// The stacks of a task in a window.
     TaskStacks(Pid, AskedWindow),
     /// The episode of violation in a window, step by step.
@@ -65,6 +69,11 @@ impl Wanted {
                 Ok(Wanted::Tile(TileAt::Sums(number(level)?, number(group)?, bin(index)?)))
             }
             ["machine", level, index] => Ok(Wanted::Tile(TileAt::Machine(number(level)?, bin(index)?))),
+            ["rows.json"] => Ok(Wanted::RowFacts),
+            ["rows", level, index] => {
+                let (level, index) = (number(level)?, bin(index)?);
+                places(request).map(|places| Wanted::Rows(level, index, places))
+            }
             ["command.json"] => drawing(request).map(Wanted::Command),
             ["figure.pdf"] => drawing(request).map(|drawing| Wanted::Figure(drawing, Format::Pdf)),
             ["figure.svg"] => drawing(request).map(|drawing| Wanted::Figure(drawing, Format::Svg)),
@@ -85,6 +94,15 @@ impl Wanted {
             _ => return None,
         })
     }
+}
+
+/// The maximum number of rows of a tile.
+const ROWS: usize = 64;
+
+/// The places of the tasks whose rows are asked for.
+fn places(request: &Request) -> Result<Vec<usize>, Rule> {
+    let places: Option<Vec<usize>> = request.get("of").and_then(|list| list.split(',').map(number).collect());
+    places.filter(|places| (1..=ROWS).contains(&places.len())).ok_or("of is a list of 1 to 64 places of tasks")
 }
 
 /// The question of a file's name; nothing if no question has it.
@@ -204,6 +222,8 @@ mod tests {
             ("lanes/3/1/7.bin", Wanted::Tile(TileAt::Lanes(3, 1, 7))),
             ("sums/3/1/7.bin", Wanted::Tile(TileAt::Sums(3, 1, 7))),
             ("machine/3/7.bin", Wanted::Tile(TileAt::Machine(3, 7))),
+            ("rows.json", Wanted::RowFacts),
+            ("rows/3/7.bin?of=5,0", Wanted::Rows(3, 7, vec![5, 0])),
             ("figure.svg?from=1&to=2&cpus=0,2&color-by=command", Wanted::Figure(drawing, Format::Svg)),
             ("stacks.json?pid=4&to=9", Wanted::TaskStacks(Pid(4), window(None, Some(9)))),
             ("story.json?to=5", Wanted::Story(window(None, Some(5)))),
@@ -240,6 +260,8 @@ mod tests {
             ("at.json?at=1", "at is a whole number of nanoseconds, cpu that of a CPU"),
             ("task.json?pid=x", "pid is that of a task"),
             ("stacks.json?from=1", "pid is that of a task"),
+            ("rows/3/7.bin", "of is a list of 1 to 64 places of tasks"),
+            ("rows/3/7.bin?of=1,,2", "of is a list of 1 to 64 places of tasks"),
             ("window.json?from=-1", AskedWindow::RULE),
             ("list.json?kind=x", "kind is episodes, waits, missed or herds"),
             ("search.json?q=a&from=x", "from is a whole number of nanoseconds, skip a number of events"),

@@ -7,7 +7,8 @@ use super::server::Server;
 use crate::ask::filter::{ChosenTasks, PageFilter};
 use crate::ask::questions::{AskedWindow, Asks, Fault};
 use crate::ask::{
-    Commands, Drawing, Finding, Format, MainFindings, MissedSteals, Plotted, TaskGroupings, story, task_stacks,
+    Commands, Drawing, Finding, Format, MainFindings, MissedSteals, Plotted, TaskGroupings, row_facts, story,
+    task_stacks,
 };
 use crate::index::Viewed;
 use crate::index::viewed::NotReady;
@@ -91,6 +92,8 @@ impl<'t> Site<'t> {
             Wanted::Tile(TileAt::Lanes(level, group, index)) => content(BINARY, trace.lanes(level, group, index))?,
             Wanted::Tile(TileAt::Sums(level, group, index)) => content(BINARY, trace.sums(level, group, index))?,
             Wanted::Tile(TileAt::Machine(level, index)) => content(BINARY, trace.machine(level, index))?,
+            Wanted::Rows(level, index, places) => content(BINARY, trace.row_tile(level, index, &places))?,
+            Wanted::RowFacts => answered(row_facts::answer(trace).map_err(Fault::from)),
             Wanted::Command(drawing) => {
                 let command = self.commands.command(number, &drawing).map(|command| json!({ "command": command }));
                 command.map_or_else(|why| Answer::refused(400, &why), |command| answered(Ok(command)))

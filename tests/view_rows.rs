@@ -1,0 +1,235 @@
+//! The rows of tasks of `schedviz view`: against the exported tables of runs and waits, against the kinds of queued time of `latency`, and in a
+//! browser.
+
+use crate::support::{csv, fixture, schedviz, scratch};
+use crate::view::View;
+use crate::view_browser::{COMPLETE, Server, assert_clean, open};
+use crate::webdriver::Browser;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Intervals of each task, with their CPUs.
+type Intervals = BTreeMap<i64, Vec<(u64, u64, u64)>>;
+
+/// The intervals of a table of `export`, in nanoseconds from the start of the trace.
+fn exported(trace: &Path, tables: &Path, table: &str) -> Intervals {
+    let start: i64 = {
+        let run = csv(&std::fs::read_to_string(tables.join("run.csv")).expect("a table"));
+        run[0]["start_ns"].parse().expect("a time")
+    };
+    let mut found = Intervals::new();
+    for row in csv(&std::fs::read_to_string(tables.join(format!("{table}.csv"))).expect("a table")) {
+        let number = |column: &str| row[column].parse::<i64>().unwrap_or_else(|e| panic!("{}: {e}", trace.display()));
+        let from = (number("ts_ns") - start) as u64;
+        let interval = (from, from + number("dur_ns") as u64, number("cpu") as u64);
+        found.entry(number("pid")).or_default().push(interval);
+    }
+    found
+}
+
+/// A number of few bytes.
+fn number(tile: &[u8], at: &mut usize) -> u64 {
+    let length = tile[*at..].iter().take_while(|byte| **byte >= 0x80).count() + 1;
+    let digits = tile[*at..*at + length].iter().rev();
+    *at += length;
+    digits.fold(0, |value, byte| value << 7 | u64::from(byte & 0x7f))
+}
+
+/// The columns of each row of a tile: the shares of the states.
+fn rows(tile: &[u8]) -> Vec<Vec<[f64; 11]>> {
+    let u16_at = |at: usize| u16::from_le_bytes([tile[at], tile[at + 1]]);
+    assert_eq!(&tile[..4], b"SVR1");
+    let (columns, number_of_rows, mut at) = (usize::from(u16_at(4)), u16_at(6), 8);
+    let mut all = Vec::new();
+    for _ in 0..number_of_rows {
+        let mut row = Vec::new();
+        while row.len() < columns {
+            let (run, count) = (usize::from(tile[at]) + 1, tile[at + 1]);
+            at += 2;
+            let mut shares = [0.0; 11];
+            let (mut first, mut rest) = (None, 1.0);
+            for nth in 0..count {
+                let state = usize::from(tile[at]);
+                at += 1;
+                if nth > 0 {
+                    shares[state] = f64::from(u16_at(at)) / 65_535.0;
+                    rest -= shares[state];
+                    at += 2;
+                } else {
+                    first = Some(state);
+                }
+            }
+            first.into_iter().for_each(|state| shares[state] = rest);
+            if shares[0] > 0.0 {
+                let named = tile[at];
+                at += 1;
+                for _ in 0..named & 0x7f {
+                    number(tile, &mut at);
+                    at += if named & 0x80 > 0 { 0 } else { 2 };
+                }
+            }
+            if shares[1..=5].iter().sum::<f64>() > 0.0 {
+                number(tile, &mut at);
+            }
+            row.extend(std::iter::repeat_n(shares, run));
+        }
+        all.push(row);
+    }
+    assert_eq!(at, tile.len());
+    all
+}
+
+/// The time of intervals within a stretch.
+fn within(intervals: Option<&Vec<(u64, u64, u64)>>, from: u64, to: u64) -> u64 {
+    let part = |(start, end, _): &(u64, u64, u64)| (*end).min(to).saturating_sub((*start).max(from));
+    intervals.into_iter().flatten().map(part).sum()
+}
+
+#[test]
+fn rows_are_the_exported_runs_and_waits() {
+    let names = [
+        "hackbench.dat",
+        "hackbench-v6.dat",
+        "hotplug.dat",
+        "sleepers-6.12.dat",
+        "throttled-6.12.dat",
+        "mask.dat",
+        "unseen-wakeups-6.1.dat",
+    ];
+    for path in names.map(fixture) {
+        let tables = scratch("view-rows");
+        let name = path.to_str().expect("a name");
+        schedviz(&["export", name, "--csv", tables.to_str().expect("a name"), "-q"]).success();
+        let (ran, waited) = (exported(&path, &tables, "on_cpu"), exported(&path, &tables, "wait"));
+        let view = View::of(&[&path]);
+        let head = view.head(0);
+        let tasks: Vec<i64> =
+            head["tasks"].as_array().expect("tasks").iter().map(|task| task["pid"].as_i64().expect("a PID")).collect();
+        let facts = view.json("t/0/rows.json");
+        let states = facts["states"].as_array().expect("states");
+        let time = |state: usize, place: usize| facts["times"][state][place].as_u64().expect("a time");
+        assert_eq!((states.len(), &states[0], &states[10]), (11, &Value::from("running"), &Value::from("absent")));
+        // Every task that ran or waited has a row, with these sums.
+        for (pid, place) in ran.keys().chain(waited.keys()).map(|pid| (pid, tasks.iter().position(|task| task == pid)))
+        {
+            let place = place.unwrap_or_else(|| panic!("{name}: task {pid} has no row"));
+            let all = u64::MAX;
+            assert_eq!(time(0, place), within(ran.get(pid), 0, all), "{name}: running time of {pid}");
+            let queued: u64 = (1..=5).map(|state| time(state, place)).sum();
+            assert_eq!(queued, within(waited.get(pid), 0, all), "{name}: waiting time of {pid}");
+            let first = ran.get(pid).map(|runs| runs.iter().map(|(from, ..)| *from).min());
+            assert_eq!(facts["first"][place].as_u64(), first.flatten(), "{name}: the first run of {pid}");
+        }
+        compare_tiles(&view, &head, name, &tasks, (&ran, &waited));
+        std::fs::remove_dir_all(&tables).expect("removed");
+    }
+}
+
+/// Compares the columns of some tiles with the exported intervals.
+fn compare_tiles(view: &View, head: &Value, name: &str, tasks: &[i64], (ran, waited): (&Intervals, &Intervals)) {
+    let (span, top) = (head["span"].as_u64().expect("a span"), head["levels"][1].as_u64().expect("a level"));
+    let columns = head["tile"]["columns"].as_u64().expect("columns");
+    let places: Vec<String> = (0..tasks.len().min(64)).map(|place| place.to_string()).collect();
+    for (level, index) in [(top, 0), (top - 4, 5), (top - 10, (span >> (top - 10)) / columns / 2)] {
+        let tile = view.get(&format!("t/0/rows/{level}/{index}.bin?of={}", places.join(",")));
+        if index * columns << level > span {
+            assert_eq!(tile.status, 404);
+            continue;
+        }
+        assert_eq!(tile.status, 200, "{name}");
+        for (pid, row) in tasks.iter().zip(rows(&tile.body)) {
+            for (nth, shares) in row.iter().enumerate() {
+                let from = (index * columns + nth as u64) << level;
+                let to = (from + (1 << level)).min(span);
+                if from >= to {
+                    assert_eq!(shares.iter().sum::<f64>(), 0.0, "{name}: behind the end");
+                    continue;
+                }
+                let length = (to - from) as f64;
+                let queued: f64 = shares[1..=5].iter().sum();
+                for (found, truth) in
+                    [(shares[0], within(ran.get(pid), from, to)), (queued, within(waited.get(pid), from, to))]
+                {
+                    // A share has sixteen bits, and one that is not zero is at least the smallest.
+                    let place = format!("{name}: {pid}, column {nth} of tile {index} of level {level}: {shares:?}");
+                    assert!((found - truth as f64 / length).abs() < 2e-4, "{truth} of {length}: {place}");
+                }
+            }
+        }
+    }
+    assert_eq!(view.get(&format!("t/0/rows/{top}/9999999.bin?of=0")).status, 404);
+    assert_eq!(view.get(&format!("t/0/rows/{top}/0.bin")).status, 400);
+}
+
+#[test]
+fn the_kinds_of_the_rows_are_those_of_latency() {
+    for (path, shows_wakeups) in [("hackbench.dat", true), ("rt-5.10.dat", true), ("mask.dat", true)] {
+        let path = fixture(path);
+        let name = path.to_str().expect("a name");
+        let latency = schedviz(&["latency", name, "--json", "-q", "--tasks", "."]).success().text();
+        let latency: Value = serde_json::from_str(&latency).expect("JSON");
+        let view = View::of(&[&path]);
+        view.head(0);
+        let facts = view.json("t/0/rows.json");
+        let all = |state: usize| {
+            let times = facts["times"][state].as_array().expect("times").iter();
+            times.map(|time| time.as_u64().expect("a time")).sum::<u64>()
+        };
+        assert_eq!(all(5) == 0, shows_wakeups, "{name}: the kinds are known");
+        for (state, key) in (1..).zip(["held_back_ns", "beside_idle_ns", "beside_shorter_ns", "alike_ns"]) {
+            let truth = latency["queued"][key].as_u64().unwrap_or_else(|| panic!("{name}: {}", latency["queued"]));
+            assert!(all(state).abs_diff(truth) < 1000, "{name}: {key} {truth}, not {}", all(state));
+        }
+    }
+}
+
+#[test]
+fn rows_are_shown_chosen_and_sorted_in_a_browser() {
+    let Some(browser) = Browser::start("rows") else { return };
+    let path = fixture("hackbench.dat");
+    let server = Server::start(&[&path]);
+    open(&browser, &server, "d=light");
+    let count = |expected: &str| browser.wait_for(&format!("schedviz.state.traces[0].rows.places().length {expected}"));
+    browser.run(
+        "const rows = document.getElementById('rows'); rows.value = 'filter'; rows.dispatchEvent(new Event('change'))",
+    );
+    count("=== schedviz.state.traces[0].head.tasks.length");
+    browser.wait_for(COMPLETE);
+    // The order is that of the waiting time; only the rows in sight were asked for.
+    let sorted = "const { rows } = schedviz.state.traces[0];
+        const wait = place => [1, 2, 3, 4, 5].reduce((sum, state) => sum + rows.facts.times[state][place], 0);
+        return rows.places().every((place, n, all) => n === 0 || wait(all[n - 1]) >= wait(place));";
+    assert_eq!(browser.run(sorted), true);
+    let seen =
+        "return new Set([...schedviz.state.traces[0].rows.tiles.kept.keys()].map(key => key.split('/')[2])).size";
+    let seen = browser.run(seen).as_u64().expect("a number");
+    let tasks = browser.run("return schedviz.state.traces[0].head.tasks.length").as_u64().expect("a number");
+    assert!(seen > 5 && seen < tasks, "{seen} of {tasks}");
+    // A click on a row highlights its task, and a pin keeps it when others go.
+    let click = "const pane = schedviz.panes[0], s = devicePixelRatio, places = pane.places();
+        const canvas = pane.canvas.getBoundingClientRect();
+        const at = { clientX: canvas.left + 500, clientY: canvas.top + places.bottom / s + 30, button: 0, pointerId: 1, bubbles: true };
+        pane.canvas.setPointerCapture = () => {};
+        pane.canvas.dispatchEvent(new PointerEvent('pointerdown', at));
+        pane.canvas.dispatchEvent(new PointerEvent('pointerup', at));
+        return schedviz.state.traces[0].head.tasks[schedviz.state.traces[0].rows.places()[0]].pid";
+    let pid = browser.run(click);
+    assert_eq!(browser.run("return schedviz.state.highlight.pid"), pid);
+    browser.wait_for("document.querySelector('#panel .pin')");
+    browser.run("document.querySelector('#panel .pin').click()");
+    browser.run(
+        "const rows = document.getElementById('rows'); rows.value = 'pinned'; rows.dispatchEvent(new Event('change'))",
+    );
+    count("=== 1");
+    browser.wait_for(COMPLETE);
+    browser.wait_for("location.hash.includes('q=pinned') && location.hash.includes('qp=')");
+    // The colours under the row are those of its tile: running on a CPU, or queued.
+    let drawn = "const pane = schedviz.panes[0], { bottom } = pane.places(), { left, right } = pane.scale();
+        const data = pane.context.getImageData(left, bottom + 26, right - left, 1).data;
+        const seen = new Set();
+        for (let n = 0; n < data.length; n += 4) seen.add(data.slice(n, n + 3).join());
+        return seen.size";
+    assert!(browser.run(drawn).as_u64() > Some(4));
+    assert_clean(&browser, &server);
+}
