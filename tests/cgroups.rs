@@ -97,11 +97,12 @@ fn a_part_is_its_window(folder: &Path, whole: &Path, window: [&str; 4], commands
 #[test]
 fn a_part_has_the_cgroups_and_processes_of_its_window() {
     let (folder, whole) = (scratch("cgroups-of-a-part"), recording("weights.dat"));
-    let by_cgroup: [&[&str]; 6] = [
+    let by_cgroup: [&[&str]; 7] = [
         &["neighbours", "--by", "cgroup"],
         &["fairness", "--by", "cgroup"],
         &["why", "--by", "cgroup"],
         &["utilization", "--by", "cgroup"],
+        &["utilization", "--cgroup", "w2$"],
         &["migrations", "--cgroup", "w2$"],
         &["wakers", "--by", "cgroup"],
     ];
@@ -123,6 +124,35 @@ fn a_part_has_the_cgroups_and_processes_of_its_window() {
     let [whole, inner] =
         [(&whole, &window[..]), (&inner, &[])].map(|(trace, window)| outcome(&folder, trace, &command, window));
     assert_eq!(difference("", &whole.expect("a report"), &inner.expect("a report")), None);
+}
+
+/// Chosen tasks take the place of the application: their time is that of their row.
+#[test]
+fn the_time_of_chosen_tasks_is_that_of_their_row() {
+    let mut seen = 0;
+    for window in [&[][..], &["--min", "0.08", "--max", "0.15"]] {
+        for (by, option) in [("cgroup", "--cgroup"), ("task", "--pid"), ("command", "--tasks")] {
+            let report = json(&[&["utilization", "--by", by][..], window].concat(), "weights.dat");
+            let (all, rows) = (&report["all"], report["groups"]["rows"].as_array().expect("rows"));
+            assert_eq!([&all["rt_ns"], &all["rt_possible_ns"], &all["irq_ns"]].map(Value::as_u64), [Some(0); 3]);
+            // Kernel threads are in no cgroup; a stem stands for several names.
+            let is_one = |row: &&Value| match by {
+                "cgroup" => row["group"].as_str().is_some_and(|path| path.starts_with('/')),
+                _ => row["command"].as_str().is_some_and(|name| name.bytes().all(|b| b.is_ascii_lowercase())),
+            };
+            for row in rows.iter().filter(is_one).take(4) {
+                let chosen = match by {
+                    "task" => row["pid"].to_string(),
+                    "cgroup" => format!("^{}$", row["group"].as_str().expect("a path")),
+                    _ => format!("^{}$", row["command"].as_str().expect("a name")),
+                };
+                let of_chosen = json(&[&["utilization", option, &chosen][..], window].concat(), "weights.dat");
+                assert_eq!(of_chosen["all"]["app_ns"], row["run_ns"], "{chosen} {window:?}");
+                seen += 1;
+            }
+        }
+    }
+    assert!(seen > 12, "{seen} selections");
 }
 
 /// The wakeups between cgroups and between processes are those between tasks.

@@ -33,7 +33,6 @@ fn commands_about_tasks_select_them_by_the_same_options() {
             "path" => &["pid"],
             // The tasks that are the application; the numbers are those of all.
             "findings" => &["tasks", "pid", "cgroup"],
-            "utilization" => &["tasks"],
             _ => &[],
         };
         assert!(has == others || has == selection, "{}: {has:?}", command.get_name());

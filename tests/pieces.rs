@@ -68,6 +68,26 @@ impl<S: EventSource<Error: Debug>> Compared<S> {
         );
         tallies.push(("utilization", tally));
 
+        // Both tasks come to a chosen cgroup, and leave it, within their runs.
+        let part = |nth: i64| Ts(from.0 + (to.since(from).0 as i64 / 40) * nth);
+        let moves: Vec<(Ts, Pid, Option<&str>)> = (0..40)
+            .flat_map(|nth| [(part(nth), self.first), (part(nth), self.last)])
+            .enumerate()
+            .map(|(nth, (ts, pid))| (ts, pid, Some(if nth % 4 < 2 { "/a" } else { "/b" })))
+            .collect();
+        let cgroups = Arc::new(membership::TaskGroups::of_cgroups(membership::Cgroups::of_moves(&moves)));
+        let groups = membership::ChosenGroups::default().with_cgroups(cgroups, |path| path == "/a");
+        let chosen = membership::ChosenTasks::new(sched::TaskFilter::default(), Some(groups));
+        let selecting = utilization::Options { tasks: Some(chosen), ..options.clone() };
+        let tally = in_pieces(
+            source,
+            window,
+            &lengths,
+            || utilization::Utilization::new(&selecting),
+            |output| format!("{} {:?} {:?}", json(output), output.columns, output.heat),
+        );
+        tallies.push(("utilization of a cgroup", tally));
+
         let tick = Dur((to.since(from).0 / 50).max(1));
         let underload = || utilization::Underload::new(&options, tick, true);
         let tally = in_pieces(source, window, &lengths, underload, |output| format!("{output:?}"));
@@ -75,6 +95,9 @@ impl<S: EventSource<Error: Debug>> Compared<S> {
 
         let tail = || utilization::TailSearch::new(&options);
         tallies.push(("serial tail", in_pieces(source, window, &lengths, tail, |output| format!("{output:?}"))));
+        let tail = || utilization::TailSearch::new(&selecting);
+        let tally = in_pieces(source, window, &lengths, tail, |output| format!("{output:?}"));
+        tallies.push(("serial tail of a cgroup", tally));
 
         let by_name = || {
             let command = Some(Comm::new(b"hackbench"));

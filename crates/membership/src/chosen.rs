@@ -36,6 +36,16 @@ impl ChosenTasks {
     pub fn takes(&self, pid: Pid, ts: Ts, name: impl Fn() -> Comm) -> bool {
         self.filter.takes(pid, name) && self.groups.as_ref().is_none_or(|groups| groups.takes(pid, None, ts))
     }
+
+    /// Whether cgroups or policies select, so that a task can be selected for a part of its run.
+    pub fn are_of_groups(&self) -> bool {
+        self.groups.is_some()
+    }
+
+    /// The first instant after `ts` at which the cgroup or the policy of a task may change; nothing where neither selects.
+    pub fn next_change(&self, pid: Pid, ts: Ts) -> Option<Ts> {
+        self.groups.as_ref()?.next_change(pid, ts)
+    }
 }
 
 impl From<TaskFilter> for ChosenTasks {
@@ -61,6 +71,13 @@ impl ChosenGroups {
     /// Whether no cgroup of the trace is chosen, though some were asked for.
     pub fn lacks_cgroups(&self) -> bool {
         self.cgroups.as_ref().is_some_and(|(_, chosen)| !chosen.contains(&true))
+    }
+
+    /// The first instant after `ts` at which the cgroup or the policy of a task may change.
+    fn next_change(&self, pid: Pid, ts: Ts) -> Option<Ts> {
+        let by_cgroup = self.cgroups.as_ref().and_then(|(groups, _)| groups.next_change(pid, ts));
+        let by_policy = self.policies.as_ref().and_then(|(groups, _)| groups.next_change(pid, ts));
+        by_cgroup.into_iter().chain(by_policy).min()
     }
 
     /// Whether a task is chosen at an instant. `prio` is the priority of one that no switch shows. A task whose cgroup or parameters are
@@ -102,6 +119,13 @@ mod tests {
         let takes =
             |filter: TaskFilter| ChosenTasks::new(filter, Some(groups.clone())).takes(Pid(7), Ts(5), || Comm::EMPTY);
         assert_eq!((takes(TaskFilter::default()), takes(filter)), (true, false));
+        let next = |groups: &ChosenGroups| {
+            let chosen = ChosenTasks::new(TaskFilter::default(), Some(groups.clone()));
+            [4, 5, 9].map(|ts| chosen.next_change(Pid(7), Ts(ts)))
+        };
+        assert_eq!(next(&groups), [Some(Ts(5)), Some(Ts(9)), None]);
+        assert_eq!(next(&both), [Some(Ts(5)), Some(Ts(6)), None]);
+        assert_eq!(ChosenTasks::default().next_change(Pid(7), Ts(4)), None);
         assert!(
             ChosenTasks::default().takes_all() && !ChosenTasks::new(TaskFilter::default(), Some(groups)).takes_all()
         );

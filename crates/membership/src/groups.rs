@@ -138,7 +138,7 @@ impl TaskGroups {
     }
 
     /// The first instant after `ts` at which the group of a task may change by a record.
-    fn next_change(&self, pid: Pid, ts: Ts) -> Option<Ts> {
+    pub(crate) fn next_change(&self, pid: Pid, ts: Ts) -> Option<Ts> {
         match self.by {
             TasksBy::Task | TasksBy::Command => None,
             TasksBy::Process => self.processes.next_change(pid, ts),

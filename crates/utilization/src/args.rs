@@ -1,9 +1,8 @@
 //! The arguments of `schedviz utilization`.
 
 use membership::TasksBy;
-use regex::Regex;
 use sched::Dur;
-use session::args::{BeginArgs, DetailArgs, TraceArgs, positive_length};
+use session::args::{BeginArgs, DetailArgs, TaskArgs, TraceArgs, positive_length};
 use session::formats::{Formats, OutputArgs};
 
 /// The formats in which the answer can be written.
@@ -11,13 +10,12 @@ pub(crate) const FORMATS: Formats = Formats::FIGURE_AND_TEXT.and_table();
 
 /// Show how the CPUs spend their time, interval by interval, like mpstat
 ///
-/// The classes: the application (what descends from the traced command, or what --tasks matches), other
-/// tasks, kernel threads, the stopper, real-time and deadline tasks, interrupts where they were recorded;
+/// The classes: the application (what descends from the traced command, or the tasks that are chosen), other tasks, kernel threads, the stopper, real-time and deadline tasks, interrupts where they were recorded;
 /// time that is unknown, that a CPU was offline, or that it idled.
 /// Two situations are pointed out: CPUs that idle beside overloaded ones for at least the time in which the load
 /// balancer should need, and herds of tasks that leave one CPU for one other.
 #[derive(Clone, Debug, clap::Args)]
-#[command(after_help = EXAMPLES, mut_args(|argument| FORMATS.fit(argument)))]
+#[command(after_help = EXAMPLES, mut_args(|argument| TaskArgs::hide_forked(FORMATS.fit(argument))))]
 pub struct UtilizationArgs {
     #[command(flatten)]
     pub(crate) trace: TraceArgs,
@@ -41,9 +39,8 @@ pub struct UtilizationArgs {
     /// The length of the intervals of underload, which count from the trace's start: that of a tick
     #[arg(long, value_name = "TIME", default_value = "4ms", value_parser = positive_length)]
     pub(crate) tick: Dur,
-    /// The application's tasks, by command; without it what descends from the traced command
-    #[arg(long, value_name = "REGEX", value_parser = Regex::new, help_heading = "Tasks")]
-    pub(crate) tasks: Option<Regex>,
+    #[command(flatten)]
+    pub(crate) tasks: TaskArgs,
     #[command(flatten)]
     pub(crate) begin: BeginArgs,
     #[command(flatten)]

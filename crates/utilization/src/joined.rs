@@ -1,5 +1,6 @@
 //! The pieces of a pass, joined.
 
+use crate::selectable::Selectable;
 use crate::{Class, CpuNow, IdleBeside, Utilization};
 use sched::{Analysis, Cpu, Joined, SchedState, TaskState, Ts};
 
@@ -19,8 +20,8 @@ enum IdlingStep {
 pub(crate) struct IdlingLog {
     /// The instant at which the piece begins.
     at: Ts,
-    /// The class and the number of handlers of each CPU shown at the beginning.
-    cpus: Vec<(Class, u32)>,
+    /// The class, what that depends on, and the number of handlers of each CPU shown at the beginning.
+    cpus: Vec<(Class, Option<Selectable>, u32)>,
     /// The CPUs, by their places, whose run at the beginning turns out to be of another class, with that.
     changed: Vec<(usize, Class)>,
     steps: Vec<(Ts, IdlingStep)>,
@@ -79,7 +80,7 @@ impl Joined for Utilization<'_> {
     fn resume(&mut self, _: Ts, at: Ts, state: &SchedState) {
         self.begin(at, state);
         self.heat.iter_mut().chain([&mut self.intervals, &mut self.columns]).for_each(|grid| grid.resume(at));
-        let cpus = self.cpus.iter().map(|now| (now.class, now.depth)).collect();
+        let cpus = self.cpus.iter().map(|now| (now.class, now.selectable, now.depth)).collect();
         let mut log = Box::new(IdlingLog { at, cpus, ..IdlingLog::default() });
         for cpu in state.observed().chain(state.unobserved_queues()).filter(|cpu| state.queue_length(*cpu) > 1) {
             log.watch(cpu, true);
@@ -90,7 +91,8 @@ impl Joined for Utilization<'_> {
     fn fits(&self, later: &Self) -> bool {
         let Some(log) = &later.log else { return false };
         // A task can turn out to be of the application while it runs, which the state at an instant does not show.
-        self.cpus.iter().map(|now| (now.class, now.depth)).eq(log.cpus.iter().copied())
+        let at_border = |(row, now): (usize, &CpuNow)| (self.class_at(row, log.at), now.selectable, now.depth);
+        self.cpus.iter().enumerate().map(at_border).eq(log.cpus.iter().copied())
             && self.part.is_some() == later.part.is_some()
     }
 

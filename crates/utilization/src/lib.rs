@@ -1,9 +1,9 @@
 //! The CPUs' time by class, in intervals: the table that mpstat prints, from a trace.
 //!
-//! The time of every CPU is divided without rest into [`Class`]es. Interrupt handlers count where their
-//! events were recorded, and then not for the task they interrupt. Two situations are pointed out: CPUs
-//! that idle beside overloaded ones for at least the time in which the load balancer notices, and herds of
-//! tasks that leave one CPU for one other.
+//! In goes a trace, out comes the time of every CPU, divided without rest into [`Class`]es. Interrupt handlers count where their
+//! events were recorded, and then not for the task they interrupt. Two situations are pointed out: CPUs that idle beside
+//! overloaded ones for at least the time in which the load balancer notices, and herds of tasks that leave one CPU for one other.
+//! Begin reading with [`Class`] in this file, then in `report.rs`.
 //!
 //! ```
 //! use sched::{Cpu, Dur, Pass, Topology, Ts};
@@ -36,6 +36,7 @@ mod joined;
 mod question;
 mod report;
 mod run_class;
+mod selectable;
 mod table;
 mod tail;
 mod underload;
@@ -51,9 +52,9 @@ pub use underload::{IdleStateRow, IdleStatesNotes, IdleWakeups, TICK, Underload,
 
 use grid::Grid;
 use joined::IdlingLog;
+use membership::ChosenTasks;
 use run_class::RunTimes;
 use sched::causes::Herds;
-use sched::chosen::is_match;
 use sched::episodes::{Amount, Episodes};
 use sched::kthread::{is_any_stopper, is_idle_injector};
 use sched::seeded::SeededMap;
@@ -62,6 +63,7 @@ use sched::{
     Analysis, ChosenCpus, Cpu, CpuCounts, Current, Dur, EventKind, SchedEvent, SchedState, SubsetCounts, TaskState,
     Topology, Ts,
 };
+use selectable::Selectable;
 use serde::Serialize;
 use timeline::Rows;
 
@@ -168,7 +170,7 @@ pub struct Options {
     /// The length of an interval.
     pub interval: Dur,
     /// Tasks that are the application; without it those that descend from the traced command.
-    pub tasks: Option<regex::Regex>,
+    pub tasks: Option<ChosenTasks>,
     /// The places of the CPUs; empty if they are unknown.
     pub topology: Topology,
     /// Report CPUs that idle for at least this long while others are overloaded.
@@ -186,8 +188,10 @@ pub const MOST_INTERVALS: u64 = 100_000;
 /// A CPU as the analysis sees it.
 #[derive(Clone, Copy, Debug)]
 struct CpuNow {
-    /// The class of what it runs.
+    /// The class of what it runs, from the instant on since which it runs that.
     class: Class,
+    /// The running task, if that is of the application or not by its cgroup or its policy, which can change within the run.
+    selectable: Option<Selectable>,
     /// The time of handlers that interrupted tasks.
     in_tasks: u128,
     /// Handlers that have been entered and not left.
@@ -198,6 +202,13 @@ struct CpuNow {
     run_since: Ts,
     /// Whether the CPU has switched since the analysis began.
     has_switched: bool,
+}
+
+impl CpuNow {
+    /// A CPU that does this from the beginning of the analysis on.
+    fn since(since: Ts, (class, selectable): (Class, Option<Selectable>), depth: u32) -> CpuNow {
+        CpuNow { class, selectable, in_tasks: 0, depth, since, run_since: since, has_switched: false }
+    }
 }
 
 /// The outcome of a herd.
@@ -262,7 +273,7 @@ impl<'o> Utilization<'o> {
     /// Returns the analysis with the options of a measurement.
     pub fn new(options: &'o Options) -> Utilization<'o> {
         let (since, class) = (options.from, Class::Unknown);
-        let unknown = CpuNow { class, in_tasks: 0, depth: 0, since, run_since: since, has_switched: false };
+        let unknown = CpuNow::since(since, (class, None), 0);
         let window = options.to.since(options.from).0.max(1);
         let columns = Grid::new(options.from, options.to, Dur(window.div_ceil(COLUMNS)), CLASSES);
         Utilization {
@@ -290,26 +301,31 @@ impl<'o> Utilization<'o> {
         }
     }
 
-    /// The class of a CPU's time now, but for interrupts.
-    fn class_of(&self, cpu: Cpu, state: &SchedState) -> Class {
-        match (state.current(cpu), state.running(cpu)) {
+    /// The class of a CPU's time from an instant on, but for interrupts, with the task by whose cgroup or policy that can change.
+    fn class_of(&self, cpu: Cpu, ts: Ts, state: &SchedState) -> (Class, Option<Selectable>) {
+        let class = match (state.current(cpu), state.running(cpu)) {
             (Current::Idle, _) => Class::Idle,
             (Current::Offline, _) => Class::Offline,
-            (Current::Task(_), Some(task)) => self.class_of_task(task, cpu),
+            (Current::Task(_), Some(task)) => {
+                let class = self.class_with(task, cpu, task.known_prio(), ts);
+                return (class, self.selectable(task, cpu, class));
+            }
             _ => Class::Unknown,
-        }
+        };
+        (class, None)
     }
 
-    fn class_of_task(&self, task: &Task, cpu: Cpu) -> Class {
-        self.class_with(task, cpu, task.known_prio())
-    }
-
-    /// The class of a task with a priority.
-    fn class_with(&self, task: &Task, cpu: Cpu, prio: Option<i32>) -> Class {
+    /// The class of a task with a priority at an instant.
+    fn class_with(&self, task: &Task, cpu: Cpu, prio: Option<i32>, ts: Ts) -> Class {
         let application = match &self.options.tasks {
-            Some(tasks) => is_match(tasks, task.comm),
+            Some(tasks) => tasks.takes(task.pid, ts, || task.comm),
             None => task.kin.descends,
         };
+        self.class_if(application, task, cpu, prio)
+    }
+
+    /// The class of a task with a priority that is of the application or not.
+    fn class_if(&self, application: bool, task: &Task, cpu: Cpu, prio: Option<i32>) -> Class {
         match () {
             () if is_any_stopper(task.comm) => Class::Stopper,
             // Such threads have a real-time priority.
@@ -323,9 +339,19 @@ impl<'o> Utilization<'o> {
 
     /// The time of a CPU shown, by its place, up to `ts` goes to what it did until then.
     fn account(&mut self, row: usize, ts: Ts) {
+        let to = ts.min(self.options.to);
+        while let Some((at, class)) = self.next_class(row, to) {
+            self.account_alike(row, at);
+            self.cpus[row].class = class;
+        }
+        self.account_alike(row, to);
+    }
+
+    /// The same where the CPU did one thing until then.
+    fn account_alike(&mut self, row: usize, to: Ts) {
         let now = &mut self.cpus[row];
         let class = if now.depth > 0 { Class::Interrupt } else { now.class };
-        let (from, to) = (now.since, ts.min(self.options.to));
+        let from = now.since;
         if from >= to {
             return;
         }
@@ -352,10 +378,12 @@ impl<'o> Utilization<'o> {
     /// Takes over the class of a CPU from `ts` on.
     fn turn(&mut self, cpu: Cpu, ts: Ts, state: &SchedState) {
         let Some(row) = self.rows.of(cpu) else { return };
-        let class = self.class_of(cpu, state);
-        if class != self.cpus[row].class {
+        let (class, selectable) = self.class_of(cpu, ts, state);
+        let now = &self.cpus[row];
+        if (class, selectable) != (now.class, now.selectable) {
             self.account(row, ts);
-            self.cpus[row].class = class;
+            let now = &mut self.cpus[row];
+            (now.class, now.selectable) = (class, selectable);
         }
     }
 
@@ -453,8 +481,8 @@ impl Analysis for Utilization<'_> {
         self.beside = IdleBeside::of(self.part.as_ref().map_or_else(|| state.counts(), SubsetCounts::counts));
         for (row, (cpu, _)) in self.options.cpus.iter().enumerate() {
             let depth = state.handlers(*cpu);
-            let class = self.class_of(*cpu, state);
-            self.cpus[row] = CpuNow { class, in_tasks: 0, depth, since: start, run_since: start, has_switched: false };
+            let class = self.class_of(*cpu, start, state);
+            self.cpus[row] = CpuNow::since(start, class, depth);
         }
     }
 

@@ -6,7 +6,6 @@ use crate::table;
 use crate::{GroupTimes, Options, RunEnd, TailSearch, Underload, Utilization, UtilizationReport};
 use anyhow::{Result, bail};
 use question::{Question, Subcommand};
-use sched::chosen::is_match;
 use sched::{Diagnostics, Dur, EventIssue};
 use schedstat::{FromTrace, StatRow};
 use session::Session;
@@ -71,8 +70,10 @@ impl Question for UtilizationQuestion {
 /// Measures the time of the CPUs and prints it.
 pub(crate) fn run(args: &UtilizationArgs) -> Result<()> {
     args.output.check(FORMATS)?;
-    args.begin.without_descent(args.tasks.is_none(), "the application's share")?;
-    let session = args.trace.open()?.with_judged_command_if(args.tasks.is_none())?;
+    args.tasks.without_forked("utilization")?;
+    let shows_application = !args.tasks.is_any();
+    args.begin.without_descent(shows_application, "the application's share")?;
+    let session = args.trace.open()?.with_judged_command_if(shows_application)?;
     let options = options(&session, args)?;
     let groups = args.by.map(|by| session.task_groups(by)).transpose()?;
     let by_group = || groups.as_deref().map(|groups| GroupTimes::new(groups, &options.cpus));
@@ -128,10 +129,9 @@ fn options(session: &Session, args: &UtilizationArgs) -> Result<Options> {
     if session.to.since(session.from).0 / interval.0 > crate::MOST_INTERVALS {
         bail!("--interval: {} makes more than {} intervals", interval.human(), crate::MOST_INTERVALS);
     }
-    if let Some(tasks) = &args.tasks {
-        session.needs_task(&format!("--tasks {tasks}"), |_, name| is_match(tasks, name))?;
-    }
-    Ok(Options { interval, tasks: args.tasks.clone(), balance_interval: args.balance_interval, ..plain })
+    args.tasks.check(session)?;
+    let tasks = args.tasks.is_any().then(|| args.tasks.chosen(session)).transpose()?;
+    Ok(Options { interval, tasks, balance_interval: args.balance_interval, ..plain })
 }
 
 /// The texts around the figure.

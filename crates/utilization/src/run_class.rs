@@ -66,7 +66,7 @@ impl Utilization<'_> {
         let Some(task) = state.running(end.cpu).filter(|task| task.pid == end.pid) else { return };
         // The first priority that an event shows counts for the time before as well.
         let class = match task.known_prio() {
-            None => self.class_with(task, end.cpu, Some(end.prio)),
+            None => self.class_with(task, end.cpu, Some(end.prio), ts),
             Some(_) => Class::PossiblyRealTime,
         };
         if let Some(log) = self.log.as_mut().filter(|_| !self.cpus[row].has_switched) {
@@ -89,6 +89,8 @@ impl Utilization<'_> {
             self.columns.transfer(column, of as usize, class as usize, ns);
         }
         self.cpus[row].class = class;
+        // The whole run is of that class.
+        self.cpus[row].selectable = None;
         self.account(row, ts);
     }
 }

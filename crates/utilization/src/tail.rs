@@ -1,7 +1,6 @@
 //! The serial tail of the application: the time at its end in which no two of its tasks could run (`docs/questions/utilization.md#serial-tail`).
 
 use crate::Options;
-use sched::chosen::is_match;
 use sched::{Analysis, Dur, EventKind, Joined, SchedEvent, SchedState, Task, TaskState, Ts};
 use serde::Serialize;
 use timeline::text::paragraph;
@@ -131,16 +130,16 @@ impl<'o> TailSearch<'o> {
         }
     }
 
-    fn is_of_application(&self, task: &Task) -> bool {
+    fn is_of_application(&self, task: &Task, ts: Ts) -> bool {
         match &self.options.tasks {
-            Some(tasks) => is_match(tasks, task.comm),
+            Some(tasks) => tasks.takes(task.pid, ts, || task.comm),
             None => task.kin.descends,
         }
     }
 
-    /// Counts a task, or not any more.
-    fn look(&mut self, task: &Task, state: TaskState) {
-        let (at, counts) = (task.id().index(), is_runnable(state) && self.is_of_application(task));
+    /// Counts a task, or not any more, from `ts` on.
+    fn look(&mut self, task: &Task, state: TaskState, ts: Ts) {
+        let (at, counts) = (task.id().index(), is_runnable(state) && self.is_of_application(task, ts));
         if at >= self.counted.len() {
             if !counts {
                 return;
@@ -184,9 +183,9 @@ impl<'o> TailSearch<'o> {
     }
 
     /// Counts the tasks that are runnable at the beginning of the window or of a piece.
-    fn count_all(&mut self, state: &SchedState) {
+    fn count_all(&mut self, start: Ts, state: &SchedState) {
         for task in state.living() {
-            self.look(task, task.state);
+            self.look(task, task.state, start);
         }
     }
 }
@@ -196,19 +195,19 @@ impl Analysis for TailSearch<'_> {
 
     fn begin(&mut self, start: Ts, state: &SchedState) {
         (self.since, self.end) = (start, start);
-        self.count_all(state);
+        self.count_all(start, state);
         self.follow(start);
     }
 
     fn after(&mut self, event: &SchedEvent, state: &SchedState) {
         for (task, span) in state.turns() {
-            self.look(task, span.next);
+            self.look(task, span.next, event.ts);
         }
         // The task that runs there may turn out to be the traced command.
         if let EventKind::Exec { .. } = event.kind
             && let Some(task) = state.running(event.cpu)
         {
-            self.look(task, task.state);
+            self.look(task, task.state, event.ts);
         }
         self.follow(event.ts);
     }
@@ -234,7 +233,7 @@ impl Joined for TailSearch<'_> {
     }
 
     fn resume(&mut self, _: Ts, at: Ts, state: &SchedState) {
-        self.count_all(state);
+        self.count_all(at, state);
         self.now = Runnable::of(self.number);
         self.since = at;
         self.log = Some(TailLog { counted: self.counted.clone(), steps: Vec::new() });

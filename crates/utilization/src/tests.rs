@@ -1,7 +1,9 @@
 //! The class of runs whose task becomes real-time while it runs, and the serial tail, by hand.
 
 use crate::{Options, RunEnd, SerialTail, TailSearch, Utilization};
-use sched::{Comm, Cpu, Dur, EventKind, Pass, Pid, PrevState, SchedEvent, TaskRef, Topology, Ts, Window};
+use membership::{Cgroups, ChosenGroups, ChosenTasks, TaskGroups};
+use sched::{Comm, Cpu, Dur, EventKind, Pass, Pid, PrevState, SchedEvent, TaskFilter, TaskRef, Topology, Ts, Window};
+use std::sync::Arc;
 
 fn task(pid: i32, prio: i32) -> TaskRef {
     let comm = if pid == 0 { Comm::new(b"swapper/0") } else { Comm::new(b"task") };
@@ -112,7 +114,7 @@ fn two_tasks(until: i64) -> Vec<SchedEvent> {
 
 fn tail_of(until: i64, (from, to): (i64, i64)) -> Option<SerialTail> {
     let (from, to) = (Ts(from * 1_000_000), Ts(to * 1_000_000));
-    let options = Options { tasks: Some(regex::Regex::new("^task$").expect("an expression")), ..options(from, to) };
+    let options = Options { tasks: Some(ChosenTasks::default()), ..options(from, to) };
     let events = two_tasks(until);
     let pass = Pass::over(events.as_slice()).window(Window { from: Some(from), to: Some(to) });
     pass.run(|| TailSearch::new(&options)).unwrap_or_else(|never| match never {}).output
@@ -136,4 +138,51 @@ fn the_serial_tail_begins_behind_the_last_long_time_with_several_tasks() {
     assert_eq!(tail_of(55, (152, 158)), None, "nothing ran");
     let is_serial = |until| tail_of(until, (0, 160)).is_some_and(|tail| tail.is_serial());
     assert_eq!((is_serial(55), is_serial(59)), (true, false), "5 of 110 ms are a twentieth, 9 are more");
+}
+
+/// Task 7 runs from 100 to 600 and from 700 to 900, and task 8 in between. Task 7 is in `/a` from 250 to 500 and from 750 on, an
+/// interrupt takes 300 to 340. The task's run from 900 to 1,000 is real-time.
+fn moves_between_cgroups() -> (Vec<SchedEvent>, ChosenTasks) {
+    let handler = |ts, entry| at(ts, 7, EventKind::Interrupt { id: 1, entry });
+    let events = vec![
+        switch(0, (8, 120), (0, 120)),
+        switch(100, (0, 120), (7, 120)),
+        handler(300, true),
+        handler(340, false),
+        switch(600, (7, 120), (8, 120)),
+        switch(700, (8, 120), (7, 120)),
+        switch(900, (7, 120), (7, 49)),
+        switch(1000, (7, 49), (0, 120)),
+        at(1100, 0, EventKind::Other { id: 1 }),
+    ];
+    let moves = [(Ts::MIN, "/b"), (Ts(250), "/a"), (Ts(500), "/b"), (Ts(750), "/a")];
+    let moves = moves.map(|(ts, path)| (ts, Pid(7), Some(path)));
+    let cgroups = Arc::new(TaskGroups::of_cgroups(Cgroups::of_moves(&moves)));
+    let groups = ChosenGroups::default().with_cgroups(cgroups, |path| path == "/a");
+    (events, ChosenTasks::new(TaskFilter::default(), Some(groups)))
+}
+
+#[test]
+fn a_run_is_divided_where_the_task_comes_to_a_chosen_cgroup() {
+    let (events, chosen) = moves_between_cgroups();
+    let measure = |window: Window| {
+        let (from, to) = window.within(Ts(0), Ts(1100));
+        let options = Options { tasks: Some(chosen.clone()), ..options(from, to) };
+        let pass = Pass::over(events.as_slice()).window(window).run(|| Utilization::new(&options));
+        let report = pass.unwrap_or_else(|never| match never {}).output;
+        let of = report.all;
+        let by_interval: Vec<u64> =
+            report.intervals.iter().map(|interval| interval.shares.app_ns.unwrap_or(0)).collect();
+        ([of.app_ns.unwrap_or(0), of.other_ns, of.irq_ns, of.rt_ns, of.idle_ns], by_interval)
+    };
+    // In the chosen cgroup 250 to 500 less the handler, and 750 to 900; outside 100 to 250, 500 to 750.
+    let whole = [360, 400, 40, 100, 200];
+    let by_interval = vec![0, 0, 50, 60, 100, 0, 0, 50, 100, 0, 0];
+    let (sums, intervals) = measure(Window::default());
+    assert_eq!((sums, intervals), (whole, by_interval));
+    for edge in (50..1_100).step_by(50).map(Ts) {
+        let (early, _) = measure(Window { from: None, to: Some(edge) });
+        let (late, _) = measure(Window { from: Some(edge), to: None });
+        assert_eq!([0, 1, 2, 3, 4].map(|nth| early[nth] + late[nth]), whole, "{edge:?}");
+    }
 }
