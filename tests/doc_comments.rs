@@ -78,3 +78,29 @@ fn fragments_are_found_and_sentences_are_not() {
     let [few, first, pronoun] = [Fault::FewWords, Fault::FirstWord, Fault::Pronoun].map(Some);
     assert_eq!(found, [(1, few), (3, None), (6, first), (9, pronoun), (18, first)]);
 }
+
+/// The lines within which the head of a crate says where to begin reading.
+const HEAD: usize = 12;
+
+/// The head of each crate says, near its top, in which file to begin reading: one that exists, or its own.
+#[test]
+fn heads_of_crates_say_where_to_begin_reading() {
+    let crates = std::fs::read_dir(root().join("crates")).expect("crates").map(|entry| entry.expect("an entry").path());
+    let (mut astray, mut seen) = (Vec::new(), 0);
+    for folder in crates.map(|folder| folder.join("src")) {
+        let library = ["lib.rs", "program.rs"].map(|name| folder.join(name)).into_iter().find(|path| path.is_file());
+        let text = std::fs::read_to_string(library.expect("a library")).expect("text");
+        let lines = text.lines().map_while(|line| line.strip_prefix("//!")).take(HEAD);
+        let head = lines.map(str::trim).collect::<Vec<_>>().join(" ");
+        let begin = head.split_once("Begin reading ").map(|(_, rest)| rest);
+        let files = begin.into_iter().flat_map(|rest| rest.split('`').skip(1).step_by(2));
+        let mut sources = files.filter(|name| name.ends_with(".rs")).peekable();
+        let is_told = begin.is_some_and(|rest| rest.contains("this file")) || sources.peek().is_some();
+        if !is_told || !sources.all(|name| folder.join(name).is_file()) {
+            astray.push(folder.display().to_string());
+        }
+        seen += 1;
+    }
+    assert!(astray.is_empty(), "the heads of these do not say where to begin reading: {astray:#?}");
+    assert!(seen > 40, "{seen} crates");
+}

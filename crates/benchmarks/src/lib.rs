@@ -1,8 +1,8 @@
-//! The numbers that scheduler benchmarks print, each with its unit and the direction in which it improves.
+//! The numbers that benchmarks print, each with its unit and the direction in which it improves.
 //!
-//! [`numbers`] recognises the output of a program by the lines that only this program prints, so that a script which runs a benchmark
-//! needs no further option. Output of several programs has the numbers of each. A number that a program prints several times, such as
-//! those of an interval, is the last one.
+//! In goes the output of a run as text, out come its numbers ([`numbers`]). A program is recognised by the lines that only it
+//! prints, so that no option is needed; of a number that is printed several times the last one counts. Begin reading in
+//! `hackbench.rs`, the smallest parser.
 //!
 //! ```
 //! use benchmarks::numbers;

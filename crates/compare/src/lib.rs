@@ -1,4 +1,7 @@
-//! Decides whether groups of runs differ by more than noise.
+//! Whether groups of runs differ by more than noise.
+//!
+//! In go the metrics of the runs of two groups or more, out comes a table with the change of each median, a p, and an interval.
+//! Begin reading in `test.rs`, the permutation test, then in `measure.rs`, the one pass over a run that gives its metrics.
 //!
 //! A metric of two groups is compared by its medians. A *permutation test* decides whether they differ
 //! by more than noise. If the groups were the same, any division of all runs into groups of these sizes

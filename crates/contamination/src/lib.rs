@@ -1,7 +1,7 @@
 //! The tasks outside of the application that took its CPUs, and the runs in which they took more than in the others.
 //!
-//! [`Outsiders`] measures a run: the CPU time of tasks that belong neither to the application nor to the kernel, the waiting of the
-//! application behind them, and its preemptions by them, in all and by command. [`contaminated`] judges the runs of a group.
+//! In goes a trace, out come the CPU time of such tasks, the waiting of the application behind them, and its preemptions by them
+//! ([`Outsiders`]). [`contaminated`] judges the runs of a group. Begin reading in `outsiders.rs`.
 //!
 //! ```
 //! use contamination::factor;

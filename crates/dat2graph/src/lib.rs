@@ -1,7 +1,8 @@
 //! The task that every CPU ran at every moment: the question of `schedviz dat2graph`.
 //!
-//! The crate `lanes` reads and draws the lanes, which are the ground of other figures as well; this one adds markers, frequencies,
-//! the critical path, wakeups, and the table of stretches.
+//! In goes a trace, out comes a figure with a lane for each CPU. The crate `lanes` reads and draws the lanes; this one adds
+//! markers, frequencies, the critical path, wakeups, and the table of stretches. Begin reading in `question.rs`, then
+//! `overlay.rs`.
 //!
 //! ```
 //! use dat2graph::Dat2graphQuestion;

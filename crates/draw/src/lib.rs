@@ -1,8 +1,8 @@
 //! Figures as data, and the devices that draw them.
 //!
-//! A [`Figure`] is a list of marks in hundredths of a point, independent of tasks, CPUs and
-//! traces; it can be compared, counted and serialised. [`pdf`], [`svg`] and [`png`] are pure
-//! functions of it: the same figure gives the same bytes on every machine.
+//! In goes a [`Figure`], a list of marks in hundredths of a point that knows nothing of tasks, CPUs and traces; out come the
+//! bytes of a PDF, an SVG or a PNG ([`pdf`], [`svg`], [`png`]). The same figure gives the same bytes on every machine. Begin
+//! reading in `figure.rs`, then `svg.rs`, the shortest device.
 //!
 //! ```
 //! use draw::{Color, Figure, Item, Paint, Rect};

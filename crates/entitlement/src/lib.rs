@@ -1,7 +1,9 @@
 //! The CPU time to which the weights of cgroups entitle their tasks, and the CPU time that they got.
 //!
-//! At each instant the CPUs are divided among the cgroups that have runnable tasks, level by level of their tree and by their weights. A
-//! cgroup cannot use more CPUs than it has runnable tasks; what it leaves goes to the others.
+//! In go the events of a trace and the weights of its cgroups, out come both times of each cgroup. At each instant the CPUs are
+//! divided among the cgroups that have runnable tasks, level by level of their tree and by their weights. A cgroup cannot use
+//! more CPUs than it has runnable tasks; what it leaves goes to the others. Begin reading in `tree.rs` ([`divide`]), then
+//! `meter.rs`.
 //!
 //! ```
 //! use entitlement::{Claim, divide};

@@ -1,8 +1,8 @@
 //! When events happen, and how they relate to scheduling.
 //!
-//! [`Gather`] counts occurrences by kind and by place: a marker each for the kinds whose markers fit the page, bars on
-//! each CPU for the more frequent ones; the counts are exact either way. [`Balance`] does the same for migrations,
-//! each with its cause.
+//! In go the records of a window, out come counts by kind and by place ([`Gather`]), values, rates and spans; for migrations also
+//! the cause of each ([`Balance`]). Kinds that fit the page have a marker for each event, more frequent ones bars; the counts are
+//! exact either way. Begin reading in `gathering.rs`, then `balance.rs`.
 //!
 //! ```
 //! use events::{Gather, Spans};

@@ -1,8 +1,8 @@
 //! The facts of a trace as tables: one row for each run of a task, wait, idle stretch, episode, migration, wakeup and event.
 //!
-//! The analyses of the other crates pass each fact to [`Tables`], which makes it a row of a [`FactTable`] and gives it to
-//! [`Output`]. A row is written as it comes: memory does not grow with the trace. The sums over a table are the numbers of
-//! the command that reports them, since both come from the same analysis.
+//! In goes a trace, out come CSV, Parquet or Perfetto. The analyses of the other crates pass each fact to [`Tables`], which makes
+//! it a row of a [`FactTable`] and gives it to [`Output`] as it comes: memory does not grow with the trace, and sums over a table
+//! are the numbers of the commands. Begin reading in `schema.rs`, the tables and their columns, then `rows.rs`.
 //!
 //! ```
 //! use export::{FactTable, Output, TableWriter, Tables, Value};

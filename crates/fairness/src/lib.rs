@@ -1,5 +1,8 @@
 //! How evenly CPU time is shared, and who starves.
 //!
+//! In goes a trace, out come the run times and waits of its members, the evenness of the run times, the longest waits, and shares
+//! by weight. Begin reading in `evenness.rs`, then below in this file, where runs and waits are counted.
+//!
 //! A *member* is a task, a command, the children of one parent, or what a regular expression catches in
 //! the command. Over the members' run times, in increasing order x₁ … xₙ:
 //!

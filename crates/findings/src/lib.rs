@@ -1,8 +1,9 @@
 //! The main findings about a trace: at most eight sentences, the costliest first (`docs/questions/findings.md`).
 //!
-//! The crate derives no number anew. It runs the analyses of `workcons`, `why`, `path`, `latency`, `utilization`, `fairness`, `jobs` and `neighbours` in
-//! one pass, compares their reports with thresholds, and ranks what exceeds one by its cost: the time on the critical path
-//! of the traced command where the trace shows that path, else CPU time lost.
+//! In go the reports of `workcons`, `why`, `path`, `latency`, `utilization`, `fairness`, `jobs` and `neighbours` from one pass,
+//! out come sentences. No number is derived anew: reports are compared with thresholds, and what exceeds one is ranked by its
+//! cost, the time on the critical path where the trace shows it, else CPU time lost. Begin reading in `observe.rs`, then
+//! `report.rs`.
 //!
 //! ```
 //! use findings::{Analyses, Doubts, Observation, findings};

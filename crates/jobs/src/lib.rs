@@ -1,9 +1,9 @@
-//! The jobs of tasks: the work from each wakeup to the next sleep, with its response time, and the deadlines that are missed.
+//! The jobs of tasks: the work from each wakeup to the next sleep, with its response time, and the deadlines that are missed
+//! (`docs/questions/jobs.md`).
 //!
-//! A task that timers wake at multiples of one interval, or that is woken at even intervals, is periodic; its period is its deadline unless one is given, or the parameters of a deadline task
-//! are recorded. The longest jobs of each task have
-//! what kept them: the time until they were queued, in the run queue, throttled, and the tasks that ran on their CPU meanwhile.
-//! `docs/questions/jobs.md` defines each number.
+//! In goes a trace, out come the periods, response times and missed deadlines of its tasks, and for the longest jobs what kept
+//! them. A task that timers wake at multiples of one interval, or that is woken at even intervals, is periodic; its period is its
+//! deadline unless one is given or recorded. Begin reading in `period.rs`, then below in this file.
 //!
 //! ```
 //! use jobs::{Jobs, Options};

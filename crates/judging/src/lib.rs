@@ -1,5 +1,8 @@
 //! Tests that may be looked at after every round of runs, and the control of false discoveries over many numbers.
 //!
+//! In go the values of two variants, round by round; out come a p that holds whenever the series ends, and discoveries among many
+//! numbers. Begin reading with [`RoundBets`] in this file, then in `discoveries.rs`.
+//!
 //! Runs come in rounds, each with one run of every variant in random order. If two variants are the same, the two runs of a round
 //! could as well have been the other way round: given both values, either order has the probability 1/2, whatever the machine did
 //! meanwhile. [`RoundBets`] bets on that order. Its wealth, which begins at 1, is not expected to grow if the variants are the same, so

@@ -1,9 +1,8 @@
-//! The task that ran on each CPU at each moment.
+//! The task that ran on each CPU at each moment: the ground of the figures with a lane for each CPU.
 //!
-//! The figure has a lane for each CPU, with time from left to right. A colour stands for a task, a gap
-//! for an idle CPU, a hatched area for an unknown task. A lane depends on the events of its CPU alone
-//! ([`LaneFold`]), so that lanes are built in parallel and a window is read from its start. A merged
-//! [`sched::Pass`] builds the same lanes ([`Timeline`]); the tests compare both.
+//! In goes a trace, out come lanes: a colour for a task, a gap for an idle CPU, hatching for an unknown task. A lane depends on
+//! the events of its CPU alone ([`LaneFold`]), so that lanes are built in parallel and a window is read from its start. A merged
+//! [`sched::Pass`] builds the same lanes ([`Timeline`]); the tests compare both. Begin reading in `lane.rs`, then `read.rs`.
 //!
 //! ```
 //! use lanes::{Coloring, Options, Timeline, report};

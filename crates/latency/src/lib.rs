@@ -1,5 +1,8 @@
 //! How long tasks wait until they run, and how long they run and sleep.
 //!
+//! In go the spans of a pass, out come distributions by measure, name and placement, and the longest cases. Begin reading in
+//! `wait.rs`, then below in this file; `question.rs` is the shortest question of all.
+//!
 //! | measure | from | to |
 //! |---|---|---|
 //! | wakeup latency | `sched_waking`, or where that was not recorded `sched_wakeup` | the task is switched in |

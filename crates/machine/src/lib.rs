@@ -1,8 +1,8 @@
 //! The machine that a trace was recorded on, as the file `NAME.machine.json` beside the trace describes it.
 //!
-//! [`Machine::read`] takes everything from `/sys` and `/proc`, below a root that the caller names; [`Machine::parse`]
-//! reads the file back. A fact that the kernel does not give is absent, never zero. The file holds no host name, no
-//! user name, no environment and no arguments of commands.
+//! In go `/sys` and `/proc`, below a root that the caller names ([`Machine::read`]), or the file ([`Machine::parse`]); out comes
+//! a [`Machine`]. A fact that the kernel does not give is absent, never zero. The file holds no host name, no user name, no
+//! environment and no arguments of commands. Begin reading with [`Machine`] in this file.
 //!
 //! ```
 //! use machine::Machine;

@@ -1,8 +1,8 @@
-//! The groups that a task belongs to: its cgroup, its process, and the tasks with almost the same name.
+//! The groups that a task belongs to: its cgroup, its process, its policy, and the tasks with almost the same name.
 //!
-//! [`Cgroups`] and [`Processes`] are learned from the whole trace and the machine file before a pass, and then give the group of a task at
-//! any instant. A group that neither shows is unknown, and absent here. [`stem`] is the rule for names. [`TaskGroups`] gives each task its
-//! group by one rule, [`TasksBy`]: reports have a row for each of these. [`ChosenTasks`] is a selection of tasks.
+//! In go the records of a whole trace and the machine file, before a pass; out comes the group of a task at any instant
+//! ([`Cgroups`], [`Processes`], [`TaskGroups`] by the rule of [`TasksBy`]). What neither shows is unknown, and absent here.
+//! [`stem`] is the rule for names, [`ChosenTasks`] a selection of tasks. Begin reading in `groups.rs`, then `cgroups.rs`.
 //!
 //! ```
 //! use membership::stem;

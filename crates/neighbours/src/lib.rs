@@ -1,7 +1,8 @@
 //! The tasks that ran while others waited on the same CPU: a matrix of victims and culprits.
 //!
-//! At each instant a task that waits on a CPU is the victim of what occupies that CPU. The sums over all pairs are the waiting of all
-//! tasks, to the nanosecond. Time for which a task is throttled stands apart: no neighbour causes it.
+//! In goes a trace, out comes the waiting of each group behind each other one. At each instant a task that waits on a CPU is the
+//! victim of what occupies that CPU, so the sums over all pairs are the waiting of all tasks, to the nanosecond. Time for which a
+//! task is throttled stands apart: no neighbour causes it. Begin reading in `matrix.rs`.
 //!
 //! ```
 //! use neighbours::{By, Matrix, Options};

@@ -1,8 +1,8 @@
-//! Time off-CPU by the stack of the switch-out: the place in the kernel, and in the program, at which a task went to sleep or gave way.
+//! Time off-CPU by the stack of the switch-out: the place at which a task went to sleep or gave way (`docs/questions/offcpu.md`).
 //!
-//! Each switch-out can have a stack. The time that the task is asleep after it, and the time that it is runnable, is at that stack
-//! until the task runs again; time without a recorded stack is in the row *no stack*, so that all rows together are all the time.
-//! `docs/questions/offcpu.md` defines each number.
+//! In go a trace and its stacks, out come the time asleep and the time runnable of each stack. Both are at the stack of the
+//! switch-out until the task runs again; time without a recorded stack is in the row *no stack*, so that all rows together are
+//! all the time. Begin reading below in this file, then in `resolve.rs`.
 //!
 //! ```
 //! use offcpu::{OffCpu, Options};

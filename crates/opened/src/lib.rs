@@ -1,8 +1,8 @@
 //! Opens files for reading and remembers them, so that no output ever replaces an input.
 //!
-//! Every file that schedviz reads is opened by [`file()`] or [`read`], or reported to [`note`]. Before an output takes its place,
-//! [`same_as`] and [`inside`] look whether an input is there: by device and inode, so through links and other names as well. A
-//! file that the program wrote itself ([`written`]) is no input, although it may be read again.
+//! In go the paths of all files that schedviz reads ([`file()`], [`read`], [`note`]); out comes, before an output takes its
+//! place, whether an input is there ([`same_as`], [`inside`]): by device and inode, so through links and other names as well. A
+//! file that the program wrote itself ([`written`]) is no input. Begin reading with [`same_as`] in this file.
 //!
 //! ```
 //! let input = std::env::current_exe().unwrap();

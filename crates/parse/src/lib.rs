@@ -1,11 +1,13 @@
 //! A streaming reader of trace-cmd's `trace.dat` files.
 //!
-//! [`Trace::open`] opens a file (version 6 or 7, compressed or not, of any byte order, word size and
-//! page size), reads its header and keeps no more than that. Events come out in one of three ways:
+//! In goes a file: version 6 or 7, compressed or not, of any byte order, word size and page size. [`Trace::open`] reads its
+//! header and keeps no more than that. Events come out in one of three ways:
 //!
 //! * [`Trace::events`]: the scheduler's events of all CPUs in time order, for a [`sched::Pass`];
 //! * [`Trace::cpu_reader`]: those of one CPU, in its own order, from any instant on;
 //! * [`Trace::records`]: every record of every kind in time order, its fields read on demand.
+//!
+//! Begin reading in `trace/mod.rs`, then `ring/page.rs` and `merge/mod.rs`; `docs/trace-dat.md` describes the format.
 //!
 //! The modules stand in rooms, each of which imports only from lower ones: the base (`bytes`, `error`, `issue`,
 //! `limits`, `parallel`), then `text`, `decode`, `file`, `ring`, `merge` `recover`, `trace`, and `cut`, which writes.

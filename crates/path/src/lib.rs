@@ -1,8 +1,9 @@
 //! The critical path of a command or a task (`docs/questions/path.md`).
 //!
-//! The path is walked backwards from the end of its task. A sleep that another task ended is explained by that task, back to
-//! the instant at which the sleep began; there the walk returns to the sleeper. One pass forwards collects the segments of each
-//! task, with the waker of each sleep, and drops those that no walk can reach any more. The segments of the path tile the window.
+//! In goes a trace, out come segments that tile the window: running, queued, waking, sleeping. The path is walked backwards from
+//! the end of its task. A sleep that another task ended is explained by that task, back to the instant at which the sleep began;
+//! there the walk returns to the sleeper. One pass forwards collects the segments of each task, with the waker of each sleep, and
+//! drops those that no walk can reach any more. Begin reading in `chain.rs`, what is collected, then `walk.rs`.
 //!
 //! ```
 //! use path::{CriticalPath, Options};

@@ -1,12 +1,10 @@
 //! Reads perf.data files as traces: the samples of tracepoints are the events.
 //!
-//! [`open`] reads what `perf sched record`, or `perf record` with any tracepoints, wrote: files and streams (`-o -`),
-//! compressed or not, of either byte order. The result is a [`parse::Trace`], as one of a trace.dat is; samples of
-//! other events are passed over. Call chains (`-g`) are those of [`Trace::event_stacks`]. Values of counters in a group with the switches
-//! (`-e '{sched:sched_switch,cycles}:S'`) are those of [`Trace::counters`].
-//!
-//! One pass over the records finds where those of each CPU are (`scan`); units of them are then read on demand, sorted
-//! by time (`units`). Nothing here panics, whatever the bytes.
+//! In goes what `perf sched record`, or `perf record` with any tracepoints, wrote: files and streams (`-o -`), compressed or not,
+//! of either byte order. Out comes a [`parse::Trace`], as one of a trace.dat is ([`open`]); call chains (`-g`) are those of
+//! [`Trace::event_stacks`], counters read with the switches those of [`Trace::counters`]. Nothing here panics, whatever the
+//! bytes. Begin reading in `scan.rs`, the one pass that finds the records of each CPU, then `units.rs`, which reads them on
+//! demand.
 //!
 //! ```
 //! use parse::{Options, Source};

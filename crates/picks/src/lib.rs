@@ -1,10 +1,9 @@
-//! Picks: why the fair class chose each task that a CPU switched to.
+//! Picks: why the fair class chose each task that a CPU switched to (`docs/questions/picks.md`).
 //!
-//! EEVDF gives each runnable task a *lag*, the share of its run queue that it is owed, and a *deadline*. It picks, among the tasks whose lag
-//! is not negative, the one with the earliest deadline. `docs/questions/picks.md` defines each number and each reason.
-//!
-//! Where `record --why=picks` recorded the kernel's own numbers, a pick is compared with those of all tasks that could have been picked. Otherwise
-//! lags are those of a fluid model, and the reasons are possible ones and named so.
+//! In goes a trace, out come the reason of each pick and the *lag* of the task: the share of its run queue that it is owed. EEVDF
+//! picks, among the tasks whose lag is not negative, the one with the earliest deadline. Where `record --why=picks` recorded the
+//! kernel's own numbers, a pick is compared with those of all tasks that could have been picked. Otherwise lags are those of a
+//! fluid model, and the reasons are possible ones and named so. Begin reading in `reason.rs`, then `exact.rs` and `fluid.rs`.
 //!
 //! ```
 //! use picks::{Options, Picks, Reason};

@@ -1,7 +1,8 @@
 //! Figures of any events, by a specification that reads like its figure.
 //!
-//! A [`Spec`] is understood from TOML, compared with the events of a trace ([`Plan`]), and shown the events of a window
-//! in the order of time ([`Plot`]). The [`PlotReport`] becomes text, JSON, and a figure.
+//! In go TOML and a trace, out come a figure, a table and JSON. A [`Spec`] is understood from TOML, compared with the events of
+//! the trace ([`Plan`]), and shown the events of a window in the order of time ([`Plot`]), which gives a [`PlotReport`]. Begin
+//! reading in `spec.rs`, then `compile.rs` and `measure.rs`.
 //!
 //! ```
 //! use plot::{Spec, explain};

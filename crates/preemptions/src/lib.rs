@@ -1,8 +1,10 @@
-//! Preemption: from the request to reschedule a running task to the switch, or to whatever else ended the request.
+//! Preemption: from the request to reschedule a running task to the switch, or to whatever else ended the request
+//! (`docs/questions/preemptions.md`).
 //!
-//! The kernel asks a running task to give up its CPU by a flag: `TIF_NEED_RESCHED` at once, since 6.13 also
-//! `TIF_NEED_RESCHED_LAZY`, which the task may ignore until it returns to user mode or until the next tick makes it immediate.
-//! `docs/questions/preemptions.md` defines each number.
+//! In goes a trace, out come the times of requests by kind, end and origin. The kernel asks a running task to give up its CPU by
+//! a flag: `TIF_NEED_RESCHED` at once, since 6.13 also `TIF_NEED_RESCHED_LAZY`, which the task may ignore until it returns to
+//! user mode or until the next tick makes it immediate. Begin reading in `cpu.rs`, what is followed for each CPU, then
+//! `follow.rs`.
 //!
 //! The instant of a request is exact where the probe `resched` was recorded (`record --why`). Otherwise it has bounds from the flags
 //! (`common_flags`) of the events on the CPU: it follows the last event that does not carry the flag, and precedes the first one

@@ -1,8 +1,9 @@
 //! The contract between the program and the crates that each answer one question about a trace.
 //!
-//! A crate that answers a question has a type for it, which implements [`Question`]. The program has one list of such types, made
-//! by [`Entry::question`]: its commands, their help, the sections of `report`, and the JSON schemas follow from that list. A question
-//! that one analysis of selected tasks answers implements [`TaskQuestion`] instead, which supplies the rest.
+//! In go arguments and an opened trace, out comes a report in the form that was asked for. A crate that answers a question has a
+//! type for it, which implements [`Question`], or [`TaskQuestion`] where one analysis of selected tasks answers. The program's
+//! one list of such types, made by [`Entry::question`], gives the commands, their help, the sections of `report`, and the JSON
+//! schemas. Begin reading in `task_question.rs`.
 //!
 //! ```
 //! use question::Spread;

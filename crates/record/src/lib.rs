@@ -1,7 +1,8 @@
 //! The recorder: recordings of a command with the events that the analyses need, and the scheduler of this machine as it runs.
 //!
-//! [`plan`] chooses events, buffers and probes by arithmetic and tables alone. The commands `record` and `top` ask the
-//! kernel by [`tracefs`] and exist on Linux alone.
+//! In go a command and what is to be known of it, out come a trace.dat and a machine file. [`plan`] chooses events, buffers and
+//! probes by arithmetic and tables alone; the commands `record` and `top` ask the kernel by [`tracefs`] and exist on Linux alone.
+//! Begin reading in `plan/events.rs`, then `command/running.rs`.
 //!
 //! ```
 //! use record::plan::buffers::{default_size, format_size, parse_size};

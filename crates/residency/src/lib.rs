@@ -1,7 +1,8 @@
 //! The last-level caches and the cores on which tasks run, and the moves between them.
 //!
-//! A *group* is a task, a process or a command. Its *home* is the last-level cache (LLC) under which it ran longest, and its *residency* the
-//! share of its run time there.
+//! In go a trace and its topology, out come the run time of each group under each cache, its moves between caches, and its time
+//! beside busy siblings. A *group* is a task, a process or a command. Its *home* is the last-level cache (LLC) under which it ran
+//! longest, and its *residency* the share of its run time there. Begin reading in `analysis.rs`.
 //!
 //! ```
 //! use residency::{GroupedBy, Options, Residency};

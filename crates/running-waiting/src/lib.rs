@@ -1,10 +1,9 @@
 //! Running and waiting tasks over time.
 //!
-//! At each instant, `running` is the number of tasks that run and `total` that plus those that wait
-//! in a run queue. `total` above `running` while `running` is below the number of CPUs means that
-//! the machine is overloaded and idle at once. A column of the figure stands for many instants: it
-//! shows their time-weighted mean as a line and their least and most as a band, so that an overload
-//! of a microsecond does not look like a wall.
+//! In goes a trace, out come two curves: `running`, the tasks that run, and `total`, with those that wait in a run queue. `total`
+//! above `running` while `running` is below the number of CPUs means that the machine is overloaded and idle at once. A column of
+//! the figure stands for many instants: it shows their time-weighted mean as a line and their least and most as a band. Begin
+//! reading below in this file, then in `figure.rs`.
 //!
 //! ```
 //! use running_waiting::{Options, Panel, RunningWaiting};

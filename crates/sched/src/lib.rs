@@ -1,8 +1,9 @@
 //! The vocabulary of schedviz, and its one interpreter of scheduler events.
 //!
-//! Nothing in this crate depends on files, on figures or on flags. A reader (the `parse` crate, or a
-//! `Vec` in a test) delivers [`SchedEvent`]s in time order; [`Pass`] feeds them to [`SchedState`],
-//! which alone decides what they mean; and every [`Analysis`] looks on.
+//! In go [`SchedEvent`]s in time order, from a reader (the `parse` crate, or a `Vec` in a test); out comes what an [`Analysis`]
+//! makes of them. [`Pass`] feeds the events to [`SchedState`], which alone decides what they mean, and every [`Analysis`] looks
+//! on. Nothing here depends on files, on figures or on flags. Begin reading in `event/mod.rs`, then `state/mod.rs`, then
+//! `analysis/mod.rs`.
 //!
 //! The modules stand in rooms, each of which imports only from those before it: `event` (the vocabulary), `tables`,
 //! `numbers`, `state`, `queued`, `balance`, `analysis`, `pass`. `ARCHITECTURE.md` has their contents.

@@ -1,5 +1,8 @@
 //! /proc/schedstat, and the columns that the task-stealing series derived from it.
 //!
+//! In go two copies of the file, or a trace; out come the rows of the table. Begin reading in `parse.rs`, a snapshot, then
+//! `delta.rs` and `trace.rs`.
+//!
 //! The version number alone does not identify the layout: private series used 16 and 17 for layouts other than
 //! today's. The version, the number of fields of a CPU and the number of fields of a domain decide together;
 //! a file that fits no layout is refused ([`SchedstatError::Layout`]).

@@ -1,7 +1,7 @@
 //! The `schedviz` program as a library: what its tests and `main` share.
 //!
-//! [`COMMANDS`] is the list of commands, which everything else follows from, and [`run`] what the program does, from the words of the command
-//! line to the exit status.
+//! In go the words of the command line, out come files, text and the exit status ([`run`]). [`COMMANDS`] is the list of commands,
+//! which everything else follows from. Begin reading in `program.rs`, then `registry.rs`.
 
 mod commands;
 mod registry;

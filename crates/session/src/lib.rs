@@ -1,7 +1,9 @@
-//! The parts that all commands share: the arguments that select a trace, a window and tasks; the trace that they open; the output.
+//! The parts that all commands share: the arguments that select a trace, a window and tasks; the trace that they open; the
+//! output.
 //!
-//! A command opens a [`Session`] by its arguments, runs an analysis over it, and gives what that found as a
-//! [`TraceDocument`](document::TraceDocument), in each of the [`Renderings`](formats::Renderings) that were asked for.
+//! In go arguments, out come an opened [`Session`] and, once an analysis has run over it, a
+//! [`TraceDocument`](document::TraceDocument) in each of the [`Renderings`](formats::Renderings) that were asked for. Begin
+//! reading in `trace/session.rs`, then `output/formats.rs`.
 //!
 //! ```
 //! use session::args::length;

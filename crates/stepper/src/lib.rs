@@ -1,8 +1,8 @@
 //! Exactly what the machine looked like at one instant, and the event that is about to happen.
 //!
-//! A [`Step`] is a picture of [`sched::SchedState`]: every CPU, its running task, and those that
-//! wait there in the order they came. It is taken before an event, and shows what that event is
-//! going to do: which CPUs and which task it concerns, and what moves from where to where.
+//! In goes a trace with an instant, out comes a [`Step`]: a picture of [`sched::SchedState`] before an event, with every CPU, its
+//! running task, and those that wait there in the order they came. It shows what the event is going to do: which CPUs and which
+//! task it concerns, and what moves from where to where. Begin reading with [`Step`] in this file; `tui.rs` is the terminal view.
 //!
 //! ```
 //! use sched::{Cpu, Replay, Ts};

@@ -1,5 +1,8 @@
 //! For tests only, never published: real trace.dat bytes, and schedules whose true state is known.
 //!
+//! In go seeds and programs of tasks, out come events, files, and the truth about them. Begin reading in `simulation.rs`, then
+//! `file.rs`.
+//!
 //! * [`TraceBuilder`] writes files of either version, any byte order, word size, page size and
 //!   compression. It is written from the description of the format (`trace-cmd.dat(5)`, the
 //!   kernel's ring-buffer documentation), and shares no code with the reader.

@@ -1,5 +1,8 @@
-//! The shared look of schedviz's figures: the page, the scales, the lanes, the palette, and the
-//! columns that stand for more than fits.
+//! The shared look of schedviz's figures: the page, the scales, the lanes, the palette, and the columns that stand for more than
+//! fits.
+//!
+//! In go intervals and curves over time, out come marks of a [`draw::Figure`] with title, axis and legend. Begin reading in
+//! `page.rs`, then `columns.rs`.
 //!
 //! ```
 //! use sched::Ts;

@@ -1,12 +1,11 @@
 //! Prints any event by its own print format, with the system's libtraceevent, as `trace-cmd report` does.
 //!
-//! Print formats are C expressions. `parse` evaluates many of them; libtraceevent, which was written for
-//! them, evaluates all that `trace-cmd report` prints. It is C code that reads bytes of an untrusted file,
-//! so it is built only on request (the feature `system`; `libtraceevent` in the program).
+//! In go the formats of a trace and a record, out comes the line that `trace-cmd report` prints. `parse` evaluates many print
+//! formats by itself, libtraceevent all of them. It is C code that reads bytes of an untrusted file, so it is built only on
+//! request (the feature `system`; `libtraceevent` in the program). Begin reading with the declarations in this file, which follow
+//! `event-parse.h` and `trace-seq.h` of libtraceevent 1.1 to 1.8: these structures are part of its stable interface.
 //!
-//! No other crate of schedviz contains `unsafe`. The declarations below follow
-//! `event-parse.h` and `trace-seq.h` of libtraceevent 1.1 to 1.8, whose structures are part of its
-//! stable interface.
+//! No other crate of schedviz contains `unsafe`.
 #![cfg(feature = "system")]
 #![allow(unsafe_code)]
 

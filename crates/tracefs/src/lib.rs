@@ -1,8 +1,9 @@
 //! The kernel's tracing file system (tracefs): an own instance, an own group of probes, and their removal.
 //!
-//! Everything is done by writing the files of tracefs; no other instance and no other group is touched. An [`Instance`]
-//! and a [`Probes`] remove themselves when they are dropped. Their names carry the process that made them, so that
-//! [`Tracefs::clean`] removes those that a killed program left, and no others.
+//! In go events, buffer sizes and probes, out come the pages of the kernel's buffers. Everything is done by writing the files of
+//! tracefs; no other instance and no other group is touched. An [`Instance`] and a [`Probes`] remove themselves when they are
+//! dropped. Their names carry the process that made them, so that [`Tracefs::clean`] removes those that a killed program left,
+//! and no others. Begin reading in `instance.rs`, then `probes.rs`.
 //!
 //! A plain folder can stand in for tracefs, as in tests: files that the kernel would provide are then created when they
 //! are written.

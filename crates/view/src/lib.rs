@@ -1,9 +1,9 @@
 //! An index of a trace, tiles of it at any zoom, and the local server of a page that shows them.
 //!
-//! The index is made in one pass ([`Indexer`]). It holds columns of each CPU and of the machine on several levels
-//! ([`Index`]): the tasks that ran longest with their shares, idle, unknown and offline time, the length of the run
-//! queue, running and waiting tasks, the violation of work conservation, migrations by cause. A tile holds the columns of
-//! some lanes ([`Shape`]). Columns finer than those of the index are computed from the events of the tile alone.
+//! In goes a trace, out come tiles: columns of some lanes ([`Shape`]) over a window. One pass makes the index ([`Indexer`]),
+//! which holds columns of each CPU and of the machine on several levels ([`Index`]): the tasks that ran longest, idle and unknown
+//! time, run queues, the violation of work conservation, migrations by cause. Finer columns are computed from the events of the
+//! tile alone. Begin reading in `index/mod.rs`, then `serve/site.rs`; `ask/questions.rs` has what the page can ask.
 //!
 //! ```
 //! use sched::{Pass, Ts};

@@ -1,8 +1,8 @@
-//! The graph of wakeups: the commands, tasks, processes or cgroups that wake one another, how often, and the time on either side of each wakeup.
+//! The graph of wakeups: which commands, tasks, processes or cgroups wake one another (`docs/questions/wakers.md`).
 //!
-//! An edge leads from a waker to a woken task. A wakeup counts when the woken task runs, as in `schedviz latency`, and has the time
-//! that the task slept before, the time that it waited after, and the caches of the two CPUs. `docs/questions/wakers.md` defines
-//! each number.
+//! In goes a trace, out come edges from wakers to woken tasks. A wakeup counts when the woken task runs, as in `schedviz
+//! latency`, and has the time that the task slept before, the time that it waited after, and the caches of the two CPUs. Begin
+//! reading in `edges.rs`, then `components.rs`.
 //!
 //! The waker is the task that was current where `sched_waking` was recorded, in the context of a task. A wakeup from an interrupt or a
 //! softirq handler has no waker that the trace shows: the current task was interrupted, and may have nothing to do with it. These

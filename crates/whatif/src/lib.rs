@@ -1,7 +1,8 @@
 //! The work that a trace shows, under other policies (`docs/questions/whatif.md`).
 //!
-//! [`ModelBuilder`] is an analysis that turns a trace into work: programs of tasks. [`simulate`] executes the work under a
-//! [`Policy`] and emits the scheduler's events of that run, which are measured as those of a trace are.
+//! In goes a trace, out come predictions with intervals. [`ModelBuilder`] is an analysis that turns a trace into work: programs
+//! of tasks. [`simulate`] executes the work under a [`Policy`] and emits the scheduler's events of that run, which are measured
+//! as those of a trace are. Begin reading in `model.rs`, then `policy.rs` and `engine/mod.rs`.
 //!
 //! ```
 //! use sched::{Pass, Topology};

@@ -1,9 +1,9 @@
 //! Why tasks waited while CPUs idled.
 //!
-//! `workcons` measures for how long work conservation was violated. This crate divides two sums of that time, to the
-//! nanosecond: the waiting in violation, ∫ V · Σ counted waiters on overloaded CPUs, among the waits, and the idling in
-//! violation, ∫ V · |I|, among the idle stretches. Each wait and each idle stretch has one origin and one end
-//! (`docs/questions/why.md`). The sets are those of `workcons::violation`, with the same options. *Missed steals* are counted as well.
+//! In goes a trace, out come two sums of the time in violation of `workcons`, divided to the nanosecond: the waiting, ∫ V · Σ
+//! counted waiters on overloaded CPUs, among the waits, and the idling, ∫ V · |I|, among the idle stretches. Each wait and each
+//! idle stretch has one origin and one end (`docs/questions/why.md`). The *missed steals* are the switches to idle while a
+//! counted task waits on another CPU. Begin reading in `category.rs`, the origins and ends, then `meter.rs` and `ledger.rs`.
 //!
 //! ```
 //! use sched::Pass;

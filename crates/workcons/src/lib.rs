@@ -1,5 +1,8 @@
 //! Work conservation: is a CPU idle while tasks wait on another?
 //!
+//! In goes a trace, out come the time in violation with its episodes, bounds where events were lost, and a verdict. Begin reading
+//! in `violation.rs`, the one place that derives it, then `count.rs` and `bounds.rs`.
+//!
 //! At an instant, over the observed CPUs whose current is known, let I be the CPUs that idle and
 //! have no task waiting, and O those that run a task while others wait. It is *violated* when
 //! neither is empty. Over a window of length T with N CPUs:
