@@ -295,7 +295,7 @@ impl Analysis for Funnels {
 
     fn before(&mut self, event: &SchedEvent, _: &SchedState) {
         match &mut self.log {
-            // Attempts are made of these alone.
+            // Only records of probes and losses bear on attempts to balance, so a later piece keeps these alone.
             Some(log) if matches!(event.kind, EventKind::Probe { .. } | EventKind::Lost { .. }) => log.push(*event),
             Some(_) => {}
             None => self.take_event(event),

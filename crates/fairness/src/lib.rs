@@ -512,7 +512,7 @@ impl Analysis for Fairness<'_> {
     fn span(&mut self, span: &Span, state: &SchedState) {
         let runs = match span.state {
             TaskState::Running(_) => true,
-            // Elsewhere it may have run.
+            // On a CPU without events the task may have run.
             TaskState::Waiting(cpu) if state.is_observed(cpu) => false,
             _ => return,
         };

@@ -311,7 +311,7 @@ fn draw_marks(figure: &mut Figure, lanes: &[Lane], options: &Options, scale: &Ti
             at.sort_unstable_by_key(|at| (at.y, at.x));
             at.dedup_by_key(|at| place(at));
         }
-        // To where a move is wanted.
+        // Lines to the lanes that tasks are to move to, with a head at the end.
         if !lines.is_empty() {
             figure.push(Item::Lines { stroke: fill, width: 60, dash: PT, lines });
             figure.push(Item::Markers { shape: Shape::Peak, fill, size, at: up });

@@ -272,7 +272,7 @@ impl<'o> Latency<'o> {
             homes: PerTask::default(),
             woken: Default::default(),
             worst: Vec::new(),
-            // The longest of none are all.
+            // Where no case is to be kept, none is long enough.
             least: [(options.worst == 0).then_some(Dur(u64::MAX)); Measure::ALL.len()],
             without_waking: 0,
             gaps: 0,
@@ -300,7 +300,7 @@ impl<'o> Latency<'o> {
     /// A task goes from one state to another.
     fn turn(&mut self, task: &Task, span: &Span, event: &SchedEvent, state: &SchedState) {
         use TaskState::{Asleep, Dead, Running, Throttled, Waiting};
-        // A migration, or another number: it goes on.
+        // A migration or a new PID does not end a wait.
         match (span.state, span.next) {
             (Waiting(_), Waiting(cpu)) if state.has_placed() => return self.place(task, cpu, state),
             (Waiting(_), Waiting(_) | Throttled(_)) | (Throttled(_), Throttled(_)) if span.ended => return,

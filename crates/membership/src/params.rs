@@ -348,7 +348,7 @@ fn call_in(record: &Record<'_>, shows_policy: bool) -> Option<OpenCall> {
     let of = Pid(i32::try_from(record.number("pid")?).ok()?);
     let number = record.number("policy");
     let mut attributes = CallAttributes::of(record);
-    // A negative policy keeps that of the task.
+    // `__sched_setscheduler()` keeps the policy of the task where it is given a negative one (SETPARAM_POLICY).
     attributes.keeps_policy = number.is_some_and(|number| number < 0);
     // The policy 0x40000000 is a flag: children do not inherit it.
     let policy = number.filter(|_| shows_policy).and_then(|number| SchedPolicy::of_number(number & 0xff));

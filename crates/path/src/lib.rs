@@ -534,7 +534,7 @@ impl Analysis for CriticalPath {
             let known = self.tracks.get(task.id()).copied();
             let track = known.unwrap_or(PathTrack::since(turned.unwrap_or(task.since)));
             self.tracks.insert(task.id(), PathTrack { waking, ..track });
-            // Where wakings place tasks, this one did already.
+            // Without `sched_wakeup` the state has placed the task by this waking already.
             for (task, span) in state.turns().filter(|(task, _)| task.pid == pid) {
                 self.turn(task, span, event, state);
             }

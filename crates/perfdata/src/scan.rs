@@ -82,7 +82,7 @@ pub(crate) fn scan(
     header: &mut PerfHeader,
     diagnostics: &mut Diagnostics,
 ) -> Result<Scanned, std::io::Error> {
-    // The findings of two passes count once.
+    // Where the file needs a second pass, what the first one found is forgotten.
     let before = diagnostics.clone();
     match Scan::new(source, header, diagnostics, None).run() {
         Ok(found) => return Ok(found),

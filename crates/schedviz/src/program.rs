@@ -22,7 +22,7 @@ pub fn run() -> ExitCode {
     if !names_a_command(&command) {
         registry::define_all(&mut command);
     }
-    // Workcons, why and latency end the summary of a CI job with findings, which are made of their reports.
+    // `workcons --summary` ends with findings. These are made of the report of workcons, which therefore cannot call them itself.
     summary::take_findings(findings::summary);
     match asked(&mut command) {
         Ok(work) => status(work()),

@@ -590,7 +590,7 @@ impl Analysis for Why<'_> {
             self.chronicle_after(event.ts, was, state);
         }
         match event.kind {
-            // Nothing of it belongs to the next switch.
+            // The records of a new-idle balance belong to the switch that follows them, and to no later one.
             EventKind::Switch { .. } => drop(self.newidle(event.cpu)),
             EventKind::Probe { probe: Probe::Allows(pid, mask), .. } => self.renew(event, pid, mask, state),
             _ => {}

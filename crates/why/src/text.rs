@@ -59,7 +59,7 @@ fn case(longest: &Longest) -> String {
     let task = longest.pid.map_or(String::new(), |pid| format!(": {}", pid.named(longest.command)));
     let start = longest.start_in_trace_ns as f64 / 1e9;
     let violated = longest.violated_ns.human();
-    // Most cases are in violation all the time.
+    // The whole length is told where it is more than the time in violation.
     let length = match longest.duration_ns {
         length if length == longest.violated_ns => String::new(),
         length => format!(" of {}", length.human()),

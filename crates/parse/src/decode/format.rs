@@ -236,7 +236,7 @@ impl Field {
 /// The bytes that a `__data_loc` word at `at` points to.
 pub(crate) fn dynamic(payload: &[u8], at: usize, size: usize, relative: bool, endian: Endian) -> Option<&[u8]> {
     let bytes = payload.get(place(payload, at, size, relative, endian)?)?;
-    // Before 2.6.3x: an offset only.
+    // Kernels before about 2.6.3x store the offset alone, in two bytes; the text then ends at its NUL.
     Some(if size == 2 { crate::bytes::until_nul(bytes) } else { bytes })
 }
 

@@ -532,10 +532,10 @@ impl DecodePlan {
             }
             Decode::Numa { pid, with, src, dst, nodes, stuck } => {
                 let src = cpu(src)?;
-                // There is none where nothing could be found: -1.
+                // `sched_stick_numa` has -1 where `task_numa_migrate()` found no CPU to go to.
                 let dst = if *stuck { dst.cpu(p, e).unwrap_or(src) } else { cpu(dst)? };
                 let with = with.and_then(|at| at.int(p, e)).map(Pid);
-                // There is none either where nothing could be found.
+                // The node is -1 then as well.
                 let node = |at: &At| at.int(p, e).and_then(|node| u16::try_from(node).ok());
                 let nodes = nodes.as_ref().and_then(|[src, dst]| Some([node(src)?, node(dst)?]));
                 EventKind::Numa { pid: Pid(pid.int(p, e)?), with, src, dst, nodes, stuck: *stuck }

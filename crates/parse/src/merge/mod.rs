@@ -211,7 +211,7 @@ pub(crate) fn merge<'t, T: Timed>(
             merger.run(decode_beside, |batch| readers.send(batch))
         });
         look(&batches, first, || shared.one(decode));
-        // A thread that has run ahead must stop.
+        // Without a receiver the thread that reads ahead ends.
         drop(batches);
         // Decoding does not panic. If it did, the panic is passed on, not swallowed.
         ahead.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
@@ -384,7 +384,7 @@ impl<'t, T: Timed> Merger<'t, T> {
                 _ => break,
             };
         }
-        // After a break nothing is left.
+        // The last batch is not full. After a break there is none.
         if !self.batch.is_empty() {
             let _ = pass_on(&mut self.batch);
         }

@@ -293,7 +293,7 @@ impl Fit {
         };
         let width = amount_of(c.width)?;
         let precision = match c.precision {
-            // A negative one is none.
+            // C: a negative precision counts as if it were absent.
             Some(amount) => usize::try_from(amount_of(amount)?).ok().map(|n| n.min(WIDTH)),
             None => None,
         };
@@ -303,7 +303,7 @@ impl Fit {
 
     /// Adds a text of these characters.
     fn put(&self, text: &str, out: &mut String) {
-        // Most have no width: nothing is counted then.
+        // Characters are counted only where there is a width to fill.
         let missing = if self.width == 0 { 0 } else { self.width.saturating_sub(text.chars().count()) };
         let (before, behind) = if self.flags.left { (0, missing) } else { (missing, 0) };
         fill(' ', before, out);
@@ -317,7 +317,7 @@ impl Fit {
         let signed = matches!(letter, 'd' | 'i');
         let value = sign_extend(raw, size);
         if matches!(letter, 'd' | 'i' | 'u') && flags == Flags::default() && width == 0 && precision.is_none() {
-            // As most are.
+            // The quick way for a plain `%d` or `%u`, as most conversions are.
             let mut digits = itoa::Buffer::new();
             out.push_str(if signed { digits.format(value) } else { digits.format(raw) });
             return;

@@ -255,7 +255,7 @@ impl Record<'_> {
             "function" => self.put_symbol(self.number("ip")?, out),
             "kernel_stack" => self.put_stack(out),
             "raw_data" => {
-                // Its format has the first byte only.
+                // The format declares one byte; the record has all that were written to trace_marker_raw.
                 let (id, field) = (self.number("id")?, self.format()?.field("buf")?);
                 let bytes = field.bytes(self.payload(), self.endian());
                 let bytes = expr::shown::hex(bytes.get(..EVENT_TEXT).unwrap_or(bytes), " ");

@@ -290,7 +290,7 @@ impl Record<'_> {
         // The field is declared with eight callers, and has as many as the record.
         let start = self.format().and_then(|format| format.field("caller")).map_or(usize::MAX, |field| field.offset);
         let chunks = self.payload().get(start..).unwrap_or_default().chunks_exact(long.max(1));
-        // All ones end a stack of early kernels.
+        // Early kernels end a stack with ULONG_MAX (`save_stack_trace()`).
         let end = u64::MAX >> (64 - 8 * long.clamp(1, 8));
         chunks.map_while(move |chunk| endian.uint(chunk, 0, long).filter(|address| *address != end))
     }

@@ -113,7 +113,7 @@ impl<'b> ProbeWriter<'b> {
     /// The kinds of imbalance (`enum migration_type`) in the order of their numbers, as the kernel calls them: `migrate_load`.
     /// A number without a name has an empty one.
     pub fn imbalances(&self) -> Vec<CleanText> {
-        // The kernel has five.
+        // The kernel has five. The numbers come from type information, so the loop needs an end.
         const MOST: u32 = 64;
         let member = self.btf.structure(ENV.structure).and_then(|env| self.btf.member(env, "migration_type"));
         let mut names = Vec::new();

@@ -210,7 +210,7 @@ impl FollowedTask {
         self.waking = None;
         let open = self.open.as_mut()?;
         if open.untouched && open.asleep {
-            // Nothing woke it, so it did not sleep.
+            // The task runs without a waking since: it had not slept, and was queued when it was moved.
             let (cause, is_pull) = (open.migration.cause, open.migration.cause == Cause::NewIdleSleeper);
             open.migration.cause = if open.migration.recorded && is_pull { Cause::NewIdle } else { cause.of_waiter() };
             open.asleep = false;
@@ -296,7 +296,7 @@ impl Causes {
                 let is_exec = latest.pending == Pending::Exec;
                 let earlier = self.followed.entry(task.pid).or_default().open.replace(latest);
                 if let Some(earlier) = earlier {
-                    // An exec moves its task once.
+                    // `sched_exec()` migrates the caller before the new program starts; a second migration within one exec is the balancer's.
                     match self.awake.get_mut(&task.pid) {
                         Some(held) if earlier.pending == Pending::Exec && !is_exec => *held = Some(earlier.migration),
                         _ => report(earlier.migration),
@@ -402,7 +402,7 @@ impl Causes {
         let is_newidle = match event.kind {
             EventKind::Other { .. } | EventKind::Probe { .. } | EventKind::Stack { .. } => return,
             EventKind::Frequency { .. } | EventKind::Interrupt { .. } => return,
-            // One more task of the same balancing pass.
+            // `detach_tasks()` takes several tasks: one more of the same balancing pass.
             EventKind::Migrate { dest, .. } if dest == event.cpu && event.in_task() => return,
             EventKind::Switch { prev, state, .. } => prev.pid.is_idle() || !state.is_runnable(),
             _ => false,
@@ -499,7 +499,7 @@ impl Causes {
         match self.stops.get(&cpu) {
             None => (Cause::Stopper, Pending::Exec),
             Some(waking) if waking.in_task && waking.by == pid => (Cause::Affinity, Pending::Exec),
-            // New-idle balancing pulls to its own CPU only.
+            // `sched_balance_newidle()` pulls to its own CPU only, so a waker elsewhere did not balance.
             Some(waking) if waking.in_task && waking.on != dest && !is_softirq_thread(waking.by, state) => {
                 (Cause::Affinity, Pending::Numa)
             }

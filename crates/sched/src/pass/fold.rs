@@ -307,7 +307,7 @@ impl<A: Joined> Fold<A> {
     pub(super) fn join(mut self, later: Fold<A>, events: &[SchedEvent]) -> Fold<A> {
         if !self.analysis.fits(&later.analysis) {
             self.analysis.join_members(later.analysis);
-            // Whether more is needed is known by now.
+            // What `feed` returns, whether the analysis needs more events, was decided when the piece was made.
             let _ = self.feed(events);
             self.analysis.take_up();
             debug_assert_eq!(self.state.noted(), later.state.noted(), "a piece began with another state");

@@ -358,7 +358,7 @@ fn work<A: Joined>(
             Beginning::First(fold) => fold,
             Beginning::Later(scout) => scout.resumed(analysis()),
         };
-        // The scout decides whether more is needed.
+        // What `feed` returns, whether the analysis needs more events, is up to the scout, which sees all of them.
         let _ = fold.feed(&events);
         hand_in(joint, number, Followed { fold, events }, give_back);
     }

@@ -11,11 +11,11 @@ use std::sync::OnceLock;
 /// A function that returns the findings about a trace, as text in columns.
 pub type FindingsOf = fn(&Session) -> Result<String>;
 
-/// The function that the program has named.
+/// The function that the program has named: the crate of findings depends on the commands whose summaries show them.
 static FINDINGS: OnceLock<FindingsOf> = OnceLock::new();
 
-/// Names the function that returns the findings about a trace: the findings are made of the reports of commands that have summaries
-/// themselves. Called once, before any command runs; a later call has no effect.
+/// Names the function that returns the findings about a trace, which [`findings`] calls. The program calls this once, before any command
+/// runs; a later call has no effect.
 pub fn take_findings(findings: FindingsOf) {
     let _ = FINDINGS.set(findings);
 }

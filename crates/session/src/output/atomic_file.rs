@@ -384,7 +384,7 @@ fn unnamed(folder: &Path) -> Option<File> {
     use std::os::unix::fs::OpenOptionsExt;
     let flags = rustix::fs::OFlags::TMPFILE.bits().cast_signed();
     let file = OpenOptions::new().write(true).custom_flags(flags).open(folder).ok()?;
-    // It is to have one in the end.
+    // The file gets its name by a link to its descriptor, which /proc must show.
     descriptor(&file).exists().then_some(file)
 }
 

@@ -490,7 +490,7 @@ impl OutputArgs {
             Format::Pdf => vec![draw::pdf(&drawn()?)],
             Format::Svg => drawn()?.iter().map(|figure| draw::svg(figure).into_bytes()).collect(),
             Format::Png => drawn()?.iter().map(|figure| draw::png(figure, self.dpi)).collect::<Result<_, _>>()?,
-            // It can be too long to be held.
+            // A list of migrations has hundreds of megabytes: JSON is written as it is made.
             Format::Json => return stream(path, |out| write_json(out, document)),
             Format::Csv => match csv {
                 Some(csv) => return stream(path, csv),

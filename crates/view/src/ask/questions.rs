@@ -381,7 +381,7 @@ fn intervals(index: &Index, kind: ListKind, zero: Ts) -> Value {
             format!("{task} waited {}{on}", wait.to.since(wait.from).human())
         }),
         ListKind::Herds => herds(index, zero),
-        // No index has them.
+        // `why` counts missed steals, at the first request: they are not in the index.
         ListKind::Missed => Value::Null,
     }
 }

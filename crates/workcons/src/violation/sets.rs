@@ -246,7 +246,7 @@ impl Sets {
     }
     /// Whether nothing is violated, nor may be, for every way of counting.
     pub(crate) fn are_quiet(&self) -> bool {
-        // The first way counts all.
+        // Way 0 counts all waiters, so the other ways find none either.
         self.sums.cpus.unknown() == 0 && (self.sums.cpus.idle() == 0 || self.sums.waiters.at(0) == 0)
     }
 
@@ -265,7 +265,7 @@ impl Sets {
     #[inline(always)]
     pub(crate) fn situation(&self, way: usize) -> Situation {
         let amount = self.violation(way);
-        // In a trace that lost nothing there is none.
+        // Only an unknown CPU leaves a doubt.
         let doubt = if self.sums.cpus.unknown() > 0 { self.possible_cpus(way) - amount.cpus } else { 0 };
         let nearest = if self.levels.is_some() && amount.holds() { self.nearest(way) } else { None };
         Situation { amount, doubt, nearest }
