@@ -53,10 +53,10 @@ impl Chunk {
             decompress(codec, compressed, self.size as usize, buffer)?;
             return self.piece(buffer);
         }
-        let mut whole = LARGE.lock().unwrap_or_else(PoisonError::into_inner);
-        decompress(codec, compressed, self.size as usize, &mut whole)?;
+        let mut large = LARGE.lock().unwrap_or_else(PoisonError::into_inner);
+        let whole = large.decompressed(codec, compressed, self.size as usize)?;
         buffer.clear();
-        buffer.extend_from_slice(self.piece(&whole)?);
+        buffer.extend_from_slice(self.piece(whole)?);
         Some(buffer)
     }
 
@@ -123,32 +123,69 @@ impl Chunks {
     }
 }
 
-/// Bytes of a piece of a large chunk, where the chunks of this number of CPUs are merged: a piece of each is in memory.
-pub(crate) fn piece_size(cpus: usize, page: usize) -> u32 {
-    let bytes = ((16 << 20) / cpus.max(1)).clamp(64 << 10, 1 << 20);
-    let page = page.max(1);
-    bytes.div_ceil(page).saturating_mul(page).min(1 << 30) as u32
+/// How large chunks are divided, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Pieces {
+    /// A chunk of up to this size is read at once.
+    whole: u32,
+    /// The size of a piece of a larger one. Its decoded events take five times as much where each has 16 bytes, and a CPU has several pieces.
+    piece: u32,
 }
 
-/// Splits chunks that are larger than a piece. Each piece is decompressed anew: that takes time, and no memory.
-pub(crate) fn split(chunks: &mut Vec<Chunk>, piece: u32) {
-    let piece = piece.max(1);
-    if chunks.iter().all(|chunk| chunk.length <= piece) {
-        return;
+impl Pieces {
+    /// The sizes for the merge of this number of CPUs, of each of which a chunk or a piece is in memory.
+    pub(crate) fn of(cpus: usize, page: usize) -> Pieces {
+        let room = (16 << 20) / cpus.max(1);
+        let pages_within = |most: usize| {
+            let page = page.max(1);
+            room.clamp(64 << 10, most).div_ceil(page).saturating_mul(page).min(1 << 30) as u32
+        };
+        Pieces { whole: pages_within(1 << 20), piece: pages_within(256 << 10) }
     }
-    let pieces = |chunk: &Chunk| {
-        let chunk = *chunk;
-        (0..chunk.length.div_ceil(piece)).map(move |nth| {
-            let start = nth.saturating_mul(piece);
-            Chunk { start, length: chunk.length.saturating_sub(start).min(piece), ..chunk }
-        })
-    };
-    *chunks = chunks.iter().flat_map(pieces).collect();
+
+    /// Divides the chunks that are too large.
+    pub(crate) fn divide(self, chunks: &mut Vec<Chunk>) {
+        if chunks.iter().all(|chunk| chunk.length <= self.whole) {
+            return;
+        }
+        let pieces = |chunk: &Chunk| {
+            let chunk = *chunk;
+            let piece = if chunk.length <= self.whole { self.whole } else { self.piece }.max(1);
+            (0..chunk.length.div_ceil(piece)).map(move |nth| {
+                let start = nth.saturating_mul(piece);
+                Chunk { start, length: chunk.length.saturating_sub(start).min(piece), ..chunk }
+            })
+        };
+        *chunks = chunks.iter().flat_map(pieces).collect();
+    }
 }
 
-/// A chunk of which pieces are read, decompressed: of up to [`limits::CHUNK`] bytes, which 16 threads would otherwise have each. Recorders
-/// write chunks that are not divided.
-static LARGE: Mutex<Vec<u8>> = Mutex::new(Vec::new());
+/// A chunk of which pieces are read. Recorders write chunks that are not divided.
+struct LargeChunk {
+    /// The bytes in the file, by which a chunk is known: it is decompressed once for pieces that are read one after the other.
+    compressed: Vec<u8>,
+    /// The decompressed bytes, up to [`limits::CHUNK`]; empty where they could not be had.
+    bytes: Vec<u8>,
+}
+
+/// The large chunk of all threads: each of 16 would otherwise have one.
+static LARGE: Mutex<LargeChunk> = Mutex::new(LargeChunk { compressed: Vec::new(), bytes: Vec::new() });
+
+impl LargeChunk {
+    /// The decompressed bytes of the chunk with these compressed ones.
+    fn decompressed(&mut self, codec: Codec, compressed: &[u8], size: usize) -> Option<&[u8]> {
+        if self.bytes.len() != size || self.compressed != compressed {
+            // Where this fails, no bytes are taken for those of a chunk.
+            self.compressed.clear();
+            if decompress(codec, compressed, size, &mut self.bytes).is_none() {
+                self.bytes.clear();
+                return None;
+            }
+            self.compressed.extend_from_slice(compressed);
+        }
+        Some(&self.bytes)
+    }
+}
 
 thread_local! {
     static ZSTD: RefCell<Option<zstd::bulk::Decompressor<'static>>> = const { RefCell::new(None) };
@@ -277,17 +314,32 @@ mod tests {
 
     #[test]
     fn large_chunks_are_read_in_pieces_of_whole_pages() {
-        assert_eq!(
-            (piece_size(1, 4096), piece_size(64, 4096), piece_size(100_000, 4096)),
-            (1 << 20, 256 << 10, 64 << 10)
-        );
-        assert_eq!(piece_size(100_000, 1 << 20), 1 << 20);
-        let mut chunks = index(&data(&[(1, 40, b"a"), (1, 100, b"b")]), 0).chunks;
-        split(&mut chunks, 40);
+        let of = |cpus, page| {
+            let Pieces { whole, piece } = Pieces::of(cpus, page);
+            (whole, piece)
+        };
+        assert_eq!([of(1, 4096), of(64, 4096)], [(1 << 20, 256 << 10), (256 << 10, 256 << 10)]);
+        assert_eq!([of(100_000, 4096), of(100_000, 1 << 20)], [(64 << 10, 64 << 10), (1 << 20, 1 << 20)]);
+        let mut chunks = index(&data(&[(1, 50, b"a"), (1, 100, b"b")]), 0).chunks;
+        Pieces { whole: 50, piece: 40 }.divide(&mut chunks);
         let pieces: Vec<_> = chunks.iter().map(|chunk| (chunk.at, chunk.size, chunk.start, chunk.length)).collect();
-        assert_eq!(pieces, [(12, 40, 0, 40), (21, 100, 0, 40), (21, 100, 40, 40), (21, 100, 80, 20)]);
+        assert_eq!(pieces, [(12, 50, 0, 50), (21, 100, 0, 40), (21, 100, 40, 40), (21, 100, 80, 20)]);
         let whole: Vec<u8> = (0..100).collect();
         assert_eq!(chunks.last().and_then(|chunk| chunk.piece(&whole)), Some(&whole[80..]));
+    }
+
+    #[test]
+    fn a_large_chunk_is_known_by_its_bytes() {
+        let compressed = |byte: u8| compress(Codec::Zstd, &[byte; 300]).unwrap();
+        let (a, b) = (compressed(7), compressed(8));
+        let mut large = LargeChunk { compressed: Vec::new(), bytes: Vec::new() };
+        let mut first =
+            |compressed: &[u8], size| large.decompressed(Codec::Zstd, compressed, size).map(|bytes| bytes[0]);
+        assert_eq!([first(&a, 300), first(&a, 300), first(&b, 300), first(&a, 300)], [7, 7, 8, 7].map(Some));
+        assert_eq!(
+            [first(&a, 299), first(b"junk", 300), first(b"junk", 300), first(&a, 300)],
+            [None, None, None, Some(7)]
+        );
     }
 
     #[test]

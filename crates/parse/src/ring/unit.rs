@@ -220,7 +220,9 @@ impl CpuPages {
     ) -> R {
         let mut buffer = BYTES.take();
         let result = work(self.load(source, unit, &mut buffer));
-        BYTES.set(buffer);
+        if buffer.capacity() <= MOST_KEPT {
+            BYTES.set(buffer);
+        }
         result
     }
 
@@ -255,6 +257,9 @@ impl CpuPages {
         parsed.find(|page| !page.is_empty()).map(|page| page.ts)
     }
 }
+
+/// The largest buffer that a thread keeps, in bytes: chunks are larger until they are divided.
+const MOST_KEPT: usize = 2 << 20;
 
 thread_local! {
     /// The bytes of the unit that this thread looks at.

@@ -7,7 +7,7 @@ use crate::decode::format::EventFormat;
 use crate::decode::plan::{CommonAt, DecodePlan};
 use crate::decode::prev_state::States;
 use crate::error::Error;
-use crate::file::chunk::{self, Chunks};
+use crate::file::chunk::{Chunks, Pieces};
 use crate::file::header::{BufferHeader, Header, RecorderStat};
 use crate::file::page_layout::PageLayout;
 use crate::file::source::Source;
@@ -552,7 +552,7 @@ fn cpu_pages(
     let count = lanes.len();
     for CpuPages { layout, store, .. } in &mut lanes {
         if let Store::Chunks { chunks, .. } = store {
-            chunk::split(chunks, chunk::piece_size(count, layout.size));
+            Pieces::of(count, layout.size).divide(chunks);
         }
     }
     lanes

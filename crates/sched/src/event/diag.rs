@@ -169,7 +169,7 @@ diagnostics! {
         "{switch|switches} away from another task than the one known to run: earlier ones were not recorded, by a filter@ or an unmarked loss; the running task before {it|each} is wrong";
     /// Events of tasks beyond the number that is followed.
     TasksBeyondLimit = 29, "tasks-beyond-limit", DataLoss,
-        "{event|events} of tasks beyond the 131,072 living ones that are followed at once; {such a task is|such tasks are} in no queue and in no table, and only keep a CPU busy";
+        "{event|events} of tasks beyond the 114,688 living ones that are followed at once; {such a task is|such tasks are} in no queue and in no table, and only keep a CPU busy";
     /// Tasks that ran on another CPU than the one they waited on, without a migration.
     UnseenMigration = 30, "unseen-migration", Repaired,
         "{task that ran on another CPU than the one it|tasks that ran on another CPU than the one they} waited on, without a migration event";

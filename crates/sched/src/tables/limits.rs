@@ -6,13 +6,15 @@ use crate::event::Pid;
 use crate::tables::seeded::SeededMap;
 use std::hash::Hash;
 
+// Each limit is as many as a hash table of a power of two holds, seven of eight places (hashbrown): one more, and every table of them doubles.
+
 /// Maximum number of living tasks that a pass follows at once. Kernels give 1,024 PIDs to each CPU by default
-/// (`PIDS_PER_CPU_DEFAULT`): this is the number of a machine with 128 CPUs on which every PID is taken, and each of the
+/// (`PIDS_PER_CPU_DEFAULT`): this is the number of a machine with 112 CPUs on which every PID is taken, and each of the
 /// tasks was woken or ran while recorded.
-pub const TASKS: usize = 1 << 17;
+pub const TASKS: usize = 7 << 14;
 
 /// Maximum number of PIDs of which something is kept, such as the name or the parent, whether their tasks live or not.
-pub const PIDS: usize = 1 << 19;
+pub const PIDS: usize = 7 << 16;
 
 /// Maximum number of rows of a table by task, by command or by another name from the file. Further ones are summed in
 /// one row. On machines with up to 32 CPUs kernels have no more PIDs by default.

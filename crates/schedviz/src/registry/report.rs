@@ -107,7 +107,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
 }
 
 /// The sections that one reading answers where tens of thousands of tasks live: each has tables of them.
-const SECTIONS_OF_MANY: usize = 4;
+const SECTIONS_OF_MANY: usize = 1;
 
 /// The report on one trace, with at most so many sections in each reading of it.
 fn of_trace(args: &ReportArgs, session: &Session, most: usize, sheet: &Sheet) -> Result<()> {
