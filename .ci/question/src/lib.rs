@@ -1,5 +1,7 @@
 //! The switches to tasks on each CPU.
 //!
+//! In goes a trace, out comes the number of switches to tasks on each CPU. Begin reading below in this file, then in `report.rs`.
+//!
 //! ```
 //! use sample::{Options, Sample};
 //! use sched::Pass;
