@@ -91,6 +91,7 @@ mod tables;
 mod text_columns;
 mod texts;
 mod throttled;
+mod timers;
 mod trace_cmd;
 mod unrecorded;
 mod utilization;

@@ -39,6 +39,7 @@ use sched::{
     Analysis, Chosen, ChosenCpus, Comm, Cpu, Current, Dur, EventKind, Joined, Past, PerTask, Pid, SchedEvent,
     SchedState, Span, TaskState, Ts,
 };
+use session::timers::TimerExpiries;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -65,6 +66,8 @@ pub struct Options<'o> {
     pub deadline: Option<Dur>,
     /// The parameters of deadline tasks, whose deadlines count before periods; absent where no record shows them.
     pub deadlines: Option<Arc<ParamsHistory>>,
+    /// The programmed expiries of the timers that wake tasks, which release their jobs; absent where the trace does not show them.
+    pub expiries: Option<TimerExpiries>,
     /// The maximum number of late jobs that are listed.
     pub worst: usize,
     /// The instant that counts as zero: the trace's start.
@@ -74,10 +77,12 @@ pub struct Options<'o> {
 /// A job that goes on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct OpenJob {
-    /// The waking that released the job, or the wakeup where wakings were not recorded.
+    /// The programmed expiry of the timer, the waking that released the job, or the wakeup where wakings were not recorded.
     release: Ts,
     /// Whether an interrupt released the job, as the expiry of a timer does.
     by_interrupt: bool,
+    /// The time from the programmed expiry of the timer to the waking; absent where no record shows the expiry.
+    after_timer: Option<Dur>,
     /// The time from the waking to the run queue.
     until_queued: Dur,
     run: Dur,
@@ -96,6 +101,7 @@ struct EndedJob {
     row: u32,
     release: Ts,
     by_interrupt: bool,
+    by_expiry: bool,
     response: Dur,
     run: Dur,
     waited: Dur,
@@ -122,8 +128,8 @@ pub struct Jobs<'o> {
     /// The window's start, once that is reached.
     start: Option<Ts>,
     open: PerTask<OpenJob>,
-    /// The tasks whose latest waking is by an interrupt, and releases no job yet.
-    by_interrupt: PerTask<()>,
+    /// The tasks whose latest waking is by an interrupt, and releases no job yet, each with the programmed expiry of the timer, where it is known.
+    by_interrupt: PerTask<Option<Ts>>,
     /// The latest stretches of each CPU, the oldest first.
     stretches: Vec<VecDeque<CpuStretch>>,
     /// The rows by PID; absent is the key of the tasks beyond their number.
@@ -171,7 +177,11 @@ impl<'o> Jobs<'o> {
             && let Some(task) = state.task_of(task.pid)
         {
             match is_by_interrupt(event, state) {
-                true => self.by_interrupt.insert(task.id(), ()),
+                true => {
+                    let expiries = self.options.expiries.as_ref();
+                    let programmed = expiries.and_then(|of| of.of_waking(event.ts, event.cpu, task.pid));
+                    self.by_interrupt.insert(task.id(), programmed);
+                }
                 false => drop(self.by_interrupt.take(task.id())),
             }
         }
@@ -185,8 +195,13 @@ impl<'o> Jobs<'o> {
         use TaskState::{Asleep, Running, Throttled, Waiting};
         match (span.state, span.next) {
             (Asleep(_), Waiting(_) | Throttled(_)) if is_woken(task, event, state) => {
-                let by_interrupt = self.by_interrupt.take(task.id()).is_some() && task.waking.is_some();
-                self.open.insert(task.id(), OpenJob { by_interrupt, ..release(task, span, state) });
+                let by_interrupt = self.by_interrupt.take(task.id()).filter(|_| task.waking.is_some());
+                let mut job = OpenJob { by_interrupt: by_interrupt.is_some(), ..release(task, span, state) };
+                if let Some(programmed) = by_interrupt.flatten().filter(|programmed| *programmed <= job.release) {
+                    job.after_timer = Some(job.release.since(programmed));
+                    job.release = programmed;
+                }
+                self.open.insert(task.id(), job);
                 return;
             }
             (Asleep(_), Asleep(_)) => return,
@@ -264,8 +279,9 @@ impl<'o> Jobs<'o> {
         }
         let place = self.rows.place(Some(task.pid), None);
         let OpenJob { release, by_interrupt, run, waited, .. } = job;
+        let by_expiry = job.after_timer.is_some();
         let response = now.since(release);
-        self.jobs.push(EndedJob { row: place as u32, release, by_interrupt, response, run, waited });
+        self.jobs.push(EndedJob { row: place as u32, release, by_interrupt, by_expiry, response, run, waited });
         let sums = self.rows.at(place);
         sums.comm = task.comm;
         sums.jobs += 1;
@@ -298,6 +314,7 @@ fn release(task: &Task, span: &Span, state: &SchedState) -> OpenJob {
     OpenJob {
         release,
         by_interrupt: false,
+        after_timer: None,
         until_queued: queued.since(release),
         run: Dur(0),
         waited: Dur(0),

@@ -15,6 +15,9 @@ struct JobNotes {
     /// The tasks whose waking by an interrupt precedes the part, and has released no job.
     #[serde(default)]
     by_interrupt: Vec<Pid>,
+    /// The programmed expiries of the timers behind these wakings, where they are known.
+    #[serde(default)]
+    programmed: Vec<(Pid, Ts)>,
     stretches: Vec<NotedStretch>,
 }
 
@@ -24,6 +27,8 @@ struct NotedJob {
     release: Ts,
     #[serde(default)]
     by_interrupt: bool,
+    #[serde(default)]
+    after_timer: Option<u64>,
     until_queued: u64,
     run: u64,
     waited: u64,
@@ -50,14 +55,14 @@ struct NotedStretch {
     comm: Comm,
 }
 
-/// Follows a trace up to the window's start, and gives the name of the notes with the notes. They depend on no option.
+/// Follows a trace up to the window's start, and gives the name of the notes with the notes. Of the options the expiries of timers alone matter.
 pub struct JobsNotes<'o> {
     jobs: Jobs<'o>,
     notes: Option<String>,
 }
 
 impl<'o> JobsNotes<'o> {
-    /// Begins to follow, with options that do not matter.
+    /// Begins to follow, with options of which the expiries of timers alone matter.
     pub fn new(options: &'o Options<'o>) -> JobsNotes<'o> {
         JobsNotes { jobs: Jobs::new(options), notes: None }
     }
@@ -92,6 +97,7 @@ fn notes(jobs: &Jobs<'_>, state: &SchedState) -> JobNotes {
             pid: state.task(id)?.pid,
             release: job.release,
             by_interrupt: job.by_interrupt,
+            after_timer: job.after_timer.map(|time| time.0),
             until_queued: job.until_queued.0,
             run: job.run.0,
             waited: job.waited.0,
@@ -109,21 +115,28 @@ fn notes(jobs: &Jobs<'_>, state: &SchedState) -> JobNotes {
             comm: *comm,
         })
     });
-    let woken = jobs.by_interrupt.iter().filter_map(|(id, ())| state.task(id));
-    let by_interrupt = woken.map(|task| task.pid).collect();
-    JobNotes { by_interrupt, jobs: jobs.open.iter().filter_map(job).collect(), stretches: stretches.collect() }
+    let woken = || jobs.by_interrupt.iter().filter_map(|(id, programmed)| Some((state.task(id)?.pid, *programmed)));
+    let by_interrupt = woken().map(|(pid, _)| pid).collect();
+    let programmed = woken().filter_map(|(pid, programmed)| Some((pid, programmed?))).collect();
+    JobNotes {
+        by_interrupt,
+        programmed,
+        jobs: jobs.open.iter().filter_map(job).collect(),
+        stretches: stretches.collect(),
+    }
 }
 
 /// Takes up the notes of a part, if it has any that can be understood. Tasks that the state does not have are left out.
 pub(crate) fn take_up(jobs: &mut Jobs<'_>, past: &Past, state: &SchedState) {
     let notes = past.notes.get(NAME).and_then(|text| serde_json::from_str::<JobNotes>(text).ok());
-    let JobNotes { jobs: noted, by_interrupt, stretches } = notes.unwrap_or_default();
+    let JobNotes { jobs: noted, by_interrupt, programmed, stretches } = notes.unwrap_or_default();
     for job in noted {
         let Some(task) = state.task_of(job.pid) else { continue };
         let culprits = job.culprits.into_iter().take(crate::CULPRITS);
         let open = OpenJob {
             release: job.release.min(past.from),
             by_interrupt: job.by_interrupt,
+            after_timer: job.after_timer.map(Dur),
             until_queued: Dur(job.until_queued),
             run: Dur(job.run),
             waited: Dur(job.waited),
@@ -134,7 +147,12 @@ pub(crate) fn take_up(jobs: &mut Jobs<'_>, past: &Past, state: &SchedState) {
         jobs.open.insert(task.id(), open);
     }
     for task in by_interrupt.into_iter().filter_map(|pid| state.task_of(pid)) {
-        jobs.by_interrupt.insert(task.id(), ());
+        jobs.by_interrupt.insert(task.id(), None);
+    }
+    for (pid, programmed) in programmed {
+        if let Some(task) = state.task_of(pid) {
+            jobs.by_interrupt.insert(task.id(), Some(programmed));
+        }
     }
     for NotedStretch { cpu, start, end, pid, comm } in stretches.into_iter().filter(|noted| noted.cpu.0 < Cpu::LIMIT) {
         if cpu.index() >= jobs.stretches.len() {

@@ -68,7 +68,15 @@ fn jobs(intervals: impl IntoIterator<Item = u64>, by_interrupt: bool) -> Vec<End
     let mut at = 0;
     let job = |interval| {
         at += interval as i64;
-        EndedJob { row: 0, release: Ts(at), by_interrupt, response: Dur(1), run: Dur(1), waited: Dur(0) }
+        EndedJob {
+            row: 0,
+            release: Ts(at),
+            by_interrupt,
+            by_expiry: false,
+            response: Dur(1),
+            run: Dur(1),
+            waited: Dur(0),
+        }
     };
     intervals.into_iter().map(job).collect()
 }

@@ -8,6 +8,7 @@ use question::{SharedArgs, TaskQuestion};
 use sched::{Chosen, Diagnostics, Joined, Window};
 use session::Session;
 use session::formats::Formats;
+use session::timers::TimerExpiries;
 use std::io::Write;
 use timeline::page::Heading;
 
@@ -73,6 +74,12 @@ impl TaskQuestion for JobsQuestion {
 impl Options<'_> {
     /// Returns the options of all tasks of a session.
     pub fn plain(session: &Session) -> Options<'static> {
-        Options { cpus: session.shown.chosen.clone(), zero: session.start, worst: 5, ..Options::default() }
+        Options {
+            cpus: session.shown.chosen.clone(),
+            zero: session.start,
+            worst: 5,
+            expiries: TimerExpiries::of(session),
+            ..Options::default()
+        }
     }
 }

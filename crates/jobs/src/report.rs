@@ -56,6 +56,8 @@ pub struct JobRow {
     pub earlier: u64,
     /// The number of jobs that an interrupt released, as the expiry of a timer does; null where `sched_waking` was not recorded.
     pub by_interrupts: Option<u64>,
+    /// The number of jobs whose release is the programmed expiry of the task's timer; null where the timers of tasks were not recorded.
+    pub by_expiries: Option<u64>,
     /// The interval between releases that a quarter of them do not exceed, in nanoseconds; null with one job.
     pub interval_p25_ns: Option<Dur>,
     /// The median of the intervals between releases in nanoseconds; null with one job.
@@ -113,6 +115,9 @@ pub struct DelayedJob {
     pub deadline_ns: Dur,
     /// Whether the job missed its deadline.
     pub is_missed: bool,
+    /// The time from the programmed expiry of the task's timer to the waking, in nanoseconds; null where no record shows the expiry, and
+    /// the release is the waking.
+    pub after_timer_ns: Option<Dur>,
     /// The time from the waking to the run queue, in nanoseconds.
     pub until_queued_ns: Dur,
     /// The time in run queues in nanoseconds.
@@ -149,6 +154,8 @@ pub struct JobsReport {
     pub cut: Option<u64>,
     /// The number of jobs that ended and are in no row, since there are more than this program keeps.
     pub beyond_limit: Option<u64>,
+    /// The number of jobs whose release is the programmed expiry of the task's timer; null where the timers of tasks were not recorded.
+    pub by_expiries: Option<u64>,
     /// The number of periodic tasks; null where none was found, and `sched_waking`, which shows what timers release, was not recorded.
     pub periodic: Option<u64>,
     /// The number of jobs that have a deadline; null where there is none, and `periodic` is null.
@@ -179,6 +186,7 @@ impl OfSelection for JobsReport {
             open: None,
             cut: None,
             beyond_limit: None,
+            by_expiries: None,
             periodic: None,
             judged: None,
             missed: None,
@@ -228,6 +236,7 @@ pub(crate) fn build(jobs: Jobs<'_>, end: Ts, state: &SchedState) -> JobsReport {
         let deadlines = Deadlines::of(pid, command, &ended, options);
         let mut row = row(pid, command, sums.earlier, &ended, &deadlines);
         row.by_interrupts = row.by_interrupts.filter(|_| state.has_wakings());
+        row.by_expiries = row.by_expiries.filter(|_| options.expiries.is_some());
         let delayed = sums.worst.into_iter().filter_map(|worst| {
             let deadline = deadlines.at(worst.0.release)?;
             Some(delayed(pid, command, worst, deadline, options.zero))
@@ -258,6 +267,7 @@ pub(crate) fn build(jobs: Jobs<'_>, end: Ts, state: &SchedState) -> JobsReport {
         open: Some(open),
         cut: Some(jobs.cut),
         beyond_limit: Some(jobs.beyond_limit),
+        by_expiries: options.expiries.as_ref().map(|_| tasks.iter().filter_map(|row| row.by_expiries).sum()),
         periodic: Some(periodic).filter(is_known),
         judged: Some(judged).filter(is_known),
         missed: (judged > 0).then(|| tasks.iter().filter_map(|row| row.missed).sum()),
@@ -323,6 +333,7 @@ fn row(pid: Pid, command: Comm, earlier: u64, jobs: &[EndedJob], deadlines: &Dea
         jobs: jobs.len() as u64,
         earlier,
         by_interrupts: Some(jobs.iter().filter(|job| job.by_interrupt).count() as u64),
+        by_expiries: Some(jobs.iter().filter(|job| job.by_expiry).count() as u64),
         interval_p25_ns: low,
         interval_p50_ns: median,
         interval_p75_ns: high,
@@ -350,6 +361,7 @@ fn delayed(pid: Pid, command: Comm, (job, end, cpu): (OpenJob, Ts, Cpu), deadlin
         response_ns: response,
         deadline_ns: deadline,
         is_missed: response > deadline,
+        after_timer_ns: job.after_timer,
         until_queued_ns: job.until_queued,
         waited_ns: job.waited,
         throttled_ns: job.throttled,

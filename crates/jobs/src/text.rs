@@ -53,6 +53,7 @@ fn headline(out: &mut String, report: &JobsReport, trace: &Drawable) {
     for (count, why) in [
         (report.open, "had not ended at the end of the window"),
         (report.cut, "ended by a loss, or with the task"),
+        (report.by_expiries, "released at the programmed expiries of timers, not when they woke the tasks"),
         (report.beyond_limit, "beyond the number that the program keeps, and in no row"),
     ] {
         if number(count) > 0 {
@@ -121,7 +122,12 @@ fn kept(job: &DelayedJob) -> String {
         _ => "in time".to_owned(),
     };
     let mut parts = vec![format!("ran {}", job.run_ns.human())];
-    let more = [(job.waited_ns, "waited"), (job.throttled_ns, "throttled"), (job.until_queued_ns, "until queued")];
+    let more = [
+        (job.after_timer_ns.unwrap_or_default(), "woken behind its timer's expiry by"),
+        (job.waited_ns, "waited"),
+        (job.throttled_ns, "throttled"),
+        (job.until_queued_ns, "until queued"),
+    ];
     parts.extend(more.iter().filter(|(time, _)| time.0 > 0).map(|(time, what)| format!("{what} {}", time.human())));
     if job.preemptions > 0 {
         parts.push(format!("{} switched out", counted(job.preemptions, "time")));

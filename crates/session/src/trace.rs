@@ -15,4 +15,5 @@ pub mod several;
 mod stack_groups;
 pub(crate) mod stack_kinds;
 pub mod stacks;
+pub mod timers;
 pub mod warnings;

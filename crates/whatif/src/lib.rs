@@ -68,5 +68,4 @@ pub use runs::{GroupEstimate, GroupPolicy, WhatifGroup};
 pub use saved::save_run;
 pub use simulated::SimulatedRun;
 pub use skill::{Skill, SkillMetric};
-pub use timers::timers_note;
 pub use without::{CauseCurve, CurvePoint};

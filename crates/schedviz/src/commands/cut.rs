@@ -21,6 +21,7 @@ use session::Session;
 use session::args::{CpuList, ReadArgs, TimeArgs, WindowArgs, named, read_text};
 use session::atomic_file::AtomicFile;
 use session::progress;
+use session::timers::TimerExpiries;
 use session::writer::verb;
 use std::cell::RefCell;
 use std::io::{BufWriter, Seek, Write};
@@ -157,7 +158,8 @@ impl Analysis for Offline {
 fn session_part(session: &Session, specs: &[String], aliases: &RefCell<Option<Aliases>>) -> Result<CutPart> {
     let options = latency::Options::default();
     let (picked, asked) = (picks::Options::plain(session), preemptions::Options::plain(session));
-    let (topology, wakings, tasks) = (Topology::default(), wakers::Options::default(), jobs::Options::default());
+    let (topology, wakings) = (Topology::default(), wakers::Options::default());
+    let tasks = jobs::Options { expiries: TimerExpiries::of(session), ..jobs::Options::default() };
     let stacks = offcpu::Options::for_notes(session);
     let analyses = || {
         let bursts = (latency::NoteTaker::new(&options), BurstNotes::new(&topology));
@@ -187,7 +189,7 @@ fn session_part(session: &Session, specs: &[String], aliases: &RefCell<Option<Al
     );
     let called = session.names()?;
     past.notes.extend([plot::note(session, past.from, specs, &called, &mut aliases.borrow_mut())?]);
-    past.notes.extend(whatif::timers_note(&session.trace, past.from));
+    past.notes.extend(session::timers::note(&session.trace, past.from));
     past.notes.extend(session.note_on_leavers());
     // It has names of tasks.
     past.notes.extend(session.note_on_application().filter(|_| aliases.borrow().is_none()));
