@@ -231,5 +231,104 @@ fn rows_are_shown_chosen_and_sorted_in_a_browser() {
         for (let n = 0; n < data.length; n += 4) seen.add(data.slice(n, n + 3).join());
         return seen.size";
     assert!(browser.run(drawn).as_u64() > Some(4));
+    ask_a_wait(&browser, &server, &path);
     assert_clean(&browser, &server);
+}
+
+/// Opens the panel on the longest wakeup latency: it names the waker, to which a click leads, and the key does so too.
+fn ask_a_wait(browser: &Browser, server: &Server, path: &Path) {
+    let latency =
+        schedviz(&["latency", path.to_str().expect("a name"), "--json", "-q", "--tasks", "."]).success().text();
+    let latency: Value = serde_json::from_str(&latency).expect("JSON");
+    let worst = latency["worst"].as_array().expect("cases").iter();
+    let mut woken = worst.filter(|case| case["waker"].as_i64().is_some_and(|waker| waker > 0));
+    let case = woken.next().expect("a wakeup");
+    let (pid, waker, start) = (&case["pid"], &case["waker"], case["start_in_trace_ns"].as_u64().expect("a time"));
+    let end = start + case["duration_ns"].as_u64().expect("a length");
+    let view = format!("d=light&t=task&h=0,{pid}&p=0,{},{end}&qw=0,{pid},{start},{end}", case["queued_on"]);
+    open(browser, server, &view);
+    let panel = "document.getElementById('panel')";
+    let said = format!(
+        "{panel}.textContent.includes('It was woken by {} {waker}, and queued on CPU {} behind')",
+        case["waker_command"].as_str().expect("a name"),
+        case["queued_on"]
+    );
+    browser.wait_for(&said);
+    browser.run(&format!(
+        "[...{panel}.querySelectorAll('.ref')].find(ref => ref.textContent.endsWith(' {waker}')).click()"
+    ));
+    browser.wait_for(&format!(
+        "schedviz.state.highlight.pid === {waker} && !{panel}.textContent.includes('Why it waited')"
+    ));
+    open(browser, server, &view);
+    browser.wait_for(&format!("schedviz.state.traces[0].task?.pid === {pid}"));
+    browser.keys("[");
+    browser.wait_for(&format!("schedviz.state.highlight.pid !== {pid} && schedviz.state.place.time <= {end}"));
+}
+
+/// The wait that `latency` lists as its longest, as the page explains it.
+#[test]
+fn a_wait_has_the_numbers_of_latency_and_of_the_exported_runs() {
+    for path in ["hackbench.dat", "sleepers-6.12.dat", "affine.dat", "rt-5.10.dat"].map(fixture) {
+        let name = path.to_str().expect("a name");
+        let tables = scratch("view-wait");
+        schedviz(&["export", name, "--csv", tables.to_str().expect("a name"), "-q"]).success();
+        let (ran, waited) = (exported(&path, &tables, "on_cpu"), exported(&path, &tables, "wait"));
+        let latency = schedviz(&["latency", name, "--json", "-q", "--tasks", ".", "--verbose"]).success().text();
+        let latency: Value = serde_json::from_str(&latency).expect("JSON");
+        let view = View::of(&[&path]);
+        let head = view.head(0);
+        let worst = latency["worst"].as_array().expect("cases");
+        for case in worst.iter().filter(|case| case["measure"] != "run" && case["measure"] != "sleep").take(4) {
+            let int = |value: &Value| value.as_u64().unwrap_or_else(|| panic!("{name}: {value}"));
+            let (pid, start) = (case["pid"].as_i64().expect("a PID"), int(&case["start_in_trace_ns"]));
+            let end = start + int(&case["duration_ns"]) + case["throttled_ns"].as_u64().unwrap_or(0);
+            let found = view.json(&format!("t/0/wait.json?pid={pid}&from={start}&to={end}"));
+            let text = format!("{name}: {case}\n{found}");
+            assert_eq!(int(&found["wait"]["to"]), end, "{text}");
+            let placed = &found["placed"];
+            for key in ["queued_on", "ran_on", "idle_cpus"] {
+                assert_eq!(placed[key], case[key], "{key}: {text}");
+            }
+            for (key, of_case) in [("waker", "waker"), ("behind", "behind"), ("after", "after")] {
+                assert_eq!(placed[key].get("pid").unwrap_or(&Value::Null), &case[of_case], "{key}: {text}");
+            }
+            // The parts are those of the exported table, and the tasks that ran there are the exported runs.
+            let parts = found["parts"].as_array().expect("parts");
+            let (mut sum, mut meanwhile) = (0, BTreeMap::<i64, u64>::new());
+            for part in parts {
+                let (from, to, cpu) = (int(&part[0]), int(&part[1]), int(&part[2]));
+                assert!(waited[&pid].contains(&(from, to, cpu)), "{part}: {text}");
+                sum += to - from;
+                for (other, runs) in &ran {
+                    let there: Vec<_> = runs.iter().filter(|(.., on)| *on == cpu).copied().collect();
+                    *meanwhile.entry(*other).or_default() += within(Some(&there), from, to);
+                }
+            }
+            meanwhile.retain(|_, ns| *ns > 0);
+            let listed = found["ran"]["tasks"].as_array().expect("tasks").iter();
+            let listed: BTreeMap<i64, u64> =
+                listed.map(|task| (task["pid"].as_i64().expect("a PID"), int(&task["ns"]))).collect();
+            assert_eq!(listed, meanwhile, "{text}");
+            let rest = int(&found["ran"]["idle"]) + int(&found["ran"]["unknown"]);
+            assert_eq!(listed.values().sum::<u64>() + rest, sum, "{text}");
+            let kinds: u64 = found["kinds"].as_array().expect("kinds").iter().take(4).map(int).sum();
+            assert_eq!(kinds, sum, "{text}");
+            check_cpus(&found, &head);
+        }
+        std::fs::remove_dir_all(&tables).expect("removed");
+    }
+}
+
+/// A task that waited beside an idle CPU has one in the list; none is in it twice, or for longer than the wait.
+fn check_cpus(found: &Value, head: &Value) {
+    let listed = found["cpus"]["listed"].as_array().expect("CPUs");
+    let int = |value: &Value| value.as_u64().expect("a number");
+    let length = int(&found["wait"]["to"]) - int(&found["wait"]["from"]);
+    let beside_idle = int(&found["kinds"][1]);
+    let idle: u64 = listed.iter().filter(|cpu| cpu["allowed"] == true).map(|cpu| int(&cpu["idle"])).sum();
+    // The kinds are those of the instants: an idle CPU that counts is idle for all of that time.
+    assert!(idle >= beside_idle, "{found}");
+    assert!(listed.iter().all(|cpu| int(&cpu["idle"]) + int(&cpu["shorter"]) <= length), "{found}");
+    assert!(listed.len() <= head["cpus"].as_array().expect("CPUs").len(), "{found}");
 }

@@ -90,3 +90,34 @@ fn the_token_is_in_no_arguments() {
     assert_eq!(std::fs::read_dir(&pages).expect("a folder").count(), 0);
     std::fs::remove_dir_all(&folder).expect("removed");
 }
+
+/// A trace with the part of a page's address from # on opens that view; a file whose name has the sign is a trace.
+#[test]
+fn a_trace_can_have_the_view_behind_it() {
+    let folder = scratch("view-hash");
+    let path = folder.join("a#b.dat");
+    std::fs::copy(fixture("affine.dat"), &path).expect("copied");
+    let printed = |argument: &str| {
+        let mut view = Command::new(env!("CARGO_BIN_EXE_schedviz"));
+        let mut view = view
+            .args(["view", "--no-open", argument])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("schedviz");
+        let (mut url, mut error) = (String::new(), String::new());
+        BufReader::new(view.stdout.as_mut().expect("a pipe")).read_line(&mut url).expect("a line");
+        if url.is_empty() {
+            BufReader::new(view.stderr.as_mut().expect("a pipe")).read_line(&mut error).expect("a line");
+        }
+        let _ = view.kill();
+        let _ = view.wait();
+        url + &error
+    };
+    let named = |behind: &str| format!("{}{behind}", path.display());
+    assert!(printed(&named("")).ends_with("/index.html\n"));
+    let view = "#w=100,200&h=0,5&q=command%3A%3Dmake";
+    assert!(printed(&named(view)).ends_with(&format!("/index.html{view}\n")));
+    assert!(printed(&named("#\"><script>")).contains("none of a page's address"));
+    std::fs::remove_dir_all(&folder).expect("removed");
+}

@@ -54,7 +54,7 @@ pub use numbers::verdict::{self, Judgement, Verdict};
 pub use numbers::{episodes, nouns};
 pub use pass::replay::{self, Replay};
 pub use pass::{EventSource, Outcome, OutputsBeside, Pass, Window};
-pub use queued::{HELD_BACK, QueuedKinds, QueuedReading, QueuedTimes};
+pub use queued::{HELD_BACK, QueuedKinds, QueuedReading, QueuedTimes, queue_place};
 pub use state::affinity::{self, Affinity};
 pub use state::application::{Application, ApplicationBasis, ApplicationMember, without_application};
 pub use state::command_work::{CommandWork, RunLengths};

@@ -143,6 +143,9 @@ export const at = (trace, cpu, at) => json(`t/${trace}/at.json`, { cpu, at });
 /** @param {number} trace @param {number} pid @param {number} from @param {number} to */
 export const task = (trace, pid, from, to) => json(`t/${trace}/task.json`, { pid, from, to });
 
+/** The longest wait of a task in a window, and all that bears on it. @param {number} trace @param {number} pid @param {number} from @param {number} to */
+export const wait = (trace, pid, from, to) => json(`t/${trace}/wait.json`, { pid, from, to });
+
 /** The stacks of a task in a window. @param {number} trace @param {number} pid @param {number} from @param {number} to
  * @returns {Promise<import("./stacks.js").Answer>} */
 export const stacks = (trace, pid, from, to) => json(`t/${trace}/stacks.json`, { pid, from, to });

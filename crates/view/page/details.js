@@ -7,7 +7,7 @@ import { isMeant } from "./palette.js";
 import { onChange, refresh, state } from "./state.js";
 
 /** @typedef {import("./state.js").Trace} Trace */
-/** A kind of question; each has its latest question. @typedef {"window" | "task" | "stacks" | "place" | "list" | "story" | "search"} Kind */
+/** A kind of question; each has its latest question. @typedef {"window" | "task" | "stacks" | "place" | "wait" | "list" | "story" | "search"} Kind */
 /** A question with its answer, or the reason for which there is none. `question` is the text that identifies it.
  * @typedef {{ question: string, about: any, answer: any, fault: string }} Answered */
 
@@ -96,6 +96,12 @@ function requestTask() {
   const about = { ...highlight, window: own(trace, [state.from, state.from + state.span]) };
   const [from, to] = about.window;
   ask("task", about, async () => (to > from ? api.task(trace.index, highlight.pid, from, to) : null));
+}
+
+function requestWait() {
+  const { wait } = state;
+  if (!wait) return forget("wait");
+  ask("wait", wait, () => api.wait(wait.trace, wait.pid, wait.from, wait.to));
 }
 
 /** Requests the stacks of the highlighted task, of a trace that has any. */
@@ -209,6 +215,7 @@ export function follow() {
     const moved = changed.has("from") || changed.has("span") || changed.has("traces");
     if (moved || changed.has("selection") || changed.has("filter") || changed.has("tab")) if (state.tab === "window" || state.tab === "legend") requestWindow();
     if (moved || changed.has("highlight")) requestTask();
+    if (changed.has("wait") || changed.has("traces")) requestWait();
     if ((moved || changed.has("highlight") || changed.has("tab")) && state.tab === "task") requestStacks();
     if (changed.has("place") || changed.has("traces")) requestPlace();
     if ((changed.has("traces") || changed.has("story")) && requested !== state.story) requestStory();

@@ -13,6 +13,7 @@ import { barText } from "./plots.js";
 import { aboutRow, stretchAt } from "./rowdraw.js";
 import { pin } from "./rows.js";
 import { WAYS } from "./palette.js";
+import { alongWakeups } from "./waitpanel.js";
 import { change, extent, named, show, showAll, state, zoom } from "./state.js";
 import { duration, percent, ranges, seconds } from "./time.js";
 
@@ -131,7 +132,11 @@ function clickTask(pane, hit) {
   const cpu = found?.cpus[0] ?? (found && found.queue >= 0 ? found.queue : state.place?.trace === trace.index ? state.place.cpu : trace.head.cpus[0]?.cpu ?? 0);
   const time = Math.round(Math.min(Math.max(hit.time, 0), trace.head.span)) - trace.zero;
   const place = hit.gutter ? state.place : { trace: trace.index, cpu, time };
-  change({ highlight: { trace: trace.index, pid: trace.head.tasks[hit.task].pid }, place, tab: "task" });
+  const { pid } = trace.head.tasks[hit.task];
+  // The column under the mouse, where the task waited for some of it.
+  const column = found ? found.from + Math.floor((hit.time - found.from) / found.column) * found.column : 0;
+  const wait = found && found.queue >= 0 && !hit.gutter ? { trace: trace.index, pid, from: Math.floor(column), to: Math.ceil(column + found.column) } : null;
+  change({ highlight: { trace: trace.index, pid }, place, wait, tab: "task" });
 }
 
 /** Collapses a group, or expands it. @param {Pane} pane @param {number} fold its place among the head's groups */
@@ -330,6 +335,8 @@ function key(event, pane, focused) {
     case "mark": markSelection(); return true;
     case "grow": selectRun(pane); return true;
     case "panel": togglePanel(); return true;
+    case "waker": alongWakeups(-1); return true;
+    case "wakee": alongWakeups(1); return true;
     case "pin": if (state.highlight) pin(state.highlight.trace, state.highlight.pid); return true;
     case "theme": document.getElementById("theme")?.click(); return true;
     case "search": document.getElementById("search")?.focus(); return true;

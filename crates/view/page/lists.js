@@ -104,6 +104,8 @@ export function lists(changed, choose) {
         const entry = entries.get(row);
         if (!entry) return;
         go(entry);
+        // The panel of the task then says why it waited.
+        if (state.list === "waits" && !state.static && row.pid !== null) change({ wait: { trace: trace.index, pid: row.pid, from: row.from, to: row.to } });
         if (state.list === "episodes" && !state.static) openStory(entry);
       },
     }));

@@ -10,6 +10,7 @@ import { legend } from "./legend.js";
 import { found, lists } from "./lists.js";
 import { plotPanel } from "./plotpanel.js";
 import { isPinned, pin } from "./rows.js";
+import { waitPanel } from "./waitpanel.js";
 import { stackBefore, taskStacks } from "./stacks.js";
 import { story } from "./story.js";
 import { CLASSES, RULES, causeColor, css, taskColor, theme } from "./palette.js";
@@ -51,7 +52,7 @@ export function build() {
   addEventListener("groups", draw);
   addEventListener("plots", () => state.tab === "plots" && draw());
   onChange((changed) => {
-    const parts = ["tab", "list", "highlight", "place", "selection", "range", "traces", "color", "filter", "theme", "hidden", "story", "rule", "opened", "pins", "rows", "paint"];
+    const parts = ["tab", "list", "highlight", "place", "selection", "range", "traces", "color", "filter", "theme", "hidden", "story", "rule", "opened", "pins", "rows", "paint", "wait"];
     if (parts.some((part) => changed.has(part))) draw();
   });
 }
@@ -212,12 +213,13 @@ function task() {
   const button = el("button", { type: "button", class: "pin", "aria-pressed": String(pinned), title: "A row of its own below the lanes (I)" }, pinned ? "pinned" : "pin");
   button.addEventListener("click", () => pin(trace.index, pid));
   const title = el("h2", {}, named(known ?? { pid, comm: "" }), button);
-  if (!answer) return [title, el("p", {}, "…")];
+  const why = waitPanel(trace, choose);
+  if (!answer) return [title, ...why, el("p", {}, "…")];
   const { numbers } = answer;
   const latency = numbers.wakeup_latency;
   const [from, to] = latest("task")?.about.window ?? [0, 0];
   /** @type {Node[]} */
-  const nodes = [title, el("h3", { title: `${seconds(from - trace.zero, 1000)} s to ${seconds(to - trace.zero, 1000)} s` }, "In the window in view")];
+  const nodes = [title, ...why, el("h3", { title: `${seconds(from - trace.zero, 1000)} s to ${seconds(to - trace.zero, 1000)} s` }, "In the window in view")];
   const [noWakeups, noMoves] = [notRecorded(trace.head, "sched_wakeup", "sched_waking"), notRecorded(trace.head, "sched_migrate_task")];
   const marked = (/** @type {string} */ text, /** @type {import("./trust.js").Kind} */ kind) => el("span", {}, text, ...doubt(trace, kind));
   /** @type {[string, string | Node][]} */
@@ -248,7 +250,10 @@ function task() {
     const table = el("table");
     for (const { from, to, cpus, begin, end } of waits) {
       const row = el("tr", {}, el("td", { class: "number" }, duration(to - from)), el("td", {}, `CPU ${cpus.join(" → ")}`), el("td", {}, [begin, end, stackBefore(trace, from)].filter(Boolean).join(" → ")));
-      table.append(link(row, () => go({ trace, from, to, cpu: cpus[0], pid: null })));
+      table.append(link(row, () => {
+        go({ trace, from, to, cpu: cpus[0], pid: null });
+        change({ wait: { trace: trace.index, pid, from, to } });
+      }));
     }
     nodes.push(el("h3", {}, "Longest waits"), table);
   }

@@ -32,6 +32,9 @@ const LOOKS = [
   [STATES.blocked, "blocked (D)", 0x8fb3c4, 0x3f6274],
 ];
 
+/** The colours of the four kinds of queued time. */
+export const kindColors = () => LOOKS.slice(0, 4).map(([, , light, lit]) => css(dark() ? lit : light));
+
 /** The looks of the states for the legend. @param {Theme} theme @returns {[string[], string][]} */
 export const legendOfRows = (theme) => [
   [(state.paint === "task" ? PALETTE : COLD).slice(0, 4).map((rgb) => css(dark() ? lifted(rgb) : rgb)), `running; the colour is that of the ${{ cpu: "CPU", llc: "last-level cache", task: "lanes" }[state.paint]}`],

@@ -50,6 +50,8 @@ export const state = {
   place: null,
   /** The episode whose steps are shown in place of the list, in aligned time. @type {{ trace: number, from: number, to: number } | null} */
   story: null,
+  /** The wait that is asked about: the longest one of a task within a stretch of its trace's own time. @type {{ trace: number, pid: number, from: number, to: number } | null} */
+  wait: null,
   tab: "window",
   list: "episodes",
   /** The rows of the list of tasks. @type {"task" | import("./palette.js").Rule} */
@@ -151,6 +153,7 @@ export function written() {
   if (state.rule !== "task") parts.set("g", state.rule);
   for (const group of state.opened) parts.append("k", group);
   if (state.story) parts.set("e", `${state.story.trace},${Math.round(state.story.from)},${Math.round(state.story.to)}`);
+  if (state.wait) parts.set("qw", [state.wait.trace, state.wait.pid, state.wait.from, state.wait.to].map(Math.round).join());
   if (state.rows) parts.set("q", state.rows);
   if (state.order !== "waiting") parts.set("qo", state.order);
   if (state.paint !== "cpu") parts.set("qc", state.paint);
@@ -173,6 +176,7 @@ export function read(text) {
   const hidden = (parts.get("o") ?? "").split(",").filter(Boolean).map(Number).filter((plot) => plot in state.plots);
   const [color, tab, list, theme] = [parts.get("c"), parts.get("t"), parts.get("l"), parts.get("d")];
   const [highlight, selection, place, lane, story] = [numbers("h", 2), numbers("s", 2), numbers("p", 3), numbers("z", 1), numbers("e", 3)];
+  const wait = numbers("qw", 4);
   const inOrder = (/** @type {number[] | null} */ window) => /** @type {[number, number] | null} */ (window && [Math.min(...window), Math.max(...window)]);
   const known = (/** @type {number} */ trace) => trace in state.traces;
   for (const trace of state.traces) trace.collapsed.clear();
@@ -198,6 +202,7 @@ export function read(text) {
     rule: RULES.find((rule) => rule === parts.get("g")) ?? "task",
     opened: new Set(parts.getAll("k").slice(0, 100)),
     story: story && known(story[0]) && story[1] < story[2] ? { trace: story[0], from: story[1], to: story[2] } : null,
+    wait: wait && known(wait[0]) && 0 <= wait[2] && wait[2] < wait[3] ? { trace: wait[0], pid: wait[1], from: wait[2], to: wait[3] } : null,
     rows: /^(|application|filter|pinned|(command|process|cgroup):=.*)$/s.test(parts.get("q") ?? "") ? (parts.get("q") ?? "").slice(0, 300) : "",
     order: ROW_ORDERS.find((order) => order === parts.get("qo")) ?? "waiting",
     paint: PAINTS.find((paint) => paint === parts.get("qc")) ?? "cpu",

@@ -29,7 +29,7 @@ use whatif::PolicyName;
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct ViewArgs {
-    /// The recordings to show
+    /// The recordings to show; one may have the part of a page's address from # on, which opens that view
     #[arg(required = true)]
     traces: Vec<PathBuf>,
     /// Print the address without opening a browser
@@ -65,6 +65,8 @@ pub struct ViewArgs {
 const EXAMPLES: &str = "\
 Examples:
   schedviz view trace.dat
+  schedviz view 'trace.dat#w=3100000000,20000000&q=application'
+                                             a view that was kept: an address from # on
   schedviz view vanilla.dat patched.dat      two runs, one above the other
   schedviz view trace.dat --whatif steal=llc the run, and what it would have been
   schedviz view trace.dat --export page --min 3 --max 3.2
@@ -103,7 +105,11 @@ pub(crate) fn run(args: &ViewArgs) -> Result<()> {
     if args.export.is_none() && args.window.bounds_time() {
         bail!("--min and --max: the page shows all of the trace; zoom to the window there");
     }
-    let mut sessions: Vec<Session> = args.traces.iter().map(|path| judged(path, args)).collect::<Result<_>>()?;
+    let places: Vec<(PathBuf, Option<String>)> =
+        args.traces.iter().map(|path| with_view(path)).collect::<Result<_>>()?;
+    let view = places.iter().find_map(|(_, view)| view.clone()).unwrap_or_default();
+    let mut sessions: Vec<Session> =
+        places.iter().map(|(path, _)| path).map(|path| judged(path, args)).collect::<Result<_>>()?;
     sessions.iter_mut().try_for_each(|session| args.symbols.give(session))?;
     if let Some(policy) = args.whatif {
         sessions.push(simulated(args, &sessions, policy)?);
@@ -127,7 +133,7 @@ pub(crate) fn run(args: &ViewArgs) -> Result<()> {
         return export(args, &sessions, &site, folder);
     }
     let server = Server::new(args.port).with_context(|| format!("--port {}", args.port))?;
-    let url = server.url();
+    let url = server.url() + &view;
     let redirect = if args.no_open { None } else { redirect(&url).ok() };
     end_on_signal(redirect.as_deref().map(Path::to_owned))?;
     // The line is complete even where standard output is a pipe.
@@ -139,6 +145,18 @@ pub(crate) fn run(args: &ViewArgs) -> Result<()> {
     }
     site.serve(&server)?;
     Ok(())
+}
+
+/// The path of a trace, and behind it the part of a page's address from # on, unless a file has all of that as its name.
+fn with_view(path: &Path) -> Result<(PathBuf, Option<String>)> {
+    let split = path.to_str().filter(|_| !path.exists()).and_then(|text| text.rsplit_once('#'));
+    let Some((trace, view)) = split else { return Ok((path.to_owned(), None)) };
+    // All that a page writes; it becomes a part of a page that leads to the address.
+    let is_known = |c: char| c.is_ascii_alphanumeric() || "=&,:%+._*-".contains(c);
+    if !view.chars().all(is_known) {
+        bail!("{}: the part behind # is none of a page's address", path.display());
+    }
+    Ok((PathBuf::from(trace), Some(format!("#{view}"))))
 }
 
 /// The run that the trace would have been under a policy. Its file has no name any more once it is open.

@@ -80,6 +80,12 @@ impl CpuStanding {
     }
 }
 
+/// The number of runnable tasks of a CPU as the kinds of queued time compare it with other CPUs: 0 if it idles and could be put to work; `None` if
+/// it is neither idle nor shorter than any.
+pub fn queue_place(cpu: Cpu, state: &SchedState) -> Option<u32> {
+    CpuStanding::of(state.load(cpu), state.queue_length(cpu), state.has_ext_queues()).place
+}
+
 /// An interval in which a CPU idles beside a task that waits on it.
 #[derive(Clone, Copy, Debug)]
 struct PendingInterval {

@@ -13,6 +13,7 @@ pub(crate) mod story;
 mod task_detail;
 mod task_groups;
 pub(crate) mod task_stacks;
+pub(crate) mod wait_detail;
 mod window_detail;
 
 pub use commands::{Commands, Finding};

@@ -38,6 +38,12 @@ struct TaskSums {
 }
 
 impl TaskDetail {
+    /// The longest of the parts of waits that are listed, as its start and its end; nothing if there is none.
+    pub(crate) fn longest_wait(&self) -> Option<(u64, u64)> {
+        let parts = self.waits.iter().map(|(from, to, ..)| (*from, *to)).filter(|(from, to)| from < to);
+        parts.max_by_key(|(from, to)| (to - from, std::cmp::Reverse(*from)))
+    }
+
     /// The numbers of the window as JSON, without the latencies.
     pub(crate) fn numbers(&self) -> Value {
         let TaskSums { run, wait, sleep, runs, waits, migrations } = self.sums;

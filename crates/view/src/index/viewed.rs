@@ -14,7 +14,7 @@ use sched::affinity::Affinity;
 use sched::event::CleanText;
 use sched::kthread::{is_any_idle_injector, is_any_stopper};
 use sched::lineage::Kin;
-use sched::topology::CpuOrder;
+use sched::topology::{CpuOrder, Distance};
 use sched::{Cause, ChosenCpus, Cpu, EventIssue, Topology, Tracepoint, Ts};
 use serde::Serialize;
 use session::stacks::{NamedStacks, StackedEvent};
@@ -226,6 +226,16 @@ impl<'t> Viewed<'t> {
     /// Follows the violation of work conservation in a window.
     pub(crate) fn watch(&self) -> Watch {
         self.scope.watch()
+    }
+
+    /// The distance of two CPUs; nothing where it is not known.
+    pub(crate) fn distance(&self, a: Cpu, b: Cpu) -> Option<Distance> {
+        self.topology.distance(a, b)
+    }
+
+    /// The CPUs that tasks may use, to be shared with an analysis.
+    pub(crate) fn shared_affinity(&self) -> Option<Arc<Affinity>> {
+        self.scope.affinity.clone()
     }
 
     /// The CPUs that tasks may use, where lists restrict any, or records can.

@@ -32,6 +32,8 @@ pub(crate) enum Wanted {
     RowFacts,
     /// A tile of the rows of the tasks with these places: level, number and places.
     Rows(u32, u64, Vec<usize>),
+    /// The longest wait of a task in a window, and all that bears on it.
+    Wait(Pid, AskedWindow),
     /// The stacks of a task in a window.
     TaskStacks(Pid, AskedWindow),
     /// The episode of violation in a window, step by step.
@@ -81,6 +83,7 @@ impl Wanted {
             ["findings.json"] => Ok(Wanted::Findings),
             ["main.json"] => Ok(Wanted::MainFindings),
             ["groups.json"] => Ok(Wanted::TaskGroups),
+            ["wait.json"] => task(request).map(|(pid, window)| Wanted::Wait(pid, window)),
             ["stacks.json"] => task(request).map(|(pid, window)| Wanted::TaskStacks(pid, window)),
             ["story.json"] => window(request).map(Wanted::Story),
             ["plot", file] => Ok(Wanted::Plot(json(file)?, PlotQuestion::Head)),
@@ -229,6 +232,7 @@ mod tests {
             ("story.json?to=5", Wanted::Story(window(None, Some(5)))),
             ("at.json?at=9&cpu=2", Wanted::Answer(Question::At { ns: 9, cpu: Cpu(2) })),
             ("task.json?pid=4&from=0", Wanted::Answer(Question::Task(Pid(4), window(Some(0), None)))),
+            ("wait.json?pid=4&from=1&to=2", Wanted::Wait(Pid(4), window(Some(1), Some(2)))),
             ("window.json", Wanted::Answer(Question::Sums(AskedWindow::default(), PageFilter::default()))),
             (
                 "list.json?kind=missed&from=1&filter=a%2C+b",

@@ -64,6 +64,7 @@ pub(crate) const FILES: &[(&str, &str)] = files![
     "tiles.js",
     "time.js",
     "trust.js",
+    "waitpanel.js",
 ];
 
 #[cfg(test)]

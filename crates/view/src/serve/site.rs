@@ -8,7 +8,7 @@ use crate::ask::filter::{ChosenTasks, PageFilter};
 use crate::ask::questions::{AskedWindow, Asks, Fault};
 use crate::ask::{
     Commands, Drawing, Finding, Format, MainFindings, MissedSteals, Plotted, TaskGroupings, row_facts, story,
-    task_stacks,
+    task_stacks, wait_detail,
 };
 use crate::index::Viewed;
 use crate::index::viewed::NotReady;
@@ -102,6 +102,7 @@ impl<'t> Site<'t> {
             Wanted::Findings => answered(self.findings(number).map_err(Fault::from)),
             Wanted::MainFindings => answered(self.main_findings(number).map_err(Fault::from)),
             Wanted::TaskGroups => answered(self.task_groups(number).map_err(Fault::from)),
+            Wanted::Wait(pid, window) => answered(wait_detail::answer(trace, pid, window)),
             Wanted::TaskStacks(pid, window) => answered(self.task_stacks(number, trace, pid, window)),
             Wanted::Story(window) => answered(self.story(number, trace, window)),
             Wanted::Answer(question) => answered(question.answer(trace, &OfTrace { site: self, number })),
