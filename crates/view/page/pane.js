@@ -75,7 +75,10 @@ export class Pane {
     const below = end - Math.min(Math.round(this.trace.plots.height() * scale), Math.floor((end - lanes) / 2));
     // So do the rows of tasks of what remains; those of figures lie below them.
     const rows = Math.min(Math.round(wishOf(this.trace) * scale), Math.floor((below - lanes) * 0.6));
-    return { axis: 0, top, lanes, bottom: below - rows, below, end };
+    const available = below - rows - lanes - 2 * scale;
+    // The rows begin where the lanes end: those of few CPUs do not fill their room.
+    const unused = rows > 0 ? Math.max(0, available - layOut(this.trace, available, state.lane, scale).height) : 0;
+    return { axis: 0, top, lanes, available, bottom: below - rows - Math.floor(unused), below, end };
   }
 
   /** Returns the colours of the tasks; computed anew where the state or the theme changed. @param {Theme} theme */
@@ -103,7 +106,7 @@ export class Pane {
   draw(theme) {
     const { context, trace } = this;
     const [scale, places] = [this.scale(), this.places()];
-    this.layout = layOut(trace, places.bottom - places.lanes - 2 * scale.scale, state.lane, scale.scale);
+    this.layout = layOut(trace, places.available, state.lane, scale.scale);
     trace.scroll = Math.max(0, Math.min(trace.scroll, this.layout.height - (places.bottom - places.lanes)));
     trace.tiles.begin();
     const colors = this.colorsFor(theme);

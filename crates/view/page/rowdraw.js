@@ -37,7 +37,7 @@ export const kindColors = () => LOOKS.slice(0, 4).map(([, , light, lit]) => css(
 
 /** The looks of the states for the legend. @param {Theme} theme @returns {[string[], string][]} */
 export const legendOfRows = (theme) => [
-  [(state.paint === "task" ? PALETTE : COLD).slice(0, 4).map((rgb) => css(dark() ? lifted(rgb) : rgb)), `running; the colour is that of the ${{ cpu: "CPU", llc: "last-level cache", task: "lanes" }[state.paint]}`],
+  [(state.paint === "task" ? PALETTE : COLD).slice(0, 4).map((rgb) => css(dark() ? lifted(rgb) : rgb)), `running; the colour is that of the ${{ cpu: "CPU", llc: "last-level cache, grey where that is unknown", task: "lanes" }[state.paint]}`],
   ...LOOKS.map(([, name, light, lit]) => /** @type {[string[], string]} */ ([[css(dark() ? lit : light)], name])),
   [[theme.faint], "asleep (a thin line)"],
   [[css(theme.hatch), theme.lane, css(theme.hatch), theme.lane], "unknown (hatched)"],
@@ -52,7 +52,8 @@ function runColor(trace, place, cpu, theme) {
   if (state.paint === "task") return taskColor(trace.head.tasks[place], state.color, "", theme.other);
   const at = trace.head.cpus.findIndex((other) => other.cpu === cpu);
   const { cpus } = trace.head;
-  const number = state.paint === "llc" ? [...new Set(cpus.map(({ llc }) => llc))].indexOf(cpus[at]?.llc ?? null) : at;
+  const llc = cpus[at]?.llc ?? null;
+  const number = state.paint === "cpu" ? at : llc === null ? -1 : [...new Set(cpus.map((other) => other.llc))].indexOf(llc);
   const rgb = at < 0 || number < 0 ? theme.other : COLD[number % COLD.length];
   return dark() && rgb !== theme.other ? lifted(rgb) : rgb;
 }
