@@ -33,10 +33,13 @@ pub struct Outcomes {
     pub not_chosen: u64,
     /// Attempts that found no busiest group.
     pub no_busiest_group: u64,
-    /// Attempts that found a busiest group and examined no task of it: no busiest queue, or its lock was not taken.
-    pub no_task_examined: u64,
-    /// Attempts in which every examined task was refused.
-    pub all_refused: u64,
+    /// Attempts that found a busiest group and moved no task.
+    pub none_moved: u64,
+    /// The number of these that examined no task: no busiest queue, or its lock was not taken; null without the probe `can_migrate`, which
+    /// shows examined tasks.
+    pub no_task_examined: Option<u64>,
+    /// The number of these in which every examined task was refused; null without the probe `can_migrate`.
+    pub all_refused: Option<u64>,
 }
 
 /// The gating of new-idle balancing, from the state of the run queue when its CPU goes idle (`set_next_task_idle`).
@@ -256,13 +259,26 @@ impl Funnels {
 
 impl Outcomes {
     fn take(&mut self, outcome: AttemptOutcome) {
+        let of_none_moved = match outcome {
+            AttemptOutcome::NoTaskExamined => Some(&mut self.no_task_examined),
+            AttemptOutcome::AllRefused => Some(&mut self.all_refused),
+            _ => None,
+        };
+        if let Some(number) = of_none_moved {
+            *number.get_or_insert_default() += 1;
+        }
         *match outcome {
             AttemptOutcome::Moved => &mut self.moved,
             AttemptOutcome::NotChosen => &mut self.not_chosen,
             AttemptOutcome::NoBusiestGroup => &mut self.no_busiest_group,
-            AttemptOutcome::NoTaskExamined => &mut self.no_task_examined,
-            AttemptOutcome::AllRefused => &mut self.all_refused,
+            AttemptOutcome::NoTaskExamined | AttemptOutcome::AllRefused => &mut self.none_moved,
         } += 1;
+    }
+
+    /// These where verdicts on tasks are recorded, or not: without them nothing tells an examined task.
+    fn with_verdicts(self, are_recorded: bool) -> Outcomes {
+        let known = |number: Option<u64>| are_recorded.then(|| number.unwrap_or(0));
+        Outcomes { no_task_examined: known(self.no_task_examined), all_refused: known(self.all_refused), ..self }
     }
 }
 
@@ -304,10 +320,11 @@ impl Analysis for Funnels {
 
     fn finish(self, _: Ts, _: &SchedState) -> Funnel {
         let Funnels { mut funnel, follower, before, attempts, imbalance, kinds, .. } = self;
+        let has_verdicts = funnel.examined.is_some();
         let row = |((balancing, domain), outcomes): ((Balancing, Comm), Outcomes)| Attempts {
             balancing,
             domain: domain.to_string(),
-            outcomes,
+            outcomes: outcomes.with_verdicts(has_verdicts),
         };
         let unit = |(how, lengths): (Option<u8>, Lengths)| Imbalance {
             unit: how.map_or_else(|| UNKNOWN.to_owned(), |how| unit_of(how, &kinds)),
@@ -439,8 +456,10 @@ fn attempts_text(out: &mut String, attempts: &[Attempts]) {
         "", "", "", "turn", "busier", "examined", "refused", "tasks"
     );
     for row in attempts {
-        let Outcomes { moved, not_chosen, no_busiest_group, no_task_examined, all_refused } = row.outcomes;
-        let all = moved + not_chosen + no_busiest_group + no_task_examined + all_refused;
+        let Outcomes { moved, not_chosen, no_busiest_group, none_moved, .. } = row.outcomes;
+        let all = moved + not_chosen + no_busiest_group + none_moved;
+        let of = |number: Option<u64>| number.map_or("?".to_owned(), |number| number.to_string());
+        let (no_task_examined, all_refused) = (of(row.outcomes.no_task_examined), of(row.outcomes.all_refused));
         let _ = writeln!(
             out,
             "  {:8}  {:7}  {all:>6}  {not_chosen:>7}  {no_busiest_group:>8}  {no_task_examined:>8}  {all_refused:>7}  {moved:>5}",
@@ -484,6 +503,21 @@ impl GoingIdle {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// An attempt that finds a busiest group and moves no task of it has examined tasks, or none: the probe on verdicts alone tells which.
+    #[test]
+    fn refusals_are_unknown_without_verdicts() {
+        let outcomes = |are_recorded: bool| {
+            let mut outcomes = Outcomes::default();
+            [AttemptOutcome::AllRefused, AttemptOutcome::NoTaskExamined, AttemptOutcome::NoTaskExamined]
+                .into_iter()
+                .for_each(|outcome| outcomes.take(outcome));
+            let Outcomes { none_moved, no_task_examined, all_refused, .. } = outcomes.with_verdicts(are_recorded);
+            (none_moved, no_task_examined, all_refused)
+        };
+        assert_eq!((outcomes(true), outcomes(false)), ((3, Some(2), Some(1)), (3, None, None)));
+        assert_eq!(Outcomes::default().with_verdicts(true).all_refused, Some(0));
+    }
 
     #[test]
     fn a_kind_of_imbalance_has_the_kernels_name() {
