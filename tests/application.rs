@@ -1,7 +1,7 @@
 //! The application: a command that hardly ran is none, chosen tasks take its place, and servers work for their clients
 //! (`docs/read-the-numbers.md#application`).
 
-use crate::support::{Ran, schedviz, scratch};
+use crate::support::{Ran, fixture, schedviz, scratch, unwrapped};
 use sched::{Comm, Cpu, EventKind, Pid, PrevState, SchedEvent, TaskRef, Ts};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -284,4 +284,22 @@ fn the_machine_file_names_the_application_that_was_recorded() {
     let conserved = ran("workcons", &path, &["--waiters", "application"]).success().text();
     assert!(conserved.contains("the machine was recorded, not a command"), "{conserved}");
     std::fs::remove_dir_all(folder).expect("removed");
+}
+
+#[test]
+fn the_tasks_that_work_for_the_application_are_named_where_their_time_is_its() {
+    let trace = fixture("workload-outside-6.12.dat");
+    let trace = trace.to_str().expect("UTF-8");
+    let helpers = |options: &[&str]| {
+        let text = unwrapped(&schedviz(&[options, &[trace, "-q"]].concat()).success().text());
+        let words = text.split_once("(application: the traced command; ").map(|(_, words)| words.to_owned());
+        words.and_then(|words| Some(words.split_once(')')?.0.to_owned()))
+    };
+    let of_findings = helpers(&["findings"]);
+    let words = of_findings.as_deref().expect("tasks that work for the command");
+    assert!(words.contains("outside of its tree work for it, hand in hand with it: "), "{words}");
+    for options in [&["utilization"][..], &["why"], &["path"], &["neighbours", "--by", "application"]] {
+        assert_eq!(helpers(options), of_findings, "{options:?}");
+        assert_eq!(helpers(&[options, &["--strict"]].concat()), None, "{options:?}");
+    }
 }

@@ -71,6 +71,11 @@ fn recomputed(answers: &Answers, found: &Value) -> Vec<(&'static str, Value)> {
         "behind-cgroup" => behind(answers, seen),
         "interference" => interference(answers),
         "small-cpu" => small(answers),
+        "crowded-cores" => {
+            let crowded = answers.ask("residency")["crowded"].clone();
+            let of = |name: &'static str| (name, crowded[name].clone());
+            vec![of("percent"), of("core_time_lost_ns")]
+        }
         "path-unknown" => vec![
             ("unknown_ns", answers.ask("path")["times"]["unknown_ns"].clone()),
             ("gaps", answers.ask("path")["gaps"].clone()),

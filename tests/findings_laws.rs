@@ -66,6 +66,10 @@ impl Told<'_> {
         if unbalanced >= 10.0 {
             all.push(Exceeded { what: format!("unbalanced {unbalanced} %"), kinds: &["unbalanced", "path-queued"] });
         }
+        let crowded = percent(&self.answers.ask("residency")["crowded"]);
+        if crowded >= 5.0 {
+            all.push(Exceeded { what: format!("shared cores {crowded} %"), kinds: &["crowded-cores"] });
+        }
         let herds = self.answers.ask("utilization");
         let is_slow = |herd: &&Value| herd["drained_after_ns"].as_u64().is_none_or(|drained| drained >= 1_000_000);
         let slow = list(&herds["herds"]).iter().filter(is_slow).count();

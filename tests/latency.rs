@@ -432,3 +432,43 @@ fn the_program_says_what_waited() {
     let none: serde_json::Value = serde_json::from_str(&none).expect("JSON");
     assert_eq!(none["measures"][0]["count"], 0);
 }
+
+/// How long the occupant of the CPU stayed after a task was queued there, by the table of all runs.
+#[test]
+fn a_wait_is_behind_a_task_for_as_long_as_that_stays() {
+    let (mut same, mut all) = (0, 0);
+    for trace in ["hackbench.dat", "hackbench-7.2.dat", "rt-5.10.dat"] {
+        let trace = fixture(trace);
+        let trace = trace.to_str().expect("UTF-8");
+        let text = schedviz(&["latency", trace, "--json", "-q", "--worst", "40"]).success().text();
+        let report: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        let table = schedviz(&["export", "--csv", "-", "--tables", "on_cpu", trace, "-q"]).success().text();
+        let number = |text: &str| text.parse::<u64>().expect("a number");
+        let rows = crate::support::csv(&table);
+        let runs: Vec<[u64; 4]> = rows
+            .iter()
+            .map(|row| [number(&row["cpu"]), number(&row["pid"]), number(&row["ts_ns"]), number(&row["dur_ns"])])
+            .collect();
+        for case in report["worst"].as_array().expect("waits") {
+            let of = |name: &str| case[name].as_u64().expect("a number");
+            let (cpu, behind, start) = (of("queued_on"), of("behind"), of("start_ns"));
+            let end = start + of("duration_ns");
+            let is_there = |run: &&[u64; 4]| run[0] == cpu && run[2] + run[3] > start;
+            let there = || runs.iter().filter(is_there);
+            let mut stays: Vec<u64> = match behind {
+                0 => there().map(|run| run[2]).filter(|begin| *begin > start).collect(),
+                pid => there().filter(|run| run[1] == pid).map(|run| run[2] + run[3]).collect(),
+            };
+            stays.sort_unstable();
+            // A woken task is queued some time after its waking, when the occupant may run for the second time.
+            let runs = if case["measure"] == "wakeup" { stays.len() } else { 1 };
+            let ends: Vec<u64> = stays.iter().take(runs).map(|stays| (*stays).min(end) - start).collect();
+            let Some(longest) = ends.last() else { continue };
+            // A task that leaves the queue is behind it no longer.
+            assert!(of("behind_ns") <= *longest, "{trace}: {case} {ends:?}");
+            all += 1;
+            same += u64::from(ends.contains(&of("behind_ns")));
+        }
+    }
+    assert!(all >= 60 && same * 10 >= all * 8, "{same} of {all}");
+}

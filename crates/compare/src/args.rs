@@ -83,7 +83,8 @@ Examples:
 Metrics for --fail-if: metric (the command's own number, in a folder that has
 it), those of a benchmark (hackbench-time, schbench-wakeup-p99; of a rate the
 limit is on its fall), elapsed, violation, cpu-time-lost, violation-1ms, waiting and idling (both
-in violation), missed-steals, missed-steals-llc, missed-steals-idling,
+in violation), held-back, unbalanced, path-queued, path-beside-idle,
+path-held-back, path-shorter, path-alike, missed-steals, missed-steals-llc, missed-steals-idling,
 wakeup-p50, wakeup-p99, wakeup-max, wait-p50, wait-p99, wait-max, busy, slice,
 sched, idle, wake, steal, migrations, migrations-wakeup, -newidle, -idle,
 -periodic, -nohz-idle, -sleepers, -active, -affinity, -exec, -numa, -other;
@@ -102,7 +103,7 @@ Exit status:
 
 /// Parses a limit of a metric that runs can have.
 fn limit(text: &str) -> Result<Limit, String> {
-    let metrics = measures::metrics().into_iter().map(|(metric, _)| metric);
+    let metrics = measures::metrics().into_iter().chain(measures::of_path()).map(|(metric, _)| metric);
     Limit::parse(text, &metrics.chain([measures::own_metric().0]).collect::<Vec<_>>())
 }
 

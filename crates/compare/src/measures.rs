@@ -127,13 +127,7 @@ impl<'o> RunOptions<'o> {
     pub fn plain(session: &'o Session) -> RunOptions<'o> {
         let plain = workcons::Options::plain(session);
         RunOptions {
-            workcons: workcons::Options {
-                strips: None,
-                throttling: false,
-                unbalanced: false,
-                capacities: None,
-                ..plain
-            },
+            workcons: workcons::Options { strips: None, throttling: false, capacities: None, ..plain },
             latency: latency::Options::plain(session),
             preemptions: preemptions::Options::plain(session),
             picks: picks::Options::plain(session),
@@ -300,15 +294,30 @@ pub fn metrics() -> Vec<(Metric, Get)> {
     all
 }
 
+/// The queued time on the critical path, and its kinds. `export` has no path.
+pub fn of_path() -> Vec<(Metric, Get)> {
+    type Part = fn(&QueuedPath) -> u64;
+    let parts: [(&'static str, &'static str, Part); 4] = [
+        ("path-beside-idle", "beside an idle CPU, s", |path| path.kinds.beside_idle_ns),
+        ("path-held-back", "held back, s", |path| path.kinds.held_back_ns),
+        ("path-shorter", "a shorter queue, s", |path| path.kinds.beside_shorter_ns),
+        ("path-alike", "all alike, s", |path| path.kinds.alike_ns),
+    ];
+    let get = |part: Part| -> Get { Box::new(move |run| Some(Dur(part(run.queued.as_ref()?)).seconds())) };
+    let whole = (Metric::of("path-queued", "path queued, s", Better::Less), get(|path| path.queued_ns));
+    let part = |(key, name, part)| (Metric::part(key, "path queued", name, Better::Less), get(part));
+    std::iter::once(whole).chain(parts.into_iter().map(part)).collect()
+}
+
 /// The metrics of runs that were recorded with probes on requests to reschedule and on picks.
 fn of_probes() -> impl Iterator<Item = (Metric, Get)> {
     let requests = of_report(preemptions::metrics(), |run| run.preemptions.as_ref());
     requests.chain(of_report(picks::metrics(), |run| run.picks.as_ref()))
 }
 
-/// Whether a metric has a row only where some run was recorded with its probes.
+/// Whether a metric has a row only where some run was recorded with its probes, or has a path.
 pub fn needs_probes(metric: &Metric) -> bool {
-    of_probes().any(|(other, _)| other.key == metric.key)
+    of_probes().chain(of_path()).any(|(other, _)| other.key == metric.key)
 }
 
 /// The metrics of one of the reports on a run.

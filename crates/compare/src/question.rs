@@ -185,6 +185,7 @@ type Measurements = Vec<(String, Vec<Measured>)>;
 fn compared(args: &CompareArgs) -> Result<(CompareDocument, Measurements)> {
     let ChosenRuns { groups: files, sweep, own, rounds: round_of, ends_early, notes } = ChosenRuns::of(args)?;
     let mut found = measures::metrics();
+    found.splice(1..1, measures::of_path());
     let mut outputs: Vec<Vec<BenchmarkNumber>> = Vec::new();
     for path in files.iter().flat_map(|(_, paths)| paths) {
         let output = benchmarks::path_beside(path);

@@ -23,6 +23,11 @@ impl Color {
         Color([level; 3])
     }
 
+    /// Returns a pale form of the colour, for an area below its line: a third of it on white.
+    pub fn pale(self) -> Color {
+        Color(self.0.map(|level| (u16::from(level) / 3 + 170).min(255) as u8))
+    }
+
     /// Returns the colour as `#rrggbb`.
     pub fn hex(self) -> String {
         let [r, g, b] = self.0;

@@ -289,7 +289,8 @@ const EVENT: &[Column] = &[
 ];
 
 /// The meaning of the columns of metrics, which have the names and the units of `compare`.
-const METRICS: &str = "The metrics of `schedviz compare`, with `_` in the place of `-`, in its units.";
+const METRICS: &str =
+    "The metrics of `schedviz compare` but for those of the path, with `_` in the place of `-`, in its units.";
 
 /// The last section of `docs/files.md`: each table with its columns. `metrics` are the further columns of the table
 /// of runs.

@@ -9,6 +9,7 @@ use latency::{Latency, LatencyReport};
 use membership::TasksBy;
 use neighbours::{By, Matrix, NeighboursReport};
 use path::{Path, PathSearches};
+use residency::{Crowded, CrowdedCores};
 use sched::{Affinity, Analysis, Chosen, Comm, Cpu, Dur, SchedState, Task, Topology, Tracepoint, Ts};
 use session::Session;
 use session::section::ReportPage;
@@ -72,6 +73,8 @@ pub struct Measurements {
     pub(crate) smaller: Option<Vec<SmallerRow>>,
     /// The tasks that waited beside idle CPUs which they may not use; absent where none is known to be restricted.
     pub(crate) barred: Option<Vec<BarredRow>>,
+    /// The time during which tasks shared cores while whole cores idled; absent unless cores are known to have several CPUs.
+    pub(crate) crowded: Option<Crowded>,
     /// The instant that counts as zero.
     pub(crate) zero: Ts,
 }
@@ -80,10 +83,10 @@ pub struct Measurements {
 type SharedParts<'a> = ((WorkConservation<'a>, Why<'a>), PathSearches, (Utilization<'a>, Option<Fairness<'a>>));
 
 /// The analyses whose reports no section keeps: work conservation without affinity, fairness outside of the application, tasks on small
-/// CPUs and beside idle ones that they may not use, the latencies of judged tasks alone, and the serial tail.
+/// CPUs, beside idle ones that they may not use and on shared cores, the latencies of judged tasks alone, and the serial tail.
 type OwnParts<'a> = (
     (Option<WorkConservation<'a>>, Option<Fairness<'a>>),
-    (Option<SmallerCpus<'a>>, Option<BarredTasks<'a>>),
+    (Option<SmallerCpus<'a>>, Option<BarredTasks<'a>>, Option<CrowdedCores>),
     (Latency<'a>, TailSearch<'a>),
 );
 
@@ -231,7 +234,8 @@ impl<'o> Analyses<'o> {
     fn own(&self) -> OwnParts<'_> {
         let unrestricted = self.unrestricted.as_ref().map(WorkConservation::new);
         let outside = self.outside.as_ref().map(Fairness::new);
-        let cpus = (SmallerCpus::new(&self.conservation), BarredTasks::new(&self.conservation));
+        let crowded = CrowdedCores::new(&self.utilization.topology, self.affinity.clone());
+        let cpus = (SmallerCpus::new(&self.conservation), BarredTasks::new(&self.conservation), crowded);
         ((unrestricted, outside), cpus, (Latency::new(&self.latency), TailSearch::new(&self.utilization)))
     }
 
@@ -262,7 +266,7 @@ impl<'o> Analyses<'o> {
     fn sorted(
         &self,
         (workcons, why, path, utilization, fairness): SharedReports,
-        ((unrestricted, outside), (smaller, barred), (latency, tail)): Output<OwnParts<'_>>,
+        ((unrestricted, outside), (smaller, barred, crowded), (latency, tail)): Output<OwnParts<'_>>,
         (jobs, by_command, by_cgroup, shares): Output<WholeParts<'_>>,
     ) -> Measurements {
         Measurements {
@@ -281,6 +285,7 @@ impl<'o> Analyses<'o> {
             smaller,
             tail,
             barred,
+            crowded,
             zero: self.zero,
         }
     }

@@ -146,6 +146,13 @@ pub enum Observation {
         /// The capacity of the largest CPU that idled meanwhile.
         idle_capacity: u64,
     },
+    /// Tasks shared cores, on sibling CPUs, while whole cores idled.
+    CrowdedCores {
+        /// The time, in percent of the window.
+        percent: f64,
+        /// The core time lost, in nanoseconds.
+        core_time_lost_ns: u64,
+    },
     /// Tasks waited for long.
     Starved {
         /// The number of waits of 100 ms or longer among the five longest waits.
@@ -379,6 +386,7 @@ impl Observation {
     pub(crate) fn command(&self) -> (&'static str, &'static [&'static str]) {
         match self {
             Observation::Violation { .. } | Observation::SmallCpu { .. } => ("why", &[]),
+            Observation::CrowdedCores { .. } => ("residency", &[]),
             Observation::PathQueued { .. } | Observation::PathUnknown { .. } | Observation::WakerQueued { .. } => {
                 ("path", &[])
             }

@@ -2,6 +2,7 @@
 
 use crate::path_time::PathTime;
 use crate::{Certainty, Doubts, HeldBackWait, Measurements, Observation};
+use residency::Crowded;
 use sched::kthread::is_kernel_thread;
 use sched::{Cpu, Dur};
 use std::cmp::Reverse;
@@ -15,6 +16,8 @@ const HELD_PERCENT: f64 = 1.0;
 const UNBALANCED_PERCENT: f64 = 10.0;
 /// The least time of tasks on small CPUs beside larger idle ones, in percent of the window, that is a finding.
 const SMALL_PERCENT: f64 = 5.0;
+/// The least time of tasks on shared cores beside idle cores, in percent of the window, that is a finding.
+const CROWDED_PERCENT: f64 = 5.0;
 /// The least part of the critical path, in percent, that is a finding.
 pub(crate) const PATH_PERCENT: f64 = 5.0;
 /// The least share of tasks outside of the application in the busy time, in percent, that is a finding.
@@ -116,6 +119,7 @@ impl<'m> Observer<'m> {
             let violation = violation.into_iter().chain([self.starved(), self.herds()]);
             let others =
                 [self.affinity(), self.late_wakeups(), self.interference(), self.small_cpu(), self.unbalanced()];
+            let others = others.into_iter().chain([self.crowded_cores()]);
             all.extend(asked.into_iter().chain(violation).chain(others).flatten());
         }
         all.extend(self.throttling());
@@ -319,6 +323,17 @@ impl<'m> Observer<'m> {
         let (capacity, idle_capacity) = (most.capacity, most.idle_capacity);
         let observation = Observation::SmallCpu { task_ns, percent, capacity, idle_capacity };
         (percent >= SMALL_PERCENT).then_some((observation, None, self.certainty()))
+    }
+
+    /// Tasks on sibling CPUs of a core while every CPU of another one idled.
+    fn crowded_cores(&self) -> Option<Observed> {
+        let crowded = self.found.crowded?;
+        let Crowded { percent, core_time_lost_ns, .. } = crowded;
+        let observation = Observation::CrowdedCores { percent, core_time_lost_ns };
+        // Tasks that are bound, or an idle core that is isolated, would explain it.
+        let is_doubtful = matches!(self.bound_share(), Some((_, false)));
+        let certainty = if is_doubtful { Certainty::Possible } else { self.certainty() };
+        (percent >= CROWDED_PERCENT).then_some((observation, None, certainty))
     }
 
     fn starved(&self) -> Option<Observed> {

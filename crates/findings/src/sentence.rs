@@ -54,6 +54,10 @@ pub(crate) fn sentence(observation: &Observation, on_path: OnPath<'_>) -> String
              may use.",
             Dur(*task_ns).human()
         ),
+        Observation::CrowdedCores { percent, core_time_lost_ns } => format!(
+            "Tasks shared cores, on SMT siblings, {percent:.1} % of the time while a whole core idled: {} of core time in all.",
+            Dur(*core_time_lost_ns).human()
+        ),
         Observation::Herds { herds, tasks, orig, dest, start_in_trace_ns, drained_after_ns } => {
             let drained = drained_after_ns.map_or_else(
                 || "which still had more than one waiting at the end".to_owned(),

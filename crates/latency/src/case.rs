@@ -38,6 +38,8 @@ pub struct Case {
     pub behind: Pid,
     /// The name of the task that ran there when it was queued.
     pub behind_command: Comm,
+    /// The time from the start of the wait for which that task stayed on the CPU, and the waiting one in its queue, in nanoseconds.
+    pub behind_ns: Dur,
     /// Whether that task was within its slice, which protects it (`RUN_TO_PARITY`). Absent where its pick was not recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub behind_within_slice: Option<bool>,
@@ -57,6 +59,21 @@ fn is_zero(length: &Dur) -> bool {
 }
 
 impl Case {
+    /// Whether the task that ran there when this one was queued stayed for half of the wait or longer.
+    pub(crate) fn is_behind(&self) -> bool {
+        self.behind_ns.0 >= self.duration_ns.0.div_ceil(2)
+    }
+
+    /// The task that ran there when this one was queued, in words: `behind` it, if it stayed for half of the wait or longer.
+    pub(crate) fn behind_in_words(&self) -> String {
+        let name =
+            if self.behind == Pid::IDLE { "the idle task".to_owned() } else { self.behind.named(self.behind_command) };
+        match self.is_behind() {
+            true => format!("behind {name}"),
+            false => format!("at first behind {name} ({})", self.behind_ns.human()),
+        }
+    }
+
     /// The time from the start of the wait to the run.
     pub fn until_run(&self) -> Dur {
         Dur(self.duration_ns.0.saturating_add(self.throttled_ns.0))

@@ -43,6 +43,7 @@ mod joined;
 mod longest;
 mod metrics;
 mod noted;
+mod occupants;
 mod placement;
 mod question;
 mod report;
@@ -71,7 +72,7 @@ use sched::seeded::SeededMap;
 use sched::state::{Task, Waking};
 use sched::{
     Analysis, Chosen, ChosenCpus, Comm, Cpu, Dur, EventKind, Lengths, Past, PerTask, Pid, QueuedAsk, SchedEvent,
-    SchedState, Span, TaskState, Topology, Ts,
+    SchedState, Span, TaskId, TaskState, Topology, Ts,
 };
 use serde::Serialize;
 use std::sync::Arc;
@@ -239,6 +240,8 @@ pub struct Latency<'o> {
     tracks: PerTask<PhaseTrack>,
     /// The records of tasks that wait.
     waits: PerTask<Wait>,
+    /// The tasks that were queued on each CPU since its occupant changed last.
+    fresh: Vec<Vec<TaskId>>,
     rows: Vec<RowSums>,
     places: SeededMap<TaskGroup, usize>,
     /// The row of each task, and the number and the name that it has that row for.
@@ -267,6 +270,7 @@ impl<'o> Latency<'o> {
             start: None,
             tracks: PerTask::default(),
             waits: PerTask::default(),
+            fresh: Vec::new(),
             rows: Vec::new(),
             places: SeededMap::default(),
             homes: PerTask::default(),
@@ -292,6 +296,8 @@ impl<'o> Latency<'o> {
         if let EventKind::Switch { prev, .. } = event.kind {
             self.switched_out = Some((prev.pid, prev.comm));
         }
+        // Those that this event queues have the new occupants before them.
+        self.change_occupants(event.ts, state);
         for (task, span) in state.turns() {
             self.turn(task, span, event, state);
         }
@@ -300,6 +306,11 @@ impl<'o> Latency<'o> {
     /// A task goes from one state to another.
     fn turn(&mut self, task: &Task, span: &Span, event: &SchedEvent, state: &SchedState) {
         use TaskState::{Asleep, Dead, Running, Throttled, Waiting};
+        if let (Waiting(from), Waiting(to)) = (span.state, span.next)
+            && from != to
+        {
+            self.leave_occupant(task.id(), from, event.ts);
+        }
         // A migration or a new PID does not end a wait.
         match (span.state, span.next) {
             (Waiting(_), Waiting(cpu)) if state.has_placed() => return self.place(task, cpu, state),
@@ -338,6 +349,7 @@ impl<'o> Latency<'o> {
                 };
                 let Some(wait) = wait else { return };
                 self.waits.insert(task.id(), wait);
+                self.note_queued(task.id(), cpu);
                 Phase::Wait
             }
             (_, Asleep(_) | Dead | Throttled(_) | TaskState::Unknown) => return,
@@ -386,6 +398,7 @@ impl<'o> Latency<'o> {
         if let Some(Wait { measure: Measure::Wakeup, slept_on, .. }) = self.waits.get(task.id()).copied() {
             let wait = self.wait(Measure::Wakeup, task.waking, slept_on, cpu, state);
             self.waits.insert(task.id(), wait);
+            self.note_queued(task.id(), cpu);
         }
     }
 
@@ -419,6 +432,7 @@ impl<'o> Latency<'o> {
             },
             idle_cpus,
             behind: state.running(cpu).map_or((Pid::IDLE, Comm::EMPTY), |t| (t.pid, t.comm)),
+            behind_until: None,
             within_slice: state.is_within_slice(cpu),
             is_fair_first: false,
             throttled: Dur(0),
@@ -489,7 +503,7 @@ impl<'o> Latency<'o> {
             self.woken[placement as usize][wait.idleness as usize].add(length);
         }
         if self.is_long(wait.measure, length) {
-            self.keep(self.case(task, wait, start, length, cpu));
+            self.keep(self.case(task, wait, start, length, (cpu, now)));
         }
     }
 

@@ -31,7 +31,7 @@ impl Latency<'_> {
         let is_wakeup = wait.measure == Measure::Wakeup;
         let topology = &self.options.topology;
         let listed = ListedWait {
-            case: self.case(task, wait, start, wait.length(start, now), cpu),
+            case: self.case(task, wait, start, wait.length(start, now), (cpu, now)),
             start_is_known: wait.start.is_some(),
             queued,
             ran: now,
@@ -45,7 +45,7 @@ impl Latency<'_> {
     }
 
     /// The record of a wait that ends now.
-    pub(crate) fn case(&self, task: &Task, wait: &Wait, start: Ts, length: Dur, cpu: Cpu) -> Case {
+    pub(crate) fn case(&self, task: &Task, wait: &Wait, start: Ts, length: Dur, (cpu, now): (Cpu, Ts)) -> Case {
         let after = self.switched_out.unwrap_or((Pid::IDLE, Comm::EMPTY));
         Case {
             measure: wait.measure,
@@ -60,6 +60,7 @@ impl Latency<'_> {
             queued_on: wait.queued_on,
             ran_on: cpu,
             behind: wait.behind.0,
+            behind_ns: wait.behind_until.unwrap_or(now).min(now).since(start),
             behind_command: wait.behind.1,
             behind_within_slice: wait.within_slice,
             behind_by: wait.is_fair_first.then_some(self.options.fair_before),

@@ -51,6 +51,9 @@ struct NotedWait {
     behind: Pid,
     #[serde(with = "exact")]
     behind_comm: Comm,
+    /// The instant at which that task left the CPU; nothing before.
+    #[serde(default)]
+    behind_until: Option<Ts>,
     /// Whether that task was within its slice.
     #[serde(default)]
     within_slice: Option<bool>,
@@ -122,6 +125,7 @@ fn notes(latency: &Latency<'_>, state: &SchedState) -> Notes {
             idle_cpus: wait.idle_cpus,
             behind: wait.behind.0,
             behind_comm: wait.behind.1,
+            behind_until: wait.behind_until,
             within_slice: wait.within_slice,
             is_fair_first: wait.is_fair_first,
             throttled: wait.throttled.0,
@@ -161,11 +165,15 @@ pub(crate) fn take_up(latency: &mut Latency<'_>, past: &Past, state: &SchedState
                 idleness: *idleness,
                 idle_cpus: noted.idle_cpus,
                 behind: (noted.behind, noted.behind_comm),
+                behind_until: noted.behind_until,
                 within_slice: noted.within_slice,
                 is_fair_first: noted.is_fair_first,
                 throttled: Dur(noted.throttled),
             };
             latency.waits.insert(task.id(), wait);
+            if noted.behind_until.is_none() {
+                latency.note_queued(task.id(), noted.queued_on);
+            }
         }
     }
 }

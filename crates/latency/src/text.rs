@@ -268,15 +268,16 @@ fn brief_cases(out: &mut String, report: &LatencyReport, trace: &Drawable) {
         case_title(out, report, measure, title);
         case_head(out, "idle  task");
         for c in cases {
-            let (task, behind) = (task_name(c.pid, c.command), task_name(c.behind, c.behind_command));
+            let task = task_name(c.pid, c.command);
+            let behind = if c.is_behind() { format!(" {}", c.behind_in_words()) } else { String::new() };
             // A migration on the way does not end the wait.
             let ran = if c.ran_on == c.queued_on { String::new() } else { format!(" (ran on {})", c.ran_on) };
-            let text = format!("{:>4}  {task} on CPU {}{ran} behind {behind}", c.idle_cpus, c.queued_on);
+            let text = format!("{:>4}  {task} on CPU {}{ran}{behind}", c.idle_cpus, c.queued_on);
             case(out, c.start_in_trace_ns, c.duration_ns, &text);
         }
     }
     if !report.worst.is_empty() {
-        out.push_str("  (idle: CPUs that idled when it was queued; behind: what ran there then)\n");
+        out.push_str("  (idle: CPUs that idled when it was queued; behind: what ran there then,\n   where that stayed for half of the wait or longer)\n");
         trace.draw_any(out);
     }
 }
@@ -301,7 +302,7 @@ fn worst(out: &mut String, report: &LatencyReport, trace: &Drawable) {
                 1 => "1 CPU idled".to_owned(),
                 n => format!("{n} CPUs idled"),
             };
-            let (task, behind) = (task_name(c.pid, c.command), task_name(c.behind, c.behind_command));
+            let (task, behind) = (task_name(c.pid, c.command), c.behind_in_words());
             let slice = match c.behind_within_slice {
                 None => "",
                 Some(true) => " within its slice",
@@ -309,7 +310,7 @@ fn worst(out: &mut String, report: &LatencyReport, trace: &Drawable) {
             };
             let by = c.behind_by.map_or(String::new(), |reason| format!(" by {}", reason.words()));
             let line = format!(
-                "  {:>9} from {:.6} s: {task}{waker}; queued on CPU {} behind {behind}{slice}{by} ({idle}), ran on CPU {} after {}",
+                "  {:>9} from {:.6} s: {task}{waker}; queued on CPU {} {behind}{slice}{by} ({idle}), ran on CPU {} after {}",
                 c.duration_ns.human(),
                 start as f64 / 1e9,
                 c.queued_on,

@@ -21,6 +21,8 @@ pub(crate) struct Wait {
     pub(crate) idleness: Idleness,
     pub(crate) idle_cpus: u32,
     pub(crate) behind: (Pid, Comm),
+    /// The instant at which that task, or the idle task, left the CPU, or the waiting one its queue; nothing before.
+    pub(crate) behind_until: Option<Ts>,
     /// Whether that task was within its slice, where its pick was recorded.
     pub(crate) within_slice: Option<bool>,
     /// Whether that task is a fair one that preempted a real-time task.
@@ -53,6 +55,7 @@ impl Wait {
             idleness: Idleness::Target,
             idle_cpus: 0,
             behind: (Pid::IDLE, Comm::EMPTY),
+            behind_until: None,
             within_slice: None,
             is_fair_first: false,
             throttled: Dur(0),

@@ -91,7 +91,10 @@ fn run(args: &NeighboursArgs) -> Result<()> {
     }
     let pressure = pressure.filter(|_| report.selection_unknown.is_none());
     report.pressure = pressure.map(|measured| beside_the_kernel(measured, &session));
-    let printed = || text(&report, &session.drawable, args.rows);
+    let printed = || {
+        let text = text(&report, &session.drawable, args.rows);
+        if by_application { session.with_application(text) } else { text }
+    };
     let drawn = |sheet: &Sheet| {
         let heading = session.general_heading(&diagnostics).without_figures(report.selection_unknown.as_deref());
         Ok(vec![figure(&report, args.rows, &heading.on(sheet))])

@@ -150,7 +150,8 @@ pub(crate) fn run(args: &PathArgs) -> Result<()> {
     let text = || match args.segments {
         Some(most) => crate::text::segments_with_stacks(&path, session.start, most, &stacks),
         None => {
-            crate::text(&path, by_group.as_ref(), &session.drawable, args.rows) + &stacks::text(&sleeping_at, args.rows)
+            let text = crate::text(&path, by_group.as_ref(), &session.drawable, args.rows);
+            session.with_application(text) + &stacks::text(&sleeping_at, args.rows)
         }
     };
     let figure = |sheet: &Sheet| {

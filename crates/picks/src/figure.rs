@@ -8,7 +8,7 @@ use sched::nouns::counted;
 use sched::seeded::SeededMap;
 use sched::{Comm, Cpu, Dur, Pid};
 use timeline::page::{Heading, LegendEntry, Page, Swatch};
-use timeline::palette::{FAINT, INK, PALETTE};
+use timeline::palette::{FAINT, INK, PALETTE, RULE};
 use timeline::text::short;
 use timeline::{LaneLayout, TimeScale};
 
@@ -17,6 +17,8 @@ const WIDTH: Unit = 842 * PT;
 const LANE: Unit = 48 * PT;
 /// The maximum number of tasks whose lags are drawn.
 const TASKS: usize = 6;
+/// The least width of the bars between a lag and the line of zero, which fill the room between.
+const STEP: Unit = PT / 2;
 /// The size of the letters at a lane.
 const LETTER: Unit = 6 * PT;
 
@@ -72,10 +74,13 @@ pub fn figure(report: &PicksReport, heading: &Heading) -> Figure {
         short(Some(Dur(most)))
     );
     let title = format!("{}: the greatest lags of tasks", heading.trace);
-    let legend: Vec<LegendEntry> = tasks
+    let mut legend: Vec<LegendEntry> = tasks
         .iter()
         .map(|(pid, comm)| LegendEntry { swatch: Swatch::Line(color(*pid).unwrap_or(INK)), label: pid.named(*comm) })
         .collect();
+    if !cpus.is_empty() {
+        legend.push(LegendEntry { swatch: Swatch::Line(RULE), label: "other tasks there".to_owned() });
+    }
     let height = LANE * cpus.len().clamp(1, 64) as Unit;
     let mut page = Page::new(WIDTH, height, &heading.texts(title, note), &legend);
     let scale = page.scale(report.from_ns, report.to_ns, report.zero);
@@ -83,9 +88,9 @@ pub fn figure(report: &PicksReport, heading: &Heading) -> Figure {
     let layout = LaneLayout::new(cpus.iter().map(|cpu| (*cpu, None)).collect(), page.top, page.height);
     layout.draw(&mut page.figure, scale.x, scale.x + scale.width, "");
     for (row, cpu) in cpus.iter().enumerate() {
-        let of_cpu: Vec<LagSample> = shown.iter().filter(|sample| sample.cpu == *cpu).copied().collect();
-        let ran: Vec<RunSample> =
-            report.ran.iter().filter(|run| run.cpu == *cpu && color(run.pid).is_some()).copied().collect();
+        let is_drawn = |sample: &&LagSample| sample.cpu == *cpu && !is_kernel_thread(sample.comm);
+        let of_cpu: Vec<LagSample> = report.samples.iter().filter(is_drawn).copied().collect();
+        let ran: Vec<RunSample> = report.ran.iter().filter(|run| run.cpu == *cpu).copied().collect();
         let lane = Rect { x: scale.x, y: layout.top_of(row), w: scale.width, h: layout.bar() };
         draw_lane(&mut page.figure, (&of_cpu, &ran), &scale, lane, most, &color);
     }
@@ -115,10 +120,13 @@ fn draw_lane(
     let mut pids: Vec<Pid> = samples.iter().map(|sample| sample.pid).collect();
     pids.sort_unstable();
     pids.dedup();
+    // Those that have no colour lie behind the others.
+    pids.sort_by_key(|pid| color(*pid).is_some());
     let mut beyond: Vec<Beyond> = Vec::new();
     for pid in pids {
         let own: Vec<&LagSample> = samples.iter().filter(|sample| sample.pid == pid).collect();
-        let stroke = color(pid).unwrap_or(INK);
+        let stroke = color(pid).unwrap_or(RULE);
+        let is_other = color(pid).is_none();
         let at = |sample: &LagSample| Point { x: scale.at(sample.ts), y: height(sample.lag_ns) };
         // Lines are bounded by the columns of the page: points of one column share a line.
         let mut lines: Vec<Line> = Vec::new();
@@ -129,27 +137,68 @@ fn draw_lane(
                 _ => lines.push(line(from, to)),
             }
         }
-        figure.push(Item::Lines { stroke, width: 60, dash: 0, lines });
+        if !is_other {
+            let fill = Paint::Solid(stroke.pale());
+            figure.push(Item::Rects { fill, rects: lines.iter().flat_map(|line| below(*line, zero)).collect() });
+        }
+        figure.push(Item::Lines { stroke, width: if is_other { 50 } else { 100 }, dash: 0, lines });
         let is_beyond = |sample: &LagSample| sample.lag_ns.unsigned_abs() > most;
-        let picked = own.iter().filter(|sample| sample.is_picked && !is_beyond(sample));
+        let picked = own.iter().filter(|sample| sample.is_picked && !is_beyond(sample) && !is_other);
         let mut dots: Vec<Point> = picked.map(|sample| at(sample)).collect();
         dots.dedup();
-        figure.push(Item::Markers { shape: Shape::Diamond, fill: stroke, size: 2 * PT, at: dots });
-        beyond.extend(own.iter().filter(|sample| is_beyond(sample)).map(|sample| (at(sample), sample.lag_ns, stroke)));
-        let mut bars: Vec<Rect> = Vec::new();
-        for run in ran.iter().filter(|run| run.pid == pid) {
-            let x = scale.at(run.from);
-            let w = (scale.at(run.to) - x).max(PT / 10);
-            match bars.last_mut() {
-                Some(last) if last.x + last.w >= x => last.w = last.w.max(x + w - last.x),
-                _ => bars.push(Rect { x, y: lane.y + lane.h - bar, w, h: bar }),
-            }
-        }
-        figure.push(Item::Rects { fill: Paint::Solid(stroke), rects: bars });
+        figure.push(Item::Markers { shape: Shape::Diamond, fill: stroke, size: 3 * PT, at: dots });
+        beyond.extend(
+            own.iter()
+                .filter(|sample| is_beyond(sample) && !is_other)
+                .map(|sample| (at(sample), sample.lag_ns, stroke)),
+        );
     }
     draw_beyond(figure, &beyond);
+    runs_of(figure, ran, scale, Rect { y: lane.y + lane.h - bar, h: bar, ..lane }, color);
     let label = Point { x: lane.x + lane.w + 2 * PT, y: zero + LETTER / 3 };
     figure.text(label, LETTER, Anchor::Start, INK, "0");
+}
+
+/// The bars between a line and that of zero.
+fn below(line: Line, zero: Unit) -> Vec<Rect> {
+    let Line { from, to } = line;
+    let width = (to.x - from.x).max(0);
+    let steps = (width / STEP).max(1);
+    let bar = |nth: Unit| {
+        let x = from.x + width * nth / steps;
+        let next = from.x + width * (nth + 1) / steps;
+        let y = from.y + (to.y - from.y) * (2 * nth + 1) / (2 * steps);
+        Rect { x, y: y.min(zero), w: (next - x).max(PT / 10), h: (zero - y).abs() }
+    };
+    (0..steps).map(bar).filter(|bar| bar.h > 0).collect()
+}
+
+/// Draws the runs of a lane below its lags: those of other tasks than the drawn ones in grey.
+fn runs_of(
+    figure: &mut Figure,
+    ran: &[RunSample],
+    scale: &TimeScale,
+    lane: Rect,
+    color: &impl Fn(Pid) -> Option<Color>,
+) {
+    let mut by_color: Vec<(Color, Vec<Rect>)> = vec![(RULE, Vec::new())];
+    for run in ran {
+        let fill = color(run.pid).unwrap_or(RULE);
+        let place = by_color.iter().position(|(other, _)| *other == fill).unwrap_or_else(|| {
+            by_color.push((fill, Vec::new()));
+            by_color.len() - 1
+        });
+        let x = scale.at(run.from);
+        let w = (scale.at(run.to) - x).max(PT / 10);
+        let bars = &mut by_color[place].1;
+        match bars.last_mut() {
+            Some(last) if last.x + last.w >= x => last.w = last.w.max(x + w - last.x),
+            _ => bars.push(Rect { x, w, ..lane }),
+        }
+    }
+    for (fill, rects) in by_color {
+        figure.push(Item::Rects { fill: Paint::Solid(fill), rects });
+    }
 }
 
 /// A lag that is beyond the height of its lane: its place at the edge, the lag in nanoseconds, and the colour of its task.
@@ -191,6 +240,19 @@ fn draw_beyond(figure: &mut Figure, lags: &[Beyond]) {
 mod tests {
     use super::*;
     use sched::Ts;
+
+    #[test]
+    fn the_room_between_a_lag_and_zero_is_filled() {
+        let line = |x, y| Line { from: Point { x: 0, y: 100 * PT }, to: Point { x, y } };
+        let area = |line| below(line, 100 * PT).iter().map(|bar| bar.w * bar.h).sum::<Unit>();
+        // Half of 10 points times 40, on either side; nothing along the line of zero.
+        for y in [60 * PT, 140 * PT] {
+            let filled = area(line(10 * PT, y));
+            assert!((filled - 200 * PT * PT).abs() < 2 * PT * PT, "{filled}");
+        }
+        assert_eq!(area(line(10 * PT, 100 * PT)), 0);
+        assert!(below(line(0, 60 * PT), 100 * PT).len() == 1, "a line upright");
+    }
 
     #[test]
     fn a_lag_that_is_far_above_the_others_does_not_make_the_scale() {

@@ -240,6 +240,26 @@ fn a_sched_ext_scheduler_leaves_no_pick_to_the_fair_class() {
     assert_eq!((report.lag.is_none(), report.rows.len(), report.reasons.len()), (true, 0, 0));
 }
 
+/// A page with few picks would be white without the other tasks of its lanes.
+#[test]
+fn the_figure_shows_the_other_tasks_of_its_lanes() {
+    let sim = Eevdf::run(3, 2, 400, 0);
+    let report = report(&sim.events, true);
+    let figure = crate::figure(&report, &timeline::page::Heading::default());
+    let mut areas: std::collections::BTreeMap<String, i64> = Default::default();
+    for item in &figure.items {
+        if let draw::Item::Rects { fill: draw::Paint::Solid(fill), rects } = item {
+            let area: i64 = rects.iter().map(|rect| i64::from(rect.w) * i64::from(rect.h)).sum();
+            *areas.entry(fill.hex()).or_default() += area;
+        }
+    }
+    let of = |color: draw::Color| areas.get(&color.hex()).copied().unwrap_or(0);
+    assert!(of(timeline::palette::RULE) > 0, "runs of other tasks: {areas:?}");
+    let filled: i64 = timeline::palette::PALETTE.iter().map(|color| of(color.pale())).sum();
+    let ran: i64 = timeline::palette::PALETTE.iter().map(|color| of(*color)).sum();
+    assert!(filled > 0 && ran > 0, "{areas:?}");
+}
+
 #[test]
 fn the_figure_draws_no_kernel_thread() {
     let sim = Eevdf::run(3, 4, 200, 0);

@@ -2,6 +2,7 @@
 
 use crate::Options;
 use crate::cores::Cores;
+use crate::crowded::CrowdedCores;
 use crate::groups::Groups;
 use crate::noted;
 use crate::report::{self, ResidencyReport};
@@ -30,6 +31,7 @@ pub struct Residency<'o> {
     options: &'o Options<'o>,
     summary: RunSums<'o>,
     cores: Cores,
+    crowded: Option<CrowdedCores>,
     cpus: Vec<OccupantNow>,
     columns: Division,
     started: bool,
@@ -49,7 +51,8 @@ impl<'o> Residency<'o> {
             has_siblings: cores.have_siblings(),
         };
         let columns = Division::into_parts(options.from, options.to, COLUMNS);
-        Residency { options, summary, cores, cpus: Vec::new(), columns, started: false }
+        let crowded = CrowdedCores::new(&options.topology, options.affinity.clone());
+        Residency { options, summary, cores, crowded, cpus: Vec::new(), columns, started: false }
     }
 
     fn llc(&self, cpu: Cpu) -> Llc {
@@ -198,6 +201,7 @@ impl Analysis for Residency<'_> {
 
     fn begin(&mut self, start: Ts, state: &SchedState) {
         self.started = true;
+        self.crowded.iter_mut().for_each(|crowded| crowded.begin(start, state));
         self.summary.groups.begin();
         let cpus: Vec<Cpu> = state.observed().collect();
         for cpu in cpus {
@@ -236,6 +240,7 @@ impl Analysis for Residency<'_> {
         for span in state.cpu_spans() {
             self.follow_cpu(span.cpu, event.ts, state);
         }
+        self.crowded.iter_mut().for_each(|crowded| crowded.after(event, state));
         self.follow_move(event, state);
         self.follow_placement(event, state);
     }
@@ -244,6 +249,7 @@ impl Analysis for Residency<'_> {
         for cpu in (0..self.cpus.len() as u32).map(Cpu) {
             self.settle(cpu, end);
         }
-        report::build(&self.summary, end, state)
+        let crowded = self.crowded.map(|crowded| crowded.finish(end, state));
+        ResidencyReport { crowded, ..report::build(&self.summary, end, state) }
     }
 }

@@ -9,6 +9,8 @@ use std::collections::BTreeMap;
 pub(crate) struct Cores {
     /// The CPUs of the core of each CPU; empty for one without siblings.
     siblings: Vec<Vec<Cpu>>,
+    /// The place of the core of each CPU in `all`, for one with siblings.
+    numbers: Vec<Option<usize>>,
     /// The CPUs of each core with several.
     all: Vec<Vec<Cpu>>,
 }
@@ -23,16 +25,28 @@ impl Cores {
         }
         let all: Vec<Vec<Cpu>> = by_core.into_values().filter(|cpus| cpus.len() > 1).collect();
         let most = all.iter().flatten().map(|cpu| cpu.index() + 1).max().unwrap_or(0);
-        let mut siblings = vec![Vec::new(); most];
-        for cpus in &all {
-            cpus.iter().for_each(|cpu| siblings[cpu.index()] = cpus.clone());
+        let (mut siblings, mut numbers) = (vec![Vec::new(); most], vec![None; most]);
+        for (number, cpus) in all.iter().enumerate() {
+            for cpu in cpus {
+                (siblings[cpu.index()], numbers[cpu.index()]) = (cpus.clone(), Some(number));
+            }
         }
-        Cores { siblings, all }
+        Cores { siblings, numbers, all }
     }
 
     /// Whether any core has several CPUs.
     pub(crate) fn have_siblings(&self) -> bool {
         !self.all.is_empty()
+    }
+
+    /// The CPUs of each core with several.
+    pub(crate) fn all(&self) -> &[Vec<Cpu>] {
+        &self.all
+    }
+
+    /// The place of the core of `cpu` among those with several CPUs, if it is one.
+    pub(crate) fn number(&self, cpu: Cpu) -> Option<usize> {
+        self.numbers.get(cpu.index()).copied().flatten()
     }
 
     /// The CPUs of the core of `cpu`, itself included; none where the core has one alone.

@@ -22,6 +22,7 @@
 mod analysis;
 mod args;
 mod cores;
+mod crowded;
 mod figure;
 mod groups;
 mod noted;
@@ -35,6 +36,7 @@ mod text;
 
 pub use analysis::Residency;
 pub use args::ResidencyArgs;
+pub use crowded::{Crowded, CrowdedCores};
 pub use figure::figure;
 pub use groups::GroupedBy;
 pub use noted::ResidencyNotes;
@@ -43,7 +45,8 @@ pub use report::{Away, GroupReport, LlcReport, MovesByCause, OccupancyRow, Place
 pub use text::text;
 
 use membership::Processes;
-use sched::{Chosen, ChosenCpus, Topology, Ts};
+use sched::{Affinity, Chosen, ChosenCpus, Topology, Ts};
+use std::sync::Arc;
 
 /// The groups, the CPUs and the window of a measurement.
 pub struct Options<'o> {
@@ -61,6 +64,8 @@ pub struct Options<'o> {
     pub tasks: Option<&'o Chosen<'o>>,
     /// The places of the CPUs; empty if they are unknown.
     pub topology: Topology,
+    /// The CPUs that tasks may use, where they are known.
+    pub affinity: Option<Arc<Affinity>>,
     /// The process of each task, for [`GroupedBy::Process`].
     pub processes: Processes,
 }
@@ -76,6 +81,7 @@ impl Options<'_> {
             cpus: ChosenCpus::default(),
             tasks: None,
             topology: Topology::default(),
+            affinity: None,
             processes: Processes::default(),
         }
     }

@@ -104,6 +104,7 @@ fn plain(session: &Session, by: Option<GroupedBy>) -> Options<'static> {
         cpus: session.shown.chosen.clone(),
         tasks: None,
         topology: session.topology.clone(),
+        affinity: session.affinity.clone(),
         processes,
     }
 }

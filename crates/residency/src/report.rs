@@ -1,5 +1,6 @@
 //! The report: groups with their homes, caches, moves by cause.
 
+use crate::crowded::Crowded;
 use crate::groups::GroupedBy;
 use crate::sums::{COLUMNS, Llc, RunSums, Sums};
 use sched::topology::{CpuOrder, format_cpu_list};
@@ -50,6 +51,8 @@ pub struct ResidencyReport {
     pub away_count: u64,
     /// Whether the topology has cores with several CPUs.
     pub has_siblings: bool,
+    /// The time during which siblings of a core ran tasks while a whole core idled, whatever tasks are selected; null where no core has several CPUs.
+    pub crowded: Option<Crowded>,
     /// The number of tasks whose process no record shows, each of which counts as a process of its own; absent unless groups are
     /// processes.
     pub tasks_without_process: Option<u64>,
@@ -272,6 +275,7 @@ pub(crate) fn build(analysis: &RunSums<'_>, end: Ts, state: &SchedState) -> Resi
         away,
         away_count,
         has_siblings: analysis.has_siblings,
+        crowded: None,
         tasks_without_process: (analysis.options.by == GroupedBy::Process).then_some(analysis.groups.without_process),
         selection_unknown: None,
         cells: cells.collect(),

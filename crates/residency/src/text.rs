@@ -44,6 +44,14 @@ pub fn text(report: &ResidencyReport, trace: &Drawable, rows: usize) -> String {
         moves as f64 / report.window_ns.seconds().max(1e-9)
     );
     paragraph(&mut out, 0, 2, &headline);
+    if let Some(crowded) = &report.crowded {
+        let text = format!(
+            "(tasks shared a core while a whole core idled {:.2} % of the time, {} of core time in all)",
+            crowded.percent,
+            Dur(crowded.core_time_lost_ns).human()
+        );
+        paragraph(&mut out, 2, 3, &text);
+    }
     caches(&mut out, report);
     groups(&mut out, report, rows);
     if !report.moves.is_empty() {

@@ -86,7 +86,14 @@ pub(crate) fn run(args: &UtilizationArgs) -> Result<()> {
     let ((mut report, underload, by_group, serial_tail), diagnostics) = (outcome.output, outcome.diagnostics);
     (report.underload, report.serial_tail) = (Some(underload), serial_tail);
     report.groups = by_group.map(|groups| groups.of_cpu_time(report.all.total()));
-    let text = || crate::text(&report, &session.drawable, (args.per_cpu, args.rows), args.detail.detail());
+    let text = || {
+        session.with_application(crate::text(
+            &report,
+            &session.drawable,
+            (args.per_cpu, args.rows),
+            args.detail.detail(),
+        ))
+    };
     let figure = |sheet: &Sheet| {
         let heading = heading(&session, &report, &diagnostics).on(sheet);
         Ok(vec![crate::figure(&report, &options, &heading)])

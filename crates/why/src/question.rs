@@ -19,7 +19,7 @@ use session::Session;
 use session::args::{BeginArgs, ReadArgs, WindowArgs, needs_groups, repeatable, typed};
 use session::ext::{self, ExtScheduler};
 use session::formats::{Formats, OutputName, Renderings, headed, json};
-use session::heading::doubts;
+use session::heading::{doubts, with_words};
 use session::section::{MaybeSection, ReportSection, listed, part};
 use session::{groups, several, warnings};
 use std::collections::BTreeSet;
@@ -131,6 +131,9 @@ pub(crate) struct WhyRun {
     #[serde(serialize_with = "warnings::rows")]
     #[cfg_attr(feature = "schema", schemars(with = "Vec<warnings::Row<'static>>"))]
     pub(crate) trust: Diagnostics,
+    /// The application in words, where it is not the traced command with what descends from it alone.
+    #[serde(skip)]
+    application: Option<String>,
     #[serde(skip)]
     drawable: Drawable,
     /// The first and last instant of the recording, which no other recording shares, under whatever name.
@@ -190,6 +193,7 @@ fn measured(
 /// The document of one run, of which these parts are unknown.
 fn document(session: &Session, report: &WhyReport, diagnostics: &Diagnostics, unknown: Unknown) -> WhyDocument {
     let run = WhyRun {
+        application: None,
         trace: session.name(),
         group: None,
         sched_ext: session.sched_ext.clone(),
@@ -310,7 +314,8 @@ fn measure(args: &WhyArgs, read: &ReadArgs, path: &Path, drawn: bool) -> Result<
     let (drawable, recording) = (session.drawable.clone(), session.recording());
     let (trace, sched_ext) = (session.name(), session.sched_ext.clone());
     let untrusted = untrusted(&session, &report, &trust, unknown, args.max_loss);
-    let run = WhyRun { trace, group: None, sched_ext, untrusted, report, trust, drawable, recording };
+    let application = session.application.clone();
+    let run = WhyRun { trace, group: None, sched_ext, untrusted, report, trust, application, drawable, recording };
     Ok((session, run))
 }
 
@@ -347,7 +352,7 @@ fn body(args: &WhyArgs, document: &WhyDocument) -> String {
             crate::story_text(story, drawable, args.steps)
         }
         [run] if args.markdown => crate::markdown(&run.report, &run.drawable, args.rows),
-        [run] => crate::text(&run.report, &run.drawable, args.rows),
+        [run] => with_words(run.application.as_deref(), crate::text(&run.report, &run.drawable, args.rows)),
         runs => table(runs, args.markdown),
     }
 }

@@ -5,7 +5,8 @@ use question::Better::Less;
 use question::{Metric, MetricOf};
 use sched::Dur;
 
-/// Returns the violation in percent of the time and of the CPU time, and that of episodes from 1 ms on.
+/// Returns the violation in percent of the time and of the CPU time, that of episodes from 1 ms on, and the shares of the time in which tasks
+/// were held back and queues unbalanced.
 pub fn metrics() -> Vec<MetricOf<Report>> {
     vec![
         MetricOf {
@@ -19,6 +20,11 @@ pub fn metrics() -> Vec<MetricOf<Report>> {
         MetricOf {
             metric: Metric::part("violation-1ms", "violation", "from 1 ms, %", Less),
             value: |r| Some(r.from_length(Dur(1_000_000))?.percent),
+        },
+        MetricOf { metric: Metric::of("held-back", "held back, %", Less), value: |r| Some(r.held_back?.percent) },
+        MetricOf {
+            metric: Metric::of("unbalanced", "unbalanced, %", Less),
+            value: |r| Some(r.unbalanced.as_ref()?.percent),
         },
     ]
 }

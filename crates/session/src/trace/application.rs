@@ -1,6 +1,7 @@
 //! The application of a recording: the traced command, the tasks that were chosen, or none.
 
 use crate::arguments::application_args::{ApplicationArgs, ApplicationChoice};
+use crate::trace::heading;
 use crate::trace::helpers::{Helpers, WakeGraph};
 use crate::trace::lives::{Life, Lives, members_of};
 use crate::trace::session::Session;
@@ -105,6 +106,11 @@ impl Session {
             ApplicationBasis::Chosen => Some("other tasks were chosen"),
             basis => basis.why_none(),
         }
+    }
+
+    /// A text with the application in words behind its head, where it is not the traced command with what descends from it alone.
+    pub fn with_application(&self, text: String) -> String {
+        heading::with_words(self.application.as_deref(), text)
     }
 
     /// The note of a part on the application in words; nothing where it is the traced command with what descends from it.

@@ -10,6 +10,7 @@ use sched::topology::format_cpu_list;
 use sched::{Diagnostics, Dur, EventIssue};
 use timeline::Sheet;
 use timeline::page::Heading;
+use timeline::text::paragraph;
 
 /// The losses in the part that is shown.
 pub struct Loss {
@@ -156,4 +157,15 @@ fn warnings_of_trace(diagnostics: &Diagnostics, what: &str) -> Vec<String> {
         );
     }
     warnings
+}
+
+/// A text with the application in words behind its head, the lines before the first empty one.
+pub fn with_words(application: Option<&str>, text: String) -> String {
+    let Some(application) = application else { return text };
+    let mut words = String::new();
+    paragraph(&mut words, 2, 3, &format!("(application: {application})"));
+    match text.split_once("\n\n") {
+        Some((head, rest)) => format!("{head}\n{words}\n{rest}"),
+        None => format!("{text}{words}"),
+    }
 }
