@@ -275,7 +275,7 @@ impl Outcomes {
         } += 1;
     }
 
-    /// These where verdicts on tasks are recorded, or not: without them nothing tells an examined task.
+    /// The outcomes of a trace with records of verdicts on tasks, or without: then nothing tells an examined task.
     fn with_verdicts(self, are_recorded: bool) -> Outcomes {
         let known = |number: Option<u64>| are_recorded.then(|| number.unwrap_or(0));
         Outcomes { no_task_examined: known(self.no_task_examined), all_refused: known(self.all_refused), ..self }

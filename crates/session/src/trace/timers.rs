@@ -179,9 +179,9 @@ impl Learned {
     /// Begins before the records of a trace, with what the note of a part has.
     fn of(trace: &Trace) -> Option<Learned> {
         let set = SetTimers::of(trace)?;
-        let waking = trace.format_of(Tracepoint::Waking).map(|format| format.id);
-        let ends = [("timer", "hrtimer_expire_exit"), ("sched", "sched_switch")]
-            .map(|(system, name)| trace.format_named(system, name).map(|format| format.id));
+        let id = |tracepoint: Tracepoint| trace.format_of(tracepoint).map(|format| format.id);
+        let exit = trace.format_named("timer", "hrtimer_expire_exit").map(|format| format.id);
+        let (waking, ends) = (id(Tracepoint::Waking), [exit, id(Tracepoint::Switch)]);
         let on_cpus = noted(trace).on_cpus.into_iter().collect();
         Some(Learned { set, waking, ends, on_cpus, found: Vec::new() })
     }
