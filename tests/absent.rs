@@ -52,7 +52,6 @@ fn events_that_never_occur_are_0_events() {
     let text =
         schedviz_in(&folder, &["events", file, "--events", "sched_switch", "--match", "(?<n>==>)"]).success().text();
     assert!(!text.contains("--match"), "{text}");
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 /// CPU 1 changes the frequency of CPU 0 long before the window, and nothing changes in it.
@@ -106,5 +105,4 @@ fn the_frequency_in_force_at_the_start_of_a_window_is_looked_up() {
     let switches = fixture("hackbench.dat");
     let ran = schedviz(&["dat2graph", switches.to_str().expect("a path"), "--frequency", "-o", "-", "--format", "svg"]);
     assert!(ran.success().stderr.contains("power:cpu_frequency was not recorded"));
-    std::fs::remove_dir_all(&folder).expect("removed");
 }

@@ -149,7 +149,6 @@ fn counts_of_adjacent_windows_are_those_of_the_whole_in_every_command() {
         assert!(differ.is_empty(), "{command}: the whole and its windows differ: {differ:?}");
         assert!(!whole.is_empty(), "{command}: no number was found");
     });
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 #[test]
@@ -178,7 +177,6 @@ fn events_of_adjacent_windows_and_parts_are_those_of_the_whole() {
         assert_eq!(counts[0], counts[1..].iter().sum::<usize>(), "{name}: {counts:?}");
         assert!(counts[0] > 2_000, "{name}");
     }
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 #[test]

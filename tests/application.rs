@@ -129,7 +129,6 @@ fn a_command_that_hardly_ran_is_no_application() {
     // A periodic command needs as little, and is an application.
     let path = sleeping(200).write(&folder, "periodic.dat");
     assert_eq!(app_us(&path, &[]), Some(2_000 + 200 * 20));
-    std::fs::remove_dir_all(folder).expect("removed");
 }
 
 /// A second: process 50 runs on CPU 0 for 500 ms and forks 51, which runs on CPU 1 for 300 ms. Another task with the number
@@ -185,7 +184,6 @@ fn chosen_tasks_and_their_children_are_the_application() {
     ran("cut", &path, &["-o", part.to_str().expect("a path"), "--min", "0.45", "--application", "comm:cron"]).success();
     assert_eq!(app_us(&part, &[]), Some(100_000));
     assert_eq!(app_us(&part, &["--application", "pid:50"]), Some(50_000));
-    std::fs::remove_dir_all(folder).expect("removed");
 }
 
 /// A second: `client` executes on CPU 0 and asks the `server` on CPU 1 five times, which needs 50 ms for each answer; the first
@@ -260,7 +258,6 @@ fn a_server_that_answers_works_for_its_client() {
     // Hand in hand, not once.
     let path = client_and_server(1).write(&folder, "once.dat");
     assert_eq!(app_us(&path, &[]), app_us(&path, &["--strict"]));
-    std::fs::remove_dir_all(folder).expect("removed");
 }
 
 #[test]
@@ -283,7 +280,6 @@ fn the_machine_file_names_the_application_that_was_recorded() {
     assert_eq!(app_us(&path, &[]), None);
     let conserved = ran("workcons", &path, &["--waiters", "application"]).success().text();
     assert!(conserved.contains("the machine was recorded, not a command"), "{conserved}");
-    std::fs::remove_dir_all(folder).expect("removed");
 }
 
 #[test]

@@ -200,7 +200,6 @@ fn the_text_has_the_attempts_as_a_table() {
     let path = fixture("attempts-6.12.dat");
     let folder = scratch("attempts-table");
     let text = schedviz_in(&folder, &["migrations", path.to_str().expect("UTF-8")]).success().text();
-    std::fs::remove_dir_all(&folder).expect("removed");
     let row = |words: &[&str]| text.lines().any(|line| line.split_whitespace().eq(words.iter().copied()));
     assert!(row(&["idle", "NUMA", "75", "48", "26", "0", "0", "1"]), "{text}");
     assert!(row(&["309", "times", "a", "CPU", "went", "idle"]), "{text}");

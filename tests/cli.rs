@@ -16,7 +16,6 @@ fn the_default_output_is_named_after_the_trace_and_written_here() {
     let written = std::fs::read(folder.join("affine.dat2graph.pdf")).expect("a figure");
     assert!(written.starts_with(b"%PDF"));
     assert_eq!(std::fs::read_dir(&folder).expect("a folder").count(), 1, "nothing else is left there");
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 #[test]
@@ -104,7 +103,6 @@ fn a_topology_of_another_machine_is_pointed_out() {
     std::fs::write(&half, "cpu0 socket=0\ncpu1 socket=0\ncpu2 socket=1\ncpu3 socket=1\n").expect("written");
     let (message, _) = reported("hackbench.dat", half.to_str().expect("a path"));
     assert!(message.contains("hackbench.dat: The topology lacks CPUs 4-7 of the trace"), "{message}");
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 /// A task that is woken and never runs, of which the recorder has no name, can be asked for.
@@ -126,7 +124,6 @@ fn who_starves_is_a_task_of_the_trace() {
         schedviz(&[&["latency", trace, "-q"], &chosen[..]].concat()).success();
     }
     assert_eq!(schedviz(&["latency", trace, "-q", "--pid", "43"]).code, Some(1));
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 /// An absent level of the topology is neither a group nor a distance of none.
@@ -171,7 +168,6 @@ fn a_topology_of_sockets_alone_tells_no_caches() {
         !cells.is_empty() && cells.iter().all(|cell| has_distance(cell) == [false, false, true, true]),
         "{cells:?}"
     );
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 #[test]
@@ -181,7 +177,6 @@ fn what_a_killed_recorder_left_is_pointed_out() {
     let refused = crate::support::schedviz_in(&folder, &["info", "trace.dat"]);
     assert_eq!(refused.code, Some(1));
     assert!(refused.stderr.contains("`trace-cmd restore -o trace.dat $(ls -v trace.dat.cpu*)`"), "{}", refused.stderr);
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 #[test]
@@ -262,7 +257,6 @@ fn manuals_and_completions_are_written() {
     {
         assert!(folder.join(name).metadata().expect(name).len() > 100);
     }
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 #[test]
@@ -343,7 +337,6 @@ fn every_command_gives_its_numbers_and_its_text_in_one_way() {
         let refused = run(&[&["events", "--list", &trace], more.as_slice()].concat());
         assert!(refused.code == Some(1) && refused.stderr.contains(".txt"), "{}", refused.stderr);
     }
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 #[test]
@@ -371,7 +364,6 @@ fn a_full_disk_leaves_nothing_half_written() {
     }
     let left: Vec<_> = std::fs::read_dir(&folder).expect("a folder").flatten().collect();
     assert!(left.is_empty(), "{left:?}");
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 /// A recording whose tasks, and one of whose events, have names that would move a terminal's cursor.
@@ -428,5 +420,4 @@ fn names_cannot_move_the_cursor() {
         }
     }
     assert!(named >= 10 && outputs >= 17, "{named} of {outputs} name the tasks");
-    std::fs::remove_dir_all(&folder).expect("removed");
 }

@@ -51,7 +51,6 @@ fn a_change_is_told_from_noise() {
     ]);
     assert!(ran.code == Some(3) && ran.stderr.contains("too few"), "{}", ran.stderr);
     assert!(ran.text().contains("Too few runs to distinguish a change from noise"));
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 #[test]
@@ -76,7 +75,6 @@ fn runs_that_lost_much_are_left_out_by_name_and_settings_are_compared() {
     let [cut, ours] = [fixture("mask.dat"), ours].map(|path| path.to_str().expect("a path").to_owned());
     let text = schedviz(&["compare", "-q", "--base", &ours, "--new", &cut]).success().text().replace("\n  ", " ");
     assert!(text.contains("note: new: mask.dat has no elapsed time: the trace does not show when"), "{text}");
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 #[test]
@@ -106,7 +104,6 @@ fn a_run_counts_once() {
     assert!(once.ends_with(table), "otherwise nothing changes:\n{once}\n{alone}");
     let both = schedviz(&["compare", "-q", "--base", &base, &of_new, "--new", &new]).success().text();
     assert!(both.contains("note: other.dat is in base and in new: a run of both sides hides a change"), "{both}");
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 #[test]
@@ -147,7 +144,6 @@ fn a_row_of_zeros_whose_name_goes_on_is_kept() {
     assert_eq!(rows[1][..5], ["max,", "\u{b5}s", "9.000", "12.00", "+33.3%"], "{table}");
     let ran = schedviz(&["compare", "old.dat", "new 1.dat"]);
     assert!(ran.stderr.contains("schedviz compare --base old.dat --new 'new 1.dat'"), "{}", ran.stderr);
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 /// The outputs of hackbench and stress-ng beside the runs: a time that doubles, and a rate that halves.
@@ -189,7 +185,6 @@ fn numbers_of_benchmarks_have_a_direction() {
         mmtests.lines().any(|line| line.starts_with("Median    stress-ng-pipe") && line.contains("* -49.")),
         "{mmtests}"
     );
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 /// A series that ended early is judged round by round: in each the new variant is twice as fast, whatever the machine did.
@@ -235,7 +230,6 @@ fn a_series_that_ended_early_is_judged_by_its_rounds() {
     assert!(row["finding"] == "better" && row["rounds"] == 7, "{row}");
     assert!(row["e"].as_f64().is_some_and(|e| e > 20.0) && row["p"].as_f64().is_some_and(|p| p < 0.05), "{row}");
     assert!(text.contains("bets on the order of the runs within each round") && text.contains("(e-values)"), "{text}");
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 /// Two variants at three values of the parameter: twelve times as long at 4, the same at 1 and 2.
@@ -274,7 +268,6 @@ fn a_sweep_has_a_row_for_each_value() {
     assert!(alone.contains("hb-{}g against its runs at 1, by the value of {}"), "{alone}");
     let mixed = schedviz(&["compare", "--base", &old, "--new", &path("new-1g.*.dat")]);
     assert!(mixed.code == Some(1) && mixed.stderr.contains("either each of the files has it, or none"));
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 #[test]
@@ -293,7 +286,6 @@ fn json_follows_its_schema_and_the_figure_has_two_pages() {
     let markdown = schedviz(&["compare", "-q", "--base", &base, "--new", &new, "--markdown"]).success().text();
     // Each row by its full name: what stands above it is not always read with it.
     assert!(markdown.contains("| elapsed, s | ") && markdown.contains("| wakeup p99, ms | "));
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 /// The counters were read before and after the recording: they are at least the trace's. Both see
@@ -371,7 +363,6 @@ fn schedstat_prints_the_columns_of_the_series() {
     assert!(wrong.code == Some(1) && wrong.stderr.contains("older"), "{}", wrong.stderr);
     let none = schedviz(&["schedstat", fixture("hackbench.cpus.txt").to_str().expect("a path"), &zero]);
     assert!(none.code == Some(1) && none.stderr.contains("/proc/schedstat"), "{}", none.stderr);
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 /// The median of some values.
@@ -425,7 +416,6 @@ fn the_noise_of_the_base_is_that_of_its_halves() {
     let columns: std::collections::BTreeSet<usize> =
         table.lines().filter(|line| line.starts_with('|')).map(|line| line.matches('|').count()).collect();
     assert!(table.contains("| p | A/A |") && columns.len() == 1, "{table}");
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 #[test]
@@ -460,7 +450,6 @@ fn the_head_names_the_machines_and_their_differences() {
     let document: serde_json::Value = serde_json::from_str(&json).expect("JSON");
     let slice = document["machine"].as_array().expect("facts").iter().find(|fact| fact["name"] == "base slice");
     assert_eq!(slice.expect("the slice")["values"], serde_json::json!(["2.8 ms", "0.7 ms"]));
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 /// Requests and picks have rows where some run was recorded with their probes: the numbers of the commands themselves.

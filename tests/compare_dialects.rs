@@ -157,7 +157,6 @@ fn each_number_of_a_dialect_follows_from_the_runs() {
         let lines: Vec<&str> = finding.lines().chain(changes.lines()).collect();
         assert!(lines.len() <= 12 && lines.iter().all(|line| line.chars().count() <= 75), "{text}");
     }
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 #[test]
@@ -244,7 +243,6 @@ fn counters_have_the_rows_of_perf() {
     golden("schedstat-perf.txt", &schedviz(&asked).success().text());
     let alone = schedviz(&["schedstat", &before, &after, "--format", "perf"]);
     assert!(alone.code == Some(1) && alone.stderr.contains("add --base BEFORE AFTER"), "{}", alone.stderr);
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 #[test]

@@ -35,7 +35,6 @@ fn a_burst_has_the_counts_of_its_runs() {
     }
     let info = schedviz(&["info", path]).success().text();
     assert!(info.contains("counters   cycles, read at the switches"), "{info}");
-    std::fs::remove_dir_all(folder).expect("removed");
 }
 
 #[test]
@@ -85,5 +84,4 @@ fn perf_records_the_counters_of_a_command() {
     let failed = record(&["-o", "none.data"], "echo never");
     assert_eq!(failed.code, Some(1));
     assert!(failed.stderr.contains("./perf recorded nothing"), "{}", failed.stderr);
-    std::fs::remove_dir_all(folder).expect("removed");
 }

@@ -160,7 +160,6 @@ fn a_part_gives_what_its_window_of_the_whole_gives() {
             failed
         })
         .collect();
-    std::fs::remove_dir_all(&folder).expect("removed");
     assert!(failed.is_empty(), "{failed:#?}");
 }
 
@@ -210,7 +209,6 @@ fn trace_cmd_reads_a_part() {
         })
         .sum();
     assert!(compared > 1000, "{compared} lines");
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 /// Every event of a trace from `from` to `to`, and the state's findings on the way.
@@ -275,7 +273,6 @@ fn every_kind_of_file_can_be_cut() {
         kept += part.1.len();
     }
     assert!(kept > 2000, "{kept} events");
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 /// Returns the findings of `info` on a file: its losses, and how it is trusted.
@@ -330,7 +327,6 @@ fn a_part_is_as_lossy_as_its_window() {
             assert_eq!(losses(&folder, &part), expected, "version {version}, {window:?}");
         }
     }
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 /// The bytes of a file in which a name could be: with compressed chunks decompressed.
@@ -390,7 +386,6 @@ fn an_anonymous_part_has_no_names() {
         }
     }
     assert!(looked_for > 10, "{looked_for} names");
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 /// A document without its texts.
@@ -421,7 +416,6 @@ fn a_part_can_be_cut_again() {
     }
     let outside = schedviz_in(&folder, &["workcons", "part.dat", "--max", "100ms"]);
     assert!(outside.stderr.contains("outside of this part of a trace, which is from 0.2"), "{}", outside.stderr);
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 #[test]
@@ -437,7 +431,6 @@ fn some_cpus_are_a_recording_of_these_alone() {
         let expected = outcome(&folder, &folder.join("some.dat"), command, &[]);
         assert_eq!(expected, outcome(&folder, &part, command, &[]), "{command:?}");
     }
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 #[test]
@@ -472,7 +465,6 @@ fn a_damaged_note_costs_the_past_alone() {
         }
     }
     assert!(lost > 0, "no note was hit");
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 #[test]
@@ -491,7 +483,6 @@ fn what_cannot_be_cut_is_refused() {
     let perf = fixture("perf-z.data");
     refused(&[perf.to_str().expect("a name"), "-o", "part.dat"], "only a trace.dat can be cut");
     assert!(!folder.join("part.dat").exists());
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 #[test]
@@ -515,7 +506,6 @@ fn the_symbols_of_the_kernel_can_be_left_out() {
         // Pages begin at multiples of 4,096 bytes.
         assert!(with.2 - without.2 + 4096 >= symbols.len() as u64, "version {version}");
     }
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 #[test]
@@ -529,7 +519,6 @@ fn the_machine_file_goes_with_the_part() {
     cut(&folder, Path::new("whole.dat"), "anonymous.dat", &["--anonymize".to_owned()]);
     let copied = std::fs::read_to_string(folder.join("anonymous.machine.json")).expect("copied");
     assert!(copied.contains("schedviz/machine/1") && !copied.contains("secret"), "{copied}");
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 /// Kinds of events that occur before a part alone are not missing: their effect is in its note.
@@ -545,7 +534,6 @@ fn what_precedes_a_part_is_not_missing() {
     let kinds = |info: &Value| info["events"].as_array().expect("events").len();
     assert!(kinds(&of_part) < kinds(&of_whole), "the part has fewer kinds of events");
     assert_eq!(of_part["missing"], of_whole["missing"]);
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 /// Members with equal shares are in the order of their PIDs, which a part without names keeps.
@@ -572,7 +560,6 @@ fn an_anonymous_part_has_the_same_members_in_the_same_order() {
         ties += of_whole["intervals"].as_array().expect("intervals").iter().filter(nothing).count();
     }
     assert!(ties > 5, "{ties} intervals in which a task got nothing");
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 #[test]
@@ -585,5 +572,4 @@ fn a_part_has_the_idle_states_that_its_window_has() {
     assert_eq!(difference("", &of_whole, &of_part), None);
     let states = of_part["underload"]["wakeups"]["idle_states"].as_array().expect("idle states");
     assert!(states.iter().all(|row| row["state"] != "unknown"), "{states:?}");
-    std::fs::remove_dir_all(&folder).expect("removed");
 }

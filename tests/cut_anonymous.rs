@@ -98,7 +98,6 @@ fn no_text_of_the_whole_is_in_an_anonymous_part() {
         }
     }
     assert!(looked_for > 300, "{looked_for} texts");
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 /// The names of buffers, the version of the recorder and the host are texts of the user as well.
@@ -142,5 +141,4 @@ fn options_of_an_anonymous_part_have_known_words_alone() {
             );
         }
     }
-    std::fs::remove_dir_all(&folder).expect("removed");
 }

@@ -54,7 +54,6 @@ fn a_figure_of_a_part_is_that_of_its_window_of_the_whole() {
             compared += 1;
         }
     }
-    std::fs::remove_dir_all(&folder).expect("removed");
     assert!(compared >= 5 && over_the_start >= 3, "{compared} compared, {over_the_start} intervals");
 }
 
@@ -91,5 +90,4 @@ fn a_specification_of_ones_own_is_noted_on_request() {
     assert_eq!(outcome(&folder, &again, &command, &[]), Ok(whole));
     let refused = schedviz_in(&folder, &["cut", "part.dat", "-o", "x.dat", "--plot", "absent"]);
     assert!(refused.stderr.contains("no specification of this name"), "{}", refused.stderr);
-    std::fs::remove_dir_all(&folder).expect("removed");
 }

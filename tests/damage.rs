@@ -171,7 +171,6 @@ fn no_sum_of_times_overflows() {
         }
     }
     assert!(answered > 20, "{answered}");
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 #[test]
@@ -207,7 +206,6 @@ fn every_command_ends_with_output_or_a_message() {
             );
         }
     }
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 #[test]
@@ -392,7 +390,6 @@ fn events_counted_but_not_written_are_reported() {
     // Nor are the run queues of such a file exact (newidle-off.1 of 6.1).
     let info = schedviz(&["info", fixture("unseen-wakeups-6.1.dat").to_str().expect("a path")]).success().text();
     assert!(info.contains("725 events without a mark") && info.contains("run queues: not to be trusted: "), "{info}");
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 /// Nearly every recorder wrote all events that it counted, even if the kernel lost many before that.
@@ -460,7 +457,6 @@ fn a_file_that_shrinks_while_it_is_read() {
         assert!(trace.saved_names().is_empty());
         assert_eq!(records_of(&trace).0, 0);
     }
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 /// How many records can be read, and how many units cannot.
@@ -504,5 +500,4 @@ fn info_lists_a_bounded_number_of_cpus_with_losses() {
     let rest: u64 = (1..=468).map(|lost| 2 * lost).sum();
     assert_eq!(rows[64][1..3], ["936", &session::warnings::grouped(rest)], "{:?}", rows[64]);
     assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
-    std::fs::remove_dir_all(&folder).expect("removed");
 }

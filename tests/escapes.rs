@@ -37,7 +37,6 @@ fn take_files(what: &str, folder: &Path) {
             is_plain(&format!("{what}: {}", path.display()), &std::fs::read(&path).expect("a file"));
         }
     }
-    std::fs::remove_dir_all(folder).expect("removed");
 }
 
 /// Runs a command in a folder, and asserts that all that it prints, and writes below `out`, is plain.
@@ -242,7 +241,6 @@ fn every_command_in_every_format() {
     ] {
         runs(&folder, arguments);
     }
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 /// The commands that name cgroups, tunables and the extensible scheduler of the machine file, on a trace that has throttled cgroups.
@@ -269,7 +267,6 @@ fn every_command_beside_a_machine_file() {
         names_it += usize::from(shows_hostile(&ran));
     }
     assert!(names_it > 3, "hostile names are shown, escaped");
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 /// The commands that show stacks, with symbols of a file.
@@ -298,7 +295,6 @@ fn every_command_with_symbols() {
         names_it += usize::from(String::from_utf8_lossy(&ran.stdout).contains("\\x1b"));
     }
     assert!(names_it > 4, "hostile names are shown, escaped");
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 /// A folder of runs with hostile names of variants, in text and in every document.
@@ -334,7 +330,6 @@ fn names_of_variants() {
     ] {
         runs(&folder, arguments);
     }
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 /// Replaces the ends of all texts of a file that stand in `names` by hostile characters, without a change of length.
@@ -390,7 +385,6 @@ fn every_string_of_a_perf_data() {
         names_it += usize::from(shows_hostile(&ran));
     }
     assert!(names_it > 6, "hostile names are shown, escaped: {names_it}");
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 /// Small files beside a trace, and names of folders: a topology, a list of what is compared, and the folder of the runs.
@@ -420,7 +414,6 @@ fn files_and_folders_beside_a_trace() {
     ] {
         runs(&folder, arguments);
     }
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 /// The note of a part, which names the cgroups of tasks before it: a file of strangers like any other.
@@ -457,5 +450,4 @@ fn the_note_of_a_part() {
         runs(&folder, arguments);
     }
     assert!(shows_hostile(&runs(&folder, &["latency", "part.dat", "--by", "cgroup"])), "the path is shown, escaped");
-    std::fs::remove_dir_all(&folder).expect("removed");
 }

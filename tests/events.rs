@@ -162,7 +162,6 @@ fn a_list_has_events_without_a_format_too() {
     let list = |more: &[&str]| schedviz(&[&["events", file, "--list", "-q"], more].concat()).success().text();
     assert!(list(&[]).contains("event 4000:") && list(&[]).lines().count() == 2, "{}", list(&[]));
     assert_eq!(list(&["--events", "*"]).lines().count(), 1, "those whose names match");
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 #[test]
@@ -191,7 +190,6 @@ fn tables_quote_what_they_must() {
     let sched: u64 = trace.event_counts().iter().filter(|e| e.system == "sched").map(|e| e.count).sum();
     assert_eq!(rows, sched);
     assert!(text.starts_with("ts_ns,cpu,pid,command,event,text\n"));
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 #[test]
@@ -279,5 +277,4 @@ fn tasks_are_chosen_by_the_names_that_they_had() {
     let of_it = |line: &String| pids.iter().any(|pid| line.trim_start().starts_with(&format!("{name}-{pid} ")));
     assert!(by_number.len() > 3 && by_number.iter().all(of_it), "{by_number:?}");
     assert_eq!(listed(nameless, &["--tasks", &format!("^{name}$")]), by_number);
-    std::fs::remove_dir_all(&folder).expect("removed");
 }

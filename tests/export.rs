@@ -98,7 +98,6 @@ fn check_sums(trace: &str, window: &[&str]) {
         assert_eq!(number(run, "violation_cpu_time_lost_ns"), Some(sum(&episodes, "cpu_time_lost_ns").1), "{trace}");
     }
     assert_eq!(number(run, "busy_ns"), Some(sum(&runs_of_tasks, "dur_ns").1), "{trace}");
-    std::fs::remove_dir_all(folder).expect("removed");
 }
 
 /// The runs of tasks of each CPU are the time of its tasks in `utilization`, and that of the interrupts within them.
@@ -175,7 +174,6 @@ fn several_runs_share_the_tables() {
     let ran = schedviz(&[&arguments[..], &["--threads", "1"]].concat()).success();
     assert!(ran.stderr.contains("replaced 2 tables in"), "{}", ran.stderr);
     assert_eq!(std::fs::read(folder.join("episode.csv")).expect("a table"), before);
-    std::fs::remove_dir_all(folder).expect("removed");
 }
 
 /// The metrics of a run are the values that `compare` has for it.
@@ -289,7 +287,6 @@ fn duckdb_finds_the_numbers_of_the_commands() {
     let before = std::fs::read(&file).expect("a file");
     schedviz(&["export", trace, "--parquet", to, "-q", "--threads", "1"]).success();
     assert!(std::fs::read(&file).expect("a file") == before);
-    std::fs::remove_dir_all(folder).expect("removed");
 }
 
 /// A task that is queued on a CPU without events may have run there unseen: `latency` and `why` leave the wait out, and so does the table.
@@ -319,5 +316,4 @@ fn waits_on_cpus_without_events_have_no_rows() {
         read(&folder.join("tables"), "wait").into_iter().map(|row| (row["pid"].clone(), row["cpu"].clone())).collect();
     assert!(cpus.contains(&("9".to_owned(), "0".to_owned())), "{cpus:?}");
     assert!(cpus.iter().all(|(pid, cpu)| pid != "8" && cpu == "0"), "{cpus:?}");
-    std::fs::remove_dir_all(&folder).expect("removed");
 }

@@ -50,7 +50,6 @@ fn the_statistics_complete_the_losses() {
     let info = schedviz(&["info", path.to_str().expect("a path")]).success().text();
     assert!(info.contains("lost       1,193 events in 4 places, 600 more without a place"), "{info}");
     assert!(!info.contains('\u{2265}'), "no lower bounds: {info}");
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 /// A mark without a number stays a lower bound where the file has no statistics.
@@ -93,7 +92,6 @@ fn a_clock_out_of_step_takes_the_verdict_away() {
     let (apart, code, stderr) = judged("apart.dat", 600_000_000_000);
     assert_eq!((apart.as_deref(), code), (Some("2"), Some(3)), "{stderr}");
     assert!(stderr.contains("the clocks of some CPUs are not in step") && stderr.contains("[CPU 2]"), "{stderr}");
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 /// Vendors' kernels have lines of their own in /proc/schedstat: they are passed over, which is reported.
@@ -118,7 +116,6 @@ fn info_of(name: &str, trace: &TraceBuilder) -> String {
     let file = folder.join("built.dat");
     std::fs::write(&file, trace.build()).expect("written");
     let text = schedviz(&["info", file.to_str().expect("a path")]).success().text();
-    std::fs::remove_dir_all(&folder).expect("removed");
     text
 }
 

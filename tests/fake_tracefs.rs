@@ -2,7 +2,7 @@
 
 #![cfg(target_os = "linux")]
 
-use crate::support::{Ran, schedviz_in, scratch};
+use crate::support::{Ran, Scratch, schedviz_in, scratch};
 use sched::{EventKind, SchedEvent};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -13,7 +13,7 @@ pub(crate) const CPUS: u32 = 8;
 
 /// The folder. Its kernel has no `sched_wakeup`.
 pub(crate) struct Fake {
-    folder: PathBuf,
+    folder: Scratch,
     events: Vec<SchedEvent>,
 }
 
@@ -138,12 +138,6 @@ impl Fake {
     /// Whether nothing of ours is in the kernel.
     pub(crate) fn is_clean(&self) -> bool {
         self.instances().is_empty()
-    }
-}
-
-impl Drop for Fake {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.folder);
     }
 }
 

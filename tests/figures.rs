@@ -190,7 +190,6 @@ fn a_figure_costs_what_its_page_costs() {
             .success();
         sizes.push(std::fs::metadata(&figure).expect("a figure").len());
     }
-    std::fs::remove_dir_all(&folder).expect("removed");
     assert!(sizes.iter().all(|s| *s < 300_000), "{sizes:?}");
 }
 
@@ -361,7 +360,6 @@ fn frequencies_get_a_band_and_interrupts_a_class() {
         // The change at 499 us from the start divides the second window in the middle.
         assert!((line["mean"].as_f64().expect("a mean") - expected.1).abs() < 1e4, "{report}");
     }
-    std::fs::remove_dir_all(&folder).expect("removed");
     assert!(svg.contains("GHz") && svg.contains("other tasks"));
 }
 

@@ -1,7 +1,7 @@
 //! The questions of the examples over a fleet of 40 runs: DuckDB and Spark answer as the commands report.
 
 use crate::export::python_with;
-use crate::support::{root, schedviz, scratch};
+use crate::support::{Scratch, root, schedviz, scratch};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ const RUNS: usize = 20;
 
 /// Traces in a folder for each group, and the numbers of the commands on them.
 struct Fleet {
-    folder: PathBuf,
+    folder: Scratch,
     traces: PathBuf,
     groups: BTreeMap<&'static str, Expected>,
 }
@@ -108,12 +108,6 @@ impl Expected {
             missed_steals: missed,
             wakeups: paths.iter().map(wakeups).sum(),
         }
-    }
-}
-
-impl Drop for Fleet {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.folder);
     }
 }
 

@@ -2,12 +2,12 @@
 #![cfg(target_os = "linux")]
 
 use crate::support::{fixture, root, schedviz, scratch, stand_in};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output};
 
 /// The folder of a harness, with a stand-in of the program in `bin`: it records by running the command and copying a recording; all
 /// else is done by the program itself.
-fn harness(name: &str, recording: &str) -> PathBuf {
+fn harness(name: &str, recording: &str) -> crate::support::Scratch {
     let folder = scratch(name);
     std::fs::create_dir_all(folder.join("bin")).expect("a folder");
     let script = format!(
@@ -55,7 +55,6 @@ fn a_profile_hook_of_mmtests_records_each_subtest() {
     let ran = run(&folder, MMTESTS);
     assert!(text(&ran.stderr).contains("tracefs is not there"), "{}", text(&ran.stderr));
     assert!(!folder.join("logs/schedviz-sub-1.txt").exists());
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 /// A log folder on a share takes no pipe.
@@ -80,7 +79,6 @@ fn a_profile_hook_of_mmtests_says_where_it_cannot_have_its_pipe() {
         "{}",
         text(&ran.stderr)
     );
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 #[test]
@@ -119,7 +117,6 @@ fn a_monitor_of_mmtests_logs_intervals_and_its_reader_finds_their_numbers() {
     let ran = run(&folder, monitor);
     assert!(ran.status.code() == Some(1) && text(&ran.stderr).contains("tracefs is not there"), "{ran:?}");
     assert_eq!(read(""), "");
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 #[test]
@@ -163,7 +160,6 @@ fn a_program_of_lkp_records_until_the_test_ends_and_prints_keys() {
     let ran = run(&folder, script);
     assert!(ran.status.success() && ran.stdout.is_empty(), "{ran:?}");
     assert!(text(&ran.stderr).contains("tracefs is not there") && !folder.join("result/schedviz.findings").exists());
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 #[test]
@@ -210,5 +206,4 @@ case $file in *run.2.dat) cp '{}' "$file" ;; esac"#,
     let summary = std::fs::read_to_string(folder.join("summary.md")).expect("the summary");
     assert!(summary.contains("**FAIL**") && summary.contains("Findings of `run.2.dat`"), "{summary}");
     assert!(summary.contains("Tasks waited while CPUs idled"), "{summary}");
-    std::fs::remove_dir_all(&folder).expect("removed");
 }

@@ -54,7 +54,6 @@ fn nothing_is_zero_for_want_of_wakeups() {
     }
     let fairness = unwrapped(&schedviz_in(&folder, &["fairness", "hidden.dat", "-q"]).success().text());
     assert!(fairness.contains("those behind sleeps are unknown: neither sched:sched_wakeup"), "{fairness}");
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 /// Without wakings no interrupt is known to release a job, so that no task can be called aperiodic.
@@ -71,7 +70,6 @@ fn the_number_of_periodic_tasks_is_unknown_without_wakings() {
     assert!(hidden["periodic"].is_null() && hidden["judged"].is_null() && hidden["jobs"].is_u64(), "{hidden}");
     let text = unwrapped(&schedviz_in(&folder, &["jobs", "hidden.dat", "-q"]).success().text());
     assert!(text.contains("sched:sched_waking was not recorded") && !text.contains("no task is periodic"), "{text}");
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 /// A kind of event that is hidden: its name, and whether an event is of it.
@@ -164,7 +162,6 @@ fn no_number_becomes_zero_for_want_of_a_kind_of_events() {
     }
     assert!(compared > 30, "{compared}");
     assert!(found.is_empty(), "{}", found.join("\n"));
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 /// A path whose wakers no event shows passes on to no task, and says so: no handover is not a number of handovers. The fixture is not
@@ -190,7 +187,6 @@ fn a_path_without_wakings_has_no_number_of_handovers() {
     let text = unwrapped(&schedviz_in(&folder, &["path", "hidden.dat", "-q"]).success().text());
     assert!(text.contains("sched:sched_waking was not recorded: who woke the tasks"), "{text}");
     assert!(!text.contains("handover"), "{text}");
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 /// A recording that contradicts itself is trusted by no command, for the same reason.
@@ -230,5 +226,4 @@ fn info_trusts_what_other_commands_trust() {
     let info: Value = serde_json::from_slice(&ran.stdout).expect("JSON");
     let rows = info["diagnostics"].as_array().expect("rows");
     assert!(rows.iter().any(|row| row["kind"] == "switch-prev-mismatch"), "{rows:?}");
-    std::fs::remove_dir_all(&folder).expect("removed");
 }

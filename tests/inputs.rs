@@ -73,7 +73,6 @@ fn no_input_is_overwritten() {
     fs::write(folder.join("x.svg"), "old").expect("written");
     schedviz_in(&folder, &["dat2graph", "a.dat", "-q", "-o", "x.svg"]).success();
     assert!(fs::read_to_string(folder.join("x.svg")).expect("a figure").starts_with("<svg"));
-    fs::remove_dir_all(&folder).expect("removed");
 }
 
 /// The output of a benchmark that `compare` finds beside a recording is no word of the command line.
@@ -103,7 +102,6 @@ fn a_file_that_is_found_and_read_is_an_input() {
         );
     }
     assert!(contents(&folder) == before, "all files are as they were, and there are no others");
-    fs::remove_dir_all(&folder).expect("removed");
 }
 
 /// A report replaces a report, as a whole, and no other folder.
@@ -135,7 +133,6 @@ fn a_report_appears_whole_or_not_at_all() {
     assert!(contents(&folder.join("made/r")) == before);
     let entries = fs::read_dir(folder.join("made")).expect("a folder").count();
     assert_eq!(entries, 1, "nothing is left beside it");
-    fs::remove_dir_all(&folder).expect("removed");
 }
 
 /// The names alone make no report: the page lists the files that belong to it.
@@ -159,7 +156,6 @@ fn only_a_report_is_replaced_by_a_report() {
     let ran = report();
     assert!(ran.code == Some(1) && ran.stderr.contains("plot.svg in it is no file of a report"), "{}", ran.stderr);
     assert!(folder.join("r/index.html").is_file() && folder.join("r/plot.svg").is_file());
-    fs::remove_dir_all(&folder).expect("removed");
 }
 
 #[test]
@@ -192,5 +188,4 @@ fn a_part_replaces_no_machine_file_of_another_recording() {
     let second = cut(&["a.dat", "--anonymize"]).success();
     assert!(second.stderr.contains("replaced part.dat (") && second.stderr.ends_with(", part.machine.json\n"));
     assert!(fs::read(&beside).expect("there") != fs::read(folder.join("a.machine.json")).expect("there"));
-    fs::remove_dir_all(&folder).expect("removed");
 }

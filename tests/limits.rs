@@ -86,7 +86,6 @@ fn hostile_files_end_soon_on_every_command() {
     for path in files {
         all_commands(&folder, &std::fs::read(&path).expect("a hostile file"));
     }
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 /// Without events the reason is given where it is a limit.
@@ -103,7 +102,6 @@ fn a_limit_is_named() {
     assert!(ran.stderr.contains("1 part of the file beyond a limit") && ran.stderr.contains("[command lines]"));
     let listed = std::fs::read_to_string(folder.join("x.txt")).expect("a list");
     assert!(listed.lines().count() > 2, "the events themselves are listed");
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 #[test]
@@ -117,7 +115,6 @@ fn the_text_of_an_event_has_a_limit() {
     assert!(listed.lines().all(|line| line.len() < 66_000));
     // The text begins behind the task, the CPU, the time and the name.
     assert!(cut.iter().all(|line| (65_536..65_700).contains(&line.len())), "{}", cut[0].len());
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 /// A builder of files with this number of CPUs, each with the same pages.
@@ -163,7 +160,6 @@ fn the_chunks_of_a_small_file_are_bounded() {
     assert_eq!(trace.counts().buffers[0].total(), read);
     let folder = scratch("chunks");
     all_commands(&folder, &file);
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 /// A file that is read in full, however large its chunks: the pieces have the events of the whole.
@@ -205,7 +201,6 @@ fn a_part_has_no_rows_of_cpus_that_are_only_claimed() {
     let MeasuredRun { status, stderr, .. } = measured(&command);
     assert!(status.success(), "{status}: {stderr}");
     schedviz_in(&folder, &["workcons", "part.dat"]).success();
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 #[test]
@@ -260,7 +255,6 @@ fn the_note_of_a_part_has_a_limit() {
             all_commands(&folder, &file);
         }
     }
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 /// The table of limits names its tests: they exist.

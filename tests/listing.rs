@@ -15,7 +15,6 @@ fn list_of(name: &str, trace: &TraceBuilder, arguments: &[&str]) -> String {
     let file = folder.join("built.dat");
     std::fs::write(&file, trace.build()).expect("written");
     let lines = list(file.to_str().expect("a path"), arguments);
-    std::fs::remove_dir_all(&folder).expect("removed");
     lines
 }
 
@@ -152,7 +151,6 @@ fn kinds_are_split_by_symbols_and_addresses() {
     }
     let lines = list(file.to_str().expect("a path"), &[]);
     assert!(lines.ends_with("ip=schedule work=0xdeadbeef page=0xffff888000001000 order=12\n"), "{lines}");
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 /// Calls and returns of a function graph; the time of each, and which CPU and task.

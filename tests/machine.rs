@@ -103,7 +103,6 @@ fn a_machine_file_has_every_fact_and_nothing_personal() {
     let quiet = ["machine", "--root", folder.to_str().expect("a name"), "-q", "-o", file.to_str().expect("a name")];
     let quiet = schedviz(&quiet).success();
     assert!(quiet.stdout.is_empty() && quiet.stderr.is_empty() && file.is_file());
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 #[test]
@@ -164,5 +163,4 @@ fn the_machine_file_beside_a_trace_is_found() {
     let ran = schedviz_in(&folder, &["latency", "hackbench.dat", "-o", "hackbench.machine.json"]);
     assert_eq!(ran.code, Some(1));
     assert!(ran.stderr.contains("is an input of this command"), "{}", ran.stderr);
-    std::fs::remove_dir_all(&folder).expect("removed");
 }

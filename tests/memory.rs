@@ -61,7 +61,6 @@ fn a_run_of_a_comparison_takes_little_memory() {
     let each = many.saturating_sub(few) / 150;
     println!("{each} bytes a run: {few}, {many}");
     assert!(each < 48 << 10, "{each} bytes a run");
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 /// `report` holds what all its sections found, which 96 processes and 8 CPUs bound, and takes no more for a trace four times as long.
@@ -95,7 +94,6 @@ fn no_command_holds_a_trace() {
         let arguments = ["export", "--parquet", "parquet"];
         assert!(peak_of(&arguments, &folder) < 80 << 20, "{arguments:?}");
     }
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 /// Writes a trace in which each of the tasks is forked, executes a program, and exits soon.
@@ -140,5 +138,4 @@ fn tasks_that_come_and_go_take_no_room() {
     for arguments in commands {
         assert!(peak_of(arguments, &folder) < 40 << 20, "{arguments:?}");
     }
-    std::fs::remove_dir_all(&folder).expect("removed");
 }

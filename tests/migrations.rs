@@ -102,7 +102,6 @@ fn migrations_are_listed_with_cause_distance_and_time_until_they_ran() {
         }
     }
     assert_eq!(csv.lines().count(), listed.len() + 1);
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 #[test]
@@ -122,5 +121,4 @@ fn the_command_and_its_old_name_find_the_same() {
         assert!(text.contains("wakeup placement") && figure.is_file(), "{text}");
         std::fs::remove_file(figure).expect("removed");
     }
-    std::fs::remove_dir_all(&folder).expect("removed");
 }

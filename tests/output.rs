@@ -72,7 +72,6 @@ fn help_lists_the_formats_that_a_command_writes_and_no_others() {
                 assert!(x == read("y", "out"), "{command}: {ending}");
             }
         }
-        std::fs::remove_dir_all(&folder).expect("removed");
     });
 }
 
@@ -98,7 +97,6 @@ fn contradictions_are_refused_with_the_remedy() {
     std::fs::create_dir(folder.join("y.svg")).expect("a folder");
     run(&["report", &trace, "-q", "-o", "y.svg"]).success();
     assert!(folder.join("y.svg/index.html").is_file());
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 #[test]
@@ -121,7 +119,6 @@ fn default_names_hold_the_window() {
         assert!(again.stderr.contains(&format!("replaced {name}")), "{}", again.stderr);
     }
     assert_eq!(names(&folder).len(), 7);
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 #[test]
@@ -143,7 +140,6 @@ fn traces_of_one_name_in_neighbouring_folders_do_not_share_an_output() {
     // In the trace's own folder nothing can collide.
     schedviz_in(&folder.join("after"), &["dat2graph", "./trace.dat"]).success();
     assert!(folder.join("after/trace.dat2graph.pdf").is_file());
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 #[test]
@@ -164,5 +160,4 @@ fn a_replaced_file_is_said_to_be() {
         let quiet = schedviz_in(&folder, &[arguments, &["-q"]].concat()).success();
         assert!(quiet.stderr.is_empty(), "{}", quiet.stderr);
     }
-    std::fs::remove_dir_all(&folder).expect("removed");
 }

@@ -83,7 +83,6 @@ fn pages_have_the_size_that_is_asked_for_and_hold_all_texts() {
             schedviz(&[&arguments[..], &["-o", file.to_str().expect("a path")]].concat()).success();
             let written = std::fs::read_dir(&folder).expect("a folder").flatten().map(|entry| entry.path());
             let svgs: Vec<String> = written.map(|path| std::fs::read_to_string(path).expect("a figure")).collect();
-            std::fs::remove_dir_all(&folder).expect("removed");
             assert!(!svgs.is_empty(), "{command:?}");
             for svg in &svgs {
                 let (own_width, own_height, texts) = texts(svg);
@@ -142,7 +141,8 @@ fn a_pdf_has_the_page_the_title_and_on_request_the_font() {
     assert!(embedded.len() < plain.len() + 20_000, "{} and {} bytes", embedded.len(), plain.len());
     // An independent reader finds the same text in both, where it is installed.
     let text = |pdf: &[u8], name: &str| {
-        let path = crate::support::scratch("pages").join(name);
+        let folder = crate::support::scratch(name);
+        let path = folder.join(name);
         std::fs::write(&path, pdf).expect("written");
         let run = Command::new("pdftotext").args(["-layout"]).arg(&path).arg("-").output().ok()?;
         run.status.success().then(|| String::from_utf8(run.stdout).expect("text"))
@@ -227,7 +227,6 @@ fn numbers_in_figures_lie_side_by_side() {
         let numbers = numbers.count();
         assert!(numbers >= 10, "{words:?} {name}: {numbers} numbers");
     }
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 /// Two parents whose PIDs differ by the number of colours had one colour.
@@ -263,7 +262,6 @@ fn parents_are_told_apart() {
     let names = texts(&document).2.into_iter().filter(|text| text.words.starts_with("forked by ")).count();
     let used = timeline::PALETTE.iter().filter(|color| document.contains(&color.hex())).count();
     assert_eq!((names, used), (4, 4));
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 /// The pictures of a run with many CPUs have the colours of its timeline: those of commands.
@@ -288,7 +286,6 @@ fn all_timelines_of_a_run_have_the_same_colours() {
     let shown = legend(&["why", "--episode", "1"]);
     // A task's name would be followed by its PID.
     assert!(!shown.is_empty() && shown.iter().all(|name| !name.contains(' ')), "{shown:?}");
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 #[test]
@@ -323,7 +320,6 @@ fn figures_of_256_cpus_are_readable() {
         let command: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
         no_text_covers_another(&texts, &command);
     }
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 /// A recording of 256 CPUs, as a file in this folder, with its topology: 16 nodes of two caches of four cores each; and the
@@ -374,7 +370,6 @@ fn no_usual_figure_of_256_cpus_is_large() {
             assert!(bytes < 100_000, "{words:?} {topology:?}: {bytes} bytes");
         }
     }
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 #[test]
@@ -433,5 +428,4 @@ fn many_cpus_share_lanes_by_the_topology() {
         let ran = run(words);
         assert!(ran.code == Some(1) && ran.stderr.contains(why), "{words:?}: {}", ran.stderr);
     }
-    std::fs::remove_dir_all(&folder).expect("removed");
 }

@@ -342,7 +342,6 @@ fn a_doubtful_path_says_so_first() {
     schedviz(&["path", trace, "--pid", "7", "-o", figure.to_str().expect("a path")]).success();
     let figure = std::fs::read_to_string(&figure).expect("a figure");
     assert!(figure.contains("not to be trusted, 31.1 % unknown"), "{figure}");
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 #[test]
@@ -372,7 +371,6 @@ fn of_many_cpus_a_figure_has_those_that_the_path_uses() {
     schedviz(&["path", trace, "--pid", &pid, "-q", "--cpus", "0-255", "-o", to_svg]).success();
     let figure = std::fs::read_to_string(&svg).expect("a figure");
     assert!(!figure.contains("have no lanes"));
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 #[test]
@@ -431,7 +429,6 @@ fn the_task_at_the_end_is_found_by_its_name() {
     for words in ["--pid", "--comm", "sched_process_fork", "sched_process_exec", "sched_process_exit"] {
         assert!(refused.code == Some(1) && refused.stderr.contains(words), "{words}: {}", refused.stderr);
     }
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 #[test]

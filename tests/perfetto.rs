@@ -97,7 +97,6 @@ fn perfetto_shows_the_numbers_of_the_commands() {
     assert_eq!(at(&found[7][0], 0), linked.iter().sum::<i64>(), "from an episode to a migration within");
     assert!(with_any > 20, "{with_any} episodes with links");
     assert_eq!(at(&found[8][0], 0), 0, "nothing is wrong with the trace");
-    std::fs::remove_dir_all(folder).expect("removed");
 }
 
 #[test]
@@ -115,7 +114,6 @@ fn a_window_begins_with_the_running_tasks() {
     let rows = table.lines().skip(1).map(|line| line.split(',').collect::<Vec<_>>());
     let ended: i64 = rows.filter(|row| row[9] == "true").map(|row| row[3].parse::<i64>().expect("a length")).sum();
     assert_eq!(at(&found[0][0], 0), ended);
-    std::fs::remove_dir_all(folder).expect("removed");
 }
 
 #[test]

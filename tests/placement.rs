@@ -68,7 +68,6 @@ fn wakings_alone_show_the_wakeup_latency() {
         causes.map(|c| (c["cause"].clone(), c["count"].clone(), c["queued"].clone())).collect::<Vec<_>>()
     };
     assert_eq!(balance(&cut), balance(&fixture("hackbench-v6.dat")));
-    std::fs::remove_dir_all(folder).expect("removed");
 }
 
 #[test]
@@ -105,7 +104,6 @@ fn what_a_missing_wakeup_costs_is_reported() {
         "txt",
     ]);
     assert_eq!(verdict.code, Some(3), "{}", verdict.stderr);
-    std::fs::remove_dir_all(folder).expect("removed");
 }
 
 #[test]

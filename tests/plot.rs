@@ -138,7 +138,6 @@ fn an_interval_joins_fields_of_different_names() {
             .contains("to the next sched:sched_switch whose next_pid is the pid of its beginning"),
         "{printed}"
     );
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 #[test]
@@ -219,7 +218,6 @@ fn points_are_those_of_events() {
         assert_eq!((&point["count"], &point["percent"]), (&kind["count"], &kind["percent"]), "{name}");
     }
     assert!(ours["points"][0]["count"].as_u64() > Some(0), "{ours}");
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 #[test]
@@ -263,7 +261,6 @@ fn specifications_list_explain_and_print_themselves() {
     let explained = |of: &str| schedviz(&["plot", of, "--explain"]).success().text();
     assert_eq!(explained("locks"), explained(copy.to_str().expect("a path")));
     assert!(explained("locks").contains("of the same task and lock_addr, coloured by kind"));
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 #[test]
@@ -291,7 +288,6 @@ fn errors_name_the_place_and_the_remedy() {
     }
     let ran = schedviz(&["plot", "lokcs", trace]);
     assert!(ran.code == Some(1) && ran.stderr.contains("locks, markers"), "{}", ran.stderr);
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 /// The schema has every key that the reader takes, and no other; the specifications that come with the program conform.
@@ -327,7 +323,6 @@ fn the_schema_agrees_with_the_reader() {
         known.sort_unstable();
         assert_eq!(taken, known, "{name}");
     }
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 /// The number and the count of each value of an interval of a view.

@@ -121,6 +121,5 @@ fn listed(name: &str, trace: &TraceBuilder) -> String {
     let file = folder.join("words.dat");
     std::fs::write(&file, trace.build()).expect("written");
     let list = schedviz(&["events", "--list", "-q", file.to_str().expect("a path")]).success().text();
-    std::fs::remove_dir_all(&folder).expect("removed");
     list
 }

@@ -37,7 +37,7 @@ fn arguments(command: &str) -> Option<String> {
 }
 
 /// A folder in which a reader of the README stands: a clone, with the recordings that it names.
-fn clone(name: &str) -> std::path::PathBuf {
+fn clone(name: &str) -> crate::support::Scratch {
     let folder = scratch(name);
     let tests = folder.join("tests/fixtures");
     std::fs::create_dir_all(&tests).expect("created");
@@ -85,7 +85,6 @@ fn every_command_of_the_readme_works() {
     for line in lines {
         assert!(printed.lines().any(|other| other.contains(line)), "{line:?} is not printed");
     }
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 /// *Begin* can be walked by its text alone, in a clone.
@@ -107,7 +106,6 @@ fn every_command_of_the_first_page_works() {
     for made in ["hackbench.dat2graph.pdf", "report/index.html", "public.dat"] {
         assert!(folder.join(made).is_file(), "{made}");
     }
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 /// The sentences of a page outside of blocks and tables. Words in backquotes are one word.
@@ -168,7 +166,6 @@ fn the_workflow_draws_the_worst_run() {
     assert_eq!(drawn.0, Some(0), "{}", drawn.2);
     // Each recording has its machine file.
     assert!(page.contains("schedviz record -o run.$i.dat") && !page.contains("trace-cmd record"));
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 /// The commands of `docs/waiting.md` print the lines below them, in their order.

@@ -28,7 +28,6 @@ fn losses_are_told_by_whatever_follows_the_state() {
             ran.stderr
         );
     }
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 #[test]
@@ -144,7 +143,6 @@ fn each_question_has_a_section_or_says_what_to_record() {
             assert!(String::from_utf8(read("events.svg")).expect("a figure").contains("108 events"));
         }
     }
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 #[test]
@@ -194,7 +192,6 @@ fn a_report_is_one_page_whatever_the_threads() {
         let run = |threads: &str| schedviz(&[command, trace, "--json", "--threads", threads]).success().text();
         assert_eq!(run("1"), run("4"), "{command}");
     }
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 #[test]
@@ -218,7 +215,6 @@ fn pages_and_figures_stay_as_they_are() {
     let both = fixture("hackbench-7.2.dat");
     let (a, b) = (format!("a={trace}"), format!("b={}", both.to_str().expect("a path")));
     golden("compare.txt", &schedviz(&["compare", "-q", "--group", &a, "--group", &b]).success().text());
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 #[test]
@@ -247,5 +243,4 @@ fn specifications_are_sections_of_a_report() {
     let ran = schedviz(&["report", trace, "-o", to, "--plot", "locks"]);
     assert_eq!(ran.code, Some(1));
     assert!(ran.stderr.contains("--plot locks: ") && ran.stderr.contains("lock:contention_begin"), "{}", ran.stderr);
-    std::fs::remove_dir_all(&folder).expect("removed");
 }

@@ -134,5 +134,4 @@ fn a_part_has_the_returns_from_moves_before_it() {
     }
     // Without the note the parts have fewer returns than their windows.
     assert!(sums[1] > 0 && sums[2] > sums[1], "{sums:?}");
-    std::fs::remove_dir_all(&folder).expect("removed");
 }

@@ -26,7 +26,7 @@ fn tree(folder: &Path) -> Vec<(String, Vec<u8>)> {
 }
 
 /// A folder with a trace and its machine file.
-fn with_trace(name: &str) -> std::path::PathBuf {
+fn with_trace(name: &str) -> crate::support::Scratch {
     let folder = scratch(name);
     fs::copy(fixture("throttled-6.12.dat"), folder.join("a.dat")).expect("copied");
     fs::copy(fixture("throttled-6.12.machine.json"), folder.join("a.machine.json")).expect("copied");
@@ -64,7 +64,6 @@ fn messages_that_cannot_be_written_change_nothing() {
     {
         assert!(folder.join(output).is_file(), "{output}");
     }
-    fs::remove_dir_all(&folder).expect("removed");
 }
 
 #[test]
@@ -132,7 +131,6 @@ fn an_output_without_room_leaves_nothing() {
         let ran = with_room(&folder, sizes[0] as usize + 512, &["cut", "a.dat", "--max", "0.01", "-o", "part.dat"]);
         assert!(ran.code == Some(1) && tree(&folder) == before, "{}", ran.stderr);
     }
-    fs::remove_dir_all(&folder).expect("removed");
 }
 
 #[test]
@@ -150,7 +148,6 @@ fn errors_name_the_file_that_was_asked_for() {
         let last = ran.stderr.lines().last().unwrap_or_default();
         assert_eq!((ran.code, last), (Some(1), format!("schedviz: {text}").as_str()), "{arguments:?}");
     }
-    fs::remove_dir_all(&folder).expect("removed");
 }
 
 /// The commands, each with an output that is a link `x`, to `target` beside it.
@@ -183,7 +180,6 @@ fn links_of_strangers_are_not_followed() {
         symlink(target, &link).expect("linked");
         if lchown(&link, Some(NOBODY), Some(NOBODY)).is_err() {
             // Only root can make a link of another user.
-            fs::remove_dir_all(&folder).expect("removed");
             return;
         }
         let before = tree(&folder);
@@ -205,7 +201,6 @@ fn links_of_strangers_are_not_followed() {
     lchown(&sidecar, Some(NOBODY), None).expect("given away");
     let ran = schedviz_in(&folder, &["cut", "a.dat", "-o", "open/part.dat"]);
     assert!(fs::read(folder.join("target")).expect("there") == b"secret", "{:?} {}", ran.code, ran.stderr);
-    fs::remove_dir_all(&folder).expect("removed");
 }
 
 #[test]
@@ -227,5 +222,4 @@ fn links_of_the_user_are_followed_where_the_user_names_them() {
     schedviz_in(&folder, &["export", "a.dat", "--csv", "tables", "--tables", "run"]).success();
     assert!(!tables.join("run.csv").is_symlink());
     assert_eq!(fs::read(folder.join("target")).expect("there"), b"secret");
-    fs::remove_dir_all(&folder).expect("removed");
 }

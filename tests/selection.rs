@@ -95,7 +95,6 @@ fn the_application_is_the_same_for_all_commands() {
     let waits = of("latency", &["--forked"]);
     let new = waits["measures"].as_array().expect("measures").iter().find(|m| m["measure"] == "new").expect("new");
     assert_eq!((&new["count"], &new["max_ns"]), (&1.into(), &(30 * MS).into()));
-    std::fs::remove_dir_all(folder).expect("removed");
 }
 
 #[test]
@@ -194,7 +193,6 @@ fn an_empty_selection_is_no_measured_zero() {
     assert_eq!(of(&[])["violation"]["ns"], 44 * MS);
     let before = of(&["--max", "0.004"]);
     assert!(before["violation"]["ns"] == 0 && before["selection_unknown"].is_null(), "{before}");
-    std::fs::remove_dir_all(folder).expect("removed");
 }
 
 #[test]
@@ -309,7 +307,6 @@ fn a_cut_run_has_no_elapsed_time_among_others() {
     let found = schedviz_in(&folder, &["workcons", "--group", "cut=a.dat,b.dat", "-q", "--json"]).success().text();
     let found: Value = serde_json::from_str(&found).expect("JSON");
     assert!(is(&found["groups"][0]["elapsed_s"]["median"], 0.035) && found["notes"].is_null(), "{}", found["groups"]);
-    std::fs::remove_dir_all(folder).expect("removed");
 }
 
 #[test]
@@ -331,7 +328,6 @@ fn runs_too_few_for_any_finding_are_told_so() {
     let ran = schedviz_in(&folder, &[back.as_slice(), &three, &["--fail-if", "elapsed>5%"]].concat());
     assert_eq!(ran.code, Some(3), "{}", ran.stderr);
     assert!(ran.stderr.contains("3 and 3 runs cannot show a change: their least p is 0.100"), "{}", ran.stderr);
-    std::fs::remove_dir_all(folder).expect("removed");
 }
 
 #[test]
@@ -357,7 +353,6 @@ fn files_of_the_same_name_are_told_apart() {
     // One file has the name that it always had.
     let ran = schedviz_in(&folder, &["workcons", "old/run.dat"]).success();
     assert!(ran.stderr.contains("schedviz: repaired: ") && ran.text().starts_with("old/run.dat: "));
-    std::fs::remove_dir_all(folder).expect("removed");
 }
 
 #[test]
@@ -438,7 +433,6 @@ fn a_wait_is_behind_what_ran_where_it_was_queued() {
     let expected =
         "waiter 7; meanwhile CPU 1 (waited for 80.00 ms), CPU 2 (waited for 10.00 ms) ran hog for 80.00 ms, other";
     assert!(text.contains(expected), "{text}");
-    std::fs::remove_dir_all(folder).expect("removed");
 }
 
 #[test]
@@ -493,7 +487,6 @@ fn a_wait_that_never_ends_is_the_longest_and_its_idle_cpu_is_to_blame() {
         "{text}"
     );
     assert!(!text.contains("kworker"), "{text}");
-    std::fs::remove_dir_all(folder).expect("removed");
 }
 
 #[test]

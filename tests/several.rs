@@ -57,7 +57,6 @@ fn the_first_error_in_the_given_order_ends_the_command() {
     for threads in ["2", "8"] {
         assert_eq!(with_threads(&["workcons"], &files, threads), alone);
     }
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 /// Returns the numbers of a metric of `compare`, by group.

@@ -72,7 +72,6 @@ fn symbols_without_addresses_are_none() {
         assert!(ran.code == Some(1) && ran.stderr.contains(why), "{}", ran.stderr);
         assert!(ran.stderr.contains("sudo cat /proc/kallsyms"), "{}", ran.stderr);
     }
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 /// The tasks that CPU 0 ran, each from its start in nanoseconds.

@@ -174,7 +174,8 @@ fn steps_are_as_they_were() {
     golden("stepper-move.svg", &step(&[&moves[..], &["-o", "-", "--format", "svg"]].concat()));
     golden("stepper-moves.txt", &step(&[&moves[..], &["--back", "1", "--steps", "1", "--text"]].concat()));
     golden("stepper-start.json", &step(&["--json", "--cpus", "0,4"]));
-    let (to_file, printed) = (crate::support::scratch("stepper-text").join("step.txt"), step(&["--text"]));
+    let folder = crate::support::scratch("stepper-text");
+    let (to_file, printed) = (folder.join("step.txt"), step(&["--text"]));
     assert_eq!(step(&["--text", "-o", to_file.to_str().expect("a path")]), "", "it goes to the file");
     assert_eq!(std::fs::read_to_string(to_file).expect("written"), printed);
     let refused = schedviz(&["stepper", trace, "--tui"]);
@@ -233,7 +234,6 @@ fn an_event_is_of_its_system() {
     assert_eq!(steps("probes:sched_switch"), 1);
     assert_eq!(steps("sched:sched_switch"), switches);
     assert_eq!(steps("sched_switch"), switches + 1, "a name is one of any system");
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 #[test]
@@ -258,7 +258,6 @@ fn a_machine_of_256_cores_fits_a_page() {
     for cpu in observed {
         assert!(svg.contains(&format!(">{cpu}</text>")), "CPU {cpu} is not on the page");
     }
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 #[test]

@@ -163,7 +163,6 @@ fn the_commands_at_the_end_of_a_report_run_on_the_longest_case() {
     }
     // Where the selected tasks are unknown, there is no longest episode.
     assert_eq!(next(&print(&["workcons", "-q", "forked-unknown.dat", "--forked"])), [""; 0]);
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 /// Runs a command as a shell does to which it was copied.
@@ -321,7 +320,6 @@ fn man_pages_have_the_lines_of_the_examples() {
         assert_eq!(lines.trim(), examples.trim(), "{command}");
         assert!(page.contains(section), "{command}");
     }
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 #[test]

@@ -179,7 +179,6 @@ fn missed_hits_of_probes_are_named() {
     let warned = schedviz(&["workcons", from]).success().stderr;
     assert!(unwrapped(&warned).contains("incomplete: 39 hits of probes without a record"), "{warned}");
     assert!(warned.contains("[? 20, ? 19]") && !warned.contains("red"), "{warned:?}");
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 #[test]
@@ -272,5 +271,4 @@ fn throttled_time_of_a_cpu_is_that_within_the_window() {
         }
         assert_eq!(sums, [whole.clone(), whole], "{name}: windows, and parts");
     }
-    std::fs::remove_dir_all(folder).expect("removed");
 }

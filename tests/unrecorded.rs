@@ -65,7 +65,6 @@ fn a_filter_by_task_takes_no_cpu_offline() {
     schedviz(&["cut", &path("filtered-offline.dat"), "-q", "--max", "0.05", "-o", part]).success();
     let shares = json(&["utilization", part]);
     assert_eq!((&shares["all"]["offline_ns"], &shares["all"]["unknown_ns"]), (&Value::from(0), &49_900_000.into()));
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 /// Losses and CPUs that go offline are steps, and no events.
@@ -159,7 +158,6 @@ fn unread_events_are_behind_the_last_one() {
     };
     assert_eq!(losses(&["--max", "0.2"]), [0, 0, 0]);
     assert_eq!(losses(&["--min", "0.2"]), [0, 2, 32]);
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 /// A task that no switch names has the name that the recorder saved; in a window it has that of the switch before.
@@ -205,7 +203,6 @@ fn lanes_have_the_names_that_the_trace_has() {
         rows[0].rsplit(',').next().expect("a name").to_owned()
     };
     assert_eq!([name("0.1", "0.2"), name("0.3", "0.31"), name("0.5", "0.6")], ["early", "early", "late"]);
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 /// The letters are those of the kernel's own `trace` file (`trace_print_lat_fmt` of 6.13 and later).
@@ -225,7 +222,6 @@ fn a_lazy_request_to_reschedule_has_the_kernels_letter() {
     assert_eq!(lazy, [".l.", ".b.", ".L.", ".B.", "dl.", ".lh"]);
     assert_eq!([0x04, 0x24, 0x20, 0x01].map(|flags| letters(Age::Dynamic, flags)), [".n.", ".N.", ".p.", "d.."]);
     assert_eq!([0x02, 0x06].map(|flags| letters(Age::Modern, flags)), ["X..", "Xn."]);
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 #[test]
@@ -269,7 +265,6 @@ fn a_foreign_topology_is_no_exact_figure() {
     assert!(ran.stderr.contains("is it another machine's?"), "{}", ran.stderr);
     let text = unwrapped(&ran.text());
     assert!(text.contains("is it another machine's?") && !text.contains("the figures are exact"), "{text}");
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 /// A part of the machine that was not recorded is another finding than one that is lost or damaged.
@@ -291,7 +286,6 @@ fn coverage_is_no_damage() {
     let rows = json(&["info", file])["diagnostics"].as_array().expect("rows").clone();
     let some = rows.iter().find(|row| row["kind"] == "some-tasks").expect("a finding");
     assert_eq!(some["severity"], "incomplete");
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 /// Numbers with nouns that do not agree with them: `1 events`, `2 task`.
@@ -354,7 +348,6 @@ fn numbers_and_nouns_agree() {
         sweep(&fixture(name), &mut wrong);
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 /// Runs every command that prints or draws on a trace, and looks at all its words.
@@ -385,5 +378,4 @@ fn sweep(file: &Path, wrong: &mut Vec<String>) {
         let printed = format!("{}\n{}", String::from_utf8_lossy(&ran.stdout), ran.stderr);
         wrong.extend(disagreements(&printed).into_iter().map(|found| format!("{arguments:?} {file}: {found}")));
     }
-    std::fs::remove_dir_all(&folder).expect("removed");
 }

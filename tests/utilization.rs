@@ -389,7 +389,6 @@ fn a_run_within_which_a_task_becomes_real_time_is_named_with_both() {
     }
     let text = schedviz(&["utilization", path.to_str().expect("a path"), "-q"]).success().text();
     assert!(text.contains("%rt?") && text.contains("rt?: runs of 950.00 ms in all"), "{text}");
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 #[test]

@@ -141,5 +141,4 @@ fn a_summary_is_appended() {
     assert!(!text.contains("The worst run"), "{text}");
     let refused = schedviz(&["workcons", "-q", &a, "--summary", &a]);
     assert!(refused.code == Some(1) && refused.stderr.contains("is an input"), "{}", refused.stderr);
-    std::fs::remove_dir_all(&folder).expect("removed");
 }

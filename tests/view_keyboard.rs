@@ -1,6 +1,6 @@
 //! The page of `schedviz view` by keys alone, and its picture while the window of the browser changes.
 
-use crate::support::fixture;
+use crate::support::{fixture, scratch};
 use crate::view_browser::{COMPLETE, Server, assert_clean, number, open};
 use crate::view_lanes::topology;
 use crate::webdriver::Browser;
@@ -19,7 +19,8 @@ const FOCUS: &str = "(document.activeElement.id || document.activeElement.localN
 #[test]
 fn everything_is_reached_by_keys() {
     let Some(browser) = Browser::start("keyboard") else { return };
-    let (trace, cpus) = (fixture("hackbench.dat"), topology("view-keyboard", 8, [4, 4, 1]));
+    let folder = scratch("view-keyboard");
+    let (trace, cpus) = (fixture("hackbench.dat"), topology(&folder, 8, [4, 4, 1]));
     let server = Server::start(&[&trace, Path::new("--topology"), &cpus]);
     open(&browser, &server, "d=light");
     // Each control in the order of the page, and each with a visible focus and a name.

@@ -6,9 +6,9 @@ use crate::view_browser::{COMPLETE, Server, assert_clean, number, open};
 use crate::webdriver::Browser;
 use std::path::{Path, PathBuf};
 
-/// Writes a topology of nodes, LLCs and cores of these numbers of CPUs.
-pub(crate) fn topology(folder: &str, cpus: u32, [node, llc, core]: [u32; 3]) -> PathBuf {
-    let path = scratch(folder).join("cpus.txt");
+/// Writes a topology of nodes, LLCs and cores of these numbers of CPUs into a folder.
+pub(crate) fn topology(folder: &Path, cpus: u32, [node, llc, core]: [u32; 3]) -> PathBuf {
+    let path = folder.join("cpus.txt");
     let line = |cpu: u32| {
         let (smt, cache) = (cpu / core * core, cpu / llc * llc);
         let ends = (smt + core - 1, cache + llc - 1);
@@ -35,7 +35,8 @@ fn busy(column: &[(u32, f64)]) -> f64 {
 
 #[test]
 fn a_group_as_one_lane_has_the_mean_of_its_lanes() {
-    let (trace, cpus) = (fixture("hackbench-v6.dat"), topology("view-sums", 16, [8, 4, 2]));
+    let folder = scratch("view-sums");
+    let (trace, cpus) = (fixture("hackbench-v6.dat"), topology(&folder, 16, [8, 4, 2]));
     let view = View::of(&arguments(&trace, &cpus));
     let head = view.head(0);
     let folds = head["folds"].as_array().expect("groups").clone();
@@ -88,7 +89,8 @@ fn click(browser: &Browser, name: &str) {
 #[test]
 fn groups_of_every_kind_collapse_by_click_menu_and_key() {
     let Some(browser) = Browser::start("lanes") else { return };
-    let (trace, cpus) = (fixture("hackbench-v6.dat"), topology("view-lanes", 16, [8, 4, 2]));
+    let folder = scratch("view-lanes");
+    let (trace, cpus) = (fixture("hackbench-v6.dat"), topology(&folder, 16, [8, 4, 2]));
     let server = Server::start(&arguments(&trace, &cpus));
     open(&browser, &server, "d=light");
     assert_eq!(number(&browser, "schedviz.panes[0].layout.rows.length"), 16.0);
@@ -146,7 +148,8 @@ fn groups_of_every_kind_collapse_by_click_menu_and_key() {
 #[test]
 fn bars_of_a_figure_stay_on_a_collapsed_group() {
     let Some(browser) = Browser::start("lanes-plot") else { return };
-    let (trace, cpus) = (fixture("every-7.2.dat"), topology("view-lanes-plot", 4, [2, 2, 1]));
+    let folder = scratch("view-lanes-plot");
+    let (trace, cpus) = (fixture("every-7.2.dat"), topology(&folder, 4, [2, 2, 1]));
     let [trace, flag, cpus] = arguments(&trace, &cpus);
     let server = Server::start(&[trace, flag, cpus, Path::new("--plot"), Path::new("irq")]);
     open(&browser, &server, "d=light&x=0:n0,0:n1");

@@ -79,7 +79,8 @@ fn numbers_and_bars_are_those_of_plot() {
             "{spec}"
         );
         // All bars of the command's table, clipped to blocks on several levels.
-        let table = scratch("view-plot").join(format!("{spec}.csv"));
+        let folder = scratch("view-plot");
+        let table = folder.join(format!("{spec}.csv"));
         schedviz(&["plot", "-q", spec, name, "-o", table.to_str().expect("a name")]).success();
         let bars = csv(&std::fs::read_to_string(&table).expect("a table"));
         let unended = head["report"]["intervals"]
@@ -158,7 +159,6 @@ fn numbers_and_bars_are_those_of_plot() {
     assert!(ran.code == Some(1) && ran.stderr.contains("no specification of this name"), "{}", ran.stderr);
     let ran = schedviz(&["view", "--no-open", name, "--plot", "block"]);
     assert!(ran.code == Some(1) && ran.stderr.contains("block_rq_issue"), "{}", ran.stderr);
-    let _ = std::fs::remove_dir_all(scratch("view-plot"));
 }
 
 /// A specification whose title, names and labels are markup.
@@ -191,7 +191,8 @@ fn hover(browser: &Browser, x: &str, y: &str) {
 #[test]
 fn the_page_shows_the_figure_its_table_and_its_bars() {
     let Some(browser) = Browser::start("plot") else { return };
-    let spec = scratch("view-plot-page").join("hostile.toml");
+    let folder = scratch("view-plot-page");
+    let spec = folder.join("hostile.toml");
     std::fs::write(&spec, HOSTILE).expect("written");
     let path = fixture("every-7.2.dat");
     let server = Server::start(&with_plots(&path, &["irq", spec.to_str().expect("a name")]));
@@ -243,7 +244,6 @@ fn the_page_shows_the_figure_its_table_and_its_bars() {
     open(&browser, &server, "t=plots&s=100000000,200000000");
     browser.wait_for(&format!("{panel}.includes('Selection')"));
     assert_clean(&browser, &server);
-    std::fs::remove_dir_all(scratch("view-plot-page")).expect("removed");
 }
 
 /// Serves the files of a folder; each path that was asked for is noted.

@@ -514,5 +514,4 @@ fn losses_and_contradictions_are_on_the_page_with_their_places() {
     click("all herds");
     browser.wait_for("schedviz.state.tab === 'lists' && schedviz.state.list === 'herds'");
     assert_clean(&browser, &calm);
-    std::fs::remove_dir_all(folder).expect("removed");
 }

@@ -53,7 +53,6 @@ fn numbers_of_a_trace_that_has_shrunk_are_refused() {
     file.set_len(size + 10).expect("longer");
     assert_eq!(view.json("t/0/head.json"), head);
     drop(view);
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 /// Every user of a machine can read the arguments of a program: the address with the token is in no one's.
@@ -88,7 +87,6 @@ fn the_token_is_in_no_arguments() {
     let kill = Command::new("kill").args(["-INT", &view.id().to_string()]).status();
     assert!(kill.expect("kill").success() && view.wait().expect("ended").success());
     assert_eq!(std::fs::read_dir(&pages).expect("a folder").count(), 0);
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 /// A trace with the part of a page's address from # on opens that view; a file whose name has the sign is a trace.

@@ -1,6 +1,6 @@
 //! The page of `schedviz view` doubts what the other commands doubt, in their words, and counts what they count.
 
-use crate::support::{fixture, schedviz, scratch};
+use crate::support::{Scratch, fixture, schedviz, scratch};
 use crate::view::View;
 use crate::view_browser::{Server, assert_clean, number, open};
 use crate::webdriver::Browser;
@@ -17,7 +17,7 @@ fn document(arguments: &[&str]) -> Value {
 }
 
 /// A recording of switches alone, and the folder that holds it.
-fn switches_alone(folder: &str) -> (PathBuf, PathBuf) {
+fn switches_alone(folder: &str) -> (PathBuf, Scratch) {
     let events = Simulation::run(7, 4, 4_000).events;
     let switches: Vec<_> = events.into_iter().filter(|e| matches!(e.kind, EventKind::Switch { .. })).collect();
     let folder = scratch(folder);
@@ -64,7 +64,7 @@ fn compare(view: &View, path: &Path, window: Option<(u64, u64)>, filter: &str) {
 
 #[test]
 fn the_judgement_and_the_sums_of_a_window_are_those_of_the_commands() {
-    let (switches, folder) = switches_alone("view-trust");
+    let (switches, _folder) = switches_alone("view-trust");
     for path in [fixture("mask.dat"), fixture("sleepers-6.12.dat"), fixture("isolated.dat"), switches] {
         let view = View::of(&[&path]);
         let span = view.head(0)["span"].as_u64().expect("a span");
@@ -74,7 +74,6 @@ fn the_judgement_and_the_sums_of_a_window_are_those_of_the_commands() {
         let whole = view.json("t/0/findings.json")["trust"].clone();
         assert_eq!(whole, view.json("t/0/window.json")["trust"]);
     }
-    std::fs::remove_dir_all(folder).expect("removed");
     // A filter chooses among the tasks, as the commands do by name.
     let path = fixture("hackbench.dat");
     let view = View::of(&[&path]);
@@ -134,7 +133,6 @@ fn findings_are_those_of_a_pass_each_of_them_once() {
         }
         assert!(shown.iter().all(|text| text.starts_with("CPUs without any event")), "{shown:?}");
     }
-    std::fs::remove_dir_all(folder).expect("removed");
 }
 
 #[test]
@@ -197,7 +195,7 @@ fn a_search_goes_on_behind_its_first_events() {
 #[test]
 fn events_that_were_not_recorded_are_no_zero_and_doubt_stands_beside_its_number() {
     let Some(browser) = Browser::start("trust") else { return };
-    let (path, folder) = switches_alone("view-trust-page");
+    let (path, _folder) = switches_alone("view-trust-page");
     let server = Server::start(&[&path]);
     open(&browser, &server, "");
     let panel = format!("{PANEL}.textContent");
@@ -216,7 +214,6 @@ fn events_that_were_not_recorded_are_no_zero_and_doubt_stands_beside_its_number(
     open(&browser, &server, "t=findings");
     browser.wait_for(&format!("{panel}.includes('Not recorded: what depends on it is approximate or unknown')"));
     assert_clean(&browser, &server);
-    std::fs::remove_dir_all(folder).expect("removed");
     // A CPU without events has a lane of its own.
     let server = Server::start(&[&fixture("mask.dat")]);
     open(&browser, &server, "p=0,3,200000000&t=here");

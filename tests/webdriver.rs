@@ -1,9 +1,9 @@
 //! A client of chromedriver: JSON over plain HTTP, as WebDriver defines it.
 
+use crate::support::Scratch;
 use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -53,7 +53,7 @@ pub(crate) struct Browser {
     driver: Child,
     port: u16,
     session: String,
-    profile: PathBuf,
+    profile: Scratch,
 }
 
 impl Browser {
@@ -156,7 +156,6 @@ impl Drop for Browser {
         }
         let _ = self.driver.kill();
         let _ = self.driver.wait();
-        let _ = std::fs::remove_dir_all(&self.profile);
     }
 }
 

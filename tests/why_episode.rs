@@ -83,7 +83,6 @@ fn an_episode_is_printed_and_drawn() {
         let refused = schedviz(&["why", &trace, "-q", option, value]);
         assert!(refused.code == Some(1) && refused.stderr.contains(words), "{}", refused.stderr);
     }
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 #[test]
@@ -103,7 +102,6 @@ fn the_segments_of_a_path_are_listed_one_by_one() {
     assert_eq!(text, expected);
     let text = schedviz(&["path", path, "--pid", "8", "--segments=1", "-q"]).success().text();
     assert!(text.ends_with("cc 8 on CPU 0\n  (2 segments before these; --segments, --max)\n"), "{text}");
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 #[test]
@@ -124,5 +122,4 @@ fn the_path_is_drawn_by_path_and_by_dat2graph() {
     assert!(!plain.contains("another task: wakeup"), "only where it is asked for");
     let refused = schedviz(&["dat2graph", "--path-to", "999999", "-q", "-o", &svg, &trace]);
     assert_eq!(refused.code, Some(1), "{}", refused.stderr);
-    std::fs::remove_dir_all(&folder).expect("removed");
 }

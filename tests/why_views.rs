@@ -158,7 +158,6 @@ fn the_figure_is_written_and_groups_need_a_topology() {
     assert!(refused.code == Some(1) && refused.stderr.contains("--by node"), "{}", refused.stderr);
     let two = schedviz(&["why", &trace, &fixture("mask.dat").display().to_string(), "-q", "-o", &svg]);
     assert!(two.code == Some(1) && two.stderr.contains("the figure shows one run"), "{}", two.stderr);
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 #[test]
@@ -205,7 +204,6 @@ fn the_sums_are_metrics_of_compare() {
     for key in ["waiting", "idling", "missed-steals", "missed-steals-llc", "missed-steals-idling"] {
         assert_eq!(metrics[at(key)]["better"], "less", "{key}");
     }
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 #[test]
@@ -270,7 +268,6 @@ fn groups_stand_beside_each_other_by_origin() {
     assert!(figure.contains("Why tasks waited while CPUs idled: a, b"), "the title");
     let one = schedviz(&["why", "-q", &of("hackbench.dat")]).success().text();
     assert!(one.starts_with("Finding: tasks waited while CPUs idled 27.30 % of the time; most waiting"), "{one}");
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 /// A run whose waiting tasks are unknown is marked, and in no median, as in `workcons`.

@@ -458,5 +458,4 @@ fn a_part_knows_what_precedes_and_follows_it() {
         assert_eq!(causes(&path, &window), expected, "{window:?} of the whole");
         assert_eq!(causes(&part, &[]), expected, "{window:?} as a part");
     }
-    std::fs::remove_dir_all(&folder).expect("removed");
 }

@@ -341,7 +341,6 @@ fn verdicts_and_exit_codes() {
     assert!(drawn.contains("sched_wakeup") && drawn.contains("The tasks that ran are unknown"));
     let moved = schedviz(&["latency", &path("instance.dat")]).success().stderr;
     assert!(moved.contains("were not recorded") && moved.contains("[sched_wakeup_new, sched_migrate_task]"), "{moved}");
-    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 #[test]
