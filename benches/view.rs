@@ -10,6 +10,8 @@
 //! reliable than the elapsed ones.
 #![allow(clippy::print_stderr, clippy::print_stdout)]
 
+#[path = "../tests/support/scratch.rs"]
+mod scratch;
 mod tiling;
 #[allow(dead_code)]
 #[path = "../tests/webdriver.rs"]
@@ -27,11 +29,7 @@ use tiling::Setup;
 
 /// The part of the tests' support that the browser needs.
 mod support {
-    pub(crate) fn scratch(name: &str) -> std::path::PathBuf {
-        let folder = std::env::temp_dir().join(format!("schedviz-bench-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).expect("a folder");
-        folder
-    }
+    pub(crate) use crate::scratch::{Scratch, scratch};
 }
 
 /// The number of tiles of each kind that are timed.

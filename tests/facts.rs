@@ -115,8 +115,7 @@ fn info_of(name: &str, trace: &TraceBuilder) -> String {
     let folder = scratch(name);
     let file = folder.join("built.dat");
     std::fs::write(&file, trace.build()).expect("written");
-    let text = schedviz(&["info", file.to_str().expect("a path")]).success().text();
-    text
+    schedviz(&["info", file.to_str().expect("a path")]).success().text()
 }
 
 /// No run queue is approximate in a recording of other events alone.

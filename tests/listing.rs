@@ -14,8 +14,7 @@ fn list_of(name: &str, trace: &TraceBuilder, arguments: &[&str]) -> String {
     let folder = scratch(name);
     let file = folder.join("built.dat");
     std::fs::write(&file, trace.build()).expect("written");
-    let lines = list(file.to_str().expect("a path"), arguments);
-    lines
+    list(file.to_str().expect("a path"), arguments)
 }
 
 /// A buffer with the data of one CPU.

@@ -120,6 +120,5 @@ fn listed(name: &str, trace: &TraceBuilder) -> String {
     let folder = scratch(name);
     let file = folder.join("words.dat");
     std::fs::write(&file, trace.build()).expect("written");
-    let list = schedviz(&["events", "--list", "-q", file.to_str().expect("a path")]).success().text();
-    list
+    schedviz(&["events", "--list", "-q", file.to_str().expect("a path")]).success().text()
 }

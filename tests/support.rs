@@ -1,5 +1,10 @@
 //! The places of the recordings, and ways to run the program.
 
+mod scratch;
+
+#[allow(unused_imports)] // The test of libtraceevent needs none.
+pub(crate) use scratch::{Scratch, scratch};
+
 use parse::Trace;
 use sched::{Cpu, Dur, EventSource, SchedEvent, Topology, Ts};
 use std::collections::{BTreeMap, BTreeSet};
@@ -80,39 +85,6 @@ pub(crate) fn utilization_of_all(events: &[SchedEvent], from: Ts, to: Ts) -> uti
         balance_interval: Dur(4_000_000),
         ends: Vec::new(),
     }
-}
-
-/// A directory for the files of a test, which is removed behind it; the files of a test that failed stay.
-pub(crate) struct Scratch(PathBuf);
-
-impl std::ops::Deref for Scratch {
-    type Target = PathBuf;
-
-    fn deref(&self) -> &PathBuf {
-        &self.0
-    }
-}
-
-impl AsRef<Path> for Scratch {
-    fn as_ref(&self) -> &Path {
-        &self.0
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        if !std::thread::panicking() {
-            // A test may have removed it.
-            let _ = std::fs::remove_dir_all(&self.0);
-        }
-    }
-}
-
-/// Creates a directory for the files of a test.
-pub(crate) fn scratch(name: &str) -> Scratch {
-    let folder = std::env::temp_dir().join(format!("schedviz-test-{name}-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).expect("a folder");
-    Scratch(folder)
 }
 
 /// Writes a shell script that can be run in the place of a program.

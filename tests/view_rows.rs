@@ -133,7 +133,7 @@ fn compare_tiles(view: &View, head: &Value, name: &str, tasks: &[i64], (ran, wai
     let places: Vec<String> = (0..tasks.len().min(64)).map(|place| place.to_string()).collect();
     for (level, index) in [(top, 0), (top - 4, 5), (top - 10, (span >> (top - 10)) / columns / 2)] {
         let tile = view.get(&format!("t/0/rows/{level}/{index}.bin?of={}", places.join(",")));
-        if index * columns << level > span {
+        if (index * columns) << level > span {
             assert_eq!(tile.status, 404);
             continue;
         }

@@ -24,6 +24,7 @@ impl Color {
     }
 
     /// Returns a pale form of the colour, for an area below its line: a third of it on white.
+    #[must_use]
     pub fn pale(self) -> Color {
         Color(self.0.map(|level| (u16::from(level) / 3 + 170).min(255) as u8))
     }
