@@ -1,6 +1,6 @@
 //! The list with the feature `libtraceevent`, against `trace-cmd report`. A program of its own, so that CI builds the other
 //! tests once, without the feature.
-#![allow(dead_code, reason = "the tests of `integration` use the rest of these modules")]
+#![allow(dead_code, unused_imports, reason = "the tests of `integration` use the rest of these modules")]
 #![allow(clippy::print_stderr, clippy::print_stdout, reason = "tests state what they skip and what they counted")]
 
 mod support;

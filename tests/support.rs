@@ -2,7 +2,6 @@
 
 mod scratch;
 
-#[allow(unused_imports)] // The test of libtraceevent needs none.
 pub(crate) use scratch::{Scratch, scratch};
 
 use parse::Trace;

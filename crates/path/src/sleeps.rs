@@ -38,7 +38,7 @@ pub struct HeldUp {
 }
 
 impl HeldUp {
-    fn add(&mut self, part: Part) {
+    fn add(&mut self, part: SleepPart) {
         self.sleeps += 1;
         self.slept_ns = self.slept_ns.saturating_add(part.slept);
         self.queued_ns = self.queued_ns.saturating_add(part.queued);
@@ -47,7 +47,7 @@ impl HeldUp {
 
 /// The part of one sleep that another task explains.
 #[derive(Clone, Copy, Debug, Default)]
-struct Part {
+struct SleepPart {
     slept: u64,
     queued: u64,
 }
@@ -58,7 +58,7 @@ type Sums = (HeldUp, HeldUp);
 /// Sums up the sleeps on a path, whose segments are in the order of time.
 pub(crate) fn sleeps(path: &[Segment], name: impl Fn(Pid) -> OfTask) -> Vec<SleepsUntil> {
     let mut sums: BTreeMap<(Pid, Pid), Sums> = BTreeMap::new();
-    let mut end = |sleeper: Pid, parts: BTreeMap<Pid, Part>| {
+    let mut end = |sleeper: Pid, parts: BTreeMap<Pid, SleepPart>| {
         for (until, part) in parts {
             let (all, held_up) = sums.entry((sleeper, until)).or_default();
             all.add(part);
@@ -68,7 +68,7 @@ pub(crate) fn sleeps(path: &[Segment], name: impl Fn(Pid) -> OfTask) -> Vec<Slee
         }
     };
     // The sleeps that go on, by their tasks.
-    let mut open: BTreeMap<Pid, BTreeMap<Pid, Part>> = BTreeMap::new();
+    let mut open: BTreeMap<Pid, BTreeMap<Pid, SleepPart>> = BTreeMap::new();
     for segment in path {
         // The task is awake again.
         if let Some(parts) = open.remove(&segment.pid) {
