@@ -51,7 +51,7 @@ pub(crate) fn answer(trace: &Viewed<'_>, pid: Pid, window: AskedWindow) -> Resul
     let (detail, latencies, kinds, seen) = store.window(bounds.from, end, analyses)?;
     let case = latencies.worst.first();
     let mut answer = serde_json::to_value(&detail).unwrap_or_default();
-    let placed = seen.placed.as_ref().map(Placement::words);
+    let placed = seen.placed.as_ref().map(HowQueued::words);
     Ok(json!({
         "pid": pid,
         "wait": {
@@ -113,11 +113,11 @@ fn of_case(case: &Case, zero: Ts) -> Value {
 
 /// A task that was placed on a run queue.
 #[derive(Clone, Debug)]
-struct Placement {
+struct HowQueued {
     came: Came,
 }
 
-impl Placement {
+impl HowQueued {
     fn words(&self) -> &'static str {
         match self.came {
             Came::Unknown => "unknown",
@@ -150,7 +150,7 @@ struct WaitWitness<'a> {
     own: Option<(Cpu, u32)>,
     /// The last CPU on whose queue it waited.
     last: Option<Cpu>,
-    placed: Option<Placement>,
+    placed: Option<HowQueued>,
     /// The occupant of that CPU, since an instant.
     occupant: (Current, Comm, Ts),
     occupants: SeededMap<Pid, (u64, Comm)>,
@@ -221,7 +221,7 @@ impl<'a> WaitWitness<'a> {
             if let (Some((cpu, _)), Some(task)) = (own, task)
                 && self.own.is_none_or(|(other, _)| other != cpu)
             {
-                self.placed.get_or_insert(Placement { came: task.came });
+                self.placed.get_or_insert(HowQueued { came: task.came });
                 let set = self.affinity.and_then(|affinity| affinity.set(affinity.of(task, cpu, state)?, state));
                 let is_bound = is_bound(task.comm, cpu);
                 for (other, beside) in (0..).map(Cpu).zip(&mut self.cpus) {
@@ -248,7 +248,7 @@ impl<'a> WaitWitness<'a> {
 
 /// The sums of a wait over the CPUs.
 struct WaitSeen {
-    placed: Option<Placement>,
+    placed: Option<HowQueued>,
     occupants: Vec<(Pid, u64, Comm)>,
     idle_ns: u64,
     unknown_ns: u64,

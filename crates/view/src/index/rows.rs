@@ -27,7 +27,7 @@ const MOST_BLOCKED: usize = 1 << 22;
 
 /// The sums of a row over the whole of its scope.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct RowSums {
+pub(crate) struct TaskRowSums {
     /// The time in each state, in nanoseconds.
     pub(crate) ns: [u64; STATES],
     /// The start of the first run, in nanoseconds from the start of the scope.
@@ -64,7 +64,7 @@ pub(crate) struct Unseen<'i> {
 pub(crate) struct RowIndex {
     scope: Scope,
     rows: Vec<Option<Box<Tree<RowColumn>>>>,
-    pub(crate) sums: Vec<RowSums>,
+    pub(crate) sums: Vec<TaskRowSums>,
     early: Vec<Option<Early>>,
     blocked: BlockedAt,
 }
@@ -241,7 +241,7 @@ impl<'i> RowIndexer<'i> {
         let kinds = QueuedKinds::new(ChosenCpus::default(), scope.affinity.clone());
         let edge = 1 << scope.levels.0;
         let trees = (0..rows).map(|_| None).collect();
-        let sums = vec![RowSums::default(); rows];
+        let sums = vec![TaskRowSums::default(); rows];
         let index = RowIndex { scope, rows: trees, sums, early: vec![None; rows], blocked: BlockedAt::default() };
         RowIndexer {
             index,
@@ -403,7 +403,7 @@ impl<'i> RowIndexer<'i> {
     }
 }
 
-impl RowSums {
+impl TaskRowSums {
     fn add_queued(&mut self, times: &QueuedTimes) {
         self.ns[RowState::HeldBack as usize] += times.held_back_ns;
         self.ns[RowState::BesideIdle as usize] += times.beside_idle_ns;
