@@ -53,11 +53,11 @@ struct SleepPart {
 }
 
 /// All sleeps of a pair of tasks, and those that were held up.
-type Sums = (HeldUp, HeldUp);
+type SleepSums = (HeldUp, HeldUp);
 
-/// Sums up the sleeps on a path, whose segments are in the order of time.
+/// SleepSums up the sleeps on a path, whose segments are in the order of time.
 pub(crate) fn sleeps(path: &[Segment], name: impl Fn(Pid) -> OfTask) -> Vec<SleepsUntil> {
-    let mut sums: BTreeMap<(Pid, Pid), Sums> = BTreeMap::new();
+    let mut sums: BTreeMap<(Pid, Pid), SleepSums> = BTreeMap::new();
     let mut end = |sleeper: Pid, parts: BTreeMap<Pid, SleepPart>| {
         for (until, part) in parts {
             let (all, held_up) = sums.entry((sleeper, until)).or_default();
@@ -82,7 +82,7 @@ pub(crate) fn sleeps(path: &[Segment], name: impl Fn(Pid) -> OfTask) -> Vec<Slee
         }
     }
     open.into_iter().for_each(|(sleeper, parts)| end(sleeper, parts));
-    let row = |((sleeper, until), (all, held_up)): ((Pid, Pid), Sums)| {
+    let row = |((sleeper, until), (all, held_up)): ((Pid, Pid), SleepSums)| {
         let HeldUp { sleeps, slept_ns, queued_ns } = all;
         SleepsUntil { task: name(sleeper), until: name(until), sleeps, slept_ns, queued_ns, held_up }
     };
