@@ -22,9 +22,10 @@ pub struct PathConsisted {
     pub certainty: Certainty,
     /// The time for which the path ran, in nanoseconds.
     pub running_ns: u64,
-    /// The time for which it slept until an interrupt, in nanoseconds.
-    pub sleeping_ns: u64,
-    /// The time for which it was queued, waking or throttled, in nanoseconds: its task was ready to run, and did not run.
+    /// The time for which it slept until an interrupt, in nanoseconds; null where `sched_waking` was not recorded.
+    pub sleeping_ns: Option<u64>,
+    /// The time for which it was queued, waking or throttled, in nanoseconds: its task was ready to run, and did not run. Where `sched_waking`
+    /// was not recorded, it is without the time for which it was waking.
     pub scheduler_ns: u64,
     /// The command that ran most on the path; absent where none ran.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -115,14 +116,15 @@ impl PathConsisted {
     pub(crate) fn of(path: &PathTime<'_>, found: &Measurements, certainty: Certainty) -> Option<PathConsisted> {
         let (times, task) = (path.path.times, path.path.task?);
         let most = most_running(path);
-        let scheduler_ns =
-            [times.queued_ns, times.waking_ns, times.throttled_ns].into_iter().fold(0, u64::saturating_add);
+        let scheduler_ns = [times.queued_ns, times.waking_ns.unwrap_or_default(), times.throttled_ns]
+            .into_iter()
+            .fold(0, u64::saturating_add);
         let percent = |ns: u64| format!("{:.1} %", path.percent(ns));
         let mut parts = [
             (times.running_ns, "running"),
             (times.queued_ns, "queued"),
-            (times.waking_ns, "on the way to a run queue"),
-            (times.sleeping_ns, "asleep until an interrupt (a timer, a disk, a network)"),
+            (times.waking_ns.unwrap_or_default(), "on the way to a run queue"),
+            (times.sleeping_ns.unwrap_or_default(), "asleep until an interrupt (a timer, a disk, a network)"),
             (times.throttled_ns, "throttled"),
             (times.unknown_ns, "unknown"),
         ];
@@ -140,12 +142,18 @@ impl PathConsisted {
         });
         let tail = PathTail::of(path, found);
         let serial = tail.and_then(|tail| tail.in_words(path)).map_or(String::new(), |words| format!("; {words}"));
-        let verdict = match path.percent(scheduler_ns) < HELD_UP_PERCENT {
-            true => "the scheduler did not hold it up".to_owned(),
-            false => {
-                let all = Dur(scheduler_ns).human();
-                format!("it was ready to run, and did not run, for {all} ({})", percent(scheduler_ns))
+        let is_held_up = |ns: u64| path.percent(ns) >= HELD_UP_PERCENT;
+        // Without wakings, unknown time has that on the way to a run queue.
+        let hidden_ns = if times.sleeping_ns.is_none() { times.unknown_ns } else { 0 };
+        let verdict = match is_held_up(scheduler_ns) {
+            true => {
+                let (all, least) = (Dur(scheduler_ns).human(), if hidden_ns > 0 { "at least " } else { "" });
+                format!("it was ready to run, and did not run, for {least}{all} ({})", percent(scheduler_ns))
             }
+            false if is_held_up(scheduler_ns.saturating_add(hidden_ns)) => {
+                "whether the scheduler held it up is unknown, since sched:sched_waking was not recorded".to_owned()
+            }
+            false => "the scheduler did not hold it up".to_owned(),
         };
         let (who, length) = (task.pid.named(task.command), Dur(path.length).human());
         let (command, sums) = most.map_or((None, (0, 0, 0)), |(name, sums)| (Some(name), sums));

@@ -62,7 +62,7 @@ impl Observer<'_> {
 
     fn slow_wakeups(&self, late: &[&LatencyRow]) -> Option<Observed> {
         let wakeups = self.found.latency.of(Measure::Wakeup);
-        let waking = self.path.as_ref().map(|path| path.path.times.waking_ns);
+        let waking = self.path.as_ref().and_then(|path| path.path.times.waking_ns);
         let is_slow = wakeups.count >= WAKEUPS && wakeups.p99_ns.is_some_and(|p99| p99 >= latency::LATE);
         let is_on_path = self.path.as_ref().zip(waking).is_some_and(|(path, ns)| path.percent(ns) >= PATH_PERCENT);
         if wakeups.count == 0 || !is_slow && !is_on_path {

@@ -45,6 +45,7 @@ impl Analysis for LatestTraits {
 /// those of the last part. A stack is that of a task off its CPU.
 pub(crate) fn by_group(path: &Path, traits: &SeededMap<Pid, GroupedTask>, groups: &TaskGroups) -> PathByGroup {
     let mut found: BTreeMap<TaskGroup, GroupTimes> = BTreeMap::new();
+    let none = || GroupTimes { times: path.times.none(), ..GroupTimes::default() };
     for segment in &path.path {
         let name = path.commands.get(&segment.pid).copied().unwrap_or_default();
         let unknown = GroupedTask { pid: segment.pid, comm: name, prio: None, is_kernel: false };
@@ -55,10 +56,10 @@ pub(crate) fn by_group(path: &Path, traits: &SeededMap<Pid, GroupedTask>, groups
         groups.divide(&task, segment.start_ns, segment.end_ns, |group, start_ns, end_ns| {
             let group = on_cpu.unwrap_or(group);
             let part = crate::Segment { start_ns, end_ns, kinds: QueuedTimes::default(), ..*segment };
-            found.entry(group).or_default().times.add(&part);
+            found.entry(group).or_insert_with(none).times.add(&part);
             last = group;
         });
-        let sums = found.entry(last).or_default();
+        let sums = found.entry(last).or_insert_with(none);
         sums.times.add_kinds(&segment.kinds);
         sums.segments += 1;
         sums.names.call(name);

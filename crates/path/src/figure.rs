@@ -208,8 +208,8 @@ pub fn legend(path: &Path) -> Vec<LegendEntry> {
         (RUNNING, "running", times.running_ns),
         (QUEUED, "queued", times.queued_ns.saturating_sub(times.queued_beside_idle_ns)),
         (BESIDE_IDLE, "queued while a CPU idled", times.queued_beside_idle_ns),
-        (WAKING, "wakeup in progress", times.waking_ns),
-        (SLEEPING, "sleeping until an interrupt", times.sleeping_ns),
+        (WAKING, "wakeup in progress", times.waking_ns.unwrap_or_default()),
+        (SLEEPING, "sleeping until an interrupt", times.sleeping_ns.unwrap_or_default()),
         (UNKNOWN, "unknown", times.unknown_ns),
         (THROTTLED, "throttled by cpu.max", times.throttled_ns),
     ];
@@ -236,8 +236,14 @@ pub fn caption(path: &Path) -> String {
         true => format!("The path is not to be trusted: {:.1} % of it is unknown. ", percent_unknown(path)),
         false => String::new(),
     };
+    let unknown = match path.handovers {
+        Some(_) => "",
+        None => {
+            " Wakeups in progress and sleeps until interrupts are unknown time: sched:sched_waking was not recorded."
+        }
+    };
     format!(
-        "{doubt}The path of {} {end}: {} segments. A segment queued for the most part while a CPU idled has the colour of that.",
+        "{doubt}The path of {} {end}: {} segments. A segment queued for the most part while a CPU idled has the colour of that.{unknown}",
         task.pid.named(task.command),
         path.segments
     )

@@ -571,6 +571,6 @@ impl Analysis for CriticalPath {
             self.names.insert(pid, self.options.command.unwrap_or(Comm::EMPTY));
             self.found = Some((pid, Until { link: NOTHING, at: end }));
         }
-        report::build(&self, state.has_wakings())
+        report::build(&self, Times::none_in(state))
     }
 }

@@ -5,7 +5,7 @@ use crate::chain::{OfTask, Segment, SegmentKind};
 use crate::sleeps::{SleepsUntil, sleeps};
 use crate::walk::Walked;
 use sched::nice::SchedClass;
-use sched::{Comm, Cpu, Dur, Pid, QueuedTimes, Ts};
+use sched::{Comm, Cpu, Dur, Pid, QueuedTimes, SchedState, Ts};
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -29,10 +29,11 @@ pub struct Times {
     /// The part of the last two while a CPU idled that the task may not use; absent if it is zero.
     #[serde(skip_serializing_if = "is_zero")]
     pub queued_beside_forbidden_ns: u64,
-    /// The time from the waking to the run queue.
-    pub waking_ns: u64,
-    /// Sleeping until an interrupt or the idle task ended the sleep.
-    pub sleeping_ns: u64,
+    /// The time from the waking to the run queue; null where `sched_waking` was not recorded: it is unknown time; and where `sched_wakeup` was
+    /// not recorded: it is queued time.
+    pub waking_ns: Option<u64>,
+    /// Sleeping until an interrupt or the idle task ended the sleep; null where `sched_waking` was not recorded: it is unknown time.
+    pub sleeping_ns: Option<u64>,
     /// The time for which the state is unknown.
     pub unknown_ns: u64,
     /// Throttled by `cpu.max`; absent if it is zero.
@@ -46,13 +47,26 @@ fn is_zero(ns: &u64) -> bool {
 }
 
 impl Times {
+    /// No times yet of a path through a trace, of which the state knows the events.
+    pub(crate) fn none_in(state: &SchedState) -> Times {
+        let (shows_wakers, shows_places) = (state.has_wakings(), !state.places_by_wakings());
+        let known = |is_known: bool| is_known.then_some(0);
+        Times { waking_ns: known(shows_wakers && shows_places), sleeping_ns: known(shows_wakers), ..Times::default() }
+    }
+
+    /// No times yet of a part of the path that has these ones.
+    pub(crate) fn none(&self) -> Times {
+        let none = |known: Option<u64>| known.map(|_| 0);
+        Times { waking_ns: none(self.waking_ns), sleeping_ns: none(self.sleeping_ns), ..Times::default() }
+    }
+
     pub(crate) fn add(&mut self, segment: &Segment) {
         let ns = segment.length();
         let sum = match segment.kind {
             SegmentKind::Running => &mut self.running_ns,
             SegmentKind::Queued => &mut self.queued_ns,
-            SegmentKind::Waking => &mut self.waking_ns,
-            SegmentKind::Sleeping => &mut self.sleeping_ns,
+            SegmentKind::Waking => self.waking_ns.as_mut().unwrap_or(&mut self.unknown_ns),
+            SegmentKind::Sleeping => self.sleeping_ns.as_mut().unwrap_or(&mut self.unknown_ns),
             SegmentKind::Unknown => &mut self.unknown_ns,
             SegmentKind::Throttled => &mut self.throttled_ns,
         };
@@ -90,18 +104,20 @@ impl Times {
         for (sum, ns) in [
             (&mut self.running_ns, running_ns),
             (&mut self.queued_ns, queued_ns),
-            (&mut self.waking_ns, waking_ns),
-            (&mut self.sleeping_ns, sleeping_ns),
             (&mut self.unknown_ns, unknown_ns),
             (&mut self.throttled_ns, throttled_ns),
         ] {
             *sum = sum.saturating_add(ns);
+        }
+        for (sum, ns) in [(&mut self.waking_ns, waking_ns), (&mut self.sleeping_ns, sleeping_ns)] {
+            *sum = sum.zip(ns).map(|(sum, ns)| sum.saturating_add(ns));
         }
     }
 
     /// The sum of all times, in nanoseconds.
     pub fn total(&self) -> u64 {
         let Times { running_ns, queued_ns, waking_ns, sleeping_ns, unknown_ns, throttled_ns, .. } = *self;
+        let (waking_ns, sleeping_ns) = (waking_ns.unwrap_or_default(), sleeping_ns.unwrap_or_default());
         let all = [running_ns, queued_ns, waking_ns, sleeping_ns, unknown_ns, throttled_ns];
         all.into_iter().fold(0, u64::saturating_add)
     }
@@ -204,11 +220,11 @@ pub struct Path {
     pub path: Vec<Segment>,
 }
 
-fn shares<K: Ord + Copy>(path: &[Segment], key: impl Fn(&Segment) -> Option<K>) -> Vec<Share<K>> {
+fn shares<K: Ord + Copy>(path: &[Segment], none: Times, key: impl Fn(&Segment) -> Option<K>) -> Vec<Share<K>> {
     let mut all: BTreeMap<K, (u64, Times)> = BTreeMap::new();
     for segment in path {
         if let Some(key) = key(segment) {
-            let (segments, times) = all.entry(key).or_default();
+            let (segments, times) = all.entry(key).or_insert_with(|| (0, none));
             *segments += 1;
             times.add(segment);
         }
@@ -229,14 +245,24 @@ fn gaps(path: &[Segment]) -> Vec<u64> {
     gaps.map(|gap| gap.iter().map(Segment::length).fold(0, u64::saturating_add)).collect()
 }
 
-pub(crate) fn build(found: &CriticalPath, shows_wakers: bool) -> Path {
+/// The path that was found. `none`: no times yet of a path through this trace.
+pub(crate) fn build(found: &CriticalPath, none: Times) -> Path {
     let name = |pid: Pid| OfTask { pid, command: found.names.get(&pid).copied().unwrap_or(Comm::EMPTY) };
     let (task, to, walked) = match found.found {
         Some((pid, until)) => (Some(name(pid)), until.at, found.chain.walk(pid, until, found.start, &found.mutual)),
         None => (None, found.start, Walked::default()),
     };
-    let Walked { path, handovers, is_cut, depth } = walked;
-    let mut times = Times::default();
+    let Walked { mut path, handovers, is_cut, depth } = walked;
+    // Without wakings nothing shows when a sleep ended, nor what ended it; what a fork shows of a wakeup is no number of all.
+    let shows_wakers = none.sleeping_ns.is_some();
+    let is_hidden = |kind| match kind {
+        SegmentKind::Waking => none.waking_ns.is_none(),
+        SegmentKind::Sleeping => !shows_wakers,
+        _ => false,
+    };
+    let hidden = path.iter_mut().filter(|segment| is_hidden(segment.kind));
+    hidden.for_each(|segment| segment.kind = SegmentKind::Unknown);
+    let mut times = none;
     path.iter().for_each(|segment| times.add(segment));
     let gaps = gaps(&path);
     let mut queued: Vec<&Segment> = path.iter().filter(|segment| segment.kind == SegmentKind::Queued).collect();
@@ -272,8 +298,8 @@ pub(crate) fn build(found: &CriticalPath, shows_wakers: bool) -> Path {
             .map(Segment::length)
             .fold(0, u64::saturating_add),
         is_cut,
-        tasks: shares(&path, |segment| Some(name(segment.pid))),
-        cpus: shares(&path, |segment| segment.cpu.map(|cpu| OfCpu { cpu })),
+        tasks: shares(&path, none, |segment| Some(name(segment.pid))),
+        cpus: shares(&path, none, |segment| segment.cpu.map(|cpu| OfCpu { cpu })),
         sleeps: sleeps(&path, name),
         longest_queued,
         commands,

@@ -15,6 +15,11 @@ fn seconds(ns: u64) -> String {
     format!("{:.4} s", Dur(ns).seconds())
 }
 
+/// A time that is unknown where its events were not recorded.
+fn seconds_if_known(ns: Option<u64>) -> String {
+    ns.map_or("unknown".to_owned(), seconds)
+}
+
 /// A number of things, with its noun.
 fn counted(number: u64, noun: &str) -> String {
     format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
@@ -30,8 +35,8 @@ fn line<K>(out: &mut String, name: &str, share: &Share<K>) {
             write!(out, "  {:<24}", "")
         }
     };
-    for ns in [running_ns, queued_ns, waking_ns, sleeping_ns] {
-        let _ = write!(out, "{:>11}", seconds(ns));
+    for ns in [Some(running_ns), Some(queued_ns), waking_ns, sleeping_ns] {
+        let _ = write!(out, "{:>11}", seconds_if_known(ns));
     }
     out.push('\n');
 }
@@ -171,19 +176,20 @@ pub fn text(path: &Path, groups: Option<&PathByGroup>, trace: &Drawable, most: u
     }
     let _ = writeln!(out, "\n{:<26}  {:>9}  {:>7}", "on the path", "time", "share");
     let rows = [
-        ("running", times.running_ns),
-        ("queued", times.queued_ns),
-        ("  held back", times.queued_held_back_ns),
-        ("  while a CPU idled", times.queued_beside_idle_ns),
-        ("  beside a shorter queue", times.queued_beside_shorter_ns),
-        ("  all queues alike", times.queued_alike_ns),
+        ("running", Some(times.running_ns)),
+        ("queued", Some(times.queued_ns)),
+        ("  held back", Some(times.queued_held_back_ns)),
+        ("  while a CPU idled", Some(times.queued_beside_idle_ns)),
+        ("  beside a shorter queue", Some(times.queued_beside_shorter_ns)),
+        ("  all queues alike", Some(times.queued_alike_ns)),
         ("wakeup in progress", times.waking_ns),
         ("sleeping until interrupt", times.sleeping_ns),
-        ("unknown", times.unknown_ns),
+        ("unknown", Some(times.unknown_ns)),
     ];
-    let throttled = Some(("throttled by cpu.max", times.throttled_ns)).filter(|(_, ns)| *ns > 0);
+    let throttled = (times.throttled_ns > 0).then_some(("throttled by cpu.max", Some(times.throttled_ns)));
     for (name, ns) in rows.into_iter().chain(throttled) {
-        let _ = writeln!(out, "  {name:<24}  {:>9}  {:>6.1}%", seconds(ns), percent(ns));
+        let share = ns.map_or(String::new(), |ns| format!("  {:>6.1}%", percent(ns)));
+        let _ = writeln!(out, "  {name:<24}  {:>9}{share}", seconds_if_known(ns));
     }
     let heads = ["running", "queued", "waking", "sleeping"];
     let head = |out: &mut String, name: &str| {

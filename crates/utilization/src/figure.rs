@@ -54,9 +54,12 @@ pub fn figure(report: &UtilizationReport, options: &Options, heading: &Heading) 
     let row = (320 * PT / lanes.max(1) as Unit).clamp(PT / 2, 12 * PT);
     let rows = row * lanes as Unit;
     let total = report.all.total().max(1) as f64;
-    let between = report.underload.as_ref().map_or(String::new(), |of| {
-        format!(" Between: underload, CPUs used in {} beyond the tasks runnable at once.", of.interval_ns.human())
-    });
+    let between = match &report.underload {
+        Some(of) => {
+            format!(" Between: underload, CPUs used in {} beyond the tasks runnable at once.", of.interval_ns.human())
+        }
+        None => " Underload is unknown: wakeups were not recorded.".to_owned(),
+    };
     let note = format!(
         "Busy {:.2} % of the CPU time, the base of all percentages. Above: all CPUs, stacked; below: each CPU, idle to busy from light to dark.{between}",
         100.0 * report.all.busy() as f64 / total

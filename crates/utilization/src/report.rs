@@ -201,8 +201,8 @@ pub struct UtilizationReport {
     pub idling: Vec<Idling>,
     /// The herd migrations in the window.
     pub herds: Vec<HerdReport>,
-    /// The underload, and the wakeups by the time for which their CPU had idled; absent where they were not measured.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The underload, and the wakeups by the time for which their CPU had idled; null where wakeups were not recorded, without which the tasks
+    /// that are runnable are unknown.
     pub underload: Option<UnderloadReport>,
     /// The serial tail of the application; null where it is unknown, never ran, or had several runnable tasks at its end.
     pub serial_tail: Option<SerialTail>,
@@ -409,7 +409,7 @@ pub fn text(report: &UtilizationReport, trace: &Drawable, (per_cpu, rows): (bool
     }
     idling(&mut out, report, trace, detail);
     herds(&mut out, report, detail);
-    report.underload.iter().for_each(|underload| underload_text(&mut out, underload));
+    underload_text(&mut out, report.underload.as_ref());
     tail::put(&mut out, report.serial_tail, report.to_ns.since(report.from_ns));
     if !report.interrupts_recorded {
         let interrupts = "Interrupts were not recorded (-e irq): they count for what they interrupted.";
@@ -474,8 +474,13 @@ fn idling(out: &mut String, report: &UtilizationReport, trace: &Drawable, detail
 }
 
 /// The underload, and the wakeups on idle CPUs.
-fn underload_text(out: &mut String, of: &UnderloadReport) {
+fn underload_text(out: &mut String, of: Option<&UnderloadReport>) {
     out.push('\n');
+    let Some(of) = of else {
+        let unknown = "Underload, and how many wakeups were on idle CPUs, is unknown: neither sched:sched_wakeup nor sched:sched_waking was \
+                       recorded, so that no event shows which tasks are runnable.";
+        return paragraph(out, 0, 2, unknown);
+    };
     let interval = of.interval_ns.human();
     let percent = |part: u64, all: u64| 100.0 * part as f64 / (all as f64).max(1.0);
     let headline = format!(

@@ -135,9 +135,19 @@ pub struct UnderloadReport {
     /// The wakeups and new tasks, by the time for which their CPU had idled; absent where `sched_wakeup` was not recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wakeups: Option<IdleWakeups>,
+    /// Whether wakeups were recorded: without them the underload, of which the runnable tasks are a part, is unknown.
+    #[serde(skip)]
+    pub(crate) shows_wakeups: bool,
     /// The mean underload in each of the figure's columns.
     #[serde(skip)]
     pub(crate) columns: Vec<f64>,
+}
+
+impl UnderloadReport {
+    /// The report where it is known.
+    pub(crate) fn known(self) -> Option<UnderloadReport> {
+        Some(self).filter(|report| report.shows_wakeups)
+    }
 }
 
 impl<'o> Underload<'o> {
@@ -363,6 +373,7 @@ impl Analysis for Underload<'_> {
             underload: cpus,
             underload_per_second: cpus as f64 / window.seconds().max(1e-9),
             max_underload: max,
+            shows_wakeups: state.shows_wakeups(),
             wakeups: (state.shows_wakeups() && !state.places_by_wakings()).then(|| self.wakeups.report()),
             columns: columns.into_iter().map(|sum| sum as f64 / width).collect(),
         }
