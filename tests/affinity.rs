@@ -277,6 +277,7 @@ fn a_second_implementation_agrees_on_simulated_runs() {
     assert!(restricted > 30, "{restricted}");
 }
 
+/// Takes seconds: among fewer runs no recorded change overtakes a list of the machine file, which the last line asks for.
 #[test]
 fn a_second_implementation_agrees_where_changes_are_recorded() {
     let (mut followed, mut overtaken) = (0, 0);
@@ -291,6 +292,7 @@ fn a_second_implementation_agrees_where_changes_are_recorded() {
     assert!(followed > 30 && overtaken > 10, "{followed} {overtaken}");
 }
 
+/// Takes seconds: the second implementation looks at every pair of CPUs, on events of real kernels, whose tasks move while they wait.
 #[test]
 fn a_second_implementation_agrees_on_recordings() {
     let mut compared = 0;

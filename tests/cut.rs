@@ -130,6 +130,7 @@ pub(crate) fn cut(folder: &Path, trace: &Path, part: &str, more: &[String]) -> P
     folder.join(part)
 }
 
+/// Takes seconds: a part's note has the state of every kind of event, so that each command has its turn on a part of each kind of recording.
 #[test]
 fn a_part_gives_what_its_window_of_the_whole_gives() {
     let folder = scratch("cut");

@@ -59,6 +59,7 @@ fn is_allowed(text: &[u8]) -> bool {
         || [&b"trace-cmd"[..], b"schedviz", b"idle", b"NUMA"].contains(&text)
 }
 
+/// Takes seconds: every byte of a part is looked at for every text of the whole, in files of every kind.
 #[test]
 fn no_text_of_the_whole_is_in_an_anonymous_part() {
     let folder = scratch("cut-texts");

@@ -118,6 +118,7 @@ fn check_busy(trace: &str, window: &[&str], runs_of_tasks: &[Row]) {
     }
 }
 
+/// Takes seconds: each table of an exported trace is summed and compared with the command that counts it anew.
 #[test]
 fn the_sums_are_those_of_the_commands() {
     for recording in recordings_in_part(3) {

@@ -178,6 +178,7 @@ fn noise(cpus: u32, switches: usize) -> Vec<u8> {
     TraceBuilder::default().events(&events).build()
 }
 
+/// Takes seconds: 8,000 switches on each of 64 CPUs are more than a page shows.
 #[test]
 fn a_figure_costs_what_its_page_costs() {
     let folder = crate::support::scratch("noise");
@@ -255,6 +256,7 @@ fn numbers_are_as_they_were() {
     golden("info-tsc.txt", &schedviz(&["info", tsc.to_str().expect("a path")]).success().text());
 }
 
+/// Takes seconds: threads meet in another order in each run, and each format is written by its own code.
 #[test]
 fn the_number_of_threads_changes_no_byte() {
     let trace = fixture("hackbench-7.2.dat");

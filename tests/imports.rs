@@ -258,6 +258,7 @@ fn an_import_of_a_higher_room_is_found() {
     assert_eq!(upwards(&imports(&[("high", "none"), ("low", "middle")]), rooms), ["high -> none", "low -> middle"]);
 }
 
+/// Takes seconds: all sources are parsed.
 #[test]
 fn modules_import_each_other_in_no_circle() {
     let mut circles = Vec::new();

@@ -69,6 +69,7 @@ fn hostile(name: &str) -> Vec<u8> {
     std::fs::read(root().join("tests/hostile").join(name)).expect("a hostile file")
 }
 
+/// Takes seconds: each command keeps tables of its own, which a limit of the reader does not bound.
 #[test]
 fn hostile_files_end_soon_on_every_command() {
     let folder = scratch("hostile");

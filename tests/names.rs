@@ -27,6 +27,7 @@ impl<'ast> Visit<'ast> for Types {
     }
 }
 
+/// Takes seconds: all sources are parsed.
 #[test]
 fn few_names_of_types_are_in_more_than_two_crates() {
     let mut crates: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();

@@ -206,6 +206,7 @@ fn check(name: &str, events: &[SchedEvent]) {
     );
 }
 
+/// Takes seconds: a look at every CPU at every event, in random runs with losses, where shares of culprits depend on who ran meanwhile.
 #[test]
 fn the_matrix_is_what_a_look_at_every_cpu_finds() {
     for seed in crate::support::seeds(40) {

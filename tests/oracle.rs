@@ -606,6 +606,7 @@ fn a_second_implementation_agrees_on_every_recording() {
     assert!(compared >= 12);
 }
 
+/// Takes seconds: losses at any place of random runs, of which few hide an event that matters.
 #[test]
 fn a_second_implementation_agrees_on_simulated_losses() {
     for seed in crate::support::seeds(200) {

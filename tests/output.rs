@@ -26,6 +26,7 @@ fn refused(ran: &Ran, words: &[&str]) {
 /// The endings that some command can write.
 const ENDINGS: [&str; 6] = ["pdf", "svg", "png", "json", "csv", "txt"];
 
+/// Takes seconds: every command writes, or refuses, each format that some command has.
 #[test]
 fn help_lists_the_formats_that_a_command_writes_and_no_others() {
     let trace = path("affine.dat");

@@ -342,6 +342,7 @@ fn trace_of_256_cpus(folder: &std::path::Path) -> [String; 3] {
     [trace, machine, last.expect("an exit")]
 }
 
+/// Takes seconds: only a trace of many CPUs has as many marks as a page has places, and each figure has its own.
 #[test]
 fn no_usual_figure_of_256_cpus_is_large() {
     let folder = crate::support::scratch("pages-small");

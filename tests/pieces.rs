@@ -435,6 +435,7 @@ fn compared<'e>(events: &'e [SchedEvent], window: Window, lengths: &[usize]) -> 
     Compared { source: events, cpus, first, last, from, to, window, lengths, affinity: None, selections }
 }
 
+/// Takes seconds: only random histories with throttling, affinity and losses, cut at any event, reach each way in which an analysis is joined.
 #[test]
 fn simulated_runs_are_the_same_in_pieces() {
     let mut sums = Vec::new();
@@ -471,6 +472,7 @@ fn simulated_runs_are_the_same_in_pieces() {
     eprintln!("{sums:?}");
 }
 
+/// Takes seconds: the fuzzer's events contradict the state, which no kernel and no simulated run does, so that pieces are refused and followed again.
 #[test]
 fn contradictory_events_are_the_same_in_pieces() {
     let mut seeds: Vec<Vec<u8>> = Vec::new();
@@ -501,6 +503,7 @@ fn contradictory_events_are_the_same_in_pieces() {
     eprintln!("{sums:?}");
 }
 
+/// Takes seconds: recordings have what the simulator has not, such as CPUs that go offline and moves by stoppers, at the border of a piece.
 #[test]
 fn recordings_are_the_same_in_pieces() {
     let mut sums = Vec::new();

@@ -30,6 +30,7 @@ fn print(arguments: &[&str]) -> String {
     schedviz_in(&root().join("tests/fixtures"), arguments).success().text()
 }
 
+/// Takes seconds: the same for the reports that are mailed, in their longer forms, on every fixture.
 #[test]
 fn reports_fit_a_mail() {
     let reports: [&[&str]; 11] = [
@@ -201,6 +202,7 @@ fn told(arguments: &[&str], must: bool) -> Option<String> {
     Some(ran.success().text())
 }
 
+/// Takes seconds: a line's length follows from the trace, so that every question is asked about one that is plain and odd ones.
 #[test]
 fn texts_fit_a_terminal() {
     let with_options: [&[&str]; 4] = [

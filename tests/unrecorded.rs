@@ -304,6 +304,7 @@ fn disagreements(text: &str) -> Vec<String> {
     wrong.map(|found| found["all"].to_owned()).collect()
 }
 
+/// Takes seconds: every text is printed with one and with two of everything.
 #[test]
 fn numbers_and_nouns_agree() {
     assert_eq!(disagreements("1 cores, 2 task, 0 event "), ["1 cores", "2 task", "0 event"]);

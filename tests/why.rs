@@ -445,6 +445,7 @@ fn shows(event: &SchedEvent, pid: i32) -> bool {
     shown || event.pid.0 == pid
 }
 
+/// Takes seconds: rare causes of a wait, such as a move within a switch, need many runs until each has occurred.
 #[test]
 fn both_tables_are_the_simulators() {
     let (mut waits, mut stretches, mut missed) = (0, 0, 0);

@@ -456,6 +456,7 @@ fn running_and_waiting_agree_with_work_conservation() {
 }
 
 /// Whatever was lost, the truth lies between the bounds; without the need for luck.
+/// Takes seconds: a bound that is wrong is so for few losses; each run is measured with what was lost, and without.
 #[test]
 fn the_truth_lies_within_the_bounds() {
     let (mut lossy, mut bounded) = (0, 0);
@@ -490,6 +491,7 @@ fn the_truth_lies_within_the_bounds() {
 }
 
 /// Where a file was cut the state of the last CPU is unknown from there on, and the truth lies between the bounds.
+/// Takes seconds: the same for the end of a file, cut at random.
 #[test]
 fn the_truth_lies_within_the_bounds_of_a_cut_file() {
     let (mut compared, mut differ) = (0, 0);
