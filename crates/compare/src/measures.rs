@@ -286,8 +286,12 @@ pub fn metrics() -> Vec<(Metric, Get)> {
     }
     let elapsed = Metric::of("elapsed", "elapsed, s", Better::Less);
     let mut all: Vec<(Metric, Get)> = vec![(elapsed, Box::new(|run| run.elapsed.map(Dur::seconds)))];
-    all.extend(of_report(workcons::metrics(), violation));
+    // The first rows of `why` are parts of the violation.
+    let (of_violation, of_queues): (Vec<_>, Vec<_>) =
+        of_report(workcons::metrics(), violation).partition(|(metric, _)| metric.name.starts_with("violation"));
+    all.extend(of_violation);
     all.extend(of_report(why::metrics(), reasons));
+    all.extend(of_queues);
     all.extend(of_report(latency::metrics(), |run| Some(&run.latency)));
     all.extend(of_report(schedstat::metrics(), |run| Some(&run.columns)));
     all.extend(of_probes());
@@ -298,9 +302,9 @@ pub fn metrics() -> Vec<(Metric, Get)> {
 pub fn of_path() -> Vec<(Metric, Get)> {
     type Part = fn(&QueuedPath) -> u64;
     let parts: [(&'static str, &'static str, Part); 4] = [
-        ("path-beside-idle", "beside an idle CPU, s", |path| path.kinds.beside_idle_ns),
+        ("path-beside-idle", "beside idle, s", |path| path.kinds.beside_idle_ns),
         ("path-held-back", "held back, s", |path| path.kinds.held_back_ns),
-        ("path-shorter", "a shorter queue, s", |path| path.kinds.beside_shorter_ns),
+        ("path-shorter", "shorter queue, s", |path| path.kinds.beside_shorter_ns),
         ("path-alike", "all alike, s", |path| path.kinds.alike_ns),
     ];
     let get = |part: Part| -> Get { Box::new(move |run| Some(Dur(part(run.queued.as_ref()?)).seconds())) };
