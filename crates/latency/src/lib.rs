@@ -306,7 +306,7 @@ impl<'o> Latency<'o> {
     /// A task goes from one state to another.
     fn turn(&mut self, task: &Task, span: &Span, event: &SchedEvent, state: &SchedState) {
         use TaskState::{Asleep, Dead, Running, Throttled, Waiting};
-        if let (Waiting(from), Waiting(to)) = (span.state, span.next)
+        if let (Waiting(from) | Throttled(from), Waiting(to) | Throttled(to)) = (span.state, span.next)
             && from != to
         {
             self.leave_occupant(task.id(), from, event.ts);

@@ -250,7 +250,7 @@ fn table(out: &mut String, rows: &[PolicyRow]) {
         }
     }
     add(out, &table);
-    let head = ["violated", "interval", "lost", "interval", "missed", "interval"];
+    let head = ["violated", "interval", "lost", "interval", "missed", "range"];
     let mut table = of_policies([6, 12, 6, 12, 6, 7], head);
     for row in rows {
         table.row([
