@@ -103,6 +103,7 @@ mod view_lanes;
 mod view_lists;
 mod view_modules;
 mod view_page;
+mod view_path;
 mod view_plot;
 mod view_questions;
 mod view_rows;

@@ -60,6 +60,36 @@ assert.equal(isRecorded({ cpus: [] }, "sched_migrate_task"), true);
 }
 
 #[test]
+fn the_critical_path_is_asked_for_around_the_view() {
+    node(
+        "view-node-path",
+        r#"
+import { cpuFrom, placeAt, windowAround } from "./pathrow.js";
+import { rowsOf } from "./pathpanel.js";
+// As much again on both sides, within the trace, at the columns of the view.
+assert.deepEqual(windowAround([4000, 5000], 1e6, 1), [3000, 6000, 3000]);
+assert.deepEqual(windowAround([0, 1000], 1500, 0.1), [0, 1500, 1500]);
+assert.deepEqual(windowAround([0, 1e9], 1e9, 1e6), [0, 1e9, 1000]);
+// A wide view has no more columns than the server gives.
+for (const width of [3000, 6000, 12000]) {
+  const [from, to, columns] = windowAround([1e6, 1e6 + width * 100], 1e9, 100);
+  assert.ok(columns <= 8192 && from <= 1e6 && to >= 1e6 + width * 100, `${width}: ${from} ${to} ${columns}`);
+}
+// The part of an instant; its end belongs to the next one. Where the task is off the CPU, the next CPU of the path counts.
+const parts = [[10, 20, 7, 3, 1, [[0, 10]]], [20, 30, 8, null, 1, [[6, 10]]], [30, 40, 8, 5, 1, [[0, 10]]], [40, 50, 8, null, 1, [[8, 10]]]];
+assert.deepEqual([9, 10, 19, 20, 39, 49, 50].map((time) => placeAt(parts, time)), [-1, 0, 0, 1, 2, 3, -1]);
+assert.deepEqual([0, 1, 2, 3].map((place) => cpuFrom(parts, place)), [3, 5, 5, -1]);
+// The rows of the panel are those of path, throttled time where there is any.
+const times = { running_ns: 750, queued_ns: 250, queued_alike_ns: 250 };
+assert.equal(rowsOf({ times, length: 1000 }).length, 9);
+const rows = rowsOf({ times: { ...times, throttled_ns: 1 }, length: 1000 });
+assert.deepEqual([rows.length, rows[0][0], rows[5][0], rows[9][0]], [10, "running", "– all queues alike", "throttled by cpu.max"]);
+assert.match(rows[0][1], /^75/);
+"#,
+    );
+}
+
+#[test]
 fn a_find_keeps_the_zoom() {
     node(
         "view-node-find",

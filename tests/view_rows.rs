@@ -209,7 +209,7 @@ fn rows_are_shown_chosen_and_sorted_in_a_browser() {
     // A click on a row highlights its task, and a pin keeps it when others go.
     let click = "const pane = schedviz.panes[0], s = devicePixelRatio, places = pane.places();
         const canvas = pane.canvas.getBoundingClientRect();
-        const at = { clientX: canvas.left + 500, clientY: canvas.top + places.bottom / s + 30, button: 0, pointerId: 1, bubbles: true };
+        const at = { clientX: canvas.left + 500, clientY: canvas.top + places.bottom / s + 52, button: 0, pointerId: 1, bubbles: true };
         pane.canvas.setPointerCapture = () => {};
         pane.canvas.dispatchEvent(new PointerEvent('pointerdown', at));
         pane.canvas.dispatchEvent(new PointerEvent('pointerup', at));
@@ -226,7 +226,7 @@ fn rows_are_shown_chosen_and_sorted_in_a_browser() {
     browser.wait_for("location.hash.includes('q=pinned') && location.hash.includes('qp=')");
     // The colours under the row are those of its tile: running on a CPU, or queued.
     let drawn = "const pane = schedviz.panes[0], { bottom } = pane.places(), { left, right } = pane.scale();
-        const data = pane.context.getImageData(left, bottom + 26, right - left, 1).data;
+        const data = pane.context.getImageData(left, bottom + 48, right - left, 1).data;
         const seen = new Set();
         for (let n = 0; n < data.length; n += 4) seen.add(data.slice(n, n + 3).join());
         return seen.size";

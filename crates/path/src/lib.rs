@@ -35,7 +35,7 @@ pub use args::PathArgs;
 pub use by_group::PathByGroup;
 pub use chain::{OfTask, Segment, SegmentKind};
 pub use figure::{caption, draw, figure, legend, without_lanes};
-pub use question::{PathQuestion, PathSearches, find, path_of_command, recorded_command, searches};
+pub use question::{PathQuestion, PathSearches, find, find_of_command, path_of_command, recorded_command, searches};
 pub use report::{OfCpu, Path, Queued, Share, Times};
 pub use sleeps::{HeldUp, SleepsUntil};
 pub use stacks::SleepingAt;

@@ -5,10 +5,11 @@ use crate::args::FORMATS;
 use crate::by_group::{LatestTraits, PathByGroup, by_group};
 use crate::stacks::{self, SleepingAt};
 use crate::{CriticalPath, Options, Path};
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 use lanes::Coloring;
 use membership::TasksBy;
 use question::{Question, Subcommand};
+use sched::pass::Window;
 use sched::{Affinity, Comm, Outcome, Pid, Tracepoint, Ts};
 use serde::Serialize;
 use session::Session;
@@ -192,25 +193,48 @@ pub fn find(
     } else if let Some(command) = command {
         session.needs_task("--comm", |_, name| name == command)?;
     }
-    let find = |command| {
-        let options = Options { pid, command, zero: session.start, longest };
-        let search = || CriticalPath::new(options).with_affinity(session.affinity.clone());
-        session.follow_in_pieces(begin, session.window, search)
-    };
-    let outcome = find(command)?;
-    if outcome.output.task.is_some() || pid.is_some() {
-        return Ok(outcome);
+    if pid.is_none() && name.is_none() {
+        return find_of_command(session, begin, session.window, longest)?
+            .map_err(|why| anyhow!("{}: {why}", session.name()));
     }
-    if let Some(name) = name {
+    let outcome = search(session, begin, session.window, (pid, command), longest)?;
+    if let (None, None, Some(name)) = (outcome.output.task, pid, name) {
         bail!("{}: no task is called {name:?} in the window; name one with --pid or --comm", session.name());
     }
+    Ok(outcome)
+}
+
+/// Finds the path to the traced command in a window; or the reason for which there is none, with the remedies.
+pub fn find_of_command(
+    session: &Session,
+    begin: &BeginArgs,
+    window: Window,
+    longest: usize,
+) -> Result<Result<Outcome<Path>, String>> {
+    let outcome = search(session, begin, window, (None, None), longest)?;
+    if outcome.output.task.is_some() {
+        return Ok(Ok(outcome));
+    }
     if let Some(command) = recorded_command(session) {
-        let outcome = find(Some(command))?;
+        let outcome = search(session, begin, window, (None, Some(command)), longest)?;
         if outcome.output.task.is_some() {
-            return Ok(outcome);
+            return Ok(Ok(outcome));
         }
     }
-    bail!("{}: {}", session.name(), without_command(session))
+    Ok(Err(without_command(session)))
+}
+
+/// Searches a window for the path to a task.
+fn search(
+    session: &Session,
+    begin: &BeginArgs,
+    window: Window,
+    (pid, command): (Option<Pid>, Option<Comm>),
+    longest: usize,
+) -> Result<Outcome<Path>> {
+    let options = Options { pid, command, zero: session.start, longest };
+    let search = || CriticalPath::new(options).with_affinity(session.affinity.clone());
+    session.follow_in_pieces(begin, window, search)
 }
 
 /// The reason why there is no path where no task is named, and the remedies.

@@ -228,6 +228,20 @@ export async function machineTile(trace, level, index) {
 /** @param {number} trace @returns {Promise<RowFacts>} */
 export const rowFacts = (trace) => json(`t/${trace}/rows.json`);
 
+/** A part of the critical path: its edges in ns, the task that has most of it and the CPU of that, the number of its tasks, and its time in each state,
+ * by the place of the state. @typedef {[number, number, number, number | null, number, [number, number][]]} PathPart */
+/** The critical path in a window; `none` is the reason for which there is none.
+ * @typedef {{ none?: string, states: string[], task: { pid: number, command: string } | null, is_untrusted: boolean, is_cut: boolean, parts: PathPart[] }} PathAnswer */
+/** The numbers of the critical path of a window, in ns; `none` is the reason for which there is none.
+ * @typedef {{ none?: string, task: { pid: number, command: string } | null, ends_with_exit: boolean, length: number, times: Record<string, number>,
+ *   possible_ns: number, is_untrusted: boolean, is_cut: boolean, tasks: any[], tasks_number: number, command: string }} PathNumbers */
+
+/** The row of the critical path. @param {number} trace @param {number} from @param {number} to @param {number} columns @returns {Promise<PathAnswer>} */
+export const path = (trace, from, to, columns) => json(`t/${trace}/path.json`, { from, to, columns });
+
+/** @param {number} trace @param {number} from @param {number} to @returns {Promise<PathNumbers>} */
+export const pathNumbers = (trace, from, to) => json(`t/${trace}/path-numbers.json`, { from, to });
+
 /** The rows of tasks, by their places among the tasks of the head. @param {number} trace @param {number} level @param {number} index
  * @param {number[]} places */
 export async function rowTile(trace, level, index, places) {

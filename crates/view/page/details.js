@@ -7,7 +7,7 @@ import { isMeant } from "./palette.js";
 import { onChange, refresh, state } from "./state.js";
 
 /** @typedef {import("./state.js").Trace} Trace */
-/** A kind of question; each has its latest question. @typedef {"window" | "task" | "stacks" | "place" | "wait" | "list" | "story" | "search"} Kind */
+/** A kind of question; each has its latest question. @typedef {"window" | "path" | "task" | "stacks" | "place" | "wait" | "list" | "story" | "search"} Kind */
 /** A question with its answer, or the reason for which there is none. `question` is the text that identifies it.
  * @typedef {{ question: string, about: any, answer: any, fault: string }} Answered */
 
@@ -86,6 +86,16 @@ function requestWindow() {
   ask("window", about, () => Promise.all(state.traces.map((trace) => {
     const [from, to] = own(trace, about.window);
     return to > from ? api.window(trace.index, from, to, about.filter) : null;
+  })));
+}
+
+/** Requests the critical path of the window, where its row is shown: a trace is read for it. */
+function requestPath() {
+  if (!state.rows) return forget("path");
+  const about = { path: asked() };
+  ask("path", about, () => Promise.all(state.traces.map((trace) => {
+    const [from, to] = own(trace, about.path);
+    return to > from ? api.pathNumbers(trace.index, from, to) : null;
   })));
 }
 
@@ -214,6 +224,7 @@ export function follow() {
     if (state.static) return;
     const moved = changed.has("from") || changed.has("span") || changed.has("traces");
     if (moved || changed.has("selection") || changed.has("filter") || changed.has("tab")) if (state.tab === "window" || state.tab === "legend") requestWindow();
+    if ((moved || changed.has("selection") || changed.has("rows") || changed.has("tab")) && state.tab === "window") requestPath();
     if (moved || changed.has("highlight")) requestTask();
     if (changed.has("wait") || changed.has("traces")) requestWait();
     if ((moved || changed.has("highlight") || changed.has("tab")) && state.tab === "task") requestStacks();

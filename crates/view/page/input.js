@@ -105,6 +105,7 @@ export function click(pane, hit) {
     const time = Math.round(Math.min(Math.max(hit.time, 0), trace.head.span)) - trace.zero;
     return change({ place: { trace: trace.index, cpu, time }, ...BEHIND[hit.part] });
   }
+  if (hit.path) return hit.gutter ? undefined : trace.rows.path.choose(hit.time);
   if (hit.task >= 0) return clickTask(pane, hit);
   if (!hit.row) return change({ selection: null });
   const found = pane.runAt(hit.row, hit.time);
@@ -161,6 +162,7 @@ const WORDS = { tasks: "all CPUs at this instant", violation: "the episodes of v
 export function about(pane, hit) {
   const { trace } = pane;
   if (hit.part) return [...aboutMachine(trace, hit.time, hit.ns), `click: ${WORDS[hit.part]}`].join("\n");
+  if (hit.path) return trace.rows.path.about(hit.time, hit.ns);
   if (hit.task >= 0) return aboutRow(trace, hit.task, hit.time, hit.ns);
   if (!hit.row) return `${seconds(hit.aligned, hit.ns)} s`;
   const { node, llc, core } = trace.head.cpus[hit.row.place];
@@ -197,11 +199,11 @@ function hover(pane, event) {
   const scale = pane.scale();
   pane.canvas.classList.toggle("group", hit.group !== null || hit.part !== null);
   const plotted = hit.gutter ? null : pane.trace.plots.about(event.offsetX * scale.scale, event.offsetY * scale.scale, scale);
-  if (!hit.group && hit.task < 0 && (hit.gutter || (!hit.row && !hit.part && !plotted))) return hideTip();
+  if (!hit.group && hit.task < 0 && !hit.path && (hit.gutter || (!hit.row && !hit.part && !plotted))) return hideTip();
   const tip = /** @type {HTMLElement} */ (document.getElementById("tip"));
   if (hit.group) hideTip();
   else if (plotted) askBar(pane, plotted.row);
-  else if (hit.part || hit.task >= 0) stopAsking();
+  else if (hit.part || hit.path || hit.task >= 0) stopAsking();
   else ask(pane, hit);
   const click = hit.group?.collapsed ? "click: show its lanes" : "click: show as one lane";
   tip.textContent = hit.group ? `${aboutGroup(pane, hit.group.fold)}\n${click}` : plotted ? plotted.text : about(pane, hit);
@@ -417,7 +419,7 @@ function moveCursor(pane, step, selects) {
 function hitOf(pane) {
   const place = placeIn(pane);
   const row = pane.layout.byCpu.get(place.cpu) ?? null;
-  return { time: place.time + pane.trace.zero, aligned: place.time, row, group: null, gutter: false, part: null, task: -1, region: "lanes", axis: false, ns: pane.scale().perPixel };
+  return { time: place.time + pane.trace.zero, aligned: place.time, row, group: null, gutter: false, part: null, task: -1, path: false, region: "lanes", axis: false, ns: pane.scale().perPixel };
 }
 
 /** @param {Pane} pane */

@@ -237,7 +237,7 @@ function draw() {
   const absent = (missing ? `  ·  not loaded yet (tinted): ${parts(missing)}` : "") + (coarse ? `  ·  coarse so far: ${parts(coarse)}` : "");
   const text = `${seconds(state.from, column)} s to ${seconds(state.from + state.span, column)} s  ·  ${duration(state.span)}  ·  ${duration(column)} per pixel${absent}`;
   if (byId("status").textContent !== text) byId("status").textContent = text;
-  const complete = String(state.traces.every((trace) => trace.tiles.complete() && trace.plots.complete() && trace.rows.tiles.complete()));
+  const complete = String(state.traces.every((trace) => trace.tiles.complete() && trace.plots.complete() && trace.rows.tiles.complete() && trace.rows.path.complete()));
   if (document.documentElement.dataset.complete !== complete) document.documentElement.dataset.complete = complete;
 }
 

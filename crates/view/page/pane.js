@@ -6,7 +6,7 @@ import { drawGutter, groupAt, gutterWidth } from "./gutter.js";
 import { layOut, rowAt } from "./layout.js";
 import { HEIGHT, drawMachine, partAt } from "./machine.js";
 import { drawMarks, drawTask } from "./overlay.js";
-import { drawRows, revealRow, taskAt, wishOf } from "./rowdraw.js";
+import { drawRows, isPath, revealRow, taskAt, wishOf } from "./rowdraw.js";
 import { RowBar } from "./rows.js";
 import { bands, css, mixed, taskColor } from "./palette.js";
 import { state } from "./state.js";
@@ -252,7 +252,8 @@ export class Pane {
     const part = gutter ? null : partAt(y * s - places.top, s);
     const task = y * s < places.bottom ? -1 : taskAt(this.trace, places, y * s, s);
     const region = y * s >= places.below ? "plots" : y * s >= places.bottom ? "tasks" : "lanes";
-    return { time, aligned: time - this.trace.zero, row, group, gutter, part, task, region, axis: y * s < places.lanes, ns: scale.perPixel };
+    const path = isPath(places, y * s, s);
+    return { time, aligned: time - this.trace.zero, row, group, gutter, part, task, path, region, axis: y * s < places.lanes, ns: scale.perPixel };
   }
 
   /** Returns the columns at a row and the trace's own time. @param {Row} row @param {number} time */

@@ -8,6 +8,7 @@ import { doubt, doubtsOf, findingsPanel } from "./findings.js";
 import { groupName } from "./groups.js";
 import { legend } from "./legend.js";
 import { found, lists } from "./lists.js";
+import { pathPanel } from "./pathpanel.js";
 import { plotPanel } from "./plotpanel.js";
 import { isPinned, pin } from "./rows.js";
 import { waitPanel } from "./waitpanel.js";
@@ -78,7 +79,7 @@ function content() {
   if (state.static && state.tab !== "legend" && state.tab !== "lists") return [el("p", {}, "This copy has no server: it shows the timeline and the lists.")];
   if (state.tab === "here") return [...faultsOf("place"), ...instant()];
   if (state.tab === "task") return [...faultsOf("task"), ...faultsOf("stacks"), ...task()];
-  if (state.tab === "window") return [...faultsOf("window"), ...windows()];
+  if (state.tab === "window") return [...faultsOf("window"), ...faultsOf("path"), ...windows()];
   if (state.tab === "lists") return state.story && !state.static ? [...faultsOf("story"), ...story()] : [...faultsOf("list"), ...lists(draw, choose)];
   return [...faultsOf("window"), ...legend(taskRow)];
 }
@@ -293,6 +294,7 @@ function windows() {
     const answer = found?.answer?.[n];
     if (state.traces.length > 1) nodes.push(el("h2", {}, trace.head.name));
     if (answer) nodes.push(...windowOf(trace, answer, own(trace, [from, to]), found?.about.filter ?? ""));
+    if (state.rows) nodes.push(...pathPanel(trace, latest("path")?.answer?.[n], taskRow));
   });
   return nodes;
 }

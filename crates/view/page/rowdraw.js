@@ -3,6 +3,7 @@
 import { rows as stacked } from "./bitmap.js";
 import { levelFor, tilesInView, xOf } from "./lanes.js";
 import { PALETTE, css, dark, inkOn, lifted, mixed, pixel, taskColor } from "./palette.js";
+import { WAKING, stateColors } from "./pathrow.js";
 import { QUEUED, nameAt } from "./rows.js";
 import { state } from "./state.js";
 import { duration, percent, seconds } from "./time.js";
@@ -12,8 +13,8 @@ import { duration, percent, seconds } from "./time.js";
 /** @typedef {import("./api.js").RowTile} RowTile */
 /** @typedef {ReturnType<typeof import("./palette.js").theme>} Theme */
 
-/** The height of a row, and of the words above the rows, in CSS pixels. */
-const [PITCH, HEAD] = [18, 26];
+/** The height of a row, of the words above the rows, and of the row of the critical path between, in CSS pixels. */
+const [PITCH, HEAD, PATH] = [18, 26, 22];
 /** The places of the states in a tile. */
 const STATES = { running: 0, heldBack: 1, idle: 2, shorter: 3, alike: 4, queued: 5, asleep: 6, blocked: 7, throttled: 8, unknown: 9, absent: 10 };
 const WHOLE = 65535;
@@ -39,13 +40,14 @@ export const kindColors = () => LOOKS.slice(0, 4).map(([, , light, lit]) => css(
 export const legendOfRows = (theme) => [
   [(state.paint === "task" ? PALETTE : COLD).slice(0, 4).map((rgb) => css(dark() ? lifted(rgb) : rgb)), `running; the colour is that of the ${{ cpu: "CPU", llc: "last-level cache, grey where that is unknown", task: "lanes" }[state.paint]}`],
   ...LOOKS.map(([, name, light, lit]) => /** @type {[string[], string]} */ ([[css(dark() ? lit : light)], name])),
-  [[theme.faint], "asleep (a thin line)"],
+  [[WAKING], "critical path: wakeup in progress"],
+  [[theme.faint], "asleep (a thin line); on the critical path until an interrupt"],
   [[css(theme.hatch), theme.lane, css(theme.hatch), theme.lane], "unknown (hatched)"],
   [[theme.lane], "not there: not born yet, or ended"],
 ];
 
 /** The height that the rows of a trace would take, in CSS pixels. @param {Trace} trace */
-export const wishOf = (trace) => (state.rows && !state.static ? HEAD + 4 + PITCH * Math.max(1, trace.rows.places().length) : 0);
+export const wishOf = (trace) => (state.rows && !state.static ? HEAD + PATH + 4 + PITCH * Math.max(1, trace.rows.places().length) : 0);
 
 /** The colour in which a task runs on a CPU. @param {Trace} trace @param {number} place @param {number} cpu @param {Theme} theme */
 function runColor(trace, place, cpu, theme) {
@@ -106,7 +108,7 @@ function pictureOf(trace, place, kept, bar, theme) {
 }
 
 /** The heights of rows in device pixels. @param {number} s */
-const heights = (s) => ({ pitch: Math.round(PITCH * s), bar: Math.round((PITCH - 5) * s), head: Math.round(HEAD * s) });
+const heights = (s) => ({ pitch: Math.round(PITCH * s), bar: Math.round((PITCH - 5) * s), head: Math.round((HEAD + PATH) * s) });
 
 /** Calls `each` for the rows in sight, with their tasks and their upper edges. @param {Trace} trace @param {{ bottom: number, below: number }} places
  * @param {number} s @param {(place: number, y: number) => void} each */
@@ -158,7 +160,13 @@ export function drawRows(context, trace, scale, places, theme) {
     });
   });
   drawScroll(context, trace, places, head, pitch, s, theme);
+  const throttled = LOOKS.filter(([place]) => place === STATES.throttled).map(([, , light, lit]) => css(dark() ? lit : light));
+  const queued = LOOKS.slice(0, 5).map(([, , light, lit]) => css(dark() ? lit : light));
+  trace.rows.path.draw(context, scale, places.bottom + Math.round(HEAD * s), bar, theme, stateColors(queued, throttled[0], theme));
 }
+
+/** Whether the row of the critical path is at this height. @param {{ bottom: number, below: number }} places @param {number} y @param {number} s */
+export const isPath = ({ bottom, below }, y, s) => below > bottom && y >= bottom + Math.round(HEAD * s) && y < bottom + Math.round((HEAD + PATH) * s);
 
 /** @param {CanvasRenderingContext2D} context @param {[number, number, number, number]} edges left, top, right, bottom @param {() => void} draw */
 function clipped(context, [x, y, right, bottom], draw) {

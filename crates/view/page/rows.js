@@ -3,6 +3,7 @@
 import * as api from "./api.js";
 import { el } from "./dom.js";
 import { RULES, passes } from "./palette.js";
+import { PathRow } from "./pathrow.js";
 import { RowTiles } from "./rowtiles.js";
 import { change, named, onChange, refresh, state } from "./state.js";
 
@@ -21,6 +22,7 @@ export class Rows {
   constructor(trace) {
     this.trace = trace;
     this.tiles = new RowTiles(trace.index, refresh);
+    this.path = new PathRow(trace);
     /** @type {RowFacts | null} */
     this.facts = null;
     this.fault = "";

@@ -1,5 +1,6 @@
 //! `schedviz view`: the local server of a page that shows traces.
 
+mod critical_path;
 mod drawn;
 mod index_file;
 mod main_findings;

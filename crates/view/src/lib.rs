@@ -29,8 +29,8 @@ mod serve;
 mod tests;
 
 pub use ask::{
-    Commands, Drawing, EpisodeStory, Finding, Follow, Format, ListKind, MainFinding, MainFindings, MainPlace, MissedAt,
-    MissedSteal, MissedSteals, PageGroup, PageGroups, Plotted, TaskGroupings,
+    Commands, Drawing, EpisodeStory, Finding, Follow, Format, FoundPath, ListKind, MainFinding, MainFindings,
+    MainPlace, MissedAt, MissedSteal, MissedSteals, PageGroup, PageGroups, PathFinding, Plotted, TaskGroupings,
 };
 pub use columns::coding::{Digest, Unusable};
 pub use columns::longest::{CpuPath, Interval};

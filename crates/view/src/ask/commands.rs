@@ -1,5 +1,6 @@
 //! The other commands of the program, as far as the page shows their results.
 
+use crate::ask::critical_path::PathFinding;
 use crate::ask::drawing::{Drawing, Format};
 use crate::ask::main_findings::MainFindings;
 use crate::ask::missed::MissedSteals;
@@ -55,6 +56,10 @@ pub trait Commands: Sync {
     /// analysis to `follow`, once, which follows the part of the trace around the episode; it must not read the trace
     /// itself.
     fn story(&self, trace: usize, at: Ts, follow: &Follow<'_>) -> Result<EpisodeStory, String>;
+
+    /// Finds the critical path of the application in a window of a trace as `path` does. Called once for a whole trace, at the first request
+    /// for its row, and at each request for the numbers of a part; one call at a time, which may take as long as a pass.
+    fn critical_path(&self, trace: usize, window: Window) -> Result<PathFinding, String>;
 
     /// Returns the findings about a trace, as `info` reports them, in any order. `diagnostics`: those of reading the
     /// whole trace.

@@ -2,6 +2,7 @@
 //! question arrives: its parameters are values.
 
 mod commands;
+pub(crate) mod critical_path;
 pub(crate) mod drawing;
 pub(crate) mod filter;
 mod main_findings;
@@ -17,6 +18,7 @@ pub(crate) mod wait_detail;
 mod window_detail;
 
 pub use commands::{Commands, Finding};
+pub use critical_path::{FoundPath, PathFinding};
 pub use drawing::{Drawing, Format};
 pub use main_findings::{MainFinding, MainFindings, MainPlace};
 pub use missed::{MissedAt, MissedSteal, MissedSteals};

@@ -1,9 +1,9 @@
 //! The results of other commands that the page shows.
 
-use super::{main_findings, missed, story, task_groups};
+use super::{critical_path, main_findings, missed, story, task_groups};
 use crate::{
-    Commands, Drawing, EpisodeStory, Finding, Follow, Format, MainFindings, MissedSteals, Plotted, TaskEntry,
-    TaskGroupings,
+    Commands, Drawing, EpisodeStory, Finding, Follow, Format, MainFindings, MissedSteals, PathFinding, Plotted,
+    TaskEntry, TaskGroupings,
 };
 use anyhow::{Context, Result};
 use membership::StackHistory;
@@ -92,6 +92,10 @@ impl Commands for Sessions<'_> {
 
     fn story(&self, trace: usize, at: Ts, follow: &Follow<'_>) -> Result<EpisodeStory, String> {
         answered(self.of(trace).and_then(|session| story::of(session, at, follow)))
+    }
+
+    fn critical_path(&self, trace: usize, window: Window) -> Result<PathFinding, String> {
+        answered(self.of(trace).and_then(|session| critical_path::of(session, window)))
     }
 
     fn findings(&self, trace: usize, diagnostics: &Diagnostics) -> Result<Vec<Finding>, String> {

@@ -4,6 +4,7 @@
 //! is for the answers to find.
 
 use super::http::Request;
+use crate::ask::critical_path;
 use crate::ask::filter::PageFilter;
 use crate::ask::plots::{PlotQuestion, RowAt};
 use crate::ask::questions::{AskedWindow, ListKind, Question};
@@ -34,6 +35,10 @@ pub(crate) enum Wanted {
     Rows(u32, u64, Vec<usize>),
     /// The longest wait of a task in a window, and all that bears on it.
     Wait(Pid, AskedWindow),
+    /// The row of the critical path in a window, in this number of columns.
+    Path(AskedWindow, u64),
+    /// The numbers of the critical path of a window.
+    PathNumbers(AskedWindow),
     /// The stacks of a task in a window.
     TaskStacks(Pid, AskedWindow),
     /// The episode of violation in a window, step by step.
@@ -84,6 +89,8 @@ impl Wanted {
             ["main.json"] => Ok(Wanted::MainFindings),
             ["groups.json"] => Ok(Wanted::TaskGroups),
             ["wait.json"] => task(request).map(|(pid, window)| Wanted::Wait(pid, window)),
+            ["path.json"] => columns(request).and_then(|columns| Ok(Wanted::Path(window(request)?, columns))),
+            ["path-numbers.json"] => window(request).map(Wanted::PathNumbers),
             ["stacks.json"] => task(request).map(|(pid, window)| Wanted::TaskStacks(pid, window)),
             ["story.json"] => window(request).map(Wanted::Story),
             ["plot", file] => Ok(Wanted::Plot(json(file)?, PlotQuestion::Head)),
@@ -106,6 +113,12 @@ const ROWS: usize = 64;
 fn places(request: &Request) -> Result<Vec<usize>, Rule> {
     let places: Option<Vec<usize>> = request.get("of").and_then(|list| list.split(',').map(number).collect());
     places.filter(|places| (1..=ROWS).contains(&places.len())).ok_or("of is a list of 1 to 64 places of tasks")
+}
+
+/// The number of columns of a query.
+fn columns(request: &Request) -> Result<u64, Rule> {
+    let columns = parameter(request, "columns").filter(|columns| (1..=critical_path::COLUMNS).contains(columns));
+    columns.ok_or("columns is a number from 1 to 8192")
 }
 
 /// The question of a file's name; nothing if no question has it.
@@ -233,6 +246,8 @@ mod tests {
             ("at.json?at=9&cpu=2", Wanted::Answer(Question::At { ns: 9, cpu: Cpu(2) })),
             ("task.json?pid=4&from=0", Wanted::Answer(Question::Task(Pid(4), window(Some(0), None)))),
             ("wait.json?pid=4&from=1&to=2", Wanted::Wait(Pid(4), window(Some(1), Some(2)))),
+            ("path.json?from=1&to=9&columns=4", Wanted::Path(window(Some(1), Some(9)), 4)),
+            ("path-numbers.json?from=1", Wanted::PathNumbers(window(Some(1), None))),
             ("window.json", Wanted::Answer(Question::Sums(AskedWindow::default(), PageFilter::default()))),
             (
                 "list.json?kind=missed&from=1&filter=a%2C+b",
@@ -266,6 +281,8 @@ mod tests {
             ("stacks.json?from=1", "pid is that of a task"),
             ("rows/3/7.bin", "of is a list of 1 to 64 places of tasks"),
             ("rows/3/7.bin?of=1,,2", "of is a list of 1 to 64 places of tasks"),
+            ("path.json?columns=8193", "columns is a number from 1 to 8192"),
+            ("path.json?columns=8&from=x", AskedWindow::RULE),
             ("window.json?from=-1", AskedWindow::RULE),
             ("list.json?kind=x", "kind is episodes, waits, missed or herds"),
             ("search.json?q=a&from=x", "from is a whole number of nanoseconds, skip a number of events"),

@@ -47,6 +47,8 @@ pub(crate) const FILES: &[(&str, &str)] = files![
     "packs.js",
     "palette.js",
     "past.js",
+    "pathpanel.js",
+    "pathrow.js",
     "pane.js",
     "panel.js",
     "plotpanel.js",

@@ -4,11 +4,12 @@ use super::address::{TileAt, Wanted};
 use super::http::{Answer, JSON, Request};
 use super::page;
 use super::server::Server;
+use crate::ask::critical_path::{self, KeptPath};
 use crate::ask::filter::{ChosenTasks, PageFilter};
 use crate::ask::questions::{AskedWindow, Asks, Fault};
 use crate::ask::{
-    Commands, Drawing, Finding, Format, MainFindings, MissedSteals, Plotted, TaskGroupings, row_facts, story,
-    task_stacks, wait_detail,
+    Commands, Drawing, Finding, Format, MainFindings, MissedSteals, PathFinding, Plotted, TaskGroupings, row_facts,
+    story, task_stacks, wait_detail,
 };
 use crate::index::Viewed;
 use crate::index::viewed::NotReady;
@@ -17,7 +18,7 @@ use sched::pass::Window;
 use sched::{EventIssue, Pid, Ts};
 use serde_json::{Value, json};
 use std::io;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// The page of some traces, with all that it asks for.
 pub struct Site<'t> {
@@ -31,6 +32,10 @@ pub struct Site<'t> {
     groups: Vec<OnceLock<Result<TaskGroupings, String>>>,
     /// The stacks with which the tasks of each trace left their CPUs, once they were asked for.
     stacks: Vec<OnceLock<Result<StackHistory, String>>>,
+    /// The critical path of each trace, once it was asked for.
+    paths: Vec<OnceLock<Result<KeptPath, String>>>,
+    /// Held by the one search for a critical path that goes on.
+    path_turn: Mutex<()>,
     /// The figure of each specification in each trace, once it was asked for.
     plots: Vec<Vec<Asked<Plotted>>>,
 }
@@ -51,9 +56,10 @@ impl<'t> Site<'t> {
         let main = traces.iter().map(|_| OnceLock::new()).collect();
         let groups = traces.iter().map(|_| OnceLock::new()).collect();
         let stacks = traces.iter().map(|_| OnceLock::new()).collect();
+        let paths = traces.iter().map(|_| OnceLock::new()).collect();
         let names = commands.plots();
         let plots = traces.iter().map(|_| names.iter().map(|_| OnceLock::new()).collect()).collect();
-        Site { traces, commands, missed, main, groups, stacks, plots }
+        Site { traces, commands, missed, main, groups, stacks, paths, path_turn: Mutex::new(()), plots }
     }
 
     /// Reads the traces, and serves the page until the process ends.
@@ -103,6 +109,8 @@ impl<'t> Site<'t> {
             Wanted::MainFindings => answered(self.main_findings(number).map_err(Fault::from)),
             Wanted::TaskGroups => answered(self.task_groups(number).map_err(Fault::from)),
             Wanted::Wait(pid, window) => answered(wait_detail::answer(trace, pid, window)),
+            Wanted::Path(window, columns) => answered(self.path_row(number, trace, window, columns)),
+            Wanted::PathNumbers(window) => answered(self.path_numbers(number, trace, window)),
             Wanted::TaskStacks(pid, window) => answered(self.task_stacks(number, trace, pid, window)),
             Wanted::Story(window) => answered(self.story(number, trace, window)),
             Wanted::Answer(question) => answered(question.answer(trace, &OfTrace { site: self, number })),
@@ -176,6 +184,45 @@ impl<'t> Site<'t> {
             Some(Ok(history)) => task_stacks::answer(trace, history, pid, window),
             Some(Err(why)) => Err(NotReady(why.clone()).into()),
             None => Err(NotReady("there is no such trace".to_owned()).into()),
+        }
+    }
+
+    /// Searches a window for the critical path, behind every search before: each can take as much memory as `path`.
+    fn search_path(&self, number: usize, window: Window) -> Result<PathFinding, String> {
+        let _turn = self.path_turn.lock().unwrap_or_else(PoisonError::into_inner);
+        self.commands.critical_path(number, window)
+    }
+
+    /// The critical path of a whole trace; the first request reads the trace for it, and others wait for it.
+    fn path(&self, number: usize, trace: &Viewed<'_>) -> Result<&KeptPath, NotReady> {
+        trace.store()?;
+        let search = || self.search_path(number, Window::default()).map(KeptPath::of);
+        match self.paths.get(number).map(|path| path.get_or_init(search)) {
+            Some(Ok(path)) => Ok(path),
+            Some(Err(why)) => Err(NotReady(why.clone())),
+            None => Err(NotReady("there is no such trace".to_owned())),
+        }
+    }
+
+    /// The row of the critical path in a window.
+    fn path_row(&self, number: usize, trace: &Viewed<'_>, window: AskedWindow, columns: u64) -> Result<Value, Fault> {
+        let window = window.within(trace)?;
+        Ok(match self.path(number, trace)? {
+            KeptPath::Row(row) => row.answer(trace.extent().0, window, columns),
+            KeptPath::NoApplication(why) => critical_path::none(why),
+        })
+    }
+
+    /// The numbers of the critical path of a window; those of the whole trace belong to the row.
+    fn path_numbers(&self, number: usize, trace: &Viewed<'_>, window: AskedWindow) -> Result<Value, Fault> {
+        let (from, to) = window.within(trace)?;
+        match self.path(number, trace)? {
+            KeptPath::Row(row) if (from, to) == trace.extent() => Ok(row.numbers().clone()),
+            KeptPath::NoApplication(why) => Ok(critical_path::none(why)),
+            KeptPath::Row(_) => {
+                let window = Window { from: Some(from), to: Some(to) };
+                Ok(critical_path::numbers(self.search_path(number, window))?)
+            }
         }
     }
 

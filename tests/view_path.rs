@@ -1,0 +1,104 @@
+//! The critical path in `schedviz view`: its row and its numbers against those of `path`.
+
+use crate::support::{fixture, schedviz, scratch};
+use crate::view::View;
+use serde_json::Value;
+use std::path::Path;
+
+/// The answer of `path` in a window, in nanoseconds from the start of the trace; or the reason for which there is none.
+fn printed(trace: &Path, window: Option<(u64, u64)>) -> Result<Value, String> {
+    let mut arguments = vec!["path", trace.to_str().expect("a name"), "--json", "-q"];
+    let ends = window.map(|(from, to)| [format!("{from}ns"), format!("{to}ns")]);
+    if let Some([from, to]) = &ends {
+        arguments.extend(["--min", from, "--max", to]);
+    }
+    let ran = schedviz(&arguments);
+    if ran.code == Some(0) { Ok(serde_json::from_str(&ran.text()).expect("JSON")) } else { Err(ran.stderr) }
+}
+
+/// Compares the numbers of the page with those that `path` prints.
+fn compare(found: &Value, printed: Result<Value, String>, about: &str) {
+    let printed = match printed {
+        Ok(printed) => printed,
+        Err(why) => {
+            let none = found["none"].as_str().unwrap_or_else(|| panic!("{about}: {found}"));
+            assert!(why.contains(none), "{about}: {none:?} is not {why:?}");
+            return;
+        }
+    };
+    for key in ["task", "ends_with_exit", "times", "segments", "handovers", "gaps", "is_untrusted"] {
+        assert_eq!(found[key], printed[key], "{about}: {key}");
+    }
+    let time = |key: &str| printed[key].as_i64().expect("a time");
+    assert_eq!(found["length"].as_i64(), Some(time("to_ns") - time("from_ns")), "{about}");
+    let (found, printed) = [&found["tasks"], &printed["tasks"]].map(|tasks| tasks.as_array().expect("tasks")).into();
+    assert_eq!(found[..], printed[..found.len()], "{about}");
+}
+
+/// Compares the sums of the row with the times of the whole path, in few columns and in many.
+fn compare_row(view: &View, span: u64, times: &Value, about: &str) {
+    let time = |key: &str| times[key].as_u64().unwrap_or(0);
+    for columns in [1, 300, 8192] {
+        let row = view.json(&format!("t/0/path.json?from=0&to={span}&columns={columns}"));
+        let names: Vec<&str> =
+            row["states"].as_array().expect("states").iter().map(|name| name.as_str().expect("a name")).collect();
+        let parts = row["parts"].as_array().expect("parts");
+        assert!(!parts.is_empty() && parts.len() <= 2 * columns + 5, "{about}: {} parts", parts.len());
+        let sum = |is: &dyn Fn(&str) -> bool| -> u64 {
+            let all = parts.iter().flat_map(|part| part[5].as_array().expect("times"));
+            let these = all.filter(|time| is(names[time[0].as_u64().expect("a place") as usize]));
+            these.map(|time| time[1].as_u64().expect("a time")).sum()
+        };
+        for (name, key) in [
+            ("running", "running_ns"),
+            ("wakeup in progress", "waking_ns"),
+            ("sleeping until interrupt", "sleeping_ns"),
+            ("unknown", "unknown_ns"),
+            ("throttled by cpu.max", "throttled_ns"),
+        ] {
+            assert_eq!(sum(&|other| other == name), time(key), "{about}: {name} in {columns} columns");
+        }
+        assert_eq!(sum(&|name| name.starts_with("queued")), time("queued_ns"), "{about}: {columns} columns");
+    }
+}
+
+#[test]
+fn the_critical_path_is_that_of_path() {
+    // The last but one has losses, and half of the last is missing.
+    let folder = scratch("view-path");
+    let cut = folder.join("cut.dat");
+    let bytes = std::fs::read(fixture("hackbench-v6.dat")).expect("the fixture");
+    std::fs::write(&cut, &bytes[..bytes.len() / 2]).expect("written");
+    let names = ["hackbench.dat", "throttled-6.12.dat", "unseen-wakeups-6.1.dat"];
+    for path in names.map(fixture).into_iter().chain([cut]) {
+        let name = path.to_str().expect("a name");
+        let view = View::of(&[&path]);
+        let span = view.head(0)["span"].as_u64().expect("a span");
+        let whole = view.json("t/0/path-numbers.json");
+        let truth = printed(&path, None);
+        if let Ok(truth) = &truth {
+            compare_row(&view, span, &truth["times"], name);
+        }
+        compare(&whole, truth, name);
+        assert_eq!(view.json(&format!("t/0/path-numbers.json?from=0&to={span}")), whole, "{name}");
+        let window = (span / 3, span / 4 * 3);
+        let found = view.json(&format!("t/0/path-numbers.json?from={}&to={}", window.0, window.1));
+        compare(&found, printed(&path, Some(window)), &format!("{name}: {window:?}"));
+        if let Some(command) = found["command"].as_str() {
+            assert!(command.contains(&format!("--min {}ns --max {}ns", window.0, window.1)), "{command}");
+        }
+    }
+    std::fs::remove_dir_all(&folder).expect("removed");
+}
+
+#[test]
+fn a_trace_without_an_application_has_no_path_and_says_why() {
+    let path = fixture("mask.dat");
+    let view = View::of(&[&path]);
+    view.head(0);
+    let [row, numbers] = ["t/0/path.json?columns=100", "t/0/path-numbers.json"].map(|place| view.json(place));
+    assert_eq!(row, numbers);
+    assert!(row["none"].as_str().is_some_and(|why| why.starts_with("the traced command is not in the trace")), "{row}");
+    compare(&row, printed(&path, None), "mask.dat");
+    assert_eq!(view.get("t/0/path.json?columns=0").status, 400);
+}
