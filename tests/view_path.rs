@@ -1,7 +1,9 @@
-//! The critical path in `schedviz view`: its row and its numbers against those of `path`.
+//! The critical path in `schedviz view`: its row and its numbers against those of `path`, and in a browser.
 
 use crate::support::{fixture, schedviz, scratch};
 use crate::view::View;
+use crate::view_browser::{COMPLETE, Server, assert_clean, open};
+use crate::webdriver::Browser;
 use serde_json::Value;
 use std::path::Path;
 
@@ -101,4 +103,36 @@ fn a_trace_without_an_application_has_no_path_and_says_why() {
     assert!(row["none"].as_str().is_some_and(|why| why.starts_with("the traced command is not in the trace")), "{row}");
     compare(&row, printed(&path, None), "mask.dat");
     assert_eq!(view.get("t/0/path.json?columns=0").status, 400);
+}
+
+#[test]
+fn a_click_on_the_row_chooses_the_task_that_the_path_is_with() {
+    let Some(browser) = Browser::start("path") else { return };
+    let path = fixture("hackbench.dat");
+    let server = Server::start(&[&path]);
+    open(&browser, &server, "d=light&q=application");
+    browser.wait_for("schedviz.state.traces[0].rows.path.answer?.parts.length > 50");
+    browser.wait_for(COMPLETE);
+    let click = "const pane = schedviz.panes[0], s = devicePixelRatio, { rows } = pane.trace;
+        const [x, y] = [500, pane.places().bottom / s + 32], canvas = pane.canvas.getBoundingClientRect();
+        const { time, path, task } = pane.hit(x, y);
+        const at = { clientX: canvas.left + x, clientY: canvas.top + y, button: 0, pointerId: 1, bubbles: true };
+        pane.canvas.setPointerCapture = () => {};
+        pane.canvas.dispatchEvent(new PointerEvent('pointerdown', at));
+        pane.canvas.dispatchEvent(new PointerEvent('pointerup', at));
+        const part = rows.path.answer.parts.find(([from, to]) => from <= time && time < to);
+        return [path, task, part[2], part[4]];";
+    let hit = browser.run(click);
+    assert_eq!([&hit[0], &hit[1], &hit[3]], [&Value::from(true), &Value::from(-1), &Value::from(1)], "{hit}");
+    assert_eq!(browser.run("return schedviz.state.highlight.pid"), hit[2]);
+    browser.wait_for("document.querySelector('#panel h2')?.textContent.startsWith('CPU')");
+    // The panel has the shares with the command line that prints them.
+    browser.run("document.getElementById('tab-window').click()");
+    browser.wait_for(
+        "[...document.querySelectorAll('#panel code')].some(code => code.textContent.startsWith('schedviz path'))",
+    );
+    let share = "return [...document.querySelectorAll('#panel tr')].find(row => row.textContent.startsWith('wakeup in progress')).textContent";
+    let share = browser.run(share);
+    assert!(share.as_str().is_some_and(|text| text.contains("13.9") && text.contains("159 ms")), "{share}");
+    assert_clean(&browser, &server);
 }
