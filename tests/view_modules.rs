@@ -80,11 +80,14 @@ const parts = [[10, 20, 7, 3, 1, [[0, 10]]], [20, 30, 8, null, 1, [[6, 10]]], [3
 assert.deepEqual([9, 10, 19, 20, 39, 49, 50].map((time) => placeAt(parts, time)), [-1, 0, 0, 1, 2, 3, -1]);
 assert.deepEqual([0, 1, 2, 3].map((place) => cpuFrom(parts, place)), [3, 5, 5, -1]);
 // The rows of the panel are those of path, throttled time where there is any.
-const times = { running_ns: 750, queued_ns: 250, queued_alike_ns: 250 };
+const times = { running_ns: 750, queued_ns: 250, queued_alike_ns: 250, waking_ns: null, sleeping_ns: 0 };
 assert.equal(rowsOf({ times, length: 1000 }).length, 9);
 const rows = rowsOf({ times: { ...times, throttled_ns: 1 }, length: 1000 });
 assert.deepEqual([rows.length, rows[0][0], rows[5][0], rows[9][0]], [10, "running", "– all queues alike", "throttled by cpu.max"]);
 assert.match(rows[0][1], /^75/);
+// Unknown is no zero.
+assert.equal(rows[6][1], "unknown");
+assert.match(rows[7][1], /^0/);
 "#,
     );
 }

@@ -233,7 +233,7 @@ export const rowFacts = (trace) => json(`t/${trace}/rows.json`);
 /** The critical path in a window; `none` is the reason for which there is none.
  * @typedef {{ none?: string, states: string[], task: { pid: number, command: string } | null, is_untrusted: boolean, is_cut: boolean, parts: PathPart[] }} PathAnswer */
 /** The numbers of the critical path of a window, in ns; `none` is the reason for which there is none.
- * @typedef {{ none?: string, task: { pid: number, command: string } | null, ends_with_exit: boolean, length: number, times: Record<string, number>,
+ * @typedef {{ none?: string, task: { pid: number, command: string } | null, ends_with_exit: boolean, length: number, times: Record<string, number | null>,
  *   possible_ns: number, is_untrusted: boolean, is_cut: boolean, tasks: any[], tasks_number: number, command: string }} PathNumbers */
 
 /** The row of the critical path. @param {number} trace @param {number} from @param {number} to @param {number} columns @returns {Promise<PathAnswer>} */

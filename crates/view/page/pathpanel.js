@@ -16,10 +16,11 @@ const TIMES = [
 /** The number of tasks that are listed. */
 const ROWS = 10;
 
-/** The rows of the table: the time in each state and its share; throttled where there is any. @param {PathNumbers} answer @returns {[string, string][]} */
+/** The rows of the table: the time in each state and its share, or that it is unknown; throttled where there is any. @param {PathNumbers} answer @returns {[string, string][]} */
 export function rowsOf({ times, length }) {
-  const shown = TIMES.filter(([, key]) => key !== "throttled_ns" || times[key] > 0);
-  return shown.map(([name, key]) => [name, `${percent((times[key] ?? 0) / Math.max(1, length))}  ${duration(times[key] ?? 0)}`]);
+  const shown = TIMES.filter(([, key]) => key !== "throttled_ns" || times[key]);
+  const inWords = (/** @type {number | null} */ ns) => (ns === null ? "unknown" : `${percent(ns / Math.max(1, length))}  ${duration(ns)}`);
+  return shown.map(([name, key]) => [name, inWords(times[key] ?? null)]);
 }
 
 /** @param {Trace} trace @param {PathNumbers | null | undefined} answer
@@ -38,7 +39,7 @@ export function pathPanel(trace, answer, taskRow) {
   if (answer.possible_ns > 0) nodes.push(el("p", {}, `${duration(answer.possible_ns)} of it is possibly on the path.`));
   const tasks = el("table");
   for (const share of answer.tasks.slice(0, ROWS)) {
-    const all = share.running_ns + share.queued_ns + share.waking_ns + share.sleeping_ns + share.unknown_ns + (share.throttled_ns ?? 0);
+    const all = ["running", "queued", "waking", "sleeping", "unknown", "throttled"].reduce((sum, state) => sum + (share[`${state}_ns`] ?? 0), 0);
     tasks.append(taskRow(trace, { pid: share.pid, comm: share.command }, percent(all / Math.max(1, length)), duration(all)));
   }
   nodes.push(tasks);
