@@ -18,7 +18,7 @@ pub struct FoundPath {
 /// The answer to the question for the critical path of the application.
 #[derive(Clone, Debug)]
 pub enum PathFinding {
-    /// The path.
+    /// The critical path of the application.
     Found(Box<FoundPath>),
     /// The reason for which there is none: the window shows no application.
     NoApplication(String),
@@ -231,7 +231,7 @@ impl FoundPath {
     }
 }
 
-/// What is kept of the path of a trace.
+/// The critical path of a trace, as far as it is kept.
 #[derive(Clone, Debug)]
 pub(crate) enum KeptPath {
     Row(PathRow),
