@@ -18,7 +18,7 @@ use workcons::{Options, Waiters};
 /// By distance and outcome: the number of missed steals, and their time in violation.
 type Sums = BTreeMap<(Nearest, NewIdleOutcome), (u64, u64)>;
 
-const PROBED: Probed = Probed { attempts: true, gate: true };
+const PROBED: Probed = Probed { attempts: true, gate: true, verdicts: true };
 
 fn ours(report: &WhyReport) -> Sums {
     let mut sums = Sums::new();
@@ -73,7 +73,8 @@ fn outcomes_are_the_simulators() {
             assert_eq!(ours(&report), theirs, "seed {seed}");
         }
     }
-    assert_eq!(seen.len(), NewIdleOutcome::ALL.len(), "each of them occurs: {seen:?}");
+    let known = NewIdleOutcome::ALL.into_iter().filter(|outcome| *outcome != NewIdleOutcome::NoneMoved);
+    assert!(seen.keys().copied().eq(known), "each of them occurs: {seen:?}");
     assert!(seen.values().sum::<u64>() > 500, "{seen:?}");
 }
 

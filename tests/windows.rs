@@ -142,7 +142,7 @@ fn waits_and_idle_stretches_of_adjacent_windows_are_those_of_the_whole() {
             let wait = |case: &ListedCase<WaitOrigin, WaitEnd>| waits.lock().expect("a list").push(*case);
             let stretch = |case: &ListedCase<IdleOrigin, IdleEnd>| stretches.lock().expect("a list").push(*case);
             let cases = why::Cases { wait: &wait, stretch: &stretch };
-            let probed = why::Probed { attempts: true, gate: true };
+            let probed = why::Probed { attempts: true, gate: true, verdicts: true };
             // A pass that begins again lists all again.
             let why = || {
                 waits.lock().expect("a list").clear();

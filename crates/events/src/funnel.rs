@@ -271,7 +271,9 @@ impl Outcomes {
             AttemptOutcome::Moved => &mut self.moved,
             AttemptOutcome::NotChosen => &mut self.not_chosen,
             AttemptOutcome::NoBusiestGroup => &mut self.no_busiest_group,
-            AttemptOutcome::NoTaskExamined | AttemptOutcome::AllRefused => &mut self.none_moved,
+            AttemptOutcome::NoneMoved | AttemptOutcome::NoTaskExamined | AttemptOutcome::AllRefused => {
+                &mut self.none_moved
+            }
         } += 1;
     }
 

@@ -15,6 +15,8 @@ pub struct Probed {
     pub attempts: bool,
     /// The state of the run queue when a CPU is about to idle (`newidle_balance_in` or `idle`).
     pub gate: bool,
+    /// The verdicts on tasks that the balancer examined (`can_migrate`).
+    pub verdicts: bool,
 }
 
 impl Probed {
@@ -23,6 +25,7 @@ impl Probed {
         Probed {
             attempts: session.has_probe("load_balance", "moved"),
             gate: session.has_probe("newidle_balance_in", "avg_idle") || session.has_probe("idle", "avg_idle"),
+            verdicts: session.has_probe("can_migrate", "ok"),
         }
     }
 }
@@ -32,8 +35,9 @@ impl Probed {
 pub(crate) struct Balancer {
     attempts: Attempts,
     newidles: NewIdles,
-    /// Whether there are probes.
+    /// Whether there are probes, and one on verdicts among them.
     has_probes: bool,
+    has_verdicts: bool,
     /// The gate of each CPU, where the costs are known.
     gates: Option<Gates>,
 }
@@ -71,8 +75,10 @@ impl<'o> Why<'o> {
             return self;
         }
         let balancer = self.balancer.take().unwrap_or_default();
-        let newidles = NewIdles::new(probed.attempts);
-        Why { balancer: Some(Box::new(Balancer { newidles, has_probes: true, ..*balancer })), ..self }
+        let (attempts, newidles) = (Attempts::new(probed.verdicts), NewIdles::new(probed.attempts));
+        let has_verdicts = probed.verdicts;
+        let balancer = Balancer { attempts, newidles, has_probes: true, has_verdicts, ..*balancer };
+        Why { balancer: Some(Box::new(balancer)), ..self }
     }
 
     /// The analysis with the state of the gate of new-idle balancing at each missed steal, where the costs are known.
@@ -108,5 +114,10 @@ impl<'o> Why<'o> {
     /// The outcome of new-idle balancing before the switch of a CPU; nothing where no probe was recorded.
     pub(crate) fn newidle(&mut self, cpu: Cpu) -> Option<NewIdle> {
         Some(self.balancer.as_mut().filter(|balancer| balancer.has_probes)?.newidles.switch(cpu))
+    }
+
+    /// Whether verdicts on examined tasks were recorded.
+    pub(crate) fn has_verdicts(&self) -> bool {
+        self.balancer.as_ref().is_some_and(|balancer| balancer.has_verdicts)
     }
 }

@@ -38,8 +38,8 @@ pub struct OutcomeRow {
     pub number: u64,
     /// The CPU time in violation of the idle stretches that began so, in nanoseconds.
     pub violated_ns: u64,
-    /// The verdicts on the tasks that were examined.
-    pub examined: Verdicts,
+    /// The verdicts on the tasks that were examined; null without the probe `can_migrate`.
+    pub examined: Option<Verdicts>,
 }
 
 /// The missed steals with one state of the gate of new-idle balancing.
@@ -111,12 +111,13 @@ impl MissedSums {
         self.has_outcomes |= later.has_outcomes;
     }
 
-    fn outcome_rows(&self) -> Vec<OutcomeRow> {
+    /// The rows; `has_verdicts`: whether verdicts on examined tasks were recorded.
+    fn outcome_rows(&self, has_verdicts: bool) -> Vec<OutcomeRow> {
         let row = |(outcome, (number, violated_ns, examined)): (&NewIdleOutcome, &(u64, u64, Verdicts))| OutcomeRow {
             outcome: *outcome,
             number: *number,
             violated_ns: *violated_ns,
-            examined: *examined,
+            examined: has_verdicts.then_some(*examined),
         };
         let rows = NewIdleOutcome::ALL.iter().zip(&self.outcomes).map(row);
         rows.filter(|row| row.number > 0).collect()
@@ -132,14 +133,14 @@ impl Missed {
     /// The outcomes of all missed steals, in their order, each with its number by distance; nothing without probes.
     pub(crate) fn outcomes(&self) -> Vec<(OutcomeRow, Vec<u64>)> {
         let of = |outcome: NewIdleOutcome| {
-            let mut all = OutcomeRow { outcome, number: 0, violated_ns: 0, examined: Verdicts::default() };
+            let mut all = OutcomeRow { outcome, number: 0, violated_ns: 0, examined: None };
             let mut numbers = vec![0; self.by_distance.len()];
             for (number, distance) in numbers.iter_mut().zip(&self.by_distance) {
                 for row in distance.outcomes.iter().flatten().filter(|row| row.outcome == outcome) {
                     *number = row.number;
                     all.number += row.number;
                     all.violated_ns = all.violated_ns.saturating_add(row.violated_ns);
-                    all.examined.add(&row.examined);
+                    row.examined.iter().for_each(|more| all.examined.get_or_insert_default().add(more));
                 }
             }
             (all, numbers)
@@ -226,8 +227,8 @@ impl MissedSteals {
         EstimatedGate::ALL.into_iter().zip(&self.gates).map(row).filter(|row| row.number > 0).collect()
     }
 
-    /// The rows; `caches`: whether the topology gives the last-level caches.
-    pub(crate) fn report(&self, caches: bool) -> Missed {
+    /// The rows; `caches`: whether the topology gives the last-level caches; `has_verdicts`: whether verdicts on examined tasks were recorded.
+    pub(crate) fn report(&self, caches: bool, has_verdicts: bool) -> Missed {
         let row = |(nearest, sums): (&Nearest, &MissedSums)| MissedRow {
             nearest: *nearest,
             number: sums.number,
@@ -235,7 +236,7 @@ impl MissedSteals {
             violated_ns: sums.violated,
             idle: sums.idle.summary(),
             unfinished: sums.unfinished,
-            outcomes: sums.has_outcomes.then(|| sums.outcome_rows()),
+            outcomes: sums.has_outcomes.then(|| sums.outcome_rows(has_verdicts)),
         };
         let rows = DISTANCES.iter().zip(&self.sums).filter(|(_, sums)| sums.number > 0).map(row);
         let by_distance: Vec<MissedRow> = rows.collect();

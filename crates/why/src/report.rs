@@ -172,7 +172,7 @@ pub(crate) fn build(mut why: Why<'_>, end: Ts, state: &SchedState) -> WhyReport 
         violation_percent: Some(100.0 * violated.0 as f64 / (window.0 as f64).max(1.0)),
         waiting: Some(rows(&why.waits, options.zero)),
         idling: Some(rows(&why.stretches, options.zero)),
-        missed: Some(why.missed.report(options.topology.has_groups(CpuOrder::Llc))),
+        missed: Some(why.missed.report(options.topology.has_groups(CpuOrder::Llc), why.has_verdicts())),
         by,
         assumed_bound: None,
         on_smaller_cpu: None,

@@ -249,6 +249,7 @@ fn attempt_words(attempt: &Attempt) -> String {
     let outcome = match attempt.outcome {
         AttemptOutcome::NotChosen => "another CPU of its group balances".to_owned(),
         AttemptOutcome::NoBusiestGroup => "no group is busier".to_owned(),
+        AttemptOutcome::NoneMoved => "a group is busier, no task was moved".to_owned(),
         AttemptOutcome::NoTaskExamined => "a group is busier, no task was examined".to_owned(),
         AttemptOutcome::AllRefused => {
             let all = attempt.verdicts.examined();

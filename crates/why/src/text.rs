@@ -371,7 +371,12 @@ fn outcomes(out: &mut String, missed: &Missed) {
 /// The refusals of tasks that were examined before missed steals, in words; nothing if there are none.
 fn refusals(missed: &Missed) -> Option<String> {
     let mut all = Verdicts::default();
-    missed.by_distance.iter().flat_map(|row| row.outcomes.iter().flatten()).for_each(|row| all.add(&row.examined));
+    missed
+        .by_distance
+        .iter()
+        .flat_map(|row| row.outcomes.iter().flatten())
+        .filter_map(|row| row.examined.as_ref())
+        .for_each(|row| all.add(row));
     let Verdicts { running, one_cpu, other, .. } = all;
     (running + one_cpu + other > 0)
         .then(|| format!("tasks refused: {running} running, {one_cpu} bound to one CPU, {other} for other reasons"))

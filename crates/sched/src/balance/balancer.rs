@@ -68,6 +68,8 @@ pub enum AttemptOutcome {
     NotChosen,
     /// A search without a busiest group.
     NoBusiestGroup,
+    /// A busiest group of which no task was moved; without records of verdicts nothing shows whether one was examined.
+    NoneMoved,
     /// A busiest group of which no task was examined: no busiest queue, or its lock was not taken.
     NoTaskExamined,
     /// A refusal of every examined task.
@@ -120,9 +122,16 @@ struct OpenAttempt {
 pub struct Attempts {
     open: Vec<OpenAttempt>,
     verdicts: Verdicts,
+    /// Whether the trace lacks the verdicts on tasks, so that no record of one means nothing.
+    hides_verdicts: bool,
 }
 
 impl Attempts {
+    /// The collector for a trace with records of verdicts on tasks (`can_migrate`), or without.
+    pub fn new(has_verdicts: bool) -> Attempts {
+        Attempts { hides_verdicts: !has_verdicts, ..Attempts::default() }
+    }
+
     /// The verdicts on all tasks that were examined so far, in attempts and otherwise.
     pub fn verdicts(&self) -> Verdicts {
         self.verdicts
@@ -190,7 +199,11 @@ impl Attempts {
             }
             Probe::AttemptEnds { balancing, domain, moved } => {
                 let open = std::mem::take(open);
-                return Some(open.end(event, balancing, domain, moved));
+                let mut attempt = open.end(event, balancing, domain, moved);
+                if self.hides_verdicts && attempt.outcome == AttemptOutcome::NoTaskExamined {
+                    attempt.outcome = AttemptOutcome::NoneMoved;
+                }
+                return Some(attempt);
             }
             _ => {}
         }
@@ -272,6 +285,8 @@ pub enum NewIdleOutcome {
     GivenUp,
     /// Attempted; no group of CPUs was busier.
     NoBusiestGroup,
+    /// Attempted; a busier group was found, and no task of it was moved: whether one was examined is unknown without the probe `can_migrate`.
+    NoneMoved,
     /// Attempted; a busier group was found, and no task of it was examined: no busiest queue, or its lock was not taken.
     NoTaskExamined,
     /// Attempted; every examined task was refused.
@@ -282,7 +297,7 @@ pub enum NewIdleOutcome {
 
 impl NewIdleOutcome {
     /// All outcomes, in the order of their indices.
-    pub const ALL: [NewIdleOutcome; 10] = [
+    pub const ALL: [NewIdleOutcome; 11] = [
         NewIdleOutcome::Unknown,
         NewIdleOutcome::WakeupPending,
         NewIdleOutcome::NotOverloaded,
@@ -290,6 +305,7 @@ impl NewIdleOutcome {
         NewIdleOutcome::NotAttempted,
         NewIdleOutcome::GivenUp,
         NewIdleOutcome::NoBusiestGroup,
+        NewIdleOutcome::NoneMoved,
         NewIdleOutcome::NoTaskExamined,
         NewIdleOutcome::AllRefused,
         NewIdleOutcome::Pulled,
@@ -305,6 +321,7 @@ impl NewIdleOutcome {
             NewIdleOutcome::NotAttempted => "not attempted: other reasons",
             NewIdleOutcome::GivenUp => "given up: a task came meanwhile",
             NewIdleOutcome::NoBusiestGroup => "no busiest group",
+            NewIdleOutcome::NoneMoved => "none moved of a busier group",
             NewIdleOutcome::NoTaskExamined => "no task examined",
             NewIdleOutcome::AllRefused => "all examined tasks refused",
             NewIdleOutcome::Pulled => "pulled, and idle all the same",
@@ -321,6 +338,7 @@ impl NewIdleOutcome {
         match attempt {
             AttemptOutcome::NotChosen => NewIdleOutcome::GivenUp,
             AttemptOutcome::NoBusiestGroup => NewIdleOutcome::NoBusiestGroup,
+            AttemptOutcome::NoneMoved => NewIdleOutcome::NoneMoved,
             AttemptOutcome::NoTaskExamined => NewIdleOutcome::NoTaskExamined,
             AttemptOutcome::AllRefused => NewIdleOutcome::AllRefused,
             AttemptOutcome::Moved => NewIdleOutcome::Pulled,

@@ -68,7 +68,11 @@ fn queue(overloaded: bool, avg_idle: u64, cost: u64) -> RunQueue {
 
 /// The outcome at the switch behind these records.
 fn outcome(has_attempts: bool, probes: &[Probe]) -> NewIdleOutcome {
-    let (mut attempts, mut newidles) = (Attempts::default(), NewIdles::new(has_attempts));
+    outcome_of(Attempts::default(), has_attempts, probes)
+}
+
+fn outcome_of(mut attempts: Attempts, has_attempts: bool, probes: &[Probe]) -> NewIdleOutcome {
+    let mut newidles = NewIdles::new(has_attempts);
     for probe in probes {
         let attempt = attempts.event(&event(*probe));
         newidles.event(&event(*probe), attempt.as_ref());
@@ -76,6 +80,18 @@ fn outcome(has_attempts: bool, probes: &[Probe]) -> NewIdleOutcome {
     let found = newidles.switch(Cpu(3)).outcome;
     assert_eq!(newidles.switch(Cpu(3)).outcome, NewIdleOutcome::Unknown, "a switch later nothing is known");
     found
+}
+
+/// Without the probe on verdicts no record of an examined task is not a record of none.
+#[test]
+fn nothing_shows_whether_a_task_was_examined_without_verdicts() {
+    let new_idle = end(Balancing::NewIdle, 0);
+    let of = |has_verdicts: bool, probes: &[Probe]| outcome_of(Attempts::new(has_verdicts), true, probes);
+    assert_eq!(of(true, &[FOUND, new_idle]), NewIdleOutcome::NoTaskExamined);
+    assert_eq!(of(false, &[FOUND, new_idle]), NewIdleOutcome::NoneMoved);
+    assert_eq!(of(false, &[NOT_FOUND, new_idle]), NewIdleOutcome::NoBusiestGroup);
+    assert_eq!(of(false, &[FOUND, end(Balancing::NewIdle, 1)]), NewIdleOutcome::Pulled);
+    assert!(NewIdleOutcome::NoneMoved.is_attempted());
 }
 
 #[test]
