@@ -63,6 +63,7 @@ const OTHERS: &[(&str, &str)] = &[
     ("schedstat", "reads no trace"),
     ("export", "lists events: below"),
     ("cut", "makes a part: below"),
+    ("reproduce", "has the work of each window by itself"),
     ("top", "follows the running machine"),
     ("machine", "describes the running machine"),
     ("manual", "prints a manual"),

@@ -3,7 +3,7 @@
 
 use crate::conforms::conforms;
 use crate::oracle::{OFFLINE, Slow};
-use crate::support::{csv, events, fixture, recordings, root, schedviz, scratch, unwrapped};
+use crate::support::{csv, events, fixture, fixtures_and_part, root, schedviz, scratch, unwrapped};
 use parse::Trace;
 use sched::affinity::AffinityRecords;
 use sched::probe::Probe;
@@ -296,7 +296,8 @@ fn a_second_implementation_agrees_where_changes_are_recorded() {
 #[test]
 fn a_second_implementation_agrees_on_recordings() {
     let mut compared = 0;
-    for path in recordings().into_iter().filter(|path| std::fs::metadata(path).is_ok_and(|m| m.len() < 100_000)) {
+    for path in fixtures_and_part(3).into_iter().filter(|path| std::fs::metadata(path).is_ok_and(|m| m.len() < 100_000))
+    {
         let trace = Trace::open(&path, parse::Options::default()).expect("a readable recording");
         // The rule is the same for every trace whose state is simple: nothing lost, and wakeups recorded.
         let simple = |events: &[SchedEvent]| {
@@ -407,8 +408,8 @@ const ISOLATED: &str = r#"{"at":"start","tasks":{"0-5":[@]}},{"at":"during","tas
 /// An isolated partition has CPUs 0 and 1: the shell joins it at the end, its children before do not.
 const PARTITION: &str = r#"{"at":"start","tasks":{"2-5":[@]}},{"at":"during","tasks":{"0-1":[429],"2-5":[429]}}"#;
 
-/// Two tasks bound to CPU 1, and one to CPUs 4 to 7, which is bound to CPU 7 later.
-const AFFINE: &str = r#"{"at":"start","tasks":{"0-7":[1167],"4-7":[83]}},{"at":"during","tasks":{"1":[1169,1170],"4-7":[1171]}},
+/// Two tasks bound to CPU 1, one to CPUs 4 to 7, which is bound to CPU 7 later, and one that is free. Without its list that one may be bound.
+const AFFINE: &str = r#"{"at":"start","tasks":{"0-7":[1167],"4-7":[83]}},{"at":"during","tasks":{"1":[1169,1170],"4-7":[1171],"0-7":[1168]}},
     {"at":"end","tasks":{"7":[1171]}}"#;
 
 /// Five soakers in a cgroup on CPUs 0 and 1, which is moved to CPUs 4 to 7.
@@ -431,6 +432,49 @@ fn tasks_that_were_bound_to_cpus_come_out_right() {
             close(measured(&path, lists), expected);
         }
     }
+}
+
+/// A machine file has no list of tasks that were born and bound while the tasks were listed.
+#[test]
+fn tasks_that_no_list_has_may_be_bound() {
+    let folder = scratch("affinity-unlisted");
+    let trace = folder.join("run.dat");
+    std::fs::copy(fixture("isolated.dat"), &trace).expect("copied");
+    let answer = |command: &str| -> serde_json::Value {
+        let out = schedviz(&[command, trace.to_str().expect("UTF-8"), "--json"]).success().text();
+        serde_json::from_str(&out).expect("JSON")
+    };
+    let measured = || answer("workcons")["runs"][0].take();
+    // The sentences on waiting beside idle CPUs.
+    let findings = || -> Vec<[String; 2]> {
+        let found = answer("findings")["findings"].take();
+        let word = |one: &serde_json::Value, key: &str| one[key].as_str().expect("a word").to_owned();
+        let found =
+            found.as_array().expect("findings").iter().map(|one| [word(one, "certainty"), word(one, "sentence")]);
+        found.filter(|[_, sentence]| sentence.contains("seem bound") || sentence.contains("while CPUs idled")).collect()
+    };
+    let listed = |lists: &str| {
+        let file = format!(
+            r#"{{"schema":"schedviz/machine/1","kernel":{{}},"cpus":{{}},"scheduler":{{}},"affinity":[{{"at":"start","tasks":{{{lists}}}}}]}}"#
+        );
+        std::fs::write(folder.join("run.machine.json"), file).expect("written");
+    };
+    let hint = |run: &serde_json::Value| (run["confined_percent"].clone(), run["confined_to"].clone());
+    let (without, found) = (hint(&measured()), findings());
+    assert!(
+        without.0.as_f64() > Some(50.0) && found[0][0] == "possible" && found[0][1].contains("seem bound"),
+        "{without:?} {found:?}"
+    );
+    // One of the first tasks of the machine is bound, which has nothing to do with the soakers.
+    listed(r#""1":[1]"#);
+    assert_eq!((hint(&measured()), findings()), (without, found));
+    // Its own list shows that a task is not bound.
+    let events = events(&Trace::open(&trace, parse::Options::default()).expect("a recording"));
+    let all: Vec<String> = tasks(&events).keys().filter(|pid| **pid != 1).map(i32::to_string).collect();
+    listed(&format!(r#""1":[1],"0-7":[{}]"#, all.join(",")));
+    assert_eq!(hint(&measured()), (serde_json::Value::Null, serde_json::Value::Null));
+    let found = findings();
+    assert!(found.len() == 1 && found[0][1].contains("while CPUs idled"), "{found:?}");
 }
 
 /// Three tasks that taskset bound to CPU 1, to CPUs 2 and 3 a second later, and to none of four after another one.
@@ -472,13 +516,17 @@ fn tasks_that_are_bound_while_they_wait_are_followed() {
 
 #[test]
 fn the_text_warns_of_tasks_that_may_be_bound() {
-    let warning = "the waiting tasks were never queued on the idle CPUs: these tasks may be bound to other CPUs";
+    let warning = |on: &str| {
+        format!(
+            "the waiting tasks were never queued on the idle CPUs, but on {on} alone: these tasks may be bound to other CPUs"
+        )
+    };
     let text = |name: &str| {
         let trace = fixture(name);
         unwrapped(&schedviz(&["workcons", trace.to_str().expect("UTF-8")]).success().text())
     };
-    assert!(text("isolated.dat").contains(warning));
-    assert!(text("affine.dat").contains(warning));
+    assert!(text("isolated.dat").contains(&warning("CPUs 0-5")));
+    assert!(text("affine.dat").contains(&warning("CPU 1")));
     // Here tasks move everywhere.
-    assert!(!text("hackbench.dat").contains(warning));
+    assert!(!text("hackbench.dat").contains("may be bound"));
 }

@@ -1,4 +1,4 @@
-//! The generated blocks of the book: outputs of commands, options from the command line's definition, fields from the JSON schemas.
+//! The generated blocks of the book: outputs of commands, options from the command line's definition, links to the JSON schemas.
 //! A comment of HTML above each says what it holds; `SCHEDVIZ_BLESS=1` rewrites the blocks:
 //!
 //! ```text
@@ -6,12 +6,10 @@
 //! <!-- output(20): schedviz why tests/fixtures/hackbench.dat -->    its first 20 lines
 //! <!-- options: workcons -->                                        a list: the options of its own that -h shows
 //! <!-- options: workcons --waiters --tasks -->                      these options
-//! <!-- columns: workcons -->                                        a list: the fields of the report in JSON
-//! <!-- columns: workcons worst -->                                  the fields of each element of `worst`
+//! <!-- schema: workcons -->                                         a link to the schema of the report in JSON
 //! ```
 
 use crate::support::{asked, root};
-use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -47,7 +45,7 @@ fn marker(line: &str) -> Option<Marker<'_>> {
         Some((kind, limit)) => (kind, Some(limit.strip_suffix(')')?.parse().ok()?)),
         None => (head, None),
     };
-    ["output", "options", "columns"].contains(&kind).then_some(Marker { kind, limit, words })
+    ["output", "options", "schema"].contains(&kind).then_some(Marker { kind, limit, words })
 }
 
 /// What the marker asks for, in lines.
@@ -55,7 +53,7 @@ fn made(marker: &Marker<'_>) -> Vec<String> {
     match marker.kind {
         "output" => output(marker.words, marker.limit),
         "options" => options(marker.words),
-        _ => columns(marker.words),
+        _ => schema(marker.words),
     }
 }
 
@@ -89,8 +87,9 @@ fn options(words: &str) -> Vec<String> {
     let shared = ["Window", "Tasks", "Output", "Verdict", "Figure"];
     let is_own = |arg: &&clap::Arg| {
         let is_shared = arg.get_help_heading().is_some_and(|heading| shared.contains(&heading));
-        let is_help = ["help", "verbose"].contains(&arg.get_id().as_str());
-        !(is_shared || is_help || arg.is_hide_set() || arg.is_hide_short_help_set())
+        // `docs/read-the-numbers.md` has these once.
+        let is_common = ["help", "verbose", "rows", "worst"].contains(&arg.get_id().as_str());
+        !(is_shared || is_common || arg.is_hide_set() || arg.is_hide_short_help_set())
     };
     let opts: Vec<&clap::Arg> = match named.is_empty() {
         true => command.get_opts().filter(is_own).collect(),
@@ -120,77 +119,16 @@ fn option(arg: &clap::Arg) -> String {
     format!("* `--{long}{value}`: {}", help.replace('\n', " "))
 }
 
-/// The fields that most documents have: `docs/files.md` describes them once.
-const COMMON: [&str; 11] = [
-    "schema",
-    "trace",
-    "group",
-    "kernel",
-    "clock",
-    "from_ns",
-    "to_ns",
-    "window_ns",
-    "trust",
-    "sched_ext",
-    "selection_unknown",
-];
-
-/// The fields of a document by its schema, or of a part of it.
-fn columns(words: &str) -> Vec<String> {
-    let mut words = words.split_whitespace();
-    let name = words.next().expect("a command");
+/// A link to the schema of a document, in its latest version.
+fn schema(name: &str) -> Vec<String> {
     // The first version of this document was that of another command.
     let stem = format!("{}-", if name == "migrations" { "balance" } else { name });
-    let is_its = |path: &PathBuf| {
-        let name = path.file_name().expect("a name").to_string_lossy();
-        name.strip_prefix(&stem).is_some_and(|version| version.starts_with(|first: char| first.is_ascii_digit()))
-    };
-    let files =
-        std::fs::read_dir(root().join("docs/schemas")).expect("the schemas").flatten().map(|entry| entry.path());
-    let file = files.filter(is_its).max().unwrap_or_else(|| panic!("columns: there is no schema of {name}"));
-    let schema: Value = serde_json::from_str(&std::fs::read_to_string(file).expect("a schema")).expect("JSON");
-    let mut part = &schema;
-    for word in words {
-        part = content(&schema, &part["properties"][word]);
-        assert!(part.is_object(), "columns: {name} has no {word}");
-    }
-    let fields = part["properties"].as_object().unwrap_or_else(|| panic!("columns: {name}: no object"));
-    // Several runs have them in each.
-    let is_top = ["schema", "trace"].iter().any(|field| fields.contains_key(*field));
-    let is_common = |field: &str| is_top && COMMON.contains(&field);
-    let line = |(field, of): (&String, &Value)| {
-        let text = of["description"].as_str().or(content(&schema, of)["description"].as_str()).unwrap_or_default();
-        format!("* `{field}`: {}", meaning(field, &text.replace('\n', " ")))
-    };
-    fields.iter().filter(|(field, _)| !is_common(field)).map(line).collect()
-}
-
-/// The meaning of a field in a few words: its name has the unit, and the schema the rest.
-fn meaning(field: &str, description: &str) -> String {
-    let text = first_sentence(description);
-    let unit = [("_ns", "nanoseconds"), ("_percent", "percent")].into_iter().find(|(end, _)| field.ends_with(end));
-    let Some((_, unit)) = unit else { return text };
-    let bare = text.strip_suffix(&format!(" in {unit}.")).map(|text| format!("{}.", text.trim_end_matches(',')));
-    bare.unwrap_or(text)
-}
-
-/// The beginning of a description, up to the end of a sentence, a semicolon or a colon: the schema has the rest.
-fn first_sentence(text: &str) -> String {
-    let end = [". ", "; ", ": "].iter().filter_map(|end| text.find(end)).min().unwrap_or(text.len());
-    format!("{}.", text[..end].trim_end_matches('.'))
-}
-
-/// A schema behind its references; of a list that of an element, of a value that may be absent that of the value.
-fn content<'s>(schema: &'s Value, of: &'s Value) -> &'s Value {
-    if let Some(name) = of["$ref"].as_str() {
-        return content(schema, schema.pointer(name.trim_start_matches('#')).expect("a definition"));
-    }
-    let choices = of["anyOf"].as_array();
-    match choices.and_then(|choices| choices.iter().find(|choice| choice["type"] != "null")) {
-        Some(choice) => content(schema, choice),
-        None if of["items"].is_object() => content(schema, &of["items"]),
-        None => of,
-    }
+    let version = |name: &str| -> Option<u32> { name.strip_prefix(&stem)?.strip_suffix(".json")?.parse().ok() };
+    let files = std::fs::read_dir(root().join("docs/schemas")).expect("the schemas").flatten();
+    let files = files.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let file = files.filter(|name| version(name).is_some()).max_by_key(|name| version(name));
+    let file = file.unwrap_or_else(|| panic!("schema: there is none of {name}"));
+    vec![format!("[Schema of `--json`](../schemas/{file})")]
 }
 
 /// The lines of the block that begins at a line, and whether an empty line is above it.
@@ -201,9 +139,8 @@ fn block(kind: &str, lines: &[&str]) -> usize {
             let end = lines.iter().skip(1).position(|line| *line == "```");
             end.expect("the end of a block in backquotes") + 2
         }
-        "options" | "columns" => {
-            lines.iter().take_while(|line| line.starts_with("* ") || line.starts_with('|')).count()
-        }
+        "options" => lines.iter().take_while(|line| line.starts_with("* ")).count(),
+        "schema" if first.starts_with("[Schema of") => 1,
         _ => 0,
     }
 }
@@ -259,8 +196,7 @@ fn a_block_that_is_not_that_of_the_program_is_made_anew() {
     let markers = [
         "<!-- output(2): schedviz workcons tests/fixtures/hackbench.dat -->",
         "<!-- options: workcons --waiters --verbose -->",
-        "<!-- columns: workcons -->",
-        "<!-- columns: why runs waiting -->",
+        "<!-- schema: why -->",
     ];
     let bare = markers.join("\n\n") + "\n\nText.\n";
     let page = renewed(&bare);
@@ -271,8 +207,8 @@ fn a_block_that_is_not_that_of_the_program_is_made_anew() {
     assert!(page.contains("\n…\n```\n\n<!-- options"), "{page}");
     assert!(page.contains("* `--waiters all|movable|application`: The waiting tasks that count"), "{page}");
     let other = |old, new| page.replace(old, new);
-    assert!(page.contains("* `total_ns`: "), "{page}");
-    for changed in [other("27.30", "27.31"), other("that count", "that are"), other("* `total_ns`", "* `total`")] {
+    assert!(page.contains("[Schema of `--json`](../schemas/why-2.json)\n"), "{page}");
+    for changed in [other("27.30", "27.31"), other("that count", "that are"), other("why-2", "why-1")] {
         assert!(changed != page && renewed(&changed) == page);
     }
     // An empty line between a marker and its block goes.

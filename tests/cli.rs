@@ -60,7 +60,6 @@ fn errors_say_what_to_do() {
         (vec!["workcons", &path("affine.dat"), "--min-episode", "x"], vec!["--min-episode", "100us"]),
         (vec!["running-waiting", &path("affine.dat"), "--per", "node"], vec!["--topology"]),
         (vec!["info", &path("README.md")], vec!["not a trace.dat"]),
-        (vec![&path("affine.dat")], vec!["schedviz info", "affine.dat"]),
         (vec!["info", &path("affine.dat"), "--buffer", "nope"], vec!["no buffer named \"nope\"", "top"]),
     ] {
         let output = schedviz(&arguments);

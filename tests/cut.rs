@@ -1,6 +1,6 @@
 //! `schedviz cut`: a part of a trace gives what the same window of the whole gives, and other programs read it.
 
-use crate::support::{fixture, recordings, recordings_in_part, repeat, schedviz_in, scratch, seed};
+use crate::support::{fixture, fixtures_and_part, recordings_in_part, repeat, schedviz_in, scratch, seed};
 use parse::{FileIssue, Options, Trace};
 use rayon::prelude::*;
 use sched::{Comm, EventKind, Pass, Pid, SchedEvent, Ts, kthread::is_kernel_thread};
@@ -11,7 +11,7 @@ use std::process::Command;
 use testkit::{ByteOrder, Compression, Rng, Simulation, TraceBuilder};
 
 /// The commands whose figures are compared.
-const COMMANDS: [&[&str]; 24] = [
+pub(crate) const COMMANDS: [&[&str]; 24] = [
     &["workcons"],
     &["latency", "--by", "stack"],
     &["why", "--by", "stack"],
@@ -135,7 +135,7 @@ pub(crate) fn cut(folder: &Path, trace: &Path, part: &str, more: &[String]) -> P
 fn a_part_gives_what_its_window_of_the_whole_gives() {
     let folder = scratch("cut");
     const TEST: &str = "cut::a_part_gives_what_its_window_of_the_whole_gives";
-    let failed: Vec<String> = recordings()
+    let failed: Vec<String> = fixtures_and_part(2)
         .into_par_iter()
         .enumerate()
         .flat_map(|(nth, path)| {
@@ -481,8 +481,8 @@ fn what_cannot_be_cut_is_refused() {
     refused(&["whole.dat", "--min", "100", "-o", "part.dat"], "outside of the trace");
     let part = cut(&folder, &folder.join("whole.dat"), "named.dat", &["--max".to_owned(), "10ms".to_owned()]);
     refused(&[part.to_str().expect("a name"), "--anonymize", "-o", "part.dat"], "has the names of tasks");
-    let perf = fixture("perf-z.data");
-    refused(&[perf.to_str().expect("a name"), "-o", "part.dat"], "only a trace.dat can be cut");
+    refused(&["whole.dat", "-o", "part.data"], "no recording is written as .data");
+    refused(&["whole.dat", "-o", "part.txt", "--anonymize"], "--anonymize is of a trace.dat");
     assert!(!folder.join("part.dat").exists());
 }
 

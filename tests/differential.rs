@@ -61,7 +61,7 @@ fn compare_fields(record: &Record<'_>, line: &Line<'_>) -> Result<(), String> {
 #[test]
 fn every_event_is_the_one_that_trace_cmd_reports() {
     let mut compared = 0u64;
-    for path in support::recordings() {
+    for path in support::fixtures_and_part(3) {
         let Some(text) = report(&path, &["-t", "-R"]) else { return };
         let trace = Trace::open(&path, Options::default()).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
         let mut lines = text.lines().filter(|l| !l.starts_with("cpus=") && !l.is_empty()).peekable();
@@ -102,7 +102,7 @@ fn every_event_is_the_one_that_trace_cmd_reports() {
 
 #[test]
 fn counts_are_those_of_the_report() {
-    for path in support::recordings() {
+    for path in support::fixtures_and_part(3) {
         let Some(text) = report(&path, &["-t", "-R"]) else { return };
         let mut theirs: BTreeMap<String, u64> = BTreeMap::new();
         for line in text.lines().filter_map(parse_line) {
@@ -129,7 +129,7 @@ fn unread_buffers(path: &Path) -> u64 {
 #[test]
 fn printed_texts_are_the_same() {
     let mut compared = 0;
-    for path in support::recordings() {
+    for path in support::fixtures_and_part(3) {
         let trace = Trace::open(&path, Options::default()).expect("a readable recording");
         if !trace.event_counts().iter().any(|e| matches!(e.name.as_str(), "print" | "bprint" | "bputs")) {
             continue;
@@ -177,7 +177,7 @@ const OTHERWISE: [&str; 13] = [
 fn listed_events_are_those_of_the_report() {
     let (mut callers, mut aliases) = (0u64, 0u64);
     let (mut exact, mut others) = (0u64, std::collections::BTreeSet::new());
-    for path in support::recordings() {
+    for path in support::fixtures_and_part(3) {
         let Some(text) = report(&path, &["-t"]) else { return };
         let trace = Trace::open(&path, Options::default()).expect("a readable recording");
         let mut lines: VecDeque<Line<'_>> =

@@ -60,6 +60,10 @@ fn ways(command: &str, trace: &str) -> Vec<Vec<String>> {
         "cut" => plain(&["cut", trace, "-o", "out/part.dat"]),
         "export" => plain(&["export", trace, "--csv", "out/tables"]),
         "machine" => plain(&["machine", "--root", "root"]),
+        "reproduce" => vec![
+            plain(&["reproduce", trace, "-o", "out/load.c", "--names"]).concat(),
+            plain(&["reproduce", trace, "-o", "out/load.json", "--names"]).concat(),
+        ],
         "report" => plain(&["report", trace, "-o", "out/report", "--plot", "spec.toml"]),
         "schedstat" => plain(&["schedstat", "before", "after", "--time", "1", "--trace", trace]),
         "view" => plain(&["view", trace, "--export", "out/page", "--plot", "spec.toml"]),

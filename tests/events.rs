@@ -1,6 +1,6 @@
 //! `schedviz events`: exact counts, lists, values, and migrations by cause.
 
-use crate::support::{fixture, golden, recordings, schedviz, scratch};
+use crate::support::{fixture, fixtures_and_part, golden, recordings, schedviz, scratch};
 use events::Balance;
 use parse::Trace;
 use sched::{Cause, ChosenCpus, Pass, Topology};
@@ -12,7 +12,7 @@ fn path(name: &str) -> String {
 
 #[test]
 fn counts_are_those_of_the_trace() {
-    for file in recordings() {
+    for file in fixtures_and_part(3) {
         let trace = Trace::open(&file, parse::Options::default()).expect("a readable recording");
         // Any frequency will do to count the events of a counter without a known one.
         let clock = if trace.has_time().is_err() { vec!["--clock-hz", "1000000000"] } else { vec![] };
@@ -122,7 +122,7 @@ fn values_and_kinds() {
 fn records_from_an_instant_on_are_the_last_of_all() {
     use std::hash::{DefaultHasher, Hash, Hasher};
     use std::ops::ControlFlow;
-    for file in recordings() {
+    for file in fixtures_and_part(3) {
         let trace = Trace::open(&file, parse::Options::default()).expect("a readable recording");
         let Some((start, end)) = trace.extent() else { continue };
         let taken = |record: &parse::Record<'_>| {

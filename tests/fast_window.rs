@@ -1,6 +1,6 @@
 //! `--fast-window`: the state before a window, inferred from the events around its start.
 
-use crate::support::{recordings, schedviz};
+use crate::support::{fixtures_and_part, schedviz};
 use parse::{FileIssue, Trace};
 use sched::{Analysis, Cpu, Current, Diagnostic, EventIssue, EventKind, Pass, Pid, SchedEvent, SchedState, Ts, Window};
 use std::collections::{BTreeMap, BTreeSet};
@@ -96,7 +96,7 @@ fn simulated_windows_begin_in_the_true_state() {
 #[test]
 fn recorded_windows_begin_in_the_true_state() {
     let (mut compared, mut waited, mut missed) = (0, 0, 0);
-    for path in recordings() {
+    for path in fixtures_and_part(3) {
         let trace = Trace::open(&path, parse::Options::default()).expect("a readable recording");
         for window in windows(&trace) {
             if let Some((all, missing)) = compare(&trace, window, &format!("{}, {window:?}", path.display())) {

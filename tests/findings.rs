@@ -1,6 +1,6 @@
 //! `schedviz findings` on recordings: the first sentence is the one that decides what to look at.
 
-use crate::support::{fixture, schedviz, unwrapped};
+use crate::support::{fixture, schedviz, schedviz_in, scratch, unwrapped};
 use serde_json::Value;
 
 fn document(arguments: &[&str], trace: &str) -> Value {
@@ -122,12 +122,32 @@ fn given(arguments: &[&str], trace: &str) -> Vec<String> {
     text.lines().filter_map(|line| line.trim().strip_prefix("schedviz ")).map(unwrapped).collect()
 }
 
+/// Whoever has a recording and knows no command types its name.
+#[test]
+fn a_recording_alone_is_asked_for_its_findings() {
+    let path = fixture("affine.dat");
+    let trace = path.to_str().expect("UTF-8");
+    assert_eq!(schedviz(&[trace]).success().text(), schedviz(&["findings", trace]).success().text());
+    let window = ["--max", "0.5", "--json", "-q"];
+    let asked = |beginning: &[&str]| schedviz(&[beginning, &window[..]].concat()).success().text();
+    assert_eq!(asked(&[trace]), asked(&["findings", trace]));
+    // The name of a command is a command, whatever files there are; what is neither is a mistake.
+    let folder = scratch("a_recording_alone");
+    std::fs::copy(&path, folder.join("info")).expect("copied");
+    assert!(schedviz_in(&folder, &["info", "info"]).success().text().starts_with("trace      info\n"));
+    assert!(schedviz_in(&folder, &["nothing.dat"]).stderr.contains("unrecognized subcommand 'nothing.dat'"));
+}
+
 #[test]
 fn the_commands_look_at_what_was_looked_at() {
     // The window and the CPUs are those of the findings.
     let commands = given(&["--min", "200ms", "--max", "0.6", "--cpus", "0-3"], "hackbench.dat");
     let shown = "hackbench.cpus.txt --cpus 0-3 --min 0.2 --max 0.6";
+    let (pages, commands): (Vec<String>, Vec<String>) =
+        commands.into_iter().partition(|command| command.starts_with("view "));
     assert!(commands.len() >= 3 && commands.iter().all(|command| command.ends_with(shown)), "{commands:?}");
+    // The page shows all of the trace, whatever the window.
+    assert!(pages.len() == 1 && pages[0].ends_with("hackbench.cpus.txt --cpus 0-3"), "{pages:?}");
     // `info` describes the file: it takes neither a topology nor a window.
     let commands = given(&["--min", "0.1"], "instance.dat");
     let info: Vec<&String> = commands.iter().filter(|command| command.starts_with("info ")).collect();

@@ -171,6 +171,12 @@ fn path_queued(answers: &Answers, seen: &Value) -> Vec<(&'static str, Value)> {
 
 /// The task that waited longest beside idle CPUs that it may not use: its queued time of that kind, by a selection of this task.
 fn affinity(answers: &Answers, seen: &Value) -> Vec<(&'static str, Value)> {
+    if let Some(cpus) = seen.get("confined_to") {
+        let found = answers.run("workcons")["confined_to"].clone();
+        let found: Vec<u32> = list(&found).iter().map(|cpu| number(cpu) as u32).collect();
+        let listed = sched::topology::parse_cpu_list(cpus.as_str().expect("a list")).expect("CPUs");
+        assert_eq!(listed.iter().map(|cpu| cpu.0).collect::<Vec<_>>(), found, "{}", answers.trace);
+    }
     let Some(most) = seen.get("most") else { return Vec::new() };
     let pid = most["pid"].as_i64().expect("a PID");
     let queued = answers.ask(&format!("fairness --pid {pid}"))["queued"].clone();

@@ -1,7 +1,7 @@
 //! Hostile files end soon, in little memory, and with a message (`docs/limits.md`).
 #![cfg(target_os = "linux")]
 
-use crate::support::{root, schedviz_in, scratch};
+use crate::support::{program, root, schedviz_in, scratch};
 use parse::{FileIssue, Trace};
 use sched::{Comm, Cpu, EventKind, Pid, PrevState, SchedEvent, TaskRef, Ts};
 use std::ops::ControlFlow;
@@ -51,7 +51,7 @@ fn all_commands(folder: &Path, file: &[u8]) -> Vec<String> {
     std::fs::write(folder.join("before"), "version 15\ntimestamp 1\n").expect("written");
     std::fs::write(folder.join("after"), "version 15\ntimestamp 2\n").expect("written");
     let run = |arguments: &&[&str]| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_schedviz"));
+        let mut command = Command::new(program());
         let before = size_of(folder);
         let MeasuredRun { status, stderr, peak } = measured(command.args(*arguments).current_dir(folder));
         let written = size_of(folder).saturating_sub(before);
@@ -270,12 +270,19 @@ fn the_tests_of_limits_exist() {
         "crates/sched/src",
         "crates/path/src",
         "crates/perfdata/src",
+        "crates/perfetto/src",
+        "crates/transcript/src",
+        "crates/recordings/src",
+        "crates/tracetext/src",
+        "tests/from_perfetto.rs",
+        "tests/from_raw.rs",
         "crates/benchmarks/src",
         "crates/machine/src",
         "crates/record/src",
         "crates/view/src",
         "crates/plot/src",
         "crates/preemptions/src",
+        "crates/reproduce/src",
         "crates/picks/src",
         "crates/jobs/src",
         "crates/session/src",
@@ -291,6 +298,7 @@ fn the_tests_of_limits_exist() {
         "crates/whatif/tests",
         "tests/path_returns.rs",
         "tests/view_plot.rs",
+        "tests/view_events.rs",
         "tests/view_questions.rs",
     ]
     .map(|path| root().join(path));

@@ -271,3 +271,50 @@ fn flags_have_a_column() {
     assert_eq!(line(&[]), "           <...>-7     [000] .nH..     0.000000005: sched_process_exit:   \n");
     assert!(line(&["--latency-format=never"]).contains("[000]     0.000000005: "));
 }
+
+/// The runs that `perf sched timehist` found in the fixture, but those of idle CPUs; each time is in microseconds.
+/// perf has 0 for what it did not see, and for the delay of a preempted task.
+#[test]
+fn runs_are_those_of_perf_sched_timehist() {
+    type Key = (String, String, String);
+    let rows = |text: &str| -> Vec<(Key, [Option<u64>; 3], bool)> {
+        let lines = text.lines().filter(|line| line.contains('[') && !line.contains("<idle>"));
+        let rows = lines.filter_map(|line| {
+            let (time, rest) = line.trim_start().split_once(" [")?;
+            time.parse::<f64>().ok()?;
+            let (cpu, rest) = rest.split_once(']')?;
+            let (_, rest) = rest.split_once('[')?;
+            let (pid, rest) = rest.split_once(']')?;
+            let pid = pid.split('/').next()?;
+            let mut words = rest.split_whitespace();
+            let words: [&str; 3] = [words.next()?, words.next()?, words.next()?];
+            let micros = |word: &str| word.trim_start_matches('>').replace('.', "").parse().ok();
+            Some(((time.into(), cpu.into(), pid.into()), words.map(micros), words[2].starts_with('>')))
+        });
+        rows.collect()
+    };
+    let text = std::fs::read_to_string(fixture("perf-stacks.timehist.txt")).expect("a text");
+    let data = fixture("perf-stacks.data");
+    let printed = schedviz(&["list", "-q", "--runs", data.to_str().expect("a path")]).success().text();
+    let (theirs, ours) = (rows(&text), rows(&printed));
+    assert_eq!((theirs.len(), ours.len()), (160, 162));
+    let mut compared = [0; 3];
+    for (key, times, _) in &theirs {
+        let (_, own, is_part) = ours.iter().find(|(other, ..)| other == key).unwrap_or_else(|| panic!("{key:?}"));
+        for (nth, (theirs, ours)) in times.iter().zip(own).enumerate() {
+            // Each is cut off behind the microsecond by both, at other places of a sum.
+            match (theirs, ours) {
+                (Some(theirs @ 1..), Some(ours)) => {
+                    assert!(theirs.abs_diff(*ours) <= 1, "{key:?} {nth}: {theirs} {ours}");
+                    compared[nth] += 1;
+                }
+                (Some(0), _) => assert!(ours.is_none() || *is_part || nth < 2, "{key:?} {nth}: {ours:?}"),
+                other => panic!("{key:?} {nth}: {other:?}"),
+            }
+        }
+    }
+    // Those that perf leaves out last until the end, or since before the beginning.
+    let known = |key: &Key| theirs.iter().any(|(other, ..)| other == key);
+    assert!(ours.iter().filter(|(key, ..)| !known(key)).all(|(.., is_part)| *is_part));
+    assert!(compared[0] > 100 && compared[1] > 100 && compared[2] > 150, "{compared:?}");
+}

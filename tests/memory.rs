@@ -1,7 +1,8 @@
 //! The peak memory of the commands is bounded for a trace of any length.
 #![cfg(target_os = "linux")]
 
-use crate::support::scratch;
+use crate::support::{built_program, program, scratch};
+use crate::view::View;
 use sched::{Comm, Cpu, EventKind, Pid, PrevState, SchedEvent, TaskRef, Ts};
 use std::path::Path;
 use std::process::Command;
@@ -26,7 +27,12 @@ fn long(path: &Path, bytes: usize) {
 /// The peak of a command with one thread, in bytes, some 10 MB of it the code of a program that is not optimised. With more threads
 /// the amount that is read ahead varies with the load of the machine.
 fn peak_of(arguments: &[&str], folder: &Path) -> u64 {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_schedviz"));
+    peak_by(&program(), arguments, folder)
+}
+
+/// The peak of a command of this program.
+fn peak_by(program: &Path, arguments: &[&str], folder: &Path) -> u64 {
+    let mut command = Command::new(program);
     let peak = peak(command.args(arguments).args(["-q", "--threads", "1", "trace.dat"]).current_dir(folder));
     println!("{:>4} MB {arguments:?}", peak >> 20);
     assert!(peak > 1 << 20, "{arguments:?}: {peak} bytes");
@@ -53,7 +59,7 @@ fn a_run_of_a_comparison_takes_little_memory() {
             }
         }
         let arguments = ["compare", "--base", "1.dat", "--new", "*.dat", "-q", "--threads", "1"];
-        let mut command = Command::new(env!("CARGO_BIN_EXE_schedviz"));
+        let mut command = Command::new(program());
         testkit::peak(command.args(arguments).current_dir(&folder))
     };
     // A peak varies by a megabyte: 7 of the 28 kB that a run takes. With all of its distributions it took 188 kB.
@@ -89,10 +95,11 @@ fn no_command_holds_a_trace() {
         whole < quarter + (32 << 20) && whole < 300 << 20,
         "report: {quarter} bytes, and {whole} of the whole trace"
     );
-    // Row groups and what compresses them take some 30 MB, whatever the length of the trace.
+    // Row groups and what compresses them take some 30 MB, whatever the length of the trace. The allocator of packages keeps for a second what was
+    // freed.
     if cfg!(feature = "parquet") {
         let arguments = ["export", "--parquet", "parquet"];
-        assert!(peak_of(&arguments, &folder) < 80 << 20, "{arguments:?}");
+        assert!(peak_by(&built_program(), &arguments, &folder) < 80 << 20, "{arguments:?}");
     }
 }
 
@@ -138,4 +145,80 @@ fn tasks_that_come_and_go_take_no_room() {
     for arguments in commands {
         assert!(peak_of(arguments, &folder) < 40 << 20, "{arguments:?}");
     }
+}
+
+/// Writes a trace of ten thousand tasks on 16 CPUs, each of which is woken, waits behind others and runs, in each of the rounds.
+fn many_tasks(path: &Path, rounds: i32) {
+    const CPUS: i32 = 16;
+    const TASKS: i32 = 10_000;
+    let task = |pid: i32| {
+        let name = format!("worker-{}/{}", pid % 40, pid);
+        TaskRef { pid: Pid(pid), prio: 120, comm: Comm::new(name.as_bytes()) }
+    };
+    let idle = |cpu: i32| TaskRef { pid: Pid(0), prio: 120, comm: Comm::new(format!("swapper/{cpu}").as_bytes()) };
+    let at =
+        |ts: i64, cpu: i32, pid, kind| SchedEvent { ts: Ts(ts), cpu: Cpu(cpu as u32), pid: Pid(pid), flags: 0, kind };
+    let mut events: Vec<SchedEvent> = (0..CPUS).map(|cpu| at(0, cpu, 0, EventKind::Other { id: 1 })).collect();
+    for step in 0..rounds * TASKS / CPUS / 4 {
+        for cpu in 0..CPUS {
+            let ts = 1_000 + i64::from(step) * 40_000 + i64::from(cpu) * 10;
+            let pid = |nth: i32| 1_000 + (step * 4 + nth) * CPUS % TASKS + cpu;
+            for nth in 0..4 {
+                let kind = EventKind::Wakeup { task: task(pid(nth)), target: Cpu(cpu as u32) };
+                events.push(at(ts + i64::from(nth), cpu, 0, kind));
+            }
+            for nth in 0..=4 {
+                let (prev, next) = match nth {
+                    0 => (idle(cpu), task(pid(0))),
+                    4 => (task(pid(3)), idle(cpu)),
+                    _ => (task(pid(nth - 1)), task(pid(nth))),
+                };
+                let state = if nth == 0 { PrevState::RUNNABLE } else { PrevState::asleep(1) };
+                let begun = ts + 100 + i64::from(nth) * 7_000;
+                events.push(at(begun, cpu, prev.pid.0, EventKind::Switch { prev, state, next }));
+            }
+        }
+    }
+    events.sort_by_key(|event| (event.ts, event.cpu));
+    std::fs::write(path, TraceBuilder::default().events(&events).build()).expect("written");
+}
+
+/// The memory of the server that has answered all that a page asks, of the rows of ten thousand tasks, of tables, and of finer tiles.
+#[test]
+#[ignore = "takes long; .ci/run runs it"]
+fn ten_thousand_tasks_of_view_take_little_memory() {
+    let folder = scratch("memory-view");
+    let path = folder.join("trace.dat");
+    many_tasks(&path, 48);
+    let view = View::of(&[&path]);
+    let report = |about: &str| {
+        println!("{:>4} MB, at most {:>4} MB {about}", view.memory("VmRSS") >> 20, view.memory("VmHWM") >> 20);
+    };
+    let head = view.head(0);
+    report("the index");
+    assert_eq!(head["tasks"].as_array().expect("tasks").len(), 10_000);
+    let ask = |path: &str| {
+        // The reading of an answer ends after a minute; the server goes on with it.
+        let answers = std::iter::repeat_with(|| view.get(&format!("t/0/{path}"))).take(5);
+        let answer = answers.into_iter().find(|answer| answer.status != 0).expect("an answer");
+        assert_eq!(answer.status, 200, "{path}: {}", String::from_utf8_lossy(&answer.body));
+        report(path);
+    };
+    let span = head["span"].as_u64().expect("a number");
+    let top = head["levels"][1].as_u64().expect("a level");
+    ["rows.json", "groups.json", "findings.json", "main.json", "list.json?kind=missed"].into_iter().for_each(ask);
+    let columns = head["tile"]["columns"].as_u64().expect("a number");
+    for level in [top, top - 6, top - 10, 8] {
+        for index in [0, ((span / 2) >> level) / columns] {
+            ask(&format!("rows/{level}/{index}.bin?of=0,1,5000"));
+            ask(&format!("lanes/{level}/0/{index}.bin"));
+        }
+    }
+    for by in ["task", "command", "cpu"] {
+        ask(&format!("table.json?by={by}&from=0&to={span}"));
+    }
+    ask(&format!("table.json?by=task&from={}&to={}", span / 4, span / 2));
+    let peak = view.memory("VmHWM");
+    // 178 MB, and 211 with an allocator that gives nothing back: 16 MB at most are copies of the state, 12 the rows.
+    assert!(peak < 225_000_000, "{} MB", peak / 1_000_000);
 }

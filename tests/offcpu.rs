@@ -111,11 +111,7 @@ fn every_nanosecond_is_at_a_stack_or_in_the_row_without_one() {
     for (path, has_stacks) in paths {
         let source = parse::Source::Memory(std::fs::read(&path).expect("a file"));
         let options = parse::Options::default();
-        let opened = match perfdata::is_perf_data(&source) {
-            true => perfdata::open(source, options),
-            false => Trace::of_source(source, options),
-        };
-        let trace = opened.expect("a readable recording");
+        let trace = recordings::of_source(source, options).expect("a readable recording");
         assert_eq!(trace.has_stacks(), has_stacks, "{}", path.display());
         let events = || trace.events().expect("events");
         let (asleep, runnable) = Pass::over(events()).run(AllTime::default).expect("a pass").output;

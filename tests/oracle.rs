@@ -1,7 +1,7 @@
 //! A second implementation of the definitions, for clearness alone: work conservation, the application, and what each
 //! task ran and waited, on every recording and on simulated losses.
 
-use crate::support::{events, recordings};
+use crate::support::{events, fixtures_and_part};
 use fairness::Fairness;
 use parse::Trace;
 use sched::probe::{CgroupId, Probe, Throttle};
@@ -595,7 +595,7 @@ pub(crate) fn compare(name: &str, events: &[SchedEvent]) {
 #[test]
 fn a_second_implementation_agrees_on_every_recording() {
     let mut compared = 0;
-    for path in recordings() {
+    for path in fixtures_and_part(3) {
         let trace = Trace::open(&path, parse::Options::default()).expect("a readable recording");
         if trace.has_time().is_err() {
             continue;

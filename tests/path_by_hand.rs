@@ -50,6 +50,37 @@ fn a_path_by_hand() {
     assert_eq!(path.longest_queued[0].behind.map(|task| task.pid), Some(Pid(6)));
 }
 
+/// A task is queued behind another one for as long as that stays, and behind others for the rest of its wait.
+#[test]
+fn the_task_behind_which_the_path_is_queued_has_its_share() {
+    let sleep = PrevState::asleep(1);
+    let switch = |prev, state, next| Event::Switch { prev, state, next };
+    let events = [
+        at(0, 0, 6, Event::Other { id: 1 }),
+        at(0, 1, 5, Event::Other { id: 1 }),
+        at(1, 1, 5, Event::Wakeup { task: task(7), target: Cpu(0) }),
+        // 5 moves to the queue of CPU 0 at 10, behind 6, which sleeps at 12; 7 runs until 110.
+        at(5, 1, 5, switch(task(5), PrevState::RUNNABLE, idle())),
+        at(10, 1, 0, Event::Migrate { task: task(5), orig: Cpu(1), dest: Cpu(0) }),
+        at(12, 0, 6, switch(task(6), sleep, task(7))),
+        at(110, 0, 7, switch(task(7), PrevState::RUNNABLE, task(5))),
+        // 7 waits, and runs again while 5 is queued: it stays to the end of that wait.
+        at(120, 0, 5, switch(task(5), PrevState::RUNNABLE, task(7))),
+        at(150, 0, 7, switch(task(7), PrevState::RUNNABLE, task(5))),
+        at(160, 0, 5, Event::Exit { pid: Pid(5) }),
+    ];
+    let path = path_of(&events, Some(5));
+    tiles("behind", &path);
+    let queued = path.path.iter().filter(|segment| segment.kind == SegmentKind::Queued);
+    let found: Vec<_> = queued.map(|s| (s.start_ns.0, s.length(), s.behind.map(|pid| pid.0), s.behind_ns)).collect();
+    assert_eq!(found, [(5, 5, None, 0), (10, 100, Some(6), 2), (120, 30, Some(7), 30)]);
+    let rows: Vec<_> =
+        path.behind.iter().map(|row| (row.task.pid.0, row.segments, row.queued_ns, row.behind_ns)).collect();
+    assert_eq!(rows, [(7, 1, 30, 30), (6, 1, 100, 2)]);
+    let text = path::segments_text(&path, Ts(0), 20);
+    assert!(text.contains(" at first behind ") && text.contains(" on CPU 0 behind "), "{text}");
+}
+
 /// A task that the window does not show is there all the same: its path through the window is unknown.
 #[test]
 fn a_task_whose_first_event_lies_behind_the_window_is_unknown_in_it() {

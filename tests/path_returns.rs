@@ -324,6 +324,44 @@ fn messages(times: i64, raw: u32) -> Path {
     found(&[&events], 5)
 }
 
+/// With a record of what raised the softirq nothing is only possible: one exchange of messages is enough, and one that an interrupt raised is none.
+#[test]
+fn raised_softirqs_show_the_sender() {
+    let raise = |ts, cpu, pid, flags| {
+        let kind = Event::Probe { id: 9, probe: sched::probe::Probe::Raises { softirq: 3 } };
+        SchedEvent { flags, ..at(ts, cpu, pid, kind) }
+    };
+    let round = |by_interrupt: bool| {
+        let softirq = |events: [SchedEvent; 2]| events.map(|event| SchedEvent { flags: 0x10, ..event });
+        let flags = if by_interrupt { 0x08 } else { 0x80 };
+        let mut events = start(&[5, 6], 2);
+        events.push(sleeps(2, 1, 6, 0));
+        events.push(raise(9, 0, 5, flags));
+        events.extend(softirq(wakes(10, 0, 5, 6, 1)));
+        events.push(sleeps(15, 0, 5, 0));
+        events.push(gives_way(20, 1, 0, 6));
+        events.push(raise(49, 1, 6, flags));
+        events.extend(softirq(wakes(50, 1, 6, 5, 0)));
+        events.push(sleeps(55, 1, 6, 0));
+        events.push(gives_way(60, 0, 0, 5));
+        events.push(exits(70, 0, 5));
+        found(&[&events], 5)
+    };
+    let path = round(false);
+    let sent = [
+        (Running, 5, Some(0), 0, 15),
+        (Queued, 6, Some(1), 15, 20),
+        (Running, 6, Some(1), 20, 50),
+        (Waking, 5, None, 50, 51),
+        (Queued, 5, Some(0), 51, 60),
+        (Running, 5, Some(0), 60, 70),
+    ];
+    assert_eq!((pieces(&path), path.possible_ns, path.handovers), (sent.to_vec(), 0, Some(1)));
+    let path = round(true);
+    assert!(pieces(&path).contains(&(Sleeping, 5, None, 15, 50)), "{:?}", pieces(&path));
+    assert_eq!((path.possible_ns, path.times.sleeping_ns), (0, Some(35)));
+}
+
 /// A softirq wakes the receiver on top of the sender.
 #[test]
 fn tasks_that_talk_on_loopback_are_possibly_on_the_path() {

@@ -22,6 +22,8 @@ pub(crate) struct Everything {
     announced: BTreeMap<(TaskId, Ts), Option<Waker>>,
     /// The number of wakeups by softirqs, by the task on top of which they ran and the woken task.
     softirqs: BTreeMap<(TaskId, TaskId), usize>,
+    /// What raised the softirqs of each CPU that have not run: a task that sends packets, and anything else.
+    raised: BTreeMap<Cpu, (bool, bool)>,
     /// The starts of uninterruptible sleeps.
     deep: BTreeSet<(TaskId, Ts)>,
     /// The time of a fork, and the parent.
@@ -73,6 +75,23 @@ impl Analysis for Everything {
 
     fn after(&mut self, event: &SchedEvent, state: &SchedState) {
         self.root = state.root();
+        let raises = match event.kind {
+            Event::Probe { probe: sched::probe::Probe::Raises { softirq }, .. } => Some(softirq),
+            _ => None,
+        };
+        match raises {
+            // A softirq that raises one passes its own origin on.
+            Some(softirq) if event.flags & 0x18 != 0x10 => {
+                let raised = self.raised.entry(event.cpu).or_default();
+                match event.flags & 0x18 == 0 && [2, 3].contains(&softirq) {
+                    true => raised.0 = true,
+                    false => raised.1 = true,
+                }
+            }
+            None if event.flags & 0x98 == 0 => drop(self.raised.remove(&event.cpu)),
+            _ => {}
+        }
+        let raised = self.raised.get(&event.cpu).copied();
         if let Event::Waking { task, .. } = event.kind
             && let Some(task) = state.task_of(task.pid)
         {
@@ -85,10 +104,12 @@ impl Analysis for Everything {
             let is_of_kernel = |task: &sched::Task| task.kin.is_of_kernel(task.comm);
             let waker = current.filter(|current| match event.flags & 0x18 {
                 0 => true,
+                0x10 if raised == Some((true, false)) => true,
+                0x10 if raised == Some((false, true)) => false,
                 0x10 => !is_of_kernel(task) && !is_of_kernel(current),
                 _ => false,
             });
-            let is_softirq = event.flags & 0x18 != 0;
+            let is_softirq = event.flags & 0x18 != 0 && raised != Some((true, false));
             let waker = waker.map(|waker| Waker { task: waker.id(), is_relay: is_relay(waker.comm), is_softirq });
             self.announced.insert((task.id(), event.ts), waker);
             if let Some(waker) = waker.filter(|waker| waker.is_softirq) {

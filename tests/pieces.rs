@@ -537,7 +537,7 @@ fn recordings_are_the_same_in_pieces() {
 fn commands_print_the_same_in_pieces() {
     let trace = support::fixture("hackbench-7.2.dat");
     let run = |command: &str, pieces: Option<&str>| {
-        let mut program = std::process::Command::new(env!("CARGO_BIN_EXE_schedviz"));
+        let mut program = std::process::Command::new(support::program());
         program.arg(command).arg(&trace).args(["-q", "--json"]);
         program.envs(pieces.map(|events| ("SCHEDVIZ_PIECES", events)));
         let output = program.output().expect("the program runs");
@@ -556,7 +556,7 @@ fn a_report_is_the_same_in_pieces() {
     let folder = support::scratch("report-in-pieces");
     let files = |pieces: Option<&str>| -> BTreeMap<OsString, Vec<u8>> {
         let out = folder.join("report");
-        let mut program = std::process::Command::new(env!("CARGO_BIN_EXE_schedviz"));
+        let mut program = std::process::Command::new(support::program());
         program.arg("report").arg(support::fixture("affine.dat")).arg("-o").arg(&out).arg("-q");
         program.envs(pieces.map(|events| ("SCHEDVIZ_PIECES", events)));
         let output = program.output().expect("the program runs");

@@ -114,7 +114,7 @@ fn each_question_has_a_section_or_says_what_to_record() {
     for (name, more, without) in [
         ("balance.dat", &[][..], &["preemptions", "picks", "offcpu", "residency"][..]),
         ("hackbench-v6.dat", &["--topology", "hackbench-v6.cpus.txt"], &["preemptions", "picks", "offcpu", "events"]),
-        ("perf-stacks.data", &[], &["whatif", "preemptions", "picks"]),
+        ("perf-stacks.data", &[], &["preemptions", "picks"]),
     ] {
         let (trace, to) = (fixture(name), folder.join(name));
         let (trace, to_name) = (trace.to_str().expect("a path"), to.to_str().expect("a path"));
@@ -131,7 +131,6 @@ fn each_question_has_a_section_or_says_what_to_record() {
             "picks" => "schedviz record --why=picks",
             "offcpu" => "schedviz record --stacks",
             "residency" => "--topology cpus.json",
-            "whatif" => "sched_process_fork",
             "events" => "record with -e",
             other => panic!("{other}: why does this trace not answer it?"),
         };

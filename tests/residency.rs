@@ -1,7 +1,7 @@
 //! `schedviz residency`: run times are those of `utilization`, waits those of `neighbours`, and adjacent windows add up to the whole, on every
 //! recording.
 
-use crate::support::{events, fixture, recordings, schedviz, scratch, utilization_of_all};
+use crate::support::{events, fixture, fixtures_and_part, schedviz, scratch, utilization_of_all};
 use neighbours::{By, Matrix};
 use parse::Trace;
 use residency::{GroupedBy, Options, Residency, ResidencyReport};
@@ -77,7 +77,7 @@ fn run_time_is_that_of_all_tasks_and_windows_add_up() {
         let events = if seed % 5 == 0 { sim.lossy(seed).0 } else { sim.events };
         check(&format!("seed {seed}"), &events);
     }
-    for path in recordings() {
+    for path in fixtures_and_part(3) {
         let trace = Trace::open(&path, parse::Options::default()).expect("a readable recording");
         if trace.has_time().is_ok() {
             let events = events(&trace);

@@ -1,7 +1,7 @@
 //! Outputs that cannot be written, and links that lead elsewhere.
 #![cfg(target_os = "linux")]
 
-use crate::support::{Ran, fixture, schedviz_in, scratch};
+use crate::support::{Ran, fixture, program, schedviz_in, scratch};
 use std::fs::{self, File};
 use std::os::unix::fs::{PermissionsExt, lchown, symlink};
 use std::path::Path;
@@ -37,7 +37,7 @@ fn with_trace(name: &str) -> crate::support::Scratch {
 fn messages_that_cannot_be_written_change_nothing() {
     let folder = with_trace("stderr-full");
     let run = |arguments: &[&str]| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_schedviz"));
+        let mut command = Command::new(program());
         let full = File::options().write(true).open("/dev/full").expect("the device");
         command.args(arguments).current_dir(&folder).stdout(Stdio::null()).stderr(full);
         command.status().expect("the program runs").code()
@@ -70,7 +70,7 @@ fn messages_that_cannot_be_written_change_nothing() {
 fn help_that_cannot_be_printed_is_an_error() {
     for arguments in [&["--help"][..], &["cut", "--help"], &["--version"]] {
         let full = File::options().write(true).open("/dev/full").expect("the device");
-        let mut command = Command::new(env!("CARGO_BIN_EXE_schedviz"));
+        let mut command = Command::new(program());
         let status = command.args(arguments).stdout(full).status().expect("the program runs");
         assert_eq!(status.code(), Some(1), "{arguments:?}");
     }

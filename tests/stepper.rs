@@ -1,6 +1,6 @@
 //! The stepper: its states are the simulator's run queues, whichever way one comes to them.
 
-use crate::support::{fixture, golden, recordings, schedviz, unwrapped};
+use crate::support::{fixture, fixtures_and_part, golden, schedviz, unwrapped};
 use parse::Trace;
 use sched::{Cpu, Current, EventKind, EventSource, Replay, SchedEvent, SchedState, Ts};
 use std::collections::BTreeSet;
@@ -130,7 +130,7 @@ fn a_file_is_read_from_the_middle() {
 
 #[test]
 fn jumps_in_recordings_come_to_what_a_pass_comes_to() {
-    for path in recordings() {
+    for path in fixtures_and_part(3) {
         let trace = Trace::open(&path, parse::Options::default()).expect("a readable recording");
         let Ok(events) = trace.events() else { continue };
         let mut replay = Replay::with(events, 500, 16, || ()).expect("a pass");

@@ -140,6 +140,17 @@ pub(crate) fn unwrapped(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
+/// Returns the path of the program that is tested: the one that was built with the tests, or the one in `SCHEDVIZ_PROGRAM`. `.ci/run` gives
+/// the dear tests that of the packages, since memory and time are what they ask about, and the other takes several times as long.
+pub(crate) fn program() -> PathBuf {
+    std::env::var_os("SCHEDVIZ_PROGRAM").map_or_else(built_program, PathBuf::from)
+}
+
+/// Returns the path of the program that was built with the tests.
+pub(crate) fn built_program() -> PathBuf {
+    env!("CARGO_BIN_EXE_schedviz").into()
+}
+
 /// Runs the program in the repository, so that paths in its output are the same everywhere. A file that it leaves there,
 /// named after a trace, is an error of the test.
 pub(crate) fn schedviz(arguments: &[&str]) -> Ran {
@@ -163,7 +174,7 @@ pub(crate) fn schedviz_in(folder: &Path, arguments: &[&str]) -> Ran {
     let relative =
         |a: &&str| if folder == root() { a.strip_prefix(&prefix).unwrap_or(a).to_owned() } else { (*a).to_owned() };
     let arguments: Vec<String> = arguments.iter().map(relative).collect();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_schedviz"));
+    let mut command = Command::new(program());
     let output = command.args(arguments).current_dir(folder).env("COLUMNS", "100").output().expect("the program runs");
     Ran {
         code: output.status.code(),
@@ -208,14 +219,20 @@ pub(crate) fn recordings() -> Vec<PathBuf> {
     }
 }
 
-/// Returns about every `nth` recording below the directory in `SCHEDVIZ_TRACES`, chosen by their names, and all fixtures, of which a
-/// quick test takes every `nth` as well; with `SCHEDVIZ_EVERY_RECORDING` all of them. For tests that take minutes on all recordings, of which
-/// many are alike.
+/// Returns about every `nth` fixture, chosen by their names; in `.ci/run` all fixtures, and one in twice as many of the recordings below the
+/// directory in `SCHEDVIZ_TRACES`, of which many are alike; with `SCHEDVIZ_EVERY_RECORDING` all of them. For tests that take minutes on all
+/// recordings.
 pub(crate) fn recordings_in_part(nth: u64) -> Vec<PathBuf> {
+    let all_fixtures = effort() >= Effort::Thorough || std::env::var_os("SCHEDVIZ_ONLY").is_some();
+    let is_taken = |path: &PathBuf| all_fixtures || !is_fixture(path) || seed("part", path).is_multiple_of(nth);
+    fixtures_and_part(2 * nth).into_iter().filter(is_taken).collect()
+}
+
+/// Returns all fixtures, and about every `nth` recording below the directory in `SCHEDVIZ_TRACES`, chosen by their names; with
+/// `SCHEDVIZ_EVERY_RECORDING` all of them. For tests that are quick on the fixtures and take more than ten seconds on all recordings.
+pub(crate) fn fixtures_and_part(nth: u64) -> Vec<PathBuf> {
     let is_every = effort() == Effort::Everything || std::env::var_os("SCHEDVIZ_ONLY").is_some();
-    let all_fixtures = effort() >= Effort::Thorough;
-    let is_taken =
-        |path: &PathBuf| is_every || all_fixtures && is_fixture(path) || seed("part", path).is_multiple_of(nth);
+    let is_taken = |path: &PathBuf| is_every || is_fixture(path) || seed("part", path).is_multiple_of(nth);
     recordings().into_iter().filter(is_taken).collect()
 }
 

@@ -1,6 +1,6 @@
 //! `schedviz view`: the server over a real socket, and its tiles against the other commands.
 
-use crate::support::{fixture, root, schedviz, scratch};
+use crate::support::{fixture, program, root, schedviz, scratch};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -34,8 +34,18 @@ impl View {
         View::with(traces, &[])
     }
 
-    fn with(traces: &[&Path], arguments: &[&str]) -> View {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_schedviz"));
+    /// A server whose passes are made in pieces of this number of events.
+    pub(crate) fn in_pieces(traces: &[&Path], events: &str) -> View {
+        let mut command = Command::new(program());
+        command.env("SCHEDVIZ_PIECES", events);
+        View::started(command, traces, &[])
+    }
+
+    pub(crate) fn with(traces: &[&Path], arguments: &[&str]) -> View {
+        View::started(Command::new(program()), traces, arguments)
+    }
+
+    fn started(mut command: Command, traces: &[&Path], arguments: &[&str]) -> View {
         command.args(["view", "--no-open"]).args(arguments).args(traces).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn().expect("schedviz");
         let mut url = String::new();
@@ -65,6 +75,14 @@ impl View {
     pub(crate) fn get(&self, path: &str) -> Answer {
         let View { port, token, .. } = self;
         self.send(&format!("GET /{token}/{path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n\r\n"))
+    }
+
+    /// A number of /proc/PID/status in bytes: `VmRSS`, the memory of the server, or `VmHWM`, the greatest until now.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn memory(&self, name: &str) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).expect("a process");
+        let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).expect("a number");
+        line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number") * 1024
     }
 
     pub(crate) fn json(&self, path: &str) -> Value {
@@ -412,6 +430,39 @@ fn packed(pack: &[u8]) -> Vec<(String, Vec<u8>)> {
     directory.into_iter().map(tile).collect()
 }
 
+/// Compares what a folder has of a task with the server's answer.
+fn same_numbers(found: &Value, asked: &Value, pid: &str) {
+    for key in ["run", "wait", "sleep", "runs", "waits", "migrations"] {
+        assert_eq!(found["numbers"][key], asked["numbers"][key], "{key} of {pid}");
+    }
+    let latency = &found["numbers"]["wakeup_latency"];
+    if !latency.is_null() || asked["numbers"]["wakeup_latency"]["count"] != 0 {
+        assert_eq!(latency, &asked["numbers"]["wakeup_latency"], "{pid}");
+    }
+    let length = |wait: &Value| wait[1].as_u64().expect("an end") - wait[0].as_u64().expect("a start");
+    let lengths = |waits: &Value| -> Vec<u64> {
+        let mut lengths: Vec<u64> = waits.as_array().expect("waits").iter().map(length).collect();
+        lengths.sort_unstable_by(|a, b| b.cmp(a));
+        lengths.truncate(8);
+        lengths
+    };
+    assert_eq!(lengths(&found["waits"]), lengths(&asked["waits"]), "{pid}");
+    for wait in found["waits"].as_array().expect("waits") {
+        let same = |other: &&Value| [0, 1, 2, 5].iter().all(|part| other[part] == wait[part]);
+        assert!(asked["waits"].as_array().expect("waits").iter().find(same).is_some(), "{wait} of {pid}");
+    }
+}
+
+/// The address at which the server has a tile of a folder: rows of tasks are 64 together there.
+fn asked_at_server(name: &str, head: &Value) -> String {
+    let parts: Vec<&str> = name.split(['/', '.']).collect();
+    let ["rows", level, index, group, "bin"] = parts.as_slice() else { return name.to_owned() };
+    let first = group.parse::<usize>().expect("a number") * 64;
+    let end = head["tasks"].as_array().expect("tasks").len().min(first + 64);
+    let places: Vec<String> = (first..end).map(|place| place.to_string()).collect();
+    format!("rows/{level}/{index}.bin?of={}", places.join(","))
+}
+
 #[test]
 fn an_exported_folder_has_the_tiles_of_the_server() {
     let path = fixture("hackbench.dat");
@@ -435,7 +486,7 @@ fn an_exported_folder_has_the_tiles_of_the_server() {
         let place = path.strip_prefix(&page).expect("inside").to_str().expect("a name").to_owned();
         if place.ends_with(".bin") {
             for (name, tile) in packed(&content) {
-                assert!(view.get(&format!("t/0/{name}")).body == tile, "{name} in {place}");
+                assert!(view.get(&format!("t/0/{}", asked_at_server(&name, &head))).body == tile, "{name} in {place}");
                 names.push(name);
             }
         } else if !place.ends_with(".json") {
@@ -458,6 +509,20 @@ fn an_exported_folder_has_the_tiles_of_the_server() {
     }
     let index = (200_000_000u64 >> finest) / columns;
     assert!(names.contains(&format!("machine/{finest}/{index}.bin")));
+    // The rows of tasks are on the coarsest levels, and take little room beside the lanes.
+    let rows = json("t/0/rows.json");
+    assert_eq!(rows["times"], view.json("t/0/rows.json")["times"]);
+    assert!(rows["levels"][0].as_u64().is_some_and(|level| names.contains(&format!("rows/{level}/0/0.bin"))), "{rows}");
+    assert_eq!(rows["levels"][1], exported["levels"][1]);
+    // Each task has the numbers of the window that the server gives, and its longest waits.
+    let tasks = json("t/0/tasks.json");
+    let window = format!("from={}&to={}", tasks["from"], tasks["to"]);
+    assert_eq!((&tasks["from"], &tasks["to"]), (&200_000_000.into(), &200_100_000.into()));
+    let found = tasks["tasks"].as_object().expect("tasks");
+    assert!(found.len() > 10, "{tasks}");
+    for (pid, found) in found {
+        same_numbers(found, &view.json(&format!("t/0/task.json?pid={pid}&{window}")), pid);
+    }
     // The index leads to the pack of each tile.
     let packs = json("t/0/packs.json");
     let firsts = packs["tiles"][&finest.to_string()].as_array().expect("packs");

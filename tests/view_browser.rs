@@ -2,7 +2,7 @@
 //!
 //! The tests skip with a line unless `SCHEDVIZ_REQUIRE_BROWSER` asks for a browser.
 
-use crate::support::{events, fixture, root, scratch};
+use crate::support::{events, fixture, program, root, scratch};
 use crate::webdriver::{Browser, request};
 use draw::Color;
 use parse::Trace;
@@ -21,7 +21,7 @@ pub(crate) struct Server {
 
 impl Server {
     pub(crate) fn start(traces: &[&Path]) -> Server {
-        let mut program = Command::new(env!("CARGO_BIN_EXE_schedviz"))
+        let mut program = Command::new(program())
             .args(["view", "--no-open"])
             .args(traces)
             .stdout(Stdio::piped())
@@ -348,7 +348,7 @@ fn the_window_is_saved_as_a_figure_and_as_a_command() {
     let out = folder.join("window.svg");
     let status = Command::new("sh")
         .arg("-c")
-        .arg(format!("{} -o {}", shown.replacen("schedviz", env!("CARGO_BIN_EXE_schedviz"), 1), out.display()))
+        .arg(format!("{} -o {}", shown.replacen("schedviz", &program().to_string_lossy(), 1), out.display()))
         .current_dir(root())
         .status()
         .expect("a shell");

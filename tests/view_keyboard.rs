@@ -61,8 +61,8 @@ fn everything_is_reached_by_keys() {
     browser.wait_for(&format!("{FOCUS} === 'tab-lists'"));
     let rows = "[...document.querySelectorAll('#panel tbody tr')]";
     browser.wait_for(&format!("{rows}.length > 10"));
-    // The panel, five lists, two heads, and one stop for all rows.
-    for focus in ["panel", "button", "button", "button", "button", "button", "button", "button", "tr"] {
+    // The panel, six lists, two heads, and one stop for all rows.
+    for focus in ["panel", "button", "button", "button", "button", "button", "button", "button", "button", "tr"] {
         browser.keys(TAB);
         browser.wait_for(&format!("{FOCUS} === '{focus}'"));
     }

@@ -3,11 +3,11 @@
 use crate::support::{root, scratch};
 use std::process::Command;
 
-/// Runs a script beside copies of the modules; returns whether node is there. The script fails by throwing.
-fn node(name: &str, script: &str) {
+/// Runs a script beside copies of the modules, and returns what it prints; nothing where there is no node. The script fails by throwing.
+pub(crate) fn node(name: &str, script: &str) -> Option<String> {
     if Command::new("node").arg("--version").output().is_err() {
         eprintln!("skipped: there is no node");
-        return;
+        return None;
     }
     let folder = scratch(name);
     for entry in std::fs::read_dir(root().join("crates/view/page")).expect("the page").flatten() {
@@ -19,6 +19,7 @@ fn node(name: &str, script: &str) {
     std::fs::write(folder.join("test.js"), format!("{head}{script}")).expect("written");
     let ran = Command::new("node").arg("test.js").current_dir(&folder).output().expect("node runs");
     assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    Some(String::from_utf8_lossy(&ran.stdout).into_owned())
 }
 
 #[test]
@@ -230,6 +231,82 @@ read(address);
 assert.deepEqual(state.markers, { a: 1e8, b: 3e8 });
 read("");
 assert.deepEqual(state.markers, { a: null, b: null });
+"#,
+    );
+}
+
+#[test]
+fn a_path_is_drawn_over_lanes_and_rows_and_says_whose_it_is() {
+    node(
+        "view-node-trail",
+        r#"
+globalThis.requestAnimationFrame = () => 0;
+const { stretches } = await import("./trail.js");
+const { pathChoices, pathName, pathTask } = await import("./pathpick.js");
+const { pathWords } = await import("./waitpanel.js");
+const { state } = await import("./state.js");
+// Ten nanoseconds a pixel from 1000 on; running is in ink, the state that has most of a part decides.
+const scale = { left: 100, right: 200, from: 1000, perPixel: 10, scale: 1 };
+const colors = ["", "a", "b", "c", "d", "e", "waking", "asleep", "unknown", "throttled"];
+const parts = [[0, 900, 7, 0, 1, [[0, 900]]], [900, 1100, 7, 0, 1, [[0, 200]]], [1100, 1300, 8, 1, 2, [[0, 50], [2, 150]]], [1300, 1400, 8, null, 1, [[7, 100]]], [1400, 9000, 9, 5, 1, [[0, 7600]]]];
+const heights = new Map([[7, 10], [8, 30]]);
+const found = stretches(parts, scale, ([, , pid]) => heights.get(pid) ?? null, colors, "ink");
+assert.deepEqual(found.map((one) => one && [one.x, one.end, one.y, one.color, one.isOn, one.isWhole]),
+  [[100, 110, 10, "ink", true, true], [110, 130, 30, "b", true, false], [130, 140, 30, "asleep", false, true], null]);
+// The question and the words of each choice.
+const trace = { index: 0, zero: 100, head: { span: 5000, tasks: [{ pid: 7, comm: "make" }] } };
+assert.deepEqual([pathTask(trace), pathChoices(trace).length, pathName(trace, { pid: 3, command: "sh" })], [{}, 1, "sh 3"]);
+[state.highlight, state.place] = [{ trace: 0, pid: 7 }, { trace: 0, cpu: 0, time: 1900 }];
+assert.deepEqual(pathChoices(trace).map(([value]) => value), ["", "7", "7,1900"]);
+state.along = { trace: 0, pid: 7, at: 1900 };
+assert.deepEqual([pathTask(trace), pathChoices(trace).length], [{ of: 7, at: 2000 }, 3]);
+assert.match(pathName(trace, null), /^make 7, back from 0.000002 s$/);
+assert.deepEqual(pathTask({ ...trace, index: 1 }), {});
+// How much of a wait lay on the path; what is unknown is not none.
+const share = { queued: 0, unknown: 0, task: null, is_untrusted: false };
+assert.equal(pathWords(share, 1000, "sh 3"), "None of it lay on the critical path of sh 3.");
+assert.equal(pathWords({ ...share, queued: 1000 }, 1000, "sh 3"), "All of it lay on the critical path of sh 3.");
+assert.match(pathWords({ ...share, queued: 250, unknown: 10 }, 1000, "sh 3"), /^250 ns of it \(25.*%\) lay on the critical path of sh 3; for 10 ns of it the path is unknown\.$/);
+assert.match(pathWords({ ...share, unknown: 10 }, 1000, "sh 3"), /^Whether it lay on the critical path of sh 3 is unknown/);
+assert.match(pathWords({ ...share, none: "no exec" }, 1000, ""), /unknown/);
+"#,
+    );
+}
+
+#[test]
+fn rows_form_trees_and_keys_go_from_row_to_row() {
+    node(
+        "view-node-family",
+        r#"
+globalThis.requestAnimationFrame = () => 0;
+const { family, inTree } = await import("./family.js");
+const { rowBeside } = await import("./rowkeys.js");
+const { between } = await import("./rowarrows.js");
+const task = (pid, parent = null) => ({ pid, parent });
+//            0         1           2           3           4         5             6
+const tasks = [task(1), task(10, 1), task(11, 10), task(12, 10), task(2), task(20, 2), task(30, 99)];
+const shown = (places, of = tasks) => { const { places: order, depths } = inTree(places, of); return order.map((place) => `${of[place].pid}:${depths.get(place)}`).join(" "); };
+// Siblings keep the order in which they come.
+assert.equal(shown([5, 3, 2, 6, 1, 4, 0]), "30:0 2:0 20:1 1:0 10:1 12:2 11:2");
+// A task whose parent has no row is below the nearest ancestor that has one.
+assert.equal(shown([0, 2, 3, 5]), "1:0 11:1 12:1 20:0");
+assert.deepEqual([...family(tasks, 10)].sort(), [1, 2, 3]);
+assert.deepEqual([...family(tasks, 7)], []);
+// PIDs that were used again: a cycle ends, and every task has one row.
+const cycle = [task(1, 2), task(2, 1), task(3, 3), task(4, 2)];
+assert.equal(shown([0, 1, 2, 3], cycle).split(" ").length, 4);
+assert.deepEqual([...family(cycle, 1)].sort(), [0, 1, 3]);
+// Deep trees, and many tasks.
+const deep = Array.from({ length: 20000 }, (_, n) => task(n + 1, n === 0 ? null : n));
+assert.equal(inTree(deep.map((_, place) => place), deep).depths.get(19999), 19999);
+// Keys: from the path to the rows and back to the lanes.
+const pids = [-1, 7, 8];
+assert.deepEqual([rowBeside(pids, -1, 1), rowBeside(pids, 8, 1), rowBeside(pids, 7, -1), rowBeside(pids, -1, -1), rowBeside(pids, 99, 1)], [7, 8, -1, null, -1]);
+// Arrows lead between rows in sight, within the view.
+const wakeups = [[5, 7, 8], [15, 7, 8], [16, null, 8], [17, 7, 9], [18, 8, 8], [19, 8, 7], [25, 7, 8]];
+const seen = between(wakeups, [10, 20], (pid) => pids.includes(pid), -1);
+assert.deepEqual([seen.own, seen.others], [[], [[15, 7, 8], [19, 8, 7]]]);
+assert.deepEqual(between(wakeups, [10, 20], (pid) => pids.includes(pid), 8).own.length, 2);
 "#,
     );
 }

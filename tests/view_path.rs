@@ -1,20 +1,22 @@
 //! The critical path in `schedviz view`: its row and its numbers against those of `path`, and in a browser.
 
-use crate::support::{fixture, schedviz, scratch};
+use crate::support::{Effort, csv, effort, fixture, schedviz, scratch};
 use crate::view::View;
 use crate::view_browser::{COMPLETE, Server, assert_clean, open};
+use crate::view_rows::recordings_to_view;
 use crate::webdriver::Browser;
 use serde_json::Value;
 use std::path::Path;
 
 /// The answer of `path` in a window, in nanoseconds from the start of the trace; or the reason for which there is none.
 fn printed(trace: &Path, window: Option<(u64, u64)>) -> Result<Value, String> {
-    let mut arguments = vec!["path", trace.to_str().expect("a name"), "--json", "-q"];
-    let ends = window.map(|(from, to)| [format!("{from}ns"), format!("{to}ns")]);
-    if let Some([from, to]) = &ends {
-        arguments.extend(["--min", from, "--max", to]);
-    }
-    let ran = schedviz(&arguments);
+    let ends = window.map(|(from, to)| [format!("--min={from}ns"), format!("--max={to}ns")]);
+    printed_with(trace, &ends.iter().flatten().map(String::as_str).collect::<Vec<_>>())
+}
+
+/// The answer of `path` with these arguments.
+fn printed_with(trace: &Path, more: &[&str]) -> Result<Value, String> {
+    let ran = schedviz(&[&["path", trace.to_str().expect("a name"), "--json", "-q"], more].concat());
     if ran.code == Some(0) { Ok(serde_json::from_str(&ran.text()).expect("JSON")) } else { Err(ran.stderr) }
 }
 
@@ -91,6 +93,123 @@ fn the_critical_path_is_that_of_path() {
         }
     }
     std::fs::remove_dir_all(&folder).expect("removed");
+}
+
+/// Tasks of a trace that ran longest.
+fn longest(head: &Value, number: usize) -> Vec<i64> {
+    let int = |value: &Value| value.as_i64().expect("a number");
+    let mut tasks: Vec<(i64, i64)> =
+        head["tasks"].as_array().expect("tasks").iter().map(|task| (-int(&task["run"]), int(&task["pid"]))).collect();
+    tasks.sort_unstable();
+    tasks.into_iter().take(number).map(|(_, pid)| pid).collect()
+}
+
+/// Compares the paths of tasks, to their exits and back from instants, with those of `path --pid`.
+fn compare_tasks(path: &Path, number: usize) {
+    let name = path.to_str().expect("a name");
+    let view = View::of(&[path]);
+    let head = view.head(0);
+    let span = head["span"].as_u64().expect("a span");
+    for (nth, pid) in longest(&head, number).into_iter().enumerate() {
+        let of = format!("--pid={pid}");
+        let truth = printed_with(path, &[&of]);
+        let (about, whole) = (format!("{name}: {pid}"), view.json(&format!("t/0/path-numbers.json?of={pid}")));
+        if let Ok(truth) = &truth {
+            let tasks: Vec<&Value> =
+                truth["tasks"].as_array().expect("tasks").iter().map(|share| &share["pid"]).collect();
+            let on_path = view.json(&format!("t/0/path-tasks.json?of={pid}"));
+            assert_eq!(on_path["tasks"].as_array().expect("tasks").iter().collect::<Vec<_>>(), tasks, "{about}");
+            assert_eq!(on_path["number"], tasks.len(), "{about}");
+        }
+        compare(&whole, truth, &about);
+        assert!(whole["command"].as_str().is_some_and(|command| command.contains(&format!("--pid {pid}"))), "{whole}");
+        // Back from an instant, and a window whose end lies behind that.
+        let at = span / 7 * (2 + nth as u64);
+        let back = view.json(&format!("t/0/path-numbers.json?of={pid}&at={at}"));
+        compare(&back, printed_with(path, &[&of, &format!("--max={at}ns")]), &format!("{about}, back from {at}"));
+        let window = format!("t/0/path-numbers.json?of={pid}&at={at}&from={}&to={span}", span / 9);
+        let ends = [format!("--min={}ns", span / 9), format!("--max={at}ns")];
+        compare(&view.json(&window), printed_with(path, &[&of, &ends[0], &ends[1]]), &format!("{about}: {window}"));
+        // The row ends at the instant, and has the times of the path.
+        let row = view.json(&format!("t/0/path.json?of={pid}&at={at}&columns=50"));
+        let parts = row["parts"].as_array().expect("parts");
+        assert!(parts.last().is_none_or(|part| part[1].as_u64() <= Some(at)), "{about}: {row}");
+        let sum: u64 =
+            parts.iter().map(|part| part[1].as_u64().expect("a time") - part[0].as_u64().expect("a time")).sum();
+        assert_eq!(Some(sum), back["length"].as_u64(), "{about}");
+    }
+}
+
+#[test]
+fn the_path_of_a_task_and_back_from_an_instant_is_that_of_path_pid() {
+    for name in ["hackbench.dat", "unseen-wakeups-6.1.dat"] {
+        compare_tasks(&fixture(name), 3);
+    }
+    let view = View::of(&[&fixture("hackbench.dat")]);
+    view.head(0);
+    assert_eq!(view.get("t/0/path.json?of=999999&columns=9").status, 400);
+}
+
+/// Takes a minute: each path is searched for by the page and by the command.
+#[test]
+fn the_paths_of_all_recordings_are_those_of_path() {
+    if effort() == Effort::Quick {
+        return;
+    }
+    for path in recordings_to_view() {
+        let name = path.to_str().expect("a name");
+        {
+            let view = View::of(&[&path]);
+            view.head(0);
+            let (whole, truth) = (view.json("t/0/path-numbers.json"), printed(&path, None));
+            if let Ok(truth) = &truth {
+                compare_row(&view, view.head(0)["span"].as_u64().expect("a span"), &truth["times"], name);
+            }
+            compare(&whole, truth, name);
+        }
+        compare_tasks(&path, 1);
+    }
+}
+
+/// The parts of the exported waits of a task that lie on the path sum to its queued time there.
+#[test]
+fn the_parts_of_waits_on_the_path_are_its_queued_time() {
+    for name in ["hackbench.dat", "sleepers-6.12.dat"] {
+        let path = fixture(name);
+        let folder = scratch("view-path-share");
+        let to = folder.to_str().expect("a name");
+        schedviz(&["export", path.to_str().expect("a name"), "--csv", to, "--tables", "run,wait", "-q"]).success();
+        let table = |name: &str| csv(&std::fs::read_to_string(folder.join(format!("{name}.csv"))).expect("a table"));
+        let int = |text: &str| text.parse::<i64>().unwrap_or_else(|e| panic!("{text}: {e}"));
+        let (start, waits) = (int(&table("run")[0]["start_ns"]), table("wait"));
+        let view = View::of(&[&path]);
+        let head = view.head(0);
+        let of = longest(&head, 1)[0];
+        for of in [None, Some(of)] {
+            let chosen = of.map(|of| format!("--pid={of}"));
+            let truth = printed_with(&path, &chosen.iter().map(String::as_str).collect::<Vec<_>>()).expect("a path");
+            let mut tasks: Vec<(i64, i64)> = truth["tasks"]
+                .as_array()
+                .expect("tasks")
+                .iter()
+                .map(|share| (share["queued_ns"].as_i64().expect("a time"), share["pid"].as_i64().expect("a PID")))
+                .collect();
+            tasks.sort_unstable_by(|a, b| b.cmp(a));
+            for (queued, pid) in tasks.into_iter().take(3) {
+                let mut sum = 0;
+                for row in waits.iter().filter(|row| int(&row["pid"]) == pid) {
+                    let from = int(&row["ts_ns"]) - start;
+                    let to = from + int(&row["dur_ns"]);
+                    let of = of.map_or(String::new(), |of| format!("&of={of}"));
+                    let share = view.json(&format!("t/0/path-share.json?pid={pid}&from={from}&to={to}{of}"));
+                    let part = share["queued"].as_i64().expect("a time");
+                    assert!(part + share["unknown"].as_i64().expect("a time") <= to - from, "{name}: {row:?}: {share}");
+                    sum += part;
+                }
+                assert_eq!(sum, queued, "{name}: {pid} on the path of {of:?}");
+            }
+        }
+    }
 }
 
 #[test]

@@ -339,7 +339,12 @@ fn an_exported_folder_is_shown_by_a_server_of_static_files() {
     let (x, y) = (number(&browser, &format!("{place}[0]")), number(&browser, &format!("{place}[1]")));
     browser.drag(&[(x as i64, y as i64)]);
     browser.wait_for("schedviz.state.highlight !== null && schedviz.state.place !== null");
-    browser.wait_for(&format!("{panel}.includes('no server')"));
+    // All CPUs then, the window and the task have their numbers from the folder alone.
+    browser.wait_for(&format!("{panel}.includes('The exact instant needs the program')"));
+    browser.run("document.getElementById('tab-window').click()");
+    browser.wait_for(&format!("{panel}.includes('CPU time busy') && {panel}.includes('Summed from columns of')"));
+    browser.run("document.getElementById('tab-task').click()");
+    browser.wait_for(&format!("{panel}.includes('Longest waits') || {panel}.includes('Nothing of this task')"));
     // Tasks are found by name, without the program.
     browser.run("const box = document.getElementById('search'); box.value = 'kworker'; box.dispatchEvent(new Event('input', { bubbles: true }))");
     browser.wait_for(&format!("{panel}.includes('Found for') && {panel}.includes('kworker')"));

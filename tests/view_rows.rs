@@ -1,13 +1,13 @@
 //! The rows of tasks of `schedviz view`: against the exported tables of runs and waits, against the kinds of queued time of `latency`, and in a
 //! browser.
 
-use crate::support::{csv, fixture, schedviz, scratch};
+use crate::support::{Effort, csv, effort, fixture, recordings_in_part, schedviz, scratch};
 use crate::view::View;
 use crate::view_browser::{COMPLETE, Server, assert_clean, open};
 use crate::webdriver::Browser;
 use serde_json::Value;
-use std::collections::BTreeMap;
-use std::path::Path;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 
 /// Intervals of each task, with their CPUs.
 type Intervals = BTreeMap<i64, Vec<(u64, u64, u64)>>;
@@ -80,6 +80,18 @@ fn rows(tile: &[u8]) -> Vec<Vec<[f64; 11]>> {
     all
 }
 
+/// All fixtures and some recordings, without those that no command reads as they are: a clock that counts cycles needs an option.
+pub(crate) fn recordings_to_view() -> Vec<PathBuf> {
+    let is_read = |path: &PathBuf| {
+        let ran = schedviz(&["export", path.to_str().expect("a name"), "--csv", "-", "--tables", "run", "-q"]);
+        assert!(ran.code == Some(0) || !ran.stderr.is_empty(), "{}", path.display());
+        ran.code == Some(0)
+    };
+    let found: Vec<PathBuf> = recordings_in_part(6).into_iter().filter(is_read).collect();
+    assert!(found.len() >= 30 || std::env::var_os("SCHEDVIZ_ONLY").is_some(), "{} recordings", found.len());
+    found
+}
+
 /// The time of intervals within a stretch.
 fn within(intervals: Option<&Vec<(u64, u64, u64)>>, from: u64, to: u64) -> u64 {
     let part = |(start, end, _): &(u64, u64, u64)| (*end).min(to).saturating_sub((*start).max(from));
@@ -97,7 +109,8 @@ fn rows_are_the_exported_runs_and_waits() {
         "mask.dat",
         "unseen-wakeups-6.1.dat",
     ];
-    for path in names.map(fixture) {
+    let paths = if effort() == Effort::Quick { names.map(fixture).to_vec() } else { recordings_to_view() };
+    for path in paths {
         let tables = scratch("view-rows");
         let name = path.to_str().expect("a name");
         schedviz(&["export", name, "--csv", tables.to_str().expect("a name"), "-q"]).success();
@@ -160,6 +173,46 @@ fn compare_tiles(view: &View, head: &Value, name: &str, tasks: &[i64], (ran, wai
     }
     assert_eq!(view.get(&format!("t/0/rows/{top}/9999999.bin?of=0")).status, 404);
     assert_eq!(view.get(&format!("t/0/rows/{top}/0.bin")).status, 400);
+}
+
+/// The wakeups that the arrows between rows show are those of the exported table, each with its waker.
+#[test]
+fn the_arrows_between_rows_are_the_exported_wakeups() {
+    // Wakings are missing in the last one.
+    for name in ["hackbench.dat", "sleepers-6.12.dat", "unseen-wakeups-6.1.dat"] {
+        let path = fixture(name);
+        let tables = scratch("view-wakeups");
+        let to = tables.to_str().expect("a name");
+        let path_name = path.to_str().expect("a name");
+        schedviz(&["export", path_name, "--csv", to, "--tables", "run,wakeup", "-q"]).success();
+        let table = |name: &str| csv(&std::fs::read_to_string(tables.join(format!("{name}.csv"))).expect("a table"));
+        let start: i64 = table("run")[0]["start_ns"].parse().expect("a time");
+        let (wakeups, view) = (table("wakeup"), View::of(&[&path]));
+        let span = view.head(0)["span"].as_i64().expect("a span");
+        let (mut number, mut compared) = (0, 0);
+        for (from, to) in [(0, span / 3), (span / 3 + 1, span / 3 * 2), (span / 3 * 2 + 1, span)] {
+            let found = view.json(&format!("t/0/wakeups.json?from={from}&to={to}"));
+            let listed = found["wakeups"].as_array().expect("wakeups");
+            assert_eq!(Some(listed.len() as u64), found["number"].as_u64(), "{name}");
+            number += listed.len();
+            let listed: BTreeSet<(i64, Option<i64>, i64)> = listed
+                .iter()
+                .map(|one| (one[0].as_i64().expect("a time"), one[1].as_i64(), one[2].as_i64().expect("a PID")))
+                .collect();
+            for row in wakeups.iter().filter(|row| row["kind"] == "wakeup" && !row["queued_ns"].is_empty()) {
+                let at = row["queued_ns"].parse::<i64>().expect("a time") - start;
+                let int = |column: &str| row[column].parse::<i64>().unwrap_or(-1);
+                if (from..=to).contains(&at) {
+                    let waker = Some(int("waker_pid")).filter(|pid| *pid > 0);
+                    assert!(listed.contains(&(at, waker, int("pid"))), "{name}: {row:?}");
+                    compared += 1;
+                }
+            }
+        }
+        let whole = view.json("t/0/wakeups.json");
+        assert_eq!(whole["number"].as_u64(), Some(number as u64), "{name}");
+        assert!(compared > 100, "{name}: {compared}");
+    }
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The server of `schedviz view`: connections of other programs, its address, and traces that change.
 
-use crate::support::{fixture, scratch, stand_in};
+use crate::support::{fixture, program, scratch, stand_in};
 use crate::view::View;
 use std::io::{BufRead, BufReader};
 use std::net::TcpStream;
@@ -68,7 +68,7 @@ fn the_token_is_in_no_arguments() {
     );
     stand_in(&folder.join("xdg-open"), &script);
     let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap_or_default());
-    let mut view = Command::new(env!("CARGO_BIN_EXE_schedviz"));
+    let mut view = Command::new(program());
     view.arg("view").arg(fixture("affine.dat")).env("PATH", path).env("TMPDIR", &pages);
     let mut view = view.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("schedviz");
     let mut url = String::new();
@@ -96,7 +96,7 @@ fn a_trace_can_have_the_view_behind_it() {
     let path = folder.join("a#b.dat");
     std::fs::copy(fixture("affine.dat"), &path).expect("copied");
     let printed = |argument: &str| {
-        let mut view = Command::new(env!("CARGO_BIN_EXE_schedviz"));
+        let mut view = Command::new(program());
         let mut view = view
             .args(["view", "--no-open", argument])
             .stdout(Stdio::piped())

@@ -2,8 +2,10 @@
 
 use crate::cut::{cut, outcome};
 use crate::support::{fixture, schedviz, scratch};
+use sched::{Comm, Cpu, EventKind, Pid, PrevState, SchedEvent, TaskRef, Ts};
 use serde_json::Value;
 use std::path::Path;
+use testkit::TraceBuilder;
 
 fn path(name: &str) -> String {
     fixture(name).to_str().expect("a path").to_owned()
@@ -26,19 +28,152 @@ fn the_model_of_a_recording_comes_to_the_elapsed_time_and_the_violation_of_it() 
     }
 }
 
+/// The text of an answer, in lines without breaks.
+fn text(arguments: &[&str]) -> String {
+    let printed = schedviz(&[&["whatif", "-q"], arguments].concat());
+    String::from_utf8_lossy(&printed.stdout).split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 #[test]
-fn a_trace_that_does_not_show_why_tasks_slept_is_refused() {
+fn a_trace_that_does_not_show_why_tasks_slept_has_a_bound_and_wider_intervals() {
+    let (code, document) = document(&[&path("cgroup-cpuset.dat")]);
+    let run = &document["runs"][0];
+    let calibration = &run["calibration"];
+    assert_eq!((code, &calibration["is_predictable"]), (Some(0), &Value::Bool(true)), "{run}");
+    assert!(calibration["advice"][0].as_str().expect("advice").contains("-e timer"), "{run}");
+    let of = |value: &Value| value.as_f64().expect("a number");
+    let least = of(&run["bound"]["least"]["elapsed_ns"]);
+    assert!(least > 0.0 && least <= of(&run["recorded"]["elapsed_ns"]), "{run}");
+    for row in run["rows"].as_array().expect("rows") {
+        assert!(of(&row["elapsed_ns"]["low"]) >= least, "{row}");
+    }
+    let printed = text(&[&path("cgroup-cpuset.dat")]);
+    let head = "cgroup-cpuset.dat: tasks seem bound to CPUs";
+    assert!(printed.starts_with(head), "{printed}");
+}
+
+/// The model of this trace misses it by more than half.
+#[test]
+fn an_interval_that_says_nothing_is_no_forecast() {
     let (code, document) = document(&[&path("hotplug-5.10.dat")]);
     let run = &document["runs"][0];
     assert_eq!((code, &run["rows"]), (Some(3), &Value::Array(Vec::new())), "{run}");
     let reason = run["calibration"]["reasons"][0].as_str().expect("a reason");
-    assert!(reason.contains("has no known cause"), "{reason}");
-    assert!(run["calibration"]["advice"][0].as_str().expect("advice").contains("-e timer"), "{run}");
-    let printed = schedviz(&["whatif", "-q", &path("hotplug-5.10.dat")]);
-    let text = String::from_utf8_lossy(&printed.stdout).into_owned();
-    let head = "Doubts: 79 events counted by the recorder, missing without a mark: parts of\n  the numbers may be wrong.\n\n\
-                hotplug-5.10.dat: whether another policy would have been faster is not\n";
-    assert!(text.starts_with(head), "{text}");
+    assert!(reason.starts_with("the narrowest interval is ") && reason.contains("own error is 58.8 %"), "{reason}");
+    assert!(run["bound"]["least"]["elapsed_ns"].is_u64(), "{run}");
+    let printed = text(&[&path("hotplug-5.10.dat")]);
+    let head = "Doubts: 79 events counted by the recorder, missing without a mark: parts of the numbers may be wrong. hotplug-5.10.dat: between 0 and ";
+    assert!(printed.starts_with(head), "{printed}");
+}
+
+/// Two tasks on one CPU of a machine whose other CPUs idle, bound there by `taskset`.
+#[test]
+fn tasks_that_seem_bound_widen_every_interval_to_no_change() {
+    let (code, document) = document(&[&path("affine.dat")]);
+    let run = &document["runs"][0];
+    assert_eq!(code, Some(0), "{run}");
+    assert!(run["calibration"]["seem_bound_percent"].as_f64().expect("a share") > 90.0, "{run}");
+    assert!(run["bound"]["least_if_bound"]["elapsed_ns"].is_u64(), "{run}");
+    for row in run["rows"].as_array().expect("rows") {
+        for number in ["elapsed_ns", "violation_ns", "cpu_time_lost_ns"] {
+            let of = |end: &str| row[number][end].as_f64().expect("a number");
+            let trace = run["recorded"][number].as_f64().expect("a number");
+            assert!(of("low") <= trace && trace <= of("high"), "{number}: {row} {trace}");
+        }
+    }
+    let printed = text(&[&path("affine.dat")]);
+    assert!(printed.starts_with("affine.dat: tasks seem bound to CPUs (in 100 % of the violated time"), "{printed}");
+    assert!(printed.contains("; nothing, if the tasks are bound"), "{printed}");
+}
+
+/// The same trace, where the CPU of the two tasks is isolated: no policy moves any of the two from it.
+#[test]
+fn tasks_on_an_isolated_cpu_stay_there() {
+    let trace = std::fs::read(fixture("affine.dat")).expect("the trace");
+    let violated = |cpus: &str| {
+        let folder = scratch("whatif-isolated");
+        let file = folder.join("affine.dat");
+        std::fs::write(&file, &trace).expect("written");
+        let machine = format!(r#"{{"schema":"schedviz/machine/1","kernel":{{}},"cpus":{cpus},"scheduler":{{}}}}"#);
+        std::fs::write(folder.join("affine.machine.json"), machine).expect("written");
+        let (code, document) = document(&[file.to_str().expect("a path"), "--policy", "steal=machine,ideal"]);
+        assert_eq!(code, Some(0), "{document}");
+        let rows = document["runs"][0]["rows"].as_array().expect("rows").clone();
+        let changes = rows.iter().map(|row| row["violation_ns"]["change_percent"].as_f64().expect("a change"));
+        changes.collect::<Vec<f64>>()
+    };
+    let free = violated("{}");
+    assert!(free.iter().all(|change| *change < -90.0), "{free:?}");
+    let isolated = violated(r#"{"isolated":"1"}"#);
+    assert!(isolated.iter().all(|change| *change > -10.0), "{isolated:?}");
+}
+
+/// New-idle balancing gives up where a search would take longer than CPUs idle: by the option, or the machine file beside the trace.
+#[test]
+fn new_idle_balancing_needs_its_cost_and_gives_up_where_it_is_dear() {
+    let folder = scratch("whatif-newidle");
+    let file = folder.join("newidle.dat");
+    std::fs::copy(fixture("hackbench.dat"), &file).expect("copied");
+    let (file, cpus) = (file.to_str().expect("a path"), path("hackbench.cpus.txt"));
+    let asked = ["whatif", file, "--under", "newidle", "--topology", &cpus, "-q"];
+    let refused = schedviz(&asked).stderr;
+    assert!(refused.contains("--newidle-cost 3us,20us"), "{refused}");
+    let refused = schedviz(&[&asked[..], &["--newidle-cost", "1us,2us,3us"]].concat()).stderr;
+    assert!(refused.contains("--newidle-cost has two times"), "{refused}");
+    let steals = |cost: &[&str]| {
+        let (code, document) = document(&[&asked[1..6], cost].concat());
+        assert_eq!(code, Some(0), "{document}");
+        assert!(document["runs"][0]["costs"]["new_idle_all_ns"].as_u64() > Some(0), "{document}");
+        document["runs"][0]["rows"][0]["steals"].as_u64().expect("a number")
+    };
+    let cheap = steals(&["--newidle-cost", "3us,20us"]);
+    assert!(cheap > 20, "{cheap} pulls");
+    assert_eq!(steals(&["--newidle-cost", "1s"]), 0);
+    let machine = r#"{"schema":"schedviz/machine/1","kernel":{},"cpus":{},"scheduler":{},
+        "newidle_costs":{"start":{"0":{"lowest_ns":3000,"sum_ns":20000},"1":{"lowest_ns":3000,"sum_ns":20000}}}}"#;
+    std::fs::write(folder.join("newidle.machine.json"), machine).expect("written");
+    assert_eq!(steals(&[]), cheap);
+}
+
+#[test]
+fn a_machine_with_a_sched_ext_scheduler_has_a_bound_and_no_forecast() {
+    let folder = scratch("whatif-ext");
+    let file = folder.join("ext.dat");
+    std::fs::copy(fixture("hackbench.dat"), &file).expect("copied");
+    let machine = r#"{"schema":"schedviz/machine/1","kernel":{},"cpus":{},"scheduler":{"ext":"minimal"}}"#;
+    std::fs::write(folder.join("ext.machine.json"), machine).expect("written");
+    let (code, document) = document(&[file.to_str().expect("a path")]);
+    let run = &document["runs"][0];
+    assert_eq!((code, run["rows"].as_array().expect("rows").len()), (Some(3), 0), "{run}");
+    let reasons = run["calibration"]["reasons"].as_array().expect("reasons");
+    assert!(reasons.len() == 1 && reasons[0].as_str().expect("text").contains("sched_ext"), "{reasons:?}");
+    assert!(run["bound"]["least"]["elapsed_ns"].is_u64(), "{run}");
+}
+
+/// Ten switches, of which two leave another task than the one that was switched in.
+#[test]
+fn a_trace_whose_switches_contradict_one_another_has_neither_bound_nor_forecast() {
+    let task = |pid: i32| TaskRef { pid: Pid(pid), prio: 120, comm: Comm::new(b"task") };
+    let trace = |wrong: i64| {
+        let switches = (0..10).map(|nth| {
+            let pid = |nth: i64| 7 + (nth % 2) as i32;
+            let prev = if nth > 0 && nth <= wrong { 9 } else { pid(nth) };
+            let kind = EventKind::Switch { prev: task(prev), state: PrevState::PREEMPTED, next: task(pid(nth + 1)) };
+            SchedEvent { ts: Ts(1_000_000 * (1 + nth)), cpu: Cpu(0), pid: Pid(prev), flags: 0, kind }
+        });
+        let folder = scratch("whatif-contradictory");
+        let file = folder.join("trace.dat");
+        std::fs::write(&file, TraceBuilder::default().events(&switches.collect::<Vec<_>>()).build()).expect("written");
+        let (code, document) = document(&[file.to_str().expect("a path")]);
+        (code, document["runs"][0].clone())
+    };
+    let (code, run) = trace(2);
+    let reasons = run["calibration"]["reasons"].as_array().expect("reasons");
+    assert_eq!((code, reasons.len(), &run["bound"]), (Some(3), 1, &Value::Null), "{run}");
+    assert!(reasons[0].as_str().expect("text").starts_with("20 % of the switches leave another task"), "{reasons:?}");
+    assert!(!run["calibration"]["advice"].to_string().contains("-e timer"), "{run}");
+    let (_, run) = trace(1);
+    assert!(run["bound"].is_object(), "a tenth: {run}");
 }
 
 #[test]
@@ -141,4 +276,35 @@ fn a_part_knows_the_timers_that_were_set_before_it() {
     assert_eq!(of_whole[1]["number"], 4, "{of_whole}");
     assert_eq!(of_whole, sleeps(&part, &[]));
     assert_eq!(sleeps(&whole, &later), sleeps(&again, &[]), "a part of a part");
+}
+
+/// Ten soakers, one bound to an isolated CPU: the others may not use CPUs 6 and 7, beside which the path is queued.
+#[test]
+fn the_path_knows_the_cpus_that_its_tasks_may_use() {
+    let folder = scratch("whatif-affinity");
+    let trace = folder.join("run.dat");
+    std::fs::copy(fixture("isolated.dat"), &trace).expect("copied");
+    let of = |run: &Value, of_path: &Value| {
+        let kinds = ["beside_idle", "held_back", "beside_shorter", "alike", "beside_forbidden"];
+        // Without lists there is no time beside forbidden CPUs.
+        let ns = |times: &Value, key: String| times[key].as_u64().unwrap_or(0);
+        for kind in kinds {
+            assert_eq!(ns(&run["queued"], format!("{kind}_ns")), ns(of_path, format!("queued_{kind}_ns")), "{kind}");
+        }
+        [ns(of_path, "queued_beside_idle_ns".to_owned()), ns(of_path, "queued_beside_forbidden_ns".to_owned())]
+    };
+    let both = || {
+        let name = trace.to_str().expect("a path");
+        let path: Value =
+            serde_json::from_slice(&schedviz(&["path", "-q", "--json", name]).success().stdout).expect("JSON");
+        of(&document(&[name, "--policy", "observed"]).1["runs"][0]["bound"]["path"], &path["times"])
+    };
+    let [idle, forbidden] = both();
+    assert!(forbidden == 0 && idle > 100_000_000, "{idle} {forbidden}");
+    let lists = r#"{"at":"start","tasks":{"0-5":[350,352,353,354,355,356,357,358,359,360,361]}},{"at":"during","tasks":{"6":[351]}}"#;
+    let file =
+        format!(r#"{{"schema":"schedviz/machine/1","kernel":{{}},"cpus":{{}},"scheduler":{{}},"affinity":[{lists}]}}"#);
+    std::fs::write(folder.join("run.machine.json"), file).expect("written");
+    let [idle, forbidden] = both();
+    assert!(idle < 50_000_000 && forbidden > 100_000_000, "{idle} {forbidden}");
 }

@@ -1,6 +1,6 @@
 //! Windows: the facts before a window and behind it count, and adjacent windows add up to the whole, on every recording.
 
-use crate::support::{events, fixture, recordings, repeat, schedviz, scratch, seed};
+use crate::support::{events, fixture, fixtures_and_part, repeat, schedviz, scratch, seed};
 use fairness::Fairness;
 use latency::Latency;
 use parse::Trace;
@@ -46,7 +46,7 @@ fn on_everything(check: impl Fn(&str, &[SchedEvent], &[Window]) + Sync) {
         let events = if seed % 5 == 0 { sim.lossy(seed).0 } else { sim.events };
         (format!("seed {seed}"), seed, events)
     });
-    let recorded = recordings().into_par_iter().filter_map(|path| {
+    let recorded = fixtures_and_part(2).into_par_iter().filter_map(|path| {
         // A pool of its own would have this thread begin other recordings while it waits, one above the other.
         let options = parse::Options { threads: 1, ..parse::Options::default() };
         let trace = Trace::open(&path, options).expect("a readable recording");

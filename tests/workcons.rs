@@ -583,7 +583,10 @@ fn a_sched_ext_scheduler_is_in_each_head() {
     for arguments in
         [&["workcons", "a.dat"][..], &["why", "a.dat", "--markdown"], &["latency", "a.dat"], &["whatif", "a.dat"]]
     {
-        let text = ran(arguments);
+        let output = schedviz_in(&folder, arguments);
+        // A forecast is refused.
+        assert_eq!(output.code, Some(if arguments[0] == "whatif" { 3 } else { 0 }), "{arguments:?}: {}", output.stderr);
+        let text = output.text();
         assert!(text.starts_with("A sched_ext scheduler (minimal) was loaded: "), "{arguments:?}: {text}");
     }
     ran(&["workcons", "a.dat", "--summary", "summary.md"]);

@@ -31,6 +31,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
         tasks: None,
         by: latency::TasksBy::Task,
         groups: None,
+        together: false,
         topology: Topology::default(),
         zero: sched::Ts(0),
         fair_before: sched::nice::FairBefore::Unknown,

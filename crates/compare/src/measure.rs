@@ -46,17 +46,7 @@ pub(crate) fn measure(path: &Path, read: &ReadArgs, args: &CompareArgs) -> Resul
     // A choice of tasks is the same for both: its message is printed once.
     let no_latency = if args.tasks.chooses() { unknown } else { session.why_no_figures(of_tasks, selected)? };
     no_latency.iter().for_each(|why| reports.latency.withhold(why.clone()));
-    let queued = queued(&path::path_of_command(paths));
+    let queued = QueuedPath::of(&path::path_of_command(paths));
     let measured = conclude(&session, reports, outcome.diagnostics, args.max_loss);
     Ok(Measured { no_latency, queued, outside, ..measured }.without_lists())
-}
-
-/// The queued time on a path that is to be trusted.
-fn queued(path: &path::Path) -> Option<QueuedPath> {
-    path.task.filter(|_| !path.is_untrusted)?;
-    Some(QueuedPath {
-        length_ns: path.to_ns.since(path.from_ns).0,
-        queued_ns: path.times.queued_ns,
-        kinds: path.times.kinds(),
-    })
 }

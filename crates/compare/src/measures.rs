@@ -102,6 +102,18 @@ pub struct QueuedPath {
     pub kinds: sched::QueuedTimes,
 }
 
+impl QueuedPath {
+    /// The queued time on a path; nothing where there is none, or none that is to be trusted.
+    pub fn of(path: &path::Path) -> Option<QueuedPath> {
+        path.task.filter(|_| !path.is_untrusted)?;
+        Some(QueuedPath {
+            length_ns: path.to_ns.since(path.from_ns).0,
+            queued_ns: path.times.queued_ns,
+            kinds: path.times.kinds(),
+        })
+    }
+}
+
 /// Facts that must be alike for runs to be compared.
 pub struct Setting {
     /// The facts, each with its name.

@@ -5,9 +5,10 @@ use crate::tree::{Claim, WeightTree, divide};
 use membership::{Cgroups, FollowedCgroups};
 use sched::limits::ROWS;
 use sched::nice::weight_of;
+use sched::probe::{Probe, Throttle};
 use sched::seeded::SeededMap;
 use sched::state::Task;
-use sched::{Analysis, Cpu, CpuSet, Current, Dur, PerTask, Pid, SchedEvent, SchedState, TaskState, Ts};
+use sched::{Analysis, Cpu, CpuSet, Current, Dur, EventKind, PerTask, Pid, SchedEvent, SchedState, TaskState, Ts};
 use std::collections::BTreeMap;
 
 /// The length of the intervals of which the longest time below half consists.
@@ -78,6 +79,10 @@ pub struct ShareMeter<'o> {
     by_task: SeededMap<(usize, u64, Pid), Shares>,
     observed: CpuSet,
     offline: CpuSet,
+    /// The CPUs that each group can use now: one for each runnable task, and no more than the limits allow.
+    usable: Vec<f64>,
+    /// Whether the trace shows the tasks that limits hold back, so that these are not runnable then.
+    shows_throttled: bool,
     start: Ts,
     now: Ts,
     /// Whether the rates are those of before the latest change.
@@ -102,6 +107,8 @@ impl<'o> ShareMeter<'o> {
             by_task: SeededMap::default(),
             observed: CpuSet::default(),
             offline: CpuSet::default(),
+            usable: vec![0.0; tree.groups.len()],
+            shows_throttled: false,
             start: Ts(0),
             now: Ts(0),
             is_stale: true,
@@ -155,11 +162,26 @@ impl<'o> ShareMeter<'o> {
         }
     }
 
+    /// Finds the CPUs that each group can use now, from those below up.
+    fn find_usable(&mut self) {
+        for (usable, group) in self.usable.iter_mut().zip(&self.groups) {
+            *usable = f64::from(group.classes.values().map(|class| class.runnable).sum::<u32>());
+        }
+        for (place, group) in self.tree.groups.iter().enumerate().rev() {
+            if !self.shows_throttled {
+                self.usable[place] = self.usable[place].min(group.allowed);
+            }
+            if place > 0 {
+                self.usable[group.above] += self.usable[place];
+            }
+        }
+    }
+
     /// Divides the CPUs anew, from the root down.
     fn divide(&mut self) {
+        self.find_usable();
         let cpus = self.observed.len().saturating_sub(self.offline.len()).saturating_sub(self.privileged_count);
-        let most = self.groups[0].runnable.min(cpus);
-        self.groups[0].rate = f64::from(most);
+        self.groups[0].rate = self.usable[0].min(f64::from(cpus));
         for place in 0..self.groups.len() {
             if self.groups[place].runnable == 0 {
                 continue;
@@ -175,10 +197,9 @@ impl<'o> ShareMeter<'o> {
             };
             let mut claims: Vec<Claim> = tasks.iter().map(of_class).collect();
             let rate = group.rate;
-            claims.extend(active.iter().map(|below| Claim {
-                weight: self.tree.groups[*below].weight,
-                most: f64::from(self.groups[*below].runnable),
-            }));
+            claims.extend(
+                active.iter().map(|below| Claim { weight: self.tree.groups[*below].weight, most: self.usable[*below] }),
+            );
             let shares = divide(rate, &claims);
             let (of_tasks, of_groups) = shares.split_at(tasks.len());
             for (weight, share) in tasks.iter().zip(of_tasks) {
@@ -296,6 +317,9 @@ impl Analysis for ShareMeter<'_> {
     }
 
     fn after(&mut self, event: &SchedEvent, state: &SchedState) {
+        if let EventKind::Probe { probe: Probe::Throttles(Throttle { cgroup: Some(_), .. }), .. } = event.kind {
+            self.is_stale |= !std::mem::replace(&mut self.shows_throttled, true);
+        }
         if !self.observed.has(event.cpu) {
             self.observed.set(event.cpu, true);
             self.is_stale = true;

@@ -1,6 +1,7 @@
 use crate::{Claim, ShareMeter, SharesReport, WeightTree, divide};
 use machine::Machine;
 use membership::Cgroups;
+use sched::probe::{CgroupId, Probe, Throttle};
 use sched::{
     Analysis, Comm, Cpu, Current, EventKind, Pass, Pid, PrevState, SchedEvent, SchedState, TaskRef, TaskState, Ts,
 };
@@ -78,6 +79,35 @@ fn weights_go_through_the_tree() {
     let seconds: Vec<(u64, u64)> = of("/g/b").seconds.iter().map(|of| (of.second, of.entitled_ns.0)).collect();
     assert_eq!(seconds, [(0, 375_000_000), (1, 75_000_000)]);
     assert_eq!(found.groups.iter().map(|group| group.longest_below_half_ns.0).max(), Some(0));
+}
+
+/// Three tasks of a group with a quota of 40 ms in 100 ms, of which the trace does not show that they are throttled, beside one task of another group. The
+/// limit is below a group without one.
+#[test]
+fn a_quota_limits_the_share() {
+    let machine = machine(
+        r#"{"path":"/free","controls_cpu":true},{"path":"/slice","controls_cpu":true},
+           {"path":"/slice/limited","controls_cpu":true,"cpu_max":"40000 100000"}"#,
+    );
+    let ran = [(1, 40 * MS), (2, 40 * MS), (3, 40 * MS), (4, 180 * MS)];
+    let limited =
+        [(Pid(1), "/slice/limited"), (Pid(2), "/slice/limited"), (Pid(3), "/slice/limited"), (Pid(4), "/free")];
+    let events = turns(&ran);
+    let of = |events: &[SchedEvent], path: &str| {
+        let found = shares(events, &machine, &limited);
+        let group = found.groups.into_iter().find(|group| group.cgroup == path).expect("a group");
+        (group.entitled_ns.0 / 1_000_000, group.got_ns.0 / 1_000_000)
+    };
+    // Of 300 ms: two fifths, and what that leaves.
+    let found = ["/slice/limited", "/slice", "/free"].map(|path| of(&events, path));
+    assert_eq!(found, [(120, 120), (120, 120), (180, 180)]);
+    // Records show when tasks are throttled: whenever they are not, they compete by weight.
+    let throttle = Throttle { cpu: Some(Cpu(0)), cgroup: Some(CgroupId::new(7)), takes_queue: true };
+    let kind = EventKind::Probe { id: 2, probe: Probe::Throttles(throttle) };
+    let mut recorded = vec![SchedEvent { ts: Ts(0), cpu: Cpu(0), pid: Pid(1), flags: 0, kind }];
+    recorded.extend(&events);
+    let found = ["/slice/limited", "/slice", "/free"].map(|path| of(&recorded, path));
+    assert_eq!(found, [(150, 120), (150, 120), (150, 180)]);
 }
 
 /// Two equal tasks of a group, one of which does not run for half a second.

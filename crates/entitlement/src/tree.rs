@@ -59,6 +59,8 @@ pub(crate) struct WeightedGroup {
     /// `cpu.weight`; absent for the root, and for a cgroup that the machine file does not have.
     pub(crate) cpu_weight: Option<u64>,
     pub(crate) is_idle: bool,
+    /// The CPUs that `cpu.max` allows in the mean: the quota by the period.
+    pub(crate) allowed: f64,
 }
 
 /// The cgroups with their weights, and the one in which the tasks of each cgroup compete.
@@ -111,7 +113,14 @@ impl WeightTree {
 
 impl WeightedGroup {
     fn root() -> WeightedGroup {
-        WeightedGroup { path: "/".to_owned(), above: 0, weight: DEFAULT, cpu_weight: None, is_idle: false }
+        WeightedGroup {
+            path: "/".to_owned(),
+            above: 0,
+            weight: DEFAULT,
+            cpu_weight: None,
+            is_idle: false,
+            allowed: f64::INFINITY,
+        }
     }
 
     fn of(path: &str, above: usize, cgroup: Option<&Cgroup>) -> WeightedGroup {
@@ -119,7 +128,9 @@ impl WeightedGroup {
         // The file leaves out the default.
         let cpu_weight = cgroup.map(|cgroup| cgroup.cpu_weight.unwrap_or(100));
         let weight = if is_idle { IDLE } else { cpu_weight.unwrap_or(100).max(1) as f64 * DEFAULT / 100.0 };
-        WeightedGroup { path: path.to_owned(), above, weight, cpu_weight, is_idle }
+        let quota = cgroup.and_then(Cgroup::quota);
+        let allowed = quota.map_or(f64::INFINITY, |(quota, period)| quota as f64 / period as f64);
+        WeightedGroup { path: path.to_owned(), above, weight, cpu_weight, is_idle, allowed }
     }
 }
 

@@ -53,6 +53,11 @@ impl Choice {
         }
     }
 
+    /// The choice of all records.
+    pub(crate) fn all(session: &Session) -> Choice {
+        Choice { all: true, ..Choice::plain(session, &[]) }
+    }
+
     pub(crate) fn of(args: &EventsArgs, session: &Session) -> Result<Choice> {
         let pattern = args.r#match.clone().map(Pattern::new);
         let formats = formats(args, session)?;

@@ -3,11 +3,11 @@
 use crate::args::FlagsColumn;
 use crate::choice::Choice;
 use crate::listing;
+use crate::runs;
 use anyhow::Result;
 use question::Subcommand;
 use session::args::{SymbolArgs, TaskArgs, TraceArgs};
 use session::formats::{Formats, OutputArgs};
-use session::messages::emit;
 use std::process::ExitCode;
 
 /// List events as text, one per line, in the form of trace-cmd report
@@ -31,6 +31,10 @@ pub struct ListArgs {
     /// trace.dat are events of their own, and are printed anyway
     #[arg(long)]
     pub(crate) stacks: bool,
+    /// Print a line for each run of a task instead, in the columns of `perf sched timehist --state`: when it ended, how long the
+    /// task had been off the CPU before, how much of that on a run queue, and how long it ran
+    #[arg(long, conflicts_with_all = ["events", "latency_format", "stacks", "kallsyms"])]
+    pub(crate) runs: bool,
     #[command(flatten)]
     pub(crate) symbols: SymbolArgs,
     #[command(flatten)]
@@ -46,7 +50,8 @@ const EXAMPLES: &str = "\
 Examples:
   schedviz list trace.dat --min 1.2 --max 1.21     every event in that time
   schedviz list trace.dat --events sched:sched_migrate_task --tasks '^make'
-  schedviz list trace.dat --cpus 40 -o cpu40.txt";
+  schedviz list trace.dat --cpus 40 -o cpu40.txt
+  schedviz list trace.dat --runs --tasks '^make'    the runs of make, one by one";
 
 /// The events as text, one per line.
 #[derive(Debug)]
@@ -67,13 +72,19 @@ pub(crate) fn run_list(args: &ListArgs) -> Result<()> {
     let announced = args.output.announced();
     let lines = args.output.lines()?;
     args.tasks.without_forked("list")?;
-    let mut session = args.trace.open_listed()?;
-    args.symbols.give(&mut session)?;
-    args.tasks.check(&session)?;
-    let choice = Choice::listed(&session, &args.events, &args.tasks)?;
-    listing::list(&session, &choice, args.latency_format, args.stacks, lines)?;
-    if let (Some(announced), false) = (announced, session.read.quiet) {
-        emit(&announced);
-    }
+    let session = if args.runs {
+        let session = args.trace.open()?;
+        args.tasks.check(&session)?;
+        runs::list(&session, &args.tasks.chosen(&session)?, lines)?;
+        session
+    } else {
+        let mut session = args.trace.open_listed()?;
+        args.symbols.give(&mut session)?;
+        args.tasks.check(&session)?;
+        let choice = Choice::listed(&session, &args.events, &args.tasks)?;
+        listing::list(&session, &choice, args.latency_format, args.stacks, lines)?;
+        session
+    };
+    announced.iter().for_each(|announced| session.read.message(announced));
     Ok(())
 }

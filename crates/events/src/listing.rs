@@ -3,7 +3,7 @@
 use crate::args::FlagsColumn;
 use crate::choice::{Choice, write_each};
 use anyhow::Result;
-use parse::{Kept, Neighbours, Record, Trace};
+use parse::{FileIssue, Kept, Neighbours, Record, Trace};
 use sched::names::NameHistory;
 use sched::{Comm, Cpu, Dur, Pid, Ts};
 use session::Session;
@@ -247,6 +247,23 @@ pub(crate) fn list(
     out.finish()?;
     warnings::warn(&found, &session.read);
     Ok(())
+}
+
+/// Writes all events of a session's window as text, as `trace-cmd report -t -N` does: the number of CPUs, and a line for each event. The state
+/// of the CPU is in the lines where the recording has it.
+///
+/// # Errors
+///
+/// Those of reading and of writing.
+pub fn write_text(session: &mut Session, mut out: Lines) -> Result<()> {
+    session.trace.print_plainly();
+    let cpus = session.trace.info().cpus;
+    if cpus > 0 {
+        writeln!(out, "cpus={cpus}")?;
+    }
+    let is_known = session.trace.diagnostics().count(FileIssue::NoContext) == 0;
+    let flags = if is_known { FlagsColumn::Always } else { FlagsColumn::Never };
+    list(session, &Choice::all(session), flags, true, out)
 }
 
 /// The events that are held of a CPU.

@@ -5,7 +5,7 @@ use crate::{Balance, BalanceReport, Cost, CostRow, Funnel, Funnels, balance_figu
 use anyhow::{Result, bail};
 use lanes::Coloring;
 use question::{Question, Subcommand};
-use sched::{Comm, EventIssue, Migration, Pid, Tracepoint, Ts};
+use sched::{Comm, Migration, Pid, Tracepoint, Ts};
 use serde::Serialize;
 use session::Session;
 use session::args::TraceArgs;
@@ -141,8 +141,7 @@ pub(crate) fn run(args: &MigrationsArgs) -> Result<()> {
     };
     let outcome = session.follow_in_pieces(&BeginArgs::default(), session.page(), analysis)?;
     let ((report, cost, probes), found) = (outcome.output, outcome.diagnostics);
-    // The kind is described in the file, and none of it was recorded, though tasks were seen on other CPUs than before.
-    if !session.trace.has(Tracepoint::Migrate) && found.count(EventIssue::UnseenMigration) > 0 {
+    if !session.knows_migrations(&found) {
         bail!("{}: {NOT_RECORDED}", session.name());
     }
     let report = MigrationsReport { report: &report, cost: &cost, probes };

@@ -136,6 +136,7 @@ fn list_as_once_spelt(args: &EventsArgs) -> Result<()> {
         trace: args.trace.clone(),
         events: args.events.clone(),
         stacks: false,
+        runs: false,
         symbols: SymbolArgs::default(),
         latency_format: args.latency_format,
         tasks: args.tasks.clone(),

@@ -4,6 +4,8 @@ mod destination;
 mod perfetto_file;
 mod run_row;
 
+pub use perfetto_file::write as write_perfetto;
+
 use crate::{EventRow, FactTable, Output, RestartRows, Tables, TaskRuns};
 use anyhow::{Result, bail};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -41,7 +43,7 @@ pub struct ExportArgs {
     /// Folder for the tables as Apache Parquet: FOLDER/TABLE/group=GROUP/run=RUN/TABLE.parquet
     #[arg(long, value_name = "FOLDER", help_heading = "Output", conflicts_with = "csv")]
     parquet: Option<PathBuf>,
-    /// File for Perfetto's viewer, ui.perfetto.dev: the events of the scheduler, the violation, running and waiting
+    /// File for Perfetto's viewer, ui.perfetto.dev: all events, the violation, the critical path, running and waiting
     /// tasks, run queues, migrations by cause; of one recording
     #[arg(long, value_name = "FILE", help_heading = "Output", conflicts_with_all = ["csv", "parquet", "tables", "group"])]
     perfetto: Option<PathBuf>,
@@ -116,7 +118,11 @@ impl ExportArgs {
 pub(crate) fn run(args: &ExportArgs) -> Result<()> {
     if let Some(file) = &args.perfetto {
         let [trace] = args.traces.as_slice() else { bail!("--perfetto takes a single recording") };
-        return perfetto_file::write(args, trace, file);
+        if file.is_dir() || file.as_os_str() == "-" {
+            bail!("--perfetto names a file, such as trace.pftrace, not {}", file.display());
+        }
+        let session = Session::open(trace, &args.read, &args.window)?;
+        return perfetto_file::write(session, args.waiters.without_choice(), file);
     }
     let files = groups::files(&args.traces, &args.group)?;
     let names = groups::names(&files.iter().map(|(_, path)| path.as_path()).collect::<Vec<_>>());

@@ -50,13 +50,13 @@ mod rows;
 mod schema;
 mod value;
 
-pub use command::{ExportArgs, ExportCommand};
+pub use command::{ExportArgs, ExportCommand, write_perfetto};
 pub use csv::Csv;
 pub use on_cpu::{RestartRows, TaskRuns};
 pub use output::{Output, Sink, TableWriter};
 #[cfg(feature = "parquet")]
 pub use parquet::{Encoders, Make, Parquet};
-pub use perfetto::{Perfetto, PerfettoEvents};
+pub use perfetto::{EventRun, ListedTask, Perfetto, PerfettoTracks, RecordForms};
 pub use rows::{EventRow, OnCpuRow, Tables};
 pub use schema::{Column, FactTable, SCHEMA, Type, markdown};
 pub use value::Value;

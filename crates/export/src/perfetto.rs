@@ -1,4 +1,4 @@
-//! A trace for Perfetto: the scheduler's events, from which Perfetto draws its own lanes of CPUs and states of threads, and
+//! A trace for Perfetto: the recording's events, from which Perfetto draws its own lanes of CPUs and states of threads, and
 //! tracks of ours beside them.
 //!
 //! Packets are written as they come. They are not in order of time, which Perfetto does not need: it sorts them. The analyses note
@@ -6,16 +6,20 @@
 
 mod ftrace;
 mod message;
+mod records;
 mod writer;
 
 use crate::output::Sink;
-use sched::{Analysis, ChosenCpus, Cpu, Current, EventKind, SchedEvent, SchedState, TaskRef, Ts};
+use path::Path;
+use sched::{Analysis, ChosenCpus, Comm, Cpu, Current, EventKind, Pid, SchedEvent, SchedState, TaskRef, Ts};
 use std::io;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use workcons::ListedEpisode;
 use writer::{PacketStep, Writer, track};
+
+pub use records::{EventRun, RecordForms};
 
 /// The number of steps that are handed over together, some 400 kB.
 const STEPS: usize = 4096;
@@ -62,8 +66,10 @@ impl Packets {
         match self {
             Packets::Here(writer) => writer.take(step),
             Packets::Beside(beside) => {
+                // A run of events is as large as a list of other steps.
+                let is_full = matches!(step, PacketStep::Events(_));
                 beside.steps.push(step);
-                if beside.steps.len() >= STEPS {
+                if is_full || beside.steps.len() >= STEPS {
                     beside.hand_over();
                 }
             }
@@ -92,18 +98,31 @@ impl Beside {
     }
 }
 
+/// A task of the recording, with its process where it is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ListedTask {
+    /// PID of the task.
+    pub pid: Pid,
+    /// PID of the first thread of its process.
+    pub leader: Pid,
+    /// Name of the task.
+    pub name: Comm,
+}
+
 /// A trace in Perfetto's format that is written.
 pub struct Perfetto {
     packets: Mutex<Packets>,
     /// The name and the release of the kernel, by which Perfetto decodes the states of tasks.
     kernel: String,
+    /// The number of CPUs of the machine; zero where it is unknown.
+    cpus: u32,
 }
 
 impl Perfetto {
-    /// Writes to this file a trace of a kernel of this release. With two `threads` or more the packets are made on a thread of
+    /// Writes to this file a trace of a kernel of this release on a machine with so many CPUs. With two `threads` or more the packets are made on a thread of
     /// their own; the file is the same.
-    pub fn new(out: Box<dyn Sink>, kernel: &str, threads: usize) -> Perfetto {
-        Perfetto { packets: Mutex::new(Packets::new(Writer::new(out), threads)), kernel: kernel.to_owned() }
+    pub fn new(out: Box<dyn Sink>, kernel: &str, cpus: u32, threads: usize) -> Perfetto {
+        Perfetto { packets: Mutex::new(Packets::new(Writer::new(out), threads)), kernel: kernel.to_owned(), cpus }
     }
 
     fn packets(&self) -> MutexGuard<'_, Packets> {
@@ -126,14 +145,40 @@ impl Perfetto {
         self.packets().take(PacketStep::Migration(Box::new(listed.clone())));
     }
 
-    /// Completes the file, and puts it in its place. Returns the number of events that Perfetto has no form for.
+    /// Adds events of the recording, in the order of time.
+    pub fn events(&self, events: EventRun) {
+        self.packets().take(PacketStep::Events(events));
+    }
+
+    /// Adds the tasks whose processes are known.
+    pub fn tasks(&self, tasks: Vec<ListedTask>) {
+        if !tasks.is_empty() {
+            self.packets().take(PacketStep::Tasks(tasks));
+        }
+    }
+
+    /// Adds the critical path of a task, if there is one.
+    pub fn path(&self, path: &Path) {
+        if path.task.is_some() {
+            self.packets().take(PacketStep::Path(Box::new(path.clone())));
+        }
+    }
+
+    /// Adds the number of events that were lost at no known place.
+    pub fn dropped(&self, events: u64) {
+        if events > 0 {
+            self.packets().take(PacketStep::Dropped(events));
+        }
+    }
+
+    /// Completes the file, and puts it in its place. Returns the number of events without a format, which are left out.
     pub fn finish(self) -> io::Result<u64> {
         self.packets.into_inner().unwrap_or_else(PoisonError::into_inner).finish().finish()
     }
 }
 
-/// Writes the events of the chosen CPUs, and the number of running and waiting tasks.
-pub struct PerfettoEvents<'o> {
+/// Writes what the chosen CPUs run when the window begins, and the number of running and waiting tasks.
+pub struct PerfettoTracks<'o> {
     file: &'o Perfetto,
     cpus: ChosenCpus,
     running: Option<u32>,
@@ -142,10 +187,10 @@ pub struct PerfettoEvents<'o> {
     queues: Vec<Option<u32>>,
 }
 
-impl<'o> PerfettoEvents<'o> {
+impl<'o> PerfettoTracks<'o> {
     /// An analysis that writes to this file.
-    pub fn new(file: &'o Perfetto, cpus: ChosenCpus) -> PerfettoEvents<'o> {
-        PerfettoEvents { file, cpus, running: None, waiting: None, queues: Vec::new() }
+    pub fn new(file: &'o Perfetto, cpus: ChosenCpus) -> PerfettoTracks<'o> {
+        PerfettoTracks { file, cpus, running: None, waiting: None, queues: Vec::new() }
     }
 
     /// Writes the counters that have changed.
@@ -173,13 +218,13 @@ impl<'o> PerfettoEvents<'o> {
     }
 }
 
-impl Analysis for PerfettoEvents<'_> {
+impl Analysis for PerfettoTracks<'_> {
     type Output = ();
     const COUNTS: bool = true;
 
     fn begin(&mut self, start: Ts, state: &SchedState) {
         let mut packets = self.file.packets();
-        packets.take(PacketStep::Begin(self.file.kernel.clone()));
+        packets.take(PacketStep::Begin { kernel: self.file.kernel.clone(), cpus: self.file.cpus });
         let cpus: Vec<Cpu> = state.observed().collect();
         // Perfetto shows a task from its switch on: one that runs already gets a switch at the start.
         for cpu in cpus.iter().copied().filter(|cpu| self.cpus.has(*cpu)) {
@@ -197,19 +242,8 @@ impl Analysis for PerfettoEvents<'_> {
             EventKind::Migrate { task, orig, dest } if self.cpus.has(orig) || self.cpus.has(dest) => Some(task.pid),
             _ => None,
         };
-        if moved.is_none() && !self.cpus.has(event.cpu) {
-            return;
-        }
-        let mut packets = self.file.packets();
         if let Some(pid) = moved {
-            packets.take(PacketStep::Moved { ts: event.ts, pid });
-        }
-        if self.cpus.has(event.cpu) {
-            match event.kind {
-                EventKind::Lost { .. } => packets.take(PacketStep::Loss(event.cpu)),
-                EventKind::Offline => {}
-                _ => packets.take(PacketStep::Event(*event)),
-            }
+            self.file.packets().take(PacketStep::Moved { ts: event.ts, pid });
         }
     }
 

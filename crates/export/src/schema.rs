@@ -292,20 +292,53 @@ const EVENT: &[Column] = &[
 const METRICS: &str =
     "The metrics of `schedviz compare` but for those of the path, with `_` in the place of `-`, in its units.";
 
-/// The last section of `docs/files.md`: each table with its columns. `metrics` are the further columns of the table
-/// of runs.
+/// The last section of `docs/files.md`: each table with its columns, those that an earlier table has too by name. `metrics`
+/// are the further columns of the table of runs.
 pub fn markdown(metrics: &[Column]) -> String {
     let mut out = String::new();
+    let mut told: Vec<(Column, FactTable)> = Vec::new();
     for table in FactTable::ALL {
         // Writing to a string cannot fail.
         let _ = write!(out, "\n### `{}`\n\n{}\n\n", table.name(), table.doc());
+        let (mut known, mut own): (Vec<(FactTable, Vec<&str>)>, Vec<&Column>) = (Vec::new(), Vec::new());
         for column in table.columns() {
-            let _ = writeln!(out, "* `{}` {}: {}", column.name, column.kind.name(), column.doc);
+            match told.iter().find(|(other, _)| other == column).map(|(_, table)| *table) {
+                None => own.push(column),
+                Some(other) => match known.iter_mut().find(|(table, _)| *table == other) {
+                    Some((_, names)) => names.push(&column.name),
+                    None => known.push((other, vec![&column.name])),
+                },
+            }
+        }
+        for (other, names) in known {
+            let _ = writeln!(out, "* `{}`: as in `{}`", names.join("`, `"), other.name());
+        }
+        for column in own {
+            let _ = writeln!(out, "* `{}`: {}", column.name, column.doc);
+            told.push((column.clone(), table));
         }
         if table == FactTable::Run {
             let names: Vec<String> = metrics.iter().map(|column| format!("`{}`", column.name)).collect();
-            let _ = writeln!(out, "* {} {}: {METRICS}", names.join(", "), Type::Double.name());
+            let _ = writeln!(out, "* {}: {METRICS}", names.join(", "));
         }
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `docs/files.md` says how the type of a column follows from its name and its meaning.
+    #[test]
+    fn types_follow_the_rule_of_the_document() {
+        for column in FactTable::ALL.into_iter().flat_map(FactTable::columns) {
+            let is_time = column.name.ends_with("_ns");
+            let is_share = column.name.ends_with("_percent");
+            let is_whether = column.doc.starts_with("Whether");
+            assert_eq!(is_time, column.kind == Type::Int64, "{}", column.name);
+            assert_eq!(is_share, column.kind == Type::Double, "{}", column.name);
+            assert_eq!(is_whether, column.kind == Type::Bool, "{}", column.name);
+        }
+    }
 }

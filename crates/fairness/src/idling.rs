@@ -1,7 +1,7 @@
 //! The times in which each CPU idled with an empty run queue, as far back as a wait may reach.
 
 use crate::past::{Content, Past};
-use sched::{Cpu, Dur, HELD_BACK, Load, SchedState, Ts};
+use sched::{Cpu, CpuSet, Dur, HELD_BACK, Load, SchedState, Ts};
 use serde::Serialize;
 
 /// A CPU that idled during a wait.
@@ -84,6 +84,24 @@ impl IdleTimes {
         past.fold(open, u64::saturating_add)
     }
 
+    /// The time between two instants, the second of which is now, for which one of these CPUs idled; at least.
+    pub(crate) fn of_any(&self, cpus: &CpuSet, from: Ts, to: Ts) -> u64 {
+        let (mut longest, mut stretches) = (0, Vec::new());
+        for (_, idling) in (0..).map(Cpu).zip(&self.cpus).filter(|(cpu, _)| cpus.has(*cpu)) {
+            longest = longest.max(idling.within(from, to));
+            stretches.extend(idling.since.map(|since| (since.max(from), to)));
+            stretches.extend(idling.past.since(from).filter_map(|stretch| stretch.between(from, to)));
+        }
+        stretches.sort_unstable();
+        let mut reached = from;
+        let all = stretches.into_iter().map(|(start, end): (Ts, Ts)| {
+            let part = end.since(start.max(reached).min(end)).0;
+            reached = reached.max(end);
+            part
+        });
+        all.fold(0, u64::saturating_add).max(longest)
+    }
+
     /// The CPUs that idled between two instants, the second of which is now; the longest first.
     pub(crate) fn between(&self, from: Ts, to: Ts) -> Vec<IdleCpu> {
         let idle = |(cpu, idling): (Cpu, &Idling)| IdleCpu { cpu, idle_ns: Dur(idling.within(from, to)) };
@@ -97,6 +115,19 @@ impl IdleTimes {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_idle_time_of_some_cpus_is_that_of_any_of_them() {
+        let mut times = IdleTimes::default();
+        for (cpu, from, to) in [(0, 0, 100), (1, 10, 30), (2, 20, 40), (2, 60, 70), (1, 65, 90)] {
+            times.follow(Cpu(cpu), Load::Idle, Ts(from));
+            times.follow(Cpu(cpu), Load::Busy, Ts(to));
+        }
+        times.follow(Cpu(2), Load::Idle, Ts(95));
+        let of = |cpus: &[u32]| times.of_any(&cpus.iter().map(|cpu| Cpu(*cpu)).collect(), Ts(15), Ts(100));
+        // 15 to 40, 60 to 90 and 95 to 100; of CPU 1 15 to 30 and 65 to 90.
+        assert_eq!([of(&[1, 2]), of(&[1]), of(&[3]), of(&[0, 1])], [60, 40, 0, 85]);
+    }
 
     #[test]
     fn the_recent_past_is_exact_and_the_distant_one_a_lower_bound() {

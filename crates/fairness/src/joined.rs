@@ -4,14 +4,14 @@
 //! that are remembered, the coarser the longer ago. A later piece notes these steps, and the analysis of the pieces before
 //! takes them one by one.
 
-use crate::waits::Waits;
+use crate::waits::{Waiter, Waits};
 use crate::{Fairness, MemberKey};
 use sched::limits::ROWS;
 use sched::state::Task;
-use sched::{Comm, Cpu, CpuSpan, Dur, Joined, Load, PerTask, Pid, SchedState, TaskId, Ts};
+use sched::{Comm, Cpu, CpuSpan, Dur, Joined, Load, PerTask, SchedState, TaskId, Ts};
 
 /// A step whose effect depends on the pieces before.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 enum WaitStep {
     /// Some CPU idles from now on, or none does.
     Idle(bool),
@@ -23,7 +23,7 @@ enum WaitStep {
     Moves(TaskId, Cpu),
     Forget(TaskId),
     /// A wait of a chosen task ends on a CPU.
-    Ends(TaskId, (Pid, Comm), Cpu),
+    Ends(TaskId, Waiter, Cpu),
     /// The place, among the waits from earlier pieces that end, of one whose length is measured.
     Measured(usize),
 }
@@ -133,11 +133,16 @@ impl WaitLog {
         }
     }
 
+    /// The length up to now of the wait of a task; nothing if it began in an earlier piece.
+    pub(crate) fn length(&self, task: TaskId, ts: Ts) -> Option<Dur> {
+        Some(ts.since(self.waits.get(task)?.since?))
+    }
+
     /// Notes that a wait on the queue of `from` ends on `cpu`; returns its length if all of it was in this piece.
-    pub(crate) fn ends(&mut self, task: &Task, from: Cpu, cpu: Cpu, ts: Ts) -> Option<Dur> {
+    pub(crate) fn ends(&mut self, task: &Task, waiter: Waiter, from: Cpu, cpu: Cpu, ts: Ts) -> Option<Dur> {
         let wait = self.waits.take(task.id())?;
         let moved = wait.moved || from != cpu;
-        self.steps.push((ts, WaitStep::Ends(task.id(), (task.pid, task.comm), cpu)));
+        self.steps.push((ts, WaitStep::Ends(task.id(), waiter, cpu)));
         let Some(since) = wait.since else {
             self.steps.push((ts, WaitStep::Measured(self.ended.len())));
             self.ended.push((*task, ts, moved));
@@ -172,14 +177,14 @@ impl Fairness<'_> {
         for (ts, step) in &log.steps {
             let ts = *ts;
             self.waits.pass(ts, idles);
-            match *step {
+            match step.clone() {
                 WaitStep::Idle(now) => idles = now,
                 WaitStep::Load(cpu, load) => self.idle.follow(cpu, load, ts),
                 WaitStep::Ran(cpu, comm, start) => self.waits.ran(cpu, comm, start, ts),
                 WaitStep::Begins(task, cpu) => self.waits.begins(task, cpu, ts),
                 WaitStep::Moves(task, cpu) => self.waits.moves(task, cpu, ts),
                 WaitStep::Forget(task) => self.waits.forget(task),
-                WaitStep::Ends(task, named, cpu) => latest = self.waits.ends(task, named, cpu, ts, &self.idle, None),
+                WaitStep::Ends(task, waiter, cpu) => latest = self.waits.ends(task, waiter, cpu, ts, &self.idle, None),
                 WaitStep::Measured(place) => lengths[place] = latest.take(),
             }
         }

@@ -64,13 +64,13 @@ use sched::nice::{FairBefore, weight_of};
 use sched::seeded::SeededMap;
 use sched::state::Task;
 use sched::{
-    Addend, Analysis, Chosen, Comm, CpuSpan, Current, Dur, EventKind, Lengths, PerTask, Pid, QueuedAsk, SchedEvent,
-    SchedState, Span, Summed, TaskId, TaskState, Ts,
+    Addend, Affinity, Analysis, Chosen, Comm, Cpu, CpuSpan, Current, Dur, EventKind, HELD_BACK, Lengths, PerTask, Pid,
+    QueuedAsk, SchedEvent, SchedState, Span, Summed, TaskId, TaskState, Ts,
 };
 use std::cmp::Ordering;
 use std::sync::Arc;
 use timeline::Division;
-use waits::Waits;
+use waits::{Waiter, Waits};
 
 /// The rule by which tasks form members.
 #[derive(Clone, Debug, Default)]
@@ -132,6 +132,8 @@ pub struct Options<'o> {
     pub interval: Dur,
     /// Maximum number of longest waits to keep.
     pub worst: usize,
+    /// The CPUs that tasks may use; absent where these are unknown.
+    pub affinity: Option<Arc<Affinity>>,
     /// The tasks whose queued time is divided by kind; absent where it is not asked for.
     pub queued: Option<QueuedAsk<'o>>,
 }
@@ -153,6 +155,7 @@ impl Options<'_> {
             weights: true,
             interval,
             worst: 5,
+            affinity: None,
             queued: None,
         }
     }
@@ -389,9 +392,14 @@ impl<'o> Fairness<'o> {
                 if self.options.tasks.is_some_and(|chosen| !chosen(task, state)) {
                     return;
                 }
+                let length = match &self.log {
+                    Some(log) => log.length(id, ts),
+                    None => self.waits.open(id).map(|(since, _)| ts.since(since)),
+                };
+                let waiter = self.waiter(task, from, length, state);
                 let length = match &mut self.log {
-                    Some(log) => log.ends(task, from, cpu, ts),
-                    None => self.waits.ends(id, (task.pid, task.comm), cpu, ts, &self.idle, Some(state)),
+                    Some(log) => log.ends(task, waiter, from, cpu, ts),
+                    None => self.waits.ends(id, waiter, cpu, ts, &self.idle, Some(state)),
                 };
                 if let Some(length) = length
                     && let Some(member) = self.member_of_chosen(task, ts)
@@ -408,6 +416,14 @@ impl<'o> Fairness<'o> {
                 None => self.waits.forget(id),
             },
         }
+    }
+
+    /// A task that has waited on a CPU for so long, or since an earlier piece.
+    fn waiter(&self, task: &Task, cpu: Cpu, length: Option<Dur>, state: &SchedState) -> Waiter {
+        let is_long = length.is_none_or(|length| length >= HELD_BACK);
+        let affinity = self.options.affinity.as_ref().filter(|_| is_long && !task.kin.is_of_kernel(task.comm));
+        let allowed = affinity.and_then(|affinity| affinity.set(affinity.of(task, cpu, state)?, state));
+        Waiter { pid: task.pid, command: task.comm, allowed: allowed.map(|allowed| Arc::new(allowed.clone())) }
     }
 
     /// A task takes another name: what it ran until now counts by the one that it had.
@@ -569,8 +585,11 @@ impl Analysis for Fairness<'_> {
                 sums.open_wait = sums.open_wait.max(Some(end.since(since)));
             }
         }
-        let Fairness { waits, idle, .. } = &mut self;
-        waits.close(state, end, idle, is_chosen);
+        let mut waits = std::mem::replace(&mut self.waits, Waits::new(options.zero, 0));
+        waits.close(state, end, &self.idle, |task, cpu, length| {
+            is_chosen(task).then(|| self.waiter(task, cpu, Some(length), state))
+        });
+        self.waits = waits;
         let is_known = state.why_application_is_unknown().is_none();
         report::build(self, end, is_known)
     }

@@ -28,6 +28,14 @@ impl<T> Stretch<T> {
     }
 }
 
+impl Stretch<u64> {
+    /// The part between two instants of a stretch that consists of what it holds; nothing of a joined one, of which it is not known where that lies.
+    pub(crate) fn between(&self, from: Ts, to: Ts) -> Option<(Ts, Ts)> {
+        let (start, end) = (self.from.max(from), self.to.min(to));
+        (self.held == self.to.since(self.from).0 && start < end).then_some((start, end))
+    }
+}
+
 /// The stretches of a CPU, in their order.
 #[derive(Clone, Debug)]
 pub(crate) struct Past<T> {

@@ -101,5 +101,11 @@ fn plain(session: &Session) -> Option<Options<'static>> {
     let Session { from, to, start: zero, .. } = *session;
     let interval = Dur(round_step(to.since(from).0 / 10));
     let fair_before = session.fair_before();
-    session.shown.chosen.are_all().then(|| Options { zero, interval, fair_before, ..Options::new(from, to) })
+    session.shown.chosen.are_all().then(|| Options {
+        zero,
+        interval,
+        fair_before,
+        affinity: session.affinity.clone(),
+        ..Options::new(from, to)
+    })
 }

@@ -341,7 +341,8 @@ fn idled(s: &Starved) -> String {
         return "bound to its CPU: no other could have run it".into();
     };
     if s.idle_cpus.is_empty() {
-        return if s.held_back_ns > Dur(0) { "no other CPU idled" } else { "no CPU idled" }.into();
+        let idled = if s.held_back_ns > Dur(0) { "no other CPU idled" } else { "no CPU idled" };
+        return s.may_use.as_ref().map_or(idled.into(), |cpus| format!("{idled} that it may use ({cpus})"));
     }
     let name = |idle: &IdleCpu| format!("CPU {} for {}", idle.cpu, idle.idle_ns.human());
     let named: Vec<String> = s.idle_cpus.iter().take(4).map(name).collect();

@@ -4,10 +4,12 @@ use crate::idling::{IdleCpu, IdleTimes};
 use crate::runs::Runs;
 use sched::kthread::is_bound;
 use sched::state::Task;
-use sched::{Comm, Cpu, Dur, PerTask, Pid, SchedState, TaskId, TaskState, Ts};
+use sched::topology::format_cpu_list;
+use sched::{Comm, Cpu, CpuSet, Dur, PerTask, Pid, SchedState, TaskId, TaskState, Ts};
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// Number of joinings of runs until the beginning of the oldest wait is looked up again.
 const LOOK: u32 = 256;
@@ -47,9 +49,13 @@ pub struct Starved {
     pub others_ran_ns: Dur,
     /// The time for which those CPUs idled while it waited there, 1 ms or longer at a time, at least, in nanoseconds: it was held back.
     pub held_back_ns: Dur,
-    /// The time for which some CPU idled meanwhile with an empty run queue, in nanoseconds; nothing for a kernel thread
-    /// that is bound to its CPU, since no other could have run it.
+    /// The time for which some CPU idled meanwhile with an empty run queue, in nanoseconds, of those that the task may use, as far as that is known;
+    /// nothing for a kernel thread that is bound to its CPU, since no other could have run it.
     pub could_have_run_ns: Option<Dur>,
+    /// The CPUs that the task may use at the end of the wait, such as `1` or `0-5`; absent where it is not known to be
+    /// restricted, and for a wait below 1 ms.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub may_use: Option<String>,
     /// The CPUs that idled meanwhile, each by itself: those that could have taken the task, if it may run there. The
     /// longest first, at most 16.
     pub idle_cpus: Vec<IdleCpu>,
@@ -177,6 +183,15 @@ impl Open {
     }
 }
 
+/// A task that waited.
+#[derive(Clone, Debug)]
+pub(crate) struct Waiter {
+    pub(crate) pid: Pid,
+    pub(crate) command: Comm,
+    /// The CPUs that it may use; absent where it is not known to be restricted, and after a wait shorter than 1 ms.
+    pub(crate) allowed: Option<Arc<CpuSet>>,
+}
+
 /// Follows the waits.
 #[derive(Clone, Debug)]
 pub(crate) struct Waits {
@@ -292,25 +307,32 @@ impl Waits {
     pub(crate) fn ends(
         &mut self,
         task: TaskId,
-        (pid, command): (Pid, Comm),
+        waiter: Waiter,
         cpu: Cpu,
         now: Ts,
         idle: &IdleTimes,
         state: Option<&SchedState>,
     ) -> Option<Dur> {
         let open = self.open.take(task)?;
-        self.keep((pid, command, false), cpu, &open, now, idle, state);
+        self.keep((waiter, false), cpu, &open, now, idle, state);
         open.began.map(|began| now.since(began))
     }
 
-    /// The window ends; of the tasks that wait, those that `is_chosen` may be among the longest.
-    pub(crate) fn close(&mut self, state: &SchedState, end: Ts, idle: &IdleTimes, is_chosen: impl Fn(&Task) -> bool) {
+    /// The window ends; of the tasks that wait, those that `waiter` gives may be among the longest.
+    pub(crate) fn close(
+        &mut self,
+        state: &SchedState,
+        end: Ts,
+        idle: &IdleTimes,
+        waiter: impl Fn(&Task, Cpu, Dur) -> Option<Waiter>,
+    ) {
         for (id, open) in std::mem::take(&mut self.open).iter() {
-            if let Some(task) = state.task(id).filter(|task| is_chosen(task))
+            if let Some(task) = state.task(id)
                 && let TaskState::Waiting(cpu) = task.state
                 && state.is_observed(cpu)
+                && let Some(waiter) = waiter(task, cpu, end.since(open.since))
             {
-                self.keep((task.pid, task.comm, true), cpu, open, end, idle, None);
+                self.keep((waiter, true), cpu, open, end, idle, None);
             }
         }
     }
@@ -343,7 +365,7 @@ impl Waits {
     /// Keeps a wait of a task if it is one of the longest; with the task, whether it waits on.
     fn keep(
         &mut self,
-        (pid, command, still_waits): (Pid, Comm, bool),
+        (waiter, still_waits): (Waiter, bool),
         cpu: Cpu,
         open: &Open,
         now: Ts,
@@ -355,13 +377,20 @@ impl Waits {
         if full && self.longest.last().is_none_or(|last| duration_ns <= last.duration_ns) {
             return;
         }
+        let Waiter { pid, command, allowed } = waiter;
         // No other CPU could have run a thread that is bound to its own.
         let is_bound = is_bound(command, open.cpu);
+        let allowed = allowed.filter(|_| !is_bound);
         let mut idle_cpus = if is_bound { Vec::new() } else { idle.between(open.since, now) };
+        idle_cpus.retain(|idle| allowed.as_ref().is_none_or(|allowed| allowed.has(idle.cpu)));
         let idle_cpu_count = idle_cpus.len();
         idle_cpus.truncate(MOST_IDLE);
         let held_back = open.stays(now).map(|stay| idle.held_back(stay.cpu, stay.from, stay.to, now));
         let (antagonists, others_ran_ns) = self.antagonists(open, now, state);
+        let idled = match &allowed {
+            Some(allowed) => idle.of_any(allowed, open.since, now),
+            None => self.idled.saturating_sub(open.idled),
+        };
         let starved = Starved {
             pid,
             command,
@@ -374,7 +403,8 @@ impl Waits {
             antagonists,
             others_ran_ns,
             held_back_ns: Dur(held_back.fold(0, u64::saturating_add)),
-            could_have_run_ns: (!is_bound).then(|| Dur(self.idled.saturating_sub(open.idled))),
+            could_have_run_ns: (!is_bound).then_some(Dur(idled)),
+            may_use: allowed.map(|allowed| format_cpu_list(&allowed.cpus().collect::<Vec<_>>())),
             idle_cpus,
             idle_cpu_count,
         };

@@ -4,10 +4,14 @@ use crate::path_time::PathTime;
 use crate::{Certainty, Measurements};
 use membership::stemmed;
 use sched::kthread::command;
+use sched::nouns::counted;
 use sched::{Comm, Dur};
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
+
+/// The share of the path, in percent, from which on it sleeps so long that the other tasks of the application say more.
+const ASLEEP_PERCENT: f64 = 50.0;
 
 /// The share of the path, in percent, below which the scheduler did not hold the command up.
 const HELD_UP_PERCENT: f64 = 5.0;
@@ -39,6 +43,48 @@ pub struct PathConsisted {
     /// The serial tail of the application, where it ends with the path.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tail: Option<PathTail>,
+    /// The times of all tasks of the application; absent unless the path sleeps for half of its length or more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub all_tasks: Option<ApplicationTimes>,
+}
+
+/// The times of all tasks of the application.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ApplicationTimes {
+    /// The number of tasks that ran or waited.
+    pub tasks: usize,
+    /// The time for which they ran, in nanoseconds of tasks.
+    pub run_ns: u64,
+    /// The time for which they waited in run queues, in nanoseconds of tasks.
+    pub queued_ns: u64,
+}
+
+impl ApplicationTimes {
+    /// The times of the application's tasks, where it has several.
+    fn of(found: &Measurements) -> Option<ApplicationTimes> {
+        let members = &found.fairness.as_ref()?.members;
+        let mut times = ApplicationTimes { tasks: 0, run_ns: 0, queued_ns: 0 };
+        for member in members.iter().filter(|member| member.is_of_application == Some(true)) {
+            times.tasks += 1;
+            times.run_ns = times.run_ns.saturating_add(member.run_ns.0);
+            times.queued_ns = times.queued_ns.saturating_add(member.wait_ns.0);
+        }
+        (times.tasks > 1).then_some(times)
+    }
+
+    /// A sentence of its own.
+    fn in_words(self) -> String {
+        let ApplicationTimes { tasks, run_ns, queued_ns } = self;
+        let percent = 100.0 * queued_ns as f64 / (run_ns.saturating_add(queued_ns) as f64).max(1.0);
+        format!(
+            " While the path slept, other tasks worked: the application's {} ran for {} and waited {} in run queues, {percent:.1} % of the time \
+             for which they were ready.",
+            counted(tasks, "task"),
+            Dur(run_ns).human(),
+            Dur(queued_ns).human()
+        )
+    }
 }
 
 /// The serial tail of the application, at the end of the path.
@@ -155,12 +201,15 @@ impl PathConsisted {
             }
             false => "the scheduler did not hold it up".to_owned(),
         };
+        let is_asleep = times.sleeping_ns.is_some_and(|ns| path.percent(ns) >= ASLEEP_PERCENT);
+        let all_tasks = ApplicationTimes::of(found).filter(|_| is_asleep);
+        let others = all_tasks.map_or(String::new(), ApplicationTimes::in_words);
         let (who, length) = (task.pid.named(task.command), Dur(path.length).human());
         let (command, sums) = most.map_or((None, (0, 0, 0)), |(name, sums)| (Some(name), sums));
         let (command_ns, command_tasks, command_slept_ns) = sums;
         Some(PathConsisted {
             sentence: format!(
-                "The critical path of {who}, {length} long, was {}{by}{serial}: {verdict}.",
+                "The critical path of {who}, {length} long, was {}{by}{serial}: {verdict}.{others}",
                 parts.join(", ")
             ),
             certainty,
@@ -172,6 +221,7 @@ impl PathConsisted {
             command_tasks,
             command_slept_ns,
             tail,
+            all_tasks,
         })
     }
 }

@@ -21,8 +21,12 @@ pub struct Doubts {
     pub is_of_some_tasks: bool,
     /// Whether data of any kind were lost.
     pub has_losses: bool,
+    /// The most by which a length can be wrong since the times are rounded, in nanoseconds; zero where they are exact.
+    pub rounded_ns: u64,
     /// Whether a sched_ext scheduler was loaded, whose queues no event shows.
     pub has_sched_ext: bool,
+    /// Whether tasks of a cgroup of another weight than the default ran: the weights by which queues are compared leave those of cgroups out.
+    pub has_group_weights: bool,
     /// The CPUs outside of load balancing, by the machine file.
     pub isolated: Option<String>,
     /// The application in words, where it is not the traced command with what descends from it.
@@ -40,7 +44,9 @@ impl Default for Doubts {
             has_wakeups: true,
             is_of_some_tasks: false,
             has_losses: false,
+            rounded_ns: 0,
             has_sched_ext: false,
+            has_group_weights: false,
             isolated: None,
             application: None,
         }
@@ -58,7 +64,9 @@ impl Doubts {
             has_wakeups: [Tracepoint::Waking, Tracepoint::Wakeup].iter().any(|event| session.trace.has(*event)),
             is_of_some_tasks: found.count(FileIssue::SomeTasks) > 0,
             has_losses: found.iter().any(|(what, ..)| what.severity() == Severity::DataLoss),
+            rounded_ns: session.trace.rounding().map_or(0, |error| error.0),
             has_sched_ext: session.sched_ext.is_some(),
+            has_group_weights: session.has_weighted_cgroups(),
             isolated: session.machine.as_ref().and_then(|machine| Some(machine.cpus.isolated.as_deref()?.to_owned())),
             application: session.application.clone(),
         }

@@ -1,6 +1,7 @@
 //! The analyses that the findings are taken from, composed for one pass.
 
 use crate::judged::JUDGED;
+use crate::parts::{LimitedCgroup, limited};
 use anyhow::{Context, Result};
 use entitlement::{ShareMeter, SharesReport, WeightTree};
 use fairness::{Fairness, FairnessReport};
@@ -42,6 +43,8 @@ pub struct Analyses<'o> {
     recorded: Option<Comm>,
     /// The CPUs that tasks may use, where they are known.
     affinity: Option<Arc<Affinity>>,
+    /// The cgroups with a limit of CPU time, by the machine file.
+    limited: Vec<LimitedCgroup>,
 }
 
 /// The reports of all analyses about one window.
@@ -75,6 +78,8 @@ pub struct Measurements {
     pub(crate) barred: Option<Vec<BarredRow>>,
     /// The time during which tasks shared cores while whole cores idled; absent unless cores are known to have several CPUs.
     pub(crate) crowded: Option<Crowded>,
+    /// The cgroups with a limit of CPU time, by the machine file.
+    pub(crate) limited: Vec<LimitedCgroup>,
     /// The instant that counts as zero.
     pub(crate) zero: Ts,
 }
@@ -124,21 +129,28 @@ impl<'o> Analyses<'o> {
                 tasks: Some(JUDGED),
                 by: TasksBy::Command,
                 groups: session.task_groups(TasksBy::Command).ok(),
+                worst: WAITS,
                 ..latency::Options::plain(session)
             },
             jobs: jobs::Options {
                 tasks: Some(JUDGED),
+                draws: false,
                 deadlines: session.deadline_params(),
                 ..jobs::Options::plain(session)
             },
             by_command: neighbours::plain(session, Some(By::Command)),
             by_cgroup: by_cgroup(session),
             utilization: utilization::Options { interval: whole(from, to), ..utilization::Options::plain(session) },
-            fairness: session.shown.chosen.are_all().then(|| fairness_of(from, to, zero)),
+            fairness: session
+                .shown
+                .chosen
+                .are_all()
+                .then(|| fairness::Options { affinity: session.affinity.clone(), ..fairness_of(from, to, zero) }),
             outside: shows_command.then(|| outside(from, to, zero)),
             zero,
             recorded: path::recorded_command(session),
             affinity: session.affinity.clone(),
+            limited: limited(session),
         }
     }
 
@@ -151,6 +163,7 @@ impl<'o> Analyses<'o> {
                 tasks: Some(JUDGED),
                 by: TasksBy::Command,
                 zero: from,
+                worst: WAITS,
                 ..latency::Options::default()
             },
             jobs: jobs::Options { tasks: Some(JUDGED), worst: WAITS, zero: from, ..jobs::Options::default() },
@@ -174,6 +187,7 @@ impl<'o> Analyses<'o> {
             zero: from,
             recorded: None,
             affinity: None,
+            limited: Vec::new(),
         }
     }
 
@@ -188,8 +202,17 @@ impl<'o> Analyses<'o> {
     #[cfg(test)]
     pub(crate) fn with_affinity(mut self, affinity: &'o sched::Affinity) -> Self {
         self.conservation.affinity = Some(affinity);
-        self.affinity = Some(Arc::new(affinity.clone()));
+        let affinity = Some(Arc::new(affinity.clone()));
+        self.fairness = self.fairness.map(|fairness| fairness::Options { affinity: affinity.clone(), ..fairness });
+        self.affinity = affinity;
         self.unrestricted = Some(workcons::Options { zero: self.zero, ..workcons::Options::default() });
+        self
+    }
+
+    /// The same where these cgroups have limits.
+    #[cfg(test)]
+    pub(crate) fn with_limits(mut self, limited: Vec<LimitedCgroup>) -> Self {
+        self.limited = limited;
         self
     }
 
@@ -211,7 +234,7 @@ impl<'o> Analyses<'o> {
     pub(crate) fn in_pieces(&self) -> (SharedParts<'_>, OwnParts<'_>) {
         let shared = (
             (WorkConservation::new(&self.conservation), Why::new(&self.conservation)),
-            path::searches(self.recorded, self.zero, 0, self.affinity.as_ref()),
+            path::searches(self.recorded, self.zero, WAITS, self.affinity.as_ref()),
             (Utilization::new(&self.utilization), self.fairness.as_ref().map(Fairness::new)),
         );
         (shared, self.own())
@@ -286,6 +309,7 @@ impl<'o> Analyses<'o> {
             tail,
             barred,
             crowded,
+            limited: self.limited.clone(),
             zero: self.zero,
         }
     }

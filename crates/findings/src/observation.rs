@@ -1,6 +1,6 @@
 //! The kinds of findings, each with its numbers.
 
-use crate::parts::{CgroupShare, LateCommand, LatestJob};
+use crate::parts::{CgroupShare, LateCommand, LatestJob, LimitedCgroup};
 use sched::{Comm, Cpu, Dur, Pid, QueuedTimes};
 use serde::Serialize;
 use why::BarredRow;
@@ -132,7 +132,7 @@ pub enum Observation {
         longest_ns: Dur,
         /// The start of the longest one, in nanoseconds from the start of the trace.
         start_in_trace_ns: u64,
-        /// The largest difference between the lengths of two queues in it.
+        /// The largest difference in it between the length of a queue and that of the shortest one that its task may use, in tasks.
         difference: u32,
     },
     /// Tasks ran on small CPUs while larger ones idled that they may use.
@@ -183,6 +183,9 @@ pub enum Observation {
         /// The time of that wait during which a CPU idled that could have run the task, in nanoseconds; null for a kernel thread that
         /// is bound to its CPU.
         could_have_run_ns: Option<Dur>,
+        /// The CPUs that the task may use, such as `1` or `0-5`; absent where it is not known to be restricted.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        may_use: Option<String>,
     },
     /// Many queued tasks left one CPU for one other at once.
     Herds {
@@ -201,14 +204,20 @@ pub enum Observation {
     },
     /// Bandwidth control (`cpu.max`) kept tasks from running.
     Throttling {
-        /// The throttled CPUs.
+        /// The throttled CPUs; empty without records of throttling.
         cpus: Vec<Cpu>,
-        /// The number of times at which a CPU was throttled.
-        times: u64,
-        /// The throttled time of all CPUs, in nanoseconds.
-        cpu_ns: u64,
-        /// The throttled time of all tasks, in nanoseconds; null if the records do not show the tasks.
+        /// The number of times at which a CPU was throttled; null without records of throttling.
+        times: Option<u64>,
+        /// The throttled time of all CPUs, in nanoseconds; null without records of throttling.
+        cpu_ns: Option<u64>,
+        /// The throttled time of all tasks, in nanoseconds; null if no records show the tasks.
         task_ns: Option<u64>,
+        /// The throttled time on the critical path, in nanoseconds; without records the time for which it was held back; null without a path.
+        on_path_ns: Option<u64>,
+        /// The time of all CPUs that idled beside their own waiting tasks, in nanoseconds; null with records of throttling.
+        held_back_ns: Option<u64>,
+        /// The throttled cgroups by the kernel's counters, the one with the longest time first.
+        cgroups: Vec<LimitedCgroup>,
     },
     /// Tasks waited beside idle CPUs that they may not use, or seem not to use.
     Affinity {
@@ -223,6 +232,9 @@ pub enum Observation {
         /// The task that waited so for the longest time; absent where the CPUs of tasks are unknown.
         #[serde(skip_serializing_if = "Option::is_none")]
         most: Option<BarredRow>,
+        /// The CPUs on which tasks were queued that only seem bound; absent where the CPUs of tasks are known.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        confined_to: Option<String>,
         /// The CPUs outside of load balancing, by the machine file; absent where there are none.
         #[serde(skip_serializing_if = "Option::is_none")]
         isolated: Option<String>,

@@ -4,6 +4,7 @@ use crate::path_time::PathTime;
 use crate::{Certainty, Doubts, HeldBackWait, Measurements, Observation};
 use residency::Crowded;
 use sched::kthread::is_kernel_thread;
+use sched::topology::format_cpu_list;
 use sched::{Cpu, Dur};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -22,8 +23,6 @@ const CROWDED_PERCENT: f64 = 5.0;
 pub(crate) const PATH_PERCENT: f64 = 5.0;
 /// The least share of tasks outside of the application in the busy time, in percent, that is a finding.
 const OUTSIDE_PERCENT: f64 = 5.0;
-/// The least throttled time, in percent of the window, that is a finding.
-const THROTTLED_PERCENT: f64 = 1.0;
 /// The least wait that is a finding: 100 ms.
 const STARVED: Dur = Dur(100_000_000);
 /// The share of unknown CPU time, in percent, above which nothing is concluded about tasks, as about a path.
@@ -46,6 +45,21 @@ fn is_held_back(wait: &fairness::Starved) -> bool {
 /// The CPUs on whose run queues a task waited, at most three.
 fn queues(wait: &fairness::Starved) -> Vec<Cpu> {
     wait.queues.iter().take(3).map(|queue| queue.cpu).collect()
+}
+
+/// A time beside idle CPUs, in nanoseconds.
+struct BesideIdle {
+    /// The part that known affinity explains.
+    known: u64,
+    /// The part in which tasks are suspected to be bound.
+    suspected: u64,
+    rest: u64,
+}
+
+/// A share of a time, and the rest.
+fn divided(ns: u64, share: Option<f64>) -> (u64, u64) {
+    let part = ((ns as f64 * share.unwrap_or(0.0)) as u64).min(ns);
+    (part, ns - part)
 }
 
 /// The findings about a window, in the order of their kinds.
@@ -117,9 +131,9 @@ impl<'m> Observer<'m> {
             let asked = [self.missed_periods(), self.behind_cgroup()];
             let violation = [self.violation(), self.held_back(), self.path_queued(), self.waker_queued()];
             let violation = violation.into_iter().chain([self.starved(), self.herds()]);
-            let others =
-                [self.affinity(), self.late_wakeups(), self.interference(), self.small_cpu(), self.unbalanced()];
-            let others = others.into_iter().chain([self.crowded_cores()]);
+            let others = [self.affinity(), self.suspected_affinity(), self.late_wakeups(), self.interference()];
+            let others = others.into_iter().chain([self.small_cpu(), self.unbalanced()]);
+            let others = others.chain([self.crowded_cores()]);
             all.extend(asked.into_iter().chain(violation).chain(others).flatten());
         }
         all.extend(self.throttling());
@@ -133,8 +147,15 @@ impl<'m> Observer<'m> {
         match () {
             () if self.untrusted.is_some() || self.doubts.has_sched_ext => Certainty::Possible,
             () if is_partial || self.doubts.has_losses || self.doubts.silent_cpus > 0 => Certainty::Bounded,
+            () if self.doubts.rounded_ns > 0 => Certainty::Bounded,
             () => Certainty::Exact,
         }
+    }
+
+    /// The certainty of numbers on queues that are compared, of which this time was found beside shorter ones: cgroups of other weights make the shares
+    /// of their tasks others than the nice values do.
+    fn of_queues(&self, certainty: Certainty, beside_shorter_ns: u64) -> Certainty {
+        if self.doubts.has_group_weights && beside_shorter_ns > 0 { Certainty::Possible } else { certainty }
     }
 
     /// The certainty of numbers on the critical path.
@@ -145,18 +166,17 @@ impl<'m> Observer<'m> {
         }
     }
 
-    /// The share of the time beside idle CPUs that affinity explains, from 0 to 1, and whether affinity is known.
-    fn bound_share(&self) -> Option<(f64, bool)> {
+    /// The share of the time beside idle CPUs that known affinity explains, from 0 to 1.
+    fn known_share(&self) -> Option<f64> {
         let with = self.found.workcons.violation.as_ref()?;
-        match (&self.found.unrestricted, self.found.workcons.confined_percent) {
-            (Some(without), _) => {
-                let all = without.violation.as_ref()?;
-                let share = 1.0 - with.cpu_time_lost_percent / all.cpu_time_lost_percent.max(f64::MIN_POSITIVE);
-                (all.percent - with.percent >= VIOLATED_PERCENT).then_some((share.clamp(0.0, 1.0), true))
-            }
-            (None, Some(confined)) => Some(((confined / 100.0).clamp(0.0, 1.0), false)),
-            (None, None) => None,
-        }
+        let all = self.found.unrestricted.as_ref()?.violation.as_ref()?;
+        let share = 1.0 - with.cpu_time_lost_percent / all.cpu_time_lost_percent.max(f64::MIN_POSITIVE);
+        (all.percent - with.percent >= VIOLATED_PERCENT).then_some(share.clamp(0.0, 1.0))
+    }
+
+    /// The share of what is left of it in which the waiting tasks, which no list has, are suspected to be bound; from 0 to 1.
+    fn suspected_share(&self) -> Option<f64> {
+        Some((self.found.workcons.confined_percent? / 100.0).clamp(0.0, 1.0))
     }
 
     /// The CPU time lost to tasks that waited, in nanoseconds: without regard to affinity where that is known.
@@ -166,37 +186,35 @@ impl<'m> Observer<'m> {
         lost.unwrap_or_default()
     }
 
-    /// A time beside idle CPUs, divided into the part that affinity explains and the rest.
-    fn divided(&self, beside_idle: u64) -> (u64, u64) {
-        let share = self.bound_share().map_or(0.0, |(share, _)| share);
-        let bound = ((beside_idle as f64 * share) as u64).min(beside_idle);
-        (bound, beside_idle - bound)
+    /// The cost of waiting beside idle CPUs.
+    fn cost_beside_idle(&self) -> BesideIdle {
+        self.priced().map_or_else(|| self.lost_beside_idle(), |path| self.beside_idle_on(path))
     }
 
-    /// The cost of waiting beside idle CPUs: the part that affinity explains, and the rest.
-    fn cost_beside_idle(&self) -> (u64, u64) {
-        self.priced().map_or_else(|| self.divided(self.cpu_time_lost()), |path| self.beside_idle_on(path))
+    /// The CPU time lost beside idle CPUs.
+    fn lost_beside_idle(&self) -> BesideIdle {
+        let (known, rest) = divided(self.cpu_time_lost(), self.known_share());
+        let (suspected, rest) = divided(rest, self.suspected_share());
+        BesideIdle { known, suspected, rest }
     }
 
-    /// The time on the path beside idle CPUs, divided like its cost; nothing without a path.
-    fn path_beside_idle(&self) -> Option<(u64, u64)> {
+    /// The time on a path beside idle CPUs.
+    fn beside_idle_on(&self, path: &PathTime<'_>) -> BesideIdle {
+        let (suspected, rest) = divided(path.kinds.beside_idle_ns, self.suspected_share());
+        BesideIdle { known: path.kinds.beside_forbidden_ns, suspected, rest }
+    }
+
+    /// The time on the path beside idle CPUs; nothing without a path.
+    fn path_beside_idle(&self) -> Option<BesideIdle> {
         self.path.as_ref().map(|path| self.beside_idle_on(path))
-    }
-
-    /// The time on a path beside idle CPUs that its tasks may not use, or seem not to use, and that beside others.
-    fn beside_idle_on(&self, path: &PathTime<'_>) -> (u64, u64) {
-        match self.found.unrestricted {
-            Some(_) => (path.kinds.beside_forbidden_ns, path.kinds.beside_idle_ns),
-            None => self.divided(path.kinds.beside_idle_ns),
-        }
     }
 
     fn violation(&self) -> Option<Observed> {
         let violation = self.found.workcons.violation.as_ref()?;
-        let on_path_ns = self.path_beside_idle().map(|(_, rest)| rest);
+        let on_path_ns = self.path_beside_idle().map(|beside_idle| beside_idle.rest);
         let is_on_path = self.path.as_ref().zip(on_path_ns).is_some_and(|(path, ns)| path.percent(ns) >= PATH_PERCENT);
         // Where affinity is known, the percentage is without what it explains.
-        let suspected = self.bound_share().filter(|(_, is_known)| !is_known).map_or(0.0, |(share, _)| share);
+        let suspected = self.suspected_share().unwrap_or(0.0);
         if violation.percent * (1.0 - suspected) < VIOLATED_PERCENT && !is_on_path {
             return None;
         }
@@ -209,8 +227,15 @@ impl<'m> Observer<'m> {
         let largest = origins.into_iter().max_by_key(|(words, ns)| (*ns, Reverse(*words))).filter(|(_, ns)| *ns > 0);
         let total = waiting.map_or(0, |waiting| waiting.total_ns.0).max(1);
         let lost = self.found.workcons.by_min_episode.as_ref().and_then(|rows| rows.first());
-        let is_doubtful = matches!(self.bound_share(), Some((_, false)));
-        let certainty = if is_doubtful { Certainty::Possible } else { self.certainty() };
+        // Rounded times may be all that makes it a finding.
+        let errors = violation.episodes.saturating_add(1).saturating_mul(self.doubts.rounded_ns);
+        let least = violation.percent - 100.0 * errors as f64 / self.found.workcons.window_ns.0.max(1) as f64;
+        let may_be_less = errors > 0 && !is_on_path && least * (1.0 - suspected) < VIOLATED_PERCENT;
+        let certainty = if self.suspected_share().is_some() || self.hides_throttled() || may_be_less {
+            Certainty::Possible
+        } else {
+            self.certainty()
+        };
         let observation = Observation::Violation {
             percent: violation.percent,
             possible_percent: violation.possible_percent,
@@ -219,24 +244,43 @@ impl<'m> Observer<'m> {
             origin_percent: 100.0 * largest.map_or(0, |(_, ns)| ns) as f64 / total as f64,
             queued_on_path_ns: self.path.as_ref().map(PathTime::queued),
             on_path_ns,
-            affinity_aside: self.bound_share().is_some(),
+            affinity_aside: self.known_share().or(self.suspected_share()).is_some(),
         };
-        Some((observation, Some(self.cost_beside_idle().1), certainty))
+        Some((observation, Some(self.cost_beside_idle().rest), certainty))
     }
 
+    /// The waiting beside idle CPUs that tasks are known not to use.
     fn affinity(&self) -> Option<Observed> {
-        let (share, is_known) = self.bound_share()?;
+        let share = self.known_share()?;
         let with = self.found.workcons.violation.as_ref()?;
-        let percent = match self.found.unrestricted.as_ref().and_then(|report| report.violation.as_ref()) {
-            Some(without) => without.percent - with.percent,
-            None => with.percent * share,
+        let without = self.found.unrestricted.as_ref().and_then(|report| report.violation.as_ref())?;
+        let observation = Observation::Affinity {
+            is_known: true,
+            percent: without.percent - with.percent,
+            share_percent: 100.0 * share,
+            on_path_ns: self.path_beside_idle().map(|beside_idle| beside_idle.known),
+            most: self.found.barred.as_ref().and_then(|rows| rows.first().cloned()),
+            confined_to: None,
+            isolated: self.doubts.isolated.clone(),
         };
-        let certainty = if is_known { self.certainty() } else { Certainty::Possible };
-        let on_path_ns = self.path_beside_idle().map(|(bound, _)| bound);
-        let most = self.found.barred.as_ref().filter(|_| is_known).and_then(|rows| rows.first().cloned());
-        let (share_percent, isolated) = (100.0 * share, self.doubts.isolated.clone());
-        let observation = Observation::Affinity { is_known, percent, share_percent, on_path_ns, most, isolated };
-        Some((observation, Some(self.cost_beside_idle().0), certainty))
+        Some((observation, Some(self.cost_beside_idle().known), self.certainty()))
+    }
+
+    /// The waiting beside idle CPUs that tasks, which no list has, seem not to use.
+    fn suspected_affinity(&self) -> Option<Observed> {
+        let share = self.suspected_share()?;
+        let with = self.found.workcons.violation.as_ref()?;
+        let to = &self.found.workcons.confined_to;
+        let observation = Observation::Affinity {
+            is_known: false,
+            percent: with.percent * share,
+            share_percent: 100.0 * share,
+            on_path_ns: self.path_beside_idle().map(|beside_idle| beside_idle.suspected),
+            most: None,
+            confined_to: (!to.is_empty()).then(|| format_cpu_list(to)),
+            isolated: self.doubts.isolated.clone().filter(|_| self.known_share().is_none()),
+        };
+        Some((observation, Some(self.cost_beside_idle().suspected), Certainty::Possible))
     }
 
     fn path_queued(&self) -> Option<Observed> {
@@ -246,11 +290,11 @@ impl<'m> Observer<'m> {
         let kinds = path.kinds;
         let observation = Observation::PathQueued { queued_ns, kinds, percent };
         // Queued time beside idle CPUs is a violation, and held-back time a finding of its own, whose sentences have the path.
-        let (_, beside_idle) = self.beside_idle_on(path);
+        let beside_idle = self.beside_idle_on(path).rest;
         let while_busy = kinds.beside_shorter_ns.saturating_add(kinds.alike_ns) - kinds.beside_forbidden_ns;
         let is_busy = while_busy >= beside_idle.saturating_mul(2) || self.violation().is_none();
         let is_long = is_busy && path.percent(while_busy) >= PATH_PERCENT;
-        is_long.then_some((observation, Some(while_busy), self.of_path()))
+        is_long.then(|| (observation, Some(while_busy), self.of_queues(self.of_path(), kinds.beside_shorter_ns)))
     }
 
     /// Tasks that waited on idle CPUs, their own. Where records of throttling do not show the tasks, these are throttled.
@@ -260,8 +304,7 @@ impl<'m> Observer<'m> {
         let longest = report.pending_switches.first()?;
         let on_path_ns = self.path.as_ref().map(|path| path.kinds.held_back_ns);
         let is_on_path = self.path.as_ref().is_some_and(|path| path.percent(path.kinds.held_back_ns) >= PATH_PERCENT);
-        let is_by_records = report.throttling.as_ref().is_some_and(|found| found.task_ns().is_none());
-        if is_by_records && self.throttling().is_some() || held.percent < HELD_PERCENT && !is_on_path {
+        if self.hides_throttled() || held.percent < HELD_PERCENT && !is_on_path {
             return None;
         }
         let task = longest.waiting.first();
@@ -311,7 +354,7 @@ impl<'m> Observer<'m> {
             start_in_trace_ns: longest.start_in_trace_ns,
             difference: longest.difference,
         };
-        Some((observation, None, self.certainty()))
+        Some((observation, None, self.of_queues(self.certainty(), found.ns)))
     }
 
     /// Tasks on small CPUs beside larger ones that idled.
@@ -331,8 +374,7 @@ impl<'m> Observer<'m> {
         let Crowded { percent, core_time_lost_ns, .. } = crowded;
         let observation = Observation::CrowdedCores { percent, core_time_lost_ns };
         // Tasks that are bound, or an idle core that is isolated, would explain it.
-        let is_doubtful = matches!(self.bound_share(), Some((_, false)));
-        let certainty = if is_doubtful { Certainty::Possible } else { self.certainty() };
+        let certainty = if self.suspected_share().is_some() { Certainty::Possible } else { self.certainty() };
         (percent >= CROWDED_PERCENT).then_some((observation, None, certainty))
     }
 
@@ -352,7 +394,7 @@ impl<'m> Observer<'m> {
             self.path.as_ref().map_or(0, |path| path.queued_of(wait.pid, from, to))
         };
         // A task that was held back is in the sentence on that.
-        let is_told = self.held_back().is_some();
+        let is_told = self.held_back().is_some() || self.hides_throttled();
         let is_starved = |wait: &&fairness::Starved| {
             wait.duration_ns >= STARVED && !is_throttled(wait) && !(is_told && is_held_back(wait))
         };
@@ -376,6 +418,7 @@ impl<'m> Observer<'m> {
             held_back_ns: longest.held_back_ns.0,
             meanwhile: longest.meanwhile(),
             could_have_run_ns: longest.could_have_run_ns,
+            may_use: longest.may_use.clone(),
         };
         Some((observation, cost, self.certainty()))
     }
@@ -396,22 +439,6 @@ impl<'m> Observer<'m> {
             drained_after_ns: largest.drained_after_ns,
         };
         Some((observation, cost, self.certainty()))
-    }
-
-    pub(crate) fn throttling(&self) -> Option<Observed> {
-        let throttling = self.found.workcons.throttling.as_ref()?;
-        let by_cpu = throttling.by_cpu();
-        let cpu_ns = by_cpu.iter().map(|cpu| cpu.ns).fold(0, u64::saturating_add);
-        let task_ns = throttling.task_ns();
-        let window = self.found.workcons.window_ns.0;
-        if cpu_ns.max(task_ns.unwrap_or(0)) as f64 * 100.0 < THROTTLED_PERCENT * window as f64 || by_cpu.is_empty() {
-            return None;
-        }
-        let cost = self.priced().map_or(cpu_ns, |path| path.throttled);
-        let certainty = if task_ns.is_some() { self.certainty() } else { Certainty::Possible };
-        let times = by_cpu.iter().map(|cpu| cpu.times.saturating_add(cpu.without_end)).fold(0, u64::saturating_add);
-        let cpus = by_cpu.iter().map(|cpu| cpu.cpu).collect();
-        Some((Observation::Throttling { cpus, times, cpu_ns, task_ns }, Some(cost), certainty))
     }
 
     /// Whether the critical path ran but for a part too short to be a finding: late wakeups and tasks of others did not delay it.

@@ -1,9 +1,10 @@
-//! Parts of findings: a late command, a late job, the share of a cgroup.
+//! Parts of findings: a late command, a late job, the share of a cgroup, its limit.
 
 use sched::lengths::human;
 use sched::nouns::counted;
-use sched::{Comm, Dur, Pid};
+use sched::{Comm, Dur, Pid, Window};
 use serde::Serialize;
+use session::Session;
 
 /// The wakeups of a command, and what held them up.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -113,4 +114,53 @@ impl CgroupShare {
     pub(crate) fn weight_in_words(&self) -> String {
         self.weight.map_or(String::new(), |weight| format!(" (weight {weight})"))
     }
+}
+
+/// A cgroup with a limit of CPU time (`cpu.max`), by the machine file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct LimitedCgroup {
+    /// The path of the cgroup.
+    pub cgroup: String,
+    /// The CPU time that its tasks may use in each period, in nanoseconds.
+    pub quota_ns: Dur,
+    /// The length of a period, in nanoseconds.
+    pub period_ns: Dur,
+    /// The throttled time by the kernel's counter over the recording, in nanoseconds; null for a part of a recording, or without counters.
+    pub counted_ns: Option<u64>,
+    /// The number of periods in which it had runnable tasks, by the kernel's counter.
+    pub periods: Option<u64>,
+    /// The number of these periods in which it was throttled.
+    pub throttled_periods: Option<u64>,
+}
+
+impl LimitedCgroup {
+    /// The cgroup with its limit and its counters.
+    pub(crate) fn in_words(&self) -> String {
+        let periods = self.throttled_periods.zip(self.periods).map_or(String::new(), |(throttled, all)| {
+            format!(" (so in {throttled} of {} by the kernel's counters)", counted(all, "period"))
+        });
+        let (quota, period) = (self.quota_ns.human(), self.period_ns.human());
+        format!("cgroup {}, which may use {quota} of CPU time in each {period}{periods}", self.cgroup)
+    }
+}
+
+/// The cgroups with limits, with the counters of a whole recording.
+pub(crate) fn limited(session: &Session) -> Vec<LimitedCgroup> {
+    let is_whole = session.window == Window::default() && session.trace.past().is_none();
+    // The counters are those of the whole recording.
+    let counted = |counter: Option<u64>| counter.filter(|_| is_whole);
+    let cgroups = session.machine.iter().flat_map(|machine| &machine.cgroups);
+    let limited = cgroups.filter_map(|cgroup| {
+        let (quota, period) = cgroup.quota()?;
+        Some(LimitedCgroup {
+            cgroup: cgroup.path.to_string(),
+            quota_ns: Dur(quota.saturating_mul(1000)),
+            period_ns: Dur(period.saturating_mul(1000)),
+            counted_ns: counted(cgroup.counted("throttled_usec")).map(|us| us.saturating_mul(1000)),
+            periods: counted(cgroup.counted("nr_periods")),
+            throttled_periods: counted(cgroup.counted("nr_throttled")),
+        })
+    });
+    limited.collect()
 }

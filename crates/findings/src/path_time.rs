@@ -44,7 +44,7 @@ pub(crate) struct PathTime<'m> {
     pub(crate) throttled: u64,
     /// Queued time by kind, without the part that was throttled.
     pub(crate) kinds: QueuedTimes,
-    /// Queued behind a task outside of the application.
+    /// Queued behind a task outside of the application, for as long as that stayed.
     pub(crate) behind_outside: u64,
 }
 
@@ -75,7 +75,7 @@ impl<'m> PathTime<'m> {
             time.throttled = time.throttled.saturating_add(throttled);
             time.kinds.add(&within(&segment.kinds, all - throttled));
             if segment.behind.is_some_and(|task| outside.contains(&task)) {
-                time.behind_outside = time.behind_outside.saturating_add(all);
+                time.behind_outside = time.behind_outside.saturating_add(segment.behind_ns);
             }
         }
         Some(time)

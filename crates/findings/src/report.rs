@@ -4,7 +4,7 @@ use crate::consisted::PathConsisted;
 use crate::observe::{Observed, Observer};
 use crate::path_time::OnPath;
 use crate::sentence::sentence;
-use crate::{Certainty, CostUnit, Doubts, Measurements, Observation};
+use crate::{Certainty, CostUnit, Doubts, FindingPlace, Measurements, Observation};
 use path::OfTask;
 use sched::{Dur, Ts};
 use serde::Serialize;
@@ -32,6 +32,9 @@ pub struct RankedFinding {
     pub command: String,
     /// The kind of the finding with its numbers.
     pub observation: Observation,
+    /// The stretch of the trace that the finding speaks of, or the longest of its kind.
+    #[serde(skip)]
+    pub place: Option<FindingPlace>,
 }
 
 /// The critical path of the traced command.
@@ -134,7 +137,8 @@ pub fn findings(found: &Measurements, doubts: &Doubts) -> FindingsReport {
     let finding = |(observation, cost_ns, certainty): Observed| {
         let (command, options) = observation.command();
         let command = [&[command], options].concat().join(" ");
-        RankedFinding { sentence: sentence(&observation, OnPath(of_path)), cost_ns, certainty, command, observation }
+        let (sentence, place) = (sentence(&observation, OnPath(of_path)), FindingPlace::find(&observation, found));
+        RankedFinding { sentence, cost_ns, certainty, command, observation, place }
     };
     FindingsReport {
         schema: SCHEMA,
@@ -207,6 +211,10 @@ pub fn text(report: &FindingsReport, trace: &Drawable) -> String {
         }
         let (command, options) = finding.closer();
         finding.on(trace).command(&mut out, 3, command, &options);
+    }
+    let mut places = (1..).zip(&report.findings).filter_map(|(nth, finding)| Some((nth, finding.place?)));
+    if let Some((nth, place)) = places.next() {
+        trace.next_view(&mut out, &format!("a place of finding {nth}"), &place.on_page());
     }
     out
 }

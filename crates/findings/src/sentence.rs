@@ -2,9 +2,8 @@
 
 use crate::measure::WAITS;
 use crate::path_time::OnPath;
-use crate::{HeldBackWait, Observation, asked, late, sleeps};
-use sched::nouns::{counted, noun};
-use sched::topology::format_cpu_list;
+use crate::{HeldBackWait, Observation, asked, late, limits, sleeps};
+use sched::nouns::counted;
 use sched::{Cpu, Dur, QueuedTimes};
 use std::cmp::Reverse;
 use why::BarredRow;
@@ -27,13 +26,18 @@ pub(crate) fn sentence(observation: &Observation, on_path: OnPath<'_>) -> String
             meanwhile,
             held_back_ns,
             could_have_run_ns,
+            may_use,
             waits,
             ..
         } => {
             let other = if *held_back_ns > 0 { "other " } else { "" };
             let idled = match could_have_run_ns {
                 None => "it is bound to that CPU".to_owned(),
-                Some(Dur(0)) => format!("no {other}CPU idled"),
+                Some(Dur(0)) => match may_use {
+                    Some(cpus) if is_one(cpus) => format!("it may use CPU {cpus} alone"),
+                    Some(cpus) => format!("it may use CPUs {cpus} alone, and no {other}one of these idled"),
+                    None => format!("no {other}CPU idled"),
+                },
                 Some(ns) => format!("for {} of that a CPU idled that could have run it", ns.human()),
             };
             let at_least = if *waits == WAITS { "at least " } else { "" };
@@ -74,19 +78,7 @@ pub(crate) fn sentence(observation: &Observation, on_path: OnPath<'_>) -> String
                 ),
             }
         }
-        Observation::Throttling { cpus, times, cpu_ns, task_ns } => {
-            let tasks = match task_ns {
-                Some(ns) => format!("tasks for {} in all", Dur(*ns).human()),
-                None => "the records do not show which tasks".to_owned(),
-            };
-            format!(
-                "Bandwidth control (cpu.max) throttled {} {} {}, {} of CPU time in all; {tasks}.",
-                noun(cpus.len(), "CPU"),
-                format_cpu_list(cpus),
-                counted(*times, "time"),
-                Dur(*cpu_ns).human()
-            )
-        }
+        Observation::Throttling { .. } => limits::sentence(observation, on_path),
         Observation::SlowWakeups { .. } | Observation::LateCommand { .. } => late::sentence(observation, on_path),
         Observation::MissedPeriods { .. } | Observation::BehindCgroup { .. } => asked::sentence(observation),
         Observation::Interference { run_ns, busy_percent, command, command_run_ns, behind_on_path_ns } => {
@@ -112,7 +104,7 @@ fn by_kind(kinds: &QueuedTimes) -> String {
     let [forbidden, alike] = [kinds.beside_forbidden_ns.min(kinds.alike_ns), kinds.alike_ns];
     let mut parts = [
         (alike - forbidden, "waiting for CPU time while all queues were alike"),
-        (kinds.beside_shorter_ns, "beside a queue that was shorter by two tasks or more"),
+        (kinds.beside_shorter_ns, "beside a shorter queue"),
         (kinds.beside_idle_ns, "beside an idle CPU"),
         (forbidden, "beside an idle CPU that it may not use"),
         (kinds.held_back_ns, "held back on its own idle CPU"),
@@ -154,11 +146,12 @@ fn not_beside_idle(observation: &Observation, on_path: OnPath<'_>) -> String {
             )
         }
         Observation::Unbalanced { percent, episodes, longest_ns, start_in_trace_ns, difference, .. } => format!(
-            "Queues were unbalanced {percent:.1} % of the time, while no CPU idled: a task waited although a CPU that it may use had at \
-             least two runnable tasks fewer, {} in all; the longest lasted {} from {:.6} s on, with {difference} tasks fewer.",
+            "Queues were unbalanced {percent:.1} % of the time, while no CPU idled: a task waited although another CPU that it may use had a \
+             shorter queue, {} in all; the longest lasted {} from {:.6} s on{}.",
             counted(*episodes, "time"),
             longest_ns.human(),
-            *start_in_trace_ns as f64 / 1e9
+            *start_in_trace_ns as f64 / 1e9,
+            workcons::fewer_tasks(*difference, ", with ")
         ),
         _ => String::new(),
     }
@@ -194,7 +187,7 @@ fn beside_idle(observation: &Observation, on_path: OnPath<'_>) -> String {
             let path = queued_on_path(observation, on_path).map_or(String::new(), |path| format!("; {path}{aside}"));
             format!("Tasks waited while CPUs idled {percent:.1} % of the time{possible}{origin}{path}.")
         }
-        Observation::Affinity { is_known, percent, share_percent, on_path_ns, most, isolated } => {
+        Observation::Affinity { is_known, percent, share_percent, on_path_ns, most, confined_to, isolated } => {
             let path = on_path_ns.and_then(|ns| on_path.told(ns));
             let path =
                 path.map_or(String::new(), |time| format!("; the critical path is queued beside such CPUs for {time}"));
@@ -203,6 +196,10 @@ fn beside_idle(observation: &Observation, on_path: OnPath<'_>) -> String {
                 format!("; {word} {cpus} {are} isolated")
             });
             let most = most.as_ref().map_or(String::new(), barred);
+            let only = confined_to.as_deref().map_or(String::new(), |cpus| {
+                let word = if is_one(cpus) { "CPU" } else { "CPUs" };
+                format!(", but on {word} {cpus} alone")
+            });
             match is_known {
                 true => format!(
                     "Affinity binds: tasks waited beside idle CPUs that they may not use, {percent:.1} % of the time, \
@@ -210,7 +207,7 @@ fn beside_idle(observation: &Observation, on_path: OnPath<'_>) -> String {
                 ),
                 false => format!(
                     "Tasks seem bound by affinity or cpusets: in {share_percent:.0} % of the violated time ({percent:.1} % of the \
-                     window) the waiting tasks were never queued on the idle CPUs{isolated}{path}."
+                     window) the waiting tasks were never queued on the idle CPUs{only}{isolated}{path}."
                 ),
             }
         }

@@ -11,9 +11,8 @@ impl Observer<'_> {
     /// The pair of tasks of which one slept longest until the other, while that was queued.
     pub(crate) fn waker_queued(&self) -> Option<Observed> {
         let path = self.path.as_ref()?;
-        // Records that do not show the throttled tasks have these queued.
-        let is_by_records = self.found.workcons.throttling.as_ref().is_some_and(|found| found.task_ns().is_none());
-        if is_by_records && self.throttling().is_some() {
+        // Throttled tasks that no record shows are queued.
+        if self.hides_throttled() {
             return None;
         }
         let rows = &path.path.sleeps;

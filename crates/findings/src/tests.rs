@@ -1,9 +1,9 @@
 //! A trace by hand for each finding, whose cost follows from its times.
 
 use crate::report::ranked;
-use crate::{Analyses, Certainty, CostUnit, Doubts, FindingsReport, Observation, findings};
+use crate::{Analyses, Certainty, CostUnit, Doubts, FindingsReport, LimitedCgroup, Observation, findings};
 use sched::probe::{Probe, Throttle};
-use sched::{Affinity, Comm, Cpu, CpuSet, EventKind, Pass, Pid, PrevState, SchedEvent, TaskRef, Ts, Window};
+use sched::{Affinity, Comm, Cpu, CpuSet, Dur, EventKind, Pass, Pid, PrevState, SchedEvent, TaskRef, Ts, Window};
 
 /// The traced command, its child, another child, and a task outside of the application.
 const COMMAND: i32 = 5;
@@ -175,6 +175,88 @@ fn a_task_that_may_not_use_the_idle_cpu_is_bound() {
     let words = "; work 6 most, for 89.00 ms: it may use CPU 0 alone; CPU 1 is isolated; the critical path";
     assert!(sentence.contains(words), "{sentence}");
     assert_eq!(report.findings[0].certainty, Certainty::Exact);
+    let place = report.findings[0].place.expect("its longest wait");
+    assert_eq!((place.pid, place.start_in_trace_ns, place.length_ns), (Some(Pid(CHILD)), 1_000_000, Dur(89_000_000)));
+}
+
+/// CPU 1 idles for all of the wait, which is of use to a task only if it may run there.
+#[test]
+fn an_idle_cpu_could_not_have_run_a_starved_task_that_may_not_use_it() {
+    for (may_use, words) in
+        [(1, "; it may use CPU 0 alone."), (2, "; for 149.00 ms of that a CPU idled that could have run it.")]
+    {
+        let mut events = ByHand::begin(0);
+        events.waits(150);
+        let mut affinity = Affinity::new([Cpu(0), Cpu(1)]);
+        affinity.add_first(Pid(CHILD), &(0..may_use).map(Cpu).collect());
+        affinity.add_first(Pid(OUTSIDE), &[Cpu(0)].into_iter().collect());
+        let options = Analyses::of_all(Ts(0), Ts(260_000_000), 2).with_affinity(&affinity);
+        let outcome = Pass::over(events.0.as_slice()).run(|| options.analyses()).unwrap_or_else(|never| match never {});
+        let report = findings(&options.measurements(outcome.output), &Doubts::default());
+        let starved = report.findings.iter().find(|found| matches!(found.observation, Observation::Starved { .. }));
+        let sentence = &starved.unwrap_or_else(|| panic!("{report:#?}")).sentence;
+        assert!(sentence.starts_with("work 6 waited 149.00 ms for CPU 0 from 0.001000 s on"), "{sentence}");
+        assert!(sentence.ends_with(words), "{sentence}");
+    }
+}
+
+/// The command sleeps for 200 ms until a timer, while its two children share CPU 0: one runs for 110 ms, and the other waits for that time and runs for 40.
+#[test]
+fn the_tasks_of_a_command_that_sleeps_are_in_the_first_sentence() {
+    let mut events = ByHand::begin(0);
+    events.fork(0, (0, COMMAND), CHILD, 0);
+    events.fork(0, (0, COMMAND), OTHER, 0);
+    events.switch(0, 0, COMMAND, CHILD);
+    events.switch(110, 0, CHILD, OTHER);
+    events.switch(150, 0, OTHER, 0);
+    events.wake(200, 200, (1, 0), COMMAND, 0);
+    events.switch(200, 0, 0, COMMAND);
+    events.at(210, 0, COMMAND, EventKind::Exit { pid: Pid(COMMAND) });
+    let consisted = events.found().consisted.expect("a path");
+    let times = consisted.all_tasks.map(|times| (times.tasks, times.run_ns / 1_000_000, times.queued_ns / 1_000_000));
+    assert_eq!(times, Some((3, 160, 110)), "{consisted:#?}");
+    let words = "the scheduler did not hold it up. While the path slept, other tasks worked: the application's 3 tasks ran for 160.00 ms and \
+                 waited 110.00 ms in run queues, 40.7 % of the time for which they were ready.";
+    assert!(consisted.sentence.ends_with(words), "{}", consisted.sentence);
+}
+
+/// The command and a task outside of the application take turns on CPU 0, 40 ms each, while CPU 1 idles. A list has the other task, which may use CPU 0
+/// alone, and the command before it executed its program, as `record` lists it.
+#[test]
+fn a_command_that_binds_itself_before_its_program_seems_bound_although_lists_have_it() {
+    for is_listed_again in [false, true] {
+        let mut events = ByHand::begin(0);
+        let turn = |events: &mut ByHand, ms: i64, prev: i32, next: i32| {
+            let kind = EventKind::Switch { prev: task(prev), state: PrevState::PREEMPTED, next: task(next) };
+            events.at(ms, 0, prev, kind);
+        };
+        events.wake(0, 0, (0, COMMAND), OUTSIDE, 0);
+        for round in 0..10 {
+            turn(&mut events, round * 80 + 40, COMMAND, OUTSIDE);
+            turn(&mut events, round * 80 + 80, OUTSIDE, COMMAND);
+        }
+        events.at(820, 0, COMMAND, EventKind::Exit { pid: Pid(COMMAND) });
+        let mut affinity = Affinity::new([Cpu(0), Cpu(1)]);
+        let [all, only] = [2, 1].map(|cpus| (0..cpus).map(Cpu).collect::<CpuSet>());
+        affinity.add_first(Pid(OUTSIDE), &only);
+        affinity.add_first(Pid(COMMAND), &all);
+        if is_listed_again {
+            affinity.add(Pid(COMMAND), &all);
+        }
+        let options = Analyses::of_all(Ts(0), Ts(820_000_000), 2).with_affinity(&affinity);
+        let outcome = Pass::over(events.0.as_slice()).run(|| options.analyses()).unwrap_or_else(|never| match never {});
+        let report = findings(&options.measurements(outcome.output), &Doubts::default());
+        // It waits for 400 ms on the path; the other task beside a CPU that it may not use is nobody's loss there.
+        let first = &report.findings[0];
+        let (kind, certainty) = match is_listed_again {
+            false => ("Affinity", Certainty::Possible),
+            true => ("Violation", Certainty::Exact),
+        };
+        assert_eq!((&costs(&report)[0], first.certainty), (&(kind.to_owned(), Some(400)), certainty), "{report:#?}");
+        let words = "Tasks seem bound by affinity or cpusets: in 100 % of the violated time (48.8 % of the window) the waiting tasks were \
+                     never queued on the idle CPUs, but on CPU 0 alone; the critical path";
+        assert_eq!(first.sentence.starts_with(words), !is_listed_again, "{}", first.sentence);
+    }
 }
 
 #[test]
@@ -209,7 +291,7 @@ fn a_queue_longer_by_two_is_named_in_the_queued_time() {
     events.waits(90);
     let report = events.found();
     let sentence = &report.findings[0].sentence;
-    let expected = "is queued for 89.00 ms (44.5 %): 89.00 ms beside a queue that was shorter by two tasks or more.";
+    let expected = "is queued for 89.00 ms (44.5 %): 89.00 ms beside a shorter queue.";
     assert!(sentence.contains(expected), "{sentence}");
 }
 
@@ -318,6 +400,61 @@ fn throttling_takes_precedence_over_idle_cpus() {
     assert_eq!(cost(&report, "Throttling"), Some(50), "{report:#?}");
     // The rest of the queued time beside the idle CPU.
     assert_eq!(cost(&report, "Violation"), Some(39), "{report:#?}");
+}
+
+/// As `a_task_on_its_own_idle_cpu_is_held_back`, where the kernel's counters have the reason: no other finding has that time.
+#[test]
+fn a_quota_is_named_where_the_kernel_counted_that_it_held_tasks_back() {
+    let mut events = ByHand::begin(0);
+    events.wake(5, 5, (0, COMMAND), OTHER, 1);
+    events.switch(5, 1, 0, OTHER);
+    events.switch(6, 1, OTHER, 0);
+    let state = PrevState::RUNNABLE;
+    events.at(10, 0, COMMAND, EventKind::Switch { prev: task(COMMAND), state, next: task(0) });
+    events.switch(297, 0, 0, COMMAND);
+    events.at(310, 0, COMMAND, EventKind::Exit { pid: Pid(COMMAND) });
+    let ms = |ms: u64| Dur(ms * 1_000_000);
+    let limited = |throttled: u64| LimitedCgroup {
+        cgroup: "/job".to_owned(),
+        quota_ns: ms(20),
+        period_ns: ms(100),
+        counted_ns: Some(throttled * 95_000_000),
+        periods: Some(4),
+        throttled_periods: Some(throttled),
+    };
+    let report = |throttled: u64| {
+        let options = Analyses::of_all(Ts(0), Ts(310_000_000), 2).with_limits(vec![limited(throttled)]);
+        let outcome = Pass::over(events.0.as_slice()).run(|| options.analyses()).unwrap_or_else(|never| match never {});
+        findings(&options.measurements(outcome.output), &Doubts::default())
+    };
+    // A limit that held nothing back explains nothing.
+    assert_eq!(costs(&report(0)), [("HeldBack".to_owned(), Some(287))]);
+    let report = report(3);
+    assert_eq!(costs(&report), [("Throttling".to_owned(), Some(287))], "{report:#?}");
+    assert_eq!(report.findings[0].certainty, Certainty::Possible);
+    let expected = "Bandwidth control (cpu.max) throttled cgroup /job, which may use 20.00 ms of CPU time in each 100.00 ms (so in 3 of 4 \
+                    periods by the kernel's counters), for 285.00 ms in all; the trace does not show which waits that was; tasks were held \
+                    back on idle CPUs, their own, for 287.00 ms of CPU time, and the critical path for 287.00 ms (92.6 %).";
+    assert_eq!(report.findings[0].sentence, expected);
+}
+
+/// Two tasks wait behind a hog on CPU 0 while CPU 1 runs one task: they are beside a shorter queue, unless cgroups of other weights are known, whose
+/// shares nothing shows.
+#[test]
+fn queues_of_cgroups_of_other_weights_are_possibly_shorter() {
+    let mut events = ByHand::begin(OTHER);
+    events.fork(1, (0, COMMAND), OUTSIDE, 0);
+    events.waits(90);
+    let certainty = |has_group_weights: bool| {
+        let doubts = Doubts { has_group_weights, ..Doubts::default() };
+        let report = events.found_in(Window::default(), &doubts, false);
+        let is_shorter = |observation: &Observation| match observation {
+            Observation::PathQueued { kinds, .. } => kinds.beside_shorter_ns == 89_000_000,
+            _ => false,
+        };
+        report.findings.iter().find(|found| is_shorter(&found.observation)).map(|found| found.certainty)
+    };
+    assert_eq!([certainty(false), certainty(true)], [Some(Certainty::Exact), Some(Certainty::Possible)]);
 }
 
 #[test]

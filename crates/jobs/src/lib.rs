@@ -17,6 +17,7 @@
 //! ```
 
 mod args;
+mod ended;
 mod figure;
 mod noted;
 mod period;
@@ -32,6 +33,7 @@ pub use question::JobsQuestion;
 pub use report::{DeadlineOrigin, DelayedJob, JobCulprit, JobRow, JobTimes, JobsReport};
 pub use text::text;
 
+use ended::{EndedJob, EndedJobs};
 use membership::ParamsHistory;
 use sched::limits::BoundedRows;
 use sched::state::Task;
@@ -70,6 +72,8 @@ pub struct Options<'o> {
     pub expiries: Option<TimerExpiries>,
     /// The maximum number of late jobs that are listed.
     pub worst: usize,
+    /// Whether the report keeps the jobs of tasks with deadlines for a figure.
+    pub draws: bool,
     /// The instant that counts as zero: the trace's start.
     pub zero: Ts,
 }
@@ -94,25 +98,12 @@ struct OpenJob {
     culprits: Vec<(Pid, Comm, Dur)>,
 }
 
-/// A job that has ended.
-#[derive(Clone, Copy, Debug)]
-struct EndedJob {
-    /// The place of the task's row.
-    row: u32,
-    release: Ts,
-    by_interrupt: bool,
-    by_expiry: bool,
-    response: Dur,
-    run: Dur,
-    waited: Dur,
-}
-
 /// The sums of a task.
 #[derive(Clone, Debug, Default)]
 struct JobSums {
     /// The latest name.
     comm: Comm,
-    jobs: u64,
+    jobs: EndedJobs,
     /// The jobs that began before the window.
     earlier: u64,
     /// The longest jobs, the longest first, each with its end and its CPU.
@@ -134,7 +125,8 @@ pub struct Jobs<'o> {
     stretches: Vec<VecDeque<CpuStretch>>,
     /// The rows by PID; absent is the key of the tasks beyond their number.
     rows: BoundedRows<Option<Pid>, JobSums>,
-    jobs: Vec<EndedJob>,
+    /// The number of jobs in rows.
+    jobs: usize,
     /// The jobs beyond [`JOBS`].
     beyond_limit: u64,
     /// The jobs that a loss cut, or whose task ended.
@@ -154,7 +146,7 @@ impl<'o> Jobs<'o> {
             by_interrupt: PerTask::default(),
             stretches: Vec::new(),
             rows: BoundedRows::default(),
-            jobs: Vec::new(),
+            jobs: 0,
             beyond_limit: 0,
             cut: 0,
         }
@@ -273,7 +265,7 @@ impl<'o> Jobs<'o> {
     fn end(&mut self, task: &Task, job: OpenJob, cpu: Cpu, now: Ts, state: &SchedState) {
         let is_counted = self.is_counted(task, TaskState::Running(cpu), state);
         let Some(start) = self.start.filter(|_| is_counted) else { return };
-        if self.jobs.len() >= JOBS {
+        if self.jobs >= JOBS {
             self.beyond_limit += 1;
             return;
         }
@@ -281,10 +273,10 @@ impl<'o> Jobs<'o> {
         let OpenJob { release, by_interrupt, run, waited, .. } = job;
         let by_expiry = job.after_timer.is_some();
         let response = now.since(release);
-        self.jobs.push(EndedJob { row: place as u32, release, by_interrupt, by_expiry, response, run, waited });
+        self.jobs += 1;
         let sums = self.rows.at(place);
         sums.comm = task.comm;
-        sums.jobs += 1;
+        sums.jobs.push(EndedJob { release, by_interrupt, by_expiry, response, run, waited });
         sums.earlier += u64::from(release < start);
         let length = |worst: &(OpenJob, Ts, Cpu)| worst.1.since(worst.0.release);
         let at = sums.worst.partition_point(|worst| length(worst) >= response);

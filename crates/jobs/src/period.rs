@@ -1,6 +1,6 @@
 //! The period of a task, by the intervals between its releases.
 
-use crate::EndedJob;
+use crate::ended::EndedJob;
 use sched::Dur;
 
 /// The least number of intervals between releases that show a period.
@@ -27,6 +27,9 @@ const SIGMAS: f64 = 5.0;
 /// The number of intervals in the windows beside a mode that counts at least, since the deviation of a smaller one is not known.
 const LEAST_BESIDE: f64 = 4.0;
 
+/// The least part of the time from the first release to the last that the period of all jobs covers: 1 / this.
+const LEAST_COVERED: u64 = 10;
+
 /// The largest part of a mode that is looked for: a task that runs through its next releases is released at multiples of its period.
 const MULTIPLES: u64 = 4;
 
@@ -43,7 +46,10 @@ pub(crate) fn period(jobs: &[EndedJob]) -> Option<Dur> {
     }
     let mut by_timers: Vec<u64> = jobs.windows(2).filter(|pair| pair[1].by_interrupt).map(interval).collect();
     by_timers.sort_unstable();
-    mode(&by_timers).or_else(|| even(&all)).map(Dur)
+    // Few naps of one length, as in a loop that waits for something, are no period.
+    let time = all.iter().copied().fold(0, u64::saturating_add);
+    let covers = |period: &u64| period.saturating_mul(all.len() as u64).saturating_mul(LEAST_COVERED) >= time;
+    mode(&by_timers).or_else(|| even(&all)).filter(covers).map(Dur)
 }
 
 /// The value that `many` of every `of` values do not exceed, by the nearest rank among sorted ones.

@@ -1,7 +1,8 @@
 //! Periods of a real load that misses its deadlines, and of made ones.
 
+use crate::ended::EndedJob;
 use crate::period::period;
-use crate::{EndedJob, Jobs, JobsReport, Options};
+use crate::{Jobs, JobsReport, Options};
 use sched::{Comm, Cpu, Dur, EventKind, Pass, Pid, PrevState, SchedEvent, TaskRef, Ts};
 use testkit::Rng;
 
@@ -68,15 +69,7 @@ fn jobs(intervals: impl IntoIterator<Item = u64>, by_interrupt: bool) -> Vec<End
     let mut at = 0;
     let job = |interval| {
         at += interval as i64;
-        EndedJob {
-            row: 0,
-            release: Ts(at),
-            by_interrupt,
-            by_expiry: false,
-            response: Dur(1),
-            run: Dur(1),
-            waited: Dur(0),
-        }
+        EndedJob { release: Ts(at), by_interrupt, by_expiry: false, response: Dur(1), run: Dur(1), waited: Dur(0) }
     };
     intervals.into_iter().map(job).collect()
 }
@@ -89,6 +82,16 @@ fn a_task_that_passes_over_most_of_its_releases_has_its_period() {
     assert!((1_000_000..1_020_000).contains(&found), "{found}");
     // Woken by tasks, uneven intervals are no period.
     assert_eq!(period(&jobs((0..90).map(intervals), false)), None);
+}
+
+/// The VM thread of Java naps for 1 ms at a time while a safepoint begins, and sleeps for seconds otherwise.
+#[test]
+fn naps_that_cover_hardly_any_of_its_time_are_no_period() {
+    let naps =
+        |between: u64| (0..120).map(move |nth: u64| if nth.is_multiple_of(10) { between } else { 1000 + nth % 7 });
+    // 119 ms in twelve groups of nine: of 12 s, and of 0.8 s.
+    assert_eq!(period(&jobs(naps(1_000_000), true)), None);
+    assert!(period(&jobs(naps(60_000), true)).is_some_and(|period| (1000..1007).contains(&period.0)));
 }
 
 #[test]

@@ -78,6 +78,7 @@ impl Options<'_> {
             cpus: session.shown.chosen.clone(),
             zero: session.start,
             worst: 5,
+            draws: true,
             expiries: TimerExpiries::of(session),
             ..Options::default()
         }

@@ -1,7 +1,8 @@
 //! The report: as numbers.
 
+use crate::ended::EndedJob;
 use crate::period::{period, rank};
-use crate::{EndedJob, Jobs, OpenJob, Options};
+use crate::{Jobs, OpenJob, Options};
 use membership::DeadlineParams;
 use sched::kthread::is_kernel_thread;
 use sched::{Comm, Cpu, Dur, OfSelection, Pid, SchedState, Ts};
@@ -219,15 +220,10 @@ pub(crate) fn build(jobs: Jobs<'_>, end: Ts, state: &SchedState) -> JobsReport {
     let options = jobs.options;
     let open = jobs.open(state);
     let rows = jobs.rows.into_rows();
-    let mut of_row: Vec<Vec<EndedJob>> = vec![Vec::new(); rows.len()];
-    for job in &jobs.jobs {
-        if let Some(row) = of_row.get_mut(job.row as usize) {
-            row.push(*job);
-        }
-    }
     let mut judged = 0;
     let mut all: Vec<(JobRow, Vec<DelayedJob>, Vec<Response>)> = Vec::new();
-    for ((pid, sums), ended) in rows.into_iter().zip(of_row) {
+    for (pid, sums) in rows {
+        let ended: Vec<EndedJob> = sums.jobs.iter().collect();
         // The tasks beyond the number of rows have no period together.
         let (pid, command) = match pid {
             Some(pid) => (pid, sums.comm),
@@ -242,7 +238,8 @@ pub(crate) fn build(jobs: Jobs<'_>, end: Ts, state: &SchedState) -> JobsReport {
             Some(delayed(pid, command, worst, deadline, options.zero))
         });
         judged += ended.iter().filter(|job| deadlines.at(job.release).is_some()).count() as u64;
-        let points = ended.iter().map(|job| (job.release, job.response, deadlines.is_missed(job))).collect();
+        let drawn: &[EndedJob] = if options.draws && row.deadline_ns.is_some() { &ended } else { &[] };
+        let points = drawn.iter().map(|job| (job.release, job.response, deadlines.is_missed(job))).collect();
         all.push((row, delayed.collect(), points));
     }
     all.sort_by_key(|(row, ..)| std::cmp::Reverse((row.missed, row.period_ns.is_some(), row.jobs)));
@@ -263,7 +260,7 @@ pub(crate) fn build(jobs: Jobs<'_>, end: Ts, state: &SchedState) -> JobsReport {
         from_ns: jobs.start.unwrap_or(end),
         to_ns: end,
         selection_unknown: None,
-        jobs: Some(jobs.jobs.len() as u64 + jobs.beyond_limit),
+        jobs: Some(jobs.jobs as u64 + jobs.beyond_limit),
         open: Some(open),
         cut: Some(jobs.cut),
         beyond_limit: Some(jobs.beyond_limit),

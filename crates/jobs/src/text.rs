@@ -4,8 +4,8 @@ use crate::{DeadlineOrigin, DelayedJob, JobsReport};
 use sched::Dur;
 use sched::nouns::counted;
 use std::fmt::Write;
-use timeline::Drawable;
 use timeline::text::{case, case_head, paragraph, short};
+use timeline::{Drawable, PageAddress};
 
 /// The reason why no job has a deadline.
 pub(crate) fn none_to_judge(report: &JobsReport) -> &'static str {
@@ -31,6 +31,10 @@ pub fn text(report: &JobsReport, trace: &Drawable, rows: usize, all: bool) -> St
     headline(&mut out, report, trace);
     tasks(&mut out, report, rows, all);
     worst(&mut out, &report.worst);
+    if let Some(latest) = report.worst.first() {
+        let stretch = PageAddress::selection(latest.release_in_trace_ns, latest.response_ns);
+        trace.next_view(&mut out, "the latest of these jobs", &stretch.task(Some(latest.pid)).row());
+    }
     out
 }
 

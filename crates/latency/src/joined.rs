@@ -149,7 +149,7 @@ impl Joined for Latency<'_> {
             self.tracks.insert(task.id(), PhaseTrack { since: task.since, phase: Phase::Earlier });
             if let TaskState::Waiting(cpu) | TaskState::Throttled(cpu) = task.state {
                 self.waits.insert(task.id(), Wait::earlier(cpu));
-                self.note_queued(task.id(), cpu);
+                self.behind.add(task.id(), cpu);
             }
         }
         let by_wakings = state.places_by_wakings();
@@ -182,6 +182,6 @@ impl Joined for Latency<'_> {
         }
         waits.fill(sched::PerTask::default(), |wait| wait.missing != Missing::Nothing);
         later.tracks.fill(std::mem::take(&mut self.tracks), |track| matches!(track.phase, Phase::Earlier));
-        (self.tracks, self.waits, self.fresh) = (later.tracks, waits, later.fresh);
+        (self.tracks, self.waits, self.behind) = (later.tracks, waits, later.behind);
     }
 }

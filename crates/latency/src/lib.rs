@@ -64,15 +64,15 @@ pub use text::text;
 
 use joined::OpenEnds;
 use longest::LongWait;
-use membership::{TaskGroup, TaskGroups};
+use membership::{GroupedTask, TaskGroup, TaskGroups};
 use sched::kthread::command;
 use sched::limits::ROWS;
 use sched::nice::FairBefore;
 use sched::seeded::SeededMap;
 use sched::state::{Task, Waking};
 use sched::{
-    Analysis, Chosen, ChosenCpus, Comm, Cpu, Dur, EventKind, Lengths, Past, PerTask, Pid, QueuedAsk, SchedEvent,
-    SchedState, Span, TaskId, TaskState, Topology, Ts,
+    Analysis, Chosen, ChosenCpus, Comm, Cpu, Dur, EventKind, Lengths, Past, PerTask, Pid, QueuedAsk, QueuedBehind,
+    SchedEvent, SchedState, Span, TaskState, Topology, Ts,
 };
 use serde::Serialize;
 use std::sync::Arc;
@@ -89,6 +89,8 @@ pub struct Options<'o> {
     pub by: TasksBy,
     /// The groups that the rows are about; absent where these are tasks, or commands by their full names.
     pub groups: Option<Arc<TaskGroups>>,
+    /// Whether all tasks have one row together, where the sums of each are not asked for.
+    pub together: bool,
     /// The places of the CPUs; empty if they are unknown.
     pub topology: Topology,
     /// The instant that counts as zero: the trace's start.
@@ -162,6 +164,8 @@ pub type Measures = [Lengths; Measure::ALL.len()];
 pub struct ListedWait {
     /// The wait. Its start and its length are those of its second part where `start_is_known` is false.
     pub case: Case,
+    /// The properties of the task that decide the row in which it counts.
+    pub task: GroupedTask,
     /// Whether the waking is known. Otherwise it began before the trace or in a loss.
     pub start_is_known: bool,
     /// The instant from which the task was queued: that of `sched_wakeup`. Nothing where no wakeup was recorded.
@@ -240,8 +244,7 @@ pub struct Latency<'o> {
     tracks: PerTask<PhaseTrack>,
     /// The records of tasks that wait.
     waits: PerTask<Wait>,
-    /// The tasks that were queued on each CPU since its occupant changed last.
-    fresh: Vec<Vec<TaskId>>,
+    behind: QueuedBehind,
     rows: Vec<RowSums>,
     places: SeededMap<TaskGroup, usize>,
     /// The row of each task, and the number and the name that it has that row for.
@@ -270,7 +273,7 @@ impl<'o> Latency<'o> {
             start: None,
             tracks: PerTask::default(),
             waits: PerTask::default(),
-            fresh: Vec::new(),
+            behind: QueuedBehind::default(),
             rows: Vec::new(),
             places: SeededMap::default(),
             homes: PerTask::default(),
@@ -349,7 +352,7 @@ impl<'o> Latency<'o> {
                 };
                 let Some(wait) = wait else { return };
                 self.waits.insert(task.id(), wait);
-                self.note_queued(task.id(), cpu);
+                self.behind.add(task.id(), cpu);
                 Phase::Wait
             }
             (_, Asleep(_) | Dead | Throttled(_) | TaskState::Unknown) => return,
@@ -398,7 +401,7 @@ impl<'o> Latency<'o> {
         if let Some(Wait { measure: Measure::Wakeup, slept_on, .. }) = self.waits.get(task.id()).copied() {
             let wait = self.wait(Measure::Wakeup, task.waking, slept_on, cpu, state);
             self.waits.insert(task.id(), wait);
-            self.note_queued(task.id(), cpu);
+            self.behind.add(task.id(), cpu);
         }
     }
 
@@ -509,7 +512,7 @@ impl<'o> Latency<'o> {
 
     /// The row of a task at an instant, which takes its name.
     fn row(&mut self, task: &Task, now: Ts) -> &mut RowSums {
-        if self.options.groups.is_some() {
+        if self.options.groups.is_some() || self.options.together {
             return self.row_of_group(task, now);
         }
         let traits = (task.pid, task.comm);
@@ -529,7 +532,10 @@ impl<'o> Latency<'o> {
     #[cold]
     #[inline(never)]
     fn row_of_group(&mut self, task: &Task, now: Ts) -> &mut RowSums {
-        let key = self.options.groups.as_ref().map_or(TaskGroup::Unknown, |groups| groups.group(task, now));
+        let key = match &self.options.groups {
+            Some(groups) if !self.options.together => groups.group(task, now),
+            _ => TaskGroup::Rest,
+        };
         let index = self.place_of(key, task.comm);
         if self.homes.get(task.id()).is_some_and(|home| *home == ((task.pid, task.comm), index as u32)) {
             return &mut self.rows[index];

@@ -32,6 +32,7 @@ impl Latency<'_> {
         let topology = &self.options.topology;
         let listed = ListedWait {
             case: self.case(task, wait, start, wait.length(start, now), (cpu, now)),
+            task: task.into(),
             start_is_known: wait.start.is_some(),
             queued,
             ran: now,

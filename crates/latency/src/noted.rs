@@ -172,7 +172,7 @@ pub(crate) fn take_up(latency: &mut Latency<'_>, past: &Past, state: &SchedState
             };
             latency.waits.insert(task.id(), wait);
             if noted.behind_until.is_none() {
-                latency.note_queued(task.id(), noted.queued_on);
+                latency.behind.add(task.id(), noted.queued_on);
             }
         }
     }

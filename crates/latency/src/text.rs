@@ -6,7 +6,7 @@ use sched::lengths::{Summary, human};
 use sched::{Comm, Dur, Pid, Tracepoint};
 use timeline::table::{TextColumn, TextTable};
 use timeline::text::{CASES, Detail, case, case_head, paragraph, queued_kinds, short};
-use timeline::{Drawable, Next};
+use timeline::{Drawable, Next, PageAddress};
 
 /// The letters of the column of names.
 const NAMES: usize = 19;
@@ -132,20 +132,33 @@ pub fn text(report: &LatencyReport, trace: &Drawable, rows: usize, detail: Detai
             format!("{which} throttled by cpu.max, for {total} in all, at most {most}: not in the lengths above");
         paragraph(&mut out, 0, 2, &text);
     }
-    if let Some((start, length)) = longest_wait(report) {
+    if let Some(LongestWait { start, length, pid }) = longest_wait(report) {
         let commands = [Next::Draw, Next::Queues, Next::Migrations];
         trace.next(&mut out, "the longest wait", start, length, &commands);
+        trace.view(&mut out, 2, &PageAddress::wait(pid, start, length));
     }
     out
 }
 
+/// The longest wait: its start from that of the trace, its length, and its task.
+struct LongestWait {
+    start: u64,
+    length: Dur,
+    pid: Pid,
+}
+
 /// The longest wakeup latency, or another wait where there is none, with its start; the wait that is still open at the end if that is longer.
-fn longest_wait(report: &LatencyReport) -> Option<(u64, Dur)> {
+fn longest_wait(report: &LatencyReport) -> Option<LongestWait> {
     let ended = report.worst.iter().find(|case| case.measure == Measure::Wakeup).or(report.worst.first());
-    let ended = ended.map(|case| (case.start_in_trace_ns, case.until_run()));
-    let open = report.longest_still_waiting.map(|wait| (wait.start_in_trace_ns, wait.duration_ns));
+    let ended =
+        ended.map(|case| LongestWait { start: case.start_in_trace_ns, length: case.until_run(), pid: case.pid });
+    let open = report.longest_still_waiting.map(|wait| LongestWait {
+        start: wait.start_in_trace_ns,
+        length: wait.duration_ns,
+        pid: wait.pid,
+    });
     // The one that ended where both are as long.
-    open.into_iter().chain(ended).max_by_key(|(_, length)| *length)
+    open.into_iter().chain(ended).max_by_key(|wait| wait.length)
 }
 
 /// The two ends of a wakeup latency, in words.

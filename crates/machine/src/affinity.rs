@@ -7,11 +7,12 @@ use sched::{Cpu, Pid};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The CPUs that every task may use, at one moment.
+/// The CPUs that tasks may use, at one moment or while the recorded command ran.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Affinity {
-    /// `start` or `end` of the recording.
+    /// `start` or `end` of the recording, with every task; or `running`, with those of the recorded command as they were read while it ran, where
+    /// a task with several lists had one after another.
     pub at: CleanText,
     /// The tasks by their list of CPUs (`Cpus_allowed_list`), such as `0-7`: the numbers of the threads, ascending.
     pub tasks: BTreeMap<CleanText, Vec<i32>>,
@@ -22,6 +23,9 @@ impl Affinity {
     pub const START: &str = "start";
     /// The moment of the lists at the end of a recording.
     pub const END: &str = "end";
+
+    /// The lists of the tasks of the recorded command while it ran its program.
+    pub const RUNNING: &str = "running";
 
     /// Reads the list of every thread; nothing if there is none.
     pub(crate) fn read(root: &Root, at: &str) -> Option<Affinity> {

@@ -78,6 +78,19 @@ impl Cgroup {
         self.controls_cpu.then(|| if is_idle { 0 } else { self.cpu_weight.unwrap_or(100) })
     }
 
+    /// The quota and the period of `cpu.max`, in microseconds; nothing without a limit.
+    pub fn quota(&self) -> Option<(u64, u64)> {
+        let (quota, period) = self.cpu_max.as_ref()?.split_once(' ')?;
+        Some((quota.parse().ok()?, period.trim().parse().ok().filter(|period| *period > 0)?))
+    }
+
+    /// The growth of a counter of `cpu.stat` between the start and the end of the recording.
+    pub fn counted(&self, name: &str) -> Option<u64> {
+        let end = *self.stat_at_end.as_ref()?.get(name)?;
+        let start = self.stat.get(name).copied().or_else(|| self.is_new.then_some(0))?;
+        end.checked_sub(start)
+    }
+
     /// Reads one; nothing if it limits nothing, has no tasks, none has ever run in it, and it is not `below` a limit of CPU time.
     fn read(root: &Root, folder: &str, path: &str, below: bool) -> Option<Cgroup> {
         let text = |name: &str| root.fact(format!("{folder}/{name}"));
@@ -153,6 +166,31 @@ const DEPTH: usize = 16;
 
 /// The number of cgroups that are looked at.
 const MOST: usize = 65_536;
+
+/// The number of levels of groups below the root among which the fair class divides CPU time, at most this one: of the hierarchy that has
+/// the controller `cpu`.
+pub fn levels_of_groups(root: &Root, most: u32) -> u32 {
+    let bases = [
+        ("sys/fs/cgroup", "cpu.weight"),
+        ("sys/fs/cgroup/cpu", "cpu.shares"),
+        ("sys/fs/cgroup/cpu,cpuacct", "cpu.shares"),
+    ];
+    let (mut levels, mut seen) = (0, 0);
+    for (base, weight) in bases {
+        let mut folders = vec![(base.to_owned(), 0)];
+        while let Some((folder, depth)) = folders.pop() {
+            levels = levels.max(depth);
+            seen += 1;
+            if depth >= most || seen > MOST {
+                continue;
+            }
+            let below = root.names(&folder).into_iter().map(|name| format!("{folder}/{name}"));
+            let divided = below.filter(|folder| root.join(format!("{folder}/{weight}")).is_file());
+            folders.extend(divided.map(|folder| (folder, depth + 1)));
+        }
+    }
+    levels
+}
 
 /// The cgroups of the unified hierarchy that limit something, have tasks or have had some that ran, and those below a limit of CPU time, by
 /// path.

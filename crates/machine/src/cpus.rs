@@ -107,6 +107,11 @@ impl MachineCpus {
         cpus
     }
 
+    /// The capacities of the CPUs, as far as they are known.
+    pub fn capacities(&self) -> impl Iterator<Item = (Cpu, u32)> {
+        self.places.iter().filter_map(|place| Some((Cpu(place.cpu), place.capacity?)))
+    }
+
     pub(crate) fn topology(&self) -> Topology {
         let mut topology = Topology::default();
         for place in &self.places {

@@ -32,7 +32,7 @@ mod summary;
 pub use affinity::Affinity;
 pub use application::RecordedApplication;
 pub use bounded::read_bounded;
-pub use cgroups::Cgroup;
+pub use cgroups::{Cgroup, levels_of_groups};
 pub use clamps::Clamps;
 pub use cpus::{CpuPlace, MachineCpus, Node};
 pub use kept_output::KeptOutput;
@@ -85,7 +85,7 @@ pub struct Machine {
     /// The cgroups that have tasks or in which tasks have run, those that limit CPU time or CPUs, and those below a limit of CPU time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cgroups: Vec<Cgroup>,
-    /// The CPUs that tasks may use, at the start of the recording and, if it was taken, at its end.
+    /// The CPUs that tasks may use, at the start of the recording and, if they were read then, while the command ran and at the end.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub affinity: Vec<Affinity>,
     /// The processes with several threads at the start of the recording: the numbers of the threads, ascending, by that of the first
@@ -140,6 +140,18 @@ pub enum Error {
 }
 
 impl Machine {
+    /// Whether a cgroup was throttled during the recording, by its counters at both ends.
+    pub fn was_throttled(&self) -> bool {
+        let throttled = |stat: &BTreeMap<CleanText, u64>| {
+            stat.iter().find(|(name, _)| name.as_str() == "nr_throttled").map(|(_, number)| *number)
+        };
+        let was_throttled = |cgroup: &Cgroup| {
+            let before = if cgroup.is_new { Some(0) } else { throttled(&cgroup.stat) };
+            before.zip(cgroup.stat_at_end.as_ref().and_then(throttled)).is_some_and(|(before, after)| after > before)
+        };
+        self.cgroups.iter().any(was_throttled)
+    }
+
     /// Reads the machine below `root`: `/` for the running one, or a folder with copies of its `sys` and `proc`.
     /// `keep_arguments` keeps the values of all parameters on the kernel's command line.
     pub fn read(root: &Root, keep_arguments: bool) -> Machine {
@@ -174,6 +186,14 @@ impl Machine {
             kept_output: None,
             application: None,
             cpus,
+        }
+    }
+
+    /// Adds the tasks of the recorded command by the lists of CPUs that they had while it ran.
+    pub fn add_running(&mut self, lists: &BTreeMap<String, Vec<i32>>) {
+        if !lists.is_empty() {
+            let tasks = lists.iter().map(|(list, pids)| (list.as_str().into(), pids.clone())).collect();
+            self.affinity.push(Affinity { at: Affinity::RUNNING.into(), tasks });
         }
     }
 
@@ -307,6 +327,27 @@ impl Machine {
         each.flat_map(|(policy, pids)| pids.iter().map(|pid| (Pid(*pid), i64::from(*policy))))
     }
 
+    /// The threads of `SCHED_IDLE` at the start of the recording; without those that have another policy at its end, unless the trace
+    /// `records_policies` of tasks as they change. That is asked only where there are such threads.
+    pub fn sched_idle_at_start(&self, records_policies: impl FnOnce() -> bool) -> Vec<Pid> {
+        const SCHED_IDLE: i64 = 5;
+        let at = |moment, is_one: bool| {
+            self.policies_at(moment).filter(move |(_, policy)| (*policy == SCHED_IDLE) == is_one).map(|(pid, _)| pid)
+        };
+        let mut found: Vec<Pid> = at(Affinity::START, true).collect();
+        if !found.is_empty() && !records_policies() {
+            let changed: BTreeSet<Pid> = at(Affinity::END, false).collect();
+            found.retain(|pid| !changed.contains(pid));
+        }
+        found
+    }
+
+    /// Whether tasks of a cgroup ran whose weight counts and is not the default, as far as the counters show.
+    pub fn has_weighted_cgroups(&self) -> bool {
+        let is_weighted = |cgroup: &Cgroup| cgroup.weight().is_some_and(|weight| weight != 100);
+        self.cgroups.iter().any(|cgroup| is_weighted(cgroup) && cgroup.counted("usage_usec") != Some(0))
+    }
+
     /// The clamps of utilization of the threads at the start or the end of the recording ([`Affinity::START`], [`Affinity::END`]), each the
     /// least and the greatest utilization; those of the threads that are not listed are 0 and 1,024.
     pub fn clamps_at(&self, moment: &str) -> impl Iterator<Item = (Pid, [u32; 2])> {
@@ -335,9 +376,10 @@ impl Machine {
                 left = rest;
                 let list = list.into_iter().collect();
                 for pid in pids {
-                    match taken.at == Affinity::START {
-                        true => affinity.add_first(Pid(*pid), &list),
-                        false => affinity.add(Pid(*pid), &list),
+                    match &*taken.at {
+                        Affinity::START => affinity.add_first(Pid(*pid), &list),
+                        Affinity::RUNNING => affinity.add_of_program(Pid(*pid), &list),
+                        _ => affinity.add(Pid(*pid), &list),
                     }
                 }
             }

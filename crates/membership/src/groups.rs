@@ -157,8 +157,19 @@ impl TaskGroups {
         TaskRow::new(group, names, self.label(group))
     }
 
+    /// Returns the same as [`TaskGroups::row`], where a process has the name that its leader has at `at`: the end of a window, if these are
+    /// the groups of a whole trace.
+    pub fn row_at(&self, group: TaskGroup, names: RowNames, at: Ts) -> TaskRow {
+        TaskRow::new(group, names, self.label_at(group, at))
+    }
+
     /// The name of a group in reports; nothing for a task or a command, which have a PID and a name of their own.
     pub fn label(&self, group: TaskGroup) -> Option<GroupLabel> {
+        self.label_at(group, self.names.1)
+    }
+
+    /// The name of a group in reports, as [`TaskGroups::row_at`] has that of a process.
+    fn label_at(&self, group: TaskGroup, at: Ts) -> Option<GroupLabel> {
         let by = self.by;
         let named = |name: String| GroupLabel { name: Some(name), process: None, params: None, stack: None, by };
         Some(match group {
@@ -167,7 +178,7 @@ impl TaskGroups {
             TaskGroup::Command(comm) if self.by == TasksBy::Process => named(comm.to_string()),
             TaskGroup::Command(_) => return None,
             TaskGroup::Process(leader) => {
-                let name = self.names.0.of(leader, self.names.1).map(|comm| comm.to_string());
+                let name = self.names.0.of(leader, at).map(|comm| comm.to_string());
                 GroupLabel { name, process: Some(leader), params: None, stack: None, by }
             }
             TaskGroup::Cgroup(cgroup) => named(self.cgroups.name(cgroup).to_owned()),

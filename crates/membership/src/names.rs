@@ -2,9 +2,41 @@
 
 use sched::kthread::command;
 use sched::{Comm, event::escape};
+use std::cell::RefCell;
+use std::thread::LocalKey;
 
 /// The least length of a random part.
 const RANDOM: usize = 6;
+
+/// The number of names whose stems a thread remembers: analyses ask for that of a task at each of its waits.
+const REMEMBERED: usize = 256;
+
+/// Stems by the names that they were found for, each at a place that follows from the name. Another name at that place takes it over.
+type Remembered<T> = RefCell<Vec<Option<(Comm, T)>>>;
+
+thread_local! {
+    static STEMS: Remembered<Box<str>> = const { RefCell::new(Vec::new()) };
+    static STEMMED: Remembered<Comm> = const { RefCell::new(Vec::new()) };
+}
+
+/// The stem of a name: one that is remembered, or that `find` makes.
+fn remembered<T: Clone>(of: &'static LocalKey<Remembered<T>>, name: Comm, find: impl FnOnce(Comm) -> T) -> T {
+    let mix = |hash: u32, byte: &u8| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193);
+    let at = name.as_bytes().iter().fold(0x811c_9dc5, mix) as usize % REMEMBERED;
+    of.with_borrow_mut(|known| {
+        if known.is_empty() {
+            known.resize(REMEMBERED, None);
+        }
+        match known.get_mut(at) {
+            Some(Some((other, stem))) if *other == name => stem.clone(),
+            place => {
+                let stem = find(name);
+                place.into_iter().for_each(|place| *place = Some((name, stem.clone())));
+                stem
+            }
+        }
+    })
+}
 
 /// Returns the name of a command with `N` in the place of each number and `…` in the place of each random part, fit to be printed.
 ///
@@ -17,6 +49,10 @@ const RANDOM: usize = 6;
 ///
 /// The first part names the program, and stays: `python2` and `python3` are two commands.
 pub fn stem(name: Comm) -> String {
+    remembered(&STEMS, name, |name| found(name).into()).into()
+}
+
+fn found(name: Comm) -> String {
     let kernel = command(name);
     if kernel != name {
         return escape(kernel.as_bytes()).into_owned();
@@ -45,9 +81,11 @@ pub fn stem(name: Comm) -> String {
 
 /// Returns the [`stem`] of a name as a name of its own. A name with bytes that cannot be printed is its own stem here.
 pub fn stemmed(name: Comm) -> Comm {
-    // Nothing that replaces a part is longer than the part.
-    let is_plain = escape(name.as_bytes()).as_bytes() == name.as_bytes();
-    if is_plain { Comm::new(stem(name).as_bytes()) } else { name }
+    remembered(&STEMMED, name, |name| {
+        // Nothing that replaces a part is longer than the part.
+        let is_plain = escape(name.as_bytes()).as_bytes() == name.as_bytes();
+        if is_plain { Comm::new(found(name).as_bytes()) } else { name }
+    })
 }
 
 /// Returns a part with its number or all of it replaced; nothing for a part that has neither.
@@ -92,5 +130,16 @@ mod tests {
         assert_eq!(stem(Comm::new(b"\xff-7")), "\\xff-N");
         assert_eq!(stemmed(Comm::new(b"opt 61vtzgccpd9")).to_string(), "opt …");
         assert_eq!(stemmed(Comm::new(b"\xff-7")), Comm::new(b"\xff-7"));
+    }
+
+    #[test]
+    fn more_names_than_are_remembered_have_their_own_stems() {
+        let names = || (0..40 * REMEMBERED).map(|n| Comm::new(format!("a{n}-{n}").as_bytes()));
+        for (nth, name) in names().chain(names()).enumerate() {
+            let expected = format!("a{}-N", nth % (40 * REMEMBERED));
+            assert_eq!(stem(name), expected);
+            assert_eq!(stemmed(name), Comm::new(expected.as_bytes()));
+            assert_eq!(stem(name), expected, "a second time");
+        }
     }
 }

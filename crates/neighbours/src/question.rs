@@ -42,6 +42,9 @@ impl Question for NeighboursQuestion {
                 move || (Matrix::new(options), pressure_of(options), QueuedSums::new(session.queued(None))),
                 move |(mut report, pressure, queued), page| {
                     report.queued = queued;
+                    if page.session.hides_throttling() {
+                        report.hide_throttling();
+                    }
                     report.pressure = pressure.map(|measured| beside_the_kernel(measured, page.session));
                     Ok(ReportSection {
                         title: "Neighbours".to_owned(),
@@ -80,6 +83,9 @@ fn run(args: &NeighboursArgs) -> Result<()> {
     let outcome = session.follow(begin, session.page(), analyses)?;
     let (((mut report, unknown), selection, pressure, queued), diagnostics) = (outcome.output, outcome.diagnostics);
     report.queued = queued;
+    if session.hides_throttling() {
+        report.hide_throttling();
+    }
     if let Some(why) = unknown {
         bail!("--by application: {}", sched::without_application(why));
     }

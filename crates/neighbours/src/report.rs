@@ -25,7 +25,8 @@ pub struct NeighboursReport {
     pub to_ns: Ts,
     /// The waiting of all victims, in nanoseconds of tasks: the sum over `pairs`; absent where there are no figures.
     pub wait_ns: Option<Dur>,
-    /// The throttled time of all victims, in nanoseconds of tasks, which is no part of `wait_ns`; absent where there are no figures.
+    /// The throttled time of all victims, in nanoseconds of tasks, which is no part of `wait_ns`; null where there are no figures, or cgroups
+    /// were throttled and no record shows their tasks.
     pub throttled_ns: Option<Dur>,
     /// The number of preemptions of victims: the sum over `pairs`; absent where there are no figures.
     pub preemptions: Option<u64>,
@@ -71,8 +72,8 @@ pub struct PartyReport {
     pub held_back_ns: Dur,
     /// The waiting on a CPU whose occupant is unknown, in nanoseconds of tasks.
     pub behind_unknown_ns: Dur,
-    /// The throttled time of the group, in nanoseconds of tasks.
-    pub throttled_ns: Dur,
+    /// The throttled time of the group, in nanoseconds of tasks; null where cgroups were throttled and no record shows their tasks.
+    pub throttled_ns: Option<Dur>,
     /// The waiting of other groups while this one occupied their CPUs, in nanoseconds of tasks.
     pub caused_ns: Dur,
     /// The number of times that a task of the group was preempted by a task of another group.
@@ -97,6 +98,14 @@ pub struct PairReport {
     pub share_percent: f64,
     /// The number of times that a task of the culprit preempted one of the victim.
     pub preemptions: u64,
+}
+
+impl NeighboursReport {
+    /// Leaves the throttled time unknown: cgroups were throttled, and no record shows their tasks.
+    pub(crate) fn hide_throttling(&mut self) {
+        self.throttled_ns = None;
+        self.groups.iter_mut().for_each(|group| group.throttled_ns = None);
+    }
 }
 
 impl OfSelection for NeighboursReport {
@@ -130,7 +139,7 @@ fn group(name: String, kind: PartyKind) -> PartyReport {
         behind_idle_ns: zero,
         held_back_ns: zero,
         behind_unknown_ns: zero,
-        throttled_ns: zero,
+        throttled_ns: Some(zero),
         caused_ns: zero,
         preempted: 0,
         preempts: 0,
@@ -191,7 +200,7 @@ pub(crate) fn build(by: By, (from_ns, to_ns): (Ts, Ts), parties: &Parties, sums:
         }
     }
     for (victim, ns) in throttled {
-        groups[into[victim]].throttled_ns += Dur(ns);
+        groups[into[victim]].throttled_ns.get_or_insert_default().0 += ns;
     }
     let total: u64 = sums.values().fold(0, |total, sum| total.saturating_add(sum.wait_ns));
     let mut listed: Vec<PairReport> = sums
@@ -212,7 +221,10 @@ pub(crate) fn build(by: By, (from_ns, to_ns): (Ts, Ts), parties: &Parties, sums:
     groups.retain(|group| group.tasks > 0 || group.caused_ns > Dur(0));
     groups.sort_by(|a, b| {
         let order = |group: &PartyReport| {
-            (Reverse(group.wait_ns.0.saturating_add(group.throttled_ns.0)), Reverse(group.caused_ns))
+            (
+                Reverse(group.wait_ns.0.saturating_add(group.throttled_ns.unwrap_or_default().0)),
+                Reverse(group.caused_ns),
+            )
         };
         order(a).cmp(&order(b)).then_with(|| a.name.cmp(&b.name))
     });
@@ -223,7 +235,7 @@ pub(crate) fn build(by: By, (from_ns, to_ns): (Ts, Ts), parties: &Parties, sums:
         to_ns,
         wait_ns: Some(Dur(total)),
         throttled_ns: Some(groups.iter().fold(Dur(0), |mut sum, group| {
-            sum += group.throttled_ns;
+            sum += group.throttled_ns.unwrap_or_default();
             sum
         })),
         preemptions: Some(listed.iter().map(|pair| pair.preemptions).sum()),

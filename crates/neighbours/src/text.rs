@@ -59,6 +59,10 @@ fn headline(report: &NeighboursReport) -> String {
         .map(|(name, ns)| format!("{:.1} % {name}", 100.0 * ns as f64 / total))
         .collect();
     let throttled = match report.throttled_ns.unwrap_or_default() {
+        _ if report.throttled_ns.is_none() => {
+            "; cgroups were throttled, by their counters, and no record shows which tasks: their time is waiting here"
+                .to_owned()
+        }
         Dur(0) => String::new(),
         ns => format!("; throttled, which is no waiting, for {:.6} task·s", ns.seconds()),
     };
@@ -99,8 +103,9 @@ fn groups(out: &mut String, report: &NeighboursReport, rows: usize) {
     let heads: String = heads.iter().map(|head| format!("  {head:>6}")).collect();
     let _ = writeln!(out, "\n{:<16}{heads}{}", "group", if has_throttled { "  throttled" } else { "" });
     // A group that neither waited nor kept others waiting has an empty row.
-    let is_shown =
-        |group: &&PartyReport| [group.wait_ns, group.caused_ns, group.throttled_ns].iter().any(|ns| ns.0 > 0);
+    let is_shown = |group: &&PartyReport| {
+        [group.wait_ns, group.caused_ns, group.throttled_ns.unwrap_or_default()].iter().any(|ns| ns.0 > 0)
+    };
     let shown: Vec<&PartyReport> = report.groups.iter().filter(is_shown).collect();
     for group in shown.iter().take(rows) {
         let cells = [
@@ -113,7 +118,7 @@ fn groups(out: &mut String, report: &NeighboursReport, rows: usize) {
             group.caused_ns,
         ];
         let cell = |ns: Dur| short((ns > Dur(0)).then_some(ns));
-        let throttled = Some(group.throttled_ns).filter(|_| has_throttled);
+        let throttled = group.throttled_ns.filter(|_| has_throttled);
         let cells: String = cells.into_iter().chain(throttled).map(|ns| format!("  {:>6}", cell(ns))).collect();
         let _ = writeln!(out, "{:<16}{cells}", cut(&group.name, 16));
     }

@@ -93,6 +93,18 @@ sched::diagnostics! {
     /// Hits of probes without a record.
     MissedProbes = 45, "missed-probes", Incomplete,
         "{hit|hits} of probes without a record: the kernel records none within another one's handler; analyses of probes lack {it|them}, and throttled tasks may be wrong behind one";
+    /// Times of a text that lack the nanoseconds.
+    RoundedTimes = 46, "rounded-times", Incomplete,
+        "=a text whose times have microseconds alone: lines of one microsecond are taken in their order, a nanosecond apart, and each length is wrong by up to two microseconds@";
+    /// Lines of a text without an event that is understood.
+    UnreadLines = 47, "unread-lines", Note,
+        "{line|lines} of the text without an event that is understood; passed over";
+    /// Recordings without the context of their events.
+    NoContext = 48, "no-context", Incomplete,
+        "=a recording without the context of its events (softirqs, interrupts): which balancer moved a task, and what follows from that, is not to be trusted@";
+    /// Texts in which losses would not show.
+    UntoldLosses = 49, "untold-losses", Note,
+        "=a text of perf script, which tells of lost events only where it was asked to@: whether any were lost is unknown";
     /// Windows that were read without the events long before them.
     FastWindow = 42, "fast-window", Incomplete,
         "=a window whose past is known from its own events alone@: tasks that waited all the while without an event are missing, and who descends from the traced command is not known";

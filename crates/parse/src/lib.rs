@@ -51,7 +51,7 @@ mod text;
 mod trace;
 
 pub use bytes::Endian;
-pub use cut::{Aliases, CutError, CutPart, Rewriter};
+pub use cut::{Aliases, CutError, CutPart, DatVersion, Rewriter};
 pub use decode::clock::{CLOCKS, ClockKind};
 pub use decode::format::{EventFormat, Field, FieldShape};
 pub use decode::plan::Want;

@@ -37,6 +37,18 @@ impl SegmentKind {
         SegmentKind::Unknown,
         SegmentKind::Throttled,
     ];
+
+    /// The word for the state.
+    pub fn word(self) -> &'static str {
+        match self {
+            SegmentKind::Running => "running",
+            SegmentKind::Queued => "queued",
+            SegmentKind::Waking => "waking",
+            SegmentKind::Sleeping => "sleeping",
+            SegmentKind::Unknown => "unknown",
+            SegmentKind::Throttled => "throttled",
+        }
+    }
 }
 
 /// A task on the path.
@@ -70,6 +82,9 @@ pub struct Segment {
     /// The task that ran on the CPU when a queued segment began.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub behind: Option<Pid>,
+    /// The time from the start of a queued segment for which that task stayed on the CPU, in nanoseconds; zero where none ran. In a
+    /// chain, `u64::MAX` if it stayed to the end.
+    pub behind_ns: u64,
     /// The task whose sleep the segment explains; absent on the path of the task at the end itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sleeper: Option<Pid>,
@@ -95,11 +110,15 @@ impl Segment {
             beside_idle_ns: 0,
             kinds: QueuedTimes::default(),
             behind: None,
+            behind_ns: 0,
             sleeper: None,
             is_possible: false,
         }
     }
 }
+
+/// The time of a task that does not leave its CPU in a segment of a chain.
+pub(crate) const STAYS: u64 = u64::MAX;
 
 /// A place in the chain, or one of [`NOTHING`], [`DROPPED`] and [`NO_TASK`].
 pub(crate) type Link = u32;

@@ -323,6 +323,7 @@ mod tests {
                 ..Default::default()
             },
             behind: None,
+            behind_ns: 0,
             sleeper: None,
             is_possible: false,
         }

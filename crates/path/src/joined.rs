@@ -180,10 +180,18 @@ impl CriticalPath {
                 let begun = track(task).and_then(|track| track.queued).or_else(first);
                 let mut kinds = node.segment.kinds;
                 begun.iter().for_each(|begun| kinds.add(&self.kinds.up_to_border(begun, at, was_held)));
-                let (reading, behind) = track(task).map_or((0, None), |track| (track.reading, track.behind));
+                let known = track(task);
+                let (reading, behind) = known.map_or((0, None), |track| (track.reading, track.behind));
+                // Its task left before the border, or at that instant.
+                let has_left = known.filter(|track| track.behind_until != Ts::MAX);
+                let stayed_here = has_left.map(|track| track.stayed_until(node.segment.end_ns));
+                let behind_ns = match behind {
+                    Some(_) => stayed_here.unwrap_or(node.segment.behind_ns),
+                    None => 0,
+                };
                 let beside_idle_ns =
                     node.segment.beside_idle_ns.saturating_add(self.beside_idle.saturating_sub(reading));
-                ChainNode { segment: Segment { beside_idle_ns, kinds, behind, ..node.segment }, ..here }
+                ChainNode { segment: Segment { beside_idle_ns, kinds, behind, behind_ns, ..node.segment }, ..here }
             }
             Some(ChainPlace::Sleep(task)) => {
                 let (reading, is_deep) = track(task).map_or((0, false), |track| (track.reading, track.is_deep));
@@ -240,7 +248,8 @@ impl CriticalPath {
         }
         let unknown = || waking.and(border).map(|border| PathTrack::since(border.from));
         let known = self.tracks.get(task).copied().or_else(unknown)?;
-        Some(PathTrack { waking: waking.or(known.waking), ..known })
+        let behind_until = known.behind_until.min(track.behind_until);
+        Some(PathTrack { waking: waking.or(known.waking), behind_until, ..known })
     }
 
     /// Whether a later piece took a track for what it is here.
@@ -277,6 +286,9 @@ impl Joined for CriticalPath {
             if !is_unknown {
                 track.link = self.chain.place();
                 log.places.push((track.link, ChainPlace::Task(task.id())));
+            }
+            if let TaskState::Waiting(cpu) = task.state {
+                self.queued_behind.add(task.id(), cpu);
             }
             log.borders.insert(task.id(), Border { from: task.since, is_unknown });
             self.tracks.insert(task.id(), track);
@@ -319,7 +331,7 @@ impl Joined for CriticalPath {
         self.tracks = tracks;
         self.forks.retain(|pid, _| !log.forked.contains(pid));
         self.forks.extend(later.forks.iter().map(|(pid, until)| (*pid, here(*until))));
-        self.sought = later.sought;
+        (self.sought, self.queued_behind) = (later.sought, later.queued_behind);
         self.mutual.join(&later.mutual);
         if let Some((pid, until)) = later.found {
             (self.found, self.exited) = (Some((pid, here(until))), later.exited);

@@ -24,6 +24,7 @@ mod figure;
 mod gap;
 mod joined;
 mod mutual;
+mod occupants;
 mod question;
 mod report;
 mod sleeps;
@@ -35,8 +36,10 @@ pub use args::PathArgs;
 pub use by_group::PathByGroup;
 pub use chain::{OfTask, Segment, SegmentKind};
 pub use figure::{caption, draw, figure, legend, without_lanes};
-pub use question::{PathQuestion, PathSearches, find, find_of_command, path_of_command, recorded_command, searches};
-pub use report::{OfCpu, Path, Queued, Share, Times};
+pub use question::{
+    PathQuestion, PathSearches, find, find_of_command, find_of_task, path_of_command, recorded_command, searches,
+};
+pub use report::{Behind, OfCpu, Path, Queued, Share, Times};
 pub use sleeps::{HeldUp, SleepsUntil};
 pub use stacks::SleepingAt;
 pub use text::{segments_text, text};
@@ -50,8 +53,8 @@ use sched::limits::keep_of_pid;
 use sched::nice::SchedClass;
 use sched::seeded::SeededMap;
 use sched::{
-    Affinity, Analysis, ChosenCpus, Comm, Cpu, EventKind, PerTask, Pid, QueuedKinds, QueuedReading, QueuedTimes,
-    SchedEvent, SchedState, Span, Task, TaskId, TaskState, Ts, Waking,
+    Affinity, Analysis, ChosenCpus, Comm, Cpu, EventKind, PerTask, Pid, QueuedBehind, QueuedKinds, QueuedReading,
+    QueuedTimes, SchedEvent, SchedState, SoftirqOrigin, Span, Task, TaskId, TaskState, Ts, Waking,
 };
 use std::sync::Arc;
 
@@ -119,6 +122,8 @@ struct PathTrack {
     off: Option<Ts>,
     /// The task that ran on its CPU when it was queued.
     behind: Option<Pid>,
+    /// The instant at which that task left the CPU; the latest one if it has not.
+    behind_until: Ts,
     /// Whether the track began in this piece of a pass.
     origin: TrackOrigin,
 }
@@ -137,6 +142,7 @@ impl PathTrack {
             is_deep: false,
             off: None,
             behind: None,
+            behind_until: Ts::MAX,
             origin,
         }
     }
@@ -173,6 +179,7 @@ pub struct CriticalPath {
     names: SeededMap<Pid, Comm>,
     /// The classes of the tasks behind which others were queued, if these are not of the fair class.
     strong: SeededMap<Pid, SchedClass>,
+    queued_behind: QueuedBehind,
     /// Whether the sought command cannot be found: a pass finds its exec before it begins, or repeats itself from a start
     /// that has it.
     is_hopeless: bool,
@@ -201,6 +208,7 @@ impl CriticalPath {
             has_exits: false,
             names: SeededMap::default(),
             strong: SeededMap::default(),
+            queued_behind: QueuedBehind::default(),
             is_hopeless: false,
             log: None,
         }
@@ -277,6 +285,7 @@ impl CriticalPath {
             beside_idle_ns: if is_queued { reading.saturating_sub(track.reading) } else { 0 },
             kinds,
             behind: track.behind.filter(|_| is_queued),
+            behind_ns: if is_queued { track.stayed_until(until) } else { 0 },
             ..Segment::of(kind, task.pid, (track.from.max(self.start), until))
         };
         let added = self.chain.added();
@@ -320,6 +329,15 @@ impl CriticalPath {
             let via = if is_relay { Via::Relay } else { Via::Task };
             return self.emitter(event, state).map(|Until { link, .. }| Waker { link, via });
         }
+        let origin = state.softirq_origin(event.cpu);
+        if event.in_hard_interrupt() || origin == SoftirqOrigin::Interrupt {
+            return None;
+        }
+        if origin == SoftirqOrigin::Task {
+            // The packets that the task itself sent.
+            let on = *state.running(event.cpu).filter(|on| on.pid == event.pid)?;
+            return Some(Waker { link: self.until(&on, event.ts).link, via: Via::Task });
+        }
         let is_softirq = event.in_softirq() && event.flags & HARD_INTERRUPT == 0 && !woken.kin.is_of_kernel(woken.comm);
         let on =
             state.running(event.cpu).filter(|on| is_softirq && on.pid == event.pid && !on.kin.is_of_kernel(on.comm));
@@ -359,7 +377,10 @@ impl CriticalPath {
         if let TaskState::Waiting(cpu) = span.next {
             track.queued = Some(self.kinds.begin_wait(task, cpu, now, state));
             let running = state.running(cpu);
-            track.behind = running.map(|running| running.pid);
+            (track.behind, track.behind_until) = (running.map(|running| running.pid), Ts::MAX);
+            if running.is_some() {
+                self.queued_behind.add(task.id(), cpu);
+            }
             if let Some(running) = running.filter(|running| running.known_prio().is_some_and(|prio| prio < 100)) {
                 keep_of_pid(&mut self.strong, running.pid, SchedClass::of(running.prio));
             }
@@ -521,6 +542,8 @@ impl Analysis for CriticalPath {
             return;
         }
         self.kinds.follow(event.ts, state);
+        // Those that this event queues have the new occupants before them.
+        self.change_occupants(event.ts, state);
         let woken = if let EventKind::Waking { task, .. } = event.kind { Some(task.pid) } else { None };
         for (task, span) in state.turns().filter(|(task, _)| Some(task.pid) != woken) {
             self.turn(task, span, event, state);

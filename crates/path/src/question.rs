@@ -181,27 +181,39 @@ pub fn find(
     (pid, name): (Option<Pid>, Option<&str>),
     longest: usize,
 ) -> Result<Outcome<Path>> {
-    let mut command = name.map(command_name);
     if let Some(pid) = pid {
-        let called = Cell::new(None);
-        session.needs_task("--pid", |found, name| {
-            let is_it = found == pid;
-            called.set(if is_it { Some(name) } else { called.get() });
-            is_it
-        })?;
-        command = called.get();
-    } else if let Some(command) = command {
+        return find_of_task(session, begin, session.window, pid, longest);
+    }
+    let command = name.map(command_name);
+    if let Some(command) = command {
         session.needs_task("--comm", |_, name| name == command)?;
     }
-    if pid.is_none() && name.is_none() {
+    if name.is_none() {
         return find_of_command(session, begin, session.window, longest)?
             .map_err(|why| anyhow!("{}: {why}", session.name()));
     }
-    let outcome = search(session, begin, session.window, (pid, command), longest)?;
-    if let (None, None, Some(name)) = (outcome.output.task, pid, name) {
+    let outcome = search(session, begin, session.window, (None, command), longest)?;
+    if let (None, Some(name)) = (outcome.output.task, name) {
         bail!("{}: no task is called {name:?} in the window; name one with --pid or --comm", session.name());
     }
     Ok(outcome)
+}
+
+/// Finds the path to the task with this number in a window; refused where the trace does not have it.
+pub fn find_of_task(
+    session: &Session,
+    begin: &BeginArgs,
+    window: Window,
+    pid: Pid,
+    longest: usize,
+) -> Result<Outcome<Path>> {
+    let called = Cell::new(None);
+    session.needs_task("--pid", |found, name| {
+        let is_it = found == pid;
+        called.set(if is_it { Some(name) } else { called.get() });
+        is_it
+    })?;
+    search(session, begin, window, (Some(pid), called.get()), longest)
 }
 
 /// Finds the path to the traced command in a window; or the reason for which there is none, with the remedies.

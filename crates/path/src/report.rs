@@ -22,7 +22,7 @@ pub struct Times {
     pub queued_beside_idle_ns: u64,
     /// Queued on an idle CPU, the task's own, for 1 ms or longer: held back.
     pub queued_held_back_ns: u64,
-    /// Queued while a CPU that the task may use had at least two runnable tasks fewer.
+    /// Queued while a CPU that the task may use had a shorter queue, in which the task would have had a larger share of the time.
     pub queued_beside_shorter_ns: u64,
     /// Queued while all queues were alike: waiting for CPU time.
     pub queued_alike_ns: u64,
@@ -164,9 +164,30 @@ pub struct Queued {
     /// The task that ran on the CPU when the segment began; absent where none did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub behind: Option<OfTask>,
+    /// The time from the start of the segment for which that task stayed on the CPU, in nanoseconds; absent where none ran.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub behind_ns: Option<Dur>,
     /// The class of that task, if it is the real-time or the deadline class.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub behind_class: Option<SchedClass>,
+}
+
+/// A task behind which the path was queued.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Behind {
+    /// The task that ran on the CPU as segments began in its queue.
+    #[serde(flatten)]
+    pub task: OfTask,
+    /// The class of the task, if it is the real-time or the deadline class.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub class: Option<SchedClass>,
+    /// The number of these segments.
+    pub segments: u64,
+    /// The time for which the path was queued in these segments, in nanoseconds.
+    pub queued_ns: u64,
+    /// The part of that time, from the start of each segment, for which the task stayed on the CPU, in nanoseconds.
+    pub behind_ns: u64,
 }
 
 /// The critical path.
@@ -210,6 +231,8 @@ pub struct Path {
     pub cpus: Vec<Share<OfCpu>>,
     /// The sleeps that another task explains, by both tasks, the pair with the most time first.
     pub sleeps: Vec<SleepsUntil>,
+    /// The tasks behind which the path was queued, the one that stayed for the longest time first.
+    pub behind: Vec<Behind>,
     /// The longest queued segments.
     pub longest_queued: Vec<Queued>,
     /// The most recent names of the tasks on the path, and of those that ran before queued segments.
@@ -233,6 +256,22 @@ fn shares<K: Ord + Copy>(path: &[Segment], none: Times, key: impl Fn(&Segment) -
         all.into_iter().map(|(of, (segments, times))| Share { of, segments, times }).collect();
     shares.sort_by_key(|share| Reverse(share.times.total()));
     shares
+}
+
+/// The tasks behind which the path was queued.
+fn behind(path: &[Segment], name: impl Fn(Pid) -> OfTask, class: impl Fn(Pid) -> Option<SchedClass>) -> Vec<Behind> {
+    let mut all: BTreeMap<Pid, Behind> = BTreeMap::new();
+    for segment in path.iter().filter(|segment| segment.kind == SegmentKind::Queued) {
+        let Some(pid) = segment.behind else { continue };
+        let (task, class) = (name(pid), class(pid));
+        let sums = all.entry(pid).or_insert(Behind { task, class, segments: 0, queued_ns: 0, behind_ns: 0 });
+        sums.segments += 1;
+        sums.queued_ns = sums.queued_ns.saturating_add(segment.length());
+        sums.behind_ns = sums.behind_ns.saturating_add(segment.behind_ns);
+    }
+    let mut rows: Vec<Behind> = all.into_values().collect();
+    rows.sort_by_key(|row| (Reverse(row.behind_ns), Reverse(row.queued_ns)));
+    rows
 }
 
 /// A path is not to be trusted where more than one in this number of its nanoseconds is unknown: above 20 %.
@@ -265,6 +304,7 @@ pub(crate) fn build(found: &CriticalPath, none: Times) -> Path {
     let mut times = none;
     path.iter().for_each(|segment| times.add(segment));
     let gaps = gaps(&path);
+    let class = |pid: Pid| found.strong.get(&pid).copied();
     let mut queued: Vec<&Segment> = path.iter().filter(|segment| segment.kind == SegmentKind::Queued).collect();
     queued.sort_by_key(|segment| (Reverse(segment.end_ns.since(segment.start_ns)), segment.start_ns));
     let longest_queued = (queued.iter().take(found.options.longest))
@@ -275,7 +315,8 @@ pub(crate) fn build(found: &CriticalPath, none: Times) -> Path {
             cpu: segment.cpu,
             task: name(segment.pid),
             behind: segment.behind.map(name),
-            behind_class: segment.behind.and_then(|pid| found.strong.get(&pid).copied()),
+            behind_ns: segment.behind.map(|_| Dur(segment.behind_ns)),
+            behind_class: segment.behind.and_then(class),
         })
         .collect();
     let named = path.iter().flat_map(|segment| [Some(segment.pid), segment.behind]).flatten().map(name);
@@ -301,6 +342,7 @@ pub(crate) fn build(found: &CriticalPath, none: Times) -> Path {
         tasks: shares(&path, none, |segment| Some(name(segment.pid))),
         cpus: shares(&path, none, |segment| segment.cpu.map(|cpu| OfCpu { cpu })),
         sleeps: sleeps(&path, name),
+        behind: behind(&path, name, class),
         longest_queued,
         commands,
         path,

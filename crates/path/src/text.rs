@@ -8,8 +8,8 @@ use membership::TasksBy;
 use sched::{Dur, Pid, QueuedTimes, Ts};
 use session::stacks::NamedStacks;
 use std::fmt::Write;
-use timeline::Drawable;
 use timeline::text::paragraph;
+use timeline::{Drawable, PageAddress};
 
 fn seconds(ns: u64) -> String {
     format!("{:.4} s", Dur(ns).seconds())
@@ -52,17 +52,11 @@ pub(crate) fn segments_with_stacks(path: &Path, zero: Ts, most: usize, stacks: &
     // Writing to a string cannot fail.
     let _ = writeln!(out, "{:>12}  {:>10}  {:>7}  task", "from, s", "length", "");
     for segment in &path.path[path.path.len().saturating_sub(most)..] {
-        let state = match segment.kind {
-            SegmentKind::Running => "running",
-            SegmentKind::Queued => "queued",
-            SegmentKind::Waking => "waking",
-            SegmentKind::Sleeping => "sleeping",
-            SegmentKind::Unknown => "unknown",
-            SegmentKind::Throttled => "throttled",
-        };
+        let state = segment.kind.word();
         let name = |pid: Pid| pid.named(path.commands.get(&pid).copied().unwrap_or_default());
         let place = segment.cpu.map_or(String::new(), |cpu| format!(" on CPU {cpu}"));
-        let behind = segment.behind.map_or(String::new(), |pid| format!(" behind {}", name(pid)));
+        let stayed = (segment.behind_ns, segment.length());
+        let behind = segment.behind.map_or(String::new(), |pid| format!(" {} {}", behind_words(stayed), name(pid)));
         let at = stacks::function(segment, stacks).map_or(String::new(), |function| match segment.kind {
             SegmentKind::Waking => format!(" by {function}"),
             _ => format!(" in {function}"),
@@ -94,6 +88,31 @@ fn kinds(kinds: &QueuedTimes) -> String {
         }
     }
     words
+}
+
+/// The words for a task that ran as a wait began, and stayed for this part of it.
+fn behind_words((stayed, length): (u64, u64)) -> &'static str {
+    if stayed.saturating_mul(2) >= length { "behind" } else { "at first behind" }
+}
+
+/// The tasks behind which the path was queued, each of which stayed for a part of it that is worth a line.
+fn put_behind(out: &mut String, path: &Path, most: usize) {
+    let least = (path.to_ns.since(path.from_ns).0 / LEAST_SLEEPS).max(1);
+    let rows = path.behind.iter().filter(|row| row.behind_ns >= least).take(most);
+    for (nth, row) in rows.enumerate() {
+        // Writing to a string cannot fail.
+        if nth == 0 {
+            let _ = writeln!(
+                out,
+                "\n{:>11}  {:>9}  {:>7}  a task that ran as the path was queued",
+                "behind", "queued", "waits"
+            );
+        }
+        let class = row.class.map_or(String::new(), |class| format!(" ({})", class.words()));
+        let times = format!("{:>11}  {:>9}  {:>7}", seconds(row.behind_ns), seconds(row.queued_ns), row.segments);
+        let task = row.task.pid.named(row.task.command);
+        paragraph(out, 0, times.len() + 2, &format!("{times}  {task}{class}"));
+    }
 }
 
 /// A pair of tasks has a line where its sleeps are one in this number of the path's nanoseconds, or more.
@@ -229,13 +248,19 @@ pub fn text(path: &Path, groups: Option<&PathByGroup>, trace: &Drawable, most: u
     }
     more(&mut out, path.cpus.len());
     put_sleeps(&mut out, path, most);
+    put_behind(&mut out, path, most);
     if !path.longest_queued.is_empty() {
         out.push_str("\nlongest queued segments:\n");
     }
     for queued in &path.longest_queued {
         let class = queued.behind_class.map_or(String::new(), |class| format!(" ({})", class.words()));
         let behind = match queued.behind {
-            Some(task) => format!(" behind {}{class}", task.pid.named(task.command)),
+            Some(task) => {
+                let stayed = queued.behind_ns.unwrap_or_default();
+                let words = behind_words((stayed.0, queued.duration_ns.0));
+                let part = if stayed < queued.duration_ns { format!(" for {}", stayed.human()) } else { String::new() };
+                format!(" {words} {}{class}{part}", task.pid.named(task.command))
+            }
             None => String::new(),
         };
         let cpu = queued.cpu.map_or(String::new(), |cpu| format!(" on CPU {cpu}"));
@@ -248,8 +273,10 @@ pub fn text(path: &Path, groups: Option<&PathByGroup>, trace: &Drawable, most: u
         paragraph(&mut out, 0, 12, &line);
         paragraph(&mut out, 12, 14, &kinds(&queued.kinds));
     }
-    if !path.longest_queued.is_empty() {
+    if let Some(longest) = path.longest_queued.first() {
         trace.draw_any(&mut out);
+        let view = PageAddress::wait(longest.task.pid, longest.start_in_trace_ns, longest.duration_ns).row();
+        trace.next_view(&mut out, "the longest of these", &view);
     }
     out
 }

@@ -24,7 +24,7 @@ pub(crate) struct Walked {
 
 /// The walk within one sleep, or that of the task at the end of the path.
 #[derive(Clone, Copy, Debug)]
-struct Level {
+struct WalkLevel {
     /// The next segment on the way back.
     link: Link,
     /// The instant at which the walk returns: the start of the sleep, or of the window.
@@ -44,9 +44,9 @@ struct Level {
 struct Walk<'c> {
     chain: &'c Chain,
     mutual: &'c MutualWakeups,
-    level: Level,
+    level: WalkLevel,
     /// The walks to return to, the innermost last.
-    returns: Vec<Level>,
+    returns: Vec<WalkLevel>,
     /// The instant down to which the path is known.
     at: Ts,
     found: Walked,
@@ -56,7 +56,7 @@ impl Chain {
     /// Walks back from the last instant of a task to the start of the window. The segments tile the time between.
     pub(crate) fn walk(&self, pid: Pid, until: Until, start: Ts, mutual: &MutualWakeups) -> Walked {
         let (sleeper, is_relay, is_possible) = (None, false, false);
-        let level = Level { link: until.link, bound: start, reading: 0, sleeper, pid, is_relay, is_possible };
+        let level = WalkLevel { link: until.link, bound: start, reading: 0, sleeper, pid, is_relay, is_possible };
         let (returns, found) = (Vec::new(), Walked::default());
         let mut walk = Walk { chain: self, mutual, level, returns, at: until.at, found };
         while walk.goes_on() {
@@ -147,7 +147,7 @@ impl Walk<'_> {
             self.returns.push(outer);
             self.found.depth = self.found.depth.max(self.returns.len());
         }
-        self.level = Level {
+        self.level = WalkLevel {
             link: sleep.by,
             bound: start_ns.max(outer.bound),
             reading: if is_within { sleep.reading } else { outer.reading },
@@ -160,21 +160,23 @@ impl Walk<'_> {
 
     /// Adds the part of a segment that lies within the present sleep.
     fn put_part(&mut self, node: &ChainNode) {
-        let Level { bound, reading, .. } = self.level;
+        let WalkLevel { bound, reading, .. } = self.level;
         let mut segment = Segment { end_ns: self.at, ..node.segment };
         if segment.start_ns < bound {
+            segment.behind_ns = segment.behind_ns.saturating_sub(bound.since(segment.start_ns).0);
             segment.start_ns = bound;
             if segment.kind == SegmentKind::Queued {
                 segment.beside_idle_ns = segment.beside_idle_ns.min(node.reading.saturating_sub(reading));
             }
         }
+        segment.behind_ns = segment.behind_ns.min(segment.length());
         segment.kinds = part(&segment);
         self.put(segment);
     }
 
     fn put(&mut self, segment: Segment) {
         self.at = segment.start_ns;
-        let Level { sleeper, is_possible, .. } = self.level;
+        let WalkLevel { sleeper, is_possible, .. } = self.level;
         // The sleep of a threaded interrupt is the sleeper's own.
         let sleeper = sleeper.filter(|sleeper| *sleeper != segment.pid);
         self.found.path.push(Segment { sleeper, is_possible, ..segment });

@@ -28,19 +28,22 @@ mod memberships;
 mod record;
 mod records;
 mod scan;
-mod sorted;
+mod switches;
 #[cfg(test)]
 mod tests;
 mod units;
 
 use crate::counters::PerfCounters;
 use crate::header::PerfHeader;
+use crate::machine::HeaderMachine;
 use crate::scan::Scanned;
+use crate::switches::Switches;
 use crate::units::PerfUnits;
 use parse::{CallChains, CpuUnits, Error, FileIssue, Options, Origin, Recording, Source, Trace};
 use sched::event::CleanText;
 use sched::{Counters, Cpu, Diagnostics};
 use std::sync::Arc;
+use transcript::TranscriptFacts;
 
 /// Whether a file is a perf.data file, by its first bytes.
 pub fn is_perf_data(source: &Source) -> bool {
@@ -56,28 +59,21 @@ pub fn open(source: Source, options: Options) -> Result<Trace, Error> {
 fn recording(source: Source) -> Result<Recording, Error> {
     let (size, mut diagnostics) = (source.size(), Diagnostics::default());
     let mut header = PerfHeader::read(&source, &mut diagnostics)?;
-    let found = scan::scan(&source, &mut header, &mut diagnostics)
+    let mut found = scan::scan(&source, &mut header, &mut diagnostics)
         .map_err(|source| Error::Io { path: std::env::temp_dir(), source })?;
     if header.events.are_of_command() || header.machine.selects_tasks() {
         diagnostics.add(FileIssue::SomeTasks);
     }
+    if let Some(switches) = found.switches.take_if(|switches| switches.transcript.records() > 0) {
+        return of_switches(*switches, found, header, diagnostics);
+    }
     let tracing_data = formats(&mut header, &found)?;
-    let Scanned { cpus, sorted, compression, names: tasks, maps, memberships, lost_samples, lost_anywhere, is_cut } =
-        found;
+    let Scanned {
+        cpus, sorted, compression, names: tasks, maps, memberships, lost_samples, lost_anywhere, is_cut, ..
+    } = found;
     let marked = cpus.values().map(|records| records.lost).fold(0, u64::saturating_add);
     let machine = std::mem::take(&mut header.machine);
-    let topology = machine.settled_topology();
-    let origin = Origin {
-        format: "perf.data",
-        version: 2,
-        compression: if compression { "zstd".into() } else { CleanText::default() },
-        uname: machine.uname(),
-        recorder: machine.perf.map(|version| format!("perf {version}").into()),
-        clock: header.events.clock().into(),
-        cpus: machine.cpus,
-        topology,
-        command: machine.command,
-    };
+    let origin = origin(machine, compression, header.events.clock().into());
     let cpus: Vec<(u32, scan::CpuRecords)> = cpus.into_iter().collect();
     let lanes = cpus.iter().map(|(cpu, records)| (Cpu(*cpu), records.events, records.lost)).collect::<Vec<_>>();
     let endian = header.endian;
@@ -116,6 +112,42 @@ fn recording(source: Source) -> Result<Recording, Error> {
     })
 }
 
+/// The facts about a recording.
+fn origin(machine: HeaderMachine, compression: bool, clock: CleanText) -> Origin {
+    let topology = machine.settled_topology();
+    Origin {
+        format: "perf.data",
+        version: 2,
+        compression: if compression { "zstd".into() } else { CleanText::default() },
+        uname: machine.uname(),
+        recorder: machine.perf.map(|version| format!("perf {version}").into()),
+        clock,
+        cpus: machine.cpus,
+        topology,
+        command: machine.command,
+    }
+}
+
+/// The recording of switches without tracepoints.
+fn of_switches(
+    switches: Switches,
+    found: Scanned,
+    mut header: PerfHeader,
+    mut diagnostics: Diagnostics,
+) -> Result<Recording, Error> {
+    diagnostics.add(FileIssue::NoContext);
+    let clock = header.events.clock().into();
+    let facts = TranscriptFacts {
+        origin: origin(std::mem::take(&mut header.machine), found.compression, clock),
+        names: found.names,
+        memberships: found.memberships.into_records(),
+        is_cut: found.is_cut,
+        lost_unmarked: found.lost_anywhere,
+        diagnostics,
+    };
+    switches.transcript.finish(facts).map_err(|source| Error::Io { path: std::env::temp_dir(), source })
+}
+
 /// The event formats, or why no event can be read.
 fn formats(header: &mut PerfHeader, found: &Scanned) -> Result<Vec<u8>, Error> {
     let none = |why: &str| Err(Error::NoEvents { why: why.to_owned() });
@@ -129,6 +161,9 @@ fn formats(header: &mut PerfHeader, found: &Scanned) -> Result<Vec<u8>, Error> {
         ),
         (_, true) => none("the perf.data file has no event formats"),
         (true, false) => none("the samples of the perf.data file lack the time, the CPU or the fields of their events"),
+        (false, false) if found.switches.as_ref().is_some_and(|switches| switches.of_tasks > 0) => none(
+            "the perf.data file has the switches of single tasks, which do not show what ran beside them; record the machine: `perf record -a --switch-events`",
+        ),
         (false, false) => none(
             "the perf.data file has no tracepoints; record with `perf sched record` or `perf record -a -e 'sched:*'`",
         ),

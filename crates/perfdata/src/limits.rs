@@ -55,9 +55,6 @@ pub(crate) fn unit(file: u64, cpus: usize) -> u64 {
     (file.saturating_add(32 << 20) / cpus.max(1) as u64).clamp(64 << 10, 16 << 20)
 }
 
-/// Bytes of sorted records that are kept in memory. More go to a temporary file.
-pub(crate) const IN_MEMORY: u64 = 32 << 20;
-
 /// Bytes that compressed records may decompress to: these for every file, and for each byte of it as many more. perf's
 /// zstd makes a fifth to a tenth of recordings.
 pub(crate) fn decompressed(file: u64) -> u64 {

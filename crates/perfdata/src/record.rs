@@ -15,6 +15,8 @@ pub(crate) mod kind {
     pub(crate) const SAMPLE: u32 = 9;
     pub(crate) const MMAP2: u32 = 10;
     pub(crate) const LOST_SAMPLES: u32 = 13;
+    pub(crate) const SWITCH: u32 = 14;
+    pub(crate) const SWITCH_CPU_WIDE: u32 = 15;
     pub(crate) const CGROUP: u32 = 19;
     /// Here the recorder's own kinds begin.
     pub(crate) const USER: u32 = 64;
@@ -106,6 +108,7 @@ pub(crate) struct PerfSample<'r> {
 pub(crate) struct Trailer {
     pub(crate) time: Option<u64>,
     pub(crate) cpu: Option<u32>,
+    pub(crate) task: Option<u32>,
 }
 
 impl SampleLayout {
@@ -257,7 +260,7 @@ impl SampleLayout {
         (filled == count).then_some(reading)
     }
 
-    /// The time and the CPU at the end of a record that is no sample.
+    /// The task, the time and the CPU at the end of a record that is no sample.
     pub(crate) fn trailer(&self, body: &[u8], endian: Endian) -> Trailer {
         if !self.sample_id_all {
             return Trailer::default();
@@ -273,6 +276,7 @@ impl SampleLayout {
             bytes = rest;
             let mut word = Bytes::new(word, endian);
             match bits {
+                bit::TID => trailer.task = word.u32().and_then(|_process| word.u32()),
                 bit::TIME => trailer.time = word.u64(),
                 bit::CPU => trailer.cpu = word.u32(),
                 _ => {}
@@ -350,7 +354,7 @@ mod tests {
             sample_id_all: true,
         };
         let body = words(&[99, 98, 1, 555, 3, 42]);
-        assert_eq!(layout.trailer(&body, Endian::Little), Trailer { time: Some(555), cpu: Some(3) });
+        assert_eq!(layout.trailer(&body, Endian::Little), Trailer { time: Some(555), cpu: Some(3), task: Some(0) });
         assert_eq!(layout.trailer(&body[..24], Endian::Little), Trailer::default());
         let without = SampleLayout { sample_id_all: false, ..layout };
         assert_eq!(without.trailer(&body, Endian::Little), Trailer::default());

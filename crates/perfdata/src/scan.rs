@@ -14,11 +14,12 @@ use crate::maps::ProcessMaps;
 use crate::memberships::Memberships;
 use crate::record::{RecordHead, kind};
 use crate::records::{RecordCursor, RecordsEnd, whole_records};
-use crate::sorted::Sorted;
+use crate::switches::Switches;
 use parse::{Endian, FileIssue, Source};
 use sched::seeded::SeededMap;
 use sched::{Comm, Cpu, Diagnostics, Pid};
 use std::collections::BTreeMap;
+use transcript::Sorted;
 
 /// A stretch of the records of a CPU. Records of others, and of kinds that are not events, may be among them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,6 +67,8 @@ pub(crate) struct Scanned {
     pub(crate) lost_anywhere: u64,
     /// The records end too early.
     pub(crate) is_cut: bool,
+    /// The switches that are not samples, where there are no tracepoints.
+    pub(crate) switches: Option<Box<Switches>>,
 }
 
 /// The reason why a pass stopped before the end of the records.
@@ -114,6 +117,8 @@ struct Scan<'s> {
     /// Places where records could not be read.
     damages: u64,
     repeated: u64,
+    /// Whether switches are events, as there are no tracepoints; known from the first of them on.
+    switches_are_alone: Option<bool>,
 }
 
 /// Bytes of records of others that a run may have in it.
@@ -147,6 +152,7 @@ impl<'s> Scan<'s> {
             decompressor,
             damages: 0,
             repeated: 0,
+            switches_are_alone: None,
         }
     }
 
@@ -328,6 +334,10 @@ impl<'s> Scan<'s> {
             kind::LOST => {
                 let (_id, count) = (bytes.u64(), bytes.u64().unwrap_or(0));
                 let cpu = self.header.events.of_other(body, self.endian).and_then(|l| l.trailer(body, self.endian).cpu);
+                if let (Some(switches), Some(cpu)) = (&mut self.found.switches, cpu) {
+                    switches.transcript.lost(cpu, Some(count));
+                    return Ok(());
+                }
                 let Some(cpu) = cpu.filter(|cpu| *cpu < Cpu::LIMIT) else {
                     self.found.lost_anywhere = self.found.lost_anywhere.saturating_add(count);
                     return Ok(());
@@ -345,6 +355,7 @@ impl<'s> Scan<'s> {
                 }
                 Ok(())
             }
+            kind::SWITCH | kind::SWITCH_CPU_WIDE => self.switch(head, body),
             kind::MMAP | kind::MMAP2 => {
                 self.found.maps.map(body, self.endian, head.kind == kind::MMAP2, head.misc);
                 Ok(())
@@ -352,8 +363,16 @@ impl<'s> Scan<'s> {
             kind::FORK => {
                 self.found.maps.fork(body, self.endian);
                 let numbers = [bytes.u32(), bytes.u32(), bytes.u32(), bytes.u32()];
-                if let ([Some(process), Some(_), Some(task), Some(_)], Some(time)) = (numbers, bytes.u64()) {
+                if let ([Some(process), Some(_), Some(task), Some(parent)], Some(time)) = (numbers, bytes.u64()) {
                     self.found.memberships.add_process(time, (task, process), true);
+                    // A new task has the name of its parent until it takes one.
+                    let names = &mut self.found.names;
+                    if let (Some(name), Some(_)) =
+                        (names.get(&Pid(parent.cast_signed())).copied(), &self.found.switches)
+                        && names.len() < limits::NAMES
+                    {
+                        names.entry(Pid(task.cast_signed())).or_insert(name);
+                    }
                 }
                 Ok(())
             }
@@ -384,6 +403,23 @@ impl<'s> Scan<'s> {
             }
             _ => Ok(()),
         }
+    }
+
+    /// A switch that is no sample: where there are tracepoints, these have it.
+    fn switch(&mut self, head: RecordHead, body: &[u8]) -> Result<(), Stop> {
+        let header = &self.header;
+        let are_alone = *self.switches_are_alone.get_or_insert_with(|| !header.events.tracepoints().0);
+        if self.found.switches.is_none() && are_alone {
+            self.found.switches = Some(Box::default());
+        }
+        let Some(switches) = &mut self.found.switches else { return Ok(()) };
+        if head.kind == kind::SWITCH {
+            switches.of_tasks = switches.of_tasks.saturating_add(1);
+            return Ok(());
+        }
+        let Some(layout) = self.header.events.of_other(body, self.endian) else { return Ok(()) };
+        let trailer = (layout.trailer(body, self.endian), self.endian);
+        switches.add(head.misc, body, trailer, &self.found.names).map_err(Stop::Io)
     }
 
     /// Notes a record of a CPU where it is, or writes it.

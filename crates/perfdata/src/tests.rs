@@ -274,3 +274,90 @@ fn samples_show_cgroups_and_names_show_processes() {
         assert!(trace.memberships().expect("a process").cgroups.is_empty());
     }
 }
+
+/// A perf.data with one event, a dummy, and these records of the kernel (`linux/perf_event.h`).
+fn of_records(records: &[Vec<u8>]) -> Vec<u8> {
+    const SAMPLE: u64 = 1 << 1 | 1 << 2 | 1 << 7 | 1 << 16;
+    let data = records.concat();
+    let numbers = |numbers: &[u64]| numbers.iter().flat_map(|number| number.to_le_bytes()).collect::<Vec<u8>>();
+    let attr = [&[1, 0, 0, 0, 112, 0, 0, 0][..], &numbers(&[9, 1, SAMPLE, 0, 1 << 18 | 1 << 26]), &[0; 64]].concat();
+    let places = [104, 128, 104, 128, 232, data.len() as u64, 0, 0, 0, 0, 0, 0];
+    [&b"PERFILE2"[..], &numbers(&places), &attr, &numbers(&[0, 0]), &data].concat()
+}
+
+/// A record with its trailer: task, time, CPU, and the number of the event.
+fn record(kind: u32, misc: u16, body: &[u8], (task, time, cpu): (u32, u64, u32)) -> Vec<u8> {
+    let size = (8 + body.len() + 32) as u16;
+    let head = [&kind.to_le_bytes()[..], &misc.to_le_bytes(), &size.to_le_bytes()].concat();
+    let trailer =
+        [&task.to_le_bytes()[..], &task.to_le_bytes(), &time.to_le_bytes(), &u64::from(cpu).to_le_bytes()].concat();
+    [&head[..], body, &trailer, &[0; 8]].concat()
+}
+
+fn named(task: u32, name: &[u8; 8]) -> Vec<u8> {
+    record(3, 0, &[&task.to_le_bytes()[..], &task.to_le_bytes(), name].concat(), (task, 0, 0))
+}
+
+/// The two records of a switch, as perf 6.1 wrote them on two CPUs.
+fn switch(prev: u32, next: u32, time: u64, cpu: u32, preempted: bool) -> [Vec<u8>; 2] {
+    let other = |task: u32| [task.to_le_bytes(), task.to_le_bytes()].concat();
+    let misc = 1 << 13 | if preempted { 1 << 14 } else { 0 };
+    [record(15, misc, &other(next), (prev, time, cpu)), record(15, 0, &other(prev), (next, time + 3, cpu))]
+}
+
+#[test]
+fn switches_without_tracepoints_are_switches() {
+    let fork =
+        [8u32, 7, 8, 7].iter().flat_map(|number| number.to_le_bytes()).chain(150u64.to_le_bytes()).collect::<Vec<u8>>();
+    let all = [
+        vec![named(7, b"parent\0\0"), named(9, b"other\0\0\0")],
+        switch(0, 7, 100, 1, false).to_vec(),
+        vec![record(7, 0, &fork, (7, 150, 1))],
+        switch(7, 8, 200, 1, true).to_vec(),
+        switch(9, 0, 210, 0, false).to_vec(),
+        switch(8, 7, 300, 1, false).to_vec(),
+        // It exits, and the kernel does not know its number any more.
+        switch(u32::MAX, 9, 350, 1, false)[..1].to_vec(),
+        // The kernel lost what came between.
+        switch(8, 0, 400, 1, false).to_vec(),
+    ]
+    .concat();
+    let trace = open(of_records(&all)).expect("a trace");
+    let name = |task: &sched::TaskRef| (task.pid.0, String::from_utf8_lossy(task.comm.as_bytes()).into_owned());
+    let found: Vec<_> = events(&trace)
+        .iter()
+        .filter_map(|event| match &event.kind {
+            EventKind::Switch { prev, state, next } => {
+                Some((event.ts.0, event.cpu.0, name(prev), state.class, name(next)))
+            }
+            _ => None,
+        })
+        .collect();
+    use sched::StateClass::{Asleep, Dead, Preempted, Runnable};
+    let task = |pid: i32, name: &str| (pid, name.to_owned());
+    let expected = [
+        (100, 1, task(0, "swapper/1"), Runnable, task(7, "parent")),
+        (200, 1, task(7, "parent"), Preempted, task(8, "parent")),
+        (210, 0, task(9, "other"), Asleep, task(0, "swapper/0")),
+        (300, 1, task(8, "parent"), Asleep, task(7, "parent")),
+        (350, 1, task(7, "parent"), Dead, task(9, "other")),
+        (400, 1, task(8, "parent"), Asleep, task(0, "swapper/1")),
+    ];
+    assert_eq!(found, expected);
+    let lost = events(&trace).iter().filter(|event| matches!(event.kind, EventKind::Lost { .. })).count();
+    assert_eq!(lost, 1);
+    // Whatever of it is missing or other than it was.
+    let whole = of_records(&all);
+    for at in (104..whole.len()).step_by(3) {
+        let mut other = whole.clone();
+        other[at] ^= 0xff;
+        let _ = (crate::fuzz(&other), crate::fuzz(&whole[..at]));
+    }
+}
+
+#[test]
+fn switches_of_single_tasks_are_refused() {
+    let alone = record(14, 1 << 13, &[], (7, 100, 1));
+    let why = open(of_records(&[named(7, b"a\0\0\0\0\0\0\0"), alone])).map(drop).expect_err("no machine").to_string();
+    assert!(why.contains("perf record -a --switch-events"), "{why}");
+}

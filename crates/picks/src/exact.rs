@@ -8,7 +8,7 @@ use crate::queue::real_length;
 use crate::reason::{Candidate, Numbers, Reason, Surroundings, Verdict, explain};
 use membership::RowKey;
 use sched::nice::weight_of;
-use sched::probe::Entity;
+use sched::probe::{ChoiceRule, Entity, RecordedChoice};
 use sched::seeded::SeededMap;
 use sched::{Comm, Cpu, PerTask, Pid, TaskId, TaskRef, Ts};
 use std::collections::VecDeque;
@@ -69,6 +69,7 @@ pub(crate) struct RecordedPick {
     numbers: Numbers,
     queue: Option<u32>,
     length: Option<u16>,
+    rule: ChoiceRule,
     rivals: Vec<Rival>,
     /// The number of the first rivals whose numbers were known, or whose wait was over, when that was last looked at.
     ready: usize,
@@ -122,6 +123,8 @@ impl Default for Room {
 #[derive(Default)]
 pub(crate) struct Exact {
     delays: bool,
+    /// Whether the slice of a running group protects it (`RUN_TO_PARITY`).
+    protects: bool,
     pub(crate) waits: SeededMap<WaitId, RecordedWait>,
     pub(crate) open: PerTask<WaitId>,
     next: WaitId,
@@ -160,8 +163,8 @@ impl RecordedWait {
 }
 
 impl Exact {
-    pub(crate) fn new(delays: bool) -> Exact {
-        Exact { delays, ..Exact::default() }
+    pub(crate) fn new(delays: bool, protects: bool) -> Exact {
+        Exact { delays, protects, ..Exact::default() }
     }
 
     /// A task begins to wait on a run queue.
@@ -255,7 +258,7 @@ impl Exact {
     }
 
     /// The record of the pick of a CPU.
-    pub(crate) fn recorded(&mut self, cpu: Cpu, pid: Pid, entity: &Entity, queue: Option<(u32, u16)>) {
+    pub(crate) fn recorded(&mut self, cpu: Cpu, pid: Pid, entity: &Entity, queue: Option<u32>, choice: RecordedChoice) {
         let Some(mut pick) = self.pending.remove(&cpu) else { return };
         if pick.task.pid != pid {
             self.pending.insert(cpu, pick);
@@ -263,7 +266,7 @@ impl Exact {
         }
         let numbers = numbers(entity, pick.task.prio);
         pick.numbers = numbers;
-        (pick.queue, pick.length) = queue.unzip();
+        (pick.queue, pick.length, pick.rule) = (queue, queue.map(|_| choice.length()), choice.rule());
         self.running.insert(cpu, (pid, numbers, pick.queue));
         if let Some(values) = pick.own.and_then(|wait| self.waits.get_mut(&wait)) {
             values.vruntime = values.vruntime.or(Some(numbers.vruntime));
@@ -322,9 +325,14 @@ impl Exact {
         let rivals: Vec<Candidate> = candidates.iter().map(|(candidate, _)| *candidate).collect();
         let numbers = pick.numbers;
         let picked = Candidate { pid: pick.task.pid, group: pick.group, queue: pick.queue, numbers: Some(numbers) };
-        let around = Surroundings { length: pick.length, is_buddy: pick.is_buddy, delays: self.delays };
+        // Without `RUN_TO_PARITY` no slice protects.
+        let rule = match pick.rule {
+            ChoiceRule::Protected if !self.protects => ChoiceRule::Beaten,
+            rule => rule,
+        };
+        let around = Surroundings { length: pick.length, is_buddy: pick.is_buddy, delays: self.delays, rule };
         let mut verdict = explain(&picked, numbers, &rivals, around);
-        if pick.is_cut {
+        if pick.is_cut && rule == ChoiceRule::Unrecorded {
             verdict = Verdict { reason: Reason::NotRecorded, lag_ns: None, time: None };
         }
         let left = pick.left.and_then(|(pid, deadline)| {
@@ -372,6 +380,7 @@ impl RecordedPick {
             numbers: Numbers { vruntime: 0, deadline: 0, weight: 0, slice: None },
             queue: None,
             length: None,
+            rule: ChoiceRule::Unrecorded,
             rivals: Vec::new(),
             ready: 0,
             is_cut: false,

@@ -195,13 +195,12 @@ impl Picks<'_> {
     fn probed(&mut self, cpu: Cpu, probe: Probe, state: &SchedState) {
         let latest = self.switches.get(&cpu).copied();
         match probe {
-            Probe::Picks { pid, entity, left_kind, left, queue, length } => {
+            Probe::Picks { pid, entity, left_kind, left, queue, choice } => {
                 if let Some((latest, left)) = latest.zip(left.numbers(left_kind)) {
                     self.left(cpu, &latest, left, state);
                 }
                 if self.options.by_probe {
-                    let queue = queue.map(|number| (number.get(), length));
-                    self.exact.recorded(cpu, pid, &entity, queue);
+                    self.exact.recorded(cpu, pid, &entity, queue.map(std::num::NonZero::get), choice);
                 }
                 while let Some(explained) = self.exact.explained(false) {
                     self.explained(&explained);

@@ -81,6 +81,8 @@ pub struct Options<'o> {
     pub without_fair_class: Option<String>,
     /// Whether the kernel prefers the task that was woken last (`NEXT_BUDDY`).
     pub prefers_buddy: bool,
+    /// Whether the kernel lets a task or a group use up its slice while it is eligible (`RUN_TO_PARITY`).
+    pub protects_slices: bool,
     /// The request of a task that has set none (`base_slice_ns`).
     pub base_slice: Dur,
     /// The length of a tick of the kernel.
@@ -109,6 +111,7 @@ impl Default for Options<'_> {
             delays: true,
             without_fair_class: None,
             prefers_buddy: false,
+            protects_slices: true,
             base_slice: Dur(2_800_000),
             tick: Dur(4_000_000),
             groups: SeededMap::default(),
@@ -156,7 +159,7 @@ impl<'o> Picks<'o> {
             start: None,
             fluid: Fluid::new(parameters, options.delays && options.has_eevdf),
             rivals: rivals::Rivals::default(),
-            exact: Exact::new(options.delays),
+            exact: Exact::new(options.delays, options.protects_slices),
             sums: PickSums::default(),
             rows: PickTable::default(),
             cases: PickCases::new(options.worst),

@@ -115,6 +115,9 @@ impl Options<'_> {
             if is_on || is_off { is_on } else { default }
         };
         let slice = scheduler.and_then(|scheduler| scheduler.tunables.get("base_slice_ns")?.parse().ok());
+        // A file that does not have the number of CPUs has events of some: the machine has them at least.
+        let seen = session.observed.last().map_or(0, |cpu| cpu.0.saturating_add(1));
+        let machine = if info.cpus > 0 { info.cpus } else { seen };
         let since = |first: (u32, u32)| release.is_some_and(|release| release >= first);
         Options {
             cpus: session.shown.chosen.clone(),
@@ -122,8 +125,9 @@ impl Options<'_> {
             has_eevdf: since(EEVDF_SINCE),
             delays: since(DELAYS_SINCE) && feature("DELAY_DEQUEUE", true),
             prefers_buddy: feature("NEXT_BUDDY", false),
+            protects_slices: feature("RUN_TO_PARITY", true),
             without_fair_class: session.sched_ext.as_ref().map(ext_in_place),
-            base_slice: slice.map_or_else(|| default_slice(info.cpus), Dur),
+            base_slice: slice.map_or_else(|| default_slice(machine), Dur),
             zero: session.start,
             ..Options::default()
         }

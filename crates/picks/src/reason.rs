@@ -3,6 +3,7 @@
 use crate::group::GroupKey;
 use crate::queue::real_length;
 use sched::Pid;
+use sched::probe::ChoiceRule;
 use serde::Serialize;
 
 /// The reason why the fair class picked a task.
@@ -14,6 +15,8 @@ pub enum Reason {
     Only,
     /// The task is eligible, and no eligible one has an earlier deadline.
     EarliestDeadline,
+    /// A group of the task went on within its slice, which protects it (`RUN_TO_PARITY`), and the task was picked in that group.
+    GroupSlice,
     /// The choice was between groups, whose own numbers are not recorded, or depends on them, or can have been one.
     Group,
     /// The task was woken by the task that left, which the kernel prefers if it is eligible (`NEXT_BUDDY`).
@@ -33,9 +36,10 @@ pub enum Reason {
 
 impl Reason {
     /// Every reason, in the order of the tables.
-    pub const ALL: [Reason; 9] = [
+    pub const ALL: [Reason; 10] = [
         Reason::Only,
         Reason::EarliestDeadline,
+        Reason::GroupSlice,
         Reason::Group,
         Reason::Buddy,
         Reason::Delayed,
@@ -50,6 +54,7 @@ impl Reason {
         match self {
             Reason::Only => "the only task of the fair class",
             Reason::EarliestDeadline => "the earliest eligible deadline",
+            Reason::GroupSlice => "its group, within its slice",
             Reason::Group => "a choice between groups",
             Reason::Buddy => "the buddy of the task that left",
             Reason::Delayed => "eligible with delayed tasks",
@@ -89,12 +94,14 @@ const FAR: u64 = 1_000_000_000;
 impl Candidate {
     /// Whether another task is certainly on another run queue.
     pub(crate) fn is_apart_from(&self, other: &Candidate) -> bool {
-        if let (Some(one), Some(two)) = (self.queue, other.queue) {
-            return one != two;
-        }
         let distance = |one: Numbers, two: Numbers| one.vruntime.wrapping_sub(two.vruntime).unsigned_abs();
+        // Whatever queue it was picked from: a task that changes its cgroup as it runs is on another one afterwards (groups-6.12.dat).
         let is_far = self.numbers.zip(other.numbers).is_some_and(|(one, two)| distance(one, two) > FAR);
-        is_far || self.group.differs(other.group)
+        is_far
+            || match (self.queue, other.queue) {
+                (Some(one), Some(two)) => one != two,
+                _ => self.group.differs(other.group),
+            }
     }
 }
 
@@ -117,6 +124,8 @@ pub(crate) struct Surroundings {
     pub(crate) is_buddy: bool,
     /// Whether tasks that sleep can be queued still.
     pub(crate) delays: bool,
+    /// The rule that the kernel's own order shows.
+    pub(crate) rule: ChoiceRule,
 }
 
 /// A pick with its reason.
@@ -159,6 +168,8 @@ pub(crate) fn explain(picked: &Candidate, numbers: Numbers, rivals: &[Candidate]
     let is_beaten = same.iter().any(|rival| is_earlier(rival) && is_eligible(rival));
     let reason = if rivals.is_empty() {
         Reason::Only
+    } else if let Some(reason) = by_order(around) {
+        reason
     } else if same.is_empty() && unknown == 0 {
         Reason::Group
     } else if unknown > 0 {
@@ -178,4 +189,17 @@ pub(crate) fn explain(picked: &Candidate, numbers: Numbers, rivals: &[Candidate]
     };
     let lag = time.wrapping_sub(numbers.vruntime);
     Verdict { reason, lag_ns: is_complete.then(|| real_length(lag, numbers.weight)), time: is_complete.then_some(time) }
+}
+
+/// The reason that the kernel's own order of the run queues shows.
+fn by_order(around: Surroundings) -> Option<Reason> {
+    Some(match around.rule {
+        ChoiceRule::Unrecorded => return None,
+        ChoiceRule::Only => Reason::Only,
+        ChoiceRule::Earliest => Reason::EarliestDeadline,
+        ChoiceRule::Protected => Reason::GroupSlice,
+        ChoiceRule::PossiblyEarliest => Reason::PossiblyEarliest,
+        ChoiceRule::Beaten if around.is_buddy => Reason::Buddy,
+        ChoiceRule::Beaten | ChoiceRule::Ineligible => Reason::Unexplained,
+    })
 }

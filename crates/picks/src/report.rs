@@ -90,7 +90,7 @@ impl ContestedPicks {
         let of = |all: &[Reason]| all.iter().map(|reason| reasons[*reason as usize]).sum();
         ContestedPicks {
             picks: reasons.iter().sum::<u64>() - of(&[Reason::Only]),
-            explained: of(&[Reason::EarliestDeadline, Reason::Buddy, Reason::Delayed]),
+            explained: of(&[Reason::EarliestDeadline, Reason::GroupSlice, Reason::Buddy, Reason::Delayed]),
             possibly_explained: of(&[Reason::PossiblyEarliest]),
             unexplained: of(&[Reason::Unexplained]),
             between_groups: of(&[Reason::Group]),

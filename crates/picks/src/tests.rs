@@ -4,7 +4,7 @@ use crate::group::GroupKey;
 use crate::reason::{Candidate, Numbers, Surroundings, Verdict, explain};
 use crate::report::LagCheck;
 use crate::{ContestedPicks, LagSample, Options, Picks, PicksReport, Reason};
-use sched::probe::{Entity, LeftKind, LeftTimes, Probe};
+use sched::probe::{Entity, LeftKind, LeftTimes, Probe, RecordedChoice};
 use sched::{Comm, Cpu, Dur, EventKind, Pass, Pid, PrevState, SchedEvent, TaskRef, Ts, Window};
 use testkit::Eevdf;
 
@@ -45,6 +45,10 @@ fn each_reason_by_hand() {
     assert_eq!(of(&[stranger(numbers(100, 300))], plain), Reason::Group);
     let (one, other) = (Candidate { queue: Some(1), ..task(7, own) }, Candidate { queue: Some(2), ..beaten[0] });
     assert_eq!(explain(&one, own, &[other], plain).reason, Reason::Group);
+    // One that changed its cgroup as it ran is on another run queue than that of its pick: no lag follows from its numbers.
+    let moved = Candidate { queue: Some(1), ..task(8, numbers(-5_000_000_000, 300)) };
+    let verdict = explain(&one, own, &[moved], Surroundings { length: Some(1), ..plain });
+    assert_eq!((verdict.reason, verdict.lag_ns), (Reason::Group, Some(0)));
     // The choice within a group can depend on groups in the same run queue, unless all that is in it is known.
     assert_eq!(of(&[elsewhere, beaten[0]], plain), Reason::Group);
     assert_eq!(of(&[elsewhere, beaten[0]], Surroundings { length: Some(2), ..plain }), Reason::Unexplained);
@@ -195,7 +199,7 @@ fn record_of(pid: i32) -> EventKind {
         left_kind: LeftKind::Unrecorded,
         left: LeftTimes::default(),
         queue: None,
-        length: 0,
+        choice: RecordedChoice::default(),
     };
     EventKind::Probe { id: 9, probe }
 }

@@ -19,7 +19,7 @@ pub struct PlotArgs {
     /// The specification: a file, or the name of one that comes with the program
     #[arg(value_name = "SPEC", required_unless_present_any = ["list", "schema"])]
     pub(crate) spec: Option<String>,
-    /// The recording: a trace.dat of version 6 or 7, or a perf.data
+    /// The recording: a trace.dat, a perf.data, a Perfetto trace or a printed one
     #[arg(value_name = "TRACE", required_unless_present_any = ["list", "explain", "print", "schema"])]
     pub(crate) path: Option<PathBuf>,
     /// List the specifications that come with the program

@@ -219,7 +219,7 @@ fn preempted(weight: u32, (vruntime, deadline): (i64, i64), end: i64) -> Preempt
             weight: std::num::NonZeroU32::new(weight),
         };
         let (left_kind, left) = LeftTimes::of(left);
-        Probe::Picks { pid: Pid(pid), entity, left_kind, left, queue: None, length: 0 }
+        Probe::Picks { pid: Pid(pid), entity, left_kind, left, queue: None, choice: Default::default() }
     };
     let events = with(&[
         probe(1, 0, picks(7, (vruntime, deadline), None)),

@@ -15,6 +15,9 @@ pub trait Subcommand: 'static {
     /// The name of the command, as it is typed.
     const NAME: &'static str;
 
+    /// Another name of the command, by which people look for it.
+    const ALIAS: Option<&'static str> = None;
+
     /// Whether `schedviz --help` leaves the command out.
     const IS_HIDDEN: bool = false;
 
@@ -99,6 +102,8 @@ type SectionOfRuns = fn(&Path, &ReadArgs, &WindowArgs, &Sheet) -> Result<Option<
 pub struct Entry {
     /// The name of the command.
     pub name: &'static str,
+    /// Another name of the command.
+    pub alias: Option<&'static str>,
     /// A command line for a newcomer, and its purpose.
     pub first_step: Option<(&'static str, &'static str)>,
     /// The question that the command answers, and the arguments of the command line that answers it.
@@ -132,6 +137,7 @@ impl Entry {
     pub const fn command<C: Subcommand>() -> Entry {
         Entry {
             name: C::NAME,
+            alias: C::ALIAS,
             first_step: C::FIRST_STEP,
             question: C::QUESTION,
             is_hidden: C::IS_HIDDEN,
@@ -157,7 +163,8 @@ impl Entry {
     /// Returns the definition of the command for clap. Its arguments are defined when the command is used: to define those of all
     /// commands takes longer than to read a small trace.
     pub fn definition(&self) -> clap::Command {
-        clap::Command::new(self.name).hide(self.is_hidden).defer(self.define)
+        let command = clap::Command::new(self.name).hide(self.is_hidden).defer(self.define);
+        self.alias.into_iter().fold(command, clap::Command::visible_alias)
     }
 
     /// Takes the arguments of the command from what clap has matched.

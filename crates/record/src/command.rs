@@ -273,7 +273,7 @@ fn recorded(args: &RecordArgs, tracefs: &Tracefs, signals: &Forwarder) -> Result
     }
     let root = Root::running();
     let (wished, imbalances) = match args.why {
-        Some(why) => probes::of_kernel(&args.btf, root.possible(), why)?,
+        Some(why) => probes::of_kernel(&args.btf, &root, why)?,
         None => (Vec::new(), Vec::new()),
     };
     let series = args.runs.map(|runs| runs::RunSeries::of(args, runs)).transpose()?;
@@ -297,6 +297,7 @@ fn recorded(args: &RecordArgs, tracefs: &Tracefs, signals: &Forwarder) -> Result
         frequency: args.frequency,
         numa: args.numa,
         whatif: args.whatif,
+        why: args.why.is_some(),
         stacks: args.stacks,
         more: args.event.clone(),
     };
@@ -391,6 +392,7 @@ impl Recorder<'_> {
             None => lasting.run()?,
         };
         instance.stop()?;
+        machine.add_running(&ended.lists);
         self.finish(&mut machine, &before);
         let (saved, stats) = match stream {
             Some(stream) => stream.save(self, instance, &machine, output)?,

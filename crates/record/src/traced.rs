@@ -5,10 +5,14 @@
 //! helper, which executes the command: the first event of the recording that matters is that exec. A helper that cannot execute
 //! the command writes the reason to a nameless file of this program.
 
+mod command_cpus;
+
 use crate::signals::Forwarder;
 use anyhow::{Context, Result, bail};
+use command_cpus::ListsReader;
 use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, set_parent_process_death_signal, waitpid};
 use session::atomic_file::new_file;
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, Write};
@@ -55,6 +59,8 @@ pub(crate) struct Traced<'s> {
     helper: Option<Child>,
     pid: Pid,
     signals: &'s Forwarder,
+    /// The reading of the CPUs that its tasks may use, once it runs.
+    lists: Option<ListsReader>,
     /// The reason why the command could not be executed, if that is so.
     reason: File,
 }
@@ -65,6 +71,8 @@ pub(crate) struct EndedCommand {
     pub(crate) status: ExitStatus,
     /// The time from its exec to its end in seconds.
     pub(crate) seconds: f64,
+    /// The tasks of the command by the CPUs that they could use while it ran.
+    pub(crate) lists: BTreeMap<String, Vec<i32>>,
 }
 
 impl<'s> Traced<'s> {
@@ -82,7 +90,7 @@ impl<'s> Traced<'s> {
         }
         let helper = helper.spawn().context("a helper")?;
         let pid = Pid::from_child(&helper);
-        let traced = Traced { helper: Some(helper), pid, signals, reason };
+        let traced = Traced { helper: Some(helper), pid, signals, lists: None, reason };
         match waitpid(Some(pid), WaitOptions::UNTRACED)? {
             Some((_, status)) if status.stopped() => {}
             _ => bail!("the helper that executes the command ended before it did"),
@@ -92,15 +100,17 @@ impl<'s> Traced<'s> {
     }
 
     /// Lets the command run, and waits for its end.
-    pub(crate) fn run(self) -> Result<EndedCommand> {
+    pub(crate) fn run(mut self) -> Result<EndedCommand> {
         let start = Instant::now();
         self.resume()?;
         self.wait(start)
     }
 
     /// Lets the command run.
-    pub(crate) fn resume(&self) -> Result<()> {
-        Ok(kill_process(self.pid, Signal::CONT)?)
+    pub(crate) fn resume(&mut self) -> Result<()> {
+        kill_process(self.pid, Signal::CONT)?;
+        self.lists = ListsReader::begin(self.pid.as_raw_nonzero().get());
+        Ok(())
     }
 
     /// Waits for the end of a command that was started at `start`. A command that could not be executed is an error.
@@ -108,6 +118,7 @@ impl<'s> Traced<'s> {
         let Some(mut helper) = self.helper.take() else { bail!("waited for twice") };
         let status = helper.wait();
         let seconds = start.elapsed().as_secs_f64();
+        let lists = self.lists.take().map(ListsReader::end).unwrap_or_default();
         self.signals.set_command(None);
         let mut reason = String::new();
         self.reason.rewind()?;
@@ -115,7 +126,7 @@ impl<'s> Traced<'s> {
         if !reason.is_empty() {
             bail!("{reason}; nothing is saved");
         }
-        Ok(EndedCommand { status: status?, seconds })
+        Ok(EndedCommand { status: status?, seconds, lists })
     }
 
     /// Whether the command has ended, without waiting.

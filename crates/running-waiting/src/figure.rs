@@ -60,7 +60,13 @@ pub fn figure(report: &Report, options: &Options<'_>, heading: &Heading) -> Figu
 fn note(report: &Report, options: &Options<'_>) -> String {
     let window = options.to.since(options.from);
     let Some(violated) = report.violated_ns else {
-        return format!("{:.6} s shown, {}: unknown.", window.seconds(), options.which);
+        let what = match report.selection_unknown {
+            Some(_) => ": unknown.",
+            None => {
+                "; the part of the time in which a CPU idled while on another a task waited is unknown, since wakeups were not recorded."
+            }
+        };
+        return format!("{:.6} s shown, {}{what}", window.seconds(), options.which);
     };
     format!(
         "{:.6} s shown, {}; a line is a column's mean, the band its least and most. A CPU idled while on another a task waited {:.2} % of the time ({}).",
@@ -173,17 +179,25 @@ fn merged(rects: impl Iterator<Item = Rect>) -> Vec<Rect> {
 /// Draws a strip under a panel: the share of each column in violation as a height, hatching where some CPU is unknown.
 fn draw_strip(figure: &mut Figure, series: &Series, edges: &[Unit], top: Unit) {
     let spans = || series.columns.iter().zip(edges.windows(2)).filter(|(_, x)| x[1] > x[0]);
-    let unknown =
-        spans().filter(|(c, _)| c.unknown_ns > 0).map(|(_, x)| Rect { x: x[0], y: top, w: x[1] - x[0], h: STRIP });
+    let unknown = spans().filter(|(c, _)| c.unknown_ns > 0 || c.violated_ns.is_none()).map(|(_, x)| Rect {
+        x: x[0],
+        y: top,
+        w: x[1] - x[0],
+        h: STRIP,
+    });
     figure.push(Item::Rects { fill: Paint::Hatch, rects: merged(unknown) });
     let width = |i: usize| {
         let next = series.columns.get(i + 1).map_or(series.columns[i].start_ns + 1, |n| n.start_ns);
         (next - series.columns[i].start_ns).max(1)
     };
-    let violated =
-        series.columns.iter().enumerate().zip(edges.windows(2)).filter(|((_, c), x)| c.violated_ns > 0 && x[1] > x[0]);
+    let violated = series
+        .columns
+        .iter()
+        .enumerate()
+        .zip(edges.windows(2))
+        .filter(|((_, c), x)| c.violated_ns > Some(0) && x[1] > x[0]);
     let rect = |((i, c), x): ((usize, &PanelColumn), &[Unit])| {
-        let share = (c.violated_ns as f64
+        let share = (c.violated_ns.unwrap_or(0) as f64
             / width(if i + 1 < series.columns.len() { i } else { i.saturating_sub(1) }) as f64)
             .min(1.0);
         let h = ((f64::from(STRIP) * share) as Unit).max(1);

@@ -143,8 +143,9 @@ pub struct PanelColumn {
     /// The number of tasks that ran or waited.
     pub total: Level,
     /// Time in which a CPU of the panel idled while on another one a counted task waited: one of the selected tasks, or,
-    /// without a selection, any but a kernel thread that is bound to its CPU and a task that may use no idle CPU.
-    pub violated_ns: u64,
+    /// without a selection, any but a kernel thread that is bound to its CPU and a task that may use no idle CPU. Null where
+    /// wakeups were not recorded.
+    pub violated_ns: Option<u64>,
     /// Time in which some CPU of the panel was unknown.
     pub unknown_ns: u64,
     /// The mean number of CPUs of the panel that were offline.
@@ -163,7 +164,7 @@ pub struct Series {
     pub running_ns: Option<u64>,
     /// The integral of waiting tasks, in task·nanoseconds; nothing where the selected tasks are unknown.
     pub waiting_ns: Option<u64>,
-    /// The time in violation, in nanoseconds; nothing where the selected tasks are unknown.
+    /// The time in violation, in nanoseconds; nothing where the selected tasks are unknown, or wakeups were not recorded.
     pub violated_ns: Option<u64>,
     /// The columns; none where the selected tasks are unknown.
     pub columns: Vec<PanelColumn>,
@@ -188,8 +189,8 @@ pub struct Report {
     pub selection_unknown: Option<String>,
     /// The waiting tasks that count in a violation.
     pub waiters: Counted,
-    /// Time in violation among the CPUs of all panels together; nothing where the selected tasks are unknown. A panel's
-    /// own counts CPUs that idle beside overloaded ones of the same panel.
+    /// Time in violation among the CPUs of all panels together; nothing where the selected tasks are unknown, or wakeups were
+    /// not recorded, without which the waiting tasks are. A panel's own counts CPUs that idle beside overloaded ones of the same panel.
     pub violated_ns: Option<u64>,
     /// The queued time of the counted tasks by kind, in nanoseconds; absent where there are no figures.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -301,7 +302,7 @@ impl Gather {
         });
     }
 
-    fn series(self, panel: &Panel, options: &Options<'_>) -> Series {
+    fn series(self, panel: &Panel, options: &Options<'_>, shows_wakeups: bool) -> Series {
         let span = i128::from(options.to.since(options.from).0);
         let (count, offset) = (self.sums.len() as i128, options.from.0.saturating_sub(options.zero.0));
         let column = |(i, s): (usize, &Sum)| {
@@ -311,7 +312,7 @@ impl Gather {
                 start_ns: offset + (i as i128 * span / count.max(1)) as i64,
                 running: Level { mean: mean(s.running), min: least.0, max: s.most.0 },
                 total: Level { mean: mean(s.total), min: least.1, max: s.most.1 },
-                violated_ns: s.violated,
+                violated_ns: shows_wakeups.then_some(s.violated),
                 unknown_ns: s.unknown,
                 offline: mean(s.offline),
             }
@@ -322,7 +323,7 @@ impl Gather {
             cpus: panel.cpus.clone(),
             running_ns: Some(sum(|s| s.running)),
             waiting_ns: Some(sum(|s| s.total).saturating_sub(sum(|s| s.running))),
-            violated_ns: Some(sum(|s| s.violated)),
+            violated_ns: shows_wakeups.then(|| sum(|s| s.violated)),
             columns: self.sums.iter().enumerate().map(column).collect(),
         }
     }
@@ -558,7 +559,7 @@ impl Analysis for RunningWaiting<'_> {
         self.turn_violation(event.ts);
     }
 
-    fn finish(mut self, end: Ts, _: &SchedState) -> Report {
+    fn finish(mut self, end: Ts, state: &SchedState) -> Report {
         for gather in &mut self.panels {
             gather.advance(end);
         }
@@ -567,8 +568,9 @@ impl Analysis for RunningWaiting<'_> {
         for (cpu, _) in &self.options.cpus {
             rows.extend(self.rows.get_mut(cpu.index()).and_then(Option::take).map(|row| row.finish(end)));
         }
-        let options = self.options;
-        let panels = self.panels.into_iter().zip(&options.panels).map(|(g, p)| g.series(p, options)).collect();
+        let (options, shows_wakeups) = (self.options, state.shows_wakeups());
+        let series = |(gathered, panel): (Gather, &Panel)| gathered.series(panel, options, shows_wakeups);
+        let panels = self.panels.into_iter().zip(&options.panels).map(series).collect();
         Report {
             schema: SCHEMA,
             from_ns: options.from,
@@ -578,7 +580,7 @@ impl Analysis for RunningWaiting<'_> {
             selection_unknown: None,
             queued: None,
             waiters: if self.all { Counted::Movable } else { Counted::Selected },
-            violated_ns: Some(self.together.violated_ns),
+            violated_ns: shows_wakeups.then_some(self.together.violated_ns),
             panels,
             gaps: self.gaps,
             rows,

@@ -2,7 +2,7 @@
 
 use crate::Report;
 use anyhow::Result;
-use session::csv::CsvWriter;
+use session::csv::{CsvWriter, known};
 use std::io::Write;
 
 /// Writes the columns as comma-separated values.
@@ -21,7 +21,7 @@ pub(crate) fn table(report: &Report, out: &mut dyn Write) -> Result<()> {
                 &format_args!("{:.6}", t.mean),
                 &t.min,
                 &t.max,
-                &c.violated_ns,
+                &known(c.violated_ns),
                 &c.unknown_ns,
                 &format_args!("{:.6}", c.offline),
             ])?;

@@ -33,12 +33,13 @@ pub mod state;
 mod tables;
 
 pub use analysis::chosen::{self, Chosen, OfSelection, Selected, Selection, TaskFilter};
-pub use analysis::queued_sums::{QueuedAsk, QueuedSums, TakesQueued, WithQueued};
+pub use analysis::queued_sums::{QueuedAsk, QueuedSums, TakesQueued, TakesQueuedPart, WithQueued};
 pub use analysis::{
     Analysis,
     joined::Joined,
     listed::{Listed, Lister},
     note_taker::NoteTaker,
+    queued_behind::QueuedBehind,
 };
 pub use balance::balancer;
 pub use balance::causes::{self, Cause, Causes, Migration};
@@ -54,14 +55,14 @@ pub use numbers::verdict::{self, Judgement, Verdict};
 pub use numbers::{episodes, nouns};
 pub use pass::replay::{self, Replay};
 pub use pass::{EventSource, Outcome, OutputsBeside, Pass, Window};
-pub use queued::{HELD_BACK, QueuedKinds, QueuedReading, QueuedTimes, queue_place};
+pub use queued::{ComparedQueue, HELD_BACK, LeastQueues, QueuedKinds, QueuedReading, QueuedTimes};
 pub use state::affinity::{self, Affinity};
 pub use state::application::{Application, ApplicationBasis, ApplicationMember, without_application};
 pub use state::command_work::{CommandWork, RunLengths};
 pub use state::past::{self, Past};
-pub use state::{CpuCounts, CpuFold, Load, SchedState, Start, SubsetCounts, Task, Waking};
+pub use state::{CpuCounts, CpuFold, Load, SchedState, SoftirqOrigin, Start, SubsetCounts, Task, Waking};
 pub use state::{counted, lineage, names};
 pub use tables::per_task::{self, PerTask};
 pub use tables::topology::{self, Topology};
-pub use tables::{chosen_cpus::ChosenCpus, cpu_set::CpuSet};
-pub use tables::{limits, seeded, serial};
+pub use tables::{capacities::CpuCapacities, chosen_cpus::ChosenCpus, cpu_set::CpuSet};
+pub use tables::{limits, packed, seeded, serial};

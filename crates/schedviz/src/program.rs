@@ -12,27 +12,34 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ArgMatches, Command};
 use question::Invocation;
 use session::{args, inputs, messages, summary, writer};
+use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 
 /// Does what the command line asks for.
 pub fn run() -> ExitCode {
     let mut command = registry::command_line();
-    // Help on the whole program shows all commands; elsewhere the arguments of one are enough.
-    if !names_a_command(&command) {
-        registry::define_all(&mut command);
+    let mut words: Vec<OsString> = std::env::args_os().collect();
+    let first = words.get(1);
+    if first.is_none_or(|word| command.find_subcommand(word).is_none()) {
+        if first.is_some_and(|word| Path::new(word).is_file()) {
+            words.insert(1, "findings".into());
+        } else {
+            // Help on the whole program shows all commands; elsewhere the arguments of one are enough.
+            registry::define_all(&mut command);
+        }
     }
     // `workcons --summary` ends with findings. These are made of the report of workcons, which therefore cannot call them itself.
     summary::take_findings(findings::summary);
-    match asked(&mut command) {
+    match asked(&mut command, &words) {
         Ok(work) => status(work()),
-        Err(refused) => refusal(&with_tip(refused)),
+        Err(refused) => refusal(&with_tip(refused, &words)),
     }
 }
 
 /// Returns the work that the command line asks for. The files that it names are registered first: no output may replace them.
-fn asked(command: &mut Command) -> Result<Invocation, clap::Error> {
-    let mut matches = command.try_get_matches_from_mut(std::env::args_os())?;
+fn asked(command: &mut Command, words: &[OsString]) -> Result<Invocation, clap::Error> {
+    let mut matches = command.try_get_matches_from_mut(words)?;
     let registered = inputs::register(command, &matches);
     let work = invocation(&mut matches).map_err(|error| error.format(command))?;
     Ok(Box::new(move || registered.and_then(|()| work())))
@@ -69,34 +76,23 @@ fn refusal(error: &clap::Error) -> ExitCode {
     ExitCode::from(u8::from(failed || error.use_stderr()))
 }
 
-/// Whether the command line begins with a command's name.
-fn names_a_command(command: &Command) -> bool {
-    std::env::args_os().nth(1).is_some_and(|word| command.find_subcommand(word).is_some())
-}
-
-/// Adds a tip to the error of a command line that names a trace without a command.
-fn with_tip(mut error: clap::Error) -> clap::Error {
-    if let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand)
-        && Path::new(word).is_file()
-    {
-        let tip = format!("this is a file; to see its content: schedviz info {}", args::shell_word(word.as_ref()));
-        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
-    }
-    if error.kind() == clap::error::ErrorKind::UnknownArgument
-        && let Some(tip) = two_recordings(std::env::args_os().skip(1))
+/// Adds a tip to the error of a command line that compares two recordings as other programs do.
+fn with_tip(mut error: clap::Error, words: &[OsString]) -> clap::Error {
+    if error.kind() == ErrorKind::UnknownArgument
+        && let Some(tip) = two_recordings(words)
     {
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
     }
     error
 }
 
-/// The command line that `compare OLD NEW...` stands for, with the words of the command line behind the program's name; nothing where
-/// another command or an option comes before the second file.
-fn two_recordings(mut words: impl Iterator<Item = std::ffi::OsString>) -> Option<String> {
-    words.next().filter(|word| word == "compare")?;
+/// The command line that `compare OLD NEW...` stands for; nothing where another command or an option comes before the second file.
+fn two_recordings(words: &[OsString]) -> Option<String> {
+    let mut words = words.iter().skip(1);
+    words.next().filter(|word| *word == "compare")?;
     let mut files = words.take_while(|word| !word.as_encoded_bytes().starts_with(b"-"));
-    let (base, new) = (files.next()?, files.map(|word| args::shell_word(&word)).collect::<Vec<_>>());
-    let base = args::shell_word(&base);
+    let (base, new) = (files.next()?, files.map(|word| args::shell_word(word)).collect::<Vec<_>>());
+    let base = args::shell_word(base);
     let tip = format!("to compare recordings: schedviz compare --base {base} --new {}", new.join(" "));
     (!new.is_empty()).then_some(tip)
 }

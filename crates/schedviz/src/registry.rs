@@ -45,6 +45,7 @@ pub const COMMANDS: &[Entry] = &[
     Entry::question::<schedstat::SchedstatQuestion>(),
     Entry::command::<export::ExportCommand>(),
     Entry::command::<commands::cut::CutCommand>(),
+    Entry::command::<reproduce::ReproduceCommand>(),
     #[cfg(target_os = "linux")]
     Entry::command::<record::TopCommand>(),
     Entry::command::<commands::machine::MachineCommand>(),
@@ -81,8 +82,10 @@ fn grouped_commands(command: &clap::Command) -> String {
             let _ = writeln!(out, "{above}{header}{heading}:{header:#}");
         }
         let about = command.get_about().map(ToString::to_string).unwrap_or_default();
-        let pad = DESCRIPTION.saturating_sub(2 + command.get_name().len());
-        let _ = write!(out, "  {name}{}{name:#}{:pad$}", command.get_name(), "");
+        let names =
+            [command.get_name()].into_iter().chain(command.get_visible_aliases()).collect::<Vec<_>>().join(", ");
+        let pad = DESCRIPTION.saturating_sub(2 + names.len());
+        let _ = write!(out, "  {name}{names}{name:#}{:pad$}", "");
         let mut lines = String::new();
         timeline::text::lines(&mut lines, TERMINAL, DESCRIPTION, DESCRIPTION, &about);
         out.push_str(lines.trim_start());
@@ -118,7 +121,8 @@ Exit status:
 pub(crate) fn command_line() -> clap::Command {
     clap::Command::new("schedviz")
         .version(env!("CARGO_PKG_VERSION"))
-        .about("See what the Linux scheduler did, from what trace-cmd recorded")
+        .about("See what the Linux scheduler did, from a recording by schedviz, trace-cmd or perf")
+        .override_usage("schedviz <COMMAND>\n       schedviz <TRACE>     the same as schedviz findings <TRACE>")
         .max_term_width(80)
         .subcommand_required(true)
         .arg_required_else_help(true)

@@ -1,7 +1,7 @@
 //! A run queue under EEVDF, whose picks are known: tasks of several weights and requests on one CPU, woken by another.
 
 use crate::Rng;
-use sched::probe::{Entity, Left, LeftTimes, Probe, VirtualTime};
+use sched::probe::{ChoiceRule, Entity, Left, LeftTimes, Probe, RecordedChoice, VirtualTime};
 use sched::{Comm, Cpu, EventKind, Pid, PrevState, SchedEvent, TaskRef, Ts};
 use std::num::NonZeroU32;
 
@@ -179,8 +179,8 @@ impl Eevdf {
             Left::Sleeps(leaving.vruntime, vlag)
         };
         let (left_kind, left) = LeftTimes::of(Some(left).filter(|_| self.joins));
-        let (queue, length) = (Some(number), queued as u16);
-        let picks = Probe::Picks { pid: Pid(next as i32), entity: own, left_kind, left, queue, length };
+        let (queue, choice) = (Some(number), RecordedChoice::of(queued as u64, ChoiceRule::Unrecorded));
+        let picks = Probe::Picks { pid: Pid(next as i32), entity: own, left_kind, left, queue, choice };
         self.push(now + 1, 0, prev, EventKind::Probe { id: ID, probe: picks });
         if !self.joins {
             let (pid, delayed) = (Pid(prev as i32), false);

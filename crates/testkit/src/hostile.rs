@@ -49,7 +49,7 @@ impl Input<'_> {
             RunQueue { overloaded: Some(self.byte() > 99), pending: Some(self.byte() > 200), ..RunQueue::default() };
         let cgroup = CgroupId::new(u64::from(self.byte() % 3));
         let throttle = Throttle { cpu: Some(self.cpu()), cgroup: Some(cgroup), takes_queue: self.byte() > 40 };
-        match self.byte() % 16 {
+        match self.byte() % 18 {
             0 => Probe::NewIdleBegins(queue),
             1 => Probe::GoesIdle(queue),
             2 => Probe::AttemptBegins(balancing, Comm::new(b"MC")),
@@ -65,6 +65,11 @@ impl Input<'_> {
             12 => Probe::Joins { pid: self.pid(), cgroup, forked: self.byte() > 200 },
             13 => Probe::Allows(self.pid(), CpuMask::of([self.cpu()])),
             14 => Probe::HoldsMigration(self.pid()),
+            15 => {
+                let (is_sched_idle, is_entered) = (self.byte() > 100, self.byte() > 100);
+                Probe::SetsPolicy { pid: self.pid(), is_sched_idle, is_entered }
+            }
+            16 => Probe::PolicyCallReturns { failed: self.byte() > 100 },
             _ => Probe::Length { cpu: self.cpu(), nr: self.byte().into(), change: i32::MIN },
         }
     }

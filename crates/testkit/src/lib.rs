@@ -6,6 +6,7 @@
 //! * [`TraceBuilder`] writes files of either version, any byte order, word size, page size and
 //!   compression. It is written from the description of the format (`trace-cmd.dat(5)`, the
 //!   kernel's ring-buffer documentation), and shares no code with the reader.
+//! * [`PerfBuilder`] and [`PerfettoBuilder`] write the files of other recorders.
 //! * [`KernelLayout`] describes the sched events as kernels of several ages lay them out.
 //! * [`Simulation`] runs CPUs and tasks at random, and records the running task and the run queue of
 //!   each CPU after each event.
@@ -34,6 +35,7 @@ mod laws;
 mod layout;
 mod peak;
 mod perf;
+mod perfetto;
 mod pieces;
 mod ring;
 mod simulation;
@@ -48,6 +50,7 @@ pub use laws::{LawReport, Laws};
 pub use layout::{Age, KernelLayout};
 pub use peak::{MeasuredRun, measured, peak, timed};
 pub use perf::{PerfBuilder, PerfForm};
+pub use perfetto::{PerfettoBuilder, PerfettoForm};
 pub use pieces::{PieceTally, in_pieces};
 pub use ring::Ring;
 pub use simulation::{Rng, Simulation, Truth, is_stopper, with_throttling};

@@ -3,6 +3,7 @@
 //! The simulation is written for plainness: at each step it looks at every CPU and every timer. It shares nothing with the
 //! engine of `schedviz whatif`, which is compared with it.
 
+use crate::Rng;
 use sched::{Comm, Cpu, EventKind, Pid, PrevState, SchedEvent, TaskRef, Ts};
 
 /// An operation of a task's program.
@@ -88,6 +89,42 @@ impl Workload {
     pub const NAP_CALL: u16 = 7;
     /// The number of the event that a task emits before it naps until an instant.
     pub const NAP_UNTIL_CALL: u16 = 8;
+
+    /// Returns random work whose dependencies all show in the trace: each task is woken by one other, for which it waits from its start on.
+    /// `with_all`: with timers, bound tasks and real-time tasks as well.
+    pub fn random(seed: u64, with_all: bool) -> Workload {
+        use Operation::{Nap, NapUntil, Run, Wait, Wake};
+        let mut rng = Rng::new(seed);
+        let cpus = 2 + rng.below(5);
+        let tasks = cpus + rng.below(3 * cpus);
+        let mut workers: Vec<Worker> = Vec::new();
+        for index in 0..tasks {
+            let run = |rng: &mut Rng| Run(1 + rng.below(5_000_000) as i64);
+            let mut program = Vec::new();
+            // Most tasks begin queued, the others are woken by one before them.
+            if index > 1 && rng.below(3) == 0 {
+                let waker = rng.below(index);
+                program.push(Wait);
+                let at = 1 + rng.below(workers[waker].program.len());
+                workers[waker].program.insert(at, Wake(index));
+            }
+            for _ in 0..1 + rng.below(4) {
+                program.push(run(&mut rng));
+                if with_all && rng.below(3) == 0 {
+                    let (nap, until) = (1 + rng.below(4_000_000) as i64, 1 + rng.below(20_000_000) as i64);
+                    program.push(if rng.below(2) == 0 { Nap(nap) } else { NapUntil(until) });
+                    program.push(run(&mut rng));
+                }
+            }
+            let mut worker = Worker::on(rng.below(cpus), program);
+            if with_all {
+                worker.allowed = (rng.below(5) == 0).then(|| vec![worker.cpu]);
+                worker.prio = if rng.below(8) == 0 { 10 } else { 120 };
+            }
+            workers.push(worker);
+        }
+        Workload { cpus, workers, steal: None }
+    }
 
     /// Runs the work until every task has come to the end of its program or sleeps for ever, and returns the events that a kernel would
     /// record. The last one stands a microsecond behind the end.

@@ -1,5 +1,6 @@
 //! A trace as texts name it, with the commands that show a part of it.
 
+use crate::PageAddress;
 use crate::text::COLUMNS;
 use sched::Dur;
 use std::fmt;
@@ -100,6 +101,25 @@ impl Drawable {
         line.split(" \\\n").map(str::trim).collect::<Vec<_>>().join(" ")
     }
 
+    /// Adds the command that opens a view of the trace in a browser. The page shows all of the trace: the window that the user asked for is
+    /// none of its options.
+    pub fn view(&self, out: &mut String, indent: usize, address: &PageAddress) {
+        let mut trace = self.clone();
+        if let Some(path) = trace.arguments.first_mut() {
+            // What is in quotes already stays in one pair of them.
+            let inner = path.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\''));
+            *path = format!("'{}#{address}'", inner.unwrap_or(path));
+        }
+        trace.shown.retain(|word| !self.window.contains(word));
+        trace.command(out, indent, "view", &[]);
+    }
+
+    /// Adds the command that opens a view of a case, which `name` names, below a head of its own.
+    pub fn next_view(&self, out: &mut String, name: &str, address: &PageAddress) {
+        out.extend(["\nNext, on ", name, ":\n"]);
+        self.view(out, 2, address);
+    }
+
     /// Adds the command that draws a case.
     pub fn draw(&self, out: &mut String, indent: usize, start_ns: u64, length: Dur) {
         self.command(out, indent, "dat2graph", &self.window(start_ns, length));
@@ -140,6 +160,7 @@ impl fmt::Display for Drawable {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use sched::Pid;
 
     fn trace(arguments: &[&str]) -> Drawable {
         Drawable::new("a.dat", arguments.iter().map(|word| (*word).to_owned()).collect(), Dur(7_000_000_000))
@@ -174,6 +195,24 @@ Next, on it:
       --max 0.001003
 ";
         assert_eq!(out, expected);
+    }
+
+    #[test]
+    fn a_view_is_one_word_for_the_shell() {
+        let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+        let address = PageAddress::wait(Pid(7), 2_000, Dur(8_000));
+        let mut out = String::new();
+        // The window of the user is no option of the page.
+        let shown = trace(&["a.dat", "--buffer top"]).showing(words(&["--cpus 0-3"]), words(&["--min 0.2"]));
+        shown.in_window().view(&mut out, 2, &address);
+        assert_eq!(out, "  schedviz view 'a.dat#qw=0,7,2000,10000' --buffer top --cpus 0-3\n");
+        for (path, word) in
+            [("'my trace.dat'", "'my trace.dat#qw=0,7,2000,10000'"), ("'a'\\''b'", "'a'\\''b#qw=0,7,2000,10000'")]
+        {
+            let mut out = String::new();
+            trace(&[path]).next_view(&mut out, "it", &address);
+            assert_eq!(out, format!("\nNext, on it:\n  schedviz view {word}\n"));
+        }
     }
 
     #[test]

@@ -54,7 +54,11 @@ pub fn figure(report: &UtilizationReport, options: &Options, heading: &Heading) 
     let row = (320 * PT / lanes.max(1) as Unit).clamp(PT / 2, 12 * PT);
     let rows = row * lanes as Unit;
     let total = report.all.total().max(1) as f64;
+    let drawn = report.underload.as_ref().filter(|of| of.underload.is_some());
     let between = match &report.underload {
+        Some(_) if drawn.is_none() => {
+            " Underload is unknown: tasks were throttled, and no event shows which.".to_owned()
+        }
         Some(of) => {
             format!(" Between: underload, CPUs used in {} beyond the tasks runnable at once.", of.interval_ns.human())
         }
@@ -65,7 +69,7 @@ pub fn figure(report: &UtilizationReport, options: &Options, heading: &Heading) 
         100.0 * report.all.busy() as f64 / total
     );
     let texts = heading.texts(format!("{}: utilization", heading.trace), note);
-    let panel = if report.underload.is_some() { UNDERLOAD + GAP } else { 0 };
+    let panel = if drawn.is_some() { UNDERLOAD + GAP } else { 0 };
     let mut page = Page::new(WIDTH, STACK + GAP + panel + rows, &texts, &legend(report, options));
     // The stack and the rows share the height of the page in proportion.
     let rows = (i64::from(page.height - GAP - panel) * i64::from(rows) / i64::from(STACK + rows)) as Unit;
@@ -75,7 +79,7 @@ pub fn figure(report: &UtilizationReport, options: &Options, heading: &Heading) 
         report.columns.iter().map(|(start, length, _)| (scale.at(*start), scale.at(start.after(*length)))).collect();
     let plot = Rect { x: Page::LEFT, y: page.top, w: scale.width, h: page.height - GAP - panel - rows };
     stacked(&mut page.figure, report, &edges, plot);
-    if let Some(of) = &report.underload {
+    if let Some(of) = drawn {
         underload(&mut page.figure, of, Rect { y: plot.y + plot.h + GAP, h: UNDERLOAD, ..plot });
     }
     let layout = LaneLayout::among(&options.cpus, &options.all_cpus, plot.y + plot.h + GAP + panel, rows);

@@ -535,7 +535,7 @@ impl Analysis for Utilization<'_> {
         (0..self.cpus.len()).for_each(|row| self.account(row, end));
         let unknown = state.why_application_is_unknown().filter(|_| self.options.tasks.is_none());
         let unknown = unknown.map(|why| format!("{why}; select tasks with --tasks"));
-        report::build(self, unknown)
+        report::build(self, unknown, state.shows_wakeups())
     }
 }
 

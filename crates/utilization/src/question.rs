@@ -45,7 +45,11 @@ impl Question for UtilizationQuestion {
             let tail = move || TailSearch::new(options);
             let analyses = move || (Utilization::new(options), underload(), tail(), FromTrace::only(chosen.clone()));
             listed(analyses, move |(report, underload, serial_tail, columns), page| {
-                let report = UtilizationReport { underload: underload.known(), serial_tail, ..report };
+                let report = UtilizationReport {
+                    underload: underload.known(page.session.hides_throttling()),
+                    serial_tail,
+                    ..report
+                };
                 let columns = schedstat::table(&[StatRow { name: "trace".into(), columns: columns.columns }]);
                 let text = crate::text(&report, &page.session.drawable, (true, 0), Detail::Full);
                 let heading = heading(page.session, &report, page.diagnostics).on(page.sheet);
@@ -84,7 +88,7 @@ pub(crate) fn run(args: &UtilizationArgs) -> Result<()> {
     };
     let outcome = session.follow_in_pieces(&args.begin, session.page(), analyses)?;
     let ((mut report, underload, by_group, serial_tail), diagnostics) = (outcome.output, outcome.diagnostics);
-    (report.underload, report.serial_tail) = (underload.known(), serial_tail);
+    (report.underload, report.serial_tail) = (underload.known(session.hides_throttling()), serial_tail);
     report.groups = by_group.map(|groups| groups.of_cpu_time(report.all.total()));
     let text = || {
         session.with_application(crate::text(

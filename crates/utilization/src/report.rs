@@ -193,10 +193,10 @@ pub struct UtilizationReport {
     pub groups: Option<TimesByGroup>,
     /// The length from which idling beside overloaded CPUs is reported, in nanoseconds.
     pub balance_interval_ns: Dur,
-    /// The number of longer episodes in which CPUs idled beside overloaded ones.
-    pub idling_episodes: u64,
-    /// The total length of these episodes, in nanoseconds.
-    pub idling_ns: u64,
+    /// The number of longer episodes in which CPUs idled beside overloaded ones; null where wakeups were not recorded.
+    pub idling_episodes: Option<u64>,
+    /// The total length of these episodes, in nanoseconds; null where wakeups were not recorded.
+    pub idling_ns: Option<u64>,
     /// The longest of these episodes.
     pub idling: Vec<Idling>,
     /// The herd migrations in the window.
@@ -245,7 +245,7 @@ fn shares(u: &Utilization<'_>) -> (Shares, Vec<PerNode>, Vec<PerCpu>) {
     (Shares::of(&all), nodes.collect(), cpus)
 }
 
-pub(crate) fn build(u: Utilization<'_>, application_unknown: Option<String>) -> UtilizationReport {
+pub(crate) fn build(u: Utilization<'_>, application_unknown: Option<String>, shows_wakeups: bool) -> UtilizationReport {
     let options = u.options;
     let in_trace = |ts: Ts| ts.since(options.zero).0;
     let (all, nodes, cpus) = shares(&u);
@@ -273,9 +273,10 @@ pub(crate) fn build(u: Utilization<'_>, application_unknown: Option<String>) -> 
         nodes,
         groups: None,
         balance_interval_ns: options.balance_interval,
-        idling_episodes: totals.episodes,
-        idling_ns: totals.ns,
+        idling_episodes: shows_wakeups.then_some(totals.episodes),
+        idling_ns: shows_wakeups.then_some(totals.ns),
         idling: longest
+            .filter(|_| shows_wakeups)
             .map(|e| Idling {
                 start_in_trace_ns: in_trace(e.start),
                 duration_ns: e.duration,
@@ -454,11 +455,17 @@ fn times(n: u64) -> String {
 fn idling(out: &mut String, report: &UtilizationReport, trace: &Drawable, detail: Detail) {
     let interval = report.balance_interval_ns.human();
     out.push('\n');
-    if report.idling_episodes == 0 {
+    let Some((episodes, ns)) = report.idling_episodes.zip(report.idling_ns) else {
+        let text = format!(
+            "How often CPUs idled beside overloaded ones for {interval} or longer is unknown: wakeups were not recorded."
+        );
+        return paragraph(out, 0, 2, &text);
+    };
+    if episodes == 0 {
         paragraph(out, 0, 2, &format!("No CPU idled beside an overloaded one for {interval} or longer."));
         return;
     }
-    let (number, all) = (times(report.idling_episodes), Dur(report.idling_ns).human());
+    let (number, all) = (times(episodes), Dur(ns).human());
     let headline = format!("CPUs idled beside overloaded ones for {interval} or longer: {number}, {all} in all.");
     paragraph(out, 0, 2, &format!("{headline} The longest:"));
     case_head(out, "CPUs");
@@ -483,13 +490,17 @@ fn underload_text(out: &mut String, of: Option<&UnderloadReport>) {
     };
     let interval = of.interval_ns.human();
     let percent = |part: u64, all: u64| 100.0 * part as f64 / (all as f64).max(1.0);
-    let headline = format!(
-        "Underload: {:.1} a second, at most {} at once, in {:.1} % of the intervals of {interval} (CPUs used in an interval beyond the largest \
-         number of tasks runnable at once)",
-        of.underload_per_second,
-        counted(of.max_underload, "CPU"),
-        percent(of.underloaded_intervals, of.intervals)
-    );
+    let headline = match (of.underload_per_second, of.max_underload, of.underloaded_intervals) {
+        (Some(per_second), Some(most), Some(intervals)) => format!(
+            "Underload: {per_second:.1} a second, at most {} at once, in {:.1} % of the intervals of {interval} (CPUs used in an interval beyond \
+             the largest number of tasks runnable at once)",
+            counted(most, "CPU"),
+            percent(intervals, of.intervals)
+        ),
+        _ => "Underload is unknown: cpu.max throttled tasks, by the counters of the machine file, and no event shows which tasks were runnable \
+              (schedviz record --why)."
+            .to_owned(),
+    };
     paragraph(out, 0, 2, &headline);
     if of.unknown_intervals > 0 {
         let unknown = counted(of.unknown_intervals, "interval");

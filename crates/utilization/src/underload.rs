@@ -124,14 +124,14 @@ pub struct UnderloadReport {
     pub intervals: u64,
     /// The number of further intervals that are left out, since a CPU was unknown for a part of them.
     pub unknown_intervals: u64,
-    /// The number of intervals with an underload above 0.
-    pub underloaded_intervals: u64,
-    /// The sum of the underload of all intervals: CPUs used beyond the largest number of tasks runnable at once.
-    pub underload: u64,
-    /// The sum of the underload divided by the length of the window, per second.
-    pub underload_per_second: f64,
-    /// The largest underload of an interval, in CPUs.
-    pub max_underload: u32,
+    /// The number of intervals with an underload above 0; null where tasks were throttled and no event shows which.
+    pub underloaded_intervals: Option<u64>,
+    /// The sum of the underload of all intervals: CPUs used beyond the largest number of tasks runnable at once; null likewise.
+    pub underload: Option<u64>,
+    /// The sum of the underload divided by the length of the window, per second; null likewise.
+    pub underload_per_second: Option<f64>,
+    /// The largest underload of an interval, in CPUs; null likewise.
+    pub max_underload: Option<u32>,
     /// The wakeups and new tasks, by the time for which their CPU had idled; absent where `sched_wakeup` was not recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wakeups: Option<IdleWakeups>,
@@ -144,9 +144,22 @@ pub struct UnderloadReport {
 }
 
 impl UnderloadReport {
-    /// The report where it is known.
-    pub(crate) fn known(self) -> Option<UnderloadReport> {
-        Some(self).filter(|report| report.shows_wakeups)
+    /// The report where it is known. `hides_throttling`: tasks were throttled, and count as runnable.
+    pub(crate) fn known(self, hides_throttling: bool) -> Option<UnderloadReport> {
+        let report = Some(self).filter(|report| report.shows_wakeups)?;
+        if !hides_throttling {
+            return Some(report);
+        }
+        let (underloaded_intervals, underload, underload_per_second, max_underload) = (None, None, None, None);
+        let columns = Vec::new();
+        Some(UnderloadReport {
+            underloaded_intervals,
+            underload,
+            underload_per_second,
+            max_underload,
+            columns,
+            ..report
+        })
     }
 }
 
@@ -369,10 +382,10 @@ impl Analysis for Underload<'_> {
             interval_ns: self.interval,
             intervals,
             unknown_intervals: doubtful,
-            underloaded_intervals: underloaded,
-            underload: cpus,
-            underload_per_second: cpus as f64 / window.seconds().max(1e-9),
-            max_underload: max,
+            underloaded_intervals: Some(underloaded),
+            underload: Some(cpus),
+            underload_per_second: Some(cpus as f64 / window.seconds().max(1e-9)),
+            max_underload: Some(max),
             shows_wakeups: state.shows_wakeups(),
             wakeups: (state.shows_wakeups() && !state.places_by_wakings()).then(|| self.wakeups.report()),
             columns: columns.into_iter().map(|sum| sum as f64 / width).collect(),

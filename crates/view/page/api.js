@@ -26,7 +26,7 @@ import { Packs } from "./packs.js";
  *   states: Uint8Array, shares: Uint16Array, named: Uint32Array, cpuCount: Uint8Array, cpus: Uint32Array, cpuShares: Uint16Array, queue: Int32Array,
  *   queues: Uint8Array }} RowTile */
 /** The facts about the rows of tasks: the time of each task in each state, in ns, and the start of its first run, in the order of the tasks.
- * @typedef {{ states: string[], times: number[][], first: (number | null)[] }} RowFacts */
+ * @typedef {{ states: string[], times: number[][], first: (number | null)[], levels?: [number, number] | null }} RowFacts */
 
 /** A finding about a trace. `places`: instants in ns, each with its CPU, the first ones of many.
  * @typedef {{ severity: "note" | "repaired" | "incomplete" | "data-loss", text: string, places: [number, number][] }} Finding */
@@ -117,7 +117,7 @@ function address(path, query) {
 /** The packs of each trace, where the page is served from a folder. @type {Packs[]} */
 let packs = [];
 
-/** @returns {Promise<{ traces: string[], static: boolean, plots: string[] }>} */
+/** @returns {Promise<{ traces: string[], static: boolean, plots: string[], view?: string }>} */
 export async function traces() {
   const opened = await json("traces.json");
   served = { names: opened.traces, static: opened.static };
@@ -145,6 +145,40 @@ export const task = (trace, pid, from, to) => json(`t/${trace}/task.json`, { pid
 
 /** The longest wait of a task in a window, and all that bears on it. @param {number} trace @param {number} pid @param {number} from @param {number} to */
 export const wait = (trace, pid, from, to) => json(`t/${trace}/wait.json`, { pid, from, to });
+
+/** A place among events: an instant in ns, and the number of chosen events of that instant before it. @typedef {{ ns: number, nth: number }} EventPlace */
+/** An event; `lost` is the number of events that its CPU lost before it, 0 if that is unknown, null if none were.
+ * @typedef {{ lost: number | null, at: number, nth: number, cpu: number, pid: number, comm: string, name: string, text: string }} ListedEvent */
+/** Columns with events: each with a CPU, and with a task; `number` is null where they are too many.
+ * @typedef {{ none?: string, number?: number | null, cpus?: [number, number][], tasks?: [number, number][] }} Ticks */
+
+/** The events around a place; `none` is the reason for which there are none. @param {number} trace @param {Record<string, string | number>} query
+ * @returns {Promise<{ none?: string, events?: ListedEvent[], before?: EventPlace | null, behind?: EventPlace | null }>} */
+export const events = (trace, query) => json(`t/${trace}/events.json`, query);
+
+/** @param {number} trace @param {Record<string, string | number>} query @returns {Promise<Ticks>} */
+export const ticks = (trace, query) => json(`t/${trace}/ticks.json`, query);
+
+/** What `compare` measures of a run: `better` is less, more or neither; a value is null where the trace does not show it.
+ * @typedef {{ measures: { key: string, name: string, better: string, value: number | null }[], no_violation: string | null }} RunMeasures */
+
+/** @param {number} trace @param {[number, number]} window @param {string} filter @returns {Promise<RunMeasures>} */
+export const measures = (trace, [from, to], filter) => json(`t/${trace}/measures.json`, { from, to, ...(filter ? { filter } : {}) });
+
+/** The kinds of events with their numbers. @param {number} trace @returns {Promise<{ system: string, name: string, count: number }[]>} */
+export const kinds = async (trace) => (await json(`t/${trace}/kinds.json`)).kinds;
+
+/** The numbers of a row of a table, lengths in ns; null is unknown. @typedef {Record<string, number | null>} TableNumbers */
+/** @typedef {TableNumbers & { name: string, pid: number | null, cpu: number | null, group: string | null }} TableRow */
+/** A page of a table. `chosen`: the number of tasks that pass the filter, null without one.
+ * @typedef {{ by: string, rows: any[], number: number, skip: number, all: TableNumbers, chosen: number | null, missed_unknown: string | null,
+ *   commands: { prints: string, line: string }[], trust: import("./trust.js").Trust }} TableAnswer */
+
+/** A page of the table of a window, over the tasks that pass a filter. @param {number} trace @param {string} by @param {[number, number]} window
+ * @param {string} filter @param {{ sort: string, down: boolean, skip: number, take: number }} page @returns {Promise<TableAnswer>} */
+export function table(trace, by, [from, to], filter, { sort, down, skip, take }) {
+  return json(`t/${trace}/table.json`, { by, from, to, ...(filter ? { filter } : {}), sort, down: Number(down), skip, take });
+}
 
 /** The stacks of a task in a window. @param {number} trace @param {number} pid @param {number} from @param {number} to
  * @returns {Promise<import("./stacks.js").Answer>} */
@@ -225,7 +259,10 @@ export async function machineTile(trace, level, index) {
   return decodeMachine(await content(trace, "tiles", level, index, `machine/${level}/${index}.bin`));
 }
 
-/** @param {number} trace @returns {Promise<RowFacts>} */
+/** The numbers of all tasks in an exported folder; null in one without. @param {number} trace @returns {Promise<import("./offline.js").TaskFile | null>} */
+export const taskFile = (trace) => json(`t/${trace}/tasks.json`);
+
+/** The facts about the rows of tasks; null in a folder without rows. @param {number} trace @returns {Promise<RowFacts | null>} */
 export const rowFacts = (trace) => json(`t/${trace}/rows.json`);
 
 /** A part of the critical path: its edges in ns, the task that has most of it and the CPU of that, the number of its tasks, and its time in each state,
@@ -236,15 +273,49 @@ export const rowFacts = (trace) => json(`t/${trace}/rows.json`);
  * @typedef {{ none?: string, task: { pid: number, command: string } | null, ends_with_exit: boolean, length: number, times: Record<string, number | null>,
  *   possible_ns: number, is_untrusted: boolean, is_cut: boolean, tasks: any[], tasks_number: number, command: string }} PathNumbers */
 
-/** The row of the critical path. @param {number} trace @param {number} from @param {number} to @param {number} columns @returns {Promise<PathAnswer>} */
-export const path = (trace, from, to, columns) => json(`t/${trace}/path.json`, { from, to, columns });
+/** The task whose critical path is asked for, and the instant from which it goes back, in ns; without them it is the application's.
+ * @typedef {{ of?: number, at?: number }} PathTask */
 
-/** @param {number} trace @param {number} from @param {number} to @returns {Promise<PathNumbers>} */
-export const pathNumbers = (trace, from, to) => json(`t/${trace}/path-numbers.json`, { from, to });
+/** The row of a critical path. @param {number} trace @param {number} from @param {number} to @param {number} columns @param {PathTask} task
+ * @returns {Promise<PathAnswer>} */
+export const path = (trace, from, to, columns, task) => json(`t/${trace}/path.json`, { from, to, columns, ...task });
 
-/** The rows of tasks, by their places among the tasks of the head. @param {number} trace @param {number} level @param {number} index
- * @param {number[]} places */
+/** @param {number} trace @param {number} from @param {number} to @param {PathTask} task @returns {Promise<PathNumbers>} */
+export const pathNumbers = (trace, from, to, task) => json(`t/${trace}/path-numbers.json`, { from, to, ...task });
+
+/** The PIDs of the tasks on a critical path, those with the most time first, and their number. @param {number} trace @param {PathTask} task
+ * @returns {Promise<{ none?: string, tasks: number[], number: number }>} */
+export const pathTasks = (trace, task) => json(`t/${trace}/path-tasks.json`, task);
+
+/** The part of a task's wait that lies on a critical path, in ns, and what of the path is unknown within the wait.
+ * @typedef {{ none?: string, queued: number, unknown: number, task: { pid: number, command: string } | null, is_untrusted: boolean }} PathShare */
+
+/** @param {number} trace @param {number} pid @param {number} from @param {number} to @param {PathTask} task @returns {Promise<PathShare>} */
+export const pathShare = (trace, pid, from, to, task) => json(`t/${trace}/path-share.json`, { pid, from, to, ...task });
+
+/** The wakeups of a window, and the number of all, null for a window that is too long.
+ * @typedef {{ wakeups: import("./rowarrows.js").Wakeup[], number: number | null }} WakeupsAnswer */
+
+/** @param {number} trace @param {number} from @param {number} to @returns {Promise<WakeupsAnswer>} */
+export const wakeups = (trace, from, to) => json(`t/${trace}/wakeups.json`, { from, to });
+
+/** The number of tasks of a tile of rows in a folder. */
+const TOGETHER = 64;
+
+/** The rows of tasks, by their places among the tasks of the head; a folder has those of neighbours together. @param {number} trace @param {number} level
+ * @param {number} index @param {number[]} places @returns {Promise<RowTile & { places: number[] }>} */
 export async function rowTile(trace, level, index, places) {
+  if (packs.length) {
+    const group = Math.floor(places[0] / TOGETHER);
+    const tile = decodeRows(await content(trace, "rows", level, index, `rows/${level}/${index}/${group}.bin`));
+    return { ...tile, places: Array.from({ length: tile.rows }, (_, row) => group * TOGETHER + row) };
+  }
+  const tile = await serverRows(trace, level, index, places);
+  return { ...tile, places };
+}
+
+/** @param {number} trace @param {number} level @param {number} index @param {number[]} places */
+async function serverRows(trace, level, index, places) {
   return decodeRows(await (await get(`t/${trace}/rows/${level}/${index}.bin?of=${places.join()}`)).arrayBuffer());
 }
 

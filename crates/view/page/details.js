@@ -3,11 +3,13 @@
 // An answer is kept together with its question, and is given for that question alone: whoever draws asks by the question that holds then.
 
 import * as api from "./api.js";
+import * as offline from "./offline.js";
 import { isMeant } from "./palette.js";
+import { pathKey, pathTask } from "./pathpick.js";
 import { onChange, refresh, state } from "./state.js";
 
 /** @typedef {import("./state.js").Trace} Trace */
-/** A kind of question; each has its latest question. @typedef {"window" | "path" | "task" | "stacks" | "place" | "wait" | "list" | "story" | "search"} Kind */
+/** A kind of question; each has its latest question. @typedef {"window" | "path" | "task" | "stacks" | "place" | "wait" | "share" | "list" | "story" | "search"} Kind */
 /** A question with its answer, or the reason for which there is none. `question` is the text that identifies it.
  * @typedef {{ question: string, about: any, answer: any, fault: string }} Answered */
 
@@ -85,17 +87,18 @@ function requestWindow() {
   const about = { window: asked(), selected: state.selection !== null, filter: state.filter.trim() };
   ask("window", about, () => Promise.all(state.traces.map((trace) => {
     const [from, to] = own(trace, about.window);
+    if (state.static) return to > from ? offline.windowNumbers(trace, from, to) : null;
     return to > from ? api.window(trace.index, from, to, about.filter) : null;
   })));
 }
 
 /** Requests the critical path of the window, where its row is shown: a trace is read for it. */
 function requestPath() {
-  if (!state.rows) return forget("path");
-  const about = { path: asked() };
+  if (!state.rows || state.static) return forget("path");
+  const about = { path: asked(), of: state.traces.map(pathKey) };
   ask("path", about, () => Promise.all(state.traces.map((trace) => {
     const [from, to] = own(trace, about.path);
-    return to > from ? api.pathNumbers(trace.index, from, to) : null;
+    return to > from ? api.pathNumbers(trace.index, from, to, pathTask(trace)) : null;
   })));
 }
 
@@ -105,6 +108,7 @@ function requestTask() {
   const trace = state.traces[highlight.trace];
   const about = { ...highlight, window: own(trace, [state.from, state.from + state.span]) };
   const [from, to] = about.window;
+  if (state.static) return ask("task", { ...highlight, window: [0, trace.head.span] }, () => offline.taskNumbers(trace, highlight.pid));
   ask("task", about, async () => (to > from ? api.task(trace.index, highlight.pid, from, to) : null));
 }
 
@@ -114,11 +118,25 @@ function requestWait() {
   ask("wait", wait, () => api.wait(wait.trace, wait.pid, wait.from, wait.to));
 }
 
+/** The question for the part of the wait that lies on the critical path, once the wait is known; null before. */
+export function shareQuestion() {
+  const { wait } = state;
+  const found = wait && answerTo("wait", wait);
+  return wait && found?.wait ? { trace: wait.trace, pid: wait.pid, from: found.wait.from, to: found.wait.to, of: pathKey(state.traces[wait.trace]) } : null;
+}
+
+function requestShare() {
+  const about = shareQuestion();
+  if (!about) return forget("share");
+  if (questions.get("share") === JSON.stringify(about)) return;
+  ask("share", about, () => api.pathShare(about.trace, about.pid, about.from, about.to, JSON.parse(about.of)));
+}
+
 /** Requests the stacks of the highlighted task, of a trace that has any. */
 function requestStacks() {
   const { highlight } = state;
   const trace = highlight ? state.traces[highlight.trace] : null;
-  if (!highlight || !trace?.head.stacks) return forget("stacks");
+  if (!highlight || !trace?.head.stacks || state.static) return forget("stacks");
   const about = { ...highlight, window: own(trace, [state.from, state.from + state.span]) };
   const [from, to] = about.window;
   ask("stacks", about, async () => (to > from ? api.stacks(trace.index, highlight.pid, from, to) : null));
@@ -135,22 +153,23 @@ function requestPlace() {
   const { place } = state;
   if (!place) return forget("place");
   const trace = state.traces[place.trace];
+  if (state.static) return ask("place", place, () => offline.instant(trace, own(trace, [place.time, place.time])[0]));
   ask("place", place, () => api.at(trace.index, place.cpu, own(trace, [place.time, place.time])[0]));
 }
 
-/** The question of the list that is shown: its kind, the window that it is about, null for the whole, and the filter of a list of waits. An
+/** The question of the list that is shown: its kind, the window that it is about, null for the whole, and the filter, which herds have not. An
  * exported folder has lists of the whole alone.
  * @returns {{ list: string, window: [number, number] | null, filter: string }} */
 export function listQuestion() {
   const { list } = state;
   if (state.static) return { list, window: null, filter: "" };
-  return { list, window: state.range, filter: list === "waits" ? state.filter.trim() : "" };
+  return { list, window: state.range, filter: list === "herds" ? "" : state.filter.trim() };
 }
 
 export function requestList() {
   const about = listQuestion();
-  // All that the list of tasks has is known.
-  if (about.list === "tasks") return forget("list");
+  // All that the lists of tasks and of notes have is known.
+  if (about.list === "tasks" || about.list === "notes") return forget("list");
   const question = JSON.stringify(about);
   if (questions.get("list") === question && answers.get("list")?.question === question && !answers.get("list")?.fault) return;
   ask("list", about, () => Promise.all(state.traces.map((trace) => {
@@ -217,18 +236,19 @@ export const searches = () => answers.has("search");
 
 /** Requests what the state needs from now on. */
 export function follow() {
+  onDetails(requestShare);
   onChange((changed) => {
     // The numbers of a window need the whole index; its completion changes the traces.
     if (state.traces.some((trace) => !trace.head.full)) return;
     if (["list", "tab", "traces", "range", "filter"].some((part) => changed.has(part)) && state.tab === "lists") requestList();
-    if (state.static) return;
     const moved = changed.has("from") || changed.has("span") || changed.has("traces");
     if (moved || changed.has("selection") || changed.has("filter") || changed.has("tab")) if (state.tab === "window" || state.tab === "legend") requestWindow();
-    if ((moved || changed.has("selection") || changed.has("rows") || changed.has("tab")) && state.tab === "window") requestPath();
+    if ((moved || changed.has("selection") || changed.has("rows") || changed.has("along") || changed.has("tab")) && state.tab === "window") requestPath();
     if (moved || changed.has("highlight")) requestTask();
-    if (changed.has("wait") || changed.has("traces")) requestWait();
+    if ((changed.has("wait") || changed.has("traces")) && !state.static) requestWait();
+    if (changed.has("along") && !state.static) requestShare();
     if ((moved || changed.has("highlight") || changed.has("tab")) && state.tab === "task") requestStacks();
     if (changed.has("place") || changed.has("traces")) requestPlace();
-    if ((changed.has("traces") || changed.has("story")) && requested !== state.story) requestStory();
+    if ((changed.has("traces") || changed.has("story")) && requested !== state.story && !state.static) requestStory();
   });
 }

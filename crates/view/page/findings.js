@@ -160,6 +160,15 @@ function placesOf(trace, { places }) {
   return places.length > PLACES ? [list, el("p", {}, `and more: the marks above the lanes show the first ${places.length}`)] : [list];
 }
 
+/** Returns the places of losses and contradictions whose marks are at a place of the time axis, the gravest first. @param {Trace} trace
+ * @param {number} x in device pixels @param {import("./lanes.js").Scale} scale @returns {{ text: string, at: number, cpu: number }[]} */
+export function placesAt(trace, x, scale) {
+  return ["data-loss", "incomplete", "repaired"].flatMap((severity) => ofSeverity(trace, /** @type {any} */ (severity)).flatMap(({ text, places }) => {
+    const near = places.filter(([at]) => Math.abs(xOf(scale, at) - x) <= 5 * scale.scale);
+    return near.map(([at, cpu]) => ({ text, at, cpu }));
+  }));
+}
+
 /** Marks the places of losses and contradictions on the time axis. @param {CanvasRenderingContext2D} context @param {Trace} trace
  * @param {import("./lanes.js").Scale} scale @param {number} bottom of the axis @param {{ waiting: string, faint: string }} theme */
 export function drawPlaces(context, trace, scale, bottom, theme) {

@@ -23,7 +23,7 @@ export const groupName = (task, rule) => task.groups?.[rule]?.name ?? `unknown $
 
 /** Whether the view depends on the groups of tasks. */
 function areNeeded() {
-  return state.color === "process" || state.color === "cgroup" || /(process|cgroup):/i.test(state.filter) || /^(command|process|cgroup):/.test(state.rows) || (state.rows !== "" && state.highlight !== null) || (state.tab === "lists" && state.list === "tasks" && state.rule !== "task");
+  return state.color === "process" || state.color === "cgroup" || /(process|cgroup):/i.test(state.filter) || /^(in:.*)?(command|process|cgroup):/.test(state.rows) || state.rows.startsWith("in:") || (state.rows !== "" && state.highlight !== null) || (state.tab === "lists" && state.list === "tasks" && state.rule !== "task");
 }
 
 /** Follows the state: the groups are requested when it needs them, and the event "groups" tells that there are more. */

@@ -17,7 +17,7 @@ const NAMES = 150;
 
 /** The width of the gutter in CSS pixels, the same for all traces. */
 export function gutterWidth() {
-  if (state.rows && !state.static) return NAMES;
+  if (state.rows && !state.rowless) return NAMES;
   const kinds = Math.max(1, ...state.traces.map((trace) => kindsOf(trace).length));
   return LEAST + COLUMN * (kinds - 1);
 }

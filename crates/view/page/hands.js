@@ -5,7 +5,7 @@
 /** @typedef {"map" | "perfetto"} Hands */
 /** What a wheel does. @typedef {"zoom" | "lanes" | "height" | "time"} Wheel */
 /** What a key does. @typedef {"in" | "out" | "left" | "right" | "up" | "down" | "cursorLeft" | "cursorRight" | "select" | "open" | "all" | "fit" | "next" | "former"
- *   | "fold" | "unfold" | "lower" | "higher" | "colour" | "theme" | "search" | "help" | "mark" | "grow" | "panel" | "markA" | "markB" | "pin" | "waker" | "wakee"} Action */
+ *   | "fold" | "unfold" | "lower" | "higher" | "colour" | "theme" | "search" | "help" | "mark" | "grow" | "panel" | "markA" | "markB" | "pin" | "waker" | "wakee" | "jump" | "path" | "pathBack" | "note" | "undo" | "redo"} Action */
 
 const NAME = "schedviz-hands";
 const HINTS = "schedviz-hints";
@@ -45,7 +45,7 @@ export const selects = (hands, { shiftKey, axis }) => axis || (hands === "perfet
 const BOTH = {
   w: "in", "+": "in", "=": "in", s: "out", "-": "out", "−": "out", a: "left", ArrowLeft: "left", d: "right", ArrowRight: "right",
   ArrowUp: "up", ArrowDown: "down", Enter: "open", 0: "all", Home: "all", c: "fold", e: "unfold", "{": "lower", "}": "higher",
-  t: "theme", "/": "search", "?": "help", n: "next", p: "former", A: "markA", B: "markB", i: "pin", "[": "waker", "]": "wakee",
+  t: "theme", "/": "search", "?": "help", n: "next", p: "former", A: "markA", B: "markB", i: "pin", "[": "waker", "]": "wakee", j: "jump", k: "path", K: "pathBack", b: "note", u: "undo", U: "redo",
 };
 /** @type {Record<Hands, Record<string, Action>>} */
 const OWN = {

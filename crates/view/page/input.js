@@ -6,11 +6,16 @@ import { advance } from "./entries.js";
 import { actionOf, selects, wheelOf } from "./hands.js";
 import { aboutMachine } from "./machine.js";
 import { setMarker } from "./marks.js";
+import { addNote } from "./notes.js";
+import { redo, undo } from "./past.js";
 import { searches } from "./details.js";
+import { drawnAt } from "./drawnhits.js";
 import { leaveSearch } from "./panel.js";
 import { leaveStory } from "./story.js";
 import { barText } from "./plots.js";
 import { aboutRow, stretchAt } from "./rowdraw.js";
+import { pathOfHighlight } from "./pathpick.js";
+import { jumpRows, rowHit, stepRows } from "./rowkeys.js";
 import { pin } from "./rows.js";
 import { WAYS } from "./palette.js";
 import { alongWakeups } from "./waitpanel.js";
@@ -67,7 +72,9 @@ export function attach(pane) {
     press = null;
     if (!pressed || pressed.moved) return;
     const hit = pane.hit(event.offsetX, event.offsetY);
-    if (event.altKey && !hit.gutter) setMarker(event.shiftKey ? "b" : "a", hit.aligned);
+    const drawn = drawnAt(pane, event.offsetX, event.offsetY);
+    if (drawn && !event.altKey) drawn.click();
+    else if (event.altKey && !hit.gutter) setMarker(event.shiftKey ? "b" : "a", hit.aligned);
     else click(pane, hit);
   });
   canvas.addEventListener("pointercancel", () => (press = null));
@@ -107,7 +114,9 @@ export function click(pane, hit) {
   }
   if (hit.path) return hit.gutter ? undefined : trace.rows.path.choose(hit.time);
   if (hit.task >= 0) return clickTask(pane, hit);
+  if (state.row) change({ row: null });
   if (!hit.row) return change({ selection: null });
+  if (hit.gutter) return change({ place: { trace: trace.index, cpu: hit.row.members ? trace.head.cpus[hit.row.place].cpu : hit.row.cpu, time: Math.round(center()) }, tab: "here" });
   const found = pane.runAt(hit.row, hit.time);
   let id = NO_TASK;
   if (found) {
@@ -135,9 +144,11 @@ function clickTask(pane, hit) {
   const place = hit.gutter ? state.place : { trace: trace.index, cpu, time };
   const { pid } = trace.head.tasks[hit.task];
   // The column under the mouse, where the task waited for some of it.
-  const column = found ? found.from + Math.floor((hit.time - found.from) / found.column) * found.column : 0;
-  const wait = found && found.queue >= 0 && !hit.gutter ? { trace: trace.index, pid, from: Math.floor(column), to: Math.ceil(column + found.column) } : null;
-  change({ highlight: { trace: trace.index, pid }, place, wait, tab: "task" });
+  const column = found ? found.from + Math.floor((hit.time - found.from) / found.column) * found.column : hit.time;
+  // Where the column is not loaded yet the server knows whether the task waited.
+  const asks = !state.static && !hit.gutter && (found ? found.queue >= 0 : hit.time >= 0 && hit.time <= trace.head.span);
+  const wait = asks ? { trace: trace.index, pid, from: Math.floor(column), to: Math.ceil(column + Math.max(1, found?.column ?? hit.ns)) } : null;
+  change({ highlight: { trace: trace.index, pid }, place, wait, tab: "task", row: { trace: trace.index, pid } });
 }
 
 /** Collapses a group, or expands it. @param {Pane} pane @param {number} fold its place among the head's groups */
@@ -155,6 +166,14 @@ function aboutGroup(pane, fold) {
   return `${nameOf(folds[fold])}  ·  ${own.length} CPUs: ${ranges(own)}`;
 }
 
+/** Returns the text about a CPU: its number and its place in the machine. @param {Pane} pane @param {import("./layout.js").Row} row */
+function aboutCpu(pane, row) {
+  const { node, llc, core } = pane.trace.head.cpus[row.place];
+  const parts = [["node", node], ["LLC", llc], ["core", core]].filter(([, number]) => number !== null);
+  const where = parts.map(([name, number]) => `${name} ${number}`).join(", ");
+  return `CPU ${row.cpu}${where && `  ·  ${where}`}`;
+}
+
 /** What a click on each row of the machine shows. @type {Record<import("./machine.js").Part, string>} */
 const WORDS = { tasks: "all CPUs at this instant", violation: "the episodes of violation", migrations: "the migrations of the window" };
 
@@ -165,10 +184,7 @@ export function about(pane, hit) {
   if (hit.path) return trace.rows.path.about(hit.time, hit.ns);
   if (hit.task >= 0) return aboutRow(trace, hit.task, hit.time, hit.ns);
   if (!hit.row) return `${seconds(hit.aligned, hit.ns)} s`;
-  const { node, llc, core } = trace.head.cpus[hit.row.place];
-  const parts = [["node", node], ["LLC", llc], ["core", core]].filter(([, number]) => number !== null);
-  const where = parts.map(([name, number]) => `${name} ${number}`).join(", ");
-  const lane = hit.row.members ? aboutGroup(pane, hit.row.fold) : `CPU ${hit.row.cpu}${where && `  ·  ${where}`}`;
+  const lane = hit.row.members ? aboutGroup(pane, hit.row.fold) : aboutCpu(pane, hit.row);
   const lines = [`${lane}  ·  ${seconds(hit.aligned, hit.ns)} s`];
   if (hit.time < 0 || hit.time > trace.head.span) return [...lines, `${hit.time < 0 ? "before the start" : "behind the end"} of this trace`].join("\n");
   if (hit.row.silent) return [...lines, "no events of this CPU: what ran and waited there is unknown"].join("\n");
@@ -198,15 +214,30 @@ function hover(pane, event) {
   const hit = pane.hit(event.offsetX, event.offsetY);
   const scale = pane.scale();
   pane.canvas.classList.toggle("group", hit.group !== null || hit.part !== null);
+  const drawn = drawnAt(pane, event.offsetX, event.offsetY);
+  if (drawn) {
+    stopAsking();
+    pane.canvas.classList.add("group");
+    return showTip(event, drawn.text);
+  }
   const plotted = hit.gutter ? null : pane.trace.plots.about(event.offsetX * scale.scale, event.offsetY * scale.scale, scale);
+  if (hit.gutter && hit.row && !hit.row.members && !hit.group) {
+    stopAsking();
+    return showTip(event, `${aboutCpu(pane, hit.row)}\nclick: this CPU at the cursor`);
+  }
   if (!hit.group && hit.task < 0 && !hit.path && (hit.gutter || (!hit.row && !hit.part && !plotted))) return hideTip();
-  const tip = /** @type {HTMLElement} */ (document.getElementById("tip"));
   if (hit.group) hideTip();
   else if (plotted) askBar(pane, plotted.row);
   else if (hit.part || hit.path || hit.task >= 0) stopAsking();
   else ask(pane, hit);
   const click = hit.group?.collapsed ? "click: show its lanes" : "click: show as one lane";
-  tip.textContent = hit.group ? `${aboutGroup(pane, hit.group.fold)}\n${click}` : plotted ? plotted.text : about(pane, hit);
+  showTip(event, hit.group ? `${aboutGroup(pane, hit.group.fold)}\n${click}` : plotted ? plotted.text : about(pane, hit));
+}
+
+/** Shows a text beside the mouse. @param {PointerEvent} event @param {string} text */
+function showTip(event, text) {
+  const tip = /** @type {HTMLElement} */ (document.getElementById("tip"));
+  tip.textContent = text;
   tip.hidden = false;
   const [width, height] = [tip.offsetWidth, tip.offsetHeight];
   const x = event.clientX + 14 + width > innerWidth ? event.clientX - width - 10 : event.clientX + 14;
@@ -290,7 +321,11 @@ export function attachKeys(panes) {
       if (target instanceof HTMLInputElement || target instanceof HTMLSelectElement) target.blur();
       if (searches()) return leaveSearch();
       if (state.story && state.tab === "lists") return leaveStory();
-      return change({ selection: null, highlight: null, place: null });
+      return change({ selection: null, highlight: null, place: null, row: null });
+    }
+    if (!typing && (event.ctrlKey || event.metaKey) && !event.altKey && /^[zy]$/i.test(event.key)) {
+      event.preventDefault();
+      return event.key.toLowerCase() === "y" || event.shiftKey ? redo() : undo();
     }
     if (typing || event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
     // A menu keeps the keys that move in it; the others are those of the page, so that they work once something was chosen.
@@ -334,11 +369,17 @@ function key(event, pane, focused) {
     case "colour": change({ color: WAYS[(WAYS.indexOf(state.color) + 1) % WAYS.length] }); return true;
     case "markA": setMarker("a", center()); return true;
     case "markB": setMarker("b", center()); return true;
+    case "note": addNote(center()); return true;
+    case "undo": undo(); return true;
+    case "redo": redo(); return true;
     case "mark": markSelection(); return true;
     case "grow": selectRun(pane); return true;
     case "panel": togglePanel(); return true;
     case "waker": alongWakeups(-1); return true;
     case "wakee": alongWakeups(1); return true;
+    case "jump": if (jumpRows(pane)) announce(pane); return true;
+    case "path": pathOfHighlight(false); return true;
+    case "pathBack": pathOfHighlight(true); return true;
     case "pin": if (state.highlight) pin(state.highlight.trace, state.highlight.pid); return true;
     case "theme": document.getElementById("theme")?.click(); return true;
     case "search": document.getElementById("search")?.focus(); return true;
@@ -389,6 +430,7 @@ function placeIn(pane) {
 
 /** @param {Pane} pane @param {1 | -1} step */
 function moveLane(pane, step) {
+  if (stepRows(pane, step)) return announce(pane);
   const place = placeIn(pane);
   const rows = pane.layout.rows;
   const row = pane.layout.byCpu.get(place.cpu);
@@ -418,8 +460,9 @@ function moveCursor(pane, step, selects) {
 /** @param {Pane} pane @returns {Hit} the hit of the cursor */
 function hitOf(pane) {
   const place = placeIn(pane);
-  const row = pane.layout.byCpu.get(place.cpu) ?? null;
-  return { time: place.time + pane.trace.zero, aligned: place.time, row, group: null, gutter: false, part: null, task: -1, path: false, region: "lanes", axis: false, ns: pane.scale().perPixel };
+  const below = rowHit(pane);
+  const row = below ? null : pane.layout.byCpu.get(place.cpu) ?? null;
+  return { time: place.time + pane.trace.zero, aligned: place.time, row, group: null, gutter: false, part: null, task: -1, path: false, region: "lanes", axis: false, ns: pane.scale().perPixel, ...below };
 }
 
 /** @param {Pane} pane */

@@ -17,7 +17,7 @@ const GAPS = { node: 5, llc: 3, core: 1 };
 /** The number of CPUs from which cores are not set apart. */
 const MANY = 64;
 /** The lowest and the highest lane that fits by itself, in CSS pixels. */
-const [LOWEST, HIGHEST] = [2, 56];
+const [LOWEST, HIGHEST] = [2, 80];
 /** The height of the lane of a CPU without events where there is more room, in CSS pixels. */
 const SILENT = 14;
 /** The least heights of collapsed groups that are drawn as one, two and three lanes, in CSS pixels. */
@@ -70,22 +70,31 @@ function linesOf(trace, collapsed, scale) {
   return lines;
 }
 
-/** The height of a row: a collapsed group has half of its lanes' together, that of one to three lanes.
- * @param {Line} line @param {number} pitch @param {number} scale */
-function heightFor(line, pitch, scale) {
+/** The height of a row: a collapsed group has half of its lanes' together, that of one to three lanes. `least`: whether it has its least height
+ * at any pitch. @param {Line} line @param {number} pitch @param {number} scale @param {boolean} least */
+function heightFor(line, pitch, scale, least) {
   if (line.silent) return Math.min(pitch, Math.round(SILENT * scale));
   if (line.fold < 0) return pitch;
   const lanes = Math.min(3, Math.ceil(line.count / 2));
-  return Math.min(line.count * pitch, Math.max(lanes * pitch, Math.round(LEAST[lanes - 1] * scale)));
+  return Math.min(line.count * pitch, Math.max(lanes * pitch, least ? Math.round(LEAST[lanes - 1] * scale) : 0));
 }
 
-/** Returns the pitch of the lanes with which all rows fit, if any does. @param {Line[]} lines @param {number} available @param {number} scale */
+/** Returns the pitch of the lanes with which all rows fit, if any does, and the height of each row with it. Where collapsed groups alone have
+ * room for less than their least heights, they share what there is, and what is left over.
+ * @param {Line[]} lines @param {number} available @param {number} scale @returns {{ pitch: number, heights: number[] }} */
 function fitting(lines, available, scale) {
-  const whole = (/** @type {number} */ pitch) => lines.reduce((sum, line) => sum + line.gap + heightFor(line, pitch, scale), 0);
+  const sum = (/** @type {number} */ pitch, /** @type {boolean} */ least) => lines.reduce((sum, line) => sum + line.gap + heightFor(line, pitch, scale, least), 0);
   const lowest = Math.round(LOWEST * scale);
-  let pitch = Math.max(lowest, Math.min(Math.floor(available / Math.max(1, lines.length)), Math.round(HIGHEST * scale)));
-  while (pitch > lowest && whole(pitch) > available) pitch--;
-  return pitch;
+  const highest = Math.max(lowest, Math.min(Math.floor(available / Math.max(1, lines.length)), Math.round(HIGHEST * scale)));
+  const least = sum(lowest, true) <= available;
+  let pitch = highest;
+  while (pitch > lowest && sum(pitch, least) > available) pitch--;
+  const heights = lines.map((line) => heightFor(line, pitch, scale, least));
+  // The lanes of CPUs have one height: their tiles hold many.
+  const grow = lines.filter((line) => line.fold >= 0);
+  const spare = Math.floor((available - sum(pitch, least)) / Math.max(1, grow.length));
+  if (spare > 0 && pitch < Math.round(HIGHEST * scale)) lines.forEach((line, n) => (heights[n] += line.fold >= 0 ? spare : 0));
+  return { pitch, heights };
 }
 
 /** Returns the parts of a row: its bar, and the strip of the queue below it. @param {number} height */
@@ -105,15 +114,16 @@ export function layOut(trace, available, wish, scale) {
   const last = known.get(trace);
   if (last?.key === key) return last.layout;
   const lines = linesOf(trace, collapsedOf(trace), scale);
-  const pitch = wish > 0 ? Math.max(1, Math.round(wish * scale)) : fitting(lines, available, scale);
+  const wished = Math.max(1, Math.round(wish * scale));
+  const { pitch, heights } = wish > 0 ? { pitch: wished, heights: lines.map((line) => heightFor(line, wished, scale, true)) } : fitting(lines, available, scale);
   /** @type {Row[]} */
   const rows = [];
   const byCpu = new Map();
   let y = 0;
-  for (const line of lines) {
+  for (const [n, line] of lines.entries()) {
     const { gap, place, count, fold, silent } = line;
     y += gap;
-    const height = heightFor(line, pitch, scale);
+    const height = heights[n];
     const members = fold < 0 ? null : Array.from({ length: count }, (_, n) => place + n);
     const row = { y, height, ...parts(height, scale), place, cpu: members ? -1 : trace.head.cpus[place].cpu, members, fold, silent };
     rows.push(row);

@@ -90,7 +90,7 @@ export function legend(taskRow) {
   ]));
   nodes.push(el("h3", {}, "Waiting tasks (runqueue wait), in the strip below a lane"));
   nodes.push(table(["up to 1", "up to 2", "up to 4", "up to 8", "up to 16", "more"].map((name, n) => [[css(bands()[n])], name])));
-  if (state.rows && !state.static) nodes.push(el("h3", {}, "Rows of tasks, a share of time a share of the height"), table(legendOfRows(colors)));
+  if (state.rows && !state.rowless) nodes.push(el("h3", {}, "Rows of tasks, a share of time a share of the height"), table(legendOfRows(colors)));
   nodes.push(el("h3", {}, "Machine"));
   nodes.push(table([[[colors.running], "running tasks"], [[colors.waiting], "running and waiting tasks; pale: the most within a column"], [[colors.violation], "share of time in violation of work conservation (movable waiters)"]]));
   nodes.push(el("h3", {}, "Migrations by cause"));

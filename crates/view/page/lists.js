@@ -4,6 +4,7 @@ import { answerTo, faultOf, latest, listQuestion, turnFound } from "./details.js
 import { el, swatch } from "./dom.js";
 import { add, begin, go, isCurrent } from "./entries.js";
 import { doubt } from "./findings.js";
+import { noteList } from "./notes.js";
 import { css, taskColor, theme } from "./palette.js";
 import { inOrder, sortedTable } from "./sorted.js";
 import { openStory } from "./story.js";
@@ -31,6 +32,7 @@ const KINDS = {
     none: "No CPU went idle while a task waited on another.",
   },
   tasks: { title: "Tasks", about: "All tasks that pass the filter, with their time on CPUs in the whole trace. A task is in the group that it has at the end.", none: "" },
+  notes: { title: "Notes", about: "Named marks on an instant or a window. They are in the address.", none: "" },
 };
 /** The number of rows of a table. */
 const ROWS = 200;
@@ -77,11 +79,12 @@ export function lists(changed, choose) {
     choice.append(button);
   }
   const { title, about, none } = KINDS[state.list];
-  const more = state.list === "episodes" && !state.static ? " Choose one to follow it step by step." : "";
+  const more = state.list === "episodes" && !state.static && !listQuestion().filter ? " Choose one to follow it step by step." : "";
   /** @type {Node[]} */
   const nodes = [choice, el("p", {}, about + more)];
   begin(`list ${state.list}`);
   if (state.list === "tasks") return [...nodes, ...taskList(choose)];
+  if (state.list === "notes") return [...nodes, ...noteList()];
   nodes.push(...partOf());
   const answers = answerTo("list", listQuestion());
   if (!answers && faultOf("list")) return nodes;
@@ -106,7 +109,8 @@ export function lists(changed, choose) {
         go(entry);
         // The panel of the task then says why it waited.
         if (state.list === "waits" && !state.static && row.pid !== null) change({ wait: { trace: trace.index, pid: row.pid, from: row.from, to: row.to } });
-        if (state.list === "episodes" && !state.static) openStory(entry);
+        // The steps are those of the waiters that count by default.
+        if (state.list === "episodes" && !state.static && !listQuestion().filter) openStory(entry);
       },
     }));
     if (answer.truncated || answer.rows.length > ROWS) nodes.push(el("p", {}, `The list is longer; its ${Math.min(ROWS, answer.rows.length)} largest entries are shown.`));
@@ -125,8 +129,8 @@ function partOf() {
     const [from, to] = window;
     nodes.push(el("p", { class: "part" }, `In the selection: ${seconds(from, (to - from) / 100)} s to ${seconds(to, (to - from) / 100)} s (${duration(to - from)}), each entry with its part there. `, all));
   }
-  if (filter) nodes.push(el("p", { class: "part" }, `Of the tasks that pass the filter “${filter}”.`));
-  else if (state.filter && state.list !== "tasks" && !state.static) nodes.push(el("p", { class: "part" }, "Of all tasks: the filter chooses among waits and tasks alone."));
+  if (filter) nodes.push(el("p", { class: "part" }, state.list === "waits" ? `Of the tasks that pass the filter “${filter}”.` : `Waiters: the tasks that pass the filter “${filter}”, as schedviz workcons and why count them with --pid.`));
+  else if (state.filter && state.list !== "tasks" && !state.static) nodes.push(el("p", { class: "part" }, "Of all tasks: a herd is one of them together."));
   return nodes;
 }
 

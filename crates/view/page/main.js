@@ -2,9 +2,13 @@
 
 import * as api from "./api.js";
 import { asked, follow, own, requestList, requestSearch, taskOfAnswer } from "./details.js";
+import { followCompare } from "./comparepanel.js";
+import { Difference } from "./differences.js";
+import { followEvents } from "./events.js";
 import { requestFindings } from "./findings.js";
 import { followGroups } from "./groups.js";
-import { isFirstVisit, keepHands, keepHints, keptHands } from "./hands.js";
+import { keepHands, keptHands } from "./hands.js";
+import { placeHints, showHints } from "./hints.js";
 import { attach, attachKeys } from "./input.js";
 import { keyOf, kindsOf } from "./layout.js";
 import { aboutMarkers, setMarker } from "./marks.js";
@@ -12,10 +16,12 @@ import { Minimap } from "./minimap.js";
 import { passes, theme } from "./palette.js";
 import { Pane } from "./pane.js";
 import { build, chooseFirst, leaveSearch } from "./panel.js";
-import { remember, restore } from "./past.js";
+import { addNote } from "./notes.js";
+import { onPast, redo, remember, restore, undo } from "./past.js";
 import { Plots } from "./plots.js";
 import { Rows, choices, followRows } from "./rows.js";
-import { TABS, change, extent, onChange, read, refresh, show, showAll, state, zoom } from "./state.js";
+import { followTables } from "./tables.js";
+import { TABS, align, change, extent, onChange, read, refresh, show, showAll, state, zoom } from "./state.js";
 import { Tiles } from "./tiles.js";
 import { duration, seconds } from "./time.js";
 import { silentCpus } from "./trust.js";
@@ -28,6 +34,8 @@ const byId = (/** @type {string} */ id) => /** @type {HTMLElement} */ (document.
 const panes = [];
 /** @type {Minimap} */
 let minimap;
+/** @type {Difference | null} */
+let difference = null;
 let colors = theme();
 
 /** Says that the server has ended, as long as that is so. */
@@ -42,6 +50,8 @@ async function start() {
   state.static = list.static;
   state.plots = list.plots ?? [];
   if (state.plots.length) TABS.push("plots");
+  // What a copy without a server cannot show is not offered.
+  if (state.static) for (const tab of ["tables", "events"]) TABS.splice(TABS.indexOf(tab), 1);
   byId("opening").textContent = `${list.traces.join(" and ")}: the trace is being opened …`;
   const heads = await Promise.all(list.traces.map((_, index) => firstHead(index)));
   byId("opening").remove();
@@ -56,13 +66,19 @@ async function start() {
     }));
   });
   for (const trace of state.traces) [trace.plots, trace.rows] = [new Plots(trace), new Rows(trace)];
+  if (state.static) await Promise.all(state.traces.map((trace) => trace.rows.open()));
+  state.rowless = state.static && state.traces.some((trace) => !trace.rows.facts);
   align();
   for (const trace of state.traces) panes.push(new Pane(trace, byId("panes")));
+  if (panes.length === 2) difference = new Difference([panes[0], panes[1]], byId("panes"));
   minimap = new Minimap(/** @type {HTMLCanvasElement} */ (byId("minimap")));
   build();
   follow();
   followGroups();
   followRows();
+  followTables();
+  followEvents();
+  followCompare();
   addEventListener("groups", () => {
     showFiltered();
     showRowsChoice();
@@ -78,7 +94,7 @@ async function start() {
     draw();
   });
   panes.forEach((pane) => observer.observe(/** @type {HTMLElement} */ (pane.canvas.parentElement)));
-  read(location.hash.slice(1));
+  read(location.hash.slice(1) || (list.view ?? ""));
   change({ traces: state.traces });
   addEventListener("hashchange", restore);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => change({ theme: state.theme }));
@@ -100,12 +116,6 @@ async function firstHead(index) {
       await new Promise((resolve) => setTimeout(resolve, POLL));
     }
   }
-}
-
-/** Two traces are aligned at the start of their traced commands; one trace begins at 0. */
-function align() {
-  const together = state.traces.length > 1 && state.traces.every((trace) => trace.head.command !== null);
-  for (const trace of state.traces) trace.zero = together ? trace.head.command ?? 0 : 0;
 }
 
 /** Follows the progress of the index until it is complete. @param {import("./state.js").Trace} trace */
@@ -152,14 +162,14 @@ function hands() {
   for (const name of /** @type {("a" | "b")[]} */ (["a", "b"])) {
     byId(`mark-${name}`).addEventListener("click", () => setMarker(name, state.place?.time ?? state.from + state.span / 2));
   }
-  if (!isFirstVisit()) return;
-  byId("hints").hidden = false;
-  const away = () => {
-    byId("hints").hidden = true;
-    keepHints();
-    for (const kind of ["pointerdown", "keydown", "wheel"]) removeEventListener(kind, away, true);
-  };
-  for (const kind of ["pointerdown", "keydown", "wheel"]) addEventListener(kind, away, true);
+  byId("note").addEventListener("click", () => addNote(state.place?.time ?? state.from + state.span / 2));
+  byId("undo").addEventListener("click", undo);
+  byId("redo").addEventListener("click", redo);
+  onPast((undoes, redoes) => {
+    /** @type {HTMLButtonElement} */ (byId("undo")).disabled = !undoes;
+    /** @type {HTMLButtonElement} */ (byId("redo")).disabled = !redoes;
+  });
+  showHints();
 }
 
 /** Shows the keys and hints of the way of mouse and keys that holds. */
@@ -171,6 +181,7 @@ function showHands() {
 /** @param {Set<string>} changes */
 function changed(changes) {
   if (changes.has("hands")) showHands();
+  if (changes.has("aligned")) align();
   if (changes.has("markers")) {
     byId("markers").textContent = aboutMarkers(state.markers);
     for (const name of /** @type {("a" | "b")[]} */ (["a", "b"])) byId(`mark-${name}`).setAttribute("aria-pressed", String(state.markers[name] !== null));
@@ -214,7 +225,9 @@ const frames = [];
 function draw() {
   const begin = performance.now();
   panes.forEach((pane) => pane.draw(colors));
+  difference?.draw(colors);
   minimap.draw(colors);
+  placeHints(panes[0]);
   state.traces.forEach((trace) => {
     trace.tiles.pump();
     trace.rows.tiles.pump();
@@ -265,6 +278,26 @@ function showLanesChoice() {
   choice.value = ["", ...kinds].find(isShown) ?? "some";
 }
 
+/** The buttons that keep a window are a menu where the line of controls is short: a choice, Escape and leaving it close it. */
+function keepMenu() {
+  const [keep, opener] = [byId("keep"), byId("keep-open")];
+  const show = (/** @type {boolean} */ isOpen) => {
+    keep.classList.toggle("open", isOpen);
+    opener.setAttribute("aria-expanded", String(isOpen));
+  };
+  opener.addEventListener("click", () => show(!keep.classList.contains("open")));
+  byId("keep-items").addEventListener("click", () => show(false));
+  keep.addEventListener("focusout", (event) => {
+    if (!keep.contains(/** @type {Node | null} */ (event.relatedTarget))) show(false);
+  });
+  keep.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape" || !keep.classList.contains("open")) return;
+    event.stopPropagation();
+    show(false);
+    opener.focus();
+  });
+}
+
 function controls() {
   byId("skip").addEventListener("click", (event) => {
     // The address holds the view, not a place of the page.
@@ -279,12 +312,13 @@ function controls() {
     }
     change({ traces: state.traces });
   });
-  byId("rows-field").hidden = state.static;
+  byId("rows-field").hidden = state.rowless;
   byId("rows").addEventListener("change", (event) => change({ rows: /** @type {HTMLSelectElement} */ (event.target).value }));
   byId("in").addEventListener("click", () => zoom(1 / 1.6));
   byId("out").addEventListener("click", () => zoom(1.6));
   byId("all").addEventListener("click", showAll);
   byId("keep").hidden = state.static;
+  keepMenu();
   if (state.static) /** @type {HTMLInputElement} */ (byId("search")).placeholder = "name or PID";
   for (const format of ["pdf", "svg", "png"]) {
     byId(format).addEventListener("click", () => {
@@ -325,8 +359,8 @@ function controls() {
   byId("help").addEventListener("click", () => /** @type {HTMLDialogElement} */ (byId("keys")).showModal());
 }
 
-/** For tests: the times of the latest frames in ms, and the state. */
-Object.assign(globalThis, { schedviz: { frames, state, panes, show } });
+/** For tests: the times of the latest frames in ms, and the state with what changes it. */
+Object.assign(globalThis, { schedviz: { frames, state, panes, show, change } });
 
 start().catch((error) => {
   byId("panes").textContent = `The page could not be opened: ${error instanceof Error ? error.message : error}`;

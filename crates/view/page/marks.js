@@ -1,5 +1,6 @@
-// The markers A and B, as KernelShark has them: two instants, and their distance.
+// The markers A and B, as KernelShark has them: two instants, and their distance. With them the notes are drawn.
 
+import { drawNotes } from "./notes.js";
 import { change, state } from "./state.js";
 import { duration, seconds } from "./time.js";
 
@@ -24,6 +25,7 @@ export function aboutMarkers({ a, b }) {
  * @param {{ left: number, right: number, scale: number }} scale @param {number} top @param {number} bottom */
 export function drawMarkers(context, x, scale, top, bottom) {
   const s = scale.scale;
+  drawNotes(context, x, scale, top, bottom);
   for (const name of /** @type {("a" | "b")[]} */ (["a", "b"])) {
     const time = state.markers[name];
     const at = time === null ? NaN : x(time);

@@ -149,7 +149,7 @@ export function drawMarks(context, trace, layout, scale, place, theme) {
       context.fillStyle = theme.ink;
       context.fillRect(Math.round(at), place.top, Math.max(1, s), height);
     }
-    const row = state.place.trace === trace.index ? layout.byCpu.get(state.place.cpu) : undefined;
+    const row = state.place.trace === trace.index && state.row?.trace !== trace.index ? layout.byCpu.get(state.place.cpu) : undefined;
     if (row) {
       context.strokeStyle = theme.ink;
       context.lineWidth = Math.max(1, s);

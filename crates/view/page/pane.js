@@ -1,20 +1,31 @@
 // The pane of a trace: its axis, the rows of the machine, the lanes, and what lies over them.
 
 import { Lanes, xOf } from "./lanes.js";
+import { drawTicks } from "./eventmarks.js";
 import { drawPlaces, markOf } from "./findings.js";
 import { drawGutter, groupAt, gutterWidth } from "./gutter.js";
 import { layOut, rowAt } from "./layout.js";
 import { HEIGHT, drawMachine, partAt } from "./machine.js";
 import { drawMarks, drawTask } from "./overlay.js";
-import { drawRows, isPath, revealRow, taskAt, wishOf } from "./rowdraw.js";
+import { drawRows, isPath, pathColors, revealRow, taskAt, wishOf } from "./rowdraw.js";
+import { PathMenu } from "./pathpick.js";
+import { drawTrail } from "./trail.js";
 import { RowBar } from "./rows.js";
 import { bands, css, mixed, taskColor } from "./palette.js";
-import { state } from "./state.js";
+import { state, taskOf } from "./state.js";
 import { seconds, tickStep } from "./time.js";
 
 /** @typedef {import("./state.js").Trace} Trace */
 /** @typedef {ReturnType<typeof import("./palette.js").theme>} Theme */
 /** @typedef {import("./layout.js").Row} Row */
+
+/** The name of the task that is highlighted in another trace, where tasks of this one have it. @param {Trace} trace */
+function namesake(trace) {
+  const { highlight } = state;
+  if (!highlight || highlight.trace === trace.index) return null;
+  const name = taskOf(state.traces[highlight.trace], highlight.pid)?.comm;
+  return name && trace.head.tasks.some((task) => task.comm === name) ? name : null;
+}
 
 /** The width of the right margin and the height of the axis in CSS pixels. */
 const [RIGHT, AXIS] = [10, 20];
@@ -40,6 +51,7 @@ export class Pane {
     this.canvas.setAttribute("aria-describedby", "here");
     this.context = /** @type {CanvasRenderingContext2D} */ (this.canvas.getContext("2d", { alpha: false }));
     this.rowBar = new RowBar(trace, room);
+    this.pathMenu = new PathMenu(trace, room);
     this.resize();
     /** @type {import("./bitmap.js").Colors | null} */
     this.colors = null;
@@ -83,18 +95,21 @@ export class Pane {
 
   /** Returns the colours of the tasks; computed anew where the state or the theme changed. @param {Theme} theme */
   colorsFor(theme) {
-    const pid = state.highlight?.trace === this.trace.index ? state.highlight.pid : null;
     const tasks = this.trace.head.tasks;
+    const pid = state.highlight?.trace === this.trace.index ? state.highlight.pid : null;
+    // In another trace the tasks of the same name are highlighted.
+    const name = pid === null ? namesake(this.trace) : null;
+    const isAll = pid === null && name === null;
     // What ran is pale behind the bars of a figure, as in the figures of plot.
     const muted = this.trace.plots.mutes();
-    const key = [state.color, state.filter, pid, theme.ground, tasks.length, muted, this.trace.grouped].join("|");
+    const key = [state.color, state.filter, pid, name, theme.ground, tasks.length, muted, this.trace.grouped].join("|");
     if (this.colors?.key === key) return this.colors;
     const colors = Uint32Array.from(tasks, (task) => {
       const plain = taskColor(task, state.color, state.filter, theme.other);
       const color = muted ? mixed(plain, theme.laneRgb, 0.55) : plain;
-      return pid === null || task.pid === pid ? color : mixed(color, theme.laneRgb, 0.78);
+      return isAll || task.pid === pid || task.comm === name ? color : mixed(color, theme.laneRgb, 0.78);
     });
-    const faint = (/** @type {number} */ rgb) => (pid === null ? rgb : mixed(rgb, theme.laneRgb, 0.6));
+    const faint = (/** @type {number} */ rgb) => (isAll ? rgb : mixed(rgb, theme.laneRgb, 0.6));
     this.colors = {
       key, highlight: pid, tasks: colors, other: faint(theme.other), mixedRgb: faint(theme.mixedRgb), offline: theme.offline, hatch: theme.hatch,
       ground: theme.laneRgb, missing: theme.missingRgb, bands: bands(),
@@ -120,14 +135,17 @@ export class Pane {
       this.lanes.draw(context, this.layout, scale, places.lanes, places.bottom, colors);
       this.lanes.drawNames(context, this.layout, scale, places.lanes, places.bottom, colors);
       trace.plots.drawOver(context, this.layout, scale, places.lanes, places.bottom, theme);
+      drawTrail(context, trace, this.layout, scale, places.lanes, pathColors(theme), theme);
       if (state.highlight?.trace === trace.index) drawTask(context, trace, this.layout, scale, places.lanes, theme);
     });
     drawGutter(context, trace, this.layout, scale.left, places, scale.scale, theme);
     if (places.below > places.bottom) drawRows(context, trace, scale, places, theme);
     else trace.rows.tiles.begin();
     this.rowBar.show(places.bottom / scale.scale + 2, places.below > places.bottom);
+    this.pathMenu.show(places.bottom / scale.scale + 24, scale.left / scale.scale, places.below > places.bottom);
     if (places.end > places.below) this.clipped(0, places.below, scale.right, places.end, () => trace.plots.drawBelow(context, scale, places.below, places.end, theme));
     this.clipped(0, places.top, scale.right, places.lanes, () => drawMachine(context, trace, scale, places.top, theme));
+    drawTicks(context, trace, this.layout, scale, places, theme);
     drawMarks(context, trace, this.layout, scale, places, theme);
     this.drawScroll(places, theme);
     // The window moves: what comes into view next is requested behind what is in view.

@@ -5,15 +5,21 @@ import { answerTo, asked, faultOf, latest, own, onDetails, requestSearch, search
 import { el, link, pairs, swatch } from "./dom.js";
 import { add, begin, go } from "./entries.js";
 import { doubt, doubtsOf, findingsPanel } from "./findings.js";
+import { comparePanel } from "./comparepanel.js";
+import { eventsPanel, isShown } from "./events.js";
 import { groupName } from "./groups.js";
 import { legend } from "./legend.js";
 import { found, lists } from "./lists.js";
+import { offlineInstant } from "./offlinepanel.js";
+import { windowPair } from "./pairs.js";
 import { pathPanel } from "./pathpanel.js";
+import { pathButton } from "./pathpick.js";
 import { plotPanel } from "./plotpanel.js";
 import { isPinned, pin } from "./rows.js";
 import { waitPanel } from "./waitpanel.js";
 import { stackBefore, taskStacks } from "./stacks.js";
 import { story } from "./story.js";
+import { tablesPanel } from "./tables.js";
 import { CLASSES, RULES, causeColor, css, taskColor, theme } from "./palette.js";
 import { TABS, change, named, onChange, show, state, taskOf } from "./state.js";
 import { duration, percent, seconds } from "./time.js";
@@ -23,12 +29,15 @@ import { boundsOf, isRecorded, notRecorded } from "./trust.js";
 
 /** @type {Record<string, string>} */
 const TITLES = {
-  here: "Instant", task: "Task", window: "Window", lists: "Lists", findings: "Findings", legend: "Legend", plots: "Plots",
+  here: "Instant", task: "Task", window: "Window", lists: "Lists", tables: "Tables", events: "Events", findings: "Findings", legend: "Legend", plots: "Plots",
 };
 /** The number of rows of a table. */
 const ROWS = 200;
+/** The tabs that need more room for their columns. */
+const BROAD = new Set(["tables", "events"]);
 /** The waiting tasks that count in a violation. */
 const WAITERS = "A CPU idled while a task that can be moved waited on another: not a kernel thread bound to its CPU, nor a task that may use no idle CPU";
+const CHOSEN = "A CPU idled that one of these tasks may use while it waited on another: as schedviz workcons --tasks counts";
 
 /** Builds the tabs and keeps the panel up to date. */
 export function build() {
@@ -51,9 +60,10 @@ export function build() {
   });
   addEventListener("findings", draw);
   addEventListener("groups", draw);
+  addEventListener("tables", () => state.tab === "tables" && draw());
   addEventListener("plots", () => state.tab === "plots" && draw());
   onChange((changed) => {
-    const parts = ["tab", "list", "highlight", "place", "selection", "range", "traces", "color", "filter", "theme", "hidden", "story", "rule", "opened", "pins", "rows", "paint", "wait"];
+    const parts = ["tab", "list", "highlight", "place", "selection", "range", "traces", "color", "filter", "theme", "hidden", "story", "rule", "opened", "pins", "rows", "paint", "wait", "along", "table", "events", "eventCpus", "notes"];
     if (parts.some((part) => changed.has(part))) draw();
   });
 }
@@ -65,21 +75,26 @@ function draw() {
     button.tabIndex = tab === state.tab ? 0 : -1;
   }
   const panel = /** @type {HTMLElement} */ (document.getElementById("panel"));
+  // The name of a note that is being typed stays; its end draws the panel.
+  if (document.activeElement?.matches("#panel .notes input")) return;
   panel.setAttribute("aria-labelledby", `tab-${state.tab}`);
+  panel.closest("main")?.classList.toggle("broad", BROAD.has(state.tab) && !searches());
+  if (state.tab === "events" && !searches() && !state.static && isShown(panel)) return void eventsPanel();
   const focused = panel.contains(document.activeElement) ? [...panel.querySelectorAll("[tabindex],button")].indexOf(/** @type {any} */ (document.activeElement)) : -1;
   panel.replaceChildren(...content());
-  if (focused >= 0) /** @type {HTMLElement | undefined} */ ([...panel.querySelectorAll("[tabindex],button")][focused])?.focus();
+  if (focused >= 0) (/** @type {HTMLElement | undefined} */ ([...panel.querySelectorAll("[tabindex],button")][focused]) ?? panel).focus();
 }
 
 /** @returns {Node[]} */
 function content() {
   if (searches()) return [...faultsOf("search"), ...found(draw, choose)];
   if (state.tab === "plots") return plotPanel(draw);
-  if (state.tab === "findings") return findingsPanel();
-  if (state.static && state.tab !== "legend" && state.tab !== "lists") return [el("p", {}, "This copy has no server: it shows the timeline and the lists.")];
-  if (state.tab === "here") return [...faultsOf("place"), ...instant()];
+  if (state.tab === "findings") return [...comparePanel(), ...findingsPanel()];
+  if (state.tab === "here") return [...faultsOf("place"), ...(state.static ? offlineInstant() : instant())];
   if (state.tab === "task") return [...faultsOf("task"), ...faultsOf("stacks"), ...task()];
   if (state.tab === "window") return [...faultsOf("window"), ...faultsOf("path"), ...windows()];
+  if (state.tab === "events") return eventsPanel();
+  if (state.tab === "tables") return tablesPanel(choose);
   if (state.tab === "lists") return state.story && !state.static ? [...faultsOf("story"), ...story()] : [...faultsOf("list"), ...lists(draw, choose)];
   return [...faultsOf("window"), ...legend(taskRow)];
 }
@@ -213,14 +228,14 @@ function task() {
   const pinned = isPinned(trace.index, pid);
   const button = el("button", { type: "button", class: "pin", "aria-pressed": String(pinned), title: "A row of its own below the lanes (I)" }, pinned ? "pinned" : "pin");
   button.addEventListener("click", () => pin(trace.index, pid));
-  const title = el("h2", {}, named(known ?? { pid, comm: "" }), button);
+  const title = el("h2", {}, named(known ?? { pid, comm: "" }), button, state.static ? null : pathButton(trace, pid));
   const why = waitPanel(trace, choose);
   if (!answer) return [title, ...why, el("p", {}, "…")];
   const { numbers } = answer;
   const latency = numbers.wakeup_latency;
-  const [from, to] = latest("task")?.about.window ?? [0, 0];
+  const [from, to] = answer.window ?? latest("task")?.about.window ?? [0, 0];
   /** @type {Node[]} */
-  const nodes = [title, ...why, el("h3", { title: `${seconds(from - trace.zero, 1000)} s to ${seconds(to - trace.zero, 1000)} s` }, "In the window in view")];
+  const nodes = [title, ...why, el("h3", { title: `${seconds(from - trace.zero, 1000)} s to ${seconds(to - trace.zero, 1000)} s` }, state.static ? (to - from < trace.head.span ? "In the window of this copy" : "In the whole trace") : "In the window in view")];
   const [noWakeups, noMoves] = [notRecorded(trace.head, "sched_wakeup", "sched_waking"), notRecorded(trace.head, "sched_migrate_task")];
   const marked = (/** @type {string} */ text, /** @type {import("./trust.js").Kind} */ kind) => el("span", {}, text, ...doubt(trace, kind));
   /** @type {[string, string | Node][]} */
@@ -253,7 +268,7 @@ function task() {
       const row = el("tr", {}, el("td", { class: "number" }, duration(to - from)), el("td", {}, `CPU ${cpus.join(" → ")}`), el("td", {}, [begin, end, stackBefore(trace, from)].filter(Boolean).join(" → ")));
       table.append(link(row, () => {
         go({ trace, from, to, cpu: cpus[0], pid: null });
-        change({ wait: { trace: trace.index, pid, from, to } });
+        if (!state.static) change({ wait: { trace: trace.index, pid, from, to } });
       }));
     }
     nodes.push(el("h3", {}, "Longest waits"), table);
@@ -290,13 +305,26 @@ function windows() {
   const [from, to] = found?.about.window ?? asked();
   /** @type {Node[]} */
   const nodes = [el("h2", {}, found?.about.selected ?? state.selection ? "Selection" : "Window in view"), pairs([["from", `${seconds(from, 1000)} s`], ["length", duration(to - from)]])];
+  const [first, second] = state.traces;
+  const both = state.traces.length === 2 && found?.answer?.[0] && found.answer[1] ? found.answer : null;
+  if (both) nodes.push(...windowPair([first, second], both, state.traces.map((trace) => own(trace, [from, to])), both[0].chosen === null ? WAITERS : CHOSEN));
   state.traces.forEach((trace, n) => {
     const answer = found?.answer?.[n];
     if (state.traces.length > 1) nodes.push(el("h2", {}, trace.head.name));
-    if (answer) nodes.push(...windowOf(trace, answer, own(trace, [from, to]), found?.about.filter ?? ""));
-    if (state.rows) nodes.push(...pathPanel(trace, latest("path")?.answer?.[n], taskRow));
+    if (answer) nodes.push(...(both ? [] : windowOf(trace, answer, own(trace, [from, to]), found?.about.filter ?? "")), ...longestOf(trace, answer));
+    if (state.rows && !state.static) nodes.push(...pathPanel(trace, latest("path")?.answer?.[n], taskRow));
   });
   return nodes;
+}
+
+/** The tasks that ran longest in a window. @param {Trace} trace @param {any} answer @returns {Node[]} */
+function longestOf(trace, answer) {
+  const tasks = el("table");
+  for (const [id, ns] of answer.tasks) {
+    const who = trace.head.tasks[id];
+    if (who) tasks.append(taskRow(trace, who, percent(ns / Math.max(1, answer.busy)), duration(ns)));
+  }
+  return [el("h3", {}, "Longest running, share of the busy time"), tasks];
 }
 
 /** The numbers of a window of a trace, over the tasks that pass a filter. @param {Trace} trace @param {any} answer
@@ -307,11 +335,11 @@ function windowOf(trace, answer, [start, end], filter) {
   /** @type {Node[]} */
   const nodes = [];
   if (isPart) nodes.push(el("p", { class: "part" }, `Of the ${answer.chosen.toLocaleString("en")} of ${trace.head.tasks.length.toLocaleString("en")} tasks that pass the filter “${filter}”; CPU time is that of all.`));
-  const [title, words] = isPart ? ["A CPU idled that one of these tasks may use while it waited on another: as schedviz workcons --tasks counts", "in violation (these waiters)"] : [WAITERS, "in violation (movable waiters)"];
+  const [title, words] = isPart ? [CHOSEN, "in violation (these waiters)"] : [WAITERS, "in violation (movable waiters)"];
   const violation = `${percent(answer.violation / length)}  ${duration(answer.violation)}`;
   /** @type {[string | Node, string | Node][]} */
   const rows = [[el("span", { title }, words), el("span", {}, violation, ...doubt(trace, "waiting", answer.trust))]];
-  const bounds = boundsOf(answer.trust);
+  const bounds = answer.trust ? boundsOf(answer.trust) : "";
   if (bounds) rows.push([el("span", { title: "The bounds that hold whatever the lost events were, as schedviz workcons has them" }, "at least, at most"), bounds]);
   rows.push(["CPU time busy", el("span", {}, percent(answer.busy / all), ...doubt(trace, "running", answer.trust))], ["idle", percent(answer.idle / all)]);
   if (answer.unknown) rows.push(["unknown", percent(answer.unknown / all)]);
@@ -319,14 +347,9 @@ function windowOf(trace, answer, [start, end], filter) {
   if (isPart) rows.push(["these tasks, of the busy time", percent(answer.running / Math.max(1, answer.busy))]);
   rows.push(["running tasks, mean", (answer.running / length).toFixed(2)], ["waiting tasks, mean", el("span", {}, (answer.waiting / length).toFixed(2), ...doubt(trace, "waiting", answer.trust))]);
   nodes.push(pairs(rows));
+  if (answer.column) nodes.push(el("p", {}, `Summed from columns of ${duration(answer.column)}, of all tasks; those at the edges count by their parts. The exact numbers need the program.`));
   const [why] = doubtsOf(trace, "waiting", answer.trust);
   if (why) nodes.push(el("p", { class: "fault" }, `${why[0].toUpperCase()}${why.slice(1)}.`));
-  const tasks = el("table");
-  for (const [id, ns] of answer.tasks) {
-    const who = trace.head.tasks[id];
-    if (who) tasks.append(taskRow(trace, who, percent(ns / Math.max(1, answer.busy)), duration(ns)));
-  }
-  nodes.push(el("h3", {}, "Longest running, share of the busy time"), tasks);
   const moved = trace.head.causes.map((cause, place) => /** @type {[string, number]} */ ([cause, answer.migrations[place] ?? 0])).filter(([, count]) => count > 0);
   const table = el("table");
   for (const [cause, count] of moved) table.append(el("tr", {}, el("td", {}, swatch(css(causeColor(cause))), cause), el("td", { class: "number" }, String(count))));

@@ -1,4 +1,5 @@
-// The address of the page holds the view, and the browser's list of pages the views before it: the back button returns to the former view.
+// The address of the page holds the view, and the browser's list of pages the views before it: the back button returns to the former view, and so
+// does undo.
 
 import { read, state, written } from "./state.js";
 
@@ -7,7 +8,7 @@ const REST = 150;
 /** A move of the window that begins this long after the last one is a new view, in ms. */
 const APART = 1000;
 /** The changes that are no view of their own. */
-const PASSING = new Set(["theme", "filter", "lane"]);
+const PASSING = new Set(["theme", "filter", "lane", "events", "eventCpus"]);
 /** The changes that follow one another while the window moves. */
 const MOVES = new Set(["from", "span"]);
 
@@ -19,6 +20,32 @@ let restored = true;
 let begun = false;
 /** The time of the last move. */
 let moved = -Infinity;
+
+/** The number of views before the one that is shown, and the number of all as far as is known. @type {{ at: number, all: number }} */
+const past = { at: Number(globalThis.history?.state?.at) || 0, all: 0 };
+/** Called when a step to a former or a later view becomes possible or impossible. @type {(undoes: boolean, redoes: boolean) => void} */
+let told = () => {};
+
+/** @param {typeof told} listener */
+export function onPast(listener) {
+  told = listener;
+  tell();
+}
+
+const tell = () => told(past.at > 0, past.at < past.all);
+
+/** Returns to the former view. */
+export function undo() {
+  // What was changed last is a view of its own, even before it is written.
+  clearTimeout(writing);
+  write();
+  if (past.at > 0) history.back();
+}
+
+/** Goes to the view that was left by undo. */
+export function redo() {
+  if (past.at < past.all) history.forward();
+}
 
 /** Writes the view into the address, soon. @param {Set<string>} changes */
 export function remember(changes) {
@@ -37,8 +64,11 @@ export function remember(changes) {
 function write() {
   const text = "#" + written();
   if (text !== location.hash) {
-    if (begun && !restored) history.pushState(null, "", text);
-    else history.replaceState(null, "", text);
+    if (begun && !restored) {
+      past.all = ++past.at;
+      history.pushState({ at: past.at }, "", text);
+    } else history.replaceState({ at: past.at }, "", text);
+    tell();
   }
   // The next move is not a part of the one that a step through the list, or the first view, was.
   if (restored) moved = -Infinity;
@@ -49,5 +79,11 @@ function write() {
 export function restore() {
   restored = true;
   moved = -Infinity;
+  const at = history.state?.at;
+  // An address that was typed has no number: it is a view behind the one before.
+  past.at = Number.isInteger(at) ? at : past.at + 1;
+  past.all = Number.isInteger(at) ? Math.max(past.all, at) : past.at;
+  if (at !== past.at) history.replaceState({ at: past.at }, "");
+  tell();
   read(location.hash.slice(1));
 }

@@ -1,7 +1,7 @@
 // The critical path of the window in the panel: its shares as `schedviz path` prints them, with the command line.
 
 import { el, pairs } from "./dom.js";
-import { named } from "./state.js";
+import { pathName } from "./pathpick.js";
 import { duration, percent } from "./time.js";
 
 /** @typedef {import("./state.js").Trace} Trace */
@@ -26,13 +26,14 @@ export function rowsOf({ times, length }) {
 /** @param {Trace} trace @param {PathNumbers | null | undefined} answer
  * @param {(trace: Trace, who: { pid: number, comm: string }, ...cells: string[]) => HTMLElement} taskRow @returns {Node[]} */
 export function pathPanel(trace, answer, taskRow) {
-  const title = el("h3", { title: "What the elapsed time of the application consists of. The path of the window knows nothing behind it: a sleep that lasts at its end is unknown." }, "Critical path");
+  const title = el("h3", { title: "What the elapsed time consists of, followed back from the end. The path of the window knows nothing behind it: a sleep that lasts at its end is unknown." }, "Critical path");
   if (!answer) return [title, el("p", {}, "…")];
   if (answer.none) return [title, el("p", { class: "empty" }, `No critical path: ${answer.none}.`)];
   const { task, length } = answer;
-  const end = answer.ends_with_exit ? "to its exit" : "to the end of the window";
+  if (length === 0) return [title, el("p", { class: "empty" }, `The window begins behind the end of the path of ${pathName(trace, task)}.`)];
+  const end = answer.ends_with_exit ? "to its exit" : "to the end of the window, or of the path";
   /** @type {Node[]} */
-  const nodes = [title, el("p", { class: "said" }, `${duration(length)} of ${task ? named({ pid: task.pid, comm: task.command }) : "a task"}, ${end}.`)];
+  const nodes = [title, el("p", { class: "said" }, `${duration(length)} of ${pathName(trace, task)}, ${end}.`)];
   if (answer.is_untrusted) nodes.push(el("p", { class: "fault" }, "Not to be trusted: more than 20 % of it is unknown."));
   if (answer.is_cut) nodes.push(el("p", { class: "fault" }, "Its beginning was dropped: it has too many segments."));
   nodes.push(pairs(rowsOf(answer)));

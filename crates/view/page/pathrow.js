@@ -3,6 +3,7 @@
 import * as api from "./api.js";
 import { xOf } from "./lanes.js";
 import { css, taskColor } from "./palette.js";
+import { pathKey, pathName, pathTask } from "./pathpick.js";
 import { change, named, refresh, state } from "./state.js";
 import { duration, percent, seconds } from "./time.js";
 
@@ -55,6 +56,11 @@ export class PathRow {
     this.tasks = { list: [], byPid: new Map() };
     /** What the answer has. */
     this.known = { from: 0, to: -1, perPixel: 0 };
+    /** The text of the path that the answer and the tasks belong to. */
+    this.key = "";
+    /** The tasks on the path, by their PIDs: null until they were asked for. @type {Set<number> | null} */
+    this.pids = null;
+    this.asksTasks = false;
   }
 
   /** @param {number} pid */
@@ -71,26 +77,59 @@ export class PathRow {
 
   /** Whether nothing is under way. */
   complete() {
-    return !this.asking;
+    return !this.asking && !this.asksTasks;
+  }
+
+  /** Drops what belongs to another path. */
+  renew() {
+    const key = pathKey(this.trace);
+    if (this.key === key) return;
+    [this.key, this.answer, this.fault, this.known, this.pids, this.pause] = [key, null, "", { from: 0, to: -1, perPixel: 0 }, null, 0];
+  }
+
+  /** The PIDs of the tasks on the path, none until they are there; they are asked for once. @returns {Set<number>} */
+  tasksOn() {
+    this.renew();
+    if (!this.pids && !this.asksTasks && this.trace.head.full && performance.now() >= this.pause) void this.askTasks();
+    return this.pids ?? new Set();
+  }
+
+  async askTasks() {
+    const { key } = this;
+    this.asksTasks = true;
+    try {
+      const answer = await api.pathTasks(this.trace.index, pathTask(this.trace));
+      if (this.key === key) this.pids = new Set(answer.tasks ?? []);
+    } catch (error) {
+      if (this.key === key) this.failed(error);
+    }
+    this.asksTasks = false;
+    refresh();
+  }
+
+  /** @param {unknown} error */
+  failed(error) {
+    this.fault = error instanceof Error ? error.message : String(error);
+    this.pause = performance.now() + api.AGAIN;
+    setTimeout(refresh, api.AGAIN + 1);
   }
 
   /** Asks for what is in view, unless it is there. @param {Scale} scale */
   async want(scale) {
+    this.renew();
     const { head, index } = this.trace;
     const view = /** @type {[number, number]} */ ([Math.max(0, scale.from), Math.min(head.span, scale.from + (scale.right - scale.left) * scale.perPixel)]);
     if (!head.full || this.asking || this.answer?.none || view[1] <= view[0] || performance.now() < this.pause) return;
-    const { known } = this;
+    const { known, key } = this;
     if (known.from <= view[0] && known.to >= view[1] && known.perPixel <= 1.5 * Math.max(1, scale.perPixel)) return;
     this.asking = true;
     const [from, to, columns] = windowAround(view, head.span, scale.perPixel);
     try {
-      this.answer = await api.path(index, from, to, columns);
-      this.known = { from, to, perPixel: Math.max(1, scale.perPixel) };
-      this.fault = "";
+      const answer = await api.path(index, from, to, columns, pathTask(this.trace));
+      // The user may have chosen another path meanwhile.
+      if (this.key === key) [this.answer, this.known, this.fault] = [answer, { from, to, perPixel: Math.max(1, scale.perPixel) }, ""];
     } catch (error) {
-      this.fault = error instanceof Error ? error.message : String(error);
-      this.pause = performance.now() + api.AGAIN;
-      setTimeout(refresh, api.AGAIN + 1);
+      if (this.key === key) this.failed(error);
     }
     this.asking = false;
     refresh();
@@ -110,9 +149,6 @@ export class PathRow {
     const [left, right] = [Math.max(scale.left, xOf(scale, 0)), Math.min(scale.right, xOf(scale, this.trace.head.span))];
     context.font = `${11 * s}px system-ui, "DejaVu Sans", sans-serif`;
     context.textBaseline = "middle";
-    context.textAlign = "right";
-    context.fillStyle = theme.ink;
-    context.fillText("critical path", scale.left - 6 * s, y + bar / 2 + 0.5 * s);
     if (right <= left) return;
     context.fillStyle = theme.lane;
     context.fillRect(left, y, right - left, bar);
@@ -174,7 +210,7 @@ export class PathRow {
   about(time, perPixel) {
     const { answer, trace } = this;
     if (!answer || answer.none) return `${this.words()}${answer?.none ? `\n${answer.none}` : ""}`;
-    const lines = [`critical path${answer.task ? ` of ${named({ pid: answer.task.pid, comm: answer.task.command })}` : ""}  ·  ${seconds(time - trace.zero, perPixel)} s`];
+    const lines = [`critical path of ${pathName(trace, answer.task)}  ·  ${seconds(time - trace.zero, perPixel)} s`];
     const part = answer.parts[placeAt(answer.parts, time)];
     if (part) {
       const [from, to, pid, cpu, tasks, times] = part;

@@ -5,6 +5,7 @@ import { levelFor, tilesInView, xOf } from "./lanes.js";
 import { PALETTE, css, dark, inkOn, lifted, mixed, pixel, taskColor } from "./palette.js";
 import { WAKING, stateColors } from "./pathrow.js";
 import { QUEUED, nameAt } from "./rows.js";
+import { drawRowTrail } from "./trail.js";
 import { state } from "./state.js";
 import { duration, percent, seconds } from "./time.js";
 
@@ -15,9 +16,13 @@ import { duration, percent, seconds } from "./time.js";
 
 /** The height of a row, of the words above the rows, and of the row of the critical path between, in CSS pixels. */
 const [PITCH, HEAD, PATH] = [18, 26, 22];
+/** The height of the row of the critical path in CSS pixels: a page without a server has none. */
+const pathHeight = () => (state.static ? 0 : PATH);
 /** The places of the states in a tile. */
 const STATES = { running: 0, heldBack: 1, idle: 2, shorter: 3, alike: 4, queued: 5, asleep: 6, blocked: 7, throttled: 8, unknown: 9, absent: 10 };
 const WHOLE = 65535;
+/** The width of a step of a tree in CSS pixels, and the depth from which names are no further to the right. */
+const [STEP, DEEPEST] = [9, 7];
 
 /** The colours of CPUs and caches: cold ones, so that those of waiting stand out. */
 const COLD = [0x4088b8, 0x28b8a0, 0x5838c8, 0xa0d088, 0x107058, 0x90a8e8, 0x284890, 0x58c8e8, 0x609838, 0x7058a0, 0x1868d8, 0x88c8b0];
@@ -47,7 +52,7 @@ export const legendOfRows = (theme) => [
 ];
 
 /** The height that the rows of a trace would take, in CSS pixels. @param {Trace} trace */
-export const wishOf = (trace) => (state.rows && !state.static ? HEAD + PATH + 4 + PITCH * Math.max(1, trace.rows.places().length) : 0);
+export const wishOf = (trace) => (state.rows && !state.rowless ? HEAD + pathHeight() + 4 + PITCH * Math.max(1, trace.rows.places().length) : 0);
 
 /** The colour in which a task runs on a CPU. @param {Trace} trace @param {number} place @param {number} cpu @param {Theme} theme */
 function runColor(trace, place, cpu, theme) {
@@ -108,7 +113,7 @@ function pictureOf(trace, place, kept, bar, theme) {
 }
 
 /** The heights of rows in device pixels. @param {number} s */
-const heights = (s) => ({ pitch: Math.round(PITCH * s), bar: Math.round((PITCH - 5) * s), head: Math.round((HEAD + PATH) * s) });
+const heights = (s) => ({ pitch: Math.round(PITCH * s), bar: Math.round((PITCH - 5) * s), head: Math.round((HEAD + pathHeight()) * s) });
 
 /** Calls `each` for the rows in sight, with their tasks and their upper edges. @param {Trace} trace @param {{ bottom: number, below: number }} places
  * @param {number} s @param {(place: number, y: number) => void} each */
@@ -120,6 +125,10 @@ function inSight(trace, { bottom, below }, s, each) {
   const first = Math.floor(trace.rows.scroll / pitch);
   for (let n = first; n < tasks.length && top + n * pitch - trace.rows.scroll < below; n++) each(tasks[n], Math.round(top + n * pitch - trace.rows.scroll));
 }
+
+/** Calls `each` for the rows in sight, with their tasks, their upper edges and their heights. @param {Trace} trace
+ * @param {{ bottom: number, below: number }} places @param {number} s @param {(place: number, y: number, bar: number) => void} each */
+export const eachRow = (trace, places, s, each) => inSight(trace, places, s, (place, y) => each(place, y, heights(s).bar));
 
 /** Draws the rows. @param {CanvasRenderingContext2D} context @param {Trace} trace @param {Scale} scale @param {{ bottom: number, below: number }} places
  * @param {Theme} theme */
@@ -157,16 +166,52 @@ export function drawRows(context, trace, scale, places, theme) {
         context.lineWidth = Math.max(1, s);
         context.strokeRect(scale.left + 0.5, y - 0.5, end - scale.left - 1, bar + 1);
       }
+      if (state.row?.trace === trace.index && trace.head.tasks[place]?.pid === state.row.pid) {
+        context.strokeStyle = theme.ink;
+        context.lineWidth = Math.max(1, s);
+        context.strokeRect(scale.left - 0.5, y - 1.5, end - scale.left + 1, bar + 3);
+      }
     });
   });
+  drawOver(context, trace, scale, places, theme);
   drawScroll(context, trace, places, head, pitch, s, theme);
+  if (!state.static) trace.rows.path.draw(context, scale, places.bottom + Math.round(HEAD * s), bar, theme, pathColors(theme));
+  if (state.row?.trace === trace.index && state.row.pid < 0) {
+    context.strokeStyle = theme.ink;
+    context.lineWidth = Math.max(1, s);
+    context.strokeRect(scale.left + 0.5, places.bottom + Math.round(HEAD * s) - 0.5, end - scale.left - 1, bar + 1);
+  }
+}
+
+/** The colours of the states of the critical path. @param {Theme} theme */
+export function pathColors(theme) {
   const throttled = LOOKS.filter(([place]) => place === STATES.throttled).map(([, , light, lit]) => css(dark() ? lit : light));
   const queued = LOOKS.slice(0, 5).map(([, , light, lit]) => css(dark() ? lit : light));
-  trace.rows.path.draw(context, scale, places.bottom + Math.round(HEAD * s), bar, theme, stateColors(queued, throttled[0], theme));
+  return stateColors(queued, throttled[0], theme);
+}
+
+/** Draws what leads from row to row: the critical path, and arrows of wakeups. @param {CanvasRenderingContext2D} context @param {Trace} trace
+ * @param {Scale} scale @param {{ bottom: number, below: number }} places @param {Theme} theme */
+function drawOver(context, trace, scale, places, theme) {
+  const s = scale.scale;
+  const { bar, head, pitch } = heights(s);
+  /** @type {Map<number, number>} */
+  const middles = new Map();
+  /** @type {Map<number, number>} */
+  const edges = new Map();
+  inSight(trace, places, s, (place, y) => {
+    const { pid } = trace.head.tasks[place];
+    middles.set(pid, y + bar / 2);
+    edges.set(pid, y + bar + (pitch - bar) / 2 - s);
+  });
+  clipped(context, [scale.left, places.bottom + head, scale.right, places.below], () => {
+    drawRowTrail(context, trace, edges, scale, pathColors(theme), theme);
+    if (!state.static) trace.rows.arrows.draw(context, scale, middles, theme);
+  });
 }
 
 /** Whether the row of the critical path is at this height. @param {{ bottom: number, below: number }} places @param {number} y @param {number} s */
-export const isPath = ({ bottom, below }, y, s) => below > bottom && y >= bottom + Math.round(HEAD * s) && y < bottom + Math.round((HEAD + PATH) * s);
+export const isPath = ({ bottom, below }, y, s) => below > bottom && y >= bottom + Math.round(HEAD * s) && y < bottom + Math.round((HEAD + pathHeight()) * s);
 
 /** @param {CanvasRenderingContext2D} context @param {[number, number, number, number]} edges left, top, right, bottom @param {() => void} draw */
 function clipped(context, [x, y, right, bottom], draw) {
@@ -187,14 +232,29 @@ function drawName(context, trace, place, right, y, s, theme) {
   const task = trace.head.tasks[place];
   const isHighlighted = state.highlight?.trace === trace.index && task?.pid === state.highlight.pid;
   context.fillStyle = isHighlighted ? theme.accent : theme.ink;
-  const room = right - 14 * s;
+  // In a tree the name is behind a step for each ancestor.
+  const depth = Math.min(trace.rows.known.depths.get(place) ?? 0, DEEPEST);
+  const left = (6 + depth * STEP) * s;
+  const room = right - 8 * s - (state.order === "tree" ? left : 6 * s);
   let [comm, pid] = [task?.comm ?? "", String(task?.pid ?? "")];
   const whole = () => (comm ? `${comm} ${pid}` : pid);
   if (context.measureText(whole()).width > room) {
     while (comm && context.measureText(`${comm}… ${pid}`).width > room) comm = comm.slice(0, -1);
     comm += "…";
   }
-  context.fillText(whole(), right - 6 * s, y + 0.5 * s);
+  if (state.order === "tree") {
+    context.textAlign = "left";
+    context.fillText(whole(), left, y + 0.5 * s);
+    if (depth === 0) return;
+    const x = Math.round(left - (STEP - 3) * s) + 0.5;
+    context.strokeStyle = theme.faint;
+    context.lineWidth = 1;
+    context.beginPath();
+    context.moveTo(x, y - 7 * s);
+    context.lineTo(x, Math.round(y) + 0.5);
+    context.lineTo(left - 2 * s, Math.round(y) + 0.5);
+    context.stroke();
+  } else context.fillText(whole(), right - 6 * s, y + 0.5 * s);
 }
 
 /** Writes the CPUs into long runs. @param {CanvasRenderingContext2D} context @param {Trace} trace @param {number} place @param {Scale} scale
@@ -256,7 +316,7 @@ export function taskAt(trace, places, y, s) {
 /** Scrolls so that the row of a task is in view. @param {Trace} trace @param {{ bottom: number, below: number }} places @param {number} place @param {number} s */
 export function revealRow(trace, places, place, s) {
   const { pitch, head } = heights(s);
-  const at = trace.rows.places().indexOf(place);
+  const at = trace.rows.above(place);
   if (at < 0) return;
   const room = places.below - places.bottom - head;
   if (at * pitch < trace.rows.scroll) trace.rows.scroll = at * pitch;

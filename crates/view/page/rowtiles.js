@@ -1,6 +1,7 @@
 // Tiles of the rows of tasks: fetched for the rows in sight, many rows a request, and kept while there is room. A coarser one stands in.
 
 import * as api from "./api.js";
+import { standIn, thin } from "./keeping.js";
 
 /** @typedef {import("./api.js").RowTile} RowTile */
 /** A row of a tile. @typedef {{ key: string, level: number, tile: RowTile, row: number, used: number, picture: { key: string, canvas: OffscreenCanvas } | null }} KeptRow */
@@ -31,6 +32,8 @@ export class RowTiles {
     /** The number of rows of tiles in view that are not there, nor any coarser one in their place. */
     this.missing = 0;
     this.levels = [0, 62];
+    /** The finest level of which there are tiles. */
+    this.finest = 0;
   }
 
   /** Begins a frame: what is wanted from now on is what is in view. */
@@ -43,14 +46,16 @@ export class RowTiles {
   /** Returns the row of a tile, or of a coarser one. @param {number} level @param {number} index @param {number} place of the task
    * @returns {FoundRow | null} */
   get(level, index, place) {
-    if (!this.kept.has(`${level}/${index}/${place}`)) this.want(level, index, place, false);
+    const least = Math.max(level, this.finest);
+    const above = Math.floor(index / 2 ** (least - level));
+    if (!this.kept.has(`${least}/${above}/${place}`)) this.want(least, above, place, false);
     const found = this.held(level, index, place);
     if (found) {
       found.kept.used = this.clock;
       return found;
     }
     this.missing++;
-    const coarse = Math.min(level + SOONER, this.levels[1]);
+    const coarse = Math.min(Math.max(level + SOONER, least), this.levels[1]);
     this.want(coarse, Math.floor(index / 2 ** (coarse - level)), place, true);
     return null;
   }
@@ -58,14 +63,7 @@ export class RowTiles {
   /** Returns the same as far as it is there, without asking for more. @param {number} level @param {number} index @param {number} place
    * @returns {FoundRow | null} */
   held(level, index, place) {
-    for (let up = 0; level + up <= this.levels[1]; up++) {
-      const parent = Math.floor(index / 2 ** up);
-      const kept = this.kept.get(`${level + up}/${parent}/${place}`);
-      if (!kept) continue;
-      const columns = kept.tile.columns / 2 ** up;
-      return { kept, first: (index - parent * 2 ** up) * columns, columns };
-    }
-    return null;
+    return standIn(this.kept, (level, index) => `${level}/${index}/${place}`, level, index, this.levels[1]);
   }
 
   /** @param {number} level @param {number} index @param {number} place @param {boolean} coarse */
@@ -100,8 +98,11 @@ export class RowTiles {
     this.requests++;
     try {
       const tile = await api.rowTile(this.trace, level, index, places);
-      keys.forEach((key, row) => this.kept.set(key, { key, level, tile, row, used: this.clock, picture: null }));
-      this.thin();
+      tile.places.forEach((place, row) => {
+        const key = `${level}/${index}/${place}`;
+        if (!this.kept.has(key)) this.kept.set(key, { key, level, tile, row, used: this.clock, picture: null });
+      });
+      thin(this.kept, ROOM);
     } catch {
       this.pause = performance.now() + api.AGAIN;
       setTimeout(this.arrived, api.AGAIN + 1);
@@ -109,12 +110,5 @@ export class RowTiles {
     keys.forEach((key) => this.underWay.delete(key));
     this.requests--;
     this.arrived();
-  }
-
-  /** Drops the rows that were not drawn for the longest. */
-  thin() {
-    if (this.kept.size <= ROOM) return;
-    const oldest = [...this.kept.values()].sort((a, b) => a.used - b.used).slice(0, ROOM / 4);
-    for (const { key } of oldest) this.kept.delete(key);
   }
 }

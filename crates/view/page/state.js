@@ -5,19 +5,24 @@
 /** A trace of the page. `zero` is the instant at which its aligned time is 0, in ns since its start; `grouped`: whether the groups of its tasks are known.
  * @typedef {{ index: number, head: Head, tiles: import("./tiles.js").Tiles, zero: number, collapsed: Set<string>, scroll: number,
  *   grouped: boolean, task: any, plots: import("./plots.js").Plots, rows: import("./rows.js").Rows }} Trace */
-/** The order of the rows of tasks. @typedef {"waiting" | "running" | "first" | "pid"} RowOrder */
+/** The order of the rows of tasks. @typedef {"waiting" | "running" | "first" | "pid" | "tree"} RowOrder */
 /** The property that colours a running task in its row: its CPU, the last-level cache of that, or that of the lanes. @typedef {"cpu" | "llc" | "task"} Paint */
+/** The rows of the tables of numbers. @typedef {"task" | "command" | "process" | "cgroup" | "cpu" | "cache"} TableBy */
 /** A place: a CPU of a trace and an aligned instant. @typedef {{ trace: number, cpu: number, time: number }} Place */
 
+import { firstCollapsed, firstColor, isFirst } from "./defaults.js";
 import { keyOf } from "./layout.js";
+import { completed, readNotes, writtenNote } from "./links.js";
 import { RULES, WAYS } from "./palette.js";
 
-export const TABS = ["here", "task", "window", "lists", "findings", "legend"];
+export const TABS = ["here", "task", "window", "lists", "tables", "events", "findings", "legend"];
 /** @type {RowOrder[]} */
-export const ROW_ORDERS = ["waiting", "running", "first", "pid"];
+export const ROW_ORDERS = ["waiting", "running", "first", "pid", "tree"];
 /** @type {Paint[]} */
 export const PAINTS = ["cpu", "llc", "task"];
-export const LISTS = ["episodes", "waits", "herds", "missed", "tasks"];
+/** @type {TableBy[]} */
+export const TABLES = ["task", "command", "process", "cgroup", "cpu", "cache"];
+export const LISTS = ["episodes", "waits", "herds", "missed", "tasks", "notes"];
 
 /** The maximum number of pins in an address. */
 const MOST_PINS = 200;
@@ -30,6 +35,8 @@ export const state = {
   traces: [],
   /** Whether the page is served from a folder, without queries. */
   static: false,
+  /** Whether no rows of tasks can be shown: an exported folder can be without them. */
+  rowless: false,
   /** The names of the specifications whose figures can be shown. @type {string[]} */
   plots: [],
   /** The places of those that are hidden. @type {Set<number>} */
@@ -54,12 +61,27 @@ export const state = {
   wait: null,
   tab: "window",
   list: "episodes",
+  /** The instants of the traces' own time at which aligned time is 0, in ns; null for the starts of their commands.
+   * @type {number[] | null} */
+  aligned: null,
+  /** The words that choose events, and the CPUs that recorded them, as a list. */
+  events: "",
+  eventCpus: "",
+  /** The rows of the tables of numbers. @type {TableBy} */
+  table: "task",
   /** The rows of the list of tasks. @type {"task" | import("./palette.js").Rule} */
   rule: "task",
   /** The groups of that list whose tasks are shown, each as the number of its trace and its name. @type {Set<string>} */
   opened: new Set(),
-  /** The tasks that have rows: none, the application, those that pass the filter, those with pins, or a part of a filter that names a group. */
+  /** The tasks that have rows: none, the application, those that pass the filter, those with pins, those on the critical path, a part of a filter that names
+   * a group, `in:` and a filter, or `tree:` and the number of a trace with the PID of a task that is shown with its children. */
   rows: "",
+  /** The row of a task on which keys are, or with -1 that of the critical path. @type {{ trace: number, pid: number } | null} */
+  row: null,
+  /** The task whose critical path is shown in place of the application's, and the aligned instant from which it goes back. @type {{ trace: number, pid: number, at: number | null } | null} */
+  along: null,
+  /** Whether the critical path is shown over the lanes and rows. */
+  trail: true,
   /** @type {RowOrder} */
   order: "waiting",
   /** @type {Paint} */
@@ -74,6 +96,8 @@ export const state = {
   hands: "map",
   /** The markers A and B, in aligned time. @type {{ a: number | null, b: number | null }} */
   markers: { a: null, b: null },
+  /** The named marks of the user. @type {import("./links.js").Note[]} */
+  notes: [],
 };
 
 /** @type {((changed: Set<string>) => void)[]} */
@@ -103,6 +127,15 @@ export function change(patch) {
   }
   for (const key of Object.keys(patch)) pending.add(key);
   Object.assign(state, patch);
+}
+
+/** Whether the starts of the commands are known in several traces, so that these can be aligned there. */
+export const isTogether = () => state.traces.length > 1 && state.traces.every((trace) => trace.head.command !== null);
+
+/** Aligns the traces: at the start of the traced commands, unless the state has other instants; one trace begins at 0. */
+export function align() {
+  const together = isTogether();
+  state.traces.forEach((trace, n) => (trace.zero = state.aligned?.[n] ?? (together ? trace.head.command ?? 0 : 0)));
 }
 
 /** Asks for a frame without a change. */
@@ -141,20 +174,27 @@ export function showAll() {
 export function written() {
   const parts = new URLSearchParams();
   parts.set("w", `${Math.round(state.from)},${Math.round(state.span)}`);
-  if (state.color !== "task") parts.set("c", state.color);
+  if (state.color !== firstColor(state.traces)) parts.set("c", state.color);
   if (state.filter) parts.set("f", state.filter);
   if (state.highlight) parts.set("h", `${state.highlight.trace},${state.highlight.pid}`);
   if (state.selection) parts.set("s", state.selection.map(Math.round).join());
   if (String(state.range) !== String(state.selection)) parts.set("r", state.range ? state.range.map(Math.round).join() : "all");
   for (const name of /** @type {("a" | "b")[]} */ (["a", "b"])) if (state.markers[name] !== null) parts.set(`m${name}`, String(Math.round(state.markers[name])));
+  for (const note of state.notes) parts.append("nt", writtenNote(note));
   if (state.place) parts.set("p", `${state.place.trace},${state.place.cpu},${Math.round(state.place.time)}`);
   if (state.tab !== "window") parts.set("t", state.tab);
   if (state.list !== "episodes") parts.set("l", state.list);
+  if (state.aligned) parts.set("al", state.aligned.map(Math.round).join());
+  if (state.events) parts.set("v", state.events);
+  if (state.eventCpus) parts.set("vc", state.eventCpus);
+  if (state.table !== "task") parts.set("n", state.table);
   if (state.rule !== "task") parts.set("g", state.rule);
   for (const group of state.opened) parts.append("k", group);
   if (state.story) parts.set("e", `${state.story.trace},${Math.round(state.story.from)},${Math.round(state.story.to)}`);
   if (state.wait) parts.set("qw", [state.wait.trace, state.wait.pid, state.wait.from, state.wait.to].map(Math.round).join());
   if (state.rows) parts.set("q", state.rows);
+  if (state.along) parts.set("cp", [state.along.trace, state.along.pid, ...(state.along.at === null ? [] : [Math.round(state.along.at)])].join());
+  if (!state.trail) parts.set("ct", "0");
   if (state.order !== "waiting") parts.set("qo", state.order);
   if (state.paint !== "cpu") parts.set("qc", state.paint);
   if (state.pins.size) parts.set("qp", [...state.pins].join());
@@ -162,13 +202,13 @@ export function written() {
   if (state.theme) parts.set("d", state.theme);
   if (state.hidden.size) parts.set("o", [...state.hidden].sort().join());
   const collapsed = state.traces.flatMap((trace) => [...trace.collapsed].map((group) => `${trace.index}:${group}`));
-  if (collapsed.length) parts.set("x", collapsed.join());
+  if (!isFirst(state.traces)) parts.set("x", collapsed.join() || "none");
   return parts.toString().replaceAll("%2C", ",").replaceAll("%3A", ":");
 }
 
 /** Reads the state from the text of an address. Parts that do not parse have their default. @param {string} text */
 export function read(text) {
-  const parts = new URLSearchParams(text);
+  const parts = completed(new URLSearchParams(text));
   const numbers = (/** @type {string} */ key, /** @type {number} */ count) => {
     const values = (parts.get(key) ?? "").split(",").map(Number);
     return parts.has(key) && values.length === count && values.every(Number.isFinite) ? values : null;
@@ -177,9 +217,13 @@ export function read(text) {
   const [color, tab, list, theme] = [parts.get("c"), parts.get("t"), parts.get("l"), parts.get("d")];
   const [highlight, selection, place, lane, story] = [numbers("h", 2), numbers("s", 2), numbers("p", 3), numbers("z", 1), numbers("e", 3)];
   const wait = numbers("qw", 4);
+  const along = numbers("cp", 3) ?? numbers("cp", 2);
   const inOrder = (/** @type {number[] | null} */ window) => /** @type {[number, number] | null} */ (window && [Math.min(...window), Math.max(...window)]);
   const known = (/** @type {number} */ trace) => trace in state.traces;
-  for (const trace of state.traces) trace.collapsed.clear();
+  for (const trace of state.traces) {
+    trace.collapsed.clear();
+    if (!parts.has("x")) firstCollapsed(trace).forEach((key) => trace.collapsed.add(key));
+  }
   for (const item of (parts.get("x") ?? "").split(",")) {
     const [trace, group] = item.split(":");
     if (!known(Number(trace)) || !group) continue;
@@ -189,21 +233,29 @@ export function read(text) {
     if (head.folds.some((fold) => keyOf(fold) === key)) collapsed.add(key);
   }
   change({
-    color: WAYS.find((way) => way === color) ?? "task",
+    color: WAYS.find((way) => way === color) ?? firstColor(state.traces),
     filter: (parts.get("f") ?? "").slice(0, 200),
     highlight: highlight && known(highlight[0]) ? { trace: highlight[0], pid: highlight[1] } : null,
     selection: inOrder(selection),
     range: inOrder(parts.has("r") ? numbers("r", 2) : selection),
     markers: { a: numbers("ma", 1)?.[0] ?? null, b: numbers("mb", 1)?.[0] ?? null },
+    notes: readNotes(parts.getAll("nt")),
     place: place && known(place[0]) ? { trace: place[0], cpu: place[1], time: place[2] } : null,
-    // A page without a server has no numbers.
-    tab: tab && TABS.includes(tab) ? tab : state.static ? "legend" : "window",
+    tab: tab && TABS.includes(tab) ? tab : "window",
     list: list && LISTS.includes(list) ? list : "episodes",
+    aligned: state.traces.length > 1 ? numbers("al", state.traces.length) : null,
+    events: (parts.get("v") ?? "").slice(0, 400),
+    eventCpus: (parts.get("vc") ?? "").slice(0, 200),
+    table: TABLES.find((by) => by === parts.get("n")) ?? "task",
     rule: RULES.find((rule) => rule === parts.get("g")) ?? "task",
     opened: new Set(parts.getAll("k").slice(0, 100)),
     story: story && known(story[0]) && story[1] < story[2] ? { trace: story[0], from: story[1], to: story[2] } : null,
-    wait: wait && known(wait[0]) && 0 <= wait[2] && wait[2] < wait[3] ? { trace: wait[0], pid: wait[1], from: wait[2], to: wait[3] } : null,
-    rows: /^(|application|filter|pinned|(command|process|cgroup):=.*)$/s.test(parts.get("q") ?? "") ? (parts.get("q") ?? "").slice(0, 300) : "",
+    // A page without a server cannot say why a task waited.
+    wait: wait && !state.static && known(wait[0]) && 0 <= wait[2] && wait[2] < wait[3] ? { trace: wait[0], pid: wait[1], from: wait[2], to: wait[3] } : null,
+    row: null,
+    along: along && known(along[0]) ? { trace: along[0], pid: along[1], at: along[2] ?? null } : null,
+    trail: parts.get("ct") !== "0",
+    rows: /^(|application|filter|pinned|path|tree:[0-9]+:[0-9]+|in:.*|(command|process|cgroup):=.*)$/s.test(parts.get("q") ?? "") ? (parts.get("q") ?? "").slice(0, 300) : "",
     order: ROW_ORDERS.find((order) => order === parts.get("qo")) ?? "waiting",
     paint: PAINTS.find((paint) => paint === parts.get("qc")) ?? "cpu",
     pins: new Set((parts.get("qp") ?? "").split(",").filter((pin) => /^[0-9]+:[0-9]+$/.test(pin)).slice(0, MOST_PINS)),
@@ -211,6 +263,7 @@ export function read(text) {
     hidden: new Set(hidden),
     theme: theme === "dark" || theme === "light" ? theme : "",
   });
+  align();
   const window = numbers("w", 2);
   if (window) show(window[0], window[1]);
   else showAll();

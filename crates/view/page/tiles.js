@@ -1,6 +1,7 @@
 // Tiles of one trace: fetched as they come into view, kept while there is room. A coarser tile stands in for a finer one.
 
 import * as api from "./api.js";
+import { standIn, thin } from "./keeping.js";
 
 /** @typedef {import("./api.js").LaneTile} LaneTile */
 /** @typedef {import("./api.js").MachineTile} MachineTile */
@@ -83,14 +84,7 @@ export class Tiles {
   /** Returns the same as far as it is there, without asking for more. @param {number} level @param {number} group @param {number} index
    * @returns {{ kept: Kept, first: number, columns: number } | null} */
   held(level, group, index) {
-    for (let up = 0; level + up <= this.levels[1]; up++) {
-      const parent = Math.floor(index / 2 ** up);
-      const found = this.kept.get(`${level + up}/${group}/${parent}`);
-      if (!found) continue;
-      const columns = found.tile.columns / 2 ** up;
-      return { kept: found, first: (index - parent * 2 ** up) * columns, columns };
-    }
-    return null;
+    return standIn(this.kept, (level, index) => `${level}/${group}/${index}`, level, index, this.levels[1]);
   }
 
   /** Whether everything in view is there. */
@@ -148,9 +142,7 @@ export class Tiles {
   /** @param {Kept} kept */
   keep(kept) {
     this.kept.set(kept.key, kept);
-    if (this.kept.size <= ROOM) return;
-    const oldest = [...this.kept.values()].sort((a, b) => a.used - b.used).slice(0, ROOM / 4);
-    for (const { key } of oldest) this.kept.delete(key);
+    thin(this.kept, ROOM);
   }
 }
 

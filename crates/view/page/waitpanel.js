@@ -1,9 +1,10 @@
 // The answer to "why did it wait?": who placed the task where, who ran meanwhile, which CPUs idled or had shorter queues, how it ended.
 
-import { answerTo, faultOf } from "./details.js";
+import { answerTo, faultOf, shareQuestion } from "./details.js";
 import { el, link, swatch } from "./dom.js";
 import { css, taskColor, theme } from "./palette.js";
 import { kindColors } from "./rowdraw.js";
+import { pathName } from "./pathpick.js";
 import { change, named, show, state, taskOf } from "./state.js";
 import { duration, percent, seconds } from "./time.js";
 
@@ -50,11 +51,11 @@ export function waitPanel(trace, choose) {
   const nodes = [el("h3", {}, "Why it waited"), el("p", { class: "said" }, `${answer.wait.begun ? "" : "At least "}${duration(to - from)}, from ${seconds(from - trace.zero, 1000)} s, on `, ...on, ".")];
   nodes.push(el("p", { class: "said" }, ...placed(answer, task, cpu)));
   for (const [at, origin, dest, cause] of answer.moves) nodes.push(el("p", { class: "said" }, `At ${seconds(at - trace.zero, 1000)} s moved from `, cpu(origin, at), " to ", cpu(dest, at), `: ${cause}.`));
-  nodes.push(...ending(answer, task, cpu));
+  nodes.push(...ending(answer, task, cpu), onPath(trace, length));
   if (answer.kinds) nodes.push(kindsTable(answer.kinds, length));
   else nodes.push(el("p", {}, "The kinds of its queued time are unknown (needs sched_wakeup)."));
   nodes.push(el("h3", {}, "Who ran there meanwhile"), ranTable(trace, answer.ran, length, choose));
-  nodes.push(el("h3", {}, "CPUs that idled, or had at least two runnable tasks fewer"), ...cpusTable(trace, answer, length));
+  nodes.push(el("h3", {}, "CPUs that idled, or had a shorter queue"), ...cpusTable(trace, answer, length));
   return nodes;
 }
 
@@ -77,6 +78,25 @@ function ending({ placed: found, wait, parts }, task, cpu) {
   if (found) return [el("p", { class: "said" }, "It ran on ", cpu(found.ran_on, wait.to), " after ", task(found.after), ".")];
   const last = parts.at(-1);
   return last ? [el("p", { class: "said" }, `In the end ${last[4]}.`)] : [];
+}
+
+/** Whether the wait lay on the critical path. @param {Trace} trace @param {number} length */
+function onPath(trace, length) {
+  const question = shareQuestion();
+  /** @type {import("./api.js").PathShare | null} */
+  const share = question && answerTo("share", question);
+  const fault = faultOf("share");
+  if (!share) return el("p", { class: "said" }, fault ? `On the critical path? ${fault}.` : "On the critical path? The trace is read for it …");
+  return el("p", { class: "said" }, pathWords(share, length, pathName(trace, share.task)), share.is_untrusted ? " That path is not to be trusted: more than 20 % of it is unknown." : "");
+}
+
+/** The sentence about the part of a wait that lies on a critical path. @param {import("./api.js").PathShare} share @param {number} length of the wait
+ * @param {string} name of the path */
+export function pathWords({ none, queued, unknown }, length, name) {
+  if (none) return "Whether it lay on a critical path is unknown: the trace shows no application.";
+  const rest = unknown > 0 ? `; for ${duration(unknown)} of it the path is unknown` : "";
+  if (queued === 0) return unknown > 0 ? `Whether it lay on the critical path of ${name} is unknown: the path is, for ${duration(unknown)} of it.` : `None of it lay on the critical path of ${name}.`;
+  return queued >= length ? `All of it lay on the critical path of ${name}.` : `${duration(queued)} of it (${percent(queued / length)}) lay on the critical path of ${name}${rest}.`;
 }
 
 /** @param {number[]} kinds @param {number} length */
@@ -138,7 +158,7 @@ export function alongWakeups(way) {
   const found = way < 0 ? task.wakeups.findLast((/** @type {any[]} */ [at]) => at <= now + 0.5) : task.woke.find((/** @type {any[]} */ [at]) => at >= now - 0.5);
   const here = document.getElementById("here");
   if (!found || found[1] === null) {
-    if (here) here.textContent = way < 0 ? (found ? "it was woken by an interrupt" : "no wakeup before the cursor in the window") : "it woke no task behind the cursor in the window";
+    if (here) here.textContent = way < 0 ? (found ? "it was woken by an interrupt or unseen" : "no wakeup before the cursor in the window") : "it woke no task behind the cursor in the window";
     return;
   }
   const [at, pid, by, on] = found;

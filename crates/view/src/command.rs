@@ -6,7 +6,10 @@ mod index_file;
 mod main_findings;
 mod missed;
 mod other;
+mod run_measures;
+mod selection_table;
 mod story;
+mod table_sums;
 mod task_groups;
 
 use crate::{Server, Site, Viewed};
@@ -40,7 +43,7 @@ pub struct ViewArgs {
     #[arg(long, value_name = "N", default_value_t = 0)]
     port: u16,
     /// Write the page and its tiles into this folder instead, for any server of static files; --min and --max add finer
-    /// tiles of a window. Instants, tasks and searches need the program
+    /// tiles of a window. Searches for events, and why a task waited, need the program
     #[arg(long, value_name = "FOLDER", conflicts_with_all = ["no_open", "port"])]
     export: Option<PathBuf>,
     /// Keep the index in this file, and use it again for the same trace: the page then shows the index at once, and finer
@@ -131,7 +134,7 @@ pub(crate) fn run(args: &ViewArgs) -> Result<()> {
     }
     let site = Site::new(traces, &commands);
     if let Some(folder) = &args.export {
-        return export(args, &sessions, &site, folder);
+        return export(args, &sessions, &site, (folder, view.trim_start_matches('#')));
     }
     let server = Server::new(args.port).with_context(|| format!("--port {}", args.port))?;
     let url = server.url() + &view;
@@ -177,8 +180,8 @@ fn judged(path: &Path, args: &ViewArgs) -> Result<Session> {
     Session::open(path, &args.read, &args.window)?.with_judged_command()
 }
 
-/// Writes the folder, once its size is known.
-fn export(args: &ViewArgs, sessions: &[Session], site: &Site<'_>, folder: &Path) -> Result<()> {
+/// Writes the folder, with the view that it begins with. It is there as a whole, or not at all.
+fn export(args: &ViewArgs, sessions: &[Session], site: &Site<'_>, (folder, view): (&Path, &str)) -> Result<()> {
     if folder.exists() && (!folder.is_dir() || folder.read_dir()?.next().is_some()) {
         bail!("--export: {} exists; choose another name, or an empty folder", folder.display());
     }
@@ -188,17 +191,17 @@ fn export(args: &ViewArgs, sessions: &[Session], site: &Site<'_>, folder: &Path)
         }
         _ => None,
     };
-    let size = site.size_of_export(window)?;
+    let failed = || format!("--export {}", folder.display());
+    let whole = WholeFolder::create(folder).with_context(failed)?;
+    let size = site.export(window, view, &mut |name, bytes| whole.write(name, bytes)).with_context(failed)?;
+    whole.finish().map(drop)?;
     let megabytes = size.bytes as f64 / 1e6;
     args.read.message(&format!(
         "{}: {}, {megabytes:.1} MB",
         folder.display(),
         sched::nouns::counted(size.files, "file")
     ));
-    let failed = || format!("--export {}", folder.display());
-    let whole = WholeFolder::create(folder).with_context(failed)?;
-    site.export(window, &mut |name, bytes| whole.write(name, bytes)).with_context(failed)?;
-    whole.finish().map(drop)
+    Ok(())
 }
 
 /// A trace as the page shows it.

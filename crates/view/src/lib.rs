@@ -29,8 +29,9 @@ mod serve;
 mod tests;
 
 pub use ask::{
-    Commands, Drawing, EpisodeStory, Finding, Follow, Format, FoundPath, ListKind, MainFinding, MainFindings,
-    MainPlace, MissedAt, MissedSteal, MissedSteals, PageGroup, PageGroups, PathFinding, Plotted, TaskGroupings,
+    AskedPart, Commands, Drawing, EpisodeStory, Finding, Follow, Format, FoundPath, FoundTable, ListKind, MainFinding,
+    MainFindings, MainPlace, MissedAt, MissedSteal, MissedSteals, PageGroup, PageGroups, PathFinding, PathOf, Plotted,
+    RunMeasure, RunMeasures, TableBy, TableCommand, TableNumbers, TableRow, TaskGroupings, ViolationList,
 };
 pub use columns::coding::{Digest, Unusable};
 pub use columns::longest::{CpuPath, Interval};

@@ -1,6 +1,6 @@
 //! The rings of the graph: its strongly connected components of three names and more.
 
-use crate::edges::{WakeEdge, WakeParty};
+use crate::edges::{WakeEdge, WakeParty, known_sum};
 use sched::seeded::SeededMap;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,8 +21,9 @@ pub struct WakeComponent {
     pub wakeups: u64,
     /// The part of all wakeups of its members that these are, from 0 to 1.
     pub part: f64,
-    /// The number of these wakeups after which the woken task was queued on a CPU with another last-level cache than the waker's.
-    pub other_llc: u64,
+    /// The number of these wakeups after which the woken task was queued on a CPU with another last-level cache than the waker's; null where
+    /// the topology shows it of none.
+    pub other_llc: Option<u64>,
 }
 
 /// Returns the components among the wakeups by tasks, those with the most wakeups first. An edge counts for them if it makes at least a tenth of the
@@ -45,7 +46,7 @@ pub(crate) fn components(edges: &[WakeEdge], woken_in_all: &BTreeMap<WakeParty, 
     let mut found: SeededMap<usize, (WakeComponent, BTreeMap<&WakeParty, u64>)> = SeededMap::default();
     for (name, component) in names.iter().zip(&of) {
         if sizes.get(component).is_some_and(|size| *size >= LEAST) {
-            let empty = WakeComponent { members: Vec::new(), wakeups: 0, part: 0.0, other_llc: 0 };
+            let empty = WakeComponent { members: Vec::new(), wakeups: 0, part: 0.0, other_llc: None };
             found.entry(*component).or_insert((empty, BTreeMap::new())).0.members.push((*name).clone());
         }
     }
@@ -58,7 +59,7 @@ pub(crate) fn components(edges: &[WakeEdge], woken_in_all: &BTreeMap<WakeParty, 
             && let Some((component, wakes)) = found.get_mut(waker)
         {
             component.wakeups += edge.wakeups;
-            component.other_llc += edge.other_llc;
+            component.other_llc = known_sum(component.other_llc, edge.other_llc);
             *wakes.entry(&edge.waker).or_default() += edge.wakeups;
         }
     }

@@ -118,10 +118,12 @@ pub struct WakeEdge {
     pub waited: Summary,
     /// The number of wakeups after which the woken task was queued on the CPU of the waker.
     pub same_cpu: u64,
-    /// The number of wakeups after which the woken task was queued on another CPU that has the last-level cache of the waker's.
-    pub same_llc: u64,
-    /// The number of wakeups after which the woken task was queued on a CPU with another last-level cache than the waker's.
-    pub other_llc: u64,
+    /// The number of wakeups after which the woken task was queued on another CPU that has the last-level cache of the waker's; null where
+    /// the topology shows it of none.
+    pub same_llc: Option<u64>,
+    /// The number of wakeups after which the woken task was queued on a CPU with another last-level cache than the waker's; null where the
+    /// topology shows it of none.
+    pub other_llc: Option<u64>,
     /// The number of wakeups after which the woken task was queued on another CPU, and the topology is not known.
     pub unknown_llc: u64,
 }
@@ -258,5 +260,13 @@ impl EdgeTable {
         let mut edges = self.0.into_rows();
         edges.sort_by_key(|(key, _)| *key);
         edges
+    }
+}
+
+/// The sum of two numbers, of which one may be unknown; nothing where both are.
+pub(crate) fn known_sum(a: Option<u64>, b: Option<u64>) -> Option<u64> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a + b),
+        _ => a.or(b),
     }
 }

@@ -48,7 +48,7 @@ struct DrawnEdge<'r> {
 
 impl<'r> DrawnEdge<'r> {
     fn of(from: GraphNode<'r>, edge: &'r WakeEdge, by: EdgeWeight) -> DrawnEdge<'r> {
-        let (near, far) = (edge.same_cpu + edge.same_llc, edge.other_llc);
+        let (near, far) = (edge.same_cpu + edge.same_llc.unwrap_or(0), edge.other_llc.unwrap_or(0));
         DrawnEdge { from, to: GraphNode::Party(&edge.woken), weight: edge.weight(by), wakeups: edge.wakeups, near, far }
     }
 

@@ -2,7 +2,7 @@
 
 use crate::Wakers;
 use crate::components::{WakeComponent, components};
-use crate::edges::{EdgeKey, EdgeSums, EdgeWeight, PartiesBy, PartyKey, WakeEdge, WakeParty};
+use crate::edges::{EdgeKey, EdgeSums, EdgeWeight, PartiesBy, PartyKey, WakeEdge, WakeParty, known_sum};
 use crate::futex::{FutexKey, FutexSums, FutexTable};
 use sched::lengths::Summary;
 use sched::{OfSelection, SchedState, Ts};
@@ -31,8 +31,8 @@ pub struct WakePair {
     /// Whether the pair is strongly connected: each makes at least half of the wakeups of the other.
     pub is_strong: bool,
     /// The number of wakeups in both directions after which the woken task was queued on a CPU with another last-level cache than
-    /// the waker's.
-    pub other_llc: u64,
+    /// the waker's; null where the topology shows it of none.
+    pub other_llc: Option<u64>,
 }
 
 /// The wakeups at a futex of one name by another.
@@ -195,6 +195,8 @@ fn futexes(table: FutexTable, party: impl Fn(PartyKey) -> WakeParty) -> Vec<Fute
 
 fn edge(waker: WakeParty, woken: WakeParty, sums: &EdgeSums) -> WakeEdge {
     let EdgeSums { wakeups, same_cpu, same_llc, other_llc, .. } = *sums;
+    let unknown_llc = wakeups - same_cpu - same_llc - other_llc;
+    let is_known = unknown_llc == 0 || same_llc + other_llc > 0;
     WakeEdge {
         waker,
         woken,
@@ -202,9 +204,9 @@ fn edge(waker: WakeParty, woken: WakeParty, sums: &EdgeSums) -> WakeEdge {
         slept: sums.slept.summary(),
         waited: sums.waited.summary(),
         same_cpu,
-        same_llc,
-        other_llc,
-        unknown_llc: wakeups - same_cpu - same_llc - other_llc,
+        same_llc: is_known.then_some(same_llc),
+        other_llc: is_known.then_some(other_llc),
+        unknown_llc,
     }
 }
 
@@ -228,7 +230,7 @@ fn pairs(edges: &[WakeEdge], woken_in_all: &BTreeMap<WakeParty, u64>) -> Vec<Wak
             part_of_second,
             part_of_first,
             is_strong: part_of_second >= 0.5 && part_of_first >= 0.5,
-            other_llc: forth.other_llc + back.other_llc,
+            other_llc: known_sum(forth.other_llc, back.other_llc),
         });
     }
     pairs.sort_by_key(|pair| std::cmp::Reverse(pair.back));

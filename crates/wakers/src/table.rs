@@ -28,7 +28,9 @@ pub(crate) fn table(report: &WakersReport, out: &mut dyn Write) -> Result<()> {
         let [(waker_pid, waker), (woken_pid, woken)] = [waker, woken].map(columns_of);
         let lengths = [&edge.slept, &edge.waited].map(distribution);
         let mut all: Vec<&dyn Display> = vec![&context, &waker_pid, &waker, &woken_pid, &woken];
-        all.extend([wakeups, same_cpu, same_llc, other_llc, unknown_llc].map(|number| number as &dyn Display));
+        let [same_llc, other_llc] = [*same_llc, *other_llc].map(known);
+        all.extend([wakeups, same_cpu].map(|number| number as &dyn Display));
+        all.extend([&same_llc as &dyn Display, &other_llc, unknown_llc]);
         lengths.iter().for_each(|numbers| all.extend(fields(numbers)));
         table.row(&all)?;
     }

@@ -85,10 +85,11 @@ fn edges(out: &mut String, title: &str, edges: &[WakeEdge], rows: usize) {
 
 /// The share of the wakeups of an edge that lead to another cache, in percent; `?` where the caches are not known.
 fn other_cache(edge: &WakeEdge) -> String {
-    let share = edge.other_llc * 100 / edge.wakeups.max(1);
+    let other = edge.other_llc.unwrap_or(0);
+    let share = other * 100 / edge.wakeups.max(1);
     match edge.unknown_llc {
         0 => format!("{share} %"),
-        _ if edge.other_llc > 0 => format!("≥ {share} %"),
+        _ if other > 0 => format!("≥ {share} %"),
         _ => "?".to_owned(),
     }
 }

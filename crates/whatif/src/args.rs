@@ -14,11 +14,11 @@ use std::path::{Path, PathBuf};
 /// The formats in which the answer can be written.
 pub(crate) const FORMATS: Formats = Formats::FIGURE_AND_TEXT;
 
-/// The same work under other scheduling policies, with the error of the prediction
+/// The most that any scheduler could gain on the same work, and a forecast for other policies
 ///
-/// The trace becomes work: bursts of CPU time, sleeps, and the wakeups that end them. A simulated machine executes the work
-/// under each policy. The model of the trace's own policy comes first: where it misses the trace by more than 5 % of the elapsed
-/// time, or where the sleep on the critical path has no known cause, there is no prediction, and the exit status is 3.
+/// The trace becomes work: bursts of CPU time, sleeps, and the wakeups that end them. A bound comes first: no scheduler needs less time for
+/// this work. A simulated machine then executes the work under each policy. Where the model of the trace's own policy misses the trace by
+/// more than 5 % of the elapsed time, or where the intervals say nothing, there is no forecast, and the exit status is 3.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES, mut_args(|argument| FORMATS.fit(argument)))]
 pub struct WhatifArgs {
@@ -34,8 +34,8 @@ pub struct WhatifArgs {
     /// Runs of the other variant, which the predictions are compared with: direction, size, skill, intervals that held
     #[arg(long, value_name = "FILES", value_delimiter = ',', requires = "predict_from")]
     pub(crate) measured: Vec<String>,
-    /// The policies to predict: observed, steal=core, steal=cluster, steal=llc, steal=node, steal=machine, steal=none or ideal
-    /// [default: observed, steal=llc with a topology, steal=machine, ideal]
+    /// The policies to predict: observed, steal=core, steal=cluster, steal=llc, steal=node, steal=machine, steal=none, newidle, newidle=random or
+    /// ideal [default: observed, steal=llc with a topology, steal=machine, ideal]
     #[arg(long = "under", alias = "policy", value_name = "POLICY", value_delimiter = ',')]
     pub(crate) policy: Vec<PolicyName>,
     /// The order of the run queues where a policy does not follow the trace [default: fair, with fifo in the intervals]
@@ -44,6 +44,10 @@ pub struct WhatifArgs {
     /// Time from the decision to steal until the task runs, such as 2us [default: 2us]
     #[arg(long, value_name = "TIME", value_parser = length)]
     pub(crate) steal_cost: Option<Dur>,
+    /// Time that new-idle balancing takes for the smallest scheduling domain of a CPU, and for all of them, such as 3us,20us
+    /// [default: by the machine file]
+    #[arg(long, value_name = "TIME[,TIME]", value_parser = length, value_delimiter = ',')]
+    pub(crate) newidle_cost: Vec<Dur>,
     /// Time by which the next run of a task is longer after a steal within its node [default: by this trace, where it shows
     /// enough migrations; else 0]
     #[arg(long, value_name = "TIME", value_parser = length)]

@@ -1,7 +1,8 @@
 //! The cost of migrations, as far as a trace shows it.
 
-use crate::engine::Costs;
+use crate::engine::{Costs, NewIdleCost};
 use events::CostRow;
+use machine::Machine;
 use sched::Dur;
 use sched::topology::Distance;
 
@@ -30,9 +31,30 @@ pub(crate) fn of_rows(rows: &[CostRow]) -> [Option<u64>; 2] {
     [near, measured(rows, true)]
 }
 
+/// Returns the time that new-idle balancing takes: the one that was given, of the smallest domain and of all, else the medians over the CPUs
+/// of the machine file; nothing where neither is known.
+pub(crate) fn new_idle(given: &[Dur], machine: Option<&Machine>) -> Option<NewIdleCost> {
+    if let Some(lowest) = given.first() {
+        let all = given.get(1).unwrap_or(lowest).0.max(lowest.0);
+        return Some(NewIdleCost { lowest: lowest.0, all });
+    }
+    let costs = &machine?.newidle_costs.as_ref()?.start;
+    let median = |mut costs: Vec<u64>| {
+        costs.sort_unstable();
+        costs.get(costs.len() / 2).copied()
+    };
+    let lowest = median(costs.values().map(|cost| cost.lowest_ns).collect())?;
+    Some(NewIdleCost { lowest, all: median(costs.values().map(|cost| cost.sum_ns).collect())?.max(lowest) })
+}
+
 /// Returns the costs of a simulation: those that were given, else the measured ones, else 2 µs a steal and nothing for a migration.
-pub(crate) fn costs(given: [Option<Dur>; 3], measured: [Option<u64>; 2]) -> Costs {
+pub(crate) fn costs(given: [Option<Dur>; 3], measured: [Option<u64>; 2], new_idle: Option<NewIdleCost>) -> Costs {
     let [steal, near, far] = given.map(|given| given.map(|length| length.0));
     let migration = near.or(measured[0]).unwrap_or(0);
-    Costs { steal: steal.unwrap_or(STEAL.0), migration, node_migration: far.or(measured[1]).unwrap_or(migration) }
+    Costs {
+        steal: steal.unwrap_or(STEAL.0),
+        migration,
+        node_migration: far.or(measured[1]).unwrap_or(migration),
+        new_idle,
+    }
 }

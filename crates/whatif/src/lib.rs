@@ -23,16 +23,20 @@
 
 mod args;
 mod balancer;
+mod bound;
 mod builder;
 mod burst_ends;
 mod chances;
 mod costs;
 mod document;
+mod domains;
 mod engine;
 mod figure;
 mod measures;
 mod model;
 mod moves;
+mod near_idle;
+mod new_idle;
 mod of_trace;
 mod policy;
 mod predict;
@@ -44,28 +48,38 @@ mod saved;
 mod simulated;
 mod skill;
 mod text;
+mod text_of_bound;
 mod timers;
 mod track;
+mod unfit;
+mod until_cut;
 mod without;
 
 pub use args::WhatifArgs;
+pub use bound::{BoundScope, Granted, least_elapsed};
 pub use builder::{BuildOptions, Context, ModelBuilder};
 pub use chances::{Balancing, PullRate};
 pub use engine::{
-    Costs, EngineOptions, Interrupts, LONGEST, Machine, Order, Placement, Policy, Run, TakesEvent, Wakeups, simulate,
+    Costs, EngineOptions, Interrupts, LONGEST, Machine, NewIdleCost, Order, Placement, Policy, Run, TakesEvent,
+    Wakeups, simulate,
 };
 pub use measures::{CommandWaits, QueueWaits, Reports, RunFigures, measures};
 pub use model::{
     Begin, ClassSum, JoinIndex, Model, ModelCpu, ModelSleep, ModelTask, MoveKind, PlacedOn, ProgramStep, QueueJoin,
     QueuedMove, SleepClass, SleepIndex, Taken, TaskIndex,
 };
+pub use new_idle::NewIdle;
+pub use of_trace::build_options;
 pub use policy::{Ideal, Observed, PolicyName, Steal};
-pub use predict::{MOST_ERROR, MOST_UNKNOWN, PredictOptions, measure_run, predict};
+pub use predict::{MOST_ERROR, MOST_WIDTH, PredictOptions, measure_run, predict};
 pub use question::WhatifQuestion;
 pub use recording::write_run;
-pub use report::{Calibration, CommandError, CostsOfPolicies, Estimate, PolicyRow, Prediction};
+pub use report::{
+    Bound, Calibration, CommandError, CostsOfPolicies, Estimate, LeastElapsed, OnPath, PolicyRow, Prediction,
+};
 pub use runs::{GroupEstimate, GroupPolicy, WhatifGroup};
 pub use saved::save_run;
 pub use simulated::SimulatedRun;
 pub use skill::{Skill, SkillMetric};
+pub use unfit::{MOST_CONTRADICTORY, Unfit};
 pub use without::{CauseCurve, CurvePoint};

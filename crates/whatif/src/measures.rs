@@ -36,6 +36,10 @@ pub struct RunFigures {
     pub busy_percent: f64,
     /// The number of switches to idle beside a waiting task that the CPU could have taken.
     pub missed_steals: u64,
+    /// The share of the violated time, in percent, in which the waiting tasks avoided the CPUs that idled, so that they may be bound to others;
+    /// absent unless `workcons` warns of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub confined_percent: Option<f64>,
     /// The waits of all tasks in run queues that ended with a run.
     pub waits: Summary,
     /// The waits by command, the one with the most waiting first.
@@ -116,6 +120,7 @@ impl RunFigures {
             violation_ns: Dur(work.movable.ns),
             cpu_time_lost_ns: Dur(lost.round() as u64),
             busy_percent: work.busy_percent,
+            confined_percent: work.confined_percent,
             missed_steals: why.missed.as_ref().map_or(0, |missed| missed.number),
             waits: waits.all.summary(),
             by_command,

@@ -1,7 +1,7 @@
 //! The work of a trace: programs of tasks, their sleeps with the causes that end them, and the order of the CPUs' runs.
 
 use crate::chances::Balancing;
-use sched::{Comm, Cpu, CpuSet, Dur, Pid, Ts};
+use sched::{Comm, Cpu, CpuSet, Dur, Pid, TaskId, Ts};
 use serde::Serialize;
 
 /// The index of a task in [`Model::tasks`].
@@ -90,6 +90,8 @@ pub struct ModelSleep {
     pub length: u64,
     /// Whether an event of the window ends the sleep.
     pub ends: bool,
+    /// Whether a softirq on top of a task of a program ended the sleep, perhaps on behalf of that task, as on loopback.
+    pub on_task: bool,
     /// Whether the waking preceded the switch-out.
     pub announced: bool,
     /// The number of the state with which the task was switched out.
@@ -100,6 +102,17 @@ pub struct ModelSleep {
     pub waker: Cpu,
     /// The run queue that the task joins afterwards.
     pub join: JoinIndex,
+}
+
+impl ModelSleep {
+    /// Whether any task may have caused the end of the sleep, or the time is unknown.
+    pub fn is_open(&self) -> bool {
+        match self.class {
+            SleepClass::Unknown | SleepClass::Throttled => true,
+            SleepClass::Interrupt => self.on_task,
+            _ => false,
+        }
+    }
 }
 
 /// The CPU that a wakeup chose, relative to CPUs that a changed schedule moves.
@@ -207,6 +220,8 @@ pub enum Begin {
 /// A task with its program.
 #[derive(Clone, Debug)]
 pub struct ModelTask {
+    /// The life of the PID that the task is; absent in a model that no trace was read for.
+    pub id: Option<TaskId>,
     /// The PID of the task.
     pub pid: Pid,
     /// The PID of the parent, where the fork is in the trace.
@@ -217,10 +232,19 @@ pub struct ModelTask {
     pub prio: i32,
     /// The CPU of the task at the beginning.
     pub cpu: Cpu,
+    /// The CPUs that the task may use until it first joins a queue: an index of [`Model::sets`]; absent where it is not restricted.
+    pub allowed: Option<u32>,
     /// The state in which the task begins.
     pub begin: Begin,
     /// The steps of the program, in order.
     pub steps: Vec<ProgramStep>,
+}
+
+impl ModelTask {
+    /// Whether the task uses a CPU in the window.
+    pub fn has_work(&self) -> bool {
+        self.steps.iter().any(|step| matches!(step, ProgramStep::Run(_)))
+    }
 }
 
 /// A CPU of the model.
@@ -292,6 +316,8 @@ pub struct Model {
     pub early_wakeups: u64,
     /// The commands whose bursts end together again and again, `N` for the number at the end of a name: perhaps they spin at barriers.
     pub spinners: Vec<Comm>,
+    /// The number of switches.
+    pub switches: u64,
     /// The number of times that a task changed its state. Beyond `most_turns` nothing is added to the model, which then cannot be
     /// used.
     pub turns: u64,

@@ -6,18 +6,21 @@ use crate::document::{SCHEMA, WhatifDocument, WhatifRun};
 use crate::engine::Costs;
 use crate::measures::{RunFigures, measures};
 use crate::model::Model;
+use crate::near_idle::NearIdle;
 use crate::policy::PolicyName;
 use crate::predict::{PredictOptions, predict};
 use crate::timers::{CLOCK_SLEEP, TimerPlaces};
+use crate::unfit::Unfit;
+use crate::until_cut::UntilCut;
 use crate::without::{CauseCurve, ViolatingWait};
 use crate::{costs, text, without};
 use anyhow::{Context as _, Result, bail};
 use events::Cost;
 use parse::Trace;
-use path::CriticalPath;
+use path::{CriticalPath, Path};
 use sched::seeded::SeededMap;
-use sched::topology::{CpuOrder, Distance};
-use sched::{TaskFilter, Tracepoint};
+use sched::topology::{CpuOrder, Distance, parse_cpu_list};
+use sched::{ChosenCpus, Cpu, CpuSet, QueuedAsk, QueuedSums, TaskFilter, Tracepoint};
 use session::args::BeginArgs;
 use session::formats::json;
 use session::section::{MaybeSection, ReportSection, Unanswered, listed, part};
@@ -43,6 +46,31 @@ fn contexts(trace: &Trace) -> SeededMap<u16, Context> {
     let interrupts = interrupts.into_iter().map(|(tracepoint, context)| (trace.format_of(tracepoint), context));
     let others = CONTEXTS.into_iter().map(|(system, name, context)| (trace.format_named(system, name), context));
     interrupts.chain(others).filter_map(|(format, context)| Some((format?.id, context))).collect()
+}
+
+/// The isolated CPUs by the machine file, and all CPUs of the machine.
+fn isolated(session: &Session) -> (CpuSet, CpuSet) {
+    let listed = session.machine.as_ref().and_then(|machine| machine.cpus.isolated.as_deref());
+    let isolated = listed.and_then(parse_cpu_list).unwrap_or_default();
+    let machine = (0..session.trace.info().cpus.min(Cpu::LIMIT)).map(Cpu);
+    (isolated.into_iter().collect(), machine.collect())
+}
+
+/// Returns the facts of a session that its model depends on, for tasks that change their state at most so many times.
+pub fn build_options(session: &Session, most_turns: u64) -> BuildOptions<'_> {
+    let (isolated, machine) = isolated(session);
+    let TimerPlaces { absolute, set_absolute } = TimerPlaces::of(session, most_turns);
+    BuildOptions {
+        topology: session.topology.clone(),
+        affinity: session.affinity.as_deref(),
+        isolated,
+        machine,
+        contexts: contexts(&session.trace),
+        absolute,
+        set_absolute,
+        spins: None,
+        most_turns: Some(most_turns),
+    }
 }
 
 /// The policies that are predicted where none is named.
@@ -72,33 +100,47 @@ pub(crate) fn predicted(args: &WhatifArgs, session: &Session, most_turns: u64) -
             session.name()
         );
     }
+    if args.newidle_cost.len() > 2 {
+        bail!("--newidle-cost has two times: of the smallest scheduling domain, and of all");
+    }
+    let needs_cost = policies.iter().any(|policy| matches!(policy, PolicyName::NewIdle { .. }));
+    let new_idle = costs::new_idle(&args.newidle_cost, session.machine.as_ref()).filter(|_| needs_cost);
+    if needs_cost && new_idle.is_none() {
+        bail!(
+            "{}: newidle needs the time that new-idle balancing takes: a machine file of schedviz record has it, or give --newidle-cost 3us,20us \
+             (max_newidle_lb_cost below /sys/kernel/debug/sched/domains of that machine)",
+            session.name()
+        );
+    }
     let measured = measured_options(session);
-    let affinity = session.affinity.as_deref();
     let spins = args.spins.clone().map(|tasks| TaskFilter { tasks: Some(tasks), ..TaskFilter::default() });
-    let (topology, contexts) = (session.topology.clone(), contexts(&session.trace));
-    let TimerPlaces { absolute, set_absolute } = TimerPlaces::of(session, most_turns);
-    let build =
-        BuildOptions { topology, affinity, contexts, absolute, set_absolute, spins, most_turns: Some(most_turns) };
+    let build = BuildOptions { spins, ..build_options(session, most_turns) };
     let analysis = || {
         let path = CriticalPath::new(path::Options { zero: session.start, ..Default::default() });
-        (ModelBuilder::new(&build), measures(&measured), path, Cost::new(&session.topology))
+        let path = path.with_affinity(session.affinity.clone());
+        let ask = QueuedAsk { tasks: None, cpus: ChosenCpus::default(), affinity: session.affinity.clone() };
+        let others = (QueuedSums::new(ask), measures(&measured), path, Cost::new(&session.topology));
+        UntilCut::new(ModelBuilder::new(&build), others)
     };
     let outcome = session.follow(&BeginArgs::default(), session.window, analysis)?;
-    let (model, reports, path, cost_rows) = outcome.output;
-    if model.is_cut() {
-        let most = warnings::grouped(model.most_turns);
+    let Some((model, (queued, reports, path, cost_rows))) = outcome.output else {
+        let most = warnings::grouped(most_turns);
         let alone = if most_turns == MOST_TURNS_OF_A_SECTION { ", or ask schedviz whatif" } else { "" };
         let why = format!("tasks change their state more than {most} times; choose a part with --min and --max{alone}");
         return Err(Unanswered(why)).with_context(|| session.name());
-    }
+    };
     let trace = RunFigures::of(&reports);
     let measured_costs = costs::of_rows(&cost_rows);
     let options = PredictOptions {
         policies,
         order: args.queue,
-        costs: costs::costs([args.steal_cost, args.migration_cost, args.node_migration_cost], measured_costs),
+        costs: costs::costs([args.steal_cost, args.migration_cost, args.node_migration_cost], measured_costs, new_idle),
         topology: &session.topology,
         measured: &measured,
+        unfit: Unfit::of(session, &outcome.diagnostics, model.switches),
+        cpus: session.trace.info().cpus,
+        near_idle_ns: near_idle(session, &path)?,
+        queued,
     };
     let given = [args.migration_cost, args.node_migration_cost];
     let is_measured = |at: usize| given[at].is_none() && measured_costs[at].is_some();
@@ -128,7 +170,7 @@ pub(crate) fn section(session: &Session) -> MaybeSection<'_> {
             move |(), page| {
                 let (run, ..) = predicted(args, page.session, MOST_TURNS_OF_A_SECTION)?;
                 let calibration = &run.prediction.calibration;
-                if !calibration.is_predictable {
+                if !calibration.is_predictable && run.prediction.bound.is_none() {
                     let why = [calibration.reasons.as_slice(), &calibration.advice].concat();
                     return Err(Unanswered::because(format!("not predictable: {}", why.join("; "))));
                 }
@@ -143,6 +185,15 @@ pub(crate) fn section(session: &Session) -> MaybeSection<'_> {
             },
         )
     })))
+}
+
+/// The queued time on a path beside idle CPUs under the same cache, in nanoseconds; nothing where the caches are not known.
+fn near_idle(session: &Session, path: &Path) -> Result<Option<u64>> {
+    if !session.topology.has_groups(CpuOrder::Llc) || path.times.queued_beside_idle_ns == 0 {
+        return Ok(session.topology.has_groups(CpuOrder::Llc).then_some(0));
+    }
+    let analysis = || NearIdle::new(path, &session.topology);
+    Ok(Some(session.follow(&BeginArgs::default(), session.window, analysis)?.output))
 }
 
 /// The curves of the origins that are asked for.

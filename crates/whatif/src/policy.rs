@@ -2,6 +2,7 @@
 
 use crate::engine::{Machine, Placement, Policy};
 use crate::model::TaskIndex;
+use crate::new_idle::NewIdle;
 use sched::Cpu;
 use sched::topology::Distance;
 use std::fmt;
@@ -48,7 +49,9 @@ impl Policy for Steal {
         let within = self.within.filter(|_| machine.waiting() > 0)?;
         let near = machine.nearest(cpu).take_while(|(distance, _)| *distance <= within);
         let mut overloaded = near.map(|(_, other)| other).filter(|other| machine.running(*other).is_some());
-        overloaded.find_map(|other| machine.queue(other).find(|task| machine.may_use(*task, cpu)))
+        overloaded.find_map(|other| {
+            machine.queue(other).find(|task| machine.is_movable(*task) && machine.may_use(*task, cpu))
+        })
     }
 }
 
@@ -86,6 +89,11 @@ pub enum PolicyName {
     Observed,
     /// Stealing within a distance; none for the trace's placements without any stealing.
     Steal(Option<Distance>),
+    /// New-idle balancing as the kernel has it, with `NI_RANDOM` or without.
+    NewIdle {
+        /// Whether domains are searched as often as that has helped.
+        by_success: bool,
+    },
     /// One run queue for the machine.
     Ideal,
 }
@@ -96,6 +104,7 @@ impl PolicyName {
         match self {
             PolicyName::Observed => Box::new(Observed),
             PolicyName::Steal(within) => Box::new(Steal { within }),
+            PolicyName::NewIdle { by_success } => Box::new(NewIdle::new(by_success)),
             PolicyName::Ideal => Box::new(Ideal),
         }
     }
@@ -119,6 +128,8 @@ impl FromStr for PolicyName {
         Ok(match text {
             "observed" => PolicyName::Observed,
             "ideal" => PolicyName::Ideal,
+            "newidle" => PolicyName::NewIdle { by_success: false },
+            "newidle=random" => PolicyName::NewIdle { by_success: true },
             "steal=none" => PolicyName::Steal(None),
             "steal=core" => PolicyName::Steal(Some(Distance::Smt)),
             "steal=cluster" => PolicyName::Steal(Some(Distance::Cluster)),
@@ -127,7 +138,7 @@ impl FromStr for PolicyName {
             "steal=machine" => PolicyName::Steal(Some(Distance::Machine)),
             _ => {
                 return Err(
-                    "a policy is observed, steal=core, steal=cluster, steal=llc, steal=node, steal=machine, steal=none or ideal"
+                    "a policy is observed, steal=core, steal=cluster, steal=llc, steal=node, steal=machine, steal=none, newidle, newidle=random or ideal"
                         .to_owned(),
                 );
             }

@@ -1,14 +1,16 @@
 //! Predictions: the model under each policy, calibrated by the trace, each number with an interval.
 
+use crate::bound::{BoundFacts, BoundScope, bound};
 use crate::engine::{Costs, EngineOptions, Interrupts, Order, Policy, Run, Wakeups};
 use crate::measures::{RunFigures, measures};
 use crate::model::{Model, ModelSleep, SleepClass};
 use crate::policy::PolicyName;
 use crate::report::{Calibration, CommandError, Estimate, PolicyRow, Prediction, error_percent};
 use crate::simulated::SimulatedRun;
+use crate::unfit::Unfit;
 use path::{Path, SegmentKind};
 use sched::seeded::SeededMap;
-use sched::{Dur, Pass, Pid, Topology, Ts};
+use sched::{Dur, Pass, Pid, QueuedTimes, Topology, Ts};
 use workcons::Options;
 
 /// The policies to predict, and the rules of the simulation.
@@ -23,16 +25,24 @@ pub struct PredictOptions<'o> {
     pub topology: &'o Topology,
     /// The options of the measurement of the violation, of the trace and of each simulated run.
     pub measured: &'o Options<'o>,
+    /// The reason in the trace itself why there is no forecast.
+    pub unfit: Option<Unfit>,
+    /// The number of CPUs of the machine.
+    pub cpus: u32,
+    /// The queued time on the path beside idle CPUs under the same last-level cache, in nanoseconds, where the caches are known.
+    pub near_idle_ns: Option<u64>,
+    /// The queued time of all tasks by kind, where it is known.
+    pub queued: Option<QueuedTimes>,
 }
 
 /// The greatest calibration error of the elapsed time, in percent, with which there is a prediction.
 pub const MOST_ERROR: f64 = 5.0;
 
-/// The greatest share of sleep without a known cause in the sleep on the critical path, in percent, with which there is a prediction.
-pub const MOST_UNKNOWN: f64 = 10.0;
+/// The greatest width of an interval of the elapsed time, in percent of that, which says something.
+pub const MOST_WIDTH: f64 = 50.0;
 
-/// The share of the path, in percent, below which sleep without a known cause is of no weight.
-const LEAST_UNKNOWN: f64 = 1.0;
+/// The share of the path, in percent, from which on a record of the causes of sleeps would narrow the intervals.
+const WORTH_CAUSES: f64 = 10.0;
 
 /// The assumptions of one simulation that a trace leaves open.
 #[derive(Clone, Copy, Debug)]
@@ -120,17 +130,40 @@ pub fn predict(model: &Model, trace: &RunFigures, path: Option<&Path>, options: 
     };
     let (observed, observed_run) = measure(PolicyName::Observed, &usual);
     let (rules, _) = measure(PolicyName::Steal(None), &usual);
-    let calibration = calibrate(model, trace, (&observed, &observed_run), &rules, path);
+    let mut calibration = calibrate(model, trace, (&observed, &observed_run), &rules, path);
+    if let Some(unfit) = options.unfit {
+        (calibration.reasons, calibration.advice) = (vec![unfit.reason()], vec![unfit.advice()]);
+    }
+    let exec = model.exit.map(|exit| Ts(exit.0.saturating_sub_unsigned(trace.elapsed_ns.0)));
+    let exec = exec.filter(|_| trace.elapsed_is_command);
+    let facts = BoundFacts {
+        scope: BoundScope { exec, cpus: options.cpus },
+        path,
+        near_idle_ns: options.near_idle_ns,
+        queued: options.queued,
+    };
+    let is_known =
+        !matches!(options.unfit, Some(Unfit::Contradictory(_))) && exec.is_some() == trace.elapsed_is_command;
+    let bound = if is_known { bound(model, trace, &facts) } else { None };
+    let open = Opened {
+        least: bound.map_or(0.0, |bound| bound.least.elapsed_ns.0 as f64),
+        path_ns: calibration.open_on_path_ns.0 as f64,
+        may_be_bound: calibration.seem_bound_percent.is_some(),
+    };
     let row = |name: &PolicyName| match name {
         PolicyName::Observed => observed_row(trace, &observed, observed_run),
         _ => {
             let runs: Vec<(RunFigures, Run)> = assumed.iter().map(|assumed| measure(*name, assumed)).collect();
-            predicted_row(*name, trace, (&observed, &rules), &runs)
+            predicted_row(*name, trace, (&observed, &rules), &runs, &open)
         }
     };
-    let rows = if calibration.is_predictable { options.policies.iter().map(row).collect() } else { Vec::new() };
+    let mut rows: Vec<PolicyRow> =
+        if calibration.reasons.is_empty() { options.policies.iter().map(row).collect() } else { Vec::new() };
+    refuse_wide(&mut calibration, &mut rows, trace);
+    calibration.is_predictable = calibration.reasons.is_empty();
     Prediction {
         calibration,
+        bound,
         rows,
         trace: trace.clone(),
         costs: options.costs.into(),
@@ -170,6 +203,36 @@ fn observed_row(trace: &RunFigures, observed: &RunFigures, run: Run) -> PolicyRo
     })
 }
 
+/// The intervals that say nothing are no forecast.
+fn refuse_wide(calibration: &mut Calibration, rows: &mut Vec<PolicyRow>, trace: &RunFigures) {
+    let width =
+        |row: &PolicyRow| 100.0 * (row.elapsed_ns.high - row.elapsed_ns.low) / (trace.elapsed_ns.0 as f64).max(1.0);
+    let others = rows.iter().filter(|row| row.policy != PolicyName::Observed.to_string());
+    let Some(narrowest) = others.map(width).min_by(f64::total_cmp).filter(|least| *least > MOST_WIDTH) else { return };
+    let open = calibration.open_on_path_ns;
+    let own = calibration.own_error_percent();
+    let by = if open.0 > 0 {
+        format!(", and {} of the critical path may have been caused by any task", open.human())
+    } else {
+        String::new()
+    };
+    calibration.reasons.push(format!(
+        "the narrowest interval is {narrowest:.0} % of the elapsed time wide, more than {MOST_WIDTH} %: the model's own error is {own:.1} %{by}"
+    ));
+    calibration.advice.push("record all CPUs, without losses, and every event that schedviz record records".to_owned());
+    rows.clear();
+}
+
+/// The parts of a trace that are open, and that no simulation has.
+struct Opened {
+    /// The least elapsed time under any scheduler, in nanoseconds; zero if it is not known.
+    least: f64,
+    /// The time on the critical path that may move with any task, in nanoseconds.
+    path_ns: f64,
+    /// Whether the waiting tasks may be bound to their CPUs, so that no policy changes anything.
+    may_be_bound: bool,
+}
+
 /// The row of a policy: its run under the usual assumptions, with those under the others in the interval, and as far on both sides as
 /// the run without stealing, `rules`, is from the trace.
 fn predicted_row(
@@ -177,6 +240,7 @@ fn predicted_row(
     trace: &RunFigures,
     (observed, rules): (&RunFigures, &RunFigures),
     runs: &[(RunFigures, Run)],
+    open: &Opened,
 ) -> PolicyRow {
     let each: Vec<Run> = runs.iter().map(|(_, run)| *run).collect();
     row(name, &each, |metric| {
@@ -186,8 +250,11 @@ fn predicted_row(
         let values = runs.iter().map(|(figures, _)| metric.of(figures)).chain([value - miss, value + miss]);
         let most = if let Metric::Busy = metric { 100.0 } else { f64::MAX };
         let widened = values.flat_map(|value| [value * (1.0 - error).max(0.0), value * (1.0 + error)]);
-        let widened = widened.map(|value| value.clamp(0.0, most));
-        Estimate::new(value, truth, widened)
+        let unchanged = open.may_be_bound.then_some(truth);
+        let moved = if let Metric::Elapsed = metric { open.path_ns } else { 0.0 };
+        let least = if let Metric::Elapsed = metric { open.least } else { 0.0 };
+        let ends = widened.chain(unchanged).flat_map(|value| [value, value - moved]);
+        Estimate::new(value.max(least), truth, ends.map(|value| value.clamp(0.0, most).max(least)))
     })
 }
 
@@ -246,17 +313,13 @@ fn calibrate(
                 .to_owned(),
         );
     }
-    let unknown_percent = if sleep > 0 { 100.0 * unknown as f64 / sleep as f64 } else { 0.0 };
-    if unknown_percent > MOST_UNKNOWN && unknown as f64 * 100.0 > LEAST_UNKNOWN * length as f64 {
-        reasons.push(format!(
-            "{unknown_percent:.0} % of the sleep on the critical path, {}, has no known cause, more than {MOST_UNKNOWN} %",
-            Dur(unknown).human()
+    let open = path.map_or(0, |path| path.times.unknown_ns.saturating_add(path.possible_ns));
+    if unknown as f64 * 100.0 > WORTH_CAUSES * length as f64 {
+        advice.push(format!(
+            "{:.0} % of the critical path is sleep without a known cause; record the causes for narrower intervals: schedviz record --whatif, or \
+             with trace-cmd -e timer -e irq -e block_rq_complete -e 'syscalls:sys_enter_*nanosleep'",
+            100.0 * unknown as f64 / length as f64
         ));
-        advice.push(
-            "record the causes as well: schedviz record --whatif, or with trace-cmd -e timer -e irq -e block_rq_complete \
-             -e 'syscalls:sys_enter_*nanosleep'"
-                .to_owned(),
-        );
     }
     let mean = |figures: &RunFigures, command| {
         figures.by_command.iter().find(|row| row.command == command).and_then(|row| row.waits.mean_ns)
@@ -277,8 +340,12 @@ fn calibrate(
         mean_wait_error_percent: error_percent(Metric::MeanWait.of(observed), Metric::MeanWait.of(trace)),
         rules_elapsed_error_percent: error_percent(kept.elapsed_ns.0 as f64, trace.elapsed_ns.0 as f64),
         rules_violation_error_points: share(kept) - share(trace),
+        rules_mean_wait_error_percent: error_percent(Metric::MeanWait.of(kept), Metric::MeanWait.of(trace)),
+        path_ns: Dur(length),
         sleep_on_path_ns: Dur(sleep),
         unknown_sleep_on_path_ns: Dur(unknown),
+        open_on_path_ns: Dur(open),
+        seem_bound_percent: trace.confined_percent,
         waits: errors.collect(),
     }
 }

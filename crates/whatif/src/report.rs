@@ -3,7 +3,7 @@
 use crate::engine::{Costs, Order};
 use crate::measures::RunFigures;
 use crate::model::{ClassSum, Taken};
-use sched::{Comm, Dur};
+use sched::{Comm, Dur, QueuedTimes};
 use serde::Serialize;
 
 /// The relative difference of a value from a true one, in percent; zero where both are zero, 100 where only the true one is.
@@ -112,12 +112,29 @@ pub struct Calibration {
     pub rules_elapsed_error_percent: f64,
     /// The error of policy `steal=none` in the time in violation, in percentage points of the run.
     pub rules_violation_error_points: f64,
+    /// The error of policy `steal=none` in the mean wait, in percent.
+    pub rules_mean_wait_error_percent: f64,
+    /// The length of the critical path, in nanoseconds; zero where no path was found.
+    pub path_ns: Dur,
     /// The sleep on the critical path that no task ends, and the unknown time on it, in nanoseconds.
     pub sleep_on_path_ns: Dur,
     /// The part of that whose cause the trace does not show, in nanoseconds.
     pub unknown_sleep_on_path_ns: Dur,
+    /// The time on the critical path that may move with any task, in nanoseconds: unknown time, and what is only possibly on the path.
+    pub open_on_path_ns: Dur,
+    /// The share of the violated time, in percent, in which the waiting tasks seem bound to CPUs other than those that idled; absent where they
+    /// do not, and where the CPUs that tasks may use are known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seem_bound_percent: Option<f64>,
     /// The waits by command, the one with the most waiting first.
     pub waits: Vec<CommandError>,
+}
+
+impl Calibration {
+    /// The error of the model's rules, or of the trace's own policy if that is greater, in the elapsed time, in percent.
+    pub fn own_error_percent(&self) -> f64 {
+        self.rules_elapsed_error_percent.abs().max(self.elapsed_error_percent.abs())
+    }
 }
 
 /// The time that decisions of policies cost in the simulation.
@@ -130,13 +147,72 @@ pub struct CostsOfPolicies {
     pub migration_ns: Dur,
     /// The time by which the next run of a task is longer after a steal from another node, in nanoseconds.
     pub node_migration_ns: Dur,
+    /// The time that new-idle balancing takes for the smallest scheduling domain, in nanoseconds; null where no policy needs it.
+    pub new_idle_lowest_ns: Option<Dur>,
+    /// The time that new-idle balancing takes for all domains of a CPU, in nanoseconds; null likewise.
+    pub new_idle_all_ns: Option<Dur>,
 }
 
 impl From<Costs> for CostsOfPolicies {
     fn from(costs: Costs) -> CostsOfPolicies {
-        let Costs { steal, migration, node_migration } = costs;
-        CostsOfPolicies { steal_ns: Dur(steal), migration_ns: Dur(migration), node_migration_ns: Dur(node_migration) }
+        let Costs { steal, migration, node_migration, new_idle } = costs;
+        CostsOfPolicies {
+            steal_ns: Dur(steal),
+            migration_ns: Dur(migration),
+            node_migration_ns: Dur(node_migration),
+            new_idle_lowest_ns: new_idle.map(|cost| Dur(cost.lowest)),
+            new_idle_all_ns: new_idle.map(|cost| Dur(cost.all)),
+        }
     }
+}
+
+/// The least elapsed time of the work of a trace under any scheduler.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct LeastElapsed {
+    /// The greater one of the other two, in nanoseconds: no scheduler needs less.
+    pub elapsed_ns: Dur,
+    /// The longest chain of runs and sleeps each of which needs the one before it, in nanoseconds.
+    pub chain_ns: Dur,
+    /// The time for which the CPUs that tasks may use are busy at least, with what must happen before and behind, in nanoseconds.
+    pub work_ns: Dur,
+}
+
+/// The queued time on the critical path of a trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct OnPath {
+    /// The length of the path, in nanoseconds.
+    pub length_ns: Dur,
+    /// The queued time on the path by kind, in nanoseconds.
+    pub queued: QueuedTimes,
+    /// The part beside idle CPUs under the same last-level cache, in nanoseconds; null without a topology that has caches.
+    pub near_idle_ns: Option<Dur>,
+    /// The wakeups in progress on the path, in nanoseconds; null where they are not known.
+    pub waking_ns: Option<Dur>,
+}
+
+/// The bound that no scheduler can beat on the work of a trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Bound {
+    /// The least elapsed time of this work. Unknown and throttled time, and sleeps that any task may have caused to end, take none.
+    pub least: LeastElapsed,
+    /// The elapsed time of the trace without that, in nanoseconds: the most that any placement can gain.
+    pub most_gain_ns: Dur,
+    /// The least elapsed time if these keep their length; absent if that is not longer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub least_if_kept: Option<LeastElapsed>,
+    /// The least elapsed time if each task is bound to the CPUs that it used; absent unless tasks seem bound.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub least_if_bound: Option<LeastElapsed>,
+    /// The number of CPUs on which the work is divided.
+    pub cpus: u32,
+    /// The queued time on the critical path; absent without a path.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<OnPath>,
+    /// The queued time of all tasks by kind, in nanoseconds; null where no event shows when tasks were woken.
+    pub queued: Option<QueuedTimes>,
 }
 
 /// The prediction from one trace.
@@ -145,6 +221,8 @@ impl From<Costs> for CostsOfPolicies {
 pub struct Prediction {
     /// The model against the trace itself.
     pub calibration: Calibration,
+    /// The bound that no scheduler can beat on this work; null where it is not known what ran when, or where the programs do not come to the end.
+    pub bound: Option<Bound>,
     /// The predictions, in the order of the policies that were asked for; empty where there is none.
     pub rows: Vec<PolicyRow>,
     /// The figures of the run as it was recorded.

@@ -6,6 +6,7 @@ use crate::engine::Order;
 use crate::report::{Estimate, PolicyRow, Prediction};
 use crate::runs::{GroupEstimate, WhatifGroup};
 use crate::skill::{Skill, SkillMetric};
+use crate::text_of_bound::{bound_in_words, bound_table, gain_percent};
 use crate::without::CauseCurve;
 use question::Spread;
 use sched::Dur;
@@ -39,45 +40,71 @@ fn run_text(out: &mut String, run: &WhatifRun, rows: usize) {
     let calibration = &prediction.calibration;
     let of =
         if prediction.trace.elapsed_is_command { "of the traced command" } else { "until the last task left its CPU" };
-    paragraph(out, 0, 2, &format!("{name}: {}", answer(prediction)));
+    paragraph(out, 0, 2, &format!("{name}: {}", bound_in_words(prediction, of)));
+    bound_table(out, prediction);
+    out.push('\n');
+    paragraph(out, 0, 2, &format!("Forecast: {}", answer(prediction)));
     if calibration.is_predictable {
-        let of = format!("(other policies on the work of this trace, {} {of})", prediction.trace.elapsed_ns.human());
+        let of = format!(
+            "(on the work of this trace, {} {of}, not of another run; the model's own error is {:.1} %)",
+            prediction.trace.elapsed_ns.human(),
+            rounded(calibration.own_error_percent(), 1)
+        );
         paragraph(out, 2, 3, &of);
-    }
-    for advice in &calibration.advice {
-        paragraph(out, 2, 4, advice);
+    } else {
+        calibration.advice.iter().for_each(|advice| paragraph(out, 2, 4, advice));
     }
     calibration_text(out, run, rows);
     if calibration.is_predictable {
         table(out, &prediction.rows);
+        ideal_text(out, &prediction.rows);
     }
     without_text(out, &run.without);
     notes(out, run);
 }
 
-/// Whether another policy would have been faster, in a sentence: by the whole interval of a prediction, not by its value.
+/// The forecast for the first other policy that was asked for, in a sentence: its interval, not its value.
 fn answer(prediction: &Prediction) -> String {
     let calibration = &prediction.calibration;
     if !calibration.is_predictable {
         let reasons = calibration.reasons.join("; ");
-        return format!("whether another policy would have been faster is not predictable from this trace: {reasons}");
+        return format!("what another policy would have changed is not predictable from this trace: {reasons}");
     }
-    let trace = prediction.trace.elapsed_ns.0 as f64;
-    let mut others: Vec<&PolicyRow> = prediction.rows.iter().filter(|row| row.policy != "observed").collect();
-    others.sort_by(|a, b| a.elapsed_ns.value.total_cmp(&b.elapsed_ns.value));
-    let Some(best) = others.first() else { return "no other policy was asked for".to_owned() };
-    let by = |row: &PolicyRow| {
-        let percent = |ns: f64| if trace > 0.0 { rounded(100.0 * (ns - trace) / trace, 1) } else { 0.0 };
-        let Estimate { value, low, high, .. } = row.elapsed_ns;
-        format!("{}: {:+.1} % ({:+.1} to {:+.1} %)", row.policy, percent(value), percent(low), percent(high))
+    let Some(row) = prediction.rows.iter().find(|row| row.policy != "observed") else {
+        return "no other policy was asked for".to_owned();
     };
-    let faster = others.iter().find(|row| row.elapsed_ns.high < trace);
-    match faster {
-        Some(row) => format!("another policy would have been faster: {}", by(row)),
-        None if others.iter().all(|row| row.elapsed_ns.low >= trace) => {
-            format!("no other policy would have been faster: {}", by(best))
+    let change =
+        format!("{} {}", policy_in_words(&row.policy), change_in_words(row, prediction.trace.elapsed_ns.0 as f64));
+    match calibration.seem_bound_percent {
+        Some(_) => format!("{change}; nothing, if the tasks are bound"),
+        None => change,
+    }
+}
+
+fn policy_in_words(policy: &str) -> &str {
+    match policy {
+        "steal=core" => "stealing within a core",
+        "steal=cluster" => "stealing within a cluster",
+        "steal=llc" => "stealing under the last-level cache",
+        "steal=node" => "stealing within a node",
+        "steal=machine" => "stealing from any CPU",
+        "steal=none" => "the order of queues of the model, without stealing,",
+        "ideal" => "one run queue for all CPUs",
+        other => other,
+    }
+}
+
+/// The interval of the elapsed time under a policy as a change.
+fn change_in_words(row: &PolicyRow, trace: f64) -> String {
+    let percent = |ns: f64| if trace > 0.0 { rounded(100.0 * ns / trace, 1) } else { 0.0 };
+    let (shorter, longer) = (percent(trace - row.elapsed_ns.low), percent(row.elapsed_ns.high - trace));
+    match (shorter > 0.0, longer > 0.0) {
+        (false, false) => "would not change the length of this run".to_owned(),
+        (true, false) => format!("would shorten this run by {:.1} to {shorter:.1} %", (-longer).max(0.0)),
+        (false, true) => format!("would lengthen this run by {:.1} to {longer:.1} %", (-shorter).max(0.0)),
+        (true, true) => {
+            format!("would shorten this run by at most {shorter:.1} %, or lengthen it by at most {longer:.1} %")
         }
-        None => format!("no other policy is predicted to be faster for certain: {}", by(best)),
     }
 }
 
@@ -106,12 +133,18 @@ fn runs_text(out: &mut String, runs: &[WhatifRun]) {
         let row = run.prediction.rows.iter().find(|row| row.policy == policy);
         row.map(|row| row.elapsed_ns)
     };
-    let columns = [TextColumn::Names { least: 20, most: 30 }, TextColumn::Numbers(6), TextColumn::Numbers(6)];
-    let mut table = TextTable::new(columns.into_iter().chain(policies.iter().map(|_| TextColumn::Numbers(12))));
-    table.row(["elapsed time", "trace", "error"].into_iter().chain(policies.iter().copied()));
+    let columns = [TextColumn::Names { least: 20, most: 30 }].into_iter().chain([6, 6, 6].map(TextColumn::Numbers));
+    let mut table = TextTable::new(columns.chain(policies.iter().map(|_| TextColumn::Numbers(12))));
+    table.row(["elapsed time", "trace", "bound", "error"].into_iter().chain(policies.iter().copied()));
     for run in runs {
         let error = rounded(run.prediction.calibration.elapsed_error_percent, 2);
-        let first = [named(run), length(run.prediction.trace.elapsed_ns.0 as f64), format!("{error:+.2}%")];
+        let trace = run.prediction.trace.elapsed_ns;
+        let bound = run
+            .prediction
+            .bound
+            .as_ref()
+            .map_or("-".to_owned(), |bound| format!("{:.1}%", -gain_percent(&bound.least, trace)));
+        let first = [named(run), length(trace.0 as f64), bound, format!("{error:+.2}%")];
         let cells = policies.iter().map(|policy| {
             value(run, policy).map_or("-".to_owned(), |estimate| {
                 let change =
@@ -217,6 +250,7 @@ fn calibration_text(out: &mut String, run: &WhatifRun, rows: usize) {
         "  the model's order (steal=none)".to_owned(),
         format!("{:+.2}%", calibration.rules_elapsed_error_percent),
         format!("{:+.2} pp", calibration.rules_violation_error_points),
+        format!("{:+.1}%", rounded(calibration.rules_mean_wait_error_percent, 1)),
     ]);
     add(out, &table);
     if calibration.waits.is_empty() || rows == 0 {
@@ -280,6 +314,23 @@ fn table(out: &mut String, rows: &[PolicyRow]) {
     add(out, &table);
 }
 
+/// The reason why the ideal can be slower than another policy, where it is.
+fn ideal_text(out: &mut String, rows: &[PolicyRow]) {
+    let elapsed = |row: &PolicyRow| row.elapsed_ns.value.round();
+    let Some(ideal) = rows.iter().find(|row| row.policy == "ideal") else { return };
+    let others = rows.iter().filter(|row| row.policy.starts_with("steal="));
+    if let Some(faster) =
+        others.filter(|row| elapsed(row) < elapsed(ideal)).min_by(|a, b| elapsed(a).total_cmp(&elapsed(b)))
+    {
+        let why = format!(
+            "ideal is slower than {} here: one queue for all CPUs wastes no CPU time, but has the task run next that ran least, not the one for which \
+             the others wait.",
+            faster.policy
+        );
+        paragraph(out, 0, 2, &why);
+    }
+}
+
 fn without_text(out: &mut String, curves: &[CauseCurve]) {
     let Some(first) = curves.first() else { return };
     let numbers = first.points.iter().map(|_| TextColumn::Numbers(7));
@@ -334,12 +385,15 @@ fn notes(out: &mut String, run: &WhatifRun) {
         0,
         2,
         &format!(
-            "A steal costs {}, a migration {}{}, between nodes {}{}. Queues are {order}{}; the slice is {}{}, an idle CPU needs {} to switch; wakeups {}.",
+            "A steal costs {}, a migration {}{}, between nodes {}{}{}. Queues are {order}{}; the slice is {}{}, an idle CPU needs {} to switch; wakeups {}.",
             costs.steal_ns.human(),
             costs.migration_ns.human(),
             by(near),
             costs.node_migration_ns.human(),
             by(far),
+            costs.new_idle_lowest_ns.zip(costs.new_idle_all_ns).map_or_else(String::new, |(lowest, all)| {
+                format!(", a search by new-idle balancing {}, of all domains {}", lowest.human(), all.human())
+            }),
             if prediction.order_is_given { "" } else { ", with fifo in the intervals" },
             prediction.taken.slice_ns.human(),
             by(prediction.taken.slice_is_measured),
@@ -362,6 +416,9 @@ fn notes(out: &mut String, run: &WhatifRun) {
             names.join(", ")
         );
         paragraph(out, 0, 2, &hint);
+    }
+    if prediction.calibration.is_predictable {
+        prediction.calibration.advice.iter().for_each(|advice| paragraph(out, 0, 2, advice));
     }
     paragraph(
         out,

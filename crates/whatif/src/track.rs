@@ -11,6 +11,8 @@ pub(crate) struct Announcement {
     /// The step of the waker, if a task emitted it in task context.
     pub(crate) by: Option<(TaskIndex, usize)>,
     pub(crate) class: SleepClass,
+    /// Whether a softirq emitted it on top of a task of a program.
+    pub(crate) on_task: bool,
 }
 
 /// The part of a task's life that its program does not have yet.

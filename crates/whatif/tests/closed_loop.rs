@@ -6,7 +6,7 @@ use sched::topology::Distance;
 use sched::{Affinity, Cpu, CpuSet, EventKind, Pass, Pid, SchedEvent, Topology};
 use std::ops::ControlFlow;
 use testkit::Operation::{Nap, NapUntil, Run, Wait, Wake};
-use testkit::{Rng, Worker, Workload};
+use testkit::{Worker, Workload};
 use whatif::{BuildOptions, Costs, Model, ModelBuilder, Order, PolicyName, PredictOptions, Prediction, RunFigures};
 use workcons::Options;
 
@@ -58,6 +58,10 @@ fn closed_loop(work: &Workload, steal: i64) -> Loop {
         costs: Costs { steal: steal as u64, ..Costs::default() },
         topology: &Topology::default(),
         measured: &options,
+        unfit: None,
+        cpus: work.cpus as u32,
+        near_idle_ns: None,
+        queued: None,
     };
     let prediction = whatif::predict(&model(&events, affinity.as_ref()), &trace, None, &predicting);
     Loop { prediction, trace, truth }
@@ -169,48 +173,11 @@ fn a_bound_task_gains_nothing() {
     assert_eq!(elapsed(&work, 2_000), [20 * MS, 20 * MS, 20 * MS]);
 }
 
-/// Random work whose dependencies all show in the trace: each task is woken by one other, which it waits for since before.
-fn random(seed: u64, with_all: bool) -> Workload {
-    let mut rng = Rng::new(seed);
-    let cpus = 2 + rng.below(5);
-    let tasks = cpus + rng.below(3 * cpus);
-    let mut workers: Vec<Worker> = Vec::new();
-    for index in 0..tasks {
-        let run = |rng: &mut Rng| Run(1 + rng.below(5_000_000) as i64);
-        let mut program = Vec::new();
-        // Most tasks begin queued, the others are woken by one before them.
-        if index > 1 && rng.below(3) == 0 {
-            let waker = rng.below(index);
-            program.push(Wait);
-            let at = 1 + rng.below(workers[waker].program.len());
-            workers[waker].program.insert(at, Wake(index));
-        }
-        for _ in 0..1 + rng.below(4) {
-            program.push(run(&mut rng));
-            if with_all && rng.below(3) == 0 {
-                let nap = 1 + rng.below(4_000_000) as i64;
-                let until = 1 + rng.below(20_000_000) as i64;
-                program.push(if rng.below(2) == 0 { Nap(nap) } else { NapUntil(until) });
-                program.push(run(&mut rng));
-            }
-        }
-        let mut worker = Worker::on(rng.below(cpus), program);
-        if with_all && rng.below(5) == 0 {
-            worker.allowed = Some(vec![worker.cpu]);
-        }
-        if with_all && rng.below(8) == 0 {
-            worker.prio = 10;
-        }
-        workers.push(worker);
-    }
-    work(cpus, workers)
-}
-
 #[test]
 fn predictions_are_exact_under_equal_rules() {
     let mut gains = 0;
     for seed in 0..60 {
-        let work = random(seed, false);
+        let work = Workload::random(seed, false);
         let found = closed_loop(&work, 2_000);
         let [observed, stealing] = found.prediction.rows.as_slice() else {
             panic!("seed {seed}: {:?}", found.prediction)
@@ -232,7 +199,7 @@ fn runs() -> u64 {
 fn intervals_hold_with_timers_bound_and_real_time_tasks() {
     let (mut elapsed, mut violated, mut widths, mut exact) = (0, 0, Vec::new(), 0);
     for seed in 0..runs() {
-        let found = closed_loop(&random(1_000 + seed, true), 2_000);
+        let found = closed_loop(&Workload::random(1_000 + seed, true), 2_000);
         let [_, stealing] = found.prediction.rows.as_slice() else { panic!("seed {seed}: {:?}", found.prediction) };
         let (estimate, truth) = (&stealing.elapsed_ns, found.truth.elapsed_ns.0 as f64);
         elapsed += u64::from(estimate.holds(truth));
@@ -258,7 +225,7 @@ fn intervals_hold_with_timers_bound_and_real_time_tasks() {
 #[test]
 #[ignore = "a measurement"]
 fn events_are_simulated_fast() {
-    let mut work = random(7, true);
+    let mut work = Workload::random(7, true);
     for worker in &mut work.workers {
         let program: Vec<_> = (0..20_000).flat_map(|nth| [Run(50_000 + nth % 977), Nap(1 + nth % 70_001)]).collect();
         worker.program = program;

@@ -5,7 +5,8 @@ use std::ops::ControlFlow;
 use testkit::Operation::{Run as Runs, Wait, Wake};
 use testkit::{Worker, Workload};
 use whatif::{
-    BuildOptions, Costs, EngineOptions, Interrupts, Model, ModelBuilder, Order, PolicyName, Run, Wakeups, simulate,
+    BuildOptions, Costs, EngineOptions, Interrupts, Model, ModelBuilder, NewIdleCost, Order, PolicyName, Run, Wakeups,
+    simulate,
 };
 
 fn model(events: &[SchedEvent]) -> Model {
@@ -14,7 +15,9 @@ fn model(events: &[SchedEvent]) -> Model {
 }
 
 fn run(model: &Model, policy: &str) -> Run {
-    let (topology, costs) = (Topology::default(), Costs { steal: 2_000, ..Costs::default() });
+    let topology = Topology::default();
+    let costs =
+        Costs { steal: 2_000, new_idle: Some(NewIdleCost { lowest: 3_000, all: u64::MAX }), ..Costs::default() };
     let (order, interrupts, wakeups) = (Order::Fair, Interrupts::KeepLength, Wakeups::ByKind);
     let options = EngineOptions { topology: &topology, order, costs, interrupts, wakeups };
     let policy = policy.parse::<PolicyName>().expect("a policy");
@@ -109,4 +112,24 @@ fn a_task_that_is_born_twice_waits_once() {
     for policy in ["observed", "steal=none", "ideal"] {
         assert!(run(&model, policy).events < 100, "{policy}");
     }
+}
+
+#[test]
+fn a_cpu_goes_idle_at_the_end_of_time() {
+    // Task 2 waits on CPU 0 and has not run before; CPU 1 idles, runs task 3 and goes idle again.
+    let end = i64::MAX - 10_000_000;
+    let mut events = vec![switch(end, 0, 0, PrevState::RUNNABLE, 1), switch(end, 1, 0, PrevState::RUNNABLE, 3)];
+    events.push(event(end + 10, 0, 1, EventKind::WakeupNew { task: task(2), target: Cpu(0) }));
+    events.push(switch(end + 1_000_000, 1, 3, PrevState::asleep(1), 0));
+    events.push(event(end + 1_500_000, 0, 1, EventKind::Wakeup { task: task(3), target: Cpu(1) }));
+    events.push(switch(end + 1_500_010, 1, 0, PrevState::RUNNABLE, 3));
+    events.push(switch(end + 1_600_000, 1, 3, PrevState::asleep(1), 0));
+    events.push(switch(end + 3_000_000, 0, 1, PrevState::asleep(1), 2));
+    events.push(switch(end + 4_000_000, 0, 2, PrevState::asleep(1), 0));
+    let model = model(&events);
+    for policy in ["newidle", "newidle=random"] {
+        let run = run(&model, policy);
+        assert!(run.finished && run.end.0 > end, "{policy}: {run:?}");
+    }
+    assert_eq!(run(&model, "newidle").steals, 1);
 }

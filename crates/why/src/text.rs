@@ -8,14 +8,14 @@ use crate::report::{Rows, WhyReport, WhyRow};
 use crate::sentence::finding;
 use crate::story::Story;
 use crate::{barred, smaller};
-use sched::Dur;
 use sched::balancer::{NewIdleOutcome, Verdicts};
 use sched::lengths::human;
 use sched::nouns::noun;
+use sched::{Dur, Pid};
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use timeline::Drawable;
 use timeline::text::{paragraph, queued_kinds, short};
+use timeline::{Drawable, PageAddress};
 use workcons::Waiters;
 
 /// The rows of one origin.
@@ -118,7 +118,18 @@ pub fn text(report: &WhyReport, trace: &Drawable, most: usize) -> String {
     }
     out.push_str(&barred::text(report.barred.as_deref(), 3));
     out.push_str(&smaller::text(report.on_smaller_cpu.as_deref()));
+    if let Some((longest, pid)) = longest_wait(waiting) {
+        let view = PageAddress::wait(pid, longest.start_in_trace_ns, longest.duration_ns);
+        trace.next_view(&mut out, "the longest of these waits", &view);
+    }
     out
+}
+
+/// The wait that was in violation for longest, with its task; the first of equal ones.
+fn longest_wait(waiting: &Rows) -> Option<(&Longest, Pid)> {
+    let longest =
+        waiting.rows.iter().filter_map(|row| row.longest.as_ref()).filter_map(|found| Some((found, found.pid?)));
+    longest.min_by_key(|(found, _)| (std::cmp::Reverse(found.violated_ns), found.start_in_trace_ns))
 }
 
 /// The tasks that are assumed to be bound.

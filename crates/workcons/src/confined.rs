@@ -12,7 +12,7 @@ use sched::{Cpu, Dur, TaskId, Ts};
 const MAX_SAMPLES: usize = 256;
 
 /// A sample with more waiters is not looked at: some of them will have moved.
-const MAX_WAITERS: usize = 64;
+pub(crate) const MAX_WAITERS: usize = 64;
 
 /// The binary logarithm of the first step in nanoseconds: 2.1 ms.
 const FIRST_STEP: u32 = 21;
@@ -75,7 +75,7 @@ struct Sample {
     first: u64,
     last: u64,
     idle: Used,
-    /// The waiters; none if they are too many.
+    /// The waiters; none if they are too many, or some are known not to be bound.
     waiters: Vec<Waiter>,
 }
 
@@ -159,7 +159,7 @@ impl Confined {
                 Seeing::Use(task, cpu) => self.use_of(task, cpu),
                 Seeing::Execute(task) => self.execute(task),
                 Seeing::Stretch(stretch) => {
-                    self.sample(stretch.from, stretch.to, &stretch.idle, stretch.waiters.into_iter());
+                    self.sample(stretch.from, stretch.to, &stretch.idle, stretch.waiters);
                 }
             }
         }
@@ -219,20 +219,20 @@ impl Confined {
         self.start.after(Dur((self.steps(ts) + 1) << self.step))
     }
 
-    /// Samples a stretch without a change from `from` to `to`, in which these CPUs idled and these tasks waited.
-    pub(crate) fn sample(&mut self, from: Ts, to: Ts, idle: &[Cpu], waiters: impl Iterator<Item = TaskId>) {
+    /// Samples a stretch without a change from `from` to `to`, in which these CPUs idled and these tasks waited; no tasks where some of them
+    /// are known not to be bound.
+    pub(crate) fn sample(&mut self, from: Ts, to: Ts, idle: &[Cpu], waiters: Vec<TaskId>) {
         let (first, last) = (self.steps(from) + 1, self.steps(to));
         if first > last {
             return;
         }
         if let Some(log) = &mut self.log {
-            let (idle, waiters) = (idle.to_vec(), waiters.take(MAX_WAITERS + 1).collect());
+            let idle = idle.to_vec();
             return log.push(Seeing::Stretch(Box::new(SampledStretch { from, to, idle, waiters })));
         }
         let number = self.next;
         self.next += 1;
-        let tasks: Vec<TaskId> = waiters.take(MAX_WAITERS + 1).collect();
-        let few = if tasks.len() > MAX_WAITERS { &[] } else { tasks.as_slice() };
+        let few = if waiters.len() > MAX_WAITERS { &[] } else { waiters.as_slice() };
         let waiters = few.iter().map(|task| self.waiter(*task, number)).collect();
         let idle = Used(idle.iter().fold(0, |used, cpu| used | Used::of(*cpu).0));
         self.samples.push(Sample { number, first, last, idle, waiters });
@@ -284,20 +284,29 @@ impl Confined {
         })
     }
 
+    /// The CPUs that a waiter used, by those of its parts of the trace in which it avoided the CPUs that idled; nothing if it did in none.
+    fn avoiding(&self, waiter: &Waiter, sample: &Sample) -> Option<Used> {
+        let (before, after) = (waiter.before, self.after(waiter.task, sample.number));
+        let mut whole = before;
+        whole.add(after);
+        let avoiding = [whole, before, after].into_iter().filter(|queued| queued.avoids(sample.idle));
+        // A task is bound after its fork: of several parts of the trace the one with the fewest CPUs shows more.
+        avoiding.map(|queued| queued.on).min_by_key(|on| on.0.count_ones())
+    }
+
     /// The share of the violated time in which no waiter used a CPU that idled, in percent; nothing if there is too little
-    /// of it.
-    pub(crate) fn percent(&self) -> Option<f64> {
-        let avoids = |waiter: &Waiter, sample: &Sample| {
-            let (before, after) = (waiter.before, self.after(waiter.task, sample.number));
-            let mut whole = before;
-            whole.add(after);
-            [before, after, whole].iter().any(|queued| queued.avoids(sample.idle))
-        };
-        let confined =
-            |sample: &&Sample| !sample.waiters.is_empty() && sample.waiters.iter().all(|waiter| avoids(waiter, sample));
-        let all: u64 = self.samples.iter().map(Sample::instants).sum();
-        let part: u64 = self.samples.iter().filter(confined).map(Sample::instants).sum();
-        (all >= MIN_INSTANTS).then(|| 100.0 * part as f64 / all as f64)
+    /// of it. With it the CPUs that these waiters used, as bits: bit 0 is CPU 0, or another one that is equal to it modulo 64.
+    pub(crate) fn share(&self) -> Option<(f64, u64)> {
+        let (mut all, mut part, mut on) = (0, 0, 0);
+        for sample in &self.samples {
+            all += sample.instants();
+            let used: Option<Vec<Used>> = sample.waiters.iter().map(|waiter| self.avoiding(waiter, sample)).collect();
+            if let Some(used) = used.filter(|used| !used.is_empty()) {
+                part += sample.instants();
+                on = used.iter().fold(on, |on, used| on | used.0);
+            }
+        }
+        (all >= MIN_INSTANTS).then(|| (100.0 * part as f64 / all as f64, on))
     }
 }
 
@@ -312,9 +321,9 @@ mod tests {
         let ms = |n: i64| Ts(1000 + n * 1_000_000);
         // Every second millisecond of two seconds, and then three seconds at once.
         for n in (0..2000).step_by(2) {
-            confined.sample(ms(n), ms(n + 1), &[Cpu(1)], std::iter::empty());
+            confined.sample(ms(n), ms(n + 1), &[Cpu(1)], Vec::new());
         }
-        confined.sample(ms(2000), ms(5000), &[Cpu(1)], std::iter::empty());
+        confined.sample(ms(2000), ms(5000), &[Cpu(1)], Vec::new());
         assert!(confined.samples.len() <= MAX_SAMPLES);
         let instants = |from: u64, to: u64| -> u64 {
             let within = confined.samples.iter().filter(|s| (from..to).contains(&(s.first << confined.step)));

@@ -58,7 +58,7 @@ pub use bounds::{Bounds, RigorousBounds};
 pub use capacity::{Capacities, LostCapacity};
 pub use figure::{Runs, figure};
 pub use held_back::HeldBack;
-pub use judge::{Limits, judge};
+pub use judge::{Limits, bounds_of_rounding, judge};
 pub use kernel_lengths::{Disagreement, KernelLengths, LengthCheck};
 pub use metrics::metrics;
 pub use pending::{Held, LONG_PENDING, PendingSwitch};
@@ -69,13 +69,13 @@ pub use sched_idle::{SchedIdle, SchedIdleFigures};
 pub use strips::Strip;
 pub use text::{next, table, text};
 pub use throttling::{ThrottledCgroup, ThrottledCpu, ThrottledTask, Throttling};
-pub use unbalanced::{Unbalanced, UnbalancedEpisode};
+pub use unbalanced::{Unbalanced, UnbalancedEpisode, fewer_tasks};
 pub use unknown::{Gaps, Unknown, UnknownParts};
 pub use violation::{SelectedWatch, ViolationSteps, Watch, is_violated_in};
 pub use waiter_args::WaiterArgs;
 
 use capacity::CapacityLoss;
-use confined::Confined;
+use confined::{Confined, MAX_WAITERS};
 use count::Counts;
 use joined::PieceLog;
 use pending::PendingSwitches;
@@ -238,7 +238,7 @@ pub struct WorkConservation<'o> {
     integrals: Integrals,
     traced: Option<(Ts, Option<Ts>)>,
     strips: Option<strips::Gatherer>,
-    /// Signs of affinity, where nothing is known of it.
+    /// Signs of affinity, where that of some tasks is not known.
     confined: Option<Confined>,
     throttling: Option<Throttling>,
     /// The unbalanced time, if it was asked for.
@@ -275,7 +275,7 @@ impl<'o> WorkConservation<'o> {
             sampled: Ts(0),
             integrals: Integrals::default(),
             traced: None,
-            confined: options.affinity.is_none_or(|affinity| !affinity.has_lists()).then(Confined::new),
+            confined: options.affinity.is_none_or(|affinity| !affinity.has_lists_and_records()).then(Confined::new),
             throttling: options.throttling.then(Throttling::default),
             unbalanced: options.unbalanced.then(|| Box::new(Imbalance::new(options.waiters as usize, options.zero))),
             capacity: options.capacities.as_ref().map(|capacities| Box::new(CapacityLoss::new(capacities))),
@@ -355,7 +355,7 @@ impl<'o> WorkConservation<'o> {
     #[inline]
     fn follow_lengths(&mut self, ts: Ts, cpus: &[Cpu], state: &SchedState) {
         if let Some(unbalanced) = &mut self.unbalanced {
-            unbalanced.follow(ts, cpus, &self.followed.sets, |cpu| load(self.options, cpu, state), state);
+            unbalanced.follow(ts, cpus, &self.followed, |cpu| load(self.options, cpu, state), state);
         }
     }
 
@@ -366,7 +366,8 @@ impl<'o> WorkConservation<'o> {
         self.account(ts);
         if self.followed.renew(pid, self.options.affinity, state) {
             self.update_violation(ts);
-            if let Some(TaskState::Waiting(cpu)) = state.task_of(pid).map(|task| task.state) {
+            if let Some((task, TaskState::Waiting(cpu))) = state.task_of(pid).map(|task| (task.id(), task.state)) {
+                self.unbalanced.iter_mut().for_each(|unbalanced| unbalanced.renew(task, &self.followed, state));
                 self.follow_lengths(ts, &[cpu], state);
             }
         }
@@ -458,9 +459,14 @@ impl<'o> WorkConservation<'o> {
         if let Some(confined) = self.confined.as_mut().filter(|_| self.followed.sets.violation(way).holds()) {
             let (idle, overloaded) = self.followed.sets.cpus(way);
             let followed = &self.followed;
-            let counted = |t: &&Task| followed.counts(t.id(), way);
-            let waiters = overloaded.iter().flat_map(|cpu| state.waiting(*cpu)).filter(counted).map(Task::id);
-            confined.sample(from, ts, &idle, waiters);
+            let counted = |t: &&Task| followed.counts(t.id(), way) && followed.sets.may_run(t.id(), way);
+            let waiters = overloaded.iter().flat_map(|cpu| state.waiting(*cpu)).filter(counted);
+            // A task whose list has an idle CPU is not bound to others: with it the sample shows nothing.
+            let affinity = self.options.affinity;
+            let is_listed = |t: &Task| affinity.is_some_and(|affinity| affinity.has_list_of_program(t.pid, state));
+            let unlisted: Option<Vec<_>> =
+                waiters.take(MAX_WAITERS + 1).map(|t| (!is_listed(t)).then(|| t.id())).collect();
+            confined.sample(from, ts, &idle, unlisted.unwrap_or_default());
         }
     }
 
@@ -550,7 +556,8 @@ impl Analysis for WorkConservation<'_> {
     // Compiled into the loop over the events, and what follows is not: a third of the events change nothing.
     #[inline(always)]
     fn after(&mut self, event: &SchedEvent, state: &SchedState) {
-        if !state.spans().is_empty() || !state.cpu_spans().is_empty() {
+        // A CPU that another task occupies is among those touched; a task that weighs more or less from now on is no span.
+        if !state.spans().is_empty() || !state.touched().is_empty() {
             self.follow(event, state);
         }
         match event.kind {

@@ -8,7 +8,7 @@ use anyhow::{Result, anyhow};
 use machine::Affinity;
 use membership::{SchedPolicy, TasksBy};
 use question::{Question, Subcommand};
-use sched::{Chosen, Cpu, Judgement, Verdict};
+use sched::{Chosen, Judgement, Verdict};
 use session::Session;
 use session::args::{BeginArgs, ReadArgs, WindowArgs, typed};
 use session::formats::{Format, Formats, OutputName, Renderings, headed, json};
@@ -212,8 +212,7 @@ fn shows_sched_idle(args: &WorkconsArgs, session: &Session) -> bool {
 
 /// The capacities of the CPUs by the machine file, where they differ.
 pub fn capacities(session: &Session) -> Option<Capacities> {
-    let places = &session.machine.as_ref()?.cpus.places;
-    Capacities::of(places.iter().filter_map(|place| Some((Cpu(place.cpu), place.capacity?))))
+    Capacities::of(session.machine.as_ref()?.cpus.capacities())
 }
 
 /// The comparison with the kernel's lengths of run queues, where the trace has them.

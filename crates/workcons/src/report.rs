@@ -11,7 +11,7 @@ use crate::{
 };
 use sched::episodes::Totals;
 use sched::topology::Distance;
-use sched::{Dur, OfSelection, SchedState, Topology, Ts};
+use sched::{Cpu, Dur, OfSelection, SchedState, Topology, Ts};
 use serde::Serialize;
 
 /// One way of counting waiters, measured.
@@ -155,10 +155,13 @@ pub struct Report {
     /// The mean number of tasks that waited.
     pub mean_waiting: f64,
     /// The share of the violated time, in percent, in which no waiting task was queued on a CPU that idled, before that instant or
-    /// after it: these tasks may be bound to other CPUs. Absent unless it is more than half of a violation of at least 25 % of the time, and if lists
-    /// of the CPUs that tasks may use were given.
+    /// after it: these tasks may be bound to other CPUs. Absent unless it is more than half of a violation of at least 25 % of the time. No task
+    /// whose own list of CPUs was given counts here.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub confined_percent: Option<f64>,
+    /// The CPUs on which these tasks were queued instead; absent without that share, and on machines with more than 64 CPUs.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub confined_to: Vec<Cpu>,
     /// The violation with CPUs that run `SCHED_IDLE` tasks alone as idle ones, where the machine file lists such tasks or
     /// `--idle-counts-as idle` asks for it; absent otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -288,9 +291,12 @@ pub(crate) fn build(analysis: WorkConservation<'_>, end: Ts, state: &SchedState)
         scene: e.note,
     };
     chosen.longest = longest.into_iter().map(in_report).collect();
-    let confined_percent = confined.as_ref().and_then(crate::Confined::percent);
-    let confined_percent =
-        confined_percent.filter(|share| *share > CONFINED_PERCENT && chosen.percent >= VIOLATED_PERCENT);
+    let confined = confined.as_ref().and_then(crate::Confined::share);
+    let confined = confined.filter(|(share, _)| *share > CONFINED_PERCENT && chosen.percent >= VIOLATED_PERCENT);
+    let is_exact = state.observed().all(|cpu| cpu.0 < u64::BITS);
+    let on = confined.filter(|_| is_exact).map_or(0, |(_, on)| on);
+    let confined_to: Vec<Cpu> = (0..u64::BITS).filter(|cpu| on >> cpu & 1 == 1).map(Cpu).collect();
+    let confined_percent = confined.map(|(share, _)| share);
     let (elapsed, is_command) = match traced {
         Some((from, Some(to))) => (to.since(from), true),
         _ => (window, false),
@@ -318,6 +324,7 @@ pub(crate) fn build(analysis: WorkConservation<'_>, end: Ts, state: &SchedState)
         mean_running: mean(integrals.running),
         mean_waiting: mean(integrals.waiting),
         confined_percent,
+        confined_to,
         sched_idle: None,
         has_ext_queues: state.has_ext_queues(),
         held_back: state.shows_wakeups().then(|| HeldBack {

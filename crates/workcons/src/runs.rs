@@ -185,9 +185,7 @@ fn kernel_throttled(session: &Session) -> Vec<KernelThrottled> {
     let is_whole = session.window == Window::default() && session.trace.past().is_none();
     let cgroups = session.machine.iter().filter(|_| is_whole).flat_map(|machine| &machine.cgroups);
     let found = cgroups.filter_map(|cgroup| {
-        let end = *cgroup.stat_at_end.as_ref()?.get("throttled_usec")?;
-        let start = cgroup.stat.get("throttled_usec").copied().or_else(|| cgroup.is_new.then_some(0))?;
-        let ns = end.checked_sub(start)?.saturating_mul(1000);
+        let ns = cgroup.counted("throttled_usec")?.saturating_mul(1000);
         (ns > 0).then(|| KernelThrottled { path: cgroup.path.clone(), ns })
     });
     found.collect()

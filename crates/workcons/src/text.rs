@@ -1,13 +1,13 @@
 //! The text of a report on one trace, and the table of several traces.
 
-use crate::report::{Report, percent};
+use crate::report::{EpisodeReport, Report, percent};
 use crate::{Scene, SchedIdleFigures, Waiters};
 use sched::Dur;
 use sched::topology::{Distance, shorten_cpu_list};
 use std::fmt::Write;
 use timeline::table::{TextColumn, TextTable};
 use timeline::text::{CASES, Detail, case, case_head, paragraph};
-use timeline::{Drawable, Next};
+use timeline::{Drawable, Next, PageAddress};
 
 /// The headline, behind *work conservation is*.
 pub(crate) fn headline(report: &Report) -> String {
@@ -113,14 +113,14 @@ fn not_violated(report: &Report) -> Vec<String> {
     if let Some(found) = &report.unbalanced {
         let longest = found.longest.first().map_or(String::new(), |longest| {
             format!(
-                ", the longest {} from {:.6} s with {} tasks fewer",
+                ", the longest {} from {:.6} s{}",
                 longest.duration_ns.human(),
                 longest.start_in_trace_ns as f64 / 1e9,
-                longest.difference
+                crate::fewer_tasks(longest.difference, " with ")
             )
         });
         lines.push(format!(
-            "unbalanced: no CPU idled, and a CPU had at least two tasks fewer than another, {:.2} % of the time ({}{longest})",
+            "unbalanced: no CPU idled, and a task waited beside a shorter queue, {:.2} % of the time ({}{longest})",
             found.percent,
             sched::nouns::counted(found.episodes, "episode"),
         ));
@@ -134,8 +134,19 @@ pub fn next(report: &Report, trace: &Drawable) -> String {
     if let Some(e) = report.longest().first() {
         let commands = [Next::Draw, Next::Queues, Next::Why];
         trace.next(&mut out, "the longest episode", e.start_in_trace_ns, e.duration_ns, &commands);
+        trace.view(&mut out, 2, &longest_on_page(report, e));
     }
     out
+}
+
+/// The view of the longest episode. The page follows those of movable tasks step by step.
+fn longest_on_page(report: &Report, episode: &EpisodeReport) -> PageAddress {
+    let (start, length) = (episode.start_in_trace_ns, episode.duration_ns);
+    let view = match report.waiters {
+        Waiters::Movable => PageAddress::episode(start, length),
+        Waiters::All | Waiters::Application => PageAddress::selection(start, length),
+    };
+    view.task(episode.scene.waiting.first().map(|task| task.pid))
 }
 
 /// The violation with CPUs that run `SCHED_IDLE` tasks alone as idle ones, in words.

@@ -1,10 +1,12 @@
-//! Unbalanced time: a CPU has at least two runnable tasks more than another that its waiting task may use, which does not idle
-//! (`docs/read-the-numbers.md#queued-time`).
+//! Unbalanced time: a task waits beside a shorter queue (`docs/read-the-numbers.md#queued-time`).
 
-use crate::violation::{ALL, Sets};
-use sched::{Cpu, CpuSet, Dur, Load, SchedState, Ts};
+mod weighed;
+
+use crate::violation::{ALL, FollowedSets, Sets};
+use sched::{Cpu, CpuSet, Dur, Load, SchedState, TaskId, Ts};
 use serde::Serialize;
 use std::cmp::Reverse;
+use weighed::WaitersByWeight;
 
 /// Maximum number of the longest episodes that are kept.
 const KEPT: usize = 5;
@@ -41,8 +43,14 @@ pub struct UnbalancedEpisode {
     pub start_in_trace_ns: u64,
     /// The length of the episode, in nanoseconds.
     pub duration_ns: Dur,
-    /// The largest difference between the numbers of runnable tasks of two CPUs in it.
+    /// The largest difference in it between the number of runnable tasks of a CPU and the smallest one of those that its waiting task may use. It is
+    /// below 2 where the weights of the tasks alone made the queue too long.
     pub difference: u32,
+}
+
+/// The largest difference of an unbalanced time behind a word, such as ` with 3 tasks fewer`; nothing where the weights of the tasks made it one.
+pub fn fewer_tasks(difference: u32, before: &str) -> String {
+    if difference < DIFFERENCE { String::new() } else { format!("{before}{difference} tasks fewer") }
 }
 
 /// An episode with its ends; without the second one it is open.
@@ -62,6 +70,8 @@ struct QueueStanding {
     runs: bool,
     /// Whether a task runs while a counted one waits that may use every CPU.
     is_counted: bool,
+    /// Whether some task there weighs more or less than one of nice 0.
+    is_odd: bool,
 }
 
 /// The share of a part in a whole, in percent; zero if there is no whole.
@@ -69,7 +79,35 @@ fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { 100.0 * part as f64 / whole as f64 }
 }
 
-/// Follows the unbalanced time, in constant time per event but for tasks that may use certain CPUs.
+/// Lengths of queues, as bits: the next one is found by words, however far it is.
+#[derive(Clone, Debug, Default)]
+struct Lengths {
+    words: Vec<u64>,
+}
+
+impl Lengths {
+    fn set(&mut self, length: usize, is_in: bool) {
+        let (word, bit) = (length / 64, 1 << (length % 64));
+        if word >= self.words.len() {
+            self.words.resize(word + 1, 0);
+        }
+        if is_in { self.words[word] |= bit } else { self.words[word] &= !bit }
+    }
+
+    /// The shortest length in it from this one on.
+    fn next(&self, from: usize) -> Option<usize> {
+        let mut at = from / 64;
+        let mut word = self.words.get(at)? & (u64::MAX << (from % 64));
+        while word == 0 {
+            at += 1;
+            word = *self.words.get(at)?;
+        }
+        Some(64 * at + word.trailing_zeros() as usize)
+    }
+}
+
+/// Follows the unbalanced time, in a time per event that grows with the number of different lengths of queues alone, but for tasks that may use
+/// certain CPUs.
 #[derive(Clone, Debug)]
 pub(crate) struct Imbalance {
     way: usize,
@@ -77,6 +115,8 @@ pub(crate) struct Imbalance {
     cpus: Vec<QueueStanding>,
     /// The number of CPUs with each length, and of those with a counted waiter that may use every CPU.
     numbers: Vec<[u32; 2]>,
+    /// The lengths of which the one and the other number is not zero.
+    lengths: [Lengths; 2],
     /// The length of the shortest queue.
     least: Option<u32>,
     /// The number of CPUs that are too long now, and the largest difference.
@@ -90,6 +130,10 @@ pub(crate) struct Imbalance {
     latest: Option<EpisodeSpan>,
     /// The beginning of the piece, if this is a later piece of a pass, with the episode that began there.
     border: Option<(Ts, Option<EpisodeSpan>)>,
+    /// The number of CPUs with a task that weighs more or less than one of nice 0.
+    odd: u32,
+    /// The counted waiters by what they compare, while there are such CPUs.
+    weights: WaitersByWeight,
 }
 
 impl Imbalance {
@@ -99,6 +143,7 @@ impl Imbalance {
             zero,
             cpus: Vec::new(),
             numbers: Vec::new(),
+            lengths: Default::default(),
             least: None,
             present: (0, 0),
             last: Ts(0),
@@ -108,6 +153,8 @@ impl Imbalance {
             longest: Vec::new(),
             latest: None,
             border: None,
+            odd: 0,
+            weights: WaitersByWeight::default(),
         }
     }
 
@@ -122,21 +169,39 @@ impl Imbalance {
     }
 
     /// Follows an event that concerned some CPUs, whose waiters are in the sets already.
-    pub(crate) fn follow(&mut self, ts: Ts, cpus: &[Cpu], sets: &Sets, load: impl Fn(Cpu) -> Load, state: &SchedState) {
+    pub(crate) fn follow(
+        &mut self,
+        ts: Ts,
+        cpus: &[Cpu],
+        followed: &FollowedSets,
+        load: impl Fn(Cpu) -> Load,
+        state: &SchedState,
+    ) {
         if state.has_ext_queues() {
             return;
         }
-        let mut changed = sets.reach().is_some();
+        let sets = &followed.sets;
+        let (was_odd, mut changed) = (self.odd > 0, sets.reach().is_some());
         for cpu in cpus {
-            changed |= self.settle(*cpu, sets, load(*cpu), state.queue_length(*cpu));
+            changed |= self.settle(*cpu, sets, load(*cpu), state);
         }
-        if changed {
+        let by_weight = self.odd > 0 || !state.capacities().is_empty();
+        if by_weight || self.weights.is_followed() {
+            self.follow_weights(cpus, followed, (&load, state));
+        }
+        if by_weight {
+            let reach = followed.sets.reach().filter(|_| self.way != ALL);
+            let present = self.weights.too_long(reach.map(|reach| (reach, self.way)));
+            if present != self.present {
+                self.change(ts, present);
+            }
+        } else if changed || was_odd {
             self.compare(ts, sets);
         }
     }
 
-    fn settle(&mut self, cpu: Cpu, sets: &Sets, load: Load, waiting: u32) -> bool {
-        let waiting = waiting.min(LONGEST - 1);
+    fn settle(&mut self, cpu: Cpu, sets: &Sets, load: Load, state: &SchedState) -> bool {
+        let waiting = state.queue_length(cpu).min(LONGEST - 1);
         let place = match load {
             Load::Unobserved | Load::Offline | Load::Unknown => None,
             Load::Idle | Load::Unserved => Some(0),
@@ -152,11 +217,13 @@ impl Imbalance {
         if cpu.index() >= self.cpus.len() {
             self.cpus.resize(cpu.index() + 1, QueueStanding::default());
         }
-        let standing = QueueStanding { place, runs: load.runs(), is_counted };
+        let is_odd = place.is_some() && state.odd_weight(cpu).is_some();
+        let standing = QueueStanding { place, runs: load.runs(), is_counted, is_odd };
         let old = std::mem::replace(&mut self.cpus[cpu.index()], standing);
         if old == standing {
             return false;
         }
+        self.odd = self.odd + u32::from(is_odd) - u32::from(old.is_odd);
         if let Some(place) = old.place {
             self.number(place, old.is_counted, false);
         }
@@ -164,6 +231,31 @@ impl Imbalance {
             self.number(place, is_counted, true);
         }
         true
+    }
+
+    /// A waiting task may use other CPUs from now on.
+    pub(crate) fn renew(&mut self, task: TaskId, followed: &FollowedSets, state: &SchedState) {
+        if self.weights.is_followed() {
+            self.weights.renew(task, self.way, followed, state);
+        }
+    }
+
+    /// Brings what waiters compare up to date, once tasks have differed in weight.
+    #[cold]
+    #[inline(never)]
+    fn follow_weights(
+        &mut self,
+        cpus: &[Cpu],
+        followed: &FollowedSets,
+        (load, state): (impl Fn(Cpu) -> Load, &SchedState),
+    ) {
+        let Imbalance { way, weights, .. } = self;
+        if !weights.is_followed() {
+            return weights.begin((0..self.cpus.len() as u32).map(Cpu), *way, followed, (load, state));
+        }
+        let changed = state.spans().iter().map(|span| span.task).chain(state.reweighed().iter().copied());
+        changed.for_each(|task| weights.renew(task, *way, followed, state));
+        cpus.iter().for_each(|cpu| weights.settle(*cpu, load(*cpu), state));
     }
 
     fn number(&mut self, place: u32, is_counted: bool, joins: bool) {
@@ -177,9 +269,16 @@ impl Imbalance {
             self.least = Some(self.least.map_or(place, |least| least.min(place)));
         } else {
             (*all, *counted) = (*all - 1, *counted - u32::from(is_counted));
-            if self.least == Some(place) && *all == 0 {
-                let later = (place..).zip(&self.numbers[at..]).find(|(_, [all, _])| *all > 0);
-                self.least = later.map(|(place, _)| place);
+        }
+        // The first one of this length, or the last one.
+        let bound = u32::from(joins);
+        if is_counted && *counted == bound {
+            self.lengths[1].set(at, joins);
+        }
+        if *all == bound {
+            self.lengths[0].set(at, joins);
+            if !joins && self.least == Some(place) {
+                self.least = self.lengths[0].next(at).map(|length| length as u32);
             }
         }
     }
@@ -188,15 +287,15 @@ impl Imbalance {
     fn compare(&mut self, ts: Ts, sets: &Sets) {
         let (mut number, mut difference) = (0, 0);
         if let Some(least) = self.least.filter(|least| *least > 0) {
-            let from = (least + DIFFERENCE) as usize;
-            for (length, [_, counted]) in self.numbers.iter().enumerate().skip(from).filter(|(_, [_, n])| *n > 0) {
-                number += counted;
-                difference = length as u32 - least;
+            let mut from = (least + DIFFERENCE) as usize;
+            while let Some(length) = self.lengths[1].next(from) {
+                number += self.numbers[length][1];
+                (difference, from) = (length as u32 - least, length + 1);
             }
         }
         if let Some(reach) = sets.reach().filter(|_| self.way != ALL) {
             let mut others = CpuSet::default();
-            for (usable, on) in reach.restricted(self.way) {
+            for (_, usable, on) in reach.restricted(self.way) {
                 let place = |cpu: Cpu| self.cpus.get(cpu.index())?.place;
                 let Some(least) = usable.cpus().filter_map(place).min().filter(|least| *least > 0) else { continue };
                 for cpu in on.cpus().filter(|cpu| self.cpus.get(cpu.index()).is_some_and(|queue| queue.runs)) {
@@ -290,8 +389,10 @@ impl Imbalance {
         first.into_iter().chain(later.latest).for_each(|span| self.take(span));
         self.episodes += later.episodes;
         later.longest.into_iter().for_each(|episode| self.keep_longest(episode));
-        (self.cpus, self.numbers, self.least) = (later.cpus, later.numbers, later.least);
+        (self.cpus, self.numbers, self.lengths) = (later.cpus, later.numbers, later.lengths);
+        self.least = later.least;
         (self.present, self.last) = (later.present, later.last);
+        (self.odd, self.weights) = (later.odd, later.weights);
     }
 
     /// The report at the end of a window of this length, on a number of CPUs.
@@ -307,6 +408,26 @@ impl Imbalance {
             cpu_percent: share(self.cpu_ns, window.saturating_mul(cpus as u64)),
             episodes: self.episodes,
             longest: self.longest,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Any lengths beside a plain list: the next one is the same.
+    #[test]
+    fn the_next_length_is_that_of_a_list() {
+        let (mut lengths, mut list, mut seed) = (Lengths::default(), vec![false; 400], 7_u64);
+        for _ in 0..2_000 {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let (length, is_in) = ((seed >> 33) as usize % 400, seed >> 62 == 0);
+            lengths.set(length, is_in);
+            list[length] = is_in;
+            let from = (seed >> 40) as usize % 450;
+            let next = list.iter().enumerate().skip(from).find(|(_, is_in)| **is_in).map(|(length, _)| length);
+            assert_eq!(lengths.next(from), next, "{from}");
         }
     }
 }

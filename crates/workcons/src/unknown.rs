@@ -34,6 +34,9 @@ pub struct Unknown {
     /// Events that the recorder counted but that are missing without a mark, in percent of all it counted.
     #[serde(skip_serializing_if = "is_nothing")]
     pub unwritten_percent: f64,
+    /// The most by which a length can be wrong since the times are rounded, in nanoseconds; absent where they are exact.
+    #[serde(skip_serializing_if = "is_none")]
+    pub rounded_ns: u64,
 }
 
 fn is_none(count: &u64) -> bool {
@@ -55,6 +58,7 @@ impl Unknown {
             unseen_switches: state.repaired(EventIssue::SwitchPrevMismatch),
             clocks_apart: 0,
             unwritten_percent: 0.0,
+            rounded_ns: 0,
         }
     }
 
@@ -67,6 +71,7 @@ impl Unknown {
     pub fn add_trace(&mut self, trace: &Trace, diagnostics: &Diagnostics) {
         self.unwritten_percent = warnings::unwritten_percent(trace, diagnostics);
         self.clocks_apart = diagnostics.count(FileIssue::ClocksApart);
+        self.rounded_ns = trace.rounding().map_or(0, |error| error.0);
     }
 
     /// The reason that a violation is not to be trusted, as the report of `workcons` has it beside its headline; nothing

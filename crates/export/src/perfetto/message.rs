@@ -18,12 +18,8 @@ impl Message {
         self.0.len()
     }
 
-    fn varint(&mut self, mut value: u64) {
-        while value >= 0x80 {
-            self.0.push(value as u8 | 0x80);
-            value >>= 7;
-        }
-        self.0.push(value as u8);
+    fn varint(&mut self, value: u64) {
+        sched::packed::put(&mut self.0, value);
     }
 
     /// Adds a field with a number.

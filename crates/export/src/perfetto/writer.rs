@@ -1,9 +1,12 @@
 //! The packets of a trace for Perfetto, in the order of the steps that they are made of.
 
+use super::ListedTask;
 use super::ftrace;
 use super::message::Message;
+use super::records::EventRun;
 use crate::output::Sink;
-use sched::{Cause, Cpu, Pid, SchedEvent, TaskRef, Ts};
+use path::Path;
+use sched::{Cause, Cpu, Pid, TaskRef, Ts};
 use std::collections::VecDeque;
 use std::io;
 use workcons::ListedEpisode;
@@ -17,10 +20,12 @@ const BUFFER: usize = 1 << 16;
 /// The fields of a packet.
 mod packet {
     pub(super) const FTRACE_EVENTS: u32 = 1;
+    pub(super) const PROCESS_TREE: u32 = 2;
     pub(super) const TIMESTAMP: u32 = 8;
     pub(super) const SEQUENCE: u32 = 10;
     pub(super) const TRACK_EVENT: u32 = 11;
     pub(super) const SEQUENCE_FLAGS: u32 = 13;
+    pub(super) const FTRACE_STATS: u32 = 34;
     pub(super) const SYSTEM_INFO: u32 = 45;
     pub(super) const TRACK_DESCRIPTOR: u32 = 60;
 }
@@ -48,6 +53,7 @@ pub(super) mod track {
     pub(in crate::perfetto) const WAITING: u64 = 4;
     pub(super) const QUEUES: u64 = 5;
     pub(super) const MIGRATIONS: u64 = 6;
+    pub(super) const PATH: u64 = 7;
     pub(super) const CAUSES: u64 = 100;
     const CPUS: u64 = 1000;
 
@@ -82,7 +88,7 @@ pub(super) struct Writer {
     causes: [bool; Cause::ALL.len()],
     /// The latest migrations, by time and task.
     recent: VecDeque<(Ts, Pid)>,
-    /// The number of events that Perfetto has no form for.
+    /// The number of events without a format.
     others: u64,
 }
 
@@ -112,9 +118,9 @@ impl Writer {
         &mut self.bundles[cpu.index()]
     }
 
-    fn event(&mut self, cpu: Cpu, event: &Message) {
+    fn event(&mut self, cpu: Cpu, event: &[u8]) {
         let bundle = self.bundle(cpu);
-        bundle.events.put(2, event.bytes());
+        bundle.events.put(2, event);
         if bundle.events.len() >= BUNDLE {
             self.close(cpu);
         }
@@ -189,17 +195,22 @@ fn note_text(event: &mut Message, name: &str, value: &str) {
 
 /// A step of the analyses that leaves packets.
 pub(super) enum PacketStep {
-    /// The trace begins, of a kernel of this name and release.
-    Begin(String),
+    /// The trace begins, of a kernel of this name and release, on a machine with so many CPUs.
+    Begin {
+        kernel: String,
+        cpus: u32,
+    },
     /// A task runs on a CPU when the window begins.
     Running {
         cpu: Cpu,
         ts: Ts,
         task: TaskRef,
     },
-    Event(SchedEvent),
-    /// Events were lost on a CPU.
-    Loss(Cpu),
+    Events(EventRun),
+    Tasks(Vec<ListedTask>),
+    Path(Box<Path>),
+    /// Events were lost at no known place.
+    Dropped(u64),
     /// A migration from or to a CPU that is shown, to which episodes are linked.
     Moved {
         ts: Ts,
@@ -235,17 +246,14 @@ impl Writer {
     /// Writes the packets of a step.
     pub(super) fn take(&mut self, step: PacketStep) {
         match step {
-            PacketStep::Begin(kernel) => self.begin(&kernel),
-            PacketStep::Running { cpu, ts, task } => self.event(cpu, &ftrace::switch_from_idle(cpu, ts.0, task)),
-            PacketStep::Event(event) => match ftrace::put(&event) {
-                Some(message) => self.event(event.cpu, &message),
-                None => self.others += 1,
-            },
-            PacketStep::Loss(cpu) => {
-                // The mark belongs to the first event behind the gap.
-                self.close(cpu);
-                self.bundle(cpu).lost = true;
+            PacketStep::Begin { kernel, cpus } => self.begin(&kernel, cpus),
+            PacketStep::Running { cpu, ts, task } => {
+                self.event(cpu, ftrace::switch_from_idle(cpu, ts.0, task).bytes());
             }
+            PacketStep::Events(run) => self.events(&run),
+            PacketStep::Tasks(tasks) => self.tasks(&tasks),
+            PacketStep::Path(path) => self.path(&path),
+            PacketStep::Dropped(events) => self.dropped(events),
             PacketStep::Moved { ts, pid } => {
                 if self.recent.len() >= RECENT {
                     self.recent.pop_front();
@@ -262,8 +270,83 @@ impl Writer {
         }
     }
 
-    fn begin(&mut self, kernel: &str) {
-        let (name, release) = kernel.split_once(' ').unwrap_or(("Linux", kernel));
+    /// Adds events of the recording.
+    fn events(&mut self, run: &EventRun) {
+        self.others += run.others;
+        for (cpu, is_after_loss, event) in run.events() {
+            if is_after_loss {
+                // The mark belongs to the first event behind the gap.
+                self.close(cpu);
+                self.bundle(cpu).lost = true;
+            }
+            self.event(cpu, event);
+        }
+    }
+
+    /// Adds the tasks, each with its process; the name of a process is that of its first thread.
+    fn tasks(&mut self, tasks: &[ListedTask]) {
+        self.packet(|packet| {
+            packet.message(packet::PROCESS_TREE, |tree| {
+                for ListedTask { pid, leader, name } in tasks {
+                    let name = sched::event::escape(name.as_bytes());
+                    if pid == leader {
+                        tree.message(1, |process| {
+                            process.signed(1, pid.0.into());
+                            process.text(3, &name);
+                            // The name is not a command line.
+                            process.number(9, 1);
+                        });
+                    }
+                    tree.message(2, |thread| {
+                        thread.signed(1, pid.0.into());
+                        thread.text(2, &name);
+                        thread.signed(3, leader.0.into());
+                    });
+                }
+            });
+        });
+    }
+
+    /// Adds the segments of a critical path, each with the task that it leads through.
+    fn path(&mut self, path: &Path) {
+        let name = |pid: Pid| pid.named(path.commands.get(&pid).copied().unwrap_or_default());
+        let of = path.path.first().map_or(String::new(), |first| name(first.pid));
+        let of = path.task.as_ref().map_or(of, |task| task.pid.named(task.command));
+        self.describe(track::PATH, Some(track::ROOT), &format!("Critical path of {of}"), false);
+        for segment in path.path.iter().filter(|segment| segment.end_ns > segment.start_ns) {
+            self.track_event(segment.start_ns, track::PATH, kind::BEGIN, |event| {
+                event.text(23, &format!("{}: {}", segment.kind.word(), name(segment.pid)));
+                note(event, "pid", segment.pid.0.max(0).cast_unsigned().into());
+                if let Some(cpu) = segment.cpu {
+                    note(event, "cpu", cpu.0.into());
+                }
+                note(event, "beside_idle_ns", segment.beside_idle_ns);
+            });
+            self.track_event(segment.end_ns, track::PATH, kind::END, |_| {});
+        }
+    }
+
+    /// Adds the kernel's count of the events that it dropped, as of the end; which CPU lost them is not known.
+    fn dropped(&mut self, events: u64) {
+        self.packet(|packet| {
+            packet.message(packet::FTRACE_STATS, |stats| {
+                const END_OF_TRACE: u64 = 2;
+                stats.number(1, END_OF_TRACE);
+                stats.message(2, |cpu| {
+                    cpu.number(1, 0);
+                    cpu.number(8, events);
+                });
+            });
+        });
+    }
+
+    fn begin(&mut self, kernel: &str, cpus: u32) {
+        // A trace.dat has the host's name before the release.
+        let words: Vec<&str> = kernel.split_whitespace().collect();
+        let (name, release, machine) = match words.as_slice() {
+            [name, .., release, machine] => (*name, *release, *machine),
+            _ => ("Linux", kernel, ""),
+        };
         self.packet(|packet| {
             packet.number(packet::SEQUENCE, 1);
             // The state of this sequence begins here.
@@ -272,7 +355,11 @@ impl Writer {
                 system.message(1, |utsname| {
                     utsname.text(1, name);
                     utsname.text(3, release);
+                    utsname.text(4, machine);
                 });
+                if cpus > 0 {
+                    system.number(8, cpus.into());
+                }
             });
         });
         self.describe(track::ROOT, None, "schedviz", false);
@@ -331,7 +418,7 @@ impl Writer {
         }
     }
 
-    /// Completes the file, and puts it in its place. Returns the number of events that Perfetto has no form for.
+    /// Completes the file, and puts it in its place. Returns the number of events without a format.
     pub(super) fn finish(mut self) -> io::Result<u64> {
         for cpu in (0..self.bundles.len() as u32).map(Cpu) {
             self.close(cpu);

@@ -2,16 +2,7 @@
 
 use crate::bytes::until_nul;
 use crate::decode::clock::CLOCKS;
-
-/// The options with these numbers (`docs/trace-dat.md`, section 5).
-const DATE: u16 = 1;
-const CLOCK: u16 = 4;
-const UNAME: u16 = 5;
-const OFFSET: u16 = 7;
-const CPU_COUNT: u16 = 8;
-const VERSION: u16 = 9;
-const TIME_SHIFT: u16 = 12;
-const TSC2NSEC: u16 = 14;
+use crate::file::header::numbers::{CPU_COUNT, DATE, OFFSET, RECORDER, TIME_SHIFT, TRACE_CLOCK, TSC2NSEC, UNAME};
 
 /// The clocks without a time.
 const TIMELESS: [&str; 2] = ["counter", "uptime"];
@@ -34,9 +25,9 @@ pub(super) fn option(id: u16, payload: &[u8]) -> Option<Vec<u8>> {
     let text = || String::from_utf8_lossy(until_nul(payload)).into_owned();
     match id {
         DATE | OFFSET => is_number(text().trim()).then(|| ended(text().trim())),
-        CLOCK => Some(ended(&clocks(&text()))),
+        TRACE_CLOCK => Some(ended(&clocks(&text()))),
         UNAME => Some(ended(&without_node(&text()))),
-        VERSION => version(&text()).map(ended),
+        RECORDER => version(&text()).map(ended),
         // Numbers alone.
         CPU_COUNT => Some(payload.iter().copied().take(4).collect()),
         TSC2NSEC => Some(payload.iter().copied().take(16).collect()),
@@ -118,12 +109,12 @@ mod tests {
         assert_eq!(of(DATE, "1790000000000000\0secret"), is("1790000000000000"));
         assert_eq!(of(OFFSET, "-0x12\0"), is("-0x12"));
         assert_eq!(of(OFFSET, "12 secret\0"), None);
-        assert_eq!(of(CLOCK, "local [mono] secret tai\n\0"), is("local [mono] tai"));
-        assert_eq!(of(CLOCK, "[secret]\0"), is("[unknown]"));
+        assert_eq!(of(TRACE_CLOCK, "local [mono] secret tai\n\0"), is("local [mono] tai"));
+        assert_eq!(of(TRACE_CLOCK, "[secret]\0"), is("[unknown]"));
         assert_eq!(of(UNAME, "Linux my own host 6.12.9-amd64 x86_64\0"), is("Linux host 6.12.9-amd64 x86_64"));
         assert_eq!(of(UNAME, "secret\0"), is(""));
-        assert_eq!(of(VERSION, "3.1.6 (secret)\0"), is("3.1.6"));
-        assert_eq!(of(VERSION, "secret 3\0"), None);
+        assert_eq!(of(RECORDER, "3.1.6 (secret)\0"), is("3.1.6"));
+        assert_eq!(of(RECORDER, "secret 3\0"), None);
         for id in [6, 10, 11, 13, 15, 26, 4711] {
             assert_eq!(of(id, "secret\0"), None, "{id}");
         }

@@ -269,7 +269,7 @@ impl<'r> Rewriter<'r> {
     }
 
     /// A record, as many bytes as it was.
-    fn payload(&mut self, payload: &[u8], endian: Endian) -> Vec<u8> {
+    pub(super) fn payload(&mut self, payload: &[u8], endian: Endian) -> Vec<u8> {
         let mut out = vec![0; payload.len()];
         let trace = self.trace;
         let Some(id) = trace.common().id(payload, endian) else { return out };

@@ -2,8 +2,11 @@
 
 use super::CutFile;
 use super::page::PageWindow;
+use super::records::RecordWindow;
 use super::writer::Writer;
 use crate::file::chunk::{self, Codec};
+use crate::ring::page::Loss;
+use crate::ring::records::entries;
 use crate::ring::unit::{CpuPages, Marked, Store};
 use sched::Ts;
 use std::borrow::Cow;
@@ -31,15 +34,29 @@ impl<W: Write + Seek> Writer<'_, W> {
         lanes.into_iter().flatten().map(|pages| self.data(pages, codec)).collect()
     }
 
-    /// Writes the pages of a CPU that are in a part.
-    pub(super) fn data(&mut self, pages: &CpuPages, codec: Option<Codec>) -> Result<Written> {
-        let (trace, past) = (self.trace, self.past);
-        self.out.align(pages.layout.size)?;
+    /// Writes the data of a CPU that are in a part.
+    fn data(&mut self, pages: &CpuPages, codec: Option<Codec>) -> Result<Written> {
+        let is_in_pages = !matches!(pages.store, Store::Units { .. });
+        self.out.align(if is_in_pages { pages.layout.size } else { self.layout.size })?;
         let at = self.out.at;
         if codec.is_some() {
             self.out.number(0, 4)?;
         }
         let mut chunks = ChunkWriter { codec, pages: Vec::new(), held: 0, count: 0 };
+        let (events, marked) =
+            if is_in_pages { self.pages(pages, &mut chunks)? } else { self.records(pages, &mut chunks)? };
+        chunks.flush(&mut self.out)?;
+        if codec.is_some() {
+            self.out.patch(at, chunks.count, 4)?;
+        }
+        let is_empty = self.out.at == at || codec.is_some() && chunks.count == 0;
+        let size = if is_empty { 0 } else { self.out.at.saturating_sub(at) };
+        Ok(Written { cpu: pages.cpu.0, at, size, events, marked })
+    }
+
+    /// Writes the pages of a CPU that are in a part; returns the number of their events, and the losses that they mark.
+    fn pages(&mut self, pages: &CpuPages, chunks: &mut ChunkWriter) -> Result<(u64, Marked)> {
+        let (trace, past) = (self.trace, self.past);
         let mut window = PageWindow::new(trace, pages, past.from, past.to);
         // The units before the one with the start have no record of the part, as far as the clock does not step back.
         let first = trace.unit_before(pages, Ts(past.from.0.saturating_sub(1)));
@@ -63,13 +80,36 @@ impl<W: Write + Seek> Writer<'_, W> {
         if let Some(page) = window.end() {
             chunks.add(&page, &mut self.out)?;
         }
-        chunks.flush(&mut self.out)?;
-        if codec.is_some() {
-            self.out.patch(at, chunks.count, 4)?;
+        Ok((window.events, window.marked))
+    }
+
+    /// Writes the records of a CPU that are in a part, in pages that are made for them; returns as [`Writer::pages`] does.
+    fn records(&mut self, pages: &CpuPages, chunks: &mut ChunkWriter) -> Result<(u64, Marked)> {
+        let (trace, past, endian) = (self.trace, self.past, self.trace.endian());
+        let mut window = RecordWindow::new(trace, pages.cpu, self.layout, past.from, past.to);
+        let first = trace.unit_before(pages, Ts(past.from.0.saturating_sub(1)));
+        for unit in first..pages.units() {
+            if window.is_over() {
+                break;
+            }
+            pages.with_bytes(trace.source(), unit, |bytes| match bytes {
+                Ok(bytes) => entries(bytes, endian).for_each(|entry| {
+                    window.take(entry, |payload| {
+                        self.rewriter.as_mut().map(|rewriter| rewriter.payload(payload, endian))
+                    });
+                }),
+                Err(_) => window.lose(Loss { count: None }),
+            });
+            for page in window.pages() {
+                chunks.add(&page, &mut self.out)?;
+            }
+            trace.count_read(pages, unit);
         }
-        let is_empty = self.out.at == at || codec.is_some() && chunks.count == 0;
-        let size = if is_empty { 0 } else { self.out.at.saturating_sub(at) };
-        Ok(Written { cpu: pages.cpu.0, at, size, events: window.events, marked: window.marked })
+        window.end(pages.is_cut && !window.is_over());
+        for page in window.pages() {
+            chunks.add(&page, &mut self.out)?;
+        }
+        Ok((window.events, window.marked))
     }
 }
 
@@ -109,7 +149,8 @@ impl ChunkWriter {
         let Writer { trace, rewriter, out, .. } = writer;
         let is_whole = taken.iter().all(|page| matches!(page, Cow::Borrowed(_)))
             && taken.iter().map(|page| page.len()).sum::<usize>() == bytes.len();
-        if let (Store::Chunks { chunks, .. }, Some(_), true, None) = (&pages.store, self.codec, is_whole, &rewriter)
+        if let (Store::Chunks { chunks, codec }, Some(_), true, None) = (&pages.store, self.codec, is_whole, &rewriter)
+            && *codec == self.codec
             && let Some(chunk) = chunks.get(unit).filter(|chunk| chunk.start == 0 && chunk.length == chunk.size)
             && let Some(compressed) = trace.source().get(&chunk.place())
         {

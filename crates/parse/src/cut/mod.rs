@@ -1,10 +1,13 @@
-//! Writes a part of a trace as a file of its own: of the same version, byte order and compression, with the pages of a
-//! window, and with a note of what precedes them (`docs/trace-dat.md`, section 12).
+//! Writes a part of a trace as a trace.dat of its own: with the pages of a window, and with a note of what precedes them
+//! (`docs/trace-dat.md`, section 12). The part of a trace.dat has its version, byte order and compression; for a recording of another
+//! format, and for another version, all but the data is made anew (`made.rs`), and records without pages get some (`records.rs`).
 
 mod allowed;
 mod anonymous;
 mod data;
+mod made;
 mod page;
+mod records;
 mod stats;
 mod version_6;
 mod version_7;
@@ -13,11 +16,12 @@ mod writer;
 use crate::bytes::Endian;
 use crate::decode::cpu_offline::Behind;
 use crate::error::Error;
+use crate::file::chunk::Codec;
 use crate::file::header::PART;
 use crate::trace::Trace;
-use crate::trace::part::{Note, ReadingOptions, Sampled};
+use crate::trace::part::{Note, ReadingOptions, Sampled, carried};
 use anonymous::buffer_alias;
-use sched::{Cpu, Past, Ts};
+use sched::{Comm, Cpu, Past, Pid, Ts};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::sync::Arc;
 use writer::Writer;
@@ -31,6 +35,19 @@ pub struct CutPart {
     pub offline: Vec<(Cpu, Ts)>,
     /// Whether the kernel's symbols are left out: stacks and functions in the part have no names then.
     pub without_symbols: bool,
+    /// The version of the file; that of the trace where none is asked for, and 7 for a recording of another format.
+    pub version: Option<DatVersion>,
+    /// Names of tasks at the end, for a recording of another format. Those that its recorder saved go before.
+    pub names: Vec<(Pid, Comm)>,
+}
+
+/// A version of the format trace.dat.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DatVersion {
+    /// Parts in a fixed order, not compressed: what every trace-cmd reads.
+    Six,
+    /// Sections, compressed: what trace-cmd reads since 3.0.
+    Seven,
 }
 
 /// The names that stand for others in an anonymous part.
@@ -46,12 +63,6 @@ pub enum CutError {
     /// The part cannot be written.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// The recording is not a trace.dat, and only a trace.dat can be cut.
-    #[error("this is a recording in the format {format}; only a trace.dat can be cut")]
-    Format {
-        /// Name of the recording's format.
-        format: &'static str,
-    },
     /// The note on the state before the part exceeds its limit, since the trace has too many tasks.
     #[error("the state before the part takes {bytes} bytes, more than a part may have: there are too many tasks")]
     TooLarge {
@@ -106,10 +117,13 @@ impl<W: Write + Seek> CutFile<W> {
 impl Trace {
     /// Writes a part of the trace to `file`, which is empty; with `aliases` in place of all names and texts.
     pub fn cut<W: Write + Seek>(&self, part: CutPart, aliases: Option<&mut Aliases>, file: W) -> Result<(), CutError> {
-        if let Some(origin) = self.origin() {
-            return Err(CutError::Format { format: origin.format });
-        }
-        let (mut aliases, without_symbols) = (aliases, part.without_symbols);
+        let mut aliases = aliases;
+        let CutPart { without_symbols, version, ref names, .. } = part;
+        let more_names = names.clone();
+        let own = if self.header().version.number == 6 { DatVersion::Six } else { DatVersion::Seven };
+        let own = if self.origin().is_some() { DatVersion::Seven } else { own };
+        let version = version.unwrap_or(own);
+        let is_made = self.origin().is_some() || version != own;
         let note = self.note_of(part, aliases.as_deref_mut())?;
         let text = serde_json::to_vec(&note).map_err(io::Error::other)?;
         if text.len() as u64 > crate::limits::PART_NOTE {
@@ -117,10 +131,27 @@ impl Trace {
         }
         let out = CutFile { file, endian: self.endian(), at: 0 };
         let rewriter = aliases.map(|aliases| Rewriter::new(self, aliases));
-        let mut writer = Writer { trace: self, past: &note.past, note: &text, rewriter, without_symbols, out };
-        match self.header().version.number {
-            6 => writer.version_6()?,
-            _ => writer.version_7()?,
+        let codec = match version {
+            DatVersion::Six => None,
+            DatVersion::Seven if is_made => Some(Codec::Zstd),
+            DatVersion::Seven => self.header().codec,
+        };
+        let mut writer = Writer {
+            trace: self,
+            past: &note.past,
+            note: &text,
+            rewriter,
+            without_symbols,
+            is_made,
+            codec,
+            layout: if self.origin().is_some() { made::layout(self) } else { self.header().layout },
+            options: made::options(self),
+            more_names: &more_names,
+            out,
+        };
+        match version {
+            DatVersion::Six => writer.version_6()?,
+            DatVersion::Seven => writer.version_7()?,
         }
         Ok(writer.out.file.flush()?)
     }
@@ -154,6 +185,8 @@ impl Trace {
             all_sleeps,
             sleeps,
             past: Arc::new(past),
+            carried: carried(self),
+            topology: self.topology().cloned().unwrap_or_default(),
         })
     }
 }

@@ -1,13 +1,10 @@
 //! A part as a file of version 6: the tables of the data stand before it, and are filled in at the end.
 
 use super::stats::Stats;
-use super::writer::{CPU_STATISTICS, Writer};
-use crate::file::header::BUFFER;
+use super::writer::Writer;
+use crate::file::header::numbers::{BUFFER, CPU_COUNT, CPU_STATISTICS, TRACE_CLOCK};
 use crate::limits::CPU_ROWS;
 use std::io::{Result, Seek, Write};
-
-const TRACE_CLOCK: u16 = 4;
-const CPU_COUNT: u16 = 8;
 
 /// File offsets of numbers that are known only when all data are written.
 #[derive(Default)]
@@ -31,7 +28,9 @@ impl<W: Write + Seek> Writer<'_, W> {
     pub(super) fn version_6(&mut self) -> Result<()> {
         let header = self.trace.header();
         let symbols = header.kallsyms.place();
-        if self.without_symbols && !symbols.is_empty() {
+        if self.is_made {
+            self.begin_version_6()?;
+        } else if self.without_symbols && !symbols.is_empty() {
             self.copy(0..symbols.start.saturating_sub(4))?;
             self.out.number(0, 4)?;
             self.copy(symbols.end..header.head_end)?;
@@ -39,7 +38,7 @@ impl<W: Write + Seek> Writer<'_, W> {
             self.copy(0..header.head_end)?;
         }
         // One size holds for all buffers.
-        if let Some(pages) = self.trace.lanes().iter().flatten().next() {
+        if let Some(pages) = self.trace.lanes().iter().flatten().next().filter(|_| self.trace.origin().is_none()) {
             self.out.patch(PAGE_SIZE_AT, pages.layout.size as u64, 4)?;
         }
         let names = self.names();
@@ -87,7 +86,7 @@ impl<W: Write + Seek> Writer<'_, W> {
             for _ in 0..rows {
                 self.out.bytes(&[0; 16])?;
             }
-            if header.options.raw.iter().any(|(id, _)| *id == TRACE_CLOCK) {
+            if self.options.iter().any(|(id, _)| *id == TRACE_CLOCK) {
                 let clock = format!("[{}]", self.clock(&buffer.clock));
                 self.out.number(clock.len() as u64, 8)?;
                 self.out.bytes(clock.as_bytes())?;
@@ -100,7 +99,8 @@ impl<W: Write + Seek> Writer<'_, W> {
     fn version_6_options(&mut self, rows: u32) -> Result<LatePlaces> {
         let mut places = LatePlaces::default();
         self.out.bytes(b"options  \0")?;
-        for (id, payload) in &self.trace.header().options.raw {
+        let options = std::mem::take(&mut self.options);
+        for (id, payload) in &options {
             if *id == CPU_STATISTICS {
                 let room = payload.len().saturating_add(STATISTICS_ROOM);
                 places.stats.push((self.out.at.saturating_add(6), room, payload.clone()));
@@ -113,6 +113,7 @@ impl<W: Write + Seek> Writer<'_, W> {
                 self.out.option(*id, &payload)?;
             }
         }
+        self.options = options;
         for buffer in self.trace.header().buffers.iter().skip(1) {
             places.instances.push(self.out.at.saturating_add(6));
             let payload: Vec<u8> =

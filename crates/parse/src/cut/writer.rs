@@ -2,18 +2,16 @@
 
 use super::{CutFile, PART, Rewriter, allowed};
 use crate::file::chunk::{self, Codec};
+use crate::file::header::numbers::{BTF, EARLIER_BOOT, LATENCY, MODULES};
+use crate::file::page_layout::PageLayout;
 use crate::trace::Trace;
-use sched::Past;
+use sched::{Comm, Past, Pid};
 use std::borrow::Cow;
 use std::io::{Result, Seek, Write};
 use std::ops::Range;
 
-pub(super) const CPU_STATISTICS: u16 = 2;
-/// Text of a latency tracer, and notes on an earlier boot: neither has a window.
-const OUTSIDE: [u16; 2] = [22, 24];
-/// Options that are the offset of a section.
-pub(super) const BTF: u16 = 23;
-pub(super) const MODULES: u16 = 25;
+/// Neither has a window.
+const OUTSIDE: [u16; 2] = [LATENCY, EARLIER_BOOT];
 
 /// The bytes of the header of a section.
 pub(super) const SECTION_HEADER: u64 = 16;
@@ -28,6 +26,16 @@ pub(super) struct Writer<'w, W> {
     pub(super) rewriter: Option<Rewriter<'w>>,
     /// Whether the kernel's symbols are left out.
     pub(super) without_symbols: bool,
+    /// Whether all that is not data is made anew, and not copied.
+    pub(super) is_made: bool,
+    /// The compression of the texts, and of data that are not copied.
+    pub(super) codec: Option<Codec>,
+    /// The layout of pages that are made, and the size of pages in the first header.
+    pub(super) layout: PageLayout,
+    /// Numbers and payloads of options.
+    pub(super) options: Vec<(u16, Vec<u8>)>,
+    /// Names of tasks beside those that the recorder saved, for a recording of another format.
+    pub(super) more_names: &'w [(Pid, Comm)],
     pub(super) out: CutFile<W>,
 }
 
@@ -72,6 +80,9 @@ impl<W: Write + Seek> Writer<'_, W> {
 
     /// The saved command names.
     pub(super) fn names(&mut self) -> Vec<u8> {
+        if self.trace.origin().is_some() {
+            return self.made_names();
+        }
         let text = self.trace.text(&self.trace.header().cmdlines);
         match &mut self.rewriter {
             Some(rewriter) => rewriter.saved_names(&text),

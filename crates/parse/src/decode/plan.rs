@@ -321,6 +321,14 @@ impl CommonAt {
     }
 }
 
+/// Whether the other end of a handler is recorded as well, without which nothing shows for how long it ran.
+fn has_other_end(format: &EventFormat, formats: &[EventFormat]) -> bool {
+    let ends = [("_entry", "_exit"), ("_exit", "_entry")];
+    let other =
+        ends.into_iter().find_map(|(this, other)| Some(format.name.as_str().strip_suffix(this)?.to_owned() + other));
+    formats.iter().any(|of| of.system == format.system && other.as_deref() == Some(of.name.as_str()))
+}
+
 impl DecodePlan {
     /// Compiles the plan for `formats`.
     pub(crate) fn new(formats: &[EventFormat], endian: Endian, states: States, want: Want) -> DecodePlan {
@@ -343,6 +351,9 @@ impl DecodePlan {
         for format in formats {
             let probe = || ProbeAt::of(format, era).map(Decode::Probe);
             let Some(decode) = Decode::of(format).or_else(probe) else { continue };
+            if matches!(decode, Decode::Interrupt { .. }) && !has_other_end(format, formats) {
+                continue;
+            }
             if !plan.wants(&decode) {
                 if Tracepoint::STATE.iter().any(|tracepoint| format.name == tracepoint.name()) {
                     plan.unwanted.push(format.id);

@@ -46,6 +46,14 @@ impl Source {
         Ok(Source::File(file, size))
     }
 
+    /// The same bytes once more, as of a file that is opened twice.
+    pub(crate) fn again(&self) -> std::io::Result<Source> {
+        Ok(match self {
+            Source::File(file, size) => Source::File(file.try_clone()?, *size),
+            Source::Memory(bytes) => Source::Memory(bytes.clone()),
+        })
+    }
+
     /// The size of the file when it was opened.
     pub fn size(&self) -> u64 {
         match self {

@@ -3,7 +3,7 @@
 //! The times are sorted, each with the number of its stretch, digit by digit from the least significant on. That passes
 //! through memory in sequence, and takes as long for a thousand stretches as for two. A heap of the stretches shows its
 //! next item only after the item before it was taken, and each step waits for memory: with 256 CPUs a pass takes a
-//! fifth less time than with a heap (`docs/performance.md`).
+//! fifth less time than with a heap.
 //!
 //! A round can cover a minute, but few of its events are within the same microsecond: the lowest bits of the times are
 //! not sorted. The result is nearly in order, and the few items out of order are moved. The number of bits left out

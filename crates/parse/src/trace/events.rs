@@ -413,10 +413,24 @@ impl EventSource for EventStream<'_> {
         };
         let wakeups = trace.has(Tracepoint::Wakeup);
         let wakings = !wakeups && trace.has(Tracepoint::Waking);
-        let groups = trace.unshown.groups.clone();
-        let has_ext_queues = trace.has_ext_queues();
+        let (groups, sched_idle) = (trace.unshown.groups.clone(), trace.unshown.sched_idle.clone());
+        let (has_ext_queues, without_contexts) = (trace.has_ext_queues(), trace.is_without_contexts());
         let (end, application) = (end.max(start), trace.application().cloned());
-        Ok(Extent { start, end, firsts, wakeups, wakings, groups, has_ext_queues, application, past: None })
+        let past = None;
+        Ok(Extent {
+            start,
+            end,
+            firsts,
+            wakeups,
+            wakings,
+            groups,
+            sched_idle,
+            capacities: trace.unshown.capacities.clone(),
+            has_ext_queues,
+            without_contexts,
+            application,
+            past,
+        })
     }
 
     fn events(&mut self, sink: &mut Sink<'_>) -> Result<(), Error> {

@@ -4,7 +4,7 @@ use crate::issue::FileIssue;
 use crate::text::symbols::{KernelSymbols, SymbolSource};
 use crate::trace::Trace;
 use sched::probe::CgroupId;
-use sched::{Application, Pid};
+use sched::{Application, CpuCapacities, Pid};
 use std::sync::Arc;
 
 /// The facts about the machine that no event shows.
@@ -12,6 +12,10 @@ use std::sync::Arc;
 pub(super) struct UnshownFacts {
     /// The cgroups of tasks at the start.
     pub(super) groups: Arc<[(Pid, CgroupId)]>,
+    /// The tasks of `SCHED_IDLE` at the start.
+    pub(super) sched_idle: Arc<[Pid]>,
+    /// The capacities of the CPUs.
+    pub(super) capacities: CpuCapacities,
     /// Whether a sched_ext scheduler held the waiting tasks.
     has_ext_queues: bool,
     /// The application, where it is not that of the traced command alone.
@@ -28,6 +32,21 @@ impl Trace {
         if throttle.is_some_and(|format| format.field("cgroup").is_some()) {
             self.unshown.groups = groups.into_iter().collect();
         }
+    }
+
+    /// Sets the tasks of the policy `SCHED_IDLE` at the start, which a machine file lists.
+    pub fn set_sched_idle(&mut self, pids: impl IntoIterator<Item = Pid>) {
+        self.unshown.sched_idle = pids.into_iter().collect();
+    }
+
+    /// Sets the capacities of the CPUs, which a machine file lists.
+    pub fn set_capacities(&mut self, capacities: CpuCapacities) {
+        self.unshown.capacities = capacities;
+    }
+
+    /// Whether records show each call that sets the policy of a task: those of the probe `set_params`, or of the system call.
+    pub fn records_policies(&self) -> bool {
+        self.probe("set_params").is_some() || self.has_named("syscalls", "sys_enter_sched_setscheduler")
     }
 
     /// Notes hits of probes that the kernel did not record, which a machine file counts; `by_probe` names the probes.
@@ -48,6 +67,11 @@ impl Trace {
     /// Whether a sched_ext scheduler held the waiting tasks, by [`Trace::set_ext_queues`] or by the note of a part.
     pub fn has_ext_queues(&self) -> bool {
         self.unshown.has_ext_queues || self.past().is_some_and(|past| past.has_ext_queues)
+    }
+
+    /// Whether its events do not show the context in which they were recorded (see [`sched::SchedState::shows_contexts`]).
+    pub fn is_without_contexts(&self) -> bool {
+        self.diagnostics.count(FileIssue::NoContext) > 0
     }
 }
 

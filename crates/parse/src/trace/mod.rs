@@ -42,6 +42,7 @@ mod read_ahead;
 mod record;
 mod recording;
 mod records;
+mod sifted;
 mod some_tasks;
 mod stacks;
 mod unread;
@@ -111,6 +112,8 @@ pub struct Trace {
     formats: Vec<EventFormat>,
     /// The printer of each format's events, made when one of them is printed.
     forms: Vec<OnceLock<Option<PrintForm>>>,
+    /// Whether events are printed by their formats alone, not as the plugins of trace-cmd do.
+    prints_plainly: bool,
     by_id: SeededMap<u16, usize>,
     common: CommonAt,
     pool: Pool,
@@ -210,6 +213,7 @@ impl Trace {
             common: CommonAt::of(formats.first()),
             forms: formats.iter().map(|_| OnceLock::new()).collect(),
             formats,
+            prints_plainly: false,
             by_id,
             pool,
             options,
@@ -339,7 +343,7 @@ impl Trace {
     /// Returns the printer of the events with this number; `None` if their print format cannot be followed.
     pub(crate) fn form(&self, id: u16) -> Option<&PrintForm> {
         let place = *self.by_id.get(&id)?;
-        self.forms.get(place)?.get_or_init(|| PrintForm::of(self.formats.get(place)?)).as_ref()
+        self.forms.get(place)?.get_or_init(|| PrintForm::of(self.formats.get(place)?, self.prints_plainly)).as_ref()
     }
 
     /// The format of `system:name`.
@@ -376,6 +380,12 @@ impl Trace {
 
     pub(crate) fn printk_formats(&self) -> &SeededMap<u64, String> {
         self.printk.get_or_init(|| symbols::printk_formats(&self.text(&self.header.printk)))
+    }
+
+    /// Prints switches and wakeups by their formats from now on, as `trace-cmd report -N` does, and not as its plugins do.
+    pub fn print_plainly(&mut self) {
+        self.prints_plainly = true;
+        self.forms = self.formats.iter().map(|_| OnceLock::new()).collect();
     }
 
     /// The texts that explain the events, as they are in the file.

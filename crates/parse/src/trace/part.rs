@@ -11,7 +11,7 @@ use crate::issue::FileIssue;
 use crate::limits;
 use sched::limits::TASKS;
 use sched::serial::{bounded, exact};
-use sched::{Comm, Cpu, Diagnostics, Past, PastMoves, Pid, Ts};
+use sched::{Comm, Cpu, Diagnostics, Past, PastMoves, Pid, Topology, Ts};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -70,6 +70,54 @@ pub(crate) struct Note {
     pub(crate) sleeps: Vec<(Ts, Cpu, Pid)>,
     /// The tasks that ran in samples of the whole trace, on which colours depend.
     pub(crate) sampled: Vec<Sampled>,
+    /// Findings on the recording of another format that the whole was.
+    #[serde(default, deserialize_with = "bounded::deserialize", skip_serializing_if = "Vec::is_empty")]
+    pub(crate) carried: Vec<Carried>,
+    /// The places of the CPUs, where the recording of another format that the whole was has them.
+    #[serde(default, skip_serializing_if = "Topology::is_empty")]
+    pub(crate) topology: Topology,
+}
+
+/// A finding on a recording of another format, which its events do not show.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Carried {
+    kind: String,
+    count: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    place: Option<String>,
+}
+
+/// The findings that a reader of another format makes. Others are made again where the file of the part is opened.
+const CARRIED: [FileIssue; 14] = [
+    FileIssue::CorruptPage,
+    FileIssue::CorruptRecord,
+    FileIssue::CorruptChunk,
+    FileIssue::TruncatedData,
+    FileIssue::MissingDecoder,
+    FileIssue::UnknownEvent,
+    FileIssue::OtherClock,
+    FileIssue::TimeBackwards,
+    FileIssue::BadCpu,
+    FileIssue::SomeTasks,
+    FileIssue::RoundedTimes,
+    FileIssue::UnreadLines,
+    FileIssue::NoContext,
+    FileIssue::UntoldLosses,
+];
+
+/// The findings on a recording of another format that a part of it has in its note.
+pub(crate) fn carried(trace: &Trace) -> Vec<Carried> {
+    if trace.origin().is_none() {
+        return trace.note().map_or_else(Vec::new, |note| note.carried.clone());
+    }
+    let is_carried = |what: &sched::Diagnostic| CARRIED.iter().any(|issue| *what == *issue);
+    let found = trace.diagnostics().iter().filter(|(what, ..)| is_carried(what));
+    let carried = |(what, count, place): (sched::Diagnostic, u64, Option<&str>)| Carried {
+        kind: what.name().to_owned(),
+        count,
+        place: place.map(str::to_owned),
+    };
+    found.map(carried).collect()
 }
 
 /// A state that several hold, written as it is.
@@ -96,6 +144,18 @@ pub(crate) struct Sampled {
     pub(crate) ns: u64,
 }
 
+impl Carried {
+    fn add(&self, diagnostics: &mut Diagnostics) {
+        if let Some(what) = CARRIED.into_iter().find(|what| what.diagnostic().name() == self.kind) {
+            let place = || sched::event::escape(self.place.as_deref().unwrap_or_default().as_bytes()).into_owned();
+            match self.place {
+                Some(_) => diagnostics.add_many_at(what, self.count, place),
+                None => diagnostics.add_many(what, self.count),
+            }
+        }
+    }
+}
+
 impl Note {
     /// The note of a file, if it has one that can be used.
     pub(super) fn read(
@@ -114,7 +174,10 @@ impl Note {
             Some(note) if note.past.tasks.len() + note.past.free.len() > TASKS => {
                 "it has more tasks than a part can note"
             }
-            Some(note) if note.reading == ReadingOptions::of(options) => return Some(note),
+            Some(note) if note.reading == ReadingOptions::of(options) => {
+                note.carried.iter().for_each(|carried| carried.add(diagnostics));
+                return Some(note);
+            }
             Some(_) => "it was cut with other options --buffer, --clock, --clock-hz or --host-time",
             None => "it is damaged",
         };
@@ -124,6 +187,9 @@ impl Note {
 
     fn is_possible(&self) -> bool {
         let Past { start, end, from, to, .. } = *self.past;
+        if self.topology.cpus().any(|cpu| cpu.0 >= Cpu::LIMIT) {
+            return false;
+        }
         Ts::MIN <= start && start <= from && from <= to && to <= end && end <= Ts::MAX
     }
 
@@ -137,6 +203,12 @@ impl Trace {
     /// The state before this trace, and its place in the whole, if it is a part of a longer one (`schedviz cut`).
     pub fn past(&self) -> Option<&Arc<Past>> {
         self.note.as_ref().map(|note| &note.past)
+    }
+
+    /// The places of the CPUs, where the file has them: a recording of another format, or a part of one.
+    pub fn topology(&self) -> Option<&Topology> {
+        let noted = self.note.as_ref().map(|note| &note.topology);
+        self.origin().map(|origin| &origin.topology).or(noted).filter(|topology| !topology.is_empty())
     }
 
     pub(crate) fn note(&self) -> Option<&Note> {

@@ -33,8 +33,10 @@ pub(crate) struct PrintForm {
 
 impl PrintForm {
     /// Returns the form of an event. Events that `trace-cmd report` prints with a plugin have the form of the plugin.
-    pub(crate) fn of(format: &EventFormat) -> Option<PrintForm> {
+    /// `is_plain`: all have that of their own format.
+    pub(crate) fn of(format: &EventFormat, is_plain: bool) -> Option<PrintForm> {
         let plugin = match Tracepoint::of(&format.system, &format.name) {
+            _ if is_plain => None,
             Some(Tracepoint::Switch) => PrintForm::parse(SWITCH, format),
             Some(Tracepoint::Wakeup | Tracepoint::WakeupNew) => PrintForm::parse(&wakeup(format), format),
             _ => None,
@@ -381,7 +383,7 @@ pub fn fuzz(bytes: &[u8]) -> usize {
     let _ = States::from_print_fmt(&format.print_fmt);
     let (values, mut out) = (Everywhere(payload), String::new());
     let kernel = printk::KernelFacts { layout: values.layout(), symbols: &Symbols::default() };
-    if let Some(form) = PrintForm::of(&format) {
+    if let Some(form) = PrintForm::of(&format, false) {
         form.put_of(values, &kernel, &mut out);
     }
     out.len()
@@ -396,7 +398,7 @@ mod tests {
             "name: x\nID: 5\nformat:\n\tfield:int pid;\toffset:8;\tsize:4;\tsigned:1;\n\tfield:int cpu;\toffset:12;\tsize:4;\tsigned:1;\n\nprint fmt: {print_fmt}\n"
         );
         let format = EventFormat::parse("test", &text)?;
-        PrintForm::of(&format).map(|form| (form.format.text().to_owned(), form.arguments.len()))
+        PrintForm::of(&format, false).map(|form| (form.format.text().to_owned(), form.arguments.len()))
     }
 
     #[test]

@@ -12,19 +12,58 @@ use crate::text::symbols::SymbolSource;
 use crate::trace::Trace;
 use sched::{Comm, Cpu, Pid, PrevState, Ts, context_flags};
 use std::fmt::{self, Write};
-use std::ops::Range;
 use std::sync::Arc;
 
-/// A record on its way through the merge, and as long as it is kept.
+/// A record on its way through the merge, and as long as it is kept. Hundreds of thousands are on their way at once, where they have 16 bytes
+/// each in the file.
 #[derive(Clone, Debug)]
 pub(crate) struct HeldRecord {
     ts: Ts,
-    cpu: Cpu,
-    buffer: usize,
-    lost: Option<Loss>,
     /// The unit that it stands in, in memory of its own.
-    unit: Arc<[u8]>,
-    payload: Range<usize>,
+    unit: Arc<Box<[u8]>>,
+    /// The start of the record in the unit, and its length.
+    payload: (u32, u32),
+    lost: HeldLoss,
+    cpu: Cpu,
+    buffer: u32,
+}
+
+/// The loss before a record, in the room of a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct HeldLoss(u64);
+
+impl HeldLoss {
+    const NONE: HeldLoss = HeldLoss(u64::MAX);
+    const UNCOUNTED: HeldLoss = HeldLoss(u64::MAX - 1);
+
+    fn of(loss: Option<Loss>) -> HeldLoss {
+        match loss {
+            None => HeldLoss::NONE,
+            Some(Loss { count: None }) => HeldLoss::UNCOUNTED,
+            Some(Loss { count: Some(count) }) => HeldLoss(count.min(u64::MAX - 2)),
+        }
+    }
+
+    fn loss(self) -> Option<Loss> {
+        match self {
+            HeldLoss::NONE => None,
+            HeldLoss::UNCOUNTED => Some(Loss { count: None }),
+            HeldLoss(count) => Some(Loss { count: Some(count) }),
+        }
+    }
+}
+
+impl HeldRecord {
+    /// The bytes of the record.
+    fn bytes(&self) -> &[u8] {
+        let (start, length) = (self.payload.0 as usize, self.payload.1 as usize);
+        self.unit.get(start..start.saturating_add(length)).unwrap_or_default()
+    }
+}
+
+/// A size in a unit; units have less than 4 GiB.
+fn size_in_unit(bytes: usize) -> u32 {
+    u32::try_from(bytes).unwrap_or(u32::MAX)
 }
 
 impl Timed for HeldRecord {
@@ -38,7 +77,7 @@ impl Timed for HeldRecord {
 
     fn after_gap(_: Cpu, _: Ts, loss: Loss, next: Option<&mut HeldRecord>) -> Option<HeldRecord> {
         if let Some(next) = next {
-            next.lost = Some(join_losses(next.lost.take(), loss));
+            next.lost = HeldLoss::of(Some(join_losses(next.lost.loss(), loss)));
         }
         None
     }
@@ -65,7 +104,7 @@ struct Collector<'c> {
     trace: &'c Trace,
     cpu: Cpu,
     buffer: usize,
-    bytes: &'c Arc<[u8]>,
+    bytes: &'c Arc<Box<[u8]>>,
     pending: Option<Loss>,
     unit: Unit<HeldRecord>,
 }
@@ -76,9 +115,9 @@ impl Visitor for Collector<'_> {
         self.unit.last = Some(ts);
         self.unit.records = self.unit.records.wrapping_add(1);
         let at = (raw.payload.as_ptr() as usize).wrapping_sub(self.bytes.as_ptr() as usize);
-        let payload = at..at.saturating_add(raw.payload.len());
-        let (lost, unit) = (self.pending.take(), Arc::clone(self.bytes));
-        self.unit.items.push(HeldRecord { ts, cpu: self.cpu, buffer: self.buffer, lost, unit, payload });
+        let payload = (size_in_unit(at), size_in_unit(raw.payload.len()));
+        let (lost, unit) = (HeldLoss::of(self.pending.take()), Arc::clone(self.bytes));
+        self.unit.items.push(HeldRecord { ts, unit, payload, lost, cpu: self.cpu, buffer: self.buffer as u32 });
     }
 
     fn gap(&mut self, loss: Loss) {
@@ -94,7 +133,8 @@ impl Visitor for Collector<'_> {
 /// The records of a unit.
 pub(crate) fn collect(trace: &Trace, task: UnitTask<'_, HeldRecord>) -> Unit<HeldRecord> {
     let UnitTask { buffer, pages, unit: number, space, .. } = task;
-    let loaded = pages.with_bytes(trace.source(), number, |bytes| bytes.map(Arc::<[u8]>::from));
+    let loaded =
+        pages.with_bytes(trace.source(), number, |bytes| bytes.map(|bytes| Arc::new(Box::<[u8]>::from(bytes))));
     trace.count_read(pages, number);
     let mut unit = Unit { items: space, ..Unit::default() };
     let bytes = match loaded {
@@ -121,8 +161,8 @@ pub struct Kept(HeldRecord);
 impl Kept {
     /// A record of these bytes, before which no events were lost.
     pub fn of(ts: Ts, cpu: Cpu, buffer: usize, payload: &[u8]) -> Kept {
-        let unit = Arc::from(payload);
-        Kept(HeldRecord { ts, cpu, buffer, lost: None, unit, payload: 0..payload.len() })
+        let (unit, payload) = (Arc::new(Box::from(payload)), (0, size_in_unit(payload.len())));
+        Kept(HeldRecord { ts, unit, payload, lost: HeldLoss::NONE, cpu, buffer: buffer as u32 })
     }
 
     /// The record, of this trace.
@@ -163,11 +203,11 @@ impl<'t> Record<'t> {
         Record {
             trace,
             item,
-            payload: item.unit.get(item.payload.clone()).unwrap_or_default(),
+            payload: item.bytes(),
             ts: item.ts,
             cpu: item.cpu,
-            buffer: item.buffer,
-            lost: item.lost.map(|l| l.count),
+            buffer: item.buffer as usize,
+            lost: item.lost.loss().map(|l| l.count),
         }
     }
 
@@ -184,7 +224,8 @@ impl<'t> Record<'t> {
     /// Keeps it with other bytes in place of its own.
     pub(crate) fn keep_with(&self, payload: &[u8]) -> Kept {
         let item = self.item.clone();
-        Kept(HeldRecord { unit: Arc::from(payload), payload: 0..payload.len(), ..item })
+        let (unit, payload) = (Arc::new(Box::from(payload)), (0, size_in_unit(payload.len())));
+        Kept(HeldRecord { unit, payload, ..item })
     }
 
     /// The event's number in this file.
@@ -332,5 +373,21 @@ impl<'t> Record<'t> {
     pub fn function(&self, field: &str) -> Option<String> {
         let address = self.number(field)?.cast_unsigned();
         Some(self.symbol(address).map_or_else(|| format!("{address:#x}"), |(name, _)| name.to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn losses_come_back_and_records_are_small() {
+        for count in [None, Some(None), Some(Some(0)), Some(Some(1)), Some(Some(u64::MAX - 2))] {
+            let loss = count.map(|count| Loss { count });
+            assert_eq!(HeldLoss::of(loss).loss(), loss);
+        }
+        // More than any trace has: it stays a counted one.
+        assert!(HeldLoss::of(Some(Loss { count: Some(u64::MAX) })).loss().is_some_and(|loss| loss.count.is_some()));
+        assert!(size_of::<HeldRecord>() <= 40, "{}", size_of::<HeldRecord>());
     }
 }

@@ -11,7 +11,7 @@ use crate::ring::records::Units;
 use crate::ring::unit::{CpuPages, Store};
 use sched::event::CleanText;
 use sched::seeded::SeededMap;
-use sched::{Comm, Counters, Cpu, Diagnostics, Pid, Topology, Ts};
+use sched::{Comm, Counters, Cpu, Diagnostics, Dur, Pid, Topology, Ts};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -133,7 +133,9 @@ impl Trace {
             unread: 0,
             offline: None,
         };
-        let lanes = vec![lanes.iter().enumerate().map(pages).collect()];
+        let is_wanted = |cpu: Cpu| options.cpus.is_empty() || options.cpus.contains(&cpu);
+        header.options.stats.retain(|stat| is_wanted(Cpu(stat.cpu)));
+        let lanes = vec![lanes.iter().enumerate().map(pages).filter(|pages| is_wanted(pages.cpu)).collect()];
         let pool = pool(options.threads);
         let mut trace = Trace::assemble(source, header, lanes, pool, options, diagnostics)?;
         let saved = trace.saved_names().clone();
@@ -143,6 +145,12 @@ impl Trace {
         trace.chains = recording.chains;
         trace.memberships = recording.memberships;
         Ok(trace)
+    }
+
+    /// The most by which the time between two events can be wrong, where times are rounded to microseconds: one by their digits, one by the
+    /// nanoseconds that order the events of a microsecond.
+    pub fn rounding(&self) -> Option<Dur> {
+        (self.diagnostics.count(FileIssue::RoundedTimes) > 0).then_some(Dur(2_000))
     }
 
     /// Whether the file is as long as it was when it was opened. Reading one that has become shorter misses events.

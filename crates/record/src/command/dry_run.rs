@@ -36,7 +36,7 @@ pub(crate) fn run(args: &RecordArgs, instance: Instance, signals: &Forwarder) ->
     }
     instance.start()?;
     let start = Instant::now();
-    traced.as_ref().map_or(Ok(()), Traced::resume)?;
+    traced.as_mut().map_or(Ok(()), Traced::resume)?;
     while start.elapsed() < LENGTH && !traced.as_mut().is_some_and(Traced::has_ended) {
         std::thread::sleep(Duration::from_millis(10).min(LENGTH.saturating_sub(start.elapsed())));
     }

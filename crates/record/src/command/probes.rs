@@ -2,9 +2,9 @@
 
 use super::{RecordArgs, check, message};
 use crate::plan::btf::{Btf, MAX_BYTES};
-use crate::plan::probes::{KernelProbe, PARAMETERS, ProbeWriter, TRACEPOINTS};
+use crate::plan::probes::{KernelProbe, MOST_GROUPS, PARAMETERS, ProbeWriter, TRACEPOINTS};
 use anyhow::{Context, Result};
-use machine::Machine;
+use machine::{Machine, Root};
 use parse::{Trace, Want};
 use sched::event::CleanText;
 use sched::{EventKind, EventSource, SchedEvent};
@@ -23,16 +23,17 @@ pub(crate) enum WhyProbes {
     Picks,
 }
 
-/// The probes for the kernel with this type information, on a machine with this many possible CPUs, and its kinds of imbalance.
-pub(crate) fn of_kernel(path: &Path, cpus: u32, why: WhyProbes) -> Result<(Vec<KernelProbe>, Vec<CleanText>)> {
+/// The probes for the kernel with this type information, on this machine, and its kinds of imbalance.
+pub(crate) fn of_kernel(path: &Path, root: &Root, why: WhyProbes) -> Result<(Vec<KernelProbe>, Vec<CleanText>)> {
     let bytes = machine::read_bounded(path, MAX_BYTES as u64).with_context(|| {
         format!("--why needs the kernel's type information (CONFIG_DEBUG_INFO_BTF): {}", path.display())
     })?;
     let btf = Btf::parse(bytes).with_context(|| path.display().to_string())?;
-    let kernel = ProbeWriter::new(&btf).with_cpus(cpus);
+    let kernel = ProbeWriter::new(&btf).with_cpus(root.possible());
     let mut probes = kernel.probes();
     if why == WhyProbes::Picks {
-        probes.push(kernel.picks());
+        // One level more than there is: the command can make groups of its own.
+        probes.push(kernel.picks(machine::levels_of_groups(root, MOST_GROUPS) + 1));
     }
     Ok((probes, kernel.imbalances()))
 }

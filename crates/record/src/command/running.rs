@@ -4,6 +4,7 @@ use crate::signals::Forwarder;
 use crate::traced::{EndedCommand, Traced};
 use anyhow::{Result, bail};
 use machine::{RecordedApplication, Root};
+use std::collections::BTreeMap;
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::ExitStatus;
@@ -96,7 +97,7 @@ impl RecordedSpan<'_> {
     }
 
     fn ended(start: Instant) -> EndedCommand {
-        EndedCommand { status: ExitStatus::from_raw(0), seconds: start.elapsed().as_secs_f64() }
+        EndedCommand { status: ExitStatus::from_raw(0), seconds: start.elapsed().as_secs_f64(), lists: BTreeMap::new() }
     }
 
     fn run(self) -> EndedCommand {

@@ -148,7 +148,7 @@ impl Recorder<'_> {
         let before = self.probes.missed();
         instance.start()?;
         live.start()?;
-        traced.as_ref().map_or(Ok(()), Traced::resume)?;
+        traced.as_mut().map_or(Ok(()), Traced::resume)?;
         let met = self.watch(condition, &mut follower, traced.as_mut())?;
         instance.stop()?;
         // Its open files would hold the instance.

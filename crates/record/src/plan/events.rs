@@ -43,6 +43,9 @@ const WHATIF: [&str; 8] = [
     "syscalls/sys_enter_nanosleep",
     "syscalls/sys_enter_clock_nanosleep",
 ];
+/// The events that settle causes which the scheduler's own events leave open, beside the probes.
+const WHY: [(&str, &str); 1] =
+    [("irq/softirq_raise", "wakeups on loopback are possibly by their senders, or by interrupts")];
 const NUMA: [&str; 3] = ["sched/sched_skip_vma_numa", "sched/sched_skip_cpuset_numa", "migrate/mm_migrate_pages"];
 
 /// Groups of events that may be asked for.
@@ -56,6 +59,8 @@ pub struct WantedEvents {
     pub numa: bool,
     /// The causes of sleeps, with interrupts.
     pub whatif: bool,
+    /// The causes that the scheduler's own events leave open.
+    pub why: bool,
     /// Stacks of switches and wakeups.
     pub stacks: bool,
     /// Events by name, as trace-cmd takes them: `sched:sched_switch`, `sched_switch`, or a system such as `irq`.
@@ -114,6 +119,9 @@ impl EventPlan {
         }
         for event in WHATIF.into_iter().filter(|_| wanted.whatif) {
             plan.add(event, "the sleeps that it shows the causes of have none in whatif", kernel);
+        }
+        for (event, cost) in WHY.into_iter().filter(|_| wanted.why) {
+            plan.add(event, cost, kernel);
         }
         for name in &wanted.more {
             let found = resolve(name, kernel);
@@ -199,6 +207,19 @@ mod tests {
         assert_eq!(plan.events, ["sched/sched_switch", "irq", "timer/hrtimer_start", "block/block_rq_complete"]);
         let missing = plan.missing.iter().filter(|(_, cost)| cost.contains("whatif")).count();
         assert_eq!(missing, WHATIF.len() - 2);
+    }
+
+    #[test]
+    fn origins_of_softirqs_are_recorded_with_the_causes() {
+        let plan = |events: &[&'static str]| {
+            EventPlan::new(&WantedEvents { why: true, ..WantedEvents::default() }, &Kernel(events.to_vec())).unwrap()
+        };
+        assert_eq!(
+            plan(&["sched/sched_switch", "irq/softirq_raise"]).events,
+            ["sched/sched_switch", "irq/softirq_raise"]
+        );
+        let missing = plan(&["sched/sched_switch"]).missing;
+        assert!(missing.iter().any(|(event, _)| event == "irq:softirq_raise"), "{missing:?}");
     }
 
     #[test]

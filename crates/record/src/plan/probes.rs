@@ -8,6 +8,7 @@
 mod fair;
 
 use crate::plan::btf::{Btf, ValueForm};
+pub use fair::MOST_GROUPS;
 use fair::{LENGTHS, REQUESTS};
 use sched::event::CleanText;
 use serde::Serialize;

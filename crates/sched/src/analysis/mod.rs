@@ -11,6 +11,7 @@ pub mod chosen;
 pub(crate) mod joined;
 pub(crate) mod listed;
 pub(crate) mod note_taker;
+pub(crate) mod queued_behind;
 pub(crate) mod queued_sums;
 
 /// An observer of one pass over a trace.

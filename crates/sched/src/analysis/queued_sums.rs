@@ -35,9 +35,13 @@ pub struct QueuedAsk<'o> {
     pub affinity: Option<Arc<Affinity>>,
 }
 
+/// Takes each part of a wait of a counted task with its times, when the task leaves the queue: the task, the CPU of the queue and the instant.
+pub type TakesQueuedPart<'o> = dyn Fn(&Task, Cpu, Ts, &QueuedTimes) + Sync + 'o;
+
 /// The queued time of tasks within the window, by kind (`docs/read-the-numbers.md#queued-time`).
 pub struct QueuedSums<'o> {
     ask: QueuedAsk<'o>,
+    each: Option<&'o TakesQueuedPart<'o>>,
     kinds: QueuedKinds,
     begun: PerTask<QueuedReading>,
     sums: QueuedTimes,
@@ -49,7 +53,13 @@ impl<'o> QueuedSums<'o> {
     /// Measures the queued time of the tasks that are asked for.
     pub fn new(ask: QueuedAsk<'o>) -> QueuedSums<'o> {
         let kinds = QueuedKinds::new(ask.cpus.clone(), ask.affinity.clone());
-        QueuedSums { ask, kinds, begun: PerTask::default(), sums: QueuedTimes::default(), first: None }
+        QueuedSums { ask, each: None, kinds, begun: PerTask::default(), sums: QueuedTimes::default(), first: None }
+    }
+
+    /// Passes each part of a wait to `take`, in a pass that is not made in pieces.
+    #[must_use]
+    pub fn each(self, take: &'o TakesQueuedPart<'o>) -> QueuedSums<'o> {
+        QueuedSums { each: Some(take), ..self }
     }
 
     fn is_counted(&self, task: &Task, cpu: Cpu, state: &SchedState) -> bool {
@@ -68,7 +78,12 @@ impl<'o> QueuedSums<'o> {
                 let was_held = self.kinds.was_first_held(&end);
                 first.push(FirstWait { task: task.id(), cpu, times, was_held });
             }
-            _ => self.sums.add(&times),
+            _ => {
+                self.sums.add(&times);
+                if let Some(take) = self.each {
+                    take(task, cpu, now, &times);
+                }
+            }
         }
     }
 }

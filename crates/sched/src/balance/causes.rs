@@ -9,10 +9,10 @@
 //! | active balance | the stopper `migration/e` runs on e = orig, and a softirq woke it, or another task on dest |
 //! | active balance or affinity | the stopper `migration/e` runs on e = orig, and no event shows what woke it |
 //! | new-idle pull (a *steal*) | task context, e = dest, p waited on orig, the next event of the scheduler on e is its switch, away from a task that does not go on, and nothing else is queued on e |
-//! | idle balance, periodic balance | softirq, e = dest; e idles but for its softirqs, or not |
-//! | nohz idle balance (ILB) | softirq, e is neither orig nor dest |
-//! | … of a sleeper | as these four, but p sleeps and is still queued (delayed dequeue, since 6.12): the next event about p wakes it |
 //! | real-time push or pull | p's priority is below 100, and none of the above |
+//! | idle balance, periodic balance | softirq, e = dest; e idles but for its softirqs, or not |
+//! | nohz idle balance (ILB) | softirq, e is not dest; nor orig, unless p waited there |
+//! | … of a sleeper | as these four, but p sleeps and is still queued (delayed dequeue, since 6.12): the next event about p wakes it |
 //! | unknown | anything else |
 //!
 //! A waking that is not in the trace is taken from the wakeup that follows. Being woken is not ended by p's own
@@ -455,12 +455,16 @@ impl Causes {
             let (cause, later) = self.stopped(task.pid, on, dest, state);
             pending = later;
             cause
+        } else if !state.shows_contexts() {
+            Cause::Unknown
+        } else if task.prio < 100 {
+            // `detach_tasks()` takes tasks of the fair class alone.
+            Cause::RealTime
         } else if event.in_softirq() && dest == on {
             if self.idles(on, state) { Cause::Idle } else { Cause::Periodic }
-        } else if event.in_softirq() && orig != on {
+        } else if event.in_softirq() && (orig != on || queued) {
+            // From its own CPU only for another one; a sleeper there may be one whose waking is not in the trace.
             Cause::NohzIdle
-        } else if task.prio < 100 {
-            Cause::RealTime
         } else {
             if event.in_task() && dest == on && (queued || asleep) && self.is_emptied(on, state) {
                 self.pulls.entry(on).or_default().push(task.pid);
@@ -496,7 +500,7 @@ impl Causes {
     /// The cause for which the stopper of `cpu` moves a task to `dest`, by the waker of the stopper, and the later
     /// events that can change it.
     fn stopped(&self, pid: Pid, cpu: Cpu, dest: Cpu, state: &SchedState) -> (Cause, Pending) {
-        match self.stops.get(&cpu) {
+        match self.stops.get(&cpu).filter(|_| state.shows_contexts()) {
             None => (Cause::Stopper, Pending::Exec),
             Some(waking) if waking.in_task && waking.by == pid => (Cause::Affinity, Pending::Exec),
             // `sched_balance_newidle()` pulls to its own CPU only, so a waker elsewhere did not balance.

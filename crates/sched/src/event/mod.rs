@@ -109,6 +109,8 @@ pub struct Pid(pub i32);
 impl Pid {
     /// The idle task. Each CPU has one, all with this number; it never counts as a task here.
     pub const IDLE: Pid = Pid(0);
+    /// The current task of a record whose file does not show it.
+    pub const UNKNOWN: Pid = Pid(-1);
     /// The number of `kthreadd`, the parent of all kernel threads.
     pub const KTHREADD: Pid = Pid(2);
 

@@ -1,5 +1,7 @@
 //! The weights of nice values, the classes of kernel priorities, and the reason for which a lower class runs before a higher one.
 
+use crate::event::Comm;
+use crate::event::kthread::is_kernel_thread;
 use serde::Serialize;
 
 /// The class of the scheduler that a task belongs to, by its kernel priority.
@@ -82,4 +84,21 @@ pub fn weight_of(prio: i32) -> u64 {
     ];
     let place = if prio < 100 { 20 } else { (prio - 100).min(39) };
     WEIGHTS[place.unsigned_abs() as usize]
+}
+
+/// The weight of a task of nice value 0, and of any that counts as one.
+pub const NICE_0_WEIGHT: u32 = 1024;
+
+/// The weight of a task of the policy `SCHED_IDLE`, whatever its nice value is (the kernel's `WEIGHT_IDLEPRIO`).
+pub const IDLE_WEIGHT: u32 = 3;
+
+/// The difference between the weight by which a task counts where run queues are compared (`docs/read-the-numbers.md#weights`) and that of a task of
+/// nice value 0. A kernel thread of a negative nice value counts as nice 0: that value lets it run at once, for microseconds.
+#[inline]
+pub fn excess_weight(prio: i32, comm: Comm) -> i32 {
+    match prio {
+        ..=99 | 120 => 0,
+        ..120 if is_kernel_thread(comm) => 0,
+        _ => weight_of(prio) as i32 - NICE_0_WEIGHT as i32,
+    }
 }

@@ -197,6 +197,64 @@ impl LeftTimes {
     }
 }
 
+/// The rule by which the kernel's own numbers give a picked task: on its run queue, and on those of all groups above it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ChoiceRule {
+    /// The record lacks these numbers, or those of a group.
+    #[default]
+    Unrecorded,
+    /// No other task or group was on any of these run queues.
+    Only,
+    /// On each of these run queues the task or its group was eligible, and no eligible one had an earlier deadline.
+    Earliest,
+    /// So too, or a group above the task was that of the task that left, within its slice, which protects it.
+    Protected,
+    /// So too, but on some run queue the rival with the earliest deadline was not eligible, and further ones are not recorded.
+    PossiblyEarliest,
+    /// On some run queue an eligible task or group had an earlier deadline.
+    Beaten,
+    /// On some run queue the task or its group was not eligible.
+    Ineligible,
+}
+
+impl ChoiceRule {
+    const ALL: [ChoiceRule; 7] = [
+        ChoiceRule::Unrecorded,
+        ChoiceRule::Only,
+        ChoiceRule::Earliest,
+        ChoiceRule::Protected,
+        ChoiceRule::PossiblyEarliest,
+        ChoiceRule::Beaten,
+        ChoiceRule::Ineligible,
+    ];
+}
+
+/// The length of the run queue of a picked task, and the rule of the pick, in two bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RecordedChoice(u16);
+
+impl RecordedChoice {
+    /// The greatest length that is kept: longer run queues have this one.
+    pub const MOST: u16 = (1 << 13) - 1;
+
+    /// Makes a choice on a run queue of this length.
+    pub fn of(length: u64, rule: ChoiceRule) -> RecordedChoice {
+        let length = u16::try_from(length).unwrap_or(u16::MAX).min(RecordedChoice::MOST);
+        RecordedChoice((rule as u16) << 13 | length)
+    }
+
+    /// The number of tasks and groups on the run queue of the task's group, with the running one and those that sleep but were not
+    /// taken from it; at most [`RecordedChoice::MOST`], and zero where it was not recorded.
+    pub fn length(self) -> u16 {
+        self.0 & RecordedChoice::MOST
+    }
+
+    /// The rule of the pick.
+    pub fn rule(self) -> ChoiceRule {
+        ChoiceRule::ALL.get(usize::from(self.0 >> 13)).copied().unwrap_or_default()
+    }
+}
+
 /// The beginning or the end of throttling, for the tasks of one cgroup on one CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Throttle {
@@ -300,6 +358,20 @@ pub enum Probe {
     /// `set_affinity` of a task that disables or enables its migration. The CPUs that it may use otherwise do not
     /// change.
     HoldsMigration(Pid),
+    /// `set_params`, `sys_enter_sched_setscheduler` or `sys_enter_sched_setattr`: a task is given a policy.
+    SetsPolicy {
+        /// The PID of the task, zero for the calling task.
+        pid: Pid,
+        /// Whether the record shows that the policy is `SCHED_IDLE`.
+        is_sched_idle: bool,
+        /// Whether the call has been entered alone, so that another record shows its result.
+        is_entered: bool,
+    },
+    /// `set_params`, `sys_exit_sched_setscheduler` or `sys_exit_sched_setattr`: a call that sets the policy of a task returns.
+    PolicyCallReturns {
+        /// Whether the call has changed nothing.
+        failed: bool,
+    },
     /// `nr_running`: the length of a CPU's run queue has changed.
     Length {
         /// The CPU of the run queue.
@@ -330,9 +402,8 @@ pub enum Probe {
         left: LeftTimes,
         /// The run queue of the task's group, where it was recorded: a number that no other run queue of a CPU has, from its address.
         queue: Option<NonZeroU32>,
-        /// The number of tasks and groups on that run queue, with the running one and those that sleep but were not taken from it; at
-        /// most 65,535, and zero where it was not recorded.
-        length: u16,
+        /// The length of that run queue, and the rule by which the kernel's own order gives the task.
+        choice: RecordedChoice,
     },
     /// `put`: a CPU switches from this task, in recordings whose `pick` lacks that half.
     Puts {
@@ -367,6 +438,11 @@ pub enum Probe {
         cpu: Cpu,
         /// The number of the state that the CPU enters, at most 255; nothing where it leaves one.
         state: Option<u8>,
+    },
+    /// `irq:softirq_raise`: a softirq with this number is to run on the CPU.
+    Raises {
+        /// The number of the softirq: 2 and 3 send and receive packets.
+        softirq: u8,
     },
 }
 
@@ -406,6 +482,16 @@ mod tests {
     fn no_record_makes_an_event_larger_than_a_switch() {
         // A switch has 56 bytes, and an event 80 with a word for the kind.
         assert_eq!([size_of::<Probe>(), size_of::<crate::EventKind>(), size_of::<crate::SchedEvent>()], [52, 60, 80]);
+    }
+
+    #[test]
+    fn a_choice_keeps_length_and_rule() {
+        for rule in ChoiceRule::ALL {
+            for (length, kept) in [(0, 0), (1, 1), (8_191, 8_191), (8_192, 8_191), (u64::MAX, 8_191)] {
+                let choice = RecordedChoice::of(length, rule);
+                assert_eq!((choice.length(), choice.rule()), (kept, rule));
+            }
+        }
     }
 
     #[test]

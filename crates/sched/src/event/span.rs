@@ -56,9 +56,13 @@ pub enum Current {
 }
 
 impl Current {
-    /// Returns the occupant with this PID: the idle task for [`Pid::IDLE`].
+    /// Returns the occupant with this PID: the idle task for [`Pid::IDLE`], unknown for [`Pid::UNKNOWN`].
     pub fn of(pid: Pid) -> Current {
-        if pid.is_idle() { Current::Idle } else { Current::Task(pid) }
+        match pid {
+            Pid::IDLE => Current::Idle,
+            Pid::UNKNOWN => Current::Unknown,
+            pid => Current::Task(pid),
+        }
     }
 }
 

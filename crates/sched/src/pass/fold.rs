@@ -11,6 +11,7 @@ use crate::event::{Cpu, EventKind, SchedEvent, Ts};
 use crate::state::application::Application;
 use crate::state::past::Past;
 use crate::state::{SchedState, Start};
+use crate::tables::capacities::CpuCapacities;
 use crate::tables::seeded::SeededSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -171,7 +172,12 @@ pub struct PassPlan {
 
 impl PassPlan {
     /// Makes the plan for a window of a part of a trace, whose state at the start is known.
-    pub(super) fn after(past: Arc<Past>, application: Option<Arc<Application>>, window: Window) -> PassPlan {
+    pub(super) fn after(
+        past: Arc<Past>,
+        application: Option<Arc<Application>>,
+        capacities: CpuCapacities,
+        window: Window,
+    ) -> PassPlan {
         let window = window.in_part(&past);
         let (from, to) = window.within(past.start, past.end.max(past.from));
         let end = match window.to {
@@ -180,7 +186,7 @@ impl PassPlan {
             Some(_) => WindowEnd::Exclusive,
         };
         let haste = Haste { left: 0, known: 0, was_wrong: false };
-        let start = Start { past: Some(past), application, ..Start::default() };
+        let start = Start { past: Some(past), application, capacities, ..Start::default() };
         PassPlan { start, from, to, end, haste, late: Diagnostics::default(), is_crowded: false }
     }
 

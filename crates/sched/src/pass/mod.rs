@@ -204,7 +204,7 @@ impl<S: EventSource> Pass<S> {
     fn plan(&mut self, least: usize) -> Result<PassPlan, S::Error> {
         let extent = self.source.extent()?;
         if let Some(past) = extent.past {
-            return Ok(PassPlan::after(past, extent.application, self.window));
+            return Ok(PassPlan::after(past, extent.application, extent.capacities, self.window));
         }
         let mut start = Start {
             ts: extent.start,
@@ -212,12 +212,15 @@ impl<S: EventSource> Pass<S> {
             named: Vec::new(),
             waiting: Vec::new(),
             groups: extent.groups,
+            sched_idle: extent.sched_idle,
+            capacities: extent.capacities,
             throttled: Vec::new(),
             without_wakeups: !extent.wakeups,
             by_wakings: !extent.wakeups && extent.wakings,
             without_wakings: true,
             incomplete: false,
             has_ext_queues: extent.has_ext_queues,
+            without_contexts: extent.without_contexts,
             root: None,
             application: extent.application,
             past: None,

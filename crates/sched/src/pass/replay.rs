@@ -158,7 +158,7 @@ impl<S: EventSource> Replay<S> {
     pub fn window<A: Analysis>(&mut self, from: Ts, to: Ts, analysis: A) -> Result<A::Output, S::Error> {
         let nearest = self.checkpoints.partition_point(|c| c.ts <= from).saturating_sub(1);
         let begin = self.checkpoints.get(nearest).map_or(Ts::MIN, |c| c.ts);
-        let state = self.checkpoints.get(nearest).map_or_else(SchedState::default, |c| c.state.clone());
+        let state = self.checkpoints.get(nearest).map_or_else(SchedState::default, |c| c.state.unpacked());
         let causes = self.checkpoints.get(nearest).and_then(|c| c.causes.clone());
         let mut part = WindowFold::new((state, causes.unwrap_or_default()), analysis, from, to, to >= self.end);
         self.source.events_from(begin, &mut |events| part.feed(events))?;
@@ -179,7 +179,7 @@ impl<S: EventSource> Replay<S> {
             segment: None,
             first: 0,
             events: Vec::new(),
-            state: self.checkpoints.first().map_or_else(SchedState::default, |c| c.state.clone()),
+            state: self.checkpoints.first().map_or_else(SchedState::default, |c| c.state.unpacked()),
             at: 0,
             diagnostics: self.diagnostics.clone(),
             ..*self
@@ -206,7 +206,7 @@ impl<S: EventSource> Replay<S> {
         let (CheckpointRecorder { checkpoints, mut violations, mut concluded, count, .. }, output) = outcome.output;
         violations.shrink();
         concluded.shrink();
-        let state = checkpoints.first().map_or_else(SchedState::default, |c| c.state.clone());
+        let state = checkpoints.first().map_or_else(SchedState::default, |c| c.state.unpacked());
         let replay = Replay {
             source,
             checkpoints: checkpoints.into(),
@@ -273,7 +273,7 @@ impl<S: EventSource> Replay<S> {
         let nearest = self.segment_of(step);
         let Some(checkpoint) = self.checkpoints.get(nearest) else { return Ok(()) };
         if self.segment != Some(nearest) || step < self.at {
-            (self.state, self.at) = (checkpoint.state.clone(), checkpoint.index);
+            (self.state, self.at) = (checkpoint.state.unpacked(), checkpoint.index);
         }
         let held = self.first..self.first + self.events.len() as u64;
         let is_held = |step: u64| held.contains(&step) || step == self.end_of(nearest) && step == held.end;
@@ -461,9 +461,9 @@ mod tests {
             replay.unwrap_or_else(|never| match never {})
         };
         let size = |replay: &Replay<_>| replay.checkpoints.iter().map(|c| c.state.bytes()).sum::<usize>();
-        let (mut free, mut tight) = (replay(usize::MAX), replay(1 << 20));
-        assert!(free.checkpoints() > 32 && size(&free) > 2 << 20, "{} in {}", free.checkpoints(), size(&free));
-        assert!(tight.checkpoints() > 3 && size(&tight) <= 1 << 20, "{} in {}", tight.checkpoints(), size(&tight));
+        let (mut free, mut tight) = (replay(usize::MAX), replay(1 << 18));
+        assert!(free.checkpoints() > 32 && size(&free) > 1 << 19, "{} in {}", free.checkpoints(), size(&free));
+        assert!(tight.checkpoints() > 3 && size(&tight) <= 1 << 18, "{} in {}", tight.checkpoints(), size(&tight));
         for step in [0, 1, 777, 12_345, 20_000, 3] {
             free.go(step).unwrap_or_else(|never| match never {});
             tight.go(step).unwrap_or_else(|never| match never {});

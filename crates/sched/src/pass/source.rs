@@ -6,6 +6,7 @@ use crate::event::span::Current;
 use crate::event::{Comm, Cpu, EventKind, Pid, SchedEvent, Ts};
 use crate::state::application::Application;
 use crate::state::past::Past;
+use crate::tables::capacities::CpuCapacities;
 use std::convert::Infallible;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -38,8 +39,14 @@ pub struct Extent {
     /// The cgroup of each task at the start, as far as a machine file lists them; empty if the trace has no records of
     /// throttling.
     pub groups: Arc<[(Pid, CgroupId)]>,
+    /// The tasks of the policy `SCHED_IDLE` at the start, as far as a machine file lists them.
+    pub sched_idle: Arc<[Pid]>,
+    /// The capacities of the CPUs, where a machine file has them and they differ; of a part of a trace as well.
+    pub capacities: CpuCapacities,
     /// Whether a sched_ext scheduler held the waiting tasks (see [`crate::SchedState::has_ext_queues`]).
     pub has_ext_queues: bool,
+    /// Whether events do not show the context in which they were recorded (see [`crate::SchedState::shows_contexts`]).
+    pub without_contexts: bool,
     /// The application, where it is not that of the traced command alone; it takes the place of that of `past`.
     pub application: Option<Arc<Application>>,
     /// The state before the first event, if the events are those of a part of a longer trace. `start` and `end` are

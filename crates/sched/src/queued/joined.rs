@@ -3,7 +3,7 @@
 //! A later piece begins at zero. The sums of the piece before are added, and those of an interval that was pending where the pieces meet go to
 //! the kind that the later piece has found. Up to [`QueuedKinds::join`] the earlier piece is as it was at the border, for the waits across it.
 
-use super::readings::{self, QueuedReading, QueuedTimes};
+use super::readings::{QueuedReading, QueuedTimes};
 use super::usable::{QueueTimes, UsableCpus};
 use super::{CpuStanding, FollowedCpu, HELD_BACK, MOST_SETS, PendingInterval, QueuedKinds, UsableClass};
 use crate::event::{Cpu, Ts};
@@ -36,7 +36,12 @@ impl QueuedKinds {
         };
         let is_new = |usable: &&UsableCpus| self.usable_of(usable.class).is_none();
         (0..self.cpus.len().max(later.cpus.len())).all(is_same)
-            && later.first_classes.iter().all(|(task, class)| self.classes.get(*task) == Some(class))
+            && self.weights_fit(later)
+            && later
+                .first_classes
+                .iter()
+                .all(|(task, class)| self.classes.get(*task).is_some_and(|waiter| waiter.class == *class))
+            && self.changes.fit(&later.changes)
             && self.usable.len() + later.usable.iter().filter(is_new).count() <= MOST_SETS
     }
 
@@ -56,14 +61,13 @@ impl QueuedKinds {
     /// The time from a reading in this piece to the instant `at` at which a later one begins. `was_held`: [`QueuedKinds::was_first_held`]
     /// of the later piece.
     pub fn up_to_border(&self, begun: &QueuedReading, at: Ts, was_held: bool) -> QueuedTimes {
-        let end = self.reading(begun.class, begun.cpu, at);
-        readings::between(begun, &end, |ordinal| self.was_held(begun.cpu, ordinal), |_, _| was_held)
+        self.times(begun, &self.end_wait(begun, at), was_held)
     }
 
     /// The reading that one of a later piece is in this one.
     #[must_use]
     pub fn shifted(&self, reading: &QueuedReading, later: &QueuedKinds) -> QueuedReading {
-        let here = self.reading(reading.class, reading.cpu, later.start);
+        let here = self.reading((None, 0), reading.class, reading.cpu, later.start);
         let entry = |kinds: &QueuedKinds| kinds.cpus.get(reading.cpu.index()).map(|entry| (entry.ordinal, entry.first));
         let first = entry(later).and_then(|(_, first)| first);
         let (mut sums, mut pending) = (reading.sums.plus(here.sums), reading.pending);
@@ -82,6 +86,7 @@ impl QueuedKinds {
     /// Adds a later piece, which fits.
     pub fn join(&mut self, later: QueuedKinds) {
         let at = later.start;
+        self.join_changes(&later);
         let number = self.cpus.len().max(later.cpus.len());
         self.cpus.resize(number, FollowedCpu::NEW);
         for usable in &later.usable {
@@ -103,7 +108,13 @@ impl QueuedKinds {
         for (entry, later) in self.cpus.iter_mut().zip(later.cpus) {
             entry.join(later);
         }
-        self.classes = later.classes;
+        let before = std::mem::replace(&mut self.classes, later.classes);
+        for (task, waiter) in self.classes.entries_mut() {
+            waiter.began_here |= before.get(task).is_some_and(|before| before.began_here);
+        }
+        self.odd_cpus = later.odd_cpus;
+        self.by_capacity = later.by_capacity;
+        self.has_weighed |= later.has_weighed;
     }
 
     /// The interval that was pending where a later piece begins has come to this outcome.
@@ -129,7 +140,7 @@ impl FollowedCpu {
         let before = self.ordinal;
         self.held += later.held;
         self.ordinal += later.ordinal;
-        self.standing = later.standing;
+        (self.standing, self.capacity) = (later.standing, later.capacity);
         if later.was_empty {
             self.held_intervals.clear();
         }
@@ -155,6 +166,7 @@ impl UsableCpus {
         at: Ts,
     ) {
         self.account(at);
+        self.join_surplus(later, goes_on, at);
         let mut queues = Vec::with_capacity(before.len());
         for ((cpu, goes_on), (before, behind)) in (0..).map(Cpu).zip(goes_on).zip(before.iter().zip(behind)) {
             let queue = self.queues.get(cpu.index()).copied().unwrap_or_default();

@@ -1,6 +1,8 @@
 //! Readings at the ends of waits, and the times between them.
 
-use super::{HELD_BACK, UsableClass};
+use super::HELD_BACK;
+use super::weighing::WaiterClass;
+use crate::event::task_id::TaskId;
 use crate::event::{Cpu, Ts};
 use serde::Serialize;
 
@@ -12,7 +14,8 @@ pub struct QueuedTimes {
     pub held_back_ns: u64,
     /// The time while another CPU idled that the task may use, in nanoseconds.
     pub beside_idle_ns: u64,
-    /// The time while a CPU that the task may use had at least two runnable tasks fewer, in nanoseconds.
+    /// The time while a CPU that the task may use had a shorter queue, in which the task would have had a larger share of the time, in
+    /// nanoseconds.
     pub beside_shorter_ns: u64,
     /// The time while all queues were alike, in nanoseconds: the task waited for CPU time.
     pub alike_ns: u64,
@@ -115,7 +118,11 @@ impl PendingReading {
 pub struct QueuedReading {
     pub(crate) at: Ts,
     pub(crate) cpu: Cpu,
-    pub(crate) class: UsableClass,
+    pub(crate) class: WaiterClass,
+    /// The task that waits; `None` where it may be any.
+    pub(crate) task: Option<TaskId>,
+    /// The number of times that its weight had changed within the wait.
+    pub(crate) changes: u32,
     pub(crate) sums: KindSums,
     pub(crate) pending: Option<PendingReading>,
 }

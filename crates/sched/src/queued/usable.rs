@@ -1,6 +1,8 @@
 //! The idle CPUs and the shortest queues among the CPUs that some tasks may use.
 
-use super::{CpuStanding, UsableClass};
+use super::weighing::WeightClass;
+use super::{CpuStanding, FollowedCpu, UsableClass};
+use crate::event::nice::NICE_0_WEIGHT;
 use crate::event::{Cpu, Ts};
 use crate::tables::cpu_set::CpuSet;
 
@@ -36,6 +38,8 @@ pub(super) struct UsableCpus {
     pub(super) by_least: Vec<i64>,
     pub(super) last: Ts,
     pub(super) queues: Vec<QueueTimes>,
+    /// The waiters by their weights, as far as tasks differ in weight.
+    pub(super) weights: Vec<WeightClass>,
 }
 
 impl UsableCpus {
@@ -49,6 +53,7 @@ impl UsableCpus {
             by_least: Vec::new(),
             last: now,
             queues: Vec::new(),
+            weights: Vec::new(),
         }
     }
 
@@ -116,6 +121,9 @@ impl UsableCpus {
     /// A pending interval begins.
     pub(super) fn begin_pending(&mut self, cpu: Cpu, length: u32, now: Ts) {
         self.queue(cpu).pending = self.all(cpu, length, now);
+        if !self.weights.is_empty() {
+            self.begin_pending_surplus(cpu, now);
+        }
     }
 
     /// The pending interval ends, and is held back.
@@ -123,6 +131,9 @@ impl UsableCpus {
         let (idle, shorter) = self.read_pending(cpu, length, now);
         let aside = &mut self.queue(cpu).aside;
         *aside = (aside.0 + idle, aside.1 + shorter);
+        if !self.weights.is_empty() {
+            self.set_surplus_aside(cpu, now);
+        }
     }
 
     /// A CPU has another standing from now on.
@@ -158,6 +169,60 @@ impl UsableCpus {
         if least != self.least {
             self.account(now);
             self.least = least;
+        }
+    }
+}
+
+impl UsableCpus {
+    /// The class of the waiters of a weight, if it is followed.
+    pub(super) fn weighed(&self, weight: u32) -> Option<&WeightClass> {
+        self.weights.iter().find(|class| class.weight == weight)
+    }
+
+    /// Follows a change of one CPU, or of any number of them, while weights decide.
+    pub(super) fn weigh(&mut self, cpus: &[FollowedCpu], changed: Option<Cpu>, now: Ts) {
+        if self.weighed(NICE_0_WEIGHT).is_none() {
+            self.weights.push(WeightClass::new(NICE_0_WEIGHT));
+        }
+        let set = self.set.as_ref();
+        for class in &mut self.weights {
+            let fresh = class.cpus.is_empty();
+            let has = |cpu: Cpu| set.is_none_or(|set| set.has(cpu));
+            class.follow(cpus, changed.filter(|_| !fresh), (self.least, has), now);
+        }
+    }
+
+    /// Lets the lengths decide from now on.
+    pub(super) fn rest(&mut self, now: Ts) {
+        self.weights.iter_mut().for_each(|class| class.rest(now));
+    }
+
+    /// The surplus of waiters of a weight without what was held back, and that of the pending interval.
+    pub(super) fn surplus(&self, weight: u32, cpu: Cpu, now: Ts) -> (i64, i64) {
+        let Some(class) = self.weighed(weight) else { return (0, 0) };
+        class.surplus(cpu, now)
+    }
+
+    /// A pending interval begins.
+    pub(super) fn begin_pending_surplus(&mut self, cpu: Cpu, now: Ts) {
+        self.weights.iter_mut().for_each(|class| class.begin_pending(cpu, now));
+    }
+
+    /// The pending interval ends, and is held back.
+    pub(super) fn set_surplus_aside(&mut self, cpu: Cpu, now: Ts) {
+        self.weights.iter_mut().for_each(|class| class.set_aside(cpu, now));
+    }
+
+    /// Adds the surplus of a later piece.
+    pub(super) fn join_surplus(&mut self, later: Option<&UsableCpus>, goes_on: &[bool], at: Ts) {
+        let weights = later.into_iter().flat_map(|later| &later.weights).map(|class| class.weight);
+        for weight in weights {
+            if self.weighed(weight).is_none() {
+                self.weights.push(WeightClass::new(weight));
+            }
+        }
+        for class in &mut self.weights {
+            class.join(later.and_then(|later| later.weighed(class.weight)), goes_on, at);
         }
     }
 }

@@ -62,6 +62,8 @@ pub struct Affinity {
     lists: SeededMap<Pid, Vec<SetId>>,
     /// The number of the set of each task at the start of the recording.
     first: SeededMap<Pid, SetId>,
+    /// The tasks that have no list but that one.
+    only_first: SeededMap<Pid, ()>,
     /// The number of CPUs in the sets that were joined so far.
     joined: usize,
     restricts: bool,
@@ -82,10 +84,23 @@ impl Affinity {
 
     /// Adds the list of a task at the start of the recording.
     pub fn add_first(&mut self, pid: Pid, cpus: &CpuSet) {
+        let is_first = !self.has_list(pid);
         self.add(pid, cpus);
         if let Some(id) = self.ids.get(cpus) {
             self.first.entry(pid).or_insert(*id);
         }
+        if is_first {
+            self.only_first.insert(pid, ());
+        }
+    }
+
+    /// Adds a list of a task of the recorded command while it ran its program. The list of the start, which is that of the recorder's child, no longer
+    /// counts for the task.
+    pub fn add_of_program(&mut self, pid: Pid, cpus: &CpuSet) {
+        if self.only_first.contains_key(&pid) {
+            self.lists.remove(&pid);
+        }
+        self.add(pid, cpus);
     }
 
     /// Adds a list of a task at some moment of the recording. An empty set is ignored.
@@ -93,6 +108,7 @@ impl Affinity {
         if cpus.is_empty() {
             return;
         }
+        self.only_first.remove(&pid);
         let id = self.id(cpus);
         self.restricts |= !cpus.contains(&self.machine);
         let lists = self.lists.entry(pid).or_default();
@@ -134,9 +150,16 @@ impl Affinity {
         self.lists.contains_key(&pid)
     }
 
-    /// Whether there is a list of any task.
-    pub fn has_lists(&self) -> bool {
-        !self.lists.is_empty()
+    /// Whether there is a list of this task that shows what its program may use. The list of the start does not for the traced command: it is that
+    /// of the recorder's child, and `taskset` and its like bind themselves before they execute the program.
+    pub fn has_list_of_program(&self, pid: Pid, state: &SchedState) -> bool {
+        let is_command = state.application_basis() == ApplicationBasis::Command && state.root() == Some(pid);
+        self.has_list(pid) && !(is_command && self.only_first.contains_key(&pid))
+    }
+
+    /// Whether there are lists of tasks, and records of those that change or are born.
+    pub fn has_lists_and_records(&self) -> bool {
+        !self.lists.is_empty() && self.records.is_some()
     }
 
     /// The set with this number. `state` must be the state of the pass that gave the number.
@@ -174,7 +197,10 @@ impl Affinity {
     /// has one as well.
     fn unchanged(&self, pid: Pid, cpu: Cpu, state: &SchedState) -> Option<SetId> {
         let are_all_known = self.records == Some(AffinityRecords::Changes(state.start())) && !state.has_lost();
-        let id = ancestry(pid, state).filter(|_| are_all_known).find_map(|pid| self.first.get(&pid))?;
+        if !are_all_known {
+            return None;
+        }
+        let id = ancestry(pid, state).find_map(|pid| self.first.get(&pid))?;
         // A list that lacks the CPU was overtaken by a change before the trace.
         self.sets.get(id.index()).is_some_and(|set| set.has(cpu)).then_some(*id)
     }
@@ -277,6 +303,18 @@ mod tests {
         assert_eq!(cpus(8, 3), None);
         assert_eq!(cpus(9, 0), None);
         assert!(affinity.restricts());
+    }
+
+    #[test]
+    fn a_list_of_the_program_takes_the_place_of_that_of_the_start() {
+        let mut affinity = Affinity::new((0..4).map(Cpu));
+        affinity.add_first(Pid(7), &set(&[0, 1, 2, 3]));
+        affinity.add_of_program(Pid(7), &set(&[3]));
+        affinity.add_of_program(Pid(7), &set(&[2, 3]));
+        let cpus = |cpu: u32| Some(affinity.sets[affinity.of_pid(Pid(7), Cpu(cpu))?.index()].len());
+        // `taskset`, which executes the program, waited on CPU 0 at most.
+        assert_eq!([cpus(0), cpus(2), cpus(3)], [None, Some(2), Some(2)]);
+        assert!(affinity.has_list_of_program(Pid(7), &SchedState::default()));
     }
 
     #[test]

@@ -181,23 +181,25 @@ impl SchedState {
         self.any_loss
     }
 
-    /// Gives a child, which is forked now, the cgroup and the affinity of its parent.
+    /// Gives a child, which is forked now, the cgroup, the affinity and the policy of its parent.
     pub(super) fn inherit(&mut self, parent: Pid, child: Pid) {
         if let Some(throttling) = &mut self.throttling {
             throttling.fork(parent, child);
         }
         self.allowed.fork(parent, child);
+        self.inherit_policy(parent, child);
     }
 
-    /// Forgets the cgroup and the affinity of a task, which is dead, so that its PID is free.
+    /// Forgets the cgroup, the affinity and the policy of a task, which is dead, so that its PID is free.
     pub(super) fn forget_records(&mut self, pid: Pid) {
         if let Some(throttling) = &mut self.throttling {
             throttling.forget(pid);
         }
         self.allowed.forget(pid);
+        self.forget_policy(pid);
     }
 
-    /// Follows a record of a probe, which can show throttling, the CPUs that a task may use, or the slice of the running task.
+    /// Follows a record of a probe, which can show throttling, the CPUs that a task may use, its policy, or the slice of the running task.
     #[cold]
     #[inline(never)]
     pub(super) fn follow_probe(&mut self, probe: &Probe, event: &SchedEvent) {
@@ -207,7 +209,15 @@ impl SchedState {
                 let is_first = self.tasks.find(pid).is_none() && self.allowed.of(pid).is_none();
                 self.allowed.show(pid, mask, is_first);
             }
-            Probe::Picks { pid, entity, .. } => self.picks(event.cpu, pid, &entity, event.ts),
+            Probe::Picks { pid, entity, .. } => {
+                self.show_weight(pid, &entity);
+                self.picks(event.cpu, pid, &entity, event.ts);
+            }
+            Probe::SetsPolicy { pid, is_sched_idle, is_entered } => {
+                self.take_policy((pid, is_sched_idle), event.pid, is_entered);
+            }
+            Probe::PolicyCallReturns { failed } => self.end_policy_call(event.pid, failed),
+            Probe::Raises { softirq } => self.raise(softirq, event),
             _ => self.follow_throttling(probe, event),
         }
     }

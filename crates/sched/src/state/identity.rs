@@ -32,6 +32,7 @@ impl SchedState {
         if pid != old_pid {
             self.hand_over(old_pid, pid);
             self.allowed.hand_over(old_pid, pid);
+            self.hand_policy_over(old_pid, pid);
         }
         if let Some(slot) = self.tasks.find(pid) {
             // The kernel names the task just before (`begin_new_exec`); the next switch would show it only later.

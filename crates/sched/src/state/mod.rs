@@ -42,6 +42,7 @@ use crate::event::task_id::TaskId;
 use crate::event::{Comm, Cpu, EventKind, Pid, SchedEvent, TaskRef, Ts};
 use crate::state::application::ApplicationBasis;
 use crate::state::lineage::{Kin, Lineage};
+use crate::tables::capacities::CpuCapacities;
 use crate::tables::seeded::SeededMap;
 
 pub mod affinity;
@@ -55,19 +56,25 @@ mod identity;
 pub mod lineage;
 pub mod names;
 mod noted;
+mod packed;
 pub mod past;
 mod placement;
+mod policies;
 mod seen;
 mod silence;
 mod slices;
+mod softirqs;
 mod start;
 mod steps;
 mod tasks;
 mod throttling;
+mod weights;
 
 pub use allowed::{ShownAffinity, ShownId};
 pub use counts::{CpuCounts, Load, SubsetCounts};
 pub use current::CpuFold;
+pub(crate) use packed::PackedState;
+pub use softirqs::SoftirqOrigin;
 pub use start::Start;
 pub use tasks::{Task, Waking};
 
@@ -97,6 +104,8 @@ struct CpuState {
     handlers: u32,
     /// The request of the running task at its pick, where that was recorded.
     picked: Option<slices::PickedSlice>,
+    /// The origin of the softirqs that are to run.
+    raised: SoftirqOrigin,
 }
 
 /// The state of the scheduler at one instant, and the changes by the last event.
@@ -112,6 +121,8 @@ pub struct SchedState {
     incomplete: bool,
     /// Whether a sched_ext scheduler holds the waiting tasks, in queues that no event shows.
     has_ext_queues: bool,
+    /// Whether events do not show the context in which they were recorded.
+    without_contexts: bool,
     any_loss: bool,
     cpus: Vec<CpuState>,
     tasks: Tasks,
@@ -133,6 +144,10 @@ pub struct SchedState {
     cpu_spans: Vec<CpuSpan>,
     /// The CPUs whose occupant or queue the last event changed.
     touched: Vec<Cpu>,
+    /// The waiting tasks whose priority or policy the last event changed.
+    reweighed: Vec<TaskId>,
+    policy_calls: policies::PolicyCalls,
+    capacities: CpuCapacities,
     /// The throttled tasks, if the trace has records of throttling.
     throttling: Option<Box<Throttling>>,
     /// The counts of CPUs by load, if the state counts.
@@ -202,6 +217,12 @@ impl SchedState {
     /// it from the scheduler's queues.
     pub fn has_ext_queues(&self) -> bool {
         self.has_ext_queues
+    }
+
+    /// Whether events show the context in which they were recorded: a task, a softirq, a hard interrupt. A printed trace does not
+    /// where it has no column of flags.
+    pub fn shows_contexts(&self) -> bool {
+        !self.without_contexts
     }
 
     /// Whether `cpu` has had an event, or has one at the start.
@@ -360,6 +381,7 @@ impl SchedState {
         self.spans.clear();
         self.cpu_spans.clear();
         self.touched.clear();
+        self.reweighed.clear();
         self.tasks.bury();
     }
 
@@ -391,6 +413,9 @@ impl SchedState {
     fn notice(&mut self, event: &SchedEvent) {
         let c = self.cpu(event.cpu);
         c.observed = true;
+        if c.raised != SoftirqOrigin::Unknown {
+            softirqs::after_raise(&mut c.raised, event);
+        }
         if c.lost_since.is_some() || matches!(c.current, Current::Unknown | Current::Offline) {
             self.notice_again(event);
         }
@@ -414,6 +439,9 @@ impl SchedState {
     #[cold]
     #[inline(never)]
     fn settle(&mut self, cpu: Cpu, pid: Pid, ts: Ts) {
+        if pid == Pid::UNKNOWN {
+            return;
+        }
         if pid.is_idle() {
             self.set_current(cpu, Current::Idle, None, Comm::EMPTY, ts);
             return;
@@ -555,7 +583,11 @@ impl SchedState {
         let slot = self.tasks.find(task.pid)?;
         let entry = self.tasks.entry(slot);
         match entry.state {
-            TaskState::Running(_) if !entry.comm.is_empty() => entry.prio = task.prio,
+            TaskState::Running(_) if !entry.comm.is_empty() => {
+                if task.prio != entry.prio {
+                    self.take_prio(slot, task.prio);
+                }
+            }
             _ => self.rename(slot, task),
         }
         Some(slot)
@@ -563,8 +595,10 @@ impl SchedState {
 
     /// Takes over the priority and the name with which an event shows a task.
     fn rename(&mut self, slot: Slot, task: TaskRef) {
+        if self.tasks.entry(slot).prio != task.prio {
+            self.take_prio(slot, task.prio);
+        }
         let entry = self.tasks.entry(slot);
-        entry.prio = task.prio;
         // The name rarely changes. Rewriting it in parts would stall a later load of the whole (store forwarding).
         if task.comm != entry.comm && !task.comm.is_empty() {
             entry.comm = task.comm;
@@ -577,16 +611,6 @@ impl SchedState {
         let certain = since == self.start && self.is_start_known();
         let state = if certain { TaskState::Asleep(last) } else { TaskState::Unknown };
         self.birth(task, state, since)
-    }
-
-    /// The earliest instant at which a task that is first seen now can have existed.
-    fn first_moment(&self, pid: Pid) -> Ts {
-        if self.lineage.of(pid).forked { self.now } else { self.start }
-    }
-
-    /// Whether a task's first event still shows what it did before.
-    fn is_start_known(&self) -> bool {
-        !self.any_loss && self.shows_wakeups() && !self.incomplete
     }
 }
 

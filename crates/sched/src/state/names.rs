@@ -2,7 +2,7 @@
 
 use crate::event::{Comm, EventKind, Pid, SchedEvent, Ts};
 use crate::tables::history::History;
-use crate::tables::limits::PIDS;
+use crate::tables::limits::{NAME_CHANGES, PIDS};
 use crate::tables::seeded::SeededMap;
 
 /// The names of tasks at any instant of a trace, as its switches, forks, execs and `task_rename` record them. The first
@@ -11,12 +11,15 @@ use crate::tables::seeded::SeededMap;
 #[derive(Clone, Debug, Default)]
 pub struct NameHistory {
     changes: SeededMap<Pid, History<Comm>>,
+    /// The number of changes of all tasks, at most [`NAME_CHANGES`].
+    number: usize,
 }
 
 impl NameHistory {
     /// Makes a history that begins with these known names.
     pub(crate) fn from(names: impl Iterator<Item = (Pid, Comm)>) -> NameHistory {
-        NameHistory { changes: names.map(|(pid, name)| (pid, History::new(Ts::MIN, name))).collect() }
+        let changes = names.map(|(pid, name)| (pid, History::new(Ts::MIN, name))).collect();
+        NameHistory { changes, number: 0 }
     }
 
     /// The names at `ts`, in the order of PIDs.
@@ -52,7 +55,10 @@ impl NameHistory {
         if self.changes.len() >= PIDS && !self.changes.contains_key(&pid) {
             return;
         }
-        self.changes.entry(pid).or_insert_with(|| History::new(Ts::MIN, comm)).learn(ts, comm);
+        let history = self.changes.entry(pid).or_insert_with(|| History::new(Ts::MIN, comm));
+        if self.number < NAME_CHANGES && history.learn(ts, comm) {
+            self.number += 1;
+        }
     }
 
     /// The name of the task with this PID at `ts`; `None` if no event shows it.
@@ -65,6 +71,23 @@ impl NameHistory {
 mod tests {
     use super::*;
     use crate::event::{Cpu, PrevState, TaskRef};
+
+    /// Two threads that take names by turns, as often as a small file can have it.
+    #[test]
+    fn changes_of_names_have_a_limit() {
+        let mut history = NameHistory::default();
+        let names = [Comm::new(b"one"), Comm::new(b"two")];
+        let more = 1_000;
+        for nth in 0..NAME_CHANGES as i64 + more {
+            let kind = EventKind::Exec { pid: Pid(7), old_pid: Pid(7), program: names[nth as usize % 2] };
+            history.learn(&SchedEvent { ts: Ts(nth), cpu: Cpu(0), pid: Pid(7), flags: 0, kind });
+        }
+        let of = |ts| history.of(Pid(7), Ts(ts));
+        let last = NAME_CHANGES as i64;
+        assert_eq!([0, 1, last - 1, last].map(of), [0, 1, 1, 0].map(|nth| Some(names[nth])));
+        assert_eq!([of(last + 1), of(last + more - 1)], [of(last); 2], "it keeps the name");
+        assert_eq!(history.number, NAME_CHANGES);
+    }
 
     #[test]
     fn names_are_those_of_the_time() {

@@ -12,6 +12,7 @@ use crate::event::span::{Current, TaskState};
 use crate::event::task_id::TaskId;
 use crate::event::{Comm, Cpu, TaskRef, Ts};
 use crate::state::past::{Past, PastCpu, PastName, PastTask};
+use crate::tables::limits::PIDS;
 use std::sync::Arc;
 
 impl SchedState {
@@ -36,12 +37,15 @@ impl SchedState {
             executed: self.lineage.has_executed(),
             application: self.lineage.application_from_here(),
             allowed: self.allowed.noted(),
+            sched_idle: self.sched_idle(),
+            policy_calls: self.open_policy_calls(),
             former: former.map(|(pid, name)| PastName { pid, name }).collect(),
             without_wakeups: self.without_wakeups,
             without_wakings: self.without_wakings,
             by_wakings: self.by_wakings,
             incomplete: self.incomplete,
             has_ext_queues: self.has_ext_queues,
+            without_contexts: self.without_contexts,
             any_loss: self.any_loss,
             seen: self.seen.numbers(),
             newcomers: self.newcomers,
@@ -64,6 +68,7 @@ impl SchedState {
             by_wakings: past.by_wakings,
             incomplete: past.incomplete,
             has_ext_queues: past.has_ext_queues,
+            without_contexts: past.without_contexts,
             any_loss: past.any_loss,
             lineage,
             allowed: AllowedSets::after(&past.allowed),
@@ -71,6 +76,7 @@ impl SchedState {
             newcomers: past.newcomers,
             gaps: past.gaps.iter().map(|(cpu, times, ns)| (*cpu, (*times, *ns))).collect(),
             throttling: past.throttling.as_ref().map(|past| Box::new(Throttling::after(past))),
+            policy_calls: past.policy_calls.iter().take(PIDS).map(|(by, of, was)| (*by, (*of, *was))).collect(),
             ..SchedState::default()
         };
         for issue in EventIssue::ALL {
@@ -81,6 +87,7 @@ impl SchedState {
             state.take_up_cpu(cpu, past.from);
         }
         state.tasks = table(past);
+        state.start_sched_idle(&past.sched_idle);
         for task in &past.tasks {
             state.take_up_task(task, past.from);
         }
@@ -100,7 +107,7 @@ impl SchedState {
         let c = self.cpu(past.cpu);
         (c.observed, c.current, c.comm) = (past.observed, past.current, past.comm);
         (c.emptied, c.placing, c.handlers) = (past.emptied, past.placing, past.handlers);
-        c.picked = past.picked;
+        (c.picked, c.raised) = (past.picked, past.raised);
         (c.since, c.lost_since) = (past.since.min(from), past.lost_since.map(|since| since.min(from)));
     }
 
@@ -162,8 +169,9 @@ impl CpuState {
 
     /// Notes the state of the CPU with this number.
     fn noted(&self, cpu: Cpu) -> PastCpu {
-        let CpuState { observed, current, comm, since, emptied, lost_since, placing, handlers, picked, .. } = *self;
-        PastCpu { cpu, observed, current, comm, since, emptied, lost_since, placing, handlers, picked }
+        let CpuState { observed, current, comm, since, emptied, lost_since, placing, handlers, picked, raised, .. } =
+            *self;
+        PastCpu { cpu, observed, current, comm, since, emptied, lost_since, placing, handlers, picked, raised }
     }
 }
 

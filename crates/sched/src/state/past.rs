@@ -10,6 +10,7 @@ use crate::state::application::Application;
 use crate::state::lineage::{Kin, Lineage, LineageHistory};
 use crate::state::names::NameHistory;
 use crate::state::slices::PickedSlice;
+use crate::state::softirqs::SoftirqOrigin;
 use crate::tables::serial::{bounded, exact};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -42,6 +43,12 @@ pub struct Past {
     /// The CPUs that tasks may use, as records of probes have shown them.
     #[serde(default)]
     pub allowed: Vec<PastAllowed>,
+    /// The tasks of the policy `SCHED_IDLE`, as far as they are known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "bounded::deserialize")]
+    pub sched_idle: Vec<Pid>,
+    /// The calls that set a policy and have not returned: the calling thread, the task, and whether that one was of `SCHED_IDLE` before.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "bounded::deserialize")]
+    pub policy_calls: Vec<(Pid, Pid, bool)>,
     /// The PID of the traced command's first task, if it is known.
     pub root: Option<Pid>,
     /// Whether the traced command's first task has executed the command.
@@ -64,6 +71,9 @@ pub struct Past {
     /// Whether a sched_ext scheduler held the waiting tasks (see [`crate::Start::has_ext_queues`]).
     #[serde(default)]
     pub has_ext_queues: bool,
+    /// Whether events do not show the context in which they were recorded (see [`crate::Start::without_contexts`]).
+    #[serde(default)]
+    pub without_contexts: bool,
     /// Whether events were lost before the part.
     pub any_loss: bool,
     /// The number of events of each kind that shows where tasks wait.
@@ -112,6 +122,9 @@ pub struct PastCpu {
     /// The request of the running task at its pick, where that was recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub picked: Option<PickedSlice>,
+    /// The origin of the softirqs that are to run.
+    #[serde(default, skip_serializing_if = "SoftirqOrigin::is_unknown")]
+    pub raised: SoftirqOrigin,
 }
 
 /// The occupant of a CPU before the part, by the events of that CPU alone.

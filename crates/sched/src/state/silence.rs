@@ -1,6 +1,6 @@
 //! The state of a CPU without events for a while.
 
-use super::SchedState;
+use super::{SchedState, SoftirqOrigin};
 use crate::event::diag::EventIssue;
 use crate::event::span::{Current, TaskState};
 use crate::event::{Comm, Cpu, Dur, PrevState, Ts};
@@ -17,7 +17,7 @@ impl SchedState {
         c.observed = true;
         c.lost_since.get_or_insert(ts);
         // A loss may hide the end of a handler.
-        c.handlers = 0;
+        (c.handlers, c.raised) = (0, SoftirqOrigin::Unknown);
         self.gaps.entry(cpu).or_default().0 += 1;
         self.forget_queue(cpu, ts);
         self.lose_throttling(ts);
@@ -31,7 +31,7 @@ impl SchedState {
     /// moved them unseen.
     pub(super) fn go_offline(&mut self, cpu: Cpu, ts: Ts) {
         let c = self.cpu(cpu);
-        (c.observed, c.emptied, c.handlers) = (true, true, 0);
+        (c.observed, c.emptied, c.handlers, c.raised) = (true, true, 0, SoftirqOrigin::Unknown);
         self.forget_queue(cpu, ts);
         self.forget_throttled(cpu, ts);
         if let Some(stopper) = self.cpus[cpu.index()].running {

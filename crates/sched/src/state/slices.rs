@@ -71,7 +71,7 @@ mod tests {
         let (left_kind, left, queue) = (LeftKind::Unrecorded, LeftTimes::default(), None);
         let picks = |pid| EventKind::Probe {
             id: 1,
-            probe: Probe::Picks { pid: Pid(pid), entity, left_kind, left, queue, length: 0 },
+            probe: Probe::Picks { pid: Pid(pid), entity, left_kind, left, queue, choice: Default::default() },
         };
         let other = EventKind::Other { id: 2 };
         assert_eq!(apply(0, 0, switch(0, 7)), None);

@@ -1,12 +1,13 @@
 //! The first instant: its known state, and later findings on it.
 
-use super::{SchedState, Slot, Throttling};
+use super::{SchedState, Slot, Task, Throttling};
 use crate::event::probe::CgroupId;
 use crate::event::span::{Current, TaskState};
 use crate::event::{Cpu, Pid, TaskRef, Ts};
 use crate::state::application::Application;
 use crate::state::lineage::Lineage;
 use crate::state::past::Past;
+use crate::tables::capacities::CpuCapacities;
 use std::sync::Arc;
 
 /// The knowledge of the first instant, from which [`SchedState::new`] makes a state.
@@ -17,12 +18,16 @@ pub struct Start {
     /// The CPUs that have events, ascending, each with the occupant until its first event, as that event shows it.
     pub cpus: Vec<(Cpu, Current)>,
     /// The tasks of `cpus` by the names with which they were switched out, or else by the names that the recorder
-    /// saved: their PIDs alone have no names.
+    /// saved, and by their first priorities: their PIDs alone have neither.
     pub named: Vec<TaskRef>,
     /// The tasks that are known to wait from the first instant on, with their CPUs.
     pub waiting: Vec<(TaskRef, Cpu)>,
     /// The cgroup of each task at the first instant; empty if the trace has no records of throttling.
     pub groups: Arc<[(Pid, CgroupId)]>,
+    /// The tasks of the policy `SCHED_IDLE` at the first instant, as far as a machine file lists them.
+    pub sched_idle: Arc<[Pid]>,
+    /// The capacities of the CPUs, where they differ; of a part of a trace as well.
+    pub capacities: CpuCapacities,
     /// The throttling that lasts since before the first instant: a cgroup and a CPU, once for each limit.
     pub throttled: Vec<(CgroupId, Cpu)>,
     /// Whether wakeups are missing from the trace: a task first seen being switched in may have slept until then.
@@ -37,6 +42,8 @@ pub struct Start {
     pub incomplete: bool,
     /// Whether a sched_ext scheduler held the waiting tasks (see [`SchedState::has_ext_queues`]).
     pub has_ext_queues: bool,
+    /// Whether events do not show the context in which they were recorded (see [`SchedState::shows_contexts`]).
+    pub without_contexts: bool,
     /// The PID of the traced command's first task, if its exec is in the trace.
     pub root: Option<Pid>,
     /// The application, where it is not that of the traced command alone.
@@ -47,19 +54,36 @@ pub struct Start {
 }
 
 impl Start {
-    /// Names one of the tasks that run at first, unless it has a name already.
+    /// Gives one of the tasks that run at first a name and a priority, as far as it has none already.
     pub(crate) fn name(&mut self, task: TaskRef) {
-        if self.named.iter().all(|other| other.pid != task.pid) {
-            self.named.push(task);
+        let Some(known) = self.named.iter_mut().find(|other| other.pid == task.pid) else {
+            return self.named.push(task);
+        };
+        if known.comm.is_empty() {
+            known.comm = task.comm;
+        }
+        if known.prio == Task::NO_PRIO {
+            known.prio = task.prio;
         }
     }
 }
 
 impl SchedState {
+    /// The earliest instant at which a task that is first seen now can have existed.
+    pub(super) fn first_moment(&self, pid: Pid) -> Ts {
+        if self.lineage.of(pid).forked { self.now } else { self.start }
+    }
+
+    /// Whether a task's first event still shows what it did before.
+    pub(super) fn is_start_known(&self) -> bool {
+        !self.any_loss && self.shows_wakeups() && !self.incomplete
+    }
+
     /// Makes the state at the first instant.
     pub fn new(start: &Start) -> SchedState {
         if let Some(past) = &start.past {
-            return SchedState::after(past, start.application.clone());
+            let capacities = start.capacities.clone();
+            return SchedState { capacities, ..SchedState::after(past, start.application.clone()) };
         }
         let mut state = SchedState {
             start: start.ts,
@@ -69,10 +93,13 @@ impl SchedState {
             by_wakings: start.by_wakings,
             incomplete: start.incomplete,
             has_ext_queues: start.has_ext_queues,
+            without_contexts: start.without_contexts,
             lineage: Lineage::of_application(start.root, start.application.clone().unwrap_or_default()),
             discovered_before: start.waiting.len(),
+            capacities: start.capacities.clone(),
             ..SchedState::default()
         };
+        state.start_sched_idle(&start.sched_idle);
         if !(start.groups.is_empty() && start.throttled.is_empty()) {
             state.throttling = Some(Box::new(Throttling::at_start(&start.groups, &start.throttled)));
         }
@@ -108,7 +135,7 @@ impl SchedState {
         &self.discovered
     }
 
-    /// The tasks that ran from the start on, by the names with which they were switched out.
+    /// The tasks that ran from the start on, by the names and the priorities that came to light later.
     pub fn named(&self) -> &[TaskRef] {
         &self.named
     }

@@ -3,16 +3,24 @@
 //! A slab, so that memory follows the tasks that live at once and not those that ever lived; the
 //! queues are lists through it, so that joining and leaving cost the same at any length.
 
+mod packed;
+
+pub(super) use packed::PackedTasks;
+
+use crate::event::nice::{IDLE_WEIGHT, NICE_0_WEIGHT, excess_weight};
 use crate::event::span::{Came, Span, TaskState};
 pub(super) use crate::event::task_id::Slot;
 use crate::event::task_id::TaskId;
 use crate::event::{Comm, Cpu, Pid, TaskRef, Ts};
 use crate::state::lineage::Kin;
 use crate::tables::limits::TASKS;
-use crate::tables::seeded::SeededMap;
+use crate::tables::seeded::{SeededMap, SeededSet};
 
 /// The index of no task, at the ends of a queue.
 const NONE: Slot = Slot::MAX;
+
+/// The kernel priority of nice 0.
+const NICE_0: i32 = 120;
 
 /// A `sched_waking` event, which begins a wakeup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,6 +69,10 @@ pub struct Task {
     /// The CPU from which the task's first event migrated it, and whether that CPU had been idle since the start. The
     /// next event decides whether the task waited there; on an emptied CPU it can have come only later.
     pub(super) undecided: Option<(Cpu, bool)>,
+    /// The weight by which it counts on the run queue where it waits, above that of nice 0.
+    excess: i32,
+    /// Whether the task is known to be of the policy `SCHED_IDLE`.
+    pub(super) is_sched_idle: bool,
     prev: Slot,
     next: Slot,
 }
@@ -79,6 +91,38 @@ impl Task {
     pub fn known_prio(&self) -> Option<i32> {
         (self.prio != Task::NO_PRIO).then_some(self.prio)
     }
+
+    /// The weight by which the task compares run queues while it waits; `None` for one that compares numbers of tasks: of a real-time or deadline
+    /// class, or of unknown priority.
+    #[inline]
+    pub fn compared_weight(&self) -> Option<u32> {
+        if self.prio == NICE_0 && !self.is_sched_idle { Some(NICE_0_WEIGHT) } else { self.weight_other_than_nice_0() }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn weight_other_than_nice_0(&self) -> Option<u32> {
+        let weighs = self.prio >= 100 || self.weighs_as_sched_idle();
+        weighs.then(|| NICE_0_WEIGHT.saturating_add_signed(self.excess_weight()))
+    }
+
+    /// Takes over the priority and the policy that decide its weight.
+    pub(super) fn take_weight(&mut self, prio: i32, is_sched_idle: bool) {
+        (self.prio, self.is_sched_idle) = (prio, is_sched_idle);
+    }
+
+    /// Whether the task has the weight of `SCHED_IDLE`: not while it has a priority of another class, which it inherits with a lock.
+    fn weighs_as_sched_idle(&self) -> bool {
+        self.is_sched_idle && (self.prio >= 100 || self.prio == Task::NO_PRIO)
+    }
+
+    /// The difference between the weight by which the task counts where run queues are compared and that of a task of nice 0.
+    pub(super) fn excess_weight(&self) -> i32 {
+        match self.weighs_as_sched_idle() {
+            true => IDLE_WEIGHT as i32 - NICE_0_WEIGHT as i32,
+            false => excess_weight(self.prio, self.comm),
+        }
+    }
 }
 
 /// A run queue: the waiting tasks, in the order of their arrival.
@@ -87,11 +131,16 @@ pub(super) struct TaskQueue {
     first: Slot,
     last: Slot,
     pub(super) len: u32,
+    /// The number of its tasks whose weight is not that of nice 0, and of those that compare no weights.
+    pub(super) odd: u32,
+    pub(super) unweighed: u32,
+    /// The weight of its tasks above that of as many of nice 0.
+    pub(super) excess: i64,
 }
 
 impl Default for TaskQueue {
     fn default() -> TaskQueue {
-        TaskQueue { first: NONE, last: NONE, len: 0 }
+        TaskQueue { first: NONE, last: NONE, len: 0, odd: 0, unweighed: 0, excess: 0 }
     }
 }
 
@@ -99,6 +148,15 @@ impl TaskQueue {
     /// The index of the task that has waited longest, if the queue is not empty.
     pub(super) fn head(&self) -> Option<Slot> {
         (self.first != NONE).then_some(self.first)
+    }
+
+    /// Counts a task whose priority is not that of nice 0, as it joins (1) or leaves (−1).
+    #[cold]
+    fn count_weight(&mut self, prio: i32, excess: i32, by: i32) {
+        let count = |number: &mut u32, is_one: bool| *number = number.saturating_add_signed(by * i32::from(is_one));
+        count(&mut self.unweighed, prio < 100);
+        count(&mut self.odd, excess != 0);
+        self.excess += i64::from(by * excess);
     }
 }
 
@@ -111,6 +169,10 @@ pub(super) struct Tasks {
     /// The tasks that died at the last event, which can be looked at until the next one.
     dying: Vec<Slot>,
     lives: u32,
+    /// Whether some task had a priority of the fair class other than that of nice 0, or was of `SCHED_IDLE`, now or before.
+    pub(super) has_odd: bool,
+    /// The PIDs of the policy `SCHED_IDLE`, of tasks that no event has shown yet as well.
+    pub(super) sched_idle: SeededSet<Pid>,
 }
 
 impl Tasks {
@@ -147,6 +209,7 @@ impl Tasks {
             None => return None,
         };
         self.lives = self.lives.wrapping_add(1);
+        self.note_prio(task.prio);
         let task = Task {
             id: TaskId { slot, life: self.lives },
             pid: task.pid,
@@ -163,6 +226,8 @@ impl Tasks {
             ran_on: None,
             kin,
             undecided: None,
+            excess: 0,
+            is_sched_idle: !self.sched_idle.is_empty() && self.sched_idle.contains(&task.pid),
             prev: NONE,
             next: NONE,
         };
@@ -172,6 +237,12 @@ impl Tasks {
         }
         self.by_pid.insert(task.pid, slot);
         Some(slot)
+    }
+
+    /// Takes note of a priority.
+    #[inline]
+    pub(super) fn note_prio(&mut self, prio: i32) {
+        self.has_odd |= prio >= 100 && prio != NICE_0;
     }
 
     /// Gives another PID to a task.
@@ -205,11 +276,25 @@ impl Tasks {
             last => self.entry(last).next = slot,
         }
         queue.len += 1;
+        let task = self.entry(slot);
+        if task.prio != NICE_0 || task.is_sched_idle {
+            task.excess = task.excess_weight();
+            queue.count_weight(task.prio, task.excess, 1);
+        }
+    }
+
+    /// Gives another priority, or another policy, to a task that waits in a queue.
+    pub(super) fn reweigh(&mut self, queue: &mut TaskQueue, slot: Slot, prio: i32, is_sched_idle: bool) {
+        let task = self.entry(slot);
+        queue.count_weight(task.prio, task.excess, -1);
+        task.take_weight(prio, is_sched_idle);
+        task.excess = task.excess_weight();
+        queue.count_weight(prio, task.excess, 1);
     }
 
     /// Removes a task from a queue that it is in.
     pub(super) fn leave(&mut self, queue: &mut TaskQueue, slot: Slot) {
-        let Task { prev, next, .. } = *self.entry(slot);
+        let Task { prev, next, prio, excess, .. } = *self.entry(slot);
         match prev {
             NONE => queue.first = next,
             prev => self.entry(prev).next = next,
@@ -219,6 +304,10 @@ impl Tasks {
             next => self.entry(next).prev = prev,
         }
         queue.len -= 1;
+        if prio != NICE_0 || excess != 0 {
+            queue.count_weight(prio, excess, -1);
+            self.entry(slot).excess = 0;
+        }
     }
 
     /// Iterates over the tasks of a queue in their order.
@@ -236,6 +325,11 @@ impl Tasks {
     /// The free indices; the one that is taken next is the last.
     pub(super) fn free_slots(&self) -> Vec<Slot> {
         self.free.iter().chain(&self.dying).copied().collect()
+    }
+
+    /// The weight of the task in `slot` above that of nice 0.
+    pub(super) fn excess(&self, slot: Slot) -> i32 {
+        self.at(slot).map_or(0, Task::excess_weight)
     }
 
     /// The number of lives so far.

@@ -1,5 +1,7 @@
 //! Ascending numbers in few bytes.
 
+use super::packed::{PackedNumbers, put};
+
 /// Number of differences behind a number that is stored whole.
 const BLOCK: usize = 64;
 
@@ -23,12 +25,7 @@ impl Ascending {
             self.blocks.push((number, self.differences.len()));
             self.open = 1;
         } else {
-            let mut rest = number.saturating_sub(self.last);
-            while rest >= 0x80 {
-                self.differences.push(rest as u8 | 0x80);
-                rest >>= 7;
-            }
-            self.differences.push(rest as u8);
+            put(&mut self.differences, number.saturating_sub(self.last));
             self.open += 1;
         }
         self.last = number;
@@ -47,15 +44,10 @@ impl Ascending {
             Some((first, start)) => (Some(*first), self.differences.get(*start..end).unwrap_or_default()),
             None => (None, &[][..]),
         };
-        let (mut number, mut difference, mut shift) = (first.unwrap_or(0), 0u64, 0);
-        let behind = bytes.iter().filter_map(move |byte| {
-            difference |= u64::from(byte & 0x7f) << shift;
-            shift += 7;
-            (byte & 0x80 == 0).then(|| {
-                number += difference;
-                (difference, shift) = (0, 0);
-                number
-            })
+        let (mut number, mut differences) = (first.unwrap_or(0), PackedNumbers::of(bytes));
+        let behind = std::iter::from_fn(move || {
+            number += (!differences.is_empty()).then(|| differences.take())?;
+            Some(number)
         });
         first.into_iter().chain(behind)
     }

@@ -15,11 +15,18 @@ impl<T: Copy + PartialEq> History<T> {
         History { first: (ts, value), others: Vec::new() }
     }
 
-    /// Adds the value from `ts` on, if it differs from the one before. `ts` must not precede an earlier one.
-    pub(crate) fn learn(&mut self, ts: Ts, value: T) {
-        if self.others.last().unwrap_or(&self.first).1 != value {
+    /// Adds the value from `ts` on, if it differs from the one before; returns whether it does. `ts` must not precede an earlier one.
+    pub(crate) fn learn(&mut self, ts: Ts, value: T) -> bool {
+        let is_new = self.latest() != value;
+        if is_new {
             self.others.push((ts, value));
         }
+        is_new
+    }
+
+    /// The last value of the history.
+    fn latest(&self) -> T {
+        self.others.last().unwrap_or(&self.first).1
     }
 
     /// The first value of the history.

@@ -16,6 +16,9 @@ pub const TASKS: usize = 7 << 14;
 /// Maximum number of PIDs of which something is kept, such as the name or the parent, whether their tasks live or not.
 pub const PIDS: usize = 7 << 16;
 
+/// Maximum number of changes of names, of all tasks together, 25 MB. Beyond it each task keeps the name that it had.
+pub const NAME_CHANGES: usize = 1 << 20;
+
 /// Maximum number of rows of a table by task, by command or by another name from the file. Further ones are summed in
 /// one row. On machines with up to 32 CPUs kernels have no more PIDs by default.
 pub const ROWS: usize = 1 << 15;

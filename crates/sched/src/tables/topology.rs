@@ -1,11 +1,11 @@
 //! Where each CPU sits: core, cluster, last-level cache, NUMA node, socket; and the order to show them in.
 
 use crate::event::{CleanJson, Cpu};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// The location of a CPU within the machine. A level that the source lacks is `None`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CpuLocation {
     /// The number of the core, unique within the machine; CPUs that share it are SMT siblings.
@@ -75,7 +75,7 @@ impl Distance {
 }
 
 /// The CPUs of a machine and their locations.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Topology {
     places: BTreeMap<u32, CpuLocation>,

@@ -1,47 +1,40 @@
 //! `schedviz cut`: a part of a trace as a trace of its own.
 
 mod anonymous;
+mod form;
 mod occupants;
+mod part;
 
-use anonymous::{Anonymous, alias};
 use anyhow::{Context, Result, bail};
-use events::BurstNotes;
-use jobs::JobsNotes;
+use form::OutputForm;
 use machine::Machine;
-use offcpu::OffCpuNotes;
-use parse::{Aliases, CutPart};
-use picks::PicksNotes;
-use preemptions::PreemptionsNotes;
+use parse::{Aliases, CutPart, DatVersion, Trace};
+use part::session_part;
 use question::Subcommand;
-use residency::ResidencyNotes;
 use sched::event::CleanJson;
-use sched::past::PastName;
-use sched::{Analysis, Cpu, EventIssue, EventKind, NoteTaker, Pass, Past, SchedEvent, SchedState, Topology, Ts};
 use session::Session;
 use session::args::{CpuList, ReadArgs, TimeArgs, WindowArgs, named, read_text};
 use session::atomic_file::AtomicFile;
+use session::patterns;
 use session::progress;
-use session::timers::TimerExpiries;
 use session::writer::verb;
 use std::cell::RefCell;
 use std::io::{BufWriter, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use utilization::IdleStatesNotes;
-use wakers::WakersNotes;
 
-/// Write a part of a trace as a trace of its own: a window, some CPUs, without names
+/// Write a recording as trace.dat, for Perfetto or as text: all of it or a part, with or without names
 ///
-/// The part is a trace.dat of the same version and compression, which trace-cmd and KernelShark read. It holds a note of
-/// the state before the window, so that every command of schedviz finds in it what it finds in the same window of the
-/// whole; times count from the start of the whole. A machine file beside the trace is copied, but replaces none that may
-/// be of another recording.
+/// The ending of FILE chooses the form: .pftrace or .perfetto-trace for Perfetto, .txt for the text of trace-cmd report,
+/// and trace.dat otherwise, which trace-cmd and KernelShark read. A part holds a note of the state before the window, so
+/// that every command of schedviz finds in it what it finds in the same window of the whole; times count from the start
+/// of the whole. A machine file beside the trace is copied, but replaces none that may be of another recording.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct CutArgs {
-    /// The recording: a trace.dat of version 6 or 7
+    /// The recording, in any format that is read: trace.dat, perf.data, a Perfetto trace, text
     trace: PathBuf,
-    /// File to write
+    /// File to write: FILE.dat, FILE.pftrace or FILE.txt; - prints the text
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     output: PathBuf,
     /// Replace names of tasks by task1, task2, ..., and other texts in events by x
@@ -54,6 +47,11 @@ pub(crate) struct CutArgs {
     /// Leave out the kernel's symbols, which are some megabytes: stacks and functions in the part have no names then
     #[arg(long, help_heading = "Output")]
     no_symbols: bool,
+    /// Write a trace.dat of this version: 7 is compressed, 6 is for trace-cmd before 3.0
+    ///
+    /// A trace.dat keeps its own version; other recordings become one of version 7.
+    #[arg(long, value_enum, value_name = "VERSION", help_heading = "Output")]
+    dat_version: Option<FileVersion>,
     /// Note what goes on in the figure of this specification when the part begins; may be given several times
     ///
     /// The specifications that come with the program are noted anyway (see `schedviz plot --list`).
@@ -64,29 +62,80 @@ pub(crate) struct CutArgs {
     /// Keep the data of these CPUs alone, such as 0-15,32; all others are then unknown
     #[arg(long, value_name = "LIST", value_parser = CpuList::parse, help_heading = "Window")]
     cpus: Option<CpuList>,
+    /// Keep only these events: SYSTEM:NAME, with * for any part; several with commas
+    ///
+    /// The output is as if no others had been recorded: `schedviz info` lists what the analyses then lack.
+    #[arg(long, value_name = "SYSTEM:NAME", value_delimiter = ',', help_heading = "Window")]
+    events: Vec<String>,
     #[command(flatten)]
     read: ReadArgs,
 }
 
+impl CutArgs {
+    /// Opens the recording, with the CPUs and the events that are kept.
+    fn open(&self) -> Result<Trace> {
+        let cpus = self.cpus.as_ref().map_or(&[][..], CpuList::cpus);
+        let trace = self.read.open_cpus(&self.trace, cpus)?;
+        if self.events.is_empty() {
+            return Ok(trace);
+        }
+        // The note has what all events of the whole showed.
+        if trace.past().is_some() {
+            let file = self.trace.display();
+            bail!(
+                "{file} is a part of a trace, whose note has the state by all events; cut it from the whole with --events"
+            );
+        }
+        let kept: Vec<u16> = patterns::formats(&trace, &self.events)?.iter().map(|format| format.id).collect();
+        trace.only(|format| kept.contains(&format.id)).map_err(|e| named(&self.trace, e))
+    }
+}
+
+/// A version of the format trace.dat, as the command line has it.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum FileVersion {
+    #[value(name = "6")]
+    Six,
+    #[value(name = "7")]
+    Seven,
+}
+
+impl From<FileVersion> for DatVersion {
+    fn from(version: FileVersion) -> DatVersion {
+        match version {
+            FileVersion::Six => DatVersion::Six,
+            FileVersion::Seven => DatVersion::Seven,
+        }
+    }
+}
+
 const EXAMPLES: &str = "\
 Examples:
+  schedviz convert trace.pftrace -o trace.dat
+                                         a Perfetto trace for trace-cmd and
+                                         KernelShark; perf.data and text too
+  schedviz convert trace.dat -o trace.pftrace
+                                         for ui.perfetto.dev
   schedviz cut trace.dat --min 3 --max 3.2 -o part.dat
                                          a fifth of a second; then
                                          schedviz workcons part.dat, ...
+  schedviz cut trace.dat --events 'sched:*' -o sched.dat
+                                         without function and power events
   schedviz cut trace.dat --anonymize -o public.dat
                                          the whole trace, fit to be attached
                                          to a public report
   schedviz cut trace.dat --min 3 --max 3.2 --anonymize -o part.dat
                                          both";
 
-/// A part of a trace as a file of its own.
+/// A recording, or a part of it, as a file of its own.
 #[derive(Debug)]
 pub(crate) struct CutCommand;
 
 impl Subcommand for CutCommand {
     const NAME: &'static str = "cut";
+    const ALIAS: Option<&'static str> = Some("convert");
     const QUESTION: Option<(&'static str, &'static str)> =
-        Some(("Can I pass a part of a trace on, without names?", "TRACE -o PART"));
+        Some(("Can I pass a trace on: to other programs, a part of it, without names?", "TRACE -o FILE"));
     const BRIEF: &'static [&'static str] = &["anonymize", "no_symbols"];
     type Args = CutArgs;
 
@@ -95,10 +144,15 @@ impl Subcommand for CutCommand {
     }
 }
 
-/// Writes the part of the trace that the arguments ask for, and its machine file.
+/// Writes what the arguments ask for, in the form that the name of the output has.
 pub(crate) fn run(args: &CutArgs) -> Result<()> {
-    let cpus = args.cpus.as_ref().map_or(&[][..], CpuList::cpus);
-    let trace = args.read.open_cpus(&args.trace, cpus)?;
+    let form = OutputForm::of(&args.output)?;
+    if form == OutputForm::Dat { write_dat(args) } else { form::write(form, args) }
+}
+
+/// Writes the part of the trace that the arguments ask for as a trace.dat, and its machine file.
+fn write_dat(args: &CutArgs) -> Result<()> {
+    let trace = args.open()?;
     trace.has_time().map_err(|e| named(&args.trace, e))?;
     // The notes of analyses have names in forms of their own.
     if args.anonymize && trace.past().is_some() {
@@ -110,7 +164,7 @@ pub(crate) fn run(args: &CutArgs) -> Result<()> {
         Session::of_trace(trace, &args.trace, &args.read, &WindowArgs::of_time(&args.time))?.with_judged_command()?;
     let aliases = RefCell::new(args.anonymize.then(Aliases::default));
     let part = session_part(&session, &args.plot, &aliases)?;
-    let part = CutPart { without_symbols: args.no_symbols, ..part };
+    let part = CutPart { without_symbols: args.no_symbols, version: args.dat_version.map(DatVersion::from), ..part };
     let mut file = BufWriter::new(AtomicFile::create(&args.output)?);
     // A pipe is refused before anything is written to it.
     file.rewind()?;
@@ -134,78 +188,6 @@ fn report(args: &CutArgs, session: &Session, verb: &str, machine: Option<&Path>)
     let (output, size) = (args.output.display(), size.div_ceil(1000));
     args.read.message(&format!("{verb} {output} ({size} kB, {}){machine}", length.human()));
     Ok(())
-}
-
-/// The times at which CPUs go offline in the window.
-#[derive(Default)]
-struct Offline(Vec<(Cpu, Ts)>);
-
-impl Analysis for Offline {
-    type Output = Vec<(Cpu, Ts)>;
-
-    fn before(&mut self, event: &SchedEvent, _: &SchedState) {
-        if let EventKind::Offline = event.kind {
-            self.0.push((event.cpu, event.ts));
-        }
-    }
-
-    fn finish(self, _: Ts, _: &SchedState) -> Self::Output {
-        self.0
-    }
-}
-
-/// Follows the trace up to the end of the window, and notes the state at its start.
-fn session_part(session: &Session, specs: &[String], aliases: &RefCell<Option<Aliases>>) -> Result<CutPart> {
-    let options = latency::Options::default();
-    let (picked, asked) = (picks::Options::plain(session), preemptions::Options::plain(session));
-    let (topology, wakings) = (Topology::default(), wakers::Options::default());
-    let tasks = jobs::Options { expiries: TimerExpiries::of(session), ..jobs::Options::default() };
-    let stacks = offcpu::Options::for_notes(session);
-    let analyses = || {
-        let bursts = (latency::NoteTaker::new(&options), BurstNotes::new(&topology));
-        let of_cpus = (IdleStatesNotes::default(), ResidencyNotes::default());
-        let cpus = (PicksNotes::new(&picked), PreemptionsNotes::new(&asked), of_cpus);
-        let sleeps = (WakersNotes::new(&wakings), OffCpuNotes::new(&stacks), JobsNotes::new(&tasks));
-        ((NoteTaker::default(), Offline::default()), bursts, cpus, sleeps)
-    };
-    let outcome = session.watched(|| {
-        let events = Anonymous { events: session.trace.events()?, aliases };
-        Pass::over(events).window(session.window).run(analyses)
-    })?;
-    let ((past, offline), (notes, bursts), (picks, preemptions, (idle_states, residency)), (wakers, offcpu, jobs)) =
-        outcome.output;
-    let end = session.trace.extent().map_or(session.to, |(_, end)| end);
-    // Where a clock stepped back the last event is later than the end.
-    let to = if session.to >= end { outcome.to.max(end) } else { session.to };
-    let mut past = Past { from: outcome.from, to, end: end.max(to), ..past };
-    let late = outcome.diagnostics.count(EventIssue::LateStart);
-    if late > 0 {
-        past.repairs.insert(EventIssue::LateStart.diagnostic().name().to_owned(), late);
-    }
-    // The addresses of stacks are among what an anonymous part has not.
-    let offcpu = offcpu.filter(|_| aliases.borrow().is_none());
-    past.notes.extend(
-        [notes, bursts, picks, preemptions, idle_states, residency, wakers, offcpu, jobs].into_iter().flatten(),
-    );
-    let called = session.names()?;
-    past.notes.extend([plot::note(session, past.from, specs, &called, &mut aliases.borrow_mut())?]);
-    past.notes.extend(session::timers::note(&session.trace, past.from));
-    past.notes.extend(session.note_on_leavers());
-    // It has names of tasks.
-    past.notes.extend(session.note_on_application().filter(|_| aliases.borrow().is_none()));
-    past.notes.extend(membership::note(
-        &session.trace,
-        session.machine.as_ref(),
-        past.from,
-        aliases.borrow().is_some(),
-    ));
-    let before = Ts(past.from.0.saturating_sub(1));
-    let names = called.at(before).into_iter();
-    past.occupants = occupants::at(session, past.from).map_err(|e| session.named(e))?;
-    past.occupants.iter_mut().for_each(|occupant| occupant.comm = alias(aliases, occupant.comm));
-    past.frequencies = dat2graph::in_force(session).map_err(|e| session.named(e))?;
-    past.names = names.map(|(pid, name)| PastName { pid, name: alias(aliases, name) }).collect();
-    Ok(CutPart { past, offline, without_symbols: false })
 }
 
 /// The machine file of the part and its text: that of the trace, if there is one. A file of that name that may be of

@@ -29,7 +29,7 @@ pub(crate) const SCHEMA: &str = "schedviz/info/1";
 #[derive(Clone, Debug, clap::Args)]
 #[command(mut_args(|argument| FORMATS.fit(argument)))]
 pub(crate) struct InfoArgs {
-    /// The recording: a trace.dat of version 6 or 7, or a perf.data
+    /// The recording: a trace.dat of version 6 or 7, a perf.data, a Perfetto trace, or text
     trace: PathBuf,
     #[command(flatten)]
     read: ReadArgs,
@@ -65,7 +65,7 @@ pub(crate) struct Report {
     recorder: Option<CleanText>,
     /// The kernel's release; null if the file does not have it.
     kernel: Option<CleanText>,
-    /// The clock of the trace; empty for the recorder's default.
+    /// The clock of the trace; empty for trace-cmd's default (local), or if a file of another format does not name it.
     clock: CleanText,
     /// The time of the first event, in nanoseconds of the trace's clock; null without events or if the clock counts no
     /// time.
@@ -147,8 +147,8 @@ impl MachineFile {
 #[derive(Serialize)]
 #[cfg_attr(all(test, feature = "schema"), derive(schemars::JsonSchema))]
 struct Cpus {
-    /// The number of CPUs of the machine, as the file has it.
-    recorded: u32,
+    /// The number of CPUs of the machine, as the file has it; null if the file does not have it.
+    recorded: Option<u32>,
     /// The number of CPUs with events.
     observed: usize,
     /// The list of the CPUs without any event, such as `4-7`.
@@ -301,7 +301,11 @@ fn report(args: &InfoArgs, trace: &Trace) -> Report {
         span_ns: start.zip(end).map(|(start, end)| end.since(start).0),
         part: trace.past().map(|past| PartOf::of(past)),
         machine: args.read.machine(&args.trace, trace).map(|machine| MachineFile::of(&args.trace, &machine)),
-        cpus: Cpus { recorded: info.cpus, observed: observed.len(), unobserved: format_cpu_list(&silent) },
+        cpus: Cpus {
+            recorded: Some(info.cpus).filter(|cpus| *cpus > 0),
+            observed: observed.len(),
+            unobserved: format_cpu_list(&silent),
+        },
         silent,
         total_events: events.iter().map(|e| e.count).sum(),
         events,
@@ -430,6 +434,10 @@ fn text(r: &Report, trace: &Trace) -> String {
     if let Err(e) = trace.has_time() {
         paragraph(&mut out, &format!("no figure: {e}"));
     }
+    if r.format.is_some() {
+        let file = shell_word(OsStr::new(&r.trace));
+        paragraph(&mut out, &format!("trace-cmd and KernelShark: schedviz convert {file} -o trace.dat"));
+    }
     if !r.diagnostics.is_empty() {
         let _ = writeln!(out, "\nWhat was noticed:");
     }
@@ -496,10 +504,12 @@ fn summary(out: &mut String, r: &Report, trace: &Trace) {
     let order = if info.version.endian == parse::Endian::Big { ", big endian" } else { "" };
     // Only later versions of trace-cmd write theirs.
     let unnamed = || if r.format.is_none() { "not named in the file" } else { "unknown" }.to_owned();
-    let writer = r
-        .recorder
-        .as_ref()
-        .map(|version| if r.format.is_none() { format!("trace-cmd {version}") } else { version.to_string() });
+    let writer = r.recorder.as_ref().map(|version| {
+        match version.starts_with(|c: char| c.is_ascii_digit()) && r.format.is_none() {
+            true => format!("trace-cmd {version}"),
+            false => version.to_string(),
+        }
+    });
     let writer = writer.unwrap_or_else(unnamed);
     match r.format {
         None => line("recorder", format!("{writer}, file version {}{compression}{order}", r.version)),
@@ -519,10 +529,13 @@ fn summary(out: &mut String, r: &Report, trace: &Trace) {
         ClockKind::Ticks => "ticks of 10 ms",
         ClockKind::Order => "a number for each event",
     };
-    line(
-        "clock",
-        format!("{}, {unit}", if r.clock.is_empty() { "local (not named in the file)" } else { r.clock.as_str() }),
-    );
+    let clock = match r.format {
+        _ if !r.clock.is_empty() => r.clock.as_str(),
+        Some(_) => "unknown",
+        None => "not named in the file (trace-cmd's default is local)",
+    };
+    let is_rounded = r.diagnostics.count(FileIssue::RoundedTimes) > 0;
+    line("clock", format!("{clock}, {}", if is_rounded { "microseconds" } else { unit }));
     if let (Some(start), Some(end), Some(span)) = (r.start_ns, r.end_ns, r.span_ns) {
         let seconds = |ts: Ts| {
             format!(
@@ -543,7 +556,13 @@ fn summary(out: &mut String, r: &Report, trace: &Trace) {
         [] => String::new(),
         silent => format!("; without events: {}", in_line(silent)),
     };
-    line("CPUs", format!("{} recorded, {} with events{silent}", r.cpus.recorded, r.cpus.observed));
+    line(
+        "CPUs",
+        match r.cpus.recorded {
+            Some(recorded) => format!("{recorded} recorded, {} with events{silent}", r.cpus.observed),
+            None => format!("{} with events; the file does not say how many the machine has", r.cpus.observed),
+        },
+    );
     for b in &r.buffers {
         let name = if b.info.name.is_empty() { "top" } else { b.info.name.as_str() };
         let cpus: Vec<Cpu> = b.info.cpus.iter().copied().map(Cpu).collect();
@@ -566,6 +585,7 @@ fn summary(out: &mut String, r: &Report, trace: &Trace) {
         line("counters", format!("{}, read at the switches", r.counters.join(", ")));
     }
     let lost = match (r.lost.gaps, r.lost.unmarked) {
+        (0, 0) if r.diagnostics.count(FileIssue::UntoldLosses) > 0 => "unknown (below)".to_owned(),
         (0, 0) if is_damaged(r) => "nothing by the kernel, but not all of the file could be read (below)".to_owned(),
         (0, 0) => "nothing".to_owned(),
         (0, unmarked) => format!("{} {} without a mark of where", grouped(unmarked), noun(unmarked, "event")),

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use lanes::MANY_LANES;
 use machine::Machine;
 pub use membership::ChosenTasks;
-use parse::{Options, Source, Trace, Where};
+use parse::{Options, Trace, Where};
 use sched::topology::{CpuOrder, format_cpu_list, parse_cpu_list};
 use sched::{ChosenCpus, Cpu, Dur, Topology, Ts, Window};
 use std::ffi::OsStr;
@@ -119,11 +119,7 @@ impl ReadArgs {
             cpus: cpus.to_vec(),
             most_state: self.most_state,
         };
-        let open = |source: Source| match perfdata::is_perf_data(&source) {
-            true => perfdata::open(source, options),
-            false => Trace::of_source(source, options),
-        };
-        Source::open(path).and_then(open).map_err(|e| named(path, e))
+        recordings::open(path, options).map_err(|e| named(path, e))
     }
 
     /// The machine whose file lies beside a trace. A file that cannot be used is reported and left out: the trace can
@@ -342,7 +338,7 @@ impl WindowArgs {
     /// The topology: the one that was given, else that of the machine file beside the trace, else that in the trace.
     pub fn topology(&self, machine: Option<&Machine>, trace: &Trace) -> Result<Topology> {
         let Some(path) = &self.topology else {
-            let in_trace = || trace.origin().map(|origin| origin.topology.clone());
+            let in_trace = || trace.topology().cloned();
             return Ok(machine.map(Machine::topology).or_else(in_trace).unwrap_or_default());
         };
         Topology::parse(&read_text(path)?).with_context(|| path.display().to_string())
@@ -411,7 +407,7 @@ pub fn needs_groups(topology: &Topology, order: CpuOrder, option: &str) -> Resul
 /// The trace, and the part of it that is asked for
 #[derive(Clone, Debug, clap::Args)]
 pub struct TraceArgs {
-    /// The recording: a trace.dat of version 6 or 7, or a perf.data
+    /// The recording: a trace.dat, a perf.data, a Perfetto trace or a printed one
     #[arg(value_name = "TRACE")]
     pub path: PathBuf,
     /// How the trace is read.

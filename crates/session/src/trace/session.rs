@@ -14,8 +14,8 @@ use sched::names::NameHistory;
 use sched::pass::Pieces;
 use sched::topology::format_cpu_list;
 use sched::{
-    Affinity, Analysis, Chosen, Comm, Cpu, Diagnostics, EventKind, EventSource, Joined, OfSelection, Outcome, Pass,
-    Past, Pid, SchedEvent, Selected, Selection, TaskRef, Topology, Tracepoint, Ts, Window,
+    Affinity, Analysis, Chosen, Comm, Cpu, CpuCapacities, Diagnostics, EventIssue, EventKind, EventSource, Joined,
+    OfSelection, Outcome, Pass, Past, Pid, SchedEvent, Selected, Selection, TaskRef, Topology, Tracepoint, Ts, Window,
 };
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -119,6 +119,8 @@ impl Session {
         let machine = read.machine(path, &trace);
         trace.set_groups(machine.iter().flat_map(Machine::groups));
         if let Some(machine) = &machine {
+            trace.set_capacities(CpuCapacities::of(machine.cpus.capacities()));
+            trace.set_sched_idle(machine.sched_idle_at_start(|| trace.records_policies()));
             trace.set_missed_probes(machine.missed_hits(), || machine.missed_by_probe());
         }
         let sched_ext = ExtScheduler::of(&trace, machine.as_ref());
@@ -170,6 +172,11 @@ impl Session {
         ["throttle", "unthrottle"].iter().all(|probe| self.trace.probe(probe).is_some())
     }
 
+    /// Whether tasks of a cgroup ran whose weight counts and is not the default, by the machine file.
+    pub fn has_weighted_cgroups(&self) -> bool {
+        self.machine.as_ref().is_some_and(Machine::has_weighted_cgroups)
+    }
+
     /// The first and the last instant of the recording, or of the part of a trace that the file is.
     pub fn recording(&self) -> Option<(Ts, Ts)> {
         self.trace.past().map(|past| (past.from, past.to)).or_else(|| self.trace.extent())
@@ -203,6 +210,12 @@ impl Session {
     /// The file's name, fit to be printed.
     pub fn name(&self) -> String {
         name_of(&self.path)
+    }
+
+    /// Whether the migrations of a pass are known: some were recorded, or the file describes their kind and no task was seen on another CPU than before.
+    pub fn knows_migrations(&self, diagnostics: &Diagnostics) -> bool {
+        let is_described = self.trace.format_of(Tracepoint::Migrate).is_some();
+        self.trace.has(Tracepoint::Migrate) || is_described && diagnostics.count(EventIssue::UnseenMigration) == 0
     }
 
     /// CPUs of the machine without any event, of those that were asked for.
@@ -330,6 +343,13 @@ impl Session {
         let is_part_with = past.is_some_and(|past| !past.without_wakeups || !past.without_wakings || past.by_wakings);
         let why = "neither sched:sched_wakeup nor sched:sched_waking was recorded (trace-cmd record -e sched)";
         (!has_any && !is_part_with).then(|| why.to_owned())
+    }
+
+    /// Whether cgroups were throttled in the recording, by the counters of the machine file, and no record shows which tasks were: they
+    /// count as waiting.
+    pub fn hides_throttling(&self) -> bool {
+        let was_throttled = self.machine.as_ref().is_some_and(Machine::was_throttled);
+        was_throttled && self.trace.probe("throttle").is_none()
     }
 
     /// The last instant of the window. An event at the very end is inside only if the trace ends there, so that the counts of adjacent

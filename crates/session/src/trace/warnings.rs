@@ -41,7 +41,7 @@ pub fn warn_of(trace: Option<&str>, diagnostics: &Diagnostics, read: &ReadArgs) 
 pub const INCOMPLETE: &str = "incomplete";
 
 /// Advice that names options, which has its place in the message.
-const ADVICE: [(Diagnostic, &str); 12] = [
+const ADVICE: [(Diagnostic, &str); 15] = [
     (FileIssue::SomeTasks.diagnostic(), ". Record the machine (perf record -a)"),
     (EventIssue::EventsLost.diagnostic(), ". Record with larger buffers (trace-cmd record -b)"),
     (FileIssue::EventsDroppedUnmarked.diagnostic(), " (trace-cmd record -m)"),
@@ -52,6 +52,9 @@ const ADVICE: [(Diagnostic, &str); 12] = [
     (EventIssue::MissingEvents.diagnostic(), ". Record with trace-cmd record -e sched"),
     (EventIssue::SwitchPrevMismatch.diagnostic(), " (trace-cmd record -f, -F, -P)"),
     (EventIssue::UnseenQueue.diagnostic(), " (trace-cmd record -M)"),
+    (FileIssue::RoundedTimes.diagnostic(), ". Print with trace-cmd report -t or perf script --ns"),
+    (FileIssue::NoContext.diagnostic(), ". Print with trace-cmd report -l, or use the recording itself"),
+    (FileIssue::UntoldLosses.diagnostic(), " (--show-lost-events)"),
     (FileIssue::FastWindow.diagnostic(), " (--fast-window)"),
     (FileIssue::LostPast.diagnostic(), ". Cut it again from the whole trace (schedviz cut)"),
 ];

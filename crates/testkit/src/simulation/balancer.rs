@@ -111,11 +111,11 @@ impl World {
         self.moves_sleeper(on, to, SOFTIRQ, cause);
     }
 
-    /// Migrates a task in the softirq of one of the two CPUs, or of a third one.
+    /// Migrates a task in the softirq of one of the two CPUs, or of a third one; in that of the task's own CPU for an idle one.
     fn softirq(&mut self) {
         let Some((from, to)) = self.pair() else { return };
         let on = if self.rng.below(3) == 0 { self.cpu() } else { to };
-        let Some(pid) = self.victim(from).filter(|_| on != from) else { return };
+        let Some(pid) = self.victim(from) else { return };
         let cause = match (on == to, self.state.current[to]) {
             (false, _) => Cause::NohzIdle,
             (true, 0) => Cause::Idle,

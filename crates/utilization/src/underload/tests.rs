@@ -74,14 +74,17 @@ fn one_after_another() -> Vec<SchedEvent> {
 fn underload_is_of_cpus_used_one_after_another() {
     // From 0 to 100: CPUs 0 and 1 are used, one task at a time; from 100 to 200 and from 200 to 300 one CPU.
     let of = measure(&one_after_another(), 3, (0, 400), 100, false);
-    assert_eq!((of.intervals, of.underloaded_intervals, of.underload, of.max_underload), (4, 1, 1, 1));
+    assert_eq!(
+        (of.intervals, of.underloaded_intervals, of.underload, of.max_underload),
+        (4, Some(1), Some(1), Some(1))
+    );
     // Twice as long: all three CPUs, still one task.
     let of = measure(&one_after_another(), 3, (0, 400), 200, false);
-    assert_eq!((of.intervals, of.underload, of.max_underload), (2, 2, 2));
+    assert_eq!((of.intervals, of.underload, of.max_underload), (2, Some(2), Some(2)));
     // A window from 40 has CPU 1 alone in its first interval, and two windows that meet at 200 add up.
-    assert_eq!(measure(&one_after_another(), 3, (40, 400), 100, false).underload, 0);
+    assert_eq!(measure(&one_after_another(), 3, (40, 400), 100, false).underload, Some(0));
     let parts = [(0, 200), (200, 400)].map(|window| measure(&one_after_another(), 3, window, 200, false).underload);
-    assert_eq!(parts, [2, 0]);
+    assert_eq!(parts, [Some(2), Some(0)]);
 }
 
 #[test]
@@ -100,7 +103,7 @@ fn a_cpu_is_used_only_if_it_runs_for_some_time() {
     events.sort_by_key(|event| event.ts);
     // First interval: two CPUs, two runnable tasks from 98 on. Second one: CPUs 0 and 2, of which 2 gets its task at 105.
     let of = measure(&events, 3, (0, 400), 100, false);
-    assert_eq!((of.underload, of.max_underload), (1, 1));
+    assert_eq!((of.underload, of.max_underload), (Some(1), Some(1)));
 }
 
 #[test]
@@ -116,7 +119,7 @@ fn a_thread_that_keeps_its_cpu_idle_uses_none() {
         switch(80, 0, task(11), IDLE),
         at(100, 0, 0, EventKind::Other { id: 1 }),
     ]);
-    assert_eq!(measure(&events, 2, (0, 100), 100, false).underload, 0);
+    assert_eq!(measure(&events, 2, (0, 100), 100, false).underload, Some(0));
     let options = options(2, (0, 100));
     let used =
         Pass::over(events.as_slice()).run(|| crate::Utilization::new(&options)).unwrap_or_else(|never| match never {});

@@ -1,10 +1,12 @@
 //! The other commands of the program, as far as the page shows their results.
 
-use crate::ask::critical_path::PathFinding;
+use crate::ask::critical_path::{PathFinding, PathOf};
 use crate::ask::drawing::{Drawing, Format};
 use crate::ask::main_findings::MainFindings;
-use crate::ask::missed::MissedSteals;
+use crate::ask::missed::{MissedSteals, ViolationList};
 use crate::ask::plots::Plotted;
+use crate::ask::run_measures::RunMeasures;
+use crate::ask::selection_table::{AskedPart, FoundTable, TableBy};
 use crate::ask::story::{EpisodeStory, Follow};
 use crate::ask::task_groups::TaskGroupings;
 use crate::columns::tasks::TaskEntry;
@@ -35,9 +37,13 @@ pub trait Commands: Sync {
     /// Returns the command line that draws the same figure, as a shell takes it.
     fn command(&self, trace: usize, drawing: &Drawing) -> Result<String, String>;
 
-    /// Counts the missed steals of a window of a trace as `why` does. Called once for a whole trace, at the first request
-    /// for them, and at each request for those of a part; may take as long as a pass.
-    fn missed_steals(&self, trace: usize, window: Window) -> Result<MissedSteals, String>;
+    /// Counts the missed steals of a part of a trace as `why` does; where some tasks are chosen, these are the waiters. Called once for a
+    /// whole trace, at the first request for them, and at each request for those of a part; may take as long as a pass.
+    fn missed_steals(&self, trace: usize, part: &AskedPart) -> Result<MissedSteals, String>;
+
+    /// Lists the episodes of violation of a part of a trace with chosen tasks as the waiters, as `workcons` does. Called at each request;
+    /// may take as long as a pass.
+    fn violations(&self, trace: usize, part: &AskedPart) -> Result<ViolationList, String>;
 
     /// Ranks the main findings about a trace as `findings` does. Called once for a trace, at the first request for them; may
     /// take as long as a pass.
@@ -57,9 +63,17 @@ pub trait Commands: Sync {
     /// itself.
     fn story(&self, trace: usize, at: Ts, follow: &Follow<'_>) -> Result<EpisodeStory, String>;
 
-    /// Finds the critical path of the application in a window of a trace as `path` does. Called once for a whole trace, at the first request
-    /// for its row, and at each request for the numbers of a part; one call at a time, which may take as long as a pass.
-    fn critical_path(&self, trace: usize, window: Window) -> Result<PathFinding, String>;
+    /// Finds the critical path of the application, or of another task, in a window of a trace as `path` does. Called at the first request for
+    /// the row of a path, and at each request for the numbers of a part; one call at a time, which may take as long as a pass. An
+    /// instant from which a path goes back is the end of the window.
+    fn critical_path(&self, trace: usize, of: PathOf, window: Window) -> Result<PathFinding, String>;
+
+    /// Makes the table of a window by `latency`, `why` and the runs and moves of tasks. Called at each request for another window, other tasks
+    /// or other rows, once at a time for each trace; may take as long as a pass.
+    fn table(&self, trace: usize, by: TableBy, ask: &AskedPart) -> Result<FoundTable, String>;
+
+    /// Measures a part of a run as `compare` does. Called at each request; may take as long as a pass.
+    fn run_measures(&self, trace: usize, part: &AskedPart) -> Result<RunMeasures, String>;
 
     /// Returns the findings about a trace, as `info` reports them, in any order. `diagnostics`: those of reading the
     /// whole trace.

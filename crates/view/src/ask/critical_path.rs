@@ -1,10 +1,64 @@
-//! The critical path of the application: a row of the page, and the numbers of a window as `path` prints them.
+//! The critical path of the application or of a task: a row of the page, and the numbers of a window as `path` prints them.
 
-use crate::index::viewed::NotReady;
+use crate::ask::questions::{AskedWindow, Fault};
+use crate::index::viewed::{NotReady, Viewed};
 use path::{OfTask, Path, Segment, SegmentKind};
-use sched::{Cpu, Pid, Ts};
+use sched::{Cpu, Dur, Pid, Ts};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+
+/// The task whose critical path is asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PathOf {
+    /// The application, as `path` finds it by itself.
+    #[default]
+    Application,
+    /// The task with a PID, as `path --pid` finds its path.
+    Task {
+        /// The PID of the task.
+        pid: Pid,
+        /// The instant from which the path goes back, in nanoseconds from the start of the trace; the exit of the task, or the end of the
+        /// trace, if it is left out.
+        at: Option<u64>,
+    },
+}
+
+impl PathOf {
+    /// The rule for the parameters that name the task.
+    pub(crate) const RULE: &str = "of is the PID of a task, at an instant in nanoseconds from which its path goes back";
+
+    /// The end of the search for the path, where it is not that of the trace.
+    pub(crate) fn until(self, trace: &Viewed<'_>) -> Option<Ts> {
+        let (start, end) = trace.extent();
+        match self {
+            PathOf::Task { at: Some(at), .. } => Some(start.after(Dur(at)).min(end)),
+            _ => None,
+        }
+    }
+
+    /// Refuses a task that the trace does not have.
+    pub(crate) fn check(self, trace: &Viewed<'_>) -> Result<(), Fault> {
+        match self {
+            PathOf::Task { pid, .. } if trace.store()?.index().tasks().of(pid).is_none() => {
+                Err(Fault::Bad("no such task in the trace"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A question about a critical path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PathQuestion {
+    /// The row in a window, in this number of columns.
+    Row(AskedWindow, u64),
+    /// The numbers of a window.
+    Numbers(AskedWindow),
+    /// The tasks on it.
+    Tasks,
+    /// The part of a task's wait that lies on it.
+    Share(Pid, AskedWindow),
+}
 
 /// The critical path in a window of a trace.
 #[derive(Clone, Debug)]
@@ -15,10 +69,10 @@ pub struct FoundPath {
     pub command: String,
 }
 
-/// The answer to the question for the critical path of the application.
+/// The answer to the question for a critical path.
 #[derive(Clone, Debug)]
 pub enum PathFinding {
-    /// The critical path of the application.
+    /// The critical path.
     Found(Box<FoundPath>),
     /// The reason for which there is none: the window shows no application.
     NoApplication(String),
@@ -54,6 +108,10 @@ const NAMES: [&str; 10] = [
 ];
 
 impl PathState {
+    fn is_queued(self) -> bool {
+        (PathState::HeldBack as usize..=PathState::Queued as usize).contains(&(self as usize))
+    }
+
     /// The state of a segment; a queued one has the kind that has most of it.
     fn of(segment: &Segment) -> PathState {
         match segment.kind {
@@ -96,6 +154,8 @@ pub(crate) struct PathRow {
     task: Option<OfTask>,
     /// The numbers of the whole path.
     numbers: Value,
+    /// The tasks on the path, those with the most time first, and their number.
+    tasks: (Vec<Pid>, usize),
     is_untrusted: bool,
     is_cut: bool,
 }
@@ -153,6 +213,9 @@ pub(crate) const COLUMNS: u64 = 8192;
 /// The number of tasks that are listed.
 const LISTED: usize = 20;
 
+/// The maximum number of tasks on a path that have rows for that.
+const ON_PATH: usize = 10_000;
+
 impl PathRow {
     /// The row of a path that was found in a whole trace.
     pub(crate) fn of(found: &FoundPath) -> PathRow {
@@ -168,6 +231,7 @@ impl PathRow {
             end: path.path.last().map_or(path.from_ns, |last| last.end_ns),
             task: path.task,
             numbers: found.numbers(),
+            tasks: (path.tasks.iter().take(ON_PATH).map(|share| share.of.pid).collect(), path.tasks.len()),
             is_untrusted: path.is_untrusted,
             is_cut: path.is_cut,
         }
@@ -176,6 +240,26 @@ impl PathRow {
     /// The numbers of the whole path.
     pub(crate) fn numbers(&self) -> &Value {
         &self.numbers
+    }
+
+    /// The tasks on the path, as the page has rows for them.
+    pub(crate) fn tasks(&self) -> Value {
+        json!({ "tasks": self.tasks.0, "number": self.tasks.1 })
+    }
+
+    /// The part of a task's wait that lies on the path, and the time that is unknown of the path within the wait.
+    pub(crate) fn share(&self, pid: Pid, (from, to): (Ts, Ts)) -> Value {
+        let (mut queued, mut unknown) = (0, 0);
+        let first = self.steps.partition_point(|step| step.start <= from).saturating_sub(1);
+        for (nth, step) in self.steps.iter().enumerate().skip(first).take_while(|(_, step)| step.start < to) {
+            let ns = self.end_of(nth).min(to).since(step.start.max(from)).0;
+            match step.state {
+                PathState::Unknown => unknown += ns,
+                state if step.pid == pid && state.is_queued() => queued += ns,
+                _ => {}
+            }
+        }
+        json!({ "queued": queued, "unknown": unknown, "task": self.task, "is_untrusted": self.is_untrusted })
     }
 
     /// The end of a segment.

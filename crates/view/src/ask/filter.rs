@@ -126,6 +126,14 @@ impl ChosenTasks {
         self.of.get(place as usize).is_some_and(|passes| *passes)
     }
 
+    /// The PIDs of the tasks that pass, ascending.
+    pub(crate) fn pids(&self, tasks: &Tasks) -> Vec<Pid> {
+        let chosen = tasks.list().iter().zip(&self.of).filter(|(_, passes)| **passes);
+        let mut pids: Vec<Pid> = chosen.map(|(task, _)| task.pid).collect();
+        pids.sort_unstable();
+        pids
+    }
+
     /// Whether a task passes, by its PID.
     pub(crate) fn has(&self, tasks: &Tasks, pid: Pid) -> bool {
         self.has_place(tasks.place(pid))

@@ -1,4 +1,4 @@
-//! The missed steals of a trace: their number by distance, and the longest of them.
+//! The missed steals of a trace: their number by distance, and the longest of them; the longest episodes of violation of chosen waiters.
 
 use crate::columns::longest::Longest;
 use sched::{Cpu, Ts};
@@ -40,6 +40,29 @@ pub struct MissedSteals {
     /// The missed steals of each distance, the nearest first.
     pub by_distance: Vec<MissedAt>,
     longest: Longest<MissedSteal>,
+}
+
+/// The longest episodes of violation.
+#[derive(Clone, Debug, Default)]
+pub struct ViolationList {
+    longest: Longest<(Ts, Ts)>,
+}
+
+impl ViolationList {
+    /// Lists an episode from one instant to another, unless many others are longer.
+    pub fn list(&mut self, from: Ts, to: Ts) {
+        self.longest.put(to.since(from).0, (from, to));
+    }
+
+    /// The answer to the page, with times from `zero`.
+    pub(crate) fn answer(&self, zero: Ts) -> Value {
+        let (longest, dropped) = self.longest.list();
+        let row = |(from, to): &(Ts, Ts)| {
+            let text = format!("{} in violation", to.since(*from).human());
+            json!({ "from": from.since(zero).0, "to": to.since(zero).0, "cpu": null, "pid": null, "text": text })
+        };
+        json!({ "rows": longest.iter().map(row).collect::<Vec<_>>(), "truncated": dropped > 0, "waiters": "application" })
+    }
 }
 
 impl MissedSteals {

@@ -41,7 +41,7 @@ pub(crate) enum Question {
     Task(Pid, AskedWindow),
     /// The sums of a window over all CPUs, and over the tasks that pass a filter.
     Sums(AskedWindow, PageFilter),
-    /// A list of intervals of a window; the filter chooses among waits.
+    /// A list of intervals of a window; the filter chooses among waits, or the waiters of the violation.
     List(ListKind, AskedWindow, PageFilter),
     /// Tasks by name or number, and events by name.
     Search {
@@ -111,8 +111,11 @@ impl ListKind {
 
 /// The answers that need more than the index and the events of a trace.
 pub(crate) trait Asks {
-    /// The missed steals of a window, or of the whole trace.
-    fn missed(&self, window: Option<(Ts, Ts)>) -> Result<Value, NotReady>;
+    /// The missed steals of a window, or of the whole trace, with the tasks that pass a filter as the waiters.
+    fn missed(&self, window: Option<(Ts, Ts)>, filter: &PageFilter) -> Result<Value, NotReady>;
+
+    /// The episodes of violation of a window with the tasks that pass a filter as the waiters.
+    fn violations(&self, window: (Ts, Ts), filter: &PageFilter) -> Result<Value, NotReady>;
 
     /// The tasks that pass a filter; nothing for a filter that all tasks pass.
     fn chosen(&self, filter: &PageFilter) -> Result<Option<ChosenTasks>, NotReady>;
@@ -134,7 +137,7 @@ impl Question {
     }
 }
 
-/// A list of a window, or of the whole trace. A list of waits has those of the tasks that pass the filter.
+/// A list of a window, or of the whole trace, of the tasks that pass the filter; herds are those of all tasks.
 fn list_of_part(
     trace: &Viewed<'_>,
     kind: ListKind,
@@ -143,11 +146,14 @@ fn list_of_part(
     asks: &dyn Asks,
 ) -> Result<Value, Fault> {
     if kind == ListKind::Missed {
-        return Ok(asks.missed(window)?);
+        return Ok(asks.missed(window, filter)?);
+    }
+    if kind == ListKind::Episodes && !filter.is_empty() {
+        return Ok(asks.violations(window.unwrap_or_else(|| trace.extent()), filter)?);
     }
     let chosen = if kind == ListKind::Waits { asks.chosen(filter)? } else { None };
     if window.is_none() && chosen.is_none() {
-        return Ok(list(trace, kind, &|| asks.missed(None))?);
+        return Ok(list(trace, kind, &|| asks.missed(None, filter))?);
     }
     let (from, to) = window.unwrap_or_else(|| trace.extent());
     let store = trace.store()?;
@@ -314,6 +320,22 @@ fn task(trace: &Viewed<'_>, pid: Pid, window: AskedWindow) -> Result<Value, Faul
     let mut answer = serde_json::to_value(&detail).unwrap_or_default();
     (answer["pid"], answer["comm"], answer["numbers"]) = (json!(pid), json!(comm), numbers);
     Ok(answer)
+}
+
+/// The judgement on the numbers of a window, of all tasks or those that are chosen.
+pub(crate) fn judged(trace: &Viewed<'_>, window: (Ts, Ts), chosen: Option<&ChosenTasks>) -> Result<WindowTrust, Fault> {
+    let store = trace.store()?;
+    if chosen.is_none() && window == trace.extent() {
+        return Ok(trace.trust()?.clone());
+    }
+    let tasks = store.index().tasks();
+    let unknown = store.window(window.0, window.1, UnknownParts::of(ChosenCpus::default()))?;
+    let counts = |task: &sched::Task, _: &SchedState| chosen.is_some_and(|chosen| chosen.has(tasks, task.pid));
+    let options = match chosen {
+        None => trace.options(),
+        Some(_) => workcons::Options { waiters: Waiters::Application, application: Some(&counts), ..trace.options() },
+    };
+    Ok(WindowTrust::of((trace.trace, &store), window, unknown, &options)?)
 }
 
 /// The sums of a window, over all tasks or those that are chosen.

@@ -8,6 +8,14 @@ use serde_json::{Value, json};
 /// The maximum number of entries of each list.
 const MOST: usize = 2_000;
 
+/// The waker of a task that an event queues, and the CPU on which it ran: that of the `sched_waking`, or the parent of a new task. Nothing for an interrupt
+/// of the idle task, and where no event shows the waker: the emitter of a `sched_wakeup` can be any task.
+pub(crate) fn waker(pid: Pid, event: &SchedEvent, state: &SchedState) -> Option<(Pid, Cpu)> {
+    let waking = state.task_of(pid).and_then(|task| task.waking).map(|waking| (waking.by, waking.on));
+    let is_new = matches!(event.kind, EventKind::WakeupNew { .. }) && event.in_task();
+    waking.or(is_new.then_some((event.pid, event.cpu))).filter(|(by, _)| !by.is_idle())
+}
+
 /// The runs, waits, wakeups and migrations of a task in a window. Times are nanoseconds from the start of the trace.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct TaskDetail {
@@ -15,7 +23,7 @@ pub(crate) struct TaskDetail {
     /// The parts of waits, each on one run queue: its times, its CPU, its beginning and its end in words, and the start of
     /// the wait that it is a part of.
     waits: Vec<(u64, u64, Cpu, String, String, u64)>,
-    /// The wakeups of the task: the time, the waker, the CPU of the waker, and the CPU that the task was placed on.
+    /// The wakeups of the task: the time, the waker, where that is known and a task, its CPU, and the CPU that the task was placed on.
     wakeups: Vec<(u64, Option<Pid>, Cpu, Cpu)>,
     /// The wakeups by the task: the time, the woken task, the CPU of the waker, and the CPU that the woken task was
     /// placed on.
@@ -101,14 +109,15 @@ impl Analysis for TaskFollower {
     fn before(&mut self, event: &SchedEvent, state: &SchedState) {
         let TaskFollower { pid, zero, detail, .. } = self;
         let (EventKind::Wakeup { task, target } | EventKind::WakeupNew { task, target }) = event.kind else { return };
+        let waker = waker(task.pid, event, state);
+        // An interrupt has a CPU as well.
         let waking = state.task_of(task.pid).and_then(|task| task.waking);
-        let (by, on) = waking.map_or((event.pid, event.cpu), |waking| (waking.by, waking.on));
+        let on = waker.map(|(_, on)| on).or(waking.map(|waking| waking.on)).unwrap_or(target);
         let at = event.ts.since(*zero).0;
         if task.pid == *pid {
-            let by = (!by.is_idle()).then_some(by);
-            add(&mut detail.wakeups, &mut detail.truncated, (at, by, on, target));
+            add(&mut detail.wakeups, &mut detail.truncated, (at, waker.map(|(by, _)| by), on, target));
         }
-        if by == *pid {
+        if waker.is_some_and(|(by, _)| by == *pid) {
             add(&mut detail.woke, &mut detail.truncated, (at, task.pid, on, target));
         }
     }

@@ -9,7 +9,8 @@ use sched::kthread::is_bound;
 use sched::seeded::SeededMap;
 use sched::span::Came;
 use sched::{
-    Analysis, Comm, Cpu, CpuSpan, Current, EventKind, Pid, QueuedAsk, QueuedSums, SchedEvent, SchedState, TaskState, Ts,
+    Analysis, Comm, ComparedQueue, Cpu, CpuSpan, Current, EventKind, Pid, QueuedAsk, QueuedSums, SchedEvent,
+    SchedState, TaskState, Ts,
 };
 use serde_json::{Value, json};
 use std::cell::Cell;
@@ -132,8 +133,7 @@ impl HowQueued {
 /// A CPU beside the wait: whether it could have run the task, as the kinds of queued time compare run queues.
 #[derive(Clone, Copy, Debug, Default)]
 struct CpuBeside {
-    /// The number of its runnable tasks, 0 where it idles and could be put to work; nothing where it is not compared.
-    place: Option<u32>,
+    queue: ComparedQueue,
     since: Ts,
     idle_ns: u64,
     shorter_ns: u64,
@@ -146,8 +146,10 @@ struct WaitWitness<'a> {
     pid: Pid,
     to: Ts,
     affinity: Option<&'a Affinity>,
-    /// The CPU on whose queue the task waits, with the number of runnable tasks there.
-    own: Option<(Cpu, u32)>,
+    /// The CPU on whose queue the task waits, with that queue.
+    own: Option<(Cpu, ComparedQueue)>,
+    /// The weight of the task; nothing if it compares numbers of tasks.
+    weight: Option<u32>,
     /// The last CPU on whose queue it waited.
     last: Option<Cpu>,
     placed: Option<HowQueued>,
@@ -167,6 +169,7 @@ impl<'a> WaitWitness<'a> {
             to,
             affinity,
             own: None,
+            weight: None,
             last: None,
             placed: None,
             occupant: (Current::Unknown, Comm::EMPTY, Ts(0)),
@@ -182,10 +185,10 @@ impl<'a> WaitWitness<'a> {
         let Some(beside) = self.cpus.get_mut(cpu.index()) else { return };
         let ns = now.min(self.to).since(beside.since).0;
         beside.since = now;
-        match (self.own, beside.place) {
-            (Some((own, _)), _) if own == cpu => {}
-            (Some(_), Some(0)) => beside.idle_ns += ns,
-            (Some((_, length)), Some(place)) if place + 2 <= length => beside.shorter_ns += ns,
+        match self.own {
+            Some((own, _)) if own == cpu => {}
+            Some(_) if beside.queue.is_idle() => beside.idle_ns += ns,
+            Some((_, own)) if own.is_beside_shorter(self.weight, &beside.queue) => beside.shorter_ns += ns,
             _ => {}
         }
     }
@@ -210,13 +213,12 @@ impl<'a> WaitWitness<'a> {
     fn look(&mut self, now: Ts, state: &SchedState, touched: &[Cpu]) {
         let task = state.task_of(self.pid);
         let own = task.and_then(|task| match task.state {
-            TaskState::Waiting(cpu) if state.is_observed(cpu) => {
-                Some((cpu, sched::queue_place(cpu, state).unwrap_or(0)))
-            }
+            TaskState::Waiting(cpu) if state.is_observed(cpu) => Some((cpu, ComparedQueue::of(cpu, state))),
             _ => None,
         });
         self.pass_occupant(now);
-        if own != self.own {
+        let weight = task.filter(|_| own.is_some()).and_then(sched::Task::compared_weight);
+        if (own, weight) != (self.own, self.weight) {
             (0..self.cpus.len() as u32).for_each(|cpu| self.pass(Cpu(cpu), now));
             if let (Some((cpu, _)), Some(task)) = (own, task)
                 && self.own.is_none_or(|(other, _)| other != cpu)
@@ -228,7 +230,7 @@ impl<'a> WaitWitness<'a> {
                     beside.is_allowed = !is_bound && set.is_none_or(|set| set.has(other));
                 }
             }
-            self.own = own;
+            (self.own, self.weight) = (own, weight);
             self.last = own.map(|(cpu, _)| cpu).or(self.last);
         }
         for cpu in touched {
@@ -237,7 +239,7 @@ impl<'a> WaitWitness<'a> {
             if index >= self.cpus.len() {
                 self.cpus.resize(index + 1, CpuBeside { since: now, is_allowed: true, ..CpuBeside::default() });
             }
-            self.cpus[index].place = sched::queue_place(*cpu, state);
+            self.cpus[index].queue = ComparedQueue::of(*cpu, state);
         }
         if let Some((cpu, _)) = own {
             let comm = state.running(cpu).map_or(Comm::EMPTY, |task| task.comm);

@@ -1,30 +1,9 @@
 //! Numbers and bytes as tiles and index files have them.
 
+pub(crate) use sched::packed::{number, put as put_number};
+
 use sched::Ts;
 use std::io::{self, Read, Write};
-
-/// Appends a number, seven bits a byte.
-pub(crate) fn put_number(out: &mut Vec<u8>, mut number: u64) {
-    while number >= 0x80 {
-        out.push(number as u8 | 0x80);
-        number >>= 7;
-    }
-    out.push(number as u8);
-}
-
-/// Takes a number from the front of `bytes`.
-pub(crate) fn number(bytes: &[u8]) -> Option<(u64, &[u8])> {
-    let (mut value, mut rest) = (0, bytes);
-    for shift in (0..64).step_by(7) {
-        let (byte, behind) = rest.split_first()?;
-        value |= u64::from(byte & 0x7f) << shift;
-        rest = behind;
-        if byte & 0x80 == 0 {
-            return Some((value, rest));
-        }
-    }
-    None
-}
 
 /// The reason for which a file is not used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,6 +2,7 @@
 
 use crate::TASKS_IN_COLUMN;
 use crate::columns::coding::{number, put_number};
+use crate::columns::sums::KeyTimes;
 use crate::columns::tree::ColumnSummary;
 use sched::Current;
 
@@ -40,9 +41,7 @@ pub(crate) struct LaneNow {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LaneColumn {
     /// The time of each occupant; one may have several entries.
-    times: Vec<(Id, u64)>,
-    /// The number of entries at which they are to be summed.
-    full: usize,
+    times: KeyTimes<NEAR>,
     ns: u64,
     /// The integral of the queue's length over time.
     queued: u64,
@@ -56,26 +55,6 @@ pub(crate) struct LaneColumn {
 const NEAR: usize = 12;
 
 impl LaneColumn {
-    fn add(&mut self, occupant: Id, ns: u64) {
-        match self.times.iter_mut().rev().take(NEAR).find(|(id, _)| *id == occupant) {
-            Some((_, sum)) => *sum += ns,
-            None => {
-                self.times.push((occupant, ns));
-                if self.times.len() >= self.full.max(4 * NEAR) {
-                    self.sum();
-                    self.full = 2 * self.times.len();
-                }
-            }
-        }
-    }
-
-    /// Sums the entries of each occupant. As long as all are searched for an occupant, each has one.
-    fn sum(&mut self) {
-        if self.times.len() > NEAR {
-            self.times = summed(std::mem::take(&mut self.times));
-        }
-    }
-
     /// Adds a stretch of time that is divided as in a sample: each occupant with its time there.
     pub(crate) fn pass_as(&mut self, sample: &[(Id, u64)], ns: u64) {
         let all: u64 = sample.iter().map(|(_, ns)| *ns).sum();
@@ -96,25 +75,13 @@ impl LaneColumn {
     }
 }
 
-pub(crate) fn summed(mut times: Vec<(Id, u64)>) -> Vec<(Id, u64)> {
-    times.sort_unstable_by_key(|(id, _)| *id);
-    times.dedup_by(|later, first| {
-        let same = later.0 == first.0;
-        if same {
-            first.1 += later.1;
-        }
-        same
-    });
-    times
-}
-
 impl ColumnSummary for LaneColumn {
     type Now = LaneNow;
 
     fn pass(&mut self, now: &LaneNow, ns: u64) {
         self.stretch(ns, now.queue, now.queue);
         self.queued = self.queued.saturating_add(ns.saturating_mul(now.queue.into()));
-        self.add(now.occupant, ns);
+        self.times.add(now.occupant, ns);
     }
 
     fn absorb(&mut self, finer: &mut LaneColumn) {
@@ -124,11 +91,7 @@ impl ColumnSummary for LaneColumn {
         self.stretch(finer.ns, finer.shortest, finer.longest);
         self.queued = self.queued.saturating_add(finer.queued);
         self.is_sampled |= finer.is_sampled;
-        if self.times.is_empty() {
-            std::mem::swap(&mut self.times, &mut finer.times);
-        } else {
-            finer.times.drain(..).for_each(|(id, ns)| self.add(id, ns));
-        }
+        self.times.absorb(&mut finer.times);
         *finer = LaneColumn { times: std::mem::take(&mut finer.times), ..LaneColumn::default() };
     }
 
@@ -137,14 +100,13 @@ impl ColumnSummary for LaneColumn {
     }
 
     fn encode(&mut self, out: &mut Vec<u8>) {
-        self.sum();
         let ns = self.ns.max(1);
         let mean = match self.queued.checked_mul(256) {
             Some(product) => product / ns,
             None => (u128::from(self.queued) * 256 / u128::from(ns)) as u64,
         };
         let queue = QueueLengths { shortest: self.shortest.into(), longest: self.longest.into(), mean };
-        put_column(out, &self.times, self.ns, queue, self.is_sampled);
+        put_column(out, self.times.sum(), self.ns, queue, self.is_sampled);
     }
 
     fn skip(bytes: &[u8]) -> Option<&[u8]> {
@@ -323,7 +285,7 @@ impl SumColumn {
             match rest {
                 [low, high, behind @ ..] if nth > 0 => {
                     let share = u16::from_le_bytes([*low, *high]).into();
-                    self.column.add(id, share);
+                    self.column.times.add(id, share);
                     left = left.saturating_sub(share);
                     rest = behind;
                 }
@@ -331,15 +293,14 @@ impl SumColumn {
             }
         }
         if let Some(id) = first {
-            self.column.add(id, left);
+            self.column.times.add(id, left);
             self.column.ns += WHOLE;
         }
     }
 
     /// Appends the stored form of the column.
     pub(crate) fn encode(&mut self, out: &mut Vec<u8>) {
-        self.column.sum();
-        put_column(out, &self.column.times, self.column.ns, self.queue, self.column.is_sampled);
+        put_column(out, self.column.times.sum(), self.column.ns, self.queue, self.column.is_sampled);
     }
 }
 
@@ -355,7 +316,7 @@ mod tests {
             let (shares, count) = shares(times, ns, longest);
             shares[..count].to_vec()
         };
-        let given = shares(&summed(times.clone()), all, 0);
+        let given = shares(&crate::columns::sums::summed(times.clone()), all, 0);
         assert_eq!(given.iter().map(|(id, _)| *id).collect::<Vec<_>>(), [OTHERS, 3, 9, 8, 7, IDLE]);
         assert_eq!(given.iter().map(|(_, share)| u64::from(*share)).sum::<u64>(), WHOLE);
         assert_eq!(given[1].1, (33 * WHOLE / 166) as u16);

@@ -8,5 +8,6 @@ pub(crate) mod machine;
 pub(crate) mod moves;
 pub(crate) mod row;
 pub(crate) mod shape;
+pub(crate) mod sums;
 pub(crate) mod tasks;
 pub(crate) mod tree;

@@ -1,7 +1,8 @@
 //! A column of one task: its time in each state, and the CPUs on which it ran and waited.
 
 use crate::columns::coding::{number, put_number};
-use crate::columns::lane::{share_of, summed};
+use crate::columns::lane::share_of;
+use crate::columns::sums::KeyTimes;
 use crate::columns::tree::ColumnSummary;
 use sched::QueuedTimes;
 
@@ -51,52 +52,22 @@ pub(crate) struct RowNow {
     pub(crate) cpu: u32,
 }
 
-/// Times by CPU; one CPU may have several entries.
-#[derive(Clone, Debug, Default)]
-struct CpuTimes {
-    times: Vec<(u32, u64)>,
-    /// The number of entries at which they are to be summed.
-    full: usize,
-}
-
 /// The number of entries that are searched for a CPU.
 const NEAR: usize = 8;
 
-impl CpuTimes {
-    fn add(&mut self, cpu: u32, ns: u64) {
-        match self.times.iter_mut().rev().take(NEAR).find(|(other, _)| *other == cpu) {
-            Some((_, sum)) => *sum += ns,
-            None => {
-                self.times.push((cpu, ns));
-                if self.times.len() >= self.full.max(4 * NEAR) {
-                    self.times = summed(std::mem::take(&mut self.times));
-                    self.full = 2 * self.times.len();
-                }
-            }
-        }
-    }
-
-    fn absorb(&mut self, finer: &mut CpuTimes) {
-        if self.times.is_empty() {
-            std::mem::swap(&mut self.times, &mut finer.times);
-        }
-        finer.times.drain(..).for_each(|(cpu, ns)| self.add(cpu, ns));
-    }
-
-    /// The CPUs with their times, the longest first; of equal ones the lesser.
-    fn longest(&mut self) -> &[(u32, u64)] {
-        self.times = summed(std::mem::take(&mut self.times));
-        self.times.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
-        &self.times
-    }
+/// The CPUs with their times, the longest first; of equal ones the lesser.
+fn longest(times: &mut KeyTimes<NEAR>) -> &[(u32, u64)] {
+    let times = times.sum();
+    times.sort_unstable_by_key(|(cpu, ns)| (std::cmp::Reverse(*ns), *cpu));
+    times
 }
 
 /// The content of a column of one task.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RowColumn {
     ns: [u64; STATES],
-    ran: CpuTimes,
-    queued: CpuTimes,
+    ran: KeyTimes<NEAR>,
+    queued: KeyTimes<NEAR>,
 }
 
 /// The maximum number of CPUs that a column names as those on which the task ran.
@@ -165,7 +136,7 @@ impl ColumnSummary for RowColumn {
             }
         }
         if self.ns[RowState::Running as usize] > 0 {
-            match self.ran.longest() {
+            match longest(&mut self.ran) {
                 [(cpu, _)] => {
                     out.push(ALONE | 1);
                     put_number(out, (*cpu).into());
@@ -180,7 +151,7 @@ impl ColumnSummary for RowColumn {
             }
         }
         if self.waited() > 0 {
-            let longest = self.queued.longest();
+            let longest = longest(&mut self.queued);
             let (cpu, others) = (longest.first().map_or(0, |(cpu, _)| *cpu), longest.len() > 1);
             put_number(out, u64::from(cpu) << 1 | u64::from(others));
         }
@@ -275,7 +246,7 @@ mod tests {
             let [mut first, mut second] = halves;
             let _ = form(&mut second);
             first.absorb(&mut second);
-            assert!(second.is_empty() && second.ran.times.is_empty());
+            assert!(second.is_empty() && second.ran.is_empty());
             assert_eq!(form(&mut first), form(&mut whole));
         }
     }

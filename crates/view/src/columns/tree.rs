@@ -4,7 +4,8 @@
 //! column of any level is as exact as one that was computed from the events. Equal neighbours are stored once.
 
 use crate::Shape;
-use crate::columns::coding::{In, Out, Unusable};
+use crate::columns::coding::{In, Out, Unusable, number, put_number};
+use std::cmp::Ordering;
 use std::io::{self, Read, Write};
 
 /// The number of columns that are stored together. The columns of a tile are within them.
@@ -36,11 +37,11 @@ pub(crate) trait ColumnSummary: Clone + Default {
     fn skip(bytes: &[u8]) -> Option<&[u8]>;
 }
 
-/// Makes room for `more` elements at the end of a list that is to become long. It grows by an eighth: by default it would have
-/// up to twice the room that it needs, in each of thousands of lists.
+/// Makes room for `more` elements at the end of a list that can become long. It grows by an eighth, and by 64 bytes at least: by default it would
+/// have up to twice the room that it needs, in each of thousands of lists.
 pub(crate) fn make_room<T>(list: &mut Vec<T>, more: usize) {
     if list.capacity() - list.len() < more {
-        list.reserve_exact(more.max(list.len() / 8).max(64));
+        list.reserve_exact(more.max(list.len() / 8).max(64 / size_of::<T>().clamp(1, 64)));
     }
 }
 
@@ -269,24 +270,91 @@ impl<S: ColumnSummary> Tree<S> {
 
     /// Calls `each` with the runs of equal columns among these of a level, which are within a block: their number and
     /// their form. Returns the number of columns that there are.
-    pub(crate) fn columns(&self, level: u32, first: u64, count: u64, mut each: impl FnMut(u64, &[u8])) -> u64 {
+    pub(crate) fn columns(&self, level: u32, first: u64, count: u64, each: impl FnMut(u64, &[u8])) -> u64 {
         let Some(level) = level.checked_sub(self.base).and_then(|level| self.levels.get(level as usize)) else {
             return 0;
         };
-        let (mut bytes, mut skipped) = (level.block(first / BLOCK), first % BLOCK);
-        let mut passed = 0;
-        while let Some((others, form)) = bytes.split_first().filter(|_| passed < count) {
-            let Some(rest) = S::skip(form) else { break };
-            let length = u64::from(*others) + 1;
-            let shown = length.saturating_sub(skipped).min(count - passed);
-            skipped = skipped.saturating_sub(length);
-            if shown > 0 {
-                each(shown, &form[..form.len() - rest.len()]);
+        runs::<S>(level.block(first / BLOCK), first % BLOCK, count, each)
+    }
+
+    /// Appends the columns of a finished tree, in as little room as they need.
+    pub(crate) fn store(&self, out: &mut Vec<u8>) {
+        let mut bytes = Vec::new();
+        for level in &self.levels {
+            bytes.clear();
+            put_number(&mut bytes, level.blocks.len() as u64);
+            for block in 0..level.blocks.len() as u64 {
+                put_number(&mut bytes, level.block(block).len() as u64);
             }
-            passed += shown;
-            bytes = rest;
+            bytes.extend_from_slice(&level.bytes);
+            put_number(out, bytes.len() as u64);
+            out.extend_from_slice(&bytes);
         }
-        passed
+    }
+}
+
+/// Calls `each` with runs of the columns of a block, without those that are skipped, and `count` of them at most. Returns the number of columns
+/// that there are.
+fn runs<S: ColumnSummary>(mut bytes: &[u8], mut skipped: u64, count: u64, mut each: impl FnMut(u64, &[u8])) -> u64 {
+    let mut passed = 0;
+    while let Some((others, form)) = bytes.split_first().filter(|_| passed < count) {
+        let Some(rest) = S::skip(form) else { break };
+        let length = u64::from(*others) + 1;
+        let shown = length.saturating_sub(skipped).min(count - passed);
+        skipped = skipped.saturating_sub(length);
+        if shown > 0 {
+            each(shown, &form[..form.len() - rest.len()]);
+        }
+        passed += shown;
+        bytes = rest;
+    }
+    passed
+}
+
+/// The columns of a finished [`Tree`] in a list of bytes: a tree takes some 300 bytes a level beside its columns, more than a row of a short trace
+/// has.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StoredTree<'b> {
+    /// The finest level.
+    pub(crate) base: u32,
+    /// The levels, the finest first: the bytes of each, the number of its blocks, the bytes of each of them, and the blocks.
+    pub(crate) bytes: &'b [u8],
+}
+
+impl<'b> StoredTree<'b> {
+    /// Calls `each` as [`Tree::columns`] does.
+    pub(crate) fn columns<S: ColumnSummary>(
+        &self,
+        level: u32,
+        first: u64,
+        count: u64,
+        each: impl FnMut(u64, &[u8]),
+    ) -> u64 {
+        let block = level.checked_sub(self.base).and_then(|nth| self.block(nth, first / BLOCK));
+        runs::<S>(block.unwrap_or_default(), first % BLOCK, count, each)
+    }
+
+    /// The bytes of a block of the level with this number from the finest.
+    fn block(&self, nth: u32, block: u64) -> Option<&'b [u8]> {
+        let mut rest = self.bytes;
+        for _ in 0..nth {
+            let (length, behind) = number(rest)?;
+            rest = behind.get(usize::try_from(length).ok()?..)?;
+        }
+        let (length, behind) = number(rest)?;
+        let (blocks, mut rest) = number(behind.get(..usize::try_from(length).ok()?)?)?;
+        let (mut start, mut end) = (0, 0);
+        for other in 0..blocks {
+            let (length, behind) = number(rest)?;
+            rest = behind;
+            let length = usize::try_from(length).ok()?;
+            (start, end) = match other.cmp(&block) {
+                Ordering::Less => (start + length, start + length),
+                Ordering::Equal => (start, start + length),
+                Ordering::Greater => (start, end),
+            };
+        }
+        if block < blocks { rest.get(start..end) } else { None }
     }
 }
 
@@ -324,10 +392,18 @@ mod tests {
     }
 
     fn columns(tree: &Tree<Times>, level: u32) -> Vec<[u64; 4]> {
+        read(|first, each| tree.columns(level, first, BLOCK / 4, each))
+    }
+
+    fn stored_columns(stored: &StoredTree<'_>, level: u32) -> Vec<[u64; 4]> {
+        read(|first, each| stored.columns::<Times>(level, first, BLOCK / 4, each))
+    }
+
+    fn read(tile: impl Fn(u64, &mut dyn FnMut(u64, &[u8])) -> u64) -> Vec<[u64; 4]> {
         let mut columns = Vec::new();
         // Tiles of a quarter of a block.
         for index in 0.. {
-            let number = tree.columns(level, index * BLOCK / 4, BLOCK / 4, |repeat, form| {
+            let number = tile(index * BLOCK / 4, &mut |repeat, form| {
                 let column = std::array::from_fn(|i| u64::from_le_bytes(form[8 * i..8 * i + 8].try_into().expect("8")));
                 columns.extend(std::iter::repeat_n(column, repeat as usize));
             });
@@ -383,6 +459,11 @@ mod tests {
                 assert_eq!(columns(&tree, level), truth(level, at), "level {level}, round {round}");
             }
             assert_eq!(columns(&tree, 2), Vec::<[u64; 4]>::new(), "the finest level was removed");
+            let mut bytes = Vec::new();
+            tree.store(&mut bytes);
+            let (size, stored) = (tree.size(), StoredTree { base: 3, bytes: &bytes });
+            (0..=13).for_each(|level| assert_eq!(stored_columns(&stored, level), columns(&tree, level), "{level}"));
+            assert!(stored.bytes.len() <= size, "{} bytes of {size}", stored.bytes.len());
         }
     }
 

@@ -2,8 +2,8 @@
 
 use crate::{ListKind, MainFinding, MainFindings, MainPlace};
 use anyhow::Result;
-use findings::{FindingsReport, Observation, RankedFinding};
-use sched::{Cpu, Dur, Pid};
+use findings::{FindingPlace, FindingsReport, Observation, RankedFinding};
+use sched::Dur;
 use session::Session;
 
 /// Reads the trace, and ranks its findings.
@@ -19,30 +19,16 @@ fn main_finding(session: &Session, finding: RankedFinding) -> MainFinding {
     MainFinding {
         price: finding.price(),
         command: finding.on(&session.drawable).one_line(command, &options),
-        place: place(session, &finding.observation),
+        place: finding.place.and_then(|found| place(session, &found)),
         list: list(&finding.observation),
         sentence: finding.sentence,
     }
 }
 
-/// The place that a finding speaks of.
-fn place(session: &Session, observation: &Observation) -> Option<MainPlace> {
-    let at = |start_in_trace_ns: u64, length: Dur, cpu: Cpu, pid: Option<Pid>| {
-        let from = session.start.after(Dur(start_in_trace_ns));
-        Some(MainPlace { from, to: from.after(length), cpu, pid })
-    };
-    match observation {
-        Observation::Starved { start_in_trace_ns, longest_ns, cpu, pid, .. } => {
-            at(*start_in_trace_ns, *longest_ns, *cpu, Some(*pid))
-        }
-        Observation::HeldBack { start_in_trace_ns, longest_ns, cpu, pid, .. } => {
-            at(*start_in_trace_ns, *longest_ns, *cpu, *pid)
-        }
-        Observation::Herds { start_in_trace_ns, drained_after_ns, dest, .. } => {
-            at(*start_in_trace_ns, drained_after_ns.unwrap_or_default(), *dest, None)
-        }
-        _ => None,
-    }
+/// The place of a finding on the time axis; the page shows those that have a CPU.
+fn place(session: &Session, place: &FindingPlace) -> Option<MainPlace> {
+    let from = session.start.after(Dur(place.start_in_trace_ns));
+    Some(MainPlace { from, to: from.after(place.length_ns), cpu: place.cpu?, pid: place.pid })
 }
 
 /// The list of the page that has more of the kind of a finding.

@@ -1,16 +1,50 @@
-//! The missed steals of a trace, by the definition of `why`.
+//! The missed steals of a trace, by the definition of `why`, and the episodes of violation of chosen waiters, by that of `workcons`.
 
-use crate::{MissedAt, MissedSteal, MissedSteals};
+use crate::{AskedPart, MissedAt, MissedSteal, MissedSteals, ViolationList};
 use anyhow::Result;
-use sched::pass::Window;
+use sched::episodes::Ended;
+use sched::{Chosen, SchedState, Task};
 use session::Session;
 use session::args::BeginArgs;
 use std::sync::{Mutex, PoisonError};
 use why::{Cases, ListedCase, Why};
+use workcons::{ListedEpisode, Options, Waiters, WorkConservation};
 
-/// Reads the trace, and lists the missed steals of a window.
-pub(super) fn of(session: &Session, window: Window) -> Result<MissedSteals> {
-    let options = workcons::Options { strips: None, ..workcons::Options::plain(session) };
+/// The options by which `workcons` and `why` count the waiters of a part of a trace: the tasks that are chosen in the place of the
+/// application, or all that can be moved.
+pub(super) fn options<'o>(session: &'o Session, chosen: Option<&'o Chosen<'o>>) -> Options<'o> {
+    let plain = Options { strips: None, ..Options::plain(session) };
+    match chosen {
+        Some(_) => Options { waiters: Waiters::Application, application: chosen, ..plain },
+        None => plain,
+    }
+}
+
+/// Reads the trace, and lists the episodes of violation of a part of it.
+pub(super) fn violations(session: &Session, part: &AskedPart) -> Result<ViolationList> {
+    let chosen = |task: &Task, _: &SchedState| part.has(task.pid);
+    let options = options(session, part.pids.as_ref().map(|_| &chosen as &Chosen<'_>));
+    let found = Mutex::new(ViolationList::default());
+    // A panic in another thread ends the pass.
+    let lock = || found.lock().unwrap_or_else(PoisonError::into_inner);
+    let take = |listed: &ListedEpisode| {
+        let Ended { start, duration, .. } = listed.episode;
+        lock().list(start, start.after(duration));
+    };
+    let analysis = || {
+        // The pass may begin again.
+        *lock() = ViolationList::default();
+        WorkConservation::new(&options).listing(&take)
+    };
+    session.follow(&BeginArgs::default(), part.window, analysis).map(drop)?;
+    let list = std::mem::take(&mut *lock());
+    Ok(list)
+}
+
+/// Reads the trace, and lists the missed steals of a part of it.
+pub(super) fn of(session: &Session, part: &AskedPart) -> Result<MissedSteals> {
+    let chosen = |task: &Task, _: &SchedState| part.has(task.pid);
+    let options = options(session, part.pids.as_ref().map(|_| &chosen as &Chosen<'_>));
     let found = Mutex::new(MissedSteals::default());
     // A panic in another thread ends the pass.
     let lock = || found.lock().unwrap_or_else(PoisonError::into_inner);
@@ -26,7 +60,7 @@ pub(super) fn of(session: &Session, window: Window) -> Result<MissedSteals> {
         *lock() = MissedSteals::default();
         Why::new(&options).listing(&cases)
     };
-    let outcome = session.follow(&BeginArgs::default(), window, analysis)?;
+    let outcome = session.follow(&BeginArgs::default(), part.window, analysis)?;
     let mut steals = std::mem::take(&mut *lock());
     if let Some(missed) = outcome.output.missed {
         (steals.idle_entries, steals.number) = (missed.idle_entries, missed.number);

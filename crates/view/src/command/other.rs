@@ -1,9 +1,9 @@
 //! The results of other commands that the page shows.
 
-use super::{critical_path, main_findings, missed, story, task_groups};
+use super::{critical_path, main_findings, missed, run_measures, selection_table, story, task_groups};
 use crate::{
-    Commands, Drawing, EpisodeStory, Finding, Follow, Format, MainFindings, MissedSteals, PathFinding, Plotted,
-    TaskEntry, TaskGroupings,
+    AskedPart, Commands, Drawing, EpisodeStory, Finding, Follow, Format, FoundTable, MainFindings, MissedSteals,
+    PathFinding, PathOf, Plotted, RunMeasures, TableBy, TaskEntry, TaskGroupings, ViolationList,
 };
 use anyhow::{Context, Result};
 use membership::StackHistory;
@@ -74,8 +74,12 @@ impl Commands for Sessions<'_> {
         answered(self.line(trace, drawing))
     }
 
-    fn missed_steals(&self, trace: usize, window: Window) -> Result<MissedSteals, String> {
-        answered(self.of(trace).and_then(|session| missed::of(session, window)))
+    fn missed_steals(&self, trace: usize, part: &AskedPart) -> Result<MissedSteals, String> {
+        answered(self.of(trace).and_then(|session| missed::of(session, part)))
+    }
+
+    fn violations(&self, trace: usize, part: &AskedPart) -> Result<ViolationList, String> {
+        answered(self.of(trace).and_then(|session| missed::violations(session, part)))
     }
 
     fn main_findings(&self, trace: usize) -> Result<MainFindings, String> {
@@ -94,8 +98,16 @@ impl Commands for Sessions<'_> {
         answered(self.of(trace).and_then(|session| story::of(session, at, follow)))
     }
 
-    fn critical_path(&self, trace: usize, window: Window) -> Result<PathFinding, String> {
-        answered(self.of(trace).and_then(|session| critical_path::of(session, window)))
+    fn critical_path(&self, trace: usize, of: PathOf, window: Window) -> Result<PathFinding, String> {
+        answered(self.of(trace).and_then(|session| critical_path::of(session, of, window)))
+    }
+
+    fn table(&self, trace: usize, by: TableBy, ask: &AskedPart) -> Result<FoundTable, String> {
+        answered(self.of(trace).and_then(|session| selection_table::of(session, by, ask)))
+    }
+
+    fn run_measures(&self, trace: usize, part: &AskedPart) -> Result<RunMeasures, String> {
+        answered(self.of(trace).and_then(|session| run_measures::of(session, part)))
     }
 
     fn findings(&self, trace: usize, diagnostics: &Diagnostics) -> Result<Vec<Finding>, String> {

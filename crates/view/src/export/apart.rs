@@ -18,6 +18,8 @@ pub(crate) struct Apart {
     last: Option<u64>,
     /// The places of the tiles of each level, ascending; the finest level comes first.
     places: Vec<Vec<u64>>,
+    /// The number of events.
+    events: u64,
 }
 
 impl Apart {
@@ -25,11 +27,12 @@ impl Apart {
     /// columns of a tile.
     pub(crate) fn new(zero: Ts, shift: u32, levels: (u32, u32)) -> Apart {
         let count = levels.1.saturating_sub(levels.0) as usize + 1;
-        Apart { zero, shift, levels, last: None, places: vec![Vec::new(); count] }
+        Apart { zero, shift, levels, last: None, places: vec![Vec::new(); count], events: 0 }
     }
 
     /// Takes in an event at this time, in nanoseconds from `zero`, not before the last one.
     fn event(&mut self, at: u64) {
+        self.events += 1;
         let Some(last) = self.last.replace(at).filter(|last| *last < at) else { return };
         // The highest bit in which both times differ: on coarser levels one column has both.
         let level = (at ^ last).ilog2();
@@ -58,7 +61,13 @@ impl Apart {
             places.sort_unstable();
             places.dedup();
         }
+        other.events = self.events;
         other
+    }
+
+    /// The number of events of the trace.
+    pub(crate) fn events(&self) -> u64 {
+        self.events
     }
 
     /// The places of the tiles of a level that are needed; on the coarsest level all.

@@ -3,5 +3,7 @@
 mod apart;
 mod folder;
 mod pack;
+mod task_numbers;
+mod task_rows;
 
 pub use folder::Exported;

@@ -159,9 +159,14 @@ impl<'p> Indexer<'p> {
     /// The columns of one tile, finer than those of an index, whose tasks keep their places. Migrations are counted where
     /// the index has them in longer columns.
     pub fn finer(index: &Index, level: u32, tile: u64) -> Indexer<'p> {
-        let scope = index.scope.of_tile(level, tile);
+        Indexer::stretch(index, (level, level), tile)
+    }
+
+    /// The same on several levels, for all tiles within a tile of the coarsest of them.
+    pub(crate) fn stretch(index: &Index, levels: (u32, u32), tile: u64) -> Indexer<'p> {
+        let scope = Scope { levels, ..index.scope.of_tile(levels.1, tile) };
         let sprout = Sprout { sampled: None, publish: None, beside: None };
-        let counts_moves = level < index.moves.level();
+        let counts_moves = levels.0 < index.moves.level();
         Indexer { counts_moves, ..Indexer::with(&scope, sprout, TaskPlaces::Known(Arc::clone(&index.tasks))) }
     }
 

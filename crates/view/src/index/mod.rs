@@ -7,7 +7,7 @@ mod indexer;
 pub(crate) mod rows;
 mod sample;
 pub(crate) mod scope;
-mod store;
+pub(crate) mod store;
 pub(crate) mod tiles;
 pub(crate) mod trust;
 pub(crate) mod viewed;

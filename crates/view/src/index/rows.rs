@@ -3,7 +3,7 @@
 use crate::columns::lane::{self, Id, OTHERS};
 use crate::columns::row::{self, NOTHING, RowColumn, RowNow, RowState, STATES};
 use crate::columns::tasks::Tasks;
-use crate::columns::tree::Tree;
+use crate::columns::tree::{StoredTree, Tree};
 use crate::index::scope::Scope;
 use sched::{
     Analysis, ChosenCpus, Cpu, EventKind, Pid, QueuedKinds, QueuedReading, QueuedTimes, SchedEvent, SchedState, Span,
@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// The maximum number of bytes of the columns of all rows.
-const ROOM: usize = 24 << 20;
+const ROOM: usize = 12 << 20;
 /// The rows have at most this power of two as their number of columns: 16,384.
 const FINEST: u32 = 14;
 /// The bytes that 64 columns of a row take at least on one level, roughly.
@@ -59,11 +59,34 @@ pub(crate) struct Unseen<'i> {
     early: &'i [Option<Early>],
 }
 
+/// The columns of all rows. They are in one piece: among thousands of small ones, what their trees took could not be given back.
+#[derive(Debug, Default)]
+struct StoredRows {
+    bytes: Vec<u8>,
+    /// The end of each row in the bytes.
+    ends: Vec<usize>,
+}
+
+impl StoredRows {
+    /// Appends the columns of the next row; nothing for one without any.
+    fn add(&mut self, tree: Option<&Tree<RowColumn>>) {
+        tree.into_iter().for_each(|tree| tree.store(&mut self.bytes));
+        self.ends.push(self.bytes.len());
+    }
+
+    /// The columns of a row whose finest level is `base`; nothing where it has none.
+    fn of(&self, place: usize, base: u32) -> Option<StoredTree<'_>> {
+        let start = place.checked_sub(1).map_or(Some(&0), |before| self.ends.get(before))?;
+        let bytes = self.bytes.get(*start..*self.ends.get(place)?)?;
+        (!bytes.is_empty()).then_some(StoredTree { base, bytes })
+    }
+}
+
 /// The rows of a trace, or of a part of it, by the places of the tasks.
 #[derive(Debug)]
 pub(crate) struct RowIndex {
     scope: Scope,
-    rows: Vec<Option<Box<Tree<RowColumn>>>>,
+    rows: StoredRows,
     pub(crate) sums: Vec<TaskRowSums>,
     early: Vec<Option<Early>>,
     blocked: BlockedAt,
@@ -96,9 +119,10 @@ impl RowIndex {
     /// Appends the columns of a row in a tile, as runs.
     fn put_row(&self, place: usize, level: u32, index: u64, out: &mut Vec<u8>) {
         let columns = self.scope.shape.columns;
-        match self.rows.get(place).and_then(Option::as_ref) {
+        match self.rows.of(place, self.scope.levels.0) {
             Some(tree) => {
-                let stored = tree.columns(level, index * columns, columns, |run, form| lane::put_run(out, run, form));
+                let stored = tree
+                    .columns::<RowColumn>(level, index * columns, columns, |run, form| lane::put_run(out, run, form));
                 lane::put_run(out, columns - stored, NOTHING);
             }
             None => put_absent(out, columns, self.inside(level, index)),
@@ -110,18 +134,6 @@ impl RowIndex {
         let mut tile = tile_head(self.scope.shape.columns, places.len());
         places.iter().for_each(|place| self.put_row(*place, level, index, &mut tile));
         tile
-    }
-
-    fn size(&self) -> usize {
-        self.rows.iter().flatten().map(|tree| tree.size()).sum()
-    }
-
-    /// Drops the finest level where the columns take more than the room.
-    fn fit(&mut self) {
-        while self.size() > ROOM && self.scope.levels.0 < self.scope.levels.1 {
-            self.rows.iter_mut().flatten().for_each(|tree| tree.coarsen());
-            self.scope.levels.0 += 1;
-        }
     }
 }
 
@@ -157,8 +169,8 @@ pub(crate) struct RowPart {
 impl RowPart {
     /// The rows of a part of one tile.
     pub(crate) fn of(part: &RowIndex, level: u32) -> RowPart {
-        let (mut ends, mut bytes) = (Vec::with_capacity(part.rows.len()), Vec::new());
-        for place in 0..part.rows.len() {
+        let (mut ends, mut bytes) = (Vec::with_capacity(part.rows.ends.len()), Vec::new());
+        for place in 0..part.rows.ends.len() {
             part.put_row(place, level, 0, &mut bytes);
             ends.push(bytes.len() as u32);
         }
@@ -197,7 +209,10 @@ struct RowWait {
 
 /// The analysis that makes the rows.
 pub(crate) struct RowIndexer<'i> {
+    /// The rows, but for their columns.
     index: RowIndex,
+    /// The columns of the rows.
+    trees: Vec<Option<Box<Tree<RowColumn>>>>,
     tasks: Arc<Tasks>,
     kinds: QueuedKinds,
     waits: BTreeMap<Id, RowWait>,
@@ -242,9 +257,16 @@ impl<'i> RowIndexer<'i> {
         let edge = 1 << scope.levels.0;
         let trees = (0..rows).map(|_| None).collect();
         let sums = vec![TaskRowSums::default(); rows];
-        let index = RowIndex { scope, rows: trees, sums, early: vec![None; rows], blocked: BlockedAt::default() };
+        let index = RowIndex {
+            scope,
+            rows: StoredRows::default(),
+            sums,
+            early: vec![None; rows],
+            blocked: BlockedAt::default(),
+        };
         RowIndexer {
             index,
+            trees,
             tasks: Arc::clone(tasks),
             kinds,
             waits: BTreeMap::new(),
@@ -255,6 +277,17 @@ impl<'i> RowIndexer<'i> {
             notes: Vec::new(),
             noted: 0,
             changes: 0,
+        }
+    }
+
+    /// Drops the finest level where the columns take more than the room.
+    fn fit(&mut self) {
+        let size =
+            |trees: &[Option<Box<Tree<RowColumn>>>]| trees.iter().flatten().map(|tree| tree.size()).sum::<usize>();
+        let levels = &mut self.index.scope.levels;
+        while size(&self.trees) > ROOM && levels.0 < levels.1 {
+            self.trees.iter_mut().flatten().for_each(|tree| tree.coarsen());
+            levels.0 += 1;
         }
     }
 
@@ -325,8 +358,7 @@ impl<'i> RowIndexer<'i> {
         let now = self.row_now(span, state);
         let scope = &self.index.scope;
         let (from, to) = (scope.time(span.start), scope.time(span.end));
-        let (Some(row), Some(sums)) =
-            (self.index.rows.get_mut(place as usize), self.index.sums.get_mut(place as usize))
+        let (Some(row), Some(sums)) = (self.trees.get_mut(place as usize), self.index.sums.get_mut(place as usize))
         else {
             return;
         };
@@ -457,7 +489,7 @@ impl Analysis for RowIndexer<'_> {
         }
         if self.changes >= ROUND {
             self.changes = 0;
-            self.index.fit();
+            self.fit();
         }
     }
 
@@ -478,18 +510,20 @@ impl Analysis for RowIndexer<'_> {
             self.spent(&span, end, state);
         }
         let (start, span, (base, top)) = (self.index.scope.start, self.index.scope.span, self.index.scope.levels);
-        for (row, early) in self.index.rows.iter_mut().zip(self.early) {
+        for (row, early) in self.trees.iter_mut().zip(self.early) {
             // Its first event is behind the part.
             if let (None, Some(early)) = (&row, early.filter(|early| early.until > start)) {
                 let tree = row.insert(Box::new(Tree::new(base, top)));
                 tree.pass(&early.now, self.index.scope.time(early.until));
             }
         }
-        for tree in self.index.rows.iter_mut().flatten() {
+        for tree in self.trees.iter_mut().flatten() {
             tree.pass(&RowNow { state: RowState::Absent, cpu: 0 }, span);
             tree.finish();
         }
-        self.index.fit();
+        self.fit();
+        self.trees.into_iter().for_each(|tree| self.index.rows.add(tree.as_deref()));
+        self.index.rows.bytes.shrink_to_fit();
         self.index
     }
 }

@@ -28,9 +28,11 @@ pub struct Store<S> {
     unknown: Option<Unknown>,
 }
 
-/// The maximum number of checkpoints, and their bytes: in 10 GB of a small machine one every 80,000 events, which a few
+/// The maximum number of checkpoints, and their bytes: in 10 GB of a small machine one every 160,000 events, which some
 /// milliseconds replay.
-const CHECKPOINTS: (usize, usize) = (4096, 80 << 20);
+pub(crate) const CHECKPOINTS: (usize, usize) = (4096, 16 << 20);
+/// The same for an exported folder: it has no tiles that are finer than those of the index, but within a window that is read once.
+pub(crate) const FEW_CHECKPOINTS: (usize, usize) = (256, 8 << 20);
 /// The number of parts that are computed at the same time.
 const TILES_AT_ONCE: usize = 2;
 /// The maximum number of bytes of the parts that are kept.
@@ -111,19 +113,29 @@ impl<S: EventSource + Clone> Store<S> {
         sampled: Option<&Arc<Index>>,
         publish: &Publish<'_>,
     ) -> Result<Store<S>, S::Error> {
+        Store::build_with(source, (scope, sampled), publish, CHECKPOINTS)
+    }
+
+    /// The same with at most this number of checkpoints, and bytes of them.
+    pub(crate) fn build_with(
+        source: S,
+        (scope, sampled): (&Scope, Option<&Arc<Index>>),
+        publish: &Publish<'_>,
+        checkpoints: (usize, usize),
+    ) -> Result<Store<S>, S::Error> {
         let is_alone = source.threads() < 2;
         std::thread::scope(|threads| {
             let threads = (!is_alone).then_some(threads);
             let indexer = || Indexer::publishing(scope, sampled.cloned(), Some(publish), threads);
             let analysis = || (indexer(), UnknownParts::of(ChosenCpus::default()));
-            let (replay, (index, unknown)) = Replay::beside(source, CHECKPOINTS, analysis)?;
+            let (replay, (index, unknown)) = Replay::beside(source, checkpoints, analysis)?;
             Ok(Store { unknown: Some(unknown), ..Store::new(Arc::new(index), replay) })
         })
     }
 
     /// Reads a trace once whose index is known.
-    pub fn with_index(source: S, index: Arc<Index>) -> Result<Store<S>, S::Error> {
-        Ok(Store::new(index, Replay::for_parts(source, CHECKPOINTS)?))
+    pub(crate) fn with_index(source: S, index: Arc<Index>, checkpoints: (usize, usize)) -> Result<Store<S>, S::Error> {
+        Ok(Store::new(index, Replay::for_parts(source, checkpoints)?))
     }
 
     fn new(index: Arc<Index>, replay: Replay<S>) -> Store<S> {
@@ -170,6 +182,12 @@ impl<S: EventSource + Clone> Store<S> {
             return Ok(self.index.machine(level, index));
         }
         Ok(Some(self.index.machine_of(&*self.part(level, index)?, level, index)))
+    }
+
+    /// The columns within a tile on the levels from the finest to that of the tile, all finer than the index, in one reading.
+    pub(crate) fn stretch(&self, levels: (u32, u32), tile: u64) -> Result<Index, S::Error> {
+        let (from, to) = self.index.window(levels.1, tile);
+        self.window(from, to, Indexer::stretch(&self.index, levels, tile))
     }
 
     /// Makes an analysis of a part of the trace.

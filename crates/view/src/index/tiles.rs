@@ -222,13 +222,18 @@ impl Index {
 
     /// The tile `index` of the machine, whose columns are those of `part`, which [`Indexer::finer`](crate::Indexer::finer) made.
     pub fn machine_of(&self, part: &Index, level: u32, index: u64) -> Vec<u8> {
+        self.machine_within(part, level, (index, 0))
+    }
+
+    /// The same where the tile is not the first of the part, but has the second number there.
+    pub(crate) fn machine_within(&self, part: &Index, level: u32, (index, within): (u64, u64)) -> Vec<u8> {
         // The causes of migrations depend on what happened before a part, and after it.
         let columns = self.scope.shape.columns;
         let moves = match level >= self.moves.level() {
             true => self.moves.columns(level, index * columns, columns as usize),
-            false => part.moves.columns(level, 0, columns as usize),
+            false => part.moves.columns(level, within * columns, columns as usize),
         };
-        machine_tile(&part.machine, level, 0, &moves)
+        machine_tile(&part.machine, level, within, &moves)
     }
 
     /// The index with columns by samples behind its own.

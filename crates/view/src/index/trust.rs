@@ -2,7 +2,7 @@
 
 use crate::index::store::Store;
 use parse::{Error, EventStream, Trace};
-use sched::Ts;
+use sched::{Analysis, Ts};
 use serde::Serialize;
 use workcons::{Bounds, RigorousBounds, Unknown};
 
@@ -29,9 +29,32 @@ impl WindowTrust {
         options: &workcons::Options<'_>,
     ) -> Result<WindowTrust, Error> {
         unknown.add_trace(trace, store.diagnostics());
-        let gaps = unknown.gaps.iter().map(|gaps| gaps.gaps).sum();
         let bounds = || store.window(from, to, Bounds::new(options));
-        let bounds = if gaps > 0 { Some(bounds()?) } else { None };
-        Ok(WindowTrust { why: unknown.doubt(), unknown_percent: unknown.unknown_percent, gaps, bounds })
+        let bounds = if gaps(&unknown) > 0 { Some(bounds()?) } else { None };
+        Ok(WindowTrust::with(&unknown, bounds))
     }
+
+    /// The judgement on a window in which an analysis is made in the same reading.
+    pub(crate) fn beside<A: Analysis>(
+        (trace, store): (&Trace, &Store<EventStream<'_>>),
+        (from, to): (Ts, Ts),
+        mut unknown: Unknown,
+        options: &workcons::Options<'_>,
+        analysis: A,
+    ) -> Result<(WindowTrust, A::Output), Error> {
+        unknown.add_trace(trace, store.diagnostics());
+        let bounds = (gaps(&unknown) > 0).then(|| Bounds::new(options));
+        let (bounds, output) = store.window(from, to, (bounds, analysis))?;
+        Ok((WindowTrust::with(&unknown, bounds), output))
+    }
+
+    fn with(unknown: &Unknown, bounds: Option<RigorousBounds>) -> WindowTrust {
+        let (why, gaps) = (unknown.doubt(), gaps(unknown));
+        WindowTrust { why, unknown_percent: unknown.unknown_percent, gaps, bounds }
+    }
+}
+
+/// The number of places where events are missing.
+fn gaps(unknown: &Unknown) -> u64 {
+    unknown.gaps.iter().map(|gaps| gaps.gaps).sum()
 }

@@ -15,7 +15,7 @@ use sched::event::CleanText;
 use sched::kthread::{is_any_idle_injector, is_any_stopper};
 use sched::lineage::Kin;
 use sched::topology::{CpuOrder, Distance};
-use sched::{Cause, ChosenCpus, Cpu, EventIssue, Topology, Tracepoint, Ts};
+use sched::{Analysis, Cause, ChosenCpus, Cpu, EventIssue, Topology, Tracepoint, Ts};
 use serde::Serialize;
 use session::stacks::{NamedStacks, StackedEvent};
 use std::io::Read;
@@ -176,17 +176,18 @@ impl<'t> Viewed<'t> {
     }
 
     /// Makes the index; the coarse levels are shown meanwhile. An index from a file is shown at once, and the trace is
-    /// read for finer columns.
-    pub fn read(&self) {
+    /// read for finer columns. `checkpoints`: their maximum number and bytes.
+    pub(crate) fn read(&self, checkpoints: (usize, usize)) {
         if let Some(index) = &self.known {
             self.set(Stage::Reading(Some(Arc::clone(index))));
-            let made = self.trace.events().and_then(|events| Store::with_index(events, Arc::clone(index)));
+            let made = self.trace.events().and_then(|events| Store::with_index(events, Arc::clone(index), checkpoints));
             return self.end(made);
         }
         let sampled = sample::index(self.trace, &self.scope).map(Arc::new);
         self.set(Stage::Reading(sampled.clone()));
         let publish = |index: Index| self.set(Stage::Reading(Some(Arc::new(index))));
-        let made = self.trace.events().and_then(|events| Store::build(events, &self.scope, sampled.as_ref(), &publish));
+        let scope = (&self.scope, sampled.as_ref());
+        let made = self.trace.events().and_then(|events| Store::build_with(events, scope, &publish, checkpoints));
         if let (Ok(store), Some(save)) = (&made, &self.save) {
             save(store.index());
         }
@@ -269,6 +270,19 @@ impl<'t> Viewed<'t> {
         Ok(self.trust.get_or_init(|| judged))
     }
 
+    /// Makes an analysis of the whole trace, and the judgement on its numbers in the same reading.
+    pub(crate) fn judged_with<A: Analysis>(&self, analysis: A) -> Result<A::Output, NotReady> {
+        let (store, window) = (self.store()?, self.extent());
+        let failed = |e: Error| NotReady(e.to_string());
+        let Some(unknown) = store.unknown().filter(|_| self.trust.get().is_none()) else {
+            return store.window(window.0, window.1, analysis).map_err(failed);
+        };
+        let judged = WindowTrust::beside((self.trace, &store), window, unknown.clone(), &self.options(), analysis);
+        let (judged, output) = judged.map_err(failed)?;
+        self.trust.get_or_init(|| judged);
+        Ok(output)
+    }
+
     /// The names of the scheduler's tracepoints that were recorded.
     fn recorded(&self) -> &[&'static str] {
         self.recorded.get_or_init(|| {
@@ -311,10 +325,21 @@ impl<'t> Viewed<'t> {
 
     /// The tile of these groups, each as one lane; nothing if there is none.
     pub(crate) fn sums(&self, level: u32, tile: usize, index: u64) -> Result<Option<Vec<u8>>, NotReady> {
+        self.sums_by(tile, |lanes| {
+            let of_coarse = |coarse: &Index| coarse.sum(level, lanes.clone(), index);
+            self.tile(level, index, |store| store.sum(level, lanes.clone(), index), of_coarse)
+        })
+    }
+
+    /// The tile of these groups, whose lanes `sum` makes.
+    pub(crate) fn sums_by(
+        &self,
+        tile: usize,
+        sum: impl Fn(Range<usize>) -> Result<Option<Vec<u8>>, NotReady>,
+    ) -> Result<Option<Vec<u8>>, NotReady> {
         let mut all: Option<Vec<u8>> = None;
         for fold in self.folds.iter().filter(|fold| fold.tile == tile) {
-            let of_coarse = |coarse: &Index| coarse.sum(level, fold.range(), index);
-            match self.tile(level, index, |store| store.sum(level, fold.range(), index), of_coarse)? {
+            match sum(fold.range())? {
                 None => return Ok(None),
                 Some(one) => append_lane(&mut all, one),
             }

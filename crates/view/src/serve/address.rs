@@ -4,10 +4,13 @@
 //! is for the answers to find.
 
 use super::http::Request;
-use crate::ask::critical_path;
+use crate::ask::critical_path::{self, PathOf, PathQuestion};
+use crate::ask::event_choice::EventChoice;
+use crate::ask::event_list::{EventPlace, EventQuestion, MOST_COLUMNS, MOST_EVENTS, TickQuestion};
 use crate::ask::filter::PageFilter;
 use crate::ask::plots::{PlotQuestion, RowAt};
 use crate::ask::questions::{AskedWindow, ListKind, Question};
+use crate::ask::selection_table::{MOST_ROWS, TableBy, TableColumn, TableQuestion};
 use crate::ask::{Drawing, Format};
 use sched::topology::parse_cpu_list;
 use sched::{Cpu, Pid};
@@ -35,10 +38,20 @@ pub(crate) enum Wanted {
     Rows(u32, u64, Vec<usize>),
     /// The longest wait of a task in a window, and all that bears on it.
     Wait(Pid, AskedWindow),
-    /// The row of the critical path in a window, in this number of columns.
-    Path(AskedWindow, u64),
-    /// The numbers of the critical path of a window.
-    PathNumbers(AskedWindow),
+    /// The answer to a question about the critical path of a task.
+    Path(PathOf, PathQuestion),
+    /// The wakeups of a window.
+    Wakeups(AskedWindow),
+    /// The numbers of a part of a run that `compare` compares.
+    RunMeasures(AskedWindow, PageFilter),
+    /// The kinds of events with their numbers.
+    EventKinds,
+    /// The events around a place, of the tasks that pass a filter.
+    Events(EventQuestion, PageFilter),
+    /// The columns of a window that have events, of the tasks that pass a filter.
+    Ticks(TickQuestion, PageFilter),
+    /// A table of a window.
+    Table(TableQuestion),
     /// The stacks of a task in a window.
     TaskStacks(Pid, AskedWindow),
     /// The episode of violation in a window, step by step.
@@ -89,8 +102,22 @@ impl Wanted {
             ["main.json"] => Ok(Wanted::MainFindings),
             ["groups.json"] => Ok(Wanted::TaskGroups),
             ["wait.json"] => task(request).map(|(pid, window)| Wanted::Wait(pid, window)),
-            ["path.json"] => columns(request).and_then(|columns| Ok(Wanted::Path(window(request)?, columns))),
-            ["path-numbers.json"] => window(request).map(Wanted::PathNumbers),
+            ["path.json"] => columns(request)
+                .and_then(|columns| Ok(Wanted::Path(path_of(request)?, PathQuestion::Row(window(request)?, columns)))),
+            ["path-numbers.json"] => {
+                path_of(request).and_then(|of| Ok(Wanted::Path(of, PathQuestion::Numbers(window(request)?))))
+            }
+            ["path-tasks.json"] => path_of(request).map(|of| Wanted::Path(of, PathQuestion::Tasks)),
+            ["path-share.json"] => path_of(request).and_then(|of| {
+                let (pid, window) = task(request)?;
+                Ok(Wanted::Path(of, PathQuestion::Share(pid, window)))
+            }),
+            ["wakeups.json"] => window(request).map(Wanted::Wakeups),
+            ["measures.json"] => filtered(request).map(|(window, filter)| Wanted::RunMeasures(window, filter)),
+            ["kinds.json"] => Ok(Wanted::EventKinds),
+            ["events.json"] => events(request),
+            ["ticks.json"] => ticks(request),
+            ["table.json"] => table(request).map(Wanted::Table),
             ["stacks.json"] => task(request).map(|(pid, window)| Wanted::TaskStacks(pid, window)),
             ["story.json"] => window(request).map(Wanted::Story),
             ["plot", file] => Ok(Wanted::Plot(json(file)?, PlotQuestion::Head)),
@@ -119,6 +146,54 @@ fn places(request: &Request) -> Result<Vec<usize>, Rule> {
 fn columns(request: &Request) -> Result<u64, Rule> {
     let columns = parameter(request, "columns").filter(|columns| (1..=critical_path::COLUMNS).contains(columns));
     columns.ok_or("columns is a number from 1 to 8192")
+}
+
+/// The choice of events of a query.
+fn choice(request: &Request) -> Result<EventChoice, Rule> {
+    let cpus = request.get("cpus").unwrap_or_default();
+    let cpus = if cpus.is_empty() { Some(Vec::new()) } else { parse_cpu_list(cpus) };
+    let cpus = cpus.ok_or("cpus is a list such as 0-15,32")?;
+    EventChoice::of(request.get("q").unwrap_or_default(), cpus).ok_or(EventChoice::RULE)
+}
+
+/// The events of a query.
+fn events(request: &Request) -> Result<Wanted, Rule> {
+    let number_of = |key: &str| request.get(key).map_or(Some(0), number);
+    let most = |key: &str| request.get(key).map_or(Some(0), number).filter(|most| *most <= MOST_EVENTS);
+    let (window, filter) = filtered(request)?;
+    match (number_of("at"), number_of("nth"), most("before"), most("behind")) {
+        (Some(ns), Some(nth), Some(before), Some(behind)) => {
+            let (place, numbers) = (EventPlace { ns, nth }, (before, behind));
+            Ok(Wanted::Events(EventQuestion { choice: choice(request)?, window, place, numbers }, filter))
+        }
+        _ => Err("at and nth are whole numbers, before and behind numbers of events up to 500"),
+    }
+}
+
+/// The ticks of a query.
+fn ticks(request: &Request) -> Result<Wanted, Rule> {
+    let columns = parameter(request, "columns").filter(|columns| (1..=MOST_COLUMNS).contains(columns));
+    let columns = columns.ok_or("columns is a number from 1 to 8192")?;
+    let (window, filter) = filtered(request)?;
+    Ok(Wanted::Ticks(TickQuestion { choice: choice(request)?, window, columns }, filter))
+}
+
+/// The table of a query.
+fn table(request: &Request) -> Result<TableQuestion, Rule> {
+    let by = request.get("by").and_then(TableBy::of).ok_or("by is task, command, process, cgroup, cpu or cache")?;
+    let column = request.get("sort").map_or(Some(TableColumn::Run), TableColumn::of);
+    let column = column.ok_or("sort is the name of a column")?;
+    let down = match request.get("down") {
+        None | Some("1") => true,
+        Some("0") => false,
+        Some(_) => return Err("down is 0 or 1"),
+    };
+    let number_of = |key: &str, default| request.get(key).map_or(Some(default), number);
+    let (window, filter) = filtered(request)?;
+    match (number_of("skip", 0), number_of("take", 100).filter(|take| (1..=MOST_ROWS).contains(take))) {
+        (Some(skip), Some(take)) => Ok(TableQuestion { by, window, filter, order: (column, down), page: (skip, take) }),
+        _ => Err("skip is a number of rows, take one from 1 to 32769"),
+    }
 }
 
 /// The question of a file's name; nothing if no question has it.
@@ -178,6 +253,16 @@ fn plotted(place: &str, question: Result<PlotQuestion, Rule>) -> Option<Result<W
 fn task(request: &Request) -> Result<(Pid, AskedWindow), Rule> {
     let pid = parameter(request, "pid").ok_or("pid is that of a task")?;
     Ok((Pid(pid), window(request)?))
+}
+
+/// The task of a query whose critical path is asked for.
+fn path_of(request: &Request) -> Result<PathOf, Rule> {
+    let parameter = |key: &str| request.get(key).map(|text| text.parse().map_err(|_| PathOf::RULE)).transpose();
+    match (request.get("of"), parameter("at")?) {
+        (Some(pid), at) => Ok(PathOf::Task { pid: Pid(number(pid).ok_or(PathOf::RULE)?), at }),
+        (None, None) => Ok(PathOf::Application),
+        (None, Some(_)) => Err(PathOf::RULE),
+    }
 }
 
 /// The window of a query.
@@ -241,13 +326,54 @@ mod tests {
             ("rows.json", Wanted::RowFacts),
             ("rows/3/7.bin?of=5,0", Wanted::Rows(3, 7, vec![5, 0])),
             ("figure.svg?from=1&to=2&cpus=0,2&color-by=command", Wanted::Figure(drawing, Format::Svg)),
+            (
+                "events.json?q=a+b%3D1&cpus=0,2&at=5&nth=1&before=3&behind=4&to=9",
+                Wanted::Events(
+                    EventQuestion {
+                        choice: EventChoice::of("a b=1", vec![Cpu(0), Cpu(2)]).expect("a choice"),
+                        window: window(None, Some(9)),
+                        place: EventPlace { ns: 5, nth: 1 },
+                        numbers: (3, 4),
+                    },
+                    PageFilter::default(),
+                ),
+            ),
+            (
+                "ticks.json?columns=8&filter=a",
+                Wanted::Ticks(
+                    TickQuestion { choice: EventChoice::default(), window: window(None, None), columns: 8 },
+                    filter("a"),
+                ),
+            ),
+            (
+                "table.json?by=cache&from=1&to=9&filter=a&sort=p99&down=0&skip=7&take=3",
+                Wanted::Table(TableQuestion {
+                    by: TableBy::Cache,
+                    window: window(Some(1), Some(9)),
+                    filter: filter("a"),
+                    order: (TableColumn::P99, false),
+                    page: (7, 3),
+                }),
+            ),
             ("stacks.json?pid=4&to=9", Wanted::TaskStacks(Pid(4), window(None, Some(9)))),
             ("story.json?to=5", Wanted::Story(window(None, Some(5)))),
             ("at.json?at=9&cpu=2", Wanted::Answer(Question::At { ns: 9, cpu: Cpu(2) })),
             ("task.json?pid=4&from=0", Wanted::Answer(Question::Task(Pid(4), window(Some(0), None)))),
             ("wait.json?pid=4&from=1&to=2", Wanted::Wait(Pid(4), window(Some(1), Some(2)))),
-            ("path.json?from=1&to=9&columns=4", Wanted::Path(window(Some(1), Some(9)), 4)),
-            ("path-numbers.json?from=1", Wanted::PathNumbers(window(Some(1), None))),
+            (
+                "path.json?from=1&to=9&columns=4",
+                Wanted::Path(PathOf::Application, PathQuestion::Row(window(Some(1), Some(9)), 4)),
+            ),
+            (
+                "path-numbers.json?from=1&of=7",
+                Wanted::Path(PathOf::Task { pid: Pid(7), at: None }, PathQuestion::Numbers(window(Some(1), None))),
+            ),
+            ("path-tasks.json?of=7&at=3", Wanted::Path(PathOf::Task { pid: Pid(7), at: Some(3) }, PathQuestion::Tasks)),
+            (
+                "path-share.json?pid=4&from=1&to=2",
+                Wanted::Path(PathOf::Application, PathQuestion::Share(Pid(4), window(Some(1), Some(2)))),
+            ),
+            ("wakeups.json?to=5", Wanted::Wakeups(window(None, Some(5)))),
             ("window.json", Wanted::Answer(Question::Sums(AskedWindow::default(), PageFilter::default()))),
             (
                 "list.json?kind=missed&from=1&filter=a%2C+b",
@@ -281,6 +407,10 @@ mod tests {
             ("stacks.json?from=1", "pid is that of a task"),
             ("rows/3/7.bin", "of is a list of 1 to 64 places of tasks"),
             ("rows/3/7.bin?of=1,,2", "of is a list of 1 to 64 places of tasks"),
+            ("path-share.json?from=1", "pid is that of a task"),
+            ("path-tasks.json?of=x", PathOf::RULE),
+            ("path-tasks.json?at=1", PathOf::RULE),
+            ("path-numbers.json?of=1&at=-1", PathOf::RULE),
             ("path.json?columns=8193", "columns is a number from 1 to 8192"),
             ("path.json?columns=8&from=x", AskedWindow::RULE),
             ("window.json?from=-1", AskedWindow::RULE),
@@ -288,6 +418,14 @@ mod tests {
             ("search.json?q=a&from=x", "from is a whole number of nanoseconds, skip a number of events"),
             ("search.json?q=a&skip=-1", "from is a whole number of nanoseconds, skip a number of events"),
             ("list.json?kind=waits&to=x", AskedWindow::RULE),
+            ("events.json?q=%3D1", EventChoice::RULE),
+            ("events.json?behind=501", "at and nth are whole numbers, before and behind numbers of events up to 500"),
+            ("ticks.json?columns=0", "columns is a number from 1 to 8192"),
+            ("measures.json?from=x", AskedWindow::RULE),
+            ("table.json?from=2", "by is task, command, process, cgroup, cpu or cache"),
+            ("table.json?by=cpu&sort=x", "sort is the name of a column"),
+            ("table.json?by=cpu&down=2", "down is 0 or 1"),
+            ("table.json?by=cpu&take=32770", "skip is a number of rows, take one from 1 to 32769"),
             ("command.json?from=2&to=2", "the window is empty"),
             ("command.json?from=1&to=2&cpus=x", "cpus is a list such as 0-15,32"),
             ("plot/0/bar.json?lane=1", "lane, depth and at are whole numbers"),

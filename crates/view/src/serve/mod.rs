@@ -3,6 +3,7 @@
 mod address;
 mod http;
 pub(crate) mod page;
+mod paths;
 mod places;
 mod server;
 pub(crate) mod site;

@@ -3,15 +3,19 @@
 use super::address::{TileAt, Wanted};
 use super::http::{Answer, JSON, Request};
 use super::page;
+use super::paths::Paths;
 use super::server::Server;
-use crate::ask::critical_path::{self, KeptPath};
+use crate::ask::critical_path::{self, KeptPath, PathOf, PathQuestion, PathRow};
 use crate::ask::filter::{ChosenTasks, PageFilter};
-use crate::ask::questions::{AskedWindow, Asks, Fault};
+use crate::ask::questions::{AskedWindow, Asks, Fault, judged};
+use crate::ask::selection_table::{AskedPart, TableBy, TableQuestion};
 use crate::ask::{
-    Commands, Drawing, Finding, Format, MainFindings, MissedSteals, PathFinding, Plotted, TaskGroupings, row_facts,
-    story, task_stacks, wait_detail,
+    Commands, Drawing, Finding, Format, FoundTable, MainFindings, MissedSteals, PathFinding, Plotted, TaskGroupings,
+    event_list, row_facts, story, task_stacks, wait_detail, wakeups,
 };
 use crate::index::Viewed;
+use crate::index::store::CHECKPOINTS;
+use crate::index::trust::WindowTrust;
 use crate::index::viewed::NotReady;
 use membership::StackHistory;
 use sched::pass::Window;
@@ -32,12 +36,21 @@ pub struct Site<'t> {
     groups: Vec<OnceLock<Result<TaskGroupings, String>>>,
     /// The stacks with which the tasks of each trace left their CPUs, once they were asked for.
     stacks: Vec<OnceLock<Result<StackHistory, String>>>,
-    /// The critical path of each trace, once it was asked for.
-    paths: Vec<OnceLock<Result<KeptPath, String>>>,
+    /// The critical paths of each trace that were asked for.
+    paths: Vec<Paths>,
     /// Held by the one search for a critical path that goes on.
     path_turn: Mutex<()>,
+    /// The latest table of each trace. The lock is held while a table is made.
+    tables: Vec<Mutex<Option<KeptTable>>>,
     /// The figure of each specification in each trace, once it was asked for.
     plots: Vec<Vec<Asked<Plotted>>>,
+}
+
+/// A table with the rows, the window and the tasks that it is about.
+struct KeptTable {
+    about: (TableBy, AskedWindow, PageFilter),
+    table: FoundTable,
+    trust: WindowTrust,
 }
 
 /// An answer that is made when it is asked for, or the reason for which there is none.
@@ -56,16 +69,17 @@ impl<'t> Site<'t> {
         let main = traces.iter().map(|_| OnceLock::new()).collect();
         let groups = traces.iter().map(|_| OnceLock::new()).collect();
         let stacks = traces.iter().map(|_| OnceLock::new()).collect();
-        let paths = traces.iter().map(|_| OnceLock::new()).collect();
+        let paths = traces.iter().map(|_| Paths::default()).collect();
+        let tables = traces.iter().map(|_| Mutex::default()).collect();
         let names = commands.plots();
         let plots = traces.iter().map(|_| names.iter().map(|_| OnceLock::new()).collect()).collect();
-        Site { traces, commands, missed, main, groups, stacks, paths, path_turn: Mutex::new(()), plots }
+        Site { traces, commands, missed, main, groups, stacks, paths, path_turn: Mutex::new(()), tables, plots }
     }
 
     /// Reads the traces, and serves the page until the process ends.
     pub fn serve(&self, server: &Server) -> io::Result<()> {
         std::thread::scope(|scope| {
-            scope.spawn(|| self.read_all());
+            scope.spawn(|| self.read_all(CHECKPOINTS));
             server.serve(&|path, request| self.answer(path, request))
         })
     }
@@ -76,7 +90,7 @@ impl<'t> Site<'t> {
             return Answer::of(kind, text.as_bytes().to_vec());
         }
         if path == "traces.json" {
-            return Answer::of(JSON, self.list(false));
+            return Answer::of(JSON, self.list(None));
         }
         let found = path.strip_prefix("t/").and_then(|rest| rest.split_once('/')).and_then(|(number, rest)| {
             let number = number.parse::<usize>().ok()?;
@@ -109,8 +123,17 @@ impl<'t> Site<'t> {
             Wanted::MainFindings => answered(self.main_findings(number).map_err(Fault::from)),
             Wanted::TaskGroups => answered(self.task_groups(number).map_err(Fault::from)),
             Wanted::Wait(pid, window) => answered(wait_detail::answer(trace, pid, window)),
-            Wanted::Path(window, columns) => answered(self.path_row(number, trace, window, columns)),
-            Wanted::PathNumbers(window) => answered(self.path_numbers(number, trace, window)),
+            Wanted::Path(of, question) => answered(self.path(number, trace, of, question)),
+            Wanted::Wakeups(window) => answered(wakeups::answer(trace, window)),
+            Wanted::RunMeasures(window, filter) => answered(self.run_measures(number, trace, window, &filter)),
+            Wanted::EventKinds => answered(Ok(event_list::kinds(trace))),
+            Wanted::Events(question, filter) => {
+                answered(self.of_chosen(number, &filter, |tasks| event_list::answer(trace, &question, tasks)))
+            }
+            Wanted::Ticks(question, filter) => {
+                answered(self.of_chosen(number, &filter, |tasks| event_list::ticks(trace, &question, tasks)))
+            }
+            Wanted::Table(question) => answered(self.table(number, trace, &question)),
             Wanted::TaskStacks(pid, window) => answered(self.task_stacks(number, trace, pid, window)),
             Wanted::Story(window) => answered(self.story(number, trace, window)),
             Wanted::Answer(question) => answered(question.answer(trace, &OfTrace { site: self, number })),
@@ -136,7 +159,7 @@ impl<'t> Site<'t> {
     /// The missed steals of a trace; the first request reads the trace for them, and others wait for it.
     pub(crate) fn missed(&self, number: usize) -> Result<Value, NotReady> {
         let zero = self.traces.get(number).map(|trace| trace.extent().0).unwrap_or_default();
-        let made = || self.commands.missed_steals(number, Window::default());
+        let made = || self.commands.missed_steals(number, &AskedPart::default());
         let found = self.missed.get(number).map(|missed| missed.get_or_init(made));
         match found {
             Some(Ok(missed)) => Ok(missed.answer(zero)),
@@ -187,43 +210,108 @@ impl<'t> Site<'t> {
         }
     }
 
-    /// Searches a window for the critical path, behind every search before: each can take as much memory as `path`.
-    fn search_path(&self, number: usize, window: Window) -> Result<PathFinding, String> {
+    /// Searches a window for a critical path, behind every search before: each can take as much memory as `path`.
+    fn search_path(&self, number: usize, of: PathOf, window: Window) -> Result<PathFinding, String> {
         let _turn = self.path_turn.lock().unwrap_or_else(PoisonError::into_inner);
-        self.commands.critical_path(number, window)
+        self.commands.critical_path(number, of, window)
     }
 
-    /// The critical path of a whole trace; the first request reads the trace for it, and others wait for it.
-    fn path(&self, number: usize, trace: &Viewed<'_>) -> Result<&KeptPath, NotReady> {
+    /// Looks at the critical path of a whole trace; the first request for one reads the trace for it, and others wait for it.
+    fn on_path(
+        &self,
+        number: usize,
+        trace: &Viewed<'_>,
+        of: PathOf,
+        look: impl FnOnce(&PathRow) -> Result<Value, Fault>,
+    ) -> Result<Value, Fault> {
+        of.check(trace)?;
+        let paths = self.paths.get(number).ok_or_else(|| NotReady("there is no such trace".to_owned()))?;
+        let window = Window { from: None, to: of.until(trace) };
         trace.store()?;
-        let search = || self.search_path(number, Window::default()).map(KeptPath::of);
-        match self.paths.get(number).map(|path| path.get_or_init(search)) {
-            Some(Ok(path)) => Ok(path),
-            Some(Err(why)) => Err(NotReady(why.clone())),
-            None => Err(NotReady("there is no such trace".to_owned())),
+        match paths.get(of, || self.search_path(number, of, window)).get() {
+            Some(Ok(KeptPath::Row(row))) => look(row),
+            Some(Ok(KeptPath::NoApplication(why))) => Ok(critical_path::none(why)),
+            Some(Err(why)) => Err(NotReady(why.clone()).into()),
+            None => Err(NotReady("the path is being searched for".to_owned()).into()),
         }
     }
 
-    /// The row of the critical path in a window.
-    fn path_row(&self, number: usize, trace: &Viewed<'_>, window: AskedWindow, columns: u64) -> Result<Value, Fault> {
-        let window = window.within(trace)?;
-        Ok(match self.path(number, trace)? {
-            KeptPath::Row(row) => row.answer(trace.extent().0, window, columns),
-            KeptPath::NoApplication(why) => critical_path::none(why),
-        })
-    }
-
-    /// The numbers of the critical path of a window; those of the whole trace belong to the row.
-    fn path_numbers(&self, number: usize, trace: &Viewed<'_>, window: AskedWindow) -> Result<Value, Fault> {
-        let (from, to) = window.within(trace)?;
-        match self.path(number, trace)? {
-            KeptPath::Row(row) if (from, to) == trace.extent() => Ok(row.numbers().clone()),
-            KeptPath::NoApplication(why) => Ok(critical_path::none(why)),
-            KeptPath::Row(_) => {
-                let window = Window { from: Some(from), to: Some(to) };
-                Ok(critical_path::numbers(self.search_path(number, window))?)
+    /// The answer to a question about a critical path.
+    fn path(&self, number: usize, trace: &Viewed<'_>, of: PathOf, question: PathQuestion) -> Result<Value, Fault> {
+        match question {
+            PathQuestion::Row(window, columns) => {
+                let window = window.within(trace)?;
+                self.on_path(number, trace, of, |row| Ok(row.answer(trace.extent().0, window, columns)))
+            }
+            PathQuestion::Share(pid, window) => {
+                let window = window.within(trace)?;
+                self.on_path(number, trace, of, |row| Ok(row.share(pid, window)))
+            }
+            PathQuestion::Tasks => self.on_path(number, trace, of, |row| Ok(row.tasks())),
+            PathQuestion::Numbers(window) => {
+                let (from, to) = window.within(trace)?;
+                let (start, end) = trace.extent();
+                let end = of.until(trace).unwrap_or(end);
+                let (from, to) = (from.min(end), to.min(end));
+                self.on_path(number, trace, of, |row| {
+                    if (from, to) == (start, end) {
+                        return Ok(row.numbers().clone());
+                    }
+                    let window = Window { from: Some(from), to: Some(to) };
+                    Ok(critical_path::numbers(self.search_path(number, of, window))?)
+                })
             }
         }
+    }
+
+    /// The numbers of a part of a run that `compare` compares.
+    fn run_measures(
+        &self,
+        number: usize,
+        trace: &Viewed<'_>,
+        window: AskedWindow,
+        filter: &PageFilter,
+    ) -> Result<Value, Fault> {
+        let window = window.within(trace)?;
+        let made = |part: &AskedPart, _| Ok(self.commands.run_measures(number, part)?.answer());
+        Ok(OfTrace { site: self, number }.of_part(Some(window), filter, made)?)
+    }
+
+    /// An answer about the tasks of a trace that pass a filter.
+    fn of_chosen(
+        &self,
+        number: usize,
+        filter: &PageFilter,
+        answer: impl FnOnce(Option<&ChosenTasks>) -> Result<Value, Fault>,
+    ) -> Result<Value, Fault> {
+        answer(OfTrace { site: self, number }.chosen(filter)?.as_ref())
+    }
+
+    /// A page of a table of a window. The latest table is kept: another order or page of it takes no pass.
+    fn table(&self, number: usize, trace: &Viewed<'_>, question: &TableQuestion) -> Result<Value, Fault> {
+        let store = trace.store()?;
+        let chosen = OfTrace { site: self, number }.chosen(&question.filter)?;
+        let none = || NotReady("there is no such trace".to_owned());
+        let kept = self.tables.get(number).ok_or_else(none)?;
+        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let about = (question.by, question.window, question.filter.clone());
+        let known = match kept.take().filter(|kept| kept.about == about) {
+            Some(known) => known,
+            None => {
+                let (from, to) = question.window.within(trace)?;
+                let is_whole = (from, to) == trace.extent();
+                let window = if is_whole { Window::default() } else { Window { from: Some(from), to: Some(to) } };
+                let pids = chosen.as_ref().map(|chosen| chosen.pids(store.index().tasks()));
+                let ask = AskedPart { window, pids };
+                let table = self.commands.table(number, question.by, &ask).map_err(NotReady)?;
+                let trust = judged(trace, (from, to), chosen.as_ref())?;
+                KeptTable { about, table, trust }
+            }
+        };
+        let mut answer = known.table.answer(question, chosen.map(|chosen| chosen.number));
+        answer["trust"] = serde_json::to_value(&known.trust).unwrap_or_default();
+        *kept = Some(known);
+        Ok(answer)
     }
 
     /// The episode that holds the instant `from`, and ends at `to`.
@@ -261,11 +349,15 @@ impl<'t> Site<'t> {
         }
     }
 
-    /// The names of the traces as JSON. `is_static`: questions are not answered.
-    pub(crate) fn list(&self, is_static: bool) -> Vec<u8> {
+    /// The names of the traces as JSON. `exported`: questions are not answered, and this view is shown to a visitor whose address has none.
+    pub(crate) fn list(&self, exported: Option<&str>) -> Vec<u8> {
         let names: Vec<&str> = self.traces.iter().map(Viewed::name).collect();
         let plots = self.commands.plots();
-        let list = json!({ "schema": "schedviz/view/1", "traces": names, "static": is_static, "plots": plots });
+        let mut list =
+            json!({ "schema": "schedviz/view/1", "traces": names, "static": exported.is_some(), "plots": plots });
+        if let Some(view) = exported.filter(|view| !view.is_empty()) {
+            list["view"] = json!(view);
+        }
         list.to_string().into_bytes()
     }
 
@@ -279,8 +371,8 @@ impl<'t> Site<'t> {
     }
 
     /// Reads the traces, one after the other: each uses all processors, and its coarse picture is there sooner.
-    pub(crate) fn read_all(&self) {
-        self.traces.iter().for_each(Viewed::read);
+    pub(crate) fn read_all(&self, checkpoints: (usize, usize)) {
+        self.traces.iter().for_each(|trace| trace.read(checkpoints));
     }
 }
 
@@ -290,13 +382,44 @@ struct OfTrace<'s, 't> {
     number: usize,
 }
 
+impl OfTrace<'_, '_> {
+    /// An answer about a window, and the tasks that pass a filter; it gets the start of the trace as well.
+    fn of_part(
+        &self,
+        window: Option<(Ts, Ts)>,
+        filter: &PageFilter,
+        answer: impl FnOnce(&AskedPart, Ts) -> Result<Value, String>,
+    ) -> Result<Value, NotReady> {
+        let trace = self.site.traces.get(self.number).ok_or_else(|| NotReady("there is no such trace".to_owned()))?;
+        let store = trace.store()?;
+        let pids = self.chosen(filter)?.map(|chosen| chosen.pids(store.index().tasks()));
+        let is_part = |window: &(Ts, Ts)| *window != trace.extent();
+        let window =
+            window.filter(is_part).map_or_else(Window::default, |(from, to)| Window { from: Some(from), to: Some(to) });
+        answer(&AskedPart { window, pids }, trace.extent().0).map_err(NotReady)
+    }
+}
+
 impl Asks for OfTrace<'_, '_> {
-    fn missed(&self, window: Option<(Ts, Ts)>) -> Result<Value, NotReady> {
+    fn missed(&self, window: Option<(Ts, Ts)>, filter: &PageFilter) -> Result<Value, NotReady> {
         let OfTrace { site, number } = *self;
-        let (Some((from, to)), Some(trace)) = (window, site.traces.get(number)) else { return site.missed(number) };
-        let window = Window { from: Some(from), to: Some(to) };
-        let found = site.commands.missed_steals(number, window).map_err(NotReady)?;
-        Ok(found.answer(trace.extent().0))
+        if window.is_none() && filter.is_empty() {
+            return site.missed(number);
+        }
+        self.of_part(window, filter, |part, zero| {
+            let mut answer = site.commands.missed_steals(number, part)?.answer(zero);
+            answer["chosen"] = json!(part.pids.as_ref().map(Vec::len));
+            Ok(answer)
+        })
+    }
+
+    fn violations(&self, window: (Ts, Ts), filter: &PageFilter) -> Result<Value, NotReady> {
+        let OfTrace { site, number } = *self;
+        self.of_part(Some(window), filter, |part, zero| {
+            let mut answer = site.commands.violations(number, part)?.answer(zero);
+            answer["chosen"] = json!(part.pids.as_ref().map(Vec::len));
+            Ok(answer)
+        })
     }
 
     fn chosen(&self, filter: &PageFilter) -> Result<Option<ChosenTasks>, NotReady> {

@@ -41,6 +41,10 @@ pub struct BuildOptions<'o> {
     pub topology: Topology,
     /// The CPUs that tasks may use, where lists or records restrict any.
     pub affinity: Option<&'o Affinity>,
+    /// The isolated CPUs, to and from which no scheduler moves a task.
+    pub isolated: CpuSet,
+    /// The CPUs of the machine, where some are isolated.
+    pub machine: CpuSet,
     /// The places of the calls that ask for a sleep until an absolute time.
     pub absolute: BTreeSet<(Ts, Cpu)>,
     /// The places at which the functions of timers begin that a task set with an expiry that the kernel counts as absolute, with that task.
@@ -75,7 +79,15 @@ pub struct ModelBuilder<'o> {
     balancer: BalancerWatch,
 }
 
+/// The bit of an event's flags that a hard interrupt sets.
+const HARD_INTERRUPT: u8 = 0x08;
+
 impl<'o> ModelBuilder<'o> {
+    /// Whether the window has more than the model may hold.
+    pub fn is_cut(&self) -> bool {
+        self.model.is_cut()
+    }
+
     /// Returns the builder with these facts.
     pub fn new(options: &'o BuildOptions<'o>) -> ModelBuilder<'o> {
         ModelBuilder {
@@ -118,7 +130,9 @@ impl<'o> ModelBuilder<'o> {
         let prio = task.known_prio().unwrap_or(120);
         let (pid, parent, comm) = (task.pid, task.kin.parent, task.comm);
         let begin = Begin::Sleeps;
-        self.model.tasks.push(ModelTask { pid, parent, comm, prio, cpu, begin, steps: Vec::new() });
+        let allowed = self.allowed(task, cpu, state);
+        let id = Some(task.id());
+        self.model.tasks.push(ModelTask { id, pid, parent, comm, prio, cpu, allowed, begin, steps: Vec::new() });
         let mut track = Track {
             index,
             run_from: since,
@@ -180,6 +194,7 @@ impl<'o> ModelBuilder<'o> {
             start,
             length: 0,
             ends: false,
+            on_task: false,
             announced: false,
             raw,
             placing: 0,
@@ -240,7 +255,10 @@ impl<'o> ModelBuilder<'o> {
             _ => SleepClass::Interrupt,
         };
         self.cpu(event.cpu);
-        track.waking = Some(Announcement { at: event.ts, on: event.cpu, by, class });
+        let is_softirq = event.in_softirq() && event.flags & HARD_INTERRUPT == 0;
+        let under = state.running(event.cpu).filter(|on| is_softirq && !on.pid.is_idle());
+        let on_task = under.is_some_and(|on| !on.kin.is_of_kernel(on.comm));
+        track.waking = Some(Announcement { at: event.ts, on: event.cpu, by, class, on_task });
         self.tracks.insert(task.id(), track);
     }
 
@@ -284,6 +302,10 @@ impl<'o> ModelBuilder<'o> {
                 let idle = state.current(dest) == Current::Idle && state.queue_length(dest) <= 1;
                 let kind = kind_of_move(event, dest, idle, state);
                 self.move_to(&mut track, dest, now, kind);
+                if kind == MoveKind::Stopper {
+                    // It moves tasks that may not use their CPU any more.
+                    self.model.joins[track.join as usize].allowed = self.allowed(task, dest, state);
+                }
                 if track.is_movable {
                     self.balancer.moved(from, dest, kind);
                 }
@@ -437,6 +459,7 @@ impl Analysis for ModelBuilder<'_> {
             return;
         }
         match event.kind {
+            EventKind::Switch { .. } => self.model.switches += 1,
             EventKind::Waking { task, .. } => self.announce(event, task.pid, state),
             EventKind::Fork { parent, child, .. } => keep_of_pid(&mut self.forks, child, parent),
             EventKind::Exec { program, .. } => self.add_step(event, state, ProgramStep::Exec(program)),

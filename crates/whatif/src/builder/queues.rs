@@ -5,7 +5,7 @@ use crate::model::{JoinIndex, MoveKind, PlacedOn, ProgramStep, QueueJoin, SleepC
 use crate::track::Track;
 use sched::kthread::{is_any_stopper, is_bound};
 use sched::topology::CpuOrder;
-use sched::{Cpu, Current, EventKind, PrevState, SchedEvent, SchedState, Task, TaskState, Ts};
+use sched::{Cpu, CpuSet, Current, EventKind, PrevState, SchedEvent, SchedState, Task, TaskState, Ts};
 
 impl ModelBuilder<'_> {
     /// The task joins the queue of `cpu`. `state` is the one after the event.
@@ -40,11 +40,20 @@ impl ModelBuilder<'_> {
         });
     }
 
-    fn allowed(&mut self, task: &Task, cpu: Cpu, state: &SchedState) -> Option<u32> {
-        let set = match self.options.affinity.and_then(|affinity| affinity.set(affinity.of(task, cpu, state)?, state)) {
-            _ if is_bound(task.comm, cpu) => [cpu].into_iter().collect(),
-            Some(set) => set.clone(),
-            None => return None,
+    /// The set of CPUs that the task may use while it waits on `cpu`, or runs there.
+    pub(super) fn allowed(&mut self, task: &Task, cpu: Cpu, state: &SchedState) -> Option<u32> {
+        let known = self.options.affinity.and_then(|affinity| affinity.set(affinity.of(task, cpu, state)?, state));
+        let isolated = &self.options.isolated;
+        let set: CpuSet = match known {
+            _ if is_bound(task.comm, cpu) || isolated.has(cpu) => [cpu].into_iter().collect(),
+            None if isolated.is_empty() => return None,
+            Some(set) if isolated.is_empty() => set.clone(),
+            // No domain of the balancer has them, and no wakeup seeks them.
+            known => {
+                let known = known.unwrap_or(&self.options.machine);
+                let others: CpuSet = known.cpus().filter(|cpu| !isolated.has(*cpu)).collect();
+                if others.is_empty() { known.clone() } else { others }
+            }
         };
         if let Some(index) = self.sets.get(&set) {
             return Some(*index);
@@ -80,7 +89,7 @@ impl ModelBuilder<'_> {
                 let at = waking.at.max(sleep.start);
                 sleep.announced = waking.at < sleep.start;
                 (sleep.length, sleep.placing) = (at.since(sleep.start).0, now.since(at).0);
-                sleep.waker = waking.on;
+                (sleep.waker, sleep.on_task) = (waking.on, waking.on_task);
                 sleep.class = match waking.by {
                     Some(_) if (PrevState::asleep(sleep.raw)).is_uninterruptible() => SleepClass::Lock,
                     Some(_) => SleepClass::Task,

@@ -62,6 +62,9 @@ impl Engine<'_, '_> {
 
     /// The task that `cpu` pulls as it goes idle, if the trace's balancer would pull one now.
     pub(super) fn pulled_going_idle(&mut self, cpu: Cpu) -> Option<TaskIndex> {
+        if self.policy.balances_new_idle() {
+            return None;
+        }
         let is_near = self.machine.chances.as_ref()?.nearest(cpu)?;
         let balancing = &self.machine.model.taken.balancing;
         let rate = if is_near { balancing.new_idle_near } else { balancing.new_idle_far };

@@ -1,5 +1,6 @@
 //! The decisions that a policy takes.
 
+use super::Costs;
 use super::machine::{Machine, Placement};
 use crate::model::TaskIndex;
 use sched::Cpu;
@@ -32,6 +33,17 @@ pub trait Policy {
     fn steal(&mut self, cpu: Cpu, machine: &Machine<'_>) -> Option<TaskIndex> {
         let _ = (cpu, machine);
         None
+    }
+
+    /// Returns the time from the decision of the latest [`Policy::steal`] until its task runs, in nanoseconds.
+    fn steal_takes(&self, costs: &Costs) -> u64 {
+        costs.steal
+    }
+
+    /// Whether [`Policy::steal`] stands in the place of the trace's new-idle balancing, which does not go on beside it. The answer must be the
+    /// same at each call.
+    fn balances_new_idle(&self) -> bool {
+        false
     }
 
     /// Whether CPUs run tasks in the order of the trace, and tasks move between queues as in the trace. Then

@@ -3,11 +3,13 @@
 use super::near_cpus::NearCpus;
 use super::order::{FAIR, Order, rank};
 use super::queue::{QueueKey, SimQueue};
-use super::{EngineOptions, Wakeups};
+use super::{Costs, EngineOptions, Wakeups};
 use crate::chances::Chances;
+use crate::domains::Domains;
 use crate::model::{Model, PlacedOn, QueueJoin, TaskIndex};
+use sched::nice::weight_of;
 use sched::topology::Distance;
-use sched::{Comm, Cpu};
+use sched::{Comm, Cpu, Ts};
 use std::cell::Cell;
 
 /// The state of a task in the simulation.
@@ -44,6 +46,8 @@ pub(crate) struct SimTask {
     pub(crate) moved: u32,
     /// The meeting at which the task spins.
     pub(crate) meeting: Option<u32>,
+    /// The instant until which the task ran last.
+    pub(crate) ran_until: i64,
     /// The sleep that the task is in.
     pub(crate) sleep: Option<u32>,
     /// The place in the queue in which the task waits.
@@ -95,6 +99,9 @@ pub struct Machine<'m> {
     pub(crate) cpus: Vec<SimCpu>,
     pub(crate) tasks: Vec<SimTask>,
     pub(crate) order: Order,
+    /// The present instant.
+    pub(crate) now: Ts,
+    costs: Costs,
     /// The number of tasks in run queues.
     pub(crate) waiting: u64,
     wakeups: Wakeups,
@@ -120,14 +127,15 @@ impl<'m> Machine<'m> {
             virtual_ns: 0,
             prio: task.prio,
             rank: rank(task.prio, task.comm),
-            weight: super::order::weight(task.prio),
+            weight: weight_of(task.prio),
             comm: task.comm,
-            allowed: None,
+            allowed: task.allowed,
             join: 0,
             joined: model.start.0,
             joins: 0,
             moved: 0,
             meeting: None,
+            ran_until: i64::MIN / 2,
             sleep: None,
             key: QueueKey::default(),
         };
@@ -136,7 +144,8 @@ impl<'m> Machine<'m> {
         let tasks = model.tasks.iter().map(task).collect();
         let (order, wakeups, chances) = (options.order, options.wakeups, None);
         let (waiting, queued, looked) = (0, 0, Cell::new(0));
-        Machine { model, cpus, tasks, order, waiting, wakeups, chances, several, near, queued, looked }
+        let (now, costs) = (model.start, options.costs);
+        Machine { model, cpus, tasks, order, now, costs, waiting, wakeups, chances, several, near, queued, looked }
     }
 
     /// Takes the number of tasks and CPUs that searches have looked at.
@@ -144,7 +153,8 @@ impl<'m> Machine<'m> {
         self.looked.take()
     }
 
-    fn look(&self, at: u64) {
+    /// Counts tasks and CPUs that a search looks at.
+    pub(crate) fn look(&self, at: u64) {
         self.looked.set(self.looked.get() + at);
     }
 
@@ -188,8 +198,28 @@ impl<'m> Machine<'m> {
         }
     }
 
+    /// The present instant on the trace's clock.
+    pub fn now(&self) -> Ts {
+        self.now
+    }
+
+    /// The time that decisions cost.
+    pub fn costs(&self) -> Costs {
+        self.costs
+    }
+
+    /// The instant until which a waiting task ran last; before all others for a task that has not run yet.
+    pub fn last_ran(&self, task: TaskIndex) -> Ts {
+        Ts(self.tasks[task as usize].ran_until)
+    }
+
+    /// The scheduling domains of the CPUs.
+    pub(crate) fn domains(&self) -> Domains {
+        self.near.domains()
+    }
+
     /// Whether a balancer of the fair class could take the task, were it waiting: it may use several CPUs.
-    pub(crate) fn is_movable(&self, task: TaskIndex) -> bool {
+    pub fn is_movable(&self, task: TaskIndex) -> bool {
         let sim = &self.tasks[task as usize];
         sim.rank == FAIR && sim.allowed.is_none_or(|set| self.several[set as usize])
     }

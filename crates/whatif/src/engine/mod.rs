@@ -32,7 +32,6 @@ use crate::chances::Owed;
 use crate::model::{Begin, Model, ProgramStep, TaskIndex};
 use agenda::{Agenda, Due};
 use machine::Place;
-use order::WEIGHT;
 use sched::{Comm, Cpu, Dur, EventKind, Pid, SchedEvent, TaskRef, Topology, Ts};
 use std::ops::ControlFlow;
 
@@ -45,6 +44,27 @@ pub struct Costs {
     pub migration: u64,
     /// The time by which the next run of a task is longer after a steal from another node.
     pub node_migration: u64,
+    /// The time that new-idle balancing takes to search the domains of a CPU; absent where no policy needs it.
+    pub new_idle: Option<NewIdleCost>,
+}
+
+/// The time that a CPU needs to search its scheduling domains as it goes idle (`max_newidle_lb_cost`), in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NewIdleCost {
+    /// The time for the smallest domain.
+    pub lowest: u64,
+    /// The time for all domains.
+    pub all: u64,
+}
+
+impl NewIdleCost {
+    /// The time for one of `count` domains, the smallest first; the larger ones cost the same.
+    pub(crate) fn of(self, nth: usize, count: usize) -> u64 {
+        match nth {
+            0 => self.lowest,
+            _ => self.all.saturating_sub(self.lowest) / (count as u64).saturating_sub(1).max(1),
+        }
+    }
 }
 
 /// The assumption about sleeps that an interrupt of unknown cause ended, or a timer that may be relative or absolute.
@@ -133,6 +153,9 @@ pub fn simulate(model: &Model, policy: &mut dyn Policy, options: &EngineOptions<
     engine.execute()
 }
 
+/// The weight of a fair task of nice value 0.
+const WEIGHT: u64 = sched::nice::NICE_0_WEIGHT as u64;
+
 /// The time behind the preemption of a running fair task by a woken one, as a share of the slice: the kernel's wakeup granularity
 /// is about a third of the usual slice.
 const GRANULARITY: u64 = 3;
@@ -201,6 +224,7 @@ impl Engine<'_, '_> {
                 break;
             }
             self.now = at;
+            self.machine.now = Ts(at);
             self.count_chances();
             self.happen(due);
             self.balance();

@@ -1,5 +1,6 @@
 //! The CPUs around each CPU, the nearest first. They take room by the number of CPUs, and not by that of pairs.
 
+use crate::domains::Domains;
 use sched::topology::{CpuLocation, Distance};
 use sched::{Cpu, Topology};
 use std::collections::BTreeMap;
@@ -32,6 +33,12 @@ impl NearCpus {
             }
         }
         found
+    }
+
+    /// The scheduling domains of the CPUs that take part.
+    pub(crate) fn domains(&self) -> Domains {
+        let place = |cpu: Cpu| self.places.get(cpu.index()).copied().flatten();
+        Domains::new(self.places.len(), &self.all, |cpu, level| place(cpu)?.levels().get(level).copied().flatten())
     }
 
     /// The distance between two CPUs; [`Distance::Machine`] where a place is not known.

@@ -2,9 +2,10 @@
 
 use super::agenda::Due;
 use super::machine::Place;
-use super::order::{rank, weight};
+use super::order::rank;
 use super::{Engine, Interrupts, Placement};
 use crate::model::{Begin, JoinIndex, MoveKind, ProgramStep, SleepClass, SleepIndex, TaskIndex};
+use sched::nice::weight_of;
 use sched::{Cpu, EventKind, PrevState, Ts};
 
 /// The time for which a task would spin that nothing ends, in nanoseconds: longer than any run.
@@ -82,7 +83,7 @@ impl Engine<'_, '_> {
             }
             ProgramStep::Priority(prio) => {
                 let sim = &mut self.machine.tasks[task as usize];
-                (sim.prio, sim.weight, sim.rank) = (prio, weight(prio), rank(prio, sim.comm));
+                (sim.prio, sim.weight, sim.rank) = (prio, weight_of(prio), rank(prio, sim.comm));
             }
             ProgramStep::Exit => self.exit(cpu, task),
             ProgramStep::Die => self.switch_out(cpu, PrevState::DEAD),
@@ -257,7 +258,7 @@ impl Engine<'_, '_> {
     }
 
     /// The CPU that a policy chose, if the task may use that; else that of the trace, or any one.
-    fn usable(&self, task: TaskIndex, chosen: Cpu, recorded: Cpu) -> Cpu {
+    pub(super) fn usable(&self, task: TaskIndex, chosen: Cpu, recorded: Cpu) -> Cpu {
         let others = || self.machine.nearest(recorded).map(|(_, cpu)| cpu);
         let mut cpus = [chosen, recorded].into_iter().chain(others());
         let allowed = cpus.find(|cpu| self.machine.may_use(task, *cpu));

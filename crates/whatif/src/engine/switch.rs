@@ -2,8 +2,8 @@
 
 use super::agenda::Due;
 use super::machine::Place;
-use super::order::{FAIR, Order, WEIGHT};
-use super::{Engine, GRANULARITY, idle_task};
+use super::order::{FAIR, Order};
+use super::{Engine, GRANULARITY, WEIGHT, idle_task};
 use crate::model::{JoinIndex, MoveKind, TaskIndex};
 use sched::topology::Distance;
 use sched::{Cpu, EventKind, PrevState};
@@ -18,10 +18,10 @@ impl Engine<'_, '_> {
         match self.next(cpu) {
             Some(task) => self.switch(cpu, state, Some(task)),
             None => match self.steal(cpu) {
-                Some(task) if self.options.costs.steal == 0 => self.switch(cpu, state, Some(task)),
-                Some(_) => {
+                Some((task, 0)) => self.switch(cpu, state, Some(task)),
+                Some((_, takes)) => {
                     self.switch(cpu, state, None);
-                    self.switch_later(cpu, self.options.costs.steal);
+                    self.switch_later(cpu, takes);
                 }
                 None => self.switch(cpu, state, None),
             },
@@ -41,6 +41,9 @@ impl Engine<'_, '_> {
     /// Switches to `next`, or to the idle task. The next one is taken out of its queue.
     fn switch(&mut self, cpu: Cpu, state: PrevState, next: Option<TaskIndex>) {
         let prev = self.machine.running(cpu);
+        if let Some(prev) = prev {
+            self.machine.tasks[prev as usize].ran_until = self.now;
+        }
         let [from, to] = [prev, next].map(|task| task.map_or_else(|| idle_task(cpu), |task| self.named(task)));
         if let Some(task) = next {
             self.leave_queue(task);
@@ -117,14 +120,14 @@ impl Engine<'_, '_> {
         self.emit(cpu, 0, EventKind::Migrate { task: named, orig, dest: cpu });
     }
 
-    /// A CPU that would go idle takes a task of another one, if the balancer of the trace or the policy has it do so.
-    fn steal(&mut self, cpu: Cpu) -> Option<TaskIndex> {
+    /// A CPU that would go idle takes a task of another one, if the balancer of the trace or the policy has it do so; with the time until that runs.
+    fn steal(&mut self, cpu: Cpu) -> Option<(TaskIndex, u64)> {
         if self.follows {
             return None;
         }
         if let Some(task) = self.pulled_going_idle(cpu) {
             self.take_over(task, cpu);
-            return Some(task);
+            return Some((task, self.options.costs.steal));
         }
         let task = self.policy.steal(cpu, &self.machine)?;
         let Place::Queued(orig) = self.machine.tasks[task as usize].place else { return None };
@@ -135,7 +138,7 @@ impl Engine<'_, '_> {
         // A task that was preempted has the rest of a run; another one begins its next run with this.
         self.machine.tasks[task as usize].left += cost;
         self.run.steals += 1;
-        Some(task)
+        Some((task, self.policy.steal_takes(costs)))
     }
 
     fn switch_later(&mut self, cpu: Cpu, after: u64) {
@@ -278,7 +281,13 @@ impl Engine<'_, '_> {
         let model = self.machine.model;
         let moves = &model.moves[recorded.moves.0 as usize..recorded.moves.1 as usize];
         let moved = moves.iter().find(|to| to.kind == MoveKind::Stopper).map(|to| to.dest).filter(|dest| *dest != cpu);
-        if let Some(dest) = moved.filter(|dest| self.keeps_balancing && self.machine.may_use(task, *dest)) {
+        let moved = moved.filter(|dest| self.keeps_balancing && self.machine.may_use(task, *dest));
+        // The task may not use this CPU any more.
+        let banned = || {
+            let other = (!self.machine.may_use(task, cpu)).then(|| self.usable(task, recorded.cpu, recorded.cpu));
+            other.filter(|dest| *dest != cpu && self.machine.may_use(task, *dest))
+        };
+        if let Some(dest) = moved.or_else(banned) {
             // Moved at once, the stopper's own time aside: it must not be chosen here again.
             self.requeue(cpu, task, cpu);
             self.machine.unqueue(task, cpu);

@@ -3,6 +3,8 @@
 use super::{WorkconsDocument, WorkconsRun};
 use crate::Report;
 use question::Spread;
+use sched::Cpu;
+use sched::topology::format_cpu_list;
 use session::warnings;
 use std::fmt::Write;
 use timeline::text::{Detail, paragraph};
@@ -55,6 +57,16 @@ impl WorkconsRun {
     }
 }
 
+/// The CPUs on which tasks were queued that may be bound, as a part of a sentence; empty where they are not known.
+fn confined_to(cpus: &[Cpu]) -> String {
+    let word = match cpus {
+        [] => return String::new(),
+        [_] => "CPU",
+        _ => "CPUs",
+    };
+    format!(", but on {word} {} alone", format_cpu_list(cpus))
+}
+
 /// Writes how far the numbers of a run can be trusted.
 fn trust_text(out: &mut String, run: &WorkconsRun) {
     let r = &run.report;
@@ -91,8 +103,9 @@ fn trust_text(out: &mut String, run: &WorkconsRun) {
         }
     }
     if let Some(share) = r.confined_percent {
+        let only = confined_to(&r.confined_to);
         line(&format!(
-            "in {share:.0} % of the violated time the waiting tasks were never queued on the idle CPUs: these tasks may be \
+            "in {share:.0} % of the violated time the waiting tasks were never queued on the idle CPUs{only}: these tasks may be \
              bound to other CPUs, which a trace does not show. schedviz record saves the CPUs that tasks may use; \
              schedviz machine does so while the tasks run"
         ));

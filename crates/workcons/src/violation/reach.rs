@@ -177,17 +177,22 @@ impl Reach {
         }
     }
 
+    /// The class of a task by the CPUs that it may use, while it waits; 0 where it is not restricted.
+    pub(crate) fn class_of(&self, task: TaskId) -> usize {
+        self.waits.get(task.index()).copied().flatten().map_or(0, |(_, class, _)| class)
+    }
+
     /// Whether a task waits on a CPU that may use every CPU.
     pub(crate) fn has_free_waiter(&self, cpu: Cpu, way: usize) -> bool {
         self.classes[0].on[way].has(cpu)
     }
 
-    /// The sets of two CPUs or more that waiting tasks may use, each with the CPUs that they wait on.
-    pub(crate) fn restricted(&self, way: usize) -> impl Iterator<Item = (&CpuSet, &CpuSet)> {
-        self.present.iter().filter_map(move |class| {
-            let class = &self.classes[*class];
+    /// The sets of two CPUs or more that waiting tasks may use, each with the number of its class and the CPUs that they wait on.
+    pub(crate) fn restricted(&self, way: usize) -> impl Iterator<Item = (usize, &CpuSet, &CpuSet)> {
+        self.present.iter().filter_map(move |number| {
+            let class = &self.classes[*number];
             let usable = class.allowed.as_ref().filter(|usable| usable.len() > 1)?;
-            Some((usable, &class.on[way]))
+            Some((*number, usable, &class.on[way]))
         })
     }
 

@@ -1,11 +1,14 @@
 //! Records of probes on the balancer: the group `lb`, with the names and the fields that `schedviz record --why` gives them.
 
 mod fair;
+mod order;
+mod policy;
 
 use super::{At, CommAt, FieldShape};
 use crate::bytes::{Endian, sign_extend};
 use crate::decode::format::EventFormat;
 use fair::FairAt;
+use policy::PolicyAt;
 use sched::probe::{AtMost4s, Balancing, CgroupId, Examined, Probe, RunQueue, Throttle};
 use sched::{Comm, Cpu, CpuMask, Pid};
 
@@ -126,6 +129,7 @@ enum ProbeFields {
     ThrottlesTask { pid: At, cgroup: At },
     Joins { pid: At, cgroup: At, forked: bool },
     Allows { pid: At, flags: Option<At>, count: Option<At>, mask: MaskAt },
+    SetsPolicy(PolicyAt),
     Fair(FairAt),
 }
 
@@ -142,6 +146,9 @@ impl ProbeAt {
         let before_6_10 = era.before_6_10;
         if let Some(fair) = FairAt::of(format) {
             return Some(ProbeAt { fields: ProbeFields::Fair(fair), before_6_10 });
+        }
+        if let Some(policy) = PolicyAt::of(format) {
+            return Some(ProbeAt { fields: ProbeFields::SetsPolicy(policy), before_6_10 });
         }
         if format.system != "lb" {
             return None;
@@ -253,6 +260,7 @@ impl ProbeAt {
             ProbeFields::ThrottlesTask { pid, cgroup } => {
                 Probe::ThrottlesTask(Pid(pid.int(p, e)?), read.cgroup(*cgroup)?)
             }
+            ProbeFields::SetsPolicy(at) => at.probe(p, e)?,
             ProbeFields::Fair(at) => at.probe(p, e)?,
             ProbeFields::Joins { pid, cgroup, forked } => {
                 Probe::Joins { pid: Pid(pid.int(p, e)?), cgroup: read.cgroup(*cgroup)?, forked: *forked }

@@ -18,15 +18,17 @@ pub(super) fn describe(file: &[u8], size: u64) -> String {
     } else if starts(&[0xc1, 0x1f, 0xfc, 0xc1]) || starts(&[0xc1, 0xfc, 0x1f, 0xc1]) || starts(b"/* CTF") {
         "this is a CTF trace (LTTng); schedviz reads what `trace-cmd record -e sched` writes"
     } else if looks_like_perfetto(file) {
-        "this is a Perfetto trace, and no program converts one to trace.dat; record with `trace-cmd record -e sched` or `perf sched record`"
+        "this is a Perfetto trace, which the crate perfetto reads"
     } else if starts(b"\x7fELF") {
         "this is a program or a core dump"
     } else if file.get(257..262) == Some(b"ustar") {
         "this is a tar archive; unpack it first"
+    } else if file.get(..14).is_some_and(|head| head.eq_ignore_ascii_case(b"<!doctype html")) || starts(b"<html") {
+        "this is a page of HTML without the text of a trace, as a page of systrace has it"
     } else if starts(b"{") || starts(b"[") {
         "this looks like JSON"
     } else if starts(b"# tracer:") || starts(b"cpus=") || starts(b"version = ") || looks_like_report(file) {
-        "this is the text of a trace (trace-cmd report, or the kernel's `trace` file); schedviz reads the trace.dat itself"
+        "this is the text of a trace (trace-cmd report, or the kernel's `trace` file) without a line of an event; the crate tracetext reads those that have one"
     } else if starts(b"\x17\x08\x44") || starts(b"\x17\x08") {
         "the file begins like one, but is cut or damaged in its first ten bytes"
     } else if looks_like_page(file, size) {

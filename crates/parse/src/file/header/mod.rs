@@ -5,6 +5,7 @@
 //! it is asked for, since a symbol table of 15 MB must not cost anything to who does not need it.
 
 mod foreign;
+pub(crate) mod numbers;
 mod options;
 mod overlap;
 mod program_maps;
@@ -24,8 +25,8 @@ use sched::Diagnostics;
 use sched::event::CleanText;
 use std::ops::Range;
 
+pub(crate) use numbers::PART;
 pub(crate) use options::HeaderOptions;
-pub(crate) use options::{BUFFER, PART};
 pub use options::{BufferInfo, RecorderStat};
 pub use program_maps::ModuleInfo;
 pub(crate) use program_maps::ProgramMaps;
@@ -54,6 +55,11 @@ pub(crate) struct HeaderPart {
 }
 
 impl HeaderPart {
+    /// A text at this place, as it is.
+    fn plain(range: Range<u64>) -> HeaderPart {
+        HeaderPart { range, compressed: None, size_field: 0 }
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.range.is_empty()
     }
@@ -214,6 +220,14 @@ impl Formats {
     }
 }
 
+/// The places of the layout of a page, of the formats of ftrace's events and of those of all other systems.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct TextParts {
+    pub(crate) page: HeaderPart,
+    pub(crate) ftrace: HeaderPart,
+    pub(crate) systems: HeaderPart,
+}
+
 /// The parts of a file that precede the events.
 #[derive(Clone, Debug)]
 pub(crate) struct Header {
@@ -221,6 +235,7 @@ pub(crate) struct Header {
     pub(crate) codec: Option<Codec>,
     pub(crate) layout: PageLayout,
     pub(crate) formats: Formats,
+    pub(crate) texts: TextParts,
     pub(crate) kallsyms: HeaderPart,
     pub(crate) printk: HeaderPart,
     pub(crate) cmdlines: HeaderPart,
@@ -338,6 +353,7 @@ impl Header {
             codec: initial.codec,
             layout,
             formats: Formats::default(),
+            texts: TextParts::default(),
             kallsyms: HeaderPart::default(),
             printk: HeaderPart::default(),
             cmdlines: HeaderPart::default(),
@@ -401,7 +417,7 @@ impl Header {
     }
 }
 
-const MAGIC: &[u8] = b"\x17\x08\x44tracing";
+pub(crate) const MAGIC: &[u8] = b"\x17\x08\x44tracing";
 
 fn initial(bytes: &mut Bytes<'_>) -> Result<Initial, Error> {
     let bad = |Eof| Error::Damaged { part: "the first header", at: 10, expected: "version, byte order and page size" };

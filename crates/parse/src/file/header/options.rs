@@ -1,5 +1,6 @@
 //! The options: small facts with numbers, in both versions (`docs/trace-dat.md`, section 5).
 
+use super::numbers::{self, BUFFER, NAMES, PAGE, PART};
 use super::{HeaderPart, ProgramMaps, Reader};
 use crate::bytes::{Bytes, Eof, number, until_nul};
 use crate::decode::clock::TscScale;
@@ -9,13 +10,6 @@ use crate::limits;
 use sched::event::CleanText;
 use serde::Serialize;
 use std::sync::OnceLock;
-
-/// The number of the option BUFFER.
-pub(crate) const BUFFER: u16 = 3;
-
-/// The number of the option, and of the section, with the note of a part of a trace (`schedviz cut`). No
-/// recorder has options with such numbers: its own are counted from 0.
-pub(crate) const PART: u16 = 0x5343;
 
 /// The recorder's own statistics of one CPU, as of the end of the recording.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -119,7 +113,7 @@ impl HeaderOptions {
 
     /// Takes one option in. Payloads may be longer than known, and short ones are ignored.
     pub(super) fn add(&mut self, reader: &mut Reader<'_>, id: u16, payload: Bytes<'_>) {
-        if !matches!(id, BUFFER | 16..=21 | PART) {
+        if !matches!(id, BUFFER | PAGE..=NAMES | PART) {
             self.raw.push((id, payload.rest().to_vec()));
         }
         if self.read(reader, id, payload).is_err() {
@@ -131,11 +125,11 @@ impl HeaderOptions {
         let text = until_nul(payload.rest());
         let shown = || CleanText::of_bytes(text.trim_ascii());
         match id {
-            1 => self.date_us = Some(number(text).ok_or(Eof)?),
-            2 if self.stats.len() >= limits::STATISTICS => {
+            numbers::DATE => self.date_us = Some(number(text).ok_or(Eof)?),
+            numbers::CPU_STATISTICS if self.stats.len() >= limits::STATISTICS => {
                 reader.diagnostics.add_at(FileIssue::BeyondLimit, || "the recorder's statistics".to_owned());
             }
-            2 => self.add_stat(text),
+            numbers::CPU_STATISTICS => self.add_stat(text),
             BUFFER if self.buffers.len() >= limits::BUFFERS => {
                 reader.diagnostics.add_at(FileIssue::BeyondLimit, || "buffers".to_owned());
             }
@@ -143,20 +137,20 @@ impl HeaderOptions {
                 let buffer = self.read_buffer(reader, payload)?;
                 self.buffers.push(buffer);
             }
-            4 => self.clock = current_clock(text),
-            5 => self.uname = Some(shown()),
-            7 => self.offset_ns = Some(number(text).ok_or(Eof)?),
-            8 => self.cpu_count = Some(payload.u32()?),
-            9 => self.writer = Some(shown()),
-            12 => {
+            numbers::TRACE_CLOCK => self.clock = current_clock(text),
+            numbers::UNAME => self.uname = Some(shown()),
+            numbers::OFFSET => self.offset_ns = Some(number(text).ok_or(Eof)?),
+            numbers::CPU_COUNT => self.cpu_count = Some(payload.u32()?),
+            numbers::RECORDER => self.writer = Some(shown()),
+            numbers::TIME_SHIFT => {
                 self.guest = true;
                 self.time_shift = Some(TimeShift::parse(payload)?);
             }
-            13 => self.host = true,
-            14 => self.tsc = Some(TscScale { mult: payload.u32()?, shift: payload.u32()? }),
-            16..=21 => {
+            numbers::HOST => self.host = true,
+            numbers::TSC2NSEC => self.tsc = Some(TscScale { mult: payload.u32()?, shift: payload.u32()? }),
+            PAGE..=NAMES => {
                 let at = payload.u64()?;
-                if let Some(slot) = self.sections.get_mut(usize::from(id.saturating_sub(16))) {
+                if let Some(slot) = self.sections.get_mut(usize::from(id.saturating_sub(PAGE))) {
                     slot.get_or_insert(at);
                 }
             }
@@ -165,7 +159,7 @@ impl HeaderOptions {
                 let compressed = if flags & 1 != 0 { reader.codec } else { None };
                 self.part = Some(HeaderPart { range: at..at.saturating_add(size), compressed, size_field: 0 });
             }
-            6 | 10 | 11 | 15 | 22..=25 => {}
+            6 | 10 | 11 | 15 | numbers::LATENCY..=numbers::MODULES => {}
             _ => reader
                 .diagnostics
                 .add_at(FileIssue::UnknownOption, || format!("option {id} at offset {}", payload.at())),

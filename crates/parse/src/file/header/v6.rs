@@ -1,7 +1,7 @@
 //! Version 6: parts in a fixed order, without sections (`docs/trace-dat.md`, section 2).
 
 use super::options::current_clock;
-use super::{BufferHeader, CpuData, Header, HeaderPart, Initial, Reader};
+use super::{BufferHeader, CpuData, Header, HeaderPart, Initial, Reader, TextParts};
 use crate::bytes::{Bytes, Cursor, Eof};
 use crate::error::Error;
 use crate::file::source::FileBytes;
@@ -56,11 +56,17 @@ pub(super) fn read_texts(reader: &mut Reader<'_>, start: u64, initial: Initial) 
 /// The layout of a page, and the formats of events.
 fn formats(bytes: &mut FileBytes<'_>, initial: Initial) -> Result<Header, Error> {
     let mut header = Header::new(initial);
+    let page = bytes.at();
     header.read_header_page(bytes)?;
-    let at = bytes.at();
-    header.formats.add_ftrace(bytes).map_err(damaged("the formats of ftrace's events", at, "their texts"))?;
-    let at = bytes.at();
-    header.formats.add_systems(bytes).map_err(damaged("the event formats", at, "their texts"))?;
+    let ftrace = bytes.at();
+    header.formats.add_ftrace(bytes).map_err(damaged("the formats of ftrace's events", ftrace, "their texts"))?;
+    let systems = bytes.at();
+    header.formats.add_systems(bytes).map_err(damaged("the event formats", systems, "their texts"))?;
+    header.texts = TextParts {
+        page: HeaderPart::plain(page..ftrace),
+        ftrace: HeaderPart::plain(ftrace..systems),
+        systems: HeaderPart::plain(systems..bytes.at()),
+    };
     Ok(header)
 }
 
@@ -84,7 +90,7 @@ fn text(
         bytes.pass(size)?;
         let is_affordable = reader.afford(size, || name.to_owned());
         let end = if is_affordable { bytes.at() } else { start };
-        Ok(HeaderPart { range: start..end, compressed: None, size_field: 0 })
+        Ok(HeaderPart::plain(start..end))
     };
     read().map_err(damaged(name, at, "a size and a text"))
 }

@@ -1,7 +1,7 @@
 //! Version 7: sections, and a chain of options that point to them (`docs/trace-dat.md`, section 3).
 
-use super::options::BUFFER;
-use super::{BufferHeader, Header, HeaderPart, Initial, Reader, Untabled};
+use super::numbers::{BUFFER, PAGE};
+use super::{BufferHeader, Header, HeaderPart, Initial, Reader, TextParts, Untabled};
 use crate::bytes::{Bytes, Endian};
 use crate::error::Error;
 use crate::file::source::Source;
@@ -211,7 +211,8 @@ fn salvage(reader: &mut Reader<'_>, header: &mut Header, sections: &[FileSection
         }
     }
     for section in sections {
-        let slot = usize::from(section.id).checked_sub(16).and_then(|i| header.options.sections.get_mut(i));
+        let slot =
+            usize::from(section.id).checked_sub(usize::from(PAGE)).and_then(|i| header.options.sections.get_mut(i));
         if let Some(slot) = slot {
             slot.get_or_insert(section.body.saturating_sub(HEADER));
         }
@@ -233,8 +234,9 @@ fn parts(reader: &mut Reader<'_>, header: &mut Header) -> Result<(), Error> {
     let mut found: [HeaderPart; 6] = Default::default();
     for (i, slot) in found.iter_mut().enumerate() {
         let at = header.options.sections.get(i).copied().flatten();
-        let section =
-            at.and_then(|at| FileSection::at(reader, at)).filter(|s| usize::from(s.id) == i.saturating_add(16));
+        let section = at
+            .and_then(|at| FileSection::at(reader, at))
+            .filter(|s| usize::from(s.id) == i.saturating_add(usize::from(PAGE)));
         // The last two are often absent, and are not needed.
         match section {
             Some(section) => *slot = part_of(header, &section, [0, 0, 0, 4, 4, 8].get(i).copied().unwrap_or(0)),
@@ -268,6 +270,7 @@ fn parts(reader: &mut Reader<'_>, header: &mut Header) -> Result<(), Error> {
             reader.diagnostics.add_at(FileIssue::TruncatedHeader, || name.to_owned());
         }
     }
+    header.texts = TextParts { page: header_page, ftrace, systems };
     // These are read when they are asked for.
     let [_, _, _, names @ ..] = NAMES;
     for ((part, name), slot) in [kallsyms, printk, cmdlines].into_iter().zip(names).zip([

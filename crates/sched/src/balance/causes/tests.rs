@@ -171,6 +171,23 @@ fn sleepers_that_the_balancer_moves() {
     assert_eq!(found(&[&idle, &[migrate], &wakes])[0].cause, Cause::IdleSleeper);
 }
 
+/// The softirq of CPU 0, or of CPU 2, moves task 7 from CPU 0 to CPU 1.
+#[test]
+fn a_softirq_that_moves_a_task_from_its_own_cpu() {
+    let moved = |before: &[SchedEvent], prio| {
+        let start = [at(0, 0, 8, 0, EventKind::Other { id: 1 }), at(0, 1, 0, 0, EventKind::Other { id: 1 })];
+        let task = TaskRef { prio, ..task(7) };
+        let migrate = |cpu| at(3, cpu, 8, SOFTIRQ, EventKind::Migrate { task, orig: Cpu(0), dest: Cpu(1) });
+        [0, 2].map(|cpu| found(&[&start, before, &[migrate(cpu)]])[0].cause)
+    };
+    let waits = [at(1, 0, 8, 0, EventKind::Wakeup { task: task(7), target: Cpu(0) })];
+    assert_eq!(moved(&waits, 120), [Cause::NohzIdle; 2]);
+    // A wakeup from a timer whose waking is not in the trace looks alike.
+    assert_eq!(moved(&[switch(1, 0, 7, S, 8)], 120), [Cause::Unknown, Cause::NohzIdleSleeper]);
+    // The softirq woke another task, and the class pushed this one.
+    assert_eq!(moved(&waits, 50), [Cause::RealTime; 2]);
+}
+
 #[test]
 fn a_throttled_task_is_not_queued_and_not_pulled() {
     use crate::event::probe::{CgroupId, Throttle};

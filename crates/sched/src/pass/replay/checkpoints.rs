@@ -5,7 +5,7 @@ use crate::analysis::Analysis;
 use crate::analysis::joined::Joined;
 use crate::balance::causes::Causes;
 use crate::event::{SchedEvent, Ts};
-use crate::state::SchedState;
+use crate::state::{PackedState, SchedState};
 use crate::tables::ascending::Ascending;
 
 /// A copy of the state before one event of the trace.
@@ -13,7 +13,7 @@ use crate::tables::ascending::Ascending;
 pub(super) struct Checkpoint {
     pub(super) ts: Ts,
     pub(super) index: u64,
-    pub(super) state: SchedState,
+    pub(super) state: PackedState,
     /// The migrations that are not settled there, and the events that decide the causes of the next ones. `None` if no
     /// parts are analysed.
     pub(super) causes: Option<Causes>,
@@ -117,7 +117,7 @@ impl<W: StepWatch> CheckpointRecorder<W> {
 
     /// Keeps a checkpoint at the present event.
     fn keep(&mut self, ts: Ts, state: &SchedState) {
-        let (index, state, causes) = (self.count, state.uncounted(), self.causes.clone());
+        let (index, state, causes) = (self.count, state.packed(), self.causes.clone());
         self.checkpoints.push(Checkpoint { ts, index, state, causes });
     }
 
@@ -210,10 +210,10 @@ mod tests {
             let number = pieces.checkpoints.len();
             assert!((4..=16).contains(&number) && pieces.checkpoints[0].index == 0, "{number} in pieces of {length}");
             for Checkpoint { ts, index, state, .. } in &pieces.checkpoints {
-                let mut truth = whole.checkpoints[0].state.clone();
+                let mut truth = whole.checkpoints[0].state.unpacked();
                 events[..*index as usize].iter().for_each(|event| truth.apply(event));
                 assert_eq!(*ts, events[*index as usize].ts);
-                assert_eq!(state.noted(), truth.noted(), "{index} in pieces of {length}");
+                assert_eq!(state.unpacked().noted(), truth.noted(), "{index} in pieces of {length}");
             }
         }
     }

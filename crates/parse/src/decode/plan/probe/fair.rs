@@ -1,13 +1,15 @@
-//! Records of requests to reschedule, of what the fair class picks, of contention for the kernel's locks, and of idle states.
+//! Records of requests to reschedule, of what the fair class picks, of contention for the kernel's locks, of idle states, and of softirqs
+//! that are raised.
 //!
 //! The group is `lb`, as `schedviz record --why` has it, or `sv`, which recordings by hand have: with the names `resched`,
 //! `switch` and `wake`.
 
 use super::At;
+use super::order::OrderAt;
 use crate::bytes::{Endian, sign_extend};
 use crate::decode::format::EventFormat;
 use sched::Pid;
-use sched::probe::{Entity, Left, LeftTimes, Probe, VirtualTime};
+use sched::probe::{ChoiceRule, Entity, Left, LeftTimes, Probe, RecordedChoice, VirtualTime};
 use std::num::NonZeroU32;
 
 /// The places of the numbers by which EEVDF picks a task.
@@ -41,11 +43,12 @@ impl LeftAt {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum FairAt {
     Reschedules { pid: At, cpu: At, flag: At },
-    Picks { pid: At, entity: EntityAt, left: Option<LeftAt>, queue: Option<(At, At)> },
+    Picks { pid: At, entity: EntityAt, left: Option<LeftAt>, queue: Option<(At, At)>, order: Option<OrderAt> },
     Puts { pid: At, entity: EntityAt, vlag: At, delayed: Option<At>, queue: Option<At> },
     Wakes { pid: At, vlag: At },
     Contends { lock: At, begins: bool },
     IdleState { cpu: At, state: At },
+    Raises { softirq: At },
 }
 
 impl FairAt {
@@ -60,11 +63,12 @@ impl FairAt {
             ("lb" | "sv", "resched") => FairAt::Reschedules { pid: at("pid")?, cpu: at("cpu")?, flag: at("tif")? },
             ("lb", "pick") => {
                 let queue = at("queue").zip(at("nr"));
-                FairAt::Picks { pid: at("pid")?, entity: entity()?, left: LeftAt::of(format), queue }
+                let order = OrderAt::of(format);
+                FairAt::Picks { pid: at("pid")?, entity: entity()?, left: LeftAt::of(format), queue, order }
             }
             ("sv", "switch") => {
                 let left = at("pvruntime").map(LeftAt::Time);
-                FairAt::Picks { pid: at("next")?, entity: entity()?, left, queue: None }
+                FairAt::Picks { pid: at("next")?, entity: entity()?, left, queue: None, order: None }
             }
             ("lb", "put") => {
                 let (delayed, queue) = (at("delayed"), at("queue"));
@@ -73,6 +77,7 @@ impl FairAt {
             ("sv", "wake") => FairAt::Wakes { pid: at("pid")?, vlag: at("vlag")? },
             ("lock", "contention_begin") => FairAt::Contends { lock: at("lock_addr")?, begins: true },
             ("lock", "contention_end") => FairAt::Contends { lock: at("lock_addr")?, begins: false },
+            ("irq", "softirq_raise") => FairAt::Raises { softirq: at("vec")? },
             ("power", "cpu_idle") => FairAt::IdleState { cpu: at("cpu_id")?, state: at("state")? },
             _ => return None,
         })
@@ -96,7 +101,7 @@ impl FairAt {
                 cpu: cpu.cpu(p, e)?,
                 flag: u8::try_from(flag.int(p, e)?).ok()?,
             },
-            FairAt::Picks { pid, entity: at, left, queue } => {
+            FairAt::Picks { pid, entity: at, left, queue, order } => {
                 let left = left.and_then(|left| match left {
                     LeftAt::Time(at) => Some(Left::At(time(at)?)),
                     LeftAt::Whole { vruntime, deadline, vlag, preempt, state } => {
@@ -112,8 +117,12 @@ impl FairAt {
                 let (left_kind, left) = LeftTimes::of(left);
                 let number = |(address, nr): (At, At)| Some((queue_number(address.uint(p, e)?)?, nr.uint(p, e)?));
                 let (queue, length) = queue.and_then(number).unzip();
-                let length = u16::try_from(length.unwrap_or(0)).unwrap_or(u16::MAX);
-                Probe::Picks { pid: Pid(pid.int(p, e)?), entity: entity(at)?, left_kind, left, queue, length }
+                let (length, entity) = (length.unwrap_or(0), entity(at)?);
+                let weight = at.weight.and_then(|at| at.uint(p, e)).unwrap_or(0);
+                let own = (entity.vruntime.ns(), entity.deadline.ns(), weight);
+                let rule = order.filter(|_| length > 0).and_then(|order| order.rule(p, e, own, length));
+                let choice = RecordedChoice::of(length, rule.unwrap_or(ChoiceRule::Unrecorded));
+                Probe::Picks { pid: Pid(pid.int(p, e)?), entity, left_kind, left, queue, choice }
             }
             FairAt::Puts { pid, entity: at, vlag, delayed, queue } => Probe::Puts {
                 pid: Pid(pid.int(p, e)?),
@@ -127,6 +136,7 @@ impl FairAt {
                 let address = lock.uint(p, e)?;
                 Probe::Contends { lock: [(address >> 32) as u32, address as u32], begins: *begins }
             }
+            FairAt::Raises { softirq } => Probe::Raises { softirq: u8::try_from(softirq.uint(p, e)?).ok()? },
             FairAt::IdleState { cpu, state } => {
                 // The kernel writes −1 where a CPU leaves its state.
                 let state = state.uint(p, e)? as u32;
@@ -178,7 +188,8 @@ mod tests {
         let entity =
             Entity { vruntime: VirtualTime::of(100), deadline: VirtualTime::of(250), slice: None, weight: None };
         let (left_kind, left) = LeftTimes::of(Some(Left::At(VirtualTime::of(-1))));
-        let expected = Probe::Picks { pid: Pid(7), entity, left_kind, left, queue: None, length: 0 };
+        let expected =
+            Probe::Picks { pid: Pid(7), entity, left_kind, left, queue: None, choice: RecordedChoice::default() };
         assert_eq!(at.probe(&bytes, Endian::Little), Some(expected));
         assert!(FairAt::of(&format("lb", "switch", &fields)).is_none());
     }
@@ -208,6 +219,14 @@ mod tests {
         let bytes = payload(&[&0xffff_8000_0000_0001_u64.to_le_bytes(), &[1, 0, 0, 0]]);
         let expected = Probe::Contends { lock: [0xffff_8000, 1], begins: true };
         assert_eq!(at.probe(&bytes, Endian::Little), Some(expected));
+    }
+
+    #[test]
+    fn a_softirq_has_its_number() {
+        let at = FairAt::of(&format("irq", "softirq_raise", &[("vec", 4)])).unwrap();
+        let probe = |vec: u32| at.probe(&payload(&[&vec.to_le_bytes()]), Endian::Little);
+        assert_eq!(probe(3), Some(Probe::Raises { softirq: 3 }));
+        assert_eq!(probe(300), None);
     }
 
     #[test]

@@ -1,20 +1,24 @@
-//! Records sorted by CPU: in memory while they are few, in a temporary file without a name otherwise.
+//! Bytes that are read again later: in memory while they are few, in a temporary file without a name otherwise.
 
 use crate::limits;
 use parse::Source;
 use std::fs::File;
 use std::io::{Error, Write};
 
-/// A writer of sorted records.
+/// A writer of bytes that are read again: up to 32 MiB in memory, more in a temporary file without a name.
 #[derive(Debug, Default)]
-pub(crate) struct Sorted {
+pub struct Sorted {
     memory: Vec<u8>,
     file: Option<(File, u64)>,
 }
 
 impl Sorted {
     /// Appends bytes; returns their place.
-    pub(crate) fn append(&mut self, bytes: &[u8]) -> Result<u64, Error> {
+    ///
+    /// # Errors
+    ///
+    /// Those of the temporary file.
+    pub fn append(&mut self, bytes: &[u8]) -> Result<u64, Error> {
         if self.file.is_none() && (self.memory.len() as u64).saturating_add(bytes.len() as u64) > limits::IN_MEMORY {
             let mut file = tempfile::tempfile()?;
             file.write_all(&self.memory)?;
@@ -36,7 +40,7 @@ impl Sorted {
     }
 
     /// Returns a source that reads all bytes that were written.
-    pub(crate) fn into_source(self) -> Source {
+    pub fn into_source(self) -> Source {
         match self.file {
             Some((file, size)) => Source::File(file, size),
             None => Source::Memory(self.memory),

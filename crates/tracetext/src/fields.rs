@@ -1,0 +1,224 @@
+//! The fields of an event, from the text behind its name.
+//!
+//! Three dialects: the kernel's print formats (`comm=cat pid=7`), raw fields (`trace-cmd report -R`), and the plugins of trace-cmd and perf
+//! (`cat:7 [120] CPU:001`).
+
+use crate::limits;
+use sched::Tracepoint;
+use transcript::FieldKind;
+
+/// The value of a field in a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Printed<'l> {
+    Number(i64),
+    Text(&'l [u8]),
+}
+
+/// A field of a known event: its name, the other name under which a print format has it, and its kind.
+pub(crate) type KnownField = (&'static str, &'static str, FieldKind);
+
+const COMM: FieldKind = FieldKind::Comm;
+const INT: FieldKind = FieldKind::Signed(4);
+const LONG: FieldKind = FieldKind::Unsigned(8);
+
+/// The fields of an event that is read field by field, in the order of its format.
+pub(crate) fn known(tracepoint: Tracepoint) -> Option<&'static [KnownField]> {
+    Some(match tracepoint {
+        Tracepoint::Switch => &[
+            ("prev_comm", "", COMM),
+            ("prev_pid", "", INT),
+            ("prev_prio", "", INT),
+            ("prev_state", "", FieldKind::Signed(8)),
+            ("next_comm", "", COMM),
+            ("next_pid", "", INT),
+            ("next_prio", "", INT),
+        ],
+        Tracepoint::Wakeup | Tracepoint::WakeupNew | Tracepoint::Waking => {
+            &[("comm", "", COMM), ("pid", "", INT), ("prio", "", INT), ("target_cpu", "", INT)]
+        }
+        Tracepoint::Migrate => {
+            &[("comm", "", COMM), ("pid", "", INT), ("prio", "", INT), ("orig_cpu", "", INT), ("dest_cpu", "", INT)]
+        }
+        Tracepoint::Fork => &[
+            ("parent_comm", "comm", COMM),
+            ("parent_pid", "pid", INT),
+            ("child_comm", "", COMM),
+            ("child_pid", "", INT),
+        ],
+        Tracepoint::Exec => &[("filename", "", FieldKind::Text), ("pid", "", INT), ("old_pid", "", INT)],
+        Tracepoint::Exit => &[("comm", "", COMM), ("pid", "", INT), ("prio", "", INT)],
+        Tracepoint::Rename => &[("pid", "", INT), ("oldcomm", "", COMM), ("newcomm", "", COMM)],
+        Tracepoint::Frequency => &[("state", "", FieldKind::Unsigned(4)), ("cpu_id", "", FieldKind::Unsigned(4))],
+        _ => return None,
+    })
+}
+
+/// The fields of the creation of a task, which shows processes.
+pub(crate) const NEW_TASK: &[KnownField] = &[("pid", "", INT), ("comm", "", COMM), ("clone_flags", "", LONG)];
+
+/// Reads the fields of a known event; `None` where the text lacks one of the numbers.
+pub(crate) fn of_known<'l>(fields: &[KnownField], text: &'l [u8]) -> Option<Vec<Printed<'l>>> {
+    let pairs = pairs(text);
+    let mut values = Vec::with_capacity(fields.len());
+    for (name, other, kind) in fields {
+        // A raw text has both: `comm` is the parent's where there is no `parent_comm`.
+        let is = |wanted: &str| pairs.iter().find(|(key, _)| *key == wanted.as_bytes()).map(|(_, value)| *value);
+        let value = is(name).or_else(|| is(other).filter(|_| !other.is_empty()));
+        values.push(match (kind, value) {
+            (FieldKind::Comm | FieldKind::Text, value) => Printed::Text(value.unwrap_or_default()),
+            (_, Some(value)) if *name == "prev_state" => Printed::Number(state(value)?),
+            (_, Some(value)) if *name == "clone_flags" => Printed::Number(hexadecimal(value)?),
+            (_, Some(value)) => Printed::Number(decimal(value)?),
+            (_, None) => return None,
+        });
+    }
+    Some(values)
+}
+
+/// The names and values of `name=value name=value`. A value can have spaces, and goes on until the next name.
+pub(crate) fn pairs(text: &[u8]) -> Vec<(&[u8], &[u8])> {
+    let mut pairs: Vec<(&[u8], &[u8])> = Vec::new();
+    // Where the value before begins, and where the search goes on.
+    let (mut value, mut from) = (0, 0);
+    let mut name: Option<&[u8]> = None;
+    while let Some(at) = text.get(from..).and_then(|rest| rest.iter().position(|byte| *byte == b'=')) {
+        let at = from.saturating_add(at);
+        from = at.saturating_add(1);
+        let before = text.get(value..at).unwrap_or_default();
+        let length = before.iter().rev().take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'_').count();
+        let (rest, key) = before.split_at(before.len().saturating_sub(length));
+        let is_name = key.first().is_some_and(|byte| !byte.is_ascii_digit())
+            && (rest.is_empty() && value == 0 || rest.last().is_some_and(u8::is_ascii_whitespace));
+        // `==>` of a switch.
+        let is_arrow = matches!(text.get(from), Some(b'=' | b'>'));
+        if !is_name || is_arrow || pairs.len() >= limits::FIELDS {
+            continue;
+        }
+        if let Some(name) = name {
+            pairs.push((name, clean(rest)));
+        }
+        (name, value) = (Some(key), from);
+    }
+    if let Some(name) = name {
+        pairs.push((name, clean(text.get(value..).unwrap_or_default())));
+    }
+    pairs
+}
+
+/// A value without what stands between it and the next name.
+fn clean(value: &[u8]) -> &[u8] {
+    let value = value.trim_ascii_end();
+    value.strip_suffix(b"==>").map_or(value, <[u8]>::trim_ascii_end)
+}
+
+/// A number with a sign or without.
+pub(crate) fn decimal(text: &[u8]) -> Option<i64> {
+    let (sign, digits) = match text.strip_prefix(b"-") {
+        Some(digits) => (-1, digits),
+        None => (1, text),
+    };
+    let digits = std::str::from_utf8(digits).ok()?;
+    let value = match digits.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16).ok()?.cast_signed(),
+        None => digits.parse::<u64>().ok()?.cast_signed(),
+    };
+    Some(value.wrapping_mul(sign))
+}
+
+fn hexadecimal(text: &[u8]) -> Option<i64> {
+    let digits = std::str::from_utf8(text.strip_prefix(b"0x").unwrap_or(text)).ok()?;
+    u64::from_str_radix(digits, 16).ok().map(u64::cast_signed)
+}
+
+/// The number of a state in letters, of kernels since 5.0; a raw one is a number already.
+fn state(text: &[u8]) -> Option<i64> {
+    if text.first()?.is_ascii_digit() {
+        return decimal(text);
+    }
+    Some(letters(text, |letter| match letter {
+        b'S' => 1,
+        b'D' => 2,
+        b'T' => 4,
+        b't' => 8,
+        // `x` is a dead task of kernels before 4.14.
+        b'X' | b'x' => 0x10,
+        b'Z' => 0x20,
+        b'P' => 0x40,
+        b'I' => 0x80,
+        _ => 0,
+    }))
+}
+
+/// The number of a state in the letters of the plugins, whose bits are those of older kernels (`write_state` of
+/// `plugin_sched_switch.c`).
+fn plugin_state(text: &[u8]) -> i64 {
+    letters(text, |letter| match letter {
+        b'S' => 1,
+        b'D' => 2,
+        b'T' => 4,
+        b't' => 8,
+        b'Z' => 0x10,
+        b'X' => 0x20,
+        b'x' => 0x40,
+        b'W' => 0x80,
+        _ => 0,
+    })
+}
+
+fn letters(text: &[u8], bit: impl Fn(u8) -> i64) -> i64 {
+    let mut number = text.iter().fold(0, |number, letter| number | bit(*letter));
+    if text.contains(&b'+') {
+        number |= 0x100;
+    }
+    // A letter that no kernel has now stands for a sleep all the same.
+    if number == 0 && !text.contains(&b'R') { 0x40 } else { number }
+}
+
+/// Reads a switch or a wakeup of the plugins.
+pub(crate) fn of_plugin(tracepoint: Tracepoint, text: &[u8]) -> Option<Vec<Printed<'_>>> {
+    let text = text.get(..text.len().min(limits::PLUGIN)).unwrap_or_default();
+    match tracepoint {
+        Tracepoint::Switch => {
+            let at = arrow(text)?;
+            let (prev, next) = (text.get(..at)?, text.get(at.saturating_add(5)..)?);
+            let ([prev_comm, prev_pid, prev_prio], state) = plugin_task(prev)?;
+            let ([next_comm, next_pid, next_prio], _) = plugin_task(next)?;
+            let state = Printed::Number(plugin_state(state.trim_ascii()));
+            Some(vec![prev_comm, prev_pid, prev_prio, state, next_comm, next_pid, next_prio])
+        }
+        Tracepoint::Wakeup | Tracepoint::WakeupNew | Tracepoint::Waking => {
+            let ([comm, pid, prio], rest) = plugin_task(text)?;
+            let at = rest.windows(4).position(|part| part == b"CPU:")?;
+            let (cpu, _) = crate::line::number(rest.get(at.saturating_add(4)..)?)?;
+            Some(vec![comm, pid, prio, Printed::Number(cpu.cast_signed())])
+        }
+        _ => None,
+    }
+}
+
+/// The place of ` ==> `, behind which a task follows.
+fn arrow(text: &[u8]) -> Option<usize> {
+    let mut places =
+        (0..text.len().saturating_sub(4)).filter(|at| text.get(*at..at.saturating_add(5)) == Some(b" ==> "));
+    places.find(|at| {
+        let sides = text.get(..*at).zip(text.get(at.saturating_add(5)..));
+        sides.is_some_and(|(prev, next)| plugin_task(prev).is_some() && plugin_task(next).is_some())
+    })
+}
+
+/// `NAME:PID [PRIORITY]` at the start, and what follows. A name can have colons and brackets: the last place counts where all parts fit.
+fn plugin_task(text: &[u8]) -> Option<([Printed<'_>; 3], &[u8])> {
+    let fits = |at: usize| {
+        let (pid, rest) = signed(text.get(at.saturating_add(1)..)?)?;
+        let (prio, rest) = signed(rest.strip_prefix(b" [")?)?;
+        let rest = rest.strip_prefix(b"]")?;
+        Some(([Printed::Text(text.get(..at)?), Printed::Number(pid), Printed::Number(prio)], rest))
+    };
+    (0..text.len()).rev().filter(|at| text.get(*at) == Some(&b':')).find_map(fits)
+}
+
+fn signed(text: &[u8]) -> Option<(i64, &[u8])> {
+    let (sign, digits) = text.strip_prefix(b"-").map_or((1, text), |digits| (-1, digits));
+    let (number, rest) = crate::line::number(digits)?;
+    Some((number.cast_signed().wrapping_mul(sign), rest))
+}

@@ -1,0 +1,71 @@
+//! Reads printed traces: a line of text for each event.
+//!
+//! In goes what `trace-cmd report` (also with `-t`, `-R`, `-l`, `-N`), the kernel's `trace` and `trace_pipe`, or `perf script` (also with
+//! `--ns`, and any `-F` that has PID, CPU, time and event) printed, or a page of systrace (HTML). Out comes a [`parse::Trace`], as one of a trace.dat is ([`open`]).
+//! Times with six digits are ordered as their lines are. Nothing here panics, whatever the bytes. Begin reading in `line.rs`, what a line
+//! says, then `fields.rs`, what its event says.
+//!
+//! ```
+//! use parse::{Options, Source};
+//!
+//! let line = "  <idle>-0  [001] d..2. 12.000350: sched_waking: comm=cat pid=7 prio=120 target_cpu=001\n";
+//! let source = Source::Memory(line.into());
+//! assert!(tracetext::is_text(&source));
+//! let trace = tracetext::open(&source, Options::default()).unwrap();
+//! assert_eq!(trace.start(), Some(sched::Ts(12_000_350_000)));
+//! ```
+#![deny(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable)]
+#![cfg_attr(test, allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used, clippy::panic))]
+
+mod fields;
+mod html;
+mod limits;
+mod line;
+mod lines;
+mod scan;
+#[cfg(test)]
+mod tests;
+
+use line::PrintedLine;
+use parse::{Error, Options, Source, Trace};
+
+/// Bytes in which a text shows that it is one.
+const HEAD: u64 = 64 << 10;
+
+/// Whether a file is a printed trace: its beginning has a line with an event, and no byte of a binary file; or it is a page of systrace with
+/// such a line.
+#[must_use]
+pub fn is_text(source: &Source) -> bool {
+    let head = source.get(&(0..source.size().min(HEAD))).unwrap_or_default();
+    if html::is_page(&head) {
+        return html::has_event(source);
+    }
+    !head.contains(&0)
+        && head.split(|byte| *byte == b'\n').any(|line| matches!(PrintedLine::of(line), PrintedLine::Event(_)))
+}
+
+/// Opens a printed trace.
+///
+/// # Errors
+///
+/// No line with an event in it, or those of the temporary file.
+pub fn open(source: &Source, options: Options) -> Result<Trace, Error> {
+    let recording = scan::recording(source)?;
+    Trace::of_recording(recording, options)
+}
+
+/// Reads all records in time order; returns their number. The fuzz target calls this function.
+#[doc(hidden)]
+#[must_use]
+pub fn fuzz(bytes: &[u8]) -> u64 {
+    let Ok(trace) = open(&Source::Memory(bytes.to_vec()), Options { threads: 1, ..Options::default() }) else {
+        return 0;
+    };
+    let (mut records, mut last) = (0u64, sched::Ts::MIN);
+    trace.records(&mut |record| {
+        assert!(record.ts >= last, "the records are in order");
+        (last, records) = (record.ts, records.saturating_add(1));
+        std::ops::ControlFlow::Continue(())
+    });
+    records
+}

@@ -1,0 +1,13 @@
+//! Limits on the counts and lengths that a file sets. `docs/limits.md` has the table of them.
+
+/// Bytes of a line. The kernel prints at most a page.
+pub(crate) const LINE: usize = 64 << 10;
+
+/// Fields of an event; what follows belongs to the last one.
+pub(crate) const FIELDS: usize = 48;
+
+/// Bytes of an event of the plugins, which are searched for every place where its parts fit. A switch has at most 101.
+pub(crate) const PLUGIN: usize = 128;
+
+/// Bytes of a page of systrace before the first event, its own code among them, which is some 5 MB.
+pub(crate) const CODE: u64 = 64 << 20;
