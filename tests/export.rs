@@ -318,3 +318,36 @@ fn waits_on_cpus_without_events_have_no_rows() {
     assert!(cpus.contains(&("9".to_owned(), "0".to_owned())), "{cpus:?}");
     assert!(cpus.iter().all(|(pid, cpu)| pid != "8" && cpu == "0"), "{cpus:?}");
 }
+
+/// The fields of chosen events are columns, whose values are those of the events' texts, which `trace-cmd report` prints as well.
+#[test]
+fn the_fields_of_chosen_events_are_columns() {
+    let (trace, folder) = (fixture("hackbench.dat"), scratch("export-fields"));
+    let trace = trace.to_str().expect("a path");
+    let of = |more: &[&str]| {
+        let ran = schedviz(&[&["export", trace, "--csv", "-", "--tables", "event", "-q"], more].concat());
+        csv(&String::from_utf8(ran.success().stdout).expect("a table"))
+    };
+    let switches = of(&["--events", "sched_switch"]);
+    assert!(switches.len() > 1000, "{}", switches.len());
+    for row in &switches {
+        let text = format!("{}:{} [{}] ", row["field_prev_comm"], row["field_prev_pid"], row["field_prev_prio"]);
+        assert!(row["details"].starts_with(&text), "{row:?}");
+        let next = format!(" ==> {}:{} [{}]", row["field_next_comm"], row["field_next_pid"], row["field_next_prio"]);
+        assert!(row["details"].ends_with(&next), "{row:?}");
+    }
+    // Of several events, those that lack a field have none; the table without a choice has no such columns.
+    let several = of(&["--events", "sched:sched_wakeup,sched_switch", "--max", "0.1"]);
+    let woken = several.iter().find(|row| row["event"] == "sched_wakeup").expect("a wakeup");
+    assert!(woken["field_prev_pid"].is_empty() && !woken["field_target_cpu"].is_empty(), "{woken:?}");
+    let every = of(&["--max", "0.1"]);
+    assert!(every.iter().all(|row| !row.contains_key("field_prev_pid")));
+    let is_chosen = |row: &&Row| ["sched_wakeup", "sched_switch"].contains(&row["event"].as_str());
+    assert_eq!(several.len(), every.iter().filter(is_chosen).count());
+    // The events are written beside the other tables, and a slip is refused.
+    let to = folder.to_str().expect("a path");
+    schedviz(&["export", trace, "--csv", to, "--events", "sched_wakeup_new", "-q"]).success();
+    assert!(!read(&folder, "event").is_empty() && !read(&folder, "wait").is_empty());
+    let refused = schedviz(&["export", trace, "--csv", to, "--events", "sched_swich"]);
+    assert!(refused.code == Some(1) && refused.stderr.contains("no event of this trace matches"), "{}", refused.stderr);
+}

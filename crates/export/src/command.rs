@@ -1,16 +1,18 @@
 //! `schedviz export`: the facts of traces as tables for databases and spreadsheets.
 
 mod destination;
+mod fields;
 mod perfetto_file;
 mod run_row;
 
 pub use perfetto_file::write as write_perfetto;
 
-use crate::{EventRow, FactTable, Output, RestartRows, Tables, TaskRuns};
+use crate::{EventRow, FactTable, Output, RestartRows, Tables, TaskRuns, Value};
 use anyhow::{Result, bail};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use compare::measures::{self, Reports, RunAnalyses, RunOptions};
 use events::Balance;
+use fields::FieldColumns;
 use question::Subcommand;
 use sched::names::NameHistory;
 use sched::{Comm, Joined, Pass, Pid, Selected, Ts};
@@ -50,6 +52,16 @@ pub struct ExportArgs {
     /// Tables to write, separated by commas [default: all but event]
     #[arg(long, value_name = "TABLES", help_heading = "Output", value_delimiter = ',', value_parser = tables())]
     tables: Vec<FactTable>,
+    /// Only these events in the table `event`, which is then written, with a column for each of their fields: SYSTEM:NAME,
+    /// with * for any part; several with commas
+    #[arg(
+        long,
+        value_name = "SYSTEM:NAME",
+        help_heading = "Output",
+        value_delimiter = ',',
+        conflicts_with = "perfetto"
+    )]
+    events: Vec<String>,
     #[command(flatten)]
     waiters: WaiterArgs,
     #[command(flatten)]
@@ -66,6 +78,8 @@ Examples:
                                              violation first
   schedviz export trace.dat --csv tables --tables run,event --min 3 --max 3.2
                                              some tables, of a window
+  schedviz export trace.dat --csv - --tables event --events sched_switch
+                                             its fields as columns
   schedviz export *.dat --parquet tables     for DuckDB or Spark, each trace
                                              in files of its own
   schedviz export trace.dat --perfetto trace.pftrace --min 3 --max 3.2
@@ -81,7 +95,7 @@ impl Subcommand for ExportCommand {
     const NAME: &'static str = "export";
     const QUESTION: Option<(&'static str, &'static str)> =
         Some(("Can I have the facts as tables, or in Perfetto?", "TRACE"));
-    const BRIEF: &'static [&'static str] = &["csv", "parquet", "perfetto", "tables"];
+    const BRIEF: &'static [&'static str] = &["csv", "parquet", "perfetto", "tables", "events"];
     type Args = ExportArgs;
 
     fn run(args: &ExportArgs) -> Result<ExitCode> {
@@ -107,6 +121,7 @@ impl ExportArgs {
     /// The tables that the arguments ask for.
     fn wanted(&self) -> Vec<FactTable> {
         let wanted = |table: &FactTable| match self.tables.as_slice() {
+            _ if *table == FactTable::Event && !self.events.is_empty() => true,
             [] => *table != FactTable::Event,
             named => named.contains(table),
         };
@@ -125,23 +140,25 @@ pub(crate) fn run(args: &ExportArgs) -> Result<()> {
         return perfetto_file::write(session, args.waiters.without_choice(), file);
     }
     let files = groups::files(&args.traces, &args.group)?;
-    let names = groups::names(&files.iter().map(|(_, path)| path.as_path()).collect::<Vec<_>>());
+    let paths: Vec<&Path> = files.iter().map(|(_, path)| path.as_path()).collect();
+    let names = groups::names(&paths);
+    let fields = FieldColumns::of(&args.events, &paths, &args.read)?;
     let written = match (&args.csv, &args.parquet) {
-        (Some(folder), _) => destination::csv(folder, &args.wanted())?,
-        (None, Some(folder)) => destination::parquet(folder, &args.wanted(), args.read.threads())?,
+        (Some(folder), _) => destination::csv(folder, &args.wanted(), &fields)?,
+        (None, Some(folder)) => destination::parquet(folder, &args.wanted(), &fields, args.read.threads())?,
         (None, None) => bail!("--csv, --parquet or --perfetto is missing"),
     };
     for ((group, path), name) in files.iter().zip(&names) {
         written.output.begin(group.as_deref(), name)?;
         let warned = Some(name.as_str()).filter(|_| files.len() > 1);
-        export(args, path, warned, &written.output)?;
+        export(args, path, warned, &written.output, &fields)?;
         written.output.end()?;
     }
     written.finish(args.read.quiet)
 }
 
 /// Writes the rows of one trace.
-fn export(args: &ExportArgs, path: &Path, warned: Option<&str>, output: &Output) -> Result<()> {
+fn export(args: &ExportArgs, path: &Path, warned: Option<&str>, output: &Output, fields: &FieldColumns) -> Result<()> {
     let session = Session::open(path, &args.read, &args.window)?.with_judged_command()?;
     let cpus = &session.shown.chosen;
     let waiters = args.waiters.without_choice();
@@ -198,7 +215,7 @@ fn export(args: &ExportArgs, path: &Path, warned: Option<&str>, output: &Output)
         measures::conclude(&session, Reports::of((violation, reasons, waits)), diagnostics, run_row::MAX_LOSS);
     run_row::write(&session, &measured, (outcome.from, outcome.to), output);
     if output.has(FactTable::Event) {
-        list_events(&session, &tables)?;
+        list_events(&session, &args.events, fields, &tables)?;
     }
     Ok(output.check()?)
 }
@@ -212,10 +229,12 @@ struct Printed {
     command: Option<Comm>,
     id: u16,
     details: String,
+    fields: Vec<Value<'static>>,
 }
 
-/// Lists all events of the window.
-fn list_events(session: &Session, tables: &Tables<'_>) -> Result<()> {
+/// Lists the events of the window that match `events`, or all of them.
+fn list_events(session: &Session, events: &[String], fields: &FieldColumns, tables: &Tables<'_>) -> Result<()> {
+    let chosen = fields::chosen(events, &session.trace)?;
     let buffers: Vec<String> = session.trace.info().buffers.into_iter().map(|buffer| buffer.name.into()).collect();
     let last = session.last();
     let print = |records: &mut dyn Iterator<Item = parse::Neighbours<'_>>| {
@@ -224,10 +243,12 @@ fn list_events(session: &Session, tables: &Tables<'_>) -> Result<()> {
             if record.ts > last {
                 return (printed, ControlFlow::Break(()));
             }
-            if session.shown.chosen.has(record.cpu) {
+            let is_chosen = chosen.as_ref().is_none_or(|ids| ids.contains(&record.id()));
+            if is_chosen && session.shown.chosen.has(record.cpu) {
+                let fields = fields.values(&record);
                 let (ts, cpu, buffer) = (record.ts, record.cpu, record.buffer);
                 let (pid, command, id, details) = (record.pid(), record.saved_command(), record.id(), record.printed());
-                printed.push(Printed { ts, cpu, buffer, pid, command, id, details });
+                printed.push(Printed { ts, cpu, buffer, pid, command, id, details, fields });
             }
         }
         (printed, ControlFlow::Continue(()))
@@ -256,6 +277,7 @@ fn list_events(session: &Session, tables: &Tables<'_>) -> Result<()> {
                 command,
                 name: format.map(|format| (format.system.as_str(), format.name.as_str())),
                 details: &event.details,
+                fields: &event.fields,
             });
         }
         flow

@@ -80,6 +80,8 @@ pub struct EventRow<'e> {
     pub name: Option<(&'e str, &'e str)>,
     /// The text of the event.
     pub details: &'e str,
+    /// The values of the columns of fields, where the table has some.
+    pub fields: &'e [Value<'e>],
 }
 
 /// Makes rows of facts, and gives them to an [`Output`].
@@ -244,18 +246,19 @@ impl<'o> Tables<'o> {
 
     /// Adds a recorded event.
     pub fn event(&self, event: &EventRow<'_>) {
-        self.output.row(
-            FactTable::Event,
-            &[
-                event.ts.into(),
-                event.cpu.into(),
-                event.buffer.into(),
-                event.pid.into(),
-                Value::command(&event.command),
-                event.name.map(|(system, _)| system).into(),
-                event.name.map(|(_, name)| name).into(),
-                event.details.into(),
-            ],
-        );
+        let row = [
+            event.ts.into(),
+            event.cpu.into(),
+            event.buffer.into(),
+            event.pid.into(),
+            Value::command(&event.command),
+            event.name.map(|(system, _)| system).into(),
+            event.name.map(|(_, name)| name).into(),
+            event.details.into(),
+        ];
+        match event.fields {
+            [] => self.output.row(FactTable::Event, &row),
+            fields => self.output.row(FactTable::Event, &[&row, fields].concat()),
+        }
     }
 }

@@ -129,7 +129,9 @@ impl FactTable {
                  A migration on the way does not end it."
             }
             FactTable::Event => {
-                "One row for each recorded event, as `schedviz list` prints them; only where `--tables` names it."
+                "One row for each recorded event, as `schedviz list` prints them; only where `--tables` names it, or `--events` \
+                 chooses some. The fields of chosen events are further columns, `field_NAME`: a number BIGINT, null where it is beyond \
+                 2⁶³ or the event lacks it, all else VARCHAR."
             }
         }
     }

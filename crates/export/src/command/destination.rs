@@ -1,5 +1,6 @@
 //! The files of the tables.
 
+use super::fields::FieldColumns;
 use super::run_row;
 use crate::{Csv, FactTable, Output, Sink};
 use anyhow::{Context, Result, bail};
@@ -109,23 +110,24 @@ impl Written {
     }
 }
 
-/// The columns of a table.
-fn columns(table: FactTable) -> Cow<'static, [crate::Column]> {
+/// The columns of a table, those of the fields of events among them.
+fn columns(table: FactTable, fields: &FieldColumns) -> Cow<'static, [crate::Column]> {
     match table {
+        FactTable::Event => [table.columns(), &fields.columns()].concat().into(),
         FactTable::Run => [table.columns(), &run_row::metric_columns()].concat().into(),
         _ => table.columns().into(),
     }
 }
 
 /// Begins tables as comma-separated values in a folder, or one on standard output.
-pub(super) fn csv(folder: &Path, tables: &[FactTable]) -> Result<Written> {
+pub(super) fn csv(folder: &Path, tables: &[FactTable], fields: &FieldColumns) -> Result<Written> {
     let mut output = Output::default();
     if folder.as_os_str() == "-" {
         let [table] = tables else {
             bail!("--csv - writes a single table; choose one with --tables, or name a folder");
         };
         let spool = Spool(tempfile::tempfile().context("a temporary file for standard output")?);
-        let csv = Csv::new(Box::new(spool), &columns(*table))?;
+        let csv = Csv::new(Box::new(spool), &columns(*table, fields))?;
         let output = output.with(*table, Box::new(csv));
         return Ok(Written { output, folder: None, tables: 1, replaced: false });
     }
@@ -136,7 +138,7 @@ pub(super) fn csv(folder: &Path, tables: &[FactTable]) -> Result<Written> {
     for table in tables {
         let name = format!("{}.csv", table.name());
         replaced |= folder.join(&name).exists();
-        let csv = Csv::new(Box::new(files.file(Path::new(&name))?), &columns(*table))?;
+        let csv = Csv::new(Box::new(files.file(Path::new(&name))?), &columns(*table, fields))?;
         output = output.with(*table, Box::new(csv));
     }
     Ok(Written { output, folder: Some((folder.to_owned(), files)), tables: tables.len(), replaced })
@@ -145,7 +147,7 @@ pub(super) fn csv(folder: &Path, tables: &[FactTable]) -> Result<Written> {
 /// Begins tables as Parquet: `FOLDER/TABLE/group=GROUP/run=RUN/TABLE.parquet`. `threads`: the number of threads that may be
 /// used.
 #[cfg(feature = "parquet")]
-pub(super) fn parquet(folder: &Path, tables: &[FactTable], threads: usize) -> Result<Written> {
+pub(super) fn parquet(folder: &Path, tables: &[FactTable], fields: &FieldColumns, threads: usize) -> Result<Written> {
     if folder.exists() && !folder.is_dir() {
         bail!("{} is a file; --parquet names a folder", folder.display());
     }
@@ -158,7 +160,7 @@ pub(super) fn parquet(folder: &Path, tables: &[FactTable], threads: usize) -> Re
             let place = root.join(partition("group", group)).join(partition("run", Some(run)));
             Ok(Box::new(files.file(&place.join(&name))?))
         };
-        let parquet = crate::Parquet::new(table.name(), &columns(*table), Box::new(make), &encoders)?;
+        let parquet = crate::Parquet::new(table.name(), &columns(*table, fields), Box::new(make), &encoders)?;
         output = output.with(*table, Box::new(parquet));
     }
     Ok(Written { output, folder: Some((folder.to_owned(), files)), tables: tables.len(), replaced: false })
@@ -166,7 +168,7 @@ pub(super) fn parquet(folder: &Path, tables: &[FactTable], threads: usize) -> Re
 
 /// Refuses Parquet: this program was built without it.
 #[cfg(not(feature = "parquet"))]
-pub(super) fn parquet(_: &Path, _: &[FactTable], _: usize) -> Result<Written> {
+pub(super) fn parquet(_: &Path, _: &[FactTable], _: &FieldColumns, _: usize) -> Result<Written> {
     bail!("this program was built without Parquet; build it with --features parquet, or use --csv")
 }
 
