@@ -77,6 +77,7 @@ mod placement;
 mod plot;
 mod preemptions;
 mod print_format;
+mod python;
 mod queued;
 mod queued_sums;
 mod readme;

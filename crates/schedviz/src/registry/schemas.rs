@@ -2,17 +2,23 @@
 
 use super::COMMANDS;
 use crate::commands::info;
-use question::{NamedSchema, schema};
+use question::{Entry, NamedSchema, schema};
 use std::path::Path;
 
-/// Returns the schemas of all documents: those of questions, and of the commands that answer none.
+/// Returns the schemas of all documents.
 fn all() -> Vec<NamedSchema> {
-    let mut all: Vec<NamedSchema> = COMMANDS.iter().flat_map(question::Entry::schemas).collect();
-    all.push(schema::<info::Report>(info::SCHEMA));
-    all.push(schema::<machine::Machine>(machine::SCHEMA));
-    #[cfg(target_os = "linux")]
-    all.push(schema::<record::moment::Moment>(record::moment::SCHEMA));
-    all
+    COMMANDS.iter().flat_map(of).collect()
+}
+
+/// Returns the schemas of the documents of a command: those of a question, or of a command that answers none.
+pub(super) fn of(entry: &Entry) -> Vec<NamedSchema> {
+    match entry.name {
+        "info" => vec![schema::<info::Report>(info::SCHEMA)],
+        "machine" => vec![schema::<machine::Machine>(machine::SCHEMA)],
+        #[cfg(target_os = "linux")]
+        "top" => vec![schema::<record::moment::Moment>(record::moment::SCHEMA)],
+        _ => entry.schemas(),
+    }
 }
 
 /// The schemas in `docs/schemas` are those of the types. `SCHEDVIZ_BLESS=1` writes them.
@@ -23,12 +29,17 @@ fn the_schemas_in_the_documentation_are_those_of_the_types() {
         let name = id.trim_start_matches("schedviz/").replace('/', "-");
         let path = folder.join(format!("{name}.json"));
         let text = serde_json::to_string_pretty(&schema).expect("JSON") + "\n";
-        if std::env::var_os("SCHEDVIZ_BLESS").is_some() {
-            std::fs::write(&path, &text).expect("written");
-        }
-        let kept = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-        assert!(kept == text, "{name} differs; SCHEDVIZ_BLESS=1 rewrites it");
+        check(&path, &text);
     }
     let files = std::fs::read_dir(&folder).expect("the schemas").count();
     assert_eq!(files, all().len(), "a schema belongs to no document");
+}
+
+/// Compares a file of the repository with what it should be; `SCHEDVIZ_BLESS=1` writes it.
+pub(super) fn check(path: &Path, text: &str) {
+    if std::env::var_os("SCHEDVIZ_BLESS").is_some() {
+        std::fs::write(path, text).expect("written");
+    }
+    let kept = std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    assert!(kept == text, "{} differs; SCHEDVIZ_BLESS=1 rewrites it", path.display());
 }
