@@ -5,7 +5,7 @@ use crate::choice::Choice;
 use crate::listing;
 use crate::runs;
 use anyhow::Result;
-use question::Subcommand;
+use question::{Answers, Subcommand};
 use session::args::{SymbolArgs, TaskArgs, TraceArgs};
 use session::formats::{Formats, OutputArgs};
 use std::process::ExitCode;
@@ -60,6 +60,7 @@ pub struct ListCommand;
 impl Subcommand for ListCommand {
     const NAME: &'static str = "list";
     const QUESTION: Option<(&'static str, &'static str)> = Some(("When did these events happen?", "TRACE"));
+    const ANSWERS: Option<Answers> = Some(Answers::Lines);
     type Args = ListArgs;
 
     fn run(args: &ListArgs) -> Result<ExitCode> {

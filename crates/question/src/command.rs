@@ -32,11 +32,24 @@ pub trait Subcommand: 'static {
     /// The arguments under a heading of `--help` that `-h` shows as well, by name, beside those that many commands share.
     const BRIEF: &'static [&'static str] = &[];
 
+    /// The form in which the command answers a question about files that it is given, while it writes none; nothing where it writes files,
+    /// serves a page, or asks the running machine. `schedviz mcp` offers the commands that have one. A [`Question`] has documents.
+    const ANSWERS: Option<Answers> = None;
+
     /// The arguments of the command; their documentation is its help.
     type Args: Args;
 
     /// Does the work of the command, and returns the exit status. Messages go through [`session::messages`].
     fn run(args: &Self::Args) -> Result<ExitCode>;
+}
+
+/// The form of an answer on standard output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answers {
+    /// One JSON document, which `--json` asks for.
+    Document,
+    /// Lines of text, which can be too many to be held.
+    Lines,
 }
 
 /// A question about a trace, which a command answers.
@@ -110,6 +123,8 @@ pub struct Entry {
     pub question: Option<(&'static str, &'static str)>,
     /// Whether `schedviz --help` leaves the command out.
     pub is_hidden: bool,
+    /// The form of its answer: see [`Subcommand::ANSWERS`].
+    pub answers: Option<Answers>,
     define: fn(clap::Command) -> clap::Command,
     parse: fn(&mut ArgMatches) -> Result<Invocation, clap::Error>,
     contract: Option<Contract>,
@@ -141,6 +156,7 @@ impl Entry {
             first_step: C::FIRST_STEP,
             question: C::QUESTION,
             is_hidden: C::IS_HIDDEN,
+            answers: C::ANSWERS,
             define: defined::<C>,
             parse: parsed::<C>,
             contract: None,
@@ -157,7 +173,7 @@ impl Entry {
             #[cfg(feature = "schema")]
             schemas: Q::schemas,
         };
-        Entry { contract: Some(contract), ..Entry::command::<Q>() }
+        Entry { contract: Some(contract), answers: Some(Answers::Document), ..Entry::command::<Q>() }
     }
 
     /// Returns the definition of the command for clap. Its arguments are defined when the command is used: to define those of all

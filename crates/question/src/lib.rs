@@ -16,7 +16,7 @@ mod command;
 mod metric;
 mod task_question;
 
-pub use command::{Entry, Invocation, Question, Subcommand};
+pub use command::{Answers, Entry, Invocation, Question, Subcommand};
 #[cfg(feature = "schema")]
 pub use command::{NamedSchema, schema};
 pub use metric::{Better, Metric, MetricOf, Spread, median};

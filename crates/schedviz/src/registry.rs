@@ -6,6 +6,7 @@ mod described;
 #[cfg(test)]
 mod documentation;
 mod manual;
+mod mcp;
 mod report;
 #[cfg(all(test, feature = "schema"))]
 mod schemas;
@@ -51,6 +52,7 @@ pub const COMMANDS: &[Entry] = &[
     #[cfg(target_os = "linux")]
     Entry::command::<record::TopCommand>(),
     Entry::command::<commands::machine::MachineCommand>(),
+    Entry::command::<mcp::McpCommand>(),
     Entry::command::<manual::ManualCommand>(),
     #[cfg(target_os = "linux")]
     Entry::command::<record::RunWhenContinued>(),

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use machine::Machine;
 use parse::{BufferInfo, ClockKind, CpuEventCounts, EventCount, FileIssue, Trace};
-use question::Subcommand;
+use question::{Answers, Subcommand};
 use sched::event::CleanText;
 use sched::nouns::noun;
 use sched::topology::{format_cpu_list, shorten_cpu_list};
@@ -240,6 +240,7 @@ impl Subcommand for InfoCommand {
     const NAME: &'static str = "info";
     const QUESTION: Option<(&'static str, &'static str)> =
         Some(("What does the trace hold, and was anything lost?", "TRACE"));
+    const ANSWERS: Option<Answers> = Some(Answers::Document);
     type Args = InfoArgs;
 
     fn run(args: &InfoArgs) -> Result<ExitCode> {

@@ -12,7 +12,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 /// The options that name an output: their words are no inputs.
-const OUTPUTS: [&str; 4] = ["output", "perfetto", "index", "summary"];
+pub const OUTPUTS: [&str; 4] = ["output", "perfetto", "index", "summary"];
 
 /// The argument that holds a command to run.
 const COMMAND: &str = "command";
@@ -41,8 +41,8 @@ pub fn register(command: &Command, matches: &ArgMatches) -> Result<()> {
 }
 
 /// The files that a word of the command line may name: itself, or the members of a group, `NAME=FILE[,FILE...]`; with
-/// `*` those that match.
-fn candidates(word: &OsStr) -> Vec<PathBuf> {
+/// `*` those that match; those in a folder of runs, and the machine file beside each.
+pub fn candidates(word: &OsStr) -> Vec<PathBuf> {
     let mut found = vec![PathBuf::from(word)];
     let Some(text) = word.to_str() else { return found };
     let members = text.split_once('=').map_or(text, |(_, members)| members);
