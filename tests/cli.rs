@@ -18,6 +18,16 @@ fn the_default_output_is_named_after_the_trace_and_written_here() {
     assert_eq!(std::fs::read_dir(&folder).expect("a folder").count(), 1, "nothing else is left there");
 }
 
+/// The packages have the server for assistants; a build without it says so.
+#[cfg(not(feature = "mcp"))]
+#[test]
+fn a_build_without_the_server_says_how_to_have_it() {
+    let mut command = std::process::Command::new(crate::support::built_program());
+    let ran = command.args(["mcp", &path("")]).stdin(std::process::Stdio::null()).output().expect("the program runs");
+    let errors = String::from_utf8_lossy(&ran.stderr);
+    assert!(ran.status.code() == Some(1) && errors.contains("--features mcp"), "{errors}");
+}
+
 #[test]
 fn errors_say_what_to_do() {
     let absent = "/no/such/trace.dat".to_owned();

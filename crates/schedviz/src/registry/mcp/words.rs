@@ -91,7 +91,12 @@ impl CommandLine {
         let plain = tool.command.clone().color(clap::ColorChoice::Never);
         let matches = plain.try_get_matches_from(self.run()).map_err(|refused| {
             let text = refused.to_string();
-            text.split("\n\nUsage").next().unwrap_or_default().trim_start_matches("error: ").to_owned()
+            text.split("\n\nUsage")
+                .next()
+                .and_then(|text| text.split("\n\nFor more").next())
+                .unwrap_or_default()
+                .trim_start_matches("error: ")
+                .to_owned()
         })?;
         let is_typed = |arg: &&Arg| matches.value_source(arg.get_id().as_str()) == Some(ValueSource::CommandLine);
         let is_offered =
