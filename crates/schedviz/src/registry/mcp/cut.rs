@@ -63,6 +63,10 @@ pub(super) fn cut(value: &Value, pointer: &str, rows: Rows, budget: usize) -> Cu
         let cut = cutter.root(value, pointer);
         let (shown, of) = match (&cut.value, value) {
             (Value::Object(shown), Value::Object(all)) => (shown.len(), all.len()),
+            // The first row, at least, with shorter lists in it.
+            (Value::Array(shown), Value::Array(all)) => {
+                (shown.len().min(1), all.len().saturating_sub(rows.from).min(rows.most).min(1))
+            }
             _ => (0, 0),
         };
         if shown == of {
@@ -267,7 +271,7 @@ mod tests {
     /// Page by page, each row is shown once.
     #[test]
     fn pages_of_a_list_are_the_list() {
-        let rows: Vec<Value> = (0..500).map(|n| json!({ "n": n, "inner": [n; 3] })).collect();
+        let rows: Vec<Value> = (0..500).map(|n| json!({ "n": n, "inner": vec![n; 3] })).collect();
         let (mut all, mut pages) = (Vec::new(), 0);
         let mut from = Some(0);
         while let Some(at) = from {
@@ -279,11 +283,17 @@ mod tests {
         }
         assert!(all == rows && pages > 10, "{pages} pages");
         let few = cut(&Value::Array(rows.clone()), "", Rows { from: 498, most: 1 }, 900);
-        assert_eq!(few.value, json!([rows[498]]));
-        // A row that no answer can show has a part of its own.
-        let wide = cut(&json!([1, { "a": "x".repeat(900), "b": 2 }, 3]), "/r", Rows { from: 1, most: 9 }, 500);
-        let parts: Vec<_> = wide.left_out.iter().map(|left| (left.part.as_str(), left.from)).collect();
-        assert_eq!((wide.value, parts), (json!([]), vec![("/r/1", None), ("/r", Some(2))]));
+        assert_eq!(few.value, json!([{ "n": 498, "inner": [498] }]), "each list has so many rows");
+        // A row that does not fit is shown in part; one that no answer can show is named.
+        let long = "x".repeat(900);
+        let wide = cut(&json!([1, { "a": long, "b": 2 }, 3]), "/r", Rows { from: 1, most: 9 }, 500);
+        assert_eq!(
+            (&wide.value[0], wide.left_out.last().map(|left| left.fields.clone())),
+            (&json!({ "b": 2 }), Some(vec!["a".to_owned()]))
+        );
+        let none = cut(&json!([1, long, 3]), "/r", Rows { from: 1, most: 9 }, 500);
+        let parts: Vec<_> = none.left_out.iter().map(|left| (left.part.as_str(), left.from)).collect();
+        assert_eq!((none.value, parts), (json!([]), vec![("/r/1", None), ("/r", Some(2))]));
     }
 
     /// A text that does not fit is left out as a whole, and so are fields of an object with too many.
