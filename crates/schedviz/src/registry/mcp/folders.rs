@@ -133,7 +133,7 @@ impl Folders {
                 let stem = recording.file_stem().unwrap_or_default().as_encoded_bytes();
                 name.as_encoded_bytes().starts_with(stem)
             };
-            if at.exists() && self.inside(&at).is_none() && recordings.iter().any(|recording| is_of(recording)) {
+            if at.exists() && self.inside(&at).is_none() && recordings.iter().any(is_of) {
                 return Err(format!("the link {} leads out of the folders", at.display()));
             }
         }

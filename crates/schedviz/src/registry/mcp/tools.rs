@@ -2,6 +2,7 @@
 
 use crate::commands::info::InfoCommand;
 use crate::registry::COMMANDS;
+use clap::builder::PossibleValue;
 use clap::{Arg, ArgAction};
 use question::{Answers, Entry, Subcommand};
 use serde_json::{Map, Value, json};
@@ -188,8 +189,7 @@ pub(super) fn object(properties: Map<String, Value>, required: Vec<String>) -> M
 /// The JSON schema of the value of an argument.
 fn property(arg: &Arg) -> Value {
     let choices = arg.get_possible_values();
-    let choices: Vec<&str> =
-        choices.iter().filter(|value| !value.is_hide_set()).map(|value| value.get_name()).collect();
+    let choices: Vec<&str> = choices.iter().filter(|value| !value.is_hide_set()).map(PossibleValue::get_name).collect();
     let one = match kind(arg) {
         Kind::Switch if matches!(arg.get_action(), ArgAction::Count) => json!({ "type": "integer" }),
         Kind::Switch => json!({ "type": "boolean" }),
