@@ -72,7 +72,7 @@ impl Subcommand for McpCommand {
     #[cfg(feature = "mcp")]
     fn run(args: &McpArgs) -> Result<ExitCode> {
         let folders = folders::Folders::open(&args.folders)?;
-        let limits = child::Limits::seconds(args.timeout);
+        let limits = child::QuestionLimits::seconds(args.timeout);
         server::serve(server::Server::new(folders, answer::Budget::tokens(args.tokens), limits)?)?;
         Ok(ExitCode::SUCCESS)
     }

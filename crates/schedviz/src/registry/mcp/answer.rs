@@ -1,7 +1,7 @@
 //! An answer: the document cut to its budget, what was left out, how far it can be trusted, and the command line that shows the same.
 
 use super::child::{Ran, SomeLines};
-use super::cut::{Cut, LeftOut, Rows, cut};
+use super::cut::{Cut, LeftOut, RowsWanted, cut};
 use super::words::Paging;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -133,7 +133,7 @@ impl Answer {
         };
         self.part.clone_from(&paging.part);
         self.trust = trust_around(document, &paging.part, budget.bytes / 6);
-        let rows = Rows { from: paging.from, most: paging.rows.unwrap_or(usize::MAX) };
+        let rows = RowsWanted { from: paging.from, most: paging.rows.unwrap_or(usize::MAX) };
         let mut most = budget.bytes.saturating_sub(self.text().len() + 32);
         // What was left out takes room as well: how much is known afterwards.
         loop {
@@ -192,7 +192,7 @@ fn trust_around(document: &Value, part: &str, budget: usize) -> Map<String, Valu
             around.insert(if place.is_empty() { "/".to_owned() } else { place.to_owned() }, said.into());
         }
     }
-    match cut(&around.into(), "", Rows { from: 0, most: usize::MAX }, budget).value {
+    match cut(&around.into(), "", RowsWanted { from: 0, most: usize::MAX }, budget).value {
         Value::Object(around) => around,
         _ => Map::new(),
     }

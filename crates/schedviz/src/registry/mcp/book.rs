@@ -11,7 +11,7 @@ const MOST_FOUND: usize = 3;
 
 /// A page, or the section of an anchor in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Section {
+pub(super) struct BookSection {
     /// The lines of the text.
     pub(super) lines: Vec<&'static str>,
     /// The anchors in the page.
@@ -24,7 +24,7 @@ pub(super) fn title(text: &str) -> &str {
 }
 
 /// The page, or its section, of a name such as `questions/why.md#definitions`; without the ending, or the folder, as well.
-pub(super) fn section(name: &str) -> Option<Section> {
+pub(super) fn section(name: &str) -> Option<BookSection> {
     let (page, anchor) = name.split_once('#').map_or((name, None), |(page, anchor)| (page, Some(anchor)));
     let named = |(path, _): &&(&str, &str)| {
         let stem = path.trim_end_matches(".md");
@@ -42,7 +42,7 @@ pub(super) fn section(name: &str) -> Option<Section> {
     };
     // Comments of HTML are for the tests of the book.
     let lines = shown.iter().copied().filter(|line| !line.starts_with("<!--") && !line.starts_with("<a id=")).collect();
-    Some(Section { lines, anchors: anchors.into_iter().map(|(name, _)| name).collect() })
+    Some(BookSection { lines, anchors: anchors.into_iter().map(|(name, _)| name).collect() })
 }
 
 /// The lines of all pages that have a text in them, without regard to case: at most three of a page.

@@ -19,15 +19,15 @@ const MOST_LINE: u64 = 64 << 10;
 
 /// The limits of a question.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Limits {
+pub(super) struct QuestionLimits {
     /// The time after which it is given up.
     time: Duration,
 }
 
-impl Limits {
+impl QuestionLimits {
     /// The limits with this number of seconds.
-    pub(super) fn seconds(seconds: u32) -> Limits {
-        Limits { time: Duration::from_secs(seconds.into()) }
+    pub(super) fn seconds(seconds: u32) -> QuestionLimits {
+        QuestionLimits { time: Duration::from_secs(seconds.into()) }
     }
 }
 
@@ -56,14 +56,14 @@ pub(super) struct Ran<O> {
 /// Some lines of an output.
 #[derive(Clone, Debug)]
 pub(super) struct SomeLines {
-    /// The lines.
+    /// The lines that were read.
     pub(super) lines: Vec<String>,
     /// Whether there are more behind them.
     pub(super) has_more: bool,
 }
 
 /// Runs a command whose output is one document.
-pub(super) async fn document(words: &[&str], limits: Limits) -> Result<Ran<Vec<u8>>, String> {
+pub(super) async fn document(words: &[&str], limits: QuestionLimits) -> Result<Ran<Vec<u8>>, String> {
     in_time(limits, async {
         let (mut child, stdout, stderr) = start(words)?;
         let (output, messages) = tokio::join!(bounded(stdout, MOST_DOCUMENT), messages(stderr));
@@ -77,7 +77,7 @@ pub(super) async fn document(words: &[&str], limits: Limits) -> Result<Ran<Vec<u
 }
 
 /// Runs a command that prints lines, as far as they are wanted.
-pub(super) async fn lines(words: &[&str], wanted: Lines, limits: Limits) -> Result<Ran<SomeLines>, String> {
+pub(super) async fn lines(words: &[&str], wanted: Lines, limits: QuestionLimits) -> Result<Ran<SomeLines>, String> {
     in_time(limits, async {
         let (mut child, stdout, stderr) = start(words)?;
         let (found, messages) = tokio::join!(some_lines(stdout, wanted), messages(stderr));
@@ -90,7 +90,7 @@ pub(super) async fn lines(words: &[&str], wanted: Lines, limits: Limits) -> Resu
 }
 
 /// Waits for a question, up to its time.
-async fn in_time<T>(limits: Limits, question: impl Future<Output = Result<T, String>>) -> Result<T, String> {
+async fn in_time<T>(limits: QuestionLimits, question: impl Future<Output = Result<T, String>>) -> Result<T, String> {
     let seconds = limits.time.as_secs();
     let late =
         |_| format!("no answer within {seconds} s; ask about a shorter window, with fast-window where it is known");
@@ -170,12 +170,13 @@ mod tests {
     /// The child here is this test's own program.
     #[test]
     fn a_question_has_a_time() {
-        let none = Limits { time: Duration::ZERO };
+        let none = QuestionLimits { time: Duration::ZERO };
         let why = block_on(document(&["--list"], none)).expect_err("no time");
         assert!(why.starts_with("no answer within 0 s"), "{why}");
-        let ran = block_on(document(&["--list", "a_question_has"], Limits::seconds(60))).expect("a list of tests");
+        let ran =
+            block_on(document(&["--list", "a_question_has"], QuestionLimits::seconds(60))).expect("a list of tests");
         assert!(ran.code == Some(0) && String::from_utf8_lossy(&ran.output).contains("a_question_has_a_time: test"));
-        let refused = block_on(document(&["--no-such-option"], Limits::seconds(60))).expect("an end");
+        let refused = block_on(document(&["--no-such-option"], QuestionLimits::seconds(60))).expect("an end");
         assert!(refused.code == Some(1) && !refused.messages.is_empty() || refused.code.is_some_and(|code| code > 1));
     }
 

@@ -42,7 +42,7 @@ pub(super) struct Cut {
 
 /// The rows of the outermost list that are wanted, and of each other.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Rows {
+pub(super) struct RowsWanted {
     /// The index of the first row of the outermost list.
     pub(super) from: usize,
     /// Maximum number of rows of each list.
@@ -51,7 +51,7 @@ pub(super) struct Rows {
 
 /// Cuts a value to at most `budget` bytes of JSON. The largest lists are cut first, and all to a similar size: of the lists inside the value each
 /// has at most so many bytes, without those of the lists in it, as make the whole fit. `pointer` is that of the value in its document.
-pub(super) fn cut(value: &Value, pointer: &str, rows: Rows, budget: usize) -> Cut {
+pub(super) fn cut(value: &Value, pointer: &str, rows: RowsWanted, budget: usize) -> Cut {
     let caps = || std::iter::successors(Some(budget), |cap| (*cap > 0).then_some(cap * 3 / 4));
     let of_lists = caps().map(|lists| (lists, usize::MAX));
     // Objects with many fields, or long texts: fields are left out as well.
@@ -81,7 +81,7 @@ pub(super) fn cut(value: &Value, pointer: &str, rows: Rows, budget: usize) -> Cu
 
 /// The sizes to which a value is cut.
 struct Cutter {
-    rows: Rows,
+    rows: RowsWanted,
     /// Maximum size of a list inside the value, in bytes, without the lists in it.
     lists: usize,
     /// Maximum size of an object inside the value, in bytes, without the lists in it.
@@ -231,7 +231,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    const ALL: Rows = Rows { from: 0, most: usize::MAX };
+    const ALL: RowsWanted = RowsWanted { from: 0, most: usize::MAX };
 
     fn size(value: &Value) -> usize {
         value.to_string().len()
@@ -275,23 +275,23 @@ mod tests {
         let (mut all, mut pages) = (Vec::new(), 0);
         let mut from = Some(0);
         while let Some(at) = from {
-            let page = cut(&Value::Array(rows.clone()), "/rows", Rows { from: at, most: usize::MAX }, 900);
+            let page = cut(&Value::Array(rows.clone()), "/rows", RowsWanted { from: at, most: usize::MAX }, 900);
             assert!(size(&page.value) <= 900);
             all.extend(page.value.as_array().expect("a list").clone());
             pages += 1;
             from = page.left_out.first().and_then(|left| left.from);
         }
         assert!(all == rows && pages > 10, "{pages} pages");
-        let few = cut(&Value::Array(rows.clone()), "", Rows { from: 498, most: 1 }, 900);
+        let few = cut(&Value::Array(rows.clone()), "", RowsWanted { from: 498, most: 1 }, 900);
         assert_eq!(few.value, json!([{ "n": 498, "inner": [498] }]), "each list has so many rows");
         // A row that does not fit is shown in part; one that no answer can show is named.
         let long = "x".repeat(900);
-        let wide = cut(&json!([1, { "a": long, "b": 2 }, 3]), "/r", Rows { from: 1, most: 9 }, 500);
+        let wide = cut(&json!([1, { "a": long, "b": 2 }, 3]), "/r", RowsWanted { from: 1, most: 9 }, 500);
         assert_eq!(
             (&wide.value[0], wide.left_out.last().map(|left| left.fields.clone())),
             (&json!({ "b": 2 }), Some(vec!["a".to_owned()]))
         );
-        let none = cut(&json!([1, long, 3]), "/r", Rows { from: 1, most: 9 }, 500);
+        let none = cut(&json!([1, long, 3]), "/r", RowsWanted { from: 1, most: 9 }, 500);
         let parts: Vec<_> = none.left_out.iter().map(|left| (left.part.as_str(), left.from)).collect();
         assert_eq!((none.value, parts), (json!([]), vec![("/r/1", None), ("/r", Some(2))]));
     }

@@ -5,10 +5,10 @@ use session::inputs;
 use std::path::{Path, PathBuf};
 
 /// The folders that the command was given.
-pub(super) struct Folders(Vec<Folder>);
+pub(super) struct Folders(Vec<GivenFolder>);
 
 /// A folder, as it was given and without links.
-struct Folder {
+struct GivenFolder {
     given: PathBuf,
     resolved: PathBuf,
 }
@@ -31,7 +31,7 @@ impl Folders {
             if given.to_str().is_none_or(|name| name.starts_with('-')) {
                 bail!("{name}: the name of the folder cannot be part of a request; give it another one");
             }
-            Ok(Folder { given: given.clone(), resolved })
+            Ok(GivenFolder { given: given.clone(), resolved })
         };
         Ok(Folders(given.iter().map(open).collect::<Result<_>>()?))
     }

@@ -1,7 +1,7 @@
 //! The server: what the protocol asks for, from tools, book and prompts.
 
 use super::answer::{Answer, Budget};
-use super::child::{self, Limits, Lines};
+use super::child::{self, Lines, QuestionLimits};
 use super::folders::Folders;
 use super::tools::{HELP, INFO, OPEN, PAGING, Tool, object};
 use super::words::{CommandLine, Paging};
@@ -36,7 +36,7 @@ pub(super) struct Server {
     tools: Vec<Tool>,
     folders: Folders,
     budget: Budget,
-    limits: Limits,
+    limits: QuestionLimits,
     running: Semaphore,
     waiting: AtomicUsize,
 }
@@ -57,7 +57,7 @@ pub(super) fn serve(server: Server) -> Result<()> {
 
 impl Server {
     /// A server about the recordings in these folders.
-    pub(super) fn new(folders: Folders, budget: Budget, limits: Limits) -> Result<Server> {
+    pub(super) fn new(folders: Folders, budget: Budget, limits: QuestionLimits) -> Result<Server> {
         let (running, waiting) = (Semaphore::new(MOST_AT_ONCE), AtomicUsize::new(0));
         Ok(Server { tools: Tool::all(), folders, budget, limits, running, waiting })
     }
@@ -152,7 +152,7 @@ losses, and what cannot be trusted",
             Ok(line) => line,
             Err(why) => return refused(why),
         };
-        let _place = match Place::taken(&self.waiting) {
+        let _place = match PlaceInLine::taken(&self.waiting) {
             Ok(place) => place,
             Err(why) => return refused(why),
         };
@@ -234,11 +234,11 @@ losses, and what cannot be trusted",
 const MOST_BESIDE_LINES: usize = 1200;
 
 /// A place among the questions that run or wait.
-struct Place<'s>(&'s AtomicUsize);
+struct PlaceInLine<'s>(&'s AtomicUsize);
 
-impl Place<'_> {
-    fn taken(waiting: &AtomicUsize) -> Result<Place<'_>, String> {
-        let place = Place(waiting);
+impl PlaceInLine<'_> {
+    fn taken(waiting: &AtomicUsize) -> Result<PlaceInLine<'_>, String> {
+        let place = PlaceInLine(waiting);
         if waiting.fetch_add(1, Ordering::Relaxed) < MOST_WAITING {
             return Ok(place);
         }
@@ -246,7 +246,7 @@ impl Place<'_> {
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for PlaceInLine<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }

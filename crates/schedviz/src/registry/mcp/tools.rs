@@ -47,7 +47,7 @@ pub(super) struct Tool {
 
 /// The kind of the value of an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ValueKind {
     /// Given or not.
     Switch,
     /// The name of a file or folder.
@@ -58,30 +58,30 @@ pub(super) enum Kind {
     Group,
     /// A whole number.
     Whole,
-    /// A number.
+    /// A number with a fraction.
     Number,
     /// Any other text.
     Text,
 }
 
 /// The kind of an argument, by its definition.
-pub(super) fn kind(arg: &Arg) -> Kind {
+pub(super) fn kind(arg: &Arg) -> ValueKind {
     let has_type = |id: TypeId| arg.get_value_parser().type_id() == id;
     let names = arg.get_value_names().unwrap_or_default();
     let is_named = |name: &str| names.iter().any(|own| own.as_str() == name);
     match () {
-        () if !arg.get_action().takes_values() => Kind::Switch,
-        () if is_named("NAME=FILES") => Kind::Group,
-        () if is_named("FILES") => Kind::Pattern,
-        () if has_type(TypeId::of::<PathBuf>()) || is_named("FILE") || is_named("FOLDER") => Kind::Path,
+        () if !arg.get_action().takes_values() => ValueKind::Switch,
+        () if is_named("NAME=FILES") => ValueKind::Group,
+        () if is_named("FILES") => ValueKind::Pattern,
+        () if has_type(TypeId::of::<PathBuf>()) || is_named("FILE") || is_named("FOLDER") => ValueKind::Path,
         () if [TypeId::of::<u32>(), TypeId::of::<u64>(), TypeId::of::<usize>(), TypeId::of::<i32>()]
             .into_iter()
             .any(has_type) =>
         {
-            Kind::Whole
+            ValueKind::Whole
         }
-        () if has_type(TypeId::of::<f64>()) => Kind::Number,
-        () => Kind::Text,
+        () if has_type(TypeId::of::<f64>()) => ValueKind::Number,
+        () => ValueKind::Text,
     }
 }
 
@@ -106,7 +106,7 @@ pub(super) fn name(arg: &Arg) -> String {
 fn is_offered(arg: &Arg) -> bool {
     let id = arg.get_id().as_str();
     let is_of_output = arg.get_help_heading().is_some_and(|heading| OF_OUTPUT.contains(&heading));
-    let is_path = matches!(kind(arg), Kind::Path | Kind::Pattern | Kind::Group);
+    let is_path = matches!(kind(arg), ValueKind::Path | ValueKind::Pattern | ValueKind::Group);
     let is_input = !is_path || arg.is_positional() || INPUTS.contains(&id);
     let is_other = is_of_output || session::inputs::OUTPUTS.contains(&id) || OF_THE_TERMINAL.contains(&id);
     is_input && !is_other && !arg.is_hide_set()
@@ -191,11 +191,11 @@ fn property(arg: &Arg) -> Value {
     let choices = arg.get_possible_values();
     let choices: Vec<&str> = choices.iter().filter(|value| !value.is_hide_set()).map(PossibleValue::get_name).collect();
     let one = match kind(arg) {
-        Kind::Switch if matches!(arg.get_action(), ArgAction::Count) => json!({ "type": "integer" }),
-        Kind::Switch => json!({ "type": "boolean" }),
+        ValueKind::Switch if matches!(arg.get_action(), ArgAction::Count) => json!({ "type": "integer" }),
+        ValueKind::Switch => json!({ "type": "boolean" }),
         _ if is_value_optional(arg) => json!({ "type": ["string", "boolean"] }),
-        Kind::Whole => json!({ "type": "integer" }),
-        Kind::Number => json!({ "type": "number" }),
+        ValueKind::Whole => json!({ "type": "integer" }),
+        ValueKind::Number => json!({ "type": "number" }),
         _ if choices.is_empty() => json!({ "type": "string" }),
         _ => json!({ "type": "string", "enum": choices }),
     };

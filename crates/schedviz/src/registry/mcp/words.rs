@@ -1,7 +1,7 @@
 //! The arguments of a request as the words of a command line.
 
 use super::folders::Folders;
-use super::tools::{Kind, PAGING, Tool, is_list, is_value_optional, kind, name};
+use super::tools::{PAGING, Tool, ValueKind, is_list, is_value_optional, kind, name};
 use clap::Arg;
 use clap::parser::ValueSource;
 use question::Answers;
@@ -125,11 +125,11 @@ fn add(words: &mut Vec<String>, arg: &Arg, value: &Value, folders: &Folders) -> 
     let long = arg.get_long().map(|long| format!("--{long}"));
     match (value, kind(arg)) {
         (Value::Bool(false), _) => return Ok(()),
-        (Value::Bool(true), kind) if kind == Kind::Switch || is_value_optional(arg) => {
+        (Value::Bool(true), kind) if kind == ValueKind::Switch || is_value_optional(arg) => {
             words.extend(long);
             return Ok(());
         }
-        (_, Kind::Switch) => return Err("true or false is needed".to_owned()),
+        (_, ValueKind::Switch) => return Err("true or false is needed".to_owned()),
         _ => {}
     }
     let values = match value {
@@ -175,16 +175,16 @@ fn word(arg: &Arg, value: &Value, folders: &Folders) -> Result<String, String> {
     }
     let printed = |path: std::path::PathBuf| path.display().to_string();
     let word = match kind(arg) {
-        Kind::Path => folders.find(&text).map(printed)?,
-        Kind::Pattern => folders.find_pattern(&text).map(printed)?,
-        Kind::Group => group(&text, folders)?,
+        ValueKind::Path => folders.find(&text).map(printed)?,
+        ValueKind::Pattern => folders.find_pattern(&text).map(printed)?,
+        ValueKind::Group => group(&text, folders)?,
         _ => {
             // A specification can be a file, or a name that the program knows.
             let found = if arg.is_positional() { folders.find(&text).ok().map(printed) } else { None };
             found.map_or_else(|| folders.refuse_outside(&text).map(|()| text.clone()), Ok)?
         }
     };
-    let is_path = matches!(kind(arg), Kind::Path | Kind::Pattern);
+    let is_path = matches!(kind(arg), ValueKind::Path | ValueKind::Pattern);
     if is_path && arg.get_value_delimiter().is_some_and(|separator| word.contains(separator)) {
         return Err("the name has a comma in it".to_owned());
     }
