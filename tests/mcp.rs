@@ -419,10 +419,10 @@ fn the_book_and_the_prompts_are_there() {
             let text = text.as_str().expect("a text").to_owned();
             assert!(text.starts_with("# ") && text.len() <= BUDGET, "{}: {}", page.uri, text.len());
         }
-        let section = ReadResourceRequestParams::new("schedviz://book/questions/findings.md#cost");
+        let section = ReadResourceRequestParams::new("schedviz://book/questions/findings#cost");
         let section = serde_json::to_value(conversation.client.read_resource(section).await.expect("a section"));
         assert!(section.expect("JSON")["contents"][0]["text"].as_str().is_some_and(|text| text.starts_with("*Cost.*")));
-        for address in ["schedviz://book/../Cargo.toml", "file:///etc/passwd", "schedviz://book/begin.md#no-such"] {
+        for address in ["schedviz://book/../Cargo.toml", "file:///etc/passwd", "schedviz://book/begin#no-such"] {
             assert!(conversation.client.read_resource(ReadResourceRequestParams::new(address)).await.is_err());
         }
         let prompts = conversation.client.list_all_prompts().await.expect("prompts");

@@ -71,7 +71,7 @@ seconds from the start of the trace, or 150ms, 20us; tasks is a regular expressi
 unknown, not zero. `trust` lists losses and doubts: pass them on. An answer has at most {tokens} tokens; `left_out` lists what it lacks, with the part \
 and from that a further call takes. exit 2: a limit is exceeded; 3: the runs or the losses allow no verdict. `command` is the line that a person types \
 to see the same. `{HELP}` has all options of a tool (about=why), which are accepted as well, and the definition of every number \
-(about=questions/why.md#definitions, or a word).",
+(about=why#definitions, or a word).",
             folders.join(", ")
         )
     }
