@@ -4,15 +4,10 @@
 //! (`cat:7 [120] CPU:001`).
 
 use crate::limits;
+use crate::line::number;
+use memchr::memchr_iter;
 use sched::Tracepoint;
-use transcript::FieldKind;
-
-/// The value of a field in a text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Printed<'l> {
-    Number(i64),
-    Text(&'l [u8]),
-}
+use transcript::{FieldKind, FieldValue};
 
 /// A field of a known event: its name, the other name under which a print format has it, and its kind.
 pub(crate) type KnownField = (&'static str, &'static str, FieldKind);
@@ -57,41 +52,89 @@ pub(crate) fn known(tracepoint: Tracepoint) -> Option<&'static [KnownField]> {
 pub(crate) const NEW_TASK: &[KnownField] = &[("pid", "", INT), ("comm", "", COMM), ("clone_flags", "", LONG)];
 
 /// Reads the fields of a known event; `None` where the text lacks one of the numbers.
-pub(crate) fn of_known<'l>(fields: &[KnownField], text: &'l [u8]) -> Option<Vec<Printed<'l>>> {
+pub(crate) fn of_known<'l>(fields: &[KnownField], text: &'l [u8]) -> Option<Vec<FieldValue<'l>>> {
+    if let Some(values) = in_order(fields, text) {
+        return Some(values);
+    }
     let pairs = pairs(text);
-    let mut values = Vec::with_capacity(fields.len());
-    for (name, other, kind) in fields {
+    let value = |field: &KnownField| {
         // A raw text has both: `comm` is the parent's where there is no `parent_comm`.
         let is = |wanted: &str| pairs.iter().find(|(key, _)| *key == wanted.as_bytes()).map(|(_, value)| *value);
+        let (name, other, kind) = field;
         let value = is(name).or_else(|| is(other).filter(|_| !other.is_empty()));
-        values.push(match (kind, value) {
-            (FieldKind::Comm | FieldKind::Text, value) => Printed::Text(value.unwrap_or_default()),
-            (_, Some(value)) if *name == "prev_state" => Printed::Number(state(value)?),
-            (_, Some(value)) if *name == "clone_flags" => Printed::Number(hexadecimal(value)?),
-            (_, Some(value)) => Printed::Number(decimal(value)?),
-            (_, None) => return None,
-        });
+        let is_text = matches!(kind, FieldKind::Comm | FieldKind::Text);
+        value_of(field, value.or_else(|| is_text.then_some(b""))?)
+    };
+    fields.iter().map(value).collect()
+}
+
+/// The fields of a known event whose text has them alone and in their order, as kernels print them; `None` where the text is another one.
+/// The values are those that [`pairs`] finds, without a list of them.
+fn in_order<'l>(fields: &[KnownField], text: &'l [u8]) -> Option<Vec<FieldValue<'l>>> {
+    let mut values = Vec::with_capacity(fields.len());
+    let (first, mut rest) = before_equals(text)?;
+    if !without_name(fields.first()?, first)?.trim_ascii().is_empty() {
+        return None;
+    }
+    let mut left = fields.iter().peekable();
+    while let Some(field) = left.next() {
+        let next = before_equals(rest);
+        let (value, behind) = match left.peek() {
+            Some(next_field) => {
+                let (before, behind) = next?;
+                let value = without_name(next_field, before)?;
+                (value.last()?.is_ascii_whitespace().then_some(value)?, behind)
+            }
+            None if next.is_some() => return None,
+            None => (rest, &[][..]),
+        };
+        values.push(value_of(field, clean(value))?);
+        rest = behind;
     }
     Some(values)
+}
+
+/// A text that ends with the name of a field, without it.
+fn without_name<'l>((name, other, _): &KnownField, text: &'l [u8]) -> Option<&'l [u8]> {
+    let of_other = || text.strip_suffix(other.as_bytes()).filter(|_| !other.is_empty());
+    text.strip_suffix(name.as_bytes()).or_else(of_other)
+}
+
+/// What stands before and behind the first `=` that is no part of `==>` or `==`.
+fn before_equals(text: &[u8]) -> Option<(&[u8], &[u8])> {
+    let at = memchr_iter(b'=', text).find(|at| !is_arrow(text, at.saturating_add(1)))?;
+    Some((text.get(..at)?, text.get(at.saturating_add(1)..)?))
+}
+
+/// Whether the `=` before this place belongs to the `==>` of a switch.
+fn is_arrow(text: &[u8], behind: usize) -> bool {
+    matches!(text.get(behind), Some(b'=' | b'>'))
+}
+
+/// The value of a field; `None` where it is not the number that it should be.
+fn value_of<'l>((name, _, kind): &KnownField, text: &'l [u8]) -> Option<FieldValue<'l>> {
+    Some(match kind {
+        FieldKind::Comm | FieldKind::Text => FieldValue::Text(text),
+        _ if *name == "prev_state" => FieldValue::Number(state(text)?),
+        _ if *name == "clone_flags" => FieldValue::Number(hexadecimal(text)?),
+        _ => FieldValue::Number(decimal(text)?),
+    })
 }
 
 /// The names and values of `name=value name=value`. A value can have spaces, and goes on until the next name.
 pub(crate) fn pairs(text: &[u8]) -> Vec<(&[u8], &[u8])> {
     let mut pairs: Vec<(&[u8], &[u8])> = Vec::new();
-    // Where the value before begins, and where the search goes on.
-    let (mut value, mut from) = (0, 0);
+    // Where the value before begins.
+    let mut value = 0;
     let mut name: Option<&[u8]> = None;
-    while let Some(at) = text.get(from..).and_then(|rest| rest.iter().position(|byte| *byte == b'=')) {
-        let at = from.saturating_add(at);
-        from = at.saturating_add(1);
+    for at in memchr_iter(b'=', text) {
+        let from = at.saturating_add(1);
         let before = text.get(value..at).unwrap_or_default();
         let length = before.iter().rev().take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'_').count();
         let (rest, key) = before.split_at(before.len().saturating_sub(length));
         let is_name = key.first().is_some_and(|byte| !byte.is_ascii_digit())
             && (rest.is_empty() && value == 0 || rest.last().is_some_and(u8::is_ascii_whitespace));
-        // `==>` of a switch.
-        let is_arrow = matches!(text.get(from), Some(b'=' | b'>'));
-        if !is_name || is_arrow || pairs.len() >= limits::FIELDS {
+        if !is_name || is_arrow(text, from) || pairs.len() >= limits::FIELDS {
             continue;
         }
         if let Some(name) = name {
@@ -117,10 +160,9 @@ pub(crate) fn decimal(text: &[u8]) -> Option<i64> {
         Some(digits) => (-1, digits),
         None => (1, text),
     };
-    let digits = std::str::from_utf8(digits).ok()?;
-    let value = match digits.strip_prefix("0x") {
-        Some(digits) => u64::from_str_radix(digits, 16).ok()?.cast_signed(),
-        None => digits.parse::<u64>().ok()?.cast_signed(),
+    let value = match digits.strip_prefix(b"0x") {
+        Some(_) => hexadecimal(digits)?,
+        None => number(digits).filter(|(_, rest)| rest.is_empty())?.0.cast_signed(),
     };
     Some(value.wrapping_mul(sign))
 }
@@ -175,7 +217,7 @@ fn letters(text: &[u8], bit: impl Fn(u8) -> i64) -> i64 {
 }
 
 /// Reads a switch or a wakeup of the plugins.
-pub(crate) fn of_plugin(tracepoint: Tracepoint, text: &[u8]) -> Option<Vec<Printed<'_>>> {
+pub(crate) fn of_plugin(tracepoint: Tracepoint, text: &[u8]) -> Option<Vec<FieldValue<'_>>> {
     let text = text.get(..text.len().min(limits::PLUGIN)).unwrap_or_default();
     match tracepoint {
         Tracepoint::Switch => {
@@ -183,14 +225,14 @@ pub(crate) fn of_plugin(tracepoint: Tracepoint, text: &[u8]) -> Option<Vec<Print
             let (prev, next) = (text.get(..at)?, text.get(at.saturating_add(5)..)?);
             let ([prev_comm, prev_pid, prev_prio], state) = plugin_task(prev)?;
             let ([next_comm, next_pid, next_prio], _) = plugin_task(next)?;
-            let state = Printed::Number(plugin_state(state.trim_ascii()));
+            let state = FieldValue::Number(plugin_state(state.trim_ascii()));
             Some(vec![prev_comm, prev_pid, prev_prio, state, next_comm, next_pid, next_prio])
         }
         Tracepoint::Wakeup | Tracepoint::WakeupNew | Tracepoint::Waking => {
             let ([comm, pid, prio], rest) = plugin_task(text)?;
             let at = rest.windows(4).position(|part| part == b"CPU:")?;
-            let (cpu, _) = crate::line::number(rest.get(at.saturating_add(4)..)?)?;
-            Some(vec![comm, pid, prio, Printed::Number(cpu.cast_signed())])
+            let (cpu, _) = number(rest.get(at.saturating_add(4)..)?)?;
+            Some(vec![comm, pid, prio, FieldValue::Number(cpu.cast_signed())])
         }
         _ => None,
     }
@@ -207,18 +249,18 @@ fn arrow(text: &[u8]) -> Option<usize> {
 }
 
 /// `NAME:PID [PRIORITY]` at the start, and what follows. A name can have colons and brackets: the last place counts where all parts fit.
-fn plugin_task(text: &[u8]) -> Option<([Printed<'_>; 3], &[u8])> {
+fn plugin_task(text: &[u8]) -> Option<([FieldValue<'_>; 3], &[u8])> {
     let fits = |at: usize| {
         let (pid, rest) = signed(text.get(at.saturating_add(1)..)?)?;
         let (prio, rest) = signed(rest.strip_prefix(b" [")?)?;
         let rest = rest.strip_prefix(b"]")?;
-        Some(([Printed::Text(text.get(..at)?), Printed::Number(pid), Printed::Number(prio)], rest))
+        Some(([FieldValue::Text(text.get(..at)?), FieldValue::Number(pid), FieldValue::Number(prio)], rest))
     };
     (0..text.len()).rev().filter(|at| text.get(*at) == Some(&b':')).find_map(fits)
 }
 
 fn signed(text: &[u8]) -> Option<(i64, &[u8])> {
     let (sign, digits) = text.strip_prefix(b"-").map_or((1, text), |digits| (-1, digits));
-    let (number, rest) = crate::line::number(digits)?;
+    let (number, rest) = number(digits)?;
     Some((number.cast_signed().wrapping_mul(sign), rest))
 }

@@ -11,3 +11,8 @@ pub(crate) const PLUGIN: usize = 128;
 
 /// Bytes of a page of systrace before the first event, its own code among them, which is some 5 MB.
 pub(crate) const CODE: u64 = 64 << 20;
+
+/// Events with fields of their own whose numbers are looked up by the names in the line, and bytes of these names; of others the format is
+/// looked up.
+pub(crate) const NAMED: usize = 1 << 13;
+pub(crate) const KIND: usize = 1 << 10;

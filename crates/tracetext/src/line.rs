@@ -121,12 +121,16 @@ fn lost(text: &[u8]) -> Option<PrintedLine<'_>> {
 
 /// A decimal number at the start, and what follows.
 pub(crate) fn number(text: &[u8]) -> Option<(u64, &[u8])> {
-    let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
-    let (digits, rest) = text.split_at_checked(digits).filter(|(digits, _)| !digits.is_empty())?;
-    let value = digits
-        .iter()
-        .try_fold(0u64, |value, digit| value.checked_mul(10)?.checked_add(u64::from(digit.saturating_sub(b'0'))))?;
-    Some((value, rest))
+    let (mut value, mut digits) = (0u64, 0usize);
+    for byte in text {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            break;
+        }
+        value = value.checked_mul(10)?.checked_add(digit.into())?;
+        digits = digits.wrapping_add(1);
+    }
+    text.get(digits..).filter(|_| digits > 0).map(|rest| (value, rest))
 }
 
 /// A line that has an event. A task's name can be like any other part of the line: the first place counts where all parts fit.
@@ -149,15 +153,15 @@ fn in_brackets(text: &[u8], at: usize) -> Option<EventLine<'_>> {
     let (cpu, rest) = number(rest.get(1..)?)?;
     let rest = rest.strip_prefix(b"]")?.trim_ascii_start();
     let (printer, pid) = task(before)?;
-    let (context, rest) = match time(rest) {
-        Some(_) => (None, rest),
+    let (context, time) = match time(rest) {
+        Some(time) => (None, time),
         None => {
             let length = rest.iter().position(u8::is_ascii_whitespace)?;
             let (flags, rest) = rest.split_at_checked(length)?;
-            (Some(context(flags)?), rest.trim_ascii_start())
+            (Some(context(flags)?), time(rest.trim_ascii_start())?)
         }
     };
-    rest_of_line(printer, pid, u32::try_from(cpu).ok()?, context, rest)
+    rest_of_line(printer, pid, u32::try_from(cpu).ok()?, context, time)
 }
 
 /// A line of `trace-cmd report -l`: the flags stand directly behind the CPU, without brackets.
@@ -175,7 +179,7 @@ fn with_flags(text: &[u8]) -> Option<EventLine<'_>> {
             let (flags, rest) = rest.split_at_checked(length)?;
             let context = context(flags).filter(|_| length >= 4)?;
             let pid = i32::try_from(pid).ok()?;
-            rest_of_line(Printer::Kernel, pid, u32::try_from(cpu).ok()?, Some(context), rest.trim_ascii_start())
+            rest_of_line(Printer::Kernel, pid, u32::try_from(cpu).ok()?, Some(context), time(rest.trim_ascii_start())?)
         });
         if found.is_some() {
             return found;
@@ -211,21 +215,29 @@ fn task(before: &[u8]) -> Option<(Printer, i32)> {
     }
 }
 
-/// Seconds with a fraction of six to nine digits: the nanoseconds, whether they are all there, and what follows.
-fn time(text: &[u8]) -> Option<(u64, bool, &[u8])> {
+/// A time in nanoseconds, whether the line has all digits of it, and what follows.
+type PrintedTime<'l> = (u64, bool, &'l [u8]);
+
+/// Seconds with a fraction of six to nine digits.
+fn time(text: &[u8]) -> Option<PrintedTime<'_>> {
     let (seconds, rest) = number(text)?;
     let rest = rest.strip_prefix(b".")?;
-    let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
-    let (fraction, behind) = number(rest).filter(|_| (6..=9).contains(&digits))?;
+    let (fraction, behind) = number(rest)?;
+    let digits = Some(rest.len().saturating_sub(behind.len())).filter(|digits| (6..=9).contains(digits))?;
     let unit = 10u64.checked_pow(9u32.checked_sub(digits as u32)?)?;
     let behind = behind.strip_prefix(b":")?;
     let nanoseconds = seconds.checked_mul(1_000_000_000)?.checked_add(fraction.checked_mul(unit)?)?;
     Some((nanoseconds, digits == 9, behind))
 }
 
-/// Time, name and text.
-fn rest_of_line(printer: Printer, pid: i32, cpu: u32, context: Option<(u8, u8)>, rest: &[u8]) -> Option<EventLine<'_>> {
-    let (time, is_exact, rest) = time(rest)?;
+/// Name and text, behind the time.
+fn rest_of_line<'l>(
+    printer: Printer,
+    pid: i32,
+    cpu: u32,
+    context: Option<(u8, u8)>,
+    (time, is_exact, rest): PrintedTime<'l>,
+) -> Option<EventLine<'l>> {
     let mut rest = rest.trim_ascii_start();
     // perf prints the period of other events before their names.
     if let Some((_, behind)) = number(rest).filter(|_| printer == Printer::Perf) {
@@ -238,9 +250,9 @@ fn rest_of_line(printer: Printer, pid: i32, cpu: u32, context: Option<(u8, u8)>,
         Some((system, name)) => (Some(system), name),
         None => (None, name),
     };
-    let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
     let (has_context, (flags, preempt)) = (context.is_some(), context.unwrap_or_default());
-    let is_event = !name.is_empty() && name.chars().all(is_name);
+    let is_event = !name.is_empty() && name.bytes().all(is_name);
     let event = EventLine {
         printer,
         pid,

@@ -1,6 +1,7 @@
 //! The lines of a file, read in pieces.
 
 use crate::limits;
+use memchr::memchr;
 use parse::Source;
 
 /// Bytes of a file that are read at once.
@@ -15,7 +16,7 @@ pub(crate) fn each<E>(source: &Source, mut take: impl FnMut(&[u8]) -> Result<(),
         let end = at.saturating_add(WINDOW).min(source.size());
         let Some(mut bytes) = source.read(&(at..end), &mut buffer) else { break };
         at = end;
-        while let Some(length) = bytes.iter().position(|byte| *byte == b'\n') {
+        while let Some(length) = memchr(b'\n', bytes) {
             let line = bytes.get(..length).unwrap_or_default();
             bytes = bytes.get(length.saturating_add(1)..).unwrap_or_default();
             let is_whole = !std::mem::take(&mut is_long) && rest.len().saturating_add(length) <= limits::LINE;

@@ -1,9 +1,9 @@
 //! One pass over the lines of a file.
 
-use crate::fields::{self, KnownField, Printed};
+use crate::fields::{self, KnownField};
 use crate::html::{self, Page};
 use crate::line::{EventLine, PrintedLine, Printer};
-use crate::lines;
+use crate::{limits, lines};
 use parse::{Error, FileIssue, Origin, Recording, Source};
 use sched::seeded::SeededMap;
 use sched::{Cpu, Diagnostics, Tracepoint};
@@ -24,6 +24,12 @@ struct TextScan {
     transcript: Transcript,
     /// The events that occurred and whose fields are known here, by name.
     events: SeededMap<&'static str, KnownEvent>,
+    /// The numbers of other events, by what a line says of their kind: making a format's fields takes longer than all else about a
+    /// line.
+    named: SeededMap<Vec<u8>, EventNumber>,
+    kind: Vec<u8>,
+    /// The known tracepoints, by name.
+    tracepoints: SeededMap<&'static str, Vec<Tracepoint>>,
     printer: Option<Printer>,
     /// The state of reading a page of systrace.
     page: Option<Page>,
@@ -48,6 +54,9 @@ pub(crate) fn recording(source: &Source) -> Result<Recording, Error> {
     let page = html::is_page(&head).then(Page::default);
     let is_page = page.is_some();
     let mut scan = TextScan { page, ..TextScan::default() };
+    for tracepoint in Tracepoint::ALL {
+        scan.tracepoints.entry(tracepoint.name()).or_default().push(*tracepoint);
+    }
     let io = |source| Error::Io { path: std::env::temp_dir(), source };
     let long = lines::each(source, |line| scan.line(line)).map_err(io)?;
     if scan.transcript.records() == 0 {
@@ -132,7 +141,6 @@ impl TextScan {
                 self.transcript.lost(cpu, Some(1));
                 return Ok(());
             };
-            let values: Vec<FieldValue<'_>> = values.into_iter().map(value).collect();
             return self.transcript.record(at, number, &values);
         }
         self.named(at, &line)
@@ -154,10 +162,9 @@ impl TextScan {
         if let Some(known) = self.events.get(line.name) {
             return Some(*known);
         }
-        let is = |tracepoint: &&Tracepoint| {
-            tracepoint.name() == line.name && line.system.is_none_or(|system| system == tracepoint.system())
-        };
-        let tracepoint = Tracepoint::ALL.iter().find(is).copied();
+        let of_name = self.tracepoints.get(line.name).map_or(&[][..], Vec::as_slice);
+        let is = |tracepoint: &&Tracepoint| line.system.is_none_or(|system| system == tracepoint.system());
+        let tracepoint = of_name.iter().find(is).copied();
         let (system, name, fields) = match tracepoint {
             Some(tracepoint) => (tracepoint.system(), tracepoint.name(), fields::known(tracepoint)),
             None if line.name == "task_newtask" => ("task", "task_newtask", Some(fields::NEW_TASK)),
@@ -172,31 +179,52 @@ impl TextScan {
     }
 
     /// Adds an event with the fields that its line names; one without any has its text as a field.
-    fn named(&mut self, at: At, line: &EventLine<'_>) -> Result<(), std::io::Error> {
+    fn named<'l>(&mut self, at: At, line: &EventLine<'l>) -> Result<(), std::io::Error> {
         let pairs = fields::pairs(line.text);
         let pairs = if pairs.is_empty() { vec![(b"text".as_slice(), line.text)] } else { pairs };
-        let (mut fields, mut values) = (Vec::with_capacity(pairs.len()), Vec::with_capacity(pairs.len()));
-        for (name, text) in pairs {
-            let (kind, value) = match fields::decimal(text) {
-                Some(number) => (FieldKind::Signed(8), FieldValue::Number(number)),
-                None => (FieldKind::Text, FieldValue::Text(text)),
-            };
-            fields.push(FieldDef::new(&String::from_utf8_lossy(name), kind));
-            values.push(value);
-        }
-        let system = line.system.map_or_else(|| system_of(line.name), str::to_owned);
-        let Some(number) = self.transcript.event(&system, line.name, fields) else {
+        // `delay=35 [ns]` of the kernel's statistics is a number, and printed with its unit again.
+        let is_statistic = line.name.starts_with("sched_stat_");
+        let value = |(_, text): &(_, &'l [u8])| {
+            let number = text.strip_suffix(b" [ns]").filter(|_| is_statistic).unwrap_or(text);
+            fields::decimal(number).map_or(FieldValue::Text(text), FieldValue::Number)
+        };
+        let values: Vec<_> = pairs.iter().map(value).collect();
+        let Some(number) = self.number(line, &pairs, &values) else {
             self.unknown = self.unknown.saturating_add(1);
             return Ok(());
         };
         self.transcript.record(at, number, &values)
     }
-}
 
-fn value(printed: Printed<'_>) -> FieldValue<'_> {
-    match printed {
-        Printed::Number(number) => FieldValue::Number(number),
-        Printed::Text(text) => FieldValue::Text(text),
+    /// The number of an event with these fields, whose kinds are those of the values.
+    fn number(
+        &mut self,
+        line: &EventLine<'_>,
+        pairs: &[(&[u8], &[u8])],
+        values: &[FieldValue<'_>],
+    ) -> Option<EventNumber> {
+        let kinds = values.iter().map(|value| match value {
+            FieldValue::Number(_) => FieldKind::Signed(8),
+            FieldValue::Text(_) => FieldKind::Text,
+        });
+        let fields = pairs.iter().map(|(name, _)| *name).zip(kinds);
+        // No name of an event or a field has a NUL.
+        self.kind.clear();
+        self.kind.extend(line.system.unwrap_or_default().bytes().chain([0]).chain(line.name.bytes()));
+        for (name, kind) in fields.clone() {
+            self.kind.push(if kind == FieldKind::Text { 1 } else { 2 });
+            self.kind.extend_from_slice(name);
+        }
+        if let Some(number) = self.named.get(&self.kind) {
+            return Some(*number);
+        }
+        let system = line.system.map_or_else(|| system_of(line.name), str::to_owned);
+        let fields: Vec<_> = fields.map(|(name, kind)| FieldDef::new(&String::from_utf8_lossy(name), kind)).collect();
+        let number = self.transcript.event(&system, line.name, fields)?;
+        if self.named.len() < limits::NAMED && self.kind.len() <= limits::KIND {
+            self.named.insert(self.kind.clone(), number);
+        }
+        Some(number)
     }
 }
 

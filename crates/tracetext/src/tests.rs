@@ -1,11 +1,12 @@
 //! Lines of all printers, read by hand.
 
-use crate::fields::{self, Printed};
+use crate::fields;
 use crate::line::{EventLine, PrintedLine, Printer};
 use crate::{fuzz, is_text, limits, open};
 use parse::{FileIssue, Options, Source, Trace};
 use sched::{EventKind, SchedEvent, StateClass, Tracepoint};
 use std::ops::ControlFlow;
+use transcript::FieldValue;
 
 fn event(line: &str) -> EventLine<'_> {
     match PrintedLine::of(line.as_bytes()) {
@@ -86,13 +87,13 @@ fn other_lines_are_none_of_events() {
 fn fields_are_those_of_each_dialect() {
     let switch = fields::known(Tracepoint::Switch).unwrap();
     let expected = [
-        Printed::Text(b"a b:1 [2]"),
-        Printed::Number(7),
-        Printed::Number(120),
-        Printed::Number(0x100),
-        Printed::Text(b"swapper/1"),
-        Printed::Number(0),
-        Printed::Number(120),
+        FieldValue::Text(b"a b:1 [2]"),
+        FieldValue::Number(7),
+        FieldValue::Number(120),
+        FieldValue::Number(0x100),
+        FieldValue::Text(b"swapper/1"),
+        FieldValue::Number(0),
+        FieldValue::Number(120),
     ];
     for text in [
         "prev_comm=a b:1 [2] prev_pid=7 prev_prio=120 prev_state=R+ ==> next_comm=swapper/1 next_pid=0 next_prio=120",
@@ -101,18 +102,35 @@ fn fields_are_those_of_each_dialect() {
         assert_eq!(fields::of_known(switch, text.as_bytes()).as_deref(), Some(&expected[..]), "{text}");
     }
     let mut of_plugin = expected;
-    of_plugin[3] = Printed::Number(2);
+    of_plugin[3] = FieldValue::Number(2);
     let text = b"a b:1 [2]:7 [120] D ==> swapper/1:0 [120]";
     assert_eq!(fields::of_known(switch, text), None);
     assert_eq!(fields::of_plugin(Tracepoint::Switch, text).as_deref(), Some(&of_plugin[..]));
-    let wakeup = [Printed::Text(b"x:y"), Printed::Number(9), Printed::Number(-1), Printed::Number(12)];
+    let wakeup = [FieldValue::Text(b"x:y"), FieldValue::Number(9), FieldValue::Number(-1), FieldValue::Number(12)];
     for text in ["x:y:9 [-1] CPU:012", "x:y:9 [-1] success=1 CPU:012"] {
         assert_eq!(fields::of_plugin(Tracepoint::Wakeup, text.as_bytes()).as_deref(), Some(&wakeup[..]));
     }
     let fork = fields::known(Tracepoint::Fork).unwrap();
-    let expected = [Printed::Text(b"sh"), Printed::Number(5), Printed::Text(b"cat"), Printed::Number(6)];
+    let expected = [FieldValue::Text(b"sh"), FieldValue::Number(5), FieldValue::Text(b"cat"), FieldValue::Number(6)];
     for text in ["comm=sh pid=5 child_comm=cat child_pid=6", "parent_comm=sh parent_pid=5 child_comm=cat child_pid=6"] {
         assert_eq!(fields::of_known(fork, text.as_bytes()).as_deref(), Some(&expected[..]));
+    }
+    // A name of a task with what could be a field, a number that is none, a field more, the order of another kernel.
+    let odd = [
+        ("comm=a b=c pid=5 prio=120 target_cpu=001", Some(("a", 5, 120, 1))),
+        ("comm=a pid=x prio=120 target_cpu=001", None),
+        ("comm= pid=5 prio=-1 target_cpu=001 success=1", Some(("", 5, -1, 1))),
+        ("comm=a=b pid=5 prio=120 success=1 target_cpu=001", Some(("a=b", 5, 120, 1))),
+        ("pid=5 comm==> a prio=120 target_cpu=001", None),
+        ("xcomm=a pid=5 prio=120 target_cpu=001", Some(("", 5, 120, 1))),
+    ];
+    let waking = fields::known(Tracepoint::Waking).unwrap();
+    for (text, expected) in odd {
+        let expected = expected.map(|(comm, pid, prio, cpu)| {
+            let [pid, prio, cpu] = [pid, prio, cpu].map(FieldValue::Number);
+            vec![FieldValue::Text(comm.as_bytes()), pid, prio, cpu]
+        });
+        assert_eq!(fields::of_known(waking, text.as_bytes()), expected, "{text}");
     }
     let pairs = fields::pairs(b"fn=0x12 name=a b c==d last= e=5");
     let expected: [(&[u8], &[u8]); 4] = [(b"fn", b"0x12"), (b"name", b"a b c==d"), (b"last", b""), (b"e", b"5")];

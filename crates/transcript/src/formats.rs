@@ -180,19 +180,14 @@ impl MadeFormats {
             let end = at.saturating_add(field.size());
             let word = match (field.kind, value) {
                 (FieldKind::Comm, FieldValue::Text(text)) => {
-                    for (to, from) in payload.get_mut(*at..end).unwrap_or_default().iter_mut().zip(*text) {
-                        *to = *from;
-                    }
+                    put_start(payload.get_mut(*at..end), text);
                     continue;
                 }
                 (FieldKind::Text, FieldValue::Text(text)) => i64::from(append(payload, text)),
                 (FieldKind::Signed(_) | FieldKind::Unsigned(_), FieldValue::Number(number)) => *number,
                 _ => continue,
             };
-            if let Some(place) = payload.get_mut(*at..end) {
-                let bytes = word.to_le_bytes();
-                place.iter_mut().zip(bytes).for_each(|(to, from)| *to = from);
-            }
+            put_start(payload.get_mut(*at..end), &word.to_le_bytes());
         }
     }
 
@@ -267,6 +262,15 @@ impl MadeFormat {
             };
         }
         print
+    }
+}
+
+/// Fills a place with bytes as far as there are some and have room.
+fn put_start(place: Option<&mut [u8]>, bytes: &[u8]) {
+    let Some(place) = place else { return };
+    let length = place.len().min(bytes.len());
+    if let (Some(to), Some(from)) = (place.get_mut(..length), bytes.get(..length)) {
+        to.copy_from_slice(from);
     }
 }
 
