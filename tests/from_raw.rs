@@ -5,7 +5,7 @@ use crate::support::{events, fixture, schedviz_in, scratch};
 use parse::{Options, Source, Trace};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
-use testkit::{ByteOrder, Simulation, TraceBuilder};
+use testkit::{ByteOrder, Simulation, TraceBuilder, tar};
 
 /// The files of a recording, by their names below a folder.
 type Files = Vec<(String, Vec<u8>)>;
@@ -36,23 +36,6 @@ fn put(folder: &Path, name: &str, files: &Files) -> PathBuf {
         std::fs::write(path, bytes).expect("a file");
     }
     folder.join(name)
-}
-
-/// A tar archive, by hand of the format (POSIX ustar).
-fn tar(files: &Files) -> Vec<u8> {
-    let mut out = Vec::new();
-    for (name, bytes) in files {
-        let mut head = vec![0u8; 512];
-        head[..name.len()].copy_from_slice(name.as_bytes());
-        head[124..135].copy_from_slice(format!("{:011o}", bytes.len()).as_bytes());
-        head[156] = b'0';
-        head[257..263].copy_from_slice(b"ustar\0");
-        out.extend(head);
-        out.extend(bytes);
-        out.resize(out.len().next_multiple_of(512), 0);
-    }
-    out.resize(out.len() + 1024, 0);
-    out
 }
 
 /// The name in the text of a format.

@@ -173,7 +173,7 @@ impl<'s> RawParts<'s> {
             let size = self.cpus.get(&cpu).map_or(0, RawPart::size);
             head.number(if size > 0 { at } else { 0 }, 8);
             head.number(size, 8);
-            at = at.saturating_add(size).next_multiple_of(page);
+            at = at.saturating_add(size);
         }
         if !self.clock.is_empty() {
             head.text(&self.clock, 8);
@@ -182,14 +182,14 @@ impl<'s> RawParts<'s> {
         let mut out = Sorted::default();
         out.append(&head.bytes)?;
         for part in self.cpus.values() {
-            copy(part, page, &mut out)?;
+            copy(part, &mut out)?;
         }
         Ok(out.into_source())
     }
 }
 
-/// Appends a part, filled up to whole pages.
-fn copy(part: &RawPart<'_>, page: u64, out: &mut Sorted) -> io::Result<()> {
+/// Appends a part as it is. Filled up to a whole page, parts of a byte in an archive of some MB would take GB.
+fn copy(part: &RawPart<'_>, out: &mut Sorted) -> io::Result<()> {
     const PIECE: u64 = 1 << 20;
     let mut at = 0u64;
     while at < part.size() {
@@ -198,8 +198,7 @@ fn copy(part: &RawPart<'_>, page: u64, out: &mut Sorted) -> io::Result<()> {
         out.append(&bytes)?;
         at = at.saturating_add(size);
     }
-    let gap = at.next_multiple_of(page).saturating_sub(at);
-    out.append(&vec![0; usize::try_from(gap).unwrap_or(0)]).map(drop)
+    Ok(())
 }
 
 /// The beginning of a trace.dat.
@@ -326,5 +325,17 @@ mod tests {
         let mut parts = RawParts::default();
         parts.take(&["kallsyms"], fails);
         assert!(dat(parts).unwrap().is_none());
+    }
+    #[test]
+    fn parts_of_pages_take_their_own_room() {
+        let of = |text: &[u8]| Ok(RawPart::Own(Source::Memory(text.to_vec())));
+        let mut parts = RawParts::default();
+        parts.take(&["events", "header_page"], || of(b"field: char data;\toffset:16;\tsize:1048560;"));
+        parts.take(&["events", "sched", "sched_switch", "format"], || of(b"name: sched_switch"));
+        for cpu in 0..100 {
+            parts.take(&["per_cpu", &format!("cpu{cpu}"), "trace_pipe_raw"], || of(b"x"));
+        }
+        assert_eq!(parts.page_size(), 1 << 20);
+        assert!(dat(parts).unwrap().unwrap().size() <= (1 << 20) + 100);
     }
 }

@@ -6,7 +6,7 @@
 //! * [`TraceBuilder`] writes files of either version, any byte order, word size, page size and
 //!   compression. It is written from the description of the format (`trace-cmd.dat(5)`, the
 //!   kernel's ring-buffer documentation), and shares no code with the reader.
-//! * [`PerfBuilder`] and [`PerfettoBuilder`] write the files of other recorders.
+//! * [`PerfBuilder`] and [`PerfettoBuilder`] write the files of other recorders, [`tar()`] an archive of files.
 //! * [`KernelLayout`] describes the sched events as kernels of several ages lay them out.
 //! * [`Simulation`] runs CPUs and tasks at random, and records the running task and the run queue of
 //!   each CPU after each event.
@@ -39,6 +39,7 @@ mod perfetto;
 mod pieces;
 mod ring;
 mod simulation;
+mod tar;
 mod workload;
 
 pub use eevdf::{Eevdf, SimulatedPick};
@@ -54,6 +55,7 @@ pub use perfetto::{PerfettoBuilder, PerfettoForm};
 pub use pieces::{PieceTally, in_pieces};
 pub use ring::Ring;
 pub use simulation::{Rng, Simulation, Truth, is_stopper, with_throttling};
+pub use tar::tar;
 pub use workload::{Operation, Worker, Workload};
 
 /// The byte order of a file to be written.
