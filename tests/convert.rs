@@ -205,6 +205,26 @@ fn trace_cmd_prints_a_text_that_became_a_trace_dat_as_the_recording() {
     }
 }
 
+/// Statistics of the scheduler have units behind their numbers, and those of older kernels a field more: lines of Linux 6.1.
+#[test]
+fn statistics_in_a_text_keep_their_units() {
+    let folder = scratch("convert-statistics");
+    let text = "\
+       trace-cmd-485   [001]    47.051896059: sched_stat_runtime:   comm=trace-cmd pid=485 runtime=14306954 [ns] vruntime=9124945144 [ns]
+       trace-cmd-485   [001]    47.052108158: sched_stat_runtime:   comm=trace-cmd pid=485 runtime=177817 [ns]
+       trace-cmd-485   [001]    47.052439436: sched_stat_blocked:   comm=rcu_preempt pid=16 delay=3869864 [ns]
+";
+    std::fs::write(folder.join("a.txt"), text).expect("a file");
+    let dat = convert(&folder, Path::new("a.txt"), "a.dat", &[]);
+    let again = std::fs::read_to_string(convert(&folder, &dat, "b.txt", &[])).expect("a text");
+    // The name in front of a line is that of a switch, of which the text has none.
+    let without_task = |text: &str| -> Vec<String> {
+        text.lines().filter_map(|line| Some(line.split_once("-485 ")?.1.to_owned())).collect()
+    };
+    assert_eq!(without_task(&again), without_task(text));
+    assert_eq!(without_task(text).len(), 3);
+}
+
 /// A Perfetto trace as trace.dat: trace-cmd shows each event with the name of its task, in the kernel's words, and where events were lost.
 #[test]
 fn trace_cmd_reads_a_perfetto_trace_as_trace_dat() {
