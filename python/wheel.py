@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Makes the wheel: the static program, and the module beside it.
 
-    wheel.py PROGRAM FOLDER     writes the wheel into the folder, and prints its path
+    wheel.py PROGRAM FOLDER [NATIVE]    writes the wheel into the folder, and prints its path
+
+NATIVE is the program for this machine where PROGRAM does not run on it: the module's methods and types are generated from what it says.
 
 It is also the build backend of this folder: `SCHEDVIZ_PROGRAM=PROGRAM pip install ./python`; without that variable `.ci/dist` builds the program.
 
@@ -19,6 +21,8 @@ import sys
 import time
 import zipfile
 from pathlib import Path
+
+import generate
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
@@ -69,8 +73,9 @@ def metadata(table):
     return "\n".join(lines) + "\n" + (HERE / table["readme"]).read_text()
 
 
-def write(program, folder):
+def write(path, folder, native=None):
     """Writes the wheel; returns its name."""
+    program = Path(path).read_bytes()
     table = project()
     stem = f"{table['name']}-{table['version']}"
     platforms = tag(program)
@@ -84,9 +89,10 @@ def write(program, folder):
     for name in table["license-files"]:
         files[f"{about}/licenses/{name}"] = (ROOT / name).read_bytes()
     source = HERE / "src"
-    for path in sorted(source.rglob("*")):
-        if path.suffix == ".py" or path.name == "py.typed":
-            files[path.relative_to(source).as_posix()] = path.read_bytes()
+    for file in sorted(source.rglob("*")):
+        if file.suffix == ".py" or file.name == "py.typed":
+            files[file.relative_to(source).as_posix()] = file.read_bytes()
+    files.update((f"schedviz/{name}", text.encode()) for name, text in generate.files(str(native or path)).items())
     record = f"{about}/RECORD"
     rows = []
     for name, content in files.items():
@@ -121,7 +127,7 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     if not path:
         made = subprocess.run([str(ROOT / ".ci" / "dist")], check=True, stdout=subprocess.PIPE, cwd=str(ROOT))
         path = ROOT / made.stdout.decode().strip()
-    return write(Path(path).read_bytes(), wheel_directory)
+    return write(path, wheel_directory)
 
 
 def build_sdist(sdist_directory, config_settings=None):
@@ -129,6 +135,6 @@ def build_sdist(sdist_directory, config_settings=None):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 3:
+    if len(sys.argv) not in (3, 4):
         raise SystemExit(__doc__)
-    print(Path(sys.argv[2]) / write(Path(sys.argv[1]).read_bytes(), sys.argv[2]))
+    print(Path(sys.argv[2]) / write(*sys.argv[1:]))

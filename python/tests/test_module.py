@@ -38,11 +38,6 @@ def without_absent(value):
     return [without_absent(one) for one in value] if isinstance(value, list) else value
 
 
-def test_generated_files_are_current():
-    checked = subprocess.run([sys.executable, str(PYTHON / "generate.py"), "--check"], capture_output=True, text=True)
-    assert checked.returncode == 0, checked.stderr
-
-
 def test_the_options_are_those_of_this_program():
     for name, command in _spec.COMMANDS.items():
         told = printed(name, "--help").decode()

@@ -1,7 +1,6 @@
 //! The one list of the program's commands: command line, help, the sections of `report` and the JSON schemas follow from it, and
 //! so does the table in the README. Tests compare the rest of the documentation with it.
 
-#[cfg(all(test, feature = "schema"))]
 mod described;
 #[cfg(test)]
 mod documentation;

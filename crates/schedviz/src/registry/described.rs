@@ -1,11 +1,11 @@
-//! The commands and the tables as data, from which the Python module is generated.
+//! The commands and the tables as data, from which `python/generate.py` makes the Python module.
 
-use super::{COMMANDS, command_line, define_all, schemas};
+use super::{command_line, define_all};
 use clap::{Arg, ArgAction, Command};
 use serde_json::{Value, json};
 use std::any::TypeId;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// The kind of an argument's values.
 fn kind(argument: &Arg) -> &'static str {
@@ -58,27 +58,25 @@ struct Arguments(BTreeMap<String, Value>);
 
 impl Arguments {
     /// Adds an argument unless it is there; returns its name here.
-    fn add(&mut self, argument: Value) -> String {
-        let name = argument["name"].as_str().expect("a name").to_owned();
-        let mut names = std::iter::once(name.clone()).chain((2..).map(|n| format!("{name}.{n}")));
-        let place =
-            names.find(|name| self.0.get(name).is_none_or(|known| *known == argument)).expect("names without end");
+    fn add(&mut self, name: String, argument: Value) -> String {
+        let (mut place, mut number) = (name.clone(), 1);
+        while self.0.get(&place).is_some_and(|known| *known != argument) {
+            number += 1;
+            place = format!("{name}.{number}");
+        }
         self.0.entry(place.clone()).or_insert(argument);
         place
     }
 }
 
-/// A command, with the schemas of the documents that it prints.
+/// A command.
 fn described(command: &Command, all: &mut Arguments) -> Value {
-    let entry = COMMANDS.iter().find(|entry| entry.name == command.get_name());
-    let schemas = entry.map_or_else(Vec::new, |entry| schemas::of(entry).into_iter().map(|(id, _)| id).collect());
     let arguments = command.get_arguments().filter(|a| !a.is_hide_set() && a.get_id() != "help");
-    let arguments: Vec<_> = arguments.map(|one| all.add(argument(one))).collect();
+    let arguments: Vec<_> = arguments.map(|one| all.add(name(one), argument(one))).collect();
     json!({
         "name": command.get_name(),
         "about": command.get_about().map(ToString::to_string),
         "more": command.get_long_about().map(ToString::to_string),
-        "schemas": schemas,
         "arguments": arguments,
     })
 }
@@ -90,22 +88,17 @@ fn table(table: export::FactTable) -> Value {
     json!({ "name": table.name(), "doc": table.doc(), "columns": columns })
 }
 
-/// `python/commands.json` has the commands, their arguments and the tables as the program has them. `SCHEDVIZ_BLESS=1` writes it, and
-/// `python/generate.py` the Python module from it.
-#[test]
-fn the_python_module_is_generated_from_the_commands_as_they_are() {
+/// The commands, their arguments, and the tables of facts, as a JSON document.
+pub(super) fn all() -> Value {
     let mut command = command_line();
     define_all(&mut command);
     let mut arguments = Arguments::default();
     let shown = command.get_subcommands().filter(|c| !c.is_hide_set());
     let commands: Vec<_> = shown.map(|command| described(command, &mut arguments)).collect();
-    let tables = export::FactTable::ALL.map(table);
-    let all = json!({
+    json!({
         "arguments": arguments.0,
         "commands": commands,
         "tables_schema": export::SCHEMA,
-        "tables": tables,
-    });
-    let text = serde_json::to_string_pretty(&all).expect("JSON") + "\n";
-    schemas::check(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python/commands.json"), &text);
+        "tables": export::FactTable::ALL.map(table),
+    })
 }

@@ -1,4 +1,4 @@
-//! Man pages and shell completions, from the definition of the command line.
+//! Man pages, shell completions and the description for the Python module, from the definition of the command line.
 
 use anyhow::{Context, Result};
 use clap::Command;
@@ -14,7 +14,7 @@ use std::process::ExitCode;
 /// Write man pages and shell completions
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct ManualArgs {
-    /// The folder to write to: schedviz.1, schedviz-info.1, … and completions for bash, zsh and fish
+    /// The folder to write to: schedviz.1, schedviz-info.1, …, completions for bash, zsh and fish, and commands.json
     folder: PathBuf,
 }
 
@@ -48,6 +48,8 @@ pub(crate) fn run(args: &ManualArgs) -> Result<()> {
         clap_complete::generate(shell, &mut command, "schedviz", &mut text);
         replace(&args.folder.join(shell.file_name("schedviz")), &text)?;
     }
+    let text = serde_json::to_string_pretty(&super::described::all())?;
+    replace(&args.folder.join("commands.json"), text.as_bytes())?;
     created.keep();
     Ok(())
 }

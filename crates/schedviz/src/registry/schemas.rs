@@ -5,13 +5,19 @@ use crate::commands::info;
 use question::{Entry, NamedSchema, schema};
 use std::path::Path;
 
-/// Returns the schemas of all documents.
+/// Returns the schemas of all documents, each with the command that prints it: JSON Schema has no keyword for it.
 fn all() -> Vec<NamedSchema> {
-    COMMANDS.iter().flat_map(of).collect()
+    let with_command = |entry: &'static Entry| {
+        of(entry).into_iter().map(|(id, mut schema)| {
+            schema.insert("x-command".into(), entry.name.into());
+            (id, schema)
+        })
+    };
+    COMMANDS.iter().flat_map(with_command).collect()
 }
 
 /// Returns the schemas of the documents of a command: those of a question, or of a command that answers none.
-pub(super) fn of(entry: &Entry) -> Vec<NamedSchema> {
+fn of(entry: &Entry) -> Vec<NamedSchema> {
     match entry.name {
         "info" => vec![schema::<info::Report>(info::SCHEMA)],
         "machine" => vec![schema::<machine::Machine>(machine::SCHEMA)],
@@ -29,17 +35,12 @@ fn the_schemas_in_the_documentation_are_those_of_the_types() {
         let name = id.trim_start_matches("schedviz/").replace('/', "-");
         let path = folder.join(format!("{name}.json"));
         let text = serde_json::to_string_pretty(&schema).expect("JSON") + "\n";
-        check(&path, &text);
+        if std::env::var_os("SCHEDVIZ_BLESS").is_some() {
+            std::fs::write(&path, &text).expect("written");
+        }
+        let kept = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+        assert!(kept == text, "{name} differs; SCHEDVIZ_BLESS=1 rewrites it");
     }
     let files = std::fs::read_dir(&folder).expect("the schemas").count();
     assert_eq!(files, all().len(), "a schema belongs to no document");
-}
-
-/// Compares a file of the repository with what it should be; `SCHEDVIZ_BLESS=1` writes it.
-pub(super) fn check(path: &Path, text: &str) {
-    if std::env::var_os("SCHEDVIZ_BLESS").is_some() {
-        std::fs::write(path, text).expect("written");
-    }
-    let kept = std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-    assert!(kept == text, "{} differs; SCHEDVIZ_BLESS=1 rewrites it", path.display());
 }
