@@ -2,6 +2,7 @@
 
 use crate::support::{fixture, schedviz, schedviz_in, scratch};
 use sched::{Comm, Cpu, EventKind, Pid, PrevState, SchedEvent, TaskRef, Ts};
+use std::collections::BTreeMap;
 use testkit::{Buffer, TraceBuilder};
 
 /// The lines of `events --list` with these arguments.
@@ -317,4 +318,112 @@ fn runs_are_those_of_perf_sched_timehist() {
     let known = |key: &Key| theirs.iter().any(|(other, ..)| other == key);
     assert!(ours.iter().filter(|(key, ..)| !known(key)).all(|(.., is_part)| *is_part));
     assert!(compared[0] > 100 && compared[1] > 100 && compared[2] > 150, "{compared:?}");
+}
+
+/// The summary of the runs that `perf sched timehist` found in the fixture, computed from perf's own lines; times in microseconds.
+#[test]
+fn the_summary_is_that_of_the_runs_of_perf_sched_timehist() {
+    let text = std::fs::read_to_string(fixture("perf-stacks.timehist.txt")).expect("a text");
+    // The waits, the delays and the lengths of each task's runs.
+    let mut theirs: BTreeMap<String, [Vec<u64>; 3]> = BTreeMap::new();
+    for line in text.lines().filter(|line| line.contains('[') && !line.contains("<idle>")) {
+        let Some((_, rest)) = line.trim_start().split_once(" [") else { continue };
+        let Some((pid, times)) = rest.split_once('[').and_then(|(_, rest)| rest.split_once(']')) else { continue };
+        let micros = |word: &str| word.replace('.', "").parse::<u64>().ok();
+        let times: Vec<u64> = times.split_whitespace().take(3).filter_map(micros).collect();
+        let [wait, delay, run] = times[..] else { continue };
+        let of = theirs.entry(pid.split('/').next().unwrap_or(pid).to_owned()).or_default();
+        [wait, delay, run].into_iter().zip(of).for_each(|(time, all)| all.push(time));
+    }
+    let data = fixture("perf-stacks.data");
+    let printed = schedviz(&["list", "-q", "--runs", "--summary", data.to_str().expect("a path")]).success().text();
+    let (mut compared, mut spread) = (0, 0);
+    for line in printed.lines().skip(4).take_while(|line| !line.is_empty()) {
+        let (name, rest) = line.split_once(']').expect("a task");
+        let pid = name.rsplit('[').next().expect("a PID");
+        let words: Vec<&str> = rest.split_whitespace().collect();
+        assert_eq!(words.len(), 11, "{line}");
+        let Some([waits, delays, runs]) = theirs.get(pid) else { continue };
+        // perf has 0 for a run of which it did not see all, and none for one that lasts until the end.
+        if words[2].starts_with('>') || runs.contains(&0) {
+            continue;
+        }
+        let n = runs.len() as u64;
+        let close = |word: &str, expected: u64, by: u64| {
+            let micros: u64 = word.trim_start_matches('>').replace('.', "").parse().expect("a time");
+            assert!(micros.abs_diff(expected) <= by, "{line}: {word}, not {expected}");
+        };
+        let sum: u64 = runs.iter().sum();
+        assert_eq!(words[1], n.to_string(), "{line}");
+        close(words[2], sum, n);
+        close(words[3], *runs.iter().min().expect("a run"), 1);
+        close(words[4], sum / n, 1);
+        close(words[5], *runs.iter().max().expect("a run"), 1);
+        // perf has 0 for the wait that it did not see begin, which ours marks.
+        assert_eq!(words[8] == "-" || words[8].starts_with('>'), waits.contains(&0), "{line}");
+        if words[8] != "-" {
+            close(words[8], waits.iter().sum(), n);
+        }
+        // The delay of a preempted task is 0 in perf alone.
+        if !words[9].starts_with('>') && !delays.contains(&0) {
+            close(words[9], delays.iter().sum(), n);
+            close(words[10], *delays.iter().max().expect("a delay"), 1);
+        }
+        let mean = sum as f64 / n as f64;
+        let squares: f64 = runs.iter().map(|run| (*run as f64 - mean).powi(2)).sum();
+        let error = if n > 1 { 100.0 * (squares / (n - 1) as f64 / n as f64).sqrt() / mean } else { 0.0 };
+        let printed: f64 = words[6].parse().expect("percent");
+        // The lengths are cut off behind the microsecond.
+        assert!((printed - error).abs() <= 0.005 + 200.0 / mean, "{line}: {error}");
+        compared += 1;
+        spread += u32::from(n > 2);
+    }
+    assert!(compared >= 10 && spread >= 3, "{compared} {spread}");
+}
+
+/// Each column is the sum of the same column of `list --runs`, the migrations are the events, with a window, CPUs and tasks alike.
+#[test]
+fn the_summary_sums_the_lines() {
+    let file = fixture("hackbench.dat");
+    let file = file.to_str().expect("a path");
+    for arguments in [&[][..], &["--min", "0.4", "--max", "0.8"], &["--cpus", "0,4", "--tasks", "^hackbench"]] {
+        let print = |more: &[&str]| schedviz(&[&["list", "-q", file], arguments, more].concat()).success().text();
+        // By PID: the number of lines, the sums of the three columns in microseconds, the unknown ones among them.
+        let mut sums: BTreeMap<String, (u64, [u64; 3], [bool; 3])> = BTreeMap::new();
+        for line in print(&["--runs"]).lines().skip(3) {
+            let (_, of_task) = line.split_once("] ").expect("a CPU");
+            let (name, rest) = of_task.split_once("]  ").expect("columns");
+            let pid = name.rsplit('[').next().expect("a PID").to_owned();
+            let (count, sum, unseen) = sums.entry(pid).or_default();
+            *count += 1;
+            for (nth, word) in rest.split_whitespace().take(3).enumerate() {
+                unseen[nth] |= word.starts_with(['-', '>']);
+                sum[nth] += word.trim_start_matches('>').replace('.', "").parse::<u64>().unwrap_or(0);
+            }
+        }
+        let moved = print(&["--events", "sched:sched_migrate_task"]);
+        let migrations = |pid: &str| moved.lines().filter(|line| line.contains(&format!(" pid={pid} "))).count();
+        let printed = print(&["--runs", "--summary"]);
+        let mut least = u64::MAX;
+        for line in printed.lines().skip(4).take_while(|line| !line.is_empty()) {
+            let (name, rest) = line.split_once(']').expect("a task");
+            let pid = name.rsplit('[').next().expect("a PID");
+            let words: Vec<&str> = rest.split_whitespace().collect();
+            let (count, sum, unseen) = sums.remove(pid).unwrap_or_else(|| panic!("{line}: no run"));
+            assert_eq!(words[1], count.to_string(), "{line}");
+            for (nth, word) in [words[8], words[9], words[2]].into_iter().enumerate() {
+                let micros = word.trim_start_matches('>').replace('.', "").parse::<u64>().unwrap_or(0);
+                assert!(micros.abs_diff(sum[nth]) <= count, "{line}: {word}, not {}", sum[nth]);
+                assert_eq!(word.starts_with(['-', '>']), unseen[nth], "{line}: {word}");
+            }
+            if !arguments.contains(&"--cpus") {
+                assert_eq!(words[7], migrations(pid).to_string(), "{line}");
+            }
+            assert!(sum[2] <= least.saturating_add(count), "the longest run time comes first: {line}");
+            least = sum[2];
+        }
+        assert!(sums.is_empty(), "{arguments:?}: no row of {sums:?}");
+    }
+    let refused = schedviz(&["list", file, "--summary"]);
+    assert!(refused.code == Some(1) && refused.stderr.contains("--runs"), "{}", refused.stderr);
 }

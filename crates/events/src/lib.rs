@@ -33,6 +33,7 @@ mod log;
 mod migrations;
 mod question;
 mod rate;
+mod run_sums;
 mod runs;
 mod spans;
 mod undone;

@@ -3,7 +3,7 @@
 use crate::args::FlagsColumn;
 use crate::choice::Choice;
 use crate::listing;
-use crate::runs;
+use crate::{run_sums, runs};
 use anyhow::Result;
 use question::{Answers, Subcommand};
 use session::args::{SymbolArgs, TaskArgs, TraceArgs};
@@ -35,6 +35,10 @@ pub struct ListArgs {
     /// task had been off the CPU before, how much of that on a run queue, and how long it ran
     #[arg(long, conflicts_with_all = ["events", "latency_format", "stacks", "kallsyms"])]
     pub(crate) runs: bool,
+    /// With --runs, print a line for each task instead, in the columns of `perf sched timehist --summary`: the number of its runs, their
+    /// sum, shortest, mean and longest, its migrations, and its time off the CPU and on run queues
+    #[arg(long, requires = "runs")]
+    pub(crate) summary: bool,
     #[command(flatten)]
     pub(crate) symbols: SymbolArgs,
     #[command(flatten)]
@@ -51,7 +55,8 @@ Examples:
   schedviz list trace.dat --min 1.2 --max 1.21     every event in that time
   schedviz list trace.dat --events sched:sched_migrate_task --tasks '^make'
   schedviz list trace.dat --cpus 40 -o cpu40.txt
-  schedviz list trace.dat --runs --tasks '^make'    the runs of make, one by one";
+  schedviz list trace.dat --runs --tasks '^make'    the runs of make, one by one
+  schedviz list trace.dat --runs --summary          a line for each task";
 
 /// The events as text, one per line.
 #[derive(Debug)]
@@ -76,7 +81,12 @@ pub(crate) fn run_list(args: &ListArgs) -> Result<()> {
     let session = if args.runs {
         let session = args.trace.open()?;
         args.tasks.check(&session)?;
-        runs::list(&session, &args.tasks.chosen(&session)?, lines)?;
+        let tasks = args.tasks.chosen(&session)?;
+        if args.summary {
+            run_sums::summarize(&session, &tasks, lines)?;
+        } else {
+            runs::list(&session, &tasks, lines)?;
+        }
         session
     } else {
         let mut session = args.trace.open_listed()?;

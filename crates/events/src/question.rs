@@ -137,6 +137,7 @@ fn list_as_once_spelt(args: &EventsArgs) -> Result<()> {
         events: args.events.clone(),
         stacks: false,
         runs: false,
+        summary: false,
         symbols: SymbolArgs::default(),
         latency_format: args.latency_format,
         tasks: args.tasks.clone(),

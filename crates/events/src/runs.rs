@@ -2,8 +2,8 @@
 
 use anyhow::Result;
 use sched::{
-    Analysis, ChosenCpus, Comm, Cpu, Dur, EventKind, Pass, PerTask, Pid, PrevState, SchedEvent, SchedState, Span,
-    StateClass, TaskState, Ts,
+    Analysis, ChosenCpus, Comm, Cpu, Dur, EventKind, Outcome, Pass, PerTask, Pid, PrevState, SchedEvent, SchedState,
+    Span, StateClass, TaskState, Ts,
 };
 use session::Session;
 use session::args::ChosenTasks;
@@ -51,37 +51,153 @@ impl OffCpu {
     }
 }
 
-/// Writes a line for each run on the chosen CPUs. Its output is whether that succeeded.
-struct ListedRuns<'o> {
-    /// A file without a name: a pass that begins again writes its lines again.
-    out: BufWriter<&'o File>,
+/// A run of a task, as its line has it.
+pub(crate) struct TaskRun {
+    /// The PID of the task.
+    pub(crate) pid: Pid,
+    /// The command name at the end of the run.
+    pub(crate) comm: Comm,
+    /// The PID of the task that forked this one, if the fork was recorded.
+    pub(crate) parent: Option<Pid>,
+    /// The CPU of the run.
+    pub(crate) cpu: Cpu,
+    /// The end of the run.
+    pub(crate) end: Ts,
+    /// The length of the part of the run that was seen, in nanoseconds.
+    pub(crate) length: Dur,
+    /// Whether both the beginning and the end of the run were seen.
+    pub(crate) is_whole: bool,
+    /// The time off the CPU before the run; `None` if a part was not seen.
+    pub(crate) wait: Option<Dur>,
+    /// The part of that time on run queues; `None` if a part was not seen.
+    pub(crate) delay: Option<Dur>,
+    /// The state in which the task left the CPU, if that was seen.
+    pub(crate) state: Option<PrevState>,
+}
+
+/// A receiver of the runs of a window.
+pub(crate) trait TakesRuns {
+    /// The result of all runs that were taken.
+    type Output;
+
+    /// Forgets all runs: a pass begins, perhaps again.
+    fn begin(&mut self);
+
+    /// Takes a run.
+    fn run(&mut self, run: &TaskRun);
+
+    /// Takes a migration of a task, one of the chosen.
+    fn migrated(&mut self, _: Pid) {}
+
+    /// Returns what came out, at the end of the pass.
+    fn finish(self) -> Self::Output;
+}
+
+/// Finds the runs of the chosen tasks on the chosen CPUs.
+struct RunFinder<'o, T> {
+    takes: T,
     cpus: &'o ChosenCpus,
     tasks: &'o ChosenTasks,
     off: PerTask<OffCpu>,
     /// The task that the event switches out, and its state then.
     switch: Option<(Pid, PrevState)>,
+}
+
+impl<T: TakesRuns> Analysis for RunFinder<'_, T> {
+    type Output = T::Output;
+
+    fn begin(&mut self, _: Ts, _: &SchedState) {
+        self.takes.begin();
+    }
+
+    fn before(&mut self, event: &SchedEvent, state: &SchedState) {
+        self.switch = match event.kind {
+            EventKind::Switch { prev, state, .. } => Some((prev.pid, state)),
+            _ => None,
+        };
+        if let EventKind::Migrate { task, .. } = event.kind
+            && self.tasks.takes(task.pid, event.ts, || state.task_of(task.pid).map_or(task.comm, |task| task.comm))
+        {
+            self.takes.migrated(task.pid);
+        }
+    }
+
+    fn span(&mut self, span: &Span, state: &SchedState) {
+        let off = self.off.get(span.task).copied().unwrap_or(OffCpu::UNSEEN);
+        let TaskState::Running(cpu) = span.state else {
+            let mut off = off;
+            off.add(span);
+            self.off.insert(span.task, off);
+            return;
+        };
+        let task = state.task(span.task);
+        let comm = task.map_or(Comm::EMPTY, |task| task.comm);
+        if self.cpus.has(cpu) && self.tasks.takes(span.pid, span.end, || comm) {
+            self.takes.run(&TaskRun {
+                pid: span.pid,
+                comm,
+                parent: task.and_then(|task| task.kin.parent),
+                cpu,
+                end: span.end,
+                length: span.duration(),
+                is_whole: span.begun && span.ended,
+                wait: off.total,
+                delay: off.queued.filter(|_| off.was_queued),
+                state: self.switch.filter(|(pid, _)| span.ended && *pid == span.pid).map(|(_, state)| state),
+            });
+        }
+        let total = span.ended.then_some(Dur(0));
+        self.off.insert(span.task, OffCpu { total, queued: Some(Dur(0)), was_queued: false });
+    }
+
+    fn finish(self, _: Ts, _: &SchedState) -> T::Output {
+        self.takes.finish()
+    }
+}
+
+/// Writes a line for each run. Its output is whether that succeeded.
+struct ListedRuns<'o> {
+    /// A file without a name: a pass that begins again writes its lines again.
+    out: BufWriter<&'o File>,
     written: io::Result<()>,
 }
 
 impl ListedRuns<'_> {
     /// Writes the line of a run.
-    fn put(&mut self, span: &Span, cpu: Cpu, comm: Comm, off: OffCpu) -> io::Result<()> {
-        let left = self.switch.filter(|(pid, _)| span.ended && *pid == span.pid).map(|(_, state)| state);
-        let time = span.end.0.div_euclid(1_000);
-        let (seconds, micros) = (time.div_euclid(1_000_000), time.rem_euclid(1_000_000));
-        let name = format!("{}[{}]", sched::event::escape(comm.as_bytes()), span.pid.0);
-        let part = if span.begun && span.ended { "" } else { ">" };
-        let wait = off.total.map_or_else(|| "-".into(), msec);
-        let delay = off.queued.filter(|_| off.was_queued).map_or_else(|| "-".into(), msec);
-        let run = format!("{part}{}", msec(span.duration()));
-        let time = format!("{seconds}.{micros:06}");
-        let state = left.map_or("-", letter);
-        writeln!(self.out, "{time:>15} [{:04}]  {name:<30}  {wait:>9}  {delay:>9}  {run:>9}  {state:>5}", cpu.0)
+    fn put(&mut self, run: &TaskRun) -> io::Result<()> {
+        let micros = run.end.0.div_euclid(1_000);
+        let time = format!("{}.{:06}", micros.div_euclid(1_000_000), micros.rem_euclid(1_000_000));
+        let name = format!("{}[{}]", sched::event::escape(run.comm.as_bytes()), run.pid.0);
+        let [wait, delay] = [run.wait, run.delay].map(|time| time.map_or_else(|| "-".into(), msec));
+        let length = format!("{}{}", if run.is_whole { "" } else { ">" }, msec(run.length));
+        let state = run.state.map_or("-", letter);
+        let cpu = run.cpu.0;
+        writeln!(self.out, "{time:>15} [{cpu:04}]  {name:<30}  {wait:>9}  {delay:>9}  {length:>9}  {state:>5}")
+    }
+}
+
+impl TakesRuns for ListedRuns<'_> {
+    type Output = io::Result<()>;
+
+    fn begin(&mut self) {
+        let mut file = *self.out.get_ref();
+        self.written = file.set_len(0).and_then(|()| file.rewind());
+    }
+
+    fn run(&mut self, run: &TaskRun) {
+        if self.written.is_ok() {
+            self.written = self.put(run);
+        }
+    }
+
+    fn finish(mut self) -> io::Result<()> {
+        self.written?;
+        self.out.flush()
     }
 }
 
 /// A time in milliseconds, its last microsecond not rounded, as perf prints it.
-fn msec(time: Dur) -> String {
+pub(crate) fn msec(time: Dur) -> String {
     let micros = time.0 / 1_000;
     format!("{}.{:03}", micros / 1_000, micros % 1_000)
 }
@@ -102,56 +218,27 @@ fn letter(state: PrevState) -> &'static str {
     }
 }
 
-impl Analysis for ListedRuns<'_> {
-    type Output = io::Result<()>;
-
-    fn begin(&mut self, _: Ts, _: &SchedState) {
-        let mut file = *self.out.get_ref();
-        self.written = file.set_len(0).and_then(|()| file.rewind());
-    }
-
-    fn before(&mut self, event: &SchedEvent, _: &SchedState) {
-        self.switch = match event.kind {
-            EventKind::Switch { prev, state, .. } => Some((prev.pid, state)),
-            _ => None,
-        };
-    }
-
-    fn span(&mut self, span: &Span, state: &SchedState) {
-        let off = self.off.get(span.task).copied().unwrap_or(OffCpu::UNSEEN);
-        let TaskState::Running(cpu) = span.state else {
-            let mut off = off;
-            off.add(span);
-            self.off.insert(span.task, off);
-            return;
-        };
-        let comm = state.task(span.task).map_or(Comm::EMPTY, |task| task.comm);
-        if self.written.is_ok() && self.cpus.has(cpu) && self.tasks.takes(span.pid, span.end, || comm) {
-            self.written = self.put(span, cpu, comm, off);
-        }
-        let total = span.ended.then_some(Dur(0));
-        self.off.insert(span.task, OffCpu { total, queued: Some(Dur(0)), was_queued: false });
-    }
-
-    fn finish(mut self, _: Ts, _: &SchedState) -> io::Result<()> {
-        self.written?;
-        self.out.flush()
-    }
+/// Takes the runs of these tasks in the window; returns what came out, and what was found about the events.
+pub(crate) fn taken<T: TakesRuns>(
+    session: &Session,
+    tasks: &ChosenTasks,
+    takes: impl Fn() -> T,
+) -> Result<Outcome<T::Output>> {
+    session.watched(|| {
+        Pass::over(session.trace.events()?).window(session.window).run(|| RunFinder {
+            takes: takes(),
+            cpus: &session.shown.chosen,
+            tasks,
+            off: PerTask::default(),
+            switch: None,
+        })
+    })
 }
 
 /// Writes the runs of these tasks in the window.
 pub(crate) fn list(session: &Session, tasks: &ChosenTasks, mut out: Lines) -> Result<()> {
     let mut spool = tempfile::tempfile()?;
-    let outcome = session.watched(|| {
-        Pass::over(session.trace.events()?).window(session.window).run(|| ListedRuns {
-            out: BufWriter::new(&spool),
-            cpus: &session.shown.chosen,
-            tasks,
-            off: PerTask::default(),
-            switch: None,
-            written: Ok(()),
-        })
-    })?;
+    let outcome = taken(session, tasks, || ListedRuns { out: BufWriter::new(&spool), written: Ok(()) })?;
     outcome.output?;
     spool.rewind()?;
     HEADS.iter().try_for_each(|head| writeln!(out, "{head}"))?;
