@@ -258,6 +258,42 @@ fn help_shows_what_to_type() {
     }
 }
 
+/// A recording without a command is asked for findings; a command is one whatever files there are.
+#[test]
+fn a_recording_alone_is_asked_for_findings() {
+    let folder = scratch("alone");
+    std::fs::copy(path("affine.dat"), folder.join("a b.dat")).expect("copied");
+    std::fs::copy(path("affine.dat"), folder.join("info")).expect("copied");
+    let run = |arguments: &[&str]| crate::support::schedviz_in(&folder, arguments);
+    let found = run(&["findings", "a b.dat"]).success().text();
+    for arguments in
+        [&["a b.dat"][..], &["-q", "a b.dat"], &["a b.dat", "-q"], &["--", "a b.dat"], &["--threads", "1", "a b.dat"]]
+    {
+        assert_eq!(run(arguments).success().text(), found, "{arguments:?}");
+    }
+    let window = ["findings", "--json", "a b.dat", "--min", "0.1"];
+    assert_eq!(run(&window[1..]).success().text(), run(&window).success().text());
+    let described = run(&["info", "a b.dat"]).success().text();
+    assert_eq!(
+        run(&["info", "info"]).success().text().replace("info", "a b.dat"),
+        described.replace("info", "a b.dat")
+    );
+    let unquoted = |text: &str| text.replace('\'', "");
+    assert_eq!(unquoted(&run(&["./info"]).success().text()).replace("./info", "a b.dat"), unquoted(&found));
+    for (arguments, words) in [
+        (&["info"][..], "required arguments"),
+        (&["infos"], "a similar subcommand exists: 'info'"),
+        (&["none.dat"], "none.dat is no file here either"),
+        (&["./"], "./ is a folder; name a command before it"),
+        (&["-q", "info", "a b.dat"], "unexpected argument '-q'"),
+        (&["a b.dat", "a b.dat"], "to compare recordings: schedviz compare --base 'a b.dat' --new 'a b.dat'"),
+    ] {
+        let refused = run(arguments);
+        assert!(refused.code == Some(1) && refused.stderr.contains(words), "{arguments:?}: {}", refused.stderr);
+    }
+    assert_eq!(run(&["--version", "a b.dat"]).success().text(), run(&["--version"]).success().text());
+}
+
 #[test]
 fn manuals_and_completions_are_written() {
     let folder = scratch("manual");

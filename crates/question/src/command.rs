@@ -21,6 +21,9 @@ pub trait Subcommand: 'static {
     /// Whether `schedviz --help` leaves the command out.
     const IS_HIDDEN: bool = false;
 
+    /// Whether its text may go through a pager: not where the command itself uses the terminal, or where others read what it prints.
+    const IS_PAGED: bool = true;
+
     /// A command line for a newcomer, without `schedviz` in front, and its purpose in at most 32 letters: a line among the first
     /// steps of `schedviz --help`.
     const FIRST_STEP: Option<(&'static str, &'static str)> = None;
@@ -125,6 +128,8 @@ pub struct Entry {
     pub is_hidden: bool,
     /// The form of its answer: see [`Subcommand::ANSWERS`].
     pub answers: Option<Answers>,
+    /// Whether its text may go through a pager.
+    pub is_paged: bool,
     define: fn(clap::Command) -> clap::Command,
     parse: fn(&mut ArgMatches) -> Result<Invocation, clap::Error>,
     contract: Option<Contract>,
@@ -157,6 +162,7 @@ impl Entry {
             question: C::QUESTION,
             is_hidden: C::IS_HIDDEN,
             answers: C::ANSWERS,
+            is_paged: C::IS_PAGED,
             define: defined::<C>,
             parse: parsed::<C>,
             contract: None,

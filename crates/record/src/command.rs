@@ -32,7 +32,6 @@ use session::warnings::grouped;
 use session::writer::replace;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::io::IsTerminal;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -208,6 +207,7 @@ pub struct RunWhenContinued;
 impl Subcommand for RunWhenContinued {
     const NAME: &'static str = "run-when-continued";
     const IS_HIDDEN: bool = true;
+    const IS_PAGED: bool = false;
     type Args = traced::HelperArgs;
 
     fn run(args: &traced::HelperArgs) -> Result<ExitCode> {
@@ -221,6 +221,7 @@ pub struct RecordCommand;
 
 impl Subcommand for RecordCommand {
     const NAME: &'static str = "record";
+    const IS_PAGED: bool = false;
     const FIRST_STEP: Option<(&'static str, &'static str)> = Some(("record -- make -j8", "record a run, as trace.dat"));
     const QUESTION: Option<(&'static str, &'static str)> =
         Some(("How do I record a run, and the machine it ran on?", "-- COMMAND"));
@@ -485,11 +486,7 @@ impl RecordArgs {
     }
 
     fn is_coloured(&self) -> bool {
-        match self.color {
-            clap::ColorChoice::Always => true,
-            clap::ColorChoice::Never => false,
-            clap::ColorChoice::Auto => std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none(),
-        }
+        session::messages::are_coloured(self.color)
     }
 }
 

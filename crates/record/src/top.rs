@@ -69,6 +69,7 @@ pub struct TopCommand;
 
 impl Subcommand for TopCommand {
     const NAME: &'static str = "top";
+    const IS_PAGED: bool = false;
     const QUESTION: Option<(&'static str, &'static str)> = Some(("How does this machine do at the moment?", ""));
     type Args = TopArgs;
 

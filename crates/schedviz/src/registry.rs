@@ -1,6 +1,7 @@
 //! The one list of the program's commands: command line, help, the sections of `report` and the JSON schemas follow from it, and
 //! so does the table in the README. Tests compare the rest of the documentation with it.
 
+mod completions;
 mod described;
 #[cfg(test)]
 mod documentation;
@@ -9,6 +10,7 @@ mod mcp;
 mod report;
 #[cfg(all(test, feature = "schema"))]
 mod schemas;
+mod values;
 
 use crate::commands;
 use question::Entry;
@@ -53,6 +55,7 @@ pub const COMMANDS: &[Entry] = &[
     Entry::command::<commands::machine::MachineCommand>(),
     Entry::command::<mcp::McpCommand>(),
     Entry::command::<manual::ManualCommand>(),
+    Entry::command::<values::CompleteCommand>(),
     #[cfg(target_os = "linux")]
     Entry::command::<record::RunWhenContinued>(),
 ];
@@ -113,6 +116,9 @@ fn after_help() -> String {
     out + EXIT_STATUS
 }
 
+/// The option that keeps text out of the pager.
+pub(crate) const NO_PAGER: &str = "--no-pager";
+
 const EXIT_STATUS: &str = "
 Exit status:
   0  done
@@ -127,6 +133,13 @@ pub(crate) fn command_line() -> clap::Command {
         .about("See what the Linux scheduler did, from a recording by schedviz, trace-cmd or perf")
         .override_usage("schedviz <COMMAND>\n       schedviz <TRACE>     the same as schedviz findings <TRACE>")
         .max_term_width(80)
+        .arg(
+            // `program.rs` takes it from the command line before clap sees it: it may stand behind the command as well.
+            clap::Arg::new("no-pager")
+                .long(NO_PAGER.trim_start_matches('-'))
+                .action(clap::ArgAction::SetTrue)
+                .help("Print long text on the terminal itself, not through SCHEDVIZ_PAGER, PAGER or less"),
+        )
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommands(COMMANDS.iter().map(Entry::definition))

@@ -18,10 +18,11 @@ mod answer;
 mod arguments;
 pub mod messages;
 mod output;
+pub mod progress;
 mod trace;
 
 pub use answer::{document, over_lanes, section, summary, verdict};
 pub use arguments::{args, command_line, groups, page_args, patterns, rows, runs};
-pub use output::{atomic_file, csv, formats, inputs, writer};
+pub use output::{atomic_file, csv, formats, inputs, pager, writer};
 pub use trace::session::{Session, asked_pieces};
-pub use trace::{ext, heading, progress, several, stacks, timers, warnings};
+pub use trace::{ext, heading, several, stacks, timers, warnings};

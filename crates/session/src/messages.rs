@@ -1,6 +1,6 @@
 //! Messages on standard error, printed at once or held until their turn.
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Prints a message on standard error with the program's name in front. A message that cannot be written, as where
@@ -8,6 +8,20 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub fn emit(message: &str) {
     // One write, so that the lines of programs that share a terminal stay whole.
     let _ = std::io::stderr().lock().write_all(format!("schedviz: {message}\n").as_bytes());
+}
+
+/// Whether messages are coloured: on a terminal, unless the environment has `NO_COLOR`.
+pub fn are_coloured(color: clap::ColorChoice) -> bool {
+    match color {
+        clap::ColorChoice::Always => true,
+        clap::ColorChoice::Never => false,
+        clap::ColorChoice::Auto => std::io::stderr().is_terminal() && !is_plain(),
+    }
+}
+
+/// Whether the environment has `NO_COLOR`, with any value but an empty one (no-color.org).
+pub fn is_plain() -> bool {
+    std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
 }
 
 /// The destination of messages. While several traces are measured at the same time, the messages of each are held and

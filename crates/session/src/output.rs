@@ -5,4 +5,5 @@ pub mod csv;
 pub mod formats;
 pub mod inputs;
 mod links;
+pub mod pager;
 pub mod writer;

@@ -9,7 +9,6 @@ pub mod heading;
 mod helpers;
 mod kernel_symbols;
 mod lives;
-pub mod progress;
 pub(crate) mod session;
 pub mod several;
 mod stack_groups;

@@ -88,6 +88,7 @@ pub struct ViewCommand;
 
 impl Subcommand for ViewCommand {
     const NAME: &'static str = "view";
+    const IS_PAGED: bool = false;
     const FIRST_STEP: Option<(&'static str, &'static str)> = Some(("view trace.dat", "all of it, in a browser"));
     const QUESTION: Option<(&'static str, &'static str)> =
         Some(("Can I move through all of it, at any zoom?", "TRACE"));

@@ -24,6 +24,7 @@ pub(crate) struct ManualCommand;
 
 impl Subcommand for ManualCommand {
     const NAME: &'static str = "manual";
+    const IS_PAGED: bool = false;
     type Args = ManualArgs;
 
     fn run(args: &ManualArgs) -> Result<ExitCode> {
@@ -44,9 +45,8 @@ pub(crate) fn run(args: &ManualArgs) -> Result<()> {
     let mut command = super::command_line();
     super::define_all(&mut command);
     for shell in [clap_complete::Shell::Bash, clap_complete::Shell::Zsh, clap_complete::Shell::Fish] {
-        let mut text = Vec::new();
-        clap_complete::generate(shell, &mut command, "schedviz", &mut text);
-        replace(&args.folder.join(shell.file_name("schedviz")), &text)?;
+        let script = super::completions::script(shell, &mut command);
+        replace(&args.folder.join(shell.file_name("schedviz")), script.as_bytes())?;
     }
     let text = serde_json::to_string_pretty(&super::described::all())?;
     replace(&args.folder.join("commands.json"), text.as_bytes())?;

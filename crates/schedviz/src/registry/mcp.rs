@@ -66,6 +66,7 @@ pub(crate) struct McpCommand;
 
 impl Subcommand for McpCommand {
     const NAME: &'static str = "mcp";
+    const IS_PAGED: bool = false;
     const QUESTION: Option<(&'static str, &'static str)> = Some(("How does an assistant read a trace?", "FOLDER"));
     type Args = McpArgs;
 

@@ -5,6 +5,7 @@ pub use crate::arguments::symbol_args::SymbolArgs;
 pub use crate::arguments::task_args::TaskArgs;
 pub use crate::command_line::{repeatable, shell_word};
 use crate::messages::Messages;
+use crate::progress;
 use anyhow::{Context, Result, bail};
 use lanes::MANY_LANES;
 use machine::Machine;
@@ -119,7 +120,9 @@ impl ReadArgs {
             cpus: cpus.to_vec(),
             most_state: self.most_state,
         };
-        recordings::open(path, options).map_err(|e| named(path, e))
+        let what = format!("opening {}", name_of(path));
+        progress::waiting(&what, self.quiet || self.is_beside_others, || recordings::open(path, options))
+            .map_err(|e| named(path, e))
     }
 
     /// The machine whose file lies beside a trace. A file that cannot be used is reported and left out: the trace can

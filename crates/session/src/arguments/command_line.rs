@@ -13,7 +13,7 @@ pub fn repeatable(arguments: impl Iterator<Item = std::ffi::OsString>) -> String
         let text = sched::event::escape(argument.as_encoded_bytes());
         match &*text {
             "--threads" | "-o" | "--output" | "--color" | "--format" | "--dpi" => drop(arguments.next()),
-            "-q" | "--quiet" | "--json" | "-v" | "--verbose" => {}
+            "--no-pager" | "-q" | "--quiet" | "--json" | "-v" | "--verbose" => {}
             t if ["--threads=", "--output=", "--color=", "--format=", "--dpi="].iter().any(|p| t.starts_with(p)) => {}
             t if t.starts_with("-o") && !t.starts_with("--") => {}
             t if words.len() < 64 => words.push(quoted(&without_folders(t))),

@@ -2,7 +2,8 @@
 
 use crate::messages::emit;
 use crate::page_args::PageArgs;
-use crate::writer::{Lines, print, save, stream, verb};
+use crate::pager;
+use crate::writer::{Lines, print, save, stream, unless_closed, verb};
 use anyhow::{Result, bail};
 use clap::ValueEnum;
 use clap::builder::TypedValueParser;
@@ -553,7 +554,7 @@ fn write_json(out: &mut dyn Write, report: &impl Serialize) -> Result<()> {
 
 /// Prints a report.
 fn print_json(report: &impl Serialize) -> Result<()> {
+    let paged = pager::begin();
     let mut out = Lines::open(None)?;
-    write_json(&mut out, report)?;
-    out.finish()
+    unless_closed(paged, write_json(&mut out, report).and_then(|()| out.finish()))
 }

@@ -1,12 +1,24 @@
 //! Where bytes go: files, there whole or not at all, and standard output.
 
 use crate::atomic_file::{self, AtomicFile};
+use crate::pager;
 use anyhow::{Result, bail};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-/// Prints bytes to standard output.
+/// Prints text to standard output, through the pager where there is one.
 pub fn print(bytes: &[u8]) -> Result<()> {
+    let paged = pager::begin();
+    unless_closed(paged, print_bytes(bytes))
+}
+
+/// A pager that is closed before its end is no error, and ends no command: what it has judged, it tells by its exit status.
+pub(crate) fn unless_closed(paged: bool, printed: Result<()>) -> Result<()> {
+    printed.or_else(|error| if paged && is_closed_pipe(&error) { Ok(()) } else { Err(error) })
+}
+
+/// Prints bytes, which are no text, to standard output.
+fn print_bytes(bytes: &[u8]) -> Result<()> {
     let mut out = io::stdout().lock();
     out.write_all(bytes)?;
     out.flush()?;
@@ -31,7 +43,7 @@ pub fn save(path: &Path, files: &[Vec<u8>]) -> Result<Option<String>> {
         if files.len() > 1 {
             bail!("several pages of SVG or PNG do not go to standard output; name a file, or use PDF");
         }
-        files.iter().try_for_each(|bytes| print(bytes))?;
+        files.iter().try_for_each(|bytes| print_bytes(bytes))?;
         return Ok(None);
     }
     if files.len() > 1 && atomic_file::is_device(path) {
@@ -113,7 +125,10 @@ impl Lines {
 impl Write for Lines {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
-            Lines::Standard(out) => out.write(bytes),
+            Lines::Standard(out) => {
+                pager::begin();
+                out.write(bytes)
+            }
             Lines::File(out) => out.write(bytes),
         }
     }
@@ -121,7 +136,10 @@ impl Write for Lines {
     // Not piece by piece: a serializer writes a few bytes at a time, for which the buffer has a short way.
     fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
         match self {
-            Lines::Standard(out) => out.write_all(bytes),
+            Lines::Standard(out) => {
+                pager::begin();
+                out.write_all(bytes)
+            }
             Lines::File(out) => out.write_all(bytes),
         }
     }

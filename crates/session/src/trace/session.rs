@@ -2,8 +2,8 @@
 
 use crate::args::{BeginArgs, Lanes, ReadArgs, TaskArgs, TraceArgs, WindowArgs, name_of, named};
 use crate::formats::OutputName;
+use crate::progress;
 use crate::trace::ext::ExtScheduler;
-use crate::trace::progress;
 use anyhow::{Result, bail};
 use lanes::{ColorBy, Coloring, Lane, LaneGroups, LanesOf, MANY_LANES, learn, read_lanes};
 use machine::Machine;

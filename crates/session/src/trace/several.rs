@@ -1,7 +1,7 @@
 //! Several traces, measured at the same time.
 
 use crate::args::ReadArgs;
-use crate::trace::progress;
+use crate::progress;
 use anyhow::Result;
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicUsize, Ordering};

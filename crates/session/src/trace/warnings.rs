@@ -1,11 +1,11 @@
 //! The findings about a trace: warnings on standard error, and rows in JSON.
 
 use crate::args::ReadArgs;
+use crate::messages::are_coloured;
 use parse::{FileIssue, Trace};
 use sched::{Diagnostic, Diagnostics, EventIssue, Severity};
 use serde::{Serialize, Serializer};
 use std::borrow::Borrow;
-use std::io::IsTerminal;
 
 /// Prints the warnings to standard error: losses and repairs, one line each.
 pub fn warn(diagnostics: &Diagnostics, read: &ReadArgs) {
@@ -17,11 +17,7 @@ pub fn warn_of(trace: Option<&str>, diagnostics: &Diagnostics, read: &ReadArgs) 
     if read.quiet {
         return;
     }
-    let colored = match read.color {
-        clap::ColorChoice::Always => true,
-        clap::ColorChoice::Never => false,
-        clap::ColorChoice::Auto => std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none(),
-    };
+    let colored = are_coloured(read.color);
     for (what, count, first) in diagnostics.iter() {
         let (word, escape) = match what.severity() {
             Severity::Note => continue,

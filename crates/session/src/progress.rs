@@ -21,14 +21,14 @@ pub fn watched_runs<T>(done: &AtomicUsize, runs: usize, quiet: bool, work: impl 
     with_bar("{bar:40} {pos} of {len} runs", runs as u64, at, quiet, work)
 }
 
+/// Runs `work`, whose length is not known beforehand, and shows for how long it has been doing `what`.
+pub fn waiting<T>(what: &str, quiet: bool, work: impl FnOnce() -> T) -> T {
+    let style = format!("{{spinner}} {} {{elapsed}}", what.replace('{', "{{").replace('}', "}}"));
+    with_bar(&style, 0, || 0, quiet, work)
+}
+
 /// Runs `work`, and shows a bar of this style, which ends at `length` and is `at` this position.
-fn with_bar<T>(
-    style: &'static str,
-    length: u64,
-    at: impl Fn() -> u64 + Send,
-    quiet: bool,
-    work: impl FnOnce() -> T,
-) -> T {
+fn with_bar<T>(style: &str, length: u64, at: impl Fn() -> u64 + Send, quiet: bool, work: impl FnOnce() -> T) -> T {
     if quiet || !std::io::stderr().is_terminal() {
         return work();
     }
@@ -38,10 +38,11 @@ fn with_bar<T>(
             if wait.recv_timeout(Duration::from_secs(1)) != Err(RecvTimeoutError::Timeout) {
                 return;
             }
-            let bar = ProgressBar::new(length);
+            let bar = if length == 0 { ProgressBar::new_spinner() } else { ProgressBar::new(length) };
             bar.set_style(ProgressStyle::with_template(style).unwrap_or_else(|_| ProgressStyle::default_bar()));
             while wait.recv_timeout(Duration::from_millis(100)) == Err(RecvTimeoutError::Timeout) {
                 bar.set_position(at().min(length));
+                bar.tick();
             }
             bar.finish_and_clear();
         });
