@@ -108,7 +108,7 @@ mod imp {
         let State::Running(mut running) = state else { return };
         let _ = std::io::stdout().flush();
         // The pager sees the end of the text. What is still held, since the pager was closed early, must not appear on the terminal at the program's end.
-        if let Ok(nowhere) = std::fs::OpenOptions::new().write(true).open("/dev/null") {
+        if let Ok((_, nowhere)) = std::io::pipe() {
             let _ = dup2_stdout(&nowhere);
         }
         if let Some(stderr) = running.stderr {
