@@ -52,6 +52,15 @@ impl Evidence {
 const MODERN: [(u64, char); 8] =
     [(1, 'S'), (2, 'D'), (4, 'T'), (8, 't'), (0x10, 'X'), (0x20, 'Z'), (0x40, 'P'), (0x80, 'I')];
 
+/// Bits of a `prev_state` that is a mask.
+#[derive(Clone, Copy, Debug)]
+struct NamedBits {
+    /// The bits that have a name or a meaning.
+    named: u64,
+    /// The bits of a dead task.
+    dead: u64,
+}
+
 impl States {
     /// Returns the encoding of Linux 5.0 and later.
     pub(crate) fn modern() -> States {
@@ -124,27 +133,37 @@ impl States {
                 raw if raw & 0xff == raw => (state(StateClass::Asleep), false),
                 _ => (state(StateClass::Asleep), true),
             },
-            Encoding::Mask => self.decode_mask(raw, shown),
+            Encoding::Mask => self.decode_mask(raw, shown, self.bits()),
         }
     }
 
     /// The decoded small numbers, for decoding millions: nearly all numbers are small.
     /// Nothing where more than the number decides.
     pub(crate) fn table(&self) -> Vec<(StateClass, bool)> {
-        let small = match self.encoding {
-            Encoding::Shifted => 0..0,
-            Encoding::Mask | Encoding::Index => 0..0x201,
-        };
-        small.map(|raw| self.decode(raw, || false)).map(|(state, unknown)| (state.class, unknown)).collect()
+        const SMALL: u64 = 0x201;
+        let classes = |(state, unknown): (PrevState, bool)| (state.class, unknown);
+        match self.encoding {
+            Encoding::Shifted => Vec::new(),
+            Encoding::Index => (0..SMALL).map(|raw| classes(self.decode(raw, || false))).collect(),
+            Encoding::Mask => {
+                let bits = self.bits();
+                (0..SMALL).map(|raw| classes(self.decode_mask(raw, raw as u32, bits))).collect()
+            }
+        }
     }
 
-    fn decode_mask(&self, raw: u64, shown: u32) -> (PrevState, bool) {
+    /// The bits that have a name or a meaning, and those of a dead task.
+    fn bits(&self) -> NamedBits {
+        let of = |is: fn(char) -> bool| self.letters.iter().filter(|(_, c)| is(*c)).fold(0, |all, (bit, _)| all | bit);
+        NamedBits { named: self.report | self.plus | of(|_| true), dead: of(|c| matches!(c, 'X' | 'Z' | 'x')) }
+    }
+
+    fn decode_mask(&self, raw: u64, shown: u32, bits: NamedBits) -> (PrevState, bool) {
         if raw == 0 {
             return (PrevState { class: StateClass::Runnable, raw: shown }, false);
         }
-        let named = self.letters.iter().fold(self.report | self.plus, |all, (bit, _)| all | bit);
-        let unknown = raw & !named != 0;
-        let dead = self.letters.iter().any(|(bit, c)| raw & bit != 0 && matches!(c, 'X' | 'Z' | 'x'));
+        let unknown = raw & !bits.named != 0;
+        let dead = raw & bits.dead != 0;
         let class = match () {
             () if raw & self.plus != 0 && self.plus != 0 => StateClass::Preempted,
             () if dead => StateClass::Dead,

@@ -19,6 +19,9 @@ const DIGIT: u32 = 12;
 /// Number of places that keys may be moved by, for each key, before sorting anew costs less.
 const MOVES: usize = 4;
 
+/// Maximum number of keys that are sorted by comparisons: the counters of the digits alone would take as long.
+const FEW: usize = if cfg!(test) { 64 } else { 1 << 10 };
+
 /// Finds orders, one after the other in the same memory.
 #[derive(Debug)]
 pub(crate) struct OrderFinder {
@@ -94,6 +97,10 @@ impl OrderFinder {
 
     /// Sorts the keys by the bits of the time, which are above those of the stretch.
     fn sort_keys(&mut self, below: u32, above: u32) {
+        if self.keys.len() <= FEW {
+            // A key of the same time and the same stretch as another is the same.
+            return self.keys.sort_unstable();
+        }
         let digits = above.saturating_sub(self.coarse).div_ceil(DIGIT);
         let sorted = digits.saturating_mul(DIGIT).min(above);
         let first = below.saturating_add(above).saturating_sub(sorted);
@@ -106,7 +113,6 @@ impl OrderFinder {
         let few = self.keys.len() / 8;
         let moves = self.put_right();
         if moves.is_none() {
-            // A key of the same time and the same stretch as another is the same.
             self.keys.sort_unstable();
         }
         self.coarse = match moves {

@@ -275,6 +275,11 @@ pub(crate) trait Visitor {
     fn begin(&mut self, _bytes: usize) {}
     /// Takes the next record. Its payload is borrowed from the unit, and may be shorter than its event's format.
     fn record(&mut self, raw: &Raw<'_>);
+    /// Whether it needs nothing more of the unit.
+    #[inline(always)]
+    fn is_done(&self) -> bool {
+        false
+    }
     /// Takes a loss between the record before and the next one, or at an end of the unit.
     fn gap(&mut self, loss: Loss);
     /// Takes a finding about the file.
@@ -294,10 +299,13 @@ fn walk_entries(bytes: &[u8], endian: Endian, visitor: &mut impl Visitor) {
             UnitEntry::Record(raw) => visitor.record(&raw),
             UnitEntry::Loss(loss) => visitor.gap(loss),
         }
+        if visitor.is_done() {
+            return;
+        }
     }
 }
 
-/// Shows all records of a unit to a visitor. Pages are independent: a bad one costs itself.
+/// Shows all records of a unit to a visitor, as far as that needs them. Pages are independent: a bad one costs itself.
 #[inline]
 fn walk(bytes: &[u8], layout: &PageLayout, visitor: &mut impl Visitor) {
     match layout.endian {
@@ -331,7 +339,12 @@ fn walk_as<const BIG: bool>(bytes: &[u8], layout: &PageLayout, visitor: &mut imp
         let mut records = page.records();
         loop {
             match records.next_as(endian) {
-                Ok(Some(raw)) => visitor.record(&raw),
+                Ok(Some(raw)) => {
+                    visitor.record(&raw);
+                    if visitor.is_done() {
+                        return;
+                    }
+                }
                 Ok(None) => break,
                 Err(_) => {
                     visitor.miss(FileIssue::CorruptRecord);

@@ -31,6 +31,8 @@ struct Ends<'e> {
     last: Option<Ts>,
     /// Events before the first one were lost.
     lost: bool,
+    /// The last event is not asked for.
+    is_of_first: bool,
 }
 
 impl Ends<'_> {
@@ -80,6 +82,10 @@ impl Visitor for Ends<'_> {
         self.last = self.last.max(Some(ts));
     }
 
+    fn is_done(&self) -> bool {
+        self.is_of_first && self.first.is_some() && !self.stacks
+    }
+
     fn gap(&mut self, _: Loss) {
         (self.lost, self.stacks) = (true, false);
     }
@@ -88,9 +94,9 @@ impl Visitor for Ends<'_> {
 }
 
 impl Trace {
-    /// `lost`: events before this unit were.
-    fn ends_of(&self, pages: &CpuPages, unit: usize, lost: bool) -> Ends<'_> {
-        let mut ends = Ends { trace: self, cpu: pages.cpu, first: None, stacks: false, last: None, lost };
+    /// `lost`: events before this unit were. `is_of_first`: its last event is not asked for.
+    fn ends_of(&self, pages: &CpuPages, unit: usize, lost: bool, is_of_first: bool) -> Ends<'_> {
+        let mut ends = Ends { trace: self, cpu: pages.cpu, first: None, stacks: false, last: None, lost, is_of_first };
         pages.with_bytes(self.source(), unit, |bytes| {
             if let Ok(bytes) = bytes {
                 pages.walk_bytes(bytes, &mut ends);
@@ -116,7 +122,7 @@ impl Trace {
         // The first event of a selected task does not show when it came.
         let mut lost = self.is_of_some_tasks();
         (0..pages.units()).find_map(|unit| {
-            let ends = self.ends_of(pages, unit, lost);
+            let ends = self.ends_of(pages, unit, lost, true);
             lost = ends.lost;
             ends.first
         })
@@ -124,7 +130,7 @@ impl Trace {
 
     /// The time of a CPU's last event.
     pub(crate) fn last_of(&self, pages: &CpuPages) -> Option<Ts> {
-        (0..pages.units()).rev().find_map(|unit| self.ends_of(pages, unit, false).last)
+        (0..pages.units()).rev().find_map(|unit| self.ends_of(pages, unit, false, false).last)
     }
 
     /// The last unit that begins at or before `from`: by a binary search over the times of pages.

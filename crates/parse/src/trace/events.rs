@@ -340,6 +340,10 @@ impl Visitor for Finder {
         self.found = self.found || self.common.id(raw.payload, raw.endian) == Some(self.id);
     }
 
+    fn is_done(&self) -> bool {
+        self.found
+    }
+
     fn gap(&mut self, _: Loss) {}
 
     fn damage(&mut self, _: FileIssue) {}

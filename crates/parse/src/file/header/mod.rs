@@ -23,6 +23,7 @@ use crate::limits;
 use crate::parallel::{Pool, parallel};
 use sched::Diagnostics;
 use sched::event::CleanText;
+use std::borrow::Cow;
 use std::ops::Range;
 
 pub(crate) use numbers::PART;
@@ -166,7 +167,8 @@ impl Formats {
         const MANY: usize = 500;
         let pool = if self.raw.len() < MANY { &None } else { pool };
         let parsed = parallel(pool, self.texts().collect(), |(system, text)| {
-            let text = String::from_utf8_lossy(text);
+            // Nearly all are valid, which is found faster than what is not.
+            let text = std::str::from_utf8(text).map_or_else(|_| String::from_utf8_lossy(text), Cow::Borrowed);
             EventFormat::parse(system, &text).ok_or_else(|| {
                 let name = text.lines().find_map(|l| l.trim_ascii().strip_prefix("name:")).unwrap_or("").trim_ascii();
                 format!("{system}:{}", sched::event::escape(name.as_bytes()))
