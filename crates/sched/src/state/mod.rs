@@ -517,7 +517,8 @@ impl SchedState {
     /// Closes the span of the task in `slot`, which an event `ended` or not, and begins the next one.
     #[inline(always)]
     fn change(&mut self, slot: Slot, state: TaskState, ts: Ts, mut ended: bool, mut begins: bool) {
-        if let TaskState::Waiting(cpu) = self.tasks.entry(slot).state {
+        let old = self.tasks.entry(slot).state;
+        if let TaskState::Waiting(cpu) = old {
             let c = &mut self.cpus[cpu.index()];
             let observed = c.observed;
             self.tasks.leave(&mut c.queue, slot);
@@ -529,13 +530,13 @@ impl SchedState {
                 ended = false;
                 begins &= !moves;
             }
-        } else if let TaskState::Running(cpu) = self.tasks.entry(slot).state {
+        } else if let TaskState::Running(cpu) = old {
             self.tasks.entry(slot).ran_on = Some(cpu);
-        } else if let TaskState::Throttled(cpu) = self.tasks.entry(slot).state {
+        } else if let TaskState::Throttled(cpu) = old {
             self.leave_throttled(slot, cpu, state);
         }
         let task = self.tasks.entry(slot);
-        let old = std::mem::replace(&mut task.state, state);
+        task.state = state;
         let start = std::mem::replace(&mut task.since, ts);
         let begun = std::mem::replace(&mut task.begun, begins);
         let span = Span { task: task.id(), pid: task.pid, state: old, start, end: ts, next: state, begun, ended };

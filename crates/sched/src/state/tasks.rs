@@ -4,6 +4,7 @@
 //! queues are lists through it, so that joining and leaving cost the same at any length.
 
 mod packed;
+mod pids;
 
 pub(super) use packed::PackedTasks;
 
@@ -14,7 +15,8 @@ use crate::event::task_id::TaskId;
 use crate::event::{Comm, Cpu, Pid, TaskRef, Ts};
 use crate::state::lineage::Kin;
 use crate::tables::limits::TASKS;
-use crate::tables::seeded::{SeededMap, SeededSet};
+use crate::tables::seeded::SeededSet;
+use pids::SlotsByPid;
 
 /// The index of no task, at the ends of a queue.
 const NONE: Slot = Slot::MAX;
@@ -164,7 +166,7 @@ impl TaskQueue {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tasks {
     slab: Vec<Task>,
-    by_pid: SeededMap<Pid, Slot>,
+    by_pid: SlotsByPid,
     free: Vec<Slot>,
     /// The tasks that died at the last event, which can be looked at until the next one.
     dying: Vec<Slot>,
@@ -178,12 +180,12 @@ pub(super) struct Tasks {
 impl Tasks {
     /// The index of the living task with this PID.
     pub(super) fn find(&self, pid: Pid) -> Option<Slot> {
-        self.by_pid.get(&pid).copied()
+        self.by_pid.get(pid)
     }
 
     /// The approximate number of bytes of a copy.
     pub(super) fn bytes(&self) -> usize {
-        self.slab.len() * size_of::<Task>() + self.by_pid.len() * size_of::<(Pid, Slot)>()
+        self.slab.len() * size_of::<Task>() + self.by_pid.bytes()
     }
 
     /// The task with this index, living or dead.
@@ -248,14 +250,14 @@ impl Tasks {
     /// Gives another PID to a task.
     pub(super) fn renumber(&mut self, slot: Slot, pid: Pid) {
         let old = std::mem::replace(&mut self.entry(slot).pid, pid);
-        self.by_pid.remove(&old);
+        self.by_pid.remove(old);
         self.by_pid.insert(pid, slot);
     }
 
     /// Ends the life of a task; its index is free from the next event on.
     pub(super) fn die(&mut self, slot: Slot) {
         let pid = self.entry(slot).pid;
-        self.by_pid.remove(&pid);
+        self.by_pid.remove(pid);
         self.dying.push(slot);
     }
 
@@ -345,7 +347,7 @@ impl Tasks {
         for _ in &free {
             tasks.insert(none, Kin::default(), TaskState::Dead, Ts::default());
         }
-        Tasks { by_pid: SeededMap::default(), free, lives: 0, ..tasks }
+        Tasks { by_pid: SlotsByPid::default(), free, lives: 0, ..tasks }
     }
 
     /// Sets the number of lives so far; the next task takes the next number.
@@ -362,7 +364,7 @@ impl Tasks {
 
     /// Returns the spans of all living tasks, cut at `end`, in the order of PIDs.
     pub(super) fn open_spans(&self, end: Ts) -> Vec<Span> {
-        let mut pids: Vec<(Pid, Slot)> = self.by_pid.iter().map(|(pid, slot)| (*pid, *slot)).collect();
+        let mut pids: Vec<(Pid, Slot)> = self.by_pid.iter().collect();
         pids.sort_unstable();
         let open = |(pid, slot): (Pid, Slot)| {
             let task = self.at(slot)?;

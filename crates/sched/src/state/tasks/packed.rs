@@ -1,5 +1,6 @@
 //! The table of tasks in little room: a third of what it takes as it is, which is most of a state.
 
+use super::pids::SlotsByPid;
 use super::{NONE, Slot, Task, Tasks};
 use crate::event::span::{Came, TaskState};
 use crate::event::task_id::TaskId;
@@ -7,7 +8,6 @@ use crate::event::{Comm, Cpu, Pid, Ts};
 use crate::state::lineage::Kin;
 use crate::state::tasks::Waking;
 use crate::tables::packed::{PackedNumbers, put, put_difference};
-use crate::tables::seeded::SeededMap;
 
 /// A copy of the table of tasks that cannot be looked at.
 #[derive(Clone, Debug, Default)]
@@ -35,7 +35,7 @@ impl PackedTasks {
     pub(in crate::state) fn unpacked(&self) -> Tasks {
         let mut numbers = PackedNumbers::of(&self.bytes);
         let mut slab: Vec<Task> = Vec::with_capacity(self.number);
-        let mut by_pid = SeededMap::with_capacity_and_hasher(self.found, Default::default());
+        let mut by_pid = SlotsByPid::with_capacity(self.found);
         let mut before = Before::default();
         for slot in 0..self.number as Slot {
             let (task, is_found) = before.take(&mut numbers, slot);
@@ -57,7 +57,7 @@ impl Tasks {
         let mut bytes = Vec::with_capacity(slab.len() * 64);
         let mut before = Before::default();
         for (slot, task) in (0..).zip(slab) {
-            before.put(&mut bytes, task, by_pid.get(&task.pid) == Some(&slot));
+            before.put(&mut bytes, task, by_pid.get(task.pid) == Some(slot));
         }
         PackedTasks {
             bytes: bytes.into_boxed_slice(),
