@@ -237,7 +237,9 @@ impl Joined for Fairness<'_> {
     }
 
     fn resume(&mut self, _: Ts, at: Ts, state: &SchedState) {
-        self.fair_runs.begin(at, state);
+        if !self.options.times_alone {
+            self.fair_runs.begin(at, state);
+        }
         self.log = Some(Box::new(WaitLog::of(at, state)));
     }
 

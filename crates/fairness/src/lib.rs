@@ -33,6 +33,7 @@ mod args;
 mod evenness;
 mod fair_runs;
 mod figure;
+mod followed_waits;
 mod idling;
 mod joined;
 mod past;
@@ -64,13 +65,13 @@ use sched::nice::{FairBefore, weight_of};
 use sched::seeded::SeededMap;
 use sched::state::Task;
 use sched::{
-    Addend, Affinity, Analysis, Chosen, Comm, Cpu, CpuSpan, Current, Dur, EventKind, HELD_BACK, Lengths, PerTask, Pid,
-    QueuedAsk, SchedEvent, SchedState, Span, Summed, TaskId, TaskState, Ts,
+    Addend, Affinity, Analysis, Chosen, Comm, CpuSpan, Current, Dur, EventKind, Lengths, PerTask, Pid, QueuedAsk,
+    SchedEvent, SchedState, Span, Summed, TaskId, TaskState, Ts,
 };
 use std::cmp::Ordering;
 use std::sync::Arc;
 use timeline::Division;
-use waits::{Waiter, Waits};
+use waits::Waits;
 
 /// The rule by which tasks form members.
 #[derive(Clone, Debug, Default)]
@@ -132,6 +133,8 @@ pub struct Options<'o> {
     pub interval: Dur,
     /// Maximum number of longest waits to keep.
     pub worst: usize,
+    /// Only the run and wait times of members are asked for: the distributions of runs and waits are empty, and no wait is kept.
+    pub times_alone: bool,
     /// The CPUs that tasks may use; absent where these are unknown.
     pub affinity: Option<Arc<Affinity>>,
     /// The tasks whose queued time is divided by kind; absent where it is not asked for.
@@ -155,6 +158,7 @@ impl Options<'_> {
             weights: true,
             interval,
             worst: 5,
+            times_alone: false,
             affinity: None,
             queued: None,
         }
@@ -379,53 +383,6 @@ impl<'o> Fairness<'o> {
         }
     }
 
-    /// Follows the wait of a task that went from one state to another.
-    #[inline(always)]
-    fn follow_wait(&mut self, task: &Task, span: &Span, ts: Ts, state: &SchedState) {
-        let id = task.id();
-        match (span.state, span.next) {
-            (TaskState::Waiting(_), TaskState::Waiting(cpu)) if span.ended => match &mut self.log {
-                Some(log) => log.moves(task, cpu, ts),
-                None => self.waits.moves(id, cpu, ts),
-            },
-            (TaskState::Waiting(from), TaskState::Running(cpu)) if span.ended => {
-                if self.options.tasks.is_some_and(|chosen| !chosen(task, state)) {
-                    return;
-                }
-                let length = match &self.log {
-                    Some(log) => log.length(id, ts),
-                    None => self.waits.open(id).map(|(since, _)| ts.since(since)),
-                };
-                let waiter = self.waiter(task, from, length, state);
-                let length = match &mut self.log {
-                    Some(log) => log.ends(task, waiter, from, cpu, ts),
-                    None => self.waits.ends(id, waiter, cpu, ts, &self.idle, Some(state)),
-                };
-                if let Some(length) = length
-                    && let Some(member) = self.member_of_chosen(task, ts)
-                {
-                    self.members[member].1.waits.add(length);
-                }
-            }
-            (_, TaskState::Waiting(cpu)) if task.begun => match &mut self.log {
-                Some(log) => log.begins(task, cpu, ts),
-                None => self.waits.begins(id, cpu, ts),
-            },
-            _ => match &mut self.log {
-                Some(log) => log.forget(task, ts),
-                None => self.waits.forget(id),
-            },
-        }
-    }
-
-    /// A task that has waited on a CPU for so long, or since an earlier piece.
-    fn waiter(&self, task: &Task, cpu: Cpu, length: Option<Dur>, state: &SchedState) -> Waiter {
-        let is_long = length.is_none_or(|length| length >= HELD_BACK);
-        let affinity = self.options.affinity.as_ref().filter(|_| is_long && !task.kin.is_of_kernel(task.comm));
-        let allowed = affinity.and_then(|affinity| affinity.set(affinity.of(task, cpu, state)?, state));
-        Waiter { pid: task.pid, command: task.comm, allowed: allowed.map(|allowed| Arc::new(allowed.clone())) }
-    }
-
     /// A task takes another name: what it ran until now counts by the one that it had.
     fn rename(&mut self, task: &Task, ts: Ts, state: &SchedState) {
         let TaskState::Running(_) = task.state else { return };
@@ -500,16 +457,21 @@ impl Analysis for Fairness<'_> {
     const COUNTS: bool = true;
 
     fn begin(&mut self, start: Ts, state: &SchedState) {
+        if self.options.times_alone {
+            return;
+        }
         self.idle.begin(start, state);
         self.waits.begin(start, state);
         self.fair_runs.begin(start, state);
     }
 
     fn before(&mut self, event: &SchedEvent, state: &SchedState) {
-        let idles = state.counts().idle_cpus() > 0;
-        match &mut self.log {
-            Some(log) => log.pass(event.ts, idles),
-            None => self.waits.pass(event.ts, idles),
+        if !self.options.times_alone {
+            let idles = state.counts().idle_cpus() > 0;
+            match &mut self.log {
+                Some(log) => log.pass(event.ts, idles),
+                None => self.waits.pass(event.ts, idles),
+            }
         }
         let renamed = match event.kind {
             EventKind::Exec { old_pid, .. } => state.task_of(old_pid),
@@ -542,7 +504,7 @@ impl Analysis for Fairness<'_> {
     }
 
     fn cpu_span(&mut self, span: &CpuSpan, _: &SchedState) {
-        if let Current::Task(_) = span.current {
+        if let (Current::Task(_), false) = (span.current, self.options.times_alone) {
             match &mut self.log {
                 Some(log) => log.ran(span),
                 None => self.waits.ran(span.cpu, span.comm, span.start, span.end),
@@ -551,6 +513,9 @@ impl Analysis for Fairness<'_> {
     }
 
     fn after(&mut self, event: &SchedEvent, state: &SchedState) {
+        if self.options.times_alone {
+            return;
+        }
         match &mut self.log {
             Some(log) => state.turned().iter().for_each(|(cpu, load)| log.load(*cpu, *load, event.ts)),
             None => state.turned().iter().for_each(|(cpu, load)| self.idle.follow(*cpu, *load, event.ts)),
@@ -571,25 +536,9 @@ impl Analysis for Fairness<'_> {
     }
 
     fn finish(mut self, end: Ts, state: &SchedState) -> FairnessReport {
-        self.waits.pass(end, state.counts().idle_cpus() > 0);
-        let options = self.options;
-        let is_chosen = |task: &Task| options.tasks.is_none_or(|chosen| chosen(task, state));
-        let open: Vec<(TaskId, Ts)> = self.waits.still_open().collect();
-        for (id, since) in open {
-            if let Some(task) = state.task(id).filter(|task| is_chosen(task))
-                && let TaskState::Waiting(cpu) = task.state
-                && state.is_observed(cpu)
-                && let Some(member) = self.member_of_chosen(task, end)
-            {
-                let sums = &mut self.members[member].1;
-                sums.open_wait = sums.open_wait.max(Some(end.since(since)));
-            }
+        if !self.options.times_alone {
+            self.close_waits(end, state);
         }
-        let mut waits = std::mem::replace(&mut self.waits, Waits::new(options.zero, 0));
-        waits.close(state, end, &self.idle, |task, cpu, length| {
-            is_chosen(task).then(|| self.waiter(task, cpu, Some(length), state))
-        });
-        self.waits = waits;
         let is_known = state.why_application_is_unknown().is_none();
         report::build(self, end, is_known)
     }

@@ -70,7 +70,7 @@ pub struct Measurements {
     pub(crate) tail: Option<SerialTail>,
     /// Absent where only some CPUs are asked for.
     pub(crate) fairness: Option<Rc<FairnessReport>>,
-    /// The fairness among the tasks outside of the application, kernel threads aside.
+    /// The times of the tasks outside of the application, kernel threads aside.
     pub(crate) outside: Option<FairnessReport>,
     /// The tasks on small CPUs while larger ones idled; absent unless CPUs differ in capacity.
     pub(crate) smaller: Option<Vec<SmallerRow>>,
@@ -342,5 +342,5 @@ fn fairness_of<'o>(from: Ts, to: Ts, zero: Ts) -> fairness::Options<'o> {
 
 /// The options of fairness for the tasks outside of the application.
 fn outside<'o>(from: Ts, to: Ts, zero: Ts) -> fairness::Options<'o> {
-    fairness::Options { tasks: Some(OUTSIDE), worst: 0, ..fairness_of(from, to, zero) }
+    fairness::Options { tasks: Some(OUTSIDE), worst: 0, times_alone: true, ..fairness_of(from, to, zero) }
 }

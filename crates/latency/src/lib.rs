@@ -47,6 +47,7 @@ mod occupants;
 mod placement;
 mod question;
 mod report;
+mod rows;
 mod table;
 mod text;
 mod wait;
@@ -65,8 +66,7 @@ pub use text::text;
 use joined::OpenEnds;
 use longest::LongWait;
 use membership::{GroupedTask, TaskGroup, TaskGroups};
-use sched::kthread::command;
-use sched::limits::ROWS;
+use rows::RowTraits;
 use sched::nice::FairBefore;
 use sched::seeded::SeededMap;
 use sched::state::{Task, Waking};
@@ -247,8 +247,10 @@ pub struct Latency<'o> {
     behind: QueuedBehind,
     rows: Vec<RowSums>,
     places: SeededMap<TaskGroup, usize>,
-    /// The row of each task, and the number and the name that it has that row for.
-    homes: PerTask<((Pid, Comm), u32)>,
+    /// The row of each task, and the properties that it has that row for.
+    homes: PerTask<(RowTraits, u32)>,
+    /// Whether the row of a task depends on nothing else.
+    are_rows_fixed: bool,
     /// The wakeup latencies by the placement of the task, and by the CPUs that idled then.
     woken: [[Lengths; Idleness::ALL.len()]; Placement::ALL.len()],
     worst: Vec<LongWait>,
@@ -277,6 +279,7 @@ impl<'o> Latency<'o> {
             rows: Vec::new(),
             places: SeededMap::default(),
             homes: PerTask::default(),
+            are_rows_fixed: options.together || options.groups.as_ref().is_none_or(|groups| groups.are_fixed()),
             woken: Default::default(),
             worst: Vec::new(),
             // Where no case is to be kept, none is long enough.
@@ -508,63 +511,6 @@ impl<'o> Latency<'o> {
         if self.is_long(wait.measure, length) {
             self.keep(self.case(task, wait, start, length, (cpu, now)));
         }
-    }
-
-    /// The row of a task at an instant, which takes its name.
-    fn row(&mut self, task: &Task, now: Ts) -> &mut RowSums {
-        if self.options.groups.is_some() || self.options.together {
-            return self.row_of_group(task, now);
-        }
-        let traits = (task.pid, task.comm);
-        let home = self.homes.get(task.id()).filter(|(other, _)| *other == traits);
-        if let Some((_, row)) = home {
-            return &mut self.rows[*row as usize];
-        }
-        let key = match self.options.by {
-            TasksBy::Task => TaskGroup::Task(task.pid),
-            _ => TaskGroup::Command(command(task.comm)),
-        };
-        let index = self.place_of(key, task.comm);
-        self.enter(task, index)
-    }
-
-    /// The row of the group that a task belongs to at an instant.
-    #[cold]
-    #[inline(never)]
-    fn row_of_group(&mut self, task: &Task, now: Ts) -> &mut RowSums {
-        let key = match &self.options.groups {
-            Some(groups) if !self.options.together => groups.group(task, now),
-            _ => TaskGroup::Rest,
-        };
-        let index = self.place_of(key, task.comm);
-        if self.homes.get(task.id()).is_some_and(|home| *home == ((task.pid, task.comm), index as u32)) {
-            return &mut self.rows[index];
-        }
-        self.enter(task, index)
-    }
-
-    /// The place of the row with a key, which is made for a task of this name if there is none.
-    fn place_of(&mut self, mut key: TaskGroup, name: Comm) -> usize {
-        if self.rows.len() >= ROWS && !self.places.contains_key(&key) {
-            key = TaskGroup::Rest;
-        }
-        let rows = &mut self.rows;
-        *self.places.entry(key).or_insert_with(|| {
-            let (measures, earlier) = (Measures::default(), Earlier::default());
-            rows.push(RowSums { key, name, has_several_names: false, tasks: 0, measures, earlier, late: 0 });
-            rows.len() - 1
-        })
-    }
-
-    /// A task comes to a row, which takes its name.
-    fn enter(&mut self, task: &Task, index: usize) -> &mut RowSums {
-        // There are at most as many rows as `ROWS`, and one more.
-        self.homes.insert(task.id(), ((task.pid, task.comm), index as u32));
-        let row = &mut self.rows[index];
-        row.has_several_names |= row.name != task.comm;
-        row.name = task.comm;
-        row.tasks += 1;
-        row
     }
 }
 

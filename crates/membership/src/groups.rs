@@ -88,6 +88,11 @@ impl TaskGroups {
         }
     }
 
+    /// Whether the number and the name of a task, and whether it is a thread of the kernel, decide its group at any instant.
+    pub fn are_fixed(&self) -> bool {
+        matches!(self.by, TasksBy::Task | TasksBy::Command)
+    }
+
     /// Returns the group of a task at an instant.
     pub fn group(&self, task: impl Into<GroupedTask>, ts: Ts) -> TaskGroup {
         let task = task.into();
