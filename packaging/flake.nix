@@ -13,7 +13,7 @@
         src = ../.;
         cargoLock.lockFile = ../Cargo.lock;
         buildType = "dist";
-        cargoBuildFlags = [ "-p" "schedviz" ];
+        cargoBuildFlags = [ "-p" "schedviz" "--features" "mcp" ];
         # The tests need the repository.
         doCheck = false;
         nativeBuildInputs = [ pkgs.installShellFiles ];

@@ -58,8 +58,8 @@ struct Arguments(BTreeMap<String, Value>);
 
 impl Arguments {
     /// Adds an argument unless it is there; returns its name here.
-    fn add(&mut self, name: String, argument: Value) -> String {
-        let (mut place, mut number) = (name.clone(), 1);
+    fn add(&mut self, name: &str, argument: Value) -> String {
+        let (mut place, mut number) = (name.to_owned(), 1);
         while self.0.get(&place).is_some_and(|known| *known != argument) {
             number += 1;
             place = format!("{name}.{number}");
@@ -72,7 +72,7 @@ impl Arguments {
 /// A command.
 fn described(command: &Command, all: &mut Arguments) -> Value {
     let arguments = command.get_arguments().filter(|a| !a.is_hide_set() && a.get_id() != "help");
-    let arguments: Vec<_> = arguments.map(|one| all.add(name(one), argument(one))).collect();
+    let arguments: Vec<_> = arguments.map(|one| all.add(&name(one), argument(one))).collect();
     json!({
         "name": command.get_name(),
         "about": command.get_about().map(ToString::to_string),
