@@ -67,6 +67,7 @@ const OTHERS: &[(&str, &str)] = &[
     ("top", "follows the running machine"),
     ("machine", "describes the running machine"),
     ("manual", "prints a manual"),
+    ("mcp", "serves what the others answer"),
 ];
 
 /// Adds the numbers of a path to `found`, by the keys of the lists on its way.

@@ -95,11 +95,14 @@ type OwnParts<'a> = (
     (Latency<'a>, TailSearch<'a>),
 );
 
+/// The analyses that can be made in pieces.
+pub(crate) type PartsInPieces<'a> = (SharedParts<'a>, OwnParts<'a>);
+
 /// The analyses that cannot be made in pieces, of which no section has the reports: jobs of judged tasks, neighbours by command and by cgroup, shares by weight.
-type WholeParts<'a> = (Jobs<'a>, Matrix<'a>, Option<Matrix<'a>>, Option<ShareMeter<'a>>);
+pub(crate) type WholeParts<'a> = (Jobs<'a>, Matrix<'a>, Option<Matrix<'a>>, Option<ShareMeter<'a>>);
 
 /// The outputs of some analyses.
-type Output<A> = <A as Analysis>::Output;
+pub(crate) type Output<A> = <A as Analysis>::Output;
 
 /// The number of longest waits that are looked at, which is that of the question on fairness.
 pub(crate) const WAITS: usize = 5;

@@ -1,14 +1,16 @@
 //! `schedviz findings`: the main findings about a trace, the costliest first.
 
 use crate::args::FORMATS;
+use crate::measure::{Output, PartsInPieces, WholeParts};
 use crate::{Analyses, Doubts, FindingsArgs, FindingsReport, findings, text};
 use anyhow::{Context, Result};
+use parse::EventStream;
 use question::{Question, Subcommand};
 use sched::{Outcome, Pass};
 use session::document::TraceDocument;
 use session::formats::{Formats, Renderings};
 use session::section::{MaybeSection, ReportSection, listed, part_from_others};
-use session::{Session, asked_pieces};
+use session::{Session, asked_pieces, several};
 use std::process::ExitCode;
 
 /// The main findings about a trace.
@@ -53,26 +55,45 @@ fn run(args: &FindingsArgs) -> Result<()> {
 pub fn measured(session: &Session) -> Result<Outcome<FindingsReport>> {
     let options = Analyses::of(session);
     let (outcome, whole) = session.watched(|| {
-        let pass = Pass::over(session.trace.events()?).window(session.page()).pieces(asked_pieces());
-        let mut whole = None;
-        let outcome = match pass.is_divided() {
-            true => {
-                let outcome = pass.run_in_pieces_beside(|| options.in_pieces(), || vec![options.whole()])?;
-                outcome.map(|(in_pieces, mut others)| {
-                    whole = others.pop();
-                    in_pieces
-                })
+        // Where tens of thousands of tasks live, each analysis has tables of them, beside which the threads' own data have no room.
+        match pass(&options, session, session.trace.events()?.with_most_state(several::MOST_STATE_OF_THREADS)) {
+            Err(parse::Error::ManyTasks) => {
+                session.trace.read_with_one_thread();
+                pass(&options, session, session.trace.events()?)
             }
-            false => pass.run_side_by_side(|| options.analyses())?.map(|(in_pieces, other)| {
-                whole = Some(other);
-                in_pieces
-            }),
-        };
-        Ok((outcome, whole))
+            done => done,
+        }
     })?;
     let whole = whole.context("a pass lost the analyses beside its pieces")?;
     let doubts = Doubts::of(session, &outcome.diagnostics);
     Ok(outcome.map(|in_pieces| findings(&options.measurements((in_pieces, whole)), &doubts)))
+}
+
+/// The outputs of the analyses that can be made in pieces, and of the others.
+type Outputs<'o> = (Outcome<Output<PartsInPieces<'o>>>, Option<Output<WholeParts<'o>>>);
+
+/// Makes one pass with all analyses.
+fn pass<'o>(
+    options: &'o Analyses<'o>,
+    session: &Session,
+    events: EventStream<'_>,
+) -> Result<Outputs<'o>, parse::Error> {
+    let pass = Pass::over(events).window(session.page()).pieces(asked_pieces());
+    let mut whole = None;
+    let outcome = match pass.is_divided() {
+        true => {
+            let outcome = pass.run_in_pieces_beside(|| options.in_pieces(), || vec![options.whole()])?;
+            outcome.map(|(in_pieces, mut others)| {
+                whole = others.pop();
+                in_pieces
+            })
+        }
+        false => pass.run_side_by_side(|| options.analyses())?.map(|(in_pieces, other)| {
+            whole = Some(other);
+            in_pieces
+        }),
+    };
+    Ok((outcome, whole))
 }
 
 /// The findings about a trace as text, for the summary of a job.

@@ -100,7 +100,7 @@ fn without_name<'l>((name, other, _): &KnownField, text: &'l [u8]) -> Option<&'l
     text.strip_suffix(name.as_bytes()).or_else(of_other)
 }
 
-/// What stands before and behind the first `=` that is no part of `==>` or `==`.
+/// The parts of a text before and behind the first `=` that belongs to no `==>` or `==`.
 fn before_equals(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let at = memchr_iter(b'=', text).find(|at| !is_arrow(text, at.saturating_add(1)))?;
     Some((text.get(..at)?, text.get(at.saturating_add(1)..)?))

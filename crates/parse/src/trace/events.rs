@@ -244,6 +244,7 @@ impl Trace {
                 Some(note) => Some(LockSleeps::known(note.sleeps.clone())),
                 None => (!self.looks_ahead(want)).then(LockSleeps::default),
             },
+            most_state: self.options.most_state,
         })
     }
 
@@ -391,6 +392,16 @@ pub struct EventStream<'t> {
     begin: Option<Ts>,
     /// Sleeps that are named otherwise; nothing until all was looked through for them.
     sleeps: Option<LockSleeps>,
+    /// Maximum size of the state of a pass, in bytes ([`Options::most_state`]).
+    most_state: Option<usize>,
+}
+
+impl<'t> EventStream<'t> {
+    /// The same events for a pass whose state may have this number of bytes; [`Error::ManyTasks`] ends a pass with a larger one.
+    #[must_use]
+    pub fn with_most_state(self, bytes: usize) -> EventStream<'t> {
+        EventStream { most_state: Some(self.most_state.map_or(bytes, |most| most.min(bytes))), ..self }
+    }
 }
 
 impl EventSource for EventStream<'_> {
@@ -457,7 +468,7 @@ impl EventSource for EventStream<'_> {
     }
 
     fn most_state(&self) -> Option<usize> {
-        self.trace.options.most_state
+        self.most_state
     }
 
     fn too_large(&self) -> Option<Error> {

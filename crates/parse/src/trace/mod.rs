@@ -23,7 +23,7 @@ use sched::pass::FirstEvent;
 use sched::seeded::{SeededMap, SeededSet};
 use sched::{Comm, Counters, Cpu, Diagnostics, Pid, Severity, Tracepoint, Ts};
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 mod clocks;
@@ -117,6 +117,8 @@ pub struct Trace {
     by_id: SeededMap<u16, usize>,
     common: CommonAt,
     pool: Pool,
+    /// Whether one thread reads, though there are several.
+    is_alone: AtomicBool,
     options: Options,
     diagnostics: Diagnostics,
     read: AtomicU64,
@@ -220,6 +222,7 @@ impl Trace {
             diagnostics,
             header,
             read: AtomicU64::new(0),
+            is_alone: AtomicBool::new(false),
             start: OnceLock::new(),
             firsts: OnceLock::new(),
             lasts: OnceLock::new(),
@@ -442,8 +445,14 @@ impl Trace {
         &self.lanes
     }
 
+    /// Reads with one thread from now on, as where tens of thousands of tasks live, beside whose tables the threads' own data have no room.
+    pub fn read_with_one_thread(&self) {
+        self.is_alone.store(true, Ordering::Relaxed);
+    }
+
     pub(crate) fn pool(&self) -> &Pool {
-        &self.pool
+        static ALONE: Pool = None;
+        if self.is_alone.load(Ordering::Relaxed) { &ALONE } else { &self.pool }
     }
 
     /// Whether raw stamps are instants as they are.

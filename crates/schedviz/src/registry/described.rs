@@ -69,7 +69,7 @@ impl Arguments {
     }
 }
 
-/// A command.
+/// A command: its name, its texts, and the names of its arguments.
 fn described(command: &Command, all: &mut Arguments) -> Value {
     let arguments = command.get_arguments().filter(|a| !a.is_hide_set() && a.get_id() != "help");
     let arguments: Vec<_> = arguments.map(|one| all.add(&name(one), argument(one))).collect();

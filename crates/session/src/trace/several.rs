@@ -81,7 +81,7 @@ pub fn measured<T: Sync, R: Send>(
 }
 
 /// The maximum size of the state of a trace that many threads measure for many questions, in bytes: some 20,000 living tasks.
-const MOST_STATE_OF_THREADS: usize = 4 << 20;
+pub const MOST_STATE_OF_THREADS: usize = 4 << 20;
 
 /// Measures a trace for many questions. Where tens of thousands of tasks live, whose tables each thread would hold for a while, it is measured
 /// anew with one thread, and with `true`: a few questions at a time.

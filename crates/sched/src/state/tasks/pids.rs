@@ -9,7 +9,7 @@ use crate::tables::seeded::SeededMap;
 #[derive(Clone, Debug, Default)]
 pub(super) struct SlotsByPid {
     all: SeededMap<Pid, Slot>,
-    /// For each value of the lowest bits of a PID, the latest task that has them; no index where it has died. Empty before the first task.
+    /// The latest task with each value of the lowest bits of a PID; no index where it has died. Empty before the first task.
     latest: Vec<(Pid, Slot)>,
 }
 
