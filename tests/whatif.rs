@@ -186,6 +186,8 @@ fn both_runs_are_drawn_and_the_causes_have_curves() {
     let arguments = ["whatif", "-q", &trace, "--policy", "steal=machine", "-o", name, "--as-trace", &stolen, "--json"];
     let ran = schedviz(&arguments);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    // An output that is there is replaced: it is no input of the command.
+    assert_eq!(schedviz(&arguments).code, Some(0), "once more");
     let predicted: Value = serde_json::from_slice(&ran.stdout).expect("JSON");
     let predicted = &predicted["runs"][0]["rows"][0];
     let figure = std::fs::read_to_string(&file).expect("the figure");

@@ -12,7 +12,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 /// The options that name an output: their words are no inputs.
-pub const OUTPUTS: [&str; 4] = ["output", "perfetto", "index", "summary"];
+pub const OUTPUTS: [&str; 5] = ["output", "perfetto", "index", "summary", "as_trace"];
 
 /// The argument that holds a command to run.
 const COMMAND: &str = "command";
