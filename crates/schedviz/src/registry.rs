@@ -1,6 +1,7 @@
 //! The one list of the program's commands: command line, help, the sections of `report` and the JSON schemas follow from it, and
 //! so does the table in the README. Tests compare the rest of the documentation with it.
 
+mod arguments;
 mod completions;
 mod described;
 #[cfg(test)]

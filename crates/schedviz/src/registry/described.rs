@@ -1,41 +1,30 @@
 //! The commands and the tables as data, from which `python/generate.py` makes the Python module.
 
+use super::arguments::{self, ValueKind};
 use super::{command_line, define_all};
-use clap::{Arg, ArgAction, Command};
+use clap::{Arg, Command};
 use serde_json::{Value, json};
-use std::any::TypeId;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
-/// The kind of an argument's values.
+/// The word for the kind of an argument's values.
 fn kind(argument: &Arg) -> &'static str {
-    let id = argument.get_value_parser().type_id();
-    let is = |of: &[TypeId]| of.iter().any(|of| id == *of);
-    if argument.get_num_args().is_some_and(|number| !number.takes_values()) {
-        "flag"
-    } else if !argument.get_possible_values().is_empty() {
-        "choice"
-    } else if is(&[TypeId::of::<PathBuf>()]) {
-        "path"
-    } else if is(&[TypeId::of::<usize>(), TypeId::of::<u64>(), TypeId::of::<u32>(), TypeId::of::<u16>()]) {
-        "integer"
-    } else if is(&[TypeId::of::<f64>(), TypeId::of::<f32>()]) {
-        "number"
-    } else {
-        "text"
+    match arguments::kind(argument) {
+        ValueKind::Switch => "flag",
+        _ if !argument.get_possible_values().is_empty() => "choice",
+        ValueKind::Path => "path",
+        ValueKind::Whole => "integer",
+        ValueKind::Number => "number",
+        ValueKind::Pattern | ValueKind::Group | ValueKind::Text => "text",
     }
 }
 
-/// The name of an argument: of its option, or of its place in the usage.
+/// The name of an argument as one of a function.
 fn name(argument: &Arg) -> String {
-    let place = || argument.get_value_names().and_then(|names| names.first()).map(|name| name.to_lowercase());
-    let name = argument.get_long().map(|long| long.replace('-', "_")).or_else(place);
-    name.unwrap_or_else(|| argument.get_id().to_string())
+    arguments::name(argument).replace('-', "_")
 }
 
 /// An argument: its name, the word on the command line, its values and its help.
 fn argument(argument: &Arg) -> Value {
-    let values = argument.get_num_args();
     let text = argument.get_long_help().or(argument.get_help()).map(ToString::to_string);
     let choices: Vec<_> = argument.get_possible_values().iter().map(|value| value.get_name().to_owned()).collect();
     json!({
@@ -45,8 +34,8 @@ fn argument(argument: &Arg) -> Value {
         "help": text,
         "kind": kind(argument),
         "choices": choices,
-        "repeats": matches!(argument.get_action(), ArgAction::Append) || values.is_some_and(|n| n.max_values() > 1),
-        "value_can_be_left_out": values.is_some_and(|n| n.takes_values() && n.min_values() == 0),
+        "repeats": arguments::is_list(argument),
+        "value_can_be_left_out": arguments::is_value_optional(argument),
         "commas": argument.get_value_delimiter().is_some(),
         "required": argument.is_required_set(),
     })

@@ -1,7 +1,8 @@
 //! The arguments of a request as the words of a command line.
 
 use super::folders::Folders;
-use super::tools::{PAGING, Tool, ValueKind, is_list, is_value_optional, kind, name};
+use super::tools::{PAGING, Tool};
+use crate::registry::arguments::{ValueKind, is_list, is_value_optional, kind, name};
 use clap::Arg;
 use clap::parser::ValueSource;
 use question::Answers;
