@@ -59,14 +59,6 @@ pub fn open(source: &Source, options: Options) -> Result<Trace, Error> {
 #[doc(hidden)]
 #[must_use]
 pub fn fuzz(bytes: &[u8]) -> u64 {
-    let Ok(trace) = open(&Source::Memory(bytes.to_vec()), Options { threads: 1, ..Options::default() }) else {
-        return 0;
-    };
-    let (mut records, mut last) = (0u64, sched::Ts::MIN);
-    trace.records(&mut |record| {
-        assert!(record.ts >= last, "the records are in order");
-        (last, records) = (record.ts, records.saturating_add(1));
-        std::ops::ControlFlow::Continue(())
-    });
-    records
+    let trace = open(&Source::Memory(bytes.to_vec()), Options { threads: 1, ..Options::default() });
+    trace.map_or(0, |trace| transcript::records_in_order(&trace))
 }

@@ -32,3 +32,16 @@ mod writer;
 pub use formats::{EventNumber, FieldDef, FieldKind, FieldValue};
 pub use sorted::Sorted;
 pub use writer::{At, Transcript, TranscriptFacts};
+
+/// Reads all records of a trace, whose times must not step back; returns their number. For fuzz targets of formats that become transcripts.
+#[doc(hidden)]
+#[must_use]
+pub fn records_in_order(trace: &parse::Trace) -> u64 {
+    let (mut records, mut last) = (0u64, sched::Ts::MIN);
+    trace.records(&mut |record| {
+        assert!(record.ts >= last, "the records are in order");
+        (last, records) = (record.ts, records.saturating_add(1));
+        std::ops::ControlFlow::Continue(())
+    });
+    records
+}
