@@ -88,9 +88,11 @@ impl Utilization<'_> {
         for (column, of, ns) in columns {
             self.columns.transfer(column, of as usize, class as usize, ns);
         }
-        self.cpus[row].class = class;
-        // The whole run is of that class.
-        self.cpus[row].selectable = None;
+        // A CPU that was offline or unknown at the border of a piece, and came back without a switch, stays that until then.
+        if self.cpus[row].class.is_of_tasks() {
+            // The whole run is of that class.
+            (self.cpus[row].class, self.cpus[row].selectable) = (class, None);
+        }
         self.account(row, ts);
     }
 }
