@@ -161,7 +161,7 @@ check "a stream" record 0 --stream --irq -o stream.dat -- sh -c "$LOAD; $LOAD"
 check "trace-cmd opens a stream" [ "$(events stream.dat sched_switch)" -gt 16 ]
 check "nothing is left after --stream" untouched
 check "a dry run" record 0 --dry-run --time 60 -- sh -c "$LOAD; $LOAD; $LOAD"
-few() { schedviz record --dry-run --time 60 -- sleep 5 >run.log 2>&1 && awk '$1 == "all" { gsub(",", "", $2); n = $2 } END { exit !(n > 0 && n < 5000) }' run.log; }
+few() { schedviz record --dry-run --time 60 -- sleep 5 >run.log 2>&1 && awk '$1 == "all" { gsub(",", "", $2); n = $2 + 0 } END { exit !(n > 0 && n < 5000) }' run.log; }
 check "a dry run counts no markers of its own" few
 sed -n 's/^ *all/  dry run of an idle machine: all/p' run.log
 check "stacks" record 0 --stacks -o stacks.dat -- sh -c "$LOAD; $MANY"
