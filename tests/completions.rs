@@ -35,6 +35,16 @@ fn values_are_those_of_the_recording() {
     assert_eq!(values(&["path", "a b.dat", "--comm", "hack"]), ["hackbench"]);
     assert_eq!(values(&["dat2graph", "a b.dat", "--application", "comm:hack"]), ["comm:hackbench"]);
     assert_eq!(values(&["latency", "a b.dat", "--tasks", "^hack"]), ["^hackbench"]);
+    // Origins with their waits in violation, as `why` sums them; a value of this option is behind `=` alone.
+    let why = schedviz_in(&folder, &["why", "-q", "--json", "a b.dat"]).success().text();
+    let why: serde_json::Value = serde_json::from_str(&why).expect("JSON");
+    let rows = why["runs"][0]["waiting"]["rows"].as_array().expect("rows");
+    let began: std::collections::BTreeSet<&str> = rows.iter().filter_map(|row| row["began"].as_str()).collect();
+    assert!(began.len() > 2, "{began:?}");
+    let origins: Vec<String> = began.iter().map(|origin| format!("--without={origin}")).collect();
+    assert_eq!(values(&["whatif", "--without=", "a b.dat", "--without="]), origins);
+    assert_eq!(values(&["whatif", "--without", "a b.dat", "--without=mov"]), ["--without=moved"]);
+    assert_eq!(values(&["whatif", "a b.dat", "--without", ""]), [""; 0], "the next word is no value");
     // What has no values of a recording is left to the script.
     for words in [
         &["latency", "a b.dat", "--by", ""][..],

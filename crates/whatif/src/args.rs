@@ -61,7 +61,7 @@ pub struct WhatifArgs {
     pub(crate) spins: Option<Regex>,
     /// Also remove 25, 50, 75 and 100 % of the waiting in violation of an origin, as why names it, and print the elapsed times; without
     /// a name those of the five origins with the most
-    #[arg(long, value_name = "CAUSE", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    #[arg(long, value_name = "ORIGIN", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     pub(crate) without: Option<String>,
     /// Also write the run as it would have been under the first policy that is not the trace's own as a recording, which every command
     /// reads: schedviz view trace.dat FILE shows both

@@ -69,7 +69,7 @@ pub use model::{
     QueuedMove, SleepClass, SleepIndex, Taken, TaskIndex,
 };
 pub use new_idle::NewIdle;
-pub use of_trace::build_options;
+pub use of_trace::{build_options, origins};
 pub use policy::{Ideal, Observed, PolicyName, Steal};
 pub use predict::{MOST_ERROR, MOST_WIDTH, PredictOptions, measure_run, predict};
 pub use question::WhatifQuestion;

@@ -26,6 +26,7 @@ use session::formats::json;
 use session::section::{MaybeSection, ReportSection, Unanswered, listed, part};
 use session::{Session, warnings};
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path as FilePath;
 use std::sync::Mutex;
 use why::{Cases, ListedCase, WaitEnd, WaitOrigin, Why};
 use workcons::Options;
@@ -196,23 +197,37 @@ fn near_idle(session: &Session, path: &Path) -> Result<Option<u64>> {
     Ok(Some(session.follow(&BeginArgs::default(), session.window, analysis)?.output))
 }
 
-/// The curves of the origins that are asked for.
-fn without(args: &WhatifArgs, session: &Session, model: &Model) -> Result<Vec<CauseCurve>> {
-    let Some(named) = &args.without else { return Ok(Vec::new()) };
-    // A pass that is repeated lists its waits again.
-    let waits = Mutex::new(BTreeMap::new());
+/// Passes each wait in violation to `each`, under the options by which the trace is measured. A pass that is repeated passes its waits again.
+fn violating(session: &Session, each: &(dyn Fn(&ListedCase<WaitOrigin, WaitEnd>) + Sync)) -> Result<()> {
     let wait = |case: &ListedCase<WaitOrigin, WaitEnd>| {
-        let ListedCase { pid, start, end, violated_ns, .. } = *case;
-        let wait = ViolatingWait { pid, start, end, origin: case.origin.word(), violated_ns };
-        if violated_ns > 0
-            && let Ok(mut waits) = waits.lock()
-        {
-            waits.insert((pid, start, end), wait);
+        if case.violated_ns > 0 {
+            each(case);
         }
     };
     let cases = Cases { wait: &wait, stretch: &|_| {} };
     let measured = measured_options(session);
-    let _ = session.follow(&BeginArgs::default(), session.window, || Why::new(&measured).listing(&cases))?;
+    session.follow(&BeginArgs::default(), session.window, || Why::new(&measured).listing(&cases)).map(drop)
+}
+
+/// Passes the origin of each wait in violation of a trace to `found` as soon as its wait is over: the values of `--without`, for completions.
+pub fn origins(trace: &FilePath, found: &(dyn Fn(&'static str) + Sync)) -> Result<()> {
+    let mut args = WhatifArgs::usual(trace)?;
+    args.read.quiet = true;
+    let session = Session::open(trace, &args.read, &args.window)?;
+    violating(&session, &|case| found(case.origin.word()))
+}
+
+/// The curves of the origins that are asked for.
+fn without(args: &WhatifArgs, session: &Session, model: &Model) -> Result<Vec<CauseCurve>> {
+    let Some(named) = &args.without else { return Ok(Vec::new()) };
+    let waits = Mutex::new(BTreeMap::new());
+    violating(session, &|case| {
+        let ListedCase { pid, start, end, violated_ns, .. } = *case;
+        let wait = ViolatingWait { pid, start, end, origin: case.origin.word(), violated_ns };
+        if let Ok(mut waits) = waits.lock() {
+            waits.insert((pid, start, end), wait);
+        }
+    })?;
     let waits: Vec<ViolatingWait> = waits.lock().map_or(Vec::new(), |waits| waits.values().copied().collect());
     let curves = without::curves(model, &waits, Some(&**named).filter(|named| !named.is_empty()));
     if curves.is_empty() && !named.is_empty() {

@@ -79,6 +79,8 @@ pub(super) enum Values {
     Events,
     /// The choice of the application, of which some are tasks.
     Application,
+    /// Origins of waits in violation, as `why` names them.
+    Origins,
 }
 
 impl Values {
@@ -95,6 +97,7 @@ impl Values {
             "cpus" => Some(Values::Cpus),
             "events" if argument.get_action().takes_values() => Some(Values::Events),
             "application" => Some(Values::Application),
+            "without" => Some(Values::Origins),
             _ => None,
         }
     }
@@ -119,10 +122,10 @@ fn asked(args: &CompleteArgs) -> Option<String> {
     command.build();
     let words = &words[at..];
     let (option, value) = match typed.word.split_once('=').filter(|(option, _)| option.starts_with("--")) {
-        Some((option, value)) => (option, value),
-        None => (words.last()?.to_str()?, typed.word.as_str()),
+        Some((option, value)) => (option_of(&command, option)?, value),
+        None => (option_before(&command, words.last()?.to_str()?)?, typed.word.as_str()),
     };
-    let values = Values::of(entry.name, option_of(&command, option)?)?;
+    let values = Values::of(entry.name, option)?;
     let before = &typed.word[..typed.word.len() - value.len()];
     let found = found(recordings_in(&command, words), values);
     Some(lines(&completed(values, value, &found), args.shell, &typed, before))
@@ -135,6 +138,11 @@ fn option_of<'c>(command: &'c Command, word: &str) -> Option<&'c clap::Arg> {
     arguments.find(|argument| argument.get_long() == Some(long))
 }
 
+/// The option that a word is, if the next word is its value.
+fn option_before<'c>(command: &'c Command, word: &str) -> Option<&'c clap::Arg> {
+    option_of(command, word).filter(|option| !option.is_require_equals_set())
+}
+
 /// The words that may name the recording: files that are not the value of an option.
 fn recordings_in(command: &Command, words: &[OsString]) -> Vec<PathBuf> {
     let mut files = Vec::new();
@@ -144,7 +152,7 @@ fn recordings_in(command: &Command, words: &[OsString]) -> Vec<PathBuf> {
         if !is_value && !text.starts_with('-') && Path::new(word).metadata().is_ok_and(|file| file.is_file()) {
             files.push(PathBuf::from(word));
         }
-        is_value = option_of(command, &text).is_some();
+        is_value = option_before(command, &text).is_some();
     }
     files
 }
@@ -158,9 +166,10 @@ fn found(files: Vec<PathBuf>, values: Values) -> RecordedValues {
     let (send, receive) = channel();
     std::thread::spawn(move || {
         let options = || Options { threads: 1, ..Options::default() };
-        if let Some(trace) = files.iter().find_map(|file| recordings::open(file, options()).ok()) {
+        if let Some((file, trace)) = files.iter().find_map(|file| Some((file, recordings::open(file, options()).ok()?)))
+        {
             // Nobody listens any more.
-            let _ = collect(&trace, values, until, &send);
+            let _ = collect(file, &trace, values, until, &send);
         }
     });
     let mut all = RecordedValues::new();
@@ -172,6 +181,7 @@ fn found(files: Vec<PathBuf>, values: Values) -> RecordedValues {
 
 /// Sends the values of a recording, those of its header first.
 fn collect(
+    file: &Path,
     trace: &Trace,
     values: Values,
     until: Instant,
@@ -198,6 +208,11 @@ fn collect(
                 }
                 goes_on(1, sent.is_ok())
             });
+        }
+        Values::Origins => {
+            // What is wrong with the trace is told by the command itself; a pass goes on when time is over, and ends with the program.
+            let put = |origin: &'static str| drop(send.send((origin.to_owned(), String::new())));
+            let _ = whatif::origins(file, &put);
         }
         Values::Patterns | Values::Names | Values::Pids | Values::Application => {
             let put = |pid: Pid, comm: Comm| {
@@ -250,7 +265,7 @@ fn completed(values: Values, typed: &str, found: &RecordedValues) -> Vec<(String
         Values::Pids | Values::Events => typed.rfind(',').map_or(0, |at| at + 1),
         Values::Cpus => typed.rfind([',', '-']).map_or(0, |at| at + 1),
         Values::Patterns => usize::from(typed.starts_with('^')),
-        Values::Names | Values::Application => 0,
+        Values::Names | Values::Application | Values::Origins => 0,
     };
     let (kept, typed) = typed.split_at(kept);
     let listed: Vec<&str> = if values == Values::Patterns { Vec::new() } else { kept.split(',').collect() };
