@@ -477,7 +477,8 @@ fn simulated_runs_are_the_same_in_pieces() {
 fn contradictory_events_are_the_same_in_pieces() {
     let mut seeds: Vec<Vec<u8>> = Vec::new();
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds/state");
-    let mut files: Vec<_> = folder.read_dir().expect("the seeds of the fuzzer").map(|entry| entry.expect("a file").path()).collect();
+    let mut files: Vec<_> =
+        folder.read_dir().expect("the seeds of the fuzzer").map(|entry| entry.expect("a file").path()).collect();
     // The place of a file in the list gives the lengths of its pieces.
     files.sort();
     seeds.extend(files.iter().map(|file| std::fs::read(file).expect("bytes")));
