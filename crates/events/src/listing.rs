@@ -6,11 +6,11 @@ use anyhow::Result;
 use parse::{FileIssue, Kept, Neighbours, Record, Trace};
 use sched::names::NameHistory;
 use sched::{Comm, Cpu, Dur, Pid, Ts};
-use session::Session;
 use session::over_lanes::with_those_of;
 use session::stacks::{NamedStacks, StackedEvent};
 use session::warnings;
 use session::writer::Lines;
+use session::{Session, progress};
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, Write};
 use std::ops::ControlFlow;
@@ -219,6 +219,7 @@ pub(crate) fn list(
     has_stacks: bool,
     mut out: Lines,
 ) -> Result<()> {
+    let is_file = out.is_file();
     let mut words = Words::of(session, flags);
     if has_stacks && session.trace.carries_stacks() {
         words.stacks = NamedStacks::of(&session.trace, &StackedEvent::ALL);
@@ -243,7 +244,11 @@ pub(crate) fn list(
         }
     };
     let mut named = Named::new(session, &mut out);
-    let found = write_each(session, choice, &mut |lines: String| Ok(named.put(&lines)?), add)?;
+    // The lines themselves show how far they are, to whoever sees them.
+    let quiet = session.read.quiet || !is_file;
+    let found = progress::watched(&session.trace, quiet, || {
+        write_each(session, choice, &mut |lines: String| Ok(named.put(&lines)?), add)
+    })?;
     out.finish()?;
     warnings::warn(&found, &session.read);
     Ok(())

@@ -3,9 +3,19 @@
 use indicatif::{ProgressBar, ProgressStyle};
 use parse::Trace;
 use std::io::IsTerminal;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+/// The time for which a program shows nothing: many reads, of which none takes as long, may come to more.
+const SILENCE: Duration = Duration::from_secs(1);
+/// The interval between two draws. A read that takes less time is not shown.
+const REDRAW: Duration = Duration::from_millis(100);
+/// The first work of this program that was watched.
+static BEGAN: OnceLock<Instant> = OnceLock::new();
+/// The works that are watched, each a part of the one before: the innermost is shown.
+static DEPTH: AtomicUsize = AtomicUsize::new(0);
 
 /// Runs `work` on the trace, and shows its progress meanwhile.
 pub fn watched<T>(trace: &Trace, quiet: bool, work: impl FnOnce() -> T) -> T {
@@ -32,22 +42,35 @@ fn with_bar<T>(style: &str, length: u64, at: impl Fn() -> u64 + Send, quiet: boo
     if quiet || !std::io::stderr().is_terminal() {
         return work();
     }
-    std::thread::scope(|scope| {
+    let begin = Instant::now();
+    let silence = SILENCE.saturating_sub(BEGAN.get_or_init(|| begin).elapsed()).max(REDRAW);
+    let depth = DEPTH.fetch_add(1, Ordering::Relaxed) + 1;
+    let result = std::thread::scope(|scope| {
         let (done, wait) = channel::<()>();
         scope.spawn(move || {
-            if wait.recv_timeout(Duration::from_secs(1)) != Err(RecvTimeoutError::Timeout) {
-                return;
+            let mut bar: Option<ProgressBar> = None;
+            let mut next = silence;
+            while wait.recv_timeout(next) == Err(RecvTimeoutError::Timeout) {
+                next = REDRAW;
+                if DEPTH.load(Ordering::Relaxed) == depth {
+                    let bar = bar.get_or_insert_with(|| new_bar(style, length).with_elapsed(begin.elapsed()));
+                    bar.set_position(at().min(length));
+                    bar.tick();
+                } else if let Some(hidden) = bar.take() {
+                    hidden.finish_and_clear();
+                }
             }
-            let bar = if length == 0 { ProgressBar::new_spinner() } else { ProgressBar::new(length) };
-            bar.set_style(ProgressStyle::with_template(style).unwrap_or_else(|_| ProgressStyle::default_bar()));
-            while wait.recv_timeout(Duration::from_millis(100)) == Err(RecvTimeoutError::Timeout) {
-                bar.set_position(at().min(length));
-                bar.tick();
-            }
-            bar.finish_and_clear();
+            bar.iter().for_each(ProgressBar::finish_and_clear);
         });
         let result = work();
         drop(done);
         result
-    })
+    });
+    DEPTH.fetch_sub(1, Ordering::Relaxed);
+    result
+}
+
+fn new_bar(style: &str, length: u64) -> ProgressBar {
+    let bar = if length == 0 { ProgressBar::new_spinner() } else { ProgressBar::new(length) };
+    bar.with_style(ProgressStyle::with_template(style).unwrap_or_else(|_| ProgressStyle::default_bar()))
 }

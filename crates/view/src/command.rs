@@ -15,9 +15,9 @@ mod task_groups;
 use crate::{Server, Site, Viewed};
 use anyhow::{Context, Result, bail};
 use question::Subcommand;
-use session::Session;
 use session::args::{ReadArgs, SymbolArgs, WindowArgs};
 use session::atomic_file::WholeFolder;
+use session::{Session, progress};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -194,7 +194,9 @@ fn export(args: &ViewArgs, sessions: &[Session], site: &Site<'_>, (folder, view)
     };
     let failed = || format!("--export {}", folder.display());
     let whole = WholeFolder::create(folder).with_context(failed)?;
-    let size = site.export(window, view, &mut |name, bytes| whole.write(name, bytes)).with_context(failed)?;
+    let what = format!("writing {}", folder.display());
+    let write = || site.export(window, view, &mut |name, bytes| whole.write(name, bytes));
+    let size = progress::waiting(&what, args.read.quiet, write).with_context(failed)?;
     whole.finish().map(drop)?;
     let megabytes = size.bytes as f64 / 1e6;
     args.read.message(&format!(

@@ -152,7 +152,7 @@ pub(crate) fn predicted(args: &WhatifArgs, session: &Session, most_turns: u64) -
         sched_ext: session.sched_ext.clone(),
         from_ns: session.from,
         to_ns: session.to,
-        prediction: predict(&model, &trace, Some(&path), &options),
+        prediction: session.waiting("simulating", || predict(&model, &trace, Some(&path), &options)),
         measured_costs: [is_measured(0), is_measured(1)],
         without: without(args, session, &model)?,
         trust: outcome.diagnostics,

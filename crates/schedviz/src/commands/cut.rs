@@ -163,7 +163,8 @@ fn write_dat(args: &CutArgs) -> Result<()> {
     let session =
         Session::of_trace(trace, &args.trace, &args.read, &WindowArgs::of_time(&args.time))?.with_judged_command()?;
     let aliases = RefCell::new(args.anonymize.then(Aliases::default));
-    let part = session_part(&session, &args.plot, &aliases)?;
+    let noted = || session_part(&session, &args.plot, &aliases);
+    let part = session.waiting("noting the state at the start of the part", noted)?;
     let part = CutPart { without_symbols: args.no_symbols, version: args.dat_version.map(DatVersion::from), ..part };
     let mut file = BufWriter::new(AtomicFile::create(&args.output)?);
     // A pipe is refused before anything is written to it.

@@ -112,6 +112,14 @@ impl Lines {
         })
     }
 
+    /// Whether the text goes to a file, and to nobody who reads it meanwhile.
+    pub fn is_file(&self) -> bool {
+        match self {
+            Lines::Standard(_) => is_file(&io::stdout()),
+            Lines::File(_) => true,
+        }
+    }
+
     /// Writes the rest of the text, and puts a file in its place.
     pub fn finish(self) -> Result<()> {
         match self {
@@ -120,6 +128,19 @@ impl Lines {
         }
         Ok(())
     }
+}
+
+/// Whether a stream is that of a file: `schedviz list trace.dat > FILE`.
+#[cfg(unix)]
+fn is_file(stream: &impl std::os::fd::AsFd) -> bool {
+    let file = stream.as_fd().try_clone_to_owned().map(std::fs::File::from);
+    file.and_then(|file| file.metadata()).is_ok_and(|metadata| metadata.is_file())
+}
+
+/// Whether a stream is that of a file, which is not known here.
+#[cfg(not(unix))]
+fn is_file(_: &io::Stdout) -> bool {
+    false
 }
 
 impl Write for Lines {

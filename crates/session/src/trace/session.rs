@@ -415,6 +415,11 @@ impl Session {
         progress::watched(&self.trace, self.read.quiet || self.read.is_beside_others, work).map_err(|e| self.named(e))
     }
 
+    /// Does work whose length is not known beforehand, and shows for how long it has been doing `what`.
+    pub fn waiting<T>(&self, what: &str, work: impl FnOnce() -> T) -> T {
+        progress::waiting(what, self.read.quiet || self.read.is_beside_others, work)
+    }
+
     /// Follows the scheduler's state through a window, for an analysis.
     pub fn follow<A: Analysis>(
         &self,
