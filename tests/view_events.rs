@@ -9,10 +9,10 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 /// An event: its time in nanoseconds from the start of the trace, its CPU, its task, its name and its text.
-type Event = (u64, u64, i64, String, String);
+pub(crate) type Event = (u64, u64, i64, String, String);
 
 /// The events that `list` prints.
-fn printed(trace: &Path, more: &[&str]) -> Vec<Event> {
+pub(crate) fn printed(trace: &Path, more: &[&str]) -> Vec<Event> {
     let name = trace.to_str().expect("a name");
     let info: Value = serde_json::from_str(&schedviz(&["info", "-q", "--json", name]).success().text()).expect("JSON");
     let start = info["start_ns"].as_u64().or(info["from_ns"].as_u64());

@@ -3,6 +3,7 @@
 use crate::support::{Effort, effort, fixture, recordings_in_part, repeat, schedviz, scratch};
 use crate::view::View;
 use crate::view_browser::{COMPLETE, Server, assert_clean, open};
+use crate::view_events::printed;
 use crate::view_modules::node;
 use crate::webdriver::Browser;
 use serde_json::Value;
@@ -411,6 +412,78 @@ fn two_traces_have_their_numbers_in_two_columns_with_the_difference() {
     browser.run("document.getElementById('tab-tables').click(); schedviz.change({ table: 'command' })");
     let row = "[...document.querySelectorAll('#panel .sorted tbody tr')].find(row => row.cells[0].textContent === 'hackbench')";
     browser.wait_for(&format!("{row}?.cells[3].textContent.startsWith('+')"));
+    assert_clean(&browser, &server);
+}
+
+#[test]
+fn traces_of_one_file_name_are_called_by_their_folders() {
+    let folder = scratch("view-one-name");
+    let paths = ["before/run.dat", "after/run.dat", "other.dat"].map(|name| folder.join(name));
+    for path in &paths {
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("made");
+        std::fs::copy(fixture("hackbench-v6.dat"), path).expect("copied");
+    }
+    let view = View::of(&[&paths[0], &paths[1], &paths[2]]);
+    let names = [0, 1, 2].map(|trace| view.head(trace)["name"].clone());
+    assert_eq!(names, ["before/run.dat", "after/run.dat", "other.dat"]);
+    // One file given twice has nothing that tells its traces apart.
+    let view = View::of(&[&paths[0], &paths[0]]);
+    assert_eq!(view.head(1)["name"], "run.dat");
+}
+
+#[test]
+fn two_traces_are_aligned_by_an_event_and_by_hand() {
+    let Some(browser) = Browser::start("aligned") else { return };
+    let paths = [fixture("hackbench.dat"), fixture("hackbench-v6.dat")];
+    let server = Server::start(&[&paths[0], &paths[1]]);
+    open(&browser, &server, "s=200000000,300000000&v=sched_process_exit");
+    // The first event in each trace, as `list` prints it, in ns of the trace's time.
+    let times = paths.each_ref().map(|path| {
+        let exit = printed(path, &[]).into_iter().find(|event| event.3 == "sched_process_exit");
+        i64::try_from(exit.expect("an exit").0).expect("a time")
+    });
+    let zeros = || {
+        let zeros = browser.run("return schedviz.state.traces.map(trace => trace.zero)");
+        [0, 1].map(|n| zeros[n].as_i64().expect("a place"))
+    };
+    let [first, usual] = zeros();
+    let shown = "document.querySelector('.difference select').selectedOptions[0].textContent";
+    let choose = |way: &str| {
+        let options = format!(
+            "[...document.querySelectorAll('.difference option')].map(option => option.value).includes('{way}')"
+        );
+        browser.wait_for(&options);
+        browser.run(&format!(
+            "const menu = document.querySelector('.difference select'); menu.value = '{way}'; menu.dispatchEvent(new Event('change'))"
+        ));
+    };
+    choose("event");
+    browser.wait_for(&format!("schedviz.state.aligned !== null && {shown} === 'the first sched_process_exit'"));
+    // The second moves along the first, whose selection stays where it was.
+    assert_eq!(zeros(), [first, first + times[1] - times[0]]);
+    assert_eq!(browser.run("return schedviz.state.selection"), serde_json::json!([200_000_000, 300_000_000]));
+    choose("start");
+    browser.wait_for(&format!("{shown} === 'the starts of the traces'"));
+    assert_eq!(zeros(), [first, first]);
+    choose("command");
+    browser.wait_for("schedviz.state.aligned === null");
+    browser.run("schedviz.change({ markers: { a: 150000000, b: 120000000 } })");
+    choose("markers");
+    browser.wait_for(&format!("{shown} === 'A of the first, B of the second'"));
+    assert_eq!(zeros(), [first, usual - 30_000_000]);
+    assert_eq!(browser.run("return schedviz.state.markers.b"), 150_000_000);
+    browser.run("document.querySelectorAll('.difference button')[1].click()");
+    browser.wait_for(&format!("{shown}.startsWith('by hand: ') && {shown}.endsWith(' later')"));
+    let [_, moved] = zeros();
+    assert!(moved < usual - 30_000_000, "{moved}");
+    // What one of the traces does not have is said, and nothing moves.
+    browser.run("schedviz.change({ events: 'sched_process_fork child_pid=1' })");
+    browser.wait_for(
+        "[...document.querySelectorAll('.difference option')].some(option => option.textContent.includes('child_pid'))",
+    );
+    choose("event");
+    browser.wait_for("document.querySelector('.difference .fault').textContent.includes('has no event')");
+    assert_eq!(zeros(), [first, moved]);
     assert_clean(&browser, &server);
 }
 

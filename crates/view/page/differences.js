@@ -8,7 +8,7 @@ import { signed } from "./pairs.js";
 import { rgbOf } from "./palette.js";
 import { Raster } from "./raster.js";
 import { change, isTogether, state } from "./state.js";
-import { percent, seconds } from "./time.js";
+import { duration, percent, seconds } from "./time.js";
 
 /** @typedef {import("./pane.js").Pane} Pane */
 /** @typedef {ReturnType<typeof import("./palette.js").theme>} Theme */
@@ -42,7 +42,9 @@ export class Difference {
       button.addEventListener("click", (event) => this.move(-way * state.span * (event.shiftKey ? 0.1 : 0.01)));
       return button;
     };
-    this.said = el("small");
+    this.said = el("small", { class: "fault", role: "status" });
+    /** The alignment that was chosen here last, as text, and its name. */
+    this.chosen = { name: "", key: "" };
     section.append(el("h2", {}, "Difference ", el("small", {}, `${second} less ${first}`), el("label", { class: "field" }, "aligned at", this.menu), el("span", { class: "group" }, nudge("◂", -1), nudge("▸", 1)), this.said));
     this.canvas = el("canvas", { role: "img", "aria-label": `Running tasks, waiting tasks and violation of ${second} less those of ${first}` });
     this.context = /** @type {CanvasRenderingContext2D} */ (this.canvas.getContext("2d", { alpha: false }));
@@ -64,10 +66,17 @@ export class Difference {
     return state.from + (x * scale - left) * perPixel;
   }
 
+  /** Places the second trace along the first, which stays where it is: the window, the selection, the cursor, markers and notes are in its time.
+   * @param {string} name of the way @param {number} zero of the second trace, in ns of its own time */
+  align(name, zero) {
+    const aligned = [state.traces[0].zero, Math.round(zero)];
+    this.chosen = { name, key: String(aligned) };
+    change({ aligned });
+  }
+
   /** Moves the second trace along the first. @param {number} by in ns of aligned time, to earlier times if positive */
   move(by) {
-    const [first, second] = state.traces;
-    change({ aligned: [first.zero, Math.round(second.zero + by)] });
+    this.align("hand", state.traces[1].zero + by);
   }
 
   /** Aligns the traces. @param {string} way */
@@ -75,23 +84,29 @@ export class Difference {
     const [first, second] = state.traces;
     this.said.textContent = "";
     if (way === "command") return change({ aligned: null });
-    if (way === "start") return change({ aligned: [0, 0] });
+    if (way === "start") return this.align("the starts of the traces", first.zero);
     const { a, b } = state.markers;
-    if (way === "markers" && a !== null && b !== null) return this.move(b - a);
+    if (way === "markers" && a !== null && b !== null) {
+      this.align("A of the first, B of the second", second.zero + b - a);
+      // B has met A: both are the same instant from now on.
+      return change({ markers: { a, b: a } });
+    }
     if (way !== "event") return;
     const words = state.events.trim();
     try {
       const found = await Promise.all([first, second].map((trace) => api.events(trace.index, { q: words, at: 0, nth: 0, behind: 1 })));
-      const times = found.map(({ events }) => events?.[0]?.at);
-      const lacks = times.findIndex((time) => time === undefined);
-      if (lacks >= 0) this.said.textContent = `${state.traces[lacks].head.name} has no event ${words}`;
-      else change({ aligned: /** @type {number[]} */ (times) });
+      const [a, b] = found.map(({ events }) => events?.[0]?.at);
+      if (a !== undefined && b !== undefined) return this.align(`the first ${words}`, first.zero + b - a);
+      this.said.textContent = `⚠ ${(a === undefined ? first : second).head.name} has no event ${words}.`;
     } catch (error) {
-      this.said.textContent = error instanceof Error ? error.message : String(error);
+      this.said.textContent = `⚠ ${error instanceof Error ? error.message : String(error)}`;
     }
+    // The menu shows again what holds.
+    this.menu.dataset.key = "";
+    this.showWays();
   }
 
-  /** Shows the ways of alignment that there are. */
+  /** Shows the ways of alignment that there are, and the one that holds. */
   showWays() {
     const words = state.events.trim();
     /** @type {[string, string][]} */
@@ -99,15 +114,27 @@ export class Difference {
     if (isTogether()) ways.push(["command", "the starts of the commands"]);
     ways.push(["start", "the starts of the traces"]);
     if (words && !state.static) ways.push(["event", `the first ${words}`]);
-    if (state.markers.a !== null && state.markers.b !== null) ways.push(["markers", "A in the first, B in the second"]);
-    const zeros = String(state.aligned);
-    const now = state.aligned === null ? (isTogether() ? "command" : "start") : zeros === "0,0" ? "start" : "hand";
-    if (now === "hand") ways.push(["hand", "another place"]);
+    if (state.markers.a !== null && state.markers.b !== null && state.markers.a !== state.markers.b) ways.push(["markers", "A of the first, B of the second"]);
+    let now = state.aligned === null && isTogether() ? "command" : "start";
+    const [first, second] = state.traces.map((trace) => trace.zero);
+    if (state.aligned && first !== second) {
+      const name = this.chosen.key === String(state.aligned) ? this.chosen.name : "hand";
+      now = ways.find((way) => way[1] === name)?.[0] ?? "now";
+      if (now === "now") ways.push(["now", name === "hand" ? this.byHand() : name]);
+    }
     const key = JSON.stringify([ways, now]);
     if (this.menu.dataset.key === key) return;
     this.menu.dataset.key = key;
     this.menu.replaceChildren(...ways.map(([value, name]) => new Option(name, value)));
     this.menu.value = now;
+  }
+
+  /** The place of the second trace in words: how far it is from the one in which the traces begin. */
+  byHand() {
+    const [first, second] = state.traces;
+    const usual = isTogether() ? (second.head.command ?? 0) - (first.head.command ?? 0) : 0;
+    const later = first.zero - second.zero + usual;
+    return later === 0 ? "by hand" : `by hand: ${duration(Math.abs(later))} ${later > 0 ? "later" : "earlier"}`;
   }
 
   /** @param {PointerEvent} event */

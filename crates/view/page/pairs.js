@@ -25,7 +25,7 @@ const points = (share) => `${(100 * share).toFixed(1)} points`;
  * @param {string} label */
 export function pairTable(traces, rows, trusts, label) {
   const heads = [...traces.map((trace) => trace.head.name), "difference"];
-  const head = el("tr", {}, el("td"), ...heads.map((name) => el("th", { scope: "col", class: "number clip", title: name }, name)));
+  const head = el("tr", {}, el("td"), ...heads.map((name) => el("th", { scope: "col", class: "number whole", title: name }, name)));
   const lines = rows.map(({ name, about, values, show, by = show, kind, swatch: color }) => {
     const [a, b] = values;
     const cells = values.map((value, n) => el("td", { class: "number" }, value === null ? "–" : show(value), ...(kind && value !== null ? doubt(traces[n], kind, trusts[n]) : [])));

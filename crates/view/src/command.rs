@@ -18,6 +18,7 @@ use question::Subcommand;
 use session::args::{ReadArgs, SymbolArgs, WindowArgs};
 use session::atomic_file::WholeFolder;
 use session::{Session, progress};
+use std::collections::HashSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -126,7 +127,7 @@ pub(crate) fn run(args: &ViewArgs) -> Result<()> {
         plot::check(session, named).with_context(|| session.name())?;
     }
     let commands = other::Sessions { all: &sessions, plots: &args.plot };
-    let mut traces: Vec<Viewed<'_>> = sessions.iter().map(viewed).collect::<Result<_>>()?;
+    let mut traces: Vec<Viewed<'_>> = sessions.iter().zip(names(&sessions)).map(viewed).collect::<Result<_>>()?;
     if let Some(file) = &args.index {
         let (Some(trace), [session], []) = (traces.pop(), sessions.as_slice(), traces.as_slice()) else {
             bail!("--index keeps the index of one trace");
@@ -207,13 +208,36 @@ fn export(args: &ViewArgs, sessions: &[Session], site: &Site<'_>, (folder, view)
     Ok(())
 }
 
-/// A trace as the page shows it.
-fn viewed(session: &Session) -> Result<Viewed<'_>> {
+/// The names of the traces: those of their files, behind as many of their folders as tell them apart.
+fn names(sessions: &[Session]) -> Vec<String> {
+    let ends = |length: usize| -> Vec<PathBuf> {
+        let end = |session: &Session| {
+            let parts: Vec<_> = session.path().components().collect();
+            parts[parts.len().saturating_sub(length)..].iter().collect()
+        };
+        sessions.iter().map(end).collect()
+    };
+    let longest = sessions.iter().map(|session| session.path().components().count()).max().unwrap_or(1);
+    let are_apart = |ends: &Vec<PathBuf>| ends.iter().collect::<HashSet<_>>().len() == ends.len();
+    // One file that is given twice has one name.
+    let Some(apart) = (2..=longest).map(ends).find(are_apart) else {
+        return sessions.iter().map(Session::name).collect();
+    };
+    let plain: Vec<String> = sessions.iter().map(Session::name).collect();
+    let name = |(n, end): (usize, &PathBuf)| {
+        let is_shared = plain.iter().filter(|name| **name == plain[n]).count() > 1;
+        if is_shared { sched::event::escape(end.as_os_str().as_encoded_bytes()).into_owned() } else { plain[n].clone() }
+    };
+    apart.iter().enumerate().map(name).collect()
+}
+
+/// A trace as the page shows it, with its name there.
+fn viewed((session, name): (&Session, String)) -> Result<Viewed<'_>> {
     // CPUs without events have lanes as in the figures: there are none where these would take the room of the others.
     let shown = if session.shown.all.is_empty() { &session.shown.cpus } else { &session.shown.all };
     let cpus = shown.iter().map(|(cpu, _)| *cpu).collect();
     let lanes = (cpus, session.silent());
-    Viewed::new(session.name(), &session.trace, session.topology.clone(), lanes, session.affinity.clone())
+    Viewed::new(name, &session.trace, session.topology.clone(), lanes, session.affinity.clone())
         .map_err(|e| session.named(e))
 }
 
