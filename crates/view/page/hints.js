@@ -6,6 +6,8 @@ import { isFirstVisit, keepHints } from "./hands.js";
 
 /** The width in CSS pixels below which the hints are one list. */
 const APART = 900;
+/** The height of a picture in CSS pixels below which they are one list, too: apart they would lie over each other. */
+const TALL = 280;
 /** The least distance of a hint to the edge of its picture, in CSS pixels. */
 const EDGE = 4;
 /** What ends the hints. */
@@ -29,10 +31,10 @@ export function showHints() {
 export function placeHints(pane) {
   const hints = list();
   if (hints.hidden || !pane) return;
-  const isApart = innerWidth >= APART;
+  const box = pane.canvas.getBoundingClientRect();
+  const isApart = innerWidth >= APART && box.height >= TALL;
   hints.classList.toggle("apart", isApart);
   if (!isApart) return;
-  const box = pane.canvas.getBoundingClientRect();
   const [scale, places] = [pane.scale(), pane.places()];
   const s = scale.scale;
   const across = (/** @type {number} */ share) => box.left + (scale.left + share * (scale.right - scale.left)) / s;
