@@ -442,7 +442,11 @@ fn two_traces_are_aligned_by_an_event_and_by_hand() {
         let exit = printed(path, &[]).into_iter().find(|event| event.3 == "sched_process_exit");
         i64::try_from(exit.expect("an exit").0).expect("a time")
     });
+    // The next frame moves the traces.
+    let moved =
+        "schedviz.state.traces.every((trace, n) => trace.zero === (schedviz.state.aligned?.[n] ?? trace.head.command))";
     let zeros = || {
+        browser.wait_for(moved);
         let zeros = browser.run("return schedviz.state.traces.map(trace => trace.zero)");
         [0, 1].map(|n| zeros[n].as_i64().expect("a place"))
     };
@@ -463,13 +467,16 @@ fn two_traces_are_aligned_by_an_event_and_by_hand() {
     assert_eq!(zeros(), [first, first + times[1] - times[0]]);
     assert_eq!(browser.run("return schedviz.state.selection"), serde_json::json!([200_000_000, 300_000_000]));
     choose("start");
-    browser.wait_for(&format!("{shown} === 'the starts of the traces'"));
+    browser.wait_for(&format!(
+        "{shown} === 'the starts of the traces' && schedviz.state.aligned?.[0] === schedviz.state.aligned?.[1]"
+    ));
     assert_eq!(zeros(), [first, first]);
     choose("command");
     browser.wait_for("schedviz.state.aligned === null");
+    assert_eq!(zeros(), [first, usual]);
     browser.run("schedviz.change({ markers: { a: 150000000, b: 120000000 } })");
     choose("markers");
-    browser.wait_for(&format!("{shown} === 'A of the first, B of the second'"));
+    browser.wait_for(&format!("{shown} === 'A of the first, B of the second' && schedviz.state.aligned !== null"));
     assert_eq!(zeros(), [first, usual - 30_000_000]);
     assert_eq!(browser.run("return schedviz.state.markers.b"), 150_000_000);
     browser.run("document.querySelectorAll('.difference button')[1].click()");
