@@ -28,11 +28,12 @@ impl Utilization<'_> {
         if self.options.tasks.as_ref().is_some_and(is_chosen) { Class::Application } else { task.otherwise }
     }
 
-    /// The next instant before `to` at which the task that a CPU shown runs, by its place, can be of another class, with that class.
+    /// The next instant up to `to` at which the task that a CPU shown runs, by its place, can be of another class, with that class. One at `to`
+    /// itself counts: an interrupt may begin or end then, and the next search is for later ones.
     pub(crate) fn next_class(&self, row: usize, to: Ts) -> Option<(Ts, Class)> {
         let now = &self.cpus[row];
         let task = now.selectable?;
-        let at = self.options.tasks.as_ref()?.next_change(task.pid, now.since).filter(|at| *at < to)?;
+        let at = self.options.tasks.as_ref()?.next_change(task.pid, now.since).filter(|at| *at <= to)?;
         Some((at, self.class_of_selectable(task, at)))
     }
 

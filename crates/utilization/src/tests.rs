@@ -29,6 +29,8 @@ fn events() -> Vec<SchedEvent> {
         at(200, 7, EventKind::Exec { pid: Pid(7), old_pid: Pid(7), program: Comm::new(b"hog") }),
         handler(300, true),
         handler(340, false),
+        handler(500, true),
+        handler(540, false),
         switch(600, (7, 49), (8, 120)),
         switch(700, (8, 120), (7, 49)),
         switch(800, (7, 49), (8, 120)),
@@ -70,9 +72,9 @@ fn times(window: Window, ends: Vec<RunEnd>) -> ([u64; 5], Vec<u64>) {
 #[test]
 fn a_run_that_is_real_time_at_one_end_is_possibly_that() {
     let (sums, possible) = times(Window::default(), Vec::new());
-    // 500 ns less the handler, and 100 ns; task 8 runs for 200.
-    assert_eq!(sums, [100, 560, 200, 40, 200]);
-    assert_eq!(possible, [0, 100, 100, 60, 100, 100, 0, 0, 0, 100, 0]);
+    // 500 ns less the handlers, and 100 ns; task 8 runs for 200.
+    assert_eq!(sums, [100, 520, 200, 80, 200]);
+    assert_eq!(possible, [0, 100, 100, 60, 100, 60, 0, 0, 0, 100, 0]);
 }
 
 #[test]
@@ -85,7 +87,7 @@ fn the_first_switch_behind_a_window_decides_the_run_that_goes_on_at_its_end() {
         let (early, _) = times(Window { from: None, to: Some(edge) }, behind);
         let (late, _) = times(Window { from: Some(edge), to: None }, Vec::new());
         let sums = [0, 1, 2, 3, 4].map(|nth| early[nth] + late[nth]);
-        assert_eq!(sums, [100, 560, 200, 40, 200], "{edge:?}");
+        assert_eq!(sums, [100, 520, 200, 80, 200], "{edge:?}");
     }
 }
 
@@ -140,8 +142,8 @@ fn the_serial_tail_begins_behind_the_last_long_time_with_several_tasks() {
     assert_eq!((is_serial(55), is_serial(59)), (true, false), "5 of 110 ms are a twentieth, 9 are more");
 }
 
-/// Task 7 runs from 100 to 600 and from 700 to 900, and task 8 in between. Task 7 is in `/a` from 250 to 500 and from 750 on, an
-/// interrupt takes 300 to 340. The task's run from 900 to 1,000 is real-time.
+/// Task 7 runs from 100 to 600 and from 700 to 900, and task 8 in between. Task 7 is in `/a` from 250 to 500 and from 750 on;
+/// interrupts take 300 to 340 and, from the instant of a move, 500 to 540. The task's run from 900 to 1,000 is real-time.
 fn moves_between_cgroups() -> (Vec<SchedEvent>, ChosenTasks) {
     let handler = |ts, entry| at(ts, 7, EventKind::Interrupt { id: 1, entry });
     let events = vec![
@@ -149,6 +151,8 @@ fn moves_between_cgroups() -> (Vec<SchedEvent>, ChosenTasks) {
         switch(100, (0, 120), (7, 120)),
         handler(300, true),
         handler(340, false),
+        handler(500, true),
+        handler(540, false),
         switch(600, (7, 120), (8, 120)),
         switch(700, (8, 120), (7, 120)),
         switch(900, (7, 120), (7, 49)),
@@ -175,8 +179,8 @@ fn a_run_is_divided_where_the_task_comes_to_a_chosen_cgroup() {
             report.intervals.iter().map(|interval| interval.shares.app_ns.unwrap_or(0)).collect();
         ([of.app_ns.unwrap_or(0), of.other_ns, of.irq_ns, of.rt_ns, of.idle_ns], by_interval)
     };
-    // In the chosen cgroup 250 to 500 less the handler, and 750 to 900; outside 100 to 250, 500 to 750.
-    let whole = [360, 400, 40, 100, 200];
+    // In the chosen cgroup 250 to 500 less the first handler, and 750 to 900; outside 100 to 250, 540 to 750.
+    let whole = [360, 360, 80, 100, 200];
     let by_interval = vec![0, 0, 50, 60, 100, 0, 0, 50, 100, 0, 0];
     let (sums, intervals) = measure(Window::default());
     assert_eq!((sums, intervals), (whole, by_interval));
