@@ -267,21 +267,21 @@ fn compare(name: &str, events: &[SchedEvent], lists: &Lists) -> (u64, u64, u64) 
 #[test]
 fn a_second_implementation_agrees_on_simulated_runs() {
     let mut restricted = 0;
-    for seed in crate::support::seeds(120) {
+    for seed in crate::support::some_seeds(40, 120) {
         let sim = Simulation::any(seed, 2 + (seed % 6) as u32, 400);
         let lists = any_lists(&sim.events, seed);
         let figures = compare(&format!("seed {seed}"), &sim.events, &lists);
         assert_eq!(selected(&sim.events, &lists), figures.0, "seed {seed}: running-waiting");
         restricted += u32::from(figures.0 < quickly(&sim.events, None).0);
     }
-    assert!(restricted > 30, "{restricted}");
+    assert!(restricted > 10, "{restricted}");
 }
 
-/// Takes seconds: among fewer runs no recorded change overtakes a list of the machine file, which the last line asks for.
+/// Takes seconds: a recorded change overtakes a list of the machine file in few runs, which the last line asks for.
 #[test]
 fn a_second_implementation_agrees_where_changes_are_recorded() {
     let (mut followed, mut overtaken) = (0, 0);
-    for seed in crate::support::seeds(120) {
+    for seed in crate::support::some_seeds(40, 120) {
         let sim = Simulation::any(seed, 2 + (seed % 6) as u32, 400);
         let (events, lists) = (with_any_records(&sim.events, seed), any_lists(&sim.events, seed));
         let figures = compare(&format!("seed {seed}"), &events, &lists);
@@ -289,7 +289,7 @@ fn a_second_implementation_agrees_where_changes_are_recorded() {
         followed += u32::from(figures != compare(&format!("seed {seed}, lists"), &sim.events, &lists));
         overtaken += u32::from(figures != compare(&format!("seed {seed}, records"), &events, &Lists::new()));
     }
-    assert!(followed > 30 && overtaken > 10, "{followed} {overtaken}");
+    assert!(followed > 10 && overtaken > 2, "{followed} {overtaken}");
 }
 
 /// Takes seconds: the second implementation looks at every pair of CPUs, on events of real kernels, whose tasks move while they wait.

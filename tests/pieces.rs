@@ -446,7 +446,8 @@ fn simulated_runs_are_the_same_in_pieces() {
         Effort::Everything => (0..40).collect(),
     };
     for seed in seeds {
-        let sim = Simulation::any(seed, 1 + (seed % 9) as u32, 300);
+        let steps = if effort() == Effort::Quick { 150 } else { 300 };
+        let sim = Simulation::any(seed, 1 + (seed % 9) as u32, steps);
         let (lossy, _) = sim.lossy(seed);
         let at = |events: &[SchedEvent], tenths: usize| Some(events.get(events.len() * tenths / 10)?.ts);
         // A third of the runs are throttled at random, with losses and without.

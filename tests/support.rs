@@ -272,6 +272,11 @@ pub(crate) fn seed(test: &str, file: &Path) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
+/// Returns fewer seeds of simulated runs for the newcomer's tests than for `.ci/run`, where they find what is rare.
+pub(crate) fn some_seeds(quick: u64, thorough: u64) -> std::ops::Range<u64> {
+    seeds(if effort() == Effort::Quick { quick } else { thorough })
+}
+
 /// Returns the seeds of so many simulated runs: from 0 on by default, others with another `SCHEDVIZ_SEED`.
 pub(crate) fn seeds(count: u64) -> std::ops::Range<u64> {
     let varied: u64 = std::env::var("SCHEDVIZ_SEED").map_or(0, |seed| seed.parse().expect("SCHEDVIZ_SEED is a number"));

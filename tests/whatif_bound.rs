@@ -1,6 +1,6 @@
 //! The bound of `whatif`: by hand, against every policy of the simulator over recordings and random histories, and against another simulator.
 
-use crate::support::recordings_in_part;
+use crate::support::{recordings_in_part, some_seeds};
 use parse::{Options, Trace};
 use rayon::prelude::*;
 use sched::topology::Distance;
@@ -203,12 +203,12 @@ fn no_policy_is_faster_than_the_bound_on_random_work() {
 #[test]
 fn no_policy_is_faster_than_the_bound_on_random_histories() {
     let mut runs = 0;
-    for seed in 0..120 {
+    for seed in some_seeds(40, 120) {
         let history = Simulation::any(seed, 1 + (seed % 9) as u32, 400);
         let Some(work) = Work::of(history.events.as_slice(), &BuildOptions::default()) else { continue };
         runs += work.obeys_the_law(&Topology::default(), &format!("seed {seed}")).2;
     }
-    assert!(runs > 1_000, "{runs}");
+    assert!(runs > 330, "{runs}");
 }
 
 #[test]

@@ -459,10 +459,11 @@ fn running_and_waiting_agree_with_work_conservation() {
 /// Takes seconds: a bound that is wrong is so for few losses; each run is measured with what was lost, and without.
 #[test]
 fn the_truth_lies_within_the_bounds() {
-    let (mut lossy, mut bounded) = (0, 0);
-    for seed in crate::support::seeds(10_000) {
+    let (mut runs, mut lossy, mut bounded) = (0, 0, 0);
+    for seed in crate::support::some_seeds(2_000, 10_000) {
         let sim = Simulation::any(seed, 2 + (seed % 8) as u32, 300);
         let (events, _) = sim.lossy(seed);
+        runs += 1;
         let window = sim.events[sim.events.len() - 1].ts.since(sim.events[0].ts).0;
         let options = Options { waiters: workcons::Waiters::All, ..Options::default() };
         let pass = Pass::over(events.as_slice()).run(|| workcons::Bounds::new(&options));
@@ -480,14 +481,14 @@ fn the_truth_lies_within_the_bounds() {
             );
         };
         holds(bounds, false);
-        if seed < 1_000 {
+        if runs <= 1_000 {
             let pass = Pass::over(ExtQueues(&events)).run(|| workcons::Bounds::new(&options));
             holds(pass.unwrap_or_else(|never| match never {}).output, true);
         }
         lossy += 1;
         bounded += u64::from(bounds.least_percent > 0.0 || bounds.most_percent < 100.0);
     }
-    assert!(lossy > 9000 && bounded > 1000, "{lossy} lossy runs, {bounded} bounds narrower than all");
+    assert!(lossy > runs / 10 * 9 && bounded > runs / 10, "{lossy} lossy runs, {bounded} bounds narrower than all");
 }
 
 /// Where a file was cut the state of the last CPU is unknown from there on, and the truth lies between the bounds.
@@ -495,7 +496,7 @@ fn the_truth_lies_within_the_bounds() {
 #[test]
 fn the_truth_lies_within_the_bounds_of_a_cut_file() {
     let (mut compared, mut differ) = (0, 0);
-    for seed in crate::support::seeds(240) {
+    for seed in crate::support::some_seeds(80, 240) {
         let sim = Simulation::any(seed, 2 + (seed % 5) as u32, 3000);
         let (version, compression, size) = [
             (6, Compression::None, 2048),
@@ -541,7 +542,7 @@ fn the_truth_lies_within_the_bounds_of_a_cut_file() {
         compared += 1;
         differ += u64::from(report.all.percent != true_percent);
     }
-    assert!(compared > 150 && differ > 60, "{compared} cut files, {differ} with other figures than the whole ones");
+    assert!(compared > 50 && differ > 20, "{compared} cut files, {differ} with other figures than the whole ones");
 }
 
 #[test]

@@ -271,6 +271,7 @@ fn an_index_stays_within_its_room() {
     let (start, end) = (simulation.events[0].ts, simulation.events.last().expect("events").ts);
     let cpus: Vec<Cpu> = (0..simulation.cpus).map(Cpu).collect();
     let wide = Scope::of_trace(start, end, &cpus, 0);
+    let all = Store::build(simulation.events.as_slice(), &wide, None, &|_| ()).unwrap_or_else(|never| match never {});
     for room in [30_000, 300_000] {
         let scope = wide.clone().with_room(room);
         let store =
@@ -278,8 +279,6 @@ fn an_index_stays_within_its_room() {
         let (size, levels) = (store.index().size(), store.index().levels());
         assert!(size <= room && size > room / 5, "{size} bytes of {room}, levels {levels:?}");
         // The columns of the coarser index are those of the finer one.
-        let all =
-            Store::build(simulation.events.as_slice(), &wide, None, &|_| ()).unwrap_or_else(|never| match never {});
         for level in all.index().levels().0..=levels.1 {
             for index in 0..(end.since(start).0 >> level) / wide.shape().columns + 1 {
                 let tiles = [&store, &all].map(|s| s.lanes(level, 0, index).unwrap_or_else(|never| match never {}));

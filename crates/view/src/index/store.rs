@@ -63,32 +63,36 @@ type FinerPart<T> = Arc<Mutex<Option<Arc<T>>>>;
 
 /// Parts that were asked for, the latest last.
 #[derive(Debug)]
-struct Parts<T>(VecDeque<((u32, u64), FinerPart<T>)>);
+struct Parts<T> {
+    parts: VecDeque<((u32, u64), FinerPart<T>)>,
+    /// The maximum number of bytes of those that are kept.
+    room: usize,
+}
 
 impl<T> Default for Parts<T> {
     fn default() -> Parts<T> {
-        Parts(VecDeque::new())
+        Parts { parts: VecDeque::new(), room: ROOM }
     }
 }
 
 impl<T: Finer> Parts<T> {
     /// The part of this level and place. A new one is empty; parts that were not asked for the longest give way to it.
     fn of(&mut self, place: (u32, u64)) -> FinerPart<T> {
-        if let Some(at) = self.0.iter().position(|(other, _)| *other == place)
-            && let Some(known) = self.0.remove(at)
+        if let Some(at) = self.parts.iter().position(|(other, _)| *other == place)
+            && let Some(known) = self.parts.remove(at)
         {
             let part = Arc::clone(&known.1);
-            self.0.push_back(known);
+            self.parts.push_back(known);
             return part;
         }
         let mut bytes = 0;
-        let kept = self.0.iter().rev().take_while(|(_, part)| {
+        let kept = self.parts.iter().rev().take_while(|(_, part)| {
             bytes += size(part);
-            bytes <= ROOM
+            bytes <= self.room
         });
-        self.0.drain(..self.0.len() - kept.count());
+        self.parts.drain(..self.parts.len() - kept.count());
         let part = FinerPart::default();
-        self.0.push_back((place, Arc::clone(&part)));
+        self.parts.push_back((place, Arc::clone(&part)));
         part
     }
 }
@@ -271,15 +275,15 @@ mod tests {
 
     #[test]
     fn parts_that_were_not_asked_for_the_longest_give_way() {
-        let mut parts: Parts<Index> = Parts::default();
+        let most = 64;
+        let mut parts: Parts<Index> = Parts { room: most * BESIDE.0, ..Parts::default() };
         let first = parts.of((3, 0));
-        let most = ROOM / BESIDE.0;
         (1..most as u64).for_each(|index| drop(parts.of((3, index))));
         assert!(Arc::ptr_eq(&first, &parts.of((3, 0))), "it is asked for again, so that it is the latest");
         (most as u64..2 * most as u64 - 1).for_each(|index| drop(parts.of((3, index))));
         assert!(Arc::ptr_eq(&first, &parts.of((3, 0))));
         (0..2 * most as u64).for_each(|index| drop(parts.of((4, index))));
         assert!(!Arc::ptr_eq(&first, &parts.of((3, 0))));
-        assert!(parts.0.len() <= most + 1);
+        assert!(parts.parts.len() <= most + 1);
     }
 }
