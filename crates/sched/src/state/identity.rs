@@ -70,10 +70,10 @@ impl SchedState {
     /// Gives the task in `slot` this name, if it is known, and perhaps another PID; if the task runs, a stretch of its
     /// CPU begins.
     fn go_on(&mut self, slot: Slot, name: Comm) {
-        let task = self.tasks.entry(slot);
         if !name.is_empty() {
-            task.comm = name;
+            self.take_comm(slot, name);
         }
+        let task = self.tasks.entry(slot);
         let (pid, state) = (task.pid, task.state);
         if let TaskState::Running(cpu) = state {
             let c = &self.cpus[cpu.index()];

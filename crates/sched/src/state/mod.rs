@@ -596,13 +596,14 @@ impl SchedState {
 
     /// Takes over the priority and the name with which an event shows a task.
     fn rename(&mut self, slot: Slot, task: TaskRef) {
+        let entry = self.tasks.entry(slot);
+        // The name rarely changes. Rewriting it in parts would stall a later load of the whole (store forwarding). It comes before the priority,
+        // which weighs less for a kernel thread.
+        if task.comm != entry.comm && !task.comm.is_empty() {
+            self.take_comm(slot, task.comm);
+        }
         if self.tasks.entry(slot).prio != task.prio {
             self.take_prio(slot, task.prio);
-        }
-        let entry = self.tasks.entry(slot);
-        // The name rarely changes. Rewriting it in parts would stall a later load of the whole (store forwarding).
-        if task.comm != entry.comm && !task.comm.is_empty() {
-            entry.comm = task.comm;
         }
     }
 

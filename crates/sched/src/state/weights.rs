@@ -44,6 +44,19 @@ impl SchedState {
         self.reweigh(slot, prio, is_sched_idle);
     }
 
+    /// Takes over another name of a task: a task of a negative nice value weighs more or less by it, as a kernel thread or as another task.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn take_comm(&mut self, slot: Slot, comm: Comm) {
+        let task = self.tasks.entry(slot);
+        let before = task.excess_weight();
+        task.comm = comm;
+        if task.excess_weight() != before {
+            let (prio, is_sched_idle) = (task.prio, task.is_sched_idle);
+            self.reweigh(slot, prio, is_sched_idle);
+        }
+    }
+
     /// Takes over the priority and the policy of a task.
     pub(super) fn reweigh(&mut self, slot: Slot, prio: i32, is_sched_idle: bool) {
         match self.tasks.entry(slot).state {
@@ -69,5 +82,33 @@ impl SchedState {
             }
             _ => self.tasks.entry(slot).take_weight(prio, is_sched_idle),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::{EventKind, Pid, SchedEvent, Ts};
+    use crate::state::Start;
+
+    /// What no simulated run has: a task of a negative nice value that comes to the name of a kernel thread, or loses it.
+    #[test]
+    fn a_name_decides_the_weight_of_a_task_that_waits_or_runs() {
+        let mut state = SchedState::new(&Start::default());
+        let mut apply = |by: i32, kind: EventKind| {
+            state.apply(&SchedEvent { ts: Ts(0), cpu: Cpu(0), pid: Pid(by), flags: 0, kind });
+            (state.odd_weight(Cpu(1)), state.odd_weight(Cpu(0)), state.reweighed().len())
+        };
+        let task = |pid, prio, comm| TaskRef { pid: Pid(pid), prio, comm: Comm::new(comm) };
+        let wake = |pid, comm| EventKind::Wakeup { task: task(pid, 110, comm), target: Cpu(1) };
+        let excess = i64::from(excess_weight(110, Comm::new(b"task")));
+        assert_eq!(apply(0, wake(7, b"kworker/1:1")), (None, None, 0));
+        let rename = |after| EventKind::Rename { pid: Pid(7), before: Comm::EMPTY, after: Comm::new(after) };
+        assert_eq!(apply(0, rename(b"task")), (Some(excess), None, 1));
+        assert_eq!(apply(0, rename(b"task2")), (Some(excess), None, 0));
+        assert_eq!(apply(0, rename(b"kworker/1:1")), (None, None, 1));
+        // Task 8 runs; its wakeup while it runs shows its name with its priority, and it was no other task before.
+        assert_eq!(apply(8, wake(8, b"kworker/0:1")), (None, None, 0));
+        assert_eq!(state.named(), []);
     }
 }
