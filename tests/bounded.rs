@@ -2,7 +2,7 @@
 //! No time is asserted: the machine may be busy.
 #![cfg(target_os = "linux")]
 
-use crate::support::{Effort, Ran, built_program, effort, program, root, schedviz_in, scratch};
+use crate::support::{Effort, Ran, effort, program, root, schedviz_in, scratch};
 use sched::{Comm, Cpu, Dur, EventKind, Pass, Pid, PrevState, SchedEvent, TaskRef, Ts, limits};
 use std::path::Path;
 use std::process::Command;
@@ -22,12 +22,12 @@ fn unpacked(name: &str) -> Vec<u8> {
 
 /// Runs a command on `x.dat` of a folder; what it printed to standard error.
 fn bounded(folder: &Path, arguments: &[&str]) -> String {
-    bounded_by(MOST, &program(), folder, arguments)
+    bounded_by(MOST, folder, arguments)
 }
 
-/// Runs a command of a program that may take this number of bytes.
-fn bounded_by(most: u64, program: &Path, folder: &Path, arguments: &[&str]) -> String {
-    let mut command = Command::new(program);
+/// Runs a command that may take this number of bytes.
+fn bounded_by(most: u64, folder: &Path, arguments: &[&str]) -> String {
+    let mut command = Command::new(program());
     let MeasuredRun { status, stderr, peak, .. } = measured(command.args(arguments).current_dir(folder));
     assert!(peak < most, "{arguments:?}: {} MB", peak / 1_000_000);
     assert!(matches!(status.code(), Some(0..=3)), "{arguments:?}: {status}: {stderr}");
@@ -40,7 +40,6 @@ fn words(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The allocator of packages keeps for a second what was freed, beyond this bound (docs/limits.md).
 #[test]
 fn living_tasks_have_a_limit() {
     let folder = scratch("living-tasks");
@@ -65,13 +64,13 @@ fn living_tasks_have_a_limit() {
         if effort() == Effort::Quick && (arguments[0] == "report" || !arguments.contains(&"16")) {
             continue;
         }
-        let stderr = words(&bounded_by(most, &built_program(), &folder, arguments));
+        let stderr = words(&bounded_by(most, &folder, arguments));
         assert!(stderr.contains("tasks beyond the 114,688 living ones"), "{arguments:?}: {stderr}");
     }
     let others: [&[&str]; 3] =
         [&["list", "x.dat", "-o", "x.txt"], &["cut", "x.dat", "-o", "part.dat"], &["info", "x.dat"]];
     for arguments in others {
-        bounded_by(WITH_ROOM, &built_program(), &folder, &[arguments, &["--threads", "16"]].concat());
+        bounded_by(WITH_ROOM, &folder, &[arguments, &["--threads", "16"]].concat());
     }
 }
 
@@ -91,7 +90,7 @@ fn folders_of_view_are_bounded() {
             if window {
                 arguments.extend(["--min", "0.0003", "--max", "0.00031"]);
             }
-            bounded_by(MOST, &built_program(), &folder, &arguments);
+            bounded_by(MOST, &folder, &arguments);
             std::fs::remove_dir_all(folder.join(&page)).expect("a folder");
         }
     }
@@ -166,24 +165,23 @@ fn colliding_pids_cost_no_more_than_others() {
     }
 }
 
-/// A critical path over millions of switches, each of which can be on it. The allocator of packages keeps for a second what was freed, beyond
-/// this bound (docs/limits.md).
+/// A critical path over millions of switches, each of which can be on it.
 #[test]
 #[ignore = "takes long; .ci/run runs it"]
 fn millions_of_switches_are_bounded() {
     let folder = scratch("switches");
     std::fs::write(folder.join("x.dat"), unpacked("switches.dat.zst")).expect("written");
-    let built = |arguments: &[&str]| words(&bounded_by(MOST, &built_program(), &folder, arguments));
-    let stderr = built(&["path", "x.dat", "--pid", "100"]);
+    let asked = |arguments: &[&str]| words(&bounded_by(MOST, &folder, arguments));
+    let stderr = asked(&["path", "x.dat", "--pid", "100"]);
     assert!(stderr.contains("beyond a limit"), "{stderr}");
-    let stderr = built(&["whatif", "x.dat"]);
+    let stderr = asked(&["whatif", "x.dat"]);
     assert!(stderr.contains("choose a part with --min and --max"), "{stderr}");
     // Its tasks take other names in each switch: all names took 400 MB. The names at an instant are known from the start on.
     for threads in ["1", "2", "16"] {
-        let asked: [&[&str]; 2] =
+        let commands: [&[&str]; 2] =
             [&["cut", "x.dat", "-o", "part.dat"], &["list", "x.dat", "--min", "0.23", "-o", "x.txt"]];
-        for arguments in asked {
-            bounded_by(WITH_ROOM, &program(), &folder, &[arguments, &["--threads", threads]].concat());
+        for arguments in commands {
+            bounded_by(WITH_ROOM, &folder, &[arguments, &["--threads", threads]].concat());
         }
     }
 }

@@ -518,7 +518,7 @@ fn causes(events: &[SchedEvent]) -> BTreeMap<(i32, Ts, Cpu), Cause> {
 #[test]
 fn a_second_implementation_agrees_on_recordings() {
     let mut compared = 0;
-    for path in recordings_in_part(3) {
+    for path in recordings_in_part(6) {
         let trace = Trace::open(&path, parse::Options::default()).expect("a readable recording");
         if trace.has_time().is_err() || !trace.has(Tracepoint::Wakeup) {
             continue;
