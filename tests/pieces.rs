@@ -511,7 +511,7 @@ fn contradictory_events_are_the_same_in_pieces() {
 fn recordings_are_the_same_in_pieces() {
     let mut sums = Vec::new();
     const TEST: &str = "pieces::recordings_are_the_same_in_pieces";
-    for path in support::recordings_in_part(6) {
+    for path in support::recordings_in_part(if effort() == Effort::Quick { 3 } else { 6 }) {
         let number = support::seed(TEST, &path);
         let trace = Trace::open(&path, Options::default()).expect("a readable recording");
         let Some((from, to)) = trace.extent().filter(|_| trace.has_time().is_ok()) else { continue };

@@ -3,7 +3,7 @@
 
 use crate::conforms::conforms;
 use crate::oracle::{OFFLINE, Slow};
-use crate::support::{events, fixture, recordings_in_part, root, schedviz};
+use crate::support::{Effort, effort, events, fixture, recordings_in_part, root, schedviz};
 use parse::Trace;
 use sched::kthread::{is_kernel_thread, is_stopper};
 use sched::probe::Probe;
@@ -518,7 +518,7 @@ fn causes(events: &[SchedEvent]) -> BTreeMap<(i32, Ts, Cpu), Cause> {
 #[test]
 fn a_second_implementation_agrees_on_recordings() {
     let mut compared = 0;
-    for path in recordings_in_part(6) {
+    for path in recordings_in_part(if effort() == Effort::Quick { 3 } else { 6 }) {
         let trace = Trace::open(&path, parse::Options::default()).expect("a readable recording");
         if trace.has_time().is_err() || !trace.has(Tracepoint::Wakeup) {
             continue;
