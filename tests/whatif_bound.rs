@@ -202,13 +202,14 @@ fn no_policy_is_faster_than_the_bound_on_random_work() {
 
 #[test]
 fn no_policy_is_faster_than_the_bound_on_random_histories() {
-    let mut runs = 0;
-    for seed in some_seeds(40, 80) {
+    let (mut histories, mut runs) = (0, 0);
+    for seed in some_seeds(40, 120) {
+        histories += 1;
         let history = Simulation::any(seed, 1 + (seed % 9) as u32, 400);
         let Some(work) = Work::of(history.events.as_slice(), &BuildOptions::default()) else { continue };
         runs += work.obeys_the_law(&Topology::default(), &format!("seed {seed}")).2;
     }
-    assert!(runs > 330, "{runs}");
+    assert!(3 * runs > 25 * histories, "{runs} of {histories}");
 }
 
 #[test]
