@@ -107,8 +107,10 @@ mod tests {
         assert_eq!(apply(0, rename(b"task")), (Some(excess), None, 1));
         assert_eq!(apply(0, rename(b"task2")), (Some(excess), None, 0));
         assert_eq!(apply(0, rename(b"kworker/1:1")), (None, None, 1));
-        // Task 8 runs; its wakeup while it runs shows its name with its priority, and it was no other task before.
-        assert_eq!(apply(8, wake(8, b"kworker/0:1")), (None, None, 0));
+        // Task 8 ran from the start on; its wakeup while it runs shows its name with its priority, and it was no other task before.
+        let mut state = SchedState::new(&Start::default());
+        state.apply(&SchedEvent { ts: Ts(0), cpu: Cpu(0), pid: Pid(8), flags: 0, kind: wake(8, b"kworker/0:1") });
+        assert_eq!(state.odd_weight(Cpu(0)), None);
         assert_eq!(state.named(), []);
     }
 }
