@@ -9,6 +9,7 @@ const TAB: &str = "\u{e004}";
 const ENTER: &str = "\u{e007}";
 const UP: &str = "\u{e013}";
 const DOWN: &str = "\u{e015}";
+const RIGHT: &str = "\u{e014}";
 
 /// The text of the panel.
 const PANEL: &str = "document.getElementById('panel').textContent";
@@ -95,6 +96,62 @@ fn a_wait_is_asked_about_by_keys_alone() {
     let line = with - without;
     let expected = 2 * columns - 8..=3 * columns + 8;
     assert!(expected.contains(&line), "{line} pixels in {columns} columns; {with} with the cursor, {without} without");
+    assert_clean(&browser, &server);
+}
+
+#[test]
+fn findings_lead_to_the_reasons_of_a_wait_by_clicks_and_by_keys_alone() {
+    let Some(browser) = Browser::start("findings-wait") else { return };
+    let trace = fixture("hackbench.dat");
+    let server = Server::start(&[&trace]);
+    // The wait of the first finding, as the command prints the place: its task, its start and its end.
+    let printed = schedviz(&["findings", trace.to_str().expect("a name"), "-q"]).success().text();
+    let place = printed.split_once("#qw=0,").and_then(|(_, rest)| rest.split_once('\'')).expect("a place").0;
+    let place: Vec<u64> = place.split(',').map(|number| number.parse().expect("a number")).collect();
+    let [pid, from, to] = place[..] else { panic!("{place:?}") };
+    let asked = format!(
+        "schedviz.state.tab === 'task' && schedviz.state.highlight?.pid === {pid} && schedviz.state.wait?.from === {from} \
+         && schedviz.state.wait.to === {to} && {PANEL}.includes('Who ran there meanwhile')"
+    );
+    let why = format!(
+        "[...document.querySelectorAll('#panel .choice button')].find(one => one.textContent.endsWith(' {pid} waited'))"
+    );
+    // One click asks why it waited, the second leads to the task that ran meanwhile.
+    open(&browser, &server, "d=light&t=findings");
+    browser.wait_for(&format!("{why} !== undefined"));
+    browser.run(&format!("{why}.click()"));
+    browser.wait_for(&asked);
+    let ran = "[...document.querySelectorAll('#panel h3')].find(one => one.textContent === 'Who ran there meanwhile').nextElementSibling.querySelector('tr')";
+    let blamed = browser.run(&format!("return Number({ran}.cells[0].textContent.trim().split(' ').at(-1))"));
+    browser.run(&format!("{ran}.click()"));
+    browser.wait_for(&format!("schedviz.state.highlight?.pid === {blamed}"));
+    // By keys alone: from the tabs into the findings, and from link to link.
+    open(&browser, &server, "d=light");
+    let focus = |condition: &str| {
+        let mut tabs = 0;
+        while browser.run(&format!("return {condition}")) != true {
+            browser.keys(TAB);
+            tabs += 1;
+            assert!(tabs < 90, "{condition} is not reached");
+        }
+    };
+    focus("document.activeElement.id === 'tab-window'");
+    browser.keys(&RIGHT.repeat(4));
+    browser.wait_for("schedviz.state.tab === 'findings'");
+    browser.wait_for(&format!("{why} !== undefined"));
+    focus(&format!("document.activeElement === {why}"));
+    browser.keys(ENTER);
+    browser.wait_for(&asked);
+    focus(&format!("document.activeElement === {ran}"));
+    browser.keys(ENTER);
+    browser.wait_for(&format!("schedviz.state.highlight?.pid === {blamed}"));
+    // The place of a violation leads to its steps.
+    open(&browser, &server, "d=light&t=findings");
+    let steps =
+        "[...document.querySelectorAll('#panel .choice button')].find(one => one.textContent === 'step by step')";
+    browser.wait_for(&format!("{steps} !== undefined"));
+    browser.run(&format!("{steps}.click()"));
+    browser.wait_for("schedviz.state.story !== null && document.querySelectorAll('#panel .story tbody tr').length > 2");
     assert_clean(&browser, &server);
 }
 

@@ -207,7 +207,7 @@ export const groups = (trace) => json(`t/${trace}/groups.json`);
 export const findings = (trace) => json(`t/${trace}/findings.json`);
 
 /** One of the main findings: its list on the page, and its place in ns. @typedef {{ sentence: string, price: string | null, command: string,
- *   list: string | null, place: { from: number, to: number, cpu: number, pid: number | null } | null }} MainFinding */
+ *   list: string | null, place: { from: number, to: number, cpu: number, pid: number | null, more: "wait" | "steps" | null } | null }} MainFinding */
 
 /** The main findings about a trace, the costliest first. @param {number} trace
  * @returns {Promise<{ unit: string, nothing: string | null, findings: MainFinding[] }>} */

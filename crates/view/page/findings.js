@@ -5,7 +5,8 @@ import * as api from "./api.js";
 import { el } from "./dom.js";
 import { add, begin, go, isCurrent } from "./entries.js";
 import { xOf } from "./lanes.js";
-import { change, refresh, state } from "./state.js";
+import { change, named, refresh, state, taskOf } from "./state.js";
+import { openStory } from "./story.js";
 import { seconds } from "./time.js";
 import { reasons } from "./trust.js";
 
@@ -57,7 +58,7 @@ function main(trace) {
       const entry = add({ trace, ...finding.place, place: MAIN + n });
       const button = el("button", { type: "button", "aria-pressed": String(isCurrent(entry)) }, `${seconds(from - trace.zero, 1000)} s, CPU ${cpu}`);
       button.addEventListener("click", () => go(entry));
-      links.append(button);
+      links.append(button, ...moreOf(entry, finding.place.more));
     }
     const { list } = finding;
     if (list) {
@@ -68,6 +69,23 @@ function main(trace) {
     if (links.childElementCount) nodes.push(links);
   }
   return nodes;
+}
+
+/** The link from the place of a finding to what the program knows of it: why the task waited there, or the steps of the episode.
+ * @param {import("./entries.js").Entry} entry @param {"wait" | "steps" | null} more @returns {Node[]} */
+function moreOf(entry, more) {
+  const { trace, from, to, pid } = entry;
+  if (!more || state.static) return [];
+  const words = more === "steps" ? "step by step" : `why ${named(taskOf(trace, pid ?? 0) ?? { pid: pid ?? 0, comm: "" })} waited`;
+  const button = el("button", { type: "button" }, words);
+  button.addEventListener("click", () => {
+    go(entry);
+    if (more === "steps") {
+      change({ tab: "lists", list: "episodes" });
+      openStory(entry);
+    } else if (pid !== null) change({ wait: { trace: trace.index, pid, from, to }, tab: "task" });
+  });
+  return [button];
 }
 
 /** Requests the findings of a trace that was read. @param {Trace} trace */

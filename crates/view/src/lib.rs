@@ -30,8 +30,8 @@ mod tests;
 
 pub use ask::{
     AskedPart, Commands, Drawing, EpisodeStory, Finding, Follow, Format, FoundPath, FoundTable, ListKind, MainFinding,
-    MainFindings, MainPlace, MissedAt, MissedSteal, MissedSteals, PageGroup, PageGroups, PathFinding, PathOf, Plotted,
-    RunMeasure, RunMeasures, TableBy, TableCommand, TableNumbers, TableRow, TaskGroupings, ViolationList,
+    MainFindings, MainMore, MainPlace, MissedAt, MissedSteal, MissedSteals, PageGroup, PageGroups, PathFinding, PathOf,
+    Plotted, RunMeasure, RunMeasures, TableBy, TableCommand, TableNumbers, TableRow, TaskGroupings, ViolationList,
 };
 pub use columns::coding::{Digest, Unusable};
 pub use columns::longest::{CpuPath, Interval};

@@ -41,14 +41,32 @@ pub struct MainPlace {
     pub cpu: Cpu,
     /// The task of the stretch, where it has one.
     pub pid: Option<Pid>,
+    /// The further answer that the page has about the stretch.
+    pub more: MainMore,
+}
+
+/// A further answer of the page about the place of a finding, beyond showing it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MainMore {
+    /// Why the task waited: the stretch is a wait of it.
+    Wait,
+    /// The steps of an episode of violation.
+    Steps,
+    /// No further answer: the place is shown, and that is all.
+    Nothing,
 }
 
 impl MainFindings {
     /// The answer to the page, with times from `zero`.
     pub(crate) fn answer(&self, zero: Ts) -> Value {
         let place = |place: MainPlace| {
-            let MainPlace { from, to, cpu, pid } = place;
-            json!({ "from": from.since(zero).0, "to": to.since(zero).0, "cpu": cpu, "pid": pid })
+            let MainPlace { from, to, cpu, pid, more } = place;
+            let more = match more {
+                MainMore::Wait => Some("wait"),
+                MainMore::Steps => Some("steps"),
+                MainMore::Nothing => None,
+            };
+            json!({ "from": from.since(zero).0, "to": to.since(zero).0, "cpu": cpu, "pid": pid, "more": more })
         };
         let row = |finding: &MainFinding| {
             json!({

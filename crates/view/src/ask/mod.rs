@@ -25,7 +25,7 @@ mod window_detail;
 pub use commands::{Commands, Finding};
 pub use critical_path::{FoundPath, PathFinding, PathOf};
 pub use drawing::{Drawing, Format};
-pub use main_findings::{MainFinding, MainFindings, MainPlace};
+pub use main_findings::{MainFinding, MainFindings, MainMore, MainPlace};
 pub use missed::{MissedAt, MissedSteal, MissedSteals, ViolationList};
 pub use plots::Plotted;
 pub use questions::ListKind;

@@ -1,8 +1,8 @@
 //! The main findings about a trace, by the definition of `findings`.
 
-use crate::{ListKind, MainFinding, MainFindings, MainPlace};
+use crate::{ListKind, MainFinding, MainFindings, MainMore, MainPlace};
 use anyhow::Result;
-use findings::{FindingPlace, FindingsReport, Observation, RankedFinding};
+use findings::{FindingPlace, FindingsReport, Observation, PlaceKind, RankedFinding};
 use sched::Dur;
 use session::Session;
 
@@ -28,7 +28,12 @@ fn main_finding(session: &Session, finding: RankedFinding) -> MainFinding {
 /// The place of a finding on the time axis; the page shows those that have a CPU.
 fn place(session: &Session, place: &FindingPlace) -> Option<MainPlace> {
     let from = session.start.after(Dur(place.start_in_trace_ns));
-    Some(MainPlace { from, to: from.after(place.length_ns), cpu: place.cpu?, pid: place.pid })
+    let more = match (place.kind, place.pid) {
+        (PlaceKind::Wait, Some(_)) => MainMore::Wait,
+        (PlaceKind::Episode, _) => MainMore::Steps,
+        _ => MainMore::Nothing,
+    };
+    Some(MainPlace { from, to: from.after(place.length_ns), cpu: place.cpu?, pid: place.pid, more })
 }
 
 /// The list of the page that has more of the kind of a finding.
