@@ -4,6 +4,7 @@ use crate::support::{fixture, scratch};
 use crate::view::{View, lane};
 use crate::view_browser::{COMPLETE, Server, assert_clean, number, open};
 use crate::webdriver::Browser;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// Writes a topology of nodes, LLCs and cores of these numbers of CPUs into a folder.
@@ -28,6 +29,9 @@ fn arguments<'a>(trace: &'a Path, topology: &'a Path) -> [&'a Path; 3] {
     [trace, Path::new("--topology"), topology]
 }
 
+/// The tasks that a column does not name.
+const OTHERS: u32 = 0xffff_fffc;
+
 /// The busy share of a column.
 fn busy(column: &[(u32, f64)]) -> f64 {
     column.iter().filter(|(id, _)| !(0xffff_fffd..).contains(id)).map(|(_, share)| share).sum()
@@ -47,7 +51,8 @@ fn a_group_as_one_lane_has_the_mean_of_its_lanes() {
     assert_eq!(named, expected.collect::<Vec<_>>());
     let number = |value: &serde_json::Value| value.as_u64().expect("a number") as usize;
     let (top, lanes) = (number(&head["levels"][1]), number(&head["tile"]["lanes"]));
-    let mut compared = 0;
+    let (mut compared, mut of_commands) = (0, 0);
+    let comm = |id: &u32| head["tasks"][*id as usize]["comm"].as_str().map(str::to_owned);
     for (level, index) in [(top, 0), (top - 3, 3), (top - 9, 100)] {
         let get = |kind: &str, group: usize| {
             let tile = view.get(&format!("t/0/{kind}/{level}/{group}/{index}.bin"));
@@ -64,9 +69,36 @@ fn a_group_as_one_lane_has_the_mean_of_its_lanes() {
                 assert!((busy(column) - mean).abs() < 1e-3, "{fold}, column {nth}: {column:?}, not {mean}");
                 compared += usize::from(mean > 0.01);
             }
+            let commands = lane(&get("commands", number(&fold["tile"])), number(&fold["lane"]));
+            for (nth, column) in commands.iter().enumerate() {
+                // The shares of commands are the sums of those of their tasks, where the lanes name all that ran.
+                let entries = || parts.iter().flat_map(|part| &part[nth]);
+                let mut expected: BTreeMap<String, f64> = BTreeMap::new();
+                for (id, share) in entries() {
+                    comm(id)
+                        .into_iter()
+                        .for_each(|comm| *expected.entry(comm).or_default() += share / parts.len() as f64);
+                }
+                assert!((busy(column) - busy(&sum[nth])).abs() < 1e-3, "{fold}, column {nth}");
+                if expected.len() > 4 || entries().any(|(id, _)| *id == OTHERS) {
+                    continue;
+                }
+                let found: BTreeMap<String, f64> =
+                    column.iter().filter_map(|(id, share)| Some((comm(id)?, *share))).collect();
+                assert_eq!(
+                    found.len(),
+                    column.iter().filter(|(id, _)| comm(id).is_some()).count(),
+                    "each command once"
+                );
+                for (comm, share) in &expected {
+                    assert!((found.get(comm).unwrap_or(&0.0) - share).abs() < 2e-3, "{fold}, column {nth}: {column:?}");
+                }
+                // More tasks than a column names.
+                of_commands += usize::from(sum[nth].iter().any(|(id, _)| *id == OTHERS));
+            }
         }
     }
-    assert!(compared > 500, "{compared}");
+    assert!(compared > 500 && of_commands > 100, "{compared}, {of_commands}");
     assert_eq!(view.get(&format!("t/0/sums/{top}/1/0.bin")).status, 404);
 }
 

@@ -254,6 +254,12 @@ export async function sumTile(trace, level, sums, index) {
   return decodeLanes(await content(trace, "tiles", level, index, `sums/${level}/${sums}/${index}.bin`));
 }
 
+/** The same with commands in place of tasks: each by the first of its tasks. @param {number} trace @param {number} level @param {number} sums
+ * @param {number} index */
+export async function commandTile(trace, level, sums, index) {
+  return decodeLanes(await content(trace, "tiles", level, index, `commands/${level}/${sums}/${index}.bin`));
+}
+
 /** @param {number} trace @param {number} level @param {number} index */
 export async function machineTile(trace, level, index) {
   return decodeMachine(await content(trace, "tiles", level, index, `machine/${level}/${index}.bin`));

@@ -119,7 +119,8 @@ export function click(pane, hit) {
   if (hit.gutter) return change({ place: { trace: trace.index, cpu: hit.row.members ? trace.head.cpus[hit.row.place].cpu : hit.row.cpu, time: Math.round(center()) }, tab: "here" });
   const found = pane.runAt(hit.row, hit.time);
   let id = NO_TASK;
-  if (found) {
+  // Of a command the column does not say which task has most of it.
+  if (found && !found.isByCommand) {
     const { tile, run } = found;
     let most = -1;
     for (let n = tile.entry[run]; n < tile.entry[run] + tile.entries[run]; n++) {
@@ -190,7 +191,7 @@ export function about(pane, hit) {
   if (hit.row.silent) return [...lines, "no events of this CPU: what ran and waited there is unknown"].join("\n");
   const found = pane.runAt(hit.row, hit.time);
   if (!found) return lines[0];
-  const { tile, run, from, to, column } = found;
+  const { tile, run, from, to, column, isByCommand } = found;
   /** @type {Map<number, string>} */
   const words = new Map([[IDLE, "idle"], [UNKNOWN, "unknown: events were lost"], [OFFLINE, "offline"], [OTHERS, "other tasks"]]);
   const shares = [];
@@ -199,7 +200,7 @@ export function about(pane, hit) {
   if (shares.length === 0) lines.push("not read yet");
   for (const n of shares.slice(0, 6)) {
     const task = trace.head.tasks[tile.ids[n]];
-    const name = words.get(tile.ids[n]) ?? (task ? named(task) : "a task");
+    const name = words.get(tile.ids[n]) ?? (task ? (isByCommand && task.comm ? task.comm : named(task)) : "a task");
     const length = shares.length === 1 ? duration(to - from) : `${percent(tile.shares[n] / WHOLE)} of ${duration(column)}`;
     lines.push(`${name}  ·  ${length}`);
   }

@@ -3,8 +3,8 @@
 import { NO_TASK } from "./api.js";
 import { paint } from "./bitmap.js";
 import { css, inkOn } from "./palette.js";
-import { named } from "./state.js";
-import { runsWithin, sumGroup } from "./tiles.js";
+import { named, state } from "./state.js";
+import { commandGroup, runsWithin, sumGroup } from "./tiles.js";
 
 /** @typedef {import("./state.js").Trace} Trace */
 /** @typedef {import("./layout.js").Layout} Layout */
@@ -41,6 +41,10 @@ export function tilesInView(trace, scale, level, each) {
     each(index, x, Math.round(xOf(scale, (index + 1) * length)) - x);
   }
 }
+
+/** Whether a lane of several CPUs shows commands: a column names few tasks, and those of one command are many. Where tasks are told apart, by a
+ * filter or a highlight, and in a folder, which has no such tiles, it shows tasks. */
+const isByCommand = () => state.color === "command" && !state.static && !state.highlight && !state.filter.trim();
 
 export class Lanes {
   /** @param {Trace} trace */
@@ -119,11 +123,16 @@ export class Lanes {
    * @param {Row} row @param {number} level @param {number} index */
   tileOf(row, level, index) {
     const { folds, tile: { lanes } } = this.trace.head;
-    const [group, lane] = row.members
-      ? [sumGroup(folds[row.fold].tile), folds[row.fold].lane]
-      : [Math.floor(row.place / lanes), row.place % lanes];
-    const found = this.trace.tiles.get(level, group, index);
-    return found && { ...found, tile: /** @type {LaneTile} */ (found.kept.tile), lane };
+    const { tiles } = this.trace;
+    if (!row.members) {
+      const found = tiles.get(level, Math.floor(row.place / lanes), index);
+      return found && { ...found, tile: /** @type {LaneTile} */ (found.kept.tile), lane: row.place % lanes, isByCommand: false };
+    }
+    const { tile: number, lane } = folds[row.fold];
+    const [wanted, other] = isByCommand() ? [commandGroup(number), sumGroup(number)] : [sumGroup(number), commandGroup(number)];
+    // The picture of the other kind stands in until it is there.
+    const found = tiles.get(level, wanted, index) ?? tiles.held(level, other, index);
+    return found && { ...found, tile: /** @type {LaneTile} */ (found.kept.tile), lane, isByCommand: found.kept.group === commandGroup(number) };
   }
 
   /** @param {CanvasRenderingContext2D} context @param {Row} row @param {number} level @param {number} index
@@ -147,7 +156,7 @@ export class Lanes {
   }
 
   /** Returns the run of columns at a place: its tile, its number, and the trace's own times of its edges.
-   * @param {Row} row @param {number} time @param {number} perPixel */
+   * `isByCommand`: whether it names commands by their first tasks. @param {Row} row @param {number} time @param {number} perPixel */
   runAt(row, time, perPixel) {
     const { columns } = this.trace.head.tile;
     const level = levelFor(perPixel, this.trace.tiles.levels);
@@ -155,7 +164,7 @@ export class Lanes {
     if (index < 0 || time > this.trace.head.span) return null;
     const found = this.tileOf(row, level, index);
     if (!found) return null;
-    const { tile, lane } = found;
+    const { tile, lane, isByCommand } = found;
     // A tile that stands in has columns of its own length.
     const length = (columns * 2 ** level) / found.columns;
     const base = index * columns * 2 ** level - found.first * length;
@@ -164,7 +173,7 @@ export class Lanes {
     let at = null;
     runsWithin(tile, lane, column, column + 1, (run) => (at = run));
     if (at === null) return null;
-    return { tile, run: at, from: base + tile.start[at] * length, to: base + (tile.start[at] + tile.length[at]) * length, column: length };
+    return { tile, run: at, from: base + tile.start[at] * length, to: base + (tile.start[at] + tile.length[at]) * length, column: length, isByCommand };
   }
 
   /** Writes the names of tasks into their long runs. @param {CanvasRenderingContext2D} context @param {Layout} layout @param {Scale} scale

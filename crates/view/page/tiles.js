@@ -19,6 +19,10 @@ const [RANK_COARSE, RANK_FINE] = [0, 2];
 export const MACHINE = -1;
 /** The group of a tile of sums; the same function leads back. @param {number} sums the number of the tile among those of a level */
 export const sumGroup = (sums) => MACHINE - 1 - sums;
+/** The greatest group of tiles of sums by command, below those of sums by task: a machine has fewer of these. */
+const COMMANDS = -(2 ** 20);
+/** The group of a tile of sums by command. @param {number} sums the number of the tile among those of a level */
+export const commandGroup = (sums) => COMMANDS - sums;
 
 export class Tiles {
   /** @param {number} trace @param {() => void} arrived */
@@ -136,6 +140,7 @@ export class Tiles {
   /** @param {number} level @param {number} group @param {number} index @returns {Promise<LaneTile | MachineTile>} */
   request(level, group, index) {
     if (group === MACHINE) return api.machineTile(this.trace, level, index);
+    if (group <= COMMANDS) return api.commandTile(this.trace, level, COMMANDS - group, index);
     return group < MACHINE ? api.sumTile(this.trace, level, sumGroup(group), index) : api.laneTile(this.trace, level, group, index);
   }
 

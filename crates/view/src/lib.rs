@@ -39,7 +39,7 @@ pub use columns::shape::Shape;
 pub use columns::tasks::{TaskEntry, Tasks};
 pub use command::{ViewArgs, ViewCommand};
 pub use export::Exported;
-pub use index::{Index, Indexer, List, Publish, Scope, Store, Viewed};
+pub use index::{Index, Indexer, List, Publish, Scope, Store, SumBy, Viewed};
 pub use serve::{Server, Site};
 
 /// The maximum number of tasks that a column names.

@@ -1,7 +1,7 @@
 //! Tiles against the known state of a simulation, column by column.
 
 use crate::columns::lane::{IDLE, OFFLINE, OTHERS, UNKNOWN, most_named};
-use crate::{Scope, Store, TILE_BYTES};
+use crate::{Scope, Store, SumBy, TILE_BYTES};
 use sched::{Cpu, Pid, SchedEvent, Ts};
 use std::collections::BTreeMap;
 use testkit::{Simulation, Truth};
@@ -180,7 +180,8 @@ fn tiles_are_what_the_simulation_did() {
                 }
                 let half = cpus.len() / 2;
                 for lanes in [0..cpus.len(), half..half + 1, 1..half] {
-                    let tile = store.sum(level, lanes.clone(), index).unwrap_or_else(|never| match never {});
+                    let tile =
+                        store.sum(level, lanes.clone(), index, SumBy::Task).unwrap_or_else(|never| match never {});
                     compare_sum(&lanes_of(&store, level, index)[lanes], &parse(&tile.expect("a tile"))[0]);
                 }
                 let tile = store.machine(level, index).unwrap_or_else(|never| match never {}).expect("a tile");

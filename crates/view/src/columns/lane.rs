@@ -262,8 +262,8 @@ pub(crate) struct SumColumn {
 }
 
 impl SumColumn {
-    /// Adds the column of a CPU by its stored form.
-    pub(crate) fn add(&mut self, form: &[u8]) {
+    /// Adds the column of a CPU by its stored form; an occupant counts as the one that `counted` has for it.
+    pub(crate) fn add(&mut self, form: &[u8], counted: &impl Fn(Id) -> Id) {
         let Some((head, mut rest)) = form.split_first() else { return };
         let mut next = || {
             let (value, behind) = number(rest)?;
@@ -281,7 +281,7 @@ impl SumColumn {
         for nth in 0..head & COUNT {
             let Some((id, behind)) = number(rest) else { return };
             rest = behind;
-            let id = (id as Id).wrapping_add(OTHERS);
+            let id = counted((id as Id).wrapping_add(OTHERS));
             match rest {
                 [low, high, behind @ ..] if nth > 0 => {
                     let share = u16::from_le_bytes([*low, *high]).into();

@@ -49,6 +49,16 @@ impl Tasks {
         self.places.get(&pid).copied().unwrap_or(OTHERS)
     }
 
+    /// The place of the first task of the same command name, for each place: that of the task itself where its name is unknown.
+    pub(crate) fn first_of_command(&self) -> Vec<Id> {
+        let mut first: SeededMap<Comm, Id> = SeededMap::default();
+        let of = |(place, task): (Id, &TaskEntry)| match task.comm.is_empty() {
+            true => place,
+            false => *first.entry(task.comm).or_insert(place),
+        };
+        (0..).zip(&self.list).map(of).collect()
+    }
+
     /// The place of a task; one that is seen for the first time gets a place if there is one left, else that of all
     /// other tasks.
     pub(crate) fn place_of_new(&mut self, pid: Pid, state: &SchedState) -> Id {

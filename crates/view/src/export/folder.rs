@@ -5,9 +5,9 @@ use crate::ask::questions::{ListKind, list};
 use crate::export::apart::Apart;
 use crate::export::pack::Packer;
 use crate::export::{task_numbers, task_rows};
-use crate::index::Index;
 use crate::index::store::FEW_CHECKPOINTS;
 use crate::index::viewed::{NotReady, Viewed};
+use crate::index::{Index, SumBy};
 use crate::serve::page;
 use crate::serve::site::{SHORTER, Site};
 use sched::Dur;
@@ -205,7 +205,7 @@ fn finer_levels(finest: u32, (base, top): (u32, u32), trace: &Viewed<'_>) -> Vec
 fn tiles_at(trace: &Viewed<'_>, level: u32, index: u64) -> Result<Vec<(String, Vec<u8>)>, NotReady> {
     named(trace, (level, index), |kind| match kind {
         TileOf::Lanes(group) => trace.lanes(level, group, index),
-        TileOf::Sums(sum) => trace.sums(level, sum, index),
+        TileOf::Sums(sum) => trace.sums(level, sum, index, SumBy::Task),
         TileOf::Machine => trace.machine(level, index),
     })
 }
@@ -219,7 +219,7 @@ fn tiles_within(
 ) -> Result<Vec<(String, Vec<u8>)>, NotReady> {
     named(trace, (level, index), |kind| match kind {
         TileOf::Lanes(group) => Ok(part.lanes(level, group, within)),
-        TileOf::Sums(sum) => trace.sums_by(sum, |lanes| Ok(part.sum(level, lanes, within))),
+        TileOf::Sums(sum) => trace.sums_by(sum, |lanes| Ok(part.sum(level, lanes, within, SumBy::Task))),
         TileOf::Machine => Ok(Some(all.machine_within(part, level, (index, within)))),
     })
 }

@@ -207,7 +207,7 @@ mod tests {
             for tile in (0..).take_while(|tile| index.has_tile(level, *tile)) {
                 content.extend((0..).map_while(|group| index.lanes(level, group, tile)));
                 content.extend(index.machine(level, tile));
-                content.extend(index.sum(level, 0..index.cpus().len(), tile));
+                content.extend(index.sum(level, 0..index.cpus().len(), tile, crate::SumBy::Task));
             }
         }
         let lists = [List::Episodes, List::Waits].map(|list| index.list(list));

@@ -16,5 +16,5 @@ pub use builder::Publish;
 pub use indexer::Indexer;
 pub use scope::Scope;
 pub use store::Store;
-pub use tiles::{Index, List};
+pub use tiles::{Index, List, SumBy};
 pub use viewed::Viewed;

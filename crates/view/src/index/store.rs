@@ -4,7 +4,7 @@ use crate::index::builder::Publish;
 use crate::index::indexer::Indexer;
 use crate::index::rows::{RowIndex, RowIndexer, RowPart};
 use crate::index::scope::Scope;
-use crate::index::tiles::Index;
+use crate::index::tiles::{Index, SumBy};
 use sched::{Analysis, ChosenCpus, Diagnostics, EventSource, HELD_BACK, Replay, Ts};
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -173,11 +173,11 @@ impl<S: EventSource + Clone> Store<S> {
     }
 
     /// The tile `index` of these lanes together, as one lane; nothing if there is none.
-    pub fn sum(&self, level: u32, lanes: Range<usize>, index: u64) -> Result<Option<Vec<u8>>, S::Error> {
+    pub fn sum(&self, level: u32, lanes: Range<usize>, index: u64, by: SumBy) -> Result<Option<Vec<u8>>, S::Error> {
         if level >= self.index.levels().0 || !self.index.has_tile(level, index) {
-            return Ok(self.index.sum(level, lanes, index));
+            return Ok(self.index.sum(level, lanes, index, by));
         }
-        Ok(self.part(level, index)?.sum(level, lanes, 0))
+        Ok(self.part(level, index)?.sum(level, lanes, 0, by))
     }
 
     /// The tile `index` of the machine; nothing if there is none.

@@ -50,6 +50,15 @@ pub enum List {
     Waits,
 }
 
+/// The kind of occupants that a column of several CPUs together names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SumBy {
+    /// Each task for itself.
+    Task,
+    /// Commands, each by the first of its tasks: the tasks of a command count together.
+    Command,
+}
+
 /// The start of a sample, and its occupants, each with its time.
 pub(crate) type Mixture = (Ts, Vec<(Id, u64)>);
 
@@ -186,7 +195,7 @@ impl Index {
     }
 
     /// The tile `index` of these lanes together, as one lane; nothing if these columns are not in the index.
-    pub fn sum(&self, level: u32, lanes: Range<usize>, index: u64) -> Option<Vec<u8>> {
+    pub fn sum(&self, level: u32, lanes: Range<usize>, index: u64, by: SumBy) -> Option<Vec<u8>> {
         if lanes.is_empty()
             || lanes.end > self.lanes.len()
             || level < self.scope.levels.0
@@ -194,11 +203,16 @@ impl Index {
         {
             return None;
         }
+        let first = match by {
+            SumBy::Task => Vec::new(),
+            SumBy::Command => self.tasks.first_of_command(),
+        };
+        let counted = |id: Id| first.get(id as usize).copied().unwrap_or(id);
         let mut sums = vec![SumColumn::default(); self.scope.shape.columns as usize];
         for lane in lanes {
             let mut sums = sums.iter_mut();
             self.columns(lane, level, index, |run, form| {
-                sums.by_ref().take(run as usize).for_each(|sum| sum.add(form));
+                sums.by_ref().take(run as usize).for_each(|sum| sum.add(form, &counted));
             });
         }
         let mut forms = sums.iter_mut().map(|sum| {

@@ -5,7 +5,7 @@ use crate::index::folds::{CpuPlace, Fold, folds};
 use crate::index::sample;
 use crate::index::scope::Scope;
 use crate::index::store::{Store, lock};
-use crate::index::tiles::Index;
+use crate::index::tiles::{Index, SumBy};
 use crate::index::trust::WindowTrust;
 use crate::{Shape, Unusable};
 use lanes::{Coloring, learn_colors};
@@ -324,10 +324,10 @@ impl<'t> Viewed<'t> {
     }
 
     /// The tile of these groups, each as one lane; nothing if there is none.
-    pub(crate) fn sums(&self, level: u32, tile: usize, index: u64) -> Result<Option<Vec<u8>>, NotReady> {
+    pub(crate) fn sums(&self, level: u32, tile: usize, index: u64, by: SumBy) -> Result<Option<Vec<u8>>, NotReady> {
         self.sums_by(tile, |lanes| {
-            let of_coarse = |coarse: &Index| coarse.sum(level, lanes.clone(), index);
-            self.tile(level, index, |store| store.sum(level, lanes.clone(), index), of_coarse)
+            let of_coarse = |coarse: &Index| coarse.sum(level, lanes.clone(), index, by);
+            self.tile(level, index, |store| store.sum(level, lanes.clone(), index, by), of_coarse)
         })
     }
 

@@ -69,6 +69,8 @@ pub(crate) enum TileAt {
     Lanes(u32, usize, u64),
     /// A tile of groups that are one lane each: level, tile of groups and number.
     Sums(u32, usize, u64),
+    /// The same, of commands in place of tasks.
+    Commands(u32, usize, u64),
     /// A tile of the machine: level and number.
     Machine(u32, u64),
 }
@@ -87,6 +89,9 @@ impl Wanted {
             }
             ["sums", level, group, index] => {
                 Ok(Wanted::Tile(TileAt::Sums(number(level)?, number(group)?, bin(index)?)))
+            }
+            ["commands", level, group, index] => {
+                Ok(Wanted::Tile(TileAt::Commands(number(level)?, number(group)?, bin(index)?)))
             }
             ["machine", level, index] => Ok(Wanted::Tile(TileAt::Machine(number(level)?, bin(index)?))),
             ["rows.json"] => Ok(Wanted::RowFacts),
@@ -322,6 +327,7 @@ mod tests {
             ("groups.json", Wanted::TaskGroups),
             ("lanes/3/1/7.bin", Wanted::Tile(TileAt::Lanes(3, 1, 7))),
             ("sums/3/1/7.bin", Wanted::Tile(TileAt::Sums(3, 1, 7))),
+            ("commands/3/1/7.bin", Wanted::Tile(TileAt::Commands(3, 1, 7))),
             ("machine/3/7.bin", Wanted::Tile(TileAt::Machine(3, 7))),
             ("rows.json", Wanted::RowFacts),
             ("rows/3/7.bin?of=5,0", Wanted::Rows(3, 7, vec![5, 0])),

@@ -13,10 +13,10 @@ use crate::ask::{
     Commands, Drawing, Finding, Format, FoundTable, MainFindings, MissedSteals, PathFinding, Plotted, TaskGroupings,
     event_list, row_facts, story, task_stacks, wait_detail, wakeups,
 };
-use crate::index::Viewed;
 use crate::index::store::CHECKPOINTS;
 use crate::index::trust::WindowTrust;
 use crate::index::viewed::NotReady;
+use crate::index::{SumBy, Viewed};
 use membership::StackHistory;
 use sched::pass::Window;
 use sched::{EventIssue, Pid, Ts};
@@ -110,7 +110,12 @@ impl<'t> Site<'t> {
         Some(match wanted {
             Wanted::Head => content(JSON, trace.head(0).map(Some))?,
             Wanted::Tile(TileAt::Lanes(level, group, index)) => content(BINARY, trace.lanes(level, group, index))?,
-            Wanted::Tile(TileAt::Sums(level, group, index)) => content(BINARY, trace.sums(level, group, index))?,
+            Wanted::Tile(TileAt::Sums(level, group, index)) => {
+                content(BINARY, trace.sums(level, group, index, SumBy::Task))?
+            }
+            Wanted::Tile(TileAt::Commands(level, group, index)) => {
+                content(BINARY, trace.sums(level, group, index, SumBy::Command))?
+            }
             Wanted::Tile(TileAt::Machine(level, index)) => content(BINARY, trace.machine(level, index))?,
             Wanted::Rows(level, index, places) => content(BINARY, trace.row_tile(level, index, &places))?,
             Wanted::RowFacts => answered(row_facts::answer(trace).map_err(Fault::from)),
