@@ -213,12 +213,18 @@ fn markers_have_their_distance_and_are_in_the_address() {
         r#"
 globalThis.requestAnimationFrame = () => 0;
 const { change, read, state, written } = await import("./state.js");
-const { aboutMarkers, setMarker } = await import("./marks.js");
+const { aboutMarkers, headsOf, setMarker } = await import("./marks.js");
 state.traces = [{ index: 0, head: { span: 1e9, folds: [], cpus: [], tasks: [] }, zero: 0, collapsed: new Set(), scroll: 0 }];
 assert.equal(aboutMarkers({ a: null, b: null }), "");
 assert.equal(aboutMarkers({ a: 1e8, b: null }), "A 0.100000000 s");
 assert.equal(aboutMarkers({ a: 1e8, b: 3.5e8 }), "A 0.1000 s  ·  B 0.3500 s  ·  B − A 250 ms");
 assert.equal(aboutMarkers({ a: 3e6, b: 1e6 }), "A 0.003000 s  ·  B 0.001000 s  ·  B − A −2.00 ms");
+// Neither head hides the other; the one that is further to the right has its head there.
+const place = (time) => 100 + time;
+assert.deepEqual(headsOf({ a: 0, b: 50 }, place, 1), { a: 100, b: 150 });
+assert.deepEqual(headsOf({ a: 7, b: 7 }, place, 1), { a: 101, b: 113 });
+assert.deepEqual(headsOf({ a: 10, b: 6 }, place, 2), { a: 120, b: 96 });
+assert.deepEqual(headsOf({ a: null, b: 6 }, place, 1), { a: NaN, b: 106 });
 setMarker("a", 1e8 + 0.4);
 setMarker("b", 3e8);
 assert.deepEqual(state.markers, { a: 1e8, b: 3e8 });

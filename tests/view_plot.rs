@@ -348,6 +348,20 @@ fn an_exported_folder_is_shown_by_a_server_of_static_files() {
     // Tasks are found by name, without the program.
     browser.run("const box = document.getElementById('search'); box.value = 'kworker'; box.dispatchEvent(new Event('input', { bubbles: true }))");
     browser.wait_for(&format!("{panel}.includes('Found for') && {panel}.includes('kworker')"));
+    // Tasks have rows, but there is no path: neither its menu nor its row, for the keys as well.
+    browser.keys("\u{e00c}");
+    browser.run("schedviz.change({ rows: 'filter', tab: 'task' })");
+    browser.wait_for("schedviz.state.traces[0].rows.places().length > 3 && !document.querySelector('.rowbar').hidden");
+    browser.wait_for(COMPLETE);
+    assert_eq!(browser.run("return document.querySelector('.pathmenu').hidden"), true);
+    browser.run("schedviz.panes[0].canvas.focus()");
+    browser.keys("j");
+    browser.wait_for("schedviz.state.row?.pid >= 0");
+    browser.run("schedviz.change({ rows: '' })");
+    // A wait has its time.
+    browser.run("const { head } = schedviz.state.traces[0]; schedviz.change({ highlight: { trace: 0, pid: head.tasks.find(task => task.run > 1e6).pid } })");
+    let wait = "[...document.querySelectorAll('#panel h3')].find(one => one.textContent === 'Longest waits')?.nextElementSibling.querySelector('tr').cells[0].textContent";
+    browser.wait_for(&format!("/^[0-9.]+ s$/.test({wait} ?? '')"));
     // The lists are in the folder; an entry leads to its place.
     browser.keys("\u{e00c}");
     browser.run("document.getElementById('tab-lists').click()");

@@ -483,6 +483,11 @@ fn two_traces_are_aligned_by_an_event_and_by_hand() {
     browser.wait_for(&format!("{shown}.startsWith('by hand: ') && {shown}.endsWith(' later')"));
     let [_, moved] = zeros();
     assert!(moved < usual - 30_000_000, "{moved}");
+    // Two moves within a frame are two.
+    browser.run("const button = document.querySelectorAll('.difference button')[1]; button.click(); button.click()");
+    let step = usual - 30_000_000 - moved;
+    browser.wait_for(&format!("Math.abs(schedviz.state.traces[1].zero - {}) <= 2", moved - 2 * step));
+    let [_, moved] = zeros();
     // What one of the traces does not have is said, and nothing moves.
     browser.run("schedviz.change({ events: 'sched_process_fork child_pid=1' })");
     browser.wait_for(

@@ -76,7 +76,8 @@ export class Difference {
 
   /** Moves the second trace along the first. @param {number} by in ns of aligned time, to earlier times if positive */
   move(by) {
-    this.align("hand", state.traces[1].zero + by);
+    // Two moves within a frame: the place of the trace is that of the frame before, and the state has the first move.
+    this.align("hand", (state.aligned?.[1] ?? state.traces[1].zero) + by);
   }
 
   /** Aligns the traces. @param {string} way */

@@ -4,7 +4,7 @@
 import { go } from "./entries.js";
 import { placesAt } from "./findings.js";
 import { xOf } from "./lanes.js";
-import { COLORS } from "./marks.js";
+import { COLORS, headsOf } from "./marks.js";
 import { aboutNote, noteAt, showNote } from "./notes.js";
 import { change, named, state, taskOf } from "./state.js";
 import { duration, seconds } from "./time.js";
@@ -31,9 +31,10 @@ export function drawnAt(pane, x, y) {
 function onAxis({ trace }, x, scale) {
   const place = (/** @type {number} */ aligned) => xOf(scale, aligned + trace.zero);
   const { a, b } = state.markers;
+  const heads = headsOf(state.markers, place, scale.scale);
   for (const name of /** @type {(keyof typeof COLORS)[]} */ (["a", "b"])) {
     const at = state.markers[name];
-    if (at === null || Math.abs(place(at) - x) > 7 * scale.scale) continue;
+    if (at === null || Math.abs(heads[name] - x) > 7 * scale.scale) continue;
     const both = a !== null && b !== null && a !== b ? /** @type {[number, number]} */ ([Math.min(a, b), Math.max(a, b)]) : null;
     const text = `marker ${name.toUpperCase()}: ${seconds(at, 1)} s${both ? `\nB − A: ${(b ?? 0) < (a ?? 0) ? "−" : ""}${duration(both[1] - both[0])}\nclick: select what lies between` : ""}`;
     return { text, click: () => both && change({ selection: both }) };

@@ -1,7 +1,7 @@
 // Mouse and keys.
 
 import { IDLE, NO_TASK, OFFLINE, OTHERS, UNKNOWN, WHOLE, at, plotBar } from "./api.js";
-import { around, keyOf, nameOf } from "./layout.js";
+import { HIGHEST, LOWEST, around, keyOf, nameOf } from "./layout.js";
 import { advance } from "./entries.js";
 import { actionOf, selects, wheelOf } from "./hands.js";
 import { aboutMachine } from "./machine.js";
@@ -85,7 +85,7 @@ export function attach(pane) {
 /** @param {Pane} pane @param {number} factor */
 function setLane(pane, factor) {
   const current = pane.layout.pitch / (globalThis.devicePixelRatio || 1);
-  change({ lane: Math.min(80, Math.max(2, Math.round(current * factor + (factor > 1 ? 0.5 : -0.5)))) });
+  change({ lane: Math.min(HIGHEST, Math.max(LOWEST, Math.round(current * factor + (factor > 1 ? 0.5 : -0.5)))) });
 }
 
 /** @param {Pane} pane @param {number} amount in CSS pixels @param {Hit["region"]} region the part that is scrolled */

@@ -16,8 +16,8 @@ export const KINDS = [["node", "node"], ["llc", "LLC"], ["core", "core"]];
 const GAPS = { node: 5, llc: 3, core: 1 };
 /** The number of CPUs from which cores are not set apart. */
 const MANY = 64;
-/** The lowest and the highest lane that fits by itself, in CSS pixels. */
-const [LOWEST, HIGHEST] = [2, 80];
+/** The lowest and the highest lane, in CSS pixels: those of few CPUs fill the height of a large screen. */
+export const [LOWEST, HIGHEST] = [2, 160];
 /** The height of the lane of a CPU without events where there is more room, in CSS pixels. */
 const SILENT = 14;
 /** The least heights of collapsed groups that are drawn as one, two and three lanes, in CSS pixels. */

@@ -142,7 +142,7 @@ export class Pane {
     if (places.below > places.bottom) drawRows(context, trace, scale, places, theme);
     else trace.rows.tiles.begin();
     this.rowBar.show(places.bottom / scale.scale + 2, places.below > places.bottom);
-    this.pathMenu.show(places.bottom / scale.scale + 24, scale.left / scale.scale, places.below > places.bottom);
+    this.pathMenu.show(places.bottom / scale.scale + 24, scale.left / scale.scale, !state.static && places.below > places.bottom);
     if (places.end > places.below) this.clipped(0, places.below, scale.right, places.end, () => trace.plots.drawBelow(context, scale, places.below, places.end, theme));
     this.clipped(0, places.top, scale.right, places.lanes, () => drawMachine(context, trace, scale, places.top, theme));
     drawTicks(context, trace, this.layout, scale, places, theme);

@@ -265,7 +265,7 @@ function task() {
   if (waits.length) {
     const table = el("table");
     for (const { from, to, cpus, begin, end } of waits) {
-      const row = el("tr", {}, el("td", { class: "number" }, duration(to - from)), el("td", {}, `CPU ${cpus.join(" → ")}`), el("td", {}, [begin, end, stackBefore(trace, from)].filter(Boolean).join(" → ")));
+      const row = el("tr", {}, el("td", { class: "number" }, `${seconds(from - trace.zero, 1000)} s`), el("td", { class: "number" }, duration(to - from)), el("td", {}, `CPU ${cpus.join(" → ")}`), el("td", {}, [begin, end, stackBefore(trace, from)].filter(Boolean).join(" → ")));
       table.append(link(row, () => {
         go({ trace, from, to, cpu: cpus[0], pid: null });
         if (!state.static) change({ wait: { trace: trace.index, pid, from, to } });

@@ -7,8 +7,8 @@ import { change, state } from "./state.js";
 /** The row of the critical path among the rows. */
 const PATH = -1;
 
-/** The PIDs of the rows, from above to below. @param {Pane} pane */
-const pidsOf = ({ trace }) => [PATH, ...trace.rows.places().map((place) => trace.head.tasks[place].pid)];
+/** The PIDs of the rows, from above to below: a page without a server has no path. @param {Pane} pane */
+const pidsOf = ({ trace }) => [...(state.static ? [] : [PATH]), ...trace.rows.places().map((place) => trace.head.tasks[place].pid)];
 
 /** Whether the rows of a trace are shown. @param {Pane} pane */
 const areShown = (pane) => {
@@ -45,7 +45,7 @@ export function stepRows(pane, step) {
   }
   const isLast = state.place?.trace === trace.index && layout.byCpu.get(state.place.cpu) === layout.rows.at(-1);
   if (step < 0 || !isLast) return false;
-  goTo(pane, PATH);
+  goTo(pane, pidsOf(pane)[0] ?? null);
   return true;
 }
 
@@ -57,7 +57,7 @@ export function jumpRows(pane) {
   else {
     const pids = pidsOf(pane);
     const highlighted = state.highlight?.trace === trace.index ? state.highlight.pid : PATH;
-    goTo(pane, pids.includes(highlighted) ? highlighted : PATH);
+    goTo(pane, pids.includes(highlighted) ? highlighted : pids[0] ?? null);
   }
   return true;
 }

@@ -11,7 +11,7 @@
 /** A place: a CPU of a trace and an aligned instant. @typedef {{ trace: number, cpu: number, time: number }} Place */
 
 import { firstCollapsed, firstColor, isFirst } from "./defaults.js";
-import { keyOf } from "./layout.js";
+import { HIGHEST, keyOf } from "./layout.js";
 import { completed, readNotes, writtenNote } from "./links.js";
 import { RULES, WAYS } from "./palette.js";
 
@@ -259,7 +259,7 @@ export function read(text) {
     order: ROW_ORDERS.find((order) => order === parts.get("qo")) ?? "waiting",
     paint: PAINTS.find((paint) => paint === parts.get("qc")) ?? "cpu",
     pins: new Set((parts.get("qp") ?? "").split(",").filter((pin) => /^[0-9]+:[0-9]+$/.test(pin)).slice(0, MOST_PINS)),
-    lane: lane ? Math.min(Math.max(lane[0], 0), 80) : 0,
+    lane: lane ? Math.min(Math.max(lane[0], 0), HIGHEST) : 0,
     hidden: new Set(hidden),
     theme: theme === "dark" || theme === "light" ? theme : "",
   });
