@@ -431,6 +431,22 @@ fn the_task_at_the_end_is_found_by_its_name() {
     }
 }
 
+/// A search by name beside one by exec costs as much again, and its answer is used only where the other has none.
+#[test]
+fn the_search_by_name_does_nothing_where_an_exec_shows_the_command() {
+    let file = fixture("perf-z.data");
+    let perf = recordings::open(&file, parse::Options::default()).expect("a readable recording");
+    let shown = events(&perf);
+    let is_exec = |event: &SchedEvent| matches!(event.kind, Event::Exec { .. });
+    let hidden: Vec<SchedEvent> = shown.iter().copied().filter(|event| !is_exec(event)).collect();
+    let paths = |events: &[SchedEvent]| {
+        let searches = || path::searches(Some(Comm::new(b"hackbench")), Ts(0), 5, None);
+        let found = Pass::over(events).run(searches).unwrap_or_else(|never| match never {}).output;
+        (found.0.task.map(|task| task.pid), found.1.expect("a second search").task.map(|task| task.pid))
+    };
+    assert_eq!([paths(&shown), paths(&hidden)], [(Some(Pid(384)), None), (None, Some(Pid(384)))]);
+}
+
 #[test]
 fn the_command_line_of_perf_names_the_task() {
     let Some(traces) = std::env::var_os("SCHEDVIZ_TRACES") else { return };

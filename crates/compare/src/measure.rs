@@ -46,6 +46,7 @@ pub(crate) fn measure(path: &Path, read: &ReadArgs, args: &CompareArgs) -> Resul
     // A choice of tasks is the same for both: its message is printed once.
     let no_latency = if args.tasks.chooses() { unknown } else { session.why_no_figures(of_tasks, selected)? };
     no_latency.iter().for_each(|why| reports.latency.withhold(why.clone()));
+    let paths = path::searched_further(&session, session.window, paths, 0)?;
     let queued = QueuedPath::of(&path::path_of_command(paths));
     let measured = conclude(&session, reports, outcome.diagnostics, args.max_loss);
     Ok(Measured { no_latency, queued, outside, ..measured }.without_lists())

@@ -85,7 +85,9 @@ pub struct Measurements {
 }
 
 /// The analyses of other questions.
-type SharedParts<'a> = ((WorkConservation<'a>, Why<'a>), PathSearches, (Utilization<'a>, Option<Fairness<'a>>));
+type SharedParts<'a> = (ConservedParts<'a>, PathSearches, TimesParts<'a>);
+type ConservedParts<'a> = (WorkConservation<'a>, Why<'a>);
+type TimesParts<'a> = (Utilization<'a>, Option<Fairness<'a>>);
 
 /// The analyses whose reports no section keeps: work conservation without affinity, fairness outside of the application, tasks on small
 /// CPUs, beside idle ones that they may not use and on shared cores, the latencies of judged tasks alone, and the serial tail.
@@ -100,6 +102,10 @@ pub(crate) type PartsInPieces<'a> = (SharedParts<'a>, OwnParts<'a>);
 
 /// The analyses that cannot be made in pieces, of which no section has the reports: jobs of judged tasks, neighbours by command and by cgroup, shares by weight.
 pub(crate) type WholeParts<'a> = (Jobs<'a>, Matrix<'a>, Option<Matrix<'a>>, Option<ShareMeter<'a>>);
+
+/// All analyses, in two parts that take about as long as each other.
+pub(crate) type FirstPart<'a> = (ConservedParts<'a>, TimesParts<'a>, OwnParts<'a>);
+pub(crate) type SecondPart<'a> = (PathSearches, WholeParts<'a>);
 
 /// The outputs of some analyses.
 pub(crate) type Output<A> = <A as Analysis>::Output;
@@ -256,6 +262,12 @@ impl<'o> Analyses<'o> {
         (self.in_pieces(), self.whole())
     }
 
+    /// Makes all analyses in two parts, anew for each pass: one for each of two threads.
+    pub(crate) fn in_two(&self) -> (FirstPart<'_>, SecondPart<'_>) {
+        let (((conserved, paths, times), own), whole) = self.analyses();
+        ((conserved, times, own), (paths, whole))
+    }
+
     /// Makes those analyses that can be made in pieces and that no section of a report has, anew for each pass.
     fn own(&self) -> OwnParts<'_> {
         let unrestricted = self.unrestricted.as_ref().map(WorkConservation::new);
@@ -320,6 +332,14 @@ impl<'o> Analyses<'o> {
 
 /// The reports that sections of a report have.
 type SharedReports = (Rc<Report>, Rc<WhyReport>, Option<Rc<Path>>, Rc<UtilizationReport>, Option<Rc<FairnessReport>>);
+
+/// The outputs of [`Analyses::in_two`], as those of [`Analyses::analyses`].
+pub(crate) fn both<'a>(
+    (conserved, times, own): Output<FirstPart<'a>>,
+    (paths, whole): Output<SecondPart<'a>>,
+) -> Output<(PartsInPieces<'a>, WholeParts<'a>)> {
+    (((conserved, paths, times), own), whole)
+}
 
 /// The options of neighbours by cgroup, with the weights of the cgroups; nothing where fewer than two cgroups are known.
 fn by_cgroup(session: &Session) -> Option<(neighbours::Options<'static>, Option<WeightTree>)> {

@@ -1,7 +1,7 @@
 //! `schedviz findings`: the main findings about a trace, the costliest first.
 
 use crate::args::FORMATS;
-use crate::measure::{Output, PartsInPieces, WholeParts};
+use crate::measure::{Output, PartsInPieces, WAITS, WholeParts, both};
 use crate::{Analyses, Doubts, FindingsArgs, FindingsReport, findings, text};
 use anyhow::{Context, Result};
 use parse::EventStream;
@@ -66,7 +66,10 @@ pub fn measured(session: &Session) -> Result<Outcome<FindingsReport>> {
     })?;
     let whole = whole.context("a pass lost the analyses beside its pieces")?;
     let doubts = Doubts::of(session, &outcome.diagnostics);
-    Ok(outcome.map(|in_pieces| findings(&options.measurements((in_pieces, whole)), &doubts)))
+    let Outcome { output: ((conserved, paths, times), own), from, to, diagnostics } = outcome;
+    let paths = path::searched_further(session, session.page(), paths, WAITS)?;
+    let report = findings(&options.measurements((((conserved, paths, times), own), whole)), &doubts);
+    Ok(Outcome { output: report, from, to, diagnostics })
 }
 
 /// The outputs of the analyses that can be made in pieces, and of the others.
@@ -88,7 +91,8 @@ fn pass<'o>(
                 in_pieces
             })
         }
-        false => pass.run_side_by_side(|| options.analyses())?.map(|(in_pieces, other)| {
+        false => pass.run_side_by_side(|| options.in_two())?.map(|(first, second)| {
+            let (in_pieces, other) = both(first, second);
             whole = Some(other);
             in_pieces
         }),

@@ -177,7 +177,7 @@ impl CriticalPath {
         match place {
             Some(ChainPlace::Wait(task, was_held)) => {
                 let first = || node.segment.cpu.map(|cpu| self.kinds.first_reading_of(task, cpu));
-                let begun = track(task).and_then(|track| track.queued).or_else(first);
+                let begun = self.queued.get(task).copied().or_else(first);
                 let mut kinds = node.segment.kinds;
                 begun.iter().for_each(|begun| kinds.add(&self.kinds.up_to_border(begun, at, was_held)));
                 let known = track(task);
@@ -232,24 +232,27 @@ impl CriticalPath {
     }
 
     /// Takes over a track of a later piece, whose links `map` translates; nothing if the task has a track in neither.
-    fn joined_track(
-        &self,
-        task: TaskId,
-        track: PathTrack,
-        (later, border): (&CriticalPath, Option<&Border>),
-        map: &[Link],
-    ) -> Option<PathTrack> {
+    fn joined_track(&self, task: TaskId, track: PathTrack, border: Option<&Border>, map: &[Link]) -> Option<PathTrack> {
         let here = |waker: Waker| Waker { link: mapped(map, waker.link), ..waker };
         let waking = track.waking.map(|Announced { at, by }| Announced { at, by: by.map(here) });
         if track.origin == TrackOrigin::Here {
             let reading = track.reading.saturating_add(self.beside_idle);
-            let queued = track.queued.map(|queued| self.kinds.shifted(&queued, &later.kinds));
-            return Some(PathTrack { link: mapped(map, track.link), waking, reading, queued, ..track });
+            return Some(PathTrack { link: mapped(map, track.link), waking, reading, ..track });
         }
         let unknown = || waking.and(border).map(|border| PathTrack::since(border.from));
         let known = self.tracks.get(task).copied().or_else(unknown)?;
         let behind_until = known.behind_until.min(track.behind_until);
         Some(PathTrack { waking: waking.or(known.waking), behind_until, ..known })
+    }
+
+    /// Takes over the readings of the tasks of a later piece whose tracks began there, and keeps the others.
+    fn join_queued(&mut self, later: &CriticalPath) {
+        for (task, _) in later.tracks.iter().filter(|(_, track)| track.origin == TrackOrigin::Here) {
+            match later.queued.get(task) {
+                Some(reading) => self.queued.insert(task, self.kinds.shifted(reading, &later.kinds)),
+                None => drop(self.queued.take(task)),
+            }
+        }
     }
 
     /// Whether a later piece took a track for what it is here.
@@ -324,11 +327,14 @@ impl Joined for CriticalPath {
         let here = |until: Until| Until { link: mapped(&map, until.link), ..until };
         let mut tracks = PerTask::default();
         for (task, track) in later.tracks.iter() {
-            if let Some(track) = self.joined_track(task, *track, (&later, log.borders.get(task)), &map) {
+            if let Some(track) = self.joined_track(task, *track, log.borders.get(task), &map) {
                 tracks.insert(task, track);
             }
         }
         self.tracks = tracks;
+        self.join_queued(&later);
+        // The names of the later piece are the most recent ones of all tasks that it has.
+        self.named = std::mem::take(&mut later.named);
         self.forks.retain(|pid, _| !log.forked.contains(pid));
         self.forks.extend(later.forks.iter().map(|(pid, until)| (*pid, here(*until))));
         (self.sought, self.queued_behind) = (later.sought, later.queued_behind);

@@ -28,6 +28,7 @@ mod occupants;
 mod question;
 mod report;
 mod sleeps;
+mod sought;
 mod stacks;
 mod text;
 mod walk;
@@ -37,7 +38,8 @@ pub use by_group::PathByGroup;
 pub use chain::{OfTask, Segment, SegmentKind};
 pub use figure::{caption, draw, figure, legend, without_lanes};
 pub use question::{
-    PathQuestion, PathSearches, find, find_of_command, find_of_task, path_of_command, recorded_command, searches,
+    FoundPaths, PathQuestion, PathSearches, find, find_of_command, find_of_task, path_of_command, recorded_command,
+    searched_further, searches,
 };
 pub use report::{Behind, OfCpu, Path, Queued, Share, Times};
 pub use sleeps::{HeldUp, SleepsUntil};
@@ -114,8 +116,6 @@ struct PathTrack {
     waking: Option<Announced>,
     /// The reading of the time beside idle CPUs when it was queued or went to sleep.
     reading: u64,
-    /// The reading of the kinds of queued time when it was queued; `None` if that was before the window or this piece.
-    queued: Option<QueuedReading>,
     /// Whether the task sleeps uninterruptibly, as for a disk.
     is_deep: bool,
     /// The instant at which another task was shown on the CPU on which it was last seen to run.
@@ -138,7 +138,6 @@ impl PathTrack {
             runs: None,
             waking: None,
             reading: 0,
-            queued: None,
             is_deep: false,
             off: None,
             behind: None,
@@ -154,6 +153,11 @@ pub struct CriticalPath {
     start: Ts,
     chain: Chain,
     tracks: PerTask<PathTrack>,
+    /// The reading of the kinds of queued time when a task was queued; none if that was before the window or this piece. Apart from the
+    /// tracks, which are copied at each turn.
+    queued: PerTask<QueuedReading>,
+    /// The numbers and names of living tasks that are among the most recent names.
+    named: PerTask<(Pid, Comm)>,
     /// The paths of parents to the fork of a child that has not been queued yet.
     forks: SeededMap<Pid, Until>,
     /// The time during which some CPU idled with an empty run queue, until `last`.
@@ -183,6 +187,8 @@ pub struct CriticalPath {
     /// Whether the sought command cannot be found: a pass finds its exec before it begins, or repeats itself from a start
     /// that has it.
     is_hopeless: bool,
+    /// Whether the search is for traces alone in which no exec shows the traced command.
+    stands_aside: bool,
     /// The things that are left to the pieces before, in a later piece of a pass.
     log: Option<Box<PathLog>>,
 }
@@ -195,6 +201,8 @@ impl CriticalPath {
             start: Ts(0),
             chain: Chain::new(MOST),
             tracks: PerTask::default(),
+            queued: PerTask::default(),
+            named: PerTask::default(),
             forks: SeededMap::default(),
             beside_idle: 0,
             kinds: QueuedKinds::new(ChosenCpus::default(), None),
@@ -210,6 +218,7 @@ impl CriticalPath {
             strong: SeededMap::default(),
             queued_behind: QueuedBehind::default(),
             is_hopeless: false,
+            stands_aside: false,
             log: None,
         }
     }
@@ -220,24 +229,28 @@ impl CriticalPath {
         CriticalPath { kinds: QueuedKinds::new(ChosenCpus::default(), affinity), ..self }
     }
 
-    /// Whether the path cannot be found, since nothing names its task.
-    fn has_no_hope(&self, state: &SchedState) -> bool {
-        self.options.pid.or(state.root()).is_none() && self.options.command.is_none()
-    }
-
     fn track(&self, task: &Task) -> PathTrack {
         self.tracks.get(task.id()).copied().unwrap_or(PathTrack::since(task.since))
     }
 
+    /// Takes note of the most recent name of a task.
+    fn name(&mut self, task: &Task) {
+        let name = (task.pid, task.comm);
+        if self.named.get(task.id()) != Some(&name) {
+            self.named.insert(task.id(), name);
+            keep_of_pid(&mut self.names, task.pid, task.comm);
+        }
+    }
+
     /// The path behind `link` with another segment, which has no part before the window.
     fn add(&mut self, link: Link, kind: SegmentKind, task: &Task, (start, end): (Ts, Ts)) -> Link {
-        keep_of_pid(&mut self.names, task.pid, task.comm);
+        self.name(task);
         self.chain.add(ChainNode::new(Segment::of(kind, task.pid, (start.max(self.start), end)), link))
     }
 
     /// The path behind the track of a task with a sleep that another task ended, which began with the track.
     fn add_sleep(&mut self, task: &Task, track: &PathTrack, at: Ts, by: Waker) -> Link {
-        keep_of_pid(&mut self.names, task.pid, task.comm);
+        self.name(task);
         let sleep = Segment::of(SegmentKind::Sleeping, task.pid, (track.from.max(self.start), at));
         let node = ChainNode::new(sleep, track.link);
         let added = self.chain.added();
@@ -255,8 +268,8 @@ impl CriticalPath {
     }
 
     /// The wait of a task on a CPU up to an instant, by kind, and whether it counts as held back on the CPU that idled where this piece begins.
-    fn kinds_of(&self, task: &Task, cpu: Cpu, track: &PathTrack, until: Ts) -> (QueuedTimes, bool) {
-        let begun = track.queued.unwrap_or_else(|| self.kinds.first_reading(task, cpu));
+    fn kinds_of(&self, task: &Task, cpu: Cpu, until: Ts) -> (QueuedTimes, bool) {
+        let begun = self.queued.get(task.id()).copied().unwrap_or_else(|| self.kinds.first_reading(task, cpu));
         let end = match self.shown_kinds.get(cpu.index()) {
             Some(shown) if until < self.last && shown.at() == until => *shown,
             _ => self.kinds.end_wait(&begun, until),
@@ -277,9 +290,9 @@ impl CriticalPath {
             TaskState::Unknown | TaskState::Dead => (SegmentKind::Unknown, None),
         };
         let queued_on = cpu.filter(|_| kind == SegmentKind::Queued);
-        let (kinds, was_held) = queued_on.map_or_else(Default::default, |cpu| self.kinds_of(task, cpu, track, until));
+        let (kinds, was_held) = queued_on.map_or_else(Default::default, |cpu| self.kinds_of(task, cpu, until));
         let is_queued = queued_on.is_some();
-        keep_of_pid(&mut self.names, task.pid, task.comm);
+        self.name(task);
         let segment = Segment {
             cpu,
             beside_idle_ns: if is_queued { reading.saturating_sub(track.reading) } else { 0 },
@@ -375,7 +388,8 @@ impl CriticalPath {
             track.is_deep = matches!(event.kind, EventKind::Switch { state, .. } if state.raw & UNINTERRUPTIBLE != 0);
         }
         if let TaskState::Waiting(cpu) = span.next {
-            track.queued = Some(self.kinds.begin_wait(task, cpu, now, state));
+            let reading = self.kinds.begin_wait(task, cpu, now, state);
+            self.queued.insert(task.id(), reading);
             let running = state.running(cpu);
             (track.behind, track.behind_until) = (running.map(|running| running.pid), Ts::MAX);
             if running.is_some() {
@@ -401,19 +415,6 @@ impl CriticalPath {
             if self.sought_pid(state) == Some(task.pid) {
                 self.sought = Some(task.id());
             }
-        }
-    }
-
-    /// Looks up the task that is sought among those that are alive.
-    fn look_up_sought(&mut self, state: &SchedState) {
-        self.sought = self.sought_pid(state).and_then(|pid| state.task_of(pid)).map(Task::id);
-    }
-
-    /// The number of the task that is sought, if it is known before the end.
-    fn sought_pid(&self, state: &SchedState) -> Option<Pid> {
-        match (self.options.pid, self.options.command) {
-            (None, Some(_)) => None,
-            (pid, _) => pid.or(state.root()),
         }
     }
 
@@ -451,17 +452,6 @@ impl CriticalPath {
         };
     }
 
-    /// A task exits: the path to that instant is the one that is sought, if the task is.
-    fn note_exit(&mut self, pid: Pid, event: &SchedEvent, state: &SchedState) {
-        let Some(task) = state.task_of(pid).copied().filter(|task| self.is_sought(pid, task.comm, state)) else {
-            return;
-        };
-        let shown = if event.pid == pid { self.emitter(event, state) } else { None };
-        let until = shown.unwrap_or_else(|| self.until(&task, event.ts));
-        self.found = Some((pid, until));
-        self.exited = true;
-    }
-
     /// Drops the segments that cannot be on the path any more. While the task that is sought is alive, the path is with other tasks only within its
     /// present sleep and later ones.
     #[cold]
@@ -479,25 +469,6 @@ impl CriticalPath {
         links.extend(self.found.as_mut().map(|(_, until)| (&mut until.link, self.start)));
         let mut kept: Vec<&mut Link> = self.log.iter_mut().flat_map(|log| log.links()).collect();
         self.chain.drop_unused(&mut links, &mut kept);
-    }
-
-    fn is_sought(&self, pid: Pid, name: Comm, state: &SchedState) -> bool {
-        match (self.options.pid, self.options.command) {
-            (None, Some(command)) => name == command,
-            (sought, _) => sought.or(state.root()) == Some(pid),
-        }
-    }
-
-    /// The task that is sought, where none has exited.
-    fn sought_at_end(&self, state: &SchedState) -> Option<Task> {
-        let pid = match (self.options.pid, self.options.command) {
-            (None, Some(command)) => {
-                let tasks = self.tracks.iter().filter_map(|(id, _)| state.task(id));
-                tasks.filter(|task| task.comm == command).map(|task| task.pid).min()?
-            }
-            (sought, _) => sought.or(state.root())?,
-        };
-        state.task_of(pid).copied()
     }
 }
 

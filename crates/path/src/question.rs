@@ -55,7 +55,8 @@ impl Question for PathQuestion {
             listed(
                 || searches(*recorded, *zero, LONGEST, affinity.as_ref()),
                 move |paths, page| {
-                    let (session, path) = (page.session, path_of_command(paths));
+                    let session = page.session;
+                    let path = path_of_command(searched_further(session, session.page(), paths, LONGEST)?);
                     let stacks = NamedStacks::of(&session.trace, &STACKED);
                     let sleeping_at = stacks::sleeping_at(&path, &stacks);
                     let lanes = session.cpu_lanes(session.from, session.to);
@@ -93,16 +94,33 @@ const LONGEST: usize = 5;
 pub type PathSearches = (CriticalPath, Option<CriticalPath>);
 
 /// Makes the searches for the path of the traced command. `recorded`: see [`recorded_command`]; `zero` and `longest`: see [`Options`].
+/// The search by name does nothing where an exec shows the command: hardly ever is it needed then, and it costs as much as the other one
+/// (see [`searched_further`]).
 ///
 /// `affinity`: the CPUs that tasks may use, where they are known.
 pub fn searches(recorded: Option<Comm>, zero: Ts, longest: usize, affinity: Option<&Arc<Affinity>>) -> PathSearches {
     let search =
         |command| CriticalPath::new(Options { pid: None, command, zero, longest }).with_affinity(affinity.cloned());
-    (search(None), recorded.map(|name| search(Some(name))))
+    (search(None), recorded.map(|name| search(Some(name)).standing_aside()))
+}
+
+/// The outputs of the [`searches`].
+pub type FoundPaths = (Path, Option<Path>);
+
+/// Searches a window by name, in a pass of its own, where the [`searches`] have found nothing: an exec can show a command that has ended before
+/// the window, or that has no event in it.
+pub fn searched_further(session: &Session, window: Window, paths: FoundPaths, longest: usize) -> Result<FoundPaths> {
+    let name = match &paths {
+        (by_exec, Some(by_name)) if by_exec.task.is_none() && by_name.task.is_none() => recorded_command(session),
+        _ => None,
+    };
+    let Some(name) = name else { return Ok(paths) };
+    let outcome = search(session, &BeginArgs::default(), window, (None, Some(name)), longest)?;
+    Ok((paths.0, Some(outcome.output)))
 }
 
 /// Returns the path that the first successful one of the [`searches`] found; without a task where none was successful.
-pub fn path_of_command((by_exec, by_name): (Path, Option<Path>)) -> Path {
+pub fn path_of_command((by_exec, by_name): FoundPaths) -> Path {
     match by_name {
         Some(path) if by_exec.task.is_none() => path,
         _ => by_exec,

@@ -47,6 +47,7 @@ pub fn write(session: Session, waiters: Waiters, file: &Path) -> Result<()> {
     if let Some(reason) = session.why_no_figures(selection, selected)? {
         bail!("{}: {reason}", session.name());
     }
+    let paths = path::searched_further(&session, session.window, paths, 0)?;
     written.path(&path::path_of_command(paths));
     written.tasks(tasks(&session)?);
     written.dropped(session.trace.diagnostics().count(FileIssue::EventsDroppedUnmarked));
