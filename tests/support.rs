@@ -236,6 +236,20 @@ pub(crate) fn fixtures_and_part(nth: u64) -> Vec<PathBuf> {
     recordings().into_iter().filter(is_taken).collect()
 }
 
+/// Does the same with each of these paths, on as many threads as there are CPUs: for tests that wait for the programs that they start.
+pub(crate) fn on_threads(paths: &[PathBuf], work: impl Fn(&Path) + Sync) {
+    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let next = std::sync::atomic::AtomicUsize::new(0);
+    let one = || {
+        while let Some(path) = paths.get(next.fetch_add(1, std::sync::atomic::Ordering::Relaxed)) {
+            work(path);
+        }
+    };
+    std::thread::scope(|scope| {
+        (0..threads.min(paths.len())).for_each(|_| _ = scope.spawn(one));
+    });
+}
+
 /// How much of a dear test is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Effort {

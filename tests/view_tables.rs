@@ -1,6 +1,6 @@
 //! The tables of `schedviz view` against the commands that print the same numbers, for the same window and tasks.
 
-use crate::support::{Effort, effort, fixture, recordings_in_part, repeat, schedviz, scratch};
+use crate::support::{Effort, effort, fixture, on_threads, recordings_in_part, repeat, schedviz, scratch};
 use crate::view::View;
 use crate::view_browser::{COMPLETE, Server, assert_clean, open};
 use crate::view_events::printed;
@@ -298,7 +298,8 @@ fn tables_are_the_same_in_pieces() {
 fn tables_equal_the_commands_on_recordings() {
     // The page refuses what workcons refuses: a recording without times, or without switches.
     let is_shown = |path: &&PathBuf| schedviz(&["workcons", "-q", path.to_str().expect("UTF-8")]).code == Some(0);
-    recordings_in_part(8).iter().filter(is_shown).for_each(|path| compare(path));
+    let paths: Vec<PathBuf> = recordings_in_part(8).into_iter().filter(|path| is_shown(&path)).collect();
+    on_threads(&paths, compare);
 }
 
 #[test]
