@@ -113,7 +113,8 @@ impl EventSource for Recording<'_> {
     type Error = Infallible;
 
     fn extent(&mut self) -> Result<Extent, Infallible> {
-        let sched_idle = self.1.sched_idle.iter().map(|pid| Pid(*pid)).collect();
+        let at_start = self.1.sched_idle.iter().map(|pid| Pid(*pid)).collect();
+        let sched_idle = SchedIdleTasks { at_start, ..SchedIdleTasks::default() };
         let capacities = self.1.capacities.iter().map(|(cpu, capacity)| (Cpu(*cpu), *capacity as u32));
         let capacities = CpuCapacities::of(capacities);
         self.0.extent().map(|extent| Extent { sched_idle, capacities, ..extent })

@@ -26,6 +26,7 @@ mod policies;
 mod pressure;
 mod processes;
 mod root;
+mod running;
 mod scheduler;
 mod summary;
 
@@ -41,12 +42,13 @@ pub use newidle::{NewIdleCost, NewIdleCosts};
 pub use policies::Policies;
 pub use pressure::Pressure;
 pub use root::Root;
+pub use running::RunningTasks;
 pub use scheduler::{Domain, Scheduler};
 
 use sched::event::CleanText;
 use sched::probe::CgroupId;
 use sched::topology::parse_cpu_list;
-use sched::{Pid, Topology};
+use sched::{Pid, SchedIdleTasks, Topology};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -92,7 +94,7 @@ pub struct Machine {
     /// one, which is the number of the process.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub processes: BTreeMap<i32, Vec<i32>>,
-    /// The scheduling policies of the tasks, at the start of the recording and, if they were read then, at its end.
+    /// The scheduling policies of the tasks, at the start of the recording and, if they were read then, while the command ran and at its end.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub policies: Vec<Policies>,
     /// The clamps of tasks' utilization, at the start of the recording and, if they were read then, at its end; none where the kernel has no
@@ -189,11 +191,14 @@ impl Machine {
         }
     }
 
-    /// Adds the tasks of the recorded command by the lists of CPUs that they had while it ran.
-    pub fn add_running(&mut self, lists: &BTreeMap<String, Vec<i32>>) {
-        if !lists.is_empty() {
-            let tasks = lists.iter().map(|(list, pids)| (list.as_str().into(), pids.clone())).collect();
+    /// Adds the tasks of the recorded command by the lists of CPUs and the policies that they had while it ran.
+    pub fn add_running(&mut self, running: &RunningTasks) {
+        if !running.lists.is_empty() {
+            let tasks = running.lists.iter().map(|(list, pids)| (list.as_str().into(), pids.clone())).collect();
             self.affinity.push(Affinity { at: Affinity::RUNNING.into(), tasks });
+        }
+        if !running.policies.is_empty() {
+            self.policies.push(Policies { at: Affinity::RUNNING.into(), tasks: running.policies.clone() });
         }
     }
 
@@ -319,27 +324,46 @@ impl Machine {
         several.chain(all.filter(move |pid| listed.binary_search(pid).is_err()).map(|pid| (Pid(pid), Pid(pid))))
     }
 
-    /// The scheduling policies of the threads at the start or the end of the recording ([`Affinity::START`], [`Affinity::END`]), each
-    /// by its number in the kernel's interface.
+    /// The scheduling policies of the threads at a moment of the recording ([`Affinity::START`], [`Affinity::RUNNING`],
+    /// [`Affinity::END`]), each by its number in the kernel's interface.
     pub fn policies_at(&self, moment: &str) -> impl Iterator<Item = (Pid, i64)> {
         let taken = self.policies.iter().filter(move |taken| taken.at == moment);
         let each = taken.flat_map(|taken| &taken.tasks);
         each.flat_map(|(policy, pids)| pids.iter().map(|pid| (Pid(*pid), i64::from(*policy))))
     }
 
-    /// The threads of `SCHED_IDLE` at the start of the recording; without those that have another policy at its end, unless the trace
-    /// `records_policies` of tasks as they change. That is asked only where there are such threads.
-    pub fn sched_idle_at_start(&self, records_policies: impl FnOnce() -> bool) -> Vec<Pid> {
+    /// The policy of each task of the recorded command as all readings of its program found it; nothing where they found several.
+    pub fn policies_of_programs(&self) -> BTreeMap<Pid, Option<i64>> {
+        let mut found: BTreeMap<Pid, Option<i64>> = BTreeMap::new();
+        for (pid, policy) in self.policies_at(Affinity::RUNNING) {
+            found
+                .entry(pid)
+                .and_modify(|known| *known = known.filter(|known| *known == policy))
+                .or_insert(Some(policy));
+        }
+        found
+    }
+
+    /// The threads of `SCHED_IDLE`. Unless the trace `records_policies` of tasks as they change, those that the list of the start and that of the
+    /// end give differently are left out, and the tasks of the recorded command are those that were found while it ran. That is asked only
+    /// where there are such threads.
+    pub fn sched_idle(&self, records_policies: impl FnOnce() -> bool) -> SchedIdleTasks {
         const SCHED_IDLE: i64 = 5;
         let at = |moment, is_one: bool| {
             self.policies_at(moment).filter(move |(_, policy)| (*policy == SCHED_IDLE) == is_one).map(|(pid, _)| pid)
         };
-        let mut found: Vec<Pid> = at(Affinity::START, true).collect();
-        if !found.is_empty() && !records_policies() {
+        let mut at_start: Vec<Pid> = at(Affinity::START, true).collect();
+        let mut of_programs = Vec::new();
+        let is_running = at(Affinity::RUNNING, true).next().is_some();
+        if (is_running || !at_start.is_empty()) && !records_policies() {
             let changed: BTreeSet<Pid> = at(Affinity::END, false).collect();
-            found.retain(|pid| !changed.contains(pid));
+            let programs = self.policies_of_programs();
+            at_start.retain(|pid| !changed.contains(pid) && !programs.contains_key(pid));
+            let is_idle =
+                |(pid, policy): (Pid, Option<i64>)| (pid, policy == Some(SCHED_IDLE) && !changed.contains(&pid));
+            of_programs = programs.into_iter().map(is_idle).collect();
         }
-        found
+        SchedIdleTasks { at_start: at_start.into(), of_programs: of_programs.into() }
     }
 
     /// Whether tasks of a cgroup ran whose weight counts and is not the default, as far as the counters show.

@@ -5,11 +5,12 @@ use sched::event::CleanText;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The scheduling policy of every task, at one moment.
+/// The scheduling policies of tasks, at one moment or while the recorded command ran.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Policies {
-    /// `start` or `end` of the recording.
+    /// `start` or `end` of the recording, with every task; or `running`, with those of the recorded command as they were read while it ran, where
+    /// a task with several policies had one after another.
     pub at: CleanText,
     /// The tasks by the number of their policy in the kernel's interface (0 for `SCHED_OTHER`, 5 for `SCHED_IDLE`): the numbers of the
     /// threads, ascending.
@@ -27,8 +28,7 @@ impl Policies {
             let folder = format!("proc/{process}/task");
             for thread in root.names(&folder) {
                 let stat = root.text(format!("{folder}/{thread}/stat")).unwrap_or_default();
-                let policy = policy_of(&stat);
-                if let (Some(policy), Ok(pid)) = (policy, thread.parse()) {
+                if let (Some(policy), Ok(pid)) = (Policies::of_stat(&stat), thread.parse()) {
                     tasks.entry(policy).or_default().push(pid);
                 }
             }
@@ -36,12 +36,12 @@ impl Policies {
         tasks.values_mut().for_each(|pids| pids.sort_unstable());
         (!tasks.is_empty()).then(|| Policies { at: at.into(), tasks })
     }
-}
 
-/// The policy in the text of a `/proc/PID/stat`.
-fn policy_of(stat: &str) -> Option<u32> {
-    let (_, fields) = stat.rsplit_once(')')?;
-    fields.split_whitespace().nth(POLICY)?.parse().ok()
+    /// The number of the policy in the text of a `/proc/PID/stat`.
+    pub fn of_stat(stat: &str) -> Option<u32> {
+        let (_, fields) = stat.rsplit_once(')')?;
+        fields.split_whitespace().nth(POLICY)?.parse().ok()
+    }
 }
 
 #[cfg(test)]
@@ -52,7 +52,7 @@ mod tests {
     fn the_policy_is_found_behind_any_name() {
         let stat = "1217 (a) b) S 1 1217 1217 0 -1 4194304 100 0 0 0 1 2 0 0 39 19 1 0 100 1000 200 18446744073709551615 \
                     1 1 0 0 0 0 0 0 0 0 0 0 17 3 0 5 0 0 0";
-        assert_eq!(policy_of(stat), Some(5));
-        assert_eq!((policy_of("1217 (a) S 1"), policy_of("")), (None, None));
+        assert_eq!(Policies::of_stat(stat), Some(5));
+        assert_eq!((Policies::of_stat("1217 (a) S 1"), Policies::of_stat("")), (None, None));
     }
 }

@@ -12,6 +12,7 @@ use sched::nice::weight_of;
 use sched::seeded::{SeededMap, SeededSet};
 use sched::{EventKind, EventSource, Pid, TaskRef, Tracepoint, Ts};
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::ControlFlow;
 
@@ -119,8 +120,12 @@ struct ParamsLearned {
     records_returns: bool,
     /// Whether the policies at the start are known, so that a task without a record has the policy of its parent.
     knows_start: bool,
+    /// The policies of the tasks of the recorded command that have not been forked yet, by a list; absent where it has several.
+    of_programs: SeededMap<Pid, Option<SchedPolicy>>,
     /// The calls that were open at the start of the part that a note is made for.
     noted_calls: Option<Vec<(Pid, OpenCall)>>,
+    /// The tasks of the recorded command that had not been forked there.
+    noted_programs: Option<SeededMap<Pid, Option<SchedPolicy>>>,
 }
 
 impl ParamsHistory {
@@ -140,7 +145,8 @@ impl ParamsHistory {
     /// The parameters just before the start of the part that all `records` were followed for.
     pub(crate) fn past(records: ParamsRecords, trace: &Trace, machine: Option<&Machine>) -> PastParams {
         let from = records.from;
-        let ParamsLearned { history, calls, noted_calls, records_returns, .. } = records.finish(trace, machine);
+        let ParamsLearned { history, calls, noted_calls, noted_programs, of_programs, records_returns, .. } =
+            records.finish(trace, machine);
         let before = Ts(from.0.saturating_sub(1));
         let policies = history.policies.keys().filter_map(|pid| Some((*pid, history.policy(*pid, before)?)));
         let prio = |(pid, changes): (&Pid, &Vec<(Ts, i32)>)| {
@@ -148,6 +154,8 @@ impl ParamsHistory {
         };
         let calls = noted_calls.unwrap_or_else(|| open_calls(&calls));
         let deadlines = history.deadlines.all_at(before).into_iter();
+        let mut of_programs: Vec<_> = noted_programs.unwrap_or(of_programs).into_iter().collect();
+        of_programs.sort_unstable();
         let mut past = PastParams {
             policies: policies.collect(),
             contradicted: history.contradicted.iter().copied().collect(),
@@ -158,6 +166,7 @@ impl ParamsHistory {
             clamps: history.clamps.all_at(before),
             contradicted_clamps: history.clamps.forgotten(),
             deadlines: deadlines.map(|(pid, params)| (pid, params.in_ns())).collect(),
+            of_programs,
         };
         past.policies.sort_unstable();
         past.contradicted.sort_unstable();
@@ -399,7 +408,7 @@ impl ParamsRecords {
         };
         // The note of a part takes the place of the lists.
         let has_note = noted.is_some();
-        machine.into_iter().filter(|_| !has_note).for_each(|machine| learned.start(machine));
+        machine.into_iter().filter(|_| !has_note).for_each(|machine| learned.start(machine, trace.records_policies()));
         let follows = has_note || !kinds.is_empty() || learned.knows_start;
         noted.into_iter().for_each(|past| learned.go_on(past.params.clone()));
         kinds.extend(trace.format_of(Tracepoint::Fork).map(|format| (format.id, ShowsParams::Fork)));
@@ -410,6 +419,7 @@ impl ParamsRecords {
     pub(crate) fn follow(&mut self, record: &Record<'_>) {
         if record.ts >= self.from && self.learned.noted_calls.is_none() {
             self.learned.noted_calls = Some(open_calls(&self.learned.calls));
+            self.learned.noted_programs = Some(self.learned.of_programs.clone());
         }
         if let Some(shows) = self.kinds.get(&record.id()) {
             self.learned.follow(*shows, record);
@@ -442,12 +452,26 @@ impl ParamsLearned {
         for (pid, times) in past.deadlines {
             self.history.deadlines.set(pid, Ts::MIN, Some(DeadlineParams::of_ns(times)));
         }
+        self.of_programs.extend(past.of_programs.into_iter().take(PIDS));
     }
 
-    fn start(&mut self, machine: &Machine) {
+    /// Learns the lists of the start, and of the recorded command unless `records_policies`: records then show what changes.
+    fn start(&mut self, machine: &Machine, records_policies: bool) {
+        let of_programs = if records_policies { BTreeMap::new() } else { machine.policies_of_programs() };
+        for (pid, policy) in of_programs.into_iter().take(PIDS) {
+            let policy = policy.and_then(SchedPolicy::of_number);
+            self.knows_start = true;
+            self.of_programs.insert(pid, policy);
+            match policy {
+                Some(policy) => self.history.learn(pid, Ts::MIN, Some(policy)),
+                None => drop(self.history.contradicted.insert(pid)),
+            }
+        }
         for (pid, policy) in machine.policies_at(machine::Affinity::START) {
             self.knows_start = true;
-            self.history.learn(pid, Ts::MIN, SchedPolicy::of_number(policy));
+            if !self.of_programs.contains_key(&pid) {
+                self.history.learn(pid, Ts::MIN, SchedPolicy::of_number(policy));
+            }
         }
         for (pid, clamp) in clamps_at(machine, machine::Affinity::START) {
             self.history.learn_clamp(pid, Ts::MIN, clamp);
@@ -483,8 +507,8 @@ impl ParamsLearned {
         match shows {
             ShowsParams::Fork => {
                 if let (Some(parent), Some(child)) = (pid("parent_pid"), pid("child_pid")) {
-                    let policy = self.history.policy(parent, ts);
-                    self.history.learn(child, ts, policy);
+                    let listed = self.of_programs.remove(&child);
+                    self.history.learn(child, ts, listed.unwrap_or_else(|| self.history.policy(parent, ts)));
                     self.history.clamps.set(child, ts, self.history.clamps.at(parent, ts));
                     self.history.deadlines.set(child, ts, None);
                 }
@@ -557,7 +581,7 @@ mod tests {
             let mut machine = Machine::read(&machine::Root::at("/nonexistent"), false);
             machine.policies = serde_json::from_str(text).expect("lists");
             let mut learned = ParamsLearned::default();
-            learned.start(&machine);
+            learned.start(&machine, false);
             learned.end(&machine);
             [7, 8, 9].map(|pid| learned.history.policy(Pid(pid), Ts(5)))
         };
@@ -565,5 +589,11 @@ mod tests {
         let both = format!(r#"[{start}, {{"at": "end", "tasks": {{"0": [8, 9], "3": [], "5": [7]}}}}]"#);
         assert_eq!(lists(&format!("[{start}]")), [Some(SchedPolicy::Other), Some(SchedPolicy::Idle), None]);
         assert_eq!(lists(&both), [None, None, None]);
+        // The lists of the running command take the place of that of the start, which is of the recorder's child.
+        let running = |tasks: &str| format!(r#"[{start}, {{"at": "running", "tasks": {{{tasks}}}}}]"#);
+        let (other, batch, idle) = (Some(SchedPolicy::Other), Some(SchedPolicy::Batch), Some(SchedPolicy::Idle));
+        assert_eq!(lists(&running(r#""5": [7, 9]"#)), [idle, idle, idle]);
+        assert_eq!(lists(&running(r#""0": [8], "3": [7]"#)), [batch, other, None]);
+        assert_eq!(lists(&running(r#""0": [7], "3": [7]"#)), [None, idle, None]);
     }
 }

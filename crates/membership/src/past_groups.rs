@@ -60,6 +60,9 @@ pub(crate) struct PastParams {
     /// The runtime, the deadline and the period of each deadline task whose parameters are known, in nanoseconds.
     #[serde(default)]
     pub(crate) deadlines: Vec<(Pid, [u64; 3])>,
+    /// The policies of the tasks of the recorded command that have not been forked yet, by a list; absent where it has several.
+    #[serde(default)]
+    pub(crate) of_programs: Vec<(Pid, Option<SchedPolicy>)>,
 }
 
 /// Notes had only parts in which records show processes, before they had parameters.

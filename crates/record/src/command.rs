@@ -393,7 +393,7 @@ impl Recorder<'_> {
             None => lasting.run()?,
         };
         instance.stop()?;
-        machine.add_running(&ended.lists);
+        machine.add_running(&ended.running);
         self.finish(&mut machine, &before);
         let (saved, stats) = match stream {
             Some(stream) => stream.save(self, instance, &machine, output)?,

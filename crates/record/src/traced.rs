@@ -5,14 +5,14 @@
 //! helper, which executes the command: the first event of the recording that matters is that exec. A helper that cannot execute
 //! the command writes the reason to a nameless file of this program.
 
-mod command_cpus;
+mod command_tasks;
 
 use crate::signals::Forwarder;
 use anyhow::{Context, Result, bail};
-use command_cpus::ListsReader;
+use command_tasks::TasksReader;
+use machine::RunningTasks;
 use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, set_parent_process_death_signal, waitpid};
 use session::atomic_file::new_file;
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, Write};
@@ -59,8 +59,8 @@ pub(crate) struct Traced<'s> {
     helper: Option<Child>,
     pid: Pid,
     signals: &'s Forwarder,
-    /// The reading of the CPUs that its tasks may use, once it runs.
-    lists: Option<ListsReader>,
+    /// The reading of its tasks, once it runs.
+    reader: Option<TasksReader>,
     /// The reason why the command could not be executed, if that is so.
     reason: File,
 }
@@ -71,8 +71,8 @@ pub(crate) struct EndedCommand {
     pub(crate) status: ExitStatus,
     /// The time from its exec to its end in seconds.
     pub(crate) seconds: f64,
-    /// The tasks of the command by the CPUs that they could use while it ran.
-    pub(crate) lists: BTreeMap<String, Vec<i32>>,
+    /// The tasks of the command, as they were while it ran.
+    pub(crate) running: RunningTasks,
 }
 
 impl<'s> Traced<'s> {
@@ -90,7 +90,7 @@ impl<'s> Traced<'s> {
         }
         let helper = helper.spawn().context("a helper")?;
         let pid = Pid::from_child(&helper);
-        let traced = Traced { helper: Some(helper), pid, signals, lists: None, reason };
+        let traced = Traced { helper: Some(helper), pid, signals, reader: None, reason };
         match waitpid(Some(pid), WaitOptions::UNTRACED)? {
             Some((_, status)) if status.stopped() => {}
             _ => bail!("the helper that executes the command ended before it did"),
@@ -109,7 +109,7 @@ impl<'s> Traced<'s> {
     /// Lets the command run.
     pub(crate) fn resume(&mut self) -> Result<()> {
         kill_process(self.pid, Signal::CONT)?;
-        self.lists = ListsReader::begin(self.pid.as_raw_nonzero().get());
+        self.reader = TasksReader::begin(self.pid.as_raw_nonzero().get());
         Ok(())
     }
 
@@ -118,7 +118,7 @@ impl<'s> Traced<'s> {
         let Some(mut helper) = self.helper.take() else { bail!("waited for twice") };
         let status = helper.wait();
         let seconds = start.elapsed().as_secs_f64();
-        let lists = self.lists.take().map(ListsReader::end).unwrap_or_default();
+        let running = self.running();
         self.signals.set_command(None);
         let mut reason = String::new();
         self.reason.rewind()?;
@@ -126,7 +126,12 @@ impl<'s> Traced<'s> {
         if !reason.is_empty() {
             bail!("{reason}; nothing is saved");
         }
-        Ok(EndedCommand { status: status?, seconds, lists })
+        Ok(EndedCommand { status: status?, seconds, running })
+    }
+
+    /// Ends the reading of its tasks; what was found. Nothing, where that was asked before.
+    pub(crate) fn running(&mut self) -> RunningTasks {
+        self.reader.take().map(TasksReader::end).unwrap_or_default()
     }
 
     /// Whether the command has ended, without waiting.

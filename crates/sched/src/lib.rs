@@ -60,6 +60,7 @@ pub use state::affinity::{self, Affinity};
 pub use state::application::{Application, ApplicationBasis, ApplicationMember, without_application};
 pub use state::command_work::{CommandWork, RunLengths};
 pub use state::past::{self, Past};
+pub use state::policies::SchedIdleTasks;
 pub use state::{CpuCounts, CpuFold, Load, SchedState, SoftirqOrigin, Start, SubsetCounts, Task, Waking};
 pub use state::{counted, lineage, names};
 pub use tables::per_task::{self, PerTask};

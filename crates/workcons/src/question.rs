@@ -200,7 +200,7 @@ fn measure(
 /// Whether the figures with CPUs that run `SCHED_IDLE` tasks alone as idle ones are given.
 fn shows_sched_idle(args: &WorkconsArgs, session: &Session) -> bool {
     let is_listed = || {
-        let moments = [Affinity::START, Affinity::END];
+        let moments = [Affinity::START, Affinity::RUNNING, Affinity::END];
         let machine = session.machine.iter();
         machine
             .flat_map(|machine| moments.map(|at| machine.policies_at(at)))

@@ -4,7 +4,7 @@ use crate::issue::FileIssue;
 use crate::text::symbols::{KernelSymbols, SymbolSource};
 use crate::trace::Trace;
 use sched::probe::CgroupId;
-use sched::{Application, CpuCapacities, Pid};
+use sched::{Application, CpuCapacities, Pid, SchedIdleTasks};
 use std::sync::Arc;
 
 /// The facts about the machine that no event shows.
@@ -12,8 +12,8 @@ use std::sync::Arc;
 pub(super) struct UnshownFacts {
     /// The cgroups of tasks at the start.
     pub(super) groups: Arc<[(Pid, CgroupId)]>,
-    /// The tasks of `SCHED_IDLE` at the start.
-    pub(super) sched_idle: Arc<[Pid]>,
+    /// The tasks of `SCHED_IDLE`.
+    pub(super) sched_idle: SchedIdleTasks,
     /// The capacities of the CPUs.
     pub(super) capacities: CpuCapacities,
     /// Whether a sched_ext scheduler held the waiting tasks.
@@ -34,9 +34,9 @@ impl Trace {
         }
     }
 
-    /// Sets the tasks of the policy `SCHED_IDLE` at the start, which a machine file lists.
-    pub fn set_sched_idle(&mut self, pids: impl IntoIterator<Item = Pid>) {
-        self.unshown.sched_idle = pids.into_iter().collect();
+    /// Sets the tasks of the policy `SCHED_IDLE`, which a machine file lists.
+    pub fn set_sched_idle(&mut self, tasks: SchedIdleTasks) {
+        self.unshown.sched_idle = tasks;
     }
 
     /// Sets the capacities of the CPUs, which a machine file lists.

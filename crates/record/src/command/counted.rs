@@ -88,7 +88,7 @@ pub(super) fn record(recorder: &Recorder<'_>, output: &Path, capture: Option<&Pa
     recorder.go_on()?;
     let before = recorder.probes.missed();
     let ended = traced.run()?;
-    machine.add_running(&ended.lists);
+    machine.add_running(&ended.running);
     recorder.finish(&mut machine, &before);
     if std::fs::metadata(&part).map_or(0, |file| file.len()) == 0 {
         bail!("{} recorded nothing ({})", args.perf.display(), ended.status);

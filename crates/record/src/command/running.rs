@@ -3,8 +3,7 @@
 use crate::signals::Forwarder;
 use crate::traced::{EndedCommand, Traced};
 use anyhow::{Result, bail};
-use machine::{RecordedApplication, Root};
-use std::collections::BTreeMap;
+use machine::{RecordedApplication, Root, RunningTasks};
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::ExitStatus;
@@ -97,7 +96,11 @@ impl RecordedSpan<'_> {
     }
 
     fn ended(start: Instant) -> EndedCommand {
-        EndedCommand { status: ExitStatus::from_raw(0), seconds: start.elapsed().as_secs_f64(), lists: BTreeMap::new() }
+        EndedCommand {
+            status: ExitStatus::from_raw(0),
+            seconds: start.elapsed().as_secs_f64(),
+            running: RunningTasks::default(),
+        }
     }
 
     fn run(self) -> EndedCommand {

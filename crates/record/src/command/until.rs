@@ -156,6 +156,8 @@ impl Recorder<'_> {
         drop(live);
         let code = match met {
             Met::Yes { moment, value } => {
+                // Of the command so far, which runs on.
+                traced.iter_mut().for_each(|traced| machine.add_running(&traced.running()));
                 self.finish(&mut machine, &before);
                 self.save_latest(condition, instance, output, &machine, (&moment, value))?;
                 ExitCode::SUCCESS

@@ -6,6 +6,7 @@ use crate::event::span::Current;
 use crate::event::{Comm, Cpu, EventKind, Pid, SchedEvent, Ts};
 use crate::state::application::Application;
 use crate::state::past::Past;
+use crate::state::policies::SchedIdleTasks;
 use crate::tables::capacities::CpuCapacities;
 use std::convert::Infallible;
 use std::ops::ControlFlow;
@@ -39,8 +40,8 @@ pub struct Extent {
     /// The cgroup of each task at the start, as far as a machine file lists them; empty if the trace has no records of
     /// throttling.
     pub groups: Arc<[(Pid, CgroupId)]>,
-    /// The tasks of the policy `SCHED_IDLE` at the start, as far as a machine file lists them.
-    pub sched_idle: Arc<[Pid]>,
+    /// The tasks of the policy `SCHED_IDLE`, as far as a machine file lists them.
+    pub sched_idle: SchedIdleTasks,
     /// The capacities of the CPUs, where a machine file has them and they differ; of a part of a trace as well.
     pub capacities: CpuCapacities,
     /// Whether a sched_ext scheduler held the waiting tasks (see [`crate::SchedState::has_ext_queues`]).

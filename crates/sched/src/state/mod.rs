@@ -59,7 +59,7 @@ mod noted;
 mod packed;
 pub mod past;
 mod placement;
-mod policies;
+pub mod policies;
 mod seen;
 mod silence;
 mod slices;
@@ -147,6 +147,8 @@ pub struct SchedState {
     /// The waiting tasks whose priority or policy the last event changed.
     reweighed: Vec<TaskId>,
     policy_calls: policies::PolicyCalls,
+    /// The tasks of the recorded command before their fork, and whether a list shows them to be of `SCHED_IDLE`.
+    policies_of_programs: SeededMap<Pid, bool>,
     capacities: CpuCapacities,
     /// The throttled tasks, if the trace has records of throttling.
     throttling: Option<Box<Throttling>>,

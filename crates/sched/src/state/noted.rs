@@ -38,6 +38,7 @@ impl SchedState {
             application: self.lineage.application_from_here(),
             allowed: self.allowed.noted(),
             sched_idle: self.sched_idle(),
+            policies_of_programs: self.unborn_policies(),
             policy_calls: self.open_policy_calls(),
             former: former.map(|(pid, name)| PastName { pid, name }).collect(),
             without_wakeups: self.without_wakeups,
@@ -87,7 +88,7 @@ impl SchedState {
             state.take_up_cpu(cpu, past.from);
         }
         state.tasks = table(past);
-        state.start_sched_idle(&past.sched_idle);
+        state.start_sched_idle(&past.sched_idle, &past.policies_of_programs);
         for task in &past.tasks {
             state.take_up_task(task, past.from);
         }

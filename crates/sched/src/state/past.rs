@@ -46,6 +46,9 @@ pub struct Past {
     /// The tasks of the policy `SCHED_IDLE`, as far as they are known.
     #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "bounded::deserialize")]
     pub sched_idle: Vec<Pid>,
+    /// The tasks of the recorded command that have not been forked yet, and whether a list shows them to be of `SCHED_IDLE`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "bounded::deserialize")]
+    pub policies_of_programs: Vec<(Pid, bool)>,
     /// The calls that set a policy and have not returned: the calling thread, the task, and whether that one was of `SCHED_IDLE` before.
     #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "bounded::deserialize")]
     pub policy_calls: Vec<(Pid, Pid, bool)>,

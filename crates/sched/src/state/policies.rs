@@ -1,7 +1,8 @@
 //! The tasks of the policy `SCHED_IDLE`, which have a small weight whatever their nice value is (`docs/read-the-numbers.md#weights`).
 //!
-//! A list of the start names them. From then on records show what changes a policy, a child has that of its parent, and a record of a pick has the
-//! weight of the task. A task that none of these shows counts as one of another policy.
+//! A list of the start names them, and one of the recorded command names tasks of it that begin later. From then on records show what changes a
+//! policy, a child has that of its parent, and a record of a pick has the weight of the task. A task that none of these shows counts as one of
+//! another policy.
 
 use super::SchedState;
 use crate::event::Pid;
@@ -9,15 +10,44 @@ use crate::event::nice::{IDLE_WEIGHT, NICE_0_WEIGHT};
 use crate::event::probe::Entity;
 use crate::tables::limits::{PIDS, keep_of_pid};
 use crate::tables::seeded::{SeededMap, SeededSet};
+use std::sync::Arc;
+
+/// The tasks of the policy `SCHED_IDLE` that no event shows, by lists beside the trace.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SchedIdleTasks {
+    /// The tasks that are of it at the start.
+    pub at_start: Arc<[Pid]>,
+    /// The tasks of the recorded command, and whether they are of it from their fork on; empty where no task at all is. At most
+    /// [`SchedIdleTasks::PROGRAMS`] of them are kept.
+    pub of_programs: Arc<[(Pid, bool)]>,
+}
+
+impl SchedIdleTasks {
+    /// Maximum number of tasks of the recorded command whose policy is kept, which is that of `record`.
+    pub const PROGRAMS: usize = 4096;
+}
 
 /// The calls that set a policy and have not returned: the calling thread, the task, and whether that one was of `SCHED_IDLE` before.
 pub(super) type PolicyCalls = SeededMap<Pid, (Pid, bool)>;
 
 impl SchedState {
     /// Sets the tasks of `SCHED_IDLE` at the start, before any task is known.
-    pub(super) fn start_sched_idle(&mut self, pids: &[Pid]) {
-        self.tasks.sched_idle = pids.iter().copied().filter(|pid| !pid.is_idle()).take(PIDS).collect();
+    pub(super) fn start_sched_idle(&mut self, pids: &[Pid], of_programs: &[(Pid, bool)]) {
+        let of_programs = of_programs.iter().copied().take(SchedIdleTasks::PROGRAMS);
+        self.policies_of_programs = of_programs.clone().collect();
+        // One whose fork is not in the trace as well.
+        let idle_programs = of_programs.filter(|(_, is_sched_idle)| *is_sched_idle).map(|(pid, _)| pid);
+        let pids = pids.iter().copied().chain(idle_programs);
+        self.tasks.sched_idle = pids.filter(|pid| !pid.is_idle()).take(PIDS).collect();
         self.tasks.has_odd |= !self.tasks.sched_idle.is_empty();
+    }
+
+    /// The tasks of the recorded command that have not been forked yet, in ascending order, and whether they are to be of `SCHED_IDLE`.
+    pub(super) fn unborn_policies(&self) -> Vec<(Pid, bool)> {
+        let mut unborn: Vec<(Pid, bool)> =
+            self.policies_of_programs.iter().map(|(pid, is_sched_idle)| (*pid, *is_sched_idle)).collect();
+        unborn.sort_unstable();
+        unborn
     }
 
     /// The PIDs of the tasks that are known to be of `SCHED_IDLE`, in ascending order.
@@ -67,10 +97,11 @@ impl SchedState {
         }
     }
 
-    /// Gives a child, which is forked now, the policy of its parent.
+    /// Gives a child, which is forked now, the policy by the list of the recorded command, or else that of its parent.
     pub(super) fn inherit_policy(&mut self, parent: Pid, child: Pid) {
-        if !self.tasks.sched_idle.is_empty() {
-            let is_sched_idle = self.tasks.sched_idle.contains(&parent);
+        if !(self.tasks.sched_idle.is_empty() && self.policies_of_programs.is_empty()) {
+            let listed = self.policies_of_programs.remove(&child);
+            let is_sched_idle = listed.unwrap_or_else(|| self.tasks.sched_idle.contains(&parent));
             self.set_sched_idle(child, is_sched_idle);
         }
     }
@@ -90,6 +121,9 @@ impl SchedState {
         }
         if !self.policy_calls.is_empty() {
             self.policy_calls.remove(&pid);
+        }
+        if !self.policies_of_programs.is_empty() {
+            self.policies_of_programs.remove(&pid);
         }
     }
 
@@ -137,7 +171,8 @@ mod tests {
 
     #[test]
     fn lists_forks_and_calls_show_the_policy_and_a_call_that_fails_does_not() {
-        let mut state = SchedState::new(&Start { sched_idle: [Pid(7)].into(), ..Start::default() });
+        let sched_idle = SchedIdleTasks { at_start: [Pid(7)].into(), ..SchedIdleTasks::default() };
+        let mut state = SchedState::new(&Start { sched_idle, ..Start::default() });
         let task = |pid: i32, prio: i32| TaskRef { pid: Pid(pid), prio, comm: Comm::new(b"task") };
         let wake = |pid, prio| EventKind::Wakeup { task: task(pid, prio), target: Cpu(1) };
         let fork = |parent, child| EventKind::Fork { parent: Pid(parent), child: Pid(child), child_comm: Comm::EMPTY };
@@ -164,5 +199,29 @@ mod tests {
         apply(&mut state, 0, wake(9, 50));
         assert_eq!(weights(&state, [7, 8, 9]), [Some(15), Some(3), None]);
         assert_eq!(state.odd_weight(Cpu(1)), Some(15 + 3 - 2 * 1024));
+    }
+
+    #[test]
+    fn a_task_of_the_recorded_command_has_the_policy_of_its_list_from_its_fork_on() {
+        let of_programs = [(7, true), (8, true), (9, false), (10, true)].map(|(pid, is)| (Pid(pid), is)).into();
+        let sched_idle = SchedIdleTasks { of_programs, ..SchedIdleTasks::default() };
+        let mut state = SchedState::new(&Start { sched_idle, ..Start::default() });
+        let wake = |pid| {
+            let task = TaskRef { pid: Pid(pid), prio: 120, comm: Comm::new(b"task") };
+            EventKind::Wakeup { task, target: Cpu(1) }
+        };
+        let fork = |parent, child| EventKind::Fork { parent: Pid(parent), child: Pid(child), child_comm: Comm::EMPTY };
+        // 7 was there before; 6, which no list names, forks 8 for `chrt --idle`; 7 forks 9 for `chrt --other`.
+        for (by, kind) in [(6, fork(6, 8)), (7, fork(7, 9)), (0, wake(7)), (0, wake(8)), (0, wake(9))] {
+            apply(&mut state, by, kind);
+        }
+        assert_eq!(weights(&state, [7, 8, 9]), [Some(3), Some(3), Some(1024)]);
+        // The note of a part has those that are to come, and another life of a PID is another task.
+        assert_eq!(state.noted().policies_of_programs, [(Pid(7), true), (Pid(10), true)]);
+        for child in [9, 10, 10] {
+            apply(&mut state, 6, fork(6, child));
+        }
+        apply(&mut state, 0, wake(10));
+        assert_eq!(weights(&state, [8, 9, 10]), [Some(3), Some(1024), Some(1024)]);
     }
 }

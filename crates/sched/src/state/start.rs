@@ -7,6 +7,7 @@ use crate::event::{Cpu, Pid, TaskRef, Ts};
 use crate::state::application::Application;
 use crate::state::lineage::Lineage;
 use crate::state::past::Past;
+use crate::state::policies::SchedIdleTasks;
 use crate::tables::capacities::CpuCapacities;
 use std::sync::Arc;
 
@@ -24,8 +25,8 @@ pub struct Start {
     pub waiting: Vec<(TaskRef, Cpu)>,
     /// The cgroup of each task at the first instant; empty if the trace has no records of throttling.
     pub groups: Arc<[(Pid, CgroupId)]>,
-    /// The tasks of the policy `SCHED_IDLE` at the first instant, as far as a machine file lists them.
-    pub sched_idle: Arc<[Pid]>,
+    /// The tasks of the policy `SCHED_IDLE`, as far as a machine file lists them.
+    pub sched_idle: SchedIdleTasks,
     /// The capacities of the CPUs, where they differ; of a part of a trace as well.
     pub capacities: CpuCapacities,
     /// The throttling that lasts since before the first instant: a cgroup and a CPU, once for each limit.
@@ -99,7 +100,7 @@ impl SchedState {
             capacities: start.capacities.clone(),
             ..SchedState::default()
         };
-        state.start_sched_idle(&start.sched_idle);
+        state.start_sched_idle(&start.sched_idle.at_start, &start.sched_idle.of_programs);
         if !(start.groups.is_empty() && start.throttled.is_empty()) {
             state.throttling = Some(Box::new(Throttling::at_start(&start.groups, &start.throttled)));
         }

@@ -120,7 +120,7 @@ impl Session {
         trace.set_groups(machine.iter().flat_map(Machine::groups));
         if let Some(machine) = &machine {
             trace.set_capacities(CpuCapacities::of(machine.cpus.capacities()));
-            trace.set_sched_idle(machine.sched_idle_at_start(|| trace.records_policies()));
+            trace.set_sched_idle(machine.sched_idle(|| trace.records_policies()));
             trace.set_missed_probes(machine.missed_hits(), || machine.missed_by_probe());
         }
         let sched_ext = ExtScheduler::of(&trace, machine.as_ref());
