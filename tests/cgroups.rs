@@ -197,6 +197,51 @@ fn a_part_has_the_policies_of_its_window() {
     a_part_is_its_window(&folder, &whole, ["--min", "1", "--max", "2"], &commands);
 }
 
+/// `chrt` before a command, without `--why`: the policy is the one with which the readings of the running command found a task, a part's as well. The
+/// list of the start has the recorder's child, 179, as an ordinary task, from which all others are forked.
+#[test]
+fn tasks_of_the_recorded_command_have_the_policies_that_they_were_found_with() {
+    let folder = scratch("policies-of-a-command");
+    let whole = folder.join("whole.dat");
+    std::fs::copy(recording("weights.dat"), &whole).expect("a copy");
+    let text = std::fs::read_to_string(recording("weights.machine.json")).expect("a machine file");
+    let mut machine: Value = serde_json::from_str(&text).expect("JSON");
+    machine["policies"] = serde_json::json!([
+        { "at": "start", "tasks": { "0": [177, 178, 179] } },
+        { "at": "running", "tasks": { "0": [179, 185, 187], "3": [186, 187], "5": [184, 188] } },
+        { "at": "end", "tasks": { "0": [177, 178] } },
+    ]);
+    std::fs::write(folder.join("whole.machine.json"), machine.to_string()).expect("written");
+    let trace = whole.to_str().expect("a path");
+    let rows = |by: &str| -> BTreeMap<String, u64> {
+        let text = schedviz(&["fairness", trace, "--by", by, "--json", "-q"]).success().text();
+        let report: Value = serde_json::from_str(&text).expect("JSON");
+        let members = report["members"].as_array().expect("members").iter();
+        members
+            .map(|row| (row["name"].as_str().expect("a name").to_owned(), row["run_ns"].as_u64().expect("ns")))
+            .collect()
+    };
+    let (tasks, params) = (rows("task"), rows("params"));
+    let ran = |pids: &[&str]| -> u64 {
+        tasks.iter().filter(|(name, _)| pids.iter().any(|pid| name.ends_with(pid))).map(|(_, ns)| ns).sum()
+    };
+    assert_eq!(params["SCHED_IDLE"], ran(&[" 184", " 188"]), "{params:?}");
+    assert_eq!(params["SCHED_BATCH nice 0"], ran(&[" 186"]), "{params:?}");
+    // Of 187 the policy is unknown: it was found with two.
+    assert!(params["fair nice 0"] >= ran(&[" 187"]) && ran(&[" 187"]) > 0, "{params:?}");
+    assert!(params["SCHED_OTHER nice 0"] >= ran(&[" 185"]), "{params:?}");
+    let shorter = |trace: &Path| {
+        let text = schedviz(&["fairness", trace.to_str().expect("a path"), "--json", "-q"]).success().text();
+        serde_json::from_str::<Value>(&text).expect("JSON")["queued"]["beside_shorter_ns"].as_u64().expect("ns")
+    };
+    assert_ne!(shorter(&whole), shorter(&recording("weights.dat")));
+    let commands: [&[&str]; 3] = [&["latency", "--by", "params"], &["fairness", "--by", "params"], &["path"]];
+    // The first part begins before the forks of all of them but 180, the second behind.
+    for window in [["--min", "0.003", "--max", "0.4"], ["--min", "1", "--max", "2"]] {
+        a_part_is_its_window(&folder, &whole, window, &commands);
+    }
+}
+
 /// An anonymous part has the groups of its window under other names.
 #[test]
 fn an_anonymous_part_has_cgroups_without_their_paths() {

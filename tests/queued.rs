@@ -7,7 +7,8 @@ use sched::pass::{Extent, Pieces, Sink};
 use sched::probe::Probe;
 use sched::{
     Affinity, Analysis, ChosenCpus, Comm, Cpu, CpuCapacities, CpuSet, EventKind, EventSource, Pass, PerTask, Pid,
-    QueuedAsk, QueuedKinds, QueuedReading, QueuedSums, QueuedTimes, SchedEvent, SchedState, TaskState, Ts,
+    QueuedAsk, QueuedKinds, QueuedReading, QueuedSums, QueuedTimes, SchedEvent, SchedIdleTasks, SchedState, TaskState,
+    Ts,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
@@ -114,7 +115,8 @@ impl EventSource for Recording<'_> {
 
     fn extent(&mut self) -> Result<Extent, Infallible> {
         let at_start = self.1.sched_idle.iter().map(|pid| Pid(*pid)).collect();
-        let sched_idle = SchedIdleTasks { at_start, ..SchedIdleTasks::default() };
+        let of_programs = self.1.of_programs.iter().map(|(pid, is_idle)| (Pid(*pid), *is_idle)).collect();
+        let sched_idle = SchedIdleTasks { at_start, of_programs };
         let capacities = self.1.capacities.iter().map(|(cpu, capacity)| (Cpu(*cpu), *capacity as u32));
         let capacities = CpuCapacities::of(capacities);
         self.0.extent().map(|extent| Extent { sched_idle, capacities, ..extent })
@@ -247,7 +249,7 @@ fn with_policies(events: &[SchedEvent]) -> Vec<SchedEvent> {
 
 #[test]
 fn a_second_implementation_agrees_where_tasks_are_of_sched_idle() {
-    let (mut all, mut by_nice) = (QueuedTimes::default(), QueuedTimes::default());
+    let (mut all, mut by_nice, mut forked) = (QueuedTimes::default(), QueuedTimes::default(), 0);
     for seed in 0..8 {
         let simulation = Simulation::any(seed, 2 + (seed % 5) as u32, 120);
         let events = mixed(&slowed(&simulation.events, 3_000));
@@ -261,10 +263,21 @@ fn a_second_implementation_agrees_where_tasks_are_of_sched_idle() {
             &Unshown { sched_idle: BTreeSet::new(), ..unshown.clone() },
         ));
         all.add(&compare_with(&format!("seed {seed}, at the start"), &events, &unshown));
+        // Of every fork the list of the recorded command has two in three, of which one is of another policy than its parent.
+        let forks = events.iter().filter_map(|event| match event.kind {
+            EventKind::Fork { child, .. } => Some(child.0),
+            _ => None,
+        });
+        let of_programs: BTreeMap<i32, bool> =
+            forks.filter(|pid| pid % 3 != 0).map(|pid| (pid, pid % 3 == 1)).collect();
+        forked += of_programs.len();
+        let unshown = Unshown { of_programs, ..unshown };
+        all.add(&compare_with(&format!("seed {seed}, from forks on"), &events, &unshown));
         all.add(&compare_with(&format!("seed {seed}, calls"), &with_policies(&events), &unshown));
     }
     assert!(all.beside_shorter_ns > all.total() / 100 && all.alike_ns > all.total() / 100, "{all:?}");
-    assert_ne!(all.beside_shorter_ns, 2 * by_nice.beside_shorter_ns);
+    assert_ne!(all.beside_shorter_ns, 3 * by_nice.beside_shorter_ns);
+    assert!(forked > 0);
 }
 
 /// By hand: a task of `SCHED_IDLE` weighs 3, whatever its nice value is.

@@ -134,11 +134,16 @@ pub(super) fn prios(event: &SchedEvent) -> Vec<(i32, i32)> {
 }
 
 /// Follows the tasks of `SCHED_IDLE`: calls, forks, the end of a task, and a thread that executes a program and takes the PID of its leader.
-fn follow_policies(sched_idle: &mut BTreeSet<i32>, event: &SchedEvent) {
+fn follow_policies(sched_idle: &mut BTreeSet<i32>, of_programs: &mut BTreeMap<i32, bool>, event: &SchedEvent) {
     let (pid, is_in) = match event.kind {
         EventKind::Probe { probe: Probe::SetsPolicy { pid, is_sched_idle, .. }, .. } => (pid, is_sched_idle),
-        EventKind::Fork { parent, child, .. } => (child, sched_idle.contains(&parent.0)),
-        EventKind::Switch { prev, state, .. } if state.class == StateClass::Dead => (prev.pid, false),
+        EventKind::Fork { parent, child, .. } => {
+            (child, of_programs.remove(&child.0).unwrap_or(sched_idle.contains(&parent.0)))
+        }
+        EventKind::Switch { prev, state, .. } if state.class == StateClass::Dead => {
+            of_programs.remove(&prev.pid.0);
+            (prev.pid, false)
+        }
         EventKind::Exec { pid, old_pid, .. } if pid != old_pid => (pid, sched_idle.remove(&old_pid.0)),
         _ => return,
     };
@@ -146,17 +151,19 @@ fn follow_policies(sched_idle: &mut BTreeSet<i32>, event: &SchedEvent) {
     sched_idle.extend(is_in.then_some(pid.0));
 }
 
-/// What no event shows: the CPUs that tasks may use, the tasks of `SCHED_IDLE` at the start, and the capacities of CPUs.
+/// What no event shows: the CPUs that tasks may use, the tasks of `SCHED_IDLE` at the start and from their fork on, and the capacities of CPUs.
 #[derive(Clone, Default)]
 pub(super) struct Unshown {
     pub(super) lists: BTreeMap<i32, BTreeSet<u32>>,
     pub(super) sched_idle: BTreeSet<i32>,
+    pub(super) of_programs: BTreeMap<i32, bool>,
     pub(super) capacities: BTreeMap<u32, u128>,
 }
 
 impl Machine {
     pub(super) fn of(events: &[SchedEvent], unshown: &Unshown) -> Machine {
-        let Unshown { lists, mut sched_idle, capacities } = unshown.clone();
+        let Unshown { lists, mut sched_idle, mut of_programs, capacities } = unshown.clone();
+        sched_idle.extend(of_programs.iter().filter(|(_, is_idle)| **is_idle).map(|(pid, _)| *pid));
         let mut instants: Vec<Instant> = Vec::new();
         let mut known: BTreeMap<i32, i32> = BTreeMap::new();
         let mut names: BTreeMap<i32, Comm> = BTreeMap::new();
@@ -167,7 +174,7 @@ impl Machine {
             }
             if let Some(event) = event {
                 known.extend(prios(event));
-                follow_policies(&mut sched_idle, event);
+                follow_policies(&mut sched_idle, &mut of_programs, event);
                 match event.kind {
                     EventKind::Switch { prev, next, .. } => {
                         unrecorded_on = (prev.pid.0 != 0).then_some(event.cpu.0);
