@@ -5,7 +5,9 @@ use std::process::{Command, Stdio};
 
 /// The text and the exit status of a shell's command line on a terminal, in which `schedviz` stands for the program; nothing without `script`.
 fn on_terminal(line: &str, variables: &[(&str, &str)]) -> Option<(String, Option<i32>)> {
-    let line = line.replace("schedviz", program().to_str().expect("a path"));
+    // Its path can have spaces.
+    let quoted = format!("'{}'", program().to_str().expect("a path").replace('\'', r"'\''"));
+    let line = line.replace("schedviz", &quoted);
     let mut command = Command::new("script");
     command.args(["-qec", &line, "/dev/null"]).current_dir(fixture("")).stdin(Stdio::null());
     command.env("TERM", "xterm").env("COLUMNS", "80").env_remove("PAGER").env_remove("NO_COLOR");

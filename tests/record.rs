@@ -561,6 +561,23 @@ fn the_command_is_executed_by_a_task_named_after_this_program() {
     assert!(fake.is_clean());
 }
 
+/// The policy of the running command is the one that `chrt` has given itself before it executes it; at the start it was that of the recorder's child.
+#[test]
+fn the_policy_of_the_command_is_read_while_it_runs() {
+    let fake = Fake::new("record-policy");
+    let ran = fake.record(&[], "command -v chrt >/dev/null || exit 9; exec chrt --idle 0 sleep 1");
+    if ran.stderr.contains("exit status: 9") {
+        return eprintln!("skipped: no chrt");
+    }
+    let machine = machine::Machine::open(&fake.path("new.machine.json")).expect("a machine file");
+    let programs = machine.policies_of_programs();
+    assert_eq!(programs.values().copied().collect::<Vec<_>>(), [Some(5)], "{}", ran.stderr);
+    let pid = *programs.keys().next().expect("a task");
+    assert_eq!(machine.policies_at("start").find(|(of, _)| *of == pid).map(|(_, policy)| policy), Some(0));
+    assert_eq!(machine.sched_idle(|| false).at_start[..], [pid]);
+    assert!(machine.sched_idle(|| true).at_start.is_empty());
+}
+
 /// A machine that runs already is recorded until the processes end that are the application, or until a signal.
 #[test]
 fn a_running_machine_is_recorded_without_a_command() {

@@ -348,7 +348,7 @@ fn the_window_is_saved_as_a_figure_and_as_a_command() {
     let out = folder.join("window.svg");
     let status = Command::new("sh")
         .arg("-c")
-        .arg(format!("{} -o {}", shown.replacen("schedviz", &program().to_string_lossy(), 1), out.display()))
+        .arg(format!("{} -o '{}'", shown.replacen("schedviz", &format!("'{}'", program().display()), 1), out.display()))
         .current_dir(root())
         .status()
         .expect("a shell");

@@ -93,6 +93,9 @@ check "these tasks may not use the idle CPUs" sh -c "schedviz workcons rebound.d
 rm rebound.machine.json
 check "the records alone show that" sh -c "schedviz workcons rebound.dat --max-violation 30 --waiters movable"
 check "a pinned load" record 0 -o pinned.dat -- taskset 1 sh -c "$LOAD"
+COUNT='i=0; while [ $i -lt 3000 ]; do i=$((i + 1)); done'
+check "a command of SCHED_IDLE without --why" record 0 -o idle.dat -- chrt --idle 0 sh -c "$COUNT"
+check "its policy is known" sh -c "schedviz fairness idle.dat --by params | grep -q '^SCHED_IDLE '"
 check "interrupts and clocks" record 0 --irq --frequency -C mono -o irq.dat -- sh -c 'exit 7'
 check "the command's status" printed "exit status: 7"
 clock_of() { schedviz info $1 | grep -q "^clock *$2,"; }
@@ -144,6 +147,7 @@ check "a recording beside top" beside_top
 check "nothing is left after top" untouched
 check "a flight recorder" record 0 --until 'waiting>0/1s' -o until.dat -- sh -c "$LOAD; $LOAD"
 check "it says what it saved" printed "saved the last"
+check "the command was read until then" grep -q '"running"' until.machine.json
 check "trace-cmd opens what it saved" [ "$(events until.dat sched_switch)" -gt 16 ]
 check "a limit that is not exceeded" record 3 --until 'violation>101%/300ms' -o never.dat -- sleep 1
 check "nothing is saved then" [ ! -e never.dat ]
