@@ -565,17 +565,17 @@ fn the_command_is_executed_by_a_task_named_after_this_program() {
 #[test]
 fn the_policy_of_the_command_is_read_while_it_runs() {
     let fake = Fake::new("record-policy");
-    let ran = fake.record(&[], "command -v chrt >/dev/null || exit 9; exec chrt --idle 0 sleep 1");
+    let ran = fake.record(&[], "echo $$ > number; command -v chrt >/dev/null || exit 9; exec chrt --idle 0 sleep 1");
     if ran.stderr.contains("exit status: 9") {
         return eprintln!("skipped: no chrt");
     }
     let machine = machine::Machine::open(&fake.path("new.machine.json")).expect("a machine file");
-    let programs = machine.policies_of_programs();
-    assert_eq!(programs.values().copied().collect::<Vec<_>>(), [Some(5)], "{}", ran.stderr);
-    let pid = *programs.keys().next().expect("a task");
-    assert_eq!(machine.policies_at("start").find(|(of, _)| *of == pid).map(|(_, policy)| policy), Some(0));
-    assert_eq!(machine.sched_idle(|| false).at_start[..], [pid]);
-    assert!(machine.sched_idle(|| true).at_start.is_empty());
+    let number = std::fs::read_to_string(fake.path("number")).expect("a PID");
+    let pid = sched::Pid(number.trim().parse().expect("a PID"));
+    assert_eq!(machine.policies_of_programs().get(&pid), Some(&Some(5)), "{}", ran.stderr);
+    assert!(machine.policies_at("start").any(|(of, _)| of == pid));
+    let is_idle = |records_policies| machine.sched_idle(|| records_policies).of_programs.contains(&(pid, true));
+    assert!(is_idle(false) && !is_idle(true));
 }
 
 /// A machine that runs already is recorded until the processes end that are the application, or until a signal.
