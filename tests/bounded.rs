@@ -91,6 +91,14 @@ fn folders_of_view_are_bounded() {
                 arguments.extend(["--min", "0.0003", "--max", "0.00031"]);
             }
             bounded_by(MOST, &folder, &arguments);
+            // Of what a limit cuts no further readings are made.
+            let answer =
+                |file: &str| std::fs::read_to_string(folder.join(&page).join("t/0").join(file)).expect("an answer");
+            if name == "switches.dat.zst" {
+                assert!(answer("main.json").contains("left to schedviz findings"), "{}", answer("main.json"));
+                let missed: serde_json::Value = serde_json::from_str(&answer("list/missed.json")).expect("JSON");
+                assert!(missed["number"].is_null() && missed["unknown"].is_string(), "{missed}");
+            }
             std::fs::remove_dir_all(folder.join(&page)).expect("a folder");
         }
     }

@@ -96,6 +96,7 @@ export function lists(changed, choose) {
     if (!answer) return void nodes.push(el("p", {}, state.list === "missed" ? "The trace is read for this list …" : "…"));
     const marks = doubt(trace);
     if (marks.length) nodes.push(el("p", {}, "The list is", ...marks));
+    if (answer.unknown) return void nodes.push(el("p", { class: "empty" }, answer.unknown));
     const nothing = listQuestion().window ? "None in the selection." : none;
     if (answer.rows.length === 0) return void nodes.push(el("p", { class: "empty" }, answer.chosen === 0 ? "No task passes the filter." : nothing));
     if (state.list === "missed") nodes.push(...distances(answer));

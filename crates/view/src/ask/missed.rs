@@ -39,6 +39,8 @@ pub struct MissedSteals {
     pub number: u64,
     /// The missed steals of each distance, the nearest first.
     pub by_distance: Vec<MissedAt>,
+    /// The sentence that replaces all numbers where they are unknown.
+    unknown: Option<&'static str>,
     longest: Longest<MissedSteal>,
 }
 
@@ -66,6 +68,11 @@ impl ViolationList {
 }
 
 impl MissedSteals {
+    /// Unknown missed steals; the sentence says why.
+    pub fn unknown(why: &'static str) -> MissedSteals {
+        MissedSteals { unknown: Some(why), ..MissedSteals::default() }
+    }
+
     /// Lists a missed steal, unless many others are longer.
     pub fn list(&mut self, missed: MissedSteal) {
         self.longest.put(missed.to.since(missed.from).0, missed);
@@ -89,8 +96,9 @@ impl MissedSteals {
         json!({
             "rows": longest.iter().map(row).collect::<Vec<_>>(),
             "truncated": dropped > 0,
-            "number": self.number,
-            "idle_entries": self.idle_entries,
+            "unknown": self.unknown,
+            "number": self.unknown.is_none().then_some(self.number),
+            "idle_entries": self.unknown.is_none().then_some(self.idle_entries),
             "by_distance": self.by_distance.iter().map(distance).collect::<Vec<_>>(),
         })
     }

@@ -3,15 +3,26 @@
 use crate::{ListKind, MainFinding, MainFindings, MainMore, MainPlace};
 use anyhow::Result;
 use findings::{FindingPlace, FindingsReport, Observation, PlaceKind, RankedFinding};
+use parse::FileIssue;
 use sched::Dur;
 use session::Session;
 
-/// Reads the trace, and ranks its findings.
+/// Reads the trace, and ranks its findings. A trace of which parts are beyond a limit, whose kilobytes can be millions of events, is not read
+/// for them.
 pub(super) fn of(session: &Session) -> Result<MainFindings> {
+    if is_beyond_limits(session) {
+        let nothing = "Parts of the file are beyond a limit, so the main findings are left to schedviz findings.";
+        return Ok(MainFindings { nothing: Some(nothing.to_owned()), ..MainFindings::default() });
+    }
     let report: FindingsReport = findings::measured(session)?.output;
     let (unit, nothing) = (report.unit(), report.nothing.clone());
     let findings = report.findings.into_iter().map(|finding| main_finding(session, finding)).collect();
     Ok(MainFindings { unit, nothing, findings })
+}
+
+/// Whether parts of the file of a trace were left out, since they are beyond a limit.
+pub(super) fn is_beyond_limits(session: &Session) -> bool {
+    session.trace.diagnostics().count(FileIssue::BeyondLimit) > 0
 }
 
 fn main_finding(session: &Session, finding: RankedFinding) -> MainFinding {

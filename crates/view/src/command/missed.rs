@@ -1,8 +1,10 @@
 //! The missed steals of a trace, by the definition of `why`, and the episodes of violation of chosen waiters, by that of `workcons`.
 
+use super::main_findings::is_beyond_limits;
 use crate::{AskedPart, MissedAt, MissedSteal, MissedSteals, ViolationList};
 use anyhow::Result;
 use sched::episodes::Ended;
+use sched::pass::Window;
 use sched::{Chosen, SchedState, Task};
 use session::Session;
 use session::args::BeginArgs;
@@ -41,8 +43,12 @@ pub(super) fn violations(session: &Session, part: &AskedPart) -> Result<Violatio
     Ok(list)
 }
 
-/// Reads the trace, and lists the missed steals of a part of it.
+/// Reads the trace, and lists the missed steals of a part of it. A whole trace of which parts are beyond a limit is not read for them.
 pub(super) fn of(session: &Session, part: &AskedPart) -> Result<MissedSteals> {
+    if part.window == Window::default() && part.pids.is_none() && is_beyond_limits(session) {
+        let why = "Parts of the file are beyond a limit, so the missed steals are left to schedviz why.";
+        return Ok(MissedSteals::unknown(why));
+    }
     let chosen = |task: &Task, _: &SchedState| part.has(task.pid);
     let options = options(session, part.pids.as_ref().map(|_| &chosen as &Chosen<'_>));
     let found = Mutex::new(MissedSteals::default());
