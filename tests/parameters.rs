@@ -2,6 +2,7 @@
 //! fair tasks in the place of a real-time one.
 
 use crate::cut::{cut, difference, outcome};
+use crate::fake_tracefs::Fake;
 use crate::support::{schedviz, scratch, unwrapped};
 use sched::{Comm, Cpu, EventKind, Pid, PrevState, SchedEvent, TaskRef, Ts};
 use serde_json::{Value, json};
@@ -214,4 +215,21 @@ fn clamps_are_in_rows_of_parameters_and_parts_keep_all() {
             assert_eq!(difference("", &of_whole, &of_part), None, "{command:?} {window:?}");
         }
     }
+}
+
+/// The policy of the running command is the one that `chrt` has given itself before it executes it; at the start it was that of the recorder's child.
+#[test]
+fn the_policy_of_the_command_is_read_while_it_runs() {
+    let fake = Fake::new("record-policy");
+    let ran = fake.record(&[], "echo $$ > number; command -v chrt >/dev/null || exit 9; exec chrt --idle 0 sleep 1");
+    if ran.stderr.contains("exit status: 9") {
+        return eprintln!("skipped: no chrt");
+    }
+    let machine = machine::Machine::open(&fake.path("new.machine.json")).expect("a machine file");
+    let number = std::fs::read_to_string(fake.path("number")).expect("a PID");
+    let pid = Pid(number.trim().parse().expect("a PID"));
+    assert_eq!(machine.policies_of_programs().get(&pid), Some(&Some(5)), "{}", ran.stderr);
+    assert!(machine.policies_at("start").any(|(of, _)| of == pid));
+    let is_idle = |records_policies| machine.sched_idle(|| records_policies).of_programs.contains(&(pid, true));
+    assert!(is_idle(false) && !is_idle(true));
 }

@@ -561,23 +561,6 @@ fn the_command_is_executed_by_a_task_named_after_this_program() {
     assert!(fake.is_clean());
 }
 
-/// The policy of the running command is the one that `chrt` has given itself before it executes it; at the start it was that of the recorder's child.
-#[test]
-fn the_policy_of_the_command_is_read_while_it_runs() {
-    let fake = Fake::new("record-policy");
-    let ran = fake.record(&[], "echo $$ > number; command -v chrt >/dev/null || exit 9; exec chrt --idle 0 sleep 1");
-    if ran.stderr.contains("exit status: 9") {
-        return eprintln!("skipped: no chrt");
-    }
-    let machine = machine::Machine::open(&fake.path("new.machine.json")).expect("a machine file");
-    let number = std::fs::read_to_string(fake.path("number")).expect("a PID");
-    let pid = sched::Pid(number.trim().parse().expect("a PID"));
-    assert_eq!(machine.policies_of_programs().get(&pid), Some(&Some(5)), "{}", ran.stderr);
-    assert!(machine.policies_at("start").any(|(of, _)| of == pid));
-    let is_idle = |records_policies| machine.sched_idle(|| records_policies).of_programs.contains(&(pid, true));
-    assert!(is_idle(false) && !is_idle(true));
-}
-
 /// A machine that runs already is recorded until the processes end that are the application, or until a signal.
 #[test]
 fn a_running_machine_is_recorded_without_a_command() {

@@ -307,7 +307,7 @@ fn inputs_are_opened_in_one_place() {
         "crates/machine/src/root.rs",
         "crates/record/src/kernel.rs",
         "crates/record/src/live/facts.rs",
-        "crates/record/src/traced/command_cpus.rs",
+        "crates/record/src/traced/command_tasks.rs",
         // It notes the file that it opens without waiting for a writer of a FIFO.
         "crates/machine/src/bounded.rs",
         // It reads a file to find out whether it may replace it.

@@ -89,8 +89,7 @@ use throttling::Throttling;
 struct CpuState {
     observed: bool,
     current: Current,
-    /// Whether the CPU has become idle since the start, or was offline, so that no task that waited there at the start
-    /// still does.
+    /// Whether the CPU has been idle or offline since the start, so that no task that waited there at the start still does.
     emptied: bool,
     /// The index of the running task.
     running: Option<Slot>,
@@ -147,8 +146,7 @@ pub struct SchedState {
     /// The waiting tasks whose priority or policy the last event changed.
     reweighed: Vec<TaskId>,
     policy_calls: policies::PolicyCalls,
-    /// The tasks of the recorded command before their fork, and whether a list shows them to be of `SCHED_IDLE`.
-    policies_of_programs: SeededMap<Pid, bool>,
+    policies_of_programs: policies::UnbornPolicies,
     capacities: CpuCapacities,
     /// The throttled tasks, if the trace has records of throttling.
     throttling: Option<Box<Throttling>>,

@@ -30,6 +30,9 @@ impl SchedIdleTasks {
 /// The calls that set a policy and have not returned: the calling thread, the task, and whether that one was of `SCHED_IDLE` before.
 pub(super) type PolicyCalls = SeededMap<Pid, (Pid, bool)>;
 
+/// The tasks of the recorded command before their fork, and whether a list shows them to be of `SCHED_IDLE`.
+pub(super) type UnbornPolicies = SeededMap<Pid, bool>;
+
 impl SchedState {
     /// Sets the tasks of `SCHED_IDLE` at the start, before any task is known.
     pub(super) fn start_sched_idle(&mut self, pids: &[Pid], of_programs: &[(Pid, bool)]) {
