@@ -145,7 +145,8 @@ beside_top() {
 }
 check "a recording beside top" beside_top
 check "nothing is left after top" untouched
-check "a flight recorder" record 0 --until 'waiting>0/1s' -o until.dat -- sh -c "$LOAD; $LOAD"
+# The load ends in 0.2 s, and what reads the command waits behind it.
+check "a flight recorder" record 0 --until 'waiting>0/1s' -o until.dat -- sh -c "$LOAD; $LOAD; sleep 1"
 check "it says what it saved" printed "saved the last"
 check "the command was read until then" grep -q '"running"' until.machine.json
 check "trace-cmd opens what it saved" [ "$(events until.dat sched_switch)" -gt 16 ]
