@@ -93,8 +93,8 @@ check "these tasks may not use the idle CPUs" sh -c "schedviz workcons rebound.d
 rm rebound.machine.json
 check "the records alone show that" sh -c "schedviz workcons rebound.dat --max-violation 30 --waiters movable"
 check "a pinned load" record 0 -o pinned.dat -- taskset 1 sh -c "$LOAD"
-COUNT='i=0; while [ $i -lt 3000 ]; do i=$((i + 1)); done'
-check "a command of SCHED_IDLE without --why" record 0 -o idle.dat -- chrt --idle 0 sh -c "$COUNT"
+# Another program than that of chrt, which is busybox here as the shell is: a reading between the two would find two policies of one program.
+check "a command of SCHED_IDLE without --why" record 0 -o idle.dat -- chrt --idle 0 schedviz report why.dat -q -o idle-report
 check "its policy is known" sh -c "schedviz fairness idle.dat --by params | grep -q '^SCHED_IDLE '"
 check "interrupts and clocks" record 0 --irq --frequency -C mono -o irq.dat -- sh -c 'exit 7'
 check "the command's status" printed "exit status: 7"
@@ -145,10 +145,8 @@ beside_top() {
 }
 check "a recording beside top" beside_top
 check "nothing is left after top" untouched
-# The load ends in 0.2 s, and what reads the command waits behind it.
-check "a flight recorder" record 0 --until 'waiting>0/1s' -o until.dat -- sh -c "$LOAD; $LOAD; sleep 1"
+check "a flight recorder" record 0 --until 'waiting>0/1s' -o until.dat -- sh -c "$LOAD; $LOAD"
 check "it says what it saved" printed "saved the last"
-check "the command was read until then" grep -q '"running"' until.machine.json
 check "trace-cmd opens what it saved" [ "$(events until.dat sched_switch)" -gt 16 ]
 check "a limit that is not exceeded" record 3 --until 'violation>101%/300ms' -o never.dat -- sleep 1
 check "nothing is saved then" [ ! -e never.dat ]
