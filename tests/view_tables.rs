@@ -151,6 +151,7 @@ fn compare_rows(part: &Part<'_>, by: &str, about: &str) {
         assert_eq!(runs(&found), runs(&members), "{about}: fairness --by {by}");
         let waits = |rows: &BTreeMap<String, [u64; 2]>| rows.values().map(|[_, wait]| *wait).sum::<u64>();
         assert_eq!(waits(&found), waits(&members), "{about}: fairness --by {by}");
+        assert_eq!(found.get("kernel threads"), members.get("kernel threads"), "{about}: fairness --by {by}");
         assert!(divides_waits || found == members, "{about}: fairness --by {by}: {found:?} for {members:?}");
     }
     let latency = part.printed("latency", &["--by", by]).expect("latency");

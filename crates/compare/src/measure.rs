@@ -39,14 +39,14 @@ pub(crate) fn measure(path: &Path, read: &ReadArgs, args: &CompareArgs) -> Resul
     };
     let outcome =
         session.watched(|| Pass::over(session.trace.events()?).window(session.window).run_side_by_side(analyses))?;
-    let ((violation, reasons, of_waiters), (waits, of_tasks, paths, outside)) = outcome.output;
+    let ((violation, reasons, of_waiters), (waits, of_tasks, mut paths, outside)) = outcome.output;
     let mut reports = Reports::of((violation, reasons, waits));
     let unknown = session.why_no_figures(of_waiters, waiters)?;
     unknown.iter().for_each(|why| reports.workcons.withhold(why.clone()));
     // A choice of tasks is the same for both: its message is printed once.
     let no_latency = if args.tasks.chooses() { unknown } else { session.why_no_figures(of_tasks, selected)? };
     no_latency.iter().for_each(|why| reports.latency.withhold(why.clone()));
-    let paths = path::searched_further(&session, session.window, paths, 0)?;
+    path::search_further(&session, session.window, &mut paths, 0)?;
     let queued = QueuedPath::of(&path::path_of_command(paths));
     let measured = conclude(&session, reports, outcome.diagnostics, args.max_loss);
     Ok(Measured { no_latency, queued, outside, ..measured }.without_lists())

@@ -54,7 +54,7 @@ fn run(args: &FindingsArgs) -> Result<()> {
 /// Measures the findings in the window of a session, in one pass.
 pub fn measured(session: &Session) -> Result<Outcome<FindingsReport>> {
     let options = Analyses::of(session);
-    let (outcome, whole) = session.watched(|| {
+    let (mut outcome, whole) = session.watched(|| {
         // Where tens of thousands of tasks live, each analysis has tables of them, beside which the threads' own data have no room.
         match pass(&options, session, session.trace.events()?.with_most_state(several::MOST_STATE_OF_THREADS)) {
             Err(parse::Error::ManyTasks) => {
@@ -66,10 +66,9 @@ pub fn measured(session: &Session) -> Result<Outcome<FindingsReport>> {
     })?;
     let whole = whole.context("a pass lost the analyses beside its pieces")?;
     let doubts = Doubts::of(session, &outcome.diagnostics);
-    let Outcome { output: ((conserved, paths, times), own), from, to, diagnostics } = outcome;
-    let paths = path::searched_further(session, session.page(), paths, WAITS)?;
-    let report = findings(&options.measurements((((conserved, paths, times), own), whole)), &doubts);
-    Ok(Outcome { output: report, from, to, diagnostics })
+    let ((_, paths, _), _) = &mut outcome.output;
+    path::search_further(session, session.page(), paths, WAITS)?;
+    Ok(outcome.map(|in_pieces| findings(&options.measurements((in_pieces, whole)), &doubts)))
 }
 
 /// The outputs of the analyses that can be made in pieces, and of the others.

@@ -39,7 +39,7 @@ pub use chain::{OfTask, Segment, SegmentKind};
 pub use figure::{caption, draw, figure, legend, without_lanes};
 pub use question::{
     FoundPaths, PathQuestion, PathSearches, find, find_of_command, find_of_task, path_of_command, recorded_command,
-    searched_further, searches,
+    search_further, searches,
 };
 pub use report::{Behind, OfCpu, Path, Queued, Share, Times};
 pub use sleeps::{HeldUp, SleepsUntil};

@@ -54,9 +54,10 @@ impl Question for PathQuestion {
         Ok(Some(part((recorded, session.start, session.affinity.clone()), |(recorded, zero, affinity)| {
             listed(
                 || searches(*recorded, *zero, LONGEST, affinity.as_ref()),
-                move |paths, page| {
+                move |mut paths, page| {
                     let session = page.session;
-                    let path = path_of_command(searched_further(session, session.page(), paths, LONGEST)?);
+                    search_further(session, session.page(), &mut paths, LONGEST)?;
+                    let path = path_of_command(paths);
                     let stacks = NamedStacks::of(&session.trace, &STACKED);
                     let sleeping_at = stacks::sleeping_at(&path, &stacks);
                     let lanes = session.cpu_lanes(session.from, session.to);
@@ -95,7 +96,7 @@ pub type PathSearches = (CriticalPath, Option<CriticalPath>);
 
 /// Makes the searches for the path of the traced command. `recorded`: see [`recorded_command`]; `zero` and `longest`: see [`Options`].
 /// The search by name does nothing where an exec shows the command: hardly ever is it needed then, and it costs as much as the other one
-/// (see [`searched_further`]).
+/// (see [`search_further`]).
 ///
 /// `affinity`: the CPUs that tasks may use, where they are known.
 pub fn searches(recorded: Option<Comm>, zero: Ts, longest: usize, affinity: Option<&Arc<Affinity>>) -> PathSearches {
@@ -109,14 +110,15 @@ pub type FoundPaths = (Path, Option<Path>);
 
 /// Searches a window by name, in a pass of its own, where the [`searches`] have found nothing: an exec can show a command that has ended before
 /// the window, or that has no event in it.
-pub fn searched_further(session: &Session, window: Window, paths: FoundPaths, longest: usize) -> Result<FoundPaths> {
-    let name = match &paths {
-        (by_exec, Some(by_name)) if by_exec.task.is_none() && by_name.task.is_none() => recorded_command(session),
-        _ => None,
-    };
-    let Some(name) = name else { return Ok(paths) };
-    let outcome = search(session, &BeginArgs::default(), window, (None, Some(name)), longest)?;
-    Ok((paths.0, Some(outcome.output)))
+pub fn search_further(session: &Session, window: Window, paths: &mut FoundPaths, longest: usize) -> Result<()> {
+    if let (by_exec, Some(by_name)) = paths
+        && by_exec.task.is_none()
+        && by_name.task.is_none()
+        && let Some(name) = recorded_command(session)
+    {
+        *by_name = search(session, &BeginArgs::default(), window, (None, Some(name)), longest)?.output;
+    }
+    Ok(())
 }
 
 /// Returns the path that the first successful one of the [`searches`] found; without a task where none was successful.

@@ -43,11 +43,11 @@ pub fn write(session: Session, waiters: Waiters, file: &Path) -> Result<()> {
         (PerfettoTracks::new(&written, cpus.clone()), ((conserved, balance), (selected(), paths)))
     };
     let outcome = session.watched(|| Pass::over(session.trace.events()?).window(session.window).run(analyses))?;
-    let ((), ((_, _), (selection, paths))) = outcome.output;
+    let ((), ((_, _), (selection, mut paths))) = outcome.output;
     if let Some(reason) = session.why_no_figures(selection, selected)? {
         bail!("{}: {reason}", session.name());
     }
-    let paths = path::searched_further(&session, session.window, paths, 0)?;
+    path::search_further(&session, session.window, &mut paths, 0)?;
     written.path(&path::path_of_command(paths));
     written.tasks(tasks(&session)?);
     written.dropped(session.trace.diagnostics().count(FileIssue::EventsDroppedUnmarked));

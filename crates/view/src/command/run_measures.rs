@@ -31,8 +31,8 @@ pub(super) fn of(session: &Session, part: &AskedPart) -> Result<RunMeasures> {
     let searches = || path::searches(recorded, session.start, 0, session.affinity.as_ref());
     let analyses = || (options.analyses().parts(), tasks.is_none().then(searches));
     let outcome = session.follow(&BeginArgs::default(), part.window, analyses)?;
-    let (parts, paths) = outcome.output;
-    let paths = paths.map(|paths| path::searched_further(session, part.window, paths, 0)).transpose()?;
+    let (parts, mut paths) = outcome.output;
+    paths.iter_mut().try_for_each(|paths| path::search_further(session, part.window, paths, 0))?;
     let queued = paths.and_then(|paths| QueuedPath::of(&path::path_of_command(paths)));
     let measured = conclude(session, Reports::of(parts), outcome.diagnostics, MOST_LOSS);
     let measured = Measured { queued, ..measured };
